@@ -1,11 +1,12 @@
 /**
  * The contracts between the folders of src/, each once. The contract of a workload file is in workloads/contract.d.ts.
  */
-import type { Spread } from './chain/endpoints.js';
+import type { Spread, ThreadStats } from './chain/endpoints.js';
 import type { Curve, Wallet } from './chain/keys.js';
 import type { Costs } from './chain/send.js';
 import type { Mismatch } from './core/audit.js';
-import type { Foreign, Resolution } from './core/ledger.js';
+import type { EngineReport, EngineStats, Plan } from './core/engine.js';
+import type { Foreign, Ledger, Resolution } from './core/ledger.js';
 import type { Stop } from './core/load.js';
 import type { Slice } from './core/nonces.js';
 import type { Arrival } from './core/pacer.js';
@@ -495,6 +496,47 @@ export type Surroundings = {
   create?: Create;
 };
 
+/** The load, in this thread (core/engine.js) or in several (core/workers.js). */
+export type Engine = {
+  /** before the load; the signal ends it early */
+  prepare: (signal: AbortSignal) => Promise<void>;
+  start: (plan: Plan) => void;
+  /** the automatic warm-up finds the start of the window during the load */
+  setWindow: (plan: Plan) => void;
+  /** what was done since the last interval; nothing in it is proportional to the number of wallets */
+  snapshot: (nowUs: number, endsInterval: boolean) => Promise<Snapshot>;
+  /** starts no more operations; the window ends at nowUs */
+  stop: (nowUs: number) => void;
+  /** waits for the operations in flight, and abandons the rest after the time limit or on abort */
+  drain: (timeoutMs: number, signal: AbortSignal) => Promise<Ledger>;
+  close: () => Promise<void>;
+};
+
+export type Snapshot = {
+  atUs: number;
+  /** of the whole run so far */
+  counts: Counts;
+  /** null: the interval goes on */
+  interval: EngineReport | null;
+  /** what was recorded after the last interval */
+  rest: Stats;
+  window: { startUs: number; endUs: number };
+  /** of the whole run so far */
+  generator: EngineStats;
+  /** of the threads of the engine */
+  traffic: ThreadStats;
+  /** operations in flight; startedAtUs: at the latest */
+  open: Array<{ count: number; startedAtUs: number }>;
+  /** how the law of conservation is broken */
+  violation: string | null;
+};
+
+/** a snapshot for another thread */
+export type SnapshotState = Omit<Snapshot, 'interval' | 'rest'> & {
+  interval: (Omit<EngineReport, 'stats'> & { stats: StatsState }) | null;
+  rest: StatsState;
+};
+
 export type AuditReport = {
   exact: boolean;
   /** not in files of older versions */
@@ -920,17 +962,6 @@ export type GroupJson = {
   latency: DistributionJson;
   /** those of them that are known to take longer than that; older run files do not have it */
   censored?: DistributionJson;
-};
-
-/** a recorder as one thread hands it to another */
-export type RecorderState = {
-  /** of the window */
-  endUs: number;
-  stats: StatsState;
-  /** by position */
-  startedBy: Float64Array;
-  endedBy: Float64Array;
-  verifiedBy: Float64Array;
 };
 
 export type EndpointFigures = {

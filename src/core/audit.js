@@ -7,7 +7,6 @@ import { transactionStatusOf } from './transaction-status.js';
 
 /**
  * @import { AuditReport, Check, Clock, Rpc, TransactionWorkload } from '../types.d.ts'
- * @import { Recorder } from '../stats/recorder.js'
  * @import { Foreign, Ledger, UnresolvedOperation, Resolution } from './ledger.js'
  * @import { Account, Slot } from './nonces.js'
  */
@@ -80,7 +79,6 @@ const PAUSE_MS = 200;
  * @property {Clock} clock
  * @property {TransactionWorkload} workload
  * @property {Account[]} accounts
- * @property {Recorder} recorder
  * @property {Ledger} ledger
  * @property {number} startBlock latest block when the load began
  * @property {number} timeoutMs longest wait for unresolved operations
@@ -168,9 +166,7 @@ async function decideStatuses(options) {
       open.slice(at, at + ASKED_AT_ONCE).map(async (one) => {
         const { operation, sample } = one;
         const decision = await transactionStatusOf(rpc, operation, 'audit', startBlock);
-        // A dead worker may have sent the replacement.
-        const isUnknown = operation.account.isWorkerDead && decision.status === 'replaced';
-        if (decision.status === 'pending' || isUnknown) return;
+        if (decision.status === 'pending') return;
         if (one.isOrphan && decision.status === 'never_sent' && !one.isResubmitted && operation.raw !== null) {
           one.isResubmitted = true;
           await rpc.call('eth_sendRawTransaction', [operation.raw], 'resubmit').catch(() => null);
@@ -200,14 +196,15 @@ function freeNonceBytes({ state, undecided: open }) {
 }
 
 /** Executed operations of a wallet by the ledger. @param {AuditOptions} options @param {number} position */
-function claimed({ recorder, accounts }, position) {
+function claimed({ ledger, accounts }, position) {
   const { includedLate, reorgedOut } = accounts[position];
-  return recorder.verifiedBy[position] + includedLate - reorgedOut;
+  return ledger.verifiedBy[position] + includedLate - reorgedOut;
 }
 
 /** @param {AuditOptions} options @param {Reading} reading @returns {Mismatch[]} */
 function compare(options, { effects, nonces, pendingNonces }) {
   return options.accounts.flatMap((account, i) => {
+    if (account.isWorkerDead) return [];
     const { start, now, target } = effects[i];
     const executed = claimed(options, i);
     const expectedEffect = start + BigInt(executed);
@@ -273,10 +270,12 @@ async function reconcile(options, { hash, number, nonces }, mismatches) {
 }
 
 /** @param {AuditOptions} options @param {Mismatch[]} unproven @param {Check[]} checks */
-function gapsOf({ ledger: { unresolved } }, unproven, checks) {
+function gapsOf({ accounts, ledger: { unresolved } }, unproven, checks) {
   const open = [...unresolved.values()].map(({ operation }) => operation.account.wallet.index);
   const waiting = unproven.map(({ walletIndex }) => walletIndex).filter((index) => !open.includes(index));
+  const lost = accounts.filter(({ isWorkerDead }) => isWorkerDead).map(({ wallet }) => wallet.index);
   return [
+    ...(lost.length === 0 ? [] : [`the worker of wallets ${indexRanges(lost)} died: what it sent is not known`]),
     ...(open.length === 0
       ? []
       : [
@@ -295,7 +294,7 @@ function gapsOf({ ledger: { unresolved } }, unproven, checks) {
  * @returns {AuditReport}
  */
 function describe(options, reading, mismatches, checks) {
-  const { accounts, recorder, ledger, workload } = options;
+  const { accounts, ledger, workload } = options;
   for (const { operation, sample } of [...ledger.unresolved.values()]) {
     ledger.settle(operation, sample, { status: 'pending', foreign: null });
   }
@@ -321,7 +320,7 @@ function describe(options, reading, mismatches, checks) {
     blockNumber: reading.number,
     blockHash: reading.hash,
     wallets: accounts.length,
-    verified: recorder.counts.verified,
+    verified: ledger.verifiedBy.reduce((sum, count) => sum + count, 0),
     includedLate: statusCounts.included ?? 0,
     reverted: statusCounts.reverted ?? 0,
     reorgedOut: accounts.reduce((sum, account) => sum + account.reorgedOut, 0),
@@ -353,7 +352,7 @@ async function searchForForeign({ rpc, ledger, accounts, startBlock }, mismatche
   for (const { walletIndex, nonce: next } of suspects.slice(0, SEARCHED)) {
     const account = /** @type {Account} */ (byIndex.get(walletIndex));
     const { wallet } = account;
-    if (account.isWorkerDead || wallet.nonce >= next) continue;
+    if (wallet.nonce >= next) continue;
     const mined = await findMinedTransaction(rpc, wallet.address, wallet.nonce, startBlock).catch(() => null);
     const open = ledger.unresolvedOf(account, wallet.nonce) ?? account.slotOf(wallet.nonce)?.undecided ?? null;
     const ours = open?.operation.hashes ?? [];

@@ -229,9 +229,9 @@ export class SetUpCosts {
   }
 }
 
-/** @param {Pick<Config, 'maxSpendWei'>} config @param {{ready: Ready, loaded: {stats: {spending: Spending | null}}}} carriedOut */
+/** @param {Pick<Config, 'maxSpendWei'>} config @param {{ready: Ready, loaded: {engineStats: {spending: Spending | null}}}} carriedOut */
 export function capReached({ maxSpendWei }, { ready: { costs }, loaded }) {
-  const { spentWei, transactions } = loaded.stats.spending ?? { spentWei: 0n, transactions: 0 };
+  const { spentWei, transactions } = loaded.engineStats.spending ?? { spentWei: 0n, transactions: 0 };
   return new RefusedError(
     `the spend cap of ${ether(maxSpendWei ?? 0n)} is reached: ${ether(costs.spentWei + spentWei)} spent at most in ${costs.transactions + transactions} transactions`,
   );

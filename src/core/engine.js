@@ -1,8 +1,9 @@
 import { Deadlines } from '../deadlines.js';
-import { UnavailableError } from '../errors.js';
+import { InternalError, UnavailableError } from '../errors.js';
 import { Visibility } from '../inclusion/heads.js';
 import { detectors } from '../inclusion/index.js';
 import { probes } from '../probes/index.js';
+import { addBlocks, noBlocks, totalsOfBlock } from '../stats/blocks.js';
 import { merge } from '../stats/merge.js';
 import { REORGS } from '../stats/metrics.js';
 import { Recorder } from '../stats/recorder.js';
@@ -16,8 +17,8 @@ import { Presigner } from './signing.js';
 import { RetryPolicy } from './submit.js';
 
 /**
- * @import { Block, BlockTotals, Clock, Config, Counts, Fees, InclusionDetector, LoopReading, Outage, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, Sample, Signer, TransportStats, Workload } from '../types.d.ts'
- * @import { InternalError } from '../errors.js'
+ * @import { Block, BlockTotals, Clock, Config, Engine, Fees, InclusionDetector, LoopReading, Outage, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, Signer, Snapshot, Workload } from '../types.d.ts'
+ * @import { ThreadStats } from '../chain/endpoints.js'
  * @import { Spending } from './budget.js'
  * @import { DriverOptions } from './driver.js'
  * @import { Account } from './nonces.js'
@@ -44,6 +45,7 @@ import { RetryPolicy } from './submit.js';
  * @property {DriverOptions['onSample']} onSample
  * @property {(block: SeenBlock) => void} onBlock
  * @property {DriverOptions['onStop']} onStop
+ * @property {() => ThreadStats} traffic of this thread
  *
  * @typedef {Block & {seenAtMs: number, skewMs: number, gapMs: number}} SeenBlock seenAtMs: time of day; skewMs: how
  *   much later than its timestamp; gapMs: how long after the previous block
@@ -64,20 +66,17 @@ import { RetryPolicy } from './submit.js';
  * @property {bigint | null} capWei limit of fees; null: none
  * @property {number} confirmations blocks required on top before an operation counts as included
  *
- * @typedef {object} EngineReport what happened since the previous report
- * @property {Stats} interval
+ * @typedef {object} EngineReport an interval that has ended
+ * @property {Stats} stats
  * @property {number} inFlight
- * @property {Counts} totals
  * @property {{silentMs: number, stillMs: number, retryAfterMs: number, words: string} | null} silence silentMs: time since
  *   the last successful poll, and why; stillMs: time without a new block; retryAfterMs: what is left of a Retry-After pause
  * @property {Record<string, string>} warnings by kind; each kind is shown once
  * @property {ReorgEvent[]} reorgs
  * @property {LoopReading | null} loop null: every thread died
+ * @property {BlockTotals} blocks
  *
- * @typedef {EngineReport & {blocks: BlockTotals, transport: TransportStats}} Report with the transport figures of all
- *   threads
- *
- * @typedef {object} EngineStats
+ * @typedef {object} EngineStats of the whole run so far
  * @property {number} readBackRetries
  * @property {number} pausedMs pauses of all wallets because calls got no response
  * @property {number} retiredWallets
@@ -93,9 +92,10 @@ import { RetryPolicy } from './submit.js';
  * @property {Spending | null} spending null: no limit
  */
 
-export class Engine {
-  /** @type {Recorder} */
-  recorder;
+/** @implements {Engine} */
+export class ThreadEngine {
+  #recorder;
+  #ledger;
   #options;
   #driver;
   /** @type {InclusionDetector | null} */
@@ -108,25 +108,27 @@ export class Engine {
   #budget = null;
   #deadlines;
   #loop = probes.loop();
-  isDrained = false;
   #retryPolicy = new RetryPolicy(Math.random);
   #loadStartUs = 0;
   #lastBlockAtUs = 0;
   /** @type {Resubmissions} */
   #resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 };
   #reorgs = noReorgs();
-  /** Since the previous report. @type {ReorgEvent[]} */
+  /** Since the previous interval. @type {ReorgEvent[]} */
   #newReorgs = [];
+  /** Since the previous interval. */
+  #blocks = noBlocks();
+  #isStopped = false;
 
   /** @param {EngineOptions} options */
   constructor(options) {
     const { config, clock, accounts, schedule, share, onSample, onStop } = options;
     this.#options = options;
-    this.recorder = new Recorder(
+    this.#recorder = new Recorder(
       accounts.map(({ wallet }) => wallet.index),
       clock.nowUs(),
     );
-    this.ledger = new Ledger(accounts, () => onStop('foreign_sender'));
+    this.#ledger = new Ledger(accounts, () => onStop('foreign_sender'));
     this.#deadlines = new Deadlines(clock, config.txTimeoutMs);
     this.#driver = new Driver({
       clock,
@@ -134,7 +136,7 @@ export class Engine {
       onSample,
       onStop,
       kind: this.#operationKind(),
-      recorder: this.recorder,
+      recorder: this.#recorder,
       pacer: createPacer(schedule, share),
       inFlight: config.inFlight,
       budget: this.#budget,
@@ -144,7 +146,7 @@ export class Engine {
 
   #operationKind() {
     const { config, clock, rpc, reading = null, workload, chain, onBlock, onStop } = this.#options;
-    if (workload.kind === 'call') return callKind({ clock, rpc, workload, pauses: this.#retryPolicy.pauses });
+    if (workload.kind === 'call') return callKind({ clock, rpc, workload, retryPolicy: this.#retryPolicy });
     const { signer, fees, chainId, startBlock, startHash, ...about } = /** @type {ChainTools} */ (chain);
     const { genesisHash, confirmations, capWei } = about;
     /**
@@ -176,7 +178,9 @@ export class Engine {
         // The first block has no gap.
         const gapMs = (block.seenAtUs - (this.#lastBlockAtUs || block.seenAtUs)) / 1000;
         this.#lastBlockAtUs = block.seenAtUs;
-        onBlock({ ...block, seenAtMs, skewMs: seenAtMs - block.timestampS * 1000, gapMs });
+        const seen = { ...block, seenAtMs, skewMs: seenAtMs - block.timestampS * 1000, gapMs };
+        this.#blocks = addBlocks(this.#blocks, totalsOfBlock(seen));
+        onBlock(seen);
       },
       onReorg: (reorg) => this.#reorganise(reorg),
       onReplaced: (words) => onStop('chain_replaced', new UnavailableError(words)),
@@ -201,7 +205,7 @@ export class Engine {
       resubmissions: this.#resubmissions,
       txTimeoutMs: config.txTimeoutMs,
     };
-    return transactionKind(tools, this.ledger);
+    return transactionKind(tools, this.#ledger);
   }
 
   /** @param {Reorg} reorg */
@@ -222,79 +226,105 @@ export class Engine {
   start({ loadStartUs, startUs, endUs }) {
     this.#loadStartUs = loadStartUs;
     this.#lastBlockAtUs = loadStartUs;
-    this.recorder.open(loadStartUs, startUs, endUs);
+    this.#blocks = noBlocks();
+    this.#recorder.open(loadStartUs, startUs, endUs);
     this.#loop.sample(); // discard what happened before
     this.#driver.start(loadStartUs, endUs);
   }
 
   /** After an automatic warm-up. @param {Plan} plan */
   setWindow({ startUs, endUs }) {
-    this.recorder.setWindow(startUs, endUs);
+    this.#recorder.setWindow(startUs, endUs);
     this.#driver.endAt(endUs);
   }
 
+  /** @param {number} nowUs @param {boolean} endsInterval @returns {Promise<Snapshot>} */
+  async snapshot(nowUs, endsInterval) {
+    const recorder = this.#recorder;
+    if (endsInterval) this.#driver.catchUp();
+    const atUs = this.#isStopped ? Math.max(nowUs, recorder.endUs) : nowUs;
+    const interval = endsInterval ? this.#endInterval(atUs) : null;
+    const { startUs, endUs, counts } = recorder;
+    return {
+      atUs,
+      counts,
+      interval,
+      rest: recorder.rest(),
+      window: { startUs, endUs },
+      generator: this.#figures(),
+      traffic: this.#options.traffic(),
+      open: this.#driver.openBySecond(atUs),
+      violation: recorder.isBalanced(this.#driver.live.size) ? null : this.#violation(),
+    };
+  }
+
   /** @param {number} nowUs @returns {EngineReport} */
-  report(nowUs) {
-    this.#driver.catchUp();
-    const inFlight = this.recorder.inFlightAtEnd(this.#driver.live.size);
-    const interval = this.recorder.take(nowUs);
-    const stats = this.#detector?.stats();
-    const words = stats?.lastError?.message ?? '';
+  #endInterval(nowUs) {
+    const inFlight = this.#recorder.inFlightAtEnd(this.#driver.live.size);
+    const stats = this.#recorder.take(nowUs);
+    const detector = this.#detector?.stats();
+    const words = detector?.lastError?.message ?? '';
     const retryAfterMs = this.#retryPolicy.retryAfterMs(nowUs);
     // Not counting the time before the load.
-    const stillMs = Math.min(stats?.stillMs ?? 0, (nowUs - this.#loadStartUs) / 1000);
-    const silence = stats === undefined ? null : { silentMs: stats.silentMs, stillMs, retryAfterMs, words };
-    const reorgs = this.#newReorgs;
-    this.#newReorgs = [];
+    const stillMs = Math.min(detector?.stillMs ?? 0, (nowUs - this.#loadStartUs) / 1000);
+    const silence = detector === undefined ? null : { silentMs: detector.silentMs, stillMs, retryAfterMs, words };
     /** @type {Record<string, string>} */
-    const warnings = typeof stats?.warning === 'string' ? { inclusion: stats.warning } : {};
-    return { interval, inFlight, totals: this.recorder.counts, silence, warnings, reorgs, loop: this.#loop.sample() };
+    const warnings = typeof detector?.warning === 'string' ? { inclusion: detector.warning } : {};
+    const [reorgs, blocks] = [this.#newReorgs, this.#blocks];
+    this.#newReorgs = [];
+    this.#blocks = noBlocks();
+    return { stats, inFlight, silence, warnings, reorgs, blocks, loop: this.#loop.sample() };
   }
 
-  inFlight() {
-    return [...this.#driver.live].map(({ intendedAtUs, startedAtUs }) => ({ intendedAtUs, startedAtUs }));
-  }
-
-  /** @throws {InternalError} */
-  check() {
-    const { live } = this.#driver;
-    // All wallets are looked at once, after the drain, and to name those of a violation.
-    if (!this.isDrained && this.recorder.isBalanced(live.size)) return;
+  /** How the law of conservation is broken, for all wallets together or for one. @returns {string | null} */
+  #violation() {
     /** @type {Map<number, number>} */
     const inFlightBy = new Map();
-    for (const { account } of live) inFlightBy.set(account.position, (inFlightBy.get(account.position) ?? 0) + 1);
-    this.recorder.assertConservation(inFlightBy);
+    for (const { account } of this.#driver.live)
+      inFlightBy.set(account.position, (inFlightBy.get(account.position) ?? 0) + 1);
+    try {
+      this.#recorder.assertConservation(inFlightBy);
+      return null;
+    } catch (error) {
+      return /** @type {Error} */ (error).message;
+    }
   }
 
   /** Starts no more operations. @param {number} nowUs end of the window */
   stop(nowUs) {
+    // Until now operations counted as inside of the window.
+    const endUs = Math.max(nowUs, this.#options.clock.nowUs());
     this.#presigner?.stop();
-    this.#driver.stop(nowUs);
-    this.recorder.closeWindow(nowUs);
+    this.#driver.stop(endUs);
+    this.#recorder.closeWindow(endUs);
+    this.#isStopped = true;
   }
 
-  /** @param {number} timeoutMs @param {AbortSignal} signal */
+  /** @param {number} timeoutMs @param {AbortSignal} signal @returns {Promise<Ledger>} */
   async drain(timeoutMs, signal) {
     await this.#driver.drain(timeoutMs, signal);
-    this.isDrained = true;
     await Promise.all([this.#detector?.stop(), this.#visibility?.stop()]);
+    const words = this.#violation();
+    if (words !== null) this.#options.onStop('internal', new InternalError(words));
+    this.#ledger.verifiedBy = this.#recorder.verifiedBy;
+    return this.#ledger;
   }
 
   /** @returns {EngineStats} */
-  stats() {
-    const { accounts } = this.#options;
-    const stats = this.#detector?.stats();
+  #figures() {
+    const detector = this.#detector?.stats();
+    const { readBackRetries, pausedMs, pauses } = this.#retryPolicy;
     return {
-      readBackRetries: accounts.reduce((sum, { readBackRetries }) => sum + readBackRetries, 0),
-      pausedMs: accounts.reduce((sum, { pausedMs }) => sum + pausedMs, 0),
-      retiredWallets: accounts.filter(({ retired }) => retired !== null).length,
-      inclusionResolutionMs: stats?.resolutionMs ?? null,
-      headSource: stats?.source ?? null,
-      failedPolls: stats?.failedPolls ?? 0,
+      readBackRetries,
+      pausedMs,
+      retiredWallets: this.#driver.recovery.retired,
+      inclusionResolutionMs: detector?.resolutionMs ?? null,
+      headSource: detector?.source ?? null,
+      failedPolls: detector?.failedPolls ?? 0,
       failureWords: this.#driver.failureWords,
       spending: this.#budget?.total() ?? null,
       resubmissions: { ...this.#resubmissions },
-      pauses: { ...this.#retryPolicy.pauses },
+      pauses: { ...pauses },
       submissionStall: this.#submissionStall(),
       reorgs: this.#reorgs,
       presigned: { ...(this.#presigner?.stats ?? { used: 0, discarded: 0 }) },

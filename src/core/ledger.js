@@ -33,13 +33,14 @@ import { groupByAccount } from './nonces.js';
  * @property {boolean} [isResubmitted] the audit has resubmitted it
  *
  * @typedef {object} LedgerState a ledger for another thread, with positions in its part of the wallets
- * @property {Array<Pick<Account, 'executed' | 'includedLate' | 'reverted' | 'reorgedOut' | 'retired' | 'readBackRetries'> & {nonce: number, slots: SlotState[]}>}
+ * @property {Array<Pick<Account, 'executed' | 'includedLate' | 'reverted' | 'reorgedOut'> & {nonce: number, slots: SlotState[]}>}
  *   accounts
  * @property {Array<UnresolvedState & {position: number}>} unresolved
  * @property {Resolution[]} resolutions
  * @property {Partial<Record<TransactionStatus, number>>} statusCounts
  * @property {Foreign[]} foreign
  * @property {EntryState[]} recentInclusions
+ * @property {Float64Array} verifiedBy
  *
  * @typedef {{nonce: number, hashes: string[], raw: string | null, sample: SampleIdentity, isOrphan?: boolean}} UnresolvedState
  * @typedef {{state: NonceState, undecided: UnresolvedState | null}} SlotState
@@ -76,6 +77,8 @@ export class Ledger {
   /** @param {Account[]} accounts by position @param {() => void} onForeign called on proof of a foreign sender */
   constructor(accounts, onForeign) {
     this.accounts = accounts;
+    /** Verified operations by position, set after the drain. */
+    this.verifiedBy = new Float64Array(accounts.length);
     this.onForeign = onForeign;
   }
 
@@ -181,28 +184,22 @@ export class Ledger {
     this.onForeign();
   }
 
-  /**
-   * @param {boolean} [isLast] with what was put into blocks lately, which only the audit asks for
-   * @returns {LedgerState}
-   */
-  toState(isLast = false) {
+  /** @returns {LedgerState} */
+  toState() {
     return {
-      recentInclusions: isLast ? this.recentInclusions.toState() : [],
-      accounts: this.accounts.map(
-        ({ wallet, executed, includedLate, reverted, reorgedOut, retired, readBackRetries, slots }) => ({
-          nonce: wallet.nonce,
-          executed,
-          includedLate,
-          reverted,
-          reorgedOut,
-          retired,
-          readBackRetries,
-          slots: slots.map(({ state, undecided }) => ({
-            state,
-            undecided: undecided === null ? null : toUnresolvedState(undecided),
-          })),
-        }),
-      ),
+      recentInclusions: this.recentInclusions.toState(),
+      verifiedBy: this.verifiedBy,
+      accounts: this.accounts.map(({ wallet, executed, includedLate, reverted, reorgedOut, slots }) => ({
+        nonce: wallet.nonce,
+        executed,
+        includedLate,
+        reverted,
+        reorgedOut,
+        slots: slots.map(({ state, undecided }) => ({
+          state,
+          undecided: undecided === null ? null : toUnresolvedState(undecided),
+        })),
+      })),
       unresolved: [...this.unresolved.values()].map((open) => ({
         ...toUnresolvedState(open),
         position: open.operation.account.position,
@@ -228,6 +225,7 @@ export class Ledger {
     for (const { position, ...open } of state.unresolved) {
       this.addUnresolved(fromUnresolvedState(this.accounts[first + position], open));
     }
+    this.verifiedBy.set(state.verifiedBy, first);
     this.resolutions.push(...state.resolutions.slice(0, RESOLUTIONS_KEPT - this.resolutions.length));
     this.foreign.push(...state.foreign);
     this.recentInclusions.fromState(state.recentInclusions, (position) => this.accounts[first + position]);

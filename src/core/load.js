@@ -1,14 +1,14 @@
 import { WARMUP_BLOCKS, MIN_WARMUP_MS } from './costs.js';
-import { EXIT, UnavailableError } from '../errors.js';
+import { EXIT, InternalError, UnavailableError } from '../errors.js';
 import { reorgInWords } from '../stats/reorgs.js';
+import { Stats } from '../stats/stats.js';
 import { Reporter } from './reports.js';
 
 /**
  * @import { Stop } from './stop.js'
- * @import { Clock, Config, Counts, Output, Phase, RunFile } from '../types.d.ts'
+ * @import { Clock, Config, Counts, Engine, Output, Phase, RunFile, Snapshot } from '../types.d.ts'
  * @import { EngineReport, Plan } from './engine.js'
  * @import { Checkpoints, CheckpointSource, Watch } from './reports.js'
- * @import { LoadEngine, SoFar } from './workers.js'
  */
 
 /**
@@ -19,7 +19,7 @@ import { Reporter } from './reports.js';
  * @property {Clock} clock
  * @property {Output[]} outputs
  * @property {Stop} stop
- * @property {LoadEngine} engine
+ * @property {Engine} engine
  * @property {Watch} watch
  * @property {WarmUp | null} [warmUp] null unless --warmup auto
  * @property {readonly string[]} [names] of the endpoints
@@ -30,8 +30,7 @@ import { Reporter } from './reports.js';
  * @property {() => Promise<number>} begin waits for the common start; resolves with the start of the load
  *
  * @typedef {Awaited<ReturnType<typeof load>>} Loaded
- * @typedef {Omit<Loaded, 'ledger'> & {untilUs: number, durationUs: number}} LoadSoFar untilUs: when it was so;
- *   durationUs: length of the window so far
+ * @typedef {Omit<Loaded, 'ledger'>} LoadSoFar
  */
 
 /** Time without a block, and Retry-After, from which on a warning is given. */
@@ -47,20 +46,21 @@ export async function load(options) {
   await watch.prepare();
   await engine.prepare(stop.drain);
   // The first checkpoint is the most expensive, so it is made before the load.
-  await checkpoints.write(knownNow(options, { rows: [], cpuUs: 0 }, { startUs: Infinity }));
+  const figures = new RunFigures(engine, stop);
+  await checkpoints.write(knownNow(options, figures, { rows: [], cpuUs: 0 }, { startUs: Infinity }));
   const beginUs = await begin().catch(async (error) => {
     await checkpoints.discard();
     throw error;
   });
   const plan = planFrom(beginUs, config);
   const reporter = new Reporter(plan, outputs, watch);
-  const parts = { config, clock, stop, engine, watch, reporter, names: options.names };
+  const parts = { config, clock, stop, engine, figures, watch, reporter, names: options.names };
 
   for (const output of outputs)
     output.start?.({ startUs: plan.loadStartUs, startedAtMs: timeOfDayMs(plan.loadStartUs), isPlain: options.isPlain });
   watch.begin();
   engine.start(plan);
-  checkpoints.begin(knownNow(options, reporter, plan));
+  checkpoints.begin(knownNow(options, figures, reporter, plan));
   if (plan.startUs > plan.loadStartUs) {
     if (warmUp !== null) await reportUntilWindow(warmUp, plan, parts);
     await reportUntil(plan.startUs, 'warmup', plan.loadStartUs, parts);
@@ -72,13 +72,52 @@ export async function load(options) {
   const endUs = Math.min(Math.max(clock.nowUs(), stop.reason === 'duration' ? plan.endUs : 0), plan.endUs);
   engine.stop(endUs);
   await report(endUs < plan.startUs ? 'warmup' : 'load', parts, endUs);
-  await engine.drain(config.drainTimeoutMs, stop.now);
+  const ledger = await engine.drain(config.drainTimeoutMs, stop.now);
   await report('drain', parts, clock.nowUs());
   await settle(parts);
   // If interrupted in the warm-up, the window is empty and begins at the interruption.
   const windowStartedAtMs = timeOfDayMs(Math.min(plan.startUs, endUs));
   const { loadStartUs } = plan;
-  return { ...reported(reporter), loadStartUs, windowStartedAtMs, ...(await engine.result()) };
+  return { ...reported(reporter), loadStartUs, windowStartedAtMs, ...figures.soFar(), ledger };
+}
+
+/** The figures of the run so far: the sum of its intervals. */
+class RunFigures {
+  /** @type {Stats | null} */
+  #past = null;
+  /** @type {Snapshot | null} */
+  #latest = null;
+  #engine;
+  #stop;
+
+  /** @param {Engine} engine @param {Stop} stop */
+  constructor(engine, stop) {
+    this.#engine = engine;
+    this.#stop = stop;
+  }
+
+  /** @param {number} nowUs @param {boolean} endsInterval */
+  async take(nowUs, endsInterval) {
+    const snapshot = await this.#engine.snapshot(nowUs, endsInterval);
+    this.#latest = snapshot;
+    const ended = snapshot.interval?.stats;
+    if (ended !== undefined) this.#past = (this.#past ?? new Stats(ended.startUs)).add(ended);
+    if (snapshot.violation !== null)
+      this.#stop.request('internal', EXIT.internal, new InternalError(snapshot.violation));
+    return snapshot;
+  }
+
+  soFar() {
+    const { atUs, rest, window, generator, traffic } = /** @type {Snapshot} */ (this.#latest);
+    const stats = new Stats(this.#past?.startUs ?? rest.startUs).add(this.#past ?? rest);
+    return {
+      stats: this.#past === null ? stats : stats.add(rest),
+      window,
+      engineStats: generator,
+      traffic,
+      untilUs: atUs,
+    };
+  }
 }
 
 /** @typedef {Pick<Reporter, 'rows' | 'cpuUs'>} Reported */
@@ -91,20 +130,23 @@ function reported({ rows, cpuUs }) {
 /**
  * The source of checkpoints.
  * @param {LoadOptions} options
+ * @param {RunFigures} figures
  * @param {Reported} reporter
  * @param {Pick<Plan, 'startUs'> & Partial<Plan>} plan
- * @returns {CheckpointSource<SoFar>}
+ * @returns {CheckpointSource<ReturnType<RunFigures['soFar']>>}
  */
-function knownNow({ clock, engine, timeOfDayMs, describeSoFar }, reporter, plan) {
+function knownNow({ clock, timeOfDayMs, describeSoFar }, figures, reporter, plan) {
   return {
-    ask: () => engine.soFar(clock.nowUs()),
+    ask: async () => {
+      await figures.take(clock.nowUs(), false);
+      return figures.soFar();
+    },
     describe: (known) =>
       describeSoFar({
         ...reported(reporter),
         ...known,
         loadStartUs: plan.loadStartUs ?? known.untilUs,
         windowStartedAtMs: timeOfDayMs(Math.min(plan.startUs, known.untilUs)),
-        durationUs: Math.max(0, Math.min(known.recorder.endUs, known.untilUs) - plan.startUs),
       }),
   };
 }
@@ -132,10 +174,10 @@ function endOf(startUs, durationMs) {
  * @param {Parts} parts
  */
 async function reportUntilWindow(warmUp, plan, parts) {
-  const { config, engine, stop, watch } = parts;
+  const { config, clock, engine, figures, stop, watch } = parts;
   const named = new AbortController();
   const naming = warmUp
-    .windowStartUs(plan.loadStartUs, () => engine.counts(), stop.drain)
+    .windowStartUs(plan.loadStartUs, async () => (await figures.take(clock.nowUs(), false)).counts, stop.drain)
     .then((startUs) => {
       if (startUs === null) return;
       Object.assign(plan, { startUs, endUs: endOf(startUs, config.durationMs) });
@@ -148,7 +190,7 @@ async function reportUntilWindow(warmUp, plan, parts) {
   await naming;
 }
 
-/** @typedef {Pick<LoadOptions, 'config' | 'clock' | 'stop' | 'engine' | 'watch' | 'names'> & {reporter: Reporter}} Parts */
+/** @typedef {Pick<LoadOptions, 'config' | 'clock' | 'stop' | 'engine' | 'watch' | 'names'> & {reporter: Reporter, figures: RunFigures}} Parts */
 
 /**
  * Reports at every interval of a phase but the last.
@@ -195,13 +237,14 @@ async function settle({ stop, reporter }) {
 /**
  * Reports an interval. A violated law ends the run with a drain and a summary.
  * @param {Phase} phase
- * @param {Pick<Parts, 'stop' | 'engine' | 'reporter' | 'watch'>} parts
+ * @param {Pick<Parts, 'stop' | 'figures' | 'reporter' | 'watch'>} parts
  * @param {number} nowUs
  */
-async function report(phase, { stop, reporter, engine, watch }, nowUs) {
+async function report(phase, { stop, reporter, figures, watch }, nowUs) {
   try {
-    const interval = await engine.report(nowUs);
-    reporter.add(phase, interval);
+    const snapshot = await figures.take(nowUs, true);
+    const interval = /** @type {EngineReport} */ (snapshot.interval);
+    reporter.add(phase, interval, snapshot);
     for (const event of interval.reorgs) watch.warnOf('reorg', reorgInWords(event));
     for (const [kind, words] of Object.entries(interval.warnings)) watch.warnOnce(kind, words);
     const stillMs = interval.silence?.stillMs ?? 0;
@@ -209,7 +252,6 @@ async function report(phase, { stop, reporter, engine, watch }, nowUs) {
     const retryAfterMs = interval.silence?.retryAfterMs ?? 0;
     const words = `the endpoint sent Retry-After: nothing is submitted for ${Math.round(retryAfterMs / 1000)} s`;
     if (retryAfterMs > RETRY_AFTER_WARNING_MS) watch.warnOnce('retry-after', words);
-    engine.check();
     return interval.silence;
   } catch (error) {
     stop.request('internal', EXIT.internal, /** @type {Error} */ (error));

@@ -47,11 +47,8 @@ export class Account {
   submitting = 0;
   /** Starts postponed because of too many submissions in flight. */
   waitingStarts = 0;
-  /** Its worker died, so its last transactions are unknown. */
+  /** Its worker died, so its transactions are unknown. */
   isWorkerDead = false;
-  readBackRetries = 0;
-  /** Time paused after calls without a response. */
-  pausedMs = 0;
 
   /** @param {number} position in the slice @param {Wallet} wallet */
   constructor(position, wallet) {

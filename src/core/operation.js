@@ -307,7 +307,7 @@ async function readBack({ rpc, clock, workload, retryPolicy, visibility }, opera
       const isSettled = account.boundsAsOf(operation, found.number).least === least;
       if (isSettled && (await isStillThere(rpc, found))) throw new Failed('wrong_count');
     }
-    account.readBackRetries += 1;
+    retryPolicy.readBackRetries += 1;
     await operation.pause(clock, Math.max(pauseMs, retryPolicy.waitMs(clock.nowUs())));
     pauseMs = Math.min(pauseMs * 2, longestPauseMs);
   }

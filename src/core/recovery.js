@@ -8,11 +8,12 @@ import { foundByReceipt } from './submit.js';
 import { transactionStatusOf } from './transaction-status.js';
 
 /**
- * @import { Pauses, ReorgEvent, Rpc, Sample } from '../types.d.ts'
+ * @import { ReorgEvent, Rpc, Sample } from '../types.d.ts'
  * @import { DriverOptions } from './driver.js'
  * @import { Ledger, RecentInclusion, UnresolvedOperation } from './ledger.js'
  * @import { Account } from './nonces.js'
  * @import { CallTools, Operation, Tools } from './operation.js'
+ * @import { RetryPolicy } from './submit.js'
  * @import { Decision } from './transaction-status.js'
  */
 
@@ -67,17 +68,17 @@ const ANSWERED_FAILURES = Object.freeze(['rpc_error', 'check_failed']);
 
 /**
  * Plain calls need no recovery. After a call without a valid response the wallet pauses, longer each time.
- * @param {CallTools & {pauses: Pauses}} tools
+ * @param {CallTools & {retryPolicy: RetryPolicy}} tools
  * @returns {OperationKind}
  */
-export function callKind({ clock, pauses: sums, ...tools }) {
+export function callKind({ clock, retryPolicy, ...tools }) {
   const [firstPauseMs, longestPauseMs] = REPAIR_PAUSE_MS;
   /** Pauses since the last response, by wallet. @type {Map<Account, number>} */
   const pauses = new Map();
   return {
     run: (operation) => runCall({ clock, ...tools }, operation),
     recover: async ({ account, nonce, isBusyError, isRateLimited }, { code }, signal) => {
-      if (isRateLimited) sums.limitAnswers += 1;
+      if (isRateLimited) retryPolicy.pauses.limitAnswers += 1;
       account.settle(nonce, 'used');
       if (ANSWERED_FAILURES.includes(code ?? '') && !isBusyError) {
         pauses.delete(account);
@@ -90,8 +91,8 @@ export function callKind({ clock, pauses: sums, ...tools }) {
       const fromUs = clock.nowUs();
       await clock.sleep(Math.min(firstPauseMs * 2 ** (inRow - 1), longestPauseMs), signal);
       const pausedMs = (clock.nowUs() - fromUs) / 1000;
-      account.pausedMs += pausedMs;
-      if (isRateLimited) sums.limitedMs += pausedMs;
+      retryPolicy.pausedMs += pausedMs;
+      if (isRateLimited) retryPolicy.pauses.limitedMs += pausedMs;
       return null;
     },
     recordInclusion: ({ account }) => void pauses.delete(account),
@@ -123,7 +124,8 @@ const MAX_RESUBMITTING = 32;
  * @property {(account: Account) => void} retire uses a wallet no more
  */
 export class Recovery {
-  #retired = 0;
+  /** Number of retired wallets. */
+  retired = 0;
   /** Message of a user's workload that kept failing. @type {string | null} */
   #workloadError = null;
   /** Wallets that resubmit now, and those that wait. */
@@ -258,9 +260,9 @@ export class Recovery {
   #retire(account, why) {
     if (account.retired !== null) return;
     account.retired = why;
-    this.#retired += 1;
+    this.retired += 1;
     const { accounts, onStop, retire } = this.#options;
-    if (this.#retired < accounts.length) retire(account);
+    if (this.retired < accounts.length) retire(account);
     else if (this.#workloadError === null) onStop('no_wallets');
     else onStop('workload_failed', new WorkloadError(this.#workloadError));
   }

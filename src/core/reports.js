@@ -9,11 +9,11 @@ import { describeEnvironment, describeInstance } from './environment.js';
 import { workersOf } from './config.js';
 
 /**
- * @import { Clock, Config, IntervalRow, LoopReading, Output, Phase, Readings, Rpc, RunFile, Surroundings, TransportStats } from '../types.d.ts'
+ * @import { Clock, Config, Counts, IntervalRow, LoopReading, Output, Phase, Readings, Rpc, RunFile, Snapshot, Surroundings, TransportStats } from '../types.d.ts'
  * @import { Probe as IndexProbe } from '../probes/index.js'
  * @import { Verdict } from '../stats/verdict.js'
  * @import { Endpoints } from '../chain/endpoints.js'
- * @import { Plan, Report } from './engine.js'
+ * @import { EngineReport, Plan } from './engine.js'
  * @import { Stop } from './stop.js'
  * @import { startOf } from './run.js'
  */
@@ -48,13 +48,14 @@ export class Reporter {
   /**
    * Reads the probes now; the row is written later, when all probes have responded, without delaying the next interval.
    * @param {Phase} phase
-   * @param {Report} report
+   * @param {EngineReport} report
+   * @param {Pick<Snapshot, 'counts' | 'traffic'>} snapshot
    */
-  add(phase, report) {
-    const readings = this.#watch.sample(report.loop, report.transport);
+  add(phase, report, { counts, traffic }) {
+    const readings = this.#watch.sample(report.loop, traffic.transport);
     // Errors are thrown by settled().
     readings.catch(() => {});
-    this.#settled = this.#settled.then(async () => this.#addRow(phase, report, await readings));
+    this.#settled = this.#settled.then(async () => this.#addRow(phase, report, counts, await readings));
     this.#settled.catch(() => {});
   }
 
@@ -63,27 +64,27 @@ export class Reporter {
     return this.#settled;
   }
 
-  /** @param {Phase} phase @param {Report} report @param {Readings} probes */
-  #addRow(phase, { interval, inFlight, blocks, totals, silence }, probes) {
-    const { endUs, counts } = interval;
+  /** @param {Phase} phase @param {EngineReport} report @param {Counts} totals @param {Readings} probes */
+  #addRow(phase, { stats, inFlight, blocks, silence }, totals, probes) {
+    const { endUs, counts } = stats;
     const { loadStartUs } = this.#plan;
     if (phase === 'load') {
       this.cpuUs += probes.self.cpuUs;
       this.#windowVerified += counts.verified;
     }
     const gapMaxMs = Math.max(blocks.gapMaxMs ?? 0, silence?.stillMs ?? 0);
-    const row = rowOf(interval, { phase, loadStartUs, inFlight, blocks: { ...blocks, gapMaxMs }, probes });
+    const row = rowOf(stats, { phase, loadStartUs, inFlight, blocks: { ...blocks, gapMaxMs }, probes });
     if (silence !== null && silence.silentMs >= SILENT_MS)
       row.silence = { ms: silence.silentMs, words: silence.words || 'no answer in time' };
     this.#log.add(row);
     const windowS = (endUs - this.#plan.startUs) / 1e6;
-    const censored = interval.distribution('censored');
+    const censored = stats.distribution('censored');
     const sums = {
       attempts: totals.started,
       verified: totals.verified,
       runTps: phase === 'load' && windowS > 0 ? this.#windowVerified / windowS : null,
       ...(censored.count > 0 && { censored: censored.toJSON() }),
-      stages: interval.stages(),
+      stages: stats.stages(),
     };
     for (const output of this.#outputs) output.interval(row, sums);
   }

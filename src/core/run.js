@@ -8,6 +8,8 @@ import { describeForeign, indexRanges } from '../chain/funding.js';
 import { EXIT, InternalError, StressError, UnavailableError, worstExit, ProtocolError, RpcError } from '../errors.js';
 import { auditWarning } from '../stats/audit-result.js';
 import { shortWindow } from '../stats/growth.js';
+import { merge } from '../stats/merge.js';
+import { GENERATOR } from '../stats/metrics.js';
 import { numbered } from '../text.js';
 import { buildPartialRunFile, buildRunFile } from '../stats/run-file.js';
 import { createWorkload } from '../workloads/index.js';
@@ -18,11 +20,11 @@ import { WarmUp, load } from './load.js';
 import { Account } from './nonces.js';
 import { Checkpoints, Watch, writeFailedSetUp } from './reports.js';
 import { confirmSetUp, setUp, setUpCalls, startBlockOf, assertSameChain } from './setup.js';
-import { addUpThreads, createEngine } from './workers.js';
+import { createEngine } from './workers.js';
 import { workersOf } from './config.js';
 
 /**
- * @import { AuditReport, Chosen, Clock, Config, DevChain, InstanceFacts, Output, RateStage, Rpc, RunFile, RunParts, Sender, Surroundings, Workload } from '../types.d.ts'
+ * @import { AuditReport, Chosen, Clock, Config, DevChain, Engine, InstanceFacts, Output, RateStage, Rpc, RunFile, RunParts, Sender, Surroundings, Workload } from '../types.d.ts'
  * @import { ChainIdentity } from '../chain/chain-identity.js'
  * @import { StartFacts } from './common-start.js'
  * @import { GivenKeys } from './connect.js'
@@ -32,7 +34,6 @@ import { workersOf } from './config.js';
  * @import { Stop } from './stop.js'
  * @import { Schedule } from './pacer.js'
  * @import { Ready, StartBlock } from './setup.js'
- * @import { LoadEngine } from './workers.js'
  * @import { Logger } from 'pino'
  */
 
@@ -335,7 +336,7 @@ function warmUpOf({ config, clock }, isOpenLoop, { kind }) {
  * @param {Schedule | null} prepared.schedule
  * @param {Account[]} prepared.accounts
  * @param {ReturnType<typeof describeEnvironment>} prepared.environment
- * @param {LoadEngine} prepared.engine
+ * @param {Engine} prepared.engine
  * @param {WarmUp | null} prepared.warmUp
  * @param {string[]} prepared.names of the endpoints
  * @param {string | null} prepared.warning about the endpoints
@@ -371,8 +372,8 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
     const isPlain = workload.kind === 'call';
     const loadOptions = { config, clock, outputs, stop, engine, watch, warmUp, isPlain, ...about };
     const loaded = await load(loadOptions);
-    const { recorder, ledger } = loaded;
-    const parts = { rpc, clock, accounts, recorder, ledger, startBlock: start.startBlock };
+    const { ledger } = loaded;
+    const parts = { rpc, clock, accounts, ledger, startBlock: start.startBlock };
     if (workload.kind === 'transaction') {
       await monitor.waitUntilSynced(stop.now);
       audited = await auditUnlessAborted({ ...parts, workload }, start, config, stop);
@@ -418,11 +419,12 @@ async function waitForStart({ common, clock, setTimeOfDay, begin }, watch) {
 function describe(context, { ready, environment, schedule, loaded, audited, warnings, ...money }, facts) {
   const { config, stop } = context;
   const { chain, sender } = ready;
-  const { recorder, intervals, windowStartedAtMs } = loaded;
-  const totals = recorder.total();
-  const { failureWords, reorgs, spending: spent, ...stats } = loaded.stats;
+  const { stats, window, intervals, windowStartedAtMs } = loaded;
+  const { failureWords, reorgs, spending: spent, ...engineStats } = loaded.engineStats;
   const spending = describeSpending(config, ready, spent, { ...money, report: audited.report });
-  const { endpoints, ...traffic } = addUpThreads(threadStatsOf(context.endpoints), loaded.threads);
+  const own = threadStatsOf(context.endpoints);
+  // Workers have connections of their own.
+  const { endpoints, ...traffic } = workersOf(config) > 1 ? merge(GENERATOR, own, loaded.traffic) : own;
   const { health } = context.endpoints;
   return {
     id: context.id,
@@ -432,13 +434,13 @@ function describe(context, { ready, environment, schedule, loaded, audited, warn
     exitCodes: [
       ...stop.exitCodes,
       audited.report?.result === 'not_exact' ? EXIT.notExact : EXIT.ok,
-      totals.counts.verified === 0 ? EXIT.nothingVerified : EXIT.ok,
+      stats.counts.verified === 0 ? EXIT.nothingVerified : EXIT.ok,
     ],
     config: config.redacted,
     instance: describeInstance(config, context.common.facts()),
     environment,
-    stats: totals,
-    durationUs: Math.max(0, Math.min(recorder.endUs, facts.untilUs) - recorder.startUs),
+    stats,
+    durationUs: Math.max(0, Math.min(window.endUs, facts.untilUs) - window.startUs),
     intervals,
     windowStartedAtMs,
     failureWords,
@@ -446,7 +448,7 @@ function describe(context, { ready, environment, schedule, loaded, audited, warn
     warnings,
     generator: {
       ...loaded.generator,
-      ...stats,
+      ...engineStats,
       workers: workersOf(config),
       ...traffic,
       endpoints: describeEndpoints(health, endpoints, loaded.loadStartUs),

@@ -116,10 +116,13 @@ function lengthOf({ fromUs, toUs }) {
 /** Longest Retry-After that is respected. */
 const MAX_RETRY_AFTER_MS = 60_000;
 
-/** The Retry-After pause (RFC 9110) of all submissions, and the longest period without an accepted one. */
+/** The Retry-After pause (RFC 9110) of all submissions, and how often and how long this thread waited. */
 export class RetryPolicy {
   /** @type {Pauses} */
   pauses = { limitAnswers: 0, limitedMs: 0, unansweredMs: 0 };
+  readBackRetries = 0;
+  /** Time that wallets paused after calls without a response. */
+  pausedMs = 0;
   /** The longest one. @type {Stall | null} */
   stall = null;
   /** The current one. @type {Stall | null} */

@@ -1,5 +1,5 @@
 /**
- * A worker thread: runs the engine for a part of the slice and answers the requests of worker-handle.js.
+ * A worker thread: runs the engine for a part of the slice and answers the requests of workers.js.
  *
  * @typedef {object} Task
  * @property {WorkerConfig} config
@@ -16,19 +16,10 @@
  * @typedef {Pick<Config, 'transport' | 'connections' | 'requestTimeoutMs' | 'noKeepAlive' | 'insecure' | 'fixedId' | 'txTimeoutMs' | 'inFlight' | 'iterations' | 'thinkTimeMs'>}
  *   WorkerConfig
  *
- * @typedef {{type: 'prepare'} | {type: 'start', plan: Plan} | {type: 'window', plan: Plan} | {type: 'counts'} | {type: 'report', nowUs: number, number: number} | {type: 'state'} | {type: 'stop', nowUs: number} | {type: 'drain', timeoutMs: number} | {type: 'abort'} | {type: 'close'}}
- *   WorkerRequest
+ * @typedef {'prepare' | 'start' | 'setWindow' | 'snapshot' | 'stop' | 'drain' | 'abort' | 'close'} Method
  *
- * @typedef {object} WorkerState the whole state of a worker
- * @property {number} atUs
- * @property {ReturnType<Engine['inFlight']>} inFlight
- * @property {RecorderState} recorder
- * @property {LedgerState} ledger
- * @property {EngineStats} stats
- * @property {ThreadStats} thread
- *
- * @typedef {{type: 'ready'} | {type: 'prepared'} | {type: 'report', number: number, result: {report: Omit<EngineReport, 'interval'> & {interval: StatsState}, state: WorkerState} | null} | {type: 'state', state: WorkerState} | {type: 'counts', counts: Counts} | {type: 'drained'} | {type: 'block', block: SeenBlock} | {type: 'samples', samples: Sample[]} | {type: 'stop', reason: StopReason, message: string | null}}
- *   WorkerMessage
+ * @typedef {{type: 'answer', id: number, result: unknown} | {type: 'block', block: SeenBlock} | {type: 'samples', samples: Sample[]} | {type: 'stop', reason: StopReason, message: string | null}}
+ *   WorkerMessage answer: to the request of that id; 0: it is ready
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { threadStatsOf } from '../chain/endpoints.js';
@@ -38,16 +29,15 @@ import { createClock } from '../clock.js';
 import { createWorkload } from '../workloads/index.js';
 import { strayErrorOf } from '../workloads/user-code.js';
 import { openNetwork } from './connect.js';
-import { Engine } from './engine.js';
+import { ThreadEngine } from './engine.js';
 import { Account } from './nonces.js';
 
 /**
- * @import { BatchFacts, Clock, Config, Counts, Fees, RecorderState, Sample, StatsState } from '../types.d.ts'
+ * @import { BatchFacts, Clock, Config, Fees, Sample, SnapshotState } from '../types.d.ts'
  * @import { StopReason } from './driver.js'
  * @import { ChainIdentityState } from '../chain/chain-identity.js'
- * @import { Endpoints, Spread, ThreadStats } from '../chain/endpoints.js'
- * @import { ChainTools, EngineReport, EngineStats, Plan, SeenBlock } from './engine.js'
- * @import { LedgerState } from './ledger.js'
+ * @import { Endpoints, Spread } from '../chain/endpoints.js'
+ * @import { ChainTools, Plan, SeenBlock } from './engine.js'
  * @import { Schedule, Share } from './pacer.js'
  * @import { MessagePort } from 'node:worker_threads'
  */
@@ -65,76 +55,76 @@ async function work(task, port) {
   const onStop = (reason, error) => post({ type: 'stop', reason, message: error?.message ?? null });
 
   const clock = createClock();
-  const opened = openThreadEndpoints(task, clock);
-  const { rpc, transport, reading, connect, monitor } = opened;
+  const endpoints = openThreadEndpoints(task, clock);
+  const { rpc, reading, connect } = endpoints;
   const onBlock = (/** @type {SeenBlock} */ block) => post({ type: 'block', block });
   const batcher = createBatcher(clock, (samples) => post({ type: 'samples', samples }));
+  const onSample = wantsSamples ? batcher.add : () => {};
   const accounts = wallets.map((state, position) => new Account(position, Wallet.fromState(state)));
   const workload = await createWorkload(prepared.name, { rpc, settings: {}, state: prepared.state, clock, connect });
   const signing = chain === null ? null : { ...chain, signer: await createSigner(), fees: createFees(chain.fees) };
-  const onSample = wantsSamples ? batcher.add : () => {};
-  const load = { config, accounts, workload, schedule, share, onSample };
-  const engine = new Engine({ ...load, clock, rpc, reading, chain: signing, onBlock, onStop });
-  const abort = new AbortController();
+  const load = { config, accounts, workload, schedule, share, onSample, traffic: () => threadStatsOf(endpoints) };
+  const engine = new ThreadEngine({ ...load, clock, rpc, reading, chain: signing, onBlock, onStop });
   catchStrayErrors(prepared.name, onStop);
-  const state = () => stateOf(engine, opened, clock.nowUs());
-  let stoppedAtUs = 0;
+  const methods = methodsOf(engine, endpoints, task, batcher.flush, () => port.close());
 
-  /** @param {number} nowUs @param {number} number */
-  function report(nowUs, number) {
-    batcher.flush();
+  port.on('message', async (/** @type {{id: number, method: Method, args: any[]}} */ { id, method, args }) => {
     let result = null;
     try {
-      const report = reportOf(engine, nowUs, refusalWarnings(task.endpoints.names, opened));
-      result = { report, state: state() };
-    } finally {
-      post({ type: 'report', number, result });
+      result = (await methods[method](...args)) ?? null;
+    } catch (error) {
+      onStop('internal', /** @type {Error} */ (error));
     }
-    engine.check();
-  }
+    post({ type: 'answer', id, result });
+  });
+  post({ type: 'answer', id: 0, result: null });
+}
 
-  /** @param {WorkerRequest} request */
-  async function handle(request) {
-    if (request.type === 'prepare') {
-      try {
-        await engine.prepare(abort.signal);
-        if (opened.rpcs.length > 1) monitor.begin();
-      } finally {
-        post({ type: 'prepared' });
+/**
+ * The engine as the main thread calls it. Results are plain data.
+ * @param {ThreadEngine} engine
+ * @param {Endpoints} endpoints
+ * @param {Task} task
+ * @param {() => void} flushSamples
+ * @param {() => void} closePort
+ * @returns {Record<Method, (...args: any[]) => unknown>}
+ */
+function methodsOf(engine, endpoints, task, flushSamples, closePort) {
+  const { monitor, transport, health } = endpoints;
+  const aborted = new AbortController();
+  return {
+    prepare: async () => {
+      if (task.endpoints.urls.length > 1) monitor.begin();
+      await engine.prepare(aborted.signal);
+    },
+    start: (/** @type {Plan} */ plan) => engine.start(plan),
+    setWindow: (/** @type {Plan} */ plan) => engine.setWindow(plan),
+    snapshot: async (/** @type {number} */ nowUs, /** @type {boolean} */ endsInterval) => {
+      flushSamples();
+      const { interval, rest, ...others } = await engine.snapshot(nowUs, endsInterval);
+      if (interval !== null) {
+        const refusing = task.endpoints.names.map((name, i) => (health.refusesTransactions(i) ? name : null));
+        refusing.forEach((name, i) => {
+          const words = `${name} refuses or does not answer transactions; they go to other endpoints`;
+          if (name !== null) interval.warnings[`refusing ${i}`] = words;
+        });
       }
-    } else if (request.type === 'start') engine.start(request.plan);
-    else if (request.type === 'window') engine.setWindow(request.plan);
-    else if (request.type === 'counts') post({ type: 'counts', counts: engine.recorder.counts });
-    else if (request.type === 'abort') {
-      abort.abort();
+      const ended = interval && { ...interval, stats: interval.stats.toState() };
+      return /** @type {SnapshotState} */ ({ ...others, interval: ended, rest: rest.toState() });
+    },
+    stop: (/** @type {number} */ nowUs) => engine.stop(nowUs),
+    drain: async (/** @type {number} */ timeoutMs) => (await engine.drain(timeoutMs, aborted.signal)).toState(),
+    abort: async () => {
+      aborted.abort();
       await transport.close();
-    } else if (request.type === 'close') {
+    },
+    close: async () => {
       monitor.stop();
       await engine.close();
       await transport.close();
-      port.close();
-    } else if (request.type === 'report') {
-      report(Math.max(request.nowUs, stoppedAtUs), request.number);
-    } else if (request.type === 'state') {
-      post({ type: 'state', state: state() });
-      engine.check();
-    } else if (request.type === 'stop') {
-      // Until now operations counted as inside of the window.
-      engine.stop(Math.max(request.nowUs, clock.nowUs()));
-      stoppedAtUs = engine.recorder.endUs;
-    } else {
-      try {
-        await engine.drain(request.timeoutMs, abort.signal);
-      } finally {
-        post({ type: 'drained' });
-      }
-    }
-  }
-
-  port.on('message', (/** @type {WorkerRequest} */ request) => {
-    handle(request).catch((error) => onStop('internal', error));
-  });
-  post({ type: 'ready' });
+      closePort();
+    },
+  };
 }
 
 /**
@@ -158,13 +148,6 @@ function openThreadEndpoints({ config, endpoints, batches }, clock) {
   return openNetwork(config, { urls, clock, home, spread, batches, identity });
 }
 
-/** @param {string[]} names of the endpoints @param {Endpoints} endpoints @returns {Record<string, string>} by kind */
-function refusalWarnings(names, { health }) {
-  const words = 'refuses or does not answer transactions; they go to other endpoints';
-  const refusing = [...names.keys()].filter((i) => health.refusesTransactions(i));
-  return Object.fromEntries(refusing.map((i) => [`refusing ${i}`, `${names[i]} ${words}`]));
-}
-
 /**
  * Batches samples: a message for each would be too expensive.
  * @param {Clock} clock
@@ -184,24 +167,6 @@ function createBatcher(clock, onFull) {
     if (samples.length === SAMPLES_AT_ONCE) flush();
   };
   return { add, flush };
-}
-
-/** @param {Engine} engine @param {number} nowUs @param {Record<string, string>} more warnings */
-function reportOf(engine, nowUs, more) {
-  const { interval, warnings, ...report } = engine.report(nowUs);
-  return { ...report, warnings: { ...warnings, ...more }, interval: interval.toState() };
-}
-
-/** @param {Engine} engine @param {Endpoints} endpoints @param {number} atUs @returns {WorkerState} */
-function stateOf(engine, endpoints, atUs) {
-  return {
-    atUs,
-    inFlight: engine.inFlight(),
-    recorder: engine.recorder.state(),
-    ledger: engine.ledger.toState(engine.isDrained),
-    stats: engine.stats(),
-    thread: threadStatsOf(endpoints),
-  };
 }
 
 await work(workerData, /** @type {MessagePort} */ (parentPort));

@@ -1,278 +1,381 @@
-import { workersOf } from './config.js';
-import { requestStop } from './stop.js';
+import { Worker } from 'node:worker_threads';
+import { threadStatsOf } from '../chain/endpoints.js';
 import { displayUrl } from '../chain/rpc.js';
-import { InterruptedError, WorkloadError } from '../errors.js';
-import { SharedBlocks, addBlocks, noBlocks, totalsOfBlock } from '../stats/blocks.js';
-import { addUp, merge } from '../stats/merge.js';
-import { ENGINE_REPORT, GENERATOR } from '../stats/metrics.js';
+import { createClock } from '../clock.js';
+import {
+  EXIT,
+  InternalError,
+  InterruptedError,
+  UnavailableError,
+  WorkloadError,
+  displayName,
+  worstExit,
+} from '../errors.js';
+import { isWorkloadFile } from '../files.js';
+import { SharedBlocks, noBlocks } from '../stats/blocks.js';
+import { merge } from '../stats/merge.js';
+import { SNAPSHOT } from '../stats/metrics.js';
 import { Recorder } from '../stats/recorder.js';
 import { noReorgs } from '../stats/reorgs.js';
 import { Stats, noneUsed, zeroCounts } from '../stats/stats.js';
 import { numbered } from '../text.js';
-import { Engine } from './engine.js';
+import { workersOf } from './config.js';
+import { ThreadEngine } from './engine.js';
 import { Ledger } from './ledger.js';
-import { sliceIndexes, splitSlice } from './nonces.js';
+import { splitSlice } from './nonces.js';
 import { shares } from './pacer.js';
-import { WorkerHandle } from './worker-handle.js';
+import { requestStop } from './stop.js';
 
 /**
- * @import { Clock, Config, Counts, Output, Rpc, Sample, Sender, Transport, Workload } from '../types.d.ts'
+ * @import { Clock, Config, Engine, Output, Rpc, Sample, Sender, Snapshot, SnapshotState, Workload } from '../types.d.ts'
+ * @import { Endpoints } from '../chain/endpoints.js'
+ * @import { StressError } from '../errors.js'
  * @import { StopReason } from './driver.js'
- * @import { Endpoints, ThreadStats } from '../chain/endpoints.js'
- * @import { EngineOptions, EngineReport, EngineStats, Plan, Report, SeenBlock } from './engine.js'
+ * @import { Plan, SeenBlock } from './engine.js'
+ * @import { LedgerState } from './ledger.js'
  * @import { WarmUp } from './load.js'
  * @import { Stop } from './stop.js'
  * @import { Account } from './nonces.js'
  * @import { Schedule } from './pacer.js'
  * @import { StartBlock } from './setup.js'
- * @import { Task } from './worker-thread.js'
+ * @import { Method, Task, WorkerMessage } from './worker-thread.js'
+ */
+
+/** Time limit of an answer of a worker, also after the end of the drain. */
+const ANSWER_MS = 30_000;
+/** The same when the run is aborted. */
+const ABORT_MS = 2000;
+/** Time limit of a snapshot within an interval; after it the previous one is used. */
+const SOON_MS = 1000;
+
+/**
+ * @typedef {object} PartOptions
+ * @property {Account[]} accounts of its wallets
+ * @property {Stop} stop
+ * @property {Output[]} outputs
+ * @property {(block: SeenBlock) => void} onBlock
+ * @property {() => void} onDone
  */
 
 /**
- * The engine of a run, in this thread or in a pool of worker threads with a part of the wallets each.
- *
- * @typedef {object} LoadEngine
- * @property {(signal: AbortSignal) => Promise<void>} prepare before the load
- * @property {(plan: Plan) => void} start
- * @property {(plan: Plan) => void} setWindow after an automatic warm-up
- * @property {() => Promise<Counts>} counts
- * @property {(nowUs: number) => Promise<Report>} report ends an interval
- * @property {() => void} check asserts the law of conservation
- * @property {(nowUs: number) => void} stop ends the window at nowUs
- * @property {(timeoutMs: number, signal: AbortSignal) => Promise<void>} drain
- * @property {(nowUs: number) => Promise<SoFar>} soFar during the load
- * @property {() => Promise<Result>} result after the drain
- * @property {() => Promise<void>} close
- *
- * @typedef {object} Result
- * @property {Recorder} recorder
- * @property {Ledger} ledger
- * @property {EngineStats} stats
- * @property {ThreadStats[]} threads of the workers, without the main thread
- *
- * @typedef {Omit<Result, 'ledger'> & {untilUs: number}} SoFar untilUs: when it was so
+ * The main thread's side of one worker. Every wait is bounded; a worker that does not answer is terminated and counts
+ * as dead.
  */
+class Part {
+  /** The latest one. @type {SnapshotState | null} */
+  #latest = null;
+  /** The latest one that ended an interval. @type {SnapshotState | null} */
+  last = null;
+  isDead = false;
+  diedAtUs = Infinity;
+  /** Why it died. @type {StressError | null} */
+  error = null;
+  /** All iterations of its wallets are done. */
+  isDone = false;
+  #isClosing = false;
+  #hasStarted = false;
+  #worker;
+  #options;
+  #lastId = 0;
+  /** Waiting for an answer, by id of the request; 0: until it is ready. @type {Map<number, (result: any) => void>} */
+  #waiting = new Map();
 
-/** @param {EngineOptions} options @param {Pick<Transport, 'stats'>} transport @returns {LoadEngine} */
-function createLocalEngine(options, transport) {
-  let blocks = noBlocks();
-  const engine = new Engine({
-    ...options,
-    onBlock: (block) => {
-      blocks = addBlocks(blocks, totalsOfBlock(block));
-      options.onBlock(block);
-    },
-  });
-  return {
-    prepare: (signal) => engine.prepare(signal),
-    start: (plan) => {
-      blocks = noBlocks();
-      engine.start(plan);
-    },
-    setWindow: (plan) => engine.setWindow(plan),
-    counts: async () => engine.recorder.counts,
-    report: async (nowUs) => {
-      const seen = blocks;
-      blocks = noBlocks();
-      return { ...engine.report(nowUs), blocks: seen, transport: transport.stats() };
-    },
-    check: () => engine.check(),
-    stop: (nowUs) => engine.stop(nowUs),
-    drain: (timeoutMs, signal) => engine.drain(timeoutMs, signal),
-    soFar: async (nowUs) => {
-      engine.check();
-      return { recorder: engine.recorder, stats: engine.stats(), threads: [], untilUs: nowUs };
-    },
-    result: async () => ({ recorder: engine.recorder, ledger: engine.ledger, stats: engine.stats(), threads: [] }),
-    close: () => engine.close(),
-  };
+  /** @param {Task} task @param {PartOptions} options */
+  constructor(task, options) {
+    this.#options = options;
+    this.#worker = new Worker(new URL('./worker-thread.js', import.meta.url), { workerData: task });
+    this.#worker.on('message', (message) => this.#onMessage(message));
+    this.#worker.on('error', (error) => this.#died(error.message, error));
+    this.#worker.on('exit', (code) => this.#died(`it exited with ${code}`, exitError(task.workload.name)));
+    this.ready = this.#answerTo(0, ANSWER_MS);
+  }
+
+  /**
+   * @param {Method} method
+   * @param {unknown[]} [args]
+   * @param {number} [mostMs]
+   * @param {() => void} [giveUp] default: terminates the worker
+   * @returns {Promise<any>} null if it has died, or was given up
+   */
+  ask(method, args = [], mostMs = ANSWER_MS, giveUp) {
+    if (this.isDead) return Promise.resolve(null);
+    if (method === 'start') this.#hasStarted = true;
+    const id = (this.#lastId += 1);
+    this.#worker.postMessage({ id, method, args });
+    return this.#answerTo(id, mostMs, giveUp && (() => (giveUp(), this.#answer(id, null))));
+  }
+
+  /** @param {number} nowUs @param {boolean} endsInterval @returns {Promise<Snapshot | null>} null: it died */
+  async snapshot(nowUs, endsInterval) {
+    /** @type {SnapshotState | null} */
+    const state = await (endsInterval
+      ? this.ask('snapshot', [nowUs, true])
+      : this.ask('snapshot', [nowUs, false], SOON_MS, () => {}));
+    if (this.isDead) return null;
+    if (state === null) return this.#latest && fromState({ ...this.#latest, interval: null });
+    this.#latest = state;
+    if (endsInterval) this.last = state;
+    return fromState(state);
+  }
+
+  async close() {
+    this.#isClosing = true;
+    // Answered by its end.
+    await this.ask('close', [], ABORT_MS);
+  }
+
+  /** @param {number} id @param {number} mostMs @param {() => void} [giveUp] */
+  async #answerTo(id, mostMs, giveUp = () => this.#end()) {
+    const { now } = this.#options.stop;
+    const abortMs = Math.min(mostMs, ABORT_MS);
+    let timer = setTimeout(giveUp, now.aborted ? abortMs : mostMs);
+    const shorten = () => {
+      clearTimeout(timer);
+      timer = setTimeout(giveUp, abortMs);
+    };
+    now.addEventListener('abort', shorten);
+    const result = await new Promise((resolve) => this.#waiting.set(id, resolve));
+    now.removeEventListener('abort', shorten);
+    clearTimeout(timer);
+    return result;
+  }
+
+  /** @param {number} id @param {unknown} result */
+  #answer(id, result) {
+    const resolve = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    resolve?.(result);
+  }
+
+  #end() {
+    if (this.#options.stop.now.aborted && !this.#hasStarted) this.#interrupted();
+    else this.#died('it did not answer');
+    this.#worker.terminate().catch(() => {});
+  }
+
+  /** @param {WorkerMessage} message */
+  #onMessage(message) {
+    const { stop, outputs } = this.#options;
+    if (message.type === 'answer') {
+      this.#answer(message.id, message.result);
+    } else if (message.type === 'samples') {
+      for (const sample of message.samples) for (const output of outputs) output.sample(sample);
+    } else if (message.type === 'block') {
+      this.#options.onBlock(message.block);
+    } else if (message.reason === 'iterations') {
+      this.isDone = true;
+      this.#options.onDone();
+    } else {
+      requestStop(stop, message.reason, errorOf(message));
+    }
+  }
+
+  /** The run was aborted before the load. */
+  #interrupted() {
+    const { exitCodes } = this.#options.stop;
+    const exitCode = worstExit([...exitCodes, EXIT.nothingVerified]);
+    this.error ??= new InterruptedError('interrupted before the load', exitCode);
+    this.#bury();
+  }
+
+  /** @param {string} words @param {Error & {code?: unknown}} [cause] as the other thread threw it */
+  #died(words, cause) {
+    if (this.isDead) return;
+    this.diedAtUs = createClock().nowUs();
+    if (!this.#isClosing) {
+      const { stop, accounts } = this.#options;
+      for (const account of accounts) account.isWorkerDead = true;
+      const [first, last] = [accounts[0].wallet.index, accounts[accounts.length - 1].wallet.index];
+      const ours = `the worker of wallets ${first}..${last} died: ${words}; operations since its last report are unknown`;
+      this.error = cause?.code === 'workload_error' ? new WorkloadError(cause.message) : new InternalError(ours);
+      stop.request('worker_died', this.error.exitCode, this.error);
+    }
+    this.#bury();
+  }
+
+  #bury() {
+    this.isDead = true;
+    for (const id of [...this.#waiting.keys()]) this.#answer(id, null);
+  }
 }
 
+/** @param {SnapshotState} state @returns {Snapshot} */
+function fromState({ interval, rest, ...others }) {
+  const ended = interval && { ...interval, stats: Stats.fromState(interval.stats) };
+  return { ...others, interval: ended, rest: Stats.fromState(rest) };
+}
+
+/** Without an error a thread ends only by process.exit() in the user's workload. @param {string} workload */
+function exitError(workload) {
+  if (!isWorkloadFile(workload)) return undefined;
+  return new WorkloadError(`${displayName(workload)} ended a worker thread; a workload must not call process.exit()`);
+}
+
+/** @param {{reason: StopReason, message: string | null}} message */
+function errorOf({ reason, message }) {
+  if (message === null) return undefined;
+  if (reason === 'workload_failed') return new WorkloadError(message);
+  return reason === 'internal' ? new InternalError(message) : new UnavailableError(message);
+}
+
+/** Of a worker that died. */
+const NO_INTERVAL = Object.freeze({ inFlight: 0, silence: null, reorgs: [], loop: null });
+
 /**
- * Worker threads with disjoint parts of the slice. Each sends its whole state with every report and checkpoint, so that
- * little is lost when a worker dies.
+ * Worker threads with disjoint parts of the slice. What a worker has sent before it dies is kept; its operations in
+ * flight at that time count as abandoned.
  *
  * @typedef {object} PoolOptions
- * @property {Pick<Config, 'offset' | 'threads' | 'connections'>} config
- * @property {number} workers
+ * @property {Task[]} tasks of the workers
  * @property {Account[]} accounts by position
- * @property {(first: number, count: number, index: number) => Omit<Task, 'wantsSamples'>} taskOf the task of a worker
- *   for a part of the positions
  * @property {(block: SeenBlock) => void} onBlock each new block, in order, with our transactions of all workers
  * @property {Stop} stop
  * @property {Output[]} outputs
+ *
+ * @implements {Engine}
  */
-
-/** @param {PoolOptions} options @returns {Promise<LoadEngine>} with its workers ready */
-async function startWorkerPool(options) {
-  const { config, workers, taskOf, stop, outputs, accounts, onBlock: onWholeBlock } = options;
-  const wantsSamples = outputs.some((output) => output.wantsSamples);
-  const shared = new SharedBlocks(onWholeBlock);
-  /** @param {SeenBlock} block */
-  const onBlock = (block) => shared.add(block, parts.filter(({ isDead }) => !isDead).length);
-  const onDone = () => {
-    if (parts.every(({ isDone }) => isDone)) requestStop(stop, 'iterations');
-  };
-  const slices = splitSlice({ offset: 0, threads: config.threads }, workers);
-  // Created before the first thread, so that an error leaves no thread behind.
-  const tasks = slices.map(({ offset, threads }, i) => taskOf(offset, threads, i));
-  /** @type {WorkerHandle[]} */
-  const parts = slices.map(({ offset, threads }, i) => {
-    // The first workers get the remainder.
-    const connections = Math.floor((config.connections + workers - 1 - i) / workers);
-    const task = tasks[i];
-    return new WorkerHandle({ ...task, config: { ...task.config, connections }, wantsSamples }, offset, threads, {
-      stop,
-      outputs,
-      accounts,
-      onBlock,
-      onDone,
-    });
-  });
-  await allReady(parts);
-
+export class WorkerPool {
+  #options;
+  #parts;
+  #blocks;
+  /** Dead workers whose operations in flight were counted. @type {Set<Part>} */
+  #counted = new Set();
   /** @type {Plan} */
-  let plan = { loadStartUs: Infinity, startUs: 0, endUs: Infinity };
-  let endUs = Infinity;
-  let isDrained = false;
-  /** @param {'start' | 'window'} type @param {Plan} newPlan */
-  const setPlan = (type, newPlan) => {
-    plan = { ...newPlan };
-    for (const part of parts) part.post({ type, plan });
+  #plan = { loadStartUs: Infinity, startUs: Infinity, endUs: Infinity };
+  #endUs = Infinity;
+  #isDrained = false;
+
+  /** @param {PoolOptions} options */
+  constructor(options) {
+    const { tasks, accounts, stop, outputs } = options;
+    this.#options = options;
+    this.#blocks = new SharedBlocks(options.onBlock);
+    let first = 0;
+    this.#parts = tasks.map((task) => {
+      const own = accounts.slice(first, (first += task.wallets.length));
+      return new Part(task, { accounts: own, stop, outputs, onBlock: this.#onBlock, onDone: this.#onDone });
+    });
+  }
+
+  /** Ends the run if a workload cannot be created in a worker, or on abort. @param {PoolOptions} options */
+  static async start(options) {
+    const pool = new WorkerPool(options);
+    await Promise.all(pool.#parts.map((part) => part.ready));
+    const failed = pool.#parts.find(({ error }) => error instanceof WorkloadError || error instanceof InterruptedError);
+    if (failed === undefined) return pool;
+    await pool.close();
+    throw failed.error;
+  }
+
+  /** @param {SeenBlock} block */
+  #onBlock = (block) => this.#blocks.add(block, this.#parts.filter(({ isDead }) => !isDead).length);
+
+  #onDone = () => {
+    if (this.#parts.every(({ isDone }) => isDone)) requestStop(this.#options.stop, 'iterations');
   };
 
-  /** @param {'state' | 'latest'} which */
-  const mergedState = (which) => mergeStates(knownStates(parts, which), recorderOf(config, plan), endUs);
-  return {
-    prepare: () => prepareAll(parts),
-    start: (newPlan) => setPlan('start', newPlan),
-    setWindow: (newPlan) => setPlan('window', newPlan),
-    counts: () => Promise.all(parts.map((part) => part.requestCounts())).then(() => totalsOf(parts)),
-    report: async (nowUs) => {
-      await Promise.all(parts.map((part) => part.requestReport(nowUs)));
-      return { ...mergeReports(parts, nowUs), blocks: shared.take(isDrained), transport: transportOf(parts) };
-    },
-    check: () => {}, // each worker checks itself, at the instant of its report
-    stop: (nowUs) => {
-      endUs = nowUs;
-      for (const part of parts) part.post({ type: 'stop', nowUs });
-    },
-    drain: async (timeoutMs, signal) => {
-      const abort = () => parts.forEach((part) => part.post({ type: 'abort' }));
-      if (signal.aborted) abort();
-      else signal.addEventListener('abort', abort, { once: true });
-      await Promise.all(parts.map((part) => part.drain(timeoutMs)));
-      signal.removeEventListener('abort', abort);
-      isDrained = true;
-    },
-    soFar: async (nowUs) => {
-      await Promise.all(parts.map((part) => part.requestState()));
-      return { ...mergedState('latest'), untilUs: knownUntilUs(parts, nowUs, plan.loadStartUs) };
-    },
-    result: async () => {
-      const ledger = new Ledger(accounts, () => requestStop(stop, 'foreign_sender'));
-      for (const { state, first } of knownStates(parts, 'state')) ledger.fromState(state.ledger, first);
-      const all = mergedState('state');
-      all.recorder.abandonOpen(parts.flatMap(inFlightOf));
-      all.recorder.assertConservation(new Map());
-      return { ...all, ledger };
-    },
-    close: async () => {
-      await Promise.all(parts.map((part) => part.close()));
-    },
-  };
-}
+  async prepare() {
+    await this.#askAll('prepare');
+    const interrupted = this.#parts.find(({ error }) => error instanceof InterruptedError);
+    if (interrupted !== undefined) throw interrupted.error;
+  }
 
-/** Ends the run if a workload cannot be created in a worker, or on abort. @param {WorkerHandle[]} parts */
-async function allReady(parts) {
-  await Promise.all(parts.map((part) => part.ready));
-  const failed = parts.find(({ error }) => error instanceof WorkloadError || error instanceof InterruptedError);
-  if (failed === undefined) return;
-  await Promise.all(parts.map((part) => part.close()));
-  throw failed.error;
-}
+  /** @param {Plan} plan */
+  start(plan) {
+    this.#plan = { ...plan };
+    void this.#askAll('start', plan);
+  }
 
-/** @param {WorkerHandle[]} parts */
-async function prepareAll(parts) {
-  await Promise.all(parts.map((part) => part.prepare()));
-  const interrupted = parts.find(({ error }) => error instanceof InterruptedError);
-  if (interrupted !== undefined) throw interrupted.error;
-}
+  /** @param {Plan} plan */
+  setWindow(plan) {
+    this.#plan = { ...plan };
+    void this.#askAll('setWindow', plan);
+  }
 
-/**
- * The time up to which the state of all living workers is known.
- * @param {WorkerHandle[]} parts
- * @param {number} nowUs the default
- * @param {number} loadStartUs
- */
-function knownUntilUs(parts, nowUs, loadStartUs) {
-  const living = parts.filter(({ isDead }) => !isDead);
-  const instants = living.map(({ latest }) => latest?.atUs ?? loadStartUs).filter(Number.isFinite);
-  return instants.length === 0 ? nowUs : Math.min(...instants);
-}
+  /** @param {number} nowUs @param {boolean} endsInterval @returns {Promise<Snapshot>} */
+  async snapshot(nowUs, endsInterval) {
+    const living = await Promise.all(this.#parts.map((part) => part.snapshot(nowUs, endsInterval)));
+    const all = this.#parts.flatMap((part, i) => living[i] ?? this.#lastOf(part, nowUs, endsInterval) ?? []);
+    const sum = all.length === 0 ? this.#nothing(nowUs) : all.reduce((a, b) => merge(SNAPSHOT, a, b));
+    if (living.every((one) => one === null)) sum.window = { startUs: this.#plan.startUs, endUs: this.#endUs };
+    if (!endsInterval) return sum;
+    const none = { ...NO_INTERVAL, stats: new Stats(nowUs), warnings: {} };
+    return { ...sum, interval: { ...none, ...sum.interval, blocks: this.#blocks.take(this.#isDrained) } };
+  }
 
-/** @param {PoolOptions['config']} config @param {Plan} plan @returns {Recorder} of all wallets, which has nothing yet */
-function recorderOf(config, { startUs, endUs }) {
-  const recorder = new Recorder(sliceIndexes(config), startUs);
-  recorder.setWindow(startUs, endUs);
-  return recorder;
-}
+  /**
+   * The last snapshot of a dead worker. Its operations in flight at that time are added to the next interval.
+   * @param {Part} part
+   * @param {number} nowUs
+   * @param {boolean} endsInterval
+   * @returns {Snapshot | null}
+   */
+  #lastOf(part, nowUs, endsInterval) {
+    if (part.last === null) return null;
+    const { open, atUs } = part.last;
+    const window = { startUs: this.#plan.startUs, endUs: 0 };
+    const lost = { ...part.last, atUs: nowUs, interval: null, rest: new Stats(nowUs), window };
+    if (!endsInterval || this.#counted.has(part)) return lost;
+    this.#counted.add(part);
+    const recorder = new Recorder([], nowUs);
+    recorder.setWindow(this.#plan.startUs, this.#plan.endUs);
+    recorder.abandon(open, Math.max(part.diedAtUs, atUs));
+    return { ...lost, interval: { ...NO_INTERVAL, stats: recorder.rest(), warnings: {}, blocks: noBlocks() } };
+  }
 
-/** The operations in flight at the last report of a dead worker. @param {WorkerHandle} part */
-function inFlightOf({ isDead, state, diedAtUs }) {
-  if (!isDead || state === null) return [];
-  return state.inFlight.map((operation) => ({ ...operation, endedAtUs: Math.max(diedAtUs, state.atUs) }));
-}
+  /** All workers died before their first snapshot. @param {number} nowUs @returns {Snapshot} */
+  #nothing(nowUs) {
+    return {
+      atUs: nowUs,
+      counts: zeroCounts(),
+      interval: null,
+      rest: new Stats(nowUs),
+      window: { startUs: this.#plan.startUs, endUs: this.#endUs },
+      generator: { ...noneUsed(), reorgs: noReorgs(), failureWords: {}, spending: null },
+      traffic: {
+        rpcCalls: {},
+        transport: { requests: 0, connectionsOpened: 0, bytesReceived: 0 },
+        batches: { limit: Infinity, largest: 0, refused: 0, why: null },
+        endpoints: [],
+      },
+      open: [],
+      violation: null,
+    };
+  }
 
-/** @param {WorkerHandle[]} parts @param {'state' | 'latest'} which */
-function knownStates(parts, which) {
-  return parts.flatMap(({ [which]: state, first }) => (state === null ? [] : { state, first }));
-}
+  /** @param {number} nowUs */
+  stop(nowUs) {
+    this.#endUs = nowUs;
+    void this.#askAll('stop', nowUs);
+  }
 
-/**
- * @param {ReturnType<typeof knownStates>} known
- * @param {Recorder} recorder of all wallets, which has nothing yet
- * @param {number} endUs default end of the window
- */
-function mergeStates(known, recorder, endUs) {
-  for (const { state, first } of known) recorder.fromState(state.recorder, first);
-  // The window ends with its last part.
-  const ends = known.map(({ state }) => state.recorder.endUs).filter(Number.isFinite);
-  recorder.closeWindow(ends.length > 0 ? Math.max(...ends) : endUs);
-  const threads = known.map(({ state }) => state.thread);
-  const stats = known.map(({ state }) => state.stats);
-  return {
-    recorder,
-    stats:
-      stats.length === 0
-        ? { ...noneUsed(), reorgs: noReorgs(), failureWords: {}, spending: null }
-        : stats.reduce(addGenerators),
-    threads,
-  };
-}
+  /** @param {number} timeoutMs @param {AbortSignal} signal @returns {Promise<Ledger>} */
+  async drain(timeoutMs, signal) {
+    const { accounts, stop } = this.#options;
+    const abort = () => void this.#askAll('abort');
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+    const ledger = new Ledger(accounts, () => requestStop(stop, 'foreign_sender'));
+    /** @type {Array<LedgerState | null>} */
+    const states = await Promise.all(this.#parts.map((part) => part.ask('drain', [timeoutMs], timeoutMs + ANSWER_MS)));
+    signal.removeEventListener('abort', abort);
+    this.#isDrained = true;
+    let first = 0;
+    this.#options.tasks.forEach(({ wallets }, i) => {
+      if (states[i] !== null) ledger.fromState(states[i], first);
+      first += wallets.length;
+    });
+    return ledger;
+  }
 
-/** @param {WorkerHandle[]} parts */
-function transportOf(parts) {
-  const none = { requests: 0, connectionsOpened: 0, bytesReceived: 0 };
-  return parts.reduce((sum, { state }) => (state === null ? sum : addUp(sum, state.thread.transport)), none);
-}
+  async close() {
+    await Promise.all(this.#parts.map((part) => part.close()));
+  }
 
-/** Including dead workers. @param {WorkerHandle[]} parts */
-function totalsOf(parts) {
-  return parts.reduce((sum, { totals }) => (totals === null ? sum : addUp(sum, totals)), zeroCounts());
-}
-
-/** @param {WorkerHandle[]} parts a dead one has no report @param {number} nowUs @returns {EngineReport} */
-function mergeReports(parts, nowUs) {
-  const none = { interval: new Stats(nowUs), inFlight: 0, silence: null, warnings: {}, reorgs: [], loop: null };
-  const reports = parts.flatMap(({ report }) => report ?? []);
-  const sum = reports.length === 0 ? none : reports.reduce((a, b) => merge(ENGINE_REPORT, a, b));
-  return { ...sum, totals: totalsOf(parts) };
-}
-
-/** @template T @param {T} a figures of a thread @param {T} b @returns {T} */
-function addGenerators(a, b) {
-  return merge(GENERATOR, a, b);
+  /** @param {Method} method @param {...unknown} args */
+  #askAll(method, ...args) {
+    return Promise.all(this.#parts.map((part) => part.ask(method, args)));
+  }
 }
 
 /**
@@ -281,13 +384,12 @@ function addGenerators(a, b) {
  * @typedef {object} EngineParts
  * @property {Config} config
  * @property {URL[]} urls
- * @property {Pick<Endpoints, 'identity'>} endpoints
+ * @property {Endpoints} endpoints
  * @property {Clock} clock
  * @property {Output[]} outputs
  * @property {WarmUp | null} warmUp null unless --warmup auto
  * @property {Stop} stop
  * @property {Rpc} rpc
- * @property {Endpoints['transport']} transport
  * @property {Schedule | null} schedule
  * @property {Account[]} accounts
  * @property {Workload} workload
@@ -297,13 +399,11 @@ function addGenerators(a, b) {
  * @property {{name: string} | null} inclusion
  */
 
-/** @param {EngineParts} parts @returns {Promise<LoadEngine>} */
+/** @param {EngineParts} parts @returns {Promise<Engine>} */
 export async function createEngine(parts) {
-  const { config, clock, outputs, warmUp, stop, rpc, transport, schedule, accounts, workload, capWei, start } = parts;
+  const { config, clock, outputs, warmUp, stop, rpc, endpoints, schedule, accounts, workload, capWei, start } = parts;
   const onBlock = blockListener(outputs, warmUp);
-  const workers = workersOf(config);
-  if (workers > 1)
-    return startWorkerPool({ config, workers, accounts, stop, outputs, onBlock, taskOf: workerTasks(parts, workers) });
+  if (workersOf(config) > 1) return WorkerPool.start({ tasks: tasksOf(parts), accounts, stop, outputs, onBlock });
   const { chainId, fees, signer } = parts.sender ?? {};
   const inclusion = parts.inclusion?.name;
   const chain =
@@ -316,47 +416,47 @@ export async function createEngine(parts) {
   /** @param {StopReason} reason @param {Error} [error] */
   const onStop = (reason, error) => requestStop(stop, reason, error);
   const options = { config, clock, rpc, accounts, workload, chain, schedule, onSample, onBlock, onStop };
-  return createLocalEngine(options, transport);
+  return new ThreadEngine({ ...options, traffic: () => threadStatsOf(endpoints) });
 }
 
-/** @param {EngineParts} parts @param {number} workers @returns {PoolOptions['taskOf']} */
-function workerTasks(parts, workers) {
+/** @param {EngineParts} parts @returns {Task[]} */
+function tasksOf(parts) {
   const { config, urls, endpoints, rpc, schedule, accounts, workload, sender, capWei, start, inclusion } = parts;
   const { transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, txTimeoutMs, inFlight } = config;
   const { confirmations, iterations, thinkTimeMs, spread } = config;
-  const network = { transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId };
-  const sharesOfRate = shares(splitSlice(config, workers).map(({ threads }) => threads));
-  return (first, count, index) => ({
-    config: { ...network, txTimeoutMs, inFlight, iterations, thinkTimeMs },
-    schedule,
-    share: sharesOfRate[index],
-    endpoints: {
-      urls: urls.map(({ href }) => href),
-      names: numbered(urls.map(displayUrl)),
-      home: index % urls.length,
-      spread,
-      identity: endpoints.identity?.state,
-    },
-    batches: rpc.batchFacts(),
-    wallets: accounts.slice(first, first + count).map(({ wallet }) => wallet.toState()),
-    workload: { name: config.workload, state: workload.handOver(first, count) },
-    chain:
-      sender === null || inclusion === null
-        ? null
-        : {
-            chainId: sender.chainId,
-            ...start,
-            confirmations,
-            inclusion: inclusion.name,
-            fees: sender.fees.state(),
-            capWei: shareOf(capWei, count, accounts.length),
-          },
+  const wantsSamples = parts.outputs.some((output) => output.wantsSamples);
+  const workers = workersOf(config);
+  const slices = splitSlice({ offset: 0, threads: accounts.length }, workers);
+  const sharesOfRate = shares(slices.map(({ threads }) => threads));
+  return slices.map(({ offset: first, threads: count }, i) => {
+    // The first workers get the remainder.
+    const own = Math.floor((connections + workers - 1 - i) / workers);
+    const network = { transport, connections: own, requestTimeoutMs, noKeepAlive, insecure, fixedId };
+    const facts = sender !== null && inclusion !== null ? { chainId: sender.chainId, inclusion: inclusion.name } : null;
+    return {
+      config: { ...network, txTimeoutMs, inFlight, iterations, thinkTimeMs },
+      wantsSamples,
+      schedule,
+      share: sharesOfRate[i],
+      endpoints: {
+        urls: urls.map(({ href }) => href),
+        names: numbered(urls.map(displayUrl)),
+        home: i % urls.length,
+        spread,
+        identity: endpoints.identity?.state,
+      },
+      batches: rpc.batchFacts(),
+      wallets: accounts.slice(first, first + count).map(({ wallet }) => wallet.toState()),
+      workload: { name: config.workload, state: workload.handOver(first, count) },
+      chain: facts && {
+        ...facts,
+        ...start,
+        confirmations,
+        fees: /** @type {Sender} */ (sender).fees.state(),
+        capWei: capWei === null ? null : (capWei * BigInt(count)) / BigInt(accounts.length),
+      },
+    };
   });
-}
-
-/** The fee limit of a part of the wallets. @param {bigint | null} capWei @param {number} count @param {number} of */
-function shareOf(capWei, count, of) {
-  return capWei === null ? null : (capWei * BigInt(count)) / BigInt(of);
 }
 
 /** @param {Output[]} outputs @param {WarmUp | null} warmUp @returns {(block: SeenBlock) => void} */
@@ -366,9 +466,4 @@ function blockListener(outputs, warmUp) {
     ...(warmUp === null ? [] : [warmUp.onBlock]),
   ];
   return (block) => listeners.forEach((listener) => listener(block));
-}
-
-/** @param {ThreadStats} own @param {ThreadStats[]} others @returns {ThreadStats} */
-export function addUpThreads(own, others) {
-  return others.reduce(addGenerators, own);
 }

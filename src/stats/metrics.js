@@ -194,19 +194,6 @@ const SILENCE = either((a, b) => {
   };
 });
 
-/** What a thread reports of an interval. @type {Rule} */
-export const ENGINE_REPORT = {
-  members: {
-    interval: either((a, b) => a.add(b)),
-    inFlight: sum,
-    totals: SUMS,
-    silence: SILENCE,
-    warnings: { members: {} },
-    reorgs: SAME_REORGS,
-    loop: LOOP,
-  },
-};
-
 /** The time in which no thread or instance had a submission accepted. @type {Rule} */
 const COMMON_STALL = {
   add: (/** @type {Outage | null | undefined} */ a, /** @type {Outage | null | undefined} */ b) => {
@@ -248,6 +235,36 @@ export const GENERATOR = {
     reorgs: REORGS,
     failureWords: { members: {} },
     spending: SUMS,
+  },
+};
+
+/** @type {Rule} */
+const ADDED_STATS = either((a, b) => a.add(b));
+
+/** An interval of several threads. */
+const ENGINE_REPORT = {
+  members: {
+    stats: ADDED_STATS,
+    inFlight: sum,
+    silence: SILENCE,
+    warnings: { members: {} },
+    reorgs: SAME_REORGS,
+    loop: LOOP,
+  },
+};
+
+/** What several threads have done. @type {Rule} */
+export const SNAPSHOT = {
+  members: {
+    atUs: min,
+    counts: SUMS,
+    interval: either((a, b) => merge(ENGINE_REPORT, a, b)),
+    rest: ADDED_STATS,
+    // The window ends with its last part.
+    window: { members: { startUs: min, endUs: max } },
+    generator: GENERATOR,
+    traffic: GENERATOR,
+    violation: first,
   },
 };
 

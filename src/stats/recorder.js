@@ -6,7 +6,7 @@ import { isCensored, stagesUs, totalUs } from './sample.js';
 import { Stats, groupJson, newGroup } from './stats.js';
 
 /**
- * @import { Counts, EndpointFigures, GroupFigures, Latencies, RecorderState, Sample } from '../types.d.ts'
+ * @import { Counts, EndpointFigures, GroupFigures, Latencies, Sample } from '../types.d.ts'
  * @import { MeasuredRun } from './run-file.js'
  *
  * @typedef {Pick<Sample, 'intendedAtUs' | 'startedAtUs' | 'endedAtUs' | 'outcome' | 'code'>} Waited
@@ -105,7 +105,12 @@ export class Recorder {
 
   /** Of the whole run so far. @returns {Stats} */
   total() {
-    return [this.#past, ...this.#open].reduce((sum, stats) => sum.add(stats), new Stats(this.#past.startUs));
+    return new Stats(this.#past.startUs).add(this.#past).add(this.rest());
+  }
+
+  /** Of the intervals that were not taken. @returns {Stats} */
+  rest() {
+    return this.#open.reduce((sum, stats) => sum.add(stats), new Stats(this.#open[0].startUs));
   }
 
   /** Of the whole run so far. @returns {Counts} */
@@ -204,35 +209,18 @@ export class Recorder {
     return atUs >= this.startUs && atUs <= this.endUs;
   }
 
-  /** @returns {RecorderState} */
-  state() {
-    const { endUs, startedBy, endedBy, verifiedBy } = this;
-    return { endUs, stats: this.total().toState(), startedBy, endedBy, verifiedBy };
-  }
-
   /**
-   * Adds the state of a thread that ran a part of the wallets.
-   * @param {RecorderState} state
-   * @param {number} first position of the part's first wallet
+   * Counts operations of which nothing more is known as abandoned.
+   * @param {Array<{count: number, startedAtUs: number}>} open startedAtUs: at the latest
+   * @param {number} endedAtUs
    */
-  fromState({ stats, startedBy, endedBy, verifiedBy }, first) {
-    this.#past.add(Stats.fromState(stats));
-    this.startedBy.set(startedBy, first);
-    this.endedBy.set(endedBy, first);
-    this.verifiedBy.set(verifiedBy, first);
-  }
-
-  /**
-   * Counts the open operations of a thread that died as abandoned.
-   * @param {Array<Omit<Waited, 'outcome' | 'code'>>} open from the thread's last report; their
-   *   wait ends when the thread died
-   */
-  abandonOpen(open) {
-    for (const operation of open) this.#recordLatency({ ...operation, outcome: 'abandoned', code: null }, this.#past);
-    this.startedBy.forEach((started, i) => {
-      this.#past.counts.abandoned += started - this.endedBy[i];
-      this.endedBy[i] = started;
-    });
+  abandon(open, endedAtUs) {
+    const [stats] = this.#open;
+    for (const { count, startedAtUs } of open) {
+      stats.counts.abandoned += count;
+      const waited = { intendedAtUs: startedAtUs, startedAtUs, endedAtUs, code: null };
+      for (let i = 0; i < count; i += 1) this.#recordLatency({ ...waited, outcome: 'abandoned' }, stats);
+    }
   }
 
   /** The law of conservation for all wallets together. @param {number} inFlight live operations */

@@ -5,7 +5,7 @@ import { parseReply } from '../../../src/chain/rpc.js';
 import { DOWN, BEHIND, Health, UP, isDownError } from '../../../src/chain/endpoint-health.js';
 import { Route, SPREADS, createRouter } from '../../../src/chain/endpoints.js';
 import { merge } from '../../../src/stats/merge.js';
-import { ENGINE_REPORT } from '../../../src/stats/metrics.js';
+import { SNAPSHOT } from '../../../src/stats/metrics.js';
 import { workersOf } from '../../../src/core/config.js';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { asTransportError } from '../../../src/transport/http.js';
@@ -114,8 +114,10 @@ describe('mergeSilences()', () => {
       { silentMs: 0, stillMs: 200, retryAfterMs: 3000, words: 'connection lost' },
     ];
     const both = { silentMs: 0, stillMs: 200, retryAfterMs: 3000, words: 'connection lost' };
-    assert.deepEqual(merge(ENGINE_REPORT, { silence: silent }, { silence: lively }).silence, both);
-    assert.deepEqual(merge(ENGINE_REPORT, { silence: lively }, { silence: silent }).silence, both);
+    const silenceOf = (/** @type {object} */ a, /** @type {object} */ b) =>
+      merge(SNAPSHOT, { interval: { silence: a } }, { interval: { silence: b } }).interval.silence;
+    assert.deepEqual(silenceOf(silent, lively), both);
+    assert.deepEqual(silenceOf(lively, silent), both);
   });
 });
 

@@ -94,8 +94,8 @@ describe('an audit that cannot be made', () => {
     const run = await started();
     const stop = new Stop();
     const rpc = { ...run.rpc, call: () => Promise.reject(error) };
-    const { clock, workload, accounts, recorder, ledger } = run;
-    const parts = { rpc, clock, workload, accounts, recorder, ledger, startBlock: 100 };
+    const { clock, workload, accounts, ledger } = run;
+    const parts = { rpc, clock, workload, accounts, ledger, startBlock: 100 };
     const auditing = auditUnlessAborted(/** @type {any} */ (parts), START, CONFIG, stop);
     await run.advance(1000);
     const audited = await auditing;

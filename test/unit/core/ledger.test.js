@@ -261,13 +261,13 @@ describe('Ledger.toState() and fromState()', () => {
     settle(left, lose(left, 0), 'included');
     settle(left, lose(left, 0), 'never_sent');
     const open = lose(left, 1);
-    left.accounts[1].readBackRetries = 4;
+    left.verifiedBy = Float64Array.of(3, 4);
     const right = ledgerOf(1, FIRST_INDEX + 2).ledger;
     settle(right, lose(right), 'reverted');
     settle(right, lose(right), 'replaced');
     right.accounts[0].executed += 5;
     right.accounts[0].wallet.nonce += 5;
-    right.accounts[0].retired = 'it has no funds left';
+    right.verifiedBy = Float64Array.of(5);
     return { left, right, open };
   }
 
@@ -282,13 +282,13 @@ describe('Ledger.toState() and fromState()', () => {
   it('transfers everything, to the right wallets', () => {
     const { whole, left, right } = adopted();
     assert.deepEqual(
-      whole.accounts.map(({ executed, includedLate, reverted, retired, readBackRetries, wallet }) => [
-        ...[wallet.index, wallet.nonce - START_NONCE, executed, includedLate, reverted, retired, readBackRetries],
+      whole.accounts.map(({ executed, includedLate, reverted, wallet }, i) => [
+        ...[wallet.index, wallet.nonce - START_NONCE, executed, includedLate, reverted, whole.verifiedBy[i]],
       ]),
       [
-        [FIRST_INDEX, 1, 1, 1, 0, null, 0],
-        [FIRST_INDEX + 1, 0, 0, 0, 0, null, 4],
-        [FIRST_INDEX + 2, 7, 5, 0, 1, 'it has no funds left', 0],
+        [FIRST_INDEX, 1, 1, 1, 0, 3],
+        [FIRST_INDEX + 1, 0, 0, 0, 0, 4],
+        [FIRST_INDEX + 2, 7, 5, 0, 1, 5],
       ],
     );
     assert.deepEqual(whole.statusCounts, { included: 1, never_sent: 1, reverted: 1, replaced: 1 });

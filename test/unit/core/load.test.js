@@ -40,21 +40,28 @@ async function loadOf({ silence = null, names, warmUp = null }) {
   const engine = /** @type {any} */ ({
     prepare: async () => {},
     start: () => {},
-    check: () => {},
     stop: () => {},
     drain: async () => {},
-    report: async (/** @type {number} */ nowUs) => ({
-      interval: intervals.take(nowUs),
-      inFlight: 0,
-      totals: zeroCounts(),
-      silence,
-      reorgs: [],
-      warnings: {},
-      loop: null,
-      blocks: noBlocks(),
-      transport: {},
+    snapshot: async (/** @type {number} */ nowUs, /** @type {boolean} */ endsInterval) => ({
+      atUs: nowUs,
+      counts: zeroCounts(),
+      interval: endsInterval
+        ? {
+            stats: intervals.take(nowUs),
+            inFlight: 0,
+            silence,
+            reorgs: [],
+            warnings: {},
+            loop: null,
+            blocks: noBlocks(),
+          }
+        : null,
+      rest: intervals.rest(),
+      window: { startUs: 0, endUs: Infinity },
+      generator: {},
+      traffic: { transport: {} },
+      violation: null,
     }),
-    result: async () => ({ recorder: new Recorder([0], 0) }),
     setWindow: (/** @type {Plan} */ { startUs, endUs }) => void intervals.setWindow(startUs, endUs),
   });
   const watch = /** @type {any} */ ({ prepare: async () => {}, begin: () => {}, sample: async () => readingsOf() });

@@ -310,13 +310,13 @@ export function simulate({
       await drained;
       recorder.assertConservation(new Map());
       deadlines.stop();
+      ledger.verifiedBy = recorder.verifiedBy;
       const { signal } = new AbortController();
       const report = audit({
         rpc,
         clock,
         workload,
         accounts,
-        recorder,
         ledger,
         startBlock: START_BLOCK,
         timeoutMs: 3000,
