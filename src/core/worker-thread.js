@@ -68,7 +68,8 @@ async function work(task, port) {
   catchStrayErrors(prepared.name, onStop);
   const methods = methodsOf(engine, endpoints, task, batcher.flush, () => port.close());
 
-  port.on('message', async (/** @type {{id: number, method: Method, args: any[]}} */ { id, method, args }) => {
+  /** @param {{id: number, method: Method, args: any[]}} request */
+  const answer = async ({ id, method, args }) => {
     let result = null;
     try {
       result = (await methods[method](...args)) ?? null;
@@ -76,7 +77,8 @@ async function work(task, port) {
       onStop('internal', /** @type {Error} */ (error));
     }
     post({ type: 'answer', id, result });
-  });
+  };
+  port.on('message', (request) => void answer(request));
   post({ type: 'answer', id: 0, result: null });
 }
 
