@@ -323,7 +323,7 @@ export class Monitor {
     const { heads } = this.#seen[index];
     this.#seen[index].invalidAnswers = 0;
     const number = headOf(answer);
-    const found = await this.#checkIdentity(index, number ?? 0, isUp).catch((error) => this.#downBy(index, error));
+    const found = await this.#checkIdentity(index, number ?? 0, isUp).catch((error) => downBy(this.#rpcs[index], error));
     if (number === null || found?.isOther === true || found?.state === DOWN) return found;
     // A reorg at this endpoint.
     if (number < (heads.at(-1)?.number ?? 0)) heads.length = 0;
@@ -344,14 +344,7 @@ export class Monitor {
     const isInvalid = error instanceof ProtocolError || (error instanceof RpcError && error.isBusy);
     one.invalidAnswers = isInvalid ? one.invalidAnswers + 1 : 0;
     const isThere = isInvalid ? isUp && one.invalidAnswers < MAX_INVALID_ANSWERS : error instanceof RpcError;
-    return isThere && !isDownError(error) ? null : this.#downBy(index, error);
-  }
-
-  /** The words are without the name of the endpoint. @param {number} index @param {Error} error */
-  #downBy(index, { message }) {
-    const { display } = this.#rpcs[index];
-    if (message.startsWith(`${display} `)) return downBecause(`it ${message.slice(display.length + 1)}`);
-    return downBecause(message.replace(`${display}: `, ''));
+    return isThere && !isDownError(error) ? null : downBy(this.#rpcs[index], error);
   }
 
   /** @param {number} index @param {number} askedAtUs time of the request */
@@ -369,6 +362,12 @@ export class Monitor {
     const last = this.#seen[index].heads.at(-1);
     return last === undefined || last.atUs < nowUs - MAX_HEAD_AGE_MS * 1000 ? 0 : last.number;
   }
+}
+
+/** The words are without the name of the endpoint. @param {Pick<Rpc, 'display'>} rpc @param {Error} error @returns {Finding} */
+export function downBy({ display }, { message }) {
+  if (message.startsWith(`${display} `)) return downBecause(`it ${message.slice(display.length + 1)}`);
+  return downBecause(message.replace(`${display}: `, ''));
 }
 
 /** @param {string} words @returns {Finding} */

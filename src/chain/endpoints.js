@@ -1,6 +1,6 @@
 import { mergeBatchFacts } from './batches.js';
 import { ChainIdentity } from './chain-identity.js';
-import { BEHIND, DOWN, Health, Monitor, UP, isDownError, isRefusal } from './endpoint-health.js';
+import { BEHIND, Health, Monitor, UP, downBy, isDownError, isRefusal } from './endpoint-health.js';
 import { withRetries } from './retries.js';
 import { batchOf, createRpc, displayUrl, secretsOf } from './rpc.js';
 import { RpcError, TransportError } from '../errors.js';
@@ -146,7 +146,7 @@ class Router {
     const isSubmission = kind === 'submission';
     let isWanted = true;
     const answer = ask(this.#rpcs[index], index, () => isWanted);
-    const onError = (/** @type {unknown} */ error) => {
+    const onError = (/** @type {Error} */ error) => {
       this.#noteError(index, error, isSubmission);
       throw error;
     };
@@ -164,10 +164,10 @@ class Router {
     }, onError);
   }
 
-  /** @param {number} index @param {unknown} error @param {boolean} isSubmission */
+  /** @param {number} index @param {Error} error @param {boolean} isSubmission */
   #noteError(index, error, isSubmission) {
     const isRefused = isSubmission && isRefusal(error);
-    if (isDownError(error)) this.#health.enter(index, { state: DOWN, words: 'a request to it was lost' });
+    if (isDownError(error)) this.#health.enter(index, downBy(this.#rpcs[index], error));
     else if (isRefused) this.#health.noteRefused(index);
     else if (isSubmission && error instanceof RpcError) this.#health.noteAccepted(index);
     if (isRefused || isDownError(error)) this.failures[index] += 1;
