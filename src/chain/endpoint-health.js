@@ -323,7 +323,9 @@ export class Monitor {
     const { heads } = this.#seen[index];
     this.#seen[index].invalidAnswers = 0;
     const number = headOf(answer);
-    const found = await this.#checkIdentity(index, number ?? 0, isUp).catch((error) => downBy(this.#rpcs[index], error));
+    const found = await this.#checkIdentity(index, number ?? 0, isUp).catch((error) =>
+      downBy(this.#rpcs[index], error),
+    );
     if (number === null || found?.isOther === true || found?.state === DOWN) return found;
     // A reorg at this endpoint.
     if (number < (heads.at(-1)?.number ?? 0)) heads.length = 0;

@@ -49,7 +49,7 @@ const ABORT_MS = 2000;
 const SOON_MS = 1000;
 
 /**
- * @typedef {object} PartOptions
+ * @typedef {object} HandleOptions
  * @property {Account[]} accounts of its wallets
  * @property {Stop} stop
  * @property {Output[]} outputs
@@ -61,7 +61,7 @@ const SOON_MS = 1000;
  * The main thread's side of one worker. Every wait is bounded; a worker that does not answer is terminated and counts
  * as dead.
  */
-class Part {
+class WorkerHandle {
   /** The latest one. @type {SnapshotState | null} */
   #latest = null;
   /** The latest one that ended an interval. @type {SnapshotState | null} */
@@ -80,7 +80,7 @@ class Part {
   /** Waiting for an answer, by id of the request; 0: until it is ready. @type {Map<number, (result: any) => void>} */
   #waiting = new Map();
 
-  /** @param {Task} task @param {PartOptions} options */
+  /** @param {Task} task @param {HandleOptions} options */
   constructor(task, options) {
     this.#options = options;
     this.#worker = new Worker(new URL('./worker-thread.js', import.meta.url), { workerData: task });
@@ -236,9 +236,9 @@ const NO_INTERVAL = Object.freeze({ inFlight: 0, silence: null, reorgs: [], loop
  */
 export class WorkerPool {
   #options;
-  #parts;
+  #handles;
   #blocks;
-  /** Dead workers whose operations in flight were counted. @type {Set<Part>} */
+  /** Dead workers whose operations in flight were counted. @type {Set<WorkerHandle>} */
   #counted = new Set();
   /** @type {Plan} */
   #plan = { loadStartUs: Infinity, startUs: Infinity, endUs: Infinity };
@@ -251,32 +251,34 @@ export class WorkerPool {
     this.#options = options;
     this.#blocks = new SharedBlocks(options.onBlock);
     let first = 0;
-    this.#parts = tasks.map((task) => {
+    this.#handles = tasks.map((task) => {
       const own = accounts.slice(first, (first += task.wallets.length));
-      return new Part(task, { accounts: own, stop, outputs, onBlock: this.#onBlock, onDone: this.#onDone });
+      return new WorkerHandle(task, { accounts: own, stop, outputs, onBlock: this.#onBlock, onDone: this.#onDone });
     });
   }
 
   /** Ends the run if a workload cannot be created in a worker, or on abort. @param {PoolOptions} options */
   static async start(options) {
     const pool = new WorkerPool(options);
-    await Promise.all(pool.#parts.map((part) => part.ready));
-    const failed = pool.#parts.find(({ error }) => error instanceof WorkloadError || error instanceof InterruptedError);
+    await Promise.all(pool.#handles.map((handle) => handle.ready));
+    const failed = pool.#handles.find(
+      ({ error }) => error instanceof WorkloadError || error instanceof InterruptedError,
+    );
     if (failed === undefined) return pool;
     await pool.close();
     throw failed.error;
   }
 
   /** @param {SeenBlock} block */
-  #onBlock = (block) => this.#blocks.add(block, this.#parts.filter(({ isDead }) => !isDead).length);
+  #onBlock = (block) => this.#blocks.add(block, this.#handles.filter(({ isDead }) => !isDead).length);
 
   #onDone = () => {
-    if (this.#parts.every(({ isDone }) => isDone)) requestStop(this.#options.stop, 'iterations');
+    if (this.#handles.every(({ isDone }) => isDone)) requestStop(this.#options.stop, 'iterations');
   };
 
   async prepare() {
     await this.#askAll('prepare');
-    const interrupted = this.#parts.find(({ error }) => error instanceof InterruptedError);
+    const interrupted = this.#handles.find(({ error }) => error instanceof InterruptedError);
     if (interrupted !== undefined) throw interrupted.error;
   }
 
@@ -294,8 +296,8 @@ export class WorkerPool {
 
   /** @param {number} nowUs @param {boolean} endsInterval @returns {Promise<Snapshot>} */
   async snapshot(nowUs, endsInterval) {
-    const living = await Promise.all(this.#parts.map((part) => part.snapshot(nowUs, endsInterval)));
-    const all = this.#parts.flatMap((part, i) => living[i] ?? this.#lastOf(part, nowUs, endsInterval) ?? []);
+    const living = await Promise.all(this.#handles.map((handle) => handle.snapshot(nowUs, endsInterval)));
+    const all = this.#handles.flatMap((handle, i) => living[i] ?? this.#lastOf(handle, nowUs, endsInterval) ?? []);
     const sum = all.length === 0 ? this.#nothing(nowUs) : all.reduce((a, b) => merge(SNAPSHOT, a, b));
     if (living.every((one) => one === null)) sum.window = { startUs: this.#plan.startUs, endUs: this.#endUs };
     if (!endsInterval) return sum;
@@ -305,21 +307,21 @@ export class WorkerPool {
 
   /**
    * The last snapshot of a dead worker. Its operations in flight at that time are added to the next interval.
-   * @param {Part} part
+   * @param {WorkerHandle} handle
    * @param {number} nowUs
    * @param {boolean} endsInterval
    * @returns {Snapshot | null}
    */
-  #lastOf(part, nowUs, endsInterval) {
-    if (part.last === null) return null;
-    const { open, atUs } = part.last;
+  #lastOf(handle, nowUs, endsInterval) {
+    if (handle.last === null) return null;
+    const { open, atUs } = handle.last;
     const window = { startUs: this.#plan.startUs, endUs: 0 };
-    const lost = { ...part.last, atUs: nowUs, interval: null, rest: new Stats(nowUs), window };
-    if (!endsInterval || this.#counted.has(part)) return lost;
-    this.#counted.add(part);
+    const lost = { ...handle.last, atUs: nowUs, interval: null, rest: new Stats(nowUs), window };
+    if (!endsInterval || this.#counted.has(handle)) return lost;
+    this.#counted.add(handle);
     const recorder = new Recorder([], nowUs);
     recorder.setWindow(this.#plan.startUs, this.#plan.endUs);
-    recorder.abandon(open, Math.max(part.diedAtUs, atUs));
+    recorder.abandon(open, Math.max(handle.diedAtUs, atUs));
     return { ...lost, interval: { ...NO_INTERVAL, stats: recorder.rest(), warnings: {}, blocks: noBlocks() } };
   }
 
@@ -357,7 +359,9 @@ export class WorkerPool {
     else signal.addEventListener('abort', abort, { once: true });
     const ledger = new Ledger(accounts, () => requestStop(stop, 'foreign_sender'));
     /** @type {Array<LedgerState | null>} */
-    const states = await Promise.all(this.#parts.map((part) => part.ask('drain', [timeoutMs], timeoutMs + ANSWER_MS)));
+    const states = await Promise.all(
+      this.#handles.map((handle) => handle.ask('drain', [timeoutMs], timeoutMs + ANSWER_MS)),
+    );
     signal.removeEventListener('abort', abort);
     this.#isDrained = true;
     let first = 0;
@@ -369,12 +373,12 @@ export class WorkerPool {
   }
 
   async close() {
-    await Promise.all(this.#parts.map((part) => part.close()));
+    await Promise.all(this.#handles.map((handle) => handle.close()));
   }
 
   /** @param {Method} method @param {...unknown} args */
   #askAll(method, ...args) {
-    return Promise.all(this.#parts.map((part) => part.ask(method, args)));
+    return Promise.all(this.#handles.map((handle) => handle.ask(method, args)));
   }
 }
 
