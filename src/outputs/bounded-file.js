@@ -49,9 +49,10 @@ export class BoundedFile {
   /** Why nothing more can be written. @type {OutputError | null} */
   #error = null;
 
-  /** @param {string} file @param {{boundBytes?: number, patienceMs?: number}} [limits] */
-  constructor(file, { boundBytes = BOUND_BYTES, patienceMs = PATIENCE_MS } = {}) {
+  /** @param {string} file @param {{isWhole?: boolean, boundBytes?: number, patienceMs?: number}} [limits] isWhole: a missing line is an error */
+  constructor(file, { isWhole = false, boundBytes = BOUND_BYTES, patienceMs = PATIENCE_MS } = {}) {
     this.file = file;
+    this.isWhole = isWhole;
     this.boundBytes = boundBytes;
     this.patienceMs = patienceMs;
   }
@@ -99,27 +100,30 @@ export class BoundedFile {
     return this.dropped;
   }
 
-  /** Why it could not be written. @returns {OutputError | null} */
+  /** Why it could not be written, or lines are missing in a file that must be whole. @returns {OutputError | null} */
   get error() {
-    return this.#error;
+    if (this.#error !== null || !this.isWhole || this.dropped === 0) return this.#error;
+    return new OutputError(`cannot write ${this.file}: some data was not accepted`);
   }
 
-  /** The same of a file whose missing lines nobody counts. @returns {OutputError | null} */
-  get wholeError() {
-    if (this.#error !== null || this.dropped === 0) return this.#error;
-    return new OutputError(`cannot write ${this.file}: it does not take all that is written`);
-  }
-
-  /** Dropped lines may be missing. @throws {OutputError} if a write failed */
+  /** @throws {OutputError} */
   async finish() {
     await this.close();
-    if (this.#error !== null) throw this.#error;
+    if (this.error !== null) throw this.error;
   }
 
-  /** For files that must be complete. @throws {OutputError} if not every line is in it */
-  async finishWhole() {
-    await this.close();
-    if (this.wholeError !== null) throw this.wholeError;
+  /** The members that all outputs of lines share. */
+  get members() {
+    return {
+      open: () => this.check(),
+      interval: () => this.cut(),
+      settle: async () => {
+        const samplesDropped = await this.settle();
+        return { ...(this.isWhole ? {} : { samplesDropped }), error: this.error };
+      },
+      finish: () => this.finish(),
+      close: () => this.close(),
+    };
   }
 
   /** Writes the rest as far as possible, and never throws. */

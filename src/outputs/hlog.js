@@ -20,13 +20,13 @@ const NS_PER_MS = 1e6;
  * @returns {Output}
  */
 export function createHlogOutput({ hlog }) {
-  const file = new BoundedFile(/** @type {string} */ (hlog));
+  const file = new BoundedFile(/** @type {string} */ (hlog), { isWhole: true });
   const writer = new hdr.HistogramLogWriter((text) => file.add(text));
   /** @param {IntervalRow} row @param {DistributionJson} distribution @param {string} tag */
   const line = ({ startMs, endMs }, distribution, tag) =>
     writer.outputIntervalHistogram(nanoseconds(distribution, tag), startMs / 1000, endMs / 1000, NS_PER_MS);
   return new Output({
-    open: () => file.check(),
+    ...file.members,
     start: ({ startedAtMs }) => {
       file.begin('');
       writer.outputLogFormatVersion();
@@ -40,12 +40,6 @@ export function createHlogOutput({ hlog }) {
       for (const stage of shownStages(stages)) line(row, stages[stage], stage);
       file.cut();
     },
-    settle: async () => {
-      await file.settle();
-      return { error: file.wholeError };
-    },
-    finish: () => file.finishWhole(),
-    close: () => file.close(),
   });
 }
 

@@ -47,7 +47,7 @@ const noAddress = (host) => `${host} is no address of this machine`;
 /** @type {Record<string, (host: string, port: number) => string>} */
 const WORDS = Object.freeze({
   EADDRINUSE: (_, port) => `port ${port} is taken`,
-  EACCES: (_, port) => `port ${port} is not for us: permission denied`,
+  EACCES: (_, port) => `cannot listen on port ${port}: permission denied`,
   EADDRNOTAVAIL: noAddress,
   ENOTFOUND: noAddress,
 });

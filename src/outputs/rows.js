@@ -103,7 +103,7 @@ export function createSamplesOutput({ samples }) {
   const since = (atUs) => (atUs === null ? null : atUs - startUs);
   return new Output({
     wantsSamples: true,
-    open: () => file.check(),
+    ...file.members,
     start: (clock) => {
       startUs = clock.startUs;
       file.beginRows();
@@ -116,10 +116,6 @@ export function createSamplesOutput({ samples }) {
         ...[sample.blockNumber, sample.effect, sample.target, sample.name, sample.endpoint],
         since(sample.visibleAtUs),
       ]),
-    interval: () => file.cut(),
-    settle: async () => ({ samplesDropped: await file.settle(), error: file.error }),
-    finish: () => file.finish(),
-    close: () => file.close(),
   });
 }
 
@@ -130,18 +126,11 @@ export const BLOCK_COLUMNS = Object.freeze([
 
 /** A row per block of the load and the drain. @param {OutputOptions} options @returns {Output} */
 export function createBlocksOutput({ blocks }) {
-  const file = new RowFile(/** @type {string} */ (blocks), BLOCK_COLUMNS);
+  const file = new RowFile(/** @type {string} */ (blocks), BLOCK_COLUMNS, { isWhole: true });
   return new Output({
-    open: () => file.check(),
+    ...file.members,
     start: () => file.beginRows(),
     block: ({ number, seenAtMs, timestampS, transactions, ours, gasUsed, gasLimit, hash }) =>
       file.addRow([number, seenAtMs, timestampS, transactions, ours, gasUsed, gasLimit, hash]),
-    interval: () => file.cut(),
-    settle: async () => {
-      await file.settle();
-      return { error: file.wholeError };
-    },
-    finish: () => file.finishWhole(),
-    close: () => file.close(),
   });
 }

@@ -32,7 +32,7 @@ export class OutputStream {
     const gap =
       this.#dropped === 0
         ? ''
-        : `... ${this.#dropped.toLocaleString('en-US')} lines left out: nothing was read meanwhile\n`;
+        : `... ${this.#dropped.toLocaleString('en-US')} lines dropped: the output was not read\n`;
     this.#dropped = 0;
     this.stream.write(gap + text);
   }

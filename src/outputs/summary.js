@@ -17,7 +17,7 @@ function endpointsTable(run) {
   if (endpoints.length === 0) return [];
   const words = countedWords(isPlain(run));
   const table = borderless({
-    head: ['  endpoint', words.verified, 'failed', 'timed out', words.tps, 'avg ms', 'p50', 'p99', 'left', 'away'],
+    head: ['  endpoint', words.verified, 'failed', 'timed out', words.tps, 'avg ms', 'p50', 'p99', 'outages', 'down'],
     colAligns: ['left', ...Array(9).fill('right')],
   });
   for (const { display, group, tps, left, awayMs } of endpoints) {
@@ -133,7 +133,7 @@ function unresolvedText({ unresolved }) {
     const what =
       one.lastKnownAt === null
         ? 'MISSING: nothing is known of it'
-        : `PARTIAL: ${count(one.inFlight)} operations in flight at ${one.lastKnownAt}; what they and later ones came to is not known`;
+        : `PARTIAL: ${count(one.inFlight)} operations in flight at ${one.lastKnownAt}; the outcome of these and of later ones is unknown`;
     return `unresolved  ${who}wallets ${one.offset}..${one.offset + one.threads - 1}: ${what}`;
   });
   const more = unresolved.length - INSTANCES_SHOWN;
@@ -388,7 +388,7 @@ function latencyTable(run) {
     table.push([name, ...boundedMs(json, others, names)]);
   if (censored.count === 0) return textOf(table);
   const words = `${count(censored.count)} of ${count(latency.total.count)} operations got no good answer in time`;
-  return `${textOf(table)}\n  censored    ${words}: figures with >= may be any larger; stages are of the others`;
+  return `${textOf(table)}\n  censored    ${words}: figures with >= are lower bounds; stages leave these operations out`;
 }
 
 /** Lines on blocks, fees, problems, machine and node. @param {RunFile} run */
@@ -399,7 +399,7 @@ function surroundings(run) {
   if (headSource === 'subscription') lines.push('  heads       pushed by the node');
   else if (inclusionResolutionMs !== null)
     lines.push(
-      `  heads       asked for every ${count(inclusionResolutionMs)} ms: inclusion is seen that much late at most`,
+      `  heads       polled every ${count(inclusionResolutionMs)} ms: inclusion times are up to ${count(inclusionResolutionMs)} ms late`,
     );
   const { count: seen, skewSumMs, skewMinMs, skewMaxMs } = blocks;
   if (seen > 0 && skewMinMs !== null && skewMaxMs !== null)

@@ -293,8 +293,8 @@ function method({ method: { words, test, alpha, minimum, pairs }, primary }) {
     'How it was tested',
     html`<p>${words}</p>
       <p>
-        ${sentence(test)} ${measureOf(primary).label} alone decides; of two sides that do not differ at most
-        ${quantity(100 * alpha, 'percent')} are told apart by mistake. A verdict takes at least ${minimum} ${noun}.
+        ${sentence(test)} ${measureOf(primary).label} alone decides. If the sides do not differ, it shows a difference
+        in at most ${quantity(100 * alpha, 'percent')} of comparisons. A verdict takes at least ${minimum} ${noun}.
       </p>`,
   );
 }

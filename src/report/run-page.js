@@ -147,7 +147,7 @@ function limit({ verdict: found }) {
       'rate-bound': 'the rate asked for was the limit',
       'node-bound': 'the node was the limit',
       'concurrency-bound': 'the number of wallets was the limit, not the node',
-      unknown: 'what the limit was is not known',
+      unknown: 'the limit is unknown',
     }[found.name] ?? found.name
   );
 }

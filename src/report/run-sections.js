@@ -125,9 +125,9 @@ function valueWords({ value, unit, why, atMost, censored }) {
 
 /** @type {Record<AuditResult, string>} */
 const RESULT_WORDS = {
-  exact: '✓ Exact: what this run says it did is what the chain says.',
-  incomplete: '– Incomplete: nothing disagrees, but not everything could be checked.',
-  not_exact: '✗ Not exact: what this run says it did is not what the chain says.',
+  exact: '✓ Exact: the chain agrees with the run.',
+  incomplete: '– Incomplete: nothing disagrees, but some checks could not be made.',
+  not_exact: '✗ Not exact: the chain disagrees with the run.',
 };
 
 /** @param {RunFile} run */
@@ -243,7 +243,7 @@ export function stages(run) {
 /** @param {RunFile} run */
 function censoredWords(run) {
   const [count, all] = [censoredOf(run).count, run.latency.total.count].map((value) => quantity(value, 'count'));
-  return `${count} of ${all} ${countedWords(isPlain(run)).many} got no good answer in time: figures with >= may be any larger. Stages are of the others.`;
+  return `${count} of ${all} ${countedWords(isPlain(run)).many} got no good answer in time: figures with >= are lower bounds. Stages leave these operations out.`;
 }
 
 /** @param {Array<{words: string, of: DistributionJson}>} parts @param {number} allUs */
@@ -327,7 +327,7 @@ export function endpoints(run) {
   const all = endpointsOf(run);
   if (all.length === 0) return '';
   const { verified, tps } = countedWords(isPlain(run));
-  const columns = ['node', verified, 'failed', 'timed out', tps, ...ENDPOINT_COLUMNS, 'left', 'away'];
+  const columns = ['node', verified, 'failed', 'timed out', tps, ...ENDPOINT_COLUMNS, 'outages', 'down'];
   return section(
     'by-endpoint',
     'By endpoint',

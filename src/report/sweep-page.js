@@ -186,11 +186,11 @@ function shortfall(cells, settings) {
 
 /** @type {Record<SweepFile['end'], {words: string, kind: 'good' | 'bad' | 'plain'}>} */
 const ENDS = {
-  running: { words: 'not ended: what there is so far', kind: 'bad' },
+  running: { words: 'not ended: results so far', kind: 'bad' },
   complete: { words: 'complete', kind: 'good' },
   incomplete: { words: 'incomplete: some runs measured nothing', kind: 'bad' },
   interrupted: { words: 'interrupted', kind: 'bad' },
-  failed: { words: 'ended before its time', kind: 'bad' },
+  failed: { words: 'ended early', kind: 'bad' },
 };
 
 /** @param {SweepFile} sweep */

@@ -140,7 +140,7 @@ function footnotes({ metrics, method }) {
     const isPaired = method.pairs !== null;
     const needed = runsNeeded(isPaired, method.secondaries);
     lines.push(
-      `    nothing can be shown of ${mute.length} of the others by so few runs: it takes ${needed} ${isPaired ? 'pairs' : 'runs on each side'}`,
+      `    too few runs for a verdict on ${mute.length} of the others: ${needed} ${isPaired ? 'pairs' : 'runs on each side'} are needed`,
     );
   }
   return lines;

@@ -324,12 +324,12 @@ function orderWarnings(couples) {
   const isAlways = couples.length > 1 && (first === 0 || first === couples.length);
   if (!isAlways) return [];
   return [
-    `${first === 0 ? 'CANDIDATE' : 'BASE'} ran first in every pair: what a machine that grows slower or faster does to the second is not told from a difference; run them A B B A`,
+    `${first === 0 ? 'CANDIDATE' : 'BASE'} ran first in every pair: a drift of the machine looks like a difference; run them in the order A B B A`,
   ];
 }
 
 const APART =
-  'all runs of one side were made before those of the other: what changed meanwhile on the machine is not told from a difference; run them A B B A';
+  'all runs of one side were made before those of the other: a change of the machine in between looks like a difference; run them in the order A B B A';
 
 /**
  * @typedef {object} CompareOptions

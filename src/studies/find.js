@@ -221,7 +221,7 @@ class FindRunner {
     if (run === null) return null;
     const perSecond = run.rates.verifiedPerSecond ?? 0;
     const text = valueText({ ...this.#searched, name: 'rate', short: '/s' }, perSecond).padEnd(18);
-    if (kept === null) this.#parts.say(`${text} without a rate asked for: the search begins there`);
+    if (kept === null) this.#parts.say(`${text} without a rate: the search starts there`);
     return Math.max(this.#scale.lowest, perSecond);
   }
 
@@ -321,7 +321,9 @@ export function answerText({ name, noun, behind }, { until, isRateHeld, end, fig
   const interval = `${Math.round(100 * CONFIDENCE)} % interval ${show(figures.low)} to ${show(figures.high)}, ${runs}`;
   const answer = `the highest ${noun} for which ${holds} is ${show(figures.estimate)}${behind} (${interval})`;
   if (end === null) return `so far, ${answer}`;
-  return end === 'sharp' ? answer : `${answer}; noise forbids a sharper answer: runs in there hold and fail by turns`;
+  return end === 'sharp'
+    ? answer
+    : `${answer}; noise prevents a sharper answer: inside the interval some runs hold and some fail`;
 }
 
 /** @param {readonly string[]} until */
@@ -352,8 +354,8 @@ const OTHER_LIMITS = Object.freeze({
   'concurrency-bound': 'the number of wallets was the limit, not the node: -t or --in-flight would ask for more',
   'generator-bound': 'this machine was the limit, not the node',
   'port-bound': 'local ports were the limit, not the node',
-  'endpoint-limited': 'a limit that the endpoint sets was the limit, not what the node can take',
-  'endpoint-down': 'the endpoint was down: what the node can take is not known',
+  'endpoint-limited': 'a limit that the endpoint sets was the limit, not the node',
+  'endpoint-down': 'the endpoint was down: the limit of the node is unknown',
   funds: 'wallets without funds were the limit, not the node',
 });
 

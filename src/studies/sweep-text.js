@@ -102,7 +102,7 @@ const ENDS = {
   complete: 'complete',
   incomplete: 'some runs measured nothing',
   interrupted: 'interrupted',
-  failed: 'ended before its time',
+  failed: 'ended early',
 };
 
 /** Failed runs that are listed. */

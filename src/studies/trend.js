@@ -92,7 +92,7 @@ function stageWords(over, line) {
   const slope = `by ${slopeText(fit, line)} of ${over} (95 % interval ${intervalText(fit, line)})`;
   if (line.rivals.length === 0) return `of the parts of the latency ${fit.label} grows fastest, ${slope}`;
   const rivals = line.rivals.map((name) => fitNamed(name, line).label).join(', ');
-  return `of the parts of the latency ${fit.label} has the steepest slope found, ${slope}; it cannot be told apart from that of ${rivals}`;
+  return `of the parts of the latency ${fit.label} has the steepest slope found, ${slope}; its interval overlaps that of ${rivals}`;
 }
 
 /** @param {string} over @param {Line} line */

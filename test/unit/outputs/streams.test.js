@@ -41,7 +41,7 @@ describe('OutputStream', () => {
     await output.written();
     const lines = text().split('\n').slice(0, -1);
     const kept = lines.filter((one) => one === line).length;
-    const [, dropped] = /^\.\.\. ([\d,]+) lines left out: nothing was read meanwhile$/.exec(lines.at(-2) ?? '') ?? [];
+    const [, dropped] = /^\.\.\. ([\d,]+) lines dropped: the output was not read$/.exec(lines.at(-2) ?? '') ?? [];
     assert.equal(kept + Number(dropped?.replaceAll(',', '')), 100_000);
     assert.ok(kept > 10_000);
     assert.equal(lines.at(-1), 'the summary');
@@ -55,7 +55,7 @@ describe('OutputStream', () => {
     await output.written();
     for (const line of ['first', 'second']) output.offer(line);
     await output.written();
-    assert.match(text(), /\n\.\.\. [\d,]+ lines left out: .*\nfirst\nsecond\n$/);
+    assert.match(text(), /\n\.\.\. [\d,]+ lines dropped: .*\nfirst\nsecond\n$/);
   });
 
   it('after an error nothing is waited for', async () => {

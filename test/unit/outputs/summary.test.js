@@ -87,8 +87,8 @@ Summary: ran for its duration, window 2.0 s
     submit        2.0   2.0   2.0     2.0       2.0       2.0       2.0
     inclusion    83.0   3.0  83.0     153       163       163       163
     read-back     4.0   4.0   4.0     4.0       4.0       4.0       4.0
-  censored    2 of 19 operations got no good answer in time: figures with >= may be any larger; stages are of the others
-  heads       asked for every 10 ms: inclusion is seen that much late at most
+  censored    2 of 19 operations got no good answer in time: figures with >= are lower bounds; stages leave these operations out
+  heads       polled every 10 ms: inclusion times are up to 10 ms late
   block skew  seen 0.3 s after their timestamps on average (0.3 to 0.3 s); their resolution is 1 s
   fees        900 wei: at most, of 1,000 wei (--max-spend); 10 wei for the set-up
   verdict     unknown: 92 % of the latency is waiting for a block, reverted 1, timed_out 1, 2 % of

@@ -117,7 +117,7 @@ test('one rising line of many counts as chance, and two equally steep lines are 
   assert.deepEqual([line.fastest, line.fastestStage, line.rivals], ['queued.p50', 'inclusion.p50', ['submit.p50']]);
   assert.match(
     line.words,
-    /inclusion p50 has the steepest slope found, by .*; it cannot be told apart from that of submit p50; of what is shown to grow queued p50 /,
+    /inclusion p50 has the steepest slope found, by .*; its interval overlaps that of submit p50; of what is shown to grow queued p50 /,
   );
 });
 
