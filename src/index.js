@@ -43,7 +43,7 @@ export {
 const OPTIONS = Object.freeze(optionsOf('run').filter(({ role }) => role !== 'output' && role !== 'instance'));
 
 /** The name of an option in the library, by its name on the command line. @param {string} name */
-export function libraryName(name) {
+function libraryName(name) {
   return name === 'threads' ? 'wallets' : name.replace(/-(\w)/g, (_, letter) => letter.toUpperCase());
 }
 
