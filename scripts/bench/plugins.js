@@ -12,7 +12,7 @@ import { createServer } from 'node:net';
 import { EXIT } from '../../src/errors.js';
 import { detectors } from '../../src/inclusion/index.js';
 import { transports } from '../../src/transport/index.js';
-import { transactionWorkloads } from '../../src/workloads/index.js';
+import { WORKLOADS } from '../../src/workloads/table.js';
 import { startAvalanche } from '../nodes/avalanche.js';
 import { call } from '../nodes/build.js';
 import { startGeth } from '../nodes/geth.js';
@@ -49,8 +49,9 @@ const { numbers, words } = readOptions({ threads: 50, seconds: 10, repeat: 1 }, 
 const { threads, seconds, repeat } = numbers;
 const chosen = Object.entries(NODES).filter(([name]) => words.node === 'all' || words.node === name);
 if (chosen.length === 0) throw new Error(`--node: give all, ${Object.keys(NODES).join(' or ')}`);
-const workloads = Object.keys(transactionWorkloads).filter((name) => [name, 'all'].includes(words.workload));
-if (workloads.length === 0) throw new Error(`--workload: give all, ${Object.keys(transactionWorkloads).join(' or ')}`);
+const names = Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].kind === 'transaction');
+const workloads = names.filter((name) => [name, 'all'].includes(words.workload));
+if (workloads.length === 0) throw new Error(`--workload: give all, ${names.join(' or ')}`);
 
 const cells = workloads.flatMap((workload) =>
   Object.keys(transports).flatMap((transport) =>

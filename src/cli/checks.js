@@ -4,7 +4,7 @@ import { displayUrl } from '../chain/rpc.js';
 import { UsageError, displayName, oneLine } from '../errors.js';
 import { claimFile, isDevice, isWorkloadFile } from '../files.js';
 import { figureOf } from '../stats/metrics.js';
-import { callWorkloads, validate } from '../workloads/index.js';
+import { WORKLOADS, isCallWorkload } from '../workloads/table.js';
 import { OF_THE_STUDY, OPTIONS, optionsOf } from './options.js';
 
 /**
@@ -234,8 +234,7 @@ function checkVisibility({ thresholds, until, spread, workload, study }) {
   const figure = [...thresholds, ...until].find((threshold) => threshold.figure.startsWith('visibility.'));
   if (figure === undefined) return;
   const what = `${figure.expression} is the wait for a block at the read-back endpoint`;
-  if (Object.hasOwn(callWorkloads, workload ?? ''))
-    throw new UsageError(`${what}, and --workload ${workload} reads nothing back`);
+  if (isCallWorkload(workload)) throw new UsageError(`${what}, and --workload ${workload} reads nothing back`);
   if ((spread ?? 'sticky') !== 'apart' && !study.axes.some(({ name }) => name === 'spread'))
     throw new UsageError(`${what}: it needs --rpc twice and --spread apart`);
 }
@@ -259,8 +258,8 @@ export function checkTogether(command, config, env, nowMs) {
     if (!its.includes(config.workload) && config[/** @type {keyof Config} */ (key)] !== null)
       throw new UsageError(`--${name} is an option of --workload ${its.join(' and ')}`);
   }
-  const lacking = command === 'prepare' ? null : validate[config.workload]?.(config);
-  if (lacking && !(command === 'fund' && Object.hasOwn(callWorkloads, config.workload)))
+  const lacking = command === 'prepare' ? null : WORKLOADS[config.workload]?.lacks?.(config);
+  if (lacking && !(command === 'fund' && isCallWorkload(config.workload)))
     throw new UsageError(`--workload ${config.workload} ${lacking}`);
   if (config.createReceivers !== null && config.receivers === null)
     throw new UsageError(`--create-receivers ${config.createReceivers} needs --receivers N`);
@@ -281,7 +280,7 @@ export function checkTogether(command, config, env, nowMs) {
   checkVisibility(config);
   if ((command === 'fund' || command === 'reclaim') && config.rpc.length === 0)
     throw new UsageError(`stress ${command} needs an endpoint: --rpc URL`);
-  if (command === 'fund' && Object.hasOwn(callWorkloads, config.workload))
+  if (command === 'fund' && isCallWorkload(config.workload))
     throw new UsageError(`--workload ${config.workload} sends no transactions: there is nothing to fund`);
   if (command === 'fund' && config.fundFrom === null)
     throw new UsageError('stress fund needs a funder: --fund-from FILE, or its key in STRESS_FUNDER_KEY');

@@ -1,4 +1,5 @@
 import { payloadSize } from '../workloads/payload.js';
+import { WORKLOADS } from '../workloads/table.js';
 import {
   MOST_INSTANCES,
   address,
@@ -184,7 +185,6 @@ export const COMMAND_NAMES = Object.freeze(
 );
 
 /** Names from tables whose modules are too large to load for --help. A test compares them. */
-const WORKLOADS = Object.freeze(['counter', 'transfer', 'erc20', 'rpc']);
 const CALL_PRESETS = Object.freeze(['light', 'wallet', 'indexer', 'pages']);
 
 // One option, one paragraph: a table is easier to read than what the formatter would make of it.
@@ -315,7 +315,7 @@ const TABLE = {
       help: 'time limit for the inclusion of a transaction' },
   ],
   Workload: [
-    { name: 'workload', argument: 'NAME|FILE', choices: WORKLOADS, parse: nameOrFile(WORKLOADS), fallback: 'counter', commands: NEEDED,
+    { name: 'workload', argument: 'NAME|FILE', choices: Object.keys(WORKLOADS), parse: nameOrFile(Object.keys(WORKLOADS)), fallback: 'counter', commands: NEEDED,
       role: 'load', file: 'read',
       help: 'what an operation does; a file is your own workload, see stress new-workload' },
     { name: 'set', isList: true, argument: 'NAME=VALUE', parse: setting, commands: NEEDED,

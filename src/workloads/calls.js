@@ -324,8 +324,3 @@ export async function createRpcWorkload(options) {
   const request = known.request ?? { method: String(settings.method), params: settings.params ?? [] };
   return { kind: 'call', next: () => request, check: () => null, handOver: () => ({ request }) };
 }
-
-/** @param {Settings} settings */
-export function validateRpc({ method = null, calls = null }) {
-  return method === null && calls === null ? 'needs --method, for instance eth_blockNumber, or --calls' : null;
-}

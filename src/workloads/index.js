@@ -1,19 +1,14 @@
 import { WorkloadError, displayName } from '../errors.js';
 import { isWorkloadFile } from '../files.js';
-import { createRpcWorkload, validateRpc } from './calls.js';
-import { createCounter } from './counter.js';
-import { createErc20 } from './erc20.js';
 import { WorkloadHost } from './kit.js';
-import { validatePayments } from './payments.js';
-import { createTransfer } from './transfer.js';
+import { WORKLOADS } from './table.js';
 import { beforeLoad, inTime, locateError } from './user-code.js';
 import { checkedWorkload, loadWorkloadFile } from './user-file.js';
 
 /**
- * The table of workloads. A workload defines one operation. There are two kinds: transactions, whose effect on the chain
- * can be audited, and plain calls. All are written to the contract of contract.d.ts, on the kit; those that come with
- * the program have the options of the command line as settings. Wallets are identified by their position in the slice,
- * from 0; plain calls have positions without wallets.
+ * Creates workloads. A workload defines one operation. There are two kinds: transactions, whose effect on the chain can be
+ * audited, and plain calls. Wallets are identified by their position in the slice, from 0; plain calls have positions
+ * without wallets.
  *
  * @import { CallWorkload, Clock, Rpc, Settings, TransactionWorkload, Workload } from '../types.d.ts'
  * @import { CallWorkload as OwnCalls, Create, Kit, TransactionWorkload as OwnTransactions } from './contract.d.ts'
@@ -36,34 +31,27 @@ import { checkedWorkload, loadWorkloadFile } from './user-file.js';
  * @property {Readonly<Record<string, string>>} set
  */
 
-/** @type {Record<string, (options: BuiltInOptions) => OwnTransactions>} */
-const TRANSACTIONS = { counter: createCounter, transfer: createTransfer, erc20: createErc20 };
-
-/** @type {Record<string, (options: WorkloadOptions) => TransactionWorkload>} */
-export const transactionWorkloads = Object.fromEntries(
-  Object.entries(TRANSACTIONS).map(([name, create]) => [name, (options) => createBuiltIn(create, options)]),
-);
-
-/** @type {Record<string, (options: WorkloadOptions) => CallWorkload | Promise<CallWorkload>>} */
-export const callWorkloads = { rpc: createRpcWorkload };
-
-/** Returns what the settings lack, in words that follow the workload's name, or null. @type {Record<string, (settings: Settings) => string | null>} */
-export const validate = { transfer: validatePayments, erc20: validatePayments, rpc: validateRpc };
-
-/** @type {Record<string, (options: WorkloadOptions) => Workload | Promise<Workload>>} */
-export const workloads = { ...transactionWorkloads, ...callWorkloads };
-
 /** @param {string} name of a built-in workload, or a file @param {WorkloadOptions} options @returns {Promise<Workload>} */
 export async function createWorkload(name, options) {
-  return isWorkloadFile(name) ? createUserWorkload(name, options) : workloads[name](options);
+  if (isWorkloadFile(name)) return createUserWorkload(name, options);
+  const create = await WORKLOADS[name].load();
+  if (WORKLOADS[name].kind === 'transaction') return createTransactions(/** @type {any} */ (create), options);
+  const { host, set, given } = openHost(options);
+  return completedCalls(/** @type {OwnCalls} */ (await create(given)), { host, set });
 }
 
-/** @param {(options: BuiltInOptions) => OwnTransactions} create @param {WorkloadOptions} options */
-function createBuiltIn(create, options) {
+/** @param {(options: BuiltInOptions) => OwnTransactions} create @param {WorkloadOptions} options @returns {TransactionWorkload} */
+export function createTransactions(create, options) {
+  const { given, ...parts } = openHost(options);
+  const own = create(given);
+  return completed(own, { ...parts, own });
+}
+
+/** @param {WorkloadOptions} options */
+function openHost(options) {
   const state = /** @type {WorkloadState | undefined} */ (options.state);
   const host = new WorkloadHost(null, options.rpc, state?.kit);
-  const own = create({ ...options, kit: host.kit, state: state?.own });
-  return completed(own, { own, host, state, set: {}, file: 'the workload' });
+  return { host, state, set: {}, file: 'the workload', given: { ...options, kit: host.kit, state: state?.own } };
 }
 
 /**
@@ -117,7 +105,7 @@ function completed(workload, { own, host, state, set, file }) {
   return /** @type {TransactionWorkload} */ ({
     kind: 'transaction',
     subject: workload.subject,
-    gas: workload.gas,
+    gas: { likely: workload.gas, ...workload.gas },
     valueWei: workload.valueWei,
     unprepared: workload.unprepared ?? (async (preparation) => (isPreparedHere ? preparation.wallets.length : 0)),
     prepare: async (preparation) => {
@@ -182,10 +170,7 @@ function completedCalls(workload, { host, set }) {
       seen.set(given, request);
       return request;
     },
-    check: (...given) => {
-      const words = workload.check?.(...given);
-      return words instanceof Promise ? words.then((text) => text ?? null) : (words ?? null);
-    },
+    check: workload.check ?? (() => null),
     handOver: (first, count) => {
       return { own: workload.handOver?.(first, count) ?? null, kit: host.toState(first, count), gasLimit: null, set };
     },

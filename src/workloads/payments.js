@@ -1,6 +1,7 @@
 import { createHash, randomInt } from 'node:crypto';
 import { toBigInt, toHex } from '../chain/rpc.js';
 import { RpcError, StressError, UsageError } from '../errors.js';
+import { NEEDS_TWO } from './table.js';
 import { MAX_AUDIT_MS, Receipts, isSuccess, successCheck, sum } from './receipts.js';
 
 /**
@@ -9,7 +10,7 @@ import { MAX_AUDIT_MS, Receipts, isSuccess, successCheck, sum } from './receipts
  * Receivers are computed again from the seed; balances and receipts are read from the chain. Neither depends on what the
  * load has counted.
  *
- * @import { AuditSnapshot, Check, Rpc, Settings } from '../types.d.ts'
+ * @import { AuditSnapshot, Check, Rpc } from '../types.d.ts'
  * @import { BuiltInOptions } from './index.js'
  * @import { Outcomes, Receipt } from './receipts.js'
  *
@@ -54,13 +55,6 @@ export const MAX_READ = 100_000;
 const PER_TURN = 100_000;
 
 const UNSURE = 'what became of some operations is not known';
-
-const NEEDS_TWO = 'pays from wallet to wallet and has only one: use at least two (-t 2), or --receivers N';
-
-/** @param {Settings} settings */
-export function validatePayments({ threads, receivers = null }) {
-  return receivers === null && threads === 1 ? NEEDS_TWO : null;
-}
 
 export class Payments {
   /** @type {PaymentsState} */

@@ -166,7 +166,7 @@ function checkedPart(own, name, { wanted = '', holds = () => true, isAsync = fal
       // Frozen, because a later change would have no effect.
       if (name === 'next') seen.add(Object.freeze(value));
     }
-    return value;
+    return name === 'check' ? (value ?? null) : value;
   };
   /** @param {unknown} error @returns {never} */
   const fail = (error) => {

@@ -10,7 +10,8 @@ import { createRpc, toHex, toNumber } from '../../src/chain/rpc.js';
 import { createClock } from '../../src/clock.js';
 import { InputError, RpcError, TransportError } from '../../src/errors.js';
 import { transports } from '../../src/transport/index.js';
-import { transactionWorkloads } from '../../src/workloads/index.js';
+import { createWorkload } from '../../src/workloads/index.js';
+import { WORKLOADS } from '../../src/workloads/table.js';
 import { startAnvil } from '../helpers/anvil.js';
 import { caught } from '../helpers/caught.js';
 import { fakeRpc } from '../helpers/fake-rpc.js';
@@ -125,11 +126,17 @@ async function auditNow(workload) {
   return workload.audit(hash, toNumber(number));
 }
 
-for (const [name, create] of Object.entries(transactionWorkloads)) {
+/** @param {string} name @param {any} options @returns {Promise<Workload>} */
+const creating = async (name, options) => /** @type {Workload} */ (await createWorkload(name, options));
+
+for (const name of Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].kind === 'transaction')) {
+  /** @param {any} options */
+  const create = (options) => creating(name, options);
+
   describe(`workload ${name}`, LIMIT, () => {
     it('prepares each wallet, reports how far it is, and leaves the nonces right', async (t) => {
       const setting = await setUp(t, 7);
-      const workload = create({ rpc: setting.rpc, settings: {} });
+      const workload = await create({ rpc: setting.rpc, settings: {} });
       await workload.prepare(setting.preparation);
       for (const { address, nonce } of setting.wallets) {
         assert.equal(toNumber(await anvil.rpc('eth_getTransactionCount', [address, 'latest'])), nonce);
@@ -151,7 +158,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
 
     it('an operation is verified as of its block, one after the other', async (t) => {
       const setting = await setUp(t, 2);
-      const workload = create({ rpc: setting.rpc, settings: {} });
+      const workload = await create({ rpc: setting.rpc, settings: {} });
       await workload.prepare(setting.preparation);
       for (let ordinal = 1; ordinal <= 3; ordinal += 1) {
         for (const position of [0, 1]) {
@@ -170,7 +177,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
     if (name === 'counter') {
       it('an operation that is not in its block is missing, by the latest state behind; one too many is wrong', async (t) => {
         const setting = await setUp(t, 2);
-        const workload = create({ rpc: setting.rpc, settings: {} });
+        const workload = await create({ rpc: setting.rpc, settings: {} });
         await workload.prepare(setting.preparation);
         const first = await send(setting, workload, 0);
         assert.equal((await workload.verify(0, one(2), first, 0, SENT)).state, 'missing');
@@ -187,7 +194,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
 
       it('while it is not known how many there must be, all that there may be are right, as of the block and of a later one', async (t) => {
         const setting = await setUp(t, 2);
-        const workload = create({ rpc: setting.rpc, settings: {} });
+        const workload = await create({ rpc: setting.rpc, settings: {} });
         await workload.prepare(setting.preparation);
         await send(setting, workload, 0);
         const second = await send(setting, workload, 0);
@@ -209,7 +216,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
 
     it('a block that the node does not have yet is behind, and no error', async (t) => {
       const setting = await setUp(t, 2);
-      const workload = create({ rpc: setting.rpc, settings: {} });
+      const workload = await create({ rpc: setting.rpc, settings: {} });
       await workload.prepare(setting.preparation);
       const { number, sent } = await send(setting, workload, 0);
       assert.equal((await workload.verify(0, one(1), { number: number + 1000 }, 0, sent)).state, 'behind');
@@ -221,7 +228,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
 
     it('a reverted operation has no effect', async (t) => {
       const setting = await setUp(t, 2);
-      const workload = create({ rpc: setting.rpc, settings: {} });
+      const workload = await create({ rpc: setting.rpc, settings: {} });
       await workload.prepare(setting.preparation);
       const call = workload.next(0, setting.wallets[0].nonce);
       // A contract runs out of gas, and so does a payment to an address that has code now.
@@ -243,7 +250,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
     it('an endpoint that is gone is an error, not a verdict', async (t) => {
       const setting = await setUp(t, 2);
       const down = Object.create(setting.rpc);
-      const workload = create({ rpc: down, settings: {} });
+      const workload = await create({ rpc: down, settings: {} });
       await workload.prepare(setting.preparation);
       down.call =
         down.gather =
@@ -257,7 +264,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
 
     it('the audit reads all wallets at the block that it is told', async (t) => {
       const setting = await setUp(t, 3);
-      const workload = create({ rpc: setting.rpc, settings: {} });
+      const workload = await create({ rpc: setting.rpc, settings: {} });
       await workload.prepare(setting.preparation);
       for (const position of [0, 1, 1]) await send(setting, workload, position);
       const { hash, number } = await anvil.rpc('eth_getBlockByNumber', ['latest', false]);
@@ -277,7 +284,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
           throw new RpcError('eth_call', -32602, 'invalid argument 1: json: cannot unmarshal object');
         return setting.rpc.batch(requests, purpose);
       };
-      const workload = create({ rpc: { ...setting.rpc, batch }, settings: {} });
+      const workload = await create({ rpc: { ...setting.rpc, batch }, settings: {} });
       await workload.prepare(setting.preparation);
       await send(setting, workload, 1);
       const number = toNumber(await anvil.rpc('eth_blockNumber'));
@@ -290,7 +297,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
 
     it('the audit does not go by number where the block has left the chain', async (t) => {
       const setting = await setUp(t, 2);
-      const workload = create({ rpc: setting.rpc, settings: {} });
+      const workload = await create({ rpc: setting.rpc, settings: {} });
       await workload.prepare(setting.preparation);
       const number = toNumber(await anvil.rpc('eth_blockNumber'));
       await assert.rejects(workload.audit(`0x${'ab'.repeat(32)}`, number), RpcError);
@@ -299,12 +306,12 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
     it('a second run starts from where the first one ended', async (t) => {
       const contractsFile = join(temporaryFolder(t), 'contracts.json');
       const setting = await setUp(t, 3);
-      const first = create({ rpc: setting.rpc, settings: { contracts: contractsFile } });
+      const first = await create({ rpc: setting.rpc, settings: { contracts: contractsFile } });
       await first.prepare(setting.preparation);
       for (const position of [0, 0, 2]) await send(setting, first, position);
       const nonces = setting.wallets.map(({ nonce }) => nonce);
 
-      const second = create({ rpc: setting.rpc, settings: { contracts: contractsFile } });
+      const second = await create({ rpc: setting.rpc, settings: { contracts: contractsFile } });
       await second.prepare(setting.preparation);
       // Each run makes a token of its own.
       if (name !== 'erc20')
@@ -324,7 +331,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
     it('its gas figures are upper bounds of what is really used, and offered', async (t) => {
       const setting = await setUp(t, 3);
       const { wallets } = setting;
-      const workload = create({ rpc: setting.rpc, settings: {} });
+      const workload = await create({ rpc: setting.rpc, settings: {} });
       const { perWallet, perOperation } = workload.gas;
       await workload.prepare(setting.preparation);
       for (const wallet of wallets) {
@@ -349,10 +356,10 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
 
     it('another thread that is handed a part of the wallets does the same with them', async (t) => {
       const setting = await setUp(t, 3);
-      const workload = create({ rpc: setting.rpc, settings: {} });
+      const workload = await create({ rpc: setting.rpc, settings: {} });
       await workload.prepare(setting.preparation);
       const state = structuredClone(workload.handOver(1, 2));
-      const other = create({ rpc: setting.rpc, settings: {}, state });
+      const other = await create({ rpc: setting.rpc, settings: {}, state });
       for (const position of [0, 1])
         for (const nonce of [0, 1, 300])
           assert.deepEqual(other.next(position, nonce), workload.next(position + 1, nonce));
@@ -367,7 +374,7 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
     if (name !== 'erc20')
       it('with --payload each operation has calldata of that size, other bytes in each, and gas that suffices', async (t) => {
         const setting = await setUp(t, 2);
-        const workload = create({ rpc: setting.rpc, settings: { payload: 1024 } });
+        const workload = await create({ rpc: setting.rpc, settings: { payload: 1024 } });
         await workload.prepare(setting.preparation);
         const seen = new Set();
         for (const position of [0, 1, 0, 1]) {
@@ -384,13 +391,13 @@ for (const [name, create] of Object.entries(transactionWorkloads)) {
           (await auditNow(workload)).map(({ start, now }) => now - start),
           [2n, 2n],
         );
-        const again = create({ rpc: setting.rpc, settings: {}, state: structuredClone(workload.handOver(1, 1)) });
+        const again = await create({ rpc: setting.rpc, settings: {}, state: structuredClone(workload.handOver(1, 1)) });
         assert.deepEqual(again.next(0, 5), workload.next(1, 5));
       });
 
     it('its calls are counted for what they are made for', async (t) => {
       const setting = await setUp(t, 2);
-      const workload = create({ rpc: setting.rpc, settings: {} });
+      const workload = await create({ rpc: setting.rpc, settings: {} });
       await workload.prepare(setting.preparation);
       assert.deepEqual(Object.keys(setting.rpc.callCounts()), ['setup']);
       const inclusion = await send(setting, workload, 0);
@@ -412,7 +419,7 @@ describe('workload transfer: receivers', LIMIT, () => {
    */
   async function paid(t, settings) {
     const setting = await setUp(t, 2);
-    const workload = transactionWorkloads.transfer({ rpc: setting.rpc, settings: { threads: 2, ...settings } });
+    const workload = await creating('transfer', { rpc: setting.rpc, settings: { threads: 2, ...settings } });
     await workload.prepare(setting.preparation);
     const startNonces = setting.wallets.map(({ nonce }) => nonce);
     const startBlock = toNumber(await anvil.rpc('eth_blockNumber'));
@@ -492,7 +499,7 @@ describe('workload transfer: receivers', LIMIT, () => {
   it('a wallet with code is refused before the load, and a single wallet has no receiver', async (t) => {
     const { rpc, preparation, wallets } = await setUp(t, 2);
     await anvil.rpc('anvil_setCode', [wallets[1].address, '0x00']);
-    const workload = transactionWorkloads.transfer({ rpc, settings: {} });
+    const workload = await creating('transfer', { rpc, settings: {} });
     await assert.rejects(workload.prepare(preparation), {
       code: 'unavailable',
       message: new RegExp(
@@ -507,7 +514,7 @@ describe('workload transfer: receivers', LIMIT, () => {
     const { rpc, preparation } = await setUp(t, 2);
     const calls = [];
     for (let i = 0; i < 2; i += 1) {
-      const workload = transactionWorkloads.transfer({ rpc, settings: { receivers: 1_000_000 } });
+      const workload = await creating('transfer', { rpc, settings: { receivers: 1_000_000 } });
       await workload.prepare(preparation);
       calls.push(workload.next(0, 0).to);
     }
@@ -519,7 +526,7 @@ describe('workload erc20: the audit', LIMIT, () => {
   for (const receivers of [null, 450])
     it(`${receivers ?? 'no'} receivers: balances and the total supply agree, and a token minted by a stranger is found`, async (t) => {
       const { rpc, preparation, wallets, ...setting } = await setUp(t, 3);
-      const workload = transactionWorkloads.erc20({ rpc, settings: { receivers } });
+      const workload = await creating('erc20', { rpc, settings: { receivers } });
       await workload.prepare(preparation);
       const startNonces = wallets.map(({ nonce }) => nonce);
       const startBlock = toNumber(await anvil.rpc('eth_blockNumber'));
@@ -573,14 +580,14 @@ describe('workload counter: --contracts', LIMIT, () => {
   async function prepared(t, count) {
     const contractsFile = join(temporaryFolder(t), 'contracts.json');
     const setting = await setUp(t, count);
-    const workload = transactionWorkloads.counter({ rpc: setting.rpc, settings: { contracts: contractsFile } });
+    const workload = await creating('counter', { rpc: setting.rpc, settings: { contracts: contractsFile } });
     await workload.prepare(setting.preparation);
     return { ...setting, contractsFile, targets: setting.wallets.map((_, i) => workload.next(i, 0).to) };
   }
 
   /** @param {Awaited<ReturnType<typeof prepared>>} setting @param {Partial<Preparation>} [given] */
   async function again({ rpc, contractsFile, preparation }, given = {}) {
-    const workload = transactionWorkloads.counter({ rpc, settings: { contracts: contractsFile } });
+    const workload = await creating('counter', { rpc, settings: { contracts: contractsFile } });
     await workload.prepare({ ...preparation, ...given });
     return workload;
   }
@@ -648,7 +655,7 @@ describe('workload counter: --contracts', LIMIT, () => {
       const contractsFile = join(temporaryFolder(t), 'contracts.json');
       writeFileSync(contractsFile, text);
       const setting = await setUp(t, 1);
-      const workload = transactionWorkloads.counter({ rpc: setting.rpc, settings: { contracts: contractsFile } });
+      const workload = await creating('counter', { rpc: setting.rpc, settings: { contracts: contractsFile } });
       const error = await caught(() => workload.prepare(setting.preparation));
       assert.ok(error instanceof InputError, String(error));
       assert.equal(setting.wallets[0].nonce, 0);

@@ -110,6 +110,28 @@ describe('payments and payloads', { concurrency: 2 }, () => {
     assert.deepEqual([wallets.found, wallets.holds, left.holds], ['6', true, true]);
   });
 
+  test('erc20 to receivers, over two threads: one row, one transaction, one payment', async (t) => {
+    const result = await loaded(t, 30, '--workload erc20 --receivers 50 --workers 2 --in-flight 2'.split(' '));
+    const { run, stdout, rows } = result;
+    const { token, value, ...facts } = run.environment.workload;
+    const chain = result.chain.filter(({ input }) => input.startsWith('0xa9059cbb'));
+    assertCountedOnce({ ...result, chain });
+    assert.match(stdout, /^ {2}audit +exact: 6 wallets made token payments: /m);
+    assert.deepEqual([facts.receivers, token.length], [50, 42]);
+    const paid = String(run.counts.verified * Number(value));
+    assert.deepEqual(
+      run.audit.checks.map((/** @type {any} */ { name, found, holds }) => [name, found, holds]),
+      [
+        ['receipts', String(run.counts.verified), true],
+        ['receivers', '50', true],
+        ['arrived', paid, true],
+        ['left', paid, true],
+        ['supply', String(6n * 10n ** 18n), true],
+      ],
+    );
+    assert.ok(rows.every(({ outcome }) => outcome === 'verified'));
+  });
+
   test('counter with a payload: the contract ignores it, and each transaction has its own', async (t) => {
     const result = await loaded(t, 20, ['--payload', '1024']);
     assertCountedOnce(result);

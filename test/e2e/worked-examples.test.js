@@ -39,6 +39,15 @@ describe('docs/contributing.md', () => {
     assert.match(stdout, /^run nightly\n/);
   });
 
+  it('adds a workload', async (t) => {
+    const script = copyWith(t, 'How to add a workload');
+    const { stdout: help } = await runStress(['fund', '--help'], { script });
+    assert.match(help, /--workload NAME[^]*\[one of deploy, counter, /);
+    const { code, stdout, stderr } = await runStress(['-t', '2', '-d', '2s', '--workload', 'deploy'], { script });
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^ {2}audit +exact: 2 wallets deployed [1-9]/m);
+  });
+
   it('adds an output', async (t) => {
     const script = copyWith(t, 'How to add an output');
     const file = join(temporaryFolder(t), 'rates.csv');

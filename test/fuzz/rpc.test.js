@@ -8,8 +8,8 @@ import { readChain } from '../../src/core/connect.js';
 import { Stop } from '../../src/core/stop.js';
 import { setUp } from '../../src/core/setup.js';
 import { detectors } from '../../src/inclusion/index.js';
-import { writeContracts } from '../../src/workloads/counter.js';
-import { transactionWorkloads } from '../../src/workloads/index.js';
+import { createCounter, writeContracts } from '../../src/workloads/counter.js';
+import { createTransactions } from '../../src/workloads/index.js';
 import { anyJson, assertHides, fuzz, nonsense, outcomeOf, secretUrl } from '../helpers/fuzz.js';
 import { honestBlock, honestChain, rushingClock, transportTo } from '../helpers/hostile-chain.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -176,7 +176,7 @@ describe('fuzz: answers of an endpoint', () => {
         stop: new Stop(),
         log: { info: () => {}, warn: () => {} },
       });
-      const workload = transactionWorkloads.counter({ rpc, settings: { contracts: contractsFile } });
+      const workload = createTransactions(createCounter, { rpc, settings: { contracts: contractsFile } });
       await outcomeOf(() => setUp(context, rpc, workload));
     });
   });

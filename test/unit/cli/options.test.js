@@ -7,7 +7,6 @@ import { arrivals } from '../../../src/core/pacer.js';
 import { detectors } from '../../../src/inclusion/index.js';
 import { transports } from '../../../src/transport/index.js';
 import { CALL_PRESETS } from '../../../src/workloads/calls-file.js';
-import { workloads } from '../../../src/workloads/index.js';
 
 describe('OPTIONS', () => {
   it('each has a name, a key and an alias of its own', () => {
@@ -42,7 +41,6 @@ describe('what the table repeats, because its modules are too large to load for 
   const tables = {
     transport: ['auto', ...Object.keys(transports)],
     inclusion: ['auto', ...Object.keys(detectors)],
-    workload: Object.keys(workloads),
     calls: Object.keys(CALL_PRESETS),
     arrival: Object.keys(arrivals),
     spread: [...SPREADS],

@@ -15,7 +15,8 @@ import { RetryPolicy } from '../../../src/core/submit.js';
 import { Deadlines } from '../../../src/deadlines.js';
 import { RpcError, TransportError } from '../../../src/errors.js';
 import { Recorder } from '../../../src/stats/recorder.js';
-import { transactionWorkloads } from '../../../src/workloads/index.js';
+import { createCounter } from '../../../src/workloads/counter.js';
+import { createTransactions } from '../../../src/workloads/index.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 import { addressOf } from '../../helpers/samples.js';
@@ -159,7 +160,7 @@ export function simulate({
   const watched = new Map();
   const own = { first: 0, addresses: accounts.map((_, i) => targetOf(i)), payloads: null };
   const state = { own, kit: { tag: '00', starts: [accounts.map(() => 0n)] }, gasLimit: 50_000n, set: {} };
-  const workload = transactionWorkloads.counter({ rpc, settings: {}, state });
+  const workload = createTransactions(createCounter, { rpc, settings: {}, state });
   const recorder = new Recorder(
     accounts.map(({ wallet }) => wallet.index),
     clock.nowUs(),
