@@ -1,6 +1,6 @@
 import { compile } from './templates.js';
-import { readFileSync, statSync } from 'node:fs';
 import { InputError, displayName, oneLine, withoutKeys } from '../errors.js';
+import { readJsonFile } from '../files.js';
 import { compileCheck } from './call-checks.js';
 
 /**
@@ -102,7 +102,6 @@ export const CALL_PRESETS = Object.freeze({
 const SCHEMA = 'evm-stress/calls@1';
 /** Each call has figures of its own, whose number is limited. */
 const MAX_CALLS = 60;
-const MAX_FILE_BYTES = 1024 * 1024;
 const ADVICE = `it must be {"schema": "${SCHEMA}", "calls": [{"method": "eth_blockNumber"}]} at least; see docs/calls.md`;
 
 /** The form of a path in an answer. */
@@ -157,7 +156,7 @@ export async function readCalls(nameOrFile) {
   if (Object.hasOwn(CALL_PRESETS, nameOrFile))
     return planOf({ rules: CALL_PRESETS[nameOrFile], isPreset: true, name: `the preset ${nameOrFile}` });
   const name = displayName(nameOrFile);
-  const json = parse(nameOrFile, name);
+  const json = readJsonFile(nameOrFile, 'calls file', `${ADVICE}; presets: ${Object.keys(CALL_PRESETS).join(', ')}`);
   // Loaded on demand, because the validator takes long to load.
   const { Ajv2020 } = await import('ajv/dist/2020.js');
   const validate = new Ajv2020({ allowUnionTypes: true, strictTypes: false }).compile(RULES);
@@ -185,73 +184,17 @@ export function planOf(source) {
   return { source, kinds, needs, isPaged: kinds.every(({ params }) => params.needs.has('page')) };
 }
 
-/** @param {string} file @param {string} name @returns {any} */
-function parse(file, name) {
-  let text;
-  try {
-    const found = statSync(file);
-    // Reading a device or a pipe might not end.
-    if (!found.isFile()) throw new InputError(`the calls file ${name} is not a file`);
-    if (found.size > MAX_FILE_BYTES)
-      throw new InputError(`the calls file ${name} is longer than 1 MB: check that it is a calls file`);
-    text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
-  } catch (error) {
-    if (error instanceof InputError) throw error;
-    const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
-    const presets = Object.keys(CALL_PRESETS).join(', ');
-    const words = code === 'ENOENT' ? `there is no such file, and the presets are ${presets}` : oneLine(message);
-    throw new InputError(`cannot read the calls file ${name}: ${words}`);
-  }
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new InputError(`${name} is not valid JSON: ${ADVICE}`);
-  }
-}
-
 /** @param {any} json @param {ErrorObject} [error] the first one @returns {string} text that follows the name of the file */
 function describeFault(json, error) {
-  const [, top, index, ...rest] = (error?.instancePath ?? '').split('/');
-  const params = error?.params ?? {};
-  if (top === undefined && error?.keyword === 'type') return ` is no JSON object: ${ADVICE}`;
-  if (top === 'schema' || params.missingProperty === 'schema') return ` is no calls file (schema ${SCHEMA}): ${ADVICE}`;
-  const where = index === undefined ? (top === undefined ? '' : ` "${top}"`) : ` ${entry(json.calls, Number(index))}`;
-  return `${where === '' ? '' : ','}${where}: ${faultIn(rest.join('.'), error)}`;
+  const { instancePath = '', message = 'is not valid', params = {} } = error ?? {};
+  const [, top, index, ...rest] = instancePath.split('/');
+  if (top === 'schema' || params.missingProperty === 'schema' || index === undefined)
+    return ` is no calls file (schema ${SCHEMA}): ${ADVICE}`;
+  const member = rest.length === 0 ? '' : `"${rest.join('.')}" `;
+  const unknown = params.additionalProperty ?? null;
+  const name = unknown === null ? '' : ` (${JSON.stringify(oneLine(withoutKeys(unknown), 60))})`;
+  return `, ${entry(json.calls, Number(index))}: ${member}${oneLine(message, 200)}${name}; see docs/calls.md`;
 }
-
-/** @param {string} place within an entry, '' for the whole @param {ErrorObject} [error] */
-function faultIn(place, error) {
-  const { keyword, params = {}, message = 'is not right' } = error ?? {};
-  const it = place === '' ? 'it' : `"${place}"`;
-  if (keyword === 'additionalProperties') {
-    const key = JSON.stringify(oneLine(withoutKeys(params.additionalProperty), 60));
-    const known = place === '' ? 'name, method, params, weight and check' : 'path, equals, exists and length';
-    return `${key} is not known: there are ${known}`;
-  }
-  if (keyword === 'required') return `${place === '' ? '' : `${it}: `}"${params.missingProperty}" is missing`;
-  if (keyword === 'const') return `${it} must be "same", or {"path": ..., "equals" | "exists" | "length": ...}`;
-  if (keyword === 'pattern' && place === 'check.path')
-    return `${it} must be names and numbers with dots between them, such as transactions.0.hash, or $ for the whole answer`;
-  if (keyword === 'pattern') return `${it} must be a name such as eth_blockNumber: letters, digits, _ . and -`;
-  if (keyword === 'type') return `${it} must be ${KINDS[String(params.type)] ?? oneLine(params.type)}`;
-  if (keyword === 'exclusiveMinimum') return `${it} must be a positive number`;
-  if (keyword === 'minimum') return `${it} must not be negative`;
-  if (keyword === 'maximum') return `${it} must be ${params.limit} at most`;
-  if (keyword === 'minItems') return `${it} must have one at least`;
-  if (keyword === 'maxItems') return `${it} must have ${params.limit} at most`;
-  return `${it} ${message}`;
-}
-
-/** Descriptions of types. @type {Readonly<Record<string, string>>} */
-const KINDS = Object.freeze({
-  object: 'an object',
-  array: 'a list',
-  string: 'a text',
-  number: 'a positive number',
-  boolean: 'true or false',
-  'object,string': 'an object, or "same"',
-  'integer,string': 'a whole number, or a text with a template',
-});
 
 /** @param {readonly {name?: unknown}[]} calls @param {number} index */
 function entry(calls, index) {

@@ -2,7 +2,7 @@ import { createHash, randomInt } from 'node:crypto';
 import { CheckError, InternalError, UsageError } from '../errors.js';
 import { Head, Reference, assertResult, tryCalls } from './call-checks.js';
 import { planOf, readCalls } from './calls-file.js';
-import { checkSameChain, readDataSet } from './dataset.js';
+import { checkSameChain, readDataSet } from './logs.js';
 
 /**
  * @import { CallPreparation, CallWorkload, DataSet, Request, Rpc, Settings } from '../types.d.ts'

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { isAddress } from 'ethers';
 import { InputError, displayName, oneLine, withoutKeys } from '../errors.js';
-import { writeFileAtomically } from '../files.js';
+import { readJsonFile, writeFileAtomically } from '../files.js';
 import { createPayloads, drawPayloads, payloadGas } from './payload.js';
 
 /**
@@ -24,6 +24,8 @@ import { createPayloads, drawPayloads, payloadGas } from './payload.js';
 
 const SCHEMA = 'evm-stress/contracts@1';
 
+const ADVICE = 'give --contracts a file that stress wrote, or a new name';
+
 const ARTIFACT = new URL('../../contracts/artifacts/Counter.json', import.meta.url);
 
 /** Function selectors of contracts/Counter.sol: the first four bytes of keccak256 of each signature. */
@@ -38,27 +40,10 @@ const SELECTOR_BYTES = 4;
  * @throws {InputError}
  */
 export function readContractsFile(file) {
-  let text;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    if (/** @type {NodeJS.ErrnoException} */ (error).code === 'ENOENT') return null;
-    throw new InputError(
-      `cannot read the contracts file ${displayName(file)}: ${oneLine(/** @type {Error} */ (error).message)}`,
-    );
-  }
-  let json;
-  try {
-    json = JSON.parse(text);
-  } catch {
-    throw new InputError(
-      `${displayName(file)} is not valid JSON: give --contracts a file that stress wrote, or a new name`,
-    );
-  }
+  if (!existsSync(file)) return null;
+  const json = readJsonFile(file, 'contracts file', ADVICE);
   if (json?.schema !== SCHEMA || typeof json.contracts !== 'object' || json.contracts === null) {
-    throw new InputError(
-      `${displayName(file)} is not a contracts file (schema ${SCHEMA}): give --contracts a file that stress wrote, or a new name`,
-    );
+    throw new InputError(`${displayName(file)} is not a contracts file (schema ${SCHEMA}): ${ADVICE}`);
   }
   const bad = Object.entries(json.contracts).find((pair) => !pair.every((address) => isAddress(address)));
   if (bad !== undefined)

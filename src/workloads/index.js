@@ -158,7 +158,9 @@ function completedCalls(workload, { host, set }) {
   /** @type {WeakMap<object, any>} */
   const seen = new WeakMap();
   return /** @type {CallWorkload} */ ({
-    ...workload,
+    kind: 'call',
+    callsPerIteration: workload.callsPerIteration,
+    facts: workload.facts?.bind(workload),
     prepare: async (preparation) => {
       await workload.prepare?.(preparation);
       await host.finish();
@@ -170,7 +172,7 @@ function completedCalls(workload, { host, set }) {
       seen.set(given, request);
       return request;
     },
-    check: workload.check ?? (() => null),
+    check: workload.check?.bind(workload) ?? (() => null),
     handOver: (first, count) => {
       return { own: workload.handOver?.(first, count) ?? null, kit: host.toState(first, count), gasLimit: null, set };
     },

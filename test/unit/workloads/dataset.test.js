@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { InputError } from '../../../src/errors.js';
-import { checkSameChain, pageParams, readDataSet, writeDataSet } from '../../../src/workloads/dataset.js';
+import { checkSameChain, pageParams, readDataSet, writeDataSet } from '../../../src/workloads/logs.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
 const HASH = `0x${'ab'.repeat(32)}`;
@@ -78,7 +78,7 @@ describe('a data set', () => {
     assertRefused(() => readDataSet(join(folder, 'folder')), /^the data set \S+folder is not a file: give /);
     assertRefused(
       () => readDataSet(join(folder, 'none.json')),
-      /^cannot read the data set \S+: there is no such file$/,
+      /^cannot read the data set \S+: there is no such file; give /,
     );
   });
 

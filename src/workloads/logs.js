@@ -1,19 +1,111 @@
 import { readFileSync } from 'node:fs';
-import { AbiCoder, getCreateAddress, id } from 'ethers';
+import { AbiCoder, getCreateAddress, id, isAddress } from 'ethers';
 import { baseFeeOf } from '../chain/fees.js';
-import { ether, fundsMissing, settleWallets, shortfalls } from '../chain/funding.js';
-import { DEV_CHAIN_IDS } from '../chain/networks.js';
-import { toNumber } from '../chain/rpc.js';
+import { toHex, toNumber } from '../chain/rpc.js';
 import { estimateGas, sendAll } from '../chain/send.js';
-import { RefusedError, RpcError, UnavailableError } from '../errors.js';
-import { pageParams } from '../workloads/dataset.js';
-import { rounded, plural } from './costs.js';
-import { fundFrom } from './setup.js';
+import { InputError, RpcError, UnavailableError, displayName } from '../errors.js';
+import { readJsonFile, writeFileAtomically } from '../files.js';
 
 /**
+ * `stress prepare logs`: a contract emits logs that a load lists page by page, and a file (the data set) has their
+ * positions. Each log has three topics: the event's, the number of its page, and its own number. The pages are read back
+ * once.
+ *
  * @import { Wallet } from '../chain/keys.js'
- * @import { ChainInfo, DataSet, Page, Receipt, Rpc, Sender } from '../types.d.ts'
+ * @import { ChainInfo, DataSet, Page, Receipt, Sender } from '../types.d.ts'
  */
+
+const SCHEMA = 'evm-stress/logs@1';
+
+const HASH = /^0x[0-9a-f]{64}$/i;
+
+const ADVICE = 'give a file that stress prepare logs has written';
+
+/**
+ * @param {string} file
+ * @param {Omit<DataSet, 'schema'>} dataSet
+ */
+export async function writeDataSet(file, dataSet) {
+  await writeFileAtomically(file, `${JSON.stringify({ schema: SCHEMA, ...dataSet })}\n`);
+}
+
+/**
+ * @param {string} file
+ * @returns {DataSet}
+ * @throws {InputError}
+ */
+export function readDataSet(file) {
+  const json = readJsonFile(file, 'data set', ADVICE);
+  const name = displayName(file);
+  if (json?.schema !== SCHEMA) throw new InputError(`${name} is not a data set (schema ${SCHEMA}): ${ADVICE}`);
+  const fault = findFault(json);
+  if (fault !== null) throw new InputError(`${name} is not a valid data set: ${fault}; ${ADVICE}`);
+  return json;
+}
+
+/**
+ * Chains are identified by their genesis hash too, because development chains share their ids.
+ * @param {DataSet} dataSet
+ * @param {{chainId: number | null, genesisHash?: string | null}} chain
+ * @param {string} file of the data set
+ * @throws {InputError}
+ */
+export function checkSameChain(dataSet, { chainId, genesisHash = null }, file) {
+  const advice = 'run stress prepare logs on this chain';
+  const name = displayName(file);
+  if (dataSet.chainId !== chainId)
+    throw new InputError(`${name} is of chain ${dataSet.chainId}, not of chain ${chainId ?? 'unknown'}: ${advice}`);
+  if (dataSet.genesisHash !== null && genesisHash !== null && dataSet.genesisHash !== genesisHash)
+    throw new InputError(
+      `${name} is of another chain ${chainId} with a different genesis block, as after a restart of a development chain: ${advice}`,
+    );
+}
+
+/**
+ * The parameters of eth_getLogs that list a page.
+ * @param {Pick<DataSet, 'address' | 'topic' | 'pages'>} dataSet
+ * @param {number} number of the page, from 0
+ */
+export function pageParams({ address, topic, pages }, number) {
+  const { fromBlock, toBlock } = pages[number];
+  const topics = [topic, `0x${number.toString(16).padStart(64, '0')}`];
+  return [{ address, fromBlock: toHex(fromBlock), toBlock: toHex(toBlock), topics }];
+}
+
+/**
+ * Not a JSON Schema, because most of the rules are about relations between members.
+ * @param {any} json
+ * @returns {string | null}
+ */
+function findFault({ chainId, genesisHash, address, topic, count, bytes, pageSize, pages }) {
+  const numbers = Object.entries({ chainId, count, bytes, pageSize });
+  const [bad] = numbers.find(([, value]) => !isWhole(value, 1)) ?? [];
+  if (bad !== undefined) return `"${bad}" is not a positive whole number`;
+  if (genesisHash !== null && !isHash(genesisHash)) return '"genesisHash" is neither null nor a hash';
+  if (typeof address !== 'string' || !isAddress(address)) return '"address" is not an address';
+  if (!isHash(topic)) return '"topic" is not a hash';
+  if (!Array.isArray(pages)) return '"pages" is not an array';
+  const expected = Math.ceil(count / pageSize);
+  if (pages.length !== expected)
+    return `it has ${pages.length} pages, and ${count} logs in pages of ${pageSize} need ${expected}`;
+  const at = pages.findIndex((page, i) => !isPage(page, i < expected - 1 ? pageSize : count - i * pageSize));
+  return at < 0 ? null : `page ${at} is not {fromBlock, toBlock, count} with the expected count`;
+}
+
+/** @param {any} page @param {number} count */
+function isPage(page, count) {
+  return isWhole(page?.fromBlock, 0) && isWhole(page.toBlock, page.fromBlock) && page.count === count;
+}
+
+/** @param {unknown} value */
+function isHash(value) {
+  return typeof value === 'string' && HASH.test(value);
+}
+
+/** @param {unknown} value @param {number} least */
+function isWhole(value, least) {
+  return Number.isSafeInteger(value) && /** @type {number} */ (value) >= least;
+}
 
 /** @typedef {Omit<DataSet, 'schema'>} PagedLogs */
 
@@ -53,24 +145,18 @@ export function sampleOf(pages) {
 async function checkPage({ rpc, clock, signal }, dataSet, number) {
   const endUs = clock.nowUs() + SETTLE_MS * 1000;
   for (;;) {
-    const wrong = pageError(await readPage(rpc, dataSet, number), dataSet, number);
+    // With the size limit of load responses.
+    const logs = await rpc.call('eth_getLogs', pageParams(dataSet, number), 'load').catch((error) => {
+      if (!(error instanceof RpcError)) throw error;
+      throw new UnavailableError(`the node does not list page ${number}: ${error.message}; give a smaller --page-size`);
+    });
+    const wrong = pageError(logs, dataSet, number);
     if (wrong === null) return;
     if (clock.nowUs() > endUs || signal.aborted)
       throw new UnavailableError(
         `page ${number} of the logs differs from what was written: ${wrong}; does the node keep its logs?`,
       );
     await clock.sleep(PAUSE_MS, signal);
-  }
-}
-
-/** @param {Rpc} rpc @param {PagedLogs} dataSet @param {number} number */
-async function readPage(rpc, dataSet, number) {
-  try {
-    // With the size limit of load responses.
-    return await rpc.call('eth_getLogs', pageParams(dataSet, number), 'load');
-  } catch (error) {
-    if (!(error instanceof RpcError)) throw error;
-    throw new UnavailableError(`the node does not list page ${number}: ${error.message}; give a smaller --page-size`);
   }
 }
 
@@ -85,8 +171,7 @@ export function pageError(logs, { bytes, pageSize, pages }, number) {
     return `they are not logs ${first}..${first + count - 1}`;
   const length = 2 + 2 * (BEFORE_DATA + Math.ceil(bytes / 32) * 32);
   if (logs.some(({ data }) => data?.length !== length)) return `not all of them have ${bytes} bytes`;
-  const isRepeated = bytes >= 32 && new Set(logs.map(({ data }) => data)).size < count;
-  return isRepeated ? 'some of them are equal' : null;
+  return null;
 }
 
 /** A topic as a quantity. @param {unknown} topic */
@@ -95,17 +180,14 @@ function shortened(topic) {
 }
 
 /**
- * `stress prepare logs`: a contract emits logs that a load can list page by page. The pages are read back once.
- *
  * @typedef {object} Tools
- * @property {{count: number, bytes: number, pageSize: number, fundAmountWei: bigint | null, maxSpendWei: bigint | null}}
- *   wanted
+ * @property {{count: number, bytes: number, pageSize: number, fundAmountWei: bigint | null}} wanted
  * @property {Wallet[]} wallets
- * @property {Wallet | null} funder
  * @property {Sender} sender
  * @property {ChainInfo} chain
+ * @property {(gas: bigint, transactions: number) => void} checkCost throws if it is too much
+ * @property {(needWei: bigint) => Promise<void>} topUp makes sure that each wallet has as much
  * @property {(label: string, done: number, all: number) => void} onProgress
- * @property {(line: string) => void} say
  *
  * @typedef {object} Part logs of one transaction
  * @property {number} first
@@ -137,11 +219,11 @@ export async function prepareLogs(tools) {
   const gas = await measure(tools);
   const parts = partsOf(wanted.count, logsAtOnce(gas, wanted.bytes, chain.blockGasLimit));
   const gasOfPart = gas.base + gas.perLog * BigInt(parts[0].amount);
-  estimateCost(tools, gas.base + gasOfPart * BigInt(parts.length), parts.length);
+  tools.checkCost(gas.base + gasOfPart * BigInt(parts.length), parts.length);
 
   const perWallet = BigInt(Math.ceil(parts.length / wallets.length));
   const needWei = (gas.base + gasOfPart * perWallet) * sender.fees.worstPriceWei();
-  await topUpWallets(tools, wanted.fundAmountWei ?? needWei);
+  await tools.topUp(wanted.fundAmountWei ?? needWei);
   const address = await deploy(sender, wallets[0]);
   const blocks = await emit(tools, address, parts);
   /** @type {PagedLogs} */
@@ -192,32 +274,6 @@ function partsOf(count, atOnce) {
   }));
 }
 
-/**
- * Checks --max-spend, and prints the estimate where fees are real money.
- * @param {Tools} tools
- * @param {bigint} gas of all transactions
- * @param {number} transactions
- */
-function estimateCost({ wanted, sender, chain, say }, gas, transactions) {
-  const wei = gas * sender.fees.priceWei();
-  if (wanted.maxSpendWei !== null && wei > wanted.maxSpendWei)
-    throw new RefusedError(
-      `the logs are expected to cost ${rounded(wei)} in fees, and --max-spend allows ${ether(wanted.maxSpendWei)}: make fewer or smaller logs, or raise --max-spend`,
-    );
-  if (DEV_CHAIN_IDS.has(chain.chainId)) return;
-  say(
-    `${plural(wanted.count, 'log')} in ${plural(transactions, 'transaction')}, for about ${rounded(wei)} in fees (an estimate)`,
-  );
-}
-
-/** Tops up the wallets. @param {Tools} tools @param {bigint} needWei */
-async function topUpWallets({ wallets, funder, sender, onProgress }, needWei) {
-  const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
-  if (missing.length === 0) return;
-  if (funder === null) throw fundsMissing(missing, needWei);
-  await fundFrom(funder, sender, wallets, missing, onProgress);
-}
-
 /** @param {Tools['sender']} sender @param {Wallet} wallet @returns {Promise<string>} the contract's address */
 async function deploy(sender, wallet) {
   const data = creation(0, 0);
@@ -249,7 +305,7 @@ async function emit(tools, address, parts) {
     const latest = await sender.rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
     sender.fees.observe(baseFeeOf(latest));
     const perWallet = BigInt(Math.ceil(wave.length / wallets.length));
-    await topUpWallets(tools, gasLimit * perWallet * sender.fees.worstPriceWei());
+    await tools.topUp(gasLimit * perWallet * sender.fees.worstPriceWei());
     const orders = wave.map((part, i) => {
       const wallet = wallets[(at + i) % wallets.length];
       return { wallet, to: address, data: call(part), value: 0n, gasLimit };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { checkPages, pagesOf, sampleOf, pageError } from '../../../src/core/prepare-logs.js';
+import { checkPages, pagesOf, sampleOf, pageError } from '../../../src/workloads/logs.js';
 import { UnavailableError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 
@@ -70,15 +70,10 @@ describe('checkPages()', () => {
     ['a log twice', [logOf(0), logOf(1), logOf(1)], /^they are not logs 0\.\.2$/],
     ['a log of another page', [logOf(0), logOf(1), logOf(3)], /^they are not logs 0\.\.2$/],
     ['a short log', [logOf(0), logOf(1), logOf(2, 8)], /^not all of them have 40 bytes$/],
-    ['logs that are alike', [logOf(0), logOf(1, BYTES, 7), logOf(2, BYTES, 7)], /^some of them are equal$/],
   ];
   for (const [name, logs, says] of rows) {
     it(`rejects ${name}`, () => assert.match(String(pageError(logs, SET, 0)), says));
   }
-
-  it('accepts equal logs of one byte', () => {
-    assert.equal(pageError([logOf(3, 1, 7), logOf(4, 1, 7)], { ...SET, bytes: 1 }, 1), null);
-  });
 
   it('waits for a missing page, then fails', async () => {
     const clock = createFakeClock();
