@@ -318,9 +318,13 @@ export async function rebroadcastOverdue(tools, live, signal, onLost) {
     const nowUs = clock.nowUs();
     const overdueMs = overdueAfterMs(tools);
     const { newestBlock } = tools.inclusion.stats();
-    const waiting = [...live].filter(({ inclusion, acceptedAtUs }) => inclusion === null && acceptedAtUs !== null);
-    for (const { lastRebroadcast } of waiting) lastRebroadcast.block ??= newestBlock;
-    const all = waiting.filter((operation) => isDue(operation, nowUs, overdueMs));
+    /** @type {Operation[]} */
+    const all = [];
+    for (const operation of live) {
+      if (operation.inclusion !== null || operation.acceptedAtUs === null) continue;
+      operation.lastRebroadcast.block ??= newestBlock;
+      if (isDue(operation, nowUs, overdueMs)) all.push(operation);
+    }
     // Rotates, so that slow operations do not hide others.
     const from = (round * MAX_CHECKED) % Math.max(all.length, 1);
     const overdue = [...all.slice(from), ...all.slice(0, from)].slice(0, MAX_CHECKED);
