@@ -443,7 +443,7 @@ async function send(rpc, operation, onError) {
 /** Finds the status of failed and reorged operations, which decides the wallet's next nonce. */
 
 /** First and longest pause of a wallet after a failure, in milliseconds. */
-export const REPAIR_PAUSE_MS = Object.freeze([50, 5000]);
+const REPAIR_PAUSE_MS = Object.freeze([50, 5000]);
 
 /**
  * Resolves the status of a failed operation and enters it into the ledger.

@@ -234,7 +234,7 @@ const NO_INTERVAL = Object.freeze({ inFlight: 0, silence: null, reorgs: [], loop
  *
  * @implements {Engine}
  */
-export class WorkerPool {
+class WorkerPool {
   #options;
   #handles;
   #blocks;
