@@ -9,7 +9,7 @@ import type { EngineReport, EngineStats, Plan } from './core/engine.js';
 import type { Foreign, Ledger, Resolution } from './core/ledger.js';
 import type { Stop } from './core/load.js';
 import type { Slice } from './core/nonces.js';
-import type { Arrival } from './core/pacer.js';
+import type { Arrival, Schedule } from './core/pacer.js';
 import type { TransportError } from './errors.js';
 import type { Ability, Submit } from './inclusion/index.js';
 import type { BlockFacts, ClockFacts, Settled } from './outputs/output.js';
@@ -964,6 +964,23 @@ export type GroupJson = {
   censored?: DistributionJson;
 };
 
+/** figures of a stage of --stages */
+export type RateStageJson = {
+  /** from 1 */
+  stage: number;
+  /** since the start of the window */
+  startMs: number;
+  endMs: number;
+  fromPerSecond: number;
+  toPerSecond: number;
+  /** operations due in it, as below */
+  counts: Counts;
+  /** those verified, also later, per second of the stage */
+  tps: number;
+  latency: DistributionJson;
+  censored: DistributionJson;
+};
+
 export type EndpointFigures = {
   /** with its place, where another one looks the same */
   display: string;
@@ -1059,6 +1076,7 @@ export type RunParts = {
   };
   /** whether the pacer asked for a rate */
   isOpenLoop: boolean;
+  schedule?: Schedule | null;
   thresholds: Threshold[];
   /** one line each */
   warnings: string[];

@@ -11,7 +11,7 @@ import { noReorgs, reorgsOf } from '../stats/reorgs.js';
 import { FeeBudget } from './budget.js';
 import { Driver } from './driver.js';
 import { Ledger } from './ledger.js';
-import { createPacer } from './pacer.js';
+import { createPacer, stageEndsUs } from './pacer.js';
 import { callKind, transactionKind } from './recovery.js';
 import { Presigner } from './signing.js';
 import { RetryPolicy } from './submit.js';
@@ -127,6 +127,7 @@ export class ThreadEngine {
     this.#recorder = new Recorder(
       accounts.map(({ wallet }) => wallet.index),
       clock.nowUs(),
+      stageEndsUs(schedule),
     );
     this.#ledger = new Ledger(accounts, () => onStop('foreign_sender'));
     this.#deadlines = new Deadlines(clock, config.txTimeoutMs);

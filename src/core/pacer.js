@@ -1,5 +1,11 @@
 /** @import { RateStage } from '../types.d.ts' */
 
+/** The ends of the stages, since the start of the load. @param {Schedule | null} schedule @returns {number[]} empty without --stages */
+export function stageEndsUs(schedule) {
+  if (schedule?.firstStage === undefined) return [];
+  return schedule.stages.map((_, i, all) => all.slice(0, i + 1).reduce((sum, { durationUs }) => sum + durationUs, 0));
+}
+
 /** Closed loop: an operation is due as soon as a wallet is idle. @returns {Pacer} */
 export function closed() {
   return { isOpen: false, dueUs: () => 0 };
@@ -114,6 +120,7 @@ function instantUs({ startUs, durationUs, fromPerSecond, toPerSecond, owedAtStar
  * @property {RateStage[]} stages
  * @property {Arrival} arrival
  * @property {number} seed
+ * @property {number} [firstStage] index of the first stage of --stages, after the warm-up; absent without --stages
  *
  * @typedef {'uniform' | 'poisson'} Arrival
  *

@@ -153,7 +153,8 @@ export function scheduleOf({ ratePerSecond, stages, arrival, warmupMs }) {
   if (wanted === null) return null;
   // The warm-up uses the first rate of the window; an automatic one has no stages after it.
   const before = warmupMs !== 'auto' && warmupMs > 0 ? [constant(wanted[0].fromPerSecond, warmupMs * 1000)] : [];
-  return { stages: [...before, ...wanted], arrival: arrival ?? 'uniform', seed: randomInt(1, 2 ** 32) };
+  const schedule = { stages: [...before, ...wanted], seed: randomInt(1, 2 ** 32) };
+  return { ...schedule, arrival: arrival ?? 'uniform', ...(stages === null ? {} : { firstStage: before.length }) };
 }
 
 /** @param {number} perSecond @param {number} durationUs @returns {RateStage} */
@@ -457,6 +458,7 @@ function describe(context, { ready, environment, schedule, loaded, audited, warn
       arrivalSeed: schedule?.arrival === 'poisson' ? schedule.seed : null,
     },
     isOpenLoop: schedule !== null,
+    schedule,
     thresholds: config.thresholds,
     audit: audited.report,
     spending: spending.facts,

@@ -162,6 +162,25 @@ function namesTable({ byName = {}, window }) {
   return [textOf(table)];
 }
 
+/** Figures of the stages of --stages. @param {RunFile} run @returns {string[]} one table; empty without them */
+function stagesTable({ byStage = [] }) {
+  if (byStage.length === 0) return [];
+  const table = borderless({
+    head: ['  load stage', 'from', 'to', 'asked/s', 'due', 'dropped', 'verified', 'TPS', 'avg ms', 'p50', 'p99'],
+    colAligns: ['left', ...Array(10).fill('right')],
+  });
+  for (const { stage, startMs, endMs, fromPerSecond, toPerSecond, counts, tps, latency, censored } of byStage) {
+    const asked =
+      fromPerSecond === toPerSecond ? figure(toPerSecond) : `${figure(fromPerSecond)}..${figure(toPerSecond)}`;
+    table.push([
+      ...[`    ${stage}`, seconds(startMs), seconds(endMs), asked],
+      ...[count(counts.scheduled), count(counts.dropped), count(counts.verified), figure(tps)],
+      ...boundedMs(latency, censored, ['avg', 'p50', 'p99']),
+    ]);
+  }
+  return [textOf(table)];
+}
+
 /** Operations of the whole run that ended. @param {{counts: Record<string, number>}} group */
 function endedOf({ counts }) {
   return Object.values(counts).reduce((sum, value) => sum + value, 0);
@@ -225,6 +244,7 @@ export function summaryText(run, explain) {
     latencyTable(run),
     ...namesTable(run),
     ...endpointsTable(run),
+    ...stagesTable(run),
     ...surroundings(run),
     ...(run.thresholds.length === 0 ? [] : [thresholdsTable(run.thresholds)]),
     ...(run.verdict === null ? [] : [wrapped('verdict', `${run.verdict.name}: ${run.verdict.evidence}`)]),

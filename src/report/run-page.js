@@ -15,6 +15,7 @@ import {
   keyFigure,
   names,
   nodeMetrics,
+  rateStages,
   stages,
   thresholds,
   warnings,
@@ -271,7 +272,7 @@ function mainOf(run, data, options) {
   const box = (/** @type {Part[]} */ figures) => html`<div class="charts">${figures}</div>`;
   return html`${warnings(run)}${instances(run)}
   ${section('time', 'Over time', hasTime ? [zoomBar(), timeNote(data)] : over, box(hasTime ? [tps, latency, heat, ...others] : []))}
-  ${stages(run)}${names(run)}${endpoints(run)}${failures(run)}
+  ${stages(run)}${names(run)}${rateStages(run)}${endpoints(run)}${failures(run)}
   ${!isPlain(run) && section('blocks', 'Blocks', box(charts('blocks')))}
   ${section('generator', 'The generator and its machine', box(charts('generator')))}
   ${section('node', 'The node', box(charts('node')), nodeMetrics(run))}

@@ -307,6 +307,30 @@ export function names(run) {
   );
 }
 
+/** Figures of the stages of --stages; empty without them. @param {RunFile} run */
+export function rateStages({ byStage = [] }) {
+  if (byStage.length === 0) return '';
+  return html`<section aria-labelledby="by-stage">
+    <h2 id="by-stage">By load stage</h2>
+    <p>Operations by the stage of --stages in which they were due; TPS is those verified per second of the stage.</p>
+    ${scrollTable('Figures by load stage', {
+      heads: ['Stage', 'asked per second', 'due', 'dropped', 'verified', 'TPS', ...NAME_COLUMNS],
+      rows: byStage.map(
+        ({ stage, startMs, endMs, fromPerSecond, toPerSecond, counts, tps, latency, censored }) =>
+          html`<tr>
+            <th scope="row">${stage}: ${seconds(startMs)} to ${seconds(endMs)}</th>
+            <td>${figure(fromPerSecond)} to ${figure(toPerSecond)}</td>
+            <td>${quantity(counts.scheduled, 'count')}</td>
+            <td>${quantity(counts.dropped, 'count')}</td>
+            <td>${quantity(counts.verified, 'count')}</td>
+            <td>${quantity(tps, 'perSecond')}</td>
+            ${latencyCells(`stage.${stage}`, latency, censored, NAME_COLUMNS)}
+          </tr>`,
+      ),
+    })}
+  </section>`;
+}
+
 /** @param {number} verified @param {number} durationMs */
 function perSecond(verified, durationMs) {
   return durationMs === 0 ? null : (1000 * verified) / durationMs;

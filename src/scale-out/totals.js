@@ -76,6 +76,11 @@ const ENVIRONMENT = {
   },
 };
 
+/** The rates of all instances add up. */
+const RATE_STAGE = {
+  members: { fromPerSecond: sum, toPerSecond: sum, counts: SUMS, tps: sum, latency: histogram, censored: histogram },
+};
+
 /** @type {Rule} */
 const RUN = {
   members: {
@@ -98,6 +103,7 @@ const RUN = {
     lag: histogram,
     byName: GROUPS,
     byEndpoint: GROUPS,
+    byStage: namedEntries('stage', RATE_STAGE),
     blocks: BLOCKS,
     probes: READINGS,
     generator: GENERATOR,

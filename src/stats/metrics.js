@@ -132,6 +132,7 @@ export const STATS = {
     outside: LATENCIES,
     byName: GROUPS,
     byEndpoint: GROUPS,
+    byStage: GROUPS,
   },
 };
 

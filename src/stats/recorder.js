@@ -3,7 +3,7 @@ import { numbered } from '../text.js';
 import { OTHERS, addUp } from './merge.js';
 import { MAX_GROUPS } from './metrics.js';
 import { isCensored, stagesUs, totalUs } from './sample.js';
-import { Stats, groupJson, newGroup } from './stats.js';
+import { Stats, groupJson, newGroup, zeroCounts } from './stats.js';
 
 /**
  * @import { Counts, EndpointFigures, GroupFigures, Latencies, Sample } from '../types.d.ts'
@@ -28,14 +28,19 @@ export class Recorder {
   startUs;
   endUs = Infinity;
   #middleUs = Infinity;
+  #loadStartUs;
+  #stageEndsUs;
   /** The names of operations that have a group of their own. @type {Set<string>} */
   #names = new Set();
 
   /**
    * @param {number[]} walletIndexes of the slice, by position
    * @param {number} startUs start of the window on the run's clock
+   * @param {number[]} [stageEndsUs] ends of the stages of --stages, since the start of the load
    */
-  constructor(walletIndexes, startUs) {
+  constructor(walletIndexes, startUs, stageEndsUs = []) {
+    this.#stageEndsUs = stageEndsUs;
+    this.#loadStartUs = startUs;
     this.walletIndexes = walletIndexes;
     this.startUs = startUs;
     this.startedBy = new Float64Array(walletIndexes.length);
@@ -52,6 +57,7 @@ export class Recorder {
    * @param {number} endUs Infinity: not known yet
    */
   open(loadStartUs, startUs, endUs) {
+    this.#loadStartUs = loadStartUs;
     this.#past = new Stats(loadStartUs);
     this.#open = [new Stats(loadStartUs)];
     this.setWindow(startUs, endUs);
@@ -138,6 +144,10 @@ export class Recorder {
     stats.inside.lag.record(nowUs - dueUs);
     stats.window.scheduled += 1;
     stats.window[key] += 1;
+    if (this.#stageEndsUs.length === 0) return;
+    const { counts } = this.#stageOf(stats, dueUs);
+    counts.scheduled += 1;
+    counts[key] += 1;
   }
 
   /** @param {Sample} sample */
@@ -153,6 +163,8 @@ export class Recorder {
     this.#recordLatency(sample, stats);
     if (name !== null) this.#addToGroup(this.#groupOf(stats.byName, name), sample);
     if (endpoint !== null) this.#addToGroup((stats.byEndpoint[endpoint] ??= newGroup()), sample);
+    if (this.#stageEndsUs.length > 0 && this.#isInWindow(sample.intendedAtUs))
+      this.#addToGroup(this.#stageOf(stats, sample.intendedAtUs), sample);
   }
 
   /** @param {Sample} sample @param {Stats['window']} counts */
@@ -189,6 +201,12 @@ export class Recorder {
   #groupOf(groups, name) {
     if (this.#names.size < MAX_GROUPS - 1) this.#names.add(name);
     return (groups[this.#names.has(name) ? name : OTHERS] ??= newGroup());
+  }
+
+  /** The stage of --stages in which an operation is due. @param {Stats} stats @param {number} dueUs */
+  #stageOf({ byStage }, dueUs) {
+    const stage = this.#stageEndsUs.findIndex((endUs) => dueUs - this.#loadStartUs < endUs);
+    return (byStage[stage < 0 ? this.#stageEndsUs.length - 1 : stage] ??= { ...newGroup(), counts: zeroCounts() });
   }
 
   /** @param {GroupFigures} group @param {Sample} sample */

@@ -9,7 +9,7 @@ import { judge } from './verdict.js';
 /**
  * The run file (evm-stress/run@1): a whole run as one JSON document, described by docs/run.schema.json.
  *
- * @import { Counts, DistributionJson, GroupFigures, RunParts, ThresholdResult } from '../types.d.ts'
+ * @import { Counts, DistributionJson, GroupFigures, RateStageJson, RunParts, ThresholdResult } from '../types.d.ts'
  * @import { Verdict } from './verdict.js'
  */
 
@@ -157,6 +157,7 @@ function measuredRun(parts, partial) {
     },
     byName: groups(stats.byName),
     byEndpoint: groups(stats.byEndpoint),
+    ...byStage(parts),
     lag: lag.toJSON(),
     intervals: parts.intervals,
     blocks: load.reduce((all, { blocks }) => addBlocks(all, blocks), noBlocks()),
@@ -181,6 +182,28 @@ function inFlight({ started, verified, failed, timedOut, abandoned }) {
 /** @param {Distribution} a @param {Distribution} b */
 function sum(a, b) {
   return new Distribution().add(a).add(b).toJSON();
+}
+
+/**
+ * Figures of the stages of --stages that had begun.
+ * @param {RunParts} parts
+ * @returns {{byStage?: RateStageJson[]}} empty without --stages
+ */
+function byStage({ stats, schedule = null, durationUs }) {
+  if (schedule?.firstStage === undefined) return {};
+  const { stages, firstStage } = schedule;
+  let endUs = 0;
+  const rows = stages.slice(firstStage).flatMap(({ fromPerSecond, toPerSecond, durationUs: stageUs }, i) => {
+    const startUs = endUs;
+    endUs = Math.min(startUs + stageUs, durationUs);
+    const group = stats.byStage[firstStage + i];
+    if (group === undefined || endUs <= startUs) return [];
+    const { counts, latency, censored } = group;
+    const tps = (1e6 * counts.verified) / (endUs - startUs);
+    const place = { stage: i + 1, startMs: startUs / 1000, endMs: endUs / 1000, fromPerSecond, toPerSecond };
+    return [{ ...place, counts, tps, latency: sum(latency, censored), censored: censored.toJSON() }];
+  });
+  return { byStage: rows };
 }
 
 /** @param {Record<string, GroupFigures>} figures */

@@ -86,6 +86,8 @@ export class Stats {
   byName = {};
   /** Only with several endpoints. @type {Record<string, GroupFigures>} */
   byEndpoint = {};
+  /** Operations due in the window, by the index of the stage of the schedule; only with --stages. @type {Record<string, GroupFigures & {counts: Counts}>} */
+  byStage = {};
 
   /** @param {number} startUs @param {number} [endUs] */
   constructor(startUs, endUs = startUs) {
@@ -140,8 +142,8 @@ export function rowOf(stats, { phase, loadStartUs, inFlight, blocks, probes }) {
     latency: stats.distribution('latency').toJSON(),
     lag: stats.distribution('lag').toJSON(),
     stages: stagesOf((stage) => {
-      const { count, sumUs } = stats.distribution(stage);
-      return { count, sumUs };
+      const [a, b] = [stats.inside[stage], stats.outside[stage]];
+      return { count: a.count + b.count, sumUs: a.sumUs + b.sumUs };
     }),
     blocks,
     probes,
