@@ -915,6 +915,8 @@ export type IntervalRow = {
   endMs: number;
   /** what happened in it */
   counts: Counts;
+  /** the rows of COUNTED */
+  figures?: Record<string, number>;
   /** by code */
   failures: Record<string, number>;
   /** at its end */

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { noBlocks } from '../stats/blocks.js';
 import { Distribution } from '../stats/histogram.js';
 import { merge } from '../stats/merge.js';
-import { INTERVALS } from '../stats/metrics.js';
+import { COUNTED, INTERVALS } from '../stats/metrics.js';
 import { shownStages } from '../stats/sample.js';
 import { stagesOf, zeroCounts } from '../stats/stats.js';
 import { foreignHost, isOwnHost, listen } from './listen.js';
@@ -26,6 +26,8 @@ export class PrometheusState {
   counts = zeroCounts();
   /** @type {Record<string, number>} */
   failures = {};
+  /** The rows of COUNTED. @type {Record<string, number>} */
+  figures = {};
   blocks = noBlocks();
   /** Null: not read yet. @type {Readings | null} */
   probes = null;
@@ -49,8 +51,8 @@ export class PrometheusState {
   add(row, { runTps, stages }) {
     this.row = row;
     this.runTps = runTps;
-    const { counts, failures, blocks, probes, latency, lag } = row;
-    const more = { counts, failures, blocks, probes, latency, lag, stages };
+    const { counts, figures, failures, blocks, probes, latency, lag } = row;
+    const more = { counts, figures, failures, blocks, probes, latency, lag, stages };
     Object.assign(this, merge(INTERVALS, this, more, 0.5));
   }
 }
@@ -95,6 +97,9 @@ export const FAMILIES = Object.freeze([
   ]),
   counter('stress_failures', 'Operations that failed, by code', ({ failures }) =>
     Object.entries(failures).flatMap(([code, times]) => one(times, { code })),
+  ),
+  ...Object.entries(COUNTED).map(([name, { help }]) =>
+    counter(`stress_${name}`, help, ({ figures }) => one(figures[name] ?? 0)),
   ),
   gauge('stress_in_flight', 'Operations in flight at the end of the last interval', ({ row }) => one(row?.inFlight)),
   gauge('stress_tps', 'Verified operations per second of the last interval', ({ row }) => one(row?.tps)),

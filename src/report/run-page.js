@@ -1,5 +1,5 @@
 import { auditResult } from '../stats/audit-result.js';
-import { censoredOf } from '../stats/metrics.js';
+import { COUNTED, censoredOf } from '../stats/metrics.js';
 import { countedWords, isPlain } from '../stats/sample.js';
 import { chartFigure, middle, missingFigure, sentence, spread } from './charts.js';
 import { quantity } from './client/quantity.js';
@@ -237,6 +237,10 @@ function figures(run, censored) {
     ...(isOpenLoop || counts.dropped > 0
       ? [{ ...count('counts.dropped', 'Dropped', counts.dropped), note: droppedWords(run) }]
       : []),
+    ...Object.entries(COUNTED).map(([name, { label, help }]) => {
+      const value = run.figures?.[name] ?? null;
+      return { name, label, value, text: quantity(value, 'count'), note: help };
+    }),
     { name: 'window', label: 'Window', value: window.durationMs, text: quantity(window.durationMs / 1000, 'seconds') },
     {
       name: 'cpu',

@@ -86,6 +86,7 @@ const RUN = {
   members: {
     counts: SUMS,
     inFlight: sum,
+    figures: SUMS,
     failures: SUMS,
     failureWords: { members: {} },
     reorgs: REORGS,

@@ -119,6 +119,18 @@ export const GROUPS = { each: GROUP, most: MAX_GROUPS };
 
 export const HALVES = placed(SUMS);
 
+/**
+ * Counts that need nothing but a row here and a line of stats/recorder.js that counts them, in `figures` of the run file
+ * and of its intervals. All outputs, thresholds and studies have them.
+ * @type {Readonly<Record<string, {label: string, help: string}>>} by name
+ */
+export const COUNTED = Object.freeze({});
+
+/** As a run file has them: left out if there are none. @param {Record<string, number>} figures @returns {{figures?: Record<string, number>}} */
+export function countedFigures(figures) {
+  return Object.keys(figures).length === 0 ? {} : { figures };
+}
+
 /** Figures that are recorded operation by operation. @type {Rule} */
 export const STATS = {
   members: {
@@ -126,6 +138,7 @@ export const STATS = {
     endUs: max,
     counts: SUMS,
     window: SUMS,
+    figures: SUMS,
     failures: SUMS,
     halves: HALVES,
     inside: LATENCIES,
@@ -142,6 +155,7 @@ export const ROW = {
     startMs: min,
     endMs: max,
     counts: SUMS,
+    figures: SUMS,
     failures: SUMS,
     inFlight: level,
     byEndpoint: { each: SUMS },
@@ -338,6 +352,7 @@ export const FIGURES = Object.freeze([
     'started',
   ),
   count('failed', `operations that failed ${MEASURED}`, sinceWindow('counts', 'failed'), 'started'),
+  ...Object.entries(COUNTED).map(([name, { help }]) => count(name, help, ({ figures = {} }) => figures[name] ?? null)),
   count('abandoned', 'operations still open when the drain ended', ({ counts }) => counts.abandoned, 'started'),
   {
     name: 'cpu',

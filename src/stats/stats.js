@@ -1,6 +1,6 @@
 import { Distribution } from './histogram.js';
 import { asJson, mapDistributions, merge } from './merge.js';
-import { READINGS, ROW, STATS } from './metrics.js';
+import { COUNTED, READINGS, ROW, STATS, countedFigures } from './metrics.js';
 import { STAGES } from './sample.js';
 
 /**
@@ -72,6 +72,8 @@ export class Stats {
   counts = zeroCounts();
   /** By instants inside the window. */
   window = zeroWindowCounts();
+  /** The rows of COUNTED. */
+  figures = /** @type {Record<string, number>} */ (Object.fromEntries(Object.keys(COUNTED).map((name) => [name, 0])));
   /** By code. @type {Record<string, number>} */
   failures = {};
   /** Latency of operations due in each half of the planned window; without a planned end all are in the first. */
@@ -135,6 +137,7 @@ export function rowOf(stats, { phase, loadStartUs, inFlight, blocks, probes }) {
     startMs: (startUs - loadStartUs) / 1000,
     endMs: (endUs - loadStartUs) / 1000,
     counts,
+    ...countedFigures(stats.figures),
     failures,
     inFlight,
     byEndpoint: Object.fromEntries(Object.entries(byEndpoint).map(([key, group]) => [key, sums(group)])),

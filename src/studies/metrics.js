@@ -1,5 +1,5 @@
 import { oneLine, withoutKeys } from '../errors.js';
-import { censoredOf, figureOf } from '../stats/metrics.js';
+import { COUNTED, censoredOf, figureOf } from '../stats/metrics.js';
 import { parseThreshold } from '../stats/thresholds.js';
 
 /** @import { Figure, RunFile, Unit } from '../types.d.ts' */
@@ -22,6 +22,7 @@ export const METRICS = Object.freeze([
   ...['tps', 'achieved', 'avg', 'min', 'p50', 'p90', 'p99', 'max'],
   ...['queued', 'submit', 'inclusion', 'readback'].flatMap((stage) => [`${stage}.avg`, `${stage}.p50`]),
   ...['cpu', 'rss', 'failed', 'timed_out', 'dropped', 'timewait', 'node.cpu', 'node.rss'],
+  ...Object.keys(COUNTED),
 ]);
 
 /** Figures of the tables that are not in METRICS. */
@@ -70,7 +71,7 @@ export function metricOf(name) {
     name: figure.name,
     unit: figure.unit,
     read: figure.read,
-    label: LABELS[figure.name] ?? labelOf(figure),
+    label: LABELS[figure.name] ?? COUNTED[figure.name]?.label ?? labelOf(figure),
     better: HIGHER_IS_BETTER.has(figure.name) ? 'higher' : 'lower',
     isAtLeast: (run) => isAtLeast(figure, run),
     show: (value, bound = false) => (value === null ? '-' : `${bound ? '>= ' : ''}${shown(value, figure)}`),
