@@ -310,25 +310,24 @@ export function names(run) {
 /** Figures of the stages of --stages; empty without them. @param {RunFile} run */
 export function rateStages({ byStage = [] }) {
   if (byStage.length === 0) return '';
-  return html`<section aria-labelledby="by-stage">
-    <h2 id="by-stage">By load stage</h2>
-    <p>Operations by the stage of --stages in which they were due; TPS is those verified per second of the stage.</p>
-    ${scrollTable('Figures by load stage', {
+  const words =
+    'Operations by the stage of --stages in which they were due; TPS is those verified per second of the stage.';
+  return section(
+    'by-stage',
+    'By load stage',
+    html`<p>${words}</p>`,
+    scrollTable('Figures by load stage', {
       heads: ['Stage', 'asked per second', 'due', 'dropped', 'verified', 'TPS', ...NAME_COLUMNS],
-      rows: byStage.map(
-        ({ stage, startMs, endMs, fromPerSecond, toPerSecond, counts, tps, latency, censored }) =>
-          html`<tr>
-            <th scope="row">${stage}: ${seconds(startMs)} to ${seconds(endMs)}</th>
-            <td>${figure(fromPerSecond)} to ${figure(toPerSecond)}</td>
-            <td>${quantity(counts.scheduled, 'count')}</td>
-            <td>${quantity(counts.dropped, 'count')}</td>
-            <td>${quantity(counts.verified, 'count')}</td>
-            <td>${quantity(tps, 'perSecond')}</td>
-            ${latencyCells(`stage.${stage}`, latency, censored, NAME_COLUMNS)}
-          </tr>`,
+      rows: byStage.map((one) =>
+        row(`${one.stage}: ${seconds(one.startMs)} to ${seconds(one.endMs)}`, [
+          `${figure(one.fromPerSecond)} to ${figure(one.toPerSecond)}`,
+          ...[one.counts.scheduled, one.counts.dropped, one.counts.verified].map((count) => quantity(count, 'count')),
+          quantity(one.tps, 'perSecond'),
+          ...latencyCells(`stage.${one.stage}`, one.latency, one.censored, NAME_COLUMNS),
+        ]),
       ),
-    })}
-  </section>`;
+    }),
+  );
 }
 
 /** @param {number} verified @param {number} durationMs */

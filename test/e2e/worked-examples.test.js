@@ -1,10 +1,12 @@
 /** The examples of docs/contributing.md: each is applied to a copy of the tree, and the result runs. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { cpSync, readFileSync, symlinkSync } from 'node:fs';
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { ROOT, runStress } from '../helpers/cli.js';
+import { freePort } from '../helpers/anvil.js';
+import { ROOT, runStress, spawnStress } from '../helpers/cli.js';
+import { schemaErrors } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /** @import { TestContext } from 'node:test' */
@@ -56,5 +58,36 @@ describe('docs/contributing.md', () => {
     });
     assert.equal(code, 0, stderr);
     assert.match(readFileSync(file, 'utf8'), /^end_ms,tps\n([\d.]+,[\d.]*\n){4,}$/);
+  });
+
+  it('adds a figure', async (t) => {
+    const script = copyWith(t, 'How to add a figure');
+    const folder = temporaryFolder(t);
+    const [file, page] = [join(folder, 'run.json'), join(folder, 'run.html')];
+    const port = await freePort();
+    const load = ['-t', '4', '-d', '3s', '--interval', '500ms', '--rate', '50', '--workers', '2'];
+    const outputs = ['--out', file, '--html', page, '--prometheus', `127.0.0.1:${port}`, '--threshold', 'late<=1000'];
+    const stress = spawnStress([...load, ...outputs, '--explain'], { script, timeoutMs: 60_000 });
+    await stress.waitFor(/^ +1\.5 s /m);
+    const prometheus = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    const { code, stdout, stderr } = await stress.done;
+    assert.equal(code, 0, stderr);
+    const help = 'operations that began more than 1 ms after they were due';
+    assert.match(prometheus, new RegExp(`^# HELP stress_late_total ${help}`, 'm'));
+    assert.match(prometheus, /^stress_late_total \d+$/m);
+    const run = JSON.parse(readFileSync(file, 'utf8'));
+    assert.deepEqual(schemaErrors(run), []);
+    const rows = run.intervals.map((/** @type {any} */ { figures }) => figures.late);
+    assert.equal(
+      rows.reduce((/** @type {number} */ sum, /** @type {number} */ late) => sum + late, 0),
+      run.figures.late,
+    );
+    assert.equal(run.thresholds[0].value, run.figures.late);
+    assert.match(stdout, new RegExp(`^  late +${run.figures.late} +${help}$`, 'm'));
+    assert.match(stdout, new RegExp(`^late: ${help}$`, 'm'));
+    assert.match(readFileSync(page, 'utf8'), new RegExp(`data-figure="late" data-value="${run.figures.late}"`));
+    writeFileSync(join(folder, 'other.json'), JSON.stringify({ ...run, id: run.id.replace(/^.{8}/, '00000000') }));
+    const compared = await runStress(['compare', file, '--with', join(folder, 'other.json')], { script });
+    assert.match(compared.stdout, /^ *late +\d/m, compared.stderr);
   });
 });
