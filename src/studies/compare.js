@@ -3,7 +3,7 @@ import { EXIT, InputError, displayName, oneLine, withoutKeys } from '../errors.j
 import { auditResult } from '../stats/audit-result.js';
 import { shortWindow } from '../stats/growth.js';
 import { Distribution } from '../stats/histogram.js';
-import { COUNTED, censoredOf } from '../stats/metrics.js';
+import { censoredOf } from '../stats/metrics.js';
 import { isPlain } from '../stats/sample.js';
 import { judgeFailIf, methodWords, speedUps, verdictOf } from './compare-text.js';
 import { metricOf, settingsOf } from './metrics.js';
@@ -348,7 +348,7 @@ const APART =
  */
 
 /** The other metrics, most important first. */
-const SECONDARIES = Object.freeze(['tps', 'avg', 'max', 'min', 'p50', 'p99', 'cpu', ...Object.keys(COUNTED)]);
+const SECONDARIES = Object.freeze(['tps', 'avg', 'max', 'min', 'p50', 'p99', 'cpu']);
 /** With more, Holm's correction could not reject any with the default of 8 pairs: 0.05 / 6 > 2 / 2^8. */
 const MAX_SECONDARIES = 6;
 

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { stageEndsUs } from '../../../src/core/pacer.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { DEFINITIONS, RUN_SCHEMA, buildPartialRunFile } from '../../../src/stats/run-file.js';
-import { partsOf, runFileOf, runRecorder } from '../../helpers/samples.js';
+import { partsOf, runFileOf, runRecorder, sampleOf } from '../../helpers/samples.js';
 
 describe('buildRunFile()', () => {
   it('counts the whole run and the window apart', () => {
@@ -99,6 +100,33 @@ describe('buildRunFile()', () => {
     recorder.closeWindow(endUs);
     return runFileOf({ stats: recorder.total(), durationUs: endUs, intervals: [] });
   };
+
+  it('operations count in the load stage in which they are due; the warm-up is none', () => {
+    const schedule = {
+      stages: [5, 10, 20].map((perSecond) => ({ fromPerSecond: 1, toPerSecond: perSecond, durationUs: 1_000_000 })),
+      arrival: /** @type {const} */ ('uniform'),
+      seed: 1,
+      firstStage: 1,
+    };
+    const recorder = new Recorder([0], 0, stageEndsUs(schedule));
+    recorder.open(0, 1_000_000, 2_500_000);
+    for (const startUs of [0, 1_000_000, 1_999_999, 2_000_000]) {
+      recorder.start(0, startUs);
+      recorder.add(sampleOf({ startUs, endedAtUs: startUs + 1000 }));
+    }
+    recorder.drop(2_100_000);
+    const { byStage = [] } = runFileOf({ stats: recorder.total(), durationUs: 1_500_000, schedule });
+    assert.deepEqual(
+      byStage.map(({ stage, startMs, endMs, counts, tps, latency }) => {
+        return [stage, startMs, endMs, counts.scheduled, counts.dropped, counts.verified, tps, latency.count];
+      }),
+      [
+        [1, 0, 1000, 2, 0, 2, 2, 2],
+        [2, 1000, 1500, 2, 1, 1, 2, 1],
+      ],
+    );
+    assert.equal('byStage' in runFileOf(), false, 'only with --stages');
+  });
 
   it('what could not be measured is null with a reason, never 0', () => {
     const { generator, unmeasured, latency, verdict, rates } = emptyRun(1_000_000);
