@@ -22,7 +22,7 @@ export const BUCKETS = Object.freeze([
 ]);
 
 /** Totals since the start, and the last interval. */
-export class PrometheusState {
+class PrometheusState {
   counts = zeroCounts();
   /** @type {Record<string, number>} */
   failures = {};

@@ -165,7 +165,7 @@ export function stagesOf(of) {
  * @param {IntervalRow} b the one after it
  * @returns {IntervalRow}
  */
-export function mergeRows(a, b) {
+function mergeRows(a, b) {
   const [aMs, bMs] = [a.endMs - a.startMs, b.endMs - b.startMs];
   const row = merge(ROW, a, b, aMs + bMs > 0 ? aMs / (aMs + bMs) : 0.5);
   return asJson({ ...row, tps: tpsOf(row) });
