@@ -164,7 +164,7 @@ export async function readCallSettings({ calls, data = null, checkRpc = null }) 
  */
 
 /** @param {WorkloadOptions} options @param {string} calls @returns {Promise<Calls>} */
-export async function createCalls(options, calls) {
+async function createCalls(options, calls) {
   const { threads = 1, checkRpc = null } = options.settings;
   const { plan, data } = await readCallSettings({ ...options.settings, calls });
   const seed = randomInt(1, 2 ** 32);
@@ -173,7 +173,7 @@ export async function createCalls(options, calls) {
 }
 
 /** @param {WorkloadOptions} options with the state of another thread */
-export function resumeCalls(options) {
+function resumeCalls(options) {
   const state = /** @type {CallsState} */ (options.state);
   return new Calls(planOf(state.source), options, state);
 }

@@ -49,7 +49,7 @@ const MAX_VALUE = 1000;
 const READ_AT_ONCE = 8000;
 
 /** Of more receivers no balances are read, because that takes minutes. */
-export const MAX_READ = 100_000;
+const MAX_READ = 100_000;
 
 /** Payments processed in one turn of the event loop. */
 const PER_TURN = 100_000;
