@@ -233,7 +233,7 @@ function valueText(value, unit) {
 export function summaryText(run, explain) {
   const parts = [
     '',
-    `Summary: ${instancesOf(run)}${ENDS[run.end] ?? run.end}${downText(run)}${iterationsText(run)}, window ${seconds(run.window.durationMs)}`,
+    `Summary: ${instancesOf(run)}${END_WORDS[run.end] ?? run.end}${downText(run)}${iterationsText(run)}, window ${seconds(run.window.durationMs)}`,
     ...mergedText(run),
     ...(run.end === 'running' && mergedOf(run) === null
       ? [`  partial: the generator ended before the run did; figures up to ${run.endedAt}`]
@@ -277,8 +277,8 @@ function iterationsText({ config, counts, environment }) {
   return ` (${count(made)} of ${count(config.iterations * Number(config.threads))})`;
 }
 
-/** @type {Record<string, string>} */
-const ENDS = {
+/** Why a run ended, by `end` of its run file. @type {Record<string, string>} */
+export const END_WORDS = {
   running: 'not ended',
   duration: 'ran for its duration',
   iterations: 'all iterations were made',

@@ -1,3 +1,4 @@
+import { END_WORDS } from '../outputs/summary.js';
 import { auditResult } from '../stats/audit-result.js';
 import { COUNTED, censoredOf } from '../stats/metrics.js';
 import { countedWords, isPlain } from '../stats/sample.js';
@@ -183,21 +184,12 @@ function badges(run) {
     ),
     run.reorgs.count > 0 && badge(`${run.reorgs.count} reorgs`, 'bad'),
     run.warnings.length > 0 && badge(`${run.warnings.length} warning${run.warnings.length === 1 ? '' : 's'}`, 'bad'),
-    badge(ENDS[run.end] ?? run.end, GOOD_ENDS.has(run.end) ? 'plain' : 'bad'),
+    badge(END_WORDS[run.end] ?? run.end, GOOD_ENDS.has(run.end) ? 'plain' : 'bad'),
     run.exitCode !== null && badge(`exit code ${run.exitCode}`, run.exitCode === 0 ? 'plain' : 'bad'),
   ];
 }
 
 const GOOD_ENDS = new Set(['duration', 'interrupted', 'running']);
-
-/** @type {Record<string, string>} */
-const ENDS = {
-  running: 'not ended: figures so far',
-  duration: 'ran for its duration',
-  interrupted: 'interrupted, then drained',
-  terminated: 'terminated, then drained',
-  set_up_failed: 'ended before its load began',
-};
 
 /** @param {RunFile} run */
 function droppedWords({ counts, window }) {

@@ -1,5 +1,5 @@
 import { fork, spawn } from 'node:child_process';
-import { accessSync, constants, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { constants as osConstants } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -261,23 +261,7 @@ function lock(file, folder) {
       throw new OutputError(
         `another stress (pid ${owner ?? 'not known yet'}) is at work in ${displayName(folder)}: give --dir another folder`,
       );
-    removeStale(file, owner);
-  }
-}
-
-/**
- * Two processes may find the same stale file, and one may have created its own since: the removed file is checked
- * again.
- * @param {string} file @param {number | null} owner of the stale file
- */
-function removeStale(file, owner) {
-  const aside = `${file}.${process.pid}`;
-  try {
-    renameSync(file, aside);
-    if (ownerOf(aside) === owner) rmSync(aside, { force: true });
-    else renameSync(aside, file);
-  } catch (error) {
-    if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'ENOENT') throw cannotWrite(file, error);
+    rmSync(file, { force: true });
   }
 }
 

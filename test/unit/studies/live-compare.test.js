@@ -27,12 +27,14 @@ function compared(folder, { args = [], stop = new Stop(), answer = () => ({}) } 
   const lines = [];
   /** @type {Array<{url: string, args: readonly string[]}>} */
   const runs = [];
+  /** @type {number[]} */
+  const rests = [];
   const result = (async () => {
     const invocation = await readInvocation(line, { STRESS_FUNDER_KEY: '', PATH: '/bin' }, '1.0.0');
     assert.ok(invocation.kind === 'command');
     const parts = /** @type {Parts} */ (
       /** @type {unknown} */ ({
-        clock: { ...createFakeClock(), sleep: async () => {} },
+        clock: { ...createFakeClock(), sleep: async (/** @type {number} */ ms) => void rests.push(ms) },
         stop,
         version: '1.0.0',
         env: {},
@@ -49,7 +51,7 @@ function compared(folder, { args = [], stop = new Stop(), answer = () => ({}) } 
       return finished;
     });
   })();
-  return { result, lines, runs };
+  return { result, lines, runs, rests };
 }
 
 describe('turnsOf()', () => {
@@ -70,7 +72,7 @@ describe('turnsOf()', () => {
 describe('runBoth()', () => {
   it('gives the i-th runs of each side as a pair, each made on its endpoint', async (t) => {
     const folder = temporaryFolder(t);
-    const { result, runs, lines } = compared(folder, { args: ['--repeat=3'] });
+    const { result, runs, lines, rests } = compared(folder, { args: ['--repeat=3', '--rest=7s'] });
     const { base, candidate, files } = await result;
     const [a, b] = ENDPOINTS;
     assert.deepEqual(
@@ -78,6 +80,7 @@ describe('runBoth()', () => {
       [a, b, a, b, b, a, a, b],
     );
     assert.deepEqual(runs[0].args, ['--duration=5000ms'], 'the first ones are short');
+    assert.deepEqual(rests, Array(7).fill(7000), 'between two runs');
     assert.deepEqual(runs[2].args, []);
     // Their numbers are the order in which they were made.
     const numbers = (/** @type {typeof base} */ side) => side.map(({ id }) => Number(id.slice(-12)));
