@@ -5,9 +5,11 @@ import { describe, it } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { ROW_EXTENSIONS } from '../../../src/cli/parse.js';
-import { RowFile, csvLine, jsonLine } from '../../../src/outputs/rows.js';
+import { RowFile, createBlocksOutput, createSamplesOutput, csvLine, jsonLine } from '../../../src/outputs/rows.js';
 import { parseCsv } from '../../helpers/rows.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
+
+/** @import { Output } from '../../../src/outputs/output.js' */
 
 /** Strings that quoting is about, numbers, and nothing. */
 const cell = fc.oneof(
@@ -70,4 +72,19 @@ describe('RowFile', () => {
       assert.equal(text, isCsv ? 'a,b\n1,x\n2,\n' : '{"a":1,"b":"x"}\n{"a":2,"b":null}\n');
     });
   }
+});
+
+describe('a row that is missing', () => {
+  /** @type {Array<[string, (options: any) => Output, string]>} */
+  const outputs = [
+    ['is an error in the file of blocks', createBlocksOutput, 'blocks'],
+    ['is counted in the file of samples', createSamplesOutput, 'samples'],
+  ];
+  for (const [name, create, option] of outputs)
+    it(name, async (t) => {
+      const output = create({ [option]: join(temporaryFolder(t), 'rows.csv') });
+      const settled = await output.settle();
+      assert.equal('samplesDropped' in settled, option === 'samples');
+      await output.close();
+    });
 });

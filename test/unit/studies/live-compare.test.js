@@ -22,7 +22,7 @@ const ENDPOINTS = Object.freeze(['http://127.0.0.1:8001/', 'http://127.0.0.1:800
  */
 function compared(folder, { args = [], stop = new Stop(), answer = () => ({}) } = {}) {
   const [a, b] = ENDPOINTS;
-  const line = ['compare', `--rpc-a=${a}`, `--rpc-b=${b}`, '-t=10', '-d=20s', '--rest=0s', `--dir=${folder}`, ...args];
+  const line = ['compare', `--rpc-a=${a}`, `--rpc-b=${b}`, '-t=10', '-d=20s', '--rest=7s', `--dir=${folder}`, ...args];
   /** @type {string[]} */
   const lines = [];
   /** @type {Array<{url: string, args: readonly string[]}>} */
@@ -72,7 +72,7 @@ describe('turnsOf()', () => {
 describe('runBoth()', () => {
   it('gives the i-th runs of each side as a pair, each made on its endpoint', async (t) => {
     const folder = temporaryFolder(t);
-    const { result, runs, lines, rests } = compared(folder, { args: ['--repeat=3', '--rest=7s'] });
+    const { result, runs, lines, rests } = compared(folder, { args: ['--repeat=3'] });
     const { base, candidate, files } = await result;
     const [a, b] = ENDPOINTS;
     assert.deepEqual(
@@ -143,6 +143,14 @@ describe('runBoth()', () => {
     const { base, candidate, files } = await result;
     assert.deepEqual([base.length, candidate.length, files.base.length, files.candidate.length], [2, 2, 2, 2]);
     assert.equal(lines.at(-1), 'interrupted: 2 whole pairs of runs are compared');
+  });
+
+  it('ends when one of its runs was interrupted, and makes no other', async (t) => {
+    const stop = new Stop();
+    const answer = (/** @type {number} */ run) => (run === 6 ? { exitCode: 130, run: null } : {});
+    const { result, runs } = compared(temporaryFolder(t), { stop, answer });
+    assert.equal((await result).base.length, 1);
+    assert.deepEqual([runs.length, stop.reason, stop.exitCodes], [6, 'interrupted', [130]]);
   });
 
   it('takes a folder of its own only, and no value that a run would refuse', async (t) => {
