@@ -148,8 +148,9 @@ describe('runBoth()', () => {
   it('ends when one of its runs was interrupted, and makes no other', async (t) => {
     const stop = new Stop();
     const answer = (/** @type {number} */ run) => (run === 6 ? { exitCode: 130, run: null } : {});
-    const { result, runs } = compared(temporaryFolder(t), { stop, answer });
+    const { result, runs, lines } = compared(temporaryFolder(t), { stop, answer });
     assert.equal((await result).base.length, 1);
+    assert.doesNotMatch(lines.join('\n'), /measured nothing/);
     assert.deepEqual([runs.length, stop.reason, stop.exitCodes], [6, 'interrupted', [130]]);
   });
 
