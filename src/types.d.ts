@@ -49,13 +49,13 @@ export type Clock = {
 // chain
 
 export type BatchFacts = {
-  /** how many requests go into one batch at most */
+  /** most requests per batch */
   limit: number;
-  /** answered so far */
+  /** largest batch that was answered */
   largest: number;
-  /** batches that the node did not take */
+  /** refused batches */
   refused: number;
-  /** the words of the last refusal */
+  /** message of the last refusal */
   why: string | null;
 };
 
@@ -64,9 +64,9 @@ export type DevChain = {
   url: URL;
   /** of the keeper, which is also the id of the chain's process group */
   pid: number;
-  /** of the chain itself, once it answers; null if it is not known */
+  /** of the chain itself; null until it answers */
   chainPid: () => number | null;
-  /** settles with a reason when the chain ends, asked to or not */
+  /** settles with the reason when the chain ends */
   ended: Promise<string>;
   stop: () => Promise<void>;
 };
@@ -76,30 +76,30 @@ export type Fees = {
   current: () => Fee;
   /** whether an earlier offer may still be made */
   holds: (offer: Fee) => boolean;
-  /** what replaces a transaction with that offer; null where it would be more than may be offered */
+  /** fee of a replacement; null above --max-fee */
   raise: (offer: Fee) => Fee | null;
-  /** whether it does not pay for the newest block */
+  /** whether the offer is below the base fee of the newest block */
   isTooLow: (offer: Fee) => boolean;
-  /** what createFees makes the same again from, in another thread */
+  /** plain data for createFees() in another thread */
   state: () => FeeState;
-  /** the most that one gas can cost at the current offer */
+  /** highest price per gas of the current offer */
   worstPriceWei: () => bigint;
-  /** what one gas costs now, as far as blocks tell */
+  /** expected price per gas, from the base fee */
   priceWei: () => bigint;
   /** takes the base fee of a newer block */
   observe: (baseFeeWei: bigint | null) => void;
 };
 
-/** Where wallets come from. */
+/** A mnemonic or a key file. */
 export type KeySource = {
-  /** how messages call it */
+  /** name in messages */
   name: string;
-  /** how many wallets it has */
+  /** number of wallets */
   size: number;
   wallet: (index: number) => Wallet;
 };
 
-/** for which purposes to ask again, until a signal aborts, and for how long at most */
+/** Purposes whose calls are retried, until a signal aborts or a time limit. */
 export type RetryOptions = {
   clock: Clock;
   signals: Partial<Record<Purpose, AbortSignal>>;
@@ -128,7 +128,7 @@ export type Request = {
 export type Rpc = {
   /** the endpoint's URL without its secrets */
   display: string;
-  /** of the URL, which the endpoint may repeat: for oneLine() */
+  /** secrets of the URL, which responses may repeat: for oneLine() */
   secrets: readonly string[];
   /**
    * the `result` member; onSent is told which of several endpoints it goes to. Rejects with RpcError, ProtocolError or
@@ -142,7 +142,7 @@ export type Rpc = {
   gather: (method: string, params: unknown[], purpose: Purpose) => Promise<any>;
   /** gathers all of them; results in the order of the requests. Rejects with the first error. */
   batch: (requests: Request[], purpose: Purpose) => Promise<any[]>;
-  /** null where the node cannot speak first. What comes back ends it. Rejects as call does. */
+  /** null over HTTP. Resolves with a function that ends the subscription. Rejects as call does. */
   subscribe:
     | null
     | ((
@@ -164,7 +164,7 @@ export type Sender = {
   /** longest wait for one transaction */
   timeoutMs: number;
   signal: AbortSignal;
-  /** of everything that is sent */
+  /** costs of all transactions */
   costs?: Costs;
 };
 
@@ -180,7 +180,7 @@ export type Receipt = {
 
 /** A signer hashes (Keccak-256) and signs digests. */
 export type Signer = {
-  /** as the run file states it */
+  /** name in the run file */
   name: string;
   sign: Curve['sign'];
   keccak256: (bytes: Uint8Array) => Uint8Array;
@@ -220,7 +220,7 @@ export type Reply = {
   status: number;
   /** the whole body */
   text: string;
-  /** how long the endpoint asks to be left alone; null where it does not say */
+  /** Retry-After; null without it */
   retryAfterMs: number | null;
 };
 
@@ -249,7 +249,7 @@ export type Transport = {
     onLost: (error: TransportError) => void,
   ) => Promise<Subscription>;
   stats: () => TransportStats;
-  /** closes connections that are idle; new ones are opened when they are wanted */
+  /** closes idle connections; later requests open new ones */
   closeIdle: () => Promise<void>;
   /** ends every connection at once; open requests are rejected */
   close: () => Promise<void>;
@@ -257,20 +257,20 @@ export type Transport = {
 
 // inclusion
 
-/** what a detector learned of one block */
+/** A block as read by an inclusion detector. */
 export type Block = {
   number: number;
   hash: string;
-  /** when we read it */
+  /** when it was read */
   seenAtUs: number;
-  /** as the block states it */
+  /** timestamp of the block */
   timestampS: number;
   baseFeeWei: bigint | null;
   gasUsed: number;
   gasLimit: number;
-  /** all in the block */
+  /** transactions in the block */
   transactions: number;
-  /** those somebody watched for */
+  /** watched transactions in the block */
   ours: number;
 };
 
@@ -279,17 +279,17 @@ export type Inclusion = {
   number: number;
   /** of the block */
   hash: string;
-  /** when it had its confirmations */
+  /** when the block had its confirmations */
   seenAtUs: number;
 };
 
 /** blocks that are no longer part of the chain */
 export type Reorg = {
-  /** of the first of them */
+  /** of the first of these blocks */
   number: number;
-  /** of the first of them, null where it is not known any more */
+  /** of the first of these blocks; null if it is not kept any more */
   hash: string | null;
-  /** how many */
+  /** number of blocks */
   depth: number;
   /**
    * hashes of transactions in them that were watched for and not told of, for want of confirmations; they are watched
@@ -301,11 +301,11 @@ export type Reorg = {
 export type InclusionDetector = {
   /** calls back once; watch before sending */
   watch: (hash: string, found: (inclusion: Inclusion) => void) => void;
-  /** sends a transaction, where that is how its block is learned of */
+  /** submits a transaction, for detectors whose submission waits for the block */
   submit?: Submit;
   /** forgets a hash, found or not */
   unwatch: (hash: string) => void;
-  /** whether that block was read, and has its confirmations */
+  /** whether the block was read and has its confirmations */
   hasPassed: (number: number) => boolean;
   /**
    * source: how new heads are learned of now; resolutionMs: how late a block can be seen because of polling, 0 where
@@ -325,11 +325,11 @@ export type InclusionDetector = {
     newestBlock: number;
     warning: string | null;
   };
-  /** looks once more whether the last block still counts */
+  /** checks the last block for a reorg, then stops */
   stop: () => Promise<void>;
 };
 
-/** as the run file states it: with what was asked for, and whether all endpoints can do it */
+/** The selected detector, as in the run file, with the abilities of all endpoints. */
 export type Chosen = Partial<Record<Ability, boolean>> & { name: string; why: string };
 
 // workloads
@@ -392,38 +392,38 @@ export type Settings = {
 export type DataSet = {
   schema: string;
   chainId: number;
-  /** null where the node did not have its first block any more */
+  /** null if the node has pruned its genesis block */
   genesisHash: string | null;
-  /** of the contract that has emitted them */
+  /** address of the emitting contract */
   address: string;
   /** of the event */
   topic: string;
-  /** logs in all */
+  /** number of logs */
   count: number;
-  /** of data in each */
+  /** bytes of data per log */
   bytes: number;
-  /** logs of a page; the last one may have fewer */
+  /** logs per page; the last page may have fewer */
   pageSize: number;
   /** by number */
   pages: Page[];
 };
 
-/** what the funding check reckons with */
+/** Gas for the funding check. */
 export type Gas = {
-  /** to prepare one wallet */
+  /** set-up of one wallet */
   perWallet: bigint;
-  /** at most */
+  /** gas limit of an operation */
   perOperation: bigint;
-  /** what they use */
+  /** expected use */
   likely: { perWallet: bigint; perOperation: bigint };
-  /** wei that goes along; nothing, where it is not said */
+  /** transferred wei; default: none */
   value?: { perWallet: bigint; perOperation: bigint };
 };
 
 export type TransactionWorkload = {
   kind: 'transaction';
   gas: Gas;
-  /** how many wallets prepare() would have to send something for */
+  /** number of wallets that prepare() would send transactions for */
   unprepared: (preparation: Pick<Preparation, 'wallets' | 'chain'>) => Promise<number>;
   prepare: (preparation: Preparation) => Promise<void>;
   /**
@@ -441,23 +441,23 @@ export type TransactionWorkload = {
   ) => Promise<Verdict>;
   /** by position; reverted: how many operations of each wallet this run knows to be in a block without effect */
   audit: (blockHash: string, blockNumber: number, reverted?: readonly number[]) => Promise<AuditReading[]>;
-  /** what else has to agree at that block, over all wallets; asked once, when all wallets have been read */
+  /** further checks at that block over all wallets; called once after all wallets were read */
   reconcile?: (snapshot: AuditSnapshot) => Promise<Check[]>;
-  /** what the run file states of it, once it is prepared */
+  /** facts for the run file, after prepare() */
   facts?: () => Record<string, unknown>;
-  /** what each executed operation sends to others than the wallets; absent: not known */
+  /** wei per operation that leaves the wallets; absent: unknown */
   valueWei?: bigint;
-  /** what grew, and how it is said: `200 counters grew by 1,000` */
+  /** what the audit counts: `200 counters grew by 1,000` */
   subject: string;
-  /** what another thread needs to go on with a part of the positions, as the structured clone algorithm can copy it */
+  /** state for another thread with a part of the positions; structured clone */
   handOver: (first: number, count: number) => unknown;
 };
 
 export type CallWorkload = {
   kind: 'call';
-  /** how many calls of a user belong together; 1 where nothing is said */
+  /** calls per iteration of a user; default 1 */
   callsPerIteration?: number;
-  /** what can be found out before the load */
+  /** reads before the load */
   prepare?: (preparation: CallPreparation) => Promise<void>;
   /** the user's next call */
   next: (position: number) => NamedRequest;
@@ -466,9 +466,9 @@ export type CallWorkload = {
    * until a promise is kept is no latency.
    */
   check: (position: number, result: unknown, request: NamedRequest) => string | null | Promise<string | null>;
-  /** as above */
+  /** as in TransactionWorkload */
   facts?: () => Record<string, unknown>;
-  /** as above */
+  /** as in TransactionWorkload */
   handOver: (first: number, count: number) => unknown;
 };
 
@@ -484,7 +484,7 @@ export type Tools = {
   onProgress: (label: string, done: number, all: number) => void;
 };
 
-/** what a run is given from outside */
+/** Dependencies of a run. */
 export type Surroundings = {
   clock: Clock;
   log: Logger;
@@ -492,7 +492,7 @@ export type Surroundings = {
   onProgress: (label: string, done: number, all: number) => void;
   stop: Stop;
   version: string;
-  /** of a workload that a program has given as an object */
+  /** factory of a workload object of the library */
   create?: Create;
 };
 
@@ -539,101 +539,100 @@ export type SnapshotState = Omit<Snapshot, 'interval' | 'rest'> & {
 
 export type AuditReport = {
   exact: boolean;
-  /** not in files of older versions */
+  /** absent in files of release 0.1 */
   result?: 'exact' | 'incomplete' | 'not_exact';
-  /** what could not be checked, and why */
+  /** checks that could not be made, with the reason */
   incomplete?: string[];
   blockNumber: number;
   blockHash: string;
   wallets: number;
-  /** operations that we say were verified */
+  /** operations that the run counted as verified */
   verified: number;
-  /** operations found executed although they were not verified */
+  /** executed operations that were not verified */
   includedLate: number;
-  /** operations found in a block, without effect */
+  /** reverted operations */
   reverted: number;
-  /** operations that were executed in a block that left the chain, and did not come back */
+  /** verified operations that a reorg removed for good */
   reorgedOut: number;
   neverSent: number;
   replaced: number;
   pending: number;
-  /** what all counters grew by since the start, as the chain has it */
+  /** growth of all counters on the chain */
   effectsOnChain: string;
-  /** of the operations of ours that the chain executed */
+  /** operations of this run that the chain executed */
   bounds: { atLeast: string; atMost: string };
   mismatchCount: number;
-  /** the first of them */
+  /** the first ones */
   mismatches: Mismatch[];
   foreign: Foreign[];
   resolutions: Resolution[];
-  /** of the effects, as a person says it */
+  /** what the audit counts, for the summary */
   subject: string;
-  /** what else has to agree, over all wallets */
+  /** further checks over all wallets */
   checks: Check[];
 };
 
-/** everything a command needs, checked and frozen by src/cli/config.js */
-/** what is done, how often and for how long */
+/** Kind, amount and length of the load. Config is checked and frozen by src/cli/config.js. */
 export type LoadConfig = {
   threads: number;
   durationMs: number | null;
   warmupMs: number | 'auto';
-  /** of each wallet */
+  /** per wallet */
   iterations: number | null;
   thinkTimeMs: number;
-  /** of this instance; null for a closed loop, or stages */
+  /** operations per second of this instance; null: closed loop, or stages */
   ratePerSecond: number | null;
   stages: RateStage[] | null;
-  /** of an open loop */
+  /** open loop only */
   arrival: Arrival | null;
-  /** most operations of one wallet at once */
+  /** most operations in flight per wallet */
   inFlight: number;
   intervalMs: number;
   drainTimeoutMs: number;
-  /** name, or a file of the user's own */
+  /** name, or a file */
   workload: string;
-  /** settings of the latter */
+  /** settings of a workload file */
   set: ReadonlyArray<readonly [string, string]>;
   workers: number | 'auto';
-  /** of --workload rpc */
+  /** --workload rpc only */
   method: string | null;
-  /** of --workload rpc */
+  /** --workload rpc only */
   params: unknown[] | null;
-  /** of --workload rpc: name of a preset or of a file */
+  /** --workload rpc: a preset or a file */
   calls: string | null;
-  /** name of the file that says where prepared logs are */
+  /** file of stress prepare logs */
   data: string | null;
-  /** second endpoint that answers are held against */
+  /** second endpoint, for comparing answers */
   checkRpc: URL | null;
-  /** another word for threads */
+  /** as threads, for plain calls */
   users: number | null;
-  /** of --workload rpc */
+  /** --workload rpc only */
   fixedId: number | null;
   contracts: string | null;
   /** bytes of calldata */
   payload: number | null;
-  /** of --workload transfer; null: its wallets pay each other */
+  /** number of receivers; null: the wallets pay each other */
   receivers: number | null;
-  /** when they come to be on the chain */
+  /** when receivers are created on the chain */
   createReceivers: 'before' | 'during' | null;
-  /** of stress prepare */
+  /** stress prepare only */
   logCount: number | null;
   logBytes: number;
   pageSize: number;
 };
 
-/** who sends and pays */
+/** Senders and funds. */
 export type WalletConfig = {
-  /** of the first wallet of this instance */
+  /** index of the first wallet of this instance */
   offset: number;
-  /** of the first wallet of all instances, as -o gives it */
+  /** index of the first wallet of all instances (-o) */
   firstOffset: number;
   keys: string | null;
   mnemonic: string | null;
   hdPath: string;
   fundFrom: string | null;
   fundAmountWei: bigint | null;
-  /** most that may be spent on fees */
+  /** limit of fees */
   maxSpendWei: bigint | null;
   to: string | null;
   legacy: boolean;
@@ -641,9 +640,9 @@ export type WalletConfig = {
   maxFeeWei: bigint | null;
 };
 
-/** where to */
+/** The chain. */
 export type ChainConfig = {
-  /** endpoints of one chain; none for an embedded one */
+  /** endpoints of one chain; none: embedded chain */
   rpc: readonly URL[];
   chainId: number | null;
   allowChain: number | null;
@@ -651,9 +650,9 @@ export type ChainConfig = {
   port: number | null;
 };
 
-/** how requests travel, and how their effects are found */
+/** Requests and inclusion. */
 export type NetworkConfig = {
-  /** of the load over several of them */
+  /** use of several endpoints */
   spread: Spread;
   txTimeoutMs: number;
   requestTimeoutMs: number;
@@ -667,7 +666,7 @@ export type NetworkConfig = {
   nodeSeries: string[] | null;
 };
 
-/** what is shown and written */
+/** Outputs. */
 export type OutputConfig = {
   out: string | null;
   junit: string | null;
@@ -682,29 +681,29 @@ export type OutputConfig = {
   logFile: string | null;
   html: string | null;
   dashboard: { host: string; port: number } | null;
-  /** as the run file states it */
+  /** name in the run file */
   redacted: Record<string, unknown>;
 };
 
-/** which runs are made, compared or judged */
+/** Studies and thresholds. */
 export type StudyConfig = {
   thresholds: Threshold[];
-  /** that a command reads */
+  /** files after the command */
   files: readonly string[];
-  /** how often each setting of a study runs */
+  /** runs per setting */
   repeat: number | null;
   restMs: number;
   beforeCell: string | null;
-  /** of a study */
+  /** folder of the study */
   dir: string | null;
-  /** the option that is searched for */
+  /** option of the search */
   find: string | null;
   until: Threshold[];
-  /** run files of the other side */
+  /** run files of the candidate */
   candidates: readonly string[];
   rpcA: URL | null;
   rpcB: URL | null;
-  /** that decides a comparison */
+  /** figure of the verdict of a comparison */
   metric: string;
   failIf: FailIf[];
   allowDifferent: boolean;
@@ -712,30 +711,30 @@ export type StudyConfig = {
   study: StudyOptions;
 };
 
-/** the place of this process among the instances of a run */
+/** This process among the instances of a run. */
 export type InstanceConfig = {
-  /** of this instance; null where it is the only one, or knows of no others */
+  /** index of this instance; null without --instances */
   index: number | null;
-  /** that the run has */
+  /** number of instances */
   instances: number | null;
-  /** how often this index was started before */
+  /** earlier starts of this index */
   attempt: number;
   runId: string | null;
-  /** that numbered the instances; null: the user did */
+  /** source of the index; null: given by the user */
   scheduler: Scheduler | null;
-  /** when the load of all instances begins, since 1970 */
+  /** start of the load of all instances, ms since 1970 */
   startAtMs: number | null;
-  /** folder where instances wait for each other */
+  /** folder of the barrier */
   barrier: string | null;
   startTimeoutMs: number;
   /** folder for the run file */
   results: string | null;
-  /** instances of a merge */
+  /** number of instances that a merge expects */
   expect: number | null;
   allowPartial: boolean;
 };
 
-/** All options of a command; in the run file they are flat, too. */
+/** All options of a command. The run file has them flat as well. */
 export type Config = LoadConfig &
   WalletConfig &
   ChainConfig &
@@ -746,39 +745,39 @@ export type Config = LoadConfig &
 
 export type ChainInfo = {
   chainId: number;
-  /** null when the node does not say */
+  /** null without web3_clientVersion */
   clientVersion: string | null;
   /** as in Identity */
   roundTripMs: number | null;
-  /** null when the node no longer has its first block */
+  /** null if the node has pruned its genesis block */
   genesisHash: string | null;
   /** number of the latest block */
   head: number;
-  /** null where blocks have none */
+  /** null on chains without base fee */
   baseFeeWei: bigint | null;
   blockGasLimit: number;
-  /** between the last two blocks, by their timestamps; 0 when there are too few to tell */
+  /** between the last two blocks, by their timestamps; 0 if unknown */
   blockSeconds: number;
 };
 
-/** what the run file says of each, where there are several */
+/** Figures of an endpoint, with several endpoints. */
 export type EndpointFacts = {
   requests: number;
   failures: number;
-  /** how often it was left for the others */
+  /** number of outages */
   left: number;
   awayMs: number;
   events: Array<{ atMs: number; isBack: boolean; words: string }>;
 };
 
-/** what has been done, also when the rest fails */
+/** Progress of funding, also after a failure. */
 export type Account = {
   wallets: number;
   transactions: number;
   wei: bigint;
 };
 
-/** a time in which the rate goes evenly from one figure to another */
+/** A linear change of the rate. */
 export type RateStage = {
   fromPerSecond: number;
   toPerSecond: number;
@@ -786,13 +785,13 @@ export type RateStage = {
   durationUs: number;
 };
 
-/** of all operations together, so that what the endpoint asked for is nobody's slowness */
+/** Waiting times of all operations before retries. */
 export type Pauses = {
-  /** that asked for less: 429, Retry-After, -32005 */
+  /** responses that limit the rate: 429, Retry-After, -32005 */
   limitAnswers: number;
-  /** waiting because of them */
+  /** waiting because of these responses */
   limitedMs: number;
-  /** waiting before the next try where there was no good answer */
+  /** waiting before a retry after other failures */
   unansweredMs: number;
 };
 
@@ -801,18 +800,18 @@ export type Pauses = {
 export type Figure = {
   name: string;
   unit: Unit;
-  /** what it is */
+  /** definition */
   words: string;
   read: (run: MeasuredRun) => number | null;
-  /** where censored operations may make it larger */
+  /** bounds of a figure with censored operations */
   bounds?: (run: MeasuredRun) => CensoredBounds;
-  /** whether it leaves out censored operations, which only thresholds put last */
+  /** whether censored operations count in thresholds only */
   isOfVerified?: boolean;
-  /** the count that it is a share of, where the limit is in percent */
+  /** count that a limit in percent refers to */
   whole?: string;
-  /** the name of the calls that it is about */
+  /** name of the calls */
   ofCall?: string;
-  /** there is none */
+  /** reason for a missing value */
   why?: (run: MeasuredRun) => string | undefined;
 };
 
@@ -823,7 +822,7 @@ export type DistributionJson = {
   sumUs: number;
   /** a decimal integer, in microseconds squared */
   sumOfSquaresUs2: string;
-  /** null when nothing was recorded, as are all figures below */
+  /** null if nothing was recorded, like all figures below */
   minUs: number | null;
   maxUs: number | null;
   meanUs: number | null;
@@ -840,9 +839,9 @@ export type DistributionJson = {
 };
 
 export type Counts = {
-  /** operations that the pacer asked for */
+  /** due operations */
   scheduled: number;
-  /** scheduled, but no wallet was idle */
+  /** due without an idle wallet */
   dropped: number;
   started: number;
   verified: number;
@@ -860,7 +859,7 @@ export type Latencies = Record<
   Distribution
 >;
 
-/** operations of one name, or those sent to one endpoint */
+/** Operations of one name, or sent to one endpoint. */
 export type GroupFigures = {
   counts: Pick<Counts, 'verified' | 'failed' | 'timedOut' | 'abandoned'>;
   /** verified inside the window */
@@ -884,27 +883,27 @@ type Plain<T> = {
       : T[K];
 };
 
-/** Stats as plain data, for another thread */
+/** Stats as plain data. */
 export type StatsState = Plain<Stats>;
 
 export type BlockTotals = {
   count: number;
   firstNumber: number | null;
   lastNumber: number | null;
-  /** all in these blocks */
+  /** transactions in these blocks */
   transactions: number;
   ours: number;
   gasUsed: number;
-  /** of the last of them */
+  /** of the last block */
   gasLimit: number | null;
-  /** those without room for another transaction as large as theirs are on average */
+  /** blocks without room for another transaction of average gas */
   full?: number;
-  /** the longest time without a block before one of them, or before the end of the interval */
+  /** longest time without a block */
   gapMaxMs?: number;
-  /** time of day when a block was seen, less its timestamp: of all blocks the least */
+  /** time of day when a block was read minus its timestamp: minimum */
   skewMinMs: number | null;
   skewMaxMs: number | null;
-  /** of all blocks */
+  /** sum over all blocks */
   skewSumMs: number;
 };
 
@@ -913,27 +912,27 @@ export type IntervalRow = {
   /** since the start of the load */
   startMs: number;
   endMs: number;
-  /** what happened in it */
+  /** counts of the interval */
   counts: Counts;
   /** the rows of COUNTED */
   figures?: Record<string, number>;
   /** by code */
   failures: Record<string, number>;
-  /** at its end */
+  /** at the end of the interval */
   inFlight: number;
   /** verified operations per second; null for the drain */
   tps: number | null;
-  /** of the operations verified in it */
+  /** operations verified in the interval */
   latency: DistributionJson;
-  /** of the operations due in it: from due to begun */
+  /** from due to started, of operations due in the interval */
   lag: DistributionJson;
-  /** where there are several */
+  /** with several endpoints */
   byEndpoint: Record<string, Pick<Counts, 'verified' | 'failed' | 'timedOut' | 'abandoned'> & { sumUs: number }>;
-  /** of the latency of those operations */
+  /** sums of the stages of these operations */
   stages: Record<Stage, { count: number; sumUs: number }>;
   blocks: BlockTotals;
   probes: Readings;
-  /** at its end: for how long no look at the chain was answered, and why */
+  /** time without a response about the chain at the end of the interval, and the reason */
   silence?: { ms: number; words: string };
 };
 
@@ -941,7 +940,7 @@ export type Phase = 'warmup' | 'load' | 'drain';
 
 export type Unit = 'us' | 'perSecond' | 'count' | 'percent' | 'bytes';
 
-/** a probe without a reading is null, and `why` has the reason under its name */
+/** A probe without a value is null; `why` has the reason by name. */
 export type Readings = {
   self: SelfReading;
   loop: LoopReading | null;
@@ -960,9 +959,9 @@ export type GroupJson = {
   windowVerified: number;
   /** of the whole run, by code */
   failures: Record<string, number>;
-  /** of those due inside the window, as that of all */
+  /** operations due in the window */
   latency: DistributionJson;
-  /** those of them that are known to take longer than that; older run files do not have it */
+  /** censored operations due in the window; absent in files of release 0.1 */
   censored?: DistributionJson;
 };
 
@@ -984,32 +983,32 @@ export type RateStageJson = {
 };
 
 export type EndpointFigures = {
-  /** with its place, where another one looks the same */
+  /** with its number if another one looks the same */
   display: string;
   clientVersion: string | null;
-  /** operations that were sent to it last */
+  /** operations whose last submission went to this endpoint */
   group: GroupJson;
-  /** verified operations of those, per second of the window */
+  /** verified per second of the window */
   tps: number | null;
-  /** how often it was left for the others */
+  /** number of outages */
   left: number;
   awayMs: number;
 };
 
 export type ReorgEvent = {
-  /** when it was noticed, from the start of the load */
+  /** since the start of the load */
   atMs: number;
-  /** of the first block that left the chain */
+  /** first removed block */
   blockNumber: number;
-  /** of that block; null where it is not known any more */
+  /** hash of that block; null if it is not kept any more */
   blockHash: string | null;
-  /** blocks that left the chain */
+  /** removed blocks */
   depth: number;
-  /** ours that were in them */
+  /** operations of this run in these blocks */
   operations: number;
-  /** the first of these */
+  /** the first ones */
   touched: Array<{ walletIndex: number; nonce: number; hash: string | null }>;
-  /** whether none of ours in them is forgotten */
+  /** whether all of them are known */
   isComplete: boolean;
 };
 
@@ -1017,21 +1016,21 @@ export type Reorgs = {
   count: number;
   /** in blocks */
   deepest: number;
-  /** ours that were in a block that left the chain; one may be counted more than once */
+  /** operations in removed blocks; one may count more than once */
   operations: number;
-  /** the first of them */
+  /** the first ones */
   events: ReorgEvent[];
 };
 
-/** what the assembler knows at the end of a run */
+/** Input of the run file. */
 export type RunParts = {
   id: string;
   /** time of day */
   startedAtMs: number;
   endedAtMs: number;
-  /** why it ended; 'running' while it goes on */
+  /** reason of the end; 'running' in partial files */
   end: string;
-  /** those that something called for */
+  /** exit codes to choose the worst of */
   exitCodes: number[];
   /** redacted */
   config: Record<string, unknown>;
@@ -1076,7 +1075,7 @@ export type RunParts = {
     spentWei: string | null;
     transactions: number | null;
   };
-  /** whether the pacer asked for a rate */
+  /** whether a rate was given */
   isOpenLoop: boolean;
   schedule?: Schedule | null;
   thresholds: Threshold[];
@@ -1086,32 +1085,32 @@ export type RunParts = {
   unmeasured: Record<string, string>;
 };
 
-/** of all endpoints */
+/** Time without a response, of all endpoints. */
 export type Outage = {
   /** since the load began */
   fromMs: number;
-  /** not there: it was not over when the run was */
+  /** absent: until the end of the run */
   toMs?: number;
   /** why */
   words: string;
 };
 
-/** which of the instances of a run this is */
+/** This instance, as in the run file. */
 export type InstanceFacts = {
-  /** the name that all of them have in common */
+  /** name of the run */
   runId: string | null;
   index: number | null;
-  /** how many there are */
+  /** number of instances */
   instances: number | null;
-  /** how often this index was started before */
+  /** earlier starts of this index */
   attempt: number;
-  /** that numbered them; null: the user did */
+  /** source of the index; null: given by the user */
   scheduler: string | null;
-  /** of its own first wallet */
+  /** index of the first wallet */
   offset: number;
   threads: number;
   host: string;
-  /** the instant at which the load of all instances was to begin */
+  /** planned start of the load of all instances */
   start: { by: 'start-at' | 'barrier' | null; at: string | null; waitedMs: number | null; lateMs: number | null };
 };
 
@@ -1124,48 +1123,48 @@ export type Sample = {
   position: number;
   walletIndex: number;
   nonce: number;
-  /** null when nothing was signed */
+  /** null if nothing was signed */
   hash: string | null;
   outcome: Outcome;
-  /** why it failed, null unless it did */
+  /** failure code; null unless failed */
   code: string | null;
-  /** when it was due, on the run's clock */
+  /** due, on the run's clock */
   intendedAtUs: number;
-  /** when it was begun: later than due when the generator was late */
+  /** started */
   startedAtUs: number;
-  /** when the transaction was written to the socket */
+  /** written to the socket */
   sentAtUs: number | null;
-  /** when the node's hash was read */
+  /** transaction hash read */
   acceptedAtUs: number | null;
-  /** when its block was seen, not before it was accepted */
+  /** block read; not before acceptedAtUs */
   includedAtUs: number | null;
   /**
    * when that block was seen where the effect is read back, not before it was seen at all; null where it is read at
    * the same endpoint
    */
   visibleAtUs: number | null;
-  /** when the effect was read back, or when it was given up */
+  /** effect read back, or given up */
   endedAtUs: number;
   blockNumber: number | null;
-  /** what was read back, for instance the count */
+  /** what was read back, such as the count */
   effect: string | null;
-  /** what was acted on, for instance the contract */
+  /** target of the operation, such as the contract */
   target: string | null;
-  /** of its kind, where there are several */
+  /** name of the call; null without names */
   name: string | null;
-  /** that it was sent to last, by its place among them; null where there is one */
+  /** index of the endpoint of the last submission; null with one endpoint */
   endpoint: number | null;
 };
 
 export type Stage = (typeof STAGES)[number];
 
 export type Threshold = {
-  /** as it was given */
+  /** text of the expression */
   expression: string;
   figure: string;
   operator: Operator;
   limit: number | string;
-  /** of the limit and of the value that is held against it; result: of the audit, in words */
+  /** unit of the limit; result: of the audit */
   unit: Unit | 'result';
 };
 
@@ -1177,83 +1176,83 @@ export type ThresholdResult = Threshold & Checked;
 export type ConnectionsReading = {
   /** connections opened */
   opened: number;
-  /** requests that went over a connection that was already open */
+  /** requests on connections that were open */
   reused: number;
 };
 
 /** The transaction pool of the node. */
 export type PoolReading = {
-  /** transactions that could be in the next block */
+  /** executable transactions */
   pending: number;
-  /** transactions that wait for an earlier nonce */
+  /** transactions behind a missing nonce */
   queued: number;
 };
 
 /** This process. */
 export type SelfReading = {
-  /** CPU time used, user and system, all threads */
+  /** CPU time, user and system, all threads */
   cpuUs: number;
-  /** resident memory now */
+  /** resident memory */
   rssBytes: number;
 };
 
 /** The event loop of the thread that makes the probe. */
 export type LoopReading = {
-  /** the part of the time in which the loop was busy, 0 to 1 */
+  /** busy share of the time, 0 to 1 */
   utilization: number;
-  /** how much later than asked for a timer fired */
+  /** delay of timers */
   delayMeanUs: number;
   delayP99Us: number;
   delayMaxUs: number;
   /** time in garbage collection */
   gcUs: number;
-  /** CPU time of the thread; not there where the system does not say (it is not Linux) */
+  /** CPU time of the thread; Linux only */
   cpuUs?: number;
-  /** time in which the thread could have run and other threads or programs had the CPUs */
+  /** time that the thread waited for a CPU; Linux only */
   waitedUs?: number;
 };
 
 /** The Prometheus page of a node. */
 export type MetricsReading = {
-  /** by name and labels as the page writes them. Values that are not finite are left out: JSON has no word for them. */
+  /** by name and labels, as on the page; without values that are not finite, which JSON cannot represent */
   series: Record<string, number>;
 };
 
 /** A process of this machine, meant for a local node. */
 export type NodeReading = {
-  /** CPU time used, user and system, all threads; the system counts it in steps of 10 ms */
+  /** CPU time, user and system, all threads, in steps of 10 ms */
   cpuUs: number;
-  /** resident memory now */
+  /** resident memory */
   rssBytes: number;
   threads: number;
-  /** open files and sockets; null where we may not look */
+  /** open files and sockets; null without permission */
   descriptors: number | null;
-  /** the reason for the null */
+  /** reason of the null */
   why?: { descriptors: string };
 };
 
 export type EndpointSockets = {
   /** host:port */
   endpoint: string;
-  /** connections towards it that are closed and linger in TIME_WAIT */
+  /** closed connections to the endpoint in TIME_WAIT */
   timeWait: number;
-  /** ports of the range that something on this machine holds towards it, in any state */
+  /** used local ports to the endpoint, in any state */
   portsInUse: number;
-  /** ports of the range that are still free towards it */
+  /** free local ports to the endpoint */
   portsLeft: number;
 };
 
 export type SocketsReading = {
-  /** sockets in TIME_WAIT, towards anybody */
+  /** all sockets in TIME_WAIT */
   timeWait: number;
-  /** the ephemeral ports, both ends included */
+  /** ephemeral ports, both ends included */
   range: { from: number; to: number; ports: number };
   endpoints: EndpointSockets[];
 };
 
 // outputs
 
-/** of the run so far, and what the row of an interval has no room for */
+/** Figures of the run so far, and stages of the interval. */
 export type Totals = {
   attempts: number;
   verified: number;
@@ -1268,15 +1267,15 @@ export type Totals = {
 };
 
 export type Output = {
-  /** before the set-up: takes its port, sees whether its file can be written; a StressError if not */
+  /** before the set-up: opens its port or checks its file; rejects with a StressError */
   open?: () => Promise<void>;
   /** once, before the load */
   start?: (clock: ClockFacts) => void;
-  /** one line worth knowing */
+  /** a line for the user */
   notice: (line: string) => void;
-  /** false: it does nothing with them, so that they need not be brought to it */
+  /** false: samples need not be sent to the main thread */
   wantsSamples: boolean;
-  /** called for every iteration: cheap */
+  /** called for every operation: must be cheap */
   sample: (sample: Sample) => void;
   /** every new block, once and in order */
   block?: (block: BlockFacts) => void;
@@ -1286,7 +1285,7 @@ export type Output = {
    * its end; a StressError if it cannot be kept
    */
   checkpoint?: (run: RunFile) => void | Promise<void>;
-  /** nothing was loaded: what a checkpoint wrote goes */
+  /** no load took place: removes what a checkpoint wrote */
   discard?: () => void;
   /**
    * after the last sample and the last interval, before the run file is made: writes what is left, waits no longer
@@ -1299,7 +1298,7 @@ export type Output = {
    * could have done harm
    */
   setUpFailed?: (run: RunFile) => void | Promise<void>;
-  /** at the very end, also after errors: gives back ports and files; never throws */
+  /** at the end, also after errors: closes ports and files; never throws */
   close?: () => Promise<void>;
 };
 
@@ -1312,7 +1311,7 @@ export type Scheduler = 'kubernetes' | 'slurm-array' | 'slurm-gang';
 export type Axis = {
   /** of the option */
   name: string;
-  /** as they would be given */
+  /** as on the command line */
   values: readonly string[];
 };
 
@@ -1329,18 +1328,18 @@ export type Searched = {
 };
 
 export type StudyOptions = {
-  /** those options of which several values were given, in the order of src/cli/options.js */
+  /** options with several values, in the order of src/cli/options.js */
   axes: readonly Axis[];
-  /** an option whose several values are all the same, as it was given */
+  /** an option whose values are all equal */
   alike: string | null;
-  /** names of all options that were given on the command line */
+  /** names of the options on the command line */
   flags: readonly string[];
-  /** what is searched in, where something is */
+  /** range of a search */
   searched: Searched | null;
   bracket: { from: string; to: string | null } | null;
-  /** what all runs are given, by name and as text, without secrets */
+  /** options of all runs as text, without secrets */
   options: Readonly<Record<string, string>>;
-  /** of a run: it has all of these options in it, the secrets too, so that no process list shows them */
+  /** environment of a run with all options, secrets too, so that no process list shows them */
   env: Readonly<NodeJS.ProcessEnv>;
 };
 
@@ -1353,19 +1352,19 @@ export type Parts = {
   onProgress: (label: string, done: number, all: number) => void;
   version: string;
   say: (line: string) => void;
-  /** rejects as a run with them would */
+  /** rejects as a run with these arguments would */
   checkCell: (args: string[], env: NodeJS.ProcessEnv) => Promise<unknown>;
-  /** for programs of the user's: without our options, and the secrets among them */
+  /** environment of programs of the user: without options and secrets of stress */
   env: NodeJS.ProcessEnv;
 };
 
 export type FailIf = {
-  /** as it was given */
+  /** text of the expression */
   expression: string;
   /** a figure's name */
   metric: string;
   operator: '<' | '>';
-  /** the candidate's change against the base */
+  /** change of the candidate against the baseline */
   limitPercent: number;
 };
 
@@ -1373,7 +1372,7 @@ export type Comparison = ReturnType<typeof compare>;
 
 export type ComparedMetric = ReturnType<typeof compareMetrics>['metrics'][number];
 
-/** whole pairs: the i-th of each side were made one after the other */
+/** Pairs of runs: the i-th runs of both sides were neighbours. */
 export type Both = {
   base: RunFile[];
   candidate: RunFile[];
@@ -1389,7 +1388,7 @@ export type SweepCell = {
   runs: SweepRun[];
   /** one value for each of its runs */
   metrics: Record<string, Array<number | null>>;
-  /** metrics that may be larger in some run, because operations are censored */
+  /** metrics that are lower bounds because of censored operations */
   atLeast?: string[];
   saturated: boolean;
   why: string | null;
@@ -1403,7 +1402,7 @@ export type Find = {
   low: number | null;
   high: number | null;
   confidence: number;
-  /** whether the rate had to be held as well, although no condition says so */
+  /** whether the rate had to be held as well */
   rateHeld?: boolean;
   sharp: boolean;
   words: string;
@@ -1416,16 +1415,16 @@ export type SweepFile = {
   startedAt: string;
   endedAt: string | null;
   end: 'running' | 'complete' | 'incomplete' | 'interrupted' | 'failed';
-  /** its version */
+  /** version of stress */
   stress: string;
   axes: readonly Axis[];
   repeat: number;
   restMs: number;
-  /** how the SHA-256 of the command of --before-cell begins; older files lack it */
+  /** start of the SHA-256 of --before-cell; absent in older files */
   beforeCell?: string | null;
-  /** what all runs are given, without secrets */
+  /** options of all runs, without secrets */
   options: Readonly<Record<string, unknown>>;
-  /** of the first run */
+  /** environment of the first run */
   environment: Environment | null;
   cells: SweepCell[];
   saturation: Saturation[];

@@ -1,5 +1,5 @@
 import { auditGaps, auditResult } from '../stats/audit-result.js';
-import { SUMS, both, either, first, histogram, listed, merge, min, namedEntries, sum } from '../stats/merge.js';
+import { COUNTERS, both, either, first, histogram, listed, merge, min, namedEntries, sum } from '../stats/merge.js';
 import { BLOCKS, GENERATOR, GROUPS, HALVES, READINGS, REORGS } from '../stats/metrics.js';
 import { VERDICTS } from '../stats/verdict.js';
 import { numbered } from '../text.js';
@@ -78,16 +78,16 @@ const ENVIRONMENT = {
 
 /** The rates of all instances add up. */
 const RATE_STAGE = {
-  members: { fromPerSecond: sum, toPerSecond: sum, counts: SUMS, tps: sum, latency: histogram, censored: histogram },
+  members: { fromPerSecond: sum, toPerSecond: sum, counts: COUNTERS, tps: sum, latency: histogram, censored: histogram },
 };
 
 /** @type {Rule} */
 const RUN = {
   members: {
-    counts: SUMS,
+    counts: COUNTERS,
     inFlight: sum,
-    figures: SUMS,
-    failures: SUMS,
+    figures: COUNTERS,
+    failures: COUNTERS,
     failureWords: { members: {} },
     reorgs: REORGS,
     latency: {

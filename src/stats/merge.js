@@ -57,7 +57,7 @@ export const first = either((a) => a);
 /** Of two intervals the later one, of two instances the first. */
 export const last = either((a, b, aShare) => (aShare === SAME_TIME ? a : b));
 /** At the end of an interval: of two intervals the later one, of two threads the sum. */
-export const level = either((a, b, aShare) => (aShare === SAME_TIME ? a + b : b));
+export const gauge = either((a, b, aShare) => (aShare === SAME_TIME ? a + b : b));
 /** A mean over time: of two threads the larger one. */
 export const mean = either((a, b, aShare) => (aShare === SAME_TIME ? Math.max(a, b) : a * aShare + b * (1 - aShare)));
 /** Used by one thread: of two threads the larger one. */
@@ -91,11 +91,11 @@ export const histogram = {
 };
 
 /** Counts by name. @type {Rule} */
-export const SUMS = { each: sum };
+export const COUNTERS = { each: sum };
 
 /** @template {Record<string, number>} T @param {T} a @param {T} b @returns {T} */
 export function addUp(a, b) {
-  return merge(SUMS, a, b);
+  return merge(COUNTERS, a, b);
 }
 
 /** Distributions of a sum as a run file has them. @template T @param {T} figures @returns {T} */

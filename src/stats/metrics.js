@@ -1,13 +1,13 @@
 import { Distribution, STATISTICS, boundsOf } from './histogram.js';
 import {
   SAME_TIME,
-  SUMS,
+  COUNTERS,
   both,
   either,
   first,
   histogram,
   last,
-  level,
+  gauge,
   listed,
   max,
   mean,
@@ -112,12 +112,19 @@ export const READINGS = {
 const LATENCIES = { each: histogram };
 
 const GROUP = {
-  members: { counts: SUMS, windowVerified: sum, sumUs: sum, failures: SUMS, latency: histogram, censored: histogram },
+  members: {
+    counts: COUNTERS,
+    windowVerified: sum,
+    sumUs: sum,
+    failures: COUNTERS,
+    latency: histogram,
+    censored: histogram,
+  },
 };
 /** @type {Rule} */
 export const GROUPS = { each: GROUP, most: MAX_GROUPS };
 
-export const HALVES = placed(SUMS);
+export const HALVES = placed(COUNTERS);
 
 /**
  * Counts that need nothing but a row here and a line of stats/recorder.js that counts them, in `figures` of the run file
@@ -136,10 +143,10 @@ export const STATS = {
   members: {
     startUs: max,
     endUs: max,
-    counts: SUMS,
-    window: SUMS,
-    figures: SUMS,
-    failures: SUMS,
+    counts: COUNTERS,
+    window: COUNTERS,
+    figures: COUNTERS,
+    failures: COUNTERS,
     halves: HALVES,
     inside: LATENCIES,
     outside: LATENCIES,
@@ -154,14 +161,14 @@ export const ROW = {
   members: {
     startMs: min,
     endMs: max,
-    counts: SUMS,
-    figures: SUMS,
-    failures: SUMS,
-    inFlight: level,
-    byEndpoint: { each: SUMS },
+    counts: COUNTERS,
+    figures: COUNTERS,
+    failures: COUNTERS,
+    inFlight: gauge,
+    byEndpoint: { each: COUNTERS },
     latency: histogram,
     lag: histogram,
-    stages: { each: SUMS },
+    stages: { each: COUNTERS },
     blocks: BLOCKS,
     probes: READINGS,
     silence: last,
@@ -236,11 +243,11 @@ export const GENERATOR = {
     samplesDropped: both((a, b) => a + b),
     inclusionResolutionMs: max,
     headSource: HEAD_SOURCE,
-    presigned: SUMS,
-    resubmissions: SUMS,
-    pauses: SUMS,
-    rpcCalls: SUMS,
-    transport: SUMS,
+    presigned: COUNTERS,
+    resubmissions: COUNTERS,
+    pauses: COUNTERS,
+    rpcCalls: COUNTERS,
+    transport: COUNTERS,
     batches: { members: { limit: min, largest: max, refused: sum, why: first } },
     endpoints: placed({
       members: { requests: sum, failures: sum, left: sum, awayMs: sum, events: listed(LISTED.endpointEvents) },
@@ -249,7 +256,7 @@ export const GENERATOR = {
     arrivalSeed: both((a, b) => (a === b ? a : null)),
     reorgs: REORGS,
     failureWords: { members: {} },
-    spending: SUMS,
+    spending: COUNTERS,
   },
 };
 
@@ -272,7 +279,7 @@ const ENGINE_REPORT = {
 export const SNAPSHOT = {
   members: {
     atUs: min,
-    counts: SUMS,
+    counts: COUNTERS,
     interval: either((a, b) => merge(ENGINE_REPORT, a, b)),
     rest: ADDED_STATS,
     // The window ends with its last part.
