@@ -78,7 +78,14 @@ const ENVIRONMENT = {
 
 /** The rates of all instances add up. */
 const RATE_STAGE = {
-  members: { fromPerSecond: sum, toPerSecond: sum, counts: COUNTERS, tps: sum, latency: histogram, censored: histogram },
+  members: {
+    fromPerSecond: sum,
+    toPerSecond: sum,
+    counts: COUNTERS,
+    tps: sum,
+    latency: histogram,
+    censored: histogram,
+  },
 };
 
 /** @type {Rule} */
