@@ -329,12 +329,11 @@ export function openEndpoints({ urls, open, openExtra, clock, retryOptions = nul
   };
   const health = new Health(urls.length, clock);
   const opened = { rpcs, others, connect, transport, health };
-  if (urls.length === 1)
-    return {
-      ...opened,
-      ...{ rpc: rpcs[0], reading: null, identity: null, monitor: new Monitor({ rpcs, health, clock }) },
-      traffic: () => /** @type {Traffic[]} */ ([]),
-    };
+  if (urls.length === 1) {
+    const monitor = new Monitor({ rpcs, health, clock });
+    const traffic = () => /** @type {Traffic[]} */ ([]);
+    return { ...opened, rpc: rpcs[0], reading: null, identity: null, monitor, traffic };
+  }
   const identity = new ChainIdentity(rpcs, { health, clock, state: options.identity });
   const monitor = new Monitor({ rpcs, health, clock, checkIdentity: (...head) => identity.check(...head) });
   const { rpc, reading, traffic } = createRouter({ rpcs, health, clock, home, spread, retryOptions });

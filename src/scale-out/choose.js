@@ -112,7 +112,7 @@ function differenceOf(a, b) {
     ['genesisHash', 'genesis block'],
   ]))
     if (!mayBeSame(a.environment[key], b.environment[key]))
-      return `the ${words} is ${shown(a.environment[key])} and ${shown(b.environment[key])}`;
+      return `the ${words} is ${shortened(a.environment[key])} and ${shortened(b.environment[key])}`;
   if (a.instances !== b.instances) return `--instances is ${shown(a.instances)} and ${shown(b.instances)}`;
   if (a.index !== null && a.wallets !== b.wallets) return `--threads is ${a.wallets} and ${b.wallets}`;
   if (a.index !== null && a.firstOffset !== b.firstOffset) return `--offset is ${a.firstOffset} and ${b.firstOffset}`;
@@ -124,6 +124,11 @@ function differenceOf(a, b) {
   const [of, other] = [a, b].map(({ definitions }) => JSON.parse(definitions));
   const name = Object.keys({ ...of, ...other }).find((key) => of[key] !== other[key]) ?? '';
   return `${shown(name)} is defined differently (stress ${shown(a.environment.stress)} and ${shown(b.environment.stress)})`;
+}
+
+/** A whole hash would be masked like a key. @param {unknown} value */
+function shortened(value) {
+  return typeof value === 'string' && value.length > 10 ? `${shown(value.slice(0, 10))}...` : shown(value);
 }
 
 /** Unknown for a node without its first block. @param {unknown} a @param {unknown} b */
