@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { isAddress } from 'ethers';
-import { InputError, displayName, oneLine, withoutKeys } from '../errors.js';
+import { InputError, displayName } from '../errors.js';
 import { readJsonFile, writeFileAtomically } from '../files.js';
 import { createPayloads, drawPayloads, payloadGas } from './payload.js';
 
@@ -45,11 +45,9 @@ export function readContractsFile(file) {
   if (json?.schema !== SCHEMA || typeof json.contracts !== 'object' || json.contracts === null) {
     throw new InputError(`${displayName(file)} is not a contracts file (schema ${SCHEMA}): ${ADVICE}`);
   }
-  const bad = Object.entries(json.contracts).find((pair) => !pair.every((address) => isAddress(address)));
-  if (bad !== undefined)
-    throw new InputError(
-      `${displayName(file)}: the entry for ${oneLine(withoutKeys(bad[0]), 50)} is not a pair of addresses`,
-    );
+  const bad = Object.entries(json.contracts).findIndex((pair) => !pair.every((address) => isAddress(address)));
+  if (bad >= 0)
+    throw new InputError(`${displayName(file)}: entry ${bad + 1} of "contracts" is not a pair of addresses: ${ADVICE}`);
   return json;
 }
 
