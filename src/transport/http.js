@@ -80,9 +80,12 @@ export function asTransportError(error) {
   return new TransportError(oneLine(error.message) || code, code.toLowerCase(), error);
 }
 
-/** OpenSSL's message has addresses, names of source files and a line break. @param {Error & {code?: string, reason?: string}} error */
-function describeTlsError({ code, reason }) {
-  return code === 'ERR_SSL_WRONG_VERSION_NUMBER'
+/**
+ * OpenSSL's message has addresses, names of source files and a line break. An error of a write has its reason only there.
+ * @param {Error & {code?: string, reason?: string}} error
+ */
+function describeTlsError({ code, message, reason = /SSL routines:[^:]*:([^:]+):/.exec(message)?.[1] }) {
+  return code === 'ERR_SSL_WRONG_VERSION_NUMBER' || reason === 'wrong version number'
     ? 'it does not speak TLS: check whether the URL should begin with http:// or ws://'
     : `no TLS connection: ${oneLine(reason ?? code, 100)}`;
 }
