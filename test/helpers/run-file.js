@@ -482,7 +482,7 @@ function explainsItself(run, pointer) {
   if (/^\/audit\/checks\/\d+\/why$/.test(pointer)) return parent.holds !== null;
   if (/^\/audit\/checks\/\d+\/(expected|found|holds)$/.test(pointer)) return isText(parent.why);
   if (/^\/thresholds\/\d+\/value$/.test(pointer)) return isText(parent.why) && parent.passed === false;
-  return /^\/(latency|lag|intervals|blocks|byName|byEndpoint)(\/|$)/.test(pointer) && parent.count === 0;
+  return /^\/(latency|lag|intervals|blocks|byName|byEndpoint|byStage)(\/|$)/.test(pointer) && parent.count === 0;
 }
 
 /** @param {unknown} value */
