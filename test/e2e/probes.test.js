@@ -145,7 +145,8 @@ describe('probes', { concurrency: 3 }, () => {
     assert.notEqual(intervals[0].probes.node, null);
     assert.equal(intervals.at(-1)?.probes.node, null);
     assert.match(intervals.at(-1)?.probes.why.node ?? '', /process \d+ is gone/);
-    assert.equal(warnings.length, 1);
+    // Others are about this machine: a block that came late, for instance.
+    assert.equal(times(warnings.join('\n'), /is gone/), 1);
     assert.equal(times(stderr, /is gone/), 1, stderr);
   });
 });
