@@ -19,20 +19,31 @@ const schema = {
   additionalProperties: false,
   properties: {
     $schema: { type: 'string', description: 'where this schema is, for editors' },
-    ...Object.fromEntries(OPTIONS.map((option) => [option.name, schemaOf(option)])),
+    ...Object.fromEntries(await Promise.all(OPTIONS.map(async (option) => [option.name, await schemaOf(option)]))),
   },
 };
 
 /** @param {Option} option */
-function schemaOf(option) {
+async function schemaOf(option) {
   const { help, commands, fallback, isFlag } = option;
   const names = commands.map((name) => (name === 'run' ? 'stress' : `stress ${name}`));
-  const usual = fallback === undefined ? {} : { default: isFlag ? false : fallback };
-  return { description: `${help} (${names.join(', ')})`, ...valueOf(option), ...usual };
+  const value = option.integer === undefined || Number.isNaN(Number(fallback)) ? fallback : Number(fallback);
+  const usual = fallback === undefined ? {} : { default: isFlag ? false : value };
+  return { description: `${help} (${names.join(', ')})`, ...(await valueOf(option)), ...usual };
+}
+
+/** @param {Option['parse']} parse @param {string} text */
+async function takes(parse, text) {
+  try {
+    await parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Each value may also be given as the text of the command line. @param {Option} option */
-function valueOf({ isFlag, isList, isRest, isAxis, choices, file, integer }) {
+async function valueOf({ isFlag, isList, isRest, isAxis, choices, file, integer, parse }) {
   if (isFlag) return { enum: [true, false, 'true', 'false', ...(isAxis ? ['true,false', 'false,true'] : [])] };
   if (isList || isRest) return { type: ['string', 'array'], items: { type: 'string' } };
   // A sweep takes several values: lists and ranges.
@@ -41,7 +52,7 @@ function valueOf({ isFlag, isList, isRest, isAxis, choices, file, integer }) {
     const [minimum, maximum] = integer;
     return { type: ['integer', 'string'], minimum, maximum, pattern: digits };
   }
-  if (choices === undefined) return { type: ['string', 'number'] };
+  if (choices === undefined) return { type: (await takes(parse, '5')) ? ['string', 'number'] : 'string' };
   if (file !== undefined) return { anyOf: [{ enum: choices }, { type: 'string' }] };
   return isAxis ? { anyOf: [{ enum: choices }, { type: 'string', pattern: ',' }] } : { enum: choices };
 }

@@ -1,7 +1,7 @@
 /**
  * This checkout against another commit, in pairs of runs whose order a seeded coin draws:
  *
- *     npm run bench:against -- --commit HEAD~1 [--pairs 12] [--seconds 5] [--seed 1] [--only NAME]
+ *     npm run bench:against -- HEAD~1 [--pairs 12] [--seconds 5] [--seed 1] [--only NAME]
  *
  * Prints, for each scenario, the ratio of this checkout to the commit (geometric mean of the pairs) with its 95 %
  * interval: Student's t on the log ratios. The number of pairs is fixed beforehand and every pair is reported.
@@ -25,9 +25,13 @@ import { startNullChain } from './null-chain.js';
  * @property {(root: string, node: any) => Promise<Figures>} run one run of the stress in a folder
  */
 
+if (process.argv[2]?.startsWith('--') === false) process.argv.splice(2, 0, '--commit');
 const { numbers, words } = readOptions({ pairs: 12, seconds: 5, seed: 1 }, { commit: '', only: '' });
 const { pairs, seconds, seed } = numbers;
-if (words.commit === '') throw new Error('--commit: give the commit to compare with, such as --commit HEAD~1');
+if (words.commit === '') {
+  console.error('bench:against: give the commit to compare with, such as npm run bench:against -- HEAD~1');
+  process.exit(64);
+}
 
 /** @param {number} threads @param {string} transport @returns {Scenario['run']} */
 const load = (threads, transport) => async (root, node) => {

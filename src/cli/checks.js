@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { displayUrl } from '../chain/rpc.js';
-import { UsageError, displayName, oneLine } from '../errors.js';
+import { UsageError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { claimFile, isDevice, isWorkloadFile } from '../files.js';
 import { figureOf } from '../stats/metrics.js';
 import { WORKLOADS, isCallWorkload } from '../workloads/table.js';
@@ -144,6 +144,8 @@ function checkMerge({ files }) {
 function checkNewWorkload({ files }) {
   const usage = 'stress new-workload FILE.js';
   if (files.length !== 1) throw new UsageError(`stress new-workload needs the name of one file to write: ${usage}`);
+  if (withoutKeys(files[0]) !== files[0])
+    throw new UsageError(`the name of the workload file looks like a key: give another name: ${usage}`);
   if (!/\.m?js$/.test(files[0]))
     throw new UsageError(`a workload is a JavaScript module, whose name ends in .js or .mjs: ${usage}`);
 }

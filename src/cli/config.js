@@ -258,7 +258,7 @@ function checkNames(parsed, command) {
     const elsewhere = OPTIONS.find((option) => option.name === name || option.alias === name);
     if (elsewhere !== undefined)
       throw new UsageError(
-        `${dashed} is an option of ${elsewhere.commands.map((other) => (other === 'run' ? 'stress' : `stress ${other}`)).join(', ')}, not of stress ${command}`,
+        `${dashed} is an option of ${elsewhere.commands.map(nameOf).join(', ')}, not of ${nameOf(command)}`,
       );
     throw new UsageError(
       `unknown option ${oneLine(withoutKeys(dashed), 60)}${didYouMean(
@@ -267,6 +267,11 @@ function checkNames(parsed, command) {
       )}; see stress --help`,
     );
   }
+}
+
+/** On the command line. @param {Command} command */
+function nameOf(command) {
+  return command === 'run' ? 'stress' : `stress ${command}`;
 }
 
 /** @param {string} word @param {readonly string[]} names */
@@ -284,16 +289,25 @@ function redact(option, value, text) {
   // Run files of one endpoint have a string.
   const urls = urlsIn(value).map(displayUrl);
   if (option.argument === 'URL') return urls.length > 1 ? urls : (urls[0] ?? null);
-  if (isSeveral(option)) return textsOf(option, text);
+  if (isSeveral(option)) return textsOf(option, text).map(withoutPrivateKeys);
   // A value with parts is stated as text, in the form of the command line.
   if (typeof value === 'object') return text;
+  if (typeof value === 'string') return withoutPrivateKeys(value);
   return typeof value === 'bigint' ? String(value) : value;
+}
+
+/** A private key may be in a setting of the user's workload. @param {string} text */
+function withoutPrivateKeys(text) {
+  return text.replace(/\b(0x)?[0-9a-f]{64}\b/gi, '***');
 }
 
 /** @param {unknown} value of an option @returns {URL[]} */
 function urlsIn(value) {
   return [value].flat().filter((one) => one instanceof URL);
 }
+
+/** @type {Readonly<Record<string, string>>} */
+const FILE_ERRORS = Object.freeze({ ENOENT: 'no such file', EISDIR: 'it is a folder', EACCES: 'permission denied' });
 
 /** @param {string} file @param {Command} command @returns {Record<string, unknown>} */
 function readConfigFile(file, command) {
@@ -303,7 +317,7 @@ function readConfigFile(file, command) {
   } catch (error) {
     const { code } = /** @type {NodeJS.ErrnoException} */ (error);
     throw new InputError(
-      `cannot use the config file ${displayName(file)}: ${code === 'ENOENT' ? 'no such file' : (code ?? 'it is not valid JSON')}`,
+      `cannot use the config file ${displayName(file)}: ${FILE_ERRORS[code ?? ''] ?? code ?? 'it is not valid JSON'}`,
     );
   }
   if (json === null || typeof json !== 'object' || Array.isArray(json))
@@ -313,6 +327,11 @@ function readConfigFile(file, command) {
   for (const [name, value] of Object.entries(json)) {
     // Editors read which schema the file follows.
     if (name === '$schema') continue;
+    const elsewhere = OPTIONS.find((option) => option.name === name);
+    if (!names.includes(name) && elsewhere !== undefined)
+      throw new InputError(
+        `${displayName(file)}: ${quote(name)} is an option of ${elsewhere.commands.map(nameOf).join(', ')}, not of ${nameOf(command)}`,
+      );
     if (!names.includes(name))
       throw new InputError(`${displayName(file)}: unknown option ${quote(name)}${didYouMean(name, names)}`);
     const isList = options.some((option) => option.name === name && isSeveral(option));

@@ -134,13 +134,14 @@ function commandLines() {
 }
 
 /** @param {Option} option */
-function optionLines({ name, alias, argument, isFlag, help, choices, file, fallback, defaultText }) {
+function optionLines({ name, alias, argument, isFlag, help, choices, file, fallback, defaultText, env, variable }) {
   const short = alias === undefined ? '    ' : `-${alias}, `;
   const value = argument === '' ? '' : ` ${argument}`;
   const usual = isFlag ? undefined : (defaultText ?? fallback);
   const notes = [
     ...(choices === undefined ? [] : [`one of ${choices.join(', ')}${file === undefined ? '' : ', or a file'}`]),
     ...(usual === undefined ? [] : [`default: ${usual}`]),
+    ...(env === undefined ? [] : [`environment: ${variable}`]),
   ];
   // A short note is not divided between two lines.
   const shown = notes.map((note) => (note.length > 30 ? note : note.replaceAll(' ', '\u00a0'))).join('; ');

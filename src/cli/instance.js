@@ -28,7 +28,7 @@ import { quote } from './parse.js';
  */
 
 /** What to do where a scheduler's numbers cannot be used. */
-const BY_HAND = 'or say it yourself: --index I --instances N';
+const BY_HAND = 'or give --index I --instances N';
 
 /**
  * @param {Given} given

@@ -72,6 +72,9 @@ export function connectSignals(stop, clock, ofWorkload = () => null) {
   return () => handlers.forEach(([emitter, event, handler]) => emitter.off(event, handler));
 }
 
+/** Exit codes of errors beside the result of a command. @type {readonly number[]} */
+const SERIOUS = Object.freeze([EXIT.cannotWrite, EXIT.internal]);
+
 /** Longest output of a compiler that is shown, in characters. */
 const MOST_DETAILS = 10_000;
 
@@ -120,7 +123,7 @@ export async function main(argv, env, leave = () => {}, begin = () => {}) {
       isWritten = await allWritten();
       // A run has logged its errors; only its last write may have failed since.
       for (const error of stop.errors) if (command !== 'run' || error instanceof OutputError) complain(error, env);
-      return worstExit([exitCode, ...stop.exitCodes.filter((code) => code === EXIT.cannotWrite)]);
+      return worstExit([exitCode, ...stop.exitCodes.filter((code) => SERIOUS.includes(code))]);
     } catch (error) {
       // Pending retries would keep the process alive.
       stop.request('failed');

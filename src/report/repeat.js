@@ -110,6 +110,11 @@ function isSame({ parse, isFlag }, text, value) {
   if (isFlag && typeof value === 'boolean') return text === String(value);
   try {
     const parsed = parse(text);
+    // Parsers that load a module; their values are stated as text.
+    if (parsed instanceof Promise) {
+      parsed.catch(() => {});
+      return text === value;
+    }
     return isDeepStrictEqual(typeof parsed === 'bigint' ? String(parsed) : plain(parsed), plain(value));
   } catch {
     return false;

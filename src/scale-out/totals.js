@@ -216,6 +216,8 @@ export class Total {
   /** Checks that could not be made. @type {string[]} */
   #gaps = [];
   #isNotExact = false;
+  /** Whether all run files have figures by load stage. */
+  #haveLoadStages = true;
   #endpoints = new Endpoints();
   /** Verified in the window, up to the last report of CPU time. */
   #verified = 0;
@@ -248,7 +250,9 @@ export class Total {
     const [share, loadStartMs] = [this.common.shares[i], this.loadStartsMs[i]];
     const shiftMs = loadStartMs - this.grid.originMs;
     const { intervals, ...part } = asPart(run, { share, shiftMs, endpointOf: this.#endpoints.add(run.environment) });
-    this.sum = this.sum === null ? part : merge(RUN, this.sum, part);
+    // Also the first one is added, which reads its histograms under its own name.
+    this.sum = merge(RUN, this.sum ?? {}, part);
+    this.#haveLoadStages &&= run.byStage !== undefined;
     this.grid.add(intervals, loadStartMs);
     this.window.add(run, loadStartMs, share);
     for (const { phase, counts } of run.intervals) if (phase === 'load') this.#verified += counts.verified;
@@ -273,6 +277,7 @@ export class Total {
   /** Figures that follow from all instances. @param {string[]} absent descriptions of instances that are missing */
   result(absent) {
     const { generator, environment, audit } = this.sum;
+    if (!this.#haveLoadStages) delete this.sum.byStage;
     const incomplete = [...absent, ...this.#gaps];
     const result = this.#isNotExact ? 'not_exact' : incomplete.length > 0 ? 'incomplete' : 'exact';
     const endpoints = this.#endpoints.list();

@@ -32,12 +32,18 @@ export function merge(rule, a, b, aShare = SAME_TIME) {
   if (b === undefined || b === null) return a;
   const sum = { ...a };
   for (const [name, value] of Object.entries(b)) {
-    const isBeyond = rule.most !== undefined && sum[name] === undefined && Object.keys(sum).length >= rule.most - 1;
+    const isBeyond = rule.most !== undefined && !Object.hasOwn(sum, name) && Object.keys(sum).length >= rule.most - 1;
     const key = isBeyond ? OTHERS : name;
-    const part = rule.each ?? rule.members?.[name];
-    sum[key] = part === undefined ? (sum[key] ?? value) : merge(part, sum[key], value, aShare);
+    const part = rule.each ?? own(rule.members ?? {}, name);
+    const known = own(sum, key);
+    sum[key] = part === undefined ? (known ?? value) : merge(part, known, value, aShare);
   }
   return rule.after === undefined ? sum : rule.after(sum);
+}
+
+/** Every object has members such as constructor. @param {Record<string, any>} object @param {string} name */
+function own(object, name) {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
 /** If one side is not known, the other one counts. @param {NonNullable<Rule['add']>} add @returns {Rule} */
@@ -71,7 +77,10 @@ export function listed(most) {
 /** A list whose entries have a name. @param {string} name member @param {Rule} entry @returns {Rule} */
 export function namedEntries(name, entry) {
   const byName = (/** @type {any[]} */ list) => Object.fromEntries(list.map((one) => [one[name], one]));
-  return either((a, b, aShare) => Object.values(merge({ each: entry }, byName(a), byName(b), aShare)));
+  return {
+    add: (a = null, b = null, aShare) =>
+      a === null && b === null ? b : Object.values(merge({ each: entry }, byName(a ?? []), byName(b ?? []), aShare)),
+  };
 }
 
 /** Lists with an entry for each of the same places. @param {Rule} entry @returns {Rule} */

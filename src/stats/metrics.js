@@ -151,8 +151,8 @@ export const STATS = {
     inside: LATENCIES,
     outside: LATENCIES,
     byName: GROUPS,
-    byEndpoint: GROUPS,
-    byStage: GROUPS,
+    byEndpoint: { each: GROUP },
+    byStage: { each: GROUP },
   },
 };
 
@@ -534,7 +534,7 @@ function verifiedOf(run) {
 }
 
 /**
- * Counts of the whole run less those of the warm-up: operations of a worker that died are in no interval.
+ * Counts of the whole run less those of the warm-up.
  * @param {'counts' | 'failures'} key
  * @param {string} name
  */

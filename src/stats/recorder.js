@@ -199,8 +199,11 @@ export class Recorder {
 
   /** @param {Stats['byName']} groups @param {string} name */
   #groupOf(groups, name) {
-    if (this.#names.size < MAX_GROUPS - 1) this.#names.add(name);
-    return (groups[this.#names.has(name) ? name : OTHERS] ??= newGroup());
+    if (this.#names.size < MAX_GROUPS - 1 && name !== '__proto__') this.#names.add(name);
+    const tag = this.#names.has(name) ? name : OTHERS;
+    // Every object has members such as constructor.
+    if (!Object.hasOwn(groups, tag)) groups[tag] = newGroup();
+    return groups[tag];
   }
 
   /** The stage of --stages in which an operation is due. @param {Stats} stats @param {number} dueUs */

@@ -354,18 +354,18 @@ function atText(at) {
 
 /** @param {string} over @param {TrendLine} line */
 function lineTable(over, { values, step, metrics }) {
-  const safeName = someOf(values.length);
+  const shown = someOf(values.length);
   const table = borderless({
     head: [
       `  ${over}`,
-      ...safeName.map((i) => digits(values[i])),
+      ...shown.map((i) => digits(values[i])),
       `per ${step === null ? '1' : digits(step)}`,
       'interval',
       'R2',
       'p',
       'growth',
     ],
-    colAligns: ['left', ...Array(safeName.length + 5).fill('right')],
+    colAligns: ['left', ...Array(shown.length + 5).fill('right')],
   });
   for (const fit of metrics) {
     const { name, label, medians, slope, r2, p, growth } = fit;
@@ -375,7 +375,7 @@ function lineTable(over, { values, step, metrics }) {
     table.push([
       ...[
         `  ${label}${fit.atLeast ? ' >=' : ''}`,
-        ...safeName.map((i) => show(medians[i])),
+        ...shown.map((i) => show(medians[i])),
         show(slope * (step ?? 1)),
         intervalText(fit, { step }),
       ],

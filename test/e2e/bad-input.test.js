@@ -174,7 +174,7 @@ const TABLE = {
   'several instances': [
     {
       args: '-t 5 --instances 4',
-      says: /^--index auto finds no index: there is no JOB_COMPLETION_INDEX .*, or say it yourself: --index I --instances N$/,
+      says: /^--index auto finds no index: there is no JOB_COMPLETION_INDEX .*, or give --index I --instances N$/,
     },
     { args: '-t 5 --index 4 --instances 4', says: /^--index 4 is not below --instances 4: indexes go from 0 to 3$/ },
     { args: '-t 5 --index -1 --instances 4', says: /^--index must be at least 0, not "-1"$/ },
@@ -184,7 +184,7 @@ const TABLE = {
     {
       args: '-t 5 --instances 4',
       env: { JOB_COMPLETION_INDEX: 'x' },
-      says: /^JOB_COMPLETION_INDEX must be a whole number, not "x": or say it yourself: /,
+      says: /^JOB_COMPLETION_INDEX must be a whole number, not "x": or give --index I /,
     },
     {
       args: '-t 5 --index auto',
@@ -197,7 +197,7 @@ const TABLE = {
         SLURM_ARRAY_TASK_STEP: '1',
         SLURM_PROCID: '0',
       },
-      says: /^the array begins at 1, and indexes at 0: sbatch --array=0-3, or say it yourself: /,
+      says: /^the array begins at 1, and indexes at 0: sbatch --array=0-3, or give --index I /,
     },
     {
       args: '-t 5 --index 0 --instances 2',
@@ -230,7 +230,7 @@ const TABLE = {
     { args: '-t 5 --barrier -', says: /^--barrier must be a file: / },
     { args: '-t 5 --results DIR', says: /^--results names run files by their index: give --instances N, / },
     { args: '-t 5 --instanecs 4', says: /^unknown option --instanecs: did you mean --instances\?; see stress --help$/ },
-    { args: '-t 5 --expect 4', says: /^--expect is an option of stress merge, not of stress run$/ },
+    { args: '-t 5 --expect 4', says: /^--expect is an option of stress merge, not of stress$/ },
     {
       args: 'sweep -t 5,6 -d 1s --instances 4',
       says: /^--instances is an option of stress, stress fund, stress reclaim, not /,
@@ -471,9 +471,9 @@ const TABLE = {
     { args: '-t 1 --requestTimeout 5s', says: /^unknown option --requestTimeout: did you mean --request-timeout\?/ },
     {
       args: '-t 1 --to 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
-      says: /^--to is an option of stress reclaim, not of stress run$/,
+      says: /^--to is an option of stress reclaim, not of stress$/,
     },
-    { args: '-t 1 --port 8545', says: /^--port is an option of stress node, not of stress run$/ },
+    { args: '-t 1 --port 8545', says: /^--port is an option of stress node, not of stress$/ },
     {
       args: 'node -t 1 --rpc http://127.0.0.1:1',
       says: /^--rpc is an option of stress, stress fund, stress reclaim, stress prepare, stress sweep, not of stress node$/,

@@ -21,6 +21,8 @@ describe('completionText()', () => {
     assert.deepEqual(completed('--ju'), ['--junit']);
     assert.deepEqual(completed('sweep', '--transport', ''), ['auto', 'undici', 'tcp', 'ws']);
     assert.deepEqual(completed('completion', ''), ['bash', 'zsh', 'fish']);
+    assert.deepEqual(completed('-q', 'sweep', '--fin'), ['--find'], 'a command after an option');
+    assert.deepEqual(completed('--transport', '=', 'u'), ['undici']);
   });
 
   it('leaves names of files to the shell', { skip: process.platform === 'win32' }, () => {

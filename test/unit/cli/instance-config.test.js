@@ -145,7 +145,7 @@ describe('readInvocation(): what instances have to say together', () => {
     ['merge - x -', /^stress merge: '-', standard input, is given twice: it can be read once$/],
     ['merge x --expect 0', /^--expect must be at least 1, not "0"$/],
     ['merge x -t 5', /^-t is an option of .*, not of stress merge$/],
-    ['-t 5 --expect 4', /^--expect is an option of stress merge, not of stress run$/],
+    ['-t 5 --expect 4', /^--expect is an option of stress merge, not of stress$/],
   ];
   for (const [line, message, env] of table) {
     it(line, async () => {

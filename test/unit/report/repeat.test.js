@@ -73,6 +73,13 @@ describe('how to repeat a run', () => {
     assert.equal(line, `stress -t 1 --contracts 'a b'\\''; rm -rf "$HOME"'`);
   });
 
+  it('states values whose parsers load a module as they are, also unknown ones', async () => {
+    const config = { command: 'run', threads: 1, thresholds: ['nope<3', 'p99<2s'] };
+    assert.equal(commandLine(config, OPTIONS), "stress -t 1 --threshold 'nope<3' --threshold 'p99<2s'");
+    // An unhandled rejection would fail the test.
+    await new Promise((resolve) => setImmediate(resolve));
+  });
+
   it('survives a configuration that is none', () => {
     const config = { threads: { a: 1 }, rpc: 7, durationMs: 'soon', ratePerSecond: [], stages: false, unknown: 1 };
     assert.equal(typeof commandLine(config, OPTIONS), 'string');

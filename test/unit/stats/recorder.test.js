@@ -122,6 +122,20 @@ describe('Recorder: counts', () => {
   });
 });
 
+describe('Recorder: names of operations', () => {
+  it('may be those of members that every object has', () => {
+    const recorder = new Recorder([7], START);
+    recorder.closeWindow(END);
+    for (const name of ['constructor', 'toString', '__proto__', 'eth_call']) {
+      recorder.start(0, START);
+      recorder.add(sampleOf({ startUs: START, name }));
+    }
+    const sum = new Stats().add(recorder.total());
+    const counts = Object.entries(sum.byName).map(([name, group]) => [name, group.counts.verified]);
+    assert.deepEqual(Object.fromEntries(counts), { constructor: 1, toString: 1, others: 1, eth_call: 1 });
+  });
+});
+
 describe('Recorder: the window', () => {
   it('an operation counts as started where it starts, both borders inside', () => {
     const recorder = closedWindow();
