@@ -130,7 +130,7 @@ describe('Recorder: names of operations', () => {
       recorder.start(0, START);
       recorder.add(sampleOf({ startUs: START, name }));
     }
-    const sum = new Stats().add(recorder.total());
+    const sum = new Stats(START).add(recorder.total());
     const counts = Object.entries(sum.byName).map(([name, group]) => [name, group.counts.verified]);
     assert.deepEqual(Object.fromEntries(counts), { constructor: 1, toString: 1, others: 1, eth_call: 1 });
   });
