@@ -1,7 +1,7 @@
 import { WARMUP_BLOCKS, MIN_WARMUP_MS } from './costs.js';
 import { EXIT, InternalError, UnavailableError } from '../errors.js';
 import { reorgInWords } from '../stats/reorgs.js';
-import { Stats } from '../stats/stats.js';
+import { Stats, zeroCounts } from '../stats/stats.js';
 import { Reporter } from './reports.js';
 
 /**
@@ -96,15 +96,20 @@ class RunFigures {
     this.#stop = stop;
   }
 
-  /** @param {number} nowUs @param {boolean} endsInterval */
+  /** @param {number} nowUs @param {boolean} endsInterval @returns {Promise<Snapshot | null>} null: not known now */
   async take(nowUs, endsInterval) {
     const snapshot = await this.#engine.snapshot(nowUs, endsInterval);
+    if (snapshot === null) return null;
     this.#latest = snapshot;
     const ended = snapshot.interval?.stats;
     if (ended !== undefined) this.#past = (this.#past ?? new Stats(ended.startUs)).add(ended);
     if (snapshot.violation !== null)
       this.#stop.request('internal', EXIT.internal, new InternalError(snapshot.violation));
     return snapshot;
+  }
+
+  get counts() {
+    return this.#latest?.counts ?? zeroCounts();
   }
 
   soFar() {
@@ -138,8 +143,8 @@ function reported({ rows, cpuUs }) {
 function knownNow({ clock, timeOfDayMs, describeSoFar }, figures, reporter, plan) {
   return {
     ask: async () => {
-      await figures.take(clock.nowUs(), false);
-      return figures.soFar();
+      const snapshot = await figures.take(clock.nowUs(), false);
+      return snapshot && figures.soFar();
     },
     describe: (known) =>
       describeSoFar({
@@ -176,8 +181,12 @@ function endOf(startUs, durationMs) {
 async function reportUntilWindow(warmUp, plan, parts) {
   const { config, clock, engine, figures, stop, watch } = parts;
   const named = new AbortController();
+  const countsNow = async () => {
+    await figures.take(clock.nowUs(), false);
+    return figures.counts;
+  };
   const naming = warmUp
-    .windowStartUs(plan.loadStartUs, async () => (await figures.take(clock.nowUs(), false)).counts, stop.drain)
+    .windowStartUs(plan.loadStartUs, countsNow, stop.drain)
     .then((startUs) => {
       if (startUs === null) return;
       Object.assign(plan, { startUs, endUs: endOf(startUs, config.durationMs) });
@@ -242,7 +251,7 @@ async function settle({ stop, reporter }) {
  */
 async function report(phase, { stop, reporter, figures, watch }, nowUs) {
   try {
-    const snapshot = await figures.take(nowUs, true);
+    const snapshot = /** @type {Snapshot} */ (await figures.take(nowUs, true));
     const interval = /** @type {EngineReport} */ (snapshot.interval);
     reporter.add(phase, interval, snapshot);
     for (const event of interval.reorgs) watch.warnOf('reorg', reorgInWords(event));
@@ -285,6 +294,8 @@ const AHEAD_MS = 300;
 
 export class WarmUp {
   #options;
+  #loadStartUs = Infinity;
+  /** Blocks since the start of the load. */
   #blocks = 0;
   #firstBlockUs = 0;
   #lastBlockUs = 0;
@@ -301,6 +312,7 @@ export class WarmUp {
 
   /** @param {{seenAtUs: number}} block */
   onBlock = ({ seenAtUs }) => {
+    if (seenAtUs < this.#loadStartUs) return;
     if (this.#blocks === 0) this.#firstBlockUs = seenAtUs;
     this.#lastBlockUs = seenAtUs;
     this.#blocks += 1;
@@ -314,6 +326,7 @@ export class WarmUp {
    */
   async windowStartUs(loadStartUs, countsNow, signal) {
     const { clock, mostMs, hasBlocks, random = Math.random } = this.#options;
+    this.#loadStartUs = loadStartUs;
     for (;;) {
       await clock.sleep(PERIOD_MS, signal);
       const counts = await countsNow();

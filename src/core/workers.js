@@ -45,7 +45,7 @@ import { requestStop } from './stop.js';
 const ANSWER_MS = 30_000;
 /** The same when the run is aborted. */
 const ABORT_MS = 2000;
-/** Time limit of a snapshot within an interval; after it the previous one is used. */
+/** Time limit of a snapshot within an interval. */
 const SOON_MS = 1000;
 
 /**
@@ -62,9 +62,7 @@ const SOON_MS = 1000;
  * as dead.
  */
 class WorkerHandle {
-  /** The latest one. @type {SnapshotState | null} */
-  #latest = null;
-  /** The latest one that ended an interval. @type {SnapshotState | null} */
+  /** The latest snapshot that ended an interval. @type {SnapshotState | null} */
   last = null;
   isDead = false;
   diedAtUs = Infinity;
@@ -105,17 +103,22 @@ class WorkerHandle {
     return this.#answerTo(id, mostMs, giveUp && (() => (giveUp(), this.#answer(id, null))));
   }
 
-  /** @param {number} nowUs @param {boolean} endsInterval @returns {Promise<Snapshot | null>} null: it died */
+  /**
+   * @param {number} nowUs
+   * @param {boolean} endsInterval
+   * @returns {Promise<Snapshot | null>} null: it died, or within an interval: it did not answer in time
+   */
   async snapshot(nowUs, endsInterval) {
     /** @type {SnapshotState | null} */
     const state = await (endsInterval
       ? this.ask('snapshot', [nowUs, true])
       : this.ask('snapshot', [nowUs, false], SOON_MS, () => {}));
-    if (this.isDead) return null;
-    if (state === null) return this.#latest && fromState({ ...this.#latest, interval: null });
-    this.#latest = state;
-    if (endsInterval) this.last = state;
-    return fromState(state);
+    if (state !== null) {
+      if (endsInterval) this.last = state;
+      return fromState(state);
+    }
+    // A snapshot that failed in a living worker has ended the run.
+    return endsInterval && !this.isDead && this.last ? fromState({ ...this.last, interval: null }) : null;
   }
 
   async close() {
@@ -243,6 +246,8 @@ class WorkerPool {
   /** @type {Plan} */
   #plan = { loadStartUs: Infinity, startUs: Infinity, endUs: Infinity };
   #endUs = Infinity;
+  /** End of the last interval. */
+  #reportedUs = Infinity;
   #isDrained = false;
 
   /** @param {PoolOptions} options */
@@ -270,7 +275,10 @@ class WorkerPool {
   }
 
   /** @param {SeenBlock} block */
-  #onBlock = (block) => this.#blocks.add(block, this.#handles.filter(({ isDead }) => !isDead).length);
+  #onBlock = (block) => {
+    if (block.seenAtUs < this.#plan.loadStartUs) return;
+    this.#blocks.add(block, this.#handles.filter(({ isDead }) => !isDead).length);
+  };
 
   #onDone = () => {
     if (this.#handles.every(({ isDone }) => isDone)) requestStop(this.#options.stop, 'iterations');
@@ -285,6 +293,7 @@ class WorkerPool {
   /** @param {Plan} plan */
   start(plan) {
     this.#plan = { ...plan };
+    this.#reportedUs = plan.loadStartUs;
     void this.#askAll('start', plan);
   }
 
@@ -294,15 +303,19 @@ class WorkerPool {
     void this.#askAll('setWindow', plan);
   }
 
-  /** @param {number} nowUs @param {boolean} endsInterval @returns {Promise<Snapshot>} */
+  /** @param {number} nowUs @param {boolean} endsInterval @returns {Promise<Snapshot | null>} */
   async snapshot(nowUs, endsInterval) {
     const living = await Promise.all(this.#handles.map((handle) => handle.snapshot(nowUs, endsInterval)));
+    // Older figures of one worker do not fit to those of the others.
+    if (!endsInterval && this.#handles.some(({ isDead }, i) => living[i] === null && !isDead)) return null;
     const all = this.#handles.flatMap((handle, i) => living[i] ?? this.#lastOf(handle, nowUs, endsInterval) ?? []);
     const sum = all.length === 0 ? this.#nothing(nowUs) : all.reduce((a, b) => merge(SNAPSHOT, a, b));
     if (living.every((one) => one === null)) sum.window = { startUs: this.#plan.startUs, endUs: this.#endUs };
     if (!endsInterval) return sum;
-    const none = { ...NO_INTERVAL, stats: new Stats(nowUs), warnings: {} };
-    return { ...sum, interval: { ...none, ...sum.interval, blocks: this.#blocks.take(this.#isDrained) } };
+    const none = { ...NO_INTERVAL, stats: new Stats(this.#reportedUs, nowUs), warnings: {} };
+    const interval = { ...none, ...sum.interval, blocks: this.#blocks.take(this.#isDrained) };
+    this.#reportedUs = interval.stats.endUs;
+    return { ...sum, interval };
   }
 
   /**
@@ -319,10 +332,10 @@ class WorkerPool {
     const lost = { ...handle.last, atUs: nowUs, interval: null, rest: new Stats(nowUs), window };
     if (!endsInterval || this.#counted.has(handle)) return lost;
     this.#counted.add(handle);
-    const recorder = new Recorder([], nowUs);
+    const recorder = new Recorder([], this.#reportedUs);
     recorder.setWindow(this.#plan.startUs, this.#plan.endUs);
     recorder.abandon(open, Math.max(handle.diedAtUs, atUs));
-    return { ...lost, interval: { ...NO_INTERVAL, stats: recorder.rest(), warnings: {}, blocks: noBlocks() } };
+    return { ...lost, interval: { ...NO_INTERVAL, stats: recorder.take(nowUs), warnings: {}, blocks: noBlocks() } };
   }
 
   /** All workers died before their first snapshot. @param {number} nowUs @returns {Snapshot} */

@@ -83,6 +83,12 @@ function countsSaid(stdout) {
 const sumOf = (values) => values.reduce((sum, value) => sum + value, 0);
 
 /** @param {RunFile} run */
+function assertContiguous({ intervals }) {
+  const [starts, ends] = [intervals.map(({ startMs }) => startMs), intervals.map(({ endMs }) => endMs)];
+  assert.deepEqual(starts, [0, ...ends.slice(0, -1)], 'each row starts at the end of the one before');
+}
+
+/** @param {RunFile} run */
 function auditOf(run) {
   return run.audit ?? assert.fail(`there is no audit: ${run.unmeasured['/audit']}`);
 }
@@ -95,6 +101,7 @@ function auditOf(run) {
  */
 function assertWhole(run, stdout, { offset, threads }) {
   assertRunFile(run);
+  assertContiguous(run);
   const { counts, intervals, latency } = run;
   for (const name of /** @type {const} */ (['scheduled', 'started', 'verified', 'failed', 'timedOut', 'abandoned'])) {
     assert.equal(sumOf(intervals.map((row) => row.counts[name])), counts[name], `${name} of all intervals`);
@@ -163,6 +170,40 @@ describe('workers share the slice', { concurrency: 2 }, () => {
     assert.equal(code, 0, stderr);
     assert.match(stdout, /; wallets 5\.\.9 of /);
     assertWhole(readRun(), stdout, slice);
+  });
+
+  test('blocks from before the load do not count', async (t) => {
+    const { args, options, readRun } = fleet(t, { threads: 4, more: ['-d', '1s'] });
+    const inSeconds = (/** @type {number} */ seconds) =>
+      runStress([...args, '--start-at', (Date.now() / 1000 + seconds).toFixed(3)], options);
+    // A machine may be too busy to be ready in time.
+    const soon = await inSeconds(7);
+    const { code, stderr } = soon.code === 75 ? await inSeconds(40) : soon;
+    assert.equal(code, 0, stderr);
+    const { blocks, intervals } = readRun();
+    // A block every 100 ms; a busy machine may see late what came just before the load.
+    const most = 10 + Number(intervals.at(-1)?.endMs) / 100;
+    assert.ok(blocks.count > 0 && blocks.count <= most, `${blocks.count} blocks, at most ${most}`);
+  });
+
+  test('a checkpoint is left out while a worker does not answer: the previous file stays', async (t) => {
+    const offset = takeWallets(4);
+    const silence = `if (!endsInterval && hasStarted && task.wallets[0].index === ${offset + 2}) await new Promise((resolve) => setTimeout(resolve, 60_000).unref());`;
+    const script = mutant(t, [
+      { file: WORKER, find: METHODS, replace: `${METHODS}  let hasStarted = false;\n` },
+      { file: WORKER, find: SNAPSHOT, replace: `${SNAPSHOT}      ${silence}\n` },
+      { file: WORKER, find: STARTS, replace: `    start: (plan) => ((hasStarted = true), engine.start(plan)),\n` },
+    ]);
+    const { args, options, readRun } = fleet(t, { offset, threads: 4, interval: '1s', script, more: ['-d', '1m'] });
+    const stress = spawnStress(args, options);
+    // The checkpoint of the first second is given up after another one.
+    await stress.waitFor(/^ +[4-9]\.\d s /m);
+    const { partial, counts } = readRun();
+    stress.child.kill('SIGINT');
+    const { code, stderr } = await stress.done;
+    assert.equal(code, 130, stderr);
+    assert.deepEqual([partial, counts.started], [true, 0], 'the file from before the load');
+    assert.equal(readRun().counts.verified, readRun().counts.started);
   });
 
   test('without -v no increment is told of', async (t) => {
@@ -306,6 +347,7 @@ function deadly(index, afterMs = 700) {
   };
 }
 
+const STARTS = '    start: (/** @type {Plan} */ plan) => engine.start(plan),\n';
 const STOPS = '    stop: (/** @type {number} */ nowUs) => engine.stop(nowUs),\n';
 const THROW_LATER = `    stop: () => void setTimeout(() => { throw new Error('planted'); }, 0),\n`;
 
@@ -340,6 +382,7 @@ describe('a worker that fails', { concurrency: 2 }, () => {
     assert.match(stdout, /^ {2}latency ms/m);
     const run = readRun();
     assert.equal(run.exitCode, 70);
+    assertContiguous(run);
     const audit = auditOf(run);
     assert.deepEqual(audit.foreign, []);
     assert.deepEqual([audit.result, audit.mismatches], ['incomplete', []]);
@@ -378,6 +421,7 @@ describe('a worker that fails', { concurrency: 2 }, () => {
     const { code, stderr } = await runStress([...args, '--drain-timeout', '1s'], options);
     assert.equal(code, 70, stderr);
     const run = readRun();
+    assertContiguous(run);
     assert.ok(run.counts.verified > 0);
     assert.equal(sumOf(run.intervals.map((row) => row.counts.verified)), run.counts.verified);
   });
@@ -412,7 +456,9 @@ describe('a worker that fails', { concurrency: 2 }, () => {
     assert.match(stderr, new RegExp(`wallets ${offset + 2}\\.\\.${offset + 3} died`));
     assert.doesNotMatch(stderr + stdout, STACK_TRACE);
     assert.match(stdout, /^Summary: /m);
-    assert.equal(readRun().exitCode, 70);
+    const run = readRun();
+    assert.equal(run.exitCode, 70);
+    assertContiguous(run);
     await assertNothingLeft(TMPDIR);
   });
 

@@ -12,7 +12,7 @@ import { runFileOf } from '../../helpers/samples.js';
  */
 
 /** @param {() => any} describe @returns {CheckpointSource<unknown>} */
-const making = (describe) => ({ ask: async () => {}, describe });
+const making = (describe) => ({ ask: async () => ({}), describe });
 const usual = making(runFileOf);
 
 /** @param {{costMs?: number, keep?: (run: unknown) => void | Promise<void>, keepers?: number}} [options] what it takes to keep one */
@@ -69,6 +69,12 @@ describe('Checkpoints', () => {
     const { kept, checkpoints } = setUp({ keepers: 2 });
     await checkpoints.write(usual);
     assert.deepEqual(kept, [0, 0]);
+  });
+
+  it('nothing is written while the figures are not known', async () => {
+    const { kept, checkpoints } = setUp();
+    await checkpoints.write({ ask: async () => null, describe: () => assert.fail('made') });
+    assert.deepEqual(kept, []);
   });
 
   it('nothing is made without writers', async () => {

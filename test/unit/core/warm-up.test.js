@@ -33,6 +33,8 @@ async function warmUp({ blockMs = 1000, firstBlockMs = blockMs, untilMs = 120_00
   /** @type {number | null | undefined} */
   let startUs;
   let seen = 0;
+  // Blocks from before the load do not count.
+  for (let i = 0; i < 3; i += 1) warm.onBlock({ seenAtUs: loadStartUs - 1 });
   const named = warm
     .windowStartUs(loadStartUs, async () => ({ ...zeroCounts(), ...counts(nowMs()) }), ended.signal)
     .then((us) => (startUs = us));
