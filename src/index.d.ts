@@ -70,8 +70,8 @@ export interface RunOptions {
 }
 
 export interface RunCallbacks {
-  /** Called with the figures of each interval. */
-  onInterval?: (row: IntervalRow) => void;
+  /** Called with the figures of each interval. It may be asynchronous. */
+  onInterval?: (row: IntervalRow) => unknown;
   /** Its abort ends the load: the run drains, audits, and resolves with the run file (end: 'interrupted'). */
   signal?: AbortSignal;
 }

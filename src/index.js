@@ -33,9 +33,8 @@ export {
  * nothing open. docs/library.md describes it, index.d.ts has its types.
  *
  * @import { Logger } from 'pino'
- * @import { Option } from './cli/options.js'
  * @import { DefinedWorkload, IntervalRow as PublicRow, RunCallbacks, RunFile as PublicRunFile, RunOptions } from './index.d.ts'
- * @import { RunFile } from './types.d.ts'
+ * @import { Config, RunFile } from './types.d.ts'
  * @import { Create, Workload } from './workloads/contract.d.ts'
  */
 
@@ -68,14 +67,16 @@ export function defineWorkload(workload) {
  * @returns {Promise<PublicRunFile>}
  * @throws {StressError} the load did not begin; otherwise the run file has what happened
  */
-export async function run(options, { onInterval, signal } = {}) {
+export async function run(options, callbacks = {}) {
+  checkArguments(options, callbacks);
+  const { onInterval, signal } = callbacks;
   if (running.size > 0) throw new UsageError('run(): another run of this process has not ended; wait for it');
   const stop = new Stop();
-  running.add(stop);
   const interrupt = () => stop.request('interrupted', EXIT.interrupted);
-  signal?.addEventListener('abort', interrupt);
-  if (signal?.aborted) interrupt();
   try {
+    running.add(stop);
+    signal?.addEventListener('abort', interrupt);
+    if (signal?.aborted) interrupt();
     return await carryOut(options, stop, onInterval);
   } catch (error) {
     // Pending retries would keep the process alive.
@@ -88,37 +89,74 @@ export async function run(options, { onInterval, signal } = {}) {
   }
 }
 
+/** Callers may be without the types. @param {unknown} options @param {unknown} callbacks */
+function checkArguments(options, callbacks) {
+  if (!isObject(options))
+    throw new UsageError("run(): options must be an object: give { wallets: 5, duration: '15s' }");
+  if (!isObject(callbacks)) throw new UsageError('run(): callbacks must be an object: give { onInterval, signal }');
+  const { onInterval, signal } = /** @type {Record<string, unknown>} */ (callbacks);
+  if (!isMissing(onInterval) && typeof onInterval !== 'function')
+    throw new UsageError('run(): onInterval must be a function');
+  if (!isMissing(signal) && !(signal instanceof AbortSignal))
+    throw new UsageError('run(): signal must be an AbortSignal: give that of an AbortController');
+}
+
+/** @param {unknown} value */
+function isObject(value) {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** @param {unknown} value */
+function isMissing(value) {
+  return value === undefined || value === null;
+}
+
 /** @param {RunOptions} options @param {Stop} stop @param {RunCallbacks['onInterval']} onInterval */
 async function carryOut({ workload, ...options }, stop, onInterval) {
-  const create = workload !== null && typeof workload === 'object' ? createOf(workload) : undefined;
+  const create = isMissing(workload) || typeof workload === 'string' ? undefined : createOf(workload);
   const name = create === undefined ? workload : OBJECT_NAME;
   const { config } = await readOptions({ command: 'run', parsed: textsOf({ ...options, workload: name }) });
-  if (create !== undefined && workersOf(config) > 1)
-    throw new UsageError('a workload object cannot be sent to worker threads: give workers: 1, or the path of a file');
+  if (create !== undefined) checkThreads(config);
   /** @type {RunFile | null} */
   let runFile = null;
   /** @type {unknown[]} */
   const thrown = [];
+  /** @type {Promise<void>[]} */
+  const calls = [];
+  /** Calls it at once; it may be asynchronous. @param {unknown} row */
+  const callOnInterval = async (row) => {
+    try {
+      await onInterval?.(/** @type {PublicRow} */ (row));
+    } catch (error) {
+      thrown.push(error);
+      stop.request('failed');
+    }
+  };
   const output = new Output({
     finish: (run) => void (runFile = run),
-    interval: (row) => {
-      try {
-        onInterval?.(/** @type {PublicRow} */ (row));
-      } catch (error) {
-        thrown.push(error);
-        stop.request('failed');
-      }
-    },
+    interval: (row) => void calls.push(callOnInterval(row)),
   });
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
   const log = /** @type {Logger} */ (SILENT_LOG);
   await runLoad(config, { clock: createClock(), log, stop, version, create, outputs: [output], onProgress: () => {} });
+  // The last ones may reject after the end of the load.
+  await Promise.all(calls);
   if (thrown.length > 0) throw new UsageError(`onInterval() threw: ${oneLine(thrown[0])}`);
   if (runFile === null) throw new InternalError('the run ended without a run file');
   return runFile;
 }
 
-/** @param {object} workload @returns {Create} */
+/** Functions cannot be sent to threads. @param {Config} config */
+function checkThreads(config) {
+  if (config.rpc.length > 1)
+    throw new UsageError(
+      'a workload object runs in one thread, and several endpoints need several threads: give the path of a workload file',
+    );
+  if (workersOf(config) > 1)
+    throw new UsageError('a workload object cannot be sent to worker threads: give workers: 1, or the path of a file');
+}
+
+/** @param {unknown} workload @returns {Create} */
 function createOf(workload) {
   const { contract, default: create } = /** @type {Partial<DefinedWorkload>} */ (workload);
   if (contract === CONTRACT && typeof create === 'function') return create;
@@ -134,15 +172,30 @@ function textsOf(options) {
     const option = byName.get(name);
     if (option === undefined)
       throw new UsageError(`run(): unknown option "${oneLine(name, 60)}": see docs/library.md for the names`);
-    if (value !== undefined && value !== null) texts[option.name] = textOf(option, value);
+    if (!isMissing(value)) texts[option.name] = textOf(name, value);
   }
   return texts;
 }
 
-/** @param {Option} option @param {unknown} value @returns {string | string[]} */
-function textOf({ name }, value) {
-  if (name === 'params' && typeof value === 'object') return JSON.stringify(value);
-  if (name === 'set' && typeof value === 'object' && !Array.isArray(value))
-    return Object.entries(/** @type {object} */ (value)).map(([key, given]) => `${key}=${given}`);
-  return Array.isArray(value) ? value.map(String) : String(value);
+/** @param {string} name @param {unknown} value @returns {string | string[]} */
+function textOf(name, value) {
+  if (name === 'params' && typeof value === 'object') return jsonOf(value);
+  if (name === 'set' && isObject(value))
+    return Object.entries(/** @type {object} */ (value)).map(([key, one]) => `${key}=${plainText(`set.${key}`, one)}`);
+  return Array.isArray(value) ? value.map((one) => plainText(name, one)) : plainText(name, value);
+}
+
+/** @param {unknown} params */
+function jsonOf(params) {
+  try {
+    return String(JSON.stringify(params));
+  } catch {
+    throw new UsageError('run(): params cannot be written as JSON: give an array without BigInt and circular values');
+  }
+}
+
+/** @param {string} name @param {unknown} value */
+function plainText(name, value) {
+  if (['string', 'number', 'bigint', 'boolean'].includes(typeof value) || value instanceof URL) return String(value);
+  throw new UsageError(`run(): ${oneLine(name, 60)} has a wrong value: give a text, a number, a boolean or a URL`);
 }

@@ -60,6 +60,23 @@ describe('the library', () => {
     });
   });
 
+  it('an onInterval that throws or rejects ends the load with a usage error, also after the last interval', (t) => {
+    const { status, stdout, stderr } = program(
+      t,
+      `import { run, UsageError } from 'evm-stress';
+       import { setTimeout as sleep } from 'node:timers/promises';
+       const say = (error) => console.log(error instanceof UsageError, error.exitCode, error.message);
+       const options = { wallets: 1, interval: '200ms' };
+       const fail = () => { throw new Error('no disk'); };
+       await run({ ...options, duration: '100s' }, { onInterval: fail }).catch(say);
+       await run({ ...options, duration: '100s' }, { onInterval: async () => fail() }).catch(say);
+       await run({ ...options, duration: '400ms' }, { onInterval: () => sleep(3000).then(fail) }).catch(say);`,
+    );
+    assert.equal(status, 0, stderr);
+    assert.equal(stderr, '');
+    assert.equal(stdout, 'true 64 onInterval() threw: Error: no disk\n'.repeat(3));
+  });
+
   it('a second run, unknown options and wrong workloads are usage errors; an endpoint that is gone is unavailable', (t) => {
     const { status, stdout, stderr } = program(
       t,

@@ -15,6 +15,53 @@ const TYPES = readFileSync(new URL('../../src/index.d.ts', import.meta.url), 'ut
 /** The compiler refuses this where the types that are shipped differ from those inside. @param {Inside.RunFile} run @param {Inside.IntervalRow} row @returns {[Omit<RunFile, 'audit'>, IntervalRow]} */
 export const asShipped = (run, row) => [run, row];
 
+/** @type {unknown[]} */
+const CIRCULAR = [];
+CIRCULAR.push(CIRCULAR);
+const NO_TEXT = Object.create(null);
+const OBJECT = library.defineWorkload({ kind: 'call', next: () => ({ method: 'eth_chainId' }) });
+const TWO = ['http://127.0.0.1:1', 'http://127.0.0.1:2'];
+
+/** What run() is given, and the words of the usage error. @type {[string, unknown[], RegExp][]} */
+const WRONG = [
+  ['no options', [], /^run\(\): options must be an object/],
+  ['null as options', [null], /^run\(\): options must be an object/],
+  ['an array as options', [[]], /^run\(\): options must be an object/],
+  ['null as callbacks', [{}, null], /^run\(\): callbacks must be an object/],
+  ['a text as onInterval', [{}, { onInterval: 'x' }], /^run\(\): onInterval must be a function/],
+  ['an object as signal', [{}, { signal: {} }], /^run\(\): signal must be an AbortSignal/],
+  ['a controller as signal', [{}, { signal: new AbortController() }], /^run\(\): signal must be an AbortSignal/],
+  ['BigInt in params', [{ params: [1n] }], /^run\(\): params cannot be written as JSON/],
+  ['circular params', [{ params: CIRCULAR }], /^run\(\): params cannot be written as JSON/],
+  ['an object as params', [{ workload: 'rpc', params: { a: 1 } }], /--params.* must be a JSON array/],
+  ['an object as a number', [{ wallets: NO_TEXT }], /^run\(\): wallets has a wrong value/],
+  ['a symbol as a text', [{ duration: Symbol('1s') }], /^run\(\): duration has a wrong value/],
+  ['an object in a list', [{ rpc: [NO_TEXT] }], /^run\(\): rpc has a wrong value/],
+  ['an object as a setting', [{ set: { a: NO_TEXT } }], /^run\(\): set\.a has a wrong value/],
+  ['a function as workload', [{ workload: () => ({}) }], /^workload must be a name/],
+  ['an object as workload with threads', [{ workload: OBJECT, wallets: 2, workers: 2 }], /: give workers: 1, or/],
+  [
+    'an object as workload with endpoints',
+    [{ workload: OBJECT, wallets: 2, workers: 1, rpc: TWO }],
+    /several endpoints need several/,
+  ],
+];
+
+describe('wrong arguments of run()', () => {
+  for (const [name, given, words] of WRONG)
+    it(`${name}: a usage error`, async () => {
+      const run = /** @type {(...given: unknown[]) => Promise<unknown>} */ (library.run);
+      // A run that began would be refused or unavailable; one that did not end would refuse the next one.
+      await assert.rejects(run(...given), (error) => {
+        assert(error instanceof library.UsageError, String(error));
+        assert.equal(error.exitCode, 64);
+        assert.match(error.message, words);
+        assert(!error.message.includes('\n'));
+        return true;
+      });
+    });
+});
+
 describe('the types of the library', () => {
   it('have each option that the library takes', () => {
     const [, body = ''] = /interface RunOptions \{([\s\S]*?)\n\}/.exec(TYPES) ?? [];
