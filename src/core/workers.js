@@ -254,7 +254,7 @@ class WorkerPool {
   constructor(options) {
     const { tasks, accounts, stop, outputs } = options;
     this.#options = options;
-    this.#blocks = new SharedBlocks(options.onBlock);
+    this.#blocks = new SharedBlocks(options.onBlock, ({ seenAtUs }) => seenAtUs >= this.#plan.loadStartUs);
     let first = 0;
     this.#handles = tasks.map((task) => {
       const own = accounts.slice(first, (first += task.wallets.length));
@@ -276,7 +276,6 @@ class WorkerPool {
 
   /** @param {SeenBlock} block */
   #onBlock = (block) => {
-    if (block.seenAtUs < this.#plan.loadStartUs) return;
     this.#blocks.add(block, this.#handles.filter(({ isDead }) => !isDead).length);
   };
 

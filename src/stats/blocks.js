@@ -85,10 +85,15 @@ export class SharedBlocks {
   /** By number and hash: blocks that some threads have not seen yet. @type {Map<string, {block: T, seen: number}>} */
   #open = new Map();
   #onWhole;
+  #isCounted;
 
-  /** @param {(block: T) => void} onWhole called with each block once all threads have seen it */
-  constructor(onWhole) {
+  /**
+   * @param {(block: T) => void} onWhole called with each block once all threads have seen it
+   * @param {(block: T) => boolean} [isCounted] by its first sighting, because a block may be new to one thread only
+   */
+  constructor(onWhole, isCounted = () => true) {
     this.#onWhole = onWhole;
+    this.#isCounted = isCounted;
   }
 
   /** @param {T} block as one thread saw it @param {number} threads number of threads */
@@ -114,6 +119,7 @@ export class SharedBlocks {
 
   /** @param {T} block */
   #add(block) {
+    if (!this.#isCounted(block)) return;
     this.#totals = addBlocks(this.#totals, totalsOfBlock(block));
     this.#onWhole(block);
   }

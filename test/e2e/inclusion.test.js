@@ -19,10 +19,16 @@ let instant;
 before(async () => {
   chain = await startAnvil({ args: ['--accounts', '40', '--block-time', '0.2'] });
   instant = await startAnvil();
-  const [from] = await instant.rpc('eth_accounts');
-  await instant.rpc('eth_sendTransaction', [{ from, to: from }]);
+  await mineTransaction();
 });
 after(() => Promise.all([chain.stop(), instant.stop()]));
+
+/** The latest block then has a transaction; after transactions at the same time anvil may mine an empty one. */
+async function mineTransaction() {
+  const [from] = await instant.rpc('eth_accounts');
+  const hash = await instant.rpc('eth_sendTransaction', [{ from, to: from }]);
+  while ((await instant.rpc('eth_getTransactionReceipt', [hash])) === null);
+}
 
 /**
  * An endpoint that lacks some of what `instant` behind it has.
@@ -153,6 +159,7 @@ for (const [
   ],
 ])) {
   test(`auto: ${words}: ${name}`, async (t) => {
+    await mineTransaction();
     const url = await startPoorEndpoint(t, lacks);
     const { run } = await runOf(t, url, ['-t', '5']);
     assert.equal(run.environment.inclusion.name, name);
@@ -175,6 +182,7 @@ for (const [asked, methods, isListing, words] of /** @type {Array<[string, strin
     const url = await startPoorEndpoint(t, { methods, isListing });
     const nonce = () =>
       instant.rpc('eth_getTransactionCount', ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8', 'pending']);
+    await mineTransaction();
     const before = await nonce();
     const { code, stderr } = await runStress(['-t', '1', '-o', '1', '-d', '1s', '--rpc', url, '--inclusion', asked]);
     assert.equal(code, 69, stderr);

@@ -45,6 +45,28 @@ describe('SharedBlocks', () => {
     assert.equal(shared.take(false).count, 0, 'it was taken');
   });
 
+  it('a block that one thread saw before the load does not count, though another one saw it later', () => {
+    /** @type {BlockFacts[]} */
+    const whole = [];
+    const shared = new SharedBlocks(
+      (block) => whole.push(block),
+      ({ skewMs }) => skewMs >= 50,
+    );
+    const seen = [
+      [1, 40],
+      [2, 60],
+      [1, 80],
+      [2, 90],
+    ];
+    for (const [number, skewMs] of seen) shared.add(blockOf(number, { skewMs }), 2);
+    assert.deepEqual(
+      whole.map(({ number }) => number),
+      [2],
+    );
+    const { count, firstNumber, lastNumber } = shared.take(true);
+    assert.deepEqual([count, firstNumber, lastNumber], [1, 2, 2]);
+  });
+
   it('one thread has seen it all when it has', () => {
     const { shared, seen } = setUp();
     shared.add(blockOf(1), 1);
