@@ -1,4 +1,4 @@
-/** What is typed or read never becomes a command line of a shell: no program is started through one. */
+/** No value from a command line or a file becomes a command line of a shell, except that of --before-cell. */
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -51,9 +51,12 @@ function isChildProcess(node) {
   return ts.isStringLiteralLike(node) && /^(node:)?child_process$/.test(node.text);
 }
 
+/** --before-cell is a command that the user wrote for the shell. @type {Record<string, string[]>} */
+const WANTED = { [join('src', 'studies', 'experiment.js')]: ['shell: true'] };
+
 describe('no shell', () => {
   for (const file of FILES) {
-    it(`in ${file}`, () => assert.deepEqual(shells(readFileSync(join(ROOT, file), 'utf8')), []));
+    it(`in ${file}`, () => assert.deepEqual(shells(readFileSync(join(ROOT, file), 'utf8')), WANTED[file] ?? []));
   }
 
   it('the tree starts programs, so the search can find something', () =>
