@@ -50,9 +50,9 @@ export class Route {
   }
 
   /**
-   * The preferred endpoint, or the next one that is up; for submissions, the next one that accepts transactions. If
-   * none is up, an endpoint that is behind gets submissions only, because its blocks are out of date; without one,
-   * requests go to the preferred endpoint.
+   * Reads use the preferred endpoint, or the next endpoint that is up. Submissions also need an endpoint that accepts
+   * transactions. If no endpoint is up, submissions use an endpoint that is behind; its blocks are out of date, so
+   * reads do not. If there is no such endpoint, requests use the preferred endpoint.
    * @param {Purpose} purpose
    * @returns {number | null} null: no endpoint can serve it
    */
