@@ -73,7 +73,7 @@ function textOf(run) {
 
 /** The run file as one line of a log, for clusters without shared storage: `stress merge` finds it there. */
 
-export const RESULT_SCHEMA = 'evm-stress/result@1';
+const RESULT_SCHEMA = 'evm-stress/result@1';
 
 /** @param {RunFile} run @returns {string} */
 export function resultLine(run) {

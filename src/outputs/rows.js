@@ -76,7 +76,7 @@ function jsonText(text) {
 }
 
 /** The columns, for good: docs/outputs.md says what is in each. */
-export const SAMPLE_COLUMNS = Object.freeze([
+const SAMPLE_COLUMNS = Object.freeze([
   ...['wallet', 'nonce', 'hash', 'outcome', 'code', 'intended_at_us', 'started_at_us', 'sent_at_us'],
   ...[
     'accepted_at_us',
@@ -120,7 +120,7 @@ export function createSamplesOutput({ samples }) {
 }
 
 /** The columns, for good: docs/outputs.md says what is in each. */
-export const BLOCK_COLUMNS = Object.freeze([
+const BLOCK_COLUMNS = Object.freeze([
   ...['number', 'seen_at_ms', 'timestamp_s', 'transactions', 'ours', 'gas_used', 'gas_limit', 'hash'],
 ]);
 

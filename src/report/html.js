@@ -163,7 +163,7 @@ function hashOf(text) {
 }
 
 /** Bundles a module with its imports; each becomes a function that returns its exports. @param {URL} main */
-export function bundle(main) {
+function bundle(main) {
   /** Names of the functions' results by module, in the order of execution. @type {Map<string, string>} */
   const names = new Map();
   /** @type {string[]} */
