@@ -234,9 +234,11 @@ function areHexOrMissing(length, ...values) {
   return values.every((value) => value === undefined || value === null || isHex(value, length));
 }
 
+const HEX = /^0x[0-9a-f]+$/i;
+
 /** @param {unknown} value @param {number} length @returns {value is string} */
 function isHex(value, length) {
-  return typeof value === 'string' && value.length === length && /^0x[0-9a-f]+$/i.test(value);
+  return typeof value === 'string' && value.length === length && HEX.test(value);
 }
 
 /** @param {unknown} value @returns {value is string} */
@@ -249,6 +251,10 @@ function createEncoder() {
   let lastParams = /** @type {unknown} */ (null);
   let text = '';
   return (/** @type {number} */ id, /** @type {string} */ method, /** @type {unknown[]} */ params) => {
+    const [first] = params;
+    // A transaction or a hash: JSON.stringify would copy it.
+    if (params.length === 1 && typeof first === 'string' && HEX.test(first))
+      return `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":["${first}"]}`;
     if (params !== lastParams) {
       lastParams = params;
       text = JSON.stringify(params);
