@@ -746,6 +746,22 @@ export type Config = LoadConfig &
   StudyConfig &
   InstanceConfig;
 
+/** What the load of one thread needs of the options; plain data. */
+export type EngineConfig = Pick<
+  Config,
+  | 'transport'
+  | 'connections'
+  | 'requestTimeoutMs'
+  | 'noKeepAlive'
+  | 'insecure'
+  | 'fixedId'
+  | 'spread'
+  | 'txTimeoutMs'
+  | 'inFlight'
+  | 'iterations'
+  | 'thinkTimeMs'
+>;
+
 export type ChainInfo = {
   chainId: number;
   /** null without web3_clientVersion */

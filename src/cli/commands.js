@@ -1,13 +1,13 @@
 import { chmodSync, constants, copyFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { fundOnDevChain, isFree, startDevChain } from '../chain/devchain.js';
+import { readFees } from '../chain/fees.js';
 import { ether, fundsMissing, settleWallets, shortfalls } from '../chain/funding.js';
 import { DEFAULT_HD_PATH, createSigner } from '../chain/keys.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
 import { createRpc, displayUrl, secretsOf } from '../chain/rpc.js';
 import {
   abandonable,
-  chooseFees,
   chooseKeys,
   deriveWallets,
   interruptible,
@@ -18,7 +18,7 @@ import {
 import { SetUpCosts, estimatePayments, plural, rounded } from '../core/costs.js';
 import { emptyAccount, fundAll, reclaimAll, slicesOf } from '../core/funds.js';
 import { run } from '../core/run.js';
-import { transportsOf } from '../core/environment.js';
+import { transportsOf } from '../core/describe.js';
 import { fundFrom, walletNeedWei } from '../core/setup.js';
 import {
   EXIT,
@@ -314,7 +314,8 @@ async function connected(config, { clock, stop, onProgress }, action) {
       });
       const chain = await readChain(rpc, url, config);
       const source = chooseKeys(given, config.hdPath, url, chain.chainId);
-      const fees = await chooseFees(rpc, chain, config);
+      const { legacy, gasPriceWei, maxFeeWei } = config;
+      const fees = await readFees(rpc, chain.baseFeeWei, { legacy, gasPriceWei, maxFeeWei });
       const { chainId } = chain;
       const sender = {
         rpc,

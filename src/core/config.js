@@ -1,6 +1,10 @@
+import { randomInt } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 
-/** @import { Config } from '../types.d.ts' */
+/**
+ * @import { Config, EngineConfig, RateStage } from '../types.d.ts'
+ * @import { Schedule } from './pacer.js'
+ */
 
 /**
  * The number of workers: a multiple of the number of endpoints, so that each endpoint gets as many wallets.
@@ -12,4 +16,31 @@ export function workersOf({ workers, threads, connections, rpc }) {
   const wanted = workers === 'auto' ? Math.floor(availableParallelism() / 2) : workers;
   const most = Math.floor(Math.min(threads, connections) / endpoints);
   return endpoints * Math.max(1, Math.min(Math.ceil(wanted / endpoints), most));
+}
+
+/** @param {Config} config @returns {EngineConfig} plain data, for worker threads as well */
+export function engineConfigOf(config) {
+  const { transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, spread } = config;
+  const { txTimeoutMs, inFlight, iterations, thinkTimeMs } = config;
+  const network = { transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, spread };
+  return { ...network, txTimeoutMs, inFlight, iterations, thinkTimeMs };
+}
+
+/**
+ * The schedule of the pacer.
+ * @param {Pick<Config, 'ratePerSecond' | 'stages' | 'arrival' | 'warmupMs'>} config
+ * @returns {Schedule | null} null: closed loop
+ */
+export function scheduleOf({ ratePerSecond, stages, arrival, warmupMs }) {
+  const wanted = stages ?? (ratePerSecond === null ? null : [constant(ratePerSecond, Infinity)]);
+  if (wanted === null) return null;
+  // The warm-up uses the first rate of the window; an automatic one has no stages after it.
+  const before = warmupMs !== 'auto' && warmupMs > 0 ? [constant(wanted[0].fromPerSecond, warmupMs * 1000)] : [];
+  const schedule = { stages: [...before, ...wanted], seed: randomInt(1, 2 ** 32) };
+  return { ...schedule, arrival: arrival ?? 'uniform', ...(stages === null ? {} : { firstStage: before.length }) };
+}
+
+/** @param {number} perSecond @param {number} durationUs @returns {RateStage} */
+function constant(perSecond, durationUs) {
+  return { fromPerSecond: perSecond, toPerSecond: perSecond, durationUs };
 }

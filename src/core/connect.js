@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
-import { baseFeeOf, readFees } from '../chain/fees.js';
+import { baseFeeOf } from '../chain/fees.js';
 import { DEV_MNEMONIC, funderWallet, keyFileSource, mnemonicSource } from '../chain/keys.js';
 import { checkChain, devMnemonicAllowed, isLoopback } from '../chain/networks.js';
 import { clientVersionOf } from '../chain/chain-identity.js';
@@ -22,7 +22,7 @@ import { sliceIndexes } from './nonces.js';
 
 /**
  * @import { Wallet } from '../chain/keys.js'
- * @import { ChainInfo, Config, KeySource, Rpc, Transport } from '../types.d.ts'
+ * @import { ChainConfig, ChainInfo, Config, EngineConfig, KeySource, Rpc, Transport } from '../types.d.ts'
  * @import { Stop } from './stop.js'
  * @import { Slice } from './nonces.js'
  * @import { Event, Health } from '../chain/endpoint-health.js'
@@ -37,34 +37,28 @@ import { sliceIndexes } from './nonces.js';
  * @property {number | null} chainId null: a local endpoint that is not a node
  * @property {string | null} clientVersion null: unknown
  * @property {number | null} roundTripMs the faster of two sequential requests
+ *
+ * @typedef {Pick<ChainConfig, 'chainId' | 'allowChain'>} AllowedChain
  */
 
 /** Wallets derived per turn of the event loop. */
 const DERIVE_AT_ONCE = 50;
 
 /**
- * @param {Pick<Config, 'transport' | 'connections' | 'requestTimeoutMs' | 'noKeepAlive' | 'insecure'>} config
+ * @param {Pick<EngineConfig, 'transport' | 'connections' | 'requestTimeoutMs' | 'noKeepAlive' | 'insecure'>} config
  * @param {URL} url
  */
-export function openTransport({ transport, connections, requestTimeoutMs, noKeepAlive, insecure }, url) {
-  const timeoutMs = requestTimeoutMs;
-  return transports[chooseTransport(transport, url)]({
-    url,
-    connections,
-    timeoutMs,
-    keepAlive: !noKeepAlive,
-    insecure,
-  });
+export function openTransport({ transport, connections, requestTimeoutMs: timeoutMs, noKeepAlive, insecure }, url) {
+  const open = transports[chooseTransport(transport, url)];
+  return open({ url, connections, timeoutMs, keepAlive: !noKeepAlive, insecure });
 }
 
-/**
- * @param {Parameters<typeof openTransport>[0] & Pick<EndpointOptions, 'fixedId'>} config
- * @param {Omit<EndpointOptions, 'fixedId' | 'open' | 'openExtra'>} options
- */
+/** @param {EngineConfig} config @param {Omit<EndpointOptions, 'fixedId' | 'spread' | 'open' | 'openExtra'>} options */
 export function openNetwork(config, options) {
   return openEndpoints({
     ...options,
     fixedId: config.fixedId,
+    spread: config.spread,
     open: (url) => openTransport(config, url),
     openExtra: (url) => openTransport({ ...config, transport: 'auto', noKeepAlive: false }, url),
   });
@@ -124,25 +118,25 @@ export function abandonable(stop, action) {
  * Identifies the endpoint for plain calls. On loopback it may be a web server that is not a node.
  * @param {Rpc} rpc
  * @param {URL} url
- * @param {Config} config
+ * @param {AllowedChain} allowed
  * @returns {Promise<Identity>}
  */
-export async function identify(rpc, url, config) {
+export async function identify(rpc, url, allowed) {
   try {
-    return await readIdentity(rpc, url, config);
+    return await readIdentity(rpc, url, allowed);
   } catch (error) {
     const isNoNode = error instanceof RpcError || error instanceof ProtocolError;
-    if (isNoNode && isLoopback(url) && config.chainId === null)
+    if (isNoNode && isLoopback(url) && allowed.chainId === null)
       return { chainId: null, clientVersion: null, roundTripMs: null };
     throw error;
   }
 }
 
-/** @param {Rpc} rpc @param {URL} url @param {Config} config */
-async function readIdentity(rpc, url, config) {
+/** @param {Rpc} rpc @param {URL} url @param {AllowedChain} allowed */
+async function readIdentity(rpc, url, allowed) {
   const [firstMs, id] = await timed(() => rpc.call('eth_chainId', [], 'setup'));
   const chainId = toNumber(id);
-  checkChain(url, chainId, config.chainId, config.allowChain);
+  checkChain(url, chainId, allowed.chainId, allowed.allowChain);
   const [secondMs, clientVersion] = await timed(() => clientVersionOf(rpc));
   return { chainId, clientVersion, roundTripMs: Math.min(firstMs, secondMs) };
 }
@@ -154,9 +148,9 @@ async function timed(ask) {
   return [performance.now() - fromMs, answer];
 }
 
-/** @param {Rpc} rpc @param {URL} url @param {Config} config @returns {Promise<ChainInfo>} */
-export async function readChain(rpc, url, config) {
-  const introduction = await readIdentity(rpc, url, config);
+/** @param {Rpc} rpc @param {URL} url @param {AllowedChain} allowed @returns {Promise<ChainInfo>} */
+export async function readChain(rpc, url, allowed) {
+  const introduction = await readIdentity(rpc, url, allowed);
   const genesis = await rpc.call('eth_getBlockByNumber', ['0x0', false], 'setup');
   const latest = await rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
   if (latest === null) throw new UnavailableError(`${rpc.display} has no latest block: is the node still starting?`);
@@ -222,11 +216,6 @@ export async function deriveWallets(source, slice, signal, onProgress) {
     if (signal.aborted) throw new InterruptedError('interrupted during set-up');
   }
   return wallets;
-}
-
-/** @param {Rpc} rpc @param {ChainInfo} chain @param {Config} config */
-export function chooseFees(rpc, chain, { legacy, gasPriceWei, maxFeeWei }) {
-  return readFees(rpc, chain.baseFeeWei, { legacy, gasPriceWei, maxFeeWei });
 }
 
 /** Descriptors for files, pipes, the event loop and the embedded chain. */

@@ -17,7 +17,7 @@ import { Presigner } from './signing.js';
 import { RetryPolicy } from './submit.js';
 
 /**
- * @import { Block, BlockTotals, Clock, Config, Engine, Fees, InclusionDetector, LoopReading, Outage, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, Signer, Snapshot, Workload } from '../types.d.ts'
+ * @import { Block, BlockTotals, Clock, Engine, EngineConfig, Fees, InclusionDetector, LoopReading, Outage, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, Signer, Snapshot, Workload } from '../types.d.ts'
  * @import { ThreadStats } from '../chain/endpoints.js'
  * @import { Spending } from './budget.js'
  * @import { DriverOptions } from './driver.js'
@@ -32,8 +32,7 @@ import { RetryPolicy } from './submit.js';
  * one per worker.
  *
  * @typedef {object} EngineOptions
- * @property {Pick<Config, 'txTimeoutMs' | 'requestTimeoutMs' | 'connections' | 'inFlight' | 'iterations' | 'thinkTimeMs'>}
- *   config
+ * @property {EngineConfig} config
  * @property {Schedule | null} schedule null: closed loop
  * @property {Share} [share] of the schedule; default: all of it
  * @property {Clock} clock

@@ -1,21 +1,18 @@
 import { WARMUP_BLOCKS, MIN_WARMUP_MS } from './costs.js';
 import { EXIT, InternalError, UnavailableError } from '../errors.js';
 import { reorgInWords } from '../stats/reorgs.js';
-import { Stats, zeroCounts } from '../stats/stats.js';
-import { Reporter } from './reports.js';
+import { IntervalLog, Stats, rowOf, zeroCounts } from '../stats/stats.js';
 
 /**
  * @import { Stop } from './stop.js'
- * @import { Clock, Config, Counts, Engine, Output, Phase, RunFile, Snapshot } from '../types.d.ts'
+ * @import { Clock, Config, Counts, Engine, Output, Phase, Readings, RunFile, Snapshot } from '../types.d.ts'
  * @import { EngineReport, Plan } from './engine.js'
- * @import { Checkpoints, CheckpointSource, Watch } from './reports.js'
+ * @import { Checkpoints, Watch } from './reports.js'
  */
 
 /**
- * The load from the first operation to the end of the drain, with a report at every interval.
- *
  * @typedef {object} LoadOptions
- * @property {Pick<Config, 'warmupMs' | 'durationMs' | 'intervalMs' | 'txTimeoutMs' | 'drainTimeoutMs'>} config
+ * @property {Pick<Config, 'warmupMs' | 'durationMs' | 'intervalMs' | 'txTimeoutMs' | 'drainTimeoutMs'>} times
  * @property {Clock} clock
  * @property {Output[]} outputs
  * @property {Stop} stop
@@ -29,202 +26,212 @@ import { Reporter } from './reports.js';
  * @property {boolean} [isPlain] plain calls
  * @property {() => Promise<number>} begin waits for the common start; resolves with the start of the load
  *
- * @typedef {Awaited<ReturnType<typeof load>>} Loaded
+ * @typedef {Awaited<ReturnType<Load['run']>>} Loaded
  * @typedef {Omit<Loaded, 'ledger'>} LoadSoFar
  */
 
 /** Time without a block, and Retry-After, from which on a warning is given. */
 const STILL_MS = 30_000;
-
 const RETRY_AFTER_WARNING_MS = 2000;
+
+/** Silence of the endpoint from which on the row mentions it. */
+const SILENT_MS = 1500;
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** @param {LoadOptions} options */
-export async function load(options) {
-  const { config, clock, outputs, stop, engine, watch, warmUp = null, checkpoints, timeOfDayMs, begin } = options;
-  await watch.prepare();
-  await engine.prepare(stop.drain);
-  // The first checkpoint is the most expensive, so it is made before the load.
-  const figures = new RunFigures(engine, stop);
-  await checkpoints.write(knownNow(options, figures, { rows: [], cpuUs: 0 }, { startUs: Infinity }));
-  const beginUs = await begin().catch(async (error) => {
-    await checkpoints.discard();
-    throw error;
-  });
-  const plan = planFrom(beginUs, config);
-  const reporter = new Reporter(plan, outputs, watch);
-  const parts = { config, clock, stop, engine, figures, watch, reporter, names: options.names };
-
-  for (const output of outputs)
-    output.start?.({ startUs: plan.loadStartUs, startedAtMs: timeOfDayMs(plan.loadStartUs), isPlain: options.isPlain });
-  watch.begin();
-  engine.start(plan);
-  checkpoints.begin(knownNow(options, figures, reporter, plan));
-  if (plan.startUs > plan.loadStartUs) {
-    if (warmUp !== null) await reportUntilWindow(warmUp, plan, parts);
-    await reportUntil(plan.startUs, 'warmup', plan.loadStartUs, parts);
-    if (clock.nowUs() >= plan.startUs) await report('warmup', parts, plan.startUs);
-  }
-  await reportUntil(plan.endUs, 'load', plan.startUs, parts);
-  if (!stop.drain.aborted) stop.request('duration');
-
-  const endUs = Math.min(Math.max(clock.nowUs(), stop.reason === 'duration' ? plan.endUs : 0), plan.endUs);
-  engine.stop(endUs);
-  await report(endUs < plan.startUs ? 'warmup' : 'load', parts, endUs);
-  const ledger = await engine.drain(config.drainTimeoutMs, stop.now);
-  await report('drain', parts, clock.nowUs());
-  await settle(parts);
-  // If interrupted in the warm-up, the window is empty and begins at the interruption.
-  const windowStartedAtMs = timeOfDayMs(Math.min(plan.startUs, endUs));
-  const { loadStartUs } = plan;
-  return { ...reported(reporter), loadStartUs, windowStartedAtMs, ...figures.soFar(), ledger };
-}
-
-/** The figures of the run so far: the sum of its intervals. */
-class RunFigures {
-  /** @type {Stats | null} */
+/** The load from the first operation to the end of the drain, with a row for the outputs and the run file at every interval. */
+export class Load {
+  #options;
+  /** An automatic warm-up sets the window later. @type {Plan} */
+  #plan = { loadStartUs: Infinity, startUs: Infinity, endUs: Infinity };
+  #log = new IntervalLog();
+  /** The sum of the intervals that have ended. @type {Stats | null} */
   #past = null;
   /** @type {Snapshot | null} */
   #latest = null;
-  #engine;
-  #stop;
+  #windowVerified = 0;
+  /** CPU time of this process in the window. */
+  #cpuUs = 0;
+  /** Resolved when all rows so far are written. @type {Promise<void>} */
+  #written = Promise.resolve();
 
-  /** @param {Engine} engine @param {Stop} stop */
-  constructor(engine, stop) {
-    this.#engine = engine;
-    this.#stop = stop;
+  /** @param {LoadOptions} options */
+  constructor(options) {
+    this.#options = options;
   }
 
-  /** @param {number} nowUs @param {boolean} endsInterval @returns {Promise<Snapshot | null>} null: not known now */
-  async take(nowUs, endsInterval) {
-    const snapshot = await this.#engine.snapshot(nowUs, endsInterval);
-    if (snapshot === null) return null;
-    this.#latest = snapshot;
-    const ended = snapshot.interval?.stats;
-    if (ended !== undefined) this.#past = (this.#past ?? new Stats(ended.startUs)).add(ended);
-    if (snapshot.violation !== null)
-      this.#stop.request('internal', EXIT.internal, new InternalError(snapshot.violation));
-    return snapshot;
+  async run() {
+    const { times, clock, outputs, stop, engine, watch, warmUp = null, checkpoints, describeSoFar } = this.#options;
+    await watch.prepare();
+    await engine.prepare(stop.drain);
+    const source = {
+      ask: async () => ((await this.#take(clock.nowUs(), false)) === null ? null : this.#soFar()),
+      describe: describeSoFar,
+    };
+    // The first checkpoint is the most expensive, so it is made before the load.
+    await checkpoints.write(source);
+    const loadStartUs = await this.#options.begin().catch(async (error) => {
+      await checkpoints.discard();
+      throw error;
+    });
+    const startUs = times.warmupMs === 'auto' ? Infinity : loadStartUs + times.warmupMs * 1000;
+    this.#plan = { loadStartUs, startUs, endUs: this.#endOf(startUs) };
+
+    const startedAtMs = this.#options.timeOfDayMs(loadStartUs);
+    for (const output of outputs) output.start?.({ startUs: loadStartUs, startedAtMs, isPlain: this.#options.isPlain });
+    watch.begin();
+    engine.start(this.#plan);
+    checkpoints.begin(source);
+    if (startUs > loadStartUs) {
+      if (warmUp !== null) await this.#reportUntilWindow(warmUp);
+      await this.#reportUntil(this.#plan.startUs, 'warmup', loadStartUs);
+      if (clock.nowUs() >= this.#plan.startUs) await this.#report('warmup', this.#plan.startUs);
+    }
+    const plan = this.#plan;
+    await this.#reportUntil(plan.endUs, 'load', plan.startUs);
+    if (!stop.drain.aborted) stop.request('duration');
+
+    const endUs = Math.min(Math.max(clock.nowUs(), stop.reason === 'duration' ? plan.endUs : 0), plan.endUs);
+    engine.stop(endUs);
+    await this.#report(endUs < plan.startUs ? 'warmup' : 'load', endUs);
+    const ledger = await engine.drain(times.drainTimeoutMs, stop.now);
+    await this.#report('drain', clock.nowUs());
+    await this.#written.catch((error) => stop.request('internal', EXIT.internal, error));
+    return { ...this.#soFar(), ledger };
   }
 
-  get counts() {
-    return this.#latest?.counts ?? zeroCounts();
+  /** @param {number} startUs of the window */
+  #endOf(startUs) {
+    const { durationMs } = this.#options.times;
+    return durationMs === null ? Infinity : startUs + durationMs * 1000;
   }
 
-  soFar() {
+  /** The figures of the run so far. */
+  #soFar() {
     const { atUs, rest, window, generator, traffic } = /** @type {Snapshot} */ (this.#latest);
-    const stats = new Stats(this.#past?.startUs ?? rest.startUs).add(this.#past ?? rest);
+    const stats = new Stats((this.#past ?? rest).startUs);
+    if (this.#past !== null) stats.add(this.#past);
     return {
-      stats: this.#past === null ? stats : stats.add(rest),
+      stats: stats.add(rest),
       window,
       engineStats: generator,
       traffic,
       untilUs: atUs,
+      intervals: this.#log.rows,
+      generator: { cpuUs: this.#cpuUs, peakRssBytes: process.resourceUsage().maxRSS * 1024 },
+      loadStartUs: Math.min(this.#plan.loadStartUs, atUs),
+      // If interrupted in the warm-up, the window is empty and begins at the interruption.
+      windowStartedAtMs: this.#options.timeOfDayMs(Math.min(this.#plan.startUs, window.endUs, atUs)),
     };
   }
-}
 
-/** @typedef {Pick<Reporter, 'rows' | 'cpuUs'>} Reported */
+  /** @param {number} nowUs @param {boolean} endsInterval @returns {Promise<Snapshot | null>} null: not known now */
+  async #take(nowUs, endsInterval) {
+    const { engine, stop } = this.#options;
+    const snapshot = await engine.snapshot(nowUs, endsInterval);
+    if (snapshot === null) return null;
+    this.#latest = snapshot;
+    const ended = snapshot.interval?.stats;
+    if (ended !== undefined) this.#past = (this.#past ?? new Stats(ended.startUs)).add(ended);
+    if (snapshot.violation !== null) stop.request('internal', EXIT.internal, new InternalError(snapshot.violation));
+    return snapshot;
+  }
 
-/** @param {Reported} reporter */
-function reported({ rows, cpuUs }) {
-  return { generator: { cpuUs, peakRssBytes: process.resourceUsage().maxRSS * 1024 }, intervals: rows };
-}
+  /** Reports until the automatic warm-up has set the window. @param {WarmUp} warmUp */
+  async #reportUntilWindow(warmUp) {
+    const { clock, engine, stop, watch } = this.#options;
+    const { loadStartUs } = this.#plan;
+    const isSet = new AbortController();
+    const countsNow = async () => {
+      await this.#take(clock.nowUs(), false);
+      return this.#latest?.counts ?? zeroCounts();
+    };
+    const setting = warmUp
+      .windowStartUs(loadStartUs, countsNow, stop.drain)
+      .then((startUs) => {
+        if (startUs === null) return;
+        this.#plan = { loadStartUs, startUs, endUs: this.#endOf(startUs) };
+        engine.setWindow(this.#plan);
+        if (warmUp.warning !== null) watch.warnOf('warmup', warmUp.warning);
+      })
+      .catch((error) => stop.request('internal', EXIT.internal, error))
+      .finally(() => isSet.abort());
+    await this.#reportUntil(Infinity, 'warmup', loadStartUs, AbortSignal.any([isSet.signal, stop.drain]));
+    await setting;
+  }
 
-/**
- * The source of checkpoints.
- * @param {LoadOptions} options
- * @param {RunFigures} figures
- * @param {Reported} reporter
- * @param {Pick<Plan, 'startUs'> & Partial<Plan>} plan
- * @returns {CheckpointSource<ReturnType<RunFigures['soFar']>>}
- */
-function knownNow({ clock, timeOfDayMs, describeSoFar }, figures, reporter, plan) {
-  return {
-    ask: async () => {
-      const snapshot = await figures.take(clock.nowUs(), false);
-      return snapshot && figures.soFar();
-    },
-    describe: (known) =>
-      describeSoFar({
-        ...reported(reporter),
-        ...known,
-        loadStartUs: plan.loadStartUs ?? known.untilUs,
-        windowStartedAtMs: timeOfDayMs(Math.min(plan.startUs, known.untilUs)),
-      }),
-  };
-}
-
-/**
- * The start and end of load and window. An automatic warm-up sets those of the window later.
- * @param {number} nowUs
- * @param {Pick<LoadOptions['config'], 'warmupMs' | 'durationMs'>} config
- * @returns {Plan}
- */
-function planFrom(nowUs, { warmupMs, durationMs }) {
-  const startUs = warmupMs === 'auto' ? Infinity : nowUs + warmupMs * 1000;
-  return { loadStartUs: nowUs, startUs, endUs: endOf(startUs, durationMs) };
-}
-
-/** @param {number} startUs @param {number | null} durationMs */
-function endOf(startUs, durationMs) {
-  return durationMs === null ? Infinity : startUs + durationMs * 1000;
-}
-
-/**
- * Reports until the automatic warm-up has set the window in the plan.
- * @param {WarmUp} warmUp
- * @param {Plan} plan
- * @param {Parts} parts
- */
-async function reportUntilWindow(warmUp, plan, parts) {
-  const { config, clock, engine, figures, stop, watch } = parts;
-  const named = new AbortController();
-  const countsNow = async () => {
-    await figures.take(clock.nowUs(), false);
-    return figures.counts;
-  };
-  const naming = warmUp
-    .windowStartUs(plan.loadStartUs, countsNow, stop.drain)
-    .then((startUs) => {
-      if (startUs === null) return;
-      Object.assign(plan, { startUs, endUs: endOf(startUs, config.durationMs) });
-      engine.setWindow(plan);
-      if (warmUp.warning !== null) watch.warnOf('warmup', warmUp.warning);
-    })
-    .catch((error) => stop.request('internal', EXIT.internal, error))
-    .finally(() => named.abort());
-  await reportUntil(Infinity, 'warmup', plan.loadStartUs, parts, AbortSignal.any([named.signal, stop.drain]));
-  await naming;
-}
-
-/** @typedef {Pick<LoadOptions, 'config' | 'clock' | 'stop' | 'engine' | 'watch' | 'names'> & {reporter: Reporter, figures: RunFigures}} Parts */
-
-/**
- * Reports at every interval of a phase but the last.
- * @param {number} endUs of the phase
- * @param {Phase} phase
- * @param {number} startUs of the phase
- * @param {Parts} parts
- * @param {AbortSignal} [signal] ends it early
- */
-async function reportUntil(endUs, phase, startUs, parts, signal = parts.stop.drain) {
-  const { clock, stop, config } = parts;
-  const intervalUs = config.intervalMs * 1000;
-  /** @param {number} atUs */
-  const borderAfter = (atUs) => startUs + (Math.floor((atUs - startUs) / intervalUs) + 1) * intervalUs;
-  let dueUs = borderAfter(clock.nowUs());
-  for (let nowUs = clock.nowUs(); nowUs < endUs && !signal.aborted; nowUs = clock.nowUs()) {
-    await clock.sleep(Math.min((Math.min(dueUs, endUs) - nowUs) / 1000, MAX_TIMER_MS), signal);
-    const wokenUs = clock.nowUs();
-    // Timers may fire early.
-    if (signal.aborted || wokenUs < dueUs || wokenUs >= endUs) continue;
-    dueUs = borderAfter(wokenUs);
-    const silence = await report(phase, parts, wokenUs);
-    if (silence !== null && silence.silentMs > config.txTimeoutMs) {
-      stop.request('endpoint_lost', EXIT.unavailable, new UnavailableError(endpointLostMessage(silence, parts.names)));
+  /**
+   * Reports at every interval of a phase but the last.
+   * @param {number} endUs of the phase
+   * @param {Phase} phase
+   * @param {number} startUs of the phase
+   * @param {AbortSignal} [signal] ends it early
+   */
+  async #reportUntil(endUs, phase, startUs, signal = this.#options.stop.drain) {
+    const { clock, stop, times, names } = this.#options;
+    const intervalUs = times.intervalMs * 1000;
+    /** @param {number} atUs */
+    const borderAfter = (atUs) => startUs + (Math.floor((atUs - startUs) / intervalUs) + 1) * intervalUs;
+    let dueUs = borderAfter(clock.nowUs());
+    for (let nowUs = clock.nowUs(); nowUs < endUs && !signal.aborted; nowUs = clock.nowUs()) {
+      await clock.sleep(Math.min((Math.min(dueUs, endUs) - nowUs) / 1000, MAX_TIMER_MS), signal);
+      const wokenUs = clock.nowUs();
+      // Timers may fire early.
+      if (signal.aborted || wokenUs < dueUs || wokenUs >= endUs) continue;
+      dueUs = borderAfter(wokenUs);
+      const silence = await this.#report(phase, wokenUs);
+      if (silence !== null && silence.silentMs > times.txTimeoutMs)
+        stop.request('endpoint_lost', EXIT.unavailable, new UnavailableError(endpointLostMessage(silence, names)));
     }
+  }
+
+  /** Reports an interval. A violated law ends the run with a drain and a summary. @param {Phase} phase @param {number} nowUs */
+  async #report(phase, nowUs) {
+    const { stop, watch } = this.#options;
+    try {
+      const { interval, counts, traffic } = /** @type {Snapshot} */ (await this.#take(nowUs, true));
+      const report = /** @type {EngineReport} */ (interval);
+      const { loop, silence, reorgs, warnings } = report;
+      // The row is written when all probes have responded, without delaying the next interval.
+      const probes = watch.sample(loop, traffic.transport);
+      probes.catch(() => {}); // thrown where the rows are awaited
+      this.#written = this.#written.then(async () => this.#addRow(phase, report, counts, await probes));
+      this.#written.catch(() => {});
+      for (const event of reorgs) watch.warnOf('reorg', reorgInWords(event));
+      for (const [kind, words] of Object.entries(warnings)) watch.warnOnce(kind, words);
+      const { stillMs, retryAfterMs } = silence ?? { stillMs: 0, retryAfterMs: 0 };
+      if (stillMs > STILL_MS) watch.warnOnce('still', `no new block was seen for ${Math.round(stillMs / 1000)} s`);
+      const words = `the endpoint sent Retry-After: nothing is submitted for ${Math.round(retryAfterMs / 1000)} s`;
+      if (retryAfterMs > RETRY_AFTER_WARNING_MS) watch.warnOnce('retry-after', words);
+      return silence;
+    } catch (error) {
+      stop.request('internal', EXIT.internal, /** @type {Error} */ (error));
+      return null;
+    }
+  }
+
+  /** @param {Phase} phase @param {EngineReport} report @param {Counts} totals @param {Readings} probes */
+  #addRow(phase, { stats, inFlight, blocks, silence }, totals, probes) {
+    const { loadStartUs, startUs } = this.#plan;
+    if (phase === 'load') {
+      this.#cpuUs += probes.self.cpuUs;
+      this.#windowVerified += stats.counts.verified;
+    }
+    const gapMaxMs = Math.max(blocks.gapMaxMs ?? 0, silence?.stillMs ?? 0);
+    const row = rowOf(stats, { phase, loadStartUs, inFlight, blocks: { ...blocks, gapMaxMs }, probes });
+    if (silence !== null && silence.silentMs >= SILENT_MS)
+      row.silence = { ms: silence.silentMs, words: silence.words || 'no answer in time' };
+    this.#log.add(row);
+    const windowS = (stats.endUs - startUs) / 1e6;
+    const censored = stats.distribution('censored');
+    const sums = {
+      attempts: totals.started,
+      verified: totals.verified,
+      runTps: phase === 'load' && windowS > 0 ? this.#windowVerified / windowS : null,
+      ...(censored.count > 0 && { censored: censored.toJSON() }),
+      stages: stats.stages(),
+    };
+    for (const output of this.#options.outputs) output.interval(row, sums);
   }
 }
 
@@ -232,40 +239,6 @@ async function reportUntil(endUs, phase, startUs, parts, signal = parts.stop.dra
 function endpointLostMessage({ silentMs, words }, names = []) {
   const who = names.length > 1 ? `none of ${names.join(', ')} has` : 'the endpoint has not';
   return `${who} answered for ${Math.round(silentMs / 1000)} s: ${words || 'no answer in time'}`;
-}
-
-/** Waits until all rows are written. @param {Pick<Parts, 'stop' | 'reporter'>} parts */
-async function settle({ stop, reporter }) {
-  try {
-    await reporter.settled();
-  } catch (error) {
-    stop.request('internal', EXIT.internal, /** @type {Error} */ (error));
-  }
-}
-
-/**
- * Reports an interval. A violated law ends the run with a drain and a summary.
- * @param {Phase} phase
- * @param {Pick<Parts, 'stop' | 'figures' | 'reporter' | 'watch'>} parts
- * @param {number} nowUs
- */
-async function report(phase, { stop, reporter, figures, watch }, nowUs) {
-  try {
-    const snapshot = /** @type {Snapshot} */ (await figures.take(nowUs, true));
-    const interval = /** @type {EngineReport} */ (snapshot.interval);
-    reporter.add(phase, interval, snapshot);
-    for (const event of interval.reorgs) watch.warnOf('reorg', reorgInWords(event));
-    for (const [kind, words] of Object.entries(interval.warnings)) watch.warnOnce(kind, words);
-    const stillMs = interval.silence?.stillMs ?? 0;
-    if (stillMs > STILL_MS) watch.warnOnce('still', `no new block was seen for ${Math.round(stillMs / 1000)} s`);
-    const retryAfterMs = interval.silence?.retryAfterMs ?? 0;
-    const words = `the endpoint sent Retry-After: nothing is submitted for ${Math.round(retryAfterMs / 1000)} s`;
-    if (retryAfterMs > RETRY_AFTER_WARNING_MS) watch.warnOnce('retry-after', words);
-    return interval.silence;
-  } catch (error) {
-    stop.request('internal', EXIT.internal, /** @type {Error} */ (error));
-    return null;
-  }
 }
 
 /**

@@ -1,173 +1,60 @@
-import { audit } from './audit.js';
-import { describeEnvironment, describeInstance } from './environment.js';
-import { randomInt, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { unconfirmedIdentityWords } from '../chain/chain-identity.js';
 import { startDevChain } from '../chain/devchain.js';
-import { describeEndpoints, threadStatsOf } from '../chain/endpoints.js';
 import { describeForeign, indexRanges } from '../chain/funding.js';
-import { EXIT, InternalError, StressError, UnavailableError, worstExit, ProtocolError, RpcError } from '../errors.js';
+import { EXIT, InternalError, ProtocolError, RpcError, StressError, UnavailableError, worstExit } from '../errors.js';
 import { auditWarning } from '../stats/audit-result.js';
 import { shortWindow } from '../stats/growth.js';
-import { merge } from '../stats/merge.js';
-import { GENERATOR } from '../stats/metrics.js';
-import { numbered } from '../text.js';
 import { buildPartialRunFile, buildRunFile } from '../stats/run-file.js';
+import { numbered } from '../text.js';
 import { createWorkload } from '../workloads/index.js';
+import { audit } from './audit.js';
 import { CommonStart } from './common-start.js';
+import { engineConfigOf, scheduleOf, workersOf } from './config.js';
 import { abandonable, checkDescriptors, interruptible, openNetwork, readKeys, warnOfEndpoints } from './connect.js';
-import { NOT_PAID, balanceOf, capReached, describeSpending, decreaseBetween } from './costs.js';
-import { WarmUp, load } from './load.js';
+import { NOT_PAID, balanceOf, capReached, decreaseBetween } from './costs.js';
+import { describeEnvironment, describeRun, writeFailedSetUp } from './describe.js';
+import { Load, WarmUp } from './load.js';
 import { Account } from './nonces.js';
-import { Checkpoints, Watch, writeFailedSetUp } from './reports.js';
-import { confirmSetUp, setUp, setUpCalls, startBlockOf, assertSameChain } from './setup.js';
+import { Checkpoints, Watch } from './reports.js';
+import { assertSameChain, confirmSetUp, setUp, setUpCalls, startBlockOf } from './setup.js';
 import { createEngine } from './workers.js';
-import { workersOf } from './config.js';
 
 /**
- * @import { AuditReport, Chosen, Clock, Config, DevChain, Engine, InstanceFacts, Output, RateStage, Rpc, RunFile, RunParts, Sender, Surroundings, Workload } from '../types.d.ts'
- * @import { ChainIdentity } from '../chain/chain-identity.js'
- * @import { StartFacts } from './common-start.js'
+ * @import { AuditReport, Clock, Config, DevChain, EngineConfig, Output, Rpc, RunFile, Surroundings, Workload } from '../types.d.ts'
+ * @import { Logger } from 'pino'
+ * @import { Endpoints } from '../chain/endpoints.js'
  * @import { GivenKeys } from './connect.js'
  * @import { Balance } from './costs.js'
- * @import { Foreign, Ledger } from './ledger.js'
+ * @import { Ledger } from './ledger.js'
  * @import { LoadSoFar } from './load.js'
+ * @import { StartBlock } from './setup.js'
  * @import { Stop } from './stop.js'
- * @import { Schedule } from './pacer.js'
- * @import { Ready, StartBlock } from './setup.js'
- * @import { Logger } from 'pino'
  */
 
 /**
- * Waits until the outputs have written their samples.
- * @param {Output[]} outputs
- * @returns {Promise<{samplesDropped: number, errors: StressError[]}>} samplesDropped: the disk was too slow for them
+ * One run. It goes through three phases: everything is opened, the load is prepared (wallets, contracts, engine), then
+ * the load runs and is audited. Each phase has one object with what it made.
+ *
+ * @typedef {object} Opened
+ * @property {Times} times
+ * @property {GivenKeys} given
+ * @property {number} workers
+ * @property {EngineConfig} engineConfig
+ * @property {CommonStart} common
+ * @property {URL[]} urls
+ * @property {Endpoints} endpoints
+ * @property {boolean} isEmbedded
+ * @property {number | null} nodePid
+ *
+ * @typedef {Awaited<ReturnType<typeof prepare>>} Prepared
+ *
+ * @typedef {ReturnType<typeof startOf>} Times
  */
-async function settleAll(outputs) {
-  let samplesDropped = 0;
-  /** @type {StressError[]} */
-  const errors = [];
-  for (const output of outputs) {
-    const settled = await output.settle?.();
-    samplesDropped += settled?.samplesDropped ?? 0;
-    if (settled?.error) errors.push(settled.error);
-  }
-  return { samplesDropped, errors };
-}
-
-/**
- * Gives the run file to every output, even if one fails.
- * @param {Output[]} outputs
- * @param {RunFile} runFile
- * @returns {Promise<StressError[]>}
- */
-async function finishAll(outputs, runFile) {
-  /** @type {StressError[]} */
-  const errors = [];
-  for (const output of outputs) {
-    try {
-      await output.finish(runFile);
-    } catch (error) {
-      errors.push(error instanceof StressError ? error : new InternalError(unexpected(error), error));
-    }
-  }
-  return errors;
-}
-
-/** @param {unknown} error */
-export function unexpected(error) {
-  return `unexpected: ${error instanceof Error ? error.message : error}. This is a bug of stress`;
-}
-
-/**
- * Logs one line per problem, after the summary.
- * @param {Logger} log
- * @param {Stop} stop
- * @param {Ledger} ledger
- * @param {RunFile} run
- * @param {string[]} logged warnings given during the run
- */
-function logProblems(log, stop, { foreign }, run, logged) {
-  const messages = [...new Set(stop.errors.splice(0).map((error) => error.message))];
-  for (const message of messages) log.error(message);
-  if (foreign.length > 0) log.error(foreignSender(foreign));
-  // Warnings not logged yet are logged as errors, so that --quiet shows them too. The summary has the one about a short
-  // window.
-  const known = [...logged, shortWindow(run)?.words];
-  for (const warning of run.warnings) if (!known.includes(warning)) log.error(warning);
-  const warning = auditWarning(run);
-  if (warning !== null && !messages.some((message) => warning.endsWith(message))) log.error(warning);
-  const unfunded = run.failures?.insufficient_funds ?? 0;
-  if (unfunded > 0)
-    log.error(
-      `${unfunded} operation${unfunded === 1 ? '' : 's'} failed: a wallet had insufficient funds; set a higher --fund-amount`,
-    );
-  const failed = run.thresholds.filter(({ passed }) => !passed);
-  if (failed.length > 0) {
-    const names = failed.map(({ expression }) => expression).join(', ');
-    log.error(`${failed.length} of ${run.thresholds.length} thresholds failed: ${names}`);
-  }
-}
-
-/** @param {Foreign[]} foreign */
-function foreignSender(foreign) {
-  const indexes = foreign.map(({ walletIndex }) => walletIndex);
-  return describeForeign(`wallets ${indexRanges(indexes)}`, foreign[0]);
-}
-
-/** No operation in flight can end any more. @param {Stop} stop @param {string} words */
-function chainEnded(stop, words) {
-  const error = new UnavailableError(`the embedded chain ended: ${words}`);
-  stop.request('chain_ended', EXIT.unavailable, error);
-  stop.abort(error.message);
-}
-
-/**
- * @param {Ready['chain']} chain
- * @param {Sender | null} sender
- * @returns {Record<string, string>} why figures are null, by JSON pointer
- */
-function missingFacts({ clientVersion, genesisHash, chainId, roundTripMs }, sender) {
-  const notAsked = 'plain calls do not need it';
-  /** @type {Record<string, string>} */
-  const reasons = {};
-  if (clientVersion === null) reasons['/environment/clientVersion'] = 'the node does not answer web3_clientVersion';
-  if (chainId === null) reasons['/environment/chainId'] = 'the endpoint does not answer eth_chainId';
-  if (roundTripMs === null) reasons['/environment/roundTripMs'] = 'the endpoint does not answer eth_chainId';
-  if (genesisHash === null) reasons['/environment/genesisHash'] = 'the node does not serve its first block';
-  if (sender === null) {
-    for (const name of ['genesisHash', 'blockGasLimit', 'feeMode', 'signer', 'inclusion'])
-      reasons[`/environment/${name}`] = notAsked;
-    reasons['/generator/inclusionResolutionMs'] = notAsked;
-    reasons['/generator/headSource'] = notAsked;
-  }
-  return reasons;
-}
-
-/**
- * The schedule of the pacer.
- * @param {Pick<Config, 'ratePerSecond' | 'stages' | 'arrival' | 'warmupMs'>} config
- * @returns {Schedule | null} null: closed loop
- */
-export function scheduleOf({ ratePerSecond, stages, arrival, warmupMs }) {
-  const wanted = stages ?? (ratePerSecond === null ? null : [constant(ratePerSecond, Infinity)]);
-  if (wanted === null) return null;
-  // The warm-up uses the first rate of the window; an automatic one has no stages after it.
-  const before = warmupMs !== 'auto' && warmupMs > 0 ? [constant(wanted[0].fromPerSecond, warmupMs * 1000)] : [];
-  const schedule = { stages: [...before, ...wanted], seed: randomInt(1, 2 ** 32) };
-  return { ...schedule, arrival: arrival ?? 'uniform', ...(stages === null ? {} : { firstStage: before.length }) };
-}
-
-/** @param {number} perSecond @param {number} durationUs @returns {RateStage} */
-function constant(perSecond, durationUs) {
-  return { fromPerSecond: perSecond, toPerSecond: perSecond, durationUs };
-}
 
 const NOTHING_TO_AUDIT = 'plain calls leave nothing on the chain to audit';
 
-const STILL_RUNNING = Object.freeze({ why: 'the run was still running when this file was written' });
-
 /**
- * Assembles one run: chain, set-up, load, drain, audit, summary.
  * @param {Config} config
  * @param {Surroundings} surroundings
  * @returns {Promise<number>} the exit code
@@ -176,55 +63,58 @@ export async function run(config, surroundings) {
   const { clock, stop, outputs } = surroundings;
   const given = readKeys(config);
   const times = startOf(clock);
-  const notice = (/** @type {string} */ line) => outputs.forEach((output) => output.notice(line));
   const workers = workersOf(config);
+  const engineConfig = engineConfigOf(config);
+  const notice = (/** @type {string} */ line) => outputs.forEach((output) => output.notice(line));
   const common = new CommonStart({ id: times.id, config, clock, stop, notice, workers });
   checkDescriptors(config.connections * Math.max(1, config.rpc.length), workers);
   /** @type {DevChain | null} */
   let devChain = null;
-  /** @type {ReturnType<typeof connect> | null} */
-  let network = null;
+  /** @type {Endpoints | null} */
+  let endpoints = null;
   let areOpen = false;
   try {
     for (const output of outputs) await output.open?.();
     areOpen = true;
     await common.open();
     if (config.rpc.length === 0) devChain = await startDevChain(clock);
-    const opened = connect(config, devChain === null ? [...config.rpc] : [devChain.url], surroundings);
-    network = opened;
+    const urls = devChain === null ? [...config.rpc] : [devChain.url];
+    const mostMs = { audit: Math.max(config.drainTimeoutMs, config.requestTimeoutMs) };
+    const retryOptions = { clock, signals: { setup: stop.drain, audit: stop.now }, mostMs };
+    const opened = openNetwork(engineConfig, { urls, clock, home: 0, retryOptions });
+    endpoints = opened;
     stop.now.addEventListener('abort', () => {
       opened.monitor.stop();
       void opened.transport.close();
     });
     devChain?.ended.then((words) => chainEnded(stop, words)).catch(() => {});
-    const [embedded, nodePid] = [devChain !== null, config.nodePid ?? devChain?.chainPid() ?? null];
-    return await runOn({ config, given, ...opened, embedded, nodePid, common, ...times, ...surroundings });
+    const isEmbedded = devChain !== null;
+    const nodePid = config.nodePid ?? devChain?.chainPid() ?? null;
+    const own = { times, given, workers, engineConfig, common, urls, endpoints, isEmbedded, nodePid };
+    const prepared = await prepare(config, surroundings, own);
+    // Worker threads would keep the process alive.
+    const done = await loadAndAudit(config, surroundings, own, prepared).finally(() => prepared.engine.close());
+    const { samplesDropped, errors } = await settleAll(outputs);
+    for (const error of errors) stop.request('output_failed', error.exitCode, error);
+    if (stop.reason === 'max_spend')
+      stop.request('max_spend', EXIT.refused, capReached(config, { ...prepared, ...done }));
+    const ended = { ...done, untilUs: clock.nowUs(), end: stop.reason ?? 'unknown', samplesDropped };
+    const runFile = buildRunFile(describeRun(config, surroundings, own, prepared, ended));
+    return await finish(runFile, surroundings, done);
   } catch (error) {
-    const endpoints = network?.endpoints ?? null;
-    if (areOpen && !times.hasBegun()) await writeFailedSetUp(error, { ...surroundings, config, times, endpoints });
+    const parts = { ...surroundings, config, times, workers, endpoints };
+    if (areOpen && !times.hasBegun()) await writeFailedSetUp(error, parts);
     throw error;
   } finally {
-    network?.monitor.stop();
-    await network?.transport.close();
+    endpoints?.monitor.stop();
+    await endpoints?.transport.close();
     await devChain?.stop();
     for (const output of outputs) await output.close?.();
   }
 }
 
-/** @param {Config} config @param {URL[]} urls @param {Pick<Surroundings, 'clock' | 'stop'>} surroundings */
-function connect(config, urls, { clock, stop }) {
-  const retryOptions = {
-    clock,
-    signals: { setup: stop.drain, audit: stop.now },
-    mostMs: { audit: Math.max(config.drainTimeoutMs, config.requestTimeoutMs) },
-  };
-  const endpoints = openNetwork(config, { urls, clock, home: 0, spread: config.spread, retryOptions });
-  const { monitor, identity: chainIdentity, rpc, transport } = endpoints;
-  return { urls, endpoints, monitor, chainIdentity, rpc, transport };
-}
-
 /** @param {Clock} clock */
-export function startOf(clock) {
+function startOf(clock) {
   const startedUs = clock.nowUs();
   let aheadMs = clock.wallMs() - startedUs / 1000;
   let hasBegun = false;
@@ -246,141 +136,153 @@ export function startOf(clock) {
 }
 
 /**
- * @typedef {Surroundings & ReturnType<typeof startOf> & ReturnType<typeof connect> & {config: Config, given: GivenKeys, embedded: boolean, nodePid: number | null, common: CommonStart}} RunContext
- * @typedef {Awaited<ReturnType<typeof execute>>} Execution
+ * From the identity of the chain to an engine that is ready.
+ * @param {Config} config
+ * @param {Surroundings} surroundings
+ * @param {Opened} opened
  */
-
-/** @param {RunContext} context @returns {Promise<number>} */
-async function runOn(context) {
-  const { config, clock, outputs, stop, log } = context;
-  const carriedOut = await execute(context);
-  const { samplesDropped, errors } = await settleAll(outputs);
-  for (const error of errors) stop.request('output_failed', error.exitCode, error);
-  if (stop.reason === 'max_spend') stop.request('max_spend', EXIT.refused, capReached(config, carriedOut));
-  const facts = { untilUs: clock.nowUs(), end: stop.reason ?? 'unknown', samplesDropped };
-  const runFile = buildRunFile(describe(context, carriedOut, facts));
-  const unwritten = await finishAll(outputs, runFile);
-  for (const error of unwritten) stop.request('output_failed', error.exitCode, error);
-  logProblems(log, stop, carriedOut.loaded.ledger, runFile, carriedOut.warnings);
-  return worstExit([runFile.exitCode, ...unwritten.map((error) => error.exitCode)]);
-}
-
-/** @param {RunContext} context */
-async function execute(context) {
-  const { config, urls, transport, rpc, monitor, chainIdentity, clock, stop } = context;
-  const { connect } = context.endpoints;
+async function prepare(config, surroundings, opened) {
+  const { clock, outputs, stop, create } = surroundings;
+  const { urls, endpoints, workers, engineConfig } = opened;
+  const { rpc, connect, identity, monitor, transport } = endpoints;
+  const { chainId, allowChain, confirmations } = config;
   const workload = await abandonable(stop, () =>
-    createWorkload(config.workload, { rpc, settings: config, clock, connect, create: context.create }),
+    createWorkload(config.workload, { rpc, settings: config, clock, connect, create }),
   );
-  /** @type {Awaited<ReturnType<ChainIdentity['identify']>>} */
-  let endpoints = [];
+  /** @type {Awaited<ReturnType<NonNullable<typeof identity>['identify']>>} */
+  let identified = [];
   const ready = await interruptible(stop, transport, async () => {
-    if (chainIdentity !== null) endpoints = await chainIdentity.identify(urls, config, stop.drain);
-    if (chainIdentity !== null) monitor.begin();
-    return workload.kind === 'call' ? setUpCalls(context, rpc, workload) : setUp(context, rpc, workload);
+    if (identity !== null) {
+      identified = await identity.identify(urls, { chainId, allowChain }, stop.drain);
+      monitor.begin();
+    }
+    return workload.kind === 'call'
+      ? setUpCalls(config, surroundings, opened, workload)
+      : setUp(config, surroundings, opened, workload);
   });
   const { wallets, sender, costs, inclusion } = ready;
-  const retryOptions = { clock, confirmations: config.confirmations, signal: stop.drain };
-  const setUpBlock = await confirmSetUp(rpc, ready, retryOptions);
+  const settleOptions = { clock, confirmations, signal: stop.drain };
+  const setUpBlock = await confirmSetUp(rpc, ready, settleOptions);
   // The rest of the set-up would be out of date if done minutes before the load.
-  await context.common.wait({ chainId: ready.chain.chainId, genesisHash: ready.chain.genesisHash ?? null });
+  await opened.common.wait({ chainId: ready.chain.chainId, genesisHash: ready.chain.genesisHash ?? null });
   const accounts = wallets.map((wallet, position) => new Account(position, wallet));
-  const start = await startBlockOf(rpc, ready, { ...retryOptions, setUpBlock });
+  const start = await startBlockOf(rpc, ready, { ...settleOptions, setUpBlock });
   const before = sender === null ? NOT_PAID : await balanceOf(rpc, wallets, start.startBlock, 'setup');
   await monitor.waitUntilSynced(stop.drain);
-  const unconfirmed = (await chainIdentity?.compare(stop.drain)) ?? [];
-  chainIdentity?.begin(start);
+  const unconfirmed = (await identity?.compare(stop.drain)) ?? [];
+  identity?.begin(start);
 
   // Workers open their own connections.
-  if (workersOf(config) > 1) await transport.closeIdle();
+  if (workers > 1) await transport.closeIdle();
   const schedule = scheduleOf(config);
-  const loadParts = { accounts, workload, sender, start, inclusion, schedule, capWei: costs.leftWei };
-  const { chain } = ready;
-  const facts = workload.facts?.() ?? {};
-  const environment = describeEnvironment({ ...context, endpoints, chain, sender, inclusion, facts });
-  const warmUp = config.warmupMs === 'auto' ? warmUpOf(context, schedule !== null, workload) : null;
-  const engine = await createEngine({ ...context, ...loadParts, warmUp });
-  // Worker threads would keep the process alive.
-  try {
-    return await loadAndAudit(context, {
-      workload,
-      ready,
-      start,
-      before,
-      schedule,
-      accounts,
-      environment,
-      engine,
-      warmUp,
-      names: numbered(endpoints.map(({ display }) => display)),
-      warning: unconfirmed.length > 0 && sender !== null ? unconfirmedIdentityWords(unconfirmed) : null,
-    });
-  } finally {
-    await engine.close();
-  }
-}
-
-/** @param {RunContext} context @param {boolean} isOpenLoop @param {Workload} workload */
-function warmUpOf({ config, clock }, isOpenLoop, { kind }) {
-  const operations = config.threads * config.inFlight;
-  const hasBlocks = kind === 'transaction';
-  return new WarmUp({ clock, operations, isOpenLoop, hasBlocks, mostMs: config.txTimeoutMs });
+  const warmUp = config.warmupMs === 'auto' ? warmUpOf(config, clock, schedule !== null, workload) : null;
+  const names = numbered(identified.map(({ display }) => display));
+  const warning = unconfirmed.length > 0 && sender !== null ? unconfirmedIdentityWords(unconfirmed) : null;
+  const environment = describeEnvironment({
+    config,
+    version: surroundings.version,
+    chain: ready.chain,
+    rpc,
+    endpoints: identified,
+    sender,
+    inclusion,
+    facts: workload.facts?.() ?? {},
+    embedded: opened.isEmbedded,
+  });
+  const chain = sender && {
+    chainId: sender.chainId,
+    fees: sender.fees,
+    signer: sender.signer,
+    inclusion: inclusion?.name ?? '',
+    ...start,
+    confirmations,
+    capWei: costs.leftWei,
+  };
+  const load = { config: engineConfig, schedule, accounts, workload, workloadName: config.workload, chain };
+  const engine = await createEngine({
+    ...load,
+    endpoints,
+    urls,
+    workers,
+    clock,
+    stop,
+    outputs,
+    onBlock: warmUp?.onBlock,
+  });
+  const valueWei = workload.kind === 'transaction' ? workload.valueWei : 0n;
+  return { ready, environment, schedule, valueWei, workload, accounts, start, before, warmUp, engine, names, warning };
 }
 
 /**
- * @param {RunContext} context
- * @param {object} prepared
- * @param {Workload} prepared.workload
- * @param {Ready} prepared.ready
- * @param {StartBlock} prepared.start
- * @param {Balance} prepared.before before the load
- * @param {Schedule | null} prepared.schedule
- * @param {Account[]} prepared.accounts
- * @param {ReturnType<typeof describeEnvironment>} prepared.environment
- * @param {Engine} prepared.engine
- * @param {WarmUp | null} prepared.warmUp
- * @param {string[]} prepared.names of the endpoints
- * @param {string | null} prepared.warning about the endpoints
+ * @param {Pick<Config, 'threads' | 'inFlight' | 'txTimeoutMs'>} config
+ * @param {Clock} clock
+ * @param {boolean} isOpenLoop
+ * @param {Workload} workload
  */
-async function loadAndAudit(context, { workload, ready, start, schedule, accounts, environment, ...others }) {
-  const { config, urls, rpc, monitor, clock, outputs, stop } = context;
-  const { engine, warmUp, names, warning, before } = others;
+function warmUpOf({ threads, inFlight, txTimeoutMs }, clock, isOpenLoop, { kind }) {
+  const operations = threads * inFlight;
+  return new WarmUp({ clock, operations, isOpenLoop, hasBlocks: kind === 'transaction', mostMs: txTimeoutMs });
+}
+
+/**
+ * @param {Config} config
+ * @param {Surroundings} surroundings
+ * @param {Opened} opened
+ * @param {Prepared} prepared
+ */
+async function loadAndAudit(config, surroundings, opened, prepared) {
+  const { clock, outputs, stop, log } = surroundings;
+  const { endpoints, urls, isEmbedded, nodePid } = opened;
+  const { ready, workload, engine, warmUp, names, warning } = prepared;
+  const { rpc, identity, monitor, health } = endpoints;
+  const { warmupMs, durationMs, intervalMs, txTimeoutMs, drainTimeoutMs, nodeMetrics, nodeSeries, insecure } = config;
+  const warn = (/** @type {string} */ words) => log.warn(words);
   const watch = new Watch({
-    config: { ...config, nodePid: context.nodePid },
+    config: { nodePid, nodeMetrics, nodeSeries, insecure },
     clock,
     urls,
     rpc: ready.sender === null ? null : rpc,
-    warn: (words) => context.log.warn(words),
-    isEmbedded: context.embedded && config.nodePid === null,
+    warn,
+    isEmbedded: isEmbedded && config.nodePid === null,
   });
-  warnOfEndpoints(context.endpoints.health, watch, names.length > 0 ? names : [rpc.display]);
+  const { warnings } = watch;
+  warnOfEndpoints(health, watch, names.length > 0 ? names : [rpc.display]);
   // Plain calls show themselves whether the endpoint answers.
-  if (context.chainIdentity === null && workload.kind === 'transaction') monitor.begin();
+  if (identity === null && workload.kind === 'transaction') monitor.begin();
   if (warning !== null) watch.warnOf('unconfirmed', warning);
-  const valueWei = workload.kind === 'transaction' ? workload.valueWei : 0n;
-  const described = { ready, environment, schedule, warnings: watch.warnings, valueWei };
-  const checkpoints = new Checkpoints({ clock, outputs, stop, warn: (words) => context.log.warn(words) });
+  const checkpoints = new Checkpoints({ clock, outputs, stop, warn });
   /** @param {LoadSoFar} loaded */
   const describeSoFar = (loaded) => {
-    const facts = { untilUs: loaded.untilUs, end: 'running', samplesDropped: null };
-    const soFar = { ...described, loaded, audited: { report: null, reason: '' }, decrease: STILL_RUNNING };
-    return buildPartialRunFile(describe(context, soFar, facts));
+    const ended = { untilUs: loaded.untilUs, end: 'running', samplesDropped: null, warnings };
+    const soFar = { loaded, audited: { report: null, reason: '' }, decrease: STILL_RUNNING, ...ended };
+    return buildPartialRunFile(describeRun(config, surroundings, opened, prepared, soFar));
   };
-  let audited = { report: /** @type {AuditReport | null} */ (null), reason: NOTHING_TO_AUDIT };
   try {
-    const { timeOfDayMs } = context;
-    const about = { names, checkpoints, describeSoFar, timeOfDayMs, begin: () => waitForStart(context, watch) };
-    const isPlain = workload.kind === 'call';
-    const loadOptions = { config, clock, outputs, stop, engine, watch, warmUp, isPlain, ...about };
-    const loaded = await load(loadOptions);
-    const { ledger } = loaded;
-    const parts = { rpc, clock, accounts, ledger, startBlock: start.startBlock };
+    const loaded = await new Load({
+      times: { warmupMs, durationMs, intervalMs, txTimeoutMs, drainTimeoutMs },
+      clock,
+      outputs,
+      stop,
+      engine,
+      watch,
+      warmUp,
+      names,
+      checkpoints,
+      describeSoFar,
+      timeOfDayMs: opened.times.timeOfDayMs,
+      isPlain: workload.kind === 'call',
+      begin: () => waitForStart(opened, clock, watch),
+    }).run();
+    let audited = { report: /** @type {AuditReport | null} */ (null), reason: NOTHING_TO_AUDIT };
     if (workload.kind === 'transaction') {
       await monitor.waitUntilSynced(stop.now);
-      audited = await auditUnlessAborted({ ...parts, workload }, start, config, stop);
+      const { accounts, start } = prepared;
+      // A request that timed out may still arrive within its time limit.
+      const timeoutMs = Math.max(drainTimeoutMs, config.requestTimeoutMs);
+      const parts = { rpc, clock, accounts, ledger: loaded.ledger, startBlock: start.startBlock, workload, timeoutMs };
+      audited = await auditUnlessAborted(parts, start, stop);
     }
-    const decrease = await decreaseAfter(rpc, ready, before, audited);
-    return { ...described, loaded, audited, decrease };
+    return { loaded, audited, decrease: await decreaseAfter(rpc, prepared, audited), warnings };
   } finally {
     watch.close();
     monitor.stop();
@@ -388,104 +290,45 @@ async function loadAndAudit(context, { workload, ready, start, schedule, account
   }
 }
 
+/** @typedef {Awaited<ReturnType<typeof loadAndAudit>>} Done */
+
+const STILL_RUNNING = Object.freeze({ why: 'the run was still running when this file was written' });
+
 /**
  * The decrease of the balance during the load.
  * @param {Rpc} rpc
- * @param {Ready} ready
- * @param {Balance} before
+ * @param {Prepared} prepared
  * @param {{report: AuditReport | null, reason: string}} audited
+ * @returns {Promise<Balance>}
  */
-async function decreaseAfter(rpc, { wallets }, before, { report, reason }) {
+async function decreaseAfter(rpc, { ready, before }, { report, reason }) {
   if ('why' in before) return before;
   if (report === null) return { why: `there is no audit: ${reason}` };
-  return decreaseBetween(before, await balanceOf(rpc, wallets, report.blockNumber, 'audit'));
+  return decreaseBetween(before, await balanceOf(rpc, ready.wallets, report.blockNumber, 'audit'));
 }
 
-/** @param {RunContext} context @param {Watch} watch @returns {Promise<number>} start of the load */
-async function waitForStart({ common, clock, setTimeOfDay, begin }, watch) {
+/** @param {Opened} opened @param {Clock} clock @param {Watch} watch @returns {Promise<number>} start of the load */
+async function waitForStart({ common, times }, clock, watch) {
   const began = await common.begin();
-  begin();
+  times.begin();
   if (began === null) return clock.nowUs();
-  setTimeOfDay(began.wallMs, began.nowUs);
+  times.setTimeOfDay(began.wallMs, began.nowUs);
   if (began.words !== null) watch.warnOf('start', began.words);
   return began.beginUs;
 }
 
 /**
- * @param {RunContext} context
- * @param {Omit<Execution, 'loaded'> & {loaded: Omit<Execution['loaded'], 'ledger'>}} carriedOut
- * @param {{untilUs: number, end: string, samplesDropped: number | null}} facts
- * @returns {RunParts}
- */
-function describe(context, { ready, environment, schedule, loaded, audited, warnings, ...money }, facts) {
-  const { config, stop } = context;
-  const { chain, sender } = ready;
-  const { stats, window, intervals, windowStartedAtMs } = loaded;
-  const { failureWords, reorgs, spending: spent, ...engineStats } = loaded.engineStats;
-  const spending = describeSpending(config, ready, spent, { ...money, report: audited.report });
-  const own = threadStatsOf(context.endpoints);
-  // Workers have connections of their own.
-  const { endpoints, ...traffic } = workersOf(config) > 1 ? merge(GENERATOR, own, loaded.traffic) : own;
-  const { health } = context.endpoints;
-  return {
-    id: context.id,
-    startedAtMs: context.timeOfDayMs(context.startedUs),
-    endedAtMs: context.timeOfDayMs(facts.untilUs),
-    end: facts.end,
-    exitCodes: [
-      ...stop.exitCodes,
-      audited.report?.result === 'not_exact' ? EXIT.notExact : EXIT.ok,
-      stats.counts.verified === 0 ? EXIT.nothingVerified : EXIT.ok,
-    ],
-    config: config.redacted,
-    instance: describeInstance(config, context.common.facts()),
-    environment,
-    stats,
-    durationUs: Math.max(0, Math.min(window.endUs, facts.untilUs) - window.startUs),
-    intervals,
-    windowStartedAtMs,
-    failureWords,
-    reorgs,
-    warnings,
-    generator: {
-      ...loaded.generator,
-      ...engineStats,
-      workers: workersOf(config),
-      ...traffic,
-      endpoints: describeEndpoints(health, endpoints, loaded.loadStartUs),
-      outages: health.outages(loaded.loadStartUs),
-      samplesDropped: facts.samplesDropped,
-      arrivalSeed: schedule?.arrival === 'poisson' ? schedule.seed : null,
-    },
-    isOpenLoop: schedule !== null,
-    schedule,
-    thresholds: config.thresholds,
-    audit: audited.report,
-    spending: spending.facts,
-    unmeasured: {
-      ...(audited.report === null ? { '/audit': audited.reason } : {}),
-      ...(traffic.batches.why === null ? { '/generator/batches/why': 'no batch was refused' } : {}),
-      ...missingFacts(chain, sender),
-      ...spending.unmeasured,
-    },
-  };
-}
-
-/**
- * @param {Omit<Parameters<typeof audit>[0], 'timeoutMs' | 'signal'>} parts
+ * @param {Omit<Parameters<typeof audit>[0], 'signal'>} parts
  * @param {StartBlock} start
- * @param {Pick<Config, 'drainTimeoutMs' | 'requestTimeoutMs'>} config
  * @param {Stop} stop
  * @returns {Promise<{report: AuditReport | null, reason: string}>} reason: why there is no report
  */
-export async function auditUnlessAborted(parts, start, { drainTimeoutMs, requestTimeoutMs }, stop) {
+export async function auditUnlessAborted(parts, start, stop) {
   const aborted = () => ({ report: null, reason: stop.abortReason ?? '' });
   if (stop.now.aborted) return aborted();
   try {
     await assertSameChain(parts.rpc, start);
-    // A request that timed out may still arrive within its time limit.
-    const timeoutMs = Math.max(drainTimeoutMs, requestTimeoutMs);
-    return { report: await audit({ ...parts, timeoutMs, signal: stop.now }), reason: '' };
+    return { report: await audit({ ...parts, signal: stop.now }), reason: '' };
   } catch (error) {
     if (stop.now.aborted) return aborted();
     // The endpoint cannot serve the audit: pruned state or a missing method.
@@ -495,4 +338,88 @@ export async function auditUnlessAborted(parts, start, { drainTimeoutMs, request
     stop.request('audit_failed', known.exitCode, known);
     return { report: null, reason: known.message };
   }
+}
+
+/**
+ * Waits until the outputs have written their samples.
+ * @param {Output[]} outputs
+ * @returns {Promise<{samplesDropped: number, errors: StressError[]}>} samplesDropped: the disk was too slow for them
+ */
+async function settleAll(outputs) {
+  let samplesDropped = 0;
+  /** @type {StressError[]} */
+  const errors = [];
+  for (const output of outputs) {
+    const settled = await output.settle?.();
+    samplesDropped += settled?.samplesDropped ?? 0;
+    if (settled?.error) errors.push(settled.error);
+  }
+  return { samplesDropped, errors };
+}
+
+/**
+ * Gives the run file to every output, even if one fails.
+ * @param {ReturnType<typeof buildRunFile>} runFile
+ * @param {Surroundings} surroundings
+ * @param {Done} done
+ * @returns {Promise<number>} the exit code
+ */
+async function finish(runFile, { outputs, stop, log }, { loaded, warnings }) {
+  let exitCode = runFile.exitCode;
+  for (const output of outputs) {
+    try {
+      await output.finish(runFile);
+    } catch (thrown) {
+      const error = thrown instanceof StressError ? thrown : new InternalError(unexpected(thrown), thrown);
+      stop.request('output_failed', error.exitCode, error);
+      exitCode = worstExit([exitCode, error.exitCode]);
+    }
+  }
+  logProblems(log, stop, runFile, loaded.ledger, warnings);
+  return exitCode;
+}
+
+/** @param {unknown} error */
+export function unexpected(error) {
+  return `unexpected: ${error instanceof Error ? error.message : error}. This is a bug of stress`;
+}
+
+/**
+ * Logs one line per problem, after the summary.
+ * @param {Logger} log
+ * @param {Stop} stop
+ * @param {RunFile} run
+ * @param {Ledger} ledger
+ * @param {string[]} logged warnings given during the run
+ */
+function logProblems(log, stop, run, { foreign }, logged) {
+  const messages = [...new Set(stop.errors.splice(0).map((error) => error.message))];
+  for (const message of messages) log.error(message);
+  if (foreign.length > 0) {
+    const indexes = foreign.map(({ walletIndex }) => walletIndex);
+    log.error(describeForeign(`wallets ${indexRanges(indexes)}`, foreign[0]));
+  }
+  // Warnings not logged yet are logged as errors, so that --quiet shows them too. The summary has the one about a short
+  // window.
+  const known = [...logged, shortWindow(run)?.words];
+  for (const warning of run.warnings) if (!known.includes(warning)) log.error(warning);
+  const warning = auditWarning(run);
+  if (warning !== null && !messages.some((message) => warning.endsWith(message))) log.error(warning);
+  const unfunded = run.failures?.insufficient_funds ?? 0;
+  if (unfunded > 0)
+    log.error(
+      `${unfunded} operation${unfunded === 1 ? '' : 's'} failed: a wallet had insufficient funds; set a higher --fund-amount`,
+    );
+  const failed = run.thresholds.filter(({ passed }) => !passed);
+  if (failed.length > 0) {
+    const names = failed.map(({ expression }) => expression).join(', ');
+    log.error(`${failed.length} of ${run.thresholds.length} thresholds failed: ${names}`);
+  }
+}
+
+/** No operation in flight can end any more. @param {Stop} stop @param {string} words */
+function chainEnded(stop, words) {
+  const error = new UnavailableError(`the embedded chain ended: ${words}`);
+  stop.request('chain_ended', EXIT.unavailable, error);
+  stop.abort(error.message);
 }

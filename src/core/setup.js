@@ -1,4 +1,4 @@
-import { baseFeeOf } from '../chain/fees.js';
+import { baseFeeOf, readFees } from '../chain/fees.js';
 import { fundOnDevChain } from '../chain/devchain.js';
 import {
   describeForeign,
@@ -17,15 +17,14 @@ import { ForeignSenderError, RpcError, UnavailableError, UsageError } from '../e
 import { belowStart, otherChain, otherStart } from '../inclusion/follow.js';
 import { Candidate, chooseInclusion, warningOf } from '../inclusion/index.js';
 import { numbered } from '../text.js';
-import { chooseFees, chooseKeys, deriveWallets, identify, readChain } from './connect.js';
+import { chooseKeys, deriveWallets, identify, readChain } from './connect.js';
 import { SetUpCosts, estimateRunCost, warmupSeconds } from './costs.js';
 import { sliceIndexes } from './nonces.js';
-import { workersOf } from './config.js';
 
 /**
  * @import { CallWorkload, ChainInfo, Chosen, Clock, Config, Fees, Gas, Rpc, Sender, Surroundings, TransactionWorkload } from '../types.d.ts'
- * @import { GivenKeys, Identity } from './connect.js'
- * @import { Endpoints } from '../chain/endpoints.js'
+ * @import { Identity } from './connect.js'
+ * @import { Opened } from './run.js'
  */
 
 /** The set-up between the connection and the load: chain, wallets, funds, contracts, start block. */
@@ -41,87 +40,89 @@ const LONGEST_BLOCK_S = 60;
 const PROOF_TIMEOUT_MS = 10_000;
 
 /**
- * @typedef {Surroundings & {config: Config, given: GivenKeys, urls: URL[], endpoints: Pick<Endpoints, 'rpcs'>, embedded: boolean}}
- *   Context
- *
  * @typedef {object} Ready the result of the set-up
  * @property {Identity & {genesisHash?: string | null, blockGasLimit?: number}} chain
  * @property {Wallet[]} wallets by position
  * @property {Sender | null} sender null: plain calls
  * @property {SetUpCosts} costs
  * @property {Chosen | null} inclusion null: plain calls
+ *
+ * @typedef {Pick<Opened, 'given' | 'urls' | 'endpoints' | 'isEmbedded' | 'workers'>} Site
  */
 
 /**
  * Plain calls need no funds, contracts or keys.
- * @param {Context} context
- * @param {Rpc} rpc
+ * @param {Config} config
+ * @param {Surroundings} surroundings
+ * @param {Site} site
  * @param {CallWorkload} workload
  * @returns {Promise<Ready>}
  */
-export async function setUpCalls({ config, urls, outputs, given, onProgress, stop }, rpc, workload) {
-  const chain = await identify(rpc, urls[0], config);
+export async function setUpCalls(config, { outputs, onProgress, stop }, { given, urls, endpoints }, workload) {
+  const { threads, offset, hdPath, chainId, allowChain } = config;
+  const { rpc } = endpoints;
+  const chain = await identify(rpc, urls[0], { chainId, allowChain });
   const node = chain.clientVersion ?? 'an unknown endpoint';
   /** @param {string} line */
   const notice = (line) => outputs.forEach((output) => output.notice(line));
-  notice(`${node} at ${rpc.display}; ${config.threads} users`);
+  notice(`${node} at ${rpc.display}; ${threads} users`);
+  const slice = { offset, threads };
   // Derived only if the calls use them.
   const addresses = async () => {
-    const [source] = urls.map((url) => chooseKeys(given, config.hdPath, url, chain.chainId ?? 0));
-    return addressesOf(await deriveWallets(source, config, stop.drain, onProgress));
+    const [source] = urls.map((url) => chooseKeys(given, hdPath, url, chain.chainId ?? 0));
+    return addressesOf(await deriveWallets(source, slice, stop.drain, onProgress));
   };
   await workload.prepare?.({ chain, addresses, notice });
-  const wallets = sliceIndexes(config).map((index) => Wallet.withoutKey(index));
+  const wallets = sliceIndexes(slice).map((index) => Wallet.withoutKey(index));
   return { chain, wallets, sender: null, costs: new SetUpCosts(null), inclusion: null };
 }
 
-/** @param {Context} context @param {Rpc} rpc @param {TransactionWorkload} workload @returns {Promise<Ready>} */
-export async function setUp(
-  { config, given, urls, endpoints, embedded, clock, outputs, onProgress, stop, log },
-  rpc,
-  workload,
-) {
+/**
+ * @param {Config} config
+ * @param {Surroundings} surroundings
+ * @param {Site} site
+ * @param {TransactionWorkload} workload
+ * @returns {Promise<Ready>}
+ */
+export async function setUp(config, surroundings, { given, urls, endpoints, isEmbedded, workers }, workload) {
+  const { clock, outputs, onProgress, stop, log } = surroundings;
+  const { threads, offset, hdPath, chainId, allowChain, connections, legacy, gasPriceWei, maxFeeWei } = config;
+  const { rpc, rpcs } = endpoints;
   /** @param {string} line */
   const notice = (line) => outputs.forEach((output) => output.notice(line));
-  const chain = await readChain(rpc, urls[0], config);
-  const [source] = urls.map((url) => chooseKeys(given, config.hdPath, url, chain.chainId));
-  const wallets = await deriveWallets(source, config, stop.drain, onProgress);
-  const last = config.offset + config.threads - 1;
+  const chain = await readChain(rpc, urls[0], { chainId, allowChain });
+  const [source] = urls.map((url) => chooseKeys(given, hdPath, url, chain.chainId));
+  const wallets = await deriveWallets(source, { offset, threads }, stop.drain, onProgress);
+  const last = offset + threads - 1;
   const node = chain.clientVersion ?? 'an unknown node';
-  notice(`${node} at ${rpc.display}, chain ${chain.chainId}; wallets ${config.offset}..${last} of ${source.name}`);
-  const inclusion = await chooseInclusion(config.inclusion, candidatesOf(endpoints.rpcs, chain, { clock, stop }));
-  const load = { connections: config.connections, operations: config.threads * config.inFlight };
-  const warning = warningOf(inclusion.name, endpoints.rpcs, { ...load, threads: workersOf(config) });
+  notice(`${node} at ${rpc.display}, chain ${chain.chainId}; wallets ${offset}..${last} of ${source.name}`);
+  const inclusion = await chooseInclusion(config.inclusion, candidatesOf(rpcs, chain, surroundings));
+  const load = { connections, operations: threads * config.inFlight, threads: workers };
+  const warning = warningOf(inclusion.name, rpcs, load);
   if (warning !== null) log.warn(warning);
 
-  const fees = await chooseFees(rpc, chain, config);
+  const fees = await readFees(rpc, chain.baseFeeWei, { legacy, gasPriceWei, maxFeeWei });
   const costs = new SetUpCosts(config.maxSpendWei);
+  const signer = await createSigner();
+  const timeoutMs = config.txTimeoutMs;
   /** @type {Sender} */
-  const sender = {
-    rpc,
-    clock,
-    fees,
-    signer: await createSigner(),
-    chainId: chain.chainId,
-    timeoutMs: config.txTimeoutMs,
-    signal: stop.drain,
-    costs,
-  };
+  const sender = { rpc, clock, fees, signer, chainId: chain.chainId, timeoutMs, signal: stop.drain, costs };
   try {
-    if (embedded) {
+    if (isEmbedded) {
       await fundOnDevChain(rpc, addressesOf(wallets));
       notice(
         `embedded chain started and its ${wallets.length} wallets funded; to share one between instances: stress node -t ${last + 1}, then stress --rpc URL`,
       );
     }
     const needWei = walletNeedWei(config, workload.gas, fees, chain);
-    const missing = await missingFunds(sender, wallets, needWei, given.funder, config);
-    await estimateRunCost({ config, chain, embedded, fees, rpc, workload, wallets, missing, notice });
+    const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
+    if (missing.length > 0 && given.funder === null) throw fundsMissing(missing, needWei, fundingRemedy(config));
+    await estimateRunCost({ config, chain, embedded: isEmbedded, fees, rpc, workload, wallets, missing, notice });
     if (given.funder !== null && missing.length > 0) {
       const paid = await fundFrom(given.funder, sender, wallets, missing, onProgress);
       log.info({ ...paid, paidWei: String(paid.paidWei) }, 'funded');
     }
-    if (!embedded) await mineQueued(sender, wallets, notice);
+    if (!isEmbedded) await mineQueued(sender, wallets, notice);
     await workload.prepare({ wallets, sender, chain, onProgress });
   } catch (error) {
     if (!(error instanceof NonceTakenError)) throw error;
@@ -134,7 +135,7 @@ export async function setUp(
  * One candidate per endpoint.
  * @param {Rpc[]} rpcs
  * @param {ChainInfo} chain of the first endpoint
- * @param {Pick<Context, 'clock' | 'stop'>} surroundings
+ * @param {Surroundings} surroundings
  */
 function candidatesOf(rpcs, { clientVersion }, { clock, stop }) {
   const names = numbered(rpcs.map(({ display }) => display));
@@ -165,21 +166,6 @@ export function walletNeedWei({ warmupMs, durationMs, fundAmountWei, inFlight },
   const { perWallet, perOperation } = gas.value ?? { perWallet: 0n, perOperation: 0n };
   const valueWei = perWallet + perOperation * BigInt(operations);
   return (gas.perWallet + gas.perOperation * BigInt(operations)) * fees.worstPriceWei() + valueWei;
-}
-
-/**
- * The missing funds, after waiting until the wallets are settled.
- * @param {Sender} sender
- * @param {Wallet[]} wallets
- * @param {bigint} needWei per wallet
- * @param {Wallet | null} funder
- * @param {Config} config
- * @returns {Promise<Array<{wallet: Wallet, missingWei: bigint}>>}
- */
-async function missingFunds(sender, wallets, needWei, funder, config) {
-  const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
-  if (missing.length > 0 && funder === null) throw fundsMissing(missing, needWei, fundingRemedy(config));
-  return missing;
 }
 
 /**

@@ -2,19 +2,16 @@
  * A worker thread: runs the engine for a part of the slice and answers the requests of workers.js.
  *
  * @typedef {object} Task
- * @property {WorkerConfig} config
- * @property {{urls: string[], names: string[], home: number, spread: Spread, identity?: ChainIdentityState}} endpoints home:
- *   index of the endpoint of its wallets
+ * @property {EngineConfig} config
+ * @property {{urls: string[], names: string[], home: number, identity?: ChainIdentityState}} endpoints home: index of the
+ *   endpoint of its wallets
  * @property {Array<ReturnType<Wallet['toState']>>} wallets
  * @property {{name: string, state: unknown}} workload
- * @property {(Omit<ChainTools, 'signer' | 'fees'> & {fees: ReturnType<Fees['state']>}) | null} chain
+ * @property {(Omit<ChainTools, 'signer' | 'fees'> & {signer: null, fees: ReturnType<Fees['state']>}) | null} chain
  * @property {BatchFacts} batches as learned in the set-up
  * @property {boolean} wantsSamples
  * @property {Schedule | null} schedule
  * @property {Share} share
- *
- * @typedef {Pick<Config, 'transport' | 'connections' | 'requestTimeoutMs' | 'noKeepAlive' | 'insecure' | 'fixedId' | 'txTimeoutMs' | 'inFlight' | 'iterations' | 'thinkTimeMs'>}
- *   WorkerConfig
  *
  * @typedef {'prepare' | 'start' | 'setWindow' | 'snapshot' | 'stop' | 'drain' | 'abort' | 'close'} Method
  *
@@ -33,10 +30,10 @@ import { ThreadEngine } from './engine.js';
 import { Account } from './nonces.js';
 
 /**
- * @import { BatchFacts, Clock, Config, Fees, Sample, SnapshotState } from '../types.d.ts'
+ * @import { BatchFacts, Clock, EngineConfig, Fees, Sample, SnapshotState } from '../types.d.ts'
  * @import { StopReason } from './driver.js'
  * @import { ChainIdentityState } from '../chain/chain-identity.js'
- * @import { Endpoints, Spread } from '../chain/endpoints.js'
+ * @import { Endpoints } from '../chain/endpoints.js'
  * @import { ChainTools, Plan, SeenBlock } from './engine.js'
  * @import { Schedule, Share } from './pacer.js'
  * @import { MessagePort } from 'node:worker_threads'
@@ -145,9 +142,9 @@ function catchStrayErrors(workload, onStop) {
 
 /** @param {Task} task @param {Clock} clock */
 function openThreadEndpoints({ config, endpoints, batches }, clock) {
-  const { home, spread, identity } = endpoints;
+  const { home, identity } = endpoints;
   const urls = endpoints.urls.map((url) => new URL(url));
-  return openNetwork(config, { urls, clock, home, spread, batches, identity });
+  return openNetwork(config, { urls, clock, home, batches, identity });
 }
 
 /**

@@ -19,7 +19,6 @@ import { Recorder } from '../stats/recorder.js';
 import { noReorgs } from '../stats/reorgs.js';
 import { Stats, noneUsed, zeroCounts } from '../stats/stats.js';
 import { numbered } from '../text.js';
-import { workersOf } from './config.js';
 import { ThreadEngine } from './engine.js';
 import { Ledger } from './ledger.js';
 import { splitSlice } from './nonces.js';
@@ -27,17 +26,15 @@ import { shares } from './pacer.js';
 import { requestStop } from './stop.js';
 
 /**
- * @import { Clock, Config, Engine, Output, Rpc, Sample, Sender, Snapshot, SnapshotState, Workload } from '../types.d.ts'
+ * @import { Clock, Engine, EngineConfig, Output, Sample, Snapshot, SnapshotState, Workload } from '../types.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { StressError } from '../errors.js'
  * @import { StopReason } from './driver.js'
- * @import { Plan, SeenBlock } from './engine.js'
+ * @import { ChainTools, Plan, SeenBlock } from './engine.js'
  * @import { LedgerState } from './ledger.js'
- * @import { WarmUp } from './load.js'
  * @import { Stop } from './stop.js'
  * @import { Account } from './nonces.js'
  * @import { Schedule } from './pacer.js'
- * @import { StartBlock } from './setup.js'
  * @import { Method, Task, WorkerMessage } from './worker-thread.js'
  */
 
@@ -398,88 +395,61 @@ class WorkerPool {
  * The engine of a run: in this thread, or in worker threads that have a part of the wallets each.
  *
  * @typedef {object} EngineParts
- * @property {Config} config
+ * @property {EngineConfig} config
+ * @property {number} workers
  * @property {URL[]} urls
  * @property {Endpoints} endpoints
  * @property {Clock} clock
- * @property {Output[]} outputs
- * @property {WarmUp | null} warmUp null unless --warmup auto
  * @property {Stop} stop
- * @property {Rpc} rpc
+ * @property {Output[]} outputs
+ * @property {((block: SeenBlock) => void) | undefined} onBlock beside the outputs
  * @property {Schedule | null} schedule
  * @property {Account[]} accounts
  * @property {Workload} workload
- * @property {Sender | null} sender null: plain calls
- * @property {bigint | null} capWei limit of fees; null: none
- * @property {StartBlock} start
- * @property {{name: string} | null} inclusion
+ * @property {string} workloadName
+ * @property {ChainTools | null} chain null: plain calls
  */
 
 /** @param {EngineParts} parts @returns {Promise<Engine>} */
 export async function createEngine(parts) {
-  const { config, clock, outputs, warmUp, stop, rpc, endpoints, schedule, accounts, workload, capWei, start } = parts;
-  const onBlock = blockListener(outputs, warmUp);
-  if (workersOf(config) > 1) return WorkerPool.start({ tasks: tasksOf(parts), accounts, stop, outputs, onBlock });
-  const { chainId, fees, signer } = parts.sender ?? {};
-  const inclusion = parts.inclusion?.name;
-  const chain =
-    chainId === undefined || fees === undefined || signer === undefined || inclusion === undefined
-      ? null
-      : { chainId, fees, signer, ...start, confirmations: config.confirmations, capWei, inclusion };
+  const { config, workers, endpoints, clock, stop, outputs, schedule, accounts, workload, chain } = parts;
+  const listeners = [...outputs.flatMap((output) => output.block?.bind(output) ?? []), parts.onBlock ?? []].flat();
+  /** @param {SeenBlock} block */
+  const onBlock = (block) => listeners.forEach((listener) => listener(block));
+  if (workers > 1) return WorkerPool.start({ tasks: tasksOf(parts), accounts, stop, outputs, onBlock });
   const wanting = outputs.filter((output) => output.wantsSamples);
   /** @param {Sample} sample */
   const onSample = (sample) => wanting.forEach((output) => output.sample(sample));
   /** @param {StopReason} reason @param {Error} [error] */
   const onStop = (reason, error) => requestStop(stop, reason, error);
-  const options = { config, clock, rpc, accounts, workload, chain, schedule, onSample, onBlock, onStop };
-  return new ThreadEngine({ ...options, traffic: () => threadStatsOf(endpoints) });
+  const load = { config, clock, rpc: endpoints.rpc, accounts, workload, chain, schedule };
+  return new ThreadEngine({ ...load, onSample, onBlock, onStop, traffic: () => threadStatsOf(endpoints) });
 }
 
 /** @param {EngineParts} parts @returns {Task[]} */
-function tasksOf(parts) {
-  const { config, urls, endpoints, rpc, schedule, accounts, workload, sender, capWei, start, inclusion } = parts;
-  const { transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, txTimeoutMs, inFlight } = config;
-  const { confirmations, iterations, thinkTimeMs, spread } = config;
-  const wantsSamples = parts.outputs.some((output) => output.wantsSamples);
-  const workers = workersOf(config);
+function tasksOf({ config, workers, urls, endpoints, outputs, schedule, accounts, workload, workloadName, chain }) {
   const slices = splitSlice({ offset: 0, threads: accounts.length }, workers);
   const sharesOfRate = shares(slices.map(({ threads }) => threads));
-  return slices.map(({ offset: first, threads: count }, i) => {
+  return slices.map(({ offset: first, threads: count }, i) => ({
     // The first workers get the remainder.
-    const own = Math.floor((connections + workers - 1 - i) / workers);
-    const network = { transport, connections: own, requestTimeoutMs, noKeepAlive, insecure, fixedId };
-    const facts = sender !== null && inclusion !== null ? { chainId: sender.chainId, inclusion: inclusion.name } : null;
-    return {
-      config: { ...network, txTimeoutMs, inFlight, iterations, thinkTimeMs },
-      wantsSamples,
-      schedule,
-      share: sharesOfRate[i],
-      endpoints: {
-        urls: urls.map(({ href }) => href),
-        names: numbered(urls.map(displayUrl)),
-        home: i % urls.length,
-        spread,
-        identity: endpoints.identity?.state,
-      },
-      batches: rpc.batchFacts(),
-      wallets: accounts.slice(first, first + count).map(({ wallet }) => wallet.toState()),
-      workload: { name: config.workload, state: workload.handOver(first, count) },
-      chain: facts && {
-        ...facts,
-        ...start,
-        confirmations,
-        fees: /** @type {Sender} */ (sender).fees.state(),
-        capWei: capWei === null ? null : (capWei * BigInt(count)) / BigInt(accounts.length),
-      },
-    };
-  });
-}
-
-/** @param {Output[]} outputs @param {WarmUp | null} warmUp @returns {(block: SeenBlock) => void} */
-function blockListener(outputs, warmUp) {
-  const listeners = [
-    ...outputs.flatMap((output) => output.block?.bind(output) ?? []),
-    ...(warmUp === null ? [] : [warmUp.onBlock]),
-  ];
-  return (block) => listeners.forEach((listener) => listener(block));
+    config: { ...config, connections: Math.floor((config.connections + workers - 1 - i) / workers) },
+    wantsSamples: outputs.some((output) => output.wantsSamples),
+    schedule,
+    share: sharesOfRate[i],
+    endpoints: {
+      urls: urls.map(({ href }) => href),
+      names: numbered(urls.map(displayUrl)),
+      home: i % urls.length,
+      identity: endpoints.identity?.state,
+    },
+    batches: endpoints.rpc.batchFacts(),
+    wallets: accounts.slice(first, first + count).map(({ wallet }) => wallet.toState()),
+    workload: { name: workloadName, state: workload.handOver(first, count) },
+    chain: chain && {
+      ...chain,
+      signer: null,
+      fees: chain.fees.state(),
+      capWei: chain.capWei === null ? null : (chain.capWei * BigInt(count)) / BigInt(accounts.length),
+    },
+  }));
 }

@@ -164,12 +164,7 @@ describe('fuzz: answers of an endpoint', () => {
         [],
       );
       const rpc = endpoint(spoiled);
-      const context = /** @type {any} */ ({
-        config: { ...config, inclusion: 'auto', workers: 1, connections: 64, rpc: [] },
-        embedded: false,
-        given: { source: null, funder: null },
-        urls: [URL_OF],
-        endpoints: { rpcs: [rpc] },
+      const surroundings = /** @type {any} */ ({
         clock: rushingClock(),
         outputs: [],
         onProgress: () => {},
@@ -177,7 +172,16 @@ describe('fuzz: answers of an endpoint', () => {
         log: { info: () => {}, warn: () => {} },
       });
       const workload = createTransactions(createCounter, { rpc, settings: { contracts: contractsFile } });
-      await outcomeOf(() => setUp(context, rpc, workload));
+      const given = { source: null, funder: null };
+      const site = /** @type {any} */ ({
+        given,
+        urls: [URL_OF],
+        endpoints: { rpc, rpcs: [rpc] },
+        isEmbedded: false,
+        workers: 1,
+      });
+      const own = { ...config, inclusion: 'auto', connections: 64 };
+      await outcomeOf(() => setUp(own, surroundings, site, workload));
     });
   });
 });

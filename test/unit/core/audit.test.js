@@ -87,7 +87,6 @@ describe('the result of an audit', () => {
 
 describe('an audit that cannot be made', () => {
   const START = { startBlock: 100, startHash: null, genesisHash: null };
-  const CONFIG = { drainTimeoutMs: 1, requestTimeoutMs: 1 };
 
   /** @param {Error} error of the first thing that is asked */
   async function failing(error) {
@@ -95,8 +94,8 @@ describe('an audit that cannot be made', () => {
     const stop = new Stop();
     const rpc = { ...run.rpc, call: () => Promise.reject(error) };
     const { clock, workload, accounts, ledger } = run;
-    const parts = { rpc, clock, workload, accounts, ledger, startBlock: 100 };
-    const auditing = auditUnlessAborted(/** @type {any} */ (parts), START, CONFIG, stop);
+    const parts = { rpc, clock, workload, accounts, ledger, startBlock: 100, timeoutMs: 1 };
+    const auditing = auditUnlessAborted(/** @type {any} */ (parts), START, stop);
     await run.advance(1000);
     const audited = await auditing;
     return { ...audited, exitCodes: stop.exitCodes };

@@ -1,7 +1,7 @@
 /** The reports of a load, with a clock whose reading takes time. */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { load } from '../../../src/core/load.js';
+import { Load } from '../../../src/core/load.js';
 import { Stop } from '../../../src/core/stop.js';
 import { Checkpoints } from '../../../src/core/reports.js';
 import { noBlocks } from '../../../src/stats/blocks.js';
@@ -65,8 +65,8 @@ async function loadOf({ silence = null, names, warmUp = null }) {
     setWindow: (/** @type {Plan} */ { startUs, endUs }) => void intervals.setWindow(startUs, endUs),
   });
   const watch = /** @type {any} */ ({ prepare: async () => {}, begin: () => {}, sample: async () => readingsOf() });
-  await load({
-    config: {
+  const load = new Load({
+    times: {
       warmupMs: warmUp === null ? 0 : 'auto',
       durationMs: 1000,
       intervalMs: 100,
@@ -85,6 +85,7 @@ async function loadOf({ silence = null, names, warmUp = null }) {
     timeOfDayMs: (/** @type {number} */ atUs) => atUs,
     begin: async () => clock.nowUs(),
   });
+  await load.run();
   return { stop, rows };
 }
 

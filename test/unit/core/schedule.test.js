@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createPacer } from '../../../src/core/pacer.js';
-import { scheduleOf } from '../../../src/core/run.js';
+import { scheduleOf } from '../../../src/core/config.js';
 
 /** @param {Partial<Parameters<typeof scheduleOf>[0]>} given */
 const of = (given) => scheduleOf({ ratePerSecond: null, stages: null, arrival: null, warmupMs: 0, ...given });

@@ -1,0 +1,291 @@
+/** A run in the words of its run file. */
+import { availableParallelism, cpus, hostname, release, totalmem } from 'node:os';
+import { describeEndpoints, threadStatsOf } from '../chain/endpoints.js';
+import { EXIT, FundsError, StressError, TransportError } from '../errors.js';
+import { merge } from '../stats/merge.js';
+import { GENERATOR } from '../stats/metrics.js';
+import { noReorgs } from '../stats/reorgs.js';
+import { buildRunFile } from '../stats/run-file.js';
+import { Stats, noneUsed } from '../stats/stats.js';
+import { chooseTransport } from '../transport/index.js';
+import { describeSpending } from './costs.js';
+
+/**
+ * @import { AuditReport, Chosen, Config, InstanceFacts, Rpc, RunFile, RunParts, Sender, Surroundings } from '../types.d.ts'
+ * @import { Endpoints } from '../chain/endpoints.js'
+ * @import { Verdict } from '../stats/verdict.js'
+ * @import { StartFacts } from './common-start.js'
+ * @import { Balance } from './costs.js'
+ * @import { LoadSoFar } from './load.js'
+ * @import { Schedule } from './pacer.js'
+ * @import { Opened, Times } from './run.js'
+ * @import { Ready } from './setup.js'
+ */
+
+/**
+ * @typedef {object} Described
+ * @property {Ready} ready
+ * @property {ReturnType<typeof describeEnvironment>} environment
+ * @property {Schedule | null} schedule
+ * @property {bigint | undefined} valueWei transferred by each executed operation
+ *
+ * @typedef {object} Outcome
+ * @property {LoadSoFar} loaded
+ * @property {{report: AuditReport | null, reason: string}} audited reason: why there is no report
+ * @property {Balance} decrease of the balance during the load
+ * @property {string[]} warnings
+ * @property {number} untilUs
+ * @property {string} end
+ * @property {number | null} samplesDropped
+ */
+
+/**
+ * @param {Config} config
+ * @param {Pick<Surroundings, 'stop'>} surroundings
+ * @param {Opened} opened
+ * @param {Described} described
+ * @param {Outcome} outcome
+ * @returns {RunParts}
+ */
+export function describeRun(config, { stop }, opened, described, { loaded, audited, decrease, warnings, ...ended }) {
+  const { times, endpoints: network, workers, common } = opened;
+  const { ready, environment, schedule, valueWei } = described;
+  const { report } = audited;
+  const { stats, window, intervals, windowStartedAtMs, loadStartUs } = loaded;
+  const { failureWords, reorgs, spending: spent, ...engineStats } = loaded.engineStats;
+  const spending = describeSpending(config, ready, spent, { decrease, valueWei, report });
+  const own = threadStatsOf(network);
+  // Workers have connections of their own.
+  const { endpoints, ...traffic } = workers > 1 ? merge(GENERATOR, own, loaded.traffic) : own;
+  return {
+    id: times.id,
+    startedAtMs: times.timeOfDayMs(times.startedUs),
+    endedAtMs: times.timeOfDayMs(ended.untilUs),
+    end: ended.end,
+    exitCodes: [
+      ...stop.exitCodes,
+      report?.result === 'not_exact' ? EXIT.notExact : EXIT.ok,
+      stats.counts.verified === 0 ? EXIT.nothingVerified : EXIT.ok,
+    ],
+    config: config.redacted,
+    instance: describeInstance(config, common.facts()),
+    environment,
+    stats,
+    durationUs: Math.max(0, Math.min(window.endUs, ended.untilUs) - window.startUs),
+    intervals,
+    windowStartedAtMs,
+    failureWords,
+    reorgs,
+    warnings,
+    generator: {
+      ...loaded.generator,
+      ...engineStats,
+      workers,
+      ...traffic,
+      endpoints: describeEndpoints(network.health, endpoints, loadStartUs),
+      outages: network.health.outages(loadStartUs),
+      samplesDropped: ended.samplesDropped,
+      arrivalSeed: schedule?.arrival === 'poisson' ? schedule.seed : null,
+    },
+    isOpenLoop: schedule !== null,
+    schedule,
+    thresholds: config.thresholds,
+    audit: report,
+    spending: spending.facts,
+    unmeasured: {
+      ...(report === null ? { '/audit': audited.reason } : {}),
+      ...(traffic.batches.why === null ? { '/generator/batches/why': 'no batch was refused' } : {}),
+      ...missingFacts(ready),
+      ...spending.unmeasured,
+    },
+  };
+}
+
+/** @param {Ready} ready @returns {Record<string, string>} why figures are null, by JSON pointer */
+function missingFacts({ chain: { clientVersion, genesisHash, chainId, roundTripMs }, sender }) {
+  const notAsked = 'plain calls do not need it';
+  /** @type {Record<string, string>} */
+  const reasons = {};
+  if (clientVersion === null) reasons['/environment/clientVersion'] = 'the node does not answer web3_clientVersion';
+  if (chainId === null) reasons['/environment/chainId'] = 'the endpoint does not answer eth_chainId';
+  if (roundTripMs === null) reasons['/environment/roundTripMs'] = 'the endpoint does not answer eth_chainId';
+  if (genesisHash === null) reasons['/environment/genesisHash'] = 'the node does not serve its first block';
+  if (sender === null) {
+    for (const name of ['genesisHash', 'blockGasLimit', 'feeMode', 'signer', 'inclusion'])
+      reasons[`/environment/${name}`] = notAsked;
+    reasons['/generator/inclusionResolutionMs'] = notAsked;
+    reasons['/generator/headSource'] = notAsked;
+  }
+  return reasons;
+}
+
+/**
+ * The environment of a run, for the run file.
+ * @param {object} parts
+ * @param {string} parts.version
+ * @param {Ready['chain']} parts.chain
+ * @param {Pick<Rpc, 'display'>} parts.rpc
+ * @param {Array<{display: string, clientVersion: string | null}>} parts.endpoints several endpoints only
+ * @param {Sender | null} parts.sender null: plain calls
+ * @param {Record<string, unknown>} parts.facts of the workload
+ * @param {Config} parts.config
+ * @param {Chosen | null} parts.inclusion null: plain calls
+ * @param {boolean} parts.embedded
+ */
+export function describeEnvironment({ version, chain, rpc, endpoints, sender, config, inclusion, facts, embedded }) {
+  return {
+    stress: version,
+    node: process.version,
+    platform: `${process.platform} ${process.arch} ${release()}`,
+    cpu: cpus()[0]?.model.trim() ?? 'unknown',
+    cores: availableParallelism(),
+    memoryBytes: totalmem(),
+    endpoint: endpoints[0]?.display ?? rpc.display,
+    endpoints,
+    embeddedChain: embedded,
+    clientVersion: chain.clientVersion,
+    roundTripMs: chain.roundTripMs ?? null,
+    chainId: chain.chainId,
+    genesisHash: chain.genesisHash ?? null,
+    blockGasLimit: chain.blockGasLimit ?? null,
+    feeMode: sender?.fees.mode ?? null,
+    signer: sender?.signer.name ?? null,
+    transport: {
+      name: transportsOf(config),
+      why: config.transport === 'auto' ? whyTransport(config.rpc) : 'asked for with --transport',
+      connections: config.connections,
+      keepAlive: !config.noKeepAlive,
+    },
+    inclusion,
+    workload: facts,
+  };
+}
+
+/** Why `--transport auto` chose its transport. @param {readonly URL[]} urls */
+function whyTransport(urls) {
+  const schemes = [...new Set(urls.map(({ protocol }) => `${protocol}//`))];
+  return schemes.length === 0 ? 'the embedded chain speaks http://' : `the endpoint speaks ${schemes.join(' and ')}`;
+}
+
+/** Names of the transports of all endpoints. @param {Pick<Config, 'transport' | 'rpc'>} config */
+export function transportsOf({ transport, rpc }) {
+  const names = rpc.map((url) => chooseTransport(transport, url));
+  return names.length === 0 ? chooseTransport(transport, null) : [...new Set(names)].join(', ');
+}
+
+/**
+ * The instance, for the run file.
+ * @param {Config} config
+ * @param {StartFacts} start
+ * @returns {InstanceFacts | null} null: a single instance without a common start
+ */
+export function describeInstance({ runId, index, instances, attempt, scheduler, offset, threads }, start) {
+  if (runId === null && index === null && start.by === null) return null;
+  return { runId, index, instances, attempt, scheduler, offset, threads, host: hostname(), start };
+}
+
+/** Exit codes for which the outputs are written. @type {readonly number[]} */
+const REPORTED_EXIT_CODES = Object.freeze([EXIT.unavailable, EXIT.refused]);
+
+/**
+ * Writes the outputs of a run that ended before its load, for CI servers that read files.
+ * @param {unknown} error
+ * @param {Pick<Surroundings, 'clock' | 'outputs' | 'version' | 'log'> & {config: Config, times: Times, workers: number, endpoints: Endpoints | null}}
+ *   parts
+ */
+export async function writeFailedSetUp(error, { outputs, log, ...parts }) {
+  if (!(error instanceof StressError) || !REPORTED_EXIT_CODES.includes(error.exitCode)) return;
+  const run = describeFailedSetUp(error, parts);
+  for (const output of outputs) {
+    try {
+      await output.setUpFailed?.(run);
+    } catch (unwritten) {
+      log.error(/** @type {Error} */ (unwritten).message);
+    }
+  }
+}
+
+/** The figures of a run without a load. */
+const IDLE_GENERATOR = Object.freeze({
+  ...noneUsed(),
+  cpuUs: 0,
+  endpoints: [],
+  batches: { limit: 1, largest: 1, refused: 0, why: null },
+  arrivalSeed: null,
+  samplesDropped: 0,
+});
+
+/** JSON pointers of the figures that are null without a load. */
+const UNKNOWN_BEFORE_LOAD = [
+  ...['clientVersion', 'chainId', 'genesisHash', 'roundTripMs'].map((name) => `/environment/${name}`),
+  ...['blockGasLimit', 'feeMode', 'signer', 'inclusion'].map((name) => `/environment/${name}`),
+  ...['setUpWei', 'spentWei', 'transactions'].map((name) => `/spending/${name}`),
+  ...['inclusionResolutionMs', 'headSource', 'batches/why'].map((name) => `/generator/${name}`),
+  '/audit',
+];
+
+/**
+ * @param {StressError} error
+ * @param {Omit<Parameters<typeof writeFailedSetUp>[1], 'outputs' | 'log'>} parts
+ * @returns {RunFile}
+ */
+function describeFailedSetUp(error, { clock, version, config, times, workers, endpoints }) {
+  const nowUs = clock.nowUs();
+  const display = endpoints?.rpc.display ?? null;
+  const chain = { clientVersion: null, chainId: null, genesisHash: null, roundTripMs: null };
+  const environment = describeEnvironment({
+    version,
+    config,
+    chain,
+    sender: null,
+    endpoints: [],
+    inclusion: null,
+    facts: {},
+    embedded: config.rpc.length === 0,
+    rpc: { display: display ?? 'the embedded chain' },
+  });
+  const none = { rpcCalls: {}, transport: { requests: 0, connectionsOpened: 0, bytesReceived: 0 } };
+  const traffic = endpoints === null ? none : threadStatsOf(endpoints);
+  const why = `the run ended before its load began: ${error.message}`;
+  const verdict = verdictOf(error);
+  const capWei = config.maxSpendWei === null ? null : String(config.maxSpendWei);
+  const run = buildRunFile({
+    id: times.id,
+    startedAtMs: times.timeOfDayMs(times.startedUs),
+    endedAtMs: times.timeOfDayMs(nowUs),
+    end: 'set_up_failed',
+    exitCodes: [error.exitCode],
+    config: config.redacted,
+    environment,
+    stats: new Stats(nowUs),
+    durationUs: 0,
+    instance: describeInstance(config, { by: null, at: null, waitedMs: null, lateMs: null }),
+    intervals: [],
+    windowStartedAtMs: times.timeOfDayMs(nowUs),
+    failureWords: {},
+    reorgs: noReorgs(),
+    generator: {
+      ...IDLE_GENERATOR,
+      peakRssBytes: process.resourceUsage().maxRSS * 1024,
+      workers,
+      rpcCalls: traffic.rpcCalls,
+      transport: traffic.transport,
+    },
+    spending: { capWei, setUpWei: null, spentWei: null, transactions: null },
+    audit: null,
+    isOpenLoop: false,
+    thresholds: config.thresholds,
+    warnings: [error.message],
+    unmeasured: Object.fromEntries(UNKNOWN_BEFORE_LOAD.map((pointer) => [pointer, why])),
+  });
+  if (verdict === null) run.unmeasured['/verdict'] = why;
+  else delete run.unmeasured['/verdict'];
+  // Unmeasured thresholds do not change the exit code.
+  return { ...run, exitCode: error.exitCode, verdict };
+}
+
+/** @param {StressError} error @returns {Verdict | null} */
+function verdictOf(error) {
+  if (error instanceof TransportError) return { name: 'endpoint-down', evidence: error.message };
+  return error instanceof FundsError ? { name: 'funds', evidence: error.message } : null;
+}
