@@ -1,7 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { Operation } from './operation.js';
 import { Queue } from './queue.js';
-import { Recovery } from './recovery.js';
 
 /**
  * @import { Clock, Sample } from '../types.d.ts'
@@ -9,7 +8,7 @@ import { Recovery } from './recovery.js';
  * @import { FeeBudget } from './budget.js'
  * @import { Account } from './nonces.js'
  * @import { Pacer } from './pacer.js'
- * @import { OperationKind } from './recovery.js'
+ * @import { Recovery } from './recovery.js'
  */
 
 /**
@@ -18,7 +17,8 @@ import { Recovery } from './recovery.js';
  *
  * @typedef {object} DriverOptions
  * @property {Clock} clock
- * @property {OperationKind} kind
+ * @property {(operation: Operation) => void} run runs an operation to its end
+ * @property {(driver: Driver) => Recovery} recoveryOf
  * @property {Account[]} accounts
  * @property {number} inFlight per wallet
  * @property {number} [operationsEach] limit per wallet
@@ -74,31 +74,29 @@ export class Driver {
     this.options = options;
     this.#quota = new Quota(options.accounts.length, options.operationsEach ?? Infinity);
     // Every wallet in recovery adds a listener.
-    setMaxListeners(0, this.#halt.signal, this.#drained.signal);
-    this.recovery = new Recovery({
-      ...options,
-      live: this.live,
-      signal: this.#halt.signal,
-      drained: this.#drained.signal,
-      rearm: (account, times) => this.#rearm(account, times),
-      retire: ({ position }) => {
-        this.#quota.forfeit(position);
-        this.#endIfDone();
-      },
-    });
+    setMaxListeners(0, this.halted, this.drained);
+    this.recovery = options.recoveryOf(this);
+  }
+
+  /** Aborts when no more operations are started. */
+  get halted() {
+    return this.#halt.signal;
+  }
+
+  /** Aborts at the end of the drain. */
+  get drained() {
+    return this.#drained.signal;
   }
 
   /** @param {number} startUs @param {number} endUs end of the window; endAt() can set an earlier one */
   start(startUs, endUs) {
-    const { accounts, inFlight, kind, onStop } = this.options;
+    const { accounts, inFlight, onStop } = this.options;
     this.#startUs = startUs;
     this.#endUs = endUs;
     // All wallets once, then all again, so that the load is spread first.
     for (let round = 0; round < inFlight; round += 1) for (const account of accounts) this.#idle.push(account);
     this.#pump();
-    kind
-      .watchOverdue(this.live, this.#drained.signal, this.recovery.resubmitFrom)
-      .catch((error) => onStop('internal', error));
+    this.recovery.watch().catch((error) => onStop('internal', error));
   }
 
   /** Sets the end of the window during the load. @param {number} endUs */
@@ -203,14 +201,14 @@ export class Driver {
 
   /** @param {Account} account @param {{intendedAtUs: number, startedAtUs: number}} instants */
   #startOperation(account, instants) {
-    const { recorder, kind } = this.options;
+    const { recorder, run } = this.options;
     const operation = new Operation(account, instants, this.#finish, this.#onSubmitted);
     account.submitting += 1;
     this.#quota.take(account.position);
     this.live.add(operation);
     this.#countOpen(operation, 1);
     recorder.start(account.position, instants.intendedAtUs, instants.startedAtUs);
-    kind.run(operation);
+    run(operation);
   }
 
   /** @param {Operation} operation @param {number} change */
@@ -235,7 +233,7 @@ export class Driver {
     account.submitting -= 1;
     if (account.waitingStarts === 0) return;
     account.waitingStarts -= 1;
-    this.#rearm(account, 1);
+    this.rearm(account, 1);
   };
 
   /** @param {Operation} operation @param {Sample} sample */
@@ -249,7 +247,7 @@ export class Driver {
       if (sample.outcome === 'verified') {
         account.settle(nonce, 'executed');
         account.failuresInRow = 0;
-        this.options.kind.recordInclusion(operation);
+        this.recovery.onVerified(operation);
         this.#rearmAfterThinkTime(account);
       } else {
         const slot = account.slotOf(nonce);
@@ -268,6 +266,12 @@ export class Driver {
     }
   };
 
+  /** The wallet is retired. @param {Account} account */
+  forfeit({ position }) {
+    this.#quota.forfeit(position);
+    this.#endIfDone();
+  }
+
   #endIfDone() {
     if (this.#quota.isSpent && this.live.size === 0) this.options.onStop('iterations');
   }
@@ -281,12 +285,12 @@ export class Driver {
   /** @param {Account} account */
   #rearmAfterThinkTime(account) {
     const thinkTimeMs = this.#thinkTimeMsOf(account);
-    if (thinkTimeMs === 0) return this.#rearm(account, 1);
-    void this.options.clock.sleep(thinkTimeMs, this.#halt.signal).then(() => this.#rearm(account, 1));
+    if (thinkTimeMs === 0) return this.rearm(account, 1);
+    void this.options.clock.sleep(thinkTimeMs, this.#halt.signal).then(() => this.rearm(account, 1));
   }
 
-  /** @param {Account} account @param {number} times */
-  #rearm(account, times) {
+  /** Allows so many more operations of a wallet. @param {Account} account @param {number} times */
+  rearm(account, times) {
     for (let i = 0; i < times; i += 1) this.#idle.push(account);
     this.#pumpSoon();
   }

@@ -12,7 +12,8 @@ import { FeeBudget } from './budget.js';
 import { Driver } from './driver.js';
 import { Ledger } from './ledger.js';
 import { createPacer, stageEndsUs } from './pacer.js';
-import { callKind, transactionKind } from './recovery.js';
+import { runCall, runTransaction } from './operation.js';
+import { CallRecovery, TransactionRecovery } from './recovery.js';
 import { Presigner } from './signing.js';
 import { RetryPolicy } from './submit.js';
 
@@ -41,6 +42,8 @@ import { RetryPolicy } from './submit.js';
  * @property {Account[]} accounts
  * @property {Workload} workload
  * @property {ChainTools | null} chain null: plain calls
+ * @property {typeof detectors[string]} [createDetector] default: the one that chain names
+ * @property {() => number} [random] from 0 to 1
  * @property {DriverOptions['onSample']} onSample
  * @property {(block: SeenBlock) => void} onBlock
  * @property {DriverOptions['onStop']} onStop
@@ -103,11 +106,14 @@ export class ThreadEngine {
   #visibility = null;
   /** @type {Presigner | null} */
   #presigner = null;
+  /** Null: plain calls. @type {TransactionRecovery | null} */
+  #recovery = null;
   /** Null: no limit. @type {FeeBudget | null} */
   #budget = null;
   #deadlines;
   #loop = probes.loop();
-  #retryPolicy = new RetryPolicy(Math.random);
+  #random;
+  #retryPolicy;
   #loadStartUs = 0;
   #lastBlockAtUs = 0;
   /** @type {Resubmissions} */
@@ -123,6 +129,8 @@ export class ThreadEngine {
   constructor(options) {
     const { config, clock, accounts, schedule, share, onSample, onStop } = options;
     this.#options = options;
+    this.#random = options.random ?? Math.random;
+    this.#retryPolicy = new RetryPolicy(this.#random);
     this.#recorder = new Recorder(
       accounts.map(({ wallet }) => wallet.index),
       clock.nowUs(),
@@ -135,7 +143,7 @@ export class ThreadEngine {
       accounts,
       onSample,
       onStop,
-      kind: this.#operationKind(),
+      ...this.#operations(),
       recorder: this.#recorder,
       pacer: createPacer(schedule, share),
       inFlight: config.inFlight,
@@ -144,9 +152,15 @@ export class ThreadEngine {
     });
   }
 
-  #operationKind() {
+  /** How an operation runs and how its wallet is recovered. @returns {Pick<DriverOptions, 'run' | 'recoveryOf'>} */
+  #operations() {
     const { config, clock, rpc, reading = null, workload, chain, onBlock, onStop } = this.#options;
-    if (workload.kind === 'call') return callKind({ clock, rpc, workload, retryPolicy: this.#retryPolicy });
+    if (workload.kind === 'call') {
+      return {
+        run: (operation) => runCall({ clock, rpc, workload }, operation),
+        recoveryOf: (driver) => new CallRecovery(driver, this.#retryPolicy),
+      };
+    }
     const { signer, fees, chainId, startBlock, startHash, ...about } = /** @type {ChainTools} */ (chain);
     const { genesisHash, confirmations, capWei } = about;
     /**
@@ -162,7 +176,8 @@ export class ThreadEngine {
       }
     };
     const budget = capWei === null ? null : new FeeBudget({ capWei, fees, gasLimitOf });
-    const inclusion = detectors[about.inclusion]({
+    const createDetector = this.#options.createDetector ?? detectors[about.inclusion];
+    const inclusion = createDetector({
       rpc,
       clock,
       head: startBlock,
@@ -201,16 +216,20 @@ export class ThreadEngine {
       presigner,
       startBlock,
       retryPolicy: this.#retryPolicy,
-      random: Math.random,
+      random: this.#random,
       resubmissions: this.#resubmissions,
       txTimeoutMs: config.txTimeoutMs,
     };
-    return transactionKind(tools, this.#ledger);
+    return {
+      run: (operation) => runTransaction(tools, operation),
+      recoveryOf: (driver) => (this.#recovery = new TransactionRecovery(driver, tools, this.#ledger)),
+    };
   }
 
   /** @param {Reorg} reorg */
   #reorganise({ number, hash, depth, unconfirmed }) {
-    const touched = this.#driver.recovery.reorganise(number, unconfirmed);
+    if (this.#recovery === null) return;
+    const touched = this.#recovery.reorganise(number, unconfirmed);
     const atMs = (this.#options.clock.nowUs() - this.#loadStartUs) / 1000;
     const event = { atMs, blockNumber: number, blockHash: hash, depth, ...touched };
     this.#reorgs = merge(REORGS, this.#reorgs, reorgsOf(event), 0.5);

@@ -3,106 +3,21 @@ import { InternalError, RpcError, WorkloadError } from '../errors.js';
 import { TOUCHED } from '../stats/reorgs.js';
 import { Queue } from './queue.js';
 import { groupByAccount } from './nonces.js';
-import { runCall, runTransaction } from './operation.js';
 import { foundByReceipt } from './submit.js';
 import { transactionStatusOf } from './transaction-status.js';
 
 /**
- * @import { ReorgEvent, Rpc, Sample } from '../types.d.ts'
- * @import { DriverOptions } from './driver.js'
+ * @import { Clock, ReorgEvent, Rpc, Sample } from '../types.d.ts'
+ * @import { Driver } from './driver.js'
  * @import { Ledger, RecentInclusion, UnresolvedOperation } from './ledger.js'
  * @import { Account } from './nonces.js'
- * @import { CallTools, Operation, Tools } from './operation.js'
+ * @import { Operation, Tools } from './operation.js'
  * @import { RetryPolicy } from './submit.js'
  * @import { Decision } from './transaction-status.js'
  */
 
-/**
- * What differs between transactions and plain calls: how an operation runs and how it is recovered.
- *
- * @callback OnLost the chain no longer has a wallet's transactions from a nonce on
- * @param {Account} account
- * @param {number} nonce
- * @returns {void}
- *
- * @typedef {object} OperationKind
- * @property {(operation: Operation) => void} run runs the operation to its end
- * @property {(operation: Operation, sample: Sample, signal: AbortSignal) => Promise<string | null>} recover after a
- *   failure; resolves with why the wallet cannot be used any more, or null
- * @property {(operation: Operation) => void} recordInclusion a verified operation
- * @property {(blockNumber: number) => ReturnType<Ledger['reopen']>} reopen after a reorg from that block on; returns
- *   operations that had ended
- * @property {(operations: Operation[]) => Promise<void>} rebroadcast a wallet's operations that the node may have lost
- * @property {(orphans: RecentInclusion[], signal: AbortSignal) => Promise<string | null>} resubmit a wallet's reorged
- *   operations; resolves as above
- * @property {(account: Account, nonce: number) => RecentInclusion[]} reopenOf the same for one wallet from a nonce on
- * @property {(live: Set<Operation>, signal: AbortSignal, onLost: OnLost) => Promise<void>} watchOverdue rebroadcasts overdue
- *   operations until the signal aborts
- */
-
-/** @param {Tools} tools @param {Ledger} ledger @returns {OperationKind} */
-export function transactionKind(tools, ledger) {
-  return {
-    run: (operation) => runTransaction(tools, operation),
-    recover: (operation, sample, signal) => resolveFailed(tools, ledger, operation, sample, signal),
-    recordInclusion: ({ account, nonce, hashes, raw, inclusion }) => {
-      const blockNumber = inclusion?.number ?? 0;
-      ledger.recentInclusions.add({ account, nonce, hashes, raw, blockNumber, outcome: 'verified', isExecuted: true });
-    },
-    reopen: (blockNumber) => ledger.reopen(blockNumber),
-    rebroadcast: async (operations) => {
-      for (const operation of operations) {
-        if (operation.acceptedAtUs === null || operation.inclusion !== null || operation.isCancelled) continue;
-        operation.lastRebroadcast.times = 0;
-        await rebroadcast(tools, operation);
-      }
-    },
-    resubmit: (orphans, signal) => resubmit(tools, ledger, orphans, signal),
-    reopenOf: (account, nonce) => ledger.reopenOf(account, nonce),
-    watchOverdue: (live, signal, onLost) => rebroadcastOverdue(tools, live, signal, onLost),
-  };
-}
-
-/** Failures with a response: the next call may follow at once. */
-const ANSWERED_FAILURES = Object.freeze(['rpc_error', 'check_failed']);
-
-/**
- * Plain calls need no recovery. After a call without a valid response the wallet pauses, longer each time.
- * @param {CallTools & {retryPolicy: RetryPolicy}} tools
- * @returns {OperationKind}
- */
-export function callKind({ clock, retryPolicy, ...tools }) {
-  const [firstPauseMs, longestPauseMs] = REPAIR_PAUSE_MS;
-  /** Pauses since the last response, by wallet. @type {Map<Account, number>} */
-  const pauses = new Map();
-  return {
-    run: (operation) => runCall({ clock, ...tools }, operation),
-    recover: async ({ account, nonce, isBusyError, isRateLimited }, { code }, signal) => {
-      if (isRateLimited) retryPolicy.pauses.limitAnswers += 1;
-      account.settle(nonce, 'used');
-      if (ANSWERED_FAILURES.includes(code ?? '') && !isBusyError) {
-        pauses.delete(account);
-        return null;
-      }
-      // Calls of one wallet that fail together count once.
-      const before = pauses.get(account) ?? 0;
-      const inRow = account.recovering === 0 || before === 0 ? before + 1 : before;
-      pauses.set(account, inRow);
-      const fromUs = clock.nowUs();
-      await clock.sleep(Math.min(firstPauseMs * 2 ** (inRow - 1), longestPauseMs), signal);
-      const pausedMs = (clock.nowUs() - fromUs) / 1000;
-      retryPolicy.pausedMs += pausedMs;
-      if (isRateLimited) retryPolicy.pauses.limitedMs += pausedMs;
-      return null;
-    },
-    recordInclusion: ({ account }) => void pauses.delete(account),
-    reopen: () => ({ orphans: [], isComplete: true, waiting: [] }),
-    reopenOf: () => [],
-    rebroadcast: async () => {},
-    resubmit: async () => null,
-    watchOverdue: async () => {},
-  };
-}
+/** First and longest pause of a wallet after a failure, in milliseconds. */
+const PAUSE_MS = Object.freeze([50, 5000]);
 
 /** Errors of a user's workload in a row before the wallet is retired. */
 const WORKLOAD_FAILURES = 5;
@@ -111,46 +26,49 @@ const WORKLOAD_FAILURES = 5;
 const MAX_RESUBMITTING = 32;
 
 /**
- * Recovers wallets after a failed operation or a reorg: holds back their next operations until the status is known,
- * then continues or retires them.
- *
- * @typedef {Pick<DriverOptions, 'clock' | 'kind' | 'accounts' | 'budget' | 'onStop'>} Shared
- *
- * @typedef {object} Own
- * @property {ReadonlySet<Operation>} live
- * @property {AbortSignal} signal aborts when no more operations are started
- * @property {AbortSignal} drained aborts at the end of the drain
- * @property {(account: Account, times: number) => void} rearm allows so many more operations of a wallet
- * @property {(account: Account) => void} retire uses a wallet no more
+ * Recovers a wallet after a failed operation: holds back its next operations until it can continue, or retires it. What
+ * has to happen meanwhile differs between transactions and plain calls.
  */
 export class Recovery {
   /** Number of retired wallets. */
   retired = 0;
   /** Message of a user's workload that kept failing. @type {string | null} */
   #workloadError = null;
-  /** Wallets that resubmit now, and those that wait. */
-  #active = 0;
-  /** @type {Queue<() => void>} */
-  #waiting = new Queue();
-  #options;
 
-  /** @param {Shared & Own} options */
-  constructor(options) {
-    this.#options = options;
+  /** @param {Driver} driver */
+  constructor(driver) {
+    this.driver = driver;
   }
+
+  /**
+   * Until the wallet can continue.
+   * @param {Operation} _operation
+   * @param {Sample} _sample
+   * @returns {Promise<string | null>} why the wallet cannot be used any more, or null
+   */
+  async settle(_operation, _sample) {
+    return null;
+  }
+
+  /** @param {Operation} _operation */
+  onVerified(_operation) {}
+
+  /** Watches the operations in flight until the drain ends. */
+  async watch() {}
 
   /** @param {Operation} operation @param {Sample} sample @param {number} [thinkTimeMs] think time of the wallet */
   recover(operation, sample, thinkTimeMs = 0) {
-    const { clock, kind, signal, onStop } = this.#options;
+    const { clock, budget, onStop } = this.driver.options;
     const { account, bug } = operation;
     if (bug !== null) onStop('internal', new InternalError(bug.message, bug));
-    const recovered = kind.recover(operation, sample, signal).finally(() => this.#settleBudget(operation));
-    const thinkTime = thinkTimeMs === 0 ? null : clock.sleep(thinkTimeMs, signal);
-    this.#holdUntil(
-      account,
-      Promise.all([recovered, thinkTime]).then(([why]) => why ?? this.#whyFailing(operation, sample)),
-      1,
-    );
+    const settled = this.settle(operation, sample).finally(() => {
+      if (!budget) return;
+      budget.settle(operation);
+      this.driver.rearm(account, 0); // other wallets may wait for the released fees
+    });
+    const thinkTime = thinkTimeMs === 0 ? null : clock.sleep(thinkTimeMs, this.driver.halted);
+    const why = Promise.all([settled, thinkTime]).then(([words]) => words ?? this.#whyFailing(operation, sample));
+    this.holdUntil(account, why, 1);
   }
 
   /** @param {Operation} operation @param {Sample} sample */
@@ -160,12 +78,115 @@ export class Recovery {
     return 'its workload keeps failing';
   }
 
-  /** Other wallets may wait for the released fees. @param {Operation} operation */
-  #settleBudget(operation) {
-    const { budget, rearm } = this.#options;
-    if (!budget) return;
-    budget.settle(operation);
-    rearm(operation.account, 0);
+  /**
+   * @param {Account} account
+   * @param {Promise<string | null>} looking resolves with why the wallet cannot be used any more, or null
+   * @param {number} toStart operations that may be started afterwards
+   */
+  holdUntil(account, looking, toStart) {
+    account.recovering += 1;
+    looking.then(
+      (whyUnusable) => {
+        account.recovering -= 1;
+        account.heldStarts += toStart;
+        if (whyUnusable !== null) this.#retire(account, whyUnusable);
+        else if ((account.recovering === 0 || account.hasGap) && !this.driver.halted.aborted) {
+          this.driver.rearm(account, account.heldStarts);
+          account.heldStarts = 0;
+        }
+      },
+      (error) => this.driver.options.onStop('internal', error),
+    );
+  }
+
+  /** @param {Account} account @param {string} why */
+  #retire(account, why) {
+    if (account.retired !== null) return;
+    account.retired = why;
+    this.retired += 1;
+    const { accounts, onStop } = this.driver.options;
+    if (this.retired < accounts.length) this.driver.forfeit(account);
+    else if (this.#workloadError === null) onStop('no_wallets');
+    else onStop('workload_failed', new WorkloadError(this.#workloadError));
+  }
+}
+
+/** Failures with a response: the next call may follow at once. */
+const ANSWERED_FAILURES = Object.freeze(['rpc_error', 'check_failed']);
+
+/** Plain calls leave nothing behind. After a call without a valid response the wallet pauses, longer each time. */
+export class CallRecovery extends Recovery {
+  /** Pauses since the last response, by wallet. @type {Map<Account, number>} */
+  #pauses = new Map();
+  #retryPolicy;
+
+  /** @param {Driver} driver @param {RetryPolicy} retryPolicy */
+  constructor(driver, retryPolicy) {
+    super(driver);
+    this.#retryPolicy = retryPolicy;
+  }
+
+  /** @override @param {Operation} operation @param {Sample} sample */
+  async settle({ account, nonce, isBusyError, isRateLimited }, { code }) {
+    const { clock } = this.driver.options;
+    const [firstMs, longestMs] = PAUSE_MS;
+    if (isRateLimited) this.#retryPolicy.pauses.limitAnswers += 1;
+    account.settle(nonce, 'used');
+    if (ANSWERED_FAILURES.includes(code ?? '') && !isBusyError) {
+      this.#pauses.delete(account);
+      return null;
+    }
+    // Calls of one wallet that fail together count once.
+    const before = this.#pauses.get(account) ?? 0;
+    const inRow = account.recovering === 0 || before === 0 ? before + 1 : before;
+    this.#pauses.set(account, inRow);
+    const fromUs = clock.nowUs();
+    await clock.sleep(Math.min(firstMs * 2 ** (inRow - 1), longestMs), this.driver.halted);
+    const pausedMs = (clock.nowUs() - fromUs) / 1000;
+    this.#retryPolicy.pausedMs += pausedMs;
+    if (isRateLimited) this.#retryPolicy.pauses.limitedMs += pausedMs;
+    return null;
+  }
+
+  /** @override @param {Operation} operation */
+  onVerified({ account }) {
+    this.#pauses.delete(account);
+  }
+}
+
+/** A failed transaction decides the next nonce of its wallet; a reorg returns transactions that had been included. */
+export class TransactionRecovery extends Recovery {
+  /** Wallets that resubmit now, and those that wait. */
+  #active = 0;
+  /** @type {Queue<() => void>} */
+  #waiting = new Queue();
+  #tools;
+  #ledger;
+
+  /** @param {Driver} driver @param {Tools} tools @param {Ledger} ledger */
+  constructor(driver, tools, ledger) {
+    super(driver);
+    this.#tools = tools;
+    this.#ledger = ledger;
+  }
+
+  /** @override @param {Operation} operation @param {Sample} sample */
+  async settle(operation, sample) {
+    return resolveFailed(this.#tools, this.#ledger, operation, sample, this.driver.halted);
+  }
+
+  /** @override @param {Operation} operation */
+  onVerified({ account, nonce, hashes, raw, inclusion }) {
+    const blockNumber = inclusion?.number ?? 0;
+    const { recentInclusions } = this.#ledger;
+    recentInclusions.add({ account, nonce, hashes, raw, blockNumber, outcome: 'verified', isExecuted: true });
+  }
+
+  /** @override */
+  async watch() {
+    const onLost = (/** @type {Account} */ account, /** @type {number} */ nonce) =>
+      this.#resubmitOrphans(this.#ledger.reopenOf(account, nonce));
+    await rebroadcastOverdue(this.#tools, this.driver.live, this.driver.drained, onLost);
   }
 
   /**
@@ -175,10 +196,9 @@ export class Recovery {
    * @returns {Pick<ReorgEvent, 'operations' | 'touched' | 'isComplete'>}
    */
   reorganise(blockNumber, unconfirmed = []) {
-    const { kind, live } = this.#options;
-    const { orphans, isComplete, waiting } = kind.reopen(blockNumber);
+    const { orphans, isComplete, waiting } = this.#ledger.reopen(blockNumber);
     const removed = new Set(unconfirmed);
-    const touched = [...live].filter(({ inclusion, hashes }) =>
+    const touched = [...this.driver.live].filter(({ inclusion, hashes }) =>
       inclusion === null ? hashes.some((hash) => removed.has(hash)) : inclusion.number >= blockNumber,
     );
     for (const operation of touched) if (operation.inclusion !== null) operation.orphaned();
@@ -194,27 +214,27 @@ export class Recovery {
     return { operations: all.length, touched: named, isComplete };
   }
 
-  /** The chain no longer has a wallet's transactions from a nonce on. @type {OnLost} */
-  resubmitFrom = (account, nonce) => this.#resubmitOrphans(this.#options.kind.reopenOf(account, nonce));
-
   /** @param {RecentInclusion[]} orphans */
   #resubmitOrphans(orphans) {
-    const { kind, drained } = this.#options;
     for (const [account, own] of groupByAccount(orphans, ({ operation }) => operation.account)) {
       own.sort((a, b) => a.operation.nonce - b.operation.nonce);
       const resubmitted = this.#throttled(async () => {
-        const why = await kind.resubmit(own, drained);
+        const why = await resubmit(this.#tools, this.#ledger, own, this.driver.drained);
         await this.#rebroadcastMissing(account);
         return why;
       });
-      this.#holdUntil(account, resubmitted, 0);
+      this.holdUntil(account, resubmitted, 0);
     }
   }
 
   /** The node may have dropped transactions behind the missing nonce. @param {Account} account */
-  #rebroadcastMissing({ slots }) {
-    const live = slots.flatMap(({ operation, state }) => (state === 'live' ? (operation ?? []) : []));
-    return this.#options.kind.rebroadcast(live);
+  async #rebroadcastMissing({ slots }) {
+    for (const { operation, state } of [...slots]) {
+      if (state !== 'live' || operation === null) continue;
+      if (operation.acceptedAtUs === null || operation.inclusion !== null || operation.isCancelled) continue;
+      operation.lastRebroadcast.times = 0;
+      await rebroadcast(this.#tools, operation);
+    }
   }
 
   /**
@@ -233,45 +253,7 @@ export class Recovery {
       this.#waiting.shift()?.();
     }
   }
-
-  /**
-   * @param {Account} account
-   * @param {Promise<string | null>} looking resolves with why the wallet cannot be used any more, or null
-   * @param {number} toStart operations that may be started afterwards
-   */
-  #holdUntil(account, looking, toStart) {
-    const { signal, rearm, onStop } = this.#options;
-    account.recovering += 1;
-    looking.then(
-      (whyUnusable) => {
-        account.recovering -= 1;
-        account.heldStarts += toStart;
-        if (whyUnusable !== null) this.#retire(account, whyUnusable);
-        else if ((account.recovering === 0 || account.hasGap) && !signal.aborted) {
-          rearm(account, account.heldStarts);
-          account.heldStarts = 0;
-        }
-      },
-      (error) => onStop('internal', error),
-    );
-  }
-
-  /** @param {Account} account @param {string} why */
-  #retire(account, why) {
-    if (account.retired !== null) return;
-    account.retired = why;
-    this.retired += 1;
-    const { accounts, onStop, retire } = this.#options;
-    if (this.retired < accounts.length) retire(account);
-    else if (this.#workloadError === null) onStop('no_wallets');
-    else onStop('workload_failed', new WorkloadError(this.#workloadError));
-  }
 }
-
-/**
- * Rebroadcasts accepted transactions that are overdue: those that the node lost, and replaces those with too low a fee.
- * Transactions that the node knows stay as they are while no blocks are made.
- */
 
 const CHECK_INTERVAL_MS = 1000;
 
@@ -308,7 +290,14 @@ export function isDue({ acceptedAtUs, startedAtUs, lastRebroadcast }, nowUs, ove
   return nowUs - sinceUs >= Math.min(overdueMs * 2 ** Math.min(lastRebroadcast.times, 10), MAX_INTERVAL_MS) * 1000;
 }
 
-/** @param {Tools} tools @param {Set<Operation>} live @param {AbortSignal} signal @param {OnLost} onLost */
+/**
+ * Rebroadcasts accepted transactions that are overdue: those that the node lost, and replaces those with too low a fee.
+ * Transactions that the node knows stay as they are while no blocks are made.
+ * @param {Tools} tools
+ * @param {Set<Operation>} live
+ * @param {AbortSignal} signal
+ * @param {(account: Account, nonce: number) => void} onLost the chain no longer has a wallet's transactions from a nonce on
+ */
 export async function rebroadcastOverdue(tools, live, signal, onLost) {
   const { clock, retryPolicy } = tools;
   /** When the node's nonce fell behind ours, by wallet. @type {Map<Account, number>} */
@@ -440,11 +429,6 @@ async function send(rpc, operation, onError) {
   }
 }
 
-/** Finds the status of failed and reorged operations, which decides the wallet's next nonce. */
-
-/** First and longest pause of a wallet after a failure, in milliseconds. */
-const REPAIR_PAUSE_MS = Object.freeze([50, 5000]);
-
 /**
  * Resolves the status of a failed operation and enters it into the ledger.
  * @param {Tools} tools
@@ -454,10 +438,10 @@ const REPAIR_PAUSE_MS = Object.freeze([50, 5000]);
  * @param {AbortSignal} signal ends it; the audit resolves the operation later
  * @returns {Promise<string | null>} why the wallet cannot be used any more, or null
  */
-export async function resolveFailed(tools, ledger, operation, sample, signal) {
+async function resolveFailed(tools, ledger, operation, sample, signal) {
   const { account } = operation;
   ledger.addUnresolved({ operation, sample });
-  const pauseMs = REPAIR_PAUSE_MS[0] * 2 ** (account.failuresInRow - 1);
+  const pauseMs = PAUSE_MS[0] * 2 ** (account.failuresInRow - 1);
   return watchStatus(tools, operation, pauseMs, signal, async (decision) => {
     if (decision.status === 'pending') {
       if (isDue(operation, tools.clock.nowUs(), overdueAfterMs(tools))) await rebroadcast(tools, operation);
@@ -477,7 +461,7 @@ export async function resolveFailed(tools, ledger, operation, sample, signal) {
  * @param {AbortSignal} signal as above
  * @returns {Promise<string | null>} as above
  */
-export async function resubmit(tools, ledger, orphans, signal) {
+async function resubmit(tools, ledger, orphans, signal) {
   const open = [...orphans];
   const sendAll = async () => {
     for (const { operation } of open) if (!signal.aborted) await rebroadcast(tools, operation);
@@ -487,7 +471,7 @@ export async function resubmit(tools, ledger, orphans, signal) {
   let sentAgain = 1;
   for (let [first] = open; first !== undefined && !signal.aborted; [first] = open) {
     const { operation, sample } = first;
-    const pauseMs = open.length === orphans.length ? REPAIR_PAUSE_MS[0] : 0;
+    const pauseMs = open.length === orphans.length ? PAUSE_MS[0] : 0;
     const isStuck = await watchStatus(tools, operation, pauseMs, signal, async (decision) => {
       if (decision.status === 'pending') return false;
       if (decision.status === 'never_sent' && (sentAgain += 1) <= MAX_HASHES) {
@@ -518,7 +502,7 @@ async function watchStatus(
   signal,
   onDecision,
 ) {
-  const [shortestPauseMs, longestPauseMs] = REPAIR_PAUSE_MS;
+  const [shortestPauseMs, longestPauseMs] = PAUSE_MS;
   const deadlineUs = clock.nowUs() + txTimeoutMs * 1000;
   let pauseMs = Math.min(firstMs, longestPauseMs);
   for (;;) {

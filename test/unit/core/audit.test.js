@@ -17,7 +17,7 @@ async function started(options) {
   await run.settle();
   run.see(run.mine());
   await run.settle();
-  assert.equal(run.recorder.counts.verified, 2);
+  assert.equal((await run.count()).counts.verified, 2);
   return run;
 }
 
@@ -93,7 +93,8 @@ describe('an audit that cannot be made', () => {
     const run = await started();
     const stop = new Stop();
     const rpc = { ...run.rpc, call: () => Promise.reject(error) };
-    const { clock, workload, accounts, ledger } = run;
+    const { clock, workload, accounts } = run;
+    const { ledger } = await run.end();
     const parts = { rpc, clock, workload, accounts, ledger, startBlock: 100, timeoutMs: 1 };
     const auditing = auditUnlessAborted(/** @type {any} */ (parts), START, stop);
     await run.advance(1000);

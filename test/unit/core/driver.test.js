@@ -6,6 +6,7 @@ import { Wallet } from '../../../src/chain/keys.js';
 import { Driver } from '../../../src/core/driver.js';
 import { Account } from '../../../src/core/nonces.js';
 import { createPacer } from '../../../src/core/pacer.js';
+import { Recovery } from '../../../src/core/recovery.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { createFakeClock } from '../../helpers/clock.js';
 
@@ -60,7 +61,7 @@ function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isIns
   const begun = [];
   /**
    * Recoveries in order.
-   * @type {Array<{operation: Operation, signal: AbortSignal, done: (whyUnusable: string | null) => Promise<void>, fail: (error: Error) => Promise<void>}>}
+   * @type {Array<{operation: Operation, done: (whyUnusable: string | null) => Promise<void>, fail: (error: Error) => Promise<void>}>}
    */
   const recoveries = [];
   /** @type {Array<[string, Error | undefined]>} */
@@ -75,31 +76,30 @@ function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isIns
     inFlight,
     recorder,
     pacer: createPacer(schedule),
-    kind: {
-      run: (operation) => {
-        begun.push(operation);
-        if (begun.length > 10_000) throw new Error('the test starts too much');
-        if (isInstant) operation.end('verified', null, clock.nowUs());
-      },
-      recover: (operation, _sample, signal) =>
-        new Promise((resolve, reject) => {
-          recoveries.push({
-            operation,
-            signal,
-            done: async (why) => (resolve(why), await turn(), void (await turn())),
-            fail: async (error) => (reject(error), void (await turn())),
-          });
-        }),
-      recordInclusion: () => {},
-      reopen: () => ({ orphans: [], isComplete: true, waiting: [] }),
-      reopenOf: () => [],
-      rebroadcast: async () => {},
-      resubmit: async () => null,
-      watchOverdue: async (_live, signal) => {
-        watchSignal = signal;
-        if (isWatchBroken) throw new Error('the watch is broken');
-      },
+    run: (operation) => {
+      begun.push(operation);
+      if (begun.length > 10_000) throw new Error('the test starts too much');
+      if (isInstant) operation.end('verified', null, clock.nowUs());
     },
+    recoveryOf: (driver) =>
+      new (class extends Recovery {
+        /** @override @param {Operation} operation @returns {Promise<string | null>} */
+        settle(operation) {
+          return new Promise((resolve, reject) => {
+            recoveries.push({
+              operation,
+              done: async (why) => (resolve(why), await turn(), void (await turn())),
+              fail: async (error) => (reject(error), void (await turn())),
+            });
+          });
+        }
+
+        /** @override */
+        async watch() {
+          watchSignal = driver.drained;
+          if (isWatchBroken) throw new Error('the watch is broken');
+        }
+      })(driver),
     onSample: (sample) => samples.push(sample),
     onStop: (reason, error) => stops.push([reason, error]),
   });
@@ -649,9 +649,9 @@ describe('Driver: recovery', () => {
     const { driver, begun, recoveries, fail } = harness({ wallets: 2 });
     driver.start(START_US, Infinity);
     fail(begun[0]);
-    assert.equal(recoveries[0].signal.aborted, false);
+    assert.equal(driver.halted.aborted, false);
     driver.stop(START_US + 1000);
-    assert.equal(recoveries[0].signal.aborted, true);
+    assert.equal(driver.halted.aborted, true);
     await recoveries[0].done(null);
     assert.equal(begun.length, 2);
   });

@@ -1,20 +1,16 @@
 /**
  * A chain of Counters in memory, which the test mines and whose faults it chooses, under everything of a run that
- * decides: the driver, iterations, repair, ledger, recorder and audit are the real ones.
+ * decides: the engine, through its contract, and the audit are the real ones.
  */
+import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Wallet } from '../../../src/chain/keys.js';
 import { toHex } from '../../../src/chain/rpc.js';
 import { audit } from '../../../src/core/audit.js';
-import { Driver } from '../../../src/core/driver.js';
-import { transactionKind } from '../../../src/core/recovery.js';
-import { Ledger } from '../../../src/core/ledger.js';
+import { ThreadEngine } from '../../../src/core/engine.js';
 import { Account } from '../../../src/core/nonces.js';
-import { createPacer } from '../../../src/core/pacer.js';
-import { RetryPolicy } from '../../../src/core/submit.js';
-import { Deadlines } from '../../../src/deadlines.js';
 import { RpcError, TransportError } from '../../../src/errors.js';
-import { Recorder } from '../../../src/stats/recorder.js';
+import { Stats } from '../../../src/stats/stats.js';
 import { createCounter } from '../../../src/workloads/counter.js';
 import { createTransactions } from '../../../src/workloads/index.js';
 import { createFakeClock } from '../../helpers/clock.js';
@@ -22,8 +18,8 @@ import { fakeRpc } from '../../helpers/fake-rpc.js';
 import { addressOf } from '../../helpers/samples.js';
 
 /**
- * @import { Presigner } from '../../../src/core/signing.js'
- * @import { Inclusion, InclusionDetector, Sample } from '../../../src/types.d.ts'
+ * @import { EngineReport } from '../../../src/core/engine.js'
+ * @import { EngineConfig, Fees, Inclusion, InclusionDetector, Reorg, Sample } from '../../../src/types.d.ts'
  */
 
 /**
@@ -61,10 +57,15 @@ export function simulate({
   isBehind = () => false,
 } = {}) {
   const clock = createFakeClock();
-  const accounts = Array.from({ length: wallets }, (_, i) => {
-    const wallet = Wallet.withoutKey(i);
-    wallet.address = addressOf(1 + i);
-    return new Account(i, wallet);
+  let signatures = 0;
+  const accounts = Array.from({ length: wallets }, (_, position) => {
+    const wallet = Wallet.withoutKey(position);
+    wallet.address = addressOf(1 + position);
+    wallet.sign = ({ nonce }) => {
+      const hash = `0x${(signatures += 1).toString(16).padStart(64, '0')}`;
+      return { raw: JSON.stringify({ hash, position, nonce }), hash };
+    };
+    return new Account(position, wallet);
   });
   const targetOf = (/** @type {number} */ position) => addressOf(0xc000 + position);
 
@@ -81,7 +82,6 @@ export function simulate({
   /** Whether a transaction reverts, by hash. @type {Map<string, boolean>} */
   const reverting = new Map();
   let reads = 0;
-  let signatures = 0;
   /** Block read by the detector. */
   let lastSeen = START_BLOCK;
 
@@ -161,58 +161,61 @@ export function simulate({
   const own = { first: 0, addresses: accounts.map((_, i) => targetOf(i)), payloads: null };
   const state = { own, kit: { tag: '00', starts: [accounts.map(() => 0n)] }, gasLimit: 50_000n, set: {} };
   const workload = createTransactions(createCounter, { rpc, settings: {}, state });
-  const recorder = new Recorder(
-    accounts.map(({ wallet }) => wallet.index),
-    clock.nowUs(),
-  );
   /** @type {Array<[string, string | undefined]>} */
   const stops = [];
-  const ledger = new Ledger(accounts, () => stops.push(['foreign_sender', undefined]));
   /** @type {Sample[]} */
   const samples = [];
-  const deadlines = new Deadlines(clock, txTimeoutMs);
-  const resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 };
-  const tools = {
+  /** @type {(reorg: Reorg) => void} */
+  let onReorg = () => {};
+  const engine = new ThreadEngine({
+    config: /** @type {EngineConfig} */ (
+      /** @type {Partial<EngineConfig>} */ ({ txTimeoutMs, inFlight, iterations: null, thinkTimeMs: 0 })
+    ),
+    schedule: null,
+    clock,
     rpc,
-    clock,
-    workload,
-    txTimeoutMs,
-    startBlock: START_BLOCK,
-    deadlines,
-    visibility: null,
-    retryPolicy: new RetryPolicy(() => 0),
-    random: () => 0,
-    resubmissions,
-    inclusion: /** @type {InclusionDetector} */ (
-      /** @type {unknown} */ ({
-        watch: (/** @type {string} */ hash, /** @type {any} */ found) => void watched.set(hash, found),
-        unwatch: (/** @type {string} */ hash) => void watched.delete(hash),
-        stats: () => ({ blockMs: 600, newestBlock: lastSeen }),
-        hasPassed: (/** @type {number} */ number) => number <= lastSeen,
-      })
-    ),
-    presigner: /** @type {Presigner} */ (
-      /** @type {unknown} */ ({
-        sign: (/** @type {Account} */ { position }, /** @type {number} */ nonce) => {
-          const hash = `0x${(signatures += 1).toString(16).padStart(64, '0')}`;
-          return { raw: JSON.stringify({ hash, position, nonce }), hash, fee: {} };
-        },
-        signLater: () => {},
-        raise: () => false,
-        isTooLow: () => false,
-      })
-    ),
-  };
-  const driver = new Driver({
-    clock,
     accounts,
-    inFlight,
-    recorder,
-    pacer: createPacer(null),
-    kind: transactionKind(tools, ledger),
+    workload,
+    chain: {
+      signer: /** @type {any} */ (null),
+      fees: /** @type {Fees} */ (
+        /** @type {unknown} */ ({ current: () => ({}), holds: () => true, raise: () => null, isTooLow: () => false })
+      ),
+      chainId: 1,
+      startBlock: START_BLOCK,
+      startHash: toHex(START_BLOCK),
+      genesisHash: null,
+      inclusion: '',
+      capWei: null,
+      confirmations: 0,
+    },
+    createDetector: (options) => {
+      onReorg = options.onReorg ?? onReorg;
+      return /** @type {InclusionDetector} */ (
+        /** @type {unknown} */ ({
+          watch: (/** @type {string} */ hash, /** @type {any} */ found) => void watched.set(hash, found),
+          unwatch: (/** @type {string} */ hash) => void watched.delete(hash),
+          stats: () => ({ blockMs: 600, newestBlock: lastSeen }),
+          hasPassed: (/** @type {number} */ number) => number <= lastSeen,
+          stop: async () => {},
+        })
+      );
+    },
+    random: () => 0,
     onSample: (sample) => samples.push(sample),
+    onBlock: () => {},
     onStop: (reason, error) => stops.push([reason, error?.message]),
+    traffic: () => /** @type {any} */ ({}),
   });
+  /** What has been counted so far. */
+  const total = new Stats(clock.nowUs());
+  const count = async () => {
+    const { interval, counts, generator, violation } = await engine.snapshot(clock.nowUs(), true);
+    assert.equal(violation, null);
+    total.add(/** @type {EngineReport} */ (interval).stats);
+    const { failures } = total;
+    return { counts, failures, resubmissions: generator.resubmissions, reorgs: generator.reorgs };
+  };
 
   /** Mines a block. @param {number} [most] per wallet @returns {number} its number */
   const mine = (most = Infinity) => {
@@ -252,12 +255,12 @@ export function simulate({
   };
 
   /**
-   * A reorg noticed by the detector.
+   * Removes blocks.
    * @param {number} depth
    * @param {boolean} isKept what was in them goes back into the pool
    * @returns {number} the first of them
    */
-  const reorg = (depth, isKept) => {
+  const remove = (depth, isKept) => {
     const number = Math.max(START_BLOCK + 1, blocks.length - depth);
     for (const { transactions } of blocks.splice(number)) {
       for (const transaction of transactions) {
@@ -267,8 +270,19 @@ export function simulate({
         if (isKept && !pool.has(key)) pool.set(key, transaction);
       }
     }
-    if (number <= lastSeen) driver.recovery.reorganise(number);
+    return number;
+  };
+
+  /** The detector notices that blocks are gone. @param {number} number of the first @param {string[]} [unconfirmed] */
+  const notice = (number, unconfirmed = []) => {
+    onReorg({ number, hash: toHex(number), depth: Math.max(1, lastSeen - number + 1), unconfirmed });
     lastSeen = Math.min(lastSeen, number - 1);
+  };
+
+  /** @param {number} depth @param {boolean} isKept */
+  const reorg = (depth, isKept) => {
+    const number = remove(depth, isKept);
+    if (number <= lastSeen) notice(number);
     return number;
   };
 
@@ -280,9 +294,7 @@ export function simulate({
     settle,
     clock,
     accounts,
-    driver,
-    ledger,
-    recorder,
+    engine,
     samples,
     stops,
     rpc,
@@ -291,7 +303,9 @@ export function simulate({
     mined,
     workload,
     pool,
-    resubmissions,
+    count,
+    remove,
+    notice,
     reorg,
     /** A foreign increment. @param {number} position */
     meddle: (position) => {
@@ -302,32 +316,22 @@ export function simulate({
       await clock.advance(ms);
       await settle();
     },
-    start: () => driver.start(clock.nowUs(), Infinity),
+    start: () => engine.start({ loadStartUs: clock.nowUs(), startUs: clock.nowUs(), endUs: Infinity }),
     /** Ends the run: operations in flight are abandoned. mines: whether more blocks are made. */
     end: async ({ mines = true } = {}) => {
-      driver.stop(clock.nowUs());
-      const drained = driver.drain(100, new AbortController().signal);
+      engine.stop(clock.nowUs());
+      const draining = engine.drain(100, new AbortController().signal);
       await clock.advance(200);
-      await drained;
-      recorder.assertConservation(new Map());
-      deadlines.stop();
-      ledger.verifiedBy = recorder.verifiedBy;
+      const ledger = await draining;
+      await engine.close();
       const { signal } = new AbortController();
-      const report = audit({
-        rpc,
-        clock,
-        workload,
-        accounts,
-        ledger,
-        startBlock: START_BLOCK,
-        timeoutMs: 3000,
-        signal,
-      });
+      const parts = { rpc, clock, workload, accounts, ledger, startBlock: START_BLOCK };
+      const report = audit({ ...parts, timeoutMs: 3000, signal });
       for (let seconds = 0; seconds < 6; seconds += 1) {
         await clock.advance(1000);
         if (mines) mine();
       }
-      return report;
+      return { ...(await report), ledger };
     },
     /** The last sample of a wallet's nonce. @param {number} position @param {number} nonce */
     sampleOf: (position, nonce) => samples.findLast((each) => each.position === position && each.nonce === nonce),

@@ -3,7 +3,10 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { simulate } from './simulation.js';
 
-/** @import { Fault } from './simulation.js' */
+/**
+ * @import { Counts } from '../../../src/types.d.ts'
+ * @import { Fault } from './simulation.js'
+ */
 
 /** Outcomes of the first operations of wallet 0. @param {ReturnType<typeof simulate>} run @param {number} count */
 function outcomes({ sampleOf }, count) {
@@ -24,7 +27,12 @@ function once(faults) {
   };
 }
 
-describe('runTransaction(): several operations of one wallet', () => {
+/** @param {{counts: Counts}} counted */
+function inFlightOf({ counts: { started, verified, failed, timedOut, abandoned } }) {
+  return started - verified - failed - timedOut - abandoned;
+}
+
+describe('an engine with several operations of one wallet', () => {
   it('all in one block: each is verified with the count of all', async () => {
     const run = simulate();
     run.start();
@@ -71,8 +79,8 @@ describe('runTransaction(): several operations of one wallet', () => {
       for (const number of numbers) run.see(number);
       await run.advance(2000);
       assert.deepEqual(outcomes(run, 3), ['verified', 'reverted', 'verified']);
-      assert.deepEqual(run.recorder.total().failures, { reverted: 1 });
-      assert.deepEqual(run.ledger.statusCounts, { reverted: 1 });
+      assert.deepEqual((await run.count()).failures, { reverted: 1 });
+      assert.deepEqual([run.accounts[0].reverted, run.accounts[0].includedLate], [1, 0]);
       assert.equal((await run.end()).exact, true);
     }
   });
@@ -89,8 +97,8 @@ describe('runTransaction(): several operations of one wallet', () => {
     run.see(run.mine());
     await run.settle();
     assert.deepEqual(outcomes(run, 3), ['verified', 'verified', 'verified']);
-    assert.equal(run.ledger.statusCounts.never_sent, 1);
-    assert.equal((await run.end()).exact, true);
+    const { exact, neverSent } = await run.end();
+    assert.deepEqual([exact, neverSent], [true, 1]);
   });
 
   it('one never sent is resubmitted while a later one is in recovery', async () => {
@@ -104,7 +112,7 @@ describe('runTransaction(): several operations of one wallet', () => {
     await run.advance(3000);
     assert.deepEqual(outcomes(run, 3), ['verified', 'verified', 'hash_mismatch']);
     assert.equal(run.accounts[0].retired, null);
-    assert.equal(run.driver.live.size, 3);
+    assert.equal(inFlightOf(await run.count()), 3);
     run.mine();
     assert.equal((await run.end()).exact, true);
   });
@@ -116,7 +124,7 @@ describe('runTransaction(): several operations of one wallet', () => {
     assert.equal(run.pool.size, 2);
     await run.advance(4100);
     assert.equal(run.pool.size, 3, 'the gap is filled');
-    assert.equal(run.resubmissions.rebroadcast, 1);
+    assert.equal((await run.count()).resubmissions.rebroadcast, 1);
     run.see(run.mine());
     await run.advance(1000);
     assert.deepEqual(outcomes(run, 3), ['verified', 'verified', 'verified']);
@@ -131,11 +139,11 @@ describe('runTransaction(): several operations of one wallet', () => {
       await run.settle();
       if (isMinedFirst) run.see(run.mine());
       await run.advance(1000);
-      assert.equal(run.resubmissions.repeated, isMinedFirst ? 1 : 2);
+      assert.equal((await run.count()).resubmissions.repeated, isMinedFirst ? 1 : 2);
       run.see(run.mine());
       await run.advance(1000);
       assert.deepEqual(outcomes(run, 3), ['verified', 'verified', 'verified']);
-      assert.deepEqual(run.recorder.total().failures, {});
+      assert.deepEqual((await run.count()).failures, {});
       run.mine();
       const report = await run.end();
       assert.equal(report.exact, true);
@@ -149,7 +157,7 @@ describe('runTransaction(): several operations of one wallet', () => {
     run.see(run.mine());
     await run.advance(2000);
     assert.deepEqual(outcomes(run, 3), ['hash_mismatch', 'verified', 'verified']);
-    assert.equal(run.ledger.statusCounts.included, 1);
+    assert.equal(run.accounts[0].includedLate, 1);
     assert.equal((await run.end()).exact, true);
   });
 
@@ -206,7 +214,7 @@ describe('runTransaction(): several operations of one wallet', () => {
     run.see(run.mine());
     await run.advance(2000);
     assert.deepEqual(outcomes(run, 2), ['hash_mismatch', 'reverted']);
-    assert.deepEqual(run.ledger.statusCounts, { included: 1, reverted: 1 });
+    assert.deepEqual([run.accounts[0].includedLate, run.accounts[0].reverted], [1, 1]);
     assert.equal((await run.end()).exact, true);
   });
 
@@ -228,7 +236,7 @@ describe('runTransaction(): several operations of one wallet', () => {
     run.see(run.mine(1));
     for (let i = 0; i < 3; i += 1) await run.advance(500);
     assert.ok(asked > 0);
-    assert.deepEqual(run.recorder.total().failures, {});
+    assert.deepEqual((await run.count()).failures, {});
     assert.deepEqual(outcomes(run, 2), ['verified', 'verified']);
   });
 
@@ -266,13 +274,97 @@ describe('runTransaction(): several operations of one wallet', () => {
     run.see(run.mine());
     await run.advance(3000);
     assert.deepEqual(outcomes(run, 2), ['verified', 'timed_out']);
-    assert.deepEqual(run.recorder.total().failures, { rejected: 1 });
-    assert.equal(run.ledger.statusCounts.included, 1);
+    assert.deepEqual((await run.count()).failures, { rejected: 1 });
+    assert.equal(run.accounts[0].includedLate, 1);
     assert.equal((await run.end()).exact, true);
   });
 });
 
-describe('runTransaction(), recovery and audit: any result of the submissions', () => {
+describe('an engine after a reorg', () => {
+  /** All operations of one wallet are verified in block 101. @param {number} [inFlight] */
+  async function verified(inFlight = 3) {
+    const run = simulate({ inFlight, txTimeoutMs: 60_000 });
+    run.start();
+    await run.settle();
+    run.see(run.mine());
+    await run.settle();
+    return run;
+  }
+
+  it('verified operations are sent again and count once', async () => {
+    for (const isKept of [true, false]) {
+      const run = await verified();
+      const atUs = run.clock.nowUs();
+      run.reorg(1, isKept);
+      const touched = [0, 1, 2].map((nonce) => ({ walletIndex: 0, nonce, hash: run.sampleOf(0, nonce)?.hash }));
+      await run.advance(1000);
+      const { resubmissions, reorgs } = await run.count();
+      const about = { atMs: atUs / 1000 - 1000, blockNumber: 101, blockHash: '0x65', depth: 1 };
+      assert.deepEqual(reorgs.events, [{ ...about, operations: 3, touched, isComplete: true }]);
+      assert.ok(resubmissions.rebroadcast >= 3);
+      run.see(run.mine());
+      await run.advance(6000);
+      assert.deepEqual([run.accounts[0].includedLate, run.accounts[0].reorgedOut], [0, 0]);
+      assert.equal((await run.end()).exact, true);
+    }
+  });
+
+  it('an operation in its read-back waits for its next block', async () => {
+    let isBehind = true;
+    const run = simulate({ inFlight: 1, isBehind: () => isBehind });
+    run.start();
+    await run.settle();
+    run.see(run.mine());
+    await run.settle();
+    run.reorg(1, true);
+    isBehind = false;
+    run.mine(0);
+    await run.advance(100);
+    assert.deepEqual(outcomes(run, 1), ['open']);
+    run.see(run.mine());
+    await run.advance(100);
+    assert.deepEqual([run.sampleOf(0, 0)?.outcome, run.sampleOf(0, 0)?.blockNumber], ['verified', 102]);
+    assert.equal((await run.end()).exact, true);
+  });
+
+  it('operations without their confirmations are counted and not changed', async () => {
+    const run = simulate({ inFlight: 2 });
+    run.start();
+    await run.settle();
+    const [hash] = [...run.pool.values()].map((transaction) => transaction.hash);
+    run.notice(101, [hash, '0xforeign']);
+    const { reorgs } = await run.count();
+    assert.deepEqual(reorgs.events[0].touched, [{ walletIndex: 0, nonce: 0, hash }]);
+    run.see(run.mine());
+    await run.settle();
+    assert.deepEqual(outcomes(run, 2), ['verified', 'verified']);
+  });
+
+  it('the first twenty are named, and all are counted', async () => {
+    const run = await verified(25);
+    run.reorg(1, true);
+    const [{ operations, touched }] = (await run.count()).reorgs.events;
+    assert.deepEqual([operations, touched.length], [25, 20]);
+  });
+
+  it('a reorg that the detector sees late: sent again when the node has been behind for two seconds', async () => {
+    const run = await verified();
+    const gone = run.remove(1, false);
+    await run.advance(12_000);
+    assert.ok(
+      [...run.pool.values()].some(({ nonce }) => nonce === 0),
+      'sent again',
+    );
+    run.notice(gone);
+    const [{ operations }] = (await run.count()).reorgs.events;
+    assert.equal(operations, 3, 'those that wait already');
+    run.see(run.mine());
+    await run.advance(6000);
+    assert.equal((await run.end()).exact, true);
+  });
+});
+
+describe('engine and audit: any result of the submissions', () => {
   const each = /** @type {Fault[]} */ (['revert', 'refuse', 'garble', 'lose', 'drop', 'hide', 'delay']);
   const faults = fc.constantFrom(.../** @type {Fault[]} */ (['pass', 'pass', 'pass', 'pass']), ...each);
   const steps = fc.array(
@@ -317,18 +409,18 @@ describe('runTransaction(), recovery and audit: any result of the submissions', 
           }
           seeAll();
           await run.settle();
-          const report = await run.end();
+          const { ledger, ...report } = await run.end();
           const verified = run.samples.filter(({ outcome }) => outcome === 'verified');
           const there = verified.filter(({ hash }) => run.mined.get(String(hash))?.isReverted === false);
           // After a reorg another transaction of the operation may be included.
           if (!history.some(({ kind }) => kind.startsWith('reorg'))) assert.equal(there.length, verified.length);
-          assert.equal(run.recorder.total().failures.wrong_count, undefined);
+          assert.equal((await run.count()).failures.wrong_count, undefined);
           assert.deepEqual(
             run.stops.filter(([reason]) => reason !== 'no_wallets'),
             [],
           );
           // Known limit: after the end, transactions behind a nonce that was never sent stay pending.
-          const isStranded = run.ledger.resolutions.some(({ fate }) => fate === 'pending');
+          const isStranded = ledger.resolutions.some(({ fate }) => fate === 'pending');
           if (isStranded) assert.ok(run.accounts.some(({ slots }) => slots[0]?.state === 'free'));
           assert.equal(report.exact, !isStranded, JSON.stringify(report));
           assert.equal(report.mismatchCount, 0);
@@ -366,14 +458,18 @@ describe('runTransaction(), recovery and audit: any result of the submissions', 
             run.see(run.mine());
           }
           await run.settle();
-          const before = run.recorder.counts.verified;
-          assert.equal(run.driver.live.size, 2 * inFlight, 'as many as may be are in flight');
+          const before = await run.count();
+          assert.equal(inFlightOf(before), 2 * inFlight, 'as many as may be are in flight');
           run.see(run.mine());
           await run.settle();
-          assert.equal(run.recorder.counts.verified - before, 2 * inFlight, 'and they are verified');
+          assert.equal(
+            (await run.count()).counts.verified - before.counts.verified,
+            2 * inFlight,
+            'and they are verified',
+          );
           run.mine();
           assert.equal((await run.end()).exact, true);
-          assert.equal(run.recorder.counts.timedOut, 0);
+          assert.equal((await run.count()).counts.timedOut, 0);
         },
       ),
       { seed: 18, numRuns: 100, includeErrorInReport: true },
