@@ -172,7 +172,9 @@ function textsOf(options) {
     const option = byName.get(name);
     if (option === undefined)
       throw new UsageError(`run(): unknown option "${oneLine(name, 60)}": see docs/library.md for the names`);
-    if (!isMissing(value)) texts[option.name] = textOf(name, value);
+    const text = isMissing(value) ? undefined : textOf(name, value);
+    // No settings at all are as good as an empty object.
+    if (text !== undefined && !(name === 'set' && text.length === 0)) texts[option.name] = text;
   }
   return texts;
 }
@@ -181,8 +183,16 @@ function textsOf(options) {
 function textOf(name, value) {
   if (name === 'params' && typeof value === 'object') return jsonOf(value);
   if (name === 'set' && isObject(value))
-    return Object.entries(/** @type {object} */ (value)).map(([key, one]) => `${key}=${plainText(`set.${key}`, one)}`);
+    return Object.entries(/** @type {object} */ (value)).map(([key, one]) =>
+      settingText(key, plainText(`set.${key}`, one)),
+    );
   return Array.isArray(value) ? value.map((one) => plainText(name, one)) : plainText(name, value);
+}
+
+/** Settings are separated by commas. @param {string} key @param {string} text */
+function settingText(key, text) {
+  if (!/,\s*[a-z_]\w*=/i.test(text)) return `${key}=${text}`;
+  throw new UsageError(`run(): set.${oneLine(key, 60)} has a text such as ",name=", which begins another setting`);
 }
 
 /** @param {unknown} params */

@@ -494,6 +494,32 @@ export type Surroundings = {
   version: string;
   /** factory of a workload object of the library */
   create?: Create;
+  beforeLoad?: BeforeLoad;
+};
+
+/** Lets a run wait for other instances before its load. */
+export type BeforeLoad = (options: {
+  /** of the run file */
+  id: string;
+  config: Pick<
+    Config,
+    'runId' | 'index' | 'instances' | 'attempt' | 'threads' | 'firstOffset' | 'startAtMs' | 'barrier' | 'startTimeoutMs'
+  >;
+  clock: Clock;
+  stop: Stop;
+  notice: (line: string) => void;
+  /** worker threads, started after the wait */
+  workers: number;
+}) => CommonStart;
+
+export type CommonStart = {
+  /** fails early, before anything is sent */
+  open: () => Promise<void>;
+  /** waits for all instances, until it is time for the last preparations */
+  wait: (chain: { chainId: number | null; genesisHash: string | null }) => Promise<void>;
+  /** waits for the start of the load; both clocks at that time, and a warning; null: no common start */
+  begin: () => Promise<{ beginUs: number; wallMs: number; nowUs: number; words: string | null } | null>;
+  facts: () => StartFacts;
 };
 
 /** The load, in this thread (core/engine.js) or in several (core/workers.js). */
@@ -1114,6 +1140,16 @@ export type Outage = {
   words: string;
 };
 
+/** The start of the load of all instances, as in the run file. */
+export type StartFacts = {
+  by: 'start-at' | 'barrier' | null;
+  at: string | null;
+  /** from the end of the set-up to the start of the load */
+  waitedMs: number | null;
+  /** by the local clock; negative if that is behind */
+  lateMs: number | null;
+};
+
 /** This instance, as in the run file. */
 export type InstanceFacts = {
   /** name of the run */
@@ -1130,7 +1166,7 @@ export type InstanceFacts = {
   threads: number;
   host: string;
   /** planned start of the load of all instances */
-  start: { by: 'start-at' | 'barrier' | null; at: string | null; waitedMs: number | null; lateMs: number | null };
+  start: StartFacts;
 };
 
 export type RunFile = ReturnType<typeof buildRunFile> | ReturnType<typeof buildPartialRunFile>;

@@ -1,7 +1,7 @@
 /** The constants that scale-out.js counts with, each measured on its own. */
 import { execFile } from 'node:child_process';
 import { setMaxListeners } from 'node:events';
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { gzipSync } from 'node:zlib';
 import { computeAddress } from 'ethers';
 import { DEV_MNEMONIC, mnemonicSource } from '../../src/chain/keys.js';
 import { createClock } from '../../src/clock.js';
-import { Barrier, CommonStart } from '../../src/core/common-start.js';
+import { CommonStart } from '../../src/scale-out/start.js';
 import { Stop } from '../../src/core/stop.js';
 import { call } from '../nodes/build.js';
 import { runStress } from './lib.js';
@@ -193,14 +193,16 @@ export async function measureBarrier(instances) {
   const chain = { chainId: 1337, genesisHash: null };
   const common = { instances, attempt: 0, threads: 10_000, firstOffset: 0 };
   const config = { ...common, index: 0, runId: 'bench', startAtMs: null, barrier: folder, startTimeoutMs: TIMEOUT_MS };
-  const start = new CommonStart({ id: '0', config, clock, stop, notice: () => {} });
+  const start = new CommonStart({ id: '0', config, clock, stop, notice: () => {}, workers: 1 });
   try {
     await start.open();
     const met = start.wait(chain);
-    const others = new Barrier(folder, 'bench');
     const facts = { ...chain, host: 'bench', arrivedAt: new Date(clock.wallMs()).toISOString() };
     for (let index = 1; index < instances; index += 1)
-      await others.arrive({ ...common, ...facts, id: `${index}`, index });
+      writeFileSync(
+        join(folder, 'bench', `${index}-0.json`),
+        JSON.stringify({ ...common, ...facts, id: `${index}`, index }),
+      );
     const lastMs = clock.wallMs();
     await met;
     await start.begin();

@@ -15,190 +15,246 @@ import { OF_THE_STUDY, OPTIONS, optionsOf } from './options.js';
 /** The last index of a wallet (BIP-32). */
 const LAST_WALLET = 2 ** 31 - 1;
 
-/** The slices of all instances must exist. @param {Config} config */
-export function checkSlices({ firstOffset, threads, instances }) {
-  const all = instances === null ? '' : `, --instances ${instances}`;
-  if (firstOffset + (instances ?? 1) * threads - 1 > LAST_WALLET)
-    throw new UsageError(
-      `-o ${firstOffset}${all} and -t ${threads} go beyond wallet ${LAST_WALLET}, the last index of BIP-32`,
-    );
-}
-
-/** Of a run. @param {Config} config @param {number} nowMs */
-export function checkInstance(config, nowMs) {
-  const { index, runId, startAtMs, barrier, startTimeoutMs, results } = config;
-  if (barrier !== null && startAtMs !== null)
-    throw new UsageError('--barrier and --start-at exclude each other: both say when the load of all instances begins');
-  if (barrier !== null && index === null)
-    throw new UsageError(
-      '--barrier needs the number of instances and the own index: --instances N, and --index I or a scheduler',
-    );
-  if (barrier !== null && runId === null)
-    throw new UsageError('--barrier needs a name that all instances share: --run-id NAME');
-  if (results !== null && index === null)
-    throw new UsageError('--results names run files by their index: give --instances N, and --index I or a scheduler');
-  if (startAtMs !== null && startAtMs - nowMs > startTimeoutMs)
-    throw new UsageError(
-      `--start-at is ${Math.round((startAtMs - nowMs) / 1000)} s from now, and --start-timeout waits for ${startTimeoutMs / 1000} s: raise it, or start later`,
-    );
-  if (index !== null) checkDistributed(config);
-}
-
-/** An instance does not know the others. @param {Config} config */
-function checkDistributed({ index, instances, rpc, chainId, fundFrom }) {
-  const what = instances === 1 ? 'this is an instance of a distributed run' : `this is instance ${index} of several`;
-  if (rpc.length === 0) throw new UsageError(`${what}, and instances need a chain that they share: --rpc URL`);
-  if (chainId === null)
-    throw new UsageError(`${what}, and all must use one chain: --chain-id N, checked before anything is sent`);
-  if (fundFrom !== null && instances !== 1)
-    throw new UsageError(
-      `${what}, and all would use the same nonces of the funder: leave out --fund-from (STRESS_FUNDER_KEY), and fund all wallets before the run: stress fund --instances N, with the same --duration`,
-    );
-}
-
-/** Of one page of logs, in characters. */
+/** Largest response for one page of logs, in characters. */
 const LARGEST_PAGE = 200_000_000;
 
-/** @param {Command} command @param {readonly string[]} files */
-function checkFiles(command, files) {
-  if (files.length === 0) throw new UsageError(`stress ${command} needs a file: stress ${command} FILE...`);
-  if (files.includes('')) throw new UsageError(`stress ${command}: the name of a file is empty`);
+/**
+ * Options that exclude or need each other. Each rule yields its message, and the first message ends the command.
+ * @param {Command} command
+ * @param {Config} config
+ * @param {NodeJS.ProcessEnv} env
+ * @param {number} nowMs since 1970
+ * @throws {UsageError}
+ */
+export function checkTogether(command, config, env, nowMs) {
+  const [problem] = problemsOf(command, config, env, nowMs);
+  if (problem !== undefined) throw new UsageError(problem);
 }
 
-/**
- * Files, or two endpoints to make them with.
- * @param {Config} config
- * @returns {boolean} whether runs are to be made
- */
-function checkSides({ files, candidates, rpcA, rpcB, study }) {
+/** @param {Command} command @param {Config} config @param {NodeJS.ProcessEnv} env @param {number} nowMs */
+function* problemsOf(command, config, env, nowMs) {
+  if (command === 'new-workload') return yield* templateProblems(config);
+  if (command === 'report' || command === 'trend') return yield* fileProblems(command, config.files);
+  if (command === 'merge') return yield* mergeProblems(config);
+  if (command === 'compare') {
+    yield* sideProblems(config);
+    if (config.rpcA === null) return;
+  }
+  if (command === 'sweep') yield* sweepProblems(config);
+  if (command === 'prepare') yield* prepareProblems(config);
+  // One wallet is enough to prepare logs.
+  else if (config.threads === null)
+    yield '-t (--threads) is missing: how many wallets? For instance: stress -t 200 -o 0';
+  yield* walletProblems(config);
+  yield* workloadProblems(command, config);
+  yield* connectionProblems(command, config);
+  if (command === 'run') yield* instanceProblems(config, nowMs);
+  yield* visibilityProblems(config);
+  yield* fundsProblems(command, config);
+  const isEndless = config.durationMs === null && config.iterations === null;
+  if ((command === 'sweep' || command === 'compare') && isEndless)
+    yield `stress ${command} needs the length of a run: --duration, such as -d 30s`;
+  if (command === 'run' && isEndless && /^(true|1)$/i.test(env.CI ?? ''))
+    yield 'CI is set and there is no --duration: the job would not end; give one, for instance -d 30s';
+}
+
+/** @param {Config} config */
+function* walletProblems({ firstOffset, threads, instances, keys, mnemonic, gasPriceWei, maxFeeWei }) {
+  const all = instances === null ? '' : `, --instances ${instances}`;
+  if (firstOffset + (instances ?? 1) * threads - 1 > LAST_WALLET)
+    yield `-o ${firstOffset}${all} and -t ${threads} go beyond wallet ${LAST_WALLET}, the last index of BIP-32`;
+  if (keys !== null && mnemonic !== null)
+    yield '--keys and --mnemonic exclude each other (look into the environment, too)';
+  if (gasPriceWei !== null && maxFeeWei !== null) yield '--gas-price and --max-fee exclude each other';
+}
+
+/** @param {Config} config @param {number} nowMs */
+function* instanceProblems({ index, runId, startAtMs, barrier, startTimeoutMs, results, ...config }, nowMs) {
+  if (barrier !== null && startAtMs !== null)
+    yield '--barrier and --start-at exclude each other: both say when the load of all instances begins';
+  if (barrier !== null && index === null)
+    yield '--barrier needs the number of instances and the own index: --instances N, and --index I or a scheduler';
+  if (barrier !== null && runId === null) yield '--barrier needs a name that all instances share: --run-id NAME';
+  if (results !== null && index === null)
+    yield '--results names run files by their index: give --instances N, and --index I or a scheduler';
+  if (startAtMs !== null && startAtMs - nowMs > startTimeoutMs)
+    yield `--start-at is ${Math.round((startAtMs - nowMs) / 1000)} s from now, and --start-timeout waits for ${startTimeoutMs / 1000} s: raise it, or start later`;
+  if (index === null) return;
+  // An instance does not know the others.
+  const { instances, rpc, chainId, fundFrom } = config;
+  const what = instances === 1 ? 'this is an instance of a distributed run' : `this is instance ${index} of several`;
+  if (rpc.length === 0) yield `${what}, and instances need a chain that they share: --rpc URL`;
+  if (chainId === null) yield `${what}, and all must use one chain: --chain-id N, checked before anything is sent`;
+  if (fundFrom !== null && instances !== 1)
+    yield `${what}, and all would use the same nonces of the funder: leave out --fund-from (STRESS_FUNDER_KEY), and fund all wallets before the run: stress fund --instances N, with the same --duration`;
+}
+
+/** @param {Command} command @param {readonly string[]} files */
+function* fileProblems(command, files) {
+  if (files.length === 0) yield `stress ${command} needs a file: stress ${command} FILE...`;
+  if (files.includes('')) yield `stress ${command}: the name of a file is empty`;
+}
+
+/** Files, or two endpoints to make them with. @param {Config} config */
+function* sideProblems({ files, candidates, rpcA, rpcB, study }) {
   const isLive = rpcA !== null || rpcB !== null;
   if (isLive && (files.length > 0 || candidates.length > 0))
-    throw new UsageError('stress compare takes run files, or --rpc-a and --rpc-b: not both');
+    yield 'stress compare takes run files, or --rpc-a and --rpc-b: not both';
   if (isLive && (rpcA === null || rpcB === null))
-    throw new UsageError(`stress compare needs the other endpoint, too: --rpc-${rpcA === null ? 'a' : 'b'} URL`);
-  if (isLive) return true;
-  checkFiles('compare', [...files, ...candidates]);
+    yield `stress compare needs the other endpoint, too: --rpc-${rpcA === null ? 'a' : 'b'} URL`;
+  if (isLive) return;
+  yield* fileProblems('compare', [...files, ...candidates]);
   if (files.length === 0 || candidates.length === 0)
-    throw new UsageError('stress compare needs run files of two sides: stress compare BASE... --with CANDIDATE...');
+    yield 'stress compare needs run files of two sides: stress compare BASE... --with CANDIDATE...';
   // Options that compare shares with other commands are for new runs.
   const ofRuns = optionsOf('compare').find(
     ({ name, key, commands }) => study.flags.includes(name) && commands.length > 1 && !OF_THE_STUDY.has(key),
   );
   if (ofRuns !== undefined)
-    throw new UsageError(
-      `--${ofRuns.name} is for new runs, and the runs of these files have ended: leave it out, or give --rpc-a and --rpc-b`,
-    );
-  return false;
+    yield `--${ofRuns.name} is for new runs, and the runs of these files have ended: leave it out, or give --rpc-a and --rpc-b`;
 }
 
 /** @param {Config} config */
-function checkSweep({ find, until, study, thresholds }) {
-  if (find === null && until.length > 0) throw new UsageError('--until is the condition of a search: give --find too');
-  if (find !== null && until.length === 0)
-    throw new UsageError(`--find ${find} needs a condition, such as --until 'p99<2s'`);
-  if (find !== null && study.axes.length > 0)
-    throw new UsageError(`--find ${find} varies one option only: give --${study.axes[0].name} one value`);
-  if (find !== null && thresholds.length > 0)
-    throw new UsageError(`--find ${find} takes its conditions from --until: give --until instead of --threshold`);
-  if (find === null && study.axes.length === 0 && study.alike !== null)
-    throw new UsageError(`${study.alike}: the values are equal, and a sweep needs different ones`);
-  if (find === null && study.axes.length === 0)
-    throw new UsageError(
-      'stress sweep needs an option with several values, such as -t 10,40,100 or --rate 100..250/10; for one run: stress',
-    );
+function* sweepProblems({ find, until, study: { axes, alike }, thresholds }) {
+  if (find === null && until.length > 0) yield '--until is the condition of a search: give --find too';
+  if (find === null && axes.length === 0 && alike !== null)
+    yield `${alike}: the values are equal, and a sweep needs different ones`;
+  if (find === null && axes.length === 0)
+    yield 'stress sweep needs an option with several values, such as -t 10,40,100 or --rate 100..250/10; for one run: stress';
+  if (find === null) return;
+  if (until.length === 0) yield `--find ${find} needs a condition, such as --until 'p99<2s'`;
+  if (axes.length > 0) yield `--find ${find} varies one option only: give --${axes[0].name} one value`;
+  if (thresholds.length > 0)
+    yield `--find ${find} takes its conditions from --until: give --until instead of --threshold`;
 }
 
-/** Options of pace that exclude or need each other. @param {Config} config as it was given */
-export function checkPace({ ratePerSecond, stages, arrival, warmupMs, durationMs, iterations, thinkTimeMs }) {
-  if (ratePerSecond !== null && stages !== null) throw new UsageError('--rate and --stages exclude each other');
+/** Options of pace, before the length of the stages counts as the duration. @param {Config} given */
+export function checkPace(given) {
+  const [problem] = paceProblems(given);
+  if (problem !== undefined) throw new UsageError(problem);
+}
+
+/** @param {Config} given */
+function* paceProblems({ ratePerSecond, stages, arrival, warmupMs, durationMs, iterations, thinkTimeMs }) {
+  if (ratePerSecond !== null && stages !== null) yield '--rate and --stages exclude each other';
   if (stages !== null && durationMs !== null)
-    throw new UsageError('--stages and --duration exclude each other: each stage has its own time');
+    yield '--stages and --duration exclude each other: each stage has its own time';
   if (thinkTimeMs > 0 && (ratePerSecond !== null || stages !== null))
-    throw new UsageError(
-      '--think-time is for a closed loop, and --rate and --stages make an open loop: leave one of them out',
-    );
+    yield '--think-time is for a closed loop, and --rate and --stages make an open loop: leave one of them out';
   if (arrival !== null && ratePerSecond === null && stages === null)
-    throw new UsageError(`--arrival ${arrival} needs a rate to arrive at: give --rate or --stages`);
+    yield `--arrival ${arrival} needs a rate to arrive at: give --rate or --stages`;
   if (warmupMs === 'auto' && (stages !== null || iterations !== null))
-    throw new UsageError(
-      `--warmup auto and --${stages === null ? 'iterations' : 'stages'} exclude each other: give a warm-up with a length, such as --warmup 10s`,
-    );
+    yield `--warmup auto and --${stages === null ? 'iterations' : 'stages'} exclude each other: give a warm-up with a length, such as --warmup 10s`;
   if (stages !== null && warmupMs !== 'auto' && warmupMs > 0 && stages[0].fromPerSecond === 0)
-    throw new UsageError(
-      '--warmup uses the first rate of --stages, which is 0: begin with a higher rate, or leave --warmup out',
-    );
+    yield '--warmup uses the first rate of --stages, which is 0: begin with a higher rate, or leave --warmup out';
 }
 
 /** @param {Config} config */
-function checkMerge({ files }) {
+function* mergeProblems({ files }) {
   if (files.length === 0)
-    throw new UsageError(
-      "stress merge needs run files: their folder, their names, logs that have them, or '-' for standard input",
-    );
-  if (files.includes('')) throw new UsageError('stress merge: the name of a file is empty');
+    yield "stress merge needs run files: their folder, their names, logs that have them, or '-' for standard input";
+  if (files.includes('')) yield 'stress merge: the name of a file is empty';
   if (files.filter((file) => file === '-').length > 1)
-    throw new UsageError("stress merge: '-', standard input, is given twice: it can be read once");
+    yield "stress merge: '-', standard input, is given twice: it can be read once";
 }
 
 /** @param {Config} config */
-function checkNewWorkload({ files }) {
+function* templateProblems({ files }) {
   const usage = 'stress new-workload FILE.js';
-  if (files.length !== 1) throw new UsageError(`stress new-workload needs the name of one file to write: ${usage}`);
+  if (files.length !== 1) yield `stress new-workload needs the name of one file to write: ${usage}`;
   if (withoutKeys(files[0]) !== files[0])
-    throw new UsageError(`the name of the workload file looks like a key: give another name: ${usage}`);
-  if (!/\.m?js$/.test(files[0]))
-    throw new UsageError(`a workload is a JavaScript module, whose name ends in .js or .mjs: ${usage}`);
+    yield `the name of the workload file looks like a key: give another name: ${usage}`;
+  if (!/\.m?js$/.test(files[0])) yield `a workload is a JavaScript module, whose name ends in .js or .mjs: ${usage}`;
 }
 
 /** @param {Config} config */
-function checkPrepare({ files, rpc, out, logCount, logBytes, pageSize }) {
+function* prepareProblems({ files, rpc, out, logCount, logBytes, pageSize }) {
   const usage = 'stress prepare logs --rpc URL --count N --out FILE';
-  if (files.length !== 1 || files[0] !== 'logs') throw new UsageError(`stress prepare prepares logs only: ${usage}`);
-  if (logCount === null) throw new UsageError(`stress prepare logs needs --count: ${usage}`);
+  if (files.length !== 1 || files[0] !== 'logs') yield `stress prepare prepares logs only: ${usage}`;
+  if (logCount === null) yield `stress prepare logs needs --count: ${usage}`;
   if (rpc.length === 0)
-    throw new UsageError(
-      `stress prepare logs needs an endpoint, because the embedded chain ends with the command: ${usage}`,
-    );
-  if (out === null || out === '-')
-    throw new UsageError(`stress prepare logs needs a file for the positions of the logs: ${usage}`);
+    yield `stress prepare logs needs an endpoint, because the embedded chain ends with the command: ${usage}`;
+  if (out === null || out === '-') yield `stress prepare logs needs a file for the positions of the logs: ${usage}`;
   // Each byte is two digits of an answer.
-  const answer = 2 * Math.min(logCount, pageSize) * logBytes;
+  const answer = 2 * Math.min(logCount ?? 0, pageSize) * logBytes;
   if (answer > LARGEST_PAGE)
-    throw new UsageError(
-      `--page-size ${pageSize} with --bytes ${logBytes} makes responses of ${Math.round(answer / 1e6)} MB, and the limit is ${LARGEST_PAGE / 1e6} MB: make one of them smaller`,
-    );
+    yield `--page-size ${pageSize} with --bytes ${logBytes} makes responses of ${Math.round(answer / 1e6)} MB, and the limit is ${LARGEST_PAGE / 1e6} MB: make one of them smaller`;
 }
 
 /** @param {Command} command @param {Config} config */
-function checkEndpoints(command, { rpc, spread, threads, connections }) {
-  const names = rpc.map(({ href }) => href);
-  const twice = rpc.find(({ href }, i) => names.indexOf(href) < i);
-  if (twice !== undefined) throw new UsageError(`--rpc ${displayUrl(twice)} is given twice: once is enough`);
-  if (rpc.length > 1 && !optionsOf(command).some(({ name }) => name === 'spread'))
-    throw new UsageError(`stress ${command} takes one endpoint, and --rpc gives ${rpc.length}`);
-  if (rpc.length < 2 && (spread ?? 'sticky') !== 'sticky')
-    throw new UsageError(`--spread ${spread} needs several endpoints: give --rpc more than once`);
-  if (rpc.length > 1 && threads < rpc.length)
-    throw new UsageError(
-      `-t ${threads} is less than the number of endpoints (--rpc gives ${rpc.length}): each needs a wallet`,
-    );
-  if (rpc.length > 1 && connections < rpc.length)
-    throw new UsageError(
-      `--connections ${connections} is less than the number of endpoints (--rpc gives ${rpc.length})`,
-    );
+function* workloadProblems(command, config) {
+  const { workload, set, createReceivers, receivers } = config;
+  for (const { name, key, workload: only } of OPTIONS) {
+    const its = [only ?? workload].flat();
+    if (!its.includes(workload) && config[/** @type {keyof Config} */ (key)] !== null)
+      yield `--${name} is an option of --workload ${its.join(' and ')}`;
+  }
+  const isFundingCalls = command === 'fund' && isCallWorkload(workload);
+  const lacking = command === 'prepare' || isFundingCalls ? null : WORKLOADS[workload]?.lacks?.(config);
+  if (lacking) yield `--workload ${workload} ${lacking}`;
+  if (createReceivers !== null && receivers === null) yield `--create-receivers ${createReceivers} needs --receivers N`;
+  yield* callProblems(config);
+  if (!isWorkloadFile(workload ?? '') && set.length > 0)
+    yield `--set ${set[0][0]}=... is a setting of a workload of your own: --workload ./FILE.js`;
+  const names = set.map(([name]) => name);
+  const twice = names.find((name, i) => names.indexOf(name) < i);
+  if (twice !== undefined) yield `--set ${twice}=... is given twice: once is enough`;
 }
 
-/** Options of plain calls that exclude or need each other. @param {Config} config */
-function checkCalls({ calls, method, params, data, checkRpc }) {
+/** Options of plain calls. @param {Config} config */
+function* callProblems({ calls, method, params, data, checkRpc }) {
   if (calls !== null && (method !== null || params !== null))
-    throw new UsageError(
-      `--calls and --${method === null ? 'params' : 'method'} exclude each other: a calls file has both`,
-    );
+    yield `--calls and --${method === null ? 'params' : 'method'} exclude each other: a calls file has both`;
   if (calls !== null) return;
   if (/\{\{[^{}]*\}\}/.test(JSON.stringify(params ?? [])))
-    throw new UsageError('{{templates}} work in calls files, not in --params: use --calls FILE');
-  if (data !== null) throw new UsageError('--data is for --calls pages, or for a calls file that lists it');
-  if (checkRpc !== null) throw new UsageError('--check-rpc is for --calls whose answers are compared');
+    yield '{{templates}} work in calls files, not in --params: use --calls FILE';
+  if (data !== null) yield '--data is for --calls pages, or for a calls file that lists it';
+  if (checkRpc !== null) yield '--check-rpc is for --calls whose answers are compared';
+}
+
+/** @param {Command} command @param {Config} config */
+function* connectionProblems(command, { rpc, spread, threads, connections, workers, ...config }) {
+  if (typeof workers === 'number' && workers > threads)
+    yield `--workers ${workers} is more than the number of wallets (-t ${threads})`;
+  if (typeof workers === 'number' && workers > connections)
+    yield `--workers ${workers} needs at least as many --connections (${connections})`;
+  if (config.allowChain !== null && config.chainId !== null && config.allowChain !== config.chainId)
+    yield '--allow-chain and --chain-id name different chains';
+  if (config.nodeSeries !== null && config.nodeMetrics === null)
+    yield '--node-series needs the page of the metrics: --node-metrics URL';
+  const names = rpc.map(({ href }) => href);
+  const twice = rpc.find(({ href }, i) => names.indexOf(href) < i);
+  if (twice !== undefined) yield `--rpc ${displayUrl(twice)} is given twice: once is enough`;
+  if (rpc.length > 1 && !optionsOf(command).some(({ name }) => name === 'spread'))
+    yield `stress ${command} takes one endpoint, and --rpc gives ${rpc.length}`;
+  if (rpc.length < 2 && (spread ?? 'sticky') !== 'sticky')
+    yield `--spread ${spread} needs several endpoints: give --rpc more than once`;
+  if (rpc.length > 1 && threads < rpc.length)
+    yield `-t ${threads} is less than the number of endpoints (--rpc gives ${rpc.length}): each needs a wallet`;
+  if (rpc.length > 1 && connections < rpc.length)
+    yield `--connections ${connections} is less than the number of endpoints (--rpc gives ${rpc.length})`;
+}
+
+/** Visibility is measured between two endpoints. @param {Config} config */
+function* visibilityProblems({ thresholds, until, spread, workload, study }) {
+  const figure = [...thresholds, ...until].find((threshold) => threshold.figure.startsWith('visibility.'));
+  if (figure === undefined) return;
+  const what = `${figure.expression} is the wait for a block at the read-back endpoint`;
+  if (isCallWorkload(workload)) yield `${what}, and --workload ${workload} reads nothing back`;
+  if ((spread ?? 'sticky') !== 'apart' && !study.axes.some(({ name }) => name === 'spread'))
+    yield `${what}: it needs --rpc twice and --spread apart`;
+}
+
+/** @param {Command} command @param {Config} config */
+function* fundsProblems(command, { rpc, workload, fundFrom, to }) {
+  if ((command === 'fund' || command === 'reclaim') && rpc.length === 0)
+    yield `stress ${command} needs an endpoint: --rpc URL`;
+  if (command === 'fund' && isCallWorkload(workload))
+    yield `--workload ${workload} sends no transactions: there is nothing to fund`;
+  if (command === 'fund' && fundFrom === null)
+    yield 'stress fund needs a funder: --fund-from FILE, or its key in STRESS_FUNDER_KEY';
+  if (command === 'reclaim' && to === null && fundFrom === null)
+    yield 'stress reclaim needs a receiver: --to ADDRESS or --fund-from';
 }
 
 /**
@@ -218,81 +274,6 @@ export function checkCallNames({ thresholds, workload }, names) {
     throw new UsageError(
       `--threshold ${oneLine(expression, 80)}: there is no operation "${oneLine(name, 60)}"; ${words}`,
     );
-  }
-}
-
-/** --set is for a workload of the user. @param {Config} config */
-function checkOwn({ workload, set }) {
-  const isOwn = isWorkloadFile(workload ?? '');
-  if (!isOwn && set.length > 0)
-    throw new UsageError(`--set ${set[0][0]}=... is a setting of a workload of your own: --workload ./FILE.js`);
-  const names = set.map(([name]) => name);
-  const twice = names.find((name, i) => names.indexOf(name) < i);
-  if (twice !== undefined) throw new UsageError(`--set ${twice}=... is given twice: once is enough`);
-}
-
-/** Visibility is measured between two endpoints. @param {Config} config */
-function checkVisibility({ thresholds, until, spread, workload, study }) {
-  const figure = [...thresholds, ...until].find((threshold) => threshold.figure.startsWith('visibility.'));
-  if (figure === undefined) return;
-  const what = `${figure.expression} is the wait for a block at the read-back endpoint`;
-  if (isCallWorkload(workload)) throw new UsageError(`${what}, and --workload ${workload} reads nothing back`);
-  if ((spread ?? 'sticky') !== 'apart' && !study.axes.some(({ name }) => name === 'spread'))
-    throw new UsageError(`${what}: it needs --rpc twice and --spread apart`);
-}
-
-/** @param {Command} command @param {Config} config @param {NodeJS.ProcessEnv} env @param {number} nowMs since 1970 */
-export function checkTogether(command, config, env, nowMs) {
-  if (command === 'new-workload') return checkNewWorkload(config);
-  if (command === 'report' || command === 'trend') return checkFiles(command, config.files);
-  if (command === 'merge') return checkMerge(config);
-  if (command === 'compare' && !checkSides(config)) return;
-  if (command === 'sweep') checkSweep(config);
-  if (command === 'prepare') checkPrepare(config);
-  // One wallet is enough for that.
-  else if (config.threads === null)
-    throw new UsageError('-t (--threads) is missing: how many wallets? For instance: stress -t 200 -o 0');
-  checkSlices(config);
-  if (config.keys !== null && config.mnemonic !== null)
-    throw new UsageError('--keys and --mnemonic exclude each other (look into the environment, too)');
-  for (const { name, key, workload } of OPTIONS) {
-    const its = [workload ?? config.workload].flat();
-    if (!its.includes(config.workload) && config[/** @type {keyof Config} */ (key)] !== null)
-      throw new UsageError(`--${name} is an option of --workload ${its.join(' and ')}`);
-  }
-  const lacking = command === 'prepare' ? null : WORKLOADS[config.workload]?.lacks?.(config);
-  if (lacking && !(command === 'fund' && isCallWorkload(config.workload)))
-    throw new UsageError(`--workload ${config.workload} ${lacking}`);
-  if (config.createReceivers !== null && config.receivers === null)
-    throw new UsageError(`--create-receivers ${config.createReceivers} needs --receivers N`);
-  checkCalls(config);
-  checkOwn(config);
-  if (typeof config.workers === 'number' && config.workers > config.threads)
-    throw new UsageError(`--workers ${config.workers} is more than the number of wallets (-t ${config.threads})`);
-  if (typeof config.workers === 'number' && config.workers > config.connections)
-    throw new UsageError(`--workers ${config.workers} needs at least as many --connections (${config.connections})`);
-  if (config.gasPriceWei !== null && config.maxFeeWei !== null)
-    throw new UsageError('--gas-price and --max-fee exclude each other');
-  if (config.allowChain !== null && config.chainId !== null && config.allowChain !== config.chainId)
-    throw new UsageError('--allow-chain and --chain-id name different chains');
-  if (config.nodeSeries !== null && config.nodeMetrics === null)
-    throw new UsageError('--node-series needs the page of the metrics: --node-metrics URL');
-  checkEndpoints(command, config);
-  if (command === 'run') checkInstance(config, nowMs);
-  checkVisibility(config);
-  if ((command === 'fund' || command === 'reclaim') && config.rpc.length === 0)
-    throw new UsageError(`stress ${command} needs an endpoint: --rpc URL`);
-  if (command === 'fund' && isCallWorkload(config.workload))
-    throw new UsageError(`--workload ${config.workload} sends no transactions: there is nothing to fund`);
-  if (command === 'fund' && config.fundFrom === null)
-    throw new UsageError('stress fund needs a funder: --fund-from FILE, or its key in STRESS_FUNDER_KEY');
-  if (command === 'reclaim' && config.to === null && config.fundFrom === null)
-    throw new UsageError('stress reclaim needs a receiver: --to ADDRESS or --fund-from');
-  const isEndless = config.durationMs === null && config.iterations === null;
-  if ((command === 'sweep' || command === 'compare') && isEndless)
-    throw new UsageError(`stress ${command} needs the length of a run: --duration, such as -d 30s`);
-  if (command === 'run' && isEndless && /^(true|1)$/i.test(env.CI ?? '')) {
-    throw new UsageError('CI is set and there is no --duration: the job would not end; give one, for instance -d 30s');
   }
 }
 

@@ -42,7 +42,7 @@ import { OPTIONS } from './options.js';
 
 /**
  * @import { Wallet } from '../chain/keys.js'
- * @import { Account, ChainInfo, Clock, Config, Surroundings as RunSurroundings, Tools } from '../types.d.ts'
+ * @import { Account, BeforeLoad, ChainInfo, Clock, Config, Surroundings as RunSurroundings, Tools } from '../types.d.ts'
  * @import { Command, Option } from './options.js'
  */
 
@@ -96,7 +96,8 @@ export const commands = {
     /** @type {number} */
     let exitCode = EXIT.cannotWrite;
     try {
-      exitCode = await run(config, { ...surroundings, outputs: await wantedOutputs(config, surroundings.version) });
+      const outputs = await wantedOutputs(config, surroundings.version);
+      exitCode = await run(config, { ...surroundings, outputs, beforeLoad: await commonStartOf(config) });
     } finally {
       if (exitCode === EXIT.cannotWrite) giveBack();
     }
@@ -254,6 +255,13 @@ async function wantedOutputs(config, version) {
     return output !== undefined && isWanted ? [output.load()] : [];
   });
   return (await Promise.all(creators)).map((create) => create(options));
+}
+
+/** @param {Config} config @returns {Promise<BeforeLoad | undefined>} */
+async function commonStartOf({ startAtMs, barrier }) {
+  if (startAtMs === null && barrier === null) return undefined;
+  const { CommonStart } = await import('../scale-out/start.js');
+  return (options) => new CommonStart(options);
 }
 
 /** What src/cli/config.js has made sure of. @template T @param {T | null} value @returns {T} */

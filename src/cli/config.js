@@ -5,7 +5,7 @@ import { InputError, UsageError, displayName, oneLine, withoutKeys } from '../er
 import { modeForOthers } from '../files.js';
 import { completionText } from './completion.js';
 import { helpText, splitCommandLine } from './help.js';
-import { instanceOf } from './instance.js';
+import { instanceOf } from '../scale-out/scheduler.js';
 import { COMMANDS, COMMAND_NAMES, GENERAL_OPTIONS, OPTIONS, optionsOf } from './options.js';
 import { quote } from './parse.js';
 import { StudyBuilder } from './study-config.js';
@@ -73,15 +73,16 @@ export function isSeveral({ isList, isRest }) {
 }
 
 /** @param {Option} option @param {string} text of several values */
-export function textsOf(option, text) {
-  // A URL may have commas in it, but none before the scheme of another one.
-  const separator = /^\s*\w+:\/\//.test(text) ? /,(?=\s*\w+:\/\/)/ : separatorOf(option);
-  return text === '' ? [] : text.split(separator).map((one) => one.trim());
+export function textsOf({ isRest, separator }, text) {
+  return text === '' ? [] : text.split(isRest ? REST : (separator ?? ',')).map((one) => one.trim());
 }
 
-/** The name of a file may have a comma in it. @param {Option} option */
+/** Between names of files, which may have commas in them. */
+const REST = '\0';
+
+/** @param {Option} option */
 function separatorOf({ isRest }) {
-  return isRest ? '\0' : ',';
+  return isRest ? REST : ',';
 }
 
 /** The unparsed value of an option. @param {string} name @param {Record<string, unknown>} parsed @param {NodeJS.ProcessEnv} env @param {Record<string, unknown>} fromFile */

@@ -59,6 +59,7 @@ import {
  * @property {string} [argument] what --help calls the value; none for a flag
  * @property {boolean} [isFlag]
  * @property {boolean} [isList] it may be given several times, and a comma separates values; parse is given one of them
+ * @property {RegExp} [separator] of the values of a list which may have commas in them
  * @property {boolean} [isRest] it takes all names of files behind it
  * @property {boolean} [isAxis] stress sweep also takes several values
  * @property {Search} [search] --find can search for its highest value
@@ -283,7 +284,7 @@ const TABLE = {
       help: 'highest fee per gas to offer, in gwei' },
   ],
   'Endpoint and chain': [
-    { name: 'rpc', isList: true, argument: 'URL', parse: endpoint, commands: ONE_ENDPOINT,
+    { name: 'rpc', isList: true, separator: /,(?=\s*\w+:\/\/)/, argument: 'URL', parse: endpoint, commands: ONE_ENDPOINT,
       role: 'chain', defaultText: 'an embedded chain',
       help: 'JSON-RPC endpoint: http://, https://, ws:// or wss:// (new blocks by subscription); may be repeated for several nodes of one chain' },
     { name: 'rpc-a', argument: 'URL', parse: endpoint, commands: COMPARE,
@@ -318,7 +319,7 @@ const TABLE = {
     { name: 'workload', argument: 'NAME|FILE', choices: Object.keys(WORKLOADS), parse: nameOrFile(Object.keys(WORKLOADS)), fallback: 'counter', commands: NEEDED,
       role: 'load', file: 'read',
       help: 'what an operation does; a file is your own workload, see stress new-workload' },
-    { name: 'set', isList: true, argument: 'NAME=VALUE', parse: setting, commands: NEEDED,
+    { name: 'set', isList: true, separator: /,(?=\s*[a-z_]\w*=)/i, argument: 'NAME=VALUE', parse: setting, commands: NEEDED,
       role: 'load',
       help: 'setting of your own workload, such as slots=20; may be repeated' },
     { name: 'method', workload: 'rpc', argument: 'NAME', parse: methodName, commands: LOAD,

@@ -11,16 +11,18 @@ import { chooseTransport } from '../transport/index.js';
 import { describeSpending } from './costs.js';
 
 /**
- * @import { AuditReport, Chosen, Config, InstanceFacts, Rpc, RunFile, RunParts, Sender, Surroundings } from '../types.d.ts'
+ * @import { AuditReport, Chosen, Config, InstanceFacts, Rpc, RunFile, RunParts, Sender, StartFacts, Surroundings } from '../types.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { Verdict } from '../stats/verdict.js'
- * @import { StartFacts } from './common-start.js'
  * @import { Balance } from './costs.js'
  * @import { LoadSoFar } from './load.js'
  * @import { Schedule } from './pacer.js'
  * @import { Opened, Times } from './run.js'
  * @import { Ready } from './setup.js'
  */
+
+/** @type {StartFacts} */
+const NO_COMMON_START = Object.freeze({ by: null, at: null, waitedMs: null, lateMs: null });
 
 /**
  * @typedef {object} Described
@@ -68,7 +70,7 @@ export function describeRun(config, { stop }, opened, described, { loaded, audit
       stats.counts.verified === 0 ? EXIT.nothingVerified : EXIT.ok,
     ],
     config: config.redacted,
-    instance: describeInstance(config, common.facts()),
+    instance: describeInstance(config, common?.facts() ?? NO_COMMON_START),
     environment,
     stats,
     durationUs: Math.max(0, Math.min(window.endUs, ended.untilUs) - window.startUs),
@@ -259,7 +261,7 @@ function describeFailedSetUp(error, { clock, version, config, times, workers, en
     environment,
     stats: new Stats(nowUs),
     durationUs: 0,
-    instance: describeInstance(config, { by: null, at: null, waitedMs: null, lateMs: null }),
+    instance: describeInstance(config, NO_COMMON_START),
     intervals: [],
     windowStartedAtMs: times.timeOfDayMs(nowUs),
     failureWords: {},

@@ -9,7 +9,6 @@ import { buildPartialRunFile, buildRunFile } from '../stats/run-file.js';
 import { numbered } from '../text.js';
 import { createWorkload } from '../workloads/index.js';
 import { audit } from './audit.js';
-import { CommonStart } from './common-start.js';
 import { engineConfigOf, scheduleOf, workersOf } from './config.js';
 import { abandonable, checkDescriptors, interruptible, openNetwork, readKeys, warnOfEndpoints } from './connect.js';
 import { NOT_PAID, balanceOf, capReached, decreaseBetween } from './costs.js';
@@ -21,7 +20,7 @@ import { assertSameChain, confirmSetUp, setUp, setUpCalls, startBlockOf } from '
 import { createEngine } from './workers.js';
 
 /**
- * @import { AuditReport, Clock, Config, DevChain, EngineConfig, Output, Rpc, RunFile, Surroundings, Workload } from '../types.d.ts'
+ * @import { AuditReport, Clock, CommonStart, Config, DevChain, EngineConfig, Output, Rpc, RunFile, Surroundings, Workload } from '../types.d.ts'
  * @import { Logger } from 'pino'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { GivenKeys } from './connect.js'
@@ -41,7 +40,7 @@ import { createEngine } from './workers.js';
  * @property {GivenKeys} given
  * @property {number} workers
  * @property {EngineConfig} engineConfig
- * @property {CommonStart} common
+ * @property {CommonStart | null} common
  * @property {URL[]} urls
  * @property {Endpoints} endpoints
  * @property {boolean} isEmbedded
@@ -66,7 +65,7 @@ export async function run(config, surroundings) {
   const workers = workersOf(config);
   const engineConfig = engineConfigOf(config);
   const notice = (/** @type {string} */ line) => outputs.forEach((output) => output.notice(line));
-  const common = new CommonStart({ id: times.id, config, clock, stop, notice, workers });
+  const common = surroundings.beforeLoad?.({ id: times.id, config, clock, stop, notice, workers }) ?? null;
   checkDescriptors(config.connections * Math.max(1, config.rpc.length), workers);
   /** @type {DevChain | null} */
   let devChain = null;
@@ -76,7 +75,7 @@ export async function run(config, surroundings) {
   try {
     for (const output of outputs) await output.open?.();
     areOpen = true;
-    await common.open();
+    await common?.open();
     if (config.rpc.length === 0) devChain = await startDevChain(clock);
     const urls = devChain === null ? [...config.rpc] : [devChain.url];
     const mostMs = { audit: Math.max(config.drainTimeoutMs, config.requestTimeoutMs) };
@@ -164,7 +163,7 @@ async function prepare(config, surroundings, opened) {
   const settleOptions = { clock, confirmations, signal: stop.drain };
   const setUpBlock = await confirmSetUp(rpc, ready, settleOptions);
   // The rest of the set-up would be out of date if done minutes before the load.
-  await opened.common.wait({ chainId: ready.chain.chainId, genesisHash: ready.chain.genesisHash ?? null });
+  await opened.common?.wait({ chainId: ready.chain.chainId, genesisHash: ready.chain.genesisHash ?? null });
   const accounts = wallets.map((wallet, position) => new Account(position, wallet));
   const start = await startBlockOf(rpc, ready, { ...settleOptions, setUpBlock });
   const before = sender === null ? NOT_PAID : await balanceOf(rpc, wallets, start.startBlock, 'setup');
@@ -309,9 +308,9 @@ async function decreaseAfter(rpc, { ready, before }, { report, reason }) {
 
 /** @param {Opened} opened @param {Clock} clock @param {Watch} watch @returns {Promise<number>} start of the load */
 async function waitForStart({ common, times }, clock, watch) {
-  const began = await common.begin();
+  const began = await common?.begin();
   times.begin();
-  if (began === null) return clock.nowUs();
+  if (!began) return clock.nowUs();
   times.setTimeOfDay(began.wallMs, began.nowUs);
   if (began.words !== null) watch.warnOf('start', began.words);
   return began.beginUs;

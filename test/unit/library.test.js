@@ -38,6 +38,7 @@ const WRONG = [
   ['a symbol as a text', [{ duration: Symbol('1s') }], /^run\(\): duration has a wrong value/],
   ['an object in a list', [{ rpc: [NO_TEXT] }], /^run\(\): rpc has a wrong value/],
   ['an object as a setting', [{ set: { a: NO_TEXT } }], /^run\(\): set\.a has a wrong value/],
+  ['a setting that would be two', [{ set: { a: '1,b=2' } }], /^run\(\): set\.a has a text such as ",name="/],
   ['a function as workload', [{ workload: () => ({}) }], /^workload must be a name/],
   ['an object as workload with threads', [{ workload: OBJECT, wallets: 2, workers: 2 }], /: give workers: 1, or/],
   [

@@ -282,6 +282,18 @@ describe('readInvocation(): an option that may be given several times', () => {
     assert.deepEqual(await thresholds(['--threshold', 'rss<1GB'], env), ['rss<1GB'], 'flags win, as everywhere');
   });
 
+  it('the value of a setting may have commas in it', async () => {
+    const set = async (/** @type {string[]} */ argv, env = {}) =>
+      (await read(['-t', '5', '--workload', './x.js', ...argv], env)).config.set;
+    const expected = [
+      ['list', '1,2'],
+      ['b', '3'],
+    ];
+    assert.deepEqual(await set(['--set', 'list=1,2', '--set', 'b=3']), expected);
+    assert.deepEqual(await set(['--set', 'list=1,2, b=3']), expected);
+    assert.deepEqual(await set([], { STRESS_SET: 'list=1,2,b=3' }), expected);
+  });
+
   it('a string or an array of strings in the config file', async (t) => {
     for (const [json, expected] of /** @type {Array<[unknown, string[]]>} */ ([
       ['tps>1', ['tps>1']],

@@ -1,12 +1,13 @@
 /** Instances with a clock each and a folder on the real file system. */
 import assert from 'node:assert/strict';
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { CommonStart, LEAD_MS, LONG_LEAD_MS } from '../../../src/core/common-start.js';
+import { CommonStart, LEAD_MS, LONG_LEAD_MS } from '../../../src/scale-out/start.js';
 import { Stop } from '../../../src/core/stop.js';
-import { IncompleteError, InterruptedError, RefusedError } from '../../../src/errors.js';
+import { IncompleteError, InterruptedError, OutputError, RefusedError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
@@ -17,9 +18,12 @@ const MIDNIGHT = Date.UTC(2026, 0, 1);
 
 /**
  * @param {object} config
- * @param {{clock?: ReturnType<typeof createFakeClock>, aheadMs?: () => number, workers?: number}} [options] aheadMs: how far its time of day is ahead
+ * @param {{clock?: ReturnType<typeof createFakeClock>, aheadMs?: () => number, workers?: number, id?: string}} [options] aheadMs: how far its time of day is ahead
  */
-function instanceOf(config, { clock = createFakeClock({ wallMs: MIDNIGHT }), aheadMs = () => 0, workers = 1 } = {}) {
+function instanceOf(
+  config,
+  { clock = createFakeClock({ wallMs: MIDNIGHT }), aheadMs = () => 0, workers = 1, id } = {},
+) {
   const stop = new Stop();
   /** @type {string[]} */
   const notices = [];
@@ -36,7 +40,7 @@ function instanceOf(config, { clock = createFakeClock({ wallMs: MIDNIGHT }), ahe
     ...config,
   };
   const common = new CommonStart({
-    id: `run file ${all.index}`,
+    id: id ?? `run file ${all.index}`,
     config: all,
     stop,
     workers,
@@ -64,10 +68,14 @@ async function turnUntil(clock, promise) {
   return promise;
 }
 
-/** From the end of the set-up to the start of the load. @param {ReturnType<typeof instanceOf>} instance */
-async function together({ common }) {
+/**
+ * From the end of the set-up to the start of the load.
+ * @param {ReturnType<typeof instanceOf>} instance
+ * @param {{chainId: number | null, genesisHash: string | null}} [chain]
+ */
+async function together({ common }, chain = CHAIN) {
   await common.open();
-  await common.wait(CHAIN);
+  await common.wait(chain);
   return common.begin();
 }
 
@@ -178,7 +186,7 @@ describe('--barrier', () => {
     const folder = temporaryFolder(t);
     const clock = createFakeClock({ wallMs: MIDNIGHT });
     const all = [0, 2].map((index) => instanceOf(at(folder, index, { startTimeoutMs: 100_000 }), { clock }));
-    const ends = await turnUntil(clock, Promise.allSettled(all.map(together)));
+    const ends = await turnUntil(clock, Promise.allSettled(all.map((one) => together(one))));
     for (const end of ends) {
       const { reason } = /** @type {PromiseRejectedResult} */ (end);
       assert.ok(reason instanceof IncompleteError);
@@ -203,16 +211,89 @@ describe('--barrier', () => {
     );
   });
 
-  it('instances with different settings all end with the reason', async (t) => {
+  for (const [words, differing] of /** @type {Array<[string, object]>} */ ([
+    ['-t 20, index 1 (HOST) has -t 30', { threads: 30 }],
+    ['-o 0, index 1 (HOST) has -o 5', { firstOffset: 5 }],
+    ['--instances 3, index 1 (HOST) has --instances 4', { instances: 4 }],
+    ['chain 31337, index 1 (HOST) has chain 1', { chainId: 1 }],
+    ['first block 0x11, index 1 (HOST) has first block 0x22', { genesisHash: '0x22' }],
+  ]))
+    it(`instances that differ all end with the reason, before the last one arrives: ${words}`, async (t) => {
+      const folder = temporaryFolder(t);
+      const clock = createFakeClock({ wallMs: MIDNIGHT });
+      const both = [{}, differing].map((more, index) => instanceOf(at(folder, index, more), { clock }));
+      const chains = [CHAIN, { ...CHAIN, ...differing }];
+      const ends = await turnUntil(clock, Promise.allSettled(both.map((one, i) => together(one, chains[i]))));
+      for (const end of ends) {
+        const { reason } = /** @type {PromiseRejectedResult} */ (end);
+        assert.ok(reason instanceof RefusedError, String(reason));
+        assert.equal(
+          reason.message.replaceAll(hostname(), 'HOST'),
+          `run demo: index 0 (HOST) has ${words}: all instances of a run need the same value`,
+        );
+      }
+    });
+
+  it('a node without its first block agrees with the others', async (t) => {
     const folder = temporaryFolder(t);
     const clock = createFakeClock({ wallMs: MIDNIGHT });
-    const all = [{}, {}, { threads: 30 }].map((more, index) => instanceOf(at(folder, index, more), { clock }));
-    const ends = await turnUntil(clock, Promise.allSettled(all.map(together)));
-    for (const end of ends) {
-      const { reason } = /** @type {PromiseRejectedResult} */ (end);
-      assert.ok(reason instanceof RefusedError, String(reason));
-      assert.match(reason.message, /^run demo: index 0 \(.+\) has -t 20, index 2 \(.+\) has -t 30: all instances /);
+    const both = [0, 1].map((index) => instanceOf(at(folder, index, { instances: 2 }), { clock }));
+    const starts = both.map((one, i) => together(one, i === 0 ? CHAIN : { ...CHAIN, genesisHash: null }));
+    const began = await turnUntil(clock, Promise.all(starts));
+    assert.equal(began[0]?.wallMs, began[1]?.wallMs);
+  });
+
+  it('of ten processes with one index one arrives, and the message says what to do', async (t) => {
+    const folder = temporaryFolder(t);
+    const clock = createFakeClock({ wallMs: MIDNIGHT });
+    const all = Array.from({ length: 10 }, (_, i) =>
+      instanceOf(at(folder, 1, { startTimeoutMs: 30_000 }), { clock, id: `process ${i}` }),
+    );
+    const ends = await turnUntil(clock, Promise.allSettled(all.map((one) => together(one))));
+    const reasons = ends.map((end) => /** @type {PromiseRejectedResult} */ (end).reason);
+    const refused = reasons.filter((reason) => reason instanceof RefusedError);
+    assert.equal(refused.length, 9, reasons.join());
+    for (const { message } of refused) {
+      assert.match(message, /^index 1 of run demo has arrived already/);
+      assert.match(message, /--attempt 1$/);
     }
+    const again = instanceOf(at(folder, 1));
+    writeFileSync(join(folder, 'demo', '1-0.json'), JSON.stringify({ host: 'a', arrivedAt: 'noon' }));
+    await assert.rejects(again.common.open(), /has arrived already on a since noon: /, 'before anything is sent');
+    await instanceOf(at(folder, 1, { attempt: 1 })).common.open();
+  });
+
+  it('an instance that arrives after the start is refused, before anything is sent', async (t) => {
+    const folder = temporaryFolder(t);
+    mkdirSync(join(folder, 'demo'));
+    writeFileSync(join(folder, 'demo', 'start.json'), '{"at":"2026-01-01T00:00:05.000Z"}');
+    await assert.rejects(instanceOf(at(folder, 1)).common.open(), (/** @type {Error} */ error) => {
+      assert.ok(error instanceof IncompleteError);
+      assert.match(error.message, /^run demo started at 2026-01-01T00:00:05\.000Z, before this instance arrived; /);
+      return true;
+    });
+  });
+
+  it('other files and half an arrival: index 0 waits for the whole one', async (t) => {
+    const folder = temporaryFolder(t);
+    const clock = createFakeClock({ wallMs: MIDNIGHT });
+    const zero = instanceOf(at(folder, 0, { instances: 2 }), { clock });
+    const one = instanceOf(at(folder, 1, { instances: 2, attempt: 3 }), { clock });
+    await zero.common.open();
+    for (const name of ['.abc.tmp', 'x-1.json', '1-0.json.tmp', 'note.txt', '1-2.json'])
+      writeFileSync(join(folder, 'demo', name), 'half a fi');
+    const waiting = together(zero);
+    waiting.catch(() => {});
+    await turnUntil(clock, Promise.race([waiting, clock.sleep(3000)]));
+    assert.equal(existsSync(join(folder, 'demo', 'start.json')), false);
+    await turnUntil(clock, Promise.all([waiting, together(one)]));
+  });
+
+  it('a folder that cannot be created, or is a file, is found before anything is sent', async (t) => {
+    const folder = temporaryFolder(t);
+    writeFileSync(join(folder, 'demo'), 'a file');
+    for (const barrier of [folder, '/proc/missing/folder'])
+      await assert.rejects(instanceOf(at(barrier, 0)).common.open(), OutputError);
   });
 
   it('an index started again: the later attempt takes part, the earlier one ends', async (t) => {
@@ -220,7 +301,7 @@ describe('--barrier', () => {
     const clock = createFakeClock({ wallMs: MIDNIGHT });
     const two = { instances: 2 };
     const all = [at(folder, 1, two), at(folder, 1, { ...two, attempt: 1 })].map((one) => instanceOf(one, { clock }));
-    const settled = Promise.allSettled(all.map(together));
+    const settled = Promise.allSettled(all.map((one) => together(one)));
     await turnUntil(clock, Promise.race([settled, clock.sleep(2000)]));
     const zero = together(instanceOf(at(folder, 0, two), { clock }));
     const [earlier, later] = await turnUntil(clock, settled);
@@ -258,7 +339,7 @@ describe('--barrier', () => {
     const folder = temporaryFolder(t);
     const clock = createFakeClock({ wallMs: MIDNIGHT });
     const all = [1, 1, 2].map((workers, index) => instanceOf(at(folder, index), { clock, workers }));
-    const began = await turnUntil(clock, Promise.all(all.map(together)));
+    const began = await turnUntil(clock, Promise.all(all.map((one) => together(one))));
     const { at: agreed, leadMs } = JSON.parse(readFileSync(join(folder, 'demo', 'start.json'), 'utf8'));
     assert.equal(leadMs, LONG_LEAD_MS);
     assert.ok(Date.parse(agreed) >= MIDNIGHT + LONG_LEAD_MS);
@@ -329,7 +410,7 @@ describe('--barrier', () => {
       const clock = createFakeClock({ wallMs: MIDNIGHT });
       const zero = instanceOf(at(folder, 0, { instances: 2 }), { clock });
       const one = instanceOf(at(folder, 1, { instances: 2 }), { clock, aheadMs: () => aheadMs });
-      const [first, second] = await turnUntil(clock, Promise.all([zero, one].map(together)));
+      const [first, second] = await turnUntil(clock, Promise.all([zero, one].map((each) => together(each))));
       const apartMs = Math.abs((first?.beginUs ?? 0) - (second?.beginUs ?? 0)) / 1000;
       assert.ok(apartMs <= (aheadMs < 0 ? 1000 : LEAD_MS), `${apartMs} ms apart`);
       assert.match(second?.words ?? '', words);

@@ -1,20 +1,16 @@
-import { randomBytes } from 'node:crypto';
-import { link, readFile, readdir, unlink, writeFile } from 'node:fs/promises';
+import { readFile, readdir, unlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { indexRanges } from '../chain/funding.js';
 import { EXIT, IncompleteError, InterruptedError, RefusedError, oneLine, worstExit } from '../errors.js';
 import { FILE_MODE, cannotWrite, proveWritable } from '../files.js';
 
-/**
- * @import { Clock, Config } from '../types.d.ts'
- * @import { OutputError } from '../errors.js'
- * @import { Stop } from './stop.js'
- */
+/** @import { BeforeLoad, StartFacts } from '../types.d.ts' */
 
 /**
- * A shared folder in which each instance creates an arrival file and index 0 the start file. The only decision is the
- * exclusive creation of a file, which is atomic over NFS as well.
+ * All instances of a run start their load at one time: a given one (--start-at), or one that index 0 publishes in a
+ * shared folder when all have arrived there (--barrier). The only decision is the exclusive creation of a file, which is
+ * atomic over NFS as well.
  *
  * @typedef {object} Arrival
  * @property {string} id id of the run file, unique per process
@@ -44,9 +40,6 @@ const ARRIVAL_FILE = /^(\d{1,6})-(\d{1,7})\.json$/;
 /** Files read at once: over NFS each takes a round trip. */
 const READ_AT_ONCE = 32;
 
-/** Error codes of file systems without hard links. */
-const NO_LINKS = Object.freeze(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
-
 /** Settings that all instances must share, by their names in messages. @type {Array<[string, keyof Arrival]>} */
 const COMMON_SETTINGS = [
   ['--instances', 'instances'],
@@ -56,11 +49,30 @@ const COMMON_SETTINGS = [
   ['first block', 'genesisHash'],
 ];
 
-export class Barrier {
+/** Time for the last preparations (start block, first signatures). */
+export const LEAD_MS = 5000;
+/** The same with worker threads to start on a busy machine. */
+export const LONG_LEAD_MS = 10_000;
+/** Largest believed difference of clocks, beyond --start-timeout. */
+const MAX_CLOCK_DIFFERENCE_MS = 3_600_000;
+/** Poll interval of the folder: 1 ms per instance within these limits, to protect the file server. */
+const POLL_MS = 200;
+const MAX_POLL_MS = 2000;
+/** Longest sleep, because the system clock may be set meanwhile. */
+const MAX_SLEEP_MS = 1000;
+/** Longest delay for --start-at. */
+const MAX_LATE_MS = 1000;
+/** Delay of a timer that does not move the start of the window. */
+const ON_TIME_MS = 20;
+/** Delays from here on are reported. */
+const REPORTED_DELAY_MS = 100;
+/** Interval of notices about missing instances. */
+const NOTICE_MS = 30_000;
+
+/** The shared folder: each instance creates an arrival file, and index 0 the start file. */
+class Barrier {
   #folder;
   #runId;
-  /** Arrivals that agree with the own one, by file name. @type {Map<string, Arrival>} */
-  #agreeing = new Map();
   /** @type {string | null} */
   #ownFile = null;
 
@@ -70,40 +82,36 @@ export class Barrier {
     this.#runId = runId;
   }
 
-  /**
-   * Checks before anything is sent that the folder is writable and the index is free.
-   * @param {Pick<Arrival, 'index' | 'attempt'>} who
-   * @throws {OutputError | IncompleteError | RefusedError}
-   */
-  async open(who) {
+  /** The folder must be writable, and the index free. @param {Pick<Arrival, 'index' | 'attempt'>} own */
+  async open(own) {
     proveWritable(this.#folder);
-    const start = await this.#read(START_FILE);
-    if (start !== null) throw this.#alreadyStarted(start);
-    const duplicate = await this.#read(fileOf(who));
-    if (duplicate !== null) throw this.#duplicateIndex(who, duplicate);
+    const start = /** @type {Start | null} */ (await this.#read(START_FILE));
+    if (start !== null) {
+      const what =
+        start.refused === undefined ? `started at ${oneLine(start.at, 40)}` : `was refused (${oneLine(start.refused)})`;
+      throw new IncompleteError(
+        `run ${this.#runId} ${what}, before this instance arrived; give each run its own --run-id`,
+      );
+    }
+    const duplicate = await this.#read(fileOf(own));
+    if (duplicate !== null) throw this.#duplicateIndex(own, duplicate);
   }
 
   /** @param {Arrival} arrival @throws {RefusedError} */
   async arrive(arrival) {
-    const there = await this.#create(fileOf(arrival), arrival);
-    // Over NFS the link may exist although the response was lost.
-    if (there !== null && there.id !== arrival.id) throw this.#duplicateIndex(arrival, there);
+    if (!(await this.#create(fileOf(arrival), arrival))) {
+      // Over NFS the file may be created although the response was lost.
+      const there = (await this.#read(fileOf(arrival))) ?? {};
+      if (there.id !== arrival.id) throw this.#duplicateIndex(arrival, there);
+    }
     this.#ownFile = fileOf(arrival);
   }
 
-  /**
-   * @returns {Promise<{start: Start | null, isStartThere: boolean, attempts: Attempts} | null>} null: the folder is not
-   *   readable now; isStartThere without start: the file is not complete
-   */
+  /** @returns {Promise<{start: Start | null, isStartThere: boolean, attempts: Attempts} | null>} null: not readable now */
   async look() {
-    /** @type {string[]} */
-    let names;
-    try {
-      // NFS caches missing files, but not the listing of a folder that is opened again.
-      names = await readdir(this.#folder);
-    } catch {
-      return null;
-    }
+    // NFS caches missing files, but not the listing of a folder that is opened again.
+    const names = await readdir(this.#folder).catch(() => null);
+    if (names === null) return null;
     /** @type {Attempts} */
     const attempts = new Map();
     for (const name of names) {
@@ -114,77 +122,38 @@ export class Barrier {
     return { start: isStartThere ? await this.#read(START_FILE) : null, isStartThere, attempts };
   }
 
-  /**
-   * Reads the new arrivals. Only index 0 does this, to limit the load on the server.
-   * @param {Arrival} own
-   * @param {Attempts} attempts
-   * @returns {Promise<{allRead: boolean, contradiction: string | null}>}
-   */
-  async compare(own, attempts) {
-    const unread = [...attempts]
-      .map(([index, attempt]) => ({ index, attempt }))
-      .filter((who) => fileOf(who) !== this.#ownFile && !this.#agreeing.has(fileOf(who)));
-    let allRead = true;
-    for (let i = 0; i < unread.length; i += READ_AT_ONCE) {
-      const some = unread.slice(i, i + READ_AT_ONCE);
-      const others = await Promise.all(some.map((who) => this.#read(fileOf(who))));
-      for (const [k, other] of others.entries()) {
-        const words = other === null ? null : conflictOf(own, { ...other, ...some[k] });
-        if (words !== null) return { allRead, contradiction: `run ${this.#runId}: ${words}` };
-        if (other === null) allRead = false;
-        else this.#agreeing.set(fileOf(some[k]), { ...other, ...some[k] });
-      }
+  /** @param {Attempts} attempts @returns {Promise<Arrival[]>} those whose files are complete */
+  async arrivals(attempts) {
+    const all = [...attempts].map(([index, attempt]) => ({ index, attempt })).sort((a, b) => a.index - b.index);
+    const found = [];
+    for (let i = 0; i < all.length; i += READ_AT_ONCE) {
+      const some = all.slice(i, i + READ_AT_ONCE);
+      const read = await Promise.all(some.map((one) => this.#read(fileOf(one))));
+      found.push(...read.flatMap((content, k) => (content === null ? [] : [{ ...content, ...some[k] }])));
     }
-    return { allRead, contradiction: null };
+    return found;
   }
 
-  /**
-   * Reads all arrivals again just before the start: an instance may have left, or another process may have taken its
-   * index.
-   * @param {Arrival} own
-   * @param {Attempts} attempts
-   * @returns {Promise<{arrivals: Arrival[] | null, contradiction: string | null}>} null: an instance has left
-   */
-  async compareAgain(own, attempts) {
-    this.#agreeing.clear();
-    const { allRead, contradiction } = await this.compare(own, attempts);
-    const arrivals = [own, ...this.#agreeing.values()].sort((a, b) => a.index - b.index);
-    return { arrivals: allRead ? arrivals : null, contradiction };
+  /** The first start is valid. @param {Start} start */
+  async publish(start) {
+    await this.#create(START_FILE, start);
   }
 
-  /** Publishes the start; the first one wins. @param {Start} start @returns {Promise<Start>} the valid start */
-  async begin(start) {
-    return (await this.#create(START_FILE, start)) ?? start;
-  }
-
-  /** Withdraws the arrival. */
   async withdraw() {
     if (this.#ownFile !== null) await unlink(join(this.#folder, this.#ownFile)).catch(() => {});
     this.#ownFile = null;
   }
 
-  /**
-   * Creates a file atomically unless it exists.
-   * @param {string} name
-   * @param {Arrival | Start} content
-   * @returns {Promise<any>} the existing content; null: created
-   */
+  /** Readers try again while the content is incomplete. @param {string} name @param {Arrival | Start} content */
   async #create(name, content) {
     const file = join(this.#folder, name);
-    const text = `${JSON.stringify(content)}\n`;
-    const temporary = join(this.#folder, `.${randomBytes(8).toString('hex')}.tmp`);
     try {
-      await writeFile(temporary, text, { flag: 'wx', mode: FILE_MODE });
-      await link(temporary, file).catch((error) => {
-        if (!NO_LINKS.includes(error.code)) throw error;
-        return writeFile(file, text, { flag: 'wx', mode: FILE_MODE });
-      });
-      return null;
+      await writeFile(file, `${JSON.stringify(content)}\n`, { flag: 'wx', mode: FILE_MODE });
+      return true;
     } catch (error) {
-      if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EEXIST') throw cannotWrite(file, error);
-      return (await this.#read(name)) ?? {};
-    } finally {
-      await unlink(temporary).catch(() => {});
+      if (/** @type {NodeJS.ErrnoException} */ (error).code === 'EEXIST') return false;
+      await unlink(file).catch(() => {});
+      throw cannotWrite(file, error);
     }
   }
 
@@ -198,15 +167,7 @@ export class Barrier {
     }
   }
 
-  /** @param {Start} start */
-  #alreadyStarted({ at, refused }) {
-    const what = refused === undefined ? `started at ${oneLine(at, 40)}` : `was refused (${oneLine(refused)})`;
-    return new IncompleteError(
-      `run ${this.#runId} ${what}, before this instance arrived; give each run its own --run-id`,
-    );
-  }
-
-  /** @param {Pick<Arrival, 'index' | 'attempt'>} who @param {Partial<Arrival>} duplicate */
+  /** @param {Pick<Arrival, 'index' | 'attempt'>} own @param {Partial<Arrival>} duplicate */
   #duplicateIndex({ index, attempt }, { host, arrivedAt }) {
     const where = `${host === undefined ? '' : ` on ${oneLine(host, 60)}`}${arrivedAt === undefined ? '' : ` since ${oneLine(arrivedAt, 40)}`}`;
     return new RefusedError(
@@ -215,83 +176,16 @@ export class Barrier {
   }
 }
 
-/** @param {Pick<Arrival, 'index' | 'attempt'>} who */
-function fileOf({ index, attempt }) {
-  return `${index}-${attempt}.json`;
-}
-
-/** @param {Arrival} a @param {Arrival} b @returns {string | null} */
-function conflictOf(a, b) {
-  for (const [words, name] of COMMON_SETTINGS) {
-    // A pruned node has no genesis block.
-    const isKnown = name !== 'genesisHash' || (a[name] !== null && b[name] !== null);
-    if (!isKnown || a[name] === b[name]) continue;
-    const [one, other] = [a, b].map(
-      (arrival) => `index ${arrival.index} (${oneLine(arrival.host, 60)}) has ${words} ${oneLine(arrival[name], 80)}`,
-    );
-    return `${one}, ${other}: all instances of a run need the same value`;
-  }
-  return null;
-}
-
-/**
- * All instances of a run start their load at one time: a given one (--start-at), or one agreed on when all have arrived
- * (--barrier).
- *
- * @typedef {object} CommonStartOptions
- * @property {string} id of the run file
- * @property {Pick<Config, 'runId' | 'index' | 'instances' | 'attempt' | 'threads' | 'firstOffset' | 'startAtMs' | 'barrier' | 'startTimeoutMs'>}
- *   config
- * @property {Clock} clock
- * @property {Stop} stop
- * @property {(line: string) => void} notice
- * @property {number} [workers] worker threads, started after the agreement
- *
- * @typedef {object} StartFacts for the run file
- * @property {'start-at' | 'barrier' | null} by
- * @property {string | null} at
- * @property {number | null} waitedMs from the end of the set-up to the start of the load
- * @property {number | null} lateMs by the local clock; negative if that is behind
- */
-
-/** Time for the last preparations (start block, first signatures). */
-export const LEAD_MS = 5000;
-
-/** The same with worker threads to start on a busy machine. */
-export const LONG_LEAD_MS = 10_000;
-
-/** Largest believed difference of clocks, beyond --start-timeout. */
-const MAX_CLOCK_DIFFERENCE_MS = 3_600_000;
-
-const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
-
-/** Poll interval of the folder: 1 ms per instance within these limits, to protect the file server. */
-const POLL_MS = 200;
-const MAX_POLL_MS = 2000;
-
-/** Longest sleep, because the system clock may be set meanwhile. */
-const MAX_SLEEP_MS = 1000;
-
-/** Longest delay for --start-at. */
-const MAX_LATE_MS = 1000;
-
-/** Delay of a timer that does not move the start of the window. */
-const ON_TIME_MS = 20;
-
-/** Delays from here on are reported. */
-const REPORTED_DELAY_MS = 100;
-
-/** Interval of notices about missing instances. */
-const NOTICE_MS = 30_000;
-
 export class CommonStart {
   #options;
   /** @type {Barrier | null} */
   #barrier = null;
+  /** Arrivals whose settings agree with the own ones. @type {Attempts} */
+  #agreed = new Map();
   /** The common start, time of day. @type {number | null} */
   #atMs;
   #leadMs;
-  /** The latest start on the run's clock. @type {number} */
+  /** The latest start on the run's clock. */
   #latestUs = Infinity;
   #deadlineUs = Infinity;
   #readyUs = 0;
@@ -300,16 +194,15 @@ export class CommonStart {
   /** @type {number | null} */
   #lateMs = null;
 
-  /** @param {CommonStartOptions} options */
+  /** @param {Parameters<BeforeLoad>[0]} options */
   constructor(options) {
     const { config } = options;
     this.#options = options;
     this.#atMs = config.startAtMs;
-    this.#leadMs = (options.workers ?? 1) > 1 ? LONG_LEAD_MS : LEAD_MS;
+    this.#leadMs = options.workers > 1 ? LONG_LEAD_MS : LEAD_MS;
     if (config.barrier !== null && config.runId !== null) this.#barrier = new Barrier(config.barrier, config.runId);
   }
 
-  /** Fails early, before anything is sent. */
   async open() {
     const { config, clock } = this.#options;
     this.#deadlineUs = clock.nowUs() + (config.startTimeoutMs + MAX_LATE_MS) * 1000;
@@ -317,10 +210,7 @@ export class CommonStart {
     this.#checkNotMissed('before this instance arrived');
   }
 
-  /**
-   * Waits for all instances and until it is time for the last preparations.
-   * @param {Pick<Arrival, 'chainId' | 'genesisHash'>} chain
-   */
+  /** @param {Pick<Arrival, 'chainId' | 'genesisHash'>} chain */
   async wait(chain) {
     const { clock, notice } = this.#options;
     this.#readyUs = clock.nowUs();
@@ -332,11 +222,6 @@ export class CommonStart {
     await this.#waitUntil(this.#atMs - this.#leadMs, this.#latestUs - this.#leadMs * 1000);
   }
 
-  /**
-   * Waits for the common start.
-   * @returns {Promise<{beginUs: number, wallMs: number, nowUs: number, words: string | null} | null>} start of the load
-   *   on the run's clock, both clocks now, and a warning; null: no common start
-   */
   async begin() {
     const { clock } = this.#options;
     if (this.#atMs === null) return null;
@@ -347,8 +232,7 @@ export class CommonStart {
     const isOnTime = lateMs >= 0 && lateMs <= ON_TIME_MS;
     this.#lateMs = lateMs;
     this.#waitedMs = (nowUs - this.#readyUs) / 1000;
-    const beginUs = isOnTime ? nowUs - lateMs * 1000 : nowUs;
-    return { beginUs, wallMs, nowUs, words: lateInWords(lateMs) };
+    return { beginUs: isOnTime ? nowUs - lateMs * 1000 : nowUs, wallMs, nowUs, words: lateInWords(lateMs) };
   }
 
   /** @returns {StartFacts} */
@@ -358,33 +242,19 @@ export class CommonStart {
     return { by, at, waitedMs: this.#waitedMs, lateMs: this.#lateMs };
   }
 
-  /**
-   * @param {Barrier} barrier
-   * @param {Pick<Arrival, 'chainId' | 'genesisHash'>} chain
-   * @returns {Promise<number>} the agreed time of day
-   */
+  /** @param {Barrier} barrier @param {Pick<Arrival, 'chainId' | 'genesisHash'>} chain @returns {Promise<number>} time of day */
   async #agree(barrier, chain) {
     const { id, config, clock, stop } = this.#options;
-    const { instances, threads, firstOffset, attempt, startTimeoutMs } = config;
-    const own = {
-      id,
-      index: config.index ?? 0,
-      attempt,
-      instances: instances ?? 1,
-      threads,
-      firstOffset,
-      ...chain,
-      host: hostname(),
-      arrivedAt: iso(clock.wallMs()),
-      leadMs: this.#leadMs,
-    };
+    const { index, instances, threads, firstOffset, attempt, startTimeoutMs } = config;
+    const place = { index: index ?? 0, attempt, instances: instances ?? 1, threads, firstOffset };
+    const own = { id, ...place, ...chain, host: hostname(), arrivedAt: iso(clock.wallMs()), leadMs: this.#leadMs };
     this.#deadlineUs = clock.nowUs() + startTimeoutMs * 1000;
     let isAgreed = false;
     try {
       await barrier.arrive(own);
       const start = await this.#awaitStart(barrier, own);
       if (start.refused !== undefined) throw new RefusedError(oneLine(start.refused));
-      const atMs = this.#instantOf(start);
+      const atMs = this.#timeOf(start);
       assertTakesPart(start, own, config.runId);
       isAgreed = true;
       // The lead time is known, so a clock that is behind shows.
@@ -397,9 +267,9 @@ export class CommonStart {
   }
 
   /** Rejects a start time that is far from now. @param {Start} start */
-  #instantOf({ at }) {
+  #timeOf({ at }) {
     const { clock, config } = this.#options;
-    const atMs = INSTANT.test(String(at)) ? Date.parse(String(at)) : NaN;
+    const atMs = typeof at === 'string' ? Date.parse(at) : NaN;
     const nowMs = clock.wallMs();
     if (Math.abs(atMs - nowMs) <= config.startTimeoutMs + MAX_CLOCK_DIFFERENCE_MS) return atMs;
     throw new IncompleteError(
@@ -411,24 +281,30 @@ export class CommonStart {
   async #awaitStart(barrier, own) {
     const { clock, stop, notice } = this.#options;
     const pollMs = Math.min(Math.max(POLL_MS, own.instances), MAX_POLL_MS);
-    /** Instances that have withdrawn since. @type {Set<number>} */
+    const indexes = Array.from({ length: own.instances }, (_, index) => index);
+    /** Some may withdraw. @type {Set<number>} */
     const everSeen = new Set();
-    let lacking = `missing: ${indexRanges(indexesBelow(own.instances))}`;
+    let lacking = `missing: ${indexRanges(indexes)}`;
     let noticeUs = clock.nowUs();
     for (;;) {
       const seen = await barrier.look();
       if (seen?.start) return seen.start;
       if (seen !== null) {
-        const { attempts } = seen;
-        if ((attempts.get(own.index) ?? 0) > own.attempt)
+        const { attempts, isStartThere } = seen;
+        const last = attempts.get(own.index) ?? 0;
+        if (last > own.attempt)
           throw new IncompleteError(
-            `index ${own.index} was started again as attempt ${attempts.get(own.index)}; this attempt ${own.attempt} ends`,
+            `index ${own.index} was started again as attempt ${last}; this attempt ${own.attempt} ends`,
           );
-        const start = own.index === 0 ? await publishStart(barrier, own, attempts, { clock, stop }) : null;
-        if (start !== null) return start;
         for (const index of attempts.keys()) everSeen.add(index);
-        const absent = indexesBelow(own.instances).filter((index) => !attempts.has(index));
-        lacking = seen.isStartThere ? 'start.json exists, but cannot be read' : missingInWords(absent, everSeen);
+        const absent = indexes.filter((index) => !attempts.has(index));
+        const isPublisher = own.index === 0 && !isStartThere;
+        const start = isPublisher ? await this.#startOf(barrier, own, attempts, absent.length === 0) : null;
+        if (start !== null) {
+          await barrier.publish(start);
+          continue;
+        }
+        lacking = isStartThere ? 'start.json exists, but cannot be read' : missingInWords(absent, everSeen);
         if (absent.length > 0 && clock.nowUs() >= noticeUs) {
           notice(`waiting for ${absent.length} of ${own.instances} instances: ${indexRanges(absent)}`);
           noticeUs = clock.nowUs() + NOTICE_MS * 1000;
@@ -438,6 +314,29 @@ export class CommonStart {
       await clock.sleep(pollMs, stop.drain);
       this.#checkNotInterrupted();
     }
+  }
+
+  /**
+   * Only index 0 reads arrivals, to limit the load on the server: new ones to compare settings, and all of them just
+   * before the start, because an instance may have left, or another process may have taken its index.
+   * @param {Barrier} barrier
+   * @param {Arrival} own
+   * @param {Attempts} attempts
+   * @param {boolean} areAllThere
+   * @returns {Promise<Start | null>} null: not yet
+   */
+  async #startOf(barrier, own, attempts, areAllThere) {
+    const isNew = (/** @type {[number, number]} */ [index, attempt]) => this.#agreed.get(index) !== attempt;
+    const arrivals = await barrier.arrivals(areAllThere ? attempts : new Map([...attempts].filter(isNew)));
+    for (const arrival of arrivals) {
+      const conflict = conflictOf(own, arrival);
+      if (conflict !== null) return { refused: `run ${this.#options.config.runId}: ${conflict}` };
+      this.#agreed.set(arrival.index, arrival.attempt);
+    }
+    if (!areAllThere || arrivals.length < attempts.size || this.#options.stop.drain.aborted) return null;
+    const leadMs = arrivals.some((arrival) => leadMsOf(arrival) === LONG_LEAD_MS) ? LONG_LEAD_MS : LEAD_MS;
+    const taking = arrivals.map(({ index, attempt, id }) => ({ index, attempt, id }));
+    return { at: iso(this.#options.clock.wallMs() + leadMs), leadMs, arrivals: taking };
   }
 
   /** @param {number} atMs by the time of day @param {number} latestUs on the run's clock */
@@ -485,26 +384,26 @@ export class CommonStart {
   }
 }
 
-/**
- * The part of index 0: publishes the start once all have arrived and agree, or a refusal if their settings differ.
- * @param {Barrier} barrier
- * @param {Arrival} own
- * @param {Attempts} attempts
- * @param {Pick<CommonStartOptions, 'clock' | 'stop'>} options
- */
-async function publishStart(barrier, own, attempts, { clock, stop }) {
-  const first = await barrier.compare(own, attempts);
-  if (first.contradiction !== null) return barrier.begin({ refused: first.contradiction });
-  if (!first.allRead || !indexesBelow(own.instances).every((index) => attempts.has(index))) return null;
-  const { arrivals, contradiction } = await barrier.compareAgain(own, attempts);
-  if (contradiction !== null) return barrier.begin({ refused: contradiction });
-  if (arrivals === null || stop.drain.aborted) return null;
-  const leadMs = Math.max(LEAD_MS, ...new Set(arrivals.map(leadMsOf)));
-  const taking = arrivals.map(({ index, attempt, id }) => ({ index, attempt, id }));
-  return barrier.begin({ at: iso(clock.wallMs() + leadMs), leadMs, arrivals: taking });
+/** @param {Pick<Arrival, 'index' | 'attempt'>} arrival */
+function fileOf({ index, attempt }) {
+  return `${index}-${attempt}.json`;
 }
 
-/** @param {{leadMs?: unknown}} said */
+/** @param {Arrival} a @param {Arrival} b @returns {string | null} */
+function conflictOf(a, b) {
+  for (const [words, name] of COMMON_SETTINGS) {
+    // A pruned node has no genesis block.
+    const isKnown = name !== 'genesisHash' || (a[name] !== null && b[name] !== null);
+    if (!isKnown || a[name] === b[name]) continue;
+    const [one, other] = [a, b].map(
+      (arrival) => `index ${arrival.index} (${oneLine(arrival.host, 60)}) has ${words} ${oneLine(arrival[name], 80)}`,
+    );
+    return `${one}, ${other}: all instances of a run need the same value`;
+  }
+  return null;
+}
+
+/** @param {{leadMs?: unknown}} stated */
 function leadMsOf({ leadMs }) {
   return leadMs === LONG_LEAD_MS ? LONG_LEAD_MS : LEAD_MS;
 }
@@ -540,11 +439,6 @@ function lateInWords(lateMs) {
   if (lateMs < -REPORTED_DELAY_MS)
     return `the clock of this machine is ${seconds} s behind that of index 0: the load started with the others, earlier by the local clock`;
   return null;
-}
-
-/** @param {number} count */
-function indexesBelow(count) {
-  return Array.from({ length: count }, (_, index) => index);
 }
 
 /** @param {number} ms since 1970 */

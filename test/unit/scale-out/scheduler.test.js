@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { instanceOf } from '../../../src/cli/instance.js';
+import { instanceOf } from '../../../src/scale-out/scheduler.js';
 import { UsageError } from '../../../src/errors.js';
 
-/** @import { Given } from '../../../src/cli/instance.js' */
+/** @import { Given } from '../../../src/scale-out/scheduler.js' */
 
 const NOTHING = Object.freeze({ index: null, instances: null, attempt: null, runId: null });
 const AUTO = Object.freeze({ ...NOTHING, index: /** @type {const} */ ('auto') });
