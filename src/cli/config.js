@@ -74,15 +74,15 @@ export function isSeveral({ isList, isRest }) {
 
 /** @param {Option} option @param {string} text of several values */
 export function textsOf({ isRest, separator }, text) {
-  return text === '' ? [] : text.split(isRest ? REST : (separator ?? ',')).map((one) => one.trim());
+  return text === '' ? [] : text.split(isRest ? NAME_SEPARATOR : (separator ?? ',')).map((one) => one.trim());
 }
 
 /** Between names of files, which may have commas in them. */
-const REST = '\0';
+const NAME_SEPARATOR = '\0';
 
 /** @param {Option} option */
 function separatorOf({ isRest }) {
-  return isRest ? REST : ',';
+  return isRest ? NAME_SEPARATOR : ',';
 }
 
 /** The unparsed value of an option. @param {string} name @param {Record<string, unknown>} parsed @param {NodeJS.ProcessEnv} env @param {Record<string, unknown>} fromFile */
