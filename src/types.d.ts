@@ -847,6 +847,10 @@ export type Figure = {
   unit: Unit;
   /** definition */
   words: string;
+  /** in tables; default: derived from the name */
+  label?: string;
+  /** default: lower */
+  better?: 'higher';
   read: (run: MeasuredRun) => number | null;
   /** bounds of a figure with censored operations */
   bounds?: (run: MeasuredRun) => CensoredBounds;
@@ -959,8 +963,6 @@ export type IntervalRow = {
   endMs: number;
   /** counts of the interval */
   counts: Counts;
-  /** the rows of COUNTED */
-  figures?: Record<string, number>;
   /** by code */
   failures: Record<string, number>;
   /** at the end of the interval */

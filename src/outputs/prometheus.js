@@ -2,14 +2,14 @@ import { createServer } from 'node:http';
 import { noBlocks } from '../stats/blocks.js';
 import { Distribution } from '../stats/histogram.js';
 import { merge } from '../stats/merge.js';
-import { COUNTED, INTERVALS } from '../stats/metrics.js';
-import { shownStages } from '../stats/sample.js';
-import { stagesOf, zeroCounts } from '../stats/stats.js';
+import { INTERVALS } from '../stats/metrics.js';
+import { zeroCounts } from '../stats/stats.js';
 import { foreignHost, isOwnHost, listen } from './listen.js';
 import { Output } from './output.js';
 
 /**
- * @import { Address, IntervalRow, Readings, Totals } from '../types.d.ts'
+ * @import { Address, IntervalRow, Totals } from '../types.d.ts'
+ * @import { Page, Rule } from '../stats/merge.js'
  * @import { OutputOptions } from './output.js'
  * @import { IncomingMessage, ServerResponse } from 'node:http'
  * @import { Metric, Registry } from 'prom-client'
@@ -23,17 +23,13 @@ export const BUCKETS = Object.freeze([
 
 /** Totals since the start, and the last interval. */
 class PrometheusState {
-  counts = zeroCounts();
-  /** @type {Record<string, number>} */
-  failures = {};
-  /** The rows of COUNTED. @type {Record<string, number>} */
-  figures = {};
-  blocks = noBlocks();
-  /** Null: not read yet. @type {Readings | null} */
-  probes = null;
-  latency = new Distribution();
-  lag = new Distribution();
-  stages = stagesOf(() => new Distribution());
+  sum = {
+    counts: zeroCounts(),
+    blocks: noBlocks(),
+    probes: { self: { cpuUs: 0 }, connections: { opened: 0, reused: 0 } },
+    latency: new Distribution(),
+    lag: new Distribution(),
+  };
   /** @type {IntervalRow | null} */
   row = null;
   /** @type {number | null} */
@@ -51,177 +47,93 @@ class PrometheusState {
   add(row, { runTps, stages }) {
     this.row = row;
     this.runTps = runTps;
-    const { counts, figures, failures, blocks, probes, latency, lag } = row;
-    const more = { counts, figures, failures, blocks, probes, latency, lag, stages };
-    Object.assign(this, merge(INTERVALS, this, more, 0.5));
+    this.sum = merge(INTERVALS, this.sum, { ...row, stages }, 0.5);
   }
 }
 
 /**
- * Every metric family of the page: name, type, help and how it is read from the state. It is read on each request and
- * updated at each interval, so that it costs an operation nothing.
+ * A metric family of the page. It is read on each request and changes at each interval, so that it costs an operation
+ * nothing.
  *
- * @typedef {{metricName?: string, labels: Record<string, string | number>, value: number}} Value
+ * @typedef {Record<string, string | number>} Labels
+ * @typedef {{metricName?: string, labels: Labels, value: number}} Value
  *
  * @typedef {object} Family
  * @property {string} name
- * @property {'counter' | 'gauge' | 'histogram'} type
+ * @property {Page['type']} type
  * @property {string} help
  * @property {(state: PrometheusState) => Value[]} values none for what could not be measured
  */
 
-/** @type {readonly Family[]} */
-export const FAMILIES = Object.freeze([
-  gauge('stress_info', 'What the run is', ({ info }) => one(1, info)),
-  gauge('stress_instances', 'How many instances the run has (--instances)', ({ instances }) => one(instances)),
-  gauge('stress_load_begun', '0 before the load, while the run is set up and waits for its start, then 1', (state) =>
-    one(state.startedAtMs === null ? 0 : 1),
-  ),
-  gauge('stress_load_start_time_seconds', 'Time of day at which the load began', ({ startedAtMs }) =>
-    one(startedAtMs === null ? null : startedAtMs / 1000),
-  ),
-  gauge('stress_load_elapsed_seconds', 'From the start of the load to the end of the last interval', ({ row }) =>
-    one(row === null ? null : row.endMs / 1000),
-  ),
-
-  counter('stress_operations_scheduled', 'Operations that were due', ({ counts }) => one(counts.scheduled)),
-  counter('stress_operations_started', 'Operations started', ({ counts }) => one(counts.started)),
-  counter('stress_operations_dropped', 'Operations that were due while no wallet was idle', ({ counts }) =>
-    one(counts.dropped),
-  ),
-  counter('stress_operations', 'Operations that ended, by outcome', ({ counts }) => [
-    ...one(counts.verified, { outcome: 'verified' }),
-    ...one(counts.failed, { outcome: 'failed' }),
-    ...one(counts.timedOut, { outcome: 'timed_out' }),
-    ...one(counts.abandoned, { outcome: 'abandoned' }),
-  ]),
-  counter('stress_failures', 'Operations that failed, by code', ({ failures }) =>
-    Object.entries(failures).flatMap(([code, times]) => one(times, { code })),
-  ),
-  ...Object.entries(COUNTED).map(([name, { help }]) =>
-    counter(`stress_${name}`, help, ({ figures }) => one(figures[name] ?? 0)),
-  ),
-  gauge('stress_in_flight', 'Operations in flight at the end of the last interval', ({ row }) => one(row?.inFlight)),
-  gauge('stress_tps', 'Verified operations per second of the last interval', ({ row }) => one(row?.tps)),
-  gauge('stress_run_tps', 'Verified operations per second of the window so far', ({ runTps }) => one(runTps)),
-
-  histogram('stress_latency_seconds', 'From due to verified, of verified operations', ({ latency }) => [
-    { labels: {}, distribution: latency },
-  ]),
-  histogram('stress_stage_seconds', 'The stages of the latency, which add up to it', ({ stages }) =>
-    shownStages(stages).map((stage) => ({ labels: { stage }, distribution: stages[stage] })),
-  ),
-  histogram('stress_lag_seconds', 'From due to begun', ({ lag }) => [{ labels: {}, distribution: lag }]),
-
-  counter('stress_blocks', 'Blocks seen', ({ blocks }) => one(blocks.count)),
-  counter('stress_block_transactions', 'Transactions in these blocks, ours and those of others', ({ blocks }) => [
-    ...one(blocks.ours, { ours: 'true' }),
-    ...one(blocks.transactions - blocks.ours, { ours: 'false' }),
-  ]),
-  counter('stress_block_gas_used', 'Gas used by these blocks', ({ blocks }) => one(blocks.gasUsed)),
-  gauge('stress_block_gas_limit', 'Gas limit of the last block', ({ blocks }) => one(blocks.gasLimit)),
-  gauge('stress_block_number', 'Number of the last block', ({ blocks }) => one(blocks.lastNumber)),
-  gauge(
-    'stress_block_skew_seconds',
-    'Most by which a block was seen after its timestamp, in the last interval',
-    ({ row }) => seconds(row === null || row.blocks.skewMaxMs === null ? null : row.blocks.skewMaxMs * 1000),
-  ),
-
-  counter('stress_process_cpu_seconds', 'CPU time of the generator', ({ probes }) => seconds(probes?.self.cpuUs ?? 0)),
-  gauge(
-    'stress_process_resident_memory_bytes',
-    'Resident memory of the generator',
-    last((p) => one(p.self.rssBytes)),
-  ),
-  counter('stress_gc_seconds', 'Time spent collecting garbage', ({ probes }) => seconds(probes?.loop?.gcUs)),
-  gauge(
-    ...['stress_event_loop_utilization', 'Share of the last interval in which the event loop was busy'],
-    last(({ loop }) => one(loop?.utilization)),
-  ),
-  gauge(
-    ...['stress_event_loop_delay_seconds', 'By how much the event loop was late in the last interval'],
-    last(({ loop }) => [
-      ...seconds(loop?.delayMeanUs, { statistic: 'mean' }),
-      ...seconds(loop?.delayP99Us, { statistic: 'p99' }),
-      ...seconds(loop?.delayMaxUs, { statistic: 'max' }),
-    ]),
-  ),
-  counter('stress_connections_opened', 'Connections opened', ({ probes }) => one(probes?.connections.opened ?? 0)),
-  counter('stress_connections_reused', 'Requests over a connection that was open already', ({ probes }) =>
-    one(probes?.connections.reused ?? 0),
-  ),
-  gauge(
-    'stress_time_wait_sockets',
-    'Sockets of this machine in TIME_WAIT',
-    last(({ sockets }) => one(sockets?.timeWait)),
-  ),
-  gauge(
-    'stress_ports_used',
-    'Ephemeral ports in use towards the endpoint',
-    last(({ sockets }) => endpoints(sockets, 'portsInUse')),
-  ),
-  gauge(
-    'stress_ports_left',
-    'Ephemeral ports still free towards the endpoint',
-    last(({ sockets }) => endpoints(sockets, 'portsLeft')),
-  ),
-
-  gauge(
-    ...['stress_pool_transactions', "Transactions in the node's pool, by state"],
-    last(({ pool }) => [...one(pool?.pending, { state: 'pending' }), ...one(pool?.queued, { state: 'queued' })]),
-  ),
-  counter('stress_node_cpu_seconds', 'CPU time of the node', ({ probes }) => seconds(probes?.node?.cpuUs)),
-  gauge(
-    'stress_node_resident_memory_bytes',
-    'Resident memory of the node',
-    last(({ node }) => one(node?.rssBytes)),
-  ),
-  gauge(
-    'stress_node_threads',
-    'Threads of the node',
-    last(({ node }) => one(node?.threads)),
-  ),
-  gauge(
-    'stress_node_open_descriptors',
-    'Descriptors that the node has open',
-    last(({ node }) => one(node?.descriptors)),
-  ),
-]);
-
-/** @param {string} name @param {string} help @param {Family['values']} values @returns {Family} */
-function counter(name, help, values) {
-  return { name: `${name}_total`, type: 'counter', help: explained(help), values };
+/** @param {string} name @param {string} help @param {(state: PrometheusState) => number | null | undefined} read @returns {Family} */
+function gaugeOfRun(name, help, read) {
+  return { name, type: 'gauge', help, values: (state) => one(read(state), {}) };
 }
 
-/** @param {string} name @param {string} help @param {Family['values']} values @returns {Family} */
-function gauge(name, help, values) {
-  return { name, type: 'gauge', help: explained(help), values };
+/** Those of the run as a whole, and of each figure of the intervals. @type {readonly Family[]} */
+export const FAMILIES = Object.freeze([
+  { name: 'stress_info', type: 'gauge', help: 'What the run is', values: ({ info }) => one(1, info) },
+  gaugeOfRun('stress_instances', 'How many instances the run has (--instances)', ({ instances }) => instances),
+  gaugeOfRun('stress_load_begun', '0 before the load, while the run is set up, then 1', ({ startedAtMs }) =>
+    startedAtMs === null ? 0 : 1,
+  ),
+  gaugeOfRun('stress_load_start_time_seconds', 'Time of day at which the load began', ({ startedAtMs }) => {
+    return startedAtMs === null ? null : startedAtMs / 1000;
+  }),
+  gaugeOfRun('stress_load_elapsed_seconds', 'From the start of the load to the end of the last interval', ({ row }) =>
+    row === null ? null : row.endMs / 1000,
+  ),
+  gaugeOfRun('stress_tps', 'Verified operations per second of the last interval', ({ row }) => row?.tps),
+  gaugeOfRun('stress_run_tps', 'Verified operations per second of the window so far', ({ runTps }) => runTps),
+  ...[...new Map(pagesOf(INTERVALS).map((page) => [page.family, page])).values()].map(({ family, type, help }) => {
+    const values = (/** @type {PrometheusState} */ { sum, row }) => valuesOf(family, INTERVALS, { sum, row });
+    return { name: family, type, help: `${help} (changes at each interval)`, values };
+  }),
+]);
+
+/** @param {Rule} rule @returns {Page[]} */
+function pagesOf({ page, each, members = {} }) {
+  const parts = each === undefined ? Object.values(members) : [each];
+  return [...(page === undefined ? [] : [page]), ...parts.flatMap(pagesOf)];
 }
 
 /**
- * @param {string} name
- * @param {string} help
- * @param {(state: PrometheusState) => Series[]} read
- * @returns {Family}
+ * The values of a family in a part of the figures.
+ * @param {string} family
+ * @param {Rule} rule of this part
+ * @param {{sum: any, row: any}} part since the start, and in the last interval
+ * @param {Labels} [labels]
+ * @returns {Value[]}
  */
-function histogram(name, help, read) {
-  return {
-    name,
-    type: 'histogram',
-    help: explained(help),
-    values: (state) => read(state).flatMap((series) => histogramValues(name, series)),
-  };
+function valuesOf(family, { each, tag = '', members = {} }, { sum, row }, labels = {}) {
+  const own = Object.entries(members).flatMap(([name, rule]) => {
+    const [value, inRow] = [sum?.[name], row?.[name]];
+    const inside = valuesOf(family, rule, { sum: value, row: inRow }, labels);
+    return rule.page?.family === family ? [...valuesIn(rule.page, { name, sum, row }, labels), ...inside] : inside;
+  });
+  if (each === undefined) return own;
+  const tagged = (Array.isArray(row) ? row : Object.keys(sum ?? {})).flatMap((one, i) => {
+    const [name, text] = Array.isArray(row) ? [i, one[tag]] : [one, one];
+    // A stage without values is one that this run does not have.
+    if (sum[name]?.count === 0 || text === undefined) return [];
+    const more = { ...labels, [tag]: text };
+    if (each.page?.family === family) return valuesIn(each.page, { name, sum, row }, more);
+    return valuesOf(family, each, { sum: sum?.[name], row: row?.[name] }, more);
+  });
+  return [...own, ...tagged];
 }
 
-/** @param {string} help */
-function explained(help) {
-  return `${help} (changes at each interval)`;
+/** @param {Page} page @param {{name: string, sum: any, row: any}} figure with what it is a member of @param {Labels} given @returns {Value[]} */
+function valuesIn({ family, labels, value: read, isSum }, { name, sum, row }, given) {
+  const parent = isSum ? sum : row;
+  const value = (read === undefined ? parent?.[name] : parent && read(parent)) ?? null;
+  const all = { ...given, ...labels };
+  if (value instanceof Distribution) return histogramValues(family, all, value);
+  return one(value && value / (/Us$/.test(name) ? 1e6 : /Ms$/.test(name) ? 1e3 : 1), all);
 }
 
-/** @typedef {{labels: Record<string, string>, distribution: Distribution}} Series */
-
-/** @param {string} name @param {Series} series @returns {Value[]} */
-function histogramValues(name, { labels, distribution }) {
+/** @param {string} name @param {Labels} labels @param {Distribution} distribution @returns {Value[]} */
+function histogramValues(name, labels, distribution) {
   const below = Array.from(BUCKETS, () => 0);
   // A bucket only grows, because the lowest value of a place never changes.
   for (const [valueUs, count] of distribution.places()) {
@@ -242,24 +154,9 @@ function histogramValues(name, { labels, distribution }) {
   ];
 }
 
-/** What the probes read in the last interval. @param {(probes: Readings) => Value[]} read @returns {Family['values']} */
-function last(read) {
-  return ({ row }) => (row === null ? [] : read(row.probes));
-}
-
-/** @param {number | null | undefined} value @param {Record<string, string>} [labels] @returns {Value[]} */
-function one(value, labels = {}) {
+/** @param {number | null | undefined} value @param {Labels} labels @returns {Value[]} */
+function one(value, labels) {
   return value === null || value === undefined ? [] : [{ labels, value }];
-}
-
-/** @param {number | null | undefined} valueUs @param {Record<string, string>} [labels] @returns {Value[]} */
-function seconds(valueUs, labels) {
-  return typeof valueUs === 'number' ? one(valueUs / 1e6, labels) : [];
-}
-
-/** @param {Readings['sockets']} sockets @param {'portsInUse' | 'portsLeft'} key @returns {Value[]} */
-function endpoints(sockets, key) {
-  return (sockets?.endpoints ?? []).flatMap(({ endpoint, [key]: ports }) => one(ports, { endpoint }));
 }
 
 /**

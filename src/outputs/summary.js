@@ -1,6 +1,6 @@
 import { auditGaps, auditResult } from '../stats/audit-result.js';
 import { backlog, shortWindow } from '../stats/growth.js';
-import { COUNTED, censoredOf, nodeCpuPercent } from '../stats/metrics.js';
+import { LISTED_COUNTS, censoredOf, nodeCpuPercent } from '../stats/metrics.js';
 import { endpointsOf } from '../stats/recorder.js';
 import { countedWords, isPlain, shownStages } from '../stats/sample.js';
 import { amount, borderless, boundedMs, byCode, count, figure, megabytes, seconds, textOf } from './format.js';
@@ -250,7 +250,7 @@ export function summaryText(run, explain) {
     ...(run.verdict === null ? [] : [wrapped('verdict', `${run.verdict.name}: ${run.verdict.evidence}`)]),
     auditText(run),
   ];
-  const counted = Object.entries(COUNTED).map(([name, { help }]) => [name, help]);
+  const counted = LISTED_COUNTS.map(({ name, help }) => [name, help]);
   if (explain) parts.push('', ...[...Object.entries(run.definitions), ...counted].map((line) => line.join(': ')));
   return parts.join('\n');
 }
@@ -324,8 +324,9 @@ function overview(run) {
     [`  ${words.verified}`, count(counts.verified), ''],
     ['  failed', count(counts.failed), byCode(run.failures)],
     ['  timed out', count(counts.timedOut), ''],
-    ...Object.entries(COUNTED).map(([name, { label, help }]) => {
-      return /** @type {[string, string, string]} */ ([`  ${label}`, count(run.figures?.[name] ?? null), help]);
+    ...LISTED_COUNTS.map(({ name, label, help }) => {
+      const value = /** @type {Record<string, number>} */ (counts)[name] ?? null;
+      return /** @type {[string, string, string]} */ ([`  ${label}`, count(value), help]);
     }),
     ...(run.inFlight > 0 ? [/** @type {[string, string, string]} */ (['  in flight', count(run.inFlight), ''])] : []),
     ['  abandoned', count(counts.abandoned), counts.abandoned > 0 ? 'still open when the drain ended' : ''],

@@ -1,6 +1,6 @@
 import { END_WORDS } from '../outputs/summary.js';
 import { auditResult } from '../stats/audit-result.js';
-import { COUNTED, censoredOf } from '../stats/metrics.js';
+import { LISTED_COUNTS, censoredOf } from '../stats/metrics.js';
 import { countedWords, isPlain } from '../stats/sample.js';
 import { chartFigure, middle, missingFigure, sentence, spread } from './charts.js';
 import { quantity } from './client/quantity.js';
@@ -229,8 +229,8 @@ function figures(run, censored) {
     ...(isOpenLoop || counts.dropped > 0
       ? [{ ...count('counts.dropped', 'Dropped', counts.dropped), note: droppedWords(run) }]
       : []),
-    ...Object.entries(COUNTED).map(([name, { label, help }]) => {
-      const value = run.figures?.[name] ?? null;
+    ...LISTED_COUNTS.map(({ name, label, help }) => {
+      const value = /** @type {Record<string, number>} */ (counts)[name] ?? null;
       return { name, label, value, text: quantity(value, 'count'), note: help };
     }),
     { name: 'window', label: 'Window', value: window.durationMs, text: quantity(window.durationMs / 1000, 'seconds') },

@@ -8,8 +8,19 @@ import { Distribution } from './histogram.js';
  * @property {(a: any, b: any, aShare: number | null) => any} [add] of a figure
  * @property {Record<string, Rule>} [members] of an object; others stay as they are on the left
  * @property {Rule} [each] of a figure with a tag: a failure code, an RPC purpose, a name of operations, an endpoint
+ * @property {string} [tag] its name on the Prometheus page
+ * @property {(a: any, b: any) => any} [sameTime] in place of the members, for both sides of the same time
  * @property {number} [most] limit of tags; further ones become OTHERS
  * @property {(sum: any) => any} [after] derives members from the others
+ * @property {Page} [page]
+ *
+ * @typedef {object} Page how the Prometheus page shows a figure
+ * @property {string} family
+ * @property {'counter' | 'gauge' | 'histogram'} type
+ * @property {string} help
+ * @property {Record<string, string>} labels
+ * @property {(parent: any) => number} [value] default: the figure itself
+ * @property {boolean} isSum since the start of the run, not of the last interval
  */
 
 /** Both sides cover the same time: those of two threads, or of two instances. */
@@ -30,6 +41,7 @@ export const OTHERS = 'others';
 export function merge(rule, a, b, aShare = SAME_TIME) {
   if (rule.add !== undefined) return rule.add(a, b, aShare);
   if (b === undefined || b === null) return a;
+  if (rule.sameTime !== undefined && aShare === SAME_TIME && (a ?? null) !== null) return rule.sameTime(a, b);
   const sum = { ...a };
   for (const [name, value] of Object.entries(b)) {
     const isBeyond = rule.most !== undefined && !Object.hasOwn(sum, name) && Object.keys(sum).length >= rule.most - 1;
@@ -78,6 +90,8 @@ export function listed(most) {
 export function namedEntries(name, entry) {
   const byName = (/** @type {any[]} */ list) => Object.fromEntries(list.map((one) => [one[name], one]));
   return {
+    each: entry,
+    tag: name,
     add: (a = null, b = null, aShare) =>
       a === null && b === null ? b : Object.values(merge({ each: entry }, byName(a ?? []), byName(b ?? []), aShare)),
   };
@@ -98,6 +112,12 @@ export const histogram = {
     return (b ?? null) === null ? all : all.add(b);
   },
 };
+
+/** A figure that the Prometheus page shows. @param {Rule} rule @param {string} family @param {string} help @param {Page['labels']} [labels] @param {Page['value']} [value] @returns {Rule} */
+export function shown(rule, family, help, labels = {}, value = undefined) {
+  const type = rule === histogram ? 'histogram' : family.endsWith('_total') ? 'counter' : 'gauge';
+  return { ...rule, page: { family, type, help, labels, value, isSum: type !== 'gauge' || rule === last } };
+}
 
 /** Counts by name. @type {Rule} */
 export const COUNTERS = { each: sum };

@@ -1,13 +1,13 @@
 import { Distribution, STATISTICS, boundsOf } from './histogram.js';
 import {
-  SAME_TIME,
   COUNTERS,
+  SAME_TIME,
   both,
   either,
   first,
+  gauge,
   histogram,
   last,
-  gauge,
   listed,
   max,
   mean,
@@ -15,20 +15,23 @@ import {
   min,
   namedEntries,
   placed,
+  shown,
   sum,
   used,
 } from './merge.js';
-
 import { TOUCHED } from './reorgs.js';
 
 /**
  * @import { Bounds, Statistic } from './histogram.js'
- * @import { Counts, DistributionJson, Figure, GroupJson, Outage, ReorgEvent, Reorgs, Unit } from '../types.d.ts'
+ * @import { Counts, DistributionJson, Figure, GroupJson, Outage, ReorgEvent, Reorgs } from '../types.d.ts'
  * @import { Rule } from './merge.js'
  * @import { MeasuredRun } from './run-file.js'
  */
 
-/** The figures of a run, and how those of intervals, threads and instances are added. */
+/**
+ * The figures of a run: how those of intervals, threads and instances are added, what the Prometheus page shows of them,
+ * and which of them thresholds and studies can name.
+ */
 
 /** Bounds the memory if a workload uses unlimited names: further names go into one group. */
 export const MAX_GROUPS = 64;
@@ -36,68 +39,174 @@ export const MAX_GROUPS = 64;
 /** Lists of the run file are bounded. */
 const LISTED = Object.freeze({ reorgs: 100, endpointEvents: 200 });
 
+/**
+ * Counts of operations. A further one is a row here, with a label, and a line of stats/recorder.js that counts it: all
+ * outputs, thresholds and studies have it then.
+ *
+ * @typedef {object} CountRow
+ * @property {string} [label] in the summary and on the page, of counts that have no line of their own there
+ * @property {string} [help] of the count of the whole run
+ * @property {string} [words] of the figure; default: help
+ * @property {string} [name] of the figure, if not that of the count
+ * @property {string} [family] on the Prometheus page
+ * @property {string} [outcome] label of that family
+ * @property {'higher'} [better]
+ * @property {string} [whole] what a limit in percent refers to
+ * @property {(run: MeasuredRun) => number | null} [read] for thresholds; default: the count of the whole run
+ */
+
+/** Failures in the warm-up do not count. */
+const MEASURED = 'from the beginning of the window to the end of the drain';
+
+/** @type {Readonly<Record<string, CountRow>>} */
+export const COUNTS = Object.freeze({
+  scheduled: {
+    family: 'stress_operations_scheduled_total',
+    help: 'Operations that were due',
+    words: 'operations due in the window',
+    better: 'higher',
+    read: ({ window }) => window.counts.scheduled,
+  },
+  dropped: {
+    family: 'stress_operations_dropped_total',
+    help: 'Operations that were due while no wallet was idle',
+    words: 'those of them for which no wallet was idle',
+    whole: 'scheduled',
+    read: ({ window }) => window.counts.dropped,
+  },
+  started: {
+    family: 'stress_operations_started_total',
+    help: 'Operations started',
+    words: 'those of them that were started',
+    better: 'higher',
+    read: ({ window }) => window.counts.started,
+  },
+  verified: {
+    ...ofOutcome('verified', 'those of them that were verified, also in the drain'),
+    better: 'higher',
+    read: verifiedOf,
+  },
+  failed: { ...ofOutcome('failed', `operations that failed ${MEASURED}`), read: sinceWindow('counts', 'failed') },
+  timedOut: {
+    ...ofOutcome('timed_out', 'those of them that timed out, also in the drain'),
+    name: 'timed_out',
+    read: ({ latency }) => latency.timedOut.count,
+  },
+  abandoned: ofOutcome('abandoned', 'operations still open when the drain ended'),
+});
+
+/** @param {string} outcome @param {string} words @returns {CountRow} */
+function ofOutcome(outcome, words) {
+  const help = 'Operations that ended, by outcome';
+  return { family: 'stress_operations_total', help, outcome, words, whole: 'started' };
+}
+
+/** Counts that the summary and the page list by their labels. */
+export const LISTED_COUNTS = Object.freeze(
+  Object.entries(COUNTS).flatMap(([name, { label, help = '' }]) => (label === undefined ? [] : { name, label, help })),
+);
+
+/** @type {Rule} */
+const COUNTED = {
+  members: Object.fromEntries(
+    Object.entries(COUNTS).map(([name, { family = `stress_${name}_total`, help = '', outcome }]) => {
+      return [name, shown(sum, family, help, outcome === undefined ? {} : { outcome })];
+    }),
+  ),
+};
+
 /** All threads and instances see the same blocks, but each only its own transactions in them. @type {Rule} */
 export const BLOCKS = {
-  add: (a, b, aShare) => {
-    if (aShare !== SAME_TIME || a === undefined) return merge(BLOCKS_OF_INTERVALS, a, b, aShare);
-    return { ...(a.count > 0 ? a : b), ours: a.ours + b.ours };
-  },
-};
-const BLOCKS_OF_INTERVALS = {
+  sameTime: (a, b) => ({ ...(a.count > 0 ? a : b), ours: a.ours + b.ours }),
   members: {
-    count: sum,
+    count: shown(sum, 'stress_blocks_total', 'Blocks seen'),
     firstNumber: first,
-    lastNumber: last,
-    transactions: sum,
-    ours: sum,
-    gasUsed: sum,
-    gasLimit: last,
+    lastNumber: shown(last, 'stress_block_number', 'Number of the last block'),
+    ours: shown(sum, ...ofSenders('true')),
+    transactions: shown(sum, ...ofSenders('false'), ({ transactions, ours }) => transactions - ours),
+    gasUsed: shown(sum, 'stress_block_gas_used_total', 'Gas used by these blocks'),
+    gasLimit: shown(last, 'stress_block_gas_limit', 'Gas limit of the last block'),
     full: sum,
     gapMaxMs: max,
     skewMinMs: min,
-    skewMaxMs: max,
+    skewMaxMs: shown(max, 'stress_block_skew_seconds', 'Most by which a block was seen after its timestamp'),
     skewSumMs: sum,
   },
 };
 
+/** @param {string} ours @returns {[string, string, {ours: string}]} */
+function ofSenders(ours) {
+  return ['stress_block_transactions_total', 'Transactions in these blocks, ours and those of others', { ours }];
+}
+
+/** @param {string} statistic @returns {[string, string, {statistic: string}]} */
+function loopDelay(statistic) {
+  return ['stress_event_loop_delay_seconds', 'By how much the event loop was late', { statistic }];
+}
+
 /** The event loop of a thread; the CPU times are known on Linux only. @type {Rule} */
 export const LOOP = {
   members: {
-    utilization: mean,
-    delayMeanUs: mean,
-    delayP99Us: max,
-    delayMaxUs: max,
-    gcUs: sum,
+    utilization: shown(mean, 'stress_event_loop_utilization', 'Share of the time in which the event loop was busy'),
+    delayMeanUs: shown(mean, ...loopDelay('mean')),
+    delayP99Us: shown(max, ...loopDelay('p99')),
+    delayMaxUs: shown(max, ...loopDelay('max')),
+    gcUs: shown(sum, 'stress_gc_seconds_total', 'Time spent collecting garbage'),
     cpuUs: used,
     waitedUs: used,
   },
 };
 
-const NODE = {
-  members: { cpuUs: sum, rssBytes: max, threads: max, descriptors: max, why: last },
-  after: (/** @type {any} */ { why, ...node }) => (node.descriptors === null ? { ...node, why } : node),
-};
-
-/** All instances watch the same node. @type {Rule} */
-const SAME_NODE = either((a, b, aShare) => (aShare === SAME_TIME ? a : merge(NODE, a, b, aShare)));
+const POOL = Object.freeze(['stress_pool_transactions', "Transactions in the node's pool, by state"]);
 
 /** Probe readings: counters add up; of other values the worse one is kept. @type {Rule} */
 export const READINGS = {
   members: {
-    self: { members: { cpuUs: sum, rssBytes: max } },
+    self: {
+      members: {
+        cpuUs: shown(sum, 'stress_process_cpu_seconds_total', 'CPU time of the generator'),
+        rssBytes: shown(max, 'stress_process_resident_memory_bytes', 'Resident memory of the generator'),
+      },
+    },
     loop: LOOP,
-    connections: { members: { opened: sum, reused: sum } },
+    connections: {
+      members: {
+        opened: shown(sum, 'stress_connections_opened_total', 'Connections opened'),
+        reused: shown(sum, 'stress_connections_reused_total', 'Requests over a connection that was open already'),
+      },
+    },
     sockets: {
       members: {
-        timeWait: max,
+        timeWait: shown(max, 'stress_time_wait_sockets', 'Sockets of this machine in TIME_WAIT'),
         range: last,
         endpoints: namedEntries('endpoint', {
-          members: { endpoint: last, timeWait: max, portsInUse: max, portsLeft: min },
+          members: {
+            endpoint: last,
+            timeWait: max,
+            portsInUse: shown(max, 'stress_ports_used', 'Ephemeral ports in use towards the endpoint'),
+            portsLeft: shown(min, 'stress_ports_left', 'Ephemeral ports still free towards the endpoint'),
+          },
         }),
       },
     },
-    pool: { members: { pending: max, queued: max } },
-    node: SAME_NODE,
+    pool: {
+      members: {
+        pending: shown(max, POOL[0], POOL[1], { state: 'pending' }),
+        queued: shown(max, POOL[0], POOL[1], { state: 'queued' }),
+      },
+    },
+    // All instances watch the same node.
+    node: {
+      sameTime: (a) => a,
+      members: {
+        cpuUs: shown(sum, 'stress_node_cpu_seconds_total', 'CPU time of the node'),
+        rssBytes: shown(max, 'stress_node_resident_memory_bytes', 'Resident memory of the node'),
+        threads: shown(max, 'stress_node_threads', 'Threads of the node'),
+        descriptors: shown(max, 'stress_node_open_descriptors', 'Descriptors that the node has open'),
+        why: last,
+      },
+      after: ({ why, ...node }) => (node.descriptors === null ? { ...node, why } : node),
+    },
     // A metrics page does not tell counters from gauges, so neither a sum nor a maximum is right for all.
     metrics: last,
     why: { each: either((a, b) => b) },
@@ -126,18 +235,6 @@ export const GROUPS = { each: GROUP, most: MAX_GROUPS };
 
 export const HALVES = placed(COUNTERS);
 
-/**
- * Counts that need nothing but a row here and a line of stats/recorder.js that counts them, in `figures` of the run file
- * and of its intervals. All outputs, thresholds and studies have them.
- * @type {Readonly<Record<string, {label: string, help: string}>>} by name
- */
-export const COUNTED = Object.freeze({});
-
-/** As a run file has them: left out if there are none. @param {Record<string, number>} figures @returns {{figures?: Record<string, number>}} */
-export function countedFigures(figures) {
-  return Object.keys(figures).length === 0 ? {} : { figures };
-}
-
 /** Figures that are recorded operation by operation. @type {Rule} */
 export const STATS = {
   members: {
@@ -145,7 +242,6 @@ export const STATS = {
     endUs: max,
     counts: COUNTERS,
     window: COUNTERS,
-    figures: COUNTERS,
     failures: COUNTERS,
     halves: HALVES,
     inside: LATENCIES,
@@ -161,13 +257,12 @@ export const ROW = {
   members: {
     startMs: min,
     endMs: max,
-    counts: COUNTERS,
-    figures: COUNTERS,
-    failures: COUNTERS,
-    inFlight: gauge,
+    counts: COUNTED,
+    failures: { each: shown(sum, 'stress_failures_total', 'Operations that failed, by code'), tag: 'code' },
+    inFlight: shown(gauge, 'stress_in_flight', 'Operations in flight at the end of the last interval'),
     byEndpoint: { each: COUNTERS },
-    latency: histogram,
-    lag: histogram,
+    latency: shown(histogram, 'stress_latency_seconds', 'From due to verified, of verified operations'),
+    lag: shown(histogram, 'stress_lag_seconds', 'From due to begun'),
     stages: { each: COUNTERS },
     blocks: BLOCKS,
     probes: READINGS,
@@ -176,8 +271,19 @@ export const ROW = {
 };
 
 /** Rows with the histograms of stages. @type {Rule} */
-export const INTERVALS = { members: { ...ROW.members, stages: LATENCIES } };
+export const INTERVALS = {
+  members: {
+    ...ROW.members,
+    stages: {
+      each: shown(histogram, 'stress_stage_seconds', 'The stages of the latency, which add up to it'),
+      tag: 'stage',
+    },
+  },
+};
 
+const REORG = {
+  members: { atMs: min, depth: max, operations: sum, touched: listed(TOUCHED), isComplete: either((a, b) => a && b) },
+};
 /** Several threads or instances see the same reorg: it becomes one event with the operations of all. @type {Rule} */
 const SAME_REORGS = either((/** @type {ReorgEvent[]} */ a, /** @type {ReorgEvent[]} */ b) => {
   const byBlock = (/** @type {ReorgEvent} */ event) => ({ [`${event.blockNumber}:${event.blockHash}`]: event });
@@ -185,24 +291,17 @@ const SAME_REORGS = either((/** @type {ReorgEvent[]} */ a, /** @type {ReorgEvent
   return Object.values(events).sort((one, other) => one.atMs - other.atMs);
 });
 /** @type {Rule} */
-export const REORGS = either((/** @type {Reorgs} */ a, /** @type {Reorgs} */ b, aShare) => {
-  const isSame = aShare === SAME_TIME;
-  const events = isSame ? merge(SAME_REORGS, a.events, b.events) : [...a.events, ...b.events];
-  return {
-    count: isSame ? Math.max(events.length, a.count, b.count) : a.count + b.count,
-    deepest: Math.max(a.deepest, b.deepest),
-    operations: a.operations + b.operations,
-    events: events.slice(0, LISTED.reorgs),
-  };
-});
-const REORG = {
-  members: {
-    atMs: min,
-    depth: max,
-    operations: sum,
-    touched: listed(TOUCHED),
-    isComplete: either((a, b) => a && b),
+export const REORGS = {
+  sameTime: (/** @type {Reorgs} */ a, /** @type {Reorgs} */ b) => {
+    const events = merge(SAME_REORGS, a.events, b.events);
+    return {
+      count: Math.max(events.length, a.count, b.count),
+      deepest: Math.max(a.deepest, b.deepest),
+      operations: a.operations + b.operations,
+      events: events.slice(0, LISTED.reorgs),
+    };
   },
+  members: { count: sum, deepest: max, operations: sum, events: listed(LISTED.reorgs) },
 };
 
 /** With several endpoints one thread may get responses while another does not: the shorter silence counts. @type {Rule} */
@@ -280,7 +379,7 @@ export const SNAPSHOT = {
   members: {
     atUs: min,
     counts: COUNTERS,
-    interval: either((a, b) => merge(ENGINE_REPORT, a, b)),
+    interval: either((a, b) => merge(ENGINE_REPORT, a, b, SAME_TIME)),
     rest: ADDED_STATS,
     // The window ends with its last part.
     window: { members: { startUs: min, endUs: max } },
@@ -290,80 +389,25 @@ export const SNAPSHOT = {
   },
 };
 
-/** The figures of a run that thresholds can name, and how to read each of a run file. */
-
-/**
- * Figures of one operation name of the workload: calls.NAME.p99. Whether the name exists is known after the run only.
- * @param {string} text
- * @returns {Figure | null}
- */
-function callFigure(text) {
-  const match = /^calls\.([\w.-]+)\.(?:(tps|failed|avg|min|max|stddev)|p(\d+(?:\.\d+)?))$/.exec(text);
-  if (match === null) return null;
-  const [, name, statistic, digits] = match;
-  const percentile = Number(digits);
-  if (digits !== undefined && !(percentile > 0 && percentile < 100)) return null;
-  /** @param {Pick<MeasuredRun, 'byName'>} run */
-  const groupOf = ({ byName }) => (Object.hasOwn(byName, name) ? byName[name] : undefined);
-  /** @param {Unit} unit @param {string} words @param {(group: GroupJson, run: MeasuredRun) => number | null} read @returns {Figure} */
-  const figure = (unit, words, read) => ({
-    name: text,
-    ofCall: name,
-    unit,
-    words: `${words} ${name}`,
-    read: (run) => {
-      const group = groupOf(run);
-      return group === undefined ? null : read(group, run);
-    },
-    why: (run) =>
-      groupOf(run) === undefined
-        ? `there is no ${name} among ${Object.keys(run.byName).join(', ') || 'no names'}`
-        : undefined,
-  });
-  if (statistic === 'tps')
-    return figure('perSecond', 'those verified per second of the window of', ({ windowVerified }, { window }) =>
-      window.durationMs === 0 ? null : (1000 * windowVerified) / window.durationMs,
-    );
-  if (statistic === 'failed') return figure('count', 'those that failed of', ({ counts }) => counts.failed);
-  const which = /** @type {Statistic | undefined} */ (statistic) ?? percentile;
-  return {
-    ...figure('us', 'latency of', ({ latency }) => boundsOf(latency, 0, which).us),
-    bounds: (run) => {
-      const group = groupOf(run);
-      if (group === undefined) return { us: null, atMostUs: Infinity, censored: 0 };
-      return { ...boundsOf(group.latency, group.censored, which), censored: group.censored?.count ?? 0 };
-    },
-  };
-}
-
 /** @typedef {Bounds & {censored: number}} CensoredBounds with the number of censored operations */
 
-/** Failures in the warm-up do not count. */
-const MEASURED = 'from the beginning of the window to the end of the drain';
-
-/** @type {readonly Figure[]} */
+/** The figures of a run that thresholds and studies can name, and how to read each of a run file. @type {readonly Figure[]} */
 export const FIGURES = Object.freeze([
-  rate('tps', 'verifiedPerSecond', 'verified operations per second of the window'),
-  rate('achieved', 'achievedPerSecond', 'of the operations due in the window those verified, per second of it'),
-  rate('asked', 'askedPerSecond', 'operations due per second of the window, where a rate was asked for'),
-  rate('attempted', 'attemptedPerSecond', 'operations started per second of the window'),
-  rate('accepted', 'acceptedPerSecond', 'hashes read back per second of the window'),
-  rate('included', 'includedPerSecond', 'operations seen in a block per second of the window'),
-  count('scheduled', 'operations due in the window', ({ window }) => window.counts.scheduled),
-  count('dropped', 'those of them for which no wallet was idle', ({ window }) => window.counts.dropped, 'scheduled'),
-  count('started', 'those of them that were started', ({ window }) => window.counts.started),
-  count('verified', 'those of them that were verified, also in the drain', verifiedOf, 'started'),
-  count(
-    ...['timed_out', 'those of them that timed out, also in the drain'],
-    ({ latency }) => latency.timedOut.count,
-    'started',
-  ),
-  count('failed', `operations that failed ${MEASURED}`, sinceWindow('counts', 'failed'), 'started'),
-  ...Object.entries(COUNTED).map(([name, { help }]) => count(name, help, ({ figures = {} }) => figures[name] ?? null)),
-  count('abandoned', 'operations still open when the drain ended', ({ counts }) => counts.abandoned, 'started'),
+  rate('tps', 'verified operations per second of the window', 'verifiedPerSecond', 'TPS'),
+  rate('achieved', 'of the operations due in the window those verified, per second of it', 'achievedPerSecond'),
+  rate('asked', 'operations due per second of the window, where a rate was asked for', 'askedPerSecond'),
+  rate('attempted', 'operations started per second of the window', 'attemptedPerSecond'),
+  rate('accepted', 'hashes read back per second of the window', 'acceptedPerSecond'),
+  rate('included', 'operations seen in a block per second of the window', 'includedPerSecond'),
+  ...Object.entries(COUNTS).map(([key, row]) => {
+    const read = (/** @type {MeasuredRun} */ { counts }) => /** @type {Record<string, number>} */ (counts)[key] ?? null;
+    const { name = key, help = '', words = help, label = name.replace('_', ' '), better, whole } = row;
+    return { ...count(name, words, row.read ?? read, whole), label, better };
+  }),
   {
     name: 'cpu',
     unit: 'us',
+    label: 'generator CPU',
     words: 'CPU time of this process for a verified operation',
     read: ({ generator }) => generator.cpuUsPerVerified,
     why: ({ unmeasured }) => unmeasured['/generator/cpuUsPerVerified'],
@@ -371,139 +415,52 @@ export const FIGURES = Object.freeze([
   {
     name: 'rss',
     unit: 'bytes',
+    label: 'generator memory',
     words: 'most resident memory of this process',
     read: ({ generator }) => generator.peakRssBytes,
   },
-  probed('timewait', 'count', 'most sockets in TIME_WAIT', 'sockets', ({ probes }) => probes?.sockets?.timeWait),
-  probed('ports_left', 'count', 'fewest ephemeral ports left towards an endpoint', 'sockets', portsLeft),
-  probed('node.cpu', 'percent', "CPU time of the node's process, in percent of a core", 'node', nodeCpuPercent),
-  probed(
-    'node.rss',
-    'bytes',
-    "most resident memory of the node's process",
-    'node',
-    ({ probes }) => probes?.node?.rssBytes,
-  ),
-  ...['avg', 'min', 'max'].map(skew),
+  probed('sockets', {
+    name: 'timewait',
+    unit: 'count',
+    label: 'TIME_WAIT',
+    words: 'most sockets in TIME_WAIT',
+    read: ({ probes }) => probes?.sockets?.timeWait ?? null,
+  }),
+  probed('sockets', {
+    name: 'ports_left',
+    unit: 'count',
+    label: 'ports left',
+    words: 'fewest ephemeral ports left towards an endpoint',
+    better: 'higher',
+    read: portsLeft,
+  }),
+  probed('node', {
+    name: 'node.cpu',
+    unit: 'percent',
+    label: 'node CPU',
+    words: "CPU time of the node's process, in percent of a core",
+    read: nodeCpuPercent,
+  }),
+  probed('node', {
+    name: 'node.rss',
+    unit: 'bytes',
+    label: 'node memory',
+    words: "most resident memory of the node's process",
+    read: ({ probes }) => probes?.node?.rssBytes ?? null,
+  }),
+  skew('avg', ({ count: blocks, skewSumMs }) => skewSumMs / blocks),
+  skew('min', ({ skewMinMs }) => skewMinMs),
+  skew('max', ({ skewMaxMs }) => skewMaxMs),
 ]);
 
-/**
- * Durations; each has the figures avg, min, max, stddev and any percentile.
- * @type {Record<string, {words: string, of: (run: MeasuredRun) => DistributionJson, censored?: (run: MeasuredRun) => DistributionJson | number, isOfVerified?: boolean}>}
- */
-export const DURATIONS = Object.freeze({
-  total: { words: 'latency, from due to read back', of: ({ latency }) => latency.total, censored: censoredOf },
-  start: {
-    words: 'latency seen from when it was begun',
-    of: ({ latency }) => latency.fromStart,
-    censored: (run) => run.latency.fromStartCensored ?? censoredOf(run),
-  },
-  lag: { words: 'from due to begun', of: ({ lag }) => lag },
-  queued: { words: 'from due to written to the socket', of: ({ latency }) => latency.stages.queued, ...ofVerified() },
-  submit: { words: 'from there to the hash read', of: ({ latency }) => latency.stages.submit, ...ofVerified() },
-  inclusion: { words: 'from there to the block seen', of: ({ latency }) => latency.stages.inclusion, ...ofVerified() },
-  visibility: {
-    words: 'from there to the block seen at the endpoint that is read',
-    of: ({ latency }) => latency.stages.visibility ?? new Distribution().toJSON(),
-    ...ofVerified(),
-  },
-  readback: {
-    words: 'from there to the effect read back',
-    of: ({ latency }) => latency.stages.readBack,
-    ...ofVerified(),
-  },
-});
-
-/** The censored operations; older run files only have those that timed out. @param {Pick<MeasuredRun, 'latency'>} run */
-export function censoredOf({ latency }) {
-  return latency.censored ?? latency.timedOut;
-}
-
-/** Censored operations have no known stages: they count as the longest values of each stage. */
-function ofVerified() {
-  return { censored: (/** @type {MeasuredRun} */ run) => censoredOf(run).count, isOfVerified: true };
-}
-
-/** Percentiles in lists and suggestions; any other one can be named as well. */
-const PERCENTILES = ['p50', 'p75', 'p90', 'p95', 'p99', 'p99.9'];
-
-/** The codes of docs/measurement.md; codes of transports follow the errors of the operating system. */
-export const FAILURE_CODES = Object.freeze([
-  ...['reverted', 'wrong_count', 'lost', 'replaced', 'nonce_too_low', 'nonce_too_high', 'nonce_in_use'],
-  ...['insufficient_funds', 'underpriced', 'pool_full', 'rejected', 'hash_mismatch', 'rpc_error', 'protocol'],
-  ...[
-    'check_failed',
-    'check_unavailable',
-    'internal',
-    'workload_error',
-    'transport_timeout',
-    'transport_refused',
-    'transport_reset',
-    'transport_no_ports',
-  ],
-]);
-
-/** Other names: those of the summary and of the run file. */
-const ALSO_CALLED = new Map(Object.entries({ attempts: 'started', latency: 'total', fromstart: 'start' }));
-
-export function figureNames() {
-  const ofDuration = [...Object.keys(STATISTICS), ...PERCENTILES];
-  return [
-    ...FIGURES.map(({ name }) => name),
-    ...ofDuration,
-    ...Object.keys(DURATIONS).flatMap((duration) => ofDuration.map((name) => `${duration}.${name}`)),
-    ...FAILURE_CODES.map((code) => `failed.${code}`),
-  ];
-}
-
-/** @param {string} text a name in any case, with or without - and _ @returns {Figure | null} */
-export function figureOf(text) {
-  const ofName = callFigure(text);
-  if (ofName !== null) return ofName;
-  const [, code] = /^failed\.(.+)$/.exec(text.toLowerCase().replaceAll('-', '_')) ?? [];
-  if (code !== undefined) return FAILURE_CODES.includes(code) || /^transport_\w+$/.test(code) ? failure(code) : null;
-  const word = normalized(text);
-  const named = FIGURES.find(({ name }) => normalized(name) === (ALSO_CALLED.get(word) ?? word));
-  return named ?? durationFigure(word);
-}
-
-/** @param {string} text */
-function normalized(text) {
-  return text.toLowerCase().replace(/[_-]/g, '');
-}
-
-/** @param {string} word @returns {Figure | null} */
-function durationFigure(word) {
-  const match = /^(?:([a-z]+)\.)?(?:([a-z]+)|p(\d+(?:\.\d+)?))$/.exec(word);
-  if (match === null) return null;
-  const [, prefix, statistic, digits] = match;
-  const duration = ALSO_CALLED.get(prefix) ?? prefix ?? 'total';
-  if (!Object.hasOwn(DURATIONS, duration)) return null;
-  const { words, of, censored = () => 0, isOfVerified = false } = DURATIONS[duration];
-  const percentile = Number(digits);
-  const isPercentile = percentile > 0 && percentile < 100;
-  if (!isPercentile && !Object.hasOwn(STATISTICS, statistic ?? '')) return null;
-  const which = isPercentile ? percentile : /** @type {Statistic} */ (statistic);
-  return {
-    name: `${prefix === undefined ? '' : `${duration}.`}${statistic ?? `p${percentile}`}`,
-    unit: 'us',
-    words,
-    isOfVerified,
-    read: (run) => boundsOf(of(run), 0, which).us,
-    bounds: (run) => {
-      const others = censored(run);
-      return { ...boundsOf(of(run), others, which), censored: typeof others === 'number' ? others : others.count };
-    },
-    why: () => 'there was no such operation in the window',
-  };
-}
-
-/** @param {string} name @param {keyof MeasuredRun['rates']} key @param {string} words @returns {Figure} */
-function rate(name, key, words) {
+/** @param {string} name @param {string} words @param {keyof MeasuredRun['rates']} key @param {string} [label] @returns {Figure} */
+function rate(name, words, key, label = `${name} per s`) {
   return {
     name,
-    unit: 'perSecond',
+    label,
     words,
+    unit: 'perSecond',
+    better: 'higher',
     read: ({ rates }) => rates[key],
     why: ({ unmeasured }) => unmeasured[`/rates/${key}`] ?? unmeasured['/rates'],
   };
@@ -517,15 +474,10 @@ function count(name, words, read, whole) {
     name,
     unit: 'count',
     words,
+    whole,
     read: (run) => (hasNoWindow(run) ? null : read(run)),
     why: (run) => (hasNoWindow(run) ? 'the window has no length' : undefined),
-    ...(whole === undefined ? {} : { whole }),
   };
-}
-
-/** @param {string} code @returns {Figure} */
-function failure(code) {
-  return count(`failed.${code}`, `operations that failed so ${MEASURED}`, sinceWindow('failures', code), 'started');
 }
 
 /** @param {MeasuredRun} run */
@@ -534,7 +486,7 @@ function verifiedOf(run) {
 }
 
 /**
- * Counts of the whole run less those of the warm-up.
+ * Counts of the whole run less those of the warm-up: failures in it do not count.
  * @param {'counts' | 'failures'} key
  * @param {string} name
  */
@@ -549,22 +501,9 @@ function sinceWindow(key, name) {
   };
 }
 
-/**
- * @param {string} name
- * @param {Unit} unit
- * @param {string} words
- * @param {'sockets' | 'node'} probe
- * @param {(run: MeasuredRun) => number | null | undefined} read
- * @returns {Figure}
- */
-function probed(name, unit, words, probe, read) {
-  return {
-    name,
-    unit,
-    words,
-    read: (run) => read(run) ?? null,
-    why: ({ probes, unmeasured }) => probes?.why[probe] ?? unmeasured['/probes'],
-  };
+/** @param {'sockets' | 'node'} probe @param {Figure} figure @returns {Figure} */
+function probed(probe, figure) {
+  return { ...figure, why: ({ probes, unmeasured }) => probes?.why[probe] ?? unmeasured['/probes'] };
 }
 
 /** @param {MeasuredRun} run */
@@ -579,16 +518,177 @@ export function nodeCpuPercent({ probes, window }) {
   return node === null || window.durationMs === 0 ? null : (100 * node.cpuUs) / (window.durationMs * 1000);
 }
 
-/** @param {string} statistic avg, min or max @returns {Figure} */
-function skew(statistic) {
+/** @param {string} statistic @param {(blocks: MeasuredRun['blocks']) => number | null} ms @returns {Figure} */
+function skew(statistic, ms) {
   return {
     name: `skew.${statistic}`,
     unit: 'us',
     words: 'when a block was seen, less its timestamp',
-    read: ({ blocks: { count: n, skewSumMs, skewMinMs, skewMaxMs } }) => {
-      if (n === 0 || skewMinMs === null || skewMaxMs === null) return null;
-      return 1000 * (statistic === 'avg' ? skewSumMs / n : statistic === 'min' ? skewMinMs : skewMaxMs);
-    },
+    read: ({ blocks }) => (blocks.count === 0 || blocks.skewMinMs === null ? null : 1000 * (ms(blocks) ?? 0)),
     why: () => 'no block was seen in the window',
+  };
+}
+
+/**
+ * Durations; each has the figures avg, min, max, stddev and any percentile.
+ * @type {Record<string, {words: string, of: (run: MeasuredRun) => DistributionJson, censored?: (run: MeasuredRun) => DistributionJson | number, isOfVerified?: boolean}>}
+ */
+export const DURATIONS = Object.freeze({
+  total: { words: 'latency, from due to read back', of: ({ latency }) => latency.total, censored: censoredOf },
+  start: {
+    words: 'latency seen from when it was begun',
+    of: ({ latency }) => latency.fromStart,
+    censored: (run) => run.latency.fromStartCensored ?? censoredOf(run),
+  },
+  lag: { words: 'from due to begun', of: ({ lag }) => lag },
+  queued: ofStage('queued', 'from due to written to the socket'),
+  submit: ofStage('submit', 'from there to the hash read'),
+  inclusion: ofStage('inclusion', 'from there to the block seen'),
+  visibility: ofStage('visibility', 'from there to the block seen at the endpoint that is read'),
+  readback: ofStage('readBack', 'from there to the effect read back'),
+});
+
+/** Censored operations have no known stages: they count as the longest values of each stage. @param {string} stage @param {string} words */
+function ofStage(stage, words) {
+  return {
+    words,
+    of: (/** @type {MeasuredRun} */ { latency }) => latency.stages[stage] ?? new Distribution().toJSON(),
+    censored: (/** @type {MeasuredRun} */ run) => censoredOf(run).count,
+    isOfVerified: true,
+  };
+}
+
+/** The censored operations; older run files only have those that timed out. @param {Pick<MeasuredRun, 'latency'>} run */
+export function censoredOf({ latency }) {
+  return latency.censored ?? latency.timedOut;
+}
+
+/** The codes of docs/measurement.md; codes of transports follow the errors of the operating system. */
+export const FAILURE_CODES = Object.freeze(
+  [
+    'reverted wrong_count lost replaced nonce_too_low nonce_too_high nonce_in_use insufficient_funds underpriced pool_full',
+    'rejected hash_mismatch rpc_error protocol check_failed check_unavailable internal workload_error transport_timeout',
+    'transport_refused transport_reset transport_no_ports',
+  ].flatMap((line) => line.split(' ')),
+);
+
+/** Other names: those of the summary and of the run file. */
+const ALSO_CALLED = new Map(Object.entries({ attempts: 'started', latency: 'total', fromstart: 'start' }));
+
+/** Percentiles in lists and suggestions; any other one can be named as well. */
+const PERCENTILES = ['p50', 'p75', 'p90', 'p95', 'p99', 'p99.9'];
+
+export function figureNames() {
+  const ofDuration = [...Object.keys(STATISTICS), ...PERCENTILES];
+  return [
+    ...FIGURES.map(({ name }) => name),
+    ...ofDuration,
+    ...Object.keys(DURATIONS).flatMap((duration) => ofDuration.map((name) => `${duration}.${name}`)),
+    ...FAILURE_CODES.map((code) => `failed.${code}`),
+  ];
+}
+
+/** @param {string} text a name in any case, with or without - and _ @returns {Figure | null} */
+export function figureOf(text) {
+  const [, call, ofCall] = /^calls\.([\w.-]+)\.([a-z]+|p\d+(?:\.\d+)?)$/.exec(text) ?? [];
+  const named = call === undefined ? null : callFigure(text, call, ofCall);
+  if (named !== null) return named;
+  const [, code] = /^failed\.(.+)$/.exec(text.toLowerCase().replaceAll('-', '_')) ?? [];
+  if (code !== undefined) {
+    const isKnown = FAILURE_CODES.includes(code) || /^transport_\w+$/.test(code);
+    const words = `operations that failed so ${MEASURED}`;
+    return isKnown ? count(`failed.${code}`, words, sinceWindow('failures', code), 'started') : null;
+  }
+  const word = normalized(text);
+  const figure = FIGURES.find(({ name }) => normalized(name) === (ALSO_CALLED.get(word) ?? word));
+  return figure ?? durationFigure(word);
+}
+
+/** @param {string} text */
+function normalized(text) {
+  return text.toLowerCase().replace(/[_-]/g, '');
+}
+
+/** @param {string} word such as avg or p99.9 @returns {Statistic | number | null} */
+function statisticOf(word) {
+  if (Object.hasOwn(STATISTICS, word)) return /** @type {Statistic} */ (word);
+  const percentile = Number(/^p(\d+(?:\.\d+)?)$/.exec(word)?.[1]);
+  return percentile > 0 && percentile < 100 ? percentile : null;
+}
+
+/**
+ * Figures of one operation name of the workload: calls.NAME.p99. Whether the name exists is known after the run only.
+ * @param {string} text
+ * @param {string} name
+ * @param {string} word
+ * @returns {Figure | null}
+ */
+function callFigure(text, name, word) {
+  /** @param {MeasuredRun} run @returns {GroupJson | undefined} */
+  const groupOf = ({ byName }) => (Object.hasOwn(byName, name) ? byName[name] : undefined);
+  /** @type {NonNullable<Figure['why']>} */
+  const why = (run) =>
+    groupOf(run) === undefined
+      ? `there is no ${name} among ${Object.keys(run.byName).join(', ') || 'no names'}`
+      : undefined;
+  const of = { name: text, ofCall: name, why };
+  if (word === 'failed')
+    return {
+      ...of,
+      unit: 'count',
+      words: `those that failed of ${name}`,
+      read: (run) => groupOf(run)?.counts.failed ?? null,
+    };
+  if (word === 'tps')
+    return {
+      ...of,
+      unit: 'perSecond',
+      words: `those verified per second of the window of ${name}`,
+      read: (run) => {
+        const group = groupOf(run);
+        const { durationMs } = run.window;
+        return group === undefined || durationMs === 0 ? null : (1000 * group.windowVerified) / durationMs;
+      },
+    };
+  const statistic = statisticOf(word);
+  return statistic === null ? null : { ...of, words: `latency of ${name}`, ...statisticFigure(groupOf, statistic) };
+}
+
+/** @param {string} word @returns {Figure | null} */
+function durationFigure(word) {
+  const [, prefix, name] = /^(?:([a-z]+)\.)?([a-z]+|p\d+(?:\.\d+)?)$/.exec(word) ?? [];
+  const duration = ALSO_CALLED.get(prefix) ?? prefix ?? 'total';
+  const statistic = statisticOf(name ?? '');
+  if (statistic === null || !Object.hasOwn(DURATIONS, duration)) return null;
+  const { words, of, censored = () => 0, isOfVerified = false } = DURATIONS[duration];
+  const shownName = typeof statistic === 'number' ? `p${statistic}` : statistic;
+  return {
+    name: `${prefix === undefined ? '' : `${duration}.`}${shownName}`,
+    words,
+    isOfVerified,
+    ...statisticFigure((run) => ({ latency: of(run), censored: censored(run) }), statistic),
+    why: () => 'there was no such operation in the window',
+  };
+}
+
+/**
+ * @param {(run: MeasuredRun) => {latency: DistributionJson, censored?: DistributionJson | number} | undefined} partOf
+ * @param {Statistic | number} statistic
+ * @returns {Pick<Figure, 'unit' | 'read' | 'bounds'>}
+ */
+function statisticFigure(partOf, statistic) {
+  return {
+    unit: 'us',
+    read: (run) => {
+      const part = partOf(run);
+      return part === undefined ? null : boundsOf(part.latency, 0, statistic).us;
+    },
+    bounds: (run) => {
+      const part = partOf(run);
+      if (part === undefined) return { us: null, atMostUs: Infinity, censored: 0 };
+      const { latency, censored = 0 } = part;
+      const times = typeof censored === 'number' ? censored : censored.count;
+      return { ...boundsOf(latency, censored, statistic), censored: times };
+    },
   };
 }

@@ -17,12 +17,12 @@ const OUTCOME_COUNT = Object.freeze(
 );
 
 /**
- * Records the operations of one thread. Each is recorded once, in the interval of its instant; the figures of the run
- * are the sum of its intervals. An interval ends at the border of the window, however late it is taken.
+ * Records the operations of one thread. Each is recorded once, in the interval of its instant; the caller adds the
+ * intervals up. An interval ends at the border of the window, however late it is taken.
  */
 export class Recorder {
   /** Of the intervals that were taken. */
-  #past;
+  #pastCounts = zeroCounts();
   /** The current interval and later ones, in order. @type {[Stats, ...Stats[]]} */
   #open;
   startUs;
@@ -46,7 +46,6 @@ export class Recorder {
     this.startedBy = new Float64Array(walletIndexes.length);
     this.endedBy = new Float64Array(walletIndexes.length);
     this.verifiedBy = new Float64Array(walletIndexes.length);
-    this.#past = new Stats(startUs);
     this.#open = [new Stats(startUs)];
   }
 
@@ -58,7 +57,7 @@ export class Recorder {
    */
   open(loadStartUs, startUs, endUs) {
     this.#loadStartUs = loadStartUs;
-    this.#past = new Stats(loadStartUs);
+    this.#pastCounts = zeroCounts();
     this.#open = [new Stats(loadStartUs)];
     this.setWindow(startUs, endUs);
   }
@@ -100,18 +99,13 @@ export class Recorder {
     const [next] = later;
     const isNextDue = next !== undefined && nowUs >= next.startUs;
     this.#open = isNextDue ? [next, ...later.slice(1)] : [new Stats(nowUs), ...later];
-    this.#past.add(interval);
+    this.#pastCounts = addUp(this.#pastCounts, interval.counts);
     return interval;
   }
 
   /** Operations in flight at the end of the current interval. @param {number} live operations in flight now */
   inFlightAtEnd(live) {
     return this.#open.slice(1).reduce((sum, { counts }) => sum - counts.started + endedOf(counts), live);
-  }
-
-  /** Of the whole run so far. @returns {Stats} */
-  total() {
-    return new Stats(this.#past.startUs).add(this.#past).add(this.rest());
   }
 
   /** Of the intervals that were not taken. @returns {Stats} */
@@ -121,7 +115,7 @@ export class Recorder {
 
   /** Of the whole run so far. @returns {Counts} */
   get counts() {
-    return this.#open.reduce((sum, { counts }) => addUp(sum, counts), this.#past.counts);
+    return this.#open.reduce((sum, { counts }) => addUp(sum, counts), this.#pastCounts);
   }
 
   /** @param {number} position @param {number} dueUs @param {number} [nowUs] when it starts */

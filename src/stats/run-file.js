@@ -2,7 +2,6 @@ import { worstExit } from '../errors.js';
 import { rateNotHeld, shortWindow } from './growth.js';
 import { addBlocks, noBlocks } from './blocks.js';
 import { Distribution } from './histogram.js';
-import { countedFigures } from './metrics.js';
 import { groupJson, probesOf, stagesOf } from './stats.js';
 import { checkThresholds, thresholdExit } from './thresholds.js';
 import { judge } from './verdict.js';
@@ -135,7 +134,6 @@ function measuredRun(parts, partial) {
     },
     counts: stats.counts,
     inFlight: inFlight(stats.counts),
-    ...countedFigures(stats.figures),
     failures: stats.failures,
     failureWords: parts.failureWords,
     reorgs: parts.reorgs,

@@ -1,15 +1,17 @@
 import { Distribution } from './histogram.js';
 import { asJson, mapDistributions, merge } from './merge.js';
-import { COUNTED, READINGS, ROW, STATS, countedFigures } from './metrics.js';
+import { COUNTS, READINGS, ROW, STATS } from './metrics.js';
 import { STAGES } from './sample.js';
 
 /**
  * @import { Counts, DistributionJson, GroupFigures, GroupJson, IntervalRow, Latencies, Stage, StatsState, WindowCounts } from '../types.d.ts'
  */
 
+const NO_COUNTS = Object.freeze(Object.fromEntries(Object.keys(COUNTS).map((name) => [name, 0])));
+
 /** @returns {Counts} */
 export function zeroCounts() {
-  return { scheduled: 0, dropped: 0, started: 0, verified: 0, failed: 0, timedOut: 0, abandoned: 0 };
+  return /** @type {any} */ ({ ...NO_COUNTS });
 }
 
 /** @returns {WindowCounts} */
@@ -19,19 +21,8 @@ function zeroWindowCounts() {
 
 /** @returns {Latencies} */
 function newLatencies() {
-  return {
-    lag: new Distribution(),
-    latency: new Distribution(),
-    fromStart: new Distribution(),
-    queued: new Distribution(),
-    submit: new Distribution(),
-    inclusion: new Distribution(),
-    visibility: new Distribution(),
-    readBack: new Distribution(),
-    censored: new Distribution(),
-    fromStartCensored: new Distribution(),
-    timedOut: new Distribution(),
-  };
+  const names = ['lag', 'latency', 'fromStart', ...STAGES, 'censored', 'fromStartCensored', 'timedOut'];
+  return /** @type {any} */ (Object.fromEntries(names.map((name) => [name, new Distribution()])));
 }
 
 /** What a generator used that did nothing yet. */
@@ -72,8 +63,6 @@ export class Stats {
   counts = zeroCounts();
   /** By instants inside the window. */
   window = zeroWindowCounts();
-  /** The rows of COUNTED. */
-  figures = /** @type {Record<string, number>} */ (Object.fromEntries(Object.keys(COUNTED).map((name) => [name, 0])));
   /** By code. @type {Record<string, number>} */
   failures = {};
   /** Latency of operations due in each half of the planned window; without a planned end all are in the first. */
@@ -137,7 +126,6 @@ export function rowOf(stats, { phase, loadStartUs, inFlight, blocks, probes }) {
     startMs: (startUs - loadStartUs) / 1000,
     endMs: (endUs - loadStartUs) / 1000,
     counts,
-    ...countedFigures(stats.figures),
     failures,
     inFlight,
     byEndpoint: Object.fromEntries(Object.entries(byEndpoint).map(([key, group]) => [key, sums(group)])),

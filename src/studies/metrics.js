@@ -1,5 +1,5 @@
 import { oneLine, withoutKeys } from '../errors.js';
-import { COUNTED, censoredOf, figureOf } from '../stats/metrics.js';
+import { LISTED_COUNTS, censoredOf, figureOf } from '../stats/metrics.js';
 import { parseThreshold } from '../stats/thresholds.js';
 
 /** @import { Figure, RunFile, Unit } from '../types.d.ts' */
@@ -22,7 +22,7 @@ export const METRICS = Object.freeze([
   ...['tps', 'achieved', 'avg', 'min', 'p50', 'p90', 'p99', 'max'],
   ...['queued', 'submit', 'inclusion', 'readback'].flatMap((stage) => [`${stage}.avg`, `${stage}.p50`]),
   ...['cpu', 'rss', 'failed', 'timed_out', 'dropped', 'timewait', 'node.cpu', 'node.rss'],
-  ...Object.keys(COUNTED),
+  ...LISTED_COUNTS.map(({ name }) => name),
 ]);
 
 /** Figures of the tables that are not in METRICS. */
@@ -31,28 +31,6 @@ export const MORE = ['scheduled', 'verified', 'queued.p90', 'submit.p90', 'inclu
 export const PEAKS = Object.freeze(['peak.node.cpu', 'peak.generator.cpu']);
 
 export const KEPT = Object.freeze([...METRICS, ...MORE, ...PEAKS]);
-
-/** All others are better when lower. */
-const HIGHER_IS_BETTER = new Set(
-  'tps achieved asked attempted accepted included scheduled started verified ports_left'.split(' '),
-);
-
-/** @type {Record<string, string>} */
-const LABELS = {
-  tps: 'TPS',
-  achieved: 'achieved per s',
-  asked: 'asked per s',
-  attempted: 'attempted per s',
-  accepted: 'accepted per s',
-  included: 'included per s',
-  timed_out: 'timed out',
-  cpu: 'generator CPU',
-  rss: 'generator memory',
-  timewait: 'TIME_WAIT',
-  ports_left: 'ports left',
-  'node.cpu': 'node CPU',
-  'node.rss': 'node memory',
-};
 
 /**
  * @param {string} name as a threshold would name it
@@ -71,8 +49,8 @@ export function metricOf(name) {
     name: figure.name,
     unit: figure.unit,
     read: figure.read,
-    label: LABELS[figure.name] ?? COUNTED[figure.name]?.label ?? labelOf(figure),
-    better: HIGHER_IS_BETTER.has(figure.name) ? 'higher' : 'lower',
+    label: figure.label ?? labelOf(figure),
+    better: figure.better ?? 'lower',
     isAtLeast: (run) => isAtLeast(figure, run),
     show: (value, bound = false) => (value === null ? '-' : `${bound ? '>= ' : ''}${shown(value, figure)}`),
   });

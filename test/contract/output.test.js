@@ -55,7 +55,7 @@ function emptyRun() {
   const recorder = new Recorder([0], 0);
   recorder.closeWindow(0);
   return runFileOf({
-    stats: recorder.total(),
+    stats: recorder.rest(),
     durationUs: 0,
     intervals: [],
     audit: null,

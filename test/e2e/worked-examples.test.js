@@ -77,15 +77,15 @@ describe('docs/contributing.md', () => {
     assert.match(prometheus, /^stress_late_total \d+$/m);
     const run = JSON.parse(readFileSync(file, 'utf8'));
     assert.deepEqual(schemaErrors(run), []);
-    const rows = run.intervals.map((/** @type {any} */ { figures }) => figures.late);
+    const rows = run.intervals.map((/** @type {any} */ { counts }) => counts.late);
     assert.equal(
       rows.reduce((/** @type {number} */ sum, /** @type {number} */ late) => sum + late, 0),
-      run.figures.late,
+      run.counts.late,
     );
-    assert.equal(run.thresholds[0].value, run.figures.late);
-    assert.match(stdout, new RegExp(`^  late +${run.figures.late} +${help}$`, 'm'));
+    assert.equal(run.thresholds[0].value, run.counts.late);
+    assert.match(stdout, new RegExp(`^  late +${run.counts.late} +${help}$`, 'm'));
     assert.match(stdout, new RegExp(`^late: ${help}$`, 'm'));
-    assert.match(readFileSync(page, 'utf8'), new RegExp(`data-figure="late" data-value="${run.figures.late}"`));
+    assert.match(readFileSync(page, 'utf8'), new RegExp(`data-figure="late" data-value="${run.counts.late}"`));
     writeFileSync(join(folder, 'other.json'), JSON.stringify({ ...run, id: run.id.replace(/^.{8}/, '00000000') }));
     const compared = await runStress(['compare', file, '--with', join(folder, 'other.json'), '--metric', 'late'], {
       script,

@@ -57,7 +57,7 @@ export function rowOf(given = {}) {
 
 /** The figures that a recorder has so far, as the run file has them. @param {Recorder} recorder */
 export function figuresOf(recorder) {
-  const stats = recorder.total();
+  const stats = recorder.rest();
   const { counts, failures, window, halves, inside, outside, byName, byEndpoint } = stats;
   const both = (/** @type {Distribution} */ a, /** @type {Distribution} */ b) => new Distribution().add(a).add(b);
   return {
@@ -164,7 +164,7 @@ export function runFileOf(given = {}) {
  * @returns {RunParts}
  */
 export function partsOf(given = {}) {
-  const stats = given.stats ?? runRecorder().total();
+  const stats = given.stats ?? runRecorder().rest();
   const block = { number: 7, transactions: 20, ours: 18, gasUsed: 500_000, gasLimit: 30_000_000, skewMs: 250 };
   const { counts, failures, latency, lag } = rowOfStats(stats, {
     phase: 'load',

@@ -151,7 +151,7 @@ Summary: ran for its duration, window 2.0 s
     for (let dueUs = 0; dueUs < 3_000_000; dueUs += 10_000)
       if (dueUs % 20_000 === 0) recorder.drop(dueUs);
       else recorder.start(0, dueUs);
-    const run = runFileOf({ stats: recorder.total(), isOpenLoop: true });
+    const run = runFileOf({ stats: recorder.rest(), isOpenLoop: true });
     const [warning] = run.warnings.filter((words) => words.includes('dropped'));
     assert.match(warning, /; 100 of 200 were dropped/);
     assert.match(
@@ -285,7 +285,7 @@ Summary: ran for its duration, window 2.0 s
     recorder.closeWindow(1_000_000);
     const text = summaryText(
       runFileOf({
-        stats: recorder.total(),
+        stats: recorder.rest(),
         durationUs: 1_000_000,
         intervals: [],
         audit: null,

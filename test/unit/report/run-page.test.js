@@ -140,7 +140,7 @@ describe('the page of a run', () => {
     recorder.closeWindow(0);
     const page = pageOf(
       runFileOf({
-        stats: recorder.total(),
+        stats: recorder.rest(),
         durationUs: 0,
         intervals: [],
         audit: null,

@@ -130,7 +130,7 @@ describe('Recorder: names of operations', () => {
       recorder.start(0, START);
       recorder.add(sampleOf({ startUs: START, name }));
     }
-    const sum = new Stats(START).add(recorder.total());
+    const sum = new Stats(START).add(recorder.rest());
     const counts = Object.entries(sum.byName).map(([name, group]) => [name, group.counts.verified]);
     assert.deepEqual(Object.fromEntries(counts), { constructor: 1, toString: 1, others: 1, eth_call: 1 });
   });
@@ -243,7 +243,7 @@ describe('Recorder: the window', () => {
     recorder.add(sampleOf({ startUs: START, outcome: 'failed', code: 'reverted' }));
     recorder.add(sampleOf({ startUs: START - 1, outcome: 'abandoned', endedAtUs: END }));
     assert.equal(figuresOf(recorder).total.count, 0);
-    assert.equal(recorder.total().distribution('latency').count, 0);
+    assert.equal(recorder.rest().distribution('latency').count, 0);
     assert.equal(figuresOf(recorder).window.failed, 1);
     assert.ok(!('abandoned' in figuresOf(recorder).window));
   });
@@ -421,9 +421,9 @@ describe('Recorders of parts of the wallets', () => {
           const part = recorderOf(first, end - first);
           for (const event of list) if (event.position >= first && event.position < end) enter(part, event, first);
           part.assertConservation(new Map());
-          whole.add(Stats.fromState(structuredClone(part.total().toState())));
+          whole.add(Stats.fromState(structuredClone(part.rest().toState())));
         }
-        assert.deepEqual(whole.toState(), one.total().toState());
+        assert.deepEqual(whole.toState(), one.rest().toState());
       }),
       { seed: 21, numRuns: 40 },
     );

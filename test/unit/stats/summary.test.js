@@ -88,7 +88,7 @@ describe('buildRunFile()', () => {
 
   it('does not change afterwards', () => {
     const recorder = runRecorder();
-    const run = runFileOf({ stats: recorder.total() });
+    const run = runFileOf({ stats: recorder.rest() });
     const before = JSON.stringify(run);
     recorder.start(0, 0);
     assert.equal(JSON.stringify(run), before);
@@ -98,7 +98,7 @@ describe('buildRunFile()', () => {
   const emptyRun = (endUs) => {
     const recorder = new Recorder([0], 0);
     recorder.closeWindow(endUs);
-    return runFileOf({ stats: recorder.total(), durationUs: endUs, intervals: [] });
+    return runFileOf({ stats: recorder.rest(), durationUs: endUs, intervals: [] });
   };
 
   it('operations count in the load stage in which they are due; the warm-up is none', () => {
@@ -115,7 +115,7 @@ describe('buildRunFile()', () => {
       recorder.add(sampleOf({ startUs, endedAtUs: startUs + 1000 }));
     }
     recorder.drop(2_100_000);
-    const { byStage = [] } = runFileOf({ stats: recorder.total(), durationUs: 1_500_000, schedule });
+    const { byStage = [] } = runFileOf({ stats: recorder.rest(), durationUs: 1_500_000, schedule });
     assert.deepEqual(
       byStage.map(({ stage, startMs, endMs, counts, tps, latency }) => {
         return [stage, startMs, endMs, counts.scheduled, counts.dropped, counts.verified, tps, latency.count];
@@ -156,7 +156,7 @@ describe('buildPartialRunFile()', () => {
     const recorder = runRecorder();
     recorder.start(0, 0);
     recorder.start(1, 0);
-    return buildPartialRunFile(partsOf({ stats: recorder.total(), durationUs, end: 'running', audit: null }));
+    return buildPartialRunFile(partsOf({ stats: recorder.rest(), durationUs, end: 'running', audit: null }));
   };
 
   it('has the operations in flight, so that started operations add up', () => {

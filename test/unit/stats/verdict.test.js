@@ -533,7 +533,7 @@ describe('judge()', () => {
   it('none where nothing was due, or the window has no length', () => {
     const recorder = new Recorder([0], 0);
     recorder.closeWindow(1_000_000);
-    assert.equal(runFileOf({ stats: recorder.total(), durationUs: 1_000_000, intervals: [] }).verdict, null);
+    assert.equal(runFileOf({ stats: recorder.rest(), durationUs: 1_000_000, intervals: [] }).verdict, null);
     const run = closedRun();
     assert.equal(judge({ ...run, window: { ...run.window, durationMs: 0 } }), null);
     assert.equal(judge({ ...run, window: { ...run.window, counts: { ...run.window.counts, scheduled: 0 } } }), null);
