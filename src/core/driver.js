@@ -55,7 +55,8 @@ export class Driver {
   failureWords = {};
   /** Holds a wallet once per operation that may be started with it. @type {Queue<Account>} */
   #idle = new Queue();
-  #quota;
+  /** Operations that may still be started, of all wallets. */
+  #left;
   /** Started or dropped. */
   #scheduled = 0;
   #startUs = 0;
@@ -72,7 +73,9 @@ export class Driver {
   /** @param {DriverOptions} options */
   constructor(options) {
     this.options = options;
-    this.#quota = new Quota(options.accounts.length, options.operationsEach ?? Infinity);
+    const { accounts, operationsEach = Infinity } = options;
+    for (const account of accounts) account.left = operationsEach;
+    this.#left = accounts.length * operationsEach;
     // Every wallet in recovery adds a listener.
     setMaxListeners(0, this.halted, this.drained);
     this.recovery = options.recoveryOf(this);
@@ -145,7 +148,7 @@ export class Driver {
   /** @param {number} most operations to start in this turn */
   #pump(most = STARTS_PER_TURN) {
     const { clock, pacer, recorder } = this.options;
-    for (let started = 0; !this.#isHalted && !this.#quota.isSpent;) {
+    for (let started = 0; !this.#isHalted && this.#left > 0;) {
       if (started === most) return this.#pumpSoon();
       const nowUs = clock.nowUs();
       const dueUs = pacer.isOpen ? this.#startUs + pacer.dueUs(this.#scheduled) : nowUs;
@@ -177,7 +180,7 @@ export class Driver {
   /** @returns {Account | null} */
   #takeIdle() {
     for (let account = this.#idle.shift(); account !== null; account = this.#idle.shift()) {
-      if (account.retired !== null || this.#quota.isSpentOf(account.position)) continue;
+      if (account.retired !== null || account.left === 0) continue;
       // Recovery may itself wait for the nonce gap to be filled.
       const isHeld = account.recovering > 0 && !account.hasGap;
       if (isHeld) account.heldStarts += 1;
@@ -204,7 +207,8 @@ export class Driver {
     const { recorder, run } = this.options;
     const operation = new Operation(account, instants, this.#finish, this.#onSubmitted);
     account.submitting += 1;
-    this.#quota.take(account.position);
+    account.left -= 1;
+    this.#left -= 1;
     this.live.add(operation);
     this.#countOpen(operation, 1);
     recorder.start(account.position, instants.intendedAtUs, instants.startedAtUs);
@@ -267,13 +271,14 @@ export class Driver {
   };
 
   /** The wallet is retired. @param {Account} account */
-  forfeit({ position }) {
-    this.#quota.forfeit(position);
+  forfeit(account) {
+    if (account.left < Infinity) this.#left -= account.left;
+    account.left = 0;
     this.#endIfDone();
   }
 
   #endIfDone() {
-    if (this.#quota.isSpent && this.live.size === 0) this.options.onStop('iterations');
+    if (this.#left === 0 && this.live.size === 0) this.options.onStop('iterations');
   }
 
   /** Zero unless an iteration has just ended, with any outcome. @param {Account} account */
@@ -293,39 +298,5 @@ export class Driver {
   rearm(account, times) {
     for (let i = 0; i < times; i += 1) this.#idle.push(account);
     this.#pumpSoon();
-  }
-}
-
-/** The operations left for each wallet (--iterations). */
-export class Quota {
-  /** By position. */
-  #left;
-  #allLeft;
-
-  /** @param {number} wallets @param {number} each operations per wallet; Infinity: no limit */
-  constructor(wallets, each) {
-    this.#left = new Float64Array(wallets).fill(each);
-    this.#allLeft = wallets * each;
-  }
-
-  get isSpent() {
-    return this.#allLeft === 0;
-  }
-
-  /** @param {number} position */
-  isSpentOf(position) {
-    return this.#left[position] === 0;
-  }
-
-  /** @param {number} position */
-  take(position) {
-    this.#left[position] -= 1;
-    this.#allLeft -= 1;
-  }
-
-  /** The wallet is retired. @param {number} position */
-  forfeit(position) {
-    if (this.#left[position] < Infinity) this.#allLeft -= this.#left[position];
-    this.#left[position] = 0;
   }
 }

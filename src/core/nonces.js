@@ -36,6 +36,8 @@ export class Account {
   retired = null;
   /** By nonce, from the wallet's nonce (the first unsettled one) on. @type {Slot[]} */
   slots = [];
+  /** Operations that may still be started (--iterations). */
+  left = Infinity;
   /** Operations in recovery; meanwhile only operations that fill a nonce gap are started. */
   recovering = 0;
   /** Starts postponed by recovery. */

@@ -154,6 +154,29 @@ export class CallRecovery extends Recovery {
   }
 }
 
+const CHECK_INTERVAL_MS = 1000;
+
+/** An accepted transaction is overdue after this many blocks, within these limits in milliseconds. */
+const OVERDUE_BLOCKS = 5;
+const OVERDUE_MS = Object.freeze([1000, 15_000]);
+
+/** Longest interval between rebroadcasts; it starts with the overdue time and doubles. */
+const MAX_INTERVAL_MS = 60_000;
+
+/** Blocks that leave out a known transaction before it is rebroadcast: block producers may not have it. */
+const SKIPPED_BLOCKS = 3;
+
+/**
+ * How long a node may report a lower nonce than ours before the transactions are resubmitted. A lagging node refuses
+ * them, but a chain that lost blocks and makes blocks on demand needs them.
+ */
+const BEHIND_MS = 2000;
+
+const MAX_CHECKED = 100;
+
+/** Most transactions for one nonce. */
+const MAX_HASHES = 20;
+
 /** A failed transaction decides the next nonce of its wallet; a reorg returns transactions that had been included. */
 export class TransactionRecovery extends Recovery {
   /** Wallets that resubmit now, and those that wait. */
@@ -170,9 +193,26 @@ export class TransactionRecovery extends Recovery {
     this.#ledger = ledger;
   }
 
-  /** @override @param {Operation} operation @param {Sample} sample */
+  /**
+   * Resolves the status of a failed operation and enters it into the ledger. When the load ends first, the audit resolves
+   * it later.
+   * @override
+   * @param {Operation} operation
+   * @param {Sample} sample
+   */
   async settle(operation, sample) {
-    return resolveFailed(this.#tools, this.#ledger, operation, sample, this.driver.halted);
+    const { account } = operation;
+    this.#ledger.addUnresolved({ operation, sample });
+    const pauseMs = PAUSE_MS[0] * 2 ** (account.failuresInRow - 1);
+    const isStuck = await this.#watchStatus(operation, pauseMs, this.driver.halted, async (decision) => {
+      if (decision.status === 'pending') {
+        if (isDue(operation, this.#tools.clock.nowUs(), this.#overdueAfterMs())) await this.#rebroadcast(operation);
+        return false;
+      }
+      this.#ledger.settle(operation, sample, decision);
+      return true;
+    });
+    return isStuck ? 'its last transaction is stuck' : whyUnusable(operation, sample);
   }
 
   /** @override @param {Operation} operation */
@@ -182,11 +222,50 @@ export class TransactionRecovery extends Recovery {
     recentInclusions.add({ account, nonce, hashes, raw, blockNumber, outcome: 'verified', isExecuted: true });
   }
 
-  /** @override */
+  /**
+   * Rebroadcasts accepted transactions that are overdue: those that the node lost, and replaces those with too low a
+   * fee. Transactions that the node knows stay as they are while no blocks are made.
+   * @override
+   */
   async watch() {
-    const onLost = (/** @type {Account} */ account, /** @type {number} */ nonce) =>
-      this.#resubmitOrphans(this.#ledger.reopenOf(account, nonce));
-    await rebroadcastOverdue(this.#tools, this.driver.live, this.driver.drained, onLost);
+    const { clock, retryPolicy, inclusion } = this.#tools;
+    const { drained, live } = this.driver;
+    /** When the node's nonce fell behind ours, by wallet. @type {Map<Account, number>} */
+    const behind = new Map();
+    for (let round = 0; !drained.aborted; round += 1) {
+      await clock.sleep(Math.max(CHECK_INTERVAL_MS, retryPolicy.waitMs(clock.nowUs())), drained);
+      const nowUs = clock.nowUs();
+      const overdueMs = this.#overdueAfterMs();
+      const { newestBlock } = inclusion.stats();
+      /** @type {Operation[]} */
+      const all = [];
+      for (const operation of live) {
+        if (operation.inclusion !== null || operation.acceptedAtUs === null) continue;
+        operation.lastRebroadcast.block ??= newestBlock;
+        if (isDue(operation, nowUs, overdueMs)) all.push(operation);
+      }
+      // Rotates, so that slow operations do not hide others.
+      const from = (round * MAX_CHECKED) % Math.max(all.length, 1);
+      const overdue = [...all.slice(from), ...all.slice(0, from)].slice(0, MAX_CHECKED);
+      // Nodes need them in nonce order.
+      overdue.sort((a, b) => a.nonce - b.nonce);
+      const nonces = await this.#checkOverdue(overdue, newestBlock).catch((error) => {
+        retryPolicy.noteRetryAfter(error, clock.nowUs());
+        return new Map(); // the endpoint is down; retried in the next round
+      });
+      for (const [account, next] of nonces) {
+        const sinceUs = behind.get(account);
+        if (next >= account.wallet.nonce) behind.delete(account);
+        else if (sinceUs === undefined) behind.set(account, nowUs);
+        // For a short time the node may only lag.
+        else if (nowUs - sinceUs >= BEHIND_MS * 1000) this.#resubmitOrphans(this.#ledger.reopenOf(account, next));
+      }
+    }
+  }
+
+  #overdueAfterMs() {
+    const [leastMs, mostMs] = OVERDUE_MS;
+    return Math.min(Math.max(this.#tools.inclusion.stats().blockMs * OVERDUE_BLOCKS, leastMs), mostMs);
   }
 
   /**
@@ -219,7 +298,7 @@ export class TransactionRecovery extends Recovery {
     for (const [account, own] of groupByAccount(orphans, ({ operation }) => operation.account)) {
       own.sort((a, b) => a.operation.nonce - b.operation.nonce);
       const resubmitted = this.#throttled(async () => {
-        const why = await resubmit(this.#tools, this.#ledger, own, this.driver.drained);
+        const why = await this.#resubmit(own);
         await this.#rebroadcastMissing(account);
         return why;
       });
@@ -233,7 +312,7 @@ export class TransactionRecovery extends Recovery {
       if (state !== 'live' || operation === null) continue;
       if (operation.acceptedAtUs === null || operation.inclusion !== null || operation.isCancelled) continue;
       operation.lastRebroadcast.times = 0;
-      await rebroadcast(this.#tools, operation);
+      await this.#rebroadcast(operation);
     }
   }
 
@@ -253,125 +332,160 @@ export class TransactionRecovery extends Recovery {
       this.#waiting.shift()?.();
     }
   }
-}
 
-const CHECK_INTERVAL_MS = 1000;
+  /**
+   * Checks all of them with one batch; more calls only where needed.
+   * @param {Operation[]} overdue
+   * @param {number} newestBlock
+   * @returns {Promise<Map<Account, number>>} next nonce of each wallet on the chain
+   */
+  async #checkOverdue(overdue, newestBlock) {
+    const { rpc, clock, startBlock, presigner } = this.#tools;
+    const [nonces, known] = await Promise.all([
+      rpc.batch(
+        overdue.map(({ account }) => ({
+          method: 'eth_getTransactionCount',
+          params: [account.wallet.address, 'latest'],
+        })),
+        'resolve',
+      ),
+      Promise.all(overdue.map(({ hash }) => byHash(rpc, hash))),
+    ]);
+    /** @type {Map<Account, number>} */
+    const nextNonces = new Map();
+    for (const [i, operation] of overdue.entries()) {
+      const next = Number(nonces[i]);
+      nextNonces.set(operation.account, next);
+      const isNext = next === operation.nonce;
+      if (operation.inclusion !== null || operation.isCancelled) continue;
+      if (next > operation.nonce) {
+        const decision = await transactionStatusOf(rpc, operation, 'resolve', startBlock).catch(() => null);
+        if (decision?.status === 'replaced') operation.end('failed', 'replaced', clock.nowUs());
+        else if (decision?.receipt !== undefined) foundByReceipt(this.#tools, operation, decision.receipt);
+      } else if (known[i] === null) {
+        await this.#rebroadcast(operation, { isUnknown: true });
+        // The node may lose it again soon.
+        operation.lastRebroadcast.times = 0;
+      } else if (isNext) {
+        const { lastRebroadcast, fee } = operation;
+        const isTooLow = fee !== null && presigner.isTooLow(fee);
+        const isSkipped = newestBlock - (lastRebroadcast.block ?? newestBlock) >= SKIPPED_BLOCKS;
+        if (isTooLow || isSkipped) await this.#rebroadcast(operation, { isTooLow });
+        else lastRebroadcast.atUs = clock.nowUs();
+      }
+    }
+    return nextNonces;
+  }
 
-/** An accepted transaction is overdue after this many blocks, within these limits in milliseconds. */
-const OVERDUE_BLOCKS = 5;
-const OVERDUE_MS = Object.freeze([1000, 15_000]);
+  /**
+   * Sends a transaction again, with a higher fee if the node requires it. Errors are ignored: the chain decides the
+   * status.
+   * @param {UnresolvedOperation['operation'] | Operation} operation
+   * @param {{isTooLow?: boolean, isUnknown?: boolean}} [evidence] isTooLow: the fee is known to be too low; isUnknown:
+   *   the node has just reported it as unknown
+   */
+  async #rebroadcast(operation, { isTooLow = false, isUnknown = false } = {}) {
+    const { clock, presigner, resubmissions } = this.#tools;
+    const { lastRebroadcast } = operation;
+    if (lastRebroadcast !== undefined) {
+      lastRebroadcast.atUs = clock.nowUs();
+      lastRebroadcast.times += 1;
+      lastRebroadcast.block = null;
+    }
+    const raise = () =>
+      'setTransaction' in operation && operation.hashes.length < MAX_HASHES && presigner.raise(operation);
+    if (isTooLow && !raise()) return;
+    if (isTooLow) resubmissions.replaced += 1;
+    else resubmissions.rebroadcast += 1;
+    const failure = await this.#send(operation);
+    // Another node behind the same address may know it and answers with an error.
+    if (isUnknown && failure === null) resubmissions.lost += 1;
+    if (failure !== 'underpriced' || !raise()) return;
+    resubmissions.replaced += 1;
+    await this.#send(operation);
+  }
 
-/** Longest interval between rebroadcasts; it starts with the overdue time and doubles. */
-const MAX_INTERVAL_MS = 60_000;
+  /**
+   * @param {UnresolvedOperation['operation'] | Operation} operation
+   * @returns {Promise<string | null>} failure code; null: accepted
+   */
+  async #send(operation) {
+    const { rpc, clock, retryPolicy } = this.#tools;
+    try {
+      await rpc.call('eth_sendRawTransaction', [operation.raw], 'resubmit', (endpoint) => {
+        if ('endpoint' in operation) operation.endpoint = endpoint ?? null;
+      });
+      return null;
+    } catch (error) {
+      retryPolicy.noteRetryAfter(error, clock.nowUs());
+      return error instanceof RpcError ? submitFailure(error) : 'no_answer';
+    }
+  }
 
-/** Blocks that leave out a known transaction before it is rebroadcast: block producers may not have it. */
-const SKIPPED_BLOCKS = 3;
+  /**
+   * Gets reorged operations of a wallet included again: the node returns them to its pool, or receives the same bytes
+   * again. Nonces execute in order, so the first unresolved one tells about all.
+   * @param {RecentInclusion[]} orphans of one wallet in nonce order, unresolved in the ledger
+   * @returns {Promise<string | null>} why the wallet cannot be used any more, or null
+   */
+  async #resubmit(orphans) {
+    const signal = this.driver.drained;
+    const open = [...orphans];
+    const sendAll = async () => {
+      for (const { operation } of open) if (!signal.aborted) await this.#rebroadcast(operation);
+    };
+    // Has no effect if the node has them in its pool.
+    await sendAll();
+    let sentAgain = 1;
+    for (let [first] = open; first !== undefined && !signal.aborted; [first] = open) {
+      const { operation, sample } = first;
+      const pauseMs = open.length === orphans.length ? PAUSE_MS[0] : 0;
+      const isStuck = await this.#watchStatus(operation, pauseMs, signal, async (decision) => {
+        if (decision.status === 'pending') return false;
+        if (decision.status === 'never_sent' && (sentAgain += 1) <= MAX_HASHES) {
+          await sendAll();
+          return false;
+        }
+        this.#ledger.settle(operation, sample, decision);
+        return true;
+      });
+      if (isStuck) return 'its transactions were removed by a reorg and not included again';
+      open.shift();
+    }
+    return null;
+  }
 
-/**
- * How long a node may report a lower nonce than ours before the transactions are resubmitted. A lagging node refuses
- * them, but a chain that lost blocks and makes blocks on demand needs them.
- */
-const BEHIND_MS = 2000;
-
-const MAX_CHECKED = 100;
-
-/** Most transactions for one nonce. */
-const MAX_HASHES = 20;
-
-/** @param {Pick<Tools, 'inclusion'>} tools */
-export function overdueAfterMs({ inclusion }) {
-  const [leastMs, mostMs] = OVERDUE_MS;
-  return Math.min(Math.max(inclusion.stats().blockMs * OVERDUE_BLOCKS, leastMs), mostMs);
+  /**
+   * @param {UnresolvedOperation['operation']} operation
+   * @param {number} firstMs first pause
+   * @param {AbortSignal} signal
+   * @param {(decision: Decision) => Promise<boolean>} onDecision returns true if it is final
+   * @returns {Promise<boolean>} whether it was unknown at the time limit
+   */
+  async #watchStatus(operation, firstMs, signal, onDecision) {
+    const { clock, rpc, txTimeoutMs, startBlock, retryPolicy } = this.#tools;
+    const [shortestPauseMs, longestPauseMs] = PAUSE_MS;
+    const deadlineUs = clock.nowUs() + txTimeoutMs * 1000;
+    let pauseMs = Math.min(firstMs, longestPauseMs);
+    for (;;) {
+      await clock.sleep(Math.max(pauseMs, retryPolicy.waitMs(clock.nowUs())), signal);
+      if (signal.aborted) return false;
+      const decision = await transactionStatusOf(rpc, operation, 'resolve', startBlock).catch((error) => {
+        retryPolicy.noteRetryAfter(error, clock.nowUs());
+        return null;
+      });
+      if (signal.aborted) return false;
+      if (decision !== null && (await onDecision(decision))) return false;
+      if (clock.nowUs() > deadlineUs) return true;
+      pauseMs = Math.min(Math.max(pauseMs * 2, shortestPauseMs), longestPauseMs);
+    }
+  }
 }
 
 /** @param {Operation} operation @param {number} nowUs @param {number} overdueMs */
-export function isDue({ acceptedAtUs, startedAtUs, lastRebroadcast }, nowUs, overdueMs) {
+function isDue({ acceptedAtUs, startedAtUs, lastRebroadcast }, nowUs, overdueMs) {
   const sinceUs = Math.max(acceptedAtUs ?? startedAtUs, lastRebroadcast.atUs);
   return nowUs - sinceUs >= Math.min(overdueMs * 2 ** Math.min(lastRebroadcast.times, 10), MAX_INTERVAL_MS) * 1000;
-}
-
-/**
- * Rebroadcasts accepted transactions that are overdue: those that the node lost, and replaces those with too low a fee.
- * Transactions that the node knows stay as they are while no blocks are made.
- * @param {Tools} tools
- * @param {Set<Operation>} live
- * @param {AbortSignal} signal
- * @param {(account: Account, nonce: number) => void} onLost the chain no longer has a wallet's transactions from a nonce on
- */
-export async function rebroadcastOverdue(tools, live, signal, onLost) {
-  const { clock, retryPolicy } = tools;
-  /** When the node's nonce fell behind ours, by wallet. @type {Map<Account, number>} */
-  const behind = new Map();
-  for (let round = 0; !signal.aborted; round += 1) {
-    await clock.sleep(Math.max(CHECK_INTERVAL_MS, retryPolicy.waitMs(clock.nowUs())), signal);
-    const nowUs = clock.nowUs();
-    const overdueMs = overdueAfterMs(tools);
-    const { newestBlock } = tools.inclusion.stats();
-    /** @type {Operation[]} */
-    const all = [];
-    for (const operation of live) {
-      if (operation.inclusion !== null || operation.acceptedAtUs === null) continue;
-      operation.lastRebroadcast.block ??= newestBlock;
-      if (isDue(operation, nowUs, overdueMs)) all.push(operation);
-    }
-    // Rotates, so that slow operations do not hide others.
-    const from = (round * MAX_CHECKED) % Math.max(all.length, 1);
-    const overdue = [...all.slice(from), ...all.slice(0, from)].slice(0, MAX_CHECKED);
-    // Nodes need them in nonce order.
-    overdue.sort((a, b) => a.nonce - b.nonce);
-    const nonces = await checkOverdue(tools, overdue, newestBlock).catch((error) => {
-      retryPolicy.noteRetryAfter(error, clock.nowUs());
-      return new Map(); // the endpoint is down; retried in the next round
-    });
-    // For a short time the node may only lag.
-    for (const [account, next] of nonces) {
-      if (next >= account.wallet.nonce) behind.delete(account);
-      else if (nowUs - (behind.get(account) ?? nowUs) >= BEHIND_MS * 1000) onLost(account, next);
-      else if (!behind.has(account)) behind.set(account, nowUs);
-    }
-  }
-}
-
-/**
- * Checks all of them with one batch; more calls only where needed.
- * @param {Tools} tools
- * @param {Operation[]} overdue
- * @param {number} newestBlock
- * @returns {Promise<Map<Account, number>>} next nonce of each wallet on the chain
- */
-async function checkOverdue(tools, overdue, newestBlock) {
-  const { rpc, clock, startBlock, presigner } = tools;
-  const [nonces, known] = await Promise.all([
-    rpc.batch(
-      overdue.map(({ account }) => ({ method: 'eth_getTransactionCount', params: [account.wallet.address, 'latest'] })),
-      'resolve',
-    ),
-    Promise.all(overdue.map(({ hash }) => byHash(rpc, hash))),
-  ]);
-  /** @type {Map<Account, number>} */
-  const nextNonces = new Map();
-  for (const [i, operation] of overdue.entries()) {
-    const next = Number(nonces[i]);
-    nextNonces.set(operation.account, next);
-    const isNext = next === operation.nonce;
-    if (operation.inclusion !== null || operation.isCancelled) continue;
-    if (next > operation.nonce) {
-      const decision = await transactionStatusOf(rpc, operation, 'resolve', startBlock).catch(() => null);
-      if (decision?.status === 'replaced') operation.end('failed', 'replaced', clock.nowUs());
-      else if (decision?.receipt !== undefined) foundByReceipt(tools, operation, decision.receipt);
-    } else if (known[i] === null) {
-      await rebroadcast(tools, operation, { isUnknown: true });
-      // The node may lose it again soon.
-      operation.lastRebroadcast.times = 0;
-    } else if (isNext) {
-      const { lastRebroadcast, fee } = operation;
-      const isTooLow = fee !== null && presigner.isTooLow(fee);
-      const isSkipped = newestBlock - (lastRebroadcast.block ?? newestBlock) >= SKIPPED_BLOCKS;
-      if (isTooLow || isSkipped) await rebroadcast(tools, operation, { isTooLow });
-      else lastRebroadcast.atUs = clock.nowUs();
-    }
-  }
-  return nextNonces;
 }
 
 /** Nodes answer null or an error for an unknown hash. @param {Rpc} rpc @param {string | null} hash */
@@ -380,143 +494,6 @@ function byHash(rpc, hash) {
     if (error instanceof RpcError) return null;
     throw error;
   });
-}
-
-/**
- * Sends a transaction again, with a higher fee if the node requires it. Errors are ignored: the chain decides the
- * status.
- * @param {Tools} tools
- * @param {UnresolvedOperation['operation'] | Operation} operation
- * @param {{isTooLow?: boolean, isUnknown?: boolean}} [evidence] isTooLow: the fee is known to be too low; isUnknown:
- *   the node has just reported it as unknown
- */
-export async function rebroadcast(tools, operation, { isTooLow = false, isUnknown = false } = {}) {
-  const { rpc, clock, presigner, retryPolicy, resubmissions } = tools;
-  const { lastRebroadcast } = operation;
-  if (lastRebroadcast !== undefined) {
-    lastRebroadcast.atUs = clock.nowUs();
-    lastRebroadcast.times += 1;
-    lastRebroadcast.block = null;
-  }
-  const raise = () =>
-    'setTransaction' in operation && operation.hashes.length < MAX_HASHES && presigner.raise(operation);
-  if (isTooLow && !raise()) return;
-  if (isTooLow) resubmissions.replaced += 1;
-  else resubmissions.rebroadcast += 1;
-  const failure = await send(rpc, operation, (error) => retryPolicy.noteRetryAfter(error, clock.nowUs()));
-  // Another node behind the same address may know it and answers with an error.
-  if (isUnknown && failure === null) resubmissions.lost += 1;
-  if (failure !== 'underpriced' || !raise()) return;
-  resubmissions.replaced += 1;
-  await send(rpc, operation, () => {});
-}
-
-/**
- * @param {Rpc} rpc
- * @param {Parameters<typeof rebroadcast>[1]} operation
- * @param {(error: unknown) => void} onError
- * @returns {Promise<string | null>} failure code; null: accepted
- */
-async function send(rpc, operation, onError) {
-  try {
-    await rpc.call('eth_sendRawTransaction', [operation.raw], 'resubmit', (endpoint) => {
-      if ('endpoint' in operation) operation.endpoint = endpoint ?? null;
-    });
-    return null;
-  } catch (error) {
-    onError(error);
-    return error instanceof RpcError ? submitFailure(error) : 'no_answer';
-  }
-}
-
-/**
- * Resolves the status of a failed operation and enters it into the ledger.
- * @param {Tools} tools
- * @param {Ledger} ledger
- * @param {Operation} operation
- * @param {Sample} sample
- * @param {AbortSignal} signal ends it; the audit resolves the operation later
- * @returns {Promise<string | null>} why the wallet cannot be used any more, or null
- */
-async function resolveFailed(tools, ledger, operation, sample, signal) {
-  const { account } = operation;
-  ledger.addUnresolved({ operation, sample });
-  const pauseMs = PAUSE_MS[0] * 2 ** (account.failuresInRow - 1);
-  return watchStatus(tools, operation, pauseMs, signal, async (decision) => {
-    if (decision.status === 'pending') {
-      if (isDue(operation, tools.clock.nowUs(), overdueAfterMs(tools))) await rebroadcast(tools, operation);
-      return false;
-    }
-    ledger.settle(operation, sample, decision);
-    return true;
-  }).then((isStuck) => (isStuck ? 'its last transaction is stuck' : whyUnusable(operation, sample)));
-}
-
-/**
- * Gets reorged operations of a wallet included again: the node returns them to its pool, or receives the same bytes
- * again. Nonces execute in order, so the first unresolved one tells about all.
- * @param {Tools} tools
- * @param {Ledger} ledger
- * @param {RecentInclusion[]} orphans of one wallet in nonce order, unresolved in the ledger
- * @param {AbortSignal} signal as above
- * @returns {Promise<string | null>} as above
- */
-async function resubmit(tools, ledger, orphans, signal) {
-  const open = [...orphans];
-  const sendAll = async () => {
-    for (const { operation } of open) if (!signal.aborted) await rebroadcast(tools, operation);
-  };
-  // Has no effect if the node has them in its pool.
-  await sendAll();
-  let sentAgain = 1;
-  for (let [first] = open; first !== undefined && !signal.aborted; [first] = open) {
-    const { operation, sample } = first;
-    const pauseMs = open.length === orphans.length ? PAUSE_MS[0] : 0;
-    const isStuck = await watchStatus(tools, operation, pauseMs, signal, async (decision) => {
-      if (decision.status === 'pending') return false;
-      if (decision.status === 'never_sent' && (sentAgain += 1) <= MAX_HASHES) {
-        await sendAll();
-        return false;
-      }
-      ledger.settle(operation, sample, decision);
-      return true;
-    });
-    if (isStuck) return 'its transactions were removed by a reorg and not included again';
-    open.shift();
-  }
-  return null;
-}
-
-/**
- * @param {Tools} tools
- * @param {UnresolvedOperation['operation']} operation
- * @param {number} firstMs first pause
- * @param {AbortSignal} signal
- * @param {(decision: Decision) => Promise<boolean>} onDecision returns true if it is final
- * @returns {Promise<boolean>} whether it was unknown at the time limit
- */
-async function watchStatus(
-  { clock, rpc, txTimeoutMs, startBlock, retryPolicy },
-  operation,
-  firstMs,
-  signal,
-  onDecision,
-) {
-  const [shortestPauseMs, longestPauseMs] = PAUSE_MS;
-  const deadlineUs = clock.nowUs() + txTimeoutMs * 1000;
-  let pauseMs = Math.min(firstMs, longestPauseMs);
-  for (;;) {
-    await clock.sleep(Math.max(pauseMs, retryPolicy.waitMs(clock.nowUs())), signal);
-    if (signal.aborted) return false;
-    const decision = await transactionStatusOf(rpc, operation, 'resolve', startBlock).catch((error) => {
-      retryPolicy.noteRetryAfter(error, clock.nowUs());
-      return null;
-    });
-    if (signal.aborted) return false;
-    if (decision !== null && (await onDecision(decision))) return false;
-    if (clock.nowUs() > deadlineUs) return true;
-    pauseMs = Math.min(Math.max(pauseMs * 2, shortestPauseMs), longestPauseMs);
-  }
 }
 
 /** @param {Operation} operation @param {Sample} sample @returns {string | null} */

@@ -27,6 +27,7 @@ import { addressOf } from '../../helpers/samples.js';
  * @property {string} hash
  * @property {string} from
  * @property {number} nonce
+ * @property {number} price
  * @property {boolean} isReverted
  * @property {number | null} blockNumber
  *
@@ -39,6 +40,8 @@ import { addressOf } from '../../helpers/samples.js';
  * @property {number} [wallets]
  * @property {number} [inFlight]
  * @property {number} [txTimeoutMs]
+ * @property {number} [blockMs] between two blocks, as the detector says
+ * @property {Partial<Fees>} [fees] default: they never change
  * @property {(wallet: number, nonce: number) => Fault} [fault] of each submission
  * @property {(count: number) => boolean} [isBehind] whether the node says that it does not have a block yet, by how
  *   often it was asked to read
@@ -53,6 +56,8 @@ export function simulate({
   wallets = 1,
   inFlight = 3,
   txTimeoutMs = 5000,
+  blockMs = 600,
+  fees = {},
   fault = () => 'pass',
   isBehind = () => false,
 } = {}) {
@@ -61,9 +66,9 @@ export function simulate({
   const accounts = Array.from({ length: wallets }, (_, position) => {
     const wallet = Wallet.withoutKey(position);
     wallet.address = addressOf(1 + position);
-    wallet.sign = ({ nonce }) => {
+    wallet.sign = ({ nonce, fee: { gasPriceWei = 1n } }) => {
       const hash = `0x${(signatures += 1).toString(16).padStart(64, '0')}`;
-      return { raw: JSON.stringify({ hash, position, nonce }), hash };
+      return { raw: JSON.stringify({ hash, position, nonce, price: Number(gasPriceWei) }), hash };
     };
     return new Account(position, wallet);
   });
@@ -101,18 +106,20 @@ export function simulate({
       throw new RpcError('eth_sendRawTransaction', -32000, 'already known');
     if (transaction.nonce < blocks[blocks.length - 1].nonces[position])
       throw new RpcError('eth_sendRawTransaction', -32000, 'nonce too low');
-    if (pool.has(key)) throw new RpcError('eth_sendRawTransaction', -32000, 'replacement transaction underpriced');
+    if (transaction.price <= (pool.get(key)?.price ?? 0))
+      throw new RpcError('eth_sendRawTransaction', -32000, 'replacement transaction underpriced');
     pool.set(key, transaction);
   };
 
-  const rpc = fakeRpc({
+  /** What the node answers; a test may replace it. @type {Record<string, (...params: any[]) => any>} */
+  const handlers = {
     eth_sendRawTransaction: (raw) => {
-      const { hash, position, nonce } = JSON.parse(raw);
+      const { hash, position, nonce, price } = JSON.parse(raw);
       const what = fault(position, nonce);
       const { address: from } = accounts[position].wallet;
       // The same bytes have the same result.
       if (!reverting.has(hash)) reverting.set(hash, what === 'revert');
-      const transaction = { hash, from, nonce, isReverted: reverting.get(hash) === true, blockNumber: null };
+      const transaction = { hash, from, nonce, price, isReverted: reverting.get(hash) === true, blockNumber: null };
       const lost = new TransportError('no answer', 'timeout');
       if (what === 'refuse') throw new RpcError('eth_sendRawTransaction', -32000, 'not today');
       if (what === 'delay') {
@@ -154,7 +161,8 @@ export function simulate({
       const transactions = blocks[number].transactions.map((each) => ({ ...each, nonce: toHex(each.nonce) }));
       return { number: toHex(number), hash: toHex(number), transactions };
     },
-  });
+  };
+  const rpc = fakeRpc(handlers);
 
   /** @type {Map<string, (found: Inclusion) => void>} */
   const watched = new Map();
@@ -179,7 +187,13 @@ export function simulate({
     chain: {
       signer: /** @type {any} */ (null),
       fees: /** @type {Fees} */ (
-        /** @type {unknown} */ ({ current: () => ({}), holds: () => true, raise: () => null, isTooLow: () => false })
+        /** @type {unknown} */ ({
+          current: () => ({}),
+          holds: () => true,
+          raise: () => null,
+          isTooLow: () => false,
+          ...fees,
+        })
       ),
       chainId: 1,
       startBlock: START_BLOCK,
@@ -195,7 +209,7 @@ export function simulate({
         /** @type {unknown} */ ({
           watch: (/** @type {string} */ hash, /** @type {any} */ found) => void watched.set(hash, found),
           unwatch: (/** @type {string} */ hash) => void watched.delete(hash),
-          stats: () => ({ blockMs: 600, newestBlock: lastSeen }),
+          stats: () => ({ blockMs, newestBlock: lastSeen }),
           hasPassed: (/** @type {number} */ number) => number <= lastSeen,
           stop: async () => {},
         })
@@ -298,6 +312,7 @@ export function simulate({
     samples,
     stops,
     rpc,
+    handlers,
     mine,
     see,
     mined,

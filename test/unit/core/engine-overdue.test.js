@@ -1,0 +1,245 @@
+/** Accepted transactions that are not included in time: what an engine sends again, and when. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
+import { simulate } from './simulation.js';
+
+/** @import { SimulationOptions } from './simulation.js' */
+
+/** Blocks come every 400 ms: an operation is overdue after two seconds. @param {SimulationOptions} [options] */
+async function begun(options) {
+  const run = simulate({ inFlight: 1, txTimeoutMs: 600_000, blockMs: 400, ...options });
+  run.start();
+  await run.settle();
+  const again = () =>
+    run.rpc.calls
+      .filter(({ method, purpose }) => method === 'eth_sendRawTransaction' && purpose === 'resubmit')
+      .map(({ params: [raw] }) => JSON.parse(raw));
+  /** Blocks of others, without ours. @param {number} seconds */
+  const othersMine = async (seconds) => {
+    for (let i = 0; i < seconds; i += 1) {
+      run.see(run.mine(0));
+      await run.advance(1000);
+    }
+  };
+  const resubmissions = async () => (await run.count()).resubmissions;
+  return { ...run, again, othersMine, resubmissions };
+}
+
+const NONE = Object.freeze({ repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 });
+
+/** @param {string} words */
+const refusal = (words) => new RpcError('eth_sendRawTransaction', -32000, words);
+
+/** Fees that may be raised so many times. @param {{isTooLow?: boolean, mostRaises?: number}} options */
+function risingFees({ isTooLow = true, mostRaises = Infinity }) {
+  let raises = 0;
+  return {
+    current: () => ({ gasPriceWei: 1n }),
+    isTooLow: () => isTooLow,
+    raise: () => ((raises += 1) > mostRaises ? null : { gasPriceWei: BigInt(1 + raises) }),
+  };
+}
+
+describe('a transaction that the node has lost', () => {
+  it('is sent again, and soon again while it is unknown', async () => {
+    const run = await begun();
+    run.handlers.eth_sendRawTransaction = (raw) => JSON.parse(raw).hash;
+    run.pool.clear();
+    await run.advance(1999);
+    assert.equal(run.rpc.count('eth_getTransactionByHash'), 0);
+    await run.advance(1);
+    assert.equal(run.again().length, 1);
+    await run.advance(8000);
+    assert.equal(run.again().length, 5, 'every two seconds');
+    assert.deepEqual(await run.resubmissions(), { ...NONE, rebroadcast: 5, lost: 5 });
+  });
+
+  it('is overdue after five blocks, between one and fifteen seconds', async () => {
+    for (const [blockMs, afterMs] of [
+      [10, 1000],
+      [1000, 5000],
+      [3000, 15_000],
+      [60_000, 15_000],
+    ]) {
+      const run = await begun({ blockMs });
+      run.pool.clear();
+      await run.advance(afterMs - 1);
+      assert.equal(run.again().length, 0);
+      await run.advance(1);
+      assert.equal(run.again().length, 1);
+    }
+  });
+
+  it('is sent in the order of the nonces, with its own bytes and any fee', async () => {
+    const run = await begun({ inFlight: 3, fees: risingFees({}) });
+    run.pool.clear();
+    await run.advance(2000);
+    assert.deepEqual(
+      run.again().map(({ nonce, price }) => [nonce, price]),
+      [
+        [0, 1],
+        [1, 1],
+        [2, 1],
+      ],
+    );
+  });
+
+  it('is not counted as lost if the next node knows it', async () => {
+    const run = await begun();
+    run.handlers.eth_getTransactionByHash = () => null;
+    await run.advance(2000);
+    run.handlers.eth_sendRawTransaction = () => {
+      throw new TransportError('no answer', 'timeout');
+    };
+    await run.advance(2000);
+    assert.deepEqual(await run.resubmissions(), { ...NONE, rebroadcast: 2 });
+  });
+});
+
+describe('a transaction that the node knows', () => {
+  it('is sent again less often each time while blocks leave it out', async () => {
+    const run = await begun();
+    const times = [];
+    for (let s = 1; s <= 140; s += 1) {
+      const before = run.again().length;
+      run.mine(0);
+      run.mine(0);
+      run.see(run.mine(0));
+      await run.advance(1000);
+      if (run.again().length > before) times.push(s);
+    }
+    assert.deepEqual(times, [2, 6, 14, 30, 62, 122]);
+  });
+
+  it('stays as it is while no blocks are made', async () => {
+    for (const blockMs of [400, 12_000]) {
+      const run = await begun({ blockMs });
+      await run.othersMine(2);
+      await run.advance(120_000);
+      assert.ok(run.rpc.count('eth_getTransactionByHash') >= 5, 'it is asked for');
+      assert.deepEqual([run.again(), await run.resubmissions()], [[], NONE]);
+    }
+  });
+
+  it('stays as it is while it waits for an earlier nonce', async () => {
+    const run = await begun({ inFlight: 2 });
+    await run.othersMine(20);
+    assert.ok(run.again().length > 0);
+    assert.ok(run.again().every(({ nonce }) => nonce === 0));
+  });
+
+  it('is replaced if its fee is below that of the newest block', async () => {
+    const run = await begun({ fees: risingFees({}) });
+    await run.advance(2000);
+    assert.deepEqual(
+      run.again().map(({ price }) => price),
+      [2],
+    );
+    assert.deepEqual(await run.resubmissions(), { ...NONE, replaced: 1 });
+    run.see(run.mine());
+    await run.settle();
+    assert.equal(run.sampleOf(0, 0)?.hash, run.again()[0].hash, 'one operation with two hashes');
+    run.mine();
+    assert.equal((await run.end()).exact, true);
+  });
+
+  it('stays as it is if the fee cannot be raised', async () => {
+    const run = await begun({ fees: risingFees({ mostRaises: 0 }) });
+    await run.advance(5000);
+    assert.deepEqual([run.again(), await run.resubmissions()], [[], NONE]);
+  });
+
+  it('is replaced once each time that the node reports a low fee, by at most twenty transactions', async () => {
+    const run = await begun({ fees: risingFees({ isTooLow: false }) });
+    run.handlers.eth_getTransactionByHash = () => null;
+    run.handlers.eth_sendRawTransaction = () => {
+      throw refusal('transaction underpriced');
+    };
+    await run.advance(2000);
+    assert.deepEqual(await run.resubmissions(), { ...NONE, rebroadcast: 1, replaced: 1 });
+    await run.advance(120_000);
+    assert.equal(new Set(run.again().map(({ hash }) => hash)).size, 20);
+  });
+});
+
+describe('a nonce that is used', () => {
+  it('by ours, in a block that the detector has passed: the operation is included', async () => {
+    const run = await begun();
+    run.mine();
+    run.see(run.mine());
+    await run.advance(3000);
+    assert.deepEqual([run.sampleOf(0, 0)?.outcome, run.sampleOf(0, 0)?.blockNumber], ['verified', 101]);
+  });
+
+  it('by ours, in a later block: left to the detector', async () => {
+    const run = await begun();
+    const number = run.mine();
+    await run.advance(3000);
+    assert.equal(run.sampleOf(0, 0), undefined);
+    run.see(number);
+    await run.settle();
+    assert.equal(run.sampleOf(0, 0)?.outcome, 'verified');
+  });
+
+  it('by another sender: replaced, with proof only', async () => {
+    const run = await begun();
+    const { address } = run.accounts[0].wallet;
+    run.pool.clear();
+    run.handlers.eth_getTransactionCount = (_, block) => (block === '0x64' ? '0x0' : '0x1');
+    run.mine(0);
+    await run.advance(3000);
+    assert.equal(run.sampleOf(0, 0), undefined, 'no transaction with the nonce was found');
+    const transactions = [{ hash: `0x${'f'.repeat(64)}`, from: address, nonce: '0x0' }];
+    run.handlers.eth_getBlockByNumber = (number) => ({ number, hash: number, transactions });
+    await run.advance(3000);
+    assert.equal(run.sampleOf(0, 0)?.code, 'replaced');
+    assert.deepEqual(run.stops, [['foreign_sender', undefined]]);
+  });
+});
+
+describe('the rounds', () => {
+  it('check a hundred at a time, in turns', async () => {
+    const run = await begun({ wallets: 250 });
+    const asked = () => run.rpc.calls.filter(({ method }) => method === 'eth_getTransactionByHash');
+    await run.advance(2000);
+    assert.equal(asked().length, 100);
+    run.handlers.eth_getTransactionCount = () => {
+      throw new TransportError('connection refused', 'refused');
+    };
+    await run.advance(4000);
+    assert.equal(new Set(asked().map(({ params }) => params[0])).size, 250);
+  });
+
+  it('go on after errors of the endpoint, and respect Retry-After', async () => {
+    const run = await begun();
+    run.pool.clear();
+    const { eth_getTransactionCount: count } = run.handlers;
+    run.handlers.eth_getTransactionCount = () => {
+      throw new ProtocolError('busy', undefined, 429, 7000);
+    };
+    await run.advance(2000);
+    run.handlers.eth_getTransactionCount = count;
+    await run.advance(6999);
+    assert.deepEqual(run.again(), []);
+    await run.advance(1);
+    assert.equal(run.again().length, 1);
+    for (const error of [refusal('not today'), new TransportError('no answer', 'timeout')]) {
+      run.handlers.eth_sendRawTransaction = () => {
+        throw error;
+      };
+      run.pool.clear();
+      const before = run.again().length;
+      await run.advance(3000);
+      assert.ok(run.again().length > before);
+    }
+    assert.deepEqual(run.stops, []);
+  });
+
+  it('end with the drain', async () => {
+    const run = await begun();
+    run.mine();
+    await run.end();
+    assert.equal(run.clock.pending(), 0);
+  });
+});
