@@ -105,7 +105,7 @@ function* sideProblems({ files, candidates, rpcA, rpcB, study }) {
   if (isLive) return;
   yield* fileProblems('compare', [...files, ...candidates]);
   if (files.length === 0 || candidates.length === 0)
-    yield 'stress compare needs run files of two sides: stress compare BASE... --with CANDIDATE...';
+    yield 'stress compare needs run files of two sides: stress compare BASELINE... --with CANDIDATE...';
   // Options that compare shares with other commands are for new runs.
   const ofRuns = optionsOf('compare').find(
     ({ name, key, commands }) => study.flags.includes(name) && commands.length > 1 && !OF_THE_STUDY.has(key),

@@ -410,10 +410,6 @@ export function across(values = []) {
   return { mean: sum / known.length, low: Math.min(...known), high: Math.max(...known) };
 }
 
-export const DASHED = [7, 4];
-export const DOTTED = [2, 4];
-export const DASH_DOTTED = [8, 3, 2, 3];
-
 /** In shorter intervals a rate is not meaningful. */
 export const MIN_INTERVAL_MS = 100;
 

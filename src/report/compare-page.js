@@ -18,8 +18,8 @@ import { rounded } from './figures.js';
 const CLOSE = 0.5;
 
 const SIDES = /** @type {const} */ ([
-  { label: 'BASE', color: 0 },
-  { label: 'CANDIDATE', color: 1 },
+  { label: 'baseline', color: 0 },
+  { label: 'candidate', color: 1 },
 ]);
 
 /** @param {Comparison} comparison @returns {{chart: Chart, summary: string}} */
@@ -78,7 +78,7 @@ function pairWords({ metrics: [{ base, candidate }] }) {
   const higher = base.values.filter((value, i) => candidate.values[i] > value).length;
   const lower = base.values.filter((value, i) => candidate.values[i] < value).length;
   const n = quantity(base.values.length, 'count');
-  return `CANDIDATE was higher in ${higher} of ${n} pairs, lower in ${lower}. A bar joins the two runs of a pair.`;
+  return `The candidate was higher in ${higher} of ${n} pairs, lower in ${lower}. A bar joins the two runs of a pair.`;
 }
 
 function orderWords() {
@@ -107,7 +107,7 @@ function forest({ metrics }) {
   return html`<figure class="forest" aria-labelledby="title-forest" aria-describedby="caption-forest">
     <h3 id="title-forest">What changed, and how sure that is</h3>
     <figcaption id="caption-forest">
-      CANDIDATE against BASE: right of the line in the middle is more, left of it less. The point is the change, the bar
+      The candidate against the baseline: right of the line in the middle is more, left of it less. The point is the change, the bar
       its interval: where it reaches over that line, chance is enough to explain the change.
     </figcaption>
     <div class="forest-row forest-axis" aria-hidden="true">
@@ -244,7 +244,7 @@ function round(place) {
 /** @param {Comparison} comparison */
 function metricsTable({ metrics }) {
   return scrollTable('Metrics of both sides', {
-    heads: ['metric', 'BASE', 'CANDIDATE', 'change', 'interval', 'p', html`<th scope="col" class="words">verdict</th>`],
+    heads: ['metric', 'baseline', 'candidate', 'change', 'interval', 'p', html`<th scope="col" class="words">verdict</th>`],
     rows: metrics.map(({ name, label, isPrimary, base, candidate, change, pAdjusted, word }) => {
       const { text } = measureOf(name);
       return row(isPrimary ? html`<strong>${label}</strong> (decides)` : label, [
@@ -312,7 +312,7 @@ function sides({ base, candidate, stress }) {
   ];
   const heads = [
     html`<td></td>`,
-    ...['BASE', 'CANDIDATE'].map((name) => html`<th scope="col" class="words">${name}</th>`),
+    ...['baseline', 'candidate'].map((name) => html`<th scope="col" class="words">${name}</th>`),
   ];
   const rows = facts.map(([name, of]) => row(name, [of(base), of(candidate)]));
   return section(
@@ -343,7 +343,7 @@ export function renderCompare(comparison) {
 
 /** @param {Comparison} comparison */
 function titleOf({ base, candidate, startedAt }) {
-  const names = base.label === 'BASE' ? 'CANDIDATE with BASE' : `${candidate.label} with ${base.label}`;
+  const names = /^base(line)?$/i.test(base.label) ? 'the candidate with the baseline' : `${candidate.label} with ${base.label}`;
   return `Comparison of ${names}, ${startedAt.slice(0, 16).replace('T', ' ')} UTC`;
 }
 
@@ -382,14 +382,14 @@ function figures({ metrics: [{ name, label, base, candidate, change, p }] }) {
   return [
     {
       name: `base.${name}`,
-      label: `${label} of BASE`,
+      label: `${label} of the baseline`,
       value: base.mean,
       text: withBound(text(base.mean), base.atLeast),
       note: 'mean of the runs',
     },
     {
       name: `candidate.${name}`,
-      label: `${label} of CANDIDATE`,
+      label: `${label} of the candidate`,
       value: candidate.mean,
       text: withBound(text(candidate.mean), candidate.atLeast),
       note: 'mean of the runs',
@@ -408,8 +408,8 @@ function figures({ metrics: [{ name, label, base, candidate, change, p }] }) {
 /** @param {Comparison} comparison */
 function latencyFigures({ distributions: { base, candidate, censored } }) {
   const sides = [
-    { label: 'BASE', json: base, censored: censored?.base },
-    { label: 'CANDIDATE', json: candidate, censored: censored?.candidate },
+    { label: 'baseline', json: base, censored: censored?.base },
+    { label: 'candidate', json: candidate, censored: censored?.candidate },
   ];
   const counts = sides.map(({ label, json }) => `${quantity(json.count, 'count')} in ${label}`).join(', ');
   return latencyCharts(sides, {

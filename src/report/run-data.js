@@ -3,6 +3,7 @@ import { reorgInWords } from '../stats/reorgs.js';
 import { isPlain } from '../stats/sample.js';
 import { coarser, deltasOf } from './client/buckets.js';
 import { TIMED_OUT, chartPlans } from './run-charts.js';
+import { LOOKS } from './charts.js';
 import { rounded } from './figures.js';
 
 /**
@@ -61,10 +62,14 @@ export function runData(run) {
 function chartsOf(run) {
   const rows = /** @type {Row[]} */ (run.intervals);
   return chartPlans(kindOf(run)).flatMap((plan) => {
-    const series = plan.series.map(({ of, ...look }) => ({ ...look, values: rows.map((row) => rounded(of(row))) }));
+    const series = Object.entries(plan.series).map(([label, read], i) => ({
+      label,
+      ...LOOKS[i % LOOKS.length],
+      values: rows.map((row) => rounded(read(row))),
+    }));
     const isEmpty = series.every(({ values }) => values.every((value) => value === null));
     if (isEmpty) return plan.isOptional ? [] : [/** @type {Drawn} */ ({ plan, why: whyMissing(run, plan) })];
-    const { id, title, kind, unit } = plan;
+    const { id, title, kind = 'lines', unit } = plan;
     const isLog = id === 'latency' && isSkewed(series);
     return [{ plan, chart: { id, title, kind, unit, series, ...(isLog ? { isLog } : {}) } }];
   });

@@ -41,7 +41,10 @@ export function verdictOf({ metrics: [{ label, word, change, p }], method: { pai
     return { word, sentence: `no difference of ${label} is shown: it changed by ${percent} (${evidence})` };
   // The test assumes that the order of the runs does not matter.
   const caveat = isApart ? ', if nothing else changed between their runs' : '';
-  return { word, sentence: `CANDIDATE is ${word} than BASE: ${label} changed by ${percent} (${evidence})${caveat}` };
+  return {
+    word,
+    sentence: `the candidate is ${word} than the baseline: ${label} changed by ${percent} (${evidence})${caveat}`,
+  };
 }
 
 /** @param {Change} change */
@@ -57,10 +60,7 @@ export function compareText(comparison) {
   return [
     '',
     `Comparison: ${sizeText(comparison.method)}`,
-    sidesTable([
-      ['  BASE', base],
-      ['  CANDIDATE', candidate],
-    ]),
+    sidesTable({ baseline: base, candidate }),
     metricsTable(comparison),
     ...footnotes(comparison),
     ...speedUpLines(comparison),
@@ -79,14 +79,19 @@ function sizeText({ pairs, runs }) {
     : `${plural(pairs, 'pair')} of runs`;
 }
 
-/** @param {Array<[string, Comparison['base']]>} sides */
+/** @param {Record<string, Comparison['base']>} sides */
 function sidesTable(sides) {
   const table = borderless();
-  for (const [name, { label, files, clientVersion }] of sides) {
-    const lines = label === name.trim() ? filesLines(files) : [label];
-    lines.forEach((line, i) => table.push(i === 0 ? [name, line, clientVersion ?? ''] : ['', line, '']));
-  }
+  for (const [name, { label, files, clientVersion }] of Object.entries(sides))
+    (isEndpoint(label) ? [label] : filesLines(files)).forEach((line, i) =>
+      table.push(i === 0 ? [`  ${name}`, line, clientVersion ?? ''] : ['', line, '']),
+    );
   return textOf(table);
+}
+
+/** Sides without an endpoint have their names as labels, in other words before version 0.2. @param {string} label */
+export function isEndpoint(label) {
+  return !/^(base(line)?|candidate)$/i.test(label);
 }
 
 /** Lists all files of a side, so that a wrong one is noticed. @param {readonly string[]} files @returns {string[]} */
@@ -110,7 +115,7 @@ const LINE_LENGTH = 80;
 /** @param {Comparison} comparison */
 function metricsTable({ metrics }) {
   const table = borderless({
-    head: ['', 'BASE', 'CANDIDATE', 'change', 'interval', 'p', ''],
+    head: ['', 'baseline', 'candidate', 'change', 'interval', 'p', ''],
     colAligns: ['left', 'right', 'right', 'right', 'right', 'right', 'left'],
   });
   for (const metric of metrics) {
@@ -189,7 +194,7 @@ export function speedUps(base, candidate) {
     const sides = [base, candidate].map((side) => side.map(({ run }) => run));
     const [baseUs, candidateUs] = sides.map((runs) => geometricMean(runs.map(read)));
     const texts = [baseUs, candidateUs].map((us, i) => msText(us, sides[i].some(isAtLeast)));
-    return { means: { baseUs, candidateUs }, words: [`${texts[0]} in BASE`, `${texts[1]} in CANDIDATE`] };
+    return { means: { baseUs, candidateUs }, words: [`${texts[0]} in the baseline`, `${texts[1]} in the candidate`] };
   };
   const [average, slowest, fastest] = [of('avg'), of('max'), of('min')];
   const speedUp = (/** @type {typeof average} */ { means: { baseUs, candidateUs } }) => lessOne(baseUs, candidateUs);
@@ -300,8 +305,8 @@ export function judgeFailIf({ expression, metric: name, operator, limitPercent }
 /** @param {ComparedMetric} metric */
 function rawWords({ name, base, candidate, pAdjusted }) {
   const { show } = metricOf(name);
-  const from = base.max === 0 ? '0 in every run of BASE' : `${show(base.mean)} a run in BASE`;
-  return `${from}, ${show(candidate.mean)} in CANDIDATE, compared as they are (p ${pText(pAdjusted)})`;
+  const from = base.max === 0 ? '0 in every run of the baseline' : `${show(base.mean)} a run in the baseline`;
+  return `${from}, ${show(candidate.mean)} in the candidate, compared as they are (p ${pText(pAdjusted)})`;
 }
 
 /** @param {string} text */

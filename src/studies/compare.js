@@ -65,37 +65,40 @@ function checkComparable(entries, { allowDifferent = false, mayDiffer }) {
 
 /** @param {readonly Entry[]} entries @param {ReadonlySet<string>} mayDiffer @returns {string[]} */
 function differencesOf(entries, mayDiffer) {
-  const [first, ...rest] = entries;
-  const differences = entries
-    .filter(({ run }) => run.partial)
-    .map(({ file }) => `${displayName(file)} is partial: its generator ended before the run did`);
-  const settings = new Map(entries.map((entry) => [entry, settingsOf(entry.run, mayDiffer)]));
+  const [first] = entries;
+  const settings = new Map(entries.map(({ run }) => [run, settingsOf(run, mayDiffer)]));
   const names = new Set([...settings.values()].flatMap(Object.keys));
-  for (const name of names) {
-    const value = (/** @type {Entry} */ entry) => settings.get(entry)?.[name] ?? null;
-    const other = rest.find((entry) => !isDeepStrictEqual(value(entry), value(first)));
-    if (other !== undefined)
-      differences.push(`${quoted(name)} is ${said(value(first), first)} and ${said(value(other), other)}`);
-  }
-  const { durationMs } = first.run.window;
+  const longer = entries.find(({ run }) => !isSameLength(run.window.durationMs, first.run.window.durationMs));
   // With --iterations the length is a result, not a setting.
   const hasLength = !entries.every(({ run }) => run.end === 'iterations');
-  const longer = hasLength && rest.find(({ run }) => !isSameLength(run.window.durationMs, durationMs));
-  if (longer)
-    differences.push(
-      `the window has ${said(durationMs / 1000, first, ' s')} and ${said(longer.run.window.durationMs / 1000, longer, ' s')}`,
-    );
-  const others = rest.find(({ run }) => callsOf(run) !== callsOf(first.run));
-  if (others !== undefined)
-    differences.push(`the calls in ${displayName(first.file)} are not those in ${displayName(others.file)}`);
-  const redefined = rest.find(({ run }) => !isDeepStrictEqual(run.definitions, first.run.definitions));
-  if (redefined !== undefined) differences.push(redefinition(first, redefined));
-  return differences;
+  const window = (/** @type {Entry} */ { run, file }) => `${run.window.durationMs / 1000} s in ${displayName(file)}`;
+  // Calls files of one name may differ.
+  const calls = differing(entries, ({ environment }) => /** @type {any} */ (environment).workload?.callsHash);
+  const defined = differing(entries, ({ definitions }) => definitions);
+  return [
+    ...entries
+      .filter(({ run }) => run.partial)
+      .map(({ file }) => `${displayName(file)} is partial: its generator ended before the run did`),
+    ...[...names].flatMap((name) => differenceWords(entries, name, (run) => settings.get(run)?.[name])),
+    ...(hasLength && longer !== undefined ? [`the window has ${window(first)} and ${window(longer)}`] : []),
+    ...calls.map(({ file }) => `the calls in ${displayName(first.file)} are not those in ${displayName(file)}`),
+    ...defined.map((other) => redefinition(first, other)),
+  ];
 }
 
-/** Calls files of one name may differ. @param {RunFile} run */
-function callsOf({ environment }) {
-  return /** @type {any} */ (environment).workload?.callsHash ?? null;
+/** @param {readonly Entry[]} entries @param {(run: RunFile) => unknown} of @returns {Entry[]} one whose value is not that of the first, if any */
+function differing([first, ...rest], of) {
+  const other = rest.find(({ run }) => !isDeepStrictEqual(of(run) ?? null, of(first.run) ?? null));
+  return other === undefined ? [] : [other];
+}
+
+/** @param {readonly Entry[]} entries @param {string} name @param {(run: RunFile) => unknown} of @returns {string[]} */
+function differenceWords(entries, name, of) {
+  const said = (/** @type {Entry} */ { run, file }) => {
+    const value = of(run) ?? 'not given';
+    return `${quoted(typeof value === 'string' ? value : JSON.stringify(value))} in ${displayName(file)}`;
+  };
+  return differing(entries, of).map((other) => `${quoted(name)} is ${said(entries[0])} and ${said(other)}`);
 }
 
 /** @param {number} a @param {number} b */
@@ -108,12 +111,6 @@ function redefinition(a, b) {
   const [of, other] = [a, b].map(({ run }) => /** @type {Record<string, string>} */ (run.definitions));
   const name = Object.keys({ ...of, ...other }).find((key) => of[key] !== other[key]) ?? '';
   return `${quoted(name)} is not defined in ${displayName(a.file)} as in ${displayName(b.file)}`;
-}
-
-/** @param {unknown} value @param {Entry} entry @param {string} [unit] */
-function said(value, { file }, unit = '') {
-  const text = typeof value === 'string' ? value : value === null ? 'not given' : JSON.stringify(value);
-  return `${quoted(text)}${unit} in ${displayName(file)}`;
 }
 
 /** A value of a run file in a message. @param {string} text */
@@ -135,6 +132,10 @@ function doubtsOf(base, candidate) {
     const more = files.length > NAMED ? ` and ${files.length - NAMED} more` : '';
     return files.length === 0 ? [] : [`${words}: ${files.slice(0, NAMED).join(', ')}${more}`];
   };
+  const windows = entries.flatMap(({ run, file }) => {
+    const short = shortWindow(run);
+    return short === null ? [] : [{ blocks: short.blocks, words: `${displayName(file)}: ${short.words}` }];
+  });
   return [
     ...warn('the audit is not exact', (run) => auditResult(run) === 'not_exact'),
     ...warn('the audit is incomplete', (run) => run.audit !== null && auditResult(run) === 'incomplete'),
@@ -142,20 +143,14 @@ function doubtsOf(base, candidate) {
     ...warn('the run ended early', ({ end }) => !['duration', 'iterations', 'running'].includes(end)),
     ...warn('the generator was the limit, not the node', ({ verdict }) => verdict?.name === 'generator-bound'),
     ...failures(base, candidate),
-    ...shortWindows(entries),
-    ...['stress', 'node', 'platform', 'cpu', 'cores'].flatMap((name) => environments(name, entries)),
+    ...windows
+      .sort((a, b) => a.blocks - b.blocks)
+      .slice(0, 1)
+      .map(({ words }) => words),
+    ...['stress', 'node', 'platform', 'cpu', 'cores'].flatMap((name) =>
+      differenceWords(entries, name, ({ environment }) => String(environment[name] ?? 'not known')),
+    ),
   ];
-}
-
-/** Warns of the shortest window only. @param {readonly Entry[]} entries */
-function shortWindows(entries) {
-  const [worst] = entries
-    .flatMap(({ run, file }) => {
-      const short = shortWindow(run);
-      return short === null ? [] : [{ file, ...short }];
-    })
-    .sort((a, b) => a.blocks - b.blocks);
-  return worst === undefined ? [] : [`${displayName(worst.file)}: ${worst.words}`];
 }
 
 /** More failures mean less work, which may look faster. @param {readonly Entry[]} base @param {readonly Entry[]} candidate */
@@ -168,16 +163,8 @@ function failures(base, candidate) {
   const share = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 2 });
   if (a === 0 && b === 0) return [];
   return [
-    `${share.format(a)} % of the operations failed or timed out in BASE, ${share.format(b)} % in CANDIDATE: only a --fail-if compares such counts`,
+    `${share.format(a)} % of the operations failed or timed out in the baseline, ${share.format(b)} % in the candidate: only a --fail-if compares such counts`,
   ];
-}
-
-/** @param {string} name @param {readonly Entry[]} entries */
-function environments(name, entries) {
-  const [first, ...rest] = entries;
-  const value = (/** @type {Entry} */ { run }) => String(run.environment[name] ?? 'not known');
-  const other = rest.find((entry) => value(entry) !== value(first));
-  return other === undefined ? [] : [`${name} is ${said(value(first), first)} and ${said(value(other), other)}`];
 }
 
 /**
@@ -285,25 +272,29 @@ function arrange(base, candidate, isLive) {
   const sides = { base: byStart(base), candidate: byStart(candidate) };
   const order = byStart([...base, ...candidate]).map((entry) => (base.includes(entry) ? 'A' : 'B'));
   const couples = order.flatMap((side, i) => (i % 2 === 0 ? [`${side}${order[i + 1] ?? ''}`] : []));
+  const shown = order.length <= LONGEST ? order.join(' ') : `${order.slice(0, LONGEST).join(' ')} ...`;
   if (isLive || couples.every((couple) => couple === 'AB' || couple === 'BA')) {
-    const warnings = orderWarnings(couples);
-    const words = isLive
-      ? 'each run of BASE was made beside one of CANDIDATE, in the order A B B A'
-      : `sorted by when they began, each run of BASE has one of CANDIDATE beside it (${orderText(order)})`;
+    const isApart = couples.length > 1 && couples.every((couple) => couple === couples[0]);
+    const first = couples[0] === 'AB' ? 'baseline' : 'candidate';
     return {
       isPaired: true,
+      isApart,
       ...(isLive ? { base: [...base], candidate: [...candidate] } : sides),
-      words,
-      warnings,
-      isApart: warnings.length > 0,
+      words: isLive
+        ? 'each run of the baseline was made beside one of the candidate, in the order A B B A'
+        : `sorted by when they began, each run of the baseline has one of the candidate beside it (${shown})`,
+      // A drift that always affects the same side looks like a difference.
+      warnings: isApart
+        ? [`the ${first} ran first in every pair: a drift of the machine looks like a difference; ${IN_TURN}`]
+        : [],
     };
   }
   const words =
     base.length === candidate.length
-      ? `sorted by when they began, the runs do not fall into neighbours of one of each side (${orderText(order)})`
+      ? `sorted by when they began, the runs do not fall into neighbours of one of each side (${shown})`
       : 'the sides have different numbers of runs';
   const isApart = /^(A+B+|B+A+)$/.test(order.join(''));
-  return { isPaired: false, ...sides, words, warnings: isApart ? [APART] : [], isApart };
+  return { isPaired: false, isApart, ...sides, words, warnings: isApart ? [APART] : [] };
 }
 
 /** @param {readonly Entry[]} entries */
@@ -312,24 +303,8 @@ function byStart(entries) {
 }
 
 const LONGEST = 16;
-
-/** @param {string[]} order */
-function orderText(order) {
-  return order.length <= LONGEST ? order.join(' ') : `${order.slice(0, LONGEST).join(' ')} ...`;
-}
-
-/** A drift that always affects the same side looks like a difference. @param {string[]} couples */
-function orderWarnings(couples) {
-  const first = couples.filter((couple) => couple === 'AB').length;
-  const isAlways = couples.length > 1 && (first === 0 || first === couples.length);
-  if (!isAlways) return [];
-  return [
-    `${first === 0 ? 'CANDIDATE' : 'BASE'} ran first in every pair: a drift of the machine looks like a difference; run them in the order A B B A`,
-  ];
-}
-
-const APART =
-  'all runs of one side were made before those of the other: a change of the machine in between looks like a difference; run them in the order A B B A';
+const IN_TURN = 'run them in the order A B B A';
+const APART = `all runs of one side were made before those of the other: a change of the machine in between looks like a difference; ${IN_TURN}`;
 
 /**
  * @typedef {object} CompareOptions
@@ -343,8 +318,6 @@ const APART =
  * @property {boolean} [allowDifferent]
  * @property {ReadonlySet<string>} mayDiffer keys of configurations in which comparable runs may differ
  * @property {string} stress its version
- * @property {string} [startedAt] of the study; default: of the runs
- * @property {string} [endedAt]
  */
 
 /** The other metrics, most important first. */
@@ -361,12 +334,13 @@ const MAX_SECONDARIES = 6;
 export function compare(baseRuns, candidateRuns, options) {
   const { primary = 'tps', failIf = [] } = options;
   const given = {
-    base: entries(baseRuns, options.baseFiles),
-    candidate: entries(candidateRuns, options.candidateFiles),
+    base: baseRuns.map((run, i) => ({ run, file: options.baseFiles[i] })),
+    candidate: candidateRuns.map((run, i) => ({ run, file: options.candidateFiles[i] })),
   };
   if (given.base.length === 0 || given.candidate.length === 0)
     throw new InputError('there is nothing to compare: give at least one run on each side');
-  const differences = checkComparable([...given.base, ...given.candidate], options);
+  const all = [...given.base, ...given.candidate];
+  const differences = checkComparable(all, options);
   const arranged = arrange(given.base, given.candidate, options.pairs ?? false);
   const { isPaired, base, candidate, words, warnings } = arranged;
   const compared = compareMetrics(base, candidate, { primary, failIf, isPaired });
@@ -384,13 +358,13 @@ export function compare(baseRuns, candidateRuns, options) {
   };
   const comparison = {
     schema: COMPARE_SCHEMA,
-    startedAt: options.startedAt ?? extreme([...base, ...candidate], 'startedAt', 0),
-    endedAt: options.endedAt ?? extreme([...base, ...candidate], 'endedAt', -1),
+    startedAt: all.map(({ run }) => run.startedAt).sort()[0],
+    endedAt: all.map(({ run }) => run.endedAt).sort()[all.length - 1],
     stress: options.stress,
     primary: metrics[0].name,
     method,
-    base: side(base, options.baseLabel ?? 'BASE'),
-    candidate: side(candidate, options.candidateLabel ?? 'CANDIDATE'),
+    base: side(base, options.baseLabel ?? 'baseline'),
+    candidate: side(candidate, options.candidateLabel ?? 'candidate'),
     metrics,
     speedUps: speedUps(base, candidate),
     distributions: distributions(base, candidate),
@@ -404,11 +378,6 @@ export function compare(baseRuns, candidateRuns, options) {
 /** @param {Comparison} comparison */
 export function compareExit({ failIf }) {
   return failIf.every(({ passed }) => passed) ? EXIT.ok : EXIT.thresholdFailed;
-}
-
-/** @param {readonly RunFile[]} runs @param {readonly string[]} files @returns {Entry[]} */
-function entries(runs, files) {
-  return runs.map((run, i) => ({ run, file: files[i] }));
 }
 
 /**
@@ -503,8 +472,8 @@ function side(side, label) {
 
 /** @param {Entry[]} base @param {Entry[]} candidate */
 function distributions(base, candidate) {
-  const [total, others] = [(/** @type {RunFile} */ run) => run.latency.total, censoredOf];
-  const censored = { base: distribution(base, others), candidate: distribution(candidate, others) };
+  const censored = { base: distribution(base, censoredOf), candidate: distribution(candidate, censoredOf) };
+  const total = (/** @type {RunFile} */ { latency }) => latency.total;
   return { base: distribution(base, total), candidate: distribution(candidate, total), censored };
 }
 
@@ -513,14 +482,4 @@ function distribution(side, of) {
   const all = new Distribution();
   for (const { run, file } of side) legible(displayName(file), () => all.add(of(run)));
   return all.toJSON();
-}
-
-/** @param {Entry[]} all @param {'startedAt' | 'endedAt'} key @param {0 | -1} which */
-function extreme(all, key, which) {
-  return /** @type {string} */ (
-    all
-      .map(({ run }) => run[key])
-      .sort()
-      .at(which)
-  );
 }

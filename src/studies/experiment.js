@@ -1,15 +1,18 @@
 import { fork, spawn } from 'node:child_process';
-import { accessSync, constants, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { accessSync, constants, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { constants as osConstants } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { EXIT, OutputError, UnavailableError, displayName, oneLine, withoutKeys } from '../errors.js';
-import { cannotWrite, makeFolder } from '../files.js';
+import { EXIT, InputError, OutputError, UnavailableError } from '../errors.js';
+import { displayName, oneLine, withoutKeys, worstExit } from '../errors.js';
+import { cannotWrite, checkWritable, makeFolder, writeFileAtomically } from '../files.js';
 import { shortWindow } from '../stats/growth.js';
-import { isWhole, readIfAny, runFileReader } from './run-files.js';
+import { differenceOf, fingerprint } from './plan.js';
+import { SWEEP_SCHEMA, isWhole, readIfAny, readSweep, runFileReader } from './run-files.js';
 
 /**
- * @import { Config, Parts, RunFile } from '../types.d.ts'
+ * @import { Clock, Config, Find, Parts, RunFile, SweepFile } from '../types.d.ts'
  * @import { Stop } from '../core/stop.js'
  * @import { ChildProcess } from 'node:child_process'
  */
@@ -27,6 +30,9 @@ import { isWhole, readIfAny, runFileReader } from './run-files.js';
 const PROGRAM = fileURLToPath(new URL('../../bin/stress.js', import.meta.url));
 
 const MAX_STDERR = 10_000;
+
+/** Exit codes that all other runs would have as well. @type {readonly number[]} */
+export const FATAL = Object.freeze([EXIT.usage, EXIT.badInput, EXIT.refused, EXIT.cannotWrite]);
 
 /**
  * @param {object} options
@@ -51,34 +57,37 @@ export async function runChild({ args, env, out, stop }) {
     stderr = (stderr + chunk).slice(-MAX_STDERR);
   });
   const drain = () => void child.kill(stop.reason === 'interrupted' ? 'SIGINT' : 'SIGTERM');
-  const hurry = () => void child.kill('SIGINT');
+  const exitCode = await exitOf(child, stop, drain, () => void child.kill('SIGINT'));
+  const lastLine = stderr.trim().split('\n').at(-1) ?? '';
+  const complaint = oneLine(lastLine.replace(/^stress: /, ''), 1500);
+  return { exitCode, run: readIfAny(out, await runFileReader()), complaint: complaint === '' ? null : complaint };
+}
+
+/**
+ * @param {ChildProcess} child
+ * @param {Stop} stop
+ * @param {() => void} drain called at the first request to stop, also if it came before
+ * @param {() => void} hurry called at the second
+ * @returns {Promise<number>} its exit code
+ */
+async function exitOf(child, stop, drain, hurry) {
   stop.drain.addEventListener('abort', drain);
   stop.now.addEventListener('abort', hurry);
   if (stop.drain.aborted) drain();
   try {
-    const exitCode = await exitOf(child);
-    const lines = stderr.trim().split('\n');
-    const complaint = oneLine(lines.at(-1)?.replace(/^stress: /, '') ?? '', 1500);
-    return { exitCode, run: readIfAny(out, await runFileReader()), complaint: complaint === '' ? null : complaint };
+    return await new Promise((resolve) => {
+      // 'close' comes after the end of its output.
+      child.once('close', (code, signal) => resolve(code ?? 128 + osConstants.signals[signal ?? 'SIGKILL']));
+      child.once('error', () => resolve(EXIT.unavailable));
+    });
   } finally {
     stop.drain.removeEventListener('abort', drain);
     stop.now.removeEventListener('abort', hurry);
   }
 }
 
-/** Whether a run ended by a signal. @param {number} exitCode */
-function isInterruption(exitCode) {
-  return exitCode === EXIT.interrupted || exitCode === EXIT.terminated || exitCode === EXIT.hangup;
-}
-
-/** @param {ChildProcess} child @returns {Promise<number>} */
-function exitOf(child) {
-  return new Promise((resolve) => {
-    // 'close' comes after the end of its output.
-    child.once('close', (code, signal) => resolve(code ?? 128 + osConstants.signals[signal ?? 'SIGKILL']));
-    child.once('error', () => resolve(EXIT.unavailable));
-  });
-}
+/** @type {readonly number[]} */
+const BY_SIGNAL = [EXIT.interrupted, EXIT.terminated, EXIT.hangup];
 
 /**
  * @typedef {object} Wanted
@@ -90,6 +99,7 @@ function exitOf(child) {
  * @property {readonly string[]} [args] of stress, beside those of the study
  * @property {NodeJS.ProcessEnv} [env] all of its environment
  * @property {number} [repeat] from 1
+ * @property {boolean} [isMeasured] default: true
  *
  * @typedef {object} Made
  * @property {RunFile | null} run null: it measured nothing, or ended early
@@ -104,8 +114,8 @@ export class Experiment {
   #folder;
   #startRun;
   #hasStarted = false;
-  /** The warning of the first short window; all windows have the same length. @type {string | null} */
-  warning = null;
+  /** At most one: all windows have the same length. @type {string[]} */
+  warnings = [];
 
   /** @param {{config: Config, parts: Parts, folder: string, start?: typeof runChild}} given start: starts a run */
   constructor({ config, parts, folder, start = runChild }) {
@@ -116,7 +126,7 @@ export class Experiment {
   }
 
   /** @param {Wanted} wanted @returns {Promise<Made | null>} null: interrupted @throws {UnavailableError} --before-cell failed */
-  async run({ name, file, label, done, all, args = [], env = this.#config.study.env, repeat = 1 }) {
+  async run({ name, file, label, done, all, args = [], env = this.#config.study.env, repeat = 1, isMeasured = true }) {
     const { clock, stop, onProgress } = this.#parts;
     if (this.#hasStarted) await clock.sleep(this.#config.restMs, stop.drain);
     if (stop.drain.aborted) return null;
@@ -129,8 +139,9 @@ export class Experiment {
       const out = join(this.#folder, file);
       const { exitCode, run, complaint } = await this.#startRun({ args, env, out, stop });
       const whole = run !== null && isWhole(run) ? run : null;
-      if (whole === null && !stop.drain.aborted && isInterruption(exitCode)) stop.request('interrupted', exitCode);
+      if (whole === null && !stop.drain.aborted && BY_SIGNAL.includes(exitCode)) stop.request('interrupted', exitCode);
       if (whole === null && stop.drain.aborted) return null;
+      if (whole !== null && isMeasured) this.#warnOfWindow(name, whole);
       const end = run === null ? `it left no run file (exit code ${exitCode})` : `it ended early: ${run.end}`;
       const words = complaint ?? (whole === null ? end : `it ended with exit code ${exitCode}`);
       return { run: whole, exitCode, startedAt: whole?.startedAt ?? startedAt, complaint: words };
@@ -151,12 +162,12 @@ export class Experiment {
     if (failure !== null) throw new UnavailableError(`--before-cell ${command} ${failure}, before ${which}`);
   }
 
-  /** Prints the warning of a short window once. @param {string} name @param {RunFile} run */
-  warnOfWindow(name, run) {
-    const short = this.warning === null ? shortWindow(run) : null;
+  /** @param {string} name @param {RunFile} run */
+  #warnOfWindow(name, run) {
+    const short = this.warnings.length === 0 ? shortWindow(run) : null;
     if (short === null) return;
-    this.warning = `${name}: ${short.words}`;
-    this.#parts.say(`warning: ${this.warning}`);
+    this.warnings = [`${name}: ${short.words}`];
+    this.#parts.say(`warning: ${name}: ${short.words}`);
   }
 }
 
@@ -175,11 +186,19 @@ const GRACE_MS = 3000;
 async function runCommand(command, { env, quiet, stop }) {
   const output = quiet ? 'ignore' : 2;
   const child = spawn(command, { env, shell: true, stdio: ['ignore', output, output], detached: true });
+  /** @param {NodeJS.Signals} signal */
+  const endGroup = (signal) => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, signal);
+    } catch {
+      // The group has ended already.
+    }
+  };
   /** @type {NodeJS.Timeout | undefined} */
   let killing;
-  const kill = () => endGroup(child, 'SIGKILL');
+  const kill = () => endGroup('SIGKILL');
   const end = () => {
-    endGroup(child, 'SIGTERM');
+    endGroup('SIGTERM');
     killing = setTimeout(kill, GRACE_MS);
   };
   let isLate = false;
@@ -187,33 +206,15 @@ async function runCommand(command, { env, quiet, stop }) {
     isLate = true;
     end();
   }, LONGEST_MS);
-  stop.drain.addEventListener('abort', end);
-  stop.now.addEventListener('abort', kill);
-  try {
-    const exitCode = await exitOf(child);
-    if (exitCode === 0 || stop.drain.aborted) return null;
-    return isLate ? 'had not ended after 5 minutes' : `ended with exit code ${exitCode}`;
-  } finally {
-    clearTimeout(limit);
-    clearTimeout(killing);
-    stop.drain.removeEventListener('abort', end);
-    stop.now.removeEventListener('abort', kill);
-  }
-}
-
-/** @param {ChildProcess} child @param {NodeJS.Signals} signal */
-function endGroup({ pid }, signal) {
-  try {
-    if (pid !== undefined) process.kill(-pid, signal);
-  } catch {
-    // The group has ended already.
-  }
+  const exitCode = await exitOf(child, stop, end, kill);
+  clearTimeout(limit);
+  clearTimeout(killing);
+  if (exitCode === 0 || stop.drain.aborted) return null;
+  return isLate ? 'had not ended after 5 minutes' : `ended with exit code ${exitCode}`;
 }
 
 /** Lock file of a study's folder, with the process id of its owner. */
 export const LOCK = '.lock';
-/** The owner writes its id right after creating the file; an older empty file is stale. */
-const EMPTY_MS = 10_000;
 
 /**
  * @template T
@@ -257,9 +258,9 @@ function lock(file, folder) {
       if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EEXIST') throw cannotWrite(file, error);
     }
     const owner = ownerOf(file);
-    if (isAtWork(owner, file))
+    if (owner !== null && isAtWork(owner))
       throw new OutputError(
-        `another stress (pid ${owner ?? 'not known yet'}) is at work in ${displayName(folder)}: give --dir another folder`,
+        `another stress (pid ${owner}) is at work in ${displayName(folder)}: give --dir another folder`,
       );
     rmSync(file, { force: true });
   }
@@ -267,25 +268,147 @@ function lock(file, folder) {
 
 /** @param {string} file @returns {number | null} */
 function ownerOf(file) {
-  try {
-    return Number.parseInt(readFileSync(file, 'utf8'), 10) || null;
-  } catch {
-    return null;
-  }
+  return existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) || null : null;
 }
 
-/**
- * Containers reuse process ids: a file with the id of this process that it did not create is stale.
- * @param {number | null} pid @param {string} file
- */
-function isAtWork(pid, file) {
+/** @param {number} pid */
+function isAtWork(pid) {
+  // Containers reuse process ids: a file with the id of this process was left by another one.
   if (pid === process.pid) return false;
-  if (pid === null) return Date.now() - (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) < EMPTY_MS;
   try {
-    process.kill(pid, 0);
-    return true;
+    return process.kill(pid, 0);
   } catch (error) {
     // The process exists, with another user.
     return /** @type {NodeJS.ErrnoException} */ (error).code === 'EPERM';
   }
+}
+
+/**
+ * A sweep or a search with its folder and its sweep.json, which is kept so that an interrupted study continues.
+ *
+ * @typedef {object} Study
+ * @property {Config} config
+ * @property {Parts} parts
+ * @property {string} folder
+ * @property {SweepFile} file
+ * @property {Experiment} experiment
+ * @property {() => Promise<void>} save writes sweep.json
+ *
+ * @typedef {object} Worker makes the runs of a study
+ * @property {readonly number[]} exitCodes
+ * @property {() => Promise<SweepFile['end']>} run
+ * @property {() => unknown} report called when the study ended, also after an error
+ */
+
+/**
+ * @param {Config} config
+ * @param {Parts} parts
+ * @param {{inner: string, find: Find | null, start?: typeof runChild}} how inner: folder of the run files
+ * @param {(study: Study) => Worker} workerOf
+ * @returns {Promise<number>} the exit code
+ */
+export function runStudy(config, parts, { inner, find, start }, workerOf) {
+  const folder = config.dir ?? 'sweep';
+  return inFolder(folder, inner, async () => {
+    const file = await openStudy(config, parts, folder, find);
+    const save = () => writeFileAtomically(join(folder, 'sweep.json'), `${JSON.stringify(file, null, 2)}\n`);
+    await save();
+    const experiment = new Experiment({ config, parts, folder, start });
+    const worker = workerOf({ config, parts, folder, file, experiment, save });
+    /** @param {SweepFile['end']} end */
+    const close = async (end) => {
+      if (end !== file.end) Object.assign(file, { end, endedAt: new Date(parts.clock.wallMs()).toISOString() });
+      await save();
+      await worker.report();
+    };
+    try {
+      await close(await worker.run());
+    } catch (error) {
+      await close('failed');
+      throw error;
+    }
+    const [error] = parts.stop.errors;
+    if (error !== undefined) throw error;
+    return worstExit([...worker.exitCodes, ...parts.stop.exitCodes]);
+  });
+}
+
+/**
+ * The sweep file of a folder: that of the same study, to go on, or a new one.
+ * @param {Config} config
+ * @param {Parts} parts
+ * @param {string} folder
+ * @param {Find | null} find of a search
+ * @returns {Promise<SweepFile>}
+ */
+async function openStudy({ study, repeat, restMs, beforeCell }, { clock, version }, folder, find) {
+  for (const name of ['sweep.json', ...(find === null ? ['sweep.csv', 'sweep.md'] : [])])
+    await checkWritable(join(folder, name));
+  const asked = {
+    axes: study.axes,
+    repeat: repeat ?? 1,
+    restMs,
+    options: study.options,
+    beforeCell: beforeCell === null ? null : fingerprint(beforeCell),
+  };
+  const file = join(folder, 'sweep.json');
+  if (existsSync(file)) {
+    const before = await readSweep(file);
+    const [was, is] = [before.find, find].map(findWords);
+    const difference = was === is ? differenceOf(before, asked) : `it was ${was} and is ${is}`;
+    if (difference === null) return before;
+    throw new InputError(
+      `${displayName(folder)} holds another ${before.find === null ? 'sweep' : 'search'}: ${difference}; give --dir another folder, or remove this one`,
+    );
+  }
+  return {
+    schema: SWEEP_SCHEMA,
+    id: randomUUID(),
+    startedAt: new Date(clock.wallMs()).toISOString(),
+    endedAt: null,
+    end: 'running',
+    stress: version,
+    ...asked,
+    environment: null,
+    cells: [],
+    saturation: [],
+    find,
+    warnings: [],
+  };
+}
+
+/** @param {Pick<Find, 'name' | 'until'> | null} find */
+function findWords(find) {
+  return find === null ? 'a sweep' : `--find ${find.name} --until '${find.until.join(', ')}'`;
+}
+
+/** Estimates the remaining time of a study from the parts that are done. */
+export class RemainingTime {
+  #clock;
+  #total;
+  #startedUs;
+
+  /** @param {Clock} clock @param {number} total number of parts */
+  constructor(clock, total) {
+    this.#clock = clock;
+    this.#total = total;
+    this.#startedUs = clock.nowUs();
+  }
+
+  /** @param {number} done @returns {string} appended to other words; empty if unknown */
+  words(done) {
+    if (done === 0 || done >= this.#total) return '';
+    const tookUs = this.#clock.nowUs() - this.#startedUs;
+    return `  about ${timeText(((tookUs / done) * (this.#total - done)) / 1000)} left`;
+  }
+}
+
+/** @param {number} ms @returns {string} such as 45s, 1m40s, 2h05m */
+function timeText(ms) {
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds}s`;
+  const two = (/** @type {number} */ value) => String(value).padStart(2, '0');
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m${two(seconds % 60)}s`;
+  const minutes = Math.round(seconds / 60);
+  return `${Math.floor(minutes / 60)}h${two(minutes % 60)}m`;
 }

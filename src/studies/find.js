@@ -1,21 +1,20 @@
 import { join } from 'node:path';
-import { EXIT, StressError, UsageError, displayName, worstExit } from '../errors.js';
+import { EXIT, StressError, UsageError, displayName } from '../errors.js';
 import { measuredText } from '../outputs/summary.js';
 import { checkThresholds } from '../stats/thresholds.js';
-import { Experiment, inFolder, runChild } from './experiment.js';
+import { runChild, runStudy } from './experiment.js';
 import { environmentOf, readIfAny, runFileReader } from './run-files.js';
-import { openStudy, writeStudy } from './sweep.js';
 import { CONFIDENCE, MAX_TRIALS, ThresholdEstimate } from './threshold-estimate.js';
 
 /**
- * @import { Config, Find, Parts, RunFile, Searched, SweepFile } from '../types.d.ts'
+ * @import { Config, Find, Parts, RunFile, Searched } from '../types.d.ts'
+ * @import { Study } from './experiment.js'
  * @import { Trial } from './run-files.js'
  * @import { End, Figures } from './threshold-estimate.js'
  */
 
 /**
- * The search: finds the highest value of an option for which conditions hold, by runs that are each a process of their
- * own. Results are kept in a folder, so that an interrupted search continues.
+ * The search: finds the highest value of an option for which conditions hold.
  *
  * @typedef {{name: string, evidence: string}} RunVerdict
  *
@@ -89,185 +88,156 @@ export async function search(config, parts, start = runChild) {
   const { name, lowest } = /** @type {Searched} */ (searched);
   const first = bracket?.from ?? String(lowest);
   for (const value of [first, bracket?.to ?? first]) await parts.checkCell([`--${name}=${value}`], env);
-  const folder = config.dir ?? 'sweep';
-  return inFolder(folder, 'find', async () => {
-    const find = {
-      name,
-      until: config.until.map(({ expression }) => expression),
-      estimate: null,
-      low: null,
-      high: null,
-      confidence: CONFIDENCE,
-      rateHeld: isRateImplied(config),
-      sharp: false,
-      words: '',
-      trials: [],
-    };
-    const file = await openStudy(config, parts, folder, find);
-    const runner = new FindRunner({
-      config,
-      parts,
-      folder,
-      file,
-      experiment: new Experiment({ config, parts, folder, start }),
-    });
-    await runner.run();
-    const [error] = parts.stop.errors;
-    if (error !== undefined) throw error;
-    return runner.exitCode;
-  });
+  const find = {
+    name,
+    until: config.until.map(({ expression }) => expression),
+    estimate: null,
+    low: null,
+    high: null,
+    confidence: CONFIDENCE,
+    rateHeld: isRateImplied(config),
+    sharp: false,
+    words: '',
+    trials: [],
+  };
+  return runStudy(config, parts, { inner: 'find', find, start }, (study) => new Search(study));
 }
 
-class FindRunner {
-  #config;
-  #parts;
-  #folder;
-  #file;
+class Search {
+  #study;
   #find;
-  #experiment;
   #searched;
   /** @type {{lowest: number, highest: number}} */
   #scale;
   /** @type {End} */
   #end = null;
+  /** What limited the lowest run above the answer. @type {string | null} */
+  #limit = null;
 
-  /** @param {{config: Config, parts: Parts, folder: string, file: SweepFile, experiment: Experiment}} given */
-  constructor({ config, parts, folder, file, experiment }) {
-    this.#config = config;
-    this.#parts = parts;
-    this.#folder = folder;
-    this.#file = file;
-    this.#find = /** @type {Find} */ (file.find);
-    this.#experiment = experiment;
-    this.#searched = /** @type {Searched} */ (config.study.searched);
+  /** @param {Study} study */
+  constructor(study) {
+    const { durationMs } = study.config;
+    this.#study = study;
+    this.#find = /** @type {Find} */ (study.file.find);
+    this.#searched = /** @type {Searched} */ (study.config.study.searched);
     const { name, lowest, highest } = this.#searched;
-    const fewest = name === 'rate' ? MIN_OPERATIONS / ((config.durationMs ?? 1000) / 1000) : lowest;
+    const fewest = name === 'rate' ? MIN_OPERATIONS / ((durationMs ?? 1000) / 1000) : lowest;
     this.#scale = { lowest: Math.max(lowest, fewest), highest };
   }
 
   /** A condition that holds for no value counts as a failed threshold. */
-  get exitCode() {
-    return worstExit([this.#end === 'below' ? EXIT.thresholdFailed : EXIT.ok, ...this.#parts.stop.exitCodes]);
+  get exitCodes() {
+    return this.#end === 'below' ? [EXIT.thresholdFailed] : [];
   }
 
+  /** @returns {Promise<'interrupted' | 'complete'>} */
   async run() {
-    const { say, stop } = this.#parts;
-    const { from = null, to = null } = this.#config.study.bracket ?? {};
+    const { config, parts, folder } = this.#study;
+    const { from = null, to = null } = config.study.bracket ?? {};
     const kept = this.#find.trials.length;
-    if (kept > 0) say(`${kept} run${kept === 1 ? ' is' : 's are'} in ${displayName(this.#folder)} already, and kept`);
-    /** @type {string | null} */
-    let limit;
-    try {
-      const guess = to !== null ? null : from !== null ? Number(from) : await this.#pilot();
-      if (to !== null) this.#scale = { lowest: Number(from), highest: Number(to) };
-      const estimate = new ThresholdEstimate({ ...this.#scale, guess, isWhole: this.#searched.name !== 'rate' });
-      for (const { value, holds } of this.#find.trials) estimate.add(value, holds);
-      this.#conclude(estimate);
-      await this.#tryAll(estimate);
-      limit = this.#limit();
-      await this.#close(stop.drain.aborted ? 'interrupted' : 'complete');
-    } catch (error) {
-      await this.#close('failed');
-      throw error;
-    }
-    say(`\n${this.#find.words}`);
-    if (limit !== null) say(limit);
-    if (stop.drain.aborted) say('interrupted: the same command goes on from here');
-    say(`sweep.json and the run files are in ${displayName(this.#folder)}`);
+    if (kept > 0) parts.say(`${kept} run${kept === 1 ? ' is' : 's are'} in ${displayName(folder)} already, and kept`);
+    const guess = to !== null ? null : from !== null ? Number(from) : await this.#pilot();
+    if (to !== null) this.#scale = { lowest: Number(from), highest: Number(to) };
+    const estimate = new ThresholdEstimate({ ...this.#scale, guess, isWhole: this.#searched.name !== 'rate' });
+    for (const { value, holds } of this.#find.trials) estimate.add(value, holds);
+    this.#conclude(estimate);
+    await this.#tryAll(estimate);
+    this.#nameLimit();
+    return parts.stop.drain.aborted ? 'interrupted' : 'complete';
+  }
+
+  report() {
+    const { parts, folder, file } = this.#study;
+    if (file.end === 'failed') return;
+    parts.say(`\n${this.#find.words}`);
+    if (this.#limit !== null) parts.say(this.#limit);
+    if (file.end === 'interrupted') parts.say('interrupted: the same command goes on from here');
+    parts.say(`sweep.json and the run files are in ${displayName(folder)}`);
   }
 
   /** @param {ThresholdEstimate} estimate */
   async #tryAll(estimate) {
-    const { name } = this.#searched;
+    const { config, parts, save } = this.#study;
     const { trials } = this.#find;
     while (this.#end === null) {
       const value = estimate.next();
       const file = `find/${String(trials.length + 1).padStart(3, '0')}.json`;
       const label = `run ${trials.length + 1}, of ${MAX_TRIALS} at most: ${valueText(this.#searched, value)}`;
-      const run = await this.#measure(file, label, [`--${name}=${value}`], `${name}=${value}`);
+      const setting = `${this.#searched.name}=${value}`;
+      const run = await this.#measure(file, label, [`--${setting}`], setting);
       if (run === null) return;
-      const { figures, ...judged } = judgeTrial(this.#config, run);
+      const { figures, ...judged } = judgeTrial(config, run);
       const trial = { value, ...judged, file, startedAt: run.startedAt, verdict: run.verdict };
       estimate.add(value, trial.holds);
       trials.push(trial);
       this.#conclude(estimate);
-      await writeStudy(this.#folder, this.#file);
-      this.#parts.say(trialText(this.#searched, trial, figures));
+      await save();
+      const words = trial.holds ? figures : trial.failed;
+      const shown = valueText(this.#searched, value).padEnd(18);
+      parts.say(`${shown} ${trial.holds ? 'holds' : 'fails'}  ${words.join(', ')}`.trimEnd());
     }
   }
 
   /** @param {string} file @param {string} label @param {string[]} args @param {string} name @returns {Promise<RunFile | null>} null: interrupted */
   async #measure(file, label, args, name) {
+    const { experiment, file: sweepFile } = this.#study;
     const done = this.#find.trials.length;
-    const made = await this.#experiment.run({ name, file, label, done, all: MAX_TRIALS, args });
+    const made = await experiment.run({ name, file, label, done, all: MAX_TRIALS, args });
     if (made === null) return null;
     const { run, exitCode, complaint } = made;
-    if (run === null || !MEASURED.includes(exitCode))
-      throw new StressError(
-        `the run at ${name}: ${complaint}`,
-        'run_failed',
-        exitCode === EXIT.ok ? EXIT.unavailable : exitCode,
-      );
-    this.#file.environment ??= environmentOf(run);
-    this.#experiment.warnOfWindow(name, run);
+    if (run === null || !MEASURED.includes(exitCode)) {
+      const code = exitCode === EXIT.ok ? EXIT.unavailable : exitCode;
+      throw new StressError(`the run at ${name}: ${complaint}`, 'run_failed', code);
+    }
+    sweepFile.environment ??= environmentOf(run);
     return run;
   }
 
   /** The throughput without a rate is the start of the search. @returns {Promise<number | null>} */
   async #pilot() {
     const file = 'find/pilot.json';
-    const kept = this.#find.trials.length > 0 ? readIfAny(join(this.#folder, file), await runFileReader()) : null;
+    const { folder, parts } = this.#study;
+    const kept = this.#find.trials.length > 0 ? readIfAny(join(folder, file), await runFileReader()) : null;
     const run = kept ?? (await this.#measure(file, 'a pilot run without a rate', [], 'no rate, the pilot'));
     if (run === null) return null;
     const perSecond = run.rates.verifiedPerSecond ?? 0;
     const text = valueText({ ...this.#searched, name: 'rate', short: '/s' }, perSecond).padEnd(18);
-    if (kept === null) this.#parts.say(`${text} without a rate: the search starts there`);
+    if (kept === null) parts.say(`${text} without a rate: the search starts there`);
     return Math.max(this.#scale.lowest, perSecond);
   }
 
   /** @param {ThresholdEstimate} estimate */
   #conclude(estimate) {
+    const { trials } = estimate;
     const figures = estimate.figures();
-    this.#end = estimate.end();
-    const isAnswer = this.#end !== 'at least' && this.#end !== 'below' && estimate.trials > 0;
+    const end = estimate.end();
+    const scale = this.#scale;
+    const isAnswer = end !== 'at least' && end !== 'below' && trials > 0;
+    this.#end = end;
+    const isRateHeld = isRateImplied(this.#study.config);
+    const { until } = this.#find;
     Object.assign(this.#find, {
       estimate: isAnswer ? figures.estimate : null,
-      low: isAnswer ? figures.low : this.#end === 'at least' ? this.#scale.highest : null,
-      high: isAnswer ? figures.high : this.#end === 'below' ? this.#scale.lowest : null,
-      sharp: this.#end === 'sharp',
-      words: answerText(this.#searched, {
-        until: this.#find.until,
-        isRateHeld: isRateImplied(this.#config),
-        figures,
-        end: this.#end,
-        scale: this.#scale,
-        trials: estimate.trials,
-      }),
+      low: isAnswer ? figures.low : end === 'at least' ? scale.highest : null,
+      high: isAnswer ? figures.high : end === 'below' ? scale.lowest : null,
+      sharp: end === 'sharp',
+      words: answerText(this.#searched, { until, isRateHeld, figures, end, scale, trials }),
     });
   }
 
-  /** @param {SweepFile['end']} end */
-  async #close(end) {
-    const endedAt = new Date(this.#parts.clock.wallMs()).toISOString();
-    if (end !== this.#file.end) Object.assign(this.#file, { end, endedAt });
-    await writeStudy(this.#folder, this.#file);
-  }
-
-  /** Describes the lowest failed run above the answer, and what limited it. @returns {string | null} */
-  #limit() {
-    const { warning } = this.#experiment;
-    const warnings = warning === null ? [] : [warning];
-    this.#file.warnings = warnings;
+  /** Describes the lowest failed run above the answer, and what limited it. */
+  #nameLimit() {
+    const { file, experiment } = this.#study;
+    file.warnings = experiment.warnings;
     const limit = this.#end === 'at least' ? null : firstBeyond(this.#find.trials, this.#find);
-    if (limit === null) return null;
+    if (limit === null) return;
     const { verdict = null } = limit;
     // A run that almost held its rate has the verdict rate-bound, which would confuse here.
-    const words = limitText(this.#searched, limit, verdict?.name === 'rate-bound' ? null : verdict);
+    this.#limit = limitText(this.#searched, limit, verdict?.name === 'rate-bound' ? null : verdict);
     const whose = whoseLimit(this.#searched.name, verdict);
-    if (whose === null) return words;
-    this.#file.warnings = [words, ...warnings];
+    if (whose === null) return;
+    file.warnings = [this.#limit, ...file.warnings];
     this.#find.words += `; ${whose}`;
-    return words;
   }
 }
 
@@ -289,12 +259,6 @@ const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 /** @param {Searched} searched @param {number} value */
 function valueText({ name, short }, value) {
   return `${number(name, value)}${short}`;
-}
-
-/** @param {Searched} searched @param {Trial} trial @param {readonly string[]} figures of conditions that hold */
-function trialText(searched, { value, holds, failed }, figures) {
-  const words = holds ? figures : failed;
-  return `${valueText(searched, value).padEnd(18)} ${holds ? 'holds' : 'fails'}  ${words.join(', ')}`.trimEnd();
 }
 
 /**

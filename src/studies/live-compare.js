@@ -2,9 +2,8 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { displayUrl } from '../chain/rpc.js';
 import { EXIT, InputError, StressError, displayName, oneLine } from '../errors.js';
-import { Experiment, LOCK, inFolder, runChild } from './experiment.js';
+import { Experiment, FATAL, LOCK, RemainingTime, inFolder, runChild } from './experiment.js';
 import { metricOf } from './metrics.js';
-import { FATAL, RemainingTime } from './sweep.js';
 
 /**
  * @import { Both, Config, Parts, RunFile } from '../types.d.ts'
@@ -68,11 +67,10 @@ async function runBothIn({ folder, config, parts, experiment }) {
   for (const [i, { side, file, isMeasured }] of turns.entries()) {
     const label = `run ${i + 1} of ${turns.length}, on ${side.toUpperCase()}${time.words(i)}`;
     const wanted = { name: side.toUpperCase(), file, label, done: i, all: turns.length, env: envOf(config, side) };
-    const run = await runOne({ config, parts, experiment, isMeasured, wanted });
+    const run = await runOne({ config, parts, experiment, wanted: { ...wanted, isMeasured } });
     if (run === null) break;
     say(lineOf(`${i + 1}/${turns.length}`, side, isMeasured, run) + time.words(i + 1));
     if (!isMeasured) continue;
-    experiment.warnOfWindow(side.toUpperCase(), run);
     made[side].runs.push(run);
     made[side].files.push(join(folder, file));
   }
@@ -97,13 +95,13 @@ function checkEmpty(folder) {
 }
 
 /**
- * @param {{config: Config, parts: Parts, experiment: Experiment, isMeasured: boolean, wanted: Wanted}} options
+ * @param {{config: Config, parts: Parts, experiment: Experiment, wanted: Wanted}} options
  * @returns {Promise<RunFile | null>} null: interrupted
  */
-async function runOne({ config, parts, experiment, isMeasured, wanted }) {
+async function runOne({ config, parts, experiment, wanted }) {
   const durationMs = Math.min(MAX_FIRST_MS, config.durationMs ?? MAX_FIRST_MS);
   // With stages, the first run goes through all of them.
-  const args = isMeasured || config.stages !== null ? [] : [`--duration=${durationMs}ms`];
+  const args = wanted.isMeasured || config.stages !== null ? [] : [`--duration=${durationMs}ms`];
   for (let tried = 1; ; tried += 1) {
     const made = await experiment.run({ ...wanted, args });
     if (made === null) return null;

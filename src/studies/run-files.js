@@ -5,32 +5,29 @@ import { RUN_SCHEMA } from '../stats/run-file.js';
 /** @import { Axis, Comparison, RunFile, SweepFile } from '../types.d.ts' */
 
 /**
- * Reads and writes the JSON files of studies: run files, comparisons and sweeps. A file may have been written, cut or
- * edited by another program, so each is checked against its schema first.
+ * Reads the JSON files of studies: run files, comparisons and sweeps. A file may have been written, cut or edited by
+ * another program, so each is checked against its schema first.
  *
  * @typedef {object} Kind
  * @property {string} name for messages
  * @property {string} schema expected in the file
- * @property {URL} schemaFile
  * @property {string} [source] advice for other files
  *
  * @typedef {{instancePath: string, keyword: string, message?: string, params: Record<string, any>}} SchemaError
  */
+
+export const SWEEP_SCHEMA = 'evm-stress/sweep@1';
+export const COMPARE_SCHEMA = 'evm-stress/compare@1';
+
+const RUN = { name: 'run file', schema: RUN_SCHEMA, source: 'a file that --out has written' };
+const SWEEP = { name: 'sweep file', schema: SWEEP_SCHEMA };
+const COMPARISON = { name: 'comparison', schema: COMPARE_SCHEMA };
 
 /** Formats that the schemas use. @type {Record<string, RegExp | ((text: string) => boolean)>} */
 const FORMATS = Object.freeze({
   'date-time': (/** @type {string} */ text) => !Number.isNaN(Date.parse(text)),
   uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
 });
-
-/** The schemas of this version. */
-export const SCHEMAS = Object.freeze({
-  run: 'evm-stress/run@1',
-  sweep: 'evm-stress/sweep@1',
-  compare: 'evm-stress/compare@1',
-});
-/** @type {Readonly<Record<string, string>>} */
-const NAMES = Object.freeze({ run: 'run file', sweep: 'sweep file', compare: 'comparison' });
 
 /** @type {Record<string, string>} */
 const WORDS = {
@@ -42,21 +39,13 @@ const WORDS = {
 
 /**
  * @param {Kind} kind
- * @returns {Promise<(file: string) => any>} throws an InputError that names the file and the error
- */
-async function documentReader(kind) {
-  const check = await documentChecker(kind);
-  return (file) => check(parse(file, kind.source), displayName(file));
-}
-
-/**
- * @param {Kind} kind
  * @returns {Promise<(json: any, name: string) => any>} checks parsed JSON; throws an InputError with the name
  */
-async function documentChecker(kind) {
+async function checkerOf(kind) {
   // Loading the validator and the schema takes time, so only commands that read files do it.
   const { Ajv2020 } = await import('ajv/dist/2020.js');
-  const rules = JSON.parse(readFileSync(kind.schemaFile, 'utf8'));
+  const [, file] = /\/(\w+)@/.exec(kind.schema) ?? [];
+  const rules = JSON.parse(readFileSync(new URL(`../../docs/${file}.schema.json`, import.meta.url), 'utf8'));
   const validate = new Ajv2020({ allowUnionTypes: true, formats: FORMATS }).compile(rules);
   return (json, name) => {
     if (json?.schema !== kind.schema) throw new InputError(`${name} is ${describeForeign(json?.schema, kind)}`);
@@ -65,9 +54,10 @@ async function documentChecker(kind) {
   };
 }
 
-/** @param {string} file @param {Kind} kind @returns {Promise<any>} */
-async function readDocument(file, kind) {
-  return (await documentReader(kind))(file);
+/** @param {Kind} kind @returns {Promise<(file: string) => any>} throws an InputError that names the file and the error */
+async function readerOf(kind) {
+  const check = await checkerOf(kind);
+  return (file) => check(parse(file, kind.source), displayName(file));
 }
 
 /** @param {string} file @returns {unknown} the schema that it names; other errors are left to its reader */
@@ -104,10 +94,10 @@ function describeForeign(found, { name, schema }) {
   if (typeof found !== 'string') return `no ${name}: it does not say "schema": "${schema}"`;
   const quoted = JSON.stringify(oneLine(found, 60));
   // A schema of another version of one of these files.
-  const [kind, ours] = Object.entries(SCHEMAS).find(([, one]) => found.startsWith(`${one.split('@')[0]}@`)) ?? [];
-  return kind === undefined || found === ours
+  const known = [RUN, SWEEP, COMPARISON].find((one) => found.startsWith(`${one.schema.split('@')[0]}@`));
+  return known === undefined || found === known.schema
     ? `no ${name}, but ${quoted}`
-    : `a ${NAMES[kind]} of another version, ${quoted}: this stress reads ${ours}`;
+    : `a ${known.name} of another version, ${quoted}: this stress reads ${known.schema}`;
 }
 
 /** Of the alternatives of a schema, the deepest error is the most helpful one. @param {SchemaError[]} errors */
@@ -132,13 +122,6 @@ function safeName(text) {
   return oneLine(withoutKeys(text), 100);
 }
 
-const RUN_FILE = Object.freeze({
-  name: 'run file',
-  schema: RUN_SCHEMA,
-  source: 'a file that --out has written',
-  schemaFile: new URL('../../docs/run.schema.json', import.meta.url),
-});
-
 /**
  * @param {readonly string[]} files
  * @returns {Promise<RunFile[]>} in the same order
@@ -150,7 +133,22 @@ export async function readRunFiles(files) {
 
 /** @returns {Promise<(file: string) => RunFile>} reads one file at a time; throws like readRunFiles() */
 export function runFileReader() {
-  return documentReader(RUN_FILE);
+  return readerOf(RUN);
+}
+
+/** @returns {Promise<(json: any, name: string) => RunFile>} for JSON that is not in a file; throws like readRunFiles() */
+export function runFileChecker() {
+  return checkerOf(RUN);
+}
+
+/** @param {string} file @returns {Promise<Comparison>} @throws {InputError} */
+export async function readCompare(file) {
+  return (await readerOf(COMPARISON))(file);
+}
+
+/** @param {string} file @returns {Promise<SweepFile>} @throws {InputError} */
+export async function readSweep(file) {
+  return (await readerOf(SWEEP))(file);
 }
 
 /** @param {string} file @param {(file: string) => RunFile} read @returns {RunFile | null} null: no run file, or a damaged one */
@@ -170,11 +168,6 @@ export function isWhole({ partial, end }) {
   return !partial && COMPLETE_ENDS.includes(end);
 }
 
-/** @returns {Promise<(json: any, name: string) => RunFile>} for JSON that is not in a file; throws like readRunFiles() */
-export function runFileChecker() {
-  return documentChecker(RUN_FILE);
-}
-
 /**
  * A valid run file may have damaged histograms, which is noticed when they are read.
  * @template T
@@ -190,18 +183,6 @@ export function legible(name, read) {
     const { message } = /** @type {Error} */ (error);
     throw new InputError(`${name} has figures that cannot be read: ${oneLine(message)}`, error);
   }
-}
-
-export const COMPARE_SCHEMA = SCHEMAS.compare;
-const COMPARE_KIND = Object.freeze({
-  name: 'comparison',
-  schema: COMPARE_SCHEMA,
-  schemaFile: new URL('../../docs/compare.schema.json', import.meta.url),
-});
-
-/** @param {string} file @returns {Promise<Comparison>} @throws {InputError} */
-export function readCompare(file) {
-  return readDocument(file, COMPARE_KIND);
 }
 
 /**
@@ -237,17 +218,8 @@ export function readCompare(file) {
  * @property {string} node version of Node.js
  */
 
-export const SWEEP_SCHEMA = SCHEMAS.sweep;
-const SCHEMA_FILE = new URL('../../docs/sweep.schema.json', import.meta.url);
-const SWEEP_KIND = Object.freeze({ name: 'sweep file', schema: SWEEP_SCHEMA, schemaFile: SCHEMA_FILE });
-
 /** @param {RunFile} run @returns {Environment} */
 export function environmentOf({ environment }) {
   const { endpoint, clientVersion, chainId, cpu, cores, node } = /** @type {any} */ (environment);
   return { endpoint, clientVersion, chainId, cpu, cores, node };
-}
-
-/** @param {string} file @returns {Promise<SweepFile>} @throws {InputError} */
-export function readSweep(file) {
-  return readDocument(file, SWEEP_KIND);
 }

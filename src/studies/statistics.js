@@ -1,32 +1,37 @@
-/**
- * Statistics of the studies: Student's t distribution, mean, median, Holm's correction, least squares, and exact
- * permutation tests. test/fixtures/statistics has SciPy's results for the same data.
- */
+/** Statistics of the studies. test/fixtures/statistics has SciPy's results for the same data. */
 
-/** Upper limit of terms; the fraction converges much sooner. */
-const STEPS = 500;
-const TINY = 1e-300;
+/**
+ * P(|T| >= |t|) of Student's t distribution, by its finite series for whole degrees of freedom (Abramowitz and Stegun,
+ * 26.7.3 and 26.7.4); exact to about 1e-15.
+ * @param {number} t
+ * @param {number} degrees
+ */
+export function studentTwoSided(t, degrees) {
+  if (!Number.isFinite(t)) return 0;
+  const angle = Math.atan(Math.abs(t) / Math.sqrt(degrees));
+  const [sin, cos] = [Math.sin(angle), Math.cos(angle)];
+  const isOdd = degrees % 2 === 1;
+  let sum = 0;
+  for (let n = isOdd ? 3 : 2, term = isOdd ? cos : 1; n <= degrees; n += 2) {
+    sum += term;
+    term *= (cos * cos * (n - 1)) / n;
+  }
+  const within = isOdd ? (2 / Math.PI) * (angle + sin * sum) : sin * sum;
+  return Math.max(0, 1 - within);
+}
 
 /** P(T <= t). @param {number} t @param {number} degrees of freedom */
 export function studentCdf(t, degrees) {
-  const tail = regularizedBeta(degrees / (degrees + t * t), degrees / 2, 0.5) / 2;
+  const tail = studentTwoSided(t, degrees) / 2;
   return t < 0 ? tail : 1 - tail;
-}
-
-/** P(|T| >= |t|), computed directly, so that small values keep their digits. @param {number} t @param {number} degrees */
-export function studentTwoSided(t, degrees) {
-  return Number.isFinite(t) ? regularizedBeta(degrees / (degrees + t * t), degrees / 2, 0.5) : 0;
 }
 
 /**
  * The t with P(T <= t) = p, by bisection.
- * @param {number} p more than 0, less than 1
+ * @param {number} p more than 0.5, less than 1
  * @param {number} degrees
- * @returns {number}
  */
 export function studentQuantile(p, degrees) {
-  if (p === 0.5) return 0;
-  if (p < 0.5) return -studentQuantile(1 - p, degrees);
   const tail = 2 * (1 - p);
   let high = 1;
   while (studentTwoSided(high, degrees) > tail) high *= 2;
@@ -36,56 +41,6 @@ export function studentQuantile(p, degrees) {
     else high = middle;
   }
   return high;
-}
-
-/**
- * I_x(a, b) by its continued fraction, evaluated by Lentz's method (Numerical Recipes in C, 6.4).
- * @param {number} x from 0 to 1
- * @param {number} a
- * @param {number} b
- * @returns {number}
- */
-export function regularizedBeta(x, a, b) {
-  if (x <= 0) return 0;
-  if (x >= 1) return 1;
-  // Beyond the mean the fraction converges slowly.
-  if (x > (a + 1) / (a + b + 2)) return 1 - regularizedBeta(1 - x, b, a);
-  const factor = Math.exp(logGamma(a + b) - logGamma(a) - logGamma(b) + a * Math.log(x) + b * Math.log1p(-x));
-  return (factor * betaFraction(x, a, b)) / a;
-}
-
-/** @param {number} x @param {number} a @param {number} b */
-function betaFraction(x, a, b) {
-  /** @param {number} value */
-  const notZero = (value) => (Math.abs(value) < TINY ? TINY : value);
-  let c = 1;
-  let d = 1 / notZero(1 - ((a + b) * x) / (a + 1));
-  let result = d;
-  for (let m = 1; m <= STEPS; m += 1) {
-    const even = (m * (b - m) * x) / ((a + 2 * m - 1) * (a + 2 * m));
-    const odd = (-(a + m) * (a + b + m) * x) / ((a + 2 * m) * (a + 2 * m + 1));
-    const before = result;
-    for (const term of [even, odd]) {
-      d = 1 / notZero(1 + term * d);
-      c = notZero(1 + term / c);
-      result *= d * c;
-    }
-    if (result === before) break;
-  }
-  return result;
-}
-
-const LANCZOS = Object.freeze([
-  ...[0.99999999999980993, 676.5203681218851, -1259.1392167224028, 771.32342877765313, -176.61502916214059],
-  ...[12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7],
-]);
-
-/** Lanczos' approximation with g = 7 and nine terms. @param {number} z at least 0.5 */
-function logGamma(z) {
-  const x = z - 1;
-  const t = x + 7.5;
-  const sum = LANCZOS.reduce((total, term, i) => total + (i === 0 ? term : term / (x + i)));
-  return 0.5 * Math.log(2 * Math.PI) + (x + 0.5) * Math.log(t) - t + Math.log(sum);
 }
 
 /** @param {readonly number[]} values at least one */
@@ -343,7 +298,7 @@ function combinations(n, k) {
 }
 
 /**
- * Seeded random numbers, so that the same files give the same result: sfc32 (C. Doty-Humphrey, PractRand).
+ * Seeded random numbers, so that the same files give the same result: mulberry32 (T. Ettinger).
  *
  * @typedef {() => number} Random at least 0, below 1
  *
@@ -351,18 +306,13 @@ function combinations(n, k) {
  * @returns {Random}
  */
 export function randomNumbers(seed) {
-  let [a, b, c, counter] = [seed | 0, (seed / 2 ** 32) | 0, 0x9e3779b9 | 0, 1];
-  const next = () => {
-    const sum = (a + b + counter) | 0;
-    counter = (counter + 1) | 0;
-    a = b ^ (b >>> 9);
-    b = (c + (c << 3)) | 0;
-    c = (((c << 21) | (c >>> 11)) + sum) | 0;
-    return sum >>> 0;
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let bits = Math.imul(state ^ (state >>> 15), state | 1);
+    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61);
+    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
   };
-  // The first numbers depend too much on the seed.
-  for (let i = 0; i < 15; i += 1) next();
-  return () => ((next() >>> 5) * 2 ** 26 + (next() >>> 6)) / 2 ** 53;
 }
 
 /** Accepted rate of false alarms: of the primary metric, and of all others together. */

@@ -17,99 +17,66 @@ import { fitLine, holm, median } from './statistics.js';
 
 const STAGES = Object.freeze(['queued.p50', 'submit.p50', 'inclusion.p50', 'readback.p50']);
 
-/**
- * @param {readonly Fit[]} fits
- * @param {number} alpha probability of naming any stage, and any cost, that does not grow
- * @returns {Growth}
- */
-function growthOf(fits, alpha) {
-  const parts = fits.filter(({ name }) => STAGES.includes(name));
-  const costs = fits.filter(({ name }) => metricOf(name).better === 'lower' && !isOfStage(name));
-  const grownParts = growing(parts, alpha);
-  const grown = [...growing(costs, alpha), ...grownParts];
-  const [steepest] = grownParts.sort((a, b) => b.slope - a.slope);
+/** @param {readonly Fit[]} fits @returns {Growth} */
+function growthOf(fits) {
+  const stages = fits.filter(({ name }) => STAGES.includes(name));
+  // Figures of stages are tested among themselves.
+  const costs = fits.filter(
+    ({ name }) => metricOf(name).better === 'lower' && !/^(queued|submit|inclusion|readback)\./.test(name),
+  );
+  const grownStages = growing(stages).sort((a, b) => b.slope - a.slope);
+  const grown = [...growing(costs), ...grownStages];
+  const [steepest] = grownStages;
   const [largest] = grown.filter(({ growth }) => growth !== null).sort((a, b) => Number(b.growth) - Number(a.growth));
+  // Slopes with overlapping intervals cannot be ranked.
+  const rivals = stages.filter((fit) => steepest && fit !== steepest && fit.slopeHigh >= steepest.slopeLow);
   return {
     fastestStage: steepest?.name ?? null,
-    // Slopes with overlapping intervals cannot be ranked.
-    rivals: parts.flatMap((fit) =>
-      steepest !== undefined && fit !== steepest && fit.slopeHigh >= steepest.slopeLow ? fit.name : [],
-    ),
+    rivals: rivals.map(({ name }) => name),
     fastest: largest?.name ?? null,
-    fromNothing: grown.flatMap(({ name, growth }) => (growth === null ? name : [])),
+    fromNothing: grown.filter(({ growth }) => growth === null).map(({ name }) => name),
   };
 }
 
-/**
- * Corrected for multiple tests. Metrics that are equal in all runs do not count as tests.
- * @param {readonly Fit[]} fits
- * @param {number} alpha
- */
-function growing(fits, alpha) {
+/** Corrected for multiple tests. Metrics that are equal in all runs do not count as tests. @param {readonly Fit[]} fits */
+function growing(fits) {
   const varying = fits.filter(({ r2 }) => r2 !== null);
   const corrected = holm(
     varying.map(({ p }) => p),
-    alpha,
+    ALPHA,
   );
   return varying.filter(({ slope, p }, i) => slope > 0 && p <= corrected[i].level);
 }
 
-/** Stages are tested among themselves. @param {string} name */
-function isOfStage(name) {
-  return STAGES.some((stage) => stage.split('.')[0] === name.split('.')[0]);
-}
-
-/**
- * @typedef {TrendFits & Growth} Line
- *
- * @param {string} over
- * @param {Line} line
- * @returns {string} what is shown to grow, growth from 0 first
- */
+/** What is shown to grow, growth from 0 first. @param {string} over @param {TrendFits & Growth} line */
 function trendWords(over, line) {
-  return [
-    ...line.fromNothing.map((name) => nothingWords(name, over, line)),
-    stageWords(over, line),
-    costWords(over, line),
-  ]
-    .filter((words) => words !== '')
-    .join('; ');
-}
-
-/** @param {string} name @param {string} over @param {Line} line */
-function nothingWords(name, over, line) {
-  const { label, medians } = fitNamed(name, line);
-  const last = medians[medians.length - 1];
-  // If few of the repeats have any, the median is 0.
-  if (last === 0) return `${label} grows from 0, by ${slopeText(fitNamed(name, line), line)} of ${over}`;
-  return `${label} grows from 0 to ${metricOf(name).show(last)} from ${over} ${endsText(line)}`;
-}
-
-/** @param {string} over @param {Line} line */
-function stageWords(over, line) {
-  if (line.fastestStage === null) return `no part of the latency is shown to grow with ${over}`;
-  const fit = fitNamed(line.fastestStage, line);
-  const slope = `by ${slopeText(fit, line)} of ${over} (95 % interval ${intervalText(fit, line)})`;
-  if (line.rivals.length === 0) return `of the parts of the latency ${fit.label} grows fastest, ${slope}`;
-  const rivals = line.rivals.map((name) => fitNamed(name, line).label).join(', ');
-  return `of the parts of the latency ${fit.label} has the steepest slope found, ${slope}; its interval overlaps that of ${rivals}`;
-}
-
-/** @param {string} over @param {Line} line */
-function costWords(over, line) {
-  if (line.fastest === null) return line.fromNothing.length > 0 ? '' : 'no other cost is shown to grow';
-  const { label, growth } = fitNamed(line.fastest, line);
-  return `of what is shown to grow ${label} has the largest growth found, ${percentText(growth)} from ${over} ${endsText(line)}`;
-}
-
-/** @param {string} name @param {Line} line */
-function fitNamed(name, { metrics }) {
-  return /** @type {Fit} */ (metrics.find((fit) => fit.name === name));
-}
-
-/** @param {Line} line */
-function endsText({ values }) {
-  return `${digits(values[0])} to ${digits(values[values.length - 1])}`;
+  const { values, metrics, fastestStage, rivals, fastest, fromNothing } = line;
+  const fitOf = (/** @type {string} */ name) => /** @type {Fit} */ (metrics.find((fit) => fit.name === name));
+  const ends = `${over} ${digits(values[0])} to ${digits(values[values.length - 1])}`;
+  const words = fromNothing.map((name) => {
+    const { label, medians } = fitOf(name);
+    const last = medians[medians.length - 1];
+    // If few of the repeats have any, the median is 0.
+    return last === 0
+      ? `${label} grows from 0, by ${slopeText(fitOf(name), line)} of ${over}`
+      : `${label} grows from 0 to ${metricOf(name).show(last)} from ${ends}`;
+  });
+  if (fastestStage === null) words.push(`no part of the latency is shown to grow with ${over}`);
+  else {
+    const fit = fitOf(fastestStage);
+    const slope = `by ${slopeText(fit, line)} of ${over} (95 % interval ${intervalText(fit, line)})`;
+    const labels = rivals.map((name) => fitOf(name).label).join(', ');
+    words.push(
+      rivals.length === 0
+        ? `of the parts of the latency ${fit.label} grows fastest, ${slope}`
+        : `of the parts of the latency ${fit.label} has the steepest slope found, ${slope}; its interval overlaps that of ${labels}`,
+    );
+  }
+  if (fastest !== null) {
+    const { label, growth } = fitOf(fastest);
+    words.push(`of what is shown to grow ${label} has the largest growth found, ${percentText(growth)} from ${ends}`);
+  } else if (fromNothing.length === 0) words.push('no other cost is shown to grow');
+  return words.join('; ');
 }
 
 /** Interval of the slope for one step of the table. @param {Fit} fit @param {{step: number | null}} line */
@@ -155,7 +122,7 @@ function slopeText({ name, slope, perStep }, { step }) {
  */
 
 const TREND_SCHEMA = 'evm-stress/trend@1';
-export const ALPHA = 0.05;
+const ALPHA = 0.05;
 /** Two points always fit a line. */
 const FEWEST_VALUES = 3;
 
@@ -195,39 +162,31 @@ export function trend(points, { over: wanted = null } = {}) {
   if (points.some(({ settings }) => numberOf(settings[over]) === null))
     throw new InputError(`${safeName(over)} is not a number in every run: a line needs numbers`);
   const others = varied.filter((name) => name !== over);
-  const groups = groupsOf(points, others);
+  /** @type {Map<string, Point[]>} */
+  const byOthers = new Map();
+  for (const point of points) {
+    const key = others.map((name) => valueText(point.settings[name])).join();
+    byOthers.set(key, [...(byOthers.get(key) ?? []), point]);
+  }
+  const groups = [...byOthers.values()];
   const fewest = Math.max(...groups.map((group) => valuesOf(group, over).length));
   if (fewest < FEWEST_VALUES)
     throw new InputError(
       `${safeName(over)} has ${fewest} ${fewest === 1 ? 'value' : 'different values'}${others.length === 0 ? '' : ' where all else is the same'}: a trend needs at least ${FEWEST_VALUES}`,
     );
   const fitting = groups.filter((group) => valuesOf(group, over).length >= FEWEST_VALUES);
+  const left = groups.length - fitting.length;
+  const words = `${left} of ${groups.length} lines have fewer than ${FEWEST_VALUES} values: left out`;
   return {
     schema: TREND_SCHEMA,
     over,
     confidence: 1 - ALPHA,
     lines: fitting.map((group) => lineOf(group, over, others)),
-    warnings:
-      fitting.length === groups.length
-        ? []
-        : [
-            `${groups.length - fitting.length} of ${groups.length} lines have fewer than ${FEWEST_VALUES} values: left out`,
-          ],
+    warnings: left === 0 ? [] : [words],
   };
 }
 
 /** @typedef {ReturnType<typeof trend>} Trend */
-
-/** Groups of points with equal values of these options. @param {readonly Point[]} points @param {string[]} names @returns {Point[][]} */
-function groupsOf(points, names) {
-  /** @type {Map<string, Point[]>} */
-  const groups = new Map();
-  for (const point of points) {
-    const key = names.map((name) => valueText(point.settings[name])).join();
-    groups.set(key, [...(groups.get(key) ?? []), point]);
-  }
-  return [...groups.values()];
-}
 
 /** @param {readonly Point[]} points @param {string[]} varied */
 function onlyNumeric(points, varied) {
@@ -264,7 +223,7 @@ function lineOf(points, over, others) {
     values,
     step,
     metrics,
-    ...growthOf(metrics, ALPHA),
+    ...growthOf(metrics),
   };
   return { ...line, words: trendWords(over, line) };
 }
@@ -335,60 +294,43 @@ const MEDIANS = 5;
 /** @param {Trend} trend */
 export function trendText({ over, lines, warnings }) {
   return [
-    ...lines.flatMap((line) => [
-      '',
-      `Trend over ${over}${atText(line.at)}`,
-      lineTable(over, line),
-      footnote(line),
-      `  verdict   ${line.words}`,
-    ]),
+    ...lines.flatMap((line) => {
+      const at = Object.entries(line.at).map(([name, value]) => `${name} ${String(value)}`);
+      const title = `Trend over ${over}${at.length === 0 ? '' : `, at ${at.join(', ')}`}`;
+      return ['', title, lineTable(over, line), footnote(line), `  verdict   ${line.words}`];
+    }),
     ...warnings.map((words) => `  warning   ${words}`),
   ].join('\n');
 }
 
-/** @param {Record<string, unknown>} at */
-function atText(at) {
-  const others = Object.entries(at).map(([name, value]) => `${name} ${String(value)}`);
-  return others.length === 0 ? '' : `, at ${others.join(', ')}`;
-}
-
 /** @param {string} over @param {TrendLine} line */
-function lineTable(over, { values, step, metrics }) {
-  const shown = someOf(values.length);
-  const table = borderless({
-    head: [
-      `  ${over}`,
-      ...shown.map((i) => digits(values[i])),
-      `per ${step === null ? '1' : digits(step)}`,
-      'interval',
-      'R2',
-      'p',
-      'growth',
-    ],
-    colAligns: ['left', ...Array(shown.length + 5).fill('right')],
-  });
+function lineTable(over, line) {
+  const { values, step, metrics } = line;
+  // The first, the last and evenly spaced values between them.
+  const count = Math.min(values.length, MEDIANS);
+  const shown = Array.from({ length: count }, (_, i) => Math.round((i * (values.length - 1)) / (count - 1)));
+  const medianHeads = shown.map((i) => digits(values[i]));
+  const head = [
+    `  ${over}`,
+    ...medianHeads,
+    `per ${step === null ? '1' : digits(step)}`,
+    'interval',
+    'R2',
+    'p',
+    'growth',
+  ];
+  const table = borderless({ head, colAligns: head.map((_, i) => (i === 0 ? 'left' : 'right')) });
   for (const fit of metrics) {
     const { name, label, medians, slope, r2, p, growth } = fit;
     // Metrics that are always 0 have no trend.
     if (medians.every((value) => value === 0) && slope === 0) continue;
     const { show } = metricOf(name);
     table.push([
-      ...[
-        `  ${label}${fit.atLeast ? ' >=' : ''}`,
-        ...shown.map((i) => show(medians[i])),
-        show(slope * (step ?? 1)),
-        intervalText(fit, { step }),
-      ],
-      ...[r2 === null ? '-' : r2.toFixed(2), pText(p), percentText(growth)],
+      ...[`  ${label}${fit.atLeast ? ' >=' : ''}`, ...shown.map((i) => show(medians[i])), show(slope * (step ?? 1))],
+      ...[intervalText(fit, line), r2 === null ? '-' : r2.toFixed(2), pText(p), percentText(growth)],
     ]);
   }
   return textOf(table);
-}
-
-/** Indexes of the first, the last and evenly spaced values between them. @param {number} length */
-function someOf(length) {
-  const count = Math.min(length, MEDIANS);
-  return Array.from({ length: count }, (_, i) => Math.round((i * (length - 1)) / (count - 1)));
 }
 
 /** @param {TrendLine} line */

@@ -112,7 +112,7 @@ describe('the page of a comparison in a browser', { skip: NO_BROWSER, timeout: 1
   it('is readable on paper, and without a script', async (t) => {
     const { page } = await openPage(t, pageIn(t, renderCompare(slower())), { javaScriptEnabled: false });
     await page.emulateMedia({ media: 'print' });
-    assert.ok(await page.getByText('CANDIDATE is slower than BASE').isVisible());
+    assert.ok(await page.getByText('The candidate is slower than the baseline').isVisible());
     assert.ok(await page.locator('[data-metric="tps"] circle').isVisible());
     assert.ok(await page.getByRole('table').first().isVisible());
     await page.screenshot({ path: screenshots(t)('compare-print'), fullPage: true });

@@ -33,7 +33,7 @@ describe('the page of a comparison', () => {
     const comparison = slower();
     const page = renderCompare(comparison);
     const [primary] = comparison.metrics;
-    assert.match(page, /<p class="verdict">CANDIDATE is slower than BASE: TPS changed by -1\d\.\d % /);
+    assert.match(page, /<p class="verdict">The candidate is slower than the baseline: TPS changed by -1\d\.\d % /);
     assert.equal(figure(page, 'change'), primary.change.estimate);
     assert.equal(figure(page, 'p'), primary.p);
     for (const { name, base, candidate, change, pAdjusted } of comparison.metrics) {
@@ -142,8 +142,8 @@ describe('the page of a comparison', () => {
 
 describe('latencies of two sides', () => {
   const sides = [
-    { label: 'BASE', json: latencies(Array.from({ length: 100 }, (_, i) => 10 + i)) },
-    { label: 'CANDIDATE', json: latencies([...Array(99).fill(20), 1000]) },
+    { label: 'baseline', json: latencies(Array.from({ length: 100 }, (_, i) => 10 + i)) },
+    { label: 'candidate', json: latencies([...Array(99).fill(20), 1000]) },
   ];
 
   it('are shares of the operations of each side, by buckets that both have', () => {

@@ -53,7 +53,7 @@ test('a slower candidate: every metric, its interval, the speed-ups, and one sen
   assert.ok(Math.abs(Number(onFastest.slowDown) - 0.176) < 0.01);
   assert.match(
     comparison.verdict.sentence,
-    /^CANDIDATE is slower than BASE: TPS changed by -1[45]\.\d % \(96\.5 % interval/,
+    /^the candidate is slower than the baseline: TPS changed by -1[45]\.\d % \(96\.5 % interval/,
   );
   assert.equal(comparison.distributions.base.count, 8 * 5);
   assert.equal(compareExit(comparison), 0);
@@ -125,8 +125,8 @@ test('pairs are neighbours in time with one run of each side, in any order of fi
   assert.deepEqual(turned.metrics, compare(base, candidate, options).metrics);
   assert.equal(turned.warnings.length, 0);
   for (const [order, name, warning] of /** @type {[string, string, RegExp | null][]} */ ([
-    ['ABABABABABAB', 'paired', /^BASE ran first in every pair/],
-    ['BABABABABABA', 'paired', /^CANDIDATE ran first in every pair/],
+    ['ABABABABABAB', 'paired', /^the baseline ran first in every pair/],
+    ['BABABABABABA', 'paired', /^the candidate ran first in every pair/],
     ['AAAAAABBBBBB', 'unpaired', /^all runs of one side were made before/],
     ['AABBAABBAABB', 'unpaired', null],
     ['ABBAB', 'unpaired', null],
@@ -144,7 +144,7 @@ test('pairs are neighbours in time with one run of each side, in any order of fi
   assert.match(comparisonOf(EIGHT, changed(-0.5)).verdict.sentence, /8 pairs\)$/);
   // Live runs are pairs as they are.
   const live = compare(base, candidate, { ...options, pairs: true });
-  assert.match(live.method.words, /was made beside one of CANDIDATE, in the order A B B A/);
+  assert.match(live.method.words, /was made beside one of the candidate, in the order A B B A/);
 });
 
 test('settings must be equal within and between the sides, unless --allow-different is given', () => {
@@ -225,7 +225,7 @@ test('doubts about a verdict become warnings', () => {
     'there was no audit: 3.json',
     'the run ended early: 3.json',
     'the generator was the limit, not the node: 0.json, 3.json, 4.json and 13 more',
-    '0 % of the operations failed or timed out in BASE, 5 % in CANDIDATE: only a --fail-if compares such counts',
+    '0 % of the operations failed or timed out in the baseline, 5 % in the candidate: only a --fail-if compares such counts',
     'cores is 2 in 0.json and 8 in 1.json',
   ]);
 });
@@ -281,9 +281,9 @@ test('a condition on a metric that is 0 in some run is judged without logarithms
   assert.deepEqual([begun.passed, begun.change], [false, null]);
   assert.match(
     begun.why,
-    /^0 in every run of BASE, 4\.5 in CANDIDATE, compared as they are \(p 0\.0\d\d\): beyond the limit$/,
+    /^0 in every run of the baseline, 4\.5 in the candidate, compared as they are \(p 0\.0\d\d\): beyond the limit$/,
   );
-  assert.match(compareText(begun.comparison), /FAILED +failed>0% +0 in every run of BASE/);
+  assert.match(compareText(begun.comparison), /FAILED +failed>0% +0 in every run of the baseline/);
   // What began at 0 is beyond any limit, and never below one.
   assert.equal(judged((side) => (side === 'B' ? 3 : 0), EIGHT, 'failed>+500%').passed, false);
   assert.equal(judged((side) => (side === 'B' ? 3 : 0), EIGHT, 'failed<-5%').passed, true);
@@ -292,7 +292,7 @@ test('a condition on a metric that is 0 in some run is judged without logarithms
   assert.deepEqual([once.passed, /not shown/.test(once.why)], [true, true]);
   const few = judged((side) => (side === 'B' ? 50 : 0), 'ABBA');
   assert.deepEqual([few.passed, /too few runs to judge it/.test(few.why)], [false, true]);
-  // Where BASE has some, the change of the means.
+  // Where the baseline has some, the change of the means.
   const more = judged((side, i) => (side === 'B' ? 20 : i === 0 ? 0 : 8));
   assert.deepEqual([more.passed, more.change], [false, 20 / 7 - 1]);
   assert.equal(judged((side, i) => (side === 'B' ? 20 : i === 0 ? 0 : 8), EIGHT, 'failed>+500%').passed, true);
@@ -317,15 +317,15 @@ test('the speed-ups follow from the two figures beside them', () => {
   }
   const lines = [
     ...compareText(comparison).matchAll(
-      /(speed-up|slow-down) on \S+(?: slowest| fastest| average)? +([-+\d.]+) % +([\d.]+) ms in (\w+) +\/ ([\d.]+) ms in (\w+), less 1/g,
+      /(speed-up|slow-down) on \S+(?: slowest| fastest| average)? +([-+\d.]+) % +([\d.]+) ms in the (\w+) +\/ ([\d.]+) ms in the (\w+), less 1/g,
     ),
   ];
   assert.deepEqual(
     lines.map(([, word, , , upper]) => [word, upper]),
     [
-      ['speed-up', 'BASE'],
-      ['speed-up', 'BASE'],
-      ['slow-down', 'CANDIDATE'],
+      ['speed-up', 'baseline'],
+      ['speed-up', 'baseline'],
+      ['slow-down', 'candidate'],
     ],
   );
   for (const [line, , percent, a, , b] of lines)
@@ -352,7 +352,7 @@ test('on the terminal: both sides, change, interval, p, word, speed-ups, the ver
   const text = compareText(comparisonOf(EIGHT, changed(-0.15), { failIf: [parseFailIf('tps<-10%')] }));
   assert.match(
     text,
-    /^\nComparison: 8 pairs of runs\n {2}BASE +8 runs: 0\.json 3\.json 4\.json [^\n]* 15\.json +node\/v1\n {2}CANDIDATE/,
+    /^\nComparison: 8 pairs of runs\n {2}baseline +8 runs: 0\.json 3\.json 4\.json [^\n]* 15\.json +node\/v1\n {2}candidate/,
   );
   assert.match(text, /\n {2}TPS \* +100 +85[.\d]* +-1[45]\.\d % +-\d+\.\d % \.\. -\d+\.\d % +0\.008 +slower\n/);
   assert.match(text, /\n {2}latency avg +\d+\.?\d* ms +\d+\.?\d* ms +\+1[78]\.\d % .* slower\n/);
@@ -361,7 +361,7 @@ test('on the terminal: both sides, change, interval, p, word, speed-ups, the ver
     /speed-up on average +-1[45]\.\d %.*\n.*speed-up on the slowest +-1[45]\.\d %.*\n.*slow-down on the fastest +\+1[78]\.\d %/,
   );
   assert.match(text, /\n {2}fail if +FAILED +tps<-10% +-1[45]\.\d %: beyond the limit\n/);
-  assert.match(text.split('\n').at(-1) ?? '', /^ {2}verdict +CANDIDATE is slower than BASE: TPS/);
+  assert.match(text.split('\n').at(-1) ?? '', /^ {2}verdict +the candidate is slower than the baseline: TPS/);
   assert.ok(text.split('\n').every((line) => line.length <= 140 && !/\s$/.test(line)));
 });
 
@@ -387,7 +387,7 @@ test('each file of a side is named, in lines of their own where they are many', 
   const text = compareText(compare(base, candidate, { ...options, baseFiles: files }));
   const lines = text.split('\n').filter((line) => line.includes('a-'));
   assert.equal(lines.length, 2);
-  assert.match(text, /\n {2}BASE +8 runs in results\/of-monday: a-1\.json a-2\.json .*\n +a-\d\.json/);
+  assert.match(text, /\n {2}baseline +8 runs in results\/of-monday: a-1\.json a-2\.json .*\n +a-\d\.json/);
   for (let i = 1; i <= 8; i += 1) assert.ok(lines.join(' ').includes(` a-${i}.json`), text);
 });
 
@@ -405,7 +405,7 @@ test('means of figures that may be larger, because operations got no good answer
   assert.match(compareText(comparison), /latency p99 +200 ms +>= 200 ms/);
   assert.match(
     compareText(comparison),
-    /speed-up on the slowest +\S+ % {2}200 ms in BASE \/ >= 200 ms in CANDIDATE, less 1/,
+    /speed-up on the slowest +\S+ % {2}200 ms in the baseline \/ >= 200 ms in the candidate, less 1/,
   );
   assert.ok(new Ajv2020({ strict: false }).validate(SCHEMA, JSON.parse(JSON.stringify(comparison))));
 });

@@ -3,18 +3,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { InputError } from '../../../src/errors.js';
-import { RUN_SCHEMA } from '../../../src/stats/run-file.js';
-import { SCHEMAS, readRunFiles, readSweep } from '../../../src/studies/run-files.js';
+import { readRunFiles, readSweep } from '../../../src/studies/run-files.js';
 import { caught } from '../../helpers/caught.js';
 import { sweepOf } from '../../helpers/sweep-file.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
 const SWEEP = sweepOf([{ settings: { threads: '10' }, metrics: { tps: [1] } }]);
-
-describe('SCHEMAS', () => {
-  it('match the files that are written', () =>
-    assert.deepEqual({ ...SCHEMAS }, { run: RUN_SCHEMA, sweep: SWEEP.schema, compare: 'evm-stress/compare@1' }));
-});
 
 describe('sweep.json', () => {
   it('of a newer version is none of a run file that was expected either', async (t) => {

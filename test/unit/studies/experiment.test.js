@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { OutputError } from '../../../src/errors.js';
-import { LOCK, inFolder } from '../../../src/studies/experiment.js';
+import { LOCK, RemainingTime, inFolder } from '../../../src/studies/experiment.js';
 import { caught } from '../../helpers/caught.js';
+import { createFakeClock } from '../../helpers/clock.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
 describe('inFolder()', () => {
@@ -33,10 +34,10 @@ describe('inFolder()', () => {
     assert.deepEqual(readdirSync(folder), [LOCK], 'nothing is made for who is refused');
   });
 
-  it('takes over the lock of an ended process, or of another container with the same process id', async (t) => {
+  it('takes over an empty lock, that of an ended process, or of another container with the same process id', async (t) => {
     const folder = temporaryFolder(t);
     const ended = spawnSync(process.execPath, ['-e', '']).pid;
-    for (const pid of [ended, process.pid]) {
+    for (const pid of [ended, process.pid, '']) {
       writeFileSync(join(folder, LOCK), `${pid}\n`);
       assert.equal(
         await inFolder(folder, '', async () => readFileSync(join(folder, LOCK), 'utf8')),
@@ -44,17 +45,6 @@ describe('inFolder()', () => {
       );
       assert.deepEqual(readdirSync(folder), []);
     }
-  });
-
-  it('gives a lock that is empty the time in which its owner writes into it', async (t) => {
-    const folder = temporaryFolder(t);
-    const file = join(folder, LOCK);
-    writeFileSync(file, '');
-    const error = await caught(() => inFolder(folder, '', async () => 1));
-    assert.match(String(error), /another stress \(pid not known yet\) is at work/);
-    utimesSync(file, 1, 1);
-    assert.equal(await inFolder(folder, '', async () => 1), 1);
-    assert.equal(existsSync(file), false);
   });
 
   it('needs a folder', async (t) => {
@@ -65,5 +55,21 @@ describe('inFolder()', () => {
       assert.ok(error instanceof OutputError);
       assert.match(error.message, /^--dir .* is a file, or in one: give it a folder$/);
     }
+  });
+});
+
+describe('RemainingTime', () => {
+  it('extrapolates from the parts that are done', async () => {
+    const clock = createFakeClock();
+    const time = new RemainingTime(clock, 5);
+    assert.equal(time.words(0), '', 'nothing is known');
+    await clock.advance(20_000);
+    assert.equal(time.words(1), '  about 1m20s left');
+    await clock.advance(10_000);
+    assert.equal(time.words(2), '  about 45s left');
+    await clock.advance(5_970_000);
+    assert.equal(time.words(4), '  about 25m00s left');
+    assert.equal(time.words(1), '  about 6h40m left');
+    assert.equal(time.words(5), '', 'nothing is left');
   });
 });
