@@ -1,18 +1,70 @@
 import { pText, percentText } from '../outputs/format.js';
 import { chartFigure, chartsOf, latencyCharts, measureOf, sentence, withBound } from './charts.js';
 import { quantity } from './client/quantity.js';
-import { html, list, renderPage, row, scrollTable, section, table } from './html.js';
-import { badge, figureCell, keyFigure, marks, passedCell } from './run-sections.js';
+import { html, row, scrollTable, section, table } from './html.js';
+import { badBadge, badge, chartBox, figureCell, keyFigure, listSection, marks, minuteOf, note } from './sections.js';
+import { pageOf, passedBadge, passedCell, wordsHead } from './sections.js';
 import { rounded } from './figures.js';
 
 /**
  * @import { ComparedMetric, Comparison } from '../types.d.ts'
  * @import { Chart } from './charts.js'
- * @import { Html } from './html.js'
- * @import { KeyFigure } from './run-sections.js'
  */
 
 /** The page of a comparison: verdict, changes with intervals, latencies, and the primary metric in each run. */
+
+/** @param {Comparison} comparison @returns {string} an HTML document */
+export function renderCompare(comparison) {
+  const { metrics, method, verdict, base, candidate, startedAt, warnings, differences, failIf } = comparison;
+  const [{ name, label, change, p }] = metrics;
+  const runs = runsChart(comparison);
+  const latencies = latencyFigures(comparison);
+  const kind = kindOf(verdict.word);
+  const names = /^base(line)?$/i.test(base.label)
+    ? 'the candidate with the baseline'
+    : `${candidate.label} with ${base.label}`;
+  const means = { baseline: metrics[0].base, candidate: metrics[0].candidate };
+  return pageOf({
+    title: `Comparison of ${names}, ${minuteOf(startedAt)}`,
+    verdict: sentence(verdict.sentence),
+    badges: [
+      badge(verdict.word, kind === 'quiet' ? 'plain' : kind),
+      badge(
+        method.pairs === null
+          ? `${method.runs.base} and ${method.runs.candidate} runs`
+          : `${method.pairs} pairs of runs`,
+        'plain',
+      ),
+      passedBadge(failIf, 'conditions'),
+      badBadge(differences.length, 'difference', ' allowed'),
+      badBadge(warnings.length, 'warning'),
+    ],
+    figures: [
+      ...Object.entries(means).map(([side, { mean, atLeast }]) => ({
+        name: `${side === 'baseline' ? 'base' : side}.${name}`,
+        label: `${label} of the ${side}`,
+        value: mean,
+        text: withBound(measureOf(name).text(mean), atLeast),
+        note: 'mean of the runs',
+      })),
+      {
+        name: 'change',
+        label: 'Change',
+        value: change.estimate,
+        text: percent(change.estimate),
+        note: `${quantity(100 * change.confidence, 'percent')} interval${intervalWords(change)}`,
+      },
+      { name: 'p', label: 'p', value: p, text: pText(p), note: 'how often chance alone does as much' },
+    ],
+    main: html`${listSection('warned', 'Warnings', warnings)}
+    ${listSection('allowed', 'Differences that were allowed', differences)}
+    ${section('changes', 'Changes', forest(comparison), metricsTable(comparison))}
+    ${section('latencies', 'Latencies', chartBox(latencies.map(({ figure }) => figure)), speedUps(comparison))}
+    ${section('runs', 'Run by run', chartBox([chartFigure(runs.chart, { summary: runs.summary, isWide: true })]))}
+    ${conditions(comparison)} ${methodSection(comparison)} ${sides(comparison)}`,
+    charts: [...chartsOf(latencies), runs.chart],
+  });
+}
 
 /** Ratio of lowest to highest value above which the axis does not begin at 0. */
 const CLOSE = 0.5;
@@ -43,7 +95,12 @@ function runsChart(comparison) {
     ...(isClose ? { floor: floorOf(low, high), ceiling: high + 0.15 * (high - low) } : {}),
   };
   const zero = isClose ? ' The scale does not begin at 0.' : '';
-  return { chart, summary: `${isPaired ? pairWords(comparison) : orderWords()}${zero}` };
+  const higher = base.values.filter((value, i) => candidate.values[i] > value).length;
+  const lower = base.values.filter((value, i) => candidate.values[i] < value).length;
+  const summary = isPaired
+    ? `The candidate was higher in ${higher} of ${method.pairs} pairs, lower in ${lower}. A bar joins the two runs of a pair.`
+    : 'All runs in the order in which they were made.';
+  return { chart, summary: `${summary}${zero}` };
 }
 
 /** A bar joins the two runs of a pair. @param {Array<Array<number | null>>} values */
@@ -73,18 +130,6 @@ function orderedSeries({ base, candidate }, values) {
   };
 }
 
-/** @param {Comparison} comparison */
-function pairWords({ metrics: [{ base, candidate }] }) {
-  const higher = base.values.filter((value, i) => candidate.values[i] > value).length;
-  const lower = base.values.filter((value, i) => candidate.values[i] < value).length;
-  const n = quantity(base.values.length, 'count');
-  return `The candidate was higher in ${higher} of ${n} pairs, lower in ${lower}. A bar joins the two runs of a pair.`;
-}
-
-function orderWords() {
-  return 'All runs in the order in which they were made.';
-}
-
 /** A round number below all values. @param {number} low @param {number} high */
 function floorOf(low, high) {
   const room = Math.max(0.5 * (high - low), 0.01 * high);
@@ -107,8 +152,8 @@ function forest({ metrics }) {
   return html`<figure class="forest" aria-labelledby="title-forest" aria-describedby="caption-forest">
     <h3 id="title-forest">What changed, and how sure that is</h3>
     <figcaption id="caption-forest">
-      The candidate against the baseline: right of the line in the middle is more, left of it less. The point is the change, the bar
-      its interval: where it reaches over that line, chance is enough to explain the change.
+      The candidate against the baseline: right of the line in the middle is more, left of it less. The point is the
+      change, the bar its interval: where it reaches over that line, chance is enough to explain the change.
     </figcaption>
     <div class="forest-row forest-axis" aria-hidden="true">
       <span></span>
@@ -182,11 +227,11 @@ function scaleOf(metrics) {
   };
 }
 
-const STEPS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 50, 100, 200, 400, 900, 1900, 4900, 9900];
+const STEPS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 50];
 /** Least distance of ticks, as a share of half the width. */
 const APART = 0.3;
 
-/** @param {number} half of the width, as a logarithm @returns {number[]} percent, ascending */
+/** @param {number} half of the width, as a logarithm @returns {number[]} percent */
 function ticksOf(half) {
   /** @param {number[]} candidates away from 0 */
   const spaced = (candidates) => {
@@ -198,12 +243,8 @@ function ticksOf(half) {
       return true;
     });
   };
-  const down = spaced(
-    STEPS.filter((step) => step <= 50)
-      .map((step) => -step)
-      .concat([-75, -90, -95, -99]),
-  );
-  return [...down.reverse(), 0, ...spaced(STEPS)];
+  const down = [...STEPS, 75, 90, 95, 99].map((step) => -step);
+  return [...spaced(down), 0, ...spaced([...STEPS, 100, 200, 400, 900, 1900, 4900, 9900])];
 }
 
 /** @param {number} tick */
@@ -244,7 +285,7 @@ function round(place) {
 /** @param {Comparison} comparison */
 function metricsTable({ metrics }) {
   return scrollTable('Metrics of both sides', {
-    heads: ['metric', 'baseline', 'candidate', 'change', 'interval', 'p', html`<th scope="col" class="words">verdict</th>`],
+    heads: ['metric', 'baseline', 'candidate', 'change', 'interval', 'p', wordsHead('verdict')],
     rows: metrics.map(({ name, label, isPrimary, base, candidate, change, pAdjusted, word }) => {
       const { text } = measureOf(name);
       return row(isPrimary ? html`<strong>${label}</strong> (decides)` : label, [
@@ -273,12 +314,12 @@ function speedUps({ speedUps: { words, onAverage, onSlowest, onFastest } }) {
   return html`<dl class="figures wide">
       ${figures.map(([name, label, value, note]) => keyFigure({ name: `speedUps.${name}`, label, value, note, text: percent(value) }))}
     </dl>
-    <p class="note">${sentence(words)}</p>`;
+    ${note(sentence(words))}`;
 }
 
 /** @param {Comparison} comparison */
-function failIf({ failIf: conditions }) {
-  const rows = conditions.map(({ expression, passed, change, why }) =>
+function conditions({ failIf }) {
+  const rows = failIf.map(({ expression, passed, change, why }) =>
     row(html`<code>${expression}</code>`, [passedCell(passed), change === null ? why : `${percent(change)}: ${why}`]),
   );
   const caption = 'The comparison fails if';
@@ -286,7 +327,7 @@ function failIf({ failIf: conditions }) {
 }
 
 /** @param {Comparison} comparison */
-function method({ method: { words, test, alpha, minimum, pairs }, primary }) {
+function methodSection({ method: { words, test, alpha, minimum, pairs }, primary }) {
   const noun = pairs === null ? 'runs on each side' : 'pairs';
   return section(
     'method',
@@ -310,99 +351,14 @@ function sides({ base, candidate, stress }) {
     ['last run', ({ startedAt }) => [...startedAt].sort().at(-1) ?? '–'],
     ['run files', ({ files }) => files.join(', ')],
   ];
-  const heads = [
-    html`<td></td>`,
-    ...['baseline', 'candidate'].map((name) => html`<th scope="col" class="words">${name}</th>`),
-  ];
+  const heads = [html`<td></td>`, ...['baseline', 'candidate'].map(wordsHead)];
   const rows = facts.map(([name, of]) => row(name, [of(base), of(candidate)]));
   return section(
     'sides',
     'The two sides',
     scrollTable('The two sides', { heads, rows, style: 'wraps' }),
-    html`<p class="note">Compared by stress ${stress}.</p>`,
+    note(`Compared by stress ${stress}.`),
   );
-}
-
-/** @param {string} id @param {string} title @param {readonly string[]} lines */
-const notes = (id, title, lines) => lines.length > 0 && section(id, title, list(lines));
-
-/** @param {Comparison} comparison @returns {string} an HTML document */
-export function renderCompare(comparison) {
-  const runs = runsChart(comparison);
-  const latencies = latencyFigures(comparison);
-  const each = chartFigure(runs.chart, { summary: runs.summary, isWide: true });
-  const box = (/** @type {Html[]} */ figures) => html`<div class="charts">${figures}</div>`;
-  const main = html`${notes('warned', 'Warnings', comparison.warnings)}
-  ${notes('allowed', 'Differences that were allowed', comparison.differences)}
-  ${section('changes', 'Changes', forest(comparison), metricsTable(comparison))}
-  ${section('latencies', 'Latencies', box(latencies.map(({ figure }) => figure)), speedUps(comparison))}
-  ${section('runs', 'Run by run', box([each]))} ${failIf(comparison)} ${method(comparison)} ${sides(comparison)}`;
-  const charts = [...chartsOf(latencies), runs.chart];
-  return renderPage({ title: titleOf(comparison), lead: lead(comparison), main, data: { time: null, charts } });
-}
-
-/** @param {Comparison} comparison */
-function titleOf({ base, candidate, startedAt }) {
-  const names = /^base(line)?$/i.test(base.label) ? 'the candidate with the baseline' : `${candidate.label} with ${base.label}`;
-  return `Comparison of ${names}, ${startedAt.slice(0, 16).replace('T', ' ')} UTC`;
-}
-
-/** @param {Comparison} comparison */
-function lead(comparison) {
-  return html`<p class="verdict">${sentence(comparison.verdict.sentence)}</p>
-    <ul class="badges">
-      ${badges(comparison)}
-    </ul>
-    <dl class="figures">${figures(comparison).map(keyFigure)}</dl>`;
-}
-
-/** @param {Comparison} comparison */
-function badges({ verdict: { word }, method: { pairs, runs }, failIf: conditions, warnings, differences }) {
-  const failed = conditions.filter(({ passed }) => !passed).length;
-  const kind = kindOf(word);
-  return [
-    badge(word, kind === 'quiet' ? 'plain' : kind),
-    badge(pairs === null ? `${runs.base} and ${runs.candidate} runs` : `${pairs} pairs of runs`, 'plain'),
-    conditions.length > 0 &&
-      badge(
-        failed === 0
-          ? `all ${conditions.length} conditions hold`
-          : `${failed} of ${conditions.length} conditions failed`,
-        failed === 0 ? 'good' : 'bad',
-      ),
-    differences.length > 0 &&
-      badge(`${differences.length} difference${differences.length === 1 ? '' : 's'} allowed`, 'bad'),
-    warnings.length > 0 && badge(`${warnings.length} warning${warnings.length === 1 ? '' : 's'}`, 'bad'),
-  ];
-}
-
-/** @param {Comparison} comparison @returns {KeyFigure[]} */
-function figures({ metrics: [{ name, label, base, candidate, change, p }] }) {
-  const { text } = measureOf(name);
-  return [
-    {
-      name: `base.${name}`,
-      label: `${label} of the baseline`,
-      value: base.mean,
-      text: withBound(text(base.mean), base.atLeast),
-      note: 'mean of the runs',
-    },
-    {
-      name: `candidate.${name}`,
-      label: `${label} of the candidate`,
-      value: candidate.mean,
-      text: withBound(text(candidate.mean), candidate.atLeast),
-      note: 'mean of the runs',
-    },
-    {
-      name: 'change',
-      label: 'Change',
-      value: change.estimate,
-      text: percent(change.estimate),
-      note: `${quantity(100 * change.confidence, 'percent')} interval${intervalWords(change)}`,
-    },
-    { name: 'p', label: 'p', value: p, text: pText(p), note: 'how often chance alone does as much' },
-  ];
 }
 
 /** @param {Comparison} comparison */

@@ -24,8 +24,3 @@ export function latencyFigure(json, censored, name) {
 export function rounded(value) {
   return value === null || value === undefined || !Number.isFinite(value) ? null : Number(value.toPrecision(6));
 }
-
-/** @param {number | null} us */
-export function ms(us) {
-  return us === null ? null : us / 1000;
-}

@@ -1,7 +1,6 @@
 import { recordedValues } from '../stats/histogram.js';
 import { reorgInWords } from '../stats/reorgs.js';
 import { isPlain } from '../stats/sample.js';
-import { coarser, deltasOf } from './client/buckets.js';
 import { TIMED_OUT, chartPlans } from './run-charts.js';
 import { LOOKS } from './charts.js';
 import { rounded } from './figures.js';
@@ -23,12 +22,11 @@ import { rounded } from './figures.js';
  * @property {Chart} heat
  */
 
-/**
- * Buckets per factor of ten, each 3.7 % wider than the one before; halved while there are more than MAX_CELLS cells.
- */
+/** Buckets per factor of ten, halved while there are more than MAX_ROWS rows or MAX_CELLS cells. */
 const PER_DECADE = 64;
 
-/** Limit of cells of a page. */
+/** With more, a row of the picture is too low to be seen. */
+const MAX_ROWS = 40;
 const MAX_CELLS = 60_000;
 
 /** Ratio of percentiles above which a linear axis would not show the lower ones. */
@@ -125,13 +123,19 @@ function isSkewed(series) {
 function heatOf(rows) {
   let columns = rows.map(bucketsOf);
   let perDecade = PER_DECADE;
-  while (columns.reduce((sum, { size }) => sum + size, 0) > MAX_CELLS && perDecade > 1) {
-    columns = columns.map((counts) => coarser(counts, 2));
+  const ends = () =>
+    columns
+      .flatMap((counts) => [...counts.keys()])
+      .reduce(([low, high], bucket) => [Math.min(low, bucket), Math.max(high, bucket)], [Infinity, -Infinity]);
+  const isTooFine = () => {
+    const [first, last] = ends();
+    return last - first >= MAX_ROWS || columns.reduce((sum, { size }) => sum + size, 0) > MAX_CELLS;
+  };
+  while (perDecade > 1 && isTooFine()) {
+    columns = columns.map(halved);
     perDecade /= 2;
   }
-  const [first, last] = columns
-    .flatMap((counts) => [...counts.keys()])
-    .reduce(([low, high], bucket) => [Math.min(low, bucket), Math.max(high, bucket)], [Infinity, -Infinity]);
+  const [first, last] = ends();
   const bounds = last < first ? { first: 3 * perDecade, last: 6 * perDecade } : { first, last };
   return {
     id: 'heat',
@@ -141,6 +145,26 @@ function heatOf(rows) {
     series: [],
     heat: { perDecade, ...bounds, columns: columns.map(deltasOf) },
   };
+}
+
+/** Joins pairs of neighbouring buckets. @param {Map<number, number>} counts @returns {Map<number, number>} */
+function halved(counts) {
+  const sums = new Map();
+  for (const [bucket, count] of counts) {
+    const wide = Math.floor(bucket / 2);
+    sums.set(wide, (sums.get(wide) ?? 0) + count);
+  }
+  return sums;
+}
+
+/** Differences of bucket numbers are shorter in JSON. @param {Map<number, number>} counts */
+function deltasOf(counts) {
+  let before = 0;
+  return [...counts].flatMap(([bucket, count]) => {
+    const delta = bucket - before;
+    before = bucket;
+    return [delta, count];
+  });
 }
 
 /** @param {Row} row @returns {Map<number, number>} */

@@ -4,24 +4,12 @@ import { LISTED_COUNTS, censoredOf } from '../stats/metrics.js';
 import { countedWords, isPlain } from '../stats/sample.js';
 import { chartFigure, middle, missingFigure, sentence, spread } from './charts.js';
 import { quantity } from './client/quantity.js';
-import { details, html, renderPage, row, section, table } from './html.js';
+import { latencyFigure } from './figures.js';
+import { details, html, row, section, table } from './html.js';
 import { commandLine, settingsOf } from './repeat.js';
 import { runData } from './run-data.js';
-import {
-  audit,
-  badge,
-  endpoints,
-  failures,
-  instances,
-  keyFigure,
-  names,
-  nodeMetrics,
-  rateStages,
-  stages,
-  thresholds,
-  warnings,
-} from './run-sections.js';
-import { latencyFigure } from './figures.js';
+import * as sections from './run-sections.js';
+import { badBadge, badge, chartBox, listSection, minuteOf, note, pageOf, passedBadge } from './sections.js';
 
 /**
  * @import { RunFile } from '../types.d.ts'
@@ -31,10 +19,52 @@ import { latencyFigure } from './figures.js';
  * @import { Section } from './run-charts.js'
  * @import { Drawn, RunData } from './run-data.js'
  * @import { LatencyName } from './figures.js'
- * @import { KeyFigure } from './run-sections.js'
+ * @import { KeyFigure } from './sections.js'
  */
 
-/** The page of one run: its lead with verdict and key figures, charts, tables, and how to repeat the run. */
+/** The page of one run: its verdict and key figures, charts, tables, and how to repeat the run. */
+
+/**
+ * @param {RunFile} run
+ * @param {{options: readonly OptionFacts[], live?: Page['live']}} how options: all, for the command line
+ * @returns {string} an HTML document
+ */
+export function runPage(run, { options, live }) {
+  const { config, environment, startedAt } = run;
+  const data = runData(run);
+  const endpoint = environment.embeddedChain === true ? 'the embedded chain' : environment.endpoint;
+  const where = endpoint === undefined || endpoint === null ? '' : ` of ${endpoint}`;
+  const wallets = typeof config.threads === 'number' ? `${quantity(config.threads, 'count')} wallets, ` : '';
+  return pageOf({
+    title: `Run${where}, ${wallets}${minuteOf(startedAt)}`,
+    verdict: verdict(run),
+    badges: badges(run),
+    figures: figures(run),
+    main: mainOf(run, data, options),
+    charts: [data.heat, ...data.drawn.flatMap((one) => ('chart' in one ? [one.chart] : []))],
+    time: data.time,
+    live,
+  });
+}
+
+/** @param {RunFile} run @param {RunData} data @param {readonly OptionFacts[]} options */
+function mainOf(run, data, options) {
+  const charts = (/** @type {Section} */ name) =>
+    data.drawn.filter(({ plan }) => plan.section === name).map((one) => figureOf(run, one));
+  const [tps, latency, ...others] = charts('load');
+  const heat = chartFigure(data.heat, { summary: heatSummary(run), isWide: true });
+  const time =
+    run.intervals.length > 0
+      ? [zoomBar(), timeNote(data), chartBox([tps, latency, heat, ...others])]
+      : [html`<p class="missing">The run ended before its first report: there is nothing to draw over time.</p>`];
+  return html`${listSection('warned', 'Warnings', run.warnings)}${sections.instances(run)}
+  ${section('time', 'Over time', time)}
+  ${sections.stages(run)}${sections.names(run)}${sections.rateStages(run)}${sections.endpoints(run)}
+  ${sections.failures(run)} ${!isPlain(run) && section('blocks', 'Blocks', chartBox(charts('blocks')))}
+  ${section('generator', 'The generator and its machine', chartBox(charts('generator')))}
+  ${section('node', 'The node', chartBox(charts('node')), sections.nodeMetrics(run))}
+  ${sections.thresholds(run)}${sections.audit(run)}${configuration(run, options)}${definitions(run)}`;
+}
 
 /** @param {RunFile} run @param {readonly OptionFacts[]} options */
 function configuration(run, options) {
@@ -50,7 +80,7 @@ function configuration(run, options) {
     'repeat',
     'How to repeat it',
     html`<pre tabindex="0" aria-label="Command line">${commandLine(run.config, options)}</pre>`,
-    html`<p class="note">${notes}</p>`,
+    note(notes),
     details(
       'settings',
       'Configuration: what differs from the defaults',
@@ -65,15 +95,13 @@ function configuration(run, options) {
   );
 }
 
-/** @param {Record<string, unknown>} object @param {string} [prefix] @returns {Array<[string, string]>} */
+/** @param {Record<string, any>} object @param {string} [prefix] @returns {Array<[string, string]>} */
 function flat(object, prefix = '') {
-  return Object.entries(object).flatMap(([name, value]) => {
-    if (value !== null && typeof value === 'object' && !Array.isArray(value))
-      return flat(/** @type {Record<string, unknown>} */ (value), `${prefix}${name}.`);
-    return [
-      /** @type {[string, string]} */ ([`${prefix}${name}`, Array.isArray(value) ? value.join(', ') : String(value)]),
-    ];
-  });
+  return Object.entries(object).flatMap(([name, value]) =>
+    value !== null && typeof value === 'object' && !Array.isArray(value)
+      ? flat(value, `${prefix}${name}.`)
+      : [[`${prefix}${name}`, Array.isArray(value) ? value.join(', ') : String(value)]],
+  );
 }
 
 /** @param {RunFile} run */
@@ -94,98 +122,57 @@ function definitions({ id, startedAt, endedAt, schema, definitions: words, unmea
     'What the figures mean',
     details('words', 'Definitions', pairs(Object.entries(words))),
     missing.length > 0 && details('unmeasured', 'What was not measured, and why', pairs(missing)),
-    html`<p class="note">Run ${id}, ${startedAt} to ${endedAt}, ${schema}.</p>`,
+    note(`Run ${id}, ${startedAt} to ${endedAt}, ${schema}.`),
   );
 }
 
 /** @param {RunFile} run */
-function titleOf({ config, environment, startedAt }) {
-  const endpoint = environment.embeddedChain === true ? 'the embedded chain' : environment.endpoint;
-  const where = endpoint === undefined || endpoint === null ? '' : ` of ${endpoint}`;
-  return `Run${where}, ${wallets(config)}${startedAt.slice(0, 16).replace('T', ' ')} UTC`;
-}
-
-/** @param {Record<string, unknown>} config */
-function wallets({ threads }) {
-  return typeof threads === 'number' ? `${quantity(threads, 'count')} wallets, ` : '';
-}
-
-/** @param {RunFile} run */
-function lead(run) {
-  const censored = censoredOf(run);
-  return html`<p class="verdict">${verdict(run, censored)}</p>
-    <ul class="badges">
-      ${badges(run)}
-    </ul>
-    <dl class="figures">${figures(run, censored).map(keyFigure)}</dl>`;
-}
-
-/** @typedef {Parameters<typeof latencyFigure>[1]} Censored */
-
-/** @param {RunFile} run @param {Censored} censored */
-function verdict(run, censored) {
-  const { rates, latency } = run;
-  const tps = rates.verifiedPerSecond;
-  const p99 = latencyFigure(latency.total, censored, 'p99');
+function verdict(run) {
+  const tps = run.rates.verifiedPerSecond;
+  const p99 = latencyFigure(run.latency.total, censoredOf(run), 'p99');
   const what = isPlain(run) ? 'calls' : 'operations verified';
   const speed =
     tps === null
       ? 'Nothing was measured'
       : `${quantity(tps, 'plain')} ${what} per second${p99.value === null ? '' : `, p99 ${p99.text}`}`;
   if (run.end === 'running') return html`So far: ${speed}. The run had not ended.`;
-  return html`${speed}; ${limit(run)}; ${auditWords(run)}.`;
-}
-
-/** @param {RunFile} run */
-function limit({ verdict: found }) {
-  if (found === null) return 'there was nothing to judge';
-  return (
-    {
-      'endpoint-down': 'the endpoint was down',
-      funds: 'wallets without funds were the limit',
-      'port-bound': 'local ports were the limit',
-      'endpoint-limited': 'a limit that the endpoint sets (429, Retry-After) was the limit',
-      'generator-bound': 'this generator was the limit',
-      'rate-bound': 'the rate asked for was the limit',
-      'node-bound': 'the node was the limit',
-      'concurrency-bound': 'the number of wallets was the limit, not the node',
-      unknown: 'the limit is unknown',
-    }[found.name] ?? found.name
-  );
-}
-
-/** @param {RunFile} run */
-function auditWords(run) {
+  const limit = run.verdict === null ? 'there was nothing to judge' : (LIMITS[run.verdict.name] ?? run.verdict.name);
   const result = auditResult(run);
-  return result === null
-    ? 'no audit'
-    : html`<span class="${result === 'exact' ? 'good' : 'bad'}">audit ${result.replace('_', ' ')}</span>`;
+  const audit =
+    result === null
+      ? 'no audit'
+      : html`<span class="${result === 'exact' ? 'good' : 'bad'}">audit ${result.replace('_', ' ')}</span>`;
+  return html`${speed}; ${limit}; ${audit}.`;
 }
+
+/** @type {Record<string, string>} */
+const LIMITS = {
+  'endpoint-down': 'the endpoint was down',
+  funds: 'wallets without funds were the limit',
+  'port-bound': 'local ports were the limit',
+  'endpoint-limited': 'a limit that the endpoint sets (429, Retry-After) was the limit',
+  'generator-bound': 'this generator was the limit',
+  'rate-bound': 'the rate asked for was the limit',
+  'node-bound': 'the node was the limit',
+  'concurrency-bound': 'the number of wallets was the limit, not the node',
+  unknown: 'the limit is unknown',
+};
 
 /** @param {RunFile} run */
 function badges(run) {
+  const { thresholds, counts, reorgs, warnings, end, exitCode } = run;
   const result = auditResult(run);
-  const failed = run.thresholds.filter(({ passed }) => !passed).length;
-  const broken = run.counts.failed + run.counts.timedOut;
+  const broken = counts.failed + counts.timedOut;
   return [
     result === null
-      ? run.end !== 'running' && badge('no audit', 'plain')
+      ? end !== 'running' && badge('no audit', 'plain')
       : badge(`audit ${result.replace('_', ' ')}`, result === 'exact' ? 'good' : 'bad'),
-    run.thresholds.length > 0 &&
-      badge(
-        failed === 0
-          ? `all ${run.thresholds.length} thresholds hold`
-          : `${failed} of ${run.thresholds.length} thresholds failed`,
-        failed === 0 ? 'good' : 'bad',
-      ),
-    badge(
-      broken === 0 ? 'no failures' : `${quantity(broken, 'count')} failed or timed out`,
-      broken === 0 ? 'good' : 'bad',
-    ),
-    run.reorgs.count > 0 && badge(`${run.reorgs.count} reorgs`, 'bad'),
-    run.warnings.length > 0 && badge(`${run.warnings.length} warning${run.warnings.length === 1 ? '' : 's'}`, 'bad'),
-    badge(END_WORDS[run.end] ?? run.end, GOOD_ENDS.has(run.end) ? 'plain' : 'bad'),
-    run.exitCode !== null && badge(`exit code ${run.exitCode}`, run.exitCode === 0 ? 'plain' : 'bad'),
+    passedBadge(thresholds, 'thresholds'),
+    broken === 0 ? badge('no failures', 'good') : badge(`${quantity(broken, 'count')} failed or timed out`, 'bad'),
+    reorgs.count > 0 && badge(`${reorgs.count} reorgs`, 'bad'),
+    badBadge(warnings.length, 'warning'),
+    badge(END_WORDS[end] ?? end, GOOD_ENDS.has(end) ? 'plain' : 'bad'),
+    exitCode !== null && badge(`exit code ${exitCode}`, exitCode === 0 ? 'plain' : 'bad'),
   ];
 }
 
@@ -198,8 +185,9 @@ function droppedWords({ counts, window }) {
   return `no wallet was idle; ${where}where ${quantity(scheduled, 'count')} were due`;
 }
 
-/** @param {RunFile} run @param {Censored} censored @returns {KeyFigure[]} */
-function figures(run, censored) {
+/** @param {RunFile} run @returns {KeyFigure[]} */
+function figures(run) {
+  const censored = censoredOf(run);
   const { rates, latency, counts, generator, window } = run;
   const isOpenLoop = rates.askedPerSecond !== null;
   /** @param {LatencyName} name @param {string} label */
@@ -242,37 +230,6 @@ function figures(run, censored) {
       note: why === undefined ? 'of this generator' : sentence(why),
     },
   ];
-}
-
-/**
- * @param {RunFile} run
- * @param {{options: readonly OptionFacts[], live?: Page['live']}} how options: all, for the command line
- * @returns {string} an HTML document
- */
-export function runPage(run, { options, live }) {
-  const drawn = runData(run);
-  const charts = [drawn.heat, ...drawn.drawn.flatMap((one) => ('chart' in one ? [one.chart] : []))];
-  const data = { time: drawn.time, charts };
-  return renderPage({ title: titleOf(run), lead: lead(run), main: mainOf(run, drawn, options), data, live });
-}
-
-/** @param {RunFile} run @param {RunData} data @param {readonly OptionFacts[]} options */
-function mainOf(run, data, options) {
-  const { drawn } = data;
-  const charts = (/** @type {Section} */ name) =>
-    drawn.filter(({ plan }) => plan.section === name).map((one) => figureOf(run, one));
-  const [tps, latency, ...others] = charts('load');
-  const hasTime = run.intervals.length > 0;
-  const over = html`<p class="missing">The run ended before its first report: there is nothing to draw over time.</p>`;
-  const heat = chartFigure(data.heat, { summary: heatSummary(run), isWide: true });
-  const box = (/** @type {Part[]} */ figures) => html`<div class="charts">${figures}</div>`;
-  return html`${warnings(run)}${instances(run)}
-  ${section('time', 'Over time', hasTime ? [zoomBar(), timeNote(data)] : over, box(hasTime ? [tps, latency, heat, ...others] : []))}
-  ${stages(run)}${names(run)}${rateStages(run)}${endpoints(run)}${failures(run)}
-  ${!isPlain(run) && section('blocks', 'Blocks', box(charts('blocks')))}
-  ${section('generator', 'The generator and its machine', box(charts('generator')))}
-  ${section('node', 'The node', box(charts('node')), nodeMetrics(run))}
-  ${thresholds(run)}${audit(run)}${configuration(run, options)}${definitions(run)}`;
 }
 
 function zoomBar() {

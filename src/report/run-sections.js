@@ -1,51 +1,26 @@
-import { count, figure, seconds } from '../outputs/format.js';
+import { byCode, count, figure, seconds } from '../outputs/format.js';
 import { auditWord, mergedLines, mergedOf } from '../outputs/summary.js';
 import { auditGaps, auditResult } from '../stats/audit-result.js';
 import { censoredOf } from '../stats/metrics.js';
 import { endpointsOf } from '../stats/recorder.js';
 import { countedWords, isPlain, shownStages } from '../stats/sample.js';
-import { sentence } from './charts.js';
+import { missingFigure, ms, sentence } from './charts.js';
 import { digits, quantity } from './client/quantity.js';
-import { latencyFigure, ms } from './figures.js';
+import { latencyFigure } from './figures.js';
 import { details, html, list, row, scrollTable, section, table } from './html.js';
 import { STAGE_WORDS } from './run-charts.js';
+import { figureCell, note, passedCell } from './sections.js';
 
 /**
  * @import { AuditReport, AuditResult, Check, DistributionJson, EndpointFacts, EndpointFigures, RunFile } from '../types.d.ts'
  * @import { LatencyName } from './figures.js'
  */
 
-/**
- * The sections of a run's page. Each figure carries its exact value of the run file as an attribute, for programs.
- *
- * @typedef {object} KeyFigure
- * @property {string} name as in a threshold
- * @property {string} label
- * @property {number | null} value exact
- * @property {string} text formatted
- * @property {string} [note]
- */
+/** The sections of a run's page. */
 
-/** An item of `<dl class="figures">`. @param {KeyFigure} figure */
-export function keyFigure({ name, label, value, text, note }) {
-  return html`<div>
-    <dt>${label}</dt>
-    <dd ${marks(name, value)}>${text}</dd>
-    ${note !== undefined && html`<dd>${note}</dd>`}
-  </div>`;
-}
+/** @typedef {Parameters<typeof latencyFigure>[1]} Censored */
 
-/** @param {string} name @param {number | null} value @param {string} text */
-export function figureCell(name, value, text) {
-  return html`<td ${marks(name, value)}>${text}</td>`;
-}
-
-/**
- * @param {string} prefix of their names
- * @param {Parameters<typeof latencyFigure>[0]} json
- * @param {Parameters<typeof latencyFigure>[1]} censored
- * @param {readonly LatencyName[]} names
- */
+/** @param {string} prefix of their names @param {DistributionJson} json @param {Censored} censored @param {readonly LatencyName[]} names */
 function latencyCells(prefix, json, censored, names) {
   return names.map((name) => {
     const { value, text } = latencyFigure(json, censored, name);
@@ -53,52 +28,27 @@ function latencyCells(prefix, json, censored, names) {
   });
 }
 
-/** @param {string} name @param {number | null} value */
-export function marks(name, value) {
-  return html`data-figure="${name}" data-value="${value === null ? 'null' : String(value)}"`;
-}
-
-/** A word with a sign and a colour. @param {string} word @param {'good' | 'bad' | 'plain'} kind */
-export function badge(word, kind) {
-  const sign = { good: '✓ ', bad: '✗ ', plain: '' }[kind];
-  return html`<li class="${kind}">${sign}${word}</li>`;
-}
-
-/** @param {{warnings: readonly string[]}} file */
-export function warnings({ warnings: lines }) {
-  return lines.length > 0 && section('warned', 'Warnings', list(lines));
-}
-
 /** @param {RunFile} run */
 export function failures({ failures: codes, failureWords, counts }) {
-  const all = {
-    ...codes,
-    ...(counts.timedOut > 0 ? { timed_out: counts.timedOut } : {}),
-    ...(counts.abandoned > 0 ? { abandoned: counts.abandoned } : {}),
-  };
-  const rows = Object.entries(all).sort((a, b) => b[1] - a[1]);
-  if (rows.length === 0)
-    return section('failed', 'Failures', html`<p class="good">✓ No operation failed, timed out or was abandoned.</p>`);
+  const all = { ...codes, timed_out: counts.timedOut, abandoned: counts.abandoned };
+  const rows = Object.entries(all)
+    .filter(([, times]) => times > 0)
+    .sort((a, b) => b[1] - a[1])
+    .map(([code, times]) =>
+      row(html`<code>${code}</code>`, [
+        figureCell(`failed.${code}`, times, quantity(times, 'count')),
+        quantity((100 * times) / Math.max(1, counts.started), 'percent'),
+        failureWords[code] ?? '',
+      ]),
+    );
+  const heads = ['code', 'operations', 'of those begun', 'words of the first'];
   return section(
     'failed',
     'Failures',
-    scrollTable('Failures by code', {
-      heads: ['code', 'operations', 'of those begun', 'words of the first'],
-      rows: rows.map(([code, times]) =>
-        row(html`<code>${code}</code>`, [
-          figureCell(`failed.${code}`, times, quantity(times, 'count')),
-          quantity((100 * times) / Math.max(1, counts.started), 'percent'),
-          failureWords[code] ?? '',
-        ]),
-      ),
-      style: 'wraps',
-    }),
+    rows.length === 0
+      ? html`<p class="good">✓ No operation failed, timed out or was abandoned.</p>`
+      : scrollTable('Failures by code', { heads, rows, style: 'wraps' }),
   );
-}
-
-/** The result of a condition. @param {boolean} passed */
-export function passedCell(passed) {
-  return html`<td class="${passed ? 'good' : 'bad'}">${passed ? '✓ holds' : '✗ failed'}</td>`;
 }
 
 /** @param {RunFile} run */
@@ -136,23 +86,22 @@ export function audit(run) {
   const found = /** @type {AuditReport | null} */ (run.audit);
   const result = auditResult(run);
   const limit = verdict && html`<p><strong>${verdict.name}</strong>: ${sentence(verdict.evidence)}</p>`;
-  const content =
-    found === null || result === null
-      ? [`${result === null ? 'None' : 'Incomplete'}: ${sentence(run.unmeasured['/audit'] ?? 'it was not made')}`]
-      : [
-          balance(found),
-          ...(found.checks ?? []).filter(({ holds }) => holds !== null).map(checkWords),
-          ...auditGaps(run).map((words) => `– Not checked: ${words}.`),
-        ];
+  const isMade = found !== null && result !== null;
+  const why = sentence(run.unmeasured['/audit'] ?? 'it was not made');
+  const content = isMade
+    ? [
+        balance(found),
+        ...(found.checks ?? []).filter(({ holds }) => holds !== null).map(checkWords),
+        ...auditGaps(run).map((words) => `– Not checked: ${words}.`),
+      ]
+    : [`${result === null ? 'None' : 'Incomplete'}: ${why}`];
   return html`${limit && section('limit', 'What limited the run', limit)}
   ${section(
     'audited',
     'Audit on the chain',
-    found !== null &&
-      result !== null &&
-      html`<p class="${result === 'exact' ? 'good' : 'bad'}">${RESULT_WORDS[result]}</p>`,
+    isMade && html`<p class="${result === 'exact' ? 'good' : 'bad'}">${RESULT_WORDS[result]}</p>`,
     content.map((words) => html`<p>${words}</p>`),
-    found !== null && result === 'not_exact' && discrepancies(found),
+    isMade && result === 'not_exact' && discrepancies(found),
   )}`;
 }
 
@@ -162,23 +111,15 @@ function checkWords({ words, expected, found, holds }) {
 }
 
 /** @param {AuditReport} audit */
-function balance({
-  wallets,
-  effectsOnChain,
-  verified,
-  includedLate,
-  reorgedOut,
-  blockNumber,
-  bounds,
-  exact,
-  pending,
-  replaced,
-  subject = 'counters grew by',
-}) {
-  const ours = `${quantity(verified, 'count')} verified + ${quantity(includedLate, 'count')} included late${reorgedOut > 0 ? ` − ${quantity(reorgedOut, 'count')} reorged out` : ''}`;
-  const grew = `${quantity(wallets, 'count')} ${subject} ${/^\d+$/.test(effectsOnChain) ? quantity(Number(effectsOnChain), 'count') : effectsOnChain}`;
-  if (exact) return `At block ${quantity(blockNumber, 'count')} ${grew} = ${ours}.`;
-  return `At block ${quantity(blockNumber, 'count')} ${grew}; we know of ${ours}. Of ours at least ${bounds.atLeast} and at most ${bounds.atMost} were executed; ${quantity(pending, 'count')} pending, ${quantity(replaced, 'count')} replaced.`;
+function balance(audit) {
+  const { effectsOnChain, verified, reorgedOut, bounds, subject = 'counters grew by' } = audit;
+  const count = (/** @type {number} */ value) => quantity(value, 'count');
+  const out = reorgedOut > 0 ? ` − ${count(reorgedOut)} reorged out` : '';
+  const ours = `${count(verified)} verified + ${count(audit.includedLate)} included late${out}`;
+  const effects = /^\d+$/.test(effectsOnChain) ? count(Number(effectsOnChain)) : effectsOnChain;
+  const grew = `At block ${count(audit.blockNumber)} ${count(audit.wallets)} ${subject} ${effects}`;
+  if (audit.exact) return `${grew} = ${ours}.`;
+  return `${grew}; we know of ${ours}. Of ours at least ${bounds.atLeast} and at most ${bounds.atMost} were executed; ${count(audit.pending)} pending, ${count(audit.replaced)} replaced.`;
 }
 
 /** Limit of a list; the run file has all. */
@@ -188,20 +129,16 @@ const LISTED = 20;
 function discrepancies({ mismatches, mismatchCount, foreign, resolutions }) {
   const open = resolutions.filter(({ fate }) => fate === 'pending' || fate === 'replaced');
   const lines = [
-    ...mismatches
-      .slice(0, LISTED)
-      .map(
-        (m) =>
-          `wallet ${m.walletIndex} (${m.address}): effect ${m.effect}, expected ${m.expectedEffect}; nonce ${m.nonce}, expected ${m.expectedNonce}`,
-      ),
-    ...foreign
-      .slice(0, LISTED)
-      .map((f) => `not ours: ${f.hash} (wallet ${f.walletIndex}, nonce ${f.nonce}, block ${f.blockNumber})`),
-    ...open.slice(0, LISTED).map((r) => `${r.fate}: ${r.hash} (wallet ${r.walletIndex}, nonce ${r.nonce})`),
+    mismatches.map(
+      (m) =>
+        `wallet ${m.walletIndex} (${m.address}): effect ${m.effect}, expected ${m.expectedEffect}; nonce ${m.nonce}, expected ${m.expectedNonce}`,
+    ),
+    foreign.map((f) => `not ours: ${f.hash} (wallet ${f.walletIndex}, nonce ${f.nonce}, block ${f.blockNumber})`),
+    open.map((r) => `${r.fate}: ${r.hash} (wallet ${r.walletIndex}, nonce ${r.nonce})`),
   ];
   return html`<details id="discrepancies" open>
     <summary>${quantity(mismatchCount, 'count')} wallets do not agree</summary>
-    ${list(lines)}
+    ${list(lines.flatMap((all) => all.slice(0, LISTED)))}
   </details>`;
 }
 
@@ -218,6 +155,9 @@ export function stages(run) {
   const censored = censoredOf(run);
   const words = countedWords(isPlain(run));
   const fromStart = latency.fromStartCensored ?? censored;
+  const percent = (/** @type {DistributionJson} */ { sumUs }) => `${Math.round((100 * sumUs) / allUs)} %`;
+  const averages = shown.map(({ words: name, of }) => `${name} ${quantity(ms(of.meanUs), 'ms')} (${percent(of)})`);
+  const [late, all] = [censored.count, latency.total.count].map((value) => quantity(value, 'count'));
   const rows = [
     row(`from due to ${words.verified}`, [...latencyCells('total', latency.total, censored, NAMES), '']),
     rates.askedPerSecond !== null &&
@@ -225,7 +165,7 @@ export function stages(run) {
     ...shown.map(({ stage, color, words: name, of }) =>
       row(
         html`<svg class="swatch" aria-hidden="true"><rect width="12" height="12" class="fill-${color}" /></svg>${name}`,
-        [...latencyCells(stage.toLowerCase(), of, 0, NAMES), allUs > 0 && `${Math.round((100 * of.sumUs) / allUs)} %`],
+        [...latencyCells(stage.toLowerCase(), of, 0, NAMES), allUs > 0 && percent(of)],
       ),
     ),
   ];
@@ -233,25 +173,14 @@ export function stages(run) {
     'where',
     'Where the time goes',
     allUs > 0
-      ? [html`<p>${sharesInWords(shown, allUs)}</p>`, bar(shown, allUs)]
+      ? [html`<p>${sentence(`On average: ${averages.join(', ')}`)}</p>`, bar(shown, allUs)]
       : html`<p class="missing">No ${words.one} was ${words.verified} in the window.</p>`,
     scrollTable('Latency by stage', { heads: ['Latency in the window', ...NAMES, 'share'], rows }),
-    censored.count > 0 && html`<p class="note">${censoredWords(run)}</p>`,
+    censored.count > 0 &&
+      note(
+        `${late} of ${all} ${words.many} got no good answer in time: figures with >= are lower bounds. Stages leave these operations out.`,
+      ),
   );
-}
-
-/** @param {RunFile} run */
-function censoredWords(run) {
-  const [count, all] = [censoredOf(run).count, run.latency.total.count].map((value) => quantity(value, 'count'));
-  return `${count} of ${all} ${countedWords(isPlain(run)).many} got no good answer in time: figures with >= are lower bounds. Stages leave these operations out.`;
-}
-
-/** @param {Array<{words: string, of: DistributionJson}>} parts @param {number} allUs */
-function sharesInWords(parts, allUs) {
-  const words = parts.map(
-    ({ words: name, of }) => `${name} ${quantity(ms(of.meanUs), 'ms')} (${Math.round((100 * of.sumUs) / allUs)} %)`,
-  );
-  return sentence(`On average: ${words.join(', ')}`);
 }
 
 /** @param {Array<{color: number, words: string, of: DistributionJson}>} parts @param {number} allUs */
@@ -297,10 +226,10 @@ export function names(run) {
       rows: groups.map(([name, { counts, windowVerified, latency, censored, failures: codes }]) =>
         row(name, [
           quantity(counts.verified, 'count'),
-          quantity(perSecond(windowVerified, window.durationMs), 'perSecond'),
+          quantity(window.durationMs === 0 ? null : (1000 * windowVerified) / window.durationMs, 'perSecond'),
           quantity(counts.failed, 'count'),
           ...latencyCells(`calls.${name}`, latency, censored, NAME_COLUMNS),
-          ...(hasFailures ? [codesInWords(codes)] : []),
+          ...(hasFailures ? [byCode(codes)] : []),
         ]),
       ),
     }),
@@ -330,18 +259,6 @@ export function rateStages({ byStage = [] }) {
   );
 }
 
-/** @param {number} verified @param {number} durationMs */
-function perSecond(verified, durationMs) {
-  return durationMs === 0 ? null : (1000 * verified) / durationMs;
-}
-
-/** @param {Record<string, number>} codes */
-function codesInWords(codes) {
-  return Object.entries(codes)
-    .map(([code, times]) => `${code} ${quantity(times, 'count')}`)
-    .join(', ');
-}
-
 /** @type {readonly LatencyName[]} */
 const ENDPOINT_COLUMNS = ['avg', 'p50', 'p99', 'max'];
 
@@ -365,9 +282,7 @@ function endpointRow({ display, clientVersion, group, tps, left, awayMs }, i) {
   const { counts, latency, censored } = group;
   return row(display, [
     clientVersion ?? 'not known',
-    quantity(counts.verified, 'count'),
-    quantity(counts.failed, 'count'),
-    quantity(counts.timedOut, 'count'),
+    ...[counts.verified, counts.failed, counts.timedOut].map((value) => quantity(value, 'count')),
     figureCell(`endpoint.${i}.tps`, tps, quantity(tps, 'perSecond')),
     ...latencyCells(`endpoint.${i}`, latency, censored, ENDPOINT_COLUMNS),
     quantity(left, 'count'),
@@ -378,15 +293,14 @@ function endpointRow({ display, clientVersion, group, tps, left, awayMs }, i) {
 /** @param {RunFile} run @param {EndpointFigures[]} all */
 function eventsOf({ generator }, all) {
   const known = /** @type {Array<EndpointFacts>} */ (generator.endpoints ?? []);
-  const events = known.flatMap(({ events: own }, i) => own.map((event) => ({ ...event, display: all[i]?.display })));
-  if (events.length === 0) return '';
-  events.sort((a, b) => a.atMs - b.atMs);
-  return list(
-    events.map(({ atMs, isBack, words, display }) => {
-      const what = isBack ? 'is back ' : 'is down, requests go to the others: ';
-      return `${(atMs / 1000).toFixed(1)} s: ${display} ${what}${words}`;
-    }),
-  );
+  const events = known
+    .flatMap(({ events: own }, i) => own.map((event) => ({ ...event, display: all[i]?.display })))
+    .sort((a, b) => a.atMs - b.atMs);
+  const lines = events.map(({ atMs, isBack, words, display }) => {
+    const what = isBack ? 'is back ' : 'is down, requests go to the others: ';
+    return `${(atMs / 1000).toFixed(1)} s: ${display} ${what}${words}`;
+  });
+  return lines.length > 0 && list(lines);
 }
 
 /** The instances of a merged run. @param {RunFile} run */
@@ -411,7 +325,7 @@ export function instances(run) {
   return section(
     'instances',
     'Instances',
-    mergedLines(run).map((line) => html`<p class="note">${line}</p>`),
+    mergedLines(run).map((line) => note(line)),
     details('all-instances', `${count(merged.instances.length)} instances`, [
       table({ heads: ['instance', 'wallets', 'host', 'began', 'window', verified, tps, 'audit'], rows }),
       more > 0 && html`<p class="note">... and ${count(more)} more</p>`,
@@ -432,7 +346,7 @@ export function nodeMetrics({ intervals, probes }) {
   const last = read.at(-1);
   if (first === undefined || last === undefined) {
     const why = probes?.why.metrics ?? intervals.at(-1)?.probes.why.metrics ?? 'the run ended before its first report';
-    return html`<p class="missing"><strong>The node's own metrics</strong>: not measured. ${sentence(why)}</p>`;
+    return missingFigure('metrics', "The node's own metrics", why);
   }
   const seconds = (last.endMs - first.endMs) / 1000;
   const rows = Object.entries(last.series).map(([name, value]) => {

@@ -14,9 +14,9 @@ import {
   perSecond,
 } from './charts.js';
 import { quantity } from './client/quantity.js';
-import { html, renderPage, row, scrollTable, section } from './html.js';
+import { html, row, scrollTable, section } from './html.js';
 import { commandLine, settingsOf } from './repeat.js';
-import { badge, figureCell } from './run-sections.js';
+import { badge, chartBox, figureCell, note, pageOf, wordsHead } from './sections.js';
 import { latencyFigure, rounded } from './figures.js';
 
 /**
@@ -53,19 +53,22 @@ function shortened(name) {
  * @typedef {{name: string, label: string, of: (run: RunFile) => number | null, text?: (value: number | null, run: RunFile) => string}} Column
  */
 
-const count = (/** @type {number | null} */ value) => quantity(value, 'count');
-
 /** @param {ReturnType<typeof countedWords>} words @returns {Column[]} */
 const columnsOf = ({ verified, tps }) => [
   { name: 'tps', label: tps, of: ({ rates }) => rates.verifiedPerSecond },
   latencyColumn('p50'),
   latencyColumn('p99'),
   latencyColumn('max'),
-  { name: 'verified', label: verified, of: ({ counts }) => counts.verified, text: count },
-  { name: 'failed', label: 'failed', of: ({ counts }) => counts.failed, text: count },
-  { name: 'timedOut', label: 'timed out', of: ({ counts }) => counts.timedOut, text: count },
+  countColumn('verified', verified),
+  countColumn('failed', 'failed'),
+  countColumn('timedOut', 'timed out'),
   { name: 'cpu', label: `CPU per ${verified}`, of: ({ generator }) => generator.cpuUsPerVerified },
 ];
+
+/** @param {'verified' | 'failed' | 'timedOut'} name @param {string} label @returns {Column} */
+function countColumn(name, label) {
+  return { name, label, of: ({ counts }) => counts[name], text: (value) => quantity(value, 'count') };
+}
 
 /** @param {LatencyName} name @returns {Column} */
 function latencyColumn(name) {
@@ -74,12 +77,12 @@ function latencyColumn(name) {
 }
 
 /** @param {NamedRun[]} runs */
-export function overview(runs) {
+function overview(runs) {
   const columns = columnsOf(countedWords(runs.every(({ run }) => isPlain(run))));
   const labels = columns.map(({ label }) => label);
   const heads = ['run', ...labels, 'verdict', 'audit', 'exit code', 'window', 'started (UTC)'];
   return scrollTable('The runs and their figures', {
-    heads: [...heads, html`<th scope="col" class="words">file</th>`],
+    heads: [...heads, wordsHead('file')],
     rows: runs.map(({ name, file, run }, i) =>
       row(html`${name}${run.partial && html` <strong class="bad">partial</strong>`}`, [
         ...columns.map(({ name: figure, of, text = measureOf(figure).text }) =>
@@ -87,7 +90,7 @@ export function overview(runs) {
         ),
         run.verdict?.name ?? '–',
         auditCell(run),
-        exitCell(run, i),
+        figureCell(`runs.${i}.exitCode`, run.exitCode, run.exitCode === null ? '–' : String(run.exitCode)),
         figureCell(`runs.${i}.window`, run.window.durationMs, quantity(run.window.durationMs / 1000, 'seconds')),
         run.startedAt.slice(0, 19).replace('T', ' '),
         html`<td class="words">${file}</td>`,
@@ -106,24 +109,32 @@ function auditCell(run) {
   return html`<td class="${result === 'exact' ? 'good' : 'bad'}">${words}</td>`;
 }
 
-/** @param {RunFile} run @param {number} i */
-function exitCell({ exitCode }, i) {
-  return figureCell(`runs.${i}.exitCode`, exitCode, exitCode === null ? '–' : String(exitCode));
-}
-
 /** Limit of option values in the table. */
 const MAX_TEXT = 60;
 
-/** @param {NamedRun[]} runs @param {readonly OptionFacts[]} options */
-export function differences(runs, options) {
-  const columns = [...optionColumns(runs, options), ...environmentColumns(runs)];
-  const rows = runs.map(({ name }, i) =>
-    row(
-      name,
-      columns.map(({ texts }) => oneLine(texts[i], MAX_TEXT)),
-    ),
-  );
+/** What differs in options and environments. @param {NamedRun[]} runs @param {readonly OptionFacts[]} options */
+function differencesOf(runs, options) {
+  const isDifferent = (/** @type {string[]} */ texts) => new Set(texts).size > 1;
+  return {
+    options: options
+      .filter((option) => isDifferent(runs.map(({ run }) => commandLine(run.config, [option]))))
+      .map((option) => ({
+        name: option.name,
+        texts: runs.map(({ run }) => settingsOf(run.config, [option])[0]?.text ?? '–'),
+      })),
+    environments: Object.entries({ clientVersion: 'node', stress: 'stress' })
+      .map(([key, name]) => ({ name, texts: runs.map(({ run }) => String(run.environment[key] ?? '–')) }))
+      .filter(({ texts }) => isDifferent(texts)),
+  };
+}
+
+/** @param {NamedRun[]} runs @param {Array<{name: string, texts: string[]}>} columns */
+function differencesSection(runs, columns) {
   const heads = ['run', ...columns.map(({ name }) => name)];
+  const rows = runs.map(({ name }, i) => {
+    const cells = columns.map(({ texts }) => oneLine(texts[i], MAX_TEXT));
+    return row(name, cells);
+  });
   return section(
     'differences',
     'What differs in how they were made',
@@ -131,33 +142,6 @@ export function differences(runs, options) {
       ? html`<p>All of them were made in the same way.</p>`
       : scrollTable('What differs', { heads, rows, style: 'cells runs', id: 'options' }),
   );
-}
-
-/** @param {NamedRun[]} runs @param {readonly OptionFacts[]} options */
-function areDifferent(runs, options) {
-  return optionColumns(runs, options).length > 0;
-}
-
-/** Options in which the command lines differ. @param {NamedRun[]} runs @param {readonly OptionFacts[]} options */
-function optionColumns(runs, options) {
-  return options
-    .filter((option) => differs(runs.map(({ run }) => commandLine(run.config, [option]))))
-    .map((option) => ({
-      name: option.name,
-      texts: runs.map(({ run }) => settingsOf(run.config, [option])[0]?.text ?? '–'),
-    }));
-}
-
-/** @param {NamedRun[]} runs */
-function environmentColumns(runs) {
-  return Object.entries({ clientVersion: 'node', stress: 'stress' })
-    .map(([key, name]) => ({ name, texts: runs.map(({ run }) => String(run.environment[key] ?? '–')) }))
-    .filter(({ texts }) => differs(texts));
-}
-
-/** @param {string[]} texts */
-function differs(texts) {
-  return new Set(texts).size > 1;
 }
 
 /** Limit of points of a line; neighbours are averaged. */
@@ -208,9 +192,6 @@ function pointsOf(rows) {
 
 const MAX_RUNS = 50;
 
-/** As many lines as LOOKS. */
-const MAX_LINES = 6;
-
 /**
  * @param {ReadonlyArray<{file: string, run: RunFile}>} given
  * @param {{options: readonly OptionFacts[]}} how options: for their names
@@ -220,42 +201,35 @@ export function renderRuns(given, { options }) {
   const shown = given.slice(0, MAX_RUNS);
   const names = namesOf(shown.map(({ file }) => file));
   const runs = shown.map(({ file, run }, i) => ({ name: names[i], file, run }));
-  const drawn = runs.slice(0, MAX_LINES);
+  const drawn = runs.slice(0, LOOKS.length);
   const figures = [tpsFigure(drawn), ...latencyFigures(drawn)];
-  const note = (/** @type {string} */ words, /** @type {string} */ id) => html`<p class="note" id="${id}">${words}</p>`;
-  const main = html`${section(
-    'runs',
-    'The runs',
-    given.length > shown.length && note(`Of ${given.length} runs the first ${shown.length} are shown.`, 'left-out'),
-    overview(runs),
-    areDifferent(runs, options) && note('They had different options: see what differs, below.', 'not-alike'),
-    html`<p class="note">
-      <code>stress compare</code> says whether two of them differ by more than noise, given several runs of each.
-    </p>`,
-  )}
-  ${section(
-    'charts',
-    'Over each other',
-    runs.length > drawn.length && note(`The first ${drawn.length} of ${runs.length} runs are drawn.`, 'not-drawn'),
-    html`<div class="charts">${figures.map(({ figure }) => figure)}</div>`,
-  )}
-  ${differences(runs, options)}`;
-  const charts = chartsOf(figures);
-  return renderPage({ title: titleOf(runs), lead: lead(runs), main, data: { time: null, charts } });
-}
-
-/** @param {NamedRun[]} runs */
-function titleOf(runs) {
+  const differences = differencesOf(runs, options);
   const minutes = runs.map(({ run }) => run.startedAt.slice(0, 16).replace('T', ' ')).sort();
-  return `${runs.length} runs, ${[...new Set([minutes[0], minutes.at(-1)])].join(' to ')} UTC`;
-}
-
-/** @param {NamedRun[]} runs */
-function lead(runs) {
-  return html`<p class="verdict">${verdict(runs)}</p>
-    <ul class="badges">
-      ${badges(runs)}
-    </ul>`;
+  return pageOf({
+    title: `${runs.length} runs, ${[...new Set([minutes[0], minutes.at(-1)])].join(' to ')} UTC`,
+    verdict: verdict(runs),
+    badges: badges(runs),
+    figures: [],
+    main: html`${section(
+      'runs',
+      'The runs',
+      given.length > shown.length && note(`Of ${given.length} runs the first ${shown.length} are shown.`, 'left-out'),
+      overview(runs),
+      differences.options.length > 0 && note('They had different options: see what differs, below.', 'not-alike'),
+      note([
+        html`<code>stress compare</code>`,
+        ' says whether two of them differ by more than noise, given several runs of each.',
+      ]),
+    )}
+    ${section(
+      'charts',
+      'Over each other',
+      runs.length > drawn.length && note(`The first ${drawn.length} of ${runs.length} runs are drawn.`, 'not-drawn'),
+      chartBox(figures.map(({ figure }) => figure)),
+    )}
+    ${differencesSection(runs, [...differences.options, ...differences.environments])}`,
+    charts: chartsOf(figures),
+  });
 }
 
 /** @param {NamedRun[]} runs */

@@ -2,29 +2,19 @@ import { across as acrossRuns, capital, chartFigure, measureOf, sentence } from 
 import { quantity } from './client/quantity.js';
 import { html, row, scrollTable } from './html.js';
 import { rounded } from './figures.js';
-import { marks } from './run-sections.js';
+import { marks } from './sections.js';
 
 /**
- * @import { SweepCell, SweepFile } from '../types.d.ts'
- * @import { Chart, Series } from './charts.js'
- * @import { Unit } from './client/quantity.js'
- * @import { Html } from './html.js'
+ * @import { Axis, SweepCell, SweepFile } from '../types.d.ts'
+ * @import { Chart, Drawn, Series } from './charts.js'
  */
 
 /**
- * The charts and grids of a sweep's page.
- *
- * @typedef {{chart: Chart, figure: Html}} Drawn
- */
-
-/**
- * The layout of a sweep's charts: one axis is x, one gives lines, and the others give separate charts.
- *
- * @typedef {SweepFile['axes'][number]} Axis
+ * The charts and grids of a sweep's page. Of the axes of the sweep one is x, one gives lines, and the others give
+ * separate charts.
  *
  * @typedef {object} Across the x axis
  * @property {string} label
- * @property {Unit} unit
  * @property {boolean} isAsked it is the asked rate, which throughput can be compared with
  * @property {number[]} places of all cells, ascending
  * @property {string[]} [texts] of the places, if they are not numbers or uneven
@@ -37,24 +27,21 @@ import { marks } from './run-sections.js';
  */
 
 /** @param {SweepFile} sweep @returns {Layout | null} null: nothing varies */
-export function layoutOf(sweep) {
-  const { axes, cells } = sweep;
-  const axis = alongOf(sweep);
-  if (axis === null || cells.length === 0) return null;
+function layoutOf({ axes, cells, saturation }) {
+  // The axis of the load, otherwise the last numeric axis.
+  const along = axes.find(({ name }) => name === saturation[0]?.along);
+  const several = axes.filter(({ values }) => values.length > 1);
+  const axis = along ?? several.findLast(isNumeric) ?? several.at(-1) ?? axes.at(-1);
+  if (axis === undefined || cells.length === 0) return null;
   const others = axes.filter((one) => one !== axis);
-  const lineAxis = others.at(-1) ?? null;
-  const groupAxes = others.slice(0, -1);
-  const groups = [...groupBy(cells, groupAxes)].map(([name, ofGroup]) => ({
+  const groups = [...groupBy(cells, others.slice(0, -1))].map(([name, ofGroup]) => ({
     name,
-    lines: [...groupBy(ofGroup, lineAxis === null ? [] : [lineAxis])].map(([label, ofLine]) => ({
-      label,
-      cells: ofLine,
-    })),
+    lines: [...groupBy(ofGroup, others.slice(-1))].map(([label, ofLine]) => ({ label, cells: ofLine })),
   }));
   const lines = groups.flatMap((group) => group.lines);
   const across = acrossOf(axis, lines);
   for (const line of lines) line.cells.sort((a, b) => (across.of(a) ?? 0) - (across.of(b) ?? 0));
-  return { across, groups, linesBy: lineAxis?.name ?? null };
+  return { across, groups, linesBy: others.at(-1)?.name ?? null };
 }
 
 /** @param {Record<string, string>} settings */
@@ -62,13 +49,6 @@ export function cellName(settings) {
   return Object.entries(settings)
     .map(([name, value]) => `${name} ${value}`)
     .join(', ');
-}
-
-/** The axis of the load, otherwise the last numeric axis. @param {SweepFile} sweep @returns {Axis | null} */
-function alongOf({ axes, saturation }) {
-  const along = axes.find(({ name }) => name === saturation[0]?.along);
-  const several = axes.filter(({ values }) => values.length > 1);
-  return along ?? several.filter(isNumeric).at(-1) ?? several.at(-1) ?? axes.at(-1) ?? null;
 }
 
 /** @param {Axis} axis */
@@ -87,52 +67,28 @@ function groupBy(cells, axes) {
   return groups;
 }
 
+/** Ratio of values above which x is logarithmic. */
+const LOG_AXIS_FROM = 20;
+
 /** @param {Axis} axis @param {Line[]} lines @returns {Across} */
 function acrossOf(axis, lines) {
   const cells = lines.flatMap((line) => line.cells);
   const asked = (/** @type {SweepCell} */ cell) => cell.asked;
-  const isAsked =
-    lines.some((line) => new Set(line.cells.map(asked)).size > 1) && cells.every((cell) => cell.asked !== null);
   const text = (/** @type {SweepCell} */ { settings }) => settings[axis.name];
-  if (isAsked)
-    return {
-      label: 'asked per second',
-      unit: 'plain',
-      isAsked,
-      of: asked,
-      text,
-      places: ascending(cells.map((cell) => cell.asked ?? 0)),
-    };
-  const { places, texts } = placesOf(axis);
-  const placeByText = new Map(axis.values.map((value, i) => [value, places[i]]));
-  const order = axis.values.map((_, i) => i).sort((a, b) => places[a] - places[b]);
-  return {
-    label: axis.name,
-    unit: 'plain',
-    isAsked,
-    text,
-    of: (cell) => placeByText.get(text(cell)) ?? null,
-    places: order.map((i) => places[i]),
-    ...(texts === null ? {} : { texts: order.map((i) => texts[i]) }),
-  };
-}
-
-/** Ratio of values above which x is logarithmic. */
-const LOG_AXIS_FROM = 20;
-
-/** @param {Axis} axis @returns {{places: number[], texts: string[] | null}} */
-function placesOf(axis) {
-  const { values } = axis;
-  if (!isNumeric(axis)) return { places: values.map((_, i) => i), texts: [...values] };
+  if (cells.every((cell) => cell.asked !== null) && lines.some((line) => new Set(line.cells.map(asked)).size > 1)) {
+    const places = [...new Set(cells.map((cell) => cell.asked ?? 0))].sort((a, b) => a - b);
+    return { label: 'asked per second', isAsked: true, of: asked, text, places };
+  }
+  const { name: label, values } = axis;
   const numbers = values.map(Number);
-  const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
-  if (low <= 0 || high / low < LOG_AXIS_FROM) return { places: numbers, texts: null };
-  return { places: numbers.map(Math.log10), texts: [...values] };
-}
-
-/** @param {number[]} values */
-function ascending(values) {
-  return [...new Set(values)].sort((a, b) => a - b);
+  const low = Math.min(...numbers);
+  const isLog = low > 0 && Math.max(...numbers) / low >= LOG_AXIS_FROM;
+  const placeOf = (/** @type {string} */ value) =>
+    !isNumeric(axis) ? values.indexOf(value) : isLog ? Math.log10(Number(value)) : Number(value);
+  const sorted = [...values].sort((a, b) => placeOf(a) - placeOf(b));
+  const of = (/** @type {SweepCell} */ cell) => (values.includes(text(cell)) ? placeOf(text(cell)) : null);
+  const across = { label, isAsked: false, text, of, places: sorted.map(placeOf) };
+  return isLog || !isNumeric(axis) ? { ...across, texts: sorted } : across;
 }
 
 /** Limits of lines and charts; the table has all cells. */
@@ -147,61 +103,52 @@ const PERCENTILES = ['p50', 'p90', 'p99', 'max'];
 /** Ratio of percentiles above which a linear axis would not show the lower ones. */
 const LOG_FROM = 8;
 
-/** @param {Layout} layout @returns {Drawn[]} */
-export function sweepCharts(layout) {
+/** @param {SweepFile} sweep @returns {Drawn[]} */
+export function sweepCharts(sweep) {
+  const layout = layoutOf(sweep);
+  if (layout === null) return [];
   const { groups } = layout;
-  const throughputs = groups
-    .slice(0, MAX_CHARTS)
-    .map((group, i) => throughput(layout, group, groups.length === 1 ? '' : `-${i + 1}`));
-  if (groups.length > 1) return throughputs;
+  if (groups.length > 1) return groups.slice(0, MAX_CHARTS).map((group, i) => throughput(layout, group, `-${i + 1}`));
   const [{ lines }] = groups;
+  const paths = lines.length === 1 ? [['avg', 'p99']] : [['avg'], ['p99']];
   return [
-    ...throughputs,
+    throughput(layout, groups[0], ''),
     ...(lines.length === 1 ? [percentiles(layout, lines[0])] : []),
-    ...(lines.length === 1
-      ? [latencyPath(layout, lines, ['avg', 'p99'])]
-      : ['avg', 'p99'].map((name) => latencyPath(layout, lines, [name]))),
+    ...paths.map((names) => latencyPath(layout, lines, names)),
   ];
 }
 
-/** @param {Layout} layout @param {{name: string, lines: Line[]}} group @param {string} suffix of its id @returns {Drawn} */
+/** @param {Layout} layout @param {Group} group @param {string} suffix of its id @returns {Drawn} */
 function throughput({ across, linesBy, groups }, { name, lines }, suffix) {
   const shown = evenly(lines);
-  const title = `Throughput against ${across.isAsked ? 'what was asked' : across.label}${name === '' ? '' : `: ${name}`}`;
   /** @type {Chart} */
   const chart = {
+    ...chartAcross(across, lines),
     id: `throughput${suffix}`,
-    title,
-    kind: 'lines',
+    title: `Throughput against ${across.isAsked ? 'what was asked' : across.label}${name === '' ? '' : `: ${name}`}`,
     unit: 'perSecond',
-    ...xOf(across),
-    crossWords: 'saturated',
     series: [
       ...shown.map((line, i) => series(across, line, 'tps', i)),
       ...(across.isAsked ? [{ ...ASKED, values: [...across.places] }] : []),
     ],
-    ...markOf(across, lines),
   };
   const cut = [
     lines.length > shown.length && `${shown.length} of ${lines.length} values of ${linesBy} are drawn`,
     suffix === '-1' && groups.length > MAX_CHARTS && `${MAX_CHARTS} of ${groups.length} combinations are drawn`,
   ].filter((words) => words !== false);
   const note = cut.length === 0 ? undefined : `${sentence(cut.join('; '))} The table has all.`;
-  return {
-    chart,
-    figure: chartFigure(chart, { summary: throughputWords(across, shown), note, isWide: groups.length === 1 }),
-  };
+  const summary = throughputWords(across, shown);
+  return { chart, figure: chartFigure(chart, { summary, note, isWide: groups.length === 1 }) };
 }
 
-/** @param {Layout['across']} across @param {Line[]} lines */
+/** @param {Across} across @param {Line[]} lines */
 function throughputWords(across, lines) {
   const words = lines.map(({ label, cells }) => {
     const best = bestOf(cells);
     if (best === null) return `${label === '' ? '' : `${label}: `}nothing was measured`;
-    const at = across.isAsked
-      ? `${quantity(best.cell.asked, 'plain')} asked`
-      : `${across.label} ${across.text(best.cell)}`;
-    return `${label === '' ? 'most' : `${label}: at most`} ${quantity(best.tps, 'perSecond')}, at ${at}`;
+    const { cell, tps } = best;
+    const at = across.isAsked ? `${quantity(cell.asked, 'plain')} asked` : `${across.label} ${across.text(cell)}`;
+    return `${label === '' ? 'most' : `${label}: at most`} ${quantity(tps, 'perSecond')}, at ${at}`;
   });
   return `${sentence(words.join('; '))}${across.isAsked ? ' Up to where the load is held, a line lies on the dashed one.' : ''}`;
 }
@@ -212,7 +159,7 @@ export function bestOf(cells) {
     const { mean } = acrossRuns(cell.metrics.tps);
     return mean === null ? [] : [{ cell, tps: mean }];
   });
-  return measured.reduce((best, one) => (best === null || one.tps > best.tps ? one : best), measured[0] ?? null);
+  return measured.reduce((best, one) => (one.tps > best.tps ? one : best), measured[0] ?? null);
 }
 
 /** @param {Layout} layout @param {Line} line @returns {Drawn} */
@@ -222,20 +169,16 @@ function percentiles({ across }, line) {
   const isLog = most(all[PERCENTILES.length - 1]) > LOG_FROM * most(all[0]);
   /** @type {Chart} */
   const chart = {
+    ...chartAcross(across, [line]),
     id: 'latency',
     title: `Latency against ${across.isAsked ? 'what was asked' : across.label}`,
-    kind: 'lines',
     unit: 'ms',
-    ...xOf(across),
     series: all,
     isLog,
-    crossWords: 'saturated',
-    ...markOf(across, [line]),
   };
-  const [first, last] = [line.cells[0], line.cells[line.cells.length - 1]];
-  const p99 = (/** @type {SweepCell} */ cell) =>
-    quantity(measureOf('p99').scaled(acrossRuns(cell.metrics.p99).mean), 'ms');
-  const summary = `The 99th percentile was ${p99(first)} at ${cellName(first.settings)}, and ${p99(last)} at ${cellName(last.settings)}.${isLog ? ' The scale is logarithmic.' : ''}`;
+  const p99 = (/** @type {SweepCell} */ { settings, metrics }) =>
+    `${measureOf('p99').text(acrossRuns(metrics.p99).mean)} at ${cellName(settings)}`;
+  const summary = `The 99th percentile was ${p99(line.cells[0])}, and ${p99(line.cells[line.cells.length - 1])}.${isLog ? ' The scale is logarithmic.' : ''}`;
   return { chart, figure: chartFigure(chart, { summary }) };
 }
 
@@ -247,84 +190,79 @@ function percentiles({ across }, line) {
  * @returns {Drawn}
  */
 function latencyPath({ across }, lines, names) {
-  const { label, unit } = measureOf(names[0]);
-  const what = names.length > 1 ? 'Latency' : capital(label);
-  const series = evenly(lines)
-    .flatMap((line) =>
-      names.map((name) => ({ line, name, label: names.length > 1 ? measureOf(name).label : line.label })),
-    )
-    .map(({ line, name, label: text }, i) => pathSeries(across, line.cells, name, look(i, text)));
+  const [first] = names.map(measureOf);
+  const isOne = names.length === 1;
   /** @type {Chart} */
   const chart = {
     id: `path-${names.join('-')}`,
-    title: `${what} against throughput`,
+    title: `${isOne ? capital(first.label) : 'Latency'} against throughput`,
     kind: 'path',
-    unit,
+    unit: first.unit,
     xUnit: 'plain',
     xLabel: 'verified per second',
     crossWords: 'saturated',
-    series,
+    series: evenly(lines)
+      .flatMap(({ label, cells }) =>
+        names.map((name) => ({ cells, name, label: isOne ? label : measureOf(name).label })),
+      )
+      .map(({ cells, name, label }, i) => {
+        const measured = cells.filter(({ metrics }) => acrossRuns(metrics.tps).mean !== null && acrossRuns(metrics[name]).mean !== null); // prettier-ignore
+        return {
+          ...seriesOf(measured, name, label, i),
+          x: measured.map((cell) => rounded(acrossRuns(cell.metrics.tps).mean) ?? 0),
+          names: measured.map(across.text),
+        };
+      }),
   };
   const summary = `Each point is one load, named by ${across.isAsked ? 'the rate' : across.label}; more load from one to the next. Where a line turns upwards or back, more load brings latency and no throughput.`;
   return { chart, figure: chartFigure(chart, { summary }) };
 }
 
-/** @param {Layout['across']} across @param {SweepCell[]} all @param {string} name @param {ReturnType<typeof look>} looks @returns {Series} */
-function pathSeries(across, all, name, looks) {
-  const cells = all.filter(({ metrics }) =>
-    [metrics.tps, metrics[name]].every((values) => acrossRuns(values).mean !== null),
-  );
+/** Marks the start of saturation of a single line. @param {Across} across @param {Line[]} lines */
+function chartAcross({ places, texts, label, of }, lines) {
+  const cells = lines.length === 1 ? lines[0].cells : [];
+  const first = cells.at(cells.findLastIndex(({ saturated }) => !saturated) + 1);
   return {
-    ...looks,
-    x: cells.map((cell) => rounded(acrossRuns(cell.metrics.tps).mean) ?? 0),
-    ...valuesOf(cells, name),
-    names: cells.map(across.text),
-    ...crossesOf(cells),
+    kind: /** @type {const} */ ('lines'),
+    x: places,
+    xLabel: label,
+    xUnit: /** @type {const} */ ('plain'),
+    xTexts: texts,
+    crossWords: 'saturated',
+    mark: first === undefined ? null : of(first),
+    markWords: 'saturated from here on',
   };
 }
 
-/** @param {Layout['across']} across */
-function xOf({ places, texts, label, unit }) {
-  return { x: places, xLabel: label, xUnit: unit, ...(texts === undefined ? {} : { xTexts: texts }) };
+/** @param {Across} across @param {Line} line @param {string} name @param {number} i @param {string} [label] @returns {Series} */
+function series(across, line, name, i, label = line.label || measureOf(name).label) {
+  const cells = across.places.map((place) => line.cells.find((cell) => across.of(cell) === place));
+  return seriesOf(cells, name, label, i);
 }
 
-/** @param {Layout['across']} across @param {Line} line @param {string} name @param {number} i @param {string} [label] @returns {Series} */
-function series(across, line, name, i, label) {
-  const byPlace = new Map(line.cells.map((cell) => [across.of(cell), cell]));
-  const cells = across.places.map((place) => byPlace.get(place));
-  return {
-    ...look(i, label ?? (line.label === '' ? measureOf(name).label : line.label)),
-    ...valuesOf(cells, name),
-    ...crossesOf(cells),
-  };
-}
-
-/** @param {number} i @param {string} label */
-function look(i, label) {
-  return { label, color: i % DASHES.length, dash: DASHES[i % DASHES.length] };
-}
-
-/** Means, and the range of the runs if there are several. @param {Array<SweepCell | undefined>} cells @param {string} name */
-function valuesOf(cells, name) {
+/**
+ * Means, and the range of the runs if there are several.
+ * @param {Array<SweepCell | undefined>} cells
+ * @param {string} name
+ * @param {string} label
+ * @param {number} i
+ * @returns {Series}
+ */
+function seriesOf(cells, name, label, i) {
   const { scaled } = measureOf(name);
   const all = cells.map((cell) => acrossRuns(cell?.metrics[name]));
   const isRepeated = cells.some((cell) => (cell?.runs.length ?? 0) > 1);
+  const crossed = cells.map((cell) => cell?.saturated === true);
   /** @param {'mean' | 'low' | 'high'} key */
   const of = (key) => all.map((one) => rounded(scaled(one[key])));
-  return { values: of('mean'), ...(isRepeated ? { low: of('low'), high: of('high') } : {}) };
-}
-
-/** @param {Array<SweepCell | undefined>} cells */
-function crossesOf(cells) {
-  const crossed = cells.map((cell) => cell?.saturated === true);
-  return crossed.includes(true) ? { crossed } : {};
-}
-
-/** Marks the start of saturation of a single line. @param {Layout['across']} across @param {Line[]} lines */
-function markOf(across, lines) {
-  const cells = lines.length === 1 ? lines[0].cells : [];
-  const first = cells.at(cells.findLastIndex(({ saturated }) => !saturated) + 1);
-  return first === undefined ? {} : { mark: across.of(first), markWords: 'saturated from here on' };
+  return {
+    label,
+    color: i % DASHES.length,
+    dash: DASHES[i % DASHES.length],
+    values: of('mean'),
+    ...(isRepeated ? { low: of('low'), high: of('high') } : {}),
+    ...(crossed.includes(true) ? { crossed } : {}),
+  };
 }
 
 /** The first, the last and evenly spaced items between them. @template T @param {T[]} all */
@@ -333,15 +271,13 @@ function evenly(all) {
   return Array.from({ length: MAX_LINES }, (_, i) => all[Math.round((i * (all.length - 1)) / (MAX_LINES - 1))]);
 }
 
-/** A sweep of two axes as one table per figure, with coloured cells. The text has all that the colours show. */
-
 /** Number of colour classes in page.css. */
 const STEPS = 8;
 
 /** Ratio of values above which colours are logarithmic. */
 const LOG_SCALE_FROM = 10;
 
-/** @param {SweepFile} sweep of two axes @param {string} name of the figure */
+/** A table with coloured cells; the text has all that the colours show. @param {SweepFile} sweep of two axes @param {string} name of the figure */
 export function gridTable({ axes: [down, right], cells }, name) {
   const { label, text, words } = measureOf(name);
   const means = cells.map(({ metrics }) => acrossRuns(metrics[name]).mean);
@@ -354,31 +290,25 @@ export function gridTable({ axes: [down, right], cells }, name) {
     const i = cells.findIndex(({ settings }) => settings[down.name] === value && settings[right.name] === other);
     const mean = means[i] ?? null;
     if (mean === null) return html`<td>–</td>`;
-    const isSaturated = cells[i].saturated;
-    return html`<td class="heat-${step(mean)}${isSaturated ? ' saturated' : ''}" ${marks(`cells.${i}.${name}`, mean)}>
-      ${text(mean)}${isSaturated && html`<span>saturated</span>`}
+    const { saturated } = cells[i];
+    return html`<td class="heat-${step(mean)}${saturated ? ' saturated' : ''}" ${marks(`cells.${i}.${name}`, mean)}>
+      ${text(mean)}${saturated && html`<span>saturated</span>`}
     </td>`;
   };
   const heads = [html`<th scope="col">${down.name} ↓<br />${right.name} →</th>`, ...right.values];
-  const rows = down.values.map((value) =>
-    row(
-      value,
-      right.values.map((other) => cellOf(value, other)),
-    ),
-  );
+  const rows = down.values.map((value) => {
+    const inRow = right.values.map((other) => cellOf(value, other));
+    return row(value, inRow);
+  });
+  const swatches = Array.from({ length: STEPS }, (_, i) => html`<i class="heat-${i}"></i>`);
+  const scale = html`<span class="heat-steps"
+    >${text(low)} <span aria-hidden="true">${swatches}</span> ${text(high)}</span
+  >`;
   return html`<div>
     <h3>${capital(label)}</h3>
-    <p class="note">${words !== '' && sentence(words)} ${legend(text(low), text(high))}</p>
+    <p class="note">${words !== '' && sentence(words)} ${text(low) !== text(high) && scale}</p>
     ${scrollTable(`Grid: ${label}`, { heads, rows, style: 'grid' })}
   </div>`;
-}
-
-/** @param {string} low @param {string} high */
-function legend(low, high) {
-  const swatches = Array.from({ length: STEPS }, (_, i) => html`<i class="heat-${i}"></i>`);
-  return low === high
-    ? null
-    : html`<span class="heat-steps">${low} <span aria-hidden="true">${swatches}</span> ${high}</span>`;
 }
 
 /** @param {number} low @param {number} high @returns {(value: number) => number} the class of a value */

@@ -1,45 +1,81 @@
-import { across, capital, chartFigure, measureOf, sentence, withBound } from './charts.js';
-import { quantity } from './client/quantity.js';
-import { html, renderPage, row, scrollTable, section } from './html.js';
-import { badge, figureCell, keyFigure, warnings } from './run-sections.js';
-import { bestOf, cellName, gridTable, layoutOf, sweepCharts } from './sweep-charts.js';
-import { cellTables, hrefOf, plan, saturation } from './sweep-sections.js';
+import { across, capital, chartFigure, chartsOf, measureOf, sentence, withBound } from './charts.js';
+import { clockTime, quantity } from './client/quantity.js';
+import { details, html, list, row, scrollTable, section } from './html.js';
+import { badBadge, badge, chartBox, figureCell, listSection, minuteOf, note, pageOf, wordsHead } from './sections.js';
+import { bestOf, cellName, gridTable, sweepCharts } from './sweep-charts.js';
 
 /**
- * @import { Find, SweepFile } from '../types.d.ts'
- * @import { Chart } from './charts.js'
- * @import { KeyFigure } from './run-sections.js'
+ * @import { Find, SweepCell, SweepFile } from '../types.d.ts'
+ * @import { Chart, Measure } from './charts.js'
+ * @import { KeyFigure } from './sections.js'
  */
 
 /** The page of a sweep or a search. */
+
+/** Figures of the grids. */
+const GRIDS = ['tps', 'avg', 'p99'];
+
+/**
+ * @param {SweepFile} sweep
+ * @param {{folder?: string}} [where] the folder of the sweep relative to the page, for links
+ * @returns {string} an HTML document
+ */
+export function renderSweep(sweep, { folder = '.' } = {}) {
+  const { cells, axes, repeat, find, warnings, environment, startedAt } = sweep;
+  const drawn = sweepCharts(sweep);
+  const search = find === null ? [] : [findChart(find)];
+  const what =
+    find === null ? `Sweep of ${axes.map(({ name }) => name).join(' × ')}` : `Search for the highest ${find.name}`;
+  const load = section(
+    'load',
+    'Throughput and latency',
+    repeat > 1 &&
+      note('Points are means of the runs of a cell; the bars through them reach from the least to the greatest.'),
+    chartBox(drawn.map(({ figure }) => figure)),
+  );
+  const grid = () =>
+    section(
+      'grid',
+      'The grid',
+      cells.some(({ saturated }) => saturated) &&
+        note('In cells marked “saturated” more load brings little but latency; the reasons are below.'),
+      html`<div class="grids">${GRIDS.map((name) => gridTable(sweep, name))}</div>`,
+    );
+  return pageOf({
+    title: `${what}${environment === null ? '' : ` at ${environment.endpoint}`}, ${minuteOf(startedAt)}`,
+    verdict: verdict(sweep),
+    badges: badges(sweep),
+    figures: figures(sweep),
+    main: html`${listSection('warned', 'Warnings', warnings)} ${find !== null && findSection(find, search[0], folder)}
+    ${drawn.length > 0 && load} ${axes.length === 2 && cells.length > 0 && grid()} ${saturation(sweep)}
+    ${cellTables(sweep, folder)} ${plan(sweep)}`,
+    charts: [...chartsOf(drawn), ...search],
+  });
+}
 
 /** @param {Find} find @returns {Chart} */
 function findChart({ name, trials, estimate, low, high }) {
   const values = (/** @type {boolean} */ holds) => trials.map((trial) => (trial.holds === holds ? trial.value : null));
   const last = estimate === null ? [] : [estimate];
-  const gap = last.map(() => null);
   const none = trials.map(() => null);
+  const texts = [...trials.map((_, i) => String(i + 1)), ...last.map(() => 'answer')];
   return {
     id: 'find',
     title: `The search for the highest ${name}`,
     kind: 'points',
     unit: 'plain',
     xLabel: 'run',
-    x: [...trials, ...last].map((_, i) => i + 1),
-    xTexts: [...trials.map((_, i) => String(i + 1)), ...last.map(() => 'answer')],
+    x: texts.map((_, i) => i + 1),
+    xTexts: texts,
     series: [
-      { label: 'the conditions hold', color: 2, values: [...values(true), ...gap] },
-      { label: 'they do not', color: 1, values: [...values(false), ...gap] },
-      ...(estimate === null
-        ? []
-        : [{ label: 'the answer', color: 0, values: [...none, estimate], low: [...none, low], high: [...none, high] }]),
+      { label: 'the conditions hold', color: 2, values: [...values(true), ...last.map(() => null)] },
+      { label: 'they do not', color: 1, values: [...values(false), ...last.map(() => null)] },
+      ...last.map((answer) => ({
+        ...{ label: 'the answer', color: 0 },
+        ...{ values: [...none, answer], low: [...none, low], high: [...none, high] },
+      })),
     ],
   };
-}
-
-/** @param {Find} find */
-function answerWords({ words, trials }) {
-  return words === '' ? `The search has not ended: ${trials.length} runs so far.` : sentence(words);
 }
 
 /** @param {Find} find @param {Chart} chart @param {string} folder of the files, relative to the page */
@@ -52,23 +88,20 @@ function findSection(find, chart, folder) {
   const rate =
     rateHeld &&
     ', and the rate held (always required): operations were verified at least 98 % as fast as they were due';
-  const words = ['conditions', 'what does not hold', 'file'].map(
-    (head) => html`<th scope="col" class="words">${head}</th>`,
-  );
   const summary = `Each point is a run at one ${name}, in the order in which they were made: ${held} of ${trials.length} held.${interval}`;
   return section(
     'search',
     'The search',
     html`<p>Conditions: ${conditions}${rate}.</p>
-      <div class="charts">${chartFigure(chart, { isWide: true, summary })}</div>`,
+      ${chartBox([chartFigure(chart, { isWide: true, summary })])}`,
     scrollTable('Runs of the search', {
-      heads: ['run', name, ...words],
+      heads: ['run', name, ...['conditions', 'what does not hold', 'file'].map(wordsHead)],
       rows: trials.map(({ value, holds, failed, file }, i) =>
         row(i + 1, [
           figureCell(`trials.${i}`, value, quantity(value, 'plain')),
           html`<td class="${holds ? 'good' : 'bad'}">${holds ? '✓ hold' : '✗ do not'}</td>`,
           failed.join('; '),
-          html`<td><a href="${hrefOf(file, folder)}">run file</a></td>`,
+          html`<a href="${hrefOf(file, folder)}">run file</a>`,
         ]),
       ),
       style: 'wraps',
@@ -76,112 +109,53 @@ function findSection(find, chart, folder) {
   );
 }
 
-/** Figures of the grids. */
-const GRIDS = ['tps', 'avg', 'p99'];
-
-/**
- * @param {SweepFile} sweep
- * @param {{folder?: string}} [where] the folder of the sweep relative to the page, for links
- * @returns {string} an HTML document
- */
-export function renderSweep(sweep, { folder = '.' } = {}) {
-  const layout = layoutOf(sweep);
-  const drawn = layout === null ? [] : sweepCharts(layout);
-  const search = sweep.find === null ? null : findChart(sweep.find);
-  const { cells, axes, repeat, find } = sweep;
-  const note = (/** @type {string} */ words) => html`<p class="note">${words}</p>`;
-  const main = html`${warnings(sweep)} ${find !== null && search !== null && findSection(find, search, folder)}
-  ${
-    drawn.length > 0 &&
-    section(
-      'load',
-      'Throughput and latency',
-      repeat > 1 &&
-        note('Points are means of the runs of a cell; the bars through them reach from the least to the greatest.'),
-      html`<div class="charts">${drawn.map(({ figure }) => figure)}</div>`,
-    )
-  }
-  ${
-    axes.length === 2 &&
-    cells.length > 0 &&
-    section(
-      'grid',
-      'The grid',
-      cells.some(({ saturated }) => saturated) &&
-        note('In cells marked “saturated” more load brings little but latency; the reasons are below.'),
-      html`<div class="grids">${GRIDS.map((name) => gridTable(sweep, name))}</div>`,
-    )
-  }
-  ${saturation(sweep)} ${cellTables(sweep, folder)} ${plan(sweep)}`;
-  const charts = [...drawn.map(({ chart }) => chart), ...(search === null ? [] : [search])];
-  return renderPage({ title: titleOf(sweep), lead: lead(sweep), main, data: { time: null, charts } });
-}
-
-/** @param {SweepFile} sweep */
-function titleOf({ axes, find, environment, startedAt }) {
-  const what =
-    find === null ? `Sweep of ${axes.map(({ name }) => name).join(' × ')}` : `Search for the highest ${find.name}`;
-  const where = environment === null ? '' : ` at ${environment.endpoint}`;
-  return `${what}${where}, ${startedAt.slice(0, 16).replace('T', ' ')} UTC`;
-}
-
-/** @param {SweepFile} sweep */
-function lead(sweep) {
-  return html`<p class="verdict">${verdict(sweep)}</p>
-    <ul class="badges">
-      ${badges(sweep)}
-    </ul>
-    <dl class="figures">${figures(sweep).map(keyFigure)}</dl>`;
-}
-
 /** Lines that the verdict names. */
 const NAMED = 4;
 
 /** @param {SweepFile} sweep */
 export function verdict({ find, saturation: lines, cells }) {
-  if (find !== null) return answerWords(find);
+  if (find !== null)
+    return find.words === '' ? `The search has not ended: ${find.trials.length} runs so far.` : sentence(find.words);
   const best = bestOf(cells);
   if (best === null) return 'Nothing was measured.';
   const most = `the most was ${quantity(best.tps, 'plain')} verified per second, at ${cellName(best.cell.settings)}`;
   const found = lines.flatMap(({ settings, along, at }) => (settings === null ? [] : [{ settings, along, at }]));
   if (lines.length === 0) return sentence(most);
   const doubtful = doubtfulOf(lines, cells);
-  if (found.length === 0 && doubtful.length > 0) return sentence(`${doubtful[0].words}; ${most}`);
-  if (found.length === 0) return sentence(`Not saturated: ${most}`);
+  if (found.length === 0)
+    return sentence(`${doubtful.length > 0 ? `${doubtful[0].words};` : 'Not saturated:'} ${most}`);
   const named = found.slice(0, NAMED).map(({ settings, along, at }) => {
     const others = cellName(at);
     return `${along} ${settings[along]}${others === '' ? '' : ` with ${others}`}${shortfall(cells, settings)}`;
   });
-  const more = found.length > NAMED ? `, and on ${found.length - NAMED} more lines` : '';
   const rest = lines.length - found.length - doubtful.length;
-  const free = [
-    ...(rest > 0 ? [`; ${rest} of ${lines.length} lines are not saturated`] : []),
-    ...(doubtful.length > 0 ? [`; ${doubtful.length} of ${lines.length} lines only in places`] : []),
+  const more = [
+    found.length > NAMED ? `, and on ${found.length - NAMED} more lines` : '',
+    rest > 0 ? `; ${rest} of ${lines.length} lines are not saturated` : '',
+    doubtful.length > 0 ? `; ${doubtful.length} of ${lines.length} lines only in places` : '',
   ].join('');
-  return sentence(`Saturates at ${named.join('; at ')}${more}${free}; ${most}`);
+  return sentence(`Saturates at ${named.join('; at ')}${more}; ${most}`);
 }
 
 /**
  * Lines with saturated cells below others that are not saturated.
  * @param {SweepFile['saturation']} lines
- * @param {SweepFile['cells']} cells
+ * @param {SweepCell[]} cells
  */
 function doubtfulOf(lines, cells) {
-  const isOn = (/** @type {SweepFile['cells'][number]} */ { settings }, /** @type {Record<string, string>} */ at) =>
+  const isOn = (/** @type {SweepCell} */ { settings }, /** @type {Record<string, string>} */ at) =>
     Object.entries(at).every(([name, value]) => settings[name] === value);
   return lines.filter(
     ({ settings, at }) => settings === null && cells.some((cell) => cell.saturated && isOn(cell, at)),
   );
 }
 
-/** @param {SweepFile['cells']} cells @param {Record<string, string>} settings */
+/** @param {SweepCell[]} cells @param {Record<string, string>} settings */
 function shortfall(cells, settings) {
-  const cell = cells.find((one) => cellName(one.settings) === cellName(settings));
-  const tps = cell === undefined ? null : (bestOf([cell])?.tps ?? null);
-  if (tps === null || cell === undefined) return '';
-  return cell.asked === null
-    ? ` (${quantity(tps, 'plain')} per second)`
-    : ` (${quantity(tps, 'plain')} of ${quantity(cell.asked, 'plain')} per second)`;
+  const best = bestOf(cells.filter((one) => cellName(one.settings) === cellName(settings)));
+  if (best === null) return '';
+  const asked = best.cell.asked === null ? '' : ` of ${quantity(best.cell.asked, 'plain')}`;
+  return ` (${quantity(best.tps, 'plain')}${asked} per second)`;
 }
 
 /** @type {Record<SweepFile['end'], {words: string, kind: 'good' | 'bad' | 'plain'}>} */
@@ -194,51 +168,35 @@ const ENDS = {
 };
 
 /** @param {SweepFile} sweep */
-function badges({ end, cells, repeat, saturation: lines, warnings: all, find }) {
+function badges({ end, cells, repeat, saturation: lines, warnings, find }) {
   const runs = cells.flatMap((cell) => cell.runs);
   const bad = runs.filter(({ exitCode }) => exitCode !== 0).length;
-  const { words, kind } = ENDS[end] ?? { words: end, kind: 'plain' };
+  const isFound = lines.some(({ settings }) => settings !== null);
+  const doubt = doubtfulOf(lines, cells).length > 0 ? 'saturation in doubt' : 'no saturation';
   return [
-    badge(words, kind),
+    badge(ENDS[end].words, ENDS[end].kind),
     cells.length > 0 && badge(`${runs.length} of ${cells.length * repeat} runs`, 'plain'),
     find !== null && badge(find.sharp ? 'sharp answer' : 'no sharp answer', find.sharp ? 'good' : 'bad'),
-    lines.length > 0 && badge(saturationBadge(lines, cells), 'plain'),
-    bad > 0 && badge(`${bad} run${bad === 1 ? '' : 's'} with an exit code other than 0`, 'bad'),
-    all.length > 0 && badge(`${all.length} warning${all.length === 1 ? '' : 's'}`, 'bad'),
+    lines.length > 0 && badge(isFound ? 'saturation found' : doubt, 'plain'),
+    badBadge(bad, 'run', ' with an exit code other than 0'),
+    badBadge(warnings.length, 'warning'),
   ];
-}
-
-/** @param {SweepFile['saturation']} lines @param {SweepFile['cells']} cells */
-function saturationBadge(lines, cells) {
-  if (lines.some(({ settings }) => settings !== null)) return 'saturation found';
-  return doubtfulOf(lines, cells).length > 0 ? 'saturation in doubt' : 'no saturation';
 }
 
 /** @param {SweepFile} sweep @returns {KeyFigure[]} */
 function figures({ find, cells }) {
   const best = bestOf(cells);
-  const number = (/** @type {string} */ name, /** @type {string} */ label, /** @type {number | null} */ value) => ({
-    name,
-    label,
-    value,
-    text: quantity(value, 'plain'),
-  });
+  /** @param {string} name @param {string} label @param {number | null} value @param {string} [note] */
+  const number = (name, label, value, note) => ({ name, label, value, text: quantity(value, 'plain'), note });
+  const interval = `${quantity(100 * (find?.confidence ?? 0), 'percent')} interval`;
+  const conditions = [...(find?.until ?? []), ...(find?.rateHeld ? ['the rate held'] : [])];
   const answer =
     find === null
       ? []
       : [
-          {
-            ...number('find.estimate', `Highest ${find.name}`, find.estimate),
-            note: `with ${[...find.until, ...(find.rateHeld ? ['the rate held'] : [])].join(', ')}`,
-          },
-          {
-            ...number('find.low', 'At least', find.low),
-            note: `${quantity(100 * find.confidence, 'percent')} interval`,
-          },
-          {
-            ...number('find.high', 'At most', find.high),
-            note: `${quantity(100 * find.confidence, 'percent')} interval`,
-          },
+          number('find.estimate', `Highest ${find.name}`, find.estimate, `with ${conditions.join(', ')}`),
+          number('find.low', 'At least', find.low, interval),
+          number('find.high', 'At most', find.high, interval),
         ];
   if (best === null) return answer;
   const latencies = ['avg', 'p99'].map((name) => {
@@ -250,8 +208,128 @@ function figures({ find, cells }) {
   });
   return [
     ...answer,
-    { ...number('best.tps', 'Most TPS', best.tps), note: `at ${cellName(best.cell.settings)}` },
+    number('best.tps', 'Most TPS', best.tps, `at ${cellName(best.cell.settings)}`),
     ...latencies,
     number('cells', 'Cells', cells.length),
   ];
+}
+
+/** @param {SweepFile} sweep */
+function saturation({ saturation: lines, cells }) {
+  const others = cells.filter(({ saturated }) => saturated);
+  if (lines.length === 0) return null;
+  const cellLines = others.map(({ settings, why }) => `${cellName(settings)}: ${why ?? ''}`);
+  return section(
+    'saturation',
+    'Saturation',
+    list(lines.map(({ words }) => sentence(words))),
+    note(
+      'With a rate, a cell is saturated when more than 10 % of what was asked is missing; without one, when more load brings less than 5 % more throughput and latency grows.',
+    ),
+    others.length > 1 && details('saturated', `All ${others.length} saturated cells`, list(cellLines)),
+  );
+}
+
+/** Figures of the first table; the others are in a second one. */
+const MAIN = ['tps', 'avg', 'p50', 'p99', 'max', 'failed'];
+
+/** @param {SweepFile} sweep @param {string} folder of the files, relative to the page */
+function cellTables(sweep, folder) {
+  const { cells } = sweep;
+  if (cells.length === 0) return null;
+  const isMeasured = (/** @type {string} */ name) => cells.some(({ metrics }) => across(metrics[name]).mean !== null);
+  const all = [...new Set(cells.flatMap(({ metrics }) => Object.keys(metrics)))].filter(isMeasured);
+  const rest = all.filter((name) => !MAIN.includes(name));
+  const more = () => cellTable(sweep, rest, 'Cells, further figures', null);
+  return section(
+    'cells',
+    'All cells',
+    cells.some(({ runs }) => runs.length > 1) &&
+      note('Means of the runs of a cell; below them, where they differ, the least and the greatest.'),
+    cellTable(sweep, MAIN.filter(isMeasured), 'Cells and their runs', folder),
+    rest.length > 0 && details('further', 'Further figures of all cells', more()),
+  );
+}
+
+/** @param {SweepFile} sweep @param {string[]} names @param {string} label @param {string | null} folder null: without links */
+function cellTable({ axes, cells }, names, label, folder) {
+  const measures = names.map(measureOf);
+  const swept = axes.map(({ name }) => name);
+  const asked = folder !== null && cells.some((cell) => cell.asked !== null) ? [measureOf('asked')] : [];
+  return scrollTable(label, {
+    heads: [
+      ...swept,
+      ...[...asked, ...measures].map((one) => one.label),
+      ...(folder === null ? [] : [wordsHead('runs')]),
+    ],
+    rows: cells.map((cell, i) => {
+      const [first, ...others] = swept.map((name) => cell.settings[name] ?? '');
+      return row(first, [
+        ...others,
+        ...asked.map(({ text }) => figureCell(`cells.${i}.asked`, cell.asked, text(cell.asked))),
+        ...measures.map((measure) => valueCell(cell, measure, folder === null ? null : i)),
+        ...(folder === null ? [] : [runsCell(cell, folder)]),
+      ]);
+    }),
+    style: 'cells',
+  });
+}
+
+/** @param {SweepCell} cell @param {Measure} measure @param {number | null} i null: the figure is marked elsewhere */
+function valueCell({ metrics, atLeast = [] }, { name, text }, i) {
+  const { mean, low, high } = across(metrics[name]);
+  const ends = text(low) !== text(high) && html`<small>${text(low)} to ${text(high)}</small>`;
+  const content = html`${withBound(text(mean), atLeast.includes(name))}${ends}`;
+  return i === null ? content : figureCell(`cells.${i}.${name}`, mean, content);
+}
+
+/** @param {SweepCell} cell @param {string} folder */
+function runsCell({ saturated, runs }, folder) {
+  const links = runs.map(({ repeat, file, exitCode, complaint }, i) => {
+    const bad = [exitCode !== 0 && `exit code ${exitCode}`, complaint].filter((words) => words).join(', ');
+    const link = html`<a href="${hrefOf(file, folder)}">run ${repeat}</a>`;
+    return html`${i > 0 && ', '}${complaint === null ? link : `run ${repeat}`}${bad !== '' && html` <span class="bad">(${bad})</span>`}`;
+  });
+  return html`<td class="words">${saturated && html`<strong class="bad">saturated</strong> `}${links}</td>`;
+}
+
+/** A link to a file, escaped. @param {string} file @param {string} folder */
+export function hrefOf(file, folder) {
+  const parts = [...folder.split('/'), ...file.split('/')].filter((part) => part !== '' && part !== '.');
+  return `./${parts.map(encodeURIComponent).join('/')}`;
+}
+
+/** @param {SweepFile} sweep */
+function plan({ axes, cells, repeat, restMs, beforeCell, options, environment, stress, startedAt, endedAt, find }) {
+  const size = axes.map(({ name, values }) => `${values.length} of ${name}`).join(' × ');
+  const turns =
+    repeat === 1
+      ? 'each run once'
+      : `each run ${repeat} times; all cells once, then all again in the opposite order, and so on, so that what drifts hits all alike`;
+  const rest = clockTime(restMs / 1000);
+  const between = restMs > 0 ? `, with ${rest} of rest between runs` : '';
+  const asked = {
+    ...Object.fromEntries(axes.map(({ name, values }) => [name, values.join(', ')])),
+    ...(find === null ? { repeat } : { find: find.name, until: find.until }),
+    rest,
+    ...(beforeCell == null ? {} : { 'before-cell': `a command with SHA-256 ${beforeCell}...` }),
+    ...options,
+  };
+  const dashed = Object.fromEntries(Object.entries(asked).map(([name, value]) => [`--${name}`, value]));
+  return section(
+    'plan',
+    'What was asked, and where it ran',
+    axes.length > 0 && html`<p>${cells.length} cells (${size}), ${turns}${between}.</p>`,
+    facts('Options', dashed),
+    facts('Environment', { ...environment, stress, started: startedAt, ended: endedAt ?? 'not yet' }),
+  );
+}
+
+/** @param {string} label @param {Record<string, unknown>} named */
+function facts(label, named) {
+  const text = (/** @type {unknown} */ value) => (typeof value === 'object' ? JSON.stringify(value) : String(value));
+  const rows = Object.entries(named).map(([name, value]) =>
+    row(name, [Array.isArray(value) ? value.map(String).join(', ') : value == null ? 'not known' : text(value)]),
+  );
+  return scrollTable(label, { rows, style: 'wraps', caption: label });
 }

@@ -2,22 +2,6 @@
 
 /** Buckets of a logarithmic scale of latencies. */
 
-/**
- * Joins neighbouring buckets.
- * @param {Map<number, number>} counts
- * @param {number} factor number of neighbours that become one
- * @returns {Map<number, number>}
- */
-export function coarser(counts, factor) {
-  if (factor === 1) return counts;
-  const sums = new Map();
-  for (const [bucket, count] of counts) {
-    const wide = Math.floor(bucket / factor);
-    sums.set(wide, (sums.get(wide) ?? 0) + count);
-  }
-  return sums;
-}
-
 /** @param {number} bucket @param {Heat} heat @returns {number} its start in ms */
 export function bucketMs(bucket, { perDecade }) {
   return 10 ** (bucket / perDecade) / 1000;
@@ -43,14 +27,4 @@ export function heatTicks({ perDecade, first, last }) {
     }
   }
   return ticks;
-}
-
-/** Differences of bucket numbers are shorter in JSON. @param {Map<number, number>} counts */
-export function deltasOf(counts) {
-  let before = 0;
-  return [...counts].flatMap(([bucket, count]) => {
-    const delta = bucket - before;
-    before = bucket;
-    return [delta, count];
-  });
 }

@@ -2,7 +2,7 @@
 import { color } from './colors.js';
 import { align, drawOver, pathData, stack } from './shapes.js';
 import { bucketMs, heatTicks } from './buckets.js';
-import { coarseness, drawHeat, drawHeatLegend, heatWords } from './heat.js';
+import { drawHeat, drawHeatLegend, heatWords } from './heat.js';
 import { drawMarks, intervalWords, markWords, shadePhases } from './time-marks.js';
 import { clockTime, quantity } from './quantity.js';
 
@@ -181,8 +181,7 @@ export class Plot {
       const top = u?.cursor.top ?? -1;
       const isOver = u !== undefined && top >= 0 && this.element.matches(':hover');
       const at = isOver ? u.posToVal(top, 'y') : null;
-      const factor = coarseness(this.uplot, chart.heat);
-      return `${intervalWords(time, i)}: ${[heatWords(chart.heat, i, at, factor), ...markWords(time, i)].join(', ')}`;
+      return `${intervalWords(time, i)}: ${[heatWords(chart.heat, i, at), ...markWords(time, i)].join(', ')}`;
     }
     const show = (/** @type {number | null | undefined} */ value) => quantity(value, chart.unit);
     if (time !== null) {

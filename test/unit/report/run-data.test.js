@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { coarser, countsOf, deltasOf } from '../../../src/report/client/buckets.js';
+import { countsOf } from '../../../src/report/client/buckets.js';
 import { runData } from '../../../src/report/run-data.js';
 import { Distribution } from '../../../src/stats/histogram.js';
 import { readingsOf, rowOf, runFileOf } from '../../helpers/samples.js';
@@ -138,7 +138,7 @@ describe('what a page draws of a run', () => {
 
   it('has every operation in the heat map, in the right bucket', () => {
     const { heat } = runData(RUN).heat;
-    assert.ok(heat);
+    assert.ok(heat && heat.last - heat.first < 40, 'rows that can be seen');
     const counts = heat.columns.map(countsOf);
     assert.deepEqual(
       counts.map((column) => [...column.values()].reduce((sum, count) => sum + count, 0)),
@@ -150,33 +150,5 @@ describe('what a page draws of a run', () => {
     const bucket = Math.floor(heat.perDecade * Math.log10(100_000));
     // The histogram has three digits, and 100 ms lies at an edge.
     assert.equal((counts[1].get(bucket) ?? 0) + (counts[1].get(bucket - 1) ?? 0), 2);
-  });
-});
-
-describe('buckets', () => {
-  it('come back from their differences', () => {
-    const counts = new Map([
-      [-2, 5],
-      [3, 1],
-      [200, 7],
-    ]);
-    assert.deepEqual(countsOf(deltasOf(counts)), counts);
-  });
-
-  it('are added up when they are made wider', () => {
-    assert.deepEqual(
-      coarser(
-        new Map([
-          [6, 1],
-          [7, 2],
-          [8, 4],
-        ]),
-        4,
-      ),
-      new Map([
-        [1, 3],
-        [2, 4],
-      ]),
-    );
   });
 });

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { measureOf } from '../../../src/report/charts.js';
 import { stepper } from '../../../src/report/sweep-charts.js';
-import { renderSweep, verdict } from '../../../src/report/sweep-page.js';
-import { hrefOf } from '../../../src/report/sweep-sections.js';
+import { hrefOf, renderSweep, verdict } from '../../../src/report/sweep-page.js';
 import { sweepOf } from '../../helpers/sweep-file.js';
 import { HOSTILE, assertHarmless, chartsOf, figure, figures } from './pages.js';
 
