@@ -67,7 +67,7 @@ export function badBadge(count, noun, rest = '') {
   return count > 0 && badge(`${count} ${noun}${count === 1 ? '' : 's'}${rest}`, 'bad');
 }
 
-/** @param {ReadonlyArray<{passed: boolean}>} all @param {string} noun of several */
+/** @param {ReadonlyArray<{passed: boolean}>} all @param {string} noun of several @returns {Part} */
 export function passedBadge(all, noun) {
   const failed = all.filter(({ passed }) => !passed).length;
   if (all.length === 0) return false;
