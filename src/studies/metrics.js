@@ -87,13 +87,19 @@ export function digits(value) {
   return (Math.abs(value) < 100 ? threeDigits : whole).format(value);
 }
 
-/** @param {number} value @param {{name: string, unit: Unit}} figure */
-function shown(value, { name, unit }) {
+/** The unit of tables. @param {{name: string, unit: Unit}} figure */
+export function tableUnit({ name, unit }) {
   // The CPU time of an operation is below a millisecond.
-  if (name === 'cpu') return `${digits(value)} us`;
-  if (unit === 'us') return `${digits(value / 1000)} ms`;
-  if (unit === 'bytes') return `${digits(value / 1e6)} MB`;
-  return unit === 'percent' ? `${digits(value)} %` : digits(value);
+  if (name === 'cpu') return { word: 'us', factor: 1 };
+  if (unit === 'us') return { word: 'ms', factor: 1e-3 };
+  if (unit === 'bytes') return { word: 'MB', factor: 1e-6 };
+  return { word: unit === 'percent' ? '%' : '', factor: 1 };
+}
+
+/** @param {number} value @param {{name: string, unit: Unit}} figure */
+function shown(value, figure) {
+  const { word, factor } = tableUnit(figure);
+  return `${digits(value * factor)} ${word}`.trimEnd();
 }
 
 /**

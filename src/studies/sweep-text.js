@@ -1,9 +1,9 @@
 import { borderless, textOf } from '../outputs/format.js';
 import { csvLine } from '../outputs/rows.js';
 import { printable } from '../text.js';
-import { KEPT, PEAKS, digits, metricOf } from './metrics.js';
+import { KEPT, PEAKS, digits, metricOf, tableUnit } from './metrics.js';
 import { cellName, commandWords } from './plan.js';
-import { meanOf, standardDeviation } from './statistics.js';
+import { mean, standardDeviation } from './statistics.js';
 
 /**
  * @import { Axis, SweepCell, SweepFile } from '../types.d.ts'
@@ -24,75 +24,55 @@ const ROW_METRICS = ['tps', 'avg', 'p50', 'p99', 'max', 'cpu', 'failed'];
 const GRID_METRICS = ['tps', 'avg', 'p99'];
 
 /** @param {SweepFile} sweep @returns {TextTable[]} */
-export function sweepTables(sweep) {
-  if (sweep.axes.length !== 2) return [rowTable(sweep, ROW_METRICS.map(metricColumn))];
-  return GRID_METRICS.map((name) => gridTable(sweep, metricColumn(name)));
-}
-
-/** @param {SweepFile} sweep @param {Column[]} columns @returns {TextTable} */
-function rowTable({ axes, cells }, columns) {
-  const names = axes.map(({ name }) => name);
-  const all = [...(cells.some(({ asked }) => asked !== null) ? [ASKED] : []), ...columns];
+export function sweepTables({ axes, cells }) {
   const isMarked = cells.some(({ saturated }) => saturated);
-  return {
-    title: '',
-    head: [...names, ...all.map(({ head }) => head), ...(isMarked ? [''] : [])],
-    rows: cells.map((cell) => [
-      ...names.map((name) => cell.settings[name]),
-      ...all.map(({ text }) => text(cell)),
-      ...(isMarked ? [cell.saturated ? 'saturated' : ''] : []),
-    ]),
-  };
+  if (axes.length === 2) return GRID_METRICS.map((name) => gridTable(axes, cells, metricColumn(name), isMarked));
+  const columns = [
+    ...axes.map(({ name }) => ({ head: name, text: (/** @type {SweepCell} */ { settings }) => settings[name] })),
+    ...(cells.some(({ asked }) => asked !== null) ? [ASKED] : []),
+    ...ROW_METRICS.map(metricColumn),
+    ...(isMarked ? [SATURATED] : []),
+  ];
+  return [
+    {
+      title: '',
+      head: columns.map(({ head }) => head),
+      rows: cells.map((cell) => columns.map(({ text }) => text(cell))),
+    },
+  ];
 }
 
 /** @type {Column} */
 const ASKED = { head: 'asked/s', text: ({ asked }) => (asked === null ? '-' : digits(asked)) };
+/** @type {Column} */
+const SATURATED = { head: '', text: ({ saturated }) => (saturated ? 'saturated' : '') };
 
-/** The first axis as rows, the second as columns. @param {SweepFile} sweep @param {Column} column @returns {TextTable} */
-function gridTable({ axes: [down, right], cells }, { head, text }) {
-  const isMarked = cells.some(({ saturated }) => saturated);
-  /** @param {SweepCell | undefined} cell */
-  const textOf = (cell) => {
-    if (cell === undefined) return '-';
-    return `${text(cell)}${cell.saturated ? ` ${MARK}` : isMarked ? '  ' : ''}`;
+/** The first axis as rows, the second as columns. @param {readonly Axis[]} axes @param {SweepCell[]} cells @param {Column} column @param {boolean} isMarked @returns {TextTable} */
+function gridTable([down, right], cells, { head, text }, isMarked) {
+  /** @param {string} value @param {string} other */
+  const textAt = (value, other) => {
+    const cell = cells.find(({ settings }) => settings[down.name] === value && settings[right.name] === other);
+    return cell === undefined ? '-' : `${text(cell)}${cell.saturated ? ` ${MARK}` : isMarked ? '  ' : ''}`;
   };
   return {
     title: head,
     head: ['', ...right.values.map((value) => `${right.name}=${value}`)],
-    rows: down.values.map((value) => [
-      `${down.name}=${value}`,
-      ...right.values.map((other) =>
-        textOf(cells.find(({ settings }) => settings[down.name] === value && settings[right.name] === other)),
-      ),
-    ]),
+    rows: down.values.map((value) => [`${down.name}=${value}`, ...right.values.map((other) => textAt(value, other))]),
   };
 }
 
-/** @param {string} name @returns {Column} */
+/** The mean of a cell's runs, with their standard deviation. @param {string} name @returns {Column} */
 function metricColumn(name) {
   const { label, unit } = metricOf(name);
-  const words = label.replace(/^latency /, '').replace('generator ', '');
-  return { head: [words, unitOf(name, unit).name].filter((word) => word !== '').join(' '), text: figure(name) };
-}
-
-/** @param {string} name @param {string} unit */
-function unitOf(name, unit) {
-  // The CPU time of an operation is below a millisecond.
-  if (name === 'cpu') return { name: 'us', factor: 1 };
-  if (unit === 'us') return { name: 'ms', factor: 1e-3 };
-  if (unit === 'bytes') return { name: 'MB', factor: 1e-6 };
-  return { name: unit === 'percent' ? '%' : '', factor: 1 };
-}
-
-/** The mean of a cell's runs, with their standard deviation. @param {string} name */
-function figure(name) {
-  const { factor } = unitOf(name, metricOf(name).unit);
-  return (/** @type {SweepCell} */ { metrics, atLeast = [] }) => {
-    const values = (metrics[name] ?? []).filter((value) => value !== null).map((value) => value * factor);
-    const mean = meanOf(values);
-    if (mean === null) return '-';
-    const text = `${atLeast.includes(name) ? '>= ' : ''}${digits(mean)}`;
-    return values.length < 2 ? text : `${text} ± ${digits(standardDeviation(values))}`;
+  const { word, factor } = tableUnit({ name, unit });
+  return {
+    head: `${label.replace(/^latency /, '').replace('generator ', '')} ${word}`.trimEnd(),
+    text: ({ metrics, atLeast = [] }) => {
+      const values = (metrics[name] ?? []).filter((value) => value !== null).map((value) => value * factor);
+      if (values.length === 0) return '-';
+      const text = `${atLeast.includes(name) ? '>= ' : ''}${digits(mean(values))}`;
+      return values.length < 2 ? text : `${text} ± ${digits(standardDeviation(values))}`;
+    },
   };
 }
 
@@ -133,15 +113,17 @@ function runsOf({ cells }) {
 }
 
 /** @param {SweepFile} sweep @returns {string[]} */
-export function notes({ axes, cells, saturation, find, warnings }) {
+function notes({ axes, cells, saturation, find, warnings }) {
   const isGrid = axes.length === 2 && cells.some(({ saturated }) => saturated);
   const failed = cells.flatMap(({ settings, runs }) =>
-    runs.flatMap(({ repeat, exitCode, complaint }) => {
-      if (exitCode === 0 && complaint === null) return [];
-      return [
-        `${cellName(settings)}, run ${repeat}: exit code ${exitCode}${complaint === null ? '' : `, ${complaint}`}`,
-      ];
-    }),
+    runs
+      .filter(({ exitCode, complaint }) => exitCode !== 0 || complaint !== null)
+      .map(({ repeat, exitCode, complaint }) =>
+        [
+          `${cellName(settings)}, run ${repeat}: exit code ${exitCode}`,
+          ...(complaint === null ? [] : [complaint]),
+        ].join(', '),
+      ),
   );
   const lines = [
     ...(isGrid ? [`${MARK} saturated`] : []),
@@ -179,25 +161,24 @@ function columnOf(name) {
 /** @param {SweepFile} sweep */
 export function sweepMarkdown(sweep) {
   const { startedAt, endedAt, end, environment, stress, beforeCell } = sweep;
-  const tables = sweepTables(sweep).flatMap(({ title, head, rows }) => [
-    ...(title === '' ? [] : [`## ${escaped(title)}`, '']),
-    ...[row(head), `|${head.map((_, i) => (i === 0 ? ' --- |' : ' ---: |')).join('')}`, ...rows.map(row), ''],
-  ]);
-  const machine =
-    environment === null
-      ? []
-      : [
-          `- endpoint: ${escaped(environment.endpoint)}, ${escaped(environment.clientVersion ?? 'a client that does not say its version')}, chain ${environment.chainId ?? 'unknown'}`,
-          `- generator: stress ${stress}, Node.js ${escaped(environment.node)}, ${environment.cores} cores of ${escaped(environment.cpu)}`,
-        ];
-  return [
-    ...['# Sweep', '', ...tables],
-    ...notes(sweep).flatMap((line) => (line === '' ? [] : [`- ${escaped(line)}`])),
-    ...['', '## How it was made', '', '```sh', commandLine(sweep), '```', ''],
-    ...[`- ${startedAt} to ${endedAt ?? '(not ended)'}, ${end}`, ...machine],
-    ...(beforeCell == null ? [] : [`- before each run --before-cell, ${commandWords(beforeCell)}`]),
-    '',
-  ].join('\n');
+  const lines = ['# Sweep', ''];
+  for (const { title, head, rows } of sweepTables(sweep)) {
+    if (title !== '') lines.push(`## ${escaped(title)}`, '');
+    lines.push(row(head), `|${head.map((_, i) => (i === 0 ? ' --- |' : ' ---: |')).join('')}`, ...rows.map(row), '');
+  }
+  for (const line of notes(sweep)) if (line !== '') lines.push(`- ${escaped(line)}`);
+  lines.push('', '## How it was made', '', '```sh', commandLine(sweep), '```', '');
+  lines.push(`- ${startedAt} to ${endedAt ?? '(not ended)'}, ${end}`);
+  if (environment !== null) {
+    const { endpoint, clientVersion, chainId, node, cores, cpu } = environment;
+    const client = clientVersion ?? 'a client that does not say its version';
+    lines.push(
+      `- endpoint: ${escaped(endpoint)}, ${escaped(client)}, chain ${chainId ?? 'unknown'}`,
+      `- generator: stress ${stress}, Node.js ${escaped(node)}, ${cores} cores of ${escaped(cpu)}`,
+    );
+  }
+  if (beforeCell != null) lines.push(`- before each run --before-cell, ${commandWords(beforeCell)}`);
+  return [...lines, ''].join('\n');
 }
 
 /** @param {string[]} cells */
@@ -288,7 +269,7 @@ export function findSaturation(points, axes) {
       if (why !== null) reasons.set(point, why);
       if (point.tps !== null && (best?.tps ?? 0) < point.tps) best = point;
     }
-    return words(line, along, reasons);
+    return judged(line, along, reasons);
   });
   return { reasons, saturation };
 }
@@ -321,23 +302,21 @@ function plateau({ settings, tps, avgUs }, best, along) {
 }
 
 /** @param {Point[]} line @param {string} along @param {Map<Point, string>} reasons @returns {Saturation} */
-function words(line, along, reasons) {
+function judged(line, along, reasons) {
   const above = line.findLastIndex((point) => !reasons.has(point)) + 1;
   const first = line.at(above);
   // A saturated cell below one that is not saturated is noise, or the cells above it are.
   const odd = line.slice(0, above).filter((point) => reasons.has(point));
   const at = others(line[0].settings, along);
-  const where = Object.keys(at).length === 0 ? '' : `${cellName(at)}: `;
   const names = `${along}=${odd.map(({ settings }) => settings[along]).join(', ')}`;
   const doubt = `repeat (--repeat) to tell noise from it`;
-  const from = `saturated from ${along}=${first?.settings[along]} on`;
-  const said =
-    first === undefined
-      ? odd.length === 0
-        ? `not saturated up to ${along}=${line.at(-1)?.settings[along]}`
-        : `saturated at ${names}, but not above: ${doubt} (${reasons.get(odd[0])})`
-      : `${from}${odd.length === 0 ? '' : ` and at ${names}, but not between: ${doubt}`}: ${reasons.get(first)}`;
-  return { along, at, settings: first?.settings ?? null, words: `${where}${said}` };
+  let words = `not saturated up to ${along}=${line.at(-1)?.settings[along]}`;
+  if (first !== undefined) {
+    const also = odd.length === 0 ? '' : ` and at ${names}, but not between: ${doubt}`;
+    words = `saturated from ${along}=${first.settings[along]} on${also}: ${reasons.get(first)}`;
+  } else if (odd.length > 0) words = `saturated at ${names}, but not above: ${doubt} (${reasons.get(odd[0])})`;
+  const where = Object.keys(at).length === 0 ? '' : `${cellName(at)}: `;
+  return { along, at, settings: first?.settings ?? null, words: `${where}${words}` };
 }
 
 /** @param {Record<string, string>} settings @param {string} along */
