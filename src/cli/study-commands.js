@@ -37,21 +37,18 @@ import { INSTANCES_MAY_DIFFER_IN, OF_ONE_INSTANCE, OPTIONS, RUNS_MAY_DIFFER_IN, 
  * @import { Surroundings } from './commands.js'
  */
 
-/** Where studies say what they found. */
+/** The results of studies in their folders. */
 const RESULTS = Object.freeze(['sweep.json', 'compare.json']);
 
 /**
- * What stress report says of a file, whatever it is of.
- * @typedef {object} Report
- * @property {string} file
- * @property {string} text
- * @property {RunFile | null} run
- * @property {SweepFile | null} sweep
- * @property {Comparison | null} comparison
+ * What stress report prints of a file.
+ *
+ * @typedef {{file: string, text: string} & ({kind: 'run', content: RunFile} | {kind: 'sweep', content: SweepFile} |
+ *   {kind: 'compare', content: Comparison})} Report
  */
 
-/** @param {string} name of a file, or of the folder of a study @returns {string} the file that says what was found */
-export function resultFile(name) {
+/** @param {string} name of a file, or of the folder of a study @returns {string} the file with the result */
+function resultFile(name) {
   if (statSync(name, { throwIfNoEntry: false })?.isDirectory() !== true) return name;
   const found = RESULTS.map((file) => join(name, file)).find((file) => existsSync(file));
   if (found !== undefined) return found;
@@ -59,60 +56,54 @@ export function resultFile(name) {
 }
 
 /**
- * All of them, before one is printed.
+ * Reads all files before one is printed.
  * @param {Config} config
  * @returns {Promise<Report[]>}
- * @throws {InputError} which names the first that is nothing of ours
+ * @throws {InputError} which names the first bad file
  */
-export async function readReports(config) {
+async function readReports({ files, explain }) {
   const readRun = await runFileReader();
   return Promise.all(
-    config.files.map(resultFile).map(async (file) => {
+    files.map(resultFile).map(async (file) => {
       const schema = schemaOf(file);
-      const none = { file, run: null, sweep: null, comparison: null };
       if (schema === SWEEP_SCHEMA) {
-        const found = await readSweep(file);
-        return { ...none, sweep: found, text: sweepText(found) };
+        const content = await readSweep(file);
+        return { kind: 'sweep', file, content, text: sweepText(content) };
       }
       if (schema === COMPARE_SCHEMA) {
-        const comparison = await readCompare(file);
-        return { ...none, comparison, text: compareText(comparison) };
+        const content = await readCompare(file);
+        return { kind: 'compare', file, content, text: compareText(content) };
       }
-      const run = readRun(file);
-      return { ...none, run, text: summaryOf(run, config, file) };
+      const content = readRun(file);
+      return { kind: 'run', file, content, text: legible(displayName(file), () => summaryText(content, explain)) };
     }),
   );
 }
 
-/** @param {Report[]} reports @param {string} html where the page goes @returns {string} */
-export function pageOf(reports, html) {
-  const [{ file, run, sweep: swept, comparison }] = reports;
+/** @param {Report[]} reports @param {string} html name of the page @returns {string} */
+function pageOf(reports, html) {
+  const [report] = reports;
   if (reports.length > 1) {
-    const runs = reports.flatMap((report) => (report.run === null ? [] : [{ file: report.file, run: report.run }]));
+    const runs = reports.flatMap(({ kind, file, content }) => (kind === 'run' ? [{ file, run: content }] : []));
     if (runs.length < reports.length)
       throw new UsageError('a page is of run files, or of one sweep, or of one comparison: give --html one kind');
     return renderRuns(runs, { options: OPTIONS });
   }
-  if (swept !== null) return sweepPage(swept, file, html);
-  return comparison === null
-    ? legible(displayName(file), () => runPage(/** @type {RunFile} */ (run), { options: OPTIONS }))
-    : renderCompare(comparison);
+  const { kind, content, file } = report;
+  if (kind === 'sweep') return sweepPage(content, file, html);
+  if (kind === 'compare') return renderCompare(content);
+  return legible(displayName(file), () => runPage(content, { options: OPTIONS }));
 }
 
-/** Its run files are named as seen from the page. @param {SweepFile} swept @param {string} file @param {string} html */
-export function sweepPage(swept, file, html) {
+/** Links to run files are relative to the page. @param {SweepFile} swept @param {string} file @param {string} html */
+function sweepPage(swept, file, html) {
   return renderSweep(swept, { folder: relative(dirname(resolve(html)), dirname(resolve(file))) || '.' });
-}
-
-/** @param {RunFile} run @param {Config} config @param {string} file */
-function summaryOf(run, { explain }, file) {
-  return legible(displayName(file), () => summaryText(run, explain));
 }
 
 /** @type {Record<'report' | 'sweep' | 'compare' | 'trend' | 'merge', (config: Config, surroundings: Surroundings) => Promise<number>>} */
 export const studyCommands = {
   report: async (config) => {
-    await checkHtml(config);
+    await checkOutputs(config);
     const reports = await readReports(config);
     const page = config.html === null ? null : pageOf(reports, config.html);
     reports.forEach(({ file, text }, i) => {
@@ -124,7 +115,7 @@ export const studyCommands = {
   },
 
   sweep: async (config, surroundings) => {
-    await checkHtml(config);
+    await checkOutputs(config);
     const parts = partsOf(config, surroundings);
     const exitCode = await (config.find === null ? sweep(config, parts) : search(config, parts));
     const file = join(config.dir ?? 'sweep', 'sweep.json');
@@ -136,8 +127,7 @@ export const studyCommands = {
   compare: async (config, surroundings) => {
     const { stop, version } = surroundings;
     const { metric, failIf, allowDifferent } = config;
-    await checkOut(config);
-    await checkHtml(config);
+    await checkOutputs(config);
     const isLive = config.rpcA !== null;
     const { base, candidate, files } = isLive
       ? await runBoth(config, partsOf(config, surroundings))
@@ -153,20 +143,18 @@ export const studyCommands = {
       mayDiffer: RUNS_MAY_DIFFER_IN,
       pairs: isLive,
       stress: version,
-      ...(isLive ? { baseLabel: labelOf(config.rpcA), candidateLabel: labelOf(config.rpcB) } : {}),
+      baseLabel: config.rpcA === null ? undefined : displayUrl(config.rpcA),
+      candidateLabel: config.rpcB === null ? undefined : displayUrl(config.rpcB),
     });
-    if (isLive)
-      await writeFileAtomically(
-        join(config.dir ?? 'compare', 'compare.json'),
-        `${JSON.stringify(comparison, null, 2)}\n`,
-      );
+    const file = join(config.dir ?? 'compare', 'compare.json');
+    if (isLive) await writeFileAtomically(file, `${JSON.stringify(comparison, null, 2)}\n`);
     await writeResult(config, comparison, compareText(comparison));
     if (config.html !== null) await writeFileAtomically(config.html, renderCompare(comparison));
     return worstExit([compareExit(comparison), ...stop.exitCodes]);
   },
 
   trend: async (config) => {
-    await checkOut(config);
+    await checkOutputs(config);
     const result = trend(await pointsOf(config.files), { over: config.over });
     await writeResult(config, result, trendText(result));
     return EXIT.ok;
@@ -174,8 +162,7 @@ export const studyCommands = {
 
   merge: async (config, surroundings) => {
     const { files, expect, runId, allowPartial, thresholds, explain } = config;
-    await checkOut(config);
-    await checkHtml(config);
+    await checkOutputs(config);
     const options = { mayDiffer: INSTANCES_MAY_DIFFER_IN, ofOneInstance: OF_ONE_INSTANCE };
     const wanted = { expect, runId, allowPartial, thresholds, options };
     const { run, notes } = await merge(files, wanted, process.stdin);
@@ -217,11 +204,6 @@ async function runsOf({ files, candidates }) {
   };
 }
 
-/** @param {URL | null} url */
-function labelOf(url) {
-  return url === null ? undefined : displayUrl(url);
-}
-
 /** Sweeps, by their file or folder, and run files. @param {readonly string[]} names */
 async function pointsOf(names) {
   const files = names.map(resultFile);
@@ -237,8 +219,9 @@ async function pointsOf(names) {
 }
 
 /** @param {Config} config */
-async function checkOut({ out }) {
+async function checkOutputs({ out, html }) {
   if (out !== null && out !== '-') await checkWritable(out);
+  if (html !== null) await checkWritable(html);
 }
 
 /** @param {Config} config @param {object} result @param {string} text of it, for people */
@@ -247,11 +230,6 @@ async function writeResult(config, result, text) {
   if (config.out === '-') stdout.write(json);
   else if (config.out !== null) await writeFileAtomically(config.out, json);
   say(config, printable(text));
-}
-
-/** @param {Config} config */
-async function checkHtml({ html }) {
-  if (html !== null) await checkWritable(html);
 }
 
 /** Where standard output is for machines, people read standard error. @param {Config} config @param {string} line */

@@ -34,9 +34,6 @@ import { runPage } from './run-page.js';
 /** After a page that took a time, none is made for this many times as long. */
 const PERIODS_PER_COST = 20;
 
-/** Browsers that wait for the next page. */
-export const MAX_WAITING = 16;
-
 /** Time limit for sending the last page. */
 const FLUSH_MS = 2000;
 
@@ -93,7 +90,6 @@ class Pages {
   /** Sends the page, or waits for one that the browser has not seen. @param {ServerResponse} response @param {string | null} seen its version */
   answer(response, seen) {
     if (String(this.#page().version) !== seen) return this.#send(response);
-    if (this.#waiting.size >= MAX_WAITING) return say(response, 503, 'too many are watching already');
     this.#waiting.add(response);
     response.on('close', () => this.#waiting.delete(response));
   }

@@ -27,8 +27,7 @@ export function methodWords(isPaired, why, needed) {
  * @param {boolean} isApart one side always ran before the other
  */
 export function verdictOf({ metrics: [{ label, word, change, p }], method: { pairs, runs, minimum } }, isApart) {
-  const size =
-    pairs === null ? `${runs.base} and ${runs.candidate} runs` : `${pairs} ${pairs === 1 ? 'pair' : 'pairs'}`;
+  const size = pairs === null ? `${runs.base} and ${runs.candidate} runs` : counted(pairs, 'pair');
   const noun = pairs === null ? 'runs on each side' : 'pairs';
   if (word === 'too few runs')
     return {
@@ -47,6 +46,11 @@ export function verdictOf({ metrics: [{ label, word, change, p }], method: { pai
   };
 }
 
+/** @param {number} count @param {string} noun in the singular */
+function counted(count, noun) {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
 /** @param {Change} change */
 function rangeText({ low, high, confidence }) {
   const level = `${new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 }).format(100 * confidence)} %`;
@@ -56,10 +60,15 @@ function rangeText({ low, high, confidence }) {
 
 /** @param {Comparison} comparison */
 export function compareText(comparison) {
-  const { base, candidate, differences, warnings, failIf } = comparison;
+  const { base, candidate, differences, warnings, failIf, method } = comparison;
+  const { pairs, runs } = method;
+  const size =
+    pairs === null
+      ? `${counted(runs.base, 'run')} against ${runs.candidate}, unpaired`
+      : `${counted(pairs, 'pair')} of runs`;
   return [
     '',
-    `Comparison: ${sizeText(comparison.method)}`,
+    `Comparison: ${size}`,
     sidesTable({ baseline: base, candidate }),
     metricsTable(comparison),
     ...footnotes(comparison),
@@ -69,14 +78,6 @@ export function compareText(comparison) {
     ...(failIf.length === 0 ? [] : [failIfTable(failIf)]),
     `  verdict     ${comparison.verdict.sentence}`,
   ].join('\n');
-}
-
-/** @param {Comparison['method']} method */
-function sizeText({ pairs, runs }) {
-  const plural = (/** @type {number} */ n, /** @type {string} */ noun) => `${n} ${noun}${n === 1 ? '' : 's'}`;
-  return pairs === null
-    ? `${plural(runs.base, 'run')} against ${runs.candidate}, unpaired`
-    : `${plural(pairs, 'pair')} of runs`;
 }
 
 /** @param {Record<string, Comparison['base']>} sides */
@@ -100,7 +101,7 @@ function filesLines(files) {
   const isOne = folder !== '.' && files.every((file) => dirname(file) === folder);
   const names = files.slice(0, LISTED).map((file) => (isOne ? basename(file) : displayName(file)));
   const more = files.length > LISTED ? [`and ${files.length - LISTED} more`] : [];
-  const lines = [`${files.length} run${files.length === 1 ? '' : 's'}${isOne ? ` in ${folder}` : ''}:`];
+  const lines = [`${counted(files.length, 'run')}${isOne ? ` in ${folder}` : ''}:`];
   for (const word of [...names, ...more]) {
     if (`${lines.at(-1)} ${word}`.length > LINE_LENGTH) lines.push(word);
     else lines.push(`${lines.pop()} ${word}`);
@@ -135,20 +136,13 @@ function boundsText({ low, high }) {
 }
 
 /** @param {Comparison} comparison */
-function footnotes({ metrics, method }) {
-  const [primary, ...others] = metrics;
-  const lines = [
-    `  * decides. Means of the runs; changes and intervals of their geometric means${method.secondaries === 0 ? '' : `; p of the other ${method.secondaries} corrected for being many (Holm)`}`,
-  ];
-  const mute = others.filter(({ word }) => word === 'too few runs');
-  if (mute.length > 0 && primary.word !== 'too few runs') {
-    const isPaired = method.pairs !== null;
-    const needed = runsNeeded(isPaired, method.secondaries);
-    lines.push(
-      `    too few runs for a verdict on ${mute.length} of the others: ${needed} ${isPaired ? 'pairs' : 'runs on each side'} are needed`,
-    );
-  }
-  return lines;
+function footnotes({ metrics: [primary, ...others], method: { pairs, secondaries } }) {
+  const corrected = secondaries === 0 ? '' : `; p of the other ${secondaries} corrected for being many (Holm)`;
+  const line = `  * decides. Means of the runs; changes and intervals of their geometric means${corrected}`;
+  const mute = others.filter(({ word }) => word === 'too few runs').length;
+  if (mute === 0 || primary.word === 'too few runs') return [line];
+  const needed = `${runsNeeded(pairs !== null, secondaries)} ${pairs === null ? 'runs on each side' : 'pairs'}`;
+  return [line, `    too few runs for a verdict on ${mute} of the others: ${needed} are needed`];
 }
 
 /** @param {Comparison} comparison */
@@ -188,26 +182,26 @@ const fiveDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 5 
  * @param {Entry[]} candidate
  */
 export function speedUps(base, candidate) {
-  /** @param {'avg' | 'max' | 'min'} name */
-  const of = (name) => {
+  const sides = { baseline: base, candidate };
+  /** @param {'avg' | 'max' | 'min'} name @param {keyof typeof sides} above @param {keyof typeof sides} below */
+  const ratio = (name, above, below) => {
     const { read, isAtLeast } = metricOf(name);
-    const sides = [base, candidate].map((side) => side.map(({ run }) => run));
-    const [baseUs, candidateUs] = sides.map((runs) => geometricMean(runs.map(read)));
-    const texts = [baseUs, candidateUs].map((us, i) => msText(us, sides[i].some(isAtLeast)));
-    return { means: { baseUs, candidateUs }, words: [`${texts[0]} in the baseline`, `${texts[1]} in the candidate`] };
+    const means = [above, below].map((side) => geometricMean(sides[side].map(({ run }) => read(run))));
+    const texts = [above, below].map((side, i) => {
+      return `${msText(
+        means[i],
+        sides[side].some(({ run }) => isAtLeast(run)),
+      )} in the ${side}`;
+    });
+    return { means, change: lessOne(means[0], means[1]), words: `${texts.join(' / ')}, less 1` };
   };
-  const [average, slowest, fastest] = [of('avg'), of('max'), of('min')];
-  const speedUp = (/** @type {typeof average} */ { means: { baseUs, candidateUs } }) => lessOne(baseUs, candidateUs);
-  return {
-    words: SPEED_UPS,
-    onAverage: { ...average.means, speedUp: speedUp(average), words: ratioWords(average.words) },
-    onSlowest: { ...slowest.means, speedUp: speedUp(slowest), words: ratioWords(slowest.words) },
-    onFastest: {
-      ...fastest.means,
-      slowDown: lessOne(fastest.means.candidateUs, fastest.means.baseUs),
-      words: ratioWords(fastest.words.toReversed()),
-    },
+  const speedUp = (/** @type {'avg' | 'max'} */ name) => {
+    const { means, change, words } = ratio(name, 'baseline', 'candidate');
+    return { baseUs: means[0], candidateUs: means[1], speedUp: change, words };
   };
+  const { means, change, words } = ratio('min', 'candidate', 'baseline');
+  const onFastest = { baseUs: means[1], candidateUs: means[0], slowDown: change, words };
+  return { words: SPEED_UPS, onAverage: speedUp('avg'), onSlowest: speedUp('max'), onFastest };
 }
 
 /** @param {Array<number | null>} values @returns {number | null} null: one was not measured */
@@ -219,11 +213,6 @@ function geometricMean(values) {
 /** @param {number | null} a @param {number | null} b */
 function lessOne(a, b) {
   return a === null || b === null || b === 0 ? null : a / b - 1;
-}
-
-/** @param {string[]} words */
-function ratioWords([above, below]) {
-  return `${above} / ${below}, less 1`;
 }
 
 /** With five digits, so that the percentage can be derived from it. @param {number | null} us @param {boolean} isAtLeast */
@@ -281,25 +270,26 @@ export function comparedMetric(text) {
  * @returns {JudgedFailIf}
  */
 export function judgeFailIf({ expression, metric: name, operator, limitPercent }, { metrics, raw, zeros }) {
-  if (zeros.includes(name)) return { expression, passed: true, change: 0, why: '0 in every run' };
-  const ofRaw = raw.find((one) => one.name === name);
-  const metric = ofRaw ?? metrics.find((one) => one.name === name);
-  if (metric === undefined)
-    return { expression, passed: false, change: null, why: 'it was not compared: see the warnings' };
+  const isRaw = raw.some((one) => one.name === name);
+  const metric = [...raw, ...metrics].find((one) => one.name === name);
+  const judged = (/** @type {boolean} */ passed, /** @type {string} */ why, /** @type {number | null} */ change) => {
+    return { expression, passed, change, why };
+  };
+  if (zeros.includes(name)) return judged(true, '0 in every run', 0);
+  if (metric === undefined) return judged(false, 'it was not compared: see the warnings', null);
   const { estimate } = metric.change;
-  const words = ofRaw === undefined ? '' : `${rawWords(ofRaw)}: `;
-  const judged = (/** @type {boolean} */ passed, /** @type {string} */ why) => ({
-    expression,
-    passed,
-    change: Number.isFinite(estimate) ? estimate : null,
-    why: `${words}${why}`,
-  });
-  if (metric.word === 'too few runs') return judged(false, 'too few runs to judge it');
   const isBeyond = operator === '<' ? 100 * estimate < limitPercent : 100 * estimate > limitPercent;
-  if (!isBeyond) return judged(true, 'within the limit');
-  return metric.word === 'no difference shown'
-    ? judged(true, 'not shown: it may be chance')
-    : judged(false, 'beyond the limit');
+  const isShown = metric.word !== 'no difference shown';
+  const why =
+    metric.word === 'too few runs'
+      ? 'too few runs to judge it'
+      : !isBeyond
+        ? 'within the limit'
+        : isShown
+          ? 'beyond the limit'
+          : 'not shown: it may be chance';
+  const passed = metric.word !== 'too few runs' && !(isBeyond && isShown);
+  return judged(passed, `${isRaw ? `${rawWords(metric)}: ` : ''}${why}`, Number.isFinite(estimate) ? estimate : null);
 }
 
 /** @param {ComparedMetric} metric */

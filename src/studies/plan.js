@@ -98,17 +98,15 @@ export function differenceOf(before, now) {
   return null;
 }
 
-/** @param {Asked} asked @returns {Record<string, string>} */
-function namedParts({ axes, repeat, restMs, beforeCell, options }) {
-  const fixed = Object.entries(options).map(([name, value]) => [`--${name}`, String(value)]);
-  const swept = axes.map(({ name, values }) => [`--${name}`, values.join(',')]);
-  return Object.fromEntries([
-    ...swept,
-    ...fixed,
-    ['--repeat', String(repeat)],
-    ['--rest', `${restMs / 1000}s`],
-    ...(beforeCell == null ? [] : [['--before-cell', commandWords(beforeCell)]]),
-  ]);
+/** @param {Asked} asked @returns {Record<string, string>} the options of the sweep as text */
+export function namedParts({ axes, repeat, restMs, beforeCell, options }) {
+  return {
+    ...Object.fromEntries(axes.map(({ name, values }) => [`--${name}`, values.join(',')])),
+    ...Object.fromEntries(Object.entries(options).map(([name, value]) => [`--${name}`, String(value)])),
+    '--repeat': String(repeat),
+    '--rest': `${restMs / 1000}s`,
+    ...(beforeCell == null ? {} : { '--before-cell': commandWords(beforeCell) }),
+  };
 }
 
 /** A command may contain secrets: only a hash is kept, which shows whether it changed. @param {string} command */

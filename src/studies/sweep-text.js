@@ -2,7 +2,7 @@ import { borderless, textOf } from '../outputs/format.js';
 import { csvLine } from '../outputs/rows.js';
 import { printable } from '../text.js';
 import { KEPT, PEAKS, digits, metricOf, tableUnit } from './metrics.js';
-import { cellName, commandWords } from './plan.js';
+import { cellName, commandWords, namedParts } from './plan.js';
 import { mean, standardDeviation } from './statistics.js';
 
 /**
@@ -192,15 +192,9 @@ function escaped(text) {
 }
 
 /** The command line of the sweep, without secrets. @param {SweepFile} sweep */
-export function commandLine({ axes, options, repeat, restMs }) {
-  const swept = axes.map(({ name, values }) => [name, values.join(',')]);
-  const words = [
-    ...swept,
-    ...Object.entries(options).map(([name, value]) => [name, String(value)]),
-    ...(repeat > 1 ? [['repeat', String(repeat)]] : []),
-    ['rest', `${restMs}ms`],
-  ];
-  return `stress sweep ${words.map(([name, value]) => `--${name}=${quoted(value)}`).join(' ')}`;
+export function commandLine(sweep) {
+  const parts = Object.entries(namedParts({ ...sweep, beforeCell: null }));
+  return ['stress sweep', ...parts.map(([name, value]) => `${name}=${quoted(value)}`)].join(' ');
 }
 
 /** Quotes for a shell. @param {string} text */

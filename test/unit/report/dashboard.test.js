@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { OPTIONS } from '../../../src/cli/options.js';
 import { UnavailableError } from '../../../src/errors.js';
 import { stdout } from '../../../src/outputs/streams.js';
-import { MAX_WAITING, createDashboardOutput } from '../../../src/report/live.js';
+import { createDashboardOutput } from '../../../src/report/live.js';
 import { Distribution } from '../../../src/stats/histogram.js';
 import { buildPartialRunFile } from '../../../src/stats/run-file.js';
 import { freePort } from '../../helpers/anvil.js';
@@ -122,22 +122,6 @@ describe('the dashboard', () => {
     const { headers } = await ask(port, {});
     assert.equal(headers['access-control-allow-origin'], undefined);
     assert.equal(headers['cache-control'], 'no-store');
-  });
-
-  it('limits the number of browsers that wait, and makes room when one leaves', async (t) => {
-    const { port } = await opened(t);
-    const wait = () =>
-      request({ host: '127.0.0.1', port, path: '/?after=0' })
-        .on('error', () => {})
-        .end();
-    const waiting = Array.from({ length: MAX_WAITING }, wait);
-    const refused = request({ host: '127.0.0.1', port, path: '/?after=0' }).end();
-    t.after(() => [...waiting, refused].forEach((one) => one.destroy()));
-    const [{ statusCode }] = await Promise.race([
-      once(refused, 'response'),
-      ...waiting.map((one) => once(one, 'response')),
-    ]);
-    assert.equal(statusCode, 503);
   });
 
   it('listens before the set-up, and fails if the port is taken', async (t) => {

@@ -131,6 +131,6 @@ describe('commandLine()', () => {
   it('can be given to a shell', () =>
     assert.equal(
       commandLine({ ...GRID, repeat: 3, options: { duration: '1s', params: `["it's"]` } }),
-      String.raw`stress sweep --rate=25,50 --connections=1,2 --duration=1s --params='["it'\''s"]' --repeat=3 --rest=1000ms`,
+      String.raw`stress sweep --rate=25,50 --connections=1,2 --duration=1s --params='["it'\''s"]' --repeat=3 --rest=1s`,
     ));
 });
