@@ -238,20 +238,13 @@ const PERCENTILES = [
 ];
 const TICKS = [0, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99];
 
-/** Ratio to the median above which a linear axis would not show the lower values. */
+/** Ratio above which a linear axis would not show the lower values. */
 const LOG_FROM = 8;
 
-/**
- * A percentile needs at least one operation above it; beyond that it is only the slowest operation.
- * @param {Side[]} sides
- * @param {{each?: boolean}} [how] each: every line ends where its own
- *   operations end, not where those of the smallest side do
- * @returns {Chart}
- */
-export function percentileChart(sides, { each = false } = {}) {
-  const counts = sides.map(({ json }) => json.count);
+/** A percentile needs at least one operation above it: a line ends where it would only be the slowest operation. @param {Side[]} sides @returns {Chart} */
+export function percentileChart(sides) {
   const isKnown = (/** @type {number} */ p, /** @type {number} */ count) => p === 0 || count * (1 - p / 100) >= 1;
-  const shown = PERCENTILES.filter((p) => isKnown(p, each ? Math.max(...counts) : Math.min(...counts)));
+  const shown = PERCENTILES.filter((p) => sides.some(({ json }) => isKnown(p, json.count)));
   const place = (/** @type {number} */ p) => -Math.log10(1 - p / 100);
   const name = (/** @type {number} */ p) => `${p} %`;
   const series = sides.map(({ label, json, look }, i) => {
@@ -277,6 +270,14 @@ export function percentileChart(sides, { each = false } = {}) {
     series,
     xTicks: TICKS.filter((p) => shown.includes(p)).map((p) => [place(p), name(p)]),
   };
+}
+
+/** Whether a linear axis would not show the lower series. @param {readonly Series[]} series the first is the lowest, the last the highest */
+export function isSkewed(series) {
+  const [low, high] = [series[0], series[series.length - 1]].map(({ values }) =>
+    Math.max(0, ...values.map((value) => value ?? 0)),
+  );
+  return high > LOG_FROM * low;
 }
 
 /** @param {Side[]} sides */
@@ -305,15 +306,15 @@ export function chartsOf(drawn) {
 /**
  * The two charts of the latencies of several sides.
  * @param {Side[]} sides
- * @param {{density: string, percentiles: string, missing: string, each?: boolean, isWide?: boolean}} words of their
+ * @param {{density: string, percentiles: string, missing: string, isWide?: boolean}} words of their
  *   captions; missing: why there are none
  * @returns {Drawn[]}
  */
-export function latencyCharts(sides, { density: first, percentiles: second, missing, each, isWide }) {
+export function latencyCharts(sides, { density: first, percentiles: second, missing, isWide }) {
   const none = (/** @type {string} */ why) => [{ chart: null, figure: missingFigure('density', 'Latencies', why) }];
   if (sides.length === 0 || sides.some(({ json }) => json.count === 0)) return none(missing);
   try {
-    const [density, percentiles] = [densityChart(sides), percentileChart(sides, { each })];
+    const [density, percentiles] = [densityChart(sides), percentileChart(sides)];
     const log = percentiles.isLog ? ' The scale is logarithmic.' : '';
     const summary = `${percentileWords(sides)} ${second}${log}`;
     return [

@@ -2,12 +2,12 @@ import { recordedValues } from '../stats/histogram.js';
 import { reorgInWords } from '../stats/reorgs.js';
 import { isPlain } from '../stats/sample.js';
 import { TIMED_OUT, chartPlans } from './run-charts.js';
-import { LOOKS } from './charts.js';
+import { LOOKS, isSkewed } from './charts.js';
 import { rounded } from './figures.js';
 
 /**
  * @import { ReorgEvent, RunFile } from '../types.d.ts'
- * @import { Chart, Series, TimeAxis } from './charts.js'
+ * @import { Chart, TimeAxis } from './charts.js'
  * @import { ChartPlan, Row, RunKind } from './run-charts.js'
  */
 
@@ -28,9 +28,6 @@ const PER_DECADE = 64;
 /** With more, a row of the picture is too low to be seen. */
 const MAX_ROWS = 40;
 const MAX_CELLS = 60_000;
-
-/** Ratio of percentiles above which a linear axis would not show the lower ones. */
-const LOG_FROM = 8;
 
 /** @param {RunFile} run @returns {RunKind} */
 function kindOf(run) {
@@ -110,13 +107,6 @@ function whyMissing(run, { probe, section }) {
   if (why !== undefined) return why;
   if (section === 'blocks') return 'no block was seen';
   return run.counts.verified === 0 ? 'nothing was verified' : 'there was no report of it';
-}
-
-/** @param {Series[]} series the first is the median, the last the maximum */
-function isSkewed(series) {
-  const most = (/** @type {Array<number | null> | undefined} */ values) =>
-    Math.max(0, ...(values ?? []).map((value) => value ?? 0));
-  return most(series.at(-1)?.values) > LOG_FROM * most(series[0].values);
 }
 
 /** @param {Row[]} rows @returns {Chart} */

@@ -303,7 +303,6 @@ function latencyFigures(runs) {
       density: `How many percent of the operations of a run each step of latency holds; further left is faster.${missing}`,
       percentiles: 'Lower is faster. A line ends where its run has no more operations.',
       missing: 'no run has one in its window',
-      each: true,
       isWide: true,
     },
   );

@@ -1,4 +1,4 @@
-import { across as acrossRuns, capital, chartFigure, measureOf, sentence } from './charts.js';
+import { across as acrossRuns, capital, chartFigure, isSkewed, measureOf, sentence } from './charts.js';
 import { quantity } from './client/quantity.js';
 import { html, row, scrollTable } from './html.js';
 import { rounded } from './figures.js';
@@ -100,9 +100,6 @@ const ASKED = { label: 'all that was asked', color: 5, dash: [3, 5] };
 
 const PERCENTILES = ['p50', 'p90', 'p99', 'max'];
 
-/** Ratio of percentiles above which a linear axis would not show the lower ones. */
-const LOG_FROM = 8;
-
 /** @param {SweepFile} sweep @returns {Drawn[]} */
 export function sweepCharts(sweep) {
   const layout = layoutOf(sweep);
@@ -165,8 +162,7 @@ export function bestOf(cells) {
 /** @param {Layout} layout @param {Line} line @returns {Drawn} */
 function percentiles({ across }, line) {
   const all = PERCENTILES.map((name, i) => series(across, line, name, i, measureOf(name).label));
-  const most = (/** @type {Series} */ { values }) => Math.max(0, ...values.map((value) => value ?? 0));
-  const isLog = most(all[PERCENTILES.length - 1]) > LOG_FROM * most(all[0]);
+  const isLog = isSkewed(all);
   /** @type {Chart} */
   const chart = {
     ...chartAcross(across, [line]),

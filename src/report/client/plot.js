@@ -91,14 +91,8 @@ export class Plot {
   #yScale() {
     const { chart } = this;
     const { heat } = chart;
-    if (heat !== undefined) {
-      return { range: () => heatRange(this.chart.heat ?? heat) };
-    }
-    if (chart.isLog)
-      return {
-        distr: 3,
-        range: (/** @type {uPlot} */ _, /** @type {number} */ min, /** @type {number} */ max) => logRange(min, max),
-      };
+    if (heat !== undefined) return { range: () => heatRange(heat) };
+    if (chart.isLog) return { distr: 3 };
     return {
       range: (/** @type {uPlot} */ _, /** @type {number | null} */ __, /** @type {number | null} */ max) => [
         chart.floor ?? 0,
@@ -133,7 +127,7 @@ export class Plot {
     if (heat !== undefined) {
       return {
         ...look,
-        splits: () => heatTicks(this.chart.heat ?? heat),
+        splits: () => heatTicks(heat),
         values: (/** @type {uPlot} */ _, /** @type {number[]} */ splits) =>
           splits.map((bucket) => quantity(bucketMs(bucket, heat), 'ms')),
       };
@@ -265,17 +259,4 @@ function padded(_, min, max) {
 function heatRange({ perDecade, first, last }) {
   const room = Math.max(1, (perDecade / 3 - (last - first)) / 2);
   return [first - room, last + 1 + room];
-}
-
-/** Both ends at 1, 2 or 5 times a power of ten. @param {number | null} min @param {number | null} max @returns {[number, number]} */
-function logRange(min, max) {
-  if (min === null || max === null || max <= 0) return [1, 10];
-  const low = Math.max(min, max / 1e6);
-  return [nice(low, [5, 2, 1], (step) => step <= low), nice(max, [1, 2, 5, 10, 20], (step) => step >= max * 1.0001)];
-}
-
-/** @param {number} value @param {number[]} digits in the order of preference @param {(step: number) => boolean} fits */
-function nice(value, digits, fits) {
-  const decade = 10 ** Math.floor(Math.log10(value));
-  return digits.map((digit) => digit * decade).find(fits) ?? decade;
 }

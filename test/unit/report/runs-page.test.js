@@ -241,10 +241,9 @@ describe('latencies of many sides', () => {
     }
   });
 
-  it('go as far as the operations of each do, or of all', () => {
+  it('go as far as the operations of each do', () => {
     const lastOf = (/** @type {Chart} */ { series, xTexts }) =>
       series.map(({ values }) => xTexts?.[values.findLastIndex((value) => value !== null)]);
-    assert.deepEqual(lastOf(percentileChart(sides)), Array(6).fill('90 %'));
-    assert.deepEqual(lastOf(percentileChart(sides, { each: true })).slice(0, 3), ['90 %', '99 %', '99.9 %']);
+    assert.deepEqual(lastOf(percentileChart(sides)).slice(0, 3), ['90 %', '99 %', '99.9 %']);
   });
 });
