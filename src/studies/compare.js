@@ -230,23 +230,18 @@ function test({ base, candidate, isRaw = false }, isPaired) {
  */
 function decision({ better, base, isRaw = false }, { values, p, shift }, { adjusted, level }) {
   const { low, high } = interval(values, level);
-  /** @param {number} by */
-  const fraction = (by) => (isRaw ? by / mean(base) : Math.expm1(by));
-  /** @param {number} by */
-  const bound = (by) => (Number.isFinite(by) ? fraction(by) : null);
+  const fraction = (/** @type {number} */ by) => (isRaw ? by / mean(base) : Math.expm1(by));
+  const bound = (/** @type {number} */ by) => (Number.isFinite(by) ? fraction(by) : null);
+  /** @type {Word} */
+  let word = shift > 0 === (better === 'higher') ? 'faster' : 'slower';
+  if (!rejects(p, level)) word = 'no difference shown';
+  if (!rejects(smallestP(values), level)) word = 'too few runs';
   return {
     change: { estimate: fraction(shift), low: bound(low), high: bound(high), confidence: 1 - level },
     p,
     pAdjusted: adjusted,
-    word: wordOf(),
+    word,
   };
-
-  /** @returns {Word} */
-  function wordOf() {
-    if (!rejects(smallestP(values), level)) return 'too few runs';
-    if (!rejects(p, level)) return 'no difference shown';
-    return shift > 0 === (better === 'higher') ? 'faster' : 'slower';
-  }
 }
 
 /**
@@ -392,46 +387,47 @@ function compareMetrics(base, candidate, { primary, failIf, isPaired }) {
   const wanted = [...new Set(others)].filter((name) => name !== main.name);
   const conditions = new Set(failIf.map(({ metric }) => metric));
   const room = Math.max(MAX_SECONDARIES, conditions.size);
-  const all = [...base, ...candidate];
+  const files = [...base, ...candidate].map(({ file }) => displayName(file));
   const readings = [main.name, ...wanted.slice(0, room)].map((name) => {
     const metric = metricOf(name);
-    const values = all.map(({ run, file }) => legible(displayName(file), () => metric.read(run)));
-    const bounds = all.map(({ run, file }) => legible(displayName(file), () => metric.isAtLeast(run)));
+    const sides = { base: valuesOf(base, metric.read), candidate: valuesOf(candidate, metric.read) };
+    const values = [...sides.base, ...sides.candidate];
     const odd = values.findIndex((value) => !((value ?? 0) > 0));
-    const why = odd < 0 ? '' : `${metric.label} is ${values[odd] ?? 'not measured'} in ${displayName(all[odd].file)}`;
-    return { name, metric, values, bounds, kind: kindOf(values, name !== main.name && conditions.has(name)), why };
+    const why = odd < 0 ? '' : `${metric.label} is ${values[odd] ?? 'not measured'} in ${files[odd]}`;
+    return { metric, sides, kind: kindOf(values, name !== main.name && conditions.has(name)), why };
   });
   if (readings[0].kind !== 'ratio')
     throw new InputError(`${readings[0].why}, so that no ratio can be made of it: choose another --metric`);
-  const compared = readings.flatMap(({ metric, values, bounds, kind }) => {
-    if (kind !== 'ratio' && kind !== 'raw') return [];
-    const numbers = values.map(Number);
-    const sides = { base: numbers.slice(0, base.length), candidate: numbers.slice(base.length) };
-    const isAtLeast = { base: bounds.slice(0, base.length), candidate: bounds.slice(base.length) };
-    return [{ metric, ...sides, isRaw: kind === 'raw', isAtLeast }];
-  });
-  const decisions = decide(
-    compared.map(({ metric: { better }, base: before, candidate: after, isRaw }) => {
-      return { better, base: before, candidate: after, isRaw };
-    }),
-    isPaired,
-  );
-  const metrics = compared.map(({ metric: { name, label, unit, better }, isAtLeast, ...values }, i) => ({
+  const compared = readings
+    .filter(({ kind }) => kind === 'ratio' || kind === 'raw')
+    .map(({ metric, sides, kind }) => ({
+      ...metric,
+      isRaw: kind === 'raw',
+      base: sides.base.map(Number),
+      candidate: sides.candidate.map(Number),
+    }));
+  const decisions = decide(compared, isPaired);
+  const metrics = compared.map(({ name, label, unit, better, isAtLeast, ...sides }, i) => ({
     name,
     label,
     unit,
     better,
     isPrimary: i === 0,
-    base: summary(values.base, isAtLeast.base),
-    candidate: summary(values.candidate, isAtLeast.candidate),
+    base: summary(sides.base, valuesOf(base, isAtLeast)),
+    candidate: summary(sides.candidate, valuesOf(candidate, isAtLeast)),
     ...decisions[i],
   }));
   return {
     metrics: metrics.filter((_, i) => !compared[i].isRaw),
     raw: metrics.filter((_, i) => compared[i].isRaw),
-    zeros: readings.flatMap(({ name, kind }) => (kind === 'zero' ? name : [])),
+    zeros: readings.flatMap(({ metric, kind }) => (kind === 'zero' ? metric.name : [])),
     warnings: readings.flatMap(({ kind, why }) => (kind === null ? `not compared: ${why}` : [])),
   };
+}
+
+/** @template T @param {readonly Entry[]} side @param {(run: RunFile) => T} read */
+function valuesOf(side, read) {
+  return side.map(({ run, file }) => legible(displayName(file), () => read(run)));
 }
 
 /**
