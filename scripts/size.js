@@ -36,5 +36,5 @@ const pages = readdirSync(join(ROOT, 'docs')).filter((name) => name.endsWith('.m
 const texts = [...pages.map((name) => join('docs', name)), 'README.md'].map((name) =>
   readFileSync(join(ROOT, name), 'utf8'),
 );
-const words = texts.reduce((total, text) => total + (text.match(/\S+/g) ?? []).length, 0);
+const words = texts.reduce((total, text) => total + (text.match(/[^\s|]*[\p{L}\p{N}][^\s|]*/gu) ?? []).length, 0);
 console.log(`docs         ${texts.length} pages, ${words} words`);
