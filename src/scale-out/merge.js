@@ -31,17 +31,20 @@ import { ranges, some, walletsOf } from './words.js';
 /** @param {Parts} parts */
 function mergedRun(parts) {
   const { chosen, clocks, total, ofOneInstance } = parts;
-  const { headers } = chosen;
+  const { headers, expected, missing, damaged, superseded } = chosen;
   const { window, rates } = total.window.result(total.isOpenLoop);
   const sum = total.result(absentOf(chosen));
-  const instants = instantsOf(headers, clocks);
+  const { skewMs, knownToMs, correctionsMs } = clocks;
+  const corrected = (/** @type {'startedAtMs' | 'endedAtMs'} */ name) =>
+    headers.map((header, i) => header[name] + correctionsMs[i]);
+  const isWhole = damaged.length === 0 && headers.length >= (expected ?? 0);
   const run = asJson({
     ...sum,
     id: idOf(headers),
-    startedAt: instant(minOf(instants.map(({ startedAtMs }) => startedAtMs))),
-    endedAt: instant(maxOf(instants.map(({ endedAtMs }) => endedAtMs))),
+    startedAt: instant(minOf(corrected('startedAtMs'))),
+    endedAt: instant(maxOf(corrected('endedAtMs'))),
     end: endOf(headers),
-    partial: headers.some(({ partial }) => partial) || !isComplete(chosen),
+    partial: !isWhole || headers.some(({ partial }) => partial),
     exitCode: 0,
     config: configOf(sum.config, { total, headers, ofOneInstance }),
     instance: null,
@@ -51,14 +54,20 @@ function mergedRun(parts) {
     thresholds: [],
     merged: {
       runId: headers[0].runId,
-      expected: chosen.expected,
+      expected,
       instances: headers.map((header, i) => instanceOf(header, clocks.offsetsMs[i])),
-      missing: chosen.missing,
-      damaged: chosen.damaged.map(({ name, index, why }) => ({ name, index, why })),
-      superseded: chosen.superseded.map(({ index, attempt, id, counts }) => {
-        return { index, attempt, id, verified: counts.verified };
-      }),
-      ...skewsOf(headers, clocks),
+      missing,
+      damaged: damaged.map(({ name, index, why }) => ({ name, index, why })),
+      superseded: superseded.map(({ index, attempt, id, counts }) => ({
+        index,
+        attempt,
+        id,
+        verified: counts.verified,
+      })),
+      startSkewMs: startSkewMs(headers, correctionsMs),
+      rawStartSkewMs: startSkewMs(headers, null),
+      clockSkewMs: skewMs,
+      clocksKnownToMs: knownToMs,
       // Intervals are counted as a whole or not at all.
       common:
         window.durationMs > 0 ? { startedAt: window.startedAt, durationMs: window.durationMs, apportioned: 0 } : null,
@@ -69,11 +78,6 @@ function mergedRun(parts) {
   return { ...run, unmeasured: unmeasuredOf(run, sum.unmeasured, clocks) };
 }
 
-/** @param {Chosen} chosen */
-function isComplete({ headers, expected, damaged }) {
-  return damaged.length === 0 && headers.length >= (expected ?? 0);
-}
-
 /** Instances without an audit. @param {Chosen} chosen @returns {string[]} */
 function absentOf({ headers, missing, damaged }) {
   const [{ firstOffset, wallets }] = headers;
@@ -82,13 +86,6 @@ function absentOf({ headers, missing, damaged }) {
   });
   const unreadable = damaged.filter(({ index }) => index === null || !missing.includes(index));
   return [...gone, ...unreadable.map(({ name, why }) => `${name} is damaged: ${why}`)];
-}
-
-/** @param {RunHeader[]} headers @param {Clocks} clocks */
-function instantsOf(headers, { correctionsMs }) {
-  return headers.map(({ startedAtMs, endedAtMs }, i) => {
-    return { startedAtMs: startedAtMs + correctionsMs[i], endedAtMs: endedAtMs + correctionsMs[i] };
-  });
 }
 
 /** @param {number} ms */
@@ -144,19 +141,12 @@ function instanceOf(header, clockOffsetMs) {
   return { ...place, clockOffsetMs, partial, end, exitCode, counts, verifiedPerSecond, ...audit };
 }
 
-/** @param {RunHeader[]} headers @param {Clocks} clocks */
-function skewsOf(headers, { correctionsMs, skewMs, knownToMs }) {
-  const isMeasured = (/** @type {unknown} */ _, /** @type {number} */ i) => headers[i].hasLoad;
-  const starts = headers.map(({ windowStartMs }) => windowStartMs);
-  const raw = starts.filter(isMeasured);
-  const corrected = starts.map((ms, i) => ms + correctionsMs[i]).filter(isMeasured);
-  const skewOf = (/** @type {number[]} */ instants) => (instants.length === 0 ? 0 : maxOf(instants) - minOf(instants));
-  return {
-    startSkewMs: skewOf(corrected),
-    rawStartSkewMs: skewOf(raw),
-    clockSkewMs: skewMs,
-    clocksKnownToMs: knownToMs,
-  };
+/** Between the first and the last start of a window. @param {RunHeader[]} headers @param {number[] | null} correctionsMs null: by their own clocks */
+function startSkewMs(headers, correctionsMs) {
+  const starts = headers.flatMap(({ windowStartMs, hasLoad }, i) =>
+    hasLoad ? windowStartMs + (correctionsMs?.[i] ?? 0) : [],
+  );
+  return starts.length === 0 ? 0 : maxOf(starts) - minOf(starts);
 }
 
 /** Wallets whose last operations are not known. @param {Chosen} chosen */
@@ -217,26 +207,22 @@ function shortened(words) {
  */
 function unmeasuredOf(run, reasons, clocks) {
   const noCommon = 'the instances have no common window';
-  const ownWindows = "known of whole windows only, and the common window is less than 99 % of an instance's own";
-  const why = run.merged.common === null ? noCommon : ownWindows;
-  const ofWindow = [
-    '/rates/acceptedPerSecond',
-    '/rates/includedPerSecond',
-    '/rates/achievedPerSecond',
-    '/window/counts',
-  ];
-  /** @type {Record<string, string>} */
-  const own = {
-    ...(run.merged.common === null ? { '/rates': noCommon, '/merged/common': noCommon } : {}),
-    ...Object.fromEntries(ofWindow.map((pointer) => [pointer, why])),
-    ...(clocks.skewMs === null
-      ? { '/merged/clockSkewMs': 'no blocks that several instances saw tell their clocks' }
-      : {}),
+  const isNone = run.merged.common === null;
+  const why = isNone
+    ? noCommon
+    : "known of whole windows only, and the common window is less than 99 % of an instance's own";
+  const all = {
+    ...reasons,
+    ...(isNone && { '/rates': noCommon, '/merged/common': noCommon }),
+    '/rates/acceptedPerSecond': why,
+    '/rates/includedPerSecond': why,
+    '/rates/achievedPerSecond': why,
+    '/window/counts': why,
+    ...(clocks.skewMs === null && { '/merged/clockSkewMs': 'no blocks that several instances saw tell their clocks' }),
     '/generator/arrivalSeed': 'arrivals were not random, or instances have seeds of their own',
     '/merged':
       'not known, not given, or none: a run file without an index has no name of its host, a run that did not end has no exit code',
   };
-  const all = { ...reasons, ...own };
   return Object.fromEntries(
     Object.entries(all).filter(([pointer]) => !pointer.startsWith('/intervals/') && hasNull(at(run, pointer))),
   );
@@ -304,20 +290,16 @@ function readAll(sources, checkRunFile, { runId, options: { mayDiffer } }) {
     const { name, index, id, isGiven } = source;
     // With --run-id, results of other runs need not be read.
     if (runId !== null && source.runId !== null && source.runId !== runId) continue;
-    const { json, damage, foreign: words } = source.read();
-    const other = words ?? (damage === undefined ? foreignKind(json) : undefined);
+    const { json, damage, foreign: words = damage === undefined ? foreignKind(json) : undefined } = source.read();
     if (damage !== undefined) damaged.push({ name, index, id, runId: source.runId, why: damage });
-    else if (other === undefined) headers.push(checkedHeader(checkRunFile(json, name), source, mayDiffer));
-    else if (isGiven) throw new InputError(`${name} is ${other}`);
-    else foreign.push(`${name} is ${other}`);
+    else if (words === undefined) {
+      const run = checkRunFile(json, name);
+      checkConsistency(run, name);
+      headers.push(headerOf(run, source, mayDiffer));
+    } else if (isGiven) throw new InputError(`${name} is ${words}`);
+    else foreign.push(`${name} is ${words}`);
   }
   return { headers, damaged, foreign };
-}
-
-/** @param {RunFile} run @param {Source} source @param {ReadonlySet<string>} mayDiffer */
-function checkedHeader(run, source, mayDiffer) {
-  checkConsistency(run, source.name);
-  return headerOf(run, source, mayDiffer);
 }
 
 /** Files that were left out may be those that are missing, so the error names them. @param {RunHeader[]} found @param {{damaged: Damaged[], foreign: string[]}} others @param {Wanted} wanted */

@@ -51,25 +51,22 @@ export async function findSources(names, stdin) {
 async function sourcesOf(name) {
   const stats = statSync(name, { throwIfNoEntry: false });
   if (stats === undefined) throw new InputError(`cannot read ${displayName(name)}: there is no such file or folder`);
-  if (stats.isDirectory()) return filesOf(name).map((file) => fileSource(file, false));
+  if (stats.isDirectory()) {
+    const found = reading(`the folder ${displayName(name)}`, () => readdirSync(name, { withFileTypes: true }));
+    const files = found.filter((entry) => entry.name.endsWith('.json') && !entry.isDirectory());
+    return files.map((entry) => fileSource(join(name, entry.name), false)).sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
   if (!stats.isFile()) throw new InputError(`${displayName(name)} is neither a file nor a folder`);
-  // Logs may contain JSON lines, also as their first line.
-  const file = fileSource(name, true);
-  const found = name.endsWith('.json') ? {} : file.read();
-  if (name.endsWith('.json') || found.json?.schema !== undefined) return [file];
-  const lines = await logSources(createReadStream(name), displayName(name));
-  return lines.length > 0 ? lines : [file];
+  const lines = name.endsWith('.json') ? [] : await logSources(createReadStream(name), displayName(name));
+  return lines.length > 0 ? lines : [fileSource(name, true)];
 }
 
-/** @param {string} folder */
-function filesOf(folder) {
+/** @template T @param {string} what @param {() => T} read @returns {T} */
+function reading(what, read) {
   try {
-    const names = readdirSync(folder, { withFileTypes: true });
-    const files = names.filter((entry) => entry.name.endsWith('.json') && !entry.isDirectory());
-    return files.map((entry) => join(folder, entry.name)).sort();
+    return read();
   } catch (error) {
-    const { code } = /** @type {NodeJS.ErrnoException} */ (error);
-    throw new InputError(`cannot read the folder ${displayName(folder)}: ${code}`, error);
+    throw new InputError(`cannot read ${what}: ${/** @type {NodeJS.ErrnoException} */ (error).code}`, error);
   }
 }
 
@@ -85,12 +82,7 @@ function fileSource(file, isGiven) {
     version = now;
     if (stats?.isFile() !== true) return { foreign: 'not a file' };
     if (stats.size > MOST_BYTES) return { foreign: 'larger than any run file' };
-    try {
-      return parsed(readFileSync(file));
-    } catch (error) {
-      const { code } = /** @type {NodeJS.ErrnoException} */ (error);
-      throw new InputError(`cannot read ${displayName(file)}: ${code}`, error);
-    }
+    return parsed(reading(displayName(file), () => readFileSync(file)));
   };
   return { name: displayName(file), isGiven, index: null, id: null, runId: null, read };
 }

@@ -1,6 +1,6 @@
 import { auditGaps, auditResult } from '../stats/audit-result.js';
 import { COUNTERS, both, either, first, histogram, listed, merge, min, namedEntries, sum } from '../stats/merge.js';
-import { BLOCKS, GENERATOR, GROUPS, HALVES, READINGS, REORGS } from '../stats/metrics.js';
+import { BLOCKS, GENERATOR, GROUPS, HALVES, READINGS, REORGS, censoredOf } from '../stats/metrics.js';
 import { VERDICTS } from '../stats/verdict.js';
 import { numbered } from '../text.js';
 import { Grid, WindowCounts, maxOf, minOf } from './window.js';
@@ -46,11 +46,15 @@ const CHECK = either((/** @type {Check} */ a, /** @type {Check} */ b) => {
 
 const AUDIT_MEMBERS = {
   members: {
-    ...Object.fromEntries(
-      ['wallets', 'verified', 'includedLate', 'reverted', 'reorgedOut', 'neverSent', 'replaced', 'pending']
-        .concat('mismatchCount')
-        .map((name) => [name, sum]),
-    ),
+    wallets: sum,
+    verified: sum,
+    includedLate: sum,
+    reverted: sum,
+    reorgedOut: sum,
+    neverSent: sum,
+    replaced: sum,
+    pending: sum,
+    mismatchCount: sum,
     effectsOnChain: text,
     bounds: { each: text },
     mismatches: listed(LISTED.short),
@@ -67,7 +71,11 @@ const AUDIT = either((/** @type {AuditReport} */ a, /** @type {AuditReport} */ b
 
 const ENVIRONMENT = {
   members: {
-    ...Object.fromEntries(['node', 'platform', 'cpu', 'endpoint', 'clientVersion'].map((name) => [name, TEXTS])),
+    node: TEXTS,
+    platform: TEXTS,
+    cpu: TEXTS,
+    endpoint: TEXTS,
+    clientVersion: TEXTS,
     cores: min,
     memoryBytes: min,
     chainId: first,
@@ -93,7 +101,6 @@ const RUN = {
   members: {
     counts: COUNTERS,
     inFlight: sum,
-    figures: COUNTERS,
     failures: COUNTERS,
     failureWords: { members: {} },
     reorgs: REORGS,
@@ -124,24 +131,6 @@ const RUN = {
   },
 };
 
-/** Endpoints of all instances; those with equal names are the same. */
-class Endpoints {
-  /** @type {Map<string, {display: string}>} */
-  #all = new Map();
-
-  /** @param {Record<string, any>} environment of one instance @returns {(index: string | number) => string} maps its index of an endpoint to the index in the merged run */
-  add({ endpoints = [] }) {
-    const names = numbered(endpoints.map((/** @type {{display: string}} */ { display }) => display));
-    names.forEach((name, i) => this.#all.set(name, this.#all.get(name) ?? endpoints[i]));
-    const places = [...this.#all.keys()];
-    return (index) => (names[Number(index)] === undefined ? `${index}` : `${places.indexOf(names[Number(index)])}`);
-  }
-
-  list() {
-    return [...this.#all.values()];
-  }
-}
-
 /**
  * The run of an instance with the times, the names of endpoints and the share of the window of the merged run.
  * @param {RunFile} run
@@ -168,6 +157,7 @@ function asPart(run, { share, shiftMs, endpointOf }) {
     own[Number(endpointOf(i))] = { ...one, events: one.events.map(later) };
   });
   const node = probes?.node ? { ...probes.node, cpuUs: Math.round(share * probes.node.cpuUs) } : null;
+  const { fromMs = 0, toMs = Infinity } = stall ?? {};
   return {
     ...run,
     environment: { ...environment, endpoints: undefined },
@@ -175,19 +165,16 @@ function asPart(run, { share, shiftMs, endpointOf }) {
     // Older files lack the censored operations.
     latency: {
       ...latency,
-      censored: latency.censored ?? latency.timedOut,
-      fromStartCensored: latency.fromStartCensored ?? latency.censored ?? latency.timedOut,
+      censored: censoredOf(run),
+      fromStartCensored: latency.fromStartCensored ?? censoredOf(run),
     },
     byName: scaled(run.byName),
     byEndpoint: scaled(renamed(run.byEndpoint)),
-    probes: probes === null ? null : { ...probes, node },
+    probes: probes && { ...probes, node },
     generator: {
       ...generator,
       endpoints: own,
-      submissionStall:
-        stall === undefined
-          ? undefined
-          : { ...stall, fromMs: stall.fromMs + shiftMs, toMs: (stall.toMs ?? Infinity) + shiftMs },
+      submissionStall: stall && { ...stall, fromMs: fromMs + shiftMs, toMs: toMs + shiftMs },
     },
     intervals: run.intervals.map((row) => ({ ...row, byEndpoint: renamed(row.byEndpoint) })),
   };
@@ -218,7 +205,8 @@ export class Total {
   #isNotExact = false;
   /** Whether all run files have figures by load stage. */
   #haveLoadStages = true;
-  #endpoints = new Endpoints();
+  /** Endpoints of all instances by their names. @type {Map<string, {display: string}>} */
+  #endpoints = new Map();
   /** Verified in the window, up to the last report of CPU time. */
   #verified = 0;
   /** @type {Map<string, number>} number of instances by warning */
@@ -249,8 +237,8 @@ export class Total {
     const run = { ...given, ...safe({ warnings, failureWords, environment, audit, verdict, unmeasured, generator }) };
     const [share, loadStartMs] = [this.common.shares[i], this.loadStartsMs[i]];
     const shiftMs = loadStartMs - this.grid.originMs;
-    const { intervals, ...part } = asPart(run, { share, shiftMs, endpointOf: this.#endpoints.add(run.environment) });
-    // Also the first one is added, which reads its histograms under its own name.
+    const { intervals, ...part } = asPart(run, { share, shiftMs, endpointOf: this.#addEndpoints(run.environment) });
+    // Also the first one is added, so that an error in its histograms names its file.
     this.sum = merge(RUN, this.sum ?? {}, part);
     this.#haveLoadStages &&= run.byStage !== undefined;
     this.grid.add(intervals, loadStartMs);
@@ -266,6 +254,14 @@ export class Total {
         this.warnings.set(words, (this.warnings.get(words) ?? 0) + 1);
   }
 
+  /** @param {Record<string, any>} environment of one instance @returns {(index: string | number) => string} maps its index of an endpoint to the index in the merged run */
+  #addEndpoints({ endpoints = [] }) {
+    const names = numbered(endpoints.map((/** @type {{display: string}} */ { display }) => display));
+    names.forEach((name, i) => this.#endpoints.set(name, this.#endpoints.get(name) ?? endpoints[i]));
+    const places = [...this.#endpoints.keys()];
+    return (index) => (names[Number(index)] === undefined ? `${index}` : `${places.indexOf(names[Number(index)])}`);
+  }
+
   /** @param {RunFile} run @param {RunHeader} header */
   #addAudit(run, { name, index, offset, wallets }) {
     const result = auditResult(run);
@@ -276,23 +272,19 @@ export class Total {
 
   /** Figures that follow from all instances. @param {string[]} absent descriptions of instances that are missing */
   result(absent) {
-    const { generator, environment, audit } = this.sum;
-    if (!this.#haveLoadStages) delete this.sum.byStage;
+    const { byStage, ...all } = this.sum;
+    const { generator, environment, audit } = all;
     const incomplete = [...absent, ...this.#gaps];
     const result = this.#isNotExact ? 'not_exact' : incomplete.length > 0 ? 'incomplete' : 'exact';
-    const endpoints = this.#endpoints.list();
+    const endpoints = [...this.#endpoints.values()];
+    const cpuUsPerVerified = this.#verified > 0 ? generator.cpuUs / this.#verified || null : null;
     return {
-      ...this.sum,
-      environment: { ...environment, ...(endpoints.length === 0 ? {} : { endpoints }) },
+      ...all,
+      ...(this.#haveLoadStages && { byStage }),
+      environment: { ...environment, ...(endpoints.length > 0 && { endpoints }) },
       intervals: this.grid.rows(),
-      generator: {
-        ...generator,
-        cpuUsPerVerified: this.#verified > 0 ? generator.cpuUs / this.#verified || null : null,
-      },
-      audit:
-        audit === null
-          ? null
-          : { ...audit, exact: result === 'exact', result, incomplete: incomplete.slice(0, LISTED.short) },
+      generator: { ...generator, cpuUsPerVerified },
+      audit: audit && { ...audit, exact: result === 'exact', result, incomplete: incomplete.slice(0, LISTED.short) },
       verdict: commonVerdict(this.#verdicts),
     };
   }

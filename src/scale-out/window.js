@@ -1,12 +1,11 @@
 import { IncompleteError, InputError } from '../errors.js';
-import { noBlocks } from '../stats/blocks.js';
-import { addUp, asJson, max, merge, sum } from '../stats/merge.js';
+import { addUp, asJson, merge, sum } from '../stats/merge.js';
 import { ROW, censoredOf } from '../stats/metrics.js';
-import { INTERVAL_LIMIT, Stats, rowOf, tpsOf, zeroCounts } from '../stats/stats.js';
+import { INTERVAL_LIMIT, tpsOf, zeroCounts } from '../stats/stats.js';
 import { whichOf } from './words.js';
 
 /**
- * @import { IntervalRow, Readings, RunFile } from '../types.d.ts'
+ * @import { IntervalRow, RunFile } from '../types.d.ts'
  * @import { RunHeader } from './choose.js'
  */
 
@@ -31,26 +30,22 @@ export const SAME_WINDOW = 0.99;
  * @throws {InputError | IncompleteError} the former if nothing shows that these are instances of one run
  */
 export function commonWindow(headers, { correctionsMs }, allowPartial) {
-  const windows = headers.map(({ windowStartMs, windowEndMs }, i) => {
-    return { startMs: windowStartMs + correctionsMs[i], endMs: windowEndMs + correctionsMs[i] };
+  const windows = headers.map(({ windowStartMs, windowEndMs, hasLoad }, i) => {
+    return { startMs: windowStartMs + correctionsMs[i], endMs: windowEndMs + correctionsMs[i], hasLoad };
   });
   // Instances without any interval in their window are excluded from the common window.
-  const measured = windows.filter((_, i) => headers[i].hasLoad);
+  const measured = windows.filter(({ hasLoad }) => hasLoad);
   const startMs = maxOf((measured.length > 0 ? measured : windows).map((one) => one.startMs));
   const endMs = measured.length > 0 ? minOf(measured.map((one) => one.endMs)) : startMs;
   if (endMs <= startMs && measured.length > 1) {
-    const apart = whichOf(headers.filter(({ hasLoad }, i) => hasLoad && windows[i].startMs >= endMs));
+    const apart = `${whichOf(headers.filter((_, i) => windows[i].hasLoad && windows[i].startMs >= endMs))} began when others had ended`;
     if (headers[0].runId === null)
-      throw new InputError(
-        `these are not instances of one run: ${apart} began when others had ended, and no run id says otherwise`,
-      );
+      throw new InputError(`these are not instances of one run: ${apart}, and no run id says otherwise`);
     if (!allowPartial)
-      throw new IncompleteError(
-        `there is no common window: ${apart} began when others had ended (--partial merges without rates)`,
-      );
+      throw new IncompleteError(`there is no common window: ${apart} (--partial merges without rates)`);
   }
   const commonMs = Math.max(0, endMs - startMs);
-  const shares = windows.map((one, i) => (headers[i].hasLoad ? commonMs / (one.endMs - one.startMs) : 0));
+  const shares = windows.map((one) => (one.hasLoad ? commonMs / (one.endMs - one.startMs) : 0));
   return { startMs, endMs: startMs + commonMs, shares };
 }
 
@@ -70,8 +65,8 @@ export function minOf(values) {
  */
 export class WindowCounts {
   #counts = zeroCounts();
-  #spansMs = /** @type {number[]} */ ([]);
-  /** Counts known for whole windows only. */
+  #spans = { count: 0, sumMs: 0 };
+  /** Known for whole windows only. */
   #whole = { accepted: 0, included: 0, achieved: 0 };
   #isSame = true;
 
@@ -89,8 +84,9 @@ export class WindowCounts {
       return row.phase === 'load' && middleMs >= startMs && middleMs <= endMs;
     });
     this.#counts = rows.reduce((all, { counts }) => addUp(all, counts), this.#counts);
-    if (rows.length > 0) this.#spansMs.push(rows[rows.length - 1].endMs - rows[0].startMs);
-    if (share < SAME_WINDOW) this.#isSame = false;
+    if (rows.length > 0)
+      this.#spans = addUp(this.#spans, { count: 1, sumMs: rows[rows.length - 1].endMs - rows[0].startMs });
+    this.#isSame &&= share >= SAME_WINDOW;
     const { accepted, included } = run.window.counts;
     const achieved = run.latency.total.count - censoredOf(run).count;
     const whole = { accepted: share * accepted, included: share * included, achieved: share * achieved };
@@ -98,26 +94,30 @@ export class WindowCounts {
   }
 
   get durationMs() {
-    return this.#spansMs.reduce((all, ms) => all + ms, 0) / Math.max(1, this.#spansMs.length);
+    return this.#spans.sumMs / Math.max(1, this.#spans.count);
   }
 
   /** @param {boolean} isOpenLoop */
   result(isOpenLoop) {
     const { durationMs } = this;
-    const known = (/** @type {number} */ count) => (this.#isSame ? Math.round(count) : null);
+    const [accepted, included, achieved] = ['accepted', 'included', 'achieved'].map((name) => {
+      return this.#isSame ? Math.round(/** @type {Record<string, number>} */ (this.#whole)[name]) : null;
+    });
     const rate = (/** @type {number | null} */ count) =>
       count === null || durationMs === 0 ? null : (1000 * count) / durationMs;
-    const { scheduled, dropped, started, verified, failed, timedOut } = this.#counts;
-    const [accepted, included] = [known(this.#whole.accepted), known(this.#whole.included)];
-    const counts = { scheduled, dropped, started, accepted, included, verified, failed, timedOut };
+    const { abandoned: _, ...counts } = this.#counts;
     return {
-      window: { startedAt: new Date(this.common.startMs).toISOString(), durationMs, counts },
+      window: {
+        startedAt: new Date(this.common.startMs).toISOString(),
+        durationMs,
+        counts: { ...counts, accepted, included },
+      },
       rates: {
         askedPerSecond: isOpenLoop ? rate(counts.scheduled) : null,
-        achievedPerSecond: rate(known(this.#whole.achieved)),
+        achievedPerSecond: rate(achieved),
         attemptedPerSecond: rate(counts.started),
-        acceptedPerSecond: rate(counts.accepted),
-        includedPerSecond: rate(counts.included),
+        acceptedPerSecond: rate(accepted),
+        includedPerSecond: rate(included),
         verifiedPerSecond: rate(counts.verified),
       },
     };
@@ -189,39 +189,21 @@ function leastSkewMs(blocks, from, to) {
   return least === Infinity ? null : least;
 }
 
-/** Intervals of all instances on a common time grid: each counts in full in the slot of its middle, so that rows add up. */
-
 /** Warm-up, load and drain may each need an additional row. */
 const MAX_ROWS = INTERVAL_LIMIT - 3;
 
-/** A row, and the last ends of its parts in each phase. */
-const SLOT = { members: { ...ROW.members, warmupEndMs: max, loadEndMs: max, drainEndMs: max } };
-
-/** A slot without any report. @type {Readings} */
-const NOTHING_READ = Object.freeze({
-  self: { cpuUs: 0, rssBytes: 0 },
-  connections: { opened: 0, reused: 0 },
-  loop: null,
-  sockets: null,
-  pool: null,
-  node: null,
-  metrics: null,
-  why: Object.fromEntries(
-    ['loop', 'sockets', 'pool', 'node', 'metrics'].map((name) => [name, 'no instance has reported in it']),
-  ),
-});
-
-/** @typedef {IntervalRow & {warmupEndMs?: number, loadEndMs?: number, drainEndMs?: number}} Slot */
-
-/** @returns {Slot} */
-function newSlot() {
-  const none = { loadStartUs: 0, inFlight: 0, blocks: noBlocks(), probes: NOTHING_READ };
-  return rowOf(new Stats(0), { phase: 'drain', ...none });
-}
-
+/**
+ * Intervals of all instances on a common time grid: each counts in full in the slot of its middle, so that rows add up.
+ * The warm-up lasts until a load starts, and the load while an instance is in its window; there is one row for all drains.
+ */
 export class Grid {
-  /** @type {Map<number, Slot>} */
+  /** @type {Map<number, IntervalRow>} */
   #slots = new Map();
+  #firstLoad = Infinity;
+  /** The last slot of a warm-up or load, and when the last of these ended. */
+  #lastBusy = -1;
+  #busyMs = 0;
+  #endMs = 0;
   /** Counts of warm-ups, which are also part of rows in which other instances had started their load. */
   warmup = { counts: zeroCounts(), failures: /** @type {Record<string, number>} */ ({}) };
 
@@ -247,59 +229,46 @@ export class Grid {
    */
   add(rows, loadStartMs) {
     const shiftMs = loadStartMs - this.originMs;
-    /** @type {Map<number, Slot>} */
+    /** @type {Map<number, IntervalRow>} */
     const own = new Map();
-    for (const row of rows) {
+    for (const { silence: _, ...row } of rows) {
+      const { phase, counts, failures } = row;
       const middleMs = shiftMs + (row.startMs + row.endMs) / 2;
       const number = Math.min(this.lastNumber, Math.max(0, Math.floor(middleMs / this.stepMs)));
-      const slot = { ...row, silence: undefined, [`${row.phase}EndMs`]: shiftMs + row.endMs };
       const before = own.get(number);
-      own.set(number, before === undefined ? slot : merge(SLOT, before, slot, 0.5));
-      if (row.phase === 'warmup') this.warmup = merge({ each: { each: sum } }, this.warmup, partOf(row));
+      own.set(number, before === undefined ? row : merge(ROW, before, row, 0.5));
+      this.#endMs = Math.max(this.#endMs, shiftMs + row.endMs);
+      if (phase === 'load') this.#firstLoad = Math.min(this.#firstLoad, number);
+      if (phase === 'warmup') this.warmup = merge({ each: { each: sum } }, this.warmup, { counts, failures });
+      if (phase === 'drain') continue;
+      this.#lastBusy = Math.max(this.#lastBusy, number);
+      this.#busyMs = Math.max(this.#busyMs, shiftMs + row.endMs);
     }
-    const numbers = [...own.keys()];
-    const last = maxOf(numbers);
-    let inFlight = 0;
-    for (let number = minOf(numbers); number <= last; number += 1) {
-      // Between two rows of an instance its operations in flight do not change.
-      const slot = own.get(number) ?? { inFlight };
-      inFlight = slot.inFlight;
-      this.#slots.set(number, merge(SLOT, this.#slots.get(number) ?? newSlot(), slot));
-    }
+    for (const [number, row] of own) this.#slots.set(number, merge(ROW, this.#slots.get(number), row));
   }
 
-  /**
-   * Consecutive rows: warm-up until a load starts, load while at least one instance is in its window, and one row for
-   * all drains.
-   * @returns {IntervalRow[]}
-   */
+  /** @returns {IntervalRow[]} consecutive */
   rows() {
     const slots = [...this.#slots].sort(([a], [b]) => a - b);
-    const lastBefore = slots.findLastIndex(([, slot]) => (slot.loadEndMs ?? slot.warmupEndMs) !== undefined);
-    const firstLoad = slots.findIndex(([, slot]) => slot.loadEndMs !== undefined);
     /** @type {IntervalRow[]} */
     const rows = [];
-    for (const [i, [number, slot]] of slots.slice(0, lastBefore + 1).entries()) {
-      const lastMs = Math.max(slot.loadEndMs ?? 0, slot.warmupEndMs ?? 0);
-      const isCut = i === lastBefore && lastMs > number * this.stepMs;
-      const phase = firstLoad < 0 || i < firstLoad ? 'warmup' : 'load';
-      rows.push(finished(slot, phase, rows, isCut ? lastMs : (number + 1) * this.stepMs));
+    /** @param {IntervalRow} slot @param {IntervalRow['phase']} phase @param {number} endMs */
+    const finish = (slot, phase, endMs) => {
+      const startMs = rows.at(-1)?.endMs ?? 0;
+      const row = { ...slot, phase, startMs, endMs: Math.max(startMs, endMs) };
+      rows.push(asJson({ ...row, tps: tpsOf(row) }));
+    };
+    for (const [number, slot] of slots.filter(([one]) => one <= this.#lastBusy)) {
+      const isCut = number === this.#lastBusy && this.#busyMs > number * this.stepMs;
+      finish(slot, number < this.#firstLoad ? 'warmup' : 'load', isCut ? this.#busyMs : (number + 1) * this.stepMs);
     }
-    const drains = slots.slice(lastBefore + 1).map(([, slot]) => slot);
-    if (drains.length === 0) return rows;
-    const drain = drains.reduce((a, b) => merge(SLOT, a, b, 0.5));
-    return [...rows, finished(drain, 'drain', rows, drain.drainEndMs ?? 0)];
+    const drains = slots.filter(([number]) => number > this.#lastBusy).map(([, slot]) => slot);
+    if (drains.length > 0)
+      finish(
+        drains.reduce((a, b) => merge(ROW, a, b, 0.5)),
+        'drain',
+        this.#endMs,
+      );
+    return rows;
   }
-}
-
-/** @param {Pick<IntervalRow, 'counts' | 'failures'>} row */
-function partOf({ counts, failures }) {
-  return { counts, failures };
-}
-
-/** @param {Slot} slot @param {IntervalRow['phase']} phase @param {IntervalRow[]} before @param {number} endMs @returns {IntervalRow} */
-function finished({ warmupEndMs: _w, loadEndMs: _l, drainEndMs: _d, ...slot }, phase, before, endMs) {
-  const startMs = before.at(-1)?.endMs ?? 0;
-  const row = { ...slot, phase, startMs, endMs: Math.max(startMs, endMs) };
-  return asJson({ ...row, tps: tpsOf(row) });
 }
