@@ -16,3 +16,29 @@ export function numbered(displays) {
   const isTwice = (/** @type {string} */ display) => displays.indexOf(display) !== displays.lastIndexOf(display);
   return displays.map((display, i) => (isTwice(display) ? `${display} (${i + 1})` : display));
 }
+
+const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+const oneDecimal = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+
+/** An unmeasured figure is a dash, not a zero. @param {number | null} value */
+export function count(value) {
+  return value === null ? '-' : whole.format(value);
+}
+
+/** With a decimal: 498.9 of 500.0 is not 499 of 500. @param {number} value */
+export function tenths(value) {
+  return oneDecimal.format(value);
+}
+
+/** @param {number} durationMs */
+export function seconds(durationMs) {
+  return `${tenths(durationMs / 1000)} s`;
+}
+
+/** @param {Record<string, number>} failures by code */
+export function byCode(failures) {
+  return Object.entries(failures)
+    .sort((a, b) => b[1] - a[1])
+    .map(([code, times]) => `${code} ${count(times)}`)
+    .join(', ');
+}

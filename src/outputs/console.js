@@ -1,17 +1,20 @@
 import { SingleBar } from 'cli-progress';
 import { Distribution } from '../stats/histogram.js';
 import { countedWords } from '../stats/sample.js';
-import { boundedMs, byCode, count, figure, seconds } from './format.js';
-import { printable } from '../text.js';
+import { byCode, count, printable, seconds } from '../text.js';
+import { boundedMs, figure } from './format.js';
 import { summaryText } from './summary.js';
 import { Output } from './output.js';
 
-/** @import { OutputOptions } from './output.js' */
+/**
+ * @import { Output as OutputContract } from '../types.d.ts'
+ * @import { OutputOptions } from './output.js'
+ */
 
 /**
  * The terminal: a line per interval below a repeated header, and the summary.
  * @param {Pick<OutputOptions, 'stream' | 'verbose' | 'explain'>} options
- * @returns {Output}
+ * @returns {OutputContract}
  */
 export function createTextOutput({ stream, verbose, explain }) {
   let rows = 0;

@@ -1,25 +1,16 @@
-import Table from 'cli-table3';
 import { boundsOf } from '../stats/histogram.js';
+import { count, tenths } from '../text.js';
 
-/**
- * @import { DistributionJson } from '../types.d.ts'
- * @import { Table as CliTable3Table, TableConstructorOptions } from 'cli-table3'
- */
+export { byCode, count, seconds } from '../text.js';
+
+/** @import { DistributionJson } from '../types.d.ts' */
 
 /** Formats of figures in texts. An unmeasured figure is a dash, not a zero. */
-
-const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
-const tenths = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
-
-/** @param {number | null} value */
-export function count(value) {
-  return value === null ? '-' : whole.format(value);
-}
 
 /** One decimal below 100. @param {number | null} value */
 export function figure(value) {
   if (value === null) return '-';
-  return Math.abs(value) < 100 ? tenths.format(value) : whole.format(value);
+  return Math.abs(value) < 100 ? tenths(value) : count(value);
 }
 
 /** @param {number | null} us microseconds @returns {string} milliseconds, without the unit */
@@ -57,17 +48,12 @@ const fourDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 4 
 export function amount(wei) {
   const value = Number(wei);
   if (value >= 1e14) return `${fourDigits.format(value / 1e18)} ether`;
-  return value >= 1e6 ? `${fourDigits.format(value / 1e9)} gwei` : `${whole.format(value)} wei`;
-}
-
-/** @param {number} durationMs */
-export function seconds(durationMs) {
-  return `${tenths.format(durationMs / 1000)} s`;
+  return value >= 1e6 ? `${fourDigits.format(value / 1e9)} gwei` : `${count(value)} wei`;
 }
 
 /** @param {number} bytes */
 export function megabytes(bytes) {
-  return `${whole.format(bytes / 1e6)} MB`;
+  return `${count(bytes / 1e6)} MB`;
 }
 
 const signedTenths = new Intl.NumberFormat('en-US', {
@@ -89,39 +75,24 @@ export function pText(p) {
   return p < 0.0005 ? '< 0.001' : p.toFixed(3);
 }
 
-/** @param {Record<string, number>} failures by code */
-export function byCode(failures) {
-  return Object.entries(failures)
-    .sort((a, b) => b[1] - a[1])
-    .map(([code, times]) => `${code} ${count(times)}`)
-    .join(', ');
-}
+/** @typedef {Array<Array<string | number>> & {head?: string[], colAligns?: string[]}} TextTable */
 
-const BORDERLESS = Object.freeze({
-  top: '',
-  'top-mid': '',
-  'top-left': '',
-  'top-right': '',
-  bottom: '',
-  'bottom-mid': '',
-  'bottom-left': '',
-  'bottom-right': '',
-  left: '',
-  'left-mid': '',
-  mid: '',
-  'mid-mid': '',
-  right: '',
-  'right-mid': '',
-  middle: '  ',
-});
-const STYLE = Object.freeze({ 'padding-left': 0, 'padding-right': 0, head: [], border: [], compact: true });
-
-/** A table without lines. @param {TableConstructorOptions} [options] */
+/** A table without lines. @param {Pick<TextTable, 'head' | 'colAligns'>} [options] @returns {TextTable} */
 export function borderless(options = {}) {
-  return new Table({ chars: BORDERLESS, style: { ...STYLE }, ...options });
+  return Object.assign([], options);
 }
 
-/** The table without trailing blanks. @param {CliTable3Table} table */
+/** The table without trailing blanks. @param {TextTable} table */
 export function textOf(table) {
-  return table.toString().replace(/[ \t]+$/gm, '');
+  const { head, colAligns = [] } = table;
+  const rows = [...(head === undefined ? [] : [head]), ...table].map((row) => row.map(String));
+  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i].length)));
+  const cell = (/** @type {string} */ text, /** @type {number} */ i) =>
+    colAligns[i] === 'right' ? text.padStart(widths[i]) : text.padEnd(widths[i]);
+  return rows.map((row) => row.map(cell).join('  ').trimEnd()).join('\n');
+}
+
+/** A table of figures with what they are of in the first column. @param {string[]} head @param {string[][]} rows */
+export function figuresTable(head, rows) {
+  return textOf(Object.assign(rows, { head, colAligns: head.map((_, i) => (i === 0 ? 'left' : 'right')) }));
 }

@@ -5,7 +5,7 @@ import { BoundedFile } from './bounded-file.js';
 import { Output } from './output.js';
 
 /**
- * @import { DistributionJson, IntervalRow } from '../types.d.ts'
+ * @import { DistributionJson, IntervalRow, Output as OutputContract } from '../types.d.ts'
  * @import { OutputOptions } from './output.js'
  */
 
@@ -17,7 +17,7 @@ const NS_PER_MS = 1e6;
  * HdrHistogram's log format, version 1.3: for each interval the latency of the operations verified in it, without a tag,
  * and that of each stage under its name.
  * @param {OutputOptions} options
- * @returns {Output}
+ * @returns {OutputContract}
  */
 export function createHlogOutput({ hlog }) {
   const file = new BoundedFile(/** @type {string} */ (hlog), { isWhole: true });

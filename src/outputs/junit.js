@@ -5,7 +5,7 @@ import { measuredText } from './summary.js';
 import { Output } from './output.js';
 
 /**
- * @import { AuditReport, RunFile, ThresholdResult } from '../types.d.ts'
+ * @import { AuditReport, Output as OutputContract, RunFile, ThresholdResult } from '../types.d.ts'
  * @import { OutputOptions } from './output.js'
  */
 
@@ -15,7 +15,7 @@ import { Output } from './output.js';
  * @typedef {{kind: 'failure' | 'skipped', words: string} | null} Trouble null: it passed
  */
 
-/** @param {OutputOptions} options @returns {Output} */
+/** @param {OutputOptions} options @returns {OutputContract} */
 export function createJunitOutput({ junit }) {
   const finish = async (/** @type {RunFile} */ run) => {
     if (junit !== null) await writeFileAtomically(junit, junitText(run));

@@ -1,6 +1,6 @@
 /**
  * @import { StressError } from '../errors.js'
- * @import { Config, IntervalRow, Output as OutputContract, OutputConfig, RunFile, Sample, Totals } from '../types.d.ts'
+ * @import { Config, Output as OutputContract, OutputConfig } from '../types.d.ts'
  * @import { OptionFacts } from '../report/repeat.js'
  * @import { OutputStream } from './streams.js'
  */
@@ -38,43 +38,24 @@
  */
 
 /**
- * An output that does nothing: each one has the members that it needs, and these for the rest. checkpoint(), discard()
- * and setUpFailed() are not among them, because making a run file costs time. The type says when each is called.
+ * An output that does nothing: each one has the members that it needs, and these for the rest. The type says when each is
+ * called.
  *
  * @implements {OutputContract}
  */
 export class Output {
   wantsSamples = false;
+  /** @type {OutputContract['notice']} */
+  notice = () => {};
+  /** @type {OutputContract['sample']} */
+  sample = () => {};
+  /** @type {OutputContract['interval']} */
+  interval = () => {};
+  /** @type {OutputContract['finish']} */
+  finish = () => {};
 
   /** @param {Partial<OutputContract>} members */
   constructor(members) {
     Object.assign(this, members);
   }
-
-  async open() {}
-
-  /** @param {ClockFacts} _clock */
-  start(_clock) {}
-
-  /** @param {string} _line */
-  notice(_line) {}
-
-  /** @param {Sample} _sample */
-  sample(_sample) {}
-
-  /** @param {BlockFacts} _block */
-  block(_block) {}
-
-  /** @param {IntervalRow} _row @param {Totals} _totals */
-  interval(_row, _totals) {}
-
-  /** @returns {Promise<Settled>} */
-  async settle() {
-    return {};
-  }
-
-  /** @param {RunFile} _run @returns {void | Promise<void>} */
-  finish(_run) {}
-
-  async close() {}
 }

@@ -8,7 +8,7 @@ import { foreignHost, isOwnHost, listen } from './listen.js';
 import { Output } from './output.js';
 
 /**
- * @import { Address, IntervalRow, Totals } from '../types.d.ts'
+ * @import { Address, IntervalRow, Output as OutputContract, Totals } from '../types.d.ts'
  * @import { Page, Rule } from '../stats/merge.js'
  * @import { OutputOptions } from './output.js'
  * @import { IncomingMessage, ServerResponse } from 'node:http'
@@ -162,7 +162,7 @@ function one(value, labels) {
 /**
  * A page for Prometheus on its own port, from before the set-up to the end of the run.
  * @param {OutputOptions} options
- * @returns {Output}
+ * @returns {OutputContract}
  */
 export function createPrometheusOutput({ prometheus, info, instance = null }) {
   const { host, port } = /** @type {Address} */ (prometheus);

@@ -1,7 +1,10 @@
 import { BoundedFile } from './bounded-file.js';
 import { Output } from './output.js';
 
-/** @import { OutputOptions } from './output.js' */
+/**
+ * @import { Output as OutputContract } from '../types.d.ts'
+ * @import { OutputOptions } from './output.js'
+ */
 
 /**
  * Rows of named columns, as CSV (RFC 4180, with \n) or NDJSON, whichever the name of the file says. Nothing is an empty field in
@@ -94,7 +97,7 @@ const SAMPLE_COLUMNS = Object.freeze([
 /**
  * A row per operation, including warm-up and drain. Instants are in microseconds since the start of the load.
  * @param {OutputOptions} options
- * @returns {Output}
+ * @returns {OutputContract}
  */
 export function createSamplesOutput({ samples }) {
   const file = new RowFile(/** @type {string} */ (samples), SAMPLE_COLUMNS);
@@ -124,7 +127,7 @@ const BLOCK_COLUMNS = Object.freeze([
   ...['number', 'seen_at_ms', 'timestamp_s', 'transactions', 'ours', 'gas_used', 'gas_limit', 'hash'],
 ]);
 
-/** A row per block of the load and the drain. @param {OutputOptions} options @returns {Output} */
+/** A row per block of the load and the drain. @param {OutputOptions} options @returns {OutputContract} */
 export function createBlocksOutput({ blocks }) {
   const file = new RowFile(/** @type {string} */ (blocks), BLOCK_COLUMNS, { isWhole: true });
   return new Output({

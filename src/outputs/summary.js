@@ -3,7 +3,8 @@ import { backlog, shortWindow } from '../stats/growth.js';
 import { LISTED_COUNTS, censoredOf, nodeCpuPercent } from '../stats/metrics.js';
 import { endpointsOf } from '../stats/recorder.js';
 import { countedWords, isPlain, shownStages } from '../stats/sample.js';
-import { amount, borderless, boundedMs, byCode, count, figure, megabytes, seconds, textOf } from './format.js';
+import { byCode, count, seconds, tenths } from '../text.js';
+import { amount, boundedMs, figure, figuresTable, megabytes, textOf } from './format.js';
 
 /** @import { AuditReport, Check, DistributionJson, RunFile, ThresholdResult } from '../types.d.ts' */
 
@@ -16,19 +17,13 @@ function endpointsTable(run) {
   const endpoints = endpointsOf(run);
   if (endpoints.length === 0) return [];
   const words = countedWords(isPlain(run));
-  const table = borderless({
-    head: ['  endpoint', words.verified, 'failed', 'timed out', words.tps, 'avg ms', 'p50', 'p99', 'outages', 'down'],
-    colAligns: ['left', ...Array(9).fill('right')],
-  });
-  for (const { display, group, tps, left, awayMs } of endpoints) {
-    const { counts, latency, censored } = group;
-    table.push([
-      ...[`  ${display}`, count(counts.verified), count(counts.failed), count(counts.timedOut), figure(tps)],
-      ...boundedMs(latency, censored, ['avg', 'p50', 'p99']),
-      ...[count(left), left === 0 ? '' : seconds(awayMs)],
-    ]);
-  }
-  return [textOf(table)];
+  const rows = endpoints.map(({ display, group: { counts, latency, censored }, tps, left, awayMs }) => [
+    ...[`  ${display}`, count(counts.verified), count(counts.failed), count(counts.timedOut), figure(tps)],
+    ...boundedMs(latency, censored, ['avg', 'p50', 'p99']),
+    ...[count(left), left === 0 ? '' : seconds(awayMs)],
+  ]);
+  const counted = ['  endpoint', words.verified, 'failed', 'timed out', words.tps];
+  return [figuresTable([...counted, 'avg ms', 'p50', 'p99', 'outages', 'down'], rows)];
 }
 
 /** @typedef {any} Merged see docs/run.schema.json */
@@ -61,7 +56,7 @@ export function mergedLines(run) {
   const { superseded, damaged } = merged;
   return [
     startText(merged),
-    commonText(merged, run.window.counts.verified),
+    commonText(merged),
     ...superseded
       .slice(0, INSTANCES_SHOWN)
       .map(
@@ -76,24 +71,18 @@ export function mergedLines(run) {
 
 /** @param {any[]} instances @param {ReturnType<typeof countedWords>} words */
 function instancesTable(instances, words) {
-  const table = borderless({
-    head: ['  instance', 'wallets', 'began', 'window', words.verified, 'failed', words.tps, 'audit', 'host'],
-    colAligns: [...Array(2).fill('left'), 'left', ...Array(4).fill('right'), 'left', 'left'],
+  const rows = instances.slice(0, INSTANCES_SHOWN).map((one) => {
+    const { index, attempt, offset, threads, counts, partial, host } = one;
+    return [
+      `  ${index ?? '-'}${attempt > 0 ? `, attempt ${attempt}` : ''}`,
+      ...[`${offset}..${offset + threads - 1}`, one.windowStartedAt.slice(11, 23), seconds(one.durationMs)],
+      ...[count(counts.verified), count(counts.failed + counts.timedOut + counts.abandoned)],
+      ...[figure(one.verifiedPerSecond), auditWord(one), partial ? 'PARTIAL' : (host ?? '')],
+    ];
   });
-  for (const one of instances.slice(0, INSTANCES_SHOWN)) {
-    const { counts, offset, threads } = one;
-    table.push([
-      ...[
-        `  ${one.index ?? '-'}${one.attempt > 0 ? `, attempt ${one.attempt}` : ''}`,
-        `${offset}..${offset + threads - 1}`,
-      ],
-      ...[one.windowStartedAt.slice(11, 23), seconds(one.durationMs), count(counts.verified)],
-      ...[count(counts.failed + counts.timedOut + counts.abandoned), figure(one.verifiedPerSecond)],
-      auditWord(one),
-      one.partial ? 'PARTIAL' : [...(one.host === null ? [] : [one.host])].join(),
-    ]);
-  }
-  return textOf(table);
+  const head = ['  instance', 'wallets', 'began', 'window', words.verified, 'failed', words.tps, 'audit', 'host'];
+  const colAligns = ['left', 'left', 'left', 'right', 'right', 'right', 'right', 'left', 'left'];
+  return textOf(Object.assign(rows, { head, colAligns }));
 }
 
 /** @param {any} instance @returns {string} the result of its audit */
@@ -116,14 +105,10 @@ function startText({ startSkewMs, rawStartSkewMs, clockSkewMs, clocksKnownToMs =
   return `start       all within ${count(startSkewMs)} ms${raw}; ${clocks}`;
 }
 
-/** @param {Merged} merged @param {number} verified in the common window */
-function commonText({ common }, verified) {
+/** @param {Merged} merged */
+function commonText({ common }) {
   if (common === null) return 'common      NONE: at no time were all of them in their windows';
-  const parts =
-    common.apportioned === 0
-      ? ''
-      : `; TPS is an estimate: ${count(common.apportioned)} of ${count(verified)} verified operations in it are the share of intervals that cross its borders`;
-  return `common      ${seconds(common.durationMs)} from ${common.startedAt} on${parts}`;
+  return `common      ${seconds(common.durationMs)} from ${common.startedAt} on`;
 }
 
 /** @param {Merged} merged @returns {string[]} */
@@ -148,37 +133,28 @@ function unresolvedText({ unresolved }) {
 function namesTable({ byName = {}, window }) {
   const groups = Object.entries(byName).sort(([, a], [, b]) => endedOf(b) - endedOf(a));
   if (groups.length === 0) return [];
-  const table = borderless({
-    head: ['  by name', 'count', 'per second', 'failed', 'avg ms', 'p50', 'p90', 'p95', 'p99', 'max'],
-    colAligns: ['left', ...Array(9).fill('right')],
-  });
-  for (const [name, { counts, windowVerified, latency, censored }] of groups) {
+  const rows = groups.map(([name, { counts, windowVerified, latency, censored }]) => {
     const perSecond = window.durationMs === 0 ? null : (1000 * windowVerified) / window.durationMs;
-    table.push([
+    return [
       ...[`    ${name}`, count(endedOf({ counts })), figure(perSecond), count(counts.failed)],
       ...boundedMs(latency, censored, ['avg', 'p50', 'p90', 'p95', 'p99', 'max']),
-    ]);
-  }
-  return [textOf(table)];
+    ];
+  });
+  const head = ['  by name', 'count', 'per second', 'failed', 'avg ms', 'p50', 'p90', 'p95', 'p99', 'max'];
+  return [figuresTable(head, rows)];
 }
 
 /** Figures of the stages of --stages. @param {RunFile} run @returns {string[]} one table; empty without them */
 function stagesTable({ byStage = [] }) {
   if (byStage.length === 0) return [];
-  const table = borderless({
-    head: ['  load stage', 'from', 'to', 'asked/s', 'due', 'dropped', 'verified', 'TPS', 'avg ms', 'p50', 'p99'],
-    colAligns: ['left', ...Array(10).fill('right')],
-  });
-  for (const { stage, startMs, endMs, fromPerSecond, toPerSecond, counts, tps, latency, censored } of byStage) {
-    const asked =
-      fromPerSecond === toPerSecond ? figure(toPerSecond) : `${figure(fromPerSecond)}..${figure(toPerSecond)}`;
-    table.push([
-      ...[`    ${stage}`, seconds(startMs), seconds(endMs), asked],
-      ...[count(counts.scheduled), count(counts.dropped), count(counts.verified), figure(tps)],
-      ...boundedMs(latency, censored, ['avg', 'p50', 'p99']),
-    ]);
-  }
-  return [textOf(table)];
+  const rows = byStage.map(({ stage, startMs, endMs, fromPerSecond: from, toPerSecond: to, counts, tps, ...group }) => [
+    ...[`    ${stage}`, seconds(startMs), seconds(endMs)],
+    ...[from === to ? figure(to) : `${figure(from)}..${figure(to)}`, count(counts.scheduled)],
+    ...[count(counts.dropped), count(counts.verified), figure(tps)],
+    ...boundedMs(group.latency, group.censored, ['avg', 'p50', 'p99']),
+  ]);
+  const head = ['  load stage', 'from', 'to', 'asked/s', 'due', 'dropped', 'verified', 'TPS', 'avg ms', 'p50', 'p99'];
+  return [figuresTable(head, rows)];
 }
 
 /** Operations of the whole run that ended. @param {{counts: Record<string, number>}} group */
@@ -191,16 +167,13 @@ const precise = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6 });
 
 /** @param {readonly ThresholdResult[]} results at least one */
 function thresholdsTable(results) {
-  const table = borderless();
-  results.forEach((result, i) =>
-    table.push([
-      i === 0 ? '  thresholds' : '',
-      result.passed ? 'passed' : 'FAILED',
-      result.expression.replace(/\s+/g, ' '),
-      measuredText(result),
-    ]),
-  );
-  return textOf(table);
+  const rows = results.map((result, i) => [
+    i === 0 ? '  thresholds' : '',
+    result.passed ? 'passed' : 'FAILED',
+    result.expression.replace(/\s+/g, ' '),
+    measuredText(result),
+  ]);
+  return textOf(rows);
 }
 
 /** @param {ThresholdResult} result */
@@ -215,18 +188,11 @@ export function measuredText({ value, unit, why, atMost, censored }) {
 
 /** @param {number} value @param {ThresholdResult['unit']} unit */
 function valueText(value, unit) {
-  switch (unit) {
-    case 'us':
-      return Math.abs(value) < 1000 ? `${precise.format(value)} us` : `${precise.format(value / 1000)} ms`;
-    case 'bytes':
-      return `${precise.format(value / 1e6)} MB`;
-    case 'percent':
-      return `${precise.format(value)} %`;
-    case 'perSecond':
-      return `${precise.format(value)} per second`;
-    default:
-      return count(value);
-  }
+  const text = precise.format(value);
+  if (unit === 'us') return Math.abs(value) < 1000 ? `${text} us` : `${precise.format(value / 1000)} ms`;
+  if (unit === 'bytes') return `${precise.format(value / 1e6)} MB`;
+  if (unit === 'percent') return `${text} %`;
+  return unit === 'perSecond' ? `${text} per second` : count(value);
 }
 
 /** @param {RunFile} run @param {boolean} explain */
@@ -304,8 +270,7 @@ function overview(run) {
   const { counts, window, rates, generator } = run;
   const isOpenLoop = rates.askedPerSecond !== null;
   const words = countedWords(isPlain(run));
-  const table = borderless();
-  /** @type {Array<[string, string, string]>} */
+  /** @type {string[][]} */
   const rows = [
     [
       `  ${words.tps}`,
@@ -326,9 +291,9 @@ function overview(run) {
     ['  timed out', count(counts.timedOut), ''],
     ...LISTED_COUNTS.map(({ name, label, help }) => {
       const value = /** @type {Record<string, number>} */ (counts)[name] ?? null;
-      return /** @type {[string, string, string]} */ ([`  ${label}`, count(value), help]);
+      return [`  ${label}`, count(value), help];
     }),
-    ...(run.inFlight > 0 ? [/** @type {[string, string, string]} */ (['  in flight', count(run.inFlight), ''])] : []),
+    ...(run.inFlight > 0 ? [['  in flight', count(run.inFlight), '']] : []),
     ['  abandoned', count(counts.abandoned), counts.abandoned > 0 ? 'still open when the drain ended' : ''],
     [
       '  generator',
@@ -336,8 +301,7 @@ function overview(run) {
       `us of CPU per ${words.verified} ${words.one}; peak memory ${megabytes(generator.peakRssBytes)}`,
     ],
   ];
-  rows.forEach(([name, value, note]) => table.push([name, { content: value, hAlign: 'right' }, note]));
-  return textOf(table);
+  return textOf(Object.assign(rows, { colAligns: ['left', 'right'] }));
 }
 
 /** @param {RunFile} run @returns {string[]} empty without fees */
@@ -356,12 +320,6 @@ function feesText({ spending, counts }) {
 
 /** Two digits, so that small shares do not look like 0. */
 const twoDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 2 });
-const oneDecimal = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
-
-/** With a decimal: 498.9 of 500.0 is not 499 of 500. @param {number} value */
-function tenths(value) {
-  return oneDecimal.format(value);
-}
 
 /** Share of the rate below which the row says SHORT. */
 const HELD = 0.95;
@@ -394,26 +352,28 @@ function droppedRow({ window, counts }) {
 /** @param {RunFile} run */
 function latencyTable(run) {
   const { latency, rates } = run;
+  const { stages } = latency;
   const names = /** @type {const} */ (['avg', 'min', 'p50', 'p90', 'p99', 'p99.9', 'max']);
-  const table = borderless({ head: ['', ...names], colAligns: ['left', ...Array(names.length).fill('right')] });
   const censored = censoredOf(run);
+  const shown = shownStages(stages).filter((stage) => !isPlain(run) || stage === 'queued' || stage === 'submit');
+  /** @type {Array<[string, DistributionJson, DistributionJson?]>} */
   const rows = [
     ['  latency ms', latency.total, censored],
-    // In a closed loop both are equal.
-    ...(rates.askedPerSecond === null
-      ? []
-      : [['  from start', latency.fromStart, latency.fromStartCensored ?? censored]]),
-    ['    queued', latency.stages.queued],
-    ['    submit', latency.stages.submit],
-    ...(isPlain(run) ? [] : [['    inclusion', latency.stages.inclusion]]),
-    ...(shownStages(latency.stages).includes('visibility') ? [['    visibility', latency.stages.visibility]] : []),
-    ...(isPlain(run) ? [] : [['    read-back', latency.stages.readBack]]),
+    ['  from start', latency.fromStart, latency.fromStartCensored ?? censored],
+    ...shown.map((stage) => {
+      const name = `    ${stage === 'readBack' ? 'read-back' : stage}`;
+      return /** @type {[string, DistributionJson]} */ ([name, stages[stage]]);
+    }),
   ];
-  for (const [name, json, others] of /** @type {Array<[string, DistributionJson, DistributionJson?]>} */ (rows))
-    table.push([name, ...boundedMs(json, others, names)]);
-  if (censored.count === 0) return textOf(table);
+  // In a closed loop an operation is due when it starts.
+  if (rates.askedPerSecond === null) rows.splice(1, 1);
+  const text = figuresTable(
+    ['', ...names],
+    rows.map(([name, json, others]) => [name, ...boundedMs(json, others, names)]),
+  );
+  if (censored.count === 0) return text;
   const words = `${count(censored.count)} of ${count(latency.total.count)} operations got no good answer in time`;
-  return `${textOf(table)}\n  censored    ${words}: figures with >= are lower bounds; stages leave these operations out`;
+  return `${text}\n  censored    ${words}: figures with >= are lower bounds; stages leave these operations out`;
 }
 
 /** Lines on blocks, fees, problems, machine and node. @param {RunFile} run */

@@ -75,7 +75,7 @@ describe('RowFile', () => {
 });
 
 describe('a row that is missing', () => {
-  /** @type {Array<[string, (options: any) => Output, string]>} */
+  /** @type {Array<[string, (options: any) => any, string]>} */
   const outputs = [
     ['is an error in the file of blocks', createBlocksOutput, 'blocks'],
     ['is counted in the file of samples', createSamplesOutput, 'samples'],
