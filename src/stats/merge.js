@@ -40,7 +40,7 @@ export const OTHERS = 'others';
  */
 export function merge(rule, a, b, aShare = SAME_TIME) {
   if (rule.add !== undefined) return rule.add(a, b, aShare);
-  if (b === undefined || b === null) return a;
+  if ((b ?? null) === null) return a === undefined ? b : a;
   if (rule.sameTime !== undefined && aShare === SAME_TIME && (a ?? null) !== null) return rule.sameTime(a, b);
   const sum = { ...a };
   for (const [name, value] of Object.entries(b)) {
