@@ -105,13 +105,10 @@ export class WindowCounts {
     });
     const rate = (/** @type {number | null} */ count) =>
       count === null || durationMs === 0 ? null : (1000 * count) / durationMs;
-    const { abandoned: _, ...counts } = this.#counts;
+    const { scheduled, dropped, started, verified, failed, timedOut } = this.#counts;
+    const counts = { scheduled, dropped, started, accepted, included, verified, failed, timedOut };
     return {
-      window: {
-        startedAt: new Date(this.common.startMs).toISOString(),
-        durationMs,
-        counts: { ...counts, accepted, included },
-      },
+      window: { startedAt: new Date(this.common.startMs).toISOString(), durationMs, counts },
       rates: {
         askedPerSecond: isOpenLoop ? rate(counts.scheduled) : null,
         achievedPerSecond: rate(achieved),
@@ -231,7 +228,8 @@ export class Grid {
     const shiftMs = loadStartMs - this.originMs;
     /** @type {Map<number, IntervalRow>} */
     const own = new Map();
-    for (const { silence: _, ...row } of rows) {
+    for (const given of rows) {
+      const row = { ...given, silence: undefined };
       const { phase, counts, failures } = row;
       const middleMs = shiftMs + (row.startMs + row.endMs) / 2;
       const number = Math.min(this.lastNumber, Math.max(0, Math.floor(middleMs / this.stepMs)));
