@@ -89,29 +89,22 @@ export class ChainIdentity {
     }
   }
 
-  /** @param {Ask} asking */
-  async #compareOnce(asking) {
-    const isThere = (/** @type {number} */ i) => this.#health.stateOf(i) !== DOWN;
+  /** Compares the newest block that all endpoints have. @param {Ask} ask */
+  async #compareOnce(ask) {
     const heads = await Promise.all(
-      this.#rpcs.map((rpc, i) => (isThere(i) ? asking(() => headOf(rpc)) : Promise.resolve(null))),
+      this.#rpcs.map((rpc, i) => (this.#health.stateOf(i) === DOWN ? null : ask(() => headOf(rpc)))),
     );
-    const highest = heads.indexOf(Math.max(...heads.map((head) => head ?? 0)));
     const unconfirmed = [...heads.keys()].filter((i) => heads[i] === 0);
-    /** @type {ChainIdentityState['reference']} */
-    let common = null;
-    for (const [i, head] of heads.entries()) {
-      if (i === highest || head === null || head === 0) continue;
-      // A hash covers all blocks below it, but a node may lack one of the two blocks.
-      for (const number of new Set([head, 1])) {
-        const pair = [highest, i].map((of) => asking(() => hashOf(this.#rpcs[of], number, 'setup')));
-        const [a, b] = await Promise.all(pair);
-        if (a === null || b === null) continue;
-        const [one, other] = [highest, i].sort((x, y) => x - y);
-        if (a !== b) return { unconfirmed, common, different: { one, other, number } };
-        common = { number, hash: a };
-      }
-    }
-    return { unconfirmed, common, different: null };
+    const number = Math.min(...heads.flatMap((head) => head || []));
+    if (number === Infinity) return { unconfirmed, common: null, different: null };
+    const hashes = await Promise.all(
+      this.#rpcs.map((rpc, i) => (heads[i] ? ask(() => hashOf(rpc, number, 'setup')) : null)),
+    );
+    const one = hashes.findIndex((hash) => hash !== null);
+    const other = hashes.findIndex((hash) => hash !== null && hash !== hashes[one]);
+    if (other >= 0) return { unconfirmed, common: null, different: { one, other, number } };
+    const areSeveral = hashes.filter((hash) => hash !== null).length > 1;
+    return { unconfirmed, common: areSeveral ? { number, hash: String(hashes[one]) } : null, different: null };
   }
 
   /**

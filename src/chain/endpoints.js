@@ -89,9 +89,6 @@ export class Route {
 /** A request that waits for an endpoint that went down goes to another one after this time: an answer may still come. */
 const GRACE_MS = 100;
 
-/** Result of a request that was given up, because another endpoint can be used. */
-const GIVEN_UP = Symbol('given up');
-
 /**
  * @typedef {object} RouterOptions
  * @property {Rpc[]} rpcs of the endpoints
@@ -119,20 +116,22 @@ class Router {
   failures;
   #rpcs;
   #health;
+  #retryOptions;
   /** @type {Set<{index: number, giveUp: () => void}>} */
   #pending = new Set();
 
   /** @param {RouterOptions} options */
-  constructor({ rpcs, health, clock }) {
+  constructor({ rpcs, health, clock, retryOptions = null }) {
     this.#rpcs = rpcs;
     this.#health = health;
+    this.#retryOptions = retryOptions;
     this.failures = Array(rpcs.length).fill(0);
     health.onChange = () => void clock.after(() => this.#giveUpPending(), GRACE_MS);
   }
 
   /**
    * Reads that were given up are repeated at another endpoint. A submission is rejected as lost, because the endpoint
-   * may have received it.
+   * may have received it. A plain call is never given up, because it is measured where it was sent.
    * @template T
    * @param {(purpose: Purpose) => number | null} next
    * @param {Purpose} purpose
@@ -140,28 +139,33 @@ class Router {
    * @param {Ask<T>} ask
    * @returns {Promise<T>}
    */
-  send(next, purpose, kind, ask) {
+  #send(next, purpose, kind, ask) {
     const index = next(purpose);
     if (index === null) return Promise.reject(new TransportError('no endpoint has caught up with the chain', 'behind'));
-    const isSubmission = kind === 'submission';
-    let isWanted = true;
-    const answer = ask(this.#rpcs[index], index, () => isWanted);
-    const onError = (/** @type {Error} */ error) => {
-      this.#noteError(index, error, isSubmission);
-      throw error;
-    };
-    // A plain call is measured where it was sent.
-    if (purpose === 'load') return answer.then(undefined, onError);
-    return this.#unlessGivenUp(index, answer).then((result) => {
-      if (result !== GIVEN_UP) {
-        if (isSubmission) this.#health.noteAccepted(index);
-        return /** @type {T} */ (result);
-      }
-      isWanted = false;
-      if (kind === 'read') return this.send(next, purpose, kind, ask);
-      if (isSubmission) this.failures[index] += 1;
-      throw new TransportError(`${this.#rpcs[index].display}: the endpoint went down before it answered`, 'left');
-    }, onError);
+    const rpc = this.#rpcs[index];
+    return new Promise((resolve, reject) => {
+      let isWanted = true;
+      const giveUp = () => {
+        isWanted = false;
+        if (kind === 'read') resolve(this.#send(next, purpose, kind, ask));
+        else reject(new TransportError(`${rpc.display}: the endpoint went down before it answered`, 'left'));
+        if (kind === 'submission') this.failures[index] += 1;
+      };
+      const request = { index, giveUp };
+      if (purpose !== 'load') this.#pending.add(request);
+      ask(rpc, index, () => isWanted).then(
+        (result) => {
+          this.#pending.delete(request);
+          if (isWanted && kind === 'submission') this.#health.noteAccepted(index);
+          resolve(result);
+        },
+        (error) => {
+          this.#pending.delete(request);
+          if (isWanted) this.#noteError(index, error, kind === 'submission');
+          reject(error);
+        },
+      );
+    });
   }
 
   /** @param {number} index @param {Error} error @param {boolean} isSubmission */
@@ -173,103 +177,90 @@ class Router {
     if (isRefused || isDownError(error)) this.failures[index] += 1;
   }
 
-  /**
-   * @template T
-   * @param {number} index of the endpoint
-   * @param {Promise<T>} answer ignored once it was given up
-   * @returns {Promise<T | typeof GIVEN_UP>}
-   */
-  #unlessGivenUp(index, answer) {
-    return new Promise((resolve, reject) => {
-      const one = { index, giveUp: () => resolve(GIVEN_UP) };
-      this.#pending.add(one);
-      answer.then(resolve, reject).finally(() => this.#pending.delete(one));
-    });
-  }
-
   #giveUpPending() {
-    for (const one of this.#pending) {
-      if (!this.#health.shouldFailOver(one.index)) continue;
-      this.#pending.delete(one);
-      one.giveUp();
+    for (const request of this.#pending) {
+      if (!this.#health.shouldFailOver(request.index)) continue;
+      this.#pending.delete(request);
+      request.giveUp();
     }
   }
-}
 
-/**
- * The endpoints as one Rpc.
- * @param {Router} router
- * @param {Pick<RouterOptions, 'rpcs' | 'retryOptions'>} options
- * @param {(purpose: Purpose) => number | null} next
- * @param {Rpc} usual the endpoint for blocks if all are up
- * @returns {Rpc}
- */
-function createView(router, { rpcs, retryOptions = null }, next, usual) {
-  /** The current subscription. @type {{index: number, leave: () => void} | null} */
-  let subscribed = null;
+  /**
+   * The endpoints as one Rpc.
+   * @param {(purpose: Purpose) => number | null} next
+   * @param {Rpc} usual the endpoint for blocks if all are up
+   * @returns {Rpc}
+   */
+  view(next, usual) {
+    const rpcs = this.#rpcs;
+    /** The current subscription. @type {{index: number, leave: () => void} | null} */
+    let subscribed = null;
 
-  /** @template T @param {Purpose} purpose @param {RequestKind} kind @param {Ask<T>} ask */
-  const send = (purpose, kind, ask) =>
-    router.send(next, purpose, kind, (rpc, index, isWanted) => {
-      // Only the endpoint used for blocks may push heads.
-      if (purpose === 'inclusion' && subscribed !== null && subscribed.index !== index) subscribed.leave();
-      return ask(rpc, index, isWanted);
-    });
+    /** @template T @param {Purpose} purpose @param {RequestKind} kind @param {Ask<T>} ask */
+    const send = (purpose, kind, ask) =>
+      this.#send(next, purpose, kind, (rpc, index, isWanted) => {
+        // Only the endpoint used for blocks may push heads.
+        if (purpose === 'inclusion' && subscribed !== null && subscribed.index !== index) subscribed.leave();
+        return ask(rpc, index, isWanted);
+      });
 
-  /** @type {Rpc['call']} */
-  const call = (method, params, purpose, onSent) =>
-    withRetries(retryOptions, method, purpose, () =>
-      send(purpose, method.startsWith('eth_send') ? 'submission' : 'read', (rpc, index, isWanted) =>
-        rpc.call(method, params, purpose, onSent && (() => isWanted() && onSent(index))),
-      ),
-    );
+    /** @type {Rpc['call']} */
+    const call = (method, params, purpose, onSent) =>
+      withRetries(this.#retryOptions, method, purpose, () =>
+        send(purpose, method.startsWith('eth_send') ? 'submission' : 'read', (rpc, index, isWanted) =>
+          rpc.call(method, params, purpose, onSent && (() => isWanted() && onSent(index))),
+        ),
+      );
 
-  /** @type {Rpc['gather']} */
-  const gather = (method, params, purpose) =>
-    withRetries(retryOptions, method, purpose, () =>
-      send(purpose, 'read', (rpc) => rpc.gather(method, params, purpose)),
-    );
+    /** @type {Rpc['gather']} */
+    const gather = (method, params, purpose) =>
+      withRetries(this.#retryOptions, method, purpose, () =>
+        send(purpose, 'read', (rpc) => rpc.gather(method, params, purpose)),
+      );
 
-  /** @type {NonNullable<Rpc['subscribe']>} */
-  const subscribe = (kind, onEvent, onLost) =>
-    send('inclusion', 'subscription', async (rpc, index, isWanted) => {
-      if (rpc.subscribe === null) throw new TransportError(`${rpc.display} has no subscriptions`, 'closed');
-      const end = await rpc.subscribe(kind, onEvent, onLost);
-      if (!isWanted()) {
-        end();
-        return end;
-      }
-      const leave = () => onLost(new TransportError('heads come from another endpoint now', 'closed'));
-      const own = { index, leave };
-      subscribed = own;
-      return () => {
-        if (subscribed === own) subscribed = null;
-        end();
-      };
-    });
+    /** @type {NonNullable<Rpc['subscribe']>} */
+    const subscribe = (kind, onEvent, onLost) =>
+      send('inclusion', 'subscription', async (rpc, index, isWanted) => {
+        if (rpc.subscribe === null) throw new TransportError(`${rpc.display} has no subscriptions`, 'closed');
+        const end = await rpc.subscribe(kind, onEvent, onLost);
+        if (!isWanted()) {
+          end();
+          return end;
+        }
+        const own = {
+          index,
+          leave: () => onLost(new TransportError('heads come from another endpoint now', 'closed')),
+        };
+        subscribed = own;
+        return () => {
+          if (subscribed === own) subscribed = null;
+          end();
+        };
+      });
 
-  return {
-    display: `${rpcs[0].display} and ${rpcs.length - 1} more`,
-    secrets: rpcs.flatMap(({ secrets }) => secrets),
-    call,
-    gather,
-    batch: batchOf(gather),
-    // Decided by the usual endpoint: without push there, heads are polled.
-    subscribe: usual.subscribe === null ? null : subscribe,
-    callCounts: () => sumOf(rpcs.map((rpc) => rpc.callCounts())),
-    batchFacts: () => rpcs.map((rpc) => rpc.batchFacts()).reduce(mergeBatchFacts),
-  };
+    return {
+      display: `${rpcs[0].display} and ${rpcs.length - 1} more`,
+      secrets: rpcs.flatMap(({ secrets }) => secrets),
+      call,
+      gather,
+      batch: batchOf(gather),
+      // Decided by the usual endpoint: without push there, heads are polled.
+      subscribe: usual.subscribe === null ? null : subscribe,
+      callCounts: () => sumOf(rpcs.map((rpc) => rpc.callCounts())),
+      batchFacts: () => rpcs.map((rpc) => rpc.batchFacts()).reduce(mergeBatchFacts),
+    };
+  }
 }
 
 /** @param {RouterOptions} options */
 export function createRouter(options) {
-  const { rpcs, health, home, spread } = options;
-  const route = new Route({ health, home, spread });
+  const { rpcs, home } = options;
+  const route = new Route(options);
   const router = new Router(options);
   return {
-    rpc: createView(router, options, (purpose) => route.next(purpose), rpcs[home % rpcs.length]),
+    rpc: router.view((purpose) => route.next(purpose), rpcs[home % rpcs.length]),
     /** Routes everything as read-back. */
-    reading: createView(router, options, () => route.next('readback'), rpcs[(home + 1) % rpcs.length]),
+    reading: router.view(() => route.next('readback'), rpcs[(home + 1) % rpcs.length]),
     /** @returns {Traffic[]} */
     traffic: () =>
       rpcs.map((rpc, i) => ({

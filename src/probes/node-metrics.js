@@ -13,12 +13,13 @@ import { oneLine, withoutControl } from '../errors.js';
  * @property {number} value may be NaN or infinite
  */
 
-const NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*/;
-const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
+/** The name, the labels, the value and what follows it. geth writes a space before the labels. */
+const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:[ \t]*(\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})[ \t]*|[ \t]+)([^ \t]+)(.*)$/;
 /** A time stamp, and an exemplar of OpenMetrics. */
-const TIMESTAMP_AND_EXEMPLAR = /^(\d+(\.\d+)?|-\d+(\.\d+)?)?(\s*#.*)?$/;
+const REST = /^(-?\d+(\.\d+)?)?\s*(#.*)?$/;
+const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
 
-/** @type {Record<string, number>} */
+/** @type {Readonly<Record<string, number>>} */
 const SPECIAL = Object.freeze({ nan: NaN, inf: Infinity, '+inf': Infinity, '-inf': -Infinity });
 
 /**
@@ -27,74 +28,15 @@ const SPECIAL = Object.freeze({ nan: NaN, inf: Infinity, '+inf': Infinity, '-inf
  * @throws {Error} naming the first malformed line
  */
 export function parsePrometheus(text) {
-  const samples = [];
-  let number = 0;
-  for (let at = 0; at < text.length;) {
-    const newline = text.indexOf('\n', at);
-    const end = newline === -1 ? text.length : newline;
-    const line = text.slice(at, end).trim();
-    number += 1;
-    at = end + 1;
-    if (line === '' || line.startsWith('#')) continue;
-    const sample = parseLine(line);
-    if (sample === null) throw new Error(`line ${number} is not in the text format of Prometheus`);
-    samples.push(sample);
-  }
-  return samples;
-}
-
-/** @param {string} line @returns {PrometheusSample | null} */
-function parseLine(line) {
-  const name = NAME.exec(line)?.[0];
-  if (name === undefined) return null;
-  // geth writes a space before the labels.
-  const open = skipBlanks(line, name.length);
-  const hasLabels = line[open] === '{';
-  const end = hasLabels ? labelsEnd(line, open) : name.length;
-  if (end === -1) return null;
-  const labels = hasLabels ? line.slice(open, end) : '';
-  const valueAt = skipBlanks(line, end);
-  if (valueAt === end && !hasLabels) return null;
-  const valueEnd = nextBlank(line, valueAt);
-  const value = parseValue(line.slice(valueAt, valueEnd));
-  if (value === null || !TIMESTAMP_AND_EXEMPLAR.test(line.slice(skipBlanks(line, valueEnd)))) return null;
-  return { name, key: labels === '{}' ? name : name + labels, value };
-}
-
-/** @param {string} line @param {number} at @returns {number} */
-function skipBlanks(line, at) {
-  while (line[at] === ' ' || line[at] === '\t') at += 1;
-  return at;
-}
-
-/** @param {string} line @param {number} at @returns {number} */
-function nextBlank(line, at) {
-  while (at < line.length && line[at] !== ' ' && line[at] !== '\t') at += 1;
-  return at;
-}
-
-/**
- * Braces and escaped quotes inside a quoted value are text.
- * @param {string} line
- * @param {number} open position of the brace
- * @returns {number} position after the closing brace, or -1
- */
-function labelsEnd(line, open) {
-  let isQuoted = false;
-  for (let at = open + 1; at < line.length; at += 1) {
-    const character = line[at];
-    if (isQuoted && character === '\\') at += 1;
-    else if (character === '"') isQuoted = !isQuoted;
-    else if (character === '}' && !isQuoted) return at + 1;
-  }
-  return -1;
-}
-
-/** @param {string} text @returns {number | null} */
-function parseValue(text) {
-  if (NUMBER.test(text)) return Number(text);
-  const word = text.toLowerCase();
-  return Object.hasOwn(SPECIAL, word) ? SPECIAL[word] : null;
+  return text.split('\n').flatMap((raw, i) => {
+    const line = raw.trim();
+    if (line === '' || line.startsWith('#')) return [];
+    const [, name, labels = '', number = '', rest = ''] = SAMPLE.exec(line) ?? [];
+    const word = number.toLowerCase();
+    const isValue = NUMBER.test(number) || Object.hasOwn(SPECIAL, word);
+    if (!isValue || !REST.test(rest.trim())) throw new Error(`line ${i + 1} is not in the text format of Prometheus`);
+    return { name, key: labels === '{}' ? name : name + labels, value: SPECIAL[word] ?? Number(number) };
+  });
 }
 
 const TIMEOUT_MS = 900;

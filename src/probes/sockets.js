@@ -1,6 +1,5 @@
 import { lookup } from 'node:dns/promises';
 import { Worker } from 'node:worker_threads';
-import { endpointKeys } from './socket-table.js';
 
 /**
  * A probe of the TCP sockets of this machine, or of its network namespace. A worker thread reads the tables, because the
@@ -18,7 +17,7 @@ const RANGE_WARNING = 0.6;
 /** @param {{urls: URL[], proc?: string}} options urls: the endpoints; proc: the folder of the proc file system */
 export function createSocketsProbe({ urls, proc = '/proc' }) {
   const reader = createReader();
-  /** @type {Promise<Array<{endpoint: string, keys: string[]}>> | null} */
+  /** @type {Promise<Question['endpoints']> | null} */
   let resolved = null;
   /** @type {Promise<SocketsReading> | null} */
   let reading = null;
@@ -89,10 +88,9 @@ function createReader() {
 async function resolveAll(urls) {
   const hosts = new Map(urls.map((url) => [`${url.hostname}:${portOf(url)}`, url]));
   return Promise.all(
-    [...hosts].map(async ([endpoint, url]) => ({
-      endpoint,
-      keys: (await addressesOf(url.hostname)).flatMap((address) => endpointKeys(address, portOf(url))),
-    })),
+    [...hosts].map(async ([endpoint, url]) => {
+      return { endpoint, addresses: await addressesOf(url.hostname), port: portOf(url) };
+    }),
   );
 }
 

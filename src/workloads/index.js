@@ -2,8 +2,8 @@ import { WorkloadError, displayName } from '../errors.js';
 import { isWorkloadFile } from '../files.js';
 import { WorkloadHost } from './kit.js';
 import { WORKLOADS } from './table.js';
-import { beforeLoad, inTime, locateError } from './user-code.js';
-import { checkedWorkload, loadWorkloadFile } from './user-file.js';
+import { beforeLoad, inTime, locateError, unlessAborted } from './user-code.js';
+import { NO_VALUE, checkedWorkload, loadWorkloadFile } from './user-file.js';
 
 /**
  * Creates workloads. A workload defines one operation. There are two kinds: transactions, whose effect on the chain can be
@@ -11,7 +11,7 @@ import { checkedWorkload, loadWorkloadFile } from './user-file.js';
  * without wallets.
  *
  * @import { CallWorkload, Clock, Rpc, Settings, TransactionWorkload, Workload } from '../types.d.ts'
- * @import { CallWorkload as OwnCalls, Create, Kit, TransactionWorkload as OwnTransactions } from './contract.d.ts'
+ * @import { CallWorkload as OwnCalls, Create, Gas, Kit, TransactionWorkload as OwnTransactions } from './contract.d.ts'
  * @import { KitState } from './kit.js'
  *
  * @typedef {object} WorkloadOptions
@@ -31,27 +31,29 @@ import { checkedWorkload, loadWorkloadFile } from './user-file.js';
  * @property {Readonly<Record<string, string>>} set
  */
 
+/** Gas if a workload does not state its own: upper bounds. @type {Gas} */
+const GAS = Object.freeze({ perWallet: 3_000_000n, perOperation: 500_000n });
+
 /** @param {string} name of a built-in workload, or a file @param {WorkloadOptions} options @returns {Promise<Workload>} */
 export async function createWorkload(name, options) {
   if (isWorkloadFile(name)) return createUserWorkload(name, options);
-  const create = await WORKLOADS[name].load();
-  if (WORKLOADS[name].kind === 'transaction') return createTransactions(/** @type {any} */ (create), options);
-  const { host, set, given } = openHost(options);
-  return completedCalls(/** @type {OwnCalls} */ (await create(given)), { host, set });
+  const create = /** @type {any} */ (await WORKLOADS[name].load());
+  if (WORKLOADS[name].kind === 'transaction') return createTransactions(create, options);
+  const { host, given } = openHost(options);
+  return completedCalls(await create(given), { host, set: {} });
 }
 
 /** @param {(options: BuiltInOptions) => OwnTransactions} create @param {WorkloadOptions} options @returns {TransactionWorkload} */
 export function createTransactions(create, options) {
-  const { given, ...parts } = openHost(options);
-  const own = create(given);
-  return completed(own, { ...parts, own });
+  const { host, state, given } = openHost(options);
+  return completed(create(given), { host, state, set: {}, file: null });
 }
 
 /** @param {WorkloadOptions} options */
 function openHost(options) {
   const state = /** @type {WorkloadState | undefined} */ (options.state);
   const host = new WorkloadHost(null, options.rpc, state?.kit);
-  return { host, state, set: {}, file: 'the workload', given: { ...options, kit: host.kit, state: state?.own } };
+  return { host, state, given: { ...options, kit: host.kit, state: state?.own } };
 }
 
 /**
@@ -74,17 +76,17 @@ export async function createUserWorkload(file, { rpc, settings, state: given, cr
     throw locateError(error, file, 'create()');
   }
   const workload = checkedWorkload(own, file);
-  const parts = { own, host, state, set, file };
-  return workload.kind === 'call' ? completedCalls(workload, parts) : completed(workload, parts);
+  if (workload.kind === 'transaction') return completed(workload, { own, host, state, set, file });
+  return completedCalls(workload, { host, set, file });
 }
 
 /**
  * @typedef {object} Parts
- * @property {OwnTransactions} own as create() returned it
+ * @property {OwnTransactions} [own] as the user's create() returned it
  * @property {WorkloadHost} host
- * @property {WorkloadState | undefined} state
+ * @property {WorkloadState} [state]
  * @property {Readonly<Record<string, string>>} set
- * @property {string} file
+ * @property {string | null} [file] of the user
  */
 
 /**
@@ -93,10 +95,12 @@ export async function createUserWorkload(file, { rpc, settings, state: given, cr
  * @param {Parts} parts
  * @returns {TransactionWorkload}
  */
-function completed(workload, { own, host, state, set, file }) {
+function completed(workload, { own, host, state, set, file = null }) {
   const verify = workload.verify ?? host.kit.verifyByReceipt();
   const audit = workload.audit ?? host.kit.auditByNonce();
-  const isPreparedHere = workload.prepare !== undefined;
+  const { gas = GAS, subject = 'wallets executed', valueWei } = workload;
+  /** @template T @param {string} what @param {() => T | Promise<T>} action @returns {Promise<T>} */
+  const early = async (what, action) => (file === null ? action() : beforeLoad(file, what, action));
   let gasLimit = state?.gasLimit ?? null;
   /** @type {number | null} */
   let wallets = null;
@@ -104,22 +108,24 @@ function completed(workload, { own, host, state, set, file }) {
   const seen = new WeakMap();
   return /** @type {TransactionWorkload} */ ({
     kind: 'transaction',
-    subject: workload.subject,
-    gas: { likely: workload.gas, ...workload.gas },
-    valueWei: workload.valueWei,
-    unprepared: workload.unprepared ?? (async (preparation) => (isPreparedHere ? preparation.wallets.length : 0)),
+    subject,
+    gas: { likely: gas, ...gas, value: { ...NO_VALUE, perOperation: firstValueOf(workload), ...gas.value } },
+    valueWei,
+    unprepared: (preparation) =>
+      early('unprepared()', () => {
+        const all = workload.prepare === undefined ? 0 : preparation.wallets.length;
+        return workload.unprepared?.(preparation) ?? all;
+      }),
     prepare: async (preparation) => {
       wallets = preparation.wallets.length;
       host.begin(preparation);
-      await workload.prepare?.(preparation);
-      if (own === workload) await host.finish();
-      else await beforeLoad(file, 'the first reading of the audit', () => host.finish());
+      const { signal } = preparation.sender;
+      await early('prepare()', () => unlessAborted(signal, workload.prepare?.(preparation)));
+      await early('the first reading of the audit', () => host.finish());
       const position = host.leastCounted();
       const { address, nonce } = preparation.wallets[position];
       const call = workload.next(position, nonce);
-      if (call.gasLimit !== undefined) return;
-      const measure = () => host.measure({ ...call, from: address });
-      gasLimit = await (own === workload ? measure() : beforeLoad(file, 'next()', measure));
+      if (call.gasLimit === undefined) gasLimit = await early('next()', () => host.measure({ ...call, from: address }));
     },
     next: (position, nonce) => {
       const given = workload.next(position, nonce);
@@ -128,7 +134,7 @@ function completed(workload, { own, host, state, set, file }) {
       if (known !== undefined) return known;
       const { to, data = '0x', value = 0n } = given;
       if (given.gasLimit === undefined && gasLimit === null)
-        throw new WorkloadError(`${displayName(file)}: next() must give a gasLimit in all of its calls, or in none`);
+        throw new WorkloadError(`${nameOf(file)}: next() must give a gasLimit in all of its calls, or in none`);
       const call = { to, data, value, gasLimit: given.gasLimit ?? gasLimit };
       seen.set(given, call);
       return call;
@@ -139,11 +145,11 @@ function completed(workload, { own, host, state, set, file }) {
       if (readings.length === (wallets ?? readings.length))
         return readings.map(({ start, now, target = null }) => ({ start, now, target }));
       throw new WorkloadError(
-        `${displayName(file)}: audit() returned ${readings.length} readings, and must return one for each of the ${wallets} wallets`,
+        `${nameOf(file)}: audit() returned ${readings.length} readings, and must return one for each of the ${wallets} wallets`,
       );
     },
     reconcile: async (snapshot) => {
-      const checks = await host.checkNonces(snapshot, own.verify ?? verify);
+      const checks = await host.checkNonces(snapshot, own?.verify ?? verify);
       return [...checks, ...((await workload.reconcile?.(snapshot)) ?? [])];
     },
     facts: workload.facts,
@@ -153,8 +159,23 @@ function completed(workload, { own, host, state, set, file }) {
   });
 }
 
-/** @param {OwnCalls} workload @param {Pick<Parts, 'host' | 'set'>} parts @returns {CallWorkload} */
-function completedCalls(workload, { host, set }) {
+/** @param {string | null} file */
+function nameOf(file) {
+  return file === null ? 'the workload' : displayName(file);
+}
+
+/** The value of an operation before prepare(), if the workload needs no preparation. @param {OwnTransactions} workload @returns {bigint} */
+function firstValueOf(workload) {
+  if (workload.prepare !== undefined) return 0n;
+  try {
+    return workload.next(0, 0).value ?? 0n;
+  } catch {
+    return 0n; // next() is called again, and its error is reported then
+  }
+}
+
+/** @param {OwnCalls} workload @param {Parts} parts @returns {CallWorkload} */
+function completedCalls(workload, { host, set, file = null }) {
   /** @type {WeakMap<object, any>} */
   const seen = new WeakMap();
   return /** @type {CallWorkload} */ ({
@@ -162,7 +183,8 @@ function completedCalls(workload, { host, set }) {
     callsPerIteration: workload.callsPerIteration,
     facts: workload.facts?.bind(workload),
     prepare: async (preparation) => {
-      await workload.prepare?.(preparation);
+      const prepared = () => workload.prepare?.(preparation);
+      await (file === null ? prepared() : beforeLoad(file, 'prepare()', prepared));
       await host.finish();
     },
     next: (position) => {

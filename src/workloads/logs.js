@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { AbiCoder, getCreateAddress, id, isAddress } from 'ethers';
 import { baseFeeOf } from '../chain/fees.js';
-import { toHex, toNumber } from '../chain/rpc.js';
+import { isHash, toHex, toNumber } from '../chain/rpc.js';
 import { estimateGas, sendAll } from '../chain/send.js';
 import { InputError, RpcError, UnavailableError, displayName } from '../errors.js';
 import { readJsonFile, writeFileAtomically } from '../files.js';
@@ -17,9 +17,22 @@ import { readJsonFile, writeFileAtomically } from '../files.js';
 
 const SCHEMA = 'evm-stress/logs@1';
 
-const HASH = /^0x[0-9a-f]{64}$/i;
-
 const ADVICE = 'give a file that stress prepare logs has written';
+
+/** The conditions on the members. @type {Record<string, (value: any, dataSet: any) => boolean>} */
+const MEMBERS = {
+  chainId: (value) => isWhole(value, 1),
+  genesisHash: (value) => value === null || isHash(value),
+  address: (value) => isAddress(value),
+  topic: isHash,
+  count: (value) => isWhole(value, 1),
+  bytes: (value) => isWhole(value, 1),
+  pageSize: (value) => isWhole(value, 1),
+  pages: (pages, { count, pageSize }) =>
+    Array.isArray(pages) &&
+    pages.length === Math.ceil(count / pageSize) &&
+    pages.every((page, i) => isPage(page, Math.min(pageSize, count - i * pageSize))),
+};
 
 /**
  * @param {string} file
@@ -38,8 +51,8 @@ export function readDataSet(file) {
   const json = readJsonFile(file, 'data set', ADVICE);
   const name = displayName(file);
   if (json?.schema !== SCHEMA) throw new InputError(`${name} is not a data set (schema ${SCHEMA}): ${ADVICE}`);
-  const fault = findFault(json);
-  if (fault !== null) throw new InputError(`${name} is not a valid data set: ${fault}; ${ADVICE}`);
+  const wrong = Object.keys(MEMBERS).find((member) => !MEMBERS[member](json[member], json));
+  if (wrong !== undefined) throw new InputError(`${name} is not a valid data set: its "${wrong}" is wrong; ${ADVICE}`);
   return json;
 }
 
@@ -72,34 +85,9 @@ export function pageParams({ address, topic, pages }, number) {
   return [{ address, fromBlock: toHex(fromBlock), toBlock: toHex(toBlock), topics }];
 }
 
-/**
- * Not a JSON Schema, because most of the rules are about relations between members.
- * @param {any} json
- * @returns {string | null}
- */
-function findFault({ chainId, genesisHash, address, topic, count, bytes, pageSize, pages }) {
-  const numbers = Object.entries({ chainId, count, bytes, pageSize });
-  const [bad] = numbers.find(([, value]) => !isWhole(value, 1)) ?? [];
-  if (bad !== undefined) return `"${bad}" is not a positive whole number`;
-  if (genesisHash !== null && !isHash(genesisHash)) return '"genesisHash" is neither null nor a hash';
-  if (typeof address !== 'string' || !isAddress(address)) return '"address" is not an address';
-  if (!isHash(topic)) return '"topic" is not a hash';
-  if (!Array.isArray(pages)) return '"pages" is not an array';
-  const expected = Math.ceil(count / pageSize);
-  if (pages.length !== expected)
-    return `it has ${pages.length} pages, and ${count} logs in pages of ${pageSize} need ${expected}`;
-  const at = pages.findIndex((page, i) => !isPage(page, i < expected - 1 ? pageSize : count - i * pageSize));
-  return at < 0 ? null : `page ${at} is not {fromBlock, toBlock, count} with the expected count`;
-}
-
 /** @param {any} page @param {number} count */
 function isPage(page, count) {
   return isWhole(page?.fromBlock, 0) && isWhole(page.toBlock, page.fromBlock) && page.count === count;
-}
-
-/** @param {unknown} value */
-function isHash(value) {
-  return typeof value === 'string' && HASH.test(value);
 }
 
 /** @param {unknown} value @param {number} least */

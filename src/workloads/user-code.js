@@ -1,4 +1,3 @@
-import { realpathSync } from 'node:fs';
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
@@ -43,22 +42,7 @@ function isOfUser({ path }) {
  */
 export function placeOf(error, file) {
   const frame = framesOf(error).find(isOfUser);
-  if (frame === undefined) return displayName(file);
-  return nameOf(frame.path, file) + frame.at;
-}
-
-/** The name of the workload as the user gave it; of another file, relative to the working folder. @param {string} path @param {string} file */
-export function nameOf(path, file) {
-  return displayName(path === realOf(file) ? file : relative(process.cwd(), path));
-}
-
-/** Stacks have the target of a link. @param {string} file */
-function realOf(file) {
-  try {
-    return realpathSync(file);
-  } catch {
-    return file;
-  }
+  return frame === undefined ? displayName(file) : displayName(relative(process.cwd(), frame.path)) + frame.at;
 }
 
 /** @param {unknown} error any thrown value */

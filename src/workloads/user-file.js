@@ -1,29 +1,19 @@
-import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { isAddress, isHexString } from 'ethers';
 import { isUnknownBlock } from '../chain/retries.js';
 import { InputError, RpcError, WorkloadError, displayName } from '../errors.js';
-import {
-  beforeLoad,
-  describeValue,
-  inTime,
-  locateError,
-  messageOf,
-  nameOf,
-  placeOf,
-  unlessAborted,
-} from './user-code.js';
+import { describeValue, inTime, locateError, messageOf, placeOf } from './user-code.js';
 
 /**
  * A user's workload file (`--workload ./mine.js`): loads it, and checks what its functions return.
  *
- * @import { CallWorkload, Create, TransactionWorkload, Workload } from './contract.d.ts'
+ * @import { AuditSnapshot, Create, Workload } from './contract.d.ts'
  *
  * @typedef {object} Part a function of a workload
- * @property {string} [wanted] what it must return
- * @property {(value: any) => boolean} [holds] whether it did
+ * @property {string} wanted what it must return
+ * @property {(value: any) => boolean} holds whether it did; may throw
  * @property {boolean} [isAsync] it may return a promise
  */
 
@@ -32,11 +22,7 @@ export const CONTRACT = 'evm-stress/workload@1';
 
 const CONTRACT_NAME = 'evm-stress/workload@';
 
-/** Time limit for finding the line of a syntax error. */
-const SYNTAX_CHECK_MS = 10_000;
-
-/** Gas if a workload does not state its own: upper bounds. */
-const GAS = Object.freeze({ perWallet: 3_000_000n, perOperation: 500_000n });
+export const NO_VALUE = Object.freeze({ perWallet: 0n, perOperation: 0n });
 
 const STATES = Object.freeze(['ok', 'likely', 'behind', 'missing', 'wrong']);
 
@@ -74,11 +60,15 @@ function isCheck({ name, words, expected, found, holds, why }) {
   return isStated && (holds === null || typeof holds === 'boolean');
 }
 
-const SHARED = Object.freeze({
-  prepare: { isAsync: true },
-  facts: { wanted: 'an object of facts', holds: (/** @type {any} */ value) => value === undefined || isPlain(value) },
-  handOver: {},
-});
+const ANY = Object.freeze({ wanted: '', holds: () => true });
+const VERDICT = `a verdict { state, effect, target }: state one of ${STATES.join(', ')}; effect and target texts`;
+
+/** Of both kinds. @type {Record<string, Part>} */
+const SHARED = {
+  prepare: { ...ANY, isAsync: true },
+  facts: { wanted: 'an object of facts', holds: (value) => value === undefined || isPlain(value) },
+  handOver: ANY,
+};
 
 /** The functions of a workload, by its kind. @type {Readonly<Record<'transaction' | 'call', Record<string, Part>>>} */
 const PARTS = Object.freeze({
@@ -87,22 +77,18 @@ const PARTS = Object.freeze({
     next: { wanted: CALL_WORDS, holds: isCall },
     unprepared: { wanted: 'a number of wallets', holds: (n) => Number.isInteger(n) && n >= 0, isAsync: true },
     verify: {
-      wanted: `a verdict { state, effect, target }: state one of ${STATES.join(', ')}; effect and target texts`,
+      wanted: VERDICT,
       holds: ({ state, effect, target }) => STATES.includes(state) && isText(effect) && isText(target),
       isAsync: true,
     },
     audit: {
       wanted: 'a reading { start, now, target } for each wallet: start and now bigints',
-      holds: (readings) =>
-        Array.isArray(readings) &&
-        readings.every(
-          ({ start, now, target }) => typeof start === 'bigint' && typeof now === 'bigint' && isText(target),
-        ),
+      holds: (readings) => readings.every(isReading),
       isAsync: true,
     },
     reconcile: {
       wanted: 'an array of checks { name, words, expected, found, holds, why }: texts, and holds true, false or null',
-      holds: (checks) => Array.isArray(checks) && checks.every(isCheck),
+      holds: (checks) => checks.every(isCheck),
       isAsync: true,
     },
   },
@@ -112,6 +98,11 @@ const PARTS = Object.freeze({
     check: { wanted: 'a text or nothing', holds: isText },
   },
 });
+
+/** @param {any} reading */
+function isReading({ start, now, target }) {
+  return typeof start === 'bigint' && typeof now === 'bigint' && isText(target);
+}
 
 /** @param {unknown} value */
 function isPlain(value) {
@@ -126,24 +117,56 @@ function isPlain(value) {
  * @throws {WorkloadError} it lacks a part
  */
 export function checkedWorkload(made, file) {
-  const name = displayName(file);
   const own = /** @type {any} */ (made);
-  const kind = own?.kind;
-  if (kind !== 'transaction' && kind !== 'call')
-    throw new WorkloadError(
-      `${name}: create() must return a workload with kind 'transaction' or 'call'; its kind is ${describeValue(kind)}`,
+  /** @param {boolean} holds @param {string} words */
+  const assert = (holds, words) => {
+    if (!holds) throw new WorkloadError(`${displayName(file)}: ${words}`);
+  };
+  const { kind, gas, subject = '', callsPerIteration = 1 } = own ?? {};
+  assert(
+    kind === 'transaction' || kind === 'call',
+    `create() must return a workload with kind 'transaction' or 'call'; its kind is ${describeValue(kind)}`,
+  );
+  assert(own.next !== undefined, 'the workload lacks next(), which returns the next operation');
+  assert(typeof subject === 'string', `subject must be a text, not ${describeValue(subject)}`);
+  assert(
+    Number.isInteger(callsPerIteration) && callsPerIteration >= 1,
+    `callsPerIteration must be a positive whole number, not ${describeValue(callsPerIteration)}`,
+  );
+  assert(
+    gas === undefined || (isPair(gas) && isPair(gas.likely ?? gas)),
+    'gas must be { perWallet, perOperation }, both bigints such as 50_000n',
+  );
+  const isValue = gas?.value === undefined || (isPlain(gas.value) && isPair({ ...NO_VALUE, ...gas.value }));
+  assert(isValue, 'gas.value must be { perOperation }, wei as a bigint such as 1_000n');
+  const workload = { ...own };
+  for (const [name, part] of Object.entries(PARTS[/** @type {'transaction' | 'call'} */ (kind)])) {
+    if (own[name] === undefined) continue;
+    assert(
+      typeof own[name] === 'function',
+      `${name} of the workload must be a function, not ${describeValue(own[name])}`,
     );
-  if (own.next === undefined)
-    throw new WorkloadError(`${name}: the workload lacks next(), which returns the next operation`);
-  /** @type {Record<string, Function>} */
-  const functions = {};
-  for (const [part, rules] of Object.entries(PARTS[/** @type {'transaction' | 'call'} */ (kind)])) {
-    if (own[part] === undefined) continue;
-    if (typeof own[part] !== 'function')
-      throw new WorkloadError(`${name}: ${part} of the workload must be a function, not ${describeValue(own[part])}`);
-    functions[part] = checkedPart(own, part, rules, file);
+    workload[name] = checkedPart(own, name, part, file);
   }
-  return kind === 'call' ? checkedCalls(own, functions, file) : checkedTransactions(own, functions, file);
+  const { facts, handOver, verify, audit, reconcile } = workload;
+  if (audit !== undefined)
+    workload.audit = (/** @type {any[]} */ ...given) => inTime(audit(...given), `${displayName(file)}: audit()`);
+  if (reconcile !== undefined)
+    workload.reconcile = async (/** @type {AuditSnapshot} */ snapshot) =>
+      (await inTime(reconcile(snapshot), `${displayName(file)}: reconcile()`)).map(completeCheck);
+  if (facts !== undefined)
+    workload.facts = () => copied(file, 'facts() returned a value that is not JSON', () => toJson(facts() ?? {}));
+  workload.handOver = (/** @type {number} */ first, /** @type {number} */ count) => {
+    assert(
+      handOver !== undefined || own.prepare === undefined,
+      'the workload lacks handOver(first, count), which returns the state of worker threads: add it, or give --workers 1',
+    );
+    const state = handOver?.(first, count) ?? null;
+    const what = 'handOver() returned a value that cannot be sent to a worker thread';
+    return copied(file, what, () => structuredClone(state));
+  };
+  if (verify !== undefined) workload.verify = checkedVerify(verify, file);
+  return workload;
 }
 
 /**
@@ -153,7 +176,7 @@ export function checkedWorkload(made, file) {
  * @param {string} file
  * @returns {(...given: any[]) => any}
  */
-function checkedPart(own, name, { wanted = '', holds = () => true, isAsync = false }, file) {
+function checkedPart(own, name, { wanted, holds, isAsync = false }, file) {
   // What was returned again is not checked again.
   const seen = new WeakSet();
   /** @param {any} value */
@@ -172,15 +195,8 @@ function checkedPart(own, name, { wanted = '', holds = () => true, isAsync = fal
   const fail = (error) => {
     throw locateError(error, file, `${name}()`);
   };
-  if (isAsync)
-    return async (...given) => {
-      try {
-        return check(await own[name](...given));
-      } catch (error) {
-        return fail(error);
-      }
-    };
   return (...given) => {
+    if (isAsync) return (async () => check(await own[name](...given)))().catch(fail);
     try {
       const value = own[name](...given);
       return name === 'check' && value instanceof Promise ? value.then(check).catch(fail) : check(value);
@@ -199,50 +215,18 @@ function holdsFor(value, holds) {
   }
 }
 
-/** @param {any} own @param {any} functions @param {string} file @returns {TransactionWorkload} */
-function checkedTransactions(own, functions, file) {
-  const { subject = 'wallets executed', gas = GAS, valueWei } = own;
-  const name = displayName(file);
-  if (typeof subject !== 'string')
-    throw new WorkloadError(`${name}: subject must be a text, not ${describeValue(subject)}`);
-  const { likely = gas } = gas;
-  if (!isPair(gas) || !isPair(likely))
-    throw new WorkloadError(`${name}: gas must be { perWallet, perOperation }, both bigints such as 50_000n`);
-  const value = { perWallet: 0n, perOperation: firstValueOf(own), ...gas.value };
-  if (!isPair(value) || (gas.value !== undefined && !isPlain(gas.value)))
-    throw new WorkloadError(`${name}: gas.value must be { perOperation }, wei as a bigint such as 1_000n`);
-  const { unprepared, prepare, verify, audit, reconcile } = functions;
-  return {
-    kind: 'transaction',
-    ...functions,
-    ...checkedState(own, functions, file),
-    subject,
-    gas: { perWallet: gas.perWallet, perOperation: gas.perOperation, likely, value },
-    valueWei,
-    unprepared: unprepared && ((preparation) => beforeLoad(file, 'unprepared()', () => unprepared(preparation))),
-    prepare:
-      prepare &&
-      ((preparation) =>
-        beforeLoad(file, 'prepare()', () => {
-          const { signal } = /** @type {any} */ (preparation).sender;
-          return unlessAborted(signal, prepare(preparation));
-        })),
-    verify:
-      verify &&
-      (async (...given) => {
-        try {
-          return { effect: null, target: null, ...(await verify(...given)) };
-        } catch (error) {
-          if (isUnknownBlock(error)) return { state: 'behind', effect: null, target: null };
-          // The node's error remains a failure of the operation.
-          if (error instanceof RpcError && !error.message.includes(': verify(): '))
-            error.message = `${placeOf(error, file)}: verify(): ${error.message}`;
-          throw error;
-        }
-      }),
-    audit: audit && ((...given) => inTime(audit(...given), `${name}: audit()`)),
-    reconcile:
-      reconcile && (async (snapshot) => (await inTime(reconcile(snapshot), `${name}: reconcile()`)).map(completeCheck)),
+/** @param {any} verify @param {string} file */
+function checkedVerify(verify, file) {
+  return async (/** @type {any[]} */ ...given) => {
+    try {
+      return { effect: null, target: null, ...(await verify(...given)) };
+    } catch (error) {
+      if (isUnknownBlock(error)) return { state: 'behind', effect: null, target: null };
+      // The node's error remains a failure of the operation.
+      if (error instanceof RpcError && !error.message.includes(': verify(): '))
+        error.message = `${placeOf(error, file)}: verify(): ${error.message}`;
+      throw error;
+    }
   };
 }
 
@@ -253,50 +237,13 @@ function completeCheck({ name, words, expected, found, holds, why }) {
   return { name, words, expected: expected ?? 'true', found: found ?? String(holds), holds, why: why ?? null };
 }
 
-/** @param {any} own @param {any} functions @param {string} file @returns {CallWorkload} */
-function checkedCalls(own, functions, file) {
-  const { callsPerIteration = 1 } = own;
-  if (!Number.isInteger(callsPerIteration) || callsPerIteration < 1)
-    throw new WorkloadError(
-      `${displayName(file)}: callsPerIteration must be a positive whole number, not ${describeValue(callsPerIteration)}`,
-    );
-  const { prepare } = functions;
-  return {
-    kind: 'call',
-    ...functions,
-    ...checkedState(own, functions, file),
-    callsPerIteration,
-    prepare: prepare && ((preparation) => beforeLoad(file, 'prepare()', () => prepare(preparation))),
-  };
-}
-
-/**
- * What goes into the run file, or to another thread.
- * @param {any} own
- * @param {any} functions
- * @param {string} file
- */
-function checkedState(own, { facts, handOver }, file) {
-  const name = displayName(file);
-  /** @param {string} what @param {() => any} copy */
-  const copied = (what, copy) => {
-    try {
-      return copy();
-    } catch (error) {
-      throw new WorkloadError(`${name}: ${what}: ${messageOf(error)}`);
-    }
-  };
-  return {
-    facts: facts && (() => copied('facts() returned a value that is not JSON', () => toJson(facts() ?? {}))),
-    handOver: (/** @type {number} */ first, /** @type {number} */ count) => {
-      if (handOver === undefined && own.prepare !== undefined)
-        throw new WorkloadError(
-          `${name}: the workload lacks handOver(first, count), which returns the state of worker threads: add it, or give --workers 1`,
-        );
-      const state = handOver?.(first, count) ?? null;
-      return copied('handOver() returned a value that cannot be sent to a worker thread', () => structuredClone(state));
-    },
-  };
+/** For the run file, or another thread. @template T @param {string} file @param {string} what @param {() => T} copy */
+function copied(file, what, copy) {
+  try {
+    return copy();
+  } catch (error) {
+    throw new WorkloadError(`${displayName(file)}: ${what}: ${messageOf(error)}`);
+  }
 }
 
 /** Bigints become texts. @param {object} facts */
@@ -306,17 +253,6 @@ function toJson(facts) {
     return typeof value === 'bigint' ? String(value) : value;
   });
   return JSON.parse(text);
-}
-
-/** The value of an operation before prepare(), if the workload needs no preparation. @param {TransactionWorkload} own @returns {bigint} */
-function firstValueOf(own) {
-  if (own.prepare !== undefined) return 0n;
-  try {
-    const call = own.next(0, 0);
-    return isCall(call) ? (call.value ?? 0n) : 0n;
-  } catch {
-    return 0n; // next() is called again, and its error is reported then
-  }
 }
 
 /**
@@ -344,26 +280,14 @@ export async function loadWorkloadFile(file) {
 
 /** @param {string} file @returns {Promise<any>} */
 async function importFile(file) {
-  const url = pathToFileURL(resolve(file)).href;
+  const name = displayName(file);
   try {
-    return await inTime(import(url), `${displayName(file)}: its import`);
+    return await inTime(import(pathToFileURL(resolve(file)).href), `${name}: its import`);
   } catch (error) {
     if (error instanceof WorkloadError) throw error;
     if (!(error instanceof SyntaxError))
       throw new WorkloadError(`${placeOf(error, file)}: its import failed: ${messageOf(error)}`);
-    throw new WorkloadError(`${placeOfSyntaxError(url, file)}: SyntaxError: ${messageOf(error)}`);
+    // Node states the position only when the error ends a process.
+    throw new WorkloadError(`${name}: SyntaxError: ${messageOf(error)}; node ${name} shows the line`);
   }
-}
-
-/** Only a process that ends by a syntax error prints its line. @param {string} url @param {string} file */
-function placeOfSyntaxError(url, file) {
-  const options = /** @type {const} */ ({ encoding: 'utf8', timeout: SYNTAX_CHECK_MS });
-  const { stderr } = spawnSync(
-    process.execPath,
-    ['--input-type=module', '-e', `import ${JSON.stringify(url)};`],
-    options,
-  );
-  const [, path, line] = /^(file:\/\/\S+|\/.+):(\d+)$/m.exec(stderr ?? '') ?? [];
-  if (path === undefined) return displayName(file);
-  return `${nameOf(path.startsWith('file:') ? fileURLToPath(path) : path, file)}:${line}`;
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
+import { endianness } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { createSocketsProbe, socketWarnings } from '../../../src/probes/sockets.js';
@@ -66,6 +67,30 @@ describe('sockets of this machine', { skip: NO_PROC }, () => {
   });
 });
 
+/** As Linux 6.18 writes it; the lines of IPv4 are padded to 150 bytes. */
+const TCP = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode                                                     
+   0: 0100007F:2328 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 7284674 2 000000006fc29d9e 100 0 0 10 0                   
+   1: 0100007F:8000 0100007F:2328 06 00000000:00000000 03:00001770 00000000     0        0 0 3 0000000000000000                                      
+   2: 0100007F:8001 0100007F:2328 01 00000000:00000000 00:00000000 00000000     0        0 7284675 1 000000006fc29d9f 20 4 30 10 -1                  
+   3: 0100007F:2328 0100007F:8001 01 00000000:00000000 00:00000000 00000000     0        0 7284676 1 000000006fc29da0 20 4 30 10 -1                  
+   4: 0100007F:2328 0100007F:8002 06 00000000:00000000 03:00001770 00000000     0        0 0 3 0000000000000000                                      
+10000: 0200007F:8001 0100007F:2328 06 00000000:00000000 03:00001770 00000000     0        0 0 3 0000000000000000                                      
+10001: 0100007F:EE47 0100007F:2328 04 00000000:00000000 03:00001770 00000000     0        0 0 3 0000000000000000                                      
+10002: 0100007F:EE48 0100007F:2328 06 00000000:00000000 03:00001770 00000000     0        0 0 3 0000000000000000                                      
+10003: 0100007F:7FFF 0100007F:2328 01 00000000:00000000 03:00001770 00000000     0        0 0 3 0000000000000000                                      
+10004: 0100007F:8010 0100007F:2329 06 00000000:00000000 03:00001770 00000000     0        0 0 3 0000000000000000                                      
+10005: 0100007F:8011 0200007F:2328 01 00000000:00000000 03:00001770 00000000     0        0 0 3 0000000000000000                                      
+`;
+
+const TCP6 = `  sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 00000000000000000000000000000000:2328 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1 0 100 0 0 10 0
+   1: 0000000000000000FFFF00000100007F:8020 0000000000000000FFFF00000100007F:2328 01 00000000:00000000 00:00000000 00000000     0        0 1 1 0 20 4 30 10 -1
+   2: 00000000000000000000000001000000:8021 00000000000000000000000001000000:2328 06 00000000:00000000 00:00000000 00000000     0        0 1 1 0 20 4 30 10 -1
+   3: B80D0120000000000000000001000000:8022 B80D0120000000000000000002000000:2328 02 00000000:00000000 00:00000000 00000000     0        0 1 1 0 20 4 30 10 -1
+`;
+
+const ONLY_LE = endianness() === 'LE' ? false : 'the captured tables are those of a little endian machine';
+
 describe('createSocketsProbe()', () => {
   const LINE = '0100007F:0400 0100007F:0050 06 0:0 0:0 0 0 0 0';
 
@@ -82,6 +107,28 @@ describe('createSocketsProbe()', () => {
       range: { from: 1000, to: 1999, ports: 1000 },
       endpoints: [{ endpoint: '127.0.0.1:80', timeWait: 1000, portsInUse: 1000, portsLeft: 0 }],
     });
+  });
+
+  it('counts the sockets of each endpoint over IPv4 and IPv6', { skip: ONLY_LE }, async (t) => {
+    const proc = procWith(t, { tcp: TCP, tcp6: TCP6 });
+    writeFileSync(join(proc, 'sys/net/ipv4/ip_local_port_range'), '32768\t60999\n');
+    const urls = ['localhost', '127.0.0.1', '[2001:db8::2]', '10.0.0.1'].map((host) => new URL(`http://${host}:9000`));
+    // The ports EE48 and 7FFF are outside of the range.
+    assert.deepEqual(await probeFor(t, { urls, proc }).sample(), {
+      timeWait: 6,
+      range: { from: 32768, to: 60999, ports: 28232 },
+      endpoints: [
+        { endpoint: 'localhost:9000', timeWait: 4, portsInUse: 5, portsLeft: 28227 },
+        { endpoint: '127.0.0.1:9000', timeWait: 3, portsInUse: 4, portsLeft: 28228 },
+        { endpoint: '[2001:db8::2]:9000', timeWait: 0, portsInUse: 1, portsLeft: 28231 },
+        { endpoint: '10.0.0.1:9000', timeWait: 0, portsInUse: 0, portsLeft: 28232 },
+      ],
+    });
+  });
+
+  it('ignores lines of another form', async (t) => {
+    const tcp = '\n:\n::\n  1: \n  1: 0100007F:8000 0100007F:2328 0\nnothing at all\n';
+    assert.equal((await probeFor(t, { urls: [], proc: procWith(t, { tcp }) }).sample()).timeWait, 0);
   });
 
   it('a system without IPv6 has one table only', async (t) => {

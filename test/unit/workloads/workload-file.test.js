@@ -30,7 +30,7 @@ describe('workload files', () => {
   });
 
   for (const [name, text, says] of /** @type {Array<[string, string, RegExp]>} */ ([
-    ['a syntax error', `${CONTRACT}\nexport default function () { retrn 5; }`, /mine\.mjs:3: SyntaxError: /],
+    ['a syntax error', `${CONTRACT}\nexport default function () { retrn 5; }`, /mine\.mjs: SyntaxError: .*; node \S+mine\.mjs shows the line$/],
     ['an import that throws', `${CONTRACT}\nnull.x;`, /mine\.mjs:3:6: its import failed: Cannot read/],
     ['a package that is not there', "import 'no-such-package';", /mine\.mjs: its import failed: .*no-such-package/],
     ['no contract', 'export default () => {};', /does not state its contract: .*evm-stress\/workload@1'$/],
@@ -94,14 +94,10 @@ describe('workload files', () => {
     assert.equal(strayErrorOf('counter', 'words'), null);
   });
 
-  for (const [what, text, says] of /** @type {Array<[string, string, RegExp]>} */ ([
-    ['a syntax error', 'export const a = {\n  b c };', /helper\.mjs:2: SyntaxError: /],
-    ['an early end', 'export const a = {\n', /helper\.mjs:\d+: SyntaxError: Unexpected end of input$/],
-    ['a throw', '\nnull.x;', /helper\.mjs:2:6: its import failed: Cannot read/],
-  ]))
-    it(`${what} in a file that it imports names that one`, async (t) => {
-      const file = write(t, `import './helper.mjs';\n${CONTRACT}`);
-      writeFileSync(join(dirname(file), 'helper.mjs'), text);
-      assert.match((await caught(() => loadWorkloadFile(file))).message, says);
-    });
+  it('a throw in a file that it imports names that one', async (t) => {
+    const file = write(t, `import './helper.mjs';\n${CONTRACT}`);
+    writeFileSync(join(dirname(file), 'helper.mjs'), '\nnull.x;');
+    const { message } = await caught(() => loadWorkloadFile(file));
+    assert.match(message, /helper\.mjs:2:6: its import failed: Cannot read/);
+  });
 });
