@@ -92,13 +92,13 @@ export class ChainIdentity {
   /** Compares the newest block that all endpoints have. @param {Ask} ask */
   async #compareOnce(ask) {
     const heads = await Promise.all(
-      this.#rpcs.map((rpc, i) => (this.#health.stateOf(i) === DOWN ? null : ask(() => headOf(rpc)))),
+      this.#rpcs.map(async (rpc, i) => (this.#health.stateOf(i) === DOWN ? null : ask(() => headOf(rpc)))),
     );
     const unconfirmed = [...heads.keys()].filter((i) => heads[i] === 0);
     const number = Math.min(...heads.flatMap((head) => head || []));
     if (number === Infinity) return { unconfirmed, common: null, different: null };
     const hashes = await Promise.all(
-      this.#rpcs.map((rpc, i) => (heads[i] ? ask(() => hashOf(rpc, number, 'setup')) : null)),
+      this.#rpcs.map(async (rpc, i) => (heads[i] ? ask(() => hashOf(rpc, number, 'setup')) : null)),
     );
     const one = hashes.findIndex((hash) => hash !== null);
     const other = hashes.findIndex((hash) => hash !== null && hash !== hashes[one]);

@@ -73,83 +73,106 @@ const MAX_RESUBSCRIBE_MS = 10_000;
 /** After so many heads in a row that only polls have found, the subscription is renewed. A single push may be late. */
 const MAX_MISSED = 3;
 
-/**
- * Keeps a subscription to new heads, and renews it when it is lost or silent.
- *
- * @param {NonNullable<Rpc['subscribe']>} subscribe
- * @param {object} options
- * @param {Clock} options.clock
- * @param {number} options.head
- * @param {() => void} options.onHead called for a new head, and when one may have been missed because the subscription
- *   was just made or lost
- */
-export function subscribeToHeads(subscribe, { clock, head, onHead }) {
-  const stopping = new AbortController();
-  let newest = head;
+/** The newest head that the node has announced without a poll. Keeps a subscription, and renews it when it is lost or silent. */
+class HeadSource {
+  isSubscribed = false;
+  /** By another answer than a push. */
+  #announced;
+  #pushed = 0;
   /** Heads in a row that were not pushed. */
-  let missed = 0;
-  let waitMs = MIN_RESUBSCRIBE_MS;
-  let isLive = false;
+  #missed = 0;
+  #waitMs = MIN_RESUBSCRIBE_MS;
+  #stopping = new AbortController();
   /** Ends the current subscription. */
-  let end = () => {};
+  #end = () => {};
+  #done = Promise.resolve();
+  #clock;
+  #onHead;
 
-  /** @param {any} header */
-  function onHeader(header) {
-    const number = Number(header?.number);
-    if (!Number.isSafeInteger(number)) return;
-    newest = number; // lower than before after a reorg
-    missed = 0;
-    waitMs = MIN_RESUBSCRIBE_MS;
-    onHead();
+  /**
+   * @param {Rpc} rpc
+   * @param {{clock: Clock, head: number, onHead: () => void}} options onHead: called for a new head, and when one may have
+   *   been missed because the subscription was just made or lost
+   */
+  constructor({ subscribe }, { clock, head, onHead }) {
+    this.#announced = head;
+    this.#clock = clock;
+    this.#onHead = onHead;
+    if (subscribe !== null) this.#done = this.#keep(subscribe);
   }
 
-  /** One subscription, from its start to its end. */
-  async function live() {
-    const ended = new Promise((/** @type {(value: void) => void} */ resolve) => (end = resolve));
-    const unsubscribe = await subscribe('newHeads', onHeader, end);
-    isLive = true;
-    missed = 0;
-    onHead();
-    await ended;
-    isLive = false;
-    unsubscribe();
-    onHead();
+  get newest() {
+    return Math.max(this.#announced, this.#pushed);
   }
 
-  async function keep() {
-    while (!stopping.signal.aborted) {
+  /** @param {number} number */
+  announce(number) {
+    if (number <= this.newest) return;
+    this.#announced = number;
+    this.#onHead();
+  }
+
+  /** A poll has found a new head. */
+  polled() {
+    if (!this.isSubscribed) return;
+    this.#missed += 1;
+    if (this.#missed === MAX_MISSED) this.#end();
+  }
+
+  /** The announced block may not exist. @param {number} head */
+  forgetAnnounced(head) {
+    this.#announced = head;
+  }
+
+  /** Ignores earlier pushes of replaced blocks. @param {number} head the last block that is still part of the chain */
+  rewind(head) {
+    this.#announced = head;
+    this.#pushed = Math.min(this.#pushed, head);
+  }
+
+  stop() {
+    this.#stopping.abort();
+    this.#end();
+    return this.#done;
+  }
+
+  /** @param {NonNullable<Rpc['subscribe']>} subscribe */
+  async #keep(subscribe) {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
       try {
-        await live();
+        await this.#live(subscribe);
       } catch (error) {
         // The node does not support subscriptions.
         if (error instanceof RpcError || error instanceof ProtocolError) return;
       }
-      await clock.sleep(waitMs, stopping.signal);
-      waitMs = Math.min(waitMs * 2, MAX_RESUBSCRIBE_MS);
+      await this.#clock.sleep(this.#waitMs, signal);
+      this.#waitMs = Math.min(this.#waitMs * 2, MAX_RESUBSCRIBE_MS);
     }
   }
-  const done = keep();
 
-  return {
-    isLive: () => isLive,
-    /** The newest head that was pushed. */
-    newest: () => newest,
-    /** Ignores earlier pushes of replaced blocks. @param {number} number */
-    rewind: (number) => {
-      newest = Math.min(newest, number);
-    },
-    /** A poll has found a new head. */
-    polled: () => {
-      if (!isLive) return;
-      missed += 1;
-      if (missed === MAX_MISSED) end();
-    },
-    stop: () => {
-      stopping.abort();
-      end();
-      return done;
-    },
-  };
+  /** One subscription, from its start to its end. @param {NonNullable<Rpc['subscribe']>} subscribe */
+  async #live(subscribe) {
+    const ended = new Promise((/** @type {(value: void) => void} */ resolve) => (this.#end = resolve));
+    const unsubscribe = await subscribe('newHeads', (header) => this.#take(header), this.#end);
+    this.isSubscribed = true;
+    this.#missed = 0;
+    this.#onHead();
+    await ended;
+    this.isSubscribed = false;
+    unsubscribe();
+    this.#onHead();
+  }
+
+  /** @param {any} header */
+  #take(header) {
+    const number = Number(header?.number);
+    if (!Number.isSafeInteger(number)) return;
+    this.#pushed = number; // lower than before after a reorg
+    this.#missed = 0;
+    this.#waitMs = MIN_RESUBSCRIBE_MS;
+    this.#onHead();
+  }
 }
 
 /** Polling continues beside a subscription, which may fall silent. */
@@ -253,54 +276,6 @@ export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
       await Promise.all([done, headSource.stop()]);
     },
   };
-}
-
-/** The newest head that the node has announced without a poll. */
-class HeadSource {
-  #announced;
-  #onHead;
-  #subscription;
-
-  /** @param {Rpc} rpc @param {{clock: Clock, head: number, onHead: () => void}} options */
-  constructor({ subscribe }, { clock, head, onHead }) {
-    this.#announced = head;
-    this.#onHead = onHead;
-    this.#subscription = subscribe === null ? null : subscribeToHeads(subscribe, { clock, head, onHead });
-  }
-
-  get isSubscribed() {
-    return this.#subscription?.isLive() === true;
-  }
-
-  get newest() {
-    return Math.max(this.#announced, this.#subscription?.newest() ?? 0);
-  }
-
-  /** @param {number} number */
-  announce(number) {
-    if (number <= this.newest) return;
-    this.#announced = number;
-    this.#onHead();
-  }
-
-  polled() {
-    this.#subscription?.polled();
-  }
-
-  /** The announced block may not exist. @param {number} head */
-  forgetAnnounced(head) {
-    this.#announced = head;
-  }
-
-  /** @param {number} head the last block that is still part of the chain */
-  rewind(head) {
-    this.forgetAnnounced(head);
-    this.#subscription?.rewind(head);
-  }
-
-  async stop() {
-    await this.#subscription?.stop();
-  }
 }
 
 /**

@@ -170,51 +170,9 @@ export class Candidate {
 }
 
 /**
- * @typedef {{ability: Ability, node: string, description: string}} Lack
+ * @typedef {{node: string, description: string}} Lack
  * @typedef {Pick<Candidate, 'find' | 'node'>} Endpoint
  */
-
-/** The abilities that all endpoints have. */
-class CommonAbilities {
-  /** By probed ability. @type {Map<Ability, Lack[]>} */
-  #lacks = new Map();
-  #endpoints;
-
-  /** @param {readonly Endpoint[]} endpoints */
-  constructor(endpoints) {
-    this.#endpoints = endpoints;
-  }
-
-  /** @param {readonly string[]} names of detectors @returns {Promise<string | null>} the first that all endpoints support */
-  async firstOf(names) {
-    for (const name of names) {
-      const lacks = await Promise.all(needs[name].map((ability) => this.#probe(ability)));
-      if (lacks.flat().length === 0) return name;
-    }
-    return null;
-  }
-
-  /** @param {Ability} ability */
-  async #probe(ability) {
-    const found = await Promise.all(this.#endpoints.map((endpoint) => endpoint.find(ability)));
-    const lacks = found.flatMap((reason, i) =>
-      reason === null ? [] : { ability, node: this.#endpoints[i].node, description: abilities[ability].lacks(reason) },
-    );
-    this.#lacks.set(ability, lacks);
-    return lacks;
-  }
-
-  /** @param {readonly string[]} names of detectors @returns {Lack[]} why not all endpoints support them */
-  lackingFor(names) {
-    return [...new Set(names.flatMap((name) => needs[name]))].flatMap((ability) => this.#lacks.get(ability) ?? []);
-  }
-
-  /** @returns {Partial<Record<Ability, boolean>>} */
-  facts() {
-    const probed = /** @type {Ability[]} */ (Object.keys(abilities)).filter((ability) => this.#lacks.has(ability));
-    return Object.fromEntries(probed.map((ability) => [ability, this.#lacks.get(ability)?.length === 0]));
-  }
-}
 
 /**
  * @param {string} requested name of a detector, or `auto`
@@ -223,33 +181,55 @@ class CommonAbilities {
  * @throws {UnavailableError} an endpoint does not support it, or there is no detector that all support
  */
 export async function chooseInclusion(requested, endpoints) {
-  const common = new CommonAbilities(endpoints);
+  /** The endpoints without an ability, by probed ability. @type {Map<Ability, Lack[]>} */
+  const lacks = new Map();
+  /** @param {Ability} ability */
+  const probe = async (ability) => {
+    const found = await Promise.all(endpoints.map((endpoint) => endpoint.find(ability)));
+    const lacking = found.flatMap((reason, i) =>
+      reason === null ? [] : { node: endpoints[i].node, description: abilities[ability].lacks(reason) },
+    );
+    lacks.set(ability, lacking);
+    return lacking.length === 0;
+  };
+  /** The first detector that all endpoints support. @param {readonly string[]} among */
+  const firstOf = async (among) => {
+    for (const name of among) if ((await Promise.all(needs[name].map(probe))).every(Boolean)) return name;
+    return null;
+  };
+  /** @param {readonly string[]} detectors @returns {Lack[]} why not all endpoints support them */
+  const lackingFor = (detectors) =>
+    [...new Set(detectors.flatMap((name) => needs[name]))].flatMap((ability) => lacks.get(ability) ?? []);
+
   const names = Object.keys(needs);
-  const name = await common.firstOf(requested === 'auto' ? names : [requested]);
+  const isAuto = requested === 'auto';
+  const name = await firstOf(isAuto ? names : [requested]);
   if (name !== null) {
-    const why = requested === 'auto' ? whyBest(name, common, endpoints.length) : 'asked for with --inclusion';
-    return { name, why, ...common.facts() };
+    const lacking = lackingFor(names.slice(0, names.indexOf(name)));
+    const why = isAuto ? whyBest(name, lacking, endpoints.length) : 'asked for with --inclusion';
+    const probed = /** @type {Ability[]} */ (Object.keys(abilities)).filter((ability) => lacks.has(ability));
+    return { name, why, ...Object.fromEntries(probed.map((ability) => [ability, lacks.get(ability)?.length === 0])) };
   }
-  const instead = requested === 'auto' ? null : await common.firstOf(names);
-  if (instead === null) {
-    const lacking = common.lackingFor(names);
-    const of = (/** @type {string} */ node) =>
-      lacking.flatMap((lack) => (lack.node === node ? lack.description : [])).join(', ');
-    const nodes = [...new Set(lacking.map(({ node }) => node))];
-    if (endpoints.length === 1)
-      throw new UnavailableError(`${nodes[0]}: no inclusion detector can be used: it ${of(nodes[0])}`);
-    const each = nodes.map((node) => `${node} ${of(node)}`).join('; ');
-    throw new UnavailableError(`no inclusion detector can be used with all endpoints: ${each}`);
-  }
-  const [lack] = common.lackingFor([requested]);
+  const instead = isAuto ? null : await firstOf(names);
+  if (instead === null) throw noDetector(lackingFor(names), endpoints.length);
+  const [lack] = lackingFor([requested]);
   throw new UnavailableError(`${lack.node} ${lack.description}: use --inclusion ${instead}`);
 }
 
-/** @param {string} name @param {CommonAbilities} common @param {number} endpoints */
-function whyBest(name, common, endpoints) {
+/** @param {Lack[]} lacking @param {number} endpoints */
+function noDetector(lacking, endpoints) {
+  const nodes = [...new Set(lacking.map(({ node }) => node))];
+  const of = (/** @type {string} */ node) =>
+    lacking.flatMap((lack) => (lack.node === node ? lack.description : [])).join(', ');
+  if (endpoints === 1)
+    return new UnavailableError(`${nodes[0]}: no inclusion detector can be used: it ${of(nodes[0])}`);
+  const each = nodes.map((node) => `${node} ${of(node)}`).join('; ');
+  return new UnavailableError(`no inclusion detector can be used with all endpoints: ${each}`);
+}
+
+/** @param {string} name @param {Lack[]} lacking for the cheaper ones @param {number} endpoints */
+function whyBest(name, lacking, endpoints) {
   const has = needs[name].map((ability) => abilities[ability].has);
-  const names = Object.keys(needs);
-  const lacking = common.lackingFor(names.slice(0, names.indexOf(name)));
   const [who, one] = endpoints === 1 ? ['the endpoint', 'it'] : ['each endpoint', 'one of them'];
   const lacks = [...new Set(lacking.map(({ description }) => description))].join(', and ');
   return `the cheapest of what ${who} can do: ${has.join(' and ')}${lacks === '' ? '' : `; ${one} ${lacks}`}`;

@@ -1,5 +1,4 @@
 import { WebSocket } from 'ws';
-import { parseJson } from '../chain/json.js';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
 import { TransportError, UsageError, oneLine } from '../errors.js';
@@ -62,7 +61,7 @@ function readIds(text) {
 /** @param {string} text @returns {any} null for invalid JSON, which the caller of the transport reports */
 function parsed(text) {
   try {
-    return parseJson(text);
+    return JSON.parse(text);
   } catch {
     return null;
   }

@@ -51,71 +51,22 @@ function scramble(value) {
 export class TemplateValues {
   /** @type {Map<string, number> | null} */
   #picked = null;
-  #user;
-  #sources;
-  #pageNumber;
 
   /** @param {User} user @param {Sources} sources */
-  constructor(user, sources) {
-    this.#user = user;
-    this.#sources = sources;
-    this.#pageNumber = user.page;
+  constructor(user, { head, addresses, data }) {
+    this.user = user;
+    this.pageNumber = user.page;
+    this.head = /** @type {Head} */ (head);
+    this.addresses = addresses;
+    this.data = /** @type {DataSet} */ (data);
   }
 
-  latest() {
-    return /** @type {Head} */ (this.#sources.head).number;
-  }
-
-  /** @param {number} among number of latest blocks to choose from */
-  recent(among) {
-    const latest = this.latest();
-    return latest - this.#pick(`recent ${among}`, Math.min(among, latest + 1));
-  }
-
-  blockHash() {
-    const { blockHashes } = /** @type {Head} */ (this.#sources.head);
-    return blockHashes[this.#pick('block', blockHashes.length)];
-  }
-
-  transaction() {
-    const { transactions } = /** @type {Head} */ (this.#sources.head);
-    return transactions[this.#pick('transaction', transactions.length)];
-  }
-
-  /** Successive blocks, the last of which is among the latest. @param {number} length @param {number} among */
-  range(length, among) {
-    const latest = this.latest();
-    const to = latest - this.#pick(`range ${length} ${among}`, Math.min(among, Math.max(1, latest + 2 - length)));
-    return { from: Math.max(0, to - length + 1), to };
-  }
-
-  address() {
-    const { addresses } = this.#sources;
-    return addresses[this.#pick('address', addresses.length)];
-  }
-
-  ownAddress() {
-    return this.#sources.addresses[this.#user.position];
-  }
-
-  data() {
-    return /** @type {DataSet} */ (this.#sources.data);
-  }
-
-  pageNumber() {
-    return this.#pageNumber;
-  }
-
-  page() {
-    return this.data().pages[this.#pageNumber];
-  }
-
-  /** @param {string} key @param {number} below */
-  #pick(key, below) {
+  /** The same number for the same key. @param {string} key @param {number} below */
+  pick(key, below) {
     this.#picked ??= new Map();
     const known = this.#picked.get(key);
     if (known !== undefined) return known;
-    const picked = Math.floor(random(this.#user) * below);
+    const picked = Math.floor(random(this.user) * below);
     this.#picked.set(key, picked);
     return picked;
   }
@@ -163,21 +114,6 @@ export async function readCallSettings({ calls, data = null, checkRpc = null }) 
  * @property {string | null} checkUrl
  */
 
-/** @param {WorkloadOptions} options @param {string} calls @returns {Promise<Calls>} */
-async function createCalls(options, calls) {
-  const { threads = 1, checkRpc = null } = options.settings;
-  const { plan, data } = await readCallSettings({ ...options.settings, calls });
-  const seed = randomInt(1, 2 ** 32);
-  const own = { source: plan.source, seed, first: 0, users: threads, addresses: [], data, head: null };
-  return new Calls(plan, options, { ...own, checkUrl: checkRpc?.href ?? null });
-}
-
-/** @param {WorkloadOptions} options with the state of another thread */
-function resumeCalls(options) {
-  const state = /** @type {CallsState} */ (options.state);
-  return new Calls(planOf(state.source), options, state);
-}
-
 export class Calls {
   kind = /** @type {const} */ ('call');
   /** Calls of a user that belong together: all pages of a data set, or one. */
@@ -195,18 +131,19 @@ export class Calls {
 
   /** @param {CallPlan} plan @param {WorkloadOptions} options @param {CallsState} state */
   constructor(plan, options, state) {
-    const { rpc, clock, connect } = options;
+    const { rpc, connect = missing } = options;
+    const clock = options.clock ?? missing();
     const { head, addresses, data, first, users, seed, checkUrl } = state;
     this.#plan = plan;
     this.#options = options;
     this.#state = state;
     const wantsBlocks = plan.needs.has('blocks') || plan.needs.has('transactions');
-    const follower = plan.needs.has('head') ? new Head(rpc, present(clock), wantsBlocks, head ?? undefined) : null;
+    const follower = plan.needs.has('head') ? new Head(rpc, clock, wantsBlocks, head ?? undefined) : null;
     this.#sources = { head: follower, addresses, data };
     this.#users = Array.from({ length: users }, (_, i) => newUser(seed, first + i));
     this.#weights = runningSums(plan.kinds.map(({ weight }) => weight));
     const isCompared = checkUrl !== null && plan.kinds.some(({ check }) => check === 'same');
-    this.#reference = isCompared ? new Reference(present(connect)(new URL(checkUrl)), present(clock)) : null;
+    this.#reference = isCompared ? new Reference(connect(new URL(checkUrl)), clock) : null;
     this.callsPerIteration = plan.isPaged ? (data?.pages.length ?? 1) : 1;
   }
 
@@ -309,18 +246,29 @@ async function genesisOf(rpc) {
   return typeof block?.hash === 'string' ? block.hash : null;
 }
 
-/** @template T @param {T | undefined} value @returns {T} */
-function present(value) {
-  if (value === undefined) throw new InternalError('calls need a clock and a way to connect');
-  return value;
+/** @returns {never} */
+function missing() {
+  throw new InternalError('calls need a clock and a way to connect');
 }
 
 /** @param {WorkloadOptions} options @returns {Promise<CallWorkload>} @throws {InputError | UsageError} */
 export async function createRpcWorkload(options) {
-  const { settings, state } = options;
-  const known = /** @type {{request?: Request}} */ (state ?? {});
-  if (state === undefined && settings.calls) return createCalls(options, settings.calls);
-  if (state !== undefined && known.request === undefined) return resumeCalls(options);
-  const request = known.request ?? { method: String(settings.method), params: settings.params ?? [] };
+  const { settings } = options;
+  const { calls, threads = 1, checkRpc = null } = settings;
+  const state = /** @type {CallsState | {request: Request} | undefined} */ (options.state);
+  if (state !== undefined && 'source' in state) return new Calls(planOf(state.source), options, state);
+  if (state === undefined && calls) {
+    const { plan, data } = await readCallSettings({ ...settings, calls });
+    const own = {
+      source: plan.source,
+      seed: randomInt(1, 2 ** 32),
+      first: 0,
+      users: threads,
+      addresses: [],
+      head: null,
+    };
+    return new Calls(plan, options, { ...own, data, checkUrl: checkRpc?.href ?? null });
+  }
+  const request = state?.request ?? { method: String(settings.method), params: settings.params ?? [] };
   return { kind: 'call', next: () => request, check: () => null, handOver: () => ({ request }) };
 }

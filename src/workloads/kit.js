@@ -57,23 +57,23 @@ export class WorkloadHost {
       tag,
       abi: (abi) => Interface.from(abi),
       compile: (source, options) => compile(source, { ...options, place: this.#place(new Error()) }),
-      deployEach: (artifact, argumentsOf = () => [], positions) =>
-        this.#located('deployEach', async () => {
-          const { wallets } = this.#prepared();
-          const chosen = positions ?? wallets.map((_, position) => position);
-          const addresses = chosen.map((position) => nextContractOf(wallets[position]));
-          const calls = chosen.map((position) => deploymentOf(position, artifact, argumentsOf(position), tag));
-          await this.#send(calls, 'deploying contracts');
-          return addresses;
-        }),
-      deployOnce: (artifact, ...args) =>
-        this.#located('deployOnce', async () => {
-          const address = nextContractOf(this.#prepared().wallets[0]);
-          await this.#send([deploymentOf(0, artifact, args, tag)], 'deploying the contract');
-          return address;
-        }),
-      sendAll: (calls, label = 'preparing') => this.#located('sendAll', () => this.#send(calls, label)),
-      estimateGas: (call) => this.#located('estimateGas', () => this.measure(call)),
+      deployEach: async (artifact, argumentsOf = () => [], positions) => {
+        const { wallets } = this.#prepared('deployEach');
+        const chosen = positions ?? wallets.map((_, position) => position);
+        const addresses = chosen.map((position) => nextContractOf(wallets[position]));
+        const calls = chosen.map((position) =>
+          this.#deployment('deployEach', position, artifact, argumentsOf(position)),
+        );
+        await this.#send('deployEach', calls, 'deploying contracts');
+        return addresses;
+      },
+      deployOnce: async (artifact, ...args) => {
+        const address = nextContractOf(this.#prepared('deployOnce').wallets[0]);
+        await this.#send('deployOnce', [this.#deployment('deployOnce', 0, artifact, args)], 'deploying the contract');
+        return address;
+      },
+      sendAll: (calls, label = 'preparing') => this.#send('sendAll', calls, label),
+      estimateGas: (call) => this.measure(call),
       createAddress: (from, nonce) => getCreateAddress({ from, nonce }),
       verifyByReceipt: (targetOf = () => null) => this.#verifyByReceipt(targetOf),
       auditByNonce: () => this.#auditByNonce(),
@@ -152,19 +152,38 @@ export class WorkloadHost {
     return this.#file === null ? 'the workload' : placeOf(origin, this.#file);
   }
 
-  #prepared() {
-    if (this.#preparation === null) throw new TypeError('wallets can send in prepare() only');
+  /** @param {string} name of the function of the kit @param {string} words */
+  #error(name, words) {
+    if (this.#file === null) return new UnavailableError(`the set-up failed: ${words}`);
+    return new WorkloadError(`${placeOf(new Error(), this.#file)}: kit.${name}: ${words}`);
+  }
+
+  /** @param {string} name of the function of the kit */
+  #prepared(name) {
+    if (this.#preparation === null) throw this.#error(name, 'wallets can send in prepare() only');
     return this.#preparation;
   }
 
-  /** @param {readonly (Call & {position: number})[]} calls @param {string} label */
-  async #send(calls, label) {
-    const { wallets, sender, onProgress } = this.#prepared();
+  /** @param {string} name of the function of the kit @param {number} position @param {Artifact} artifact @param {readonly unknown[]} args */
+  #deployment(name, position, artifact, args) {
+    const { abi, bytecode } = artifact ?? {};
+    if (!isHexString(bytecode, true) || bytecode.length < 4 || abi === undefined)
+      throw this.#error(name, 'the artifact must be { abi, bytecode }, bytecode 0x and pairs of hexadecimal digits');
+    return {
+      position,
+      to: null,
+      data: concat([bytecode, Interface.from(abi).encodeDeploy(args), `0x${this.kit.tag}`]),
+    };
+  }
+
+  /** @param {string} name of the function of the kit @param {readonly (Call & {position: number})[]} calls @param {string} label */
+  async #send(name, calls, label) {
+    const { wallets, sender, onProgress } = this.#prepared(name);
     if (calls.length === 0) return;
     for (const call of calls) {
-      if (!isCall(call)) throw new TypeError(`it was given ${describeValue(call)}, and takes ${CALL_WORDS}`);
+      if (!isCall(call)) throw this.#error(name, `it was given ${describeValue(call)}, and takes ${CALL_WORDS}`);
       if (wallets[call.position] === undefined)
-        throw new TypeError(`there is no wallet at position ${describeValue(call.position)}`);
+        throw this.#error(name, `there is no wallet at position ${describeValue(call.position)}`);
     }
     const [first] = calls;
     const likely = first.gasLimit ?? (await this.measure({ ...first, from: wallets[first.position].address }));
@@ -175,21 +194,8 @@ export class WorkloadHost {
     const failed = receipts.findIndex(({ status }) => toNumber(status) !== 1);
     if (failed < 0) return;
     const { index } = orders[failed].wallet;
-    throw new TypeError(`the transaction of wallet ${index} was reverted (${receipts[failed].transactionHash})`);
-  }
-
-  /** Adds the position in the user's file to errors. @template T @param {string} name @param {() => Promise<T>} action @returns {Promise<T>} */
-  async #located(name, action) {
-    const origin = new Error();
-    try {
-      return await action();
-    } catch (error) {
-      const isRefused = error instanceof RpcError && error.method !== 'eth_sendRawTransaction';
-      if (!isRefused && !(error instanceof TypeError)) throw error;
-      if (this.#file === null)
-        throw isRefused ? error : new UnavailableError(`the set-up failed: ${error.message}`, error);
-      throw new WorkloadError(`${placeOf(origin, this.#file)}: kit.${name}: ${error.message}`);
-    }
+    const { transactionHash } = receipts[failed];
+    throw this.#error(name, `the transaction of wallet ${index} was reverted (${transactionHash})`);
   }
 
   /** @type {Kit['verifyByReceipt']} */
@@ -268,14 +274,6 @@ export class WorkloadHost {
 /** @param {{address: string, nonce: number}} wallet */
 function nextContractOf({ address, nonce }) {
   return getCreateAddress({ from: address, nonce });
-}
-
-/** @param {number} position @param {Artifact} artifact @param {readonly unknown[]} args @param {string} tag */
-function deploymentOf(position, artifact, args, tag) {
-  const { abi, bytecode } = artifact ?? {};
-  if (!isHexString(bytecode, true) || bytecode.length < 4 || abi === undefined)
-    throw new TypeError(`the artifact must be { abi, bytecode }, bytecode 0x and pairs of hexadecimal digits`);
-  return { position, to: null, data: concat([bytecode, Interface.from(abi).encodeDeploy(args), `0x${tag}`]) };
 }
 
 /**

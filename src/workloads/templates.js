@@ -29,37 +29,76 @@ const RECENT = 128;
 
 const LARGEST = 1_000_000_000;
 
+/** @type {readonly Need[]} */
+const PAGE = ['data', 'page'];
+
 /** @type {Readonly<Record<string, Template>>} */
 export const TEMPLATES = Object.freeze({
-  'block.latest': { needs: ['head'], numbers: [], value: (values) => toHex(values.latest()) },
-  'block.recent': { needs: ['head'], numbers: [RECENT], value: (values, among) => toHex(values.recent(among)) },
-  'block.hash': { needs: ['head', 'blocks'], numbers: [], value: (values) => values.blockHash() },
-  'tx.recent': { needs: ['head', 'transactions'], numbers: [], value: (values) => values.transaction() },
+  'block.latest': { needs: ['head'], numbers: [], value: ({ head }) => toHex(head.number) },
+  'block.recent': {
+    needs: ['head'],
+    numbers: [RECENT],
+    value: (values, among) => {
+      const { number } = values.head;
+      return toHex(number - values.pick(`recent ${among}`, Math.min(among, number + 1)));
+    },
+  },
+  'block.hash': {
+    needs: ['head', 'blocks'],
+    numbers: [],
+    value: (values) => anyOf(values, 'block', values.head.blockHashes),
+  },
+  'tx.recent': {
+    needs: ['head', 'transactions'],
+    numbers: [],
+    value: (values) => anyOf(values, 'transaction', values.head.transactions),
+  },
   'range.from': {
     needs: ['head'],
     numbers: [null, RECENT],
-    value: (values, ...range) => toHex(rangeOf(values, range).from),
+    value: (values, length, among) => toHex(Math.max(0, rangeEnd(values, length, among) - length + 1)),
   },
   'range.to': {
     needs: ['head'],
     numbers: [null, RECENT],
-    value: (values, ...range) => toHex(rangeOf(values, range).to),
+    value: (values, length, among) => toHex(rangeEnd(values, length, among)),
   },
-  address: { needs: ['addresses'], numbers: [], value: (values) => values.address() },
-  'address.word': { needs: ['addresses'], numbers: [], value: (values) => word(values.address()) },
-  'address.own': { needs: ['addresses'], numbers: [], value: (values) => values.ownAddress() },
-  'address.own.word': { needs: ['addresses'], numbers: [], value: (values) => word(values.ownAddress()) },
-  'data.address': { needs: ['data'], numbers: [], value: (values) => values.data().address },
-  'data.topic': { needs: ['data'], numbers: [], value: (values) => values.data().topic },
-  'page.from': { needs: ['data', 'page'], numbers: [], value: (values) => toHex(values.page().fromBlock) },
-  'page.to': { needs: ['data', 'page'], numbers: [], value: (values) => toHex(values.page().toBlock) },
-  'page.topic': { needs: ['data', 'page'], numbers: [], value: (values) => `0x${word(toHex(values.pageNumber()))}` },
-  'page.count': { needs: ['data', 'page'], numbers: [], value: (values) => values.page().count },
+  address: { needs: ['addresses'], numbers: [], value: anyAddress },
+  'address.word': { needs: ['addresses'], numbers: [], value: (values) => word(anyAddress(values)) },
+  'address.own': { needs: ['addresses'], numbers: [], value: ownAddress },
+  'address.own.word': { needs: ['addresses'], numbers: [], value: (values) => word(ownAddress(values)) },
+  'data.address': { needs: ['data'], numbers: [], value: ({ data }) => data.address },
+  'data.topic': { needs: ['data'], numbers: [], value: ({ data }) => data.topic },
+  'page.from': { needs: PAGE, numbers: [], value: (values) => toHex(pageOf(values).fromBlock) },
+  'page.to': { needs: PAGE, numbers: [], value: (values) => toHex(pageOf(values).toBlock) },
+  'page.topic': { needs: PAGE, numbers: [], value: ({ pageNumber }) => `0x${word(toHex(pageNumber))}` },
+  'page.count': { needs: PAGE, numbers: [], value: (values) => pageOf(values).count },
 });
 
-/** @param {TemplateValues} values @param {number[]} numbers */
-function rangeOf(values, [length, among]) {
-  return values.range(length, among);
+/** @param {TemplateValues} values @param {string} key @param {readonly string[]} texts */
+function anyOf(values, key, texts) {
+  return texts[values.pick(key, texts.length)];
+}
+
+/** @param {TemplateValues} values */
+function anyAddress(values) {
+  return anyOf(values, 'address', values.addresses);
+}
+
+/** @param {TemplateValues} values */
+function ownAddress({ addresses, user }) {
+  return addresses[user.position];
+}
+
+/** @param {TemplateValues} values */
+function pageOf({ data, pageNumber }) {
+  return data.pages[pageNumber];
+}
+
+/** The last block of a range that ends among the latest blocks. @param {TemplateValues} values @param {number} length @param {number} among */
+function rangeEnd(values, length, among) {
+  const { number } = values.head;
+  return number - values.pick(`range ${length} ${among}`, Math.min(among, Math.max(1, number + 2 - length)));
 }
 
 /** 32 bytes of calldata, or of a topic, without 0x. @param {string} hex */
