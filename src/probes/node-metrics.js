@@ -16,7 +16,7 @@ import { oneLine, withoutControl } from '../errors.js';
 /** The name, the labels, the value and what follows it. geth writes a space before the labels. */
 const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:[ \t]*(\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})[ \t]*|[ \t]+)([^ \t]+)(.*)$/;
 /** A time stamp, and an exemplar of OpenMetrics. */
-const REST = /^(-?\d+(\.\d+)?)?\s*(#.*)?$/;
+const AFTER_VALUE = /^(-?\d+(\.\d+)?)?\s*(#.*)?$/;
 const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
 
 /** @type {Readonly<Record<string, number>>} */
@@ -31,10 +31,11 @@ export function parsePrometheus(text) {
   return text.split('\n').flatMap((raw, i) => {
     const line = raw.trim();
     if (line === '' || line.startsWith('#')) return [];
-    const [, name, labels = '', number = '', rest = ''] = SAMPLE.exec(line) ?? [];
+    const [, name, labels = '', number = '', after = ''] = SAMPLE.exec(line) ?? [];
     const word = number.toLowerCase();
     const isValue = NUMBER.test(number) || Object.hasOwn(SPECIAL, word);
-    if (!isValue || !REST.test(rest.trim())) throw new Error(`line ${i + 1} is not in the text format of Prometheus`);
+    if (!isValue || !AFTER_VALUE.test(after.trim()))
+      throw new Error(`line ${i + 1} is not in the text format of Prometheus`);
     return { name, key: labels === '{}' ? name : name + labels, value: SPECIAL[word] ?? Number(number) };
   });
 }
