@@ -34,57 +34,6 @@ const LAG_MS = 5000;
 /** After this time with a head below the first block of the load the run ends, because none of it can be found. */
 const BELOW_START_MS = 20_000;
 
-/** The hashes of the newest blocks that were read. */
-export class BlockHistory {
-  /** In ascending order of numbers. @type {Map<number, string>} */
-  #hashes = new Map();
-  #startNumber;
-  #startHash;
-
-  /** @param {number} number of the block before the first one that is read @param {string | null} hash null if unknown */
-  constructor(number, hash) {
-    this.#startNumber = number;
-    this.#startHash = hash;
-    if (hash !== null) this.#hashes.set(number, hash);
-  }
-
-  /** The lowest number whose hash is known, or null. */
-  get oldest() {
-    return this.#hashes.keys().next().value ?? null;
-  }
-
-  /** @param {number} number @returns {string | null} */
-  hashOf(number) {
-    return this.#hashes.get(number) ?? null;
-  }
-
-  /** False only if the block is known to have another parent. @param {number} number @param {unknown} parentHash */
-  isChild(number, parentHash) {
-    const known = this.hashOf(number - 1);
-    return known === null || typeof parentHash !== 'string' || parentHash === known;
-  }
-
-  /** Whether the hash may be that of the block at which the run began. @param {string} hash */
-  isStart(hash) {
-    return this.#startHash === null || this.#startHash === hash;
-  }
-
-  get startNumber() {
-    return this.#startNumber;
-  }
-
-  /** @param {number} number @param {string} hash */
-  add(number, hash) {
-    this.#hashes.set(number, hash);
-    if (this.#hashes.size > MAX_HISTORY) this.#hashes.delete(/** @type {number} */ (this.oldest));
-  }
-
-  /** @param {number} number of the last block to keep */
-  cutAfter(number) {
-    for (const known of [...this.#hashes.keys()]) if (known > number) this.#hashes.delete(known);
-  }
-}
-
 /**
  * @param {InclusionOptions} options
  * @param {(watched: Watched) => Finder} createFinder
@@ -145,7 +94,8 @@ class ChainReader {
   isStopped = false;
   /** Found, but with too few confirmations. @type {Found[]} */
   #unconfirmed = [];
-  #history;
+  /** Hashes of the newest blocks that were read, in ascending order of numbers. @type {Map<number, string>} */
+  #hashes = new Map();
   #watched;
   #finder;
   #options;
@@ -155,8 +105,8 @@ class ChainReader {
     this.#options = options;
     this.#watched = watched;
     this.#finder = finder;
-    this.#history = new BlockHistory(options.head, options.headHash ?? null);
     this.done = options.head;
+    if (options.headHash) this.#hashes.set(options.head, options.headHash);
     this.newestAtUs = options.clock.nowUs();
   }
 
@@ -171,7 +121,10 @@ class ChainReader {
       for (const answer of await Promise.allSettled(requests)) {
         if (answer.status === 'rejected') throw answer.reason;
         const block = answer.value;
-        if (!this.#history.isChild(this.done + 1, block.parentHash)) return this.#goBack(this.done);
+        const parent = this.#hashes.get(this.done);
+        // Some nodes state no parents.
+        if (parent !== undefined && typeof block.parentHash === 'string' && block.parentHash !== parent)
+          return this.#goBack(this.done);
         this.#take(block);
       }
     }
@@ -193,7 +146,8 @@ class ChainReader {
     const described = describeBlock(block, seenAtUs, found.length);
     this.done = number;
     this.newestAtUs = seenAtUs;
-    this.#history.add(number, described.hash);
+    this.#hashes.set(number, described.hash);
+    if (this.#hashes.size > MAX_HISTORY) this.#hashes.delete(/** @type {number} */ (this.#hashes.keys().next().value));
     onBlock(described);
     this.#unconfirmed.push(...found);
     this.#reportConfirmed(seenAtUs);
@@ -204,8 +158,8 @@ class ChainReader {
     const callback = this.#watched.get(hash);
     if (callback === undefined) return false; // found already, or no longer watched
     if (blockNumber > this.done) return true;
-    const known = this.#history.hashOf(blockNumber);
-    if (known !== null && known !== blockHash) return false; // the block was replaced
+    const known = this.#hashes.get(blockNumber);
+    if (known !== undefined && known !== blockHash) return false; // the block was replaced
     this.#watched.delete(hash);
     this.#unconfirmed.push({ hash, blockNumber, blockHash, callback });
     this.#reportConfirmed(this.#options.clock.nowUs());
@@ -230,29 +184,28 @@ class ChainReader {
    * @returns {Promise<number>} the last block that is still part of the chain
    */
   async fallBehind(number, behindMs) {
-    const known = this.#history.hashOf(number);
-    if (known !== null && (await this.#fetch(number)).hash !== known) return this.#goBack(number);
-    const { startNumber } = this.#history;
-    const { display } = this.#options.rpc;
-    if (await this.#isOtherChain()) this.#options.onReplaced?.(otherChain(display));
-    else if (number < startNumber && behindMs >= BELOW_START_MS)
-      this.#options.onReplaced?.(belowStart(display, number, startNumber));
+    const known = this.#hashes.get(number);
+    if (known !== undefined && (await this.#fetch(number)).hash !== known) return this.#goBack(number);
+    const { rpc, head } = this.#options;
+    if (await this.#isOtherChain()) this.#options.onReplaced?.(otherChain(rpc.display));
+    else if (number < head && behindMs >= BELOW_START_MS)
+      this.#options.onReplaced?.(belowStart(rpc.display, number, head));
     return this.done;
   }
 
   /** Detects a replacement of the last block, which no later block has shown. */
   async checkLast() {
-    const known = this.#history.hashOf(this.done);
-    if (known !== null && (await this.#fetch(this.done)).hash !== known) await this.#goBack(this.done - 1);
+    const known = this.#hashes.get(this.done);
+    if (known !== undefined && (await this.#fetch(this.done)).hash !== known) await this.#goBack(this.done - 1);
   }
 
   /** Goes back to the last common block. @param {number} number */
   async #goBack(number) {
     const fork = await this.#forkUpTo(number);
     if (fork !== null) return this.#rewind(fork);
-    const { display } = this.#options.rpc;
+    const { rpc, head } = this.#options;
     const isOther = await this.#isOtherChain();
-    this.#options.onReplaced?.(isOther ? otherChain(display) : otherStart(display, this.#history.startNumber));
+    this.#options.onReplaced?.(isOther ? otherChain(rpc.display) : otherStart(rpc.display, head));
     return this.done;
   }
 
@@ -262,15 +215,16 @@ class ChainReader {
    *   another chain
    */
   async #forkUpTo(number) {
-    const { oldest, startNumber } = this.#history;
+    const { head, headHash = null } = this.#options;
+    const oldest = this.#hashes.keys().next().value ?? null;
     for (let at = number; at >= (oldest ?? number); at -= 1) {
-      const known = this.#history.hashOf(at);
-      if (known === null || (await this.#fetch(at)).hash === known) return at;
+      const known = this.#hashes.get(at);
+      if (known === undefined || (await this.#fetch(at)).hash === known) return at;
     }
-    if (oldest === null || oldest <= startNumber) return null;
+    if (oldest === null || oldest <= head) return null;
     // If the node has pruned the start block, there is no evidence of another chain.
-    const start = await this.#hashAt(startNumber);
-    return start === null || this.#history.isStart(start) ? oldest - 1 : null;
+    const start = await this.#hashAt(head);
+    return start === null || headHash === null || start === headHash ? oldest - 1 : null;
   }
 
   /** @param {number} fork the last block that is still part of the chain */
@@ -280,11 +234,11 @@ class ChainReader {
     const unconfirmed = this.#unconfirmed.filter(({ blockNumber }) => blockNumber > fork);
     const reorg = {
       number,
-      hash: this.#history.hashOf(number),
+      hash: this.#hashes.get(number) ?? null,
       depth: this.done - fork,
       unconfirmed: unconfirmed.map(({ hash }) => hash),
     };
-    this.#history.cutAfter(fork);
+    for (const known of [...this.#hashes.keys()]) if (known > fork) this.#hashes.delete(known);
     this.done = fork;
     for (const { hash, callback } of unconfirmed) this.#watched.set(hash, callback);
     this.#unconfirmed = this.#unconfirmed.filter(({ blockNumber }) => blockNumber <= fork);

@@ -51,50 +51,27 @@ const MAX_KEY_CHARS = 500;
  * @type {Readonly<Record<string, readonly string[]>>}
  */
 export const PRESETS = Object.freeze({
-  geth: Object.freeze([
-    'chain_head_block',
-    'chain_mgasps',
-    'txpool_pending',
-    'txpool_queued',
-    'txpool_valid',
-    'txpool_invalid',
-    'txpool_underpriced',
-    'txpool_overflowed',
-    'rpc_requests',
-    'rpc_failure',
-    'system_cpu_procload_total',
-    'system_cpu_goroutines',
-    'system_cpu_threads',
-    'system_memory_used',
-    'system_memory_held',
-    'system_memory_pauses_count',
-    'system_disk_readbytes',
-    'system_disk_writebytes',
-  ]),
-  avalanchego: Object.freeze([
-    'avalanche_evm_eth_chain_txs_accepted',
-    'avalanche_evm_eth_chain_block_gas_used_accepted',
-    'avalanche_evm_eth_chain_block_inserts_count',
-    'avalanche_evm_eth_chain_block_executions',
-    'avalanche_evm_eth_chain_block_writes',
-    'avalanche_evm_eth_chain_acceptor_queue_size',
-    'avalanche_evm_eth_chain_latest_basefee',
-    'avalanche_evm_eth_txpool_pending',
-    'avalanche_evm_eth_txpool_queued',
-    'avalanche_evm_eth_txpool_valid',
-    'avalanche_evm_eth_txpool_invalid',
-    'avalanche_evm_eth_txpool_underpriced',
-    'avalanche_snowman_blks_accepted_count',
-    'avalanche_snowman_blks_processing',
-    'avalanche_process_process_cpu_seconds_total',
-    'avalanche_process_process_resident_memory_bytes',
-    'avalanche_process_process_open_fds',
-    'avalanche_process_go_goroutines',
-    'avalanche_process_go_memstats_heap_inuse_bytes',
-    'avalanche_process_go_gc_duration_seconds_sum',
-  ]),
-  go: Object.freeze(['go_goroutines', 'process_cpu_seconds_total', 'process_resident_memory_bytes']),
+  geth: namesIn(`
+    chain_head_block chain_mgasps txpool_pending txpool_queued txpool_valid txpool_invalid txpool_underpriced
+    txpool_overflowed rpc_requests rpc_failure system_cpu_procload_total system_cpu_goroutines system_cpu_threads
+    system_memory_used system_memory_held system_memory_pauses_count system_disk_readbytes system_disk_writebytes`),
+  avalanchego: namesIn(`
+    avalanche_evm_eth_chain_txs_accepted avalanche_evm_eth_chain_block_gas_used_accepted
+    avalanche_evm_eth_chain_block_inserts_count avalanche_evm_eth_chain_block_executions
+    avalanche_evm_eth_chain_block_writes avalanche_evm_eth_chain_acceptor_queue_size
+    avalanche_evm_eth_chain_latest_basefee avalanche_evm_eth_txpool_pending avalanche_evm_eth_txpool_queued
+    avalanche_evm_eth_txpool_valid avalanche_evm_eth_txpool_invalid avalanche_evm_eth_txpool_underpriced
+    avalanche_snowman_blks_accepted_count avalanche_snowman_blks_processing
+    avalanche_process_process_cpu_seconds_total avalanche_process_process_resident_memory_bytes
+    avalanche_process_process_open_fds avalanche_process_go_goroutines
+    avalanche_process_go_memstats_heap_inuse_bytes avalanche_process_go_gc_duration_seconds_sum`),
+  go: namesIn('go_goroutines process_cpu_seconds_total process_resident_memory_bytes'),
 });
+
+/** @param {string} text */
+function namesIn(text) {
+  return text.trim().split(/\s+/);
+}
 
 /**
  * @param {object} options

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { compile } from './templates.js';
 import { InputError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { readJsonFile } from '../files.js';
@@ -39,65 +40,11 @@ import { compileCheck } from './call-checks.js';
  */
 
 /**
- * Checks against a second endpoint are made only with --check-rpc.
- * @type {Readonly<Record<string, readonly CallRule[]>>}
+ * Calls files of the package: light measures the connection by cheap calls; wallet makes the calls of a wallet application
+ * while it shows an account and before it sends; indexer reads whole blocks, their receipts, and logs of ranges; pages lists
+ * the logs of a data set (--data). Their checks against a second endpoint are made only with --check-rpc.
  */
-export const CALL_PRESETS = Object.freeze({
-  /** Cheap calls, which measure the connection. */
-  light: [
-    { method: 'eth_blockNumber', params: [], weight: 4 },
-    { method: 'eth_gasPrice', params: [], weight: 2 },
-    { method: 'eth_chainId', params: [], check: 'same' },
-    { method: 'net_version', params: [], check: 'same' },
-  ],
-
-  /** The calls of a wallet application, while it shows an account and before it sends. */
-  wallet: [
-    { method: 'eth_blockNumber', params: [], weight: 4 },
-    { method: 'eth_getBalance', params: ['{{address}}', 'latest'], weight: 4 },
-    { method: 'eth_getTransactionCount', params: ['{{address}}', 'latest'], weight: 2 },
-    {
-      // The contract of every chain that gives back what it is given.
-      method: 'eth_call',
-      weight: 3,
-      check: { path: '$', equals: '0x{{address.word}}' },
-      params: [{ to: '0x0000000000000000000000000000000000000004', data: '0x{{address.word}}' }, 'latest'],
-    },
-    { method: 'eth_estimateGas', params: [{ from: '{{address}}', to: '{{address.own}}', value: '0x0' }] },
-    { method: 'eth_feeHistory', params: ['0x5', 'latest', [25, 75]] },
-    { method: 'eth_gasPrice', params: [] },
-  ],
-
-  /** The calls of an indexer: whole blocks, their receipts, and logs of ranges. */
-  indexer: [
-    { method: 'eth_blockNumber', params: [], weight: 2 },
-    {
-      method: 'eth_getBlockByNumber',
-      params: ['{{block.recent}}', true],
-      weight: 4,
-      check: { path: 'number', equals: '{{block.recent}}' },
-    },
-    { method: 'eth_getBlockReceipts', params: ['{{block.recent}}'], weight: 3 },
-    { method: 'eth_getLogs', params: [{ fromBlock: '{{range.from 100}}', toBlock: '{{range.to 100}}' }], weight: 2 },
-  ],
-
-  /** The logs of a data set, page by page (--data). */
-  pages: [
-    {
-      name: 'page',
-      method: 'eth_getLogs',
-      params: [
-        {
-          address: '{{data.address}}',
-          fromBlock: '{{page.from}}',
-          toBlock: '{{page.to}}',
-          topics: ['{{data.topic}}', '{{page.topic}}'],
-        },
-      ],
-      check: { path: '$', length: '{{page.count}}' },
-    },
-  ],
-});
+export const CALL_PRESETS = Object.freeze(['light', 'wallet', 'indexer', 'pages']);
 
 const SCHEMA = 'evm-stress/calls@1';
 /** Each call has figures of its own, whose number is limited. */
@@ -153,10 +100,12 @@ const RULES = {
  * @throws {InputError} naming the file, the entry, and the error
  */
 export async function readCalls(nameOrFile) {
-  if (Object.hasOwn(CALL_PRESETS, nameOrFile))
-    return planOf({ rules: CALL_PRESETS[nameOrFile], isPreset: true, name: `the preset ${nameOrFile}` });
+  if (CALL_PRESETS.includes(nameOrFile)) {
+    const { calls } = JSON.parse(readFileSync(new URL(`presets/${nameOrFile}.json`, import.meta.url), 'utf8'));
+    return planOf({ rules: calls, isPreset: true, name: `the preset ${nameOrFile}` });
+  }
   const name = displayName(nameOrFile);
-  const json = readJsonFile(nameOrFile, 'calls file', `${ADVICE}; presets: ${Object.keys(CALL_PRESETS).join(', ')}`);
+  const json = readJsonFile(nameOrFile, 'calls file', `${ADVICE}; presets: ${CALL_PRESETS.join(', ')}`);
   // Loaded on demand, because the validator takes long to load.
   const { Ajv2020 } = await import('ajv/dist/2020.js');
   const validate = new Ajv2020({ allowUnionTypes: true, strictTypes: false }).compile(RULES);

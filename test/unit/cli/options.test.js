@@ -41,7 +41,7 @@ describe('what the table repeats, because its modules are too large to load for 
   const tables = {
     transport: ['auto', ...Object.keys(transports)],
     inclusion: ['auto', ...Object.keys(detectors)],
-    calls: Object.keys(CALL_PRESETS),
+    calls: [...CALL_PRESETS],
     arrival: Object.keys(arrivals),
     spread: [...SPREADS],
     find: OPTIONS.filter(({ search }) => search !== undefined).map(({ name }) => name),
