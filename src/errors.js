@@ -114,21 +114,21 @@ export class StressError extends Error {
   }
 }
 
-/** Invalid options, environment variables, or combinations of them. */
-export class UsageError extends StressError {
-  /** @param {string} message */
-  constructor(message) {
-    super(message, 'usage', EXIT.usage);
-  }
+/** @param {string} code @param {number} exitCode */
+function errorClass(code, exitCode) {
+  return class extends StressError {
+    /** @param {string} message @param {unknown} [cause] */
+    constructor(message, cause) {
+      super(message, code, exitCode, cause);
+    }
+  };
 }
 
+/** Invalid options, environment variables, or combinations of them. */
+export class UsageError extends errorClass('usage', EXIT.usage) {}
+
 /** An input file cannot be read or is invalid. */
-export class InputError extends StressError {
-  /** @param {string} message @param {unknown} [cause] */
-  constructor(message, cause) {
-    super(message, 'bad_input', EXIT.badInput, cause);
-  }
-}
+export class InputError extends errorClass('bad_input', EXIT.badInput) {}
 
 /** A user's workload file is invalid or failed during the run. The message names the file, and the line if it is known. */
 export class WorkloadError extends StressError {
@@ -140,55 +140,25 @@ export class WorkloadError extends StressError {
 }
 
 /** An output cannot be written. */
-export class OutputError extends StressError {
-  /** @param {string} message @param {unknown} [cause] */
-  constructor(message, cause) {
-    super(message, 'cannot_write', EXIT.cannotWrite, cause);
-  }
-}
+export class OutputError extends errorClass('cannot_write', EXIT.cannotWrite) {}
 
 /** The endpoint is not available, or the chain lacks what a run needs, such as funds. */
-export class UnavailableError extends StressError {
-  /** @param {string} message @param {unknown} [cause] */
-  constructor(message, cause) {
-    super(message, 'unavailable', EXIT.unavailable, cause);
-  }
-}
+export class UnavailableError extends errorClass('unavailable', EXIT.unavailable) {}
 
 /** Wallets have less than the run may need. */
 export class FundsError extends UnavailableError {}
 
 /** An invariant of this program is violated, which is a bug. */
-export class InternalError extends StressError {
-  /** @param {string} message @param {unknown} [cause] */
-  constructor(message, cause) {
-    super(message, 'internal', EXIT.internal, cause);
-  }
-}
+export class InternalError extends errorClass('internal', EXIT.internal) {}
 
 /** The common start of the instances was missed, or a merge lacks some of them. */
-export class IncompleteError extends StressError {
-  /** @param {string} message */
-  constructor(message) {
-    super(message, 'incomplete', EXIT.incomplete);
-  }
-}
+export class IncompleteError extends errorClass('incomplete', EXIT.incomplete) {}
 
 /** A mined transaction of a wallet of this slice was not sent by this run. */
-export class ForeignSenderError extends StressError {
-  /** @param {string} message */
-  constructor(message) {
-    super(message, 'foreign_sender', EXIT.notExact);
-  }
-}
+export class ForeignSenderError extends errorClass('foreign_sender', EXIT.notExact) {}
 
 /** To continue could do harm, and the user has not clearly asked for it. */
-export class RefusedError extends StressError {
-  /** @param {string} message */
-  constructor(message) {
-    super(message, 'refused', EXIT.refused);
-  }
-}
+export class RefusedError extends errorClass('refused', EXIT.refused) {}
 
 /** The user interrupted the set-up. */
 export class InterruptedError extends StressError {
