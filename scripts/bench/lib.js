@@ -1,6 +1,8 @@
 /** What the benchmarks share: their options, runs of ours, rounds, figures. The results page is page.js. */
 import { execFile, execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +11,10 @@ import { EXIT } from '../../src/errors.js';
 
 export { publish } from './page.js';
 
-/** @import { RunFile } from '../../src/types.d.ts' */
+/**
+ * @import { AddressInfo } from 'node:net'
+ * @import { RunFile } from '../../src/types.d.ts'
+ */
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -174,6 +179,16 @@ export async function interleave(cells, rounds, measure, say = () => 'done') {
     }
   }
   return rows;
+}
+
+/** @returns {Promise<number>} */
+export async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = /** @type {AddressInfo} */ (server.address());
+  server.close();
+  await once(server, 'close');
+  return port;
 }
 
 /** @param {number[]} numbers */

@@ -2,7 +2,6 @@
 import { execFile } from 'node:child_process';
 import { setMaxListeners } from 'node:events';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,12 +14,11 @@ import { createClock } from '../../src/clock.js';
 import { CommonStart } from '../../src/scale-out/start.js';
 import { Stop } from '../../src/core/stop.js';
 import { call } from '../nodes/build.js';
-import { runStress } from './lib.js';
+import { freePort, runStress } from './lib.js';
 
 /**
  * @import { RunFile } from '../../src/types.d.ts'
  * @import { Node } from './lib.js'
- * @import { AddressInfo } from 'node:net'
  */
 
 const STRESS = fileURLToPath(new URL('../../bin/stress.js', import.meta.url));
@@ -248,14 +246,4 @@ async function pageOf(port, ended) {
     await sleep(500);
   }
   return page;
-}
-
-/** @returns {Promise<number>} */
-function freePort() {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = /** @type {AddressInfo} */ (server.address());
-      server.close(() => resolve(port));
-    });
-  });
 }
