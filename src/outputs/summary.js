@@ -468,8 +468,8 @@ function windowText(run) {
   return short === null ? [] : [wrapped('warning', short.words)];
 }
 
-/** @param {RunFile} run */
-function auditText(run) {
+/** @param {RunFile} run @returns {string} lines, the first with a label */
+export function auditText(run) {
   const audit = /** @type {AuditReport | null} */ (run.audit);
   const result = auditResult(run);
   if (audit === null) {

@@ -1,6 +1,6 @@
 import { oneLine } from '../errors.js';
 import { Distribution, recordedValues } from '../stats/histogram.js';
-import { figureOf } from '../stats/metrics.js';
+import { figureOf, labelOf } from '../stats/metrics.js';
 import { digits, quantity } from './client/quantity.js';
 import { html } from './html.js';
 import { latencyFigure, rounded } from './figures.js';
@@ -339,22 +339,6 @@ export function latencyCharts(sides, { density: first, percentiles: second, miss
  * @property {(value: number | null | undefined) => string} text with its unit
  */
 
-/** @type {Record<string, string>} */
-const LABELS = {
-  tps: 'TPS',
-  achieved: 'achieved per s',
-  asked: 'asked per s',
-  avg: 'mean latency',
-  min: 'shortest latency',
-  max: 'longest latency',
-  timed_out: 'timed out',
-  cpu: 'CPU per operation',
-  rss: 'memory',
-  timewait: 'TIME_WAIT',
-  'node.cpu': 'node CPU',
-  'node.rss': 'node memory',
-};
-
 /** Units of charts and factors of values. @type {Record<string, {unit: Unit, factor: number}>} */
 const UNITS = {
   us: { unit: 'ms', factor: 1e-3 },
@@ -363,34 +347,28 @@ const UNITS = {
   percent: { unit: 'percent', factor: 1 },
   bytes: { unit: 'megabytes', factor: 1e-6 },
 };
+const PLAIN = { unit: /** @type {const} */ ('plain'), factor: 1 };
 
 /** @param {string} name @returns {Measure} also for unknown names */
 export function measureOf(name) {
-  // The busiest interval; not a figure of thresholds.
-  const [, peak] = /^peak\.(.+)$/.exec(name) ?? [];
-  if (peak !== undefined)
-    return measure(name, `busiest interval: ${peak}`, 'of the interval where it was highest', UNITS.percent);
   const figure = figureOf(name);
-  const words = figure?.words ?? '';
+  // The busiest interval is not a figure of thresholds.
+  const isPeak = name.startsWith('peak.');
+  const label = isPeak ? name.replace('peak.', 'busiest interval: ') : figure === null ? name : labelOf(figure);
+  const words = isPeak ? 'of the interval where it was highest' : (figure?.words ?? '');
+  const { unit, factor } = UNITS[isPeak ? 'percent' : (figure?.unit ?? '')] ?? PLAIN;
+  // The CPU time of an operation is below a millisecond.
   if (name === 'cpu')
     return {
-      ...measure(name, LABELS.cpu, words, { unit: 'plain', factor: 1 }),
+      name,
+      label,
+      words,
+      unit: 'plain',
+      scaled: (us) => us ?? null,
       text: (us) => (us == null ? '–' : `${digits(us)} µs`),
     };
-  return measure(name, labelOf(name), words, UNITS[figure?.unit ?? ''] ?? { unit: 'plain', factor: 1 });
-}
-
-/** @param {string} name @param {string} label @param {string} words @param {{unit: Unit, factor: number}} how @returns {Measure} */
-function measure(name, label, words, { unit, factor }) {
   const scaled = (/** @type {number | null | undefined} */ value) => (value == null ? null : value * factor);
   return { name, label, words, unit, scaled, text: (value) => quantity(scaled(value), unit) };
-}
-
-/** @param {string} name */
-function labelOf(name) {
-  if (Object.hasOwn(LABELS, name)) return LABELS[name];
-  if (/^p\d/.test(name)) return `${name} latency`;
-  return name.replace('readback', 'read back').replace('.', ' ');
 }
 
 /** @param {string} text of a figure @param {boolean} [isAtLeast] whether it is a lower bound */

@@ -1,6 +1,6 @@
 import { byCode, count, figure, seconds } from '../outputs/format.js';
-import { auditWord, mergedLines, mergedOf } from '../outputs/summary.js';
-import { auditGaps, auditResult } from '../stats/audit-result.js';
+import { auditText, auditWord, measuredText, mergedLines, mergedOf } from '../outputs/summary.js';
+import { auditResult } from '../stats/audit-result.js';
 import { censoredOf } from '../stats/metrics.js';
 import { endpointsOf } from '../stats/recorder.js';
 import { countedWords, isPlain, shownStages } from '../stats/sample.js';
@@ -12,7 +12,7 @@ import { STAGE_WORDS } from './run-charts.js';
 import { figureCell, note, passedCell } from './sections.js';
 
 /**
- * @import { AuditReport, AuditResult, Check, DistributionJson, EndpointFacts, EndpointFigures, RunFile } from '../types.d.ts'
+ * @import { DistributionJson, EndpointFacts, EndpointFigures, RunFile } from '../types.d.ts'
  * @import { LatencyName } from './figures.js'
  */
 
@@ -53,8 +53,8 @@ export function failures({ failures: codes, failureWords, counts }) {
 
 /** @param {RunFile} run */
 export function thresholds({ thresholds: all, end }) {
-  const rows = all.map(({ expression, passed, ...rest }) =>
-    row(html`<code>${expression}</code>`, [passedCell(passed), valueWords(rest)]),
+  const rows = all.map((result) =>
+    row(html`<code>${result.expression}</code>`, [passedCell(result.passed), measuredText(result)]),
   );
   return (
     all.length > 0 &&
@@ -62,84 +62,23 @@ export function thresholds({ thresholds: all, end }) {
   );
 }
 
-/** @param {Record<string, any>} result */
-function valueWords({ value, unit, why, atMost, censored }) {
-  if (value === null || value === undefined)
-    return why === undefined || why === null ? 'not measured' : sentence(String(why));
-  const us = (/** @type {number} */ limit) => quantity(limit / 1000, 'ms');
-  if (atMost === null) return `>= ${us(value)}; ${quantity(censored, 'count')} censored`;
-  if (atMost !== undefined) return `${us(value)} to ${us(atMost)}; ${quantity(censored, 'count')} censored`;
-  if (unit === 'us') return us(value);
-  return unit === 'percent' ? quantity(value, 'percent') : quantity(value, 'plain');
-}
-
-/** @type {Record<AuditResult, string>} */
-const RESULT_WORDS = {
-  exact: '✓ Exact: the chain agrees with the run.',
-  incomplete: '– Incomplete: nothing disagrees, but some checks could not be made.',
-  not_exact: '✗ Not exact: the chain disagrees with the run.',
-};
-
 /** @param {RunFile} run */
 export function audit(run) {
   const { verdict } = run;
-  const found = /** @type {AuditReport | null} */ (run.audit);
   const result = auditResult(run);
+  const kind = result === null ? 'missing' : result === 'exact' ? 'good' : 'bad';
+  const sign = result === null ? '' : { exact: '✓ ', incomplete: '– ', not_exact: '✗ ' }[result];
+  const [first, ...lines] = auditText(run)
+    .split('\n')
+    .map((line) => line.trim());
   const limit = verdict && html`<p><strong>${verdict.name}</strong>: ${sentence(verdict.evidence)}</p>`;
-  const isMade = found !== null && result !== null;
-  const why = sentence(run.unmeasured['/audit'] ?? 'it was not made');
-  const content = isMade
-    ? [
-        balance(found),
-        ...(found.checks ?? []).filter(({ holds }) => holds !== null).map(checkWords),
-        ...auditGaps(run).map((words) => `– Not checked: ${words}.`),
-      ]
-    : [`${result === null ? 'None' : 'Incomplete'}: ${why}`];
   return html`${limit && section('limit', 'What limited the run', limit)}
   ${section(
     'audited',
     'Audit on the chain',
-    isMade && html`<p class="${result === 'exact' ? 'good' : 'bad'}">${RESULT_WORDS[result]}</p>`,
-    content.map((words) => html`<p>${words}</p>`),
-    isMade && result === 'not_exact' && discrepancies(found),
+    html`<p class="${kind}">${sign}${sentence(first.replace(/^audit\s+/, ''))}</p>`,
+    lines.length > 0 && list(lines.map(sentence)),
   )}`;
-}
-
-/** @param {Check} check */
-function checkWords({ words, expected, found, holds }) {
-  return holds ? `✓ ${words}: ${found}, as it must be.` : `✗ ${words}: ${found}, and it must be ${expected}.`;
-}
-
-/** @param {AuditReport} audit */
-function balance(audit) {
-  const { effectsOnChain, verified, reorgedOut, bounds, subject = 'counters grew by' } = audit;
-  const count = (/** @type {number} */ value) => quantity(value, 'count');
-  const out = reorgedOut > 0 ? ` − ${count(reorgedOut)} reorged out` : '';
-  const ours = `${count(verified)} verified + ${count(audit.includedLate)} included late${out}`;
-  const effects = /^\d+$/.test(effectsOnChain) ? count(Number(effectsOnChain)) : effectsOnChain;
-  const grew = `At block ${count(audit.blockNumber)} ${count(audit.wallets)} ${subject} ${effects}`;
-  if (audit.exact) return `${grew} = ${ours}.`;
-  return `${grew}; we know of ${ours}. Of ours at least ${bounds.atLeast} and at most ${bounds.atMost} were executed; ${count(audit.pending)} pending, ${count(audit.replaced)} replaced.`;
-}
-
-/** Limit of a list; the run file has all. */
-const LISTED = 20;
-
-/** @param {AuditReport} audit */
-function discrepancies({ mismatches, mismatchCount, foreign, resolutions }) {
-  const open = resolutions.filter(({ fate }) => fate === 'pending' || fate === 'replaced');
-  const lines = [
-    mismatches.map(
-      (m) =>
-        `wallet ${m.walletIndex} (${m.address}): effect ${m.effect}, expected ${m.expectedEffect}; nonce ${m.nonce}, expected ${m.expectedNonce}`,
-    ),
-    foreign.map((f) => `not ours: ${f.hash} (wallet ${f.walletIndex}, nonce ${f.nonce}, block ${f.blockNumber})`),
-    open.map((r) => `${r.fate}: ${r.hash} (wallet ${r.walletIndex}, nonce ${r.nonce})`),
-  ];
-  return html`<details id="discrepancies" open>
-    <summary>${quantity(mismatchCount, 'count')} wallets do not agree</summary>
-    ${list(lines.flatMap((all) => all.slice(0, LISTED)))}
-  </details>`;
 }
 
 /** @type {readonly LatencyName[]} */

@@ -588,6 +588,13 @@ export function figureNames() {
   ];
 }
 
+/** The label of tables. @param {Figure} figure */
+export function labelOf({ name, unit, label }) {
+  if (label !== undefined) return label;
+  if (unit !== 'us') return name.replace('failed.', 'failed: ');
+  return name.includes('.') && !/^p\d/.test(name) ? name.replace('.', ' ') : `latency ${name}`;
+}
+
 /** @param {string} text a name in any case, with or without - and _ @returns {Figure | null} */
 export function figureOf(text) {
   const [, call, ofCall] = /^calls\.([\w.-]+)\.([a-z]+|p\d+(?:\.\d+)?)$/.exec(text) ?? [];

@@ -1,5 +1,5 @@
 import { oneLine, withoutKeys } from '../errors.js';
-import { LISTED_COUNTS, censoredOf, figureOf } from '../stats/metrics.js';
+import { LISTED_COUNTS, censoredOf, figureOf, labelOf } from '../stats/metrics.js';
 import { parseThreshold } from '../stats/thresholds.js';
 
 /** @import { Figure, RunFile, Unit } from '../types.d.ts' */
@@ -49,7 +49,7 @@ export function metricOf(name) {
     name: figure.name,
     unit: figure.unit,
     read: figure.read,
-    label: figure.label ?? labelOf(figure),
+    label: labelOf(figure),
     better: figure.better ?? 'lower',
     isAtLeast: (run) => isAtLeast(figure, run),
     show: (value, bound = false) => (value === null ? '-' : `${bound ? '>= ' : ''}${shown(value, figure)}`),
@@ -71,12 +71,6 @@ function isAtLeast(figure, run) {
 /** The metrics that are lower bounds. @param {RunFile} run @param {readonly string[]} [names] */
 export function lowerBounds(run, names = METRICS) {
   return names.filter((name) => metricOf(name).isAtLeast(run));
-}
-
-/** @param {Figure} figure */
-function labelOf({ name, unit }) {
-  if (unit !== 'us') return name.replace('failed.', 'failed: ');
-  return name.includes('.') && !/^p\d/.test(name) ? name.replace('.', ' ') : `latency ${name}`;
 }
 
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
