@@ -49,6 +49,19 @@ export const STAGE_WORDS = {
   readBack: 'read-back',
 };
 
+/**
+ * @param {Section} section
+ * @param {string} id
+ * @param {string} title
+ * @param {Chart['unit']} unit
+ * @param {Record<string, Read>} series
+ * @param {Partial<ChartPlan>} [how]
+ * @returns {ChartPlan}
+ */
+function plan(section, id, title, unit, series, how) {
+  return { section, id, title, unit, series, ...how };
+}
+
 /** @param {RunKind} kind @returns {ChartPlan[]} */
 function loadPlans({ isOpenLoop, isPlain, isApart, failureCodes }) {
   const words = countedWords(isPlain);
@@ -56,70 +69,41 @@ function loadPlans({ isOpenLoop, isPlain, isApart, failureCodes }) {
   /** @type {Record<string, Read>} */
   const tps = { [words.verified]: (row) => ratePerSecond(row, row.counts.verified) };
   if (isOpenLoop) tps['asked for'] = (row) => ratePerSecond(row, row.counts.scheduled);
-  /** @type {ChartPlan} */
-  const lag = {
-    id: 'lag',
-    title: 'Begun later than due',
-    unit: 'ms',
-    section: 'load',
-    series: { p50: (row) => ms(row.lag.p50Us), p99: (row) => ms(row.lag.p99Us) },
+  /** @type {Record<string, Read>} */
+  const latency = {
+    p50: (row) => ms(row.latency.p50Us),
+    p90: (row) => ms(row.latency.p90Us),
+    p99: (row) => ms(row.latency.p99Us),
+    slowest: (row) => ms(row.latency.maxUs),
   };
+  /** @type {Record<string, Read>} */
+  const byStage = Object.fromEntries(stages.map((stage) => [STAGE_WORDS[stage], (row) => meanMs(row.stages?.[stage])]));
+  /** @type {Record<string, Read>} */
+  const failures = Object.fromEntries(
+    failureCodes.map((code) => [code, (row) => (code === TIMED_OUT ? row.counts.timedOut : (row.failures[code] ?? 0))]),
+  );
+  /** @type {Record<string, Read>} */
+  const lag = { p50: (row) => ms(row.lag.p50Us), p99: (row) => ms(row.lag.p99Us) };
   return [
-    {
-      id: 'tps',
-      title: isPlain ? 'Calls per second' : 'Operations per second',
-      unit: 'perSecond',
-      section: 'load',
-      isWide: true,
-      series: tps,
-    },
-    {
-      id: 'latency',
-      title: 'Latency',
-      unit: 'ms',
-      section: 'load',
+    plan('load', 'tps', isPlain ? 'Calls per second' : 'Operations per second', 'perSecond', tps, { isWide: true }),
+    plan('load', 'latency', 'Latency', 'ms', latency, {
       isWide: true,
       note: `Of the ${words.many} that were ${words.verified} in each interval; those without a good answer are among the failures.`,
-      series: {
-        p50: ({ latency }) => ms(latency.p50Us),
-        p90: ({ latency }) => ms(latency.p90Us),
-        p99: ({ latency }) => ms(latency.p99Us),
-        slowest: ({ latency }) => ms(latency.maxUs),
-      },
-    },
-    {
-      id: 'stages',
-      title: 'Latency by stage, on average',
+    }),
+    plan('load', 'stages', 'Latency by stage, on average', 'ms', byStage, {
       kind: 'stacked',
-      unit: 'ms',
-      section: 'load',
       isOptional: true,
       isWide: true,
-      series: Object.fromEntries(stages.map((stage) => [STAGE_WORDS[stage], (row) => meanMs(row.stages?.[stage])])),
-    },
-    {
-      id: 'failures',
-      title: 'Failures',
+    }),
+    plan('load', 'failures', 'Failures', 'count', failures, {
       kind: 'stacked',
-      unit: 'count',
-      section: 'load',
       isOptional: true,
       note: 'Operations that failed or timed out in each interval, by code.',
-      series: Object.fromEntries(
-        failureCodes.map((code) => [
-          code,
-          ({ failures, counts }) => (code === TIMED_OUT ? counts.timedOut : (failures[code] ?? 0)),
-        ]),
-      ),
-    },
-    {
-      id: 'flight',
-      title: 'Operations in flight',
-      unit: 'count',
-      section: 'load',
-      series: { 'at the end of the interval': ({ inFlight }) => inFlight },
-    },
-    ...(isOpenLoop ? [lag] : []),
+    }),
+    plan('load', 'flight', 'Operations in flight', 'count', {
+      'at the end of the interval': (row) => row.inFlight,
+    }),
+    ...(isOpenLoop ? [plan('load', 'lag', 'Begun later than due', 'ms', lag)] : []),
   ];
 }
 
@@ -133,122 +117,70 @@ function meanMs(stage) {
   return stage === undefined || stage.count === 0 ? null : stage.sumUs / stage.count / 1000;
 }
 
-/** @type {ChartPlan[]} */
 const BLOCKS = [
-  {
-    id: 'blocks',
-    title: 'Transactions in blocks',
-    kind: 'stacked',
-    unit: 'perSecond',
-    section: 'blocks',
-    series: {
+  plan(
+    'blocks',
+    'blocks',
+    'Transactions in blocks',
+    'perSecond',
+    {
       ours: (row) => perSecond(row, row.blocks.ours),
       "others'": (row) => perSecond(row, Math.max(0, row.blocks.transactions - row.blocks.ours)),
     },
-  },
-  {
-    id: 'gas',
-    title: 'Gas used of the block gas limit',
-    unit: 'percent',
-    section: 'blocks',
-    series: {
-      used: ({ blocks: { count, gasUsed, gasLimit } }) =>
-        count === 0 || !gasLimit ? null : (100 * gasUsed) / (count * gasLimit),
-    },
-  },
-  {
-    id: 'block-rate',
-    title: 'Blocks',
-    unit: 'perSecond',
-    section: 'blocks',
-    series: { seen: (row) => perSecond(row, row.blocks.count) },
-  },
+    { kind: 'stacked' },
+  ),
+  plan('blocks', 'gas', 'Gas used of the block gas limit', 'percent', {
+    used: ({ blocks: { count, gasUsed, gasLimit } }) =>
+      count === 0 || !gasLimit ? null : (100 * gasUsed) / (count * gasLimit),
+  }),
+  plan('blocks', 'block-rate', 'Blocks', 'perSecond', { seen: (row) => perSecond(row, row.blocks.count) }),
 ];
 
-/** @type {ChartPlan[]} */
+/** @type {Record<string, Read>} */
+const LOOP_DELAYS = {
+  'on average': ({ probes }) => ms(probes.loop?.delayMeanUs),
+  p99: ({ probes }) => ms(probes.loop?.delayP99Us),
+  most: ({ probes }) => ms(probes.loop?.delayMaxUs),
+};
+
+/** @type {Record<string, Read>} */
+const SOCKETS = {
+  'in TIME_WAIT': ({ probes }) => probes.sockets?.timeWait,
+  'local ports in use towards the endpoint': ({ probes: { sockets } }) =>
+    sockets === null || sockets.endpoints.length === 0
+      ? null
+      : Math.max(...sockets.endpoints.map((endpoint) => endpoint.portsInUse)),
+};
+
 const GENERATOR = [
-  {
-    id: 'cpu',
-    title: 'Time of this process',
-    unit: 'percent',
-    section: 'generator',
-    series: {
-      'CPU, of one core': (row) => share(row, row.probes.self.cpuUs),
-      'event loop busy': ({ startMs, endMs, probes: { loop } }) =>
-        loop === null || endMs - startMs < MIN_INTERVAL_MS ? null : 100 * loop.utilization,
-      'collecting garbage': (row) => share(row, row.probes.loop?.gcUs),
-    },
-  },
-  {
-    id: 'delay',
-    title: 'Event loop: timers late by',
-    unit: 'ms',
-    section: 'generator',
-    probe: 'loop',
-    series: {
-      'on average': ({ probes }) => ms(probes.loop?.delayMeanUs),
-      p99: ({ probes }) => ms(probes.loop?.delayP99Us),
-      most: ({ probes }) => ms(probes.loop?.delayMaxUs),
-    },
-  },
-  {
-    id: 'memory',
-    title: 'Resident memory',
-    unit: 'megabytes',
-    section: 'generator',
-    series: { 'this process': ({ probes }) => megabytes(probes.self.rssBytes) },
-  },
-  {
-    id: 'sockets',
-    title: 'Sockets of this machine',
-    unit: 'count',
-    section: 'generator',
-    probe: 'sockets',
-    series: {
-      'in TIME_WAIT': ({ probes }) => probes.sockets?.timeWait,
-      'local ports in use towards the endpoint': ({ probes: { sockets } }) =>
-        sockets === null || sockets.endpoints.length === 0
-          ? null
-          : Math.max(...sockets.endpoints.map((endpoint) => endpoint.portsInUse)),
-    },
-  },
-  {
-    id: 'connections',
-    title: 'Connections opened',
-    unit: 'perSecond',
-    section: 'generator',
-    series: { opened: (row) => perSecond(row, row.probes.connections.opened) },
-  },
+  plan('generator', 'cpu', 'Time of this process', 'percent', {
+    'CPU, of one core': (row) => share(row, row.probes.self.cpuUs),
+    'event loop busy': ({ startMs, endMs, probes: { loop } }) =>
+      loop === null || endMs - startMs < MIN_INTERVAL_MS ? null : 100 * loop.utilization,
+    'collecting garbage': (row) => share(row, row.probes.loop?.gcUs),
+  }),
+  plan('generator', 'delay', 'Event loop: timers late by', 'ms', LOOP_DELAYS, { probe: 'loop' }),
+  plan('generator', 'memory', 'Resident memory', 'megabytes', {
+    'this process': ({ probes }) => megabytes(probes.self.rssBytes),
+  }),
+  plan('generator', 'sockets', 'Sockets of this machine', 'count', SOCKETS, { probe: 'sockets' }),
+  plan('generator', 'connections', 'Connections opened', 'perSecond', {
+    opened: (row) => perSecond(row, row.probes.connections.opened),
+  }),
 ];
 
-/** @type {ChartPlan[]} */
+/** @type {Record<string, Read>} */
+const POOL = {
+  pending: ({ probes }) => probes.pool?.pending,
+  'queued, behind a missing nonce': ({ probes }) => probes.pool?.queued,
+};
+/** @type {Record<string, Read>} */
+const NODE_CPU = { CPU: (row) => share(row, row.probes.node?.cpuUs) };
+/** @type {Record<string, Read>} */
+const NODE_MEMORY = { resident: ({ probes }) => megabytes(probes.node?.rssBytes) };
+
 const NODE = [
-  {
-    id: 'pool',
-    title: "The node's pool",
-    kind: 'stacked',
-    unit: 'count',
-    section: 'node',
-    probe: 'pool',
-    series: {
-      pending: ({ probes }) => probes.pool?.pending,
-      'queued, behind a missing nonce': ({ probes }) => probes.pool?.queued,
-    },
-  },
-  {
-    id: 'node-cpu',
-    title: "The node's CPU, of one core",
-    unit: 'percent',
-    section: 'node',
-    probe: 'node',
-    series: { CPU: (row) => share(row, row.probes.node?.cpuUs) },
-  },
-  {
-    id: 'node-memory',
-    title: "The node's resident memory",
-    unit: 'megabytes',
-    section: 'node',
-    probe: 'node',
-    series: { resident: ({ probes }) => megabytes(probes.node?.rssBytes) },
-  },
+  plan('node', 'pool', "The node's pool", 'count', POOL, { kind: 'stacked', probe: 'pool' }),
+  plan('node', 'node-cpu', "The node's CPU, of one core", 'percent', NODE_CPU, { probe: 'node' }),
+  plan('node', 'node-memory', "The node's resident memory", 'megabytes', NODE_MEMORY, { probe: 'node' }),
 ];
