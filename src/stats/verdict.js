@@ -3,6 +3,7 @@ import { Distribution } from './histogram.js';
 import { blockIntervalMs } from './blocks.js';
 import { nodeCpuPercent } from './metrics.js';
 import { STAGES, isPlain } from './sample.js';
+import { byCode, count as whole, seconds, tenths } from '../text.js';
 
 /** @import { MeasuredRun } from './run-file.js' */
 
@@ -485,10 +486,7 @@ function longestStage(run) {
 
 /** @param {Record<string, number>} failures @param {number} timedOut */
 function failureList(failures, timedOut) {
-  return Object.entries({ ...failures, ...(timedOut > 0 ? { timed_out: timedOut } : {}) })
-    .sort((a, b) => b[1] - a[1])
-    .map(([code, times]) => `${code} ${whole(times)}`)
-    .join(', ');
+  return byCode(timedOut > 0 ? { ...failures, timed_out: timedOut } : failures);
 }
 
 /** Mean of the ends of the window's intervals. @param {MeasuredRun} run */
@@ -526,19 +524,4 @@ function percent(part) {
 /** @param {number} us */
 function ms(us) {
   return `${us < 10_000 ? (us / 1000).toFixed(1) : whole(us / 1000)} ms`;
-}
-
-/** @param {number} ofMs */
-function seconds(ofMs) {
-  return `${(ofMs / 1000).toFixed(1)} s`;
-}
-
-/** @param {number} value */
-function whole(value) {
-  return Math.round(value).toLocaleString('en-US');
-}
-
-/** @param {number} value */
-function tenths(value) {
-  return value.toLocaleString('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 }
