@@ -1,0 +1,60 @@
+/** docs/run.schema.json has the figures of the tables of src/stats/metrics.js, and no others. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { BLOCKS, COUNTS, DURATIONS, READINGS, ROW } from '../../../src/stats/metrics.js';
+import { ROOT } from '../../helpers/cli.js';
+
+/** @import { Rule } from '../../../src/stats/merge.js' */
+
+const SCHEMA = JSON.parse(readFileSync(join(ROOT, 'docs/run.schema.json'), 'utf8'));
+
+/** @param {any} part @returns {any} */
+function resolved(part) {
+  return part.$ref === undefined ? part : SCHEMA.$defs[part.$ref.split('/').at(-1)];
+}
+
+/** Members of tables and of the schema that the other does not have. @param {Rule} rule @param {any} given @param {string} path @returns {string[]} */
+function differences(rule, given, path) {
+  const part = resolved(given);
+  if (rule.members === undefined && rule.tag !== undefined && part.items !== undefined)
+    return differences(rule.each ?? {}, part.items, `${path}/*`);
+  if (rule.members === undefined) return [];
+  const [table, schema] = [rule.members, part.properties ?? {}];
+  const only = (/** @type {object} */ one, /** @type {object} */ other) =>
+    Object.keys(one).filter((name) => !Object.hasOwn(other, name));
+  return [
+    ...only(table, schema).map((name) => `${path}/${name} is not in the schema`),
+    ...only(schema, table).map((name) => `${path}/${name} is not in the table`),
+    ...Object.keys(schema).flatMap((name) =>
+      table[name] === undefined ? [] : differences(table[name], schema[name], `${path}/${name}`),
+    ),
+  ];
+}
+
+describe('docs/run.schema.json', () => {
+  it('has the counts of the table', () => {
+    const script = join(ROOT, 'scripts/make-run-schema.js');
+    const { status, stderr } = spawnSync(process.execPath, [script, '--check'], { encoding: 'utf8' });
+    assert.equal(status, 0, stderr);
+    assert.deepEqual(Object.keys(SCHEMA.$defs.counts.properties), Object.keys(COUNTS));
+  });
+
+  it('has the figures of rows, blocks and probes', () => {
+    const found = differences(ROW, SCHEMA.$defs.interval, 'interval');
+    // Derived from the other members.
+    const derived = ['phase', 'tps'].map((name) => `interval/${name} is not in the table`);
+    assert.deepEqual(found.sort(), derived);
+    assert.deepEqual(differences(BLOCKS, SCHEMA.$defs.blocks, 'blocks'), []);
+    assert.deepEqual(differences(READINGS, SCHEMA.$defs.probes, 'probes'), []);
+  });
+
+  it('has every duration that thresholds can name', () => {
+    const stages = Object.keys(SCHEMA.properties.latency.properties.stages.properties).map((name) =>
+      name.toLowerCase(),
+    );
+    assert.deepEqual([...stages, 'total', 'start', 'lag'].sort(), Object.keys(DURATIONS).sort());
+  });
+});
