@@ -1,5 +1,6 @@
+import { baseFeeOf } from '../chain/fees.js';
 import { retryAfterMs } from '../chain/retries.js';
-import { toBigInt, toNumber } from '../chain/rpc.js';
+import { toNumber } from '../chain/rpc.js';
 import { ProtocolError, RpcError, TransportError } from '../errors.js';
 
 /**
@@ -321,8 +322,7 @@ export function describeBlock(block, seenAtUs, ours) {
     hash: block.hash,
     seenAtUs,
     timestampS: toNumber(block.timestamp),
-    baseFeeWei:
-      block.baseFeePerGas === undefined || block.baseFeePerGas === null ? null : toBigInt(block.baseFeePerGas),
+    baseFeeWei: baseFeeOf(block),
     gasUsed: toNumber(block.gasUsed),
     gasLimit: toNumber(block.gasLimit),
     transactions: block.transactions.length,

@@ -21,17 +21,8 @@ const CERTIFICATE_CODES = /CERT|UNABLE_TO_|_SIGNATURE|CRL_|HOSTNAME_MISMATCH/;
 export function requestHeaders(url) {
   const headers = { 'content-type': 'application/json', accept: 'application/json' };
   if (!url.username && !url.password) return headers;
-  const credentials = `${decode(url.username)}:${decode(url.password)}`;
+  const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
   return { ...headers, authorization: `Basic ${Buffer.from(credentials).toString('base64')}` };
-}
-
-/** @param {string} text from a URL */
-function decode(text) {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 /**

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { toBigInt, toHex } from '../chain/rpc.js';
 import { RpcError } from '../errors.js';
-import { Payments, checkOf } from './payments.js';
+import { Payments } from './payments.js';
+import { checkOf } from './receipts.js';
 
 /**
  * The workload `erc20`: payments of a few units of a token made for the run, from each wallet to a random other wallet of

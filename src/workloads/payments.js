@@ -2,7 +2,7 @@ import { createHash, randomInt } from 'node:crypto';
 import { toBigInt, toHex } from '../chain/rpc.js';
 import { RpcError, StressError, UsageError } from '../errors.js';
 import { NEEDS_TWO } from './table.js';
-import { MAX_AUDIT_MS, Receipts, isSuccess, successCheck, sum } from './receipts.js';
+import { MAX_AUDIT_MS, Receipts, UNSURE, checkOf, isSuccess, successCheck, sum } from './receipts.js';
 
 /**
  * Payments from wallet to wallet, or to addresses made for the run, and their audit: by their receipts as many succeeded
@@ -53,8 +53,6 @@ const MAX_READ = 100_000;
 
 /** Payments processed in one turn of the event loop. */
 const PER_TURN = 100_000;
-
-const UNSURE = 'what became of some operations is not known';
 
 export class Payments {
   /** @type {PaymentsState} */
@@ -258,20 +256,6 @@ export class Payments {
     const left = 'why' in changed ? 0n : -changed.grown;
     return paysFees ? [wallets, checkOf('left', words, total(fees), left, why)] : [wallets];
   }
-}
-
-/**
- * @param {string} name
- * @param {string} words
- * @param {bigint | number} expected
- * @param {bigint | number | string} found
- * @param {string | null} why it could not be made
- * @returns {Check}
- */
-export function checkOf(name, words, expected, found, why) {
-  if (why !== null) return { name, words, expected: null, found: null, holds: null, why };
-  const holds = String(expected) === String(found);
-  return { name, words, expected: String(expected), found: String(found), holds, why };
 }
 
 /** @param {Tally | {why: string}} found */

@@ -155,6 +155,23 @@ export function isSuccess({ status }) {
   return toNumber(status) === 1;
 }
 
+/** Why a check that needs the number of successes could not be made. */
+export const UNSURE = 'what became of some operations is not known';
+
+/**
+ * @param {string} name
+ * @param {string} words
+ * @param {bigint | number} expected
+ * @param {bigint | number | string} found
+ * @param {string | null} why it could not be made
+ * @returns {Check}
+ */
+export function checkOf(name, words, expected, found, why) {
+  if (why !== null) return { name, words, expected: null, found: null, holds: null, why };
+  const holds = String(expected) === String(found);
+  return { name, words, expected: String(expected), found: String(found), holds, why };
+}
+
 /**
  * Checks that the chain has as many successful transactions of each wallet as this run has counted.
  * @param {readonly string[]} addresses of the wallets, by position
@@ -163,15 +180,13 @@ export function isSuccess({ status }) {
  * @returns {Check}
  */
 export function successCheck(addresses, { executed, undecided }, outcomes) {
-  const about = { name: 'receipts', words: 'transactions that succeeded by their receipts' };
-  const unknown = (/** @type {string} */ why) => ({ ...about, expected: null, found: null, holds: null, why });
-  if ('why' in outcomes) return unknown(outcomes.why);
+  const words = 'transactions that succeeded by their receipts';
+  if ('why' in outcomes) return checkOf('receipts', words, 0, 0, outcomes.why);
   const { succeeded } = outcomes;
   const wrong = executed.findIndex((count, i) => Math.abs(succeeded[i] - count) > undecided[i]);
-  if (wrong === -1 && sum(undecided) > 0) return unknown('what became of some operations is not known');
   const fault = wrong === -1 ? '' : ` (${addresses[wrong]} has ${succeeded[wrong]}, not ${executed[wrong]})`;
-  const found = `${sum(succeeded)}${fault}`;
-  return { ...about, expected: String(sum(executed)), found, holds: wrong === -1, why: null };
+  const why = wrong === -1 && sum(undecided) > 0 ? UNSURE : null;
+  return checkOf('receipts', words, sum(executed), `${sum(succeeded)}${fault}`, why);
 }
 
 /** @param {unknown} answer to eth_getBlockReceipts; null if the node does not have the block @returns {Receipt[]} */
