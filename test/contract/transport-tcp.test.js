@@ -131,37 +131,18 @@ function garbageCollector() {
 
 /**
  * What a server may send for an answer to a post, which must fail then. Node.js' own parser, which undici has, is
- * more lenient with some of it.
+ * more lenient with some of it. (test/unit/transport/http-parser.test.js has all that the parser refuses.)
  * @type {Array<{name: string, text: string, onlyTcp?: boolean}>}
  */
 const BROKEN = [
   { name: 'no HTTP', text: 'SSH-2.0-OpenSSH_9.6\r\n' },
   { name: 'TLS', text: '\x15\x03\x01\x00\x02\x02\x46' },
-  { name: 'HTTP/2', text: '\0\0\x12\x04\0\0\0\0\0' },
-  { name: 'no status', text: 'HTTP/1.1 OK\r\n\r\n' },
-  { name: 'a field without a colon', text: 'HTTP/1.1 200 OK\r\nContent-Length 2\r\n\r\n{}' },
-  { name: 'a space before a colon', text: 'HTTP/1.1 200 OK\r\nContent-Length : 2\r\n\r\n{}' },
   { name: 'two Content-Lengths', text: 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}' },
-  { name: 'a Content-Length of -2', text: 'HTTP/1.1 200 OK\r\nContent-Length: -2\r\n\r\n{}' },
-  {
-    name: 'a Content-Length and chunks',
-    text: 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n',
-  },
   {
     name: 'the size of a chunk is not a number',
     text: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n{}\r\n',
   },
-  {
-    name: 'a chunk longer than it says',
-    text: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{}\r\n0\r\n\r\n',
-  },
   { name: 'a folded field', text: 'HTTP/1.1 200 OK\r\nA: b\r\n c\r\nContent-Length: 2\r\n\r\n{}', onlyTcp: true },
-  { name: 'a bare LF', text: 'HTTP/1.1 200 OK\nContent-Length: 2\r\n\r\n{}', onlyTcp: true },
-  {
-    name: 'another transfer coding',
-    text: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n',
-    onlyTcp: true,
-  },
 ];
 
 for (const name of Object.keys(transports).filter((speaks) => speaks !== 'ws')) {
@@ -191,30 +172,6 @@ for (const name of Object.keys(transports).filter((speaks) => speaks !== 'ws')) 
         { connections: 3 },
       );
       await Promise.all(Array.from({ length: 50 }, (_, i) => assertAnswered(transport, String(i))));
-    });
-
-    it('chunks with extensions and trailers, on one connection', async (t) => {
-      const { transport, server } = await connect(t, name, ({ socket, body }) => {
-        socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
-        socket.write(`7;a=b;c="d e"\r\nanswer \r\n003\r\nto \r\n${body.length.toString(16)}\r\n${body}\r\n`);
-        socket.write('0\r\nX-Trailer: 1\r\nExpires: never\r\n\r\n');
-      });
-      for (let i = 1; i <= 5; i += 1) await assertAnswered(transport, `body ${i}`);
-      assert.equal(server.connections(), 1);
-    });
-
-    it('an answer that comes byte by byte', async (t) => {
-      const { transport, server } = await connect(t, name, ({ socket, body }) => {
-        const bytes = Buffer.from(response(`answer to ${body}`));
-        const writeFrom = (/** @type {number} */ at) => {
-          if (at === bytes.length) return;
-          socket.write(bytes.subarray(at, at + 1));
-          setImmediate(() => writeFrom(at + 1));
-        };
-        writeFrom(0);
-      });
-      for (const body of ['{"a":"ä€😀"}', 'second']) await assertAnswered(transport, body);
-      assert.equal(server.connections(), 1);
     });
 
     for (const [interim, onlyTcp] of /** @type {Array<[string, boolean]>} */ ([
@@ -283,24 +240,6 @@ for (const name of Object.keys(transports).filter((speaks) => speaks !== 'ws')) 
   });
 
   describe(`transport ${name}: unexpected answers`, LIMIT, () => {
-    for (const [what, behind] of [
-      ['a second answer', response('a second answer')],
-      ['half a second answer', 'HTTP/1.1 200 OK\r\nContent-'],
-      ['something else', 'garbage'],
-      ['an interim answer', 'HTTP/1.1 100 Continue\r\n\r\n'],
-    ]) {
-      it(`${what} in the same packet: the first one counts, and the connection is not used again`, async (t) => {
-        const { transport, server } = await connect(t, name, ({ socket, body }) => {
-          socket.write(response(`answer to ${body}`) + behind);
-        });
-        for (let i = 1; i <= 4; i += 1) await assertAnswered(transport, String(i));
-        assert.deepEqual(
-          server.asked.map(({ body, number }) => [body, number]),
-          [1, 2, 3, 4].map((i) => [String(i), 1]),
-        );
-      });
-    }
-
     it('with others waiting for the connection: each gets its own', async (t) => {
       const { transport } = await connect(t, name, ({ socket, body }) => {
         socket.write(response(`answer to ${body}`) + response('a second answer'));
@@ -308,11 +247,7 @@ for (const name of Object.keys(transports).filter((speaks) => speaks !== 'ws')) 
       await Promise.all(Array.from({ length: 20 }, (_, i) => assertAnswered(transport, String(i))));
     });
 
-    for (const [what, unasked] of [
-      ['an answer', response('unexpected')],
-      ['half an answer', 'HTTP/1.1 200 OK\r\nContent-'],
-      ['something else', 'garbage'],
-    ]) {
+    for (const [what, unasked] of [['an answer', response('unexpected')]]) {
       it(`${what} on an idle connection: it is closed, and the next post gets its own`, async (t) => {
         const { transport, server } = await connect(t, name, echo);
         for (let i = 1; i <= 3; i += 1) {
@@ -340,56 +275,6 @@ for (const name of Object.keys(transports).filter((speaks) => speaks !== 'ws')) 
         await assertAnswered(transport, 'after');
       });
     }
-
-    it('a head beyond 16 KiB, whole or without end', async (t) => {
-      const { transport } = await connect(t, name, ({ socket, body }) => {
-        if (body === 'whole') socket.write(response('{}', `X: ${'x'.repeat(17_000)}\r\n`));
-        else if (body !== 'endless') socket.write(response(`answer to ${body}`, `X: ${'x'.repeat(15_000)}\r\n`));
-        else {
-          socket.write('HTTP/1.1 200 OK\r\n');
-          const timer = setInterval(() => socket.write(`X: ${'x'.repeat(1000)}\r\n`), 1);
-          socket.on('close', () => clearInterval(timer));
-        }
-      });
-      await assertAnswered(transport, 'before');
-      for (const body of ['whole', 'endless']) {
-        const { code } = await failure(() => transport.post(body));
-        if (name === 'tcp') assert.equal(code, 'transport_bad_response');
-        await assertAnswered(transport, 'after');
-      }
-    });
-
-    it('a reset connection, before the answer and within it', async (t) => {
-      const { transport } = await connect(t, name, ({ socket, body }) => {
-        if (body === 'before') socket.resetAndDestroy();
-        else if (body === 'within') socket.write(response('{}').slice(0, -1), () => socket.resetAndDestroy());
-        else socket.write(response(`answer to ${body}`));
-      });
-      for (const body of ['before', 'within']) {
-        assert.equal((await failure(() => transport.post(body))).code, 'transport_reset');
-        await assertAnswered(transport, 'after');
-      }
-    });
-
-    it('a server that closes in the middle of a head, of a body and of a chunk', async (t) => {
-      /** @type {Record<string, string>} */
-      const halves = {
-        head: 'HTTP/1.1 200 OK\r\nContent-Le',
-        body: response('{}').slice(0, -1),
-        chunk: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{}',
-        'last chunk': 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n',
-        interim: 'HTTP/1.1 100 Continue\r\n\r\n',
-      };
-      const { transport } = await connect(t, name, ({ socket, body }) => {
-        if (Object.hasOwn(halves, body)) socket.end(halves[body]);
-        else socket.write(response(`answer to ${body}`));
-      });
-      for (const half of Object.keys(halves)) {
-        const { code } = await failure(() => transport.post(half));
-        if (name === 'tcp') assert.equal(code, 'transport_reset', half);
-        await assertAnswered(transport, 'after');
-      }
-    });
   });
 
   describe(`transport ${name}: keeping connections`, LIMIT, () => {
@@ -413,26 +298,6 @@ for (const name of Object.keys(transports).filter((speaks) => speaks !== 'ws')) 
         await sleep(5);
       }
       assert.equal(server.connections(), 1);
-    });
-
-    it('one of several Connection fields says "close": it is not used again', async (t) => {
-      const { transport, server } = await connect(t, name, ({ socket, body }) => {
-        socket.write(response(`answer to ${body}`, 'Connection: close\r\nConnection: keep-alive\r\n'));
-      });
-      for (let i = 1; i <= 3; i += 1) await assertAnswered(transport, String(i));
-      assert.equal(server.connections(), 3);
-    });
-
-    it('keepAlive: false gives each request a connection, which we close first', async (t) => {
-      const { transport, server } = await connect(t, name, echo, { keepAlive: false, connections: 4 });
-      await Promise.all(Array.from({ length: 20 }, (_, i) => assertAnswered(transport, String(i))));
-      for (let i = 20; i < 25; i += 1) await assertAnswered(transport, String(i));
-      assert.equal(server.connections(), 25);
-      assert.equal(transport.stats().connectionsOpened, 25);
-      assert.ok(server.asked.every(({ number, head }) => number === 1 && /^connection: keep-alive$/im.test(head)));
-      // This server closes its side of a connection only when ours is closed.
-      await until(() => server.open() === 0);
-      assert.equal(server.finished.length, 25);
     });
   });
 
