@@ -1,4 +1,4 @@
-import { across as acrossRuns, capital, chartFigure, isSkewed, measureOf, sentence } from './charts.js';
+import { LOOKS, across as acrossRuns, capital, chartFigure, isSkewed, measureOf, sentence } from './charts.js';
 import { quantity } from './client/quantity.js';
 import { html, row, scrollTable } from './html.js';
 import { rounded } from './figures.js';
@@ -95,7 +95,6 @@ function acrossOf(axis, lines) {
 const MAX_LINES = 5;
 const MAX_CHARTS = 12;
 
-const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [14, 4], [4, 4]];
 const ASKED = { label: 'all that was asked', color: 5, dash: [3, 5] };
 
 const PERCENTILES = ['p50', 'p90', 'p99', 'max'];
@@ -253,8 +252,7 @@ function seriesOf(cells, name, label, i) {
   const of = (key) => all.map((one) => rounded(scaled(one[key])));
   return {
     label,
-    color: i % DASHES.length,
-    dash: DASHES[i % DASHES.length],
+    ...LOOKS[i % LOOKS.length],
     values: of('mean'),
     ...(isRepeated ? { low: of('low'), high: of('high') } : {}),
     ...(crossed.includes(true) ? { crossed } : {}),

@@ -3,6 +3,7 @@ import { EXIT, StressError, UsageError, displayName } from '../errors.js';
 import { measuredText } from '../outputs/summary.js';
 import { checkThresholds } from '../stats/thresholds.js';
 import { runChild, runStudy } from './experiment.js';
+import { digits } from './metrics.js';
 import { environmentOf, readIfAny, runFileReader } from './run-files.js';
 import { CONFIDENCE, MAX_TRIALS, ThresholdEstimate } from './threshold-estimate.js';
 
@@ -201,7 +202,7 @@ class Search {
     const run = kept ?? (await this.#measure(file, 'a pilot run without a rate', [], 'no rate, the pilot'));
     if (run === null) return null;
     const perSecond = run.rates.verifiedPerSecond ?? 0;
-    const text = valueText({ ...this.#searched, name: 'rate', short: '/s' }, perSecond).padEnd(18);
+    const text = `${digits(perSecond)}/s`.padEnd(18);
     if (kept === null) parts.say(`${text} without a rate: the search starts there`);
     return Math.max(this.#scale.lowest, perSecond);
   }
@@ -253,12 +254,9 @@ function firstBeyond(trials, { estimate, high }) {
   return above(high) ?? above(estimate) ?? null;
 }
 
-const threeDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
-const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
-
 /** @param {Searched} searched @param {number} value */
-function valueText({ name, short }, value) {
-  return `${number(name, value)}${short}`;
+function valueText({ short }, value) {
+  return `${digits(value)}${short}`;
 }
 
 /**
@@ -272,18 +270,17 @@ function valueText({ name, short }, value) {
  */
 
 /** @param {Searched} searched @param {Outcome} outcome @returns {string} one sentence */
-export function answerText({ name, noun, behind }, { until, isRateHeld, end, figures, scale, trials }) {
+export function answerText({ noun, behind }, { until, isRateHeld, end, figures, scale, trials }) {
   const suffix = isRateHeld ? ' with the rate held' : '';
   const holds = `${list(until)} ${until.length === 1 ? 'holds' : 'hold'}${suffix}`;
   const runs = `${trials} run${trials === 1 ? '' : 's'}`;
-  const show = (/** @type {number} */ value) => number(name, value);
   if (trials === 0) return `no run has said yet for which ${noun} ${holds}`;
   if (end === 'at least')
-    return `${holds} at ${show(scale.highest)}${behind}, the highest that was asked for: the highest ${noun} is at least that (${runs})`;
+    return `${holds} at ${digits(scale.highest)}${behind}, the highest that was asked for: the highest ${noun} is at least that (${runs})`;
   if (end === 'below')
-    return `${list(until)} ${refusal(until)}${suffix} at ${show(scale.lowest)}${behind}, the lowest that was asked for: the highest ${noun} is below that (${runs})`;
-  const interval = `${Math.round(100 * CONFIDENCE)} % interval ${show(figures.low)} to ${show(figures.high)}, ${runs}`;
-  const answer = `the highest ${noun} for which ${holds} is ${show(figures.estimate)}${behind} (${interval})`;
+    return `${list(until)} ${refusal(until)}${suffix} at ${digits(scale.lowest)}${behind}, the lowest that was asked for: the highest ${noun} is below that (${runs})`;
+  const interval = `${Math.round(100 * CONFIDENCE)} % interval ${digits(figures.low)} to ${digits(figures.high)}, ${runs}`;
+  const answer = `the highest ${noun} for which ${holds} is ${digits(figures.estimate)}${behind} (${interval})`;
   if (end === null) return `so far, ${answer}`;
   return end === 'sharp'
     ? answer
@@ -328,9 +325,4 @@ function whoseLimit(name, verdict) {
   // The search varies the number of wallets.
   if (name !== 'rate' && verdict?.name === 'concurrency-bound') return null;
   return OTHER_LIMITS[verdict?.name ?? ''] ?? null;
-}
-
-/** @param {string} name @param {number} value */
-function number(name, value) {
-  return (name === 'rate' && value < 1000 ? threeDigits : whole).format(value);
 }
