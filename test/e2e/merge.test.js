@@ -326,6 +326,15 @@ describe('stress merge', { concurrency: 2 }, () => {
       /has figures that cannot be read: .*histogram/,
     ],
   };
+  test('an error in the histograms of any file names that file', async (t) => {
+    for (const index of [0, 1]) {
+      const folder = folderWith(t, index, (run) => (run.intervals[1].latency.hdr = 'AAAA'));
+      const { code, stderr } = await runStress(['merge', ...folder]);
+      assert.equal(code, 65, stderr);
+      assert.match(stderr, new RegExp(`0000${index}-0\\.json has figures that cannot be read`));
+    }
+  });
+
   for (const [name, [change, words]] of Object.entries(foreign))
     test(`${name} is refused`, async (t) => {
       const { code, stdout, stderr } = await runStress(['merge', ...folderWith(t, 3, change), '--partial']);
