@@ -87,14 +87,11 @@ function decode(base64, take) {
       factor *= 128;
     } while (byte >= 0x80 && at < end);
     const isZeros = value % 2 === 1;
-    const count = isZeros ? (value + 1) / 2 : value / 2;
+    const count = Math.ceil(value / 2);
     // Either a number of empty places, or the count of one place.
-    if (isZeros) place += count;
-    else if (place < MOST_PLACES) {
-      if (count > 0) take((last = place), count);
-      total += count;
-      place += 1;
-    }
+    if (!isZeros && place < MOST_PLACES && count > 0) take((last = place), count);
+    if (!isZeros) total += count;
+    place += isZeros ? count : 1;
     if (place > MOST_PLACES) throw new InputError('a histogram has more places than there are');
   }
   return { total, last };
@@ -121,8 +118,6 @@ function inflated(base64) {
 }
 
 /**
- * Bounds of a figure. Censored values are known to be at least the time waited; they may be infinite.
- *
  * @typedef {object} Bounds of a figure. Censored values are known to be at least the time waited; they may be infinite.
  * @property {number | null} us with censored values as the time waited; null when nothing was recorded
  * @property {number} atMostUs with censored values as infinity; the same as us where that makes no difference
@@ -291,15 +286,8 @@ export class Distribution {
       times.push(count);
     });
     const { count, sumUs, minUs, maxUs, sumOfSquaresUs2 } = this;
-    return {
-      count,
-      sumUs,
-      minUs,
-      maxUs,
-      sumOfSquaresUs2,
-      places: Uint32Array.from(places),
-      times: Float64Array.from(times),
-    };
+    const values = { places: Uint32Array.from(places), times: Float64Array.from(times) };
+    return { count, sumUs, minUs, maxUs, sumOfSquaresUs2, ...values };
   }
 
   /** @param {DistributionJson | DistributionState} data @throws {InputError} which says what is wrong with its histogram */
