@@ -7,52 +7,11 @@ import { transactionStatusOf } from './transaction-status.js';
 
 /**
  * @import { AuditReport, Check, Clock, Rpc, TransactionWorkload } from '../types.d.ts'
- * @import { Foreign, Ledger, UnresolvedOperation, Resolution } from './ledger.js'
- * @import { Account, Slot } from './nonces.js'
+ * @import { Ledger } from './ledger.js'
+ * @import { Account } from './nonces.js'
  */
 
-/** @typedef {Awaited<ReturnType<typeof readAll>>} Reading */
-
-/** Reads all counters and nonces at one block. @param {Pick<AuditOptions, 'rpc' | 'workload' | 'accounts'>} options */
-export async function readAll({ rpc, workload, accounts }) {
-  const block = await rpc.call('eth_getBlockByNumber', ['latest', false], 'audit');
-  if (block === null) throw new ProtocolError(`${rpc.display} has no latest block`);
-  const number = toNumber(block.number);
-  const effects = await workload.audit(
-    block.hash,
-    number,
-    accounts.map(({ reverted }) => reverted),
-  );
-  const nonces = await noncesAt(rpc, accounts, block.hash, number);
-  const pendingNonces = await readNonces(rpc, accounts, 'pending');
-  return { number, hash: /** @type {string} */ (block.hash), effects, nonces, pendingNonces };
-}
-
-/** @param {Rpc} rpc @param {Account[]} accounts @param {string | {blockHash: string}} block */
-async function readNonces(rpc, accounts, block) {
-  const answers = await rpc.batch(
-    accounts.map(({ wallet }) => ({ method: 'eth_getTransactionCount', params: [wallet.address, block] })),
-    'audit',
-  );
-  return answers.map(toNumber);
-}
-
-/** @param {Rpc} rpc @param {Account[]} accounts @param {string} blockHash @param {number} blockNumber */
-async function noncesAt(rpc, accounts, blockHash, blockNumber) {
-  try {
-    return await readNonces(rpc, accounts, { blockHash });
-  } catch (error) {
-    if (!(error instanceof RpcError) || isUnknownBlock(error)) throw error;
-    return readNonces(rpc, accounts, toHex(blockNumber)); // the node lacks EIP-1898
-  }
-}
-
 /**
- * The audit compares the ledger of the run with the chain, wallet by wallet, at one block. It is exact if for every
- * wallet counter = start + verified + included late - reorged out, nonce = start + our included transactions, nothing
- * is pending, and all checks hold. It is not exact if a disagreement is proven that unresolved operations cannot
- * explain, otherwise incomplete.
- *
  * @typedef {object} Mismatch
  * @property {number} walletIndex
  * @property {string} address
@@ -62,6 +21,18 @@ async function noncesAt(rpc, accounts, blockHash, blockNumber) {
  * @property {number} expectedNonce
  * @property {number} nonce
  * @property {number} pendingNonce
+ *
+ * @typedef {object} AuditOptions
+ * @property {Rpc} rpc
+ * @property {Clock} clock
+ * @property {TransactionWorkload} workload
+ * @property {Account[]} accounts
+ * @property {Ledger} ledger
+ * @property {number} startBlock latest block when the load began
+ * @property {number} timeoutMs longest wait for unresolved operations
+ * @property {AbortSignal} signal ends the wait
+ *
+ * @typedef {Awaited<ReturnType<Audit['readAll']>>} Reading
  */
 
 /** Mismatching wallets listed one by one, and those searched for foreign transactions. */
@@ -74,288 +45,294 @@ const ASKED_AT_ONCE = 32;
 const PAUSE_MS = 200;
 
 /**
- * @typedef {object} AuditOptions
- * @property {Rpc} rpc
- * @property {Clock} clock
- * @property {TransactionWorkload} workload
- * @property {Account[]} accounts
- * @property {Ledger} ledger
- * @property {number} startBlock latest block when the load began
- * @property {number} timeoutMs longest wait for unresolved operations
- * @property {AbortSignal} signal ends the wait
- */
-
-/**
+ * The audit compares the ledger of the run with the chain, wallet by wallet, at one block. It is exact if for every
+ * wallet counter = start + verified + included late - reorged out, nonce = start + our included transactions, nothing
+ * is pending, and all checks hold. It is not exact if a disagreement is proven that unresolved operations cannot
+ * explain, otherwise incomplete.
+ *
  * A transaction can arrive late, even while the chain is read. So the audit repeats until all agree, nothing is
  * unresolved or the time is over.
  * @param {AuditOptions} options
  * @returns {Promise<AuditReport>}
  */
 export async function audit(options) {
-  const { clock, ledger, timeoutMs, signal } = options;
-  const deadlineUs = clock.nowUs() + timeoutMs * 1000;
-  for (;;) {
-    const reading = await round(options).catch((error) => {
-      // Blocks may be reorged meanwhile, and a restarted node may not have them yet.
-      const mayPass = error instanceof RpcError || error instanceof ProtocolError;
-      if (!mayPass || signal.aborted || clock.nowUs() > deadlineUs) throw error;
-      return null;
-    });
-    if (reading === null) {
+  return new Audit(options).run();
+}
+
+class Audit {
+  #options;
+  #rpc;
+  #accounts;
+  #ledger;
+
+  /** @param {AuditOptions} options */
+  constructor(options) {
+    this.#options = options;
+    this.#rpc = options.rpc;
+    this.#accounts = options.accounts;
+    this.#ledger = options.ledger;
+  }
+
+  /** @returns {Promise<AuditReport>} */
+  async run() {
+    const { clock, timeoutMs, signal } = this.#options;
+    const deadlineUs = clock.nowUs() + timeoutMs * 1000;
+    for (;;) {
+      const isLast = () => signal.aborted || clock.nowUs() > deadlineUs;
+      const reading = await this.#round().catch((error) => {
+        // Blocks may be reorged meanwhile, and a restarted node may not have them yet.
+        const mayPass = error instanceof RpcError || error instanceof ProtocolError;
+        if (!mayPass || isLast()) throw error;
+        return null;
+      });
+      if (reading !== null) {
+        const mismatches = this.#compare(reading);
+        const isReopened = this.#reopenLost(reading);
+        const isPending = mismatches.some(({ nonce, pendingNonce }) => pendingNonce !== nonce);
+        const isOpen = isReopened || isPending || this.#undecided().length > 0;
+        const isAgreed = mismatches.length === 0 && this.#ledger.unresolved.size === 0;
+        if (isAgreed || !isOpen || isLast()) {
+          await this.#searchForForeign(mismatches);
+          return this.#describe(reading, mismatches, await this.#reconcile(reading, mismatches));
+        }
+      }
       await clock.sleep(PAUSE_MS, signal);
-      continue;
     }
-    const mismatches = compare(options, reading);
-    const isReopened = reopenLost(options, reading);
-    const isOpen =
-      isReopened ||
-      mismatches.some(({ nonce, pendingNonce }) => pendingNonce !== nonce) ||
-      undecided(options).length > 0;
-    const isAgreed = mismatches.length === 0 && ledger.unresolved.size === 0;
-    if (isAgreed || !isOpen || signal.aborted || clock.nowUs() > deadlineUs) {
-      await searchForForeign(options, mismatches);
-      return describe(options, reading, mismatches, await reconcile(options, reading, mismatches));
-    }
-    await clock.sleep(PAUSE_MS, signal);
   }
-}
 
-/** @param {AuditOptions} options */
-async function round(options) {
-  await decideStatuses(options);
-  await fillGaps(options);
-  return readAll(options);
-}
-
-/**
- * If the chain has fewer transactions of a wallet than we found in blocks, a reorg has removed some.
- * @param {AuditOptions} options
- * @param {Reading} reading
- * @returns {boolean} whether operations are unresolved again
- */
-function reopenLost({ ledger, accounts }, { nonces }) {
-  let isReopened = false;
-  for (const [i, account] of accounts.entries()) {
-    if (nonces[i] >= account.wallet.nonce) continue;
-    if (ledger.reopenOf(account, nonces[i]).length > 0) isReopened = true;
+  async #round() {
+    await this.#decideStatuses();
+    await this.#fillGaps();
+    return this.readAll();
   }
-  return isReopened;
-}
 
-/** Operations whose transaction may still be included. @param {AuditOptions} options */
-function undecided({ ledger, accounts }) {
-  const lost = accounts.flatMap(({ slots }) => slots.flatMap(({ undecided: open }) => open ?? []));
-  return [...ledger.unresolved.values(), ...lost.filter(({ operation }) => !isOpenElsewhere(ledger, operation))];
-}
+  /** Reads all counters and nonces at one block. */
+  async readAll() {
+    const block = await this.#rpc.call('eth_getBlockByNumber', ['latest', false], 'audit');
+    if (block === null) throw new ProtocolError(`${this.#rpc.display} has no latest block`);
+    const number = toNumber(block.number);
+    const reverted = this.#accounts.map((account) => account.reverted);
+    const effects = await this.#options.workload.audit(block.hash, number, reverted);
+    const nonces = await this.#readNonces({ blockHash: block.hash }).catch((error) => {
+      if (!(error instanceof RpcError) || isUnknownBlock(error)) throw error;
+      return this.#readNonces(toHex(number)); // the node lacks EIP-1898
+    });
+    const pendingNonces = await this.#readNonces('pending');
+    return { number, hash: /** @type {string} */ (block.hash), effects, nonces, pendingNonces };
+  }
 
-/**
- * A later unresolved operation with the same nonce has all hashes of this one.
- * @param {Ledger} ledger
- * @param {UnresolvedOperation['operation']} operation
- */
-function isOpenElsewhere(ledger, operation) {
-  return ledger.unresolvedOf(operation.account, operation.nonce) !== null;
-}
-
-/** @param {AuditOptions} options */
-async function decideStatuses(options) {
-  const { rpc, ledger, startBlock } = options;
-  const open = undecided(options);
-  for (let at = 0; at < open.length; at += ASKED_AT_ONCE) {
-    await Promise.all(
-      open.slice(at, at + ASKED_AT_ONCE).map(async (one) => {
-        const { operation, sample } = one;
-        const decision = await transactionStatusOf(rpc, operation, 'audit', startBlock);
-        if (decision.status === 'pending') return;
-        if (one.isOrphan && decision.status === 'never_sent' && !one.isResubmitted && operation.raw !== null) {
-          one.isResubmitted = true;
-          await rpc.call('eth_sendRawTransaction', [operation.raw], 'resubmit').catch(() => null);
-        } else ledger.settle(operation, sample, decision);
-      }),
+  /** @param {string | {blockHash: string}} block */
+  async #readNonces(block) {
+    const answers = await this.#rpc.batch(
+      this.#accounts.map(({ wallet }) => ({ method: 'eth_getTransactionCount', params: [wallet.address, block] })),
+      'audit',
     );
+    return answers.map(toNumber);
   }
-}
 
-/**
- * Transactions behind a missing nonce would stay in the pool and block the wallet's next user. So the transaction with
- * the missing nonce is sent again.
- * @param {AuditOptions} options
- */
-async function fillGaps({ rpc, accounts }) {
-  const missing = accounts.filter(({ hasGap }) => hasGap).flatMap(({ slots }) => slots.flatMap(freeNonceBytes));
-  for (let at = 0; at < missing.length; at += ASKED_AT_ONCE) {
-    const part = missing.slice(at, at + ASKED_AT_ONCE);
-    // Refused transactions stay unresolved.
-    await Promise.all(part.map((raw) => rpc.call('eth_sendRawTransaction', [raw], 'resubmit').catch(() => null)));
+  /**
+   * If the chain has fewer transactions of a wallet than we found in blocks, a reorg has removed some.
+   * @param {Reading} reading
+   * @returns {boolean} whether operations are unresolved again
+   */
+  #reopenLost({ nonces }) {
+    const lost = this.#accounts.flatMap((account, i) =>
+      nonces[i] < account.wallet.nonce ? this.#ledger.reopenOf(account, nonces[i]) : [],
+    );
+    return lost.length > 0;
   }
-}
 
-/** @param {Slot} slot */
-function freeNonceBytes({ state, undecided: open }) {
-  return state === 'free' ? (open?.operation.raw ?? []) : [];
-}
+  /** Operations whose transaction may still be included. */
+  #undecided() {
+    const lost = this.#accounts.flatMap(({ slots }) => slots.flatMap(({ undecided }) => undecided ?? []));
+    // A later unresolved operation with the same nonce has all hashes of the earlier one.
+    const own = lost.filter(({ operation: { account, nonce } }) => this.#ledger.unresolvedOf(account, nonce) === null);
+    return [...this.#ledger.unresolved.values(), ...own];
+  }
 
-/** Executed operations of a wallet by the ledger. @param {AuditOptions} options @param {number} position */
-function claimed({ ledger, accounts }, position) {
-  const { includedLate, reorgedOut } = accounts[position];
-  return ledger.verifiedBy[position] + includedLate - reorgedOut;
-}
+  async #decideStatuses() {
+    const { startBlock } = this.#options;
+    await inParts(this.#undecided(), async (one) => {
+      const { operation, sample } = one;
+      const decision = await transactionStatusOf(this.#rpc, operation, 'audit', startBlock);
+      if (decision.status === 'pending') return;
+      if (one.isOrphan && decision.status === 'never_sent' && !one.isResubmitted && operation.raw !== null) {
+        one.isResubmitted = true;
+        await this.#sendAgain(operation.raw);
+      } else this.#ledger.settle(operation, sample, decision);
+    });
+  }
 
-/** @param {AuditOptions} options @param {Reading} reading @returns {Mismatch[]} */
-function compare(options, { effects, nonces, pendingNonces }) {
-  return options.accounts.flatMap((account, i) => {
-    if (account.isWorkerDead) return [];
-    const { start, now, target } = effects[i];
-    const executed = claimed(options, i);
-    const expectedEffect = start + BigInt(executed);
-    const expectedNonce = account.startNonce + executed + account.reverted;
-    if (now === expectedEffect && nonces[i] === expectedNonce && pendingNonces[i] === nonces[i]) return [];
-    return {
-      walletIndex: account.wallet.index,
-      address: account.wallet.address,
-      target,
-      expectedEffect: String(expectedEffect),
-      effect: String(now),
-      expectedNonce,
-      nonce: nonces[i],
-      pendingNonce: pendingNonces[i],
+  /**
+   * Transactions behind a missing nonce would stay in the pool and block the wallet's next user. So the transaction with
+   * the missing nonce is sent again.
+   */
+  async #fillGaps() {
+    const slots = this.#accounts.filter(({ hasGap }) => hasGap).flatMap((account) => account.slots);
+    const missing = slots.flatMap(({ state, undecided }) => (state === 'free' ? (undecided?.operation.raw ?? []) : []));
+    await inParts(missing, (raw) => this.#sendAgain(raw));
+  }
+
+  /** Refused transactions stay unresolved. @param {string} raw */
+  async #sendAgain(raw) {
+    await this.#rpc.call('eth_sendRawTransaction', [raw], 'resubmit').catch(() => null);
+  }
+
+  /** Executed operations of a wallet by the ledger. @param {number} position */
+  #claimed(position) {
+    const { includedLate, reorgedOut } = this.#accounts[position];
+    return this.#ledger.verifiedBy[position] + includedLate - reorgedOut;
+  }
+
+  /** @param {Reading} reading @returns {Mismatch[]} */
+  #compare({ effects, nonces, pendingNonces }) {
+    return this.#accounts.flatMap((account, i) => {
+      if (account.isWorkerDead) return [];
+      const { start, now, target } = effects[i];
+      const executed = this.#claimed(i);
+      const expectedEffect = start + BigInt(executed);
+      const expectedNonce = account.startNonce + executed + account.reverted;
+      if (now === expectedEffect && nonces[i] === expectedNonce && pendingNonces[i] === nonces[i]) return [];
+      return {
+        walletIndex: account.wallet.index,
+        address: account.wallet.address,
+        target,
+        expectedEffect: String(expectedEffect),
+        effect: String(now),
+        expectedNonce,
+        nonce: nonces[i],
+        pendingNonce: pendingNonces[i],
+      };
+    });
+  }
+
+  /** Unresolved operations by position. */
+  #unresolvedBy() {
+    const counts = this.#accounts.map(() => 0);
+    for (const { operation } of this.#ledger.unresolved.values()) counts[operation.account.position] += 1;
+    return counts;
+  }
+
+  /**
+   * The mismatches that unresolved operations cannot explain; pending transactions alone are no mismatch.
+   * @param {Mismatch[]} mismatches
+   */
+  #provenOf(mismatches) {
+    const open = new Map(this.#unresolvedBy().map((count, i) => [this.#accounts[i].wallet.index, count]));
+    return mismatches.filter(({ walletIndex, effect, expectedEffect, nonce, expectedNonce }) => {
+      const unknown = open.get(walletIndex) ?? 0;
+      const difference = Math.abs(Number(BigInt(effect) - BigInt(expectedEffect)));
+      return difference > unknown || Math.abs(nonce - expectedNonce) > unknown;
+    });
+  }
+
+  /** @param {Reading} reading @param {Mismatch[]} mismatches @returns {Promise<Check[]>} */
+  async #reconcile({ hash, number, nonces }, mismatches) {
+    const { workload, startBlock, signal } = this.#options;
+    const [accounts, ledger] = [this.#accounts, this.#ledger];
+    if (workload.reconcile === undefined) return [];
+    const isOurs = accounts.every(({ reverted, isWorkerDead }) => reverted === 0 && !isWorkerDead);
+    const snapshot = {
+      blockHash: hash,
+      blockNumber: number,
+      startBlock,
+      nonces,
+      signal,
+      startNonces: accounts.map(({ startNonce }) => startNonce),
+      executed: accounts.map((_, i) => this.#claimed(i)),
+      reverted: accounts.map(({ reverted }) => reverted),
+      undecided: this.#unresolvedBy(),
+      areOurs: isOurs && mismatches.length === 0 && ledger.foreign.length === 0 && ledger.unresolved.size === 0,
     };
-  });
-}
+    return workload.reconcile(snapshot).catch((error) => {
+      if (![RpcError, ProtocolError, TransportError].some((kind) => error instanceof kind)) throw error;
+      const words = 'what the workload compares over all wallets';
+      return [{ name: 'reconcile', words, expected: null, found: null, holds: null, why: error.message }];
+    });
+  }
 
-/** Unresolved operations by position. @param {AuditOptions} options */
-function unresolvedBy({ accounts, ledger }) {
-  const counts = accounts.map(() => 0);
-  for (const { operation } of ledger.unresolved.values()) counts[operation.account.position] += 1;
-  return counts;
-}
+  /** What could not be checked. @param {Mismatch[]} unproven @param {Check[]} checks */
+  #gapsOf(unproven, checks) {
+    const open = [...this.#ledger.unresolved.values()].map(({ operation }) => operation.account.wallet.index);
+    const waiting = unproven.map(({ walletIndex }) => walletIndex).filter((index) => !open.includes(index));
+    const lost = this.#accounts.filter(({ isWorkerDead }) => isWorkerDead).map(({ wallet }) => wallet.index);
+    const gaps = checks.filter(({ holds }) => holds === null).map(({ words, why }) => `${words}: ${why}`);
+    if (waiting.length > 0) gaps.unshift(`wallets ${indexRanges(waiting)} have pending transactions`);
+    if (open.length > 0)
+      gaps.unshift(
+        `the status of ${open.length} operations of wallets ${indexRanges(open)} is unknown: they are pending, or the node does not report them`,
+      );
+    if (lost.length > 0) gaps.unshift(`the worker of wallets ${indexRanges(lost)} died: what it sent is not known`);
+    return gaps;
+  }
 
-/**
- * The mismatches that unresolved operations cannot explain; pending transactions alone are no mismatch.
- * @param {AuditOptions} options
- * @param {Mismatch[]} mismatches
- */
-function provenOf(options, mismatches) {
-  const open = new Map(unresolvedBy(options).map((count, i) => [options.accounts[i].wallet.index, count]));
-  return mismatches.filter(({ walletIndex, effect, expectedEffect, nonce, expectedNonce }) => {
-    const unknown = open.get(walletIndex) ?? 0;
-    return (
-      Math.abs(Number(BigInt(effect) - BigInt(expectedEffect))) > unknown || Math.abs(nonce - expectedNonce) > unknown
+  /** @param {Reading} reading @param {Mismatch[]} mismatches @param {Check[]} checks @returns {AuditReport} */
+  #describe(reading, mismatches, checks) {
+    const [accounts, ledger] = [this.#accounts, this.#ledger];
+    for (const { operation, sample } of [...ledger.unresolved.values()])
+      ledger.settle(operation, sample, { status: 'pending', foreign: null });
+    const grown = reading.effects.map(({ start, now }) => now - start);
+    const effectsOnChain = grown.reduce((sum, effects) => sum + effects, 0n);
+    const atLeast = grown.reduce((sum, effects, i) => {
+      const ours = BigInt(this.#claimed(i));
+      return sum + (ours < effects ? ours : effects);
+    }, 0n);
+    const { statusCounts, foreign, unresolved, resolutions } = ledger;
+    const proven = new Set(this.#provenOf(mismatches));
+    const unproven = mismatches.filter((mismatch) => !proven.has(mismatch));
+    const incomplete = this.#gapsOf(unproven, checks);
+    const isProven = proven.size > 0 || foreign.length > 0 || checks.some(({ holds }) => holds === false);
+    const result = isProven ? 'not_exact' : incomplete.length > 0 ? 'incomplete' : 'exact';
+    return {
+      exact: result === 'exact',
+      result,
+      incomplete,
+      blockNumber: reading.number,
+      blockHash: reading.hash,
+      wallets: accounts.length,
+      verified: ledger.verifiedBy.reduce((sum, count) => sum + count, 0),
+      includedLate: statusCounts.included ?? 0,
+      reverted: statusCounts.reverted ?? 0,
+      reorgedOut: accounts.reduce((sum, account) => sum + account.reorgedOut, 0),
+      neverSent: statusCounts.never_sent ?? 0,
+      replaced: statusCounts.replaced ?? 0,
+      pending: unresolved.size,
+      effectsOnChain: String(effectsOnChain),
+      bounds: { atLeast: String(atLeast), atMost: String(effectsOnChain) },
+      mismatchCount: proven.size,
+      mismatches: [...proven].slice(0, LISTED),
+      foreign: foreign.slice(0, LISTED),
+      resolutions,
+      subject: this.#options.workload.subject,
+      checks,
+    };
+  }
+
+  /**
+   * A wallet with more nonces than ours: the transaction of the first other nonce is the proof of a foreign sender.
+   * @param {Mismatch[]} mismatches
+   */
+  async #searchForForeign(mismatches) {
+    const ledger = this.#ledger;
+    const proven = new Set(ledger.foreign.map(({ walletIndex }) => walletIndex));
+    const suspects = mismatches.filter(
+      ({ walletIndex, nonce, expectedNonce }) => nonce > expectedNonce && !proven.has(walletIndex),
     );
-  });
-}
-
-/** @param {AuditOptions} options @param {Reading} reading @param {Mismatch[]} mismatches @returns {Promise<Check[]>} */
-async function reconcile(options, { hash, number, nonces }, mismatches) {
-  const { workload, accounts, ledger, startBlock, signal } = options;
-  if (workload.reconcile === undefined) return [];
-  const isOurs = accounts.every(({ reverted, isWorkerDead }) => reverted === 0 && !isWorkerDead);
-  const snapshot = {
-    blockHash: hash,
-    blockNumber: number,
-    startBlock,
-    nonces,
-    signal,
-    startNonces: accounts.map(({ startNonce }) => startNonce),
-    executed: accounts.map((_, i) => claimed(options, i)),
-    reverted: accounts.map(({ reverted }) => reverted),
-    undecided: unresolvedBy(options),
-    areOurs: isOurs && mismatches.length === 0 && ledger.foreign.length === 0 && ledger.unresolved.size === 0,
-  };
-  return workload.reconcile(snapshot).catch((error) => {
-    if (![RpcError, ProtocolError, TransportError].some((kind) => error instanceof kind)) throw error;
-    const words = 'what the workload compares over all wallets';
-    return [{ name: 'reconcile', words, expected: null, found: null, holds: null, why: error.message }];
-  });
-}
-
-/** @param {AuditOptions} options @param {Mismatch[]} unproven @param {Check[]} checks */
-function gapsOf({ accounts, ledger: { unresolved } }, unproven, checks) {
-  const open = [...unresolved.values()].map(({ operation }) => operation.account.wallet.index);
-  const waiting = unproven.map(({ walletIndex }) => walletIndex).filter((index) => !open.includes(index));
-  const lost = accounts.filter(({ isWorkerDead }) => isWorkerDead).map(({ wallet }) => wallet.index);
-  return [
-    ...(lost.length === 0 ? [] : [`the worker of wallets ${indexRanges(lost)} died: what it sent is not known`]),
-    ...(open.length === 0
-      ? []
-      : [
-          `the status of ${open.length} operations of wallets ${indexRanges(open)} is unknown: they are pending, or the node does not report them`,
-        ]),
-    ...(waiting.length === 0 ? [] : [`wallets ${indexRanges(waiting)} have pending transactions`]),
-    ...checks.filter(({ holds }) => holds === null).map(({ words, why }) => `${words}: ${why}`),
-  ];
-}
-
-/**
- * @param {AuditOptions} options
- * @param {Reading} reading
- * @param {Mismatch[]} mismatches
- * @param {Check[]} checks
- * @returns {AuditReport}
- */
-function describe(options, reading, mismatches, checks) {
-  const { accounts, ledger, workload } = options;
-  for (const { operation, sample } of [...ledger.unresolved.values()]) {
-    ledger.settle(operation, sample, { status: 'pending', foreign: null });
+    const byIndex = new Map(this.#accounts.map((account) => [account.wallet.index, account]));
+    for (const { walletIndex, nonce: next } of suspects.slice(0, SEARCHED)) {
+      const account = /** @type {Account} */ (byIndex.get(walletIndex));
+      const { address, nonce } = account.wallet;
+      if (nonce >= next) continue;
+      const mined = await findMinedTransaction(this.#rpc, address, nonce, this.#options.startBlock).catch(() => null);
+      const open = ledger.unresolvedOf(account, nonce) ?? account.slotOf(nonce)?.undecided ?? null;
+      const ours = open?.operation.hashes ?? [];
+      if (mined !== null && !ours.includes(mined.hash)) ledger.addForeign({ walletIndex, nonce, ...mined });
+    }
   }
-  const grown = reading.effects.map(({ start, now }) => now - start);
-  const effectsOnChain = grown.reduce((sum, effects) => sum + effects, 0n);
-  const atLeast = grown.reduce((sum, effects, i) => {
-    const ours = BigInt(claimed(options, i));
-    return sum + (ours < effects ? ours : effects);
-  }, 0n);
-  const { statusCounts, foreign, unresolved, resolutions } = ledger;
-  const proven = new Set(provenOf(options, mismatches));
-  const incomplete = gapsOf(
-    options,
-    mismatches.filter((mismatch) => !proven.has(mismatch)),
-    checks,
-  );
-  const isProven = proven.size > 0 || foreign.length > 0 || checks.some(({ holds }) => holds === false);
-  const result = isProven ? 'not_exact' : incomplete.length > 0 ? 'incomplete' : 'exact';
-  return {
-    exact: result === 'exact',
-    result,
-    incomplete,
-    blockNumber: reading.number,
-    blockHash: reading.hash,
-    wallets: accounts.length,
-    verified: ledger.verifiedBy.reduce((sum, count) => sum + count, 0),
-    includedLate: statusCounts.included ?? 0,
-    reverted: statusCounts.reverted ?? 0,
-    reorgedOut: accounts.reduce((sum, account) => sum + account.reorgedOut, 0),
-    neverSent: statusCounts.never_sent ?? 0,
-    replaced: statusCounts.replaced ?? 0,
-    pending: unresolved.size,
-    effectsOnChain: String(effectsOnChain),
-    bounds: { atLeast: String(atLeast), atMost: String(effectsOnChain) },
-    mismatchCount: proven.size,
-    mismatches: [...proven].slice(0, LISTED),
-    foreign: foreign.slice(0, LISTED),
-    resolutions,
-    subject: workload.subject,
-    checks,
-  };
 }
 
-/**
- * A wallet with more nonces than ours: the transaction of the first other nonce is the proof of a foreign sender.
- * @param {AuditOptions} options
- * @param {Mismatch[]} mismatches
- */
-async function searchForForeign({ rpc, ledger, accounts, startBlock }, mismatches) {
-  const proven = new Set(ledger.foreign.map(({ walletIndex }) => walletIndex));
-  const suspects = mismatches.filter(
-    ({ walletIndex, nonce, expectedNonce }) => nonce > expectedNonce && !proven.has(walletIndex),
-  );
-  const byIndex = new Map(accounts.map((account) => [account.wallet.index, account]));
-  for (const { walletIndex, nonce: next } of suspects.slice(0, SEARCHED)) {
-    const account = /** @type {Account} */ (byIndex.get(walletIndex));
-    const { wallet } = account;
-    if (wallet.nonce >= next) continue;
-    const mined = await findMinedTransaction(rpc, wallet.address, wallet.nonce, startBlock).catch(() => null);
-    const open = ledger.unresolvedOf(account, wallet.nonce) ?? account.slotOf(wallet.nonce)?.undecided ?? null;
-    const ours = open?.operation.hashes ?? [];
-    if (mined !== null && !ours.includes(mined.hash)) ledger.addForeign({ walletIndex, nonce: wallet.nonce, ...mined });
-  }
+/** @template T @param {T[]} items @param {(item: T) => Promise<void>} action */
+async function inParts(items, action) {
+  for (let at = 0; at < items.length; at += ASKED_AT_ONCE)
+    await Promise.all(items.slice(at, at + ASKED_AT_ONCE).map(action));
 }

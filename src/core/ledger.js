@@ -130,7 +130,7 @@ export class Ledger {
   /**
    * After a reorg: makes the operations of the removed blocks unresolved.
    * @param {number} blockNumber of the first removed block
-   * @returns {{orphans: RecentInclusion[], isComplete: boolean, waiting: UnresolvedOperation[]}} orphans: to be included again;
+   * @returns {{orphans: UnresolvedOperation[], isComplete: boolean, waiting: UnresolvedOperation[]}} orphans: to be included again;
    *   isComplete: no operation of these blocks is missing; waiting: orphans of earlier reorgs
    */
   reopen(blockNumber) {
@@ -143,7 +143,7 @@ export class Ledger {
    * The same for a wallet whose transactions from a nonce on are gone.
    * @param {Account} account
    * @param {number} nonce
-   * @returns {RecentInclusion[]}
+   * @returns {UnresolvedOperation[]}
    */
   reopenOf(account, nonce) {
     return this.#reopen(this.recentInclusions.takeOf(account, nonce));
@@ -157,10 +157,8 @@ export class Ledger {
       if (reverted > 0) this.statusCounts.reverted = (this.statusCounts.reverted ?? 0) - reverted;
       account.reopen(own);
     }
-    const orphans = entries.map(recentInclusionOf);
-    orphans.forEach(({ operation, sample, isExecuted }, i) =>
-      this.addUnresolved({ operation, sample, isOrphan: isExecuted, lostBlock: entries[i].blockNumber }),
-    );
+    const orphans = entries.map(orphanOf);
+    for (const orphan of orphans) this.addUnresolved(orphan);
     return orphans;
   }
 
@@ -269,10 +267,8 @@ const MAX_RECENT_INCLUSIONS = 16_384;
  * @property {boolean} isExecuted false: reverted
  *
  * @typedef {Omit<Entry, 'account'> & {position: number}} EntryState an entry for another thread
- *
- * @typedef {{operation: UnresolvedOperation['operation'], sample: SampleIdentity, isExecuted: boolean}} RecentInclusion
  */
-export class RecentInclusions {
+class RecentInclusions {
   /** A ring buffer. @type {Entry[]} */
   #entries = [];
   #next = 0;
@@ -338,11 +334,8 @@ export class RecentInclusions {
   }
 }
 
-/** @param {Entry} entry @returns {RecentInclusion} */
-export function recentInclusionOf({ account, nonce, hashes, raw, outcome, isExecuted }) {
-  return {
-    operation: { account, nonce, hashes, raw },
-    sample: { walletIndex: account.wallet.index, hash: hashes.at(-1) ?? null, outcome, code: null },
-    isExecuted,
-  };
+/** @param {Entry} entry @returns {UnresolvedOperation} */
+function orphanOf({ account, nonce, hashes, raw, blockNumber, outcome, isExecuted }) {
+  const sample = { walletIndex: account.wallet.index, hash: hashes.at(-1) ?? null, outcome, code: null };
+  return { operation: { account, nonce, hashes, raw }, sample, isOrphan: isExecuted, lostBlock: blockNumber };
 }

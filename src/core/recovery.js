@@ -9,7 +9,7 @@ import { transactionStatusOf } from './transaction-status.js';
 /**
  * @import { Clock, ReorgEvent, Rpc, Sample } from '../types.d.ts'
  * @import { Driver } from './driver.js'
- * @import { Ledger, RecentInclusion, UnresolvedOperation } from './ledger.js'
+ * @import { Ledger, UnresolvedOperation } from './ledger.js'
  * @import { Account } from './nonces.js'
  * @import { Operation, Tools } from './operation.js'
  * @import { RetryPolicy } from './submit.js'
@@ -293,7 +293,7 @@ export class TransactionRecovery extends Recovery {
     return { operations: all.length, touched: named, isComplete };
   }
 
-  /** @param {RecentInclusion[]} orphans */
+  /** @param {UnresolvedOperation[]} orphans */
   #resubmitOrphans(orphans) {
     for (const [account, own] of groupByAccount(orphans, ({ operation }) => operation.account)) {
       own.sort((a, b) => a.operation.nonce - b.operation.nonce);
@@ -425,7 +425,7 @@ export class TransactionRecovery extends Recovery {
   /**
    * Gets reorged operations of a wallet included again: the node returns them to its pool, or receives the same bytes
    * again. Nonces execute in order, so the first unresolved one tells about all.
-   * @param {RecentInclusion[]} orphans of one wallet in nonce order, unresolved in the ledger
+   * @param {UnresolvedOperation[]} orphans of one wallet in nonce order, unresolved in the ledger
    * @returns {Promise<string | null>} why the wallet cannot be used any more, or null
    */
   async #resubmit(orphans) {

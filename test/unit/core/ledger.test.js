@@ -440,20 +440,6 @@ function settleIn(ledger, { operation, sample }, fate, blockNumber) {
   ledger.settle(operation, sample, { ...decision(fate), blockNumber });
 }
 
-/**
- * A reorg, handled as resubmit() does.
- * @param {Ledger} ledger
- * @param {number} blockNumber
- * @returns {UnresolvedOperation[]}
- */
-function reorganise(ledger, blockNumber) {
-  return ledger.reopen(blockNumber).orphans.map(({ operation, sample, isExecuted }) => {
-    const open = { operation, sample, isOrphan: isExecuted };
-    ledger.addUnresolved(open);
-    return open;
-  });
-}
-
 describe('Ledger.reopen()', () => {
   it('operations of the blocks are unresolved again, earlier ones are not', () => {
     const { ledger } = ledgerOf();
@@ -464,10 +450,11 @@ describe('Ledger.reopen()', () => {
     assert.equal(isComplete, true);
     assert.deepEqual(
       orphans,
-      [second, third].map(({ nonce, hash }) => ({
+      [second, third].map(({ nonce, hash }, i) => ({
         operation: { account, nonce, hashes: [hash], raw: `raw ${hash}` },
         sample: { walletIndex: FIRST_INDEX, hash, outcome: 'verified', code: null },
-        isExecuted: true,
+        isOrphan: true,
+        lostBlock: 11 + i,
       })),
     );
     assert.deepEqual([account.executed, account.wallet.nonce], [1, START_NONCE + 1]);
@@ -483,7 +470,7 @@ describe('Ledger.reopen()', () => {
     const [account] = ledger.accounts;
     settleIn(ledger, lose(ledger), 'reverted', 11);
     assert.deepEqual([account.reverted, ledger.statusCounts.reverted], [1, 1]);
-    const [open] = reorganise(ledger, 11);
+    const [open] = ledger.reopen(11).orphans;
     assert.deepEqual([account.reverted, ledger.statusCounts.reverted, open.isOrphan], [0, 0, false]);
     // It had not verified, so it counts as late.
     settleIn(ledger, open, 'included', 12);
@@ -497,7 +484,7 @@ describe('Ledger.reopen()', () => {
     verify(ledger, 11, 0);
     verify(ledger, 10, 1);
     verify(ledger, 11, 1);
-    reorganise(ledger, 11);
+    ledger.reopen(11);
     assert.deepEqual(
       ledger.accounts.map(({ executed, wallet }) => [executed, wallet.nonce - START_NONCE]),
       [
@@ -548,7 +535,7 @@ describe('Ledger.settle() after a reorg', () => {
   function orphaned() {
     const { ledger, accusations } = ledgerOf();
     verify(ledger, 10);
-    const [open] = reorganise(ledger, 10);
+    const [open] = ledger.reopen(10).orphans;
     return { ledger, open, account: ledger.accounts[0], accusations };
   }
 
@@ -604,7 +591,7 @@ describe('Ledger.settle() after a reorg', () => {
   it('can be lost once per inclusion', () => {
     const { ledger, open, account } = orphaned();
     settleIn(ledger, open, 'included', 11);
-    const [again] = reorganise(ledger, 11);
+    const [again] = ledger.reopen(11).orphans;
     assert.deepEqual([again.operation.nonce, again.operation.hashes], [open.operation.nonce, open.operation.hashes]);
     assert.deepEqual([account.executed, again.isOrphan], [0, true]);
     settle(ledger, again, 'replaced');
@@ -614,7 +601,7 @@ describe('Ledger.settle() after a reorg', () => {
   it('included late and then lost counts as both', () => {
     const { ledger } = ledgerOf();
     settleIn(ledger, lose(ledger), 'included', 10);
-    const [open] = reorganise(ledger, 10);
+    const [open] = ledger.reopen(10).orphans;
     settle(ledger, open, 'never_sent');
     const [{ executed, includedLate, reorgedOut }] = ledger.accounts;
     assert.deepEqual([executed, includedLate, reorgedOut], [0, 1, 1]);
@@ -625,7 +612,7 @@ describe('Ledger.settle() after a reorg', () => {
     settle(part, open, 'never_sent');
     verify(part, 30); // takes the nonce that is free
     verify(part, 31);
-    reorganise(part, 31);
+    part.reopen(31).orphans;
     const { ledger: whole } = ledgerOf();
     whole.fromState(structuredClone(part.toState()), 0);
     const [account] = whole.accounts;
@@ -673,7 +660,7 @@ describe('Ledger.settle() after a reorg', () => {
             const undecided = undecidedOf(account);
             if (undecided !== null) enter(undecided, given.fate);
           } else if ('depth' in given) {
-            const orphans = reorganise(ledger, block - given.depth);
+            const orphans = ledger.reopen(block - given.depth).orphans;
             for (const open of orphans) enter(open, given.fate);
           }
           const waiting = account.slots.filter(({ state }) => state === 'executed').length;
