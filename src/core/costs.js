@@ -43,7 +43,7 @@ const DEFAULT_BLOCK_S = 1;
 /**
  * Prints the estimated cost where fees are real money, and checks it against --max-spend.
  * @param {object} parts
- * @param {Config} parts.config
+ * @param {Parameters<typeof estimateCost>[0]['config'] & Pick<Config, 'maxSpendWei'>} parts.config
  * @param {ChainInfo} parts.chain
  * @param {boolean} parts.embedded
  * @param {Fees} parts.fees

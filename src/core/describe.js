@@ -55,7 +55,7 @@ export function describeRun(config, { stop }, opened, described, { loaded, audit
   const { report } = audited;
   const { stats, window, intervals, windowStartedAtMs, loadStartUs } = loaded;
   const { failureWords, reorgs, spending: spent, ...engineStats } = loaded.engineStats;
-  const spending = describeSpending(config, ready, spent, { decrease, valueWei, report });
+  const spending = describeSpending({ maxSpendWei: config.maxSpendWei }, ready, spent, { decrease, valueWei, report });
   const own = threadStatsOf(network);
   // Workers have connections of their own.
   const { endpoints, ...traffic } = workers > 1 ? merge(GENERATOR, own, loaded.traffic) : own;
@@ -153,7 +153,7 @@ export function describeEnvironment({ version, chain, rpc, endpoints, sender, co
     feeMode: sender?.fees.mode ?? null,
     signer: sender?.signer.name ?? null,
     transport: {
-      name: transportsOf(config),
+      name: transportsOf({ transport: config.transport, rpc: config.rpc }),
       why: config.transport === 'auto' ? whyTransport(config.rpc) : 'asked for with --transport',
       connections: config.connections,
       keepAlive: !config.noKeepAlive,

@@ -20,7 +20,7 @@ import { assertSameChain, confirmSetUp, setUp, setUpCalls, startBlockOf } from '
 import { createEngine } from './workers.js';
 
 /**
- * @import { AuditReport, Clock, CommonStart, Config, DevChain, EngineConfig, Output, Rpc, RunFile, Surroundings, Workload } from '../types.d.ts'
+ * @import { AuditReport, Clock, CommonStart, Config, DevChain, EngineConfig, Output, Rpc, RunFile, Surroundings } from '../types.d.ts'
  * @import { Logger } from 'pino'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { GivenKeys } from './connect.js'
@@ -95,8 +95,9 @@ export async function run(config, surroundings) {
     const done = await loadAndAudit(config, surroundings, own, prepared).finally(() => prepared.engine.close());
     const { samplesDropped, errors } = await settleAll(outputs);
     for (const error of errors) stop.request('output_failed', error.exitCode, error);
+    const { maxSpendWei } = config;
     if (stop.reason === 'max_spend')
-      stop.request('max_spend', EXIT.refused, capReached(config, { ...prepared, ...done }));
+      stop.request('max_spend', EXIT.refused, capReached({ maxSpendWei }, { ...prepared, ...done }));
     const ended = { ...done, untilUs: clock.nowUs(), end: stop.reason ?? 'unknown', samplesDropped };
     const runFile = buildRunFile(describeRun(config, surroundings, own, prepared, ended));
     return await finish(runFile, surroundings, done);
@@ -174,7 +175,14 @@ async function prepare(config, surroundings, opened) {
   // Workers open their own connections.
   if (workers > 1) await transport.closeIdle();
   const schedule = scheduleOf(config);
-  const warmUp = config.warmupMs === 'auto' ? warmUpOf(config, clock, schedule !== null, workload) : null;
+  const warmUpOptions = {
+    clock,
+    operations: config.threads * config.inFlight,
+    isOpenLoop: schedule !== null,
+    hasBlocks: workload.kind === 'transaction',
+    mostMs: config.txTimeoutMs,
+  };
+  const warmUp = config.warmupMs === 'auto' ? new WarmUp(warmUpOptions) : null;
   const names = numbered(identified.map(({ display }) => display));
   const warning = unconfirmed.length > 0 && sender !== null ? unconfirmedIdentityWords(unconfirmed) : null;
   const environment = describeEnvironment({
@@ -210,17 +218,6 @@ async function prepare(config, surroundings, opened) {
   });
   const valueWei = workload.kind === 'transaction' ? workload.valueWei : 0n;
   return { ready, environment, schedule, valueWei, workload, accounts, start, before, warmUp, engine, names, warning };
-}
-
-/**
- * @param {Pick<Config, 'threads' | 'inFlight' | 'txTimeoutMs'>} config
- * @param {Clock} clock
- * @param {boolean} isOpenLoop
- * @param {Workload} workload
- */
-function warmUpOf({ threads, inFlight, txTimeoutMs }, clock, isOpenLoop, { kind }) {
-  const operations = threads * inFlight;
-  return new WarmUp({ clock, operations, isOpenLoop, hasBlocks: kind === 'transaction', mostMs: txTimeoutMs });
 }
 
 /**

@@ -97,8 +97,8 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
   const node = chain.clientVersion ?? 'an unknown node';
   notice(`${node} at ${rpc.display}, chain ${chain.chainId}; wallets ${offset}..${last} of ${source.name}`);
   const inclusion = await chooseInclusion(config.inclusion, candidatesOf(rpcs, chain, surroundings));
-  const load = { connections, operations: threads * config.inFlight, threads: workers };
-  const warning = warningOf(inclusion.name, rpcs, load);
+  const waiting = { connections, operations: threads * config.inFlight, threads: workers };
+  const warning = warningOf(inclusion.name, rpcs, waiting);
   if (warning !== null) log.warn(warning);
 
   const fees = await readFees(rpc, chain.baseFeeWei, { legacy, gasPriceWei, maxFeeWei });
@@ -114,10 +114,15 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
         `embedded chain started and its ${wallets.length} wallets funded; to share one between instances: stress node -t ${last + 1}, then stress --rpc URL`,
       );
     }
-    const needWei = walletNeedWei(config, workload.gas, fees, chain);
+    const { fundAmountWei, index, instances, ratePerSecond, stages, maxSpendWei } = config;
+    const load = { warmupMs: config.warmupMs, durationMs: config.durationMs, inFlight: config.inFlight };
+    const needWei = walletNeedWei({ ...load, fundAmountWei }, workload.gas, fees, chain);
     const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
-    if (missing.length > 0 && given.funder === null) throw fundsMissing(missing, needWei, fundingRemedy(config));
-    await estimateRunCost({ config, chain, embedded: isEmbedded, fees, rpc, workload, wallets, missing, notice });
+    if (missing.length > 0 && given.funder === null)
+      throw fundsMissing(missing, needWei, fundingRemedy({ ...load, index, instances }));
+    const limits = { ...load, threads, ratePerSecond, stages, maxSpendWei };
+    const about = { chain, embedded: isEmbedded, fees, rpc, workload, wallets, missing, notice };
+    await estimateRunCost({ config: limits, ...about });
     if (given.funder !== null && missing.length > 0) {
       const paid = await fundFrom(given.funder, sender, wallets, missing, onProgress);
       log.info({ ...paid, paidWei: String(paid.paidWei) }, 'funded');
