@@ -27,7 +27,8 @@ import { createEngine } from './workers.js';
  * @import { Balance } from './costs.js'
  * @import { Ledger } from './ledger.js'
  * @import { LoadSoFar } from './load.js'
- * @import { StartBlock } from './setup.js'
+ * @import { ChainTools } from './engine.js'
+ * @import { Ready, StartBlock } from './setup.js'
  * @import { Stop } from './stop.js'
  */
 
@@ -160,7 +161,7 @@ async function prepare(config, surroundings, opened) {
       ? setUpCalls(config, surroundings, opened, workload)
       : setUp(config, surroundings, opened, workload);
   });
-  const { wallets, sender, costs, inclusion } = ready;
+  const { wallets, sender, inclusion } = ready;
   const settleOptions = { clock, confirmations, signal: stop.drain };
   const setUpBlock = await confirmSetUp(rpc, ready, settleOptions);
   // The rest of the set-up would be out of date if done minutes before the load.
@@ -196,15 +197,7 @@ async function prepare(config, surroundings, opened) {
     facts: workload.facts?.() ?? {},
     embedded: opened.isEmbedded,
   });
-  const chain = sender && {
-    chainId: sender.chainId,
-    fees: sender.fees,
-    signer: sender.signer,
-    inclusion: inclusion?.name ?? '',
-    ...start,
-    confirmations,
-    capWei: costs.leftWei,
-  };
+  const chain = chainToolsOf(ready, start, confirmations);
   const load = { config: engineConfig, schedule, accounts, workload, workloadName: config.workload, chain };
   const engine = await createEngine({
     ...load,
@@ -218,6 +211,13 @@ async function prepare(config, surroundings, opened) {
   });
   const valueWei = workload.kind === 'transaction' ? workload.valueWei : 0n;
   return { ready, environment, schedule, valueWei, workload, accounts, start, before, warmUp, engine, names, warning };
+}
+
+/** @param {Ready} ready @param {StartBlock} start @param {number} confirmations @returns {ChainTools | null} */
+function chainToolsOf({ sender, inclusion, costs }, start, confirmations) {
+  if (sender === null || inclusion === null) return null;
+  const { chainId, fees, signer } = sender;
+  return { chainId, fees, signer, inclusion: inclusion.name, ...start, confirmations, capWei: costs.leftWei };
 }
 
 /**
