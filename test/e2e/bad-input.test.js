@@ -512,7 +512,7 @@ const TABLE = {
       given: 'broken',
       exit: 65,
       files: { 'x.mjs': '\nconst 5;' },
-      says: /^\S*x\.mjs:2: SyntaxError: /,
+      says: /^\S*x\.mjs: SyntaxError: .*; node \S*x\.mjs shows the line$/,
     },
     {
       args: '-t 1 --workload DIR/x.mjs',
