@@ -91,7 +91,7 @@ function sidesTable(sides) {
 }
 
 /** Sides without an endpoint have their names as labels, in other words before version 0.2. @param {string} label */
-export function isEndpoint(label) {
+function isEndpoint(label) {
   return !/^(base(line)?|candidate)$/i.test(label);
 }
 

@@ -304,7 +304,7 @@ function list(words) {
  * @param {Trial} trial
  * @param {RunVerdict | null} verdict of its run
  */
-export function limitText(searched, { value, failed }, verdict) {
+function limitText(searched, { value, failed }, verdict) {
   const words = verdict === null ? [] : [`${verdict.name}: ${verdict.evidence}`];
   const ours = whoseLimit(searched.name, verdict);
   return `at ${valueText(searched, value)}: ${[...failed, ...words, ...(ours === null ? [] : [ours])].join('; ')}`;

@@ -20,12 +20,6 @@ export function studentTwoSided(t, degrees) {
   return Math.max(0, 1 - within);
 }
 
-/** P(T <= t). @param {number} t @param {number} degrees of freedom */
-export function studentCdf(t, degrees) {
-  const tail = studentTwoSided(t, degrees) / 2;
-  return t < 0 ? tail : 1 - tail;
-}
-
 /**
  * The t with P(T <= t) = p, by bisection.
  * @param {number} p more than 0.5, less than 1
