@@ -51,7 +51,7 @@ import { OPTIONS } from './options.js';
 const TEMPLATE = new URL('../workloads/template.js', import.meta.url);
 
 /** @param {string} file @throws {OutputError} there is one already */
-export async function writeTemplate(file) {
+async function writeTemplate(file) {
   await checkWritable(file);
   try {
     copyFileSync(fileURLToPath(TEMPLATE), file, constants.COPYFILE_EXCL);
@@ -64,7 +64,7 @@ export async function writeTemplate(file) {
 }
 
 /** As a shell takes it. @param {string} file */
-export function asArgument(file) {
+function asArgument(file) {
   const name = displayName(file);
   return /^[\w./+-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
 }

@@ -68,7 +68,7 @@ function oneOfSeveral(option, given) {
 }
 
 /** @param {Option} option */
-export function isSeveral({ isList, isRest }) {
+function isSeveral({ isList, isRest }) {
   return isList === true || isRest === true;
 }
 
