@@ -138,6 +138,15 @@ export function amount(defaultUnit) {
   };
 }
 
+/** @param {URL} url */
+function checkCredentials({ username, password }) {
+  try {
+    decodeURIComponent(username + password);
+  } catch {
+    throw new Error('has a user name or password that is not percent-encoded: write % as %25');
+  }
+}
+
 const SCHEMES = 'http://, https://, ws:// or wss://';
 
 /** @param {string} text */
@@ -151,11 +160,7 @@ export function endpoint(text) {
     // The value is not shown: it may hold a key.
     throw new Error(`must be a URL such as http://127.0.0.1:8545, with ${SCHEMES} before it`);
   }
-  try {
-    decodeURIComponent(url.username + url.password);
-  } catch {
-    throw new Error('has a user name or password that is not percent-encoded: write % as %25');
-  }
+  checkCredentials(url);
   if (!['http:', 'https:', 'ws:', 'wss:'].includes(url.protocol))
     throw new Error(`must start with ${SCHEMES}, not ${quote(url.protocol)}`);
   return url;
@@ -167,11 +172,7 @@ export function pageUrl(text) {
   // The value is not shown: it may hold a password.
   if (url === null || !['http:', 'https:'].includes(url.protocol))
     throw new Error('must be a URL such as http://127.0.0.1:6060/debug/metrics/prometheus');
-  try {
-    decodeURIComponent(url.username + url.password);
-  } catch {
-    throw new Error('has a user name or password that is not percent-encoded: write % as %25');
-  }
+  checkCredentials(url);
   return url;
 }
 
@@ -230,12 +231,8 @@ export function hdPath(text) {
     throw new Error(
       `must be a derivation path such as m/44'/60'/0'/0 (the wallet's index is appended), not ${quote(text)}`,
     );
-  if (
-    text
-      .split('/')
-      .slice(1)
-      .some((part) => Number.parseInt(part, 10) >= 2 ** 31)
-  )
+  const indexes = text.split('/').slice(1);
+  if (indexes.some((part) => Number.parseInt(part, 10) >= 2 ** 31))
     throw new Error('has an index of 2147483648 or more');
   return text;
 }
