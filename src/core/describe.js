@@ -181,7 +181,7 @@ export function transportsOf({ transport, rpc }) {
  * @param {StartFacts} start
  * @returns {InstanceFacts | null} null: a single instance without a common start
  */
-export function describeInstance({ runId, index, instances, attempt, scheduler, offset, threads }, start) {
+function describeInstance({ runId, index, instances, attempt, scheduler, offset, threads }, start) {
   if (runId === null && index === null && start.by === null) return null;
   return { runId, index, instances, attempt, scheduler, offset, threads, host: hostname(), start };
 }
