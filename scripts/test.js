@@ -27,8 +27,10 @@ const OTHER_SUITES = [
   'slurm',
   'k8s',
 ];
-/** End-to-end tests start a chain and a load generator each: more at once would measure each other. */
-const CONCURRENCY = 2;
+/** End-to-end tests wait for blocks most of the time: two for each of two cores. */
+const CONCURRENCY = 4;
+/** They compare times, and run last: only with each other. */
+const MEASURING = ['open-loop', 'truth', 'verdict'].map((name) => join('test', 'e2e', `${name}.test.js`));
 
 /**
  * @param {string} suite
@@ -45,19 +47,27 @@ function testFiles(suite) {
 
 /**
  * Unit tests of one folder share a process: starting node and loading the program takes longer than most of them.
+ * `node --test` runs files in the order of their names, so that all are imported by numbered ones.
  * @param {string[]} files
- * @param {string} folder for the files that import those of a folder
+ * @param {string} folder for the files that import them
  * @returns {string[]} files for node --test
  */
-function inGroups(files, folder) {
+function inOrder(files, folder) {
   const isUnit = (/** @type {string} */ file) => file.startsWith(join('test', 'unit'));
-  const groups = [...new Set(files.filter(isUnit).map((file) => dirname(file)))].map((group) => {
-    const imports = files.filter((file) => dirname(file) === group).map((file) => pathToFileURL(join(ROOT, file)).href);
-    const name = join(folder, `${group.replaceAll(/[\\/]/g, '-')}.test.mjs`);
-    writeFileSync(name, imports.map((file) => `import '${file}';\n`).join(''));
-    return name;
+  const isMeasuring = (/** @type {string} */ file) => MEASURING.includes(file);
+  const units = files.filter(isUnit);
+  if (units.length === 0 && !files.some(isMeasuring)) return files;
+  const groups = [
+    ...files.filter((file) => !isUnit(file) && !isMeasuring(file)).map((file) => [file]),
+    ...[...new Set(units.map((file) => dirname(file)))].map((group) => units.filter((file) => dirname(file) === group)),
+    ...files.filter(isMeasuring).map((file) => [file]),
+  ];
+  return groups.map((group, i) => {
+    const name = group.length > 1 ? dirname(group[0]) : group[0].replace(/\.test\.js$/, '');
+    const path = join(folder, `${String(i).padStart(3, '0')}-${name.replaceAll(/[\\/]/g, '-')}.test.mjs`);
+    writeFileSync(path, group.map((file) => `import '${pathToFileURL(join(ROOT, file)).href}';\n`).join(''));
+    return path;
   });
-  return [...groups, ...files.filter((file) => !isUnit(file))];
 }
 
 /**
@@ -79,7 +89,7 @@ function nodeArguments(args, folder) {
   // The same report from every version of node: one for people on a terminal, TAP in a pipe or a file.
   const reporter = `--test-reporter=${process.stdout.isTTY ? 'spec' : 'tap'}`;
   const defaults = options.some((option) => option.startsWith('--test-reporter')) ? [] : [reporter];
-  return ['--test', `--test-concurrency=${CONCURRENCY}`, ...defaults, ...options, ...inGroups(files, folder)];
+  return ['--test', `--test-concurrency=${CONCURRENCY}`, ...defaults, ...options, ...inOrder(files, folder)];
 }
 
 /** @param {string[]} args */

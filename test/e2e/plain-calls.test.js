@@ -1,12 +1,10 @@
 /** `--workload rpc`: plain calls, which need no wallets, no funds and no chain that mines. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startAnvil } from '../helpers/anvil.js';
-import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { readJson, runShared, spawnStress } from '../helpers/cli.js';
 import { HANG_UP, SILENCE, serve } from '../helpers/endpoint.js';
 import { assertNothingLeft, endProcessesOf } from '../helpers/leftovers.js';
 import { schemaErrors } from '../helpers/run-file.js';
@@ -17,8 +15,6 @@ import { temporaryFolder } from '../helpers/temporary.js';
  * @import { Anvil } from '../helpers/anvil.js'
  * @import { Answer, Endpoint } from '../helpers/endpoint.js'
  * @import { RunFile } from '../helpers/run-file.js'
- * @import { RequestListener, ServerResponse } from 'node:http'
- * @import { AddressInfo } from 'node:net'
  * @import { TestContext } from 'node:test'
  */
 
@@ -103,8 +99,6 @@ describe('--workload rpc', () => {
   /** @type {Array<{name: string, more: string[], workers?: number}>} */
   const table = [
     { name: 'undici', more: ['--method', 'eth_blockNumber'] },
-    { name: 'tcp', more: ['--method', 'eth_blockNumber', '--transport', 'tcp'] },
-    { name: 'two workers', more: ['--method', 'eth_blockNumber', '--workers', '2'], workers: 2 },
     {
       name: 'two workers over tcp',
       more: ['--method', 'eth_blockNumber', '--workers', '2', '--transport', 'tcp'],
@@ -119,7 +113,7 @@ describe('--workload rpc', () => {
     test(`${name}: exit 0, all figures add up, nothing is left on the chain`, async (t) => {
       const before = await stateOfChain();
       const { args, options, readRun, TMPDIR } = calls(t, anvil.url, [...more, '-d', '600ms']);
-      const { code, stdout, stderr } = await runStress(args, options);
+      const { code, stdout, stderr } = await runShared(args, options);
       assert.equal(stderr, '');
       assert.equal(code, 0);
       assert.match(stdout, /; 4 users$/m);
@@ -156,7 +150,7 @@ describe('--workload rpc', () => {
         ...['--workers', String(workers), ...limits.flatMap((text) => ['--threshold', text.replace('1h', '60m')])],
       ];
       const { args, options, readRun } = calls(t, endpoint.url, []);
-      const { code, stdout, stderr } = await runStress(
+      const { code, stdout, stderr } = await runShared(
         [...args.filter((arg) => !['-t', '4'].includes(arg)), ...more],
         options,
       );
@@ -186,7 +180,7 @@ describe('--workload rpc', () => {
     });
     const params = '["0x1", {"a": "\\"ü\\n"}, null, 1.5]';
     const { args, options, readRun } = calls(t, endpoint.url, ['--method', 'any_thing', '--params', params]);
-    const { code, stderr } = await runStress([...args, '-d', '300ms'], options);
+    const { code, stderr } = await runShared([...args, '-d', '300ms'], options);
     assert.equal(code, 0, stderr);
     const mine = asked.filter(({ method }) => method === 'any_thing');
     assert.equal(mine.length, readRun().counts.started);
@@ -200,14 +194,14 @@ describe('--workload rpc', () => {
     const { args, options, readRun } = calls(t, anvil.url, [
       ...['--method', 'eth_getBlockByNumber', '--params', '["0xffffff", false]', '-d', '300ms'],
     ]);
-    const { code, stderr } = await runStress(args, options);
+    const { code, stderr } = await runShared(args, options);
     assert.equal(code, 0, stderr);
     assertCalls(readRun());
   });
 
   test('on the embedded chain, without a wallet', async (t) => {
     const { args, options, readRun, TMPDIR } = calls(t, null, ['--method', 'eth_blockNumber', '-d', '500ms']);
-    const { code, stdout, stderr } = await runStress(args, options);
+    const { code, stdout, stderr } = await runShared(args, options);
     assert.equal(stderr, '');
     assert.equal(code, 0);
     assert.doesNotMatch(stdout, /funded/);
@@ -221,7 +215,7 @@ describe('--workload rpc', () => {
   for (const more of [[], ['--workers', '2']]) {
     test(`a method that does not exist ${more.join(' ')}: rpc_error, exit 1, without waiting`, async (t) => {
       const { args, options, readRun } = calls(t, anvil.url, ['--method', 'eth_nonsense', '-d', '1s', ...more]);
-      const { code, stdout, stderr } = await runStress(args, options);
+      const { code, stdout, stderr } = await runShared(args, options);
       assert.equal(code, 1, stderr);
       const run = readRun();
       assertCalls(run);
@@ -284,12 +278,11 @@ describe('a server that answers a constant', () => {
 
   for (const more of [
     ['--transport', 'undici'],
-    ['--transport', 'tcp'],
-    ['--workers', '2'],
-  ]) {
+    ['--transport', 'tcp', '--workers', '2'],
+  ])
     test(`--fixed-id 1 ${more.join(' ')}: exit 0`, async (t) => {
       const { args, options, readRun } = calls(t, constant.url, ['--method', 'eth_blockNumber', '--fixed-id', '1']);
-      const { code, stderr } = await runStress([...args, '-d', '400ms', ...more], options);
+      const { code, stderr } = await runShared([...args, '-d', '400ms', ...more], options);
       assert.equal(stderr, '');
       assert.equal(code, 0);
       const run = readRun();
@@ -298,92 +291,22 @@ describe('a server that answers a constant', () => {
       assert.equal(run.counts.verified, run.counts.started);
     });
 
-    test(`without it ${more.join(' ')}: no answer has the id of its request, and nothing is verified`, async (t) => {
-      const { args, options, readRun } = calls(t, constant.url, ['--method', 'eth_blockNumber', '-d', '400ms']);
-      const { code, stderr } = await runStress([...args, ...more], options);
-      const run = readRun();
-      assertCalls(run);
-      assert.deepEqual(Object.keys(run.failures), ['protocol']);
-      assert.equal(run.counts.verified, 0);
-      assert.equal(code, 1, stderr);
-    });
-  }
+  test('without it: no answer has the id of its request, and nothing is verified', async (t) => {
+    const { args, options, readRun } = calls(t, constant.url, ['--method', 'eth_blockNumber', '-d', '400ms']);
+    const { code, stderr } = await runShared(args, options);
+    const run = readRun();
+    assertCalls(run);
+    assert.deepEqual(Object.keys(run.failures), ['protocol']);
+    assert.equal(run.counts.verified, 0);
+    assert.equal(code, 1, stderr);
+  });
 
   test('another fixed id than the one it answers: nothing is verified', async (t) => {
     const { args, options, readRun } = calls(t, constant.url, ['--method', 'a', '--fixed-id', '2', '-d', '300ms']);
-    const { code, stderr } = await runStress(args, options);
+    const { code, stderr } = await runShared(args, options);
     assert.equal(code, 1, stderr);
     assert.deepEqual(Object.keys(readRun().failures), ['protocol']);
   });
-});
-
-describe('--no-keep-alive', () => {
-  /** A server of its own, because connections are counted. @param {TestContext} t */
-  async function countingServer(t) {
-    const seen = { connections: 0, closedByClient: 0, headers: new Set() };
-    /** @type {RequestListener} */
-    const answer = (request, response) => {
-      seen.headers.add(request.headers.connection);
-      let body = '';
-      request.setEncoding('utf8').on('data', (chunk) => (body += chunk));
-      request.on('end', () => respond(response, body));
-    };
-    /** @param {ServerResponse} response @param {string} body */
-    const respond = (response, body) => {
-      const text = JSON.stringify({ jsonrpc: '2.0', id: JSON.parse(body).id, result: '0x7a69' });
-      // The server would keep the connection: it is for the client to close it.
-      response.shouldKeepAlive = true;
-      response.writeHead(200, { 'content-type': 'application/json', connection: 'keep-alive' }).end(text);
-    };
-    const server = createServer(answer);
-    server.keepAliveTimeout = 60_000;
-    server.on('connection', (socket) => {
-      seen.connections += 1;
-      let isEndedByUs = false;
-      socket.on('finish', () => (isEndedByUs = true));
-      socket.on('end', () => (seen.closedByClient += isEndedByUs ? 0 : 1));
-      socket.on('error', () => {});
-    });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    t.after(() => {
-      server.close();
-      server.closeAllConnections();
-    });
-    const { port } = /** @type {AddressInfo} */ (server.address());
-    return { url: `http://127.0.0.1:${port}`, seen };
-  }
-
-  for (const transport of ['undici', 'tcp']) {
-    test(`${transport}: a connection for each request, closed by us`, async (t) => {
-      const { url, seen } = await countingServer(t);
-      const { args, options, readRun } = calls(t, url, ['--method', 'eth_blockNumber', '-d', '400ms']);
-      const { code, stderr } = await runStress([...args, '--no-keep-alive', '--transport', transport], options);
-      assert.equal(code, 0, stderr);
-      const run = readRun();
-      assertCalls(run);
-      assert.ok(run.counts.verified > 0);
-      assert.equal(run.counts.failed, 0);
-      const { requests, connectionsOpened } = run.generator.transport;
-      assert.equal(connectionsOpened, requests);
-      assert.equal(seen.connections, connectionsOpened);
-      assert.equal(environmentOf(run).transport.keepAlive, false);
-      await sleep(100);
-      assert.equal(seen.closedByClient, seen.connections);
-      assert.deepEqual([...seen.headers], ['keep-alive']);
-    });
-
-    test(`${transport}, without it: connections are kept`, async (t) => {
-      const { url, seen } = await countingServer(t);
-      const { args, options, readRun } = calls(t, url, ['--method', 'eth_blockNumber', '-d', '400ms']);
-      const { code, stderr } = await runStress([...args, '--transport', transport], options);
-      assert.equal(code, 0, stderr);
-      const { requests, connectionsOpened } = readRun().generator.transport;
-      assert.equal(seen.connections, connectionsOpened);
-      assert.ok(connectionsOpened <= 8 && requests > 2 * connectionsOpened, `${connectionsOpened} for ${requests}`);
-      assert.ok(!seen.headers.has('close'));
-    });
-  }
 });
 
 describe('an endpoint that fails in the middle', () => {

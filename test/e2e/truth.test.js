@@ -312,12 +312,10 @@ describe('samples, intervals and run file of an open loop say the same', { concu
   const calls = ['--workload', 'rpc', '--method', 'eth_blockNumber', '--rate', '150', '-t', '6'];
   /** @type {Array<{name: string, args: string[], plan: Plan | null, warmup?: string}>} */
   const table = [
-    { name: 'plain calls', plan, args: calls },
     { name: 'plain calls, warmed up automatically', plan, args: [...calls, '--workers', '2'], warmup: 'auto' },
     { name: 'transactions, warmed up automatically', plan: null, args: ['--rate', '60', '-t', '5'], warmup: 'auto' },
     { name: 'plain calls by two workers', plan, args: [...calls, '--workers', '2'] },
     { name: 'plain calls that arrive at random', plan, args: [...calls, '--arrival', 'poisson'] },
-    { name: 'transactions', plan: null, args: ['--rate', '60', '-t', '5'] },
     { name: 'transactions by two workers', plan: null, args: ['--rate', '60', '-t', '6', '--workers', '2'] },
   ];
   for (const { name, plan: planned, args, warmup = '500ms' } of table) {

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { StressRunner } from './stress-runner.js';
 import { Transcript } from './transcript.js';
 
 /** @import { ChildProcess, ChildProcessWithoutNullStreams } from 'node:child_process' */
@@ -39,8 +40,14 @@ const TIMEOUT_MS = 120_000;
 
 /** @type {Set<ChildProcess>} */
 const running = new Set();
-// A test that failed in the middle must not leave its programs to the next one.
-after(() => running.forEach((child) => child.kill('SIGKILL')));
+/** Processes for runShared(): most of the time of a short run is the start of its process. @type {StressRunner[]} */
+const idle = [];
+
+after(async () => {
+  // A test that failed in the middle must not leave its programs to the next one.
+  running.forEach((child) => child.kill('SIGKILL'));
+  await Promise.all(idle.map((runner) => runner.end()));
+});
 
 /**
  * The environment of this process without what would change the program's behaviour.
@@ -55,12 +62,31 @@ export function cleanEnvironment(env = {}) {
 }
 
 /**
+ * In a process of its own.
  * @param {string[]} args
  * @param {StressOptions} [options]
  * @returns {Promise<StressResult>}
  */
 export function runStress(args, options) {
   return spawnStress(args, options).done;
+}
+
+/**
+ * In a process that this file has used before, where neither the start nor the end of the process matters.
+ * @param {string[]} args
+ * @param {Pick<StressOptions, 'env' | 'cwd'>} [options]
+ * @returns {Promise<StressResult>}
+ */
+export async function runShared(args, { env = {}, cwd = process.cwd() } = {}) {
+  const runner = idle.pop() ?? new StressRunner(cleanEnvironment());
+  running.add(runner.child);
+  try {
+    const settings = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value ?? null]));
+    return await runner.run({ args, env: settings, cwd }, TIMEOUT_MS);
+  } finally {
+    running.delete(runner.child);
+    if (!runner.hasEnded) idle.push(runner);
+  }
 }
 
 /**

@@ -1,0 +1,31 @@
+/** The process of a StressRunner: it calls the program's main() for each line of standard input. */
+import { createInterface } from 'node:readline';
+import { main } from '../../src/cli/main.js';
+
+/**
+ * @typedef {object} CommandLine
+ * @property {string[]} args
+ * @property {Record<string, string | null>} env added to the environment; null removes a name
+ * @property {string} cwd
+ */
+
+const [separator] = process.argv.slice(2);
+
+/** @param {Record<string, string | null>} env */
+function change(env) {
+  for (const [name, value] of Object.entries(env)) {
+    if (value === null) delete process.env[name];
+    else process.env[name] = value;
+  }
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  /** @type {CommandLine} */
+  const { args, env, cwd } = JSON.parse(line);
+  process.chdir(cwd);
+  const before = Object.fromEntries(Object.keys(env).map((name) => [name, process.env[name] ?? null]));
+  change(env);
+  const exitCode = await main(args, process.env);
+  change(before);
+  for (const stream of [process.stdout, process.stderr]) stream.write(`${separator}${exitCode}\n`);
+}
