@@ -20,60 +20,61 @@ function refusal(body, message, code = -32000) {
   return { body: JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } }) };
 }
 
-/**
- * A run before a chain of its own, behind an endpoint that spoils what matches for the first times.
- * @param {TestContext} t
- * @param {(body: string) => boolean} matches
- * @param {(body: string) => Answer | typeof HANG_UP} spoil
- * @param {number} times
- */
-async function spoiled(t, matches, spoil, times) {
-  const chain = await startAnvil({ args: ['--block-time', '0.1'] });
-  t.after(chain.stop);
-  let spoilt = 0;
-  const { url } = await serve(async (body) => {
-    if (spoilt < times && matches(body)) {
-      spoilt += 1;
-      return /** @type {any} */ (spoil(body));
-    }
-    const headers = { 'content-type': 'application/json' };
-    return { body: await (await fetch(chain.url, { method: 'POST', headers, body })).text() };
-  });
-  const out = `${temporaryFolder(t)}/run.json`;
-  const { code, stderr } = await runStress(['-t', '5', '-o', '0', '-d', '300ms', '--rpc', url, '--out', out]);
-  assert.ok(spoilt === times, `the fault happened ${spoilt} times of ${times}: ${stderr}`);
-  assert.equal(code, 0, stderr);
-  assert.equal(stderr, '');
-  const run = readJson(out);
-  assertRunFile(run);
-  assert.equal(run.audit.exact, true);
-  assert.equal(run.counts.verified, run.counts.started);
-}
+/** @typedef {{what: string, of: (body: string) => boolean, spoil: (body: string) => Answer | typeof HANG_UP, times: number}} Fault */
 
-describe('the set-up outlives', { concurrency: 2 }, () => {
-  for (const method of ['eth_getBlockByNumber', 'eth_estimateGas', 'eth_call', 'eth_getTransactionReceipt']) {
-    test(`a 429 to ${method}`, (t) =>
-      spoiled(
-        t,
-        (body) => body.includes(`"${method}"`),
-        () => BUSY,
-        1,
-      ));
-  }
-  const isSubmission = (/** @type {string} */ body) => body.includes('"eth_sendRawTransaction"');
-  test('a 429 to submissions', (t) => spoiled(t, isSubmission, () => BUSY, 3));
-  test('submissions whose connection is lost', (t) => spoiled(t, isSubmission, () => HANG_UP, 3));
-  test('a full pool', (t) => spoiled(t, isSubmission, (body) => refusal(body, 'txpool is full'), 3));
-  test('a limit that is exceeded', (t) =>
-    spoiled(t, isSubmission, (body) => refusal(body, 'limit exceeded', -32005), 2));
-});
+/** @param {string} method @returns {(body: string) => boolean} */
+const to = (method) => (body) => body.includes(`"${method}"`);
+const isSubmission = to('eth_sendRawTransaction');
+/** Only the audit reads as of a block hash. @param {string} body */
+const isAudit = (body) => body.includes('blockHash');
 
-describe('the audit outlives', { concurrency: 2 }, () => {
-  // Only the audit reads as of a block hash.
-  const isAudit = (/** @type {string} */ body) => body.includes('blockHash');
-  test('a 429', (t) => spoiled(t, isAudit, () => BUSY, 1));
-  test('a gateway without a node', (t) => spoiled(t, isAudit, () => ({ status: 503, body: '' }), 2));
-  test('lost connections', (t) => spoiled(t, isAudit, () => HANG_UP, 5));
+/** The faults of each run, which come in this order where they concern the same requests. @type {Fault[][]} */
+const RUNS = [
+  [
+    ...['eth_getBlockByNumber', 'eth_estimateGas', 'eth_call', 'eth_getTransactionReceipt'].map((method) => {
+      return { what: `429 to ${method}`, of: to(method), spoil: () => BUSY, times: 1 };
+    }),
+    { what: '429 to submissions', of: isSubmission, spoil: () => BUSY, times: 3 },
+  ],
+  [
+    { what: 'submissions whose connection is lost', of: isSubmission, spoil: () => HANG_UP, times: 3 },
+    { what: '429 to the audit', of: isAudit, spoil: () => BUSY, times: 1 },
+  ],
+  [
+    { what: 'a full pool', of: isSubmission, spoil: (body) => refusal(body, 'txpool is full'), times: 3 },
+    { what: 'an audit by a gateway without a node', of: isAudit, spoil: () => ({ status: 503, body: '' }), times: 2 },
+  ],
+  [
+    { what: 'an exceeded limit', of: isSubmission, spoil: (body) => refusal(body, 'limit exceeded', -32005), times: 2 },
+    { what: 'lost connections in the audit', of: isAudit, spoil: () => HANG_UP, times: 5 },
+  ],
+];
+
+describe('set-up and audit outlive', { concurrency: 2 }, () => {
+  for (const faults of RUNS)
+    test(faults.map(({ what }) => what).join(', '), async (t) => {
+      const chain = await startAnvil({ args: ['--block-time', '0.1'] });
+      t.after(chain.stop);
+      const left = new Map(faults.map((fault) => [fault, fault.times]));
+      const { url } = await serve(async (body) => {
+        const fault = faults.find((one) => Number(left.get(one)) > 0 && one.of(body));
+        if (fault !== undefined) {
+          left.set(fault, Number(left.get(fault)) - 1);
+          return /** @type {any} */ (fault.spoil(body));
+        }
+        const headers = { 'content-type': 'application/json' };
+        return { body: await (await fetch(chain.url, { method: 'POST', headers, body })).text() };
+      });
+      const out = `${temporaryFolder(t)}/run.json`;
+      const { code, stderr } = await runStress(['-t', '5', '-o', '0', '-d', '300ms', '--rpc', url, '--out', out]);
+      for (const [{ what }, times] of left)
+        assert.equal(times, 0, `${what}: ${times} times less than planned; ${stderr}`);
+      assert.deepEqual([code, stderr], [0, '']);
+      const run = readJson(out);
+      assertRunFile(run);
+      assert.equal(run.audit.exact, true);
+      assert.equal(run.counts.verified, run.counts.started);
+    });
 });
 
 describe('a reorg', () => {

@@ -76,39 +76,38 @@ function assertSound(run) {
 describe('pipelining', { concurrency: 3 }, () => {
   for (const [name, workers] of /** @type {const} */ ([
     ['automine', '1'],
+    ['paced', '2'],
+  ]))
+    test(`closed loop (${name}, workers ${workers}): each wallet has four in flight, and all that they did is on the chain`, async (t) => {
+      const { run } = await pipelined(t, chains[name].url, ['-d', '2s', '--workers', workers]);
+      assertSound(run);
+      assert.deepEqual(run.failures, {});
+      assert.equal(run.counts.verified, run.counts.started);
+      assert.equal(run.counts.dropped, 0);
+      if (name === 'paced') {
+        const most = Math.max(...run.intervals.map((/** @type {any} */ row) => row.inFlight));
+        assert.ok(most > WALLETS, `${most} in flight at most: one for each wallet`);
+      }
+    });
+
+  for (const [name, workers] of /** @type {const} */ ([
     ['automine', '2'],
     ['paced', '1'],
-    ['paced', '2'],
-  ])) {
-    describe(`${name}, workers ${workers}`, () => {
-      test('closed loop: each wallet has four in flight, and all that they did is on the chain', async (t) => {
-        const { run } = await pipelined(t, chains[name].url, ['-d', '2s', '--workers', workers]);
-        assertSound(run);
-        assert.deepEqual(run.failures, {});
-        assert.equal(run.counts.verified, run.counts.started);
-        assert.equal(run.counts.dropped, 0);
-        if (name === 'paced') {
-          const most = Math.max(...run.intervals.map((/** @type {any} */ row) => row.inFlight));
-          assert.ok(most > WALLETS, `${most} in flight at most: one for each wallet`);
-        }
-      });
-
-      test('at a rate: exactly what was asked for is scheduled', async (t) => {
-        // Four for each of five wallets suffice for four seconds: a block is waited for half a second, and a little.
-        const rate = 5;
-        const { run } = await pipelined(t, chains[name].url, [
-          ...['-d', '2s', '--workers', workers, '--rate', String(rate), '--warmup', '1s'],
-        ]);
-        assertSound(run);
-        assert.deepEqual(run.failures, {});
-        assert.equal(run.window.counts.scheduled, 2 * rate);
-        assert.equal(run.counts.scheduled, 3 * rate);
-        assert.equal(run.counts.dropped, 0);
-        assert.equal(run.rates.askedPerSecond, rate);
-        assert.equal(run.window.durationMs, 2000);
-      });
+  ]))
+    test(`at a rate (${name}, workers ${workers}): exactly what was asked for is scheduled`, async (t) => {
+      // Four for each of five wallets suffice for four seconds: a block is waited for half a second, and a little.
+      const rate = 5;
+      const { run } = await pipelined(t, chains[name].url, [
+        ...['-d', '2s', '--workers', workers, '--rate', String(rate), '--warmup', '1s'],
+      ]);
+      assertSound(run);
+      assert.deepEqual(run.failures, {});
+      assert.equal(run.window.counts.scheduled, 2 * rate);
+      assert.equal(run.counts.scheduled, 3 * rate);
+      assert.equal(run.counts.dropped, 0);
+      assert.equal(run.rates.askedPerSecond, rate);
+      assert.equal(run.window.durationMs, 2000);
     });
-  }
 
   test('a rate beyond what may be in flight: the rest is dropped, and the schedule is kept', async (t) => {
     const { run } = await pipelined(t, chains.paced.url, ['-d', '2s', '--rate', '400']);
@@ -158,40 +157,34 @@ describe('pipelining', { concurrency: 3 }, () => {
       return { url, faults };
     }
 
-    for (const [what, workers, faultOf] of /** @type {const} */ ([
-      ['never arrive', '1', (/** @type {number} */ n) => (n <= FIRST && n % 3 === 2 ? 'lose' : 'pass')],
-      [
-        'arrive, but their answers do not',
-        '1',
-        (/** @type {number} */ n) => (n <= FIRST && n % 3 === 2 ? 'hide' : 'pass'),
-      ],
-      [
-        'do either, over two threads',
-        '2',
-        (/** @type {number} */ n) => (n <= FIRST && n % 3 === 2 ? (n % 2 === 0 ? 'lose' : 'hide') : 'pass'),
-      ],
-    ])) {
-      for (const name of ['paced', 'automine']) {
-        test(`that ${what} (${name}): they are sent again, the run goes on, the audit is exact`, async (t) => {
-          const { url, faults } = await faulty(chains[name], faultOf);
-          const { code, run, stderr } = await pipelined(t, url, [
-            ...['--iterations', String(ITERATIONS), '--workers', workers],
-            ...['--request-timeout', '30s', '--tx-timeout', '60s'],
-          ]);
-          assert.equal(code, 0, stderr);
-          assert.ok(faults.lose + faults.hide >= 6, 'the fault happened');
-          assertSound(run);
-          assert.deepEqual(run.failures, {}, 'they are sent again');
-          const { repeated } = run.generator.resubmissions;
-          // One that is in a block before it would be sent again is not.
-          assert.ok(repeated >= faults.lose && repeated <= faults.lose + faults.hide, String(repeated));
-          assert.equal(run.counts.timedOut, 0, 'no operation waits for a nonce that is not sent');
-          assert.equal(run.audit.neverSent, 0);
-          assert.equal(run.audit.includedLate, 0, 'none is counted twice');
-          assert.equal(run.generator.retiredWallets, 0);
-          assert.equal(run.counts.verified, WALLETS * ITERATIONS, 'all wallets work to the end');
-        });
-      }
-    }
+    for (const [
+      what,
+      name,
+      workers,
+      faultOf,
+    ] of /** @type {Array<[string, string, string, (n: number) => 'lose' | 'hide']>} */ ([
+      ['never arrive', 'paced', '1', () => 'lose'],
+      ['arrive, but their answers do not', 'automine', '1', () => 'hide'],
+      ['do either, over two threads', 'paced', '2', (n) => (n % 2 === 0 ? 'lose' : 'hide')],
+    ]))
+      test(`that ${what} (${name}): they are sent again, the run goes on, the audit is exact`, async (t) => {
+        const { url, faults } = await faulty(chains[name], (n) => (n <= FIRST && n % 3 === 2 ? faultOf(n) : 'pass'));
+        const { code, run, stderr } = await pipelined(t, url, [
+          ...['--iterations', String(ITERATIONS), '--workers', workers],
+          ...['--request-timeout', '30s', '--tx-timeout', '60s'],
+        ]);
+        assert.equal(code, 0, stderr);
+        assert.ok(faults.lose + faults.hide >= 6, 'the fault happened');
+        assertSound(run);
+        assert.deepEqual(run.failures, {}, 'they are sent again');
+        const { repeated } = run.generator.resubmissions;
+        // One that is in a block before it would be sent again is not.
+        assert.ok(repeated >= faults.lose && repeated <= faults.lose + faults.hide, String(repeated));
+        assert.equal(run.counts.timedOut, 0, 'no operation waits for a nonce that is not sent');
+        assert.equal(run.audit.neverSent, 0);
+        assert.equal(run.audit.includedLate, 0, 'none is counted twice');
+        assert.equal(run.generator.retiredWallets, 0);
+        assert.equal(run.counts.verified, WALLETS * ITERATIONS, 'all wallets work to the end');
+      });
   });
 });
