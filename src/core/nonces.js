@@ -75,7 +75,11 @@ export class Account {
   take(operation) {
     const nonce = this.nextNonce;
     const undecided = this.slotOf(nonce)?.undecided ?? null;
-    this.slots[nonce - this.wallet.nonce] = { state: 'live', operation, undecided };
+    /** @type {Slot} */
+    const slot = { state: 'live', operation, undecided };
+    // An array that grows from nothing gets room for 17.
+    if (this.slots.length === 0) this.slots = [slot];
+    else this.slots[nonce - this.wallet.nonce] = slot;
     return { nonce, undecided };
   }
 

@@ -94,7 +94,7 @@ export class Operation {
     this.raw = raw;
     this.hash = hash;
     this.fee = fee;
-    if (!this.hashes.includes(hash)) this.hashes.push(hash);
+    if (!this.hashes.includes(hash)) this.hashes = this.hashes.concat(hash);
     this.onTransaction(hash);
   }
 

@@ -30,7 +30,11 @@ describe('workload files', () => {
   });
 
   for (const [name, text, says] of /** @type {Array<[string, string, RegExp]>} */ ([
-    ['a syntax error', `${CONTRACT}\nexport default function () { retrn 5; }`, /mine\.mjs: SyntaxError: .*; node \S+mine\.mjs shows the line$/],
+    [
+      'a syntax error',
+      `${CONTRACT}\nexport default function () { retrn 5; }`,
+      /mine\.mjs: SyntaxError: .*; node \S+mine\.mjs shows the line$/,
+    ],
     ['an import that throws', `${CONTRACT}\nnull.x;`, /mine\.mjs:3:6: its import failed: Cannot read/],
     ['a package that is not there', "import 'no-such-package';", /mine\.mjs: its import failed: .*no-such-package/],
     ['no contract', 'export default () => {};', /does not state its contract: .*evm-stress\/workload@1'$/],
