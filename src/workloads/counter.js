@@ -85,12 +85,14 @@ export function createCounter({ kit, rpc, settings: { contracts: file = null, pa
   const payloads = state?.payloads ?? (payload === null ? null : drawPayloads(payload - SELECTOR_BYTES));
   const payloadOf = payloads === null ? null : createPayloads(payloads);
   const ownFirst = state?.first ?? 0;
+  // One text for all wallets.
+  const data = INCREMENT + kit.tag;
   /**
    * The contract ignores the tag. Without it, two instances that use the same wallets by mistake would send identical
    * transactions, and each would count those of the other as its own.
    * @param {string} to
    */
-  const incrementOf = (to) => ({ to, data: INCREMENT + kit.tag });
+  const incrementOf = (to) => ({ to, data });
   let increments = (state?.addresses ?? []).map(incrementOf);
   const { verify, audit } = kit.countedBy((position) => ({ to: increments[position].to, data: COUNT }));
   const { most, likely } = payloadGas(payload);
