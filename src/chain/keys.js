@@ -210,6 +210,7 @@ export class Wallet {
   }
 
   /**
+   * For calls that are repeated: the encoded call is kept.
    * @param {Transaction} transaction
    * @param {Signer} signer
    */
@@ -219,6 +220,11 @@ export class Wallet {
       this.#encodedCall = encodeCall(transaction.call);
     }
     return signTransaction(transaction, this.#encodedCall, this.#privateKey, signer);
+  }
+
+  /** For a call that is not repeated. @param {Transaction} transaction @param {Signer} signer */
+  signOnce(transaction, signer) {
+    return signTransaction(transaction, encodeCall(transaction.call), this.#privateKey, signer);
   }
 }
 

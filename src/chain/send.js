@@ -78,7 +78,7 @@ async function send(sender, { wallet, to, data, value, gasLimit }) {
   const { signer, fees, chainId } = sender;
   const nonce = wallet.nonce;
   wallet.nonce += 1;
-  const { raw, hash } = wallet.sign(
+  const { raw, hash } = wallet.signOnce(
     { chainId, nonce, fee: fees.current(), call: { to, data, value, gasLimit } },
     signer,
   );
@@ -118,7 +118,7 @@ async function waitForReceipts(sender, sent, onProgress) {
     if (signal.aborted) throw new InterruptedError('interrupted during set-up');
     const missing = sent.filter(({ hash }) => !receipts.has(hash));
     const answers = await Promise.all(missing.map(({ hash }) => receiptOf(rpc, hash)));
-    for (const receipt of answers) if (receipt !== null) receipts.set(receipt.transactionHash, receipt);
+    for (const receipt of answers) if (receipt !== null) receipts.set(receipt.transactionHash, withoutLogs(receipt));
     onProgress(receipts.size);
     if (receipts.size === sent.length) break;
     if (clock.nowUs() > deadlineUs) {
@@ -134,6 +134,11 @@ async function waitForReceipts(sender, sent, onProgress) {
     pauseMs = Math.min(pauseMs * 1.5, 500);
   }
   return sent.map(({ hash }) => /** @type {Receipt} */ (receipts.get(hash)));
+}
+
+/** Logs and blooms of 100,000 receipts would take hundreds of megabytes. @param {Receipt} receipt @returns {Receipt} */
+function withoutLogs({ transactionHash, status, blockNumber, gasUsed, effectiveGasPrice, contractAddress }) {
+  return { transactionHash, status, blockNumber, gasUsed, effectiveGasPrice, contractAddress };
 }
 
 /** A full pool may drop transactions without an error. @param {Rpc} rpc @param {Sent[]} missing */

@@ -61,15 +61,15 @@ export class WorkloadHost {
         const { wallets } = this.#prepared('deployEach');
         const chosen = positions ?? wallets.map((_, position) => position);
         const addresses = chosen.map((position) => nextContractOf(wallets[position]));
-        const calls = chosen.map((position) =>
-          this.#deployment('deployEach', position, artifact, argumentsOf(position)),
-        );
+        const dataOf = this.#deploymentOf('deployEach', artifact);
+        const calls = chosen.map((position) => ({ position, to: null, data: dataOf(argumentsOf(position)) }));
         await this.#send('deployEach', calls, 'deploying contracts');
         return addresses;
       },
       deployOnce: async (artifact, ...args) => {
         const address = nextContractOf(this.#prepared('deployOnce').wallets[0]);
-        await this.#send('deployOnce', [this.#deployment('deployOnce', 0, artifact, args)], 'deploying the contract');
+        const data = this.#deploymentOf('deployOnce', artifact)(args);
+        await this.#send('deployOnce', [{ position: 0, to: null, data }], 'deploying the contract');
         return address;
       },
       sendAll: (calls, label = 'preparing') => this.#send('sendAll', calls, label),
@@ -164,15 +164,24 @@ export class WorkloadHost {
     return this.#preparation;
   }
 
-  /** @param {string} name of the function of the kit @param {number} position @param {Artifact} artifact @param {readonly unknown[]} args */
-  #deployment(name, position, artifact, args) {
+  /**
+   * Equal arguments share one text, because 100,000 wallets with a text each take hundreds of megabytes.
+   * @param {string} name of the function of the kit
+   * @param {Artifact} artifact
+   * @returns {(args: readonly unknown[]) => string} the data of a deployment
+   */
+  #deploymentOf(name, artifact) {
     const { abi, bytecode } = artifact ?? {};
     if (!isHexString(bytecode, true) || bytecode.length < 4 || abi === undefined)
       throw this.#error(name, 'the artifact must be { abi, bytecode }, bytecode 0x and pairs of hexadecimal digits');
-    return {
-      position,
-      to: null,
-      data: concat([bytecode, Interface.from(abi).encodeDeploy(args), `0x${this.kit.tag}`]),
+    const contract = Interface.from(abi);
+    /** @type {Map<string, string>} */
+    const known = new Map();
+    return (args) => {
+      const encoded = contract.encodeDeploy(args);
+      const data = known.get(encoded) ?? concat([bytecode, encoded, `0x${this.kit.tag}`]);
+      known.set(encoded, data);
+      return data;
     };
   }
 
