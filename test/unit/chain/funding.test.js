@@ -252,7 +252,7 @@ describe('mineQueued()', () => {
     const wallets = addresses.map((_, i) => {
       const own = wallet(i);
       own.nonce = 5;
-      own.sign = ({ nonce }) => ({ raw: `${i}:${nonce}`, hash: `${i}:${nonce}` });
+      own.signOnce = ({ nonce }) => ({ raw: `${i}:${nonce}`, hash: `${i}:${nonce}` });
       return own;
     });
     const fees = { current: () => ({}), worstPriceWei: () => 1n };
