@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
 import { Batcher } from './batches.js';
+import { parseJson } from './json.js';
 import { withRetries } from './retries.js';
 
 /**
@@ -20,7 +21,7 @@ import { withRetries } from './retries.js';
  */
 export function parseReply({ status, text, retryAfterMs }, { display, secrets }) {
   try {
-    const answer = JSON.parse(text);
+    const answer = parseJson(text);
     // A node may send a JSON-RPC error with any status. Other JSON with an error status comes from a gateway.
     const isAnswer = Array.isArray(answer) || answer?.jsonrpc === '2.0' || answer?.error?.code !== undefined;
     if (status === 200 || isAnswer) return answer;
@@ -407,7 +408,7 @@ async function subscribe(send, prepareRequest, kind, onEvent, onLost) {
 /** @param {string} text @returns {any} null for anything but a notification of a subscription */
 function notificationParams(text) {
   try {
-    const { method, params } = JSON.parse(text);
+    const { method, params } = parseJson(text);
     return method === 'eth_subscription' ? params : null;
   } catch {
     return null;

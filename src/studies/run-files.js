@@ -117,9 +117,10 @@ function depth(pointer) {
   return pointer.split('/').length;
 }
 
-/** A name from a file in a message. @param {string} text */
+/** A name from a file, or a JSON pointer (RFC 6901), in a message. @param {string} text */
 function safeName(text) {
-  return oneLine(withoutKeys(text), 100);
+  // A name may be a URL with credentials, whose slashes a pointer escapes.
+  return oneLine(withoutKeys(text.replaceAll('~1', '/').replaceAll('~0', '~')), 100);
 }
 
 /**

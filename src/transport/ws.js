@@ -1,4 +1,5 @@
 import { WebSocket } from 'ws';
+import { parseJson } from '../chain/json.js';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
 import { TransportError, UsageError, oneLine } from '../errors.js';
@@ -61,7 +62,7 @@ function readIds(text) {
 /** @param {string} text @returns {any} null for invalid JSON, which the caller of the transport reports */
 function parsed(text) {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return null;
   }
