@@ -18,7 +18,8 @@ import { StudyBuilder } from './study-config.js';
 /**
  * A given value and its source: a flag overrides the environment, the environment the file.
  *
- * @typedef {{text: string, where: 'flag' | 'environment' | 'file' | 'default', label: string}} Found
+ * @typedef {{text: string, where: 'flag' | 'environment' | 'file' | 'default', label: string, parts?: string[]}} Found parts:
+ *   the values of a list as they were given, each of which may be several
  */
 
 /**
@@ -36,7 +37,7 @@ export function find(option, parsed, env, fromFile) {
   if (flagValue !== undefined) {
     if (flagValue === '')
       throw new UsageError(`${label} needs a value${option.argument === '' ? '' : ` (${option.argument})`}`);
-    return { text: String(flagValue), where: 'flag', label };
+    return { text: String(flagValue), where: 'flag', label, parts: [given].flat().map(String) };
   }
   const { variable } = option;
   const envValue = env[variable];
@@ -44,6 +45,7 @@ export function find(option, parsed, env, fromFile) {
   if (fromFile[option.name] !== undefined)
     return {
       text: [fromFile[option.name]].flat().join(separatorOf(option)),
+      parts: [fromFile[option.name]].flat().map(String),
       where: 'file',
       label: `"${option.name}" in the config file`,
     };
@@ -51,10 +53,11 @@ export function find(option, parsed, env, fromFile) {
 }
 
 /** @param {Option} option @param {Found} found */
-export async function parseValue(option, { text, where, label }) {
+export async function parseValue(option, { text, where, label, parts = [text] }) {
   try {
     if (!isSeveral(option)) return await option.parse(text);
-    return Object.freeze(await Promise.all(textsOf(option, text).map((one) => option.parse(one))));
+    const texts = parts.flatMap((part) => textsOf(option, part));
+    return Object.freeze(await Promise.all(texts.map((one) => option.parse(one))));
   } catch (error) {
     const words = `${label} ${/** @type {Error} */ (error).message}`;
     throw where === 'file' ? new InputError(words) : new UsageError(words);

@@ -3,12 +3,13 @@ import { noBlocks } from '../stats/blocks.js';
 import { Distribution } from '../stats/histogram.js';
 import { merge } from '../stats/merge.js';
 import { INTERVALS } from '../stats/metrics.js';
-import { zeroCounts } from '../stats/stats.js';
+import { shownStages } from '../stats/sample.js';
+import { stagesOf, zeroCounts } from '../stats/stats.js';
 import { foreignHost, isOwnHost, listen } from './listen.js';
 import { Output } from './output.js';
 
 /**
- * @import { Address, IntervalRow, Output as OutputContract, Totals } from '../types.d.ts'
+ * @import { Address, IntervalRow, Output as OutputContract, Stage, Totals } from '../types.d.ts'
  * @import { Page, Rule } from '../stats/merge.js'
  * @import { OutputOptions } from './output.js'
  * @import { IncomingMessage, ServerResponse } from 'node:http'
@@ -29,6 +30,8 @@ class PrometheusState {
     probes: { self: { cpuUs: 0 }, connections: { opened: 0, reused: 0 } },
     latency: new Distribution(),
     lag: new Distribution(),
+    // From 0 on, so that rates contain the first interval.
+    stages: ofShown(stagesOf(() => new Distribution())),
   };
   /** @type {IntervalRow | null} */
   row = null;
@@ -47,8 +50,13 @@ class PrometheusState {
   add(row, { runTps, stages }) {
     this.row = row;
     this.runTps = runTps;
-    this.sum = merge(INTERVALS, this.sum, { ...row, stages }, 0.5);
+    this.sum = merge(INTERVALS, this.sum, { ...row, stages: ofShown(stages) }, 0.5);
   }
+}
+
+/** @template {{count: number}} T @param {Record<Stage, T>} stages @returns {Partial<Record<Stage, T>>} */
+function ofShown(stages) {
+  return Object.fromEntries(shownStages(stages).map((stage) => [stage, stages[stage]]));
 }
 
 /**
@@ -114,8 +122,7 @@ function valuesOf(family, { each, tag = '', members = {} }, { sum, row }, labels
   if (each === undefined) return own;
   const tagged = (Array.isArray(row) ? row : Object.keys(sum ?? {})).flatMap((one, i) => {
     const [name, text] = Array.isArray(row) ? [i, one[tag]] : [one, one];
-    // A stage without values is one that this run does not have.
-    if (sum[name]?.count === 0 || text === undefined) return [];
+    if (text === undefined) return [];
     const more = { ...labels, [tag]: text };
     if (each.page?.family === family) return valuesIn(each.page, { name, sum, row }, more);
     return valuesOf(family, each, { sum: sum?.[name], row: row?.[name] }, more);

@@ -1,4 +1,5 @@
-import { readFile, readdir, unlink, writeFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { constants, copyFile, link, readFile, readdir, unlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { indexRanges } from '../chain/funding.js';
@@ -33,6 +34,9 @@ import { FILE_MODE, cannotWrite, proveWritable } from '../files.js';
  *
  * @typedef {Map<number, number>} Attempts highest attempt that has arrived, by index
  */
+
+/** Error codes of file systems without hard links. */
+const NO_LINKS = Object.freeze(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
 const START_FILE = 'start.json';
 const ARRIVAL_FILE = /^(\d{1,6})-(\d{1,7})\.json$/;
@@ -100,7 +104,7 @@ class Barrier {
   /** @param {Arrival} arrival @throws {RefusedError} */
   async arrive(arrival) {
     if (!(await this.#create(fileOf(arrival), arrival))) {
-      // Over NFS the file may be created although the response was lost.
+      // Over NFS the link may exist although the response was lost.
       const there = (await this.#read(fileOf(arrival))) ?? {};
       if (there.id !== arrival.id) throw this.#duplicateIndex(arrival, there);
     }
@@ -144,16 +148,28 @@ class Barrier {
     this.#ownFile = null;
   }
 
-  /** Readers try again while the content is incomplete. @param {string} name @param {Arrival | Start} content */
+  /**
+   * Creates a file with its whole content, unless it exists.
+   * @param {string} name
+   * @param {Arrival | Start} content
+   * @returns {Promise<boolean>} false: it exists
+   */
   async #create(name, content) {
     const file = join(this.#folder, name);
+    const temporary = join(this.#folder, `.${randomUUID()}.tmp`);
+    const options = { flag: 'wx', mode: FILE_MODE };
     try {
-      await writeFile(file, `${JSON.stringify(content)}\n`, { flag: 'wx', mode: FILE_MODE });
+      await writeFile(temporary, `${JSON.stringify(content)}\n`, options);
+      await link(temporary, file).catch((error) => {
+        if (!NO_LINKS.includes(error.code)) throw error;
+        return copyFile(temporary, file, constants.COPYFILE_EXCL);
+      });
       return true;
     } catch (error) {
       if (/** @type {NodeJS.ErrnoException} */ (error).code === 'EEXIST') return false;
-      await unlink(file).catch(() => {});
       throw cannotWrite(file, error);
+    } finally {
+      await unlink(temporary).catch(() => {});
     }
   }
 
@@ -289,6 +305,7 @@ export class CommonStart {
     for (;;) {
       const seen = await barrier.look();
       if (seen?.start) return seen.start;
+      let pauseMs = pollMs;
       if (seen !== null) {
         const { attempts, isStartThere } = seen;
         const last = attempts.get(own.index) ?? 0;
@@ -302,7 +319,7 @@ export class CommonStart {
         const start = isPublisher ? await this.#startOf(barrier, own, attempts, absent.length === 0) : null;
         if (start !== null) {
           await barrier.publish(start);
-          continue;
+          pauseMs = POLL_MS;
         }
         lacking = isStartThere ? 'start.json exists, but cannot be read' : missingInWords(absent, everSeen);
         if (absent.length > 0 && clock.nowUs() >= noticeUs) {
@@ -311,7 +328,7 @@ export class CommonStart {
         }
       }
       this.#checkInTime(lacking);
-      await clock.sleep(pollMs, stop.drain);
+      await clock.sleep(pauseMs, stop.drain);
       this.#checkNotInterrupted();
     }
   }

@@ -1,6 +1,6 @@
 import { fork, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { accessSync, constants, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { constants as osConstants } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -258,17 +258,26 @@ function lock(file, folder) {
       if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EEXIST') throw cannotWrite(file, error);
     }
     const owner = ownerOf(file);
-    if (owner !== null && isAtWork(owner))
+    if (owner === null ? isNew(file) : isAtWork(owner))
       throw new OutputError(
-        `another stress (pid ${owner}) is at work in ${displayName(folder)}: give --dir another folder`,
+        `another stress (pid ${owner ?? 'not known yet'}) is at work in ${displayName(folder)}: give --dir another folder`,
       );
     rmSync(file, { force: true });
   }
 }
 
-/** @param {string} file @returns {number | null} */
+/** @param {string} file @returns {number | null} null: it is empty, or was removed meanwhile */
 function ownerOf(file) {
-  return existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) || null : null;
+  try {
+    return Number.parseInt(readFileSync(file, 'utf8'), 10) || null;
+  } catch {
+    return null;
+  }
+}
+
+/** The owner writes its id right after creating the file. @param {string} file */
+function isNew(file) {
+  return Date.now() - (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) < 10_000;
 }
 
 /** @param {number} pid */

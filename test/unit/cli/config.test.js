@@ -282,6 +282,11 @@ describe('readInvocation(): an option that may be given several times', () => {
     assert.deepEqual(await thresholds(['--threshold', 'rss<1GB'], env), ['rss<1GB'], 'flags win, as everywhere');
   });
 
+  it('a setting without a name is refused, not read as the end of the one before it', async () => {
+    const error = await refused(['-t', '1', '--workload', './w.js', '--set', 'a=1', '--set', '2']);
+    assert.match(error.message, /^--set must be a name and a value such as slots=20, not "2"$/);
+  });
+
   it('the value of a setting may have commas in it', async () => {
     const set = async (/** @type {string[]} */ argv, env = {}) =>
       (await read(['-t', '5', '--workload', './x.js', ...argv], env)).config.set;

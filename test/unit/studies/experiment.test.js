@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { OutputError } from '../../../src/errors.js';
@@ -34,10 +34,20 @@ describe('inFolder()', () => {
     assert.deepEqual(readdirSync(folder), [LOCK], 'nothing is made for who is refused');
   });
 
-  it('takes over an empty lock, that of an ended process, or of another container with the same process id', async (t) => {
+  it('an empty lock is that of a process that is about to write its id, until it is old', async (t) => {
+    const folder = temporaryFolder(t);
+    const file = join(folder, LOCK);
+    writeFileSync(file, '');
+    const error = await caught(() => inFolder(folder, '', async () => {}));
+    assert.match(error.message, /another stress \(pid not known yet\) is at work/);
+    utimesSync(file, 1, 1);
+    assert.equal(await inFolder(folder, '', async () => 1), 1);
+  });
+
+  it('takes over the lock of an ended process, or of another container with the same process id', async (t) => {
     const folder = temporaryFolder(t);
     const ended = spawnSync(process.execPath, ['-e', '']).pid;
-    for (const pid of [ended, process.pid, '']) {
+    for (const pid of [ended, process.pid]) {
       writeFileSync(join(folder, LOCK), `${pid}\n`);
       assert.equal(
         await inFolder(folder, '', async () => readFileSync(join(folder, LOCK), 'utf8')),
