@@ -89,22 +89,32 @@ export class ChainIdentity {
     }
   }
 
-  /** Compares the newest block that all endpoints have. @param {Ask} ask */
+  /**
+   * Compares each endpoint with the one that has the most blocks, at its own newest block: one that lags must not hide
+   * where the others differ.
+   * @param {Ask} ask
+   */
   async #compareOnce(ask) {
     const heads = await Promise.all(
       this.#rpcs.map(async (rpc, i) => (this.#health.stateOf(i) === DOWN ? null : ask(() => headOf(rpc)))),
     );
     const unconfirmed = [...heads.keys()].filter((i) => heads[i] === 0);
-    const number = Math.min(...heads.flatMap((head) => head || []));
-    if (number === Infinity) return { unconfirmed, common: null, different: null };
-    const hashes = await Promise.all(
-      this.#rpcs.map(async (rpc, i) => (heads[i] ? ask(() => hashOf(rpc, number, 'setup')) : null)),
-    );
-    const one = hashes.findIndex((hash) => hash !== null);
-    const other = hashes.findIndex((hash) => hash !== null && hash !== hashes[one]);
-    if (other >= 0) return { unconfirmed, common: null, different: { one, other, number } };
-    const areSeveral = hashes.filter((hash) => hash !== null).length > 1;
-    return { unconfirmed, common: areSeveral ? { number, hash: String(hashes[one]) } : null, different: null };
+    const highest = heads.indexOf(Math.max(...heads.map((head) => head ?? 0)));
+    /** @type {ChainIdentityState['reference']} */
+    let common = null;
+    for (const [i, number] of heads.entries()) {
+      if (i === highest || !number) continue;
+      const [one, other] = [i, highest].sort((a, b) => a - b);
+      const [a, b] = await Promise.all([one, other].map((of) => ask(() => hashOf(this.#rpcs[of], number, 'setup'))));
+      if (a === null || b === null) {
+        // One of them does not keep that block.
+        unconfirmed.push(i);
+        continue;
+      }
+      if (a !== b) return { unconfirmed, common: null, different: { one, other, number } };
+      if (common === null || number < common.number) common = { number, hash: a };
+    }
+    return { unconfirmed, common, different: null };
   }
 
   /**

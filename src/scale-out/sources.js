@@ -57,7 +57,10 @@ async function sourcesOf(name) {
     return files.map((entry) => fileSource(join(name, entry.name), false)).sort((a, b) => (a.name < b.name ? -1 : 1));
   }
   if (!stats.isFile()) throw new InputError(`${displayName(name)} is neither a file nor a folder`);
-  const lines = name.endsWith('.json') ? [] : await logSources(createReadStream(name), displayName(name));
+  const shown = displayName(name);
+  const lines = name.endsWith('.json')
+    ? []
+    : await logSources(createReadStream(name), shown).catch((error) => unreadable(shown, error));
   return lines.length > 0 ? lines : [fileSource(name, true)];
 }
 
@@ -66,8 +69,13 @@ function reading(what, read) {
   try {
     return read();
   } catch (error) {
-    throw new InputError(`cannot read ${what}: ${/** @type {NodeJS.ErrnoException} */ (error).code}`, error);
+    return unreadable(what, error);
   }
+}
+
+/** @param {string} what @param {unknown} error @returns {never} */
+function unreadable(what, error) {
+  throw new InputError(`cannot read ${what}: ${/** @type {NodeJS.ErrnoException} */ (error).code}`, error);
 }
 
 /** @param {string} file @param {boolean} isGiven @returns {Source} */

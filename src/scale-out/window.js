@@ -196,6 +196,8 @@ const MAX_ROWS = INTERVAL_LIMIT - 3;
 export class Grid {
   /** @type {Map<number, IntervalRow>} */
   #slots = new Map();
+  /** In flight in slots between two rows of an instance. @type {Map<number, number>} */
+  #held = new Map();
   #firstLoad = Infinity;
   /** The last slot of a warm-up or load, and when the last of these ended. */
   #lastBusy = -1;
@@ -242,12 +244,21 @@ export class Grid {
       this.#lastBusy = Math.max(this.#lastBusy, number);
       this.#busyMs = Math.max(this.#busyMs, shiftMs + row.endMs);
     }
-    for (const [number, row] of own) this.#slots.set(number, merge(ROW, this.#slots.get(number), row));
+    let inFlight = 0;
+    const last = maxOf([...own.keys()]);
+    for (let number = minOf([...own.keys()]); number <= last; number += 1) {
+      const row = own.get(number);
+      if (row === undefined) this.#held.set(number, (this.#held.get(number) ?? 0) + inFlight);
+      else this.#slots.set(number, merge(ROW, this.#slots.get(number), row));
+      inFlight = row?.inFlight ?? inFlight;
+    }
   }
 
   /** @returns {IntervalRow[]} consecutive */
   rows() {
     const slots = [...this.#slots].sort(([a], [b]) => a - b);
+    for (const [i, [number, slot]] of slots.entries())
+      slots[i] = [number, { ...slot, inFlight: slot.inFlight + (this.#held.get(number) ?? 0) }];
     /** @type {IntervalRow[]} */
     const rows = [];
     /** @param {IntervalRow} slot @param {IntervalRow['phase']} phase @param {number} endMs */

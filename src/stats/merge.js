@@ -6,8 +6,8 @@ import { Distribution } from './histogram.js';
  *
  * @typedef {object} Rule
  * @property {(a: any, b: any, aShare: number | null) => any} [add] of a figure
- * @property {Record<string, Rule>} [members] of an object; others stay as they are on the left
- * @property {Rule} [each] of a figure with a tag: a failure code, an RPC purpose, a name of operations, an endpoint
+ * @property {Record<string, Rule>} [members] of an object; without `each`, others stay as they are on the left
+ * @property {Rule} [each] of all other members, such as those of a figure with a tag: a failure code, an RPC purpose, a name of operations, an endpoint
  * @property {string} [tag] its name on the Prometheus page
  * @property {(a: any, b: any) => any} [sameTime] in place of the members, for both sides of the same time
  * @property {number} [most] limit of tags; further ones become OTHERS
@@ -46,7 +46,7 @@ export function merge(rule, a, b, aShare = SAME_TIME) {
   for (const [name, value] of Object.entries(b)) {
     const isBeyond = rule.most !== undefined && !Object.hasOwn(sum, name) && Object.keys(sum).length >= rule.most - 1;
     const key = isBeyond ? OTHERS : name;
-    const part = rule.each ?? own(rule.members ?? {}, name);
+    const part = own(rule.members ?? {}, name) ?? rule.each;
     const known = own(sum, key);
     sum[key] = part === undefined ? (known ?? value) : merge(part, known, value, aShare);
   }

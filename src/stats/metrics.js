@@ -106,8 +106,9 @@ export const LISTED_COUNTS = Object.freeze(
   Object.entries(COUNTS).flatMap(([name, { label, help = '' }]) => (label === undefined ? [] : { name, label, help })),
 );
 
-/** @type {Rule} */
+/** A count of a later version adds up as well. @type {Rule} */
 const COUNTED = {
+  each: sum,
   members: Object.fromEntries(
     Object.entries(COUNTS).map(([name, { family = `stress_${name}_total`, help = '', outcome }]) => {
       return [name, shown(sum, family, help, outcome === undefined ? {} : { outcome })];
@@ -129,7 +130,7 @@ export const BLOCKS = {
     full: sum,
     gapMaxMs: max,
     skewMinMs: min,
-    skewMaxMs: shown(max, 'stress_block_skew_seconds', 'Most by which a block was seen after its timestamp'),
+    skewMaxMs: shown(max, 'stress_block_skew_seconds', 'Most by which a block was seen after its timestamp, in the last interval'),
     skewSumMs: sum,
   },
 };
@@ -141,13 +142,13 @@ function ofSenders(ours) {
 
 /** @param {string} statistic @returns {[string, string, {statistic: string}]} */
 function loopDelay(statistic) {
-  return ['stress_event_loop_delay_seconds', 'By how much the event loop was late', { statistic }];
+  return ['stress_event_loop_delay_seconds', 'By how much the event loop was late in the last interval', { statistic }];
 }
 
 /** The event loop of a thread; the CPU times are known on Linux only. @type {Rule} */
 export const LOOP = {
   members: {
-    utilization: shown(mean, 'stress_event_loop_utilization', 'Share of the time in which the event loop was busy'),
+    utilization: shown(mean, 'stress_event_loop_utilization', 'Share of the last interval in which the event loop was busy'),
     delayMeanUs: shown(mean, ...loopDelay('mean')),
     delayP99Us: shown(max, ...loopDelay('p99')),
     delayMaxUs: shown(max, ...loopDelay('max')),

@@ -122,15 +122,15 @@ export function checkedWorkload(made, file) {
   const assert = (holds, words) => {
     if (!holds) throw new WorkloadError(`${displayName(file)}: ${words}`);
   };
-  const { kind, gas, subject = '', callsPerIteration = 1 } = own ?? {};
+  const { kind, gas, subject, valueWei, callsPerIteration } = own ?? {};
   assert(
     kind === 'transaction' || kind === 'call',
     `create() must return a workload with kind 'transaction' or 'call'; its kind is ${describeValue(kind)}`,
   );
   assert(own.next !== undefined, 'the workload lacks next(), which returns the next operation');
-  assert(typeof subject === 'string', `subject must be a text, not ${describeValue(subject)}`);
+  assert(subject === undefined || typeof subject === 'string', `subject must be a text, not ${describeValue(subject)}`);
   assert(
-    Number.isInteger(callsPerIteration) && callsPerIteration >= 1,
+    callsPerIteration === undefined || (Number.isInteger(callsPerIteration) && callsPerIteration >= 1),
     `callsPerIteration must be a positive whole number, not ${describeValue(callsPerIteration)}`,
   );
   assert(
@@ -139,7 +139,8 @@ export function checkedWorkload(made, file) {
   );
   const isValue = gas?.value === undefined || (isPlain(gas.value) && isPair({ ...NO_VALUE, ...gas.value }));
   assert(isValue, 'gas.value must be { perOperation }, wei as a bigint such as 1_000n');
-  const workload = { ...own };
+  // By name, because the members of a class are not its own properties.
+  const workload = { ...own, kind, gas, subject, valueWei, callsPerIteration };
   for (const [name, part] of Object.entries(PARTS[/** @type {'transaction' | 'call'} */ (kind)])) {
     if (own[name] === undefined) continue;
     assert(

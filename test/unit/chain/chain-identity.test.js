@@ -100,6 +100,11 @@ describe('ChainIdentity.identify() and compare()', () => {
       '1 and http://127.0.0.1:3 are chains of id 31337 with different blocks 2',
     ],
     [
+      'two of three above the head of the third',
+      [node('abc'), node('abcde'), node('abcxyz')],
+      '2 and http://127.0.0.1:3 are chains of id 31337 with different blocks 4',
+    ],
+    [
       'what one does not keep',
       [node('---d'), node('aBCD')],
       '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 3',

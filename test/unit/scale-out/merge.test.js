@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { deflateSync, gzipSync } from 'node:zlib';
 import { IncompleteError, InputError } from '../../../src/errors.js';
 import { checkConsistency, choose } from '../../../src/scale-out/choose.js';
-import { resultLines } from '../../../src/scale-out/sources.js';
+import { findSources, resultLines } from '../../../src/scale-out/sources.js';
 import { Total, commonVerdict } from '../../../src/scale-out/totals.js';
 import { Grid, WindowCounts, commonWindow, compareClocks } from '../../../src/scale-out/window.js';
 import { ranges, safe } from '../../../src/scale-out/words.js';
@@ -66,6 +66,19 @@ function headerOf(index, given = {}) {
 
 /** @param {Partial<RunHeader>[]} given */
 const headersOf = (...given) => given.map((one, i) => headerOf(i, one));
+
+test(
+  'a file that cannot be read is an input error, whatever its name',
+  { skip: process.platform !== 'linux' },
+  async () => {
+    const file = '/proc/self/mem'; // no permissions are needed for its EIO
+    await assert.rejects(findSources([file], Readable.from([])), (error) => {
+      assert.ok(error instanceof InputError, String(error));
+      assert.equal(error.message, `cannot read ${file}: EIO`);
+      return true;
+    });
+  },
+);
 
 describe('distributions added up', () => {
   /** @param {number} seed */
@@ -394,6 +407,16 @@ describe('intervals on one grid', () => {
     grid.add([row(0, 1, { blocks: { ...blocks, ...skew, ours: 30, count: 3, firstNumber: 3 } })], place(0));
     const [{ blocks: seen }] = grid.rows();
     assert.deepEqual([seen.count, seen.transactions, seen.ours], [2, 50, 50]);
+  });
+
+  test('keep the operations in flight of an instance that reported late', () => {
+    const grid = gridOf();
+    grid.add([row(0, 1), row(1000, 1), row(2000, 1), row(3000, 1), row(4000, 1)], place(0));
+    grid.add([row(0, 1), row(1000, 3, { endMs: 4000 }), row(4000, 1)], place(0));
+    assert.deepEqual(
+      grid.rows().map(({ inFlight, counts }) => [inFlight, counts.verified]),
+      [6, 6, 6, 6, 6].map((inFlight, i) => [inFlight, [2, 1, 4, 1, 2][i]]),
+    );
   });
 
   test('stay few, however long the runs were', () => {

@@ -54,6 +54,35 @@ describe('workload files', () => {
     assert.match((await caught(() => loadWorkloadFile(folder))).message, / is not a file$/);
   });
 
+  it('members of a class count as those of an object', async (t) => {
+    const file = write(
+      t,
+      `${CONTRACT}
+      class Mine {
+        get kind() { return 'transaction'; }
+        get gas() { return { perWallet: 5n, perOperation: 7n }; }
+        get subject() { return 'mine grew'; }
+        get valueWei() { return 3n; }
+        next() { return { to: '0x${'11'.repeat(20)}' }; }
+      }
+      class Calls {
+        get kind() { return 'call'; }
+        get callsPerIteration() { return 4; }
+        next() { return { method: 'eth_chainId' }; }
+      }
+      export default ({ settings }) => (settings.set.calls ? new Calls() : new Mine());`,
+    );
+    const given = { rpc: fakeRpc({}), settings: {} };
+    const mine = /** @type {any} */ (await createUserWorkload(file, /** @type {any} */ (given)));
+    assert.deepEqual(
+      [mine.kind, mine.subject, mine.valueWei, mine.gas.perWallet, mine.gas.perOperation],
+      ['transaction', 'mine grew', 3n, 5n, 7n],
+    );
+    const settings = { set: [['calls', 'yes']] };
+    const calls = /** @type {any} */ (await createUserWorkload(file, /** @type {any} */ ({ ...given, settings })));
+    assert.deepEqual([calls.kind, calls.callsPerIteration], ['call', 4]);
+  });
+
   it('CommonJS modules export the same two', async (t) => {
     const text = "module.exports = { contract: 'evm-stress/workload@1', default: () => 5 };";
     assert.equal(/** @type {any} */ (await loadWorkloadFile(write(t, text, 'mine.cjs')))(), 5);
