@@ -101,7 +101,7 @@ export const FAMILIES = Object.freeze([
 
 /** @param {Rule} rule @returns {Page[]} */
 function pagesOf({ page, each, members = {} }) {
-  const parts = each === undefined ? Object.values(members) : [each];
+  const parts = [...Object.values(members), ...(each === undefined ? [] : [each])];
   return [...(page === undefined ? [] : [page]), ...parts.flatMap(pagesOf)];
 }
 

@@ -86,7 +86,7 @@ function assertSchemaIsStrict(run) {
       if (value !== null && typeof value === 'object') walk(value, `${path}/${name}`);
     }
     if (Array.isArray(object)) return;
-    object.$somethingElse = 1;
+    object.$somethingElse = [];
     assert.ok(!validate(run), `${path} may have more`);
     delete object.$somethingElse;
   };
