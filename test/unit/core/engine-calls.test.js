@@ -148,7 +148,12 @@ describe('pauses of a wallet whose calls fail', () => {
     assert.deepEqual(mixed, { pauses: [50, 100, 0, 50, 0, 50], pausedMs: 250 });
   });
 
-  it('a busy response counts as no response', async () => {
-    assert.deepEqual((await pausesOf([new RpcError('x', -32005, 'limit exceeded')])).pauses, [50]);
+  it('a busy response counts as no response, and as a rate limit', async () => {
+    const busy = new RpcError('x', -32005, 'limit exceeded');
+    assert.deepEqual((await pausesOf([busy])).pauses, [50]);
+    const { advance, snapshot } = harness({ fault: (position) => (position === 0 ? busy : null) });
+    await advance(155); // calls of 10 ms, and pauses of 50 and 100 ms
+    const { pauses } = (await snapshot()).generator;
+    assert.deepEqual(pauses, { limitAnswers: 2, limitedMs: 50, unansweredMs: 0 });
   });
 });

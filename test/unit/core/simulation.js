@@ -18,8 +18,8 @@ import { fakeRpc } from '../../helpers/fake-rpc.js';
 import { addressOf } from '../../helpers/samples.js';
 
 /**
- * @import { EngineReport } from '../../../src/core/engine.js'
- * @import { EngineConfig, Fees, Inclusion, InclusionDetector, Reorg, Sample } from '../../../src/types.d.ts'
+ * @import { EngineOptions, EngineReport } from '../../../src/core/engine.js'
+ * @import { EngineConfig, Fees, Inclusion, InclusionDetector, Sample } from '../../../src/types.d.ts'
  */
 
 /**
@@ -42,12 +42,15 @@ import { addressOf } from '../../helpers/samples.js';
  * @property {number} [txTimeoutMs]
  * @property {number} [blockMs] between two blocks, as the detector says
  * @property {Partial<Fees>} [fees] default: they never change
+ * @property {bigint | null} [capWei] limit of fees; default: none
  * @property {(wallet: number, nonce: number) => Fault} [fault] of each submission
  * @property {(count: number) => boolean} [isBehind] whether the node says that it does not have a block yet, by how
  *   often it was asked to read
  */
 
 const START_BLOCK = 100;
+/** Gas that a transaction uses of its limit of 50,000. */
+const GAS_USED = 30_000;
 /** Duration of a late submission. */
 const DELAY_MS = 700;
 
@@ -58,6 +61,7 @@ export function simulate({
   txTimeoutMs = 5000,
   blockMs = 600,
   fees = {},
+  capWei = null,
   fault = () => 'pass',
   isBehind = () => false,
 } = {}) {
@@ -173,8 +177,8 @@ export function simulate({
   const stops = [];
   /** @type {Sample[]} */
   const samples = [];
-  /** @type {(reorg: Reorg) => void} */
-  let onReorg = () => {};
+  /** @type {Partial<Parameters<NonNullable<EngineOptions['createDetector']>>[0]>} */
+  let detection = {};
   const engine = new ThreadEngine({
     config: /** @type {EngineConfig} */ (
       /** @type {Partial<EngineConfig>} */ ({ txTimeoutMs, inFlight, iterations: null, thinkTimeMs: 0 })
@@ -192,6 +196,7 @@ export function simulate({
           holds: () => true,
           raise: () => null,
           isTooLow: () => false,
+          observe: () => {},
           ...fees,
         })
       ),
@@ -200,11 +205,11 @@ export function simulate({
       startHash: toHex(START_BLOCK),
       genesisHash: null,
       inclusion: '',
-      capWei: null,
+      capWei,
       confirmations: 0,
     },
     createDetector: (options) => {
-      onReorg = options.onReorg ?? onReorg;
+      detection = options;
       return /** @type {InclusionDetector} */ (
         /** @type {unknown} */ ({
           watch: (/** @type {string} */ hash, /** @type {any} */ found) => void watched.set(hash, found),
@@ -257,11 +262,15 @@ export function simulate({
     return number;
   };
 
-  /** Reports the inclusions of a block. @param {number} number */
+  /** Reports a block and its inclusions. @param {number} number */
   const see = (number) => {
     lastSeen = Math.max(lastSeen, number);
+    const { transactions } = blocks[number];
     const found = { number, hash: toHex(number), seenAtUs: clock.nowUs() };
-    for (const { hash } of blocks[number].transactions) {
+    const { length } = transactions;
+    const gas = { baseFeeWei: 0n, gasUsed: length * GAS_USED, gasLimit: 30_000_000 };
+    detection.onBlock?.({ ...found, ...gas, timestampS: clock.wallMs() / 1000, transactions: length, ours: length });
+    for (const { hash } of transactions) {
       const callback = watched.get(hash);
       watched.delete(hash);
       callback?.(found);
@@ -289,7 +298,7 @@ export function simulate({
 
   /** The detector notices that blocks are gone. @param {number} number of the first @param {string[]} [unconfirmed] */
   const notice = (number, unconfirmed = []) => {
-    onReorg({ number, hash: toHex(number), depth: Math.max(1, lastSeen - number + 1), unconfirmed });
+    detection.onReorg?.({ number, hash: toHex(number), depth: Math.max(1, lastSeen - number + 1), unconfirmed });
     lastSeen = Math.min(lastSeen, number - 1);
   };
 

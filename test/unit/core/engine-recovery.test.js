@@ -1,0 +1,151 @@
+/** What an engine does with a wallet after a failure or a reorg, and when it stops using the wallet. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { RpcError } from '../../../src/errors.js';
+import { simulate } from './simulation.js';
+
+/** @import { SimulationOptions } from './simulation.js' */
+
+/** Nothing is overdue in the first fifteen seconds. @param {SimulationOptions} options */
+async function begun(options) {
+  const run = simulate({ txTimeoutMs: 600_000, blockMs: 3000, ...options });
+  run.start();
+  await run.settle();
+  /** Submissions so far. @param {string} [only] purpose */
+  const sent = (only) =>
+    run.rpc.calls
+      .filter(({ method, purpose }) => method === 'eth_sendRawTransaction' && (only ?? purpose) === purpose)
+      .map(({ params: [raw] }) => /** @type {{position: number, nonce: number}} */ (JSON.parse(raw)));
+  const resubmitted = () => sent('resubmit');
+  const generator = async () => (await run.engine.snapshot(run.clock.nowUs(), false)).generator;
+  return { ...run, sent, resubmitted, generator };
+}
+
+describe('the fee limit after a failure', () => {
+  it('released fees start another wallet, also if the wallet of the failure is retired', async () => {
+    // An operation reserves 50,000 wei and costs 30,000.
+    const run = await begun({
+      wallets: 2,
+      inFlight: 1,
+      capWei: 80_000n,
+      fees: { current: () => ({ gasPriceWei: 1n }) },
+    });
+    const number = run.mine();
+    assert.deepEqual((await run.generator()).spending, { spentWei: 50_000n, transactions: 1 });
+    run.meddle(0);
+    run.see(number);
+    await run.advance(1000);
+    assert.equal(run.sampleOf(0, 0)?.code, 'wrong_count');
+    assert.deepEqual(
+      run.sent().map(({ position }) => position),
+      [0, 1],
+    );
+    const { spending, retiredWallets } = await run.generator();
+    assert.deepEqual(spending, { spentWei: 80_000n, transactions: 2 });
+    assert.equal(retiredWallets, 1);
+    assert.deepEqual(run.stops, []);
+  });
+});
+
+describe('a wallet is retired', () => {
+  for (const [why, words, inFlight, submissions] of /** @type {const} */ ([
+    ['without funds: at once, and counted once', 'insufficient funds for gas * price + value', 2, 2],
+    ['after twenty transactions for one nonce that did not reach the node', 'not today', 1, 20],
+  ])) {
+    it(why, async () => {
+      const run = await begun({
+        wallets: 2,
+        inFlight,
+        fault: (position) => {
+          if (position === 1) return 'pass';
+          throw new RpcError('eth_sendRawTransaction', -32000, words);
+        },
+      });
+      await run.advance(200_000);
+      assert.equal(run.sent('submit').filter(({ position }) => position === 0).length, submissions);
+      assert.equal((await run.generator()).retiredWallets, 1);
+      assert.deepEqual(run.stops, []);
+    });
+  }
+
+  it('when its transaction is still pending after a second time limit', async () => {
+    const run = await begun({ inFlight: 1, txTimeoutMs: 5000 });
+    await run.advance(10_000);
+    assert.equal(run.sampleOf(0, 0)?.outcome, 'timed_out');
+    assert.deepEqual(run.stops, []);
+    await run.advance(3000);
+    assert.deepEqual(run.stops, [['no_wallets', undefined]]);
+  });
+
+  it('when its transaction that a reorg removed is not included again within the time limit', async () => {
+    const run = await begun({ inFlight: 1, txTimeoutMs: 5000 });
+    run.see(run.mine());
+    await run.settle();
+    run.reorg(1, true);
+    await run.advance(5000);
+    assert.deepEqual(run.stops, []);
+    // The next transaction timed out just now, and its own recovery has as much time again.
+    await run.advance(3000);
+    assert.deepEqual(run.stops, [['no_wallets', undefined]]);
+  });
+});
+
+describe('the transactions of a wallet after a reorg', () => {
+  it('those in flight are sent again when the ones before them are included again', async () => {
+    const run = await begun({ inFlight: 3 });
+    const numbers = [run.mine(1), run.mine(1)];
+    for (const number of numbers.reverse()) run.see(number);
+    await run.settle();
+    const [next] = [...run.pool.values()];
+    const gone = run.remove(2, false);
+    // The node drops what it cannot execute. The next one had been in a block too, without its confirmations.
+    run.pool.clear();
+    run.notice(gone, [next.hash]);
+    await run.settle();
+    const nonces = () => run.resubmitted().map(({ nonce }) => nonce);
+    assert.deepEqual(nonces(), [0, 1], 'the node would drop the others again');
+    run.see(run.mine());
+    await run.advance(1000);
+    assert.deepEqual(nonces(), [0, 1, 2, 3, 4]);
+    run.see(run.mine());
+    await run.settle();
+    for (const nonce of [2, 3, 4]) assert.equal(run.sampleOf(0, nonce)?.outcome, 'verified');
+  });
+
+  it('one that the node drops each time is sent twenty times', async () => {
+    let isDropped = false;
+    const run = await begun({ inFlight: 1, fault: () => (isDropped ? 'drop' : 'pass') });
+    run.see(run.mine());
+    await run.settle();
+    isDropped = true;
+    run.reorg(1, false);
+    await run.advance(200_000);
+    assert.equal(run.resubmitted().filter(({ nonce }) => nonce === 0).length, 20);
+    assert.equal(run.accounts[0].reorgedOut, 1);
+  });
+
+  it('thirty-two wallets resubmit at a time, the others after them', async () => {
+    const run = await begun({ wallets: 70, inFlight: 1 });
+    run.see(run.mine());
+    await run.settle();
+    run.reorg(1, false);
+    for (const wallets of [32, 64, 70]) {
+      await run.advance(1000);
+      const first = run.resubmitted().filter(({ nonce }) => nonce === 0);
+      assert.equal(new Set(first.map(({ position }) => position)).size, wallets);
+      run.see(run.mine());
+    }
+    await run.advance(1000);
+    const before = run.resubmitted().length;
+    run.reorg(1, false);
+    await run.settle();
+    assert.ok(run.resubmitted().length > before, 'none of them counts any more');
+  });
+});
+
+it('a failure that is resolved after the end of the load starts nothing', async () => {
+  const run = await begun({ inFlight: 1, fault: () => 'refuse' });
+  run.engine.stop(run.clock.nowUs());
+  await run.settle();
+  assert.equal(run.sent().length, 1);
+});
