@@ -130,7 +130,11 @@ export const BLOCKS = {
     full: sum,
     gapMaxMs: max,
     skewMinMs: min,
-    skewMaxMs: shown(max, 'stress_block_skew_seconds', 'Most by which a block was seen after its timestamp, in the last interval'),
+    skewMaxMs: shown(
+      max,
+      'stress_block_skew_seconds',
+      'Most by which a block was seen after its timestamp, in the last interval',
+    ),
     skewSumMs: sum,
   },
 };
@@ -148,7 +152,11 @@ function loopDelay(statistic) {
 /** The event loop of a thread; the CPU times are known on Linux only. @type {Rule} */
 export const LOOP = {
   members: {
-    utilization: shown(mean, 'stress_event_loop_utilization', 'Share of the last interval in which the event loop was busy'),
+    utilization: shown(
+      mean,
+      'stress_event_loop_utilization',
+      'Share of the last interval in which the event loop was busy',
+    ),
     delayMeanUs: shown(mean, ...loopDelay('mean')),
     delayP99Us: shown(max, ...loopDelay('p99')),
     delayMaxUs: shown(max, ...loopDelay('max')),
