@@ -81,7 +81,7 @@ export async function startDevChain(clock, { port } = {}) {
   // Another process may take the port before the chain listens on it.
   for (let tries = 0; tries < (port === undefined ? START_TRIES : 1); tries += 1) {
     const chain = launch(binary, port ?? (await freePort()));
-    const outcome = await Promise.race([answers(chain.url, clock), chain.ended]);
+    const outcome = await Promise.race([answers(chain, clock), chain.ended]);
     if (outcome === true) return chain;
     await chain.stop();
     lastWords = outcome === false ? `it did not answer within ${START_TIMEOUT_MS / 1000} s` : outcome;
@@ -143,11 +143,11 @@ function keeperEnvironment() {
   return { PATH, NODE_V8_COVERAGE, SystemRoot };
 }
 
-/** @param {URL} url @param {Clock} clock @returns {Promise<boolean>} false after a time-out */
-async function answers(url, clock) {
+/** The process id of the chain can arrive after its first answer. @param {DevChain} chain @param {Clock} clock @returns {Promise<boolean>} false after a time-out */
+async function answers({ url, chainPid }, clock) {
   const deadlineUs = clock.nowUs() + START_TIMEOUT_MS * 1000;
   while (clock.nowUs() < deadlineUs) {
-    if (await canConnect(Number(url.port))) return true;
+    if (chainPid() !== null && (await canConnect(Number(url.port)))) return true;
     await clock.sleep(25);
   }
   return false;
