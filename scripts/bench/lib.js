@@ -1,18 +1,16 @@
 /** What the benchmarks share: their options, runs of ours, rounds, figures. The results page is page.js. */
 import { execFile, execFileSync } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
 import { EXIT } from '../../src/errors.js';
 
+export { freePort } from '../../src/chain/devchain.js';
 export { publish } from './page.js';
 
 /**
- * @import { AddressInfo } from 'node:net'
  * @import { RunFile } from '../../src/types.d.ts'
  */
 
@@ -179,16 +177,6 @@ export async function interleave(cells, rounds, measure, say = () => 'done') {
     }
   }
   return rows;
-}
-
-/** @returns {Promise<number>} */
-export async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = /** @type {AddressInfo} */ (server.address());
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** @param {number[]} numbers */

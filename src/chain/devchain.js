@@ -29,7 +29,7 @@ const ANVIL_FLAGS = [
 ];
 
 /** Balance of each wallet on an embedded chain: more than any run needs. */
-export const DEV_BALANCE_WEI = 10_000n * 10n ** 18n;
+const DEV_BALANCE_WEI = 10_000n * 10n ** 18n;
 
 const START_TIMEOUT_MS = 20_000;
 const START_TRIES = 3;
@@ -48,7 +48,7 @@ export function anvilBinary() {
 }
 
 /** @returns {Promise<number>} a loopback port that was free a moment ago */
-async function freePort() {
+export async function freePort() {
   return /** @type {number} */ (await listenBriefly(0));
 }
 

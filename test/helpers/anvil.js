@@ -2,14 +2,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { anvilBinary } from '../../src/chain/devchain.js';
+import { freePort } from '../../src/chain/devchain.js';
 
-/** @import { AddressInfo } from 'node:net' */
+export { freePort };
 
 const START_TIMEOUT_MS = 60_000;
 
@@ -26,16 +26,6 @@ const running = new Set();
 const killAll = () => running.forEach((kill) => kill());
 after(killAll);
 process.once('exit', killAll);
-
-/** @returns {Promise<number>} */
-export async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = /** @type {AddressInfo} */ (server.address());
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /**
  * @param {string} url
