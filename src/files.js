@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { constants, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { constants, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { access, open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { InputError, OutputError, displayName, oneLine } from './errors.js';
+import { OutputError, displayName, oneLine } from './errors.js';
 
 /** Writes files atomically, and checks before a run whether outputs can be written. */
 
@@ -169,31 +169,4 @@ export function claimFile(file, taken) {
 /** Whether the value of --workload means a file. @param {string} value */
 export function isWorkloadFile(value) {
   return /[\\/]|\.[cm]?js$/.test(value);
-}
-
-/**
- * @param {string} file
- * @param {string} what it is, such as 'data set'
- * @param {string} advice
- * @returns {any}
- * @throws {InputError}
- */
-export function readJsonFile(file, what, advice) {
-  const name = displayName(file);
-  let text;
-  try {
-    // Reading a device or a pipe might not end.
-    if (!statSync(file).isFile()) throw new InputError(`the ${what} ${name} is not a file: ${advice}`);
-    text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
-  } catch (error) {
-    if (error instanceof InputError) throw error;
-    const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
-    const words = code === 'ENOENT' ? 'there is no such file' : oneLine(message);
-    throw new InputError(`cannot read the ${what} ${name}: ${words}; ${advice}`, error);
-  }
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new InputError(`${name} is not valid JSON: ${advice}`, error);
-  }
 }

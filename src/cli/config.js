@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import leven from 'leven';
 import { displayUrl } from '../chain/rpc.js';
 import { InputError, UsageError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { modeForOthers } from '../files.js';
+import { similarNames } from '../text.js';
 import { completionText } from './completion.js';
 import { helpText, splitCommandLine } from './help.js';
 import { instanceOf } from '../scale-out/scheduler.js';
@@ -280,10 +280,9 @@ function nameOf(command) {
 
 /** @param {string} word @param {readonly string[]} names */
 function didYouMean(word, names) {
-  const [best] = names.map((name) => ({ name, distance: leven(word, name) })).sort((a, b) => a.distance - b.distance);
-  return best !== undefined && best.distance <= Math.max(2, best.name.length / 3)
-    ? `: did you mean ${COMMANDS[/** @type {Command} */ (best.name)] ? '' : '--'}${best.name}?`
-    : '';
+  const [best] = similarNames(word, names);
+  if (best === undefined) return '';
+  return `: did you mean ${COMMANDS[/** @type {Command} */ (best)] ? '' : '--'}${best}?`;
 }
 
 /** @param {Option} option @param {unknown} value @param {string} text that it came from */

@@ -1,5 +1,5 @@
-import leven from 'leven';
 import { EXIT, oneLine, withoutKeys } from '../errors.js';
+import { similarNames } from '../text.js';
 import { AUDIT_RESULTS, auditResult } from './audit-result.js';
 import { DURATIONS, FIGURES, figureNames, figureOf } from './metrics.js';
 
@@ -151,13 +151,7 @@ function nearFigures(name) {
   // The name is right except for its percentile.
   if (figureOf(name.replace(/p\d+(\.\d+)?$/i, 'p50')) !== null)
     return ': a percentile is more than 0 and less than 100, such as p99.9; and there is max';
-  const word = name.toLowerCase();
-  const near = [...figureNames(), 'audit']
-    .map((other) => ({ other, distance: other.startsWith(word) ? 1 : leven(word, other) }))
-    .filter(({ other, distance }) => distance <= Math.max(2, other.length / 3))
-    .sort((a, b) => a.distance - b.distance)
-    .slice(0, SUGGESTIONS)
-    .map(({ other }) => other);
+  const near = similarNames(name.toLowerCase(), [...figureNames(), 'audit']).slice(0, SUGGESTIONS);
   if (near.length > 0) return `: did you mean ${near.join(' or ')}?`;
   const alone = [...FIGURES.map((figure) => figure.name), 'audit'].join(', ');
   return `: there are ${alone}, failed.CODE, and avg, min, max, stddev and any percentile such as p99.9, also of ${Object.keys(DURATIONS).join(', ')} (submit.p95)`;

@@ -1,55 +1,39 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { InputError, displayName, oneLine, withoutKeys } from '../errors.js';
+import { readJsonFile, schemaCheck } from '../json-file.js';
 import { RUN_SCHEMA } from '../stats/run-file.js';
 
-/** @import { Axis, Comparison, RunFile, SweepFile } from '../types.d.ts' */
-
 /**
- * Reads the JSON files of studies: run files, comparisons and sweeps. A file may have been written, cut or edited by
- * another program, so each is checked against its schema first.
+ * Reads the files of studies, each checked against its schema in docs/: run files, comparisons and sweeps.
+ *
+ * @import { ErrorObject } from 'ajv'
+ * @import { Comparison, RunFile, SweepFile } from '../types.d.ts'
  *
  * @typedef {object} Kind
  * @property {string} name for messages
  * @property {string} schema expected in the file
- * @property {string} [source] advice for other files
- *
- * @typedef {{instancePath: string, keyword: string, message?: string, params: Record<string, any>}} SchemaError
+ * @property {string} [advice] for other files
  */
 
 export const SWEEP_SCHEMA = 'evm-stress/sweep@1';
 export const COMPARE_SCHEMA = 'evm-stress/compare@1';
 
-const RUN = { name: 'run file', schema: RUN_SCHEMA, source: 'a file that --out has written' };
+const RUN = { name: 'run file', schema: RUN_SCHEMA, advice: 'give a file that --out has written' };
 const SWEEP = { name: 'sweep file', schema: SWEEP_SCHEMA };
 const COMPARISON = { name: 'comparison', schema: COMPARE_SCHEMA };
-
-/** Formats that the schemas use. @type {Record<string, RegExp | ((text: string) => boolean)>} */
-const FORMATS = Object.freeze({
-  'date-time': (/** @type {string} */ text) => !Number.isNaN(Date.parse(text)),
-  uuid: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
-});
-
-/** @type {Record<string, string>} */
-const WORDS = {
-  ENOENT: 'there is no such file',
-  EACCES: 'permission denied',
-  ERR_FS_FILE_TOO_LARGE: 'it is too large',
-  ERR_STRING_TOO_LONG: 'it is too large',
-};
 
 /**
  * @param {Kind} kind
  * @returns {Promise<(json: any, name: string) => any>} checks parsed JSON; throws an InputError with the name
  */
 async function checkerOf(kind) {
-  // Loading the validator and the schema takes time, so only commands that read files do it.
-  const { Ajv2020 } = await import('ajv/dist/2020.js');
   const [, file] = /\/(\w+)@/.exec(kind.schema) ?? [];
   const rules = JSON.parse(readFileSync(new URL(`../../docs/${file}.schema.json`, import.meta.url), 'utf8'));
-  const validate = new Ajv2020({ allowUnionTypes: true, formats: FORMATS }).compile(rules);
+  const check = await schemaCheck(rules);
   return (json, name) => {
     if (json?.schema !== kind.schema) throw new InputError(`${name} is ${describeForeign(json?.schema, kind)}`);
-    if (!validate(json)) throw new InputError(`${name} is no whole ${kind.name}: ${errorWords(validate.errors ?? [])}`);
+    const error = check(json);
+    if (error !== null) throw new InputError(`${name} is no whole ${kind.name}: ${errorWords(error)}`);
     return json;
   };
 }
@@ -57,35 +41,15 @@ async function checkerOf(kind) {
 /** @param {Kind} kind @returns {Promise<(file: string) => any>} throws an InputError that names the file and the error */
 async function readerOf(kind) {
   const check = await checkerOf(kind);
-  return (file) => check(parse(file, kind.source), displayName(file));
+  return (file) => check(readJsonFile(file, kind), displayName(file));
 }
 
 /** @param {string} file @returns {unknown} the schema that it names; other errors are left to its reader */
 export function schemaOf(file) {
   try {
-    return parse(file)?.schema;
+    return readJsonFile(file)?.schema;
   } catch {
     return undefined;
-  }
-}
-
-/** @param {string} file @param {string} [source] @returns {any} */
-function parse(file, source) {
-  let text;
-  try {
-    // Reading a device or a pipe may never end, and cannot be interrupted.
-    if (!statSync(file).isFile()) throw new InputError(`${displayName(file)} is not a file`);
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    if (error instanceof InputError) throw error;
-    const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
-    throw new InputError(`cannot read ${displayName(file)}: ${WORDS[code ?? ''] ?? oneLine(message)}`, error);
-  }
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    const advice = source === undefined ? '' : `: give ${source}`;
-    throw new InputError(`${displayName(file)} is not valid JSON${advice}`, error);
   }
 }
 
@@ -93,28 +57,20 @@ function parse(file, source) {
 function describeForeign(found, { name, schema }) {
   if (typeof found !== 'string') return `no ${name}: it does not say "schema": "${schema}"`;
   const quoted = JSON.stringify(oneLine(found, 60));
-  // A schema of another version of one of these files.
   const known = [RUN, SWEEP, COMPARISON].find((one) => found.startsWith(`${one.schema.split('@')[0]}@`));
   return known === undefined || found === known.schema
     ? `no ${name}, but ${quoted}`
     : `a ${known.name} of another version, ${quoted}: this stress reads ${known.schema}`;
 }
 
-/** Of the alternatives of a schema, the deepest error is the most helpful one. @param {SchemaError[]} errors */
-function errorWords(errors) {
-  const [error] = [...errors].sort((a, b) => depth(b.instancePath) - depth(a.instancePath));
-  const { instancePath, keyword, message, params } = error;
-  if (keyword === 'required') return `${safeName(instancePath)}/${params.missingProperty} is missing`;
-  if (keyword === 'additionalProperties')
-    return `${safeName(instancePath)}/${safeName(params.additionalProperty)} is not known`;
-  if (keyword === 'enum') return `${safeName(instancePath)} must be one of ${params.allowedValues.join(', ')}`;
-  if (keyword === 'const') return `${safeName(instancePath)} must be ${JSON.stringify(params.allowedValue)}`;
-  return `${safeName(instancePath) || 'it'} ${message}`;
-}
-
-/** @param {string} pointer */
-function depth(pointer) {
-  return pointer.split('/').length;
+/** @param {ErrorObject} error */
+function errorWords({ instancePath, keyword, message, params }) {
+  const where = safeName(instancePath);
+  if (keyword === 'required') return `${where}/${params.missingProperty} is missing`;
+  if (keyword === 'additionalProperties') return `${where}/${safeName(params.additionalProperty)} is not known`;
+  if (keyword === 'enum') return `${where} must be one of ${params.allowedValues.join(', ')}`;
+  if (keyword === 'const') return `${where} must be ${JSON.stringify(params.allowedValue)}`;
+  return `${where || 'it'} ${message}`;
 }
 
 /** A name from a file, or a JSON pointer (RFC 6901), in a message. @param {string} text */
@@ -123,21 +79,17 @@ function safeName(text) {
   return oneLine(withoutKeys(text.replaceAll('~1', '/').replaceAll('~0', '~')), 100);
 }
 
-/**
- * @param {readonly string[]} files
- * @returns {Promise<RunFile[]>} in the same order
- * @throws {InputError} which names the first bad file and the error
- */
+/** @param {readonly string[]} files @returns {Promise<RunFile[]>} in the same order @throws {InputError} */
 export async function readRunFiles(files) {
   return files.map(await runFileReader());
 }
 
-/** @returns {Promise<(file: string) => RunFile>} reads one file at a time; throws like readRunFiles() */
+/** @returns {Promise<(file: string) => RunFile>} reads one file at a time; throws an InputError */
 export function runFileReader() {
   return readerOf(RUN);
 }
 
-/** @returns {Promise<(json: any, name: string) => RunFile>} for JSON that is not in a file; throws like readRunFiles() */
+/** @returns {Promise<(json: any, name: string) => RunFile>} for JSON that is not in a file; throws an InputError */
 export function runFileChecker() {
   return checkerOf(RUN);
 }
@@ -161,12 +113,9 @@ export function readIfAny(file, read) {
   }
 }
 
-/** Ends of complete runs. */
-const COMPLETE_ENDS = Object.freeze(['duration', 'no_wallets']);
-
 /** Whether a run had its full length. @param {RunFile} run */
 export function isWhole({ partial, end }) {
-  return !partial && COMPLETE_ENDS.includes(end);
+  return !partial && ['duration', 'no_wallets'].includes(end);
 }
 
 /**

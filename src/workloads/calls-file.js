@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { compile } from './templates.js';
 import { InputError, displayName, oneLine, withoutKeys } from '../errors.js';
-import { readJsonFile } from '../files.js';
+import { readJsonFile, schemaCheck } from '../json-file.js';
 import { compileCheck } from './call-checks.js';
 
 /**
@@ -105,11 +105,10 @@ export async function readCalls(nameOrFile) {
     return planOf({ rules: calls, isPreset: true, name: `the preset ${nameOrFile}` });
   }
   const name = displayName(nameOrFile);
-  const json = readJsonFile(nameOrFile, 'calls file', `${ADVICE}; presets: ${CALL_PRESETS.join(', ')}`);
-  // Loaded on demand, because the validator takes long to load.
-  const { Ajv2020 } = await import('ajv/dist/2020.js');
-  const validate = new Ajv2020({ allowUnionTypes: true, strictTypes: false }).compile(RULES);
-  if (!validate(json)) throw new InputError(`${name}${describeFault(json, validate.errors?.[0])}`);
+  const advice = `${ADVICE}; presets: ${CALL_PRESETS.join(', ')}`;
+  const json = readJsonFile(nameOrFile, { what: 'calls file', advice });
+  const error = (await schemaCheck(RULES))(json);
+  if (error !== null) throw new InputError(`${name}${describeFault(json, error)}`);
   return planOf({ rules: /** @type {{calls: CallRule[]}} */ (json).calls, isPreset: false, name });
 }
 
@@ -133,9 +132,8 @@ export function planOf(source) {
   return { source, kinds, needs, isPaged: kinds.every(({ params }) => params.needs.has('page')) };
 }
 
-/** @param {any} json @param {ErrorObject} [error] the first one @returns {string} text that follows the name of the file */
-function describeFault(json, error) {
-  const { instancePath = '', message = 'is not valid', params = {} } = error ?? {};
+/** @param {any} json @param {ErrorObject} error @returns {string} text that follows the name of the file */
+function describeFault(json, { instancePath, message = 'is not valid', params }) {
   const [, top, index, ...rest] = instancePath.split('/');
   if (top === 'schema' || params.missingProperty === 'schema' || index === undefined)
     return ` is no calls file (schema ${SCHEMA}): ${ADVICE}`;

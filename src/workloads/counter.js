@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { isAddress } from 'ethers';
 import { InputError, displayName } from '../errors.js';
-import { readJsonFile, writeFileAtomically } from '../files.js';
+import { writeFileAtomically } from '../files.js';
+import { readJsonFile } from '../json-file.js';
 import { createPayloads, drawPayloads, payloadGas } from './payload.js';
 
 /**
@@ -41,7 +42,7 @@ const SELECTOR_BYTES = 4;
  */
 export function readContractsFile(file) {
   if (!existsSync(file)) return null;
-  const json = readJsonFile(file, 'contracts file', ADVICE);
+  const json = readJsonFile(file, { what: 'contracts file', advice: ADVICE });
   if (json?.schema !== SCHEMA || typeof json.contracts !== 'object' || json.contracts === null) {
     throw new InputError(`${displayName(file)} is not a contracts file (schema ${SCHEMA}): ${ADVICE}`);
   }

@@ -4,7 +4,8 @@ import { baseFeeOf } from '../chain/fees.js';
 import { isHash, toHex, toNumber } from '../chain/rpc.js';
 import { estimateGas, sendAll } from '../chain/send.js';
 import { InputError, RpcError, UnavailableError, displayName } from '../errors.js';
-import { readJsonFile, writeFileAtomically } from '../files.js';
+import { writeFileAtomically } from '../files.js';
+import { readJsonFile } from '../json-file.js';
 
 /**
  * `stress prepare logs`: a contract emits logs that a load lists page by page, and a file (the data set) has their
@@ -48,7 +49,7 @@ export async function writeDataSet(file, dataSet) {
  * @throws {InputError}
  */
 export function readDataSet(file) {
-  const json = readJsonFile(file, 'data set', ADVICE);
+  const json = readJsonFile(file, { what: 'data set', advice: ADVICE });
   const name = displayName(file);
   if (json?.schema !== SCHEMA) throw new InputError(`${name} is not a data set (schema ${SCHEMA}): ${ADVICE}`);
   const wrong = Object.keys(MEMBERS).find((member) => !MEMBERS[member](json[member], json));

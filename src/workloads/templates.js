@@ -1,6 +1,6 @@
-import leven from 'leven';
 import { toHex } from '../chain/rpc.js';
 import { oneLine, withoutKeys } from '../errors.js';
+import { similarNames } from '../text.js';
 
 /**
  * Templates in the parameters of calls: `{{name}}` or `{{name N}}` inside a text. A text that consists of one template
@@ -171,8 +171,8 @@ function howMany(fewest, most) {
 /** @param {string} name */
 function didYouMean(name) {
   const names = Object.keys(TEMPLATES);
-  const [best] = names.map((one) => ({ one, distance: leven(name, one) })).sort((a, b) => a.distance - b.distance);
-  return best.distance <= best.one.length / 3 ? `: did you mean {{${best.one}}}?` : `: there are ${names.join(', ')}`;
+  const [best] = similarNames(name, names);
+  return best === undefined ? `: there are ${names.join(', ')}` : `: did you mean {{${best}}}?`;
 }
 
 /** @param {string} source */
