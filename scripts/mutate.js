@@ -13,6 +13,7 @@ import { spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import ts from 'typescript';
@@ -123,8 +124,19 @@ function copyOf() {
 /** @param {string} folder @param {string} all the file that imports the tests @returns {Promise<boolean>} whether they pass */
 function passes(folder, all) {
   return new Promise((done) => {
-    const child = spawn(process.execPath, [all], { cwd: folder, stdio: 'ignore', detached: true });
-    const timer = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGKILL'), TIMEOUT_MS);
+    const child = spawn(process.execPath, ['--test-reporter=tap', all], {
+      cwd: folder,
+      stdio: ['ignore', 'pipe', 'ignore'],
+      detached: true,
+    });
+    const stop = () => {
+      if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid ?? 0), 'SIGKILL');
+    };
+    const timer = setTimeout(stop, TIMEOUT_MS);
+    createInterface(child.stdout).on('line', (line) => {
+      // The first failed test decides.
+      if (/^\s*not ok /.test(line)) stop();
+    });
     child.once('exit', (code) => {
       clearTimeout(timer);
       done(code === 0);

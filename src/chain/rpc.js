@@ -251,10 +251,9 @@ function createEncoder() {
   let lastParams = /** @type {unknown} */ (null);
   let text = '';
   return (/** @type {number} */ id, /** @type {string} */ method, /** @type {unknown[]} */ params) => {
-    const [first] = params;
-    // A transaction or a hash: JSON.stringify would copy it.
-    if (params.length === 1 && typeof first === 'string' && HEX.test(first))
-      return `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":["${first}"]}`;
+    // A signed transaction is hex of our own: JSON.stringify would only copy it.
+    if (method === 'eth_sendRawTransaction')
+      return `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":["${params[0]}"]}`;
     if (params !== lastParams) {
       lastParams = params;
       text = JSON.stringify(params);
