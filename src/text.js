@@ -52,3 +52,17 @@ export function byCode(failures) {
     .map(([code, times]) => `${code} ${count(times)}`)
     .join(', ');
 }
+
+/** Indexes as ranges, such as 0..49, 52. @param {number[]} indexes */
+export function indexRanges(indexes) {
+  const sorted = [...new Set(indexes)].sort((a, b) => a - b);
+  /** @type {Array<[number, number]>} */
+  const ranges = [];
+  for (const index of sorted) {
+    const last = ranges.at(-1);
+    if (last !== undefined && last[1] === index - 1) last[1] = index;
+    else ranges.push([index, index]);
+  }
+  const shown = ranges.slice(0, 10).map(([from, to]) => (from === to ? `${from}` : `${from}..${to}`));
+  return shown.join(', ') + (ranges.length > 10 ? `, ... (${sorted.length} in all)` : '');
+}

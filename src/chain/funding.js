@@ -9,6 +9,7 @@ import {
   TransportError,
   UnavailableError,
 } from '../errors.js';
+import { indexRanges } from '../text.js';
 import { toBigInt, toHex, toNumber } from './rpc.js';
 import { estimateGas, findMinedTransaction, sendAll } from './send.js';
 
@@ -372,18 +373,4 @@ export function ether(wei) {
 /** @param {Wallet[]} wallets */
 export function listWallets(wallets) {
   return `wallets ${indexRanges(wallets.map(({ index }) => index))}`;
-}
-
-/** Indexes as ranges, such as 0..49, 52. @param {number[]} indexes */
-export function indexRanges(indexes) {
-  const sorted = [...new Set(indexes)].sort((a, b) => a - b);
-  /** @type {Array<[number, number]>} */
-  const ranges = [];
-  for (const index of sorted) {
-    const last = ranges.at(-1);
-    if (last !== undefined && last[1] === index - 1) last[1] = index;
-    else ranges.push([index, index]);
-  }
-  const shown = ranges.slice(0, 10).map(([from, to]) => (from === to ? `${from}` : `${from}..${to}`));
-  return shown.join(', ') + (ranges.length > 10 ? `, ... (${sorted.length} in all)` : '');
 }

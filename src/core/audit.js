@@ -1,8 +1,8 @@
-import { indexRanges } from '../chain/funding.js';
 import { isUnknownBlock } from '../chain/retries.js';
 import { toHex, toNumber } from '../chain/rpc.js';
 import { findMinedTransaction } from '../chain/send.js';
 import { ProtocolError, RpcError, TransportError } from '../errors.js';
+import { indexRanges } from '../text.js';
 import { transactionStatusOf } from './transaction-status.js';
 
 /**

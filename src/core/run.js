@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { unconfirmedIdentityWords } from '../chain/chain-identity.js';
 import { startDevChain } from '../chain/devchain.js';
-import { describeForeign, indexRanges } from '../chain/funding.js';
+import { describeForeign } from '../chain/funding.js';
 import { EXIT, InternalError, ProtocolError, RpcError, StressError, UnavailableError, worstExit } from '../errors.js';
 import { auditWarning } from '../stats/audit-result.js';
 import { shortWindow } from '../stats/growth.js';
 import { buildPartialRunFile, buildRunFile } from '../stats/run-file.js';
-import { numbered } from '../text.js';
+import { indexRanges, numbered } from '../text.js';
 import { createWorkload } from '../workloads/index.js';
 import { audit } from './audit.js';
 import { engineConfigOf, scheduleOf, workersOf } from './config.js';

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import { IncompleteError, InputError } from '../errors.js';
-import { auditResult } from '../stats/audit-result.js';
+import { IncompleteError, InputError, oneLine, withoutKeys } from '../errors.js';
 import { addUp } from '../stats/merge.js';
+import { censoredOf } from '../stats/metrics.js';
 import { censoredIn } from '../stats/sample.js';
 import { zeroCounts } from '../stats/stats.js';
 import { settingsOf } from '../studies/metrics.js';
-import { ranges, safeWords, shown, some, walletsOf, whichOf } from './words.js';
+import { indexRanges } from '../text.js';
 
 /**
  * @import { AuditReport, Counts, InstanceFacts, RunFile } from '../types.d.ts'
@@ -30,19 +30,22 @@ import { ranges, safeWords, shown, some, walletsOf, whichOf } from './words.js';
 /** @param {RunHeader[]} found @param {Damaged[]} broken @param {Wanted} wanted */
 export function choose(found, broken, wanted) {
   const { headers: ofRun, notes } = ofOneRun(found, wanted.runId);
-  const { headers: each, copies } = withoutCopies(ofRun);
-  if (copies > 0) notes.push(`${some(copies, 'run file')} were there twice, and count once`);
+  const each = withoutCopies(ofRun);
+  if (each.length < ofRun.length)
+    notes.push(`${some(ofRun.length - each.length, 'run file')} were there twice, and count once`);
   const damaged = broken.filter(
     ({ id, runId }) =>
-      !each.some((header) => header.id === id) && (wanted.runId === null || (runId ?? wanted.runId) === wanted.runId),
+      !each.some(({ run }) => run.id === id) && (wanted.runId === null || (runId ?? wanted.runId) === wanted.runId),
   );
   if (each.length === 0) throw nothingFound(damaged, wanted.expect);
   checkSame(each);
   const { headers, superseded } = lastAttempts(each);
   checkSlices(headers);
   const expected = expectedOf(headers, wanted.expect);
-  const missing = missingOf(headers, expected);
-  checkWhole({ headers, expected, missing, damaged }, wanted);
+  const present = new Set(headers.flatMap(({ index }) => index ?? []));
+  const all = present.size === 0 ? [] : Array.from({ length: expected ?? 0 }, (_, i) => i);
+  const missing = all.filter((index) => !present.has(index));
+  if (!wanted.allowPartial) checkWhole({ headers, expected, missing, damaged });
   return { headers, superseded, expected, missing, damaged, notes };
 }
 
@@ -79,23 +82,14 @@ function ofOneRun(found, runId) {
 
 /** A run may be in the folder and in the logs: whole files are preferred to partial ones, then later ones. @param {RunHeader[]} all */
 function withoutCopies(all) {
-  /** @type {Map<string, RunHeader>} */
-  const best = new Map();
-  for (const header of all) {
-    const known = best.get(header.id);
-    const isBetter =
-      known === undefined ||
-      (known.partial && !header.partial) ||
-      (known.partial && header.partial && header.endedAtMs > known.endedAtMs);
-    if (isBetter) best.set(header.id, header);
-  }
-  return { headers: [...best.values()], copies: all.length - best.size };
+  const best = [...all].sort((a, b) => Number(a.run.partial) - Number(b.run.partial) || b.endedAtMs - a.endedAtMs);
+  const chosen = new Map([...best].reverse().map((header) => [header.run.id, header]));
+  return all.filter((header) => chosen.get(header.run.id) === header);
 }
 
 /** @param {RunHeader[]} headers @throws {InputError} which names the difference */
-function checkSame(headers) {
-  const [first, ...rest] = headers;
-  for (const other of rest) {
+function checkSame([first, ...others]) {
+  for (const other of others) {
     const difference = differenceOf(first, other);
     if (difference !== null) throw new InputError(`${first.name} and ${other.name} are not of one run: ${difference}`);
   }
@@ -107,33 +101,17 @@ function differenceOf(a, b) {
     const [indexed, other] = a.index === null ? ['the second', 'the first'] : ['the first', 'the second'];
     return `${indexed} has an index, and ${other} has none`;
   }
-  for (const [key, words] of /** @type {const} */ ([
-    ['chainId', 'chain id'],
-    ['genesisHash', 'genesis block'],
-  ]))
-    if (!mayBeSame(a.environment[key], b.environment[key]))
-      return `the ${words} is ${shortened(a.environment[key])} and ${shortened(b.environment[key])}`;
-  if (a.instances !== b.instances) return `--instances is ${shown(a.instances)} and ${shown(b.instances)}`;
-  if (a.index !== null && a.wallets !== b.wallets) return `--threads is ${a.wallets} and ${b.wallets}`;
-  if (a.index !== null && a.firstOffset !== b.firstOffset) return `--offset is ${a.firstOffset} and ${b.firstOffset}`;
   for (const name of new Set([...Object.keys(a.settings), ...Object.keys(b.settings)])) {
     const [one, other] = [a.settings[name] ?? null, b.settings[name] ?? null];
-    if (!isDeepStrictEqual(one, other)) return `${shown(name)} is ${shown(one)} and ${shown(other)}`;
+    // A pruned node has no genesis block.
+    const isUnknown = CHAIN_SETTINGS.includes(name) && (one === null || other === null);
+    if (!isUnknown && !isDeepStrictEqual(one, other)) return `${shown(name)} is ${shown(one)} and ${shown(other)}`;
   }
-  if (a.definitions === b.definitions) return null;
-  const [of, other] = [a, b].map(({ definitions }) => JSON.parse(definitions));
-  const name = Object.keys({ ...of, ...other }).find((key) => of[key] !== other[key]) ?? '';
-  return `${shown(name)} is defined differently (stress ${shown(a.environment.stress)} and ${shown(b.environment.stress)})`;
-}
-
-/** A whole hash would be masked like a key. @param {unknown} value */
-function shortened(value) {
-  return typeof value === 'string' && value.length > 10 ? `${shown(value.slice(0, 10))}...` : shown(value);
-}
-
-/** Unknown for a node without its first block. @param {unknown} a @param {unknown} b */
-function mayBeSame(a, b) {
-  return a === null || b === null || a === undefined || b === undefined || a === b;
+  const [of, other] = [a.run, b.run].map(({ definitions }) => /** @type {Record<string, string>} */ (definitions));
+  const name = Object.keys({ ...of, ...other }).find((key) => of[key] !== other[key]);
+  if (name === undefined) return null;
+  const [version, otherVersion] = [a.run, b.run].map(({ environment }) => shown(environment.stress));
+  return `${shown(name)} is defined differently (stress ${version} and ${otherVersion})`;
 }
 
 /** @param {RunHeader[]} each */
@@ -148,9 +126,12 @@ function lastAttempts(each) {
       throw new InputError(
         `instance ${header.index} is there twice, with attempt ${header.attempt} and different runs: ${duplicate.source.name} and ${header.source.name}: two instances had one index, or two runs are mixed`,
       );
-    byIndex.set(header.index, [...others, header]);
+    byIndex.set(
+      header.index,
+      [...others, header].sort((a, b) => b.attempt - a.attempt),
+    );
   }
-  const attempts = [...byIndex.values()].map((some) => some.sort((a, b) => b.attempt - a.attempt));
+  const attempts = [...byIndex.values()];
   const headers = [...attempts.map(([last]) => last), ...each.filter(({ index }) => index === null)];
   return {
     headers: headers.sort((a, b) => (a.index ?? 0) - (b.index ?? 0) || a.offset - b.offset),
@@ -161,12 +142,12 @@ function lastAttempts(each) {
 /** @param {RunHeader[]} headers */
 function checkSlices(headers) {
   const sorted = [...headers].sort((a, b) => a.offset - b.offset);
-  sorted.forEach((header, i) => {
-    const before = sorted[i - 1];
-    if (before === undefined || before.offset + before.wallets <= header.offset) return;
-    throw new InputError(
-      `slices overlap: ${before.name} has ${walletsOf(before)}, ${header.name} ${walletsOf(header)}: these are not instances of one run`,
-    );
+  sorted.slice(1).forEach((header, i) => {
+    const before = sorted[i];
+    if (before.offset + before.wallets > header.offset)
+      throw new InputError(
+        `slices overlap: ${before.name} has ${walletsOf(before)}, ${header.name} ${walletsOf(header)}: these are not instances of one run`,
+      );
   });
 }
 
@@ -175,40 +156,35 @@ function expectedOf(headers, expect) {
   const [{ instances }] = headers;
   if (expect !== null && instances !== null && expect !== instances)
     throw new InputError(`--expect is ${expect}, but the run was told that it has ${some(instances, 'instance')}`);
-  const expected = expect ?? instances;
-  const beyond = headers.find(({ index }) => expected !== null && (index ?? 0) >= expected);
+  const expected = expect ?? instances ?? null;
+  if (expected === null) return null;
+  const beyond = headers.find(({ index }) => (index ?? 0) >= expected);
   if (beyond !== undefined)
-    throw new InputError(`${beyond.name} is beyond the ${some(expected ?? 0, 'instance')} that there must be`);
-  if (expected !== null && headers.length > expected)
+    throw new InputError(`${beyond.name} is beyond the ${some(expected, 'instance')} that there must be`);
+  if (headers.length > expected)
     throw new InputError(`there are ${headers.length} instances, and ${expected} were expected (--expect)`);
   return expected;
 }
 
-/** @param {RunHeader[]} headers @param {number | null} expected */
-function missingOf(headers, expected) {
-  const present = new Set(headers.flatMap(({ index }) => index ?? []));
-  if (expected === null || present.size === 0) return [];
-  return Array.from({ length: expected }, (_, i) => i).filter((i) => !present.has(i));
-}
-
-/** @param {{headers: RunHeader[], expected: number | null, missing: number[], damaged: Damaged[]}} chosen @param {Wanted} wanted */
-function checkWhole({ headers, expected, missing, damaged }, { allowPartial }) {
-  if (allowPartial) return;
+/** @param {Pick<Chosen, 'headers' | 'expected' | 'missing' | 'damaged'>} chosen */
+function checkWhole({ headers, expected, missing, damaged }) {
   const advice = '--partial merges what is there';
   if (damaged.length > 0) throw new IncompleteError(`${damagedWords(damaged)} (${advice})`);
-  const partial = headers.filter((header) => header.partial);
+  const partial = headers.filter(({ run }) => run.partial);
   const absent = (expected ?? headers.length) - headers.length;
   if (partial.length === 0 && absent === 0) return;
-  const reasons = [
-    ...(missing.length > 0 ? [`missing: ${ranges(missing)}`] : []),
-    ...(missing.length === 0 && absent > 0 ? [`${absent} missing, which have no index to be named by`] : []),
-    ...(partial.length > 0 ? [`ended before their runs did: ${whichOf(partial)}`] : []),
-  ];
+  const reasons = [];
+  if (missing.length > 0) reasons.push(`missing: ${indexRanges(missing)}`);
+  else if (absent > 0) reasons.push(`${absent} missing, which have no index to be named by`);
+  if (partial.length > 0) reasons.push(`ended before their runs did: ${whichOf(partial)}`);
   const whole = headers.length - partial.length;
   throw new IncompleteError(
     `${whole} of ${some(expected ?? headers.length, 'instance')} are whole; ${reasons.join('; ')} (${advice})`,
   );
 }
+
+/** Settings that may be unknown, in the order and the words of messages. */
+const CHAIN_SETTINGS = Object.freeze(['the chain id', 'the genesis block']);
 
 /**
  * The facts of a run file that are kept while the others are read.
@@ -217,48 +193,44 @@ function checkWhole({ headers, expected, missing, damaged }, { allowPartial }) {
  * @param {ReadonlySet<string>} mayDiffer keys of configurations in which instances of one run may differ
  */
 export function headerOf(run, source, mayDiffer) {
-  const { id, config, window, intervals, partial, end, exitCode, counts, inFlight, definitions, environment } = run;
+  const { config, window, intervals, environment } = run;
   const instance = /** @type {Partial<InstanceFacts>} */ (run.instance ?? {});
   const { runId = null, index = null, instances = null, attempt = 0, host = null } = instance;
   const windowStartMs = Date.parse(window.startedAt);
-  const audit = /** @type {AuditReport | null} */ (run.audit);
-  // Calls files of one name may differ.
-  const callsHash = /** @type {any} */ (environment).workload?.callsHash ?? null;
+  const [wallets, firstOffset] = [Number(config.threads), Number(config.offset)];
+  const { chainId, genesisHash, workload } = /** @type {any} */ (environment);
   return {
     source,
+    // Its histograms would take memory.
+    run: { ...run, intervals: [], latency: null, byName: null, byEndpoint: null, lag: null },
     name: index === null || source.index !== null ? source.name : `instance ${index} (${source.name})`,
-    id,
     runId,
     index,
     instances,
     attempt,
-    offset: instance.offset ?? Number(config.offset),
-    wallets: Number(config.threads),
-    host: host === null ? null : safeWords(host),
-    firstOffset: Number(config.offset),
+    host: host === null ? null : oneLine(host),
+    offset: instance.offset ?? firstOffset,
+    wallets,
+    firstOffset,
     settings: /** @type {Record<string, unknown>} */ ({
+      'the chain id': chainId,
+      // A whole hash would be masked like a key.
+      'the genesis block': genesisHash && `${genesisHash.slice(0, 10)}...`,
+      '--instances': instances,
+      ...(index !== null && { '--threads': wallets, '--offset': firstOffset }),
       ...settingsOf(run, mayDiffer),
-      ...(callsHash === null ? {} : { 'what --calls says': callsHash }),
+      // Calls files of one name may differ.
+      'what --calls says': workload?.callsHash,
     }),
-    definitions: JSON.stringify(definitions),
-    environment,
     startedAtMs: Date.parse(run.startedAt),
     endedAtMs: Date.parse(run.endedAt),
     loadStartMs: loadStartOf(run),
-    hasLoad: window.durationMs > 0 && intervals.some(({ phase }) => phase === 'load'),
-    resolutionMs: run.generator.inclusionResolutionMs ?? 0,
     windowStartMs,
     windowEndMs: windowStartMs + window.durationMs,
+    hasLoad: window.durationMs > 0 && intervals.some(({ phase }) => phase === 'load'),
     intervalMs: intervalMsOf(run),
-    partial,
-    end,
-    exitCode,
-    counts,
-    inFlight,
-    verifiedPerSecond: run.rates.verifiedPerSecond,
-    auditExact: audit?.exact ?? null,
-    auditResult: auditResult(run),
-    auditBlock: audit?.blockNumber ?? null,
+    /** Operations due in the window that were verified. */
+    achieved: run.latency.total.count - censoredOf(run).count,
     blocks: blocksOf(run),
   };
 }
@@ -279,54 +251,35 @@ function intervalMsOf({ config, intervals }) {
   return asked * 2 ** Math.max(0, Math.round(Math.log2(middle / asked)));
 }
 
-/** Of each interval with blocks: first number, last number, least skew in ms. @param {RunFile} run */
+/** Of each interval with blocks. @param {RunFile} run */
 function blocksOf({ intervals }) {
-  const seen = intervals.flatMap(({ blocks: { firstNumber, lastNumber, skewMinMs } }) =>
-    firstNumber === null || lastNumber === null || skewMinMs === null ? [] : [firstNumber, lastNumber, skewMinMs],
+  return intervals.flatMap(({ blocks: { firstNumber, lastNumber, skewMinMs } }) =>
+    firstNumber === null || lastNumber === null || skewMinMs === null ? [] : [{ firstNumber, lastNumber, skewMinMs }],
   );
-  return Float64Array.from(seen);
 }
 
-/** Rounding, and a report after the end. */
-const ALLOWANCE_MS = 5000;
-
 /**
- * Checks that figures which a run file has in several places agree: a merge would hide a wrong one in its sums.
+ * Checks that counts which a run file has in several places agree: a merge would hide a wrong one in its sums.
  * @param {RunFile} run
  * @param {string} name of its file
- * @throws {InputError} which names the figure
+ * @throws {InputError} which names the count
  */
 export function checkConsistency(run, name) {
-  const wrong = timesWords(run) ?? countsWords(run) ?? distributionWords(run);
+  const wrong = wrongCount(run);
   if (wrong !== null) throw new InputError(`${name} contradicts itself: ${wrong}`);
 }
 
 /** @param {RunFile} run @returns {string | null} */
-function timesWords(run) {
-  const { intervals, window } = run;
-  const elapsedMs = Date.parse(run.endedAt) - Date.parse(run.startedAt);
-  if (!(window.durationMs >= 0 && window.durationMs <= elapsedMs + ALLOWANCE_MS))
-    return `window/durationMs is ${window.durationMs}, and from startedAt to endedAt it is ${elapsedMs} ms`;
-  const longestMs = Date.parse(run.endedAt) - loadStartOf(run) + ALLOWANCE_MS;
-  let lastMs = 0;
-  for (const [i, { startMs, endMs, counts, latency, lag }] of intervals.entries()) {
-    if (!(startMs <= endMs)) return `intervals/${i} ends before it begins`;
-    // Rows of worker threads may overlap a little.
-    if (!(startMs >= lastMs - 1000)) return `intervals/${i} begins before the one before it ends`;
-    if (!(endMs <= longestMs)) return `intervals/${i} ends after the run did`;
-    if (latency.count !== counts.verified || lag.count !== counts.scheduled)
-      return `intervals/${i} has other counts than its distributions`;
-    lastMs = endMs;
-  }
-  return null;
-}
-
-/** @param {RunFile} run @returns {string | null} */
-function countsWords({ counts, window, intervals, audit, partial, end, inFlight }) {
+function wrongCount({ counts, window, failures, latency, lag, intervals, audit, partial, end, inFlight }) {
   const { scheduled, dropped, started, verified, failed, timedOut, abandoned } = counts;
   if (scheduled !== dropped + started) return 'counts/scheduled is not dropped + started';
   if (inFlight !== started - verified - failed - timedOut - abandoned)
     return 'inFlight is not the number of operations that were started and have not ended';
+  if (lag.count !== window.counts.scheduled)
+    return `lag/count is ${lag.count}, and window/counts/scheduled ${window.counts.scheduled}`;
+  const ended = verified + censoredIn({ counts, failures });
+  if (latency.total.count > ended)
+    return `latency has ${some(latency.total.count, 'value')}, and ${some(ended, 'operation')} were verified or ran out of time`;
   // After an internal error or the loss of a worker the figures differ; the run's exit code says so.
   if (end === 'internal') return null;
   const sums = intervals.reduce((sum, row) => addUp(sum, row.counts), zeroCounts());
@@ -334,20 +287,38 @@ function countsWords({ counts, window, intervals, audit, partial, end, inFlight 
     if (partial ? sums[name] > count : sums[name] !== count)
       return `counts/${name} is ${count}, and intervals have ${sums[name]}`;
   }
-  if (window.counts.verified > verified)
-    return `window/counts/verified is ${window.counts.verified}, and counts/verified ${verified}`;
   const report = /** @type {AuditReport | null} */ (audit);
   if (report === null || report.verified === verified) return null;
   return `audit/verified is ${report.verified}, and counts/verified ${verified}`;
 }
 
-/** A distribution cannot have more values than operations. @param {RunFile} run @returns {string | null} */
-function distributionWords({ counts, failures, window, latency, lag }) {
-  if (lag.count !== window.counts.scheduled)
-    return `lag/count is ${lag.count}, and window/counts/scheduled ${window.counts.scheduled}`;
-  const { total, fromStart } = latency;
-  const ended = counts.verified + censoredIn({ counts, failures });
-  if (total.count > ended)
-    return `latency has ${some(total.count, 'value')}, and ${some(ended, 'operation')} were verified or ran out of time`;
-  return fromStart.count === total.count ? null : 'latency/fromStart/count is not latency/total/count';
+/** @param {number} count @param {string} noun */
+export function some(count, noun) {
+  return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** Indexes if all have one, otherwise names. @param {ReadonlyArray<{index: number | null, name: string}>} headers */
+export function whichOf(headers) {
+  const indexes = headers.flatMap(({ index }) => index ?? []);
+  if (indexes.length === headers.length) return `instance${indexes.length === 1 ? '' : 's'} ${indexRanges(indexes)}`;
+  return listed(
+    headers.map(({ name }) => name),
+    3,
+  );
+}
+
+/** @param {readonly string[]} words @param {number} most that are named */
+export function listed(words, most) {
+  return `${words.slice(0, most).join(', ')}${words.length > most ? ` and ${words.length - most} more` : ''}`;
+}
+
+/** @param {{offset: number, wallets: number}} slice */
+export function walletsOf({ offset, wallets }) {
+  return `wallets ${offset}..${offset + wallets - 1}`;
+}
+
+/** A value of a run file in a message. @param {unknown} value */
+function shown(value) {
+  if (value === null || value === undefined) return 'not given';
+  return oneLine(withoutKeys(typeof value === 'string' ? value : JSON.stringify(value)), 60);
 }

@@ -1,17 +1,21 @@
 import { createHash } from 'node:crypto';
 import { EXIT, IncompleteError, InputError, oneLine, worstExit } from '../errors.js';
-import { asJson } from '../stats/merge.js';
+import { auditGaps, auditResult } from '../stats/audit-result.js';
+import { addUp, asJson } from '../stats/merge.js';
+import { zeroCounts } from '../stats/stats.js';
 import { checkThresholds, thresholdExit } from '../stats/thresholds.js';
+import { VERDICTS } from '../stats/verdict.js';
 import { legible, runFileChecker } from '../studies/run-files.js';
-import { checkConsistency, choose, headerOf } from './choose.js';
+import { indexRanges } from '../text.js';
+import { checkConsistency, choose, headerOf, listed, some, walletsOf } from './choose.js';
 import { findSources } from './sources.js';
 import { Total } from './totals.js';
-import { SAME_WINDOW, commonWindow, compareClocks, maxOf, minOf } from './window.js';
-import { ranges, some, walletsOf } from './words.js';
+import { commonWindow, compareClocks, maxOf, minOf } from './window.js';
 
 /**
- * @import { RunFile, Threshold } from '../types.d.ts'
- * @import { RunHeader, Chosen, Damaged, Wanted as MergeChooseWanted } from './choose.js'
+ * @import { AuditReport, IntervalRow, RunFile, Threshold } from '../types.d.ts'
+ * @import { Verdict } from '../stats/verdict.js'
+ * @import { Chosen, Damaged, RunHeader, Wanted as WantedFiles } from './choose.js'
  * @import { Source } from './sources.js'
  * @import { Clocks, Common } from './window.js'
  */
@@ -20,37 +24,130 @@ import { ranges, some, walletsOf } from './words.js';
  * Merges the run files of all instances of a run into one run file. Each file is read twice, and one at a time: first
  * to find the files that belong together, their clocks and their common window, then to add up the figures.
  *
+ * @typedef {{mayDiffer: ReadonlySet<string>, ofOneInstance: ReadonlySet<string>}} OptionKeys keys of configurations: in
+ *   which instances of one run may differ, and that only an instance has
+ * @typedef {WantedFiles & {thresholds: readonly Threshold[], options: OptionKeys}} Wanted
+ *
  * @typedef {object} Parts
  * @property {Chosen} chosen
  * @property {Clocks} clocks
  * @property {Common} common
  * @property {Total} total
- * @property {ReadonlySet<string>} ofOneInstance keys of configurations that only an instance has: its place, its files
  */
 
-/** @param {Parts} parts */
-function mergedRun(parts) {
-  const { chosen, clocks, total, ofOneInstance } = parts;
+/** From this share on, the common window and that of an instance count as equal. */
+const SAME_WINDOW = 0.99;
+/** Limits of different warnings, of reasons why an audit is incomplete, and of names in a message. */
+const LISTED = Object.freeze({ warnings: 20, gaps: 100, clocks: 5, names: 3 });
+
+/**
+ * @param {readonly string[]} names of folders, run files and logs; '-' for standard input
+ * @param {Wanted} wanted
+ * @param {NodeJS.ReadableStream} stdin
+ * @returns {Promise<{run: RunFile & {exitCode: number}, notes: string[]}>}
+ * @throws {InputError | IncompleteError}
+ */
+export async function merge(names, wanted, stdin) {
+  const checkRunFile = await runFileChecker();
+  const sources = await findSources(names, stdin);
+  const { headers: found, damaged, foreign } = readAll(sources, checkRunFile, wanted);
+  const others = foreign.length === 0 ? [] : [`left out: ${listed(foreign, LISTED.names)}`];
+  const chosen = chosenOf(found, damaged, { wanted, others });
+  const { headers } = chosen;
+  const clocks = compareClocks(headers);
+  const common = commonWindow(headers, clocks, wanted.allowPartial);
+  const total = new Total(headers, clocks.correctionsMs, common);
+  // The first one's blocks are used: those of a whole run, and of the longest window.
+  const lengthMs = (/** @type {number} */ i) => headers[i].windowEndMs - headers[i].windowStartMs;
+  const order = [...headers.keys()].sort(
+    (a, b) => Number(headers[a].run.partial) - Number(headers[b].run.partial) || lengthMs(b) - lengthMs(a),
+  );
+  for (const i of order) addTo(total, i, headers[i]);
+  const run = mergedRun({ chosen, clocks, common, total }, wanted.options.ofOneInstance);
+  return { run: withThresholds(run, wanted.thresholds, headers), notes: [...others, ...chosen.notes] };
+}
+
+/** @param {Source[]} sources @param {Awaited<ReturnType<typeof runFileChecker>>} checkRunFile @param {Wanted} wanted */
+function readAll(sources, checkRunFile, { runId, options: { mayDiffer } }) {
+  /** @type {RunHeader[]} */
+  const headers = [];
+  /** @type {Damaged[]} */
+  const damaged = [];
+  /** @type {string[]} */
+  const foreign = [];
+  for (const source of sources) {
+    const { name, index, id, isGiven } = source;
+    // With --run-id, results of other runs need not be read.
+    if (runId !== null && source.runId !== null && source.runId !== runId) continue;
+    const { json, damage, foreign: words = damage === undefined ? foreignKind(json) : undefined } = source.read();
+    if (damage !== undefined) damaged.push({ name, index, id, runId: source.runId, why: damage });
+    else if (words === undefined) {
+      const run = checkRunFile(json, name);
+      checkConsistency(run, name);
+      headers.push(headerOf(run, source, mayDiffer));
+    } else if (isGiven) throw new InputError(`${name} is ${words}`);
+    else foreign.push(`${name} is ${words}`);
+  }
+  return { headers, damaged, foreign };
+}
+
+/** @param {any} json @returns {string | undefined} what the file is instead of a run file */
+function foreignKind(json) {
+  const schema = json?.schema;
+  if (typeof schema !== 'string' || !schema.startsWith('evm-stress/run@'))
+    return typeof schema === 'string' ? `no run file, but ${oneLine(schema, 60)}` : 'no run file';
+  const isMerged = (json.merged ?? null) !== null;
+  return isMerged ? 'a merge itself: give the run files that it was made of' : undefined;
+}
+
+/** Files that were left out may be those that are missing, so the error names them. @param {RunHeader[]} found @param {Damaged[]} damaged @param {{wanted: Wanted, others: string[]}} given */
+function chosenOf(found, damaged, { wanted, others }) {
+  try {
+    return choose(found, damaged, wanted);
+  } catch (error) {
+    throw error instanceof IncompleteError ? new IncompleteError([error.message, ...others].join('; ')) : error;
+  }
+}
+
+/** @param {Total} total @param {number} i @param {RunHeader} header */
+function addTo(total, i, { source: { name, read }, run: { id, endedAt } }) {
+  const { json } = read();
+  // The second reading relies on the checks of the first.
+  if (json?.id !== id || json.endedAt !== endedAt)
+    throw new InputError(`${name} was changed while it was read: merge again`);
+  legible(name, () => total.add(json, i));
+}
+
+/** @param {Parts} parts @param {ReadonlySet<string>} ofOneInstance */
+function mergedRun(parts, ofOneInstance) {
+  const { chosen, clocks, common, total } = parts;
   const { headers, expected, missing, damaged, superseded } = chosen;
-  const { window, rates } = total.window.result(total.isOpenLoop);
-  const sum = total.result(absentOf(chosen));
-  const { skewMs, knownToMs, correctionsMs } = clocks;
+  const { environment, generator, audit, byStage, ...sum } = total.sum;
   const corrected = (/** @type {'startedAtMs' | 'endedAtMs'} */ name) =>
-    headers.map((header, i) => header[name] + correctionsMs[i]);
+    headers.map((header, i) => header[name] + clocks.correctionsMs[i]);
   const isWhole = damaged.length === 0 && headers.length >= (expected ?? 0);
+  const intervals = total.grid.rows();
+  const { verified } = countsOf(intervals, 'load').counts;
+  const { window, rates } = windowOf(parts);
   const run = asJson({
     ...sum,
+    ...(headers.every((header) => header.run.byStage !== undefined) && { byStage }),
     id: idOf(headers),
     startedAt: instant(minOf(corrected('startedAtMs'))),
     endedAt: instant(maxOf(corrected('endedAtMs'))),
     end: endOf(headers),
-    partial: !isWhole || headers.some(({ partial }) => partial),
+    partial: !isWhole || headers.some((header) => header.run.partial),
     exitCode: 0,
-    config: configOf(sum.config, { total, headers, ofOneInstance }),
+    config: configOf(sum.config, headers, ofOneInstance),
     instance: null,
+    environment: { ...environment, ...(total.endpoints.length > 0 && { endpoints: total.endpoints }) },
     warnings: warningsOf(parts),
     window,
     rates,
+    intervals,
+    generator: { ...generator, cpuUsPerVerified: verified > 0 ? generator.cpuUs / verified || null : null },
+    audit: audit && { ...audit, ...auditOf(chosen) },
+    verdict: commonVerdict(headers.map((header) => header.run.verdict)),
     thresholds: [],
     merged: {
       runId: headers[0].runId,
@@ -58,34 +155,59 @@ function mergedRun(parts) {
       instances: headers.map((header, i) => instanceOf(header, clocks.offsetsMs[i])),
       missing,
       damaged: damaged.map(({ name, index, why }) => ({ name, index, why })),
-      superseded: superseded.map(({ index, attempt, id, counts }) => ({
-        index,
-        attempt,
-        id,
-        verified: counts.verified,
-      })),
-      startSkewMs: startSkewMs(headers, correctionsMs),
+      superseded: superseded.map(({ index, attempt, run: { id, counts } }) => {
+        return { index, attempt, id, verified: counts.verified };
+      }),
+      startSkewMs: startSkewMs(headers, clocks.correctionsMs),
       rawStartSkewMs: startSkewMs(headers, null),
-      clockSkewMs: skewMs,
-      clocksKnownToMs: knownToMs,
+      clockSkewMs: clocks.skewMs,
+      clocksKnownToMs: clocks.knownToMs,
       // Intervals are counted as a whole or not at all.
       common:
         window.durationMs > 0 ? { startedAt: window.startedAt, durationMs: window.durationMs, apportioned: 0 } : null,
-      warmup: total.grid.warmup,
+      warmup: countsOf(intervals, 'warmup'),
       unresolved: unresolvedOf(chosen),
     },
   });
   return { ...run, unmeasured: unmeasuredOf(run, sum.unmeasured, clocks) };
 }
 
-/** Instances without an audit. @param {Chosen} chosen @returns {string[]} */
-function absentOf({ headers, missing, damaged }) {
-  const [{ firstOffset, wallets }] = headers;
-  const gone = missing.map((index) => {
-    return `instance ${index} is missing (${walletsOf({ offset: firstOffset + index * wallets, wallets })})`;
-  });
-  const unreadable = damaged.filter(({ index }) => index === null || !missing.includes(index));
-  return [...gone, ...unreadable.map(({ name, why }) => `${name} is damaged: ${why}`)];
+/** @param {IntervalRow[]} intervals @param {IntervalRow['phase']} phase */
+function countsOf(intervals, phase) {
+  const rows = intervals.filter((row) => row.phase === phase);
+  return {
+    counts: rows.reduce((sum, { counts }) => addUp(sum, counts), zeroCounts()),
+    failures: rows.reduce((sum, { failures }) => addUp(sum, failures), {}),
+  };
+}
+
+/** Counts that no interval has are known of whole windows only, and scaled to the common one. @param {Parts} parts */
+function windowOf({ chosen: { headers }, common: { startMs, shares }, total }) {
+  const { counts, durationMs } = total.window;
+  const { scheduled, dropped, started, verified, failed, timedOut } = counts;
+  const isSame = shares.every((share) => share === 0 || share >= SAME_WINDOW);
+  const scaled = (/** @type {(header: RunHeader) => number} */ of) =>
+    isSame ? Math.round(headers.reduce((sum, header, i) => sum + shares[i] * of(header), 0)) : null;
+  const accepted = scaled(({ run }) => run.window.counts.accepted);
+  const included = scaled(({ run }) => run.window.counts.included);
+  const rate = (/** @type {number | null} */ count) =>
+    count === null || durationMs === 0 ? null : (1000 * count) / durationMs;
+  const isOpenLoop = headers.some(({ run }) => run.rates.askedPerSecond !== null);
+  return {
+    window: {
+      startedAt: instant(startMs),
+      durationMs,
+      counts: { scheduled, dropped, started, accepted, included, verified, failed, timedOut },
+    },
+    rates: {
+      askedPerSecond: isOpenLoop ? rate(scheduled) : null,
+      achievedPerSecond: rate(scaled(({ achieved }) => achieved)),
+      attemptedPerSecond: rate(started),
+      acceptedPerSecond: rate(accepted),
+      includedPerSecond: rate(included),
+      verifiedPerSecond: rate(verified),
+    },
+  };
 }
 
 /** @param {number} ms */
@@ -96,7 +218,7 @@ function instant(ms) {
 /** Merging the same instances again gives the same id. @param {RunHeader[]} headers */
 function idOf(headers) {
   const hash = createHash('sha256');
-  for (const { id, endedAtMs } of headers) hash.update(`${id} ${endedAtMs}\n`);
+  for (const { run, endedAtMs } of headers) hash.update(`${run.id} ${endedAtMs}\n`);
   const hex = hash.digest('hex');
   // In the form of a random UUID.
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
@@ -104,41 +226,83 @@ function idOf(headers) {
 
 /** The worst end: an instance that never ended, then an end that was not planned. @param {RunHeader[]} headers */
 function endOf(headers) {
-  const ends = headers.map(({ end }) => end);
-  return (
-    ends.find((end) => end === 'running') ??
-    ends.find((end) => !['duration', 'iterations'].includes(end)) ??
-    ends.find((end) => end === 'duration') ??
-    ends[0]
-  );
+  const ends = headers.map(({ run }) => run.end);
+  const unplanned = ends.find((end) => !['duration', 'iterations'].includes(end));
+  return ends.find((end) => end === 'running') ?? unplanned ?? ends.find((end) => end === 'duration') ?? ends[0];
 }
 
 /**
  * The options that one instance with all wallets would have.
  * @param {Record<string, any>} config of one instance
- * @param {{total: Total, headers: RunHeader[], ofOneInstance: ReadonlySet<string>}} parts
+ * @param {RunHeader[]} headers
+ * @param {ReadonlySet<string>} ofOneInstance
  */
-function configOf(config, { total: { ratePerSecond }, headers, ofOneInstance }) {
+function configOf(config, headers, ofOneInstance) {
   const names = Object.keys(config).filter((name) => ofOneInstance.has(name));
-  const none = Object.fromEntries(names.map((name) => [name, null]));
-  const wallets = headers.reduce((sum, header) => sum + header.wallets, 0);
+  const rates = headers.flatMap(({ run }) => /** @type {number | null} */ (run.config.ratePerSecond) ?? []);
   return {
     ...config,
-    ...none,
-    threads: wallets,
+    ...Object.fromEntries(names.map((name) => [name, null])),
+    threads: headers.reduce((sum, { wallets }) => sum + wallets, 0),
     offset: minOf(headers.map(({ firstOffset }) => firstOffset)),
-    ratePerSecond,
+    ratePerSecond: rates.length === 0 ? null : rates.reduce((a, b) => a + b),
+  };
+}
+
+/** What could not be checked: no audit of an instance that is missing or damaged, or gaps of others. @param {Chosen} chosen */
+function auditOf({ headers, missing, damaged }) {
+  const [{ firstOffset, wallets }] = headers;
+  const gaps = [
+    ...missing.map((index) => {
+      return `instance ${index} is missing (${walletsOf({ offset: firstOffset + index * wallets, wallets })})`;
+    }),
+    ...damaged
+      .filter(({ index }) => index === null || !missing.includes(index))
+      .map(({ name, why }) => `${name} is damaged: ${why}`),
+    ...headers
+      .filter(({ run }) => run.partial || auditResult(run) === 'incomplete')
+      .flatMap((header) => auditGaps(header.run).map((words) => `${nameOf(header)} (${walletsOf(header)}): ${words}`)),
+  ];
+  const isWrong = headers.some(({ run }) => auditResult(run) === 'not_exact');
+  const result = isWrong ? 'not_exact' : gaps.length > 0 ? 'incomplete' : 'exact';
+  return { exact: result === 'exact', result, incomplete: gaps.slice(0, LISTED.gaps) };
+}
+
+/** @param {RunHeader} header */
+function nameOf({ index, name }) {
+  return index === null ? name : `instance ${index}`;
+}
+
+/** The verdict that most instances have, and how many have others: no instance can see what limits all of them together. @param {Array<Verdict | null>} verdicts @returns {Verdict | null} */
+export function commonVerdict(verdicts) {
+  const timesOf = (/** @type {string | undefined} */ name) => verdicts.filter((one) => one?.name === name).length;
+  const names = VERDICTS.filter((name) => timesOf(name) > 0);
+  if (names.length === 0) return null;
+  const most = names.reduce((a, b) => (timesOf(b) > timesOf(a) ? b : a));
+  const others = names.filter((name) => name !== most).map((name) => `, ${timesOf(name)} ${name}`);
+  const without = timesOf(undefined) > 0 ? `, ${timesOf(undefined)} without a verdict` : '';
+  const evidence = verdicts.find((one) => one?.name === most)?.evidence;
+  return {
+    name: most,
+    evidence: `so say ${timesOf(most)} of ${verdicts.length} instances of themselves${others.join('')}${without}; the first of them: ${evidence}`,
   };
 }
 
 /** @param {RunHeader} header @param {number | null} clockOffsetMs */
-function instanceOf(header, clockOffsetMs) {
-  const { index, attempt, id, host, offset, wallets: threads, windowStartMs, windowEndMs } = header;
-  const { partial, end, exitCode, counts, verifiedPerSecond, auditExact, auditResult, auditBlock } = header;
-  const durationMs = windowEndMs - windowStartMs;
-  const place = { index, attempt, id, host, offset, threads, windowStartedAt: instant(windowStartMs), durationMs };
-  const audit = { auditExact, auditResult, auditBlock };
-  return { ...place, clockOffsetMs, partial, end, exitCode, counts, verifiedPerSecond, ...audit };
+function instanceOf({ run, ...header }, clockOffsetMs) {
+  const { index, attempt, host, offset, wallets: threads, windowStartMs } = header;
+  const { id, partial, end, exitCode, counts } = run;
+  const audit = /** @type {AuditReport | null} */ (run.audit);
+  return {
+    ...{ index, attempt, id, host, offset, threads },
+    windowStartedAt: instant(windowStartMs),
+    durationMs: header.windowEndMs - windowStartMs,
+    ...{ clockOffsetMs, partial, end, exitCode, counts },
+    verifiedPerSecond: run.rates.verifiedPerSecond,
+    auditExact: audit?.exact ?? null,
+    auditResult: auditResult(run),
+    auditBlock: audit?.blockNumber ?? null,
+  };
 }
 
 /** Between the first and the last start of a window. @param {RunHeader[]} headers @param {number[] | null} correctionsMs null: by their own clocks */
@@ -156,47 +320,41 @@ function unresolvedOf({ headers, missing }) {
     return { index, offset: firstOffset + index * wallets, threads: wallets, inFlight: null, lastKnownAt: null };
   });
   const cut = headers
-    .filter(({ partial }) => partial)
-    .map(({ index, offset, wallets: threads, inFlight, endedAtMs }) => {
-      return { index, offset, threads, inFlight, lastKnownAt: instant(endedAtMs) };
+    .filter(({ run }) => run.partial)
+    .map(({ index, offset, wallets: threads, run }) => {
+      return { index, offset, threads, inFlight: run.inFlight, lastKnownAt: run.endedAt };
     });
   return [...cut, ...gone].sort((a, b) => a.offset - b.offset);
 }
 
 /** @param {Parts} parts */
-function warningsOf({ chosen, clocks, common, total }) {
-  const { headers } = chosen;
-  const warnings = [...total.warnings].map(([words, times]) =>
-    headers.length === 1 ? words : `${times} of ${some(headers.length, 'instance')}: ${words}`,
+function warningsOf({ chosen: { headers, missing }, clocks, common: { shares }, total }) {
+  /** @type {Map<string, number>} */
+  const times = new Map();
+  for (const words of headers.flatMap(({ run }) => run.warnings))
+    if (times.has(words) || times.size < LISTED.warnings) times.set(words, (times.get(words) ?? 0) + 1);
+  const warnings = [...times].map(([words, count]) =>
+    headers.length === 1 ? words : `${count} of ${some(headers.length, 'instance')}: ${words}`,
   );
-  const wrong = headers.flatMap(({ name, index }, i) => {
+  const wrong = headers.flatMap((header, i) => {
     const offsetMs = clocks.offsetsMs[i] ?? 0;
     if (clocks.correctionsMs[i] === 0 || Math.abs(offsetMs) <= clocks.knownToMs / 2) return [];
-    const who = index === null ? name : `instance ${index}`;
-    return [`the clock of ${who} is ${Math.round(Math.abs(offsetMs))} ms ${offsetMs > 0 ? 'ahead' : 'behind'}`];
+    return `the clock of ${nameOf(header)} is ${Math.round(Math.abs(offsetMs))} ms ${offsetMs > 0 ? 'ahead' : 'behind'}`;
   });
   if (wrong.length > 0)
-    warnings.push(`${shortened(wrong)}: by the blocks that all saw; its instants were corrected by that`);
+    warnings.push(`${listed(wrong, LISTED.clocks)}: by the blocks that all saw; its instants were corrected by that`);
+  const known = shares.filter((share) => share > 0);
+  const without = headers.filter((_, i) => shares[i] === 0).map(({ name }) => name);
   if (total.window.durationMs === 0) warnings.push('the instances have no common window: there are no rates over it');
-  else if (common.shares.some((share) => share > 0 && share < SAME_WINDOW)) {
-    const least = minOf(common.shares.filter((share) => share > 0));
-    warnings.push(
-      `the common window is ${Math.round(100 * least)} % of the longest: figures by name and by endpoint in it are estimates`,
-    );
+  else {
+    if (minOf(known) < SAME_WINDOW)
+      warnings.push(
+        `the common window is ${Math.round(100 * minOf(known))} % of the longest: figures by name and by endpoint in it are estimates`,
+      );
+    if (without.length > 0) warnings.push(`without a window of their own: ${listed(without, LISTED.names)}`);
   }
-  const without = headers.filter((_, i) => common.shares[i] === 0);
-  if (total.window.durationMs > 0 && without.length > 0) {
-    const names = without.slice(0, 3).map(({ name }) => name);
-    warnings.push(`without a window of their own: ${names.join(', ')}`);
-  }
-  if (chosen.missing.length > 0) warnings.push(`missing: ${ranges(chosen.missing)}`);
+  if (missing.length > 0) warnings.push(`missing: ${indexRanges(missing)}`);
   return warnings;
-}
-
-/** @param {string[]} words */
-function shortened(words) {
-  const more = words.length > 5 ? ` and ${words.length - 5} more` : '';
-  return `${words.slice(0, 5).join(', ')}${more}`;
 }
 
 /**
@@ -230,117 +388,20 @@ function unmeasuredOf(run, reasons, clocks) {
 
 /** @param {any} json @param {string} pointer */
 function at(json, pointer) {
-  return pointer
-    .split('/')
-    .slice(1)
-    .reduce((value, key) => value?.[key.replaceAll('~1', '/').replaceAll('~0', '~')], json);
+  const keys = pointer.split('/').slice(1);
+  return keys.reduce((value, key) => value?.[key.replaceAll('~1', '/').replaceAll('~0', '~')], json);
 }
 
 /** @param {any} value @returns {boolean} */
 function hasNull(value) {
-  if (value === null) return true;
-  return typeof value === 'object' && Object.values(value).some(hasNull);
+  return value === null || (typeof value === 'object' && Object.values(value).some(hasNull));
 }
 
-/**
- * @typedef {{mayDiffer: ReadonlySet<string>, ofOneInstance: ReadonlySet<string>}} OptionKeys keys of configurations: in
- *   which instances of one run may differ, and that only an instance has
- * @typedef {MergeChooseWanted & {thresholds: readonly Threshold[], options: OptionKeys}} Wanted
- */
-
-/** How many files that are not run files of this run a note names. */
-const NAMED = 3;
-
-/**
- * @param {readonly string[]} names of folders, run files and logs; '-' for standard input
- * @param {Wanted} wanted
- * @param {NodeJS.ReadableStream} stdin
- * @returns {Promise<{run: RunFile & {exitCode: number}, notes: string[]}>}
- * @throws {InputError | IncompleteError}
- */
-export async function merge(names, wanted, stdin) {
-  const checkRunFile = await runFileChecker();
-  const sources = await findSources(names, stdin);
-  const { headers: found, damaged, foreign } = readAll(sources, checkRunFile, wanted);
-  const chosen = chosenOf(found, { damaged, foreign }, wanted);
-  const { headers } = chosen;
-  const clocks = compareClocks(headers);
-  const common = commonWindow(headers, clocks, wanted.allowPartial);
-  const total = new Total(headers, clocks.correctionsMs, common);
-  // The first one's blocks are used: those of a whole run, and of the longest window.
-  const lengthMs = (/** @type {number} */ i) => headers[i].windowEndMs - headers[i].windowStartMs;
-  const order = [...headers.keys()].sort(
-    (a, b) => Number(headers[a].partial) - Number(headers[b].partial) || lengthMs(b) - lengthMs(a),
-  );
-  for (const i of order) addTo(total, i, headers[i]);
-  const { ofOneInstance } = wanted.options;
-  const run = withExitCode(mergedRun({ chosen, clocks, common, total, ofOneInstance }), wanted, headers);
-  return { run, notes: [...foreignWords(foreign), ...chosen.notes] };
-}
-
-/** @param {Source[]} sources @param {Awaited<ReturnType<typeof runFileChecker>>} checkRunFile @param {Wanted} wanted */
-function readAll(sources, checkRunFile, { runId, options: { mayDiffer } }) {
-  /** @type {RunHeader[]} */
-  const headers = [];
-  /** @type {Damaged[]} */
-  const damaged = [];
-  /** @type {string[]} */
-  const foreign = [];
-  for (const source of sources) {
-    const { name, index, id, isGiven } = source;
-    // With --run-id, results of other runs need not be read.
-    if (runId !== null && source.runId !== null && source.runId !== runId) continue;
-    const { json, damage, foreign: words = damage === undefined ? foreignKind(json) : undefined } = source.read();
-    if (damage !== undefined) damaged.push({ name, index, id, runId: source.runId, why: damage });
-    else if (words === undefined) {
-      const run = checkRunFile(json, name);
-      checkConsistency(run, name);
-      headers.push(headerOf(run, source, mayDiffer));
-    } else if (isGiven) throw new InputError(`${name} is ${words}`);
-    else foreign.push(`${name} is ${words}`);
-  }
-  return { headers, damaged, foreign };
-}
-
-/** Files that were left out may be those that are missing, so the error names them. @param {RunHeader[]} found @param {{damaged: Damaged[], foreign: string[]}} others @param {Wanted} wanted */
-function chosenOf(found, { damaged, foreign }, wanted) {
-  try {
-    return choose(found, damaged, wanted);
-  } catch (error) {
-    if (!(error instanceof IncompleteError) || foreign.length === 0) throw error;
-    throw new IncompleteError([error.message, ...foreignWords(foreign)].join('; '));
-  }
-}
-
-/** @param {any} json @returns {string | undefined} what the file is instead of a run file */
-function foreignKind(json) {
-  const schema = json?.schema;
-  if (typeof schema !== 'string' || !schema.startsWith('evm-stress/run@'))
-    return typeof schema === 'string' ? `no run file, but ${oneLine(schema, 60)}` : 'no run file';
-  const isMerged = (json.merged ?? null) !== null;
-  return isMerged ? 'a merge itself: give the run files that it was made of' : undefined;
-}
-
-/** @param {string[]} foreign */
-function foreignWords(foreign) {
-  if (foreign.length === 0) return [];
-  const more = foreign.length > NAMED ? `; and ${foreign.length - NAMED} more` : '';
-  return [`left out: ${foreign.slice(0, NAMED).join('; ')}${more}`];
-}
-
-/** @param {Total} total @param {number} i @param {RunHeader} header */
-function addTo(total, i, header) {
-  const { json } = header.source.read();
-  if (json?.id !== header.id) throw new InputError(`${header.source.name} was changed while it was read: merge again`);
-  legible(header.source.name, () => total.add(json, i));
-}
-
-/** @param {any} run @param {Wanted} wanted @param {RunHeader[]} headers @returns {RunFile & {exitCode: number}} */
-function withExitCode(run, { thresholds }, headers) {
+/** @param {any} run @param {readonly Threshold[]} thresholds @param {RunHeader[]} headers @returns {RunFile & {exitCode: number}} */
+function withThresholds(run, thresholds, headers) {
   const results = checkThresholds(thresholds, run);
-  const exitCodes = headers.flatMap(({ exitCode }) => exitCode ?? []);
   const exitCode = worstExit([
-    ...exitCodes,
+    ...headers.flatMap((header) => header.run.exitCode ?? []),
     thresholdExit(results),
     run.audit?.result === 'not_exact' ? EXIT.notExact : EXIT.ok,
     run.counts.verified === 0 ? EXIT.nothingVerified : EXIT.ok,

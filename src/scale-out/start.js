@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { constants, copyFile, link, readFile, readdir, unlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { indexRanges } from '../chain/funding.js';
-import { EXIT, IncompleteError, InterruptedError, RefusedError, oneLine, worstExit } from '../errors.js';
+import { Readable } from 'node:stream';
+import { EXIT, IncompleteError, InterruptedError, RefusedError, worstExit } from '../errors.js';
 import { FILE_MODE, cannotWrite, proveWritable } from '../files.js';
+import { indexRanges } from '../text.js';
 
 /** @import { BeforeLoad, StartFacts } from '../types.d.ts' */
 
@@ -24,13 +25,13 @@ import { FILE_MODE, cannotWrite, proveWritable } from '../files.js';
  * @property {string | null} genesisHash
  * @property {string} host
  * @property {string} arrivedAt time of day
- * @property {number} [leadMs] time needed between the agreement and the load
+ * @property {number} leadMs time needed between the agreement and the load
  *
  * @typedef {object} Start
- * @property {string} [at] time of day of the load
- * @property {number} [leadMs] time between the agreement and the load
- * @property {Array<Pick<Arrival, 'index' | 'attempt' | 'id'>>} [arrivals] participants
- * @property {string} [refused] why the run was refused
+ * @property {string} at time of day of the load
+ * @property {number} leadMs time between the agreement and the load
+ * @property {Array<Pick<Arrival, 'index' | 'attempt' | 'id'>>} arrivals participants
+ * @property {string} [refused] why the run was refused, in place of the others
  *
  * @typedef {Map<number, number>} Attempts highest attempt that has arrived, by index
  */
@@ -57,8 +58,6 @@ const COMMON_SETTINGS = [
 export const LEAD_MS = 5000;
 /** The same with worker threads to start on a busy machine. */
 export const LONG_LEAD_MS = 10_000;
-/** Largest believed difference of clocks, beyond --start-timeout. */
-const MAX_CLOCK_DIFFERENCE_MS = 3_600_000;
 /** Poll interval of the folder: 1 ms per instance within these limits, to protect the file server. */
 const POLL_MS = 200;
 const MAX_POLL_MS = 2000;
@@ -91,8 +90,7 @@ class Barrier {
     proveWritable(this.#folder);
     const start = /** @type {Start | null} */ (await this.#read(START_FILE));
     if (start !== null) {
-      const what =
-        start.refused === undefined ? `started at ${oneLine(start.at, 40)}` : `was refused (${oneLine(start.refused)})`;
+      const what = start.refused === undefined ? `started at ${start.at}` : `was refused (${start.refused})`;
       throw new IncompleteError(
         `run ${this.#runId} ${what}, before this instance arrived; give each run its own --run-id`,
       );
@@ -127,20 +125,19 @@ class Barrier {
   }
 
   /** @param {Attempts} attempts @returns {Promise<Arrival[]>} those whose files are complete */
-  async arrivals(attempts) {
-    const all = [...attempts].map(([index, attempt]) => ({ index, attempt })).sort((a, b) => a.index - b.index);
-    const found = [];
-    for (let i = 0; i < all.length; i += READ_AT_ONCE) {
-      const some = all.slice(i, i + READ_AT_ONCE);
-      const read = await Promise.all(some.map((one) => this.#read(fileOf(one))));
-      found.push(...read.flatMap((content, k) => (content === null ? [] : [{ ...content, ...some[k] }])));
-    }
-    return found;
+  arrivals(attempts) {
+    return Readable.from(attempts)
+      .map(async ([index, attempt]) => (await this.#read(fileOf({ index, attempt }))) ?? {}, {
+        concurrency: READ_AT_ONCE,
+      })
+      .filter(({ id }) => id !== undefined)
+      .toArray();
   }
 
-  /** The first start is valid. @param {Start} start */
+  /** The first start is valid. @param {Partial<Start>} start */
   async publish(start) {
     await this.#create(START_FILE, start);
+    return true;
   }
 
   async withdraw() {
@@ -151,7 +148,7 @@ class Barrier {
   /**
    * Creates a file with its whole content, unless it exists.
    * @param {string} name
-   * @param {Arrival | Start} content
+   * @param {Arrival | Partial<Start>} content
    * @returns {Promise<boolean>} false: it exists
    */
   async #create(name, content) {
@@ -185,7 +182,7 @@ class Barrier {
 
   /** @param {Pick<Arrival, 'index' | 'attempt'>} own @param {Partial<Arrival>} duplicate */
   #duplicateIndex({ index, attempt }, { host, arrivedAt }) {
-    const where = `${host === undefined ? '' : ` on ${oneLine(host, 60)}`}${arrivedAt === undefined ? '' : ` since ${oneLine(arrivedAt, 40)}`}`;
+    const where = host === undefined ? '' : ` on ${host} since ${arrivedAt}`;
     return new RefusedError(
       `index ${index} of run ${this.#runId} has arrived already${where}: two instances with one index would send from the same wallets; if the other one is dead, give --attempt ${attempt + 1}`,
     );
@@ -269,28 +266,16 @@ export class CommonStart {
     try {
       await barrier.arrive(own);
       const start = await this.#awaitStart(barrier, own);
-      if (start.refused !== undefined) throw new RefusedError(oneLine(start.refused));
-      const atMs = this.#timeOf(start);
+      if (start.refused !== undefined) throw new RefusedError(start.refused);
       assertTakesPart(start, own, config.runId);
       isAgreed = true;
       // The lead time is known, so a clock that is behind shows.
-      this.#latestUs = clock.nowUs() + (leadMsOf(start) + REPORTED_DELAY_MS) * 1000;
+      this.#latestUs = clock.nowUs() + (start.leadMs + REPORTED_DELAY_MS) * 1000;
       this.#deadlineUs = Infinity;
-      return atMs;
+      return Date.parse(start.at);
     } finally {
       if (!isAgreed || stop.drain.aborted) await barrier.withdraw();
     }
-  }
-
-  /** Rejects a start time that is far from now. @param {Start} start */
-  #timeOf({ at }) {
-    const { clock, config } = this.#options;
-    const atMs = typeof at === 'string' ? Date.parse(at) : NaN;
-    const nowMs = clock.wallMs();
-    if (Math.abs(atMs - nowMs) <= config.startTimeoutMs + MAX_CLOCK_DIFFERENCE_MS) return atMs;
-    throw new IncompleteError(
-      `start.json of run ${config.runId} (--barrier) has an implausible start time, ${oneLine(JSON.stringify(at) ?? 'none', 60)}; the local time is ${iso(nowMs)}`,
-    );
   }
 
   /** @param {Barrier} barrier @param {Arrival} own @returns {Promise<Start>} */
@@ -305,22 +290,13 @@ export class CommonStart {
     for (;;) {
       const seen = await barrier.look();
       if (seen?.start) return seen.start;
-      let pauseMs = pollMs;
+      let isPublished = false;
       if (seen !== null) {
         const { attempts, isStartThere } = seen;
-        const last = attempts.get(own.index) ?? 0;
-        if (last > own.attempt)
-          throw new IncompleteError(
-            `index ${own.index} was started again as attempt ${last}; this attempt ${own.attempt} ends`,
-          );
+        checkLastAttempt(own, attempts);
         for (const index of attempts.keys()) everSeen.add(index);
         const absent = indexes.filter((index) => !attempts.has(index));
-        const isPublisher = own.index === 0 && !isStartThere;
-        const start = isPublisher ? await this.#startOf(barrier, own, attempts, absent.length === 0) : null;
-        if (start !== null) {
-          await barrier.publish(start);
-          pauseMs = POLL_MS;
-        }
+        if (own.index === 0 && !isStartThere) isPublished = await this.#publish(barrier, own, attempts);
         lacking = isStartThere ? 'start.json exists, but cannot be read' : missingInWords(absent, everSeen);
         if (absent.length > 0 && clock.nowUs() >= noticeUs) {
           notice(`waiting for ${absent.length} of ${own.instances} instances: ${indexRanges(absent)}`);
@@ -328,7 +304,7 @@ export class CommonStart {
         }
       }
       this.#checkInTime(lacking);
-      await clock.sleep(pauseMs, stop.drain);
+      await clock.sleep(isPublished ? POLL_MS : pollMs, stop.drain);
       this.#checkNotInterrupted();
     }
   }
@@ -339,21 +315,22 @@ export class CommonStart {
    * @param {Barrier} barrier
    * @param {Arrival} own
    * @param {Attempts} attempts
-   * @param {boolean} areAllThere
-   * @returns {Promise<Start | null>} null: not yet
+   * @returns {Promise<boolean>} false: not yet
    */
-  async #startOf(barrier, own, attempts, areAllThere) {
+  async #publish(barrier, own, attempts) {
+    const { clock, config, stop } = this.#options;
+    const areAllThere = attempts.size >= own.instances;
     const isNew = (/** @type {[number, number]} */ [index, attempt]) => this.#agreed.get(index) !== attempt;
     const arrivals = await barrier.arrivals(areAllThere ? attempts : new Map([...attempts].filter(isNew)));
     for (const arrival of arrivals) {
       const conflict = conflictOf(own, arrival);
-      if (conflict !== null) return { refused: `run ${this.#options.config.runId}: ${conflict}` };
+      if (conflict !== null) return barrier.publish({ refused: `run ${config.runId}: ${conflict}` });
       this.#agreed.set(arrival.index, arrival.attempt);
     }
-    if (!areAllThere || arrivals.length < attempts.size || this.#options.stop.drain.aborted) return null;
-    const leadMs = arrivals.some((arrival) => leadMsOf(arrival) === LONG_LEAD_MS) ? LONG_LEAD_MS : LEAD_MS;
+    if (!areAllThere || arrivals.length < attempts.size || stop.drain.aborted) return false;
+    const leadMs = Math.max(...arrivals.map((arrival) => arrival.leadMs));
     const taking = arrivals.map(({ index, attempt, id }) => ({ index, attempt, id }));
-    return { at: iso(this.#options.clock.wallMs() + leadMs), leadMs, arrivals: taking };
+    return barrier.publish({ at: iso(clock.wallMs() + leadMs), leadMs, arrivals: taking });
   }
 
   /** @param {number} atMs by the time of day @param {number} latestUs on the run's clock */
@@ -413,16 +390,18 @@ function conflictOf(a, b) {
     const isKnown = name !== 'genesisHash' || (a[name] !== null && b[name] !== null);
     if (!isKnown || a[name] === b[name]) continue;
     const [one, other] = [a, b].map(
-      (arrival) => `index ${arrival.index} (${oneLine(arrival.host, 60)}) has ${words} ${oneLine(arrival[name], 80)}`,
+      (arrival) => `index ${arrival.index} (${arrival.host}) has ${words} ${arrival[name]}`,
     );
     return `${one}, ${other}: all instances of a run need the same value`;
   }
   return null;
 }
 
-/** @param {{leadMs?: unknown}} stated */
-function leadMsOf({ leadMs }) {
-  return leadMs === LONG_LEAD_MS ? LONG_LEAD_MS : LEAD_MS;
+/** @param {Arrival} own @param {Attempts} attempts */
+function checkLastAttempt({ index, attempt }, attempts) {
+  const last = attempts.get(index) ?? 0;
+  if (last > attempt)
+    throw new IncompleteError(`index ${index} was started again as attempt ${last}; this attempt ${attempt} ends`);
 }
 
 /**
@@ -432,9 +411,9 @@ function leadMsOf({ leadMs }) {
  * @param {string | null} runId
  */
 function assertTakesPart({ arrivals }, own, runId) {
-  const taking = Array.isArray(arrivals) ? arrivals.find((arrival) => arrival?.index === own.index) : undefined;
+  const taking = arrivals.find((arrival) => arrival.index === own.index);
   if (taking?.id === own.id && taking.attempt === own.attempt) return;
-  const other = taking?.attempt === own.attempt ? 'another process' : `attempt ${oneLine(taking?.attempt, 20)}`;
+  const other = taking?.attempt === own.attempt ? 'another process' : `attempt ${taking?.attempt}`;
   throw new IncompleteError(
     `the load of run ${runId} starts without this instance (index ${own.index}, attempt ${own.attempt}): ${taking === undefined ? 'no process' : other} takes part with this index`,
   );

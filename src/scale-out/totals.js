@@ -1,27 +1,34 @@
-import { auditGaps, auditResult } from '../stats/audit-result.js';
-import { COUNTERS, both, either, first, histogram, listed, merge, min, namedEntries, sum } from '../stats/merge.js';
+import {
+  COUNTERS,
+  addUp,
+  both,
+  either,
+  first,
+  histogram,
+  listed,
+  merge,
+  min,
+  namedEntries,
+  sum,
+} from '../stats/merge.js';
 import { BLOCKS, GENERATOR, GROUPS, HALVES, READINGS, REORGS, censoredOf } from '../stats/metrics.js';
-import { VERDICTS } from '../stats/verdict.js';
+import { zeroCounts } from '../stats/stats.js';
 import { numbered } from '../text.js';
-import { Grid, WindowCounts, maxOf, minOf } from './window.js';
-import { safe, walletsOf } from './words.js';
+import { Grid, maxOf, minOf } from './window.js';
 
 /**
  * @import { AuditReport, Check, RunFile } from '../types.d.ts'
  * @import { Rule } from '../stats/merge.js'
- * @import { Verdict } from '../stats/verdict.js'
  * @import { RunHeader } from './choose.js'
- * @import { Common } from './window.js'
+ * @import { Clocks, Common } from './window.js'
  */
 
-/** How the run files of instances are added: a fold over them, one after the other. */
+/** The sum of the run files of all instances: a fold over them, one after the other. */
 
 /** Limits of lists in the audit, as in the run file of one run. */
 const LISTED = Object.freeze({ short: 100, resolutions: 1000 });
 /** Different texts of the environments that are listed. */
 const DISTINCT = 3;
-/** Limit of different warnings. */
-const WARNINGS = 20;
 
 /** Amounts in wei and state of the chain are decimal integers in text. */
 const addText = (/** @type {string} */ a, /** @type {string} */ b) => String(BigInt(a) + BigInt(b));
@@ -45,16 +52,9 @@ const CHECK = either((/** @type {Check} */ a, /** @type {Check} */ b) => {
 });
 
 const AUDIT_MEMBERS = {
+  // Counts are added; other members stay as they are.
+  each: either((a, b) => (typeof a === 'number' ? a + b : a)),
   members: {
-    wallets: sum,
-    verified: sum,
-    includedLate: sum,
-    reverted: sum,
-    reorgedOut: sum,
-    neverSent: sum,
-    replaced: sum,
-    pending: sum,
-    mismatchCount: sum,
     effectsOnChain: text,
     bounds: { each: text },
     mismatches: listed(LISTED.short),
@@ -131,95 +131,63 @@ const RUN = {
   },
 };
 
+/** @param {Record<string, any> | undefined} record @param {(key: string, value: any) => [string, any]} change */
+function mapped(record = {}, change) {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => change(key, value)));
+}
+
 /**
- * The run of an instance with the times, the names of endpoints and the share of the window of the merged run.
+ * The run of an instance with the times and the names of endpoints of the merged run. Counts that are known of the whole
+ * window only are scaled to the common one.
  * @param {RunFile} run
- * @param {{share: number, shiftMs: number, endpointOf: (index: string | number) => string}} place
+ * @param {number} share of its window that is in the common window
+ * @param {number} shiftMs
+ * @param {(index: string) => string} endpointOf
  * @returns {any}
  */
-function asPart(run, { share, shiftMs, endpointOf }) {
+function asPart(run, share, shiftMs, endpointOf) {
+  const { latency, probes, generator, environment, reorgs } = /** @type {any} */ (run);
   const later = (/** @type {any} */ event) => ({ ...event, atMs: event.atMs + shiftMs });
-  const renamed = (/** @type {Record<string, any>} */ tagged = {}) =>
-    Object.fromEntries(Object.entries(tagged).map(([key, value]) => [endpointOf(key), value]));
-  // Counts of whole windows are scaled to the common window.
-  const scaled = (/** @type {Record<string, any>} */ groups = {}) =>
-    Object.fromEntries(
-      Object.entries(groups).map(([key, group]) => [
-        key,
-        { ...group, windowVerified: Math.round(share * group.windowVerified) },
-      ]),
-    );
-  const { latency, probes, generator, environment } = run;
-  const { submissionStall: stall, endpoints = [] } = /** @type {any} */ (generator);
+  const scaled = (/** @type {any} */ group) => ({ ...group, windowVerified: Math.round(share * group.windowVerified) });
   /** @type {any[]} */
-  const own = [];
-  endpoints.forEach((/** @type {any} */ one, /** @type {number} */ i) => {
-    own[Number(endpointOf(i))] = { ...one, events: one.events.map(later) };
-  });
-  const node = probes?.node ? { ...probes.node, cpuUs: Math.round(share * probes.node.cpuUs) } : null;
+  const endpoints = [];
+  for (const [i, one] of Object.entries(generator.endpoints ?? []))
+    endpoints[Number(endpointOf(i))] = { ...one, events: one.events.map(later) };
+  const { submissionStall: stall } = generator;
   const { fromMs = 0, toMs = Infinity } = stall ?? {};
   return {
     ...run,
     environment: { ...environment, endpoints: undefined },
-    reorgs: { ...run.reorgs, events: run.reorgs.events.map(later) },
+    reorgs: { ...reorgs, events: reorgs.events.map(later) },
     // Older files lack the censored operations.
-    latency: {
-      ...latency,
-      censored: censoredOf(run),
-      fromStartCensored: latency.fromStartCensored ?? censoredOf(run),
-    },
-    byName: scaled(run.byName),
-    byEndpoint: scaled(renamed(run.byEndpoint)),
-    probes: probes && { ...probes, node },
+    latency: { ...latency, censored: censoredOf(run), fromStartCensored: latency.fromStartCensored ?? censoredOf(run) },
+    byName: mapped(run.byName, (name, group) => [name, scaled(group)]),
+    byEndpoint: mapped(run.byEndpoint, (index, group) => [endpointOf(index), scaled(group)]),
+    probes: probes?.node
+      ? { ...probes, node: { ...probes.node, cpuUs: Math.round(share * probes.node.cpuUs) } }
+      : probes,
     generator: {
       ...generator,
-      endpoints: own,
+      endpoints,
       submissionStall: stall && { ...stall, fromMs: fromMs + shiftMs, toMs: toMs + shiftMs },
     },
-    intervals: run.intervals.map((row) => ({ ...row, byEndpoint: renamed(row.byEndpoint) })),
-  };
-}
-
-/** The verdict that most instances have, and how many have others: no instance can see what limits all of them together. @param {Array<Verdict | null>} verdicts @returns {Verdict | null} */
-export function commonVerdict(verdicts) {
-  const timesOf = (/** @type {string | undefined} */ name) => verdicts.filter((one) => one?.name === name).length;
-  const names = VERDICTS.filter((name) => timesOf(name) > 0);
-  if (names.length === 0) return null;
-  const most = names.reduce((a, b) => (timesOf(b) > timesOf(a) ? b : a));
-  const others = names.filter((name) => name !== most).map((name) => `, ${timesOf(name)} ${name}`);
-  const without = timesOf(undefined) > 0 ? `, ${timesOf(undefined)} without a verdict` : '';
-  const evidence = verdicts.find((one) => one?.name === most)?.evidence;
-  return {
-    name: most,
-    evidence: `so say ${timesOf(most)} of ${verdicts.length} instances of themselves${others.join('')}${without}; the first of them: ${evidence}`,
+    intervals: run.intervals.map((row) => {
+      return { ...row, byEndpoint: mapped(row.byEndpoint, (index, counts) => [endpointOf(index), counts]) };
+    }),
   };
 }
 
 export class Total {
-  /** The sum of all run files, without their intervals. @type {any} */
-  sum = null;
-  /** @type {Array<Verdict | null>} */
-  #verdicts = [];
-  /** Checks that could not be made. @type {string[]} */
-  #gaps = [];
-  #isNotExact = false;
-  /** Whether all run files have figures by load stage. */
-  #haveLoadStages = true;
+  /** Of all run files, without their intervals. @type {any} */
+  sum = {};
+  /** Rows in the common window: an instance may have a little more or less than it, so that the mean length counts. */
+  #window = { counts: zeroCounts(), lengthMs: 0, instances: 0 };
   /** Endpoints of all instances by their names. @type {Map<string, {display: string}>} */
   #endpoints = new Map();
-  /** Verified in the window, up to the last report of CPU time. */
-  #verified = 0;
-  /** @type {Map<string, number>} number of instances by warning */
-  warnings = new Map();
-  isOpenLoop = false;
-  /** @type {number | null} */
-  ratePerSecond = null;
 
-  /** @param {RunHeader[]} headers @param {number[]} correctionsMs @param {Common} common */
+  /** @param {RunHeader[]} headers @param {Clocks['correctionsMs']} correctionsMs @param {Common} common */
   constructor(headers, correctionsMs, common) {
-    this.headers = headers;
     this.common = common;
-    this.window = new WindowCounts(common);
     this.loadStartsMs = headers.map(({ loadStartMs }, i) => loadStartMs + correctionsMs[i]);
     const starts = headers.map((header, i) => header.windowStartMs + correctionsMs[i]);
     const measured = starts.filter((_, i) => headers[i].hasLoad);
@@ -231,61 +199,40 @@ export class Total {
     });
   }
 
-  /** @param {RunFile} given @param {number} i index in headers */
-  add(given, i) {
-    const { warnings, failureWords, environment, audit, verdict, unmeasured, generator } = given;
-    const run = { ...given, ...safe({ warnings, failureWords, environment, audit, verdict, unmeasured, generator }) };
+  /** @param {RunFile} run @param {number} i index in headers */
+  add(run, i) {
     const [share, loadStartMs] = [this.common.shares[i], this.loadStartsMs[i]];
-    const shiftMs = loadStartMs - this.grid.originMs;
-    const { intervals, ...part } = asPart(run, { share, shiftMs, endpointOf: this.#addEndpoints(run.environment) });
+    const endpointOf = this.#addEndpoints(run.environment);
+    const { intervals, ...part } = asPart(run, share, loadStartMs - this.grid.originMs, endpointOf);
     // Also the first one is added, so that an error in its histograms names its file.
-    this.sum = merge(RUN, this.sum ?? {}, part);
-    this.#haveLoadStages &&= run.byStage !== undefined;
+    this.sum = merge(RUN, this.sum, part);
     this.grid.add(intervals, loadStartMs);
-    this.window.add(run, loadStartMs, share);
-    for (const { phase, counts } of run.intervals) if (phase === 'load') this.#verified += counts.verified;
-    this.#verdicts.push(run.verdict);
-    this.#addAudit(run, this.headers[i]);
-    this.isOpenLoop ||= run.rates.askedPerSecond !== null;
-    const rate = /** @type {number | null} */ (run.config.ratePerSecond ?? null);
-    if (rate !== null) this.ratePerSecond = (this.ratePerSecond ?? 0) + rate;
-    for (const words of run.warnings)
-      if (this.warnings.has(words) || this.warnings.size < WARNINGS)
-        this.warnings.set(words, (this.warnings.get(words) ?? 0) + 1);
+    const { startMs, endMs } = this.common;
+    const rows = run.intervals.filter((row) => {
+      const middleMs = loadStartMs + (row.startMs + row.endMs) / 2;
+      return share > 0 && row.phase === 'load' && middleMs >= startMs && middleMs <= endMs;
+    });
+    if (rows.length > 0) this.#window.instances += 1;
+    for (const row of rows) {
+      this.#window.counts = addUp(this.#window.counts, row.counts);
+      this.#window.lengthMs += row.endMs - row.startMs;
+    }
   }
 
-  /** @param {Record<string, any>} environment of one instance @returns {(index: string | number) => string} maps its index of an endpoint to the index in the merged run */
+  /** @param {Record<string, any>} environment of one instance @returns {(index: string) => string} maps its index of an endpoint to the index in the merged run */
   #addEndpoints({ endpoints = [] }) {
     const names = numbered(endpoints.map((/** @type {{display: string}} */ { display }) => display));
     names.forEach((name, i) => this.#endpoints.set(name, this.#endpoints.get(name) ?? endpoints[i]));
     const places = [...this.#endpoints.keys()];
-    return (index) => (names[Number(index)] === undefined ? `${index}` : `${places.indexOf(names[Number(index)])}`);
+    return (index) => (names[Number(index)] === undefined ? index : `${places.indexOf(names[Number(index)])}`);
   }
 
-  /** @param {RunFile} run @param {RunHeader} header */
-  #addAudit(run, { name, index, offset, wallets }) {
-    const result = auditResult(run);
-    if (result === 'not_exact') this.#isNotExact = true;
-    const who = `${index === null ? name : `instance ${index}`} (${walletsOf({ offset, wallets })})`;
-    if (result === 'incomplete' || run.partial) this.#gaps.push(...auditGaps(run).map((words) => `${who}: ${words}`));
+  get endpoints() {
+    return [...this.#endpoints.values()];
   }
 
-  /** Figures that follow from all instances. @param {string[]} absent descriptions of instances that are missing */
-  result(absent) {
-    const { byStage, ...all } = this.sum;
-    const { generator, environment, audit } = all;
-    const incomplete = [...absent, ...this.#gaps];
-    const result = this.#isNotExact ? 'not_exact' : incomplete.length > 0 ? 'incomplete' : 'exact';
-    const endpoints = [...this.#endpoints.values()];
-    const cpuUsPerVerified = this.#verified > 0 ? generator.cpuUs / this.#verified || null : null;
-    return {
-      ...all,
-      ...(this.#haveLoadStages && { byStage }),
-      environment: { ...environment, ...(endpoints.length > 0 && { endpoints }) },
-      intervals: this.grid.rows(),
-      generator: { ...generator, cpuUsPerVerified },
-      audit: audit && { ...audit, exact: result === 'exact', result, incomplete: incomplete.slice(0, LISTED.short) },
-      verdict: commonVerdict(this.#verdicts),
-    };
+  get window() {
+    const { counts, lengthMs, instances } = this.#window;
+    return { counts, durationMs: lengthMs / Math.max(1, instances) };
   }
 }

@@ -1,12 +1,10 @@
-import { inflateSync } from 'node:zlib';
 import * as hdr from 'hdr-histogram-js';
 import { InputError } from '../errors.js';
 
 /** @import { DistributionJson } from '../types.d.ts' */
 
 /**
- * Distributions of durations, and the histograms of run files in HdrHistogram's V2 encoding. A run file can come from
- * anywhere, so reading a histogram takes bounded memory and its number of values is checked.
+ * Distributions of durations, and the histograms of run files in HdrHistogram's V2 encoding.
  *
  * A place is the index of a bucket: values whose first three digits differ have different places.
  *
@@ -16,29 +14,35 @@ import { InputError } from '../errors.js';
  * @param {number} count how many values it has, above 0
  */
 
-/** Cookies of the encoding, without the size of its words. */
-const COMPRESSED_COOKIE = 0x1c849304;
-const COOKIE = 0x1c849303;
-const HEADER_BYTES = 40;
-
-/** Places of a bucket with three significant digits; the first bucket has twice as many. */
-const STEPS = 1024;
-/** For all values that a double holds exactly, with nine bytes a count. */
-const MOST_PLACES = 44 * STEPS;
-const MOST_BYTES = HEADER_BYTES + 9 * MOST_PLACES;
+const DIGITS = 3;
+const MAX_UINT32 = 2 ** 32 - 1;
 
 /**
  * @param {Encoded} json
- * @param {Take} take called in order for each place with values
- * @throws {InputError} which says what is wrong with the histogram
+ * @returns {hdr.JsHistogram}
+ * @throws {InputError} which says what is wrong with it
  */
-function decodeHistogram({ count, sumUs, maxUs, hdr }, take) {
-  if (count === 0) return;
+function decoded({ count, sumUs, maxUs, hdr: text }) {
+  const bitBucketSize = count > MAX_UINT32 ? 64 : 32;
   // All values are 0, as the lag of a closed loop is: decoding is not needed.
-  if (maxUs === 0 && sumUs === 0) return take(0, count);
-  const { total, last } = decode(hdr, take);
-  if (total !== count) throw new InputError(`a histogram holds ${total} values, and its count is ${count}`);
-  if (valueAt(last) > (maxUs ?? 0)) throw new InputError('a histogram holds values above its maximum');
+  if (maxUs === 0 && sumUs === 0) {
+    const zeros = emptyHistogram(bitBucketSize);
+    zeros.recordValueWithCount(0, count);
+    return zeros;
+  }
+  let histogram;
+  try {
+    histogram = /** @type {hdr.JsHistogram} */ (hdr.decodeFromCompressedBase64(text, bitBucketSize));
+  } catch (error) {
+    throw new InputError('a histogram cannot be decoded', error);
+  }
+  const { totalCount, numberOfSignificantValueDigits } = histogram;
+  if (numberOfSignificantValueDigits !== DIGITS)
+    throw new InputError('a histogram does not have three significant digits');
+  if (totalCount !== count) throw new InputError(`a histogram holds ${totalCount} values, and its count is ${count}`);
+  if (histogram.lowestEquivalentValue(histogram.maxValue) > (maxUs ?? 0))
+    throw new InputError('a histogram holds values above its maximum');
+  return histogram;
 }
 
 /**
@@ -48,73 +52,17 @@ function decodeHistogram({ count, sumUs, maxUs, hdr }, take) {
  * @throws {InputError} which says what is wrong with its histogram
  */
 export function recordedValues(json) {
+  if (json.count === 0) return [];
   const { minUs, maxUs } = json;
+  const histogram = decoded(json);
   /** @type {Array<{valueUs: number, count: number}>} */
   const values = [];
-  decodeHistogram(json, (place, count) => {
-    const middleUs = valueAt(place) + Math.floor(widthOf(place) / 2);
+  eachPlace(histogram, (place, count) => {
+    const lowestUs = histogram.valueFromIndex(place);
+    const middleUs = lowestUs + Math.floor(histogram.sizeOfEquivalentValueRange(lowestUs) / 2);
     values.push({ valueUs: Math.min(Math.max(middleUs, minUs ?? 0), maxUs ?? Infinity), count });
   });
   return values;
-}
-
-/** @param {number} place @returns {number} its lowest value */
-function valueAt(place) {
-  return place < 2 * STEPS ? place : ((place % STEPS) + STEPS) * widthOf(place);
-}
-
-/** @param {number} place @returns {number} the number of different values that it covers */
-function widthOf(place) {
-  return place < 2 * STEPS ? 1 : 2 ** (Math.floor(place / STEPS) - 1);
-}
-
-/** @param {string} base64 @param {Take} take @returns {{total: number, last: number}} how many values it holds, and the last place */
-function decode(base64, take) {
-  const bytes = inflated(base64);
-  const end = HEADER_BYTES + bytes.readInt32BE(4);
-  if (end > bytes.length) throw new InputError('a histogram is cut');
-  let total = 0;
-  let place = 0;
-  let last = 0;
-  for (let at = HEADER_BYTES; at < end;) {
-    // LEB128 with ZigZag: seven bits a byte; the lowest bit of the number is the sign.
-    let value = 0;
-    let factor = 1;
-    let byte;
-    do {
-      byte = bytes[at++];
-      value += (byte & 0x7f) * factor;
-      factor *= 128;
-    } while (byte >= 0x80 && at < end);
-    const isZeros = value % 2 === 1;
-    const count = Math.ceil(value / 2);
-    // Either a number of empty places, or the count of one place.
-    if (!isZeros && place < MOST_PLACES && count > 0) take((last = place), count);
-    if (!isZeros) total += count;
-    place += isZeros ? count : 1;
-    if (place > MOST_PLACES) throw new InputError('a histogram has more places than there are');
-  }
-  return { total, last };
-}
-
-/** @param {string} base64 @returns {Buffer} with its header, which was checked */
-function inflated(base64) {
-  const packed = Buffer.from(base64, 'base64');
-  if (packed.length < 8 || (packed.readInt32BE(0) & ~0xf0) !== COMPRESSED_COOKIE)
-    throw new InputError('a histogram is not in V2 encoding');
-  let bytes;
-  try {
-    bytes = inflateSync(packed.subarray(8), { maxOutputLength: MOST_BYTES });
-  } catch {
-    throw new InputError('a histogram cannot be decompressed');
-  }
-  if (bytes.length < HEADER_BYTES || (bytes.readInt32BE(0) & ~0xf0) !== COOKIE || bytes.readInt32BE(4) < 0)
-    throw new InputError('a histogram is not in V2 encoding');
-  const [offset, digits] = [bytes.readInt32BE(8), bytes.readInt32BE(12)];
-  // Older encoders wrote 1 as the offset; it has no meaning for counts that are not shifted.
-  if (offset > 1 || digits !== 3 || bytes.readBigInt64BE(16) !== 1n)
-    throw new InputError('a histogram is not one of whole microseconds with three significant digits');
-  return bytes;
 }
 
 /**
@@ -127,8 +75,6 @@ function inflated(base64) {
 
 /** Above this value the sum of squares would not fit into a double exactly. */
 const EXACT_SQUARE_LIMIT_US = Math.floor(Math.sqrt(Number.MAX_SAFE_INTEGER / 2));
-
-const MAX_UINT32 = 2 ** 32 - 1;
 
 /** A distribution as plain data, for another thread. @typedef {ReturnType<Distribution['toState']>} DistributionState */
 
@@ -168,7 +114,7 @@ export class Distribution {
     const take = (/** @type {number} */ place, /** @type {number} */ times) =>
       histogram.addToCountAtIndex(place, times);
     if (other instanceof Distribution) eachPlace(other.#histogram, take);
-    else if ('hdr' in other) decodeHistogram(other, take);
+    else if ('hdr' in other) eachPlace(decoded(other), take);
     else other.places.forEach((place, i) => take(place, other.times[i]));
     this.#isSettled = false;
     this.count += other.count;
@@ -271,7 +217,9 @@ export class Distribution {
   places() {
     /** @type {Array<[number, number]>} */
     const places = [];
-    eachPlace(this.#histogram, (place, count) => places.push([valueAt(place), count]));
+    eachPlace(this.#histogram, (place, count) => {
+      places.push([/** @type {hdr.JsHistogram} */ (this.#histogram).valueFromIndex(place), count]);
+    });
     return places;
   }
 
@@ -354,7 +302,7 @@ export function boundsOf(json, censored = 0, statistic) {
 /** @param {32 | 64} [bitBucketSize] of each count */
 function emptyHistogram(bitBucketSize = 32) {
   return /** @type {hdr.JsHistogram} */ (
-    hdr.build({ bitBucketSize, autoResize: true, numberOfSignificantValueDigits: 3, useWebAssembly: false })
+    hdr.build({ bitBucketSize, autoResize: true, numberOfSignificantValueDigits: DIGITS, useWebAssembly: false })
   );
 }
 

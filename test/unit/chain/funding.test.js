@@ -1,17 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import {
-  ether,
-  fundsMissing,
-  indexRanges,
-  listWallets,
-  mineQueued,
-  settleWallets,
-  shortfalls,
-} from '../../../src/chain/funding.js';
+import { ether, fundsMissing, listWallets, mineQueued, settleWallets, shortfalls } from '../../../src/chain/funding.js';
 import { Wallet } from '../../../src/chain/keys.js';
 import { ForeignSenderError, InterruptedError, RpcError, UnavailableError } from '../../../src/errors.js';
+import { indexRanges } from '../../../src/text.js';
 import { caught } from '../../helpers/caught.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';

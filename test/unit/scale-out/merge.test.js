@@ -6,10 +6,10 @@ import { describe, test } from 'node:test';
 import { deflateSync, gzipSync } from 'node:zlib';
 import { IncompleteError, InputError } from '../../../src/errors.js';
 import { checkConsistency, choose } from '../../../src/scale-out/choose.js';
-import { findSources, resultLines } from '../../../src/scale-out/sources.js';
-import { Total, commonVerdict } from '../../../src/scale-out/totals.js';
-import { Grid, WindowCounts, commonWindow, compareClocks } from '../../../src/scale-out/window.js';
-import { ranges, safe } from '../../../src/scale-out/words.js';
+import { commonVerdict } from '../../../src/scale-out/merge.js';
+import { findSources, resultsIn } from '../../../src/scale-out/sources.js';
+import { Total } from '../../../src/scale-out/totals.js';
+import { Grid, commonWindow, compareClocks } from '../../../src/scale-out/window.js';
 import { Distribution } from '../../../src/stats/histogram.js';
 import { asJson } from '../../../src/stats/merge.js';
 import { Recorder } from '../../../src/stats/recorder.js';
@@ -23,14 +23,23 @@ import { rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 const START_MS = Date.UTC(2026, 0, 1);
 const NO_WISHES = Object.freeze({ expect: null, runId: null, allowPartial: false });
 
-/** @param {number} index @param {Partial<RunHeader>} [given] @returns {RunHeader} */
-function headerOf(index, given = {}) {
+const SETTINGS = { 'the chain id': 1337, 'the genesis block': '0xaa', '--instances': 4, '--threads': 10, rate: 5 };
+
+/** @param {number} index @param {Partial<RunHeader>} [given] @param {Partial<RunHeader['run']>} [run] @returns {RunHeader} */
+function headerOf(index, given = {}, run = {}) {
   const name = `instance ${index}`;
   const read = () => ({});
   return {
     source: { name: `${index}.json`, isGiven: false, index: null, id: null, runId: null, read },
+    run: /** @type {any} */ ({
+      id: `id ${index}`,
+      definitions: { tps: 'a' },
+      environment: { stress: '1.0.0' },
+      generator: { inclusionResolutionMs: 0 },
+      partial: false,
+      ...run,
+    }),
     name,
-    id: `id ${index}`,
     runId: 'run',
     index,
     instances: 4,
@@ -39,27 +48,16 @@ function headerOf(index, given = {}) {
     offset: index * 10,
     wallets: 10,
     firstOffset: 0,
-    settings: { rate: 5 },
-    definitions: '{"tps":"a"}',
-    environment: { chainId: 1337, genesisHash: '0xaa', stress: '1.0.0' },
+    settings: SETTINGS,
     startedAtMs: START_MS,
     endedAtMs: START_MS + 12_000,
     loadStartMs: START_MS,
     windowStartMs: START_MS,
     windowEndMs: START_MS + 10_000,
     intervalMs: 1000,
-    partial: false,
-    end: 'duration',
-    exitCode: 0,
-    counts: { scheduled: 1, dropped: 0, started: 1, verified: 1, failed: 0, timedOut: 0, abandoned: 0 },
     hasLoad: true,
-    resolutionMs: 0,
-    inFlight: 0,
-    verifiedPerSecond: 1,
-    auditExact: true,
-    auditResult: 'exact',
-    auditBlock: 9,
-    blocks: new Float64Array(0),
+    achieved: 1,
+    blocks: [],
     ...given,
   };
 }
@@ -129,14 +127,9 @@ describe('distributions added up', () => {
     'no histogram': { ...json, hdr: 'AAAA' },
     'a cut one': { ...json, hdr: json.hdr.slice(0, 20) },
     'what is nothing when it is decompressed': { ...json, hdr: packed(Buffer.alloc(0)) },
-    'a bomb': { ...json, hdr: packed(Buffer.alloc(50_000_000)) },
   };
   for (const [name, one] of Object.entries(damaged))
-    test(`refuse ${name}`, () => {
-      const before = process.memoryUsage().arrayBuffers;
-      assert.throws(() => new Distribution().add(one), /histogram/);
-      assert.ok(process.memoryUsage().arrayBuffers - before < 10e6, 'and took no memory');
-    });
+    test(`refuse ${name}`, () => assert.throws(() => new Distribution().add(one), /histogram/));
 });
 
 test('censored operations add up, including those of older files with timeouts only', () => {
@@ -149,7 +142,7 @@ test('censored operations add up, including those of older files with timeouts o
   const recorder = new Recorder([0], 0);
   recorder.add(sampleOf({ name: 'a', outcome: 'failed', code: 'lost' }));
   for (const [i, run] of [runFileOf(), old, runFileOf({ stats: recorder.rest() })].entries()) total.add(run, i);
-  const { latency, byName } = asJson(total.result([]));
+  const { latency, byName } = asJson(total.sum);
   const { total: all, censored, fromStartCensored } = latency;
   assert.deepEqual([all.count, censored.count, fromStartCensored.count], [39, 4, 4]);
   assert.equal(censored.sumUs, 2_050_000 + 500_000 + 1000);
@@ -164,7 +157,7 @@ describe('selection of run files', () => {
   });
 
   test('copies count once, whole files before partial ones', () => {
-    const headers = headersOf({ instances: 1, partial: true });
+    const headers = [headerOf(0, { instances: 1 }, { partial: true })];
     const whole = headerOf(0, { instances: 1 });
     for (const found of [
       [...headers, whole],
@@ -174,7 +167,10 @@ describe('selection of run files', () => {
   });
 
   test('of several attempts the last counts', () => {
-    const found = [headerOf(0, { instances: 1, id: 'b', attempt: 1 }), headerOf(0, { instances: 1, partial: true })];
+    const found = [
+      headerOf(0, { instances: 1, attempt: 1 }, { id: 'b' }),
+      headerOf(0, { instances: 1 }, { partial: true }),
+    ];
     const { headers, superseded } = choose(found, [], NO_WISHES);
     assert.deepEqual([headers, superseded], [[found[0]], [found[1]]]);
   });
@@ -185,16 +181,21 @@ describe('selection of run files', () => {
       { runId: 'other' },
       /several runs: run \(instance 0\) and other \(instance 1\): choose .* --run-id/,
     ],
-    'another chain': [{ environment: { chainId: 1 } }, /instance 0 and instance 1 .*chain id is 1337 and 1/],
+    'another chain': [
+      { settings: { ...SETTINGS, 'the chain id': 1 } },
+      /instance 0 and instance 1 .*chain id is 1337 and 1/,
+    ],
     'another genesis': [
-      { environment: { chainId: 1337, genesisHash: `0xbb${'12'.repeat(31)}` } },
+      { settings: { ...SETTINGS, 'the genesis block': '0xbb121212...' } },
       /genesis block is 0xaa and 0xbb121212\.\.\./,
     ],
-    'another rate': [{ settings: { rate: 6 } }, /rate is 5 and 6/],
-    'an option more': [{ settings: { rate: 5, warmup: 1 } }, /warmup is not given and 1/],
-    'other definitions': [{ definitions: '{"tps":"b"}' }, /tps is defined differently/],
-    'another number of instances': [{ instances: 5 }, /--instances is 4 and 5/],
-    'other wallets': [{ wallets: 11 }, /--threads is 10 and 11/],
+    'another rate': [{ settings: { ...SETTINGS, rate: 6 } }, /rate is 5 and 6/],
+    'an option more': [{ settings: { ...SETTINGS, warmup: 1 } }, /warmup is not given and 1/],
+    'other definitions': [
+      { run: /** @type {any} */ ({ ...headerOf(1).run, definitions: { tps: 'b' } }) },
+      /tps is defined differently \(stress 1\.0\.0 and 1\.0\.0\)/,
+    ],
+    'other wallets': [{ settings: { ...SETTINGS, '--threads': 11 } }, /--threads is 10 and 11/],
     'overlapping slices': [{ offset: 9 }, /overlap: instance 0 has wallets 0\.\.9, instance 1 wallets 9\.\.18/],
     'an index twice': [{ index: 0 }, /instance 0 is there twice, with attempt 0 .* 0\.json and 1\.json/],
     'an index beyond': [{ index: 4, offset: 40 }, /instance 1 is beyond the 4 instances/],
@@ -217,18 +218,17 @@ describe('selection of run files', () => {
   });
 
   test('missing and partial instances are named by ranges', () => {
-    const found = [headerOf(0, { instances: 9 }), headerOf(3, { instances: 9, partial: true })];
+    const found = [headerOf(0, { instances: 9 }), headerOf(3, { instances: 9 }, { partial: true })];
     assert.throws(
       () => choose(found, [], NO_WISHES),
       (error) =>
         error instanceof IncompleteError &&
         error.exitCode === 75 &&
         error.message ===
-          '1 of 9 instances are whole; missing: 1-2, 4-8; ended before their runs did: instance 3 (--partial merges what is there)',
+          '1 of 9 instances are whole; missing: 1..2, 4..8; ended before their runs did: instance 3 (--partial merges what is there)',
     );
     const { missing } = choose(found, [], { ...NO_WISHES, allowPartial: true });
     assert.deepEqual(missing, [1, 2, 4, 5, 6, 7, 8]);
-    assert.equal(ranges([5, 1, 2, 9]), '1-2, 5, 9');
   });
 
   test('run files without an index differ by their slices, and --expect counts them', () => {
@@ -254,7 +254,10 @@ describe('selection of run files', () => {
 describe('clocks', () => {
   /** @param {number} aheadMs @param {number} [firstBlock] */
   const blocksOf = (aheadMs, firstBlock = 100) =>
-    Float64Array.from([0, 1, 2].flatMap((i) => [firstBlock + 5 * i, firstBlock + 5 * i + 4, 40 + 10 * i + aheadMs]));
+    [0, 1, 2].map((i) => {
+      const firstNumber = firstBlock + 5 * i;
+      return { firstNumber, lastNumber: firstNumber + 4, skewMinMs: 40 + 10 * i + aheadMs };
+    });
 
   test('that agree are left as they are', () => {
     const headers = headersOf({ blocks: blocksOf(0) }, { blocks: blocksOf(30) }, { blocks: blocksOf(90) });
@@ -265,7 +268,9 @@ describe('clocks', () => {
   test('are all corrected where two do not agree, however close each is to the middle one', () => {
     const headers = headersOf({ blocks: blocksOf(0) }, { blocks: blocksOf(90) }, { blocks: blocksOf(180) });
     assert.deepEqual(compareClocks(headers).correctionsMs, [90, 0, -90]);
-    const rarely = headers.map((header) => ({ ...header, resolutionMs: 250 }));
+    const rarely = headers.map((header) => {
+      return { ...header, run: /** @type {any} */ ({ ...header.run, generator: { inclusionResolutionMs: 250 } }) };
+    });
     assert.deepEqual(compareClocks(rarely).correctionsMs, [0, 0, 0], 'rare polling may see a block that much later');
   });
 
@@ -320,20 +325,19 @@ describe('the common window', () => {
   });
 
   test('counts intervals whose middle is inside it, in full; rates refer to their length', () => {
-    const counts = new WindowCounts({ startMs: START_MS + 250, endMs: START_MS + 3100, shares: [] });
+    const late = { loadStartMs: START_MS + 2400, windowStartMs: START_MS + 2400 };
+    const common = { startMs: START_MS + 250, endMs: START_MS + 3100, shares: [0.9, 0.9] };
+    const total = new Total(headersOf({}, late), [0, 0], common);
     const per = { scheduled: 12, dropped: 2, started: 10, verified: 8, failed: 1, timedOut: 1, abandoned: 0 };
     const rows = Array.from({ length: 4 }, (_, i) => rowOf({ startMs: 1000 * i, endMs: 1000 * (i + 1), counts: per }));
     const drain = rowOf({ phase: 'drain', startMs: 1000, endMs: 2000, counts: per });
     const run = { ...runFileOf(), intervals: [...rows, drain] };
-    counts.add(run, START_MS, 0.9);
-    const { window, rates } = counts.result(true);
-    const { scheduled, started, verified, accepted } = window.counts;
-    assert.deepEqual([scheduled, started, verified, window.durationMs], [36, 30, 24, 3000]);
-    assert.deepEqual([rates.verifiedPerSecond, rates.askedPerSecond], [8, 12]);
-    assert.deepEqual([accepted, rates.acceptedPerSecond], [null, null], 'known of whole windows only');
-    counts.add(run, START_MS + 2400, 0.9);
-    assert.equal(counts.result(true).window.durationMs, 2000, 'the mean of both');
-    assert.equal(counts.result(true).rates.verifiedPerSecond, 16, 'of two instances');
+    total.add(run, 0);
+    const { counts, durationMs } = total.window;
+    assert.deepEqual([counts.scheduled, counts.started, counts.verified, durationMs], [36, 30, 24, 3000]);
+    total.add(run, 1);
+    assert.equal(total.window.durationMs, 2000, 'the mean of both');
+    assert.equal(total.window.counts.verified, 32, 'of two instances');
   });
 });
 
@@ -353,8 +357,8 @@ describe('intervals on one grid', () => {
     };
     return rowOf({ startMs, endMs: startMs + 1000, counts, latency: latency.toJSON(), inFlight: 3, ...given });
   };
-  const gridOf = () =>
-    new Grid({ loadStartMs: START_MS, windowStartMs: START_MS, endMs: START_MS + 9000, stepMs: 1000 });
+  const TIMES = { loadStartMs: START_MS, windowStartMs: START_MS, endMs: START_MS + 9000, stepMs: 1000 };
+  const gridOf = () => new Grid(TIMES);
   const place = (/** @type {number} */ shiftMs) => START_MS + shiftMs;
 
   test('go into the row that holds their middle, and the rows add up to what went in', () => {
@@ -384,19 +388,19 @@ describe('intervals on one grid', () => {
     );
   });
 
-  test('of warm-ups during the load of other instances are part of the load and also counted apart', () => {
-    const grid = gridOf();
-    grid.add([row(0, 5, { phase: 'warmup' }), row(1000, 6)], place(0));
-    grid.add([row(0, 2, { phase: 'warmup' }), row(1000, 3)], place(1000));
+  test('of warm-ups and drains during the load of other instances are no part of the load', () => {
+    const grid = new Grid({ ...TIMES, windowStartMs: START_MS + 1000 });
+    grid.add([row(0, 5, { phase: 'warmup' }), row(1000, 6), row(2000, 1, { phase: 'drain' })], place(0));
+    grid.add([row(0, 2, { phase: 'warmup' }), row(1000, 3), row(2000, 4, { phase: 'drain' })], place(1000));
     assert.deepEqual(
-      grid.rows().map(({ phase, counts }) => [phase, counts.verified]),
+      grid.rows().map(({ phase, startMs, endMs, counts }) => [phase, startMs, endMs, counts.verified]),
       [
-        ['warmup', 5],
-        ['load', 8],
-        ['load', 3],
+        ['warmup', 0, 1000, 7],
+        ['load', 1000, 2000, 6],
+        ['load', 2000, 3000, 3],
+        ['drain', 3000, 4000, 5],
       ],
     );
-    assert.equal(grid.warmup.counts.verified, 7);
   });
 
   test('have the blocks of one instance, and the transactions of all', () => {
@@ -409,19 +413,9 @@ describe('intervals on one grid', () => {
     assert.deepEqual([seen.count, seen.transactions, seen.ours], [2, 50, 50]);
   });
 
-  test('keep the operations in flight of an instance that reported late', () => {
-    const grid = gridOf();
-    grid.add([row(0, 1), row(1000, 1), row(2000, 1), row(3000, 1), row(4000, 1)], place(0));
-    grid.add([row(0, 1), row(1000, 3, { endMs: 4000 }), row(4000, 1)], place(0));
-    assert.deepEqual(
-      grid.rows().map(({ inFlight, counts }) => [inFlight, counts.verified]),
-      [6, 6, 6, 6, 6].map((inFlight, i) => [inFlight, [2, 1, 4, 1, 2][i]]),
-    );
-  });
-
   test('stay few, however long the runs were', () => {
     const endMs = START_MS + 100_000_000;
-    const grid = new Grid({ loadStartMs: START_MS, windowStartMs: START_MS, endMs, stepMs: 1000 });
+    const grid = new Grid({ ...TIMES, endMs });
     assert.ok(100_000_000 / grid.stepMs < 2000);
   });
 });
@@ -435,21 +429,16 @@ describe('lines in logs', () => {
     const gzip = gzipSync(bytes).toString('base64');
     return `STRESS_RESULT ${JSON.stringify({ ...place, bytes: bytes.length, sha256, gzip, ...given })}`;
   };
-  /** @param {string} text @param {number} [chunk] */
-  const linesIn = async (text, chunk = 1000) => {
-    const bytes = Buffer.from(text);
-    const chunks = Array.from({ length: Math.ceil(bytes.length / chunk) }, (_, i) =>
-      bytes.subarray(i * chunk, (i + 1) * chunk),
-    );
-    const found = [];
-    for await (const line of resultLines(Readable.from(chunks))) found.push(line);
-    return found;
-  };
+  const resultsOf = (/** @type {string} */ text) => text.split('\n').flatMap((line) => resultsIn(line));
 
   for (const chunk of [1, 7, 100_000])
     test(`are found among others, behind what stands before them, in chunks of ${chunk}`, async () => {
       const text = `STRESS_RESULT is what is looked for\n[pod/x] 2026-01-01T00:00:00Z ${lineOf()}\r\n\n3: ${lineOf({ index: 4 })}`;
-      const found = await linesIn(text, chunk);
+      const bytes = Buffer.from(text);
+      const chunks = Array.from({ length: Math.ceil(bytes.length / chunk) }, (_, i) =>
+        bytes.subarray(i * chunk, (i + 1) * chunk),
+      );
+      const found = await findSources(['-'], Readable.from(chunks));
       assert.deepEqual(
         found.map(({ index, read }) => [index, read()]),
         [
@@ -459,11 +448,9 @@ describe('lines in logs', () => {
       );
     });
 
-  test('that are cut, mixed or wrong are named with their index', async () => {
+  test('that are cut, mixed or wrong are named with their index', () => {
     const cut = lineOf().slice(0, -30);
-    const found = await linesIn(
-      [cut, `${cut}${lineOf({ index: 5 })}`, lineOf({ bytes: 2 ** 40 }), lineOf({ id: 7 })].join('\n'),
-    );
+    const found = resultsOf([cut, `${cut}${lineOf({ index: 5 })}`, lineOf({ id: 7 })].join('\n'));
     assert.deepEqual(
       found.map(({ index, read }) => [index, read().damage !== undefined]),
       [
@@ -471,15 +458,14 @@ describe('lines in logs', () => {
         [3, true],
         [5, false],
         [3, true],
-        [3, true],
       ],
     );
   });
 
-  test('in log files of container runtimes are refused with advice', async () => {
+  test('in log files of container runtimes are refused with advice', () => {
     const docker = JSON.stringify({ log: `${lineOf()}\n`, stream: 'stdout' });
     const cri = `2026-01-01T00:00:00Z stdout P ${lineOf().slice(0, -90)}`;
-    const found = await linesIn([docker, cri, `2026-01-01T00:00:00Z stdout F ${lineOf()}`].join('\n'));
+    const found = resultsOf([docker, cri, `2026-01-01T00:00:00Z stdout F ${lineOf()}`].join('\n'));
     assert.deepEqual(
       found.map(({ index, read }) => [index, /(docker|kubectl) logs/.exec(read().damage ?? '')?.[1]]),
       [
@@ -490,11 +476,10 @@ describe('lines in logs', () => {
     );
   });
 
-  test('are refused if they unpack to another size or hash', async () => {
+  test('are refused if they do not unpack to what their hash says', () => {
     const bomb = gzipSync(Buffer.alloc(100_000_000)).toString('base64');
-    const texts = [lineOf({ gzip: bomb }), lineOf({ bytes: 1000 }), lineOf({ sha256: 'aa' }), lineOf({ gzip: 'AAAA' })];
-    for (const [line] of await Promise.all(texts.map((text) => linesIn(text, 1e6))))
-      assert.match(line.read().damage ?? '', /decompressed|bytes|sha256/);
+    for (const text of [lineOf({ gzip: bomb }), lineOf({ sha256: 'aa' }), lineOf({ gzip: 'AAAA' })])
+      assert.match(resultsOf(text)[0].read().damage ?? '', /decompressed|sha256/);
   });
 });
 
@@ -535,12 +520,6 @@ describe('the figures of a run file', () => {
       /counts\/scheduled is 5, and intervals have 4/,
     ],
     'an audit': [(run) => (run.audit.verified = 5), /audit\/verified is 5/],
-    'the counts of an interval': [(run) => (run.intervals[1].counts.verified = 9), /intervals\/1 has other counts/],
-    'the counts of the window': [(run) => (run.window.counts.verified = 5), /window\/counts\/verified is 5/],
-    'the length of the window': [(run) => (run.window.durationMs = 1e300), /window\/durationMs/],
-    'an interval of centuries': [(run) => (run.intervals[1].endMs = 1e15), /intervals\/1 ends after the run did/],
-    'an interval that ends before it begins': [(run) => (run.intervals[1].endMs = 1), /intervals\/1 ends before/],
-    'an interval out of order': [(run) => (run.intervals[1].startMs = -5000), /intervals\/1 begins before/],
     'more latencies than operations': [(run) => (run.latency.total = valuesOf(1e15)), /latency has/],
   };
   for (const [name, [change, words]] of Object.entries(wrong))
@@ -552,14 +531,6 @@ describe('the figures of a run file', () => {
         (error) => error instanceof InputError && error.message.startsWith('x.json ') && words.test(error.message),
       );
     });
-});
-
-test('words of files are made safe, and hashes stay', () => {
-  const hash = `0x${'ab'.repeat(32)}`;
-  const said = safe({ at: hash, list: [`key ${hash} \u001b[31mred\nnext`], rows: 3, none: null });
-  assert.deepEqual(said, { at: hash, list: ['key ***  [31mred next'], rows: 3, none: null });
-  assert.equal(safe('the chain has made no block for 30 s'), 'the chain has made no block for 30 s');
-  assert.equal(safe(`${'test '.repeat(11)}junk`), '***');
 });
 
 test('the merged verdict has the number of instances per verdict', () => {
