@@ -120,7 +120,7 @@ function addTo(total, i, { source: { name, read }, run: { id, endedAt } }) {
 
 /** @param {Parts} parts @param {ReadonlySet<string>} ofOneInstance */
 function mergedRun(parts, ofOneInstance) {
-  const { chosen, clocks, common, total } = parts;
+  const { chosen, clocks, total } = parts;
   const { headers, expected, missing, damaged, superseded } = chosen;
   const { environment, generator, audit, byStage, ...sum } = total.sum;
   const corrected = (/** @type {'startedAtMs' | 'endedAtMs'} */ name) =>
