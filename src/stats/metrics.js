@@ -52,11 +52,11 @@ const LISTED = Object.freeze({ reorgs: 100, endpointEvents: 200 });
  * @property {string} [outcome] label of that family
  * @property {'higher'} [better]
  * @property {string} [whole] what a limit in percent refers to
- * @property {(run: MeasuredRun) => number | null} [read] for thresholds; default: the count of the whole run
+ * @property {boolean} [isOfWindow] whether thresholds see the count of the window, not of the whole run
  */
 
 /** Failures in the warm-up do not count. */
-const MEASURED = 'from the beginning of the window to the end of the drain';
+export const MEASURED = 'from the beginning of the window to the end of the drain';
 
 /** @type {Readonly<Record<string, CountRow>>} */
 export const COUNTS = Object.freeze({
@@ -65,33 +65,25 @@ export const COUNTS = Object.freeze({
     help: 'Operations that were due',
     words: 'operations due in the window',
     better: 'higher',
-    read: ({ window }) => window.counts.scheduled,
+    isOfWindow: true,
   },
   dropped: {
     family: 'stress_operations_dropped_total',
     help: 'Operations that were due while no wallet was idle',
     words: 'those of them for which no wallet was idle',
     whole: 'scheduled',
-    read: ({ window }) => window.counts.dropped,
+    isOfWindow: true,
   },
   started: {
     family: 'stress_operations_started_total',
     help: 'Operations started',
     words: 'those of them that were started',
     better: 'higher',
-    read: ({ window }) => window.counts.started,
+    isOfWindow: true,
   },
-  verified: {
-    ...ofOutcome('verified', 'those of them that were verified, also in the drain'),
-    better: 'higher',
-    read: verifiedOf,
-  },
-  failed: { ...ofOutcome('failed', `operations that failed ${MEASURED}`), read: sinceWindow('counts', 'failed') },
-  timedOut: {
-    ...ofOutcome('timed_out', 'those of them that timed out, also in the drain'),
-    name: 'timed_out',
-    read: ({ latency }) => latency.timedOut.count,
-  },
+  verified: { ...ofOutcome('verified', 'those of them that were verified, also in the drain'), better: 'higher' },
+  failed: ofOutcome('failed', `operations that failed ${MEASURED}`),
+  timedOut: { ...ofOutcome('timed_out', 'those of them that timed out, also in the drain'), name: 'timed_out' },
   abandoned: ofOutcome('abandoned', 'operations still open when the drain ended'),
 });
 
@@ -409,9 +401,10 @@ export const FIGURES = Object.freeze([
   rate('accepted', 'hashes read back per second of the window', 'acceptedPerSecond'),
   rate('included', 'operations seen in a block per second of the window', 'includedPerSecond'),
   ...Object.entries(COUNTS).map(([key, row]) => {
-    const read = (/** @type {MeasuredRun} */ { counts }) => /** @type {Record<string, number>} */ (counts)[key] ?? null;
-    const { name = key, help = '', words = help, label = name.replace('_', ' '), better, whole } = row;
-    return { ...count(name, words, row.read ?? read, whole), label, better };
+    const { name = key, help = '', words = help, label = name.replace('_', ' '), better, whole, isOfWindow } = row;
+    const read = (/** @type {MeasuredRun} */ { counts, window }) =>
+      /** @type {Record<string, number>} */ (isOfWindow ? window.counts : counts)[key] ?? null;
+    return { ...count(name, words, READ[key] ?? read, whole), label, better };
   }),
   {
     name: 'cpu',
@@ -489,10 +482,12 @@ function count(name, words, read, whole) {
   };
 }
 
-/** @param {MeasuredRun} run */
-function verifiedOf(run) {
-  return run.latency.total.count - censoredOf(run).count;
-}
+/** How counts of operations due in the window are read. @type {Record<string, (run: MeasuredRun) => number>} */
+const READ = {
+  verified: (run) => run.latency.total.count - censoredOf(run).count,
+  failed: sinceWindow('counts', 'failed'),
+  timedOut: ({ latency }) => latency.timedOut.count,
+};
 
 /**
  * Counts of the whole run less those of the warm-up: failures in it do not count.
