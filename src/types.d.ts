@@ -13,6 +13,7 @@ import type { Arrival, Schedule } from './core/pacer.js';
 import type { TransportError } from './errors.js';
 import type { Ability, Submit } from './inclusion/index.js';
 import type { BlockFacts, ClockFacts, Settled } from './outputs/output.js';
+import type { CensoredBounds } from './stats/figures.js';
 import type { Distribution, DistributionState } from './stats/histogram.js';
 import type { MeasuredRun, buildPartialRunFile, buildRunFile } from './stats/run-file.js';
 import type { STAGES } from './stats/sample.js';

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { displayUrl } from '../chain/rpc.js';
 import { UsageError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { claimFile, isDevice, isWorkloadFile } from '../files.js';
-import { figureOf } from '../stats/metrics.js';
+import { figureOf } from '../stats/figures.js';
 import { WORKLOADS, isCallWorkload } from '../workloads/table.js';
 import { OF_THE_STUDY, OPTIONS, optionsOf } from './options.js';
 

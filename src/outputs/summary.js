@@ -1,6 +1,7 @@
 import { auditGaps, auditResult } from '../stats/audit-result.js';
 import { backlog, shortWindow } from '../stats/growth.js';
-import { LISTED_COUNTS, censoredOf, nodeCpuPercent } from '../stats/metrics.js';
+import { LISTED_COUNTS } from '../stats/metrics.js';
+import { censoredOf, nodeCpuPercent } from '../stats/figures.js';
 import { endpointsOf } from '../stats/recorder.js';
 import { countedWords, isPlain, shownStages } from '../stats/sample.js';
 import { byCode, count, seconds, tenths } from '../text.js';

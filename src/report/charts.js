@@ -1,6 +1,6 @@
 import { oneLine } from '../errors.js';
 import { Distribution, recordedValues } from '../stats/histogram.js';
-import { figureOf, labelOf } from '../stats/metrics.js';
+import { figureOf, labelOf } from '../stats/figures.js';
 import { digits, quantity } from './client/quantity.js';
 import { html } from './html.js';
 import { latencyFigure, rounded } from './figures.js';

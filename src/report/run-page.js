@@ -1,6 +1,7 @@
 import { END_WORDS } from '../outputs/summary.js';
 import { auditResult } from '../stats/audit-result.js';
-import { LISTED_COUNTS, censoredOf } from '../stats/metrics.js';
+import { LISTED_COUNTS } from '../stats/metrics.js';
+import { censoredOf } from '../stats/figures.js';
 import { countedWords, isPlain } from '../stats/sample.js';
 import { chartFigure, middle, missingFigure, sentence, spread } from './charts.js';
 import { quantity } from './client/quantity.js';

@@ -1,7 +1,7 @@
 import { byCode, count, figure, seconds } from '../outputs/format.js';
 import { auditText, auditWord, measuredText, mergedLines, mergedOf } from '../outputs/summary.js';
 import { auditResult } from '../stats/audit-result.js';
-import { censoredOf } from '../stats/metrics.js';
+import { censoredOf } from '../stats/figures.js';
 import { endpointsOf } from '../stats/recorder.js';
 import { countedWords, isPlain, shownStages } from '../stats/sample.js';
 import { missingFigure, ms, sentence } from './charts.js';

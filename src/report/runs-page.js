@@ -1,6 +1,6 @@
 import { oneLine } from '../errors.js';
 import { auditResult } from '../stats/audit-result.js';
-import { censoredOf } from '../stats/metrics.js';
+import { censoredOf } from '../stats/figures.js';
 import { countedWords, isPlain } from '../stats/sample.js';
 import {
   LOOKS,

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { IncompleteError, InputError, oneLine, withoutKeys } from '../errors.js';
 import { addUp } from '../stats/merge.js';
-import { censoredOf } from '../stats/metrics.js';
+import { censoredOf } from '../stats/figures.js';
 import { censoredIn } from '../stats/sample.js';
 import { zeroCounts } from '../stats/stats.js';
 import { settingsOf } from '../studies/metrics.js';

@@ -11,7 +11,8 @@ import {
   namedEntries,
   sum,
 } from '../stats/merge.js';
-import { BLOCKS, GENERATOR, GROUPS, HALVES, READINGS, REORGS, censoredOf } from '../stats/metrics.js';
+import { BLOCKS, GENERATOR, GROUPS, HALVES, READINGS, REORGS } from '../stats/metrics.js';
+import { censoredOf } from '../stats/figures.js';
 import { zeroCounts } from '../stats/stats.js';
 import { numbered } from '../text.js';
 import { Grid, maxOf, minOf } from './window.js';

@@ -1,7 +1,7 @@
 import { EXIT, oneLine, withoutKeys } from '../errors.js';
 import { similarNames } from '../text.js';
 import { AUDIT_RESULTS, auditResult } from './audit-result.js';
-import { DURATIONS, FIGURES, figureNames, figureOf } from './metrics.js';
+import { DURATIONS, FIGURES, figureNames, figureOf } from './figures.js';
 
 /**
  * @import { Figure, Threshold, ThresholdResult, Unit } from '../types.d.ts'

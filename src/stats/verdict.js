@@ -1,7 +1,7 @@
 import { backlog, grows, quartersOf } from './growth.js';
 import { Distribution } from './histogram.js';
 import { blockIntervalMs } from './blocks.js';
-import { nodeCpuPercent } from './metrics.js';
+import { nodeCpuPercent } from './figures.js';
 import { STAGES, isPlain } from './sample.js';
 import { byCode, count as whole, seconds, tenths } from '../text.js';
 

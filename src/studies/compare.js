@@ -3,7 +3,7 @@ import { EXIT, InputError, displayName, oneLine, withoutKeys } from '../errors.j
 import { auditResult } from '../stats/audit-result.js';
 import { shortWindow } from '../stats/growth.js';
 import { Distribution } from '../stats/histogram.js';
-import { censoredOf } from '../stats/metrics.js';
+import { censoredOf } from '../stats/figures.js';
 import { isPlain } from '../stats/sample.js';
 import { judgeFailIf, methodWords, speedUps, verdictOf } from './compare-text.js';
 import { metricOf, settingsOf } from './metrics.js';

@@ -1,5 +1,6 @@
 import { oneLine, withoutKeys } from '../errors.js';
-import { LISTED_COUNTS, censoredOf, figureOf, labelOf } from '../stats/metrics.js';
+import { LISTED_COUNTS } from '../stats/metrics.js';
+import { censoredOf, figureOf, labelOf } from '../stats/figures.js';
 import { parseThreshold } from '../stats/thresholds.js';
 
 /** @import { Figure, RunFile, Unit } from '../types.d.ts' */

@@ -4,7 +4,8 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { BLOCKS, COUNTS, DURATIONS, READINGS, ROW } from '../../../src/stats/metrics.js';
+import { BLOCKS, COUNTS, READINGS, ROW } from '../../../src/stats/metrics.js';
+import { DURATIONS } from '../../../src/stats/figures.js';
 import { ROOT } from '../../helpers/cli.js';
 
 /** @import { Rule } from '../../../src/stats/merge.js' */

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Distribution } from '../../../src/stats/histogram.js';
-import { FAILURE_CODES, figureNames, figureOf } from '../../../src/stats/metrics.js';
+import { FAILURE_CODES, figureNames, figureOf } from '../../../src/stats/figures.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { Stats } from '../../../src/stats/stats.js';
 import { checkThresholds, parseThreshold, thresholdExit } from '../../../src/stats/thresholds.js';

@@ -1,0 +1,324 @@
+import { Distribution, STATISTICS, boundsOf } from './histogram.js';
+import { COUNTS, MEASURED } from './metrics.js';
+
+/**
+ * The figures of a run that thresholds and studies can name, and how to read each of a run file.
+ *
+ * @import { Counts, DistributionJson, Figure, GroupJson } from '../types.d.ts'
+ * @import { Bounds, Statistic } from './histogram.js'
+ * @import { MeasuredRun } from './run-file.js'
+ *
+ * @typedef {Bounds & {censored: number}} CensoredBounds with the number of censored operations
+ */
+
+/** How counts of operations due in the window are read. @type {Record<string, (run: MeasuredRun) => number>} */
+const READ = {
+  verified: (run) => run.latency.total.count - censoredOf(run).count,
+  failed: sinceWindow('counts', 'failed'),
+  timedOut: ({ latency }) => latency.timedOut.count,
+};
+
+/** @type {readonly Figure[]} */
+export const FIGURES = Object.freeze([
+  rate('tps', 'verified operations per second of the window', 'verifiedPerSecond', 'TPS'),
+  rate('achieved', 'of the operations due in the window those verified, per second of it', 'achievedPerSecond'),
+  rate('asked', 'operations due per second of the window, where a rate was asked for', 'askedPerSecond'),
+  rate('attempted', 'operations started per second of the window', 'attemptedPerSecond'),
+  rate('accepted', 'hashes read back per second of the window', 'acceptedPerSecond'),
+  rate('included', 'operations seen in a block per second of the window', 'includedPerSecond'),
+  ...Object.entries(COUNTS).map(([key, row]) => {
+    const { name = key, help = '', words = help, label = name.replace('_', ' '), better, whole, isOfWindow } = row;
+    const read = (/** @type {MeasuredRun} */ { counts, window }) =>
+      /** @type {Record<string, number>} */ (isOfWindow ? window.counts : counts)[key] ?? null;
+    return { ...count(name, words, READ[key] ?? read, whole), label, better };
+  }),
+  {
+    name: 'cpu',
+    unit: 'us',
+    label: 'generator CPU',
+    words: 'CPU time of this process for a verified operation',
+    read: ({ generator }) => generator.cpuUsPerVerified,
+    why: ({ unmeasured }) => unmeasured['/generator/cpuUsPerVerified'],
+  },
+  {
+    name: 'rss',
+    unit: 'bytes',
+    label: 'generator memory',
+    words: 'most resident memory of this process',
+    read: ({ generator }) => generator.peakRssBytes,
+  },
+  probed('sockets', {
+    name: 'timewait',
+    unit: 'count',
+    label: 'TIME_WAIT',
+    words: 'most sockets in TIME_WAIT',
+    read: ({ probes }) => probes?.sockets?.timeWait ?? null,
+  }),
+  probed('sockets', {
+    name: 'ports_left',
+    unit: 'count',
+    label: 'ports left',
+    words: 'fewest ephemeral ports left towards an endpoint',
+    better: 'higher',
+    read: portsLeft,
+  }),
+  probed('node', {
+    name: 'node.cpu',
+    unit: 'percent',
+    label: 'node CPU',
+    words: "CPU time of the node's process, in percent of a core",
+    read: nodeCpuPercent,
+  }),
+  probed('node', {
+    name: 'node.rss',
+    unit: 'bytes',
+    label: 'node memory',
+    words: "most resident memory of the node's process",
+    read: ({ probes }) => probes?.node?.rssBytes ?? null,
+  }),
+  skew('avg', ({ count: blocks, skewSumMs }) => skewSumMs / blocks),
+  skew('min', ({ skewMinMs }) => skewMinMs),
+  skew('max', ({ skewMaxMs }) => skewMaxMs),
+]);
+
+/** @param {string} name @param {string} words @param {keyof MeasuredRun['rates']} key @param {string} [label] @returns {Figure} */
+function rate(name, words, key, label = `${name} per s`) {
+  return {
+    name,
+    label,
+    words,
+    unit: 'perSecond',
+    better: 'higher',
+    read: ({ rates }) => rates[key],
+    why: ({ unmeasured }) => unmeasured[`/rates/${key}`] ?? unmeasured['/rates'],
+  };
+}
+
+/** @param {string} name @param {string} words @param {Figure['read']} read @param {string} [whole] @returns {Figure} */
+export function count(name, words, read, whole) {
+  // With a window of no length nothing was measured, not even the absence of failures.
+  const hasNoWindow = (/** @type {MeasuredRun} */ { window }) => window.durationMs === 0;
+  return {
+    name,
+    unit: 'count',
+    words,
+    whole,
+    read: (run) => (hasNoWindow(run) ? null : read(run)),
+    why: (run) => (hasNoWindow(run) ? 'the window has no length' : undefined),
+  };
+}
+
+/**
+ * Counts of the whole run less those of the warm-up: failures in it do not count.
+ * @param {'counts' | 'failures'} key
+ * @param {string} name
+ */
+function sinceWindow(key, name) {
+  return (/** @type {MeasuredRun} */ run) => {
+    /** @param {{counts: Counts, failures: Record<string, number>}} part */
+    const of = (part) => /** @type {Record<string, number>} */ (part[key])[name] ?? 0;
+    // Instances may warm up at different times: a merged run has the counts of its warm-ups apart.
+    const { warmup } = /** @type {any} */ (run).merged ?? {};
+    if (warmup !== undefined) return of(run) - of(warmup);
+    return run.intervals.reduce((sum, row) => (row.phase === 'warmup' ? sum - of(row) : sum), of(run));
+  };
+}
+
+/** @param {'sockets' | 'node'} probe @param {Figure} figure @returns {Figure} */
+function probed(probe, figure) {
+  return { ...figure, why: ({ probes, unmeasured }) => probes?.why[probe] ?? unmeasured['/probes'] };
+}
+
+/** @param {MeasuredRun} run */
+export function portsLeft({ probes }) {
+  const left = (probes?.sockets?.endpoints ?? []).map((endpoint) => endpoint.portsLeft);
+  return left.length === 0 ? null : Math.min(...left);
+}
+
+/** @param {MeasuredRun} run */
+export function nodeCpuPercent({ probes, window }) {
+  const node = probes?.node ?? null;
+  return node === null || window.durationMs === 0 ? null : (100 * node.cpuUs) / (window.durationMs * 1000);
+}
+
+/** @param {string} statistic @param {(blocks: MeasuredRun['blocks']) => number | null} ms @returns {Figure} */
+function skew(statistic, ms) {
+  return {
+    name: `skew.${statistic}`,
+    unit: 'us',
+    words: 'when a block was seen, less its timestamp',
+    read: ({ blocks }) => (blocks.count === 0 || blocks.skewMinMs === null ? null : 1000 * (ms(blocks) ?? 0)),
+    why: () => 'no block was seen in the window',
+  };
+}
+
+/**
+ * Durations; each has the figures avg, min, max, stddev and any percentile.
+ * @type {Record<string, {words: string, of: (run: MeasuredRun) => DistributionJson, censored?: (run: MeasuredRun) => DistributionJson | number, isOfVerified?: boolean}>}
+ */
+export const DURATIONS = Object.freeze({
+  total: { words: 'latency, from due to read back', of: ({ latency }) => latency.total, censored: censoredOf },
+  start: {
+    words: 'latency seen from when it was begun',
+    of: ({ latency }) => latency.fromStart,
+    censored: (run) => run.latency.fromStartCensored ?? censoredOf(run),
+  },
+  lag: { words: 'from due to begun', of: ({ lag }) => lag },
+  queued: ofStage('queued', 'from due to written to the socket'),
+  submit: ofStage('submit', 'from there to the hash read'),
+  inclusion: ofStage('inclusion', 'from there to the block seen'),
+  visibility: ofStage('visibility', 'from there to the block seen at the endpoint that is read'),
+  readback: ofStage('readBack', 'from there to the effect read back'),
+});
+
+/** Censored operations have no known stages: they count as the longest values of each stage. @param {string} stage @param {string} words */
+function ofStage(stage, words) {
+  return {
+    words,
+    of: (/** @type {MeasuredRun} */ { latency }) => latency.stages[stage] ?? new Distribution().toJSON(),
+    censored: (/** @type {MeasuredRun} */ run) => censoredOf(run).count,
+    isOfVerified: true,
+  };
+}
+
+/** The censored operations; older run files only have those that timed out. @param {Pick<MeasuredRun, 'latency'>} run */
+export function censoredOf({ latency }) {
+  return latency.censored ?? latency.timedOut;
+}
+
+/** The codes of docs/measurement.md; codes of transports follow the errors of the operating system. */
+export const FAILURE_CODES = Object.freeze(
+  [
+    'reverted wrong_count lost replaced nonce_too_low nonce_too_high nonce_in_use insufficient_funds underpriced pool_full',
+    'rejected hash_mismatch rpc_error protocol check_failed check_unavailable internal workload_error transport_timeout',
+    'transport_refused transport_reset transport_no_ports',
+  ].flatMap((line) => line.split(' ')),
+);
+
+/** Other names: those of the summary and of the run file. */
+const ALSO_CALLED = new Map(Object.entries({ attempts: 'started', latency: 'total', fromstart: 'start' }));
+
+/** Percentiles in lists and suggestions; any other one can be named as well. */
+const PERCENTILES = ['p50', 'p75', 'p90', 'p95', 'p99', 'p99.9'];
+
+export function figureNames() {
+  const ofDuration = [...Object.keys(STATISTICS), ...PERCENTILES];
+  return [
+    ...FIGURES.map(({ name }) => name),
+    ...ofDuration,
+    ...Object.keys(DURATIONS).flatMap((duration) => ofDuration.map((name) => `${duration}.${name}`)),
+    ...FAILURE_CODES.map((code) => `failed.${code}`),
+  ];
+}
+
+/** The label of tables. @param {Figure} figure */
+export function labelOf({ name, unit, label }) {
+  if (label !== undefined) return label;
+  if (unit !== 'us') return name.replace('failed.', 'failed: ');
+  return name.includes('.') && !/^p\d/.test(name) ? name.replace('.', ' ') : `latency ${name}`;
+}
+
+/** @param {string} text a name in any case, with or without - and _ @returns {Figure | null} */
+export function figureOf(text) {
+  const [, call, ofCall] = /^calls\.([\w.-]+)\.([a-z]+|p\d+(?:\.\d+)?)$/.exec(text) ?? [];
+  const named = call === undefined ? null : callFigure(text, call, ofCall);
+  if (named !== null) return named;
+  const [, code] = /^failed\.(.+)$/.exec(text.toLowerCase().replaceAll('-', '_')) ?? [];
+  if (code !== undefined) {
+    const isKnown = FAILURE_CODES.includes(code) || /^transport_\w+$/.test(code);
+    const words = `operations that failed so ${MEASURED}`;
+    return isKnown ? count(`failed.${code}`, words, sinceWindow('failures', code), 'started') : null;
+  }
+  const word = normalized(text);
+  const figure = FIGURES.find(({ name }) => normalized(name) === (ALSO_CALLED.get(word) ?? word));
+  return figure ?? durationFigure(word);
+}
+
+/** @param {string} text */
+function normalized(text) {
+  return text.toLowerCase().replace(/[_-]/g, '');
+}
+
+/** @param {string} word such as avg or p99.9 @returns {Statistic | number | null} */
+function statisticOf(word) {
+  if (Object.hasOwn(STATISTICS, word)) return /** @type {Statistic} */ (word);
+  const percentile = Number(/^p(\d+(?:\.\d+)?)$/.exec(word)?.[1]);
+  return percentile > 0 && percentile < 100 ? percentile : null;
+}
+
+/**
+ * Figures of one operation name of the workload: calls.NAME.p99. Whether the name exists is known after the run only.
+ * @param {string} text
+ * @param {string} name
+ * @param {string} word
+ * @returns {Figure | null}
+ */
+function callFigure(text, name, word) {
+  /** @param {MeasuredRun} run @returns {GroupJson | undefined} */
+  const groupOf = ({ byName }) => (Object.hasOwn(byName, name) ? byName[name] : undefined);
+  /** @type {NonNullable<Figure['why']>} */
+  const why = (run) =>
+    groupOf(run) === undefined
+      ? `there is no ${name} among ${Object.keys(run.byName).join(', ') || 'no names'}`
+      : undefined;
+  const of = { name: text, ofCall: name, why };
+  if (word === 'failed')
+    return {
+      ...of,
+      unit: 'count',
+      words: `those that failed of ${name}`,
+      read: (run) => groupOf(run)?.counts.failed ?? null,
+    };
+  if (word === 'tps')
+    return {
+      ...of,
+      unit: 'perSecond',
+      words: `those verified per second of the window of ${name}`,
+      read: (run) => {
+        const group = groupOf(run);
+        const { durationMs } = run.window;
+        return group === undefined || durationMs === 0 ? null : (1000 * group.windowVerified) / durationMs;
+      },
+    };
+  const statistic = statisticOf(word);
+  return statistic === null ? null : { ...of, words: `latency of ${name}`, ...statisticFigure(groupOf, statistic) };
+}
+
+/** @param {string} word @returns {Figure | null} */
+function durationFigure(word) {
+  const [, prefix, name] = /^(?:([a-z]+)\.)?([a-z]+|p\d+(?:\.\d+)?)$/.exec(word) ?? [];
+  const duration = ALSO_CALLED.get(prefix) ?? prefix ?? 'total';
+  const statistic = statisticOf(name ?? '');
+  if (statistic === null || !Object.hasOwn(DURATIONS, duration)) return null;
+  const { words, of, censored = () => 0, isOfVerified = false } = DURATIONS[duration];
+  const shownName = typeof statistic === 'number' ? `p${statistic}` : statistic;
+  return {
+    name: `${prefix === undefined ? '' : `${duration}.`}${shownName}`,
+    words,
+    isOfVerified,
+    ...statisticFigure((run) => ({ latency: of(run), censored: censored(run) }), statistic),
+    why: () => 'there was no such operation in the window',
+  };
+}
+
+/**
+ * @param {(run: MeasuredRun) => {latency: DistributionJson, censored?: DistributionJson | number} | undefined} partOf
+ * @param {Statistic | number} statistic
+ * @returns {Pick<Figure, 'unit' | 'read' | 'bounds'>}
+ */
+function statisticFigure(partOf, statistic) {
+  return {
+    unit: 'us',
+    read: (run) => {
+      const part = partOf(run);
+      return part === undefined ? null : boundsOf(part.latency, 0, statistic).us;
+    },
+    bounds: (run) => {
+      const part = partOf(run);
+      if (part === undefined) return { us: null, atMostUs: Infinity, censored: 0 };
+      const { latency, censored = 0 } = part;
+      const times = typeof censored === 'number' ? censored : censored.count;
+      return { ...boundsOf(latency, censored, statistic), censored: times };
+    },
+  };
+}
