@@ -226,16 +226,11 @@ function whyLate(run) {
   return `, though it used the CPU for ${percent(used)} of the time and waited for it for ${percent(waited)}: it was stopped, or wrote to something that did not take it`;
 }
 
-/** Think time as a share of an iteration. @param {MeasuredRun} run */
-function thinkShare(run) {
-  const thinkUs = thinkTimeUs(run);
-  return thinkUs === 0 ? 0 : thinkUs / (thinkUs + (run.latency.total.meanUs ?? 0));
-}
-
-/** Think time of one operation. @param {MeasuredRun} run */
-function thinkTimeUs({ config, environment }) {
+/** Think time as a share of an operation and the think time behind it. @param {MeasuredRun} run */
+function thinkShare({ config, environment, latency }) {
   const calls = Number(/** @type {any} */ (environment.workload)?.callsPerIteration ?? 1);
-  return (1000 * Number(config.thinkTimeMs ?? 0)) / calls;
+  const thinkUs = (1000 * Number(config.thinkTimeMs ?? 0)) / calls;
+  return thinkUs === 0 ? 0 : thinkUs / (thinkUs + (latency.total.meanUs ?? 0));
 }
 
 /** Pauses after unanswered calls, as a share of the time of all users. @param {MeasuredRun} run */
@@ -253,11 +248,6 @@ function userTimeMs(run) {
 /** @param {MeasuredRun} run */
 function maxInFlight({ config }) {
   return Number(config.threads) * Number(config.inFlight ?? 1);
-}
-
-/** @param {MeasuredRun} run */
-function pausedWords(run) {
-  return `users were given a pause for ${percent(pausedOf(run))} of the time, because calls were not answered (${failureList(run.failures, 0)})`;
 }
 
 /** @param {MeasuredRun} run */
@@ -332,7 +322,8 @@ function concurrency(run) {
   const unanswered = counts.failed + counts.timedOut + counts.abandoned;
   if (pausedOf(run) > PAUSED || unanswered > RELEVANT * counts.started) return null;
   if ((fullness(run) ?? 0) >= ROOM_LEFT) return null;
-  const why = oneBlock(run) ?? oneInFlight(run) ?? roundTrip(run) ?? idleNode(run);
+  const single = maxInFlight(run) === 1 ? 'one at a time, none waits for another' : null;
+  const why = oneBlock(run) ?? single ?? roundTrip(run) ?? idleNode(run);
   if (why === null) return null;
   const [wallets, inFlight] = [Number(config.threads), Number(config.inFlight ?? 1)];
   const done = (asked === null ? rates.verifiedPerSecond : rates.achievedPerSecond) ?? 0;
@@ -369,11 +360,6 @@ function isOneBlock(run) {
 }
 
 /** @param {MeasuredRun} run */
-function oneInFlight(run) {
-  return maxInFlight(run) === 1 ? 'one at a time, none waits for another' : null;
-}
-
-/** @param {MeasuredRun} run */
 function roundTrip(run) {
   const [idleUs, { p50Us }] = [roundTripUs(run), run.latency.total];
   if (idleUs === null || p50Us === null || p50Us > AS_FAST * idleUs) return null;
@@ -394,16 +380,11 @@ function nodeCores(run) {
   return cpu === null ? null : cpu / 100;
 }
 
-/** @param {number} cores */
-function nodeCpuWords(cores) {
-  return `the node used ${percent(cores)} of a core`;
-}
-
 /** @param {MeasuredRun} run */
 function busyNode(run) {
   const cores = nodeCores(run);
   if (cores !== null && cores >= BUSY_NODE && !isOneBlock(run))
-    return [...new Set([nodeCpuWords(cores), ...facts(run)])].join(', ');
+    return [...new Set([`the node used ${percent(cores)} of a core`, ...facts(run)])].join(', ');
   const [first, ...later] = run.intervals.filter(({ phase, latency }) => phase !== 'drain' && latency.count > 0);
   const all = new Distribution();
   for (const { latency } of later) all.add(latency);
@@ -417,7 +398,10 @@ function busyNode(run) {
 /** @param {MeasuredRun} run */
 function unknown(run) {
   const words = [...facts(run)];
-  if (pausedOf(run) > RELEVANT) words.push(pausedWords(run));
+  if (pausedOf(run) > RELEVANT)
+    words.push(
+      `users were given a pause for ${percent(pausedOf(run))} of the time, because calls were not answered (${byCode(run.failures)})`,
+    );
   const tells = [
     ...(run.probes?.node ? [] : ['the CPU time of the node (--node-pid)']),
     run.rates.askedPerSecond === null ? `a run with twice the ${noun(run)} (-t)` : 'a run at a lower rate',
@@ -429,7 +413,9 @@ function unknown(run) {
 function facts(run) {
   const { counts, failures, rates, window } = run;
   const words = [counts.verified === 0 ? 'nothing was verified' : longestStage(run)];
-  if (counts.failed + counts.timedOut > RELEVANT * counts.started) words.push(failureList(failures, counts.timedOut));
+  const { failed, timedOut, started } = counts;
+  if (failed + timedOut > RELEVANT * started)
+    words.push(byCode(timedOut > 0 ? { ...failures, timed_out: timedOut } : failures));
   if (rates.askedPerSecond !== null) {
     words.push(`${tenths(rates.achievedPerSecond ?? 0)} of ${tenths(rates.askedPerSecond)} per second were achieved`);
     if (window.counts.dropped > 0)
@@ -444,7 +430,7 @@ function facts(run) {
   const loop = run.probes?.loop ?? null;
   if (loop !== null) words.push(`${loopName(run)} busy ${percent(loop.utilization)} of the time`);
   const cores = nodeCores(run);
-  if (cores !== null) words.push(nodeCpuWords(cores));
+  if (cores !== null) words.push(`the node used ${percent(cores)} of a core`);
   return words;
 }
 
@@ -482,11 +468,6 @@ function longestStage(run) {
   return allUs === 0
     ? 'latency is too small to be measured'
     : `${percent(longest.sumUs / allUs)} of the latency is ${words}`;
-}
-
-/** @param {Record<string, number>} failures @param {number} timedOut */
-function failureList(failures, timedOut) {
-  return byCode(timedOut > 0 ? { ...failures, timed_out: timedOut } : failures);
 }
 
 /** Mean of the ends of the window's intervals. @param {MeasuredRun} run */
