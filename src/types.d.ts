@@ -1,7 +1,7 @@
 /**
  * The contracts between the folders of src/, each once. The contract of a workload file is in workloads/contract.d.ts.
  */
-import type { Spread, ThreadStats } from './chain/endpoints.js';
+import type { Spread } from './chain/endpoints.js';
 import type { Curve, Wallet } from './chain/keys.js';
 import type { Costs } from './chain/send.js';
 import type { Mismatch } from './core/audit.js';
@@ -502,10 +502,7 @@ export type Surroundings = {
 export type BeforeLoad = (options: {
   /** of the run file */
   id: string;
-  config: Pick<
-    Config,
-    'runId' | 'index' | 'instances' | 'attempt' | 'threads' | 'firstOffset' | 'startAtMs' | 'barrier' | 'startTimeoutMs'
-  >;
+  config: StartConfig & { threads: number; firstOffset: number };
   clock: Clock;
   stop: Stop;
   notice: (line: string) => void;
@@ -602,21 +599,22 @@ export type AuditReport = {
   checks: Check[];
 };
 
-/** Kind, amount and length of the load. Config is checked and frozen by src/cli/config.js. */
-export type LoadConfig = {
+/** Decides the number of operations. */
+export type LoadSize = {
   threads: number;
   durationMs: number | null;
   warmupMs: number | 'auto';
-  /** per wallet */
-  iterations: number | null;
-  thinkTimeMs: number;
   /** operations per second of this instance; null: closed loop, or stages */
   ratePerSecond: number | null;
   stages: RateStage[] | null;
-  /** open loop only */
-  arrival: Arrival | null;
   /** most operations in flight per wallet */
   inFlight: number;
+};
+
+/** Kind, amount and length of the load. Config is checked and frozen by src/cli/config.js. */
+export type LoadConfig = LoadSize & {
+  /** open loop only */
+  arrival: Arrival | null;
   intervalMs: number;
   drainTimeoutMs: number;
   /** name, or a file */
@@ -636,8 +634,6 @@ export type LoadConfig = {
   checkRpc: URL | null;
   /** as threads, for plain calls */
   users: number | null;
-  /** --workload rpc only */
-  fixedId: number | null;
   contracts: string | null;
   /** bytes of calldata */
   payload: number | null;
@@ -670,27 +666,44 @@ export type WalletConfig = {
   maxFeeWei: bigint | null;
 };
 
-/** The chain. */
-export type ChainConfig = {
-  /** endpoints of one chain; none: embedded chain */
-  rpc: readonly URL[];
+/** The chain that the user means. */
+export type AllowedChain = {
   chainId: number | null;
   allowChain: number | null;
-  insecure: boolean;
+};
+
+export type ChainConfig = AllowedChain & {
+  /** endpoints of one chain; none: embedded chain */
+  rpc: readonly URL[];
   port: number | null;
 };
 
-/** Requests and inclusion. */
-export type NetworkConfig = {
+export type ConnectionConfig = {
+  transport: string;
+  connections: number;
+  requestTimeoutMs: number;
+  noKeepAlive: boolean;
+  insecure: boolean;
+};
+
+/** What the load of one thread needs of the options; plain data. */
+export type EngineConfig = ConnectionConfig & {
+  /** --workload rpc only */
+  fixedId: number | null;
   /** use of several endpoints */
   spread: Spread;
   txTimeoutMs: number;
-  requestTimeoutMs: number;
+  /** most operations in flight per wallet */
+  inFlight: number;
+  /** per wallet */
+  iterations: number | null;
+  thinkTimeMs: number;
+};
+
+/** Inclusion and the node. */
+export type NodeConfig = {
   inclusion: string;
   confirmations: number;
-  transport: string;
-  connections: number;
-  noKeepAlive: boolean;
   nodePid: number | null;
   nodeMetrics: URL | null;
   nodeSeries: string[] | null;
@@ -741,8 +754,8 @@ export type StudyConfig = {
   study: StudyOptions;
 };
 
-/** This process among the instances of a run. */
-export type InstanceConfig = {
+/** The common start of the instances of a run. */
+export type StartConfig = {
   /** index of this instance; null without --instances */
   index: number | null;
   /** number of instances */
@@ -750,13 +763,17 @@ export type InstanceConfig = {
   /** earlier starts of this index */
   attempt: number;
   runId: string | null;
-  /** source of the index; null: given by the user */
-  scheduler: Scheduler | null;
   /** start of the load of all instances, ms since 1970 */
   startAtMs: number | null;
   /** folder of the barrier */
   barrier: string | null;
   startTimeoutMs: number;
+};
+
+/** This process among the instances of a run. */
+export type InstanceConfig = StartConfig & {
+  /** source of the index; null: given by the user */
+  scheduler: Scheduler | null;
   /** folder for the run file */
   results: string | null;
   /** number of instances that a merge expects */
@@ -768,26 +785,11 @@ export type InstanceConfig = {
 export type Config = LoadConfig &
   WalletConfig &
   ChainConfig &
-  NetworkConfig &
+  EngineConfig &
+  NodeConfig &
   OutputConfig &
   StudyConfig &
   InstanceConfig;
-
-/** What the load of one thread needs of the options; plain data. */
-export type EngineConfig = Pick<
-  Config,
-  | 'transport'
-  | 'connections'
-  | 'requestTimeoutMs'
-  | 'noKeepAlive'
-  | 'insecure'
-  | 'fixedId'
-  | 'spread'
-  | 'txTimeoutMs'
-  | 'inFlight'
-  | 'iterations'
-  | 'thinkTimeMs'
->;
 
 export type ChainInfo = {
   chainId: number;
@@ -814,6 +816,22 @@ export type EndpointFacts = {
   left: number;
   awayMs: number;
   events: Array<{ atMs: number; isBack: boolean; words: string }>;
+};
+
+/** Traffic of one of several endpoints. */
+export type Traffic = {
+  requests: number;
+  /** lost requests, "not ready" responses, and transactions refused or unanswered */
+  failures: number;
+};
+
+/** Traffic of one thread. */
+export type ThreadStats = {
+  rpcCalls: Record<string, number>;
+  transport: TransportStats;
+  batches: BatchFacts;
+  /** with several endpoints */
+  endpoints: Traffic[];
 };
 
 /** Progress of funding, also after a failure. */

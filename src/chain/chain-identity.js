@@ -1,4 +1,3 @@
-import { DOWN, BEHIND } from './endpoint-health.js';
 import { checkChain } from './networks.js';
 import { retry } from './retries.js';
 import { toHex, toNumber } from './rpc.js';
@@ -9,8 +8,8 @@ import { numbered } from '../text.js';
  * Checks that several endpoints serve one chain. Chains with one id can have the same first block (two `geth --dev`),
  * so later blocks are compared as well.
  *
- * @import { ChainConfig, Clock, Purpose, Rpc } from '../types.d.ts'
- * @import { Finding, Health } from './endpoint-health.js'
+ * @import { AllowedChain, Clock, Purpose, Rpc } from '../types.d.ts'
+ * @import { Fault, Health } from './endpoint-health.js'
  *
  * @typedef {<T>(ask: () => Promise<T>) => Promise<T | null>} Ask null: no response
  *
@@ -45,7 +44,7 @@ export class ChainIdentity {
   /**
    * Identifies all endpoints before anything is sent.
    * @param {URL[]} urls
-   * @param {Pick<ChainConfig, 'chainId' | 'allowChain'>} config
+   * @param {AllowedChain} allowed
    * @param {AbortSignal} signal
    * @returns {Promise<Array<{display: string, clientVersion: string | null}>>}
    * @throws {RefusedError}
@@ -96,7 +95,7 @@ export class ChainIdentity {
    */
   async #compareOnce(ask) {
     const heads = await Promise.all(
-      this.#rpcs.map(async (rpc, i) => (this.#health.stateOf(i) === DOWN ? null : ask(() => headOf(rpc)))),
+      this.#rpcs.map(async (rpc, i) => (this.#health.isUp(i) ? ask(() => headOf(rpc)) : null)),
     );
     const unconfirmed = [...heads.keys()].filter((i) => heads[i] === 0);
     const highest = heads.indexOf(Math.max(...heads.map((head) => head ?? 0)));
@@ -131,7 +130,7 @@ export class ChainIdentity {
    * @param {number} index
    * @param {number} head its newest block
    * @param {boolean} isUp
-   * @returns {Promise<Finding | null>} null: it can be used
+   * @returns {Promise<Fault | null>} null: it can be used
    */
   async check(index, head, isUp) {
     const { chainId, isCompared, hasBegun } = this.state;
@@ -139,16 +138,16 @@ export class ChainIdentity {
     if (chainId === null || isNeedless) return null;
     const rpc = this.#rpcs[index];
     const id = await chainIdOf(rpc, 'health');
-    if (id !== chainId) return otherChainFinding(`it answers as chain ${id}`);
+    if (id !== chainId) return otherChain(`it answers as chain ${id}`);
     const { reference } = this.state;
     if (reference === null && (!hasBegun || head === 0)) return null;
     const number = reference?.number ?? 1;
-    if (head < number) return { state: BEHIND, words: 'it is behind the others' };
+    if (head < number) return { why: 'it is behind the others' };
     const hash = await hashOf(rpc, number, 'health');
     // The node no longer has the block.
     if (hash === null) return null;
     this.state.reference ??= { number, hash };
-    if (hash !== this.state.reference.hash) return otherChainFinding(`it has another block ${number}`);
+    if (hash !== this.state.reference.hash) return otherChain(`it has another block ${number}`);
     isCompared[index] = true;
     return null;
   }
@@ -166,9 +165,9 @@ export function unconfirmedIdentityWords(names) {
   return `${names.join(' and ')} ${have} first block; whether the endpoints serve one chain is unknown until there is another block`;
 }
 
-/** @param {string} words @returns {Finding} */
-function otherChainFinding(words) {
-  return { state: DOWN, words: `${words}: it serves another chain now`, isOther: true };
+/** @param {string} words @returns {Fault} */
+function otherChain(words) {
+  return { why: `${words}: it serves another chain now`, isOther: true };
 }
 
 /** @template T @param {() => Promise<T>} ask @returns {Promise<T | null>} */

@@ -3,17 +3,14 @@ import { toNumber } from './rpc.js';
 import { ProtocolError, RpcError, TransportError } from '../errors.js';
 
 /**
- * The health of the endpoints as one thread sees it. A lost request marks an endpoint as down at once. A request for
- * its newest block about once a second finds what other requests do not show: it hangs, is behind the others, serves
- * another chain, or answers again.
+ * The health of the endpoints as one thread sees it: a circuit for each. A lost request opens it at once. A request for
+ * the newest block about once a second finds what other requests do not show (the endpoint hangs, is behind the others,
+ * or serves another chain), and closes the circuit when the endpoint can be used again.
  *
- * @import { Clock, Outage, Rpc } from '../types.d.ts'
+ * @import { Clock, EndpointFacts, Outage, Rpc, Traffic } from '../types.d.ts'
  *
- * @typedef {typeof UP | typeof DOWN | typeof BEHIND} State
- *
- * @typedef {object} Finding
- * @property {State} state
- * @property {string} words why it is not up
+ * @typedef {object} Fault of an endpoint that must not be used
+ * @property {string} why
  * @property {boolean} [isOther] it serves another chain
  *
  * @typedef {object} Event
@@ -22,12 +19,6 @@ import { ProtocolError, RpcError, TransportError } from '../errors.js';
  * @property {number} atUs
  * @property {string} words
  */
-
-export const UP = 'up';
-/** It does not answer, or is not ready. */
-export const DOWN = 'down';
-/** It answers, but lacks blocks that other endpoints have had for LAG_MS. */
-export const BEHIND = 'behind';
 
 /** A limit of memory for unstable endpoints. */
 const MAX_EVENTS = 200;
@@ -38,97 +29,99 @@ const MAX_REFUSALS = 3;
 /** Then one transaction is tried again. */
 const RETRY_US = 10_000_000;
 
-/** The states of the endpoints, with their outages. */
+/** The circuits of the endpoints, all closed at first, with their outages. */
 export class Health {
   /** @type {Event[]} */
   events = [];
   /** @type {(event: Event) => void} */
   onEvent = () => {};
-  /** Called after a state has changed. */
+  /** Called after an endpoint went down or came back. */
   onChange = () => {};
-  #endpoints;
+  #circuits;
   #clock;
 
-  /** @param {number} endpoints all of them up @param {Pick<Clock, 'nowUs'>} clock */
-  constructor(endpoints, clock) {
+  /** @param {number} count @param {Pick<Clock, 'nowUs'>} clock */
+  constructor(count, clock) {
     this.#clock = clock;
-    this.#endpoints = Array.from({ length: endpoints }, () => ({
-      state: /** @type {State} */ (UP),
+    this.#circuits = Array.from({ length: count }, () => ({
+      isUp: true,
+      isOther: false,
       sinceUs: 0,
       outages: 0,
       downUs: 0,
       refusals: 0,
       refusedAtUs: 0,
-      isOther: false,
     }));
   }
 
-  get count() {
-    return this.#endpoints.length;
+  /** @param {number} index */
+  isUp(index) {
+    return this.#circuits[index].isUp;
+  }
+
+  /** @param {number} index @param {Fault} fault @param {number} [atUs] since when */
+  open(index, { why, isOther = false }, atUs = this.#clock.nowUs()) {
+    const circuit = this.#circuits[index];
+    const wasUp = circuit.isUp;
+    if (wasUp) Object.assign(circuit, { isUp: false, sinceUs: atUs, outages: circuit.outages + 1 });
+    if (wasUp || (isOther && !circuit.isOther)) this.#addEvent({ endpoint: index, isBack: false, atUs, words: why });
+    circuit.isOther ||= isOther;
+    if (wasUp) this.onChange();
   }
 
   /** @param {number} index */
-  stateOf(index) {
-    return this.#endpoints[index].state;
-  }
-
-  /** @param {number} index @param {Finding} finding @param {number} [atUs] since when */
-  enter(index, { state, words, isOther = false }, atUs = this.#clock.nowUs()) {
-    const one = this.#endpoints[index];
-    const before = one.state;
-    one.state = state;
-    if (before === UP && state !== UP) {
-      Object.assign(one, { sinceUs: atUs, outages: one.outages + 1 });
-      this.#addEvent({ endpoint: index, isBack: false, atUs, words });
-    } else if (before !== UP && state === UP) {
-      // Refusals before an outage do not count after it.
-      Object.assign(one, { downUs: one.downUs + atUs - one.sinceUs, refusals: 0, isOther: false });
-      const seconds = ((atUs - one.sinceUs) / 1e6).toFixed(1);
-      this.#addEvent({ endpoint: index, isBack: true, atUs, words: `after ${seconds} s` });
-    } else if (isOther && !one.isOther) this.#addEvent({ endpoint: index, isBack: false, atUs, words });
-    one.isOther ||= isOther;
-    if (state !== before) this.onChange();
+  close(index) {
+    const circuit = this.#circuits[index];
+    if (circuit.isUp) return;
+    const atUs = this.#clock.nowUs();
+    const lengthUs = atUs - circuit.sinceUs;
+    // Refusals before an outage do not count after it.
+    Object.assign(circuit, { isUp: true, isOther: false, downUs: circuit.downUs + lengthUs, refusals: 0 });
+    this.#addEvent({ endpoint: index, isBack: true, atUs, words: `after ${(lengthUs / 1e6).toFixed(1)} s` });
+    this.onChange();
   }
 
   /** Whether pending requests should go to another endpoint. @param {number} index */
   shouldFailOver(index) {
-    return this.stateOf(index) === DOWN && this.#endpoints.some(({ state }) => state === UP);
+    return !this.isUp(index) && this.#circuits.some(({ isUp }) => isUp);
   }
 
-  /** It refused a transaction, although it is up. @param {number} index */
-  noteRefused(index) {
-    const one = this.#endpoints[index];
-    one.refusals += 1;
-    one.refusedAtUs = this.#clock.nowUs();
-  }
-
-  /** It accepted a transaction or rejected it for a definite reason. @param {number} index */
-  noteAccepted(index) {
-    this.#endpoints[index].refusals = 0;
+  /** A definite error about a transaction is no refusal. @param {number} index @param {boolean} isRefused */
+  noteSubmission(index, isRefused) {
+    const circuit = this.#circuits[index];
+    circuit.refusals = isRefused ? circuit.refusals + 1 : 0;
+    circuit.refusedAtUs = this.#clock.nowUs();
   }
 
   /** @param {number} index */
   refusesTransactions(index) {
-    return this.#endpoints[index].refusals >= MAX_REFUSALS;
+    return this.#circuits[index].refusals >= MAX_REFUSALS;
   }
 
   /** Whether to skip it for the next transaction. When a retry is due, one call gets false. @param {number} index */
   isSkipped(index) {
     if (!this.refusesTransactions(index)) return false;
+    const circuit = this.#circuits[index];
     const nowUs = this.#clock.nowUs();
-    const one = this.#endpoints[index];
-    if (nowUs - one.refusedAtUs < RETRY_US) return true;
-    one.refusedAtUs = nowUs;
+    if (nowUs - circuit.refusedAtUs < RETRY_US) return true;
+    circuit.refusedAtUs = nowUs;
     return false;
   }
 
-  /** Number and total time of the outages, by endpoint. */
-  totals() {
+  /** @param {Traffic[]} traffic of all threads, with several endpoints @param {number} loadStartUs @returns {EndpointFacts[]} */
+  facts(traffic, loadStartUs) {
     const nowUs = this.#clock.nowUs();
-    return this.#endpoints.map(({ state, sinceUs, outages, downUs }) => ({
-      count: outages,
-      downUs: downUs + (state === UP ? 0 : nowUs - sinceUs),
-    }));
+    return traffic.map(({ requests, failures }, index) => {
+      const { isUp, sinceUs, outages, downUs } = this.#circuits[index];
+      const events = this.events.filter(({ endpoint }) => endpoint === index);
+      return {
+        requests,
+        failures,
+        left: outages,
+        awayMs: (downUs + (isUp ? 0 : nowUs - sinceUs)) / 1000,
+        events: events.map(({ atUs, isBack, words }) => ({ atMs: (atUs - loadStartUs) / 1000, isBack, words })),
+      };
+    });
   }
 
   /** The times when all endpoints were down, as far as the events are kept. @param {number} loadStartUs */
@@ -139,10 +132,10 @@ export class Health {
     const outages = [];
     for (const { endpoint, isBack, atUs, words } of this.events) {
       const atMs = (atUs - loadStartUs) / 1000;
-      const wereAll = down.size === this.count;
+      const wereAll = down.size === this.#circuits.length;
       if (isBack) down.delete(endpoint);
       else down.add(endpoint);
-      const areAll = down.size === this.count;
+      const areAll = down.size === this.#circuits.length;
       if (areAll && !wereAll) outages.push({ fromMs: atMs, words });
       if (wereAll && !areAll) outages[outages.length - 1].toMs = atMs;
     }
@@ -191,6 +184,12 @@ export function isRefusal(error) {
   return error instanceof ProtocolError && error.status !== TOO_MANY;
 }
 
+/** The message without the name of the endpoint. @param {Pick<Rpc, 'display'>} rpc @param {Error} error @returns {Fault} */
+export function faultOf({ display }, { message }) {
+  if (message.startsWith(`${display} `)) return { why: `it ${message.slice(display.length + 1)}` };
+  return { why: message.replace(`${display}: `, '') };
+}
+
 /** Heads kept per endpoint. */
 const MAX_HEADS = 16;
 
@@ -199,9 +198,6 @@ const MAX_HEADS = 16;
  * src/inclusion assumes lost blocks.
  */
 const LAG_MS = 3000;
-
-/** Heads older than this do not count. */
-const MAX_HEAD_AGE_MS = 30_000;
 
 const CHECK_INTERVAL_MS = 1000;
 
@@ -213,18 +209,18 @@ const READ_MS = 100;
 /** Invalid responses in a row before an endpoint is down. */
 const MAX_INVALID_ANSWERS = 3;
 
-/** Time limit and poll interval for the endpoints to reach the same block. */
+/** Limits of waitUntilSynced(). */
 const SYNC_MS = 20_000;
 const SYNC_PAUSE_MS = 50;
 
 /**
- * Requests the newest block of each endpoint about once a second.
+ * Asks every endpoint for its newest block about once a second.
  *
- * @callback CheckIdentity checks whether an endpoint that answers serves the chain of the run
+ * @callback CheckIdentity whether an endpoint serves the chain of the run
  * @param {number} index
  * @param {number} head its newest block
  * @param {boolean} isUp
- * @returns {Promise<Finding | null>} null: yes
+ * @returns {Promise<Fault | null>} null: yes
  */
 export class Monitor {
   #rpcs;
@@ -262,18 +258,16 @@ export class Monitor {
    */
   async waitUntilSynced(signal) {
     if (this.#rpcs.length === 1) return;
-    const indexes = [...this.#rpcs.keys()];
-    const checkAll = (/** @type {number[]} */ some) => Promise.all(some.map((index) => this.check(index)));
-    await checkAll(indexes.filter((index) => this.#health.stateOf(index) !== DOWN));
-    const newest = Math.max(0, ...indexes.map((index) => this.#newestOf(index, this.#clock.nowUs())));
     const endUs = this.#clock.nowUs() + SYNC_MS * 1000;
+    const indexesUp = () => [...this.#rpcs.keys()].filter((index) => this.#health.isUp(index));
+    let late = indexesUp();
+    let newest = Infinity;
     for (;;) {
-      const late = indexes.filter(
-        (index) => this.#health.stateOf(index) === UP && (this.#seen[index].heads.at(-1)?.number ?? 0) < newest,
-      );
+      await Promise.all(late.map((index) => this.#check(index)));
+      if (newest === Infinity) newest = Math.max(0, ...indexesUp().map((index) => this.#headOf(index)));
+      late = indexesUp().filter((index) => this.#headOf(index) < newest);
       if (late.length === 0 || signal.aborted || this.#clock.nowUs() > endUs) return;
       await this.#clock.sleep(SYNC_PAUSE_MS, signal);
-      await checkAll(late);
     }
   }
 
@@ -281,57 +275,51 @@ export class Monitor {
   async #watch(index) {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
-      await this.check(index);
+      await this.#check(index);
       await this.#clock.sleep(CHECK_INTERVAL_MS, signal);
     }
   }
 
-  /** Checks an endpoint and enters its state. @param {number} index */
-  async check(index) {
+  /** @param {number} index */
+  async #check(index) {
     const askedAtUs = this.#clock.nowUs();
-    const isUp = this.#health.stateOf(index) === UP;
-    const found = await this.#requestHead(index, isUp);
+    const wasUp = this.#health.isUp(index);
+    const fault = await this.#faultOf(index, wasUp);
     if (this.#stopping.signal.aborted) return;
-    if (found !== null) this.#health.enter(index, found, found.state === DOWN ? askedAtUs : this.#clock.nowUs());
+    if (fault !== null) this.#health.open(index, fault, askedAtUs);
     // Marked as down meanwhile: the next check tests its chain first.
-    else if (isUp && this.#health.stateOf(index) !== UP) return;
-    else if (this.#isBehind(index, askedAtUs))
-      this.#health.enter(index, { state: BEHIND, words: 'it is behind the others' });
-    else this.#health.enter(index, { state: UP, words: '' });
+    else if (wasUp && !this.#health.isUp(index)) return;
+    else if (this.#isBehind(index, askedAtUs)) this.#health.open(index, { why: 'it is behind the others' });
+    else this.#health.close(index);
   }
 
-  /** @param {number} index @param {boolean} isUp @returns {Promise<Finding | null>} null: it can be used */
-  async #requestHead(index, isUp) {
+  /** @param {number} index @param {boolean} wasUp @returns {Promise<Fault | null>} */
+  async #faultOf(index, wasUp) {
     const answered = new AbortController();
     const late = this.#clock
       .sleep(ANSWER_MS, answered.signal)
       .then(() => this.#clock.sleep(READ_MS, answered.signal))
-      .then(() => downBecause(`no answer within ${ANSWER_MS / 1000} s`));
-    const asked = this.#rpcs[index].call('eth_blockNumber', [], 'health').then(
-      (answer) => this.#judgeHead(index, answer, isUp),
-      (error) => this.#judgeError(index, error, isUp),
-    );
-    try {
-      return await Promise.race([asked, late]);
-    } finally {
-      answered.abort();
-    }
+      .then(() => ({ why: `no answer within ${ANSWER_MS / 1000} s` }));
+    const asked = this.#rpcs[index]
+      .call('eth_blockNumber', [], 'health')
+      .then((answer) => this.#judgeHead(index, toNumber(answer), wasUp))
+      .catch((error) => this.#judgeError(index, error, wasUp));
+    return Promise.race([asked, late]).finally(() => answered.abort());
   }
 
-  /** Ignores heads of another chain. @param {number} index @param {unknown} answer @param {boolean} isUp */
-  async #judgeHead(index, answer, isUp) {
+  /** @param {number} index @param {number} number @param {boolean} wasUp */
+  async #judgeHead(index, number, wasUp) {
     const { heads } = this.#seen[index];
     this.#seen[index].invalidAnswers = 0;
-    const number = headOf(answer);
-    const found = await this.#checkIdentity(index, number ?? 0, isUp).catch((error) =>
-      downBy(this.#rpcs[index], error),
-    );
-    if (number === null || found?.isOther === true || found?.state === DOWN) return found;
+    const rpc = this.#rpcs[index];
+    const fault = await this.#checkIdentity(index, number, wasUp).catch((error) => faultOf(rpc, error));
+    // Heads of another chain do not count.
+    if (fault !== null) return fault;
     // A reorg at this endpoint.
-    if (number < (heads.at(-1)?.number ?? 0)) heads.length = 0;
+    if (number < this.#headOf(index)) heads.length = 0;
     heads.push({ number, atUs: this.#clock.nowUs() });
     if (heads.length > MAX_HEADS) heads.shift();
-    return found;
+    return null;
   }
 
   /**
@@ -339,49 +327,27 @@ export class Monitor {
    * outage.
    * @param {number} index
    * @param {Error} error
-   * @param {boolean} isUp
+   * @param {boolean} wasUp
    */
-  #judgeError(index, error, isUp) {
+  #judgeError(index, error, wasUp) {
     const one = this.#seen[index];
     const isInvalid = error instanceof ProtocolError || (error instanceof RpcError && error.isBusy);
     one.invalidAnswers = isInvalid ? one.invalidAnswers + 1 : 0;
-    const isThere = isInvalid ? isUp && one.invalidAnswers < MAX_INVALID_ANSWERS : error instanceof RpcError;
-    return isThere && !isDownError(error) ? null : downBy(this.#rpcs[index], error);
+    const isThere = isInvalid ? wasUp && one.invalidAnswers < MAX_INVALID_ANSWERS : error instanceof RpcError;
+    return isThere && !isDownError(error) ? null : faultOf(this.#rpcs[index], error);
   }
 
   /** @param {number} index @param {number} askedAtUs time of the request */
   #isBehind(index, askedAtUs) {
-    const own = this.#seen[index].heads.at(-1)?.number ?? 0;
     const untilUs = askedAtUs - LAG_MS * 1000;
     return this.#seen.some(({ heads }, other) => {
-      const known = heads.findLast(({ atUs }) => atUs <= untilUs);
-      return other !== index && known !== undefined && known.number > own && this.#newestOf(other, askedAtUs) > 0;
+      const known = heads.findLast(({ atUs }) => atUs <= untilUs)?.number ?? 0;
+      return other !== index && this.#health.isUp(other) && known > this.#headOf(index);
     });
   }
 
-  /** 0 if it has not answered for long. @param {number} index @param {number} nowUs */
-  #newestOf(index, nowUs) {
-    const last = this.#seen[index].heads.at(-1);
-    return last === undefined || last.atUs < nowUs - MAX_HEAD_AGE_MS * 1000 ? 0 : last.number;
-  }
-}
-
-/** The words are without the name of the endpoint. @param {Pick<Rpc, 'display'>} rpc @param {Error} error @returns {Finding} */
-export function downBy({ display }, { message }) {
-  if (message.startsWith(`${display} `)) return downBecause(`it ${message.slice(display.length + 1)}`);
-  return downBecause(message.replace(`${display}: `, ''));
-}
-
-/** @param {string} words @returns {Finding} */
-function downBecause(words) {
-  return { state: DOWN, words };
-}
-
-/** @param {unknown} answer @returns {number | null} */
-function headOf(answer) {
-  try {
-    return toNumber(answer);
-  } catch {
-    return null;
+  /** @param {number} index */
+  #headOf(index) {
+    return this.#seen[index].heads.at(-1)?.number ?? 0;
   }
 }

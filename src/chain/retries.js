@@ -1,6 +1,7 @@
+import { batchOf } from './rpc.js';
 import { ProtocolError, RpcError, TransportError } from '../errors.js';
 
-/** @import { Clock, Purpose, RetryOptions } from '../types.d.ts' */
+/** @import { Clock, Purpose, RetryOptions, Rpc } from '../types.d.ts' */
 
 /** The retry policy: which failures may be temporary, how long to wait, and for how long to try again. */
 
@@ -85,16 +86,26 @@ export async function retry(request, { clock, signal, forMs = RETRY_MS }) {
 }
 
 /**
- * Retries a call where the options have a signal for its purpose. Transactions and the first call are never repeated.
- * @param {RetryOptions | null} retryOptions
- * @param {string} method
- * @param {Purpose} purpose
- * @param {() => Promise<any>} request
+ * Retries the calls for which the options have a signal. Transactions and the first call are never repeated.
+ * @param {Rpc} rpc
+ * @param {RetryOptions | undefined} options
+ * @returns {Rpc}
  */
-export function withRetries(retryOptions, method, purpose, request) {
-  const signal = retryOptions?.signals[purpose];
-  if (retryOptions === null || signal === undefined || method === FIRST_METHOD || method.startsWith('eth_send'))
-    return request();
-  const forMs = Math.min(RETRY_MS, retryOptions.mostMs?.[purpose] ?? RETRY_MS);
-  return retry(request, { clock: retryOptions.clock, signal, forMs });
+export function withRetries(rpc, options) {
+  if (options === undefined) return rpc;
+  const { clock, signals, mostMs = {} } = options;
+  /** @param {string} method @param {Purpose} purpose @param {() => Promise<any>} request */
+  const send = (method, purpose, request) => {
+    const signal = signals[purpose];
+    if (signal === undefined || method === FIRST_METHOD || method.startsWith('eth_send')) return request();
+    return retry(request, { clock, signal, forMs: Math.min(RETRY_MS, mostMs[purpose] ?? RETRY_MS) });
+  };
+  /** @type {Rpc['gather']} */
+  const gather = (method, params, purpose) => send(method, purpose, () => rpc.gather(method, params, purpose));
+  return {
+    ...rpc,
+    call: (method, params, purpose, onSent) => send(method, purpose, () => rpc.call(method, params, purpose, onSent)),
+    gather,
+    batch: batchOf(gather),
+  };
 }

@@ -2,13 +2,12 @@ import { randomInt } from 'node:crypto';
 import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
 import { Batcher } from './batches.js';
 import { parseJson } from './json.js';
-import { withRetries } from './retries.js';
 
 /**
  * JSON-RPC 2.0 over a transport: matches answers to requests by id, turns error answers into error classes, and counts
  * calls by purpose. Also here: the checks of values in answers, subscriptions, and what of a URL may be shown.
  *
- * @import { BatchFacts, Reply, RetryOptions, Rpc, Transport } from '../types.d.ts'
+ * @import { Reply, Rpc, Transport } from '../types.d.ts'
  *
  * @typedef {Pick<Rpc, 'display' | 'secrets'>} Endpoint
  */
@@ -63,12 +62,12 @@ const MAX_IN_FLIGHT = 800;
 /**
  * @param {Pick<Transport, 'post' | 'subscribe'>} transport
  * @param {string} display the endpoint as error messages show it, see displayUrl
- * @param {{fixedId?: number | null, secrets?: readonly string[], batches?: {limit: number, largest: number}, retryOptions?: RetryOptions | null}} [options]
+ * @param {{fixedId?: number | null, secrets?: readonly string[], batches?: {limit: number, largest: number}}} [options]
  *   secrets: parts of the URL that messages must not show, see secretsOf. batches: batch limits that another Rpc to the
  *   same endpoint has found. fixedId: id of every request, for servers that send a constant answer; it disables batches.
  * @returns {Rpc}
  */
-export function createRpc(transport, display, { fixedId = null, secrets = [], batches, retryOptions = null } = {}) {
+export function createRpc(transport, display, { fixedId = null, secrets = [], batches } = {}) {
   const endpoint = { display, secrets };
   // A random start: a server that sends a constant answer must not match the first request by chance.
   let lastId = randomInt(2 ** 20, 2 ** 30);
@@ -99,7 +98,7 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
   }
 
   /** @type {Rpc['call']} */
-  function callOnce(method, params, purpose, onSent) {
+  function call(method, params, purpose, onSent) {
     const id = nextId();
     // A call of the load is measured, and a transaction must not be sent twice: both are sent once.
     const tries = purpose === 'load' || method.startsWith('eth_send') ? 1 : READ_TRIES;
@@ -120,19 +119,11 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
   );
 
   /** @type {Rpc['gather']} */
-  const gatherOnce = (method, params, purpose) => {
-    if (fixedId !== null) return callOnce(method, params, purpose);
+  const gather = (method, params, purpose) => {
+    if (fixedId !== null) return call(method, params, purpose);
     const id = nextId();
     return batcher.add({ id, text: encode(id, method, params), method, purpose, isLarge: mayBeLarge(method, purpose) });
   };
-
-  /** @type {Rpc['call']} */
-  const call = (method, params, purpose, onSent) =>
-    withRetries(retryOptions, method, purpose, () => callOnce(method, params, purpose, onSent));
-
-  /** @type {Rpc['gather']} */
-  const gather = (method, params, purpose) =>
-    withRetries(retryOptions, method, purpose, () => gatherOnce(method, params, purpose));
 
   /**
    * A request of a subscription, and the function that reads its result from the answer.

@@ -259,7 +259,7 @@ function* fundsProblems(command, { rpc, workload, fundFrom, to }) {
 
 /**
  * Which calls have figures of their own is known before they are made.
- * @param {Pick<Config, 'thresholds' | 'workload'>} config
+ * @param {Config} config
  * @param {readonly string[]} names of the calls
  */
 export function checkCallNames({ thresholds, workload }, names) {

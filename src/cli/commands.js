@@ -5,6 +5,7 @@ import { readFees } from '../chain/fees.js';
 import { ether, fundsMissing, settleWallets, shortfalls } from '../chain/funding.js';
 import { DEFAULT_HD_PATH, createSigner } from '../chain/keys.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
+import { withRetries } from '../chain/retries.js';
 import { createRpc, displayUrl, secretsOf } from '../chain/rpc.js';
 import {
   abandonable,
@@ -154,7 +155,7 @@ export const commands = {
       const funder = present(tools.funder);
       await accounted(config, tools, 'topped up', async (account) => {
         await fundAll({ ...tools, funder, needWei }, account, (needs) => {
-          const foreseen = estimatePayments({ config, chain, fees: sender.fees, needs });
+          const foreseen = estimatePayments({ capWei: config.maxSpendWei, chain, fees: sender.fees, needs });
           if (foreseen !== null) say(config, foreseen);
         });
         const { wallets, wei, transactions } = account;
@@ -246,7 +247,7 @@ async function wantedOutputs(config, version) {
   const options = {
     ...config,
     stream: config.out === '-' ? stderr : stdout,
-    info: { version, workload, transport: transportsOf(config) },
+    info: { version, workload, transport: transportsOf(config.transport, config.rpc) },
     instance: { runId, index, instances, attempt },
     options: OPTIONS,
   };
@@ -316,10 +317,8 @@ async function connected(config, { clock, stop, onProgress }, action) {
   const transport = openTransport({ ...config, transport: 'auto', noKeepAlive: false }, url);
   try {
     await interruptible(stop, transport, async () => {
-      const rpc = createRpc(transport, displayUrl(url), {
-        secrets: secretsOf(url),
-        retryOptions: { clock, signals: { setup: stop.drain } },
-      });
+      const single = createRpc(transport, displayUrl(url), { secrets: secretsOf(url) });
+      const rpc = withRetries(single, { clock, signals: { setup: stop.drain } });
       const chain = await readChain(rpc, url, config);
       const source = chooseKeys(given, config.hdPath, url, chain.chainId);
       const { legacy, gasPriceWei, maxFeeWei } = config;

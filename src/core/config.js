@@ -2,13 +2,13 @@ import { randomInt } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 
 /**
- * @import { Config, EngineConfig, RateStage } from '../types.d.ts'
- * @import { Schedule } from './pacer.js'
+ * @import { Config, EngineConfig, LoadSize, RateStage, Settings } from '../types.d.ts'
+ * @import { Arrival, Schedule } from './pacer.js'
  */
 
 /**
  * The number of workers: a multiple of the number of endpoints, so that each endpoint gets as many wallets.
- * @param {Pick<Config, 'workers' | 'threads' | 'connections' | 'rpc'>} config
+ * @param {{workers: number | 'auto', threads: number, connections: number, rpc: readonly URL[]}} config
  */
 export function workersOf({ workers, threads, connections, rpc }) {
   const endpoints = Math.max(1, rpc.length);
@@ -26,9 +26,16 @@ export function engineConfigOf(config) {
   return { ...network, txTimeoutMs, inFlight, iterations, thinkTimeMs };
 }
 
+/** @param {Config} config @returns {Settings} */
+export function settingsOf(config) {
+  const { threads, set, method, params, calls, data, checkRpc, contracts, payload } = config;
+  const { receivers, createReceivers } = config;
+  return { threads, set, method, params, calls, data, checkRpc, contracts, payload, receivers, createReceivers };
+}
+
 /**
  * The schedule of the pacer.
- * @param {Pick<Config, 'ratePerSecond' | 'stages' | 'arrival' | 'warmupMs'>} config
+ * @param {Omit<LoadSize, 'threads' | 'durationMs' | 'inFlight'> & {arrival: Arrival | null}} config
  * @returns {Schedule | null} null: closed loop
  */
 export function scheduleOf({ ratePerSecond, stages, arrival, warmupMs }) {

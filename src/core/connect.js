@@ -22,7 +22,7 @@ import { sliceIndexes } from './nonces.js';
 
 /**
  * @import { Wallet } from '../chain/keys.js'
- * @import { ChainConfig, ChainInfo, Config, EngineConfig, KeySource, Rpc, Transport } from '../types.d.ts'
+ * @import { AllowedChain, ChainInfo, Config, ConnectionConfig, EngineConfig, KeySource, Rpc, Transport } from '../types.d.ts'
  * @import { Stop } from './stop.js'
  * @import { Slice } from './nonces.js'
  * @import { Event, Health } from '../chain/endpoint-health.js'
@@ -37,17 +37,12 @@ import { sliceIndexes } from './nonces.js';
  * @property {number | null} chainId null: a local endpoint that is not a node
  * @property {string | null} clientVersion null: unknown
  * @property {number | null} roundTripMs the faster of two sequential requests
- *
- * @typedef {Pick<ChainConfig, 'chainId' | 'allowChain'>} AllowedChain
  */
 
 /** Wallets derived per turn of the event loop. */
 const DERIVE_AT_ONCE = 50;
 
-/**
- * @param {Pick<EngineConfig, 'transport' | 'connections' | 'requestTimeoutMs' | 'noKeepAlive' | 'insecure'>} config
- * @param {URL} url
- */
+/** @param {ConnectionConfig} config @param {URL} url */
 export function openTransport({ transport, connections, requestTimeoutMs: timeoutMs, noKeepAlive, insecure }, url) {
   const open = transports[chooseTransport(transport, url)];
   return open({ url, connections, timeoutMs, keepAlive: !noKeepAlive, insecure });

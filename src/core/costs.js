@@ -5,7 +5,7 @@ import { RefusedError, StressError } from '../errors.js';
 import { operationsOf } from './pacer.js';
 
 /**
- * @import { AuditReport, ChainInfo, Config, Fees, Gas, Rpc, TransactionWorkload } from '../types.d.ts'
+ * @import { AuditReport, ChainInfo, Fees, Gas, LoadSize, Rpc, TransactionWorkload } from '../types.d.ts'
  * @import { Wallet } from '../chain/keys.js'
  * @import { Spending } from './budget.js'
  * @import { Needs } from './funds.js'
@@ -43,7 +43,8 @@ const DEFAULT_BLOCK_S = 1;
 /**
  * Prints the estimated cost where fees are real money, and checks it against --max-spend.
  * @param {object} parts
- * @param {Parameters<typeof estimateCost>[0]['config'] & Pick<Config, 'maxSpendWei'>} parts.config
+ * @param {LoadSize} parts.load
+ * @param {bigint | null} parts.capWei
  * @param {ChainInfo} parts.chain
  * @param {boolean} parts.embedded
  * @param {Fees} parts.fees
@@ -53,19 +54,30 @@ const DEFAULT_BLOCK_S = 1;
  * @param {Array<{missingWei: bigint}>} parts.missing
  * @param {(line: string) => void} parts.notice
  */
-export async function estimateRunCost({ config, chain, embedded, fees, rpc, workload, wallets, missing, notice }) {
+export async function estimateRunCost({
+  load,
+  capWei,
+  chain,
+  embedded,
+  fees,
+  rpc,
+  workload,
+  wallets,
+  missing,
+  notice,
+}) {
   const isFree = embedded || DEV_CHAIN_IDS.has(chain.chainId);
-  if (isFree && config.maxSpendWei === null) return;
+  if (isFree && capWei === null) return;
   const blockSeconds = await secondsPerBlock(rpc, chain.head);
   const deployments = await workload.unprepared({ wallets, chain });
-  const cost = estimateCost({ config, gas: workload.gas, fees, blockSeconds, deployments, missing });
+  const cost = estimateCost({ load, gas: workload.gas, fees, blockSeconds, deployments, missing });
   if (!isFree) notice(costLine(cost, wallets.length));
-  checkCost(cost, config.maxSpendWei);
+  checkCost(cost, capWei);
 }
 
 /**
  * @param {object} parts
- * @param {Pick<Config, 'threads' | 'inFlight' | 'ratePerSecond' | 'stages' | 'warmupMs' | 'durationMs'>} parts.config
+ * @param {LoadSize} parts.load
  * @param {Gas} parts.gas
  * @param {Fees} parts.fees
  * @param {number} parts.blockSeconds
@@ -73,11 +85,11 @@ export async function estimateRunCost({ config, chain, embedded, fees, rpc, work
  * @param {Array<{missingWei: bigint}>} parts.missing
  * @returns {Cost}
  */
-export function estimateCost({ config, gas, fees, blockSeconds, deployments, missing }) {
+export function estimateCost({ load, gas, fees, blockSeconds, deployments, missing }) {
   const priceWei = fees.priceWei();
   const payments = paymentsFor(missing.length);
-  const isBounded = config.durationMs !== null;
-  const operations = isBounded ? Math.ceil(operationsExpected(config, blockSeconds)) : ASSUMED_OPERATIONS;
+  const isBounded = load.durationMs !== null;
+  const operations = isBounded ? Math.ceil(operationsExpected(load, blockSeconds)) : ASSUMED_OPERATIONS;
   return {
     priceWei,
     deployments,
@@ -94,17 +106,17 @@ export function estimateCost({ config, gas, fees, blockSeconds, deployments, mis
 /**
  * The estimate of `stress fund`.
  * @param {object} parts
- * @param {Pick<Config, 'maxSpendWei'>} parts.config
+ * @param {bigint | null} parts.capWei
  * @param {{chainId: number}} parts.chain
  * @param {Fees} parts.fees
  * @param {Needs} parts.needs
  * @returns {string | null} one line; null: nothing to pay, or a development chain
  */
-export function estimatePayments({ config, chain, fees, needs: { wallets, movedWei } }) {
+export function estimatePayments({ capWei, chain, fees, needs: { wallets, movedWei } }) {
   const wei = paymentsWei(wallets, fees);
-  if (config.maxSpendWei !== null && wei > config.maxSpendWei)
+  if (capWei !== null && wei > capWei)
     throw new RefusedError(
-      `the payments are expected to cost ${rounded(wei)} in fees, and --max-spend allows ${ether(config.maxSpendWei)}: fund fewer wallets, or raise --max-spend`,
+      `the payments are expected to cost ${rounded(wei)} in fees, and --max-spend allows ${ether(capWei)}: fund fewer wallets, or raise --max-spend`,
     );
   if (DEV_CHAIN_IDS.has(chain.chainId) || wallets === 0) return null;
   return `${ether(movedWei)} will be paid to ${plural(wallets, 'wallet')}, for about ${rounded(wei)} in fees (an estimate, at ${gwei(fees.priceWei())} gwei a gas)`;
@@ -115,7 +127,7 @@ export function paymentsWei(wallets, fees) {
   return (BigInt(paymentsFor(wallets)) * PAYMENT_GAS + BigInt(wallets) * PAID_WALLET_GAS) * fees.priceWei();
 }
 
-/** @param {Parameters<typeof estimateCost>[0]['config']} config @param {number} blockSeconds */
+/** @param {LoadSize} load @param {number} blockSeconds */
 function operationsExpected({ threads, inFlight, ratePerSecond, stages, warmupMs, durationMs }, blockSeconds) {
   const warmupS = warmupSeconds(warmupMs, blockSeconds);
   const seconds = (durationMs ?? 0) / 1000;
@@ -229,11 +241,11 @@ export class SetUpCosts {
   }
 }
 
-/** @param {Pick<Config, 'maxSpendWei'>} config @param {{ready: Ready, loaded: {engineStats: {spending: Spending | null}}}} carriedOut */
-export function capReached({ maxSpendWei }, { ready: { costs }, loaded }) {
-  const { spentWei, transactions } = loaded.engineStats.spending ?? { spentWei: 0n, transactions: 0 };
+/** @param {bigint | null} capWei @param {SetUpCosts} costs @param {Spending | null} load */
+export function capReached(capWei, costs, load) {
+  const { spentWei, transactions } = load ?? { spentWei: 0n, transactions: 0 };
   return new RefusedError(
-    `the spend cap of ${ether(maxSpendWei ?? 0n)} is reached: ${ether(costs.spentWei + spentWei)} spent at most in ${costs.transactions + transactions} transactions`,
+    `the spend cap of ${ether(capWei ?? 0n)} is reached: ${ether(costs.spentWei + spentWei)} spent at most in ${costs.transactions + transactions} transactions`,
   );
 }
 
@@ -291,15 +303,15 @@ function feesOf(spent, valueWei, audit) {
 
 /**
  * For the run file.
- * @param {Pick<Config, 'maxSpendWei'>} config
+ * @param {bigint | null} capWei
  * @param {Ready} ready
  * @param {Spending | null} load null: not counted
  * @param {{decrease: Balance, valueWei: bigint | undefined, report: AuditReport | null}} found
  */
-export function describeSpending({ maxSpendWei }, { sender, costs }, load, { decrease, valueWei, report }) {
+export function describeSpending(capWei, { sender, costs }, load, { decrease, valueWei, report }) {
   const fees = load === null ? feesOf(decrease, valueWei, report) : { wei: load.spentWei };
   const facts = {
-    capWei: maxSpendWei === null ? null : String(maxSpendWei),
+    capWei: capWei === null ? null : String(capWei),
     setUpWei: sender === null ? null : String(costs.spentWei),
     leftWei: 'why' in decrease ? null : String(decrease.wei),
     spentWei: 'why' in fees ? null : String(costs.spentWei + fees.wei),

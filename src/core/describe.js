@@ -1,6 +1,5 @@
 /** A run in the words of its run file. */
 import { availableParallelism, cpus, hostname, release, totalmem } from 'node:os';
-import { describeEndpoints, threadStatsOf } from '../chain/endpoints.js';
 import { EXIT, FundsError, StressError, TransportError } from '../errors.js';
 import { merge } from '../stats/merge.js';
 import { GENERATOR } from '../stats/metrics.js';
@@ -16,7 +15,6 @@ import { describeSpending } from './costs.js';
  * @import { Verdict } from '../stats/verdict.js'
  * @import { Balance } from './costs.js'
  * @import { LoadSoFar } from './load.js'
- * @import { Schedule } from './pacer.js'
  * @import { Opened, Times } from './run.js'
  * @import { Ready } from './setup.js'
  */
@@ -25,10 +23,11 @@ import { describeSpending } from './costs.js';
 const NO_COMMON_START = Object.freeze({ by: null, at: null, waitedMs: null, lateMs: null });
 
 /**
+ * @typedef {ReturnType<typeof factsOf>} Facts
+ *
  * @typedef {object} Described
  * @property {Ready} ready
  * @property {ReturnType<typeof describeEnvironment>} environment
- * @property {Schedule | null} schedule
  * @property {bigint | undefined} valueWei transferred by each executed operation
  *
  * @typedef {object} Outcome
@@ -42,21 +41,41 @@ const NO_COMMON_START = Object.freeze({ by: null, at: null, waitedMs: null, late
  */
 
 /**
+ * What the run file says of the options.
  * @param {Config} config
+ */
+export function factsOf(config) {
+  const { rpc, transport, connections, noKeepAlive, thresholds, redacted, maxSpendWei: capWei } = config;
+  const { runId, index, instances, attempt, scheduler, offset, threads } = config;
+  return {
+    config: redacted,
+    thresholds,
+    capWei,
+    instance: { runId, index, instances, attempt, scheduler, offset, threads, host: hostname() },
+    transport: {
+      name: transportsOf(transport, rpc),
+      why: transport === 'auto' ? whyTransport(rpc) : 'asked for with --transport',
+      connections,
+      keepAlive: !noKeepAlive,
+    },
+  };
+}
+
+/**
  * @param {Pick<Surroundings, 'stop'>} surroundings
  * @param {Opened} opened
  * @param {Described} described
  * @param {Outcome} outcome
  * @returns {RunParts}
  */
-export function describeRun(config, { stop }, opened, described, { loaded, audited, decrease, warnings, ...ended }) {
-  const { times, endpoints: network, workers, common } = opened;
-  const { ready, environment, schedule, valueWei } = described;
+export function describeRun({ stop }, opened, described, { loaded, audited, decrease, warnings, ...ended }) {
+  const { times, facts, schedule, endpoints: network, workers, common } = opened;
+  const { ready, environment, valueWei } = described;
   const { report } = audited;
   const { stats, window, intervals, windowStartedAtMs, loadStartUs } = loaded;
   const { failureWords, reorgs, spending: spent, ...engineStats } = loaded.engineStats;
-  const spending = describeSpending({ maxSpendWei: config.maxSpendWei }, ready, spent, { decrease, valueWei, report });
-  const own = threadStatsOf(network);
+  const spending = describeSpending(facts.capWei, ready, spent, { decrease, valueWei, report });
+  const own = network.stats();
   // Workers have connections of their own.
   const { endpoints, ...traffic } = workers > 1 ? merge(GENERATOR, own, loaded.traffic) : own;
   return {
@@ -69,8 +88,8 @@ export function describeRun(config, { stop }, opened, described, { loaded, audit
       report?.result === 'not_exact' ? EXIT.notExact : EXIT.ok,
       stats.counts.verified === 0 ? EXIT.nothingVerified : EXIT.ok,
     ],
-    config: config.redacted,
-    instance: describeInstance(config, common?.facts() ?? NO_COMMON_START),
+    config: facts.config,
+    instance: describeInstance(facts, common?.facts() ?? NO_COMMON_START),
     environment,
     stats,
     durationUs: Math.max(0, Math.min(window.endUs, ended.untilUs) - window.startUs),
@@ -84,14 +103,14 @@ export function describeRun(config, { stop }, opened, described, { loaded, audit
       ...engineStats,
       workers,
       ...traffic,
-      endpoints: describeEndpoints(network.health, endpoints, loadStartUs),
+      endpoints: network.health.facts(endpoints, loadStartUs),
       outages: network.health.outages(loadStartUs),
       samplesDropped: ended.samplesDropped,
       arrivalSeed: schedule?.arrival === 'poisson' ? schedule.seed : null,
     },
     isOpenLoop: schedule !== null,
     schedule,
-    thresholds: config.thresholds,
+    thresholds: facts.thresholds,
     audit: report,
     spending: spending.facts,
     unmeasured: {
@@ -130,11 +149,11 @@ function missingFacts({ chain: { clientVersion, genesisHash, chainId, roundTripM
  * @param {Array<{display: string, clientVersion: string | null}>} parts.endpoints several endpoints only
  * @param {Sender | null} parts.sender null: plain calls
  * @param {Record<string, unknown>} parts.facts of the workload
- * @param {Config} parts.config
+ * @param {Facts['transport']} parts.transport
  * @param {Chosen | null} parts.inclusion null: plain calls
  * @param {boolean} parts.embedded
  */
-export function describeEnvironment({ version, chain, rpc, endpoints, sender, config, inclusion, facts, embedded }) {
+export function describeEnvironment({ version, chain, rpc, endpoints, sender, transport, inclusion, facts, embedded }) {
   return {
     stress: version,
     node: process.version,
@@ -152,12 +171,7 @@ export function describeEnvironment({ version, chain, rpc, endpoints, sender, co
     blockGasLimit: chain.blockGasLimit ?? null,
     feeMode: sender?.fees.mode ?? null,
     signer: sender?.signer.name ?? null,
-    transport: {
-      name: transportsOf({ transport: config.transport, rpc: config.rpc }),
-      why: config.transport === 'auto' ? whyTransport(config.rpc) : 'asked for with --transport',
-      connections: config.connections,
-      keepAlive: !config.noKeepAlive,
-    },
+    transport,
     inclusion,
     workload: facts,
   };
@@ -169,21 +183,16 @@ function whyTransport(urls) {
   return schemes.length === 0 ? 'the embedded chain speaks http://' : `the endpoint speaks ${schemes.join(' and ')}`;
 }
 
-/** Names of the transports of all endpoints. @param {Pick<Config, 'transport' | 'rpc'>} config */
-export function transportsOf({ transport, rpc }) {
+/** Names of the transports of all endpoints. @param {string} transport @param {readonly URL[]} rpc */
+export function transportsOf(transport, rpc) {
   const names = rpc.map((url) => chooseTransport(transport, url));
   return names.length === 0 ? chooseTransport(transport, null) : [...new Set(names)].join(', ');
 }
 
-/**
- * The instance, for the run file.
- * @param {Config} config
- * @param {StartFacts} start
- * @returns {InstanceFacts | null} null: a single instance without a common start
- */
-function describeInstance({ runId, index, instances, attempt, scheduler, offset, threads }, start) {
-  if (runId === null && index === null && start.by === null) return null;
-  return { runId, index, instances, attempt, scheduler, offset, threads, host: hostname(), start };
+/** @param {Facts} facts @param {StartFacts} start @returns {InstanceFacts | null} null: a single instance without a common start */
+function describeInstance({ instance }, start) {
+  if (instance.runId === null && instance.index === null && start.by === null) return null;
+  return { ...instance, start };
 }
 
 /** Exit codes for which the outputs are written. @type {readonly number[]} */
@@ -192,7 +201,7 @@ const REPORTED_EXIT_CODES = Object.freeze([EXIT.unavailable, EXIT.refused]);
 /**
  * Writes the outputs of a run that ended before its load, for CI servers that read files.
  * @param {unknown} error
- * @param {Pick<Surroundings, 'clock' | 'outputs' | 'version' | 'log'> & {config: Config, times: Times, workers: number, endpoints: Endpoints | null}}
+ * @param {Pick<Surroundings, 'clock' | 'outputs' | 'version' | 'log'> & {facts: Facts, times: Times, workers: number, isEmbedded: boolean, endpoints: Endpoints | null}}
  *   parts
  */
 export async function writeFailedSetUp(error, { outputs, log, ...parts }) {
@@ -231,37 +240,37 @@ const UNKNOWN_BEFORE_LOAD = [
  * @param {Omit<Parameters<typeof writeFailedSetUp>[1], 'outputs' | 'log'>} parts
  * @returns {RunFile}
  */
-function describeFailedSetUp(error, { clock, version, config, times, workers, endpoints }) {
+function describeFailedSetUp(error, { clock, version, facts, times, workers, isEmbedded, endpoints }) {
   const nowUs = clock.nowUs();
   const display = endpoints?.rpc.display ?? null;
   const chain = { clientVersion: null, chainId: null, genesisHash: null, roundTripMs: null };
   const environment = describeEnvironment({
     version,
-    config,
+    transport: facts.transport,
     chain,
     sender: null,
     endpoints: [],
     inclusion: null,
     facts: {},
-    embedded: config.rpc.length === 0,
+    embedded: isEmbedded,
     rpc: { display: display ?? 'the embedded chain' },
   });
   const none = { rpcCalls: {}, transport: { requests: 0, connectionsOpened: 0, bytesReceived: 0 } };
-  const traffic = endpoints === null ? none : threadStatsOf(endpoints);
+  const traffic = endpoints === null ? none : endpoints.stats();
   const why = `the run ended before its load began: ${error.message}`;
   const verdict = verdictOf(error);
-  const capWei = config.maxSpendWei === null ? null : String(config.maxSpendWei);
+  const capWei = facts.capWei === null ? null : String(facts.capWei);
   const run = buildRunFile({
     id: times.id,
     startedAtMs: times.timeOfDayMs(times.startedUs),
     endedAtMs: times.timeOfDayMs(nowUs),
     end: 'set_up_failed',
     exitCodes: [error.exitCode],
-    config: config.redacted,
+    config: facts.config,
     environment,
     stats: new Stats(nowUs),
     durationUs: 0,
-    instance: describeInstance(config, NO_COMMON_START),
+    instance: describeInstance(facts, NO_COMMON_START),
     intervals: [],
     windowStartedAtMs: times.timeOfDayMs(nowUs),
     failureWords: {},
@@ -276,7 +285,7 @@ function describeFailedSetUp(error, { clock, version, config, times, workers, en
     spending: { capWei, setUpWei: null, spentWei: null, transactions: null },
     audit: null,
     isOpenLoop: false,
-    thresholds: config.thresholds,
+    thresholds: facts.thresholds,
     warnings: [error.message],
     unmeasured: Object.fromEntries(UNKNOWN_BEFORE_LOAD.map((pointer) => [pointer, why])),
   });

@@ -180,7 +180,7 @@ export class Driver {
   /** @returns {Account | null} */
   #takeIdle() {
     for (let account = this.#idle.shift(); account !== null; account = this.#idle.shift()) {
-      if (account.retired !== null || account.left === 0) continue;
+      if (account.isRetired || account.left === 0) continue;
       // Recovery may itself wait for the nonce gap to be filled.
       const isHeld = account.recovering > 0 && !account.hasGap;
       if (isHeld) account.heldStarts += 1;

@@ -18,8 +18,7 @@ import { Presigner } from './signing.js';
 import { RetryPolicy } from './submit.js';
 
 /**
- * @import { Block, BlockTotals, Clock, Engine, EngineConfig, Fees, InclusionDetector, LoopReading, Outage, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, Signer, Snapshot, Workload } from '../types.d.ts'
- * @import { ThreadStats } from '../chain/endpoints.js'
+ * @import { Block, BlockTotals, Clock, Engine, EngineConfig, Fees, InclusionDetector, LoopReading, Outage, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, Signer, Snapshot, ThreadStats, Workload } from '../types.d.ts'
  * @import { Spending } from './budget.js'
  * @import { DriverOptions } from './driver.js'
  * @import { Account } from './nonces.js'

@@ -6,7 +6,7 @@ import { refuseOwnFunder } from './setup.js';
 
 /**
  * @import { Wallet } from '../chain/keys.js'
- * @import { Account, Config, KeySource, Sender, Tools } from '../types.d.ts'
+ * @import { Account, Sender, Tools } from '../types.d.ts'
  * @import { Slice } from './nonces.js'
  */
 
@@ -29,7 +29,7 @@ export function emptyAccount() {
   return { wallets: 0, transactions: 0, wei: 0n };
 }
 
-/** @param {Pick<Config, 'offset' | 'threads' | 'instances'>} config @returns {Slice} */
+/** @param {Slice & {instances: number | null}} config @returns {Slice} */
 export function slicesOf({ offset, threads, instances }) {
   return { offset, threads: threads * (instances ?? 1) };
 }

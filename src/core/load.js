@@ -5,14 +5,21 @@ import { IntervalLog, Stats, rowOf, zeroCounts } from '../stats/stats.js';
 
 /**
  * @import { Stop } from './stop.js'
- * @import { Clock, Config, Counts, Engine, Output, Phase, Readings, RunFile, Snapshot } from '../types.d.ts'
+ * @import { Clock, Counts, Engine, Output, Phase, Readings, RunFile, Snapshot } from '../types.d.ts'
  * @import { EngineReport, Plan } from './engine.js'
  * @import { Checkpoints, Watch } from './reports.js'
  */
 
 /**
+ * @typedef {object} LoadTimes
+ * @property {number | 'auto'} warmupMs
+ * @property {number | null} durationMs
+ * @property {number} intervalMs
+ * @property {number} txTimeoutMs
+ * @property {number} drainTimeoutMs
+ *
  * @typedef {object} LoadOptions
- * @property {Pick<Config, 'warmupMs' | 'durationMs' | 'intervalMs' | 'txTimeoutMs' | 'drainTimeoutMs'>} times
+ * @property {LoadTimes} times
  * @property {Clock} clock
  * @property {Output[]} outputs
  * @property {Stop} stop

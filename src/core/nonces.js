@@ -32,8 +32,8 @@ export class Account {
   reverted = 0;
   /** Operations counted as executed and removed by a reorg for good. */
   reorgedOut = 0;
-  /** Why this wallet is not used any more. @type {string | null} */
-  retired = null;
+  /** No more operations are started with this wallet. */
+  isRetired = false;
   /** By nonce, from the wallet's nonce (the first unsettled one) on. @type {Slot[]} */
   slots = [];
   /** Operations that may still be started (--iterations). */

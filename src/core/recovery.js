@@ -44,10 +44,10 @@ export class Recovery {
    * Until the wallet can continue.
    * @param {Operation} _operation
    * @param {Sample} _sample
-   * @returns {Promise<string | null>} why the wallet cannot be used any more, or null
+   * @returns {Promise<boolean>} false: the wallet cannot be used any more
    */
   async settle(_operation, _sample) {
-    return null;
+    return true;
   }
 
   /** @param {Operation} _operation */
@@ -67,42 +67,42 @@ export class Recovery {
       this.driver.rearm(account, 0); // other wallets may wait for the released fees
     });
     const thinkTime = thinkTimeMs === 0 ? null : clock.sleep(thinkTimeMs, this.driver.halted);
-    const why = Promise.all([settled, thinkTime]).then(([words]) => words ?? this.#whyFailing(operation, sample));
-    this.holdUntil(account, why, 1);
+    const recovered = Promise.all([settled, thinkTime]).then(
+      ([isUsable]) => isUsable && !this.#keepsFailing(operation, sample),
+    );
+    this.holdUntil(account, recovered, 1);
   }
 
   /** @param {Operation} operation @param {Sample} sample */
-  #whyFailing({ account, errorMessage }, { code }) {
-    if (code !== 'workload_error' || account.failuresInRow < WORKLOAD_FAILURES) return null;
+  #keepsFailing({ account, errorMessage }, { code }) {
+    if (code !== 'workload_error' || account.failuresInRow < WORKLOAD_FAILURES) return false;
     this.#workloadError ??= errorMessage;
-    return 'its workload keeps failing';
+    return true;
   }
 
   /**
    * @param {Account} account
-   * @param {Promise<string | null>} looking resolves with why the wallet cannot be used any more, or null
+   * @param {Promise<boolean>} recovered false: the wallet cannot be used any more
    * @param {number} toStart operations that may be started afterwards
    */
-  holdUntil(account, looking, toStart) {
+  holdUntil(account, recovered, toStart) {
     account.recovering += 1;
-    looking.then(
-      (whyUnusable) => {
+    recovered.then(
+      (isUsable) => {
         account.recovering -= 1;
-        account.heldStarts += toStart;
-        if (whyUnusable !== null) this.#retire(account, whyUnusable);
-        else if ((account.recovering === 0 || account.hasGap) && !this.driver.halted.aborted) {
-          this.driver.rearm(account, account.heldStarts);
-          account.heldStarts = 0;
-        }
+        if (!isUsable) return this.#retire(account);
+        // If it is still held, the driver holds these starts again.
+        this.driver.rearm(account, account.heldStarts + toStart);
+        account.heldStarts = 0;
       },
       (error) => this.driver.options.onStop('internal', error),
     );
   }
 
-  /** @param {Account} account @param {string} why */
-  #retire(account, why) {
-    if (account.retired !== null) return;
-    account.retired = why;
+  /** @param {Account} account */
+  #retire(account) {
+    if (account.isRetired) return;
+    account.isRetired = true;
     this.retired += 1;
     const { accounts, onStop } = this.driver.options;
     if (this.retired < accounts.length) this.driver.forfeit(account);
@@ -134,7 +134,7 @@ export class CallRecovery extends Recovery {
     account.settle(nonce, 'used');
     if (ANSWERED_FAILURES.includes(code ?? '') && !isBusyError) {
       this.#pauses.delete(account);
-      return null;
+      return true;
     }
     // Calls of one wallet that fail together count once.
     const before = this.#pauses.get(account) ?? 0;
@@ -145,7 +145,7 @@ export class CallRecovery extends Recovery {
     const pausedMs = (clock.nowUs() - fromUs) / 1000;
     this.#retryPolicy.pausedMs += pausedMs;
     if (isRateLimited) this.#retryPolicy.pauses.limitedMs += pausedMs;
-    return null;
+    return true;
   }
 
   /** @override @param {Operation} operation */
@@ -204,7 +204,7 @@ export class TransactionRecovery extends Recovery {
     const { account } = operation;
     this.#ledger.addUnresolved({ operation, sample });
     const pauseMs = PAUSE_MS[0] * 2 ** (account.failuresInRow - 1);
-    const isStuck = await this.#watchStatus(operation, pauseMs, this.driver.halted, async (decision) => {
+    const isResolved = await this.#watchStatus(operation, pauseMs, this.driver.halted, async (decision) => {
       if (decision.status === 'pending') {
         if (isDue(operation, this.#tools.clock.nowUs(), this.#overdueAfterMs())) await this.#rebroadcast(operation);
         return false;
@@ -212,7 +212,7 @@ export class TransactionRecovery extends Recovery {
       this.#ledger.settle(operation, sample, decision);
       return true;
     });
-    return isStuck ? 'its last transaction is stuck' : whyUnusable(operation, sample);
+    return isResolved && isUsableAfter(operation, sample);
   }
 
   /** @override @param {Operation} operation */
@@ -298,9 +298,9 @@ export class TransactionRecovery extends Recovery {
     for (const [account, own] of groupByAccount(orphans, ({ operation }) => operation.account)) {
       own.sort((a, b) => a.operation.nonce - b.operation.nonce);
       const resubmitted = this.#throttled(async () => {
-        const why = await this.#resubmit(own);
+        const areBack = await this.#resubmit(own);
         await this.#rebroadcastMissing(account);
-        return why;
+        return areBack;
       });
       this.holdUntil(account, resubmitted, 0);
     }
@@ -426,7 +426,7 @@ export class TransactionRecovery extends Recovery {
    * Gets reorged operations of a wallet included again: the node returns them to its pool, or receives the same bytes
    * again. Nonces execute in order, so the first unresolved one tells about all.
    * @param {UnresolvedOperation[]} orphans of one wallet in nonce order, unresolved in the ledger
-   * @returns {Promise<string | null>} why the wallet cannot be used any more, or null
+   * @returns {Promise<boolean>} false: their status is unknown at the time limit
    */
   async #resubmit(orphans) {
     const signal = this.driver.drained;
@@ -440,7 +440,7 @@ export class TransactionRecovery extends Recovery {
     for (let [first] = open; first !== undefined && !signal.aborted; [first] = open) {
       const { operation, sample } = first;
       const pauseMs = open.length === orphans.length ? PAUSE_MS[0] : 0;
-      const isStuck = await this.#watchStatus(operation, pauseMs, signal, async (decision) => {
+      const isResolved = await this.#watchStatus(operation, pauseMs, signal, async (decision) => {
         if (decision.status === 'pending') return false;
         if (decision.status === 'never_sent' && (sentAgain += 1) <= MAX_HASHES) {
           await sendAll();
@@ -449,10 +449,10 @@ export class TransactionRecovery extends Recovery {
         this.#ledger.settle(operation, sample, decision);
         return true;
       });
-      if (isStuck) return 'its transactions were removed by a reorg and not included again';
+      if (!isResolved) return false;
       open.shift();
     }
-    return null;
+    return true;
   }
 
   /**
@@ -460,7 +460,7 @@ export class TransactionRecovery extends Recovery {
    * @param {number} firstMs first pause
    * @param {AbortSignal} signal
    * @param {(decision: Decision) => Promise<boolean>} onDecision returns true if it is final
-   * @returns {Promise<boolean>} whether it was unknown at the time limit
+   * @returns {Promise<boolean>} false: it was unknown at the time limit
    */
   async #watchStatus(operation, firstMs, signal, onDecision) {
     const { clock, rpc, txTimeoutMs, startBlock, retryPolicy } = this.#tools;
@@ -469,14 +469,14 @@ export class TransactionRecovery extends Recovery {
     let pauseMs = Math.min(firstMs, longestPauseMs);
     for (;;) {
       await clock.sleep(Math.max(pauseMs, retryPolicy.waitMs(clock.nowUs())), signal);
-      if (signal.aborted) return false;
+      if (signal.aborted) return true;
       const decision = await transactionStatusOf(rpc, operation, 'resolve', startBlock).catch((error) => {
         retryPolicy.noteRetryAfter(error, clock.nowUs());
         return null;
       });
-      if (signal.aborted) return false;
-      if (decision !== null && (await onDecision(decision))) return false;
-      if (clock.nowUs() > deadlineUs) return true;
+      if (signal.aborted) return true;
+      if (decision !== null && (await onDecision(decision))) return true;
+      if (clock.nowUs() > deadlineUs) return false;
       pauseMs = Math.min(Math.max(pauseMs * 2, shortestPauseMs), longestPauseMs);
     }
   }
@@ -496,10 +496,8 @@ function byHash(rpc, hash) {
   });
 }
 
-/** @param {Operation} operation @param {Sample} sample @returns {string | null} */
-function whyUnusable({ account, nonce }, { code }) {
-  if (code === 'insufficient_funds') return 'it has no funds left';
-  if (code === 'wrong_count') return 'its counter has a wrong count';
-  const undecided = account.slotOf(nonce)?.undecided ?? null;
-  return (undecided?.operation.hashes.length ?? 0) >= MAX_HASHES ? 'its transactions do not reach the node' : null;
+/** @param {Operation} operation @param {Sample} sample */
+function isUsableAfter({ account, nonce }, { code }) {
+  if (code === 'insufficient_funds' || code === 'wrong_count') return false;
+  return (account.slotOf(nonce)?.undecided?.operation.hashes.length ?? 0) < MAX_HASHES;
 }

@@ -3,7 +3,7 @@ import { probes } from '../probes/index.js';
 import { socketWarnings } from '../probes/sockets.js';
 
 /**
- * @import { Clock, Config, LoopReading, Output, Readings, Rpc, RunFile, TransportStats } from '../types.d.ts'
+ * @import { Clock, LoopReading, Output, Readings, Rpc, RunFile, TransportStats } from '../types.d.ts'
  * @import { Probe as IndexProbe } from '../probes/index.js'
  * @import { Stop } from './stop.js'
  */
@@ -123,9 +123,9 @@ export class Checkpoints {
  * @typedef {IndexProbe<any>} Probe
  *
  * @typedef {object} WatchOptions
- * @property {Pick<Config, 'nodePid' | 'nodeMetrics' | 'nodeSeries' | 'insecure'>} config
+ * @property {{pid: number | null, metrics: URL | null, series: string[] | null, insecure: boolean}} node what is asked for
  * @property {URL[]} urls
- * @property {boolean} [isEmbedded] whether nodePid is the embedded chain
+ * @property {boolean} [isEmbedded] whether node.pid is the embedded chain
  * @property {Rpc | null} rpc null: plain calls
  * @property {Clock} clock
  * @property {(words: string) => void} warn called a few times per kind
@@ -159,18 +159,18 @@ export class Watch {
   #summaryLines = new Map();
 
   /** @param {WatchOptions & {memoryLimitBytes?: number}} options memoryLimitBytes: see EMBEDDED_WARNING_BYTES */
-  constructor({ config, urls, rpc, clock, warn, isEmbedded = false, memoryLimitBytes = EMBEDDED_WARNING_BYTES }) {
-    const { nodePid, nodeMetrics, nodeSeries, insecure } = config;
+  constructor({ node, urls, rpc, clock, warn, isEmbedded = false, memoryLimitBytes = EMBEDDED_WARNING_BYTES }) {
+    const { pid, metrics, series, insecure } = node;
     this.#clock = clock;
     this.#warn = warn;
     this.#memoryLimitBytes = isEmbedded ? memoryLimitBytes : Infinity;
     this.#others = { sockets: probes.sockets({ urls }) };
     if (rpc === null) this.#missing.pool = 'plain calls send no transactions';
     else this.#others.pool = probes.pool({ rpc });
-    if (nodePid === null) this.#missing.node = 'not asked for (--node-pid)';
-    else this.#others.node = probes.node({ pid: nodePid });
-    if (nodeMetrics === null) this.#missing.metrics = 'not asked for (--node-metrics)';
-    else this.#others.metrics = probes.metrics({ url: nodeMetrics, series: nodeSeries, insecure });
+    if (pid === null) this.#missing.node = 'not asked for (--node-pid)';
+    else this.#others.node = probes.node({ pid });
+    if (metrics === null) this.#missing.metrics = 'not asked for (--node-metrics)';
+    else this.#others.metrics = probes.metrics({ url: metrics, series, insecure });
   }
 
   /** The first reading of the sockets starts a thread: not within the window. */

@@ -9,10 +9,10 @@ import { buildPartialRunFile, buildRunFile } from '../stats/run-file.js';
 import { indexRanges, numbered } from '../text.js';
 import { createWorkload } from '../workloads/index.js';
 import { audit } from './audit.js';
-import { engineConfigOf, scheduleOf, workersOf } from './config.js';
+import { engineConfigOf, scheduleOf, settingsOf, workersOf } from './config.js';
 import { abandonable, checkDescriptors, interruptible, openNetwork, readKeys, warnOfEndpoints } from './connect.js';
 import { NOT_PAID, balanceOf, capReached, decreaseBetween } from './costs.js';
-import { describeEnvironment, describeRun, writeFailedSetUp } from './describe.js';
+import { describeEnvironment, describeRun, factsOf, writeFailedSetUp } from './describe.js';
 import { Load, WarmUp } from './load.js';
 import { Account } from './nonces.js';
 import { Checkpoints, Watch } from './reports.js';
@@ -25,9 +25,11 @@ import { createEngine } from './workers.js';
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { GivenKeys } from './connect.js'
  * @import { Balance } from './costs.js'
+ * @import { Facts } from './describe.js'
  * @import { Ledger } from './ledger.js'
  * @import { LoadSoFar } from './load.js'
  * @import { ChainTools } from './engine.js'
+ * @import { Schedule } from './pacer.js'
  * @import { Ready, StartBlock } from './setup.js'
  * @import { Stop } from './stop.js'
  */
@@ -41,6 +43,9 @@ import { createEngine } from './workers.js';
  * @property {GivenKeys} given
  * @property {number} workers
  * @property {EngineConfig} engineConfig
+ * @property {Schedule | null} schedule null: closed loop
+ * @property {Facts} facts
+ * @property {(line: string) => void} notice
  * @property {CommonStart | null} common
  * @property {URL[]} urls
  * @property {Endpoints} endpoints
@@ -65,6 +70,9 @@ export async function run(config, surroundings) {
   const times = startOf(clock);
   const workers = workersOf(config);
   const engineConfig = engineConfigOf(config);
+  const schedule = scheduleOf(config);
+  const facts = factsOf(config);
+  const isEmbedded = config.rpc.length === 0;
   const notice = (/** @type {string} */ line) => outputs.forEach((output) => output.notice(line));
   const common = surroundings.beforeLoad?.({ id: times.id, config, clock, stop, notice, workers }) ?? null;
   checkDescriptors(config.connections * Math.max(1, config.rpc.length), workers);
@@ -77,7 +85,7 @@ export async function run(config, surroundings) {
     for (const output of outputs) await output.open?.();
     areOpen = true;
     await common?.open();
-    if (config.rpc.length === 0) devChain = await startDevChain(clock);
+    if (isEmbedded) devChain = await startDevChain(clock);
     const urls = devChain === null ? [...config.rpc] : [devChain.url];
     const mostMs = { audit: Math.max(config.drainTimeoutMs, config.requestTimeoutMs) };
     const retryOptions = { clock, signals: { setup: stop.drain, audit: stop.now }, mostMs };
@@ -85,30 +93,31 @@ export async function run(config, surroundings) {
     endpoints = opened;
     stop.now.addEventListener('abort', () => {
       opened.monitor.stop();
-      void opened.transport.close();
+      void opened.close();
     });
     devChain?.ended.then((words) => chainEnded(stop, words)).catch(() => {});
-    const isEmbedded = devChain !== null;
     const nodePid = config.nodePid ?? devChain?.chainPid() ?? null;
-    const own = { times, given, workers, engineConfig, common, urls, endpoints, isEmbedded, nodePid };
+    const settled = { times, given, workers, engineConfig, schedule, facts, notice, common };
+    const own = { ...settled, urls, endpoints: opened, isEmbedded, nodePid };
     const prepared = await prepare(config, surroundings, own);
     // Worker threads would keep the process alive.
     const done = await loadAndAudit(config, surroundings, own, prepared).finally(() => prepared.engine.close());
     const { samplesDropped, errors } = await settleAll(outputs);
     for (const error of errors) stop.request('output_failed', error.exitCode, error);
-    const { maxSpendWei } = config;
-    if (stop.reason === 'max_spend')
-      stop.request('max_spend', EXIT.refused, capReached({ maxSpendWei }, { ...prepared, ...done }));
+    if (stop.reason === 'max_spend') {
+      const { spending } = done.loaded.engineStats;
+      stop.request('max_spend', EXIT.refused, capReached(facts.capWei, prepared.ready.costs, spending));
+    }
     const ended = { ...done, untilUs: clock.nowUs(), end: stop.reason ?? 'unknown', samplesDropped };
-    const runFile = buildRunFile(describeRun(config, surroundings, own, prepared, ended));
+    const runFile = buildRunFile(describeRun(surroundings, own, prepared, ended));
     return await finish(runFile, surroundings, done);
   } catch (error) {
-    const parts = { ...surroundings, config, times, workers, endpoints };
+    const parts = { ...surroundings, facts, times, workers, isEmbedded, endpoints };
     if (areOpen && !times.hasBegun()) await writeFailedSetUp(error, parts);
     throw error;
   } finally {
     endpoints?.monitor.stop();
-    await endpoints?.transport.close();
+    await endpoints?.close();
     await devChain?.stop();
     for (const output of outputs) await output.close?.();
   }
@@ -144,15 +153,15 @@ function startOf(clock) {
  */
 async function prepare(config, surroundings, opened) {
   const { clock, outputs, stop, create } = surroundings;
-  const { urls, endpoints, workers, engineConfig } = opened;
-  const { rpc, connect, identity, monitor, transport } = endpoints;
+  const { urls, endpoints, workers, engineConfig, schedule } = opened;
+  const { rpc, connect, identity, monitor } = endpoints;
   const { chainId, allowChain, confirmations } = config;
   const workload = await abandonable(stop, () =>
-    createWorkload(config.workload, { rpc, settings: config, clock, connect, create }),
+    createWorkload(config.workload, { rpc, settings: settingsOf(config), clock, connect, create }),
   );
   /** @type {Awaited<ReturnType<NonNullable<typeof identity>['identify']>>} */
   let identified = [];
-  const ready = await interruptible(stop, transport, async () => {
+  const ready = await interruptible(stop, endpoints, async () => {
     if (identity !== null) {
       identified = await identity.identify(urls, { chainId, allowChain }, stop.drain);
       monitor.begin();
@@ -174,8 +183,7 @@ async function prepare(config, surroundings, opened) {
   identity?.begin(start);
 
   // Workers open their own connections.
-  if (workers > 1) await transport.closeIdle();
-  const schedule = scheduleOf(config);
+  if (workers > 1) await endpoints.closeIdle();
   const warmUpOptions = {
     clock,
     operations: config.threads * config.inFlight,
@@ -187,7 +195,7 @@ async function prepare(config, surroundings, opened) {
   const names = numbered(identified.map(({ display }) => display));
   const warning = unconfirmed.length > 0 && sender !== null ? unconfirmedIdentityWords(unconfirmed) : null;
   const environment = describeEnvironment({
-    config,
+    transport: opened.facts.transport,
     version: surroundings.version,
     chain: ready.chain,
     rpc,
@@ -210,7 +218,7 @@ async function prepare(config, surroundings, opened) {
     onBlock: warmUp?.onBlock,
   });
   const valueWei = workload.kind === 'transaction' ? workload.valueWei : 0n;
-  return { ready, environment, schedule, valueWei, workload, accounts, start, before, warmUp, engine, names, warning };
+  return { ready, environment, valueWei, workload, accounts, start, before, warmUp, engine, names, warning };
 }
 
 /** @param {Ready} ready @param {StartBlock} start @param {number} confirmations @returns {ChainTools | null} */
@@ -234,7 +242,7 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
   const { warmupMs, durationMs, intervalMs, txTimeoutMs, drainTimeoutMs, nodeMetrics, nodeSeries, insecure } = config;
   const warn = (/** @type {string} */ words) => log.warn(words);
   const watch = new Watch({
-    config: { nodePid, nodeMetrics, nodeSeries, insecure },
+    node: { pid: nodePid, metrics: nodeMetrics, series: nodeSeries, insecure },
     clock,
     urls,
     rpc: ready.sender === null ? null : rpc,
@@ -251,7 +259,7 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
   const describeSoFar = (loaded) => {
     const ended = { untilUs: loaded.untilUs, end: 'running', samplesDropped: null, warnings };
     const soFar = { loaded, audited: { report: null, reason: '' }, decrease: STILL_RUNNING, ...ended };
-    return buildPartialRunFile(describeRun(config, surroundings, opened, prepared, soFar));
+    return buildPartialRunFile(describeRun(surroundings, opened, prepared, soFar));
   };
   try {
     const loaded = await new Load({

@@ -15,7 +15,7 @@ import { toHex, toNumber } from '../chain/rpc.js';
 import { NonceTakenError, findMinedTransaction } from '../chain/send.js';
 import { ForeignSenderError, RpcError, UnavailableError, UsageError } from '../errors.js';
 import { belowStart, otherChain, otherStart } from '../inclusion/follow.js';
-import { Candidate, chooseInclusion, warningOf } from '../inclusion/index.js';
+import { candidateOf, chooseInclusion, warningOf } from '../inclusion/index.js';
 import { numbered } from '../text.js';
 import { chooseKeys, deriveWallets, identify, readChain } from './connect.js';
 import { SetUpCosts, estimateRunCost, warmupSeconds } from './costs.js';
@@ -47,7 +47,7 @@ const PROOF_TIMEOUT_MS = 10_000;
  * @property {SetUpCosts} costs
  * @property {Chosen | null} inclusion null: plain calls
  *
- * @typedef {Pick<Opened, 'given' | 'urls' | 'endpoints' | 'isEmbedded' | 'workers'>} Site
+ * @typedef {Pick<Opened, 'given' | 'urls' | 'endpoints' | 'isEmbedded' | 'workers' | 'notice'>} Site
  */
 
 /**
@@ -58,13 +58,11 @@ const PROOF_TIMEOUT_MS = 10_000;
  * @param {CallWorkload} workload
  * @returns {Promise<Ready>}
  */
-export async function setUpCalls(config, { outputs, onProgress, stop }, { given, urls, endpoints }, workload) {
+export async function setUpCalls(config, { onProgress, stop }, { given, urls, endpoints, notice }, workload) {
   const { threads, offset, hdPath, chainId, allowChain } = config;
   const { rpc } = endpoints;
   const chain = await identify(rpc, urls[0], { chainId, allowChain });
   const node = chain.clientVersion ?? 'an unknown endpoint';
-  /** @param {string} line */
-  const notice = (line) => outputs.forEach((output) => output.notice(line));
   notice(`${node} at ${rpc.display}; ${threads} users`);
   const slice = { offset, threads };
   // Derived only if the calls use them.
@@ -84,12 +82,10 @@ export async function setUpCalls(config, { outputs, onProgress, stop }, { given,
  * @param {TransactionWorkload} workload
  * @returns {Promise<Ready>}
  */
-export async function setUp(config, surroundings, { given, urls, endpoints, isEmbedded, workers }, workload) {
-  const { clock, outputs, onProgress, stop, log } = surroundings;
+export async function setUp(config, surroundings, { given, urls, endpoints, isEmbedded, workers, notice }, workload) {
+  const { clock, onProgress, stop, log } = surroundings;
   const { threads, offset, hdPath, chainId, allowChain, connections, legacy, gasPriceWei, maxFeeWei } = config;
   const { rpc, rpcs } = endpoints;
-  /** @param {string} line */
-  const notice = (line) => outputs.forEach((output) => output.notice(line));
   const chain = await readChain(rpc, urls[0], { chainId, allowChain });
   const [source] = urls.map((url) => chooseKeys(given, hdPath, url, chain.chainId));
   const wallets = await deriveWallets(source, { offset, threads }, stop.drain, onProgress);
@@ -114,15 +110,15 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
         `embedded chain started and its ${wallets.length} wallets funded; to share one between instances: stress node -t ${last + 1}, then stress --rpc URL`,
       );
     }
-    const { fundAmountWei, index, instances, ratePerSecond, stages, maxSpendWei } = config;
-    const load = { warmupMs: config.warmupMs, durationMs: config.durationMs, inFlight: config.inFlight };
+    const { fundAmountWei, index, instances, maxSpendWei: capWei } = config;
+    const { warmupMs, durationMs, inFlight, ratePerSecond, stages } = config;
+    const load = { threads, warmupMs, durationMs, inFlight, ratePerSecond, stages };
     const needWei = walletNeedWei({ ...load, fundAmountWei }, workload.gas, fees, chain);
     const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
     if (missing.length > 0 && given.funder === null)
       throw fundsMissing(missing, needWei, fundingRemedy({ ...load, index, instances }));
-    const limits = { ...load, threads, ratePerSecond, stages, maxSpendWei };
     const about = { chain, embedded: isEmbedded, fees, rpc, workload, wallets, missing, notice };
-    await estimateRunCost({ config: limits, ...about });
+    await estimateRunCost({ load, capWei, ...about });
     if (given.funder !== null && missing.length > 0) {
       const paid = await fundFrom(given.funder, sender, wallets, missing, onProgress);
       log.info({ ...paid, paidWei: String(paid.paidWei) }, 'funded');
@@ -145,7 +141,7 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
 function candidatesOf(rpcs, { clientVersion }, { clock, stop }) {
   const names = numbered(rpcs.map(({ display }) => display));
   const version = rpcs.length === 1 ? `: ${clientVersion ?? 'the node'}` : '';
-  return rpcs.map((rpc, i) => new Candidate(rpc, `${names[i]}${version}`, { clock, signal: stop.drain }));
+  return rpcs.map((rpc, i) => candidateOf(rpc, `${names[i]}${version}`, { clock, signal: stop.drain }));
 }
 
 /** @param {Wallet[]} wallets */
@@ -156,7 +152,7 @@ function addressesOf(wallets) {
 /**
  * The estimated need of one wallet: as many operations as can be in flight in every block, at the highest price
  * offered. A wallet without funds is retired; `--fund-amount` sets another amount.
- * @param {Pick<Config, 'warmupMs' | 'durationMs' | 'fundAmountWei' | 'inFlight'>} config
+ * @param {{warmupMs: number | 'auto', durationMs: number | null, fundAmountWei: bigint | null, inFlight: number}} load
  * @param {Gas} gas
  * @param {Fees} fees
  * @param {Pick<ChainInfo, 'chainId' | 'blockSeconds'>} chain
@@ -175,7 +171,7 @@ export function walletNeedWei({ warmupMs, durationMs, fundAmountWei, inFlight },
 
 /**
  * The remedy for an instance of several, whose wallets are funded by `stress fund` before the run.
- * @param {Pick<Config, 'index' | 'instances' | 'warmupMs' | 'durationMs' | 'inFlight'>} config
+ * @param {{index: number | null, instances: number | null, warmupMs: number | 'auto', durationMs: number | null, inFlight: number}} run
  * @returns {string | undefined}
  */
 export function fundingRemedy({ index, instances, warmupMs, durationMs, inFlight }) {

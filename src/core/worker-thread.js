@@ -19,7 +19,6 @@
  *   WorkerMessage answer: to the request of that id; 0: it is ready
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { threadStatsOf } from '../chain/endpoints.js';
 import { createFees } from '../chain/fees.js';
 import { Wallet, createSigner } from '../chain/keys.js';
 import { createClock } from '../clock.js';
@@ -60,7 +59,7 @@ async function work(task, port) {
   const accounts = wallets.map((state, position) => new Account(position, Wallet.fromState(state)));
   const workload = await createWorkload(prepared.name, { rpc, settings: {}, state: prepared.state, clock, connect });
   const signing = chain === null ? null : { ...chain, signer: await createSigner(), fees: createFees(chain.fees) };
-  const load = { config, accounts, workload, schedule, share, onSample, traffic: () => threadStatsOf(endpoints) };
+  const load = { config, accounts, workload, schedule, share, onSample, traffic: endpoints.stats };
   const engine = new ThreadEngine({ ...load, clock, rpc, reading, chain: signing, onBlock, onStop });
   catchStrayErrors(prepared.name, onStop);
   const methods = methodsOf(engine, endpoints, task, batcher.flush, () => port.close());
@@ -89,7 +88,7 @@ async function work(task, port) {
  * @returns {Record<Method, (...args: any[]) => unknown>}
  */
 function methodsOf(engine, endpoints, task, flushSamples, closePort) {
-  const { monitor, transport, health } = endpoints;
+  const { monitor, health } = endpoints;
   const aborted = new AbortController();
   return {
     prepare: async () => {
@@ -115,12 +114,12 @@ function methodsOf(engine, endpoints, task, flushSamples, closePort) {
     drain: async (/** @type {number} */ timeoutMs) => (await engine.drain(timeoutMs, aborted.signal)).toState(),
     abort: async () => {
       aborted.abort();
-      await transport.close();
+      await endpoints.close();
     },
     close: async () => {
       monitor.stop();
       await engine.close();
-      await transport.close();
+      await endpoints.close();
       closePort();
     },
   };

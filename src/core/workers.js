@@ -1,5 +1,4 @@
 import { Worker } from 'node:worker_threads';
-import { threadStatsOf } from '../chain/endpoints.js';
 import { displayUrl } from '../chain/rpc.js';
 import { createClock } from '../clock.js';
 import {
@@ -423,7 +422,7 @@ export async function createEngine(parts) {
   /** @param {StopReason} reason @param {Error} [error] */
   const onStop = (reason, error) => requestStop(stop, reason, error);
   const load = { config, clock, rpc: endpoints.rpc, accounts, workload, chain, schedule };
-  return new ThreadEngine({ ...load, onSample, onBlock, onStop, traffic: () => threadStatsOf(endpoints) });
+  return new ThreadEngine({ ...load, onSample, onBlock, onStop, traffic: endpoints.stats });
 }
 
 /** @param {EngineParts} parts @returns {Task[]} */

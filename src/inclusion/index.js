@@ -147,36 +147,22 @@ async function inTime(probe, { clock, signal }) {
   }
 }
 
-/** An endpoint of the run. Each ability is probed at most once, and only if a detector may need it. */
-export class Candidate {
-  /** @type {Map<Ability, Promise<Finding>>} */
-  #findings = new Map();
-  #rpc;
-  #retryOptions;
-
-  /** @param {Rpc} rpc @param {string} node its name in messages @param {RetryOptions} retryOptions */
-  constructor(rpc, node, retryOptions) {
-    this.#rpc = rpc;
-    this.node = node;
-    this.#retryOptions = retryOptions;
-  }
-
-  /** @param {Ability} ability */
-  find(ability) {
-    const finding = this.#findings.get(ability) ?? abilities[ability].probe(this.#rpc, this.#retryOptions);
-    this.#findings.set(ability, finding);
-    return finding;
-  }
+/**
+ * An endpoint of the run.
+ *
+ * @typedef {{node: string, find: (ability: Ability) => Promise<Finding>}} Candidate node: its name in messages
+ * @typedef {{node: string, description: string}} Lack
+ *
+ * @param {Rpc} rpc @param {string} node @param {RetryOptions} retryOptions @returns {Candidate}
+ */
+export function candidateOf(rpc, node, retryOptions) {
+  return { node, find: (ability) => abilities[ability].probe(rpc, retryOptions) };
 }
 
 /**
- * @typedef {{node: string, description: string}} Lack
- * @typedef {Pick<Candidate, 'find' | 'node'>} Endpoint
- */
-
-/**
+ * Probes each ability at most once, and only if a detector may need it.
  * @param {string} requested name of a detector, or `auto`
- * @param {readonly Endpoint[]} endpoints all of which must support it
+ * @param {readonly Candidate[]} endpoints all of which must support it
  * @returns {Promise<Chosen>}
  * @throws {UnavailableError} an endpoint does not support it, or there is no detector that all support
  */
@@ -185,6 +171,8 @@ export async function chooseInclusion(requested, endpoints) {
   const lacks = new Map();
   /** @param {Ability} ability */
   const probe = async (ability) => {
+    const known = lacks.get(ability);
+    if (known !== undefined) return known.length === 0;
     const found = await Promise.all(endpoints.map((endpoint) => endpoint.find(ability)));
     const lacking = found.flatMap((reason, i) =>
       reason === null ? [] : { node: endpoints[i].node, description: abilities[ability].lacks(reason) },

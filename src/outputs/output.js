@@ -1,6 +1,6 @@
 /**
  * @import { StressError } from '../errors.js'
- * @import { Config, Output as OutputContract, OutputConfig } from '../types.d.ts'
+ * @import { Output as OutputContract, OutputConfig } from '../types.d.ts'
  * @import { OptionFacts } from '../report/repeat.js'
  * @import { OutputStream } from './streams.js'
  */
@@ -34,7 +34,7 @@
  * @property {{runId: string | null, index: number | null, instances: number | null, attempt?: number} | null} instance which
  *   instance of a larger run this is, for figures and files that are put beside those of the others
  *
- * @typedef {OutputConfig & Pick<Config, 'results'> & Shared} OutputOptions
+ * @typedef {OutputConfig & {results: string | null} & Shared} OutputOptions
  */
 
 /**

@@ -8,7 +8,7 @@ import { environmentOf, readIfAny, runFileReader } from './run-files.js';
 import { CONFIDENCE, MAX_TRIALS, ThresholdEstimate } from './threshold-estimate.js';
 
 /**
- * @import { Config, Find, Parts, RunFile, Searched } from '../types.d.ts'
+ * @import { Config, Find, Parts, RunFile, Searched, Threshold } from '../types.d.ts'
  * @import { Study } from './experiment.js'
  * @import { Trial } from './run-files.js'
  * @import { End, Figures } from './threshold-estimate.js'
@@ -18,6 +18,7 @@ import { CONFIDENCE, MAX_TRIALS, ThresholdEstimate } from './threshold-estimate.
  * The search: finds the highest value of an option for which conditions hold.
  *
  * @typedef {{name: string, evidence: string}} RunVerdict
+ * @typedef {{find: string | null, until: Threshold[]}} SearchGoal
  *
  * @typedef {object} Judged whether the conditions held in a run
  * @property {boolean} holds
@@ -31,12 +32,12 @@ const HELD_RATE = 0.98;
 /** Conditions on these figures replace the implied condition that the rate is held. */
 const OF_THE_RATE = Object.freeze(['tps', 'achieved', 'dropped']);
 
-/** @param {Pick<Config, 'find' | 'until'>} search @returns {boolean} whether the rate must be held although no condition says so */
+/** @param {SearchGoal} search @returns {boolean} whether the rate must be held although no condition says so */
 function isRateImplied({ find, until }) {
   return find === 'rate' && !until.some(({ figure }) => OF_THE_RATE.includes(figure));
 }
 
-/** @param {Pick<Config, 'find' | 'until'>} search @param {RunFile} run @returns {Judged} */
+/** @param {SearchGoal} search @param {RunFile} run @returns {Judged} */
 export function judgeTrial(search, run) {
   /** @type {Judged} */
   const judged = { holds: true, failed: [], figures: [] };

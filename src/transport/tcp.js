@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
 import { TransportError, UsageError } from '../errors.js';
+import { Exchange } from './exchange.js';
 import {
   MAX_BODY_BYTES,
   MAX_HEAD_BYTES,
@@ -20,9 +21,9 @@ import {
  * HTTP/1.1 over raw sockets: one request at a time on each keep-alive connection, as with undici, for less CPU time. It
  * implements the part of HTTP that JSON-RPC needs, without TLS.
  *
- * @import { Reply, Transport } from '../types.d.ts'
+ * @import { Transport } from '../types.d.ts'
  * @import { Head } from './http.js'
- * @import { OnSent, TransportOptions } from './index.js'
+ * @import { TransportOptions } from './index.js'
  *
  * @typedef {{head: Head, text: string}} Answer
  */
@@ -135,6 +136,11 @@ class TcpConnection {
     this.#pool.release(this);
   }
 
+  /** Its exchange has timed out. */
+  giveUp() {
+    this.close();
+  }
+
   /** @param {TransportError} [error] the failure of its exchange */
   close(error = connectionLost()) {
     if (this.#isGone) return;
@@ -165,53 +171,6 @@ export function createTcpTransport(options) {
     closeIdle: async () => pool.closeIdle(),
     close: async () => pool.close(),
   };
-}
-
-/** One request and its answer. */
-class Exchange {
-  /** Null while it waits for a connection. @type {TcpConnection | null} */
-  connection = null;
-  isOver = false;
-  #deadlines;
-  #deadline;
-
-  /**
-   * @param {string} body
-   * @param {OnSent | undefined} onSent
-   * @param {number} maxBodyBytes
-   * @param {Deadlines} deadlines
-   * @param {(reply: Reply) => void} resolve
-   * @param {(error: TransportError) => void} reject
-   */
-  constructor(body, onSent, maxBodyBytes, deadlines, resolve, reject) {
-    this.body = body;
-    this.onSent = onSent;
-    this.maxBodyBytes = maxBodyBytes;
-    this.resolve = resolve;
-    this.reject = reject;
-    this.#deadlines = deadlines;
-    this.#deadline = deadlines.set(() => {
-      this.fail(timeoutError());
-      this.connection?.close();
-    });
-  }
-
-  /** @param {Reply} reply */
-  succeed(reply) {
-    this.#end();
-    this.resolve(reply);
-  }
-
-  /** @param {TransportError} error */
-  fail(error) {
-    this.#end();
-    this.reject(error);
-  }
-
-  #end() {
-    this.isOver = true;
-    this.#deadlines.clear(this.#deadline);
-  }
 }
 
 /** The connections to one endpoint, and the exchanges that wait for one. */

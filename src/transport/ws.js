@@ -3,6 +3,7 @@ import { parseJson } from '../chain/json.js';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
 import { TransportError, UsageError, oneLine } from '../errors.js';
+import { Exchange } from './exchange.js';
 import {
   MAX_BODY_BYTES,
   asTransportError,
@@ -18,10 +19,10 @@ import {
  * JSON-RPC over WebSockets. Each socket carries many requests at once; answers come in any order and are matched by id.
  * Two bodies with the same id, or two without one, are never on one socket at the same time.
  *
- * @import { Transport } from '../types.d.ts'
- * @import { OnSent, TransportOptions } from './index.js'
+ * @import { Reply, Transport } from '../types.d.ts'
+ * @import { OnSent, Subscription, TransportOptions } from './index.js'
  *
- * @typedef {{onPush: (text: string) => void, onLost: (error: TransportError) => void}} Listener
+ * @typedef {{onPush: (text: string) => void, onLost: (error: TransportError) => void, end: Subscription['end']}} Listener
  */
 
 /** Stands for the id of a body without one. */
@@ -149,10 +150,13 @@ class WsConnection {
     if (this.#givenUp.size >= this.#awaited.size) setImmediate(() => this.close());
   }
 
-  /** @param {Listener} listener @param {string} [body] a last message, whose answer is ignored */
-  unlisten(listener, body) {
-    const wasListening = this.#listeners.delete(listener);
-    if (wasListening && this.#isOpen && body !== undefined) this.#socket.send(body);
+  /** @param {Listener} listener */
+  #listen(listener) {
+    this.#listeners.add(listener);
+    listener.end = (body) => {
+      const wasListening = this.#listeners.delete(listener);
+      if (wasListening && this.#isOpen && body !== undefined) this.#socket.send(body);
+    };
   }
 
   /** @param {WsExchange} exchange @returns {boolean} false: it is no longer wanted */
@@ -183,8 +187,8 @@ class WsConnection {
   #answer(exchange, text, bytes) {
     if (bytes > exchange.maxBodyBytes) return exchange.fail(bodyTooLarge(exchange.maxBodyBytes));
     // At once, because the first notification may follow immediately.
-    if (exchange.listener !== null) this.#listeners.add(exchange.listener);
-    exchange.succeed(text);
+    if (exchange.listener !== null) this.#listen(exchange.listener);
+    exchange.succeed({ status: 200, text, retryAfterMs: null });
   }
 
   /** @param {string} text @returns {WsExchange | null} null: no request's, such as a late answer to a forgotten one */
@@ -247,68 +251,23 @@ export function createWsTransport(options) {
   }
   const pool = new WsPool(options);
   return {
-    post: (body, onSent, maxBodyBytes) =>
-      pool.post(body, onSent, null, maxBodyBytes).then(({ text }) => ({ status: 200, text, retryAfterMs: null })),
-    subscribe: (body, onPush, onLost) => pool.subscribe(body, { onPush, onLost }),
+    post: (body, onSent, maxBodyBytes) => pool.post(body, onSent, maxBodyBytes),
+    subscribe: async (body, onPush, onLost) => {
+      const listener = { onPush, onLost, end: () => {} };
+      const { text } = await pool.post(body, undefined, Infinity, listener);
+      return { text, end: listener.end };
+    },
     stats: () => ({ ...pool.stats }),
     closeIdle: async () => pool.closeIdle(),
     close: async () => pool.close(),
   };
 }
 
-/** One body and its answer. */
-class WsExchange {
-  /** Null while it waits for a connection. @type {WsConnection | null} */
-  connection = null;
-  isOver = false;
-  /** The answer. */
-  text = '';
-  #deadlines;
-  #deadline;
-
-  /**
-   * @param {string} body
-   * @param {OnSent | undefined} onSent
-   * @param {Listener | null} listener added to the connection when the answer is received
-   * @param {number} maxBodyBytes
-   * @param {Deadlines} deadlines
-   * @param {(exchange: WsExchange) => void} resolve
-   * @param {(error: TransportError) => void} reject
-   */
-  constructor(body, onSent, listener, maxBodyBytes, deadlines, resolve, reject) {
-    this.body = body;
-    this.ids = readIds(body).ids;
-    this.onSent = onSent;
-    this.listener = listener;
-    this.maxBodyBytes = maxBodyBytes;
-    this.resolve = resolve;
-    this.reject = reject;
-    this.#deadlines = deadlines;
-    this.#deadline = deadlines.set(() => {
-      this.fail(timeoutError());
-      this.connection?.giveUp(this);
-    });
-  }
-
-  /** @param {string} text */
-  succeed(text) {
-    this.text = text;
-    this.#end();
-    this.resolve(this);
-  }
-
-  /** @param {TransportError} error */
-  fail(error) {
-    this.#end();
-    this.reject(error);
-  }
-
-  #end() {
-    this.isOver = true;
-    // A timed-out exchange stays in memory, but its body is not needed.
-    this.body = '';
-    this.#deadlines.clear(this.#deadline);
-  }
+/** An exchange with its ids, and a listener that is added to the connection with the answer. */
+class WsExchange extends Exchange {
+  /** @type {Listener | null} */
+  listener = null;
+  ids = readIds(this.body).ids;
 }
 
 /** The connections to one endpoint, and the exchanges that wait because of their ids. */
@@ -342,25 +301,20 @@ class WsPool {
 
   /**
    * @param {string} body
-   * @param {OnSent | undefined} onSent
-   * @param {Listener | null} listener
+   * @param {OnSent} [onSent]
    * @param {number} [maxBodyBytes]
-   * @returns {Promise<WsExchange>} rejects with TransportError
+   * @param {Listener | null} [listener]
+   * @returns {Promise<Reply>} rejects with TransportError
    */
-  post(body, onSent, listener, maxBodyBytes = Infinity) {
+  post(body, onSent, maxBodyBytes = Infinity, listener = null) {
     this.stats.requests += 1;
     if (this.isClosed) return Promise.reject(transportClosed());
     const limit = Math.min(maxBodyBytes, this.maxBodyBytes);
     return new Promise((resolve, reject) => {
-      const exchange = new WsExchange(body, onSent, listener, limit, this.deadlines, resolve, reject);
+      const exchange = new WsExchange(body, onSent, limit, this.deadlines, resolve, reject);
+      exchange.listener = listener;
       if (!this.#assign(exchange)) this.#waiting.add(exchange);
     });
-  }
-
-  /** @param {string} body @param {Listener} listener */
-  async subscribe(body, listener) {
-    const { text, connection } = await this.post(body, undefined, listener);
-    return { text, end: (/** @type {string | undefined} */ lastBody) => connection?.unlisten(listener, lastBody) };
   }
 
   /** @param {WsExchange} exchange @returns {boolean} false: no connection can take it now */

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ChainIdentity, unconfirmedIdentityWords } from '../../../src/chain/chain-identity.js';
-import { DOWN, BEHIND, Health, Monitor, UP } from '../../../src/chain/endpoint-health.js';
+import { Health, Monitor } from '../../../src/chain/endpoint-health.js';
 import { RefusedError, RpcError, TransportError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
 /**
- * @import { Finding } from '../../../src/chain/endpoint-health.js'
+ * @import { Fault } from '../../../src/chain/endpoint-health.js'
  */
 
 /** @typedef {{id: number, hashes: Array<string | null>}} Node whose blocks have these hashes; null: it does not keep it */
@@ -149,7 +149,7 @@ describe('ChainIdentity.identify() and compare()', () => {
   it('does not wait for an endpoint that is down or silent', async () => {
     const { identify, compare, health, rpcs } = chainOf(node('ab'), node('ab'), node('ab'));
     await identify();
-    health.enter(1, { state: DOWN, words: '' });
+    health.open(1, { why: '' });
     rpcs[2].call = async () => {
       throw new RpcError('eth_blockNumber', -32000, 'not now');
     };
@@ -189,22 +189,18 @@ describe('ChainIdentity.check() of an endpoint that answers again', () => {
 
   it('rejects another chain, and one that is behind', async () => {
     const other = (/** @type {string} */ how) => ({
-      state: DOWN,
-      words: `${how}: it serves another chain now`,
+      why: `${how}: it serves another chain now`,
       isOther: true,
     });
     assert.deepEqual((await checked(node('abcde', 999))).found, other('it answers as chain 999'));
     assert.deepEqual((await checked(node('abxyz'))).found, other('it has another block 2'));
-    assert.deepEqual((await checked(node('a'))).found, {
-      state: BEHIND,
-      words: 'it is behind the others',
-    });
+    assert.deepEqual((await checked(node('a'))).found, { why: 'it is behind the others' });
   });
 
   it('without a start block it compares a common block', async () => {
     const nothing = { startBlock: 0, startHash: null };
     assert.equal((await checked(node('abcd'), nothing)).found, null);
-    assert.match(String((await checked(node('axyz'), nothing)).found?.words), /another block 3/);
+    assert.match(String((await checked(node('axyz'), nothing)).found?.why), /another block 3/);
   });
 
   it('makes no request for an endpoint that is up and was compared', async () => {
@@ -227,13 +223,13 @@ describe('ChainIdentity.check() of an endpoint that answers again', () => {
     a.hashes.push('b');
     b.hashes.push('x');
     assert.equal(await chainIdentity.check(0, 1, true), null);
-    assert.match(String((await chainIdentity.check(1, 1, true))?.words), /another block 1/);
+    assert.match(String((await chainIdentity.check(1, 1, true))?.why), /another block 1/);
   });
 });
 
 describe('Monitor with ChainIdentity', () => {
   it('uses an endpoint of the chain again, and reports another chain once', async () => {
-    /** @type {Finding | null} */
+    /** @type {Fault | null} */
     let finding = null;
     let isThere = true;
     const clock = createFakeClock();
@@ -257,15 +253,15 @@ describe('Monitor with ChainIdentity', () => {
     isThere = false;
     await clock.advance(2000);
     isThere = true;
-    finding = { state: DOWN, words: 'it serves another chain now', isOther: true };
+    finding = { why: 'it serves another chain now', isOther: true };
     // The head of another chain does not count.
     await clock.advance(10_000);
-    assert.deepEqual([health.stateOf(0), health.stateOf(1)], [UP, DOWN]);
+    assert.deepEqual([health.isUp(0), health.isUp(1)], [true, false]);
     assert.deepEqual(said, ['1 left: connection refused', '1 left: it serves another chain now']);
-    assert.equal(health.totals()[1].count, 1);
+    assert.equal(said.length, 2);
     finding = null;
     await clock.advance(1500);
-    assert.equal(health.stateOf(1), UP);
+    assert.equal(health.isUp(1), true);
     assert.match(said[2], /^1 back/);
     monitor.stop();
   });
@@ -284,14 +280,14 @@ describe('Monitor with ChainIdentity', () => {
     const monitor = new Monitor({ rpcs, health, clock, checkIdentity });
     monitor.begin();
     await clock.advance(10);
-    health.enter(0, { state: DOWN, words: '' });
+    health.open(0, { why: '' });
     answer('0x5');
     await clock.advance(10);
-    assert.deepEqual([health.stateOf(0), checked], [DOWN, 0]);
+    assert.deepEqual([health.isUp(0), checked], [false, 0]);
     await clock.advance(1000);
     answer('0x5');
     await clock.advance(10);
-    assert.deepEqual([health.stateOf(0), checked], [UP, 1]);
+    assert.deepEqual([health.isUp(0), checked], [true, 1]);
     monitor.stop();
   });
 });

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { errors } from 'undici';
 import { parseReply } from '../../../src/chain/rpc.js';
-import { DOWN, BEHIND, Health, UP, isDownError } from '../../../src/chain/endpoint-health.js';
-import { Route, SPREADS, createRouter } from '../../../src/chain/endpoints.js';
+import { Health, isDownError } from '../../../src/chain/endpoint-health.js';
+import { Router, SPREADS } from '../../../src/chain/endpoints.js';
 import { merge } from '../../../src/stats/merge.js';
 import { SNAPSHOT } from '../../../src/stats/metrics.js';
 import { workersOf } from '../../../src/core/config.js';
@@ -14,34 +14,48 @@ import { fakeRpc } from '../../helpers/fake-rpc.js';
 
 /**
  * @import { Purpose } from '../../../src/types.d.ts'
- * @import { State } from '../../../src/chain/endpoint-health.js'
  * @import { Spread } from '../../../src/chain/endpoints.js'
  */
 
-/** @param {State[]} states */
-function healthOf(...states) {
-  const health = new Health(states.length, createFakeClock());
-  states.forEach((state, i) => health.enter(i, { state, words: '' }));
+const [UP, DOWN] = [true, false];
+
+/** @param {boolean[]} areUp */
+function healthOf(...areUp) {
+  const health = new Health(areUp.length, createFakeClock());
+  areUp.forEach((isUp, i) => set(health, i, isUp));
   return health;
 }
 
-/** @param {Health} health @param {number} index @param {State} state */
-const set = (health, index, state) => health.enter(index, { state, words: '' });
+/** @param {Health} health @param {number} index @param {boolean} isUp */
+const set = (health, index, isUp) => (isUp ? health.close(index) : health.open(index, { why: '' }));
 
-/** @param {Spread} spread @param {State[]} states @param {number} [home] */
-const routeOf = (spread, states, home = 0) => new Route({ health: healthOf(...states), home, spread });
+/** @param {Spread} spread @param {boolean[]} areUp @param {number} [home] */
+const routeOf = (spread, areUp, home = 0) =>
+  new Router({
+    rpcs: areUp.map(() => fakeRpc({})),
+    health: healthOf(...areUp),
+    clock: createFakeClock(),
+    home,
+    spread,
+  });
 
-/** @param {Route} route @param {Purpose[]} purposes */
-const ways = (route, ...purposes) => purposes.map((purpose) => route.next(purpose));
+/** @param {ConstructorParameters<typeof Router>[0]} options */
+function createRouter(options) {
+  const router = new Router(options);
+  return { rpc: router.view(), reading: router.view('readback'), traffic: () => router.traffic() };
+}
 
-describe('Route', () => {
+/** @param {Router} router @param {Purpose[]} purposes */
+const ways = (router, ...purposes) => purposes.map((purpose) => router.route(purpose));
+
+describe('Router.route()', () => {
   it('sticky: the home endpoint, or the next one that is up', () => {
     /** @type {Purpose[]} */
     const purposes = ['submit', 'inclusion', 'readback', 'resolve', 'audit', 'setup', 'load'];
     const all = (/** @type {number} */ one) => purposes.map(() => one);
     assert.deepEqual(ways(routeOf('sticky', [UP, UP, UP], 1), ...purposes), all(1));
     assert.deepEqual(ways(routeOf('sticky', [UP, DOWN, UP], 1), ...purposes), all(2));
-    assert.deepEqual(ways(routeOf('sticky', [UP, DOWN, BEHIND], 1), ...purposes), all(0));
+    assert.deepEqual(ways(routeOf('sticky', [UP, DOWN, DOWN], 1), ...purposes), all(0));
   });
 
   it('resubmissions go to another endpoint if there is one', () => {
@@ -61,9 +75,7 @@ describe('Route', () => {
     assert.deepEqual(ways(routeOf('apart', [DOWN, UP], 1), 'submit', 'readback'), [1, 1]);
   });
 
-  it('if none is up, one that is behind gets transactions only', () => {
-    assert.deepEqual(ways(routeOf('sticky', [DOWN, BEHIND]), 'submit', 'resubmit'), [1, 1]);
-    assert.deepEqual(ways(routeOf('sticky', [DOWN, BEHIND]), 'inclusion', 'readback', 'resolve'), [null, null, null]);
+  it('if none is up, requests go to the preferred one', () => {
     assert.deepEqual(ways(routeOf('sticky', [DOWN, DOWN], 1), 'submit', 'inclusion'), [1, 1]);
   });
 
@@ -144,7 +156,7 @@ describe('createRouter()', () => {
     const sentTo = [];
     const send = () => router.rpc.call('eth_sendRawTransaction', ['0x'], 'submit', (index) => sentTo.push(index));
     await assert.rejects(send(), { code: 'transport_reset' });
-    assert.equal(health.stateOf(0), DOWN);
+    assert.equal(health.isUp(0), false);
     assert.equal(await send(), 1);
     set(health, 0, UP);
     await assert.rejects(send());
@@ -155,7 +167,7 @@ describe('createRouter()', () => {
     );
   });
 
-  /** The first of two endpoints never answers. @param {Partial<Parameters<typeof createRouter>[0]>} [options] */
+  /** The first of two endpoints never answers. @param {Partial<ConstructorParameters<typeof Router>[0]>} [options] */
   function hanging(options) {
     const clock = createFakeClock();
     const health = new Health(2, clock);
@@ -241,12 +253,12 @@ describe('createRouter()', () => {
       return answers;
     };
     assert.deepEqual(await times(5), ['refused', 'refused', 'refused', 1, 1]);
-    assert.deepEqual([health.refusesTransactions(0), health.stateOf(0)], [true, UP]);
+    assert.deepEqual([health.refusesTransactions(0), health.isUp(0)], [true, true]);
     await clock.advance(10_000);
     assert.deepEqual(await times(3), ['refused', 1, 1]);
     assert.equal(router.traffic()[0].failures, 4);
     // If the other one refuses too, both are used as before.
-    for (let i = 0; i < 3; i += 1) health.noteRefused(1);
+    for (let i = 0; i < 3; i += 1) health.noteSubmission(1, true);
     assert.deepEqual(await times(1), ['refused']);
     set(health, 0, DOWN);
     set(health, 0, UP);
@@ -276,18 +288,7 @@ describe('createRouter()', () => {
     const health = new Health(2, clock);
     const router = createRouter({ rpcs, health, clock, home: 0, spread: 'sticky' });
     await assert.rejects(router.rpc.call('eth_sendRawTransaction', ['0x'], 'submit'), /nonce too low/);
-    assert.equal(health.stateOf(0), UP);
-  });
-
-  it('makes no reads if the only endpoint that answers is behind', async () => {
-    const router = createRouter({
-      rpcs: endpointsOf(null, null),
-      health: healthOf(BEHIND, DOWN),
-      clock: createFakeClock(),
-      home: 0,
-      spread: 'sticky',
-    });
-    await assert.rejects(router.rpc.call('eth_blockNumber', [], 'inclusion'), { code: 'transport_behind' });
+    assert.equal(health.isUp(0), true);
   });
 
   it('subscribes if the home endpoint can, otherwise polls', () => {

@@ -236,7 +236,7 @@ describe('the cost of a load', () => {
   const READY = /** @type {any} */ ({ sender: {}, costs: { spentWei: 5n, transactions: 2 } });
   const AUDIT = /** @type {any} */ ({ exact: true, effectsOnChain: '10' });
   const describeWith = (/** @type {object} */ found, load = null) =>
-    describeSpending({ maxSpendWei: null }, READY, load, {
+    describeSpending(null, READY, load, {
       decrease: { wei: 100n },
       valueWei: 0n,
       report: AUDIT,
@@ -287,7 +287,7 @@ describe('the cost of a load', () => {
     const { facts, unmeasured } = describeWith({}, /** @type {any} */ ({ spentWei: 120n, transactions: 12 }));
     assert.deepEqual([facts.leftWei, facts.spentWei, facts.transactions], ['100', '125', 14]);
     assert.deepEqual(unmeasured, {});
-    const calls = describeSpending({ maxSpendWei: null }, { ...READY, sender: null }, null, {
+    const calls = describeSpending(null, { ...READY, sender: null }, null, {
       decrease: NOT_PAID,
       valueWei: 0n,
       report: null,

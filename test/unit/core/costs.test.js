@@ -14,7 +14,7 @@ const GAS = Object.freeze({
   perOperation: 50_000n,
   likely: { perWallet: 150_000n, perOperation: 25_000n },
 });
-const CONFIG = Object.freeze({
+const LOAD = Object.freeze({
   threads: 10,
   inFlight: 1,
   ratePerSecond: null,
@@ -22,7 +22,7 @@ const CONFIG = Object.freeze({
   warmupMs: 0,
   durationMs: 60_000,
 });
-const PARTS = Object.freeze({ config: CONFIG, gas: GAS, fees: FEES, blockSeconds: 2, deployments: 0, missing: [] });
+const PARTS = Object.freeze({ load: LOAD, gas: GAS, fees: FEES, blockSeconds: 2, deployments: 0, missing: [] });
 
 /** @param {bigint} each @param {number} count */
 const lacking = (each, count) => Array.from({ length: count }, () => ({ missingWei: each }));
@@ -34,15 +34,15 @@ describe('estimateCost()', () => {
     assert.equal(loadWei, 300n * 25_000n * 2n * GWEI);
     assert.equal(worstWei, 300n * 50_000n * 6n * GWEI);
     assert.equal(setUpWei, 0n, 'what is there already costs nothing');
-    assert.equal(estimateCost({ ...PARTS, config: { ...CONFIG, inFlight: 4 } }).operations, 1200);
-    assert.equal(estimateCost({ ...PARTS, config: { ...CONFIG, warmupMs: 20_000 } }).operations, 400);
+    assert.equal(estimateCost({ ...PARTS, load: { ...LOAD, inFlight: 4 } }).operations, 1200);
+    assert.equal(estimateCost({ ...PARTS, load: { ...LOAD, warmupMs: 20_000 } }).operations, 400);
   });
 
   it('open loop: the operations of the schedule', () => {
-    assert.equal(estimateCost({ ...PARTS, config: { ...CONFIG, ratePerSecond: 7 } }).operations, 420);
+    assert.equal(estimateCost({ ...PARTS, load: { ...LOAD, ratePerSecond: 7 } }).operations, 420);
     const stages = [{ fromPerSecond: 10, toPerSecond: 20, durationUs: 60e6 }];
-    assert.equal(estimateCost({ ...PARTS, config: { ...CONFIG, stages } }).operations, 900);
-    assert.equal(estimateCost({ ...PARTS, config: { ...CONFIG, stages, warmupMs: 1000 } }).operations, 910);
+    assert.equal(estimateCost({ ...PARTS, load: { ...LOAD, stages } }).operations, 900);
+    assert.equal(estimateCost({ ...PARTS, load: { ...LOAD, stages, warmupMs: 1000 } }).operations, 910);
   });
 
   it('set-up: deployments and payments without the amounts sent to wallets', () => {
@@ -54,7 +54,7 @@ describe('estimateCost()', () => {
   });
 
   it('without a duration: per thousand operations', () => {
-    const { operations, isBounded } = estimateCost({ ...PARTS, config: { ...CONFIG, durationMs: null } });
+    const { operations, isBounded } = estimateCost({ ...PARTS, load: { ...LOAD, durationMs: null } });
     assert.deepEqual([operations, isBounded], [1000, false]);
   });
 });
@@ -71,7 +71,7 @@ describe('costLine()', () => {
   });
 
   it('without a duration and without set-up', () => {
-    const cost = estimateCost({ ...PARTS, config: { ...CONFIG, durationMs: null } });
+    const cost = estimateCost({ ...PARTS, load: { ...LOAD, durationMs: null } });
     assert.equal(
       costLine(cost, 10),
       'estimated cost, at 2 gwei a gas as of now: set-up 0.0 ether, load 0.05 ether per 1000 operations, at most 0.3 ether at the price offered',
@@ -93,7 +93,7 @@ describe('checkCost()', () => {
   });
 
   it('without a duration only the set-up counts', () => {
-    const unbounded = estimateCost({ ...PARTS, deployments: 10, config: { ...CONFIG, durationMs: null } });
+    const unbounded = estimateCost({ ...PARTS, deployments: 10, load: { ...LOAD, durationMs: null } });
     checkCost(unbounded, parseEther('0.003'));
     assert.throws(() => checkCost(unbounded, parseEther('0.0029')), RefusedError);
   });

@@ -61,7 +61,7 @@ function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isIns
   const begun = [];
   /**
    * Recoveries in order.
-   * @type {Array<{operation: Operation, done: (whyUnusable: string | null) => Promise<void>, fail: (error: Error) => Promise<void>}>}
+   * @type {Array<{operation: Operation, done: (isUsable: boolean) => Promise<void>, fail: (error: Error) => Promise<void>}>}
    */
   const recoveries = [];
   /** @type {Array<[string, Error | undefined]>} */
@@ -83,12 +83,12 @@ function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isIns
     },
     recoveryOf: (driver) =>
       new (class extends Recovery {
-        /** @override @param {Operation} operation @returns {Promise<string | null>} */
+        /** @override @param {Operation} operation @returns {Promise<boolean>} */
         settle(operation) {
           return new Promise((resolve, reject) => {
             recoveries.push({
               operation,
-              done: async (why) => (resolve(why), await turn(), void (await turn())),
+              done: async (isUsable) => (resolve(isUsable), await turn(), void (await turn())),
               fail: async (error) => (reject(error), void (await turn())),
             });
           });
@@ -517,7 +517,7 @@ describe('Driver: recovery', () => {
     assert.equal(driver.live.size, 3);
 
     first.account.settle(0, 'used');
-    await recoveries[0].done(null);
+    await recoveries[0].done(true);
     assert.deepEqual(positions(7), [0, 0, 0], 'as many as were held, and its own');
     assert.equal(driver.live.size, 6);
     assert.equal(first.account.heldStarts, 0);
@@ -530,10 +530,10 @@ describe('Driver: recovery', () => {
     fail(begun[1]);
     fail(begun[0]);
     begun[0].account.settle(0, 'used');
-    await recoveries[1].done(null);
+    await recoveries[1].done(true);
     assert.equal(begun.length, 3);
     begun[0].account.settle(1, 'used');
-    await recoveries[0].done(null);
+    await recoveries[0].done(true);
     assert.deepEqual(positions(3), [0, 0]);
     assert.equal(driver.live.size, 3);
     assertConserved();
@@ -544,7 +544,7 @@ describe('Driver: recovery', () => {
     driver.start(START_US, Infinity);
     fail(begun[1]);
     accounts[0].settle(1, 'free');
-    await recoveries[0].done(null);
+    await recoveries[0].done(true);
     assert.deepEqual(
       begun.map(({ nonce }) => nonce),
       [0, 1, 2, 1],
@@ -559,7 +559,7 @@ describe('Driver: recovery', () => {
       operation.errorMessage = words;
       fail(operation);
       accounts[0].settle(operation.nonce, 'used');
-      await recoveries.at(-1)?.done(null);
+      await recoveries.at(-1)?.done(true);
     }
     assert.equal(accounts[0].failuresInRow, 2);
     assert.deepEqual(driver.failureWords, { reverted: 'a' });
@@ -580,7 +580,7 @@ describe('Driver: recovery', () => {
     assert.equal(dropped.length, 3);
     assert.equal(accounts[0].heldStarts, 1, 'the other one that it may have in flight');
     accounts[0].settle(0, 'used');
-    await recoveries[0].done(null);
+    await recoveries[0].done(true);
     assert.equal(begun.length, 1);
     await advance(30);
     assert.equal(begun.length, 3);
@@ -604,10 +604,10 @@ describe('Driver: recovery', () => {
         });
         /** @type {typeof recoveries} */
         const settled = [];
-        const settle = async (/** @type {typeof recoveries[number]} */ one, /** @type {string | null} */ why) => {
+        const settle = async (/** @type {typeof recoveries[number]} */ one, /** @type {boolean} */ isUsable) => {
           settled.push(one);
           one.operation.account.settle(one.operation.nonce, 'used');
-          await one.done(why);
+          await one.done(isUsable);
         };
         const open = () => recoveries.filter((one) => !settled.includes(one));
         driver.start(START_US, Infinity);
@@ -617,7 +617,7 @@ describe('Driver: recovery', () => {
           const one = open()[place % open().length];
           if (kind === 'verify') operation?.end('verified', null, driver.options.clock.nowUs());
           else if (kind === 'fail' && operation !== undefined) fail(operation);
-          else if (one !== undefined) await settle(one, kind === 'retire' ? 'it has no funds left' : null);
+          else if (one !== undefined) await settle(one, kind !== 'retire');
           await advance(1);
           assertConserved();
           for (const account of accounts) {
@@ -629,13 +629,13 @@ describe('Driver: recovery', () => {
             assert.equal(new Set(mine.map(({ nonce }) => nonce)).size, mine.length);
           }
         }
-        for (const one of open()) await settle(one, null);
+        for (const one of open()) await settle(one, true);
         for (let ms = 0; ms < 5; ms += 1) await advance(10);
         for (const account of accounts) {
           const live = [...driver.live].filter((each) => each.account === account).length;
-          if (account.retired === null) assert.equal(live, inFlight, 'nothing that may be in flight was lost, or won');
+          if (!account.isRetired) assert.equal(live, inFlight, 'nothing that may be in flight was lost, or won');
         }
-        const retired = accounts.filter((account) => account.retired !== null).length;
+        const retired = accounts.filter((account) => account.isRetired).length;
         assert.deepEqual(
           stops.map(([reason]) => reason),
           retired === wallets ? ['no_wallets'] : [],
@@ -652,7 +652,7 @@ describe('Driver: recovery', () => {
     assert.equal(driver.halted.aborted, false);
     driver.stop(START_US + 1000);
     assert.equal(driver.halted.aborted, true);
-    await recoveries[0].done(null);
+    await recoveries[0].done(true);
     assert.equal(begun.length, 2);
   });
 });
@@ -666,8 +666,8 @@ describe('Driver: retired wallets', () => {
     driver.start(START_US, Infinity);
     fail(begun[0]);
     accounts[0].settle(0, 'used');
-    await recoveries[0].done('it has no funds left');
-    assert.equal(accounts[0].retired, 'it has no funds left');
+    await recoveries[0].done(false);
+    assert.equal(accounts[0].isRetired, true);
     await verify(begun[2], begun[1]); // of wallet 0, and of wallet 1
     assert.deepEqual(positions(4), [1]);
     assert.deepEqual(stops, []);
@@ -677,7 +677,7 @@ describe('Driver: retired wallets', () => {
     const { driver, begun, recoveries, fail, stops } = harness({ wallets: 2, inFlight: 2 });
     driver.start(START_US, Infinity);
     for (const operation of begun.slice(0, 4)) fail(operation);
-    for (const { done } of recoveries.slice(0, 4)) await done('it has no funds left');
+    for (const { done } of recoveries.slice(0, 4)) await done(false);
     assert.deepEqual(stops, [['no_wallets', undefined]]);
     assert.equal(driver.live.size, 0);
   });
@@ -686,7 +686,7 @@ describe('Driver: retired wallets', () => {
     const { driver, begun, recoveries, fail, dropped, advance, stops } = harness({ wallets: 1, schedule: at(100) });
     driver.start(START_US, Infinity);
     fail(begun[0]);
-    await recoveries[0].done('it has no funds left');
+    await recoveries[0].done(false);
     await advance(50);
     assert.deepEqual([begun.length, dropped.length], [1, 5]);
     assert.equal(stops[0][0], 'no_wallets');

@@ -111,7 +111,7 @@ describe('an engine with several operations of one wallet', () => {
     run.see(run.mine());
     await run.advance(3000);
     assert.deepEqual(outcomes(run, 3), ['verified', 'verified', 'hash_mismatch']);
-    assert.equal(run.accounts[0].retired, null);
+    assert.equal(run.accounts[0].isRetired, false);
     assert.equal(inFlightOf(await run.count()), 3);
     run.mine();
     assert.equal((await run.end()).exact, true);

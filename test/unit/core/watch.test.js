@@ -8,8 +8,8 @@ import { createFakeClock } from '../../helpers/clock.js';
 function watchOf(given) {
   /** @type {string[]} */
   const said = [];
-  const config = { nodePid: null, nodeMetrics: null, nodeSeries: null, insecure: false };
-  const options = { config, urls: [], rpc: null, clock: createFakeClock(), ...given };
+  const node = { pid: null, metrics: null, series: null, insecure: false };
+  const options = { node, urls: [], rpc: null, clock: createFakeClock(), ...given };
   return { said, watch: new Watch({ ...options, warn: (words) => void said.push(words) }) };
 }
 
@@ -45,7 +45,7 @@ describe('Watch: warnings', () => {
 
   const noLinux = existsSync('/proc/self/status') ? false : 'needs /proc';
   it('warns once of the memory of the embedded chain', { skip: noLinux }, async () => {
-    const config = { nodePid: process.pid, nodeMetrics: null, nodeSeries: null, insecure: false };
+    const node = { pid: process.pid, metrics: null, series: null, insecure: false };
     const transport = /** @type {any} */ ({ requests: 0, connectionsOpened: 0 });
     const cases = [
       { isEmbedded: true, memoryLimitBytes: 1e6, wanted: 1 },
@@ -53,7 +53,7 @@ describe('Watch: warnings', () => {
       { isEmbedded: false, memoryLimitBytes: 1e6, wanted: 0 },
     ];
     for (const { wanted, ...given } of cases) {
-      const { said, watch } = watchOf({ config, ...given });
+      const { said, watch } = watchOf({ node, ...given });
       for (let i = 0; i < 3; i += 1) await watch.sample(null, transport);
       watch.close();
       assert.equal(said.length, wanted, said.join());

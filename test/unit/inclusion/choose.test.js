@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
-import { Candidate, chooseInclusion, detectors, needs, warningOf } from '../../../src/inclusion/index.js';
+import { candidateOf, chooseInclusion, detectors, needs, warningOf } from '../../../src/inclusion/index.js';
 import { caught } from '../../helpers/caught.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
@@ -39,7 +39,7 @@ function endpoint(answers = {}, subscribe = null) {
   });
   rpc.subscribe = subscribe;
   const clock = createFakeClock();
-  const candidate = new Candidate(rpc, NODE, { clock, signal: new AbortController().signal });
+  const candidate = candidateOf(rpc, NODE, { clock, signal: new AbortController().signal });
   /** Null: it can; else why not. @param {Ability} ability @returns {Promise<string | null | Error>} */
   const find = async (ability) => {
     const finding = candidate.find(ability).catch((error) => error);
@@ -221,8 +221,7 @@ describe('chooseInclusion()', () => {
       assert.deepEqual(await chooseInclusion(name, [known(lacking)]), expected);
     }
     const { rpc, candidate } = endpoint();
-    await chooseInclusion('blocks', [candidate]);
-    await chooseInclusion('blocks', [candidate]);
+    await chooseInclusion('auto', [candidate]);
     assert.deepEqual(
       rpc.calls.map(({ method }) => method),
       ['eth_getBlockByNumber'],
