@@ -161,11 +161,7 @@ export class Router {
     }
   }
 
-  /**
-   * The endpoints as one Rpc.
-   * @param {Purpose} [routedAs] of all its requests; default: their own
-   * @returns {Rpc}
-   */
+  /** The endpoints as one Rpc. @param {Purpose} [routedAs] of all its requests; default: their own @returns {Rpc} */
   view(routedAs) {
     const rpcs = this.#rpcs;
     /** The current subscription. @type {{index: number, leave: () => void} | null} */

@@ -21,9 +21,7 @@ const DYNAMIC_HEADROOM = 5n;
 /** A legacy transaction pays its whole offer, so the margin is smaller: 5 full blocks. */
 const LEGACY_HEADROOM = 2n;
 
-/**
- * A replacement raises both fees by 1/8. Pools require a tenth (geth's --txpool.pricebump), some slightly more.
- */
+/** A replacement raises both fees by 1/8. Pools require a tenth (geth's --txpool.pricebump), some slightly more. */
 const REPLACEMENT_DIVISOR = 8n;
 
 /**

@@ -11,11 +11,7 @@ const MIN_CHARS_PER_OBJECT = 16;
 const BRACE = '{'.charCodeAt(0);
 const BRACKET = '['.charCodeAt(0);
 
-/**
- * @param {string} text
- * @returns {any}
- * @throws {SyntaxError}
- */
+/** @param {string} text @returns {any} @throws {SyntaxError} */
 export function parseJson(text) {
   if (text.length > DENSITY_CHECK_CHARS && isTooDense(text)) throw new SyntaxError('too many objects and arrays');
   return JSON.parse(text);

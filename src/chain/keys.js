@@ -209,11 +209,7 @@ export class Wallet {
     return wallet;
   }
 
-  /**
-   * For calls that are repeated: the encoded call is kept.
-   * @param {Transaction} transaction
-   * @param {Signer} signer
-   */
+  /** For calls that are repeated: the encoded call is kept. @param {Transaction} transaction @param {Signer} signer */
   sign(transaction, signer) {
     if (transaction.call !== this.#call) {
       this.#call = transaction.call;
@@ -314,10 +310,7 @@ function jsonEntries(text, file) {
   }));
 }
 
-/**
- * @param {unknown} value
- * @returns {string | null} 0x and 64 lower-case digits; null for anything but a private key
- */
+/** @param {unknown} value @returns {string | null} 0x and 64 lower-case digits; null for anything but a private key */
 export function normalizeKey(value) {
   const match = typeof value === 'string' ? /^(?:0x)?([0-9a-f]{64})$/i.exec(value) : null;
   if (match === null) return null;

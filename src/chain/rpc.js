@@ -12,12 +12,7 @@ import { parseJson } from './json.js';
  * @typedef {Pick<Rpc, 'display' | 'secrets'>} Endpoint
  */
 
-/**
- * @param {Reply} reply
- * @param {Endpoint} endpoint
- * @returns {any}
- * @throws {ProtocolError}
- */
+/** @param {Reply} reply @param {Endpoint} endpoint @returns {any} @throws {ProtocolError} */
 export function parseReply({ status, text, retryAfterMs }, { display, secrets }) {
   try {
     const answer = parseJson(text);
@@ -309,10 +304,7 @@ const MIN_KEY_CHARS = 20;
 /** Shorter texts are too common in messages to be hidden. */
 const MIN_SECRET_CHARS = 4;
 
-/**
- * The URL without credentials, query, and parts of the path that may be keys.
- * @param {URL} url
- */
+/** The URL without credentials, query, and parts of the path that may be keys. @param {URL} url */
 export function displayUrl(url) {
   const path = url.pathname
     .split('/')

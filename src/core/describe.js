@@ -40,10 +40,7 @@ const NO_COMMON_START = Object.freeze({ by: null, at: null, waitedMs: null, late
  * @property {number | null} samplesDropped
  */
 
-/**
- * What the run file says of the options.
- * @param {Config} config
- */
+/** What the run file says of the options. @param {Config} config */
 export function factsOf(config) {
   const { rpc, transport, connections, noKeepAlive, thresholds, redacted, maxSpendWei: capWei } = config;
   const { runId, index, instances, attempt, scheduler, offset, threads } = config;

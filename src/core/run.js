@@ -59,11 +59,7 @@ import { createEngine } from './workers.js';
 
 const NOTHING_TO_AUDIT = 'plain calls leave nothing on the chain to audit';
 
-/**
- * @param {Config} config
- * @param {Surroundings} surroundings
- * @returns {Promise<number>} the exit code
- */
+/** @param {Config} config @param {Surroundings} surroundings @returns {Promise<number>} the exit code */
 export async function run(config, surroundings) {
   const { clock, stop, outputs } = surroundings;
   const given = readKeys(config);
@@ -171,12 +167,11 @@ async function prepare(config, surroundings, opened) {
       : setUp(config, surroundings, opened, workload);
   });
   const { wallets, sender, inclusion } = ready;
-  const settleOptions = { clock, confirmations, signal: stop.drain };
-  const setUpBlock = await confirmSetUp(rpc, ready, settleOptions);
+  const setUpBlock = await confirmSetUp(ready, confirmations);
   // The rest of the set-up would be out of date if done minutes before the load.
   await opened.common?.wait({ chainId: ready.chain.chainId, genesisHash: ready.chain.genesisHash ?? null });
   const accounts = wallets.map((wallet, position) => new Account(position, wallet));
-  const start = await startBlockOf(rpc, ready, { ...settleOptions, setUpBlock });
+  const start = await startBlockOf(ready, confirmations, setUpBlock);
   const before = sender === null ? NOT_PAID : await balanceOf(rpc, wallets, start.startBlock, 'setup');
   await monitor.waitUntilSynced(stop.drain);
   const unconfirmed = (await identity?.compare(stop.drain)) ?? [];
@@ -228,12 +223,7 @@ function chainToolsOf({ sender, inclusion, costs }, start, confirmations) {
   return { chainId, fees, signer, inclusion: inclusion.name, ...start, confirmations, capWei: costs.leftWei };
 }
 
-/**
- * @param {Config} config
- * @param {Surroundings} surroundings
- * @param {Opened} opened
- * @param {Prepared} prepared
- */
+/** @param {Config} config @param {Surroundings} surroundings @param {Opened} opened @param {Prepared} prepared */
 async function loadAndAudit(config, surroundings, opened, prepared) {
   const { clock, outputs, stop, log } = surroundings;
   const { endpoints, urls, isEmbedded, nodePid } = opened;

@@ -22,7 +22,7 @@ import { SetUpCosts, estimateRunCost, warmupSeconds } from './costs.js';
 import { sliceIndexes } from './nonces.js';
 
 /**
- * @import { CallWorkload, ChainInfo, Chosen, Clock, Config, Fees, Gas, Rpc, Sender, Surroundings, TransactionWorkload } from '../types.d.ts'
+ * @import { CallWorkload, ChainInfo, Chosen, Config, Fees, Gas, Rpc, Sender, Surroundings, TransactionWorkload } from '../types.d.ts'
  * @import { Identity } from './connect.js'
  * @import { Opened } from './run.js'
  */
@@ -127,7 +127,7 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
     await workload.prepare({ wallets, sender, chain, onProgress });
   } catch (error) {
     if (!(error instanceof NonceTakenError)) throw error;
-    throw (await proveForeignSender(error, rpc, chain.head, wallets, sender)) ?? error;
+    throw (await proveForeignSender(error, sender, wallets, chain.head)) ?? error;
   }
   return { chain, wallets, sender, costs, inclusion };
 }
@@ -210,12 +210,11 @@ export function refuseOwnFunder(funder, wallets) {
 /**
  * A nonce of the set-up was used: a mined foreign transaction proves that another sender uses the wallet.
  * @param {NonceTakenError} error
- * @param {Rpc} rpc
- * @param {number} head
- * @param {Wallet[]} wallets
  * @param {Sender} sender
+ * @param {Wallet[]} wallets
+ * @param {number} head
  */
-async function proveForeignSender({ wallet, nonce, hash }, rpc, head, wallets, { clock, timeoutMs, signal }) {
+async function proveForeignSender({ wallet, nonce, hash }, { rpc, clock, timeoutMs, signal }, wallets, head) {
   const deadlineUs = clock.nowUs() + Math.min(timeoutMs, PROOF_TIMEOUT_MS) * 1000;
   while (clock.nowUs() < deadlineUs && !signal.aborted) {
     const mined = await findMinedTransaction(rpc, wallet.address, nonce, head).catch(() => null);
@@ -242,52 +241,44 @@ const WAIT_MS = 20_000;
 const PAUSE_MS = 250;
 
 /**
- * @typedef {object} SettleOptions
- * @property {Clock} clock
- * @property {number} confirmations
- * @property {AbortSignal} signal
- *
- * @typedef {Pick<Ready, 'sender' | 'wallets'>} Sent
- */
-
-/**
  * Waits until the set-up has --confirmations, so that a reorg cannot remove it. Done before the common start, because
  * it takes time.
- * @param {Rpc} rpc
- * @param {Sent} sent
- * @param {SettleOptions} retryOptions
+ * @param {Pick<Ready, 'sender' | 'wallets'>} ready
+ * @param {number} confirmations
  * @returns {Promise<number>} a block that contains the set-up
  * @throws {UnavailableError} the set-up was reorged
  */
-export async function confirmSetUp(rpc, { sender, wallets }, { clock, confirmations, signal }) {
+export async function confirmSetUp({ sender, wallets }, confirmations) {
   if (sender === null || confirmations === 0) return 0;
+  const { rpc, clock, signal } = sender;
   const setUpBlock = toNumber((await latestBlock(rpc)).number);
   const endUs = clock.nowUs() + WAIT_MS * 1000;
   while (toNumber((await latestBlock(rpc)).number) < setUpBlock + confirmations) {
     if (clock.nowUs() > endUs || signal.aborted) break;
     await clock.sleep(PAUSE_MS, signal);
   }
-  await waitForNonces(rpc, wallets, { clock, signal, endUs });
+  await waitForNonces(sender, wallets, endUs);
   return setUpBlock;
 }
 
 /**
  * The start block: with --confirmations, so that a reorg during the load cannot remove it.
- * @param {Rpc} rpc
- * @param {Sent & {chain: {genesisHash?: string | null}}} ready
- * @param {SettleOptions & {setUpBlock: number}} retryOptions
+ * @param {Pick<Ready, 'sender' | 'wallets'> & {chain: {genesisHash?: string | null}}} ready
+ * @param {number} confirmations
+ * @param {number} setUpBlock
  * @returns {Promise<StartBlock>}
  * @throws {UnavailableError} the set-up was reorged
  */
-export async function startBlockOf(rpc, { chain, sender, wallets }, { clock, confirmations, signal, setUpBlock }) {
+export async function startBlockOf({ chain, sender, wallets }, confirmations, setUpBlock) {
   if (sender === null) return { startBlock: 0, startHash: null, genesisHash: null };
+  const { rpc, clock, fees } = sender;
   const latest = await latestBlock(rpc);
   const head = toNumber(latest.number);
   // The set-up may have ended long before the common start.
-  sender.fees.observe(baseFeeOf(latest));
+  fees.observe(baseFeeOf(latest));
   const startBlock = Math.min(head, Math.max(setUpBlock, head - confirmations));
   const block = startBlock === head ? latest : await blockAt(rpc, toHex(startBlock));
-  await waitForNonces(rpc, wallets, { clock, signal, endUs: clock.nowUs() + WAIT_MS * 1000 });
+  await waitForNonces(sender, wallets, clock.nowUs() + WAIT_MS * 1000);
   return { startBlock, startHash: block.hash, genesisHash: chain.genesisHash ?? null };
 }
 
@@ -304,15 +295,14 @@ async function blockAt(rpc, which) {
   return block;
 }
 
-/**
- * Waits for reorged transactions of the set-up to return.
- * @param {Rpc} rpc
- * @param {Sent['wallets']} wallets
- * @param {Pick<SettleOptions, 'clock' | 'signal'> & {endUs: number}} retryOptions
- */
-async function waitForNonces(rpc, wallets, { clock, signal, endUs }) {
+/** Waits for reorged transactions of the set-up to return. @param {Sender} sender @param {Wallet[]} wallets @param {number} endUs */
+async function waitForNonces({ rpc, clock, signal }, wallets, endUs) {
   for (;;) {
-    const nonces = await noncesOf(rpc, wallets);
+    const answers = await rpc.batch(
+      wallets.map(({ address }) => ({ method: 'eth_getTransactionCount', params: [address, 'latest'] })),
+      'setup',
+    );
+    const nonces = answers.map(toNumber);
     await refuseForeign(rpc, wallets, nonces);
     if (wallets.every(({ nonce }, i) => nonces[i] >= nonce)) return;
     if (clock.nowUs() > endUs || signal.aborted) {
@@ -321,15 +311,6 @@ async function waitForNonces(rpc, wallets, { clock, signal, endUs }) {
     }
     await clock.sleep(PAUSE_MS, signal);
   }
-}
-
-/** @param {Rpc} rpc @param {Wallet[]} wallets @returns {Promise<number[]>} */
-async function noncesOf(rpc, wallets) {
-  const nonces = await rpc.batch(
-    wallets.map(({ address }) => ({ method: 'eth_getTransactionCount', params: [address, 'latest'] })),
-    'setup',
-  );
-  return nonces.map(toNumber);
 }
 
 /**

@@ -136,11 +136,7 @@ function malformed(why) {
   return new TransportError(`the answer is not HTTP/1.1: ${why}`, 'bad_response');
 }
 
-/**
- * @param {string} text the head without the empty line at its end
- * @returns {Head}
- * @throws {TransportError}
- */
+/** @param {string} text the head without the empty line at its end @returns {Head} @throws {TransportError} */
 export function parseHead(text) {
   const [first, ...lines] = text.split('\r\n');
   const match = STATUS_LINE.exec(first);
@@ -220,34 +216,31 @@ export function createHeadCache() {
   };
 }
 
-const END_OF_HEAD = Buffer.from('\r\n\r\n');
+const END_OF_HEAD = '\r\n\r\n';
 const CHUNK_SIZE = /^([0-9A-Fa-f]{1,8})[\t ]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
 /** The longest line before a chunk, including chunk extensions. */
 const MAX_CHUNK_LINE_BYTES = 1024;
 
 /**
- * An incremental parser that rejects everything that does not conform. Input may be split at any place, and may contain
- * several responses.
+ * A parser that rejects everything that does not conform. Input may be split at any place, and may contain several
+ * responses. The generators below read from the input in order, and yield where more of it is needed.
  */
 export class ResponseParser {
-  /** An interim response was read, and the final one has not begun. */
-  #isInterim = false;
-  /** The first part of an incomplete head or line. @type {Buffer} */
-  #rest = Buffer.alloc(0);
-  /** Set while its body is read. @type {Head | null} */
-  #head = null;
-  /** @type {Buffer[]} */
-  #parts = [];
-  #bytes = 0;
-  /** Bytes missing of the body or of the chunk. */
-  #missing = 0;
-  /** @type {'size' | 'data' | 'data_end' | 'trailers'} */
-  #chunkState = 'size';
   /** The limit of the next response. */
   maxBodyBytes;
+  /** Received, but not read yet. */
+  #unread = Buffer.alloc(0);
+  /** The head of a response was read, or that of an interim one. */
+  #hasBegun = false;
+  /** Its body ends with the connection. @type {Head | null} */
+  #untilClose = null;
+  /** Of the body. @type {Buffer[]} */
+  #parts = [];
+  #bytes = 0;
   #maxHeadBytes;
   #parseHead;
   #onResponse;
+  #reading = this.#readAll();
 
   /**
    * @param {{maxHeadBytes: number, maxBodyBytes: number}} limits maxHeadBytes: also of the trailers
@@ -263,7 +256,7 @@ export class ResponseParser {
 
   /** Whether a response has begun and is not complete. */
   get isInside() {
-    return this.#head !== null || this.#isInterim || this.#rest.length > 0;
+    return this.#hasBegun || this.#unread.length > 0;
   }
 
   /**
@@ -271,139 +264,113 @@ export class ResponseParser {
    * @throws {TransportError} the parser must not be used after it
    */
   feed(bytes) {
-    let at = 0;
-    while (at < bytes.length) {
-      if (this.#head === null) at = this.#feedHead(bytes, at);
-      else if (this.#head.body === 'chunked') at = this.#feedChunked(bytes, at);
-      else at = this.#feedBody(bytes, at);
-    }
+    if (!this.isInside && this.#isWhole(bytes)) return;
+    this.#unread = Buffer.concat([this.#unread, bytes]);
+    this.#reading.next();
   }
 
   /** The server has closed its side. @throws {TransportError} when a response is cut off */
   end() {
-    if (this.#head?.body === 'until_close') this.#finish();
+    if (this.#untilClose !== null) this.#finish(this.#untilClose);
     else if (this.isInside) throw new TransportError('the connection was closed within an answer', 'reset');
   }
 
-  /** @param {Buffer} bytes @param {number} at */
-  #feedHead(bytes, at) {
-    const maxHeadBytes = this.#maxHeadBytes;
-    const known = this.#rest.length;
-    const buffer = known === 0 ? bytes.subarray(at) : Buffer.concat([this.#rest, bytes.subarray(at)]);
-    const end = buffer.indexOf(END_OF_HEAD, Math.max(known - 3, 0));
-    if (end > maxHeadBytes || (end === -1 && buffer.length > maxHeadBytes + END_OF_HEAD.length)) {
-      throw malformed(`its header is larger than ${maxHeadBytes} bytes`);
+  /** Most responses come in one piece, which is not copied. @param {Buffer} bytes */
+  #isWhole(bytes) {
+    const end = bytes.indexOf(END_OF_HEAD);
+    if (end === -1 || end > this.#maxHeadBytes) return false;
+    const head = this.#parseHead(bytes.toString('latin1', 0, end));
+    const start = end + END_OF_HEAD.length;
+    if (head.status < 200 || head.body !== bytes.length - start || head.body > this.maxBodyBytes) return false;
+    this.#onResponse(head, bytes.toString('utf8', start), head.body);
+    return true;
+  }
+
+  /** @returns {Generator<void, void>} */
+  *#readAll() {
+    for (;;) {
+      const words = `its header is larger than ${this.#maxHeadBytes} bytes`;
+      const head = this.#parseHead(yield* this.#readUntil(END_OF_HEAD, this.#maxHeadBytes, words));
+      if (head.status === 101) throw malformed('it switches protocols');
+      this.#hasBegun = true;
+      if (head.status < 200) continue;
+      if (head.body === 'chunked') yield* this.#readChunks();
+      else if (head.body === 'until_close') {
+        this.#untilClose = head;
+        yield* this.#readBody(Infinity);
+      } else {
+        if (head.body > this.maxBodyBytes) throw bodyTooLarge(this.maxBodyBytes);
+        yield* this.#readBody(head.body);
+      }
+      this.#finish(head);
     }
-    if (end === -1) {
-      checkStart(buffer);
-      this.#rest = known === 0 ? Buffer.from(buffer) : buffer;
-      return bytes.length;
+  }
+
+  /** @returns {Generator<void, void>} */
+  *#readChunks() {
+    for (;;) {
+      const match = CHUNK_SIZE.exec(yield* this.#readLine(MAX_CHUNK_LINE_BYTES));
+      if (match === null) throw malformed('the size of a chunk is not a number');
+      const size = Number.parseInt(match[1], 16);
+      if (size === 0) break;
+      if (this.#bytes + size > this.maxBodyBytes) throw bodyTooLarge(this.maxBodyBytes);
+      yield* this.#readBody(size);
+      if ((yield* this.#readLine(MAX_CHUNK_LINE_BYTES)) !== '') throw malformed('a chunk is longer than its size');
     }
-    this.#rest = Buffer.alloc(0);
-    const head = this.#parseHead(buffer.toString('latin1', 0, end));
-    const next = at + end + END_OF_HEAD.length - known;
-    if (head.status === 101) throw malformed('it switches protocols');
-    this.#isInterim = head.status < 200;
-    if (!this.#isInterim) this.#begin(head);
-    return next;
+    for (let left = this.#maxHeadBytes; ;) {
+      const trailer = yield* this.#readLine(left);
+      if (trailer === '') return;
+      fieldOf(trailer);
+      left -= trailer.length + 2;
+    }
+  }
+
+  /** @param {number} maxBytes @returns {Generator<void, string>} */
+  *#readLine(maxBytes) {
+    const words = 'a line between its chunks is too long, or the trailers are too large';
+    const line = yield* this.#readUntil('\n', maxBytes + 1, words);
+    if (!line.endsWith('\r')) throw malformed('a line does not end with CR LF');
+    return line.slice(0, -1);
+  }
+
+  /** @param {string} delimiter @param {number} maxBytes @param {string} tooLong @returns {Generator<void, string>} */
+  *#readUntil(delimiter, maxBytes, tooLong) {
+    for (;;) {
+      const end = this.#unread.indexOf(delimiter);
+      if (end > maxBytes || (end === -1 && this.#unread.length > maxBytes + delimiter.length)) throw malformed(tooLong);
+      if (end !== -1) {
+        const text = this.#unread.toString('latin1', 0, end);
+        this.#unread = this.#unread.subarray(end + delimiter.length);
+        return text;
+      }
+      // Recognises another protocol by its first bytes, before the time-out.
+      const isStart = delimiter === END_OF_HEAD;
+      if (isStart && !'HTTP/1.'.startsWith(this.#unread.toString('latin1', 0, 7)))
+        throw malformed('it does not start with HTTP/1.');
+      yield;
+    }
+  }
+
+  /** @param {number} bytes @returns {Generator<void, void>} */
+  *#readBody(bytes) {
+    for (let left = bytes; left > 0;) {
+      const part = this.#unread.subarray(0, left);
+      this.#unread = this.#unread.subarray(part.length);
+      this.#parts.push(part);
+      this.#bytes += part.length;
+      if (this.#bytes > this.maxBodyBytes) throw bodyTooLarge(this.maxBodyBytes);
+      left -= part.length;
+      if (left > 0) yield;
+    }
   }
 
   /** @param {Head} head */
-  #begin(head) {
-    this.#head = head;
+  #finish(head) {
+    const [text, bytes] = [Buffer.concat(this.#parts).toString(), this.#bytes];
+    this.#hasBegun = false;
+    this.#untilClose = null;
     this.#parts = [];
     this.#bytes = 0;
-    this.#chunkState = 'size';
-    if (typeof head.body !== 'number') return;
-    this.#missing = head.body;
-    if (head.body > this.maxBodyBytes) throw bodyTooLarge(this.maxBodyBytes);
-    if (head.body === 0) this.#finish();
-  }
-
-  /** @param {Buffer} bytes @param {number} at */
-  #feedBody(bytes, at) {
-    const head = /** @type {Head} */ (this.#head);
-    const isUntilClose = head.body === 'until_close';
-    const end = isUntilClose ? bytes.length : Math.min(bytes.length, at + this.#missing);
-    if (this.#parts.length === 0 && !isUntilClose && end - at === this.#missing) {
-      // Most bodies come in one piece, which is not copied.
-      this.#finish(bytes.toString('utf8', at, end), end - at);
-      return end;
-    }
-    this.#take(bytes, at, end);
-    this.#missing -= end - at;
-    if (!isUntilClose && this.#missing === 0) this.#finish();
-    return end;
-  }
-
-  /** @param {Buffer} bytes @param {number} at */
-  #feedChunked(bytes, at) {
-    if (this.#chunkState === 'data') {
-      const end = Math.min(bytes.length, at + this.#missing);
-      this.#take(bytes, at, end);
-      this.#missing -= end - at;
-      if (this.#missing === 0) this.#chunkState = 'data_end';
-      return end;
-    }
-    const isTrailer = this.#chunkState === 'trailers';
-    const limit = isTrailer ? this.#maxHeadBytes : MAX_CHUNK_LINE_BYTES;
-    const { line, next } = this.#takeLine(bytes, at, limit);
-    if (line === null) return next;
-    if (this.#chunkState === 'data_end') {
-      if (line !== '') throw malformed('a chunk is longer than its size');
-      this.#chunkState = 'size';
-    } else if (isTrailer) {
-      this.#missing += line.length + 2;
-      if (this.#missing > limit + 2) throw malformed(`its trailers are larger than ${limit} bytes`);
-      if (line === '') this.#finish();
-      else fieldOf(line);
-    } else {
-      const match = CHUNK_SIZE.exec(line);
-      if (match === null) throw malformed('the size of a chunk is not a number');
-      this.#missing = Number.parseInt(match[1], 16);
-      if (this.#bytes + this.#missing > this.maxBodyBytes) throw bodyTooLarge(this.maxBodyBytes);
-      this.#chunkState = this.#missing === 0 ? 'trailers' : 'data';
-    }
-    return next;
-  }
-
-  /**
-   * @param {Buffer} bytes @param {number} at @param {number} limit
-   * @returns {{line: string | null, next: number}} null: the line is incomplete
-   */
-  #takeLine(bytes, at, limit) {
-    const known = this.#rest.length;
-    const newline = bytes.indexOf(0x0a, at);
-    const end = newline === -1 ? bytes.length : newline + 1;
-    if (known + end - at > limit + 2) throw malformed('a line between its chunks is too long');
-    const text = known === 0 ? bytes.subarray(at, end) : Buffer.concat([this.#rest, bytes.subarray(at, end)]);
-    if (newline === -1) {
-      this.#rest = Buffer.from(text);
-      return { line: null, next: end };
-    }
-    this.#rest = Buffer.alloc(0);
-    if (text.length < 2 || text[text.length - 2] !== 0x0d) throw malformed('a line does not end with CR LF');
-    return { line: text.toString('latin1', 0, text.length - 2), next: end };
-  }
-
-  /** @param {Buffer} bytes @param {number} at @param {number} end */
-  #take(bytes, at, end) {
-    this.#bytes += end - at;
-    if (this.#bytes > this.maxBodyBytes) throw bodyTooLarge(this.maxBodyBytes);
-    this.#parts.push(Buffer.from(bytes.subarray(at, end)));
-  }
-
-  /** @param {string} [text] the whole body, when it came in one piece @param {number} [bytes] */
-  #finish(text = Buffer.concat(this.#parts).toString(), bytes = this.#bytes) {
-    const head = /** @type {Head} */ (this.#head);
-    this.#head = null;
-    this.#parts = [];
     this.#onResponse(head, text, bytes);
   }
-}
-
-/** Recognises another protocol by its first bytes, before the time-out. @param {Buffer} buffer */
-function checkStart(buffer) {
-  const start = buffer.toString('latin1', 0, 7);
-  if (!'HTTP/1.'.startsWith(start)) throw malformed('it does not start with HTTP/1.');
 }

@@ -19,30 +19,31 @@ function site({ nonce = 3 } = {}) {
   const rpc = fakeRpc({ eth_getBlockByNumber: block, eth_getTransactionCount: () => '0x3' });
   /** @type {unknown[]} */
   const fees = [];
+  const { signal } = new AbortController();
   const ready = /** @type {any} */ ({
     chain: { genesisHash: '0x11' },
     wallets: [{ index: 7, address: '0x1', nonce }],
-    sender: { fees: { observe: (/** @type {bigint} */ fee) => fees.push(fee) } },
+    sender: { rpc, clock, signal, fees: { observe: (/** @type {bigint} */ fee) => fees.push(fee) } },
   });
-  return { clock, head, rpc, ready, fees, signal: new AbortController().signal };
+  return { clock, head, rpc, ready, fees };
 }
 
 describe('confirmSetUp() and startBlockOf()', () => {
   it('without confirmations: the latest block, without a wait', async () => {
-    const { clock, rpc, ready, signal, fees } = site();
-    const retryPolicy = { clock, confirmations: 0, signal };
-    assert.equal(await confirmSetUp(rpc, ready, retryPolicy), 0);
+    const { clock, rpc, ready, fees } = site();
+    const confirmations = 0;
+    assert.equal(await confirmSetUp(ready, confirmations), 0);
     assert.equal(rpc.count(), 0);
     await clock.advance(30_000);
-    const start = await startBlockOf(rpc, ready, { ...retryPolicy, setUpBlock: 0 });
+    const start = await startBlockOf(ready, confirmations, 0);
     assert.deepEqual(start, { startBlock: 130, startHash: 'hash 130', genesisHash: '0x11' });
     assert.deepEqual(fees, [130n], 'the fees of now');
   });
 
   it('with confirmations: waits before the common start, not after it', async () => {
-    const { clock, head, rpc, ready, signal } = site();
-    const retryPolicy = { clock, confirmations: 6, signal };
-    const confirming = confirmSetUp(rpc, ready, retryPolicy);
+    const { clock, head, ready } = site();
+    const confirmations = 6;
+    const confirming = confirmSetUp(ready, confirmations);
     await clock.advance(10_000);
     const setUpBlock = await confirming;
     assert.equal(setUpBlock, 100);
@@ -52,25 +53,25 @@ describe('confirmSetUp() and startBlockOf()', () => {
     ]) {
       await clock.advance(waitMs);
       const [before, atUs] = [head(), clock.nowUs()];
-      const start = await startBlockOf(rpc, ready, { ...retryPolicy, setUpBlock });
+      const start = await startBlockOf(ready, confirmations, setUpBlock);
       assert.deepEqual([start.startBlock, start.startHash, before - startBlock], [startBlock, `hash ${startBlock}`, 6]);
       assert.equal(clock.nowUs(), atUs);
     }
   });
 
   it('waits at most 20 s, and takes no block before the set-up', async () => {
-    const { clock, rpc, ready, signal } = site();
-    const retryPolicy = { clock, confirmations: 1000, signal };
-    const confirming = confirmSetUp(rpc, ready, retryPolicy);
+    const { clock, ready } = site();
+    const confirmations = 1000;
+    const confirming = confirmSetUp(ready, confirmations);
     await clock.advance(21_000);
-    const start = await startBlockOf(rpc, ready, { ...retryPolicy, setUpBlock: await confirming });
+    const start = await startBlockOf(ready, confirmations, await confirming);
     assert.equal(start.startBlock, 100);
   });
 
   it('a reorg of the set-up ends the run, also before the common start', async () => {
-    const { clock, rpc, ready, signal } = site({ nonce: 4 });
-    const confirming = confirmSetUp(rpc, ready, { clock, confirmations: 2, signal });
-    const starting = startBlockOf(rpc, ready, { clock, confirmations: 0, signal, setUpBlock: 0 });
+    const { clock, ready } = site({ nonce: 4 });
+    const confirming = confirmSetUp(ready, 2);
+    const starting = startBlockOf(ready, 0, 0);
     const settled = Promise.allSettled([confirming, starting]);
     await clock.advance(60_000);
     for (const end of await settled) {
@@ -83,7 +84,7 @@ describe('confirmSetUp() and startBlockOf()', () => {
 
 describe('a wallet used since the set-up', () => {
   it('is named with its transaction before the load', async () => {
-    const { clock, rpc, ready, signal } = site({ nonce: 2 });
+    const { rpc, ready } = site({ nonce: 2 });
     const transaction = { from: '0x1', nonce: '0x2', hash: `0x${'f0'.repeat(32)}` };
     const call = rpc.call;
     rpc.call = async (method, params, ...rest) => {
@@ -91,7 +92,7 @@ describe('a wallet used since the set-up', () => {
       const answer = await call(method, params, ...rest);
       return params[1] === true ? { ...answer, transactions: [transaction] } : answer;
     };
-    const error = await caught(() => startBlockOf(rpc, ready, { clock, confirmations: 0, signal, setUpBlock: 0 }));
+    const error = await caught(() => startBlockOf(ready, 0, 0));
     assert.ok(error instanceof ForeignSenderError);
     assert.match(
       error.message,
