@@ -164,16 +164,9 @@ export class Router {
   /** The endpoints as one Rpc. @param {Purpose} [routedAs] of all its requests; default: their own @returns {Rpc} */
   view(routedAs) {
     const rpcs = this.#rpcs;
-    /** The current subscription. @type {{index: number, leave: () => void} | null} */
-    let subscribed = null;
 
     /** @template T @param {Purpose} purpose @param {RequestKind} kind @param {Ask<T>} ask */
-    const send = (purpose, kind, ask) =>
-      this.#send(purpose, kind, routedAs ?? purpose, (rpc, index, isWanted) => {
-        // Only the endpoint used for blocks may push heads.
-        if (purpose === 'inclusion' && subscribed !== null && subscribed.index !== index) subscribed.leave();
-        return ask(rpc, index, isWanted);
-      });
+    const send = (purpose, kind, ask) => this.#send(purpose, kind, routedAs ?? purpose, ask);
 
     /** @type {Rpc['gather']} */
     const gather = (method, params, purpose) => send(purpose, 'read', (rpc) => rpc.gather(method, params, purpose));
@@ -183,15 +176,12 @@ export class Router {
       send('inclusion', 'subscription', async (rpc, index, isWanted) => {
         if (rpc.subscribe === null) throw new TransportError(`${rpc.display} has no subscriptions`, 'closed');
         const end = await rpc.subscribe(kind, onEvent, onLost);
-        if (!isWanted()) {
-          end();
-          return end;
-        }
-        const leave = () => onLost(new TransportError('heads come from another endpoint now', 'closed'));
-        const own = { index, leave };
-        subscribed = own;
+        if (!isWanted()) end();
+        const giveUp = () => onLost(new TransportError(`${rpc.display}: the endpoint is down`, 'left'));
+        const subscription = { index, giveUp };
+        this.#pending.add(subscription);
         return () => {
-          if (subscribed === own) subscribed = null;
+          this.#pending.delete(subscription);
           end();
         };
       });

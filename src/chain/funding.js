@@ -94,7 +94,11 @@ export async function settleWallets({ rpc, clock, signal, timeoutMs }, wallets) 
     // One more may be the last transaction of an earlier run that was killed; two prove an active sender.
     if (open.some((i) => states[i].latest > pendingAtFirst[i] + 1)) {
       await clock.sleep(FOREIGN_WATCH_MS, signal);
-      throw await foreignSender(rpc, wallets, pendingAtFirst);
+      // This run has sent nothing yet.
+      const latest = await readStates(rpc, wallets);
+      const first = latest.findIndex((state, i) => state.latest > pendingAtFirst[i]);
+      const used = wallets.filter((_, i) => latest[i].latest > pendingAtFirst[i]);
+      throw await foreignSender(rpc, used, pendingAtFirst[first]);
     }
     open = open.filter((i) => states[i].latest !== states[i].pending);
   }
@@ -103,18 +107,16 @@ export async function settleWallets({ rpc, clock, signal, timeoutMs }, wallets) 
 }
 
 /**
- * This run has sent nothing yet, so each mined transaction is of another sender.
+ * The error for wallets that have mined transactions which are not of this run.
  * @param {Rpc} rpc
- * @param {Wallet[]} wallets
- * @param {number[]} pendingAtFirst nonces at the start, including the pool
+ * @param {Wallet[]} used
+ * @param {number} nonce of the first one's transaction
  */
-async function foreignSender(rpc, wallets, pendingAtFirst) {
-  const states = await readStates(rpc, wallets);
-  const used = wallets.filter((_, i) => states[i].latest > pendingAtFirst[i]);
-  const nonce = pendingAtFirst[wallets.indexOf(used[0])];
-  const mined = await findMinedTransaction(rpc, used[0].address, nonce, 0).catch(() => null);
-  const foreign = { hash: mined?.hash ?? '(hash not found)', walletIndex: used[0].index, nonce };
-  return new ForeignSenderError(describeForeign(listWallets(used), foreign));
+export async function foreignSender(rpc, used, nonce) {
+  const [{ address, index: walletIndex }] = used;
+  const mined = await findMinedTransaction(rpc, address, nonce, 0).catch(() => null);
+  const hash = mined?.hash ?? '(hash not found)';
+  return new ForeignSenderError(describeForeign(listWallets(used), { hash, walletIndex, nonce }));
 }
 
 /**

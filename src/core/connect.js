@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process';
-import { readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { baseFeeOf } from '../chain/fees.js';
 import { DEV_MNEMONIC, funderWallet, keyFileSource, mnemonicSource } from '../chain/keys.js';
 import { checkChain, devMnemonicAllowed, isLoopback } from '../chain/networks.js';
@@ -219,45 +218,19 @@ const SPARE_DESCRIPTORS = 32;
 const DESCRIPTORS_PER_WORKER = 16;
 
 /**
- * Checked before the load, because running out of descriptors looks like an error of the endpoint.
+ * Checked before the load, because running out of descriptors looks like an error of the endpoint. Without /proc the
+ * limit is not known.
  * @param {number} connections
  * @param {number} workers
  * @throws {UsageError}
  */
 export function checkDescriptors(connections, workers) {
-  const limit = descriptorLimit();
+  if (!existsSync('/proc/self/limits')) return;
+  const limit = Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? Infinity);
   const forWorkers = workers > 1 ? workers * DESCRIPTORS_PER_WORKER : 0;
-  const needed = connections + forWorkers + openDescriptors() + SPARE_DESCRIPTORS;
-  if (limit === null || needed <= limit) return;
+  const needed = connections + forWorkers + readdirSync('/proc/self/fd').length + SPARE_DESCRIPTORS;
+  if (needed <= limit) return;
   throw new UsageError(
     `--connections ${connections}${workers > 1 ? ` with --workers ${workers}` : ''} needs about ${needed} file descriptors, and this process may have ${limit}: raise the limit (ulimit -n ${needed}), or use fewer connections`,
   );
-}
-
-/** @returns {number | null} null: unlimited or unknown */
-function descriptorLimit() {
-  try {
-    const limit = Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]);
-    return Number.isInteger(limit) ? limit : null;
-  } catch {
-    return limitOfShell();
-  }
-}
-
-/** Without /proc: a child process inherits the limit. @returns {number | null} */
-function limitOfShell() {
-  try {
-    const text = execFileSync('sh', ['-c', 'ulimit -n'], { encoding: 'utf8', timeout: 2000 });
-    return /^\d+\s*$/.test(text) ? Number(text) : null;
-  } catch {
-    return null;
-  }
-}
-
-function openDescriptors() {
-  try {
-    return readdirSync('/proc/self/fd').length;
-  } catch {
-    return SPARE_DESCRIPTORS;
-  }
 }

@@ -2,8 +2,8 @@ import { baseFeeOf, readFees } from '../chain/fees.js';
 import { fundOnDevChain } from '../chain/devchain.js';
 import {
   describeForeign,
+  foreignSender,
   fundsMissing,
-  listWallets,
   mineQueued,
   settleWallets,
   shortfalls,
@@ -303,7 +303,9 @@ async function waitForNonces({ rpc, clock, signal }, wallets, endUs) {
       'setup',
     );
     const nonces = answers.map(toNumber);
-    await refuseForeign(rpc, wallets, nonces);
+    // Another run may have used the wallets since, for instance during the wait for the common start.
+    const used = wallets.filter(({ nonce }, i) => nonces[i] > nonce);
+    if (used.length > 0) throw await foreignSender(rpc, used, used[0].nonce);
     if (wallets.every(({ nonce }, i) => nonces[i] >= nonce)) return;
     if (clock.nowUs() > endUs || signal.aborted) {
       const words = `what the set-up sent is no longer on the chain of ${rpc.display}: its blocks were removed by a reorg; start the run again`;
@@ -311,22 +313,6 @@ async function waitForNonces({ rpc, clock, signal }, wallets, endUs) {
     }
     await clock.sleep(PAUSE_MS, signal);
   }
-}
-
-/**
- * Another run may have used the wallets since, for instance during the wait for the common start.
- * @param {Rpc} rpc
- * @param {Wallet[]} wallets
- * @param {number[]} nonces
- * @throws {ForeignSenderError}
- */
-async function refuseForeign(rpc, wallets, nonces) {
-  const used = wallets.filter(({ nonce }, i) => nonces[i] > nonce);
-  if (used.length === 0) return;
-  const [{ index, address, nonce }] = used;
-  const mined = await findMinedTransaction(rpc, address, nonce, 0).catch(() => null);
-  const proof = { hash: mined?.hash ?? '(hash not found)', walletIndex: index, nonce };
-  throw new ForeignSenderError(describeForeign(listWallets(used), proof));
 }
 
 /**

@@ -1,4 +1,4 @@
-import { timeoutError } from './http.js';
+import { failureOf } from './http.js';
 
 /**
  * @import { TransportError } from '../errors.js'
@@ -31,7 +31,7 @@ export class Exchange {
     this.reject = reject;
     this.#deadlines = deadlines;
     this.#deadline = deadlines.set(() => {
-      this.fail(timeoutError());
+      this.fail(failureOf('timeout'));
       this.connection?.giveUp(this);
     });
   }

@@ -43,6 +43,37 @@ function dateMs(text) {
   return Date.parse(text.endsWith(' GMT') ? text : `${text} GMT`);
 }
 
+/** Messages of the failures that need no details, by code. */
+const MESSAGES = Object.freeze({
+  timeout: 'no answer in time',
+  reset: 'connection lost',
+  refused: 'connection refused',
+  closed: 'the transport is closed',
+  dns: 'host name not found',
+  no_ports: 'no local port is left for a connection to the endpoint: closed ones keep theirs in TIME_WAIT',
+  // The request timed out, or was withdrawn by its onSent, while it waited for a connection.
+  not_sent: 'given up before it was sent',
+});
+
+/** Codes of Node.js and undici. @type {Readonly<Record<string, keyof typeof MESSAGES>>} */
+const FAILURES = Object.freeze({
+  ETIMEDOUT: 'timeout',
+  ECONNREFUSED: 'refused',
+  EADDRNOTAVAIL: 'no_ports',
+  ECONNRESET: 'reset',
+  EPIPE: 'reset',
+  UND_ERR_SOCKET: 'reset',
+  UND_ERR_DESTROYED: 'closed',
+  UND_ERR_CLOSED: 'closed',
+  ENOTFOUND: 'dns',
+  EAI_AGAIN: 'dns',
+});
+
+/** @param {keyof typeof MESSAGES} code @param {unknown} [cause] */
+export function failureOf(code, cause) {
+  return new TransportError(MESSAGES[code], code, cause);
+}
+
 /** @param {Error & {code?: string}} error @returns {TransportError} */
 export function asTransportError(error) {
   if (error instanceof TransportError) return error;
@@ -50,24 +81,16 @@ export function asTransportError(error) {
   // may be of an unused address family, so the last one is taken.
   if (error instanceof AggregateError && error.errors.length > 0) return asTransportError(error.errors.at(-1));
   const code = error.code ?? error.name;
+  if (code in FAILURES) return failureOf(FAILURES[code], error);
+  if (code.startsWith('UND_ERR_') && code.endsWith('_TIMEOUT')) return failureOf('timeout', error);
   if (code.startsWith('ERR_SSL_') || code === 'EPROTO')
     return new TransportError(describeTlsError(error), 'tls', error);
-  if (code === 'ETIMEDOUT' || (code.startsWith('UND_ERR_') && code.endsWith('_TIMEOUT'))) return timeoutError(error);
-  if (code === 'ECONNREFUSED') return new TransportError('connection refused', 'refused', error);
-  if (code === 'EADDRNOTAVAIL') {
-    const message = 'no local port is left for a connection to the endpoint: closed ones keep theirs in TIME_WAIT';
-    return new TransportError(message, 'no_ports', error);
-  }
-  if (code === 'ECONNRESET' || code === 'EPIPE' || code === 'UND_ERR_SOCKET') return connectionLost(error);
   if (CERTIFICATE_CODES.test(code)) {
     const message = `its certificate is not accepted: ${oneLine(error.message, 100)}; --insecure accepts any`;
     return new TransportError(message, 'certificate', error);
   }
-  if (code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED') return transportClosed(error);
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return new TransportError('host name not found', 'dns', error);
-  if (code === 'UND_ERR_HEADERS_OVERFLOW') {
+  if (code === 'UND_ERR_HEADERS_OVERFLOW')
     return new TransportError(`the answer's header is larger than ${MAX_HEAD_BYTES} bytes`, 'bad_response', error);
-  }
   return new TransportError(oneLine(error.message) || code, code.toLowerCase(), error);
 }
 
@@ -79,26 +102,6 @@ function describeTlsError({ code, message, reason = /SSL routines:[^:]*:([^:]+):
   return code === 'ERR_SSL_WRONG_VERSION_NUMBER' || reason === 'wrong version number'
     ? 'it does not speak TLS: check whether the URL should begin with http:// or ws://'
     : `no TLS connection: ${oneLine(reason ?? code, 100)}`;
-}
-
-/** @param {unknown} [cause] */
-export function timeoutError(cause) {
-  return new TransportError('no answer in time', 'timeout', cause);
-}
-
-/** @param {unknown} [cause] */
-export function connectionLost(cause) {
-  return new TransportError('connection lost', 'reset', cause);
-}
-
-/** @param {unknown} [cause] */
-export function transportClosed(cause) {
-  return new TransportError('the transport is closed', 'closed', cause);
-}
-
-/** The request timed out, or was withdrawn by its onSent, while it waited for a connection. */
-export function notSent() {
-  return new TransportError('given up before it was sent', 'not_sent');
 }
 
 /** @param {number} maxBodyBytes */

@@ -8,13 +8,10 @@ import {
   MAX_HEAD_BYTES,
   ResponseParser,
   asTransportError,
-  connectionLost,
   createHeadCache,
-  notSent,
+  failureOf,
   requestHeaders,
   retryAfterMs,
-  timeoutError,
-  transportClosed,
 } from './http.js';
 
 /**
@@ -68,7 +65,7 @@ class TcpConnection {
         },
       },
     });
-    const deadline = pool.deadlines.set(() => this.close(timeoutError()));
+    const deadline = pool.deadlines.set(() => this.close(failureOf('timeout')));
     this.#socket.on('connect', () => {
       pool.deadlines.clear(deadline);
       this.#isOpen = true;
@@ -88,7 +85,7 @@ class TcpConnection {
   send(exchange) {
     const { body, onSent } = exchange;
     if (onSent?.() === false) {
-      exchange.fail(notSent());
+      exchange.fail(failureOf('not_sent'));
       return false;
     }
     this.#exchange = exchange;
@@ -142,7 +139,7 @@ class TcpConnection {
   }
 
   /** @param {TransportError} [error] the failure of its exchange */
-  close(error = connectionLost()) {
+  close(error = failureOf('reset')) {
     if (this.#isGone) return;
     this.#isGone = true;
     if (!this.#isOpen) this.#pool.opened();
@@ -205,7 +202,7 @@ class TcpPool {
   /** @type {Transport['post']} */
   post(body, onSent, maxBodyBytes = Infinity) {
     this.stats.requests += 1;
-    if (this.#isClosed) return Promise.reject(transportClosed());
+    if (this.#isClosed) return Promise.reject(failureOf('closed'));
     const limit = Math.min(maxBodyBytes, this.limits.maxBodyBytes);
     return new Promise((resolve, reject) => {
       const exchange = new Exchange(body, onSent, limit, this.deadlines, resolve, reject);
@@ -272,8 +269,8 @@ class TcpPool {
 
   close() {
     this.#isClosed = true;
-    for (const connection of this.#connections) connection.close(transportClosed());
-    for (let next = this.nextWaiting(); next !== null; next = this.nextWaiting()) next.fail(transportClosed());
+    for (const connection of this.#connections) connection.close(failureOf('closed'));
+    for (let next = this.nextWaiting(); next !== null; next = this.nextWaiting()) next.fail(failureOf('closed'));
     this.deadlines.stop();
   }
 }

@@ -6,11 +6,9 @@ import {
   asTransportError,
   bodyTooLarge,
   encodingFault,
-  notSent,
+  failureOf,
   requestHeaders,
   retryAfterMs,
-  timeoutError,
-  transportClosed,
 } from './http.js';
 
 /**
@@ -86,7 +84,7 @@ class SingleUsePool {
 
   #failWaiting() {
     for (let job = this.#nextWaiting(); job !== null; job = this.#nextWaiting()) {
-      job.handler.onResponseError?.(/** @type {any} */ (null), transportClosed());
+      job.handler.onResponseError?.(/** @type {any} */ (null), failureOf('closed'));
     }
   }
 
@@ -191,7 +189,7 @@ class ReplyHandler {
     this.controller = controller;
     if (this.isOver || this.onSent?.() === false) {
       // Thrown, because abort() would close the connection.
-      throw notSent();
+      throw failureOf('not_sent');
     }
     this.isSent = true;
   }
@@ -240,7 +238,7 @@ class ReplyHandler {
 
   /** A request without a connection is not sent later, because onRequestStart sees isOver. */
   #giveUp() {
-    const error = timeoutError();
+    const error = failureOf('timeout');
     this.reject(error);
     this.controller?.abort(error);
   }

@@ -4,16 +4,7 @@ import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
 import { TransportError, UsageError, oneLine } from '../errors.js';
 import { Exchange } from './exchange.js';
-import {
-  MAX_BODY_BYTES,
-  asTransportError,
-  bodyTooLarge,
-  connectionLost,
-  notSent,
-  requestHeaders,
-  timeoutError,
-  transportClosed,
-} from './http.js';
+import { MAX_BODY_BYTES, asTransportError, bodyTooLarge, failureOf, requestHeaders } from './http.js';
 
 /**
  * JSON-RPC over WebSockets. Each socket carries many requests at once; answers come in any order and are matched by id.
@@ -95,7 +86,7 @@ class WsConnection {
   constructor(pool) {
     this.#pool = pool;
     this.#socket = new WebSocket(pool.address, pool.options);
-    const deadline = pool.deadlines.set(() => this.close(timeoutError()));
+    const deadline = pool.deadlines.set(() => this.close(failureOf('timeout')));
     this.#socket.on('open', () => {
       pool.deadlines.clear(deadline);
       pool.stats.connectionsOpened += 1;
@@ -108,7 +99,7 @@ class WsConnection {
     this.#socket.on('error', (error) => (this.#fault ??= this.#describe(error)));
     this.#socket.on('close', () => {
       pool.deadlines.clear(deadline);
-      this.close(this.#fault ?? connectionLost());
+      this.close(this.#fault ?? failureOf('reset'));
     });
   }
 
@@ -163,7 +154,7 @@ class WsConnection {
   #send(exchange) {
     if (exchange.onSent?.() === false) {
       this.#forget(exchange);
-      exchange.fail(notSent());
+      exchange.fail(failureOf('not_sent'));
       return false;
     }
     this.#socket.send(exchange.body);
@@ -224,7 +215,7 @@ class WsConnection {
   }
 
   /** @param {TransportError} [error] the failure of its requests */
-  close(error = connectionLost()) {
+  close(error = failureOf('reset')) {
     if (this.#isGone) return;
     this.#isGone = true;
     this.#isOpen = false;
@@ -308,7 +299,7 @@ class WsPool {
    */
   post(body, onSent, maxBodyBytes = Infinity, listener = null) {
     this.stats.requests += 1;
-    if (this.isClosed) return Promise.reject(transportClosed());
+    if (this.isClosed) return Promise.reject(failureOf('closed'));
     const limit = Math.min(maxBodyBytes, this.maxBodyBytes);
     return new Promise((resolve, reject) => {
       const exchange = new WsExchange(body, onSent, limit, this.deadlines, resolve, reject);
@@ -357,8 +348,8 @@ class WsPool {
 
   close() {
     this.isClosed = true;
-    for (const connection of [...this.#connections]) connection.close(transportClosed());
-    for (const exchange of this.#waiting) if (!exchange.isOver) exchange.fail(transportClosed());
+    for (const connection of [...this.#connections]) connection.close(failureOf('closed'));
+    for (const exchange of this.#waiting) if (!exchange.isOver) exchange.fail(failureOf('closed'));
     this.#waiting.clear();
     this.deadlines.stop();
   }
