@@ -271,6 +271,21 @@ export function submitFailure({ rpcMessage }) {
   return 'rejected';
 }
 
+/**
+ * For answers that some nodes give as an error instead of null.
+ * @template T
+ * @param {Promise<T>} answer
+ * @returns {Promise<T | null>}
+ */
+export async function nullIfRefused(answer) {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof RpcError) return null;
+    throw error;
+  }
+}
+
 /** @param {unknown} quantity a JSON-RPC QUANTITY such as 0x1b4 @returns {number} */
 export function toNumber(quantity) {
   const value = typeof quantity === 'string' && /^0x[0-9a-f]{1,64}$/i.test(quantity) ? Number(quantity) : NaN;

@@ -1,6 +1,6 @@
 import { InterruptedError, ProtocolError, RpcError, UnavailableError } from '../errors.js';
 import { backOffMs, isRetryable, retryAfterMs } from './retries.js';
-import { isHash, submitFailure, toHex, toNumber } from './rpc.js';
+import { isHash, nullIfRefused, submitFailure, toHex, toNumber } from './rpc.js';
 
 /**
  * @import { Clock, Fees, Receipt, Rpc, Sender, Signer } from '../types.d.ts'
@@ -117,7 +117,10 @@ async function waitForReceipts(sender, sent, onProgress) {
   while (receipts.size < sent.length) {
     if (signal.aborted) throw new InterruptedError('interrupted during set-up');
     const missing = sent.filter(({ hash }) => !receipts.has(hash));
-    const answers = await Promise.all(missing.map(({ hash }) => receiptOf(rpc, hash)));
+    const answers = await Promise.all(
+      // AvalancheGo answers with an error until a transaction is accepted.
+      missing.map(({ hash }) => nullIfRefused(rpc.gather('eth_getTransactionReceipt', [hash], 'setup'))),
+    );
     for (const receipt of answers) if (receipt !== null) receipts.set(receipt.transactionHash, withoutLogs(receipt));
     onProgress(receipts.size);
     if (receipts.size === sent.length) break;
@@ -149,16 +152,6 @@ async function resendLost(rpc, missing) {
       if (known === null) await rpc.call('eth_sendRawTransaction', [raw], 'setup').catch(() => null);
     }),
   );
-}
-
-/** AvalancheGo answers with an error, not null, until a transaction is accepted. @param {Rpc} rpc @param {string} hash */
-async function receiptOf(rpc, hash) {
-  try {
-    return await rpc.gather('eth_getTransactionReceipt', [hash], 'setup');
-  } catch (error) {
-    if (error instanceof RpcError) return null;
-    throw error;
-  }
 }
 
 /**
@@ -199,10 +192,6 @@ export async function findMinedTransaction(rpc, address, nonce, fromBlock) {
 
 /** A pruned state is an old one: -1 sorts it before the transaction. @param {Rpc} rpc @param {string} address @param {number} block */
 async function nonceAt(rpc, address, block) {
-  try {
-    return toNumber(await rpc.call('eth_getTransactionCount', [address, toHex(block)], 'resolve'));
-  } catch (error) {
-    if (error instanceof RpcError) return -1;
-    throw error;
-  }
+  const nonce = await nullIfRefused(rpc.call('eth_getTransactionCount', [address, toHex(block)], 'resolve'));
+  return nonce === null ? -1 : toNumber(nonce);
 }

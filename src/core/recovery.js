@@ -1,4 +1,4 @@
-import { submitFailure } from '../chain/rpc.js';
+import { nullIfRefused, submitFailure } from '../chain/rpc.js';
 import { InternalError, RpcError, WorkloadError } from '../errors.js';
 import { TOUCHED } from '../stats/reorgs.js';
 import { Queue } from './queue.js';
@@ -7,7 +7,7 @@ import { foundByReceipt } from './submit.js';
 import { transactionStatusOf } from './transaction-status.js';
 
 /**
- * @import { Clock, ReorgEvent, Rpc, Sample } from '../types.d.ts'
+ * @import { ReorgEvent, Sample } from '../types.d.ts'
  * @import { Driver } from './driver.js'
  * @import { Ledger, UnresolvedOperation } from './ledger.js'
  * @import { Account } from './nonces.js'
@@ -349,7 +349,7 @@ export class TransactionRecovery extends Recovery {
         })),
         'resolve',
       ),
-      Promise.all(overdue.map(({ hash }) => byHash(rpc, hash))),
+      Promise.all(overdue.map(({ hash }) => nullIfRefused(rpc.gather('eth_getTransactionByHash', [hash], 'resolve')))),
     ]);
     /** @type {Map<Account, number>} */
     const nextNonces = new Map();
@@ -486,14 +486,6 @@ export class TransactionRecovery extends Recovery {
 function isDue({ acceptedAtUs, startedAtUs, lastRebroadcast }, nowUs, overdueMs) {
   const sinceUs = Math.max(acceptedAtUs ?? startedAtUs, lastRebroadcast.atUs);
   return nowUs - sinceUs >= Math.min(overdueMs * 2 ** Math.min(lastRebroadcast.times, 10), MAX_INTERVAL_MS) * 1000;
-}
-
-/** Nodes answer null or an error for an unknown hash. @param {Rpc} rpc @param {string | null} hash */
-function byHash(rpc, hash) {
-  return rpc.gather('eth_getTransactionByHash', [hash], 'resolve').catch((error) => {
-    if (error instanceof RpcError) return null;
-    throw error;
-  });
 }
 
 /** @param {Operation} operation @param {Sample} sample */

@@ -11,9 +11,9 @@ import {
 } from '../chain/funding.js';
 import { Wallet, createSigner } from '../chain/keys.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
-import { toHex, toNumber } from '../chain/rpc.js';
+import { nullIfRefused, toHex, toNumber } from '../chain/rpc.js';
 import { NonceTakenError, findMinedTransaction } from '../chain/send.js';
-import { ForeignSenderError, RpcError, UnavailableError, UsageError } from '../errors.js';
+import { ForeignSenderError, UnavailableError, UsageError } from '../errors.js';
 import { belowStart, otherChain, otherStart } from '../inclusion/follow.js';
 import { candidateOf, chooseInclusion, warningOf } from '../inclusion/index.js';
 import { numbered } from '../text.js';
@@ -335,11 +335,6 @@ export async function assertSameChain(rpc, { startBlock, startHash, genesisHash 
 
 /** @param {Rpc} rpc @param {number} number @returns {Promise<string | null>} null: the node does not have the block */
 async function hashAt(rpc, number) {
-  try {
-    const block = await rpc.call('eth_getBlockByNumber', [toHex(number), false], 'audit');
-    return block?.hash ?? null;
-  } catch (error) {
-    if (error instanceof RpcError) return null;
-    throw error;
-  }
+  const block = await nullIfRefused(rpc.call('eth_getBlockByNumber', [toHex(number), false], 'audit'));
+  return block?.hash ?? null;
 }

@@ -1,5 +1,4 @@
-import { toNumber } from '../chain/rpc.js';
-import { RpcError } from '../errors.js';
+import { nullIfRefused, toNumber } from '../chain/rpc.js';
 import { followChain } from './follow.js';
 
 /**
@@ -26,13 +25,7 @@ export function createReceiptsInclusion(options) {
 
     /** @param {string} hash */
     async function fetchReceipt(hash) {
-      const receipt = await rpc
-        .call('eth_getTransactionReceipt', [hash], 'inclusion')
-        .catch((/** @type {unknown} */ error) => {
-          // Some nodes answer with an error, not null, until the transaction is in an accepted block.
-          if (error instanceof RpcError) return null;
-          throw error;
-        });
+      const receipt = await nullIfRefused(rpc.call('eth_getTransactionReceipt', [hash], 'inclusion'));
       const callback = watched.get(hash);
       if (receipt === null || callback === undefined) return;
       const blockNumber = toNumber(receipt.blockNumber);

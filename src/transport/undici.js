@@ -1,6 +1,7 @@
 import { Client, Pool, buildConnector } from 'undici';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
+import { Exchange } from './exchange.js';
 import {
   MAX_BODY_BYTES,
   asTransportError,
@@ -15,9 +16,8 @@ import {
  * HTTP/1.1 over undici's connections. It uses dispatch() instead of request(), because dispatch() reports when a request
  * is written to its socket, and needs no stream for each response.
  *
- * @import { TransportError } from '../errors.js'
- * @import { Reply, Transport } from '../types.d.ts'
- * @import { OnSent, TransportOptions } from './index.js'
+ * @import { Transport } from '../types.d.ts'
+ * @import { TransportOptions } from './index.js'
  * @import { IncomingHttpHeaders } from 'node:http'
  * @import { Dispatcher } from 'undici'
  *
@@ -137,7 +137,7 @@ export function createUndiciTransport({
         stats.requests += 1;
         pool.dispatch(
           { method: 'POST', path, headers, body },
-          new ReplyHandler(stats, Math.min(limit, maxBodyBytes), deadlines, resolve, reject, onSent),
+          new ReplyHandler(stats, body, onSent, Math.min(limit, maxBodyBytes), deadlines, resolve, reject),
         );
       }),
     stats: () => ({ ...stats }),
@@ -155,7 +155,7 @@ export function createUndiciTransport({
 }
 
 /** Collects one response: a dispatch handler of undici. */
-class ReplyHandler {
+class ReplyHandler extends Exchange {
   isSent = false;
   status = 0;
   /** @type {number | null} */
@@ -166,22 +166,11 @@ class ReplyHandler {
   /** @type {Dispatcher.DispatchController | null} */
   controller = null;
 
-  /**
-   * @param {{bytesReceived: number}} stats
-   * @param {number} maxBodyBytes
-   * @param {Deadlines} deadlines
-   * @param {(reply: Reply) => void} resolve
-   * @param {(error: TransportError) => void} reject
-   * @param {OnSent | undefined} onSent
-   */
-  constructor(stats, maxBodyBytes, deadlines, resolve, reject, onSent) {
+  /** @param {{bytesReceived: number}} stats @param {ConstructorParameters<typeof Exchange>} exchange */
+  constructor(stats, ...exchange) {
+    super(...exchange);
     this.stats = stats;
-    this.maxBodyBytes = maxBodyBytes;
-    this.resolve = resolve;
-    this.reject = reject;
-    this.onSent = onSent;
-    this.deadlines = deadlines;
-    this.deadline = deadlines.set(() => this.#giveUp());
+    this.connection = this;
   }
 
   /** @param {Dispatcher.DispatchController} controller */
@@ -192,10 +181,6 @@ class ReplyHandler {
       throw failureOf('not_sent');
     }
     this.isSent = true;
-  }
-
-  get isOver() {
-    return !this.deadline.isSet;
   }
 
   /**
@@ -225,21 +210,17 @@ class ReplyHandler {
   }
 
   onResponseEnd() {
-    this.deadlines.clear(this.deadline);
     const text = this.chunks.length === 1 ? this.chunks[0].toString() : Buffer.concat(this.chunks).toString();
-    this.resolve({ status: this.status, text, retryAfterMs: this.retryAfterMs });
+    this.succeed({ status: this.status, text, retryAfterMs: this.retryAfterMs });
   }
 
   /** @param {unknown} _controller @param {Error} error */
   onResponseError(_controller, error) {
-    this.deadlines.clear(this.deadline);
-    this.reject(asTransportError(error));
+    this.fail(asTransportError(error));
   }
 
   /** A request without a connection is not sent later, because onRequestStart sees isOver. */
-  #giveUp() {
-    const error = failureOf('timeout');
-    this.reject(error);
-    this.controller?.abort(error);
+  giveUp() {
+    this.controller?.abort(failureOf('timeout'));
   }
 }
