@@ -1,27 +1,21 @@
 /**
  * Where the CPU of a run goes: runs stress under V8's sampling profiler and says which functions took the most.
  *
- *     npm run profile -- [--dir FOLDER] [options of stress]
+ *     npm run profile -- [options of stress]
  *
- * Without other options it is the main job: -t 200 -o 0 -d 10s on the embedded chain. The .cpuprofile files open in
- * Chrome's DevTools (Performance, Load profile); they go to a temporary folder unless --dir names one.
+ * Without options it is the main job on the embedded chain. The .cpuprofile files, in a temporary folder, open in Chrome's
+ * DevTools (Performance, Load profile).
  */
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync } from 'node:fs';
+import { mkdtempSync, readFileSync, readdirSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
-import { join, relative, resolve } from 'node:path';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const STRESS = fileURLToPath(new URL('../bin/stress.js', import.meta.url));
 const SHOWN = 15;
-
-/** What a run is asked for where the command line does not say otherwise. */
-const DEFAULTS = [
-  { names: ['-t', '--threads'], value: '200' },
-  { names: ['-o', '--offset'], value: '0' },
-  { names: ['-d', '--duration'], value: '10s' },
-];
+const DEFAULTS = ['-t', '200', '-o', '0', '-d', '10s'];
 
 /**
  * @typedef {object} Profile what V8 writes, as far as it is read here
@@ -29,24 +23,6 @@ const DEFAULTS = [
  * @property {number[]} samples the node of each sample
  * @property {number[]} timeDeltas microseconds since the sample before
  */
-
-/** @param {string[]} argv @returns {{folder: string, args: string[]}} the options of stress, and where the profile goes */
-function readArguments(argv) {
-  const at = argv.findIndex((arg) => arg === '--dir' || arg.startsWith('--dir='));
-  const rest = [...argv];
-  /** @type {string | undefined} */
-  let folder;
-  if (at !== -1) {
-    const isSplit = argv[at] === '--dir';
-    folder = isSplit ? argv[at + 1] : argv[at].slice('--dir='.length);
-    if (!folder) throw new Error('--dir needs a folder');
-    rest.splice(at, isSplit ? 2 : 1);
-  }
-  const isGiven = (/** @type {string} */ name) =>
-    rest.some((arg) => arg.startsWith(name) && (!name.startsWith('--') || ['', '='].includes(arg[name.length] ?? '')));
-  const defaults = DEFAULTS.flatMap(({ names, value }) => (names.some(isGiven) ? [] : [names[0], value]));
-  return { folder: resolve(folder ?? mkdtempSync(join(tmpdir(), 'stress-profile-'))), args: [...defaults, ...rest] };
-}
 
 /** @param {string} folder @param {string[]} args @returns {Promise<number>} the exit code of stress */
 function run(folder, args) {
@@ -100,15 +76,8 @@ function report(file) {
   }
 }
 
-try {
-  const { folder, args } = readArguments(process.argv.slice(2));
-  mkdirSync(folder, { recursive: true });
-  const before = new Set(readdirSync(folder));
-  process.exitCode = await run(folder, args);
-  const files = readdirSync(folder).filter((name) => name.endsWith('.cpuprofile') && !before.has(name));
-  if (files.length === 0) throw new Error('no profile was written');
-  for (const name of files) report(join(folder, name)); // one for each process and thread
-} catch (error) {
-  console.error(`scripts/profile.js: ${/** @type {Error} */ (error).message}`);
-  process.exitCode = 64;
-}
+const given = process.argv.slice(2);
+const folder = mkdtempSync(join(tmpdir(), 'stress-profile-'));
+process.exitCode = await run(folder, given.length > 0 ? given : DEFAULTS);
+// A file for each process and thread.
+for (const name of readdirSync(folder)) report(join(folder, name));

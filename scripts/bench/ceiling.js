@@ -9,13 +9,13 @@
  */
 import { cpus } from 'node:os';
 import { call } from '../nodes/build.js';
-import { interleave, publish, readNumbers, runOurs, spread, table } from './lib.js';
+import { interleave, publish, readOptions, runOurs, spreads } from './lib.js';
 import { startNullChain } from './null-chain.js';
 
 /** Two workers, their parent and the null chain want four. */
 const CORES_FOR_WORKERS = 4;
 
-const numbers = readNumbers({ rounds: 5, seconds: 5, threads: 2000, 'block-ms': 100 });
+const { numbers } = readOptions({ rounds: 5, seconds: 5, threads: 2000, 'block-ms': 100 });
 const { rounds, seconds, threads, 'block-ms': blockMs } = numbers;
 
 const CELLS = [1, 2].flatMap((workers) =>
@@ -32,19 +32,12 @@ const chain = await startNullChain({ blockMs });
 try {
   const stats = async () => /** @type {NodeStats} */ (await call(chain.url, 'null_stats'));
   const rows = await interleave(CELLS, rounds, (args) => measure(args, stats), say);
-  const markdown = table(
-    ['', 'verified TPS', 'CPU us per verified', 'cores used by us', 'null chain, CPU us per request'],
-    rows.map(({ name, results }) => [
-      name,
-      spread(results.map(({ tps }) => tps)),
-      spread(results.map(({ cpuUs }) => cpuUs)),
-      spread(
-        results.map(({ cores }) => cores),
-        2,
-      ),
-      spread(results.map(({ nodeUs }) => nodeUs)),
-    ]),
-  );
+  const markdown = spreads(rows, [
+    ['verified TPS', ({ tps }) => tps],
+    ['CPU us per verified', ({ cpuUs }) => cpuUs],
+    ['cores used by us', ({ cores }) => cores, 2],
+    ['null chain, CPU us per request', ({ nodeUs }) => nodeUs],
+  ]);
   await publish('ceiling', 'The generator alone', [setting(), markdown, ...reservations()].join('\n\n'), [
     'null-chain/1',
   ]);

@@ -13,7 +13,7 @@ import { promisify } from 'node:util';
 import { call } from '../nodes/build.js';
 import { startGeth } from '../nodes/geth.js';
 import { startAnvil } from './anvil.js';
-import { interleave, publish, ratios, readOptions, runOurs, spread, table } from './lib.js';
+import { interleave, publish, ratios, readOptions, runOurs, spreads } from './lib.js';
 
 /** @import { Figures, Node } from './lib.js' */
 
@@ -65,29 +65,27 @@ async function compare(title, node) {
   const say = (/** @type {Figures} */ { tps, cpuUs }) => `${tps.toFixed(0)} TPS, ${cpuUs.toFixed(0)} us`;
   const rows = await interleave(CLIENTS, rounds, (run) => run(node), say);
   const [peer] = rows;
-  return table(
-    ['', 'verified TPS', 'times ethers', 'CPU us per verified', 'times less than ethers', 'mean latency ms', 'failed'],
-    rows.map(({ name, results }) => [
-      name,
-      spread(results.map(({ tps }) => tps)),
-      ratios(
-        results.map(({ tps }) => tps),
-        peer.results.map(({ tps }) => tps),
-      ),
-      spread(results.map(({ cpuUs }) => cpuUs)),
-      ratios(
-        peer.results.map(({ cpuUs }) => cpuUs),
-        results.map(({ cpuUs }) => cpuUs),
-      ),
-      spread(results.map(({ meanMs }) => meanMs)),
-      String(results.reduce((sum, { failed }) => sum + failed, 0)),
-    ]),
+  const [tpsOf, cpuOf] = ['tps', 'cpuUs'].map(
+    (name) => (/** @type {Figures[]} */ results) => results.map((result) => Number(Reflect.get(result, name))),
+  );
+  return spreads(
+    rows,
+    [
+      ['verified TPS', ({ tps }) => tps],
+      ['CPU us per verified', ({ cpuUs }) => cpuUs],
+      ['mean latency ms', ({ meanMs }) => meanMs],
+    ],
+    [
+      ['times the TPS of ethers', (results) => ratios(tpsOf(results), tpsOf(peer.results))],
+      ['times less CPU than ethers', (results) => ratios(cpuOf(peer.results), cpuOf(results))],
+      ['failed', (results) => String(results.reduce((sum, { failed }) => sum + failed, 0))],
+    ],
   );
 }
 
 /** @param {BenchNode} node @returns {Promise<Figures>} */
 async function runPeer({ url, funderKey }) {
-  const args = [PEER, '--rpc', url, '--threads', `${threads}`, '--duration', `${seconds}`, '--contracts'];
+  const args = [PEER, '--rpc', url, '--threads', `${threads}`, '--duration', `${seconds}`];
   const { stdout } = await promisify(execFile)(process.execPath, args, {
     env: { ...process.env, STRESS_FUNDER_KEY: funderKey },
     timeout: seconds * 1000 + PEER_OVERHEAD_MS,

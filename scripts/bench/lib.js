@@ -35,38 +35,25 @@ const OVERHEAD_MS = 300_000;
 export class NotYetError extends Error {}
 
 /**
- * The options of a benchmark, all of them whole numbers; --write is for publish().
+ * The options of a benchmark: whole numbers, and words. --write is for publish().
  * @template {string} Name
+ * @template {string} [Word=never]
  * @param {Record<Name, number>} defaults
- * @returns {Record<Name, number>}
- */
-export function readNumbers(defaults) {
-  return readOptions(defaults, {}).numbers;
-}
-
-/**
- * @template {string} Name
- * @template {string} Word
- * @param {Record<Name, number>} defaults
- * @param {Record<Word, string>} words options that are not numbers
+ * @param {Record<Word, string>} [others]
  * @returns {{numbers: Record<Name, number>, words: Record<Word, string>}}
  */
-export function readOptions(defaults, words) {
-  /** @type {Record<string, {type: 'string', default: string}>} */
-  const options = {};
-  for (const [name, value] of Object.entries({ ...defaults, ...words })) {
-    options[name] = { type: 'string', default: String(value) };
-  }
+export function readOptions(defaults, others = /** @type {any} */ ({})) {
+  const all = Object.entries({ ...defaults, ...others });
+  const options = Object.fromEntries(
+    all.map(([name, value]) => [name, { type: /** @type {const} */ ('string'), default: String(value) }]),
+  );
   const { values } = parseArgs({ options: { ...options, write: { type: 'boolean' } } });
-  const given = /** @type {Record<string, string>} */ (values);
   const numbers = Object.keys(defaults).map((name) => {
-    if (!/^\d{1,6}$/.test(given[name])) throw new Error(`--${name} ${given[name]}: give a whole number`);
-    return [name, Number(given[name])];
+    const text = String(Reflect.get(values, name));
+    if (!/^\d{1,6}$/.test(text)) throw new Error(`--${name} ${text}: give a whole number`);
+    return [name, Number(text)];
   });
-  return {
-    numbers: Object.fromEntries(numbers),
-    words: /** @type {any} */ (Object.fromEntries(Object.keys(words).map((name) => [name, given[name]]))),
-  };
+  return { numbers: Object.fromEntries(numbers), words: /** @type {any} */ (values) };
 }
 
 /**
@@ -205,9 +192,25 @@ export function spread(numbers, digits = 0) {
  */
 export function ratios(numerators, denominators) {
   if (numerators.length !== denominators.length) return 'not yet';
-  return spread(
-    numerators.map((value, i) => value / denominators[i]),
-    2,
+  const quotients = numerators.map((value, i) => value / denominators[i]);
+  return spread(quotients, 2);
+}
+
+/**
+ * A table with a line for each cell that was measured, with median and range of its figures.
+ * @template Result
+ * @param {{name: string, results: Result[]}[]} rows
+ * @param {Array<[heading: string, of: (result: Result) => number, digits?: number]>} columns
+ * @param {Array<[heading: string, of: (results: Result[]) => string]>} [others] columns behind them
+ */
+export function spreads(rows, columns, others = []) {
+  return table(
+    ['', ...columns.map(([heading]) => heading), ...others.map(([heading]) => heading)],
+    rows.map(({ name, results }) => [
+      name,
+      ...columns.map(([, of, digits]) => spread(results.map(of), digits)),
+      ...others.map(([, of]) => of(results)),
+    ]),
   );
 }
 

@@ -1,13 +1,11 @@
 /** The nginx of the HTTP benchmark: one process that answers one JSON-RPC request, always the same, from memory. */
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-
-/** @import { AddressInfo } from 'node:net' */
+import { freePort } from './lib.js';
 
 const ANSWER = '{"jsonrpc":"2.0","id":1,"result":"0x1b4"}';
 const KEEPER = fileURLToPath(new URL('../../src/chain/keeper.js', import.meta.url));
@@ -81,16 +79,4 @@ export async function startNginx() {
 
 function version() {
   return /nginx\/[\d.]+/.exec(spawnSync('nginx', ['-v'], { encoding: 'utf8' }).stderr)?.[0] ?? 'nginx';
-}
-
-/** @returns {Promise<number>} a loopback port that was free a moment ago */
-function freePort() {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = /** @type {AddressInfo} */ (server.address());
-      server.close(() => resolve(port));
-    });
-  });
 }

@@ -7,12 +7,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort, interleave, publish, ratios, readNumbers, runOurs, spread, table } from './lib.js';
+import { freePort, interleave, publish, ratios, readOptions, runOurs, spreads } from './lib.js';
 import { startNullChain } from './null-chain.js';
 
 const SCRAPE_EVERY_MS = 1000;
 
-const { rounds, threads, seconds } = readNumbers({ rounds: 10, threads: 200, seconds: 10 });
+const { rounds, threads, seconds } = readOptions({ rounds: 10, threads: 200, seconds: 10 }).numbers;
 
 const SETTING =
   `Against the null chain, ${threads} wallets, ${seconds} s, ${rounds} interleaved rounds; median and range. All outputs: ` +
@@ -30,13 +30,14 @@ try {
     measure,
     ({ tps, cpuUs }) => `${tps.toFixed(0)} TPS, ${cpuUs.toFixed(0)} us`,
   );
-  const costs = rows.map(({ results }) => results.map(({ cpuUs }) => cpuUs));
-  const markdown = table(
-    ['', 'verified TPS', 'CPU us per verified', 'times plain, pair by pair'],
-    rows.map(({ name, results }, i) => [
-      ...[name, spread(results.map(({ tps }) => tps)), spread(costs[i])],
-      i === 0 ? '' : ratios(costs[i], costs[0]),
-    ]),
+  const costsOf = (/** @type {typeof rows[number]['results']} */ results) => results.map(({ cpuUs }) => cpuUs);
+  const markdown = spreads(
+    rows,
+    [
+      ['verified TPS', ({ tps }) => tps],
+      ['CPU us per verified', ({ cpuUs }) => cpuUs],
+    ],
+    [['times plain, pair by pair', (results) => ratios(costsOf(results), costsOf(rows[0].results))]],
   );
   await publish('overhead', 'What watching costs', `${SETTING}\n\n${markdown}`, ['null-chain/1']);
 } finally {

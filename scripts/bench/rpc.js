@@ -9,7 +9,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { interleave, publish, ratios, readOptions, spread, table } from './lib.js';
+import { interleave, publish, ratios, readOptions, spreads } from './lib.js';
 import { startNginx } from './nginx.js';
 import { ab, autocannon, ensureTools, loadtest, measure, stress, writeBodies, wrk } from './rpc-tools.js';
 
@@ -79,14 +79,15 @@ async function compare(title, tools) {
     run,
     ({ rate, cpuUs }) => `${rate.toFixed(0)}/s, ${cpuUs.toFixed(1)} us`,
   );
-  const reference = rows[0].results.map(({ rate }) => rate);
-  return table(
-    ['', 'requests a second', `ratio to ${rows[0].name}`, 'CPU us per request'],
-    rows.map(({ name, results }) => {
-      const rates = results.map(({ rate }) => rate);
-      const cpu = results.map(({ cpuUs }) => cpuUs);
-      return [name, spread(rates), ratios(rates, reference), spread(cpu, 1)];
-    }),
+  const [{ name, results: reference }] = rows;
+  const ratesOf = (/** @type {Array<{rate: number}>} */ results) => results.map(({ rate }) => rate);
+  return spreads(
+    rows,
+    [
+      ['requests a second', ({ rate }) => rate],
+      ['CPU us per request', ({ cpuUs }) => cpuUs, 1],
+    ],
+    [[`times ${name}`, (results) => ratios(ratesOf(results), ratesOf(reference))]],
   );
 }
 

@@ -9,7 +9,7 @@
  * for. --write puts the tables into docs/scale-out.md.
  */
 import { GETH, startGeth } from '../nodes/geth.js';
-import { publish, readNumbers, table } from './lib.js';
+import { publish, readOptions, table } from './lib.js';
 import { startNullChain } from './null-chain.js';
 import {
   FUNDED_FROM,
@@ -23,12 +23,12 @@ import {
 } from './scale-out-measure.js';
 import { headsPerSecond, setUpCallsPerSecond } from './scale-out-node.js';
 
-const { instances, wallets, processes, paid } = readNumbers({
+const { instances, wallets, processes, paid } = readOptions({
   instances: 1000,
   wallets: 10_000,
   processes: 8,
   paid: 200,
-});
+}).numbers;
 
 const INTERVALS_AN_HOUR = 720;
 

@@ -7,7 +7,7 @@
  * wallet on a null chain that makes a block every 100 ms, as the embedded chain does, but puts transactions into every
  * 50th only. What is left of the CPU of a row, divided by its increments, is the second figure.
  */
-import { interleave, median, publish, readOptions, runOurs, spread, table } from './lib.js';
+import { interleave, median, publish, readOptions, runOurs, spread, spreads } from './lib.js';
 import { startNullChain } from './null-chain.js';
 
 /** @import { Node } from './lib.js' */
@@ -35,20 +35,13 @@ try {
   const idle = { name: 'next to no load', cell: { node: idleChain, wallets: 1 } };
   const [idleRow, ...rows] = await interleave([idle, ...cells], rounds, measure, say);
   const fixed = median(idleRow.results.map(({ cpuMsPerSecond }) => cpuMsPerSecond));
-  const markdown = table(
-    ['wallets', 'verified TPS', 'CPU us per verified', 'without the fixed cost', 'peak memory MB', 'start-up s'],
-    rows.map(({ name, results }) => [
-      name,
-      spread(results.map(({ tps }) => tps)),
-      spread(results.map(({ cpuUs }) => cpuUs)),
-      spread(results.map(({ tps, cpuUs }) => cpuUs - (fixed * 1000) / tps)),
-      spread(results.map(({ rssMb }) => rssMb)),
-      spread(
-        results.map(({ startMs }) => startMs / 1000),
-        1,
-      ),
-    ]),
-  );
+  const markdown = spreads(rows, [
+    ['verified TPS', ({ tps }) => tps],
+    ['CPU us per verified', ({ cpuUs }) => cpuUs],
+    ['without the fixed cost', ({ tps, cpuUs }) => cpuUs - (fixed * 1000) / tps],
+    ['peak memory MB', ({ rssMb }) => rssMb],
+    ['start-up s', ({ startMs }) => startMs / 1000, 1],
+  ]);
   const idleFigures = spread(
     idleRow.results.map(({ cpuMsPerSecond }) => cpuMsPerSecond),
     1,

@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { fileURLToPath } from 'node:url';
 import { startGeth } from '../nodes/geth.js';
-import { readNumbers } from './lib.js';
+import { readOptions } from './lib.js';
 import { startNullChain } from './null-chain.js';
 
 /** @import { AddressInfo, Socket } from 'node:net' */
@@ -145,6 +145,6 @@ async function compare({ trials, pairs, seconds }) {
   }
 }
 
-const { searches, trials, pairs, seconds } = readNumbers({ searches: 5, trials: 3, pairs: 8, seconds: 4 });
+const { searches, trials, pairs, seconds } = readOptions({ searches: 5, trials: 3, pairs: 8, seconds: 4 }).numbers;
 if (searches > 0) await find(searches);
 if (trials > 0) await compare({ trials, pairs, seconds });

@@ -376,7 +376,7 @@ const TABLE = {
       help: "file for the run file (JSON), or for the result of a comparison, a trend or stress prepare; '-' for standard output" },
     { name: 'html', argument: 'FILE', parse: fileName, commands: PAGE,
       role: 'output', file: 'written',
-      output: { load: async () => (await import('../report/output.js')).createReportOutput },
+      output: { load: async () => (await import('../report/run-page.js')).createReportOutput },
       help: 'file for the report page: plots and tables in one file' },
     { name: 'dashboard', argument: '[HOST:]PORT', parse: listenAddress, commands: RUN,
       role: 'output',

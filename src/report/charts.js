@@ -3,7 +3,7 @@ import { Distribution, recordedValues } from '../stats/histogram.js';
 import { figureOf, labelOf } from '../stats/figures.js';
 import { digits, quantity } from './client/quantity.js';
 import { html } from './html.js';
-import { latencyFigure, rounded } from './figures.js';
+import { latencyFigure, rounded } from './sections.js';
 
 /**
  * @import { DistributionJson } from '../types.d.ts'

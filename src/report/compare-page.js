@@ -1,14 +1,14 @@
 import { pText, percentText } from '../outputs/format.js';
 import { chartFigure, chartsOf, latencyCharts, measureOf, sentence, withBound } from './charts.js';
 import { quantity } from './client/quantity.js';
-import { html, row, scrollTable, section, table } from './html.js';
-import { badBadge, badge, chartBox, figureCell, keyFigure, listSection, marks, minuteOf, note } from './sections.js';
-import { pageOf, passedBadge, passedCell, wordsHead } from './sections.js';
-import { rounded } from './figures.js';
+import { html, itemTable, row, section, table } from './html.js';
+import { badBadge, badge, chartBox, figureCell, keyFigure, listSection, minuteOf, note } from './sections.js';
+import { pageOf, passedBadge, passedCell, rounded, wordsHead } from './sections.js';
 
 /**
  * @import { ComparedMetric, Comparison } from '../types.d.ts'
  * @import { Chart } from './charts.js'
+ * @import { Part } from './html.js'
  */
 
 /** The page of a comparison: verdict, changes with intervals, latencies, and the primary metric in each run. */
@@ -52,13 +52,13 @@ export function renderCompare(comparison) {
         label: 'Change',
         value: change.estimate,
         text: percent(change.estimate),
-        note: `${quantity(100 * change.confidence, 'percent')} interval${intervalWords(change)}`,
+        note: `${quantity(100 * change.confidence, 'percent')} interval (${intervalWords(change)})`,
       },
       { name: 'p', label: 'p', value: p, text: pText(p), note: 'how often chance alone does as much' },
     ],
     main: html`${listSection('warned', 'Warnings', warnings)}
     ${listSection('allowed', 'Differences that were allowed', differences)}
-    ${section('changes', 'Changes', forest(comparison), metricsTable(comparison))}
+    ${section('changes', 'Changes', metricsTable(comparison))}
     ${section('latencies', 'Latencies', chartBox(latencies.map(({ figure }) => figure)), speedUps(comparison))}
     ${section('runs', 'Run by run', chartBox([chartFigure(runs.chart, { summary: runs.summary, isWide: true })]))}
     ${conditions(comparison)} ${methodSection(comparison)} ${sides(comparison)}`,
@@ -137,70 +137,77 @@ function floorOf(low, high) {
   return Number((Math.floor((low - room) / step) * step).toPrecision(6));
 }
 
-/**
- * Changes with their intervals, one row per metric, drawn without a script, so that they are also printed. Right of the
- * line is more; an interval across the line may be no change.
- */
-
 /** Wider intervals, relative to the changes, are cut off. */
 const MAX_WIDTH = 3;
 const HEIGHT = 26;
 
-/** @param {Comparison} comparison */
-function forest({ metrics }) {
-  const scale = scaleOf(metrics);
-  return html`<figure class="forest" aria-labelledby="title-forest" aria-describedby="caption-forest">
-    <h3 id="title-forest">What changed, and how sure that is</h3>
-    <figcaption id="caption-forest">
-      The candidate against the baseline: right of the line in the middle is more, left of it less. The point is the
-      change, the bar its interval: where it reaches over that line, chance is enough to explain the change.
-    </figcaption>
-    <div class="forest-row forest-axis" aria-hidden="true">
-      <span></span>
-      <span class="forest-plot"
-        ><svg>
-          ${scale.ticks.map(({ place, text }) => html`<text x="${place}%" y="18" text-anchor="${anchorOf(place)}">${text}</text>`)}
-        </svg></span
-      >
-      <span></span>
-    </div>
-    ${metrics.map((metric) => forestRow(metric, scale))}
-  </figure>`;
-}
-
-/** @param {ComparedMetric} metric @param {ReturnType<typeof scaleOf>} scale */
-function forestRow({ name, label, isPrimary, change, word, better }, { placeOf, ticks }) {
-  const { estimate, low, high } = change;
-  const kind = kindOf(word);
-  return html`<div class="forest-row" data-metric="${name}">
-    <span class="forest-name"
-      >${isPrimary ? html`<strong>${label}</strong> (decides)` : label}<small
-        >${better === 'higher' ? 'more is better' : 'less is better'}</small
-      ></span
-    >
-    <span class="forest-plot ${kind}" aria-hidden="true"
-      ><svg height="${HEIGHT}">
-        ${ticks.map(({ place, text }) => html`<line x1="${place}%" x2="${place}%" y1="0" y2="100%" class="${text === '0 %' ? 'zero' : 'tick'}" />`)}
-        ${whisker(placeOf(low, 'low'), placeOf(high, 'high'))}
-        <circle cx="${placeOf(estimate, 'low').place}%" cy="${HEIGHT / 2}" r="5" /></svg
-    ></span>
-    <span class="forest-words"
-      ><span ${marks(`change.${name}`, estimate)}>${percent(estimate)}</span>${intervalWords(change)}
-      <strong class="${kind}">${sign(word)}${word}</strong></span
-    >
-  </div>`;
+/** Drawn without a script, so that the intervals are also printed. @param {Comparison} comparison */
+function metricsTable({ metrics }) {
+  const { placeOf, ticks } = scaleOf(metrics);
+  const axis = html`<svg>
+    ${ticks.map(({ place, text }) => html`<text x="${place}%" y="18" text-anchor="${anchorOf(place)}">${text}</text>`)}
+  </svg>`;
+  const lines = ticks.map(
+    ({ place, text }) =>
+      html`<line x1="${place}%" x2="${place}%" y1="0" y2="100%" class="${text === '0 %' ? 'zero' : 'tick'}" />`,
+  );
+  /** @param {ComparedMetric} metric */
+  const picture = ({ name, change: { estimate, low, high }, word }) =>
+    html`<td class="interval ${kindOf(word)}" data-metric="${name}">
+      <svg height="${HEIGHT}" aria-hidden="true">
+        ${lines}${whisker(placeOf(low, 'low'), placeOf(high, 'high'))}
+        <circle cx="${placeOf(estimate, 'low').place}%" cy="${HEIGHT / 2}" r="5" />
+      </svg>
+    </td>`;
+  /** @param {'base' | 'candidate'} side @returns {(metric: ComparedMetric) => Part} */
+  const meanOf = (side) => (metric) => {
+    const { mean, atLeast } = metric[side];
+    return figureCell(`${metric.name}.${side}`, mean, withBound(measureOf(metric.name).text(mean), atLeast));
+  };
+  return [
+    note(
+      'The candidate against the baseline: in the picture right of the line in the middle is more, left of it less. The point is the change, the bar its interval: where it reaches over that line, chance is enough to explain the change.',
+    ),
+    itemTable(
+      'Metrics of both sides',
+      metrics,
+      [
+        [
+          'metric',
+          ({ label, isPrimary, better }) =>
+            html`${isPrimary ? html`<strong>${label}</strong> (decides)` : label}<small
+                >${better === 'higher' ? 'more is better' : 'less is better'}</small
+              >`,
+        ],
+        ['baseline', meanOf('base')],
+        ['candidate', meanOf('candidate')],
+        ['change', ({ name, change }) => figureCell(`${name}.change`, change.estimate, percent(change.estimate))],
+        ['interval', ({ change }) => intervalWords(change)],
+        [html`<td class="interval" aria-hidden="true">${axis}</td>`, picture],
+        ['p', ({ name, pAdjusted }) => figureCell(`${name}.p`, pAdjusted, pText(pAdjusted))],
+        [wordsHead('verdict'), ({ word }) => html`<td class="words ${kindOf(word)}">${sign(word)}${word}</td>`],
+      ],
+      {
+        style: 'cells',
+        caption:
+          'Means of the runs; changes are of geometric means; p of all but the first corrected for being many (Holm).',
+      },
+    ),
+  ];
 }
 
 /** Ends outside of the picture are arrows. @param {{place: number, isCut: boolean}} low @param {{place: number, isCut: boolean}} high */
 function whisker(low, high) {
   const middle = HEIGHT / 2;
-  return html`<line x1="${low.place}%" x2="${high.place}%" y1="${middle}" y2="${middle}" />${[
-      { ...low, arrow: 'M9 7 L2 13 L9 19' },
-      { ...high, arrow: 'M-9 7 L-2 13 L-9 19' },
-    ].map(({ place, isCut, arrow }) =>
-      isCut
-        ? html`<svg x="${place}%" overflow="visible"><path d="${arrow}" /></svg>`
-        : html`<line x1="${place}%" x2="${place}%" y1="${middle - 5}" y2="${middle + 5}" />`,
+  const ends = [
+    { ...low, arrow: 'M9 7 L2 13 L9 19' },
+    { ...high, arrow: 'M-9 7 L-2 13 L-9 19' },
+  ];
+  return html`<line x1="${low.place}%" x2="${high.place}%" y1="${middle}" y2="${middle}" />${ends.map(
+      ({ place, isCut, arrow }) =>
+        isCut
+          ? html`<svg x="${place}%" overflow="visible"><path d="${arrow}" /></svg>`
+          : html`<line x1="${place}%" x2="${place}%" y1="${middle - 5}" y2="${middle + 5}" />`,
     )}`;
 }
 
@@ -274,33 +281,12 @@ function percent(fraction) {
 
 /** @param {ComparedMetric['change']} change */
 function intervalWords({ low, high }) {
-  return low === null || high === null ? ' (no bounds)' : ` (${percent(low)} to ${percent(high)})`;
+  return low === null || high === null ? 'no bounds' : `${percent(low)} to ${percent(high)}`;
 }
 
 /** @param {number} place */
 function round(place) {
   return Math.round(100 * place) / 100;
-}
-
-/** @param {Comparison} comparison */
-function metricsTable({ metrics }) {
-  return scrollTable('Metrics of both sides', {
-    heads: ['metric', 'baseline', 'candidate', 'change', 'interval', 'p', wordsHead('verdict')],
-    rows: metrics.map(({ name, label, isPrimary, base, candidate, change, pAdjusted, word }) => {
-      const { text } = measureOf(name);
-      return row(isPrimary ? html`<strong>${label}</strong> (decides)` : label, [
-        figureCell(`${name}.base`, base.mean, withBound(text(base.mean), base.atLeast)),
-        figureCell(`${name}.candidate`, candidate.mean, withBound(text(candidate.mean), candidate.atLeast)),
-        figureCell(`${name}.change`, change.estimate, percent(change.estimate)),
-        intervalWords(change).trim().slice(1, -1),
-        figureCell(`${name}.p`, pAdjusted, pText(pAdjusted)),
-        html`<td class="words ${kindOf(word)}">${sign(word)}${word}</td>`,
-      ]);
-    }),
-    style: 'cells',
-    caption:
-      'Means of the runs; changes are of geometric means; p of all but the first corrected for being many (Holm).',
-  });
 }
 
 /** @param {Comparison} comparison */
@@ -351,14 +337,17 @@ function sides({ base, candidate, stress }) {
     ['last run', ({ startedAt }) => [...startedAt].sort().at(-1) ?? '–'],
     ['run files', ({ files }) => files.join(', ')],
   ];
-  const heads = [html`<td></td>`, ...['baseline', 'candidate'].map(wordsHead)];
-  const rows = facts.map(([name, of]) => row(name, [of(base), of(candidate)]));
-  return section(
-    'sides',
+  const own = itemTable(
     'The two sides',
-    scrollTable('The two sides', { heads, rows, style: 'wraps' }),
-    note(`Compared by stress ${stress}.`),
+    facts,
+    [
+      [html`<td></td>`, ([name]) => name],
+      [wordsHead('baseline'), ([, of]) => of(base)],
+      [wordsHead('candidate'), ([, of]) => of(candidate)],
+    ],
+    { style: 'wraps' },
   );
+  return section('sides', 'The two sides', own, note(`Compared by stress ${stress}.`));
 }
 
 /** @param {Comparison} comparison */

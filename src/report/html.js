@@ -86,7 +86,7 @@ function isCell(part) {
 export function table({ heads = [], rows, style, id, caption }) {
   const cells = heads.map((head) => (isCell(head) ? head : html`<th scope="col">${head}</th>`));
   const attributes = html`${style !== undefined && html` class="${style}"`}${id !== undefined && html` id="${id}"`}`;
-  const captionPart =
+  const title =
     caption !== undefined &&
     html`<caption>
       ${caption}
@@ -98,12 +98,34 @@ export function table({ heads = [], rows, style, id, caption }) {
         ${cells}
       </tr>
     </thead>`;
-  return html`<table${attributes}>${captionPart}${head}<tbody>${rows}</tbody></table>`;
+  return html`<table${attributes}>${title}${head}<tbody>${rows}</tbody></table>`;
 }
 
 /** A table that scrolls sideways on small screens. @param {string} label @param {Parameters<typeof table>[0]} parts */
 export function scrollTable(label, parts) {
   return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}">${table(parts)}</div>`;
+}
+
+/**
+ * A scrolling table with a row for each item, the first column of which is the head of the row.
+ * @template T
+ * @typedef {readonly [Part, (item: T, i: number) => Part]} Column its heading, and the content of an item's cell
+ */
+
+/**
+ * @template T
+ * @param {string} label
+ * @param {readonly T[]} items
+ * @param {ReadonlyArray<Column<T> | false>} columns false: left out
+ * @param {{style?: string, id?: string, caption?: string}} [how]
+ */
+export function itemTable(label, items, columns, how) {
+  const shown = columns.filter((column) => column !== false);
+  const rows = items.map((item, i) => {
+    const [head, ...cells] = shown.map(([, of]) => of(item, i));
+    return row(head, cells);
+  });
+  return scrollTable(label, { heads: shown.map(([heading]) => heading), rows, ...how });
 }
 
 /** @type {Record<string, string>} */

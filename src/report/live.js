@@ -6,10 +6,10 @@ import { Output } from '../outputs/output.js';
 import { Distribution } from '../stats/histogram.js';
 import { countedWords, isPlain } from '../stats/sample.js';
 import { clockTime, digits, quantity } from './client/quantity.js';
-import { latencyFigure } from './figures.js';
 import { html, renderPage } from './html.js';
-import { bucketsOf } from './run-data.js';
+import { bucketsOf } from './run-charts.js';
 import { runPage } from './run-page.js';
+import { latencyFigure } from './sections.js';
 
 /**
  * @import { Address, IntervalRow, Output as OutputContract, RunFile, Totals } from '../types.d.ts'

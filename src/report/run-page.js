@@ -1,3 +1,5 @@
+import { writeFileAtomically } from '../files.js';
+import { Output } from '../outputs/output.js';
 import { END_WORDS } from '../outputs/summary.js';
 import { auditResult } from '../stats/audit-result.js';
 import { LISTED_COUNTS } from '../stats/metrics.js';
@@ -5,21 +7,30 @@ import { censoredOf } from '../stats/figures.js';
 import { countedWords, isPlain } from '../stats/sample.js';
 import { chartFigure, middle, missingFigure, sentence, spread } from './charts.js';
 import { quantity } from './client/quantity.js';
-import { latencyFigure } from './figures.js';
 import { details, html, row, section, table } from './html.js';
 import { commandLine, settingsOf } from './repeat.js';
-import { runData } from './run-data.js';
+import { runData } from './run-charts.js';
 import * as sections from './run-sections.js';
-import { badBadge, badge, chartBox, listSection, minuteOf, note, pageOf, passedBadge } from './sections.js';
+import {
+  badBadge,
+  badge,
+  chartBox,
+  latencyFigure,
+  listSection,
+  minuteOf,
+  note,
+  pageOf,
+  passedBadge,
+} from './sections.js';
 
 /**
+ * @import { OutputOptions } from '../outputs/output.js'
  * @import { RunFile } from '../types.d.ts'
  * @import { Chart } from './charts.js'
  * @import { Page, Part } from './html.js'
  * @import { OptionFacts, Setting } from './repeat.js'
- * @import { Section } from './run-charts.js'
- * @import { Drawn, RunData } from './run-data.js'
- * @import { LatencyName } from './figures.js'
+ * @import { Drawn, RunData, Section } from './run-charts.js'
+ * @import { LatencyName } from './sections.js'
  * @import { KeyFigure } from './sections.js'
  */
 
@@ -45,6 +56,13 @@ export function runPage(run, { options, live }) {
     charts: [data.heat, ...data.drawn.flatMap((one) => ('chart' in one ? [one.chart] : []))],
     time: data.time,
     live,
+  });
+}
+
+/** Writes the page to a file when the run is over. @param {OutputOptions} options */
+export function createReportOutput({ html: file, options }) {
+  return new Output({
+    finish: (run) => writeFileAtomically(/** @type {string} */ (file), runPage(run, { options })),
   });
 }
 

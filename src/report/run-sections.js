@@ -6,49 +6,59 @@ import { endpointsOf } from '../stats/recorder.js';
 import { countedWords, isPlain, shownStages } from '../stats/sample.js';
 import { missingFigure, ms, sentence } from './charts.js';
 import { digits, quantity } from './client/quantity.js';
-import { latencyFigure } from './figures.js';
-import { details, html, list, row, scrollTable, section, table } from './html.js';
+import { details, html, itemTable, list, row, section, table } from './html.js';
 import { STAGE_WORDS } from './run-charts.js';
-import { figureCell, note, passedCell } from './sections.js';
+import { figureCell, latencyFigure, note, passedCell } from './sections.js';
 
 /**
+ * The sections of a run's page with tables; '' or false where the run has nothing to show.
+ *
  * @import { DistributionJson, EndpointFacts, EndpointFigures, RunFile } from '../types.d.ts'
- * @import { LatencyName } from './figures.js'
+ * @import { Column } from './html.js'
+ * @import { LatencyName } from './sections.js'
+ *
+ * @typedef {Parameters<typeof latencyFigure>[1]} Censored
  */
 
-/** The sections of a run's page. */
-
-/** @typedef {Parameters<typeof latencyFigure>[1]} Censored */
-
-/** @param {string} prefix of their names @param {DistributionJson} json @param {Censored} censored @param {readonly LatencyName[]} names */
-function latencyCells(prefix, json, censored, names) {
-  return names.map((name) => {
-    const { value, text } = latencyFigure(json, censored, name);
-    return figureCell(`${prefix}.${name}`, value, text);
-  });
+/**
+ * Columns of the figures of a latency.
+ * @template T
+ * @param {readonly LatencyName[]} names
+ * @param {(item: T, i: number) => [prefix: string, json: DistributionJson, censored: Censored]} of
+ * @returns {Array<Column<T>>}
+ */
+function latencyColumns(names, of) {
+  return names.map((name) => [
+    name,
+    (item, i) => {
+      const [prefix, json, censored] = of(item, i);
+      const { value, text } = latencyFigure(json, censored, name);
+      return figureCell(`${prefix}.${name}`, value, text);
+    },
+  ]);
 }
+
+/** @param {number} value */
+const counted = (value) => quantity(value, 'count');
 
 /** @param {RunFile} run */
 export function failures({ failures: codes, failureWords, counts }) {
-  const all = { ...codes, timed_out: counts.timedOut, abandoned: counts.abandoned };
-  const rows = Object.entries(all)
+  const all = Object.entries({ ...codes, timed_out: counts.timedOut, abandoned: counts.abandoned })
     .filter(([, times]) => times > 0)
-    .sort((a, b) => b[1] - a[1])
-    .map(([code, times]) =>
-      row(html`<code>${code}</code>`, [
-        figureCell(`failed.${code}`, times, quantity(times, 'count')),
-        quantity((100 * times) / Math.max(1, counts.started), 'percent'),
-        failureWords[code] ?? '',
-      ]),
-    );
-  const heads = ['code', 'operations', 'of those begun', 'words of the first'];
-  return section(
-    'failed',
-    'Failures',
-    rows.length === 0
-      ? html`<p class="good">✓ No operation failed, timed out or was abandoned.</p>`
-      : scrollTable('Failures by code', { heads, rows, style: 'wraps' }),
+    .sort((a, b) => b[1] - a[1]);
+  const failed = itemTable(
+    'Failures by code',
+    all,
+    [
+      ['code', ([code]) => html`<code>${code}</code>`],
+      ['operations', ([code, times]) => figureCell(`failed.${code}`, times, counted(times))],
+      ['of those begun', ([, times]) => quantity((100 * times) / Math.max(1, counts.started), 'percent')],
+      ['words of the first', ([code]) => failureWords[code] ?? ''],
+    ],
+    { style: 'wraps' },
   );
+  const none = html`<p class="good">✓ No operation failed, timed out or was abandoned.</p>`;
+  return section('failed', 'Failures', all.length === 0 ? none : failed);
 }
 
 /** @param {RunFile} run */
@@ -56,10 +66,8 @@ export function thresholds({ thresholds: all, end }) {
   const rows = all.map((result) =>
     row(html`<code>${result.expression}</code>`, [passedCell(result.passed), measuredText(result)]),
   );
-  return (
-    all.length > 0 &&
-    section('limits', `Thresholds${end === 'running' ? ' so far' : ''}`, table({ rows, style: 'wraps' }))
-  );
+  const title = `Thresholds${end === 'running' ? ' so far' : ''}`;
+  return all.length > 0 && section('limits', title, table({ rows, style: 'wraps' }));
 }
 
 /** @param {RunFile} run */
@@ -81,101 +89,96 @@ export function audit(run) {
   )}`;
 }
 
-/** @type {readonly LatencyName[]} */
-const NAMES = ['avg', 'min', 'p50', 'p90', 'p99', 'p99.9', 'max'];
-
 /** @param {RunFile} run */
 export function stages(run) {
   const { latency, rates } = run;
-  const names = shownStages(latency.stages);
-  const parts = names.map((stage, color) => ({ stage, color, words: STAGE_WORDS[stage], of: latency.stages[stage] }));
+  const { verified, one, many } = countedWords(isPlain(run));
+  const parts = shownStages(latency.stages).map((stage, color) => ({ stage, color, of: latency.stages[stage] }));
   const shown = isPlain(run) ? parts.filter(({ of }) => of.sumUs > 0) : parts;
   const allUs = parts.reduce((sum, { of }) => sum + of.sumUs, 0);
   const censored = censoredOf(run);
-  const words = countedWords(isPlain(run));
-  const fromStart = latency.fromStartCensored ?? censored;
   const percent = (/** @type {DistributionJson} */ { sumUs }) => `${Math.round((100 * sumUs) / allUs)} %`;
-  const averages = shown.map(({ words: name, of }) => `${name} ${quantity(ms(of.meanUs), 'ms')} (${percent(of)})`);
-  const [late, all] = [censored.count, latency.total.count].map((value) => quantity(value, 'count'));
+  const averages = shown.map(
+    ({ stage, of }) => `${STAGE_WORDS[stage]} ${quantity(ms(of.meanUs), 'ms')} (${percent(of)})`,
+  );
+  const fromDue = { head: html`from due to ${verified}`, prefix: 'total', of: latency.total, censored, share: '' };
+  const fromStart = { head: html`from begun to ${verified}`, prefix: 'start', of: latency.fromStart, share: '' };
   const rows = [
-    row(`from due to ${words.verified}`, [...latencyCells('total', latency.total, censored, NAMES), '']),
-    rates.askedPerSecond !== null &&
-      row(`from begun to ${words.verified}`, [...latencyCells('start', latency.fromStart, fromStart, NAMES), '']),
-    ...shown.map(({ stage, color, words: name, of }) =>
-      row(
-        html`<svg class="swatch" aria-hidden="true"><rect width="12" height="12" class="fill-${color}" /></svg>${name}`,
-        [...latencyCells(stage.toLowerCase(), of, 0, NAMES), allUs > 0 && percent(of)],
-      ),
-    ),
+    fromDue,
+    ...(rates.askedPerSecond === null ? [] : [{ ...fromStart, censored: latency.fromStartCensored ?? censored }]),
+    ...shown.map(({ stage, color, of }) => ({
+      head: html`<svg class="swatch" aria-hidden="true"><rect width="12" height="12" class="fill-${color}" /></svg
+        >${STAGE_WORDS[stage]}`,
+      prefix: stage.toLowerCase(),
+      of,
+      censored: 0,
+      share: allUs > 0 && percent(of),
+    })),
   ];
   return section(
     'where',
     'Where the time goes',
     allUs > 0
       ? [html`<p>${sentence(`On average: ${averages.join(', ')}`)}</p>`, bar(shown, allUs)]
-      : html`<p class="missing">No ${words.one} was ${words.verified} in the window.</p>`,
-    scrollTable('Latency by stage', { heads: ['Latency in the window', ...NAMES, 'share'], rows }),
+      : html`<p class="missing">No ${one} was ${verified} in the window.</p>`,
+    itemTable('Latency by stage', rows, [
+      ['Latency in the window', ({ head }) => head],
+      ...latencyColumns(
+        ['avg', 'min', 'p50', 'p90', 'p99', 'p99.9', 'max'],
+        (/** @type {(typeof rows)[number]} */ { prefix, of, censored: bound }) => [prefix, of, bound],
+      ),
+      ['share', ({ share }) => share],
+    ]),
     censored.count > 0 &&
       note(
-        `${late} of ${all} ${words.many} got no good answer in time: figures with >= are lower bounds. Stages leave these operations out.`,
+        `${counted(censored.count)} of ${counted(latency.total.count)} ${many} got no good answer in time: figures with >= are lower bounds. Stages leave these operations out.`,
       ),
   );
 }
 
-/** @param {Array<{color: number, words: string, of: DistributionJson}>} parts @param {number} allUs */
+/** @param {Array<{color: number, of: DistributionJson}>} parts @param {number} allUs */
 function bar(parts, allUs) {
   let left = 0;
   const rects = parts.map(({ color, of }) => {
     const width = (100 * of.sumUs) / allUs;
     left += width;
-    return html`<rect
-      x="${(left - width).toFixed(2)}%"
-      y="0"
-      width="${width.toFixed(2)}%"
-      height="28"
-      class="fill-${color}"
-    />`;
+    const [x, w] = [left - width, width].map((part) => part.toFixed(2));
+    return html`<rect x="${x}%" y="0" width="${w}%" height="28" class="fill-${color}" />`;
   });
-  return html`<svg
-    class="share"
-    role="img"
-    aria-label="Shares of the stages in the latency; the table below has the numbers"
-  >
-    ${rects}
-  </svg>`;
+  const label = 'Shares of the stages in the latency; the table below has the numbers';
+  return html`<svg class="share" role="img" aria-label="${label}">${rects}</svg>`;
 }
 
 /** @type {readonly LatencyName[]} */
-const NAME_COLUMNS = ['avg', 'min', 'p50', 'p90', 'p95', 'p99', 'max'];
+const NAMES = ['avg', 'min', 'p50', 'p90', 'p95', 'p99', 'max'];
 
 /** @param {RunFile} run */
 export function names(run) {
-  const { byName = {}, window, failures } = run;
+  const { byName = {}, window, failures: codes } = run;
   const groups = Object.entries(byName).sort(([, a], [, b]) => b.latency.sumUs - a.latency.sumUs);
   if (groups.length === 0) return '';
-  const hasFailures = Object.keys(failures).length > 0;
-  const { verified } = countedWords(isPlain(run));
-  const heads = ['Name', verified, 'per second', 'failed', ...NAME_COLUMNS, ...(hasFailures ? ['failed with'] : [])];
+  const perSecond = (/** @type {number} */ times) =>
+    window.durationMs === 0 ? null : (1000 * times) / window.durationMs;
   return section(
     'by-name',
     'By name',
     html`<p>The kinds of calls, those first that took the most time in all. Latency is that of the window.</p>`,
-    scrollTable('Figures by name', {
-      heads,
-      rows: groups.map(([name, { counts, windowVerified, latency, censored, failures: codes }]) =>
-        row(name, [
-          quantity(counts.verified, 'count'),
-          quantity(window.durationMs === 0 ? null : (1000 * windowVerified) / window.durationMs, 'perSecond'),
-          quantity(counts.failed, 'count'),
-          ...latencyCells(`calls.${name}`, latency, censored, NAME_COLUMNS),
-          ...(hasFailures ? [byCode(codes)] : []),
-        ]),
-      ),
-    }),
+    itemTable('Figures by name', groups, [
+      ['Name', ([name]) => name],
+      [countedWords(isPlain(run)).verified, ([, { counts }]) => counted(counts.verified)],
+      ['per second', ([, { windowVerified }]) => quantity(perSecond(windowVerified), 'perSecond')],
+      ['failed', ([, { counts }]) => counted(counts.failed)],
+      ...latencyColumns(NAMES, (/** @type {(typeof groups)[number]} */ [name, { latency, censored }]) => [
+        `calls.${name}`,
+        latency,
+        censored,
+      ]),
+      Object.keys(codes).length > 0 && ['failed with', ([, group]) => byCode(group.failures)],
+    ]),
   );
 }
 
-/** Figures of the stages of --stages; empty without them. @param {RunFile} run */
+/** Figures of the stages of --stages. @param {RunFile} run */
 export function rateStages({ byStage = [] }) {
   if (byStage.length === 0) return '';
   const words =
@@ -184,49 +187,48 @@ export function rateStages({ byStage = [] }) {
     'by-stage',
     'By load stage',
     html`<p>${words}</p>`,
-    scrollTable('Figures by load stage', {
-      heads: ['Stage', 'asked per second', 'due', 'dropped', 'verified', 'TPS', ...NAME_COLUMNS],
-      rows: byStage.map((one) =>
-        row(`${one.stage}: ${seconds(one.startMs)} to ${seconds(one.endMs)}`, [
-          `${figure(one.fromPerSecond)} to ${figure(one.toPerSecond)}`,
-          ...[one.counts.scheduled, one.counts.dropped, one.counts.verified].map((count) => quantity(count, 'count')),
-          quantity(one.tps, 'perSecond'),
-          ...latencyCells(`stage.${one.stage}`, one.latency, one.censored, NAME_COLUMNS),
-        ]),
-      ),
-    }),
+    itemTable('Figures by load stage', byStage, [
+      ['Stage', ({ stage, startMs, endMs }) => `${stage}: ${seconds(startMs)} to ${seconds(endMs)}`],
+      ['asked per second', ({ fromPerSecond, toPerSecond }) => `${figure(fromPerSecond)} to ${figure(toPerSecond)}`],
+      ['due', ({ counts }) => counted(counts.scheduled)],
+      ['dropped', ({ counts }) => counted(counts.dropped)],
+      ['verified', ({ counts }) => counted(counts.verified)],
+      ['TPS', ({ tps }) => quantity(tps, 'perSecond')],
+      ...latencyColumns(NAMES, (/** @type {(typeof byStage)[number]} */ { stage, latency, censored }) => [
+        `stage.${stage}`,
+        latency,
+        censored,
+      ]),
+    ]),
   );
 }
-
-/** @type {readonly LatencyName[]} */
-const ENDPOINT_COLUMNS = ['avg', 'p50', 'p99', 'max'];
 
 /** @param {RunFile} run */
 export function endpoints(run) {
   const all = endpointsOf(run);
   if (all.length === 0) return '';
   const { verified, tps } = countedWords(isPlain(run));
-  const columns = ['node', verified, 'failed', 'timed out', tps, ...ENDPOINT_COLUMNS, 'outages', 'down'];
   return section(
     'by-endpoint',
     'By endpoint',
     html`<p>Operations by the endpoint that they were sent to last. Latency is that of the window.</p>`,
-    scrollTable('Figures by endpoint', { heads: ['Endpoint', ...columns], rows: all.map(endpointRow) }),
+    itemTable('Figures by endpoint', all, [
+      ['Endpoint', ({ display }) => display],
+      ['node', ({ clientVersion }) => clientVersion ?? 'not known'],
+      [verified, ({ group }) => counted(group.counts.verified)],
+      ['failed', ({ group }) => counted(group.counts.failed)],
+      ['timed out', ({ group }) => counted(group.counts.timedOut)],
+      [tps, (one, i) => figureCell(`endpoint.${i}.tps`, one.tps, quantity(one.tps, 'perSecond'))],
+      ...latencyColumns(['avg', 'p50', 'p99', 'max'], (/** @type {EndpointFigures} */ { group }, i) => [
+        `endpoint.${i}`,
+        group.latency,
+        group.censored,
+      ]),
+      ['outages', ({ left }) => counted(left)],
+      ['down', ({ left, awayMs }) => left > 0 && `${(awayMs / 1000).toFixed(1)} s`],
+    ]),
     eventsOf(run, all),
   );
-}
-
-/** @param {EndpointFigures} endpoint @param {number} i */
-function endpointRow({ display, clientVersion, group, tps, left, awayMs }, i) {
-  const { counts, latency, censored } = group;
-  return row(display, [
-    clientVersion ?? 'not known',
-    ...[counts.verified, counts.failed, counts.timedOut].map((value) => quantity(value, 'count')),
-    figureCell(`endpoint.${i}.tps`, tps, quantity(tps, 'perSecond')),
-    ...latencyCells(`endpoint.${i}`, latency, censored, ENDPOINT_COLUMNS),
-    quantity(left, 'count'),
-    left > 0 && `${(awayMs / 1000).toFixed(1)} s`,
-  ]);
 }
 
 /** @param {RunFile} run @param {EndpointFigures[]} all */
@@ -242,43 +244,36 @@ function eventsOf({ generator }, all) {
   return lines.length > 0 && list(lines);
 }
 
+const MAX_INSTANCES = 200;
+
 /** The instances of a merged run. @param {RunFile} run */
 export function instances(run) {
   const merged = mergedOf(run);
   if (merged === null) return '';
   const { verified, tps } = countedWords(isPlain(run));
-  const more = merged.instances.length - MAX_INSTANCES;
-  const rows = merged.instances
-    .slice(0, MAX_INSTANCES)
-    .map((/** @type {any} */ one) =>
-      row(one.index ?? '-', [
-        `${one.offset}..${one.offset + one.threads - 1}`,
-        one.host ?? '-',
-        one.windowStartedAt,
-        seconds(one.durationMs),
-        count(one.counts.verified),
-        figure(one.verifiedPerSecond),
-        one.partial ? 'PARTIAL' : auditWord(one),
-      ]),
-    );
+  const all = /** @type {any[]} */ (merged.instances);
+  const more = all.length - MAX_INSTANCES;
   return section(
     'instances',
     'Instances',
     mergedLines(run).map((line) => note(line)),
-    details('all-instances', `${count(merged.instances.length)} instances`, [
-      table({ heads: ['instance', 'wallets', 'host', 'began', 'window', verified, tps, 'audit'], rows }),
-      more > 0 && html`<p class="note">... and ${count(more)} more</p>`,
+    details('all-instances', `${count(all.length)} instances`, [
+      itemTable('Instances', all.slice(0, MAX_INSTANCES), [
+        ['instance', ({ index }) => index ?? '-'],
+        ['wallets', ({ offset, threads }) => `${offset}..${offset + threads - 1}`],
+        ['host', ({ host }) => host ?? '-'],
+        ['began', ({ windowStartedAt }) => windowStartedAt],
+        ['window', ({ durationMs }) => seconds(durationMs)],
+        [verified, ({ counts }) => count(counts.verified)],
+        [tps, ({ verifiedPerSecond }) => figure(verifiedPerSecond)],
+        ['audit', (one) => (one.partial ? 'PARTIAL' : auditWord(one))],
+      ]),
+      more > 0 && note(`... and ${count(more)} more`),
     ]),
   );
 }
 
-const MAX_INSTANCES = 200;
-
-/**
- * The node's own metrics: first and last value and change. A metrics page does not reliably tell counters from gauges,
- * so both are shown.
- * @param {RunFile} run
- */
+/** First and last value and change: a metrics page does not reliably tell counters from gauges. @param {RunFile} run */
 export function nodeMetrics({ intervals, probes }) {
   const read = intervals.flatMap(({ endMs, probes: { metrics } }) => (metrics === null ? [] : [{ endMs, ...metrics }]));
   const [first] = read;
@@ -287,13 +282,15 @@ export function nodeMetrics({ intervals, probes }) {
     const why = probes?.why.metrics ?? intervals.at(-1)?.probes.why.metrics ?? 'the run ended before its first report';
     return missingFigure('metrics', "The node's own metrics", why);
   }
-  const seconds = (last.endMs - first.endMs) / 1000;
-  const rows = Object.entries(last.series).map(([name, value]) => {
-    const before = first.series[name] ?? null;
-    const change = before === null || seconds <= 0 ? null : (value - before) / seconds;
-    return row(html`<code>${name}</code>`, [digits(before), digits(value), quantity(change, 'perSecond')]);
-  });
-  const heads = ['series', 'first', 'last', 'change'];
-  const own = scrollTable("The node's own metrics", { heads, rows });
-  return details('node-metrics', `The node's own metrics (${rows.length})`, own);
+  const elapsed = (last.endMs - first.endMs) / 1000;
+  const change = (/** @type {string} */ name, /** @type {number} */ value) =>
+    name in first.series && elapsed > 0 ? (value - first.series[name]) / elapsed : null;
+  const all = Object.entries(last.series);
+  const own = itemTable("The node's own metrics", all, [
+    ['series', ([name]) => html`<code>${name}</code>`],
+    ['first', ([name]) => digits(first.series[name] ?? null)],
+    ['last', ([, value]) => digits(value)],
+    ['change', ([name, value]) => quantity(change(name, value), 'perSecond')],
+  ]);
+  return details('node-metrics', `The node's own metrics (${all.length})`, own);
 }

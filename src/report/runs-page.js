@@ -14,17 +14,19 @@ import {
   perSecond,
 } from './charts.js';
 import { quantity } from './client/quantity.js';
-import { html, row, scrollTable, section } from './html.js';
+import { html, itemTable, section } from './html.js';
 import { commandLine, settingsOf } from './repeat.js';
-import { badge, chartBox, figureCell, note, pageOf, wordsHead } from './sections.js';
-import { latencyFigure, rounded } from './figures.js';
+import { badge, chartBox, figureCell, latencyFigure, note, pageOf, rounded, wordsHead } from './sections.js';
 
 /**
  * @import { RunFile } from '../types.d.ts'
  * @import { Chart, Drawn } from './charts.js'
+ * @import { Column } from './html.js'
  * @import { OptionFacts } from './repeat.js'
  * @import { Row } from './run-charts.js'
- * @import { LatencyName } from './figures.js'
+ * @import { LatencyName } from './sections.js'
+ *
+ * @typedef {{name: string, file: string, run: RunFile}} NamedRun a run with a short unique name
  */
 
 /** Characters of a name that fit into a legend on a phone. */
@@ -49,56 +51,54 @@ function shortened(name) {
   return letters.length <= MAX_NAME ? name : `${letters.slice(0, 9).join('')}…${letters.slice(10 - MAX_NAME).join('')}`;
 }
 
-/**
- * @typedef {{name: string, label: string, of: (run: RunFile) => number | null, text?: (value: number | null, run: RunFile) => string}} Column
- */
-
-/** @param {ReturnType<typeof countedWords>} words @returns {Column[]} */
-const columnsOf = ({ verified, tps }) => [
-  { name: 'tps', label: tps, of: ({ rates }) => rates.verifiedPerSecond },
-  latencyColumn('p50'),
-  latencyColumn('p99'),
-  latencyColumn('max'),
-  countColumn('verified', verified),
-  countColumn('failed', 'failed'),
-  countColumn('timedOut', 'timed out'),
-  { name: 'cpu', label: `CPU per ${verified}`, of: ({ generator }) => generator.cpuUsPerVerified },
-];
-
-/** @param {'verified' | 'failed' | 'timedOut'} name @param {string} label @returns {Column} */
-function countColumn(name, label) {
-  return { name, label, of: ({ counts }) => counts[name], text: (value) => quantity(value, 'count') };
-}
-
-/** @param {LatencyName} name @returns {Column} */
-function latencyColumn(name) {
-  const figure = (/** @type {RunFile} */ run) => latencyFigure(run.latency.total, censoredOf(run), name);
-  return { name, label: name, of: (run) => figure(run).value, text: (_, run) => figure(run).text };
-}
-
 /** @param {NamedRun[]} runs */
 function overview(runs) {
-  const columns = columnsOf(countedWords(runs.every(({ run }) => isPlain(run))));
-  const labels = columns.map(({ label }) => label);
-  const heads = ['run', ...labels, 'verdict', 'audit', 'exit code', 'window', 'started (UTC)'];
-  return scrollTable('The runs and their figures', {
-    heads: [...heads, wordsHead('file')],
-    rows: runs.map(({ name, file, run }, i) =>
-      row(html`${name}${run.partial && html` <strong class="bad">partial</strong>`}`, [
-        ...columns.map(({ name: figure, of, text = measureOf(figure).text }) =>
-          figureCell(`runs.${i}.${figure}`, of(run), text(of(run), run)),
-        ),
-        run.verdict?.name ?? '–',
-        auditCell(run),
-        figureCell(`runs.${i}.exitCode`, run.exitCode, run.exitCode === null ? '–' : String(run.exitCode)),
-        figureCell(`runs.${i}.window`, run.window.durationMs, quantity(run.window.durationMs / 1000, 'seconds')),
-        run.startedAt.slice(0, 19).replace('T', ' '),
-        html`<td class="words">${file}</td>`,
-      ]),
-    ),
-    style: 'cells runs',
-    id: 'overview',
-  });
+  const { verified, tps } = wordsOf(runs);
+  /** @param {string} name @param {string} label @param {(run: RunFile) => number | null} of @param {(value: number | null) => string} [text] @returns {Column<NamedRun>} */
+  const figure = (name, label, of, text = measureOf(name).text) => [
+    label,
+    ({ run }, i) => figureCell(`runs.${i}.${name}`, of(run), text(of(run))),
+  ];
+  /** @param {LatencyName} name @returns {Column<NamedRun>} */
+  const latency = (name) => [
+    name,
+    ({ run }, i) => {
+      const { value, text } = latencyFigure(run.latency.total, censoredOf(run), name);
+      return figureCell(`runs.${i}.${name}`, value, text);
+    },
+  ];
+  /** @param {number | null} value */
+  const counted = (value) => quantity(value, 'count');
+  return itemTable(
+    'The runs and their figures',
+    runs,
+    [
+      ['run', ({ name, run }) => html`${name}${run.partial && html` <strong class="bad">partial</strong>`}`],
+      figure('tps', tps, ({ rates }) => rates.verifiedPerSecond),
+      ...['p50', 'p99', 'max'].map((name) => latency(/** @type {LatencyName} */ (name))),
+      figure('verified', verified, ({ counts }) => counts.verified, counted),
+      figure('failed', 'failed', ({ counts }) => counts.failed, counted),
+      figure('timedOut', 'timed out', ({ counts }) => counts.timedOut, counted),
+      figure('cpu', `CPU per ${verified}`, ({ generator }) => generator.cpuUsPerVerified),
+      ['verdict', ({ run }) => run.verdict?.name ?? '–'],
+      ['audit', ({ run }) => auditCell(run)],
+      figure(
+        'exitCode',
+        'exit code',
+        ({ exitCode }) => exitCode,
+        (code) => String(code ?? '–'),
+      ),
+      figure(
+        'window',
+        'window',
+        ({ window }) => window.durationMs,
+        (ms) => quantity(Number(ms) / 1000, 'seconds'),
+      ),
+      ['started (UTC)', ({ run }) => run.startedAt.slice(0, 19).replace('T', ' ')],
+      [wordsHead('file'), ({ file }) => html`<td class="words">${file}</td>`],
+    ],
+    { style: 'cells runs', id: 'overview' },
+  );
 }
 
 /** @param {RunFile} run */
@@ -130,17 +130,21 @@ function differencesOf(runs, options) {
 
 /** @param {NamedRun[]} runs @param {Array<{name: string, texts: string[]}>} columns */
 function differencesSection(runs, columns) {
-  const heads = ['run', ...columns.map(({ name }) => name)];
-  const rows = runs.map(({ name }, i) => {
-    const cells = columns.map(({ texts }) => oneLine(texts[i], MAX_TEXT));
-    return row(name, cells);
-  });
+  const differing = itemTable(
+    'What differs',
+    runs,
+    [
+      ['run', ({ name }) => name],
+      ...columns.map(
+        ({ name, texts }) => /** @type {Column<NamedRun>} */ ([name, (_, i) => oneLine(texts[i], MAX_TEXT)]),
+      ),
+    ],
+    { style: 'cells runs', id: 'options' },
+  );
   return section(
     'differences',
     'What differs in how they were made',
-    columns.length === 0
-      ? html`<p>All of them were made in the same way.</p>`
-      : scrollTable('What differs', { heads, rows, style: 'cells runs', id: 'options' }),
+    columns.length === 0 ? html`<p>All of them were made in the same way.</p>` : differing,
   );
 }
 
@@ -149,25 +153,6 @@ const MAX_POINTS = 120;
 
 /** Resolution to which the reports of different runs are aligned. */
 const STEP_MS = 50;
-
-/** @param {ReadonlyArray<NamedRun>} runs @param {string} title @returns {Chart | null} null: no values */
-function tpsChart(runs, title) {
-  const series = runs.flatMap(({ name, run }, i) => {
-    const points = pointsOf(run.intervals.filter(({ phase }) => phase === 'load'));
-    if (points.length === 0) return [];
-    return [{ label: name, ...LOOKS[i], x: points.map(({ x }) => x), values: points.map(({ y }) => y) }];
-  });
-  if (series.length === 0) return null;
-  return {
-    id: 'tps',
-    title,
-    kind: 'lines',
-    unit: 'perSecond',
-    series,
-    xLabel: 'since the window began',
-    xUnit: 'seconds',
-  };
-}
 
 /** @param {ReadonlyArray<Row>} rows of a window @returns {Array<{x: number, y: number}>} */
 function pointsOf(rows) {
@@ -183,12 +168,6 @@ function pointsOf(rows) {
     return y === null ? [] : [{ x: (STEP_MS * Math.round(middleMs / STEP_MS)) / 1000, y }];
   });
 }
-
-/**
- * A run with a short unique name.
- *
- * @typedef {{name: string, file: string, run: RunFile}} NamedRun
- */
 
 const MAX_RUNS = 50;
 
@@ -274,16 +253,22 @@ function badges(runs) {
 
 /** @param {NamedRun[]} runs @returns {Drawn} */
 function tpsFigure(runs) {
-  const chart = tpsChart(runs, `${wordsOf(runs).tps} over time`);
-  if (chart === null)
-    return {
-      chart,
-      figure: missingFigure('tps', `${wordsOf(runs).tps} over time`, 'no run has a report of its window'),
-    };
-  const others = runs.length - chart.series.length;
-  const words = chart.series.map(({ label, values }) => `${label} ${middle(values, chart.unit)}`);
+  const words = wordsOf(runs);
+  const title = `${words.tps} over time`;
+  const series = runs.flatMap(({ name, run }, i) => {
+    const points = pointsOf(run.intervals.filter(({ phase }) => phase === 'load'));
+    if (points.length === 0) return [];
+    return [{ label: name, ...LOOKS[i], x: points.map(({ x }) => x), values: points.map(({ y }) => y) }];
+  });
+  if (series.length === 0)
+    return { chart: null, figure: missingFigure('tps', title, 'no run has a report of its window') };
+  const axis = { xLabel: 'since the window began', xUnit: /** @type {const} */ ('seconds') };
+  /** @type {Chart} */
+  const chart = { id: 'tps', title, kind: 'lines', unit: 'perSecond', series, ...axis };
+  const others = runs.length - series.length;
+  const each = series.map(({ label, values }) => `${label} ${middle(values, chart.unit)}`).join('; ');
   const left = others === 0 ? '' : ` ${others} of ${runs.length} ended before the first report of a window.`;
-  const summary = `${capital(wordsOf(runs).verified)} per second: ${words.join('; ')}.${left}`;
+  const summary = `${capital(words.verified)} per second: ${each}.${left}`;
   return { chart, figure: chartFigure(chart, { summary, isWide: true }) };
 }
 

@@ -1,12 +1,16 @@
+import { LATENCY_FIGURES, atLeast } from '../outputs/format.js';
+import { boundsOf } from '../stats/histogram.js';
+import { quantity } from './client/quantity.js';
 import { html, list, renderPage, section } from './html.js';
-
-/**
- * @import { Html, Page, PageData, Part } from './html.js'
- */
 
 /**
  * The parts that all pages have: lead, key figures, notes and cells. Each figure carries its exact value of the file as
  * an attribute, for programs.
+ *
+ * @import { DistributionJson } from '../types.d.ts'
+ * @import { Html, Page, PageData, Part } from './html.js'
+ *
+ * @typedef {keyof typeof LATENCY_FIGURES} LatencyName
  *
  * @typedef {object} KeyFigure
  * @property {string} name as in a threshold
@@ -104,4 +108,21 @@ export function listSection(id, title, lines) {
 /** @param {string} time in ISO format */
 export function minuteOf(time) {
   return `${time.slice(0, 16).replace('T', ' ')} UTC`;
+}
+
+/**
+ * A latency, with >= if it is a lower bound because of censored operations.
+ * @param {DistributionJson} json
+ * @param {Parameters<typeof boundsOf>[1]} censored
+ * @param {LatencyName} name
+ */
+export function latencyFigure(json, censored, name) {
+  const { us, atMostUs } = boundsOf(json, censored, LATENCY_FIGURES[name]);
+  const text = us === null ? quantity(null, 'ms') : atLeast(quantity(us / 1000, 'ms'), quantity(atMostUs / 1000, 'ms'));
+  return { value: us, text };
+}
+
+/** Six digits are enough for a screen, and halve the size of the data. @param {number | null | undefined} value */
+export function rounded(value) {
+  return value === null || value === undefined || !Number.isFinite(value) ? null : Number(value.toPrecision(6));
 }

@@ -1,8 +1,7 @@
 import { LOOKS, across as acrossRuns, capital, chartFigure, isSkewed, measureOf, sentence } from './charts.js';
 import { quantity } from './client/quantity.js';
 import { html, row, scrollTable } from './html.js';
-import { rounded } from './figures.js';
-import { marks } from './sections.js';
+import { marks, rounded } from './sections.js';
 
 /**
  * @import { Axis, SweepCell, SweepFile } from '../types.d.ts'

@@ -1,12 +1,13 @@
 import { across, capital, chartFigure, chartsOf, measureOf, sentence, withBound } from './charts.js';
 import { clockTime, quantity } from './client/quantity.js';
-import { details, html, list, row, scrollTable, section } from './html.js';
+import { details, html, itemTable, list, row, scrollTable, section } from './html.js';
 import { badBadge, badge, chartBox, figureCell, listSection, minuteOf, note, pageOf, wordsHead } from './sections.js';
 import { bestOf, cellName, gridTable, sweepCharts } from './sweep-charts.js';
 
 /**
  * @import { Find, SweepCell, SweepFile } from '../types.d.ts'
  * @import { Chart, Measure } from './charts.js'
+ * @import { Column } from './html.js'
  * @import { KeyFigure } from './sections.js'
  */
 
@@ -94,18 +95,21 @@ function findSection(find, chart, folder) {
     'The search',
     html`<p>Conditions: ${conditions}${rate}.</p>
       ${chartBox([chartFigure(chart, { isWide: true, summary })])}`,
-    scrollTable('Runs of the search', {
-      heads: ['run', name, ...['conditions', 'what does not hold', 'file'].map(wordsHead)],
-      rows: trials.map(({ value, holds, failed, file }, i) =>
-        row(i + 1, [
-          figureCell(`trials.${i}`, value, quantity(value, 'plain')),
-          html`<td class="${holds ? 'good' : 'bad'}">${holds ? '✓ hold' : '✗ do not'}</td>`,
-          failed.join('; '),
-          html`<a href="${hrefOf(file, folder)}">run file</a>`,
-        ]),
-      ),
-      style: 'wraps',
-    }),
+    itemTable(
+      'Runs of the search',
+      trials,
+      [
+        ['run', (_, i) => i + 1],
+        [name, ({ value }, i) => figureCell(`trials.${i}`, value, quantity(value, 'plain'))],
+        [
+          wordsHead('conditions'),
+          ({ holds }) => html`<td class="${holds ? 'good' : 'bad'}">${holds ? '✓ hold' : '✗ do not'}</td>`,
+        ],
+        [wordsHead('what does not hold'), ({ failed }) => failed.join('; ')],
+        [wordsHead('file'), ({ file }) => html`<a href="${hrefOf(file, folder)}">run file</a>`],
+      ],
+      { style: 'wraps' },
+    ),
   );
 }
 
@@ -253,26 +257,25 @@ function cellTables(sweep, folder) {
 
 /** @param {SweepFile} sweep @param {string[]} names @param {string} label @param {string | null} folder null: without links */
 function cellTable({ axes, cells }, names, label, folder) {
-  const measures = names.map(measureOf);
-  const swept = axes.map(({ name }) => name);
-  const asked = folder !== null && cells.some((cell) => cell.asked !== null) ? [measureOf('asked')] : [];
-  return scrollTable(label, {
-    heads: [
-      ...swept,
-      ...[...asked, ...measures].map((one) => one.label),
-      ...(folder === null ? [] : [wordsHead('runs')]),
+  const { text, label: askedLabel } = measureOf('asked');
+  const hasAsked = folder !== null && cells.some(({ asked }) => asked !== null);
+  return itemTable(
+    label,
+    cells,
+    [
+      ...axes.map(({ name }) => /** @type {Column<SweepCell>} */ ([name, ({ settings }) => settings[name] ?? ''])),
+      hasAsked && [askedLabel, ({ asked }, i) => figureCell(`cells.${i}.asked`, asked, text(asked))],
+      ...names.map((name) => {
+        const measure = measureOf(name);
+        return /** @type {Column<SweepCell>} */ ([
+          measure.label,
+          (cell, i) => valueCell(cell, measure, folder === null ? null : i),
+        ]);
+      }),
+      folder !== null && [wordsHead('runs'), (cell) => runsCell(cell, folder)],
     ],
-    rows: cells.map((cell, i) => {
-      const [first, ...others] = swept.map((name) => cell.settings[name] ?? '');
-      return row(first, [
-        ...others,
-        ...asked.map(({ text }) => figureCell(`cells.${i}.asked`, cell.asked, text(cell.asked))),
-        ...measures.map((measure) => valueCell(cell, measure, folder === null ? null : i)),
-        ...(folder === null ? [] : [runsCell(cell, folder)]),
-      ]);
-    }),
-    style: 'cells',
-  });
+    { style: 'cells' },
+  );
 }
 
 /** @param {SweepCell} cell @param {Measure} measure @param {number | null} i null: the figure is marked elsewhere */

@@ -1,6 +1,6 @@
 import { fork, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { accessSync, constants, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { constants as osConstants } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -179,8 +179,7 @@ const GRACE_MS = 3000;
 /**
  * A command for the shell, in its own process group, so that its children can be ended with it.
  * @param {string} command
- * @param {{env: NodeJS.ProcessEnv, quiet: boolean, stop: Stop}} how quiet: discards its output, which otherwise goes to
- *   standard error
+ * @param {{env: NodeJS.ProcessEnv, quiet: boolean, stop: Stop}} how its output goes to standard error unless quiet
  * @returns {Promise<string | null>} how it failed; null: exit code 0, or interrupted
  */
 async function runCommand(command, { env, quiet, stop }) {
@@ -194,21 +193,17 @@ async function runCommand(command, { env, quiet, stop }) {
       // The group has ended already.
     }
   };
-  /** @type {NodeJS.Timeout | undefined} */
-  let killing;
   const kill = () => endGroup('SIGKILL');
+  /** @type {NodeJS.Timeout[]} */
+  const timers = [];
   const end = () => {
     endGroup('SIGTERM');
-    killing = setTimeout(kill, GRACE_MS);
+    timers.push(setTimeout(kill, GRACE_MS));
   };
-  let isLate = false;
-  const limit = setTimeout(() => {
-    isLate = true;
-    end();
-  }, LONGEST_MS);
+  timers.push(setTimeout(end, LONGEST_MS));
   const exitCode = await exitOf(child, stop, end, kill);
-  clearTimeout(limit);
-  clearTimeout(killing);
+  const isLate = timers.length > 1;
+  timers.forEach(clearTimeout);
   if (exitCode === 0 || stop.drain.aborted) return null;
   return isLate ? 'had not ended after 5 minutes' : `ended with exit code ${exitCode}`;
 }
@@ -227,12 +222,22 @@ export const LOCK = '.lock';
 export async function inFolder(folder, inner, work) {
   makeWritable(folder, folder);
   const file = join(folder, LOCK);
-  lock(file, folder);
+  const owner = ownerOf(file);
+  // Containers reuse process ids: a file with the id of this process was left by another one.
+  if (owner !== null && owner !== process.pid && isRunning(owner))
+    throw new OutputError(
+      `another stress (pid ${owner}) is at work in ${displayName(folder)}: give --dir another folder`,
+    );
+  try {
+    writeFileSync(file, `${process.pid}\n`);
+  } catch (error) {
+    throw cannotWrite(file, error);
+  }
   try {
     makeWritable(join(folder, inner), folder);
     return await work();
   } finally {
-    if (ownerOf(file) === process.pid) rmSync(file, { force: true });
+    rmSync(file, { force: true });
   }
 }
 
@@ -249,24 +254,7 @@ function makeWritable(folder, dir) {
   }
 }
 
-/** @param {string} file @param {string} folder it is in, for messages */
-function lock(file, folder) {
-  for (;;) {
-    try {
-      return writeFileSync(file, `${process.pid}\n`, { flag: 'wx' });
-    } catch (error) {
-      if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EEXIST') throw cannotWrite(file, error);
-    }
-    const owner = ownerOf(file);
-    if (owner === null ? isNew(file) : isAtWork(owner))
-      throw new OutputError(
-        `another stress (pid ${owner ?? 'not known yet'}) is at work in ${displayName(folder)}: give --dir another folder`,
-      );
-    rmSync(file, { force: true });
-  }
-}
-
-/** @param {string} file @returns {number | null} null: it is empty, or was removed meanwhile */
+/** @param {string} file @returns {number | null} null: it is not there */
 function ownerOf(file) {
   try {
     return Number.parseInt(readFileSync(file, 'utf8'), 10) || null;
@@ -275,15 +263,8 @@ function ownerOf(file) {
   }
 }
 
-/** The owner writes its id right after creating the file. @param {string} file */
-function isNew(file) {
-  return Date.now() - (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) < 10_000;
-}
-
 /** @param {number} pid */
-function isAtWork(pid) {
-  // Containers reuse process ids: a file with the id of this process was left by another one.
-  if (pid === process.pid) return false;
+function isRunning(pid) {
   try {
     return process.kill(pid, 0);
   } catch (error) {
@@ -333,7 +314,8 @@ export function runStudy(config, parts, { inner, find, start }, workerOf) {
     try {
       await close(await worker.run());
     } catch (error) {
-      await close('failed');
+      // An error of the clean-up must not hide the first one.
+      await close('failed').catch(() => {});
       throw error;
     }
     const [error] = parts.stop.errors;
@@ -391,32 +373,26 @@ function findWords(find) {
   return find === null ? 'a sweep' : `--find ${find.name} --until '${find.until.join(', ')}'`;
 }
 
-/** Estimates the remaining time of a study from the parts that are done. */
-export class RemainingTime {
-  #clock;
-  #total;
-  #startedUs;
-
-  /** @param {Clock} clock @param {number} total number of parts */
-  constructor(clock, total) {
-    this.#clock = clock;
-    this.#total = total;
-    this.#startedUs = clock.nowUs();
-  }
-
-  /** @param {number} done @returns {string} appended to other words; empty if unknown */
-  words(done) {
-    if (done === 0 || done >= this.#total) return '';
-    const tookUs = this.#clock.nowUs() - this.#startedUs;
-    return `  about ${timeText(((tookUs / done) * (this.#total - done)) / 1000)} left`;
-  }
+/**
+ * Estimates the remaining time of a study from the parts that are done.
+ * @param {Clock} clock
+ * @param {number} total number of parts
+ * @returns {(done: number) => string} appended to other words; empty if unknown
+ */
+export function remainingTime(clock, total) {
+  const startedUs = clock.nowUs();
+  return (done) => {
+    if (done === 0 || done >= total) return '';
+    const leftUs = ((clock.nowUs() - startedUs) / done) * (total - done);
+    return `  about ${timeText(leftUs / 1e6)} left`;
+  };
 }
 
-/** @param {number} ms @returns {string} such as 45s, 1m40s, 2h05m */
-function timeText(ms) {
-  const seconds = Math.round(ms / 1000);
-  if (seconds < 60) return `${seconds}s`;
+/** @param {number} all @returns {string} such as 45s, 1m40s, 2h05m */
+function timeText(all) {
+  const seconds = Math.round(all);
   const two = (/** @type {number} */ value) => String(value).padStart(2, '0');
+  if (seconds < 60) return `${seconds}s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)}m${two(seconds % 60)}s`;
   const minutes = Math.round(seconds / 60);
   return `${Math.floor(minutes / 60)}h${two(minutes % 60)}m`;

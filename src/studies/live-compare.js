@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { displayUrl } from '../chain/rpc.js';
 import { EXIT, InputError, StressError, displayName, oneLine } from '../errors.js';
-import { Experiment, FATAL, LOCK, RemainingTime, inFolder, runChild } from './experiment.js';
+import { Experiment, FATAL, LOCK, inFolder, remainingTime, runChild } from './experiment.js';
 import { metricOf } from './metrics.js';
 
 /**
@@ -61,15 +61,15 @@ async function runBothIn({ folder, config, parts, experiment }) {
   checkEmpty(folder);
   const turns = turnsOf(config.repeat ?? PAIRS);
   say(`A is ${urlOf(config, 'a')}, B is ${urlOf(config, 'b')}; a first run on each is not measured`);
-  const time = new RemainingTime(clock, turns.length);
+  const left = remainingTime(clock, turns.length);
   /** @type {Record<Side, {runs: RunFile[], files: string[]}>} */
   const made = { a: { runs: [], files: [] }, b: { runs: [], files: [] } };
   for (const [i, { side, file, isMeasured }] of turns.entries()) {
-    const label = `run ${i + 1} of ${turns.length}, on ${side.toUpperCase()}${time.words(i)}`;
+    const label = `run ${i + 1} of ${turns.length}, on ${side.toUpperCase()}${left(i)}`;
     const wanted = { name: side.toUpperCase(), file, label, done: i, all: turns.length, env: envOf(config, side) };
     const run = await runOne({ config, parts, experiment, wanted: { ...wanted, isMeasured } });
     if (run === null) break;
-    say(lineOf(`${i + 1}/${turns.length}`, side, isMeasured, run) + time.words(i + 1));
+    say(lineOf(`${i + 1}/${turns.length}`, side, isMeasured, run) + left(i + 1));
     if (!isMeasured) continue;
     made[side].runs.push(run);
     made[side].files.push(join(folder, file));

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { InputError, StressError, UnavailableError, UsageError, displayName } from '../errors.js';
 import { writeFileAtomically } from '../files.js';
 import { backlog } from '../stats/growth.js';
-import { FATAL, RemainingTime, runStudy } from './experiment.js';
+import { FATAL, remainingTime, runStudy } from './experiment.js';
 import { KEPT, METRICS, MORE, lowerBounds, metricOf, readMetrics } from './metrics.js';
 import { argsOf, cellName, checkSize, planCells, turnsOf } from './plan.js';
 import { environmentOf, isWhole, readIfAny, runFileReader } from './run-files.js';
@@ -177,14 +177,14 @@ class Sweep {
   /** @param {Turn[]} turns */
   async #runAll(turns) {
     const { parts, experiment, file: sweepFile, save } = this.#study;
-    const time = new RemainingTime(parts.clock, turns.length);
+    const left = remainingTime(parts.clock, turns.length);
     const all = this.#turns.length;
     let failures = 0;
     for (const [i, { index, repeat, file }] of turns.entries()) {
       const done = all - turns.length + i;
       const cell = this.#cells[index];
       const name = cellName(cell.settings);
-      const label = `running ${name}${time.words(i)}`;
+      const label = `running ${name}${left(i)}`;
       const made = await experiment.run({ name, file, label, done, all, repeat, args: argsOf(cell) });
       if (made === null) return;
       const { run, exitCode, startedAt, complaint } = made;
@@ -195,7 +195,7 @@ class Sweep {
       this.#results.set(file, kept);
       this.#update();
       await save();
-      parts.say(`${done + 1}/${all}  ${name}  ${resultWords(made, reading)}${time.words(i + 1)}`);
+      parts.say(`${done + 1}/${all}  ${name}  ${resultWords(made, reading)}${left(i + 1)}`);
       if (FATAL.includes(exitCode)) throw new StressError(complaint, 'run_failed', exitCode);
       if (failures === MAX_EMPTY_RUNS)
         throw new UnavailableError(`${MAX_EMPTY_RUNS} runs in a row measured nothing; the last: ${complaint}`);

@@ -54,7 +54,7 @@ describe('the page of a comparison in a browser', { skip: NO_BROWSER, timeout: 1
     for (const { name, base, candidate, change } of comparison.metrics) {
       assert.deepEqual(shown.get(`${name}.base`), [base.mean]);
       assert.deepEqual(shown.get(`${name}.candidate`), [candidate.mean]);
-      assert.deepEqual(shown.get(`change.${name}`), [change.estimate]);
+      assert.deepEqual(shown.get(`${name}.change`), [change.estimate]);
     }
     const [, base, candidate] = await dataOf(page, 'density');
     for (const shares of [base, candidate]) {

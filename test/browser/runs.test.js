@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { MIN_INTERVAL_MS } from '../../src/report/charts.js';
-import { rounded } from '../../src/report/figures.js';
+import { rounded } from '../../src/report/sections.js';
 import { startAnvil } from '../helpers/anvil.js';
 import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
 import { readJson, runStress } from '../helpers/cli.js';

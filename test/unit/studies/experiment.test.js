@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { OutputError } from '../../../src/errors.js';
-import { LOCK, RemainingTime, inFolder } from '../../../src/studies/experiment.js';
+import { LOCK, inFolder, remainingTime } from '../../../src/studies/experiment.js';
 import { caught } from '../../helpers/caught.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
@@ -34,16 +34,6 @@ describe('inFolder()', () => {
     assert.deepEqual(readdirSync(folder), [LOCK], 'nothing is made for who is refused');
   });
 
-  it('an empty lock is that of a process that is about to write its id, until it is old', async (t) => {
-    const folder = temporaryFolder(t);
-    const file = join(folder, LOCK);
-    writeFileSync(file, '');
-    const error = await caught(() => inFolder(folder, '', async () => {}));
-    assert.match(error.message, /another stress \(pid not known yet\) is at work/);
-    utimesSync(file, 1, 1);
-    assert.equal(await inFolder(folder, '', async () => 1), 1);
-  });
-
   it('takes over the lock of an ended process, or of another container with the same process id', async (t) => {
     const folder = temporaryFolder(t);
     const ended = spawnSync(process.execPath, ['-e', '']).pid;
@@ -68,18 +58,18 @@ describe('inFolder()', () => {
   });
 });
 
-describe('RemainingTime', () => {
+describe('remainingTime()', () => {
   it('extrapolates from the parts that are done', async () => {
     const clock = createFakeClock();
-    const time = new RemainingTime(clock, 5);
-    assert.equal(time.words(0), '', 'nothing is known');
+    const left = remainingTime(clock, 5);
+    assert.equal(left(0), '', 'nothing is known');
     await clock.advance(20_000);
-    assert.equal(time.words(1), '  about 1m20s left');
+    assert.equal(left(1), '  about 1m20s left');
     await clock.advance(10_000);
-    assert.equal(time.words(2), '  about 45s left');
+    assert.equal(left(2), '  about 45s left');
     await clock.advance(5_970_000);
-    assert.equal(time.words(4), '  about 25m00s left');
-    assert.equal(time.words(1), '  about 6h40m left');
-    assert.equal(time.words(5), '', 'nothing is left');
+    assert.equal(left(4), '  about 25m00s left');
+    assert.equal(left(1), '  about 6h40m left');
+    assert.equal(left(5), '', 'nothing is left');
   });
 });

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { countsOf } from '../../../src/report/client/buckets.js';
-import { runData } from '../../../src/report/run-data.js';
+import { runData } from '../../../src/report/run-charts.js';
 import { Distribution } from '../../../src/stats/histogram.js';
 import { readingsOf, rowOf, runFileOf } from '../../helpers/samples.js';
 
 /**
- * @import { Drawn } from '../../../src/report/run-data.js'
+ * @import { Drawn } from '../../../src/report/run-charts.js'
  * @import { Counts, RunFile } from '../../../src/types.d.ts'
  */
 
