@@ -10,9 +10,7 @@ import { fileURLToPath } from 'node:url';
 
 const CONTRACTS = new URL('../contracts/', import.meta.url);
 
-/**
- * @returns {Record<string, string>} the text of each artifact, by its file name
- */
+/** @returns {Record<string, string>} the text of each artifact, by its file name */
 export function compile() {
   const solc = createRequire(import.meta.url)('solc');
   const names = readdirSync(CONTRACTS).filter((name) => name.endsWith('.sol'));

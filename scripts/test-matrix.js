@@ -27,10 +27,7 @@ function nodePackage() {
   return `${prefix}-${os}-${process.arch}`;
 }
 
-/**
- * @param {number} major
- * @returns {string} the path of a node binary of that major version
- */
+/** @param {number} major @returns {string} the path of a node binary of that major version */
 function installNode(major) {
   const folder = join(cacheFolder(), `node-${major}`);
   mkdirSync(folder, { recursive: true });
@@ -46,22 +43,14 @@ function installNode(major) {
   return join(home, bin.node);
 }
 
-/**
- * @param {string} binary
- * @param {number} major
- * @returns {string} its version, from what it says itself
- */
+/** @param {string} binary @param {number} major @returns {string} its version, from what it says itself */
 function versionOf(binary, major) {
   const version = spawnSync(binary, ['--version'], { encoding: 'utf8' }).stdout?.trim() ?? '';
   if (!version.startsWith(`v${major}.`)) throw new Error(`${binary} should be node ${major}, but says "${version}"`);
   return version;
 }
 
-/**
- * @param {number} major
- * @param {string[]} args
- * @returns {{ name: string, ok: boolean }}
- */
+/** @param {number} major @param {string[]} args @returns {{ name: string, ok: boolean }} */
 function testUnder(major, args) {
   const binary = installNode(major);
   const name = `node ${versionOf(binary, major)}`;

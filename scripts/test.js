@@ -32,10 +32,7 @@ const CONCURRENCY = 4;
 /** They compare times, and run last: only with each other. */
 const MEASURING = ['open-loop', 'truth', 'verdict'].map((name) => join('test', 'e2e', `${name}.test.js`));
 
-/**
- * @param {string} suite
- * @returns {string[]} its test files, relative to the checkout
- */
+/** @param {string} suite @returns {string[]} its test files, relative to the checkout */
 function testFiles(suite) {
   const folder = join('test', suite);
   if (!existsSync(join(ROOT, folder))) return [];

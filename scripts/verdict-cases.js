@@ -56,11 +56,7 @@ function answerTo(text, result) {
   return { status: 200, text: `{"jsonrpc":"2.0","id":${/"id":(\d+)/.exec(text)?.[1] ?? 1},"result":${result}}` };
 }
 
-/**
- * An HTTP server before a node, or instead of one.
- * @param {string | null} target null: the hook answers everything
- * @param {Hook} [hook]
- */
+/** An HTTP server before a node, or instead of one. @param {string | null} target null: the hook answers everything @param {Hook} [hook] */
 async function startProxy(target, hook = async () => null) {
   const agent = new Agent({ keepAlive: true });
   let submissions = 0;

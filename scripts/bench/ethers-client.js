@@ -28,12 +28,7 @@ const FAILURE_PAUSE_MS = 100;
 /** @typedef {{signer: NonceManager, counter: any, count: bigint}} Client */
 /** @typedef {{client: Client, ms?: number, error?: unknown}} Outcome */
 
-/**
- * @template T, R
- * @param {T[]} items
- * @param {(item: T) => Promise<R>} work
- * @returns {Promise<R[]>}
- */
+/** @template T, R @param {T[]} items @param {(item: T) => Promise<R>} work @returns {Promise<R[]>} */
 async function inChunks(items, work) {
   const results = [];
   for (let start = 0; start < items.length; start += SETUP_CHUNK)

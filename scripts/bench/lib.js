@@ -172,11 +172,7 @@ export function median(numbers) {
   return (sorted[Math.floor((sorted.length - 1) / 2)] + sorted[Math.ceil((sorted.length - 1) / 2)]) / 2;
 }
 
-/**
- * Median and range.
- * @param {number[]} numbers
- * @param {number} [digits]
- */
+/** Median and range. @param {number[]} numbers @param {number} [digits] */
 export function spread(numbers, digits = 0) {
   if (numbers.length === 0) return 'not yet';
   const [middle, low, high] = [median(numbers), Math.min(...numbers), Math.max(...numbers)].map((x) =>
@@ -185,11 +181,7 @@ export function spread(numbers, digits = 0) {
   return numbers.length === 1 ? middle : `${middle} (${low} to ${high})`;
 }
 
-/**
- * The ratios of two series of the same rounds, as median and range.
- * @param {number[]} numerators
- * @param {number[]} denominators
- */
+/** The ratios of two series of the same rounds, as median and range. @param {number[]} numerators @param {number[]} denominators */
 export function ratios(numerators, denominators) {
   if (numerators.length !== denominators.length) return 'not yet';
   const quotients = numerators.map((value, i) => value / denominators[i]);

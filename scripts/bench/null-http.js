@@ -26,11 +26,7 @@ export function createHttpServer(answer) {
   });
 }
 
-/**
- * Answers all requests that are complete.
- * @param {Buffer} bytes
- * @param {(body: string) => string} answer
- */
+/** Answers all requests that are complete. @param {Buffer} bytes @param {(body: string) => string} answer */
 function serve(bytes, answer) {
   let responses = '';
   let used = 0;

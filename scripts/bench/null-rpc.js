@@ -68,11 +68,7 @@ function ascii(json) {
   return json.replace(/[^\x20-\x7e]/g, '?');
 }
 
-/**
- * @param {State} state
- * @param {() => Record<string, number>} stats
- * @returns {Map<string, Method>}
- */
+/** @param {State} state @param {() => Record<string, number>} stats @returns {Map<string, Method>} */
 function createMethods(state, stats) {
   /** @param {any} tag @returns {number} the block whose state is asked for */
   const stateAt = (tag) => {

@@ -43,10 +43,7 @@ function cacheFolder() {
   return join(EVM_STRESS_CACHE || join(XDG_CACHE_HOME || join(homedir(), '.cache'), 'evm-stress'), 'bench-tools');
 }
 
-/**
- * Makes sure that the tools are there.
- * @returns {string[]} their versions
- */
+/** Makes sure that the tools are there. @returns {string[]} their versions */
 export function ensureTools() {
   const missing = ['ab', 'wrk', 'nginx'].filter((name) => spawnSync(name, ['-v']).error !== undefined);
   if (missing.length > 0) {
@@ -67,10 +64,7 @@ export function ensureTools() {
   return [`ab ${ab}`, `wrk ${wrk}`, ...fromNpm];
 }
 
-/**
- * The files that tools want their body in.
- * @param {string} folder
- */
+/** The files that tools want their body in. @param {string} folder */
 export function writeBodies(folder) {
   writeFileSync(join(folder, 'body.json'), BODY);
   writeFileSync(

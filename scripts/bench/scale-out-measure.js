@@ -76,11 +76,7 @@ function sizeOf(run) {
   };
 }
 
-/**
- * What it costs to pay a wallet, to deploy its contract, and to use it.
- * @param {Node} node
- * @param {number} wallets
- */
+/** What it costs to pay a wallet, to deploy its contract, and to use it. @param {Node} node @param {number} wallets */
 export async function measureGas(node, wallets) {
   const slice = ['--rpc', node.url, '-t', `${wallets}`, '-o', `${FUNDED_FROM}`];
   const before = Number(await call(node.url, 'eth_blockNumber'));
@@ -210,11 +206,7 @@ export async function measureBarrier(instances) {
   }
 }
 
-/**
- * A merge of so many run files, by its own benchmark.
- * @param {number} instances
- * @param {number} intervals
- */
+/** A merge of so many run files, by its own benchmark. @param {number} instances @param {number} intervals */
 export async function measureMerge(instances, intervals) {
   const { stdout } = await promisify(execFile)(process.execPath, [MERGE, `${instances}`, `${intervals}`]);
   const [, s, cpuS, mb] = /([\d.]+) s \(CPU ([\d.]+) s\), peak memory (\d+) MB/.exec(stdout) ?? [];

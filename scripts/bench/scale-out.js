@@ -239,11 +239,7 @@ function tpsOf({ gas, periodS }) {
   return gas / node.callGas / periodS;
 }
 
-/**
- * @template {{stop: () => Promise<void>}} N, R
- * @param {Promise<N>} starting
- * @param {(node: N) => Promise<R>} measure
- */
+/** @template {{stop: () => Promise<void>}} N, R @param {Promise<N>} starting @param {(node: N) => Promise<R>} measure */
 async function on(starting, measure) {
   const started = await starting;
   try {

@@ -28,11 +28,7 @@ const FAR_MS = 23.6;
 /** Longer than any of these studies takes. */
 const TIMEOUT_MS = 900_000;
 
-/**
- * @param {string} target
- * @param {number} delayMs of everything that is sent to it
- * @returns {Promise<{url: string, stop: () => void}>}
- */
+/** @param {string} target @param {number} delayMs of everything that is sent to it @returns {Promise<{url: string, stop: () => void}>} */
 async function startProxy(target, delayMs) {
   const { hostname, port } = new URL(target);
   /** @type {Set<Socket>} */

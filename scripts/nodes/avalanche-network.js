@@ -20,9 +20,7 @@ import { call, parsePort, serve } from './build.js';
 
 /** @import { RunningNode } from './build.js' */
 
-/**
- * Below the ports that systems give to outgoing connections, which could take the port of a stopped node.
- */
+/** Below the ports that systems give to outgoing connections, which could take the port of a stopped node. */
 const PORTS = { from: 10_000, to: 30_000 };
 const HIGHEST_PORT = 65_535;
 const MAX_API_NODES = 8;
@@ -181,11 +179,7 @@ function count(name, text, most) {
   throw new UsageError(`--${name} ${oneLine(text)}: give a number from 1 to ${most}`);
 }
 
-/**
- * Nodes that find their ports taken say so late, and in words of their own.
- * @param {number} first 0: any
- * @param {number} apiNodes
- */
+/** Nodes that find their ports taken say so late, and in words of their own. @param {number} first 0: any @param {number} apiNodes */
 async function checkPorts(first, apiNodes) {
   if (first === 0) return;
   const ports = Array.from({ length: 2 * (1 + apiNodes) }, (_, i) => first + i);
@@ -207,10 +201,7 @@ function joined(args) {
   });
 }
 
-/**
- * Starts what the command line asks for.
- * @param {AbortSignal} signal
- */
+/** Starts what the command line asks for. @param {AbortSignal} signal */
 async function main(signal) {
   const { values } = parseArgs({
     args: joined(process.argv.slice(2)),

@@ -73,10 +73,7 @@ export async function startAvalanche({ port = 0, stakingPort = 0, bootstrap, dat
   });
 }
 
-/**
- * Starts what the command line asks for.
- * @param {AbortSignal} signal
- */
+/** Starts what the command line asks for. @param {AbortSignal} signal */
 async function main(signal) {
   const { values } = parseArgs({
     options: { port: { type: 'string', default: '9650' }, datadir: { type: 'string' } },

@@ -52,11 +52,7 @@ export async function ensureBuilt({ name, module, version }, signal) {
   return binary;
 }
 
-/**
- * @param {string} target package@version
- * @param {string} folder where the binary goes
- * @param {AbortSignal} [signal]
- */
+/** @param {string} target package@version @param {string} folder where the binary goes @param {AbortSignal} [signal] */
 async function goInstall(target, folder, signal) {
   const go = spawn('go', ['install', target], {
     env: { ...process.env, GOBIN: folder, GOFLAGS: '-trimpath' },
@@ -191,10 +187,7 @@ export async function call(url, method, params = []) {
   return answer.result;
 }
 
-/**
- * What the output of a node that has ended says about why.
- * @param {string} logFile
- */
+/** What the output of a node that has ended says about why. @param {string} logFile */
 function lastWords(logFile) {
   try {
     return lastComplaint(readFileSync(logFile, 'utf8'));
@@ -203,19 +196,13 @@ function lastWords(logFile) {
   }
 }
 
-/**
- * The line of a log that most likely says what went wrong.
- * @param {string} text
- */
+/** The line of a log that most likely says what went wrong. @param {string} text */
 function lastComplaint(text) {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   return oneLine(lines.findLast((line) => /fatal|error|panic/i.test(line)) ?? lines.at(-1) ?? 'it said nothing');
 }
 
-/**
- * The port of a --port flag.
- * @param {string} text
- */
+/** The port of a --port flag. @param {string} text */
 export function parsePort(text) {
   if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) {
     throw new UsageError(`--port ${oneLine(text)}: give a number from 0 to 65535, 0 for any free port`);

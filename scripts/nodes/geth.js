@@ -67,10 +67,7 @@ export async function startGeth(options = {}) {
   return node;
 }
 
-/**
- * Starts what the command line asks for.
- * @param {AbortSignal} signal
- */
+/** Starts what the command line asks for. @param {AbortSignal} signal */
 async function main(signal) {
   const { values, positionals } = parseArgs({
     allowPositionals: true,

@@ -175,12 +175,7 @@ export const studyCommands = {
   },
 };
 
-/**
- * What a study that makes runs is given from outside.
- * @param {Config} config
- * @param {Surroundings} surroundings
- * @returns {Parts}
- */
+/** What a study that makes runs is given from outside. @param {Config} config @param {Surroundings} surroundings @returns {Parts} */
 function partsOf(config, { clock, stop, log, version, onProgress }) {
   return {
     clock,

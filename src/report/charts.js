@@ -146,11 +146,7 @@ export function spread(values, unit) {
   return `between ${least} and ${most}, median ${quantity(middle, unit)}`;
 }
 
-/**
- * Such as "median 188, at most 191", for a sentence on several series.
- * @param {ReadonlyArray<number | null>} values
- * @param {Unit} unit
- */
+/** Such as "median 188, at most 191", for a sentence on several series. @param {ReadonlyArray<number | null>} values @param {Unit} unit */
 export function middle(values, unit) {
   const known = values.filter((value) => value !== null).sort((a, b) => a - b);
   const half = quantity(known[Math.floor((known.length - 1) / 2)], unit);

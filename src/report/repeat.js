@@ -45,11 +45,7 @@ export function settingsOf(config, options) {
   });
 }
 
-/**
- * @param {Record<string, unknown>} config
- * @param {readonly OptionFacts[]} options
- * @returns {string} for a POSIX shell, without secrets
- */
+/** @param {Record<string, unknown>} config @param {readonly OptionFacts[]} options @returns {string} for a POSIX shell, without secrets */
 export function commandLine(config, options) {
   const settings = new Map(settingsOf(config, options).map((setting) => [setting.name, setting]));
   const words = options.flatMap((option) => {

@@ -141,11 +141,7 @@ export function verdict({ find, saturation: lines, cells }) {
   return sentence(`Saturates at ${named.join('; at ')}${more}; ${most}`);
 }
 
-/**
- * Lines with saturated cells below others that are not saturated.
- * @param {SweepFile['saturation']} lines
- * @param {SweepCell[]} cells
- */
+/** Lines with saturated cells below others that are not saturated. @param {SweepFile['saturation']} lines @param {SweepCell[]} cells */
 function doubtfulOf(lines, cells) {
   const isOn = (/** @type {SweepCell} */ { settings }, /** @type {Record<string, string>} */ at) =>
     Object.entries(at).every(([name, value]) => settings[name] === value);

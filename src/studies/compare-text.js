@@ -9,9 +9,7 @@ import { metricOf } from './metrics.js';
  * @import { Change, Entry } from './compare.js'
  */
 
-/**
- * The sentences and tables of a comparison, for its file, the terminal and the page; and the conditions of --fail-if.
- */
+/** The sentences and tables of a comparison, for its file, the terminal and the page; and the conditions of --fail-if. */
 
 /** @param {boolean} isPaired @param {string} why @param {number} needed */
 export function methodWords(isPaired, why, needed) {
@@ -230,11 +228,7 @@ function msText(us, isAtLeast) {
  * @property {string} why
  */
 
-/**
- * @param {string} text such as tps<-10% or p99>+20%
- * @returns {FailIf}
- * @throws {Error} whose message follows the name of the option
- */
+/** @param {string} text such as tps<-10% or p99>+20% @returns {FailIf} @throws {Error} whose message follows the name of the option */
 export function parseFailIf(text) {
   const expression = text.trim();
   const [, name, operator, number] = /^([^\s<>=!]+)\s*(<|>)\s*([+-]?\d+(?:\.\d+)?)\s*%$/.exec(expression) ?? [];

@@ -118,12 +118,7 @@ function quoted(text) {
   return oneLine(withoutKeys(text), 60);
 }
 
-/**
- * Warnings about runs that may be compared.
- * @param {readonly Entry[]} base
- * @param {readonly Entry[]} candidate
- * @returns {string[]}
- */
+/** Warnings about runs that may be compared. @param {readonly Entry[]} base @param {readonly Entry[]} candidate @returns {string[]} */
 function doubtsOf(base, candidate) {
   const entries = [...base, ...candidate];
   /** @param {string} words @param {(run: RunFile) => boolean} isSo */
@@ -222,12 +217,7 @@ function test({ base, candidate, isRaw = false }, isPaired) {
   return { values, p: pValue(values), shift: mean(b) - mean(a) };
 }
 
-/**
- * @param {Sides} sides
- * @param {ReturnType<typeof test>} tested
- * @param {{adjusted: number, level: number}} corrected
- * @returns {Decision}
- */
+/** @param {Sides} sides @param {ReturnType<typeof test>} tested @param {{adjusted: number, level: number}} corrected @returns {Decision} */
 function decision({ better, base, isRaw = false }, { values, p, shift }, { adjusted, level }) {
   const { low, high } = interval(values, level);
   const fraction = (/** @type {number} */ by) => (isRaw ? by / mean(base) : Math.expm1(by));
@@ -375,11 +365,7 @@ export function compareExit({ failIf }) {
   return failIf.every(({ passed }) => passed) ? EXIT.ok : EXIT.thresholdFailed;
 }
 
-/**
- * @param {Entry[]} base
- * @param {Entry[]} candidate
- * @param {{primary: string, failIf: readonly FailIf[], isPaired: boolean}} options
- */
+/** @param {Entry[]} base @param {Entry[]} candidate @param {{primary: string, failIf: readonly FailIf[], isPaired: boolean}} options */
 function compareMetrics(base, candidate, { primary, failIf, isPaired }) {
   const main = metricOf(primary);
   // Metrics of --fail-if come first, so that the number of secondaries does not grow.

@@ -78,12 +78,7 @@ const MIN_OPERATIONS = 10;
 /** Exit codes of runs that count. @type {readonly number[]} */
 const MEASURED = Object.freeze([EXIT.ok, EXIT.nothingVerified]);
 
-/**
- * @param {Config} config
- * @param {Parts} parts
- * @param {typeof runChild} [start] starts a run
- * @returns {Promise<number>} the exit code
- */
+/** @param {Config} config @param {Parts} parts @param {typeof runChild} [start] starts a run @returns {Promise<number>} the exit code */
 export async function search(config, parts, start = runChild) {
   const { env, searched, bracket } = config.study;
   if (config.repeat !== null) throw new UsageError('--find repeats runs where it needs to: leave --repeat out');
@@ -299,12 +294,7 @@ function list(words) {
   return words.length === 1 ? words[0] : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 }
 
-/**
- * Why a run above the answer failed.
- * @param {Searched} searched
- * @param {Trial} trial
- * @param {RunVerdict | null} verdict of its run
- */
+/** Why a run above the answer failed. @param {Searched} searched @param {Trial} trial @param {RunVerdict | null} verdict of its run */
 function limitText(searched, { value, failed }, verdict) {
   const words = verdict === null ? [] : [`${verdict.name}: ${verdict.evidence}`];
   const ours = whoseLimit(searched.name, verdict);

@@ -28,7 +28,7 @@ const MAX_FIRST_MS = 5000;
 /** A run that measures nothing is repeated once. */
 const TRIES = 2;
 /** @param {number} pairs @returns {Turn[]} an unmeasured run of each side, then A B B A... */
-export function turnsOf(pairs) {
+function turnsOf(pairs) {
   const measured = Array.from({ length: pairs }, (_, i) => {
     const sides = /** @type {Side[]} */ (i % 2 === 0 ? ['a', 'b'] : ['b', 'a']);
     return sides.map((side) => ({ side, file: `${side}-${i + 1}.json`, isMeasured: true }));

@@ -33,11 +33,7 @@ export const PEAKS = Object.freeze(['peak.node.cpu', 'peak.generator.cpu']);
 
 export const KEPT = Object.freeze([...METRICS, ...MORE, ...PEAKS]);
 
-/**
- * @param {string} name as a threshold would name it
- * @returns {Metric}
- * @throws {Error} whose message follows the name of an option
- */
+/** @param {string} name as a threshold would name it @returns {Metric} @throws {Error} whose message follows the name of an option */
 export function metricOf(name) {
   if (!/^[^\s<>=!]+$/.test(name))
     throw new Error(

@@ -19,11 +19,7 @@ import { UsageError } from '../errors.js';
 /** Larger sweeps are considered mistakes. */
 const MAX_RUNS = 1000;
 
-/**
- * All combinations; the first axis changes slowest.
- * @param {readonly Axis[]} axes
- * @returns {Array<Record<string, string>>}
- */
+/** All combinations; the first axis changes slowest. @param {readonly Axis[]} axes @returns {Array<Record<string, string>>} */
 function combinations(axes) {
   return axes.reduce(
     (settings, { name, values }) => settings.flatMap((one) => values.map((value) => ({ ...one, [name]: value }))),

@@ -22,10 +22,7 @@ const RUN = { name: 'run file', schema: RUN_SCHEMA, advice: 'give a file that --
 const SWEEP = { name: 'sweep file', schema: SWEEP_SCHEMA };
 const COMPARISON = { name: 'comparison', schema: COMPARE_SCHEMA };
 
-/**
- * @param {Kind} kind
- * @returns {Promise<(json: any, name: string) => any>} checks parsed JSON; throws an InputError with the name
- */
+/** @param {Kind} kind @returns {Promise<(json: any, name: string) => any>} checks parsed JSON; throws an InputError with the name */
 async function checkerOf(kind) {
   const [, file] = /\/(\w+)@/.exec(kind.schema) ?? [];
   const rules = JSON.parse(readFileSync(new URL(`../../docs/${file}.schema.json`, import.meta.url), 'utf8'));

@@ -20,11 +20,7 @@ export function studentTwoSided(t, degrees) {
   return Math.max(0, 1 - within);
 }
 
-/**
- * The t with P(T <= t) = p, by bisection.
- * @param {number} p more than 0.5, less than 1
- * @param {number} degrees
- */
+/** The t with P(T <= t) = p, by bisection. @param {number} p more than 0.5, less than 1 @param {number} degrees */
 export function studentQuantile(p, degrees) {
   const tail = 2 * (1 - p);
   let high = 1;

@@ -216,9 +216,7 @@ function quoted(text) {
 
 /** Saturated: more than this share of the asked rate is missing. */
 const SHORT = 0.1;
-/**
- * Saturated: throughput grows by less than GROWTH, although the load grew by MORE_LOAD and latency by LATENCY_GROWTH.
- */
+/** Saturated: throughput grows by less than GROWTH, although the load grew by MORE_LOAD and latency by LATENCY_GROWTH. */
 const GROWTH = 0.05;
 const MORE_LOAD = 0.1;
 const LATENCY_GROWTH = 0.05;

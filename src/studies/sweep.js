@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { InputError, StressError, UnavailableError, UsageError, displayName } from '../errors.js';
 import { writeFileAtomically } from '../files.js';
 import { backlog } from '../stats/growth.js';
-import { FATAL, remainingTime, runStudy } from './experiment.js';
+import { FATAL, remainingTime, runChild, runStudy } from './experiment.js';
 import { KEPT, METRICS, MORE, lowerBounds, metricOf, readMetrics } from './metrics.js';
 import { argsOf, cellName, checkSize, planCells, turnsOf } from './plan.js';
 import { environmentOf, isWhole, readIfAny, runFileReader } from './run-files.js';
@@ -104,8 +104,8 @@ function pointOf({ settings, asked }, results) {
 /** Failed runs in a row that end the sweep. */
 const MAX_EMPTY_RUNS = 3;
 
-/** @param {Config} config @param {Parts} parts @returns {Promise<number>} the exit code */
-export async function sweep(config, parts) {
+/** @param {Config} config @param {Parts} parts @param {typeof runChild} [start] starts a run @returns {Promise<number>} the exit code */
+export async function sweep(config, parts, start = runChild) {
   const { axes, options, env } = config.study;
   checkSize(axes, config.repeat ?? 1);
   const cells = planCells(axes, options);
@@ -118,7 +118,7 @@ export async function sweep(config, parts) {
       throw error instanceof UsageError ? new UsageError(words) : new InputError(words, error);
     }
   }
-  return runStudy(config, parts, { inner: 'cells', find: null }, (study) => new Sweep(study, cells));
+  return runStudy(config, parts, { inner: 'cells', find: null, start }, (study) => new Sweep(study, cells));
 }
 
 class Sweep {

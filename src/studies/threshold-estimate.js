@@ -44,10 +44,7 @@ const STEP = SHARP / 5;
 /** The grid extends this far beyond the ends, to recognise thresholds outside. */
 const MARGIN = Math.log(1.5);
 
-/**
- * If the last LATELY runs inside the interval did not shorten it to SHRUNK of its length, noise prevents a sharper
- * result.
- */
+/** If the last LATELY runs inside the interval did not shorten it to SHRUNK of its length, noise prevents a sharper result. */
 const LATELY = 10;
 const SHRUNK = 0.9;
 

@@ -2,17 +2,13 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { readInvocation } from '../../../src/cli/config.js';
 import { Stop } from '../../../src/core/stop.js';
-import { runBoth, turnsOf } from '../../../src/studies/live-compare.js';
-import { createFakeClock } from '../../helpers/clock.js';
+import { runBoth } from '../../../src/studies/live-compare.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 import { runOf } from './runs.js';
+import { studied } from './study.js';
 
-/**
- * @import { Finished } from '../../../src/studies/experiment.js'
- * @import { Parts } from '../../../src/types.d.ts'
- */
+/** @import { Finished } from '../../../src/studies/experiment.js' */
 
 const ENDPOINTS = Object.freeze(['http://127.0.0.1:8001/', 'http://127.0.0.1:8002/?key=abc']);
 
@@ -20,54 +16,11 @@ const ENDPOINTS = Object.freeze(['http://127.0.0.1:8001/', 'http://127.0.0.1:800
  * @param {string} folder
  * @param {{args?: string[], stop?: Stop, answer?: (run: number) => Partial<Finished>}} [given]
  */
-function compared(folder, { args = [], stop = new Stop(), answer = () => ({}) } = {}) {
+function compared(folder, { args = [], stop, answer = () => ({}) } = {}) {
   const [a, b] = ENDPOINTS;
   const line = ['compare', `--rpc-a=${a}`, `--rpc-b=${b}`, '-t=10', '-d=20s', '--rest=7s', `--dir=${folder}`, ...args];
-  /** @type {string[]} */
-  const lines = [];
-  /** @type {Array<{url: string, args: readonly string[]}>} */
-  const runs = [];
-  /** @type {number[]} */
-  const rests = [];
-  const result = (async () => {
-    const invocation = await readInvocation(line, { STRESS_FUNDER_KEY: '', PATH: '/bin' }, '1.0.0');
-    assert.ok(invocation.kind === 'command');
-    const parts = /** @type {Parts} */ (
-      /** @type {unknown} */ ({
-        clock: { ...createFakeClock(), sleep: async (/** @type {number} */ ms) => void rests.push(ms) },
-        stop,
-        version: '1.0.0',
-        env: {},
-        onProgress: () => {},
-        say: (/** @type {string} */ text) => lines.push(text),
-        checkCell: (/** @type {string[]} */ given, /** @type {NodeJS.ProcessEnv} */ env) =>
-          readInvocation(given, env, '1.0.0'),
-      })
-    );
-    return runBoth(invocation.config, parts, async ({ args: given, env, out }) => {
-      runs.push({ url: String(env.STRESS_RPC), args: given });
-      const finished = { exitCode: 0, run: runOf(runs.length), complaint: null, ...answer(runs.length) };
-      if (finished.run !== null) writeFileSync(out, JSON.stringify(finished.run));
-      return finished;
-    });
-  })();
-  return { result, lines, runs, rests };
+  return studied(runBoth, line, ({ number }) => answer(number), stop);
 }
-
-describe('turnsOf()', () => {
-  it('runs A B B A after an unmeasured run of each side', () => {
-    assert.equal(
-      turnsOf(4)
-        .map(({ side }) => side)
-        .join(''),
-      'ab'.concat('abbaabba'),
-    );
-    assert.deepEqual(
-      turnsOf(2).map(({ file, isMeasured }) => (isMeasured ? file : `(${file})`)),
-      ['(first-a.json)', '(first-b.json)', 'a-1.json', 'b-1.json', 'b-2.json', 'a-2.json'],
-    );
-  });
-});
 
 describe('runBoth()', () => {
   it('gives the i-th runs of each side as a pair, each made on its endpoint', async (t) => {
@@ -76,7 +29,7 @@ describe('runBoth()', () => {
     const { base, candidate, files } = await result;
     const [a, b] = ENDPOINTS;
     assert.deepEqual(
-      runs.map(({ url }) => url),
+      runs.map(({ env }) => env.STRESS_RPC),
       [a, b, a, b, b, a, a, b],
     );
     assert.deepEqual(runs[0].args, ['--duration=5000ms'], 'the first ones are short');

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { readInvocation } from '../../../src/cli/config.js';
 import { Stop } from '../../../src/core/stop.js';
 import { parseThreshold } from '../../../src/stats/thresholds.js';
 import { answerText, judgeTrial, heldShareOf, search } from '../../../src/studies/find.js';
 import { readSweep } from '../../../src/studies/run-files.js';
-import { createFakeClock } from '../../helpers/clock.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 import { runOf } from './runs.js';
+import { studied } from './study.js';
 
 /**
- * @import { Parts, RunFile } from '../../../src/types.d.ts'
+ * @import { RunFile } from '../../../src/types.d.ts'
  * @import { Finished } from '../../../src/studies/experiment.js'
+ * @import { Asked } from './study.js'
  */
 
 /** Of a window of two seconds. @param {{asked: number, served: number, blocks?: number}} given */
@@ -54,34 +54,13 @@ function runAt({ asked, served, blocks = 20 }) {
  * @param {(rate: number | null) => Partial<Finished>} answer
  * @param {{args?: string[], stop?: Stop}} [given]
  */
-async function searched(folder, answer, { args = [], stop = new Stop() } = {}) {
+async function searched(folder, answer, { args = [], stop } = {}) {
   const line = ['sweep', '--find=rate', '--until=p99<10s', '-t=10', '-d=2s', '--rest=0s', `--dir=${folder}`, ...args];
-  const invocation = await readInvocation(line, {}, '1.0.0');
-  assert.ok(invocation.kind === 'command');
-  /** @type {string[]} */
-  const lines = [];
-  /** @type {Array<number | null>} */
-  const rates = [];
-  const parts = /** @type {Parts} */ (
-    /** @type {unknown} */ ({
-      clock: { ...createFakeClock(), sleep: async () => {} },
-      stop,
-      version: '1.0.0',
-      env: {},
-      onProgress: () => {},
-      say: (/** @type {string} */ text) => lines.push(text),
-      checkCell: (/** @type {string[]} */ args, /** @type {NodeJS.ProcessEnv} */ env) =>
-        readInvocation(args, env, '1.0.0'),
-    })
-  );
-  const exitCode = await search(invocation.config, parts, async ({ args: given, out }) => {
-    const rate = given.length === 0 ? null : Number(given[0].replace('--rate=', ''));
-    rates.push(rate);
-    const finished = { exitCode: 0, run: null, complaint: null, ...answer(rate) };
-    if (finished.run !== null) writeFileSync(out, JSON.stringify(finished.run));
-    return finished;
-  });
-  return { exitCode, lines, rates, sweep: await readSweep(join(folder, 'sweep.json')) };
+  const rateOf = (/** @type {Asked} */ { args: given }) =>
+    given.length === 0 ? null : Number(given[0].replace('--rate=', ''));
+  const { result, lines, runs } = studied(search, line, (asked) => ({ run: null, ...answer(rateOf(asked)) }), stop);
+  const exitCode = await result;
+  return { exitCode, lines, rates: runs.map(rateOf), sweep: await readSweep(join(folder, 'sweep.json')) };
 }
 
 /** @param {number} capacity */

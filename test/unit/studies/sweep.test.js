@@ -1,0 +1,326 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { InputError } from '../../../src/errors.js';
+import { Distribution } from '../../../src/stats/histogram.js';
+import { isWhole, readRunFiles, readSweep } from '../../../src/studies/run-files.js';
+import { commandLine, sweepMarkdown, sweepText } from '../../../src/studies/sweep-text.js';
+import { sweep } from '../../../src/studies/sweep.js';
+import { caught } from '../../helpers/caught.js';
+import { runFileOf } from '../../helpers/samples.js';
+import { sweepOf } from '../../helpers/sweep-file.js';
+import { temporaryFolder } from '../../helpers/temporary.js';
+import { runOf } from './runs.js';
+import { studied } from './study.js';
+
+/**
+ * @import { RunFile } from '../../../src/types.d.ts'
+ * @import { Asked } from './study.js'
+ */
+
+const ENVIRONMENT = { endpoint: 'http://a', clientVersion: 'node/v1', chainId: 1, cpu: 'c', cores: 2, node: 'v' };
+
+/** @param {{tps?: number, ms?: number, asked?: number | null, achieved?: number, isGrowing?: boolean}} figures @returns {RunFile} */
+function measured({ tps = 100, ms = 100, asked = null, achieved = tps, isGrowing = false }) {
+  const run = runOf(1);
+  const total = new Distribution();
+  if (tps > 0) total.record(1000 * ms);
+  const halves = [1, isGrowing ? 3 : 1].map((factor) => ({ count: 10, sumUs: 10_000 * factor }));
+  return /** @type {RunFile} */ ({
+    ...run,
+    environment: { ...run.environment, ...ENVIRONMENT },
+    rates: { ...run.rates, verifiedPerSecond: tps, askedPerSecond: asked, achievedPerSecond: achieved },
+    window: { ...run.window, counts: { ...run.window.counts, scheduled: 100, verified: tps } },
+    blocks: { ...run.blocks, count: 20 },
+    latency: { ...run.latency, total: total.toJSON(), halves },
+  });
+}
+
+/** The settings of a run from its arguments, such as "100 tcp". @param {Asked} asked */
+const settingsOf = ({ args }) => args.map((arg) => arg.split('=')[1]).join(' ');
+
+/** @param {string} folder @param {string[]} args @param {Parameters<typeof studied>[2]} [answer] */
+function swept(folder, args, answer = () => ({ run: measured({}) })) {
+  const duration = args.some((arg) => arg.startsWith('--stages')) ? [] : ['-d=1s'];
+  const line = ['sweep', ...duration, '--rest=0s', `--dir=${join(folder, 'it')}`, ...args];
+  return { ...studied(sweep, line, answer), sweepFile: () => readSweep(join(folder, 'it', 'sweep.json')) };
+}
+
+describe('sweep()', () => {
+  it('makes all runs, every second round backwards, and keeps their figures in their order', async (t) => {
+    const folder = temporaryFolder(t);
+    const tps = new Map([
+      ['5 20', [20, 20]],
+      ['5 40', [38, 40]],
+      ['10 20', [20, 20]],
+      ['10 40', [20, 24]],
+    ]);
+    const seen = /** @type {Record<string, number>} */ ({});
+    const { result, runs, lines, sweepFile } = swept(folder, ['-t=5,10', '--rate=20,40', '--repeat=2'], (asked) => {
+      const name = settingsOf(asked);
+      seen[name] = (seen[name] ?? -1) + 1;
+      return { run: measured({ tps: tps.get(name)?.[seen[name]], asked: Number(name.split(' ')[1]), ms: 50 }) };
+    });
+    assert.equal(await result, 0);
+    const forwards = ['5 20', '5 40', '10 20', '10 40'];
+    assert.deepEqual(runs.map(settingsOf), [...forwards, ...forwards.toReversed()]);
+    const file = await sweepFile();
+    assert.deepEqual(
+      file.cells.map(({ asked, metrics, saturated }) => [asked, metrics.tps, metrics['node.cpu'], saturated]),
+      [
+        [20, [20, 20], [null, null], false],
+        [40, [38, 40], [null, null], false],
+        [20, [20, 20], [null, null], false],
+        [40, [20, 24], [null, null], true],
+      ],
+    );
+    assert.equal(file.cells[3].runs[1].file, 'cells/threads-10_rate-40_2.json');
+    const text = lines.join('\n');
+    assert.match(text, /\nSweep: complete, 8 of 8 runs \(mean ± standard deviation of 2\); node\/v1 at /);
+    assert.match(text, /\nTPS\n +rate=20 +rate=40\nthreads=5 +20 ± 0 +39 ± 1\.41\nthreads=10 +20 ± 0 +22 ± 2\.83 \*\n/);
+    assert.match(
+      text,
+      /\n\* saturated\nthreads=5: not saturated up to rate=40\nthreads=10: saturated from rate=40 on: /,
+    );
+    const [head, ...rows] = readFileSync(join(folder, 'it', 'sweep.csv'), 'utf8')
+      .trim()
+      .split('\n')
+      .map((row) => row.split(','));
+    const columns = ['threads', 'rate', 'repeat', 'tps', 'rssBytes'].map((name) => head.indexOf(name));
+    assert.deepEqual(columns.map((i) => rows[7][i]).slice(0, 4), ['10', '40', '2', '24']);
+    assert.ok(columns.every((i) => i >= 0) && rows.every((row) => row.length === head.length));
+  });
+
+  it('goes on without a run that measured nothing, and says what is missing', async (t) => {
+    const { result, lines, sweepFile } = swept(temporaryFolder(t), ['-t=5,10'], ({ number }) =>
+      number === 1 ? { exitCode: 69, run: null, complaint: 'nobody answers' } : { run: measured({}) },
+    );
+    assert.equal(await result, 69);
+    const { end, cells } = await sweepFile();
+    assert.deepEqual([end, cells[0].metrics.tps, cells[0].runs[0].complaint], ['incomplete', [null], 'nobody answers']);
+    assert.match(
+      lines.join('\n'),
+      /\nthreads=5, run 1: exit code 69, nobody answers\n[^]*1 of 2 runs are missing: the same/,
+    );
+  });
+
+  it('ends with a run whose error all others would have', async (t) => {
+    const { result, runs, sweepFile } = swept(temporaryFolder(t), ['-t=5,10'], () => {
+      return { exitCode: 77, run: null, complaint: 'refused' };
+    });
+    await assert.rejects(result, { exitCode: 77, message: 'refused' });
+    assert.deepEqual([runs.length, (await sweepFile()).end], [1, 'failed']);
+  });
+
+  it('throws its first error also if the results cannot be written', async (t) => {
+    const folder = temporaryFolder(t);
+    const { result } = swept(folder, ['-t=5,10'], () => {
+      mkdirSync(join(folder, 'it', 'sweep.csv'));
+      return { exitCode: 77, run: null, complaint: 'the first error' };
+    });
+    await assert.rejects(result, { message: 'the first error' });
+  });
+
+  it('takes the rate of --stages from the runs, and marks lower bounds', async (t) => {
+    const { result, lines, sweepFile } = swept(temporaryFolder(t), ['-t=5,10', '--stages=0:90/10s'], () => {
+      const run = runFileOf({ environment: ENVIRONMENT });
+      return { run: { ...run, rates: { ...run.rates, askedPerSecond: 95 } } };
+    });
+    await result;
+    const [{ asked, atLeast }] = (await sweepFile()).cells;
+    assert.deepEqual([asked, atLeast], [95, ['avg', 'p90', 'p99', 'max']]);
+    assert.match(lines.join('\n'), /\nthreads +asked\/s +TPS +avg ms .*\n5 +95 +\S+ +>= 188 /);
+  });
+
+  /** @type {Array<[string, string[], RegExp]>} */
+  const changes = [
+    ['another repeat', ['-t=5,10', '--repeat=3'], /another sweep: --repeat was 2 and is 3; give --dir another folder/],
+    ['another axis', ['-t=5,10', '--rate=1,2', '--repeat=2'], /--rate was not given and is 1,2/],
+    ['other values', ['-t=5,11', '--repeat=2'], /--threads was 5,10 and is 5,11/],
+  ];
+  it('continues only the same sweep', async (t) => {
+    const folder = temporaryFolder(t);
+    await swept(folder, ['-t=5,10', '--repeat=2']).result;
+    for (const [name, args, words] of changes)
+      await assert.rejects(swept(folder, args).result, { code: 'bad_input', message: words }, name);
+    const again = swept(folder, ['-t=5,10', '--repeat=2']);
+    assert.equal(await again.result, 0);
+    assert.equal(again.runs.length, 0);
+    assert.match(again.lines[0], /^all 4 runs are in .* already$/);
+  });
+
+  it('makes at most 1,000 runs', async (t) => {
+    const folder = temporaryFolder(t);
+    const { result } = swept(folder, ['-t=1..100', '--repeat=11']);
+    await assert.rejects(result, {
+      exitCode: 64,
+      message: /1100 runs \(100 of --threads x --repeat 11\): at most 1000/,
+    });
+    assert.ok(!existsSync(join(folder, 'it')));
+    assert.deepEqual(readdirSync(folder), []);
+  });
+});
+
+describe('saturation', () => {
+  /** @typedef {Parameters<typeof measured>[0]} Figures */
+  /** @param {number[]} all at 100, 200, 300 per second */
+  const rates = (all) => Object.fromEntries(all.map((tps, i) => [String(100 * (i + 1)), { tps }]));
+  /** @param {Array<[threads: number, tps: number, ms: number]>} all */
+  const wallets = (all) => Object.fromEntries(all.map(([threads, tps, ms]) => [String(threads), { tps, ms }]));
+
+  /** What is asked for, the figures of each cell, and what is said of each line. @type {Array<[string, string[], Record<string, Figures>, string[]]>} */
+  const table = [
+    [
+      'a shortfall of more than 10 %',
+      ['-t=5', '--rate=100,200,300'],
+      rates([100, 195, 210]),
+      ['saturated from rate=300 on: 210 of 300 asked per second were verified, 30 % short'],
+    ],
+    ['exactly a tenth', ['-t=5', '--rate=100,200,300'], rates([100, 180, 270]), ['not saturated up to rate=300']],
+    [
+      'a shortfall that higher loads do not confirm',
+      ['-t=5', '--rate=100,200,300'],
+      rates([80, 200, 300]),
+      [
+        'saturated at rate=100, but not above: repeat (--repeat) to tell noise from it (80 of 100 asked per second were verified, 20 % short)',
+      ],
+    ],
+    [
+      'a shortfall below and above loads that are held',
+      ['-t=5', '--rate=100,200,300,400'],
+      rates([80, 200, 200, 100]),
+      [
+        'saturated from rate=300 on and at rate=100, but not between: repeat (--repeat) to tell noise from it: 200 of 300 asked per second were verified, 33 % short',
+      ],
+    ],
+    [
+      'operations that end after the window, with and without growing latency',
+      ['-t=5', '--rate=100,101'],
+      { 100: { tps: 80, achieved: 100 }, 101: { tps: 80, achieved: 101, isGrowing: true } },
+      [
+        'saturated from rate=101 on: 80 of 101 asked per second were verified in the window, 21 % short, and latency grew all the while',
+      ],
+    ],
+    ['wallets at a fixed rate', ['-t=1,9', '--rate=100'], wallets([[1, 10, 100], [9, 90, 100]]), []], // prettier-ignore
+    [
+      'wallets that bring no more, while latency grows',
+      ['-t=200,10,40,100'],
+      wallets([[10, 100, 100], [40, 390, 102], [100, 400, 250], [200, 380, 520]]), // prettier-ignore
+      [
+        'saturated from threads=100 on: 400 TPS are 2.6 % more than at threads=40, while the mean latency grew by 145 %',
+      ],
+    ],
+    [
+      'equal throughput without growing latency',
+      ['-t=10,20'],
+      wallets([[10, 100, 100], [20, 101, 101]]), // prettier-ignore
+      ['not saturated up to threads=20'],
+    ],
+    [
+      'a collapse, of which there is no latency',
+      ['-t=10,40,100'],
+      wallets([[10, 100, 100], [40, 390, 102], [100, 0, 0]]), // prettier-ignore
+      ['saturated from threads=100 on: nothing was verified, after 390 TPS at threads=40'],
+    ],
+    [
+      'hardly more load',
+      ['-t=100,105'],
+      wallets([[100, 100, 100], [105, 101, 120]]), // prettier-ignore
+      ['not saturated up to threads=105'],
+    ],
+    [
+      'each line of a grid',
+      ['-t=10,100', '--transport=undici,tcp'],
+      {
+        '10 undici': { tps: 100 },
+        '100 undici': { tps: 100, ms: 900 },
+        '10 tcp': { tps: 100 },
+        '100 tcp': { tps: 900, ms: 900 },
+      },
+      [
+        'transport=undici: saturated from threads=100 on: 100 TPS are 0.0 % more than at threads=10, while the mean latency grew by 800 %',
+        'transport=tcp: not saturated up to threads=100',
+      ],
+    ],
+    ['no option that raises the load', ['-t=5', '--transport=undici,tcp'], {}, []],
+  ];
+  for (const [name, args, figures, words] of table)
+    it(name, async (t) => {
+      const { result, sweepFile } = swept(temporaryFolder(t), args, (asked) => ({
+        run: measured(figures[settingsOf(asked)] ?? {}),
+      }));
+      await result;
+      const { saturation, cells } = await sweepFile();
+      assert.deepEqual(
+        saturation.map((line) => line.words),
+        words,
+      );
+      assert.ok(cells.every(({ saturated, why }) => saturated === (why !== null)));
+    });
+});
+
+describe('the texts of a sweep', () => {
+  const GRID = sweepOf([{ settings: { rate: '25', connections: '1' }, metrics: { tps: [1], avg: [5e4], cpu: [350] } }]);
+
+  it('show no control characters, and no tables if nothing was measured', () => {
+    const [cell] = sweepOf([{ settings: { threads: '10' } }]).cells;
+    const runs = cell.runs.map((run) => ({ ...run, exitCode: 69, complaint: 'nobody answers' }));
+    const empty = sweepOf([{ settings: { threads: '10' } }], { end: 'incomplete', cells: [{ ...cell, runs }] });
+    assert.equal(
+      sweepText(empty),
+      '\nSweep: some runs measured nothing, 0 of 1 runs\n\nthreads=10, run 1: exit code 69, nobody answers',
+    );
+    assert.ok(sweepText({ ...GRID, warnings: ['be warned\u001b[2J'] }).endsWith('\n\nbe warned [2J'));
+  });
+
+  it('are Markdown in which words of others are text', () => {
+    const environment = { ...ENVIRONMENT, endpoint: 'http://a|b', clientVersion: 'x`<b>\n# y' };
+    const three = sweepOf([{ settings: { a: '1', b: '2', c: '3' }, metrics: { tps: [1.5], cpu: [350] } }], {
+      environment,
+    });
+    const text = sweepMarkdown(three);
+    assert.match(text, /^# Sweep\n\n\| a \| b \| c \| TPS \|.*CPU us/);
+    assert.match(text, /\n\| 1 \| 2 \| 3 \| 1\.5 \| - \|/);
+    assert.ok(text.includes(String.raw`http://a\|b, x\`\<b> # y, chain 1`), text);
+    assert.ok(text.includes(`\n${commandLine(three)}\n`));
+  });
+
+  it('have a command line for a shell', () =>
+    assert.equal(
+      commandLine({ ...GRID, repeat: 3, options: { duration: '1s', params: `["it's"]` } }),
+      String.raw`stress sweep --rate=25 --connections=1 --duration=1s --params='["it'\''s"]' --repeat=3 --rest=1s`,
+    ));
+});
+
+describe('files of studies', () => {
+  it('have runs of full length, or are left out', () => {
+    for (const [end, whole] of Object.entries({ duration: true, no_wallets: true, interrupted: false })) {
+      assert.equal(isWhole({ ...runFileOf(), partial: false, end }), whole);
+      assert.equal(isWhole({ ...runFileOf(), partial: true, end }), false);
+    }
+  });
+
+  const SWEEP = sweepOf([{ settings: { threads: '10' }, metrics: { tps: [1] } }]);
+  /** @type {Array<[string, unknown, RegExp]>} */
+  const table = [
+    ['a sweep of a newer version', { ...SWEEP, schema: 'evm-stress/sweep@2' }, /a sweep file of another version, .*@2/],
+    ['a run file of a newer version', { schema: 'evm-stress/run@2' }, /a run file of another version, .*reads .*run@1/],
+    ['something not ours', { schema: 'evm-stress/trend@2' }, /no sweep file, but "evm-stress\/trend@2"/],
+    ['a run file', { schema: 'evm-stress/run@1' }, /no sweep file, but "evm-stress\/run@1"/],
+    ['something else', { a: 1 }, /no sweep file: it does not say "schema"/],
+    ['null', null, /no sweep file: it does not say/],
+    ['one without cells', { ...SWEEP, cells: undefined }, /no whole sweep file: \/cells is missing/],
+    ['one with a wrong end', { ...SWEEP, end: 'soon' }, /no whole sweep file: \/end must be/],
+    ['half a file', '{"schema":', /not valid JSON/],
+  ];
+  for (const [name, json, words] of table)
+    it(`are refused: ${name}`, async (t) => {
+      const file = join(temporaryFolder(t), 'sweep.json');
+      writeFileSync(file, typeof json === 'string' ? json : JSON.stringify(json));
+      const error = await caught(() => readSweep(file));
+      assert.ok(error instanceof InputError);
+      assert.match(error.message, words);
+      if (name === 'a sweep of a newer version') await assert.rejects(readRunFiles([file]), { message: words });
+    });
+});
