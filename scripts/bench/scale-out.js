@@ -84,124 +84,47 @@ const all = instances * wallets;
 await publish(
   'scale-out',
   'The figures',
-  [constants(), scaled(), breaking()].join('\n\n'),
+  [constants(), breaking()].join('\n\n'),
   [`geth ${GETH.version}`],
   'scale-out.md',
 );
 
 function constants() {
   const { fundGas, deployGas, callGas, hashBytes, fundS, startS, setUpPerS, callsPerS } = node;
-  return table(
-    ['measured', 'figure', 'of what'],
+  const merge = (/** @type {typeof short} */ { s, cpuS, mb }) =>
+    `${s.toFixed(1)} s (CPU ${cpuS.toFixed(1)} s), ${mb} MB`;
+  /** @type {Array<[string, string]>} */
+  const rows = [
+    [`key of a wallet, of ${whole(wallets)}`, `${((deriveS / wallets) * 1e6).toFixed(0)} us`],
+    ['gas of a payment, a deployment, an increment', [fundGas, deployGas, callGas].map(whole).join(', ')],
+    [`${paid} wallets on geth: paid, and ready to load`, `${fundS.toFixed(1)} s, ${startS.toFixed(1)} s`],
+    [`set-up of ${whole(wallets)} wallets`, `${one.startS.toFixed(1)} s, ${one.setUpCalls.toFixed(1)} calls a wallet`],
+    ['memory of that instance, and of one with 2 wallets', `${whole(one.rssMb)} MB, ${whole(many.rssMb)} MB`],
     [
-      ['keys', `${((deriveS / wallets) * 1e6).toFixed(0)} us a wallet`, `${whole(wallets)} derived in a row`],
-      ['payment', `${whole(fundGas)} gas a wallet`, `\`stress fund\`, ${paid} wallets on geth, ${fundS.toFixed(1)} s`],
-      ['deployment', `${whole(deployGas)} gas`, `one Counter; ${paid} were ready to load in ${startS.toFixed(1)} s`],
-      ['increment', `${whole(callGas)} gas`, 'of a counter that is not zero'],
-      [
-        'start-up',
-        `${one.startS.toFixed(1)} s, ${one.setUpCalls.toFixed(1)} calls a wallet`,
-        `${whole(wallets)} wallets, null chain`,
-      ],
-      [
-        'memory',
-        `${whole(one.rssMb)} MB`,
-        `${whole(wallets)} wallets at ${whole(one.tps)} TPS; ${whole(many.rssMb)} MB with 2 wallets`,
-      ],
-      ['CPU', `${whole(one.cpuUs)} us an increment`, 'the same run, the chain on the same two cores'],
-      [
-        'CPU with next to no load',
-        `${many.cores.toFixed(3)} of a core`,
-        `each of ${processes} instances of 2 wallets, blocks of 1 s; ${slow.cores.toFixed(3)} with blocks of 12 s`,
-      ],
-      ['connections', whole(one.connections), 'of the one with all wallets (`--connections`)'],
-      ['watching, polled, 1 s', perSecond(many.inclusionPerS), `${processes} instances, http, a block a second`],
-      [
-        'watching, polled, 12 s',
-        perSecond(slow.inclusionPerS),
-        `${SLOW.processes} instances, their first minute; every 250 ms at least`,
-      ],
-      ['watching, pushed, 1 s', perSecond(node.pushed.inclusionPerS), '2 instances on geth, ws, a block a second'],
-      [
-        'watching, pushed, 12 s',
-        perSecond(slowPushed.inclusionPerS),
-        `${SLOW.processes} instances on geth, ws; the head is asked for every second beside`,
-      ],
-      ['a transaction in a block', `${whole(hashBytes)} bytes`, 'of `eth_getBlockByNumber` with hashes only'],
-      ['node, heads', perSecond(callsPerS), '`eth_blockNumber`, the cheapest call, on this geth, 64 connections'],
-      ['node, set-up', perSecond(setUpPerS), 'balances, nonces, receipts in batches of 100, on this geth'],
-      ['start skew', `${whole(many.skewMs)} ms`, `${processes} processes on two cores, barrier on a local folder`],
-      [
-        'agreeing on a start',
-        `${agreedS.toFixed(2)} s`,
-        `from the last of ${whole(instances)} arrivals until index 0 says when`,
-      ],
-      mergeRow('merge, 60 intervals', short),
-      mergeRow('merge, an hour', long),
-      ['run file', `${kB(one.fileBytes)} + ${kB(one.rowBytes)} an interval`, 'compact JSON'],
-      ['result line', `${kB(one.lineBytes)} + ${kB(one.rowLineBytes)} an interval`, 'gzip and base64'],
-      ['Prometheus', `${whole(many.series)} series`, 'the page of one instance'],
+      `its load: ${whole(one.tps)} TPS`,
+      `${whole(one.cpuUs)} us CPU an increment, ${whole(one.connections)} connections`,
     ],
-  );
-}
-
-/** @param {string} name @param {Awaited<ReturnType<typeof measureMerge>>} merge */
-function mergeRow(name, { instances: files, intervals, s, cpuS, mb }) {
-  return [
-    name,
-    `${s.toFixed(1)} s, ${mb} MB`,
-    `${whole(files)} run files of ${intervals} intervals; CPU ${cpuS.toFixed(1)} s`,
+    ['CPU of an idle instance, blocks of 1 s and 12 s', `${many.cores.toFixed(3)} and ${slow.cores.toFixed(3)} cores`],
+    ['watching, polled, blocks of 1 s', perSecond(many.inclusionPerS)],
+    ['watching, polled, blocks of 12 s', perSecond(slow.inclusionPerS)],
+    ['watching, pushed, blocks of 1 s', perSecond(node.pushed.inclusionPerS)],
+    ['watching, pushed, blocks of 12 s', perSecond(slowPushed.inclusionPerS)],
+    ['a transaction in a block with hashes', `${whole(hashBytes)} bytes`],
+    ['this geth: heads, and reads of a set-up in batches', `${perSecond(callsPerS)}, ${perSecond(setUpPerS)}`],
+    [`start skew of ${processes} processes`, `${whole(many.skewMs)} ms`],
+    [`${whole(instances)} arrivals until the start is agreed`, `${agreedS.toFixed(2)} s`],
+    [`merge of ${whole(short.instances)} files of 60 intervals`, merge(short)],
+    [`merge of ${whole(long.instances)} files of an hour`, merge(long)],
+    ['run file', `${kB(one.fileBytes)} + ${kB(one.rowBytes)} an interval`],
+    ['result line', `${kB(one.lineBytes)} + ${kB(one.rowLineBytes)} an interval`],
+    ['Prometheus series of an instance', whole(many.series)],
   ];
+  return table(['measured', 'figure'], rows);
 }
 
 /** @param {number} calls */
 function perSecond(calls) {
   return `${calls >= 100 ? whole(calls) : calls.toFixed(1)} calls a second`;
-}
-
-function scaled() {
-  const { fundGas, deployGas, callGas, hashBytes, setUpPerS } = node;
-  /** @param {string} what @param {(chain: Chain) => string} of */
-  const row = (what, of) => [what, ...CHAINS.map(of)];
-  /** @param {number} gas of each wallet */
-  const time = (gas) => (/** @type {Chain} */ chain) => hours(blocksFor(gas, chain) * chain.periodS);
-  const ether = (/** @type {number} */ gas) => () => `${whole((gas * all) / 1e9)} ether at 1 gwei`;
-  const perHour = (/** @type {number} */ fixed, /** @type {number} */ each) => () =>
-    `${((instances * (fixed + INTERVALS_AN_HOUR * each)) / 1e9).toFixed(2)} GB, ${kB(fixed + INTERVALS_AN_HOUR * each)} each`;
-  return table(
-    [`${whole(instances)} instances of ${whole(wallets)} wallets`, ...CHAINS.map(({ name }) => name)],
-    [
-      row('keys, each instance its own', () => `${deriveS.toFixed(1)} s`),
-      row('keys, all in one `stress fund`', () => hours(deriveS * instances)),
-      row('payments, blocks', (chain) => whole(blocksFor(fundGas, chain))),
-      row('payments, time at least', time(fundGas)),
-      row('payments, fees', ether(fundGas)),
-      row('deployments, time at least', time(deployGas)),
-      row('deployments, fees', ether(deployGas)),
-      row(
-        'calls of the set-up',
-        () =>
-          `${whole((one.setUpCalls * all) / 1e6)} million, ${hours((one.setUpCalls * all) / setUpPerS)} of this geth`,
-      ),
-      row('increments a second at most', (chain) => whole(tpsOf(chain))),
-      row('one increment of each wallet', time(callGas)),
-      row('watching, polled', ({ periodS }) => `${whole(instances * watching[periodS].polled.inclusionPerS)} calls/s`),
-      row('watching, pushed', ({ periodS }) => `${whole(instances * watching[periodS].pushed.inclusionPerS)} calls/s`),
-      row('watching, full blocks', (chain) => `${whole((instances * hashBytes * tpsOf(chain)) / 1e6)} MB/s`),
-      row('connections at the node', () => whole(instances * one.connections)),
-      row('memory of all instances', () => `${whole((instances * one.rssMb) / 1024)} GB`),
-      row(
-        'CPU of all instances',
-        (chain) =>
-          `${(instances * watching[chain.periodS].polled.cores + (tpsOf(chain) * one.cpuUs) / 1e6).toFixed(0)} cores`,
-      ),
-      row('run files of an hour', perHour(one.fileBytes, one.rowBytes)),
-      row('result lines of an hour', perHour(one.lineBytes, one.rowLineBytes)),
-      row('merge of a run of 60 intervals', () => hours((short.s / short.instances) * instances)),
-      row('merge of an hour', () => hours((long.s / long.instances) * instances)),
-      row('series', () => whole(instances * many.series)),
-    ],
-  );
 }
 
 /** By how much what is needed is more than what is there, the worst first. */
@@ -267,12 +190,6 @@ function ratio(value) {
 /** @param {number} bytes */
 function kB(bytes) {
   return `${(bytes / 1000).toFixed(bytes < 10_000 ? 1 : 0)} kB`;
-}
-
-/** @param {number} seconds */
-function hours(seconds) {
-  if (seconds < 120) return `${seconds.toFixed(0)} s`;
-  return seconds < 7200 ? `${(seconds / 60).toFixed(0)} min` : `${whole(seconds / 3600)} h`;
 }
 
 /** @param {string} url of a geth, which has both at one port */

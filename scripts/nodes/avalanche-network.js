@@ -192,19 +192,9 @@ async function checkPorts(first, apiNodes) {
     throw new UnavailableError(`${needs}, and ${taken.join(', ')} is taken: give another, or 0 for any`);
 }
 
-/** parseArgs takes the value of `--rotate -1` for an option. @param {string[]} args */
-function joined(args) {
-  return args.flatMap((arg, i) => {
-    if (/^-\d/.test(arg) && args[i - 1]?.startsWith('--')) return [];
-    const next = args[i + 1] ?? '';
-    return arg.startsWith('--') && /^-\d/.test(next) ? [`${arg}=${next}`] : [arg];
-  });
-}
-
 /** Starts what the command line asks for. @param {AbortSignal} signal */
 async function main(signal) {
   const { values } = parseArgs({
-    args: joined(process.argv.slice(2)),
     options: {
       'api-nodes': { type: 'string', default: '2' },
       port: { type: 'string', default: '9650' },

@@ -1,9 +1,11 @@
 /** What tests see of a page that is open. */
+import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { openPage, screenshots } from '../helpers/browser.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
@@ -50,4 +52,17 @@ export function dataOf(page, id) {
 /** @param {Page} page @returns {Promise<number>} by how many pixels it is wider than the window */
 export function overflow(page) {
   return page.locator('html').evaluate((root) => root.scrollWidth - root.clientWidth);
+}
+
+export const LOOKS = {
+  dark: { colorScheme: /** @type {const} */ ('dark') },
+  phone: { viewport: { width: 320, height: 640 }, deviceScaleFactor: 2 },
+};
+
+/** @param {TestContext} t @param {string} url @param {string} name of the screenshot @param {Parameters<typeof openPage>[2]} look */
+export async function assertReadable(t, url, name, look) {
+  const { page, complaints } = await openPage(t, url, look);
+  assert.equal(await overflow(page), 0);
+  assert.deepEqual(complaints, []);
+  await page.screenshot({ path: screenshots(t)(name), fullPage: true });
 }
