@@ -64,32 +64,56 @@ export function readOptions(defaults, others = /** @type {any} */ ({})) {
  * @param {string} [root] folder of the stress that runs
  * @returns {Promise<{run: RunFile, startMs: number}>}
  */
-export async function runStress(args, seconds, env = {}, root = ROOT) {
-  const folder = mkdtempSync(join(tmpdir(), 'stress-bench-'));
-  try {
+export function runStress(args, seconds, env = {}, root = ROOT) {
+  return inTemporaryFolder(async (folder) => {
     const out = join(folder, 'run.json');
     const spawnedAtMs = Date.now();
-    await promisify(execFile)(
-      process.execPath,
-      [join(root, 'bin', 'stress.js'), ...args, '-d', `${seconds}s`, '--out', out],
-      {
-        env: { ...cleanEnvironment(), ...env },
-        timeout: seconds * 1000 + OVERHEAD_MS,
-      },
-    );
+    await stress([...args, '-d', `${seconds}s`, '--out', out], { env, root, timeoutMs: seconds * 1000 + OVERHEAD_MS });
     const run = JSON.parse(readFileSync(out, 'utf8'));
     return { run, startMs: Date.parse(run.window.startedAt) - spawnedAtMs };
+  });
+}
+
+/**
+ * Runs stress to its end. Options of stress in our environment would change the benchmark.
+ * @param {string[]} args
+ * @param {{env?: NodeJS.ProcessEnv, root?: string, timeoutMs?: number, signal?: AbortSignal}} [how] timeoutMs: longer than any
+ *   set-up
+ */
+export async function stress(args, { env = {}, root = ROOT, timeoutMs = OVERHEAD_MS, signal } = {}) {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('STRESS_'));
+  const options = { env: { ...Object.fromEntries(inherited), ...env }, timeout: timeoutMs, maxBuffer: 2 ** 26, signal };
+  try {
+    return await promisify(execFile)(process.execPath, [join(root, 'bin', 'stress.js'), ...args], options);
   } catch (error) {
     const { code, stderr } = /** @type {{code?: number, stderr?: string}} */ (error);
     throw code === EXIT.usage ? new NotYetError(String(stderr).trim()) : error;
+  }
+}
+
+/** @template T @param {(folder: string) => Promise<T>} work @returns {Promise<T>} */
+export async function inTemporaryFolder(work) {
+  const folder = mkdtempSync(join(tmpdir(), 'stress-bench-'));
+  try {
+    return await work(folder);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-/** Options of stress in the environment would change the benchmark. */
-function cleanEnvironment() {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('STRESS_')));
+/**
+ * @template {{stop: () => unknown} | null} N
+ * @template R
+ * @param {Promise<N>} starting what is stopped afterwards
+ * @param {(node: N) => Promise<R>} work
+ */
+export async function withNode(starting, work) {
+  const started = await starting;
+  try {
+    return await work(started);
+  } finally {
+    await started?.stop();
+  }
 }
 
 /**

@@ -14,14 +14,13 @@ import { createClock } from '../../src/clock.js';
 import { CommonStart } from '../../src/scale-out/start.js';
 import { Stop } from '../../src/core/stop.js';
 import { call } from '../nodes/build.js';
-import { freePort, runStress } from './lib.js';
+import { freePort, runStress, stress } from './lib.js';
 
 /**
  * @import { RunFile } from '../../src/types.d.ts'
  * @import { Node } from './lib.js'
  */
 
-const STRESS = fileURLToPath(new URL('../../bin/stress.js', import.meta.url));
 const MERGE = fileURLToPath(new URL('merge.js', import.meta.url));
 
 /** Longer than any set-up takes here. */
@@ -116,7 +115,7 @@ export async function measureGas(node, wallets) {
 /** Pays the first of FUNDED_FROM. @param {Node} node @param {number} wallets */
 export async function fund(node, wallets) {
   const args = ['--rpc', node.url, '-t', `${wallets}`, '-o', `${FUNDED_FROM}`, '--fund-amount', '1'];
-  await stress(['fund', ...args], { STRESS_FUNDER_KEY: node.funderKey });
+  await stress(['fund', ...args], { env: { STRESS_FUNDER_KEY: node.funderKey } });
 }
 
 /**
@@ -139,7 +138,7 @@ export async function measureTogether(url, { processes, threads, seconds, chainI
     const starting = Array.from({ length: processes }, async (_, i) => {
       await sleep(i * STAGGER_MS); // at once they would wait for each other's start-up
       const page = i === 0 ? ['--prometheus', `${port}`] : [];
-      return stress([...common, '--index', `${i}`, ...page], {}, over.signal);
+      return stress([...common, '--index', `${i}`, ...page], { signal: over.signal });
     });
     const all = Promise.all(starting);
     const page = await pageOf(port, all);
@@ -211,18 +210,6 @@ export async function measureMerge(instances, intervals) {
   const { stdout } = await promisify(execFile)(process.execPath, [MERGE, `${instances}`, `${intervals}`]);
   const [, s, cpuS, mb] = /([\d.]+) s \(CPU ([\d.]+) s\), peak memory (\d+) MB/.exec(stdout) ?? [];
   return { instances, intervals, s: Number(s), cpuS: Number(cpuS), mb: Number(mb) };
-}
-
-/** @param {string[]} args @param {Record<string, string>} [env] @param {AbortSignal} [signal] */
-async function stress(args, env = {}, signal = undefined) {
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('STRESS_'));
-  const options = {
-    env: { ...Object.fromEntries(inherited), ...env },
-    timeout: TIMEOUT_MS,
-    maxBuffer: 2 ** 26,
-    signal,
-  };
-  return promisify(execFile)(process.execPath, [STRESS, ...args], options);
 }
 
 /** The page of an instance, shortly before it goes: the last that was had. @param {number} port @param {Promise<unknown>} ended */

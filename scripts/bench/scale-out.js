@@ -9,7 +9,7 @@
  * for. --write puts the tables into docs/scale-out.md.
  */
 import { GETH, startGeth } from '../nodes/geth.js';
-import { publish, readOptions, table } from './lib.js';
+import { publish, readOptions, table, withNode } from './lib.js';
 import { startNullChain } from './null-chain.js';
 import {
   FUNDED_FROM,
@@ -49,13 +49,13 @@ const SLOW = { processes: 2, threads: 2, seconds: 48 };
 
 const deriveS = deriveSeconds(wallets);
 say('one instance with all its wallets');
-const one = await on(startNullChain(), (node) => measureInstance(node, wallets, 10));
+const one = await withNode(startNullChain(), (node) => measureInstance(node, wallets, 10));
 say(`${processes} instances behind a barrier`);
-const many = await on(startNullChain({ blockMs: 1000 }), ({ url, chainId }) =>
+const many = await withNode(startNullChain({ blockMs: 1000 }), ({ url, chainId }) =>
   measureTogether(url, { processes, threads: 2, seconds: 10, chainId }),
 );
 say('geth: gas, calls, heads that are pushed');
-const node = await on(startGeth({ period: 1 }), async (geth) => {
+const node = await withNode(startGeth({ period: 1 }), async (geth) => {
   const gas = await measureGas(geth, paid);
   const pushed = await measureTogether(ws(geth.url), {
     processes: 2,
@@ -69,8 +69,8 @@ const node = await on(startGeth({ period: 1 }), async (geth) => {
 });
 say('a block every 12 s, polled and pushed; merges meanwhile, on the other core');
 const [slow, slowPushed, [short, long]] = await Promise.all([
-  on(startNullChain({ blockMs: 12_000 }), ({ url, chainId }) => measureTogether(url, { ...SLOW, chainId })),
-  on(startGeth({ period: 12 }), async (geth) => {
+  withNode(startNullChain({ blockMs: 12_000 }), ({ url, chainId }) => measureTogether(url, { ...SLOW, chainId })),
+  withNode(startGeth({ period: 12 }), async (geth) => {
     await fund(geth, SLOW.processes * SLOW.threads);
     return measureTogether(ws(geth.url), { ...SLOW, chainId: 1337, offset: FUNDED_FROM });
   }),
@@ -160,16 +160,6 @@ function blocksFor(gas, chain) {
 /** @param {{gas: number, periodS: number}} chain */
 function tpsOf({ gas, periodS }) {
   return gas / node.callGas / periodS;
-}
-
-/** @template {{stop: () => Promise<void>}} N, R @param {Promise<N>} starting @param {(node: N) => Promise<R>} measure */
-async function on(starting, measure) {
-  const started = await starting;
-  try {
-    return await measure(started);
-  } finally {
-    await started.stop();
-  }
 }
 
 /** @param {string} what */

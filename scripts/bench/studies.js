@@ -7,21 +7,16 @@
  * itself behind a network that makes an operation about 15 % slower: both sides are proxies, which hold each request back
  * for 20 ms and for 23.6 ms.
  */
-import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { once } from 'node:events';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { fileURLToPath } from 'node:url';
 import { startGeth } from '../nodes/geth.js';
-import { readOptions } from './lib.js';
+import { inTemporaryFolder, readOptions, stress } from './lib.js';
 import { startNullChain } from './null-chain.js';
 
 /** @import { AddressInfo, Socket } from 'node:net' */
 
-const STRESS = fileURLToPath(new URL('../../bin/stress.js', import.meta.url));
 const PER_BLOCK = 30;
 const NEAR_MS = 20;
 const FAR_MS = 23.6;
@@ -55,17 +50,12 @@ async function startProxy(target, delayMs) {
 }
 
 /** @param {string[]} args @param {string} result a file in its folder @param {NodeJS.ProcessEnv} [env] @returns {Promise<any>} */
-async function study(args, result, env = {}) {
-  const folder = mkdtempSync(join(tmpdir(), 'stress-bench-'));
-  try {
-    await promisify(execFile)(process.execPath, [STRESS, ...args, '--dir', join(folder, 'study'), '--quiet'], {
-      env: { ...process.env, ...env },
-      timeout: TIMEOUT_MS,
-    });
+function study(args, result, env = {}) {
+  return inTemporaryFolder(async (folder) => {
+    const all = [...args, '--dir', join(folder, 'study'), '--quiet'];
+    await stress(all, { env, timeoutMs: TIMEOUT_MS });
     return JSON.parse(readFileSync(join(folder, 'study', result), 'utf8'));
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  });
 }
 
 /** @param {(string | number)[]} cells */
