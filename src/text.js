@@ -17,6 +17,11 @@ export function similarNames(word, names) {
     .map(({ name }) => name);
 }
 
+/** Quoted if a POSIX shell would change it. @param {string} text */
+export function shellWord(text) {
+  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
 /**
  * URLs without their secrets may be equal: these get a number.
  * @param {readonly string[]} displays

@@ -20,7 +20,6 @@ import type { STAGES } from './stats/sample.js';
 import type { Stats } from './stats/stats.js';
 import type { Checked, Operator } from './stats/thresholds.js';
 import type { compare, compareMetrics } from './studies/compare.js';
-import type { Environment, Saturation, SweepRun, Trial } from './studies/run-files.js';
 import type { OnSent, Subscription } from './transport/index.js';
 import type {
   AuditReading as OwnReading,
@@ -1455,6 +1454,9 @@ export type Both = {
   files: { base: string[]; candidate: string[] };
 };
 
+/** a run of a cell; file: relative to sweep.json; complaint: error of a run that measured nothing */
+export type SweepRun = { repeat: number; file: string; exitCode: number; startedAt: string; complaint: string | null };
+
 /** one combination of settings */
 export type SweepCell = {
   /** by the name of the option */
@@ -1470,6 +1472,16 @@ export type SweepCell = {
   why: string | null;
 };
 
+/** a run of a search; failed: conditions that do not hold, with figures; verdict: what limited it */
+export type Trial = {
+  value: number;
+  holds: boolean;
+  failed: string[];
+  file: string;
+  startedAt: string;
+  verdict?: { name: string; evidence: string } | null;
+};
+
 export type Find = {
   /** of the option */
   name: string;
@@ -1483,6 +1495,24 @@ export type Find = {
   sharp: boolean;
   words: string;
   trials: Trial[];
+};
+
+/** of a line of cells: the option that raises the load, the other settings, and the first saturated cell if any */
+export type Saturation = {
+  along: string;
+  at: Record<string, string>;
+  settings: Record<string, string> | null;
+  words: string;
+};
+
+/** where the first run was made; node: version of Node.js */
+export type Environment = {
+  endpoint: string;
+  clientVersion: string | null;
+  chainId: number | null;
+  cpu: string;
+  cores: number;
+  node: string;
 };
 
 export type SweepFile = {

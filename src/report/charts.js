@@ -136,22 +136,24 @@ function heatLegend(id) {
   </p>`;
 }
 
-/** Such as "between 180 and 191, median 188". @param {ReadonlyArray<number | null>} values @param {Unit} unit */
-export function spread(values, unit) {
+/** Least, median and greatest; empty: nothing was measured. @param {ReadonlyArray<number | null>} values @param {Unit} unit */
+function rangeOf(values, unit) {
   const known = values.filter((value) => value !== null).sort((a, b) => a - b);
-  if (known.length === 0) return 'nothing was measured';
-  const [low, middle, high] = [known[0], known[Math.floor((known.length - 1) / 2)], known[known.length - 1]];
-  const [least, most] = [quantity(low, unit), quantity(high, unit)];
-  if (least === most) return `always ${least}`;
-  return `between ${least} and ${most}, median ${quantity(middle, unit)}`;
+  const places = known.length === 0 ? [] : [0, Math.floor((known.length - 1) / 2), known.length - 1];
+  return places.map((i) => quantity(known[i], unit));
 }
 
-/** Such as "median 188, at most 191", for a sentence on several series. @param {ReadonlyArray<number | null>} values @param {Unit} unit */
+/** Such as "between 180 and 191, median 188". @param {ReadonlyArray<number | null>} values @param {Unit} unit */
+export function spread(values, unit) {
+  const [least, half, most] = rangeOf(values, unit);
+  if (least === undefined) return 'nothing was measured';
+  return least === most ? `always ${least}` : `between ${least} and ${most}, median ${half}`;
+}
+
+/** Such as "median 188, at most 191". @param {ReadonlyArray<number | null>} values @param {Unit} unit */
 export function middle(values, unit) {
-  const known = values.filter((value) => value !== null).sort((a, b) => a - b);
-  const half = quantity(known[Math.floor((known.length - 1) / 2)], unit);
-  const most = quantity(known.at(-1), unit);
-  if (known.length === 0) return 'not measured';
+  const [least, half, most] = rangeOf(values, unit);
+  if (least === undefined) return 'not measured';
   return half === most ? `mostly ${half}` : `median ${half}, at most ${most}`;
 }
 

@@ -234,24 +234,20 @@ function scaleOf(metrics) {
   };
 }
 
+/** Possible ticks in percent, from the middle outwards. */
 const STEPS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 50];
+const TICKS = [0, ...STEPS.flatMap((step) => [step, -step]), -75, -90, -95, -99, 100, 200, 400, 900, 1900, 4900, 9900];
 /** Least distance of ticks, as a share of half the width. */
 const APART = 0.3;
 
-/** @param {number} half of the width, as a logarithm @returns {number[]} percent */
+/** @param {number} half of the width, as a logarithm @returns {number[]} percent, as many as have space */
 function ticksOf(half) {
-  /** @param {number[]} candidates away from 0 */
-  const spaced = (candidates) => {
-    let last = 0;
-    return candidates.filter((tick) => {
-      const at = Math.abs(Math.log1p(tick / 100)) / half;
-      if (at > 0.95 || at - last < APART) return false;
-      last = at;
-      return true;
-    });
-  };
-  const down = [...STEPS, 75, 90, 95, 99].map((step) => -step);
-  return [...spaced(down), 0, ...spaced([...STEPS, 100, 200, 400, 900, 1900, 4900, 9900])];
+  const placeOf = (/** @type {number} */ tick) => Math.log1p(tick / 100) / half;
+  return TICKS.reduce((shown, tick) => {
+    const at = placeOf(tick);
+    const isFree = Math.abs(at) <= 0.95 && shown.every((other) => Math.abs(placeOf(other) - at) >= APART);
+    return isFree ? [...shown, tick] : shown;
+  }, /** @type {number[]} */ ([]));
 }
 
 /** @param {number} tick */

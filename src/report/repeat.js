@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { shellWord } from '../text.js';
 
 /**
  * The command line that repeats a run, from the configuration in its run file.
@@ -60,12 +61,7 @@ function wordsOf(value, option) {
   const dashed = option.alias === undefined ? `--${option.name}` : `-${option.alias}`;
   if (option.isFlag) return value === true ? [dashed] : [];
   const values = option.isList && Array.isArray(value) ? value : [value];
-  return values.flatMap((one) => [dashed, quoted(textOf(one, option))]);
-}
-
-/** @param {string} text */
-function quoted(text) {
-  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  return values.flatMap((one) => [dashed, shellWord(textOf(one, option))]);
 }
 
 /** The shortest text that parses to this value, otherwise the value itself. @param {unknown} value @param {OptionFacts} option */

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { EXIT, InputError, displayName, oneLine, withoutKeys } from '../errors.js';
+import { EXIT, InputError, displayName } from '../errors.js';
 import { auditResult } from '../stats/audit-result.js';
 import { shortWindow } from '../stats/growth.js';
 import { Distribution } from '../stats/histogram.js';
@@ -7,7 +7,7 @@ import { censoredOf } from '../stats/figures.js';
 import { isPlain } from '../stats/sample.js';
 import { judgeFailIf, methodWords, speedUps, verdictOf } from './compare-text.js';
 import { metricOf, settingsOf } from './metrics.js';
-import { COMPARE_SCHEMA, legible } from './run-files.js';
+import { COMPARE_SCHEMA, legible, safeName } from './run-files.js';
 import {
   ALPHA,
   MAX_FALSE_ALARMS,
@@ -96,9 +96,9 @@ function differing([first, ...rest], of) {
 function differenceWords(entries, name, of) {
   const said = (/** @type {Entry} */ { run, file }) => {
     const value = of(run) ?? 'not given';
-    return `${quoted(typeof value === 'string' ? value : JSON.stringify(value))} in ${displayName(file)}`;
+    return `${safeName(typeof value === 'string' ? value : JSON.stringify(value))} in ${displayName(file)}`;
   };
-  return differing(entries, of).map((other) => `${quoted(name)} is ${said(entries[0])} and ${said(other)}`);
+  return differing(entries, of).map((other) => `${safeName(name)} is ${said(entries[0])} and ${said(other)}`);
 }
 
 /** @param {number} a @param {number} b */
@@ -110,12 +110,7 @@ function isSameLength(a, b) {
 function redefinition(a, b) {
   const [of, other] = [a, b].map(({ run }) => /** @type {Record<string, string>} */ (run.definitions));
   const name = Object.keys({ ...of, ...other }).find((key) => of[key] !== other[key]) ?? '';
-  return `${quoted(name)} is not defined in ${displayName(a.file)} as in ${displayName(b.file)}`;
-}
-
-/** A value of a run file in a message. @param {string} text */
-function quoted(text) {
-  return oneLine(withoutKeys(text), 60);
+  return `${safeName(name)} is not defined in ${displayName(a.file)} as in ${displayName(b.file)}`;
 }
 
 /** Warnings about runs that may be compared. @param {readonly Entry[]} base @param {readonly Entry[]} candidate @returns {string[]} */

@@ -8,9 +8,8 @@ import { environmentOf, readIfAny, runFileReader } from './run-files.js';
 import { CONFIDENCE, MAX_TRIALS, ThresholdEstimate } from './threshold-estimate.js';
 
 /**
- * @import { Config, Find, Parts, RunFile, Searched, Threshold } from '../types.d.ts'
+ * @import { Config, Find, Parts, RunFile, Searched, Threshold, Trial } from '../types.d.ts'
  * @import { Study } from './experiment.js'
- * @import { Trial } from './run-files.js'
  * @import { End, Figures } from './threshold-estimate.js'
  */
 

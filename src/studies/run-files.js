@@ -7,7 +7,7 @@ import { RUN_SCHEMA } from '../stats/run-file.js';
  * Reads the files of studies, each checked against its schema in docs/: run files, comparisons and sweeps.
  *
  * @import { ErrorObject } from 'ajv'
- * @import { Comparison, RunFile, SweepFile } from '../types.d.ts'
+ * @import { Comparison, Environment, RunFile, SweepFile } from '../types.d.ts'
  *
  * @typedef {object} Kind
  * @property {string} name for messages
@@ -70,10 +70,10 @@ function errorWords({ instancePath, keyword, message, params }) {
   return `${where || 'it'} ${message}`;
 }
 
-/** A name from a file, or a JSON pointer (RFC 6901), in a message. @param {string} text */
-function safeName(text) {
+/** A text from a file, or a JSON pointer (RFC 6901), in a message. @param {string} text */
+export function safeName(text) {
   // A name may be a URL with credentials, whose slashes a pointer escapes.
-  return oneLine(withoutKeys(text.replaceAll('~1', '/').replaceAll('~0', '~')), 100);
+  return oneLine(withoutKeys(text.replaceAll('~1', '/').replaceAll('~0', '~')), 60);
 }
 
 /** @param {readonly string[]} files @returns {Promise<RunFile[]>} in the same order @throws {InputError} */
@@ -131,39 +131,6 @@ export function legible(name, read) {
     throw new InputError(`${name} has figures that cannot be read: ${oneLine(message)}`, error);
   }
 }
-
-/**
- * A run of a cell in sweep.json, which docs/sweep.schema.json describes.
- *
- * @typedef {object} SweepRun one run of a cell
- * @property {number} repeat from 1
- * @property {string} file its run file, relative to sweep.json
- * @property {number} exitCode
- * @property {string} startedAt
- * @property {string | null} complaint error of a run that measured nothing
- *
- * @typedef {object} Saturation of one line of cells
- * @property {string} along the option that raises the load
- * @property {Record<string, string>} at the other settings of the line
- * @property {Record<string, string> | null} settings of the cell from which on all are saturated
- * @property {string} words
- *
- * @typedef {object} Trial
- * @property {number} value
- * @property {boolean} holds
- * @property {string[]} failed conditions that do not hold, with figures
- * @property {string} file
- * @property {string} startedAt
- * @property {{name: string, evidence: string} | null} [verdict] what limited its run
- *
- * @typedef {object} Environment
- * @property {string} endpoint
- * @property {string | null} clientVersion
- * @property {number | null} chainId
- * @property {string} cpu
- * @property {number} cores
- * @property {string} node version of Node.js
- */
 
 /** @param {RunFile} run @returns {Environment} */
 export function environmentOf({ environment }) {

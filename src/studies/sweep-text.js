@@ -1,13 +1,12 @@
-import { borderless, textOf } from '../outputs/format.js';
+import { figuresTable } from '../outputs/format.js';
 import { csvLine } from '../outputs/rows.js';
-import { printable } from '../text.js';
+import { printable, shellWord } from '../text.js';
 import { KEPT, PEAKS, digits, metricOf, tableUnit } from './metrics.js';
 import { cellName, commandWords, namedParts } from './plan.js';
 import { mean, standardDeviation } from './statistics.js';
 
 /**
- * @import { Axis, SweepCell, SweepFile } from '../types.d.ts'
- * @import { Saturation } from './run-files.js'
+ * @import { Axis, Saturation, SweepCell, SweepFile } from '../types.d.ts'
  */
 
 /**
@@ -90,11 +89,9 @@ const LISTED = 10;
 
 /** @param {SweepFile} sweep */
 export function sweepText(sweep) {
-  const tables = sweepTables(sweep).map(({ title, head, rows }) => {
-    const table = borderless({ head, colAligns: head.map((_, i) => (i === 0 ? 'left' : 'right')) });
-    table.push(...rows);
-    return [...(title === '' ? [] : [title]), textOf(table)].join('\n');
-  });
+  const tables = sweepTables(sweep).map(
+    ({ title, head, rows }) => `${title === '' ? '' : `${title}\n`}${figuresTable(head, rows)}`,
+  );
   const isMeasured = runsOf(sweep) > 0;
   return printable(['', headline(sweep), ...(isMeasured ? ['', tables.join('\n\n')] : []), ...notes(sweep)].join('\n'));
 }
@@ -118,12 +115,10 @@ function notes({ axes, cells, saturation, find, warnings }) {
   const failed = cells.flatMap(({ settings, runs }) =>
     runs
       .filter(({ exitCode, complaint }) => exitCode !== 0 || complaint !== null)
-      .map(({ repeat, exitCode, complaint }) =>
-        [
-          `${cellName(settings)}, run ${repeat}: exit code ${exitCode}`,
-          ...(complaint === null ? [] : [complaint]),
-        ].join(', '),
-      ),
+      .map(({ repeat, exitCode, complaint }) => {
+        const words = `${cellName(settings)}, run ${repeat}: exit code ${exitCode}`;
+        return complaint === null ? words : `${words}, ${complaint}`;
+      }),
   );
   const lines = [
     ...(isGrid ? [`${MARK} saturated`] : []),
@@ -194,12 +189,7 @@ function escaped(text) {
 /** The command line of the sweep, without secrets. @param {SweepFile} sweep */
 export function commandLine(sweep) {
   const parts = Object.entries(namedParts({ ...sweep, beforeCell: null }));
-  return ['stress sweep', ...parts.map(([name, value]) => `${name}=${quoted(value)}`)].join(' ');
-}
-
-/** Quotes for a shell. @param {string} text */
-function quoted(text) {
-  return /^[\w.,:/@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+  return ['stress sweep', ...parts.map(([name, value]) => `${name}=${shellWord(value)}`)].join(' ');
 }
 
 /**

@@ -10,10 +10,9 @@ import { meanOf } from './statistics.js';
 import { findSaturation, sweepCsv, sweepMarkdown, sweepText } from './sweep-text.js';
 
 /**
- * @import { Axis, Config, Parts, Readings, RunFile, SweepFile } from '../types.d.ts'
+ * @import { Axis, Config, Parts, Readings, RunFile, SweepFile, SweepRun } from '../types.d.ts'
  * @import { Made, Study } from './experiment.js'
  * @import { Cell, Turn } from './plan.js'
- * @import { SweepRun } from './run-files.js'
  * @import { Point } from './sweep-text.js'
  */
 

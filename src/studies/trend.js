@@ -1,6 +1,7 @@
-import { InputError, UsageError, oneLine, withoutKeys } from '../errors.js';
-import { borderless, pText, percentText, textOf } from '../outputs/format.js';
+import { InputError, UsageError } from '../errors.js';
+import { figuresTable, pText, percentText } from '../outputs/format.js';
 import { METRICS, digits, lowerBounds, metricOf, readMetrics, settingsOf } from './metrics.js';
+import { safeName } from './run-files.js';
 import { fitLine, holm, median } from './statistics.js';
 
 /** @import { RunFile, Unit } from '../types.d.ts' */
@@ -283,11 +284,6 @@ function namesOf(names) {
   return names.length === 0 ? 'those that were varied' : names.map(safeName).join(', ');
 }
 
-/** A name from a file in a message. @param {string} name */
-function safeName(name) {
-  return oneLine(withoutKeys(name), 60);
-}
-
 /** Medians that fit on a line. */
 const MEDIANS = 5;
 
@@ -310,27 +306,19 @@ function lineTable(over, line) {
   const count = Math.min(values.length, MEDIANS);
   const shown = Array.from({ length: count }, (_, i) => Math.round((i * (values.length - 1)) / (count - 1)));
   const medianHeads = shown.map((i) => digits(values[i]));
-  const head = [
-    `  ${over}`,
-    ...medianHeads,
-    `per ${step === null ? '1' : digits(step)}`,
-    'interval',
-    'R2',
-    'p',
-    'growth',
-  ];
-  const table = borderless({ head, colAligns: head.map((_, i) => (i === 0 ? 'left' : 'right')) });
-  for (const fit of metrics) {
+  const perStep = `per ${step === null ? '1' : digits(step)}`;
+  const head = [`  ${over}`, ...medianHeads, perStep, 'interval', 'R2', 'p', 'growth'];
+  // Metrics that are always 0 have no trend.
+  const varying = metrics.filter(({ medians, slope }) => slope !== 0 || medians.some((value) => value !== 0));
+  const rows = varying.map((fit) => {
     const { name, label, medians, slope, r2, p, growth } = fit;
-    // Metrics that are always 0 have no trend.
-    if (medians.every((value) => value === 0) && slope === 0) continue;
     const { show } = metricOf(name);
-    table.push([
+    return [
       ...[`  ${label}${fit.atLeast ? ' >=' : ''}`, ...shown.map((i) => show(medians[i])), show(slope * (step ?? 1))],
       ...[intervalText(fit, line), r2 === null ? '-' : r2.toFixed(2), pText(p), percentText(growth)],
-    ]);
-  }
-  return textOf(table);
+    ];
+  });
+  return figuresTable(head, rows);
 }
 
 /** @param {TrendLine} line */

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
  * @import { NullChain } from '../../scripts/bench/null-chain.js'
- * @import { Trial } from '../../src/studies/run-files.js'
+ * @import { Trial } from '../../src/types.d.ts'
  */
 
 const MOST = 330;
