@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// Logs that can be listed page by page. What is in them is made here, out of their ids: it repeats nowhere, so that
-/// it cannot be compressed, and travels in no transaction.
+/// Logs that can be listed page by page. Their data is made here from their ids: it repeats nowhere, so that it cannot
+/// be compressed, and travels in no transaction.
 contract Logs {
     event Item(uint256 indexed page, uint256 indexed id, bytes data);
 
-    /// A deployment without any is what is sent. With some a node can be asked what they will cost while there is no
-    /// contract yet.
-    constructor(uint256 amount, uint256 size) {
-        _write(0, amount, size, 1);
-    }
+    /// Pages in all, pages of each writer, and the block of each page.
+    uint256 public pages;
+    mapping(address => uint256) public count;
+    mapping(uint256 => uint256) public blockOf;
 
-    function write(uint256 first, uint256 amount, uint256 size, uint256 pageSize) external {
-        _write(first, amount, size, pageSize);
-    }
-
-    /// By hand, because an emit statement would copy the data once more for each log.
-    function _write(uint256 first, uint256 amount, uint256 size, uint256 pageSize) private {
+    /// Encodes by hand, because an emit statement would copy the data once more for each log.
+    function write(uint256 amount, uint256 size) external {
+        uint256 page = pages++;
+        count[msg.sender]++;
+        blockOf[page] = block.number;
         bytes32 topic = Item.selector;
         assembly ("memory-safe") {
             let encoded := mload(0x40)
@@ -25,6 +23,7 @@ contract Logs {
             mstore(add(encoded, 0x20), size)
             let data := add(encoded, 0x40)
             let end := add(data, and(add(size, 31), not(31)))
+            let first := mul(page, amount)
             for { let id := first } lt(id, add(first, amount)) { id := add(id, 1) } {
                 mstore(0, id)
                 mstore(0x20, address())
@@ -35,7 +34,7 @@ contract Logs {
                     mstore(at, word)
                 }
                 mstore(add(data, size), 0)
-                log3(encoded, sub(end, encoded), topic, div(id, pageSize), id)
+                log3(encoded, sub(end, encoded), topic, page, id)
             }
         }
     }

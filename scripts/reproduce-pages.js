@@ -62,8 +62,9 @@ async function makeLogs(dataDir) {
   const node = await startGeth({ dataDir, signal: end.signal });
   try {
     const { logs, bytes, 'page-size': pageSize } = values;
-    const args = ['--count', logs, '--bytes', bytes, '--page-size', pageSize, '-t', '4'];
-    const code = await stress(['prepare', 'logs', '--rpc', node.url, ...args, '--out', data], node);
+    const pages = Math.ceil(Number(logs) / Number(pageSize));
+    const load = ['-t', '1', '--iterations', String(pages), '--workload', 'logs', '--bytes', bytes];
+    const code = await stress(['--rpc', node.url, ...load, '--page-size', pageSize, '--logs', data], node);
     if (code !== 0) throw new Error(`the logs were not made: stress ended with exit code ${code}`);
   } finally {
     await node.stop();

@@ -24,10 +24,12 @@ import type { OnSent, Subscription } from './transport/index.js';
 import type {
   AuditReading as OwnReading,
   AuditSnapshot,
+  CallWorkload as OwnCalls,
   Check as OwnCheck,
   Create,
   Executed,
   Sent,
+  TransactionWorkload as OwnTransactions,
   Verdict as OwnVerdict,
 } from './workloads/contract.d.ts';
 import type { Logger } from 'pino';
@@ -334,13 +336,6 @@ export type Chosen = Partial<Record<Ability, boolean>> & { name: string; why: st
 
 // workloads
 
-export type Page = {
-  fromBlock: number;
-  toBlock: number;
-  /** logs */
-  count: number;
-};
-
 /** The types of the contract with everything filled in. */
 export type Check = Required<OwnCheck>;
 export type Verdict = Required<OwnVerdict>;
@@ -366,28 +361,7 @@ export type CallPreparation = {
 };
 
 /** The options of a workload. */
-export type Settings = {
-  /** number of wallets */
-  threads?: number;
-  /** bytes of calldata */
-  payload?: number | null;
-  /** number of receiving addresses; null: the wallets pay each other */
-  receivers?: number | null;
-  /** when the receivers are created on the chain */
-  createReceivers?: 'before' | 'during' | null;
-  /** file with the addresses of the contracts */
-  contracts?: string | null;
-  method?: string | null;
-  params?: unknown[] | null;
-  /** settings of a user's workload */
-  set?: ReadonlyArray<readonly [string, string]>;
-  /** name of a preset or of a file */
-  calls?: string | null;
-  /** file that stress prepare logs has written */
-  data?: string | null;
-  /** second endpoint to compare answers with */
-  checkRpc?: URL | null;
-};
+export type Settings = Partial<LoadConfig>;
 
 export type DataSet = {
   schema: string;
@@ -404,8 +378,8 @@ export type DataSet = {
   bytes: number;
   /** logs per page; the last page may have fewer */
   pageSize: number;
-  /** by number */
-  pages: Page[];
+  /** by number; count: of logs */
+  pages: Array<{ fromBlock: number; toBlock: number; count: number }>;
 };
 
 /** Gas for the funding check. */
@@ -420,57 +394,26 @@ export type Gas = {
   value?: { perWallet: bigint; perOperation: bigint };
 };
 
-export type TransactionWorkload = {
-  kind: 'transaction';
-  gas: Gas;
-  /** number of wallets that prepare() would send transactions for */
-  unprepared: (preparation: Pick<Preparation, 'wallets' | 'chain'>) => Promise<number>;
-  prepare: (preparation: Preparation) => Promise<void>;
-  /**
-   * what a wallet does with a nonce, a function of the two: it is signed ahead, so it may be one that is never sent,
-   * and asked for again where a fee is raised. The same object for the same call spares encoding it again.
-   */
-  next: (position: number, nonce: number) => Call;
-  /** checks the effect of the wallet's operations as of the block that included one of them; `attempt` counts from 0 */
-  verify: (
-    position: number,
-    executed: Executed,
-    inclusion: { number: number; hash?: string },
-    attempt: number,
-    operation: Sent,
-  ) => Promise<Verdict>;
-  /** by position; reverted: how many operations of each wallet this run knows to be in a block without effect */
-  audit: (blockHash: string, blockNumber: number, reverted?: readonly number[]) => Promise<AuditReading[]>;
-  /** further checks at that block over all wallets; called once after all wallets were read */
-  reconcile?: (snapshot: AuditSnapshot) => Promise<Check[]>;
-  /** facts for the run file, after prepare() */
-  facts?: () => Record<string, unknown>;
-  /** wei per operation that leaves the wallets; absent: unknown */
-  valueWei?: bigint;
-  /** what the audit counts: `200 counters grew by 1,000` */
-  subject: string;
-  /** state for another thread with a part of the positions; structured clone */
-  handOver: (first: number, count: number) => unknown;
-};
+type Own = Required<OwnTransactions>;
 
-export type CallWorkload = {
-  kind: 'call';
-  /** calls per iteration of a user; default 1 */
-  callsPerIteration?: number;
-  /** reads before the load */
-  prepare?: (preparation: CallPreparation) => Promise<void>;
-  /** the user's next call */
-  next: (position: number) => NamedRequest;
-  /**
-   * what it says, in short. Throws ProtocolError or CheckError when it is no answer to that call. Time that passes
-   * until a promise is kept is no latency.
-   */
-  check: (position: number, result: unknown, request: NamedRequest) => string | null | Promise<string | null>;
-  /** as in TransactionWorkload */
-  facts?: () => Record<string, unknown>;
-  /** as in TransactionWorkload */
-  handOver: (first: number, count: number) => unknown;
-};
+/** A workload of workloads/contract.d.ts with everything filled in. */
+export type TransactionWorkload = Pick<Own, 'kind' | 'subject' | 'handOver'> &
+  Pick<OwnTransactions, 'facts' | 'valueWei'> & {
+    gas: Gas;
+    unprepared: (preparation: Pick<Preparation, 'wallets' | 'chain'>) => Promise<number>;
+    prepare: (preparation: Preparation) => Promise<void>;
+    next: (position: number, nonce: number) => Call;
+    verify: (...given: Parameters<Own['verify']>) => Promise<Verdict>;
+    audit: (...given: Parameters<Own['audit']>) => Promise<AuditReading[]>;
+    reconcile?: (snapshot: AuditSnapshot) => Promise<Check[]>;
+  };
+
+export type CallWorkload = Pick<OwnCalls, 'kind' | 'callsPerIteration' | 'facts'> &
+  Pick<Required<OwnCalls>, 'handOver'> & {
+    prepare?: (preparation: CallPreparation) => Promise<void>;
+    next: (position: number) => NamedRequest;
+    check: (position: number, result: unknown, request: NamedRequest) => string | null | Promise<string | null>;
+  };
 
 export type Workload = TransactionWorkload | CallWorkload;
 
@@ -627,7 +570,7 @@ export type LoadConfig = LoadSize & {
   params: unknown[] | null;
   /** --workload rpc: a preset or a file */
   calls: string | null;
-  /** file of stress prepare logs */
+  /** positions of logs */
   data: string | null;
   /** second endpoint, for comparing answers */
   checkRpc: URL | null;
@@ -640,10 +583,12 @@ export type LoadConfig = LoadSize & {
   receivers: number | null;
   /** when receivers are created on the chain */
   createReceivers: 'before' | 'during' | null;
-  /** stress prepare only */
-  logCount: number | null;
-  logBytes: number;
-  pageSize: number;
+  /** bytes of data of each log */
+  logBytes: number | null;
+  /** logs of each operation */
+  pageSize: number | null;
+  /** file for the positions of logs */
+  logs: string | null;
 };
 
 /** Senders and funds. */

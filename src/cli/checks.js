@@ -15,9 +15,6 @@ import { OF_THE_STUDY, OPTIONS, optionsOf } from './options.js';
 /** The last index of a wallet (BIP-32). */
 const LAST_WALLET = 2 ** 31 - 1;
 
-/** Largest response for one page of logs, in characters. */
-const LARGEST_PAGE = 200_000_000;
-
 /**
  * Options that exclude or need each other. Each rule yields its message, and the first message ends the command.
  * @param {Command} command
@@ -41,10 +38,7 @@ function* problemsOf(command, config, env, nowMs) {
     if (config.rpcA === null) return;
   }
   if (command === 'sweep') yield* sweepProblems(config);
-  if (command === 'prepare') yield* prepareProblems(config);
-  // One wallet is enough to prepare logs.
-  else if (config.threads === null)
-    yield '-t (--threads) is missing: how many wallets? For instance: stress -t 200 -o 0';
+  if (config.threads === null) yield '-t (--threads) is missing: how many wallets? For instance: stress -t 200 -o 0';
   yield* walletProblems(config);
   yield* workloadProblems(command, config);
   yield* connectionProblems(command, config);
@@ -167,20 +161,6 @@ function* templateProblems({ files }) {
   if (!/\.m?js$/.test(files[0])) yield `a workload is a JavaScript module, whose name ends in .js or .mjs: ${usage}`;
 }
 
-/** @param {Config} config */
-function* prepareProblems({ files, rpc, out, logCount, logBytes, pageSize }) {
-  const usage = 'stress prepare logs --rpc URL --count N --out FILE';
-  if (files.length !== 1 || files[0] !== 'logs') yield `stress prepare prepares logs only: ${usage}`;
-  if (logCount === null) yield `stress prepare logs needs --count: ${usage}`;
-  if (rpc.length === 0)
-    yield `stress prepare logs needs an endpoint, because the embedded chain ends with the command: ${usage}`;
-  if (out === null || out === '-') yield `stress prepare logs needs a file for the positions of the logs: ${usage}`;
-  // Each byte is two digits of an answer.
-  const answer = 2 * Math.min(logCount ?? 0, pageSize) * logBytes;
-  if (answer > LARGEST_PAGE)
-    yield `--page-size ${pageSize} with --bytes ${logBytes} makes responses of ${Math.round(answer / 1e6)} MB, and the limit is ${LARGEST_PAGE / 1e6} MB: make one of them smaller`;
-}
-
 /** @param {Command} command @param {Config} config */
 function* workloadProblems(command, config) {
   const { workload, set, createReceivers, receivers } = config;
@@ -190,7 +170,7 @@ function* workloadProblems(command, config) {
       yield `--${name} is an option of --workload ${its.join(' and ')}`;
   }
   const isFundingCalls = command === 'fund' && isCallWorkload(workload);
-  const lacking = command === 'prepare' || isFundingCalls ? null : WORKLOADS[workload]?.lacks?.(config);
+  const lacking = isFundingCalls ? null : WORKLOADS[workload]?.lacks?.(config);
   if (lacking) yield `--workload ${workload} ${lacking}`;
   if (createReceivers !== null && receivers === null) yield `--create-receivers ${createReceivers} needs --receivers N`;
   yield* callProblems(config);

@@ -2,9 +2,8 @@ import { chmodSync, constants, copyFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { fundOnDevChain, isFree, startDevChain } from '../chain/devchain.js';
 import { readFees } from '../chain/fees.js';
-import { ether, fundsMissing, settleWallets, shortfalls } from '../chain/funding.js';
+import { ether } from '../chain/funding.js';
 import { DEFAULT_HD_PATH, createSigner } from '../chain/keys.js';
-import { DEV_CHAIN_IDS } from '../chain/networks.js';
 import { withRetries } from '../chain/retries.js';
 import { createRpc, displayUrl, secretsOf } from '../chain/rpc.js';
 import {
@@ -16,26 +15,16 @@ import {
   readChain,
   readKeys,
 } from '../core/connect.js';
-import { SetUpCosts, estimatePayments, plural, rounded } from '../core/costs.js';
+import { SetUpCosts, estimatePayments } from '../core/costs.js';
 import { emptyAccount, fundAll, reclaimAll, slicesOf } from '../core/funds.js';
 import { run } from '../core/run.js';
 import { transportsOf } from '../core/describe.js';
-import { fundFrom, walletNeedWei } from '../core/setup.js';
-import {
-  EXIT,
-  InternalError,
-  OutputError,
-  RefusedError,
-  UnavailableError,
-  UsageError,
-  displayName,
-  worstExit,
-} from '../errors.js';
+import { walletNeedWei } from '../core/setup.js';
+import { EXIT, InternalError, OutputError, UnavailableError, UsageError, displayName, worstExit } from '../errors.js';
 import { FILE_MODE, cannotWrite, checkWritable, isWorkloadFile } from '../files.js';
 import { stderr, stdout } from '../outputs/streams.js';
 import { readCallSettings } from '../workloads/calls.js';
 import { readContractsFile } from '../workloads/counter.js';
-import { prepareLogs, writeDataSet } from '../workloads/logs.js';
 import { createWorkload } from '../workloads/index.js';
 import { loadWorkloadFile } from '../workloads/user-file.js';
 import { checkCallNames, claimInstanceFiles, filesNamed } from './checks.js';
@@ -172,29 +161,6 @@ export const commands = {
       });
     }),
 
-  prepare: async (config, surroundings) => {
-    const { logCount, logBytes, fundAmountWei } = config;
-    const out = present(config.out);
-    await checkWritable(out);
-    const wanted = { count: present(logCount), bytes: logBytes, pageSize: config.pageSize, fundAmountWei };
-    return connected({ ...config, threads: config.threads ?? 1 }, surroundings, async (tools) => {
-      const { all, source, sender, onProgress } = tools;
-      const wallets = await deriveWallets(source, all, sender.signal, onProgress);
-      const { dataSet, transactions, pagesRead } = await prepareLogs({
-        ...tools,
-        wallets,
-        wanted,
-        checkCost: (gas, count) => checkLogCost(config, tools, gas, count),
-        topUp: (needWei) => topUp(tools, wallets, needWei),
-      });
-      await writeDataSet(out, dataSet);
-      say(
-        config,
-        `${plural(logCount ?? 0, 'log')} of ${plural(logBytes, 'byte')} in ${plural(dataSet.pages.length, 'page')} on chain ${dataSet.chainId}, made by ${plural(transactions, 'transaction')}; ${plural(pagesRead, 'page')} read back; where they are is in ${displayName(out)}`,
-      );
-    });
-  },
-
   report: study('report'),
   sweep: study('sweep'),
   compare: study('compare'),
@@ -213,32 +179,6 @@ function study(name) {
     const { studyCommands } = await import('./study-commands.js');
     return studyCommands[name](config, surroundings);
   };
-}
-
-/**
- * Checks --max-spend, and prints the estimate where fees are real money.
- * @param {Config} config
- * @param {Pick<Tools, 'sender'> & {chain: ChainInfo}} tools
- * @param {bigint} gas of all transactions
- * @param {number} transactions
- */
-function checkLogCost(config, { sender, chain }, gas, transactions) {
-  const wei = gas * sender.fees.priceWei();
-  if (config.maxSpendWei !== null && wei > config.maxSpendWei)
-    throw new RefusedError(
-      `the logs are expected to cost ${rounded(wei)} in fees, and --max-spend allows ${ether(config.maxSpendWei)}: make fewer or smaller logs, or raise --max-spend`,
-    );
-  if (DEV_CHAIN_IDS.has(chain.chainId)) return;
-  const [logs, sent] = [plural(config.logCount ?? 0, 'log'), plural(transactions, 'transaction')];
-  say(config, `${logs} in ${sent}, for about ${rounded(wei)} in fees (an estimate)`);
-}
-
-/** @param {Tools & {funder: Wallet | null}} tools @param {Wallet[]} wallets @param {bigint} needWei of each */
-async function topUp({ sender, funder, onProgress }, wallets, needWei) {
-  const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
-  if (missing.length === 0) return;
-  if (funder === null) throw fundsMissing(missing, needWei);
-  await fundFrom(funder, sender, wallets, missing, onProgress);
 }
 
 /** The outputs that the options select, in the order of the table. @param {Config} config @param {string} version */

@@ -18,56 +18,43 @@ import { StudyBuilder } from './study-config.js';
 /**
  * A given value and its source: a flag overrides the environment, the environment the file.
  *
- * @typedef {{text: string, where: 'flag' | 'environment' | 'file' | 'default', label: string, parts?: string[]}} Found parts:
- *   the values of a list as they were given, each of which may be several
+ * @typedef {'flag' | 'environment' | 'file' | 'default'} Source
+ * @typedef {{text: string, where: Source, label: string, parts: string[]}} Found parts: as they were given; text: all
+ *   of them
  */
 
-/**
- * @param {Option} option
- * @param {Record<string, unknown>} parsed
- * @param {NodeJS.ProcessEnv} env
- * @param {Record<string, unknown>} fromFile
- * @returns {Found | null}
- */
+/** @param {Option} option @param {Record<string, unknown>} parsed @param {NodeJS.ProcessEnv} env @param {Record<string, unknown>} fromFile @returns {Found | null} */
 export function find(option, parsed, env, fromFile) {
-  const given = parsed[option.name];
-  const flagValue = Array.isArray(given) ? oneOfSeveral(option, given) : given;
-  const label = option.alias === undefined ? `--${option.name}` : `-${option.alias} (--${option.name})`;
-  if (Array.isArray(flagValue)) throw new UsageError(`${label} is given ${flagValue.length} times: once is enough`);
-  if (flagValue !== undefined) {
-    if (flagValue === '')
-      throw new UsageError(`${label} needs a value${option.argument === '' ? '' : ` (${option.argument})`}`);
-    return { text: String(flagValue), where: 'flag', label, parts: [given].flat().map(String) };
+  const { name, alias, variable, isFlag, argument, fallback } = option;
+  const label = alias === undefined ? `--${name}` : `-${alias} (--${name})`;
+  /** @param {Source} where @param {unknown} values @param {string} [source] @returns {Found} */
+  const found = (where, values, source = label) => {
+    const parts = [values].flat().map(String);
+    return { text: parts.join(','), where, label: source, parts };
+  };
+  if (parsed[name] !== undefined) {
+    const { parts } = found('flag', parsed[name]);
+    if (parts.includes('')) throw new UsageError(`${label} needs a value${argument === '' ? '' : ` (${argument})`}`);
+    if (isFlag) return found('flag', parts.at(-1));
+    if (parts.length > 1 && !isSeveral(option))
+      throw new UsageError(`${label} is given ${parts.length} times: once is enough`);
+    return found('flag', parts);
   }
-  const { variable } = option;
-  const envValue = env[variable];
-  if (envValue !== undefined && envValue !== '') return { text: envValue, where: 'environment', label: variable };
-  if (fromFile[option.name] !== undefined)
-    return {
-      text: [fromFile[option.name]].flat().join(separatorOf(option)),
-      parts: [fromFile[option.name]].flat().map(String),
-      where: 'file',
-      label: `"${option.name}" in the config file`,
-    };
-  return option.fallback === undefined ? null : { text: option.fallback, where: 'default', label };
+  const { [variable]: inEnvironment = '' } = env;
+  if (inEnvironment !== '') return found('environment', inEnvironment, variable);
+  if (fromFile[name] !== undefined) return found('file', fromFile[name], `"${name}" in the config file`);
+  return fallback === undefined ? null : found('default', fallback);
 }
 
 /** @param {Option} option @param {Found} found */
-export async function parseValue(option, { text, where, label, parts = [text] }) {
+export async function parseValue(option, { where, label, text, parts }) {
   try {
     if (!isSeveral(option)) return await option.parse(text);
-    const texts = parts.flatMap((part) => textsOf(option, part));
-    return Object.freeze(await Promise.all(texts.map((one) => option.parse(one))));
+    return Object.freeze(await Promise.all(textsOf(option, parts).map((one) => option.parse(one))));
   } catch (error) {
     const words = `${label} ${/** @type {Error} */ (error).message}`;
     throw where === 'file' ? new InputError(words) : new UsageError(words);
   }
-}
-
-/** A list takes all values, a flag the last one; other options must be given once. @param {Option} option @param {string[]} given */
-function oneOfSeveral(option, given) {
-  if (isSeveral(option)) return given.join(separatorOf(option));
-  return option.isFlag ? given.at(-1) : given;
 }
 
 /** @param {Option} option */
@@ -75,17 +62,10 @@ function isSeveral({ isList, isRest }) {
   return isList === true || isRest === true;
 }
 
-/** @param {Option} option @param {string} text of several values */
-export function textsOf({ isRest, separator }, text) {
-  return text === '' ? [] : text.split(isRest ? NAME_SEPARATOR : (separator ?? ',')).map((one) => one.trim());
-}
-
-/** Between names of files, which may have commas in them. */
-const NAME_SEPARATOR = '\0';
-
-/** @param {Option} option */
-function separatorOf({ isRest }) {
-  return isRest ? NAME_SEPARATOR : ',';
+/** The values of a list. Names of files may have commas in them. @param {Option} option @param {string[]} parts each of one or several */
+function textsOf({ isRest, separator = /,/ }, parts) {
+  if (isRest) return parts;
+  return parts.flatMap((part) => (part === '' ? [] : part.split(separator).map((one) => one.trim())));
 }
 
 /** The unparsed value of an option. @param {string} name @param {Record<string, unknown>} parsed @param {NodeJS.ProcessEnv} env @param {Record<string, unknown>} fromFile */
@@ -153,7 +133,7 @@ export async function readOptions({ command, files = [], parsed, env = {}, nowMs
     // The checks here see the first of several values: each run is checked again when it starts.
     const [value] = values;
     config[option.key] = value;
-    redacted[option.key] = redact(option, value, texts[0]);
+    redacted[option.key] = redact(option, value, { text: texts[0], parts: found?.parts ?? [] });
     const shown = urlsIn(value).map(displayUrl).join() || texts[0];
     if (found !== null) study.add(option, { ...found, text: texts[0] }, shown);
     if (found !== null) warnings.push(...warningsOf(option, found));
@@ -285,14 +265,14 @@ function didYouMean(word, names) {
   return `: did you mean ${COMMANDS[/** @type {Command} */ (best)] ? '' : '--'}${best}?`;
 }
 
-/** @param {Option} option @param {unknown} value @param {string} text that it came from */
-function redact(option, value, text) {
+/** @param {Option} option @param {unknown} value @param {Pick<Found, 'text' | 'parts'>} found */
+function redact(option, value, { text, parts }) {
   if (value === null) return null;
   if (option.role === 'secret') return '[redacted]';
   // Run files of one endpoint have a string.
   const urls = urlsIn(value).map(displayUrl);
   if (option.argument === 'URL') return urls.length > 1 ? urls : (urls[0] ?? null);
-  if (isSeveral(option)) return textsOf(option, text).map(withoutPrivateKeys);
+  if (isSeveral(option)) return textsOf(option, parts).map(withoutPrivateKeys);
   // A value with parts is stated as text, in the form of the command line.
   if (typeof value === 'object') return text;
   if (typeof value === 'string') return withoutPrivateKeys(value);

@@ -42,7 +42,7 @@ import {
  * The table of options, and the commands they are for. An option is one row: parsing, --help, the environment, the
  * config file and its JSON Schema, completion, redaction, and every list of options follow from the rows.
  *
- * @typedef {'run' | 'node' | 'fund' | 'reclaim' | 'prepare' | 'new-workload' | 'report' | 'sweep' | 'compare' | 'trend' | 'merge' | 'completion'} Command
+ * @typedef {'run' | 'node' | 'fund' | 'reclaim' | 'new-workload' | 'report' | 'sweep' | 'compare' | 'trend' | 'merge' | 'completion'} Command
  *
  * @typedef {'load' | 'wallets' | 'chain' | 'network' | 'output' | 'study' | 'instance' | 'secret'} Role what an option
  *   decides. Only options of the roles load and network shape the load or its measurement. A secret is never shown, and
@@ -88,11 +88,11 @@ import {
  *   a row with its heading in --help and with everything that follows from its other members
  */
 
-const ALL = commandList('run', 'node', 'fund', 'reclaim', 'prepare', 'sweep', 'compare');
+const ALL = commandList('run', 'node', 'fund', 'reclaim', 'sweep', 'compare');
 const ANY = commandList(...ALL, 'new-workload', 'report', 'trend', 'merge');
-const REMOTE = commandList('run', 'fund', 'reclaim', 'prepare', 'sweep', 'compare');
-const ONE_ENDPOINT = commandList('run', 'fund', 'reclaim', 'prepare', 'sweep');
-const FUNDED = commandList('run', 'fund', 'prepare', 'sweep', 'compare');
+const REMOTE = commandList('run', 'fund', 'reclaim', 'sweep', 'compare');
+const ONE_ENDPOINT = commandList('run', 'fund', 'reclaim', 'sweep');
+const FUNDED = commandList('run', 'fund', 'sweep', 'compare');
 /** Options of each run of a study. */
 const LOAD = commandList('run', 'sweep', 'compare');
 /** Commands whose load decides how much the wallets need. */
@@ -102,7 +102,7 @@ const JUDGED = commandList('run', 'sweep', 'merge');
 const RUN = commandList('run');
 const SUMMARY = commandList('run', 'report', 'merge');
 const PAGE = commandList('run', 'report', 'sweep', 'compare', 'merge');
-const RESULT = commandList('run', 'prepare', 'compare', 'trend', 'merge');
+const RESULT = commandList('run', 'compare', 'trend', 'merge');
 const STUDY = commandList('sweep', 'compare');
 const SWEEP = commandList('sweep');
 const COMPARE = commandList('compare');
@@ -113,7 +113,6 @@ const FUNDED_SLICES = commandList('run', 'fund', 'reclaim');
 const SHARED_NAME = commandList('run', 'merge');
 const NODE = commandList('node');
 const RECLAIM = commandList('reclaim');
-const PREPARE = commandList('prepare');
 
 /** @param {...Command} names */
 function commandList(...names) {
@@ -141,11 +140,6 @@ export const COMMANDS = Object.freeze({
   reclaim: {
     usage: '-t N [-o N] [--instances N] --rpc URL [--to ADDRESS]',
     help: 'send the balances of a slice, or of all --instances, back to the funder (--fund-from) or to --to',
-  },
-  prepare: {
-    usage: 'logs --rpc URL --count N --out FILE [--bytes N] [--page-size N] [-t N]',
-    takes: Object.freeze(['logs']),
-    help: 'put logs on a chain, which --calls pages can list, and write a file with their positions',
   },
   'new-workload': { usage: 'FILE.js', takes: 'words', help: 'write a workload file with comments, ready to run' },
   report: {
@@ -333,7 +327,7 @@ const TABLE = {
       help: 'calls in place of --method: a preset, or a file as in docs/calls.md' },
     { name: 'data', workload: 'rpc', argument: 'FILE', parse: pathName, commands: LOAD,
       role: 'load', file: 'read', mayDiffer: 'both',
-      help: 'logs for --calls pages: a file of stress prepare logs' },
+      help: 'logs for --calls pages: a file of --logs' },
     { name: 'check-rpc', workload: 'rpc', argument: 'URL', parse: endpoint, commands: LOAD,
       role: 'load',
       help: 'second endpoint of the same chain, for calls whose answers are compared' },
@@ -352,15 +346,15 @@ const TABLE = {
     { name: 'contracts', workload: 'counter', argument: 'FILE', parse: pathName, commands: SWEPT,
       role: 'load', file: 'kept', mayDiffer: 'both',
       help: 'file for the addresses of the contracts; contracts that still exist are used again' },
-    { name: 'count', key: 'logCount', argument: 'N', integer: [1, 10_000_000], commands: PREPARE,
-      role: 'load',
-      help: 'number of logs to prepare' },
-    { name: 'bytes', key: 'logBytes', argument: 'N', integer: [1, 262_144], fallback: '10240', commands: PREPARE,
-      role: 'load',
-      help: 'bytes of data of each log' },
-    { name: 'page-size', argument: 'N', integer: [1, 100_000], fallback: '100', commands: PREPARE,
-      role: 'load',
-      help: 'logs per page' },
+    { name: 'bytes', key: 'logBytes', workload: 'logs', isAxis: true, argument: 'N', integer: [1, 262_144], commands: NEEDED,
+      role: 'load', defaultText: '10240',
+      help: 'bytes of data of each log of --workload logs' },
+    { name: 'page-size', workload: 'logs', isAxis: true, argument: 'N', integer: [1, 100_000], commands: NEEDED,
+      role: 'load', defaultText: '100',
+      help: 'logs of each operation of --workload logs' },
+    { name: 'logs', workload: 'logs', argument: 'FILE', parse: fileName, commands: RUN,
+      role: 'output', file: 'written',
+      help: 'file for the positions of the logs of --workload logs, for --data' },
   ],
   Results: [
     { name: 'verbose', alias: 'v', isFlag: true, commands: RUN,
@@ -373,7 +367,7 @@ const TABLE = {
     { name: 'out', argument: 'FILE', parse: pathName, commands: RESULT,
       role: 'output', file: 'written',
       output: { load: async () => (await import('../outputs/json.js')).createJsonOutput },
-      help: "file for the run file (JSON), or for the result of a comparison, a trend or stress prepare; '-' for standard output" },
+      help: "file for the run file (JSON), or for the result of a comparison or a trend; '-' for standard output" },
     { name: 'html', argument: 'FILE', parse: fileName, commands: PAGE,
       role: 'output', file: 'written',
       output: { load: async () => (await import('../report/run-page.js')).createReportOutput },

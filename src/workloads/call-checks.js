@@ -40,56 +40,41 @@ const MAX_SHOWN_CHARS = 60;
 const MAX_DEPTH = 100;
 const MAX_SHOWN_KEYS = 8;
 
+/**
+ * What is wrong with a value, by kind of check.
+ * @type {Record<Check['kind'], (value: unknown, expected: unknown, where: string) => string | null>}
+ */
+const FAULTS = {
+  equals: (value, expected, where) => differenceOf(value, expected, where),
+  exists: (value, expected, where) => {
+    if (((value ?? null) !== null) === expected) return null;
+    return `${where} is ${expected ? 'not there' : shown(value)}, and it must${expected ? '' : ' not'} be there`;
+  },
+  length: (value, expected, where) => {
+    const length = lengthOf(value);
+    if (length === Number(expected)) return null;
+    return `${where} ${length === null ? `is ${shown(value)}` : `has the length ${length}`}, and it must have the length ${expected}`;
+  },
+};
+
 /** @param {CheckRule} rule @returns {Check} @throws {Error} with a message for the middle of a sentence */
 export function compileCheck(rule) {
-  const { path } = rule;
-  const kinds = /** @type {const} */ (['equals', 'exists', 'length']).filter((kind) => Object.hasOwn(rule, kind));
+  const kinds = /** @type {Check['kind'][]} */ (Object.keys(FAULTS)).filter((kind) => Object.hasOwn(rule, kind));
   if (kinds.length !== 1)
     throw new Error(`its check has ${kinds.length} of equals, exists and length, and it needs one of them`);
   const [kind] = kinds;
   const expected = compile(rule[kind]);
   if (kind === 'length' && typeof rule.length === 'string' && expected.isConstant)
     throw new Error(`its check has a length that is neither a number nor a template`);
-  return { path: partsOf(path), kind, expected };
+  return { path: rule.path.split('.').filter((part) => part !== '$'), kind, expected };
 }
 
-/** @param {string} path */
-function partsOf(path) {
-  return path.split('.').filter((part) => part !== '$');
+/** @param {Check} check @param {unknown} answer @param {unknown} expected for this call @returns {string | null} what is wrong */
+export function faultOf({ path, kind }, answer, expected) {
+  return FAULTS[kind](follow(answer, path).value, expected, ['$', ...path].join('.'));
 }
 
-/**
- * @param {Check} check
- * @param {unknown} answer
- * @param {unknown} expected for this call
- * @throws {CheckError}
- */
-export function assertResult({ path, kind }, answer, expected) {
-  const { value } = follow(answer, path);
-  const where = ['$', ...path].join('.');
-  if (kind === 'exists') {
-    if ((value !== undefined && value !== null) === expected) return;
-    throw new CheckError(
-      `${where} is ${expected ? 'not there' : shown(value)}, and it must${expected ? '' : ' not'} be there`,
-    );
-  }
-  if (kind === 'length') {
-    const length = lengthOf(value);
-    if (length === Number(expected)) return;
-    throw new CheckError(
-      `${where} ${length === null ? `is ${shown(value)}` : `has the length ${length}`}, and it must have the length ${expected}`,
-    );
-  }
-  const difference = differenceOf(value, expected, where);
-  if (difference !== null) throw new CheckError(difference);
-}
-
-/**
- * Detects a path that is probably a mistake: it leads nowhere in an answer that has members.
- * @param {Check} check
- * @param {unknown} answer
- * @returns {string | null} what is wrong, for the middle of a sentence
- */
+/** Detects a path that is probably a mistake: it leads nowhere in an answer that has members. @param {Check} check @param {unknown} answer */
 export function pathNotFound({ path, kind }, answer) {
   if (kind === 'exists') return null;
   const { value, parent, part } = follow(answer, path);
@@ -105,14 +90,17 @@ export function pathNotFound({ path, kind }, answer) {
 
 /** @param {unknown} answer @param {readonly string[]} path @returns {{value: any, parent: any, part: string}} part: the last one that was followed */
 function follow(answer, path) {
-  let value = /** @type {any} */ (answer);
-  let parent = null;
+  let found = { value: /** @type {any} */ (answer), parent: /** @type {any} */ (null), part: '' };
   for (const part of path) {
-    parent = value;
-    value = value !== null && typeof value === 'object' && Object.hasOwn(value, part) ? value[part] : undefined;
-    if (value === undefined) return { value, parent, part };
+    if (found.value === undefined) break;
+    found = { value: own(found.value, part), parent: found.value, part };
   }
-  return { value, parent, part: path.at(-1) ?? '' };
+  return found;
+}
+
+/** @param {any} value @param {string} key */
+function own(value, key) {
+  return value !== null && typeof value === 'object' && Object.hasOwn(value, key) ? value[key] : undefined;
 }
 
 /** @param {unknown} value */
@@ -121,14 +109,7 @@ function lengthOf(value) {
   return value !== null && typeof value === 'object' ? Object.keys(value).length : null;
 }
 
-/**
- * Describes the first difference of two values, apart from the order of members.
- * @param {unknown} found
- * @param {unknown} expected
- * @param {string} [where]
- * @param {number} [depth]
- * @returns {string | null}
- */
+/** The first difference of two values, apart from the order of members. @param {unknown} found @param {unknown} expected @param {string} [where] @param {number} [depth] @returns {string | null} */
 export function differenceOf(found, expected, where = '$', depth = 0) {
   if (Object.is(found, expected)) return null;
   if (depth > MAX_DEPTH) return `${shortPath(where)} is nested too deeply to be compared`;
@@ -143,11 +124,6 @@ export function differenceOf(found, expected, where = '$', depth = 0) {
     if (difference !== null) return difference;
   }
   return null;
-}
-
-/** @param {any} object @param {string} key */
-function own(object, key) {
-  return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
 /** @param {string} where */
@@ -168,31 +144,21 @@ const MAX_TRANSACTIONS_KEPT = 1000;
 /** Blocks searched for a first transaction. */
 const MAX_BLOCKS_BACK = 64;
 
-/** @typedef {{number: number, blockHashes: readonly string[], transactions: readonly string[]}} HeadState */
+/** @typedef {{number: number, blockHashes: string[], transactions: string[]}} HeadState with hashes of recent blocks and transactions */
 
-/** The head of the chain for templates, read at most once a second, with hashes of recent blocks and transactions. */
+/** The head of the chain for templates, read at most once a second. */
 export class Head {
-  number;
-  /** @type {readonly string[]} */
-  blockHashes;
-  /** @type {readonly string[]} */
-  transactions;
+  /** @type {HeadState} */
+  state;
   #rpc;
   #clock;
   #wantsBlocks;
   #readAtUs;
   #isReading = false;
 
-  /**
-   * @param {Rpc} rpc
-   * @param {Clock} clock
-   * @param {boolean} wantsBlocks whether hashes are needed, and not only the number
-   * @param {HeadState} [state] of the main thread
-   */
-  constructor(rpc, clock, wantsBlocks, { number, blockHashes, transactions } = NOTHING) {
-    this.number = number;
-    this.blockHashes = blockHashes;
-    this.transactions = transactions;
+  /** @param {Rpc} rpc @param {Clock} clock @param {boolean} wantsBlocks whether hashes are needed, and not only the number @param {HeadState | null} [state] of the main thread */
+  constructor(rpc, clock, wantsBlocks, state) {
+    this.state = state ?? { number: 0, blockHashes: [], transactions: [] };
     this.#rpc = rpc;
     this.#clock = clock;
     this.#wantsBlocks = wantsBlocks;
@@ -202,12 +168,13 @@ export class Head {
   /** @param {boolean} wantsTransactions at least one is needed @throws {UnavailableError} */
   async prepare(wantsTransactions) {
     await this.#read('setup');
-    for (let back = 1; wantsTransactions && this.transactions.length === 0; back += 1) {
-      if (back > MAX_BLOCKS_BACK || back > this.number)
+    const { number } = this.state;
+    for (let back = 1; wantsTransactions && this.state.transactions.length === 0; back += 1) {
+      if (back > MAX_BLOCKS_BACK || back > number)
         throw new UnavailableError(
           `${this.#rpc.display} has no transaction in its last ${back} blocks, and {{tx.recent}} needs one: send some first`,
         );
-      this.#add(await this.#rpc.call('eth_getBlockByNumber', [toHex(this.number - back), false], 'setup'));
+      await this.#add(toHex(number - back), 'setup');
     }
   }
 
@@ -218,49 +185,37 @@ export class Head {
     this.#read('follow').catch(() => {});
   }
 
-  /** @returns {HeadState} */
-  state() {
-    const { number, blockHashes, transactions } = this;
-    return { number, blockHashes, transactions };
-  }
-
   /** @param {Purpose} purpose */
   async #read(purpose) {
     this.#isReading = true;
     this.#readAtUs = this.#clock.nowUs();
     try {
-      if (!this.#wantsBlocks) {
-        this.number = await readNumber(this.#rpc, 'eth_blockNumber', [], purpose);
-        return;
-      }
-      const block = await this.#rpc.call('eth_getBlockByNumber', ['latest', false], purpose);
-      this.#add(block);
-      this.number = toNumber(block.number);
+      this.state.number = this.#wantsBlocks
+        ? await this.#add('latest', purpose)
+        : await readNumber(this.#rpc, 'eth_blockNumber', purpose);
     } finally {
       this.#isReading = false;
     }
   }
 
-  /** @param {any} block */
-  #add(block) {
-    const isBlock = typeof block?.hash === 'string' && isQuantity(block.number) && Array.isArray(block.transactions);
-    if (!isBlock) throw new ProtocolError(`${this.#rpc.display} answered eth_getBlockByNumber without a block`);
-    if (this.blockHashes.includes(block.hash)) return;
-    this.blockHashes = [...this.blockHashes, block.hash].slice(-MAX_BLOCKS_KEPT);
-    this.transactions = [...this.transactions, ...block.transactions].slice(-MAX_TRANSACTIONS_KEPT);
+  /** @param {string} tag @param {Purpose} purpose @returns {Promise<number>} of the block */
+  async #add(tag, purpose) {
+    const block = await this.#rpc.call('eth_getBlockByNumber', [tag, false], purpose);
+    if (typeof block?.hash !== 'string' || !Array.isArray(block.transactions))
+      throw new ProtocolError(`${this.#rpc.display} answered eth_getBlockByNumber without a block`);
+    const { state } = this;
+    if (!state.blockHashes.includes(block.hash)) {
+      state.blockHashes = [...state.blockHashes, block.hash].slice(-MAX_BLOCKS_KEPT);
+      state.transactions = [...state.transactions, ...block.transactions].slice(-MAX_TRANSACTIONS_KEPT);
+    }
+    return toNumber(block.number);
   }
 }
 
-/**
- * A number for the set-up. Errors name the endpoint and the method, because there may be two endpoints.
- * @param {Rpc} rpc
- * @param {string} method
- * @param {unknown[]} params
- * @param {Purpose} purpose
- */
-async function readNumber(rpc, method, params, purpose) {
+/** Errors name the endpoint and the method, because there may be two endpoints. @param {Rpc} rpc @param {string} method @param {Purpose} purpose */
+async function readNumber(rpc, method, purpose) {
   try {
-    return toNumber(await rpc.call(method, params, purpose));
+    return toNumber(await rpc.call(method, [], purpose));
   } catch (error) {
     if (error instanceof RpcError) throw new UnavailableError(`${rpc.display} does not answer ${error.message}`, error);
     if (!(error instanceof ProtocolError)) throw error;
@@ -268,13 +223,11 @@ async function readNumber(rpc, method, params, purpose) {
   }
 }
 
-/** @param {unknown} value */
-function isQuantity(value) {
-  return typeof value === 'string' && /^0x[0-9a-f]{1,13}$/i.test(value);
+/** @param {Rpc} rpc @param {Purpose} purpose @returns {Promise<string | null>} null if the node has pruned it */
+export async function genesisOf(rpc, purpose) {
+  const block = await rpc.call('eth_getBlockByNumber', ['0x0', false], purpose).catch(() => null);
+  return typeof block?.hash === 'string' ? block.hash : null;
 }
-
-/** @type {HeadState} */
-const NOTHING = Object.freeze({ number: 0, blockHashes: Object.freeze([]), transactions: Object.freeze([]) });
 
 /** Attempts to get an answer that the second endpoint does not have yet, because it may be a block behind. */
 const TRIES = 8;
@@ -294,27 +247,19 @@ export class Reference {
     this.#clock = clock;
   }
 
-  /**
-   * @param {{chainId: number | null, genesisHash: string | null, display: string}} other
-   * @throws {RefusedError} it is another chain
-   */
+  /** @param {{chainId: number | null, genesisHash: string | null, display: string}} other @throws {RefusedError} it is another chain */
   async checkChain({ chainId, genesisHash, display }) {
-    const own = await this.#identity();
-    const areSame = own.chainId === chainId && (own.genesisHash ?? genesisHash) === (genesisHash ?? own.genesisHash);
-    if (areSame) return;
+    const ownId = await readNumber(this.#rpc, 'eth_chainId', 'check');
+    const ownHash = await genesisOf(this.#rpc, 'check');
+    const isOther = ownHash !== null && genesisHash !== null && ownHash !== genesisHash;
+    if (ownId === chainId && !isOther) return;
     const words =
-      own.chainId === chainId
+      ownId === chainId
         ? `both are chain ${chainId}, but began with different blocks`
-        : `chain ${chainId ?? 'unknown'} and chain ${own.chainId}`;
+        : `chain ${chainId ?? 'unknown'} and chain ${ownId}`;
     throw new RefusedError(
       `${display} and --check-rpc ${this.#rpc.display} are different chains (${words}): give a second endpoint of the same chain`,
     );
-  }
-
-  async #identity() {
-    const chainId = await readNumber(this.#rpc, 'eth_chainId', [], 'check');
-    const block = await this.#rpc.call('eth_getBlockByNumber', ['0x0', false], 'check').catch(() => null);
-    return { chainId, genesisHash: typeof block?.hash === 'string' ? block.hash : null };
   }
 
   /**
@@ -324,21 +269,16 @@ export class Reference {
    * @throws {CheckError}
    */
   async compare({ name, method, params }, answer) {
-    let difference = null;
-    let isBehind = false;
-    for (let tries = 0; tries < TRIES; tries += 1) {
-      if (tries > 0) await this.#clock.sleep(PAUSE_MS);
+    for (let tries = 1; ; tries += 1) {
       const { theirs, words } = await this.#call(method, params);
-      difference = words ?? differenceOf(answer, theirs);
+      const difference = words ?? differenceOf(answer, theirs);
       if (difference === null) return null;
-      isBehind = theirs === null && (words === null || NOT_THERE.test(words));
-      if (theirs !== null) break;
+      const isBehind = theirs === null && (words === null || NOT_THERE.test(words));
+      if (!isBehind) throw new CheckError(`${name}: ${this.#rpc.display} answers differently: ${difference}`);
+      if (tries === TRIES)
+        throw new CheckError(`${name}: ${this.#rpc.display} is behind and does not have it yet (${difference})`);
+      await this.#clock.sleep(PAUSE_MS);
     }
-    if (isBehind)
-      throw new CheckError(
-        `${name}: ${this.#rpc.display} is behind and does not have it yet${difference === null ? '' : ` (${difference})`}`,
-      );
-    throw new CheckError(`${name}: ${this.#rpc.display} answers differently: ${difference}`);
   }
 
   /** @param {string} method @param {unknown[]} params @returns {Promise<{theirs: unknown, words: string | null}>} */
@@ -357,15 +297,6 @@ export class Reference {
 /** JSON-RPC 2.0: the method does not exist or is not available. */
 const METHOD_NOT_FOUND = -32601;
 
-/** Similar calls for nodes without a method. @type {Readonly<Record<string, string>>} */
-const ALTERNATIVES = Object.freeze({
-  eth_getBlockReceipts: 'eth_getTransactionReceipt with {{tx.recent}}',
-  eth_feeHistory: 'eth_gasPrice',
-  eth_maxPriorityFeePerGas: 'eth_gasPrice',
-  eth_getProof: 'eth_getStorageAt',
-  eth_createAccessList: 'eth_estimateGas',
-});
-
 /**
  * Makes a call of each kind before the load, to report errors early.
  * @param {Rpc} rpc
@@ -383,7 +314,9 @@ export async function tryCalls(rpc, kinds, make, notice) {
     } catch (error) {
       if (!(error instanceof RpcError)) throw error;
       if (isUnknown(error))
-        throw new UnavailableError(`${rpc.display} has no method ${method} (${kind.where})${alternativeTo(method)}`);
+        throw new UnavailableError(
+          `${rpc.display} has no method ${method} (${kind.where}): leave it out, or use a node that has it`,
+        );
       // The user may intend to measure a failing call.
       notice(`${kind.where}: a trial call failed: ${error.message}`);
       continue;
@@ -400,12 +333,4 @@ function isUnknown({ rpcCode, rpcMessage }) {
     rpcCode === METHOD_NOT_FOUND ||
     /\bmethod\b.*\b(not found|not exist|not available|not supported|unknown)/i.test(rpcMessage)
   );
-}
-
-/** @param {string} method */
-function alternativeTo(method) {
-  const alternative = ALTERNATIVES[method];
-  return alternative === undefined
-    ? ': leave it out, or use a node that has it'
-    : `: use ${alternative}, or a node that has it`;
 }

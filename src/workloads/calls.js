@@ -1,6 +1,6 @@
 import { createHash, randomInt } from 'node:crypto';
 import { CheckError, InternalError, UsageError } from '../errors.js';
-import { Head, Reference, assertResult, tryCalls } from './call-checks.js';
+import { Head, Reference, faultOf, genesisOf, tryCalls } from './call-checks.js';
 import { planOf, readCalls } from './calls-file.js';
 import { checkSameChain, readDataSet } from './logs.js';
 
@@ -20,7 +20,7 @@ import { checkSameChain, readDataSet } from './logs.js';
  * calls in the same order in every process.
  *
  * @typedef {object} Sources of template values
- * @property {Head | null} head null if no template needs it
+ * @property {HeadState | null} head null if no template needs it
  * @property {readonly string[]} addresses of the whole slice, by position
  * @property {DataSet | null} data
  *
@@ -56,7 +56,7 @@ export class TemplateValues {
   constructor(user, { head, addresses, data }) {
     this.user = user;
     this.pageNumber = user.page;
-    this.head = /** @type {Head} */ (head);
+    this.head = /** @type {HeadState} */ (head);
     this.addresses = addresses;
     this.data = /** @type {DataSet} */ (data);
   }
@@ -82,7 +82,7 @@ export async function readCallSettings({ calls, data = null, checkRpc = null }) 
   const plan = await readCalls(calls);
   const { source, kinds, needs } = plan;
   if (needs.has('data') && data === null)
-    throw new UsageError(`${source.name} lists a data set: give --data FILE, written by stress prepare logs`);
+    throw new UsageError(`${source.name} lists a data set: give --data FILE, written by --workload logs`);
   if (!needs.has('data') && data !== null)
     throw new UsageError(`--data is for calls with {{data...}} or {{page...}} in them, and ${source.name} has none`);
   const isCompared = kinds.some(({ check }) => check === 'same');
@@ -123,6 +123,7 @@ export class Calls {
   #state;
   /** @type {Sources} */
   #sources;
+  #head;
   #users;
   #weights;
   #reference;
@@ -138,8 +139,8 @@ export class Calls {
     this.#options = options;
     this.#state = state;
     const wantsBlocks = plan.needs.has('blocks') || plan.needs.has('transactions');
-    const follower = plan.needs.has('head') ? new Head(rpc, clock, wantsBlocks, head ?? undefined) : null;
-    this.#sources = { head: follower, addresses, data };
+    this.#head = plan.needs.has('head') ? new Head(rpc, clock, wantsBlocks, head) : null;
+    this.#sources = { head: this.#head?.state ?? null, addresses, data };
     this.#users = Array.from({ length: users }, (_, i) => newUser(seed, first + i));
     this.#weights = runningSums(plan.kinds.map(({ weight }) => weight));
     const isCompared = checkUrl !== null && plan.kinds.some(({ check }) => check === 'same');
@@ -152,11 +153,11 @@ export class Calls {
     const { rpc } = this.#options;
     const { needs } = this.#plan;
     const { data } = this.#sources;
-    const genesisHash = data === null && this.#reference === null ? null : await genesisOf(rpc);
+    const genesisHash = data === null && this.#reference === null ? null : await genesisOf(rpc, 'setup');
     if (data !== null) checkSameChain(data, { chainId: chain.chainId, genesisHash }, this.#options.settings.data ?? '');
     await this.#reference?.checkChain({ ...chain, genesisHash, display: rpc.display });
     if (needs.has('addresses')) this.#sources.addresses = await addresses();
-    await this.#sources.head?.prepare(needs.has('transactions'));
+    await this.#head?.prepare(needs.has('transactions'));
     // A separate user, so that the calls of the load do not depend on this one.
     const trial = newUser(this.#state.seed, -2);
     await tryCalls(rpc, this.#plan.kinds, (kind) => this.#make(kind, { ...trial, position: 0 }), notice);
@@ -164,7 +165,7 @@ export class Calls {
 
   /** @param {number} position @returns {PreparedCall} */
   next(position) {
-    this.#sources.head?.refresh();
+    this.#head?.refresh();
     const user = this.#users[position];
     const kind = this.#choose(user);
     const call = this.#make(kind, user);
@@ -177,19 +178,15 @@ export class Calls {
     const { kind, name, method, params, expected } = /** @type {PreparedCall} */ (request);
     if (kind.check === null) return null;
     if (kind.check === 'same') return this.#reference?.compare({ name, method, params }, result) ?? null;
-    try {
-      assertResult(kind.check, result, expected);
-    } catch (error) {
-      if (error instanceof CheckError) error.message = `${name}: ${error.message}`;
-      throw error;
-    }
+    const fault = faultOf(kind.check, result, expected);
+    if (fault !== null) throw new CheckError(`${name}: ${fault}`);
     return null;
   }
 
   /** @param {number} first @param {number} count @returns {CallsState} */
   handOver(first, count) {
     const { addresses, head } = this.#sources;
-    return { ...this.#state, first: this.#state.first + first, users: count, addresses, head: head?.state() ?? null };
+    return { ...this.#state, first: this.#state.first + first, users: count, addresses, head };
   }
 
   /** For the run file. */
@@ -238,12 +235,6 @@ export class Calls {
 function runningSums(values) {
   let sum = 0;
   return values.map((value) => (sum += value));
-}
-
-/** @param {Rpc} rpc @returns {Promise<string | null>} null if the node has pruned it */
-async function genesisOf(rpc) {
-  const block = await rpc.call('eth_getBlockByNumber', ['0x0', false], 'setup').catch(() => null);
-  return typeof block?.hash === 'string' ? block.hash : null;
 }
 
 /** @returns {never} */

@@ -31,6 +31,7 @@ export const WORKLOADS = Object.freeze({
     lacks: lacksReceivers,
   },
   erc20: { kind: 'transaction', load: async () => (await import('./erc20.js')).createErc20, lacks: lacksReceivers },
+  logs: { kind: 'transaction', load: async () => (await import('./logs.js')).createLogs },
   rpc: { kind: 'call', load: async () => (await import('./calls.js')).createRpcWorkload, lacks: lacksCalls },
 });
 

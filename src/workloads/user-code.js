@@ -1,4 +1,4 @@
-import { relative } from 'node:path';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
 import {
@@ -15,24 +15,22 @@ import { isWorkloadFile } from '../files.js';
 
 /** Calls code of the user, and turns what it throws into errors that name the file and the line. */
 
-/** The folder of this program's own files. */
-const OWN_FOLDER = fileURLToPath(new URL('../', import.meta.url));
+/** This program's own files, as they stand in a stack. */
+const OWN_FOLDER = new URL('../', import.meta.url).href;
 
 /** Time limit of functions that are called once. */
 const TIMEOUT_MS = 60_000;
 
-/** Files, lines and columns in a stack. @param {unknown} error @returns {Array<{path: string, at: string}>} */
-function framesOf(error) {
+/** Files, lines and columns in a stack, as Node prints them. @param {unknown} error */
+function positionsOf(error) {
   const stack = error instanceof Error ? String(error.stack) : '';
-  const frames = stack.matchAll(
-    /^ +at (?:.* \()?(?:async )?(file:\/\/\S+?|\/[^\n()]+?|[A-Z]:\\[^\n()]+?)(:\d+:\d+)\)?$/gm,
-  );
-  return [...frames].map(([, path, at]) => ({ path: path.startsWith('file:') ? fileURLToPath(path) : path, at }));
+  const lines = stack.matchAll(/^ +at (?:.*[ (])?((?:file:\/\/|\/|[A-Z]:\\)[^\n()]+:\d+:\d+)\)?$/gm);
+  return [...lines].map(([, position]) => position);
 }
 
-/** @param {{path: string}} frame */
-function isOfUser({ path }) {
-  return !path.startsWith(OWN_FOLDER) && !/[\\/]node_modules[\\/]/.test(path);
+/** @param {string} position */
+function isOfUser(position) {
+  return !position.startsWith(OWN_FOLDER) && !/[\\/]node_modules[\\/]/.test(position);
 }
 
 /**
@@ -41,8 +39,11 @@ function isOfUser({ path }) {
  * @returns {string} such as mine.js:12:5, or the file alone if no line of the user is in the stack
  */
 export function placeOf(error, file) {
-  const frame = framesOf(error).find(isOfUser);
-  return frame === undefined ? displayName(file) : displayName(relative(process.cwd(), frame.path)) + frame.at;
+  const position = positionsOf(error).find(isOfUser);
+  if (position === undefined) return displayName(file);
+  const path = position.startsWith('file:') ? fileURLToPath(position) : position;
+  // Other files of the user have their whole path.
+  return displayName(path.replace(`${resolve(file)}:`, `${file}:`));
 }
 
 /** @param {unknown} error any thrown value */
@@ -55,13 +56,7 @@ export function describeValue(value) {
   return oneLine(inspect(value, { depth: 1, breakLength: Infinity, maxStringLength: 60 }), 120);
 }
 
-/**
- * Errors of this program, such as a lost connection, are returned unchanged.
- * @param {unknown} error
- * @param {string} file
- * @param {string} what threw it
- * @returns {StressError}
- */
+/** Errors of this program, such as a lost connection, stay as they are. @param {unknown} error @param {string} file @param {string} what threw it */
 export function locateError(error, file, what) {
   if (error instanceof StressError) return error;
   return new WorkloadError(`${placeOf(error, file)}: ${what} threw: ${messageOf(error)}`);
@@ -77,13 +72,7 @@ export async function beforeLoad(file, what, action) {
   }
 }
 
-/**
- * Rejects when the signal aborts.
- * @template T
- * @param {AbortSignal} signal
- * @param {T | Promise<T>} action
- * @returns {Promise<T>}
- */
+/** Rejects when the signal aborts. @template T @param {AbortSignal} signal @param {T | Promise<T>} action @returns {Promise<T>} */
 export async function unlessAborted(signal, action) {
   /** @type {() => void} */
   let onAbort = () => {};
@@ -126,9 +115,9 @@ export async function inTime(action, name) {
 export function strayErrorOf(workload, thrown) {
   if (!isWorkloadFile(workload)) return null;
   if (thrown instanceof WorkloadError) return thrown;
-  const frames = framesOf(thrown);
+  const positions = positionsOf(thrown);
   const isOfRequest = [RpcError, TransportError, ProtocolError].some((kind) => thrown instanceof kind);
-  const isOurs = !frames.some(isOfUser) && frames.some(({ path }) => path.startsWith(OWN_FOLDER));
+  const isOurs = !positions.some(isOfUser) && positions.some((position) => position.startsWith(OWN_FOLDER));
   if (isOurs && !isOfRequest) return null;
   return new WorkloadError(`${placeOf(thrown, workload)}: an error outside of its functions: ${messageOf(thrown)}`);
 }

@@ -9,18 +9,18 @@ import { describeValue, inTime, locateError, messageOf, placeOf } from './user-c
 /**
  * A user's workload file (`--workload ./mine.js`): loads it, and checks what its functions return.
  *
- * @import { AuditSnapshot, Create, Workload } from './contract.d.ts'
+ * @import { Create, Workload } from './contract.d.ts'
  *
  * @typedef {object} Part a function of a workload
  * @property {string} wanted what it must return
  * @property {(value: any) => boolean} holds whether it did; may throw
  * @property {boolean} [isAsync] it may return a promise
+ * @property {(value: any) => any} [complete] adds what the value may leave out
+ * @property {boolean} [isTimed] it is called once, and has a time limit
  */
 
 /** The supported contract. */
 export const CONTRACT = 'evm-stress/workload@1';
-
-const CONTRACT_NAME = 'evm-stress/workload@';
 
 export const NO_VALUE = Object.freeze({ perWallet: 0n, perOperation: 0n });
 
@@ -61,7 +61,6 @@ function isCheck({ name, words, expected, found, holds, why }) {
 }
 
 const ANY = Object.freeze({ wanted: '', holds: () => true });
-const VERDICT = `a verdict { state, effect, target }: state one of ${STATES.join(', ')}; effect and target texts`;
 
 /** Of both kinds. @type {Record<string, Part>} */
 const SHARED = {
@@ -77,25 +76,29 @@ const PARTS = Object.freeze({
     next: { wanted: CALL_WORDS, holds: isCall },
     unprepared: { wanted: 'a number of wallets', holds: (n) => Number.isInteger(n) && n >= 0, isAsync: true },
     verify: {
-      wanted: VERDICT,
+      wanted: `a verdict { state, effect, target }: state one of ${STATES.join(', ')}; effect and target texts`,
       holds: ({ state, effect, target }) => STATES.includes(state) && isText(effect) && isText(target),
       isAsync: true,
+      complete: (verdict) => ({ effect: null, target: null, ...verdict }),
     },
     audit: {
       wanted: 'a reading { start, now, target } for each wallet: start and now bigints',
       holds: (readings) => readings.every(isReading),
       isAsync: true,
+      isTimed: true,
     },
     reconcile: {
       wanted: 'an array of checks { name, words, expected, found, holds, why }: texts, and holds true, false or null',
       holds: (checks) => checks.every(isCheck),
       isAsync: true,
+      isTimed: true,
+      complete: (checks) => checks.map(completeCheck),
     },
   },
   call: {
     ...SHARED,
     next: { wanted: 'a request { method, params, name }: params an array of JSON', holds: isRequest },
-    check: { wanted: 'a text or nothing', holds: isText },
+    check: { wanted: 'a text or nothing', holds: isText, complete: (words) => words ?? null },
   },
 });
 
@@ -109,13 +112,7 @@ function isPlain(value) {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Promise);
 }
 
-/**
- * The same workload, which checks what its functions return and says which line of the file threw.
- * @param {unknown} made the result of create()
- * @param {string} file as the user gave it
- * @returns {Workload}
- * @throws {WorkloadError} it lacks a part
- */
+/** The same workload, which checks what its functions return. @param {unknown} made the result of create() @param {string} file as the user gave it @returns {Workload} */
 export function checkedWorkload(made, file) {
   const own = /** @type {any} */ (made);
   /** @param {boolean} holds @param {string} words */
@@ -149,12 +146,7 @@ export function checkedWorkload(made, file) {
     );
     workload[name] = checkedPart(own, name, part, file);
   }
-  const { facts, handOver, verify, audit, reconcile } = workload;
-  if (audit !== undefined)
-    workload.audit = (/** @type {any[]} */ ...given) => inTime(audit(...given), `${displayName(file)}: audit()`);
-  if (reconcile !== undefined)
-    workload.reconcile = async (/** @type {AuditSnapshot} */ snapshot) =>
-      (await inTime(reconcile(snapshot), `${displayName(file)}: reconcile()`)).map(completeCheck);
+  const { facts, handOver, verify } = workload;
   if (facts !== undefined)
     workload.facts = () => copied(file, 'facts() returned a value that is not JSON', () => toJson(facts() ?? {}));
   workload.handOver = (/** @type {number} */ first, /** @type {number} */ count) => {
@@ -166,38 +158,36 @@ export function checkedWorkload(made, file) {
     const what = 'handOver() returned a value that cannot be sent to a worker thread';
     return copied(file, what, () => structuredClone(state));
   };
-  if (verify !== undefined) workload.verify = checkedVerify(verify, file);
+  if (verify !== undefined)
+    workload.verify = (/** @type {any[]} */ ...given) =>
+      verify(...given).catch((/** @type {unknown} */ error) => verdictOf(error, file));
   return workload;
 }
 
-/**
- * @param {any} own
- * @param {string} name
- * @param {Part} part
- * @param {string} file
- * @returns {(...given: any[]) => any}
- */
-function checkedPart(own, name, { wanted, holds, isAsync = false }, file) {
+/** @param {any} own @param {string} name @param {Part} part @param {string} file @returns {(...given: any[]) => any} */
+function checkedPart(own, name, { wanted, holds, isAsync, isTimed, complete = (value) => value }, file) {
   // What was returned again is not checked again.
   const seen = new WeakSet();
   /** @param {any} value */
   const check = (value) => {
-    if (name !== 'next' || !seen.has(value)) {
-      if (!holdsFor(value, holds))
-        throw new WorkloadError(
-          `${displayName(file)}: ${name}() returned ${describeValue(value)}, and must return ${wanted}`,
-        );
-      // Frozen, because a later change would have no effect.
-      if (name === 'next') seen.add(Object.freeze(value));
-    }
-    return name === 'check' ? (value ?? null) : value;
+    if (name === 'next' && seen.has(value)) return value;
+    if (!holdsFor(value, holds))
+      throw new WorkloadError(
+        `${displayName(file)}: ${name}() returned ${describeValue(value)}, and must return ${wanted}`,
+      );
+    // Frozen, because a later change would have no effect.
+    if (name === 'next') seen.add(Object.freeze(value));
+    return complete(value);
   };
   /** @param {unknown} error @returns {never} */
   const fail = (error) => {
     throw locateError(error, file, `${name}()`);
   };
   return (...given) => {
-    if (isAsync) return (async () => check(await own[name](...given)))().catch(fail);
+    if (isAsync) {
+      const checked = (async () => check(await own[name](...given)))().catch(fail);
+      return isTimed ? inTime(checked, `${displayName(file)}: ${name}()`) : checked;
+    }
     try {
       const value = own[name](...given);
       return name === 'check' && value instanceof Promise ? value.then(check).catch(fail) : check(value);
@@ -216,26 +206,19 @@ function holdsFor(value, holds) {
   }
 }
 
-/** @param {any} verify @param {string} file */
-function checkedVerify(verify, file) {
-  return async (/** @type {any[]} */ ...given) => {
-    try {
-      return { effect: null, target: null, ...(await verify(...given)) };
-    } catch (error) {
-      if (isUnknownBlock(error)) return { state: 'behind', effect: null, target: null };
-      // The node's error remains a failure of the operation.
-      if (error instanceof RpcError && !error.message.includes(': verify(): '))
-        error.message = `${placeOf(error, file)}: verify(): ${error.message}`;
-      throw error;
-    }
-  };
+/** The error of verify(). @param {unknown} error @param {string} file */
+function verdictOf(error, file) {
+  if (isUnknownBlock(error)) return { state: 'behind', effect: null, target: null };
+  // The node's error remains a failure of the operation.
+  if (error instanceof RpcError && !error.message.includes(': verify(): '))
+    error.message = `${placeOf(error, file)}: verify(): ${error.message}`;
+  throw error;
 }
 
 /** Figures that are left out are shown as whether it holds. @param {any} check */
 function completeCheck({ name, words, expected, found, holds, why }) {
-  if (holds === null)
-    return { name, words, expected: expected ?? null, found: found ?? null, holds, why: why ?? 'it does not say why' };
-  return { name, words, expected: expected ?? 'true', found: found ?? String(holds), holds, why: why ?? null };
+  const usual = holds === null ? [null, null, 'it does not say why'] : ['true', String(holds), null];
+  return { name, words, expected: expected ?? usual[0], found: found ?? usual[1], holds, why: why ?? usual[2] };
 }
 
 /** For the run file, or another thread. @template T @param {string} file @param {string} what @param {() => T} copy */
@@ -256,11 +239,7 @@ function toJson(facts) {
   return JSON.parse(text);
 }
 
-/**
- * @param {string} file
- * @returns {Promise<Create>} its default export
- * @throws {InputError | WorkloadError} the file does not have a workload
- */
+/** @param {string} file @returns {Promise<Create>} its default export */
 export async function loadWorkloadFile(file) {
   const name = displayName(file);
   const found = statSync(file, { throwIfNoEntry: false });
@@ -270,7 +249,7 @@ export async function loadWorkloadFile(file) {
   const exported = await importFile(file);
   // The exports of a CommonJS module are its default export.
   const { contract, default: create } = typeof exported.default === 'object' ? (exported.default ?? {}) : exported;
-  if (typeof contract === 'string' && contract.startsWith(CONTRACT_NAME) && contract !== CONTRACT)
+  if (typeof contract === 'string' && contract.startsWith('evm-stress/workload@') && contract !== CONTRACT)
     throw new WorkloadError(`${name} is written for ${describeValue(contract)}: this version supports ${CONTRACT}`);
   if (contract !== CONTRACT)
     throw new WorkloadError(`${name} does not state its contract: add export const contract = '${CONTRACT}'`);

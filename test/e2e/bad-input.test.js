@@ -69,61 +69,6 @@ const TABLE = {
       says: /^\S+run\.json is a run file of another version, "evm-stress\/run@2": this stress reads evm-stress\/run@1$/,
     },
   ],
-  'stress prepare': [
-    {
-      args: 'prepare logs --count 5 --out x.json',
-      says: /needs an endpoint, because the embedded chain ends with the command/,
-    },
-    {
-      args: 'prepare',
-      says: /^stress prepare prepares logs only: stress prepare logs --rpc URL --count N /,
-    },
-    { args: 'prepare blocks --rpc http://127.0.0.1:1', says: /^stress prepare prepares logs only: / },
-    { args: 'prepare logs more --rpc http://127.0.0.1:1', says: /^stress prepare prepares logs only: / },
-    {
-      args: 'prepare logs --rpc http://127.0.0.1:1 --out x.json',
-      says: /^stress prepare logs needs --count: /,
-    },
-    {
-      args: 'prepare logs --rpc http://127.0.0.1:1 --count 5',
-      says: /^stress prepare logs needs a file for the positions of the logs: /,
-    },
-    { args: 'prepare logs --rpc http://127.0.0.1:1 --count 5 --out -', says: /^stress prepare logs needs a file / },
-    {
-      args: 'prepare logs --rpc http://127.0.0.1:1 --count 0 --out x.json',
-      says: /^--count must be at least 1, not "0"$/,
-    },
-    {
-      args: 'prepare logs --rpc http://127.0.0.1:1 --count 5 --bytes 1e6 --out x.json',
-      says: /^--bytes must be a whole number/,
-    },
-    {
-      args: 'prepare logs --rpc http://127.0.0.1:1 --count 5 --page-size 0 --out x.json',
-      says: /^--page-size must be at least 1/,
-    },
-    {
-      args: 'prepare logs --rpc http://127.0.0.1:1 --count 20000 --page-size 10000 --bytes 10240 --out x.json',
-      says: /^--page-size 10000 with --bytes 10240 makes responses of 205 MB, and the limit is 200 MB: /,
-    },
-    {
-      args: 'prepare logs --rpc http://127.0.0.1:1 --count 5 --out DIR',
-      exit: 73,
-      says: /^cannot write \S+: it is a folder$/,
-    },
-    {
-      args: 'prepare logs --rpc http://127.0.0.1:1 --count 5 --out x.json',
-      exit: 69,
-      says: /^http:\/\/127\.0\.0\.1:1: connection refused$/,
-    },
-    {
-      args: 'prepare logs --rpc URL --count 5 --out x.json',
-      given: 'a mainnet',
-      exit: 77,
-      endpoint: () => serveMethods({ eth_chainId: '0x1' }),
-      says: /--allow-chain/,
-    },
-    { args: 'prepare logs --count 5 -d 5s', says: /^-d is an option of .*, not of stress prepare$/ },
-  ],
   studies: [
     { args: 'sweep -t 5 -d 1s', says: /^stress sweep needs an option with several values, such as -t 10,40,100 / },
     { args: 'sweep -t 5,, -d 1s', says: /^-t \(--threads\) has an axis with an empty value/ },
@@ -473,7 +418,7 @@ const TABLE = {
     { args: '-t 1 --port 8545', says: /^--port is an option of stress node, not of stress$/ },
     {
       args: 'node -t 1 --rpc http://127.0.0.1:1',
-      says: /^--rpc is an option of stress, stress fund, stress reclaim, stress prepare, stress sweep, not of stress node$/,
+      says: /^--rpc is an option of stress, stress fund, stress reclaim, stress sweep, not of stress node$/,
     },
     {
       args: 'fund -t 1 --rpc http://127.0.0.1:1 --iterations 5',
@@ -659,7 +604,7 @@ const TABLE = {
     },
     {
       args: '-t 1 --workload rpc --calls pages',
-      says: /^the preset pages lists a data set: give --data FILE, written by stress prepare logs$/,
+      says: /^the preset pages lists a data set: give --data FILE, written by --workload logs$/,
     },
     {
       args: '-t 1 --workload rpc --calls light --data DIR/logs.json',

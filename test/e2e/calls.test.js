@@ -170,7 +170,8 @@ describe('pages of a data set', () => {
     const folder = temporaryFolder(t);
     const [data, out] = [join(folder, 'logs.json'), join(folder, 'run.json')];
     const prepared = await runShared([
-      ...['prepare', 'logs', '--rpc', anvil.url, '--count', '25', '--bytes', '200', '--page-size', '10', '--out', data],
+      ...['--rpc', anvil.url, '-t', '3', '--iterations', '1', '--workload', 'logs'],
+      ...['--bytes', '200', '--page-size', '10', '--logs', data],
     ]);
     assert.equal(prepared.code, 0, prepared.stderr);
     const args = ['--workload', 'rpc', '--calls', 'pages', '--data', data, '--users', '2', '--iterations', '3'];

@@ -73,7 +73,6 @@ const COMMANDS = [
   'trend',
   'merge',
   'report',
-  'prepare',
   'new-workload',
   'completion',
 ];

@@ -135,7 +135,7 @@ describe('readInvocation(): values', () => {
       failIf: [],
       allowDifferent: null,
       over: null,
-      logCount: null,
+      logs: null,
       logBytes: null,
       pageSize: null,
       firstOffset: 0,
@@ -431,7 +431,7 @@ describe('readInvocation(): bad usage', () => {
     [words('node -t 5 extra'), /^unexpected argument "extra"$/],
     [
       words('node -t 5 --rpc http://x'),
-      /^--rpc is an option of stress, stress fund, stress reclaim, stress prepare, stress sweep, not of stress node$/,
+      /^--rpc is an option of stress, stress fund, stress reclaim, stress sweep, not of stress node$/,
     ],
     [words('-t 5 --port 1'), /^--port is an option of stress node, not of stress$/],
     [words('-t 5 -d 30'), /^-d \(--duration\) must be a duration with its unit/],
@@ -527,9 +527,6 @@ describe('readInvocation(): bad usage', () => {
     const { config } = await read('reclaim -t 5 --rpc http://x --to 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266');
     assert.equal(config.to, '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266');
     assert.equal((await read('-t 5 --allow-chain 1 --chain-id 1')).config.allowChain, 1);
-    const prepare = await read('prepare logs --rpc http://x --count 5 --out f');
-    const { threads, logCount, logBytes, pageSize } = prepare.config;
-    assert.deepEqual([prepare.command, threads, logCount, logBytes, pageSize], ['prepare', null, 5, 10_240, 100]);
   });
 });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { compileCheck, differenceOf, assertResult, pathNotFound } from '../../../src/workloads/call-checks.js';
+import { compileCheck, differenceOf, faultOf, pathNotFound } from '../../../src/workloads/call-checks.js';
 
 /** @import { CheckRule } from '../../../src/workloads/call-checks.js' */
 
@@ -9,13 +9,7 @@ const BLOCK = { number: '0x5', transactions: [{ hash: '0xa' }, { hash: '0xb' }],
 /** @param {CheckRule} rule @param {unknown} [answer] @returns {string | null} */
 function held(rule, answer = BLOCK) {
   const check = compileCheck(rule);
-  try {
-    assertResult(check, answer, check.expected.make(/** @type {any} */ (null)));
-    return null;
-  } catch (error) {
-    assert.equal(/** @type {any} */ (error).code, 'check_failed');
-    return /** @type {Error} */ (error).message;
-  }
+  return faultOf(check, answer, check.expected.make(/** @type {any} */ (null)));
 }
 
 describe('checks of answers', () => {

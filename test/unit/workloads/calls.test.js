@@ -118,7 +118,7 @@ describe('the head of the chain', () => {
     await clock.advance(1500);
     head.refresh();
     await clock.settle();
-    assert.deepEqual([head.number, rpc.calls.at(-1)?.purpose], [7, 'follow']);
+    assert.deepEqual([head.state.number, rpc.calls.at(-1)?.purpose], [7, 'follow']);
   });
 
   it('a transaction is looked for in the blocks before, and only so far', async () => {
@@ -128,7 +128,7 @@ describe('the head of the chain', () => {
     };
     const head = new Head(fakeRpc({ eth_getBlockByNumber: blockAt }), createFakeClock(), true);
     await head.prepare(true);
-    assert.deepEqual([head.transactions, head.blockHashes], [['0xt'], ['0xb9', '0xb8', '0xb7', '0xb6']]);
+    assert.deepEqual([head.state.transactions, head.state.blockHashes], [['0xt'], ['0xb9', '0xb8', '0xb7', '0xb6']]);
     const empty = fakeRpc({ eth_getBlockByNumber: (tag) => ({ ...blockAt(tag), transactions: [] }) });
     await assert.rejects(new Head(empty, createFakeClock(), true).prepare(true), {
       exitCode: 69,
@@ -159,10 +159,10 @@ describe('before the load each kind is tried', () => {
     [-32601, 'the method eth_getBlockReceipts does not exist/is not available'],
     [-32000, 'Method not found'],
   ])) {
-    it(`a method that the node does not have (${code}) is named, with another one`, async () => {
+    it(`a method that the node does not have (${code}) is named`, async () => {
       await assert.rejects(tried(refusal(code, words)), {
         exitCode: 69,
-        message: /http:\/\/fake has no method eth_getBlockReceipts \(c\.json, call 1\): use eth_getTransactionReceipt/,
+        message: /http:\/\/fake has no method eth_getBlockReceipts \(c\.json, call 1\): leave it out/,
       });
     });
   }

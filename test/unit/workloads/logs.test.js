@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { checkPages, pagesOf, sampleOf, pageError } from '../../../src/workloads/logs.js';
-import { UnavailableError } from '../../../src/errors.js';
-import { createFakeClock } from '../../helpers/clock.js';
+import { RpcError } from '../../../src/errors.js';
+import { readBack } from '../../../src/workloads/logs.js';
+import { fakeRpc } from '../../helpers/fake-rpc.js';
 
 const HASH = `0x${'ab'.repeat(32)}`;
 const BYTES = 40;
@@ -29,75 +29,57 @@ function logOf(id, bytes = BYTES, filling = id) {
   return { topics: [HASH, `0x${word(Math.floor(id / 3))}`, `0x${word(id)}`], data };
 }
 
-describe('pagesOf()', () => {
-  const part = (/** @type {number} */ first, amount = 4) => ({ first, amount });
+/** The check of the pages that a node lists as given. @param {unknown[]} answers by page */
+function readAll(answers) {
+  const rpc = fakeRpc({ eth_getLogs: (/** @type {any} */ { topics }) => answers[Number(topics[1])] });
+  return readBack(rpc, SET, new AbortController().signal);
+}
 
-  it('spans the blocks of all transactions of a page', () => {
-    const pages = pagesOf({ count: 10, pageSize: 3 }, [part(0), part(4), part(8, 2)], [7, 5, 9]);
-    assert.deepEqual(pages, [
-      { fromBlock: 7, toBlock: 7, count: 3 },
-      { fromBlock: 5, toBlock: 7, count: 3 },
-      { fromBlock: 5, toBlock: 9, count: 3 },
-      { fromBlock: 9, toBlock: 9, count: 1 },
-    ]);
+describe('pages that are read back', () => {
+  const [first, second] = [
+    [logOf(2), logOf(0), logOf(1)],
+    [logOf(3), logOf(4)],
+  ];
+
+  it('have all logs, in any order', async () => {
+    assert.deepEqual(
+      [await readAll([first, second])].map(({ holds, found }) => [holds, found]),
+      [[true, '2']],
+    );
   });
 
-  it('a page may be smaller or larger than a transaction', () => {
-    const small = pagesOf({ count: 4, pageSize: 2 }, [part(0)], [7]);
-    assert.deepEqual(small, Array(2).fill({ fromBlock: 7, toBlock: 7, count: 2 }));
-    const large = pagesOf({ count: 6, pageSize: 100 }, [part(0), part(4, 2)], [8, 3]);
-    assert.deepEqual(large, [{ fromBlock: 3, toBlock: 8, count: 6 }]);
-  });
-});
-
-describe('checkPages()', () => {
-  it('reads all pages, or fifty evenly spread', () => {
-    assert.deepEqual(sampleOf(1), [0]);
-    assert.deepEqual(sampleOf(3), [0, 1, 2]);
-    const some = sampleOf(1000);
-    assert.deepEqual([some.length, new Set(some).size, some[0], some[49]], [50, 50, 0, 999]);
-  });
-
-  it('accepts all logs in any order', () => {
-    assert.equal(pageError([logOf(2), logOf(0), logOf(1)], SET, 0), null);
-    assert.equal(pageError([logOf(3), logOf(4)], SET, 1), null);
+  it('are fifty at most, evenly spread', async () => {
+    const pages = Array.from({ length: 1000 }, () => ({ fromBlock: 1, toBlock: 1, count: 3 }));
+    const rpc = fakeRpc({ eth_getLogs: () => [] });
+    const { found } = await readBack(rpc, { ...SET, count: 3000, pages }, new AbortController().signal);
+    assert.equal(found, '0 (page 0: it has 0 logs, not 3)');
+    assert.equal(rpc.count('eth_getLogs'), 50);
   });
 
   /** @type {Array<[string, unknown, RegExp]>} */
   const rows = [
-    ['no list', null, /^the result is not a list of logs$/],
-    ['a log too few', [logOf(0), logOf(1)], /^it has 2 logs, not 3$/],
-    ['a log twice', [logOf(0), logOf(1), logOf(1)], /^they are not logs 0\.\.2$/],
-    ['a log of another page', [logOf(0), logOf(1), logOf(3)], /^they are not logs 0\.\.2$/],
-    ['a short log', [logOf(0), logOf(1), logOf(2, 8)], /^not all of them have 40 bytes$/],
+    ['no list', null, /^1 \(page 0: the result is not a list of logs\)$/],
+    ['a log too few', [logOf(0), logOf(1)], /^1 \(page 0: it has 2 logs, not 3\)$/],
+    ['a log twice', [logOf(0), logOf(1), logOf(1)], /^1 \(page 0: they are not logs 0\.\.2\)$/],
+    ['a log of another page', [logOf(0), logOf(1), logOf(3)], /^1 \(page 0: they are not logs 0\.\.2\)$/],
+    ['a short log', [logOf(0), logOf(1), logOf(2, 8)], /^1 \(page 0: not all of them have 40 bytes\)$/],
   ];
   for (const [name, logs, says] of rows) {
-    it(`rejects ${name}`, () => assert.match(String(pageError(logs, SET, 0)), says));
+    it(`${name} is named`, async () => {
+      const { holds, found } = await readAll([logs, second]);
+      assert.equal(holds, false);
+      assert.match(String(found), says);
+    });
   }
 
-  it('waits for a missing page, then fails', async () => {
-    const clock = createFakeClock();
-    let asked = 0;
-    let from = 3;
-    const call = async (/** @type {string} */ _method, /** @type {any} */ [{ topics }]) => {
-      asked += 1;
-      return asked < from ? [] : [0, 1, 2, 3, 4].map((id) => logOf(id)).filter((log) => log.topics[1] === topics[1]);
-    };
-    const sender = /** @type {any} */ ({ rpc: { call }, clock, signal: new AbortController().signal });
-    const settled = checkPages(sender, SET, () => {});
-    await clock.advance(1000);
-    assert.deepEqual([await settled, asked], [2, 4]);
-
-    from = Infinity;
-    const failed = assert.rejects(
-      checkPages(sender, SET, () => {}),
-      (error) => {
-        assert.ok(error instanceof UnavailableError);
-        assert.match(error.message, /^page 0 of the logs differs from what was written: it has 0 logs, not 3; /);
-        return true;
+  it('are not known if the node does not list them, or if there is no time', async () => {
+    const rpc = fakeRpc({
+      eth_getLogs: () => {
+        throw new RpcError('eth_getLogs', -32005, 'too many');
       },
-    );
-    await clock.advance(10_000);
-    await failed;
+    });
+    const { holds, why } = await readBack(rpc, SET, new AbortController().signal);
+    assert.deepEqual([holds, why], [null, 'the node does not list page 0: eth_getLogs: too many (-32005)']);
+    assert.equal((await readBack(rpc, SET, AbortSignal.abort())).why, 'there was time for 0 pages');
   });
 });

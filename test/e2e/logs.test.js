@@ -1,0 +1,80 @@
+/** The workload logs: what its data set says is on the chain is there. */
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { AbiCoder } from 'ethers';
+import { startAnvil } from '../helpers/anvil.js';
+import { readJson, runStress } from '../helpers/cli.js';
+import { serveBetween } from '../helpers/endpoint.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+/** @import { Anvil } from '../helpers/anvil.js' */
+
+const BYTES = 5001;
+const PAGE_SIZE = 6;
+const LOAD = ['-t', '2', '--iterations', '2', '--workload', 'logs'];
+const SIZES = ['--bytes', `${BYTES}`, '--page-size', `${PAGE_SIZE}`];
+
+/** @param {string} data of a log @returns {string} */
+const bytesIn = (data) => AbiCoder.defaultAbiCoder().decode(['bytes'], data)[0];
+
+describe('--workload logs', () => {
+  /** @type {Anvil} */
+  let chain;
+  before(async () => {
+    chain = await startAnvil();
+  });
+  after(() => chain.stop());
+
+  for (const workers of ['1', '2'])
+    test(`the pages are on the chain as the file says, with ${workers} workers`, async (t) => {
+      const folder = temporaryFolder(t);
+      const [file, out] = [join(folder, 'logs.json'), join(folder, 'run.json')];
+      const args = ['--rpc', chain.url, ...LOAD, ...SIZES, '--workers', workers, '--logs', file, '--out', out];
+      const { code, stdout, stderr } = await runStress(args);
+      assert.deepEqual([code, stderr], [0, '']);
+      assert.match(stdout, /exact: 2 wallets wrote pages: 4 = 4 verified \+ 0 included late/);
+      assert.match(
+        stdout,
+        /of 4 pages that were read back, those that are listed as they were written: 4, as it must be/,
+      );
+      const { schema, chainId, genesisHash, address, topic, count, bytes, pageSize, pages } = readJson(file);
+      assert.deepEqual([schema, chainId, count, bytes, pageSize], ['evm-stress/logs@1', 31337, 24, BYTES, PAGE_SIZE]);
+      assert.equal(genesisHash, (await chain.rpc('eth_getBlockByNumber', ['0x0', false])).hash);
+
+      const all = await chain.rpc('eth_getLogs', [{ address, topics: [topic], fromBlock: '0x0' }]);
+      assert.equal(new Set(all.map((/** @type {any} */ log) => Number(log.topics[2]))).size, count);
+      const payloads = all.map((/** @type {any} */ { data }) => bytesIn(data));
+      assert.ok(payloads.every((/** @type {string} */ text) => text.length === 2 + 2 * BYTES));
+      // No 32 bytes of it are anywhere else.
+      const chunks = payloads.flatMap((/** @type {string} */ text) => text.slice(2).match(/.{64}/g));
+      assert.equal(new Set(chunks).size, chunks.length);
+      for (const [i, page] of pages.entries()) {
+        const own = all.filter((/** @type {any} */ { topics }) => Number(topics[1]) === i);
+        assert.equal(own.length, page.count);
+        for (const { blockNumber } of own)
+          assert.deepEqual([page.fromBlock, page.toBlock], Array(2).fill(Number(blockNumber)));
+      }
+    });
+
+  test('logs that the node does not list are no data set', async (t) => {
+    const file = join(temporaryFolder(t), 'logs.json');
+    const refusal = { error: { code: -32005, message: 'query exceeds max results' } };
+    const { url } = await serveBetween(chain.url, ({ method }) => (method === 'eth_getLogs' ? refusal : null));
+    const { code, stdout } = await runStress(['--rpc', url, ...LOAD, ...SIZES, '--logs', file]);
+    assert.equal(code, 0);
+    assert.match(stdout, /the node does not list page 0: eth_getLogs: query exceeds max results/);
+    assert.ok(!existsSync(file));
+  });
+
+  test('a page that fits into no block', async () => {
+    const args = ['--rpc', chain.url, ...LOAD, '--bytes', '262144', '--page-size', '100'];
+    const { code, stderr } = await runStress(args);
+    assert.equal(code, 69);
+    assert.match(
+      stderr,
+      /^stress: the node does not let a transaction write 100 logs of 262144 bytes \(.*\): give a smaller --page-size or fewer --bytes\n$/,
+    );
+  });
+});
