@@ -58,6 +58,8 @@ export interface RunOptions {
   createReceivers?: 'before' | 'during';
   payload?: number;
   contracts?: string;
+  bytes?: number;
+  pageSize?: number;
   threshold?: string | readonly string[];
   transport?: 'auto' | 'undici' | 'tcp' | 'ws';
   connections?: number;
