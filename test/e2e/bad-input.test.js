@@ -434,7 +434,7 @@ const TABLE = {
     },
     {
       args: '-t 1 --workload magic',
-      says: /^--workload must be one of counter, transfer, erc20, rpc, \.\/FILE\.js, not "magic"$/,
+      says: /^--workload must be one of counter, transfer, erc20, logs, rpc, \.\/FILE\.js, not "magic"$/,
     },
     {
       args: '-t 1 --set a=1',

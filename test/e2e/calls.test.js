@@ -180,10 +180,9 @@ describe('pages of a data set', () => {
     const file = readJson(out);
     assert.deepEqual(countsByName(file), { page: 2 * 3 * 3 });
     assert.equal(file.counts.verified, 18);
-    // A page that is said to have more than it has is noticed.
+    // A page that is said to be where it is not is noticed.
     const lying = readJson(data);
-    lying.count += 1;
-    lying.pages[2].count += 1;
+    Object.assign(lying.pages[2], { fromBlock: 1, toBlock: 1 });
     writeFileSync(data, JSON.stringify(lying));
     const wrong = await runShared(['--rpc', anvil.url, ...args, '--out', out]);
     assert.equal(wrong.code, 0);
