@@ -96,7 +96,6 @@ export type Fees = {
 export type KeySource = {
   /** name in messages */
   name: string;
-  /** number of wallets */
   size: number;
   wallet: (index: number) => Wallet;
 };
@@ -204,7 +203,6 @@ export type Call = {
   /** null deploys a contract */
   to: string | null;
   data: string;
-  /** in wei */
   value: bigint;
   gasLimit: bigint;
 };
@@ -265,14 +263,11 @@ export type Block = {
   hash: string;
   /** when it was read */
   seenAtUs: number;
-  /** timestamp of the block */
   timestampS: number;
   baseFeeWei: bigint | null;
   gasUsed: number;
   gasLimit: number;
-  /** transactions in the block */
   transactions: number;
-  /** watched transactions in the block */
   ours: number;
 };
 
@@ -291,7 +286,6 @@ export type Reorg = {
   number: number;
   /** of the first of these blocks; null if it is not kept any more */
   hash: string | null;
-  /** number of blocks */
   depth: number;
   /**
    * hashes of transactions in them that were watched for and not told of, for want of confirmations; they are watched
@@ -553,41 +547,27 @@ export type LoadSize = {
   inFlight: number;
 };
 
-/** Kind, amount and length of the load. Config is checked and frozen by src/cli/config.js. */
+/** Kind, amount and length of the load. Config is checked and frozen by src/cli/config.js; the table of options explains its members. */
 export type LoadConfig = LoadSize & {
-  /** open loop only */
   arrival: Arrival | null;
   intervalMs: number;
   drainTimeoutMs: number;
-  /** name, or a file */
   workload: string;
-  /** settings of a workload file */
   set: ReadonlyArray<readonly [string, string]>;
   workers: number | 'auto';
-  /** --workload rpc only */
   method: string | null;
-  /** --workload rpc only */
   params: unknown[] | null;
-  /** --workload rpc: a preset or a file */
   calls: string | null;
-  /** positions of logs */
   data: string | null;
-  /** second endpoint, for comparing answers */
   checkRpc: URL | null;
-  /** as threads, for plain calls */
   users: number | null;
   contracts: string | null;
-  /** bytes of calldata */
   payload: number | null;
   /** number of receivers; null: the wallets pay each other */
   receivers: number | null;
-  /** when receivers are created on the chain */
   createReceivers: 'before' | 'during' | null;
-  /** bytes of data of each log */
   logBytes: number | null;
-  /** logs of each operation */
   pageSize: number | null;
-  /** file for the positions of logs */
   logs: string | null;
 };
 
@@ -602,7 +582,6 @@ export type WalletConfig = {
   hdPath: string;
   fundFrom: string | null;
   fundAmountWei: bigint | null;
-  /** limit of fees */
   maxSpendWei: bigint | null;
   to: string | null;
   legacy: boolean;
@@ -632,14 +611,10 @@ export type ConnectionConfig = {
 
 /** What the load of one thread needs of the options; plain data. */
 export type EngineConfig = ConnectionConfig & {
-  /** --workload rpc only */
   fixedId: number | null;
-  /** use of several endpoints */
   spread: Spread;
   txTimeoutMs: number;
-  /** most operations in flight per wallet */
   inFlight: number;
-  /** per wallet */
   iterations: number | null;
   thinkTimeMs: number;
 };
@@ -677,20 +652,15 @@ export type StudyConfig = {
   thresholds: Threshold[];
   /** files after the command */
   files: readonly string[];
-  /** runs per setting */
   repeat: number | null;
   restMs: number;
   beforeCell: string | null;
-  /** folder of the study */
   dir: string | null;
-  /** option of the search */
   find: string | null;
   until: Threshold[];
-  /** run files of the candidate */
   candidates: readonly string[];
   rpcA: URL | null;
   rpcB: URL | null;
-  /** figure of the verdict of a comparison */
   metric: string;
   failIf: FailIf[];
   allowDifferent: boolean;
@@ -702,14 +672,11 @@ export type StudyConfig = {
 export type StartConfig = {
   /** index of this instance; null without --instances */
   index: number | null;
-  /** number of instances */
   instances: number | null;
-  /** earlier starts of this index */
   attempt: number;
   runId: string | null;
   /** start of the load of all instances, ms since 1970 */
   startAtMs: number | null;
-  /** folder of the barrier */
   barrier: string | null;
   startTimeoutMs: number;
 };
@@ -718,9 +685,7 @@ export type StartConfig = {
 export type InstanceConfig = StartConfig & {
   /** source of the index; null: given by the user */
   scheduler: Scheduler | null;
-  /** folder for the run file */
   results: string | null;
-  /** number of instances that a merge expects */
   expect: number | null;
   allowPartial: boolean;
 };
@@ -756,7 +721,6 @@ export type ChainInfo = {
 export type EndpointFacts = {
   requests: number;
   failures: number;
-  /** number of outages */
   left: number;
   awayMs: number;
   events: Array<{ atMs: number; isBack: boolean; words: string }>;
@@ -808,7 +772,6 @@ export type Pauses = {
 export type Figure = {
   name: string;
   unit: Unit;
-  /** definition */
   words: string;
   /** in tables; default: derived from the name */
   label?: string;
@@ -821,7 +784,6 @@ export type Figure = {
   isOfVerified?: boolean;
   /** count that a limit in percent refers to */
   whole?: string;
-  /** name of the calls */
   ofCall?: string;
   /** reason for a missing value */
   why?: (run: MeasuredRun) => string | undefined;
@@ -874,11 +836,9 @@ export type Latencies = Record<
 /** Operations of one name, or sent to one endpoint. */
 export type GroupFigures = {
   counts: Pick<Counts, 'verified' | 'failed' | 'timedOut' | 'abandoned'>;
-  /** verified inside the window */
   windowVerified: number;
   /** latency of the verified ones */
   sumUs: number;
-  /** by code */
   failures: Record<string, number>;
   /** of verified operations due inside the window */
   latency: Distribution;
@@ -902,7 +862,6 @@ export type BlockTotals = {
   count: number;
   firstNumber: number | null;
   lastNumber: number | null;
-  /** transactions in these blocks */
   transactions: number;
   ours: number;
   gasUsed: number;
@@ -915,7 +874,6 @@ export type BlockTotals = {
   /** time of day when a block was read minus its timestamp: minimum */
   skewMinMs: number | null;
   skewMaxMs: number | null;
-  /** sum over all blocks */
   skewSumMs: number;
 };
 
@@ -926,7 +884,6 @@ export type IntervalRow = {
   endMs: number;
   /** counts of the interval */
   counts: Counts;
-  /** by code */
   failures: Record<string, number>;
   /** at the end of the interval */
   inFlight: number;
@@ -965,7 +922,6 @@ export type Readings = {
 export type GroupJson = {
   /** of the whole run */
   counts: Pick<Counts, 'verified' | 'failed' | 'timedOut' | 'abandoned'>;
-  /** verified inside the window */
   windowVerified: number;
   /** of the whole run, by code */
   failures: Record<string, number>;
@@ -998,9 +954,7 @@ export type EndpointFigures = {
   clientVersion: string | null;
   /** operations whose last submission went to this endpoint */
   group: GroupJson;
-  /** verified per second of the window */
   tps: number | null;
-  /** number of outages */
   left: number;
   awayMs: number;
 };
@@ -1010,9 +964,7 @@ export type ReorgEvent = {
   atMs: number;
   /** first removed block */
   blockNumber: number;
-  /** hash of that block; null if it is not kept any more */
   blockHash: string | null;
-  /** removed blocks */
   depth: number;
   /** operations of this run in these blocks */
   operations: number;
@@ -1024,7 +976,6 @@ export type ReorgEvent = {
 
 export type Reorgs = {
   count: number;
-  /** in blocks */
   deepest: number;
   /** operations in removed blocks; one may count more than once */
   operations: number;
@@ -1042,7 +993,6 @@ export type RunParts = {
   end: string;
   /** exit codes to choose the worst of */
   exitCodes: number[];
-  /** redacted */
   config: Record<string, unknown>;
   instance?: InstanceFacts | null;
   environment: Record<string, unknown>;
@@ -1085,11 +1035,9 @@ export type RunParts = {
     spentWei: string | null;
     transactions: number | null;
   };
-  /** whether a rate was given */
   isOpenLoop: boolean;
   schedule?: Schedule | null;
   thresholds: Threshold[];
-  /** one line each */
   warnings: string[];
   /** why a figure is null, by its JSON pointer */
   unmeasured: Record<string, string>;
@@ -1117,20 +1065,15 @@ export type StartFacts = {
 
 /** This instance, as in the run file. */
 export type InstanceFacts = {
-  /** name of the run */
   runId: string | null;
   index: number | null;
-  /** number of instances */
   instances: number | null;
-  /** earlier starts of this index */
   attempt: number;
   /** source of the index; null: given by the user */
   scheduler: string | null;
-  /** index of the first wallet */
   offset: number;
   threads: number;
   host: string;
-  /** planned start of the load of all instances */
   start: StartFacts;
 };
 
@@ -1150,11 +1093,8 @@ export type Sample = {
   code: string | null;
   /** due, on the run's clock */
   intendedAtUs: number;
-  /** started */
   startedAtUs: number;
-  /** written to the socket */
   sentAtUs: number | null;
-  /** transaction hash read */
   acceptedAtUs: number | null;
   /** block read; not before acceptedAtUs */
   includedAtUs: number | null;
@@ -1179,7 +1119,6 @@ export type Sample = {
 export type Stage = (typeof STAGES)[number];
 
 export type Threshold = {
-  /** text of the expression */
   expression: string;
   figure: string;
   operator: Operator;
@@ -1194,15 +1133,12 @@ export type ThresholdResult = Threshold & Checked;
 
 /** The connections of the transport. */
 export type ConnectionsReading = {
-  /** connections opened */
   opened: number;
-  /** requests on connections that were open */
   reused: number;
 };
 
 /** The transaction pool of the node. */
 export type PoolReading = {
-  /** executable transactions */
   pending: number;
   /** transactions behind a missing nonce */
   queued: number;
@@ -1210,9 +1146,7 @@ export type PoolReading = {
 
 /** This process. */
 export type SelfReading = {
-  /** CPU time, user and system, all threads */
   cpuUs: number;
-  /** resident memory */
   rssBytes: number;
 };
 
@@ -1242,7 +1176,6 @@ export type MetricsReading = {
 export type NodeReading = {
   /** CPU time, user and system, all threads, in steps of 10 ms */
   cpuUs: number;
-  /** resident memory */
   rssBytes: number;
   threads: number;
   /** open files and sockets; null without permission */
@@ -1329,7 +1262,6 @@ export type Address = { host: string; port: number };
 export type Scheduler = 'kubernetes' | 'slurm-array' | 'slurm-gang';
 
 export type Axis = {
-  /** of the option */
   name: string;
   /** as on the command line */
   values: readonly string[];
@@ -1379,9 +1311,7 @@ export type Parts = {
 };
 
 export type FailIf = {
-  /** text of the expression */
   expression: string;
-  /** a figure's name */
   metric: string;
   operator: '<' | '>';
   /** change of the candidate against the baseline */
@@ -1428,7 +1358,6 @@ export type Trial = {
 };
 
 export type Find = {
-  /** of the option */
   name: string;
   until: readonly string[];
   estimate: number | null;
@@ -1466,12 +1395,10 @@ export type SweepFile = {
   startedAt: string;
   endedAt: string | null;
   end: 'running' | 'complete' | 'incomplete' | 'interrupted' | 'failed';
-  /** version of stress */
   stress: string;
   axes: readonly Axis[];
   repeat: number;
   restMs: number;
-  /** start of the SHA-256 of --before-cell; absent in older files */
   beforeCell?: string | null;
   /** options of all runs, without secrets */
   options: Readonly<Record<string, unknown>>;

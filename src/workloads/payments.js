@@ -51,9 +51,6 @@ const READ_AT_ONCE = 8000;
 /** Of more receivers no balances are read, because that takes minutes. */
 const MAX_READ = 100_000;
 
-/** Payments processed in one turn of the event loop. */
-const PER_TURN = 100_000;
-
 export class Payments {
   /** @type {PaymentsState} */
   #state;
@@ -168,37 +165,17 @@ export class Payments {
   async #readPaid(snapshot, signal) {
     const fees = this.#addresses.map(() => 0n);
     const isRead = this.count <= MAX_READ;
-    const reverted = new Uint32Array(isRead ? this.count : 0);
+    const to = new Uint32Array(isRead ? this.count : 0);
     const outcomes = await this.#receipts.ofRun(this.#addresses, snapshot, signal, (position, nonce, receipt) => {
       fees[position] += feeOf(receipt);
-      if (isRead && !isSuccess(receipt)) reverted[this.indexFor(position, nonce)] += 1;
+      if (isRead && isSuccess(receipt)) to[this.indexFor(position, nonce)] += 1;
     });
-    const why = 'why' in outcomes ? outcomes.why : null;
-    const areOurs =
-      'why' in outcomes
-        ? snapshot.areOurs
-        : snapshot.executed.every(
-            (count, i) => count === outcomes.succeeded[i] && snapshot.reverted[i] === outcomes.reverted[i],
-          );
-    const to = areOurs && isRead ? await this.#replay(snapshot) : null;
-    if (why === null) to?.forEach((count, i) => (to[i] = count - reverted[i]));
-    return { outcomes, why, fees, to };
-  }
-
-  /** The number of payments of the run by receiver. @param {AuditSnapshot} snapshot */
-  async #replay({ startNonces, nonces }) {
-    const paid = new Uint32Array(this.count);
-    let left = PER_TURN;
-    for (const [position, end] of nonces.entries()) {
-      for (let nonce = startNonces[position]; nonce < end; nonce += 1) {
-        paid[this.indexFor(position, nonce)] += 1;
-        left -= 1;
-        if (left > 0) continue;
-        left = PER_TURN;
-        await new Promise((resolve) => setImmediate(resolve));
-      }
-    }
-    return paid;
+    if ('why' in outcomes) return { outcomes, why: outcomes.why, fees, to: null };
+    const { succeeded, reverted } = outcomes;
+    const areOurs = snapshot.executed.every(
+      (count, i) => count === succeeded[i] && snapshot.reverted[i] === reverted[i],
+    );
+    return { outcomes, why: null, fees, to: areOurs && isRead ? to : null };
   }
 
   /** @param {Paid} paid @param {Reading} reading */
@@ -225,7 +202,7 @@ export class Payments {
     const payments = to === null ? sum(reading.snapshot.nonces) - sum(reading.snapshot.startNonces) : sum(to);
     const right = `of ${this.count} receivers, those that have exactly what was paid to them`;
     const sums = `${unit} that arrived from ${payments} payments of ${this.value}`;
-    const unsure = readWhy ?? (to === null ? UNSURE : null);
+    const unsure = readWhy ?? why ?? (to === null ? UNSURE : null);
     return [
       checkOf('receivers', right, this.count, describeTally(arrived), unsure),
       checkOf('arrived', sums, this.value * BigInt(payments), grown, unsure),
