@@ -163,12 +163,7 @@ export async function readOptions({ command, files = [], parsed, env = {}, nowMs
   return { config: Object.freeze(complete), warnings: [...new Set(warnings)] };
 }
 
-/**
- * The index of this instance, and its slice.
- * @param {Command} command
- * @param {Config} given
- * @param {NodeJS.ProcessEnv} env
- */
+/** The index of this instance, and its slice. @param {Command} command @param {Config} given @param {NodeJS.ProcessEnv} env */
 function placeOf(command, given, env) {
   const { offset: firstOffset, threads } = given;
   if (command !== 'run') return { firstOffset, scheduler: null, index: null };
@@ -191,12 +186,7 @@ function studyOptions(command, parsed, env, fromFile) {
   return isGiven('stages') || isGiven('iterations') ? {} : { warmup: 'auto' };
 }
 
-/**
- * Warns of secrets that other users of the machine can read: on the command line, or in a file by its mode.
- * @param {Option} option
- * @param {Found} found
- * @returns {string[]}
- */
+/** Warns of secrets that other users of the machine can read: on the command line, or in a file by its mode. @param {Option} option @param {Found} found @returns {string[]} */
 function warningsOf(option, { text, where }) {
   if (isSecretFile(option, text)) return exposureOf(text);
   if (option.role !== 'secret' || where !== 'flag') return [];

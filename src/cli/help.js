@@ -22,11 +22,7 @@ export async function splitCommandLine(argv) {
 /** Several values of a flag, for a sweep. */
 const SEVERAL_FLAGS = /^(true|false)(,(true|false))+$/;
 
-/**
- * Joins each option with its value, so that a value may begin with a minus (-5s, or - for standard output) and a flag
- * may have one (--legacy=false). yargs would guess.
- * @param {string[]} argv
- */
+/** Joins each option with its value, so that a value may begin with a minus (-5s, or - for standard output) and a flag may have one (--legacy=false). yargs would guess. @param {string[]} argv */
 function unambiguous(argv) {
   const all = [...GENERAL_OPTIONS, ...OPTIONS];
   const flags = new Set(all.filter(({ isFlag }) => isFlag).flatMap(namesOf));
@@ -61,12 +57,7 @@ function namesBehind(words, from) {
   return words.slice(from, end < 0 ? undefined : end);
 }
 
-/**
- * -vq is -v -q, -vt is -v -t, and -t5 is -t 5.
- * @param {string} word
- * @param {Set<string>} flags
- * @param {Set<string>} others
- */
+/** -vq is -v -q, -vt is -v -t, and -t5 is -t 5. @param {string} word @param {Set<string>} flags @param {Set<string>} others */
 function spellOut(word, flags, others) {
   if (!/^-[a-z][^=-]/.test(word)) return [word];
   const [, letters, rest] = /^-([a-z]+)(.*)$/.exec(word) ?? [];
@@ -87,11 +78,7 @@ function namesOf({ name, alias }) {
   return alias === undefined ? [name] : [name, alias];
 }
 
-/**
- * Text by option of the words of a command line. Flags are text too; the option table parses them.
- * @param {string[]} words
- * @returns {Promise<Record<string, unknown> & {_: string[]}>}
- */
+/** Text by option of the words of a command line. Flags are text too; the option table parses them. @param {string[]} words @returns {Promise<Record<string, unknown> & {_: string[]}>} */
 async function parsedWords(words) {
   const { default: yargs } = await import('yargs');
   const y = yargs(words).exitProcess(false).fail(false).help(false).version(false).parserConfiguration({

@@ -174,10 +174,7 @@ async function loadParts() {
   return { commands, createClock, createProgress, openLog, Stop, strayErrorOf };
 }
 
-/**
- * Waits until a stopped terminal or an unread pipe has read everything. A signal ends the wait.
- * @returns {Promise<boolean>} whether all was written
- */
+/** Waits until a stopped terminal or an unread pipe has read everything. A signal ends the wait. @returns {Promise<boolean>} whether all was written */
 async function allWritten() {
   const wait = new AbortController();
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'].map((name) => once(process, name, wait).then(() => false));
@@ -185,11 +182,7 @@ async function allWritten() {
   return Promise.race([written, ...signals]).finally(() => wait.abort());
 }
 
-/**
- * The user's workload may end the process during a run, which must not give exit code 0.
- * @param {string} workload
- * @returns {() => void} ends the watch
- */
+/** The user's workload may end the process during a run, which must not give exit code 0. @param {string} workload @returns {() => void} ends the watch */
 function catchExit(workload) {
   const onExit = () => {
     process.exitCode = EXIT.badInput;

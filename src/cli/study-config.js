@@ -33,12 +33,7 @@ export class StudyBuilder {
     this.#env = Object.fromEntries(Object.entries(env).filter(([name]) => !VARIABLES.includes(name)));
   }
 
-  /**
-   * @param {Option} option
-   * @param {Found} found
-   * @param {string | null} searched the name of the option that is searched for
-   * @returns {string[]} its values, each as if it had been given alone
-   */
+  /** @param {Option} option @param {Found} found @param {string | null} searched the name of the option that is searched for @returns {string[]} its values, each as if it had been given alone */
   textsOf(option, { text, label }, searched) {
     if (option.name === searched) {
       const [from, to] = bracketTexts(text);
@@ -55,11 +50,7 @@ export class StudyBuilder {
     return texts;
   }
 
-  /**
-   * @param {Option} option
-   * @param {Found} found
-   * @param {string} shown its text as it may be shown
-   */
+  /** @param {Option} option @param {Found} found @param {string} shown its text as it may be shown */
   add(option, { text, where }, shown) {
     if (where === 'flag') this.#flags.push(option.name);
     if (where === 'default' || !option.commands.includes('run') || OF_THE_STUDY.has(option.key)) return;

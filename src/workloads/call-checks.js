@@ -262,12 +262,7 @@ export class Reference {
     );
   }
 
-  /**
-   * @param {{name: string, method: string, params: unknown[]}} call
-   * @param {unknown} answer of the first endpoint
-   * @returns {Promise<null>}
-   * @throws {CheckError}
-   */
+  /** @param {{name: string, method: string, params: unknown[]}} call @param {unknown} answer of the first endpoint @returns {Promise<null>} */
   async compare({ name, method, params }, answer) {
     for (let tries = 1; ; tries += 1) {
       const { theirs, words } = await this.#call(method, params);

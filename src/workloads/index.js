@@ -89,12 +89,7 @@ export async function createUserWorkload(file, { rpc, settings, state: given, cr
  * @property {string | null} [file] of the user
  */
 
-/**
- * Adds what a workload leaves out.
- * @param {OwnTransactions} workload
- * @param {Parts} parts
- * @returns {TransactionWorkload}
- */
+/** Adds what a workload leaves out. @param {OwnTransactions} workload @param {Parts} parts @returns {TransactionWorkload} */
 function completed(workload, { own, host, state, set, file = null }) {
   const verify = workload.verify ?? host.kit.verifyByReceipt();
   const audit = workload.audit ?? host.kit.auditByNonce();

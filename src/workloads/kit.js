@@ -264,11 +264,7 @@ export class WorkloadHost {
     };
   }
 
-  /**
-   * @param {string} blockHash
-   * @param {number} blockNumber
-   * @param {(block: unknown) => {method: string, params: unknown[]}[]} requestsAt
-   */
+  /** @param {string} blockHash @param {number} blockNumber @param {(block: unknown) => {method: string, params: unknown[]}[]} requestsAt */
   async #readAtHash(blockHash, blockNumber, requestsAt) {
     try {
       return (await this.#rpc.batch(requestsAt({ blockHash }), 'audit')).map(toBigInt);

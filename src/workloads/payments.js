@@ -136,11 +136,7 @@ export class Payments {
     return other < position ? other : other + 1;
   }
 
-  /**
-   * Addresses are computed on demand, because ten million of them would fill the memory. They have no known keys, and are
-   * new on the chain because no other run has the seed.
-   * @param {number} index
-   */
+  /** Addresses are computed on demand, because ten million of them would fill the memory. They have no known keys, and are new on the chain because no other run has the seed. @param {number} index */
   addressOf(index) {
     const { seed, made, wallets } = this.#state;
     if (made === null) return wallets[index];

@@ -93,12 +93,7 @@ export function createTransfer(options) {
   };
 }
 
-/**
- * Creates all receivers on the chain.
- * @param {Kit} kit
- * @param {Payments} payments
- * @param {Preparation} preparation the wallets pay in turn
- */
+/** Creates all receivers on the chain. @param {Kit} kit @param {Payments} payments @param {Preparation} preparation the wallets pay in turn */
 async function createAll(kit, payments, { wallets, sender, onProgress }) {
   const { count } = payments;
   /** @type {bigint | undefined} */
