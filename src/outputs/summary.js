@@ -54,10 +54,12 @@ function mergedText(run) {
 /** @param {RunFile} run @returns {string[]} lines on all instances */
 export function mergedLines(run) {
   const merged = mergedOf(run);
-  const { superseded, damaged } = merged;
+  const { superseded, damaged, common } = merged;
   return [
     startText(merged),
-    commonText(merged),
+    common === null
+      ? 'common      NONE: at no time were all of them in their windows'
+      : `common      ${seconds(common.durationMs)} from ${common.startedAt} on`,
     ...superseded
       .slice(0, INSTANCES_SHOWN)
       .map(
@@ -94,22 +96,12 @@ export function auditWord({ auditExact, auditResult = null }) {
 
 /** @param {Merged} merged */
 function startText({ startSkewMs, rawStartSkewMs, clockSkewMs, clocksKnownToMs = null }) {
+  const start = `start       all within ${count(startSkewMs)} ms`;
+  const isRaw = Math.abs(rawStartSkewMs - startSkewMs) < 1;
+  const raw = isRaw ? '' : ` (${seconds(rawStartSkewMs)} by their own clocks, which do not agree)`;
+  if (clockSkewMs === null) return `${start}${raw}; nothing tells whether their clocks agree`;
   const known = clocksKnownToMs === null ? '' : `, and may be ${count(clocksKnownToMs)} ms off that`;
-  const raw =
-    Math.abs(rawStartSkewMs - startSkewMs) < 1
-      ? ''
-      : ` (${seconds(rawStartSkewMs)} by their own clocks, which do not agree)`;
-  const clocks =
-    clockSkewMs === null
-      ? 'nothing tells whether their clocks agree'
-      : `their clocks are ${count(clockSkewMs)} ms apart, as far as blocks tell${known}`;
-  return `start       all within ${count(startSkewMs)} ms${raw}; ${clocks}`;
-}
-
-/** @param {Merged} merged */
-function commonText({ common }) {
-  if (common === null) return 'common      NONE: at no time were all of them in their windows';
-  return `common      ${seconds(common.durationMs)} from ${common.startedAt} on`;
+  return `${start}${raw}; their clocks are ${count(clockSkewMs)} ms apart, as far as blocks tell${known}`;
 }
 
 /** @param {Merged} merged @returns {string[]} */
@@ -198,15 +190,16 @@ function valueText(value, unit) {
 
 /** @param {RunFile} run @param {boolean} explain */
 export function summaryText(run, explain) {
+  const short = shortWindow(run);
   const parts = [
     '',
-    `Summary: ${instancesOf(run)}${END_WORDS[run.end] ?? run.end}${downText(run)}${iterationsText(run)}, window ${seconds(run.window.durationMs)}`,
+    `Summary: ${headline(run)}, window ${seconds(run.window.durationMs)}`,
     ...mergedText(run),
     ...(run.end === 'running' && mergedOf(run) === null
       ? [`  partial: the generator ended before the run did; figures up to ${run.endedAt}`]
       : []),
     overview(run),
-    ...windowText(run),
+    ...(short === null ? [] : [wrapped('warning', short.words)]),
     ...Object.entries(run.failureWords).map(([code, words]) => `  first ${code}: ${words}`),
     latencyTable(run),
     ...namesTable(run),
@@ -222,26 +215,18 @@ export function summaryText(run, explain) {
   return parts.join('\n');
 }
 
-/** @param {RunFile} run */
-function instancesOf(run) {
-  const merged = mergedOf(run);
-  if (merged === null) return '';
-  const { instances, expected } = merged;
+/** How many instances there are, why they ended and the iterations made. @param {RunFile} run */
+function headline(run) {
+  const { end, verdict, config, counts, environment } = run;
+  const { instances = null, expected = null } = mergedOf(run) ?? {};
   const of = expected === null || expected === instances.length ? '' : ` of ${count(expected)}`;
-  return `${count(instances.length)}${of} instances as one, `;
-}
-
-/** A run may reach its end although the endpoint was down. @param {RunFile} run */
-function downText({ verdict, end }) {
-  return verdict?.name === 'endpoint-down' && end === 'duration' ? ', but the endpoint was down' : '';
-}
-
-/** Iterations made, with --iterations. @param {RunFile} run */
-function iterationsText({ config, counts, environment }) {
-  if (typeof config.iterations !== 'number') return '';
+  const words = `${instances === null ? '' : `${count(instances.length)}${of} instances as one, `}${END_WORDS[end] ?? end}`;
+  // A run may reach its end although the endpoint was down.
+  const down = verdict?.name === 'endpoint-down' && end === 'duration' ? ', but the endpoint was down' : '';
+  if (typeof config.iterations !== 'number') return words + down;
   const perIteration = Number(/** @type {any} */ (environment.workload)?.callsPerIteration ?? 1);
   const made = Math.floor((counts.started - counts.abandoned) / perIteration);
-  return ` (${count(made)} of ${count(config.iterations * Number(config.threads))})`;
+  return `${words}${down} (${count(made)} of ${count(config.iterations * Number(config.threads))})`;
 }
 
 /** Why a run ended, by `end` of its run file. @type {Record<string, string>} */
@@ -462,12 +447,6 @@ function wrapped(label, words) {
 const LINE_LENGTH = 100;
 /** Columns before the words, without the blank. */
 const INDENT = 13;
-
-/** The warning of a short window. @param {RunFile} run @returns {string[]} */
-function windowText(run) {
-  const short = shortWindow(run);
-  return short === null ? [] : [wrapped('warning', short.words)];
-}
 
 /** @param {RunFile} run @returns {string} lines, the first with a label */
 export function auditText(run) {
