@@ -36,15 +36,14 @@ export class BoundedFile {
   #lines = 0;
   #given = 0;
   #written = 0;
-  /** @type {Array<{bytes: Buffer, lines: number}>} */
-  #queue = [];
-  #waitingBytes = 0;
+  /** Characters that wait to be written. */
+  #waiting = 0;
   /** Length of complete pieces in the file. */
   #sizeBytes = 0;
   /** @type {FileHandle | null} */
   #handle = null;
-  /** @type {Promise<void> | null} */
-  #writing = null;
+  /** Pieces are written one after the other. @type {Promise<void>} */
+  #writing = Promise.resolve();
   #isOver = false;
   /** Why nothing more can be written. @type {OutputError | null} */
   #error = null;
@@ -69,7 +68,7 @@ export class BoundedFile {
 
   /** Empties the file. @param {string} header */
   begin(header) {
-    this.#push({ bytes: Buffer.from(header), lines: 0 });
+    this.#push(header, 0);
   }
 
   /** @param {string} line with its end */
@@ -83,20 +82,18 @@ export class BoundedFile {
 
   /** Writes the waiting lines now. */
   cut() {
-    const piece = { bytes: Buffer.from(this.#text), lines: this.#lines };
+    if (this.#lines > 0 && this.#waiting + this.#text.length <= this.boundBytes) this.#push(this.#text, this.#lines);
     this.#text = '';
     this.#lines = 0;
-    if (piece.lines > 0 && !this.#isOver && this.#waitingBytes + piece.bytes.length <= this.boundBytes)
-      this.#push(piece);
   }
 
   /** Waits until all is written, as long as its patience lasts; then the rest is dropped. @returns {Promise<number>} lines dropped so far */
   async settle() {
     this.cut();
     const waiting = new AbortController();
-    await Promise.race([this.#writing, sleep(this.patienceMs, null, waiting).catch(() => {})]);
+    const isLate = sleep(this.patienceMs, true, waiting).catch(() => false);
+    if (await Promise.race([this.#writing, isLate])) this.#isOver = true;
     waiting.abort();
-    if (this.#writing !== null) this.#isOver = true;
     return this.dropped;
   }
 
@@ -129,45 +126,27 @@ export class BoundedFile {
   /** Writes the rest as far as possible, and never throws. */
   async close() {
     await this.settle();
+    const isHanging = this.#isOver && this.#error === null;
     this.#isOver = true;
     const handle = this.#handle;
     this.#handle = null;
-    // A hanging write would delay the end as well.
-    const closed = Promise.resolve(this.#writing).then(() => handle?.close());
+    const closed = this.#writing.then(() => handle?.close());
     const noted = closed.catch((error) => void (this.#error ??= cannotWrite(this.file, error)));
-    if (this.#writing === null) await noted;
+    // A hanging write would delay the end as well.
+    if (!isHanging) await noted;
   }
 
-  /** @param {{bytes: Buffer, lines: number}} piece */
-  #push(piece) {
-    this.#queue.push(piece);
-    this.#waitingBytes += piece.bytes.length;
-    this.#writing ??= this.#write().finally(() => (this.#writing = null));
+  /** @param {string} text @param {number} lines */
+  #push(text, lines) {
+    this.#waiting += text.length;
+    this.#writing = this.#writing.then(() => this.#write(text, lines)).catch((error) => this.#fail(error));
   }
 
-  async #write() {
-    try {
-      const handle = (this.#handle ??= await open(this.file, FLAGS, FILE_MODE));
-      for (let piece = this.#queue.shift(); piece !== undefined; piece = this.#queue.shift()) {
-        const bytes = this.file.endsWith('.gz') ? await compress(piece.bytes, { level: 1 }) : piece.bytes;
-        await this.#writeWhole(handle, bytes);
-        if (this.#isOver) break;
-        this.#sizeBytes += bytes.length;
-        this.#written += piece.lines;
-        this.#waitingBytes -= piece.bytes.length;
-      }
-    } catch (error) {
-      this.#error = cannotWrite(this.file, error);
-      this.#isOver = true;
-    }
-    if (!this.#isOver) return;
-    this.#queue = [];
-    // An incomplete piece is cut off, so that the file ends with a whole line. Devices cannot be cut.
-    await this.#handle?.truncate(this.#sizeBytes).catch(() => {});
-  }
-
-  /** @param {FileHandle} handle @param {Buffer} bytes */
-  async #writeWhole(handle, bytes) {
+  /** @param {string} text @param {number} lines */
+  async #write(text, lines) {
+    if (this.#isOver) return;
+    const handle = (this.#handle ??= await open(this.file, FLAGS, FILE_MODE));
+    const bytes = this.file.endsWith('.gz') ? await compress(text, { level: 1 }) : Buffer.from(text);
     for (let from = 0; from < bytes.length && !this.#isOver;) {
       try {
         from += (await handle.write(bytes, from)).bytesWritten;
@@ -176,5 +155,21 @@ export class BoundedFile {
         await sleep(RETRY_MS);
       }
     }
+    if (this.#isOver) return this.#cutOff();
+    this.#sizeBytes += bytes.length;
+    this.#written += lines;
+    this.#waiting -= text.length;
+  }
+
+  /** @param {unknown} error */
+  async #fail(error) {
+    this.#error = cannotWrite(this.file, error);
+    this.#isOver = true;
+    await this.#cutOff();
+  }
+
+  /** The file ends with a whole line. Devices cannot be cut. */
+  async #cutOff() {
+    await this.#handle?.truncate(this.#sizeBytes).catch(() => {});
   }
 }

@@ -1,136 +1,17 @@
-import {
-  COUNTERS,
-  addUp,
-  both,
-  either,
-  first,
-  histogram,
-  listed,
-  merge,
-  min,
-  namedEntries,
-  sum,
-} from '../stats/merge.js';
-import { BLOCKS, GENERATOR, GROUPS, HALVES, READINGS, REORGS } from '../stats/metrics.js';
 import { censoredOf } from '../stats/figures.js';
+import { addUp, merge } from '../stats/merge.js';
+import { RUN } from '../stats/metrics.js';
 import { zeroCounts } from '../stats/stats.js';
 import { numbered } from '../text.js';
 import { Grid, maxOf, minOf } from './window.js';
 
 /**
- * @import { AuditReport, Check, RunFile } from '../types.d.ts'
- * @import { Rule } from '../stats/merge.js'
+ * @import { RunFile } from '../types.d.ts'
  * @import { RunHeader } from './choose.js'
  * @import { Clocks, Common } from './window.js'
  */
 
 /** The sum of the run files of all instances: a fold over them, one after the other. */
-
-/** Limits of lists in the audit, as in the run file of one run. */
-const LISTED = Object.freeze({ short: 100, resolutions: 1000 });
-/** Different texts of the environments that are listed. */
-const DISTINCT = 3;
-
-/** Amounts in wei and state of the chain are decimal integers in text. */
-const addText = (/** @type {string} */ a, /** @type {string} */ b) => String(BigInt(a) + BigInt(b));
-const text = either(addText);
-const wei = both(addText);
-
-/** @type {Rule} */
-const TEXTS = either((/** @type {string} */ a, /** @type {string} */ b) => {
-  const all = a.split(' | ');
-  if (all.includes(b) || all.includes('...')) return a;
-  return [...all, all.length < DISTINCT ? b : '...'].join(' | ');
-});
-
-/** A failed check takes precedence over one that could not be made, and that over one that holds. */
-const CHECK = either((/** @type {Check} */ a, /** @type {Check} */ b) => {
-  const worse = [a, b].find(({ holds }) => holds === false) ?? [a, b].find(({ holds }) => holds === null);
-  if (worse !== undefined && (a.holds !== b.holds || worse.holds === null)) return worse;
-  const isNumeric = [a.expected, b.expected, a.found, b.found].every((one) => /^-?\d+$/.test(one ?? ''));
-  if (!isNumeric) return worse ?? a;
-  return { ...a, expected: addText(a.expected ?? '', b.expected ?? ''), found: addText(a.found ?? '', b.found ?? '') };
-});
-
-const AUDIT_MEMBERS = {
-  // Counts are added; other members stay as they are.
-  each: either((a, b) => (typeof a === 'number' ? a + b : a)),
-  members: {
-    effectsOnChain: text,
-    bounds: { each: text },
-    mismatches: listed(LISTED.short),
-    foreign: listed(LISTED.short),
-    resolutions: listed(LISTED.resolutions),
-    checks: namedEntries('name', CHECK),
-  },
-};
-/** Each audit covers its own wallets. */
-const AUDIT = either((/** @type {AuditReport} */ a, /** @type {AuditReport} */ b) => {
-  const { blockNumber, blockHash } = b.blockNumber > a.blockNumber ? b : a;
-  return { ...merge(AUDIT_MEMBERS, a, b), blockNumber, blockHash };
-});
-
-const ENVIRONMENT = {
-  members: {
-    node: TEXTS,
-    platform: TEXTS,
-    cpu: TEXTS,
-    endpoint: TEXTS,
-    clientVersion: TEXTS,
-    cores: min,
-    memoryBytes: min,
-    chainId: first,
-    genesisHash: first,
-    blockGasLimit: first,
-  },
-};
-
-/** The rates of all instances add up. */
-const RATE_STAGE = {
-  members: {
-    fromPerSecond: sum,
-    toPerSecond: sum,
-    counts: COUNTERS,
-    tps: sum,
-    latency: histogram,
-    censored: histogram,
-  },
-};
-
-/** @type {Rule} */
-const RUN = {
-  members: {
-    counts: COUNTERS,
-    inFlight: sum,
-    failures: COUNTERS,
-    failureWords: { members: {} },
-    reorgs: REORGS,
-    latency: {
-      members: {
-        total: histogram,
-        fromStart: histogram,
-        timedOut: histogram,
-        censored: histogram,
-        fromStartCensored: histogram,
-        halves: HALVES,
-        stages: { each: histogram },
-      },
-    },
-    lag: histogram,
-    byName: GROUPS,
-    byEndpoint: GROUPS,
-    byStage: namedEntries('stage', RATE_STAGE),
-    blocks: BLOCKS,
-    probes: READINGS,
-    generator: GENERATOR,
-    audit: AUDIT,
-    spending: {
-      members: { capWei: wei, setUpWei: wei, leftWei: wei, spentWei: wei, transactions: both((a, b) => a + b) },
-    },
-    environment: ENVIRONMENT,
-    unmeasured: { members: {} },
-  },
-};
 
 /** @param {Record<string, any> | undefined} record @param {(key: string, value: any) => [string, any]} change */
 function mapped(record = {}, change) {
@@ -213,11 +94,13 @@ export class Total {
       const middleMs = loadStartMs + (row.startMs + row.endMs) / 2;
       return share > 0 && row.phase === 'load' && middleMs >= startMs && middleMs <= endMs;
     });
-    if (rows.length > 0) this.#window.instances += 1;
-    for (const row of rows) {
-      this.#window.counts = addUp(this.#window.counts, row.counts);
-      this.#window.lengthMs += row.endMs - row.startMs;
-    }
+    if (rows.length === 0) return;
+    const { counts, lengthMs, instances } = this.#window;
+    this.#window = {
+      counts: rows.reduce((sum, row) => addUp(sum, row.counts), counts),
+      lengthMs: lengthMs + rows[rows.length - 1].endMs - rows[0].startMs,
+      instances: instances + 1,
+    };
   }
 
   /** @param {Record<string, any>} environment of one instance @returns {(index: string) => string} maps its index of an endpoint to the index in the merged run */

@@ -21,7 +21,7 @@ import {
 import { TOUCHED } from './reorgs.js';
 
 /**
- * @import { Outage, ReorgEvent, Reorgs } from '../types.d.ts'
+ * @import { AuditReport, Check, Outage, ReorgEvent, Reorgs } from '../types.d.ts'
  * @import { Rule } from './merge.js'
  */
 
@@ -31,7 +31,7 @@ import { TOUCHED } from './reorgs.js';
 export const MAX_GROUPS = 64;
 
 /** Lists of the run file are bounded. */
-const LISTED = Object.freeze({ reorgs: 100, endpointEvents: 200 });
+const LISTED = Object.freeze({ reorgs: 100, endpointEvents: 200, audit: 100, resolutions: 1000 });
 
 /**
  * Counts of operations. A further one is a row here, with a label, and a line of stats/recorder.js that counts it: all
@@ -226,9 +226,9 @@ const GROUP = {
   },
 };
 /** @type {Rule} */
-export const GROUPS = { each: GROUP, most: MAX_GROUPS };
+const GROUPS = { each: GROUP, most: MAX_GROUPS };
 
-export const HALVES = placed(COUNTERS);
+const HALVES = placed(COUNTERS);
 
 /** Figures that are recorded operation by operation. @type {Rule} */
 export const STATS = {
@@ -381,5 +381,109 @@ export const SNAPSHOT = {
     generator: GENERATOR,
     traffic: GENERATOR,
     violation: first,
+  },
+};
+
+/** Different texts of the environments that are listed. */
+const DISTINCT = 3;
+
+/** Amounts in wei and state of the chain are decimal integers in text. */
+const addText = (/** @type {string} */ a, /** @type {string} */ b) => String(BigInt(a) + BigInt(b));
+const text = either(addText);
+const wei = both(addText);
+
+/** @type {Rule} */
+const TEXTS = either((/** @type {string} */ a, /** @type {string} */ b) => {
+  const all = a.split(' | ');
+  if (all.includes(b) || all.includes('...')) return a;
+  return [...all, all.length < DISTINCT ? b : '...'].join(' | ');
+});
+
+/** A failed check takes precedence over one that could not be made, and that over one that holds. */
+const CHECK = either((/** @type {Check} */ a, /** @type {Check} */ b) => {
+  const worse = [a, b].find(({ holds }) => holds === false) ?? [a, b].find(({ holds }) => holds === null);
+  if (worse !== undefined && (a.holds !== b.holds || worse.holds === null)) return worse;
+  const isNumeric = [a.expected, b.expected, a.found, b.found].every((one) => /^-?\d+$/.test(one ?? ''));
+  if (!isNumeric) return worse ?? a;
+  return { ...a, expected: addText(a.expected ?? '', b.expected ?? ''), found: addText(a.found ?? '', b.found ?? '') };
+});
+
+const AUDIT_MEMBERS = {
+  // Counts are added; other members stay as they are.
+  each: either((a, b) => (typeof a === 'number' ? a + b : a)),
+  members: {
+    effectsOnChain: text,
+    bounds: { each: text },
+    mismatches: listed(LISTED.audit),
+    foreign: listed(LISTED.audit),
+    resolutions: listed(LISTED.resolutions),
+    checks: namedEntries('name', CHECK),
+  },
+};
+/** Each audit covers its own wallets. */
+const AUDIT = either((/** @type {AuditReport} */ a, /** @type {AuditReport} */ b) => {
+  const { blockNumber, blockHash } = b.blockNumber > a.blockNumber ? b : a;
+  return { ...merge(AUDIT_MEMBERS, a, b), blockNumber, blockHash };
+});
+
+const ENVIRONMENT = {
+  members: {
+    node: TEXTS,
+    platform: TEXTS,
+    cpu: TEXTS,
+    endpoint: TEXTS,
+    clientVersion: TEXTS,
+    cores: min,
+    memoryBytes: min,
+    chainId: first,
+    genesisHash: first,
+    blockGasLimit: first,
+  },
+};
+
+/** The rates of all instances add up. */
+const RATE_STAGE = {
+  members: {
+    fromPerSecond: sum,
+    toPerSecond: sum,
+    counts: COUNTERS,
+    tps: sum,
+    latency: histogram,
+    censored: histogram,
+  },
+};
+
+/** A run file, without its intervals, and that of another instance. @type {Rule} */
+export const RUN = {
+  members: {
+    counts: COUNTERS,
+    inFlight: sum,
+    failures: COUNTERS,
+    failureWords: { members: {} },
+    reorgs: REORGS,
+    latency: {
+      members: {
+        total: histogram,
+        fromStart: histogram,
+        timedOut: histogram,
+        censored: histogram,
+        fromStartCensored: histogram,
+        halves: HALVES,
+        stages: { each: histogram },
+      },
+    },
+    lag: histogram,
+    byName: GROUPS,
+    byEndpoint: GROUPS,
+    byStage: namedEntries('stage', RATE_STAGE),
+    blocks: BLOCKS,
+    probes: READINGS,
+    generator: GENERATOR,
+    audit: AUDIT,
+    spending: {
+      members: { capWei: wei, setUpWei: wei, leftWei: wei, spentWei: wei, transactions: both((a, b) => a + b) },
+    },
+    environment: ENVIRONMENT,
+    unmeasured: { members: {} },
   },
 };
