@@ -89,12 +89,18 @@ export class BoundedFile {
 
   /** Waits until all is written, as long as its patience lasts; then the rest is dropped. @returns {Promise<number>} lines dropped so far */
   async settle() {
+    await this.#isHanging();
+    return this.dropped;
+  }
+
+  async #isHanging() {
     this.cut();
     const waiting = new AbortController();
-    const isLate = sleep(this.patienceMs, true, waiting).catch(() => false);
-    if (await Promise.race([this.#writing, isLate])) this.#isOver = true;
+    const late = sleep(this.patienceMs, true, waiting).catch(() => false);
+    const isHanging = await Promise.race([this.#writing.then(() => false), late]);
     waiting.abort();
-    return this.dropped;
+    this.#isOver ||= isHanging;
+    return isHanging;
   }
 
   /** Why it could not be written, or lines are missing in a file that must be whole. @returns {OutputError | null} */
@@ -125,8 +131,7 @@ export class BoundedFile {
 
   /** Writes the rest as far as possible, and never throws. */
   async close() {
-    await this.settle();
-    const isHanging = this.#isOver && this.#error === null;
+    const isHanging = await this.#isHanging();
     this.#isOver = true;
     const handle = this.#handle;
     this.#handle = null;
