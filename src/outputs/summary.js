@@ -1,5 +1,5 @@
 import { auditGaps, auditResult } from '../stats/audit-result.js';
-import { backlog, shortWindow } from '../stats/growth.js';
+import { heldRate, shortWindow } from '../stats/growth.js';
 import { LISTED_COUNTS } from '../stats/metrics.js';
 import { censoredOf, nodeCpuPercent } from '../stats/figures.js';
 import { endpointsOf } from '../stats/recorder.js';
@@ -307,22 +307,15 @@ function feesText({ spending, counts }) {
 /** Two digits, so that small shares do not look like 0. */
 const twoDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 2 });
 
-/** Share of the rate below which the row says SHORT. */
-const HELD = 0.95;
-
 /** @param {RunFile} run @returns {[string, string, string]} */
 function rateRow(run) {
-  const { askedPerSecond, achievedPerSecond, verifiedPerSecond } = run.rates;
-  const [asked, achieved, verified] = [askedPerSecond ?? 0, achievedPerSecond ?? 0, verifiedPerSecond ?? 0];
-  const words = `achieved of ${tenths(asked)} asked per second`;
-  const short = (/** @type {number} */ rate) => `${tenths(100 - (100 * rate) / asked)} % SHORT of the rate asked for`;
-  if (achieved < HELD * asked) return ['  rate', tenths(achieved), `${words}: ${short(achieved)}`];
-  if (backlog(run) === null) return ['  rate', tenths(achieved), words];
-  return [
-    '  rate',
-    tenths(verified),
-    `of ${tenths(asked)} asked per second in the window, the rest after it: ${short(verified)}`,
-  ];
+  const { asked, rate, isHeld, growth } = heldRate(run) ?? { asked: 0, rate: 0, isHeld: true, growth: null };
+  const of =
+    growth === null
+      ? `achieved of ${tenths(asked)} asked per second`
+      : `of ${tenths(asked)} asked per second in the window, the rest after it`;
+  const short = isHeld ? '' : `: ${tenths(100 - (100 * rate) / asked)} % SHORT of the rate asked for`;
+  return ['  rate', tenths(rate), of + short];
 }
 
 /** Drops in the window, as in thresholds and warnings. @param {RunFile} run @returns {[string, string, string]} */

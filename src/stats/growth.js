@@ -18,18 +18,28 @@ const GROWN = 1.5;
 /** With fewer blocks, latency depends more on where the blocks lie. */
 const ENOUGH_BLOCKS = 4;
 
-/** @param {MeasuredRun} run @returns {string | null} a warning; null in a closed loop, or if the rate was held */
-export function rateNotHeld(run) {
+/**
+ * What an open loop achieved of its rate. A queue that grows counts as what was verified inside the window.
+ * @param {MeasuredRun} run
+ * @returns {{asked: number, rate: number, isHeld: boolean, growth: string | null} | null} null: a closed loop
+ */
+export function heldRate(run) {
   const { askedPerSecond: asked, achievedPerSecond: achieved, verifiedPerSecond: verified } = run.rates;
   if (asked === null || achieved === null || verified === null) return null;
-  const { dropped, scheduled } = run.window.counts;
-  const ofAsked = (/** @type {number} */ rate) =>
-    `${rate.toFixed(1)} of ${asked.toFixed(1)} operations per second, ${(100 * (1 - rate / asked)).toFixed(1)} % short`;
-  if (achieved < asked * HELD)
-    return `THE RATE WAS NOT HELD: ${ofAsked(achieved)}; ${dropped} of ${scheduled} were dropped because no wallet was idle`;
+  if (achieved < asked * HELD) return { asked, rate: achieved, isHeld: false, growth: null };
   const growth = backlog(run);
-  if (growth === null) return null;
-  return `THE RATE WAS NOT HELD: ${ofAsked(verified)}, and the rest only after the window; ${growth}`;
+  return { asked, rate: growth === null ? achieved : verified, isHeld: growth === null, growth };
+}
+
+/** @param {MeasuredRun} run @returns {string | null} a warning; null in a closed loop, or if the rate was held */
+export function rateNotHeld(run) {
+  const { asked = 0, rate = 0, isHeld = true, growth = null } = heldRate(run) ?? {};
+  if (isHeld) return null;
+  const { dropped, scheduled } = run.window.counts;
+  const words = `THE RATE WAS NOT HELD: ${rate.toFixed(1)} of ${asked.toFixed(1)} operations per second, ${(100 * (1 - rate / asked)).toFixed(1)} % short`;
+  return growth === null
+    ? `${words}; ${dropped} of ${scheduled} were dropped because no wallet was idle`
+    : `${words}, and the rest only after the window; ${growth}`;
 }
 
 /**
