@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
-import { deflateSync, gzipSync } from 'node:zlib';
+import { gzipSync } from 'node:zlib';
 import { IncompleteError, InputError } from '../../../src/errors.js';
 import { checkConsistency, choose } from '../../../src/scale-out/choose.js';
 import { commonVerdict } from '../../../src/scale-out/merge.js';
@@ -77,60 +77,6 @@ test(
     });
   },
 );
-
-describe('distributions added up', () => {
-  /** @param {number} seed */
-  const valuesOf = (seed) =>
-    Array.from({ length: 400 }, (_, i) => Math.round(1.02 ** ((i * (seed + 3)) % 900) + (i % (seed + 2))));
-
-  test('are those of all values, bucket by bucket', () => {
-    const one = new Distribution();
-    const sum = new Distribution();
-    for (let seed = 0; seed < 5; seed += 1) {
-      const part = new Distribution();
-      for (const value of valuesOf(seed)) {
-        one.record(value);
-        part.record(value);
-      }
-      sum.add(part.toJSON());
-    }
-    assert.deepEqual(sum.toJSON(), one.toJSON());
-    const again = new Distribution();
-    again.add(sum.toJSON());
-    assert.deepEqual(again.toJSON(), one.toJSON(), 'what was merged can be merged');
-  });
-
-  test('hold more values of one kind than 32 bits can count', () => {
-    const sum = new Distribution();
-    const part = { ...new Distribution().toJSON(), count: 3e9, minUs: 0, maxUs: 0 };
-    sum.add(part);
-    sum.add(part);
-    const json = sum.toJSON();
-    assert.deepEqual([json.count, json.p50Us, json.p99Us], [6e9, 0, 0]);
-    const read = new Distribution();
-    read.add({ ...json, maxUs: 1 });
-    assert.equal(read.count, 6e9, 'its histogram has them all');
-  });
-
-  /** @param {Buffer} bytes */
-  const packed = (bytes) => {
-    const head = Buffer.alloc(8);
-    head.writeInt32BE(0x1c849314, 0);
-    return Buffer.concat([head, deflateSync(bytes)]).toString('base64');
-  };
-  const whole = new Distribution();
-  for (const value of [1, 20, 300]) whole.record(value);
-  const json = whole.toJSON();
-  const damaged = {
-    'no values but a sum': { ...json, maxUs: 0, count: 9 },
-    'another count': { ...json, count: 4 },
-    'no histogram': { ...json, hdr: 'AAAA' },
-    'a cut one': { ...json, hdr: json.hdr.slice(0, 20) },
-    'what is nothing when it is decompressed': { ...json, hdr: packed(Buffer.alloc(0)) },
-  };
-  for (const [name, one] of Object.entries(damaged))
-    test(`refuse ${name}`, () => assert.throws(() => new Distribution().add(one), /histogram/));
-});
 
 test('censored operations add up, including those of older files with timeouts only', () => {
   const headers = headersOf({}, {}, {});

@@ -58,6 +58,17 @@ describe('a histogram', () => {
     );
   });
 
+  it('holds more values of one kind than 32 bits can count', () => {
+    const sum = new Distribution();
+    const part = { ...new Distribution().toJSON(), count: 3e9, minUs: 0, maxUs: 0 };
+    sum.add(part).add(part);
+    const json = sum.toJSON();
+    assert.deepEqual([json.count, json.p50Us, json.p99Us], [6e9, 0, 0]);
+    const read = new Distribution();
+    read.add({ ...json, maxUs: 1 });
+    assert.equal(read.count, 6e9, 'its histogram has them all');
+  });
+
   for (const [name, read] of Object.entries(READERS)) {
     it(`${name}: is refused with a one-line message`, () => {
       const json = jsonOf([1, 2, 3]);
