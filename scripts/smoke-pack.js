@@ -3,11 +3,12 @@
  * makes one short run there, on the embedded chain. Then the same on a platform for which no package has a binary and
  * no compiler is found: the embedded chain is refused in one line, and a run with --rpc signs with WebAssembly.
  */
-import { spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { startDevChain } from '../src/chain/devchain.js';
 import { createCurve } from '../src/chain/keys.js';
 import { createClock } from '../src/clock.js';
@@ -15,8 +16,6 @@ import { createClock } from '../src/clock.js';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const MINUTE_MS = 60_000;
 const RUN_LIMIT_MS = 90_000;
-/** How long a run may take to clean up after itself before its whole process group is killed. */
-const GRACE_MS = 10_000;
 
 /** Node on another platform, as far as programs can tell, and without a compiler for what has no binary there. */
 const OTHER_PLATFORM = {
@@ -35,47 +34,14 @@ const STRESS = join('node_modules', '.bin', 'stress');
  * @param {{env?: NodeJS.ProcessEnv, expected?: number}} [options] env is added to ours; expected: the exit code
  * @returns {Promise<string>} its output
  */
-function run(cwd, limitMs, command, args, { env = {}, expected = 0 } = {}) {
-  return new Promise((resolve, reject) => {
-    const environment = { ...process.env, ...env };
-    const child = spawn(command, args, { cwd, detached: true, stdio: ['ignore', 'pipe', 'pipe'], env: environment });
-    const line = [command, ...args].join(' ');
-    let output = '';
-    let late = false;
-    for (const stream of [child.stdout, child.stderr])
-      stream.setEncoding('utf8').on('data', (text) => (output += text));
-    const killGroup = () => {
-      try {
-        process.kill(-(/** @type {number} */ (child.pid)), 'SIGKILL');
-      } catch {
-        // Nothing is left of it.
-      }
-    };
-    /** @type {NodeJS.Timeout | undefined} */
-    let grace;
-    const stop = () => {
-      child.kill('SIGTERM');
-      grace ??= setTimeout(killGroup, GRACE_MS);
-    };
-    const limit = setTimeout(() => {
-      late = true;
-      stop();
-    }, limitMs);
-    for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, stop);
-    child.on('error', reject);
-    // 'exit' and not 'close': a process it left behind may hold the pipes open.
-    child.on('exit', (code, signal) => {
-      clearTimeout(limit);
-      clearTimeout(grace);
-      for (const signal of ['SIGINT', 'SIGTERM']) process.off(signal, stop);
-      setTimeout(() => {
-        killGroup();
-        if (code === expected && !late) return resolve(output);
-        const how = late ? `did not end within ${limitMs / 1000} s` : `ended with ${signal ?? `exit code ${code}`}`;
-        reject(new Error(`${line}\n${how}. Its output:\n${output.trim() || '(none)'}`));
-      }, 100);
-    });
-  });
+async function run(cwd, limitMs, command, args, { env = {}, expected = 0 } = {}) {
+  const options = { cwd, env: { ...process.env, ...env }, timeout: limitMs, maxBuffer: 2 ** 26 };
+  const ended = await promisify(execFile)(command, args, options).catch((error) => error);
+  const { code = 0, signal, stdout, stderr } = ended;
+  const output = `${stdout}${stderr}`;
+  if (code === expected) return output;
+  const how = signal == null ? `ended with ${code}` : `did not end within ${limitMs / 1000} s`;
+  throw new Error(`${[command, ...args].join(' ')}\n${how}. Its output:\n${output.trim() || '(none)'}`);
 }
 
 /** @param {string} tarball @param {string} app where to, an empty folder @param {NodeJS.ProcessEnv} [env] */

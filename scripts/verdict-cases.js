@@ -1,10 +1,10 @@
 /**
  * Runs in which exactly one thing limits, and what the verdict says of each: prints a markdown table.
  *
- *     node scripts/verdict-cases.js [--only WORDS] [--before CHECKOUT] [--evidence]
+ *     node scripts/verdict-cases.js [--only WORDS] [--evidence]
  *
- * --only: cases whose name contains the words; --before: another checkout of stress, whose answers are a column of their
- * own; --evidence: the sentence of each verdict as well. Needs about ten minutes, and Go for geth where it is not built.
+ * --only: cases whose name contains the words; --evidence: the sentence of each verdict as well. Needs about ten minutes,
+ * and Go for geth where it is not built.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -369,12 +369,8 @@ export const CASES = Object.freeze([
   },
 ]);
 
-/**
- * @param {Case} one
- * @param {string} [checkout] whose stress is run
- * @returns {Promise<{code: number | null, stdout: string, stderr: string, run: any}>} run: null where there is no run file
- */
-export async function runCase({ prepare }, checkout = ROOT) {
+/** @param {Case} one @returns {Promise<{code: number | null, stdout: string, stderr: string, run: any}>} run: null without a run file */
+export async function runCase({ prepare }) {
   const folder = mkdtempSync(join(tmpdir(), 'stress-verdict-'));
   /** @type {Array<() => unknown>} */
   const stops = [];
@@ -388,7 +384,7 @@ export async function runCase({ prepare }, checkout = ROOT) {
     });
     const out = join(folder, 'run.json');
     const clean = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(CI|NODE_|STRESS_)/.test(name)));
-    const all = [join(checkout, 'bin/stress.js'), '--out', out, ...args];
+    const all = [join(ROOT, 'bin/stress.js'), '--out', out, ...args];
     const child = spawn(process.execPath, all, { env: { ...clean, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
     const timer = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS);
     let [stdout, stderr] = ['', ''];
@@ -415,29 +411,18 @@ export async function runCase({ prepare }, checkout = ROOT) {
 
 async function main() {
   const { values } = parseArgs({
-    options: {
-      only: { type: 'string', default: '' },
-      before: { type: 'string' },
-      evidence: { type: 'boolean', default: false },
-    },
+    options: { only: { type: 'string', default: '' }, evidence: { type: 'boolean', default: false } },
   });
-  const checkouts = [...(values.before === undefined ? [] : [values.before]), ROOT];
-  console.log(`| case | right | ${values.before === undefined ? '' : 'before | '}now |`);
-  console.log(`| --- | --- | ${checkouts.map(() => '---').join(' | ')} |`);
+  console.log('| case | right | verdict |\n| --- | --- | --- |');
   let [wrong, unknown] = [0, 0];
   for (const one of CASES.filter(({ name }) => name.includes(values.only))) {
-    /** @type {string[]} */
-    const answers = [];
-    for (const checkout of checkouts) {
-      const { run, stderr } = await runCase(one, checkout);
-      const { name = 'none', evidence = stderr.trim().split('\n').at(-1) } = run?.verdict ?? {};
-      answers.push(one.right.includes(name) ? name : name === 'unknown' ? '_unknown_' : `**${name}**`);
-      if (values.evidence) process.stderr.write(`${one.name}: ${name}: ${evidence}\n`);
-      if (checkout !== ROOT || one.right.includes(name)) continue;
-      if (name === 'unknown') unknown += 1;
-      else wrong += 1;
-    }
-    console.log(`| ${one.name} | ${one.right.join(' or ')} | ${answers.join(' | ')} |`);
+    const { run, stderr } = await runCase(one);
+    const { name = 'none', evidence = stderr.trim().split('\n').at(-1) } = run?.verdict ?? {};
+    if (values.evidence) process.stderr.write(`${one.name}: ${name}: ${evidence}\n`);
+    const isRight = one.right.includes(name);
+    if (name === 'unknown') unknown += 1;
+    else if (!isRight) wrong += 1;
+    console.log(`| ${one.name} | ${one.right.join(' or ')} | ${isRight ? name : `**${name}**`} |`);
   }
   console.log(`\n${wrong} wrong culprits, ${unknown} unknown`);
   if (wrong > 0 || unknown > 3) process.exitCode = 1;

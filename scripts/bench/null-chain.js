@@ -117,28 +117,20 @@ function meter(state) {
   };
 }
 
-/** @param {string} name @param {string} text @param {number} least */
-function wholeNumber(name, text, least) {
-  if (!/^\d{1,5}$/.test(text) || Number(text) < least) throw new Error(`--${name}: give a whole number from ${least}`);
-  return Number(text);
-}
-
 async function main() {
   const { values } = parseArgs({
     options: {
       port: { type: 'string', default: '8545' },
       'block-ms': { type: 'string', default: '100' },
       'blocks-per-load': { type: 'string', default: '1' },
-      'per-block': { type: 'string' },
+      'per-block': { type: 'string', default: 'Infinity' },
       'until-eof': { type: 'boolean', default: false },
     },
   });
-  const url = await serve({
-    port: wholeNumber('port', values.port, 0),
-    blockMs: wholeNumber('block-ms', values['block-ms'], 1),
-    blocksPerLoad: wholeNumber('blocks-per-load', values['blocks-per-load'], 1),
-    perBlock: values['per-block'] === undefined ? Infinity : wholeNumber('per-block', values['per-block'], 1),
-  });
+  const numbers = ['port', 'block-ms', 'blocks-per-load', 'per-block'].map((name) => Number(Reflect.get(values, name)));
+  if (numbers.some(Number.isNaN)) throw new Error('give whole numbers');
+  const [port, blockMs, blocksPerLoad, perBlock] = numbers;
+  const url = await serve({ port, blockMs, blocksPerLoad, perBlock });
   console.log(url);
   if (values['until-eof']) process.stdin.resume().on('end', () => process.exit());
 }

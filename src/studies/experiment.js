@@ -222,16 +222,17 @@ export const LOCK = '.lock';
 export async function inFolder(folder, inner, work) {
   makeWritable(folder, folder);
   const file = join(folder, LOCK);
-  const owner = ownerOf(file);
-  // Containers reuse process ids: a file with the id of this process was left by another one.
-  if (owner !== null && owner !== process.pid && isRunning(owner))
-    throw new OutputError(
-      `another stress (pid ${owner}) is at work in ${displayName(folder)}: give --dir another folder`,
-    );
   try {
-    writeFileSync(file, `${process.pid}\n`);
+    writeFileSync(file, `${process.pid}\n`, { flag: 'wx' });
   } catch (error) {
-    throw cannotWrite(file, error);
+    if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EEXIST') throw cannotWrite(file, error);
+    const owner = ownerOf(file);
+    // Containers reuse process ids: a file with the id of this process was left by another one.
+    if (owner !== process.pid && (owner === null || isRunning(owner)))
+      throw new OutputError(
+        `another stress (pid ${owner ?? 'not known yet'}) is at work in ${displayName(folder)}: give --dir another folder`,
+      );
+    writeFileSync(file, `${process.pid}\n`);
   }
   try {
     makeWritable(join(folder, inner), folder);
@@ -254,7 +255,7 @@ function makeWritable(folder, dir) {
   }
 }
 
-/** @param {string} file @returns {number | null} null: it is not there */
+/** @param {string} file @returns {number | null} null: its owner has just created it */
 function ownerOf(file) {
   try {
     return Number.parseInt(readFileSync(file, 'utf8'), 10) || null;

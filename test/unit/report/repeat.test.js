@@ -23,25 +23,13 @@ function wordsOf(line) {
 
 describe('how to repeat a run', () => {
   const LINES = [
-    ['-t', '200', '-o', '0'],
-    ['-t', '30', '-d', '90s', '--warmup', '250ms', '--interval', '1s', '--rate', '12.5', '--arrival', 'poisson'],
-    [
-      '-t',
-      '1',
-      '-d',
-      '1h',
-      '--rpc',
-      'http://127.0.0.1:8545',
-      '--chain-id',
-      '31337',
-      '--no-keep-alive',
-      '--workers',
-      'auto',
-    ],
-    ['-t', '1', '--stages', '0:100/30s,100/5m', '--max-fee', '2.5', '--max-spend', '0.75', '--confirmations', '3'],
-    ['-t', '1', '-d', '3600s', '--workload', 'rpc', '--method', 'eth_call', '--params', '[{"a": "b c"}, "latest"]'],
-    ['-t', '2', '-d', '10s', '--threshold', 'p99<2s', '--threshold', 'failed<0.1%'],
-  ];
+    '-t 200 -o 0',
+    '-t 30 -d 90s --warmup 250ms --interval 1s --rate 12.5 --arrival poisson',
+    '-t 1 -d 1h --rpc http://127.0.0.1:8545 --chain-id 31337 --no-keep-alive --workers auto',
+    '-t 1 --stages 0:100/30s,100/5m --max-fee 2.5 --max-spend 0.75 --confirmations 3',
+    `-t 1 -d 3600s --workload rpc --method eth_call --params '[{"a": "b c"}, "latest"]'`,
+    '-t 2 -d 10s --threshold p99<2s --threshold failed<0.1%',
+  ].map(wordsOf);
   for (const argv of LINES) {
     it(`stress ${argv.join(' ')}`, async () => {
       const config = await configOf(argv);

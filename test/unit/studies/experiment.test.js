@@ -32,6 +32,9 @@ describe('inFolder()', () => {
     assert.ok(error.message.startsWith(`another stress (pid ${process.ppid}) is at work in ${folder}: give --dir`));
     assert.equal(readFileSync(join(folder, LOCK), 'utf8'), `${process.ppid}\n`);
     assert.deepEqual(readdirSync(folder), [LOCK], 'nothing is made for who is refused');
+    writeFileSync(join(folder, LOCK), '');
+    const early = await caught(() => inFolder(folder, '', async () => {}));
+    assert.match(early.message, /another stress \(pid not known yet\) is at work/, 'it is about to write its id');
   });
 
   it('takes over the lock of an ended process, or of another container with the same process id', async (t) => {
