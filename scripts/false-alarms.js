@@ -9,6 +9,7 @@ import { decide } from '../src/studies/compare.js';
 import { METRICS as TREND_METRICS } from '../src/studies/metrics.js';
 import { MAX_FALSE_ALARMS, randomNumbers } from '../src/studies/statistics.js';
 import { trend } from '../src/studies/trend.js';
+import { table } from './bench/lib.js';
 
 /** @import { Random } from '../src/studies/statistics.js' */
 
@@ -159,12 +160,6 @@ export function limit(trials) {
   return 0.05 + 3 * Math.sqrt((0.05 * 0.95) / trials);
 }
 
-/** @param {readonly (readonly (string | number)[])[]} rows the first is the head */
-function markdown([head, ...rows]) {
-  const line = (/** @type {readonly (string | number)[]} */ cells) => `| ${cells.join(' | ')} |`;
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
-}
-
 /** @param {number} share */
 function percent(share) {
   return `${(100 * share).toFixed(1)} %`;
@@ -195,21 +190,19 @@ function main(trials) {
   ]);
   const trends = TREND_PLANS.map((plan, i) => ({ plan, ...trendAlarms(plan, { trials, seed: 4000 + i }) }));
   const worstTrend = Math.max(...trends.flatMap(({ stage, any }) => [stage, any]));
+  const named = trends.map(({ plan: { noise, values, repeats }, stage, any }) => [
+    ...[noise, `${values} values x ${repeats}`, percent(stage), percent(any)],
+  ]);
   process.stdout.write(
     [
       `False alarms in ${trials.toLocaleString('en-US')} trials each; the worst of them is ${percent(worst)}:`,
-      markdown([head, ...rows]),
+      table(head, rows),
       'Where the order of the runs lets a drift look like a difference, which the comparison warns of:',
-      markdown([head.slice(0, 3), ...broken]),
+      table(head.slice(0, 3), broken),
       `Differences found, with ${percent(NOISE)} noise from run to run:`,
-      markdown([['runs', '-5 %', '-10 %', '-15 %'], ...powers]),
+      table(['runs', '-5 %', '-10 %', '-15 %'], powers),
       `Trends of noise: what was named although nothing grew; the worst is ${percent(worstTrend)}:`,
-      `${markdown([
-        ['noise', 'runs', 'stage named', 'anything named'],
-        ...trends.map(({ plan: { noise, values, repeats }, stage, any }) => [
-          ...[noise, `${values} values x ${repeats}`, percent(stage), percent(any)],
-        ]),
-      ])}\n`,
+      `${table(['noise', 'runs', 'stage named', 'anything named'], named)}\n`,
     ].join('\n\n'),
   );
   if (Math.max(worst, worstTrend) > MAX_FALSE_ALARMS) process.exitCode = 1;

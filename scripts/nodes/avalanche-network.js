@@ -22,7 +22,6 @@ import { call, parsePort, serve } from './build.js';
 
 /** Below the ports that systems give to outgoing connections, which could take the port of a stopped node. */
 const PORTS = { from: 10_000, to: 30_000 };
-const HIGHEST_PORT = 65_535;
 const MAX_API_NODES = 8;
 const MAX_SECONDS = 3_600;
 const CATCH_UP_TIMEOUT_MS = 120_000;
@@ -179,19 +178,6 @@ function count(name, text, most) {
   throw new UsageError(`--${name} ${oneLine(text)}: give a number from 1 to ${most}`);
 }
 
-/** Nodes that find their ports taken say so late, and in words of their own. @param {number} first 0: any @param {number} apiNodes */
-async function checkPorts(first, apiNodes) {
-  if (first === 0) return;
-  const ports = Array.from({ length: 2 * (1 + apiNodes) }, (_, i) => first + i);
-  const needs = `--port ${first}: ${1 + apiNodes} nodes need the ports ${first} to ${ports[ports.length - 1]}`;
-  if (ports[ports.length - 1] > HIGHEST_PORT)
-    throw new UsageError(`${needs}, and there are none above ${HIGHEST_PORT}: give a lower one, or 0 for any`);
-  const free = await Promise.all(ports.map(isFree));
-  const taken = ports.filter((_, i) => !free[i]);
-  if (taken.length > 0)
-    throw new UnavailableError(`${needs}, and ${taken.join(', ')} is taken: give another, or 0 for any`);
-}
-
 /** Starts what the command line asks for. @param {AbortSignal} signal */
 async function main(signal) {
   const { values } = parseArgs({
@@ -209,9 +195,7 @@ async function main(signal) {
   const everyMs = values.rotate === undefined ? null : 1000 * count('rotate', values.rotate, MAX_SECONDS);
   const downMs = 1000 * count('down', values.down ?? '10', MAX_SECONDS);
   const apiNodes = count('api-nodes', values['api-nodes'], MAX_API_NODES);
-  const port = parsePort(values.port);
-  await checkPorts(port, apiNodes);
-  const network = await startNetwork({ apiNodes, port, signal });
+  const network = await startNetwork({ apiNodes, port: parsePort(values.port), signal });
   const rotating = everyMs === null ? [] : [keepRotating(network, { everyMs, downMs, signal })];
   return { ...network, ended: () => Promise.race([network.consensus.ended(), ...rotating]) };
 }
