@@ -201,7 +201,7 @@ async function headOf(rpc) {
  * @param {Purpose} purpose
  * @returns {Promise<string | null>} null: the node does not have it
  */
-async function hashOf(rpc, number, purpose) {
+export async function hashOf(rpc, number, purpose) {
   const block = await rpc.call('eth_getBlockByNumber', [toHex(number), false], purpose);
   return typeof block?.hash === 'string' ? block.hash : null;
 }

@@ -16,16 +16,7 @@ import { operationsOf } from './pacer.js';
  * The estimated cost of a run, printed before anything is sent, and what was spent in the end. Prices change, and in a
  * closed loop the chain decides the number of operations.
  *
- * @typedef {object} Cost
- * @property {bigint} priceWei current price per gas
- * @property {number} deployments wallets to prepare
- * @property {number} payments transactions of the funder
- * @property {bigint} setUpWei fees of deployments and payments
- * @property {bigint} movedWei sent to the wallets, not spent
- * @property {number} operations
- * @property {boolean} isBounded whether a duration limits the operations; otherwise a round number
- * @property {bigint} loadWei
- * @property {bigint} worstWei most that the load can cost at the offered price
+ * @typedef {ReturnType<typeof estimateCost>} Cost
  */
 
 /** Gas of a payment through Disperse, and of each new wallet in it. */
@@ -83,7 +74,6 @@ export async function estimateRunCost({
  * @param {number} parts.blockSeconds
  * @param {number} parts.deployments
  * @param {Array<{missingWei: bigint}>} parts.missing
- * @returns {Cost}
  */
 export function estimateCost({ load, gas, fees, blockSeconds, deployments, missing }) {
   const priceWei = fees.priceWei();
@@ -95,10 +85,14 @@ export function estimateCost({ load, gas, fees, blockSeconds, deployments, missi
     deployments,
     payments,
     operations,
+    /** Whether a duration limits the operations; otherwise they are a round number. */
     isBounded,
+    /** Fees of deployments and payments. */
     setUpWei: BigInt(deployments) * gas.likely.perWallet * priceWei + paymentsWei(missing.length, fees),
+    /** Sent to the wallets, not spent. */
     movedWei: missing.reduce((sum, { missingWei }) => sum + missingWei, 0n),
     loadWei: BigInt(operations) * gas.likely.perOperation * priceWei,
+    /** At the offered price. */
     worstWei: BigInt(operations) * gas.perOperation * fees.worstPriceWei(),
   };
 }

@@ -153,10 +153,8 @@ export class Watch {
   #memoryLimitBytes;
   /** @type {string[]} */
   warnings = [];
-  /** Number of warnings by kind. @type {Map<string, number>} */
-  #counts = new Map();
-  /** Index of the line that counts further warnings, by kind. @type {Map<string, number>} */
-  #summaryLines = new Map();
+  /** By kind; line: index of the last one in `warnings`. @type {Map<string, {count: number, line: number}>} */
+  #kinds = new Map();
 
   /** @param {WatchOptions & {memoryLimitBytes?: number}} options memoryLimitBytes: see EMBEDDED_WARNING_BYTES */
   constructor({ node, urls, rpc, clock, warn, isEmbedded = false, memoryLimitBytes = EMBEDDED_WARNING_BYTES }) {
@@ -240,22 +238,18 @@ export class Watch {
 
   /** Warns once per kind. @param {string} kind @param {string} words */
   warnOnce(kind, words) {
-    if (!this.#counts.has(kind)) this.warnOf(kind, words);
+    if (!this.#kinds.has(kind)) this.warnOf(kind, words);
   }
 
-  /** Warns of the first few of a kind; the rest are counted. @param {string} kind @param {string} words */
+  /** Warns of the first few of a kind; the rest are counted in one line. @param {string} kind @param {string} words */
   warnOf(kind, words) {
-    const count = (this.#counts.get(kind) ?? 0) + 1;
-    this.#counts.set(kind, count);
-    if (count <= MAX_OF_A_KIND) {
-      this.warnings.push(words);
-      this.#warn(words);
-      return;
-    }
-    const at = this.#summaryLines.get(kind) ?? this.warnings.length;
-    this.#summaryLines.set(kind, at);
-    this.warnings[at] = `and ${count - MAX_OF_A_KIND} more of this kind, the last of them: ${words}`;
-    if (count === MAX_OF_A_KIND + 1) this.#warn(`${words}; more warnings of this kind are only counted`);
+    const known = this.#kinds.get(kind) ?? { count: 0, line: 0 };
+    this.#kinds.set(kind, known);
+    known.count += 1;
+    const more = known.count - MAX_OF_A_KIND;
+    if (more <= 1) this.#warn(more === 1 ? `${words}; more warnings of this kind are only counted` : words);
+    if (more <= 1) known.line = this.warnings.length;
+    this.warnings[known.line] = more < 1 ? words : `and ${more} more of this kind, the last of them: ${words}`;
   }
 
   close() {

@@ -1,3 +1,4 @@
+import { hashOf } from '../chain/chain-identity.js';
 import { baseFeeOf, readFees } from '../chain/fees.js';
 import { fundOnDevChain } from '../chain/devchain.js';
 import {
@@ -323,18 +324,12 @@ async function waitForNonces({ rpc, clock, signal }, wallets, endUs) {
  * @throws {UnavailableError}
  */
 export async function assertSameChain(rpc, { startBlock, startHash, genesisHash }) {
-  const hash = await hashAt(rpc, startBlock);
+  const hash = await nullIfRefused(hashOf(rpc, startBlock, 'audit'));
   if (startHash === null || hash === startHash) return;
   if (hash !== null) throw new UnavailableError(otherStart(rpc.display, startBlock));
   const head = toNumber(await rpc.call('eth_blockNumber', [], 'audit'));
   if (head < startBlock) throw new UnavailableError(belowStart(rpc.display, head, startBlock));
-  const first = await hashAt(rpc, 0);
+  const first = await nullIfRefused(hashOf(rpc, 0, 'audit'));
   if (first !== null && genesisHash !== null && first !== genesisHash)
     throw new UnavailableError(otherChain(rpc.display));
-}
-
-/** @param {Rpc} rpc @param {number} number @returns {Promise<string | null>} null: the node does not have the block */
-async function hashAt(rpc, number) {
-  const block = await nullIfRefused(rpc.call('eth_getBlockByNumber', [toHex(number), false], 'audit'));
-  return block?.hash ?? null;
 }

@@ -100,13 +100,11 @@ function methodsOf(engine, endpoints, task, flushSamples, closePort) {
     snapshot: async (/** @type {number} */ nowUs, /** @type {boolean} */ endsInterval) => {
       flushSamples();
       const { interval, rest, ...others } = await engine.snapshot(nowUs, endsInterval);
-      if (interval !== null) {
-        const refusing = task.endpoints.names.map((name, i) => (health.refusesTransactions(i) ? name : null));
-        refusing.forEach((name, i) => {
-          const words = `${name} refuses or does not answer transactions; they go to other endpoints`;
-          if (name !== null) interval.warnings[`refusing ${i}`] = words;
-        });
-      }
+      task.endpoints.names.forEach((name, i) => {
+        if (interval === null || !health.refusesTransactions(i)) return;
+        interval.warnings[`refusing ${i}`] =
+          `${name} refuses or does not answer transactions; they go to other endpoints`;
+      });
       const ended = interval && { ...interval, stats: interval.stats.toState() };
       return /** @type {SnapshotState} */ ({ ...others, interval: ended, rest: rest.toState() });
     },

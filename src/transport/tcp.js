@@ -2,8 +2,8 @@ import { connect } from 'node:net';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
 import { TransportError, UsageError } from '../errors.js';
-import { Exchange } from './exchange.js';
 import {
+  Exchange,
   MAX_BODY_BYTES,
   MAX_HEAD_BYTES,
   ResponseParser,

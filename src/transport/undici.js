@@ -1,8 +1,8 @@
 import { Client, Pool, buildConnector } from 'undici';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
-import { Exchange } from './exchange.js';
 import {
+  Exchange,
   MAX_BODY_BYTES,
   asTransportError,
   bodyTooLarge,

@@ -3,8 +3,7 @@ import { parseJson } from '../chain/json.js';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
 import { TransportError, UsageError, oneLine } from '../errors.js';
-import { Exchange } from './exchange.js';
-import { MAX_BODY_BYTES, asTransportError, bodyTooLarge, failureOf, requestHeaders } from './http.js';
+import { Exchange, MAX_BODY_BYTES, asTransportError, bodyTooLarge, failureOf, requestHeaders } from './http.js';
 
 /**
  * JSON-RPC over WebSockets. Each socket carries many requests at once; answers come in any order and are matched by id.
