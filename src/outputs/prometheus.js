@@ -12,8 +12,6 @@ import { Output } from './output.js';
  * @import { Address, IntervalRow, Output as OutputContract, Stage, Totals } from '../types.d.ts'
  * @import { Page, Rule } from '../stats/merge.js'
  * @import { OutputOptions } from './output.js'
- * @import { IncomingMessage, ServerResponse } from 'node:http'
- * @import { Metric, Registry } from 'prom-client'
  */
 
 /** Upper bounds of the buckets, in seconds: 0.1 ms to 2 min, six to a decade where most latencies are. */
@@ -174,17 +172,17 @@ function one(value, labels) {
 export function createPrometheusOutput({ prometheus, info, instance = null }) {
   const { host, port } = /** @type {Address} */ (prometheus);
   const state = new PrometheusState(info, instance?.instances);
-  /** The library is loaded only with --prometheus. */
-  const registry = registryOf(state, labelsOf(instance));
+  const labels = labelsOf(instance);
   const server = createServer((request, response) => {
-    if (isOwnHost(request, host)) void registry.then((ready) => answer(ready, request, response));
-    else response.writeHead(403, { 'content-type': 'text/plain' }).end(`${foreignHost('prometheus')}\n`);
+    /** @param {number} status @param {string} text @param {string} [version] */
+    const answer = (status, text, version = '') =>
+      response.writeHead(status, { 'content-type': `text/plain${version}; charset=utf-8` }).end(text);
+    if (!isOwnHost(request, host)) answer(403, `${foreignHost('prometheus')}\n`);
+    else if (request.url?.split('?')[0] !== '/metrics') answer(404, 'the metrics are at /metrics\n');
+    else answer(200, pageOf(state, labels), '; version=0.0.4');
   });
   return new Output({
-    open: async () => {
-      await registry;
-      await listen(server, { host, port }, 'prometheus');
-    },
+    open: () => listen(server, { host, port }, 'prometheus'),
     start: ({ startedAtMs }) => {
       state.startedAtMs = startedAtMs;
     },
@@ -207,26 +205,24 @@ function labelsOf(instance) {
 }
 
 /**
- * Metrics of prom-client record one observation at a time; these are read from the state as a whole.
+ * The page in the text format of Prometheus.
  * @param {PrometheusState} state
- * @param {Record<string, string>} labels of every series
+ * @param {Record<string, string>} common labels of every series
  */
-async function registryOf(state, labels) {
-  const { Registry } = await import('prom-client');
-  const registry = new Registry();
-  registry.setDefaultLabels(labels);
-  for (const { name, type, help, values } of FAMILIES) {
-    const metric = { name, type, help, get: () => ({ name, type, help, values: values(state) }) };
-    registry.registerMetric(/** @type {Metric} */ (/** @type {unknown} */ (metric)));
-  }
-  return registry;
+function pageOf(state, common) {
+  const families = FAMILIES.map(({ name, type, help, values }) => {
+    const series = values(state).map(({ metricName = name, labels, value }) => {
+      return `${metricName}${labelsText({ ...labels, ...common })} ${value}\n`;
+    });
+    return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${series.join('')}`;
+  });
+  return families.join('\n');
 }
 
-/** @param {Registry} registry @param {IncomingMessage} request @param {ServerResponse} response */
-async function answer(registry, { url = '' }, response) {
-  if (url.split('?')[0] !== '/metrics') {
-    response.writeHead(404, { 'content-type': 'text/plain' }).end('the metrics are at /metrics\n');
-    return;
-  }
-  response.writeHead(200, { 'content-type': registry.contentType }).end(await registry.metrics());
+/** @param {Labels} labels */
+function labelsText(labels) {
+  const escaped = (/** @type {string | number} */ value) =>
+    String(value).replace(/["\\]/g, '\\$&').replaceAll('\n', '\\n');
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escaped(value)}"`);
+  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;
 }
