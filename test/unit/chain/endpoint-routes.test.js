@@ -75,6 +75,14 @@ describe('Router.route()', () => {
     assert.deepEqual(ways(routeOf('apart', [DOWN, UP], 1), 'submit', 'readback'), [1, 1]);
   });
 
+  it('transactions go to an endpoint that refuses them if it is the only one that is up', () => {
+    const health = healthOf(DOWN, UP);
+    for (let i = 0; i < 3; i += 1) health.noteSubmission(1, true);
+    const rpcs = [fakeRpc({}), fakeRpc({})];
+    const router = new Router({ rpcs, health, clock: createFakeClock(), home: 0, spread: 'sticky' });
+    assert.deepEqual(ways(router, 'submit', 'submit'), [1, 1]);
+  });
+
   it('if none is up, requests go to the preferred one', () => {
     assert.deepEqual(ways(routeOf('sticky', [DOWN, DOWN], 1), 'submit', 'inclusion'), [1, 1]);
   });
@@ -305,6 +313,33 @@ describe('createRouter()', () => {
         [true, false],
       ],
     );
+  });
+
+  it('ends a subscription that was given up before its answer', async () => {
+    let ended = 0;
+    /** @type {(end: () => void) => void} */
+    let answer = () => {};
+    const subscribe = () => new Promise((/** @type {(end: () => void) => void} */ resolve) => (answer = resolve));
+    const clock = createFakeClock();
+    const health = new Health(2, clock);
+    const rpcs = [0, 1].map(() => ({ ...fakeRpc({}), subscribe }));
+    const { rpc } = createRouter({ rpcs, health, clock, home: 0, spread: 'sticky' });
+    const subscribing = assert.rejects(
+      Promise.resolve(
+        rpc.subscribe?.(
+          'newHeads',
+          () => {},
+          () => {},
+        ),
+      ),
+      { code: 'transport_left' },
+    );
+    set(health, 0, DOWN);
+    await clock.advance(100);
+    await subscribing;
+    answer(() => (ended += 1));
+    await clock.advance(0);
+    assert.equal(ended, 1);
   });
 
   it('the subscription of an endpoint that is down is lost', async () => {
