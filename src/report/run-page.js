@@ -15,6 +15,7 @@ import {
   badBadge,
   badge,
   chartBox,
+  keyOf,
   latencyFigure,
   listSection,
   minuteOf,
@@ -206,49 +207,35 @@ function droppedWords({ counts, window }) {
 
 /** @param {RunFile} run @returns {KeyFigure[]} */
 function figures(run) {
-  const censored = censoredOf(run);
-  const { rates, latency, counts, generator, window } = run;
+  const { rates, latency, counts, generator, window, end } = run;
   const isOpenLoop = rates.askedPerSecond !== null;
+  const { verified, one } = countedWords(isPlain(run));
   /** @param {LatencyName} name @param {string} label */
-  const time = (name, label) => ({ name, label, ...latencyFigure(latency.total, censored, name) });
-  /** @param {string} name @param {string} label @param {number | null} value */
-  const rate = (name, label, value) => ({ name, label, value, text: quantity(value, 'plain') });
-  /** @param {string} name @param {string} label @param {number} value */
-  const count = (name, label, value) => ({ name, label, value, text: quantity(value, 'count') });
+  const time = (name, label) => ({ name, label, ...latencyFigure(latency.total, censoredOf(run), name) });
+  const { cpuUsPerVerified: cpuUs } = generator;
   const why = run.unmeasured['/generator/cpuUsPerVerified'];
-  return [
-    {
-      ...rate('tps', isPlain(run) ? 'Calls per second' : 'TPS', rates.verifiedPerSecond),
-      note: `${countedWords(isPlain(run)).verified} per second`,
-    },
-    ...(isOpenLoop
-      ? [
-          rate('asked', 'Asked per second', rates.askedPerSecond),
-          ...(run.end === 'running' ? [] : [rate('achieved', 'Achieved per second', rates.achievedPerSecond)]),
-        ]
-      : []),
+  const all = [
+    keyOf('tps', isPlain(run) ? 'Calls per second' : 'TPS', rates.verifiedPerSecond, 'plain', `${verified} per second`),
+    isOpenLoop && keyOf('asked', 'Asked per second', rates.askedPerSecond, 'plain'),
+    isOpenLoop && end !== 'running' && keyOf('achieved', 'Achieved per second', rates.achievedPerSecond, 'plain'),
     time('p50', 'Latency p50'),
     time('p99', 'Latency p99'),
     time('max', 'Slowest'),
-    count('counts.verified', isPlain(run) ? 'Answered' : 'Verified', counts.verified),
-    count('counts.failed', 'Failed', counts.failed),
-    count('counts.timedOut', 'Timed out', counts.timedOut),
-    ...(isOpenLoop || counts.dropped > 0
-      ? [{ ...count('counts.dropped', 'Dropped', counts.dropped), note: droppedWords(run) }]
-      : []),
-    ...LISTED_COUNTS.map(({ name, label, help }) => {
-      const value = /** @type {Record<string, number>} */ (counts)[name] ?? null;
-      return { name, label, value, text: quantity(value, 'count'), note: help };
-    }),
+    keyOf('counts.verified', isPlain(run) ? 'Answered' : 'Verified', counts.verified, 'count'),
+    keyOf('counts.failed', 'Failed', counts.failed, 'count'),
+    keyOf('counts.timedOut', 'Timed out', counts.timedOut, 'count'),
+    (isOpenLoop || counts.dropped > 0) &&
+      keyOf('counts.dropped', 'Dropped', counts.dropped, 'count', droppedWords(run)),
+    ...LISTED_COUNTS.map(({ name, label, help }) =>
+      keyOf(name, label, /** @type {Record<string, number>} */ (counts)[name] ?? null, 'count', help),
+    ),
     { name: 'window', label: 'Window', value: window.durationMs, text: quantity(window.durationMs / 1000, 'seconds') },
     {
-      name: 'cpu',
-      label: `CPU per ${countedWords(isPlain(run)).one}`,
-      value: generator.cpuUsPerVerified,
-      text: generator.cpuUsPerVerified === null ? '–' : `${quantity(generator.cpuUsPerVerified, 'plain')} µs`,
-      note: why === undefined ? 'of this generator' : sentence(why),
+      ...keyOf('cpu', `CPU per ${one}`, cpuUs, 'plain', why === undefined ? 'of this generator' : sentence(why)),
+      ...(cpuUs === null ? {} : { text: `${quantity(cpuUs, 'plain')} µs` }),
     },
   ];
+  return all.filter((figure) => figure !== false);
 }
 
 function zoomBar() {

@@ -8,6 +8,7 @@ import { html, list, renderPage, section } from './html.js';
  * an attribute, for programs.
  *
  * @import { DistributionJson } from '../types.d.ts'
+ * @import { Unit } from './client/quantity.js'
  * @import { Html, Page, PageData, Part } from './html.js'
  *
  * @typedef {keyof typeof LATENCY_FIGURES} LatencyName
@@ -39,6 +40,11 @@ export function pageOf({ title, verdict, badges, figures, main, charts, time = n
     </ul>
     ${figures.length > 0 && html`<dl class="figures">${figures.map(keyFigure)}</dl>`}`;
   return renderPage({ title, lead, main, data: { time, charts }, live });
+}
+
+/** @param {string} name @param {string} label @param {number | null} value @param {Unit} unit @param {string} [words] @returns {KeyFigure} */
+export function keyOf(name, label, value, unit, words) {
+  return { name, label, value, text: quantity(value, unit), note: words };
 }
 
 /** An item of `<dl class="figures">`. @param {KeyFigure} figure */

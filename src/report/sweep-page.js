@@ -1,7 +1,18 @@
 import { across, capital, chartFigure, chartsOf, measureOf, sentence, withBound } from './charts.js';
 import { clockTime, quantity } from './client/quantity.js';
 import { details, html, itemTable, list, row, scrollTable, section } from './html.js';
-import { badBadge, badge, chartBox, figureCell, listSection, minuteOf, note, pageOf, wordsHead } from './sections.js';
+import {
+  badBadge,
+  badge,
+  chartBox,
+  figureCell,
+  keyOf,
+  listSection,
+  minuteOf,
+  note,
+  pageOf,
+  wordsHead,
+} from './sections.js';
 import { bestOf, cellName, gridTable, sweepCharts } from './sweep-charts.js';
 
 /**
@@ -186,17 +197,15 @@ function badges({ end, cells, repeat, saturation: lines, warnings, find }) {
 /** @param {SweepFile} sweep @returns {KeyFigure[]} */
 function figures({ find, cells }) {
   const best = bestOf(cells);
-  /** @param {string} name @param {string} label @param {number | null} value @param {string} [note] */
-  const number = (name, label, value, note) => ({ name, label, value, text: quantity(value, 'plain'), note });
   const interval = `${quantity(100 * (find?.confidence ?? 0), 'percent')} interval`;
   const conditions = [...(find?.until ?? []), ...(find?.rateHeld ? ['the rate held'] : [])];
   const answer =
     find === null
       ? []
       : [
-          number('find.estimate', `Highest ${find.name}`, find.estimate, `with ${conditions.join(', ')}`),
-          number('find.low', 'At least', find.low, interval),
-          number('find.high', 'At most', find.high, interval),
+          keyOf('find.estimate', `Highest ${find.name}`, find.estimate, 'plain', `with ${conditions.join(', ')}`),
+          keyOf('find.low', 'At least', find.low, 'plain', interval),
+          keyOf('find.high', 'At most', find.high, 'plain', interval),
         ];
   if (best === null) return answer;
   const latencies = ['avg', 'p99'].map((name) => {
@@ -208,9 +217,9 @@ function figures({ find, cells }) {
   });
   return [
     ...answer,
-    number('best.tps', 'Most TPS', best.tps, `at ${cellName(best.cell.settings)}`),
+    keyOf('best.tps', 'Most TPS', best.tps, 'plain', `at ${cellName(best.cell.settings)}`),
     ...latencies,
-    number('cells', 'Cells', cells.length),
+    keyOf('cells', 'Cells', cells.length, 'plain'),
   ];
 }
 
