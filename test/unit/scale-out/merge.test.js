@@ -1,12 +1,14 @@
 /** A merge, part by part: which files belong together, whose clock is wrong, which time is common, and what adds up. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { IncompleteError, InputError } from '../../../src/errors.js';
 import { checkConsistency, choose } from '../../../src/scale-out/choose.js';
-import { commonVerdict } from '../../../src/scale-out/merge.js';
+import { commonVerdict, merge } from '../../../src/scale-out/merge.js';
 import { findSources, resultsIn } from '../../../src/scale-out/sources.js';
 import { Total } from '../../../src/scale-out/totals.js';
 import { Grid, commonWindow, compareClocks } from '../../../src/scale-out/window.js';
@@ -14,6 +16,7 @@ import { Distribution } from '../../../src/stats/histogram.js';
 import { asJson } from '../../../src/stats/merge.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
+import { temporaryFolder } from '../../helpers/temporary.js';
 
 /**
  * @import { RunHeader } from '../../../src/scale-out/choose.js'
@@ -477,6 +480,27 @@ describe('the figures of a run file', () => {
         (error) => error instanceof InputError && error.message.startsWith('x.json ') && words.test(error.message),
       );
     });
+});
+
+test('files of version 0.1 whose windows differ: counts that no interval has are not known', async (t) => {
+  const folder = temporaryFolder(t);
+  const run = JSON.parse(readFileSync(new URL('../../fixtures/runs-0.1/workers.json', import.meta.url), 'utf8'));
+  const later = structuredClone(run);
+  later.id = later.id.replace(/.$/, (/** @type {string} */ last) => (last === '0' ? '1' : '0'));
+  later.config.offset += run.config.threads;
+  for (const times of [later, later.window])
+    for (const name of ['startedAt', 'endedAt'])
+      if (name in times) times[name] = new Date(Date.parse(times[name]) + 500).toISOString();
+  for (const [name, one] of Object.entries({ a: run, b: later }))
+    writeFileSync(join(folder, `${name}.json`), JSON.stringify(one));
+  const options = { mayDiffer: new Set(['offset']), ofOneInstance: new Set() };
+  const { run: merged } = await merge([folder], { ...NO_WISHES, thresholds: [], options }, Readable.from([]));
+  const { rates, unmeasured, counts, warnings } = merged;
+  assert.deepEqual([rates.acceptedPerSecond, rates.includedPerSecond, rates.achievedPerSecond], [null, null, null]);
+  assert.match(unmeasured['/rates/acceptedPerSecond'], /^known of whole windows only/);
+  assert.match(warnings.join(), /the common window is 75 % of the longest/);
+  assert.ok((rates.verifiedPerSecond ?? 0) > 0);
+  assert.equal(counts.verified, 2 * run.counts.verified);
 });
 
 test('the merged verdict has the number of instances per verdict', () => {
