@@ -121,8 +121,8 @@ export async function readOptions({ command, files = [], parsed, env = {}, nowMs
   const redacted = { command };
   /** @type {string[]} */
   const warnings = [];
-  const study = new StudyBuilder(env);
   const searched = command === 'sweep' ? textOf('find', parsed, env, fromFile) : null;
+  const study = new StudyBuilder(env, searched);
   for (const option of optionsOf(command)) {
     const found = find(option, parsed, env, fromFile);
     const texts = found !== null && command === 'sweep' ? study.textsOf(option, found, searched) : [found?.text ?? ''];
@@ -155,7 +155,7 @@ export async function readOptions({ command, files = [], parsed, env = {}, nowMs
     ...instanceFiles(given, place.index),
     durationMs,
     files,
-    study: study.build(searched),
+    study: study.build(),
     redacted: Object.freeze(redacted),
   };
   checkTogether(command, complete, env, nowMs);

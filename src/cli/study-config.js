@@ -7,69 +7,50 @@ import { axisTexts, bracketTexts } from './parse.js';
  * @import { Option } from './options.js'
  */
 
-/**
- * What a study gives to the runs that it starts.
- */
-
-/** Collects what is found, option by option. */
+/** Collects what a study gives to the runs that it starts, option by option. */
 export class StudyBuilder {
-  /** @type {Axis[]} */
-  #axes = [];
-  /** @type {string | null} */
-  #alike = null;
-  /** @type {string[]} */
-  #flags = [];
-  /** @type {StudyOptions['bracket']} */
-  #bracket = null;
+  /** @type {{axes: Axis[], flags: string[], options: Record<string, string>, env: NodeJS.ProcessEnv} & Pick<StudyOptions, 'alike' | 'searched' | 'bracket'>} */
+  #study;
   /** What a sweep sets itself in each of its runs. @type {Set<string>} */
   #varied = new Set();
-  /** @type {Record<string, string>} */
-  #options = {};
-  /** @type {NodeJS.ProcessEnv} */
-  #env;
 
-  /** @param {NodeJS.ProcessEnv} env */
-  constructor(env) {
-    this.#env = Object.fromEntries(Object.entries(env).filter(([name]) => !VARIABLES.includes(name)));
+  /** @param {NodeJS.ProcessEnv} env @param {string | null} searched the name of the option that is searched for */
+  constructor(env, searched) {
+    const others = Object.entries(env).filter(([name]) => !VARIABLES.includes(name));
+    const found = { axes: [], alike: null, flags: [], bracket: null, options: {} };
+    this.#study = { ...found, searched: searchedOf(searched), env: Object.fromEntries(others) };
   }
 
-  /** @param {Option} option @param {Found} found @param {string | null} searched the name of the option that is searched for @returns {string[]} its values, each as if it had been given alone */
+  /** The values of an option, each as if it had been given alone. @param {Option} option @param {Found} found @param {string | null} searched */
   textsOf(option, { text, label }, searched) {
     if (option.name === searched) {
       const [from, to] = bracketTexts(text);
-      this.#bracket = { from, to };
+      this.#study.bracket = { from, to };
       this.#varied.add(option.name);
       return to === null ? [from] : [from, to];
     }
     if (!option.isAxis) return [text];
     const texts = axisTexts(text, label);
     if (texts.length > 1) {
-      this.#axes.push({ name: option.name, values: Object.freeze(texts) });
+      this.#study.axes.push({ name: option.name, values: Object.freeze(texts) });
       this.#varied.add(option.name);
-    } else if (texts[0] !== text.trim()) this.#alike ??= `${label} ${text}`;
+    } else if (texts[0] !== text.trim()) this.#study.alike ??= `${label} ${text}`;
     return texts;
   }
 
   /** @param {Option} option @param {Found} found @param {string} shown its text as it may be shown */
   add(option, { text, where }, shown) {
-    if (where === 'flag') this.#flags.push(option.name);
+    if (where === 'flag') this.#study.flags.push(option.name);
     if (where === 'default' || !option.commands.includes('run') || OF_THE_STUDY.has(option.key)) return;
     if (this.#varied.has(option.name)) return;
-    this.#env[option.variable] = text;
-    if (option.role !== 'secret') this.#options[option.name] = shown;
+    this.#study.env[option.variable] = text;
+    if (option.role !== 'secret') this.#study.options[option.name] = shown;
   }
 
-  /** @param {string | null} searched @returns {StudyOptions} */
-  build(searched) {
-    return Object.freeze({
-      axes: Object.freeze(this.#axes),
-      alike: this.#alike,
-      flags: Object.freeze(this.#flags),
-      searched: searchedOf(searched),
-      bracket: this.#bracket,
-      options: Object.freeze(this.#options),
-      env: Object.freeze(this.#env),
-    });
+  /** @returns {StudyOptions} */
+  build() {
+    for (const part of Object.values(this.#study)) Object.freeze(part);
+    return Object.freeze(this.#study);
   }
 }
 
