@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 
 /**
- * @import { Config, EngineConfig, LoadSize, RateStage, Settings } from '../types.d.ts'
+ * @import { Config, EngineConfig, LoadSize, RateStage } from '../types.d.ts'
  * @import { Arrival, Schedule } from './pacer.js'
  */
 
@@ -24,13 +24,6 @@ export function engineConfigOf(config) {
   const { txTimeoutMs, inFlight, iterations, thinkTimeMs } = config;
   const network = { transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, spread };
   return { ...network, txTimeoutMs, inFlight, iterations, thinkTimeMs };
-}
-
-/** @param {Config} config @returns {Settings} */
-export function settingsOf(config) {
-  const { threads, set, method, params, calls, data, checkRpc, contracts, payload } = config;
-  const { receivers, createReceivers } = config;
-  return { threads, set, method, params, calls, data, checkRpc, contracts, payload, receivers, createReceivers };
 }
 
 /**

@@ -9,7 +9,7 @@ import { buildPartialRunFile, buildRunFile } from '../stats/run-file.js';
 import { indexRanges, numbered } from '../text.js';
 import { createWorkload } from '../workloads/index.js';
 import { audit } from './audit.js';
-import { engineConfigOf, scheduleOf, settingsOf, workersOf } from './config.js';
+import { engineConfigOf, scheduleOf, workersOf } from './config.js';
 import { abandonable, checkDescriptors, interruptible, openNetwork, readKeys, warnOfEndpoints } from './connect.js';
 import { NOT_PAID, balanceOf, capReached, decreaseBetween } from './costs.js';
 import { describeEnvironment, describeRun, factsOf, writeFailedSetUp } from './describe.js';
@@ -153,7 +153,7 @@ async function prepare(config, surroundings, opened) {
   const { rpc, connect, identity, monitor } = endpoints;
   const { chainId, allowChain, confirmations } = config;
   const workload = await abandonable(stop, () =>
-    createWorkload(config.workload, { rpc, settings: settingsOf(config), clock, connect, create }),
+    createWorkload(config.workload, { rpc, settings: config, clock, connect, create }),
   );
   /** @type {Awaited<ReturnType<NonNullable<typeof identity>['identify']>>} */
   let identified = [];
