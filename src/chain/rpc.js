@@ -98,7 +98,7 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
     // A call of the load is measured, and a transaction must not be sent twice: both are sent once.
     const tries = purpose === 'load' || method.startsWith('eth_send') ? 1 : READ_TRIES;
     const exchange = { id, method, purpose, calls: 1, tries, isLarge: mayBeLarge(method, purpose), onSent };
-    return post(encode(id, method, params), exchange, (reply) => resultIn(reply, exchange, endpoint));
+    return post(encode(id, method, params, purpose), exchange, (reply) => resultIn(reply, exchange, endpoint));
   }
 
   const batcher = new Batcher(
@@ -236,9 +236,10 @@ export function isHash(value) {
 function createEncoder() {
   let lastParams = /** @type {unknown} */ (null);
   let text = '';
-  return (/** @type {number} */ id, /** @type {string} */ method, /** @type {unknown[]} */ params) => {
-    // A signed transaction is hex of our own: JSON.stringify would only copy it.
-    if (method === 'eth_sendRawTransaction')
+  /** @param {number} id @param {string} method @param {unknown[]} params @param {string} [purpose] */
+  return (id, method, params, purpose) => {
+    // A transaction that the load has signed is hex of our own: JSON.stringify would only copy it.
+    if (method === 'eth_sendRawTransaction' && (purpose === 'submit' || purpose === 'resubmit'))
       return `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":["${params[0]}"]}`;
     if (params !== lastParams) {
       lastParams = params;

@@ -47,6 +47,16 @@ const requests = (count) => Array.from({ length: count }, (_, i) => ({ method: '
 const numbers = (count) => Array.from({ length: count }, (_, i) => i);
 
 describe('call()', () => {
+  it('sends the parameters of a plain call as they are, also those of a transaction', async () => {
+    const { rpc, bodies } = rpcOver((asked) => right(asked, 'ok'));
+    const all = [[], ['a"b'], ['0xab', { x: 1 }], [{ x: 1 }]];
+    for (const params of all) await rpc.call('eth_sendRawTransaction', params, 'load');
+    assert.deepEqual(
+      bodies.map(({ params }) => params),
+      all,
+    );
+  });
+
   it('asks in JSON-RPC 2.0, with a new id each time, and gives the result', async () => {
     const { rpc, bodies } = rpcOver((asked) => right(asked));
     assert.equal(await rpc.call('a', ['x"y'], 'setup'), 'x"y');
