@@ -1,4 +1,3 @@
-import leven from 'leven';
 import { UNSEEN_CHARACTERS } from './errors.js';
 
 /** Text that is printed. */
@@ -6,15 +5,6 @@ import { UNSEEN_CHARACTERS } from './errors.js';
 /** Replaces control characters in text from outside, so that it cannot control the terminal. @param {string} text */
 export function printable(text) {
   return text.replace(/[^\P{Cc}\n]+/gu, ' ').replace(UNSEEN_CHARACTERS, ' ');
-}
-
-/** The names that a mistyped word may mean, the most similar first. @param {string} word @param {readonly string[]} names */
-export function similarNames(word, names) {
-  return names
-    .map((name) => ({ name, distance: word !== '' && name.startsWith(word) ? 1 : leven(word, name) }))
-    .filter(({ name, distance }) => distance <= Math.max(2, name.length / 3))
-    .sort((a, b) => a.distance - b.distance)
-    .map(({ name }) => name);
 }
 
 /** Quoted if a POSIX shell would change it. @param {string} text */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { displayUrl } from '../chain/rpc.js';
 import { InputError, UsageError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { modeForOthers } from '../files.js';
-import { similarNames } from '../text.js';
+import { similarNames } from '../similar-names.js';
 import { completionText } from './completion.js';
 import { helpText, splitCommandLine } from './help.js';
 import { instanceOf } from '../scale-out/scheduler.js';

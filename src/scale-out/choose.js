@@ -280,6 +280,11 @@ function wrongCount({ counts, window, failures, latency, lag, intervals, audit, 
   const ended = verified + censoredIn({ counts, failures });
   if (latency.total.count > ended)
     return `latency has ${some(latency.total.count, 'value')}, and ${some(ended, 'operation')} were verified or ran out of time`;
+  if (latency.fromStart.count !== latency.total.count) return 'latency/fromStart/count is not latency/total/count';
+  const row = intervals.findIndex(
+    (of) => of.latency.count !== of.counts.verified || of.lag.count !== of.counts.scheduled,
+  );
+  if (row !== -1) return `intervals/${row} has other counts than its distributions`;
   // After an internal error or the loss of a worker the figures differ; the run's exit code says so.
   if (end === 'internal') return null;
   const sums = intervals.reduce((sum, row) => addUp(sum, row.counts), zeroCounts());
@@ -287,6 +292,8 @@ function wrongCount({ counts, window, failures, latency, lag, intervals, audit, 
     if (partial ? sums[name] > count : sums[name] !== count)
       return `counts/${name} is ${count}, and intervals have ${sums[name]}`;
   }
+  if (window.counts.verified > verified)
+    return `window/counts/verified is ${window.counts.verified}, and counts/verified ${verified}`;
   const report = /** @type {AuditReport | null} */ (audit);
   if (report === null || report.verified === verified) return null;
   return `audit/verified is ${report.verified}, and counts/verified ${verified}`;

@@ -47,14 +47,16 @@ export function compareClocks(headers) {
  * The difference of the least skews of the blocks that both saw.
  * @param {RunHeader['blocks']} blocks
  * @param {RunHeader['blocks']} others
- * @returns {number | null}
+ * @returns {number | null} null: there is no block that both saw
  */
 function differenceMs(blocks, others) {
   if (blocks.length === 0 || others.length === 0) return null;
   const from = Math.max(blocks[0].firstNumber, others[0].firstNumber);
   const to = Math.min(blocks[blocks.length - 1].lastNumber, others[others.length - 1].lastNumber);
   if (from > to) return null;
-  return leastSkewMs(blocks, from, to) - leastSkewMs(others, from, to);
+  const ms = leastSkewMs(blocks, from, to) - leastSkewMs(others, from, to);
+  // One of them has a gap there.
+  return Number.isFinite(ms) ? ms : null;
 }
 
 /** Of intervals whose blocks are all in the range; otherwise of those with some blocks in it. @param {RunHeader['blocks']} blocks @param {number} from @param {number} to */

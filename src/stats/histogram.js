@@ -1,10 +1,12 @@
+import { inflateSync } from 'node:zlib';
 import * as hdr from 'hdr-histogram-js';
 import { InputError } from '../errors.js';
 
 /** @import { DistributionJson } from '../types.d.ts' */
 
 /**
- * Distributions of durations, and the histograms of run files in HdrHistogram's V2 encoding.
+ * Distributions of durations, and the histograms of run files in HdrHistogram's V2 encoding. A run file can come from
+ * anywhere, so reading a histogram takes bounded memory and time.
  *
  * A place is the index of a bucket: values whose first three digits differ have different places.
  *
@@ -16,6 +18,9 @@ import { InputError } from '../errors.js';
 
 const DIGITS = 3;
 const MAX_UINT32 = 2 ** 32 - 1;
+const HEADER_BYTES = 40;
+/** Places for all values that a double holds exactly, with nine bytes a count. */
+const MOST_BYTES = HEADER_BYTES + 9 * 44 * 1024;
 
 /**
  * @param {Encoded} json
@@ -32,17 +37,27 @@ function decoded({ count, sumUs, maxUs, hdr: text }) {
   }
   let histogram;
   try {
+    checkHeader(text);
     histogram = /** @type {hdr.JsHistogram} */ (hdr.decodeFromCompressedBase64(text, bitBucketSize));
   } catch (error) {
     throw new InputError('a histogram cannot be decoded', error);
   }
-  const { totalCount, numberOfSignificantValueDigits } = histogram;
-  if (numberOfSignificantValueDigits !== DIGITS)
-    throw new InputError('a histogram does not have three significant digits');
+  const { totalCount } = histogram;
   if (totalCount !== count) throw new InputError(`a histogram holds ${totalCount} values, and its count is ${count}`);
   if (histogram.lowestEquivalentValue(histogram.maxValue) > (maxUs ?? 0))
     throw new InputError('a histogram holds values above its maximum');
   return histogram;
+}
+
+/** The library believes the header and inflates without a limit. @param {string} base64 */
+function checkHeader(base64) {
+  const bytes = inflateSync(Buffer.from(base64, 'base64').subarray(8), { maxOutputLength: MOST_BYTES });
+  const payloadBytes = bytes.readInt32BE(4);
+  if (payloadBytes < 0 || payloadBytes > bytes.length - HEADER_BYTES) throw new RangeError('it is cut');
+  const [offset, digits] = [bytes.readInt32BE(8), bytes.readInt32BE(12)];
+  // Older encoders wrote 1 as the offset; it has no meaning for counts that are not shifted.
+  if (offset < 0 || offset > 1 || digits !== DIGITS || bytes.readBigInt64BE(16) !== 1n)
+    throw new RangeError('it has other units or digits than those of stress');
 }
 
 /**

@@ -1,5 +1,5 @@
 import { EXIT, oneLine, withoutKeys } from '../errors.js';
-import { similarNames } from '../text.js';
+import { similarNames } from '../similar-names.js';
 import { AUDIT_RESULTS, auditResult } from './audit-result.js';
 import { DURATIONS, FIGURES, figureNames, figureOf } from './figures.js';
 

@@ -1,6 +1,6 @@
 import { toHex } from '../chain/rpc.js';
 import { oneLine, withoutKeys } from '../errors.js';
-import { similarNames } from '../text.js';
+import { similarNames } from '../similar-names.js';
 
 /**
  * Templates in the parameters of calls: `{{name}}` or `{{name N}}` inside a text. A text that consists of one template

@@ -16,11 +16,11 @@ function jsonOf(values) {
   return distribution.toJSON();
 }
 
-/** @param {{payload?: Buffer, cookie?: number, digits?: number}} [changes] */
-function encoded({ payload = Buffer.from([2]), cookie = 0x1c849303, digits = 3 } = {}) {
+/** @param {{payload?: Buffer, cookie?: number, digits?: number, length?: number}} [changes] */
+function encoded({ payload = Buffer.from([2]), cookie = 0x1c849303, digits = 3, length = payload.length } = {}) {
   const header = Buffer.alloc(40);
   header.writeInt32BE(cookie | 0x10, 0);
-  header.writeInt32BE(payload.length, 4);
+  header.writeInt32BE(length, 4);
   header.writeInt32BE(digits, 12);
   header.writeBigInt64BE(1n, 16);
   header.writeBigInt64BE(2n ** 40n, 24);
@@ -78,7 +78,9 @@ describe('a histogram', () => {
         ['AAAA', /cannot be decoded/],
         [json.hdr.slice(0, 40), /cannot be decoded/],
         [encoded({ cookie: 1 }), /cannot be decoded/],
-        [encoded({ digits: 5 }), /three significant digits/],
+        [encoded({ digits: 5 }), /cannot be decoded/],
+        // The library would read 2^30 places.
+        [encoded({ length: 2 ** 30 }), /cannot be decoded/],
         [encoded(), /holds 1 values, and its count is 3/],
         // Nothing at places 0 to 5000, then three values.
         [encoded({ payload: Buffer.from([0x91, 0x4e, 6]) }), /above its maximum/],
@@ -90,6 +92,14 @@ describe('a histogram', () => {
           String(words),
         );
       }
+    });
+
+    it(`${name}: does not allocate 50 MB for a decompression bomb`, () => {
+      const hdr = encoded({ payload: Buffer.alloc(50_000_000) });
+      assert.ok(hdr.length < 100_000, `${hdr.length} characters`);
+      const before = process.memoryUsage().arrayBuffers;
+      assert.throws(() => read({ ...jsonOf([1, 2, 3]), hdr }), /a histogram cannot be decoded/);
+      assert.ok(process.memoryUsage().arrayBuffers - before < 20_000_000);
     });
   }
 });
