@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { startAnvil } from '../helpers/anvil.js';
-import { readJson, runShared } from '../helpers/cli.js';
+import { readJson, runStress } from '../helpers/cli.js';
 import { serve } from '../helpers/endpoint.js';
 import { schemaErrors } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -30,7 +30,7 @@ async function run(t, calls, more, rpc = anvil.url) {
   const out = join(folder, 'run.json');
   writeFileSync(file, JSON.stringify({ schema: 'evm-stress/calls@1', calls }));
   const args = ['--rpc', rpc, '--workload', 'rpc', '--calls', file, '--interval', '200ms', '--out', out, ...more];
-  const result = await runShared(args);
+  const result = await runStress(args);
   return { ...result, folder, out, runFile: () => /** @type {RunFile} */ (readJson(out)) };
 }
 
@@ -157,9 +157,9 @@ describe('a mix of calls', () => {
       [c, named(c)],
     ]))
       writeFileSync(file, JSON.stringify(json));
-    const same = await runShared(['compare', a, '--with', b]);
+    const same = await runStress(['compare', a, '--with', b]);
     assert.equal(same.code, 0, same.stderr);
-    const different = await runShared(['compare', a, '--with', c]);
+    const different = await runStress(['compare', a, '--with', c]);
     assert.equal(different.code, 65);
     assert.match(different.stderr, /the calls in .* are not those in/);
   });
@@ -169,13 +169,13 @@ describe('pages of a data set', () => {
   test('each user lists every page as often as asked, and each answer is whole; another chain is refused', async (t) => {
     const folder = temporaryFolder(t);
     const [data, out] = [join(folder, 'logs.json'), join(folder, 'run.json')];
-    const prepared = await runShared([
+    const prepared = await runStress([
       ...['--rpc', anvil.url, '-t', '3', '--iterations', '1', '--workload', 'logs'],
       ...['--bytes', '200', '--page-size', '10', '--logs', data],
     ]);
     assert.equal(prepared.code, 0, prepared.stderr);
     const args = ['--workload', 'rpc', '--calls', 'pages', '--data', data, '--users', '2', '--iterations', '3'];
-    const { code, stderr } = await runShared(['--rpc', anvil.url, ...args, '--out', out]);
+    const { code, stderr } = await runStress(['--rpc', anvil.url, ...args, '--out', out]);
     assert.equal(code, 0, stderr);
     const file = readJson(out);
     assert.deepEqual(countsByName(file), { page: 2 * 3 * 3 });
@@ -184,10 +184,10 @@ describe('pages of a data set', () => {
     const lying = readJson(data);
     Object.assign(lying.pages[2], { fromBlock: 1, toBlock: 1 });
     writeFileSync(data, JSON.stringify(lying));
-    const wrong = await runShared(['--rpc', anvil.url, ...args, '--out', out]);
+    const wrong = await runStress(['--rpc', anvil.url, ...args, '--out', out]);
     assert.equal(wrong.code, 0);
     assert.deepEqual(readJson(out).failures, { check_failed: 6 });
-    const elsewhere = await runShared(['--rpc', other.url, ...args]);
+    const elsewhere = await runStress(['--rpc', other.url, ...args]);
     assert.equal(elsewhere.code, 65);
     assert.match(elsewhere.stderr, /^stress: .*logs\.json is of chain 31337, not of chain 1337: .*\n$/);
   });

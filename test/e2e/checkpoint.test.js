@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startAnvil } from '../helpers/anvil.js';
-import { STRESS, cleanEnvironment, readJson, runShared, runStress, spawnStress } from '../helpers/cli.js';
+import { STRESS, cleanEnvironment, readJson, runStress, spawnStress } from '../helpers/cli.js';
 import { assertPartialRunFile, assertRunFile } from '../helpers/run-file.js';
 import { assertRefused } from '../helpers/table.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -113,7 +113,7 @@ describe('after kill -9', { concurrency: 4 }, () => {
     const folder = temporaryFolder(t);
     const out = join(folder, 'run.json');
     const common = ['-t', '3', '--rpc', slow.url, '--contracts', join(folder, 'contracts.json'), '--out', out];
-    assert.equal((await runShared([...common, '-d', '200ms', '--quiet'])).code, 0);
+    assert.equal((await runStress([...common, '-d', '200ms', '--quiet'])).code, 0);
     await slow.rpc('evm_setAutomine', [false]);
     const running = spawnStress([...common, '-d', '400ms', '--tx-timeout', '60s']);
     while (readJson(out).intervals.length === 0 || !readJson(out).partial) await sleep(20);
@@ -138,7 +138,7 @@ describe('the last checkpoint', () => {
     try {
       const out = join(small, 'run.json');
       writeFileSync(out, '{}');
-      const { code, stdout, stderr } = await runShared([...takeWallets(2), '-d', '2s', '--out', out]);
+      const { code, stdout, stderr } = await runStress([...takeWallets(2), '-d', '2s', '--out', out]);
       assert.equal(code, 73, stderr);
       assert.match(stdout, /audit +exact/);
       const lines = stderr.match(/cannot write .*run\.json: the disk is full/g) ?? [];
@@ -177,7 +177,7 @@ describe('a clock that is set in mid-run', { concurrency: 2 }, () => {
       const env = { NODE_OPTIONS: `--import=${preload}` };
       const files = ['--out', out, '--samples', samples, '--hlog', hlog];
       const args = [...takeWallets(2), '-d', '4s', '--interval', '500ms', ...files];
-      const { code, stderr } = await runStress(args, { env });
+      const { code, stderr } = await spawnStress(args, { env }).done;
       assert.equal(code, 0, stderr);
       const run = readJson(out);
       assertRunFile(run);
@@ -207,9 +207,9 @@ describe('stress report', () => {
   test('prints what the run has printed at its end, thresholds and all', async (t) => {
     const out = join(temporaryFolder(t), 'run.json');
     const args = ['-d', '700ms', '--threshold', 'p99<1m', '--threshold', 'verified>100000000', '--explain'];
-    const ended = await runShared([...takeWallets(2), ...args, '--out', out]);
+    const ended = await runStress([...takeWallets(2), ...args, '--out', out]);
     assert.equal(ended.code, 99, ended.stderr);
-    const { code, stdout, stderr } = await runShared(['report', out, '--explain']);
+    const { code, stdout, stderr } = await runStress(['report', out, '--explain']);
     assert.deepEqual([code, stderr], [0, '']);
     assert.match(stdout, /FAILED +verified>100000000/);
     assert.ok(ended.stdout.endsWith(stdout), stdout);
@@ -218,7 +218,7 @@ describe('stress report', () => {
   test('a run that was killed says that it is not whole, and why; of several files each has its name', async (t) => {
     const { out } = await killed(t, [], hasVerified);
     const { endedAt, counts } = readJson(out);
-    const { code, stdout, stderr } = await runShared(['report', out, out]);
+    const { code, stdout, stderr } = await runStress(['report', out, out]);
     assert.deepEqual([code, stderr], [0, '']);
     assert.equal(stdout.split(`${out}:\n`).length, 3);
     assert.ok(stdout.includes(`partial: the generator ended before the run did; figures up to ${endedAt}\n`), stdout);
@@ -226,7 +226,7 @@ describe('stress report', () => {
     assert.match(stdout, /audit +none: the run was still running/);
 
     await t.test('-q prints nothing', async () => {
-      const quiet = await runShared(['report', '-q', out]);
+      const quiet = await runStress(['report', '-q', out]);
       assert.deepEqual([quiet.code, quiet.stdout, quiet.stderr], [0, '', '']);
     });
 
@@ -241,7 +241,7 @@ describe('stress report', () => {
       const json = readJson(out);
       json.failureWords = { reverted: 'red \u001b[31m, \u009b2J and \u0007\r' };
       writeFileSync(out, JSON.stringify(json));
-      const { stdout: shown } = await runShared(['report', out]);
+      const { stdout: shown } = await runStress(['report', out]);
       assert.match(shown, /first reverted: red +\[31m,/);
       assert.doesNotMatch(shown, /[^\P{Cc}\n]/u);
     });
@@ -258,7 +258,7 @@ describe('stress report', () => {
   test('a file that is none: one line that says what is wrong, and 65', async (t) => {
     const folder = temporaryFolder(t);
     const out = join(folder, 'run.json');
-    const first = await runShared([...takeWallets(1), '-d', '1s', '--out', out]);
+    const first = await runStress([...takeWallets(1), '-d', '1s', '--out', out]);
     assert.equal(first.code, 0, first.stdout + first.stderr);
     /** @param {(run: any) => void} change */
     const changed = (change) => {

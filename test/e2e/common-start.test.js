@@ -8,7 +8,7 @@ import { setTimeout } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { HDNodeWallet, Mnemonic } from 'ethers';
 import { freePort, rpcCall, startAnvil } from '../helpers/anvil.js';
-import { readJson, runShared, spawnStress } from '../helpers/cli.js';
+import { readJson, runStress, spawnStress } from '../helpers/cli.js';
 import { assertPartialRunFile, assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -92,7 +92,7 @@ async function sentFrom(index) {
   return Number(await rpcCall(url, 'eth_getTransactionCount', [address, 'pending']));
 }
 
-describe('a common start', { concurrency: 2 }, () => {
+describe('a common start', { concurrency: 4 }, () => {
   test('two at a barrier, one of them with two threads: one instant, two run files, all exact', async (t) => {
     const { args, results, own } = site(t, 0);
     const first = spawnStress([...args(1, { '--workers': 2, '--out': '-' }), '--quiet']);
@@ -123,7 +123,7 @@ describe('a common start', { concurrency: 2 }, () => {
 
   test('one alone ends by its time-out, says who is missing, and has taken back its word', async (t) => {
     const { args, results, own } = site(t, 10);
-    const { code, stdout, stderr } = await runShared(args(0, { '--start-timeout': '2s' }));
+    const { code, stdout, stderr } = await runStress(args(0, { '--start-timeout': '2s' }));
     assert.equal(code, 75, stderr);
     assert.equal(stderr, 'stress: the common start was not reached within 2 s (--start-timeout): missing: 1\n');
     assert.match(stdout, /^waiting for 1 of 2 instances: 1$/m);
@@ -147,7 +147,7 @@ describe('a common start', { concurrency: 2 }, () => {
     const waiting = spawnStress(args(1));
     await waiting.waitFor(/^waiting for 1 of 2 instances: 0$/m);
     const sent = await sentFrom(35);
-    const twin = await runShared(args(1, { '--results': join(folder, 'elsewhere') }));
+    const twin = await runStress(args(1, { '--results': join(folder, 'elsewhere') }));
     assert.equal(twin.code, 77);
     assert.match(twin.stderr, /^stress: index 1 of run demo has arrived already on \S+ since \S+Z: .* --attempt 1\n$/);
     assert.equal(await sentFrom(35), sent);
@@ -162,7 +162,7 @@ describe('a common start', { concurrency: 2 }, () => {
     await killed.waitFor(/^waiting for 1 of 2 instances: 0$/m);
     killed.child.kill('SIGKILL');
     await killed.done;
-    const both = await Promise.all([runShared(args(0)), runShared(args(1, { '--attempt': 1 }))]);
+    const both = await Promise.all([runStress(args(0)), runStress(args(1, { '--attempt': 1 }))]);
     // Index 0 may be there before the one that was started again: it begins with the one whose word it has.
     const { arrivals } = readJson(join(own, 'start.json'));
     const isIn = arrivals[1].attempt === 1;
@@ -178,7 +178,7 @@ describe('a common start', { concurrency: 2 }, () => {
 
   test('instances that contradict each other: none starts, and each gives the reason', async (t) => {
     const { args } = site(t, 50);
-    const both = await Promise.all([runShared(args(0)), runShared(args(1, { '-t': 6 }))]);
+    const both = await Promise.all([runStress(args(0)), runStress(args(1, { '-t': 6 }))]);
     for (const { code, stderr } of both) {
       assert.equal(code, 77, stderr);
       assert.match(stderr, /^stress: run demo: index 0 \(\S+\) has -t 5, index 1 \(\S+\) has -t 6: /);
@@ -191,7 +191,7 @@ describe('a common start', { concurrency: 2 }, () => {
     /** A machine may be too busy to be ready in time. @param {number} seconds */
     const inSeconds = async (seconds) => {
       const atMs = Date.now() + seconds * 1000;
-      return { atMs, ...(await runShared([...common, '--start-at', (atMs / 1000).toFixed(3)])) };
+      return { atMs, ...(await runStress([...common, '--start-at', (atMs / 1000).toFixed(3)])) };
     };
     const soon = await inSeconds(8);
     const { atMs, code, stdout, stderr } = soon.code === 75 ? await inSeconds(60) : soon;
@@ -205,32 +205,32 @@ describe('a common start', { concurrency: 2 }, () => {
   });
 
   test('--start-at: the wait for confirmations of the set-up is over by then', async (t) => {
-    const anvil = await startAnvil({ args: ['--accounts', '3', '-b', '1'] });
+    const anvil = await startAnvil({ args: ['--accounts', '3', '-b', '0.75'] });
     t.after(() => anvil.stop());
     const out = join(temporaryFolder(t), 'run.json');
     const common = ['--rpc', anvil.url, '-t', '3', '-d', '700ms', '--confirmations', '10', '--out', out];
     /** A machine may be too busy to be ready in time. @param {number} seconds */
-    const inSeconds = (seconds) => runShared([...common, '--start-at', (Date.now() / 1000 + seconds).toFixed(3)]);
-    const soon = await inSeconds(30);
+    const inSeconds = (seconds) => runStress([...common, '--start-at', (Date.now() / 1000 + seconds).toFixed(3)]);
+    const soon = await inSeconds(18);
     const { code, stderr } = soon.code === 75 ? await inSeconds(60) : soon;
     assert.equal(code, 0, stderr);
     const run = readJson(out);
     assertBeganTogether(run);
-    // Ten blocks are ten seconds, which the last five before the instant have no room for.
+    // Ten blocks are 7.5 seconds, and the last preparations before the instant may take five.
     assert.ok(run.instance.start.lateMs < 1000, JSON.stringify(run.instance.start));
     assert.equal(run.audit.exact, true);
   });
 
   test('--start-at that was missed: 75, and nothing was sent', async () => {
     const common = ['--rpc', url, '-t', '3', '-o', '66', '-d', '700ms'];
-    const { code, stderr } = await runShared([...common, '--start-at', ((Date.now() - 5000) / 1000).toFixed(3)]);
+    const { code, stderr } = await runStress([...common, '--start-at', ((Date.now() - 5000) / 1000).toFixed(3)]);
     assert.equal(code, 75);
     assert.match(stderr, /^stress: --start-at \S+Z had passed by \d+\.\d s before this instance arrived; .*\n$/);
     assert.equal(await sentFrom(66), 0);
   });
 });
 
-describe('results', { concurrency: 2 }, () => {
+describe('results', { concurrency: 4 }, () => {
   test('a folder that cannot be written is found before anything is sent', async (t) => {
     const { args, folder, results } = site(t, 70);
     writeFileSync(join(folder, 'file'), '');
@@ -239,7 +239,7 @@ describe('results', { concurrency: 2 }, () => {
       ['--results', '/proc/nobody/can', /cannot write .*can: /],
       ['--barrier', join(folder, 'file'), /cannot write .*demo: a file is in the way/],
     ])) {
-      const { code, stderr } = await runShared(args(0, { [option]: place }));
+      const { code, stderr } = await runStress(args(0, { [option]: place }));
       assert.equal(code, 73, stderr);
       assert.match(stderr, words);
     }
@@ -287,7 +287,7 @@ describe('results', { concurrency: 2 }, () => {
   test('interrupted when all is ready, shortly before the load: no run file that looks like one killed under load', async (t) => {
     const { folder, results } = site(t, 84);
     const own = join(results, 'run-00000-0.json');
-    const common = ['--rpc', url, '--chain-id', '31337', '-t', '2', '-o', '84', '--instances', '1', '--index', '0'];
+    const common = ['--rpc', url, '--chain-id', '31337', '-t', '2', '-o', '85', '--instances', '1', '--index', '0'];
     // With workers there is more time in which to be interrupted.
     const more = ['--workers', '2', '--results', results, '--out', join(folder, 'run.json')];
     const startAt = (Date.now() / 1000 + 40).toFixed(3);
@@ -326,7 +326,7 @@ export default () => ({ kind: 'transaction', next: () => ({ to: '0x' + '11'.repe
 
   test('a failure before the load has no line', async () => {
     const common = ['--rpc', url, '--chain-id', '5', '-t', '2', '-o', '98', '--instances', '1', '--index', '0'];
-    const { code, stdout } = await runShared([...common, '-d', '500ms']);
+    const { code, stdout } = await runStress([...common, '-d', '500ms']);
     assert.deepEqual([code, stdout], [77, '']);
   });
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort, rpcCall, startAnvil } from '../helpers/anvil.js';
-import { readJson, runShared, spawnStress } from '../helpers/cli.js';
+import { readJson, runStress, spawnStress } from '../helpers/cli.js';
 import { startFaultProxy } from '../helpers/fault-proxy.js';
 import { startProxy } from '../helpers/proxy.js';
 import { assertAgrees } from '../helpers/recompute.js';
@@ -130,7 +130,7 @@ describe('several endpoints', { concurrency: false }, () => {
     const folder = temporaryFolder(t);
     const [out, samples] = [join(folder, 'run.json'), join(folder, 'samples.ndjson')];
     const args = ['-t', '4', '-o', '6', '-d', '2500ms', '--spread', 'apart', '--out', out, '--samples', samples];
-    const { code, stdout, stderr } = await runShared([...args, '--rpc', a.url, '--rpc', b.url]);
+    const { code, stdout, stderr } = await runStress([...args, '--rpc', a.url, '--rpc', b.url]);
     assert.equal(code, 0, stderr);
     const run = readJson(out);
     assertRunFile(run);
@@ -148,7 +148,7 @@ describe('several endpoints', { concurrency: false }, () => {
     const [a, b] = [await startEndpoint(t), await startEndpoint(t)];
     const out = join(temporaryFolder(t), 'run.json');
     const args = ['-t', '2', '-d', '1s', '--spread', 'round-robin', '--rpc', `${a.url},${b.url}`, '--out', out];
-    const { code, stderr } = await runShared(args);
+    const { code, stderr } = await runStress(args);
     assert.equal(code, 0, stderr);
     const run = readJson(out);
     assertRunFile(run);
@@ -161,7 +161,7 @@ describe('several endpoints', { concurrency: false }, () => {
     const nobody = `http://127.0.0.1:${await freePort()}`;
     const { url } = await startEndpoint(t);
     const both = async (/** @type {string} */ second) => {
-      const { code, stderr } = await runShared(['-t', '2', '-d', '1s', '--rpc', url, '--rpc', second]);
+      const { code, stderr } = await runStress(['-t', '2', '-d', '1s', '--rpc', url, '--rpc', second]);
       return { code, last: stderr.trim().split('\n').at(-1) };
     };
     const one = 'all --rpc endpoints must serve one chain';
@@ -190,7 +190,7 @@ describe('several endpoints', { concurrency: false }, () => {
     const [first, second] = /** @type {any[]} */ (await Promise.all(hashes));
     assert.equal(first.hash, second.hash);
     const [a, b] = twins.map(({ url }) => url);
-    const { code, stderr } = await runShared(['-t', '2', '-d', '1s', '--rpc', a, '--rpc', b]);
+    const { code, stderr } = await runStress(['-t', '2', '-d', '1s', '--rpc', a, '--rpc', b]);
     const one = 'all --rpc endpoints must serve one chain';
     assert.equal(stderr.trim(), `stress: ${a} and ${b} are chains of id 31337 with different blocks 1: ${one}`);
     assert.equal(code, 77);

@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HDNodeWallet, Wallet, formatEther, parseEther } from 'ethers';
 import { startAnvil } from '../helpers/anvil.js';
-import { runShared, spawnStress } from '../helpers/cli.js';
+import { runStress, spawnStress } from '../helpers/cli.js';
 import { runTable } from '../helpers/table.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -58,7 +58,7 @@ describe('wallets without funds', () => {
   test('one message says how many, the first of them, and how much; nothing is sent', async () => {
     await setBalance(chain, walletAt(2).address, parseEther('0.4'));
     await setBalance(chain, walletAt(3).address, parseEther('1'));
-    const { code, stdout, stderr } = await runShared(
+    const { code, stdout, stderr } = await runStress(
       ['-t', '6', '-o', '1', '-d', '1s', '--rpc', chain.url, '--fund-amount', '0.5'],
       {},
     );
@@ -163,7 +163,7 @@ describe('a funder', () => {
     await setBalance(chain, walletAt(3).address, more);
     const args = ['fund', '-t', '5', '-o', '1', '--rpc', chain.url, '--fund-amount', '0.1'];
 
-    const first = await runShared(args, { env: WITH_FUNDER });
+    const first = await runStress(args, { env: WITH_FUNDER });
     assert.deepEqual(
       [first.code, first.stdout, first.stderr],
       [0, '3 of 5 wallets topped up to 0.1 ether: 0.26 ether in 1 transactions\n', ''],
@@ -171,7 +171,7 @@ describe('a funder', () => {
     assert.deepEqual(await balances(chain, [1, 2, 3, 4, 5]), [exact, exact, more, exact, exact]);
     assert.equal(await nonceOf(chain, FUNDER.address), 1);
 
-    const second = await runShared(args, { env: WITH_FUNDER });
+    const second = await runStress(args, { env: WITH_FUNDER });
     assert.deepEqual(
       [second.code, second.stdout],
       [0, '0 of 5 wallets topped up to 0.1 ether: 0.0 ether in 0 transactions\n'],
@@ -182,7 +182,7 @@ describe('a funder', () => {
   test('pays for a run: --fund-from', async (t) => {
     const out = join(temporaryFolder(t), 'run.json');
     const before = await nonceOf(chain, FUNDER.address);
-    const { code, stderr } = await runShared(['-t', '3', '-o', '20', '-d', '300ms', '--rpc', chain.url, '--out', out], {
+    const { code, stderr } = await runStress(['-t', '3', '-o', '20', '-d', '300ms', '--rpc', chain.url, '--out', out], {
       env: WITH_FUNDER,
     });
     assert.equal(code, 0, stderr);
@@ -196,7 +196,7 @@ describe('a funder', () => {
     const had = (await balances(chain, indexes)).reduce((sum, wei) => sum + wei);
     const before = await balanceOf(chain, FUNDER.address);
     const args = ['reclaim', '-t', '5', '-o', '1', '--rpc', chain.url];
-    const { code, stdout, stderr } = await runShared(args, { env: WITH_FUNDER });
+    const { code, stdout, stderr } = await runStress(args, { env: WITH_FUNDER });
     assert.deepEqual([code, stderr], [0, '']);
     assert.match(stdout, new RegExp(`^\\d\\.\\d+ ether sent to ${FUNDER.address} from 5 of 5 wallets\n$`));
     assert.deepEqual(await balances(chain, indexes), [0n, 0n, 0n, 0n, 0n], 'nothing is left');
@@ -204,7 +204,7 @@ describe('a funder', () => {
     assert.ok(got < had && got > had - parseEther('0.005'), `${got} of ${had} wei`);
     assert.equal(stdout.split(' ')[0], formatEther(got), 'it says what came back');
 
-    const again = await runShared(args, { env: WITH_FUNDER });
+    const again = await runStress(args, { env: WITH_FUNDER });
     assert.deepEqual([again.code, again.stdout], [0, `0.0 ether sent to ${FUNDER.address} from 0 of 5 wallets\n`]);
   });
 
@@ -212,7 +212,7 @@ describe('a funder', () => {
     const to = Wallet.createRandom().address;
     await setBalance(chain, walletAt(30).address, parseEther('0.2'));
     const args = ['reclaim', '-t', '1', '-o', '30', '--rpc', chain.url, '--to', to, '--legacy'];
-    const { code, stderr } = await runShared(args);
+    const { code, stderr } = await runStress(args);
     assert.equal(code, 0, stderr);
     assert.deepEqual(await balances(chain, [30]), [0n]);
     assert.ok((await balanceOf(chain, to)) > parseEther('0.19'));
@@ -221,7 +221,7 @@ describe('a funder', () => {
   test('pays 1,000 wallets within seconds', async (t) => {
     const before = await nonceOf(chain, FUNDER.address);
     const startedMs = Date.now();
-    const { code, stdout, stderr } = await runShared(
+    const { code, stdout, stderr } = await runStress(
       ['fund', '-t', '1000', '-o', '1000', '--rpc', chain.url, '--fund-amount', '0.01'],
       { env: WITH_FUNDER },
     );
@@ -238,7 +238,7 @@ describe('a funder', () => {
   test('pays wallets that are new to the chain behind such that are not', async () => {
     // A payment to an account that is not there yet costs 25,000 gas more.
     await Promise.all(Array.from({ length: 200 }, (_, i) => setBalance(chain, walletAt(3000 + i).address, 1n)));
-    const { code, stderr } = await runShared(
+    const { code, stderr } = await runStress(
       ['fund', '-t', '300', '-o', '3000', '--rpc', chain.url, '--fund-amount', '0.01'],
       { env: WITH_FUNDER },
     );
@@ -271,7 +271,7 @@ describe('wallets with pending transactions', () => {
   test('are refused after --tx-timeout', async () => {
     const startedMs = Date.now();
     const args = ['-t', '3', '-o', '1', '-d', '300ms', '--rpc', chain.url, '--tx-timeout', '1s'];
-    const { code, stderr } = await runShared(args);
+    const { code, stderr } = await runStress(args);
     assert.equal(code, 69);
     assert.equal(
       stderr,
@@ -358,7 +358,7 @@ describe('the price', { concurrency: 3 }, () => {
     test(name, async () => {
       const chain = await startPoorChain(['--block-time', '0.1', ...chainArgs]);
       // The funder pays, so that its transaction is looked at too.
-      const { code, stdout, stderr } = await runShared(
+      const { code, stdout, stderr } = await runStress(
         ['-t', '2', '-o', '1', '-d', '500ms', '--rpc', chain.url, '--out=-', ...args],
         { env: WITH_FUNDER },
       );
@@ -381,7 +381,7 @@ describe('the price', { concurrency: 3 }, () => {
     // It makes no empty blocks, with each of which the base fee would fall.
     const chain = await startAnvil();
     const args = ['-t', '2', '-d', '1s', '--rpc', chain.url, '--max-fee', '0.001', '--fund-amount', '1'];
-    const { code, stderr } = await runShared(args);
+    const { code, stderr } = await runStress(args);
     assert.equal(code, 69);
     assert.match(stderr, /^stress: .*fee.*\n$/);
     assert.equal(await chain.rpc('eth_blockNumber'), '0x0');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { startAnvil } from '../helpers/anvil.js';
-import { readJson, runStress } from '../helpers/cli.js';
+import { readJson, spawnStress } from '../helpers/cli.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 const env = {
@@ -11,7 +11,7 @@ const env = {
 };
 
 test('the embedded chain is refused in one line, with the way out', async () => {
-  const { code, stdout, stderr } = await runStress(['-t', '1'], { env });
+  const { code, stdout, stderr } = await spawnStress(['-t', '1'], { env }).done;
   assert.equal(code, 69, stderr);
   assert.equal(stdout, '');
   assert.match(stderr, /^stress: cannot start the embedded chain: .*\bfreebsd\b.*; give an endpoint with --rpc\n$/);
@@ -22,7 +22,7 @@ test('a run with --rpc signs with WebAssembly, and says so', async (t) => {
   t.after(() => anvil.stop());
   const out = join(temporaryFolder(t), 'run.json');
   const args = ['--rpc', anvil.url, '-t', '4', '--workers', '2', '--iterations', '20', '--out', out];
-  const { code, stderr } = await runStress(args, { env });
+  const { code, stderr } = await spawnStress(args, { env }).done;
   assert.equal(code, 0, stderr);
   const { environment, counts, audit } = readJson(out);
   assert.equal(environment.signer, 'tiny-secp256k1');

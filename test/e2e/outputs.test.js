@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import * as hdr from 'hdr-histogram-js';
 import { freePort, startAnvil } from '../helpers/anvil.js';
-import { readJson, runShared, spawnStress } from '../helpers/cli.js';
+import { readJson, runStress, spawnStress } from '../helpers/cli.js';
 import { parsePage, valueOf } from '../helpers/prometheus-page.js';
 import { serveMethods } from '../helpers/endpoint.js';
 import { assertAgrees, assertNear } from '../helpers/recompute.js';
@@ -249,7 +249,7 @@ describe('outputs of a run that ended before its load began', () => {
       const folder = temporaryFolder(t);
       const [out, junit] = [join(folder, 'run.json'), join(folder, 'junit.xml')];
       const args = [...(await argsOf()), '-d', '1s', '--out', out, '--junit', junit, '--threshold', 'tps>1'];
-      const { code, stderr } = await runShared(args);
+      const { code, stderr } = await runStress(args);
       assert.equal(code, exitCode, stderr);
       const run = /** @type {RunFile} */ (readJson(out));
       assertRunFile(run);
@@ -258,7 +258,7 @@ describe('outputs of a run that ended before its load began', () => {
       const xml = readFileSync(junit, 'utf8');
       assert.match(xml, /<testsuite name="stress" tests="3" failures="2" .* skipped="1"/);
       assert.match(xml, /<testcase classname="stress\.run" name="run" time="0"><failure message=/);
-      const report = await runShared(['report', out]);
+      const report = await runStress(['report', out]);
       assert.deepEqual([report.code, /ended before its load began/.test(report.stdout)], [0, true], report.stderr);
     });
 });
@@ -270,7 +270,7 @@ describe('outputs that cannot be had', () => {
     const [samples, out] = [join(folder, 'samples.csv'), join(folder, 'run.json')];
     symlinkSync('/dev/full', samples);
     const args = ['-d', '1s', '--interval', '500ms', '--samples', samples, '--out', out];
-    const { code, stderr } = await runShared([...takeWallets(2), ...args]);
+    const { code, stderr } = await runStress([...takeWallets(2), ...args]);
     assert.equal(code, 73, stderr);
     assert.match(stderr, /cannot write .*samples\.csv: the disk is full/);
     const run = readJson(out);
@@ -290,7 +290,7 @@ describe('outputs that cannot be had', () => {
     try {
       const samples = join(folder, 'samples.csv');
       const args = ['-d', '1s', '--samples', samples, '--out', join(small, 'run.json')];
-      const { code, stdout, stderr } = await runShared([...takeWallets(2), ...args]);
+      const { code, stdout, stderr } = await runStress([...takeWallets(2), ...args]);
       assert.equal(code, 73, stderr);
       assert.match(stderr, /cannot write .*run\.json: the disk is full/);
       assert.match(stdout, /^Summary: /m);
@@ -309,7 +309,7 @@ describe('outputs that cannot be had', () => {
     writeFileSync(samples, 'from the last time\n');
     const blockBefore = await chain.rpc('eth_blockNumber');
     const args = ['-d', '1s', '--prometheus', String(port), '--samples', samples];
-    const { code, stdout, stderr } = await runShared([...takeWallets(1), ...args]);
+    const { code, stdout, stderr } = await runStress([...takeWallets(1), ...args]);
     assert.deepEqual(
       [code, stdout, stderr],
       [69, '', `stress: port ${port} is taken: give --prometheus another one\n`],

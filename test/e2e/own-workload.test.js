@@ -38,10 +38,10 @@ async function prepared(t, workload, args) {
   return { args: [...given, '--workload', workload, ...args], env: { STRESS_FUNDER_KEY: funder }, out };
 }
 
-/** @param {TestContext} t @param {string} workload @param {string[]} args */
-async function run(t, workload, args) {
+/** @param {TestContext} t @param {string} workload @param {string[]} args @param {typeof runStress} [start] */
+async function run(t, workload, args, start = runStress) {
   const { args: words, env, out } = await prepared(t, workload, args);
-  const result = await runStress(words, { env });
+  const result = await start(words, { env });
   return { ...result, file: () => JSON.parse(readFileSync(out, 'utf8')) };
 }
 
@@ -151,7 +151,9 @@ describe('what goes wrong in mid-run is counted, named and bounded', () => {
     const inThread = await run(t, late, ['--workers', '2']);
     assert.equal(inThread.code, 65, inThread.stderr);
     assert.match(inThread.stderr, /mine\.mjs ended a worker thread/);
-    const ticks = await run(t, write(t, PAY, 'setInterval(() => {}, 1000);'), ['-d', '1s']);
+    const ticks = await run(t, write(t, PAY, 'setInterval(() => {}, 1000);'), ['-d', '1s'], (args, options) => {
+      return spawnStress(args, options).done;
+    });
     assert.equal(ticks.code, 0, ticks.stderr);
   });
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startAnvil } from '../helpers/anvil.js';
-import { readJson, runShared, spawnStress } from '../helpers/cli.js';
+import { readJson, runStress, spawnStress } from '../helpers/cli.js';
 import { HANG_UP, SILENCE, serve } from '../helpers/endpoint.js';
 import { assertNothingLeft, endProcessesOf } from '../helpers/leftovers.js';
 import { schemaErrors } from '../helpers/run-file.js';
@@ -113,7 +113,7 @@ describe('--workload rpc', () => {
     test(`${name}: exit 0, all figures add up, nothing is left on the chain`, async (t) => {
       const before = await stateOfChain();
       const { args, options, readRun, TMPDIR } = calls(t, anvil.url, [...more, '-d', '600ms']);
-      const { code, stdout, stderr } = await runShared(args, options);
+      const { code, stdout, stderr } = await runStress(args, options);
       assert.equal(stderr, '');
       assert.equal(code, 0);
       assert.match(stdout, /; 4 users$/m);
@@ -150,7 +150,7 @@ describe('--workload rpc', () => {
         ...['--workers', String(workers), ...limits.flatMap((text) => ['--threshold', text.replace('1h', '60m')])],
       ];
       const { args, options, readRun } = calls(t, endpoint.url, []);
-      const { code, stdout, stderr } = await runShared(
+      const { code, stdout, stderr } = await runStress(
         [...args.filter((arg) => !['-t', '4'].includes(arg)), ...more],
         options,
       );
@@ -180,7 +180,7 @@ describe('--workload rpc', () => {
     });
     const params = '["0x1", {"a": "\\"ü\\n"}, null, 1.5]';
     const { args, options, readRun } = calls(t, endpoint.url, ['--method', 'any_thing', '--params', params]);
-    const { code, stderr } = await runShared([...args, '-d', '300ms'], options);
+    const { code, stderr } = await runStress([...args, '-d', '300ms'], options);
     assert.equal(code, 0, stderr);
     const mine = asked.filter(({ method }) => method === 'any_thing');
     assert.equal(mine.length, readRun().counts.started);
@@ -194,14 +194,14 @@ describe('--workload rpc', () => {
     const { args, options, readRun } = calls(t, anvil.url, [
       ...['--method', 'eth_getBlockByNumber', '--params', '["0xffffff", false]', '-d', '300ms'],
     ]);
-    const { code, stderr } = await runShared(args, options);
+    const { code, stderr } = await runStress(args, options);
     assert.equal(code, 0, stderr);
     assertCalls(readRun());
   });
 
   test('on the embedded chain, without a wallet', async (t) => {
     const { args, options, readRun, TMPDIR } = calls(t, null, ['--method', 'eth_blockNumber', '-d', '500ms']);
-    const { code, stdout, stderr } = await runShared(args, options);
+    const { code, stdout, stderr } = await runStress(args, options);
     assert.equal(stderr, '');
     assert.equal(code, 0);
     assert.doesNotMatch(stdout, /funded/);
@@ -215,7 +215,7 @@ describe('--workload rpc', () => {
   for (const more of [[], ['--workers', '2']]) {
     test(`a method that does not exist ${more.join(' ')}: rpc_error, exit 1, without waiting`, async (t) => {
       const { args, options, readRun } = calls(t, anvil.url, ['--method', 'eth_nonsense', '-d', '1s', ...more]);
-      const { code, stdout, stderr } = await runShared(args, options);
+      const { code, stdout, stderr } = await runStress(args, options);
       assert.equal(code, 1, stderr);
       const run = readRun();
       assertCalls(run);
@@ -282,7 +282,7 @@ describe('a server that answers a constant', () => {
   ])
     test(`--fixed-id 1 ${more.join(' ')}: exit 0`, async (t) => {
       const { args, options, readRun } = calls(t, constant.url, ['--method', 'eth_blockNumber', '--fixed-id', '1']);
-      const { code, stderr } = await runShared([...args, '-d', '400ms', ...more], options);
+      const { code, stderr } = await runStress([...args, '-d', '400ms', ...more], options);
       assert.equal(stderr, '');
       assert.equal(code, 0);
       const run = readRun();
@@ -293,7 +293,7 @@ describe('a server that answers a constant', () => {
 
   test('without it: no answer has the id of its request, and nothing is verified', async (t) => {
     const { args, options, readRun } = calls(t, constant.url, ['--method', 'eth_blockNumber', '-d', '400ms']);
-    const { code, stderr } = await runShared(args, options);
+    const { code, stderr } = await runStress(args, options);
     const run = readRun();
     assertCalls(run);
     assert.deepEqual(Object.keys(run.failures), ['protocol']);
@@ -303,7 +303,7 @@ describe('a server that answers a constant', () => {
 
   test('another fixed id than the one it answers: nothing is verified', async (t) => {
     const { args, options, readRun } = calls(t, constant.url, ['--method', 'a', '--fixed-id', '2', '-d', '300ms']);
-    const { code, stderr } = await runShared(args, options);
+    const { code, stderr } = await runStress(args, options);
     assert.equal(code, 1, stderr);
     assert.deepEqual(Object.keys(readRun().failures), ['protocol']);
   });

@@ -10,7 +10,7 @@ import { after, describe, test } from 'node:test';
 import { Mnemonic } from 'ethers';
 import fc from 'fast-check';
 import { EXIT } from '../../src/errors.js';
-import { runStress } from '../helpers/cli.js';
+import { spawnStress } from '../helpers/cli.js';
 import {
   anyJson,
   assertHides,
@@ -106,7 +106,7 @@ async function run(given, folder) {
     ...(given.debug ? { STRESS_LOG_LEVEL: 'debug' } : {}),
   };
   const startedMs = performance.now();
-  const result = await runStress(args, { env, cwd: folder, timeoutMs: LIMIT_MS });
+  const result = await spawnStress(args, { env, cwd: folder, timeoutMs: LIMIT_MS }).done;
   return { ...result, tookMs: performance.now() - startedMs };
 }
 

@@ -40,7 +40,7 @@ const TIMEOUT_MS = 120_000;
 
 /** @type {Set<ChildProcess>} */
 const running = new Set();
-/** Processes for runShared(): most of the time of a short run is the start of its process. @type {StressRunner[]} */
+/** Processes for runStress(): most of the time of a short run is the start of its process. @type {StressRunner[]} */
 const idle = [];
 
 after(async () => {
@@ -62,27 +62,20 @@ export function cleanEnvironment(env = {}) {
 }
 
 /**
- * In a process of its own.
+ * In a process that this file has used before, unless it is given a script or an input: use spawnStress() where the
+ * start of the process, its end or its environment matters.
  * @param {string[]} args
  * @param {StressOptions} [options]
  * @returns {Promise<StressResult>}
  */
-export function runStress(args, options) {
-  return spawnStress(args, options).done;
-}
-
-/**
- * In a process that this file has used before, where neither the start nor the end of the process matters.
- * @param {string[]} args
- * @param {Pick<StressOptions, 'env' | 'cwd'>} [options]
- * @returns {Promise<StressResult>}
- */
-export async function runShared(args, { env = {}, cwd = process.cwd() } = {}) {
+export async function runStress(args, options = {}) {
+  const { env = {}, cwd = process.cwd(), timeoutMs = TIMEOUT_MS, script, input } = options;
+  if (script !== undefined || input !== undefined) return spawnStress(args, options).done;
   const runner = idle.pop() ?? new StressRunner(cleanEnvironment());
   running.add(runner.child);
   try {
     const settings = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value ?? null]));
-    return await runner.run({ args, env: settings, cwd }, TIMEOUT_MS);
+    return await runner.run({ args, env: settings, cwd }, timeoutMs);
   } finally {
     running.delete(runner.child);
     if (!runner.hasEnded) idle.push(runner);
@@ -90,6 +83,7 @@ export async function runShared(args, { env = {}, cwd = process.cwd() } = {}) {
 }
 
 /**
+ * In a process of its own.
  * @param {string[]} args
  * @param {StressOptions} [options]
  * @returns {StressProcess}

@@ -1,6 +1,6 @@
 /** Tables of command lines that end before anything starts. */
 import assert from 'node:assert/strict';
-import { runShared } from './cli.js';
+import { runStress } from './cli.js';
 import { temporaryFolder } from './temporary.js';
 
 /**
@@ -22,7 +22,7 @@ import { temporaryFolder } from './temporary.js';
  */
 export async function runTable(rows, folder) {
   const results = [];
-  for (const { args, env, cwd = folder } of rows) results.push(await runShared(args, { env, cwd }));
+  for (const { args, env, cwd = folder } of rows) results.push(await runStress(args, { env, cwd }));
   return results;
 }
 

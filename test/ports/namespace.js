@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readJson, runStress } from '../helpers/cli.js';
+import { readJson, spawnStress } from '../helpers/cli.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /** @import { TestContext } from 'node:test' */
@@ -50,7 +50,10 @@ export async function run(t, url, args) {
   const folder = temporaryFolder(t);
   const out = join(folder, 'run.json');
   const startMs = performance.now();
-  const result = await runStress(['--rpc', url, '--out', out, ...args], { env: { TMPDIR: folder }, timeoutMs: 80_000 });
+  const result = await spawnStress(['--rpc', url, '--out', out, ...args], {
+    env: { TMPDIR: folder },
+    timeoutMs: 80_000,
+  }).done;
   const tookMs = performance.now() - startMs;
   assert.ok(existsSync(out), `no run file, exit ${result.code ?? result.signal}: ${result.stderr}`);
   const file = readJson(out);
