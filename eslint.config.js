@@ -1,7 +1,7 @@
 /**
  * Lint rules. Beyond the usual ones they hold the architecture: which folder of src/ may import which, no
  * mutable module state, no process.exit() outside bin/, no I/O in stats/ and the pacer, and bounds for the
- * length of files and functions. test/unit/lint-rules.test.js proves that each of these is reported.
+ * length of files and functions. test/slow/lint-rules.test.js proves that each of these is reported.
  */
 import js from '@eslint/js';
 import globals from 'globals';

@@ -15,6 +15,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DEFAULT_SUITES = ['unit', 'contract', 'e2e'];
 const OTHER_SUITES = [
+  'slow',
   'golden',
   'fuzz',
   'faults',

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort, rpcCall, startAnvil } from '../helpers/anvil.js';
-import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { readJson, runStress, startStress } from '../helpers/cli.js';
 import { startFaultProxy } from '../helpers/fault-proxy.js';
 import { startProxy } from '../helpers/proxy.js';
 import { assertAgrees } from '../helpers/recompute.js';
@@ -56,7 +56,7 @@ describe('several endpoints', { concurrency: false }, () => {
     const [a, b] = [await startEndpoint(t), await startEndpoint(t)];
     const out = join(temporaryFolder(t), 'run.json');
     const args = ['-t', '6', '--rpc', a.url, '--rpc', b.url, '--interval', '500ms', '--out', out];
-    const stress = spawnStress(args);
+    const stress = startStress(args);
     const ended = new AbortController();
     void stress.done.finally(() => ended.abort()).catch(() => {});
     // The counters are deployed by way of the first one.
@@ -103,7 +103,7 @@ describe('several endpoints', { concurrency: false }, () => {
     const [a, b] = [await startEndpoint(t), await startEndpoint(t)];
     const out = join(temporaryFolder(t), 'run.json');
     const args = ['-t', '4', '--in-flight', '2', '--request-timeout', '60s', '--out', out];
-    const stress = spawnStress([...args, '--rpc', a.url, '--rpc', b.url, '--interval', '500ms']);
+    const stress = startStress([...args, '--rpc', a.url, '--rpc', b.url, '--interval', '500ms']);
     const ended = new AbortController();
     void stress.done.finally(() => ended.abort()).catch(() => {});
     await until(() => a.submissions > 20 && b.submissions > 10, ended.signal);

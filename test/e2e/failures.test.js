@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startAnvil, startMiner } from '../helpers/anvil.js';
-import { readJson, spawnStress } from '../helpers/cli.js';
+import { readJson, startStress } from '../helpers/cli.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /** @import { TestContext } from 'node:test' */
@@ -35,7 +35,7 @@ async function loadedRun(t, more = []) {
     await anvil.stop();
   });
   const out = join(temporaryFolder(t), 'run.json');
-  const stress = spawnStress(['--rpc', anvil.url, '-t', '5', '--interval', '500ms', '-v', '--out', out, ...more]);
+  const stress = startStress(['--rpc', anvil.url, '-t', '5', '--interval', '500ms', '-v', '--out', out, ...more]);
   const [, counter] = await stress.waitFor(/^2 (0x\w{40}) 3$/m);
   return { anvil, miner, stress, counter, readRun: () => readJson(out) };
 }

@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HDNodeWallet, Wallet, formatEther, parseEther } from 'ethers';
 import { startAnvil } from '../helpers/anvil.js';
-import { runStress, spawnStress } from '../helpers/cli.js';
+import { runStress, startStress } from '../helpers/cli.js';
 import { runTable } from '../helpers/table.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -282,7 +282,7 @@ describe('wallets with pending transactions', () => {
   });
 
   test('are waited for', async () => {
-    const running = spawnStress(['-t', '3', '-o', '1', '-d', '300ms', '--rpc', chain.url, '--out=-']);
+    const running = startStress(['-t', '3', '-o', '1', '-d', '300ms', '--rpc', chain.url, '--out=-']);
     await running.waitFor(/chain 31337; wallets 1\.\.3/);
     await sleep(500);
     await chain.rpc('evm_setAutomine', [true]);

@@ -1,7 +1,7 @@
-/** The library, as another program uses it: the example of its page, its promises, its types. */
+/** The library, as another program uses it: the example of its page, its promises. Its types are in test/slow. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { ROOT, cleanEnvironment } from '../helpers/cli.js';
@@ -104,33 +104,5 @@ describe('the library', () => {
     assert.match(lines[5], /^true true 64 a workload object cannot be sent to worker threads/);
     assert.match(lines[6], /^true true 64 .*--threads.* must be at least 1/);
     assert.match(lines[7], /^false true (130|69) /);
-  });
-
-  it('has types: a TypeScript program compiles against the packed package, and a wrong one does not', (t) => {
-    const folder = temporaryFolder(t);
-    const packed = spawnSync('npm', ['pack', '--silent', '--pack-destination', folder], {
-      cwd: ROOT,
-      encoding: 'utf8',
-    });
-    assert.equal(packed.status, 0, packed.stderr);
-    const [tarball = ''] = readdirSync(folder);
-    const modules = join(folder, 'node_modules');
-    mkdirSync(join(modules, 'evm-stress'), { recursive: true });
-    const target = ['-xzf', join(folder, tarball), '-C', join(modules, 'evm-stress'), '--strip-components', '1'];
-    assert.equal(spawnSync('tar', target).status, 0);
-    for (const name of ['ethers', '@types']) symlinkSync(join(ROOT, 'node_modules', name), join(modules, name));
-    writeFileSync(join(folder, 'package.json'), '{"type": "module"}');
-    const wrong = `import { run } from 'evm-stress';\nawait run({ wallets: '5' });\n(await run({})).counts.verifed;\n`;
-    writeFileSync(join(folder, 'main.ts'), EXAMPLE);
-    writeFileSync(join(folder, 'wrong.ts'), wrong);
-    const settings = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--types', 'node'];
-    const compiled = (/** @type {string} */ name) => {
-      const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
-      return spawnSync(process.execPath, [tsc, ...settings, name], { cwd: folder, encoding: 'utf8' });
-    };
-    assert.equal(compiled('main.ts').stdout, '');
-    const errors = compiled('wrong.ts').stdout.match(/^wrong\.ts.*$/gm) ?? [];
-    assert.equal(errors.length, 2);
-    assert.match(errors[1], /Property 'verifed' does not exist/);
   });
 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { createPacer } from '../../src/core/pacer.js';
-import { readJson, spawnStress } from '../helpers/cli.js';
+import { readJson, startStress } from '../helpers/cli.js';
 import { startKnownLatency } from '../helpers/known-latency.js';
 import { assertAgrees } from '../helpers/recompute.js';
 import { readRows } from '../helpers/rows.js';
@@ -30,7 +30,7 @@ before(async () => {
 async function load(t, args, { during, exit = 0 } = {}) {
   const folder = temporaryFolder(t);
   const [out, samples] = [join(folder, 'run.json'), join(folder, 'samples.csv')];
-  const stress = spawnStress([
+  const stress = startStress([
     ...['--rpc', url, '--workload', 'rpc', '--method', 'eth_blockNumber', '--interval', '500ms'],
     ...['--out', out, '--samples', samples, ...args],
   ]);

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import * as hdr from 'hdr-histogram-js';
 import { freePort, startAnvil } from '../helpers/anvil.js';
-import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { readJson, runStress, spawnStress, startStress } from '../helpers/cli.js';
 import { parsePage, valueOf } from '../helpers/prometheus-page.js';
 import { serveMethods } from '../helpers/endpoint.js';
 import { assertAgrees, assertNear } from '../helpers/recompute.js';
@@ -176,16 +176,16 @@ function everything(folder, samples, blocks) {
 describe('all outputs of a run', () => {
   for (const [name, samples, blocks, more] of /** @type {Array<[string, string, string, string[]]>} */ ([
     ['CSV', 'samples.csv', 'blocks.csv', []],
-    ['NDJSON, compressed, with a warm-up', 'samples.ndjson.gz', 'blocks.ndjson.gz', ['--warmup', '1s']],
-    ['an automatic warm-up', 'samples.csv', 'blocks.csv', ['--warmup', 'auto', '--in-flight', '2']],
+    ['NDJSON, compressed, with a warm-up', 'samples.ndjson.gz', 'blocks.ndjson.gz', ['--warmup', '500ms']],
+    ['an automatic warm-up', 'samples.csv', 'blocks.csv', ['--warmup', 'auto']],
     ['the same, two workers', 'samples.csv', 'blocks.csv', ['--warmup', 'auto', '--in-flight', '2', '--workers', '2']],
     ['a rate that is too high, two workers', 'samples.csv.gz', 'blocks.jsonl', ['--rate', '400', '--workers', '2']],
   ])) {
     test(`agree with each other: ${name}`, async (t) => {
       const { files, args } = everything(temporaryFolder(t), samples, blocks);
       const port = await freePort();
-      const running = spawnStress([
-        ...[...takeWallets(4), '-d', '2s', '--interval', '700ms', ...more],
+      const running = startStress([
+        ...[...takeWallets(4), '-d', '1s', '--interval', '400ms', ...more],
         ...[...args, '--prometheus', String(port)],
       ]);
       const page = await lastPage(port, running.done);
@@ -204,7 +204,7 @@ describe('all outputs of a run', () => {
 
   test('of an interrupted run are whole', async (t) => {
     const { files, args } = everything(temporaryFolder(t), 'samples.csv.gz', 'blocks.csv');
-    const running = spawnStress([...takeWallets(2), '--interval', '300ms', ...args]);
+    const running = startStress([...takeWallets(2), '--interval', '300ms', ...args]);
     await running.waitFor(/^ +(0\.[6-9]|[1-9]\d*\.\d) s /m);
     running.child.kill('SIGINT');
     assert.equal((await running.done).code, 130);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { startAnvil } from '../helpers/anvil.js';
-import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { readJson, runStress, startStress } from '../helpers/cli.js';
 import { HANG_UP, serve } from '../helpers/endpoint.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -83,7 +83,7 @@ describe('a reorg', () => {
     t.after(chain.stop);
     const out = `${temporaryFolder(t)}/run.json`;
     const args = ['-t', '5', '-o', '0', '-d', '100s', '--interval', '500ms', '--in-flight', '100', '--rpc', chain.url];
-    const stress = spawnStress([...args, '--out', out]);
+    const stress = startStress([...args, '--out', out]);
     await stress.waitFor(/^ +\d+\.\d s +[\d,]+ +\d,\d{3}/m);
     await chain.rpc('anvil_reorg', [3, []]);
     await stress.waitFor(/reorg/);
@@ -106,7 +106,7 @@ describe('a reorg', () => {
       t.after(chain.stop);
       const out = `${temporaryFolder(t)}/run.json`;
       const args = ['-t', '10', '-o', '0', '-d', '2s', '--interval', '1s', '--workers', workers, '--rpc', chain.url];
-      const stress = spawnStress([...args, '--out', out]);
+      const stress = startStress([...args, '--out', out]);
       // The line of the last interval is printed when the drain begins.
       await stress.waitFor(/^ +2\.\d s/m);
       await chain.rpc('anvil_reorg', [2, []]);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startAnvil } from '../helpers/anvil.js';
-import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { readJson, runStress, startStress } from '../helpers/cli.js';
 import { HANG_UP, SILENCE, serve } from '../helpers/endpoint.js';
 import { assertNothingLeft, endProcessesOf } from '../helpers/leftovers.js';
 import { schemaErrors } from '../helpers/run-file.js';
@@ -231,7 +231,7 @@ describe('--workload rpc', () => {
 
   test('SIGINT: drained, exit 130, a whole summary', async (t) => {
     const { args, options, readRun, TMPDIR } = calls(t, anvil.url, ['--method', 'eth_blockNumber']);
-    const stress = spawnStress(args, options);
+    const stress = startStress(args, options);
     await stress.waitFor(INTERVAL_LINE);
     stress.child.kill('SIGINT');
     const { code, stdout, stderr } = await stress.done;
@@ -327,7 +327,7 @@ describe('an endpoint that fails in the middle', () => {
         return { body: JSON.stringify({ jsonrpc: '2.0', id: JSON.parse(body).id, result: '0x7a69' }) };
       });
       const { args, options, readRun } = calls(t, endpoint.url, ['--method', 'eth_blockNumber']);
-      const stress = spawnStress([...args, '--transport', transport], options);
+      const stress = startStress([...args, '--transport', transport], options);
       await stress.waitFor(INTERVAL_LINE);
       isDown = true;
       await sleep(DOWN_MS);
@@ -357,7 +357,7 @@ describe('an endpoint that fails in the middle', () => {
     const endpoint = await startAnvil();
     after(endpoint.stop);
     const { args, options, readRun } = calls(t, endpoint.url, ['--method', 'eth_blockNumber', '-d', '1500ms']);
-    const stress = spawnStress(args, options);
+    const stress = startStress(args, options);
     await stress.waitFor(INTERVAL_LINE);
     await endpoint.stop();
     const { code, stdout, stderr } = await stress.done;

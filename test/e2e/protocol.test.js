@@ -282,11 +282,4 @@ describe('what cannot work is said before anything is started', () => {
     assert.doesNotMatch(stderr, /ulimit/);
     assert.ok(methods.includes('eth_chainId'), 'it went on');
   });
-
-  test('more workers than wallets', async () => {
-    const { url, methods } = await serveMethods({});
-    const result = await runStress(['-t', '4', '--workers', '5', '-d', '1s', '--rpc', url]);
-    assertRefused(result, 64, /^stress: .*--workers/);
-    assert.deepEqual(methods, []);
-  });
 });

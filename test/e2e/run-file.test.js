@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startAnvil } from '../helpers/anvil.js';
-import { runStress, spawnStress } from '../helpers/cli.js';
+import { runStress, spawnStress, startStress } from '../helpers/cli.js';
 import { serveBetween } from '../helpers/endpoint.js';
 import { assertRunFile, runFileValidator, schemaErrors } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -165,7 +165,7 @@ describe('the run file', { concurrency: 3 }, () => {
     const { ino } = statSync(out);
     let reads = 0;
     let broken = '';
-    const running = spawnStress([...takeWallets(2), '-d', '700ms', '--quiet', '--out', out]);
+    const running = startStress([...takeWallets(2), '-d', '700ms', '--quiet', '--out', out]);
     let ended = false;
     const end = () => void (ended = true);
     running.done.then(end, end);
@@ -214,7 +214,7 @@ describe('the run file', { concurrency: 3 }, () => {
 
   test('interrupted: drained, audited, and 130', async (t) => {
     const out = join(temporaryFolder(t), 'run.json');
-    const running = spawnStress([...takeWallets(5), '--interval', '300ms', '--out', out]);
+    const running = startStress([...takeWallets(5), '--interval', '300ms', '--out', out]);
     await running.waitFor(/^ +(0\.[6-9]|[1-9]\d*\.\d) s /m);
     running.child.kill('SIGINT');
     const { code, stdout } = await running.done;
@@ -230,7 +230,7 @@ describe('the run file', { concurrency: 3 }, () => {
 
   test('a foreign transaction: the audit is not exact, and 76', async (t) => {
     const out = join(temporaryFolder(t), 'run.json');
-    const running = spawnStress([
+    const running = startStress([
       '-t',
       '4',
       '-o',
@@ -283,7 +283,7 @@ describe('the run file', { concurrency: 3 }, () => {
     await slow.rpc('evm_setAutomine', [false]);
 
     await t.test('operations that time out and are included later', async () => {
-      const running = spawnStress([...common, '-d', '3s', '--tx-timeout', '1s', '--interval', '200ms']);
+      const running = startStress([...common, '-d', '3s', '--tx-timeout', '1s', '--interval', '200ms']);
       await running.waitFor(/ timed_out [1-3]$/m);
       const miner = setInterval(() => void slow.rpc('evm_mine').catch(() => {}), 100);
       const result = await running.done;

@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HDNodeWallet, parseEther } from 'ethers';
 import { startAnvil } from '../helpers/anvil.js';
-import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { readJson, runStress, startStress } from '../helpers/cli.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
@@ -275,7 +275,7 @@ describe('more wallets than are in memory at once', () => {
 
   test('interrupted between two parts: it says how far it came, and goes on there', async () => {
     const args = ['-t', '650', '-o', '1', '--instances', '8', '--rpc', chain.url, '--fund-amount', '0.1'];
-    const first = spawnStress(['fund', ...args], { env: WITH_FUNDER });
+    const first = startStress(['fund', ...args], { env: WITH_FUNDER });
     await pending(25, first);
     await chain.rpc('evm_mine');
     await pending(1, first);

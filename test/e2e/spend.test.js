@@ -45,7 +45,7 @@ describe('on a chain that is no development chain', () => {
   /** @type {Anvil} */
   let chain;
   before(async () => {
-    chain = await startAnvil({ args: ['--accounts', '1', '--chain-id', '5555', '--block-time', '0.2'] });
+    chain = await startAnvil({ args: ['--accounts', '1', '--chain-id', '5555', '--block-time', '0.1'] });
   });
   after(() => chain.stop());
 

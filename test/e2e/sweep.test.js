@@ -5,7 +5,7 @@ import { before, describe, it } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { metricOf } from '../../src/studies/metrics.js';
 import { startAnvil } from '../helpers/anvil.js';
-import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { readJson, runStress, spawnStress, startStress } from '../helpers/cli.js';
 import { endProcessesOf, processesOf } from '../helpers/leftovers.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -65,14 +65,14 @@ before(async () => {
 
 /** A sweep on a chain that is there. @param {string} [duration] @returns {string[]} */
 function quick(duration = '300ms') {
-  return ['sweep', '-d', duration, '--rest', '0s', '--rpc', anvil.url];
+  return ['sweep', '-d', duration, '--warmup', '0s', '--rest', '0s', '--rpc', anvil.url];
 }
 
 // One after the other: they use the same wallets.
 describe('stress sweep', () => {
   it('runs a grid on a chain for each run, in turn, and says what the run files say', async (t) => {
     const cwd = temporaryFolder(t);
-    const args = 'sweep -t 5,10 --rate 20,40 -d 300ms --rest 0s'.split(' ');
+    const args = 'sweep -t 5,10 --rate 20,40 -d 300ms --warmup 0s --rest 0s'.split(' ');
     const { code, stdout, stderr } = await runStress(args, { cwd, timeoutMs });
     assert.deepEqual([code, stderr], [0, '']);
     const folder = join(cwd, 'sweep');
@@ -105,15 +105,15 @@ describe('stress sweep', () => {
     assert.deepEqual([timesIn(folder), sweepIn(folder)], [times, sweep], 'nothing was run');
     assert.ok(again.stdout.endsWith(stdout.slice(stdout.indexOf('\nSweep:'))), 'and the same is printed');
 
-    const other = await runStress([...args, '--warmup', '1s'], { cwd, timeoutMs });
+    const other = await runStress([...args, '--interval', '1s'], { cwd, timeoutMs });
     assert.equal(other.code, 65);
-    assert.match(other.stderr, /^stress: sweep holds another sweep: --warmup was auto and is 1s; give --dir/);
+    assert.match(other.stderr, /^stress: sweep holds another sweep: --interval was not given and is 1s; give --dir/);
   });
 
   it('is interrupted in good order, and goes on where it was', async (t) => {
     const cwd = temporaryFolder(t);
     const args = [...quick('1s'), '-t', '2,3', '--repeat', '2', '--dir', 'kept'];
-    const first = spawnStress(args, { cwd, timeoutMs });
+    const first = startStress(args, { cwd, timeoutMs });
     await first.waitFor(/^1\/4 .*\n/m);
     const meanwhile = await runStress(args, { cwd, timeoutMs });
     assert.deepEqual(
@@ -150,7 +150,7 @@ describe('stress sweep', () => {
     const cwd = temporaryFolder(t);
     const TMPDIR = temporaryFolder(t);
     t.after(() => endProcessesOf(TMPDIR));
-    const args = ['sweep', '-t', '2,3', '-d', '2s', '--rest', '0s'];
+    const args = ['sweep', '-t', '2,3', '-d', '1s', '--warmup', '0s', '--rest', '0s'];
     const killed = spawnStress(args, { cwd, timeoutMs, env: { TMPDIR } });
     await killed.waitFor(/^1\/2 .*\n/m);
     while (processesOf(TMPDIR).length < 3) {
@@ -235,7 +235,19 @@ describe('stress sweep', () => {
 
   it('goes on after runs that measured nothing, but not for ever', async (t) => {
     const cwd = temporaryFolder(t);
-    const nowhere = ['sweep', '-d', '300ms', '--rest', '0s', '-t', '1,2,3,4', '--rpc', 'http://127.0.0.1:1'];
+    const nowhere = [
+      'sweep',
+      '-d',
+      '300ms',
+      '--warmup',
+      '0s',
+      '--rest',
+      '0s',
+      '-t',
+      '1,2,3,4',
+      '--rpc',
+      'http://127.0.0.1:1',
+    ];
     const { code, stdout, stderr } = await runStress(nowhere, { cwd, timeoutMs });
     assert.equal(code, 69);
     assert.match(stderr, /^stress: 3 runs in a row measured nothing; the last: .*refused\n$/);

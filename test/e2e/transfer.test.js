@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { HDNodeWallet, Mnemonic } from 'ethers';
 import { startAnvil } from '../helpers/anvil.js';
 import { serveBetween } from '../helpers/endpoint.js';
-import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { readJson, runStress, startStress } from '../helpers/cli.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -147,7 +147,6 @@ describe('payments and payloads', { concurrency: 2 }, () => {
     ['among the wallets', 40, [], []],
     ['among the wallets, receipts one by one', 43, [], ['eth_getBlockReceipts']],
     ['to receivers, over two threads', 46, ['--receivers', '4', '--workers', '2'], []],
-    ['to receivers, receipts one by one', 49, ['--receivers', '4'], ['eth_getBlockReceipts']],
     ['to receivers, no receipts for the audit', 52, ['--receivers', '4'], ['eth_getBlockReceipts', 'audit']],
   ]))
     test(`payments that are reverted fail, and the audit counts them: ${name}`, async (t) => {
@@ -158,7 +157,7 @@ describe('payments and payloads', { concurrency: 2 }, () => {
         if (!lacks.includes(method) && !(isFull && lacks.includes('audit'))) return null;
         return { error: { code: -32601, message: `the method ${method} does not exist/is not available` } };
       });
-      const stress = spawnStress([
+      const stress = startStress([
         ...['--rpc', url, '-t', '3', '-o', String(offset), '--in-flight', '4', '--workload', 'transfer', '-v'],
         ...['--iterations', '40', '--out', out, '--samples', samples, ...more],
       ]);
@@ -198,7 +197,7 @@ describe('payments and payloads', { concurrency: 2 }, () => {
 
   test("a stranger's wei to one of the receivers: the audit is not exact, and says which", async (t) => {
     const out = join(temporaryFolder(t), 'run.json');
-    const stress = spawnStress([
+    const stress = startStress([
       ...['--rpc', anvil.url, '-t', '3', '-o', '30', '--workload', 'transfer', '--receivers', '2000', '-v'],
       ...['--out', out],
     ]);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { HDNodeWallet, Mnemonic, Wallet, getAddress } from 'ethers';
 import { freePort, startAnvil } from '../helpers/anvil.js';
-import { runStress, spawnStress } from '../helpers/cli.js';
+import { runStress, spawnStress, startStress } from '../helpers/cli.js';
 import { serve, serveBetween } from '../helpers/endpoint.js';
 import { chainProcesses } from '../helpers/leftovers.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -58,7 +58,7 @@ async function assertUses(t, { args, env, addresses, offset }) {
   const file = join(temporaryFolder(t), 'contracts.json');
   const slice = ['-t', String(addresses.length), '-o', String(offset)];
   const { code, stdout, stderr } = await runStress(
-    [...slice, '--rpc', chain.url, '-d', '200ms', '-v', '--contracts', file, ...args],
+    [...slice, '--rpc', chain.url, '--iterations', '1', '-v', '--contracts', file, ...args],
     { env },
   );
   assert.equal(code, 0, stderr);
@@ -292,7 +292,7 @@ describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
       return sent <= 5 ? null : { error: { code: -32000, message } };
     });
     const args = ['-t', '2', '--rpc', url, '-d', '100s', '--interval', '250ms', '-v', '--fund-amount', '0.01'];
-    running = spawnStress(
+    running = startStress(
       [...args, '--log-level', 'debug', '--log-file', log, '--out', out, '--contracts', contracts],
       { env: { STRESS_MNEMONIC: phrase, STRESS_FUNDER_KEY: funder.privateKey } },
     );
@@ -373,7 +373,7 @@ describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
       ...['--out', out, '--samples', samples, '--blocks', blocks, '--hlog', hlog, '--junit', junit],
       ...['--contracts', contracts, '--log-level', 'debug', '--log-file', log, '--prometheus', String(port)],
     ];
-    const running = spawnStress(args, { env: { STRESS_MNEMONIC: phrase, STRESS_FUNDER_KEY: funder.privateKey } });
+    const running = startStress(args, { env: { STRESS_MNEMONIC: phrase, STRESS_FUNDER_KEY: funder.privateKey } });
     await running.waitFor(/^ +\d+\.\d s /m);
     const page = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
     const { code, stdout, stderr } = await running.done;

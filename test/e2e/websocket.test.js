@@ -4,7 +4,7 @@ import { connect, createServer } from 'node:net';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startAnvil } from '../helpers/anvil.js';
-import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { readJson, runStress, startStress } from '../helpers/cli.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -85,7 +85,7 @@ test('connections that are dropped in mid-run: subscribed again, and nothing is 
   const out = `${temporaryFolder(t)}/run.json`;
   const proxy = await startTcpProxy(t);
   const args = ['-t', '20', '-o', '30', '-d', '5s', '--interval', '500ms', '--rpc', proxy.url, '--out', out];
-  const stress = spawnStress(args);
+  const stress = startStress(args);
   for (let drops = 0; drops < 3; drops += 1) {
     await stress.waitFor(/^ +\d+\.\d s .*$/m, drops === 0 ? 'start' : 'now');
     const before = proxy.connections();

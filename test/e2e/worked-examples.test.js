@@ -36,7 +36,7 @@ describe('docs/contributing.md', () => {
     const script = copyWith(t, 'How to add an option');
     const { stdout: help } = await runStress(['--help'], { script });
     assert.match(help, /^ +--label TEXT +a name for the run, which is printed first$/m);
-    const { code, stdout, stderr } = await runStress(['-t', '2', '-d', '2s', '--label', 'nightly'], { script });
+    const { code, stdout, stderr } = await runStress(['-t', '2', '-d', '500ms', '--label', 'nightly'], { script });
     assert.equal(code, 0, stderr);
     assert.match(stdout, /^run nightly\n/);
   });
@@ -45,7 +45,7 @@ describe('docs/contributing.md', () => {
     const script = copyWith(t, 'How to add a workload');
     const { stdout: help } = await runStress(['fund', '--help'], { script });
     assert.match(help, /--workload NAME[^]*\[one of deploy, counter, /);
-    const { code, stdout, stderr } = await runStress(['-t', '2', '-d', '2s', '--workload', 'deploy'], { script });
+    const { code, stdout, stderr } = await runStress(['-t', '2', '-d', '1s', '--workload', 'deploy'], { script });
     assert.equal(code, 0, stderr);
     assert.match(stdout, /^ {2}audit +exact: 2 wallets deployed [1-9]/m);
   });
@@ -53,7 +53,7 @@ describe('docs/contributing.md', () => {
   it('adds an output', async (t) => {
     const script = copyWith(t, 'How to add an output');
     const file = join(temporaryFolder(t), 'rates.csv');
-    const { code, stderr } = await runStress(['-t', '2', '-d', '2s', '--interval', '500ms', '--rates', file], {
+    const { code, stderr } = await runStress(['-t', '2', '-d', '1s', '--interval', '200ms', '--rates', file], {
       script,
     });
     assert.equal(code, 0, stderr);

@@ -62,64 +62,71 @@ export function cleanEnvironment(env = {}) {
 }
 
 /**
- * In a process that this file has used before, unless it is given a script or an input: use spawnStress() where the
- * start of the process, its end or its environment matters.
+ * Runs to the end, in a process that this file has used before unless it is given a script or an input.
  * @param {string[]} args
  * @param {StressOptions} [options]
  * @returns {Promise<StressResult>}
  */
-export async function runStress(args, options = {}) {
-  const { env = {}, cwd = process.cwd(), timeoutMs = TIMEOUT_MS, script, input } = options;
-  if (script !== undefined || input !== undefined) return spawnStress(args, options).done;
-  const runner = idle.pop() ?? new StressRunner(cleanEnvironment());
-  running.add(runner.child);
-  try {
-    const settings = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value ?? null]));
-    return await runner.run({ args, env: settings, cwd }, timeoutMs);
-  } finally {
-    running.delete(runner.child);
-    if (!runner.hasEnded) idle.push(runner);
-  }
+export function runStress(args, options = {}) {
+  const isShared = options.script === undefined && options.input === undefined;
+  return (isShared ? startStress : spawnStress)(args, options).done;
 }
 
 /**
- * In a process of its own.
+ * In a process that this file has used before. Signals to it are handled as long as it runs.
  * @param {string[]} args
  * @param {StressOptions} [options]
  * @returns {StressProcess}
  */
-export function spawnStress(args, { env, cwd, timeoutMs = TIMEOUT_MS, script = STRESS, input } = {}) {
+export function startStress(args, { env = {}, cwd = process.cwd(), timeoutMs } = {}) {
+  const runner = idle.pop() ?? new StressRunner(cleanEnvironment());
+  const settings = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value ?? null]));
+  const transcript = new Transcript();
+  const ended = runner.run({ args, env: settings, cwd }, transcript).finally(() => {
+    if (!runner.hasEnded) idle.push(runner);
+  });
+  return watched(runner.child, { args, transcript, ended, timeoutMs });
+}
+
+/**
+ * In a process of its own, where its start, its end or its environment matters.
+ * @param {string[]} args
+ * @param {StressOptions} [options]
+ * @returns {StressProcess}
+ */
+export function spawnStress(args, { env, cwd, timeoutMs, script = STRESS, input } = {}) {
   const child = spawn(process.execPath, [script, ...args], { cwd, env: cleanEnvironment(env) });
-  running.add(child);
   child.stdin.on('error', () => {});
   child.stdin.end(input);
   const transcript = new Transcript();
-  for (const stream of /** @type {const} */ (['stdout', 'stderr'])) {
-    transcript.add(stream, '');
+  for (const stream of /** @type {const} */ (['stdout', 'stderr']))
     child[stream].setEncoding('utf8').on('data', (chunk) => transcript.add(stream, chunk));
-  }
-  const output = () => /** @type {{stdout: string, stderr: string}} */ ({ ...transcript.said });
+  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal }));
+  return watched(child, { args, transcript, ended, timeoutMs });
+}
 
+/**
+ * @param {ChildProcessWithoutNullStreams} child
+ * @param {{args: string[], transcript: Transcript, ended: Promise<Pick<StressResult, 'code' | 'signal'>>, timeoutMs?: number}} run
+ * @returns {StressProcess}
+ */
+function watched(child, { args, transcript, ended, timeoutMs = TIMEOUT_MS }) {
+  running.add(child);
+  const output = () => ({ stdout: '', stderr: '', ...transcript.said });
   let timedOut = false;
   const timer = setTimeout(() => {
     timedOut = true;
     child.kill('SIGKILL');
   }, timeoutMs);
-  const done = once(child, 'close').then(([code, signal]) => {
+  const done = ended.then(({ code, signal }) => {
     clearTimeout(timer);
     running.delete(child);
     if (timedOut) throw new Error(`stress ${args.join(' ')} did not end within ${timeoutMs} ms\n${transcript}`);
     return { code, signal, ...output() };
   });
   done.catch(() => {}); // a test may wait for a line only, without the end
-
-  return {
-    child,
-    pid: child.pid ?? -1,
-    output,
-    waitFor: (pattern, since) => transcript.waitFor(pattern, done, since),
-    done,
-  };
+  const { pid = -1 } = child;
+  return { child, pid, output, waitFor: (pattern, since) => transcript.waitFor(pattern, done, since), done };
 }
 
 /** @param {string} file @returns {any} */

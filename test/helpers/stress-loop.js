@@ -19,6 +19,9 @@ function change(env) {
   }
 }
 
+// A signal that arrives when a run is over must not end the process.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {});
+
 for await (const line of createInterface({ input: process.stdin })) {
   /** @type {CommandLine} */
   const { args, env, cwd } = JSON.parse(line);

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 /**
  * @import { StressResult } from './cli.js'
  * @import { CommandLine } from './stress-loop.js'
+ * @import { Transcript } from './transcript.js'
  */
 
 const LOOP = fileURLToPath(new URL('stress-loop.js', import.meta.url));
@@ -15,9 +16,9 @@ const END_MS = 10_000;
 
 /** A process that runs the program for one command line after the other. */
 export class StressRunner {
-  #said = { stdout: '', stderr: '' };
   #closed;
-  #look = () => {};
+  /** @type {(stream: 'stdout' | 'stderr', text: string) => void} */
+  #read = () => {};
   hasEnded = false;
 
   /** @param {NodeJS.ProcessEnv} env */
@@ -25,40 +26,29 @@ export class StressRunner {
     this.child = spawn(process.execPath, [LOOP, SEPARATOR], { env });
     this.child.stdin.on('error', () => {});
     for (const stream of /** @type {const} */ (['stdout', 'stderr']))
-      this.child[stream].setEncoding('utf8').on('data', (text) => {
-        this.#said[stream] += text;
-        this.#look();
-      });
+      this.child[stream].setEncoding('utf8').on('data', (text) => this.#read(stream, text));
     this.#closed = once(this.child, 'close').finally(() => (this.hasEnded = true));
   }
 
   /**
    * @param {CommandLine} commandLine
-   * @param {number} timeoutMs
-   * @returns {Promise<StressResult>} rejects after a time-out
+   * @param {Transcript} transcript of what it prints
+   * @returns {Promise<Omit<StressResult, 'stdout' | 'stderr'>>}
    */
-  async run(commandLine, timeoutMs) {
-    let timedOut = false;
-    const timer = setTimeout(() => {
-      timedOut = true;
-      this.child.kill('SIGKILL');
-    }, timeoutMs);
-    this.#said = { stdout: '', stderr: '' };
+  async run(commandLine, transcript) {
+    /** @type {Record<string, string>} the exit code, on both streams */
+    const ends = {};
     const done = new Promise((resolve) => {
-      this.#look = () => {
-        const [stdout, exitCode] = this.#said.stdout.split(SEPARATOR);
-        const [stderr, end] = this.#said.stderr.split(SEPARATOR);
-        if (exitCode?.endsWith('\n') && end?.endsWith('\n'))
-          resolve({ code: Number(exitCode), signal: null, stdout, stderr });
+      this.#read = (stream, chunk) => {
+        const [text, end] = ends[stream] === undefined ? chunk.split(SEPARATOR) : ['', ends[stream] + chunk];
+        if (text !== '') transcript.add(stream, text);
+        if (end !== undefined) ends[stream] = end;
+        if (ends.stdout?.endsWith('\n') && ends.stderr?.endsWith('\n'))
+          resolve({ code: Number(ends.stdout), signal: null });
       };
     });
     this.child.stdin.write(`${JSON.stringify(commandLine)}\n`);
-    const closed = this.#closed.then(([code, signal]) => ({ code, signal, ...this.#said }));
-    const result = await Promise.race([done, closed]);
-    clearTimeout(timer);
-    if (!timedOut) return result;
-    const { stdout, stderr } = result;
-    throw new Error(`stress ${commandLine.args.join(' ')} did not end within ${timeoutMs} ms\n${stdout}\n${stderr}`);
+    return Promise.race([done, this.#closed.then(([code, signal]) => ({ code, signal }))]);
   }
 
   /** @returns {Promise<void>} rejects if something that a run has left keeps the process alive */
