@@ -14,7 +14,7 @@ import { STRESS, cleanEnvironment, readJson, runStress, spawnStress } from '../h
 import { assertNothingLeft, chainProcesses, endProcessesOf } from '../helpers/leftovers.js';
 import { mutant } from '../helpers/mutant.js';
 import { CTRL_C, spawnOnTerminal } from '../helpers/pty.js';
-import { startProxy } from '../helpers/proxy.js';
+import { serveBehind } from '../helpers/endpoint.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /** @import { TestContext } from 'node:test' */
@@ -280,12 +280,11 @@ test('a second SIGINT ends a set-up whose endpoint does not answer', async (t) =
   t.after(anvil.stop);
   let asked = () => {};
   const waiting = new Promise((/** @type {(value: void) => void} */ resolve) => (asked = resolve));
-  const proxy = await startProxy(anvil.url, () => {
+  const { url } = await serveBehind(anvil.url, () => {
     asked();
     return new Promise(() => {});
   });
-  t.after(proxy.close);
-  const { TMPDIR, args, options } = loadedRun(t, ['--rpc', proxy.url, '--request-timeout', '1m']);
+  const { TMPDIR, args, options } = loadedRun(t, ['--rpc', url, '--request-timeout', '1m']);
   const stress = spawnStress(args, options);
   await waiting;
   let ended = false;

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort, rpcCall, startAnvil } from '../helpers/anvil.js';
 import { readJson, runStress, startStress } from '../helpers/cli.js';
 import { startFaultProxy } from '../helpers/fault-proxy.js';
-import { startProxy } from '../helpers/proxy.js';
+import { serveBehind } from '../helpers/endpoint.js';
 import { assertAgrees } from '../helpers/recompute.js';
 import { readRows } from '../helpers/rows.js';
 import { assertRunFile } from '../helpers/run-file.js';
@@ -24,19 +24,15 @@ before(async () => {
   anvil = await startAnvil({ args: ['--block-time', '0.1'] });
 });
 
-/**
- * An endpoint of the chain that can be cut.
- * @param {TestContext} t
- */
-async function startEndpoint(t) {
+/** An endpoint of the chain that can be cut. */
+async function startEndpoint() {
   const endpoint = { url: '', isCut: false, isHanging: false, submissions: 0 };
-  const proxy = await startProxy(anvil.url, (body) => {
+  const { url } = await serveBehind(anvil.url, (body) => {
     if (endpoint.isCut) throw new Error('it is away');
     if (endpoint.isHanging) return new Promise(() => {});
     endpoint.submissions += body.split('"eth_sendRawTransaction"').length - 1;
   });
-  t.after(proxy.close);
-  endpoint.url = proxy.url;
+  endpoint.url = url;
   return endpoint;
 }
 
@@ -53,7 +49,7 @@ const verifiedAt = (run) => [0, 1].map((i) => run.byEndpoint[i].counts.verified)
 
 describe('several endpoints', { concurrency: false }, () => {
   test('one that goes away is left, its wallets go on at the other, and it is used again when it is back', async (t) => {
-    const [a, b] = [await startEndpoint(t), await startEndpoint(t)];
+    const [a, b] = [await startEndpoint(), await startEndpoint()];
     const out = join(temporaryFolder(t), 'run.json');
     const args = ['-t', '6', '--rpc', a.url, '--rpc', b.url, '--interval', '500ms', '--out', out];
     const stress = startStress(args);
@@ -100,7 +96,7 @@ describe('several endpoints', { concurrency: false }, () => {
   });
 
   test('one that hangs is left, and nothing that waits at it is lost', async (t) => {
-    const [a, b] = [await startEndpoint(t), await startEndpoint(t)];
+    const [a, b] = [await startEndpoint(), await startEndpoint()];
     const out = join(temporaryFolder(t), 'run.json');
     const args = ['-t', '4', '--in-flight', '2', '--request-timeout', '60s', '--out', out];
     const stress = startStress([...args, '--rpc', a.url, '--rpc', b.url, '--interval', '500ms']);
@@ -145,7 +141,7 @@ describe('several endpoints', { concurrency: false }, () => {
   });
 
   test('round-robin: they take turns with what is sent', async (t) => {
-    const [a, b] = [await startEndpoint(t), await startEndpoint(t)];
+    const [a, b] = [await startEndpoint(), await startEndpoint()];
     const out = join(temporaryFolder(t), 'run.json');
     const args = ['-t', '2', '-d', '1s', '--spread', 'round-robin', '--rpc', `${a.url},${b.url}`, '--out', out];
     const { code, stderr } = await runStress(args);
@@ -156,10 +152,10 @@ describe('several endpoints', { concurrency: false }, () => {
     assert.ok(atA > 0 && Math.abs(atA - atB) <= 2, `${atA} and ${atB}`);
   });
 
-  test('of different chains are refused, and so is one that is not there', async (t) => {
+  test('of different chains are refused, and so is one that is not there', async () => {
     const [other, twin] = await Promise.all([startAnvil({ args: ['--chain-id', '1337'] }), startAnvil()]);
     const nobody = `http://127.0.0.1:${await freePort()}`;
-    const { url } = await startEndpoint(t);
+    const { url } = await startEndpoint();
     const both = async (/** @type {string} */ second) => {
       const { code, stderr } = await runStress(['-t', '2', '-d', '1s', '--rpc', url, '--rpc', second]);
       return { code, last: stderr.trim().split('\n').at(-1) };

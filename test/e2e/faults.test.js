@@ -4,7 +4,7 @@ import { before, after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startAnvil } from '../helpers/anvil.js';
 import { readJson, runStress } from '../helpers/cli.js';
-import { HANG_UP, serve } from '../helpers/endpoint.js';
+import { HANG_UP, passOn, serve } from '../helpers/endpoint.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -15,19 +15,13 @@ before(async () => {
 });
 after(() => chain.stop());
 
-/** @param {string} body */
-async function passOn(body) {
-  const response = await fetch(chain.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
-  return { body: await response.text() };
-}
-
 test('submissions that are late, by more than the time-out, are not foreign: exact', async (t) => {
   const out = `${temporaryFolder(t)}/run.json`;
   let sent = 0;
   const { url } = await serve(async (body) => {
     // The first ten are the deployments; of the load, every fifth is held back for a while.
     if (body.includes('eth_sendRawTransaction') && (sent += 1) > 10 && sent % 5 === 0) await sleep(900);
-    return passOn(body);
+    return passOn(chain.url, body);
   });
   const args = ['-t', '10', '-o', '0', '-d', '4s', '--rpc', url, '--out', out, '--request-timeout', '300ms'];
   const { code, stdout, stderr } = await runStress(args);
@@ -44,7 +38,7 @@ test('submissions that are under way when the drain ends: exact', async (t) => {
   const out = `${temporaryFolder(t)}/run.json`;
   const { url } = await serve(async (body) => {
     if (body.includes('eth_sendRawTransaction')) await sleep(150);
-    return passOn(body);
+    return passOn(chain.url, body);
   });
   const args = ['-t', '20', '-o', '10', '-d', '2s', '--rpc', url, '--out', out, '--drain-timeout', '0s'];
   const { code, stdout, stderr } = await runStress(args);
@@ -58,7 +52,7 @@ test('a connection that is lost in the audit is used again', async (t) => {
   const { url } = await serve((body) => {
     // Only the audit reads as of a block hash.
     if (body.includes('blockHash') && (lost += 1) === 1) return HANG_UP;
-    return passOn(body);
+    return passOn(chain.url, body);
   });
   const { code, stdout, stderr } = await runStress(['-t', '5', '-o', '30', '-d', '1s', '--rpc', url, '--out', out]);
   assert.ok(lost > 1, 'the fault happened');
@@ -73,7 +67,7 @@ test('a node without a latest block in the end: a summary, a run file, and no au
     const { id, method, params } = JSON.parse(body);
     // The set-up asks three times: what the chain is, what its blocks hold, where the load begins.
     const isGone = method === 'eth_getBlockByNumber' && params[0] === 'latest' && (asked += 1) > 3;
-    return isGone ? { body: JSON.stringify({ jsonrpc: '2.0', id, result: null }) } : passOn(body);
+    return isGone ? { body: JSON.stringify({ jsonrpc: '2.0', id, result: null }) } : passOn(chain.url, body);
   });
   const { code, stdout, stderr } = await runStress([
     ...['-t', '5', '-o', '40', '-d', '1s', '--rpc', url, '--out', out],

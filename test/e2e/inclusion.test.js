@@ -1,16 +1,13 @@
 /** How transactions are found in blocks: each way by name, and the one that fits what the endpoint can do. */
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
 import { startAnvil } from '../helpers/anvil.js';
 import { readJson, runStress } from '../helpers/cli.js';
+import { passOn, serve } from '../helpers/endpoint.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-/**
- * @import { AddressInfo } from 'node:net'
- * @import { TestContext } from 'node:test'
- */
+/** @import { TestContext } from 'node:test' */
 
 /** @type {Awaited<ReturnType<typeof startAnvil>>} */
 let chain;
@@ -32,46 +29,23 @@ async function mineTransaction() {
 
 /**
  * An endpoint that lacks some of what `instant` behind it has.
- * @param {TestContext} t
  * @param {{methods?: string[], isListing?: boolean, isRefused?: (method: string) => boolean}} lacks methods that it does
  *   not know, or not any more; isListing: whether blocks list their transactions
  */
-async function startPoorEndpoint(
-  t,
-  { methods = [], isListing = true, isRefused = (method) => methods.includes(method) },
-) {
+async function startPoorEndpoint({ methods = [], isListing = true, isRefused = (method) => methods.includes(method) }) {
   /** @param {any} answer */
   const censor = (answer) => {
     if (!isListing && Array.isArray(answer.result?.transactions)) answer.result.transactions = [];
     return answer;
   };
-  /** @param {string} body @returns {Promise<unknown>} */
-  async function answer(body) {
-    const asked = JSON.parse(body);
-    const { id, method } = asked;
-    if (isRefused(method)) return { jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } };
-    const headers = { 'content-type': 'application/json' };
-    const response = await fetch(instant.url, { method: 'POST', headers, body });
-    const answered = /** @type {any} */ (await response.json());
-    return Array.isArray(answered) ? answered.map(censor) : censor(answered);
-  }
-  const server = createServer((request, response) => {
-    let body = '';
-    request.setEncoding('utf8').on('data', (chunk) => (body += chunk));
-    request.on('end', () => {
-      answer(body).then(
-        (answered) => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answered)),
-        () => response.destroy(),
-      );
-    });
+  const { url } = await serve(async (body) => {
+    const { id, method } = JSON.parse(body);
+    const refusal = { jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } };
+    if (isRefused(method)) return { body: JSON.stringify(refusal) };
+    const answered = JSON.parse((await passOn(instant.url, body)).body);
+    return { body: JSON.stringify(Array.isArray(answered) ? answered.map(censor) : censor(answered)) };
   });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const { port } = /** @type {AddressInfo} */ (server.address());
-  return `http://127.0.0.1:${port}`;
+  return url;
 }
 
 /**
@@ -122,7 +96,7 @@ test('several endpoints, one of them over HTTP: heads are not all pushed, and th
 
 test('a gateway that keeps to itself what is not needed is used; what it refuses later is done without', async (t) => {
   let asked = 0;
-  const url = await startPoorEndpoint(t, {
+  const url = await startPoorEndpoint({
     // What is asked before the load is among them.
     isRefused: (method) => method === 'eth_sendRawTransactionSync' && (asked += 1) > 8,
   });
@@ -148,7 +122,7 @@ for (const [
   lacks,
   name,
   why,
-] of /** @type {Array<[string, Parameters<typeof startPoorEndpoint>[1], string, RegExp]>} */ ([
+] of /** @type {Array<[string, Parameters<typeof startPoorEndpoint>[0], string, RegExp]>} */ ([
   ['blocks that list their transactions', {}, 'blocks', /its blocks list their transactions; it pushes no heads here/],
   ['blocks that do not', { isListing: false }, 'sync', /eth_sendRawTransactionSync/],
   [
@@ -160,7 +134,7 @@ for (const [
 ])) {
   test(`auto: ${words}: ${name}`, async (t) => {
     await mineTransaction();
-    const url = await startPoorEndpoint(t, lacks);
+    const url = await startPoorEndpoint(lacks);
     const { run } = await runOf(t, url, ['-t', '5']);
     assert.equal(run.environment.inclusion.name, name);
     assert.match(run.environment.inclusion.why, why);
@@ -178,8 +152,8 @@ for (const [asked, methods, isListing, words] of /** @type {Array<[string, strin
   ],
   ['blocks', [], false, 'does not list the transactions of a block (eth_getBlockByNumber): use --inclusion sync'],
 ])) {
-  test(`--inclusion ${asked}, which the endpoint cannot do: refused in a line, before anything is spent`, async (t) => {
-    const url = await startPoorEndpoint(t, { methods, isListing });
+  test(`--inclusion ${asked}, which the endpoint cannot do: refused in a line, before anything is spent`, async () => {
+    const url = await startPoorEndpoint({ methods, isListing });
     const nonce = () =>
       instant.rpc('eth_getTransactionCount', ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8', 'pending']);
     await mineTransaction();

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { startAnvil } from '../helpers/anvil.js';
 import { readJson, runStress, startStress } from '../helpers/cli.js';
-import { HANG_UP, serve } from '../helpers/endpoint.js';
+import { HANG_UP, passOn, serve } from '../helpers/endpoint.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -62,8 +62,7 @@ describe('set-up and audit outlive', { concurrency: 2 }, () => {
           left.set(fault, Number(left.get(fault)) - 1);
           return /** @type {any} */ (fault.spoil(body));
         }
-        const headers = { 'content-type': 'application/json' };
-        return { body: await (await fetch(chain.url, { method: 'POST', headers, body })).text() };
+        return passOn(chain.url, body);
       });
       const out = `${temporaryFolder(t)}/run.json`;
       const { code, stderr } = await runStress(['-t', '5', '-o', '0', '-d', '300ms', '--rpc', url, '--out', out]);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { startAnvil, startMiner } from '../helpers/anvil.js';
 import { readJson, runStress } from '../helpers/cli.js';
-import { serve } from '../helpers/endpoint.js';
+import { passOn, serve } from '../helpers/endpoint.js';
 import { schemaErrors } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -145,14 +145,9 @@ describe('pipelining', { concurrency: 3 }, () => {
         const fault = isLoad ? faultOf(sent - WALLETS) : 'pass';
         if (fault !== 'pass') faults[fault] += 1;
         if (fault === 'lose') throw new Error('it hangs up');
-        const response = await fetch(chain.url, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json' },
-          body,
-        });
-        const text = await response.text();
+        const answer = await passOn(chain.url, body);
         if (fault === 'hide') throw new Error('it hangs up');
-        return { body: text };
+        return answer;
       });
       return { url, faults };
     }

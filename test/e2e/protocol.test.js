@@ -8,7 +8,7 @@ import { after, before, describe, test } from 'node:test';
 import { startAnvil } from '../helpers/anvil.js';
 import { CERTIFICATE, CERTIFICATE_KEY } from '../helpers/certificate.js';
 import { STRESS, cleanEnvironment, readJson, runStress } from '../helpers/cli.js';
-import { SILENCE, serve, serveMethods } from '../helpers/endpoint.js';
+import { SILENCE, passOn, serve, serveMethods } from '../helpers/endpoint.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -44,10 +44,7 @@ after(async () => {
 });
 
 /** @param {string} body @returns {Promise<string>} the chain's answer */
-async function ask(body) {
-  const response = await fetch(chain.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
-  return response.text();
-}
+const ask = async (body) => (await passOn(chain.url, body)).body;
 
 /** The chain's answer, changed if it is one to a batch. @param {(answers: any[]) => any} change */
 function changingBatches(change) {

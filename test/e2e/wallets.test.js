@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { HDNodeWallet, Mnemonic, Wallet, getAddress } from 'ethers';
 import { freePort, startAnvil } from '../helpers/anvil.js';
 import { runStress, spawnStress, startStress } from '../helpers/cli.js';
-import { serve, serveBetween } from '../helpers/endpoint.js';
+import { passOn, serve, serveBetween } from '../helpers/endpoint.js';
 import { chainProcesses } from '../helpers/leftovers.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 import { startWsServer } from '../helpers/ws-server.js';
@@ -234,12 +234,12 @@ describe('--contracts FILE', () => {
  * @param {string} url
  */
 async function speakWs(t, url) {
-  const headers = { 'content-type': 'application/json' };
   const { port } = await startWsServer(t, {
     onMessage: (peer, body) => {
-      fetch(url, { method: 'POST', headers, body })
-        .then((response) => response.text())
-        .then(peer.send, () => peer.socket.destroy());
+      passOn(url, body).then(
+        (answer) => peer.send(answer.body),
+        () => peer.socket.destroy(),
+      );
     },
   });
   return `http://127.0.0.1:${port}`;
@@ -332,12 +332,7 @@ describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
           { status: 401, body: echo },
         ][sent % 4];
       }
-      const response = await fetch(chain.url, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body,
-      });
-      return { body: await response.text() };
+      return passOn(chain.url, body);
     });
     const host = new URL(url).host;
     const path = `/v3/${token}?apikey=${apiKey}`;

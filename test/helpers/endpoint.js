@@ -22,6 +22,9 @@ import { after } from 'node:test';
  * @property {string} body
  *
  * @typedef {(socket: Socket) => void} Raw writes an answer byte by byte
+ *
+ * @typedef {(body: string) => void | Promise<void>} Gate a request passes on when this has resolved; it hangs up when
+ *   this fails
  */
 
 /** Answers with this: no answer at all. */
@@ -79,6 +82,24 @@ export function serveMethods(results) {
   );
 }
 
+/** @param {string} url of a node @param {string} body @returns {Promise<Answer>} what the node answers */
+export async function passOn(url, body) {
+  const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+  return { body: await response.text() };
+}
+
+/**
+ * Stands before a real node, and holds requests back.
+ * @param {string} url of the node
+ * @param {Gate} gate
+ */
+export function serveBehind(url, gate) {
+  return serve(async (body) => {
+    await gate(body);
+    return passOn(url, body);
+  });
+}
+
 /**
  * Stands before a real node.
  * @param {string} url of the node
@@ -90,12 +111,8 @@ export function serveBetween(url, intercept) {
     answerEach(body, async (request) => {
       const own = intercept(request);
       if (own !== null) return own;
-      const response = await fetch(url, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ jsonrpc: '2.0', ...request }),
-      });
-      const { result, error } = /** @type {any} */ (await response.json());
+      const answer = await passOn(url, JSON.stringify({ jsonrpc: '2.0', ...request }));
+      const { result, error } = JSON.parse(answer.body);
       return error === undefined ? { result } : { error };
     }),
   );

@@ -12,7 +12,7 @@ import { freePort, startAnvil } from '../helpers/anvil.js';
 import { readJson, spawnStress } from '../helpers/cli.js';
 import { dashboardQueries, fillIn } from '../helpers/dashboard.js';
 import { noPrometheus, startPrometheus } from '../helpers/prometheus-server.js';
-import { startProxy } from '../helpers/proxy.js';
+import { serveBehind } from '../helpers/endpoint.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /** @import { StressProcess } from '../helpers/cli.js' */
@@ -33,8 +33,7 @@ describe('a real Prometheus, several instances', { skip: noPrometheus() }, () =>
   it('the dashboard adds up what the run files of one run say, and leaves the other run out', async (t) => {
     const anvil = await startAnvil();
     t.after(() => anvil.stop());
-    const slow = await startProxy(anvil.url, () => sleep(SLOW_MS));
-    t.after(slow.close);
+    const slow = await serveBehind(anvil.url, () => sleep(SLOW_MS));
     /** @type {number[]} */
     const ports = [];
     for (let i = 0; i <= STARTED; i += 1) ports.push(await freePort());
