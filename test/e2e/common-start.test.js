@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
-import { HDNodeWallet, Mnemonic } from 'ethers';
 import { freePort, rpcCall, startAnvil } from '../helpers/anvil.js';
 import { readJson, runStress, spawnStress, startStress } from '../helpers/cli.js';
+import { DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { assertPartialRunFile, assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -19,11 +19,6 @@ import { temporaryFolder } from '../helpers/temporary.js';
 
 /** What a reader goes by, whatever stands before it in the line. */
 const RESULT = /STRESS_RESULT (\{\S+\})$/gm;
-
-const DEV_WALLETS = HDNodeWallet.fromMnemonic(
-  Mnemonic.fromPhrase('test test test test test test test test test test test junk'),
-  "m/44'/60'/0'/0",
-);
 
 /** One chain for all tests: each has wallets of its own on it. */
 let url = '';

@@ -4,19 +4,17 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { HDNodeWallet, Wallet, formatEther, parseEther } from 'ethers';
+import { Wallet, formatEther, parseEther } from 'ethers';
 import { startAnvil } from '../helpers/anvil.js';
 import { runStress, startStress } from '../helpers/cli.js';
+import { DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { runTable } from '../helpers/table.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /** @import { Anvil } from '../helpers/anvil.js' */
 
-const MNEMONIC = 'test test test test test test test test test test test junk';
-const PARENT = HDNodeWallet.fromPhrase(MNEMONIC, '', "m/44'/60'/0'/0");
-
 /** @param {number} index of the test mnemonic */
-const walletAt = (index) => PARENT.deriveChild(index);
+const walletAt = (index) => DEV_WALLETS.deriveChild(index);
 
 /** Wallet 0 is the only one that has funds on these chains: it is the funder. */
 const FUNDER = walletAt(0);

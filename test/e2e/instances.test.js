@@ -5,9 +5,9 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { HDNodeWallet, Mnemonic } from 'ethers';
 import { freePort, rpcCall } from '../helpers/anvil.js';
 import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { assertNothingLeft } from '../helpers/leftovers.js';
 import { serveBehind } from '../helpers/endpoint.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -18,11 +18,6 @@ import { temporaryFolder } from '../helpers/temporary.js';
  * @import { AddressInfo } from 'node:net'
  * @import { TestContext } from 'node:test'
  */
-
-const DEV_WALLETS = HDNodeWallet.fromMnemonic(
-  Mnemonic.fromPhrase('test test test test test test test test test test test junk'),
-  "m/44'/60'/0'/0",
-);
 
 /** The wallets, one of their transactions, and that it is not ours. */
 const ACCUSATION =

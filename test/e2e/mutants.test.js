@@ -5,9 +5,9 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { HDNodeWallet, Mnemonic } from 'ethers';
 import { startAnvil, startMiner } from '../helpers/anvil.js';
 import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { assertNothingLeft } from '../helpers/leftovers.js';
 import { startFaultProxy } from '../helpers/fault-proxy.js';
 import { mutant } from '../helpers/mutant.js';
@@ -110,10 +110,6 @@ test('a mutant that knows nothing of one increment ends with 76, the wallet and 
 
 // From here on the program is as it is, and the test is the other sender.
 
-const DEV_WALLETS = HDNodeWallet.fromMnemonic(
-  Mnemonic.fromPhrase('test test test test test test test test test test test junk'),
-  "m/44'/60'/0'/0",
-);
 const INCREMENT = '0xd09de08a';
 
 /** What the other sender sends from one of the wallets. */

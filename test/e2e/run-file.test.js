@@ -7,6 +7,7 @@ import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startAnvil } from '../helpers/anvil.js';
 import { runStress, spawnStress, startStress } from '../helpers/cli.js';
+import { DEV_MNEMONIC } from '../helpers/dev-wallets.js';
 import { serveBetween } from '../helpers/endpoint.js';
 import { assertRunFile, runFileValidator, schemaErrors } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -18,7 +19,6 @@ import { temporaryFolder } from '../helpers/temporary.js';
 
 /** The public key of wallet 0 of the test mnemonic. */
 const FUNDER_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
-const MNEMONIC = 'test test test test test test test test test test test junk';
 
 /** A chain with a block every 100 ms. @type {Anvil} */
 let chain;
@@ -103,7 +103,7 @@ describe('the run file', { concurrency: 3 }, () => {
     const endpoint = `http://somebody:s3cr3t@${url.host}/?apikey=hidden`;
     const args = ['-t', '5', '-o', '25', '-d', '1500ms', '--interval', '500ms', '-v', '--explain', '--out', out];
     const { code, stdout, stderr } = await runStress([...args, '--rpc', endpoint], {
-      env: { STRESS_MNEMONIC: MNEMONIC, STRESS_FUNDER_KEY: FUNDER_KEY },
+      env: { STRESS_MNEMONIC: DEV_MNEMONIC, STRESS_FUNDER_KEY: FUNDER_KEY },
     });
     assert.equal(code, 0, stderr);
     assert.equal(stderr, '');
@@ -125,7 +125,7 @@ describe('the run file', { concurrency: 3 }, () => {
 
     await t.test('holds no secret', () => {
       const text = readFileSync(out, 'utf8');
-      for (const secret of [MNEMONIC, 'junk', FUNDER_KEY.slice(2), 'somebody', 's3cr3t', 'hidden']) {
+      for (const secret of [DEV_MNEMONIC, 'junk', FUNDER_KEY.slice(2), 'somebody', 's3cr3t', 'hidden']) {
         assert.ok(!text.includes(secret), `${secret} is in the run file`);
         assert.ok(!stdout.includes(secret), `${secret} is printed`);
       }

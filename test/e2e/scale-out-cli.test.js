@@ -7,9 +7,10 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { HDNodeWallet, parseEther } from 'ethers';
+import { parseEther } from 'ethers';
 import { startAnvil } from '../helpers/anvil.js';
 import { readJson, runStress, startStress } from '../helpers/cli.js';
+import { DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
@@ -17,15 +18,13 @@ import { temporaryFolder } from '../helpers/temporary.js';
  * @import { StressProcess } from '../helpers/cli.js'
  */
 
-const MNEMONIC = 'test test test test test test test test test test test junk';
-const PARENT = HDNodeWallet.fromPhrase(MNEMONIC, '', "m/44'/60'/0'/0");
 /** Wallet 0 is the only one that has funds on these chains: it is the funder. */
-const WITH_FUNDER = Object.freeze({ STRESS_FUNDER_KEY: PARENT.deriveChild(0).privateKey });
+const WITH_FUNDER = Object.freeze({ STRESS_FUNDER_KEY: DEV_WALLETS.deriveChild(0).privateKey });
 const TENTH = parseEther('0.1');
 
 /** @param {Anvil} chain @param {number} index of the test mnemonic */
 const balanceAt = async (chain, index) =>
-  BigInt(await chain.rpc('eth_getBalance', [PARENT.deriveChild(index).address, 'latest']));
+  BigInt(await chain.rpc('eth_getBalance', [DEV_WALLETS.deriveChild(index).address, 'latest']));
 
 /** @param {Anvil} chain @param {number[]} indexes */
 const balances = (chain, indexes) => Promise.all(indexes.map((index) => balanceAt(chain, index)));
@@ -75,7 +74,7 @@ describe('instances of one run', () => {
   test('another chain than --chain-id says: nothing is sent, of transactions and of calls', async () => {
     const nonces = () =>
       Promise.all(
-        range(0, 19).map((i) => chain.rpc('eth_getTransactionCount', [PARENT.deriveChild(i).address, 'pending'])),
+        range(0, 19).map((i) => chain.rpc('eth_getTransactionCount', [DEV_WALLETS.deriveChild(i).address, 'pending'])),
       );
     const earlier = await nonces();
     for (const workload of [[], ['--workload', 'rpc', '--method', 'eth_blockNumber']]) {
@@ -182,7 +181,7 @@ describe('the funds of all slices', () => {
   });
 
   test('a funder in the slice of another instance is refused', async () => {
-    const env = { STRESS_FUNDER_KEY: PARENT.deriveChild(9).privateKey };
+    const env = { STRESS_FUNDER_KEY: DEV_WALLETS.deriveChild(9).privateKey };
     const { code, stderr } = await stress(['fund', ...SLICES, '--fund-amount', '0.1'], env);
     assert.equal(code, 64);
     assert.match(stderr, /^stress: the funder is wallet 9 of the slice; /);

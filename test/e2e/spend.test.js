@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { HDNodeWallet, formatEther, parseEther } from 'ethers';
+import { formatEther, parseEther } from 'ethers';
 import { PUBLIC_MAINNETS } from '../../src/chain/networks.js';
 import { createRpc, displayUrl } from '../../src/chain/rpc.js';
 import { identify, openTransport, readChain } from '../../src/core/connect.js';
@@ -11,21 +11,19 @@ import { RefusedError } from '../../src/errors.js';
 import { startAnvil } from '../helpers/anvil.js';
 import { caught } from '../helpers/caught.js';
 import { readJson, runStress } from '../helpers/cli.js';
+import { DEV_MNEMONIC, DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { serve } from '../helpers/endpoint.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /** @import { Anvil } from '../helpers/anvil.js' */
 
-const MNEMONIC = 'test test test test test test test test test test test junk';
-const PARENT = HDNodeWallet.fromPhrase(MNEMONIC, '', "m/44'/60'/0'/0");
-
 /** @param {number} index */
-const walletAt = (index) => PARENT.deriveChild(index);
+const walletAt = (index) => DEV_WALLETS.deriveChild(index);
 
 /** Wallet 0 has all the money there is; the runs use others. */
 const FUNDER = walletAt(0);
-const ENV = Object.freeze({ STRESS_MNEMONIC: MNEMONIC, STRESS_FUNDER_KEY: FUNDER.privateKey });
+const ENV = Object.freeze({ STRESS_MNEMONIC: DEV_MNEMONIC, STRESS_FUNDER_KEY: FUNDER.privateKey });
 const COST_LINE =
   /^estimated cost, at \S+ gwei a gas as of now: set-up (\S+) ether(?: \((.*?)\))?, load (\S+) ether (?:for|per) /m;
 
@@ -245,13 +243,13 @@ describe('a public network', () => {
     const chain = await startAnvil({ args: ['--chain-id', '1', '--block-time', '0.1'] });
     const out = join(temporaryFolder(t), 'run.json');
     const args = ['-t', '2', '-d', '300ms', '--rpc', chain.url, '--out', out];
-    const refused = await runStress(args, { env: { STRESS_MNEMONIC: MNEMONIC } });
+    const refused = await runStress(args, { env: { STRESS_MNEMONIC: DEV_MNEMONIC } });
     assert.equal(refused.code, 77);
     assert.match(refused.stderr, /^stress: chain 1 is Ethereum, a public network .* --allow-chain 1\n$/);
     assert.equal(await sentByFunder(chain), 0);
 
     const meant = await runStress([...args, '--chain-id', '1', '--allow-chain', '1'], {
-      env: { STRESS_MNEMONIC: MNEMONIC },
+      env: { STRESS_MNEMONIC: DEV_MNEMONIC },
     });
     assert.equal(meant.code, 0, meant.stderr);
     assert.match(meant.stdout, COST_LINE);

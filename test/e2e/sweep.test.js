@@ -6,6 +6,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { metricOf } from '../../src/studies/metrics.js';
 import { startAnvil } from '../helpers/anvil.js';
 import { readJson, runStress, spawnStress, startStress } from '../helpers/cli.js';
+import { DEV_MNEMONIC } from '../helpers/dev-wallets.js';
 import { endProcessesOf, processesOf } from '../helpers/leftovers.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -185,7 +186,7 @@ describe('stress sweep', () => {
     const { code, stderr } = await runStress([...args, '--before-cell', `${process.execPath} '${script}' "a  b"`], {
       cwd,
       timeoutMs,
-      env: { STRESS_MNEMONIC: 'test test test test test test test test test test test junk' },
+      env: { STRESS_MNEMONIC: DEV_MNEMONIC },
     });
     assert.equal(code, 0, stderr);
     assert.equal(stderr, 'reset\n'.repeat(4));

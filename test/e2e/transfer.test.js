@@ -4,10 +4,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { HDNodeWallet, Mnemonic } from 'ethers';
 import { startAnvil } from '../helpers/anvil.js';
 import { serveBetween } from '../helpers/endpoint.js';
 import { readJson, runStress, startStress } from '../helpers/cli.js';
+import { DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -16,13 +16,8 @@ import { temporaryFolder } from '../helpers/temporary.js';
  * @import { TestContext } from 'node:test'
  */
 
-const PHRASE = 'test test test test test test test test test test test junk';
-
 /** Two of anvil's accounts that are in no slice here. */
-const [FUNDER, STRANGER] = [58, 59].map((index) =>
-  HDNodeWallet.fromMnemonic(Mnemonic.fromPhrase(PHRASE), `m/44'/60'/0'/0/${index}`),
-);
-
+const [FUNDER, STRANGER] = [58, 59].map((index) => DEV_WALLETS.deriveChild(index));
 /** @type {Anvil} */
 let anvil;
 

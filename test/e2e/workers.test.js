@@ -3,9 +3,10 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { HDNodeWallet, Transaction } from 'ethers';
+import { Transaction } from 'ethers';
 import { startAnvil, startMiner } from '../helpers/anvil.js';
 import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { serveBetween } from '../helpers/endpoint.js';
 import { assertNothingLeft, endProcessesOf } from '../helpers/leftovers.js';
 import { mutant } from '../helpers/mutant.js';
@@ -508,12 +509,6 @@ describe('a worker that fails', { concurrency: 2 }, () => {
     }
   });
 });
-
-const DEV_WALLETS = HDNodeWallet.fromPhrase(
-  'test test test test test test test test test test test junk',
-  undefined,
-  "m/44'/60'/0'/0",
-);
 
 /** Far more than the run offers. */
 const FEE = { maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 11n };
