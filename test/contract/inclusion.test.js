@@ -3,7 +3,7 @@
  * pushed, against a real node as well.
  */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, afterEach, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { createRpc, toHex } from '../../src/chain/rpc.js';
@@ -31,8 +31,13 @@ const SHORTEST_POLL_MS = 4;
 /** Long enough for a detector that has not seen a block for a while to notice one. */
 const NOTICED_MS = 300;
 
+/** @typedef {{detector: ReturnType<detectors[string]>, clock: ReturnType<typeof createFakeClock>}} Running */
+
+/** Those of one test. @type {Running[]} */
+const settings = [];
+afterEach(() => Promise.all(settings.splice(0).map(stop)));
+
 /**
- *
  * @param {string} name
  * @param {{latencyMs?: number, subscribe?: Rpc['subscribe']} & Pick<Options, 'headHash' | 'genesisHash' | 'confirmations'>} [options]
  */
@@ -65,13 +70,15 @@ function setUp(name, { latencyMs = 0, subscribe = null, ...options } = {}) {
   };
   const numbers = () => blocks.map(({ number }) => number);
   const polls = () => chain.rpc.count('eth_blockNumber');
-  return { clock, chain, blocks, found, reorgs, replaced, detector, watch, send, numbers, polls };
+  const setting = { clock, chain, blocks, found, reorgs, replaced, detector, watch, send, numbers, polls };
+  settings.push(setting);
+  return setting;
 }
 
 /** @param {number} from @param {number} to */
 const range = (from, to) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 
-/** @param {ReturnType<typeof setUp>} setting */
+/** @param {Running} setting */
 async function stop({ detector, clock }) {
   const stopped = detector.stop();
   await clock.advance(0);
@@ -81,8 +88,7 @@ async function stop({ detector, clock }) {
 for (const name of NAMES) {
   describe(`inclusion detector ${name}`, () => {
     it('finds a transaction once, in its block', async () => {
-      const setting = setUp(name);
-      const { clock, chain, found, send } = setting;
+      const { clock, chain, found, send } = setUp(name);
       send('0xa');
       await clock.advance(1000);
       assert.equal(found.length, 0);
@@ -100,12 +106,10 @@ for (const name of NAMES) {
         await clock.advance(NOTICED_MS);
       }
       assert.equal(found.length, 1);
-      await stop(setting);
     });
 
     it('reports each block once, in order, with what it read of it', async () => {
-      const setting = setUp(name);
-      const { clock, chain, blocks, numbers, send } = setting;
+      const { clock, chain, blocks, numbers, send } = setUp(name);
       send('0xa');
       send('0xb');
       chain.mine(['0xforeign']);
@@ -129,11 +133,10 @@ for (const name of NAMES) {
       assert.deepEqual([second.baseFeeWei, second.ours, second.transactions], [null, 0, 0]);
       assert.equal(third.baseFeeWei, null);
       assert.deepEqual(numbers(), range(HEAD + 1, HEAD + 3));
-      await stop(setting);
     });
 
     it('reports a block before it tells of a transaction in it', async () => {
-      const { clock, chain, detector, numbers, ...setting } = setUp(name);
+      const { clock, chain, detector, numbers } = setUp(name);
       /** @type {Array<[number, number[]]>} */
       const told = [];
       for (let i = 0; i < 20; i += 1) {
@@ -147,11 +150,10 @@ for (const name of NAMES) {
       await clock.advance(NOTICED_MS);
       assert.equal(told.length, 20);
       for (const [number, reported] of told) assert.ok(reported.includes(number), `${number}: only ${reported}`);
-      await stop({ ...setting, clock, chain, detector, numbers });
     });
 
     it('reports it first even when it comes while the one before is worked on', async () => {
-      const { clock, chain, detector, numbers, ...setting } = setUp(name);
+      const { clock, chain, detector, numbers } = setUp(name);
       /** @type {Array<[number, number[]]>} */
       const told = [];
       detector.watch('0xa', ({ number }) => told.push([number, numbers()]));
@@ -166,21 +168,17 @@ for (const name of NAMES) {
       chain.announce();
       await clock.advance(1000);
       assert.deepEqual(told, [[HEAD + 2, [HEAD + 1, HEAD + 2]]]);
-      await stop({ ...setting, clock, chain, detector, numbers });
     });
 
     it('says nothing of the blocks before it was made', async () => {
-      const setting = setUp(name);
-      const { clock, chain, numbers } = setting;
+      const { clock, chain, numbers } = setUp(name);
       chain.put(HEAD, ['0xold']);
       await clock.advance(2000);
       assert.deepEqual(numbers(), []);
-      await stop(setting);
     });
 
     it('forgets a hash that is not watched any more, and one that it never knew', async () => {
-      const setting = setUp(name);
-      const { clock, chain, detector, found, blocks, send } = setting;
+      const { clock, chain, detector, found, blocks, send } = setUp(name);
       send('0xa');
       send('0xb');
       detector.unwatch('0xa');
@@ -193,12 +191,10 @@ for (const name of NAMES) {
       );
       assert.equal(blocks[0].ours, 1);
       detector.unwatch('0xb');
-      await stop(setting);
     });
 
     it('can be told of the next one while it tells of one', async () => {
-      const setting = setUp(name);
-      const { clock, chain, detector, found } = setting;
+      const { clock, chain, detector, found } = setUp(name);
       let left = 5;
       const next = () => {
         if (left === 0) return;
@@ -219,12 +215,10 @@ for (const name of NAMES) {
         found.map(([, { number }]) => number),
         range(HEAD + 1, HEAD + 5),
       );
-      await stop(setting);
     });
 
     it('keeps up when the head jumps by many blocks', async () => {
-      const setting = setUp(name);
-      const { clock, chain, found, numbers, send } = setting;
+      const { clock, chain, found, numbers, send } = setUp(name);
       for (let i = 0; i < 100; i += 1) {
         send(`0x${i}`);
         chain.mine();
@@ -235,12 +229,10 @@ for (const name of NAMES) {
         found.map(([hash, { number }]) => [hash, number]),
         range(0, 99).map((i) => [`0x${i}`, HEAD + 1 + i]),
       );
-      await stop(setting);
     });
 
     it('a transaction that is in a second block as well, after a reorganisation, is told of once', async () => {
-      const setting = setUp(name);
-      const { clock, chain, found, send } = setting;
+      const { clock, chain, found, send } = setUp(name);
       send('0xa');
       chain.mine();
       await clock.advance(NOTICED_MS);
@@ -250,12 +242,10 @@ for (const name of NAMES) {
         found.map(([hash, { number }]) => [hash, number]),
         [['0xa', HEAD + 1]],
       );
-      await stop(setting);
     });
 
     it('a head that goes back for a moment changes nothing', async () => {
-      const setting = setUp(name);
-      const { clock, chain, found, numbers, send } = setting;
+      const { clock, chain, found, numbers, send } = setUp(name);
       send('0xa');
       chain.mine();
       chain.mine();
@@ -270,7 +260,6 @@ for (const name of NAMES) {
       await clock.advance(NOTICED_MS);
       assert.deepEqual(numbers(), range(HEAD + 1, HEAD + 3));
       assert.equal(found.length, 1);
-      await stop(setting);
     });
 
     it('waits for a block that is announced but not served yet', async () => {
@@ -295,7 +284,6 @@ for (const name of NAMES) {
           ['0xb', HEAD + 2],
         ],
       );
-      await stop(setting);
     });
 
     for (const error of [
@@ -304,8 +292,7 @@ for (const name of NAMES) {
       new ProtocolError('does not speak JSON-RPC'),
     ]) {
       it(`goes on after ${error.name}s, and says how long it heard nothing`, async () => {
-        const setting = setUp(name);
-        const { clock, chain, detector, found, numbers, send, polls } = setting;
+        const { clock, chain, detector, found, numbers, send, polls } = setUp(name);
         chain.mine();
         await clock.advance(1000);
         assert.equal(detector.stats().failedPolls, 0);
@@ -334,7 +321,6 @@ for (const name of NAMES) {
         );
         assert.ok(detector.stats().silentMs < 300);
         assert.equal(detector.stats().failedPolls, failedPolls);
-        await stop(setting);
       });
     }
 
@@ -372,8 +358,7 @@ for (const name of NAMES) {
     });
 
     it('stop() ends the polling, and the waiting for the next poll at once', async () => {
-      const setting = setUp(name);
-      const { clock, chain, detector, found, numbers, send, polls } = setting;
+      const { clock, chain, detector, found, numbers, send, polls } = setUp(name);
       send('0xa');
       await clock.advance(100);
       await detector.stop(); // with no time that passes
@@ -387,8 +372,7 @@ for (const name of NAMES) {
     });
 
     it('stop() waits for the poll that is under way', async () => {
-      const setting = setUp(name, { latencyMs: 50 });
-      const { clock, chain, detector, polls } = setting;
+      const { clock, chain, detector, polls } = setUp(name, { latencyMs: 50 });
       await clock.advance(75);
       let stopped = false;
       const done = detector.stop().then(() => (stopped = true));
@@ -407,7 +391,6 @@ for (const name of NAMES) {
       setting.chain.mine();
       await setting.clock.advance(1000);
       assert.deepEqual(new Set(setting.chain.rpc.calls.map(({ purpose }) => purpose)), new Set(['inclusion']));
-      await stop(setting);
     });
   });
 
@@ -434,14 +417,12 @@ for (const name of NAMES) {
         const { resolutionMs } = setting.detector.stats();
         assert.ok(Math.abs(resolutionMs - Math.min(Math.max(blockMs / 10, SHORTEST_POLL_MS), 250)) < blockMs / 40 + 1);
         end();
-        await stop(setting);
       });
     }
 
     for (const blockMs of [1, 3, 10, 200]) {
       it(`a block every ${blockMs} ms: never two polls within ${SHORTEST_POLL_MS} ms`, async () => {
-        const setting = setUp(name);
-        const { clock, chain, numbers } = setting;
+        const { clock, chain, numbers } = setUp(name);
         /** @type {number[]} */
         const at = [];
         const { call } = chain.rpc;
@@ -456,13 +437,11 @@ for (const name of NAMES) {
         assert.ok(Math.min(...gaps) >= SHORTEST_POLL_MS, `${Math.min(...gaps)} ms`);
         assert.deepEqual(numbers(), range(HEAD + 1, HEAD + numbers().length));
         end();
-        await stop(setting);
       });
     }
 
     it('follows a chain that becomes slower, and one that becomes faster', async () => {
-      const setting = setUp(name);
-      const { clock, chain, detector } = setting;
+      const { clock, chain, detector } = setUp(name);
       let end = chain.mineEvery(100);
       await clock.advance(2000);
       end();
@@ -474,12 +453,10 @@ for (const name of NAMES) {
       await clock.advance(2000);
       assert.ok(detector.stats().resolutionMs <= 15, String(detector.stats().resolutionMs));
       end();
-      await stop(setting);
     });
 
     it('keeps its pace on a node that announces each block a moment before it serves it', async () => {
-      const setting = setUp(name);
-      const { clock, chain, numbers, polls } = setting;
+      const { clock, chain, numbers, polls } = setUp(name);
       const announceEvery = async (/** @type {number} */ blocks) => {
         for (let i = 0; i < blocks; i += 1) {
           await clock.advance(970);
@@ -495,7 +472,6 @@ for (const name of NAMES) {
       const perBlock = (polls() - before) / 20;
       assert.ok(perBlock >= 8 && perBlock <= 15, `${perBlock} polls a block`);
       assert.ok(numbers().length >= 30);
-      await stop(setting);
     });
   });
 }
@@ -534,18 +510,15 @@ for (const name of NAMES) {
     });
 
     it('the first block that is read may already be of another chain than the start', async () => {
-      const setting = knowing();
-      const { clock, chain, reorgs, replaced } = setting;
+      const { clock, chain, reorgs, replaced } = knowing();
       chain.reorg(1, [[], []]);
       await clock.advance(NOTICED_MS);
       assert.equal(reorgs.length, 0);
       assert.match(replaced[0], /^http:\/\/fake has another block 100 than the one at which the load began/);
-      await stop(setting);
     });
 
     it('a deeper one: from the first block that left it on, and all that replace them are read', async () => {
-      const setting = knowing();
-      const { clock, chain, reorgs, blocks } = setting;
+      const { clock, chain, reorgs, blocks } = knowing();
       for (let i = 0; i < 5; i += 1) chain.mine();
       await clock.advance(NOTICED_MS);
       chain.reorg(3, [[], [], [], []]);
@@ -555,12 +528,10 @@ for (const name of NAMES) {
         blocks.slice(5).map(({ hash }) => hash),
         range(HEAD + 3, HEAD + 6).map((number) => blockHash(number, 1)),
       );
-      await stop(setting);
     });
 
     it('one after the other', async () => {
-      const setting = knowing();
-      const { clock, chain, reorgs, numbers } = setting;
+      const { clock, chain, reorgs, numbers } = knowing();
       for (let i = 0; i < 5; i += 1) chain.mine();
       await clock.advance(NOTICED_MS);
       chain.reorg(1, [[], []]);
@@ -575,12 +546,10 @@ for (const name of NAMES) {
         ],
       );
       assert.deepEqual(numbers(), [...range(HEAD + 1, HEAD + 5), HEAD + 5, HEAD + 6, ...range(HEAD + 4, HEAD + 7)]);
-      await stop(setting);
     });
 
     it('one deeper than what is remembered is seen, as deep as that goes', async () => {
-      const setting = knowing();
-      const { clock, chain, reorgs, replaced, blocks } = setting;
+      const { clock, chain, reorgs, replaced, blocks } = knowing();
       for (let i = 0; i < 300; i += 1) chain.mine();
       await clock.advance(NOTICED_MS);
       assert.equal(blocks.length, 300);
@@ -595,7 +564,6 @@ for (const name of NAMES) {
       );
       assert.deepEqual(replaced, []);
       assert.equal(blocks.at(-1)?.hash, blockHash(HEAD + 301, 1));
-      await stop(setting);
     });
 
     it('one that is watched for again is told of again, in the block that has it now', async () => {
@@ -616,12 +584,10 @@ for (const name of NAMES) {
         ['0xa', blockHash(HEAD + 1)],
         ['0xa', blockHash(HEAD + 2, 1)],
       ]);
-      await stop(setting);
     });
 
     it('an endpoint that fails while it is looked where the chains part: it is looked again', async () => {
-      const setting = knowing();
-      const { clock, chain, reorgs, numbers } = setting;
+      const { clock, chain, reorgs, numbers } = knowing();
       for (let i = 0; i < 3; i += 1) chain.mine();
       await clock.advance(NOTICED_MS);
       chain.reorg(2, [[], [], []]);
@@ -635,25 +601,21 @@ for (const name of NAMES) {
         [[HEAD + 2, 2]],
       );
       assert.deepEqual(numbers(), [...range(HEAD + 1, HEAD + 3), ...range(HEAD + 2, HEAD + 4)]);
-      await stop(setting);
     });
 
     it('a node that states no parents is followed all the same', async () => {
-      const setting = knowing();
-      const { clock, chain, reorgs, numbers } = setting;
+      const { clock, chain, reorgs, numbers } = knowing();
       for (let i = 0; i < 3; i += 1) {
         chain.mine([], { parentHash: undefined });
         await clock.advance(NOTICED_MS);
       }
       assert.deepEqual([numbers(), reorgs], [range(HEAD + 1, HEAD + 3), []]);
-      await stop(setting);
     });
   });
 
   describe(`inclusion detector ${name}: a head that goes back`, () => {
     it('and forth, again and again: a node that lags, no reorg', async () => {
-      const setting = knowing();
-      const { clock, chain, reorgs, numbers } = setting;
+      const { clock, chain, reorgs, numbers } = knowing();
       for (let i = 0; i < 3; i += 1) chain.mine();
       await clock.advance(NOTICED_MS);
       const { call } = chain.rpc;
@@ -667,7 +629,6 @@ for (const name of NAMES) {
       chain.mine();
       await clock.advance(NOTICED_MS);
       assert.deepEqual([reorgs, numbers()], [[], range(HEAD + 1, HEAD + 4)]);
-      await stop(setting);
     });
 
     for (const lag of [2, 12])
@@ -698,12 +659,10 @@ for (const name of NAMES) {
         assert.deepEqual([afterwards, newestBlock], [0, HEAD + 21]);
         assert.deepEqual([numbers(), reorgs], [range(HEAD + 1, HEAD + 21), []]);
         assert.deepEqual(told(setting), [['0xa', blockHash(HEAD + 21)]]);
-        await stop(setting);
       });
 
     it('because blocks are gone: a reorg as soon as another one has the place of one of them', async () => {
-      const setting = knowing();
-      const { clock, chain, reorgs, numbers } = setting;
+      const { clock, chain, reorgs, numbers } = knowing();
       for (let i = 0; i < 3; i += 1) chain.mine();
       await clock.advance(NOTICED_MS);
       chain.reorg(2, []);
@@ -715,12 +674,10 @@ for (const name of NAMES) {
       assert.deepEqual(numbers(), [...range(HEAD + 1, HEAD + 3), HEAD + 2]);
       await clock.advance(20_000);
       assert.equal(reorgs.length, 1);
-      await stop(setting);
     });
 
     it('and the block there is another one: at once', async () => {
-      const setting = knowing();
-      const { clock, chain, reorgs } = setting;
+      const { clock, chain, reorgs } = knowing();
       for (let i = 0; i < 4; i += 1) chain.mine();
       await clock.advance(NOTICED_MS);
       chain.reorg(3, [[]]);
@@ -729,15 +686,13 @@ for (const name of NAMES) {
         reorgs.map(({ number, depth }) => [number, depth]),
         [[HEAD + 2, 3]],
       );
-      await stop(setting);
     });
   });
 
   describe(`inclusion detector ${name}: another chain`, () => {
     for (const [grown, head] of Object.entries({ 'is shorter': 5, 'has as many blocks and more': HEAD + 9 })) {
       it(`started anew, it ${grown}: its genesis block tells`, async () => {
-        const setting = knowing();
-        const { clock, chain, reorgs, replaced, numbers } = setting;
+        const { clock, chain, reorgs, replaced, numbers } = knowing();
         for (let i = 0; i < 3; i += 1) chain.mine();
         await clock.advance(NOTICED_MS);
         assert.deepEqual(replaced, []);
@@ -745,13 +700,11 @@ for (const name of NAMES) {
         await clock.advance(2 * NOTICED_MS);
         assert.match(replaced[0], /^http:\/\/fake serves another chain now/);
         assert.deepEqual([reorgs, numbers()], [[], range(HEAD + 1, HEAD + 3)], 'its blocks are none of ours');
-        await stop(setting);
       });
     }
 
     it('the block at which the load began was replaced', async () => {
-      const setting = knowing();
-      const { clock, chain, reorgs, replaced } = setting;
+      const { clock, chain, reorgs, replaced } = knowing();
       for (let i = 0; i < 2; i += 1) chain.mine();
       await clock.advance(NOTICED_MS);
       chain.put(HEAD - 1, []);
@@ -759,12 +712,10 @@ for (const name of NAMES) {
       await clock.advance(NOTICED_MS);
       assert.match(replaced[0], /^http:\/\/fake has another block 100 than the one at which the load began/);
       assert.deepEqual(reorgs, []);
-      await stop(setting);
     });
 
     it('below that block for 20 s: either it was rolled back, or the node is far behind', async () => {
-      const setting = knowing();
-      const { clock, chain, replaced } = setting;
+      const { clock, chain, replaced } = knowing();
       chain.mine();
       await clock.advance(NOTICED_MS);
       chain.reorg(3, []);
@@ -775,12 +726,10 @@ for (const name of NAMES) {
         replaced[0],
         /^the latest block of http:\/\/fake is 98, and the load began at block 100: the chain was rolled back, or/,
       );
-      await stop(setting);
     });
 
     it('a node that has pruned that block, and a reorg deeper than what is remembered: it goes on', async () => {
-      const setting = knowing();
-      const { clock, chain, reorgs, replaced } = setting;
+      const { clock, chain, reorgs, replaced } = knowing();
       for (let i = 0; i < 300; i += 1) chain.mine();
       await clock.advance(NOTICED_MS);
       const { call } = chain.rpc;
@@ -794,7 +743,6 @@ for (const name of NAMES) {
       );
       await clock.advance(2 * NOTICED_MS);
       assert.deepEqual([reorgs.map(({ depth }) => depth), replaced], [[256], []]);
-      await stop(setting);
     });
   });
 
@@ -830,8 +778,7 @@ for (const name of NAMES) {
   describe(`inclusion detector ${name}: confirmations`, () => {
     for (const confirmations of [0, 2]) {
       it(`${confirmations}: told of when so many blocks are on top, and not before`, async () => {
-        const setting = knowing({ confirmations });
-        const { clock, chain, found, detector, send, blocks } = setting;
+        const { clock, chain, found, detector, send, blocks } = knowing({ confirmations });
         send('0xa');
         for (let onTop = 0; onTop < 4; onTop += 1) {
           assert.deepEqual(
@@ -847,7 +794,6 @@ for (const name of NAMES) {
         assert.deepEqual([detector.hasPassed(HEAD + 4 - confirmations), found.length], [true, 1]);
         assert.equal(detector.hasPassed(HEAD + 5 - confirmations), false);
         assert.equal(blocks[0].ours, 1, 'it is ours the moment that it is seen');
-        await stop(setting);
       });
     }
 
@@ -872,12 +818,10 @@ for (const name of NAMES) {
       for (let i = 0; i < 3; i += 1) chain.mine();
       await clock.advance(NOTICED_MS);
       assert.equal(found.length, 2);
-      await stop(setting);
     });
 
     it('hasPassed() goes back with the chain', async () => {
-      const setting = knowing();
-      const { clock, chain, detector } = setting;
+      const { clock, chain, detector } = knowing();
       assert.deepEqual([detector.hasPassed(HEAD), detector.hasPassed(HEAD + 1)], [true, false]);
       for (let i = 0; i < 3; i += 1) chain.mine();
       await clock.advance(NOTICED_MS);
@@ -885,7 +829,6 @@ for (const name of NAMES) {
       chain.reorg(3, [[]]);
       await clock.advance(NOTICED_MS);
       assert.deepEqual([detector.hasPassed(HEAD + 1), detector.hasPassed(HEAD + 2)], [true, false]);
-      await stop(setting);
     });
   });
 
@@ -924,7 +867,6 @@ for (const name of NAMES) {
         held[0].answer();
         await clock.advance(1000);
         assert.deepEqual(numbers(), [HEAD + 1], 'the late one changes nothing');
-        await stop(setting);
       });
 
       it(`${method}: the first answer counts, whichever it is of; an error is none while there is hope`, async () => {
@@ -959,7 +901,6 @@ for (const name of NAMES) {
         assert.equal(detector.stats().lastError?.message, 'first');
         await clock.advance(2000);
         assert.deepEqual([numbers(), detector.stats().failedPolls], [[HEAD + 1], 1]);
-        await stop(setting);
       });
     }
 
@@ -1010,7 +951,6 @@ describe('inclusion detectors: what they cost', () => {
     }
     await clock.advance(NOTICED_MS);
     assert.equal(chain.rpc.count() - setting.polls(), 10);
-    await stop(setting);
   });
 
   it('receipts: a call for each transaction that waits, and block', async () => {
@@ -1024,8 +964,7 @@ describe('inclusion detectors: what they cost', () => {
 
 describe('inclusion detector receipts', () => {
   it('a receipt of a block that is replaced before it is read counts for nothing', async () => {
-    const setting = setUp('receipts', KNOWN_START);
-    const { clock, chain, found, blocks, send } = setting;
+    const { clock, chain, found, blocks, send } = setUp('receipts', KNOWN_START);
     send('0xa');
     const { call } = chain.rpc;
     let isReplaced = false;
@@ -1045,7 +984,6 @@ describe('inclusion detector receipts', () => {
       found.map(([, { hash }]) => hash),
       [blockHash(HEAD + 2, 1)],
     );
-    await stop(setting);
   });
 
   it('takes an error for one transaction as: not yet, as AvalancheGo means it', async () => {
@@ -1068,12 +1006,10 @@ describe('inclusion detector receipts', () => {
     chain.mine();
     await clock.advance(NOTICED_MS);
     assert.deepEqual(found[1][1].number, HEAD + 1);
-    await stop(setting);
   });
 
   it('knows how many were ours in a block that it could not fetch at once', async () => {
-    const setting = setUp('receipts');
-    const { clock, chain, blocks, found, send } = setting;
+    const { clock, chain, blocks, found, send } = setUp('receipts');
     let failed = false;
     chain.fail((method) => {
       if (method !== 'eth_getBlockByNumber' || failed) return;
@@ -1085,12 +1021,10 @@ describe('inclusion detector receipts', () => {
     await clock.advance(1000);
     assert.equal(found.length, 1);
     assert.equal(blocks[0].ours, 1);
-    await stop(setting);
   });
 
   it('knows how many were ours in a block made while it asked for receipts', async () => {
-    const setting = setUp('receipts');
-    const { clock, chain, blocks, found, send } = setting;
+    const { clock, chain, blocks, found, send } = setUp('receipts');
     send('0xa');
     let mined = false;
     chain.fail((method) => {
@@ -1107,7 +1041,6 @@ describe('inclusion detector receipts', () => {
       blocks.map(({ ours }) => ours),
       [0, 1],
     );
-    await stop(setting);
   });
 });
 
@@ -1160,8 +1093,7 @@ function setUpWithSpeaker(name, fault = () => {}) {
 for (const name of NAMES) {
   describe(`inclusion detector ${name}: heads that are pushed`, () => {
     it('a block is read the moment it is said, and nothing is polled while blocks come', async () => {
-      const setting = setUpWithSpeaker(name);
-      const { clock, detector, found, numbers, send, polls, mineAndSay } = setting;
+      const { clock, detector, found, numbers, send, polls, mineAndSay } = setUpWithSpeaker(name);
       await clock.advance(100);
       const before = polls();
       for (let i = 1; i <= 20; i += 1) {
@@ -1175,12 +1107,10 @@ for (const name of NAMES) {
       assert.equal(polls(), before);
       const { source, resolutionMs, failedPolls, silentMs } = detector.stats();
       assert.deepEqual([source, resolutionMs, failedPolls, silentMs], ['subscription', 0, 0, 0]);
-      await stop(setting);
     });
 
     it('blocks that were not said, or made before there was a subscription, are read as well', async () => {
-      const setting = setUpWithSpeaker(name);
-      const { clock, chain, numbers, mineAndSay } = setting;
+      const { clock, chain, numbers, mineAndSay } = setUpWithSpeaker(name);
       chain.mine();
       await clock.advance(50);
       assert.deepEqual(numbers(), [HEAD + 1]);
@@ -1188,7 +1118,6 @@ for (const name of NAMES) {
       mineAndSay();
       await clock.settle();
       assert.deepEqual(numbers(), range(HEAD + 1, HEAD + 11));
-      await stop(setting);
     });
 
     it('what is said of an old head, twice, or makes no sense, changes nothing', async () => {
@@ -1206,19 +1135,16 @@ for (const name of NAMES) {
       assert.deepEqual(numbers(), [HEAD + 1, HEAD + 2]);
       assert.equal(setting.polls(), before, 'what is said next is believed');
       assert.equal(setting.detector.stats().failedPolls, 0);
-      await stop(setting);
     });
 
     it('a block that is said before it is served is asked for again soon', async () => {
-      const setting = setUpWithSpeaker(name);
-      const { clock, chain, speaker, numbers } = setting;
+      const { clock, chain, speaker, numbers } = setUpWithSpeaker(name);
       await clock.advance(5000);
       speaker.say({ number: toHex(chain.announce()) });
       await clock.advance(10);
       chain.put(HEAD + 1, []);
       await clock.advance(200);
       assert.deepEqual(numbers(), [HEAD + 1]);
-      await stop(setting);
     });
 
     for (const error of [
@@ -1243,8 +1169,7 @@ for (const name of NAMES) {
     }
 
     it('one that is lost is made again, ever more seldom, and meanwhile the chain is polled', async () => {
-      const setting = setUpWithSpeaker(name);
-      const { clock, chain, speaker, detector, numbers, mineAndSay } = setting;
+      const { clock, chain, speaker, detector, numbers, mineAndSay } = setUpWithSpeaker(name);
       await clock.advance(50);
       mineAndSay();
       speaker.fail(() => {
@@ -1273,7 +1198,6 @@ for (const name of NAMES) {
       mineAndSay();
       await clock.settle();
       assert.deepEqual(numbers(), range(HEAD + 1, HEAD + 64));
-      await stop(setting);
     });
 
     it('one that says nothing though there is news is noticed, and another one made', async () => {
@@ -1295,8 +1219,7 @@ for (const name of NAMES) {
     });
 
     it('an endpoint that is gone without a word is noticed', async () => {
-      const setting = setUpWithSpeaker(name);
-      const { clock, chain, detector, mineAndSay, polls } = setting;
+      const { clock, chain, detector, mineAndSay, polls } = setUpWithSpeaker(name);
       await clock.advance(50);
       mineAndSay();
       await clock.advance(3000);
@@ -1310,7 +1233,6 @@ for (const name of NAMES) {
       assert.ok(silentMs > 17_000 && silentMs <= 20_000, String(silentMs));
       assert.ok(failedPolls >= 15);
       assert.match(String(lastError?.message), /no answer in time/);
-      await stop(setting);
     });
 
     it('stop() ends it, also while it is being made', async () => {
