@@ -144,9 +144,10 @@ describe('--workload rpc', () => {
         if (method === 'eth_gasPrice' && (asked += 1) % 20 === 0) return SILENCE;
         return { body: JSON.stringify({ jsonrpc: '2.0', id, result: '0x7a69' }) };
       });
-      const limits = ['p50<400ms', 'p90<400ms', 'p99<400ms', 'p99.9<400ms', 'submit.p99<400ms', 'max<1h', 'max>1ms'];
+      // A busy machine may take long for the others, but not as long as the time limit.
+      const limits = ['p50<1.9s', 'p90<1.9s', 'p99<1.9s', 'p99.9<1.9s', 'submit.p99<1.9s', 'max<1h', 'max>1ms'];
       const more = [
-        ...['--method', 'eth_gasPrice', '-t', '40', '--rate', '200', '-d', '2s', '--request-timeout', '500ms'],
+        ...['--method', 'eth_gasPrice', '-t', '40', '--rate', '200', '-d', '2s', '--request-timeout', '2s'],
         ...['--workers', String(workers), ...limits.flatMap((text) => ['--threshold', text.replace('1h', '60m')])],
       ];
       const { args, options, readRun } = calls(t, endpoint.url, []);
@@ -161,13 +162,13 @@ describe('--workload rpc', () => {
       const silent = failures.transport_timeout;
       assert.ok(silent >= 10 && silent === counts.failed, JSON.stringify(failures));
       assert.deepEqual([latency.total.count, latency.censored.count], [counts.started, silent]);
-      assert.ok(Number(latency.censored.minUs) >= 490_000);
+      assert.ok(Number(latency.censored.minUs) >= 1_990_000);
       assert.deepEqual(
         run.thresholds.map(({ passed }) => passed),
         [true, true, false, false, false, false, true],
       );
       assert.match(stdout, /^ {2}latency ms +>= [\d.]+ .* >= [\d,.]+ +>= [\d,.]+ +>= [\d,.]+$/m);
-      assert.match(stdout, new RegExp(`FAILED {2}p99<400ms +>= [\\d.,]+ ms; ${silent} censored$`, 'm'));
+      assert.match(stdout, new RegExp(`FAILED {2}p99<1\\.9s +>= [\\d.,]+ ms; ${silent} censored$`, 'm'));
     });
 
   test('asks for what it was told to, as often as it says', async (t) => {

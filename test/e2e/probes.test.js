@@ -59,9 +59,10 @@ describe('probes', { concurrency: 3 }, () => {
     assert.equal(code, 0, stderr);
     const run = readRun();
     assertRunFile(run);
-    // This process serves the page, and may have to wait for a processor.
+    // On a busy machine this process serves the page late, and blocks come late.
+    const ofLoad = /no (page|answer) within \d+ m?s$|the window has \d+ of the \d+ blocks/;
     assert.deepEqual(
-      run.warnings.filter((words) => !/no page within \d+ ms$/.test(words)),
+      run.warnings.filter((words) => !ofLoad.test(words)),
       [],
     );
     assert.ok(run.intervals.some(({ probes }) => probes.metrics !== null));
@@ -132,7 +133,7 @@ describe('probes', { concurrency: 3 }, () => {
     t.after(() => sleeper.kill('SIGKILL'));
     const { args, readRun } = stress(t, ['--node-pid', String(sleeper.pid)]);
     const run = startStress(args);
-    await run.waitFor(/^ +0\.5 s/m);
+    await run.waitFor(/^ +\d\.\d s /m);
     sleeper.kill('SIGKILL');
     const { code, stderr } = await run.done;
     assert.equal(code, 0, stderr);
