@@ -376,6 +376,12 @@ const TABLE = {
     ['new-workload DIR/none/mine.js', /^cannot write \S+: its folder does not exist$/, { exit: 73 }],
     ['-t 1 --transport magic', /^--transport must be one of auto, undici, tcp, ws, not "magic"$/],
     ['-t 1 --log-level loud', /^--log-level must be one of debug, info, warn, error, silent, not "loud"$/],
+    ['-t 4 --workers 5 --rpc URL', /^--workers 5 .*-t 4/, { endpoint: () => serveMethods({}), asks: [] }],
+    [
+      '-t 9 --workers 3 --connections 2 --rpc URL',
+      /^--workers 3 .*--connections/,
+      { endpoint: () => serveMethods({}), asks: [] },
+    ],
     ['-t 1 --connections 0', /^--connections must be at least 1, not "0"$/],
     ['-t 1 --gas-price cheap', /^--gas-price must be an amount such as 0\.5, 2gwei or 1000wei .*not "cheap"$/],
     ['-t 1 --gas-price -1', /^--gas-price must be an amount/],
