@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { startAnvil } from '../helpers/anvil.js';
-import { runStress } from '../helpers/cli.js';
+import { spawnStress } from '../helpers/cli.js';
 import { schemaErrors } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 import { masked } from './mask.js';
@@ -57,7 +57,7 @@ const READERS = {
 describe('run files of release 0.1 are read', () => {
   for (const [name, args] of Object.entries(READERS)) {
     it(name, async () => {
-      const { code, stdout, stderr } = await runStress(args, { cwd: FIXTURES });
+      const { code, stdout, stderr } = await spawnStress(args, { cwd: FIXTURES }).done;
       assertGolden(`${name}.txt`, `exit code ${code}\n${stderr}${stdout}`);
     });
   }
@@ -80,7 +80,7 @@ const COMMANDS = [
 describe('help', () => {
   for (const command of COMMANDS) {
     it(command === '' ? 'of the main job' : command, async () => {
-      const { code, stdout } = await runStress([...(command === '' ? [] : [command]), '--help']);
+      const { code, stdout } = await spawnStress([...(command === '' ? [] : [command]), '--help']).done;
       assert.equal(code, 0);
       assertGolden(`help-${command === '' ? 'stress' : command}.txt`, stdout);
     });
