@@ -5,19 +5,23 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { HDNodeWallet, Mnemonic } from 'ethers';
 import { freePort, rpcCall } from '../helpers/anvil.js';
 import { readJson, runStress, spawnStress } from '../helpers/cli.js';
-import { DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { assertNothingLeft } from '../helpers/leftovers.js';
-import { serveBehind } from '../helpers/endpoint.js';
+import { startProxy, startTogether } from '../helpers/proxy.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
  * @import { StressProcess, StressResult } from '../helpers/cli.js'
- * @import { Gate } from '../helpers/endpoint.js'
  * @import { AddressInfo } from 'node:net'
  * @import { TestContext } from 'node:test'
  */
+
+const DEV_WALLETS = HDNodeWallet.fromMnemonic(
+  Mnemonic.fromPhrase('test test test test test test test test test test test junk'),
+  "m/44'/60'/0'/0",
+);
 
 /** The wallets, one of their transactions, and that it is not ours. */
 const ACCUSATION =
@@ -95,42 +99,22 @@ async function assertProven(accuser, stderr, first) {
 }
 
 /**
- * Gates for several instances: none sends its first transaction before all of them are about to.
- * @param {number} instances
- * @returns {Gate[]}
- */
-function startTogether(instances) {
-  let waiting = 0;
-  /** @type {() => void} */
-  let open = () => {};
-  const all = new Promise((/** @type {(value: void) => void} */ resolve) => (open = resolve));
-  return Array.from({ length: instances }, () => {
-    let arrived = false;
-    return (body) => {
-      if (!body.includes('"eth_sendRawTransaction"')) return;
-      if (!arrived) waiting += 1;
-      arrived = true;
-      if (waiting === instances) open();
-      return all;
-    };
-  });
-}
-
-/**
  * Two instances that begin to send at the same moment, whatever their set-up took. When one of them has ended, as
  * it should long before its duration, the other one is asked to.
+ * @param {TestContext} t
  * @param {Instance[]} instances
  * @param {string[]} [more] arguments
  * @returns {Promise<Array<StressResult & {instance: Instance}>>} the one that ended first is the first
  */
-async function collide(instances, more = []) {
+async function collide(t, instances, more = []) {
   const gates = startTogether(instances.length);
   /** @type {Array<StressResult & {instance: Instance}>} */
   const results = [];
   const all = await Promise.all(
     instances.map(async (one, i) => {
-      const held = await serveBehind(url, gates[i]);
-      return spawnStress(one.args(held.url, '-d', '20s', '--tx-timeout', '3s', '--interval', '1s', ...more));
+      const proxy = await startProxy(url, gates[i]);
+      t.after(proxy.close);
+      return spawnStress(one.args(proxy.url, '-d', '20s', '--tx-timeout', '3s', '--interval', '1s', ...more));
     }),
   );
   await Promise.all(
@@ -185,7 +169,7 @@ test('overlapping slices that send at the same time are found while running, wit
     const { code, stderr } = await runStress(args(url, '-d', '100ms'));
     assert.equal(code, 0, stderr);
   }
-  const [first, second] = await collide(instances);
+  const [first, second] = await collide(t, instances);
   assert.equal(first.code, 76, first.stderr);
   await assertProven(first.instance, first.stderr, 90);
   const { end, audit, failures } = readJson(first.instance.out);
@@ -214,7 +198,7 @@ async function assertUnharmed({ code, stderr, instance: one }, overlap) {
 }
 
 test('overlapping slices that deploy their counters at the same time are found out, with proof', async (t) => {
-  const [first, second] = await collide([instance(t, 140), instance(t, 150)]);
+  const [first, second] = await collide(t, [instance(t, 140), instance(t, 150)]);
   assert.equal(first.code, 76, first.stderr);
   await assertProven(first.instance, first.stderr, 150);
   await assertUnharmed(second, 150);
@@ -227,7 +211,7 @@ test('two instances that would send the very same transactions are found out, an
   // The same counters and a fixed price: the same nonce, receiver, data, gas and fee, and so the same hash.
   writeFileSync(instances[1].contracts, JSON.stringify(readJson(instances[0].contracts)));
   const before = await counts(instances[0]);
-  const [first, second] = await collide(instances, ['--gas-price', '3']);
+  const [first, second] = await collide(t, instances, ['--gas-price', '3']);
   assert.equal(first.code, 76, first.stderr);
   const runs = [first, second].map((result) => readJson(result.instance.out));
   assert.equal(runs[0].end, 'foreign_sender', 'found while running, not at the end');

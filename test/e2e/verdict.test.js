@@ -56,7 +56,7 @@ async function judged(t, words) {
 }
 
 // They wait for blocks and for reports most of the time.
-describe('the verdict', { concurrency: 3 }, () => {
+describe('the verdict', { concurrency: 2 }, () => {
   for (const words of [
     ...['20 wallets, embedded chain', '40/s asked of 10 wallets', 'takes 10 in 100 ms', '3 % of the transactions'],
     ...['funds for a few operations', '20/s of what a chain could do', 'stopped for nine tenths'],
