@@ -202,6 +202,7 @@ describe('Distribution', () => {
       assert.ok(Math.abs(value - expected) <= expected / 1000, `${value} for ${expected}`);
     }
     assert.equal(distribution.percentileUs(100), 1_000_000);
+    assert.equal(boundsOf(distribution.toJSON(), 0, 100).us, 1_000_000);
   });
 
   it('censored values may be infinite: a percentile is bounded by both ways to see them', () => {

@@ -129,6 +129,18 @@ describe('IntervalLog', () => {
     );
   });
 
+  it('means of the probes are weighted with the time of each row', () => {
+    const log = new IntervalLog(1);
+    const loop = { utilization: 0, delayMeanUs: 0, delayP99Us: 0, delayMaxUs: 0, gcUs: 0 };
+    const idle = { startMs: 5000, endMs: 6000, probes: readingsOf({ loop }) };
+    const busy = { startMs: 6000, endMs: 9000, probes: readingsOf({ loop: { ...loop, utilization: 0.8 } }) };
+    for (const given of [idle, busy]) log.add(rowOf(given));
+    assert.deepEqual(
+      log.rows.map(({ probes }) => probes.loop?.utilization),
+      [0.8 * 0.75],
+    );
+  });
+
   it('is bounded for ever, between half the limit and the limit', () => {
     const log = new IntervalLog(20);
     for (let i = 0; i < 2000; i += 1) {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Distribution } from '../../../src/stats/histogram.js';
-import { FAILURE_CODES, figureNames, figureOf } from '../../../src/stats/figures.js';
+import { FAILURE_CODES, figureNames, figureOf, labelOf } from '../../../src/stats/figures.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { Stats } from '../../../src/stats/stats.js';
 import { checkThresholds, parseThreshold, thresholdExit } from '../../../src/stats/thresholds.js';
@@ -207,6 +207,18 @@ describe('figureNames()', () => {
     }
   });
 
+  it('tables have their labels', () => {
+    for (const [name, label] of [
+      ['tps', 'TPS'],
+      ['p99', 'latency p99'],
+      ['submit.p99.9', 'submit p99.9'],
+      ['failed.reverted', 'failed: reverted'],
+    ]) {
+      const figure = figureOf(name);
+      assert.equal(figure && labelOf(figure), label);
+    }
+  });
+
   it('the codes of failures are those of docs/measurement.md', () => {
     const page = readFileSync(new URL('../../../docs/measurement.md', import.meta.url), 'utf8');
     const rows = page.slice(page.indexOf('## Failures'), page.indexOf('## The audit')).match(/^\| `.*?\|/gm) ?? [];
@@ -322,6 +334,8 @@ describe('checkThresholds()', () => {
         ),
         [false, true, true, true],
       );
+      const readOf = (/** @type {string} */ name) => figureOf(`calls.${name}.p99`)?.read(run);
+      assert.deepEqual(['fast', 'constructor'].map(readOf), [1000, null]);
       for (const name of ['constructor', '__proto__', 'toString']) {
         for (const figure of ['p99<10s', 'tps>=0', 'failed>=0']) {
           const { value, passed, why } = check(`calls.${name}.${figure}`, run);

@@ -417,6 +417,12 @@ const CASES = [
     'unknown',
     /, reverted 19,979, rejected 11, /,
   ],
+  [
+    'more times out than is done',
+    { ...closedRun({ counts: { verified: 10, timedOut: 19_990 } }), failures: {} },
+    'unknown',
+    /, timed_out 19,990, /,
+  ],
 ];
 
 describe('judge()', () => {
