@@ -85,6 +85,30 @@ describe('a transaction that the node has lost', () => {
     );
   });
 
+  it('counts for the endpoint that it was sent to last', async () => {
+    const run = await begun();
+    const { call } = run.rpc;
+    run.rpc.call = (method, params, purpose, onSent) => call(method, params, purpose, () => onSent?.(1));
+    run.pool.clear();
+    await run.advance(2000);
+    run.see(run.mine());
+    await run.settle();
+    assert.equal(run.sampleOf(0, 0)?.endpoint, 1);
+  });
+
+  it('at the time limit it is lost, one that the node knows or has not accepted timed out', async () => {
+    for (const [what, expected] of /** @type {const} */ ([
+      ['drop', 'lost'],
+      ['pass', null],
+      ['lose', null],
+    ])) {
+      const run = await begun({ txTimeoutMs: 1000, fault: () => what });
+      await run.advance(1000);
+      const { outcome, code } = run.sampleOf(0, 0) ?? {};
+      assert.deepEqual([outcome, code], [expected === null ? 'timed_out' : 'failed', expected], what);
+    }
+  });
+
   it('is not counted as lost if the next node knows it', async () => {
     const run = await begun();
     run.handlers.eth_getTransactionByHash = () => null;

@@ -47,6 +47,18 @@ describe('the fee limit after a failure', () => {
   });
 });
 
+describe('the fee limit', () => {
+  it('ends the run when nothing is in flight and the rest does not cover another operation', async () => {
+    const run = await begun({ inFlight: 1, capWei: 80_000n, fees: { current: () => ({ gasPriceWei: 1n }) } });
+    for (const stops of [[], [['max_spend', undefined]]]) {
+      run.see(run.mine());
+      await run.settle();
+      assert.deepEqual(run.stops, stops);
+    }
+    assert.deepEqual((await run.generator()).spending, { spentWei: 60_000n, transactions: 2 });
+  });
+});
+
 describe('a wallet is retired', () => {
   for (const [why, words, inFlight, submissions] of /** @type {const} */ ([
     ['without funds: at once, and counted once', 'insufficient funds for gas * price + value', 2, 2],

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { toHex } from '../../../src/chain/rpc.js';
+import { TransportError } from '../../../src/errors.js';
+import { fakeRpc } from '../../helpers/fake-rpc.js';
 import { simulate } from './simulation.js';
 
 /**
@@ -32,6 +35,39 @@ function inFlightOf({ counts: { started, verified, failed, timedOut, abandoned }
   return started - verified - failed - timedOut - abandoned;
 }
 
+describe('the read-back', () => {
+  it('is repeated after 5 ms, and then less often, up to every 250 ms', async () => {
+    const run = simulate({ inFlight: 1 });
+    const startUs = run.clock.nowUs();
+    /** @type {number[]} */
+    const times = [];
+    run.handlers.eth_call = () => {
+      times.push((run.clock.nowUs() - startUs) / 1000);
+      throw new TransportError('no answer', 'timeout');
+    };
+    run.start();
+    await run.settle();
+    run.see(run.mine());
+    await run.advance(900);
+    assert.deepEqual(times, [0, 5, 15, 35, 75, 155, 315, 565, 815]);
+  });
+
+  it('waits for the block at the endpoint that is read, and the sample has the instant', async () => {
+    let head = 100;
+    const run = simulate({ inFlight: 1, reading: fakeRpc({ eth_blockNumber: () => toHex(head) }) });
+    run.start();
+    await run.settle();
+    run.see(run.mine());
+    await run.advance(1000);
+    assert.deepEqual(outcomes(run, 1), ['open']);
+    head = 101;
+    await run.advance(1000);
+    const { outcome, includedAtUs, visibleAtUs } = run.sampleOf(0, 0) ?? {};
+    assert.equal(outcome, 'verified');
+    assert.ok(Number(visibleAtUs) >= Number(includedAtUs) + 1e6);
+  });
+});
+
 describe('an engine with several operations of one wallet', () => {
   it('all in one block: each is verified with the count of all', async () => {
     const run = simulate();
@@ -41,11 +77,11 @@ describe('an engine with several operations of one wallet', () => {
     await run.settle();
     assert.deepEqual(outcomes(run, 3), ['verified', 'verified', 'verified']);
     assert.deepEqual(
-      run.samples.map(({ effect, blockNumber }) => [effect, blockNumber]),
+      run.samples.map(({ effect, blockNumber, visibleAtUs }) => [effect, blockNumber, visibleAtUs]),
       [
-        ['3', 101],
-        ['3', 101],
-        ['3', 101],
+        ['3', 101, null],
+        ['3', 101, null],
+        ['3', 101, null],
       ],
     );
     assert.equal(run.rpc.count('eth_call'), 3, 'each is read back once');

@@ -64,7 +64,11 @@ async function loadOf({ silence = null, names, warmUp = null }) {
     }),
     setWindow: (/** @type {Plan} */ { startUs, endUs }) => void intervals.setWindow(startUs, endUs),
   });
-  const watch = /** @type {any} */ ({ prepare: async () => {}, begin: () => {}, sample: async () => readingsOf() });
+  const watch = /** @type {any} */ ({
+    prepare: async () => {},
+    begin: () => {},
+    sample: async () => readingsOf({ self: { cpuUs: 7, rssBytes: 0 } }),
+  });
   const load = new Load({
     times: {
       warmupMs: warmUp === null ? 0 : 'auto',
@@ -85,13 +89,28 @@ async function loadOf({ silence = null, names, warmUp = null }) {
     timeOfDayMs: (/** @type {number} */ atUs) => atUs,
     begin: async () => clock.nowUs(),
   });
-  await load.run();
-  return { stop, rows };
+  const { generator } = await load.run();
+  return { stop, rows, generator };
 }
 
 it("a timer that fires just before an interval's end costs no report", async () => {
   const { rows } = await loadOf({});
   assert.equal(rows.filter(({ phase }) => phase === 'load').length, 10);
+});
+
+it('the CPU time is that of the window', async () => {
+  const { generator } = await loadOf({});
+  assert.equal(generator.cpuUs, 10 * 7);
+});
+
+it('a row mentions an endpoint that was silent for 1.5 s', async () => {
+  for (const [silentMs, expected] of /** @type {const} */ ([
+    [1499, undefined],
+    [1500, { ms: 1500, words: 'no answer in time' }],
+  ])) {
+    const { rows } = await loadOf({ silence: { silentMs, stillMs: 0, retryAfterMs: 0, words: '' } });
+    assert.deepEqual(rows[0].silence, expected);
+  }
 });
 
 it('an automatic warm-up sets the window, and no row crosses its start', async () => {

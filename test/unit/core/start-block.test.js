@@ -43,10 +43,11 @@ describe('confirmSetUp() and startBlockOf()', () => {
   it('with confirmations: waits before the common start, not after it', async () => {
     const { clock, head, ready } = site();
     const confirmations = 6;
-    const confirming = confirmSetUp(ready, confirmations);
+    let confirmedAt = 0;
+    const confirming = confirmSetUp(ready, confirmations).finally(() => (confirmedAt = head()));
     await clock.advance(10_000);
     const setUpBlock = await confirming;
-    assert.equal(setUpBlock, 100);
+    assert.deepEqual([setUpBlock, confirmedAt], [100, 106]);
     for (const [waitMs, startBlock] of [
       [0, 104],
       [50_000, 154],

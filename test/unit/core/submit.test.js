@@ -258,7 +258,7 @@ describe('submit(): a used nonce after a lost response', () => {
 
 describe('submit(): a fee that is too low', () => {
   it('is raised, and the earlier transaction may stay in the pool', async () => {
-    const { end, clock, sent, pool, operation } = setUp({ answers: [UNDERPRICED, NONCE_TOO_LOW] });
+    const { end, clock, sent, pool, operation, resubmissions } = setUp({ answers: [UNDERPRICED, NONCE_TOO_LOW] });
     pool.add('hash of raw 0');
     await clock.advance(1000);
     assert.deepEqual(
@@ -267,6 +267,7 @@ describe('submit(): a fee that is too low', () => {
     );
     assert.equal(end(), 'done');
     assert.deepEqual(operation.hashes, ['hash of raw 0', 'hash of raw 1']);
+    assert.deepEqual(resubmissions, { repeated: 0, rebroadcast: 0, lost: 0, replaced: 1 });
   });
 
   it('is raised five times at most', async () => {
