@@ -52,6 +52,7 @@ describe('a histogram', () => {
           list.length,
         );
         for (const { valueUs, count } of found) assert.equal(theirs.getCountAtValue(valueUs), count);
+        assert.ok(found[0].valueUs >= Math.min(...list) && (found.at(-1)?.valueUs ?? 0) <= Math.max(...list));
         assert.deepEqual(Distribution.from(json).toJSON(), json);
       }),
       { seed: 5 },

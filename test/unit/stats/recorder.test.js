@@ -134,6 +134,18 @@ describe('Recorder: names of operations', () => {
     const counts = Object.entries(sum.byName).map(([name, group]) => [name, group.counts.verified]);
     assert.deepEqual(Object.fromEntries(counts), { constructor: 1, toString: 1, others: 1, eth_call: 1 });
   });
+
+  it('of two threads are 64 together, with the others', () => {
+    const sum = new Stats(START);
+    for (const thread of ['a', 'b']) {
+      const recorder = new Recorder([7], START);
+      recorder.closeWindow(END);
+      for (let i = 0; i < 40; i += 1) recorder.add(sampleOf({ startUs: START, name: `${thread}${i}` }));
+      sum.add(recorder.rest());
+    }
+    assert.equal(Object.keys(sum.byName).length, 64);
+    assert.equal(sum.byName.others.counts.verified, 80 - 63);
+  });
 });
 
 describe('Recorder: the window', () => {

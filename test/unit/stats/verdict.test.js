@@ -493,6 +493,9 @@ describe('judge()', () => {
       /^THE RATE WAS NOT HELD: .* short, and the rest only after the window; latency grew from 1,000 ms .* to 4,000 ms/,
     );
     assert.equal(rateNotHeld(run), null);
+    const ofRows = openRun({ verified: 2500, latencies: [1e6, 3e6, 4e6, 4e6] });
+    const unknown = { ...ofRows, latency: { ...ofRows.latency, halves: halvesOf([]) } };
+    assert.match(rateNotHeld(unknown) ?? '', /latency grew from 2,000 ms .* to 4,000 ms/);
     assert.match(
       rateNotHeld(openRun({ achieved: 400, dropped: 1000 })) ?? '',
       /20\.0 % short; 1000 of 5000 were dropped/,
