@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort, rpcCall, startAnvil } from '../helpers/anvil.js';
 import { readJson, runStress, startStress } from '../helpers/cli.js';
 import { startFaultProxy } from '../helpers/fault-proxy.js';
-import { serveBehind } from '../helpers/endpoint.js';
+import { passOn, serve } from '../helpers/endpoint.js';
 import { assertAgrees } from '../helpers/recompute.js';
 import { readRows } from '../helpers/rows.js';
 import { assertRunFile } from '../helpers/run-file.js';
@@ -26,11 +26,14 @@ before(async () => {
 
 /** An endpoint of the chain that can be cut. */
 async function startEndpoint() {
-  const endpoint = { url: '', isCut: false, isHanging: false, submissions: 0 };
-  const { url } = await serveBehind(anvil.url, (body) => {
+  const endpoint = { url: '', isCut: false, isHanging: false, isRefusing: false, submissions: 0 };
+  const { url } = await serve((body) => {
     if (endpoint.isCut) throw new Error('it is away');
     if (endpoint.isHanging) return new Promise(() => {});
-    endpoint.submissions += body.split('"eth_sendRawTransaction"').length - 1;
+    const submissions = body.split('"eth_sendRawTransaction"').length - 1;
+    if (endpoint.isRefusing && submissions > 0) return { status: 500, body: '' };
+    endpoint.submissions += submissions;
+    return passOn(anvil.url, body);
   });
   endpoint.url = url;
   return endpoint;
@@ -118,6 +121,22 @@ describe('several endpoints', { concurrency: false }, () => {
       run.generator.endpoints.map((/** @type {any} */ one) => one.left),
       [1, 0],
     );
+  });
+
+  test('one that refuses transactions is named, and they go to the other', async () => {
+    const [a, b] = [await startEndpoint(), await startEndpoint()];
+    const stress = startStress(['-t', '4', '--rpc', a.url, '--rpc', b.url, '--interval', '300ms']);
+    const ended = new AbortController();
+    void stress.done.finally(() => ended.abort()).catch(() => {});
+    await until(() => a.submissions > 10 && b.submissions > 10, ended.signal);
+    a.isRefusing = true;
+    await stress.waitFor(new RegExp(`${a.url} refuses or does not answer transactions; they go to other endpoints`));
+    const before = b.submissions;
+    await until(() => b.submissions > before + 20, ended.signal);
+    stress.child.kill('SIGINT');
+    const { code, stdout, stderr } = await stress.done;
+    assert.equal(code, 130, stderr);
+    assert.ok(!`${stdout}${stderr}`.includes(`${b.url} refuses`));
   });
 
   test('apart: the wait for the block at the endpoint that is read is a stage of its own', async (t) => {
