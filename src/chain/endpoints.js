@@ -176,7 +176,10 @@ export class Router {
       send('inclusion', 'subscription', async (rpc, index, isWanted) => {
         if (rpc.subscribe === null) throw new TransportError(`${rpc.display} has no subscriptions`, 'closed');
         const end = await rpc.subscribe(kind, onEvent, onLost);
-        if (!isWanted()) end();
+        if (!isWanted()) {
+          end();
+          return end;
+        }
         const giveUp = () => onLost(new TransportError(`${rpc.display}: the endpoint is down`, 'left'));
         const subscription = { index, giveUp };
         this.#pending.add(subscription);

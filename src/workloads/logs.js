@@ -84,7 +84,8 @@ export function createLogs({ kit, rpc, settings, state: given }) {
       const check = await readBack(rpc, dataSet, signal);
       if (file !== null && check.holds && dataSet.count > 0)
         await writeFileAtomically(file, `${JSON.stringify({ schema: SCHEMA, ...dataSet })}\n`);
-      return [check];
+      const isWritten = file === null || check.holds !== null;
+      return [isWritten ? check : { ...check, why: `${check.why}; ${displayName(file)} is not written` }];
     },
     facts: () => ({ address: call.to, bytes, pageSize }),
     handOver: (first, count) => ({ call, addresses: addresses.slice(first, first + count) }),

@@ -154,7 +154,7 @@ function endpointsOf(...errors) {
   );
 }
 
-describe('createRouter()', () => {
+describe('Router', () => {
   it('reports the endpoint of a request, and marks one that loses it as down', async () => {
     const rpcs = endpointsOf(new TransportError('lost', 'reset'), null);
     const clock = createFakeClock();
