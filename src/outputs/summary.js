@@ -309,7 +309,10 @@ const twoDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 2 }
 
 /** @param {RunFile} run @returns {[string, string, string]} */
 function rateRow(run) {
-  const { asked, rate, isHeld, growth } = heldRate(run) ?? { asked: 0, rate: 0, isHeld: true, growth: null };
+  const held = heldRate(run);
+  // A merge may know what was due, and not what of it was achieved.
+  if (held === null) return ['  rate', '-', `achieved of ${tenths(run.rates.askedPerSecond ?? 0)} asked per second`];
+  const { asked, rate, isHeld, growth } = held;
   const of =
     growth === null
       ? `achieved of ${tenths(asked)} asked per second`

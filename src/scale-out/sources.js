@@ -73,6 +73,10 @@ function sourceOf(name, isGiven, read) {
 function fileSource(file, isGiven) {
   return sourceOf(displayName(file), isGiven, () => {
     try {
+      const stats = statSync(file, { throwIfNoEntry: false });
+      // Reading a pipe may never end, and cannot be interrupted.
+      if (stats?.isFile() !== true) return { foreign: 'not a file' };
+      if (stats.size > MOST_BYTES) return { foreign: 'larger than any run file' };
       return parsed(readFileSync(file, 'utf8'));
     } catch (error) {
       throw unreadable(displayName(file), error);

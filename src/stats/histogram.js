@@ -37,8 +37,7 @@ function decoded({ count, sumUs, maxUs, hdr: text }) {
   }
   let histogram;
   try {
-    checkHeader(text);
-    histogram = /** @type {hdr.JsHistogram} */ (hdr.decodeFromCompressedBase64(text, bitBucketSize));
+    histogram = /** @type {hdr.JsHistogram} */ (hdr.decodeFromCompressedBase64(checked(text), bitBucketSize));
   } catch (error) {
     throw new InputError('a histogram cannot be decoded', error);
   }
@@ -49,15 +48,17 @@ function decoded({ count, sumUs, maxUs, hdr: text }) {
   return histogram;
 }
 
-/** The library believes the header and inflates without a limit. @param {string} base64 */
-function checkHeader(base64) {
-  const bytes = inflateSync(Buffer.from(base64, 'base64').subarray(8), { maxOutputLength: MOST_BYTES });
+/** The library believes the header and inflates without a limit. @param {string} base64 @returns {string} the text of the bytes that were checked */
+function checked(base64) {
+  const packed = Buffer.from(base64, 'base64');
+  const bytes = inflateSync(packed.subarray(8), { maxOutputLength: MOST_BYTES });
   const payloadBytes = bytes.readInt32BE(4);
   if (payloadBytes < 0 || payloadBytes > bytes.length - HEADER_BYTES) throw new RangeError('it is cut');
   const [offset, digits] = [bytes.readInt32BE(8), bytes.readInt32BE(12)];
   // Older encoders wrote 1 as the offset; it has no meaning for counts that are not shifted.
   if (offset < 0 || offset > 1 || digits !== DIGITS || bytes.readBigInt64BE(16) !== 1n)
     throw new RangeError('it has other units or digits than those of stress');
+  return packed.toString('base64');
 }
 
 /**

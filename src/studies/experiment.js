@@ -1,6 +1,6 @@
 import { fork, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { accessSync, constants, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { constants as osConstants } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -228,7 +228,7 @@ export async function inFolder(folder, inner, work) {
     if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EEXIST') throw cannotWrite(file, error);
     const owner = ownerOf(file);
     // Containers reuse process ids: a file with the id of this process was left by another one.
-    if (owner !== process.pid && (owner === null || isRunning(owner)))
+    if (owner !== process.pid && (owner === null ? isNew(file) : isRunning(owner)))
       throw new OutputError(
         `another stress (pid ${owner ?? 'not known yet'}) is at work in ${displayName(folder)}: give --dir another folder`,
       );
@@ -255,13 +255,18 @@ function makeWritable(folder, dir) {
   }
 }
 
-/** @param {string} file @returns {number | null} null: its owner has just created it */
+/** @param {string} file @returns {number | null} null: it is empty, or was removed meanwhile */
 function ownerOf(file) {
   try {
     return Number.parseInt(readFileSync(file, 'utf8'), 10) || null;
   } catch {
     return null;
   }
+}
+
+/** The owner writes its id right after creating the file. @param {string} file */
+function isNew(file) {
+  return Date.now() - (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) < 10_000;
 }
 
 /** @param {number} pid */

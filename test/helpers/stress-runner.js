@@ -36,6 +36,7 @@ export class StressRunner {
    * @returns {Promise<Omit<StressResult, 'stdout' | 'stderr'>>}
    */
   async run(commandLine, transcript) {
+    this.#keepAlive(true);
     /** @type {Record<string, string>} the exit code, on both streams */
     const ends = {};
     const done = new Promise((resolve) => {
@@ -48,11 +49,21 @@ export class StressRunner {
       };
     });
     this.child.stdin.write(`${JSON.stringify(commandLine)}\n`);
-    return Promise.race([done, this.#closed.then(([code, signal]) => ({ code, signal }))]);
+    return Promise.race([done, this.#closed.then(([code, signal]) => ({ code, signal }))]).finally(() =>
+      this.#keepAlive(false),
+    );
+  }
+
+  /** Between runs this process may end: only then do files that await their tests call after(). @param {boolean} isNeeded */
+  #keepAlive(isNeeded) {
+    const { child } = this;
+    for (const handle of /** @type {any[]} */ ([child, child.stdin, child.stdout, child.stderr]))
+      handle[isNeeded ? 'ref' : 'unref']?.();
   }
 
   /** @returns {Promise<void>} rejects if something that a run has left keeps the process alive */
   async end() {
+    this.#keepAlive(true);
     this.child.stdin.end();
     const timer = setTimeout(() => this.child.kill('SIGKILL'), END_MS);
     const [, signal] = await this.#closed;

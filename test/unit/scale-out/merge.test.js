@@ -1,12 +1,14 @@
 /** A merge, part by part: which files belong together, whose clock is wrong, which time is common, and what adds up. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { IncompleteError, InputError } from '../../../src/errors.js';
+import { summaryText } from '../../../src/outputs/summary.js';
 import { checkConsistency, choose } from '../../../src/scale-out/choose.js';
 import { commonVerdict, merge } from '../../../src/scale-out/merge.js';
 import { findSources, resultsIn } from '../../../src/scale-out/sources.js';
@@ -499,8 +501,22 @@ test('files of version 0.1 whose windows differ: counts that no interval has are
   assert.deepEqual([rates.acceptedPerSecond, rates.includedPerSecond, rates.achievedPerSecond], [null, null, null]);
   assert.match(unmeasured['/rates/acceptedPerSecond'], /^known of whole windows only/);
   assert.match(warnings.join(), /the common window is 75 % of the longest/);
+  const text = summaryText({ ...merged, rates: { ...rates, askedPerSecond: 100 } }, false);
+  assert.match(text, /rate +- +achieved of 100\.0 asked per second\n/);
   assert.ok((rates.verifiedPerSecond ?? 0) > 0);
   assert.equal(counts.verified, 2 * run.counts.verified);
+});
+
+test('what is no file in a folder is left out, and not waited for', async (t) => {
+  const folder = temporaryFolder(t);
+  symlinkSync(join(folder, 'gone'), join(folder, 'dangling.json'));
+  symlinkSync(folder, join(folder, 'folder.json'));
+  execFileSync('mkfifo', [join(folder, 'pipe.json')]);
+  const found = await findSources([folder], Readable.from([]));
+  assert.deepEqual(
+    found.map(({ read }) => read()),
+    Array(3).fill({ foreign: 'not a file' }),
+  );
 });
 
 test('the merged verdict has the number of instances per verdict', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { OutputError } from '../../../src/errors.js';
@@ -35,6 +35,8 @@ describe('inFolder()', () => {
     writeFileSync(join(folder, LOCK), '');
     const early = await caught(() => inFolder(folder, '', async () => {}));
     assert.match(early.message, /another stress \(pid not known yet\) is at work/, 'it is about to write its id');
+    utimesSync(join(folder, LOCK), 1, 1);
+    assert.equal(await inFolder(folder, '', async () => 1), 1, 'its owner ended before it wrote its id');
   });
 
   it('takes over the lock of an ended process, or of another container with the same process id', async (t) => {
