@@ -210,10 +210,7 @@ function windowOf({ chosen: { headers }, common: { startMs, shares }, total }) {
   };
 }
 
-/** @param {number} ms */
-function instant(ms) {
-  return new Date(ms).toISOString();
-}
+const instant = (/** @type {number} */ ms) => new Date(ms).toISOString();
 
 /** Merging the same instances again gives the same id. @param {RunHeader[]} headers */
 function idOf(headers) {

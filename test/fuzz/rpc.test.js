@@ -179,6 +179,7 @@ describe('fuzz: answers of an endpoint', () => {
         endpoints: { rpc, rpcs: [rpc] },
         isEmbedded: false,
         workers: 1,
+        notice: () => {},
       });
       const own = { ...config, inclusion: 'auto', connections: 64 };
       await outcomeOf(() => setUp(own, surroundings, site, workload));
