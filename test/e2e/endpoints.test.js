@@ -14,6 +14,7 @@ import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
  * @import { Anvil } from '../helpers/anvil.js'
+ * @import { StressProcess } from '../helpers/cli.js'
  * @import { TestContext } from 'node:test'
  */
 
@@ -42,9 +43,19 @@ async function startEndpoint() {
 /** What is waited for comes, or the run ends by its time-out. @param {() => boolean} isSo @param {AbortSignal} signal */
 async function until(isSo, signal) {
   while (!isSo()) {
-    assert.ok(!signal.aborted, 'the run ended before that');
+    assert.ok(!signal.aborted, `the run ended before that: ${signal.reason}`);
     await sleep(10);
   }
+}
+
+/** @param {StressProcess} stress @returns {AbortSignal} */
+function endOf(stress) {
+  const ended = new AbortController();
+  void stress.done.then(
+    ({ code, stderr }) => ended.abort(`exit code ${code}, ${stderr}`),
+    (error) => ended.abort(error),
+  );
+  return ended.signal;
 }
 
 /** @param {any} run @returns {number[]} verified operations by endpoint */
@@ -56,18 +67,17 @@ describe('several endpoints', { concurrency: false }, () => {
     const out = join(temporaryFolder(t), 'run.json');
     const args = ['-t', '6', '--rpc', a.url, '--rpc', b.url, '--interval', '500ms', '--out', out];
     const stress = startStress(args);
-    const ended = new AbortController();
-    void stress.done.finally(() => ended.abort()).catch(() => {});
+    const ended = endOf(stress);
     // The counters are deployed by way of the first one.
-    await until(() => a.submissions > 20 && b.submissions > 10, ended.signal);
+    await until(() => a.submissions > 20 && b.submissions > 10, ended);
     a.isCut = true;
     const before = b.submissions;
     await stress.waitFor(/is down: connection lost; requests go to the other endpoints/);
-    await until(() => b.submissions > before + 20, ended.signal);
+    await until(() => b.submissions > before + 20, ended);
     a.isCut = false;
     await stress.waitFor(/is up again after \d+\.\d s/);
     const back = a.submissions;
-    await until(() => a.submissions > back + 10, ended.signal);
+    await until(() => a.submissions > back + 10, ended);
     stress.child.kill('SIGINT');
     const { code, stderr } = await stress.done;
     assert.equal(code, 130, stderr);
@@ -103,13 +113,12 @@ describe('several endpoints', { concurrency: false }, () => {
     const out = join(temporaryFolder(t), 'run.json');
     const args = ['-t', '4', '--in-flight', '2', '--request-timeout', '60s', '--out', out];
     const stress = startStress([...args, '--rpc', a.url, '--rpc', b.url, '--interval', '500ms']);
-    const ended = new AbortController();
-    void stress.done.finally(() => ended.abort()).catch(() => {});
-    await until(() => a.submissions > 20 && b.submissions > 10, ended.signal);
+    const ended = endOf(stress);
+    await until(() => a.submissions > 20 && b.submissions > 10, ended);
     a.isHanging = true;
     await stress.waitFor(/is down: no answer within 5 s; requests go to the other endpoints/);
     const before = b.submissions;
-    await until(() => b.submissions > before + 40, ended.signal);
+    await until(() => b.submissions > before + 40, ended);
     stress.child.kill('SIGINT');
     const { code, stderr } = await stress.done;
     assert.equal(code, 130, stderr);
@@ -126,13 +135,12 @@ describe('several endpoints', { concurrency: false }, () => {
   test('one that refuses transactions is named, and they go to the other', async () => {
     const [a, b] = [await startEndpoint(), await startEndpoint()];
     const stress = startStress(['-t', '4', '--rpc', a.url, '--rpc', b.url, '--interval', '300ms']);
-    const ended = new AbortController();
-    void stress.done.finally(() => ended.abort()).catch(() => {});
-    await until(() => a.submissions > 10 && b.submissions > 10, ended.signal);
+    const ended = endOf(stress);
+    await until(() => a.submissions > 10 && b.submissions > 10, ended);
     a.isRefusing = true;
     await stress.waitFor(new RegExp(`${a.url} refuses or does not answer transactions; they go to other endpoints`));
     const before = b.submissions;
-    await until(() => b.submissions > before + 20, ended.signal);
+    await until(() => b.submissions > before + 20, ended);
     stress.child.kill('SIGINT');
     const { code, stdout, stderr } = await stress.done;
     assert.equal(code, 130, stderr);

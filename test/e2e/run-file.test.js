@@ -58,7 +58,7 @@ function assertSchemaIsStrict(run) {
       (name) => `/config/${name}`,
     ),
     '/instance',
-    ...['receivers', 'createReceivers', 'payload'].map((name) => `/config/${name}`),
+    ...['receivers', 'createReceivers', 'payload', 'logs', 'logBytes', 'pageSize'].map((name) => `/config/${name}`),
     ...['endpoints', 'transport/why', 'inclusion/pushesHeads', 'inclusion/listsTransactions', 'workload'].map(
       (name) => `/environment/${name}`,
     ),
