@@ -40,7 +40,9 @@ async function load(t, args, { during, exit = 0 } = {}) {
   const run = /** @type {RunFile} */ (readJson(out));
   const rows = readRows(samples).sort((a, b) => a.intended_at_us - b.intended_at_us);
   assertRunFile(run);
-  if (run.window.durationMs > 0) assertAgrees(run, rows);
+  // Interrupted workers end their windows one after the other (docs/limits.md).
+  const isExact = exit === 0 || !args.includes('--workers');
+  if (run.window.durationMs > 0 && isExact) assertAgrees(run, rows);
   const { counts } = run;
   assert.equal(counts.scheduled, counts.dropped + rows.length);
   return { run, due: rows.map((row) => /** @type {number} */ (row.intended_at_us)) };
