@@ -1248,7 +1248,7 @@ for (const name of NAMES) {
   });
 }
 
-describe('inclusion detectors over a WebSocket to a real node', { timeout: 30_000 }, () => {
+describe('inclusion detectors over a WebSocket to a real node', { timeout: 120_000 }, () => {
   /** @type {Anvil} */
   let anvil;
   before(async () => {
