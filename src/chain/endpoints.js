@@ -78,8 +78,8 @@ export class Router {
   }
 
   /**
-   * The preferred endpoint, or the next one that is up; for a submission one that accepts transactions. If none is up,
-   * the preferred one is used all the same.
+   * The route goes to the preferred endpoint if it is up, otherwise to the next endpoint that is up. A submission skips
+   * endpoints that refuse transactions, unless all of them do. If all endpoints are down, the route goes to the preferred endpoint.
    * @param {Purpose} purpose
    */
   route(purpose) {

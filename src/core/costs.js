@@ -174,7 +174,7 @@ function counted(count, name) {
 }
 
 /** @param {number} count @param {string} name of one of them */
-export function plural(count, name) {
+function plural(count, name) {
   return `${count} ${name}${count === 1 ? '' : 's'}`;
 }
 

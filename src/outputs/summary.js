@@ -310,7 +310,7 @@ const twoDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 2 }
 /** @param {RunFile} run @returns {[string, string, string]} */
 function rateRow(run) {
   const held = heldRate(run);
-  // A merge may know what was due, and not what of it was achieved.
+  // A merge may know the asked rate without the achieved rate.
   if (held === null) return ['  rate', '-', `achieved of ${tenths(run.rates.askedPerSecond ?? 0)} asked per second`];
   const { asked, rate, isHeld, growth } = held;
   const of =

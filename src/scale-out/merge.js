@@ -100,7 +100,7 @@ function foreignKind(json) {
   return isMerged ? 'a merge itself: give the run files that it was made of' : undefined;
 }
 
-/** Files that were left out may be those that are missing, so the error names them. @param {RunHeader[]} found @param {Damaged[]} damaged @param {{wanted: Wanted, others: string[]}} given */
+/** An error names the files that were left out: they may contain the missing instances. @param {RunHeader[]} found @param {Damaged[]} damaged @param {{wanted: Wanted, others: string[]}} given */
 function chosenOf(found, damaged, { wanted, others }) {
   try {
     return choose(found, damaged, wanted);

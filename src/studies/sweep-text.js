@@ -23,7 +23,7 @@ const ROW_METRICS = ['tps', 'avg', 'p50', 'p99', 'max', 'cpu', 'failed'];
 const GRID_METRICS = ['tps', 'avg', 'p99'];
 
 /** @param {SweepFile} sweep @returns {TextTable[]} */
-export function sweepTables({ axes, cells }) {
+function sweepTables({ axes, cells }) {
   const isMarked = cells.some(({ saturated }) => saturated);
   if (axes.length === 2) return GRID_METRICS.map((name) => gridTable(axes, cells, metricColumn(name), isMarked));
   const columns = [

@@ -62,7 +62,7 @@ function peakCpu({ intervals }, read) {
  * @param {readonly Axis[]} axes
  * @returns {Pick<SweepFile, 'cells' | 'saturation'>}
  */
-export function summarizeCells(cells, results, axes) {
+function summarizeCells(cells, results, axes) {
   const points = cells.map((cell, i) => pointOf(cell, results[i]));
   const measured = points.filter(({ tps }) => tps !== null);
   const { reasons, saturation } = findSaturation(measured, axes);

@@ -119,7 +119,7 @@ export function createLogs({ kit, rpc, settings, state: given }) {
  */
 export async function readBack(rpc, dataSet, signal) {
   const numbers = sampleOf(dataSet.pages.length);
-  const words = `of ${numbers.length} pages that were read back, those that are listed as they were written`;
+  const words = `pages with the expected logs, of ${numbers.length} pages read back`;
   let right = 0;
   let fault = '';
   for (const number of numbers) {

@@ -5,7 +5,7 @@ import { before, describe, test } from 'node:test';
 import { createPacer } from '../../src/core/pacer.js';
 import { readJson, startStress } from '../helpers/cli.js';
 import { startKnownLatency } from '../helpers/known-latency.js';
-import { assertAgrees } from '../helpers/recompute.js';
+import { assertAgrees, assertWholeRunAgrees } from '../helpers/recompute.js';
 import { readRows } from '../helpers/rows.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -43,6 +43,7 @@ async function load(t, args, { during, exit = 0 } = {}) {
   // Interrupted workers end their windows one after the other (docs/limits.md).
   const isExact = exit === 0 || !args.includes('--workers');
   if (run.window.durationMs > 0 && isExact) assertAgrees(run, rows);
+  else assertWholeRunAgrees(run, rows);
   const { counts } = run;
   assert.equal(counts.scheduled, counts.dropped + rows.length);
   return { run, due: rows.map((row) => /** @type {number} */ (row.intended_at_us)) };

@@ -10,6 +10,17 @@ import assert from 'node:assert/strict';
 /** A histogram of three significant digits is right to this. */
 const RESOLUTION = 1e-3;
 
+/** The counts of the whole run are those of its samples. @param {RunFile} run @param {Row[]} rows all samples */
+export function assertWholeRunAgrees({ counts, failures }, rows) {
+  const ended = (/** @type {string} */ outcome) => rows.filter((row) => row.outcome === outcome);
+  assert.equal(rows.length, counts.started);
+  assert.deepEqual(
+    ['verified', 'failed', 'timed_out', 'abandoned'].map((outcome) => ended(outcome).length),
+    [counts.verified, counts.failed, counts.timedOut, counts.abandoned],
+  );
+  assert.deepEqual(countBy(ended('failed').map(({ code }) => code)), failures);
+}
+
 /**
  * The run file says what the samples say.
  * @param {RunFile} run
@@ -18,17 +29,10 @@ const RESOLUTION = 1e-3;
 export function assertAgrees(run, rows) {
   const { fromUs, toUs } = windowOf(run);
   const inside = (/** @type {number | null} */ atUs) => atUs !== null && atUs >= fromUs && atUs <= toUs;
-  const { counts, failures, latency, window } = run;
+  const { latency, window } = run;
   const ended = (/** @type {string} */ outcome) => rows.filter((row) => row.outcome === outcome);
-  const number = (/** @type {string} */ outcome) => ended(outcome).length;
 
-  assert.equal(rows.length, counts.started);
-  assert.deepEqual(
-    [number('verified'), number('failed'), number('timed_out'), number('abandoned')],
-    [counts.verified, counts.failed, counts.timedOut, counts.abandoned],
-  );
-  assert.deepEqual(countBy(ended('failed').map(({ code }) => code)), failures);
-
+  assertWholeRunAgrees(run, rows);
   const within = (/** @type {Row[]} */ some, /** @type {string} */ column) =>
     some.filter((row) => inside(row[column])).length;
   assert.deepEqual(
