@@ -236,6 +236,12 @@ describe('clocks', () => {
     const { offsetsMs, correctionsMs, skewMs } = compareClocks(headers);
     assert.deepEqual([offsetsMs, correctionsMs, skewMs], [[null, null, null], [0, 0, 0], null]);
   });
+
+  test('are not known of an instance that saw none of the blocks of a gap of the others', () => {
+    const around = [...blocksOf(0), ...blocksOf(0, 500), ...blocksOf(0, 600)];
+    const headers = headersOf({ blocks: around }, { blocks: blocksOf(0, 300) }, { blocks: blocksOf(0) });
+    assert.deepEqual(compareClocks(headers).offsetsMs, [0, null, 0]);
+  });
 });
 
 describe('the common window', () => {
@@ -472,6 +478,10 @@ describe('the figures of a run file', () => {
     ],
     'an audit': [(run) => (run.audit.verified = 5), /audit\/verified is 5/],
     'more latencies than operations': [(run) => (run.latency.total = valuesOf(1e15)), /latency has/],
+    'latencies of an interval': [(run) => (run.intervals[1].latency = valuesOf(3)), /intervals\/1 has other counts/],
+    'lags of an interval': [(run) => (run.intervals[0].lag = valuesOf(3)), /intervals\/0 has other counts/],
+    'latencies from the start': [(run) => (run.latency.fromStart = valuesOf(3)), /fromStart\/count is not/],
+    'a window with more than the run': [(run) => (run.window.counts.verified = 5), /window\/counts\/verified is 5/],
   };
   for (const [name, [change, words]] of Object.entries(wrong))
     test(`that contradict each other are refused: ${name}`, () => {
