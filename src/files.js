@@ -4,6 +4,8 @@ import { access, open, realpath, rename, rm, stat, writeFile } from 'node:fs/pro
 import { dirname, join } from 'node:path';
 import { OutputError, displayName, oneLine } from './errors.js';
 
+/** @import { Stats } from 'node:fs' */
+
 /** Writes files atomically, and checks before a run whether outputs can be written. */
 
 /** The most permissive mode of written files: readable by all, writable by the owner. */
@@ -17,8 +19,7 @@ export const FILE_MODE = 0o644;
  * @throws {OutputError}
  */
 export async function writeFileAtomically(file, text) {
-  await checkWritable(file);
-  const existing = await statIfAny(file);
+  const existing = await existingFile(file);
   const target = existing === undefined ? file : await realpath(file);
   // The random name, with the flag 'wx', cannot be the name of a link to another file.
   const temporary = `${target}.${randomBytes(8).toString('hex')}.tmp`;
@@ -70,22 +71,23 @@ export function makeFolder(folder) {
   }
 }
 
-/**
- * Makes a folder and checks it by writing a file: for root, access() says yes even on a read-only disk.
- * @param {string} folder
- * @throws {OutputError}
- */
+/** Makes a folder if it is missing, and checks it. @param {string} folder @throws {OutputError} */
 export function proveWritable(folder) {
-  const file = join(folder, `.${randomBytes(8).toString('hex')}.tmp`);
   try {
     makeFolder(folder);
-    try {
-      writeFileSync(file, 'this file shows that its folder can be written\n', { flag: 'wx', mode: FILE_MODE });
-    } finally {
-      rmSync(file, { force: true });
-    }
+    writeTrial(folder);
   } catch (error) {
     throw cannotWrite(folder, error);
+  }
+}
+
+/** Writes a file and removes it: for root, access() says yes even on a read-only disk. @param {string} folder */
+function writeTrial(folder) {
+  const file = join(folder, `.${randomBytes(8).toString('hex')}.tmp`);
+  try {
+    writeFileSync(file, 'this file shows that its folder can be written\n', { flag: 'wx', mode: FILE_MODE });
+  } finally {
+    rmSync(file, { force: true });
   }
 }
 
@@ -94,36 +96,30 @@ export function isDevice(file) {
   return statSync(file, { throwIfNoEntry: false })?.isCharacterDevice() ?? false;
 }
 
-/**
- * Checks before the load that a file can be written after it.
- * @param {string} file
- * @throws {OutputError}
- */
+/** Checks before the load that a file can be written after it. @param {string} file @throws {OutputError} */
 export async function checkWritable(file) {
+  const existing = await existingFile(file);
   try {
-    const existing = await statIfAny(file);
-    if (existing?.isDirectory()) throw new OutputError(`cannot write ${displayName(file)}: it is a folder`);
-    if (existing !== undefined && !existing.isFile() && !existing.isCharacterDevice()) {
-      throw new OutputError(`cannot write ${displayName(file)}: it is neither a file nor a device`);
-    }
-    if (existing !== undefined) await access(file, constants.W_OK);
-    if (existing === undefined || existing.isFile()) {
-      await access(dirname(existing === undefined ? file : await realpath(file)), constants.W_OK);
-      // access() succeeds for a "folder" that is a file.
-      if (!(await stat(dirname(file))).isDirectory())
-        throw new OutputError(`cannot write ${displayName(file)}: its folder is a file`);
-    }
+    if (existing === undefined || existing.isFile()) writeTrial(dirname(existing ? await realpath(file) : file));
   } catch (error) {
-    throw error instanceof OutputError ? error : cannotWrite(file, error);
+    throw cannotWrite(file, error);
   }
 }
 
-/** @param {string} file */
-async function statIfAny(file) {
-  return stat(file).catch((error) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
-  });
+/** @param {string} file @returns {Promise<Stats | undefined>} undefined: there is none @throws {OutputError} it cannot be written */
+async function existingFile(file) {
+  try {
+    const existing = await stat(file).catch((error) => {
+      if (error.code !== 'ENOENT') throw error;
+    });
+    if (existing === undefined) return undefined;
+    if (existing.isDirectory()) throw new Error('it is a folder');
+    if (!existing.isFile() && !existing.isCharacterDevice()) throw new Error('it is neither a file nor a device');
+    await access(file, constants.W_OK);
+    return existing;
+  } catch (error) {
+    throw cannotWrite(file, error);
+  }
 }
 
 /** @param {string} file @param {unknown} error */

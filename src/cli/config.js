@@ -207,13 +207,18 @@ function isSecretFile({ file }, text) {
   return file === 'secret' && !/^(0x)?[0-9a-f]{40,}$/i.test(text.trim());
 }
 
+/** What replaces commands of earlier versions. @type {Readonly<Record<string, string>>} */
+const REPLACED = Object.freeze({ prepare: 'use stress --workload logs --iterations N --logs FILE' });
+
 /** @param {string[]} positional @returns {{command: Command, files: readonly string[]}} */
 function commandOf(positional) {
   if (positional.length === 0) return { command: 'run', files: [] };
   const [word, ...rest] = positional.map(String);
   const command = COMMAND_NAMES.find((name) => name === word);
-  if (command === undefined)
-    throw new UsageError(`unknown command ${quote(word)}${didYouMean(word, COMMAND_NAMES)}; see stress --help`);
+  if (command === undefined) {
+    const hint = Object.hasOwn(REPLACED, word) ? `: ${REPLACED[word]}` : didYouMean(word, COMMAND_NAMES);
+    throw new UsageError(`unknown command ${quote(word)}${hint}; see stress --help`);
+  }
   if (rest.length > 0 && COMMANDS[command].takes === undefined)
     throw new UsageError(`unexpected argument ${quote(rest[0])}`);
   return { command, files: Object.freeze(rest) };

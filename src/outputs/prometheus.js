@@ -86,10 +86,6 @@ export const FAMILIES = Object.freeze([
   gaugeOfRun('stress_load_start_time_seconds', 'Time of day at which the load began', ({ startedAtMs }) => {
     return startedAtMs === null ? null : startedAtMs / 1000;
   }),
-  gaugeOfRun('stress_load_elapsed_seconds', 'From the start of the load to the end of the last interval', ({ row }) =>
-    row === null ? null : row.endMs / 1000,
-  ),
-  gaugeOfRun('stress_tps', 'Verified operations per second of the last interval', ({ row }) => row?.tps),
   gaugeOfRun('stress_run_tps', 'Verified operations per second of the window so far', ({ runTps }) => runTps),
   ...[...new Map(pagesOf(INTERVALS).map((page) => [page.family, page])).values()].map(({ family, type, help }) => {
     const values = (/** @type {PrometheusState} */ { sum, row }) => valuesOf(family, INTERVALS, { sum, row });

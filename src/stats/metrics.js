@@ -251,7 +251,8 @@ export const STATS = {
 export const ROW = {
   members: {
     startMs: min,
-    endMs: max,
+    endMs: shown(max, 'stress_load_elapsed_seconds', 'From the start of the load to the end of the last interval'),
+    tps: shown(gauge, 'stress_tps', 'Verified operations per second of the last interval'),
     counts: COUNTED,
     failures: { each: shown(sum, 'stress_failures_total', 'Operations that failed, by code'), tag: 'code' },
     inFlight: shown(gauge, 'stress_in_flight', 'Operations in flight at the end of the last interval'),

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { id, isAddress } from 'ethers';
 import { isHash, toBigInt, toHex } from '../chain/rpc.js';
 import { InputError, RpcError, UnavailableError, displayName } from '../errors.js';
-import { writeFileAtomically } from '../files.js';
+import { checkWritable, writeFileAtomically } from '../files.js';
 import { readJsonFile } from '../json-file.js';
 import { checkOf } from './receipts.js';
 
@@ -63,6 +63,7 @@ export function createLogs({ kit, rpc, settings, state: given }) {
     },
     unprepared: async () => 1,
     prepare: async ({ wallets, chain: { chainId, genesisHash } }) => {
+      if (file !== null) await checkWritable(file);
       chain = { chainId, genesisHash };
       addresses = wallets.map(({ address }) => address);
       const to = await kit.deployOnce(JSON.parse(readFileSync(ARTIFACT, 'utf8')));

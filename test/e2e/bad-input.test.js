@@ -398,6 +398,7 @@ const TABLE = {
     ['nodes -t 1', /^unknown command "nodes": did you mean node\?; see stress --help$/],
     ['frobnicate', /^unknown command "frobnicate"; see stress --help$/],
     ['run -t 1', /^unknown command "run"/],
+    ['prepare logs', /^unknown command "prepare": use stress --workload logs --iterations N --logs FILE; see/],
     ['5', /^unknown command "5"/],
     ['node extra -t 1', /^unexpected argument "extra"$/],
     ['node', /^-t \(--threads\) is missing/],

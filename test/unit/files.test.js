@@ -215,6 +215,10 @@ describe('checkWritable()', () => {
     }
   });
 
+  it('tries it: for root access() allows /proc', { skip: process.platform !== 'linux' && 'needs /proc' }, async () => {
+    assert.ok((await caught(() => checkWritable('/proc/run.json'))) instanceof OutputError);
+  });
+
   it('finds missing permissions', { skip: noPermissions }, async (t) => {
     const folder = temporaryFolder(t);
     chmodSync(folder, 0o777);
