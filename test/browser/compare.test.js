@@ -36,7 +36,7 @@ describe('the page of a comparison in a browser', { skip: NO_BROWSER, timeout: 1
     made.comparison = readJson(out);
   });
 
-  it('asks nobody, complains of nothing, and shows the figures of compare.json', async (t) => {
+  it('loads no other page or file, logs no error, and shows the figures of compare.json', async (t) => {
     const { comparison } = made;
     const url = pageIn(t, renderCompare(comparison));
     const { page, requests, complaints } = await openPage(t, url);

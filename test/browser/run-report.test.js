@@ -86,7 +86,7 @@ describe('the page of a run', { skip: NO_BROWSER }, () => {
     made = { url: String(pathToFileURL(html)), run: readJson(out) };
   });
 
-  it('asks nobody for anything, complains of nothing, and has plots with data', async (t) => {
+  it('loads no other page or file, logs no error, and has plots with data', async (t) => {
     const { page, requests, complaints } = await openPage(t, made.url);
     const plots = await plotsOf(page);
     for (const id of ['tps', 'latency', 'heat', 'flight', 'blocks', 'gas', 'cpu', 'delay', 'memory'])
@@ -156,7 +156,7 @@ describe('the page of a run', { skip: NO_BROWSER }, () => {
     assert.equal(await page.getAttribute('#readout-latency', 'aria-live'), 'off');
   });
 
-  it('is dark where the system is, and where somebody wants it so', async (t) => {
+  it('is dark where the system is, and where the reader chooses it', async (t) => {
     const background = (/** @type {Page} */ page) =>
       page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
     const dark = await openPage(t, made.url, { colorScheme: 'dark' });

@@ -30,7 +30,7 @@ describe('the page of a sweep in a browser', { skip: NO_BROWSER, timeout: 180_00
     writeFileSync(join(folder, 'sweep.html'), renderSweep(made.grid, { folder: 'grid' }));
   });
 
-  it('asks nobody, complains of nothing, and shows the figures of sweep.json', async (t) => {
+  it('loads no other page or file, logs no error, and shows the figures of sweep.json', async (t) => {
     const { page, requests, complaints } = await openPage(t, made.page);
     assert.deepEqual(requests, [made.page]);
     assert.deepEqual(complaints, []);

@@ -1,4 +1,4 @@
-/** The generator's own end, at instants that nobody has chosen. */
+/** The generator's own end, at random instants. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * The same through the program itself: what it prints, how it ends and when. Nothing can be loaded: where the endpoint
- * should be nobody listens.
+ * The same through the program itself: what it prints, how it ends and when. Nothing can be loaded: no server
+ * listens at the endpoint.
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';

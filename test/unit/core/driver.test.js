@@ -121,7 +121,7 @@ function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isIns
     verify,
     advance: byHand.advance,
     timers: byHand.pending,
-    watchSignal: () => watchSignal ?? assert.fail('nobody watches'),
+    watchSignal: () => watchSignal ?? assert.fail('no signal is watched in this test'),
     /** Advances time without running timers. @param {number} ms */
     stall: (ms) => void (stalledUs += ms * 1000),
     /** @param {Operation} operation */

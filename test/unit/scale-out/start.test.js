@@ -349,7 +349,7 @@ describe('--barrier', () => {
   const taking = { index: 1, attempt: 0, id: 'run file 1' };
   for (const [name, text, words] of /** @type {Array<[string, string, RegExp]>} */ ([
     [
-      'nobody',
+      'no arrivals',
       JSON.stringify({ at: '2026-01-01T00:00:09.000Z', arrivals: [] }),
       /without this instance .*: no process /,
     ],

@@ -395,13 +395,13 @@ const CASES = [
   ['a few of them', { ...closedRun(), failures: { insufficient_funds: 20 } }, 'concurrency-bound', /./],
   // Not known.
   [
-    'slower than a block takes, and nobody looked at the node',
+    'slower than a block takes, and the node was not watched',
     closedRun({ latencyUs: 200_000 }),
     'unknown',
     /^96 % of the latency is waiting for a block, 0\.9 % of the gas limit was used, 200 in flight, the generator's event loop busy 41 % of the time; the CPU time of the node \(--node-pid\), or a run with twice the wallets \(-t\), would tell more$/,
   ],
   ['blocks on demand', closedRun({ blocks: { count: 900 } }), 'unknown', /./],
-  ['slow calls, nobody looked', callRun([50_000, 51_000, 52_000]), 'unknown', /waiting for the answer/],
+  ['slow calls, and the node was not watched', callRun([50_000, 51_000, 52_000]), 'unknown', /waiting for the answer/],
   ['a node that is half busy', callRun([50_000, 51_000, 52_000], nodeOf(0.7)), 'unknown', /70 % of a core/],
   ['less than 99 %', openRun({ achieved: 494 }), 'unknown', /494\.0 of 500\.0 per second were achieved/],
   [

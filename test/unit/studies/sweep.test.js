@@ -94,14 +94,17 @@ describe('sweep()', () => {
 
   it('goes on without a run that measured nothing, and says what is missing', async (t) => {
     const { result, lines, sweepFile } = swept(temporaryFolder(t), ['-t=5,10'], ({ number }) =>
-      number === 1 ? { exitCode: 69, run: null, complaint: 'nobody answers' } : { run: measured({}) },
+      number === 1 ? { exitCode: 69, run: null, complaint: 'connection refused' } : { run: measured({}) },
     );
     assert.equal(await result, 69);
     const { end, cells } = await sweepFile();
-    assert.deepEqual([end, cells[0].metrics.tps, cells[0].runs[0].complaint], ['incomplete', [null], 'nobody answers']);
+    assert.deepEqual(
+      [end, cells[0].metrics.tps, cells[0].runs[0].complaint],
+      ['incomplete', [null], 'connection refused'],
+    );
     assert.match(
       lines.join('\n'),
-      /\nthreads=5, run 1: exit code 69, nobody answers\n[^]*1 of 2 runs are missing: the same/,
+      /\nthreads=5, run 1: exit code 69, connection refused\n[^]*1 of 2 runs are missing: the same/,
     );
   });
 
@@ -261,11 +264,11 @@ describe('the texts of a sweep', () => {
 
   it('show no control characters, and no tables if nothing was measured', () => {
     const [cell] = sweepOf([{ settings: { threads: '10' } }]).cells;
-    const runs = cell.runs.map((run) => ({ ...run, exitCode: 69, complaint: 'nobody answers' }));
+    const runs = cell.runs.map((run) => ({ ...run, exitCode: 69, complaint: 'connection refused' }));
     const empty = sweepOf([{ settings: { threads: '10' } }], { end: 'incomplete', cells: [{ ...cell, runs }] });
     assert.equal(
       sweepText(empty),
-      '\nSweep: some runs measured nothing, 0 of 1 runs\n\nthreads=10, run 1: exit code 69, nobody answers',
+      '\nSweep: some runs measured nothing, 0 of 1 runs\n\nthreads=10, run 1: exit code 69, connection refused',
     );
     assert.ok(sweepText({ ...GRID, warnings: ['be warned\u001b[2J'] }).endsWith('\n\nbe warned [2J'));
   });

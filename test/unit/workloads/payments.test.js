@@ -130,7 +130,7 @@ describe('payments to receivers that were made', () => {
     assert.equal((await checksOf(receivers)).receivers.holds, false);
   });
 
-  it('a receiver that somebody else paid is found, and named', async () => {
+  it('a receiver that another sender paid is found, and named', async () => {
     const address = receivers.addressOf(17);
     const mustBe = balances.get(address) ?? 0n;
     add(address, 1n);
@@ -211,7 +211,7 @@ describe('payments to receivers that were made', () => {
     assert.equal(few.left.why, 'the node has the receipts of 40 of 65 transactions');
   });
 
-  it('reverted payments that the run knows of have paid nobody, and all is right', async () => {
+  it('reverted payments that the run knows of have paid no receiver, and every check holds', async () => {
     revert(receivers, 0, 3);
     revert(receivers, 0, 39);
     revert(receivers, 2, 0);

@@ -108,7 +108,7 @@ describe('workload files', () => {
     assert.match(error.message, /mine\.mjs:3:9: create\(\) threw: no idea$/);
   });
 
-  it('what nobody caught is of the workload if it came through its file', async (t) => {
+  it('an uncaught error is an error of the workload if its stack has the file of the workload', async (t) => {
     const file = write(t, `${CONTRACT}export default () => new Error('stray');`);
     const error = /** @type {any} */ (await loadWorkloadFile(file))();
     assert.match(strayErrorOf(file, error)?.message ?? '', /mine\.mjs:2:22: .*stray$/);
@@ -118,7 +118,7 @@ describe('workload files', () => {
     assert.equal(strayErrorOf('counter', error), null);
   });
 
-  it('nor is what names no file of ours, or ended a call of its own, a bug of ours', async (t) => {
+  it('an uncaught error is no bug of ours if its stack has no file of ours, or if a call of the workload failed', async (t) => {
     const file = write(t, CONTRACT);
     const fetched = new TypeError('fetch failed');
     fetched.stack = 'TypeError: fetch failed\n    at node:internal/deps/undici/undici:1:2';
