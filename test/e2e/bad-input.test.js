@@ -56,16 +56,6 @@ const TABLE = {
     ['report --html DIR run.json', /^cannot write \S+: it is a folder$/, { exit: 73 }],
     ['report DIR/none.json', /^cannot read .*none\.json: there is no such file$/, { exit: 65 }],
     ['report DIR', /^\S+ is a folder without sweep\.json or compare\.json: give a file$/, { exit: 65 }],
-    [
-      'report DIR/run.json',
-      /^\S+run\.json is not valid JSON: give a file that --out has written$/,
-      { given: 'half a file', exit: 65, files: { 'run.json': '{"schema": "evm-' } },
-    ],
-    [
-      'report DIR/run.json',
-      /^\S+run\.json is a run file of another version, "evm-stress\/run@2": this stress reads evm-stress\/run@1$/,
-      { given: 'of another version', exit: 65, files: { 'run.json': '{"schema": "evm-stress/run@2"}' } },
-    ],
   ],
   studies: [
     ['sweep -t 5 -d 1s', /^stress sweep needs an option with several values, such as -t 10,40,100 /],
@@ -73,11 +63,7 @@ const TABLE = {
     ['sweep -t 10..5 -d 1s', /^-t \(--threads\) has "10\.\.5", which is not a range: FROM\.\.TO\/STEP/],
     ['sweep -t 1..5/0 -d 1s', /^-t \(--threads\) has "1\.\.5\/0", which is not a range/],
     ['sweep -t 1..2000 -d 1s', /^-t \(--threads\) has 2000 values in "1\.\.2000": at most 1000 are swept$/],
-    ['sweep -t 1,x -d 1s', /^-t \(--threads\) must be a whole number, not "x"$/],
     ['-t 1,2 -d 1s', /^-t \(--threads\) must be a whole number, not "1,2"$/],
-    ['sweep -t 1,2 -d 1s --until p99<1s', /^--until is the condition of a search: give --find too$/],
-    ['sweep --find rate -t 5 -d 1s', /^--find rate needs a condition/],
-    ['sweep -t 1,2 -d 1s --repeat 0', /^--repeat must be at least 1, not "0"$/],
     ['compare', /^stress compare needs a file/],
     ['compare a.json', /^stress compare needs run files of two sides/],
     ['compare a.json --with', /^--with needs a value/],
@@ -95,20 +81,7 @@ const TABLE = {
     ['-t 1 -d 1s --html DIR/none/x.html', /^cannot write \S+x\.html: its folder does not exist$/, { exit: 73 }],
   ],
   'several instances': [
-    [
-      '-t 5 --instances 4',
-      /^--index auto finds no index: there is no JOB_COMPLETION_INDEX .*, or give --index I --instances N$/,
-    ],
-    ['-t 5 --index 4 --instances 4', /^--index 4 is not below --instances 4: indexes go from 0 to 3$/],
     ['-t 5 --index -1 --instances 4', /^--index must be at least 0, not "-1"$/],
-    ['-t 5 --index first --instances 4', /^--index must be a whole number, not "first"$/],
-    ['-t 5 --instances 0', /^--instances must be at least 1, not "0"$/],
-    ['-t 5 --instances 100001', /^--instances must be at most 100000, not "100001"$/],
-    [
-      '-t 5 --instances 4',
-      /^JOB_COMPLETION_INDEX must be a whole number, not "x": or give --index I /,
-      { env: { JOB_COMPLETION_INDEX: 'x' } },
-    ],
     [
       '-t 5 --index auto',
       /^the array begins at 1, and indexes at 0: sbatch --array=0-3, or give --index I /,
@@ -129,31 +102,18 @@ const TABLE = {
       /^this is instance 0 of several, and instances need a chain that they share: --rpc URL$/,
     ],
     [
-      '-t 5 --index 0 --instances 2 --rpc http://127.0.0.1:1',
-      /^this is instance 0 of several, and all must use one chain: --chain-id N, /,
-    ],
-    [
       '-t 5 --index 0 --instances 2 --rpc http://127.0.0.1:1 --chain-id 1337',
       /^this is instance 0 of several, and all would use the same nonces of the funder: .*: stress fund --instances N, with the same --duration$/,
       { given: 'and a funder', env: { STRESS_FUNDER_KEY: KEYS[0] } },
     ],
-    ['-t 5 --attempt 1', /^--attempt 1 says how often an index was started before: give --index, too$/],
     ["-t 5 --run-id 'a b'", /^--run-id must be a name of up to 63 letters, .*, not "a b"$/],
     ['-t 5 --run-id ../x', /^--run-id must be a name of up to 63 letters, .*, not "\.\.\/x"$/],
     ['-t 5 --start-at tomorrow', /^--start-at must be an instant with its zone such as .*, not "tomorrow"$/],
     ['-t 5 --start-at 2030-01-31T12:00:00', /^--start-at must be an instant with its zone such as /],
     ['-t 5 --start-at 2999-01-31T12:00:00Z', /^--start-at is \d+ s from now, and --start-timeout waits for 600 s: /],
-    ['-t 5 --start-timeout 5', /^--start-timeout must be a duration with its unit/],
-    ['-t 5 --barrier DIR', /^--barrier needs the number of instances and the own index: --instances N, /],
     ['-t 5 --barrier -', /^--barrier must be a file: /],
-    ['-t 5 --results DIR', /^--results names run files by their index: give --instances N, /],
     ['-t 5 --instanecs 4', /^unknown option --instanecs: did you mean --instances\?; see stress --help$/],
-    ['-t 5 --expect 4', /^--expect is an option of stress merge, not of stress$/],
     ['sweep -t 5,6 -d 1s --instances 4', /^--instances is an option of stress, stress fund, stress reclaim, not /],
-    [
-      'fund -t 100000 --instances 21475 --rpc http://127.0.0.1:1',
-      /^-o 0, --instances 21475 and -t 100000 go beyond wallet 2147483647, the last index of BIP-32$/,
-    ],
     [
       'fund -t 2 --instances 2 --keys DIR/keys --rpc http://127.0.0.1:1',
       /^wallets 0\.\.3 do not exist: \S+\/keys has 3 \(0\.\.2\); use a smaller -t or -o$/,
@@ -171,36 +131,13 @@ const TABLE = {
     ],
     ['merge', /^stress merge needs run files: their folder, their names, logs that have them, or '-' for /],
     ["merge ''", /^stress merge: the name of a file is empty$/],
-    ['merge - -', /^stress merge: '-', standard input, is given twice: it can be read once$/],
-    ['merge x --expect many', /^--expect must be a whole number, not "many"$/],
     ['merge x -t 5', /^-t is an option of .*, not of stress merge$/],
     ['merg x', /^unknown command "merg": did you mean merge\?; see stress --help$/],
   ],
   'how many wallets, and from which on': [
     ['', /^-t \(--threads\) is missing: how many wallets\? For instance: stress -t 200 -o 0$/],
-    ['-o 0 -d 5s', /^-t \(--threads\) is missing/],
-    ['-t', /^-t \(--threads\) needs a value \(N\)$/],
-    ["-t ''", /^-t \(--threads\) needs a value/],
-    ['-t -o 0', /^-t \(--threads\) needs a value/],
-    ['-t 0', /^-t \(--threads\) must be at least 1, not "0"$/],
-    ['-t -5', /^-t \(--threads\) must be at least 1, not "-5"$/],
-    ['-t 1.5', /^-t \(--threads\) must be a whole number, not "1.5"$/],
     ['-t abc', /^-t \(--threads\) must be a whole number, not "abc"$/],
-    ['-t 1e3', /^-t \(--threads\) must be a whole number, not "1e3"$/],
-    ['-t 0x10', /^-t \(--threads\) must be a whole number, not "0x10"$/],
-    ['-t NaN', /^-t \(--threads\) must be a whole number, not "NaN"$/],
-    ["-t '1 2'", /^-t \(--threads\) must be a whole number, not "1 2"$/],
     ['-t 5 -t 6', /^-t \(--threads\) is given 2 times: once is enough$/],
-    ['-t 5 --threads 5', /^-t \(--threads\) is given 2 times: once is enough$/],
-    ['-t 100001', /^-t \(--threads\) must be at most 100000, not "100001"$/],
-    ['-t 99999999999999999999', /^-t \(--threads\) must be at most 100000, not "9{20}"$/],
-    ['-t 1 -o', /^-o \(--offset\) needs a value \(N\)$/],
-    ["-t 1 -o ''", /^-o \(--offset\) needs a value/],
-    ['-t 1 -o -1', /^-o \(--offset\) must be at least 0, not "-1"$/],
-    ['-t 1 -o 0.5', /^-o \(--offset\) must be a whole number, not "0.5"$/],
-    ['-t 1 -o first', /^-o \(--offset\) must be a whole number, not "first"$/],
-    ['-t 1 -o 0 -o 1', /^-o \(--offset\) is given 2 times: once is enough$/],
-    ['-t 1 -o 2147483648', /^-o \(--offset\) must be at most 2147483647, not "2147483648"$/],
     ['-t 2 -o 2147483647', /^-o 2147483647 and -t 2 go beyond wallet 2147483647, the last index of BIP-32$/],
   ],
 
@@ -216,28 +153,10 @@ const TABLE = {
       { files: { keys: KEYS.join('\n') } },
     ],
     ['-t 1 --keys DIR/none', /^cannot read the key file \S+\/none: no such file$/, { exit: 65 }],
-    ['-t 1 --keys DIR', /^cannot read the key file \S+: it is a folder$/, { exit: 65 }],
-    ['-t 1 --keys DIR/keys', /keys holds no key$/, { given: 'empty', files: { keys: '\n# none\n' }, exit: 65 }],
-    ['-t 1 --keys DIR/keys', /keys holds no key$/, { given: '[]', files: { keys: '[]' }, exit: 65 }],
     [
       '-t 1 --keys DIR/keys',
       /keys, line 3: not a private key: expected 64 hexadecimal digits, with or without 0x$/,
       { given: 'a line that is no key', files: { keys: `${KEYS[0]}\n# two\n${NOT_A_KEY}\n` }, exit: 65 },
-    ],
-    [
-      '-t 1 --keys DIR/keys',
-      /keys, line 1: not a private key/,
-      { given: 'a key that is too short', files: { keys: KEYS[0].slice(0, -1) }, exit: 65 },
-    ],
-    [
-      '-t 1 --keys DIR/keys',
-      /keys, line 1: not a private key/,
-      { given: 'a key of zero', files: { keys: '0'.repeat(64) }, exit: 65 },
-    ],
-    [
-      '-t 1 --keys DIR/keys',
-      /keys, line 1: not a private key/,
-      { given: 'a key beyond the order of the curve', files: { keys: 'f'.repeat(64) }, exit: 65 },
     ],
     [
       '-t 1 --keys DIR/keys',
@@ -259,27 +178,12 @@ const TABLE = {
     ],
     [
       '-t 1 --keys DIR/keys',
-      /keys, entry 1: not a private key/,
-      { given: 'a number and null for keys', files: { keys: '[1, null]' }, exit: 65 },
-    ],
-    [
-      '-t 1 --keys DIR/keys',
-      /keys, line 1: not a private key/,
-      { given: 'an object in place of the array', files: { keys: JSON.stringify({ privateKey: KEYS[0] }) }, exit: 65 },
-    ],
-    [
-      '-t 1 --keys DIR/keys',
       /keys, line 3: the same key as line 1$/,
       {
         given: 'a key twice',
         files: { keys: `${KEYS[0]}\n${KEYS[1]}\n${KEYS[0].slice(2).toUpperCase()}\n` },
         exit: 65,
       },
-    ],
-    [
-      '-t 1 --keys DIR/keys',
-      /keys, entry 2: the same key as entry 1$/,
-      { given: 'a key twice, in JSON', files: { keys: JSON.stringify([KEYS[0], { privateKey: KEYS[0] }]) }, exit: 65 },
     ],
     [
       `-t 1 --keys ${KEYS[2]}`,
@@ -293,26 +197,11 @@ const TABLE = {
       { given: 'http:// forgotten before an endpoint with a key of its own' },
     ],
     ["-t 1 --keys ' '", /^--keys must not be empty$/],
-    [
-      '-t 1 --keys DIR/keys',
-      /^--keys and --mnemonic exclude each other \(look into the environment, too\)$/,
-      { given: 'and a mnemonic', files: { keys: KEYS[0] }, env: { STRESS_MNEMONIC: `${LAST_WORDS} junk` } },
-    ],
   ],
 
   mnemonics: [
     ['-t 1', /^the mnemonic has 1 words: give 12, 15, 18, 21 or 24$/, { env: { STRESS_MNEMONIC: 'test' } }],
     ['-t 1', /^the mnemonic has 13 words/, { given: '13 words', env: { STRESS_MNEMONIC: `${LAST_WORDS} test junk` } }],
-    [
-      '-t 1',
-      /^the mnemonic is not valid: a word is not in the English BIP-39 list, or the checksum does not match$/,
-      { given: 'a wrong checksum', env: { STRESS_MNEMONIC: `${LAST_WORDS} test` } },
-    ],
-    [
-      '-t 1',
-      /^the mnemonic is not valid/,
-      { given: 'a wrong last word', env: { STRESS_MNEMONIC: `${LAST_WORDS} kettle` } },
-    ],
     [
       `-t 1 --mnemonic '${LAST_WORDS} kettle'`,
       /^the mnemonic is not valid/,
@@ -321,33 +210,24 @@ const TABLE = {
       },
     ],
     ['-t 1 --mnemonic', /^--mnemonic needs a value \(WORDS\)$/],
-    ['-t 1 --hd-path 44/60', /^--hd-path must be a derivation path such as m\/44'\/60'\/0'\/0 .*not "44\/60"$/],
     ['-t 1 --hd-path m/2147483648', /^--hd-path has an index of 2147483648 or more$/],
   ],
 
   options: [
     ['-t 1 --thread 5', /^unknown option --thread: did you mean --threads\?; see stress --help$/],
     ['-t 1 --ofset 5', /^unknown option --ofset: did you mean --offset\?/],
-    ['-t 1 --drain-timout=5s', /^unknown option --drain-timout: did you mean --drain-timeout\?/],
     ['-t 1 --no-quiet', /^unknown option --no-quiet/],
     ['-t 1 --frobnicate', /^unknown option --frobnicate; see stress --help$/],
-    ['-t 1 -z', /^unknown option -z; see stress --help$/],
-    ['-t 1 --constructor x', /^unknown option --constructor/],
     ['-t 1 --__proto__ x', /^unknown option --_+proto_+; see stress --help$/],
     ['-t 1 --fund-from.x 5', /^unknown option --fund-from\.x/],
     ['-t 1 --requestTimeout 5s', /^unknown option --requestTimeout: did you mean --request-timeout\?/],
     ['-t 1 --to 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266', /^--to is an option of stress reclaim, not of stress$/],
     ['-t 1 --port 8545', /^--port is an option of stress node, not of stress$/],
     [
-      'node -t 1 --rpc http://127.0.0.1:1',
-      /^--rpc is an option of stress, stress fund, stress reclaim, stress sweep, not of stress node$/,
-    ],
-    [
       'fund -t 1 --rpc http://127.0.0.1:1 --iterations 5',
       /^--iterations is an option of stress, stress sweep, stress compare, not of stress fund$/,
     ],
     ['fund -t 1 --rpc http://127.0.0.1:1 -v', /^-v is an option of stress, not of stress fund$/],
-    ['-t 1 --inclusion magic', /^--inclusion must be one of auto, heads, blocks, sync, receipts, not "magic"$/],
     [
       '-t 1 --workload magic',
       /^--workload must be one of counter, transfer, erc20, logs, rpc, \.\/FILE\.js, not "magic"$/,
@@ -374,48 +254,24 @@ const TABLE = {
     ['new-workload', /^stress new-workload needs the name of one file to write: stress new-workload FILE\.js$/],
     ['new-workload mine.json', /^a workload is a JavaScript module, whose name ends in \.js or \.mjs/],
     ['new-workload DIR/none/mine.js', /^cannot write \S+: its folder does not exist$/, { exit: 73 }],
-    ['-t 1 --transport magic', /^--transport must be one of auto, undici, tcp, ws, not "magic"$/],
-    ['-t 1 --log-level loud', /^--log-level must be one of debug, info, warn, error, silent, not "loud"$/],
     ['-t 4 --workers 5 --rpc URL', /^--workers 5 .*-t 4/, { endpoint: () => serveMethods({}), asks: [] }],
     [
       '-t 9 --workers 3 --connections 2 --rpc URL',
       /^--workers 3 .*--connections/,
       { endpoint: () => serveMethods({}), asks: [] },
     ],
-    ['-t 1 --connections 0', /^--connections must be at least 1, not "0"$/],
     ['-t 1 --gas-price cheap', /^--gas-price must be an amount such as 0\.5, 2gwei or 1000wei .*not "cheap"$/],
-    ['-t 1 --gas-price -1', /^--gas-price must be an amount/],
     ['-t 1 --max-fee 0.0000000001', /^--max-fee has more decimals than its unit, gwei, has: "0\.0000000001"$/],
-    ['-t 1 --gas-price 2 --max-fee 2', /^--gas-price and --max-fee exclude each other$/],
     ['-t 1 --fund-amount lots', /^--fund-amount must be an amount such as 0\.5, 2ether/],
-    ['-t 1 --legacy=perhaps', /^--legacy must be true or false, not "perhaps"$/],
-    ['-t 1 --chain-id x', /^--chain-id must be a whole number, not "x"$/],
-    ['-t 1 --chain-id 0', /^--chain-id must be at least 1, not "0"$/],
-    ['-t 1 --chain-id 5 --allow-chain 1', /^--allow-chain and --chain-id name different chains$/],
   ],
 
   commands: [
     ['nodes -t 1', /^unknown command "nodes": did you mean node\?; see stress --help$/],
-    ['frobnicate', /^unknown command "frobnicate"; see stress --help$/],
-    ['run -t 1', /^unknown command "run"/],
     ['prepare logs', /^unknown command "prepare": use stress --workload logs --iterations N --logs FILE; see/],
-    ['5', /^unknown command "5"/],
     ['node extra -t 1', /^unexpected argument "extra"$/],
-    ['node', /^-t \(--threads\) is missing/],
-    ['node -t 1 --port 65536', /^--port must be at most 65535, not "65536"$/],
     ['fund -t 1', /^stress fund needs an endpoint: --rpc URL$/],
-    [
-      'fund -t 1 --rpc http://127.0.0.1:1',
-      /^stress fund needs a funder: --fund-from FILE, or its key in STRESS_FUNDER_KEY$/,
-    ],
     ['reclaim -t 1', /^stress reclaim needs an endpoint: --rpc URL$/],
-    ['reclaim -t 1 --rpc http://127.0.0.1:1', /^stress reclaim needs a receiver: --to ADDRESS or --fund-from$/],
     ['reclaim -t 1 --rpc http://127.0.0.1:1 --to 0x12', /^--to must be an address .*not "0x12"$/],
-    [
-      'reclaim -t 1 --rpc http://127.0.0.1:1 --to 0xF39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
-      /^--to must be an address .*with a valid checksum/,
-      { given: 'a wrong checksum' },
-    ],
   ],
 
   payments: [
@@ -425,7 +281,6 @@ const TABLE = {
     ],
     ['-t 5 --receivers 10', /^--receivers is an option of --workload transfer and erc20$/],
     ['-t 5 --workload transfer --receivers 10000001', /^--receivers must be at most 10000000, not "10000001"$/],
-    ['-t 5 --workload transfer --receivers 0', /^--receivers must be at least 1, not "0"$/],
     ['-t 5 --workload transfer --create-receivers before', /^--create-receivers before needs --receivers N$/],
     [
       '-t 5 --workload transfer --receivers 5 --create-receivers later',
@@ -467,6 +322,12 @@ const TABLE = {
     ],
     ['-t 1 --workload rpc', /^--workload rpc needs --method, for instance eth_blockNumber, or --calls$/],
     ['-t 1 --calls light', /^--calls is an option of --workload rpc$/],
+    ['-t 1 --method eth_blockNumber', /--method .*--workload rpc/],
+    ['-t 1 --params []', /--params .*--workload rpc/],
+    ['-t 1 --fixed-id 1', /--fixed-id .*--workload rpc/],
+    ['-t 1 --workload rpc --method a --params [1', /--params /],
+    ['-t 1 --workload rpc --method a --params {"a":1}', /--params /],
+    ['-t 1 --workload rpc --method a --fixed-id x', /--fixed-id /],
     [
       '-t 1 --workload rpc --calls light --method eth_chainId',
       /^--calls and --method exclude each other: a calls file has both$/,
@@ -475,19 +336,6 @@ const TABLE = {
       '-t 1 --workload rpc --calls DIR/no.json',
       /^cannot read the calls file .*no\.json: there is no such file; .*; presets: light, wallet, indexer, pages$/,
       { exit: 65 },
-    ],
-    [
-      '-t 1 --workload rpc --calls DIR/c.json',
-      /^.*c\.json, call 1: \{\{block\.newest\}\} is no template: did you mean \{\{block\.latest\}\}\?$/,
-      {
-        files: { 'c.json': '{"schema":"evm-stress/calls@1","calls":[{"method":"a","params":["{{block.newest}}"]}]}' },
-        exit: 65,
-      },
-    ],
-    [
-      '-t 1 --workload rpc --calls DIR/c.json',
-      /^.*c\.json, call 1: "weight" must be > 0; see docs\/calls\.md$/,
-      { files: { 'c.json': '{"schema":"evm-stress/calls@1","calls":[{"method":"a","weight":0}]}' }, exit: 65 },
     ],
     [
       '-t 1 --workload rpc --calls DIR/c.json',
@@ -510,7 +358,6 @@ const TABLE = {
       '-t 1 --users 2 --workload rpc --calls light',
       /^-t 1 and --users 2 are two names of one option: give one of them$/,
     ],
-    ['-t 1 --iterations 0', /^--iterations must be at least 1, not "0"$/],
     [
       '-t 1 --rate 10 --think-time 1s',
       /^--think-time is for a closed loop, and --rate and --stages make an open loop: /,
@@ -519,34 +366,19 @@ const TABLE = {
 
   durations: [
     ['-t 1 -d 5', /^-d \(--duration\) must be a duration with its unit such as 250ms, 30s, 5m or 1h, not "5"$/],
-    ['-t 1 -d forever', /^-d \(--duration\) must be a duration .*not "forever"$/],
-    ['-t 1 -d 5d', /^-d \(--duration\) must be a duration .*not "5d"$/],
-    ['-t 1 -d -5s', /^-d \(--duration\) must be a duration .*not "-5s"$/],
-    ["-t 1 -d '5 s'", /^-d \(--duration\) must be a duration .*not "5 s"$/],
-    ['-t 1 -d 1h30m', /^-d \(--duration\) must be a duration/],
     ['-t 1 -d 0s', /^-d \(--duration\) must be at least 100ms, not "0s"$/],
     ['-t 1 -d 99999h', /^-d \(--duration\) must be at most 24 days, not "99999h"$/],
     ['-t 1 -d', /^-d \(--duration\) needs a value \(TIME\)$/],
     ['-t 1 -d200ms -o', /^-o \(--offset\) needs a value/, { given: 'the duration is fine' }],
-    ['-t 1 -d 5s -d 6s', /^-d \(--duration\) is given 2 times/],
-    ['-t 1 --interval 0s', /^--interval must be at least 100ms, not "0s"$/],
-    ['-t 1 --drain-timeout 5', /^--drain-timeout must be a duration/],
     ['-t 1 --tx-timeout 0s', /^--tx-timeout must be at least 100ms, not "0s"$/],
-    ['-t 1 --request-timeout 1us', /^--request-timeout must be a duration/],
     ['-t 1', /^CI is set and there is no --duration: .*give one, for instance -d 30s$/, { env: { CI: 'true' } }],
-    ['-t 1', /^CI is set and there is no --duration/, { env: { CI: '1' } }],
   ],
 
   endpoints: [
-    ['-t 1 --rpc', /^--rpc needs a value \(URL\)$/],
     [
       '-t 1 --rpc nonsense',
       /^--rpc must be a URL such as http:\/\/127\.0\.0\.1:8545, with http:\/\/, .* or wss:\/\/ before it$/,
     ],
-    ['-t 1 --rpc 127.0.0.1:8545', /^--rpc must be a URL such as/],
-    ['-t 1 --rpc localhost:8545', /^--rpc must start with http:\/\/, .* or wss:\/\/, not "localhost:"$/],
-    ['-t 1 --rpc http://127.0.0.1:99999', /^--rpc must be a URL such as/],
-    ['-t 1 --rpc ftp://127.0.0.1', /^--rpc must start with http:\/\/, .* or wss:\/\/, not "ftp:"$/],
     [
       '-t 1 --rpc ws://127.0.0.1:8546 --transport undici',
       /^--transport undici does not speak ws:\/\/: leave it out, or give another URL with --rpc$/,
@@ -555,7 +387,7 @@ const TABLE = {
       '-t 1 --rpc http://127.0.0.1:8546 --transport ws',
       /^--transport ws does not speak http:\/\/: leave it out, or give another URL with --rpc$/,
     ],
-    ['-t 1 --rpc http://127.0.0.1:1 --rpc http://127.0.0.1:2', /^-t 1 is less than the number of endpoints/],
+    ['-t 1 --rpc ws://127.0.0.1:1 --no-keep-alive', /^--no-keep-alive needs an http:\/\/ or https:\/\/ endpoint/],
     ['-t 1 --rpc http://user:%zz@127.0.0.1:1', /^--rpc/, { given: 'a password that is no percent-encoding' }],
     [
       '-t 1 --rpc URL',
@@ -629,14 +461,6 @@ const TABLE = {
       'an array': [{ body: '[]' }, /answered eth_chainId (without JSON-RPC|with a foreign id)$/],
       'another id': [{ body: '{"jsonrpc":"2.0","id":99,"result":"0x1"}' }, /answered eth_chainId with a foreign id$/],
       'no result': [{ body: '{"id":1,"jsonrpc":"2.0"}' }, /answered eth_chainId without a result$/],
-      'a result of another kind': [
-        { body: '{"jsonrpc":"2.0","id":1,"result":{"chain":1}}' },
-        /expected a quantity such as 0x1b4, got/,
-      ],
-      'an error': [
-        { body: '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no such\\nmethod"}}' },
-        /eth_chainId: no such method \(-32601\)$/,
-      ],
       'an error that echoes a terminal escape': [
         { body: '{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"\\u001b[31mred"}}' },
         /eth_chainId: \[31mred \(-1\)$/,
@@ -665,15 +489,7 @@ const TABLE = {
     ],
     ...Object.entries({
       Ethereum: 1,
-      Polygon: 137,
-      BNB: 56,
       Avalanche: 43114,
-      Flare: 14,
-      Songbird: 19,
-      Arbitrum: 42161,
-      OP: 10,
-      Base: 8453,
-      Gnosis: 100,
     }).map(([name, id]) => mainnet(name, id, '-t 1 --rpc URL')),
     mainnet('Ethereum', 1, '-t 1 --rpc URL --chain-id 1'),
     mainnet('Ethereum', 1, '-t 1 --rpc URL --allow-chain 137'),
@@ -682,16 +498,6 @@ const TABLE = {
   ],
 
   funders: [
-    [
-      '-t 1 --rpc http://127.0.0.1:1',
-      /^--fund-from is neither a private key/,
-      { env: { STRESS_FUNDER_KEY: KEYS[0].slice(0, -1) } },
-    ],
-    [
-      '-t 1 --rpc http://127.0.0.1:1',
-      /^--fund-from is neither a private key \(64 hexadecimal digits\) nor the name of a file with one$/,
-      { given: 'a key in quotes', env: { STRESS_FUNDER_KEY: `"${KEYS[0]}"` } },
-    ],
     [
       '-t 1 --rpc http://127.0.0.1:1 --fund-from DIR/none',
       /^cannot read the key file \S+\/none: no such file$/,
@@ -725,29 +531,20 @@ const TABLE = {
       /file is not a contracts file/,
       { given: 'other JSON', files: { file: '{}' }, exit: 65 },
     ],
+    ['-t 1 --samples DIR/none/s.csv', /^cannot write \S+s\.csv: its folder does not exist$/, { exit: 73 }],
+    ['-t 1 --hlog DIR/none/run.hlog', /^cannot write \S+run\.hlog: its folder does not exist$/, { exit: 73 }],
+    ['-t 1 --samples a.csv --blocks ./a.csv', /^--samples and --blocks name the same file$/],
     ['-t 1 --log-file DIR/none/log', /^cannot write the log file \S+\/none\/log: /, { exit: 73 }],
     ['-t 1 --log-file DIR', /^cannot write the log file /, { exit: 73 }],
   ],
 
   '--config FILE': [
     ['--config DIR/none', /^cannot use the config file \S+\/none: no such file$/, { exit: 65 }],
-    ['--config DIR', /^cannot use the config file \S+: /, { exit: 65 }],
     ['--config DIR/c', /: it is not valid JSON$/, { given: 'not JSON', files: { c: 'threads: 5' }, exit: 65 }],
-    ['--config DIR/c', /is not a JSON object of options$/, { given: 'an array', files: { c: '[]' }, exit: 65 }],
     [
       '--config DIR/c',
       /c: unknown option "thread": did you mean --threads\?$/,
       { given: 'an unknown name', files: { c: '{"thread": 5}' }, exit: 65 },
-    ],
-    [
-      '--config DIR/c',
-      /c: "threads" must be a string, a number or a boolean$/,
-      { given: 'a value of the wrong type', files: { c: '{"threads": [5]}' }, exit: 65 },
-    ],
-    [
-      '--config DIR/c',
-      /c: "threads" must be a string, a number or a boolean$/,
-      { given: 'null', files: { c: '{"threads": null}' }, exit: 65 },
     ],
     [
       '--config DIR/c',
@@ -760,14 +557,11 @@ const TABLE = {
       { given: 'a flag wins over it', files: { c: '{"threads": 5}' } },
     ],
     ['-t 1 --config', /^--config needs a value/],
-    ['-t 1 --config DIR/c --config DIR/c', /^--config is given 2 times/, { files: { c: '{}' } }],
   ],
 
   'the environment': [
     ['', /^STRESS_THREADS must be at least 1, not "0"$/, { env: { STRESS_THREADS: '0' } }],
-    ['-t 1', /^STRESS_OFFSET must be a whole number, not "x"$/, { env: { STRESS_OFFSET: 'x' } }],
     ['-t 1', /^STRESS_RPC must be a URL such as/, { env: { STRESS_RPC: 'nonsense' } }],
-    ['-t 1', /^STRESS_TX_TIMEOUT must be a duration/, { env: { STRESS_TX_TIMEOUT: '5' } }],
     ['-t 1', /^STRESS_QUIET must be true or false, not "perhaps"$/, { env: { STRESS_QUIET: 'perhaps' } }],
     [
       '-t 0',

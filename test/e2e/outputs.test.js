@@ -14,7 +14,6 @@ import { serveMethods } from '../helpers/endpoint.js';
 import { assertAgrees, assertNear } from '../helpers/recompute.js';
 import { readRows } from '../helpers/rows.js';
 import { assertRunFile } from '../helpers/run-file.js';
-import { assertRefused } from '../helpers/table.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
@@ -317,30 +316,4 @@ describe('outputs that cannot be had', () => {
     assert.equal(await chain.rpc('eth_blockNumber'), blockBefore);
     assert.equal(readFileSync(samples, 'utf8'), 'from the last time\n');
   });
-
-  /** @type {Array<[string[], number, RegExp]>} */
-  const refused = [
-    [
-      ['--samples', 'samples.txt'],
-      64,
-      /^stress: --samples must end in \.csv, \.csv\.gz, \.ndjson, .*, not "samples\.txt"$/m,
-    ],
-    [['--blocks', 'blocks.gz'], 64, /^stress: --blocks must end in \.csv/m],
-    [
-      ['--samples', 'no/such/samples.csv'],
-      73,
-      /^stress: cannot write no\/such\/samples\.csv: its folder does not exist$/m,
-    ],
-    [['--hlog', 'no/such/run.hlog'], 73, /^stress: cannot write no\/such\/run\.hlog: its folder does not exist$/m],
-    [['--samples', 'a.csv', '--blocks', './a.csv'], 64, /^stress: --samples and --blocks name the same file$/m],
-    [['--keys', 'package.json', '--out', './package.json'], 64, /^stress: --keys and --out name the same file$/m],
-    [['--prometheus', '0'], 64, /^stress: --prometheus must be a port, or a host and a port/m],
-    [['--prometheus', 'localhost'], 64, /^stress: --prometheus must be a port/m],
-    [['--prometheus', '127.0.0.1:65536'], 64, /^stress: --prometheus must be a port/m],
-  ];
-  test('names that make no sense', (t) =>
-    assertRefused(
-      t,
-      refused.map(([args, exit, says]) => [[...takeWallets(1), '-d', '1s', ...args], exit, says]),
-    ));
 });

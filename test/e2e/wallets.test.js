@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
-import { HDNodeWallet, Mnemonic, Wallet, getAddress } from 'ethers';
+import { before, describe, test } from 'node:test';
+import { HDNodeWallet, Mnemonic, Wallet } from 'ethers';
 import { freePort, startAnvil } from '../helpers/anvil.js';
 import { runStress, spawnStress, startStress } from '../helpers/cli.js';
 import { passOn, serve, serveBetween } from '../helpers/endpoint.js';
@@ -14,7 +14,6 @@ import { startWsServer } from '../helpers/ws-server.js';
 
 /**
  * @import { Anvil } from '../helpers/anvil.js'
- * @import { StressProcess } from '../helpers/cli.js'
  * @import { BaseWallet } from 'ethers'
  * @import { TestContext } from 'node:test'
  */
@@ -71,44 +70,17 @@ async function assertUses(t, { args, env, addresses, offset }) {
   }
 }
 
-describe('wallet i of a slice is entry offset + i of the key file', { concurrency: 3 }, () => {
-  /** @type {Record<string, (keys: string[]) => string>} */
-  const forms = {
-    'a JSON array of strings': (keys) => JSON.stringify(keys),
-    'a JSON array of strings, some without 0x': (keys) =>
-      JSON.stringify(keys.map((key, i) => (i % 2 === 0 ? key.slice(2) : key))),
-    'a JSON array of objects': (keys) =>
-      JSON.stringify(
-        keys.map((privateKey) => ({ address: 'x', privateKey })),
-        null,
-        2,
-      ),
-    'one key a line, with comments, empty lines, spaces, and capitals': (keys) =>
-      `# keys of a test\r\n\r\n${keys[0]}\r\n  ${keys[1].slice(2).toUpperCase()}  \n# the next\n${keys[2]}\n${keys[3].slice(2)}`,
-    'one key a line, behind a byte order mark': (keys) => `\ufeff${keys.join('\n')}`,
-  };
-  for (const [name, write] of Object.entries(forms)) {
-    test(name, async (t) => {
-      const wallets = await newWallets(4);
-      const file = join(temporaryFolder(t), 'keys');
-      writeFileSync(file, write(wallets.map(({ privateKey }) => privateKey)));
-      const addresses = wallets.slice(1, 3).map(({ address }) => address);
-      await assertUses(t, { args: ['--keys', file], addresses, offset: 1 });
-    });
-  }
-
-  test('a JSON array behind a byte order mark', async (t) => {
-    const [wallet] = await newWallets(1);
-    const file = join(temporaryFolder(t), 'keys');
-    writeFileSync(file, `\ufeff${JSON.stringify([wallet.privateKey])}`);
-    await assertUses(t, { args: ['--keys', file], addresses: [wallet.address], offset: 0 });
-  });
+test('wallet i of a slice is entry offset + i of the key file', async (t) => {
+  const wallets = await newWallets(4);
+  const file = join(temporaryFolder(t), 'keys');
+  writeFileSync(file, JSON.stringify(wallets.map(({ privateKey }) => privateKey)));
+  const addresses = wallets.slice(1, 3).map(({ address }) => address);
+  await assertUses(t, { args: ['--keys', file], addresses, offset: 1 });
 });
 
 describe('wallet i of a mnemonic has the address that ethers derives', { concurrency: 3 }, () => {
   /** @type {Array<{name: string, bytes: number, path?: string, offset: number}>} */
   const rows = [
-    { name: '12 words, the usual path', bytes: 16, offset: 3 },
     { name: '24 words, the last wallets there are', bytes: 32, offset: 2 ** 31 - 2 },
     { name: "--hd-path m/44'/1'/7'", bytes: 20, path: "m/44'/1'/7'", offset: 0 },
   ];
@@ -131,100 +103,6 @@ describe('the well-known test mnemonic', { concurrency: 2 }, () => {
     await stop();
     assert.equal(code, 0, stderr);
     assert.match(stdout, /^.*chain 1337; wallets 0\.\.1 of the well-known test mnemonic$/m);
-  });
-
-  test('is not used with chain id 424242', async () => {
-    const { url, rpc, stop } = await startAnvil({ args: ['--chain-id', '424242'] });
-    const { code, stdout, stderr } = await runStress(['-t', '2', '--rpc', url, '-d', '200ms']);
-    assert.deepEqual([code, stdout], [64, '']);
-    assert.match(
-      stderr,
-      /^stress: no wallets for chain 424242: neither keys nor a mnemonic are given; give --keys FILE, or a mnemonic .*\n$/,
-    );
-    assert.equal(await rpc('eth_blockNumber'), '0x0');
-    await stop();
-  });
-});
-
-describe('--contracts FILE', () => {
-  /** A chain of its own, because it is wiped. @type {Anvil} */
-  let own;
-  /** @type {string} */
-  let snapshot;
-  /** @type {string[]} */
-  let addresses;
-  before(async () => {
-    own = await startAnvil({ args: ['--block-time', '0.1'] });
-    snapshot = await own.rpc('evm_snapshot');
-    addresses = (await own.rpc('eth_accounts')).map(getAddress);
-  });
-  after(() => own.stop());
-
-  /** @param {number} threads */
-  const nonces = (threads) =>
-    Promise.all(
-      addresses
-        .slice(0, threads)
-        .map(async (address) => Number(await own.rpc('eth_getTransactionCount', [address, 'latest']))),
-    );
-
-  /**
-   * @param {string} file
-   * @param {number} threads
-   * @returns {Promise<{deployments: number, contracts: Record<string, string>, genesisHash: string}>} how many
-   *   transactions there were that are no increments
-   */
-  async function runWith(file, threads) {
-    const before = await nonces(threads);
-    const args = ['-t', String(threads), '--rpc', own.url, '-d', '200ms', '--out=-', '--contracts', file];
-    const { code, stdout, stderr } = await runStress(args);
-    assert.equal(code, 0, stderr);
-    const run = JSON.parse(stdout);
-    const sent = (await nonces(threads)).reduce((sum, nonce, i) => sum + nonce - before[i], 0);
-    assert.equal(run.audit.exact, true);
-    return { deployments: sent - run.counts.verified, ...readContracts(file) };
-  }
-
-  test('is written, taken up again, extended, and replaced where the chain is another', async (t) => {
-    const file = join(temporaryFolder(t), 'contracts.json');
-    const first = await runWith(file, 2);
-    assert.equal(first.deployments, 2);
-
-    const second = await runWith(file, 2);
-    assert.equal(second.deployments, 0, 'the contracts are there');
-    assert.deepEqual(second.contracts, first.contracts);
-
-    const third = await runWith(file, 3);
-    assert.equal(third.deployments, 1, 'the new wallet has none');
-    assert.deepEqual({ ...third.contracts, ...first.contracts }, third.contracts);
-    assert.deepEqual(Object.keys(third.contracts), addresses.slice(0, 3));
-
-    const fewer = await runWith(file, 1);
-    assert.equal(fewer.deployments, 0);
-    assert.deepEqual(fewer.contracts, third.contracts, 'contracts of other wallets stay in the file');
-
-    await own.rpc('evm_revert', [snapshot]);
-    const wiped = await runWith(file, 2);
-    assert.equal(wiped.deployments, 2, 'the chain is the same, but was wiped');
-
-    const other = `0x${'5'.repeat(64)}`;
-    writeFileSync(file, readFileSync(file, 'utf8').replace(wiped.genesisHash, other));
-    const elsewhere = await runWith(file, 1);
-    assert.equal(elsewhere.deployments, 1, 'the file was of another chain');
-    assert.equal(elsewhere.genesisHash, wiped.genesisHash);
-    assert.deepEqual(Object.keys(elsewhere.contracts), addresses.slice(0, 1));
-  });
-
-  test('an address in it without that code is not used', async (t) => {
-    const file = join(temporaryFolder(t), 'contracts.json');
-    const { contracts, genesisHash } = await runWith(file, 2);
-    const swapped = { [addresses[0]]: contracts[addresses[1]], [addresses[1]]: addresses[5] };
-    writeFileSync(
-      file,
-      JSON.stringify({ schema: 'evm-stress/contracts@1', chainId: 31337, genesisHash, contracts: swapped }),
-    );
-    const again = await runWith(file, 2);
-    assert.equal(again.deployments, 2, 'a counter of another owner, and an account without code');
   });
 });
 
@@ -273,39 +151,6 @@ describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
       assert.ok(!text.includes(`${words[i]} ${word}`), `words of the mnemonic are shown:\n${text}`);
     }
   }
-
-  test('by a run that fails during the load, with -v, --log-level debug and --log-file', async (t) => {
-    const folder = temporaryFolder(t);
-    const [out, log, contracts] = ['run.json', 'log', 'contracts.json'].map((name) => join(folder, name));
-    const { phrase } = Mnemonic.fromEntropy(randomBytes(16));
-    const parent = HDNodeWallet.fromPhrase(phrase, '', "m/44'/60'/0'/0");
-    const [funder] = await newWallets(1);
-    // The first three are the funder's payment and the deployments, the next two are increments.
-    let sent = 0;
-    /** @type {StressProcess | null} */
-    let running = null;
-    const { url } = await serveBetween(chain.url, ({ method, params }) => {
-      if (method !== 'eth_sendRawTransaction') return null;
-      sent += 1;
-      if (sent === 10) running?.child.kill('SIGTERM');
-      const message = sent === 6 ? `insufficient funds for gas * price + value: ${params[0]}` : 'the node is on fire';
-      return sent <= 5 ? null : { error: { code: -32000, message } };
-    });
-    const args = ['-t', '2', '--rpc', url, '-d', '100s', '--interval', '250ms', '-v', '--fund-amount', '0.01'];
-    running = startStress(
-      [...args, '--log-level', 'debug', '--log-file', log, '--out', out, '--contracts', contracts],
-      { env: { STRESS_MNEMONIC: phrase, STRESS_FUNDER_KEY: funder.privateKey } },
-    );
-    const { code, stdout, stderr } = await running.done;
-    const run = JSON.parse(readFileSync(out, 'utf8'));
-    assert.equal(run.counts.verified, 2, stderr);
-    assert.equal(run.failures.insufficient_funds, 1, JSON.stringify(run.failures));
-    assert.ok(run.failures.rejected >= 1, JSON.stringify(run.failures));
-    assert.equal(code, 143, stderr);
-    assert.match(readFileSync(log, 'utf8'), /"level":/);
-    const said = [stdout, stderr, readFileSync(out), readFileSync(log), readFileSync(contracts)];
-    assertHidden({ said, wallets: [parent.deriveChild(0), parent.deriveChild(1), parent, funder], phrase });
-  });
 
   test('by a whole run against an endpoint that breaks and repeats all it was asked, with every output', async (t) => {
     const folder = temporaryFolder(t);
@@ -452,16 +297,6 @@ describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
     assert.equal(code, 69);
     assert.match(stderr, /^stress: the funder 0x\S+ has 0\.0 ether, the payments need \S+ ether$/m);
     assertHidden({ said: [stdout, stderr, readFileSync(log)], wallets: [parent.deriveChild(0), funder], phrase });
-  });
-
-  test('by a run whose key file has an entry too much', async (t) => {
-    const folder = temporaryFolder(t);
-    const wallets = await newWallets(2);
-    const file = join(folder, 'keys');
-    writeFileSync(file, JSON.stringify([...wallets, wallets[0]].map(({ privateKey }) => privateKey)));
-    const { code, stdout, stderr } = await runStress(['-t', '1', '--rpc', chain.url, '--keys', file]);
-    assert.equal(code, 65);
-    assertHidden({ said: [stdout, stderr], wallets });
   });
 
   test('to the processes of the embedded chain', { skip: process.platform !== 'linux' }, async (t) => {

@@ -481,6 +481,8 @@ function explainsItself(run, pointer) {
     return isText(parent.why?.[pointer.slice(cut + 1)]);
   if (/^\/audit\/checks\/\d+\/why$/.test(pointer)) return parent.holds !== null;
   if (/^\/audit\/checks\/\d+\/(expected|found|holds)$/.test(pointer)) return isText(parent.why);
+  // No upper bound: censored operations may take any time.
+  if (/^\/thresholds\/\d+\/atMost$/.test(pointer)) return parent.censored > 0;
   if (/^\/thresholds\/\d+\/value$/.test(pointer)) return isText(parent.why) && parent.passed === false;
   return /^\/(latency|lag|intervals|blocks|byName|byEndpoint|byStage)(\/|$)/.test(pointer) && parent.count === 0;
 }
