@@ -5,9 +5,9 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { HDNodeWallet, Mnemonic } from 'ethers';
 import { freePort, rpcCall } from '../helpers/anvil.js';
 import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { assertNothingLeft } from '../helpers/leftovers.js';
 import { startProxy, startTogether } from '../helpers/proxy.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -17,11 +17,6 @@ import { temporaryFolder } from '../helpers/temporary.js';
  * @import { AddressInfo } from 'node:net'
  * @import { TestContext } from 'node:test'
  */
-
-const DEV_WALLETS = HDNodeWallet.fromMnemonic(
-  Mnemonic.fromPhrase('test test test test test test test test test test test junk'),
-  "m/44'/60'/0'/0",
-);
 
 /** The wallets, one of their transactions, and that it is not ours. */
 const ACCUSATION =
@@ -114,7 +109,7 @@ async function collide(t, instances, more = []) {
     instances.map(async (one, i) => {
       const proxy = await startProxy(url, gates[i]);
       t.after(proxy.close);
-      return spawnStress(one.args(proxy.url, '-d', '20s', '--tx-timeout', '3s', '--interval', '1s', ...more));
+      return spawnStress(one.args(proxy.url, '-d', '1m', '--tx-timeout', '10s', '--interval', '1s', ...more));
     }),
   );
   await Promise.all(

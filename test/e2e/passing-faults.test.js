@@ -81,8 +81,8 @@ describe('a reorg', () => {
     const chain = await startAnvil({ args: ['--block-time', '0.4'] });
     t.after(chain.stop);
     const out = `${temporaryFolder(t)}/run.json`;
-    const args = ['-t', '5', '-o', '0', '-d', '100s', '--interval', '500ms', '--in-flight', '100', '--rpc', chain.url];
-    const stress = startStress([...args, '--out', out]);
+    const args = ['-t', '5', '-o', '0', '-d', '5m', '--interval', '500ms', '--in-flight', '100', '--rpc', chain.url];
+    const stress = startStress([...args, '--out', out], { timeoutMs: 360_000 });
     await stress.waitFor(/^ +\d+\.\d s +[\d,]+ +\d,\d{3}/m);
     await chain.rpc('anvil_reorg', [3, []]);
     await stress.waitFor(/reorg/);

@@ -65,13 +65,18 @@ describe('probes', { concurrency: 3 }, () => {
       run.warnings.filter((words) => !ofLoad.test(words)),
       [],
     );
-    assert.ok(run.intervals.some(({ probes }) => probes.metrics !== null));
+    for (const name of /** @type {const} */ (['metrics', 'node', 'pool']))
+      assert.ok(
+        run.intervals.some(({ probes }) => probes[name] !== null),
+        name,
+      );
     for (const { probes } of run.intervals) {
-      assert.ok(probes.node !== null && probes.node.rssBytes > 1e6 && probes.node.threads >= 1);
-      assert.ok(Number(probes.node?.descriptors) > 3);
+      if (probes.node === null) assert.match(probes.why.node, /no answer within/);
+      else assert.ok(probes.node.rssBytes > 1e6 && probes.node.threads >= 1 && Number(probes.node.descriptors) > 3);
       if (probes.metrics === null) assert.match(probes.why.metrics, /no page within/);
       else assert.deepEqual(Object.keys(probes.metrics.series), ['blocks{kind="mined"}']);
-      assert.ok(probes.pool !== null && probes.pool.pending >= 0);
+      if (probes.pool === null) assert.match(probes.why.pool, /no answer within/);
+      else assert.ok(probes.pool.pending >= 0);
       // The few milliseconds of a drain may have been busy or idle throughout.
       assert.ok(probes.loop !== null && probes.loop.utilization >= 0 && probes.loop.utilization <= 1);
     }
@@ -83,7 +88,8 @@ describe('probes', { concurrency: 3 }, () => {
 
   test('the embedded chain is watched without being asked', async (t) => {
     const out = join(temporaryFolder(t), 'run.json');
-    const { code, stderr } = await runStress(['-t', '2', '-d', '1s', '--out', out]);
+    // Several intervals: on a busy machine a reading may come too late for one.
+    const { code, stderr } = await runStress(['-t', '2', '-d', '3s', '--interval', '500ms', '--out', out]);
     assert.equal(code, 0, stderr);
     const { probes } = /** @type {RunFile} */ (readJson(out));
     assert.ok(Number(probes?.node?.rssBytes) > 1e6 && Number(probes?.node?.threads) > 1, JSON.stringify(probes?.why));

@@ -58,7 +58,8 @@ async function startTcpProxy(t) {
 
 test('a run over a WebSocket: heads are pushed, and the audit is exact', async (t) => {
   const out = `${temporaryFolder(t)}/run.json`;
-  const { code, stdout, stderr } = await runStress(['-t', '20', '-o', '0', '-d', '3s', '--rpc', url, '--out', out]);
+  const args = ['-t', '20', '-o', '0', '-d', '5m', '--iterations', '10', '--rpc', url, '--out', out];
+  const { code, stdout, stderr } = await runStress(args);
   assert.equal(code, 0, stdout + stderr);
   assert.equal(stderr, '');
   const run = readJson(out);
@@ -68,24 +69,14 @@ test('a run over a WebSocket: heads are pushed, and the audit is exact', async (
   assert.deepEqual([environment.transport.name, environment.endpoint], ['ws', url]);
   assert.deepEqual([generator.headSource, generator.inclusionResolutionMs], ['subscription', 0]);
   assert.ok(generator.transport.connectionsOpened <= 2, 'one socket carries them all');
-  assert.ok(latency.total.count > 100);
+  assert.equal(latency.total.count, 200);
 });
 
-test('workers have sockets and subscriptions of their own', async (t) => {
-  const out = `${temporaryFolder(t)}/run.json`;
-  const args = ['-t', '10', '-o', '20', '-d', '2s', '--workers', '2', '--rpc', url, '--out', out];
-  const { code, stdout, stderr } = await runStress(args);
-  assert.equal(code, 0, stdout + stderr);
-  const { audit, environment, generator } = readJson(out);
-  assert.equal(audit.exact, true);
-  assert.deepEqual([environment.transport.name, generator.headSource], ['ws', 'subscription']);
-});
-
-test('connections that are dropped in mid-run: subscribed again, and nothing is lost', async (t) => {
+test('connections that are dropped in mid-run, of two workers: subscribed again, and nothing is lost', async (t) => {
   const out = `${temporaryFolder(t)}/run.json`;
   const proxy = await startTcpProxy(t);
-  const args = ['-t', '20', '-o', '30', '-d', '5s', '--interval', '500ms', '--rpc', proxy.url, '--out', out];
-  const stress = startStress(args);
+  const args = ['-t', '20', '-o', '30', '-d', '5s', '--interval', '500ms', '--workers', '2', '--out', out];
+  const stress = startStress([...args, '--rpc', proxy.url]);
   for (let drops = 0; drops < 3; drops += 1) {
     await stress.waitFor(/^ +\d+\.\d s .*$/m, drops === 0 ? 'start' : 'now');
     const before = proxy.connections();
@@ -101,18 +92,6 @@ test('connections that are dropped in mid-run: subscribed again, and nothing is 
   assert.ok(run.generator.transport.connectionsOpened >= 4);
   assert.ok(run.counts.verified > 100);
 });
-
-for (const [name, given, words] of /** @type {Array<[string, string[], RegExp]>} */ ([
-  ['a transport that does not fit', ['--transport', 'tcp'], /--transport tcp does not speak ws:\/\//],
-  ['no keep-alive', ['--no-keep-alive'], /--no-keep-alive needs an http:\/\/ or https:\/\/ endpoint/],
-])) {
-  test(`${name}: said so before anything is sent`, async () => {
-    const { code, stderr } = await runStress(['-t', '1', '-o', '59', '-d', '1s', '--rpc', url, ...given]);
-    assert.equal(code, 64, stderr);
-    assert.match(stderr, words);
-    assert.equal(stderr.trim().split('\n').length, 1);
-  });
-}
 
 test('--fixed-id: one request at a time on each socket', async () => {
   const args = ['-t', '8', '-o', '0', '-d', '1s', '--workload', 'rpc', '--method', 'eth_chainId', '--fixed-id', '7'];

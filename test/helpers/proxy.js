@@ -29,6 +29,8 @@ export async function startProxy(target, gate) {
     );
   };
   const server = createServer(pass);
+  // A connection is not closed when it is idle: a request may be on its way then, and would be lost.
+  server.keepAliveTimeout = 0;
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = /** @type {AddressInfo} */ (server.address());
