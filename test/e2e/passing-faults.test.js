@@ -1,6 +1,7 @@
 /** Faults that pass, where nothing is measured: in the set-up, in the drain, in the audit; and reorgs that touch much. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { startAnvil } from '../helpers/anvil.js';
 import { readJson, runStress, startStress } from '../helpers/cli.js';
 import { HANG_UP, passOn, serve } from '../helpers/endpoint.js';
@@ -83,7 +84,12 @@ describe('a reorg', () => {
     const out = `${temporaryFolder(t)}/run.json`;
     const args = ['-t', '5', '-o', '0', '-d', '5m', '--interval', '500ms', '--in-flight', '100', '--rpc', chain.url];
     const stress = startStress([...args, '--out', out], { timeoutMs: 360_000 });
+    const headNumber = async () => Number(await chain.rpc('eth_blockNumber'));
+    await stress.waitFor(/^ +\d+\.\d s /m);
+    const first = await headNumber();
     await stress.waitFor(/^ +\d+\.\d s +[\d,]+ +\d,\d{3}/m);
+    // A reorg that replaced the block at which the load began would end the run.
+    while ((await headNumber()) < first + 4) await sleep(50);
     await chain.rpc('anvil_reorg', [3, []]);
     await stress.waitFor(/reorg/);
     // It goes on: the first of these intervals may have begun before the reorg.
