@@ -75,17 +75,17 @@ export function makeFolder(folder) {
 export function proveWritable(folder) {
   try {
     makeFolder(folder);
-    writeTrial(folder);
+    writeTrial(folder, 'this file shows that its folder can be written\n');
   } catch (error) {
     throw cannotWrite(folder, error);
   }
 }
 
-/** Writes a file and removes it: for root, access() says yes even on a read-only disk. @param {string} folder */
-function writeTrial(folder) {
+/** Writes a file and removes it: for root, access() says yes even on a read-only disk. @param {string} folder @param {string} text */
+function writeTrial(folder, text) {
   const file = join(folder, `.${randomBytes(8).toString('hex')}.tmp`);
   try {
-    writeFileSync(file, 'this file shows that its folder can be written\n', { flag: 'wx', mode: FILE_MODE });
+    writeFileSync(file, text, { flag: 'wx', mode: FILE_MODE });
   } finally {
     rmSync(file, { force: true });
   }
@@ -100,7 +100,8 @@ export function isDevice(file) {
 export async function checkWritable(file) {
   const existing = await existingFile(file);
   try {
-    if (existing === undefined || existing.isFile()) writeTrial(dirname(existing ? await realpath(file) : file));
+    // An empty file: a disk that is full now may have space at the end of the run.
+    if (existing === undefined || existing.isFile()) writeTrial(dirname(existing ? await realpath(file) : file), '');
   } catch (error) {
     throw cannotWrite(file, error);
   }
