@@ -7,7 +7,7 @@ import { readJson, runStress } from '../helpers/cli.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-await test('AvalancheGo C-chain: 200 wallets', async (t) => {
+test('AvalancheGo C-chain: 200 wallets', async (t) => {
   const folder = temporaryFolder(t);
   const node = await startAvalanche();
   t.after(() => node.stop());
@@ -24,7 +24,7 @@ await test('AvalancheGo C-chain: 200 wallets', async (t) => {
   );
 });
 
-await test('AvalancheGo C-chain over a WebSocket: heads are pushed; it has no sync, and that is said', async (t) => {
+test('AvalancheGo C-chain over a WebSocket: heads are pushed; it has no sync, and that is said', async (t) => {
   const folder = temporaryFolder(t);
   const node = await startAvalanche();
   t.after(() => node.stop());
