@@ -18,7 +18,7 @@ import { temporaryFolder } from '../helpers/temporary.js';
 
 const CTRL_S = '\x13';
 const CTRL_Q = '\x11';
-const STOPPED_MS = 3500;
+const STOPPED_MS = 4000;
 
 /** @type {NullChain} */
 let chain;
@@ -30,9 +30,10 @@ const argsOf = (out, offset, interval = '250ms') => [
   ...['--rpc', chain.url, '-t', '100', '-o', String(offset), '-d', '6s', '--interval', interval, '-v', '--out', out],
 ];
 
-test('a terminal that is stopped for 3.5 s: operations are verified all that time', async (t) => {
+test('a terminal that is stopped for 4 s: operations are verified in every interval of that time', async (t) => {
   const out = join(temporaryFolder(t), 'run.json');
-  const stress = spawnOnTerminal(argsOf(out, 0));
+  // Intervals of five blocks: on a busy machine a shorter one may be empty without any waiting for the terminal.
+  const stress = spawnOnTerminal(argsOf(out, 0, '500ms'));
   const [, elapsed] = await stress.waitFor(/^ +(1\.\d) s /m);
   stress.type(CTRL_S);
   await sleep(STOPPED_MS);
@@ -43,11 +44,9 @@ test('a terminal that is stopped for 3.5 s: operations are verified all that tim
   // What was typed takes a moment to arrive.
   const fromMs = Number(elapsed) * 1000 + 500;
   const run = readJson(out);
-  const during = run.intervals.filter((/** @type {any} */ row) => row.startMs > fromMs && row.endMs < fromMs + 2500);
-  assert.ok(during.length >= 5, `${during.length} intervals in 2.5 s`);
-  // A busy machine leaves single intervals empty; a load that waits for the terminal leaves them all empty.
-  const busy = during.filter((/** @type {any} */ { counts }) => counts.verified > 0);
-  assert.ok(busy.length > during.length / 2, `operations in ${busy.length} of ${during.length} intervals`);
+  const during = run.intervals.filter((/** @type {any} */ row) => row.startMs > fromMs && row.endMs < fromMs + 3000);
+  assert.ok(during.length >= 5, `${during.length} intervals in 3 s`);
+  for (const { startMs, counts } of during) assert.ok(counts.verified > 0, `nothing was verified after ${startMs} ms`);
 });
 
 /** @param {string[]} args @param {TestContext} t */
