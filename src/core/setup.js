@@ -209,25 +209,36 @@ export function refuseOwnFunder(funder, wallets) {
 }
 
 /**
- * A nonce of the set-up was used: a mined foreign transaction proves that another sender uses the wallet.
+ * The node refused a nonce of the set-up. A mined transaction of another hash proves that another sender uses the
+ * wallet. On a fast chain the node may have dropped the states by which it is found; then the nonce on the chain, and
+ * that our transaction has no receipt, are the proof.
  * @param {NonceTakenError} error
- * @param {Sender} sender
+ * @param {Pick<Sender, 'rpc' | 'clock' | 'timeoutMs' | 'signal'>} sender
  * @param {Wallet[]} wallets
  * @param {number} head
+ * @returns {Promise<ForeignSenderError | null>} null without a proof
  */
-async function proveForeignSender({ wallet, nonce, hash }, { rpc, clock, timeoutMs, signal }, wallets, head) {
+export async function proveForeignSender({ wallet, nonce, hash }, { rpc, clock, timeoutMs, signal }, wallets, head) {
+  const isOwn = wallets.includes(wallet);
+  const foreign = (/** @type {string} */ mined) =>
+    new ForeignSenderError(
+      describeForeign(isOwn ? `wallets ${wallet.index}` : 'the funder', {
+        hash: mined,
+        walletIndex: isOwn ? wallet.index : null,
+        nonce,
+      }),
+    );
   const deadlineUs = clock.nowUs() + Math.min(timeoutMs, PROOF_TIMEOUT_MS) * 1000;
   while (clock.nowUs() < deadlineUs && !signal.aborted) {
     const mined = await findMinedTransaction(rpc, wallet.address, nonce, head).catch(() => null);
-    if (mined?.hash === hash) return null;
-    if (mined !== null) {
-      const isOwn = wallets.includes(wallet);
-      const proof = { hash: mined.hash, walletIndex: isOwn ? wallet.index : null, nonce };
-      return new ForeignSenderError(describeForeign(isOwn ? `wallets ${wallet.index}` : 'the funder', proof));
-    }
+    if (mined !== null) return mined.hash === hash ? null : foreign(mined.hash);
     await clock.sleep(250, signal);
   }
-  return null;
+  if (signal.aborted) return null;
+  const next = await rpc.call('eth_getTransactionCount', [wallet.address, 'latest'], 'resolve').catch(() => null);
+  if (next === null || toNumber(next) <= nonce) return null;
+  const receipt = await rpc.call('eth_getTransactionReceipt', [hash], 'resolve').catch(() => undefined);
+  return receipt === null ? foreign('(hash not found)') : null;
 }
 
 /**

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { assertSameChain, confirmSetUp, startBlockOf } from '../../../src/core/setup.js';
+import { NonceTakenError } from '../../../src/chain/send.js';
+import { assertSameChain, confirmSetUp, proveForeignSender, startBlockOf } from '../../../src/core/setup.js';
 import { ForeignSenderError, RpcError, TransportError, UnavailableError } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
 import { createFakeClock } from '../../helpers/clock.js';
@@ -99,6 +100,39 @@ describe('a wallet used since the set-up', () => {
       error.message,
       /^wallets 7 sent a transaction that is not of this run: 0x(f0){32} \(wallet 7, nonce 2\)/,
     );
+  });
+});
+
+describe('a nonce of the set-up that another sender used, on a node that has dropped the states since', () => {
+  /** @param {string} next of the wallet @param {unknown} receipt of our transaction */
+  const prove = async (next, receipt) => {
+    const clock = createFakeClock();
+    const rpc = fakeRpc({
+      eth_blockNumber: () => '0x190',
+      eth_getTransactionCount: (_, block) => {
+        if (block === 'latest') return next;
+        throw new RpcError('eth_getTransactionCount', -32000, 'missing trie node');
+      },
+      eth_getBlockByNumber: () => ({ transactions: [] }),
+      eth_getTransactionReceipt: () => receipt,
+    });
+    const wallet = /** @type {any} */ ({ index: 21, address: '0x1' });
+    const { signal } = new AbortController();
+    const error = new NonceTakenError(wallet, 27, '0x2', 'nonce too low');
+    const proving = proveForeignSender(error, { rpc, clock, signal, timeoutMs: 60_000 }, [wallet], 100);
+    await clock.advance(11_000);
+    return proving;
+  };
+
+  it('the nonce on the chain is the proof', async () => {
+    const error = await prove('0x80', null);
+    assert.ok(error instanceof ForeignSenderError);
+    assert.match(error.message, /^wallets 21 sent a transaction that is not of this run: \(hash not found\) \(wallet 21, /);
+  });
+
+  it('no proof: our transaction has the nonce, or none has', async () => {
+    assert.equal(await prove('0x80', { status: '0x1' }), null);
+    assert.equal(await prove('0x1b', null), null);
   });
 });
 
