@@ -127,7 +127,10 @@ describe('a nonce of the set-up that another sender used, on a node that has dro
   it('the nonce on the chain is the proof', async () => {
     const error = await prove('0x80', null);
     assert.ok(error instanceof ForeignSenderError);
-    assert.match(error.message, /^wallets 21 sent a transaction that is not of this run: \(hash not found\) \(wallet 21, /);
+    assert.match(
+      error.message,
+      /^wallets 21 sent a transaction that is not of this run: \(hash not found\) \(wallet 21, /,
+    );
   });
 
   it('no proof: our transaction has the nonce, or none has', async () => {
