@@ -227,11 +227,10 @@ function verdict(runs) {
   const [highest, lowest] = [ranked[0], ranked[ranked.length - 1]];
   if (ranked.length === 0 || highest.tps === 0)
     return `In the measured windows of these ${runs.length} runs nothing was ${words.verified}.`;
-  const [most, least] = [highest.tps, lowest.tps].map((tps) => quantity(tps, 'plain'));
-  if (ranked.length === 1) return `Only ${highest.name} has a measured window: ${most} ${words.tps}.`;
-  if (most === least) return `All ${ranked.length} runs that have a measured window reached ${most} ${words.tps}.`;
+  const most = `${highest.name} has the highest ${words.tps}, ${quantity(highest.tps, 'plain')}`;
+  if (ranked.length === 1) return `${most}; no other has a measured window.`;
   const less = quantity(100 * (1 - lowest.tps / highest.tps), 'percent');
-  return `${highest.name} has the highest ${words.tps}, ${most}; ${lowest.name} has the lowest, ${least}, which is ${less} less.`;
+  return `${most}; ${lowest.name} has the lowest, ${quantity(lowest.tps, 'plain')}, which is ${less} less.`;
 }
 
 /** @param {NamedRun[]} runs */

@@ -134,39 +134,10 @@ export function verdict({ find, saturation: lines, cells }) {
   const best = bestOf(cells);
   if (best === null) return 'Nothing was measured.';
   const most = `the most was ${quantity(best.tps, 'plain')} verified per second, at ${cellName(best.cell.settings)}`;
-  const found = lines.flatMap(({ settings, along, at }) => (settings === null ? [] : [{ settings, along, at }]));
-  if (lines.length === 0) return sentence(most);
-  const doubtful = doubtfulOf(lines, cells);
-  if (found.length === 0)
-    return sentence(`${doubtful.length > 0 ? `${doubtful[0].words};` : 'Not saturated:'} ${most}`);
-  const named = found.slice(0, NAMED).map(({ settings, along, at }) => {
-    const others = cellName(at);
-    return `${along} ${settings[along]}${others === '' ? '' : ` with ${others}`}${shortfall(cells, settings)}`;
-  });
-  const rest = lines.length - found.length - doubtful.length;
-  const more = [
-    found.length > NAMED ? `, and on ${found.length - NAMED} more lines` : '',
-    rest > 0 ? `; ${rest} of ${lines.length} lines are not saturated` : '',
-    doubtful.length > 0 ? `; ${doubtful.length} of ${lines.length} lines only in places` : '',
-  ].join('');
-  return sentence(`Saturates at ${named.join('; at ')}${more}; ${most}`);
-}
-
-/** Lines with saturated cells below others that are not saturated. @param {SweepFile['saturation']} lines @param {SweepCell[]} cells */
-function doubtfulOf(lines, cells) {
-  const isOn = (/** @type {SweepCell} */ { settings }, /** @type {Record<string, string>} */ at) =>
-    Object.entries(at).every(([name, value]) => settings[name] === value);
-  return lines.filter(
-    ({ settings, at }) => settings === null && cells.some((cell) => cell.saturated && isOn(cell, at)),
-  );
-}
-
-/** @param {SweepCell[]} cells @param {Record<string, string>} settings */
-function shortfall(cells, settings) {
-  const best = bestOf(cells.filter((one) => cellName(one.settings) === cellName(settings)));
-  if (best === null) return '';
-  const asked = best.cell.asked === null ? '' : ` of ${quantity(best.cell.asked, 'plain')}`;
-  return ` (${quantity(best.tps, 'plain')}${asked} per second)`;
+  const found = lines.flatMap(({ settings }) => (settings === null ? [] : [cellName(settings)]));
+  const more = found.length > NAMED ? `, and on ${found.length - NAMED} more lines` : '';
+  const where = found.length === 0 ? 'Not saturated' : `Saturates at ${found.slice(0, NAMED).join('; at ')}${more}`;
+  return sentence(lines.length === 0 ? most : `${where}; ${most}`);
 }
 
 /** @type {Record<SweepFile['end'], {words: string, kind: 'good' | 'bad' | 'plain'}>} */
@@ -183,12 +154,11 @@ function badges({ end, cells, repeat, saturation: lines, warnings, find }) {
   const runs = cells.flatMap((cell) => cell.runs);
   const bad = runs.filter(({ exitCode }) => exitCode !== 0).length;
   const isFound = lines.some(({ settings }) => settings !== null);
-  const doubt = doubtfulOf(lines, cells).length > 0 ? 'saturation in doubt' : 'no saturation';
   return [
     badge(ENDS[end].words, ENDS[end].kind),
     cells.length > 0 && badge(`${runs.length} of ${cells.length * repeat} runs`, 'plain'),
     find !== null && badge(find.sharp ? 'sharp answer' : 'no sharp answer', find.sharp ? 'good' : 'bad'),
-    lines.length > 0 && badge(isFound ? 'saturation found' : doubt, 'plain'),
+    lines.length > 0 && badge(isFound ? 'saturation found' : 'no saturation', 'plain'),
     badBadge(bad, 'run', ' with an exit code other than 0'),
     badBadge(warnings.length, 'warning'),
   ];

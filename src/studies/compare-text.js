@@ -82,9 +82,7 @@ export function compareText(comparison) {
 function sidesTable(sides) {
   const table = borderless();
   for (const [name, { label, files, clientVersion }] of Object.entries(sides))
-    (isEndpoint(label) ? [label] : filesLines(files)).forEach((line, i) =>
-      table.push(i === 0 ? [`  ${name}`, line, clientVersion ?? ''] : ['', line, '']),
-    );
+    table.push([`  ${name}`, clientVersion ?? '', isEndpoint(label) ? label : filesText(files)]);
   return textOf(table);
 }
 
@@ -93,23 +91,13 @@ function isEndpoint(label) {
   return !/^(base(line)?|candidate)$/i.test(label);
 }
 
-/** Lists all files of a side, so that a wrong one is noticed. @param {readonly string[]} files @returns {string[]} */
-function filesLines(files) {
+/** Lists all files of a side, so that a wrong one is noticed. @param {readonly string[]} files */
+function filesText(files) {
   const folder = dirname(files[0]);
   const isOne = folder !== '.' && files.every((file) => dirname(file) === folder);
-  const names = files.slice(0, LISTED).map((file) => (isOne ? basename(file) : displayName(file)));
-  const more = files.length > LISTED ? [`and ${files.length - LISTED} more`] : [];
-  const lines = [`${counted(files.length, 'run')}${isOne ? ` in ${folder}` : ''}:`];
-  for (const word of [...names, ...more]) {
-    if (`${lines.at(-1)} ${word}`.length > LINE_LENGTH) lines.push(word);
-    else lines.push(`${lines.pop()} ${word}`);
-  }
-  return lines;
+  const names = files.map((file) => (isOne ? basename(file) : displayName(file)));
+  return `${counted(files.length, 'run')}${isOne ? ` in ${folder}` : ''}: ${names.join(' ')}`;
 }
-
-/** Files that are listed. */
-const LISTED = 50;
-const LINE_LENGTH = 80;
 
 /** @param {Comparison} comparison */
 function metricsTable({ metrics }) {

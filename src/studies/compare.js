@@ -249,32 +249,22 @@ function decision({ better, base, isRaw = false }, { values, p, shift }, { adjus
  * @returns {Arrangement}
  */
 function arrange(base, candidate, isLive) {
-  const sides = { base: byStart(base), candidate: byStart(candidate) };
   const order = byStart([...base, ...candidate]).map((entry) => (base.includes(entry) ? 'A' : 'B'));
   const couples = order.flatMap((side, i) => (i % 2 === 0 ? [`${side}${order[i + 1] ?? ''}`] : []));
+  const isPaired = isLive || couples.every((couple) => couple === 'AB' || couple === 'BA');
+  // A drift that always affects the same side looks like a difference.
+  const isApart = isPaired
+    ? couples.length > 1 && couples.every((couple) => couple === couples[0])
+    : /^(A+B+|B+A+)$/.test(order.join(''));
   const shown = order.length <= LONGEST ? order.join(' ') : `${order.slice(0, LONGEST).join(' ')} ...`;
-  if (isLive || couples.every((couple) => couple === 'AB' || couple === 'BA')) {
-    const isApart = couples.length > 1 && couples.every((couple) => couple === couples[0]);
-    const first = couples[0] === 'AB' ? 'baseline' : 'candidate';
-    return {
-      isPaired: true,
-      isApart,
-      ...(isLive ? { base: [...base], candidate: [...candidate] } : sides),
-      words: isLive
-        ? 'each run of the baseline was made beside one of the candidate, in the order A B B A'
-        : `sorted by when they began, each run of the baseline has one of the candidate beside it (${shown})`,
-      // A drift that always affects the same side looks like a difference.
-      warnings: isApart
-        ? [`the ${first} ran first in every pair: a drift of the machine looks like a difference; ${IN_TURN}`]
-        : [],
-    };
-  }
-  const words =
-    base.length === candidate.length
-      ? `sorted by when they began, the runs do not fall into neighbours of one of each side (${shown})`
-      : 'the sides have different numbers of runs';
-  const isApart = /^(A+B+|B+A+)$/.test(order.join(''));
-  return { isPaired: false, isApart, ...sides, words, warnings: isApart ? [APART] : [] };
+  return {
+    isPaired,
+    isApart,
+    base: isLive ? [...base] : byStart(base),
+    candidate: isLive ? [...candidate] : byStart(candidate),
+    words: `the runs, by when they began, ${isPaired ? 'are' : 'are not'} neighbours of one of each side (${shown})`,
+    warnings: isApart ? [APART] : [],
+  };
 }
 
 /** @param {readonly Entry[]} entries */
@@ -283,8 +273,8 @@ function byStart(entries) {
 }
 
 const LONGEST = 16;
-const IN_TURN = 'run them in the order A B B A';
-const APART = `all runs of one side were made before those of the other: a change of the machine in between looks like a difference; ${IN_TURN}`;
+const APART =
+  'one side always ran before the other: a drift of the machine looks like a difference; run them in the order A B B A';
 
 /**
  * @typedef {object} CompareOptions

@@ -134,9 +134,7 @@ export function fitLine(xs, ys, alpha) {
  * @property {Float64Array} values in ascending order, one for each relabelling but the identity
  */
 
-/** With more differences the sign flips are sampled. */
-const EXACT_PAIRS = 14;
-/** Number of sampled relabellings, including the identity. */
+/** With more relabellings they are sampled: so many, including the identity. */
 const SAMPLED = 20_000;
 
 /**
@@ -146,8 +144,7 @@ const SAMPLED = 20_000;
  * @returns {TypicalValues}
  */
 export function signFlips(differences, random) {
-  const n = differences.length;
-  return typical(n <= EXACT_PAIRS ? allMeans(differences) : sampledMeans(differences, random), differences);
+  return typical(differences, { size: differences.length, count: 2 ** differences.length, random });
 }
 
 /**
@@ -158,9 +155,8 @@ export function signFlips(differences, random) {
  * @returns {TypicalValues}
  */
 export function exchanges(base, candidate, random) {
-  const all = [...candidate, ...base];
-  const isExact = combinations(all.length, base.length) <= SAMPLED;
-  return typical(isExact ? allExchanges(all, candidate.length) : sampledExchanges(all, candidate.length, random), all);
+  const all = [...candidate, ...base.map((value) => -value)];
+  return typical(all, { size: candidate.length, count: combinations(all.length, candidate.length), random });
 }
 
 /**
@@ -201,82 +197,60 @@ export function rejects(p, alpha) {
   return p <= alpha * (1 + 1e-9);
 }
 
-/** @param {Float64Array} values @param {readonly number[]} data @returns {TypicalValues} */
-function typical(values, data) {
+/**
+ * The values of relabellings. Each moves some of the data, of which the candidate's come first and the base's have the
+ * opposite sign; unpaired, as many of the base's move as of the candidate's.
+ * @param {readonly number[]} data
+ * @param {{size: number, count: number, random: Random}} how size: of the candidate's; count: of all relabellings
+ * @returns {TypicalValues}
+ */
+function typical(data, { size, count, random }) {
+  const values = count <= SAMPLED ? allValues(data, size, count) : sampledValues(data, size, random);
   // Rounding errors around zero would break ties.
   const nothing = 1e-12 * Math.max(...data.map(Math.abs));
   for (let i = 0; i < values.length; i += 1) if (Math.abs(values[i]) <= nothing) values[i] = 0;
   return { values: values.sort() };
 }
 
-/** The mean of each subset that is not empty. @param {readonly number[]} differences */
-function allMeans(differences) {
-  const total = 2 ** differences.length;
-  const sums = new Float64Array(total);
-  const sizes = new Uint8Array(total);
-  for (let mask = 1; mask < total; mask += 1) {
-    const rest = mask & (mask - 1);
-    sums[mask] = sums[rest] + differences[31 - Math.clz32(mask ^ rest)];
-    sizes[mask] = sizes[rest] + 1;
-  }
-  return sums.subarray(1).map((sum, i) => sum / sizes[i + 1]);
-}
-
-/** @param {readonly number[]} differences @param {Random} random */
-function sampledMeans(differences, random) {
-  return new Float64Array(SAMPLED - 1).map(() => {
-    let [sum, size] = [0, 0];
-    // No flip is the identity, which is already counted.
-    while (size === 0) {
-      for (const difference of differences) {
-        if (random() >= 0.5) continue;
-        sum += difference;
-        size += 1;
-      }
-    }
-    return sum / size;
-  });
-}
-
-/** @param {readonly number[]} all the candidate's first @param {number} size of the candidate's */
-function allExchanges(all, size) {
-  const values = new Float64Array(combinations(all.length, size) - 1);
-  let count = 0;
-  /** @param {number} i @param {number} sum of values that left, minus those that joined @param {number} left @param {number} joined */
+/** @param {readonly number[]} data @param {number} size @param {number} count */
+function allValues(data, size, count) {
+  const values = new Float64Array(count - 1);
+  const isPaired = size === data.length;
+  let at = 0;
+  /** @param {number} i @param {number} sum of the moved ones @param {number} left the candidate's among them @param {number} joined the base's */
   const walk = (i, sum, left, joined) => {
-    // As many values must join as leave.
-    if (left - joined > all.length - Math.max(i, size)) return;
-    if (i === all.length) {
-      if (left > 0) values[count++] = sum / left;
+    if (!isPaired && left - joined > data.length - Math.max(i, size)) return;
+    if (i === data.length) {
+      if (left > 0) values[at++] = sum / left;
       return;
     }
     walk(i + 1, sum, left, joined);
-    if (i < size) walk(i + 1, sum + all[i], left + 1, joined);
-    else if (joined < left) walk(i + 1, sum - all[i], left, joined + 1);
+    if (i < size) walk(i + 1, sum + data[i], left + 1, joined);
+    else if (joined < left) walk(i + 1, sum + data[i], left, joined + 1);
   };
   walk(0, 0, 0, 0);
   return values;
 }
 
-/** @param {readonly number[]} all the candidate's first @param {number} size of the candidate's @param {Random} random */
-function sampledExchanges(all, size, random) {
-  const order = all.map((_, i) => i);
-  return new Float64Array(SAMPLED - 1).map(() => {
-    let [sum, left] = [0, 0];
-    while (left === 0) {
-      // The first `size` positions become the candidate's.
-      for (let i = 0; i < size; i += 1) {
-        const j = i + Math.floor(random() * (order.length - i));
-        [order[i], order[j]] = [order[j], order[i]];
-        if (order[i] >= size) sum -= all[order[i]];
-      }
-      for (const index of order.slice(size)) {
-        if (index >= size) continue;
-        sum += all[index];
-        left += 1;
-      }
+/** @param {readonly number[]} data @param {number} size @param {Random} random */
+function sampledValues(data, size, random) {
+  const order = data.map((_, i) => i);
+  const isPaired = size === data.length;
+  const exchanged = () => {
+    // The first `size` positions become the candidate's.
+    for (let i = 0; i < size; i += 1) {
+      const j = i + Math.floor(random() * (order.length - i));
+      [order[i], order[j]] = [order[j], order[i]];
     }
-    return sum / left;
+    return order.filter((index, place) => index < size !== place < size);
+  };
+  return new Float64Array(SAMPLED - 1).map(() => {
+    /** @type {number[]} */
+    let moved = [];
+    // No move is the identity, which is already counted.
+    while (moved.length === 0) moved = isPaired ? order.filter(() => random() < 0.5) : exchanged();
+    const left = moved.filter((index) => index < size).length;
+    return moved.reduce((sum, index) => sum + data[index], 0) / left;
   });
 }
 
@@ -316,11 +290,8 @@ export const ALPHA = 0.035;
 
 /** The number of pairs, or of unpaired runs per side, below which no difference can be shown. @param {boolean} isPaired @param {number} [metrics] */
 export function runsNeeded(isPaired, metrics = 1) {
+  const level = metrics === 1 ? ALPHA : MAX_FALSE_ALARMS / metrics;
   let n = 1;
-  let relabellings = 2;
-  while (!rejects(2 / relabellings, metrics === 1 ? ALPHA : MAX_FALSE_ALARMS / metrics)) {
-    n += 1;
-    relabellings *= isPaired ? 2 : (2 * (2 * n - 1)) / n;
-  }
+  while (!rejects(2 / (isPaired ? 2 ** n : combinations(2 * n, n)), level)) n += 1;
   return n;
 }

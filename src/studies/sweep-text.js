@@ -290,15 +290,14 @@ function judged(line, along, reasons) {
   // A saturated cell below one that is not saturated is noise, or the cells above it are.
   const odd = line.slice(0, above).filter((point) => reasons.has(point));
   const at = others(line[0].settings, along);
-  const names = `${along}=${odd.map(({ settings }) => settings[along]).join(', ')}`;
-  const doubt = `repeat (--repeat) to tell noise from it`;
-  let words = `not saturated up to ${along}=${line.at(-1)?.settings[along]}`;
-  if (first !== undefined) {
-    const also = odd.length === 0 ? '' : ` and at ${names}, but not between: ${doubt}`;
-    words = `saturated from ${along}=${first.settings[along]} on${also}: ${reasons.get(first)}`;
-  } else if (odd.length > 0) words = `saturated at ${names}, but not above: ${doubt} (${reasons.get(odd[0])})`;
   const where = Object.keys(at).length === 0 ? '' : `${cellName(at)}: `;
-  return { along, at, settings: first?.settings ?? null, words: `${where}${words}` };
+  const found =
+    first === undefined
+      ? `not saturated up to ${along}=${line.at(-1)?.settings[along]}`
+      : `saturated from ${along}=${first.settings[along]} on: ${reasons.get(first)}`;
+  const names = `${along}=${odd.map(({ settings }) => settings[along]).join(', ')}`;
+  const noise = odd.length === 0 ? '' : `; ${names} may be noise, a higher load did better: --repeat would tell`;
+  return { along, at, settings: first?.settings ?? null, words: `${where}${found}${noise}` };
 }
 
 /** @param {Record<string, string>} settings @param {string} along */

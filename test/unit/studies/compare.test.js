@@ -125,9 +125,9 @@ test('pairs are neighbours in time with one run of each side, in any order of fi
   assert.deepEqual(turned.metrics, compare(base, candidate, options).metrics);
   assert.equal(turned.warnings.length, 0);
   for (const [order, name, warning] of /** @type {[string, string, RegExp | null][]} */ ([
-    ['ABABABABABAB', 'paired', /^the baseline ran first in every pair/],
-    ['BABABABABABA', 'paired', /^the candidate ran first in every pair/],
-    ['AAAAAABBBBBB', 'unpaired', /^all runs of one side were made before/],
+    ['ABABABABABAB', 'paired', /^one side always ran before the other/],
+    ['BABABABABABA', 'paired', /^one side always ran before the other/],
+    ['AAAAAABBBBBB', 'unpaired', /^one side always ran before the other/],
     ['AABBAABBAABB', 'unpaired', null],
     ['ABBAB', 'unpaired', null],
   ])) {
@@ -144,7 +144,7 @@ test('pairs are neighbours in time with one run of each side, in any order of fi
   assert.match(comparisonOf(EIGHT, changed(-0.5)).verdict.sentence, /8 pairs\)$/);
   // Live runs are pairs as they are.
   const live = compare(base, candidate, { ...options, pairs: true });
-  assert.match(live.method.words, /was made beside one of the candidate, in the order A B B A/);
+  assert.equal(live.method.pairs, 8);
 });
 
 test('settings must be equal within and between the sides, unless --allow-different is given', () => {
@@ -352,7 +352,7 @@ test('on the terminal: both sides, change, interval, p, word, speed-ups, the ver
   const text = compareText(comparisonOf(EIGHT, changed(-0.15), { failIf: [parseFailIf('tps<-10%')] }));
   assert.match(
     text,
-    /^\nComparison: 8 pairs of runs\n {2}baseline +8 runs: 0\.json 3\.json 4\.json [^\n]* 15\.json +node\/v1\n {2}candidate/,
+    /^\nComparison: 8 pairs of runs\n {2}baseline +node\/v1 +8 runs: 0\.json 3\.json 4\.json [^\n]* 15\.json\n {2}candidate/,
   );
   assert.match(text, /\n {2}TPS \* +100 +85[.\d]* +-1[45]\.\d % +-\d+\.\d % \.\. -\d+\.\d % +0\.008 +slower\n/);
   assert.match(text, /\n {2}latency avg +\d+\.?\d* ms +\d+\.?\d* ms +\+1[78]\.\d % .* slower\n/);
@@ -381,14 +381,11 @@ test('the shortest of too short windows is reported', () => {
   assert.deepEqual(more, []);
 });
 
-test('each file of a side is named, in lines of their own where they are many', () => {
-  const { base, candidate, options } = sidesOf('ABBA'.repeat(4), changed(0));
-  const files = base.map((_, i) => `results/of-monday/a-${i + 1}.json`);
-  const text = compareText(compare(base, candidate, { ...options, baseFiles: files }));
-  const lines = text.split('\n').filter((line) => line.includes('a-'));
-  assert.equal(lines.length, 2);
-  assert.match(text, /\n {2}baseline +8 runs in results\/of-monday: a-1\.json a-2\.json .*\n +a-\d\.json/);
-  for (let i = 1; i <= 8; i += 1) assert.ok(lines.join(' ').includes(` a-${i}.json`), text);
+test('each file of a side is named, in their folder if they have one', () => {
+  const { base, candidate, options } = sidesOf('ABBA', changed(0));
+  const baseFiles = ['results/of-monday/a-1.json', 'results/of-monday/a-2.json'];
+  const text = compareText(compare(base, candidate, { ...options, baseFiles }));
+  assert.match(text, /\n {2}baseline +node\/v1 +2 runs in results\/of-monday: a-1\.json a-2\.json\n/);
 });
 
 test('means of figures that may be larger, because operations got no good answer, are marked', () => {
