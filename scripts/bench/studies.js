@@ -8,46 +8,17 @@
  * for 20 ms and for 23.6 ms.
  */
 import { readFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { startGeth } from '../nodes/geth.js';
+import { delayed, startProxy } from '../verdict-cases.js';
 import { inTemporaryFolder, readOptions, stress } from './lib.js';
 import { startNullChain } from './null-chain.js';
-
-/** @import { AddressInfo, Socket } from 'node:net' */
 
 const PER_BLOCK = 30;
 const NEAR_MS = 20;
 const FAR_MS = 23.6;
 /** Longer than any of these studies takes. */
 const TIMEOUT_MS = 900_000;
-
-/** @param {string} target @param {number} delayMs of everything that is sent to it @returns {Promise<{url: string, stop: () => void}>} */
-async function startProxy(target, delayMs) {
-  const { hostname, port } = new URL(target);
-  /** @type {Set<Socket>} */
-  const sockets = new Set();
-  const server = createServer((client) => {
-    const node = connect(Number(port), hostname);
-    for (const socket of [client, node]) {
-      sockets.add(socket.setNoDelay());
-      socket.on('error', () => {}).on('close', () => (sockets.delete(socket), client.destroy(), node.destroy()));
-    }
-    client.on('data', (chunk) => setTimeout(() => node.writable && node.write(chunk), delayMs));
-    node.on('data', (chunk) => client.write(chunk));
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = /** @type {AddressInfo} */ (server.address());
-  return {
-    url: `http://127.0.0.1:${address.port}`,
-    stop: () => {
-      server.close();
-      for (const socket of sockets) socket.destroy();
-    },
-  };
-}
 
 /** @param {string[]} args @param {string} result a file in its folder @param {NodeJS.ProcessEnv} [env] @returns {Promise<any>} */
 function study(args, result, env = {}) {
@@ -104,7 +75,7 @@ async function compare({ trials, pairs, seconds }) {
   head(['B is', 'trial', 'change of TPS', 'interval', 'p', 'word']);
   const node = await startGeth();
   const [near, alsoNear, far] = await Promise.all(
-    [NEAR_MS, NEAR_MS, FAR_MS].map((delayMs) => startProxy(node.url, delayMs)),
+    [NEAR_MS, NEAR_MS, FAR_MS].map((delayMs) => startProxy(node.url, delayed(delayMs))),
   );
   try {
     for (const [name, b] of /** @type {const} */ ([
