@@ -5,6 +5,7 @@ import { auditResult } from '../stats/audit-result.js';
 import { LISTED_COUNTS } from '../stats/metrics.js';
 import { censoredOf } from '../stats/figures.js';
 import { countedWords, isPlain } from '../stats/sample.js';
+import { LIMIT_WORDS } from '../stats/verdict.js';
 import { chartFigure, middle, missingFigure, sentence, spread } from './charts.js';
 import { quantity } from './client/quantity.js';
 import { details, html, row, section, table } from './html.js';
@@ -156,7 +157,8 @@ function verdict(run) {
       ? 'Nothing was measured'
       : `${quantity(tps, 'plain')} ${what} per second${p99.value === null ? '' : `, p99 ${p99.text}`}`;
   if (run.end === 'running') return html`So far: ${speed}. The run had not ended.`;
-  const limit = run.verdict === null ? 'there was nothing to judge' : (LIMITS[run.verdict.name] ?? run.verdict.name);
+  const limit =
+    run.verdict === null ? 'there was nothing to judge' : (LIMIT_WORDS[run.verdict.name] ?? run.verdict.name);
   const result = auditResult(run);
   const audit =
     result === null
@@ -164,19 +166,6 @@ function verdict(run) {
       : html`<span class="${result === 'exact' ? 'good' : 'bad'}">audit ${result.replace('_', ' ')}</span>`;
   return html`${speed}; ${limit}; ${audit}.`;
 }
-
-/** @type {Record<string, string>} */
-const LIMITS = {
-  'endpoint-down': 'the endpoint was down',
-  funds: 'wallets without funds were the limit',
-  'port-bound': 'local ports were the limit',
-  'endpoint-limited': 'a limit that the endpoint sets (429, Retry-After) was the limit',
-  'generator-bound': 'this generator was the limit',
-  'rate-bound': 'the rate asked for was the limit',
-  'node-bound': 'the node was the limit',
-  'concurrency-bound': 'the number of wallets was the limit, not the node',
-  unknown: 'the limit is unknown',
-};
 
 /** @param {RunFile} run */
 function badges(run) {

@@ -92,6 +92,19 @@ const CHECKS = [
 /** In order of precedence, which also ranks the verdicts of several instances. */
 export const VERDICTS = Object.freeze([...new Set(CHECKS.map(([name]) => name))]);
 
+/** @type {Record<string, string>} */
+export const LIMIT_WORDS = {
+  'endpoint-down': 'the endpoint was down',
+  funds: 'wallets without funds were the limit',
+  'port-bound': 'local ports were the limit',
+  'endpoint-limited': 'a limit that the endpoint sets (429, Retry-After) was the limit',
+  'generator-bound': 'this generator was the limit',
+  'rate-bound': 'the rate asked for was the limit',
+  'node-bound': 'the node was the limit',
+  'concurrency-bound': 'the number of wallets was the limit, not the node',
+  unknown: 'the limit is unknown',
+};
+
 /** @param {MeasuredRun} run @returns {Verdict | null} null: nothing was due in the window */
 export function judge(run) {
   if (run.window.counts.scheduled === 0 || run.window.durationMs === 0) return null;

@@ -1,6 +1,6 @@
 import { fork, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { accessSync, constants, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { constants as osConstants } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -228,9 +228,9 @@ export async function inFolder(folder, inner, work) {
     if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EEXIST') throw cannotWrite(file, error);
     const owner = ownerOf(file);
     // Containers reuse process ids: a file with the id of this process was left by another one.
-    if (owner !== process.pid && (owner === null ? isNew(file) : isRunning(owner)))
+    if (owner !== null && owner !== process.pid && isRunning(owner))
       throw new OutputError(
-        `another stress (pid ${owner ?? 'not known yet'}) is at work in ${displayName(folder)}: give --dir another folder`,
+        `another stress (pid ${owner}) is at work in ${displayName(folder)}: give --dir another folder`,
       );
     writeFileSync(file, `${process.pid}\n`);
   }
@@ -262,11 +262,6 @@ function ownerOf(file) {
   } catch {
     return null;
   }
-}
-
-/** The owner writes its id right after creating the file. @param {string} file */
-function isNew(file) {
-  return Date.now() - (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0) < 10_000;
 }
 
 /** @param {number} pid */

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { EXIT, StressError, UsageError, displayName } from '../errors.js';
 import { measuredText } from '../outputs/summary.js';
 import { checkThresholds } from '../stats/thresholds.js';
+import { LIMIT_WORDS } from '../stats/verdict.js';
 import { runChild, runStudy } from './experiment.js';
 import { digits } from './metrics.js';
 import { environmentOf, readIfAny, runFileReader } from './run-files.js';
@@ -273,19 +274,13 @@ export function answerText({ noun, behind }, { until, isRateHeld, end, figures, 
   if (end === 'at least')
     return `${holds} at ${digits(scale.highest)}${behind}, the highest that was asked for: the highest ${noun} is at least that (${runs})`;
   if (end === 'below')
-    return `${list(until)} ${refusal(until)}${suffix} at ${digits(scale.lowest)}${behind}, the lowest that was asked for: the highest ${noun} is below that (${runs})`;
+    return `${until.length === 1 ? `${until[0]} does not hold` : `not all of ${list(until)} hold`}${suffix} at ${digits(scale.lowest)}${behind}, the lowest that was asked for: the highest ${noun} is below that (${runs})`;
   const interval = `${Math.round(100 * CONFIDENCE)} % interval ${digits(figures.low)} to ${digits(figures.high)}, ${runs}`;
   const answer = `the highest ${noun} for which ${holds} is ${digits(figures.estimate)}${behind} (${interval})`;
   if (end === null) return `so far, ${answer}`;
   return end === 'sharp'
     ? answer
     : `${answer}; noise prevents a sharper answer: inside the interval some runs hold and some fail`;
-}
-
-/** @param {readonly string[]} until */
-function refusal({ length }) {
-  if (length === 1) return 'does not hold';
-  return length === 2 ? 'do not both hold' : 'do not all hold';
 }
 
 /** @param {readonly string[]} words */
@@ -300,19 +295,13 @@ function limitText(searched, { value, failed }, verdict) {
   return `at ${valueText(searched, value)}: ${[...failed, ...words, ...(ours === null ? [] : [ours])].join('; ')}`;
 }
 
-/** Limits other than the node. @type {Readonly<Record<string, string>>} */
-const OTHER_LIMITS = Object.freeze({
-  'concurrency-bound': 'the number of wallets was the limit, not the node: -t or --in-flight would ask for more',
-  'generator-bound': 'this machine was the limit, not the node',
-  'port-bound': 'local ports were the limit, not the node',
-  'endpoint-limited': 'a limit that the endpoint sets was the limit, not the node',
-  'endpoint-down': 'the endpoint was down: the limit of the node is unknown',
-  funds: 'wallets without funds were the limit, not the node',
-});
+/** Verdicts that say nothing against the answer: the rate is what the search varies. */
+const OF_THE_NODE = Object.freeze(['node-bound', 'rate-bound', 'unknown']);
 
 /** @param {string} name of the option @param {RunVerdict | null} verdict @returns {string | null} null: the node, or unknown */
 function whoseLimit(name, verdict) {
   // The search varies the number of wallets.
-  if (name !== 'rate' && verdict?.name === 'concurrency-bound') return null;
-  return OTHER_LIMITS[verdict?.name ?? ''] ?? null;
+  const isVaried = name !== 'rate' && verdict?.name === 'concurrency-bound';
+  if (verdict === null || isVaried || OF_THE_NODE.includes(verdict.name)) return null;
+  return `${LIMIT_WORDS[verdict.name] ?? verdict.name}: the node may do more`;
 }

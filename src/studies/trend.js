@@ -159,7 +159,7 @@ export function trend(points, { over: wanted = null } = {}) {
   );
   const over = wanted ?? onlyNumeric(points, varied);
   if (!points.some(({ settings }) => settings[over] !== undefined))
-    throw new InputError(`no run says what ${safeName(over)} was: give --over one of ${namesOf(varied)}`);
+    throw new InputError(`no run says what ${safeName(over)} was: ${namesOf(varied)} varied`);
   if (points.some(({ settings }) => numberOf(settings[over]) === null))
     throw new InputError(`${safeName(over)} is not a number in every run: a line needs numbers`);
   const others = varied.filter((name) => name !== over);
@@ -173,7 +173,7 @@ export function trend(points, { over: wanted = null } = {}) {
   const fewest = Math.max(...groups.map((group) => valuesOf(group, over).length));
   if (fewest < FEWEST_VALUES)
     throw new InputError(
-      `${safeName(over)} has ${fewest} ${fewest === 1 ? 'value' : 'different values'}${others.length === 0 ? '' : ' where all else is the same'}: a trend needs at least ${FEWEST_VALUES}`,
+      `${safeName(over)} has ${fewest} different values where all else is the same: a trend needs at least ${FEWEST_VALUES}`,
     );
   const fitting = groups.filter((group) => valuesOf(group, over).length >= FEWEST_VALUES);
   const left = groups.length - fitting.length;
@@ -196,9 +196,7 @@ function onlyNumeric(points, varied) {
   if (enough.length === 1) return enough[0];
   if (enough.length > 1) throw new UsageError(`several options were varied: give --over one of ${namesOf(enough)}`);
   throw new InputError(
-    varied.length === 0
-      ? `all runs have the same settings: a trend needs at least ${FEWEST_VALUES} values of an option`
-      : `no option has ${FEWEST_VALUES} or more different numbers (${namesOf(varied)} varied): a trend needs at least ${FEWEST_VALUES}`,
+    `no option has ${FEWEST_VALUES} or more different numbers (${namesOf(varied)} varied): a trend needs at least ${FEWEST_VALUES}`,
   );
 }
 
@@ -281,7 +279,7 @@ function valueText(value) {
 
 /** @param {string[]} names */
 function namesOf(names) {
-  return names.length === 0 ? 'those that were varied' : names.map(safeName).join(', ');
+  return names.length === 0 ? 'nothing' : names.map(safeName).join(', ');
 }
 
 /** Medians that fit on a line. */
