@@ -9,7 +9,7 @@
  */
 import { cpus } from 'node:os';
 import { call } from '../nodes/build.js';
-import { interleave, publish, readOptions, runOurs, spreads } from './lib.js';
+import { interleave, publish, readOptions, runOurs } from './lib.js';
 import { startNullChain } from './null-chain.js';
 
 /** Two workers, their parent and the null chain want four. */
@@ -31,13 +31,17 @@ const CELLS = [1, 2].flatMap((workers) =>
 const chain = await startNullChain({ blockMs });
 try {
   const stats = async () => /** @type {NodeStats} */ (await call(chain.url, 'null_stats'));
-  const rows = await interleave(CELLS, rounds, (args) => measure(args, stats), say);
-  const markdown = spreads(rows, [
-    ['verified TPS', ({ tps }) => tps],
-    ['CPU us per verified', ({ cpuUs }) => cpuUs],
-    ['cores used by us', ({ cores }) => cores, 2],
-    ['null chain, CPU us per request', ({ nodeUs }) => nodeUs],
-  ]);
+  const { markdown } = await interleave({
+    cells: CELLS,
+    rounds,
+    measure: (args) => measure(args, stats),
+    columns: [
+      ['verified TPS', ({ tps }) => tps],
+      ['CPU us per verified', ({ cpuUs }) => cpuUs],
+      ['cores used by us', ({ cores }) => cores, 2],
+      ['null chain, CPU us per request', ({ nodeUs }) => nodeUs],
+    ],
+  });
   await publish('ceiling', 'The generator alone', [setting(), markdown, ...reservations()].join('\n\n'), [
     'null-chain/1',
   ]);
@@ -50,11 +54,6 @@ async function measure(args, stats) {
   const { tps, cpuUs } = await runOurs(chain, ['-t', `${threads}`, ...args], seconds);
   const node = await stats();
   return { tps, cpuUs, cores: (tps * cpuUs) / 1e6, nodeUs: node.cpuUs / node.requests };
-}
-
-/** @param {{tps: number, cpuUs: number}} result */
-function say({ tps, cpuUs }) {
-  return `${tps.toFixed(0)} TPS, ${cpuUs.toFixed(0)} us`;
 }
 
 function setting() {

@@ -13,7 +13,7 @@ import { promisify } from 'node:util';
 import { call } from '../nodes/build.js';
 import { startGeth } from '../nodes/geth.js';
 import { startAnvil } from './anvil.js';
-import { interleave, publish, ratios, readOptions, runOurs, spreads } from './lib.js';
+import { interleave, publish, ratios, readOptions, runOurs } from './lib.js';
 
 /** @import { Figures, Node } from './lib.js' */
 
@@ -62,25 +62,24 @@ await publish('increment', 'Against an ethers v6 client', [setting, ...parts].jo
 /** @param {string} title @param {BenchNode} node @returns {Promise<string>} */
 async function compare(title, node) {
   console.error(title);
-  const say = (/** @type {Figures} */ { tps, cpuUs }) => `${tps.toFixed(0)} TPS, ${cpuUs.toFixed(0)} us`;
-  const rows = await interleave(CLIENTS, rounds, (run) => run(node), say);
-  const [peer] = rows;
-  const [tpsOf, cpuOf] = ['tps', 'cpuUs'].map(
-    (name) => (/** @type {Figures[]} */ results) => results.map((result) => Number(Reflect.get(result, name))),
-  );
-  return spreads(
-    rows,
-    [
+  const of = (/** @type {'tps' | 'cpuUs'} */ name, /** @type {Figures[]} */ results) =>
+    results.map((result) => result[name]);
+  const { markdown } = await interleave({
+    cells: CLIENTS,
+    rounds,
+    measure: (run) => run(node),
+    columns: [
       ['verified TPS', ({ tps }) => tps],
       ['CPU us per verified', ({ cpuUs }) => cpuUs],
       ['mean latency ms', ({ meanMs }) => meanMs],
     ],
-    [
-      ['times the TPS of ethers', (results) => ratios(tpsOf(results), tpsOf(peer.results))],
-      ['times less CPU than ethers', (results) => ratios(cpuOf(peer.results), cpuOf(results))],
+    others: [
+      ['times the TPS of ethers', (results, peer) => ratios(of('tps', results), of('tps', peer))],
+      ['times less CPU than ethers', (results, peer) => ratios(of('cpuUs', peer), of('cpuUs', results))],
       ['failed', (results) => String(results.reduce((sum, { failed }) => sum + failed, 0))],
     ],
-  );
+  });
+  return markdown;
 }
 
 /** @param {BenchNode} node @returns {Promise<Figures>} */

@@ -163,13 +163,17 @@ export async function checkOut(name, folder) {
 /**
  * Measures every cell once a round, each round beginning with another, so that what drifts hits all alike.
  * @template Cell, Result
- * @param {{name: string, cell: Cell}[]} cells
- * @param {number} rounds
- * @param {(cell: Cell) => Promise<Result>} measure
- * @param {(result: Result) => string} [say] for a line on standard error
- * @returns {Promise<{name: string, cell: Cell, results: Result[]}[]>} without results where stress does not know an option
+ * @param {object} benchmark
+ * @param {{name: string, cell: Cell}[]} benchmark.cells
+ * @param {number} benchmark.rounds
+ * @param {(cell: Cell) => Promise<Result>} benchmark.measure
+ * @param {Array<[heading: string, of: (result: Result) => number, digits?: number]>} benchmark.columns median and range
+ * @param {Array<[heading: string, of: (results: Result[], first: Result[]) => string]>} [benchmark.others] columns behind
+ *   them; first: the results of the first cell
+ * @returns {Promise<{rows: {name: string, results: Result[]}[], markdown: string}>} without results where stress does
+ *   not know an option
  */
-export async function interleave(cells, rounds, measure, say = () => 'done') {
+export async function interleave({ cells, rounds, measure, columns, others = [] }) {
   const rows = cells.map(({ name, cell }) => ({ name, cell, results: /** @type {Result[]} */ ([]) }));
   const skipped = new Set();
   for (let round = 0; round < rounds; round += 1) {
@@ -179,7 +183,8 @@ export async function interleave(cells, rounds, measure, say = () => 'done') {
       try {
         const result = await measure(row.cell);
         row.results.push(result);
-        console.error(`round ${round + 1}/${rounds}, ${row.name}: ${say(result)}`);
+        const figures = columns.map(([heading, of, digits = 0]) => `${heading} ${of(result).toFixed(digits)}`);
+        console.error(`round ${round + 1}/${rounds}, ${row.name}: ${figures.join(', ')}`);
       } catch (error) {
         if (!(error instanceof NotYetError)) throw error;
         skipped.add(row);
@@ -187,7 +192,15 @@ export async function interleave(cells, rounds, measure, say = () => 'done') {
       }
     }
   }
-  return rows;
+  const markdown = table(
+    ['', ...columns.map(([heading]) => heading), ...others.map(([heading]) => heading)],
+    rows.map(({ name, results }) => [
+      name,
+      ...columns.map(([, of, digits]) => spread(results.map(of), digits)),
+      ...others.map(([, of]) => of(results, rows[0].results)),
+    ]),
+  );
+  return { rows, markdown };
 }
 
 /** @param {number[]} numbers */
@@ -210,24 +223,6 @@ export function ratios(numerators, denominators) {
   if (numerators.length !== denominators.length) return 'not yet';
   const quotients = numerators.map((value, i) => value / denominators[i]);
   return spread(quotients, 2);
-}
-
-/**
- * A table with a line for each cell that was measured, with median and range of its figures.
- * @template Result
- * @param {{name: string, results: Result[]}[]} rows
- * @param {Array<[heading: string, of: (result: Result) => number, digits?: number]>} columns
- * @param {Array<[heading: string, of: (results: Result[]) => string]>} [others] columns behind them
- */
-export function spreads(rows, columns, others = []) {
-  return table(
-    ['', ...columns.map(([heading]) => heading), ...others.map(([heading]) => heading)],
-    rows.map(({ name, results }) => [
-      name,
-      ...columns.map(([, of, digits]) => spread(results.map(of), digits)),
-      ...others.map(([, of]) => of(results)),
-    ]),
-  );
 }
 
 /** @param {string[]} columns the first is text, the others are figures @param {string[][]} rows */

@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort, interleave, publish, ratios, readOptions, runOurs, spreads } from './lib.js';
+import { freePort, interleave, publish, ratios, readOptions, runOurs } from './lib.js';
 import { startNullChain } from './null-chain.js';
 
 const SCRAPE_EVERY_MS = 1000;
@@ -21,24 +21,27 @@ const SETTING =
 const folder = mkdtempSync(join(tmpdir(), 'stress-overhead-'));
 const chain = await startNullChain();
 try {
-  const rows = await interleave(
-    [
+  const { markdown } = await interleave({
+    cells: [
       { name: 'plain', cell: false },
       { name: 'all outputs', cell: true },
     ],
     rounds,
     measure,
-    ({ tps, cpuUs }) => `${tps.toFixed(0)} TPS, ${cpuUs.toFixed(0)} us`,
-  );
-  const costsOf = (/** @type {typeof rows[number]['results']} */ results) => results.map(({ cpuUs }) => cpuUs);
-  const markdown = spreads(
-    rows,
-    [
+    columns: [
       ['verified TPS', ({ tps }) => tps],
       ['CPU us per verified', ({ cpuUs }) => cpuUs],
     ],
-    [['times plain, pair by pair', (results) => ratios(costsOf(results), costsOf(rows[0].results))]],
-  );
+    others: [
+      [
+        'times plain, pair by pair',
+        (results, plain) => {
+          const [costs, usual] = [results, plain].map((side) => side.map(({ cpuUs }) => cpuUs));
+          return ratios(costs, usual);
+        },
+      ],
+    ],
+  });
   await publish('overhead', 'What watching costs', `${SETTING}\n\n${markdown}`, ['null-chain/1']);
 } finally {
   await chain.stop();

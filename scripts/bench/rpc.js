@@ -9,7 +9,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { interleave, publish, ratios, readOptions, spreads } from './lib.js';
+import { interleave, publish, ratios, readOptions } from './lib.js';
 import { startNginx } from './nginx.js';
 import { ab, autocannon, ensureTools, loadtest, measure, stress, writeBodies, wrk } from './rpc-tools.js';
 
@@ -72,23 +72,25 @@ try {
 /** @param {string} title @param {Tool[]} tools @returns {Promise<string>} */
 async function compare(title, tools) {
   console.error(title);
-  const cells = tools.map((tool) => ({ name: tool.name, cell: tool }));
-  const rows = await interleave(
-    cells,
+  const { markdown } = await interleave({
+    cells: tools.map((tool) => ({ name: tool.name, cell: tool })),
     rounds,
-    run,
-    ({ rate, cpuUs }) => `${rate.toFixed(0)}/s, ${cpuUs.toFixed(1)} us`,
-  );
-  const [{ name, results: reference }] = rows;
-  const ratesOf = (/** @type {Array<{rate: number}>} */ results) => results.map(({ rate }) => rate);
-  return spreads(
-    rows,
-    [
+    measure: run,
+    columns: [
       ['requests a second', ({ rate }) => rate],
       ['CPU us per request', ({ cpuUs }) => cpuUs, 1],
     ],
-    [[`times ${name}`, (results) => ratios(ratesOf(results), ratesOf(reference))]],
-  );
+    others: [
+      [
+        `times ${tools[0].name}`,
+        (results, first) => {
+          const [rates, usual] = [results, first].map((side) => side.map(({ rate }) => rate));
+          return ratios(rates, usual);
+        },
+      ],
+    ],
+  });
+  return markdown;
 }
 
 /** @param {Tool} tool */

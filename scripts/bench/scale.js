@@ -7,7 +7,7 @@
  * wallet on a null chain that makes a block every 100 ms, as the embedded chain does, but puts transactions into every
  * 50th only. What is left of the CPU of a row, divided by its increments, is the second figure.
  */
-import { interleave, median, publish, readOptions, runOurs, spread, spreads } from './lib.js';
+import { interleave, median, publish, readOptions, runOurs, spread } from './lib.js';
 import { startNullChain } from './null-chain.js';
 
 /** @import { Node } from './lib.js' */
@@ -27,29 +27,35 @@ if (!['anvil', 'null'].includes(words.chain)) throw new Error('--chain: give anv
 const idleChain = await startNullChain({ blocksPerLoad: BLOCKS_PER_LOAD });
 const nullChain = words.chain === 'null' ? await startNullChain() : null;
 try {
-  /** @type {{name: string, cell: Cell}[]} */
-  const cells = WALLETS.filter((wallets) => wallets <= most).map((wallets) => ({
+  const loads = WALLETS.filter((wallets) => wallets <= most).map((wallets) => ({
     name: wallets.toLocaleString('en-US'),
     cell: { node: nullChain, wallets },
   }));
-  const idle = { name: 'next to no load', cell: { node: idleChain, wallets: 1 } };
-  const [idleRow, ...rows] = await interleave([idle, ...cells], rounds, measure, say);
-  const fixed = median(idleRow.results.map(({ cpuMsPerSecond }) => cpuMsPerSecond));
-  const markdown = spreads(rows, [
-    ['verified TPS', ({ tps }) => tps],
-    ['CPU us per verified', ({ cpuUs }) => cpuUs],
-    ['without the fixed cost', ({ tps, cpuUs }) => cpuUs - (fixed * 1000) / tps],
-    ['peak memory MB', ({ rssMb }) => rssMb],
-    ['start-up s', ({ startMs }) => startMs / 1000, 1],
-  ]);
-  const idleFigures = spread(
-    idleRow.results.map(({ cpuMsPerSecond }) => cpuMsPerSecond),
-    1,
-  );
+  /** @type {{name: string, cell: Cell}[]} */
+  const cells = [{ name: 'next to no load', cell: { node: idleChain, wallets: 1 } }, ...loads];
+  const fixedOf = (/** @type {Row[]} */ idle) => median(idle.map(({ cpuMsPerSecond }) => cpuMsPerSecond));
+  const { rows, markdown } = await interleave({
+    cells,
+    rounds,
+    measure,
+    columns: [
+      ['verified TPS', ({ tps }) => tps],
+      ['CPU us per verified', ({ cpuUs }) => cpuUs],
+      ['CPU ms per second', ({ cpuMsPerSecond }) => cpuMsPerSecond, 1],
+      ['peak memory MB', ({ rssMb }) => rssMb],
+      ['start-up s', ({ startMs }) => startMs / 1000, 1],
+    ],
+    others: [
+      [
+        'CPU us without the fixed cost',
+        (results, idle) => spread(results.map(({ tps, cpuUs }) => cpuUs - (fixedOf(idle) * 1000) / tps)),
+      ],
+    ],
+  });
   const fixedCost =
-    `The fixed cost is ${idleFigures} ms of CPU a second: one wallet on a null chain with a block every 100 ms, of ` +
-    `which every ${BLOCKS_PER_LOAD}th takes transactions. In a busy process the same polls cost less, because their ` +
-    'code is compiled and wake-ups are shared, so what is left without it is rather too little.';
+    'The fixed cost is the CPU of the first row, one wallet on a null chain with a block every 100 ms, of which every ' +
+    `${BLOCKS_PER_LOAD}th takes transactions. In a busy process the same polls cost less, because their code is ` +
+    'compiled and wake-ups are shared, so what is left without it is rather too little.';
   await publish(
     nullChain === null ? 'scale' : 'scale-null',
     `Wallets (${chainName()})`,
@@ -68,15 +74,17 @@ async function measure({ node, wallets }) {
   const { cpuUs: allUs, peakRssBytes } = run.generator;
   const cpuMsPerSecond = allUs / run.window.durationMs;
   const { clientVersion } = run.environment;
-  return { tps, cpuUs, startMs, cpuMsPerSecond, rssMb: peakRssBytes / 2 ** 20, clientVersion: String(clientVersion) };
+  return {
+    tps,
+    cpuUs: cpuUs ?? NaN,
+    startMs,
+    cpuMsPerSecond,
+    rssMb: peakRssBytes / 2 ** 20,
+    clientVersion: String(clientVersion),
+  };
 }
 
 /** @typedef {Awaited<ReturnType<typeof measure>>} Row */
-
-/** @param {Row} result */
-function say({ tps, startMs, cpuMsPerSecond }) {
-  return `${tps.toFixed(1)} TPS, ${cpuMsPerSecond.toFixed(0)} ms of CPU a second, started in ${(startMs / 1000).toFixed(1)} s`;
-}
 
 function chainName() {
   return words.chain === 'null' ? 'null chain' : 'embedded chain';
