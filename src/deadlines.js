@@ -4,10 +4,11 @@
  * Deadlines with one common time-out, which therefore fall due in the order in which they are set: a linked list and one
  * timer, because a timer for each request would cost more than the request.
  *
+ * @typedef {{expire: () => void}} Expiring an object instead of a callback: one closure less for each operation in flight
+ *
  * @typedef {object} Deadline
  * @property {number} dueUs
- * @property {() => void} onDue
- * @property {boolean} isSet
+ * @property {Expiring | null} target null: cleared
  * @property {Deadline | null} previous
  * @property {Deadline | null} next
  */
@@ -28,13 +29,12 @@ export class Deadlines {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** @param {() => void} onDue @returns {Deadline} */
-  set(onDue) {
+  /** @param {Expiring} target @returns {Deadline} */
+  set(target) {
     /** @type {Deadline} */
     const deadline = {
       dueUs: this.#clock.nowUs() + this.#timeoutMs * 1000,
-      onDue,
-      isSet: true,
+      target,
       previous: this.#last,
       next: null,
     };
@@ -48,8 +48,8 @@ export class Deadlines {
 
   /** @param {Deadline} deadline may already be cleared */
   clear(deadline) {
-    if (!deadline.isSet) return;
-    deadline.isSet = false;
+    if (deadline.target === null) return;
+    deadline.target = null;
     const { previous, next } = deadline;
     if (previous === null) this.#first = next;
     else previous.next = next;
@@ -58,7 +58,6 @@ export class Deadlines {
     // A cleared deadline in the garbage collector's old generation would keep all later ones alive.
     deadline.previous = null;
     deadline.next = null;
-    deadline.onDue = nothing;
   }
 
   /** No deadline falls due any more, including ones set later. */
@@ -68,15 +67,15 @@ export class Deadlines {
   }
 
   #expire() {
-    // #cancel is still set here, so that a deadline set by onDue does not start a second timer.
+    // #cancel is still set here, so that a deadline set by expire() does not start a second timer.
     for (
       let first = this.#first;
       first !== null && !this.#isStopped && first.dueUs <= this.#clock.nowUs();
       first = this.#first
     ) {
-      const { onDue } = first;
+      const { target } = first;
       this.clear(first);
-      onDue();
+      target?.expire();
     }
     this.#cancel = null;
     if (this.#first === null || this.#isStopped) return;
@@ -84,5 +83,3 @@ export class Deadlines {
     this.#cancel = this.#clock.after(() => this.#expire(), Math.max(waitMs, 1));
   }
 }
-
-function nothing() {}

@@ -294,9 +294,14 @@ export type Reorg = {
   unconfirmed: string[];
 };
 
+/** An object instead of a callback, because there is one for each operation in flight. */
+export type Watcher = {
+  setInclusion: (hash: string, inclusion: Inclusion) => void;
+};
+
 export type InclusionDetector = {
-  /** calls back once; watch before sending */
-  watch: (hash: string, found: (inclusion: Inclusion) => void) => void;
+  /** calls setInclusion once; watch before sending */
+  watch: (hash: string, watcher: Watcher) => void;
   /** submits a transaction, for detectors whose submission waits for the block */
   submit?: Submit;
   /** forgets a hash, found or not */

@@ -46,9 +46,10 @@ function rlpList(payload) {
  * @returns {string} RLP items as hex
  */
 export function encodeCall({ to, data, value, gasLimit }) {
-  return (
-    rlpInteger(gasLimit) + rlpString(to === null ? '' : to.slice(2)) + rlpInteger(value) + rlpString(data.slice(2))
-  );
+  const receiver = rlpString(to === null ? '' : to.slice(2));
+  const parts = [rlpInteger(gasLimit), receiver, rlpInteger(value), rlpString(data.slice(2))];
+  // Not +: V8 would keep the parts, which take several times the memory, and each wallet has such a text.
+  return parts.join('');
 }
 
 /**

@@ -12,16 +12,17 @@ import { FeeBudget } from './budget.js';
 import { Driver } from './driver.js';
 import { Ledger } from './ledger.js';
 import { createPacer, stageEndsUs } from './pacer.js';
-import { runCall, runTransaction } from './operation.js';
+import { runCall, runSteps, runTransaction } from './operation.js';
 import { CallRecovery, TransactionRecovery } from './recovery.js';
 import { Presigner } from './signing.js';
-import { RetryPolicy } from './submit.js';
+import { MAX_SUBMISSIONS, RetryPolicy, Submissions } from './submit.js';
 
 /**
  * @import { Block, BlockTotals, Clock, Engine, EngineConfig, Fees, InclusionDetector, LoopReading, Outage, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, Signer, Snapshot, ThreadStats, Workload } from '../types.d.ts'
  * @import { Spending } from './budget.js'
  * @import { DriverOptions } from './driver.js'
  * @import { Account } from './nonces.js'
+ * @import { Tools } from './operation.js'
  * @import { Schedule, Share } from './pacer.js'
  * @import { Stats } from '../stats/stats.js'
  * @import { Resubmissions } from './submit.js'
@@ -205,10 +206,14 @@ export class ThreadEngine {
     this.#visibility = visibility;
     this.#presigner = presigner;
     this.#budget = budget;
+    // A submission of --inclusion sync lasts until its block.
+    const most = inclusion.submit === undefined ? MAX_SUBMISSIONS : Infinity;
+    /** @type {Tools} */
     const tools = {
       clock,
       rpc,
       deadlines: this.#deadlines,
+      submissions: new Submissions((operation) => void runSteps(tools, operation), most),
       workload,
       inclusion,
       visibility,

@@ -6,12 +6,12 @@ import { transactionStatusOf } from './transaction-status.js';
 
 /**
  * @import { CallWorkload, Clock, Fee, Inclusion, InclusionDetector, Outcome, Rpc, Sample, TransactionWorkload } from '../types.d.ts'
- * @import { Deadlines } from '../deadlines.js'
+ * @import { Deadline, Deadlines } from '../deadlines.js'
  * @import { Verdict } from '../types.d.ts'
  * @import { Visibility } from '../inclusion/heads.js'
  * @import { Account } from './nonces.js'
  * @import { Presigner, Signed } from './signing.js'
- * @import { RetryPolicy, Resubmissions } from './submit.js'
+ * @import { RetryPolicy, Resubmissions, Submissions } from './submit.js'
  */
 
 /**
@@ -64,6 +64,10 @@ export class Operation {
   #isSubmissionOver = false;
   /** @type {((found: Inclusion) => void) | null} */
   #onIncluded = null;
+  /** Null for plain calls, and when it has ended. @type {Tools | null} */
+  #tools = null;
+  /** The limit of --tx-timeout. @type {Deadline | null} */
+  #deadline = null;
   #onEnd;
   #onSubmitted;
 
@@ -83,10 +87,18 @@ export class Operation {
     this.startedAtUs = startedAtUs;
     this.#onEnd = onEnd;
     this.#onSubmitted = onSubmitted;
-    /** Clears timers and watches when it ends. @type {() => void} */
-    this.release = nothing;
-    /** Called with each hash before it is sent. @type {(hash: string) => void} */
-    this.onTransaction = nothing;
+  }
+
+  /** Its time limit starts, and its hashes are watched from now on. @param {Tools} tools */
+  begin(tools) {
+    this.#tools = tools;
+    this.#deadline = tools.deadlines.set(this);
+    this.#watchAll();
+  }
+
+  /** An earlier transaction with the same nonce may still be included. */
+  #watchAll() {
+    for (const hash of this.hashes) this.#tools?.inclusion.watch(hash, this);
   }
 
   /** Sets the transaction to send next for this nonce. @param {Signed} signed */
@@ -95,7 +107,7 @@ export class Operation {
     this.hash = hash;
     this.fee = fee;
     if (!this.hashes.includes(hash)) this.hashes = this.hashes.concat(hash);
-    this.onTransaction(hash);
+    this.#tools?.inclusion.watch(hash, this);
   }
 
   /** @param {string} hash @param {Inclusion} inclusion */
@@ -112,7 +124,7 @@ export class Operation {
   orphaned() {
     this.inclusion = null;
     this.visibleAtUs = null;
-    for (const hash of this.hashes) this.onTransaction(hash);
+    this.#watchAll();
     this.wake();
   }
 
@@ -142,6 +154,19 @@ export class Operation {
     this.#onSubmitted(this);
   }
 
+  /** Its time limit is over. */
+  expire() {
+    if (this.#tools !== null) void timeOut(this.#tools, this);
+  }
+
+  #release() {
+    if (this.#tools === null) return;
+    const { deadlines, inclusion } = this.#tools;
+    this.#tools = null;
+    if (this.#deadline !== null) deadlines.clear(this.#deadline);
+    for (const hash of this.hashes) inclusion.unwatch(hash);
+  }
+
   /** @param {Outcome} outcome @param {string | null} code of a failure @param {number} endedAtUs */
   end(outcome, code, endedAtUs) {
     if (this.#isOver) return;
@@ -149,8 +174,7 @@ export class Operation {
     this.isCancelled = true;
     this.wake();
     this.endSubmission();
-    this.release();
-    this.onTransaction = nothing;
+    this.#release();
     const { account, nonce, hash, intendedAtUs, startedAtUs, sentAtUs, acceptedAtUs, effect, target } = this;
     const { name, endpoint } = this;
     // Inclusion is never before acceptance. Without an accepted submission only the audit decides.
@@ -191,6 +215,7 @@ function nothing() {}
  * @property {Rpc} rpc
  * @property {Clock} clock
  * @property {Deadlines} deadlines of --tx-timeout
+ * @property {Submissions} submissions
  * @property {TransactionWorkload} workload
  * @property {InclusionDetector} inclusion
  * @property {Visibility | null} visibility null unless another endpoint serves the read-back
@@ -209,52 +234,44 @@ const LOST_CHECK_MS = 1000;
 
 /** @param {Tools} tools @param {Operation} operation */
 export function runTransaction(tools, operation) {
-  const { clock, deadlines, inclusion } = tools;
-  const deadline = deadlines.set(() => void timeOut(tools, operation));
-  operation.release = () => {
-    deadlines.clear(deadline);
-    for (const hash of operation.hashes) inclusion.unwatch(hash);
-  };
-  runSteps(tools, operation).then(
-    () => {
-      if (!operation.isCancelled) operation.end('verified', null, operation.verifiedAtUs ?? clock.nowUs());
-    },
-    (error) => {
-      if (operation.isCancelled) return;
-      const code = failureCode(error);
-      if (code === 'internal') operation.bug = /** @type {Error} */ (error);
-      if (error instanceof StressError) operation.errorMessage = error.message;
-      operation.end('failed', code, clock.nowUs());
-    },
-  );
+  operation.begin(tools);
+  tools.submissions.add(operation);
 }
 
 /** @param {Tools} tools @param {Operation} operation */
-async function runSteps(tools, operation) {
-  const { clock, inclusion, presigner } = tools;
+export async function runSteps(tools, operation) {
+  const { clock, presigner, submissions } = tools;
+  try {
+    try {
+      // Watched before it is sent: it can be in a block before the response is read.
+      operation.setTransaction(presigner.sign(operation.account, operation.nonce));
+      await submit(tools, operation, (endpoint) => {
+        if (operation.isCancelled) return false;
+        operation.sentAtUs ??= clock.nowUs();
+        operation.endpoint = endpoint ?? null;
+        return true;
+      });
+    } finally {
+      submissions.release();
+    }
+    if (operation.isCancelled) return;
+    operation.acceptedAtUs = clock.nowUs();
+    operation.errorMessage = null;
+    operation.endSubmission();
+    presigner.signLater(operation.account, operation.account.nextNonce);
 
-  // Watched before it is sent: it can be in a block before the response is read. The inclusion is noted at once,
-  // because other operations of this wallet in the same block are read back as of that block too.
-  operation.onTransaction = (hash) => inclusion.watch(hash, (found) => operation.setInclusion(hash, found));
-  operation.hashes.forEach(operation.onTransaction);
-  operation.setTransaction(presigner.sign(operation.account, operation.nonce));
-
-  await submit(tools, operation, (endpoint) => {
-    if (operation.isCancelled) return false;
-    operation.sentAtUs ??= clock.nowUs();
-    operation.endpoint = endpoint ?? null;
-    return true;
-  });
-  if (operation.isCancelled) return;
-  operation.acceptedAtUs = clock.nowUs();
-  operation.errorMessage = null;
-  operation.endSubmission();
-  presigner.signLater(operation.account, operation.account.nextNonce);
-
-  // A reorg before the read-back returns to waiting for inclusion.
-  let isVerified = false;
-  while (!isVerified && !operation.isCancelled) {
-    isVerified = await readBack(tools, operation, await operation.included());
+    // A reorg before the read-back returns to waiting for inclusion.
+    let isVerified = false;
+    while (!isVerified && !operation.isCancelled) {
+      isVerified = await readBack(tools, operation, await operation.included());
+    }
+    if (!operation.isCancelled) operation.end('verified', null, operation.verifiedAtUs ?? clock.nowUs());
+  } catch (error) {
+    if (operation.isCancelled) return;
+    const code = failureCode(error);
+    if (code === 'internal') operation.bug = /** @type {Error} */ (error);
+    if (error instanceof StressError) operation.errorMessage = error.message;
+    operation.end('failed', code, clock.nowUs());
   }
 }
 

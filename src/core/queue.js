@@ -4,6 +4,10 @@ export class Queue {
   #items = [];
   #first = 0;
 
+  get size() {
+    return this.#items.length - this.#first;
+  }
+
   /** @param {T} item */
   push(item) {
     this.#items.push(item);

@@ -1,6 +1,7 @@
 import { backOffMs, isLimit, isLost, retryAfterMs } from '../chain/retries.js';
 import { submitFailure, toNumber } from '../chain/rpc.js';
 import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
+import { Queue } from './queue.js';
 import { knownOf } from './transaction-status.js';
 
 /**
@@ -26,6 +27,55 @@ const MAX_LOOKUPS = 5;
 
 /** Fee increases after "underpriced" before the operation fails. */
 const MAX_RAISES = 5;
+
+/** As many as --connections can be. */
+export const MAX_SUBMISSIONS = 10_000;
+
+/**
+ * Limits the submissions in progress, because one that waits for a connection takes several times the memory of an
+ * operation that waits for its turn.
+ */
+export class Submissions {
+  #free;
+  /** @type {Queue<Operation>} */
+  #waiting = new Queue();
+  #isTurnDue = false;
+  #start;
+
+  /** @param {(operation: Operation) => void} start @param {number} most in progress at a time */
+  constructor(start, most) {
+    this.#start = start;
+    this.#free = most;
+  }
+
+  /** @param {Operation} operation is started now or later, in the order in which they are added */
+  add(operation) {
+    this.#waiting.push(operation);
+    if (this.#free > 0 && !this.#isTurnDue) this.#startSome();
+  }
+
+  /** A submission is over. */
+  release() {
+    this.#free += 1;
+    if (this.#waiting.size === 0 || this.#isTurnDue) return;
+    this.#isTurnDue = true;
+    // In a turn of its own: submissions that fail at once would call each other to any depth.
+    setImmediate(() => {
+      this.#isTurnDue = false;
+      this.#startSome();
+    });
+  }
+
+  #startSome() {
+    while (this.#free > 0) {
+      const operation = this.#waiting.shift();
+      if (operation === null) return;
+      if (operation.isCancelled) continue;
+      this.#free -= 1;
+      this.#start(operation);
+    }
+  }
+}
 
 /**
  * @param {Tools} tools

@@ -6,16 +6,16 @@ import { BlockNotServedError, describeBlock, fetchBlock, followHeads } from './h
  * Reads the chain block by block and detects reorgs. All detectors share this; each one has its own way to find the
  * watched transactions of a block. The simplest, by the block's list of transactions, is here too.
  *
- * @import { Inclusion, InclusionDetector } from '../types.d.ts'
+ * @import { InclusionDetector, Watcher } from '../types.d.ts'
  * @import { InclusionOptions } from './index.js'
  *
  * @typedef {object} Found a watched transaction in a block
  * @property {string} hash of the transaction
  * @property {number} blockNumber
  * @property {string} blockHash
- * @property {(inclusion: Inclusion) => void} callback
+ * @property {Watcher} watcher
  *
- * @typedef {Map<string, (inclusion: Inclusion) => void>} Watched by the hash of the transaction
+ * @typedef {Map<string, Watcher>} Watched by the hash of the transaction
  *
  * @typedef {object} Finder
  * @property {(to: number) => Promise<void>} [prepare] called before blocks up to this one are read
@@ -37,7 +37,7 @@ const BELOW_START_MS = 20_000;
 /**
  * @param {InclusionOptions} options
  * @param {(watched: Watched) => Finder} createFinder
- * @returns {InclusionDetector & {receive: (receipt: Omit<Found, 'callback'>) => boolean}} receive takes a receipt that
+ * @returns {InclusionDetector & {receive: (receipt: Omit<Found, 'watcher'>) => boolean}} receive takes a receipt that
  *   came with an answer; true: its block is not read yet, so the caller keeps it
  */
 export function followChain(options, createFinder) {
@@ -57,7 +57,7 @@ export function followChain(options, createFinder) {
   /** The last figures before the stop. @type {ReturnType<typeof heads.stats> | null} */
   let last = null;
   return {
-    watch: (hash, callback) => void watched.set(hash, callback),
+    watch: (hash, watcher) => void watched.set(hash, watcher),
     unwatch: (hash) => void watched.delete(hash),
     receive: (receipt) => {
       const isEarly = reader.receive(receipt);
@@ -153,15 +153,15 @@ class ChainReader {
     this.#reportConfirmed(seenAtUs);
   }
 
-  /** @param {Omit<Found, 'callback'>} receipt @returns {boolean} true: its block is not read yet */
+  /** @param {Omit<Found, 'watcher'>} receipt @returns {boolean} true: its block is not read yet */
   receive({ hash, blockNumber, blockHash }) {
-    const callback = this.#watched.get(hash);
-    if (callback === undefined) return false; // found already, or no longer watched
+    const watcher = this.#watched.get(hash);
+    if (watcher === undefined) return false; // found already, or no longer watched
     if (blockNumber > this.done) return true;
     const known = this.#hashes.get(blockNumber);
     if (known !== undefined && known !== blockHash) return false; // the block was replaced
     this.#watched.delete(hash);
-    this.#unconfirmed.push({ hash, blockNumber, blockHash, callback });
+    this.#unconfirmed.push({ hash, blockNumber, blockHash, watcher });
     this.#reportConfirmed(this.#options.clock.nowUs());
     return false;
   }
@@ -171,8 +171,8 @@ class ChainReader {
     const deepest = this.done - (this.#options.confirmations ?? 0);
     const confirmed = this.#unconfirmed.filter(({ blockNumber }) => blockNumber <= deepest);
     this.#unconfirmed = this.#unconfirmed.filter(({ blockNumber }) => blockNumber > deepest);
-    for (const { blockNumber, blockHash, callback } of confirmed) {
-      callback({ number: blockNumber, hash: blockHash, seenAtUs });
+    for (const { hash, blockNumber, blockHash, watcher } of confirmed) {
+      watcher.setInclusion(hash, { number: blockNumber, hash: blockHash, seenAtUs });
     }
   }
 
@@ -240,7 +240,7 @@ class ChainReader {
     };
     for (const known of [...this.#hashes.keys()]) if (known > fork) this.#hashes.delete(known);
     this.done = fork;
-    for (const { hash, callback } of unconfirmed) this.#watched.set(hash, callback);
+    for (const { hash, watcher } of unconfirmed) this.#watched.set(hash, watcher);
     this.#unconfirmed = this.#unconfirmed.filter(({ blockNumber }) => blockNumber <= fork);
     this.#options.onReorg?.(reorg);
     return fork;
@@ -303,10 +303,10 @@ export function takeListed(watched, block, number) {
   /** @type {Found[]} */
   const found = [];
   for (const hash of block.transactions) {
-    const callback = watched.get(hash);
-    if (callback === undefined) continue;
+    const watcher = watched.get(hash);
+    if (watcher === undefined) continue;
     watched.delete(hash);
-    found.push({ hash, blockNumber: number, blockHash: block.hash, callback });
+    found.push({ hash, blockNumber: number, blockHash: block.hash, watcher });
   }
   return found;
 }

@@ -26,12 +26,12 @@ export function createReceiptsInclusion(options) {
     /** @param {string} hash */
     async function fetchReceipt(hash) {
       const receipt = await nullIfRefused(rpc.call('eth_getTransactionReceipt', [hash], 'inclusion'));
-      const callback = watched.get(hash);
-      if (receipt === null || callback === undefined) return;
+      const watcher = watched.get(hash);
+      if (receipt === null || watcher === undefined) return;
       const blockNumber = toNumber(receipt.blockNumber);
       watched.delete(hash);
       const found = byBlock.get(blockNumber) ?? [];
-      found.push({ hash, blockNumber, blockHash: receipt.blockHash, callback });
+      found.push({ hash, blockNumber, blockHash: receipt.blockHash, watcher });
       byBlock.set(blockNumber, found);
     }
 
@@ -42,7 +42,7 @@ export function createReceiptsInclusion(options) {
           await Promise.all(hashes.slice(at, at + MAX_IN_FLIGHT).map(fetchReceipt));
         // A receipt of a newer block is fetched again with that block, because a reorg may replace the block before.
         for (const number of [...byBlock.keys()].filter((known) => known > to)) {
-          for (const { hash, callback } of byBlock.get(number) ?? []) watched.set(hash, callback);
+          for (const { hash, watcher } of byBlock.get(number) ?? []) watched.set(hash, watcher);
           byBlock.delete(number);
         }
       },
@@ -56,7 +56,7 @@ export function createReceiptsInclusion(options) {
         }
         // The block of a receipt may have been replaced.
         const isIncluded = (/** @type {Found} */ found) => found.blockNumber < number || found.blockHash === block.hash;
-        for (const { hash, callback } of all.filter((found) => !isIncluded(found))) watched.set(hash, callback);
+        for (const { hash, watcher } of all.filter((found) => !isIncluded(found))) watched.set(hash, watcher);
         return all.filter(isIncluded);
       },
     };

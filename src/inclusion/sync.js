@@ -69,11 +69,11 @@ export function createSyncInclusion(options) {
       for (const [hash, { blockNumber, blockHash }] of early) {
         if (blockNumber > number) continue;
         early.delete(hash);
-        const callback = watched.get(hash);
+        const watcher = watched.get(hash);
         // The receipt's block may have been replaced. A transaction in neither block is handled as overdue.
-        if (callback === undefined || blockHash !== block.hash) continue;
+        if (watcher === undefined || blockHash !== block.hash) continue;
         watched.delete(hash);
-        found.push({ hash, blockNumber, blockHash, callback });
+        found.push({ hash, blockNumber, blockHash, watcher });
       }
       return found;
     },

@@ -32,10 +32,13 @@ export class Exchange {
     this.resolve = resolve;
     this.reject = reject;
     this.#deadlines = deadlines;
-    this.#deadline = deadlines.set(() => {
-      this.fail(failureOf('timeout'));
-      this.connection?.giveUp(this);
-    });
+    this.#deadline = deadlines.set(this);
+  }
+
+  /** Its time limit is over. */
+  expire() {
+    this.fail(failureOf('timeout'));
+    this.connection?.giveUp(this);
   }
 
   /** @param {Reply} reply */

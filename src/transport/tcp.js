@@ -65,7 +65,7 @@ class TcpConnection {
         },
       },
     });
-    const deadline = pool.deadlines.set(() => this.close(failureOf('timeout')));
+    const deadline = pool.deadlines.set({ expire: () => this.close(failureOf('timeout')) });
     this.#socket.on('connect', () => {
       pool.deadlines.clear(deadline);
       this.#isOpen = true;

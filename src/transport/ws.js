@@ -85,7 +85,7 @@ class WsConnection {
   constructor(pool) {
     this.#pool = pool;
     this.#socket = new WebSocket(pool.address, pool.options);
-    const deadline = pool.deadlines.set(() => this.close(failureOf('timeout')));
+    const deadline = pool.deadlines.set({ expire: () => this.close(failureOf('timeout')) });
     this.#socket.on('open', () => {
       pool.deadlines.clear(deadline);
       pool.stats.connectionsOpened += 1;

@@ -62,7 +62,8 @@ function setUp(name, { latencyMs = 0, subscribe = null, ...options } = {}) {
     onReorg: (reorg) => reorgs.push({ ...reorg, read: blocks.length }),
     onReplaced: (words) => replaced.push(words),
   });
-  const watch = (/** @type {string} */ hash) => detector.watch(hash, (inclusion) => found.push([hash, inclusion]));
+  const watch = (/** @type {string} */ hash) =>
+    detector.watch(hash, { setInclusion: (_, inclusion) => found.push([hash, inclusion]) });
   /** Watched, then sent, as an operation does it. @param {string} hash */
   const send = (hash) => {
     watch(hash);
@@ -141,7 +142,7 @@ for (const name of NAMES) {
       const told = [];
       for (let i = 0; i < 20; i += 1) {
         const hash = `0x${i}`;
-        detector.watch(hash, ({ number }) => told.push([number, numbers()]));
+        detector.watch(hash, { setInclusion: (_, { number }) => told.push([number, numbers()]) });
         chain.send(hash);
         if (i % 3 === 2) chain.mine();
       }
@@ -156,7 +157,7 @@ for (const name of NAMES) {
       const { clock, chain, detector, numbers } = setUp(name);
       /** @type {Array<[number, number[]]>} */
       const told = [];
-      detector.watch('0xa', ({ number }) => told.push([number, numbers()]));
+      detector.watch('0xa', { setInclusion: (_, { number }) => told.push([number, numbers()]) });
       chain.send('0xa');
       let mined = false;
       chain.fail((method) => {
@@ -200,9 +201,11 @@ for (const name of NAMES) {
         if (left === 0) return;
         left -= 1;
         const hash = `0x${left}`;
-        detector.watch(hash, (inclusion) => {
-          found.push([hash, inclusion]);
-          next();
+        detector.watch(hash, {
+          setInclusion: (_, inclusion) => {
+            found.push([hash, inclusion]);
+            next();
+          },
         });
         chain.send(hash);
       };
@@ -1285,7 +1288,7 @@ describe('inclusion detectors over a WebSocket to a real node', { timeout: 120_0
       const startedMs = performance.now();
       for (let i = 1; i <= 10; i += 1) {
         const hash = await anvil.rpc('eth_sendTransaction', [{ from, to, value: '0x1' }]);
-        detector.watch(hash, ({ number }) => found.push(number));
+        detector.watch(hash, { setInclusion: (_, { number }) => found.push(number) });
         await anvil.rpc('evm_mine');
         while (found.length < i) await sleep(1);
       }

@@ -218,7 +218,7 @@ describe('fuzz: blocks', () => {
         /** @type {string[]} */
         const found = [];
         const detector = detectors[name]({ rpc, clock, head: 100, onBlock: (block) => blocks.push(block) });
-        const watch = () => detector.watch(HASH, ({ hash }) => found.push(hash));
+        const watch = () => detector.watch(HASH, { setInclusion: (_, { hash }) => found.push(hash) });
         if (spoiledMethod === 'eth_getTransactionReceipt') watch();
         await turns(60);
         isHostile = false;

@@ -22,9 +22,11 @@ function create(seenAs = (clock) => clock) {
   const due = [];
   /** @param {string} name @param {() => void} [then] */
   const set = (name, then) =>
-    deadlines.set(() => {
-      due.push([name, clock.nowUs() / 1000]);
-      then?.();
+    deadlines.set({
+      expire: () => {
+        due.push([name, clock.nowUs() / 1000]);
+        then?.();
+      },
     });
   return { clock, deadlines, set, due, names: () => due.map(([name]) => name) };
 }
@@ -78,10 +80,8 @@ describe('clear()', () => {
   it('lets go of its neighbours: an old entry would keep all later ones from being collected', async () => {
     const { clock, deadlines, set } = create();
     const [a, b, c] = namesOf(3).map((name) => set(name));
-    const { onDue } = b;
     deadlines.clear(b);
-    assert.deepEqual([b.previous, b.next], [null, null]);
-    assert.notEqual(b.onDue, onDue);
+    assert.deepEqual([b.previous, b.next, b.target], [null, null, null]);
     assert.ok(a.next === c && c.previous === a);
     await clock.advance(TIMEOUT_MS);
     assert.deepEqual([a.previous, a.next, c.previous, c.next], [null, null, null, null]);
@@ -99,7 +99,7 @@ describe('clear()', () => {
     deadlines.clear(b);
     await clock.advance(1000);
     assert.deepEqual(names(), ['c', 'd']);
-    assert.equal(c.isSet, false);
+    assert.equal(c.target, null);
   });
 
   it('of all of them leaves none, and new ones can be set', async () => {
@@ -114,11 +114,11 @@ describe('clear()', () => {
   });
 });
 
-describe('inside onDue', () => {
+describe('inside expire()', () => {
   it('one that is being called is not set any more, and can be cleared', async () => {
     const { clock, deadlines, set, names } = create();
     const a = set('a', () => {
-      assert.equal(a.isSet, false);
+      assert.equal(a.target, null);
       deadlines.clear(a);
     });
     set('b');
@@ -162,7 +162,7 @@ describe('stop()', () => {
     assert.deepEqual(names(), []);
   });
 
-  it('inside onDue: those behind it do not fall due, and no timer is left', async () => {
+  it('inside expire(): those behind it do not fall due, and no timer is left', async () => {
     const { clock, deadlines, set, names } = create();
     set('a', () => deadlines.stop());
     set('b');
@@ -212,10 +212,12 @@ describe('many', () => {
         /** @param {number} again */
         const set = (again) => {
           const dueUs = clock.nowUs() + TIMEOUT_MS * 1000;
-          const deadline = deadlines.set(() => {
-            entry.calledUs = clock.nowUs();
-            called.push(entry);
-            if (again > 0) set(again - 1);
+          const deadline = deadlines.set({
+            expire: () => {
+              entry.calledUs = clock.nowUs();
+              called.push(entry);
+              if (again > 0) set(again - 1);
+            },
           });
           /** @type {Entry} */
           const entry = { deadline, dueUs, calledUs: null, isCleared: false };
@@ -226,7 +228,7 @@ describe('many', () => {
           else if (kind === 'wait') await clock.advance(value);
           else if (value < entries.length) {
             const entry = entries[value];
-            if (entry.deadline.isSet) entry.isCleared = true;
+            if (entry.deadline.target !== null) entry.isCleared = true;
             deadlines.clear(entry.deadline);
           }
         }

@@ -19,7 +19,7 @@ import { addressOf } from '../../helpers/samples.js';
 
 /**
  * @import { EngineOptions, EngineReport } from '../../../src/core/engine.js'
- * @import { EngineConfig, Fees, Inclusion, InclusionDetector, Sample } from '../../../src/types.d.ts'
+ * @import { EngineConfig, Fees, InclusionDetector, Sample, Watcher } from '../../../src/types.d.ts'
  */
 
 /**
@@ -170,7 +170,7 @@ export function simulate({
   };
   const rpc = fakeRpc(handlers);
 
-  /** @type {Map<string, (found: Inclusion) => void>} */
+  /** @type {Map<string, Watcher>} */
   const watched = new Map();
   const own = { first: 0, addresses: accounts.map((_, i) => targetOf(i)), payloads: null };
   const state = { own, kit: { tag: '00', starts: [accounts.map(() => 0n)] }, gasLimit: 50_000n, set: {} };
@@ -215,7 +215,7 @@ export function simulate({
       detection = options;
       return /** @type {InclusionDetector} */ (
         /** @type {unknown} */ ({
-          watch: (/** @type {string} */ hash, /** @type {any} */ found) => void watched.set(hash, found),
+          watch: (/** @type {string} */ hash, /** @type {any} */ watcher) => void watched.set(hash, watcher),
           unwatch: (/** @type {string} */ hash) => void watched.delete(hash),
           stats: () => ({ blockMs, newestBlock: lastSeen }),
           hasPassed: (/** @type {number} */ number) => number <= lastSeen,
@@ -274,9 +274,9 @@ export function simulate({
     const gas = { baseFeeWei: 0n, gasUsed: length * GAS_USED, gasLimit: 30_000_000 };
     detection.onBlock?.({ ...found, ...gas, timestampS: clock.wallMs() / 1000, transactions: length, ours: length });
     for (const { hash } of transactions) {
-      const callback = watched.get(hash);
+      const watcher = watched.get(hash);
       watched.delete(hash);
-      callback?.(found);
+      watcher?.setInclusion(hash, found);
     }
   };
 

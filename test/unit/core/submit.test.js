@@ -5,7 +5,7 @@ import { backOffMs, isLimit } from '../../../src/chain/retries.js';
 import { toHex } from '../../../src/chain/rpc.js';
 import { Account } from '../../../src/core/nonces.js';
 import { Operation } from '../../../src/core/operation.js';
-import { RetryPolicy, submit } from '../../../src/core/submit.js';
+import { RetryPolicy, Submissions, submit } from '../../../src/core/submit.js';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
@@ -422,5 +422,41 @@ describe('RetryPolicy', () => {
     const retryPolicy = new RetryPolicy(() => 1);
     retryPolicy.noteRetryAfter(new ProtocolError('busy', undefined, 503, 0), 1000);
     assert.equal(retryPolicy.waitMs(1000), 0);
+  });
+});
+
+describe('Submissions', () => {
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  /** @param {string} name @returns {any} */
+  const operation = (name) => ({ name, isCancelled: false });
+
+  it('starts at most so many at a time, in order, without the cancelled ones', async () => {
+    /** @type {string[]} */
+    const started = [];
+    const submissions = new Submissions(({ name }) => started.push(String(name)), 2);
+    const all = ['a', 'b', 'c', 'd', 'e'].map(operation);
+    all.forEach((each) => submissions.add(each));
+    assert.deepEqual(started, ['a', 'b']);
+    all[2].isCancelled = true;
+    submissions.release();
+    await turn();
+    assert.deepEqual(started, ['a', 'b', 'd']);
+    submissions.release();
+    submissions.release();
+    submissions.add(operation('f'));
+    await turn();
+    assert.deepEqual(started, ['a', 'b', 'd', 'e', 'f']);
+  });
+
+  it('that fail at once do not exhaust the stack', async () => {
+    let started = 0;
+    /** @type {Submissions} */
+    const submissions = new Submissions(() => {
+      started += 1;
+      submissions.release();
+    }, 1);
+    for (let i = 0; i < 20_000; i += 1) submissions.add(operation(''));
+    await turn();
+    assert.equal(started, 20_000);
   });
 });

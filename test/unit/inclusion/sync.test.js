@@ -58,7 +58,7 @@ function setUp({ isPushed = false, takesWait = true, ...options } = {}) {
   /** @param {string} raw @param {() => unknown} [onSent] */
   const submit = async (raw, onSent) => {
     const hash = `hash of ${raw}`;
-    detector.watch(hash, ({ number }) => found.push([hash, number, blocks.join()]));
+    detector.watch(hash, { setInclusion: (_, { number }) => found.push([hash, number, blocks.join()]) });
     detector.submit?.(raw, hash, 'submit', onSent).then(
       (answer) => ends.push(answer),
       (error) => ends.push(error),
