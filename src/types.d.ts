@@ -493,8 +493,6 @@ export type Snapshot = {
   generator: EngineStats;
   /** of the threads of the engine */
   traffic: ThreadStats;
-  /** operations in flight; startedAtUs: at the latest */
-  open: Array<{ count: number; startedAtUs: number }>;
   /** how the law of conservation is broken */
   violation: string | null;
 };

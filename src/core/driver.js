@@ -49,8 +49,6 @@ const STARTS_PER_TURN = 256;
 export class Driver {
   /** @type {Set<Operation>} */
   live = new Set();
-  /** Operations in flight by the second in which they started. @type {Map<number, number>} */
-  #open = new Map();
   /** First message by failure code. @type {Record<string, string>} */
   failureWords = {};
   /** Holds a wallet once per operation that may be started with it. @type {Queue<Account>} */
@@ -210,26 +208,8 @@ export class Driver {
     account.left -= 1;
     this.#left -= 1;
     this.live.add(operation);
-    this.#countOpen(operation, 1);
     recorder.start(account.position, instants.intendedAtUs, instants.startedAtUs);
     run(operation);
-  }
-
-  /** @param {Operation} operation @param {number} change */
-  #countOpen({ startedAtUs }, change) {
-    const second = Math.floor(startedAtUs / 1e6);
-    const count = (this.#open.get(second) ?? 0) + change;
-    if (count === 0) this.#open.delete(second);
-    else this.#open.set(second, count);
-  }
-
-  /**
-   * The operations in flight, for the case that this thread dies.
-   * @param {number} nowUs
-   * @returns {Array<{count: number, startedAtUs: number}>} startedAtUs: at the latest
-   */
-  openBySecond(nowUs) {
-    return [...this.#open].map(([second, count]) => ({ count, startedAtUs: Math.min((second + 1) * 1e6, nowUs) }));
   }
 
   /** @param {Operation} operation */
@@ -245,7 +225,6 @@ export class Driver {
     try {
       const { account, nonce } = operation;
       this.live.delete(operation);
-      this.#countOpen(operation, -1);
       this.options.recorder.add(sample);
       this.options.onSample(sample);
       if (sample.outcome === 'verified') {

@@ -276,7 +276,6 @@ export class ThreadEngine {
       window: { startUs, endUs },
       generator: this.#figures(),
       traffic: this.#options.traffic(),
-      open: this.#driver.openBySecond(atUs),
       violation: recorder.isBalanced(this.#driver.live.size) ? null : this.#violation(),
     };
   }

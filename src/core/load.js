@@ -1,5 +1,6 @@
 import { WARMUP_BLOCKS, MIN_WARMUP_MS } from './costs.js';
 import { EXIT, InternalError, UnavailableError } from '../errors.js';
+import { endedOf } from '../stats/recorder.js';
 import { reorgInWords } from '../stats/reorgs.js';
 import { IntervalLog, Stats, rowOf, zeroCounts } from '../stats/stats.js';
 
@@ -328,9 +329,4 @@ export class WarmUp {
     const hasBlocks = !this.#options.hasBlocks || this.#blocks >= WARMUP_BLOCKS;
     return hasBlocks && this.#wanted !== null && ended >= this.#wanted;
   }
-}
-
-/** @param {Counts} counts */
-function endedOf({ verified, failed, timedOut, abandoned }) {
-  return verified + failed + timedOut + abandoned;
 }

@@ -14,7 +14,7 @@ import { isWorkloadFile } from '../files.js';
 import { SharedBlocks, noBlocks } from '../stats/blocks.js';
 import { merge } from '../stats/merge.js';
 import { SNAPSHOT } from '../stats/metrics.js';
-import { Recorder } from '../stats/recorder.js';
+import { Recorder, endedOf } from '../stats/recorder.js';
 import { noReorgs } from '../stats/reorgs.js';
 import { Stats, noneUsed, zeroCounts } from '../stats/stats.js';
 import { numbered } from '../text.js';
@@ -322,14 +322,16 @@ class WorkerPool {
    */
   #lastOf(handle, nowUs, endsInterval) {
     if (handle.last === null) return null;
-    const { open, atUs } = handle.last;
+    const { counts, atUs } = handle.last;
     const window = { startUs: this.#plan.startUs, endUs: 0 };
     const lost = { ...handle.last, atUs: nowUs, interval: null, rest: new Stats(nowUs), window };
     if (!endsInterval || this.#counted.has(handle)) return lost;
     this.#counted.add(handle);
     const recorder = new Recorder([], this.#reportedUs);
     recorder.setWindow(this.#plan.startUs, this.#plan.endUs);
-    recorder.abandon(open, Math.max(handle.diedAtUs, atUs));
+    // None starts after the window; how long before the report they started is not known.
+    const startedAtUs = Math.min(atUs, this.#plan.endUs);
+    recorder.abandon(counts.started - endedOf(counts), startedAtUs, Math.max(handle.diedAtUs, atUs));
     return { ...lost, interval: { ...NO_INTERVAL, stats: recorder.take(nowUs), warnings: {}, blocks: noBlocks() } };
   }
 
@@ -348,7 +350,6 @@ class WorkerPool {
         batches: { limit: Infinity, largest: 0, refused: 0, why: null },
         endpoints: [],
       },
-      open: [],
       violation: null,
     };
   }

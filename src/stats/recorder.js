@@ -226,16 +226,15 @@ export class Recorder {
 
   /**
    * Counts operations of which nothing more is known as abandoned.
-   * @param {Array<{count: number, startedAtUs: number}>} open startedAtUs: at the latest
+   * @param {number} count
+   * @param {number} startedAtUs at the latest
    * @param {number} endedAtUs
    */
-  abandon(open, endedAtUs) {
+  abandon(count, startedAtUs, endedAtUs) {
     const [stats] = this.#open;
-    for (const { count, startedAtUs } of open) {
-      stats.counts.abandoned += count;
-      const waited = { intendedAtUs: startedAtUs, startedAtUs, endedAtUs, code: null };
-      for (let i = 0; i < count; i += 1) this.#recordLatency({ ...waited, outcome: 'abandoned' }, stats);
-    }
+    stats.counts.abandoned += count;
+    const waited = { intendedAtUs: startedAtUs, startedAtUs, endedAtUs, code: null };
+    for (let i = 0; i < count; i += 1) this.#recordLatency({ ...waited, outcome: 'abandoned' }, stats);
   }
 
   /** The law of conservation for all wallets together. @param {number} inFlight live operations */
@@ -265,7 +264,7 @@ export class Recorder {
 }
 
 /** @param {Counts} counts */
-function endedOf({ verified, failed, timedOut, abandoned }) {
+export function endedOf({ verified, failed, timedOut, abandoned }) {
   return verified + failed + timedOut + abandoned;
 }
 

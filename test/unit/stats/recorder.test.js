@@ -235,12 +235,9 @@ describe('Recorder: the window', () => {
     recorder.setWindow(START, END);
     for (const dueUs of [START - 1, START, START, START, END]) recorder.start(0, dueUs);
     recorder.add(sampleOf({ startUs: START, endedAtUs: START + 2000 }));
-    const open = [
-      { count: 1, startedAtUs: START - 1 },
-      { count: 2, startedAtUs: START },
-      { count: 1, startedAtUs: END },
-    ];
-    recorder.abandon(open, END + 5000);
+    recorder.abandon(1, START - 1, END + 5000);
+    recorder.abandon(2, START, END + 5000);
+    recorder.abandon(1, END, END + 5000);
     const { counts, total, censored, fromStartCensored, halves } = figuresOf(recorder);
     assert.deepEqual([counts.abandoned, total.count, censored.count], [4, 4, 3]);
     assert.deepEqual([censored.minUs, censored.maxUs], [5000, END - START + 5000]);
