@@ -2,11 +2,11 @@ import { createHash, randomInt } from 'node:crypto';
 import { toBigInt, toHex } from '../chain/rpc.js';
 import { RpcError, StressError, UsageError } from '../errors.js';
 import { NEEDS_TWO } from './table.js';
-import { MAX_AUDIT_MS, Receipts, UNSURE, checkOf, isSuccess, successCheck, sum } from './receipts.js';
+import { MAX_AUDIT_MS, Receipts, UNSURE, checkOf, isSuccess, successCheck } from './receipts.js';
 
 /**
  * Payments from wallet to wallet, or to addresses made for the run, and their audit: by their receipts as many succeeded
- * as the run has verified, what left the senders is what arrived, and each receiver has exactly what it was paid.
+ * as the run has verified, and each wallet and each receiver has exactly what follows from them.
  * Receivers are computed again from the seed; balances and receipts are read from the chain. Neither depends on what the
  * load has counted.
  *
@@ -27,16 +27,12 @@ import { MAX_AUDIT_MS, Receipts, UNSURE, checkOf, isSuccess, successCheck, sum }
  * @property {number | null} made number of receivers made from the seed; null: the wallets pay each other
  * @property {readonly string[]} wallets addresses of the whole slice, by position; empty where receivers are made
  *
- * @typedef {object} Paid
- * @property {Outcomes | {why: string}} outcomes by receipts
- * @property {string | null} why they are unknown
+ * @typedef {object} Paid by receipts
+ * @property {Outcomes | {why: string}} outcomes
+ * @property {string | null} why the rest is unknown
+ * @property {readonly number[]} sent successful payments by position
  * @property {bigint[]} fees in wei, by position
- * @property {Uint32Array | null} to successful payments by receiver; null if unknown, or if there are too many receivers
- *
- * @typedef {object} Tally of the balances read
- * @property {number} right number of correct balances
- * @property {string | null} fault the first wrong one
- * @property {bigint} grown sum of all changes
+ * @property {Uint32Array} to successful payments by receiver; empty if there are too many receivers
  */
 
 /**
@@ -147,9 +143,9 @@ export class Payments {
   async reconcile(snapshot, asset) {
     // Receipts first, because nodes that prune old blocks prune more of them in the meantime.
     const paid = await this.#readPaid(snapshot, limited(snapshot.signal));
-    const reading = { rpc: this.#rpc, snapshot, asset, signal: limited(snapshot.signal) };
-    const byBalance = await (this.arePayers ? this.#amongPayers(paid, reading) : this.#toReceivers(paid, reading));
-    const checks = [successCheck(this.#addresses, snapshot, paid.outcomes), ...byBalance];
+    const reading = { rpc: this.#rpc, snapshot, asset, signal: limited(snapshot.signal), why: paid.why };
+    const checks = [successCheck(this.#addresses, snapshot, paid.outcomes), await this.#checkPayers(paid, reading)];
+    if (!this.arePayers && this.#areRead) checks.push(await this.#checkReceivers(paid, reading));
     if (checks.every(({ holds }) => holds !== false)) return checks;
     const block = await this.#rpc.call('eth_getBlockByNumber', [toHex(snapshot.blockNumber), false], 'audit');
     if (block?.hash === snapshot.blockHash) return checks;
@@ -157,122 +153,83 @@ export class Payments {
     return checks.map((check) => ({ ...check, holds: null, why }));
   }
 
+  /** Whether the balances of all receivers are read. */
+  get #areRead() {
+    return this.count <= MAX_READ;
+  }
+
   /** @param {AuditSnapshot} snapshot @param {AbortSignal} signal @returns {Promise<Paid>} */
   async #readPaid(snapshot, signal) {
     const fees = this.#addresses.map(() => 0n);
-    const isRead = this.count <= MAX_READ;
-    const to = new Uint32Array(isRead ? this.count : 0);
+    const to = new Uint32Array(this.#areRead ? this.count : 0);
     const outcomes = await this.#receipts.ofRun(this.#addresses, snapshot, signal, (position, nonce, receipt) => {
       fees[position] += feeOf(receipt);
-      if (isRead && isSuccess(receipt)) to[this.indexFor(position, nonce)] += 1;
+      if (this.#areRead && isSuccess(receipt)) to[this.indexFor(position, nonce)] += 1;
     });
-    if ('why' in outcomes) return { outcomes, why: outcomes.why, fees, to: null };
+    if ('why' in outcomes) return { outcomes, why: outcomes.why, sent: [], fees, to };
     const { succeeded, reverted } = outcomes;
     const areOurs = snapshot.executed.every(
       (count, i) => count === succeeded[i] && snapshot.reverted[i] === reverted[i],
     );
-    return { outcomes, why: null, fees, to: areOurs && isRead ? to : null };
+    return { outcomes, why: areOurs ? null : UNSURE, sent: succeeded, fees, to };
   }
 
   /** @param {Paid} paid @param {Reading} reading */
-  async #toReceivers({ to, fees, why, outcomes }, reading) {
-    const { unit, receiverHas, paysFees } = reading.asset;
-    const left = await tally(reading, this.#addresses.length, (i) => {
-      return { address: this.#addresses[i], before: this.#balances[i], mustGrow: null };
+  #checkPayers({ sent, fees, to }, reading) {
+    const { paysFees } = reading.asset;
+    const words = `wallets that have what they had${this.arePayers ? ' and received' : ''}, less what they sent${paysFees ? ' and its fees' : ''}`;
+    return balanceCheck('wallets', words, this.#addresses.length, reading, (i) => {
+      const received = this.arePayers ? to[i] : 0;
+      const grown = this.value * BigInt(received - sent[i]) - (paysFees ? fees[i] : 0n);
+      return { address: this.#addresses[i], mustBe: this.#balances[i] + grown };
     });
-    const leftWhy = ('why' in left ? left.why : null) ?? (paysFees ? why : null);
-    const spent = 'why' in left ? 0n : -left.grown - (paysFees ? total(fees) : 0n);
-    const lessFees = paysFees ? ', less their fees,' : '';
-    const leftWords = `${unit} that left ${this.#addresses.length} wallets${lessFees} against`;
-    if (this.count > MAX_READ) {
-      const payments = 'why' in outcomes ? 0 : sum(outcomes.succeeded);
-      const words = `${leftWords} ${payments} payments of ${this.value} (balances of more than ${MAX_READ} receivers are not read)`;
-      return [checkOf('left', words, this.value * BigInt(payments), spent, leftWhy ?? why)];
-    }
-    const arrived = await tally(reading, this.count, (i) => {
-      const mustGrow = to === null ? null : this.value * BigInt(to[i]);
-      return { address: this.addressOf(i), before: receiverHas, mustGrow };
-    });
-    const readWhy = 'why' in arrived ? arrived.why : null;
-    const grown = 'why' in arrived ? 0n : arrived.grown;
-    const payments = to === null ? sum(reading.snapshot.nonces) - sum(reading.snapshot.startNonces) : sum(to);
-    const right = `of ${this.count} receivers, those that have exactly what was paid to them`;
-    const sums = `${unit} that arrived from ${payments} payments of ${this.value}`;
-    const unsure = readWhy ?? why ?? (to === null ? UNSURE : null);
-    return [
-      checkOf('receivers', right, this.count, describeTally(arrived), unsure),
-      checkOf('arrived', sums, this.value * BigInt(payments), grown, unsure),
-      checkOf('left', `${leftWords} what arrived`, grown, spent, readWhy ?? leftWhy),
-    ];
   }
 
   /** @param {Paid} paid @param {Reading} reading */
-  async #amongPayers({ to, outcomes, fees, why: feesWhy }, reading) {
-    const { unit, paysFees } = reading.asset;
-    const changed = await tally(reading, this.#addresses.length, (i) => {
-      const isKnown = to !== null && !('why' in outcomes);
-      const paid = isKnown ? this.value * BigInt(to[i] - outcomes.succeeded[i]) : null;
-      const mustGrow = paid === null || !paysFees ? paid : paid - fees[i];
-      return { address: this.#addresses[i], before: this.#balances[i], mustGrow };
+  #checkReceivers({ to }, reading) {
+    const words = `of ${this.count} receivers, those that have exactly what was paid to them`;
+    return balanceCheck('receivers', words, this.count, reading, (i) => {
+      return { address: this.addressOf(i), mustBe: reading.asset.receiverHas + this.value * BigInt(to[i]) };
     });
-    const why = ('why' in changed ? changed.why : null) ?? feesWhy;
-    const andFees = paysFees ? ' and its fees' : '';
-    const right = `wallets that have what they had and received, less what they sent${andFees}`;
-    const wallets = checkOf(
-      'wallets',
-      right,
-      this.#addresses.length,
-      describeTally(changed),
-      why ?? (to === null ? UNSURE : null),
-    );
-    const words = `${unit} that left ${this.#addresses.length} wallets together, against the fees by their receipts`;
-    const left = 'why' in changed ? 0n : -changed.grown;
-    return paysFees ? [wallets, checkOf('left', words, total(fees), left, why)] : [wallets];
   }
-}
-
-/** @param {Tally | {why: string}} found */
-function describeTally(found) {
-  if ('why' in found) return '';
-  return found.fault === null ? found.right : `${found.right} (${found.fault})`;
 }
 
 /**
- * @typedef {{rpc: Rpc, snapshot: AuditSnapshot, asset: Asset, signal: AbortSignal}} Reading
+ * @typedef {{rpc: Rpc, snapshot: AuditSnapshot, asset: Asset, signal: AbortSignal, why: string | null}} Reading why: the
+ *   reason why the payments are not known
  *
- * @param {Reading} reading
+ * @param {string} name
+ * @param {string} words
  * @param {number} count
- * @param {(i: number) => {address: string, before: bigint, mustGrow: bigint | null}} accountOf mustGrow: null if unknown
- * @returns {Promise<Tally | {why: string}>}
+ * @param {Reading} reading
+ * @param {(i: number) => {address: string, mustBe: bigint}} accountOf
+ * @returns {Promise<Check>} which names the first wrong balance
  */
-async function tally({ rpc, snapshot, asset, signal }, count, accountOf) {
-  /** @type {Tally} */
-  const found = { right: 0, fault: null, grown: 0n };
+async function balanceCheck(name, words, count, { rpc, snapshot, asset, signal, why }, accountOf) {
+  const unsure = (/** @type {string} */ reason) => checkOf(name, words, 0, 0, reason);
+  if (why !== null) return unsure(why);
+  let right = 0;
+  let fault = '';
   const blocks = [{ blockHash: snapshot.blockHash }, toHex(snapshot.blockNumber), 'latest'];
   for (let at = 0; at < count;) {
-    if (signal.aborted) return { why: `there was time for ${at} of ${count} balances` };
+    if (signal.aborted) return unsure(`there was time for ${at} of ${count} balances`);
     const part = Array.from({ length: Math.min(READ_AT_ONCE, count - at) }, (_, i) => accountOf(at + i));
     try {
       const requests = part.map(({ address }) => asset.balanceOf(address, blocks[0]));
-      const answers = await rpc.batch(requests, 'audit');
-      part.forEach((account, i) => add(found, account, toBigInt(answers[i]), asset.unit));
+      const balances = (await rpc.batch(requests, 'audit')).map(toBigInt);
+      part.forEach(({ address, mustBe }, i) => {
+        if (balances[i] === mustBe) right += 1;
+        else fault ||= ` (${address} has ${balances[i]} ${asset.unit}, not ${mustBe})`;
+      });
       at += part.length;
     } catch (error) {
       if (!(error instanceof StressError)) throw error;
       // The node lacks EIP-1898 or has pruned the block. In later blocks balances change only by a foreign sender.
-      if (!(error instanceof RpcError) || blocks.length === 1) return { why: error.message };
+      if (!(error instanceof RpcError) || blocks.length === 1) return unsure(error.message);
       blocks.shift();
     }
   }
-  return found;
-}
-
-/** @param {Tally} found @param {{address: string, before: bigint, mustGrow: bigint | null}} account @param {bigint} balance @param {string} unit */
-function add(found, { address, before, mustGrow }, balance, unit) {
-  const grown = balance - before;
-  found.grown += grown;
-  if (mustGrow === null || grown === mustGrow) found.right += 1;
-  else found.fault ??= `${address} has ${balance} ${unit}, not ${before + mustGrow}`;
+  return checkOf(name, words, count, `${right}${fault}`, null);
 }
 
 /** Rollups charge for data on the underlying chain too. @param {Receipt} receipt */
@@ -283,11 +240,6 @@ function feeOf({ gasUsed, effectiveGasPrice, l1Fee }) {
 /** @param {AbortSignal} signal */
 function limited(signal) {
   return AbortSignal.any([signal, AbortSignal.timeout(MAX_AUDIT_MS)]);
-}
-
-/** @param {bigint[]} amounts */
-function total(amounts) {
-  return amounts.reduce((all, one) => all + one, 0n);
 }
 
 /** Spreads a difference of a few bits over all 32 (the last step of MurmurHash3, A. Appleby). @param {number} word */
