@@ -97,10 +97,7 @@ function checkSame([first, ...others]) {
 
 /** @param {RunHeader} a @param {RunHeader} b @returns {string | null} */
 function differenceOf(a, b) {
-  if ((a.index === null) !== (b.index === null)) {
-    const [indexed, other] = a.index === null ? ['the second', 'the first'] : ['the first', 'the second'];
-    return `${indexed} has an index, and ${other} has none`;
-  }
+  if ((a.index === null) !== (b.index === null)) return 'only one of them has an index';
   for (const name of new Set([...Object.keys(a.settings), ...Object.keys(b.settings)])) {
     const [one, other] = [a.settings[name] ?? null, b.settings[name] ?? null];
     // A pruned node has no genesis block.
@@ -265,38 +262,41 @@ function blocksOf({ intervals }) {
  * @throws {InputError} which names the count
  */
 export function checkConsistency(run, name) {
-  const wrong = wrongCount(run);
-  if (wrong !== null) throw new InputError(`${name} contradicts itself: ${wrong}`);
+  const wrong = countsOf(run).find(([, count, least, most = least]) => count < least || count > most);
+  if (wrong === undefined) return;
+  const [what, count, least, most = least] = wrong;
+  const must = least === most ? `${least}` : least === 0 ? `at most ${most}` : `at least ${least}`;
+  throw new InputError(`${name} contradicts itself: ${what} is ${count}, and by its other figures it must be ${must}`);
 }
 
-/** @param {RunFile} run @returns {string | null} */
-function wrongCount({ counts, window, failures, latency, lag, intervals, audit, partial, end, inFlight }) {
+/** @param {RunFile} run @returns {Array<[string, number, number, number?]>} name, count, and its bounds, which are one number unless there are two */
+function countsOf({ counts, window, failures, latency, lag, intervals, audit, partial, end, inFlight }) {
   const { scheduled, dropped, started, verified, failed, timedOut, abandoned } = counts;
-  if (scheduled !== dropped + started) return 'counts/scheduled is not dropped + started';
-  if (inFlight !== started - verified - failed - timedOut - abandoned)
-    return 'inFlight is not the number of operations that were started and have not ended';
-  if (lag.count !== window.counts.scheduled)
-    return `lag/count is ${lag.count}, and window/counts/scheduled ${window.counts.scheduled}`;
-  const ended = verified + censoredIn({ counts, failures });
-  if (latency.total.count > ended)
-    return `latency has ${some(latency.total.count, 'value')}, and ${some(ended, 'operation')} were verified or ran out of time`;
-  if (latency.fromStart.count !== latency.total.count) return 'latency/fromStart/count is not latency/total/count';
-  const row = intervals.findIndex(
-    (of) => of.latency.count !== of.counts.verified || of.lag.count !== of.counts.scheduled,
-  );
-  if (row !== -1) return `intervals/${row} has other counts than its distributions`;
+  /** @type {ReturnType<typeof countsOf>} */
+  const rows = [
+    ['counts/scheduled', scheduled, dropped + started],
+    ['inFlight', inFlight, started - verified - failed - timedOut - abandoned],
+    ['lag/count', lag.count, window.counts.scheduled],
+    ['latency/total/count', latency.total.count, 0, verified + censoredIn({ counts, failures })],
+    ['latency/fromStart/count', latency.fromStart.count, latency.total.count],
+    ...intervals.flatMap(
+      (row, i) =>
+        /** @type {Array<[string, number, number]>} */ ([
+          [`intervals/${i}/latency/count`, row.latency.count, row.counts.verified],
+          [`intervals/${i}/lag/count`, row.lag.count, row.counts.scheduled],
+        ]),
+    ),
+  ];
   // After an internal error or the loss of a worker the figures differ; the run's exit code says so.
-  if (end === 'internal') return null;
+  if (end === 'internal') return rows;
   const sums = intervals.reduce((sum, row) => addUp(sum, row.counts), zeroCounts());
-  for (const [name, count] of /** @type {Array<[keyof Counts, number]>} */ (Object.entries(counts))) {
-    if (partial ? sums[name] > count : sums[name] !== count)
-      return `counts/${name} is ${count}, and intervals have ${sums[name]}`;
-  }
-  if (window.counts.verified > verified)
-    return `window/counts/verified is ${window.counts.verified}, and counts/verified ${verified}`;
+  const most = partial ? Infinity : undefined;
+  for (const name of /** @type {Array<keyof Counts>} */ (Object.keys(counts)))
+    rows.push([`counts/${name}`, counts[name], sums[name], most]);
+  rows.push(['window/counts/verified', window.counts.verified, 0, verified]);
   const report = /** @type {AuditReport | null} */ (audit);
-  if (report === null || report.verified === verified) return null;
-  return `audit/verified is ${report.verified}, and counts/verified ${verified}`;
+  if (report !== null) rows.push(['audit/verified', report.verified, verified]);
+  return rows;
 }
 
 /** @param {number} count @param {string} noun */

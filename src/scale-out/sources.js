@@ -140,36 +140,32 @@ async function* linesOf(stream) {
 
 /** A line may begin with a part of another process's line: each marker starts a new result. @param {string} line */
 export function resultsIn(line) {
-  const [before, ...texts] = line.split(MARKER);
-  return texts.flatMap((text) => {
-    const [json] = /^\{\S+/.exec(text) ?? [];
-    return json === undefined ? [] : resultOf(json, foreignForm(before, text));
-  });
+  return line
+    .split(MARKER)
+    .slice(1)
+    .flatMap((text) => {
+      const [json] = /^\{\S+/.exec(text) ?? [];
+      return json === undefined ? [] : resultOf(json);
+    });
 }
 
-/** Log files of container runtimes split or escape long lines. @param {string} before the marker @param {string} text behind it */
-function foreignForm(before, text) {
-  if (text.startsWith('{\\"')) return "it is in Docker's own log file: merge what docker logs prints";
-  return /^\S+ std(?:out|err) P /.test(before)
-    ? "it is in pieces, in a container runtime's own log file: merge what kubectl logs prints"
-    : null;
-}
-
-/** @param {string} text JSON of a line, and more @param {string | null} damage @returns {Pick<Source, 'id' | 'runId' | 'index' | 'read'>} */
-function resultOf(text, damage) {
+/** Log files of container runtimes have long lines in pieces, or escaped. @param {string} text JSON of a line @returns {Pick<Source, 'id' | 'runId' | 'index' | 'read'>} */
+function resultOf(text) {
   const words = text.replaceAll('\\"', '"');
   const [, index] = /"index":(\d{1,6})\b/.exec(words) ?? [];
   const [, runId = null] = /"runId":"([\w.-]{1,63})"/.exec(words) ?? [];
   const [, id = null] = /"id":"([0-9a-f-]{36})"/.exec(words) ?? [];
   const known = { id, runId, index: index === undefined ? null : Number(index) };
-  if (damage !== null) return { ...known, read: () => ({ damage }) };
   try {
     const { schema, sha256, gzip } = JSON.parse(text);
     if (schema !== 'evm-stress/result@1') throw new Error('its schema is not evm-stress/result@1');
     const packed = Buffer.from(String(gzip), 'base64');
     return { ...known, read: () => unpacked(packed, sha256, id) };
   } catch (error) {
-    const why = error instanceof SyntaxError ? 'it is cut or mixed with another' : /** @type {Error} */ (error).message;
+    const why =
+      error instanceof SyntaxError
+        ? 'it is cut, mixed with another, or in a log file of a container runtime (merge what docker logs or kubectl logs prints)'
+        : /** @type {Error} */ (error).message;
     return { ...known, read: () => ({ damage: why }) };
   }
 }

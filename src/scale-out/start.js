@@ -283,8 +283,6 @@ export class CommonStart {
     const { clock, stop, notice } = this.#options;
     const pollMs = Math.min(Math.max(POLL_MS, own.instances), MAX_POLL_MS);
     const indexes = Array.from({ length: own.instances }, (_, index) => index);
-    /** Some may withdraw. @type {Set<number>} */
-    const everSeen = new Set();
     let lacking = `missing: ${indexRanges(indexes)}`;
     let noticeUs = clock.nowUs();
     for (;;) {
@@ -294,10 +292,11 @@ export class CommonStart {
       if (seen !== null) {
         const { attempts, isStartThere } = seen;
         checkLastAttempt(own, attempts);
-        for (const index of attempts.keys()) everSeen.add(index);
         const absent = indexes.filter((index) => !attempts.has(index));
         if (own.index === 0 && !isStartThere) isPublished = await this.#publish(barrier, own, attempts);
-        lacking = isStartThere ? 'start.json exists, but cannot be read' : missingInWords(absent, everSeen);
+        lacking = `missing: ${indexRanges(absent)}`;
+        if (absent.length === 0) lacking = 'all have arrived, but index 0 has not published the start';
+        if (isStartThere) lacking = 'start.json exists, but cannot be read';
         if (absent.length > 0 && clock.nowUs() >= noticeUs) {
           notice(`waiting for ${absent.length} of ${own.instances} instances: ${indexRanges(absent)}`);
           noticeUs = clock.nowUs() + NOTICE_MS * 1000;
@@ -413,18 +412,9 @@ function checkLastAttempt({ index, attempt }, attempts) {
 function assertTakesPart({ arrivals }, own, runId) {
   const taking = arrivals.find((arrival) => arrival.index === own.index);
   if (taking?.id === own.id && taking.attempt === own.attempt) return;
-  const other = taking?.attempt === own.attempt ? 'another process' : `attempt ${taking?.attempt}`;
   throw new IncompleteError(
-    `the load of run ${runId} starts without this instance (index ${own.index}, attempt ${own.attempt}): ${taking === undefined ? 'no process' : other} takes part with this index`,
+    `the load of run ${runId} starts without this instance (index ${own.index}, attempt ${own.attempt}): ${taking === undefined ? 'no process' : 'another one'} takes part with this index`,
   );
-}
-
-/** @param {number[]} absent @param {Set<number>} everSeen */
-function missingInWords(absent, everSeen) {
-  if (absent.length === 0) return 'all have arrived, but index 0 has not published the start';
-  const missing = indexRanges(absent.filter((index) => !everSeen.has(index)));
-  const gone = indexRanges(absent.filter((index) => everSeen.has(index)));
-  return [missing && `missing: ${missing}`, gone && `left again: ${gone}`].filter(Boolean).join('; ');
 }
 
 /** @param {number} lateMs @returns {string | null} */

@@ -17,7 +17,8 @@ import { InputError } from '../errors.js';
  */
 
 const DIGITS = 3;
-const MAX_UINT32 = 2 ** 32 - 1;
+/** Of each count: a merge may have more values than 32 bits can count. */
+const COUNT_BITS = 64;
 const HEADER_BYTES = 40;
 /** Places for all values that a double holds exactly, with nine bytes a count. */
 const MOST_BYTES = HEADER_BYTES + 9 * 44 * 1024;
@@ -28,16 +29,15 @@ const MOST_BYTES = HEADER_BYTES + 9 * 44 * 1024;
  * @throws {InputError} which says what is wrong with it
  */
 function decoded({ count, sumUs, maxUs, hdr: text }) {
-  const bitBucketSize = count > MAX_UINT32 ? 64 : 32;
   // All values are 0, as the lag of a closed loop is: decoding is not needed.
   if (maxUs === 0 && sumUs === 0) {
-    const zeros = emptyHistogram(bitBucketSize);
+    const zeros = emptyHistogram();
     zeros.recordValueWithCount(0, count);
     return zeros;
   }
   let histogram;
   try {
-    histogram = /** @type {hdr.JsHistogram} */ (hdr.decodeFromCompressedBase64(checked(text), bitBucketSize));
+    histogram = /** @type {hdr.JsHistogram} */ (hdr.decodeFromCompressedBase64(checked(text), COUNT_BITS));
   } catch (error) {
     throw new InputError('a histogram cannot be decoded', error);
   }
@@ -103,7 +103,6 @@ export class Distribution {
   #squaresHigh = 0n;
   /** Created with the first value: most distributions of an interval stay empty. @type {hdr.JsHistogram | null} */
   #histogram = null;
-  #isWide = false;
   /** Whether the histogram knows its total and maximum, which add() leaves for later. */
   #isSettled = true;
 
@@ -126,7 +125,9 @@ export class Distribution {
   add(other) {
     if (other.count === 0) return this;
     const maxUs = other.maxUs ?? 0;
-    const histogram = this.#withRoom(this.count + other.count, maxUs);
+    const histogram = (this.#histogram ??= emptyHistogram());
+    // Allocates it once; growing it value by value takes five times as long.
+    histogram.recordValueWithCount(maxUs, 0);
     const take = (/** @type {number} */ place, /** @type {number} */ times) =>
       histogram.addToCountAtIndex(place, times);
     if (other instanceof Distribution) eachPlace(other.#histogram, take);
@@ -139,20 +140,6 @@ export class Distribution {
     this.maxUs = Math.max(this.maxUs, maxUs);
     this.#squaresHigh += BigInt(other.sumOfSquaresUs2);
     return this;
-  }
-
-  /** Allocates the histogram once; growing it value by value takes five times as long. @param {number} count @param {number} maxUs */
-  #withRoom(count, maxUs) {
-    if (count > MAX_UINT32 && !this.#isWide) {
-      const wide = emptyHistogram(64);
-      wide.recordValueWithCount(Math.max(this.maxUs, 0), 0);
-      eachPlace(this.#histogram, (place, times) => wide.addToCountAtIndex(place, times));
-      this.#histogram = wide;
-      this.#isWide = true;
-    }
-    const histogram = (this.#histogram ??= emptyHistogram());
-    histogram.recordValueWithCount(maxUs, 0);
-    return histogram;
   }
 
   #settled() {
@@ -315,10 +302,14 @@ export function boundsOf(json, censored = 0, statistic) {
   return { us, atMostUs: isKnown ? us : all.percentileAtMostUs(0, part) };
 }
 
-/** @param {32 | 64} [bitBucketSize] of each count */
-function emptyHistogram(bitBucketSize = 32) {
+function emptyHistogram() {
   return /** @type {hdr.JsHistogram} */ (
-    hdr.build({ bitBucketSize, autoResize: true, numberOfSignificantValueDigits: DIGITS, useWebAssembly: false })
+    hdr.build({
+      bitBucketSize: COUNT_BITS,
+      autoResize: true,
+      numberOfSignificantValueDigits: DIGITS,
+      useWebAssembly: false,
+    })
   );
 }
 

@@ -231,12 +231,8 @@ function lateReadsUs(run) {
 
 /** Late timers alone do not show the cause; the scheduler's figures do (Linux only). @param {MeasuredRun} run */
 function whyLate(run) {
-  const { cpuUs, waitedUs } = run.probes?.loop ?? {};
-  if (cpuUs === undefined || waitedUs === undefined) return '';
-  const [used, waited] = [shareOfWindow(run, cpuUs), shareOfWindow(run, waitedUs)];
-  if (waited >= STARVED) return `: for ${percent(waited)} of it other programs had the CPU`;
-  if (used + waited > 0.5) return '';
-  return `, though it used the CPU for ${percent(used)} of the time and waited for it for ${percent(waited)}: it was stopped, or wrote to something that did not take it`;
+  const waited = shareOfWindow(run, run.probes?.loop?.waitedUs);
+  return waited < STARVED ? '' : `: for ${percent(waited)} of it other programs had the CPU`;
 }
 
 /** Think time as a share of an operation and the think time behind it. @param {MeasuredRun} run */

@@ -149,15 +149,9 @@ function templateMaker(source, needs) {
   const template = TEMPLATES[name];
   const { numbers } = template;
   const fewest = numbers.filter((number) => number === null).length;
-  if (given.length < fewest || given.length > numbers.length)
-    throw new Error(
-      `${braced(source)} has ${given.length} numbers behind its name: ${howMany(fewest, numbers.length)}`,
-    );
-  const bad = given.find((text) => !/^[1-9]\d{0,9}$/.test(text) || Number(text) > LARGEST);
-  if (bad !== undefined)
-    throw new Error(
-      `${braced(source)} has ${quoted(bad)} behind its name: it must be a whole number from 1 to ${LARGEST}`,
-    );
+  const isWrong = given.some((text) => !/^[1-9]\d{0,9}$/.test(text) || Number(text) > LARGEST);
+  if (isWrong || given.length < fewest || given.length > numbers.length)
+    throw new Error(`${braced(source)}: ${howMany(fewest, numbers.length)} behind its name`);
   for (const need of template.needs) needs.add(need);
   const all = numbers.map((fallback, i) => (i < given.length ? Number(given[i]) : Number(fallback)));
   return (values) => template.value(values, ...all);
@@ -165,7 +159,8 @@ function templateMaker(source, needs) {
 
 /** @param {number} fewest @param {number} most */
 function howMany(fewest, most) {
-  return most === 0 ? 'it takes none' : `it takes ${fewest === most ? most : `${fewest} to ${most}`}`;
+  if (most === 0) return 'it takes no numbers';
+  return `it takes ${fewest === most ? most : `${fewest} to ${most}`} whole numbers from 1 to ${LARGEST}`;
 }
 
 /** @param {string} name */

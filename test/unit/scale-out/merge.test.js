@@ -150,7 +150,7 @@ describe('selection of run files', () => {
     'overlapping slices': [{ offset: 9 }, /overlap: instance 0 has wallets 0\.\.9, instance 1 wallets 9\.\.18/],
     'an index twice': [{ index: 0 }, /instance 0 is there twice, with attempt 0 .* 0\.json and 1\.json/],
     'an index beyond': [{ index: 4, offset: 40 }, /instance 1 is beyond the 4 instances/],
-    'no index': [{ index: null }, /the first has an index, and the second has none/],
+    'no index': [{ index: null }, /only one of them has an index/],
   };
   for (const [name, [given, words]] of Object.entries(foreign))
     test(`${name} is refused`, () => {
@@ -424,10 +424,10 @@ describe('lines in logs', () => {
     const cri = `2026-01-01T00:00:00Z stdout P ${lineOf().slice(0, -90)}`;
     const found = resultsOf([docker, cri, `2026-01-01T00:00:00Z stdout F ${lineOf()}`].join('\n'));
     assert.deepEqual(
-      found.map(({ index, read }) => [index, /(docker|kubectl) logs/.exec(read().damage ?? '')?.[1]]),
+      found.map(({ index, read }) => [index, read().damage?.includes('kubectl logs')]),
       [
-        [3, 'docker'],
-        [3, 'kubectl'],
+        [3, true],
+        [3, true],
         [3, undefined],
       ],
     );
@@ -474,13 +474,19 @@ describe('the figures of a run file', () => {
   const wrong = {
     counts: [
       (run) => (run.counts = { ...counts, scheduled: 5, dropped: 1 }),
-      /counts\/scheduled is 5, and intervals have 4/,
+      /counts\/scheduled is 5, and by its other figures it must be 4$/,
     ],
     'an audit': [(run) => (run.audit.verified = 5), /audit\/verified is 5/],
-    'more latencies than operations': [(run) => (run.latency.total = valuesOf(1e15)), /latency has/],
-    'latencies of an interval': [(run) => (run.intervals[1].latency = valuesOf(3)), /intervals\/1 has other counts/],
-    'lags of an interval': [(run) => (run.intervals[0].lag = valuesOf(3)), /intervals\/0 has other counts/],
-    'latencies from the start': [(run) => (run.latency.fromStart = valuesOf(3)), /fromStart\/count is not/],
+    'more latencies than operations': [
+      (run) => (run.latency.total = valuesOf(1e15)),
+      /latency\/total\/count is 1000000000000000, .* at most 4$/,
+    ],
+    'latencies of an interval': [
+      (run) => (run.intervals[1].latency = valuesOf(3)),
+      /intervals\/1\/latency\/count is 3/,
+    ],
+    'lags of an interval': [(run) => (run.intervals[0].lag = valuesOf(3)), /intervals\/0\/lag\/count is 3/],
+    'latencies from the start': [(run) => (run.latency.fromStart = valuesOf(3)), /fromStart\/count is 3/],
     'a window with more than the run': [(run) => (run.window.counts.verified = 5), /window\/counts\/verified is 5/],
   };
   for (const [name, [change, words]] of Object.entries(wrong))

@@ -325,12 +325,6 @@ const CASES = [
     /^timers of the generator's event loop fired 62 ms late on average$/,
   ],
   [
-    'a terminal that is paused is no other program',
-    closedRun({ probes: { loop: { ...LOOP, utilization: 0.95, delayMeanUs: 62_000, cpuUs: 8e5, waitedUs: 1e4 } } }),
-    'generator-bound',
-    /busy 95 % of the time, though it used the CPU for 8 % of the time and waited for it for 0\.1 %: it was stopped, or wrote to something that did not take it$/,
-  ],
-  [
     'blocks worked off in bursts',
     closedRun({ probes: { loop: { ...LOOP, delayP99Us: 4e5 } } }),
     'concurrency-bound',
