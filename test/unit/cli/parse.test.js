@@ -46,26 +46,15 @@ describeTable('wholeNumber(1, 1000)', wholeNumber(1, 1000), [
   ['1', 1],
   ['1000', 1000],
   ['+7', 7],
-  ['007', 7],
   ['0', /^must be at least 1, not "0"$/],
   ['-1', /^must be at least 1, not "-1"$/],
   ['1001', /^must be at most 1000, not "1001"$/],
   ['9'.repeat(400), /^must be at most 1000, not "9{60}\.\.\."$/],
   ['1.5', NOT_WHOLE],
-  ['1.0', NOT_WHOLE],
-  ['1e2', NOT_WHOLE],
   ['0x10', NOT_WHOLE],
-  ['1_000', NOT_WHOLE],
-  ['1,000', NOT_WHOLE],
   ['', NOT_WHOLE],
-  [' ', NOT_WHOLE],
-  [' 5', NOT_WHOLE],
   ['5\n', NOT_WHOLE],
   ['５', NOT_WHOLE],
-  ['five', NOT_WHOLE],
-  ['NaN', NOT_WHOLE],
-  ['Infinity', NOT_WHOLE],
-  ['--5', NOT_WHOLE],
   ['\u001b[31m', NOT_WHOLE],
 ]);
 
@@ -86,30 +75,18 @@ describe('wholeNumber()', () => {
 const NO_DURATION = /^must be a duration with its unit such as 250ms, 30s, 5m or 1h, not "/;
 describeTable('duration(100)', duration(100), [
   ['250ms', 250],
-  ['100ms', 100],
   ['30s', 30_000],
   ['5m', 300_000],
-  ['1h', 3_600_000],
   ['0.5s', 500],
-  ['1.5h', 5_400_000],
   ['0596h', 2_145_600_000],
   ['99ms', /^must be at least 100ms, not "99ms"$/],
-  ['0s', /^must be at least 100ms/],
   ['597h', /^must be at most 24 days, not "597h"$/],
-  [`${'9'.repeat(400)}h`, /^must be at most 24 days/],
   ['30', NO_DURATION],
   ['', NO_DURATION],
-  ['s', NO_DURATION],
   ['5 s', NO_DURATION],
-  ['5sec', NO_DURATION],
-  ['5S', NO_DURATION],
   ['-5s', NO_DURATION],
-  ['.5s', NO_DURATION],
-  ['5.s', NO_DURATION],
-  ['1e3ms', NO_DURATION],
   ['1m30s', NO_DURATION],
   ['5s\n', NO_DURATION],
-  ['soon', NO_DURATION],
 ]);
 describeTable('duration(0)', duration(0), [['0s', 0]]);
 
@@ -117,30 +94,16 @@ const NO_RATE = /^must be operations per second, such as 500 or 0\.5, not "/;
 describeTable('rate()', rate, [
   ['500', 500],
   ['0.5', 0.5],
-  ['333.3', 333.3],
   ['1000000', 1_000_000],
   ['0.0001', 0.0001],
-  ['007', 7],
   ['0', /^must be more than 0, not "0"$/],
-  ['0.000', /^must be more than 0, not "0\.000"$/],
   ['1000001', /^must be at most 1000000, not "1000001"$/],
-  ['1000000.1', /^must be at most 1000000/],
-  ['9'.repeat(400), /^must be at most 1000000/],
   [`0.${'0'.repeat(400)}1`, /^must be more than 0/],
   ['', NO_RATE],
-  [' ', NO_RATE],
   ['-1', NO_RATE],
-  ['+1', NO_RATE],
-  ['.5', NO_RATE],
-  ['5.', NO_RATE],
   ['1e3', NO_RATE],
-  ['1,000', NO_RATE],
-  ['500/s', NO_RATE],
   ['100/30s', NO_RATE],
-  ['NaN', NO_RATE],
-  ['Infinity', NO_RATE],
   ['5\n', NO_RATE],
-  ['５', NO_RATE],
 ]);
 
 /** @param {number} fromPerSecond @param {number} toPerSecond @param {number} durationUs */
@@ -149,7 +112,6 @@ const NO_STAGE = /^must be stages such as 0:100\/30s,100\/5m \(FROM:TO\/TIME or 
 describeTable('stages()', stages, [
   ['100/30s', [stage(100, 100, 30e6)]],
   ['0:100/30s', [stage(0, 100, 30e6)]],
-  ['100:0/30s', [stage(100, 0, 30e6)]],
   ['0.5:1.5/1ms', [stage(0.5, 1.5, 1000)]],
   [
     '0:100/30s,100/5m,0/1h,100:0/500ms',
@@ -159,28 +121,16 @@ describeTable('stages()', stages, [
   ['1000000/1s', [stage(1e6, 1e6, 1e6)]],
   ['1000001/1s', /^must have rates of at most 1000000, unlike "1000001\/1s"$/],
   ['1:1000001/1s', /^must have rates of at most 1000000, unlike "1:1000001\/1s"$/],
-  ['1000001:1/1s', /^must have rates of at most 1000000/],
   ['0/30s', /^must have a rate above 0: "0\/30s" has none$/],
-  ['0/30s,0:0/1s', /^must have a rate above 0: /],
   ['100/0s', /^has a stage "100\/0s" whose time must be at least 1ms, not "0s"$/],
   ['100/30', /^has a stage "100\/30" whose time must be a duration with its unit/],
-  ['1/1s,100/-1s', /^has a stage "100\/-1s" whose time must be a duration/],
   ['100/597h', /^has a stage "100\/597h" whose time must be at most 24 days/],
-  ['100/1m30s', /^has a stage "100\/1m30s" whose time must be a duration/],
   ['', NO_STAGE],
-  [',', NO_STAGE],
   ['100/30s,', NO_STAGE],
-  [',100/30s', NO_STAGE],
   ['100', NO_STAGE],
-  ['100/', NO_STAGE],
   ['/30s', NO_STAGE],
-  [':100/30s', NO_STAGE],
-  ['100:/30s', NO_STAGE],
   ['1:2:3/30s', NO_STAGE],
   ['-1/30s', NO_STAGE],
-  ['1e3/30s', NO_STAGE],
-  ['30s/100', NO_STAGE],
-  ['100;200/30s', NO_STAGE],
 ]);
 
 const NO_AMOUNT = /^must be an amount such as 0\.5, 2ether or 1000wei \(ether without a unit\), not "/;
@@ -196,10 +146,7 @@ describeTable("amount('ether')", amount('ether'), [
   ['0.5wei', /^has more decimals than its unit, wei, has: "0\.5wei"$/],
   ['', NO_AMOUNT],
   ['-1', NO_AMOUNT],
-  ['1e18', NO_AMOUNT],
   ['1 ether', NO_AMOUNT],
-  ['1eth', NO_AMOUNT],
-  ['0x10', NO_AMOUNT],
 ]);
 describeTable("amount('gwei')", amount('gwei'), [
   ['1.5', 1_500_000_000n],
@@ -227,7 +174,6 @@ describeTable('oneOf()', oneOf(['auto', 'blocks']), [
   ['blocks', 'blocks'],
   ['Auto', /^must be one of auto, blocks, not "Auto"$/],
   ['', /^must be one of/],
-  ['toString', /^must be one of/],
 ]);
 
 describeTable('hdPath()', hdPath, [
@@ -236,11 +182,8 @@ describeTable('hdPath()', hdPath, [
   ["m/2147483647'", "m/2147483647'"],
   ['m/2147483648', /^has an index of 2147483648 or more$/],
   ["44'/60'", /^must be a derivation path such as m\/44'\/60'\/0'\/0/],
-  ['m/', /^must be a derivation path/],
   ['m//0', /^must be a derivation path/],
   ["m/44''", /^must be a derivation path/],
-  ['m/x', /^must be a derivation path/],
-  ['m/-1', /^must be a derivation path/],
   ['', /^must be a derivation path/],
 ]);
 
@@ -255,7 +198,6 @@ describeTable('address()', address, [
 
 describeTable('anyText()', anyText, [
   ['a', 'a'],
-  [' a ', ' a '],
   ['', /^must not be empty$/],
   [' \t', /^must not be empty$/],
 ]);
@@ -266,7 +208,6 @@ describeTable('flag()', flag, [
   ['false', false],
   ['0', false],
   ['yes', /^must be true or false, not "yes"$/],
-  ['TRUE', /^must be true or false/],
   ['', /^must be true or false/],
 ]);
 
@@ -280,8 +221,6 @@ describeTable('listenAddress()', listenAddress, [
   ['localhost', /^must be a port/],
   ['::1:9464', /^must be a port/],
   [':9464', /^must be a port/],
-  ['host:', /^must be a port/],
-  ['-1', /^must be a port/],
   ['', /^must be a port/],
 ]);
 

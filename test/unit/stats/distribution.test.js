@@ -65,26 +65,6 @@ describe('Distribution', () => {
     assert.ok(hdr.startsWith('HISTF'));
   });
 
-  it('one value is every figure', () => {
-    const { hdr, ...json } = distributionOf([123_457]).toJSON();
-    assert.ok(hdr.startsWith('HISTF'));
-    assert.deepEqual(json, {
-      count: 1,
-      sumUs: 123_457,
-      sumOfSquaresUs2: String(123_457 ** 2),
-      minUs: 123_457,
-      maxUs: 123_457,
-      meanUs: 123_457,
-      stddevUs: 0,
-      p50Us: 123_457,
-      p75Us: 123_457,
-      p90Us: 123_457,
-      p95Us: 123_457,
-      p99Us: 123_457,
-      p999Us: 123_457,
-    });
-  });
-
   it('the standard deviation is that of the population', () => {
     // The textbook's example: mean 5, standard deviation 2.
     const { meanUs, stddevUs } = distributionOf([2, 4, 4, 4, 5, 5, 7, 9]).toJSON();
@@ -136,19 +116,6 @@ describe('Distribution', () => {
     );
   });
 
-  it('the order of recording and of merging does not matter', () => {
-    fc.assert(
-      fc.property(lists, lists, (a, b) => {
-        const left = distributionOf(a);
-        left.add(distributionOf(b));
-        const right = distributionOf(b.toReversed());
-        right.add(distributionOf(a.toReversed()));
-        assert.deepEqual(contentsOf(left), contentsOf(right));
-      }),
-      { seed: SEED },
-    );
-  });
-
   it('can be continued after a round trip through JSON', () => {
     fc.assert(
       fc.property(lists, lists, (a, b) => {
@@ -181,28 +148,6 @@ describe('Distribution', () => {
       ),
       { seed: SEED, numRuns: 300 },
     );
-  });
-
-  it('percentiles rise from the smallest to the largest value', () => {
-    const values = Array.from({ length: 1000 }, (_, i) => 1000 * (i + 1));
-    const distribution = distributionOf(values);
-    const { p50Us, p75Us, p90Us, p95Us, p99Us, p999Us } = distribution.toJSON();
-    for (const [value, expected] of /** @type {Array<[number, number]>} */ ([
-      ...[
-        [p50Us, 500_000],
-        [p75Us, 750_000],
-        [p90Us, 900_000],
-      ],
-      ...[
-        [p95Us, 950_000],
-        [p99Us, 990_000],
-        [p999Us, 999_000],
-      ],
-    ])) {
-      assert.ok(Math.abs(value - expected) <= expected / 1000, `${value} for ${expected}`);
-    }
-    assert.equal(distribution.percentileUs(100), 1_000_000);
-    assert.equal(boundsOf(distribution.toJSON(), 0, 100).us, 1_000_000);
   });
 
   it('censored values may be infinite: a percentile is bounded by both ways to see them', () => {

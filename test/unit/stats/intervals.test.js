@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Distribution } from '../../../src/stats/histogram.js';
 import { addBlocks, noBlocks, totalsOfBlock } from '../../../src/stats/blocks.js';
-import { INTERVAL_LIMIT, IntervalLog } from '../../../src/stats/stats.js';
+import { IntervalLog } from '../../../src/stats/stats.js';
 import { readingsOf, rowOf } from '../../helpers/samples.js';
 
 /** @import { IntervalRow as Row } from '../../../src/types.d.ts' */
@@ -72,14 +72,6 @@ function totals(rows) {
 }
 
 describe('IntervalLog', () => {
-  it('keeps rows as they are up to its limit', () => {
-    const log = new IntervalLog(4);
-    const rows = [0, 1, 2, 3].map((i) => row(i));
-    for (const one of rows) log.add(one);
-    assert.deepEqual(log.rows, rows);
-    rows.forEach((one, i) => assert.equal(log.rows[i], one));
-  });
-
   it('above it merges neighbours, the odd one stays', () => {
     const log = new IntervalLog(4);
     for (let i = 0; i < 5; i += 1) {
@@ -152,11 +144,6 @@ describe('IntervalLog', () => {
     assert.deepEqual(totals(log.rows).to, 2_000_000);
   });
 
-  it('the limit is that of the design', () => {
-    assert.equal(INTERVAL_LIMIT, 2000);
-    assert.equal(new IntervalLog().limit, INTERVAL_LIMIT);
-  });
-
   it('merging changes no total', () => {
     const rows = fc.array(
       fc.record({
@@ -190,27 +177,6 @@ describe('IntervalLog', () => {
 });
 
 describe('blocks', () => {
-  it('adds up', () => {
-    const totals = addBlocks(
-      totalsOfBlock({ number: 5, transactions: 3, ours: 2, gasUsed: 100, gasLimit: 1000, skewMs: 20 }),
-      totalsOfBlock({ number: 6, transactions: 0, ours: 0, gasUsed: 0, gasLimit: 1001, skewMs: -3 }),
-    );
-    assert.deepEqual(totals, {
-      count: 2,
-      firstNumber: 5,
-      lastNumber: 6,
-      transactions: 3,
-      ours: 2,
-      gasUsed: 100,
-      gasLimit: 1001,
-      full: 0,
-      gapMaxMs: 0,
-      skewMinMs: -3,
-      skewMaxMs: 20,
-      skewSumMs: 17,
-    });
-  });
-
   it('a block is full without room for twice the mean transaction; the longest gap stays', () => {
     const block = { number: 5, transactions: 3, ours: 3, gasLimit: 1000, skewMs: 0 };
     const first = addBlocks(
@@ -221,14 +187,6 @@ describe('blocks', () => {
     const { full, gapMaxMs } = addBlocks(first, second);
     assert.deepEqual([first.full, full, gapMaxMs], [1, 2, 2500]);
     assert.equal(addBlocks({ ...first, full: undefined }, second).full, 1, 'older run files do not say');
-  });
-
-  it('the genesis block is a first block, too', () => {
-    const [a, b] = [0, 1].map((number) =>
-      totalsOfBlock({ number, transactions: 0, ours: 0, gasUsed: 0, gasLimit: 1, skewMs: 0 }),
-    );
-    const totals = addBlocks(a, b);
-    assert.deepEqual([totals.firstNumber, totals.lastNumber], [0, 1]);
   });
 
   it('an interval without blocks merges with one that has blocks', () => {

@@ -32,33 +32,25 @@ describe('parseThreshold()', () => {
     ['submit.p95<200ms', 'submit.p95', '<', 200_000, 'us'],
     ['failed<0.1%', 'failed', '<', 0.1, 'percent'],
     ['dropped=0', 'dropped', '=', 0, 'count'],
-    ['dropped==0', 'dropped', '=', 0, 'count'],
     ['dropped != 0', 'dropped', '!=', 0, 'count'],
-    ['  verified  >  5 ', 'verified', '>', 5, 'count'],
     ['verified >= 99.9 %', 'verified', '>=', 99.9, 'percent'],
-    ['TPS>=1', 'tps', '>=', 1, 'perSecond'],
     ['Timed-Out<=1', 'timed_out', '<=', 1, 'count'],
-    ['timed_out<=1', 'timed_out', '<=', 1, 'count'],
     ['timedOut<=1', 'timed_out', '<=', 1, 'count'],
     ['attempts>1', 'started', '>', 1, 'count'],
-    ['read-back.max<3m', 'readback.max', '<', 180_000_000, 'us'],
     ['readBack.stddev<3us', 'readback.stddev', '<', 3, 'us'],
     ['total.p99.9<1s', 'total.p99.9', '<', 1_000_000, 'us'],
     ['latency.avg<1s', 'total.avg', '<', 1_000_000, 'us'],
     ['from_start.p50<1s', 'start.p50', '<', 1_000_000, 'us'],
     ['p99.99<1s', 'p99.99', '<', 1_000_000, 'us'],
     ['p0.5<1S', 'p0.5', '<', 1_000_000, 'us'],
-    ['p50.0<1s', 'p50', '<', 1_000_000, 'us'],
     ['failed.reverted=0', 'failed.reverted', '=', 0, 'count'],
     ['failed.wrong-count<1%', 'failed.wrong_count', '<', 1, 'percent'],
     ['failed.transport_ehostunreach=0', 'failed.transport_ehostunreach', '=', 0, 'count'],
     ['rss<1.5GB', 'rss', '<', 1_500_000_000, 'bytes'],
-    ['rss<7kb', 'rss', '<', 7000, 'bytes'],
     ['cpu<500us', 'cpu', '<', 500, 'us'],
     ['node.cpu<=150%', 'node.cpu', '<=', 150, 'percent'],
     // In floating point 1.001 * 1000 is less than 1001.
     ['p99<=1.001ms', 'p99', '<=', 1001, 'us'],
-    ['p99<=1.003s', 'p99', '<=', 1_003_000, 'us'],
   ];
   for (const [text, figure, operator, limit, unit] of table) {
     it(text, () => {
@@ -76,22 +68,14 @@ describe('parseThreshold()', () => {
     ),
     [`tps>${'9'.repeat(400)}`, /^must be a figure/],
     ['p99<2', /^does not fit in "p99<2": p99 is a duration: give the limit a unit, such as 200ms$/],
-    ['submit.p95<2%', /: submit\.p95 is a duration: give the limit a unit/],
-    ['p99<2h', /: p99 is a duration: give the limit a unit/],
     ['tps<2s', /: tps is a rate per second: give the limit as a plain number, such as 100$/],
-    ['tps<2k', /: tps is a rate per second/],
     ['rss<5', /: rss is an amount of memory: give the limit a unit, such as 500MB$/],
     ['scheduled<5%', /: scheduled is a count: give the limit as a plain number, such as 0$/],
     ['failed<5ms', /: failed is a count: .*, or as a share of started, such as 0\.1%$/],
-    ['dropped<5ms', /, or as a share of scheduled, /],
     ['node.cpu<5', /: node\.cpu is a share: give the limit in percent, such as 50%$/],
     ['tsp>1', /^names "tsp", which is no figure: did you mean tps/],
-    ['drop=0', /: did you mean dropped\?$/],
-    ['submt.p95<1s', /: did you mean submit\.p95/],
     ['failed.revertd=0', /: did you mean failed\.reverted/],
     ['p100<1s', /^names "p100", .* a percentile is more than 0 and less than 100/],
-    ['p999<1s', /: a percentile is more than 0/],
-    ['lag.p0<1s', /: a percentile is more than 0/],
     ['time=0', /: did you mean timed_out or timewait\?$/],
     ['throughput>1', /: there are tps, achieved, .*, failed\.CODE, and avg, min, .* also of total, start, lag, /],
     ...[
@@ -233,27 +217,18 @@ describe('checkThresholds()', () => {
   /** @type {Array<[string, number]>} of 20 operations in 2 s, two of them censored, see test/helpers/samples.js */
   const values = [
     ['tps>0', 8.5],
-    ['achieved>0', 8.5],
-    ['attempted>0', 10],
     ['accepted>0', 10],
     ['included>0', 9],
     ['scheduled>0', 20],
-    ['started>0', 20],
     ['verified>0', 17],
-    ['verified>0%', 85],
     ['failed<9', 1],
-    ['failed<9%', 5],
     ['failed.reverted<9', 1],
-    ['failed.reverted<9%', 5],
     ['timed_out<9', 1],
-    ['abandoned<9%', 5],
     ['max>1s', 1_550_000],
-    ['min<1s', 10_000],
     ['p50<1s', 100_000],
     ['avg>0s', 3_580_000 / 19],
     ['queued.avg>0s', 1000],
     ['submit.max>0s', 2000],
-    ['submit.p50<1s', 2000],
     ['inclusion.min<1s', 3000],
     ['readback.p99.9>0s', 4000],
     ['start.max>1s', 1_550_000],
@@ -279,21 +254,16 @@ describe('checkThresholds()', () => {
       ['p89<171ms', true, null],
       ['p90<1h', false, Infinity],
       ['p90>=500ms', true, Infinity],
-      ['p90>501ms', false, Infinity],
-      ['p99<=100s', false, Infinity],
       ['p99.9!=3s', false, Infinity],
       ['p99.9!=1s', true, Infinity],
       ['max<100s', false, Infinity],
       ['max=1550ms', false, Infinity],
       ['avg<100s', false, Infinity],
-      ['stddev<100s', false, Infinity],
       ['min<11ms', true, null],
       ['start.p99<100s', false, Infinity],
-      ['start.p50<101ms', true, null],
       ['submit.p89<3ms', true, null],
       ['submit.p90<100s', false, Infinity],
       ['inclusion.p50<160ms', true, 93_000],
-      ['readback.max<100s', false, Infinity],
       ['lag.max<1ms', true, null],
     ];
     for (const [text, passes, most] of censored) {
@@ -430,13 +400,6 @@ describe('checkThresholds()', () => {
     assert.equal(check('failed=0', run).passed, false, 'nothing is known, not even that nothing failed');
   });
 
-  it('percentiles are those of the run file', () => {
-    const { total } = runFileOf().latency;
-    const stored = { p50: total.p50Us, p75: total.p75Us, p90: total.p90Us, p95: total.p95Us, p99: total.p99Us };
-    for (const [name, us] of Object.entries({ ...stored, 'p99.9': total.p999Us }))
-      assert.equal(check(`${name}<1s`).value, us, name);
-  });
-
   it('passes exactly when the comparison of JavaScript does, for any run', () => {
     /** @type {Record<string, (a: number, b: number) => boolean>} */
     const js = {
@@ -483,14 +446,6 @@ describe('checkThresholds()', () => {
 });
 
 describe('thresholdExit()', () => {
-  it('99 if one does not hold', () => {
-    const [good, bad] = [check('tps>0'), check('tps>1000')];
-    assert.equal(thresholdExit([]), 0);
-    assert.equal(thresholdExit([good, good]), 0);
-    assert.equal(thresholdExit([good, bad, good]), 99);
-    assert.equal(thresholdExit([check('asked>0')]), 99);
-  });
-
   it('is the exit code of the run, unless there is a worse one', () => {
     const thresholds = [parseThreshold('tps>1000')];
     assert.equal(runFileOf({ thresholds }).exitCode, 99);
