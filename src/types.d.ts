@@ -51,13 +51,9 @@ export type Clock = {
 // chain
 
 export type BatchFacts = {
-  /** most requests per batch */
   limit: number;
-  /** largest batch that was answered */
   largest: number;
-  /** refused batches */
   refused: number;
-  /** message of the last refusal */
   why: string | null;
 };
 
@@ -94,7 +90,6 @@ export type Fees = {
 
 /** A mnemonic or a key file. */
 export type KeySource = {
-  /** name in messages */
   name: string;
   size: number;
   wallet: (index: number) => Wallet;
@@ -151,7 +146,6 @@ export type Rpc = {
         onEvent: (event: any) => void,
         onLost: (error: TransportError) => void,
       ) => Promise<() => void>);
-  /** calls made so far, by purpose */
   callCounts: () => Record<string, number>;
   batchFacts: () => BatchFacts;
 };
@@ -162,10 +156,8 @@ export type Sender = {
   signer: Signer;
   fees: Fees;
   chainId: number;
-  /** longest wait for one transaction */
   timeoutMs: number;
   signal: AbortSignal;
-  /** costs of all transactions */
   costs?: Costs;
 };
 
@@ -181,7 +173,6 @@ export type Receipt = {
 
 /** A signer hashes (Keccak-256) and signs digests. */
 export type Signer = {
-  /** name in the run file */
   name: string;
   sign: Curve['sign'];
   keccak256: (bytes: Uint8Array) => Uint8Array;
@@ -218,18 +209,14 @@ export type SignedTransaction = {
 export type Reply = {
   /** HTTP status code, or 200 where the transport has none */
   status: number;
-  /** the whole body */
   text: string;
   /** Retry-After; null without it */
   retryAfterMs: number | null;
 };
 
 export type TransportStats = {
-  /** bodies handed to the transport */
   requests: number;
-  /** connections opened since the start */
   connectionsOpened: number;
-  /** bytes of response bodies */
   bytesReceived: number;
 };
 
@@ -261,7 +248,6 @@ export type Transport = {
 export type Block = {
   number: number;
   hash: string;
-  /** when it was read */
   seenAtUs: number;
   timestampS: number;
   baseFeeWei: bigint | null;
@@ -272,9 +258,7 @@ export type Block = {
 };
 
 export type Inclusion = {
-  /** of the block */
   number: number;
-  /** of the block */
   hash: string;
   /** when the block had its confirmations */
   seenAtUs: number;
@@ -354,12 +338,10 @@ export type Preparation = {
 export type CallPreparation = {
   /** null if the endpoint is not a node */
   chain: { chainId: number | null };
-  /** of the slice's wallets */
   addresses: () => Promise<string[]>;
   notice: (line: string) => void;
 };
 
-/** The options of a workload. */
 export type Settings = Partial<LoadConfig>;
 
 export type DataSet = {
@@ -367,13 +349,9 @@ export type DataSet = {
   chainId: number;
   /** null if the node has pruned its genesis block */
   genesisHash: string | null;
-  /** address of the emitting contract */
   address: string;
-  /** of the event */
   topic: string;
-  /** number of logs */
   count: number;
-  /** bytes of data per log */
   bytes: number;
   /** logs per page; the last page may have fewer */
   pageSize: number;
@@ -383,11 +361,8 @@ export type DataSet = {
 
 /** Gas for the funding check. */
 export type Gas = {
-  /** set-up of one wallet */
   perWallet: bigint;
-  /** gas limit of an operation */
   perOperation: bigint;
-  /** expected use */
   likely: { perWallet: bigint; perOperation: bigint };
   /** transferred wei; default: none */
   value?: { perWallet: bigint; perOperation: bigint };
@@ -419,14 +394,12 @@ export type Workload = TransactionWorkload | CallWorkload;
 // core
 
 export type Tools = {
-  /** wallets of all instances */
   all: Slice;
   source: KeySource;
   sender: Sender;
   onProgress: (label: string, done: number, all: number) => void;
 };
 
-/** Dependencies of a run. */
 export type Surroundings = {
   clock: Clock;
   log: Logger;
@@ -441,13 +414,11 @@ export type Surroundings = {
 
 /** Lets a run wait for other instances before its load. */
 export type BeforeLoad = (options: {
-  /** of the run file */
   id: string;
   config: StartConfig & { threads: number; firstOffset: number };
   clock: Clock;
   stop: Stop;
   notice: (line: string) => void;
-  /** worker threads, started after the wait */
   workers: number;
 }) => CommonStart;
 
@@ -512,29 +483,22 @@ export type AuditReport = {
   blockNumber: number;
   blockHash: string;
   wallets: number;
-  /** operations that the run counted as verified */
   verified: number;
-  /** executed operations that were not verified */
   includedLate: number;
-  /** reverted operations */
   reverted: number;
   /** verified operations that a reorg removed for good */
   reorgedOut: number;
   neverSent: number;
   replaced: number;
   pending: number;
-  /** growth of all counters on the chain */
   effectsOnChain: string;
   /** operations of this run that the chain executed */
   bounds: { atLeast: string; atMost: string };
   mismatchCount: number;
-  /** the first ones */
   mismatches: Mismatch[];
   foreign: Foreign[];
   resolutions: Resolution[];
-  /** what the audit counts, for the summary */
   subject: string;
-  /** further checks over all wallets */
   checks: Check[];
 };
 
@@ -546,7 +510,6 @@ export type LoadSize = {
   /** operations per second of this instance; null: closed loop, or stages */
   ratePerSecond: number | null;
   stages: RateStage[] | null;
-  /** most operations in flight per wallet */
   inFlight: number;
 };
 
@@ -574,7 +537,6 @@ export type LoadConfig = LoadSize & {
   logs: string | null;
 };
 
-/** Senders and funds. */
 export type WalletConfig = {
   /** index of the first wallet of this instance */
   offset: number;
@@ -592,7 +554,6 @@ export type WalletConfig = {
   maxFeeWei: bigint | null;
 };
 
-/** The chain that the user means. */
 export type AllowedChain = {
   chainId: number | null;
   allowChain: number | null;
@@ -622,7 +583,6 @@ export type EngineConfig = ConnectionConfig & {
   thinkTimeMs: number;
 };
 
-/** Inclusion and the node. */
 export type NodeConfig = {
   inclusion: string;
   confirmations: number;
@@ -631,7 +591,6 @@ export type NodeConfig = {
   nodeSeries: string[] | null;
 };
 
-/** Outputs. */
 export type OutputConfig = {
   out: string | null;
   junit: string | null;
@@ -646,14 +605,11 @@ export type OutputConfig = {
   logFile: string | null;
   html: string | null;
   dashboard: { host: string; port: number } | null;
-  /** name in the run file */
   redacted: Record<string, unknown>;
 };
 
-/** Studies and thresholds. */
 export type StudyConfig = {
   thresholds: Threshold[];
-  /** files after the command */
   files: readonly string[];
   repeat: number | null;
   restMs: number;
@@ -711,7 +667,6 @@ export type ChainInfo = {
   roundTripMs: number | null;
   /** null if the node has pruned its genesis block */
   genesisHash: string | null;
-  /** number of the latest block */
   head: number;
   /** null on chains without base fee */
   baseFeeWei: bigint | null;
@@ -729,19 +684,16 @@ export type EndpointFacts = {
   events: Array<{ atMs: number; isBack: boolean; words: string }>;
 };
 
-/** Traffic of one of several endpoints. */
 export type Traffic = {
   requests: number;
   /** lost requests, "not ready" responses, and transactions refused or unanswered */
   failures: number;
 };
 
-/** Traffic of one thread. */
 export type ThreadStats = {
   rpcCalls: Record<string, number>;
   transport: TransportStats;
   batches: BatchFacts;
-  /** with several endpoints */
   endpoints: Traffic[];
 };
 
@@ -764,7 +716,6 @@ export type RateStage = {
 export type Pauses = {
   /** responses that limit the rate: 429, Retry-After, -32005 */
   limitAnswers: number;
-  /** waiting because of these responses */
   limitedMs: number;
   /** waiting before a retry after other failures */
   unansweredMs: number;
@@ -788,7 +739,6 @@ export type Figure = {
   /** count that a limit in percent refers to */
   whole?: string;
   ofCall?: string;
-  /** reason for a missing value */
   why?: (run: MeasuredRun) => string | undefined;
 };
 
@@ -816,9 +766,7 @@ export type DistributionJson = {
 };
 
 export type Counts = {
-  /** due operations */
   scheduled: number;
-  /** due without an idle wallet */
   dropped: number;
   started: number;
   verified: number;
@@ -872,7 +820,6 @@ export type BlockTotals = {
   gasLimit: number | null;
   /** blocks without room for another transaction of average gas */
   full?: number;
-  /** longest time without a block */
   gapMaxMs?: number;
   /** time of day when a block was read minus its timestamp: minimum */
   skewMinMs: number | null;
@@ -885,7 +832,6 @@ export type IntervalRow = {
   /** since the start of the load */
   startMs: number;
   endMs: number;
-  /** counts of the interval */
   counts: Counts;
   failures: Record<string, number>;
   /** at the end of the interval */
@@ -896,7 +842,6 @@ export type IntervalRow = {
   latency: DistributionJson;
   /** from due to started, of operations due in the interval */
   lag: DistributionJson;
-  /** with several endpoints */
   byEndpoint: Record<string, Pick<Counts, 'verified' | 'failed' | 'timedOut' | 'abandoned'> & { sumUs: number }>;
   /** sums of the stages of these operations */
   stages: Record<Stage, { count: number; sumUs: number }>;
@@ -923,10 +868,8 @@ export type Readings = {
 };
 
 export type GroupJson = {
-  /** of the whole run */
   counts: Pick<Counts, 'verified' | 'failed' | 'timedOut' | 'abandoned'>;
   windowVerified: number;
-  /** of the whole run, by code */
   failures: Record<string, number>;
   /** operations due in the window */
   latency: DistributionJson;
@@ -936,7 +879,6 @@ export type GroupJson = {
 
 /** figures of a stage of --stages */
 export type RateStageJson = {
-  /** from 1 */
   stage: number;
   /** since the start of the window */
   startMs: number;
@@ -965,13 +907,10 @@ export type EndpointFigures = {
 export type ReorgEvent = {
   /** since the start of the load */
   atMs: number;
-  /** first removed block */
   blockNumber: number;
   blockHash: string | null;
   depth: number;
-  /** operations of this run in these blocks */
   operations: number;
-  /** the first ones */
   touched: Array<{ walletIndex: number; nonce: number; hash: string | null }>;
   /** whether all of them are known */
   isComplete: boolean;
@@ -982,7 +921,6 @@ export type Reorgs = {
   deepest: number;
   /** operations in removed blocks; one may count more than once */
   operations: number;
-  /** the first ones */
   events: ReorgEvent[];
 };
 
@@ -994,7 +932,6 @@ export type RunParts = {
   endedAtMs: number;
   /** reason of the end; 'running' in partial files */
   end: string;
-  /** exit codes to choose the worst of */
   exitCodes: number[];
   config: Record<string, unknown>;
   instance?: InstanceFacts | null;
@@ -1005,7 +942,6 @@ export type RunParts = {
   intervals: IntervalRow[];
   /** time of day */
   windowStartedAtMs: number;
-  /** of the first failure of each code */
   failureWords: Record<string, string>;
   reorgs: Reorgs;
   generator: {
@@ -1052,7 +988,6 @@ export type Outage = {
   fromMs: number;
   /** absent: until the end of the run */
   toMs?: number;
-  /** why */
   words: string;
 };
 
@@ -1109,9 +1044,7 @@ export type Sample = {
   /** effect read back, or given up */
   endedAtUs: number;
   blockNumber: number | null;
-  /** what was read back, such as the count */
   effect: string | null;
-  /** target of the operation, such as the contract */
   target: string | null;
   /** name of the call; null without names */
   name: string | null;
@@ -1134,7 +1067,6 @@ export type ThresholdResult = Threshold & Checked;
 
 // probes
 
-/** The connections of the transport. */
 export type ConnectionsReading = {
   opened: number;
   reused: number;
@@ -1147,7 +1079,6 @@ export type PoolReading = {
   queued: number;
 };
 
-/** This process. */
 export type SelfReading = {
   cpuUs: number;
   rssBytes: number;
@@ -1157,11 +1088,9 @@ export type SelfReading = {
 export type LoopReading = {
   /** busy share of the time, 0 to 1 */
   utilization: number;
-  /** delay of timers */
   delayMeanUs: number;
   delayP99Us: number;
   delayMaxUs: number;
-  /** time in garbage collection */
   gcUs: number;
   /** CPU time of the thread; Linux only */
   cpuUs?: number;
@@ -1188,18 +1117,13 @@ export type NodeReading = {
 };
 
 export type EndpointSockets = {
-  /** host:port */
   endpoint: string;
-  /** closed connections to the endpoint in TIME_WAIT */
   timeWait: number;
-  /** used local ports to the endpoint, in any state */
   portsInUse: number;
-  /** free local ports to the endpoint */
   portsLeft: number;
 };
 
 export type SocketsReading = {
-  /** all sockets in TIME_WAIT */
   timeWait: number;
   /** ephemeral ports, both ends included */
   range: { from: number; to: number; ports: number };
@@ -1227,7 +1151,6 @@ export type Output = {
   open?: () => Promise<void>;
   /** once, before the load */
   start?: (clock: ClockFacts) => void;
-  /** a line for the user */
   notice: (line: string) => void;
   /** false: samples need not be sent to the main thread */
   wantsSamples: boolean;
@@ -1266,7 +1189,6 @@ export type Scheduler = 'kubernetes' | 'slurm-array' | 'slurm-gang';
 
 export type Axis = {
   name: string;
-  /** as on the command line */
   values: readonly string[];
 };
 
@@ -1287,12 +1209,9 @@ export type StudyOptions = {
   axes: readonly Axis[];
   /** an option whose values are all equal */
   alike: string | null;
-  /** names of the options on the command line */
   flags: readonly string[];
-  /** range of a search */
   searched: Searched | null;
   bracket: { from: string; to: string | null } | null;
-  /** options of all runs as text, without secrets */
   options: Readonly<Record<string, string>>;
   /** environment of a run with all options, secrets too, so that no process list shows them */
   env: Readonly<NodeJS.ProcessEnv>;
@@ -1317,7 +1236,6 @@ export type FailIf = {
   expression: string;
   metric: string;
   operator: '<' | '>';
-  /** change of the candidate against the baseline */
   limitPercent: number;
 };
 
@@ -1337,7 +1255,6 @@ export type SweepRun = { repeat: number; file: string; exitCode: number; started
 
 /** one combination of settings */
 export type SweepCell = {
-  /** by the name of the option */
   settings: Record<string, string>;
   /** operations per second */
   asked: number | null;
@@ -1403,9 +1320,7 @@ export type SweepFile = {
   repeat: number;
   restMs: number;
   beforeCell?: string | null;
-  /** options of all runs, without secrets */
   options: Readonly<Record<string, unknown>>;
-  /** environment of the first run */
   environment: Environment | null;
   cells: SweepCell[];
   saturation: Saturation[];
