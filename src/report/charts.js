@@ -136,25 +136,14 @@ function heatLegend(id) {
   </p>`;
 }
 
-/** Least, median and greatest; empty: nothing was measured. @param {ReadonlyArray<number | null>} values @param {Unit} unit */
-function rangeOf(values, unit) {
-  const known = values.filter((value) => value !== null).sort((a, b) => a - b);
-  const places = known.length === 0 ? [] : [0, Math.floor((known.length - 1) / 2), known.length - 1];
-  return places.map((i) => quantity(known[i], unit));
-}
-
-/** Such as "between 180 and 191, median 188". @param {ReadonlyArray<number | null>} values @param {Unit} unit */
-export function spread(values, unit) {
-  const [least, half, most] = rangeOf(values, unit);
-  if (least === undefined) return 'nothing was measured';
-  return least === most ? `always ${least}` : `between ${least} and ${most}, median ${half}`;
-}
-
-/** Such as "median 188, at most 191". @param {ReadonlyArray<number | null>} values @param {Unit} unit */
+/** Such as "median 188, from 180 to 191". @param {ReadonlyArray<number | null>} values @param {Unit} unit */
 export function middle(values, unit) {
-  const [least, half, most] = rangeOf(values, unit);
-  if (least === undefined) return 'not measured';
-  return half === most ? `mostly ${half}` : `median ${half}, at most ${most}`;
+  const known = values.filter((value) => value !== null).sort((a, b) => a - b);
+  if (known.length === 0) return 'not measured';
+  const [least, half, most] = [0, (known.length - 1) / 2, known.length - 1].map((i) =>
+    quantity(known[Math.floor(i)], unit),
+  );
+  return least === most ? `always ${half}` : `median ${half}, from ${least} to ${most}`;
 }
 
 /**

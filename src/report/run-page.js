@@ -6,7 +6,7 @@ import { LISTED_COUNTS } from '../stats/metrics.js';
 import { censoredOf } from '../stats/figures.js';
 import { countedWords, isPlain } from '../stats/sample.js';
 import { LIMIT_WORDS } from '../stats/verdict.js';
-import { chartFigure, middle, missingFigure, sentence, spread } from './charts.js';
+import { chartFigure, middle, missingFigure, sentence } from './charts.js';
 import { quantity } from './client/quantity.js';
 import { details, html, row, section, table } from './html.js';
 import { commandLine, settingsOf } from './repeat.js';
@@ -269,7 +269,7 @@ function summaryOf(run, chart) {
   const hasWindow = isInWindow.includes(true);
   const parts = series.map(({ label, values }) => {
     const inWindow = values.filter((_, i) => !hasWindow || isInWindow[i]);
-    return series.length === 1 ? spread(inWindow, unit) : `${label} ${middle(inWindow, unit)}`;
+    return `${series.length === 1 ? '' : `${label} `}${middle(inWindow, unit)}`;
   });
   const all = sentence(parts.join('; '));
   return isLog ? `${all} The scale is logarithmic.` : all;

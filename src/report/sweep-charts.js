@@ -132,20 +132,19 @@ function throughput({ across, linesBy, groups }, { name, lines }, suffix) {
     suffix === '-1' && groups.length > MAX_CHARTS && `${MAX_CHARTS} of ${groups.length} combinations are drawn`,
   ].filter((words) => words !== false);
   const note = cut.length === 0 ? undefined : `${sentence(cut.join('; '))} The table has all.`;
-  const summary = throughputWords(across, shown);
+  const summary = throughputWords(
+    across,
+    lines.flatMap(({ cells }) => cells),
+  );
   return { chart, figure: chartFigure(chart, { summary, note, isWide: groups.length === 1 }) };
 }
 
-/** @param {Across} across @param {Line[]} lines */
-function throughputWords(across, lines) {
-  const words = lines.map(({ label, cells }) => {
-    const best = bestOf(cells);
-    if (best === null) return `${label === '' ? '' : `${label}: `}nothing was measured`;
-    const { cell, tps } = best;
-    const at = across.isAsked ? `${quantity(cell.asked, 'plain')} asked` : `${across.label} ${across.text(cell)}`;
-    return `${label === '' ? 'most' : `${label}: at most`} ${quantity(tps, 'perSecond')}, at ${at}`;
-  });
-  return `${sentence(words.join('; '))}${across.isAsked ? ' Up to where the load is held, a line lies on the dashed one.' : ''}`;
+/** @param {Across} across @param {SweepCell[]} cells */
+function throughputWords({ isAsked }, cells) {
+  const best = bestOf(cells);
+  if (best === null) return 'Nothing was measured.';
+  const most = `At most ${quantity(best.tps, 'perSecond')}, at ${cellName(best.cell.settings)}.`;
+  return isAsked ? `${most} Up to where the load is held, a line lies on the dashed one.` : most;
 }
 
 /** @param {SweepCell[]} cells @returns {{cell: SweepCell, tps: number} | null} */
