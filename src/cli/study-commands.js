@@ -91,8 +91,9 @@ function pageOf(reports, html) {
   }
   const { kind, content, file } = report;
   if (kind === 'sweep') return sweepPage(content, file, html);
-  if (kind === 'compare') return renderCompare(content);
-  return legible(displayName(file), () => runPage(content, { options: OPTIONS }));
+  return legible(displayName(file), () =>
+    kind === 'compare' ? renderCompare(content) : runPage(content, { options: OPTIONS }),
+  );
 }
 
 /** Links to run files are relative to the page. @param {SweepFile} swept @param {string} file @param {string} html */

@@ -1,4 +1,3 @@
-import { oneLine } from '../errors.js';
 import { Distribution, recordedValues } from '../stats/histogram.js';
 import { figureOf, labelOf } from '../stats/figures.js';
 import { digits, quantity } from './client/quantity.js';
@@ -298,20 +297,15 @@ export function chartsOf(drawn) {
  * @returns {Drawn[]}
  */
 export function latencyCharts(sides, { density: first, percentiles: second, missing, isWide }) {
-  const none = (/** @type {string} */ why) => [{ chart: null, figure: missingFigure('density', 'Latencies', why) }];
-  if (sides.length === 0 || sides.some(({ json }) => json.count === 0)) return none(missing);
-  try {
-    const [density, percentiles] = [densityChart(sides), percentileChart(sides)];
-    const log = percentiles.isLog ? ' The scale is logarithmic.' : '';
-    const summary = `${percentileWords(sides)} ${second}${log}`;
-    return [
-      { chart: density, figure: chartFigure(density, { summary: first, isWide }) },
-      { chart: percentiles, figure: chartFigure(percentiles, { summary, isWide }) },
-    ];
-  } catch (error) {
-    // A valid file may have damaged histograms.
-    return none(oneLine(error));
-  }
+  if (sides.length === 0 || sides.some(({ json }) => json.count === 0))
+    return [{ chart: null, figure: missingFigure('density', 'Latencies', missing) }];
+  const [density, percentiles] = [densityChart(sides), percentileChart(sides)];
+  const log = percentiles.isLog ? ' The scale is logarithmic.' : '';
+  const summary = `${percentileWords(sides)} ${second}${log}`;
+  return [
+    { chart: density, figure: chartFigure(density, { summary: first, isWide }) },
+    { chart: percentiles, figure: chartFigure(percentiles, { summary, isWide }) },
+  ];
 }
 
 /**

@@ -39,6 +39,7 @@ const FLUSH_MS = 2000;
 
 const MAX_CONNECTIONS = 64;
 
+/** Other sites cannot read the page, neither from a frame nor from a script. */
 const HEADERS = Object.freeze({
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
@@ -173,39 +174,15 @@ function answer(pages, host, request, response) {
   // A browser may disconnect at any time.
   response.on('error', () => {});
   const { pathname, searchParams } = new URL(`http://host${request.url?.startsWith('/') ? request.url : '/'}`);
-  const refusal = refuse(request, host);
-  if (refusal !== null) return say(response, ...refusal);
+  if (!isOwnHost(request, host)) return say(response, 403, foreignHost('dashboard'));
   if (pathname !== '/') return say(response, 404, 'the page is at /');
-  if (request.method === 'HEAD') return void response.writeHead(200, HEADERS).end();
   return pages.answer(response, searchParams.get('after'));
-}
-
-/**
- * Requests only read. Other sites must not read the page: neither by their own name for this address, nor from a frame
- * or a script.
- * @param {IncomingMessage} request
- * @param {string} host of the listening address
- * @returns {[number, string] | null}
- */
-function refuse(request, host) {
-  const { method = '', headers } = request;
-  if (method !== 'GET' && method !== 'HEAD') return [405, 'this page can only be read'];
-  if (!isOwnHost(request, host)) return [403, foreignHost('dashboard')];
-  const site = headers['sec-fetch-site'] ?? 'none';
-  const isVisit = headers['sec-fetch-mode'] === 'navigate';
-  return site === 'cross-site' && !isVisit ? [403, 'not for other pages'] : null;
 }
 
 /** @param {ServerResponse} response @param {number} status @param {string} words */
 function say(response, status, words) {
-  const allow = status === 405 ? { allow: 'GET, HEAD' } : {};
-  response.writeHead(status, {
-    ...HEADERS,
-    ...allow,
-    'content-type': 'text/plain; charset=utf-8',
-    connection: 'close',
-  });
-  response.end(`${words}\n`);
+  const headers = { ...HEADERS, 'content-type': 'text/plain; charset=utf-8', connection: 'close' };
+  response.writeHead(status, headers).end(`${words}\n`);
 }
 
 /** @param {Address} address */

@@ -185,14 +185,6 @@ describe('the page of several runs', () => {
     );
   });
 
-  it('does without a histogram that is none', () => {
-    const given = entries([{}, {}]);
-    given[0].run.latency.total.hdr = 'bm9uZQ==';
-    const page = pageOf(given);
-    assert.match(page, /id="missing-density"/);
-    assert.deepEqual(Object.keys(chartsOf(page)), ['tps']);
-  });
-
   it('escapes texts of files everywhere', () => {
     const hostile = (/** @type {number} */ i) => {
       const run = runOf(i, { config: { threads: i, workload: HOSTILE + i, [HOSTILE]: i } });
