@@ -7,13 +7,11 @@
  * interval: Student's t on the log ratios. The number of pairs is fixed beforehand and every pair is reported.
  */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { mean, randomNumbers, standardDeviation, studentQuantile } from '../../src/studies/statistics.js';
 import { startGeth } from '../nodes/geth.js';
-import { ROOT, checkOut, median, readOptions, runOurs, table } from './lib.js';
+import { ROOT, checkOut, inTemporaryFolder, median, readOptions, runOurs, table, withNode } from './lib.js';
 import { startNullChain } from './null-chain.js';
 
 /** @import { Node } from './lib.js' */
@@ -62,8 +60,7 @@ const SCENARIOS = {
   'stress --help': startUp('--help'),
 };
 
-const folder = mkdtempSync(join(tmpdir(), 'stress-against-'));
-try {
+await inTemporaryFolder(async (folder) => {
   const other = await checkOut(words.commit, folder);
   const random = randomNumbers(seed);
   const rows = [];
@@ -73,16 +70,13 @@ try {
   }
   console.log(`This checkout against ${other.commit}: ${pairs} pairs a scenario, ${seconds} s a run, seed ${seed}.\n`);
   console.log(table(['', 'figure', 'ratio', '95 % interval', 'median of the pairs'], rows));
-} finally {
-  rmSync(folder, { recursive: true, force: true });
-}
+});
 
 /** @param {string} name @param {Scenario} scenario @param {string} otherRoot @param {() => number} random */
 async function compare(name, { start, run }, otherRoot, random) {
-  const node = await start();
   /** @type {Figures[]} */
   const logRatios = [];
-  try {
+  await withNode(start(), async (node) => {
     await run(ROOT, node); // warms the disk's cache and the chain
     for (let pair = 0; pair < pairs; pair += 1) {
       const isFirst = random() < 0.5;
@@ -92,9 +86,7 @@ async function compare(name, { start, run }, otherRoot, random) {
       logRatios.push(Object.fromEntries(Object.keys(ours).map((key) => [key, Math.log(ours[key] / theirs[key])])));
       console.error(`${name}, pair ${pair + 1}/${pairs}: ${pairWords(ours, theirs)}`);
     }
-  } finally {
-    await node?.stop();
-  }
+  });
   return Object.keys(logRatios[0]).map((key) => row(name, key, logRatios.map((logs) => logs[key]))); // prettier-ignore
 }
 

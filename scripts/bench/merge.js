@@ -5,22 +5,20 @@
  *
  *   npm run bench:merge [-- INSTANCES [INTERVALS]]
  */
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Distribution } from '../../src/stats/histogram.js';
+import { ROOT, inTemporaryFolder, runStress } from './lib.js';
 
-const STRESS = fileURLToPath(new URL('../../bin/stress.js', import.meta.url));
+const STRESS = join(ROOT, 'bin', 'stress.js');
 const [instances = 1000, intervals = 60] = process.argv.slice(2).map(Number);
 const THREADS = 50;
 const SECONDS = 10;
 
-const folder = mkdtempSync(join(tmpdir(), 'stress-bench-merge-'));
-try {
-  const real = realRun(join(folder, 'real.out'));
+await inTemporaryFolder(async (folder) => {
+  const { run: real } = await runStress(['-t', `${THREADS}`, '--interval', '1s', '--quiet'], SECONDS);
   for (let index = 0; index < instances; index += 1)
     writeFileSync(
       join(folder, `bench-${String(index).padStart(5, '0')}-0.json`),
@@ -28,17 +26,8 @@ try {
     );
   const bytes = readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
   console.log(`${instances} run files of ${intervals} intervals, ${Math.round(bytes / 1e6)} MB`);
-  measure();
-} finally {
-  rmSync(folder, { recursive: true, force: true });
-}
-
-/** @param {string} out @returns {any} */
-function realRun(out) {
-  const args = ['-t', String(THREADS), '-d', `${SECONDS}s`, '--interval', '1s', '--quiet', '--out', out];
-  execFileSync(process.execPath, [STRESS, ...args], { stdio: ['ignore', 'ignore', 'inherit'] });
-  return JSON.parse(readFileSync(out, 'utf8'));
-}
+  measure(folder);
+});
 
 /** @param {any} real @param {number} index */
 function asInstance(real, index) {
@@ -103,27 +92,18 @@ function varied(json, seed) {
   return distribution.toJSON();
 }
 
-/** In a process of its own, which says itself what it took. */
-function measure() {
+/** In a process of its own, which says itself what it took. @param {string} folder */
+function measure(folder) {
   const report = `process.on('exit', () => console.error(JSON.stringify({ rss: process.resourceUsage().maxRSS, cpu: process.cpuUsage() })))`;
   const preload = `data:text/javascript,${encodeURIComponent(report)}`;
   const startedAt = performance.now();
-  const args = [
-    '--import',
-    preload,
-    STRESS,
-    'merge',
-    folder,
-    '--expect',
-    String(instances),
-    '--out',
-    join(folder, 'merged.out'),
-  ];
+  const out = join(folder, 'merged.out');
+  const args = ['--import', preload, STRESS, 'merge', folder, '--expect', `${instances}`, '--out', out];
   const { status, stderr } = spawnSync(process.execPath, [...args, '--quiet'], { encoding: 'utf8' });
   const seconds = (performance.now() - startedAt) / 1000;
   if (status !== 0) throw new Error(`the merge ended with ${status}: ${stderr}`);
   const { rss, cpu } = JSON.parse(stderr.trim().split('\n').at(-1) ?? '');
-  const merged = JSON.parse(readFileSync(join(folder, 'merged.out'), 'utf8'));
+  const merged = JSON.parse(readFileSync(out, 'utf8'));
   console.log(
     `${seconds.toFixed(1)} s (CPU ${((cpu.user + cpu.system) / 1e6).toFixed(1)} s), peak memory ${Math.round(rss / 1000)} MB`,
   );
