@@ -84,7 +84,7 @@ const TABLE = {
     ['-t 5 --index -1 --instances 4', /^--index must be at least 0, not "-1"$/],
     [
       '-t 5 --index auto',
-      /^the array begins at 1, and indexes at 0: sbatch --array=0-3, or give --index I /,
+      /^the array has 4 tasks from 1 to 4, and indexes .* begin at 0: sbatch --array=0-3, or give --index I /,
       {
         given: 'an array that begins at 1',
         env: {

@@ -36,7 +36,7 @@ test('a results folder that cannot be written is found before anything is sent',
 });
 
 const REFUSED = /** @type {const} */ ([
-  ['an array that starts at 1', ['--array=1-3'], /^stress: .*begins at 1/],
+  ['an array that starts at 1', ['--array=1-3'], /^stress: the array has 3 tasks from 1 to 3, /],
   ['an array with gaps', ['--array=0-4:2'], /^stress: .*gaps/],
   ['an array that contradicts --instances', ['--array=0-2'], /^stress: --instances 4 contradicts/],
 ]);

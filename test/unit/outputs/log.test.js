@@ -211,8 +211,4 @@ describe('createLog(): the screen', () => {
   it('nothing at all when it is silent', () => {
     assert.equal(onScreen("log.error('broken');", { logLevel: 'silent' }), '');
   });
-
-  it('nothing at all when it is silent and quiet', () => {
-    assert.equal(onScreen("log.error('broken');", { logLevel: 'silent', quiet: true }), '');
-  });
 });

