@@ -75,7 +75,8 @@ describe('the page of a comparison', () => {
     const comparison = slower('AB');
     assert.equal(comparison.metrics[0].change.low, null);
     const page = renderCompare(comparison);
-    assert.match(page, /<path d="M9 7 L2 13 L9 19"/);
+    assert.match(page, /<svg\s+x="0%"\s+overflow="visible"\s*>\s*<path\s+d="M9 7 L2 13 L9 19"/);
+    assert.match(page, /<svg\s+x="100%"\s+overflow="visible"\s*>\s*<path\s+d="M-9 7 L-2 13 L-9 19"/);
     assert.match(page, /no bounds/);
     assert.match(page, /too few runs/);
     assert.doesNotMatch(page.replace(/<script>.*?<\/script>/gs, ''), /undefined|NaN|\[object|Infinity/);

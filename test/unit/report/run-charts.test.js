@@ -113,6 +113,21 @@ describe('what a page draws of a run', () => {
     assert.deepEqual(marks, [{ at: 2, kind: 'failure', words: '2 reverted, 1 timed_out' }]);
   });
 
+  it('has the mean of each stage, and none where nothing passed it', () => {
+    const none = { count: 0, sumUs: 0 };
+    const stages = {
+      queued: none,
+      submit: { count: 2, sumUs: 5000 },
+      inclusion: none,
+      visibility: none,
+      readBack: none,
+    };
+    const [row] = ROWS;
+    const run = { ...RUN, intervals: [/** @type {typeof row} */ (/** @type {unknown} */ ({ ...row, stages })), row] };
+    const [queued, submit] = find('stages', run);
+    assert.deepEqual([queued[0], submit[0]], [null, 2.5]);
+  });
+
   it('marks reorgs when they were seen', () => {
     const event = {
       atMs: 1500,

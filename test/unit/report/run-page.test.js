@@ -67,6 +67,20 @@ describe('the page of a run', () => {
     assert.equal(figure(page, 'failed.reverted'), run.failures.reverted);
   });
 
+  it('says in a sentence what each chart shows, and what the metrics of the node did', () => {
+    const probes = (/** @type {number} */ value) => ({ ...rowOf().probes, metrics: { series: { calls: value } } });
+    const intervals = [5, 25].map((value, i) =>
+      rowOf({ startMs: i * 2000, endMs: (i + 1) * 2000, probes: probes(value), inFlight: 3 + i }),
+    );
+    const page = pageOf(runFileOf({ intervals }));
+    assert.match(page, /id="caption-flight">Median 3, from 3 to 4\.</);
+    const [, row] = /<code>calls<\/code><\/th>([^]*?)<\/tr>/.exec(page) ?? [];
+    assert.deepEqual(
+      [...row.matchAll(/<td>(.*?)<\/td>/g)].map(([, text]) => text),
+      ['5', '25', '10/s'],
+    );
+  });
+
   it('marks lower bounds because of censored operations', () => {
     const page = pageOf(runFileOf());
     const text = (/** @type {string} */ name) =>

@@ -360,6 +360,7 @@ test('on the terminal: both sides, change, interval, p, word, speed-ups, the ver
     text,
     /speed-up on average +-1[45]\.\d %.*\n.*speed-up on the slowest +-1[45]\.\d %.*\n.*slow-down on the fastest +\+1[78]\.\d %/,
   );
+  assert.match(text, /\n {2}\* decides\. .*; p of the other 6 corrected for being many \(Holm\)\n/);
   assert.match(text, /\n {2}fail if +FAILED +tps<-10% +-1[45]\.\d %: beyond the limit\n/);
   assert.match(text.split('\n').at(-1) ?? '', /^ {2}verdict +the candidate is slower than the baseline: TPS/);
   assert.ok(text.split('\n').every((line) => line.length <= 140 && !/\s$/.test(line)));

@@ -5,6 +5,7 @@ import { describe, it } from 'node:test';
 import { InputError } from '../../../src/errors.js';
 import { Distribution } from '../../../src/stats/histogram.js';
 import { isWhole, readRunFiles, readSweep } from '../../../src/studies/run-files.js';
+import { checkSize } from '../../../src/studies/plan.js';
 import { commandLine, sweepMarkdown, sweepText } from '../../../src/studies/sweep-text.js';
 import { sweep } from '../../../src/studies/sweep.js';
 import { caught } from '../../helpers/caught.js';
@@ -157,6 +158,8 @@ describe('sweep()', () => {
       message: /1100 runs \(100 of --threads x --repeat 11\): at most 1000/,
     });
     assert.ok(!existsSync(join(folder, 'it')));
+    const values = Array.from({ length: 100 }, (_, i) => String(i));
+    checkSize([{ name: 'threads', values }], 10);
     assert.deepEqual(readdirSync(folder), []);
   });
 });

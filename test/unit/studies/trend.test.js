@@ -133,6 +133,7 @@ test('a grid has a line for each value of the other axes; those with too few poi
     [{ connections: '1' }, { connections: '2' }],
   );
   assert.match(warnings[0], /^1 of 3 lines/);
+  assert.equal(trend(pointsOfSweep({ cells }), { over: 'rate' }).confidence, 0.95);
   assert.throws(() => trend(pointsOfSweep({ cells })), { code: 'usage', message: /--over one of rate, connections/ });
 });
 
