@@ -1,6 +1,7 @@
 import { toHex, toNumber } from '../chain/rpc.js';
 import {
   CheckError,
+  InputError,
   ProtocolError,
   RefusedError,
   RpcError,
@@ -37,6 +38,7 @@ import { compile } from './templates.js';
 const MAX_SHOWN_CHARS = 60;
 /** Deeper values are not compared. */
 const MAX_DEPTH = 100;
+const MAX_SHOWN_KEYS = 8;
 
 /**
  * What is wrong with a value, by kind of check.
@@ -69,7 +71,31 @@ export function compileCheck(rule) {
 
 /** @param {Check} check @param {unknown} answer @param {unknown} expected for this call @returns {string | null} what is wrong */
 export function faultOf({ path, kind }, answer, expected) {
-  return FAULTS[kind](path.reduce(own, answer), expected, ['$', ...path].join('.'));
+  return FAULTS[kind](follow(answer, path).value, expected, ['$', ...path].join('.'));
+}
+
+/** Detects a path that is probably a mistake: it leads nowhere in an answer that has members. @param {Check} check @param {unknown} answer */
+export function pathNotFound({ path, kind }, answer) {
+  if (kind === 'exists') return null;
+  const { value, parent, part } = follow(answer, path);
+  if (value !== undefined || parent === null || typeof parent !== 'object') return null;
+  const names = Object.keys(parent);
+  const has = Array.isArray(parent)
+    ? `${names.length} elements`
+    : names.slice(0, MAX_SHOWN_KEYS).join(', ') || 'no member';
+  // An empty list is a valid answer.
+  if (Array.isArray(parent) && /^\d+$/.test(part)) return null;
+  return `its check looks at "${path.join('.')}", and there is no "${part}" in the answer, which has ${oneLine(withoutKeys(has), 200)}`;
+}
+
+/** @param {unknown} answer @param {readonly string[]} path @returns {{value: any, parent: any, part: string}} part: the last one that was followed */
+function follow(answer, path) {
+  let found = { value: /** @type {any} */ (answer), parent: /** @type {any} */ (null), part: '' };
+  for (const part of path) {
+    if (found.value === undefined) break;
+    found = { value: own(found.value, part), parent: found.value, part };
+  }
+  return found;
 }
 
 /** @param {any} value @param {string} key */
@@ -267,30 +293,32 @@ export class Reference {
 const METHOD_NOT_FOUND = -32601;
 
 /**
- * Makes a call of each kind before the load. A method that the node lacks is an error; of others the user is told only,
- * who may intend to measure a failing call.
+ * Makes a call of each kind before the load, to report errors early.
  * @param {Rpc} rpc
  * @param {readonly CallKind[]} kinds
- * @param {(kind: CallKind) => Request & {expected: unknown}} make
+ * @param {(kind: CallKind) => Request} make
  * @param {(line: string) => void} notice
- * @throws {UnavailableError}
+ * @throws {UnavailableError | InputError}
  */
 export async function tryCalls(rpc, kinds, make, notice) {
   for (const kind of kinds) {
-    const { method, params, expected } = make(kind);
-    const { check, where } = kind;
+    const { method, params } = make(kind);
+    let answer;
     try {
-      const answer = await rpc.call(method, params, 'check');
-      const fault = check === null || check === 'same' ? null : faultOf(check, answer, expected);
-      if (fault !== null) notice(`${where}: the check of a trial call failed: ${fault}`);
+      answer = await rpc.call(method, params, 'check');
     } catch (error) {
       if (!(error instanceof RpcError)) throw error;
       if (isUnknown(error))
         throw new UnavailableError(
-          `${rpc.display} has no method ${method} (${where}): leave it out, or use a node that has it`,
+          `${rpc.display} has no method ${method} (${kind.where}): leave it out, or use a node that has it`,
         );
-      notice(`${where}: a trial call failed: ${error.message}`);
+      // The user may intend to measure a failing call.
+      notice(`${kind.where}: a trial call failed: ${error.message}`);
+      continue;
     }
+    const { check } = kind;
+    const wrong = check === null || check === 'same' ? null : pathNotFound(check, answer);
+    if (wrong !== null) throw new InputError(`${kind.where}: ${wrong}`);
   }
 }
 

@@ -203,6 +203,12 @@ describe('what is found out before the load', () => {
       /has no method eth_nonsense \(.*calls\.json, call 2\): leave it out/,
     ],
     [
+      'a path of a check that leads nowhere',
+      [{ method: 'eth_getBlockByNumber', params: ['0x0', false], check: { path: 'numbr', equals: '0x0' } }],
+      65,
+      /call 1: its check looks at "numbr", and there is no "numbr" in the answer, which has /,
+    ],
+    [
       'a second endpoint of another chain',
       [MIX[2]],
       77,
