@@ -9,7 +9,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -28,8 +28,11 @@ const OTHER_SUITES = [
   'slurm',
   'k8s',
 ];
-/** End-to-end tests wait for blocks most of the time: two for each of two cores. */
+/** End-to-end tests wait for blocks most of the time: two processes for each of two cores. */
 const CONCURRENCY = 4;
+/** They take longest: meanwhile all others run in the fourth process. */
+const E2E_PROCESSES = 3;
+const TOGETHER = new URL('../test/helpers/together.js', import.meta.url).href;
 /** They compare times, and run last: only with each other. */
 const MEASURING = ['open-loop', 'truth', 'verdict'].map((name) => join('test', 'e2e', `${name}.test.js`));
 
@@ -44,26 +47,29 @@ function testFiles(suite) {
 }
 
 /**
- * Unit tests of one folder share a process: starting node and loading the program takes longer than most of them.
- * `node --test` runs files in the order of their names, so that all are imported by numbered ones.
+ * Starting node and loading the program takes longer than most tests: tests of one folder share a process, end-to-end
+ * tests a few. `node --test` runs files in the order of their names, so that all are imported by
+ * numbered ones.
  * @param {string[]} files
  * @param {string} folder for the files that import them
  * @returns {string[]} files for node --test
  */
 function inOrder(files, folder) {
-  const isUnit = (/** @type {string} */ file) => file.startsWith(join('test', 'unit'));
-  const isMeasuring = (/** @type {string} */ file) => MEASURING.includes(file);
-  const units = files.filter(isUnit);
-  if (units.length === 0 && !files.some(isMeasuring)) return files;
+  const suiteOf = (/** @type {string} */ file) => file.split(sep)[1];
+  if (!files.some((file) => DEFAULT_SUITES.includes(suiteOf(file)))) return files;
+  const measuring = files.filter((file) => MEASURING.includes(file));
+  const e2e = files.filter((file) => suiteOf(file) === 'e2e' && !measuring.includes(file));
+  const small = files.filter((file) => ['unit', 'contract'].includes(suiteOf(file)));
+  const alone = files.filter((file) => !DEFAULT_SUITES.includes(suiteOf(file)));
   const groups = [
-    ...files.filter((file) => !isUnit(file) && !isMeasuring(file)).map((file) => [file]),
-    ...[...new Set(units.map((file) => dirname(file)))].map((group) => units.filter((file) => dirname(file) === group)),
-    ...files.filter(isMeasuring).map((file) => [file]),
-  ];
+    ...Array.from({ length: E2E_PROCESSES }, (_, i) => e2e.filter((_file, k) => k % E2E_PROCESSES === i)),
+    ...[...new Set(small.map((file) => dirname(file)))].map((name) => small.filter((file) => dirname(file) === name)),
+    ...[...alone, ...measuring].map((file) => [file]),
+  ].filter(({ length }) => length > 0);
   return groups.map((group, i) => {
-    const name = group.length > 1 ? dirname(group[0]) : group[0].replace(/\.test\.js$/, '');
-    const path = join(folder, `${String(i).padStart(3, '0')}-${name.replaceAll(/[\\/]/g, '-')}.test.mjs`);
-    writeFileSync(path, group.map((file) => `import '${pathToFileURL(join(ROOT, file)).href}';\n`).join(''));
+    const path = join(folder, `${String(i).padStart(3, '0')}.test.mjs`);
+    const shared = group.map((file) => ({ name: file, url: pathToFileURL(join(ROOT, file)).href }));
+    writeFileSync(path, `import { runTogether } from '${TOGETHER}';\nrunTogether(${JSON.stringify(shared)});\n`);
     return path;
   });
 }

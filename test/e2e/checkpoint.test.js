@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startAnvil } from '../helpers/anvil.js';
-import { STRESS, cleanEnvironment, readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { STRESS, cleanEnvironment, readJson, runStress, spawnStress, startStress } from '../helpers/cli.js';
 import { assertPartialRunFile, assertRunFile } from '../helpers/run-file.js';
 import { assertRefused } from '../helpers/table.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -152,7 +152,7 @@ describe('the last checkpoint', () => {
 
   test('is replaced by the whole run, under the same id', async (t) => {
     const out = join(temporaryFolder(t), 'run.json');
-    const running = spawnStress([...takeWallets(2), '-d', '1s', '--out', out]);
+    const running = startStress([...takeWallets(2), '-d', '500ms', '--out', out]);
     while (!existsSync(out)) await sleep(5);
     const first = readJson(out);
     assert.equal((await running.done).code, 0);

@@ -25,7 +25,7 @@ let url = '';
 /** @type {StressProcess} */
 let node;
 before(async () => {
-  node = spawnStress(['node', '-t', '100', '--port', String(await freePort())], { timeoutMs: 300_000 });
+  node = startStress(['node', '-t', '100', '--port', String(await freePort())], { timeoutMs: 300_000 });
   [, url] = await node.waitFor(/^(http:\S+) \(chain 31337\): wallets 0\.\.99 of .* are funded; /m);
 });
 after(async () => {
@@ -314,7 +314,7 @@ export default () => ({ kind: 'transaction', next: () => ({ to: '0x' + '11'.repe
 `,
     );
     const one = { '--instances': 1, '--workers': 2, '-t': 2, '--workload': workload };
-    const running = spawnStress(args(0, one));
+    const running = startStress(args(0, one));
     await running.waitFor(/^the load starts at /m);
     await setTimeout(500);
     running.child.kill('SIGINT');

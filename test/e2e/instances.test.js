@@ -6,7 +6,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { freePort, rpcCall } from '../helpers/anvil.js';
-import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { readJson, runStress, startStress } from '../helpers/cli.js';
 import { DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { assertNothingLeft } from '../helpers/leftovers.js';
 import { startProxy, startTogether } from '../helpers/proxy.js';
@@ -27,7 +27,7 @@ let url = '';
 /** @type {StressProcess} */
 let node;
 before(async () => {
-  node = spawnStress(['node', '-t', '200', '--port', String(await freePort())], { timeoutMs: 120_000 });
+  node = startStress(['node', '-t', '200', '--port', String(await freePort())], { timeoutMs: 120_000 });
   [, url] = await node.waitFor(/^(http:\S+) \(chain 31337\): wallets 0\.\.199 of .* are funded; /m);
 });
 after(async () => {
@@ -109,7 +109,7 @@ async function collide(t, instances, more = []) {
     instances.map(async (one, i) => {
       const proxy = await startProxy(url, gates[i]);
       t.after(proxy.close);
-      return spawnStress(one.args(proxy.url, '-d', '1m', '--tx-timeout', '10s', '--interval', '1s', ...more));
+      return startStress(one.args(proxy.url, '-d', '1m', '--tx-timeout', '10s', '--interval', '1s', ...more));
     }),
   );
   await Promise.all(
@@ -144,7 +144,7 @@ test('two instances with offsets 0 and 20 share a chain: both exact, not a singl
 test('an instance that starts over a slice in use: one of the two ends with 76 and proof', async (t) => {
   const first = instance(t, 40);
   const second = instance(t, 50);
-  const running = spawnStress(first.args(url, '--tx-timeout', '3s', '--interval', '500ms'));
+  const running = startStress(first.args(url, '--tx-timeout', '3s', '--interval', '500ms'));
   await running.waitFor(/^ +\d\.\d s /m);
   const { code, stdout, stderr } = await runStress(second.args(url, '--tx-timeout', '3s', '-d', '8s'));
   running.child.kill('SIGTERM');
@@ -234,7 +234,7 @@ test('stress node takes another port if the default one is in use', async (t) =>
   // Where the port is taken already, another program has it.
   await Promise.race([once(server.listen(8545, '127.0.0.1'), 'listening'), once(server, 'error')]).catch(() => {});
   const TMPDIR = temporaryFolder(t);
-  const alone = spawnStress(['node', '-t', '3'], { env: { TMPDIR } });
+  const alone = startStress(['node', '-t', '3'], { env: { TMPDIR } });
   const [line, itsUrl] = await alone.waitFor(/^(http:\S+) \(chain 31337\): wallets 0\.\.2 of .* are funded; .*$/m);
   assert.ok(line.includes(`stress --rpc ${itsUrl} `), 'it says how to use it');
   assert.notEqual(new URL(itsUrl).port, '8545');

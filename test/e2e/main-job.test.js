@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { rpcCall } from '../helpers/anvil.js';
-import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { readJson, runStress, spawnStress, startStress } from '../helpers/cli.js';
 import { assertNothingLeft, chainProcesses } from '../helpers/leftovers.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -41,7 +41,7 @@ test('-t 20 -o 0 starts a chain, funds the wallets, reports, audits and leaves n
 test('-o 500: any slice can be used, and what -v says of each increment is on the chain', async (t) => {
   const TMPDIR = temporaryFolder(t);
   const out = join(temporaryFolder(t), 'run.json');
-  const stress = spawnStress(['-t', '5', '-o', '500', '-d', '1500ms', '--interval', '500ms', '-v', '--out', out], {
+  const stress = startStress(['-t', '5', '-o', '500', '-d', '1500ms', '--interval', '500ms', '-v', '--out', out], {
     env: { TMPDIR },
   });
   const [, url] = await stress.waitFor(/ at (http:\S+), chain 31337; wallets 500\.\.504 of /);

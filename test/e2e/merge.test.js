@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { freePort } from '../helpers/anvil.js';
-import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { readJson, runStress, startStress } from '../helpers/cli.js';
 import { assertDistribution, assertNear, stagesUs, totalUs, windowOf } from '../helpers/recompute.js';
 import { readRows } from '../helpers/rows.js';
 import { schemaErrors } from '../helpers/run-file.js';
@@ -28,7 +28,7 @@ let made = '';
 let runs = [];
 
 before(async (t) => {
-  node = spawnStress(['node', '-t', String(INSTANCES * THREADS), '--port', String(await freePort())], {
+  node = startStress(['node', '-t', String(INSTANCES * THREADS), '--port', String(await freePort())], {
     timeoutMs: 300_000,
   });
   const [, url] = await node.waitFor(/^(http:\S+) \(chain 31337\): wallets .* are funded; /m);

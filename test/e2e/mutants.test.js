@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { startAnvil, startMiner } from '../helpers/anvil.js';
-import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { readJson, runStress, startStress } from '../helpers/cli.js';
 import { DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { assertNothingLeft } from '../helpers/leftovers.js';
 import { startFaultProxy } from '../helpers/fault-proxy.js';
@@ -162,7 +162,7 @@ async function minedChain(t) {
 async function pausedRun(t, more) {
   const { anvil, miner } = await minedChain(t);
   const out = join(temporaryFolder(t), 'run.json');
-  const stress = spawnStress(['--rpc', anvil.url, '-t', '5', '-v', '--interval', '1m', '--out', out, ...more]);
+  const stress = startStress(['--rpc', anvil.url, '-t', '5', '-v', '--interval', '1m', '--out', out, ...more]);
   const [, counter] = await stress.waitFor(/^2 (0x\w{40}) 3$/m);
   await miner.pause();
   while (Number((await anvil.rpc('txpool_status')).pending) < 5) continue;

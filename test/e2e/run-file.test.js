@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startAnvil } from '../helpers/anvil.js';
-import { runStress, spawnStress, startStress } from '../helpers/cli.js';
+import { runStress, startStress } from '../helpers/cli.js';
 import { DEV_MNEMONIC } from '../helpers/dev-wallets.js';
 import { serveBetween } from '../helpers/endpoint.js';
 import { assertRunFile, runFileValidator, schemaErrors } from '../helpers/run-file.js';
@@ -305,7 +305,7 @@ describe('the run file', { concurrency: 3 }, () => {
 
     await t.test('interrupted twice: no audit, and its reason', async () => {
       await slow.rpc('evm_mine');
-      const running = spawnStress([...common, '--interval', '100ms']);
+      const running = startStress([...common, '--interval', '100ms']);
       await running.waitFor(/^ +\d+\.\d s /m);
       running.child.kill('SIGINT');
       await sleep(700); // sooner, it would be taken for the same wish

@@ -5,7 +5,7 @@ import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { freePort } from '../helpers/anvil.js';
-import { ROOT, runStress, spawnStress } from '../helpers/cli.js';
+import { ROOT, runStress, startStress } from '../helpers/cli.js';
 import { schemaErrors } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -67,7 +67,7 @@ describe('docs/contributing.md', () => {
     const port = await freePort();
     const load = ['-t', '4', '-d', '3s', '--interval', '500ms', '--rate', '50', '--workers', '2'];
     const outputs = ['--out', file, '--html', page, '--prometheus', `127.0.0.1:${port}`, '--threshold', 'late<=1000'];
-    const stress = spawnStress([...load, ...outputs, '--explain'], { script, timeoutMs: 60_000 });
+    const stress = startStress([...load, ...outputs, '--explain'], { script, timeoutMs: 60_000 });
     await stress.waitFor(/^ +1\.5 s /m);
     const prometheus = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
     const { code, stdout, stderr } = await stress.done;

@@ -5,7 +5,7 @@ import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Transaction } from 'ethers';
 import { startAnvil, startMiner } from '../helpers/anvil.js';
-import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { readJson, runStress, startStress } from '../helpers/cli.js';
 import { DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { serveBetween } from '../helpers/endpoint.js';
 import { assertNothingLeft, endProcessesOf } from '../helpers/leftovers.js';
@@ -54,7 +54,7 @@ function takeWallets(threads) {
 
 /**
  * @param {TestContext} t
- * @param {{rpc?: string, threads?: number, workers?: number | string, offset?: number, interval?: string, script?: string, more?: string[]}} given
+ * @param {{rpc?: string | null, threads?: number, workers?: number | string, offset?: number, interval?: string, script?: string, more?: string[]}} given
  */
 function fleet(t, given) {
   const { rpc = paced.url, threads = 6, workers = 2, interval = '300ms', script, more = [] } = given;
@@ -63,7 +63,8 @@ function fleet(t, given) {
   t.after(() => endProcessesOf(TMPDIR));
   const out = join(temporaryFolder(t), 'run.json');
   const args = [
-    ...['--rpc', rpc, '-t', String(threads), '-o', String(offset), '--workers', String(workers)],
+    ...(rpc === null ? [] : ['--rpc', rpc]),
+    ...['-t', String(threads), '-o', String(offset), '--workers', String(workers)],
     ...['--interval', interval, '--out', out, ...more],
   ];
   const options = { env: { TMPDIR }, ...(script === undefined ? {} : { script }) };
@@ -124,15 +125,15 @@ function assertWhole(run, stdout, { offset, threads }) {
 }
 
 describe('workers share the slice', { concurrency: 2 }, () => {
-  /** @type {Array<{workers: number, threads: number, transport: string, inclusion: string, chain: 'instant' | 'paced'}>} */
+  /** @type {Array<{workers: number, threads: number, transport: string, inclusion: string, chain: 'instant' | 'embedded'}>} */
   const table = [
-    { workers: 3, threads: 7, transport: 'tcp', inclusion: 'receipts', chain: 'paced' },
+    { workers: 3, threads: 7, transport: 'tcp', inclusion: 'receipts', chain: 'embedded' },
     { workers: 2, threads: 10, transport: 'undici', inclusion: 'blocks', chain: 'instant' },
   ];
   for (const { workers, threads, transport, inclusion, chain } of table) {
     test(`--workers ${workers} -t ${threads}, ${transport}, ${inclusion}, ${chain} blocks`, async (t) => {
       const { args, options, readRun, ...slice } = fleet(t, {
-        rpc: chain === 'instant' ? instant.url : paced.url,
+        rpc: chain === 'instant' ? instant.url : null,
         workers,
         threads,
         more: ['-d', '900ms', '-v', '--transport', transport, '--inclusion', inclusion],
@@ -144,10 +145,11 @@ describe('workers share the slice', { concurrency: 2 }, () => {
       assert.match(stdout, new RegExp(`; wallets ${slice.offset}\\.\\.${slice.offset + threads - 1} of `));
       const run = readRun();
       assertWhole(run, stdout, slice);
-      const { generator, counts } = run;
+      const { generator, counts, environment } = run;
       assert.equal(run.exitCode, 0);
       assert.equal(run.end, 'duration');
       assert.equal(generator.workers, workers);
+      assert.equal(environment.embeddedChain, chain === 'embedded');
       assert.ok(generator.transport.connectionsOpened > workers, 'each worker has connections of its own');
       assert.ok(generator.presigned.used > 0, 'transactions are signed ahead in the workers');
       assert.ok(generator.presigned.used + generator.presigned.discarded <= counts.started);
@@ -182,7 +184,7 @@ describe('workers share the slice', { concurrency: 2 }, () => {
       { file: WORKER, find: STARTS, replace: `    start: (plan) => ((hasStarted = true), engine.start(plan)),\n` },
     ]);
     const { args, options, readRun } = fleet(t, { offset, threads: 4, interval: '1s', script, more: ['-d', '1m'] });
-    const stress = spawnStress(args, options);
+    const stress = startStress(args, options);
     // The checkpoint of the first second is given up after another one.
     await stress.waitFor(/^ +[4-9]\.\d s /m);
     const { partial, counts } = readRun();
@@ -202,49 +204,33 @@ describe('workers share the slice', { concurrency: 2 }, () => {
     assert.equal(run.generator.workers, Math.max(1, Math.min(2, Math.floor(cores / 2))));
     assertWhole(run, stdout, slice);
   });
-
-  test('on the embedded chain', async (t) => {
-    const TMPDIR = temporaryFolder(t);
-    const out = join(temporaryFolder(t), 'run.json');
-    const args = ['-t', '5', '-o', '0', '--workers', '2', '-d', '800ms', '--interval', '300ms', '-v', '--out', out];
-    const { code, stdout, stderr } = await runStress(args, { env: { TMPDIR } });
-    assert.equal(stderr, '');
-    assert.equal(code, 0);
-    const run = readJson(out);
-    assert.equal(run.generator.workers, 2);
-    assert.equal(run.environment.embeddedChain, true);
-    assertWhole(run, stdout, { offset: 0, threads: 5 });
-    await assertNothingLeft(TMPDIR);
-  });
 });
 
 describe('workers are asked to end', { concurrency: 2 }, () => {
-  for (const times of [1, 2]) {
-    test(`SIGINT ${times === 1 ? 'once' : 'twice, as from a terminal under npm'}: drained, exact, exit 130`, async (t) => {
-      const { args, options, readRun, ...slice } = fleet(t, { more: ['-v'] });
-      const stress = spawnStress(args, options);
-      await stress.waitFor(INTERVAL_LINE);
-      for (let i = 0; i < times; i += 1) stress.child.kill('SIGINT');
-      const { code, stdout, stderr } = await stress.done;
-      assert.equal(code, 130, stderr);
-      assert.equal(stderr, '');
-      assert.match(stdout, /^Summary: interrupted/m);
-      assert.match(stdout, EXACT);
-      const run = readRun();
-      assert.equal(run.end, 'interrupted');
-      assert.equal(run.exitCode, 130);
-      assert.equal(run.counts.verified, run.counts.started, 'what was in flight was drained');
-      assertWhole(run, stdout, slice);
-      await assertNothingLeft(slice.TMPDIR);
-    });
-  }
+  test('SIGINT: drained, exact, exit 130', async (t) => {
+    const { args, options, readRun, ...slice } = fleet(t, { more: ['-v'] });
+    const stress = startStress(args, options);
+    await stress.waitFor(INTERVAL_LINE);
+    stress.child.kill('SIGINT');
+    const { code, stdout, stderr } = await stress.done;
+    assert.equal(code, 130, stderr);
+    assert.equal(stderr, '');
+    assert.match(stdout, /^Summary: interrupted/m);
+    assert.match(stdout, EXACT);
+    const run = readRun();
+    assert.equal(run.end, 'interrupted');
+    assert.equal(run.exitCode, 130);
+    assert.equal(run.counts.verified, run.counts.started, 'what was in flight was drained');
+    assertWhole(run, stdout, slice);
+    await assertNothingLeft(slice.TMPDIR);
+  });
 
   test('a second SIGINT during a drain ends at once with what is known of all workers', async (t) => {
     const anvil = await startAnvil({ args: ['--no-mining'] });
     t.after(anvil.stop);
     const miner = startMiner(anvil);
     const { args, options, readRun, TMPDIR } = fleet(t, { rpc: anvil.url, offset: 0, threads: 5, more: ['-v'] });
-    const stress = spawnStress(args, options);
+    const stress = startStress(args, options);
     await stress.waitFor(/^\d 0x\w{40} 2$/m);
     await miner.pause();
     while (Number((await anvil.rpc('txpool_status')).pending) < 5) await sleep(20);
@@ -276,7 +262,7 @@ describe('workers are asked to end', { concurrency: 2 }, () => {
       threads: 5,
       more: ['-d', '1m', '--tx-timeout', '1s', '--drain-timeout', '1s', '--request-timeout', '1s'],
     });
-    const stress = spawnStress(args, options);
+    const stress = startStress(args, options);
     await stress.waitFor(INTERVAL_LINE);
     const goneAtMs = Date.now();
     await anvil.stop();
@@ -518,7 +504,7 @@ describe('who sends from the wallets of a worker', { concurrency: 2 }, () => {
       threads: 5,
       more: ['-v', '-d', '20s'],
     });
-    const stress = spawnStress(args, options);
+    const stress = startStress(args, options);
     await stress.waitFor(/^15 0x\w{40} 3$/m);
     await miner.pause();
     while (Number((await anvil.rpc('txpool_status')).pending) < 5) await sleep(20);
@@ -574,7 +560,7 @@ describe('who sends from the wallets of a worker', { concurrency: 2 }, () => {
       script,
       more: ['-d', '1m', '--drain-timeout', '1s'],
     });
-    const stress = spawnStress(args, options);
+    const stress = startStress(args, options);
     await stress.waitFor(/wallets 0\.\.2 of/);
     await sleep(1200);
     isRefused = true;

@@ -23,9 +23,9 @@ const START_TIMEOUT_MS = 60_000;
 
 /** @type {Set<() => void>} */
 const running = new Set();
-const killAll = () => running.forEach((kill) => kill());
-after(killAll);
-process.once('exit', killAll);
+export const stopAnvils = () => running.forEach((kill) => kill());
+after(stopAnvils);
+process.once('exit', stopAnvils);
 
 /**
  * @param {string} url
@@ -55,6 +55,7 @@ export async function startAnvil({ args = [] } = {}) {
     env: { PATH: process.env.PATH, HOME: folder, TMPDIR: folder },
   });
   const kill = () => {
+    running.delete(kill);
     child.kill('SIGKILL');
     rmSync(folder, { recursive: true, force: true });
   };
@@ -66,7 +67,6 @@ export async function startAnvil({ args = [] } = {}) {
     child.kill('SIGKILL');
     await ended;
     kill();
-    running.delete(kill);
   };
 
   const url = `http://127.0.0.1:${port}`;

@@ -20,7 +20,7 @@ const TIMEOUT_MS = 120_000;
  * @property {NodeJS.ProcessEnv} [env] added to the environment; undefined removes a name
  * @property {string} [cwd]
  * @property {number} [timeoutMs]
- * @property {string} [script] another bin/stress.js
+ * @property {string} [script] bin/stress.js of another copy of the program
  * @property {string} [input] on standard input
  *
  * @typedef {object} StressResult
@@ -40,7 +40,7 @@ const TIMEOUT_MS = 120_000;
 
 /** @type {Set<ChildProcess>} */
 const running = new Set();
-/** Processes for runStress(): most of the time of a short run is the start of its process. @type {StressRunner[]} */
+/** Processes for startStress(): most of the time of a short run is the start of its process. @type {StressRunner[]} */
 const idle = [];
 
 after(async () => {
@@ -62,27 +62,26 @@ export function cleanEnvironment(env = {}) {
 }
 
 /**
- * Runs to the end, in a process that this file has used before unless it is given a script or an input.
+ * Runs to the end, in a process that has been used before unless there is an input.
  * @param {string[]} args
  * @param {StressOptions} [options]
  * @returns {Promise<StressResult>}
  */
 export function runStress(args, options = {}) {
-  const isShared = options.script === undefined && options.input === undefined;
-  return (isShared ? startStress : spawnStress)(args, options).done;
+  return (options.input === undefined ? startStress : spawnStress)(args, options).done;
 }
 
 /**
- * In a process that this file has used before. Signals to it are handled as long as it runs.
+ * In a process that has been used before. Signals to it are handled as long as it runs.
  * @param {string[]} args
  * @param {StressOptions} [options]
  * @returns {StressProcess}
  */
-export function startStress(args, { env = {}, cwd = process.cwd(), timeoutMs } = {}) {
+export function startStress(args, { env = {}, cwd = process.cwd(), timeoutMs, script = STRESS } = {}) {
   const runner = idle.pop() ?? new StressRunner(cleanEnvironment());
   const settings = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value ?? null]));
   const transcript = new Transcript();
-  const ended = runner.run({ args, env: settings, cwd }, transcript).finally(() => {
+  const ended = runner.run({ args, env: settings, cwd, script }, transcript).finally(() => {
     if (!runner.hasEnded) idle.push(runner);
   });
   return watched(runner.child, { args, transcript, ended, timeoutMs });
