@@ -23,16 +23,15 @@ const MARKER = 'STRESS_RESULT ';
 /** @type {StressProcess} */
 let node;
 /** Where the instances have left their run files, their samples and their logs. */
-let made = '';
+const made = temporaryFolder({ after });
 /** @type {any[]} */
 let runs = [];
 
-before(async (t) => {
+before(async () => {
   node = startStress(['node', '-t', String(INSTANCES * THREADS), '--port', String(await freePort())], {
     timeoutMs: 300_000,
   });
   const [, url] = await node.waitFor(/^(http:\S+) \(chain 31337\): wallets .* are funded; /m);
-  made = temporaryFolder(/** @type {any} */ (t));
   const together = ['--instances', String(INSTANCES), '--run-id', 'night', '--barrier', join(made, 'barrier')];
   const load = [
     '--rpc',

@@ -2,10 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** @import { TestContext } from 'node:test' */
-
 /**
- * @param {TestContext} t
+ * @param {{after: (end: () => void) => void}} t the test, or the after() of the file
  * @returns {string} an empty folder that goes when the test ends
  */
 export function temporaryFolder(t) {
