@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { startAnvil } from '../helpers/anvil.js';
-import { ROOT, runStress, spawnStress, startStress } from '../helpers/cli.js';
+import { ROOT, runStress, spawnStress } from '../helpers/cli.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
@@ -161,7 +161,7 @@ describe('what goes wrong in mid-run is counted, named and bounded', () => {
     const file = join(temporaryFolder(t), 'mine.mjs');
     writeFileSync(file, "process.stdout.write('imports\\n'); await new Promise(() => {});");
     const { args, env } = await prepared(t, file, []);
-    const { child, waitFor, done } = startStress(args, { env });
+    const { child, waitFor, done } = spawnStress(args, { env });
     await waitFor(/imports/);
     child.kill('SIGINT');
     const { code, stderr } = await done;
@@ -174,7 +174,7 @@ describe('what goes wrong in mid-run is counted, named and bounded', () => {
       `${PAY}, prepare: () => { process.stdout.write('prepares\\n'); return new Promise(() => {}); }`,
     );
     const { args, env } = await prepared(t, file, []);
-    const { child, waitFor, done } = startStress(args, { env });
+    const { child, waitFor, done } = spawnStress(args, { env });
     await waitFor(/prepares/);
     child.kill('SIGINT');
     const { code, stderr } = await done;

@@ -59,8 +59,10 @@ function simulated({ noise, lapses }, times, scale = RANGE) {
 const shareOf = (list) => list.filter(Boolean).length / list.length;
 
 describe('ThresholdEstimate', () => {
+  const byNoise = [0, 0.01, 0.05, 0.15].map((noise) => simulated({ noise }, 50));
+
   it('finds a threshold without noise, sharply, in few runs', () => {
-    for (const { error, covers, end, trials } of simulated({ noise: 0 }, 40)) {
+    for (const { error, covers, end, trials } of byNoise[0]) {
       assert.ok(covers && error < SHARP, `${error}`);
       assert.equal(end, 'sharp');
       assert.ok(trials <= 20, `${trials} runs`);
@@ -68,19 +70,17 @@ describe('ThresholdEstimate', () => {
   });
 
   it('the interval covers the true value as often as stated, at any noise', () => {
-    const results = [0, 0.01, 0.05, 0.15].map((noise) => simulated({ noise }, 75));
-    assert.ok(results.flat().every(({ trials }) => trials <= MAX_TRIALS));
-    for (const [i, list] of results.entries())
+    assert.ok(byNoise.flat().every(({ trials }) => trials <= MAX_TRIALS));
+    for (const [i, list] of byNoise.entries())
       assert.ok(shareOf(list.map(({ covers }) => covers)) >= 0.85, `noise ${i}`);
-    const share = shareOf(results.flat().map(({ covers }) => covers));
-    assert.ok(share >= 0.9, `${results.flat().length} intervals, ${share} of which cover the truth`);
-    const [step, small, some] = results.map((list) => shareOf(list.map(({ error }) => error <= 0.05)));
+    const share = shareOf(byNoise.flat().map(({ covers }) => covers));
+    assert.ok(share >= 0.9, `${byNoise.flat().length} intervals, ${share} of which cover the truth`);
+    const [step, small, some] = byNoise.map((list) => shareOf(list.map(({ error }) => error <= 0.05)));
     assert.ok(step === 1 && small >= 0.97 && some >= 0.75, `within 5 %: ${step}, ${small}, ${some}`);
   });
 
   it('reports noise only if it prevents a sharper answer', () => {
-    const noisy = simulated({ noise: 0.15 }, 40);
-    assert.ok(shareOf(noisy.map(({ end }) => end === 'noise' || end === 'trials')) >= 0.85);
+    assert.ok(shareOf(byNoise[3].map(({ end }) => end === 'noise' || end === 'trials')) >= 0.85);
     const quiet = simulated({ noise: 0.003 }, 40);
     assert.ok(shareOf(quiet.map(({ end }) => end === 'sharp')) >= 0.9);
   });
