@@ -30,8 +30,6 @@ const OTHER_SUITES = [
 ];
 /** End-to-end tests wait for blocks most of the time: two processes for each of two cores. */
 const CONCURRENCY = 4;
-/** They take longest: meanwhile all others run in the fourth process. */
-const E2E_PROCESSES = 3;
 const TOGETHER = new URL('../test/helpers/together.js', import.meta.url).href;
 /** They compare times, and run last: only with each other. */
 const MEASURING = ['open-loop', 'truth', 'verdict'].map((name) => join('test', 'e2e', `${name}.test.js`));
@@ -62,7 +60,7 @@ function inOrder(files, folder) {
   const small = files.filter((file) => ['unit', 'contract'].includes(suiteOf(file)));
   const alone = files.filter((file) => !DEFAULT_SUITES.includes(suiteOf(file)));
   const groups = [
-    ...Array.from({ length: E2E_PROCESSES }, (_, i) => e2e.filter((_file, k) => k % E2E_PROCESSES === i)),
+    ...Array.from({ length: CONCURRENCY }, (_, i) => e2e.filter((_file, k) => k % CONCURRENCY === i)),
     ...[...new Set(small.map((file) => dirname(file)))].map((name) => small.filter((file) => dirname(file) === name)),
     ...[...alone, ...measuring].map((file) => [file]),
   ].filter(({ length }) => length > 0);

@@ -76,8 +76,6 @@ describe('after kill -9', { concurrency: 4 }, () => {
   const noneYet = () => true;
   for (const [how, more, isDue] of /** @type {Array<[string, string[], (run: any) => boolean]>} */ ([
     ['a run at its first checkpoint', [], noneYet],
-    ['one thread', [], hasVerified],
-    ['two threads', ['--workers', '2'], hasVerified],
     ['plain calls', ['--workload', 'rpc', '--method', 'eth_blockNumber'], hasVerified],
     ['a rate', ['--rate', '20', '--threshold', 'failed<1'], hasVerified],
   ]))

@@ -28,12 +28,13 @@ before(async () => {
 /**
  * Every transaction that blocks hold of some senders, but for deployments.
  * @param {string[]} senders in lower case
+ * @param {number} first block
  * @returns {Promise<Array<{hash: string, input: string, from: string}>>}
  */
-async function transactionsOf(senders) {
+async function transactionsOf(senders, first) {
   const found = [];
   const head = Number(await anvil.rpc('eth_blockNumber'));
-  for (let number = 1; number <= head; number += 1) {
+  for (let number = first; number <= head; number += 1) {
     const { transactions } = await anvil.rpc('eth_getBlockByNumber', [`0x${number.toString(16)}`, true]);
     found.push(...transactions.filter((/** @type {any} */ tx) => tx.to !== null && senders.includes(tx.from)));
   }
@@ -49,6 +50,7 @@ async function loaded(t, offset, more) {
   const folder = temporaryFolder(t);
   const [out, samples] = [join(folder, 'run.json'), join(folder, 'samples.ndjson')];
   const args = ['--rpc', anvil.url, '-t', '6', '-o', String(offset), '-d', '1500ms', '--interval', '500ms'];
+  const first = Number(await anvil.rpc('eth_blockNumber'));
   const result = await runStress([...args, '--out', out, '--samples', samples, ...more]);
   assert.equal(result.code, 0, `${result.stdout}\n${result.stderr}`);
   const run = readJson(out);
@@ -59,7 +61,7 @@ async function loaded(t, offset, more) {
     .split('\n')
     .map((line) => JSON.parse(line));
   const accounts = await anvil.rpc('eth_accounts');
-  const chain = await transactionsOf(accounts.slice(offset, offset + 6));
+  const chain = await transactionsOf(accounts.slice(offset, offset + 6), first);
   return { ...result, run, rows, chain };
 }
 

@@ -313,7 +313,6 @@ describe('samples, intervals and run file of an open loop say the same', { concu
   const table = [
     { name: 'plain calls, warmed up automatically', plan, args: [...calls, '--workers', '2'], warmup: 'auto' },
     { name: 'transactions, warmed up automatically', plan: null, args: ['--rate', '60', '-t', '5'], warmup: 'auto' },
-    { name: 'plain calls by two workers', plan, args: [...calls, '--workers', '2'] },
     { name: 'plain calls that arrive at random', plan, args: [...calls, '--arrival', 'poisson'] },
     { name: 'transactions by two workers', plan: null, args: ['--rate', '60', '-t', '6', '--workers', '2'] },
   ];

@@ -25,15 +25,15 @@ let chain;
 before(async () => (chain = await startNullChain()));
 after(() => chain.stop());
 
-/** @param {string} out @param {number} offset of wallets that no other test uses @param {string} [interval] */
-const argsOf = (out, offset, interval = '250ms') => [
-  ...['--rpc', chain.url, '-t', '100', '-o', String(offset), '-d', '6s', '--interval', interval, '-v', '--out', out],
+/** @param {string} out @param {number} offset of wallets that no other test uses @param {string[]} [more] */
+const argsOf = (out, offset, more = ['-t', '100', '-d', '3s', '--interval', '250ms']) => [
+  ...['--rpc', chain.url, '-o', String(offset), '-v', '--out', out, ...more],
 ];
 
 test('a terminal that is stopped for 4 s: operations are verified in every interval of that time', async (t) => {
   const out = join(temporaryFolder(t), 'run.json');
   // Intervals of five blocks: on a busy machine a shorter one may be empty without any waiting for the terminal.
-  const stress = spawnOnTerminal(argsOf(out, 0, '500ms'));
+  const stress = spawnOnTerminal(argsOf(out, 0, ['-t', '40', '-d', '6s', '--interval', '500ms']));
   const [, elapsed] = await stress.waitFor(/^ +(1\.\d) s /m);
   stress.type(CTRL_S);
   await sleep(STOPPED_MS);
@@ -102,7 +102,7 @@ test('a pipe that is never read: a signal ends the wait, and the exit code is th
 });
 
 test('--out -: a run file larger than a pipe arrives whole at a reader who begins late', async (t) => {
-  const { text, read, closed } = unreadRun(argsOf('-', 300, '100ms'), t);
+  const { text, read, closed } = unreadRun(argsOf('-', 300, ['-t', '20', '-d', '6s', '--interval', '100ms']), t);
   await sleep(9000);
   read();
   assert.deepEqual(await closed, [0, null], text.stderr);

@@ -57,7 +57,12 @@ async function judged(t, words) {
 // They wait for blocks and for reports most of the time.
 describe('the verdict', { concurrency: 2 }, () => {
   for (const words of [
-    ...['20 wallets, embedded chain', '40/s asked of 10 wallets', 'takes 10 in 100 ms', '3 % of the transactions'],
+    ...[
+      '20 wallets, embedded chain',
+      '40/s asked of 10 wallets',
+      'takes 10 in 100 ms',
+      'open loop, 3 % of the transactions',
+    ],
     ...['funds for a few operations', '20/s of what a chain could do', 'stopped for nine tenths'],
   ])
     test(words, async (t) => void (await judged(t, words)));

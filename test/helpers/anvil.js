@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { request as httpRequest } from 'undici';
 import { anvilBinary } from '../../src/chain/devchain.js';
 import { freePort } from '../../src/chain/devchain.js';
 
@@ -35,8 +36,8 @@ process.once('exit', stopAnvils);
  */
 export async function rpcCall(url, method, params = []) {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-  const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
-  const { result, error } = /** @type {any} */ (await response.json());
+  const response = await httpRequest(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+  const { result, error } = /** @type {any} */ (await response.body.json());
   if (error !== undefined) throw new Error(`${method}: ${error.message}`);
   return result;
 }

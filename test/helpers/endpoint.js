@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import { after } from 'node:test';
+import { request as httpRequest } from 'undici';
 
 /**
  * @import { IncomingMessage, Server, ServerResponse } from 'node:http'
@@ -84,8 +85,9 @@ export function serveMethods(results) {
 
 /** @param {string} url of a node @param {string} body @returns {Promise<Answer>} what the node answers */
 export async function passOn(url, body) {
-  const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
-  return { body: await response.text() };
+  // Not fetch(), which takes several times as long.
+  const response = await httpRequest(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+  return { body: await response.body.text() };
 }
 
 /**

@@ -3,6 +3,7 @@ import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
+import { request as httpRequest } from 'undici';
 import { serveConnection } from './fault-connection.js';
 
 /**
@@ -108,8 +109,8 @@ async function followHead() {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'eth_getBlockByNumber', params: ['latest', false] });
   const look = async () => {
     const headers = { 'content-type': 'application/json' };
-    const response = await fetch(`http://${host}:${port}`, { method: 'POST', headers, body });
-    const { result } = /** @type {any} */ (await response.json());
+    const response = await httpRequest(`http://${host}:${port}`, { method: 'POST', headers, body });
+    const { result } = /** @type {any} */ (await response.body.json());
     shared.blocks.set(result.hash, Number(result.number));
     if (shared.blocks.size > MOST_BLOCKS) shared.blocks.delete([...shared.blocks.keys()][0]);
   };

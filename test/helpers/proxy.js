@@ -1,6 +1,7 @@
 /** A proxy before a node's endpoint, so that a test can hold requests back until it wants them to arrive. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { request as httpRequest } from 'undici';
 
 /**
  * @import { IncomingMessage, RequestListener } from 'node:http'
@@ -52,8 +53,8 @@ async function forward(target, gate, request) {
   let body = '';
   for await (const chunk of request.setEncoding('utf8')) body += chunk;
   await gate(body);
-  const answer = await fetch(target, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
-  return { status: answer.status, text: await answer.text() };
+  const answer = await httpRequest(target, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+  return { status: answer.statusCode, text: await answer.body.text() };
 }
 
 /**
