@@ -22,6 +22,8 @@ function change(env) {
 
 // A signal that arrives when a run is over must not end the process.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {});
+// Each copy of the program listens for errors of its own.
+for (const stream of [process.stdout, process.stderr]) stream.setMaxListeners(0);
 
 for await (const line of createInterface({ input: process.stdin })) {
   /** @type {CommandLine} */
