@@ -281,7 +281,7 @@ describe('the run file', { concurrency: 3 }, () => {
       const miner = setInterval(() => void slow.rpc('evm_mine').catch(() => {}), 100);
       const result = await running.done;
       clearInterval(miner);
-      assert.equal(result.code, 0, result.stderr);
+      assert.equal(result.code, 0, result.stdout + result.stderr);
       const run = read(out);
       assertRunFile(run);
       assert.ok(run.counts.timedOut >= 3, `${run.counts.timedOut} timed out`);
