@@ -28,12 +28,11 @@ const POSITION = 3;
 const VICTIM = 103;
 const OF_VICTIM = `sample.outcome === 'verified' && sample.position === ${POSITION}`;
 
-/** @param {TestContext} t @param {Patch[]} patches */
-async function runMutant(t, patches) {
+/** @param {TestContext} t @param {Patch[]} patches @param {string} [interval] */
+async function runMutant(t, patches, interval = '300ms') {
   const TMPDIR = temporaryFolder(t);
   const out = join(temporaryFolder(t), 'run.json');
-  // One interval: conservation does not hold between two mistakes that make up for each other.
-  const args = ['-t', '5', '-o', '100', '-d', '600ms', '--interval', '1m', '--out', out];
+  const args = ['-t', '5', '-o', '100', '-d', '600ms', '--interval', interval, '--out', out];
   const result = await runStress(args, { env: { TMPDIR }, script: mutant(t, patches) });
   await assertNothingLeft(TMPDIR);
   return { ...result, run: readJson(out) };
@@ -77,7 +76,7 @@ test('a mutant that counts one increment twice ends with 70 and names the wallet
 });
 
 test('a mutant that knows nothing of one increment ends with 76, the wallet and the numbers', async (t) => {
-  const { code, stderr, stdout, run } = await runMutant(t, [
+  const patches = [
     {
       file: RECORDER,
       find: START,
@@ -88,7 +87,9 @@ test('a mutant that knows nothing of one increment ends with 76, the wallet and 
       find: ADD,
       replace: `${ADD}    if (sample.position === ${POSITION} && this.done === false) return void (this.done = true);\n`,
     },
-  ]);
+  ];
+  // Conservation does not hold between the two mistakes: it is checked at the end of an interval.
+  const { code, stderr, stdout, run } = await runMutant(t, patches, '1m');
   assert.equal(code, 76, stderr);
   assert.doesNotMatch(
     stderr,
