@@ -199,6 +199,7 @@ describe('the page of a sweep', () => {
     assert.equal(figure(page, 'trials.1'), 110);
     assert.match(page, /<p class="verdict">P99&lt;2s holds up to a rate of 95\.<\/p>/);
     assert.match(page, /✗ no sharp answer/);
+    assert.deepEqual([page.match(/✓ hold</g)?.length, page.match(/✗ do not</g)?.length], [2, 1]);
     assert.match(page, /href="\.\/find\/110\.json"/);
     const [holds, fails, answer] = chartsOf(page).find.series;
     assert.deepEqual(holds.values, [80, null, 92, null]);
