@@ -87,7 +87,7 @@ function pageOf(reports, html) {
     const runs = reports.flatMap(({ kind, file, content }) => (kind === 'run' ? [{ file, run: content }] : []));
     if (runs.length < reports.length)
       throw new UsageError('a page is of run files, or of one sweep, or of one comparison: give --html one kind');
-    return renderRuns(runs, { options: OPTIONS });
+    return legible('one of the run files', () => renderRuns(runs, { options: OPTIONS }));
   }
   const { kind, content, file } = report;
   if (kind === 'sweep') return sweepPage(content, file, html);

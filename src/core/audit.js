@@ -241,7 +241,8 @@ class Audit {
       startNonces: accounts.map(({ startNonce }) => startNonce),
       executed: accounts.map((_, i) => this.#claimed(i)),
       reverted: accounts.map(({ reverted }) => reverted),
-      undecided: this.#unresolvedBy(),
+      // What a dead worker sent is not known.
+      undecided: this.#unresolvedBy().map((count, i) => (accounts[i].isWorkerDead ? Infinity : count)),
       areOurs: isOurs && mismatches.length === 0 && ledger.foreign.length === 0 && ledger.unresolved.size === 0,
     };
     return workload.reconcile(snapshot).catch((error) => {

@@ -243,8 +243,9 @@ export async function runSteps(tools, operation) {
   const { clock, presigner, submissions } = tools;
   try {
     try {
-      // Watched before it is sent: it can be in a block before the response is read.
-      operation.setTransaction(presigner.sign(operation.account, operation.nonce));
+      // Watched before it is sent: it can be in a block before the response is read. While it waited for its turn, an
+      // earlier transaction with its nonce may have been included.
+      if (operation.inclusion === null) operation.setTransaction(presigner.sign(operation.account, operation.nonce));
       await submit(tools, operation, (endpoint) => {
         if (operation.isCancelled) return false;
         operation.sentAtUs ??= clock.nowUs();

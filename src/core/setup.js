@@ -209,36 +209,43 @@ export function refuseOwnFunder(funder, wallets) {
 }
 
 /**
- * The node refused a nonce of the set-up. A mined transaction of another hash proves that another sender uses the
- * wallet. On a fast chain the node may have dropped the states by which it is found; then the nonce on the chain, and
- * that our transaction has no receipt, are the proof.
+ * The node refused a nonce of the set-up. The proof of another sender is a mined transaction of the wallet that is not
+ * ours. If the node has dropped the states by which it is found, the sender's next transaction is one: its nonce is
+ * above those that the set-up has used.
  * @param {NonceTakenError} error
  * @param {Pick<Sender, 'rpc' | 'clock' | 'timeoutMs' | 'signal'>} sender
  * @param {Wallet[]} wallets
- * @param {number} head
+ * @param {number} head latest block when the set-up began
  * @returns {Promise<ForeignSenderError | null>} null without a proof
  */
 export async function proveForeignSender({ wallet, nonce, hash }, { rpc, clock, timeoutMs, signal }, wallets, head) {
-  const isOwn = wallets.includes(wallet);
-  const foreign = (/** @type {string} */ mined) =>
-    new ForeignSenderError(
-      describeForeign(isOwn ? `wallets ${wallet.index}` : 'the funder', {
-        hash: mined,
-        walletIndex: isOwn ? wallet.index : null,
-        nonce,
-      }),
-    );
+  const { address } = wallet;
   const deadlineUs = clock.nowUs() + Math.min(timeoutMs, PROOF_TIMEOUT_MS) * 1000;
+  /** @type {{nonce: number, block: number} | null} */
+  let next = null;
   while (clock.nowUs() < deadlineUs && !signal.aborted) {
-    const mined = await findMinedTransaction(rpc, wallet.address, nonce, head).catch(() => null);
-    if (mined !== null) return mined.hash === hash ? null : foreign(mined.hash);
+    let [mined, minedNonce] = [await findMinedTransaction(rpc, address, nonce, head).catch(() => null), nonce];
+    if (mined?.hash === hash) return null;
+    next ??= await nextOf(rpc, wallet, head).catch(() => null);
+    if (mined === null && next !== null) {
+      mined = await findMinedTransaction(rpc, address, next.nonce, next.block).catch(() => null);
+      minedNonce = next.nonce;
+    }
+    if (mined !== null) {
+      const isOwn = wallets.includes(wallet);
+      const proof = { hash: mined.hash, walletIndex: isOwn ? wallet.index : null, nonce: minedNonce };
+      return new ForeignSenderError(describeForeign(isOwn ? `wallets ${wallet.index}` : 'the funder', proof));
+    }
     await clock.sleep(250, signal);
   }
-  if (signal.aborted) return null;
-  const next = await rpc.call('eth_getTransactionCount', [wallet.address, 'latest'], 'resolve').catch(() => null);
-  if (next === null || toNumber(next) <= nonce) return null;
-  const receipt = await rpc.call('eth_getTransactionReceipt', [hash], 'resolve').catch(() => undefined);
-  return receipt === null ? foreign('(hash not found)') : null;
+  return null;
+}
+
+/** The next nonce that is not ours, as of the latest block. @param {Rpc} rpc @param {Wallet} wallet @param {number} head */
+async function nextOf(rpc, wallet, head) {
+  const block = Math.max(head, toNumber(await rpc.call('eth_blockNumber', [], 'resolve')));
+  const mined = await rpc.call('eth_getTransactionCount', [wallet.address, toHex(block)], 'resolve');
+  return { nonce: Math.max(toNumber(mined), wallet.nonce), block };
 }
 
 /**

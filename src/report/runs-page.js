@@ -230,6 +230,7 @@ function verdict(runs) {
   const most = `${highest.name} has the highest ${words.tps}, ${quantity(highest.tps, 'plain')}`;
   if (ranked.length === 1) return `${most}; no other has a measured window.`;
   const less = quantity(100 * (1 - lowest.tps / highest.tps), 'percent');
+  if (highest.tps === lowest.tps) return `${most}; all have the same.`;
   return `${most}; ${lowest.name} has the lowest, ${quantity(lowest.tps, 'plain')}, which is ${less} less.`;
 }
 

@@ -296,7 +296,7 @@ function judged(line, along, reasons) {
       ? `not saturated up to ${along}=${line.at(-1)?.settings[along]}`
       : `saturated from ${along}=${first.settings[along]} on: ${reasons.get(first)}`;
   const names = `${along}=${odd.map(({ settings }) => settings[along]).join(', ')}`;
-  const noise = odd.length === 0 ? '' : `; ${names} may be noise, a higher load did better: --repeat would tell`;
+  const noise = odd.length === 0 ? '' : `; ${names} may be noise, a higher load did better; --repeat shows whether`;
   return { along, at, settings: first?.settings ?? null, words: `${where}${found}${noise}` };
 }
 

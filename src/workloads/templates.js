@@ -160,7 +160,8 @@ function templateMaker(source, needs) {
 /** @param {number} fewest @param {number} most */
 function howMany(fewest, most) {
   if (most === 0) return 'it takes no numbers';
-  return `it takes ${fewest === most ? most : `${fewest} to ${most}`} whole numbers from 1 to ${LARGEST}`;
+  const count = fewest === most ? `${most}` : `${fewest} to ${most}`;
+  return `give ${count} numbers, each a whole number from 1 to ${LARGEST},`;
 }
 
 /** @param {string} name */

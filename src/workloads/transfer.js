@@ -7,7 +7,7 @@ import { Payments } from './payments.js';
 /**
  * The workload `transfer`: payments of a few wei, from each wallet to a random other wallet of the slice, or to one of
  * many addresses made for the run. An operation is verified by the status of its receipt, because a reverted payment
- * raises the wallet's nonce too. The audit adds up what was paid and received.
+ * raises the wallet's nonce too. The audit compares the balance of each wallet and receiver.
  *
  * @import { Preparation, Rpc } from '../types.d.ts'
  * @import { Kit, TransactionWorkload } from './contract.d.ts'

@@ -172,7 +172,7 @@ test('overlapping slices that send at the same time are found while running, wit
   assert.equal(audit.exact, false);
   const accused = audit.foreign.map((/** @type {any} */ { walletIndex }) => walletIndex);
   assert.ok(accused.every((/** @type {number} */ index) => index >= 90 && index <= 99));
-  const expected = ['nonce_in_use', 'nonce_too_low', 'wrong_count'];
+  const expected = ['nonce_in_use', 'nonce_too_low', 'replaced', 'wrong_count'];
   assert.deepEqual(
     Object.keys(failures).filter((name) => !expected.includes(name)),
     [],

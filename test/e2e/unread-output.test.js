@@ -45,7 +45,8 @@ test('a terminal that is stopped for 4 s: operations are verified in every inter
   const fromMs = Number(elapsed) * 1000 + 500;
   const run = readJson(out);
   const during = run.intervals.filter((/** @type {any} */ row) => row.startMs > fromMs && row.endMs < fromMs + 3000);
-  assert.ok(during.length >= 5, `${during.length} intervals in 3 s`);
+  // Six at most; the first and the last one may cross the borders, and a late one is longer.
+  assert.ok(during.length >= 4, `${during.length} intervals in 3 s`);
   for (const { startMs, counts } of during) assert.ok(counts.verified > 0, `nothing was verified after ${startMs} ms`);
 });
 

@@ -4,8 +4,9 @@ import { Wallet } from '../../../src/chain/keys.js';
 import { backOffMs, isLimit } from '../../../src/chain/retries.js';
 import { toHex } from '../../../src/chain/rpc.js';
 import { Account } from '../../../src/core/nonces.js';
-import { Operation } from '../../../src/core/operation.js';
+import { Operation, runSteps, runTransaction } from '../../../src/core/operation.js';
 import { RetryPolicy, Submissions, submit } from '../../../src/core/submit.js';
+import { Deadlines } from '../../../src/deadlines.js';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
@@ -458,5 +459,43 @@ describe('Submissions', () => {
     for (let i = 0; i < 20_000; i += 1) submissions.add(operation(''));
     await turn();
     assert.equal(started, 20_000);
+  });
+
+  it('an earlier transaction with its nonce is included while it waits: nothing is signed or sent', async () => {
+    const clock = createFakeClock();
+    const account = new Account(0, Wallet.withoutKey(0));
+    const undecided = /** @type {any} */ ({ operation: { hashes: ['0xearlier'] } });
+    account.slots.push({ state: 'free', operation: null, undecided });
+    const first = operation('first');
+    const tools = /** @type {any} */ ({
+      clock,
+      deadlines: new Deadlines(clock, 1000),
+      submissions: new Submissions((next) => next !== first && void runSteps(tools, next), 1),
+      inclusion: { watch: () => {}, unwatch: () => {} },
+      visibility: null,
+      retryPolicy: new RetryPolicy(() => 0),
+      presigner: { sign: () => assert.fail('signed'), signLater: () => {} },
+      workload: {
+        verify: async (/** @type {any[]} */ ...[, , , , { hash }]) => ({
+          state: hash === '0xearlier' ? 'ok' : 'behind',
+          effect: null,
+          target: null,
+        }),
+      },
+    });
+    tools.submissions.add(first);
+    /** @type {any[]} */
+    const samples = [];
+    const instants = { intendedAtUs: clock.nowUs(), startedAtUs: clock.nowUs() };
+    const waiting = new Operation(account, instants, (_, sample) => samples.push(sample));
+    runTransaction(tools, waiting);
+    waiting.setInclusion('0xearlier', { number: 7, hash: '0xb', seenAtUs: clock.nowUs() });
+    tools.submissions.release();
+    await turn();
+    await clock.advance(100);
+    assert.deepEqual(
+      samples.map(({ outcome, hash }) => [outcome, hash]),
+      [['verified', '0xearlier']],
+    );
   });
 });

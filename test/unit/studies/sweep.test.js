@@ -184,14 +184,14 @@ describe('saturation', () => {
       'a shortfall that higher loads do not confirm',
       ['-t=5', '--rate=100,200,300'],
       rates([80, 200, 300]),
-      ['not saturated up to rate=300; rate=100 may be noise, a higher load did better: --repeat would tell'],
+      ['not saturated up to rate=300; rate=100 may be noise, a higher load did better; --repeat shows whether'],
     ],
     [
       'a shortfall below and above loads that are held',
       ['-t=5', '--rate=100,200,300,400'],
       rates([80, 200, 200, 100]),
       [
-        'saturated from rate=300 on: 200 of 300 asked per second were verified, 33 % short; rate=100 may be noise, a higher load did better: --repeat would tell',
+        'saturated from rate=300 on: 200 of 300 asked per second were verified, 33 % short; rate=100 may be noise, a higher load did better; --repeat shows whether',
       ],
     ],
     [

@@ -136,9 +136,9 @@ describe('templates', () => {
     ['{{}}', /is no template/],
     ['{{constructor}}', /is no template/],
     ['{{block.latest 5}}', /: it takes no numbers behind its name$/],
-    ['{{range.from}}', /: it takes 1 to 2 whole numbers from 1 to 1000000000 behind its name$/],
-    ['{{block.recent x}}', /: it takes 0 to 1 whole numbers from 1/],
-    ['{{block.recent 0}}', /whole numbers from 1/],
+    ['{{range.from}}', /: give 1 to 2 numbers, each a whole number from 1 to 1000000000, behind its name$/],
+    ['{{block.recent x}}', /: give 0 to 1 numbers, each a whole number from 1/],
+    ['{{block.recent 0}}', /each a whole number from 1/],
     ['{{block.latest', /braces that do not close/],
     ['a}} {{block.latest}}', /braces that do not close/],
   ])) {
