@@ -307,6 +307,8 @@ async function readBack({ rpc, clock, workload, retryPolicy, visibility }, opera
     const status = state === 'likely' || state === 'missing' ? await statusOf(rpc, operation.hashes) : null;
     if (status === 0) throw new Failed('reverted');
     if (state === 'ok' || (state === 'likely' && status !== null)) {
+      // A reorg has removed the block while it was read.
+      if (operation.inclusion !== found) return false;
       // Set here: all results of a batch are processed before the first promise continues.
       operation.verifiedAtUs = clock.nowUs();
       return true;

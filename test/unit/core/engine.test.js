@@ -363,6 +363,28 @@ describe('an engine after a reorg', () => {
     assert.equal((await run.end()).exact, true);
   });
 
+  it('an operation whose block is removed while its effect is read waits for its next block', async () => {
+    const run = simulate({ inFlight: 1 });
+    const { verify } = run.workload;
+    let isRemoved = false;
+    run.workload.verify = async (...args) => {
+      const verdict = await verify(...args);
+      if (!isRemoved) run.reorg(1, true);
+      isRemoved = true;
+      return verdict;
+    };
+    run.start();
+    await run.settle();
+    run.see(run.mine());
+    await run.advance(100);
+    assert.deepEqual([isRemoved, ...outcomes(run, 1)], [true, 'open']);
+    run.mine(0);
+    run.see(run.mine());
+    await run.advance(100);
+    assert.deepEqual([run.sampleOf(0, 0)?.outcome, run.sampleOf(0, 0)?.blockNumber], ['verified', 102]);
+    assert.equal((await run.end()).exact, true);
+  });
+
   it('operations without their confirmations are counted and not changed', async () => {
     const run = simulate({ inFlight: 2 });
     run.start();
