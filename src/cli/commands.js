@@ -69,7 +69,7 @@ function asArgument(file) {
 /** The port that tools look for a development chain on. */
 const USUAL_PORT = 8545;
 
-/** More wallets use an eighth less memory for 4 % more CPU time, see bin/stress.js. */
+/** With more wallets memory matters more than the 4 % of CPU time that a smaller heap costs, see bin/stress.js. */
 const MANY_WALLETS = 50_000;
 
 /** What is paid beforehand, for each wei that a load is estimated to need. */

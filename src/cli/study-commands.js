@@ -12,6 +12,7 @@ import { renderRuns } from '../report/runs-page.js';
 import { renderSweep } from '../report/sweep-page.js';
 import { merge } from '../scale-out/merge.js';
 import { auditWarning } from '../stats/audit-result.js';
+import { recordedValues } from '../stats/histogram.js';
 import { compareText } from '../studies/compare-text.js';
 import { compare, compareExit } from '../studies/compare.js';
 import { search } from '../studies/find.js';
@@ -87,7 +88,8 @@ function pageOf(reports, html) {
     const runs = reports.flatMap(({ kind, file, content }) => (kind === 'run' ? [{ file, run: content }] : []));
     if (runs.length < reports.length)
       throw new UsageError('a page is of run files, or of one sweep, or of one comparison: give --html one kind');
-    return legible('one of the run files', () => renderRuns(runs, { options: OPTIONS }));
+    for (const { file, run } of runs) legible(displayName(file), () => recordedValues(run.latency.total));
+    return renderRuns(runs, { options: OPTIONS });
   }
   const { kind, content, file } = report;
   if (kind === 'sweep') return sweepPage(content, file, html);

@@ -304,8 +304,15 @@ describe('stress report', () => {
       damaged,
       changed((run) => (run.intervals.find((/** @type {any} */ row) => row.latency.count > 0).latency.hdr = 'AAAA')),
     );
+    const damagedTotal = join(folder, 'total.json');
+    writeFileSync(
+      damagedTotal,
+      changed((run) => (run.latency.total.hdr = 'AAAA')),
+    );
+    const several = ['report', out, damagedTotal, '--html', join(folder, 'page.html')];
     await assertRefused(t, [
       ...bad,
+      [several, 65, /total\.json has figures that cannot be read/],
       [['report', damaged, '--html', join(folder, 'page.html')], 65, /damaged\.json has figures that cannot be read/],
       [['report', join(folder, 'nothing.json')], 65, /there is no such file/],
       [['report', folder], 65, /is a folder without sweep\.json or compare\.json: give a file/],
