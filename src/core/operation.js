@@ -110,7 +110,12 @@ export class Operation {
     this.#tools?.inclusion.watch(hash, this);
   }
 
-  /** @param {string} hash @param {Inclusion} inclusion */
+  /**
+   * Called by the detector at once, because other operations of this wallet in the same block are read back as of that
+   * block too.
+   * @param {string} hash
+   * @param {Inclusion} inclusion
+   */
   setInclusion(hash, inclusion) {
     if (this.inclusion !== null) return;
     if (!this.#isOver) this.hash = hash;
@@ -238,7 +243,7 @@ export function runTransaction(tools, operation) {
   tools.submissions.add(operation);
 }
 
-/** @param {Tools} tools @param {Operation} operation */
+/** Called when it is the operation's turn to be submitted. @param {Tools} tools @param {Operation} operation */
 export async function runSteps(tools, operation) {
   const { clock, presigner, submissions } = tools;
   try {
