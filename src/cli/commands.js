@@ -1,6 +1,5 @@
 import { chmodSync, constants, copyFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { setFlagsFromString } from 'node:v8';
 import { fundOnDevChain, isFree, startDevChain } from '../chain/devchain.js';
 import { readFees } from '../chain/fees.js';
 import { ether } from '../chain/funding.js';
@@ -69,9 +68,6 @@ function asArgument(file) {
 /** The port that tools look for a development chain on. */
 const USUAL_PORT = 8545;
 
-/** With more wallets memory matters more than the 4 % of CPU time that a smaller heap costs, see bin/stress.js. */
-const MANY_WALLETS = 50_000;
-
 /** What is paid beforehand, for each wei that a load is estimated to need. */
 const FUND_MARGIN = 2n;
 
@@ -86,7 +82,6 @@ export const commands = {
     // A workload of the user's own gives names as it goes.
     if (isWorkloadFile(config.workload)) await abandonable(surroundings.stop, () => loadWorkloadFile(config.workload));
     else checkCallNames(config, plan?.kinds.map(({ name }) => name) ?? []);
-    if (config.threads > MANY_WALLETS) setFlagsFromString('--heap-growing-percent=40');
     const giveBack = claimInstanceFiles(config);
     /** @type {number} */
     let exitCode = EXIT.cannotWrite;
