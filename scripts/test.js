@@ -32,7 +32,7 @@ const OTHER_SUITES = [
 const CONCURRENCY = 4;
 const TOGETHER = new URL('../test/helpers/together.js', import.meta.url).href;
 /** They compare times, and run last: only with each other. */
-const MEASURING = ['open-loop', 'truth', 'verdict'].map((name) => join('test', 'e2e', `${name}.test.js`));
+const MEASURING = ['open-loop', 'verdict'].map((name) => join('test', 'e2e', `${name}.test.js`));
 
 /** @param {string} suite @returns {string[]} its test files, relative to the checkout */
 function testFiles(suite) {
