@@ -55,7 +55,7 @@ async function judged(t, words) {
 }
 
 // They wait for blocks and for reports most of the time.
-describe('the verdict', { concurrency: 2 }, () => {
+describe('the verdict', { concurrency: 3 }, () => {
   for (const words of [
     ...[
       '20 wallets, embedded chain',
