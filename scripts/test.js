@@ -31,8 +31,8 @@ const OTHER_SUITES = [
 /** End-to-end tests wait for blocks most of the time: two processes for each of two cores. */
 const CONCURRENCY = 4;
 const TOGETHER = new URL('../test/helpers/together.js', import.meta.url).href;
-/** They compare times, and run last: only with each other. */
-const MEASURING = ['open-loop', 'verdict'].map((name) => join('test', 'e2e', `${name}.test.js`));
+/** It compares times, and runs last. */
+const MEASURING = [join('test', 'e2e', 'open-loop.test.js')];
 
 /** @param {string} suite @returns {string[]} its test files, relative to the checkout */
 function testFiles(suite) {
