@@ -126,7 +126,7 @@ const HOSTILE = [
 async function runAgainst(t, url, more = [], duration = '1s') {
   const folder = temporaryFolder(t);
   const [log, out] = ['run.log', 'run.json'].map((name) => join(folder, name));
-  const timeouts = ['--request-timeout', '1s', '--tx-timeout', '2s', '--drain-timeout', '2s'];
+  const timeouts = ['--request-timeout', '2s', '--tx-timeout', '3s', '--drain-timeout', '2s'];
   const files = ['--log-file', log, '--log-level', 'debug', '--out', out];
   const stress = spawnStress(['-t', '5', '-d', duration, '--rpc', url, ...timeouts, ...files, ...more], {
     timeoutMs: LATEST_MS,
