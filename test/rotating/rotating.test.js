@@ -61,6 +61,9 @@ await test('API nodes come and go, and every operation is verified', async (t) =
   for (const node of [0, 1]) assertLeftAndUsedAgain(node, run.generator.endpoints[node].events, samples);
 });
 
+/** Requests that were routed before a node was left may still be written for 100 ms, on a busy machine a little later. */
+const GRACE_MS = 300;
+
 /**
  * Nothing was sent to a node while it was left, and something after each return.
  * @param {number} node
@@ -77,7 +80,12 @@ function assertLeftAndUsedAgain(node, events, samples) {
   events.forEach(({ atMs, isBack }, i) => {
     const count = sent(atMs, events[i + 1]?.atMs ?? Infinity);
     if (isBack) assert.ok(count > 0, `node ${node + 1} was used when it was back`);
-    else assert.equal(count, 0, `node ${node + 1} got no request while it was down`);
+    else
+      assert.equal(
+        sent(atMs + GRACE_MS, events[i + 1]?.atMs ?? Infinity),
+        0,
+        `node ${node + 1} got a request while it was down`,
+      );
   });
 }
 
