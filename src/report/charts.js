@@ -181,7 +181,7 @@ export function densityChart(sides) {
   const begin = (/** @type {number} */ bucket) => 10 ** (bucket / perDecade) / 1000;
   return {
     id: 'density',
-    title: 'How many operations took how long',
+    title: 'Latency distribution',
     kind: 'lines',
     unit: 'percent',
     xLabel: 'latency',
@@ -246,7 +246,7 @@ export function percentileChart(sides) {
   const isLog = series.some(({ values }) => slowest(values) > LOG_FROM * (values[shown.indexOf(50)] ?? Infinity));
   return {
     id: 'percentiles',
-    title: 'Within which time so many of them were done',
+    title: 'Latency percentiles',
     kind: 'lines',
     unit: 'ms',
     isLog,

@@ -3,7 +3,7 @@ import { chartFigure, chartsOf, latencyCharts, measureOf, sentence, withBound } 
 import { quantity } from './client/quantity.js';
 import { html, itemTable, row, section, table } from './html.js';
 import { badBadge, badge, chartBox, figureCell, keyFigure, listSection, minuteOf, note } from './sections.js';
-import { pageOf, passedBadge, passedCell, rounded, wordsHead } from './sections.js';
+import { pageOf, passedBadge, passedCell, rounded, secondOf, wordsHead } from './sections.js';
 
 /**
  * @import { ComparedMetric, Comparison } from '../types.d.ts'
@@ -168,6 +168,7 @@ function metricsTable({ metrics }) {
     note(
       'The candidate against the baseline: in the picture right of the line in the middle is more, left of it less. The point is the change, the bar its interval: where it reaches over that line, chance is enough to explain the change.',
     ),
+    note('Means of the runs; changes are of geometric means; p of all but the first corrected for being many (Holm).'),
     itemTable(
       'Metrics of both sides',
       metrics,
@@ -187,11 +188,7 @@ function metricsTable({ metrics }) {
         ['p', ({ name, pAdjusted }) => figureCell(`${name}.p`, pAdjusted, pText(pAdjusted))],
         [wordsHead('verdict'), ({ word }) => html`<td class="words ${kindOf(word)}">${sign(word)}${word}</td>`],
       ],
-      {
-        style: 'cells',
-        caption:
-          'Means of the runs; changes are of geometric means; p of all but the first corrected for being many (Holm).',
-      },
+      { style: 'cells' },
     ),
   ];
 }
@@ -329,12 +326,12 @@ function sides({ base, candidate, stress }) {
     ['label', ({ label }) => label],
     ['node', ({ clientVersion }) => clientVersion ?? 'not known'],
     ['measured by stress', (side) => side.stress],
-    ['first run', ({ startedAt }) => [...startedAt].sort()[0] ?? '–'],
-    ['last run', ({ startedAt }) => [...startedAt].sort().at(-1) ?? '–'],
+    ['first run (UTC)', ({ startedAt }) => secondOf([...startedAt].sort()[0] ?? '–')],
+    ['last run (UTC)', ({ startedAt }) => secondOf([...startedAt].sort().at(-1) ?? '–')],
     ['run files', ({ files }) => files.join(', ')],
   ];
   const own = itemTable(
-    'The two sides',
+    'Facts of both sides',
     facts,
     [
       [html`<td></td>`, ([name]) => name],

@@ -47,7 +47,7 @@ export function runPage(run, { options, live }) {
   const { config, environment, startedAt } = run;
   const data = runData(run);
   const endpoint = environment.embeddedChain === true ? 'the embedded chain' : environment.endpoint;
-  const where = endpoint === undefined || endpoint === null ? '' : ` of ${endpoint}`;
+  const where = endpoint === undefined || endpoint === null ? '' : ` on ${endpoint}`;
   const wallets = typeof config.threads === 'number' ? `${quantity(config.threads, 'count')} wallets, ` : '';
   return pageOf({
     title: `Run${where}, ${wallets}${minuteOf(startedAt)}`,
@@ -100,7 +100,7 @@ function configuration(run, options) {
   return section(
     'repeat',
     'How to repeat it',
-    html`<pre tabindex="0" aria-label="Command line">${commandLine(run.config, options)}</pre>`,
+    html`<pre tabindex="0" role="group" aria-label="Command line">${commandLine(run.config, options)}</pre>`,
     note(notes),
     details(
       'settings',
@@ -233,7 +233,7 @@ function zoomBar() {
     ['right', '→', 'Later'],
     ['in', '+', 'Zoom in'],
     ['out', '−', 'Zoom out'],
-    ['all', 'Show all', 'Show the whole run'],
+    ['all', 'Show all', 'Show all of the run'],
   ];
   return html`<div class="zoom" role="toolbar" aria-label="Time shown by all charts">
     <span id="zoomed" role="status"></span>${buttons.map(
@@ -269,9 +269,10 @@ function summaryOf(run, chart) {
   const hasWindow = isInWindow.includes(true);
   const parts = series.map(({ label, values }) => {
     const inWindow = values.filter((_, i) => !hasWindow || isInWindow[i]);
-    return `${series.length === 1 ? '' : `${label} `}${middle(inWindow, unit)}`;
+    return series.length === 1 ? sentence(middle(inWindow, unit)) : `${label}: ${middle(inWindow, unit)}`;
   });
-  const all = sentence(parts.join('; '));
+  // Labels stay as they are in the legend: some are codes.
+  const all = series.length === 1 ? parts[0] : `${parts.join('; ')}.`;
   return isLog ? `${all} The scale is logarithmic.` : all;
 }
 

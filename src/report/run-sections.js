@@ -4,7 +4,7 @@ import { auditResult } from '../stats/audit-result.js';
 import { censoredOf } from '../stats/figures.js';
 import { endpointsOf } from '../stats/recorder.js';
 import { countedWords, isPlain, shownStages } from '../stats/sample.js';
-import { missingFigure, ms, sentence } from './charts.js';
+import { LOOKS, missingFigure, ms, sentence } from './charts.js';
 import { digits, quantity } from './client/quantity.js';
 import { details, html, itemTable, list, row, section, table } from './html.js';
 import { STAGE_WORDS } from './run-charts.js';
@@ -93,7 +93,12 @@ export function audit(run) {
 export function stages(run) {
   const { latency, rates } = run;
   const { verified, one, many } = countedWords(isPlain(run));
-  const parts = shownStages(latency.stages).map((stage, color) => ({ stage, color, of: latency.stages[stage] }));
+  const parts = shownStages(latency.stages).map((stage, i) => ({
+    stage,
+    // As in the chart of the stages.
+    color: LOOKS[i].color,
+    of: latency.stages[stage],
+  }));
   const shown = isPlain(run) ? parts.filter(({ of }) => of.sumUs > 0) : parts;
   const allUs = parts.reduce((sum, { of }) => sum + of.sumUs, 0);
   const censored = censoredOf(run);
@@ -258,7 +263,7 @@ export function instances(run) {
     'Instances',
     mergedLines(run).map((line) => note(line)),
     details('all-instances', `${count(all.length)} instances`, [
-      itemTable('Instances', all.slice(0, MAX_INSTANCES), [
+      itemTable('Figures by instance', all.slice(0, MAX_INSTANCES), [
         ['instance', ({ index }) => index ?? '-'],
         ['wallets', ({ offset, threads }) => `${offset}..${offset + threads - 1}`],
         ['host', ({ host }) => host ?? '-'],

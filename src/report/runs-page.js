@@ -16,7 +16,7 @@ import {
 import { quantity } from './client/quantity.js';
 import { html, itemTable, section } from './html.js';
 import { commandLine, settingsOf } from './repeat.js';
-import { badge, chartBox, figureCell, latencyFigure, note, pageOf, rounded, wordsHead } from './sections.js';
+import { badge, chartBox, figureCell, latencyFigure, note, pageOf, rounded, secondOf, wordsHead } from './sections.js';
 
 /**
  * @import { RunFile } from '../types.d.ts'
@@ -94,7 +94,7 @@ function overview(runs) {
         ({ window }) => window.durationMs,
         (ms) => quantity(Number(ms) / 1000, 'seconds'),
       ),
-      ['started (UTC)', ({ run }) => run.startedAt.slice(0, 19).replace('T', ' ')],
+      ['started (UTC)', ({ run }) => secondOf(run.startedAt)],
       [wordsHead('file'), ({ file }) => html`<td class="words">${file}</td>`],
     ],
     { style: 'cells runs', id: 'overview' },
@@ -202,7 +202,7 @@ export function renderRuns(given, { options }) {
     )}
     ${section(
       'charts',
-      'Over each other',
+      'Charts of the runs',
       runs.length > drawn.length && note(`The first ${drawn.length} of ${runs.length} runs are drawn.`, 'not-drawn'),
       chartBox(figures.map(({ figure }) => figure)),
     )}
@@ -286,7 +286,7 @@ function latencyFigures(runs) {
     sides.filter(({ json }) => json.count > 0),
     {
       density: `How many percent of the operations of a run each step of latency holds; further left is faster.${missing}`,
-      percentiles: 'Lower is faster. A line ends where its run has no more operations.',
+      percentiles: 'Lower is faster. A line ends at the highest percentile for which its run has enough operations.',
       missing: 'no run has one in its window',
       isWide: true,
     },

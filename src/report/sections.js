@@ -116,6 +116,11 @@ export function minuteOf(time) {
   return `${time.slice(0, 16).replace('T', ' ')} UTC`;
 }
 
+/** @param {string} time in ISO format */
+export function secondOf(time) {
+  return time.slice(0, 19).replace('T', ' ');
+}
+
 /**
  * A latency, with >= if it is a lower bound because of censored operations.
  * @param {DistributionJson} json

@@ -23,15 +23,20 @@ function tableRows({ chart, time }) {
     const rows = time.from.map((_, i) => [intervalWords(time, i), ...series.map(({ values }) => show(values[i]))]);
     return [['Interval', ...labels], ...rows];
   }
+  const isNamed = series.some(({ names }) => names);
+  const hasIntervals = series.some(({ low }) => low);
   // One row per point, because each series may have its own x values.
   const rows = series.flatMap(({ label, x = shared, values, low, high, names }) =>
     x.map((at, i) => {
       const { xTexts } = chart;
       const ends = low === undefined ? '' : `${show(low[i])} to ${show(high?.[i])}`;
-      return [names?.[i] ?? xTexts?.[i] ?? quantity(at, xUnit), label, show(values[i]), ends];
+      const point = isNamed && (names?.[i] ?? '');
+      const cells = [point, xTexts?.[i] ?? quantity(at, xUnit), label, show(values[i]), hasIntervals && ends];
+      return cells.filter((cell) => cell !== false);
     }),
   );
-  return [[chart.xLabel ?? 'x', 'Series', chart.title, series.some(({ low }) => low) ? 'Interval' : ''], ...rows];
+  const head = [isNamed && 'Point', chart.xLabel ?? 'x', 'Series', chart.title, hasIntervals && 'Interval'];
+  return [head.filter((text) => text !== false), ...rows];
 }
 
 /** @param {Heat} heat @param {TimeAxis} time */

@@ -61,7 +61,7 @@ export class Plot {
     return {
       width: this.element.clientWidth || 600,
       height: chart.kind === 'heat' ? HEAT_HEIGHT : HEIGHT,
-      padding: [10, 26, 0, 0],
+      padding: [14, 26, 0, 0],
       legend: { show: false },
       cursor: {
         y: false,

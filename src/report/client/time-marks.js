@@ -14,18 +14,19 @@ export function shadePhases(plot, { phases }) {
   const { ctx, bbox } = plot;
   ctx.save();
   ctx.beginPath();
-  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.rect(bbox.left, 0, bbox.width, bbox.top + bbox.height);
   ctx.clip();
   for (const { from, to, name } of phases) {
     const [left, right] = [plot.valToPos(from, 'x', true), plot.valToPos(to, 'x', true)];
     ctx.fillStyle = color('shade');
     ctx.fillRect(left, bbox.top, right - left, bbox.height);
+    // Above the plot, where no line hides it.
     ctx.fillStyle = color('quiet');
     ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
     ctx.textAlign = 'left';
     ctx.textBaseline = 'alphabetic';
     if (ctx.measureText(name).width + 8 < right - left)
-      ctx.fillText(name, Math.max(left, bbox.left) + 4 * devicePixelRatio, bbox.top + 12 * devicePixelRatio);
+      ctx.fillText(name, Math.max(left, bbox.left) + 4 * devicePixelRatio, bbox.top - 3 * devicePixelRatio);
   }
   ctx.restore();
 }
