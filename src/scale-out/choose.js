@@ -32,7 +32,7 @@ export function choose(found, broken, wanted) {
   const { headers: ofRun, notes } = ofOneRun(found, wanted.runId);
   const each = withoutCopies(ofRun);
   if (each.length < ofRun.length)
-    notes.push(`${some(ofRun.length - each.length, 'run file')} were there twice, and count once`);
+    notes.push(`run files that were given twice, and count once: ${ofRun.length - each.length}`);
   const damaged = broken.filter(
     ({ id, runId }) =>
       !each.some(({ run }) => run.id === id) && (wanted.runId === null || (runId ?? wanted.runId) === wanted.runId),
@@ -45,8 +45,10 @@ export function choose(found, broken, wanted) {
   const present = new Set(headers.flatMap(({ index }) => index ?? []));
   const all = present.size === 0 ? [] : Array.from({ length: expected ?? 0 }, (_, i) => i);
   const missing = all.filter((index) => !present.has(index));
-  if (!wanted.allowPartial) checkWhole({ headers, expected, missing, damaged });
-  return { headers, superseded, expected, missing, damaged, notes };
+  /** Missing instances whose indexes are not known. */
+  const unnamed = Math.max(0, (expected ?? 0) - headers.length - missing.length);
+  if (!wanted.allowPartial) checkWhole({ headers, expected, missing, unnamed, damaged });
+  return { headers, superseded, expected, missing, unnamed, damaged, notes };
 }
 
 /** @param {Damaged[]} damaged @param {number | null} expect */
@@ -163,8 +165,13 @@ function expectedOf(headers, expect) {
   return expected;
 }
 
-/** @param {Pick<Chosen, 'headers' | 'expected' | 'missing' | 'damaged'>} chosen */
-function checkWhole({ headers, expected, missing, damaged }) {
+/** @param {number} unnamed */
+export function unnamedWords(unnamed) {
+  return `${some(unnamed, 'instance')} missing (the run files have no index)`;
+}
+
+/** @param {Pick<Chosen, 'headers' | 'expected' | 'missing' | 'unnamed' | 'damaged'>} chosen */
+function checkWhole({ headers, expected, missing, unnamed, damaged }) {
   const advice = '--partial merges what is there';
   if (damaged.length > 0) throw new IncompleteError(`${damagedWords(damaged)} (${advice})`);
   const partial = headers.filter(({ run }) => run.partial);
@@ -172,7 +179,7 @@ function checkWhole({ headers, expected, missing, damaged }) {
   if (partial.length === 0 && absent === 0) return;
   const reasons = [];
   if (missing.length > 0) reasons.push(`missing: ${indexRanges(missing)}`);
-  else if (absent > 0) reasons.push(`${absent} missing, which have no index to be named by`);
+  if (unnamed > 0) reasons.push(unnamedWords(unnamed));
   if (partial.length > 0) reasons.push(`ended before their runs did: ${whichOf(partial)}`);
   const whole = headers.length - partial.length;
   throw new IncompleteError(

@@ -87,6 +87,12 @@ function folderWith(t, index, change) {
   return change === null ? filesIn(folder).filter((name) => name !== file) : [folder];
 }
 
+/** As it would be of a run that is not known to be one of several. @param {any} run */
+function withoutInstance(run) {
+  const config = { ...run.config, offset: run.instance.offset, index: null, instances: null, runId: null };
+  return JSON.stringify({ ...run, instance: null, config });
+}
+
 /** @param {string[]} args @param {string} input */
 function mergeFrom(args, input) {
   return runStress(['merge', '-', ...args], { input });
@@ -266,6 +272,17 @@ describe('stress merge', { concurrency: 2 }, () => {
     const { code, stderr } = await runStress(['merge', file]);
     assert.equal(code, 65);
     assert.match(stderr, /x\.log\.gz is compressed: zcat FILE \| stress merge -/);
+  });
+
+  test('a missing instance without a name: the audit is incomplete', async (t) => {
+    const folder = temporaryFolder(t);
+    const files = filesIn(join(made, 'results')).slice(0, 2);
+    files.forEach((file, i) => writeFileSync(join(folder, `${i}.json`), withoutInstance(readJson(file))));
+    const args = ['merge', folder, '--expect', '3', '--partial', '--threshold', 'audit=exact'];
+    const { code, stdout, stderr } = await runStress(args);
+    assert.equal(code, 99, stdout + stderr);
+    assert.match(stdout, /INCOMPLETE/);
+    assert.match(stdout, /not checked: 1 instance missing \(the run files have no index\)/);
   });
 
   test('a missing instance is named', async (t) => {
