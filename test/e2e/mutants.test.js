@@ -28,11 +28,14 @@ const POSITION = 3;
 const VICTIM = 103;
 const OF_VICTIM = `sample.outcome === 'verified' && sample.position === ${POSITION}`;
 
-/** @param {TestContext} t @param {Patch[]} patches @param {string} [interval] */
-async function runMutant(t, patches, interval = '300ms') {
+/** Longer than any run that ends when a report finds the mistake. */
+const UNTIL_FOUND = Object.freeze({ duration: '20s' });
+
+/** @param {TestContext} t @param {Patch[]} patches @param {{interval?: string, duration?: string}} [options] */
+async function runMutant(t, patches, { interval = '300ms', duration = '600ms' } = {}) {
   const TMPDIR = temporaryFolder(t);
   const out = join(temporaryFolder(t), 'run.json');
-  const args = ['-t', '5', '-o', '100', '-d', '600ms', '--interval', interval, '--out', out];
+  const args = ['-t', '5', '-o', '100', '-d', duration, '--interval', interval, '--out', out];
   const result = await runStress(args, { env: { TMPDIR }, script: mutant(t, patches) });
   await assertNothingLeft(TMPDIR);
   return { ...result, run: readJson(out) };
@@ -47,13 +50,17 @@ test('an unpatched copy is exact', async (t) => {
 });
 
 test('a mutant that skips counting one increment ends with 70 and names the wallet', async (t) => {
-  const { code, stderr, stdout, run } = await runMutant(t, [
-    {
-      file: RECORDER,
-      find: ADD,
-      replace: `${ADD}    if (${OF_VICTIM} && !this.done) return void (this.done = true);\n`,
-    },
-  ]);
+  const { code, stderr, stdout, run } = await runMutant(
+    t,
+    [
+      {
+        file: RECORDER,
+        find: ADD,
+        replace: `${ADD}    if (${OF_VICTIM} && !this.done) return void (this.done = true);\n`,
+      },
+    ],
+    UNTIL_FOUND,
+  );
   assert.equal(code, 70, stderr);
   assert.match(stderr, new RegExp(`conservation is broken for wallet ${VICTIM}:`));
   assert.doesNotMatch(stderr, /not of this run/);
@@ -63,13 +70,17 @@ test('a mutant that skips counting one increment ends with 70 and names the wall
 });
 
 test('a mutant that counts one increment twice ends with 70 and names the wallet', async (t) => {
-  const { code, stderr, run } = await runMutant(t, [
-    {
-      file: RECORDER,
-      find: ADD,
-      replace: `${ADD}    if (${OF_VICTIM} && !this.done) { this.done = true; this.add(sample); }\n`,
-    },
-  ]);
+  const { code, stderr, run } = await runMutant(
+    t,
+    [
+      {
+        file: RECORDER,
+        find: ADD,
+        replace: `${ADD}    if (${OF_VICTIM} && !this.done) { this.done = true; this.add(sample); }\n`,
+      },
+    ],
+    UNTIL_FOUND,
+  );
   assert.equal(code, 70, stderr);
   assert.match(stderr, new RegExp(`conservation is broken for wallet ${VICTIM}:`));
   assert.equal(run.exitCode, 70);
@@ -89,7 +100,7 @@ test('a mutant that knows nothing of one increment ends with 76, the wallet and 
     },
   ];
   // Conservation does not hold between the two mistakes: it is checked at the end of an interval.
-  const { code, stderr, stdout, run } = await runMutant(t, patches, '1m');
+  const { code, stderr, stdout, run } = await runMutant(t, patches, { interval: '1m' });
   assert.equal(code, 76, stderr);
   assert.doesNotMatch(
     stderr,

@@ -68,7 +68,7 @@ async function turnUntil(clock, promise) {
 }
 
 function isAccessingFiles() {
-  return process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'));
+  return process.getActiveResourcesInfo().some((name) => /FSReq|CloseReq/.test(name));
 }
 
 /**
