@@ -22,6 +22,9 @@ const LOAD = ['-t', '100', '--rate', '20', '--interval', '5s', '-d', `${SECONDS}
 /** A row of the report. */
 const ROW = /^ +\d[\d.]* s /m;
 
+/** Requests that were routed before a node was left may still be written for 100 ms, on a busy machine a little later. */
+const GRACE_MS = 300;
+
 /**
  * @typedef {Parameters<Parameters<typeof rotate>[1]['onEvent']>[0]} EventName
  * @typedef {{node: number, event: EventName, height: number | null, atMs: number}} Event
@@ -60,9 +63,6 @@ await test('API nodes come and go, and every operation is verified', async (t) =
   const samples = readSamples(`${folder}/samples.csv`);
   for (const node of [0, 1]) assertLeftAndUsedAgain(node, run.generator.endpoints[node].events, samples);
 });
-
-/** Requests that were routed before a node was left may still be written for 100 ms, on a busy machine a little later. */
-const GRACE_MS = 300;
 
 /**
  * Nothing was sent to a node while it was left, and something after each return.
