@@ -202,7 +202,7 @@ const TABLE = {
       help: 'length of the load, such as 30s, 5m, 1h' },
     { name: 'warmup', key: 'warmupMs', argument: 'TIME|auto', parse: durationOrAuto, fallback: '0s', commands: NEEDED,
       role: 'load',
-      help: "warm-up before the measured window; it is not part of --duration; 'auto' (default of sweep and compare) ends it when the pipeline is full" },
+      help: "warm-up before the measured window; it is not part of --duration; 'auto' (default of sweep and compare) ends it when as many operations have ended as can be in flight" },
     { name: 'iterations', isAxis: true, argument: 'N', integer: [1, 1_000_000_000], commands: LOAD,
       role: 'load', defaultText: 'no limit',
       help: 'operations per wallet, or per user; the run ends when all are done, or at the end of --duration' },

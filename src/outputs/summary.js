@@ -220,7 +220,7 @@ function headline(run) {
   const { end, verdict, config, counts, environment } = run;
   const { instances = null, expected = null } = mergedOf(run) ?? {};
   const of = expected === null || expected === instances.length ? '' : ` of ${count(expected)}`;
-  const words = `${instances === null ? '' : `${count(instances.length)}${of} ${(expected ?? instances.length) === 1 ? 'instance' : 'instances'} as one, `}${END_WORDS[end] ?? end}`;
+  const words = `${instances === null ? '' : `${count(instances.length)}${of} instances as one, `}${END_WORDS[end] ?? end}`;
   // A run may reach its end although the endpoint was down.
   const down = verdict?.name === 'endpoint-down' && end === 'duration' ? ', but the endpoint was down' : '';
   if (typeof config.iterations !== 'number') return words + down;

@@ -45,10 +45,8 @@ export function choose(found, broken, wanted) {
   const present = new Set(headers.flatMap(({ index }) => index ?? []));
   const all = present.size === 0 ? [] : Array.from({ length: expected ?? 0 }, (_, i) => i);
   const missing = all.filter((index) => !present.has(index));
-  /** Missing instances whose indexes are not known. */
-  const unnamed = Math.max(0, (expected ?? 0) - headers.length - missing.length);
-  if (!wanted.allowPartial) checkWhole({ headers, expected, missing, unnamed, damaged });
-  return { headers, superseded, expected, missing, unnamed, damaged, notes };
+  if (!wanted.allowPartial) checkWhole({ headers, expected, missing, damaged });
+  return { headers, superseded, expected, missing, damaged, notes };
 }
 
 /** @param {Damaged[]} damaged @param {number | null} expect */
@@ -165,21 +163,32 @@ function expectedOf(headers, expect) {
   return expected;
 }
 
-/** @param {number} unnamed */
-export function unnamedWords(unnamed) {
-  return `${some(unnamed, 'instance')} missing (the run files have no index)`;
+/**
+ * Missing instances whose indexes are not known; a damaged file without an index may be of one of them.
+ * @param {Pick<Chosen, 'headers' | 'expected' | 'missing' | 'damaged'>} chosen
+ * @returns {string[]} one text, or none
+ */
+export function unnamedWords({ headers, expected, missing, damaged }) {
+  const known = headers.length + missing.length + damaged.filter(({ index }) => index === null).length;
+  const unnamed = (expected ?? 0) - known;
+  return unnamed > 0 ? [`${some(unnamed, 'instance')} missing (the run files have no index)`] : [];
 }
 
-/** @param {Pick<Chosen, 'headers' | 'expected' | 'missing' | 'unnamed' | 'damaged'>} chosen */
-function checkWhole({ headers, expected, missing, unnamed, damaged }) {
+/** @param {Pick<Chosen, 'headers' | 'expected' | 'missing' | 'damaged'>} chosen @returns {string[]} */
+export function missingWords(chosen) {
+  const named = chosen.missing.length > 0 ? [`missing: ${indexRanges(chosen.missing)}`] : [];
+  return [...named, ...unnamedWords(chosen)];
+}
+
+/** @param {Pick<Chosen, 'headers' | 'expected' | 'missing' | 'damaged'>} chosen */
+function checkWhole(chosen) {
+  const { headers, expected, damaged } = chosen;
   const advice = '--partial merges what is there';
   if (damaged.length > 0) throw new IncompleteError(`${damagedWords(damaged)} (${advice})`);
   const partial = headers.filter(({ run }) => run.partial);
   const absent = (expected ?? headers.length) - headers.length;
   if (partial.length === 0 && absent === 0) return;
-  const reasons = [];
-  if (missing.length > 0) reasons.push(`missing: ${indexRanges(missing)}`);
-  if (unnamed > 0) reasons.push(unnamedWords(unnamed));
+  const reasons = missingWords(chosen);
   if (partial.length > 0) reasons.push(`ended before their runs did: ${whichOf(partial)}`);
   const whole = headers.length - partial.length;
   throw new IncompleteError(

@@ -6,8 +6,7 @@ import { zeroCounts } from '../stats/stats.js';
 import { checkThresholds, thresholdExit } from '../stats/thresholds.js';
 import { VERDICTS } from '../stats/verdict.js';
 import { legible, runFileChecker } from '../studies/run-files.js';
-import { indexRanges } from '../text.js';
-import { checkConsistency, choose, headerOf, listed, some, unnamedWords, walletsOf } from './choose.js';
+import { checkConsistency, choose, headerOf, listed, missingWords, some, unnamedWords, walletsOf } from './choose.js';
 import { findSources } from './sources.js';
 import { Total } from './totals.js';
 import { commonWindow, compareClocks, maxOf, minOf } from './window.js';
@@ -247,13 +246,14 @@ function configOf(config, headers, ofOneInstance) {
 }
 
 /** What could not be checked: no audit of an instance that is missing or damaged, or gaps of others. @param {Chosen} chosen */
-function auditOf({ headers, missing, unnamed, damaged }) {
+function auditOf(chosen) {
+  const { headers, missing, damaged } = chosen;
   const [{ firstOffset, wallets }] = headers;
   const gaps = [
     ...missing.map((index) => {
       return `instance ${index} is missing (${walletsOf({ offset: firstOffset + index * wallets, wallets })})`;
     }),
-    ...(unnamed > 0 ? [unnamedWords(unnamed)] : []),
+    ...unnamedWords(chosen),
     ...damaged
       .filter(({ index }) => index === null || !missing.includes(index))
       .map(({ name, why }) => `${name} is damaged: ${why}`),
@@ -326,7 +326,8 @@ function unresolvedOf({ headers, missing }) {
 }
 
 /** @param {Parts} parts */
-function warningsOf({ chosen: { headers, missing, unnamed }, clocks, common: { shares }, total }) {
+function warningsOf({ chosen, clocks, common: { shares }, total }) {
+  const { headers } = chosen;
   /** @type {Map<string, number>} */
   const times = new Map();
   for (const words of headers.flatMap(({ run }) => run.warnings))
@@ -351,9 +352,7 @@ function warningsOf({ chosen: { headers, missing, unnamed }, clocks, common: { s
       );
     if (without.length > 0) warnings.push(`without a window of their own: ${listed(without, LISTED.names)}`);
   }
-  if (missing.length > 0) warnings.push(`missing: ${indexRanges(missing)}`);
-  if (unnamed > 0) warnings.push(unnamedWords(unnamed));
-  return warnings;
+  return [...warnings, ...missingWords(chosen)];
 }
 
 /**

@@ -141,16 +141,16 @@ test('two instances with offsets 0 and 20 share a chain: both exact, not a singl
   assert.equal(new Set([...a, ...b]).size, 40, 'a counter for each wallet');
 });
 
-test('an instance that starts over a slice in use: it is refused, or one of the two ends with 76 and proof', async (t) => {
+test('an instance that starts over a slice in use: one of the two ends with 76 and proof', async (t) => {
   const first = instance(t, 40);
   const second = instance(t, 50);
-  const running = startStress(first.args(url, '--tx-timeout', '3s', '--interval', '500ms'));
+  // The pauses leave moments without a pending transaction, for which the set-up of the second one waits.
+  const pauses = ['--think-time', '500ms'];
+  const running = startStress(first.args(url, '--tx-timeout', '3s', '--interval', '500ms', ...pauses));
   await running.waitFor(/^ +\d\.\d s /m);
   const { code, stdout, stderr } = await runStress(second.args(url, '--tx-timeout', '3s', '-d', '8s'));
   running.child.kill('SIGTERM');
   const other = await running.done;
-  // There may be no moment without a transaction of the first one in the pool.
-  if (code === 69) return assert.match(stderr, /still have transactions in the node's pool after 3 s/);
   // Where the second one came as far as sending, the first may find out before it and leave it the wallets.
   assert.ok([0, 76].includes(code ?? -1), stdout + stderr);
   assert.ok([143, 76].includes(other.code ?? -1), other.stderr);
