@@ -18,7 +18,7 @@ const SECONDS = Number(process.env.ROTATING_SECONDS ?? 100);
 const [TURNS, ROWS_BEFORE] = SECONDS < 300 ? [[0, 1], 3] : [[0, 1, 0, 1], 9];
 const DOWN_MS = 10_000;
 /** The network holds more than three times this rate. */
-const LOAD = ['-t', '100', '--rate', '20', '--interval', '5s', '-d', `${SECONDS}s`, '--chain-id', '43112'];
+const LOAD = ['-t', '150', '--rate', '20', '--interval', '5s', '-d', `${SECONDS}s`, '--chain-id', '43112'];
 /** A row of the report. */
 const ROW = /^ +\d[\d.]* s /m;
 
@@ -55,10 +55,7 @@ await test('API nodes come and go, and every operation is verified', async (t) =
 
   assertRunFile(run);
   assert.equal(run.audit.exact, true);
-  const { verified, started, dropped, scheduled } = run.counts;
-  assert.equal(verified, started);
-  // Right after a node is left, all wallets may be waiting for a moment.
-  assert.ok(dropped <= 0.01 * scheduled, `${dropped} of ${scheduled} were dropped`);
+  assert.deepEqual([run.counts.verified, run.counts.dropped], [run.counts.started, 0]);
   for (const { url } of [network.consensus, ...network.api]) {
     const block = await call(url, 'eth_getBlockByNumber', [`0x${run.audit.blockNumber.toString(16)}`, false]);
     assert.equal(/** @type {any} */ (block).hash, run.audit.blockHash, `${url} has the same chain`);
