@@ -321,7 +321,7 @@ export type Chosen = Partial<Record<Ability, boolean>> & { name: string; why: st
 
 /** The types of the contract with everything filled in. */
 export type Check = Required<OwnCheck>;
-export type Verdict = Required<OwnVerdict>;
+export type Verdict = Required<Omit<OwnVerdict, 'gasUsed'>> & Pick<OwnVerdict, 'gasUsed'>;
 export type AuditReading = Required<OwnReading>;
 export type { AuditSnapshot, Executed, Sent };
 
@@ -784,10 +784,14 @@ export type Latencies = Record<
   Distribution
 >;
 
+/** Operations verified in the window whose gas is known by their receipts. */
+export type GasOfOperations = { operations: number; used: number };
+
 /** Operations of one name, or sent to one endpoint. */
 export type GroupFigures = {
   counts: Pick<Counts, 'verified' | 'failed' | 'timedOut' | 'abandoned'>;
   windowVerified: number;
+  gas: GasOfOperations;
   /** latency of the verified ones */
   sumUs: number;
   failures: Record<string, number>;
@@ -816,8 +820,13 @@ export type BlockTotals = {
   transactions: number;
   ours: number;
   gasUsed: number;
+  /** gas of the blocks with no transactions but ours, whose number it has; this and fullness are absent in older files */
+  own?: { transactions: number; gasUsed: number };
   /** of the last block */
   gasLimit: number | null;
+  /** sum of the shares of the gas limit that the blocks used, and number of blocks by this share in percent */
+  fullnessSum?: number;
+  fullness?: Record<string, number>;
   /** blocks without room for another transaction of average gas */
   full?: number;
   gapMaxMs?: number;
@@ -853,7 +862,7 @@ export type IntervalRow = {
 
 export type Phase = 'warmup' | 'load' | 'drain';
 
-export type Unit = 'us' | 'perSecond' | 'count' | 'percent' | 'bytes';
+export type Unit = 'us' | 'perSecond' | 'count' | 'percent' | 'bytes' | 'gas' | 'gasPerSecond';
 
 /** A probe without a value is null; `why` has the reason by name. */
 export type Readings = {
@@ -870,6 +879,8 @@ export type Readings = {
 export type GroupJson = {
   counts: Pick<Counts, 'verified' | 'failed' | 'timedOut' | 'abandoned'>;
   windowVerified: number;
+  /** absent in files of release 0.2.0 */
+  gas?: GasOfOperations;
   failures: Record<string, number>;
   /** operations due in the window */
   latency: DistributionJson;
@@ -1046,6 +1057,8 @@ export type Sample = {
   blockNumber: number | null;
   effect: string | null;
   target: string | null;
+  /** by its receipt; null if it was verified without one */
+  gasUsed: number | null;
   /** name of the call; null without names */
   name: string | null;
   /** index of the endpoint of the last submission; null with one endpoint */

@@ -46,6 +46,8 @@ export class Operation {
   effect = null;
   /** @type {string | null} */
   target = null;
+  /** By its receipt, if it was verified by that. @type {number | null} */
+  gasUsed = null;
   /** @type {number | null} */
   verifiedAtUs = null;
   /** Stops its steps. */
@@ -181,7 +183,7 @@ export class Operation {
     this.endSubmission();
     this.#release();
     const { account, nonce, hash, intendedAtUs, startedAtUs, sentAtUs, acceptedAtUs, effect, target } = this;
-    const { name, endpoint } = this;
+    const { name, endpoint, gasUsed } = this;
     // Inclusion is never before acceptance. Without an accepted submission only the audit decides.
     const inclusion = acceptedAtUs === null ? null : this.inclusion;
     const includedAtUs = inclusion === null ? null : Math.max(inclusion.seenAtUs, acceptedAtUs ?? 0);
@@ -203,6 +205,7 @@ export class Operation {
       blockNumber: inclusion === null ? null : inclusion.number,
       effect,
       target,
+      gasUsed,
       name,
       endpoint,
     });
@@ -307,6 +310,7 @@ async function readBack({ rpc, clock, workload, retryPolicy, visibility }, opera
     }
     operation.effect = verdict.effect;
     operation.target = verdict.target;
+    operation.gasUsed = verdict.gasUsed ?? null;
     const { state } = verdict;
     // The effect may be that of another operation; the receipt decides.
     const status = state === 'likely' || state === 'missing' ? await statusOf(rpc, operation.hashes) : null;

@@ -18,12 +18,16 @@ import { Output } from './output.js';
  */
 export function createTextOutput({ stream, verbose, explain }) {
   let rows = 0;
-  let titles = titlesOf(false);
+  let isPlain = false;
+  let titles = titlesOf(isPlain);
   /** @param {string} text */
   const line = (text) => stream.offer(text);
   return new Output({
     notice: (text) => line(printable(text)),
-    start: ({ isPlain = false }) => void (titles = titlesOf(isPlain)),
+    start: (begun) => {
+      isPlain = begun.isPlain ?? false;
+      titles = titlesOf(isPlain);
+    },
     wantsSamples: verbose,
     sample: (sample) => {
       if (verbose && sample.outcome === 'verified' && sample.target !== null)
@@ -43,6 +47,7 @@ export function createTextOutput({ stream, verbose, explain }) {
         count(totals.verified),
         figure(row.tps),
         figure(totals.runTps),
+        ...(isPlain ? [] : [figure(row.blocks.gasUsed / (1000 * (row.endMs - row.startMs)))]),
         ...boundedMs(latency, censored, ['avg', 'min', 'max', 'p50', 'p99']),
         count(row.inFlight),
         count(failed + timedOut),
@@ -62,18 +67,20 @@ const SHORTEST_MS = 100;
 const HEADER_EVERY = 20;
 
 /** Least widths of columns. Latencies are in milliseconds, of operations verified in the interval. */
-const WIDTHS = Object.freeze([9, 10, 10, 8, 8, 8, 8, 8, 8, 8, 10, 7]);
+const WIDTHS = Object.freeze([9, 10, 10, 8, 8]);
+const WIDTH = 8;
 
 /** @param {boolean} isPlain */
 function titlesOf(isPlain) {
   const { verified, tps } = countedWords(isPlain);
   const latencies = ['avg ms', 'min ms', 'max ms', 'p50 ms', 'p99 ms'];
-  return ['elapsed', 'attempts', verified, tps, `run ${tps}`, ...latencies, 'in flight', 'failed'];
+  const gas = isPlain ? [] : ['Mgas/s'];
+  return ['elapsed', 'attempts', verified, tps, `run ${tps}`, ...gas, ...latencies, 'in flight', 'failed'];
 }
 
 /** @param {readonly string[]} texts @param {readonly string[]} titles above them */
 function cells(texts, titles) {
-  return texts.map((text, i) => text.padStart(Math.max(WIDTHS[i], titles[i].length))).join(' ');
+  return texts.map((text, i) => text.padStart(Math.max(WIDTHS[i] ?? WIDTH, titles[i].length))).join(' ');
 }
 
 /**

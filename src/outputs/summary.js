@@ -1,7 +1,7 @@
 import { auditGaps, auditResult } from '../stats/audit-result.js';
 import { heldRate, shortWindow } from '../stats/growth.js';
 import { LISTED_COUNTS } from '../stats/metrics.js';
-import { censoredOf, nodeCpuPercent } from '../stats/figures.js';
+import { censoredOf, figureOf, nodeCpuPercent } from '../stats/figures.js';
 import { endpointsOf } from '../stats/recorder.js';
 import { countedWords, isPlain, shownStages } from '../stats/sample.js';
 import { byCode, count, seconds, tenths } from '../text.js';
@@ -185,6 +185,7 @@ function valueText(value, unit) {
   if (unit === 'us') return Math.abs(value) < 1000 ? `${text} us` : `${precise.format(value / 1000)} ms`;
   if (unit === 'bytes') return `${precise.format(value / 1e6)} MB`;
   if (unit === 'percent') return `${text} %`;
+  if (unit === 'gasPerSecond') return `${precise.format(value / 1e6)} Mgas/s`;
   return unit === 'perSecond' ? `${text} per second` : count(value);
 }
 
@@ -373,7 +374,7 @@ function surroundings(run) {
     lines.push(
       `  block skew  seen ${seconds(skewSumMs / seen)} after their timestamps on average (${tenths(skewMinMs / 1000)} to ${seconds(skewMaxMs)}); their resolution is 1 s`,
     );
-  lines.push(...feesText(run), ...troubles(run));
+  lines.push(...gasText(run), ...feesText(run), ...troubles(run));
   const sockets = probes?.sockets ?? null;
   if (sockets !== null) {
     const [fewest] = [...sockets.endpoints].sort((a, b) => a.portsLeft - b.portsLeft);
@@ -387,6 +388,17 @@ function surroundings(run) {
     lines.push(`  node        CPU ${count(nodeCpuPercent(run))} % of a core; peak memory ${megabytes(node.rssBytes)}`);
   return lines;
 }
+
+/** @param {RunFile} run @returns {string[]} */
+function gasText(run) {
+  const [own, chain, perOperation, mean, p50, p90] = GAS_FIGURES.map((name) => figureOf(name)?.read(run) ?? null);
+  if (run.blocks.count === 0 || chain === null) return [];
+  const ours = own === null ? '' : `${figure(own / 1e6)} Mgas/s by this run, ${count(perOperation)} an operation; `;
+  const full = mean === null ? '' : `; blocks ${tenths(mean)} % full on average, p50 ${p50} %, p90 ${p90} %`;
+  return [`  gas         ${ours}${figure(chain / 1e6)} Mgas/s in all blocks${full}`];
+}
+
+const GAS_FIGURES = ['gas', 'chain.gas', 'gas.op', 'fullness', 'fullness.p50', 'fullness.p90'];
 
 /** A stall is longer than STALL_MS and than STALL block intervals. */
 const STALL_MS = 2000;

@@ -327,6 +327,8 @@ const UNITS = {
   count: { unit: 'count', factor: 1 },
   percent: { unit: 'percent', factor: 1 },
   bytes: { unit: 'megabytes', factor: 1e-6 },
+  gas: { unit: 'count', factor: 1 },
+  gasPerSecond: { unit: 'megagas', factor: 1e-6 },
 };
 const PLAIN = { unit: /** @type {const} */ ('plain'), factor: 1 };
 

@@ -171,6 +171,9 @@ const BLOCKS = [
     },
     { kind: 'stacked' },
   ),
+  plan('blocks', 'gas-rate', 'Gas per second', 'megagas', {
+    'all transactions': (row) => perSecond(row, row.blocks.gasUsed / 1e6),
+  }),
   plan('blocks', 'gas', 'Gas used of the block gas limit', 'percent', {
     used: ({ blocks: { count, gasUsed, gasLimit } }) =>
       count === 0 || !gasLimit ? null : (100 * gasUsed) / (count * gasLimit),

@@ -26,7 +26,10 @@ export function noBlocks() {
     transactions: 0,
     ours: 0,
     gasUsed: 0,
+    own: { transactions: 0, gasUsed: 0 },
     gasLimit: null,
+    fullnessSum: 0,
+    fullness: {},
     full: 0,
     gapMaxMs: 0,
     skewMinMs: null,
@@ -39,6 +42,7 @@ export function noBlocks() {
 export function totalsOfBlock({ number, transactions, ours, gasUsed, gasLimit, skewMs, gapMs = 0 }) {
   // Nodes reserve a transaction's gas limit, which may be twice the gas that it uses.
   const isFull = transactions > 0 && gasUsed + (2 * gasUsed) / transactions > gasLimit;
+  const fullness = gasLimit > 0 ? gasUsed / gasLimit : 0;
   return {
     count: 1,
     firstNumber: number,
@@ -46,7 +50,10 @@ export function totalsOfBlock({ number, transactions, ours, gasUsed, gasLimit, s
     transactions,
     ours,
     gasUsed,
+    own: ours === transactions ? { transactions, gasUsed } : { transactions: 0, gasUsed: 0 },
     gasLimit,
+    fullnessSum: fullness,
+    fullness: { [(100 * fullness).toFixed(1)]: 1 },
     full: isFull ? 1 : 0,
     gapMaxMs: gapMs,
     skewMinMs: skewMs,

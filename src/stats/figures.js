@@ -26,6 +26,47 @@ export const FIGURES = Object.freeze([
   rate('attempted', 'operations started per second of the window', 'attemptedPerSecond'),
   rate('accepted', 'hashes read back per second of the window', 'acceptedPerSecond'),
   rate('included', 'operations seen in a block per second of the window', 'includedPerSecond'),
+  {
+    name: 'gas',
+    unit: 'gasPerSecond',
+    label: 'gas per s',
+    words: 'gas per second of the window that the transactions of this run used',
+    better: 'higher',
+    read: (run) => {
+      const perOperation = gasPerOperation(run);
+      if (perOperation === null || run.window.durationMs === 0) return null;
+      const { ours, transactions, gasUsed } = run.blocks;
+      return (1000 * (ours === transactions ? gasUsed : ours * perOperation)) / run.window.durationMs;
+    },
+    why: noGas,
+  },
+  {
+    name: 'chain.gas',
+    unit: 'gasPerSecond',
+    label: 'chain gas per s',
+    words: 'gas per second of the window that all transactions in its blocks used',
+    better: 'higher',
+    read: ({ blocks, window: { durationMs } }) => (durationMs === 0 ? null : (1000 * blocks.gasUsed) / durationMs),
+    why: () => 'the window has no length',
+  },
+  {
+    name: 'gas.op',
+    unit: 'gas',
+    label: 'gas per operation',
+    words: 'mean gas of an operation',
+    read: gasPerOperation,
+    why: noGas,
+  },
+  fullness(
+    'fullness',
+    'mean share of the gas limit that the blocks used',
+    ({ fullnessSum = 0, count: blocks }) => (100 * fullnessSum) / blocks,
+  ),
+  ...[50, 90].map((p) =>
+    fullness(`fullness.p${p}`, `percentile ${p} of the share of the gas limit that a block used`, (blocks) =>
+      fullnessPercentile(blocks, p),
+    ),
+  ),
   ...Object.entries(COUNTS).map(([key, row]) => {
     const { name = key, help = '', words = help, label = name.replace('_', ' '), better, whole, isOfWindow } = row;
     const read = (/** @type {MeasuredRun} */ { counts, window }) =>
@@ -139,6 +180,46 @@ export function portsLeft({ probes }) {
 export function nodeCpuPercent({ probes, window }) {
   const node = probes?.node ?? null;
   return node === null || window.durationMs === 0 ? null : (100 * node.cpuUs) / (window.durationMs * 1000);
+}
+
+/**
+ * By receipts, where the workload reads them, or by the blocks in which all transactions are ours.
+ * @param {MeasuredRun} run
+ * @returns {number | null}
+ */
+function gasPerOperation({ gas, blocks }) {
+  // Instances that are merged have the blocks with transactions of several of them in common.
+  const all = blocks.ours === blocks.transactions ? { operations: blocks.ours, used: blocks.gasUsed } : undefined;
+  const own = { operations: blocks.own?.transactions ?? 0, used: blocks.own?.gasUsed ?? 0 };
+  const known = [gas, all, own].find((sums) => (sums?.operations ?? 0) > 0);
+  return known === undefined ? null : known.used / known.operations;
+}
+
+/** @param {MeasuredRun} run */
+function noGas({ blocks: { ours } }) {
+  return ours === 0
+    ? 'no operation was seen in a block of the window'
+    : 'each block of the window also had transactions of others, and the workload reads no receipts';
+}
+
+/** @param {string} name @param {string} words @param {(blocks: MeasuredRun['blocks']) => number} percent @returns {Figure} */
+function fullness(name, words, percent) {
+  return {
+    name,
+    unit: 'percent',
+    label: name.replace('fullness', 'block fullness').replace('.', ' '),
+    words,
+    better: 'higher',
+    read: ({ blocks }) => (blocks.count === 0 || blocks.fullness === undefined ? null : percent(blocks)),
+    why: () => 'no block was seen in the window',
+  };
+}
+
+/** The nearest rank. @param {MeasuredRun['blocks']} blocks @param {number} p */
+function fullnessPercentile({ fullness: counts = {}, count: blocks }, p) {
+  const shares = Object.keys(counts).sort((a, b) => Number(a) - Number(b));
+  let left = Math.ceil((p / 100) * blocks);
+  return Number(shares.find((share) => (left -= counts[share]) <= 0) ?? shares.at(-1));
 }
 
 /** @param {string} statistic @param {(blocks: MeasuredRun['blocks']) => number | null} ms @returns {Figure} */
@@ -278,6 +359,16 @@ function callFigure(text, name, word) {
         const group = groupOf(run);
         const { durationMs } = run.window;
         return group === undefined || durationMs === 0 ? null : (1000 * group.windowVerified) / durationMs;
+      },
+    };
+  if (word === 'gas')
+    return {
+      ...of,
+      unit: 'gas',
+      words: `mean gas of ${name}, by receipts`,
+      read: (run) => {
+        const gas = groupOf(run)?.gas;
+        return gas === undefined || gas.operations === 0 ? null : gas.used / gas.operations;
       },
     };
   const statistic = statisticOf(word);

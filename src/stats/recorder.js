@@ -6,7 +6,7 @@ import { isCensored, stagesUs, totalUs } from './sample.js';
 import { Stats, groupJson, newGroup, zeroCounts } from './stats.js';
 
 /**
- * @import { Counts, EndpointFigures, GroupFigures, Latencies, Sample } from '../types.d.ts'
+ * @import { Counts, EndpointFigures, GasOfOperations, GroupFigures, Latencies, Sample } from '../types.d.ts'
  * @import { MeasuredRun } from './run-file.js'
  *
  * @typedef {Pick<Sample, 'intendedAtUs' | 'startedAtUs' | 'endedAtUs' | 'outcome' | 'code'>} Waited
@@ -153,7 +153,7 @@ export class Recorder {
     this.endedBy[sample.position] += 1;
     if (outcome === 'verified') this.verifiedBy[sample.position] += 1;
     if (code !== null) stats.failures[code] = (stats.failures[code] ?? 0) + 1;
-    this.#countInWindow(sample, stats.window);
+    this.#countInWindow(sample, stats);
     this.#recordLatency(sample, stats);
     if (name !== null) this.#addToGroup(this.#groupOf(stats.byName, name), sample);
     if (endpoint !== null) this.#addToGroup((stats.byEndpoint[endpoint] ??= newGroup()), sample);
@@ -161,11 +161,13 @@ export class Recorder {
       this.#addToGroup(this.#stageOf(stats, sample.intendedAtUs), sample);
   }
 
-  /** @param {Sample} sample @param {Stats['window']} counts */
-  #countInWindow({ acceptedAtUs, includedAtUs, endedAtUs, outcome }, counts) {
-    if (acceptedAtUs !== null && this.#isInWindow(acceptedAtUs)) counts.accepted += 1;
-    if (includedAtUs !== null && this.#isInWindow(includedAtUs)) counts.included += 1;
-    if (this.#isInWindow(endedAtUs) && outcome !== 'abandoned') counts[OUTCOME_COUNT[outcome]] += 1;
+  /** @param {Sample} sample @param {Stats} stats */
+  #countInWindow({ acceptedAtUs, includedAtUs, endedAtUs, outcome, gasUsed }, { window, gas }) {
+    if (acceptedAtUs !== null && this.#isInWindow(acceptedAtUs)) window.accepted += 1;
+    if (includedAtUs !== null && this.#isInWindow(includedAtUs)) window.included += 1;
+    if (!this.#isInWindow(endedAtUs) || outcome === 'abandoned') return;
+    window[OUTCOME_COUNT[outcome]] += 1;
+    if (outcome === 'verified' && gasUsed !== null) addGas(gas, gasUsed);
   }
 
   /** @param {Waited & Partial<Sample>} sample @param {Stats} stats */
@@ -208,12 +210,15 @@ export class Recorder {
 
   /** @param {GroupFigures} group @param {Sample} sample */
   #addToGroup(group, sample) {
-    const { outcome, code } = sample;
+    const { outcome, code, gasUsed } = sample;
     group.counts[OUTCOME_COUNT[outcome]] += 1;
     if (code !== null) group.failures[code] = (group.failures[code] ?? 0) + 1;
     const isVerified = outcome === 'verified';
     if (isVerified) group.sumUs += totalUs(sample);
-    if (isVerified && this.#isInWindow(sample.endedAtUs)) group.windowVerified += 1;
+    if (isVerified && this.#isInWindow(sample.endedAtUs)) {
+      group.windowVerified += 1;
+      if (gasUsed !== null) addGas(group.gas, gasUsed);
+    }
     if (!this.#isInWindow(sample.intendedAtUs)) return;
     if (isVerified) group.latency.record(totalUs(sample));
     else if (isCensored(sample)) group.censored.record(totalUs(sample));
@@ -261,6 +266,12 @@ export class Recorder {
         `started ${started} = verified ${verified} + failed ${failed} + timed out ${timedOut} + abandoned ${abandoned} + in flight ${inFlight}. This is a bug of stress`,
     );
   }
+}
+
+/** @param {GasOfOperations} gas @param {number} gasUsed */
+function addGas(gas, gasUsed) {
+  gas.operations += 1;
+  gas.used += gasUsed;
 }
 
 /** @param {Counts} counts */

@@ -134,6 +134,7 @@ function measuredRun(parts, partial) {
     },
     counts: stats.counts,
     inFlight: inFlight(stats.counts),
+    gas: stats.gas,
     failures: stats.failures,
     failureWords: parts.failureWords,
     reorgs: parts.reorgs,

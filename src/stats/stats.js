@@ -4,7 +4,7 @@ import { COUNTS, READINGS, ROW, STATS } from './metrics.js';
 import { STAGES } from './sample.js';
 
 /**
- * @import { Counts, DistributionJson, GroupFigures, GroupJson, IntervalRow, Latencies, Stage, StatsState, WindowCounts } from '../types.d.ts'
+ * @import { Counts, DistributionJson, GasOfOperations, GroupFigures, GroupJson, IntervalRow, Latencies, Stage, StatsState, WindowCounts } from '../types.d.ts'
  */
 
 const NO_COUNTS = Object.freeze(Object.fromEntries(Object.keys(COUNTS).map((name) => [name, 0])));
@@ -45,6 +45,7 @@ export function newGroup() {
   return {
     counts: { verified: 0, failed: 0, timedOut: 0, abandoned: 0 },
     windowVerified: 0,
+    gas: { operations: 0, used: 0 },
     sumUs: 0,
     failures: {},
     latency: new Distribution(),
@@ -53,9 +54,9 @@ export function newGroup() {
 }
 
 /** A group as a run file has it. @param {GroupFigures} group @returns {GroupJson} */
-export function groupJson({ counts, windowVerified, failures, latency, censored }) {
+export function groupJson({ counts, windowVerified, gas, failures, latency, censored }) {
   const all = new Distribution().add(latency).add(censored);
-  return { counts, windowVerified, failures, latency: all.toJSON(), censored: censored.toJSON() };
+  return { counts, windowVerified, gas, failures, latency: all.toJSON(), censored: censored.toJSON() };
 }
 
 /** The figures of a run, or of a part of its time or of its wallets. Each operation is recorded in one of them only. */
@@ -63,6 +64,8 @@ export class Stats {
   counts = zeroCounts();
   /** By instants inside the window. */
   window = zeroWindowCounts();
+  /** Of operations verified inside the window. @type {GasOfOperations} */
+  gas = { operations: 0, used: 0 };
   /** By code. @type {Record<string, number>} */
   failures = {};
   /** Latency of operations due in each half of the planned window; without a planned end all are in the first. */

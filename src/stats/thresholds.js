@@ -22,6 +22,8 @@ import { DURATIONS, FIGURES, figureNames, figureOf } from './figures.js';
  * @property {string} [why] why there is no value
  */
 
+const GAS_FACTORS = { '': 1, k: 1e3, m: 1e6, g: 1e9, kgas: 1e3, mgas: 1e6, ggas: 1e9 };
+
 /** Units of limits, as factors of the figure's own unit. @type {Record<Unit, Record<string, number>>} */
 const FACTORS = {
   us: { us: 1, ms: 1000, s: 1e6, m: 60e6 },
@@ -29,6 +31,8 @@ const FACTORS = {
   percent: { '%': 1 },
   perSecond: { '': 1 },
   count: { '': 1 },
+  gas: GAS_FACTORS,
+  gasPerSecond: GAS_FACTORS,
 };
 
 /** @type {Record<Unit, string>} */
@@ -38,6 +42,8 @@ const FITTING = {
   percent: 'a share: give the limit in percent, such as 50%',
   perSecond: 'a rate per second: give the limit as a plain number, such as 100',
   count: 'a count: give the limit as a plain number, such as 0',
+  gas: 'an amount of gas: give the limit as a number, such as 50000 or 1.5M',
+  gasPerSecond: 'gas per second: give the limit as a number, such as 30M',
 };
 
 /** Whether a value between the bounds `value` and `atMost` meets the limit for certain. @type {Record<Operator, (value: number, atMost: number, limit: number) => boolean>} */

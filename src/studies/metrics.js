@@ -22,7 +22,7 @@ import { parseThreshold } from '../stats/thresholds.js';
 export const METRICS = Object.freeze([
   ...['tps', 'achieved', 'avg', 'min', 'p50', 'p90', 'p99', 'max'],
   ...['queued', 'submit', 'inclusion', 'readback'].flatMap((stage) => [`${stage}.avg`, `${stage}.p50`]),
-  ...['cpu', 'rss', 'failed', 'timed_out', 'dropped', 'timewait', 'node.cpu', 'node.rss'],
+  ...['gas', 'chain.gas', 'gas.op', 'fullness', 'cpu', 'rss', 'failed', 'timed_out', 'dropped', 'timewait', 'node.cpu', 'node.rss'],
   ...LISTED_COUNTS.map(({ name }) => name),
 ]);
 
@@ -84,6 +84,7 @@ export function tableUnit({ name, unit }) {
   if (name === 'cpu') return { word: 'us', factor: 1 };
   if (unit === 'us') return { word: 'ms', factor: 1e-3 };
   if (unit === 'bytes') return { word: 'MB', factor: 1e-6 };
+  if (unit === 'gasPerSecond') return { word: 'Mgas/s', factor: 1e-6 };
   return { word: unit === 'percent' ? '%' : '', factor: 1 };
 }
 

@@ -123,6 +123,8 @@ export interface Verdict {
   state: 'ok' | 'likely' | 'behind' | 'missing' | 'wrong';
   effect?: string | null;
   target?: string | null;
+  /** By its receipt, for the figures of gas. */
+  gasUsed?: number;
 }
 
 export interface AuditReading {

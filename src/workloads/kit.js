@@ -290,7 +290,7 @@ function nextContractOf({ address, nonce }) {
  * @param {Executed} bounds
  * @param {{number: number}} inclusion
  * @param {number} attempt
- * @returns {Promise<Required<Verdict>>}
+ * @returns {Promise<Required<Omit<Verdict, 'gasUsed'>>>}
  */
 function verdictAt(readCount, { start, target }, { least, most, latest }, inclusion, attempt) {
   const isExact = attempt % 2 === 0;

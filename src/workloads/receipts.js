@@ -59,6 +59,7 @@ export class Receipts {
       state: isSuccess(receipt) ? 'ok' : 'missing',
       effect: hash,
       target: target ?? receipt.to ?? receipt.contractAddress ?? null,
+      gasUsed: toNumber(receipt.gasUsed),
     };
   }
 
@@ -198,8 +199,8 @@ function listed(answer) {
 }
 
 /** The receipts of a full block are megabytes. @param {Receipt} receipt */
-function brief({ blockNumber, status, to, contractAddress }) {
-  return { blockNumber, status, to, contractAddress };
+function brief({ blockNumber, status, to, contractAddress, gasUsed }) {
+  return { blockNumber, status, to, contractAddress, gasUsed };
 }
 
 /** @param {readonly number[] | Uint32Array} numbers */

@@ -36,6 +36,7 @@ export function sampleOf({ startUs = 0, ...given } = {}) {
     blockNumber: 1,
     effect: '1',
     target: addressOf(0xc0),
+    gasUsed: null,
     name: null,
     endpoint: null,
     visibleAtUs: null,

@@ -1,14 +1,23 @@
 /**
  * Numbers with units, for the HTML and for the script of the page.
  *
- * @typedef {'perSecond' | 'count' | 'ms' | 'percent' | 'megabytes' | 'seconds' | 'plain'} Unit
+ * @typedef {'perSecond' | 'count' | 'ms' | 'percent' | 'megabytes' | 'megagas' | 'seconds' | 'plain'} Unit
  */
 
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const three = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
 
 /** @type {Record<Unit, string>} */
-const UNITS = { perSecond: '/s', count: '', ms: ' ms', percent: ' %', megabytes: ' MB', seconds: ' s', plain: '' };
+const UNITS = {
+  perSecond: '/s',
+  count: '',
+  ms: ' ms',
+  percent: ' %',
+  megabytes: ' MB',
+  megagas: ' Mgas/s',
+  seconds: ' s',
+  plain: '',
+};
 
 /** Three digits, or all before the point; null is a dash. @param {number | null | undefined} value */
 export function digits(value) {

@@ -97,7 +97,16 @@ describe('parseThreshold()', () => {
   });
 
   it('prints and parses to the same', () => {
-    const suffix = { us: 'us', bytes: 'B', percent: '%', perSecond: '', count: '', result: '' };
+    const suffix = {
+      us: 'us',
+      bytes: 'B',
+      percent: '%',
+      perSecond: '',
+      count: '',
+      gas: '',
+      gasPerSecond: '',
+      result: '',
+    };
     const text = fc
       .tuple(
         fc.constantFrom(...figureNames(), 'p12.5', 'lag.p99.999'),
