@@ -9,6 +9,7 @@ import type { EngineReport, EngineStats, Plan } from './core/engine.js';
 import type { Foreign, Ledger, Resolution } from './core/ledger.js';
 import type { Stop } from './core/load.js';
 import type { Slice } from './core/nonces.js';
+import type { GasRateFacts } from './core/gas-rate.js';
 import type { Arrival, Schedule } from './core/pacer.js';
 import type { TransportError } from './errors.js';
 import type { Ability, Submit } from './inclusion/index.js';
@@ -515,6 +516,8 @@ export type LoadSize = {
 
 /** Kind, amount and length of the load. Config is checked and frozen by src/cli/config.js; the table of options explains its members. */
 export type LoadConfig = LoadSize & {
+  /** of --rate 30Mgas, then without ratePerSecond */
+  gasPerSecond: number | null;
   arrival: Arrival | null;
   intervalMs: number;
   drainTimeoutMs: number;
@@ -987,6 +990,7 @@ export type RunParts = {
   };
   isOpenLoop: boolean;
   schedule?: Schedule | null;
+  gasRate?: GasRateFacts | null;
   thresholds: Threshold[];
   warnings: string[];
   /** why a figure is null, by its JSON pointer */
@@ -1213,6 +1217,8 @@ export type Searched = {
   behind: string;
   /** behind a value, in a table */
   short: string;
+  /** of its values on the command line, such as Mgas */
+  unit?: string;
   lowest: number;
   highest: number;
 };

@@ -129,7 +129,17 @@ export function checkPace(given) {
 }
 
 /** @param {Config} given */
-function* paceProblems({ ratePerSecond, stages, arrival, warmupMs, durationMs, iterations, thinkTimeMs }) {
+function* paceProblems({
+  ratePerSecond: perSecond,
+  gasPerSecond,
+  stages,
+  arrival,
+  warmupMs,
+  durationMs,
+  iterations,
+  thinkTimeMs,
+}) {
+  const ratePerSecond = perSecond ?? gasPerSecond;
   if (ratePerSecond !== null && stages !== null) yield '--rate and --stages exclude each other';
   if (stages !== null && durationMs !== null)
     yield '--stages and --duration exclude each other: each stage has its own time';

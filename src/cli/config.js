@@ -141,6 +141,7 @@ export async function readOptions({ command, files = [], parsed, env = {}, nowMs
     if (file !== null && option.role === 'secret' && carried !== '' && !isSecretFile(option, carried))
       warnings.push(...exposureOf(file.text));
   }
+  splitRate(config, redacted);
   const { checkFilesDiffer, checkPace, checkTogether, instanceFiles } = await import('./checks.js');
   config.threads = redacted.threads = threadsOf(config);
   if (command === 'run' && config.instances !== null) redacted.index = config.index ?? 'auto';
@@ -326,6 +327,19 @@ function threadsOf({ threads, users }) {
   if (threads !== null && users !== null && threads !== users)
     throw new UsageError(`-t ${threads} and --users ${users} are two names of one option: give one of them`);
   return threads ?? users;
+}
+
+/**
+ * --rate takes operations or gas per second. A rate in gas needs a warm-up, in which the gas of an operation is measured.
+ * @param {Record<string, any>} config
+ * @param {Record<string, unknown>} redacted
+ */
+function splitRate(config, redacted) {
+  const { gasPerSecond = null } = config.ratePerSecond ?? {};
+  config.gasPerSecond = redacted.gasPerSecond = gasPerSecond;
+  if (gasPerSecond === null) return;
+  config.ratePerSecond = redacted.ratePerSecond = null;
+  if (config.warmupMs === 0) config.warmupMs = redacted.warmupMs = 'auto';
 }
 
 /** @param {Config} config @returns {number | null} */

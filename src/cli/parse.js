@@ -78,10 +78,17 @@ export function runName(text) {
 /** The highest rate that is scheduled: an operation a microsecond. */
 const HIGHEST_RATE = 1_000_000;
 
-/** Operations per second. @param {string} text */
+const GAS_FACTORS = Object.freeze({ k: 1e3, m: 1e6, g: 1e9 });
+
+/** Operations per second, or gas per second. @param {string} text @returns {number | {gasPerSecond: number}} */
 export function rate(text) {
+  const [, gas, prefix] = /^(\d+(?:\.\d+)?)([kmg])gas(?:\/s)?$/i.exec(text) ?? [];
+  const gasPerSecond = Number(gas) * GAS_FACTORS[/** @type {'k' | 'm' | 'g'} */ (prefix?.toLowerCase())];
+  if (gasPerSecond > 0) return { gasPerSecond };
   if (!/^\d+(\.\d+)?$/.test(text))
-    throw new Error(`must be operations per second, such as 500 or 0.5, not ${quote(text)}`);
+    throw new Error(
+      `must be operations per second, such as 500 or 0.5, or gas per second, such as 30Mgas, not ${quote(text)}`,
+    );
   const value = Number(text);
   if (value <= 0) throw new Error(`must be more than 0, not ${quote(text)}`);
   if (value > HIGHEST_RATE) throw new Error(`must be at most ${HIGHEST_RATE}, not ${quote(text)}`);

@@ -1,3 +1,4 @@
+import { UsageError } from '../errors.js';
 import { OF_THE_STUDY, OPTIONS, VARIABLES } from './options.js';
 import { axisTexts, bracketTexts } from './parse.js';
 
@@ -25,7 +26,14 @@ export class StudyBuilder {
   textsOf(option, { text, label }, searched) {
     if (option.name === searched) {
       const [from, to] = bracketTexts(text);
-      this.#study.bracket = { from, to };
+      const [, unit] = /([kmg]gas)$/i.exec(from) ?? [];
+      const inUnit = (/** @type {string} */ value) => value.slice(0, value.length - (unit?.length ?? 0));
+      if (unit !== undefined && to !== null && !to.endsWith(unit))
+        throw new UsageError(`${label} must have both ends in one unit, such as 10${unit}..50${unit}`);
+      this.#study.bracket = { from: inUnit(from), to: to === null ? null : inUnit(to) };
+      const { searched: known } = this.#study;
+      if (unit !== undefined && known !== null)
+        this.#study.searched = { ...known, unit, behind: ` ${unit} per second`, short: ` ${unit}/s` };
       this.#varied.add(option.name);
       return to === null ? [from] : [from, to];
     }

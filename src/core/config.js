@@ -1,8 +1,9 @@
 import { randomInt } from 'node:crypto';
 import { availableParallelism } from 'node:os';
+import { UsageError } from '../errors.js';
 
 /**
- * @import { Config, EngineConfig, LoadSize, RateStage } from '../types.d.ts'
+ * @import { Config, EngineConfig, LoadSize, RateStage, Workload } from '../types.d.ts'
  * @import { Arrival, Schedule } from './pacer.js'
  */
 
@@ -24,6 +25,18 @@ export function engineConfigOf(config) {
   const { txTimeoutMs, inFlight, iterations, thinkTimeMs } = config;
   const network = { transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, spread };
   return { ...network, txTimeoutMs, inFlight, iterations, thinkTimeMs };
+}
+
+/**
+ * Operations per second. A rate in gas is an estimate, until the gas of an operation is measured in the warm-up.
+ * @param {Pick<Config, 'ratePerSecond' | 'gasPerSecond'>} config
+ * @param {Workload} workload
+ * @returns {number | null} null: no rate
+ */
+export function rateOf({ ratePerSecond, gasPerSecond }, workload) {
+  if (gasPerSecond === null) return ratePerSecond;
+  if (workload.kind === 'call') throw new UsageError('--rate in gas needs transactions: calls use no gas');
+  return gasPerSecond / Number(workload.gas.likely.perOperation);
 }
 
 /**

@@ -14,7 +14,8 @@ import { describeSpending } from './costs.js';
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { Verdict } from '../stats/verdict.js'
  * @import { Balance } from './costs.js'
- * @import { LoadSoFar } from './load.js'
+ * @import { LoadSoFar, WarmUp } from './load.js'
+ * @import { Schedule } from './pacer.js'
  * @import { Opened, Times } from './run.js'
  * @import { Ready } from './setup.js'
  */
@@ -29,6 +30,8 @@ const NO_COMMON_START = Object.freeze({ by: null, at: null, waitedMs: null, late
  * @property {Ready} ready
  * @property {ReturnType<typeof describeEnvironment>} environment
  * @property {bigint | undefined} valueWei transferred by each executed operation
+ * @property {Schedule | null} schedule null: closed loop
+ * @property {WarmUp | null} warmUp
  *
  * @typedef {object} Outcome
  * @property {LoadSoFar} loaded
@@ -66,8 +69,8 @@ export function factsOf(config) {
  * @returns {RunParts}
  */
 export function describeRun({ stop }, opened, described, { loaded, audited, decrease, warnings, ...ended }) {
-  const { times, facts, schedule, endpoints: network, workers, common } = opened;
-  const { ready, environment, valueWei } = described;
+  const { times, facts, endpoints: network, workers, common } = opened;
+  const { ready, environment, valueWei, schedule, warmUp } = described;
   const { report } = audited;
   const { stats, window, intervals, windowStartedAtMs, loadStartUs } = loaded;
   const { failureWords, reorgs, spending: spent, ...engineStats } = loaded.engineStats;
@@ -107,6 +110,7 @@ export function describeRun({ stop }, opened, described, { loaded, audited, decr
     },
     isOpenLoop: schedule !== null,
     schedule,
+    gasRate: warmUp?.gas?.facts ?? null,
     thresholds: facts.thresholds,
     audit: report,
     spending: spending.facts,

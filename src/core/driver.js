@@ -105,6 +105,14 @@ export class Driver {
     this.#endUs = Math.min(this.#endUs, endUs);
   }
 
+  /** Operations that are not started yet are due by another schedule. @param {Pacer} pacer */
+  setPacer(pacer) {
+    this.options.pacer = pacer;
+    this.#cancelWait?.();
+    this.#cancelWait = null;
+    this.#pumpSoon();
+  }
+
   /** Starts or drops what is due by now, in this turn. */
   catchUp() {
     if (this.options.pacer.isOpen) this.#pump(Infinity);

@@ -11,7 +11,7 @@ import { noReorgs, reorgsOf } from '../stats/reorgs.js';
 import { FeeBudget } from './budget.js';
 import { Driver } from './driver.js';
 import { Ledger } from './ledger.js';
-import { createPacer, stageEndsUs } from './pacer.js';
+import { changedAt, createPacer, stageEndsUs } from './pacer.js';
 import { runCall, runSteps, runTransaction } from './operation.js';
 import { CallRecovery, TransactionRecovery } from './recovery.js';
 import { Presigner } from './signing.js';
@@ -56,6 +56,7 @@ import { MAX_SUBMISSIONS, RetryPolicy, Submissions } from './submit.js';
  * @property {number} loadStartUs the warm-up is before the window
  * @property {number} startUs Infinity during an automatic warm-up
  * @property {number} endUs Infinity while unknown
+ * @property {number} [perSecond] of the window, where the warm-up has measured it
  *
  * @typedef {object} ChainTools
  * @property {Signer} signer
@@ -256,9 +257,12 @@ export class ThreadEngine {
   }
 
   /** After an automatic warm-up. @param {Plan} plan */
-  setWindow({ startUs, endUs }) {
+  setWindow({ loadStartUs, startUs, endUs, perSecond }) {
+    const { schedule, share } = this.#options;
     this.#recorder.setWindow(startUs, endUs);
     this.#driver.endAt(endUs);
+    if (perSecond !== undefined && schedule !== null)
+      this.#driver.setPacer(createPacer(changedAt(schedule, startUs - loadStartUs, perSecond), share));
   }
 
   /** @param {number} nowUs @param {boolean} endsInterval @returns {Promise<Snapshot>} */

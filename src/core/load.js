@@ -1,4 +1,5 @@
 import { WARMUP_BLOCKS, MIN_WARMUP_MS } from './costs.js';
+import { OPERATIONS_EACH } from './gas-rate.js';
 import { EXIT, InternalError, UnavailableError } from '../errors.js';
 import { endedOf } from '../stats/recorder.js';
 import { reorgInWords } from '../stats/reorgs.js';
@@ -8,6 +9,7 @@ import { IntervalLog, Stats, rowOf, zeroCounts } from '../stats/stats.js';
  * @import { Stop } from './stop.js'
  * @import { Clock, Counts, Engine, Output, Phase, Readings, RunFile, Snapshot } from '../types.d.ts'
  * @import { EngineReport, Plan } from './engine.js'
+ * @import { GasBlock, GasRate } from './gas-rate.js'
  * @import { Checkpoints, Watch } from './reports.js'
  */
 
@@ -82,7 +84,8 @@ export class Load {
       await checkpoints.discard();
       throw error;
     });
-    const startUs = times.warmupMs === 'auto' ? Infinity : loadStartUs + times.warmupMs * 1000;
+    const startUs =
+      typeof times.warmupMs !== 'number' || warmUp !== null ? Infinity : loadStartUs + times.warmupMs * 1000;
     this.#plan = { loadStartUs, startUs, endUs: this.#endOf(startUs) };
 
     const startedAtMs = this.#options.timeOfDayMs(loadStartUs);
@@ -158,9 +161,10 @@ export class Load {
       .windowStartUs(loadStartUs, countsNow, stop.drain)
       .then((startUs) => {
         if (startUs === null) return;
-        this.#plan = { loadStartUs, startUs, endUs: this.#endOf(startUs) };
+        this.#plan = { loadStartUs, startUs, endUs: this.#endOf(startUs), perSecond: warmUp.gas?.facts.perSecond };
         engine.setWindow(this.#plan);
-        if (warmUp.warning !== null) watch.warnOf('warmup', warmUp.warning);
+        for (const words of [warmUp.warning, warmUp.gas?.warning ?? null])
+          if (words !== null) watch.warnOf('warmup', words);
       })
       .catch((error) => stop.request('internal', EXIT.internal, error))
       .finally(() => isSet.abort());
@@ -266,6 +270,8 @@ function endpointLostMessage({ silentMs, words }, names = []) {
  * @property {boolean} isOpenLoop
  * @property {boolean} hasBlocks false: plain calls
  * @property {number} mostMs
+ * @property {number | null} [lengthMs] of a warm-up that only measures the gas of an operation; null: until it is full
+ * @property {GasRate | null} [gas]
  * @property {() => number} [random]
  */
 
@@ -282,18 +288,23 @@ export class WarmUp {
   #lastBlockUs = 0;
   /** Operations that have to end; in an open loop known after the first one. @type {number | null} */
   #wanted;
+  #isOver = false;
   /** Set if the pipeline was not full. @type {string | null} */
   warning = null;
 
   /** @param {WarmUpOptions} options */
   constructor(options) {
     this.#options = options;
-    this.#wanted = options.isOpenLoop ? null : options.operations;
+    this.gas = options.gas ?? null;
+    this.#wanted =
+      this.gas !== null ? OPERATIONS_EACH * options.operations : options.isOpenLoop ? null : options.operations;
   }
 
-  /** @param {{seenAtUs: number}} block */
-  onBlock = ({ seenAtUs }) => {
-    if (seenAtUs < this.#loadStartUs) return;
+  /** @param {GasBlock & {seenAtUs: number}} block */
+  onBlock = (block) => {
+    const { seenAtUs } = block;
+    if (seenAtUs < this.#loadStartUs || this.#isOver) return;
+    this.gas?.onBlock(block);
     if (this.#blocks === 0) this.#firstBlockUs = seenAtUs;
     this.#lastBlockUs = seenAtUs;
     this.#blocks += 1;
@@ -306,20 +317,35 @@ export class WarmUp {
    * @returns {Promise<number | null>} start of the window; null: ended early
    */
   async windowStartUs(loadStartUs, countsNow, signal) {
-    const { clock, mostMs, hasBlocks, random = Math.random } = this.#options;
+    const { clock, lengthMs = null, random = Math.random } = this.#options;
     this.#loadStartUs = loadStartUs;
+    if (lengthMs === null) await this.#waitUntilFull(loadStartUs, countsNow, signal);
+    else await clock.sleep(Math.max(0, lengthMs - AHEAD_MS - (clock.nowUs() - loadStartUs) / 1000), signal);
+    if (signal.aborted) return null;
+    this.#isOver = true;
+    await this.gas?.measure();
+    const soonUs = clock.nowUs() + AHEAD_MS * 1000;
+    if (lengthMs !== null) return Math.max(soonUs, loadStartUs + lengthMs * 1000);
+    const blockUs = this.#blocks > 1 ? (this.#lastBlockUs - this.#firstBlockUs) / (this.#blocks - 1) : 0;
+    return soonUs + Math.round(random() * blockUs);
+  }
+
+  /**
+   * @param {number} loadStartUs
+   * @param {() => Promise<Counts>} countsNow
+   * @param {AbortSignal} signal ends it early
+   */
+  async #waitUntilFull(loadStartUs, countsNow, signal) {
+    const { clock, mostMs, hasBlocks } = this.#options;
     for (;;) {
       await clock.sleep(PERIOD_MS, signal);
       const counts = await countsNow();
-      if (signal.aborted) return null;
       const elapsedMs = (clock.nowUs() - loadStartUs) / 1000;
-      if (elapsedMs >= MIN_WARMUP_MS && this.#isFull(counts)) break;
+      if (signal.aborted || (elapsedMs >= MIN_WARMUP_MS && this.#isFull(counts))) return;
       if (elapsedMs < mostMs) continue;
       this.warning = `the warm-up ended after ${Math.round(elapsedMs / 1000)} s (--tx-timeout) with ${hasBlocks ? `${this.#blocks} of ${WARMUP_BLOCKS} blocks and ` : ''}${endedOf(counts)} operations: rates and latencies may not be steady yet; give a longer --warmup`;
-      break;
+      return;
     }
-    const blockUs = this.#blocks > 1 ? (this.#lastBlockUs - this.#firstBlockUs) / (this.#blocks - 1) : 0;
-    return clock.nowUs() + AHEAD_MS * 1000 + Math.round(random() * blockUs);
   }
 
   /** @param {Counts} counts of the whole run so far */

@@ -6,6 +6,12 @@ export function stageEndsUs(schedule) {
   return schedule.stages.map((_, i, all) => all.slice(0, i + 1).reduce((sum, { durationUs }) => sum + durationUs, 0));
 }
 
+/** A schedule of one rate, with another one from an instant on. @param {Schedule} schedule @param {number} atUs since the start of the load @param {number} perSecond @returns {Schedule} */
+export function changedAt({ stages: [first], ...schedule }, atUs, perSecond) {
+  const next = { fromPerSecond: perSecond, toPerSecond: perSecond, durationUs: Infinity };
+  return { ...schedule, stages: [{ ...first, durationUs: atUs }, next] };
+}
+
 /** Closed loop: an operation is due as soon as a wallet is idle. @returns {Pacer} */
 export function closed() {
   return { isOpen: false, dueUs: () => 0 };

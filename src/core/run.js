@@ -9,10 +9,11 @@ import { buildPartialRunFile, buildRunFile } from '../stats/run-file.js';
 import { indexRanges, numbered } from '../text.js';
 import { createWorkload } from '../workloads/index.js';
 import { audit } from './audit.js';
-import { engineConfigOf, scheduleOf, workersOf } from './config.js';
+import { engineConfigOf, rateOf, scheduleOf, workersOf } from './config.js';
 import { abandonable, checkDescriptors, interruptible, openNetwork, readKeys, warnOfEndpoints } from './connect.js';
 import { NOT_PAID, balanceOf, capReached, decreaseBetween } from './costs.js';
 import { describeEnvironment, describeRun, factsOf, writeFailedSetUp } from './describe.js';
+import { GasRate } from './gas-rate.js';
 import { Load, WarmUp } from './load.js';
 import { Account } from './nonces.js';
 import { Checkpoints, Watch } from './reports.js';
@@ -29,7 +30,6 @@ import { createEngine } from './workers.js';
  * @import { Ledger } from './ledger.js'
  * @import { LoadSoFar } from './load.js'
  * @import { ChainTools } from './engine.js'
- * @import { Schedule } from './pacer.js'
  * @import { Ready, StartBlock } from './setup.js'
  * @import { Stop } from './stop.js'
  */
@@ -43,7 +43,6 @@ import { createEngine } from './workers.js';
  * @property {GivenKeys} given
  * @property {number} workers
  * @property {EngineConfig} engineConfig
- * @property {Schedule | null} schedule null: closed loop
  * @property {Facts} facts
  * @property {(line: string) => void} notice
  * @property {CommonStart | null} common
@@ -66,7 +65,6 @@ export async function run(config, surroundings) {
   const times = startOf(clock);
   const workers = workersOf(config);
   const engineConfig = engineConfigOf(config);
-  const schedule = scheduleOf(config);
   const facts = factsOf(config);
   const isEmbedded = config.rpc.length === 0;
   const notice = (/** @type {string} */ line) => outputs.forEach((output) => output.notice(line));
@@ -93,7 +91,7 @@ export async function run(config, surroundings) {
     });
     devChain?.ended.then((words) => chainEnded(stop, words)).catch(() => {});
     const nodePid = config.nodePid ?? devChain?.chainPid() ?? null;
-    const settled = { times, given, workers, engineConfig, schedule, facts, notice, common };
+    const settled = { times, given, workers, engineConfig, facts, notice, common };
     const own = { ...settled, urls, endpoints: opened, isEmbedded, nodePid };
     const prepared = await prepare(config, surroundings, own);
     // Worker threads would keep the process alive.
@@ -149,12 +147,14 @@ function startOf(clock) {
  */
 async function prepare(config, surroundings, opened) {
   const { clock, outputs, stop, create } = surroundings;
-  const { urls, endpoints, workers, engineConfig, schedule } = opened;
+  const { urls, endpoints, workers, engineConfig } = opened;
   const { rpc, connect, identity, monitor } = endpoints;
   const { chainId, allowChain, confirmations } = config;
   const workload = await abandonable(stop, () =>
     createWorkload(config.workload, { rpc, settings: config, clock, connect, create }),
   );
+  const ratePerSecond = rateOf(config, workload);
+  const schedule = scheduleOf({ ...config, ratePerSecond });
   /** @type {Awaited<ReturnType<NonNullable<typeof identity>['identify']>>} */
   let identified = [];
   const ready = await interruptible(stop, endpoints, async () => {
@@ -185,8 +185,13 @@ async function prepare(config, surroundings, opened) {
     isOpenLoop: schedule !== null,
     hasBlocks: workload.kind === 'transaction',
     mostMs: config.txTimeoutMs,
+    lengthMs: config.warmupMs === 'auto' ? null : config.warmupMs,
   };
-  const warmUp = config.warmupMs === 'auto' ? new WarmUp(warmUpOptions) : null;
+  const gas =
+    config.gasPerSecond === null || ratePerSecond === null
+      ? null
+      : new GasRate(config.gasPerSecond, ratePerSecond, rpc, wallets);
+  const warmUp = config.warmupMs === 'auto' || gas !== null ? new WarmUp({ ...warmUpOptions, gas }) : null;
   const names = numbered(identified.map(({ display }) => display));
   const warning = unconfirmed.length > 0 && sender !== null ? unconfirmedIdentityWords(unconfirmed) : null;
   const environment = describeEnvironment({
@@ -213,7 +218,7 @@ async function prepare(config, surroundings, opened) {
     onBlock: warmUp?.onBlock,
   });
   const valueWei = workload.kind === 'transaction' ? workload.valueWei : 0n;
-  return { ready, environment, valueWei, workload, accounts, start, before, warmUp, engine, names, warning };
+  return { ready, environment, valueWei, workload, schedule, accounts, start, before, warmUp, engine, names, warning };
 }
 
 /** @param {Ready} ready @param {StartBlock} start @param {number} confirmations @returns {ChainTools | null} */

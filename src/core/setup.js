@@ -19,6 +19,7 @@ import { belowStart, otherChain, otherStart } from '../inclusion/follow.js';
 import { candidateOf, chooseInclusion, warningOf } from '../inclusion/index.js';
 import { numbered } from '../text.js';
 import { chooseKeys, deriveWallets, identify, readChain } from './connect.js';
+import { rateOf } from './config.js';
 import { SetUpCosts, estimateRunCost, warmupSeconds } from './costs.js';
 import { sliceIndexes } from './nonces.js';
 
@@ -112,7 +113,8 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
       );
     }
     const { fundAmountWei, index, instances, maxSpendWei: capWei } = config;
-    const { warmupMs, durationMs, inFlight, ratePerSecond, stages } = config;
+    const { warmupMs, durationMs, inFlight, stages } = config;
+    const ratePerSecond = rateOf(config, workload);
     const load = { threads, warmupMs, durationMs, inFlight, ratePerSecond, stages };
     const needWei = walletNeedWei({ ...load, fundAmountWei }, workload.gas, fees, chain);
     const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);

@@ -271,6 +271,7 @@ function overview(run) {
           figure(rates.achievedPerSecond),
           `begun in the window and ${words.verified}, also after its end, per second`,
         ],
+    ...gasRateRow(run),
     ['  attempts', count(counts.started), ''],
     ...(isOpenLoop || counts.dropped > 0 ? [droppedRow(run)] : []),
     [`  ${words.verified}`, count(counts.verified), ''],
@@ -387,6 +388,23 @@ function surroundings(run) {
   if (node !== null)
     lines.push(`  node        CPU ${count(nodeCpuPercent(run))} % of a core; peak memory ${megabytes(node.rssBytes)}`);
   return lines;
+}
+
+/** What --rate 30Mgas asked for. @param {RunFile} run @returns {string[][]} */
+function gasRateRow(run) {
+  const { gasRate } = run;
+  if (gasRate === undefined) return [];
+  const { gasPerSecond, gasPerOperation, perSecond } = gasRate;
+  const own = figureOf('gas')?.read(run) ?? null;
+  const percent = own === null ? '' : ` (${twoDigits.format((100 * own) / gasPerSecond)} %)`;
+  const measured = gasPerOperation === null ? 'of an estimated gas' : `of ${count(gasPerOperation)} gas in the warm-up`;
+  return [
+    [
+      '  Mgas/s',
+      figure(own === null ? null : own / 1e6),
+      `of ${figure(gasPerSecond / 1e6)} asked for${percent}: ${figure(perSecond)} operations per second ${measured}`,
+    ],
+  ];
 }
 
 /** @param {RunFile} run @returns {string[]} */

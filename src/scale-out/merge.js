@@ -235,13 +235,18 @@ function endOf(headers) {
  */
 function configOf(config, headers, ofOneInstance) {
   const names = Object.keys(config).filter((name) => ofOneInstance.has(name));
-  const rates = headers.flatMap(({ run }) => /** @type {number | null} */ (run.config.ratePerSecond) ?? []);
+  /** @param {'ratePerSecond' | 'gasPerSecond'} name */
+  const added = (name) => {
+    const rates = headers.flatMap(({ run }) => /** @type {number | null} */ (run.config[name]) ?? []);
+    return rates.length === 0 ? null : rates.reduce((a, b) => a + b);
+  };
   return {
     ...config,
     ...Object.fromEntries(names.map((name) => [name, null])),
     threads: headers.reduce((sum, { wallets }) => sum + wallets, 0),
     offset: minOf(headers.map(({ firstOffset }) => firstOffset)),
-    ratePerSecond: rates.length === 0 ? null : rates.reduce((a, b) => a + b),
+    ratePerSecond: added('ratePerSecond'),
+    gasPerSecond: added('gasPerSecond'),
   };
 }
 

@@ -146,6 +146,7 @@ function measuredRun(parts, partial) {
       includedPerSecond: rate(stats.window.included),
       verifiedPerSecond: rate(stats.window.verified),
     },
+    ...(parts.gasRate && { gasRate: parts.gasRate }),
     latency: {
       total: sum(latency, censored),
       fromStart: sum(fromStart, fromStartCensored),

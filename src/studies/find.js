@@ -82,9 +82,9 @@ const MEASURED = Object.freeze([EXIT.ok, EXIT.nothingVerified]);
 export async function search(config, parts, start = runChild) {
   const { env, searched, bracket } = config.study;
   if (config.repeat !== null) throw new UsageError('--find repeats runs where it needs to: leave --repeat out');
-  const { name, lowest } = /** @type {Searched} */ (searched);
+  const { name, lowest, unit = '' } = /** @type {Searched} */ (searched);
   const first = bracket?.from ?? String(lowest);
-  for (const value of [first, bracket?.to ?? first]) await parts.checkCell([`--${name}=${value}`], env);
+  for (const value of [first, bracket?.to ?? first]) await parts.checkCell([`--${name}=${value}${unit}`], env);
   const find = {
     name,
     until: config.until.map(({ expression }) => expression),
@@ -117,8 +117,8 @@ class Search {
     this.#study = study;
     this.#find = /** @type {Find} */ (study.file.find);
     this.#searched = /** @type {Searched} */ (study.config.study.searched);
-    const { name, lowest, highest } = this.#searched;
-    const fewest = name === 'rate' ? MIN_OPERATIONS / ((durationMs ?? 1000) / 1000) : lowest;
+    const { name, lowest, highest, unit } = this.#searched;
+    const fewest = name === 'rate' && unit === undefined ? MIN_OPERATIONS / ((durationMs ?? 1000) / 1000) : lowest;
     this.#scale = { lowest: Math.max(lowest, fewest), highest };
   }
 
@@ -160,7 +160,7 @@ class Search {
       const value = estimate.next();
       const file = `find/${String(trials.length + 1).padStart(3, '0')}.json`;
       const label = `run ${trials.length + 1}, of ${MAX_TRIALS} at most: ${valueText(this.#searched, value)}`;
-      const setting = `${this.#searched.name}=${value}`;
+      const setting = `${this.#searched.name}=${value}${this.#searched.unit ?? ''}`;
       const run = await this.#measure(file, label, [`--${setting}`], setting);
       if (run === null) return;
       const { figures, ...judged } = judgeTrial(config, run);

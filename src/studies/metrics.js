@@ -22,7 +22,20 @@ import { parseThreshold } from '../stats/thresholds.js';
 export const METRICS = Object.freeze([
   ...['tps', 'achieved', 'avg', 'min', 'p50', 'p90', 'p99', 'max'],
   ...['queued', 'submit', 'inclusion', 'readback'].flatMap((stage) => [`${stage}.avg`, `${stage}.p50`]),
-  ...['gas', 'chain.gas', 'gas.op', 'fullness', 'cpu', 'rss', 'failed', 'timed_out', 'dropped', 'timewait', 'node.cpu', 'node.rss'],
+  ...[
+    'gas',
+    'chain.gas',
+    'gas.op',
+    'fullness',
+    'cpu',
+    'rss',
+    'failed',
+    'timed_out',
+    'dropped',
+    'timewait',
+    'node.cpu',
+    'node.rss',
+  ],
   ...LISTED_COUNTS.map(({ name }) => name),
 ]);
 

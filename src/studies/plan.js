@@ -41,7 +41,8 @@ export function checkSize(axes, repeat) {
 export function planCells(axes, options) {
   return combinations(axes).map((settings) => {
     const rate = settings.rate ?? options.rate;
-    return { settings, asked: rate === undefined ? null : Number(rate) };
+    // What a rate in gas asks for is known after the run.
+    return { settings, asked: Number.isNaN(Number(rate)) ? null : Number(rate) };
   });
 }
 

@@ -26,10 +26,10 @@ after(() => anvil.stop());
 
 let nextIndex = 0;
 
-/** @param {TestContext} t @param {string[]} more @returns {{args: string[], readRun: () => RunFile}} */
-function stress(t, more) {
+/** @param {TestContext} t @param {string[]} more @param {string} [duration] @returns {{args: string[], readRun: () => RunFile}} */
+function stress(t, more, duration = '2s') {
   const out = join(temporaryFolder(t), 'run.json');
-  const args = ['--rpc', anvil.url, '-t', '1', '-o', String(nextIndex++), '-d', '2s', '--interval', '500ms'];
+  const args = ['--rpc', anvil.url, '-t', '1', '-o', String(nextIndex++), '-d', duration, '--interval', '500ms'];
   return { args: [...args, '--out', out, ...more], readRun: () => readJson(out) };
 }
 
@@ -137,12 +137,14 @@ describe('probes', { concurrency: 3 }, () => {
   test('a process that ends in mid-run: said once, null from then on', async (t) => {
     const sleeper = spawn('sleep', ['30']);
     t.after(() => sleeper.kill('SIGKILL'));
-    const { args, readRun } = stress(t, ['--node-pid', String(sleeper.pid)]);
+    const { args, readRun } = stress(t, ['--node-pid', String(sleeper.pid)], '30s');
     const run = startStress(args);
     await run.waitFor(/^ +\d\.\d s /m);
     sleeper.kill('SIGKILL');
+    await run.waitFor(/is gone/);
+    run.child.kill('SIGINT');
     const { code, stderr } = await run.done;
-    assert.equal(code, 0, stderr);
+    assert.equal(code, 130, stderr);
     const { intervals, warnings } = readRun();
     assertRunFile(readRun());
     assert.notEqual(intervals[0].probes.node, null);

@@ -193,7 +193,7 @@ function assertWindow(run) {
 /** @param {RunFile} run */
 function assertRates({ window, rates, latency, config }) {
   const seconds = window.durationMs / 1000;
-  const isOpen = (config.ratePerSecond ?? config.stages ?? null) !== null;
+  const isOpen = (config.ratePerSecond ?? config.gasPerSecond ?? config.stages ?? null) !== null;
   const { scheduled, started, accepted, included, verified } = window.counts;
   const byRate = /** @type {Array<[number, number | null]>} */ ([
     ...(isOpen ? [[scheduled, rates.askedPerSecond]] : []),

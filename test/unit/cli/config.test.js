@@ -64,7 +64,7 @@ describe('readInvocation(): values', () => {
     };
     assert.deepEqual(values, {
       ...Object.fromEntries(OPTIONS.map(({ key, isList, isRest }) => [key, isList || isRest ? [] : null])),
-      ...{ files: [], scheduler: null },
+      ...{ files: [], scheduler: null, gasPerSecond: null },
       ...defaults,
     });
     assert.equal(redacted.command, 'run');

@@ -90,7 +90,7 @@ describeTable('duration(100)', duration(100), [
 ]);
 describeTable('duration(0)', duration(0), [['0s', 0]]);
 
-const NO_RATE = /^must be operations per second, such as 500 or 0\.5, not "/;
+const NO_RATE = /^must be operations per second, such as 500 or 0\.5, or gas per second, such as 30Mgas, not "/;
 describeTable('rate()', rate, [
   ['500', 500],
   ['0.5', 0.5],
@@ -104,6 +104,10 @@ describeTable('rate()', rate, [
   ['1e3', NO_RATE],
   ['100/30s', NO_RATE],
   ['5\n', NO_RATE],
+  ['30Mgas', { gasPerSecond: 30_000_000 }],
+  ['1.5ggas/s', { gasPerSecond: 1_500_000_000 }],
+  ['0Mgas', NO_RATE],
+  ['30gas', NO_RATE],
 ]);
 
 /** @param {number} fromPerSecond @param {number} toPerSecond @param {number} durationUs */

@@ -8,6 +8,9 @@ import { createFakeClock } from '../../helpers/clock.js';
 
 /** @import { WarmUpOptions } from '../../../src/core/load.js' */
 
+/** @param {number} seenAtUs */
+const blockOf = (seenAtUs) => ({ seenAtUs, number: 1, transactions: 2, ours: 2, gasUsed: 60_000 });
+
 /**
  * @param {Partial<WarmUpOptions> & {blockMs?: number, firstBlockMs?: number, untilMs?: number, countsAt?: (ms: number) => {started: number, verified: number}}} given
  *   firstBlockMs: from the beginning of the load
@@ -34,14 +37,14 @@ async function warmUp({ blockMs = 1000, firstBlockMs = blockMs, untilMs = 120_00
   let startUs;
   let seen = 0;
   // Blocks from before the load do not count.
-  for (let i = 0; i < 3; i += 1) warm.onBlock({ seenAtUs: loadStartUs - 1 });
+  for (let i = 0; i < 3; i += 1) warm.onBlock(blockOf(loadStartUs - 1));
   const named = warm
     .windowStartUs(loadStartUs, async () => ({ ...zeroCounts(), ...counts(nowMs()) }), ended.signal)
     .then((us) => (startUs = us));
   while (startUs === undefined && nowMs() < untilMs) {
     await clock.advance(10);
     for (; seen < blocksAt(nowMs()); seen += 1)
-      warm.onBlock({ seenAtUs: loadStartUs + 1000 * (firstBlockMs + seen * blockMs) });
+      warm.onBlock(blockOf(loadStartUs + 1000 * (firstBlockMs + seen * blockMs)));
   }
   const namedMs = nowMs();
   ended.abort();
