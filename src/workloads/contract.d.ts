@@ -144,6 +144,29 @@ export interface AuditSnapshot {
   signal: AbortSignal;
 }
 
+export interface Receipt {
+  transactionHash: string;
+  blockNumber: string;
+  /** 0x1, or 0x0 if the transaction was reverted. */
+  status: string;
+  from: string;
+  to: string | null;
+  contractAddress: string | null;
+  gasUsed: string;
+  effectiveGasPrice: string;
+  /** A rollup's charge for data on the underlying chain. */
+  l1Fee?: string | null;
+}
+
+export interface ReceiptsCheck {
+  /** As many transactions succeeded as the run has verified. */
+  check: Required<Check>;
+  /** The reason why it is not known which operations succeeded, or null. */
+  why: string | null;
+  /** Ends the checks that follow. */
+  signal: AbortSignal;
+}
+
 export interface Check {
   name: string;
   words: string;
@@ -207,6 +230,14 @@ export interface Kit {
   ) => NonNullable<TransactionWorkload['audit']>;
   /** The same audit, and a verification of each operation by that number. */
   countedBy: (callOf: (position: number) => { to: string; data: string }) => Counted;
+  /**
+   * In reconcile(): reads the receipts of all blocks of the run. onReceipt is called for each operation, in the order of
+   * the chain.
+   */
+  checkReceipts: (
+    snapshot: AuditSnapshot,
+    onReceipt: (position: number, nonce: number, receipt: Receipt) => void,
+  ) => Promise<ReceiptsCheck>;
   /** An error to throw in check() for a wrong answer. It counts as a failure of the endpoint, not of the workload. */
   wrong: (words: string) => Error;
 }

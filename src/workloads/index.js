@@ -10,7 +10,7 @@ import { NO_VALUE, checkedWorkload, loadWorkloadFile } from './user-file.js';
  * audited, and plain calls. Wallets are identified by their position in the slice, from 0; plain calls have positions
  * without wallets.
  *
- * @import { CallWorkload, Clock, Rpc, Settings, TransactionWorkload, Workload } from '../types.d.ts'
+ * @import { CallWorkload, Check, Clock, Rpc, Settings, TransactionWorkload, Workload } from '../types.d.ts'
  * @import { CallWorkload as OwnCalls, Create, Gas, Kit, TransactionWorkload as OwnTransactions } from './contract.d.ts'
  * @import { KitState } from './kit.js'
  *
@@ -145,7 +145,8 @@ function completed(workload, { own, host, state, set, file = null }) {
     },
     reconcile: async (snapshot) => {
       const checks = await host.checkNonces(snapshot, own?.verify ?? verify);
-      return [...checks, ...((await workload.reconcile?.(snapshot)) ?? [])];
+      const further = (await workload.reconcile?.(snapshot)) ?? [];
+      return host.proven(snapshot, /** @type {Check[]} */ ([...checks, ...further]));
     },
     facts: workload.facts,
     handOver: (first, count) => {

@@ -6,18 +6,8 @@ import { ProtocolError, RpcError, StressError } from '../errors.js';
  * Reads from receipts whether transactions succeeded or reverted. The receipts of a block are read in one call
  * (eth_getBlockReceipts); if a node does not serve it, receipts are read one by one, in batches.
  *
- * @import { AuditSnapshot, Check, Rpc, Verdict } from '../types.d.ts'
- *
- * @typedef {object} Receipt
- * @property {string} transactionHash
- * @property {string} blockNumber
- * @property {string} status 0x1, or 0x0 if the transaction was reverted
- * @property {string} from
- * @property {string | null} to
- * @property {string | null} contractAddress
- * @property {string} gasUsed
- * @property {string} effectiveGasPrice
- * @property {string | null} [l1Fee] a rollup's charge for data on the underlying chain
+ * @import { AuditSnapshot, Check, Rpc } from '../types.d.ts'
+ * @import { Receipt, Verdict } from './contract.d.ts'
  *
  * @typedef {object} Outcomes number of transactions of each wallet in a run, by position
  * @property {number[]} succeeded
