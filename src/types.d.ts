@@ -321,7 +321,7 @@ export type Chosen = Partial<Record<Ability, boolean>> & { name: string; why: st
 
 /** The types of the contract with everything filled in. */
 export type Check = Required<OwnCheck>;
-export type Verdict = Required<OwnVerdict>;
+export type Verdict = Required<Omit<OwnVerdict, 'code'>> & Pick<OwnVerdict, 'code'>;
 export type AuditReading = Required<OwnReading>;
 export type { AuditSnapshot, Executed, Sent };
 

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { id } from 'ethers';
 import { toBigInt, toHex } from '../chain/rpc.js';
 import { RpcError, StressError } from '../errors.js';
 import { checkOf } from './receipts.js';
@@ -109,4 +111,14 @@ export function callOfKeys(to, selector, part, block) {
 export function word(value) {
   const digits = typeof value === 'string' ? value.slice(2).toLowerCase() : value.toString(16);
   return digits.padStart(WORD_DIGITS, '0');
+}
+
+/** @param {string} signature of a function */
+export function selectorOf(signature) {
+  return id(signature).slice(0, 10);
+}
+
+/** @param {string} name of a contract of this program */
+export function readArtifact(name) {
+  return JSON.parse(readFileSync(new URL(`../../contracts/artifacts/${name}.json`, import.meta.url), 'utf8'));
 }

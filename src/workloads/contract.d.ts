@@ -123,7 +123,11 @@ export interface Verdict {
   state: 'ok' | 'likely' | 'behind' | 'missing' | 'wrong';
   effect?: string | null;
   target?: string | null;
+  /** The failure code if the transaction was reverted; 'reverted' unless given. */
+  code?: RevertCode;
 }
+
+export type RevertCode = 'reverted' | 'slippage';
 
 export interface AuditReading {
   start: bigint;
@@ -221,6 +225,7 @@ export interface Kit {
   /** Verifies an operation by the block and status of its receipt. */
   verifyByReceipt: (
     targetOf?: (position: number, operation: Sent) => string | null,
+    codeOf?: (receipt: Pick<Receipt, 'gasUsed'>) => RevertCode,
   ) => NonNullable<TransactionWorkload['verify']>;
   /** Audits by mined transactions of a wallet, without reverted ones. */
   auditByNonce: () => NonNullable<TransactionWorkload['audit']>;

@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { callOf, stateCheck, word } from './contract-state.js';
+import { callOf, readArtifact, stateCheck, word } from './contract-state.js';
 import { Payments } from './payments.js';
 
 /**
@@ -13,8 +12,6 @@ import { Payments } from './payments.js';
  *
  * @typedef {{payments: PaymentsState, token: string, gasLimit: bigint}} Erc20State for a worker thread
  */
-
-const ARTIFACT = new URL('../../contracts/artifacts/Token.json', import.meta.url);
 
 /** What each wallet mints before the load: more than it can pay. */
 const SUPPLY = 10n ** 18n;
@@ -57,7 +54,7 @@ export function createErc20(options) {
     },
     async prepare({ wallets }) {
       payments.begin(wallets, 'erc20');
-      const to = await kit.deployOnce(JSON.parse(readFileSync(ARTIFACT, 'utf8')));
+      const to = await kit.deployOnce(readArtifact('Token'));
       token = to;
       await kit.sendAll(
         wallets.map((_, position) => ({ position, to, data: MINT + word(SUPPLY) })),

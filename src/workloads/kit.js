@@ -13,8 +13,8 @@ import { CALL_WORDS, isCall } from './user-file.js';
  * The kit that workloads are written on: RPC access, deployment and other transactions of the set-up, and ready-made
  * verification and audits.
  *
- * @import { Check, Preparation, Rpc } from '../types.d.ts'
- * @import { Artifact, AuditReading, AuditSnapshot, Call, Counted, Executed, Kit, Purpose, ReceiptsCheck, Rpc as KitRpc, Verdict } from './contract.d.ts'
+ * @import { Check, Preparation, Rpc, Verdict } from '../types.d.ts'
+ * @import { Artifact, AuditReading, AuditSnapshot, Call, Counted, Executed, Kit, Purpose, ReceiptsCheck, Rpc as KitRpc } from './contract.d.ts'
  * @import { Outcomes } from './receipts.js'
  *
  * @typedef {object} KitState of a worker thread
@@ -77,7 +77,7 @@ export class WorkloadHost {
       sendAll: (calls, label = 'preparing') => this.#send('sendAll', calls, label),
       estimateGas: (call) => this.measure(call),
       createAddress: (from, nonce) => getCreateAddress({ from, nonce }),
-      verifyByReceipt: (targetOf = () => null) => this.#verifyByReceipt(targetOf),
+      verifyByReceipt: (targetOf, codeOf) => this.#verifyByReceipt(targetOf, codeOf),
       auditByNonce: () => this.#auditByNonce(),
       countedBy: (callOf) => this.#countedBy(callOf, this.#place(new Error())),
       auditByCall: (callOf) => this.#countedBy(callOf, this.#place(new Error())).audit,
@@ -230,10 +230,10 @@ export class WorkloadHost {
   }
 
   /** @type {Kit['verifyByReceipt']} */
-  #verifyByReceipt(targetOf) {
+  #verifyByReceipt(targetOf, codeOf) {
     /** @type {ReturnType<Kit['verifyByReceipt']>} */
     const verify = (position, _executed, inclusion, _attempt, operation) =>
-      this.#receipts.verdict(operation.hash, inclusion, targetOf?.(position, operation) ?? null);
+      this.#receipts.verdict(operation.hash, inclusion, targetOf?.(position, operation) ?? null, codeOf);
     this.#byReceipt.add(verify);
     return verify;
   }
@@ -322,7 +322,7 @@ function nextContractOf({ address, nonce }) {
  * @param {Executed} bounds
  * @param {{number: number}} inclusion
  * @param {number} attempt
- * @returns {Promise<Required<Verdict>>}
+ * @returns {Promise<Verdict>}
  */
 function verdictAt(readCount, { start, target }, { least, most, latest }, inclusion, attempt) {
   const isExact = attempt % 2 === 0;

@@ -64,8 +64,8 @@ export class Payments {
       made: receivers,
       wallets: [],
     };
-    this.#low = mix(this.#state.seed);
-    this.#high = mix(this.#state.seed / 2 ** 32);
+    this.#low = mixBits(this.#state.seed);
+    this.#high = mixBits(this.#state.seed / 2 ** 32);
   }
 
   get value() {
@@ -120,7 +120,7 @@ export class Payments {
    */
   indexFor(position, nonce) {
     const { made, wallets } = this.#state;
-    const hash = mix(mix(mix(this.#low + position) ^ this.#high) ^ Math.imul(nonce, 0x9e3779b1));
+    const hash = mixBits(mixBits(mixBits(this.#low + position) ^ this.#high) ^ Math.imul(nonce, 0x9e3779b1));
     if (made !== null) return Math.floor((hash / 2 ** 32) * made);
     const other = Math.floor((hash / 2 ** 32) * (wallets.length - 1));
     return other < position ? other : other + 1;
@@ -196,7 +196,7 @@ function feeOf({ gasUsed, effectiveGasPrice, l1Fee }) {
 }
 
 /** Spreads a difference of a few bits over all 32 (the last step of MurmurHash3, A. Appleby). @param {number} word */
-function mix(word) {
+export function mixBits(word) {
   let bits = word | 0;
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
   bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);

@@ -7,7 +7,7 @@ import { ProtocolError, RpcError, StressError } from '../errors.js';
  * (eth_getBlockReceipts); if a node does not serve it, receipts are read one by one, in batches.
  *
  * @import { AuditSnapshot, Check, Rpc } from '../types.d.ts'
- * @import { Receipt, Verdict } from './contract.d.ts'
+ * @import { Receipt, RevertCode, Verdict } from './contract.d.ts'
  *
  * @typedef {object} Outcomes number of transactions of each wallet in a run, by position
  * @property {number[]} succeeded
@@ -39,17 +39,16 @@ export class Receipts {
    * @param {string} hash
    * @param {{number: number, hash?: string}} block
    * @param {string | null} target of the operation, if it differs from that of the receipt
+   * @param {(receipt: Pick<Receipt, 'gasUsed'>) => RevertCode} [codeOf] a reverted operation
    * @returns {Promise<Verdict>}
    */
-  async verdict(hash, block, target) {
+  async verdict(hash, block, target, codeOf) {
     const receipt = await this.#find(hash, block);
     if (receipt === null || toNumber(receipt.blockNumber) !== block.number)
       return { state: 'behind', effect: null, target };
-    return {
-      state: isSuccess(receipt) ? 'ok' : 'missing',
-      effect: hash,
-      target: target ?? receipt.to ?? receipt.contractAddress ?? null,
-    };
+    const found = { effect: hash, target: target ?? receipt.to ?? receipt.contractAddress ?? null };
+    if (isSuccess(receipt)) return { state: 'ok', ...found };
+    return { state: 'missing', ...found, code: codeOf?.(receipt) };
   }
 
   /** @param {string} hash @param {{number: number, hash?: string}} block @returns {Promise<ReturnType<typeof brief> | null>} null: not available yet */
@@ -188,8 +187,8 @@ function listed(answer) {
 }
 
 /** The receipts of a full block are megabytes. @param {Receipt} receipt */
-function brief({ blockNumber, status, to, contractAddress }) {
-  return { blockNumber, status, to, contractAddress };
+function brief({ blockNumber, status, to, contractAddress, gasUsed }) {
+  return { blockNumber, status, to, contractAddress, gasUsed };
 }
 
 /** @param {readonly number[] | Uint32Array} numbers */
