@@ -2,7 +2,7 @@ import { oneLine, withoutKeys } from '../errors.js';
 
 /**
  * The table of workloads. Those that come with the program are written to the contract of contract.d.ts, as a user's file
- * is; their settings are the options of the command line. A file is loaded when its workload is chosen.
+ * is; their settings are options of the command line, or numbers of --set. A file is loaded when its workload is chosen.
  *
  * @import { Settings } from '../types.d.ts'
  * @import { CallWorkload, TransactionWorkload } from './contract.d.ts'
