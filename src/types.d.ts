@@ -322,7 +322,7 @@ export type Chosen = Partial<Record<Ability, boolean>> & { name: string; why: st
 
 /** The types of the contract with everything filled in. */
 export type Check = Required<OwnCheck>;
-export type Verdict = Required<Omit<OwnVerdict, 'gasUsed'>> & Pick<OwnVerdict, 'gasUsed'>;
+export type Verdict = Required<Omit<OwnVerdict, 'code' | 'gasUsed'>> & Pick<OwnVerdict, 'code' | 'gasUsed'>;
 export type AuditReading = Required<OwnReading>;
 export type { AuditSnapshot, Executed, Sent };
 

@@ -2,9 +2,9 @@ import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { displayUrl } from '../chain/rpc.js';
 import { UsageError, displayName, oneLine, withoutKeys } from '../errors.js';
-import { claimFile, isDevice, isWorkloadFile } from '../files.js';
+import { claimFile, isDevice } from '../files.js';
 import { figureOf } from '../stats/figures.js';
-import { WORKLOADS, isCallWorkload } from '../workloads/table.js';
+import { WORKLOADS, setProblem, isCallWorkload } from '../workloads/table.js';
 import { OF_THE_STUDY, OPTIONS, optionsOf } from './options.js';
 
 /**
@@ -180,12 +180,12 @@ function* workloadProblems(command, config) {
       yield `--${name} is an option of --workload ${its.join(' and ')}`;
   }
   const isFundingCalls = command === 'fund' && isCallWorkload(workload);
+  const wrong = WORKLOADS[workload] === undefined ? null : setProblem(workload, set);
+  if (wrong !== null) yield wrong;
   const lacking = isFundingCalls ? null : WORKLOADS[workload]?.lacks?.(config);
   if (lacking) yield `--workload ${workload} ${lacking}`;
   if (createReceivers !== null && receivers === null) yield `--create-receivers ${createReceivers} needs --receivers N`;
   yield* callProblems(config);
-  if (!isWorkloadFile(workload ?? '') && set.length > 0)
-    yield `--set ${set[0][0]}=... is a setting of a workload of your own: --workload ./FILE.js`;
   const names = set.map(([name]) => name);
   const twice = names.find((name, i) => names.indexOf(name) < i);
   if (twice !== undefined) yield `--set ${twice}=... is given twice: once is enough`;

@@ -315,7 +315,7 @@ const TABLE = {
       help: 'what an operation does; a file is your own workload, see stress new-workload' },
     { name: 'set', isList: true, separator: /,(?=\s*[a-z_]\w*=)/i, argument: 'NAME=VALUE', parse: setting, commands: NEEDED,
       role: 'load',
-      help: 'setting of your own workload, such as slots=20; may be repeated' },
+      help: 'setting of the workload, such as slots=20; may be repeated' },
     { name: 'method', workload: 'rpc', argument: 'NAME', parse: methodName, commands: LOAD,
       role: 'load',
       help: 'JSON-RPC method of --workload rpc' },

@@ -270,7 +270,7 @@ export function censoredOf({ latency }) {
 /** The codes of docs/measurement.md; codes of transports follow the errors of the operating system. */
 export const FAILURE_CODES = Object.freeze(
   [
-    'reverted wrong_count lost replaced nonce_too_low nonce_too_high nonce_in_use insufficient_funds underpriced pool_full',
+    'reverted slippage wrong_count lost replaced nonce_too_low nonce_too_high nonce_in_use insufficient_funds underpriced pool_full',
     'rejected hash_mismatch rpc_error protocol check_failed check_unavailable internal workload_error transport_timeout',
     'transport_refused transport_reset transport_no_ports',
   ].flatMap((line) => line.split(' ')),

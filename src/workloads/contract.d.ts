@@ -125,7 +125,11 @@ export interface Verdict {
   target?: string | null;
   /** By its receipt, for the figures of gas. */
   gasUsed?: number;
+  /** The failure code if the transaction was reverted; 'reverted' unless given. */
+  code?: RevertCode;
 }
+
+export type RevertCode = 'reverted' | 'slippage';
 
 export interface AuditReading {
   start: bigint;
@@ -143,6 +147,29 @@ export interface AuditSnapshot {
   reverted: number[];
   undecided: number[];
   areOurs: boolean;
+  signal: AbortSignal;
+}
+
+export interface Receipt {
+  transactionHash: string;
+  blockNumber: string;
+  /** 0x1, or 0x0 if the transaction was reverted. */
+  status: string;
+  from: string;
+  to: string | null;
+  contractAddress: string | null;
+  gasUsed: string;
+  effectiveGasPrice: string;
+  /** A rollup's charge for data on the underlying chain. */
+  l1Fee?: string | null;
+}
+
+export interface ReceiptsCheck {
+  /** As many transactions succeeded as the run has verified. */
+  check: Required<Check>;
+  /** The reason why it is not known which operations succeeded, or null. */
+  why: string | null;
+  /** Ends the checks that follow. */
   signal: AbortSignal;
 }
 
@@ -200,6 +227,7 @@ export interface Kit {
   /** Verifies an operation by the block and status of its receipt. */
   verifyByReceipt: (
     targetOf?: (position: number, operation: Sent) => string | null,
+    codeOf?: (receipt: Pick<Receipt, 'gasUsed'>) => RevertCode,
   ) => NonNullable<TransactionWorkload['verify']>;
   /** Audits by mined transactions of a wallet, without reverted ones. */
   auditByNonce: () => NonNullable<TransactionWorkload['audit']>;
@@ -209,6 +237,14 @@ export interface Kit {
   ) => NonNullable<TransactionWorkload['audit']>;
   /** The same audit, and a verification of each operation by that number. */
   countedBy: (callOf: (position: number) => { to: string; data: string }) => Counted;
+  /**
+   * In reconcile(): reads the receipts of all blocks of the run. onReceipt is called for each operation, in the order of
+   * the chain.
+   */
+  checkReceipts: (
+    snapshot: AuditSnapshot,
+    onReceipt: (position: number, nonce: number, receipt: Receipt) => void,
+  ) => Promise<ReceiptsCheck>;
   /** An error to throw in check() for a wrong answer. It counts as a failure of the endpoint, not of the workload. */
   wrong: (words: string) => Error;
 }

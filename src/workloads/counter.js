@@ -1,8 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { isAddress } from 'ethers';
 import { InputError, displayName } from '../errors.js';
 import { writeFileAtomically } from '../files.js';
 import { readJsonFile } from '../json-file.js';
+import { readArtifact } from './contract-state.js';
 import { createPayloads, drawPayloads, payloadGas } from './payload.js';
 
 /**
@@ -26,8 +27,6 @@ import { createPayloads, drawPayloads, payloadGas } from './payload.js';
 const SCHEMA = 'evm-stress/contracts@1';
 
 const ADVICE = 'give --contracts a file that stress wrote, or a new name';
-
-const ARTIFACT = new URL('../../contracts/artifacts/Counter.json', import.meta.url);
 
 /** Function selectors of contracts/Counter.sol: the first four bytes of keccak256 of each signature. */
 const INCREMENT = '0xd09de08a';
@@ -81,7 +80,7 @@ export async function writeContracts(file, { chainId, genesisHash }, known, wall
 /** @param {BuiltInOptions} options @returns {TransactionWorkload} */
 export function createCounter({ kit, rpc, settings: { contracts: file = null, payload = null }, state: given }) {
   const state = /** @type {CounterState | undefined} */ (given);
-  const artifact = JSON.parse(readFileSync(ARTIFACT, 'utf8'));
+  const artifact = readArtifact('Counter');
   // The selector is part of the calldata.
   const payloads = state?.payloads ?? (payload === null ? null : drawPayloads(payload - SELECTOR_BYTES));
   const payloadOf = payloads === null ? null : createPayloads(payloads);

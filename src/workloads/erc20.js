@@ -1,23 +1,17 @@
-import { readFileSync } from 'node:fs';
-import { toBigInt, toHex } from '../chain/rpc.js';
-import { RpcError } from '../errors.js';
+import { callOf, readArtifact, stateCheck, word } from './contract-state.js';
 import { Payments } from './payments.js';
-import { checkOf } from './receipts.js';
 
 /**
  * The workload `erc20`: payments of a few units of a token made for the run, from each wallet to a random other wallet of
  * the slice, or to one of many addresses made for the run. An operation is verified by the status of its receipt. The
  * audit adds up the balances of the token, and reads its total supply again.
  *
- * @import { AuditSnapshot, Check } from '../types.d.ts'
  * @import { TransactionWorkload } from './contract.d.ts'
  * @import { BuiltInOptions } from './index.js'
  * @import { Asset, PaymentsState } from './payments.js'
  *
  * @typedef {{payments: PaymentsState, token: string, gasLimit: bigint}} Erc20State for a worker thread
  */
-
-const ARTIFACT = new URL('../../contracts/artifacts/Token.json', import.meta.url);
 
 /** What each wallet mints before the load: more than it can pay. */
 const SUPPLY = 10n ** 18n;
@@ -60,7 +54,7 @@ export function createErc20(options) {
     },
     async prepare({ wallets }) {
       payments.begin(wallets, 'erc20');
-      const to = await kit.deployOnce(JSON.parse(readFileSync(ARTIFACT, 'utf8')));
+      const to = await kit.deployOnce(readArtifact('Token'));
       token = to;
       await kit.sendAll(
         wallets.map((_, position) => ({ position, to, data: MINT + word(SUPPLY) })),
@@ -71,34 +65,20 @@ export function createErc20(options) {
     },
     next,
     verify: kit.verifyByReceipt((position, { nonce }) => payments.receiverOf(position, nonce)),
-    reconcile: async (snapshot) => [
-      ...(await payments.reconcile(snapshot, asset)),
-      await supplyCheck(snapshot, BigInt(snapshot.nonces.length) * SUPPLY),
-    ],
+    reconcile: async (snapshot) => {
+      const supply = await stateCheck(
+        { rpc, snapshot, signal: snapshot.signal, why: null },
+        {
+          name: 'supply',
+          words: 'units of the token in total, against what was minted',
+          count: 1,
+          entryOf: () => ({ key: token, mustBe: BigInt(snapshot.nonces.length) * SUPPLY }),
+          requestOf: (_, block) => callOf(token, TOTAL_SUPPLY, block),
+        },
+      );
+      return [...(await payments.reconcile(snapshot, asset)), supply];
+    },
     facts: () => ({ ...payments.facts, token, value: String(payments.value) }),
     handOver: (first) => ({ payments: payments.toState(first), token, gasLimit }),
   };
-
-  /** @param {AuditSnapshot} snapshot @param {bigint} minted @returns {Promise<Check>} */
-  async function supplyCheck({ blockNumber }, minted) {
-    const words = 'units of the token in total, against what was minted';
-    try {
-      const { method, params } = callOf(token, TOTAL_SUPPLY, toHex(blockNumber));
-      return checkOf('supply', words, minted, toBigInt(await rpc.call(method, params, 'audit')), null);
-    } catch (error) {
-      if (!(error instanceof RpcError)) throw error;
-      return checkOf('supply', words, minted, '', error.message);
-    }
-  }
-}
-
-/** @param {string} to @param {string} data @param {unknown} block */
-function callOf(to, data, block) {
-  return { method: 'eth_call', params: [{ to, data }, block] };
-}
-
-/** 32 bytes of calldata. @param {string | bigint} value an address, or a number */
-function word(value) {
-  const digits = typeof value === 'bigint' ? value.toString(16) : value.slice(2).toLowerCase();
-  return digits.padStart(64, '0');
 }

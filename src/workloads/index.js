@@ -1,7 +1,7 @@
 import { WorkloadError, displayName } from '../errors.js';
 import { isWorkloadFile } from '../files.js';
 import { WorkloadHost } from './kit.js';
-import { WORKLOADS } from './table.js';
+import { WORKLOADS, setsOf } from './table.js';
 import { beforeLoad, inTime, locateError, unlessAborted } from './user-code.js';
 import { NO_VALUE, checkedWorkload, loadWorkloadFile } from './user-file.js';
 
@@ -10,7 +10,7 @@ import { NO_VALUE, checkedWorkload, loadWorkloadFile } from './user-file.js';
  * audited, and plain calls. Wallets are identified by their position in the slice, from 0; plain calls have positions
  * without wallets.
  *
- * @import { CallWorkload, Clock, Rpc, Settings, TransactionWorkload, Workload } from '../types.d.ts'
+ * @import { CallWorkload, Check, Clock, Rpc, Settings, TransactionWorkload, Workload } from '../types.d.ts'
  * @import { CallWorkload as OwnCalls, Create, Gas, Kit, TransactionWorkload as OwnTransactions } from './contract.d.ts'
  * @import { KitState } from './kit.js'
  *
@@ -22,13 +22,13 @@ import { NO_VALUE, checkedWorkload, loadWorkloadFile } from './user-file.js';
  * @property {Create} [create] of a workload that a program has given as an object
  * @property {any} [state] in a worker thread: the result of handOver() for its part
  *
- * @typedef {Omit<WorkloadOptions, 'create'> & {kit: Kit}} BuiltInOptions
+ * @typedef {Omit<WorkloadOptions, 'create'> & {kit: Kit, set: Readonly<Record<string, number>>}} BuiltInOptions
  *
  * @typedef {object} WorkloadState for a worker thread
  * @property {unknown} own the result of the workload's handOver()
  * @property {KitState} kit
  * @property {bigint | null} gasLimit as measured
- * @property {Readonly<Record<string, string>>} set
+ * @property {Readonly<Record<string, any>>} set texts of the user, or the numbers of a built-in workload
  */
 
 /** Gas if a workload does not state its own: upper bounds. @type {Gas} */
@@ -38,22 +38,23 @@ const GAS = Object.freeze({ perWallet: 3_000_000n, perOperation: 500_000n });
 export async function createWorkload(name, options) {
   if (isWorkloadFile(name)) return createUserWorkload(name, options);
   const create = /** @type {any} */ (await WORKLOADS[name].load());
-  if (WORKLOADS[name].kind === 'transaction') return createTransactions(create, options);
-  const { host, given } = openHost(options);
-  return completedCalls(await create(given), { host, set: {} });
+  const set = options.state?.set ?? setsOf(name, options.settings.set);
+  if (WORKLOADS[name].kind === 'transaction') return createTransactions(create, options, set);
+  const { host, given } = openHost(options, set);
+  return completedCalls(await create(given), { host, set });
 }
 
-/** @param {(options: BuiltInOptions) => OwnTransactions} create @param {WorkloadOptions} options @returns {TransactionWorkload} */
-export function createTransactions(create, options) {
-  const { host, state, given } = openHost(options);
-  return completed(create(given), { host, state, set: {}, file: null });
+/** @param {(options: BuiltInOptions) => OwnTransactions} create @param {WorkloadOptions} options @param {BuiltInOptions['set']} [set] @returns {TransactionWorkload} */
+export function createTransactions(create, options, set = {}) {
+  const { host, state, given } = openHost(options, set);
+  return completed(create(given), { host, state, set });
 }
 
-/** @param {WorkloadOptions} options */
-function openHost(options) {
+/** @param {WorkloadOptions} options @param {BuiltInOptions['set']} set */
+function openHost(options, set) {
   const state = /** @type {WorkloadState | undefined} */ (options.state);
   const host = new WorkloadHost(null, options.rpc, state?.kit);
-  return { host, state, given: { ...options, kit: host.kit, state: state?.own } };
+  return { host, state, given: { ...options, kit: host.kit, state: state?.own, set } };
 }
 
 /**
@@ -85,7 +86,7 @@ export async function createUserWorkload(file, { rpc, settings, state: given, cr
  * @property {OwnTransactions} [own] as the user's create() returned it
  * @property {WorkloadHost} host
  * @property {WorkloadState} [state]
- * @property {Readonly<Record<string, string>>} set
+ * @property {Readonly<Record<string, string | number>>} set
  * @property {string | null} [file] of the user
  */
 
@@ -145,7 +146,8 @@ function completed(workload, { own, host, state, set, file = null }) {
     },
     reconcile: async (snapshot) => {
       const checks = await host.checkNonces(snapshot, own?.verify ?? verify);
-      return [...checks, ...((await workload.reconcile?.(snapshot)) ?? [])];
+      const further = (await workload.reconcile?.(snapshot)) ?? [];
+      return host.proven(snapshot, /** @type {Check[]} */ ([...checks, ...further]));
     },
     facts: workload.facts,
     handOver: (first, count) => {

@@ -4,7 +4,7 @@ import { isUnknownBlock } from '../chain/retries.js';
 import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
 import { sendAll } from '../chain/send.js';
 import { CheckError, RpcError, UnavailableError, WorkloadError, oneLine } from '../errors.js';
-import { MAX_AUDIT_MS, Receipts, successCheck } from './receipts.js';
+import { MAX_AUDIT_MS, Receipts, UNSURE, successCheck } from './receipts.js';
 import { compile } from './solidity.js';
 import { describeValue, placeOf } from './user-code.js';
 import { CALL_WORDS, isCall } from './user-file.js';
@@ -13,8 +13,9 @@ import { CALL_WORDS, isCall } from './user-file.js';
  * The kit that workloads are written on: RPC access, deployment and other transactions of the set-up, and ready-made
  * verification and audits.
  *
- * @import { Check, Preparation, Rpc } from '../types.d.ts'
- * @import { Artifact, AuditReading, AuditSnapshot, Call, Counted, Executed, Kit, Purpose, Rpc as KitRpc, Verdict } from './contract.d.ts'
+ * @import { Check, Preparation, Rpc, Verdict } from '../types.d.ts'
+ * @import { Artifact, AuditReading, AuditSnapshot, Call, Counted, Executed, Kit, Purpose, ReceiptsCheck, Rpc as KitRpc } from './contract.d.ts'
+ * @import { Outcomes } from './receipts.js'
  *
  * @typedef {object} KitState of a worker thread
  * @property {string} tag
@@ -34,8 +35,9 @@ export class WorkloadHost {
   #readings = [];
   /** Counts of the wallets before the load, by call of kit.countedBy(). @type {bigint[][]} */
   #starts = [];
-  /** Wallets with an audit by nonces. @type {string[]} */
-  #byNonce = [];
+  /** Of the wallets, by position. @type {string[]} */
+  #addresses = [];
+  #isByNonce = false;
   /** Functions made by verifyByReceipt(). @type {WeakSet<object>} */
   #byReceipt = new WeakSet();
   #isPrepared;
@@ -75,10 +77,11 @@ export class WorkloadHost {
       sendAll: (calls, label = 'preparing') => this.#send('sendAll', calls, label),
       estimateGas: (call) => this.measure(call),
       createAddress: (from, nonce) => getCreateAddress({ from, nonce }),
-      verifyByReceipt: (targetOf = () => null) => this.#verifyByReceipt(targetOf),
+      verifyByReceipt: (targetOf, codeOf) => this.#verifyByReceipt(targetOf, codeOf),
       auditByNonce: () => this.#auditByNonce(),
       countedBy: (callOf) => this.#countedBy(callOf, this.#place(new Error())),
       auditByCall: (callOf) => this.#countedBy(callOf, this.#place(new Error())).audit,
+      checkReceipts: (snapshot, onReceipt) => this.#checkReceipts(snapshot, onReceipt),
       wrong: (words) => new CheckError(words),
     };
     this.kit = Object.freeze(kit);
@@ -106,6 +109,7 @@ export class WorkloadHost {
   /** Allows wallets to send. @param {Preparation} preparation */
   begin(preparation) {
     this.#preparation = preparation;
+    this.#addresses = preparation.wallets.map(({ address }) => address);
   }
 
   /** Ends that, and reads what the audits start from. */
@@ -137,9 +141,27 @@ export class WorkloadHost {
    * @returns {Promise<Check[]>}
    */
   async checkNonces(snapshot, verify) {
-    if (this.#byNonce.length === 0 || this.#byReceipt.has(verify)) return [];
-    const signal = AbortSignal.any([snapshot.signal, AbortSignal.timeout(MAX_AUDIT_MS)]);
-    return [successCheck(this.#byNonce, snapshot, await this.#receipts.ofRun(this.#byNonce, snapshot, signal))];
+    if (!this.#isByNonce || this.#byReceipt.has(verify)) return [];
+    return [(await this.#checkReceipts(snapshot)).check];
+  }
+
+  /** A disagreement is proven only if the block of the audit is still on the chain. @param {AuditSnapshot} snapshot @param {Check[]} checks */
+  async proven({ blockHash, blockNumber }, checks) {
+    if (checks.every(({ holds }) => holds !== false)) return checks;
+    const block = await this.#rpc.call('eth_getBlockByNumber', [toHex(blockNumber), false], 'audit');
+    if (block?.hash === blockHash) return checks;
+    const why = `block ${blockNumber} left the chain during the audit`;
+    return checks.map((check) => ({ ...check, holds: null, why }));
+  }
+
+  /** @param {AuditSnapshot} snapshot @param {Parameters<Kit['checkReceipts']>[1]} [onReceipt] @returns {Promise<ReceiptsCheck>} */
+  async #checkReceipts(snapshot, onReceipt) {
+    const outcomes = await this.#receipts.ofRun(this.#addresses, snapshot, limited(snapshot.signal), onReceipt);
+    return {
+      check: successCheck(this.#addresses, snapshot, outcomes),
+      why: 'why' in outcomes ? outcomes.why : areOurs(outcomes, snapshot) ? null : UNSURE,
+      signal: limited(snapshot.signal),
+    };
   }
 
   /** @param {number} first @param {number} count @returns {KitState} */
@@ -208,10 +230,10 @@ export class WorkloadHost {
   }
 
   /** @type {Kit['verifyByReceipt']} */
-  #verifyByReceipt(targetOf) {
+  #verifyByReceipt(targetOf, codeOf) {
     /** @type {ReturnType<Kit['verifyByReceipt']>} */
     const verify = (position, _executed, inclusion, _attempt, operation) =>
-      this.#receipts.verdict(operation.hash, inclusion, targetOf?.(position, operation) ?? null);
+      this.#receipts.verdict(operation.hash, inclusion, targetOf?.(position, operation) ?? null, codeOf);
     this.#byReceipt.add(verify);
     return verify;
   }
@@ -221,14 +243,14 @@ export class WorkloadHost {
     /** @type {number[]} */
     let starts = [];
     this.#readings.push(async ({ wallets }) => {
-      this.#byNonce = wallets.map(({ address }) => address);
+      this.#isByNonce = true;
       starts = wallets.map(({ nonce }) => nonce);
     });
     return async (blockHash, blockNumber, reverted) => {
       const nonces = await this.#readAtHash(blockHash, blockNumber, (block) =>
-        this.#byNonce.map((address) => ({ method: 'eth_getTransactionCount', params: [address, block] })),
+        this.#addresses.map((address) => ({ method: 'eth_getTransactionCount', params: [address, block] })),
       );
-      return this.#byNonce.map((target, i) => {
+      return this.#addresses.map((target, i) => {
         return { start: BigInt(starts[i]), now: nonces[i] - BigInt(reverted?.[i] ?? 0), target };
       });
     };
@@ -276,6 +298,16 @@ export class WorkloadHost {
   }
 }
 
+/** @param {AbortSignal} signal */
+function limited(signal) {
+  return AbortSignal.any([signal, AbortSignal.timeout(MAX_AUDIT_MS)]);
+}
+
+/** Whether the ledger has the same outcomes. @param {Outcomes} outcomes @param {AuditSnapshot} snapshot */
+function areOurs({ succeeded, reverted }, snapshot) {
+  return snapshot.executed.every((count, i) => count === succeeded[i] && snapshot.reverted[i] === reverted[i]);
+}
+
 /** @param {{address: string, nonce: number}} wallet */
 function nextContractOf({ address, nonce }) {
   return getCreateAddress({ from: address, nonce });
@@ -290,7 +322,7 @@ function nextContractOf({ address, nonce }) {
  * @param {Executed} bounds
  * @param {{number: number}} inclusion
  * @param {number} attempt
- * @returns {Promise<Required<Omit<Verdict, 'gasUsed'>>>}
+ * @returns {Promise<Verdict>}
  */
 function verdictAt(readCount, { start, target }, { least, most, latest }, inclusion, attempt) {
   const isExact = attempt % 2 === 0;

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { id, isAddress } from 'ethers';
 import { isHash, toBigInt, toHex } from '../chain/rpc.js';
 import { InputError, RpcError, UnavailableError, displayName } from '../errors.js';
 import { checkWritable, writeFileAtomically } from '../files.js';
 import { readJsonFile } from '../json-file.js';
+import { readArtifact } from './contract-state.js';
 import { checkOf } from './receipts.js';
 
 /**
@@ -21,8 +21,6 @@ import { checkOf } from './receipts.js';
 const SCHEMA = 'evm-stress/logs@1';
 
 const ADVICE = 'give a file that --workload logs has written';
-
-const ARTIFACT = new URL('../../contracts/artifacts/Logs.json', import.meta.url);
 
 const TOPIC = id('Item(uint256,uint256,bytes)');
 
@@ -66,7 +64,7 @@ export function createLogs({ kit, rpc, settings, state: given }) {
       if (file !== null) await checkWritable(file);
       chain = { chainId, genesisHash };
       addresses = wallets.map(({ address }) => address);
-      const to = await kit.deployOnce(JSON.parse(readFileSync(ARTIFACT, 'utf8')));
+      const to = await kit.deployOnce(readArtifact('Logs'));
       const data = WRITE + word(pageSize) + word(bytes) + kit.tag;
       const gasLimit = await kit.estimateGas({ from: addresses[0], to, data }).catch((error) => {
         if (!(error instanceof RpcError)) throw error;

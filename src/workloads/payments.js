@@ -1,8 +1,9 @@
 import { createHash, randomInt } from 'node:crypto';
-import { toBigInt, toHex } from '../chain/rpc.js';
-import { RpcError, StressError, UsageError } from '../errors.js';
+import { toBigInt } from '../chain/rpc.js';
+import { UsageError } from '../errors.js';
+import { MAX_READ, stateCheck } from './contract-state.js';
+import { isSuccess } from './receipts.js';
 import { NEEDS_TWO } from './table.js';
-import { MAX_AUDIT_MS, Receipts, UNSURE, checkOf, isSuccess, successCheck } from './receipts.js';
 
 /**
  * Payments from wallet to wallet, or to addresses made for the run, and their audit: by their receipts as many succeeded
@@ -11,8 +12,9 @@ import { MAX_AUDIT_MS, Receipts, UNSURE, checkOf, isSuccess, successCheck } from
  * load has counted.
  *
  * @import { AuditSnapshot, Check, Rpc } from '../types.d.ts'
+ * @import { Entry, Reading } from './contract-state.js'
+ * @import { Receipt } from './contract.d.ts'
  * @import { BuiltInOptions } from './index.js'
- * @import { Outcomes, Receipt } from './receipts.js'
  *
  * @typedef {object} Asset what is paid
  * @property {string} unit
@@ -28,9 +30,7 @@ import { MAX_AUDIT_MS, Receipts, UNSURE, checkOf, isSuccess, successCheck } from
  * @property {readonly string[]} wallets addresses of the whole slice, by position; empty where receivers are made
  *
  * @typedef {object} Paid by receipts
- * @property {Outcomes | {why: string}} outcomes
- * @property {string | null} why the rest is unknown
- * @property {readonly number[]} sent successful payments by position
+ * @property {number[]} sent successful payments by position
  * @property {bigint[]} fees in wei, by position
  * @property {Uint32Array} to successful payments by receiver; empty if there are too many receivers
  */
@@ -41,12 +41,6 @@ import { MAX_AUDIT_MS, Receipts, UNSURE, checkOf, isSuccess, successCheck } from
  */
 const MAX_VALUE = 1000;
 
-/** Balances read in one batch. */
-const READ_AT_ONCE = 8000;
-
-/** Of more receivers no balances are read, because that takes minutes. */
-const MAX_READ = 100_000;
-
 export class Payments {
   /** @type {PaymentsState} */
   #state;
@@ -55,14 +49,14 @@ export class Payments {
   /** Of the payers before the load. @type {bigint[]} */
   #balances = [];
   #rpc;
-  #receipts;
+  #kit;
   #low;
   #high;
 
-  /** @param {Pick<BuiltInOptions, 'rpc' | 'settings'>} options @param {PaymentsState} [state] */
-  constructor({ rpc, settings: { receivers = null } }, state) {
+  /** @param {Pick<BuiltInOptions, 'kit' | 'rpc' | 'settings'>} options @param {PaymentsState} [state] */
+  constructor({ kit, rpc, settings: { receivers = null } }, state) {
     this.#rpc = rpc;
-    this.#receipts = new Receipts(rpc);
+    this.#kit = kit;
     this.#state = state ?? {
       first: 0,
       value: BigInt(randomInt(1, MAX_VALUE + 1)),
@@ -70,8 +64,8 @@ export class Payments {
       made: receivers,
       wallets: [],
     };
-    this.#low = mix(this.#state.seed);
-    this.#high = mix(this.#state.seed / 2 ** 32);
+    this.#low = mixBits(this.#state.seed);
+    this.#high = mixBits(this.#state.seed / 2 ** 32);
   }
 
   get value() {
@@ -126,7 +120,7 @@ export class Payments {
    */
   indexFor(position, nonce) {
     const { made, wallets } = this.#state;
-    const hash = mix(mix(mix(this.#low + position) ^ this.#high) ^ Math.imul(nonce, 0x9e3779b1));
+    const hash = mixBits(mixBits(mixBits(this.#low + position) ^ this.#high) ^ Math.imul(nonce, 0x9e3779b1));
     if (made !== null) return Math.floor((hash / 2 ** 32) * made);
     const other = Math.floor((hash / 2 ** 32) * (wallets.length - 1));
     return other < position ? other : other + 1;
@@ -141,16 +135,23 @@ export class Payments {
 
   /** @param {AuditSnapshot} snapshot @param {Asset} asset @returns {Promise<Check[]>} */
   async reconcile(snapshot, asset) {
+    /** @type {Paid} */
+    const paid = {
+      sent: this.#addresses.map(() => 0),
+      fees: this.#addresses.map(() => 0n),
+      to: new Uint32Array(this.#areRead ? this.count : 0),
+    };
     // Receipts first, because nodes that prune old blocks prune more of them in the meantime.
-    const paid = await this.#readPaid(snapshot, limited(snapshot.signal));
-    const reading = { rpc: this.#rpc, snapshot, asset, signal: limited(snapshot.signal), why: paid.why };
-    const checks = [successCheck(this.#addresses, snapshot, paid.outcomes), await this.#checkPayers(paid, reading)];
-    if (!this.arePayers && this.#areRead) checks.push(await this.#checkReceivers(paid, reading));
-    if (checks.every(({ holds }) => holds !== false)) return checks;
-    const block = await this.#rpc.call('eth_getBlockByNumber', [toHex(snapshot.blockNumber), false], 'audit');
-    if (block?.hash === snapshot.blockHash) return checks;
-    const why = `block ${snapshot.blockNumber} left the chain during the audit`;
-    return checks.map((check) => ({ ...check, holds: null, why }));
+    const { check, ...receipts } = await this.#kit.checkReceipts(snapshot, (position, nonce, receipt) => {
+      paid.fees[position] += feeOf(receipt);
+      if (!isSuccess(receipt)) return;
+      paid.sent[position] += 1;
+      if (this.#areRead) paid.to[this.indexFor(position, nonce)] += 1;
+    });
+    const reading = { ...receipts, rpc: this.#rpc, snapshot };
+    const checks = [check, await this.#checkPayers(paid, reading, asset)];
+    if (!this.arePayers && this.#areRead) checks.push(await this.#checkReceivers(paid, reading, asset));
+    return checks;
   }
 
   /** Whether the balances of all receivers are read. */
@@ -158,78 +159,35 @@ export class Payments {
     return this.count <= MAX_READ;
   }
 
-  /** @param {AuditSnapshot} snapshot @param {AbortSignal} signal @returns {Promise<Paid>} */
-  async #readPaid(snapshot, signal) {
-    const fees = this.#addresses.map(() => 0n);
-    const to = new Uint32Array(this.#areRead ? this.count : 0);
-    const outcomes = await this.#receipts.ofRun(this.#addresses, snapshot, signal, (position, nonce, receipt) => {
-      fees[position] += feeOf(receipt);
-      if (this.#areRead && isSuccess(receipt)) to[this.indexFor(position, nonce)] += 1;
-    });
-    if ('why' in outcomes) return { outcomes, why: outcomes.why, sent: [], fees, to };
-    const { succeeded, reverted } = outcomes;
-    const areOurs = snapshot.executed.every(
-      (count, i) => count === succeeded[i] && snapshot.reverted[i] === reverted[i],
-    );
-    return { outcomes, why: areOurs ? null : UNSURE, sent: succeeded, fees, to };
-  }
-
-  /** @param {Paid} paid @param {Reading} reading */
-  #checkPayers({ sent, fees, to }, reading) {
-    const { paysFees } = reading.asset;
+  /** @param {Paid} paid @param {Reading} reading @param {Asset} asset */
+  #checkPayers({ sent, fees, to }, reading, asset) {
+    const { paysFees } = asset;
     const words = `wallets that have what they had${this.arePayers ? ' and received' : ''}, less what they sent${paysFees ? ' and its fees' : ''}`;
-    return balanceCheck('wallets', words, this.#addresses.length, reading, (i) => {
+    const entryOf = (/** @type {number} */ i) => {
       const received = this.arePayers ? to[i] : 0;
       const grown = this.value * BigInt(received - sent[i]) - (paysFees ? fees[i] : 0n);
-      return { address: this.#addresses[i], mustBe: this.#balances[i] + grown };
-    });
+      return { key: this.#addresses[i], mustBe: this.#balances[i] + grown };
+    };
+    return stateCheck(reading, { name: 'wallets', words, count: sent.length, entryOf, ...balancesOf(asset) });
   }
 
-  /** @param {Paid} paid @param {Reading} reading */
-  #checkReceivers({ to }, reading) {
+  /** @param {Paid} paid @param {Reading} reading @param {Asset} asset */
+  #checkReceivers({ to }, reading, asset) {
     const words = `of ${this.count} receivers, those that have exactly what was paid to them`;
-    return balanceCheck('receivers', words, this.count, reading, (i) => {
-      return { address: this.addressOf(i), mustBe: reading.asset.receiverHas + this.value * BigInt(to[i]) };
-    });
+    const entryOf = (/** @type {number} */ i) => {
+      return { key: this.addressOf(i), mustBe: asset.receiverHas + this.value * BigInt(to[i]) };
+    };
+    return stateCheck(reading, { name: 'receivers', words, count: this.count, entryOf, ...balancesOf(asset) });
   }
 }
 
-/**
- * @typedef {{rpc: Rpc, snapshot: AuditSnapshot, asset: Asset, signal: AbortSignal, why: string | null}} Reading why: the
- *   reason why the payments are not known
- *
- * @param {string} name
- * @param {string} words
- * @param {number} count
- * @param {Reading} reading
- * @param {(i: number) => {address: string, mustBe: bigint}} accountOf
- * @returns {Promise<Check>} which names the first wrong balance
- */
-async function balanceCheck(name, words, count, { rpc, snapshot, asset, signal, why }, accountOf) {
-  const unsure = (/** @type {string} */ reason) => checkOf(name, words, 0, 0, reason);
-  if (why !== null) return unsure(why);
-  let right = 0;
-  let fault = '';
-  const blocks = [{ blockHash: snapshot.blockHash }, toHex(snapshot.blockNumber), 'latest'];
-  for (let at = 0; at < count;) {
-    if (signal.aborted) return unsure(`there was time for ${at} of ${count} balances`);
-    const part = Array.from({ length: Math.min(READ_AT_ONCE, count - at) }, (_, i) => accountOf(at + i));
-    try {
-      const requests = part.map(({ address }) => asset.balanceOf(address, blocks[0]));
-      const balances = (await rpc.batch(requests, 'audit')).map(toBigInt);
-      part.forEach(({ address, mustBe }, i) => {
-        if (balances[i] === mustBe) right += 1;
-        else fault ||= ` (${address} has ${balances[i]} ${asset.unit}, not ${mustBe})`;
-      });
-      at += part.length;
-    } catch (error) {
-      if (!(error instanceof StressError)) throw error;
-      // The node lacks EIP-1898 or has pruned the block. In later blocks balances change only by a foreign sender.
-      if (!(error instanceof RpcError) || blocks.length === 1) return unsure(error.message);
-      blocks.shift();
-    }
-  }
-  return checkOf(name, words, count, `${right}${fault}`, null);
+/** @param {Asset} asset */
+function balancesOf({ balanceOf, unit }) {
+  return {
+    requestOf: (/** @type {Entry[]} */ [{ key }], /** @type {unknown} */ block) => balanceOf(key, block),
+    faultOf: (/** @type {Entry} */ { key, mustBe }, /** @type {bigint} */ found) =>
+      `${key} has ${found} ${unit}, not ${mustBe}`,
+  };
 }
 
 /** Rollups charge for data on the underlying chain too. @param {Receipt} receipt */
@@ -237,13 +195,8 @@ function feeOf({ gasUsed, effectiveGasPrice, l1Fee }) {
   return toBigInt(gasUsed) * toBigInt(effectiveGasPrice) + toBigInt(l1Fee ?? '0x0');
 }
 
-/** @param {AbortSignal} signal */
-function limited(signal) {
-  return AbortSignal.any([signal, AbortSignal.timeout(MAX_AUDIT_MS)]);
-}
-
 /** Spreads a difference of a few bits over all 32 (the last step of MurmurHash3, A. Appleby). @param {number} word */
-function mix(word) {
+export function mixBits(word) {
   let bits = word | 0;
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
   bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);

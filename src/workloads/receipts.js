@@ -6,18 +6,8 @@ import { ProtocolError, RpcError, StressError } from '../errors.js';
  * Reads from receipts whether transactions succeeded or reverted. The receipts of a block are read in one call
  * (eth_getBlockReceipts); if a node does not serve it, receipts are read one by one, in batches.
  *
- * @import { AuditSnapshot, Check, Rpc, Verdict } from '../types.d.ts'
- *
- * @typedef {object} Receipt
- * @property {string} transactionHash
- * @property {string} blockNumber
- * @property {string} status 0x1, or 0x0 if the transaction was reverted
- * @property {string} from
- * @property {string | null} to
- * @property {string | null} contractAddress
- * @property {string} gasUsed
- * @property {string} effectiveGasPrice
- * @property {string | null} [l1Fee] a rollup's charge for data on the underlying chain
+ * @import { AuditSnapshot, Check, Rpc } from '../types.d.ts'
+ * @import { Receipt, RevertCode, Verdict } from './contract.d.ts'
  *
  * @typedef {object} Outcomes number of transactions of each wallet in a run, by position
  * @property {number[]} succeeded
@@ -49,18 +39,16 @@ export class Receipts {
    * @param {string} hash
    * @param {{number: number, hash?: string}} block
    * @param {string | null} target of the operation, if it differs from that of the receipt
+   * @param {(receipt: Pick<Receipt, 'gasUsed'>) => RevertCode} [codeOf] a reverted operation
    * @returns {Promise<Verdict>}
    */
-  async verdict(hash, block, target) {
+  async verdict(hash, block, target, codeOf) {
     const receipt = await this.#find(hash, block);
     if (receipt === null || toNumber(receipt.blockNumber) !== block.number)
       return { state: 'behind', effect: null, target };
-    return {
-      state: isSuccess(receipt) ? 'ok' : 'missing',
-      effect: hash,
-      target: target ?? receipt.to ?? receipt.contractAddress ?? null,
-      gasUsed: toNumber(receipt.gasUsed),
-    };
+    const found = { effect: hash, target: target ?? receipt.to ?? receipt.contractAddress ?? null };
+    if (isSuccess(receipt)) return { state: 'ok', ...found, gasUsed: toNumber(receipt.gasUsed) };
+    return { state: 'missing', ...found, code: codeOf?.(receipt) };
   }
 
   /** @param {string} hash @param {{number: number, hash?: string}} block @returns {Promise<ReturnType<typeof brief> | null>} null: not available yet */

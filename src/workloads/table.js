@@ -1,6 +1,8 @@
+import { oneLine, withoutKeys } from '../errors.js';
+
 /**
  * The table of workloads. Those that come with the program are written to the contract of contract.d.ts, as a user's file
- * is; their settings are the options of the command line. A file is loaded when its workload is chosen.
+ * is; their settings are options of the command line, or numbers of --set. A file is loaded when its workload is chosen.
  *
  * @import { Settings } from '../types.d.ts'
  * @import { CallWorkload, TransactionWorkload } from './contract.d.ts'
@@ -9,7 +11,13 @@
  * @typedef {object} WorkloadRow
  * @property {'transaction' | 'call'} kind
  * @property {() => Promise<(options: BuiltInOptions) => TransactionWorkload | CallWorkload | Promise<CallWorkload>>} load
+ * @property {Readonly<Record<string, SetRow>>} [sets] values of --set
  * @property {(settings: Settings) => string | null} [lacks] what the settings lack, in words that follow the name
+ *
+ * @typedef {object} SetRow a whole number
+ * @property {readonly [number, number]} range
+ * @property {number} fallback
+ * @property {string} words what is counted
  */
 
 /** @param {Settings} settings */
@@ -22,6 +30,13 @@ export const NEEDS_TWO = 'pays from wallet to wallet and has only one: use at le
 const lacksCalls = ({ method = null, calls = null }) =>
   method === null && calls === null ? 'needs --method, for instance eth_blockNumber, or --calls' : null;
 
+/** @param {Settings} settings */
+function lacksSlots({ set }) {
+  const { cold, clear } = setsOf('storage', set);
+  if (clear <= cold && cold + clear <= 100) return null;
+  return `clears slots that it has added: --set clear=${clear} must be at most cold=${cold}, and both together at most 100`;
+}
+
 /** @type {Readonly<Record<string, WorkloadRow>>} */
 export const WORKLOADS = Object.freeze({
   counter: { kind: 'transaction', load: async () => (await import('./counter.js')).createCounter },
@@ -31,6 +46,35 @@ export const WORKLOADS = Object.freeze({
     lacks: lacksReceivers,
   },
   erc20: { kind: 'transaction', load: async () => (await import('./erc20.js')).createErc20, lacks: lacksReceivers },
+  erc721: { kind: 'transaction', load: async () => (await import('./erc721.js')).createErc721 },
+  storage: {
+    kind: 'transaction',
+    load: async () => (await import('./storage.js')).createStorage,
+    sets: {
+      slots: { range: [1, 500], fallback: 20, words: 'storage slots written per operation' },
+      cold: { range: [0, 100], fallback: 25, words: 'percent of them new' },
+      clear: { range: [0, 100], fallback: 25, words: 'percent of them set back to zero' },
+    },
+    lacks: lacksSlots,
+  },
+  deploy: {
+    kind: 'transaction',
+    load: async () => (await import('./deploy.js')).createDeploy,
+    sets: { bytes: { range: [1, 24_576], fallback: 1000, words: 'bytes of code per contract' } },
+  },
+  compute: {
+    kind: 'transaction',
+    load: async () => (await import('./compute.js')).createCompute,
+    sets: { gas: { range: [50_000, 30_000_000], fallback: 500_000, words: 'gas per operation' } },
+  },
+  swap: {
+    kind: 'transaction',
+    load: async () => (await import('./swap.js')).createSwap,
+    sets: {
+      amount: { range: [1, 100_000], fallback: 100, words: 'millionths of the reserve paid in per operation' },
+      slippage: { range: [0, 10_000], fallback: 1000, words: 'hundredths of a percent below the first price' },
+    },
+  },
   logs: { kind: 'transaction', load: async () => (await import('./logs.js')).createLogs },
   rpc: { kind: 'call', load: async () => (await import('./calls.js')).createRpcWorkload, lacks: lacksCalls },
 });
@@ -38,4 +82,36 @@ export const WORKLOADS = Object.freeze({
 /** Whether a workload sends transactions; of a user's file that is not known. @param {string | null} name */
 export function isCallWorkload(name) {
   return name !== null && Object.hasOwn(WORKLOADS, name) && WORKLOADS[name].kind === 'call';
+}
+
+/** @param {string} workload a built-in one @param {Settings['set']} [given] valid ones */
+export function setsOf(workload, given = []) {
+  const known = Object.entries(WORKLOADS[workload].sets ?? {});
+  const texts = Object.fromEntries(given);
+  return Object.freeze(
+    Object.fromEntries(known.map(([name, { fallback }]) => [name, Number(texts[name] ?? fallback)])),
+  );
+}
+
+/** What is wrong with --set of a built-in workload. @param {string} workload @param {NonNullable<Settings['set']>} given @returns {string | null} */
+export function setProblem(workload, given) {
+  const { sets = {} } = WORKLOADS[workload];
+  const wrong = given.find(([name, text]) => {
+    const { range: [least, most] = [1, 0] } = Object.hasOwn(sets, name) ? sets[name] : {};
+    return !/^\d{1,9}$/.test(text) || Number(text) < least || Number(text) > most;
+  });
+  if (wrong === undefined) return null;
+  const settings = Object.entries(sets).map(
+    ([
+      name,
+      {
+        range: [least, most],
+        fallback,
+        words,
+      },
+    ]) => `${name} from ${least} to ${most} (${words}; default ${fallback})`,
+  );
+  const [name, text] = wrong;
+  if (settings.length === 0) return `--set ${name}=... is no setting of --workload ${workload}, which has none`;
+  return `--set ${name}=${oneLine(withoutKeys(text), 60)} is no setting of --workload ${workload}: it has ${settings.join(', ')}`;
 }

@@ -26,6 +26,8 @@ export const NO_VALUE = Object.freeze({ perWallet: 0n, perOperation: 0n });
 
 const STATES = Object.freeze(['ok', 'likely', 'behind', 'missing', 'wrong']);
 
+const REVERT_CODES = Object.freeze(['reverted', 'slippage']);
+
 /** @param {unknown} value */
 const isText = (value) => value === undefined || value === null || typeof value === 'string';
 /** @param {unknown} value @param {number} bits */
@@ -76,8 +78,9 @@ const PARTS = Object.freeze({
     next: { wanted: CALL_WORDS, holds: isCall },
     unprepared: { wanted: 'a number of wallets', holds: (n) => Number.isInteger(n) && n >= 0, isAsync: true },
     verify: {
-      wanted: `a verdict { state, effect, target }: state one of ${STATES.join(', ')}; effect and target texts`,
-      holds: ({ state, effect, target }) => STATES.includes(state) && isText(effect) && isText(target),
+      wanted: `a verdict { state, effect, target }: state one of ${STATES.join(', ')}; effect and target texts; code one of ${REVERT_CODES.join(', ')}, or none`,
+      holds: ({ state, effect, target, code = 'reverted' }) =>
+        STATES.includes(state) && isText(effect) && isText(target) && REVERT_CODES.includes(code),
       isAsync: true,
       complete: (verdict) => ({ effect: null, target: null, ...verdict }),
     },

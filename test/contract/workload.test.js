@@ -37,10 +37,10 @@ const SENT = Object.freeze({ nonce: 0, hash: `0x${'ab'.repeat(32)}` });
 const STARVED_GAS = 24_000n;
 
 /** Their effects are told by how many operations a wallet has executed, and not by receipts. */
-const COUNTED = Object.freeze(['counter', 'logs']);
+const COUNTED = Object.freeze(['counter', 'logs', 'compute']);
 
 /** Each run deploys a contract of its own. */
-const DEPLOYED = Object.freeze(['erc20', 'logs']);
+const DEPLOYED = Object.freeze(['erc20', 'erc721', 'storage', 'deploy', 'compute', 'swap', 'logs']);
 
 /** @type {Anvil} */
 let anvil;
@@ -153,7 +153,7 @@ for (const name of Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].kind 
       }
       for (const [position] of setting.wallets.entries()) {
         const call = workload.next(position, setting.wallets[position].nonce);
-        assert.match(String(call.to), /^0x[0-9a-fA-F]{40}$/);
+        assert.match(String(call.to), name === 'deploy' ? /^null$/ : /^0x[0-9a-fA-F]{40}$/);
         assert.match(call.data, /^0x([0-9a-f]{2})*$/);
         assert.ok(call.value >= 0n && call.gasLimit >= 21_000n);
       }
@@ -239,7 +239,8 @@ for (const name of Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].kind 
       // A contract runs out of gas, and so does a payment to an address that has code now.
       const isPayment = call.gasLimit < STARVED_GAS;
       if (isPayment) await anvil.rpc('anvil_setCode', [call.to, '0x60006000fd']);
-      const starved = { ...workload, next: () => ({ ...call, gasLimit: isPayment ? call.gasLimit : STARVED_GAS }) };
+      const starvedGas = call.to === null ? call.gasLimit / 2n : STARVED_GAS;
+      const starved = { ...workload, next: () => ({ ...call, gasLimit: isPayment ? call.gasLimit : starvedGas }) };
       const inclusion = await send(setting, starved, 0);
       assert.equal(inclusion.status, '0x0');
       assert.equal((await workload.verify(0, one(1), inclusion, 0, inclusion.sent)).state, 'missing');

@@ -230,9 +230,15 @@ const TABLE = {
     ['fund -t 1 --rpc http://127.0.0.1:1 -v', /^-v is an option of stress, not of stress fund$/],
     [
       '-t 1 --workload magic',
-      /^--workload must be one of counter, transfer, erc20, logs, rpc, \.\/FILE\.js, not "magic"$/,
+      /^--workload must be one of counter, transfer, erc20, erc721, storage, deploy, compute, swap, logs, rpc, \.\/FILE\.js, not "magic"$/,
     ],
-    ['-t 1 --set a=1', /^--set a=\.\.\. is a setting of a workload of your own: --workload \.\/FILE\.js$/],
+    ['-t 1 --set a=1', /^--set a=\.\.\. is no setting of --workload counter, which has none$/],
+    [
+      '-t 1 --workload deploy --set bytes=0',
+      /^--set bytes=0 is no setting of --workload deploy: it has bytes from 1 to 24576 \(.*; default 1000\)$/,
+    ],
+    ['-t 1 --workload storage --set slot=1', /^--set slot=1 .* it has slots from 1 to 500 .*, cold .*, clear /],
+    ['-t 1 --workload storage --set cold=10', /^--workload storage clears slots .* clear=25 must be at most cold=10/],
     ['-t 1 --workload ./x.js --set a', /^--set must be a name and a value such as slots=20, not "a"$/],
     ['-t 1 --workload ./x.js --set a=1,a=2', /^--set a=\.\.\. is given twice: once is enough$/],
     ['-t 1 --workload ./x.js --contracts c', /^--contracts is an option of --workload counter$/],

@@ -44,8 +44,8 @@ describe('docs/contributing.md', () => {
   it('adds a workload', async (t) => {
     const script = copyWith(t, 'How to add a workload');
     const { stdout: help } = await runStress(['fund', '--help'], { script });
-    assert.match(help, /--workload NAME[^]*\[one of deploy, counter, /);
-    const { code, stdout, stderr } = await runStress(['-t', '2', '-d', '1s', '--workload', 'deploy'], { script });
+    assert.match(help, /--workload NAME[^]*\[one of empty, counter, /);
+    const { code, stdout, stderr } = await runStress(['-t', '2', '-d', '1s', '--workload', 'empty'], { script });
     assert.equal(code, 0, stderr);
     assert.match(stdout, /^ {2}audit +exact: 2 wallets deployed [1-9]/m);
   });

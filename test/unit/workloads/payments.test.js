@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { toHex } from '../../../src/chain/rpc.js';
 import { RpcError } from '../../../src/errors.js';
+import { WorkloadHost } from '../../../src/workloads/kit.js';
 import { Payments } from '../../../src/workloads/payments.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
@@ -27,8 +28,10 @@ let before;
 
 /** @param {{seed: number, made: number | null, wallets: string[]}} state @param {Rpc} [rpc] */
 function paymentsOf(state, rpc = fakeRpc({})) {
-  const payments = new Payments({ rpc, settings: {} }, { first: 0, value: VALUE_WEI, ...state });
-  return Object.assign(payments, { again: (/** @type {Rpc} */ other) => paymentsOf(state, other) });
+  const host = new WorkloadHost(null, rpc);
+  host.begin(/** @type {any} */ ({ wallets: PAYERS.map((address) => ({ address })) }));
+  const payments = new Payments({ kit: host.kit, rpc, settings: {} }, { first: 0, value: VALUE_WEI, ...state });
+  return Object.assign(payments, { host, again: (/** @type {Rpc} */ other) => paymentsOf(state, other) });
 }
 
 /** @param {string} address @param {bigint} wei */
@@ -70,22 +73,20 @@ async function checksOf(receivers, { receiverWei = 0n, handlers = {}, snapshot =
   const coin = { unit: 'wei', paysFees: true, balanceOf, receiverHas: receiverWei };
   const known = { eth_getBalance: (/** @type {string} */ address) => toHex(before[PAYERS.indexOf(address)]) };
   await payments.readBalances(coin, fakeRpc(known));
-  const all = await payments.reconcile(
-    {
-      blockHash: HASH,
-      blockNumber: 103,
-      startBlock: 100,
-      startNonces: START_NONCES,
-      nonces: START_NONCES.map((nonce, i) => nonce + PAYMENTS[i]),
-      executed: PAYMENTS,
-      reverted: PAYERS.map(() => 0),
-      undecided: PAYERS.map(() => 0),
-      areOurs: true,
-      signal: new AbortController().signal,
-      ...snapshot,
-    },
-    coin,
-  );
+  const whole = {
+    blockHash: HASH,
+    blockNumber: 103,
+    startBlock: 100,
+    startNonces: START_NONCES,
+    nonces: START_NONCES.map((nonce, i) => nonce + PAYMENTS[i]),
+    executed: PAYMENTS,
+    reverted: PAYERS.map(() => 0),
+    undecided: PAYERS.map(() => 0),
+    areOurs: true,
+    signal: new AbortController().signal,
+    ...snapshot,
+  };
+  const all = await payments.host.proven(whole, await payments.reconcile(whole, coin));
   return Object.fromEntries(all.map((check) => [check.name, check]));
 }
 

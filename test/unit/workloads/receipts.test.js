@@ -34,6 +34,17 @@ describe('the verdict on a transaction', () => {
     assert.equal(rpc.count(), 1, 'it is kept');
   });
 
+  it('a workload may name the reason of a revert by the gas that was used', async () => {
+    const list = [1, 2].map((n) => ({ ...receiptOf(n, n === 1 ? '0x0' : '0x1'), gasUsed: '0x64' }));
+    const { receipts } = reading({ eth_getBlockReceipts: () => list });
+    /** @type {(receipt: {gasUsed: string}) => 'slippage' | 'reverted'} */
+    const codeOf = ({ gasUsed }) => (Number(gasUsed) < 200 ? 'slippage' : 'reverted');
+    const found = await receipts.verdict(hashOf(1), BLOCK, null, codeOf);
+    assert.deepEqual([found.state, found.code], ['missing', 'slippage']);
+    assert.equal((await receipts.verdict(hashOf(1), BLOCK, null)).code, undefined);
+    assert.equal((await receipts.verdict(hashOf(2), BLOCK, null, codeOf)).code, undefined);
+  });
+
   for (const [name, error] of /** @type {Array<[string, Error]>} */ ([
     ['does not exist', new RpcError('eth_getBlockReceipts', -32601, 'the method does not exist')],
     ['is refused with an HTML page', new ProtocolError('no JSON', undefined, 403)],

@@ -1,13 +1,18 @@
 /** Who is paid: a function of seed, wallet and nonce, spread evenly, never the payer itself. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { WorkloadHost } from '../../../src/workloads/kit.js';
 import { Payments } from '../../../src/workloads/payments.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
 const SEED = 173_168_713_323_349;
 
 /** @param {{seed: number, made: number | null, wallets: string[]}} state */
-const paymentsOf = (state) => new Payments({ rpc: fakeRpc({}), settings: {} }, { first: 0, value: 1n, ...state });
+function paymentsOf(state) {
+  const rpc = fakeRpc({});
+  const { kit } = new WorkloadHost(null, rpc);
+  return new Payments({ kit, rpc, settings: {} }, { first: 0, value: 1n, ...state });
+}
 
 /** @param {number} made @param {number} [seed] */
 const making = (made, seed = SEED) => paymentsOf({ seed, made, wallets: [] });

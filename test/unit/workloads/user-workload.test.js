@@ -133,7 +133,9 @@ describe('a workload of the user: verify(), audit() and reconcile()', () => {
 
   it('a check without figures states whether it holds', async () => {
     const given = [true, false, null].map((holds) => ({ name: 'a', words: 'b', holds }));
-    const [, failed, unknown] = await (await transactions({ reconcile: () => given })).reconcile({});
+    const handlers = { eth_getBlockByNumber: () => ({ hash: '0xb5' }) };
+    const workload = await transactions({ reconcile: () => given }, handlers);
+    const [, failed, unknown] = await workload.reconcile({ blockHash: '0xb5', blockNumber: 5 });
     assert.deepEqual([failed.expected, failed.found, failed.holds], ['true', 'false', false]);
     assert.equal(unknown.why, 'it does not say why');
     for (const wrong of [undefined, [5], [{ name: 'a', words: 'b', holds: 1 }]])

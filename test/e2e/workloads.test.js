@@ -1,0 +1,196 @@
+/** The built-in workloads on a real chain: the audit is exact, and finds what somebody else has done to their state. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { before, describe, test } from 'node:test';
+import { id, keccak256 } from 'ethers';
+import { startAnvil } from '../helpers/anvil.js';
+import { readJson, runStress, startStress } from '../helpers/cli.js';
+import { assertRunFile } from '../helpers/run-file.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+/**
+ * @import { Anvil } from '../helpers/anvil.js'
+ * @import { TestContext } from 'node:test'
+ */
+
+/** @type {Anvil} */
+let anvil;
+/** Of the next slice. */
+let offset = 0;
+
+before(async () => {
+  anvil = await startAnvil({ args: ['--accounts', '80', '--block-time', '0.1'] });
+});
+
+/** @param {TestContext} t @param {string} options */
+function argsOf(t, options) {
+  const out = join(temporaryFolder(t), 'run.json');
+  const slice = ['--rpc', anvil.url, '-t', '4', '-o', String(offset)];
+  offset += 4;
+  return { out, args: [...slice, '--interval', '500ms', '--out', out, ...options.split(' ')] };
+}
+
+/** @param {string | bigint | number} value */
+const word = (value) => BigInt(value).toString(16).padStart(64, '0');
+
+/** The slot of a mapping's member. @param {string | bigint | number} key @param {string | bigint | number} slot */
+const slotOf = (key, slot) => keccak256(`0x${word(key)}${word(slot)}`);
+
+/** @param {string} to @param {string} slot @param {string | bigint | number} value */
+const store = (to, slot, value) => anvil.rpc('anvil_setStorageAt', [to, slot, `0x${word(value)}`]);
+
+/** @param {any} run */
+const checksIn = (run) =>
+  Object.fromEntries(run.audit.checks.map((/** @type {any} */ { name, holds }) => [name, holds]));
+
+/**
+ * @typedef {object} Case
+ * @property {string} options
+ * @property {string[]} checks by name, beside that of receipts
+ * @property {string} [whilePlanted] further options
+ * @property {(operation: {to: string, input: string, target: string, from: string}) => Promise<unknown>} plant a fault, after this operation
+ * @property {string[]} fails checks
+ * @property {RegExp} says
+ */
+
+/** @type {Record<string, Case>} */
+const CASES = {
+  erc20: {
+    options: '',
+    checks: ['wallets', 'supply'],
+    plant: ({ to, from }) => store(to, slotOf(from, 0), 7),
+    fails: ['wallets'],
+    says: /wallets that have .*: 3 \(0x\w{40} has -?\d+ units, not \d+\), and it must be 4/i,
+  },
+  erc721: {
+    options: '',
+    checks: ['supply', 'wallets', 'owners'],
+    // As if somebody had transferred it.
+    plant: ({ to, input }) => store(to, slotOf(`0x${input.slice(10, 74)}`, 0), 0xbeef),
+    fails: ['owners'],
+    says: /token 0x\w+ belongs to 0x0{36}beef, not 0x\w{40}\), and it must be \d+/,
+  },
+  storage: {
+    options: '--set slots=10 --set cold=40',
+    checks: ['slots'],
+    // The third slot that the first operation added. Later operations would set it to zero.
+    whilePlanted: '--set clear=0',
+    plant: ({ to, from }) => store(to, slotOf((BigInt(from) << 64n) + (1n << 32n) + 2n, 1), 7),
+    fails: ['slots'],
+    says: /slot 4294967298 of 0x\w{40} has 0x7, not 0x\w+\), and it must be \d+/,
+  },
+  deploy: {
+    options: '--set bytes=300',
+    checks: ['code'],
+    plant: ({ target }) => anvil.rpc('anvil_setCode', [target, '0x']),
+    fails: ['code'],
+    says: /0x\w{40} has the code hash 0x\w{64}, not 0x\w{64}\), and it must be \d+/,
+  },
+  compute: {
+    options: '--set gas=100000',
+    checks: [],
+    plant: ({ to, from }) => store(to, slotOf(from, 0), 100_000),
+    fails: [],
+    says: /NOT EXACT/,
+  },
+  swap: {
+    options: '',
+    checks: ['reserves', 'invariant', 'wallets'],
+    plant: ({ to }) => store(to, `0x${word(1)}`, 1000),
+    fails: ['reserves', 'invariant'],
+    says: /the reserve of token \d is \d+, not \d+\), and it must be 2/,
+  },
+};
+
+/** @param {string} from @param {number} nonce @returns {Promise<any>} */
+async function transactionOf(from, nonce) {
+  for (let number = Number(await anvil.rpc('eth_blockNumber')); number > 0; number -= 1) {
+    const { transactions } = await anvil.rpc('eth_getBlockByNumber', [`0x${number.toString(16)}`, true]);
+    const found = transactions.find(
+      (/** @type {any} */ tx) => tx.from === from.toLowerCase() && Number(tx.nonce) === nonce,
+    );
+    if (found !== undefined) return found;
+  }
+  return assert.fail(`no transaction ${nonce} of ${from}`);
+}
+
+for (const [name, { options, whilePlanted = '', checks, plant, fails, says }] of Object.entries(CASES))
+  describe(`workload ${name}`, { concurrency: 2 }, () => {
+    const given = `--workload ${name} ${options}`.trim();
+
+    test('the audit is exact, over two threads with three operations in flight of each wallet', async (t) => {
+      const { args, out } = argsOf(t, `${given} -d 1500ms --workers 2 --in-flight 3`);
+      const { code, stdout, stderr } = await runStress(args);
+      assert.equal(code, 0, `${stdout}\n${stderr}`);
+      const run = readJson(out);
+      assertRunFile(run);
+      assert.equal(run.audit.exact, true, stdout);
+      const counted = name === 'compute' ? [] : ['receipts'];
+      assert.deepEqual(checksIn(run), Object.fromEntries([...counted, ...checks].map((check) => [check, true])));
+      assert.ok(run.counts.verified >= 24 && run.counts.verified === run.counts.started, stdout);
+    });
+
+    test('a planted fault is found and named: exit code 76', async (t) => {
+      const { args, out } = argsOf(t, `${given} ${whilePlanted} -d 2s -v`.replaceAll('  ', ' '));
+      const stress = startStress(args);
+      const [, index, target, effect] = await stress.waitFor(/^(\d+) (0x\w{40}) (\w+)$/m);
+      const from = (await anvil.rpc('eth_accounts'))[Number(index)];
+      const { to, input } = /^0x/.test(effect)
+        ? await anvil.rpc('eth_getTransactionByHash', [effect])
+        : { to: target, input: '' };
+      await plant({ to, input, target, from });
+      const { code, stdout } = await stress.done;
+      assert.equal(code, 76, stdout);
+      assert.match(stdout, says);
+      const run = readJson(out);
+      assertRunFile(run);
+      const found = checksIn(run);
+      for (const check of fails) assert.equal(found[check], false, check);
+      if (found.receipts !== undefined) assert.equal(found.receipts, true);
+    });
+  });
+
+describe('figures of workloads', { concurrency: 2 }, () => {
+  test('swap: what fails by slippage has a code of its own, and the audit stays exact', async (t) => {
+    const { args, out } = argsOf(t, '--workload swap --set slippage=1 --set amount=1000 -d 2s --in-flight 3');
+    const { code, stdout, stderr } = await runStress(args);
+    assert.equal(code, 0, `${stdout}\n${stderr}`);
+    const { audit, failures, counts } = readJson(out);
+    assert.equal(audit.exact, true, stdout);
+    assert.deepEqual(Object.keys(failures), ['slippage']);
+    assert.equal(audit.reverted, failures.slippage);
+    assert.ok(failures.slippage >= 3 && counts.verified >= 3, stdout);
+    assert.match(stdout, /^ {2}failed +\d+ +slippage \d+$/m);
+  });
+
+  for (const gas of [100_000, 2_000_000])
+    test(`compute uses about ${gas} gas`, async (t) => {
+      const from = offset;
+      const { args } = argsOf(t, `--workload compute --set gas=${gas} --iterations 3`);
+      const { code, stdout } = await runStress(args);
+      assert.equal(code, 0, stdout);
+      const [address] = (await anvil.rpc('eth_accounts')).slice(from);
+      const nonce = Number(await anvil.rpc('eth_getTransactionCount', [address, 'latest'])) - 1;
+      const { hash, input } = await transactionOf(address, nonce);
+      assert.ok(input.startsWith(id('run(uint256)').slice(0, 10)));
+      const used = Number((await anvil.rpc('eth_getTransactionReceipt', [hash])).gasUsed);
+      assert.ok(Math.abs(used / gas - 1) < 0.02, `${used} gas`);
+    });
+
+  test('deploy: the code has the size that was asked for', async (t) => {
+    const { args, out } = argsOf(t, '--workload deploy --set bytes=24576 --iterations 1');
+    const { code, stdout } = await runStress(args);
+    assert.equal(code, 0, stdout);
+    const { contractAddress } = await lastReceipt();
+    const deployed = await anvil.rpc('eth_getCode', [contractAddress, 'latest']);
+    assert.equal(deployed.length, 2 + 2 * 24_576);
+    assert.equal(keccak256(deployed), readJson(out).environment.workload.codeHash);
+  });
+
+  /** Of the last wallet's last operation. */
+  async function lastReceipt() {
+    const [address] = (await anvil.rpc('eth_accounts')).slice(offset - 1);
+    const nonce = Number(await anvil.rpc('eth_getTransactionCount', [address, 'latest'])) - 1;
+    return anvil.rpc('eth_getTransactionReceipt', [(await transactionOf(address, nonce)).hash]);
+  }
+});
