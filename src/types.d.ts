@@ -20,6 +20,7 @@ import type { STAGES } from './stats/sample.js';
 import type { Stats } from './stats/stats.js';
 import type { Checked, Operator } from './stats/thresholds.js';
 import type { compare, compareMetrics } from './studies/compare.js';
+import type { Header, Headers } from './transport/headers.js';
 import type { OnSent, Subscription } from './transport/index.js';
 import type {
   AuditReading as OwnReading,
@@ -562,6 +563,8 @@ export type AllowedChain = {
 export type ChainConfig = AllowedChain & {
   /** endpoints of one chain; none: embedded chain */
   rpc: readonly URL[];
+  /** endpoint of the submissions, if that is another one */
+  sendRpc: URL | null;
   port: number | null;
 };
 
@@ -573,8 +576,16 @@ export type ConnectionConfig = {
   insecure: boolean;
 };
 
+export type HeaderConfig = {
+  /** names in lower case, with values */
+  header: readonly Header[];
+  headerFile: string | null;
+};
+
 /** What the load of one thread needs of the options; plain data. */
 export type EngineConfig = ConnectionConfig & {
+  /** of the user */
+  headers: Headers;
   fixedId: number | null;
   spread: Spread;
   txTimeoutMs: number;
@@ -653,7 +664,8 @@ export type InstanceConfig = StartConfig & {
 export type Config = LoadConfig &
   WalletConfig &
   ChainConfig &
-  EngineConfig &
+  Omit<EngineConfig, 'headers'> &
+  HeaderConfig &
   NodeConfig &
   OutputConfig &
   StudyConfig &

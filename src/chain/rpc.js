@@ -7,6 +7,7 @@ import { parseJson } from './json.js';
  * JSON-RPC 2.0 over a transport: matches answers to requests by id, turns error answers into error classes, and counts
  * calls by purpose. Also here: the checks of values in answers, subscriptions, and what of a URL may be shown.
  *
+ * @import { Headers } from '../transport/headers.js'
  * @import { Reply, Rpc, Transport } from '../types.d.ts'
  *
  * @typedef {Pick<Rpc, 'display' | 'secrets'>} Endpoint
@@ -330,14 +331,17 @@ export function displayUrl(url) {
 }
 
 /**
- * The texts that displayUrl hides, URL-encoded and decoded, because an endpoint may repeat either form.
+ * The texts that displayUrl hides, URL-encoded and decoded, because an endpoint may repeat either form, and the values of
+ * headers with their words.
  * @param {URL} url
+ * @param {Headers} [headers] of the user
  * @returns {readonly string[]} the longest first, because one may contain another
  */
-export function secretsOf({ username, password, pathname, search }) {
+export function secretsOf({ username, password, pathname, search }, headers = {}) {
   const user = decode(username);
   const secret = decode(password);
   const encoded = [
+    ...Object.values(headers).flatMap((value) => [value, ...value.split(/[\s,;=]+/)]),
     ...[username, password, search.slice(1)],
     ...(username + password === '' ? [] : [`${user}:${secret}`, Buffer.from(`${user}:${secret}`).toString('base64')]),
     ...pathname.split('/').filter((part) => part.length >= MIN_KEY_CHARS),

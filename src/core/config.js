@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { availableParallelism } from 'node:os';
+import { headersOf } from '../transport/headers.js';
 
 /**
  * @import { Config, EngineConfig, LoadSize, RateStage } from '../types.d.ts'
@@ -22,7 +23,9 @@ export function workersOf({ workers, threads, connections, rpc }) {
 export function engineConfigOf(config) {
   const { transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, spread } = config;
   const { txTimeoutMs, inFlight, iterations, thinkTimeMs } = config;
-  const network = { transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, spread };
+  // The embedded chain is no endpoint of the user.
+  const headers = config.rpc.length === 0 ? {} : headersOf(config);
+  const network = { headers, transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, spread };
   return { ...network, txTimeoutMs, inFlight, iterations, thinkTimeMs };
 }
 
