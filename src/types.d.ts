@@ -25,6 +25,8 @@ import type { OnSent, Subscription } from './transport/index.js';
 import type {
   AuditReading as OwnReading,
   AuditSnapshot,
+  Authorization,
+  Call as OwnCall,
   CallWorkload as OwnCalls,
   Check as OwnCheck,
   Create,
@@ -197,7 +199,9 @@ export type Call = {
   data: string;
   value: bigint;
   gasLimit: bigint;
-};
+} & Pick<OwnCall, 'accessList' | 'authorizationList'>;
+
+export type { Authorization };
 
 export type SignedTransaction = {
   /** what eth_sendRawTransaction takes */

@@ -180,7 +180,7 @@ export async function checkSending(sending, reading, chainId) {
   for (const number of FIRST_BLOCKS) {
     const asked = [reading, sending].map((rpc) => nullIfRefused(hashOf(rpc, number, 'setup')));
     const [one, other] = await Promise.all(asked);
-    assertEqual(one, other, `block ${number}`);
+    assertEqual(one, other, `block ${number} with hash`);
   }
 }
 
