@@ -69,6 +69,7 @@ export interface RunOptions {
   /** Such as 'X-Team: load'; unlike on the command line, also secret ones. */
   header?: string | readonly string[];
   headerFile?: string;
+  batch?: number;
   insecure?: boolean;
   nodePid?: number;
   nodeMetrics?: string | URL;

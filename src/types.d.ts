@@ -150,7 +150,8 @@ export type Rpc = {
         onLost: (error: TransportError) => void,
       ) => Promise<() => void>);
   callCounts: () => Record<string, number>;
-  batchFacts: () => BatchFacts;
+  /** of reads, unless the submissions are asked for */
+  batchFacts: (of?: 'submissions') => BatchFacts;
 };
 
 export type Sender = {
@@ -590,6 +591,8 @@ export type HeaderConfig = {
 export type EngineConfig = ConnectionConfig & {
   /** of the user */
   headers: Headers;
+  /** most submissions in a batch */
+  batch: number;
   fixedId: number | null;
   spread: Spread;
   txTimeoutMs: number;
@@ -710,6 +713,8 @@ export type ThreadStats = {
   rpcCalls: Record<string, number>;
   transport: TransportStats;
   batches: BatchFacts;
+  /** with --batch */
+  submissionBatches?: BatchFacts;
   endpoints: Traffic[];
 };
 

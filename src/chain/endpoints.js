@@ -203,7 +203,7 @@ export class Router {
       // Decided by the usual endpoint for blocks: without push there, heads are polled.
       subscribe: usual.subscribe === null ? null : subscribe,
       callCounts: () => sumOf(rpcs.map((rpc) => rpc.callCounts())),
-      batchFacts: () => rpcs.map((rpc) => rpc.batchFacts()).reduce(mergeBatchFacts),
+      batchFacts: (of) => rpcs.map((rpc) => rpc.batchFacts(of)).reduce(mergeBatchFacts),
     };
   }
 }
@@ -213,6 +213,7 @@ export class Router {
  * @property {URL[]} urls
  * @property {URL | null} sendUrl endpoint of the submissions, if that is another one
  * @property {Headers} headers of the user
+ * @property {number} batch most submissions in a batch
  * @property {(url: URL) => Transport} open opens the transport of an endpoint
  * @property {(url: URL) => Transport} openExtra opens that of another server
  * @property {number | null} fixedId
@@ -232,11 +233,11 @@ export class Router {
  * @param {EndpointOptions} options
  */
 export function openEndpoints({ urls, open, openExtra, fixedId, clock, home, spread, batches, ...options }) {
-  const { sendUrl, headers } = options;
+  const { sendUrl, headers, batch } = options;
   const ownUrls = [...urls, sendUrl ?? []].flat();
   const transports = ownUrls.map(open);
   const opened = ownUrls.map((url, i) =>
-    createRpc(transports[i], displayUrl(url), { fixedId, secrets: secretsOf(url, headers), batches }),
+    createRpc(transports[i], displayUrl(url), { fixedId, secrets: secretsOf(url, headers), batches, batch }),
   );
   const rpcs = opened.slice(0, urls.length);
   const sending = sendUrl === null ? null : opened[urls.length];
@@ -281,6 +282,7 @@ export function openEndpoints({ urls, open, openExtra, fixedId, clock, home, spr
         ...sumOf(transports.map((one) => ({ ...one.stats() }))),
       },
       batches: rpc.batchFacts(),
+      ...(batch > 1 ? { submissionBatches: rpc.batchFacts('submissions') } : {}),
       endpoints: router?.traffic() ?? [],
     }),
     closeIdle: async () => void (await Promise.all(transports.map((one) => one.closeIdle()))),
@@ -294,6 +296,7 @@ function sentBy(sending, reading) {
     ...reading,
     call: (method, ...given) => (method === 'eth_sendRawTransaction' ? sending : reading).call(method, ...given),
     callCounts: () => sumOf([reading, sending].map((rpc) => rpc.callCounts())),
+    batchFacts: (of) => (of === 'submissions' ? sending : reading).batchFacts(of),
   };
 }
 

@@ -209,11 +209,19 @@ function* connectionProblems(command, { rpc, spread, threads, connections, worke
     yield `stress ${command} takes one endpoint, and --rpc gives ${rpc.length}`;
   if (rpc.length < 2 && (spread ?? 'sticky') !== 'sticky')
     yield `--spread ${spread} needs several endpoints: give --rpc more than once`;
+  if ((config.batch ?? 1) > 1) yield* batchProblems(config);
   if (config.sendRpc !== null) yield* sendProblems({ rpc, ...config, sendRpc: config.sendRpc });
   if (rpc.length > 1 && threads < rpc.length)
     yield `-t ${threads} is less than the number of endpoints (--rpc gives ${rpc.length}): each needs a wallet`;
   if (rpc.length > 1 && connections < rpc.length)
     yield `--connections ${connections} is less than the number of endpoints (--rpc gives ${rpc.length})`;
+}
+
+/** @param {Pick<Config, 'batch' | 'inclusion' | 'workload'>} config */
+function* batchProblems({ batch, inclusion, workload }) {
+  if (isCallWorkload(workload)) yield `--batch ${batch} is for submissions, and --workload ${workload} sends none`;
+  if (inclusion === 'sync')
+    yield `--batch ${batch} and --inclusion sync exclude each other: a batch would wait for the block of its last transaction`;
 }
 
 /** @param {Pick<Config, 'rpc' | 'inclusion' | 'workload'> & {sendRpc: URL}} config */

@@ -21,11 +21,11 @@ export function workersOf({ workers, threads, connections, rpc }) {
 
 /** @param {Config} config @returns {EngineConfig} plain data, for worker threads as well */
 export function engineConfigOf(config) {
-  const { transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, spread } = config;
+  const { transport, connections, requestTimeoutMs, noKeepAlive, insecure, batch, fixedId, spread } = config;
   const { txTimeoutMs, inFlight, iterations, thinkTimeMs } = config;
   // The embedded chain is no endpoint of the user.
   const headers = config.rpc.length === 0 ? {} : headersOf(config);
-  const network = { headers, transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, spread };
+  const network = { headers, transport, connections, requestTimeoutMs, noKeepAlive, insecure, batch, fixedId, spread };
   return { ...network, txTimeoutMs, inFlight, iterations, thinkTimeMs };
 }
 

@@ -49,13 +49,14 @@ export function openTransport(config, url, headers) {
   return open({ url, connections, timeoutMs, keepAlive: !noKeepAlive, insecure, headers });
 }
 
-/** @param {EngineConfig} config @param {Omit<EndpointOptions, 'fixedId' | 'spread' | 'headers' | 'open' | 'openExtra'>} options */
+/** @param {EngineConfig} config @param {Omit<EndpointOptions, 'fixedId' | 'spread' | 'headers' | 'batch' | 'open' | 'openExtra'>} options */
 export function openNetwork(config, options) {
   return openEndpoints({
     ...options,
     fixedId: config.fixedId,
     spread: config.spread,
     headers: config.headers,
+    batch: config.batch,
     open: (url) => openTransport(config, url, config.headers),
     openExtra: (url) => openTransport({ ...config, transport: 'auto', noKeepAlive: false }, url),
   });

@@ -113,6 +113,9 @@ export function describeRun({ stop }, opened, described, { loaded, audited, decr
     unmeasured: {
       ...(report === null ? { '/audit': audited.reason } : {}),
       ...(traffic.batches.why === null ? { '/generator/batches/why': 'no batch was refused' } : {}),
+      ...(traffic.submissionBatches?.why === null
+        ? { '/generator/submissionBatches/why': 'no batch was refused' }
+        : {}),
       ...missingFacts(ready),
       ...spending.unmeasured,
     },

@@ -92,7 +92,7 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
   const last = offset + threads - 1;
   const node = chain.clientVersion ?? 'an unknown node';
   notice(`${node} at ${rpc.display}, chain ${chain.chainId}; wallets ${offset}..${last} of ${source.name}`);
-  const without = config.sendRpc === null ? [] : ['sync'];
+  const without = config.sendRpc === null && config.batch === 1 ? [] : ['sync'];
   const inclusion = await chooseInclusion(config.inclusion, candidatesOf(rpcs, chain, surroundings), without);
   const waiting = { connections, operations: threads * config.inFlight, threads: workers };
   const warning = warningOf(inclusion.name, rpcs, waiting);

@@ -105,7 +105,8 @@ const transactions = ({ fee, lists }, payload = data) =>
 /** @param {Flat} transaction @param {string} privateKey */
 function byEthers({ chainId, nonce, gasLimit, to, value, data, fee, accessList, authorizationList }, privateKey) {
   const { gasPriceWei } = fee;
-  const authorizations = authorizationList?.map(({ key, ...authorization }) => {
+  const authorizations = authorizationList?.map(({ key, address, ...numbers }) => {
+    const authorization = { address, chainId: BigInt(numbers.chainId), nonce: BigInt(numbers.nonce) };
     return { ...authorization, signature: new SigningKey(keyText(key)).sign(hashAuthorization(authorization)) };
   });
   const isPriced = gasPriceWei !== undefined && authorizations === undefined;
