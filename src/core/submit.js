@@ -87,6 +87,7 @@ export async function submit(tools, operation, onSent) {
   const { rpc, clock, inclusion, retryPolicy, presigner, resubmissions } = tools;
   // An earlier operation with the same nonce may have been received as well.
   let isUnsure = operation.hashes.length > 1;
+  /** Of the current try. */
   let writes = 0;
   /** A batch that was refused is repeated in smaller ones. @param {number} [endpoint] */
   const noteSent = (endpoint) => {
@@ -102,6 +103,7 @@ export async function submit(tools, operation, onSent) {
     if (operation.isCancelled || operation.inclusion !== null) return;
     if (tries > 0) resubmissions[isRaised ? 'replaced' : 'repeated'] += 1;
     isRaised = false;
+    writes = 0;
     try {
       const { raw, hash } = operation;
       const purpose = tries === 0 ? 'submit' : 'resubmit';
