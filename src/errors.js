@@ -98,6 +98,14 @@ export function displayName(name) {
   return mayBeSecret ? '(a name that may be a secret)' : oneLine(name);
 }
 
+/** Why a file cannot be read. @param {unknown} error */
+export function unreadableWords(error) {
+  const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
+  /** @type {Record<string, string>} */
+  const words = { ENOENT: 'no such file', EACCES: 'permission denied', EISDIR: 'it is a folder' };
+  return words[code ?? ''] ?? code ?? oneLine(message);
+}
+
 /** The base class: `code` is for programs, `exitCode` for the shell, `message` for people. */
 export class StressError extends Error {
   /**

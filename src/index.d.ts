@@ -40,6 +40,7 @@ export interface RunOptions {
   /** One or several endpoints; without it, an embedded development chain. */
   rpc?: string | URL | readonly (string | URL)[];
   spread?: 'sticky' | 'round-robin' | 'apart';
+  sendRpc?: string | URL;
   chainId?: number;
   allowChain?: number;
   inclusion?: 'auto' | 'heads' | 'blocks' | 'sync' | 'receipts';
@@ -65,6 +66,10 @@ export interface RunOptions {
   connections?: number;
   requestTimeout?: string;
   noKeepAlive?: boolean;
+  /** Such as 'X-Team: load'; unlike on the command line, also secret ones. */
+  header?: string | readonly string[];
+  headerFile?: string;
+  batch?: number;
   insecure?: boolean;
   nodePid?: number;
   nodeMetrics?: string | URL;

@@ -21,10 +21,13 @@ import type { STAGES } from './stats/sample.js';
 import type { Stats } from './stats/stats.js';
 import type { Checked, Operator } from './stats/thresholds.js';
 import type { compare, compareMetrics } from './studies/compare.js';
+import type { Header, Headers } from './transport/headers.js';
 import type { OnSent, Subscription } from './transport/index.js';
 import type {
   AuditReading as OwnReading,
   AuditSnapshot,
+  Authorization,
+  Call as OwnCall,
   CallWorkload as OwnCalls,
   Check as OwnCheck,
   Create,
@@ -148,7 +151,8 @@ export type Rpc = {
         onLost: (error: TransportError) => void,
       ) => Promise<() => void>);
   callCounts: () => Record<string, number>;
-  batchFacts: () => BatchFacts;
+  /** of reads, unless the submissions are asked for */
+  batchFacts: (of?: 'submissions') => BatchFacts;
 };
 
 export type Sender = {
@@ -197,7 +201,9 @@ export type Call = {
   data: string;
   value: bigint;
   gasLimit: bigint;
-};
+} & Pick<OwnCall, 'accessList' | 'authorizationList'>;
+
+export type { Authorization };
 
 export type SignedTransaction = {
   /** what eth_sendRawTransaction takes */
@@ -565,6 +571,8 @@ export type AllowedChain = {
 export type ChainConfig = AllowedChain & {
   /** endpoints of one chain; none: embedded chain */
   rpc: readonly URL[];
+  /** endpoint of the submissions, if that is another one */
+  sendRpc: URL | null;
   port: number | null;
 };
 
@@ -576,8 +584,18 @@ export type ConnectionConfig = {
   insecure: boolean;
 };
 
+export type HeaderConfig = {
+  /** names in lower case, with values */
+  header: readonly Header[];
+  headerFile: string | null;
+};
+
 /** What the load of one thread needs of the options; plain data. */
 export type EngineConfig = ConnectionConfig & {
+  /** of the user */
+  headers: Headers;
+  /** most submissions in a batch */
+  batch: number;
   fixedId: number | null;
   spread: Spread;
   txTimeoutMs: number;
@@ -656,7 +674,8 @@ export type InstanceConfig = StartConfig & {
 export type Config = LoadConfig &
   WalletConfig &
   ChainConfig &
-  EngineConfig &
+  Omit<EngineConfig, 'headers'> &
+  HeaderConfig &
   NodeConfig &
   OutputConfig &
   StudyConfig &
@@ -697,6 +716,8 @@ export type ThreadStats = {
   rpcCalls: Record<string, number>;
   transport: TransportStats;
   batches: BatchFacts;
+  /** with --batch */
+  submissionBatches?: BatchFacts;
   endpoints: Traffic[];
 };
 

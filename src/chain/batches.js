@@ -12,6 +12,8 @@ import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
  * @property {string} text the request as JSON
  * @property {string} purpose
  * @property {boolean} isLarge whether a large answer is expected
+ * @property {() => unknown} [onSent] called when it is about to be written; false: it is no longer wanted. An item that is
+ *   repeated in a smaller batch is written again
  *
  * @typedef {object} QueuedItem
  * @property {Item} item
@@ -37,8 +39,8 @@ export class Batcher {
 
   /**
    * @param {object} options
-   * @param {(texts: string[], purpose: string, isLarge: boolean) => Promise<{answer: any, reply: Reply}>} options.post sends
-   *   one body and parses the answer; rejects with TransportError or ProtocolError
+   * @param {(texts: string[], purpose: string, isLarge: boolean, onSent?: () => boolean) => Promise<{answer: any, reply: Reply}>} options.post
+   *   sends one body and parses the answer; rejects with TransportError or ProtocolError
    * @param {(answer: any, item: Item, reply: Reply) => any} options.resultOf throws RpcError or ProtocolError
    * @param {{limit: number, largest: number}} [known] the facts of an earlier Batcher for the same endpoint
    */
@@ -85,10 +87,16 @@ export class Batcher {
   #exchange(part, purpose) {
     const texts = part.map(({ item }) => item.text);
     const isLarge = part.some(({ item }) => item.isLarge);
-    this.#options.post(texts, purpose, isLarge).then(
+    /** @type {Set<QueuedItem>} */
+    const unwanted = new Set();
+    const onSent = () => {
+      for (const waiting of part) if (waiting.item.onSent?.() === false) unwanted.add(waiting);
+      return unwanted.size === 0;
+    };
+    this.#options.post(texts, purpose, isLarge, onSent).then(
       ({ answer, reply }) =>
         part.length === 1 ? this.#settle(part[0], answer, reply) : this.#distribute(part, answer, reply),
-      (error) => this.#failed(part, error),
+      (error) => (unwanted.size > 0 ? this.#sendOthers(part, unwanted, error) : this.#failed(part, error)),
     );
   }
 
@@ -133,6 +141,14 @@ export class Batcher {
       resolve(this.#options.resultOf(answer, item, reply));
     } catch (error) {
       reject(error);
+    }
+  }
+
+  /** Nothing was written. @param {QueuedItem[]} part @param {Set<QueuedItem>} unwanted @param {unknown} error */
+  #sendOthers(part, unwanted, error) {
+    for (const waiting of part) {
+      if (unwanted.has(waiting)) waiting.reject(error);
+      else this.#enqueue(waiting);
     }
   }
 

@@ -1,6 +1,6 @@
 import { checkChain } from './networks.js';
 import { retry } from './retries.js';
-import { toHex, toNumber } from './rpc.js';
+import { nullIfRefused, toHex, toNumber } from './rpc.js';
 import { RefusedError, oneLine } from '../errors.js';
 import { numbered } from '../text.js';
 
@@ -156,6 +156,31 @@ export class ChainIdentity {
   #refusal(one, other, what) {
     const names = `${this.#names[one]} and ${this.#names[other]}`;
     return new RefusedError(`${names} are ${what}: all --rpc endpoints must serve one chain`);
+  }
+}
+
+/** The first blocks; the second one tells development chains with equal first blocks apart. */
+const FIRST_BLOCKS = Object.freeze([0, 1]);
+
+/**
+ * Checks that the endpoint of the submissions serves the chain of the other one. It may serve little else.
+ * @param {Rpc} sending
+ * @param {Rpc} reading
+ * @param {number} chainId of the other one
+ * @throws {RefusedError}
+ */
+export async function checkSending(sending, reading, chainId) {
+  /** @param {unknown} one @param {unknown} other @param {string} what */
+  const assertEqual = (one, other, what) => {
+    if (one === null || other === null || one === other) return;
+    const words = `--rpc ${reading.display} has ${what} ${one}, and --send-rpc ${sending.display} has ${other}`;
+    throw new RefusedError(`${words}: both must serve one chain`);
+  };
+  assertEqual(chainId, await chainIdOf(sending, 'setup'), 'chain id');
+  for (const number of FIRST_BLOCKS) {
+    const asked = [reading, sending].map((rpc) => nullIfRefused(hashOf(rpc, number, 'setup')));
+    const [one, other] = await Promise.all(asked);
+    assertEqual(one, other, `block ${number} with hash`);
   }
 }
 

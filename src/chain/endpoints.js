@@ -10,6 +10,7 @@ import { RpcError, TransportError } from '../errors.js';
  * its purpose and by the health of the endpoints.
  *
  * @import { Clock, Purpose, RetryOptions, Rpc, ThreadStats, Traffic, Transport } from '../types.d.ts'
+ * @import { Headers } from '../transport/headers.js'
  * @import { ChainIdentityState } from './chain-identity.js'
  *
  * @typedef {'sticky' | 'round-robin' | 'apart'} Spread
@@ -202,7 +203,7 @@ export class Router {
       // Decided by the usual endpoint for blocks: without push there, heads are polled.
       subscribe: usual.subscribe === null ? null : subscribe,
       callCounts: () => sumOf(rpcs.map((rpc) => rpc.callCounts())),
-      batchFacts: () => rpcs.map((rpc) => rpc.batchFacts()).reduce(mergeBatchFacts),
+      batchFacts: (of) => rpcs.map((rpc) => rpc.batchFacts(of)).reduce(mergeBatchFacts),
     };
   }
 }
@@ -210,6 +211,9 @@ export class Router {
 /**
  * @typedef {object} EndpointOptions
  * @property {URL[]} urls
+ * @property {URL | null} sendUrl endpoint of the submissions, if that is another one
+ * @property {Headers} headers of the user
+ * @property {number} batch most submissions in a batch
  * @property {(url: URL) => Transport} open opens the transport of an endpoint
  * @property {(url: URL) => Transport} openExtra opens that of another server
  * @property {number | null} fixedId
@@ -229,10 +233,14 @@ export class Router {
  * @param {EndpointOptions} options
  */
 export function openEndpoints({ urls, open, openExtra, fixedId, clock, home, spread, batches, ...options }) {
-  const transports = urls.map(open);
-  const rpcs = urls.map((url, i) =>
-    createRpc(transports[i], displayUrl(url), { fixedId, secrets: secretsOf(url), batches }),
+  const { sendUrl, headers, batch } = options;
+  const ownUrls = [...urls, sendUrl ?? []].flat();
+  const transports = ownUrls.map(open);
+  const opened = ownUrls.map((url, i) =>
+    createRpc(transports[i], displayUrl(url), { fixedId, secrets: secretsOf(url, headers), batches, batch }),
   );
+  const rpcs = opened.slice(0, urls.length);
+  const sending = sendUrl === null ? null : opened[urls.length];
   /** @type {Rpc[]} */
   const others = [];
   const health = new Health(urls.length, clock);
@@ -241,11 +249,14 @@ export function openEndpoints({ urls, open, openExtra, fixedId, clock, home, spr
   const monitor = new Monitor({ rpcs, health, clock, checkIdentity: identity?.check.bind(identity) });
   const router = isSingle ? null : new Router({ rpcs, health, clock, home, spread });
   // Retries are above the router, so that they can change the endpoint.
-  const rpc = withRetries(router?.view() ?? rpcs[0], options.retryOptions);
+  const reading = router?.view() ?? rpcs[0];
+  const rpc = withRetries(sending === null ? reading : sentBy(sending, reading), options.retryOptions);
   return {
     rpc,
     /** Null: the endpoint of the wallets. */
     reading: spread === 'apart' ? (router?.view('readback') ?? null) : null,
+    /** Null: the submissions go to the same endpoints as everything else. */
+    sending,
     /** Of each endpoint. */
     rpcs: isSingle ? [rpc] : rpcs,
     /** Null with a single endpoint. */
@@ -271,10 +282,21 @@ export function openEndpoints({ urls, open, openExtra, fixedId, clock, home, spr
         ...sumOf(transports.map((one) => ({ ...one.stats() }))),
       },
       batches: rpc.batchFacts(),
+      ...(batch > 1 ? { submissionBatches: rpc.batchFacts('submissions') } : {}),
       endpoints: router?.traffic() ?? [],
     }),
     closeIdle: async () => void (await Promise.all(transports.map((one) => one.closeIdle()))),
     close: async () => void (await Promise.all(transports.map((one) => one.close()))),
+  };
+}
+
+/** Submissions go to another endpoint. @param {Rpc} sending @param {Rpc} reading @returns {Rpc} */
+function sentBy(sending, reading) {
+  return {
+    ...reading,
+    call: (method, ...given) => (method === 'eth_sendRawTransaction' ? sending : reading).call(method, ...given),
+    callCounts: () => sumOf([reading, sending].map((rpc) => rpc.callCounts())),
+    batchFacts: (of) => (of === 'submissions' ? sending : reading).batchFacts(of),
   };
 }
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { Mnemonic, getAddress, keccak256 } from 'ethers';
 import { createKeccak } from 'hash-wasm';
-import { InputError, UsageError, displayName, oneLine } from '../errors.js';
+import { InputError, UsageError, displayName, unreadableWords } from '../errors.js';
 import { encodeCall, signTransaction } from './transaction.js';
 
 /**
@@ -265,7 +265,7 @@ export function keyFileSource(file) {
   try {
     text = readFileSync(file, 'utf8').replace(BYTE_ORDER_MARK, '');
   } catch (error) {
-    throw new InputError(`cannot read the key file ${name}: ${reason(error)}`);
+    throw new InputError(`cannot read the key file ${name}: ${unreadableWords(error)}`);
   }
   const keys = parseKeys(text, name);
   const curve = createCurve();
@@ -331,14 +331,6 @@ export function funderWallet(value) {
   const source = keyFileSource(value);
   if (source.size !== 1) throw new InputError(`${source.name} has ${source.size} keys: give a file with one key`);
   return source.wallet(0);
-}
-
-/** @param {unknown} error */
-function reason(error) {
-  const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
-  /** @type {Record<string, string>} */
-  const words = { ENOENT: 'no such file', EACCES: 'permission denied', EISDIR: 'it is a folder' };
-  return words[code ?? ''] ?? code ?? oneLine(message);
 }
 
 /** @param {Uint8Array} privateKey */

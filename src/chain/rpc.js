@@ -7,6 +7,7 @@ import { parseJson } from './json.js';
  * JSON-RPC 2.0 over a transport: matches answers to requests by id, turns error answers into error classes, and counts
  * calls by purpose. Also here: the checks of values in answers, subscriptions, and what of a URL may be shown.
  *
+ * @import { Headers } from '../transport/headers.js'
  * @import { Reply, Rpc, Transport } from '../types.d.ts'
  *
  * @typedef {Pick<Rpc, 'display' | 'secrets'>} Endpoint
@@ -57,12 +58,12 @@ const MAX_IN_FLIGHT = 800;
 /**
  * @param {Pick<Transport, 'post' | 'subscribe'>} transport
  * @param {string} display the endpoint as error messages show it, see displayUrl
- * @param {{fixedId?: number | null, secrets?: readonly string[], batches?: {limit: number, largest: number}}} [options]
+ * @param {{fixedId?: number | null, secrets?: readonly string[], batches?: {limit: number, largest: number}, batch?: number}} [options]
  *   secrets: parts of the URL that messages must not show, see secretsOf. batches: batch limits that another Rpc to the
- *   same endpoint has found. fixedId: id of every request, for servers that send a constant answer; it disables batches.
+ *   same endpoint has found. batch: most submissions in a batch. fixedId: id of every request, for servers that send a constant answer; it disables batches.
  * @returns {Rpc}
  */
-export function createRpc(transport, display, { fixedId = null, secrets = [], batches } = {}) {
+export function createRpc(transport, display, { fixedId = null, secrets = [], batches, batch = 1 } = {}) {
   const endpoint = { display, secrets };
   // A random start: a server that sends a constant answer must not match the first request by chance.
   let lastId = randomInt(2 ** 20, 2 ** 30);
@@ -95,29 +96,38 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
   /** @type {Rpc['call']} */
   function call(method, params, purpose, onSent) {
     const id = nextId();
+    if (batch > 1 && isSubmission(method, purpose))
+      return submissions.add({
+        id,
+        text: encode(id, method, params, purpose),
+        method,
+        purpose,
+        isLarge: false,
+        onSent,
+      });
     // A call of the load is measured, and a transaction must not be sent twice: both are sent once.
     const tries = purpose === 'load' || method.startsWith('eth_send') ? 1 : READ_TRIES;
     const exchange = { id, method, purpose, calls: 1, tries, isLarge: mayBeLarge(method, purpose), onSent };
     return post(encode(id, method, params, purpose), exchange, (reply) => resultIn(reply, exchange, endpoint));
   }
 
-  const batcher = new Batcher(
-    {
-      post: (texts, purpose, isLarge) => {
-        const body = texts.length === 1 ? texts[0] : `[${texts.join(',')}]`;
-        const answered = (/** @type {Reply} */ reply) => ({ answer: parseReply(reply, endpoint), reply });
-        return post(body, { purpose, calls: texts.length, tries: READ_TRIES, isLarge }, answered);
-      },
-      resultOf: (answer, item, reply) => resultOf(answer, item, reply, endpoint),
+  /** @param {number} tries @returns {ConstructorParameters<typeof Batcher>[0]} */
+  const exchangeOf = (tries) => ({
+    post: (texts, purpose, isLarge, onSent) => {
+      const body = texts.length === 1 ? texts[0] : `[${texts.join(',')}]`;
+      const answered = (/** @type {Reply} */ reply) => ({ answer: parseReply(reply, endpoint), reply });
+      return post(body, { purpose, calls: texts.length, tries, isLarge, onSent }, answered);
     },
-    batches,
-  );
+    resultOf: (answer, item, reply) => resultOf(answer, item, reply, endpoint),
+  });
+  const reads = new Batcher(exchangeOf(READ_TRIES), batches);
+  const submissions = new Batcher(exchangeOf(1), { limit: batch, largest: 1 });
 
   /** @type {Rpc['gather']} */
   const gather = (method, params, purpose) => {
     if (fixedId !== null) return call(method, params, purpose);
     const id = nextId();
-    return batcher.add({ id, text: encode(id, method, params), method, purpose, isLarge: mayBeLarge(method, purpose) });
+    return reads.add({ id, text: encode(id, method, params), method, purpose, isLarge: mayBeLarge(method, purpose) });
   };
 
   /**
@@ -142,7 +152,7 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
     batch: batchOf(gather),
     subscribe: send === undefined ? null : (...args) => subscribe(send, prepareRequest, ...args),
     callCounts: () => ({ ...counts }),
-    batchFacts: () => batcher.facts(),
+    batchFacts: (of) => (of === 'submissions' ? submissions : reads).facts(),
   };
 }
 
@@ -232,6 +242,11 @@ export function isHash(value) {
   return isHex(value, 66);
 }
 
+/** Of the load. @param {string} method @param {string} [purpose] */
+function isSubmission(method, purpose) {
+  return method === 'eth_sendRawTransaction' && (purpose === 'submit' || purpose === 'resubmit');
+}
+
 /** Plain calls send the same parameters each time, so the text of the last ones is kept. */
 function createEncoder() {
   let lastParams = /** @type {unknown} */ (null);
@@ -239,7 +254,7 @@ function createEncoder() {
   /** @param {number} id @param {string} method @param {unknown[]} params @param {string} [purpose] */
   return (id, method, params, purpose) => {
     // A transaction that the load has signed is hex of our own: JSON.stringify would only copy it.
-    if (method === 'eth_sendRawTransaction' && (purpose === 'submit' || purpose === 'resubmit'))
+    if (isSubmission(method, purpose))
       return `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":["${params[0]}"]}`;
     if (params !== lastParams) {
       lastParams = params;
@@ -330,14 +345,17 @@ export function displayUrl(url) {
 }
 
 /**
- * The texts that displayUrl hides, URL-encoded and decoded, because an endpoint may repeat either form.
+ * The texts that displayUrl hides, URL-encoded and decoded, because an endpoint may repeat either form, and the values of
+ * headers with their words.
  * @param {URL} url
+ * @param {Headers} [headers] of the user
  * @returns {readonly string[]} the longest first, because one may contain another
  */
-export function secretsOf({ username, password, pathname, search }) {
+export function secretsOf({ username, password, pathname, search }, headers = {}) {
   const user = decode(username);
   const secret = decode(password);
   const encoded = [
+    ...Object.values(headers).flatMap((value) => [value, ...value.split(/[\s,;=]+/)]),
     ...[username, password, search.slice(1)],
     ...(username + password === '' ? [] : [`${user}:${secret}`, Buffer.from(`${user}:${secret}`).toString('base64')]),
     ...pathname.split('/').filter((part) => part.length >= MIN_KEY_CHARS),

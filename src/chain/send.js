@@ -3,7 +3,7 @@ import { backOffMs, isRetryable, retryAfterMs } from './retries.js';
 import { isHash, nullIfRefused, submitFailure, toHex, toNumber } from './rpc.js';
 
 /**
- * @import { Clock, Fees, Receipt, Rpc, Sender, Signer } from '../types.d.ts'
+ * @import { Call, Clock, Fees, Receipt, Rpc, Sender, Signer } from '../types.d.ts'
  * @import { Wallet } from './keys.js'
  */
 
@@ -14,12 +14,7 @@ import { isHash, nullIfRefused, submitFailure, toHex, toNumber } from './rpc.js'
  * @property {(orders: Order[], priceWei: bigint) => number} reserve how many of the orders, from the first on, may be sent now
  * @property {(receipts: Receipt[], priceWei: bigint) => void} spend
  *
- * @typedef {object} Order a transaction with its wallet's next nonce
- * @property {Wallet} wallet
- * @property {string | null} to
- * @property {string} data
- * @property {bigint} value
- * @property {bigint} gasLimit
+ * @typedef {Call & {wallet: Wallet}} Order a transaction with its wallet's next nonce
  */
 
 /** Transactions of a wave. */
@@ -74,14 +69,11 @@ export async function sendAll(sender, orders, onProgress) {
 /** @typedef {{raw: string, hash: string}} Sent */
 
 /** @param {Sender} sender @param {Order} order @returns {Promise<Sent>} */
-async function send(sender, { wallet, to, data, value, gasLimit }) {
+async function send(sender, { wallet, ...call }) {
   const { signer, fees, chainId } = sender;
   const nonce = wallet.nonce;
   wallet.nonce += 1;
-  const { raw, hash } = wallet.signOnce(
-    { chainId, nonce, fee: fees.current(), call: { to, data, value, gasLimit } },
-    signer,
-  );
+  const { raw, hash } = wallet.signOnce({ chainId, nonce, fee: fees.current(), call }, signer);
   const { clock, signal } = sender;
   const startUs = clock.nowUs();
   const endUs = startUs + Math.min(sender.timeoutMs, RETRY_MS) * 1000;

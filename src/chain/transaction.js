@@ -1,7 +1,8 @@
-/** @import { Call, Fee, SignedTransaction, Signer } from '../types.d.ts' */
+/** @import { Authorization, Call, Fee, SignedTransaction, Signer } from '../types.d.ts' */
 
 /**
- * Encodes and signs transactions: legacy with replay protection (EIP-155) and dynamic fee (EIP-1559).
+ * Encodes and signs transactions: legacy with replay protection (EIP-155), access list (EIP-2930, type 1), dynamic fee
+ * (EIP-1559, type 2) and set code (EIP-7702, type 4). The fee and the lists of the call decide the type.
  * The encoder is on the hot path: building RLP as one hex string costs a tenth of what ethers' encoder does.
  *
  * @typedef {object} Transaction
@@ -45,31 +46,70 @@ function rlpList(payload) {
  * @param {Call} call
  * @returns {string} RLP items as hex
  */
-export function encodeCall({ to, data, value, gasLimit }) {
+export function encodeCall({ to, data, value, gasLimit, accessList, authorizationList }) {
   const receiver = rlpString(to === null ? '' : to.slice(2));
   const parts = [rlpInteger(gasLimit), receiver, rlpInteger(value), rlpString(data.slice(2))];
+  if (accessList !== undefined || authorizationList !== undefined) parts.push(encodeAccessList(accessList ?? []));
+  if (authorizationList !== undefined) parts.push(rlpList(authorizationList.map(encodeAuthorization).join('')));
   // Not +: V8 would keep the parts, which take several times the memory, and each wallet has such a text.
   return parts.join('');
 }
 
+/** @param {NonNullable<Call['accessList']>} list */
+function encodeAccessList(list) {
+  const entries = list.map(({ address, storageKeys }) => {
+    const keys = storageKeys.map((key) => rlpString(key.slice(2))).join('');
+    return rlpList(rlpString(address.slice(2)) + rlpList(keys));
+  });
+  return rlpList(entries.join(''));
+}
+
+/** @param {Authorization} authorization */
+function encodeAuthorization({ yParity, r, s, ...authorization }) {
+  return rlpList(authorizationFields(authorization) + rlpInteger(yParity) + rlpWord(r.slice(2)) + rlpWord(s.slice(2)));
+}
+
+/** @param {Pick<Authorization, 'chainId' | 'address' | 'nonce'>} authorization */
+function authorizationFields({ chainId, address, nonce }) {
+  return rlpInteger(chainId) + rlpString(address.slice(2)) + rlpInteger(nonce);
+}
+
 /**
- * @param {Omit<Transaction, 'call'>} transaction
+ * @param {Pick<Authorization, 'chainId' | 'address' | 'nonce'>} authorization
+ * @param {Uint8Array} privateKey of the authority, 32 bytes
+ * @param {Pick<Signer, 'sign' | 'keccak256'>} signer
+ * @returns {Authorization}
+ */
+export function signAuthorization(authorization, privateKey, signer) {
+  const { r, s, yParity } = signer.sign(digest(`05${rlpList(authorizationFields(authorization))}`, signer), privateKey);
+  return { ...authorization, yParity, r: `0x${r}`, s: `0x${s}` };
+}
+
+/**
+ * @param {Transaction} transaction
  * @param {string} encodedCall the result of encodeCall
  * @param {Uint8Array} privateKey 32 bytes
  * @param {Signer} signer
  * @returns {SignedTransaction}
  */
-export function signTransaction({ chainId, nonce, fee }, encodedCall, privateKey, signer) {
-  if (fee.gasPriceWei !== undefined) {
-    const fields = rlpInteger(nonce) + rlpInteger(fee.gasPriceWei) + encodedCall;
+export function signTransaction({ chainId, nonce, fee, call }, encodedCall, privateKey, signer) {
+  const { gasPriceWei } = fee;
+  const setsCode = call.authorizationList !== undefined;
+  const hasLists = setsCode || call.accessList !== undefined;
+  if (gasPriceWei !== undefined && !hasLists) {
+    const fields = rlpInteger(nonce) + rlpInteger(gasPriceWei) + encodedCall;
     const { r, s, yParity } = signer.sign(digest(rlpList(`${fields + rlpInteger(chainId)}8080`), signer), privateKey);
     const v = BigInt(chainId) * 2n + 35n + BigInt(yParity);
     return finish(rlpList(fields + rlpInteger(v) + rlpWord(r) + rlpWord(s)), signer);
   }
-  const fees = rlpInteger(fee.maxPriorityFeePerGasWei ?? 0n) + rlpInteger(fee.maxFeePerGasWei ?? 0n);
-  const fields = `${rlpInteger(chainId) + rlpInteger(nonce) + fees + encodedCall}c0`;
-  const { r, s, yParity } = signer.sign(digest(`02${rlpList(fields)}`, signer), privateKey);
-  return finish(`02${rlpList(fields + rlpInteger(yParity) + rlpWord(r) + rlpWord(s))}`, signer);
+  const hasOnePrice = gasPriceWei !== undefined && !setsCode;
+  const type = setsCode ? '04' : hasOnePrice ? '01' : '02';
+  // There is no type 4 with a gas price: it is both the highest fee and the priority fee.
+  const maxFee = rlpInteger(gasPriceWei ?? fee.maxFeePerGasWei ?? 0n);
+  const fees = hasOnePrice ? maxFee : rlpInteger(gasPriceWei ?? fee.maxPriorityFeePerGasWei ?? 0n) + maxFee;
+  const fields = rlpInteger(chainId) + rlpInteger(nonce) + fees + encodedCall + (hasLists ? '' : 'c0');
+  const { r, s, yParity } = signer.sign(digest(type + rlpList(fields), signer), privateKey);
+  return finish(type + rlpList(fields + rlpInteger(yParity) + rlpWord(r) + rlpWord(s)), signer);
 }
 
 /** Like all integers, parts of a signature have no leading zeros. @param {string} hex 64 digits */
@@ -77,7 +117,7 @@ function rlpWord(hex) {
   return rlpString(hex.startsWith('00') ? hex.replace(/^(?:00)+/, '') : hex);
 }
 
-/** @param {string} hex without 0x @param {Signer} signer */
+/** @param {string} hex without 0x @param {Pick<Signer, 'keccak256'>} signer */
 function digest(hex, signer) {
   return signer.keccak256(Buffer.from(hex, 'hex'));
 }

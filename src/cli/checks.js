@@ -219,10 +219,30 @@ function* connectionProblems(command, { rpc, spread, threads, connections, worke
     yield `stress ${command} takes one endpoint, and --rpc gives ${rpc.length}`;
   if (rpc.length < 2 && (spread ?? 'sticky') !== 'sticky')
     yield `--spread ${spread} needs several endpoints: give --rpc more than once`;
+  if ((config.batch ?? 1) > 1) yield* batchProblems(config);
+  if (config.sendRpc !== null) yield* sendProblems({ rpc, ...config, sendRpc: config.sendRpc });
   if (rpc.length > 1 && threads < rpc.length)
     yield `-t ${threads} is less than the number of endpoints (--rpc gives ${rpc.length}): each needs a wallet`;
   if (rpc.length > 1 && connections < rpc.length)
     yield `--connections ${connections} is less than the number of endpoints (--rpc gives ${rpc.length})`;
+}
+
+/** @param {Pick<Config, 'batch' | 'inclusion' | 'workload'>} config */
+function* batchProblems({ batch, inclusion, workload }) {
+  if (isCallWorkload(workload)) yield `--batch ${batch} is for submissions, and --workload ${workload} sends none`;
+  if (inclusion === 'sync')
+    yield `--batch ${batch} and --inclusion sync exclude each other: a batch would wait for the block of its last transaction`;
+}
+
+/** @param {Pick<Config, 'rpc' | 'inclusion' | 'workload'> & {sendRpc: URL}} config */
+function* sendProblems({ rpc, sendRpc, inclusion, workload }) {
+  const [first] = rpc;
+  if (first === undefined) yield '--send-rpc needs the endpoint for everything else: --rpc URL';
+  if (rpc.length > 1) yield '--send-rpc takes one --rpc: with several, --spread says where submissions go';
+  if (first?.href === sendRpc.href) yield `--send-rpc ${displayUrl(sendRpc)} is the endpoint of --rpc: leave it out`;
+  if (isCallWorkload(workload)) yield `--send-rpc is for submissions, and --workload ${workload} sends none`;
+  if (inclusion === 'sync')
+    yield '--send-rpc and --inclusion sync exclude each other: the endpoint of the submissions would answer with receipts';
 }
 
 /** Visibility is measured between two endpoints. @param {Config} config */

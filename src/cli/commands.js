@@ -4,17 +4,18 @@ import { fundOnDevChain, isFree, startDevChain } from '../chain/devchain.js';
 import { readFees } from '../chain/fees.js';
 import { ether } from '../chain/funding.js';
 import { DEFAULT_HD_PATH, createSigner } from '../chain/keys.js';
-import { withRetries } from '../chain/retries.js';
-import { createRpc, displayUrl, secretsOf } from '../chain/rpc.js';
+import { createRpc, displayUrl } from '../chain/rpc.js';
 import {
   abandonable,
   chooseKeys,
   deriveWallets,
   interruptible,
+  openNetwork,
   openTransport,
-  readChain,
+  readChainAndKeys,
   readKeys,
 } from '../core/connect.js';
+import { engineConfigOf } from '../core/config.js';
 import { SetUpCosts, estimatePayments } from '../core/costs.js';
 import { emptyAccount, fundAll, reclaimAll, slicesOf } from '../core/funds.js';
 import { run } from '../core/run.js';
@@ -187,7 +188,7 @@ async function wantedOutputs(config, version) {
   const options = {
     ...config,
     stream: config.out === '-' ? stderr : stdout,
-    info: { version, workload, transport: transportsOf(config.transport, config.rpc) },
+    info: { version, workload, transport: transportsOf(config.transport, config) },
     instance: { runId, index, instances, attempt },
     options: OPTIONS,
   };
@@ -254,13 +255,13 @@ async function connected(config, { clock, stop, onProgress }, action) {
   const url = present(config.rpc[0] ?? null);
   const all = slicesOf(config);
   const given = readKeys({ ...config, ...all });
-  const transport = openTransport({ ...config, transport: 'auto', noKeepAlive: false }, url);
+  const engineConfig = { ...engineConfigOf(config), transport: 'auto', noKeepAlive: false };
+  const retryOptions = { clock, signals: { setup: stop.drain } };
+  const network = openNetwork(engineConfig, { urls: [url], sendUrl: config.sendRpc, clock, home: 0, retryOptions });
   try {
-    await interruptible(stop, transport, async () => {
-      const single = createRpc(transport, displayUrl(url), { secrets: secretsOf(url) });
-      const rpc = withRetries(single, { clock, signals: { setup: stop.drain } });
-      const chain = await readChain(rpc, url, config);
-      const source = chooseKeys(given, config.hdPath, url, chain.chainId);
+    await interruptible(stop, network, async () => {
+      const { rpc } = network;
+      const { chain, source } = await readChainAndKeys(config, { given, urls: [url], endpoints: network });
       const { legacy, gasPriceWei, maxFeeWei } = config;
       const fees = await readFees(rpc, chain.baseFeeWei, { legacy, gasPriceWei, maxFeeWei });
       const { chainId } = chain;
@@ -278,6 +279,6 @@ async function connected(config, { clock, stop, onProgress }, action) {
     });
     return EXIT.ok;
   } finally {
-    await transport.close();
+    await network.close();
   }
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { displayUrl } from '../chain/rpc.js';
-import { InputError, UsageError, displayName, oneLine, withoutKeys } from '../errors.js';
+import { InputError, UsageError, displayName, oneLine, unreadableWords, withoutKeys } from '../errors.js';
 import { modeForOthers } from '../files.js';
 import { similarNames } from '../similar-names.js';
 import { completionText } from './completion.js';
@@ -25,12 +25,12 @@ import { StudyBuilder } from './study-config.js';
 
 /** @param {Option} option @param {Record<string, unknown>} parsed @param {NodeJS.ProcessEnv} env @param {Record<string, unknown>} fromFile @returns {Found | null} */
 export function find(option, parsed, env, fromFile) {
-  const { name, alias, variable, isFlag, argument, fallback } = option;
+  const { name, alias, variable, isFlag, argument, fallback, separator } = option;
   const label = alias === undefined ? `--${name}` : `-${alias} (--${name})`;
   /** @param {Source} where @param {unknown} values @param {string} [source] @returns {Found} */
   const found = (where, values, source = label) => {
     const parts = [values].flat().map(String);
-    return { text: parts.join(','), where, label: source, parts };
+    return { text: parts.join(separator === '\n' ? '\n' : ','), where, label: source, parts };
   };
   if (parsed[name] !== undefined) {
     const { parts } = found('flag', parsed[name]);
@@ -41,7 +41,8 @@ export function find(option, parsed, env, fromFile) {
     return found('flag', parts);
   }
   const { [variable]: inEnvironment = '' } = env;
-  if (inEnvironment !== '') return found('environment', inEnvironment, variable);
+  const lines = separator === '\n' ? inEnvironment.trim().split('\n') : inEnvironment;
+  if (inEnvironment !== '') return found('environment', lines, variable);
   if (fromFile[name] !== undefined) return found('file', fromFile[name], `"${name}" in the config file`);
   return fallback === undefined ? null : found('default', fallback);
 }
@@ -64,7 +65,7 @@ function isSeveral({ isList, isRest }) {
 
 /** The values of a list. Names of files may have commas in them. @param {Option} option @param {string[]} parts each of one or several */
 function textsOf({ isRest, separator = /,/ }, parts) {
-  if (isRest) return parts;
+  if (isRest || separator === '\n') return parts;
   return parts.flatMap((part) => (part === '' ? [] : part.split(separator).map((one) => one.trim())));
 }
 
@@ -97,6 +98,7 @@ export async function readInvocation(argv, env, version, nowMs = Date.now()) {
   if (parsed.help !== undefined) return { kind: 'text', text: helpText(command) };
   if (parsed.version !== undefined) return { kind: 'text', text: version };
   checkNames(parsed, command);
+  checkLiterals(parsed);
   if (command === 'completion') return { kind: 'text', text: completionText(files) };
 
   return { kind: 'command', command, ...(await readOptions({ command, files, parsed, env, nowMs })) };
@@ -190,7 +192,7 @@ function studyOptions(command, parsed, env, fromFile) {
 /** Warns of secrets that other users of the machine can read: on the command line, or in a file by its mode. @param {Option} option @param {Found} found @returns {string[]} */
 function warningsOf(option, { text, where }) {
   if (isSecretFile(option, text)) return exposureOf(text);
-  if (option.role !== 'secret' || where !== 'flag') return [];
+  if (option.role !== 'secret' || option.literal !== undefined || where !== 'flag') return [];
   return [
     `--${option.name} on the command line can be read by every user of this machine: use ${option.variable} instead`,
   ];
@@ -249,6 +251,17 @@ function checkNames(parsed, command) {
   }
 }
 
+/** Values that must not be on the command line. @param {Record<string, unknown>} parsed */
+function checkLiterals(parsed) {
+  for (const { name, literal } of OPTIONS) {
+    try {
+      if (literal !== undefined) [parsed[name] ?? []].flat().map(String).forEach(literal);
+    } catch (error) {
+      throw new UsageError(`--${name} ${/** @type {Error} */ (error).message}`);
+    }
+  }
+}
+
 /** On the command line. @param {Command} command */
 function nameOf(command) {
   return command === 'run' ? 'stress' : `stress ${command}`;
@@ -264,7 +277,7 @@ function didYouMean(word, names) {
 /** @param {Option} option @param {unknown} value @param {Pick<Found, 'text' | 'parts'>} found */
 function redact(option, value, { text, parts }) {
   if (value === null) return null;
-  if (option.role === 'secret') return '[redacted]';
+  if (option.role === 'secret') return isSeveral(option) && parts.length === 0 ? [] : '[redacted]';
   // Run files of one endpoint have a string.
   const urls = urlsIn(value).map(displayUrl);
   if (option.argument === 'URL') return urls.length > 1 ? urls : (urls[0] ?? null);
@@ -285,19 +298,14 @@ function urlsIn(value) {
   return [value].flat().filter((one) => one instanceof URL);
 }
 
-/** @type {Readonly<Record<string, string>>} */
-const FILE_ERRORS = Object.freeze({ ENOENT: 'no such file', EISDIR: 'it is a folder', EACCES: 'permission denied' });
-
 /** @param {string} file @param {Command} command @returns {Record<string, unknown>} */
 function readConfigFile(file, command) {
   let json;
   try {
     json = JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
-    const { code } = /** @type {NodeJS.ErrnoException} */ (error);
-    throw new InputError(
-      `cannot use the config file ${displayName(file)}: ${FILE_ERRORS[code ?? ''] ?? code ?? 'it is not valid JSON'}`,
-    );
+    const why = error instanceof SyntaxError ? 'it is not valid JSON' : unreadableWords(error);
+    throw new InputError(`cannot use the config file ${displayName(file)}: ${why}`);
   }
   if (json === null || typeof json !== 'object' || Array.isArray(json))
     throw new InputError(`the config file ${displayName(file)} is not a JSON object of options`);

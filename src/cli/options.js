@@ -1,4 +1,5 @@
 import { payloadSize } from '../workloads/payload.js';
+import { header, literalHeader } from '../transport/headers.js';
 import { WORKLOADS } from '../workloads/table.js';
 import {
   MOST_INSTANCES,
@@ -59,7 +60,10 @@ import {
  * @property {string} [argument] what --help calls the value; none for a flag
  * @property {boolean} [isFlag]
  * @property {boolean} [isList] it may be given several times, and a comma separates values; parse is given one of them
- * @property {RegExp} [separator] of the values of a list which may have commas in them
+ * @property {RegExp | '\n'} [separator] of the values of a list which may have commas in them; '\n': only a variable of
+ *   the environment has several values
+ * @property {(text: string) => void} [literal] throws for a value that must not be on the command line, where `ps` shows
+ *   it; a secret with this check is not warned about
  * @property {boolean} [isRest] it takes all names of files behind it
  * @property {boolean} [isAxis] stress sweep also takes several values
  * @property {Search} [search] --find can search for its highest value
@@ -290,6 +294,9 @@ const TABLE = {
     { name: 'spread', isAxis: true, argument: 'HOW', choices: ['sticky', 'round-robin', 'apart'], fallback: 'sticky', commands: SWEPT,
       role: 'network',
       help: 'use of several --rpc: one per wallet (sticky), in turn (round-robin), or submit at one and read at the next (apart)' },
+    { name: 'send-rpc', argument: 'URL', parse: endpoint, commands: ONE_ENDPOINT,
+      role: 'chain',
+      help: 'endpoint of the same chain for submissions (eth_sendRawTransaction); everything else goes to --rpc' },
     { name: 'chain-id', argument: 'ID', integer: [1, Number.MAX_SAFE_INTEGER], commands: REMOTE,
       role: 'chain',
       help: 'refuse any other chain; required unless the chain is local or a known development chain' },
@@ -434,6 +441,15 @@ const TABLE = {
     { name: 'no-keep-alive', isAxis: true, isFlag: true, commands: LOAD,
       role: 'network',
       help: 'one connection per request, closed by this client after the response' },
+    { name: 'header', isList: true, separator: '\n', argument: "'NAME: VALUE'", parse: header, literal: literalHeader, commands: REMOTE,
+      role: 'secret',
+      help: 'header of each request to --rpc and --send-rpc, such as X-Team: load; may be repeated; secret ones, one a line, in STRESS_HEADER or in --header-file' },
+    { name: 'header-file', argument: 'FILE', parse: pathName, commands: REMOTE,
+      role: 'chain', file: 'secret',
+      help: "file with such headers, one a line; '#' starts a comment" },
+    { name: 'batch', isAxis: true, argument: 'N', integer: [1, 1000], fallback: '1', commands: LOAD,
+      role: 'network',
+      help: 'most submissions in one JSON-RPC batch, of those that are due at the same time; not with --inclusion sync' },
     { name: 'insecure', isFlag: true, commands: REMOTE,
       role: 'chain',
       help: 'accept any certificate of an https endpoint' },

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { UsageError } from '../errors.js';
+import { headersOf } from '../transport/headers.js';
 
 /**
  * @import { Config, EngineConfig, LoadSize, RateStage, Workload } from '../types.d.ts'
@@ -21,9 +22,11 @@ export function workersOf({ workers, threads, connections, rpc }) {
 
 /** @param {Config} config @returns {EngineConfig} plain data, for worker threads as well */
 export function engineConfigOf(config) {
-  const { transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, spread } = config;
+  const { transport, connections, requestTimeoutMs, noKeepAlive, insecure, batch, fixedId, spread } = config;
   const { txTimeoutMs, inFlight, iterations, thinkTimeMs } = config;
-  const network = { transport, connections, requestTimeoutMs, noKeepAlive, insecure, fixedId, spread };
+  // The embedded chain is no endpoint of the user.
+  const headers = config.rpc.length === 0 ? {} : headersOf(config);
+  const network = { headers, transport, connections, requestTimeoutMs, noKeepAlive, insecure, batch, fixedId, spread };
   return { ...network, txTimeoutMs, inFlight, iterations, thinkTimeMs };
 }
 

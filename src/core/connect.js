@@ -2,7 +2,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { baseFeeOf } from '../chain/fees.js';
 import { DEV_MNEMONIC, funderWallet, keyFileSource, mnemonicSource } from '../chain/keys.js';
 import { checkChain, devMnemonicAllowed, isLoopback } from '../chain/networks.js';
-import { clientVersionOf } from '../chain/chain-identity.js';
+import { checkSending, clientVersionOf } from '../chain/chain-identity.js';
 import { openEndpoints } from '../chain/endpoints.js';
 import { toHex, toNumber } from '../chain/rpc.js';
 import {
@@ -22,10 +22,11 @@ import { sliceIndexes } from './nonces.js';
 /**
  * @import { Wallet } from '../chain/keys.js'
  * @import { AllowedChain, ChainInfo, Config, ConnectionConfig, EngineConfig, KeySource, Rpc, Transport } from '../types.d.ts'
+ * @import { Headers } from '../transport/headers.js'
  * @import { Stop } from './stop.js'
  * @import { Slice } from './nonces.js'
  * @import { Event, Health } from '../chain/endpoint-health.js'
- * @import { EndpointOptions } from '../chain/endpoints.js'
+ * @import { EndpointOptions, Endpoints } from '../chain/endpoints.js'
  * @import { Watch } from './reports.js'
  */
 
@@ -41,19 +42,22 @@ import { sliceIndexes } from './nonces.js';
 /** Wallets derived per turn of the event loop. */
 const DERIVE_AT_ONCE = 50;
 
-/** @param {ConnectionConfig} config @param {URL} url */
-export function openTransport({ transport, connections, requestTimeoutMs: timeoutMs, noKeepAlive, insecure }, url) {
+/** @param {ConnectionConfig} config @param {URL} url @param {Headers} [headers] of the user */
+export function openTransport(config, url, headers) {
+  const { transport, connections, requestTimeoutMs: timeoutMs, noKeepAlive, insecure } = config;
   const open = transports[chooseTransport(transport, url)];
-  return open({ url, connections, timeoutMs, keepAlive: !noKeepAlive, insecure });
+  return open({ url, connections, timeoutMs, keepAlive: !noKeepAlive, insecure, headers });
 }
 
-/** @param {EngineConfig} config @param {Omit<EndpointOptions, 'fixedId' | 'spread' | 'open' | 'openExtra'>} options */
+/** @param {EngineConfig} config @param {Omit<EndpointOptions, 'fixedId' | 'spread' | 'headers' | 'batch' | 'open' | 'openExtra'>} options */
 export function openNetwork(config, options) {
   return openEndpoints({
     ...options,
     fixedId: config.fixedId,
     spread: config.spread,
-    open: (url) => openTransport(config, url),
+    headers: config.headers,
+    batch: config.batch,
+    open: (url) => openTransport(config, url, config.headers),
     openExtra: (url) => openTransport({ ...config, transport: 'auto', noKeepAlive: false }, url),
   });
 }
@@ -190,6 +194,21 @@ export function chooseKeys({ source }, hdPath, url, chainId) {
   throw new UsageError(
     `no wallets for chain ${chainId}: neither keys nor a mnemonic are given; give --keys FILE, or a mnemonic in STRESS_MNEMONIC (the well-known test mnemonic is used on local development chains only)`,
   );
+}
+
+/**
+ * The chain of all endpoints, and the keys for it.
+ * @param {Pick<Config, 'sendRpc' | 'hdPath' | 'chainId' | 'allowChain'>} config
+ * @param {{given: GivenKeys, urls: URL[], endpoints: Pick<Endpoints, 'rpc' | 'sending'>}} network
+ */
+export async function readChainAndKeys({ sendRpc, hdPath, ...allowed }, { given, urls, endpoints }) {
+  const { rpc, sending } = endpoints;
+  const chain = await readChain(rpc, urls[0], allowed);
+  const { chainId } = chain;
+  if (sendRpc !== null) checkChain(sendRpc, chainId, allowed.chainId, allowed.allowChain);
+  if (sending !== null) await checkSending(sending, rpc, chainId);
+  const [source] = [...urls, sendRpc ?? []].flat().map((url) => chooseKeys(given, hdPath, url, chainId));
+  return { chain, source };
 }
 
 /**

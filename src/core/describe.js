@@ -45,7 +45,7 @@ const NO_COMMON_START = Object.freeze({ by: null, at: null, waitedMs: null, late
 
 /** What the run file says of the options. @param {Config} config */
 export function factsOf(config) {
-  const { rpc, transport, connections, noKeepAlive, thresholds, redacted, maxSpendWei: capWei } = config;
+  const { transport, connections, noKeepAlive, thresholds, redacted, maxSpendWei: capWei } = config;
   const { runId, index, instances, attempt, scheduler, offset, threads } = config;
   return {
     config: redacted,
@@ -53,8 +53,8 @@ export function factsOf(config) {
     capWei,
     instance: { runId, index, instances, attempt, scheduler, offset, threads, host: hostname() },
     transport: {
-      name: transportsOf(transport, rpc),
-      why: transport === 'auto' ? whyTransport(rpc) : 'asked for with --transport',
+      name: transportsOf(transport, config),
+      why: transport === 'auto' ? whyTransport(config) : 'asked for with --transport',
       connections,
       keepAlive: !noKeepAlive,
     },
@@ -117,6 +117,9 @@ export function describeRun({ stop }, opened, described, { loaded, audited, decr
     unmeasured: {
       ...(report === null ? { '/audit': audited.reason } : {}),
       ...(traffic.batches.why === null ? { '/generator/batches/why': 'no batch was refused' } : {}),
+      ...(traffic.submissionBatches?.why === null
+        ? { '/generator/submissionBatches/why': 'no batch was refused' }
+        : {}),
       ...missingFacts(ready),
       ...spending.unmeasured,
     },
@@ -147,6 +150,7 @@ function missingFacts({ chain: { clientVersion, genesisHash, chainId, roundTripM
  * @param {string} parts.version
  * @param {Ready['chain']} parts.chain
  * @param {Pick<Rpc, 'display'>} parts.rpc
+ * @param {Pick<Rpc, 'display'> | null} [parts.sending] endpoint of the submissions, if that is another one
  * @param {Array<{display: string, clientVersion: string | null}>} parts.endpoints several endpoints only
  * @param {Sender | null} parts.sender null: plain calls
  * @param {Record<string, unknown>} parts.facts of the workload
@@ -154,7 +158,8 @@ function missingFacts({ chain: { clientVersion, genesisHash, chainId, roundTripM
  * @param {Chosen | null} parts.inclusion null: plain calls
  * @param {boolean} parts.embedded
  */
-export function describeEnvironment({ version, chain, rpc, endpoints, sender, transport, inclusion, facts, embedded }) {
+export function describeEnvironment({ version, chain, rpc, sending, endpoints, sender, transport, ...about }) {
+  const { inclusion, facts, embedded } = about;
   return {
     stress: version,
     node: process.version,
@@ -163,6 +168,7 @@ export function describeEnvironment({ version, chain, rpc, endpoints, sender, tr
     cores: availableParallelism(),
     memoryBytes: totalmem(),
     endpoint: endpoints[0]?.display ?? rpc.display,
+    ...(sending ? { sendEndpoint: sending.display } : {}),
     endpoints,
     embeddedChain: embedded,
     clientVersion: chain.clientVersion,
@@ -178,15 +184,22 @@ export function describeEnvironment({ version, chain, rpc, endpoints, sender, tr
   };
 }
 
-/** Why `--transport auto` chose its transport. @param {readonly URL[]} urls */
-function whyTransport(urls) {
-  const schemes = [...new Set(urls.map(({ protocol }) => `${protocol}//`))];
+/** @typedef {Pick<Config, 'rpc' | 'sendRpc'>} Urls */
+
+/** @param {Urls} config @returns {URL[]} */
+function urlsOf({ rpc, sendRpc }) {
+  return [...rpc, sendRpc ?? []].flat();
+}
+
+/** Why `--transport auto` chose its transport. @param {Urls} config */
+function whyTransport(config) {
+  const schemes = [...new Set(urlsOf(config).map(({ protocol }) => `${protocol}//`))];
   return schemes.length === 0 ? 'the embedded chain speaks http://' : `the endpoint speaks ${schemes.join(' and ')}`;
 }
 
-/** Names of the transports of all endpoints. @param {string} transport @param {readonly URL[]} rpc */
-export function transportsOf(transport, rpc) {
-  const names = rpc.map((url) => chooseTransport(transport, url));
+/** Names of the transports of all endpoints. @param {string} transport @param {Urls} config */
+export function transportsOf(transport, config) {
+  const names = urlsOf(config).map((url) => chooseTransport(transport, url));
   return names.length === 0 ? chooseTransport(transport, null) : [...new Set(names)].join(', ');
 }
 

@@ -296,6 +296,8 @@ export class ThreadEngine {
     const silence = detector === undefined ? null : { silentMs: detector.silentMs, stillMs, retryAfterMs, words };
     /** @type {Record<string, string>} */
     const warnings = typeof detector?.warning === 'string' ? { inclusion: detector.warning } : {};
+    const { limit = 1, refused = 0, why = '' } = this.#options.traffic().submissionBatches ?? {};
+    if (refused > 0) warnings.batch = refusedWords(limit, why);
     const [reorgs, blocks] = [this.#newReorgs, this.#blocks];
     this.#newReorgs = [];
     this.#blocks = noBlocks();
@@ -369,6 +371,12 @@ export class ThreadEngine {
     this.#loop.close?.();
     await Promise.all([this.#detector?.stop(), this.#visibility?.stop()]);
   }
+}
+
+/** @param {number} limit @param {string | null} why */
+function refusedWords(limit, why) {
+  const now = limit === 1 ? 'are sent one by one' : `travel in batches of at most ${limit}`;
+  return `the endpoint refuses batches of --batch (${why}): submissions ${now} from now on`;
 }
 
 /** @param {EngineOptions} options */

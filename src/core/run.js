@@ -69,7 +69,7 @@ export async function run(config, surroundings) {
   const isEmbedded = config.rpc.length === 0;
   const notice = (/** @type {string} */ line) => outputs.forEach((output) => output.notice(line));
   const common = surroundings.beforeLoad?.({ id: times.id, config, clock, stop, notice, workers }) ?? null;
-  checkDescriptors(config.connections * Math.max(1, config.rpc.length), workers);
+  checkDescriptors(config.connections * endpointsOf(config), workers);
   /** @type {DevChain | null} */
   let devChain = null;
   /** @type {Endpoints | null} */
@@ -83,7 +83,7 @@ export async function run(config, surroundings) {
     const urls = devChain === null ? [...config.rpc] : [devChain.url];
     const mostMs = { audit: Math.max(config.drainTimeoutMs, config.requestTimeoutMs) };
     const retryOptions = { clock, signals: { setup: stop.drain, audit: stop.now }, mostMs };
-    const opened = openNetwork(engineConfig, { urls, clock, home: 0, retryOptions });
+    const opened = openNetwork(engineConfig, { urls, sendUrl: config.sendRpc, clock, home: 0, retryOptions });
     endpoints = opened;
     stop.now.addEventListener('abort', () => {
       opened.monitor.stop();
@@ -115,6 +115,11 @@ export async function run(config, surroundings) {
     await devChain?.stop();
     for (const output of outputs) await output.close?.();
   }
+}
+
+/** Number of endpoints with connections of their own. @param {Config} config */
+function endpointsOf({ rpc, sendRpc }) {
+  return Math.max(1, rpc.length) + (sendRpc === null ? 0 : 1);
 }
 
 /** @param {Clock} clock */
@@ -199,6 +204,7 @@ async function prepare(config, surroundings, opened) {
     version: surroundings.version,
     chain: ready.chain,
     rpc,
+    sending: endpoints.sending,
     endpoints: identified,
     sender,
     inclusion,
@@ -211,6 +217,7 @@ async function prepare(config, surroundings, opened) {
     ...load,
     endpoints,
     urls,
+    sendUrl: config.sendRpc,
     workers,
     clock,
     stop,

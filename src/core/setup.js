@@ -18,7 +18,7 @@ import { ForeignSenderError, UnavailableError, UsageError } from '../errors.js';
 import { belowStart, otherChain, otherStart } from '../inclusion/follow.js';
 import { candidateOf, chooseInclusion, warningOf } from '../inclusion/index.js';
 import { numbered } from '../text.js';
-import { chooseKeys, deriveWallets, identify, readChain } from './connect.js';
+import { chooseKeys, deriveWallets, identify, readChainAndKeys } from './connect.js';
 import { rateOf } from './config.js';
 import { SetUpCosts, estimateRunCost, warmupSeconds } from './costs.js';
 import { sliceIndexes } from './nonces.js';
@@ -86,15 +86,15 @@ export async function setUpCalls(config, { onProgress, stop }, { given, urls, en
  */
 export async function setUp(config, surroundings, { given, urls, endpoints, isEmbedded, workers, notice }, workload) {
   const { clock, onProgress, stop, log } = surroundings;
-  const { threads, offset, hdPath, chainId, allowChain, connections, legacy, gasPriceWei, maxFeeWei } = config;
+  const { threads, offset, connections, legacy, gasPriceWei, maxFeeWei } = config;
   const { rpc, rpcs } = endpoints;
-  const chain = await readChain(rpc, urls[0], { chainId, allowChain });
-  const [source] = urls.map((url) => chooseKeys(given, hdPath, url, chain.chainId));
+  const { chain, source } = await readChainAndKeys(config, { given, urls, endpoints });
   const wallets = await deriveWallets(source, { offset, threads }, stop.drain, onProgress);
   const last = offset + threads - 1;
   const node = chain.clientVersion ?? 'an unknown node';
   notice(`${node} at ${rpc.display}, chain ${chain.chainId}; wallets ${offset}..${last} of ${source.name}`);
-  const inclusion = await chooseInclusion(config.inclusion, candidatesOf(rpcs, chain, surroundings));
+  const without = config.sendRpc === null && config.batch === 1 ? [] : ['sync'];
+  const inclusion = await chooseInclusion(config.inclusion, candidatesOf(rpcs, chain, surroundings), without);
   const waiting = { connections, operations: threads * config.inFlight, threads: workers };
   const warning = warningOf(inclusion.name, rpcs, waiting);
   if (warning !== null) log.warn(warning);

@@ -87,6 +87,13 @@ export async function submit(tools, operation, onSent) {
   const { rpc, clock, inclusion, retryPolicy, presigner, resubmissions } = tools;
   // An earlier operation with the same nonce may have been received as well.
   let isUnsure = operation.hashes.length > 1;
+  /** Of the current try. */
+  let writes = 0;
+  /** A batch that was refused is repeated in smaller ones. @param {number} [endpoint] */
+  const noteSent = (endpoint) => {
+    writes += 1;
+    return onSent(endpoint);
+  };
   let lookups = 0;
   let raises = 0;
   let isRaised = false;
@@ -96,17 +103,19 @@ export async function submit(tools, operation, onSent) {
     if (operation.isCancelled || operation.inclusion !== null) return;
     if (tries > 0) resubmissions[isRaised ? 'replaced' : 'repeated'] += 1;
     isRaised = false;
+    writes = 0;
     try {
       const { raw, hash } = operation;
       const purpose = tries === 0 ? 'submit' : 'resubmit';
       const answer = await (inclusion.submit === undefined
-        ? rpc.call('eth_sendRawTransaction', [raw], purpose, onSent)
-        : inclusion.submit(String(raw), String(hash), purpose, onSent));
+        ? rpc.call('eth_sendRawTransaction', [raw], purpose, noteSent)
+        : inclusion.submit(String(raw), String(hash), purpose, noteSent));
       if (answer !== hash) throw new Failed('hash_mismatch');
       retryPolicy.submissionAnswered(clock);
       return;
     } catch (error) {
       const failure = error instanceof RpcError ? submitFailure(error) : null;
+      isUnsure ||= writes > 1;
       const isTransient = isRepeatable(error, failure);
       if (isTransient) retryPolicy.submissionFailed(error, clock.nowUs());
       else retryPolicy.submissionAnswered(clock);

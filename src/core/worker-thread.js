@@ -3,7 +3,7 @@
  *
  * @typedef {object} Task
  * @property {EngineConfig} config
- * @property {{urls: string[], names: string[], home: number, identity?: ChainIdentityState}} endpoints home: index of the
+ * @property {{urls: string[], sendUrl: string | null, names: string[], home: number, identity?: ChainIdentityState}} endpoints home: index of the
  *   endpoint of its wallets
  * @property {Array<ReturnType<Wallet['toState']>>} wallets
  * @property {{name: string, state: unknown}} workload
@@ -141,7 +141,8 @@ function catchStrayErrors(workload, onStop) {
 function openThreadEndpoints({ config, endpoints, batches }, clock) {
   const { home, identity } = endpoints;
   const urls = endpoints.urls.map((url) => new URL(url));
-  return openNetwork(config, { urls, clock, home, batches, identity });
+  const sendUrl = endpoints.sendUrl === null ? null : new URL(endpoints.sendUrl);
+  return openNetwork(config, { urls, sendUrl, clock, home, batches, identity });
 }
 
 /**

@@ -398,6 +398,7 @@ class WorkerPool {
  * @property {EngineConfig} config
  * @property {number} workers
  * @property {URL[]} urls
+ * @property {URL | null} sendUrl as in EndpointOptions
  * @property {Endpoints} endpoints
  * @property {Clock} clock
  * @property {Stop} stop
@@ -427,7 +428,19 @@ export async function createEngine(parts) {
 }
 
 /** @param {EngineParts} parts @returns {Task[]} */
-function tasksOf({ config, workers, urls, endpoints, outputs, schedule, accounts, workload, workloadName, chain }) {
+function tasksOf({
+  config,
+  workers,
+  urls,
+  sendUrl,
+  endpoints,
+  outputs,
+  schedule,
+  accounts,
+  workload,
+  workloadName,
+  chain,
+}) {
   const slices = splitSlice({ offset: 0, threads: accounts.length }, workers);
   const sharesOfRate = shares(slices.map(({ threads }) => threads));
   return slices.map(({ offset: first, threads: count }, i) => ({
@@ -438,6 +451,7 @@ function tasksOf({ config, workers, urls, endpoints, outputs, schedule, accounts
     share: sharesOfRate[i],
     endpoints: {
       urls: urls.map(({ href }) => href),
+      sendUrl: sendUrl?.href ?? null,
       names: numbered(urls.map(displayUrl)),
       home: i % urls.length,
       identity: endpoints.identity?.state,

@@ -163,10 +163,11 @@ export function candidateOf(rpc, node, retryOptions) {
  * Probes each ability at most once, and only if a detector may need it.
  * @param {string} requested name of a detector, or `auto`
  * @param {readonly Candidate[]} endpoints all of which must support it
+ * @param {readonly string[]} [without] detectors that `auto` must not choose
  * @returns {Promise<Chosen>}
  * @throws {UnavailableError} an endpoint does not support it, or there is no detector that all support
  */
-export async function chooseInclusion(requested, endpoints) {
+export async function chooseInclusion(requested, endpoints, without = []) {
   /** The endpoints without an ability, by probed ability. @type {Map<Ability, Lack[]>} */
   const lacks = new Map();
   /** @param {Ability} ability */
@@ -189,7 +190,7 @@ export async function chooseInclusion(requested, endpoints) {
   const lackingFor = (detectors) =>
     [...new Set(detectors.flatMap((name) => needs[name]))].flatMap((ability) => lacks.get(ability) ?? []);
 
-  const names = Object.keys(needs);
+  const names = Object.keys(needs).filter((one) => !without.includes(one));
   const isAuto = requested === 'auto';
   const name = await firstOf(isAuto ? names : [requested]);
   if (name !== null) {

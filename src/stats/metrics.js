@@ -330,6 +330,9 @@ const COMMON_STALL = {
 /** If one thread or instance polls, the resolution of polling applies. */
 const HEAD_SOURCE = either((a, b) => (a === 'poll' ? a : b === 'poll' ? b : a));
 
+/** @type {Rule} */
+const BATCHES = { members: { limit: min, largest: max, refused: sum, why: first } };
+
 /** What the generator did and used: of a thread, or of an instance. @type {Rule} */
 export const GENERATOR = {
   members: {
@@ -348,7 +351,8 @@ export const GENERATOR = {
     pauses: COUNTERS,
     rpcCalls: COUNTERS,
     transport: COUNTERS,
-    batches: { members: { limit: min, largest: max, refused: sum, why: first } },
+    batches: BATCHES,
+    submissionBatches: BATCHES,
     endpoints: placed({
       members: { requests: sum, failures: sum, left: sum, awayMs: sum, events: listed(LISTED.endpointEvents) },
     }),

@@ -6,6 +6,7 @@ import { TransportError, oneLine } from '../errors.js';
  *
  * @import { Deadlines } from '../deadlines.js'
  * @import { Reply } from '../types.d.ts'
+ * @import { Headers } from './headers.js'
  * @import { OnSent } from './index.js'
  */
 
@@ -73,12 +74,21 @@ const MAX_RETRY_AFTER_MS = 600_000;
 /** The codes of certificate errors in Node.js (X509_V_ERR of OpenSSL, and its own check of the name). */
 const CERTIFICATE_CODES = /CERT|UNABLE_TO_|_SIGNATURE|CRL_|HOSTNAME_MISMATCH/;
 
-/** @param {URL} url the endpoint, credentials included @returns {Record<string, string>} */
-export function requestHeaders(url) {
-  const headers = { 'content-type': 'application/json', accept: 'application/json' };
+/**
+ * The headers of the user and the credentials of the URL.
+ * @param {URL} url the endpoint, credentials included
+ * @param {Headers} [headers]
+ * @returns {Headers}
+ */
+export function ownHeaders(url, headers = {}) {
   if (!url.username && !url.password) return headers;
   const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
-  return { ...headers, authorization: `Basic ${Buffer.from(credentials).toString('base64')}` };
+  return { authorization: `Basic ${Buffer.from(credentials).toString('base64')}`, ...headers };
+}
+
+/** Of an HTTP request. @param {URL} url @param {Headers} [headers] of the user @returns {Headers} */
+export function requestHeaders(url, headers) {
+  return { 'content-type': 'application/json', accept: 'application/json', ...ownHeaders(url, headers) };
 }
 
 /**

@@ -3,7 +3,10 @@ import { createTcpTransport } from './tcp.js';
 import { createUndiciTransport } from './undici.js';
 import { createWsTransport } from './ws.js';
 
-/** @import { Transport } from '../types.d.ts' */
+/**
+ * @import { Transport } from '../types.d.ts'
+ * @import { Headers } from './headers.js'
+ */
 
 /**
  * The table of transports. A transport carries bodies to one endpoint and back, without knowledge of their content.
@@ -21,6 +24,7 @@ import { createWsTransport } from './ws.js';
  * @property {number} timeoutMs from post() to the end of the answer, including the wait for a connection
  * @property {number} [maxBodyBytes] largest response body that is read
  * @property {boolean} [keepAlive] false: a connection for each request, closed by this side after the answer
+ * @property {Headers} [headers] of the user, sent with each request
  * @property {boolean} [insecure] true: any certificate of an https endpoint is accepted
  */
 

@@ -92,8 +92,9 @@ class TcpConnection {
     this.#parser.maxBodyBytes = exchange.maxBodyBytes;
     exchange.connection = this;
     const bytes = Buffer.byteLength(body);
-    // latin1 is faster, and correct if each character is one byte.
-    this.#socket.write(`${this.#pool.head}${bytes}\r\n\r\n${body}`, bytes === body.length ? 'latin1' : 'utf8');
+    // latin1 is faster, and the encoding of headers; other bodies become one character per byte.
+    const text = bytes === body.length ? body : Buffer.from(body).toString('latin1');
+    this.#socket.write(`${this.#pool.head}${bytes}\r\n\r\n${text}`, 'latin1');
     return true;
   }
 
@@ -186,14 +187,14 @@ class TcpPool {
   #maxConnections;
 
   /** @param {TransportOptions} options */
-  constructor({ url, connections, timeoutMs, maxBodyBytes = MAX_BODY_BYTES, keepAlive = true }) {
+  constructor({ url, connections, timeoutMs, maxBodyBytes = MAX_BODY_BYTES, keepAlive = true, headers: own }) {
     this.address = { host: url.hostname.replace(/^\[|\]$/g, ''), port: Number(url.port) || 80 };
     this.keepAlive = keepAlive;
     this.limits = { maxHeadBytes: MAX_HEAD_BYTES, maxBodyBytes };
     this.#maxConnections = connections;
     this.deadlines = new Deadlines(createClock(), timeoutMs);
     // keep-alive even for single-use connections: the side that closes first has the TIME_WAIT, and it must be this one.
-    const headers = { host: url.host, ...requestHeaders(url), connection: 'keep-alive' };
+    const headers = { host: url.host, ...requestHeaders(url, own), connection: 'keep-alive' };
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
     /** The start of each request, up to the length of its body. */
     this.head = `POST ${url.pathname}${url.search} HTTP/1.1\r\n${lines.join('')}content-length: `;

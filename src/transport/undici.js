@@ -105,6 +105,7 @@ export function createUndiciTransport({
   timeoutMs,
   maxBodyBytes = MAX_BODY_BYTES,
   keepAlive = true,
+  headers: own,
   insecure = false,
 }) {
   const stats = { requests: 0, connectionsOpened: 0, bytesReceived: 0 };
@@ -128,7 +129,7 @@ export function createUndiciTransport({
       : new SingleUsePool(() => counted(new Client(url.origin, clientOptions)), connections);
   let pool = open();
   const path = url.pathname + url.search;
-  const headers = requestHeaders(url);
+  const headers = requestHeaders(url, own);
   const deadlines = new Deadlines(createClock(), timeoutMs);
 
   return {

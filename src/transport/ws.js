@@ -3,7 +3,7 @@ import { parseJson } from '../chain/json.js';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
 import { TransportError, UsageError, oneLine } from '../errors.js';
-import { Exchange, MAX_BODY_BYTES, asTransportError, bodyTooLarge, failureOf, requestHeaders } from './http.js';
+import { Exchange, MAX_BODY_BYTES, asTransportError, bodyTooLarge, failureOf, ownHeaders } from './http.js';
 
 /**
  * JSON-RPC over WebSockets. Each socket carries many requests at once; answers come in any order and are matched by id.
@@ -271,16 +271,15 @@ class WsPool {
   #maxConnections;
 
   /** @param {TransportOptions} options */
-  constructor({ url, connections, timeoutMs, maxBodyBytes = MAX_BODY_BYTES, insecure = false }) {
+  constructor({ url, connections, timeoutMs, maxBodyBytes = MAX_BODY_BYTES, headers, insecure = false }) {
     this.address = new URL(url);
     this.address.username = '';
     this.address.password = '';
-    const { authorization } = requestHeaders(url);
     this.maxBodyBytes = maxBodyBytes;
     this.#maxConnections = connections;
     this.deadlines = new Deadlines(createClock(), timeoutMs);
     this.options = {
-      headers: authorization === undefined ? {} : { authorization },
+      headers: ownHeaders(url, headers),
       rejectUnauthorized: !insecure,
       // Compression costs more CPU than it saves on the short messages of JSON-RPC.
       perMessageDeflate: false,

@@ -78,6 +78,22 @@ export interface Call {
   value?: bigint;
   /** Estimated before the load, for the first call of the first wallet, unless given. */
   gasLimit?: bigint;
+  /** Makes the transaction one of type 1 on a chain without a base fee or with --legacy, otherwise of type 2. */
+  accessList?: readonly { address: string; storageKeys: readonly string[] }[];
+  /** Makes the transaction one of type 4, which sets the code of accounts (EIP-7702). */
+  authorizationList?: readonly Authorization[];
+}
+
+/** Signed by the account that it is about, the authority; nonce is that of the authority. */
+export interface Authorization {
+  /** 0: any chain. */
+  chainId: number | bigint;
+  /** The contract whose code the authority gets. */
+  address: string;
+  nonce: number | bigint;
+  yParity: number;
+  r: string;
+  s: string;
 }
 
 export interface Gas {
@@ -221,9 +237,17 @@ export interface Kit {
   /** In prepare(): sends transactions, all of which must succeed; gas is estimated for the first. */
   sendAll: (calls: readonly (Call & { position: number })[], label?: string) => Promise<void>;
   /** An estimate with a margin of a tenth; exactly 21,000 for a plain payment. */
-  estimateGas: (call: Pick<Call, 'to' | 'data' | 'value'> & { from: string }) => Promise<bigint>;
+  estimateGas: (call: Omit<Call, 'gasLimit'> & { from: string }) => Promise<bigint>;
   /** The address of a contract deployed by this sender with this nonce. */
   createAddress: (from: string, nonce: number) => string;
+  /**
+   * An account of this run that sends nothing itself and signs authorizations: its key follows from kit.tag and the seed,
+   * and is no secret.
+   */
+  authority: (seed: string) => {
+    address: string;
+    authorize: (authorization: Pick<Authorization, 'chainId' | 'address' | 'nonce'>) => Authorization;
+  };
   /** Verifies an operation by the block and status of its receipt. */
   verifyByReceipt: (
     targetOf?: (position: number, operation: Sent) => string | null,

@@ -128,10 +128,10 @@ function completed(workload, { own, host, state, set, file = null }) {
       if (given.gasLimit !== undefined && given.data !== undefined && given.value !== undefined) return given;
       const known = seen.get(given);
       if (known !== undefined) return known;
-      const { to, data = '0x', value = 0n } = given;
+      const { data = '0x', value = 0n } = given;
       if (given.gasLimit === undefined && gasLimit === null)
         throw new WorkloadError(`${nameOf(file)}: next() must give a gasLimit in all of its calls, or in none`);
-      const call = { to, data, value, gasLimit: given.gasLimit ?? gasLimit };
+      const call = { ...given, data, value, gasLimit: given.gasLimit ?? gasLimit };
       seen.set(given, call);
       return call;
     },

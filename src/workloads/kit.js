@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { Interface, concat, getCreateAddress, isHexString } from 'ethers';
+import { Interface, concat, getBytes, getCreateAddress, id, isHexString, keccak256 } from 'ethers';
+import { createCurve } from '../chain/keys.js';
 import { isUnknownBlock } from '../chain/retries.js';
 import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
 import { sendAll } from '../chain/send.js';
+import { signAuthorization } from '../chain/transaction.js';
 import { CheckError, RpcError, UnavailableError, WorkloadError, oneLine } from '../errors.js';
 import { MAX_AUDIT_MS, Receipts, UNSURE, successCheck } from './receipts.js';
 import { compile } from './solidity.js';
@@ -77,6 +79,7 @@ export class WorkloadHost {
       sendAll: (calls, label = 'preparing') => this.#send('sendAll', calls, label),
       estimateGas: (call) => this.measure(call),
       createAddress: (from, nonce) => getCreateAddress({ from, nonce }),
+      authority: (seed) => authorityOf(`${tag} ${seed}`),
       verifyByReceipt: (targetOf, codeOf) => this.#verifyByReceipt(targetOf, codeOf),
       auditByNonce: () => this.#auditByNonce(),
       countedBy: (callOf) => this.#countedBy(callOf, this.#place(new Error())),
@@ -127,8 +130,17 @@ export class WorkloadHost {
   }
 
   /** An estimate with a margin of a tenth, and the node's own errors. @type {Kit['estimateGas']} */
-  async measure({ from, to, data = '0x', value = 0n }) {
-    const call = { from, data, ...(to === null ? {} : { to }), ...(value === 0n ? {} : { value: toHex(value) }) };
+  async measure({ from, to, data = '0x', value = 0n, accessList, authorizationList }) {
+    const call = {
+      from,
+      data,
+      ...(to === null ? {} : { to }),
+      ...(value === 0n ? {} : { value: toHex(value) }),
+      accessList,
+      authorizationList: authorizationList?.map(({ chainId, nonce, yParity, ...others }) => {
+        return { ...others, chainId: toHex(chainId), nonce: toHex(nonce), yParity: toHex(yParity) };
+      }),
+    };
     const gas = toNumber(await this.#rpc.call('eth_estimateGas', [call], 'setup'));
     return BigInt(gas === PAYMENT_GAS ? gas : Math.ceil(gas * 1.1));
   }
@@ -218,8 +230,8 @@ export class WorkloadHost {
     }
     const [first] = calls;
     const likely = first.gasLimit ?? (await this.measure({ ...first, from: wallets[first.position].address }));
-    const orders = calls.map(({ position, to, data = '0x', value = 0n, gasLimit = likely }) => {
-      return { wallet: wallets[position], to, data, value, gasLimit };
+    const orders = calls.map(({ position, data = '0x', value = 0n, gasLimit = likely, ...lists }) => {
+      return { wallet: wallets[position], ...lists, data, value, gasLimit };
     });
     const receipts = await sendAll(sender, orders, (done) => onProgress(label, done, calls.length));
     const failed = receipts.findIndex(({ status }) => toNumber(status) !== 1);
@@ -306,6 +318,14 @@ function limited(signal) {
 /** Whether the ledger has the same outcomes. @param {Outcomes} outcomes @param {AuditSnapshot} snapshot */
 function areOurs({ succeeded, reverted }, snapshot) {
   return snapshot.executed.every((count, i) => count === succeeded[i] && snapshot.reverted[i] === reverted[i]);
+}
+
+/** @param {string} seed @returns {ReturnType<Kit['authority']>} */
+function authorityOf(seed) {
+  const { sign, addressOf } = createCurve();
+  const key = getBytes(id(seed));
+  const signer = { sign, keccak256: (/** @type {Uint8Array} */ bytes) => getBytes(keccak256(bytes)) };
+  return { address: addressOf(key), authorize: (authorization) => signAuthorization(authorization, key, signer) };
 }
 
 /** @param {{address: string, nonce: number}} wallet */

@@ -37,12 +37,35 @@ const isPair = (pair) => isAmount(pair?.perWallet, 256) && isAmount(pair?.perOpe
 
 /** @param {any} call */
 export function isCall(call) {
-  const { to, data = '0x', value = 0n, gasLimit = 0n } = call ?? {};
-  return (to === null || isAddress(to)) && isHexString(data, true) && isAmount(value, 256) && isAmount(gasLimit, 64);
+  const { to, data = '0x', value = 0n, gasLimit = 0n, accessList = [], authorizationList } = call ?? {};
+  return (
+    (to === null ? authorizationList === undefined : isAddress(to)) &&
+    isHexString(data, true) &&
+    isAmount(value, 256) &&
+    isAmount(gasLimit, 64) &&
+    accessList.every(isAccess) &&
+    (authorizationList === undefined || (authorizationList.length > 0 && authorizationList.every(isAuthorization)))
+  );
+}
+
+/** @param {any} access */
+function isAccess({ address, storageKeys }) {
+  return isAddress(address) && storageKeys.every(isWord);
+}
+
+/** @param {any} authorization */
+function isAuthorization({ chainId, address, nonce, yParity, r, s }) {
+  const areAmounts = isAmount(BigInt(chainId), 256) && isAmount(BigInt(nonce), 64);
+  return areAmounts && isAddress(address) && (yParity === 0 || yParity === 1) && isWord(r) && isWord(s);
+}
+
+/** @param {unknown} value */
+function isWord(value) {
+  return isHexString(value, 32);
 }
 
 export const CALL_WORDS =
-  'a call { to, data, value, gasLimit }: to an address, or null for a deployment; data 0x and pairs of hexadecimal digits; value and gasLimit bigints';
+  'a call { to, data, value, gasLimit }: to an address, or null for a deployment; data 0x and pairs of hexadecimal digits; value and gasLimit bigints; accessList of { address, storageKeys }, authorizationList of { chainId, address, nonce, yParity, r, s }';
 
 /** @param {any} request */
 function isRequest({ method, params = [], name = 'x' }) {

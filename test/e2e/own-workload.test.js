@@ -60,6 +60,8 @@ describe('examples', () => {
   for (const [name, ...args] of [
     ['storage-writer', '--set', 'slots=3', '--in-flight', '2', '--workers', '2'],
     ['contract-deployment', '--set', 'kilobytes=2'],
+    ['access-list', '--set', 'slots=3', '--legacy'],
+    ['set-code', '--in-flight', '2', '--workers', '2'],
   ])
     it(`${name}: exact`, async (t) => {
       const file = join(ROOT, 'docs', 'examples', `${name}.js`);

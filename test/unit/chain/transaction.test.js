@@ -1,16 +1,17 @@
 /** The encoder is our own, so it is held to ethers' bytes, with both signers. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { SigningKey, Transaction, getAddress } from 'ethers';
+import { SigningKey, Transaction, getAddress, hashAuthorization } from 'ethers';
 import fc from 'fast-check';
 import { Wallet, createNativeCurve, createSigner, createWasmCurve } from '../../../src/chain/keys.js';
-import { encodeCall, signTransaction } from '../../../src/chain/transaction.js';
+import { encodeCall, signAuthorization, signTransaction } from '../../../src/chain/transaction.js';
 
 /** @import { Call, Fee, Signer } from '../../../src/types.d.ts' */
 
 const SEED = 20260101;
-/** Of each kind; together well over 2,000. */
+/** Of each kind without lists, together well over 2,000, and with lists. */
 const RUNS = 1100;
+const LIST_RUNS = 200;
 const LARGE_RUNS = 3;
 const LAST_KEY = '0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364140';
 
@@ -61,8 +62,34 @@ const dynamicFees = fc
   .tuple(integer(maxOf(12)), integer(maxOf(12)))
   .map(([a, b]) => ({ maxFeePerGasWei: a > b ? a : b, maxPriorityFeePerGasWei: a > b ? b : a }));
 
-/** @param {fc.Arbitrary<Fee>} fee @param {fc.Arbitrary<string>} [payload] */
-const transactions = (fee, payload = data) =>
+const someAddress = addresses.filter((address) => address !== null);
+const words = fc.bigInt({ min: 0n, max: maxOf(32) }).map((word) => `0x${word.toString(16).padStart(64, '0')}`);
+const accessList = fc.array(fc.record({ address: someAddress, storageKeys: fc.array(words, { maxLength: 4 }) }), {
+  maxLength: 3,
+});
+const authorizationList = fc.array(
+  fc.record({ chainId: fc.oneof(fc.constant(0), chainIds), address: someAddress, nonce: nonces, key: keys }),
+  { minLength: 1, maxLength: 3 },
+);
+
+/**
+ * The kinds of transactions, with their own members.
+ * @type {Record<string, {fee: fc.Arbitrary<Fee>, lists?: Record<string, fc.Arbitrary<unknown>>}>}
+ */
+const KINDS = {
+  'legacy (EIP-155)': { fee: legacyFees },
+  'dynamic fee (EIP-1559)': { fee: dynamicFees },
+  'access list (EIP-2930), type 1': { fee: legacyFees, lists: { accessList } },
+  'access list, type 2': { fee: dynamicFees, lists: { accessList } },
+  'set code (EIP-7702), type 4': { fee: dynamicFees, lists: { authorizationList, to: someAddress } },
+  'set code, with access list and one price': {
+    fee: legacyFees,
+    lists: { accessList, authorizationList, to: someAddress },
+  },
+};
+
+/** @param {typeof KINDS[string]} kind @param {fc.Arbitrary<string>} [payload] */
+const transactions = ({ fee, lists }, payload = data) =>
   fc.record({
     key: keys,
     chainId: chainIds,
@@ -72,46 +99,65 @@ const transactions = (fee, payload = data) =>
     value: integer(maxOf(32)),
     data: payload,
     fee,
+    ...lists,
   });
 
 /** @param {Flat} transaction @param {string} privateKey */
-function byEthers({ chainId, nonce, gasLimit, to, value, data, fee }, privateKey) {
-  const isLegacy = fee.gasPriceWei !== undefined;
+function byEthers({ chainId, nonce, gasLimit, to, value, data, fee, accessList, authorizationList }, privateKey) {
+  const { gasPriceWei } = fee;
+  const authorizations = authorizationList?.map(({ key, address, ...numbers }) => {
+    const authorization = { address, chainId: BigInt(numbers.chainId), nonce: BigInt(numbers.nonce) };
+    return { ...authorization, signature: new SigningKey(keyText(key)).sign(hashAuthorization(authorization)) };
+  });
+  const isPriced = gasPriceWei !== undefined && authorizations === undefined;
+  const type = authorizations !== undefined ? 4 : !isPriced ? 2 : accessList === undefined ? 0 : 1;
   const transaction = Transaction.from({
-    type: isLegacy ? 0 : 2,
+    type,
     chainId,
     nonce,
     gasLimit,
     to,
     value,
     data,
-    ...(isLegacy
-      ? { gasPrice: fee.gasPriceWei }
-      : { maxFeePerGas: fee.maxFeePerGasWei, maxPriorityFeePerGas: fee.maxPriorityFeePerGasWei }),
+    ...(accessList === undefined ? {} : { accessList: /** @type {any} */ (accessList) }),
+    ...(authorizations === undefined ? {} : { authorizationList: authorizations }),
+    ...(isPriced
+      ? { gasPrice: gasPriceWei }
+      : {
+          maxFeePerGas: gasPriceWei ?? fee.maxFeePerGasWei,
+          maxPriorityFeePerGas: gasPriceWei ?? fee.maxPriorityFeePerGasWei,
+        }),
   });
   transaction.signature = new SigningKey(privateKey).sign(transaction.unsignedHash);
   const { r, s } = transaction.signature;
   return { raw: transaction.serialized, hash: transaction.hash, r, s };
 }
 
-/** @typedef {Call & {chainId: number, nonce: number, fee: Fee}} Flat */
+/** @typedef {Omit<Call, 'authorizationList'> & {chainId: number, nonce: number, fee: Fee, authorizationList?: Unsigned[]}} Flat */
+/** @typedef {{chainId: number, address: string, nonce: number, key: bigint}} Unsigned */
+
+/** @param {bigint} key */
+const keyText = (key) => `0x${key.toString(16).padStart(64, '0')}`;
+/** @param {string} key */
+const keyBytes = (key) => Buffer.from(key.slice(2), 'hex');
 
 /** @param {Flat} transaction @param {string} privateKey @param {Signer} signer */
-function sign({ chainId, nonce, fee, ...call }, privateKey, signer) {
-  return signTransaction({ chainId, nonce, fee }, encodeCall(call), Buffer.from(privateKey.slice(2), 'hex'), signer);
+function sign({ chainId, nonce, fee, authorizationList, ...others }, privateKey, signer) {
+  const signed = authorizationList?.map(({ key, ...authorization }) =>
+    signAuthorization(authorization, keyBytes(keyText(key)), signer),
+  );
+  const call = { ...others, authorizationList: signed };
+  return signTransaction({ chainId, nonce, fee, call }, encodeCall(call), keyBytes(privateKey), signer);
 }
 
-/** @param {Flat & {key: bigint}} generated */
+/** @param {any} generated @returns {{transaction: Flat, privateKey: string}} */
 function split({ key, ...transaction }) {
-  return { transaction, privateKey: `0x${key.toString(16).padStart(64, '0')}` };
+  return { transaction, privateKey: keyText(key) };
 }
 
 describe('signTransaction() gives the bytes of ethers', () => {
-  for (const [kind, fee] of /** @type {Array<[string, fc.Arbitrary<Fee>]>} */ ([
-    ['legacy (EIP-155)', legacyFees],
-    ['dynamic fee (EIP-1559)', dynamicFees],
-  ])) {
-    it(`${kind}: random transactions, each signer`, () => {
+  for (const [name, kind] of Object.entries(KINDS)) {
+    it(`${name}: random transactions, each signer`, () => {
       let shortR = 0;
       let shortS = 0;
       /** @param {any} generated */
@@ -126,17 +172,20 @@ describe('signTransaction() gives the bytes of ethers', () => {
           assert.equal(hash, expected.hash, signer.name);
         }
       };
-      fc.assert(fc.property(transactions(fee), check), { seed: SEED, numRuns: RUNS });
+      const numRuns = kind.lists === undefined ? RUNS : LIST_RUNS;
+      fc.assert(fc.property(transactions(kind), check), { seed: SEED, numRuns });
+      if (kind.lists !== undefined) return;
       const large = dataFrom(fc.uint8Array({ minLength: 60_000, maxLength: 70_000, size: 'max' }));
-      fc.assert(fc.property(transactions(fee, large), check), { seed: SEED, numRuns: LARGE_RUNS });
+      fc.assert(fc.property(transactions(kind, large), check), { seed: SEED, numRuns: LARGE_RUNS });
       // One signature in 256 has an r, and one an s, that starts with a zero byte: they must have been among them.
       assert.ok(shortR > 0, 'no short r came up: choose another seed');
       assert.ok(shortS > 0, 'no short s came up: choose another seed');
     });
 
-    it(`${kind}: data of every length from 0 to 70, and around 256 and 65,536`, () => {
+    if (kind.lists !== undefined) continue;
+    it(`${name}: data of every length from 0 to 70, and around 256 and 65,536`, () => {
       const lengths = [...Array.from({ length: 71 }, (_, i) => i), 254, 255, 256, 257, 65_535, 65_536];
-      const [base] = fc.sample(transactions(fee), { seed: SEED, numRuns: 1 });
+      const [base] = fc.sample(transactions(kind), { seed: SEED, numRuns: 1 });
       const { transaction, privateKey } = split(base);
       for (const length of lengths) {
         // Only a single byte is encoded by its value: below 0x80 it is its own encoding.

@@ -58,6 +58,7 @@ describe('readInvocation(): values', () => {
     const defaults = {
       ...{ threads: 200, workload: 'counter', workers: 1, inFlight: 1, thinkTimeMs: 0, warmupMs: 0, attempt: 0 },
       ...{ offset: 0, firstOffset: 0, hdPath: "m/44'/60'/0'/0", legacy: false, insecure: false, noKeepAlive: false },
+      batch: 1,
       ...{ spread: 'sticky', inclusion: 'auto', confirmations: 0, transport: 'auto', connections: 64 },
       ...{ intervalMs: 5000, drainTimeoutMs: 30_000, txTimeoutMs: 60_000, requestTimeoutMs: 10_000 },
       ...{ startTimeoutMs: 600_000, verbose: false, explain: false, quiet: false, logLevel: 'warn' },

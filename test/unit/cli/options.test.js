@@ -30,9 +30,9 @@ describe('OPTIONS', () => {
     }
   });
 
-  it('keys and mnemonics are marked as secrets', () => {
+  it('keys, mnemonics and headers are marked as secrets', () => {
     const secrets = OPTIONS.filter(({ role }) => role === 'secret').map(({ key }) => key);
-    assert.deepEqual(secrets.sort(), ['fundFrom', 'mnemonic']);
+    assert.deepEqual(secrets.sort(), ['fundFrom', 'header', 'mnemonic']);
   });
 });
 

@@ -1,0 +1,71 @@
+import { readFileSync } from 'node:fs';
+import { InputError, UsageError, displayName, unreadableWords } from '../errors.js';
+
+/**
+ * Headers of the user: their form, and the file that they may be in. They are secrets: no message has a value.
+ *
+ * @typedef {Record<string, string>} Headers values by name in lower case
+ * @typedef {readonly [name: string, value: string]} Header
+ */
+
+/** A name is a token, and a value is Latin-1 without control characters (RFC 9110, section 5). */
+const FORM =
+  /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*([\x20-\x7e\xa0-\xff](?:[\t\x20-\x7e\xa0-\xff]*[\x21-\x7e\xa0-\xff])?)$/;
+
+/** They belong to the message and the connection, which the transport makes. */
+const OF_TRANSPORT =
+  /^(host|content-(length|type)|connection|proxy-connection|keep-alive|transfer-encoding|te|trailer|expect|upgrade|sec-websocket-.*)$/;
+
+const SECRET_NAMES = /authorization|cookie|key|token|secret|auth/;
+
+/** @param {string} text @returns {Header} @throws {Error} whose message goes behind the name of its source */
+export function header(text) {
+  const [, given, value] = FORM.exec(text.trim()) ?? [];
+  if (given === undefined)
+    throw new Error('must be NAME: VALUE, without line breaks, control characters and characters outside of Latin-1');
+  const name = given.toLowerCase();
+  if (OF_TRANSPORT.test(name)) throw new Error(`must not have the header ${given}, which stress sets itself`);
+  return Object.freeze(/** @type {const} */ ([name, value]));
+}
+
+/** The command line is visible to all users of the machine. @param {string} text */
+export function literalHeader(text) {
+  const [name] = header(text);
+  if (SECRET_NAMES.test(name))
+    throw new Error(
+      `must not have the secret header ${name}, because every user of this machine can read the command line: give it in STRESS_HEADER or --header-file`,
+    );
+}
+
+/**
+ * @param {{header: readonly Header[], headerFile: string | null}} config
+ * @returns {Headers}
+ * @throws {InputError | UsageError}
+ */
+export function headersOf({ header: given, headerFile }) {
+  /** @type {Headers} */
+  const headers = {};
+  for (const [name, value] of [...given, ...(headerFile === null ? [] : readHeaderFile(headerFile))]) {
+    if (Object.hasOwn(headers, name)) throw new UsageError(`the header ${name} is given twice: once is enough`);
+    headers[name] = value;
+  }
+  return headers;
+}
+
+/** @param {string} file @returns {Header[]} */
+function readHeaderFile(file) {
+  let text;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new InputError(`cannot read the header file ${displayName(file)}: ${unreadableWords(error)}`);
+  }
+  return text.split(/\r?\n/).flatMap((line, i) => {
+    if (line.trim() === '' || line.startsWith('#')) return [];
+    try {
+      return [header(line)];
+    } catch (error) {
+      throw new InputError(`${displayName(file)}, line ${i + 1} ${/** @type {Error} */ (error).message}`);
+    }
+  });
+}
