@@ -809,3 +809,61 @@ describe('what an endpoint says that knows the secrets of its URL', () => {
         assert.doesNotMatch((await caught(() => read(answer))).message, /hunter/);
   });
 });
+
+describe('submissions in batches', () => {
+  /** @param {number} batch @param {(asked: Asked[]) => unknown} respond */
+  const submitter = (batch, respond) => {
+    /** @type {Asked[][]} */
+    const bodies = [];
+    const post = async (/** @type {string} */ body, /** @type {(() => unknown) | undefined} */ onSent) => {
+      const asked = [JSON.parse(body)].flat();
+      if (onSent?.() === false) throw new TransportError('given up before it was sent', 'not_sent');
+      bodies.push(asked);
+      const text = JSON.stringify(body.startsWith('[') ? await respond(asked) : right(asked[0], HASH));
+      return { status: 200, text, retryAfterMs: null };
+    };
+    const rpc = createRpc({ post }, 'http://node', { batch });
+    /** @param {number} i @param {() => unknown} [onSent] */
+    const submit = (i, onSent) => rpc.call('eth_sendRawTransaction', [`0x0${i}`], 'submit', onSent);
+    return { rpc, bodies, submit };
+  };
+  const each = (/** @type {Asked[]} */ asked) => asked.map((one) => right(one, HASH));
+
+  it('of one turn travel together, at most so many', async () => {
+    const { rpc, bodies, submit } = submitter(4, each);
+    assert.deepEqual(await Promise.all(numbers(6).map((i) => submit(i))), Array(6).fill(HASH));
+    assert.deepEqual(
+      bodies.map(({ length }) => length),
+      [3, 3],
+    );
+    assert.equal(rpc.batchFacts('submissions').largest, 3);
+    assert.equal(rpc.batchFacts().largest, 1);
+    assert.deepEqual(rpc.callCounts(), { submit: 6 });
+  });
+
+  it('one that is no longer wanted is not written; the others are, later', async () => {
+    const { bodies, submit } = submitter(4, each);
+    const all = await Promise.allSettled([submit(0), submit(1, () => false), submit(2)]);
+    assert.deepEqual(
+      all.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    );
+    assert.deepEqual(
+      bodies.map((asked) => asked.map(({ params }) => params[0])),
+      [['0x00', '0x02']],
+    );
+  });
+
+  it('refused: each is written again, alone', async () => {
+    const { rpc, bodies, submit } = submitter(2, () => ({
+      jsonrpc: '2.0',
+      id: null,
+      error: { code: -32600, message: 'no' },
+    }));
+    let writes = 0;
+    assert.deepEqual(await Promise.all([submit(0, () => (writes += 1)), submit(1)]), [HASH, HASH]);
+    assert.equal(writes, 2);
+    assert.equal(bodies.length, 3);
+    assert.equal(rpc.batchFacts('submissions').limit, 1);
+  });
+});
