@@ -21,7 +21,7 @@ import { assertSameChain, confirmSetUp, setUp, setUpCalls, startBlockOf } from '
 import { createEngine } from './workers.js';
 
 /**
- * @import { AuditReport, Clock, CommonStart, Config, DevChain, EngineConfig, Output, Rpc, RunFile, Surroundings } from '../types.d.ts'
+ * @import { AuditReport, Clock, CommonStart, Config, DevChain, EngineConfig, Output, Rpc, RunFile, Surroundings, Workload } from '../types.d.ts'
  * @import { Logger } from 'pino'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { GivenKeys } from './connect.js'
@@ -184,19 +184,7 @@ async function prepare(config, surroundings, opened) {
 
   // Workers open their own connections.
   if (workers > 1) await endpoints.closeIdle();
-  const warmUpOptions = {
-    clock,
-    operations: config.threads * config.inFlight,
-    isOpenLoop: schedule !== null,
-    hasBlocks: workload.kind === 'transaction',
-    mostMs: config.txTimeoutMs,
-    lengthMs: config.warmupMs === 'auto' ? null : config.warmupMs,
-  };
-  const gas =
-    config.gasPerSecond === null || ratePerSecond === null
-      ? null
-      : new GasRate(config.gasPerSecond, ratePerSecond, rpc, wallets);
-  const warmUp = config.warmupMs === 'auto' || gas !== null ? new WarmUp({ ...warmUpOptions, gas }) : null;
+  const warmUp = warmUpOf(config, { clock, rpc, wallets, workload, ratePerSecond, isOpenLoop: schedule !== null });
   const names = numbered(identified.map(({ display }) => display));
   const warning = unconfirmed.length > 0 && sender !== null ? unconfirmedIdentityWords(unconfirmed) : null;
   const environment = describeEnvironment({
@@ -226,6 +214,32 @@ async function prepare(config, surroundings, opened) {
   });
   const valueWei = workload.kind === 'transaction' ? workload.valueWei : 0n;
   return { ready, environment, valueWei, workload, schedule, accounts, start, before, warmUp, engine, names, warning };
+}
+
+/**
+ * @param {Config} config
+ * @param {object} known
+ * @param {Clock} known.clock
+ * @param {Rpc} known.rpc
+ * @param {Ready['wallets']} known.wallets
+ * @param {Workload} known.workload
+ * @param {number | null} known.ratePerSecond
+ * @param {boolean} known.isOpenLoop
+ * @returns {WarmUp | null} null: none, or one of a given length
+ */
+function warmUpOf(config, { clock, rpc, wallets, workload, ratePerSecond, isOpenLoop }) {
+  const { gasPerSecond, warmupMs, threads, inFlight, txTimeoutMs } = config;
+  const isRateInGas = gasPerSecond !== null && ratePerSecond !== null;
+  if (warmupMs !== 'auto' && !isRateInGas) return null;
+  return new WarmUp({
+    clock,
+    operations: threads * inFlight,
+    isOpenLoop,
+    hasBlocks: workload.kind === 'transaction',
+    mostMs: txTimeoutMs,
+    lengthMs: warmupMs === 'auto' ? null : warmupMs,
+    gas: isRateInGas ? new GasRate(gasPerSecond, ratePerSecond, rpc, wallets) : null,
+  });
 }
 
 /** @param {Ready} ready @param {StartBlock} start @param {number} confirmations @returns {ChainTools | null} */

@@ -37,7 +37,12 @@ describe('the kit: verifyByReceipt', () => {
   };
 
   it('is right with the receipt of that block only', async () => {
-    assert.deepEqual(await verdict({ blockNumber: '0x5', status: '0x1' }), { state: 'ok', effect: HASH, target: TO });
+    assert.deepEqual(await verdict({ blockNumber: '0x5', status: '0x1', gasUsed: '0x5208' }), {
+      state: 'ok',
+      effect: HASH,
+      target: TO,
+      gasUsed: 21_000,
+    });
     assert.equal((await verdict({ blockNumber: '0x5', status: '0x0' })).state, 'missing');
     assert.equal((await verdict({ blockNumber: '0x6', status: '0x1' })).state, 'behind');
     assert.equal((await verdict(null)).state, 'behind');

@@ -12,7 +12,15 @@ const hashOf = (/** @type {number} */ n) => `0x${n.toString(16).padStart(64, '0'
 
 /** @param {number} n @param {string} [status] */
 const receiptOf = (n, status = '0x1') => {
-  return { transactionHash: hashOf(n), blockNumber: '0x5', status, to: '0xto', contractAddress: null, from: '0xFROM' };
+  return {
+    transactionHash: hashOf(n),
+    blockNumber: '0x5',
+    status,
+    to: '0xto',
+    contractAddress: null,
+    from: '0xFROM',
+    gasUsed: '0x5208',
+  };
 };
 
 /** @param {Handlers} handlers */
@@ -28,7 +36,7 @@ describe('the verdict on a transaction', () => {
     const verdicts = await Promise.all(list.map((_, i) => receipts.verdict(hashOf(i), BLOCK, null)));
     assert.equal(rpc.count(), 1);
     assert.deepEqual(rpc.calls[0], { method: 'eth_getBlockReceipts', params: ['0x5'], purpose: 'readback' });
-    assert.deepEqual(verdicts[0], { state: 'ok', effect: hashOf(0), target: '0xto' });
+    assert.deepEqual(verdicts[0], { state: 'ok', effect: hashOf(0), target: '0xto', gasUsed: 21_000 });
     assert.equal(verdicts.filter(({ state }) => state === 'missing').length, 5);
     assert.equal((await receipts.verdict(hashOf(13), BLOCK, 'ours')).target, 'ours');
     assert.equal(rpc.count(), 1, 'it is kept');
