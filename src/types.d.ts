@@ -384,6 +384,8 @@ export type TransactionWorkload = Pick<Own, 'kind' | 'subject' | 'handOver'> &
     unprepared: (preparation: Pick<Preparation, 'wallets' | 'chain'>) => Promise<number>;
     prepare: (preparation: Preparation) => Promise<void>;
     next: (position: number, nonce: number) => Call;
+    /** of an operation; its figures are also counted by name */
+    nameOf?: (position: number, nonce: number) => string;
     verify: (...given: Parameters<Own['verify']>) => Promise<Verdict>;
     audit: (...given: Parameters<Own['audit']>) => Promise<AuditReading[]>;
     reconcile?: (snapshot: AuditSnapshot) => Promise<Check[]>;
@@ -521,6 +523,9 @@ export type LoadSize = {
 };
 
 /** Kind, amount and length of the load. Config is checked and frozen by src/cli/config.js; the table of options explains its members. */
+/** of --mix: a workload, and its weight among all members */
+export type Member = { name: string; weight: number };
+
 export type LoadConfig = LoadSize & {
   /** of --rate 30Mgas, then without ratePerSecond */
   gasPerSecond: number | null;
@@ -529,6 +534,8 @@ export type LoadConfig = LoadSize & {
   drainTimeoutMs: number;
   workload: string;
   set: ReadonlyArray<readonly [string, string]>;
+  /** empty: one workload */
+  mix: readonly Member[];
   workers: number | 'auto';
   method: string | null;
   params: unknown[] | null;

@@ -2,9 +2,9 @@ import { realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { displayUrl } from '../chain/rpc.js';
 import { UsageError, displayName, oneLine, withoutKeys } from '../errors.js';
-import { claimFile, isDevice } from '../files.js';
+import { claimFile, isDevice, isWorkloadFile } from '../files.js';
 import { figureOf } from '../stats/figures.js';
-import { WORKLOADS, setProblem, isCallWorkload } from '../workloads/table.js';
+import { WORKLOADS, isCallWorkload, labelOf, setOfMember, setProblem } from '../workloads/table.js';
 import { OF_THE_STUDY, OPTIONS, optionsOf } from './options.js';
 
 /**
@@ -173,22 +173,42 @@ function* templateProblems({ files }) {
 
 /** @param {Command} command @param {Config} config */
 function* workloadProblems(command, config) {
-  const { workload, set, createReceivers, receivers } = config;
+  const { workload, set, mix, createReceivers, receivers } = config;
+  const chosen = mix.length > 0 ? mix.map(({ name }) => name) : [workload];
   for (const { name, key, workload: only } of OPTIONS) {
-    const its = [only ?? workload].flat();
-    if (!its.includes(workload) && config[/** @type {keyof Config} */ (key)] !== null)
+    const its = [only ?? chosen].flat();
+    if (!its.some((one) => chosen.includes(one)) && config[/** @type {keyof Config} */ (key)] !== null)
       yield `--${name} is an option of --workload ${its.join(' and ')}`;
   }
   const isFundingCalls = command === 'fund' && isCallWorkload(workload);
-  const wrong = WORKLOADS[workload] === undefined ? null : setProblem(workload, set);
-  if (wrong !== null) yield wrong;
-  const lacking = isFundingCalls ? null : WORKLOADS[workload]?.lacks?.(config);
-  if (lacking) yield `--workload ${workload} ${lacking}`;
+  yield* mixProblems(config);
+  for (const name of chosen.filter((one) => WORKLOADS[one] !== undefined)) {
+    const own = mix.length > 0 ? setOfMember(name, set) : set;
+    const wrong = setProblem(name, own);
+    if (wrong !== null) yield wrong;
+    const lacking = isFundingCalls ? null : WORKLOADS[name].lacks?.({ ...config, set: own });
+    if (lacking) yield `--workload ${name} ${lacking}`;
+  }
   if (createReceivers !== null && receivers === null) yield `--create-receivers ${createReceivers} needs --receivers N`;
   yield* callProblems(config);
   const names = set.map(([name]) => name);
   const twice = names.find((name, i) => names.indexOf(name) < i);
   if (twice !== undefined) yield `--set ${twice}=... is given twice: once is enough`;
+}
+
+/** @param {Config} config */
+function* mixProblems({ mix, set }) {
+  const names = mix.map(({ name }) => labelOf(name));
+  const twice = names.find((name, i) => names.indexOf(name) < i);
+  if (twice !== undefined) yield `--mix has ${twice} twice: give each workload once`;
+  const of = (/** @type {string} */ key) => key.slice(0, key.indexOf('.'));
+  const [other] = set.find(([key]) => key.includes('.') && !names.includes(of(key))) ?? [];
+  if (other !== undefined)
+    yield `--set ${other}=... is for the member ${of(other)} of --mix, ${names.length === 0 ? 'which is not given' : `which has ${names.join(', ')}`}`;
+  const hasFile = mix.some(({ name }) => isWorkloadFile(name));
+  const [plain] = (mix.length > 0 && !hasFile && set.find(([key]) => !key.includes('.'))) || [];
+  if (plain !== undefined)
+    yield `--set ${plain}=... needs the name of the member before it, such as ${names[0]}.${plain}`;
 }
 
 /** Options of plain calls. @param {Config} config */

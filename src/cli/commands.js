@@ -27,6 +27,7 @@ import { stderr, stdout } from '../outputs/streams.js';
 import { readCallSettings } from '../workloads/calls.js';
 import { readContractsFile } from '../workloads/counter.js';
 import { createWorkload } from '../workloads/index.js';
+import { labelOf } from '../workloads/table.js';
 import { loadWorkloadFile } from '../workloads/user-file.js';
 import { checkCallNames, claimInstanceFiles, filesNamed } from './checks.js';
 import { OPTIONS } from './options.js';
@@ -81,8 +82,11 @@ export const commands = {
     if (contracts !== null) readContractsFile(contracts);
     const plan = calls === null ? null : (await readCallSettings({ ...config, calls })).plan;
     // A workload of the user's own gives names as it goes.
-    if (isWorkloadFile(config.workload)) await abandonable(surroundings.stop, () => loadWorkloadFile(config.workload));
-    else checkCallNames(config, plan?.kinds.map(({ name }) => name) ?? []);
+    const members = config.mix.map(({ name }) => name);
+    const ownFiles = [config.workload, ...members].filter(isWorkloadFile);
+    for (const file of ownFiles) await abandonable(surroundings.stop, () => loadWorkloadFile(file));
+    const kinds = plan?.kinds.map(({ name }) => name) ?? members.map(labelOf);
+    if (!isWorkloadFile(config.workload)) checkCallNames(config, kinds);
     const giveBack = claimInstanceFiles(config);
     /** @type {number} */
     let exitCode = EXIT.cannotWrite;

@@ -3,6 +3,7 @@ import { displayUrl } from '../chain/rpc.js';
 import { InputError, UsageError, displayName, oneLine, unreadableWords, withoutKeys } from '../errors.js';
 import { modeForOthers } from '../files.js';
 import { similarNames } from '../similar-names.js';
+import { MIX } from '../workloads/table.js';
 import { completionText } from './completion.js';
 import { helpText, splitCommandLine } from './help.js';
 import { instanceOf } from '../scale-out/scheduler.js';
@@ -144,6 +145,7 @@ export async function readOptions({ command, files = [], parsed, env = {}, nowMs
       warnings.push(...exposureOf(file.text));
   }
   splitRate(config, redacted);
+  chooseMix(config, redacted);
   const { checkFilesDiffer, checkPace, checkTogether, instanceFiles } = await import('./checks.js');
   config.threads = redacted.threads = threadsOf(config);
   if (command === 'run' && config.instances !== null) redacted.index = config.index ?? 'auto';
@@ -348,6 +350,13 @@ function splitRate(config, redacted) {
   if (gasPerSecond === null) return;
   config.ratePerSecond = redacted.ratePerSecond = null;
   if (config.warmupMs === 0) config.warmupMs = redacted.warmupMs = 'auto';
+}
+
+/** @param {Record<string, any>} config @param {Record<string, unknown>} redacted */
+function chooseMix(config, redacted) {
+  if (config.mix.length === 0) return;
+  if (config.workload !== 'counter') throw new UsageError('--mix and --workload exclude each other');
+  config.workload = redacted.workload = MIX;
 }
 
 /** @param {Config} config @returns {number | null} */

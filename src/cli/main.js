@@ -114,9 +114,10 @@ export async function main(argv, env, leave = () => {}, begin = () => {}) {
     begin();
     const stop = new Stop();
     const clock = createClock();
-    const disconnect = connectSignals(stop, clock, (thrown) => strayErrorOf(config.workload, thrown));
-    isGuest = isWorkloadFile(config.workload);
-    const ignoreExit = isGuest ? catchExit(config.workload) : () => {};
+    const guest = [config.workload, ...config.mix.map(({ name }) => name)].find(isWorkloadFile);
+    const disconnect = connectSignals(stop, clock, (thrown) => strayErrorOf(guest ?? config.workload, thrown));
+    isGuest = guest !== undefined;
+    const ignoreExit = guest === undefined ? () => {} : catchExit(guest);
     const progress = createProgress(process.stderr, config.quiet);
     try {
       const exitCode = await commands[command](config, { clock, log, stop, version, onProgress: progress.update });

@@ -1,6 +1,6 @@
 import { payloadSize } from '../workloads/payload.js';
 import { header, literalHeader } from '../transport/headers.js';
-import { WORKLOADS } from '../workloads/table.js';
+import { MEMBERS, WORKLOADS } from '../workloads/table.js';
 import {
   MOST_INSTANCES,
   address,
@@ -18,6 +18,7 @@ import {
   instant,
   jsonArray,
   listenAddress,
+  member,
   methodName,
   metricNames,
   nameOrFile,
@@ -91,6 +92,8 @@ import {
  * @typedef {Row & {key: string, argument: string, group: string, variable: string, parse: (text: string) => unknown}} Option
  *   a row with its heading in --help and with everything that follows from its other members
  */
+
+const NAMES = Object.keys(WORKLOADS);
 
 const ALL = commandList('run', 'node', 'fund', 'reclaim', 'sweep', 'compare');
 const ANY = commandList(...ALL, 'new-workload', 'report', 'trend', 'merge');
@@ -317,10 +320,13 @@ const TABLE = {
       help: 'time limit for the inclusion of a transaction' },
   ],
   Workload: [
-    { name: 'workload', argument: 'NAME|FILE', choices: Object.keys(WORKLOADS), parse: nameOrFile(Object.keys(WORKLOADS)), fallback: 'counter', commands: NEEDED,
+    { name: 'workload', argument: 'NAME|FILE', choices: NAMES, parse: nameOrFile(NAMES), fallback: 'counter', commands: NEEDED,
       role: 'load', file: 'read',
       help: 'what an operation does; a file is your own workload, see stress new-workload' },
-    { name: 'set', isList: true, separator: /,(?=\s*[a-z_]\w*=)/i, argument: 'NAME=VALUE', parse: setting, commands: NEEDED,
+    { name: 'mix', isList: true, argument: 'NAME:WEIGHT', parse: member(MEMBERS), commands: NEEDED,
+      role: 'load',
+      help: 'several workloads in one load, by weight, such as counter:50,erc20:30,./mine.js:20; settings as --set storage.slots=5' },
+    { name: 'set', isList: true, separator: /,(?=\s*[a-z_][\w.]*=)/i, argument: 'NAME=VALUE', parse: setting, commands: NEEDED,
       role: 'load',
       help: 'setting of the workload, such as slots=20; may be repeated' },
     { name: 'method', workload: 'rpc', argument: 'NAME', parse: methodName, commands: LOAD,

@@ -227,7 +227,7 @@ export function oneOf(names) {
 
 /** NAME=VALUE. @param {string} text @returns {readonly [string, string]} */
 export function setting(text) {
-  const match = /^([a-z_]\w*)=(.*)$/i.exec(text);
+  const match = /^((?:[a-z]\w*\.)?[a-z_]\w*)=(.*)$/i.exec(text);
   if (match === null) throw new Error(`must be a name and a value such as slots=20, not ${quote(text)}`);
   return Object.freeze(/** @type {const} */ ([match[1], match[2]]));
 }
@@ -348,6 +348,19 @@ export function pathName(text) {
 /** Of a workload. @param {readonly string[]} names of the built-in ones */
 export function nameOrFile(names) {
   return (/** @type {string} */ text) => (isWorkloadFile(text) ? pathName(text) : oneOf([...names, './FILE.js'])(text));
+}
+
+/** @param {readonly string[]} names of built-in workloads */
+export function member(names) {
+  const nameOf = nameOrFile(names);
+  return (/** @type {string} */ text) => {
+    const [, name, weight] = /^(.+):(\d+(?:\.\d+)?)$/.exec(text) ?? [];
+    if (name === undefined || !(Number(weight) > 0))
+      throw new Error(
+        `must be workloads with weights above 0, such as counter:50,erc20:30, and ${quote(text)} is none`,
+      );
+    return Object.freeze({ name: nameOf(name), weight: Number(weight) });
+  };
 }
 
 /** The extension of a file of rows gives its format. */

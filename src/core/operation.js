@@ -242,6 +242,7 @@ const LOST_CHECK_MS = 1000;
 
 /** @param {Tools} tools @param {Operation} operation */
 export function runTransaction(tools, operation) {
+  operation.name = tools.workload.nameOf?.(operation.account.position, operation.nonce) ?? null;
   operation.begin(tools);
   tools.submissions.add(operation);
 }

@@ -126,14 +126,17 @@ function unresolvedText({ unresolved }) {
 function namesTable({ byName = {}, window }) {
   const groups = Object.entries(byName).sort(([, a], [, b]) => endedOf(b) - endedOf(a));
   if (groups.length === 0) return [];
-  const rows = groups.map(([name, { counts, windowVerified, latency, censored }]) => {
+  const isGasKnown = groups.some(([, { gas }]) => (gas?.operations ?? 0) > 0);
+  const rows = groups.map(([name, { counts, windowVerified, gas, latency, censored }]) => {
     const perSecond = window.durationMs === 0 ? null : (1000 * windowVerified) / window.durationMs;
     return [
       ...[`    ${name}`, count(endedOf({ counts })), figure(perSecond), count(counts.failed)],
+      ...(isGasKnown ? [count(gas && gas.operations > 0 ? gas.used / gas.operations : null)] : []),
       ...boundedMs(latency, censored, ['avg', 'p50', 'p90', 'p95', 'p99', 'max']),
     ];
   });
-  const head = ['  by name', 'count', 'per second', 'failed', 'avg ms', 'p50', 'p90', 'p95', 'p99', 'max'];
+  const gasHead = isGasKnown ? ['gas'] : [];
+  const head = ['  by name', 'count', 'per second', 'failed', ...gasHead, 'avg ms', 'p50', 'p90', 'p95', 'p99', 'max'];
   return [figuresTable(head, rows)];
 }
 

@@ -167,12 +167,16 @@ export function names(run) {
   return section(
     'by-name',
     'By name',
-    html`<p>The kinds of calls, those first that took the most time in all. Latency is that of the window.</p>`,
+    html`<p>The kinds of operations, those first that took the most time in all. Latency is that of the window.</p>`,
     itemTable('Figures by name', groups, [
       ['Name', ([name]) => name],
       [countedWords(isPlain(run)).verified, ([, { counts }]) => counted(counts.verified)],
       ['per second', ([, { windowVerified }]) => quantity(perSecond(windowVerified), 'perSecond')],
       ['failed', ([, { counts }]) => counted(counts.failed)],
+      groups.some(([, { gas }]) => gas !== undefined && gas.operations > 0) && [
+        'gas',
+        ([, { gas }]) => gas !== undefined && gas.operations > 0 && counted(Math.round(gas.used / gas.operations)),
+      ],
       ...latencyColumns(NAMES, (/** @type {(typeof groups)[number]} */ [name, { latency, censored }]) => [
         `calls.${name}`,
         latency,

@@ -263,11 +263,12 @@ export interface Kit {
   countedBy: (callOf: (position: number) => { to: string; data: string }) => Counted;
   /**
    * In reconcile(): reads the receipts of all blocks of the run. onReceipt is called for each operation, in the order of
-   * the chain.
+   * the chain; in a mix onOther is called for those of other members, with the value that they sent.
    */
   checkReceipts: (
     snapshot: AuditSnapshot,
     onReceipt: (position: number, nonce: number, receipt: Receipt) => void,
+    onOther?: (position: number, receipt: Receipt, valueWei: bigint) => void,
   ) => Promise<ReceiptsCheck>;
   /** An error to throw in check() for a wrong answer. It counts as a failure of the endpoint, not of the workload. */
   wrong: (words: string) => Error;

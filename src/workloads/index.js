@@ -1,7 +1,7 @@
 import { WorkloadError, displayName } from '../errors.js';
 import { isWorkloadFile } from '../files.js';
 import { WorkloadHost } from './kit.js';
-import { WORKLOADS, setsOf } from './table.js';
+import { MIX, WORKLOADS, setsOf } from './table.js';
 import { beforeLoad, inTime, locateError, unlessAborted } from './user-code.js';
 import { NO_VALUE, checkedWorkload, loadWorkloadFile } from './user-file.js';
 
@@ -36,12 +36,19 @@ const GAS = Object.freeze({ perWallet: 3_000_000n, perOperation: 500_000n });
 
 /** @param {string} name of a built-in workload, or a file @param {WorkloadOptions} options @returns {Promise<Workload>} */
 export async function createWorkload(name, options) {
-  if (isWorkloadFile(name)) return createUserWorkload(name, options);
+  if (name === MIX) return (await import('./mix.js')).createMix(options, createHosted);
+  return (await createHosted(name, options)).workload;
+}
+
+/** @param {string} name @param {WorkloadOptions} options @returns {Promise<{workload: Workload, host: WorkloadHost}>} */
+async function createHosted(name, options) {
+  if (isWorkloadFile(name)) return hostUserWorkload(name, options);
   const create = /** @type {any} */ (await WORKLOADS[name].load());
   const set = options.state?.set ?? setsOf(name, options.settings.set);
-  if (WORKLOADS[name].kind === 'transaction') return createTransactions(create, options, set);
-  const { host, given } = openHost(options, set);
-  return completedCalls(await create(given), { host, set });
+  const { host, state, given } = openHost(options, set);
+  const own = await create(given);
+  if (WORKLOADS[name].kind === 'call') return { workload: completedCalls(own, { host, set }), host };
+  return { workload: completed(own, { host, state, set }), host };
 }
 
 /** @param {(options: BuiltInOptions) => OwnTransactions} create @param {WorkloadOptions} options @param {BuiltInOptions['set']} [set] @returns {TransactionWorkload} */
@@ -57,13 +64,18 @@ function openHost(options, set) {
   return { host, state, given: { ...options, kit: host.kit, state: state?.own, set } };
 }
 
+/** @param {string} file @param {WorkloadOptions} options @returns {Promise<Workload>} @throws {WorkloadError} */
+export async function createUserWorkload(file, options) {
+  return (await hostUserWorkload(file, options)).workload;
+}
+
 /**
  * @param {string} file
  * @param {WorkloadOptions} options
- * @returns {Promise<Workload>}
+ * @returns {Promise<{workload: Workload, host: WorkloadHost}>}
  * @throws {WorkloadError}
  */
-export async function createUserWorkload(file, { rpc, settings, state: given, create: known }) {
+async function hostUserWorkload(file, { rpc, settings, state: given, create: known }) {
   const create = known ?? (await loadWorkloadFile(file));
   const state = /** @type {WorkloadState | undefined} */ (given);
   const set = state?.set ?? Object.freeze(Object.fromEntries(settings.set ?? []));
@@ -77,8 +89,8 @@ export async function createUserWorkload(file, { rpc, settings, state: given, cr
     throw locateError(error, file, 'create()');
   }
   const workload = checkedWorkload(own, file);
-  if (workload.kind === 'transaction') return completed(workload, { own, host, state, set, file });
-  return completedCalls(workload, { host, set, file });
+  if (workload.kind === 'transaction') return { workload: completed(workload, { own, host, state, set, file }), host };
+  return { workload: completedCalls(workload, { host, set, file }), host };
 }
 
 /**

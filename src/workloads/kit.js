@@ -6,7 +6,7 @@ import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
 import { sendAll } from '../chain/send.js';
 import { signAuthorization } from '../chain/transaction.js';
 import { CheckError, RpcError, UnavailableError, WorkloadError, oneLine } from '../errors.js';
-import { MAX_AUDIT_MS, Receipts, UNSURE, successCheck } from './receipts.js';
+import { MAX_AUDIT_MS, Receipts, UNSURE, isSuccess, successCheck } from './receipts.js';
 import { compile } from './solidity.js';
 import { describeValue, placeOf } from './user-code.js';
 import { CALL_WORDS, isCall } from './user-file.js';
@@ -18,6 +18,10 @@ import { CALL_WORDS, isCall } from './user-file.js';
  * @import { Check, Preparation, Rpc, Verdict } from '../types.d.ts'
  * @import { Artifact, AuditReading, AuditSnapshot, Call, Counted, Executed, Kit, Purpose, ReceiptsCheck, Rpc as KitRpc } from './contract.d.ts'
  * @import { Outcomes } from './receipts.js'
+ *
+ * @typedef {object} Membership in a mix of workloads
+ * @property {(position: number, nonce: number) => boolean} isOwn whether an operation is of this member
+ * @property {(position: number, nonce: number) => bigint} valueOf what an operation of any member sends, in wei
  *
  * @typedef {object} KitState of a worker thread
  * @property {string} tag
@@ -39,7 +43,10 @@ export class WorkloadHost {
   #starts = [];
   /** Of the wallets, by position. @type {string[]} */
   #addresses = [];
-  #isByNonce = false;
+  /** Whether the audit is by nonces. */
+  isByNonce = false;
+  /** Null outside of a mix. @type {Membership | null} */
+  #membership = null;
   /** Functions made by verifyByReceipt(). @type {WeakSet<object>} */
   #byReceipt = new WeakSet();
   #isPrepared;
@@ -84,7 +91,7 @@ export class WorkloadHost {
       auditByNonce: () => this.#auditByNonce(),
       countedBy: (callOf) => this.#countedBy(callOf, this.#place(new Error())),
       auditByCall: (callOf) => this.#countedBy(callOf, this.#place(new Error())).audit,
-      checkReceipts: (snapshot, onReceipt) => this.#checkReceipts(snapshot, onReceipt),
+      checkReceipts: (...given) => this.#checkReceipts(...given),
       wrong: (words) => new CheckError(words),
     };
     this.kit = Object.freeze(kit);
@@ -113,6 +120,16 @@ export class WorkloadHost {
   begin(preparation) {
     this.#preparation = preparation;
     this.#addresses = preparation.wallets.map(({ address }) => address);
+  }
+
+  /** Becomes a member of a mix. @param {Membership} membership */
+  join(membership) {
+    this.#membership = membership;
+  }
+
+  /** Whether it was made by verifyByReceipt(). @param {object} verify */
+  isByReceipt(verify) {
+    return this.#byReceipt.has(verify);
   }
 
   /** Ends that, and reads what the audits start from. */
@@ -153,7 +170,7 @@ export class WorkloadHost {
    * @returns {Promise<Check[]>}
    */
   async checkNonces(snapshot, verify) {
-    if (!this.#isByNonce || this.#byReceipt.has(verify)) return [];
+    if (!this.isByNonce || this.#byReceipt.has(verify)) return [];
     return [(await this.#checkReceipts(snapshot)).check];
   }
 
@@ -166,9 +183,20 @@ export class WorkloadHost {
     return checks.map((check) => ({ ...check, holds: null, why }));
   }
 
-  /** @param {AuditSnapshot} snapshot @param {Parameters<Kit['checkReceipts']>[1]} [onReceipt] @returns {Promise<ReceiptsCheck>} */
-  async #checkReceipts(snapshot, onReceipt) {
-    const outcomes = await this.#receipts.ofRun(this.#addresses, snapshot, limited(snapshot.signal), onReceipt);
+  /**
+   * @param {AuditSnapshot} snapshot
+   * @param {Parameters<Kit['checkReceipts']>[1]} [onReceipt]
+   * @param {Parameters<Kit['checkReceipts']>[2]} [onOther] of other members of a mix
+   * @returns {Promise<ReceiptsCheck>}
+   */
+  async #checkReceipts(snapshot, onReceipt, onOther) {
+    const mix = this.#membership;
+    /** @type {typeof onReceipt} */
+    const take = (position, nonce, receipt) => {
+      if (mix === null || mix.isOwn(position, nonce)) onReceipt?.(position, nonce, receipt);
+      else onOther?.(position, receipt, isSuccess(receipt) ? mix.valueOf(position, nonce) : 0n);
+    };
+    const outcomes = await this.#receipts.ofRun(this.#addresses, snapshot, limited(snapshot.signal), take);
     return {
       check: successCheck(this.#addresses, snapshot, outcomes),
       why: 'why' in outcomes ? outcomes.why : areOurs(outcomes, snapshot) ? null : UNSURE,
@@ -255,7 +283,7 @@ export class WorkloadHost {
     /** @type {number[]} */
     let starts = [];
     this.#readings.push(async ({ wallets }) => {
-      this.#isByNonce = true;
+      this.isByNonce = true;
       starts = wallets.map(({ nonce }) => nonce);
     });
     return async (blockHash, blockNumber, reverted) => {

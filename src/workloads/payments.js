@@ -31,7 +31,7 @@ import { NEEDS_TWO } from './table.js';
  *
  * @typedef {object} Paid by receipts
  * @property {number[]} sent successful payments by position
- * @property {bigint[]} fees in wei, by position
+ * @property {bigint[]} costs fees in wei, by position, and in a mix what other members sent
  * @property {Uint32Array} to successful payments by receiver; empty if there are too many receivers
  */
 
@@ -138,16 +138,20 @@ export class Payments {
     /** @type {Paid} */
     const paid = {
       sent: this.#addresses.map(() => 0),
-      fees: this.#addresses.map(() => 0n),
+      costs: this.#addresses.map(() => 0n),
       to: new Uint32Array(this.#areRead ? this.count : 0),
     };
     // Receipts first, because nodes that prune old blocks prune more of them in the meantime.
-    const { check, ...receipts } = await this.#kit.checkReceipts(snapshot, (position, nonce, receipt) => {
-      paid.fees[position] += feeOf(receipt);
-      if (!isSuccess(receipt)) return;
-      paid.sent[position] += 1;
-      if (this.#areRead) paid.to[this.indexFor(position, nonce)] += 1;
-    });
+    const { check, ...receipts } = await this.#kit.checkReceipts(
+      snapshot,
+      (position, nonce, receipt) => {
+        paid.costs[position] += feeOf(receipt);
+        if (!isSuccess(receipt)) return;
+        paid.sent[position] += 1;
+        if (this.#areRead) paid.to[this.indexFor(position, nonce)] += 1;
+      },
+      (position, receipt, valueWei) => (paid.costs[position] += feeOf(receipt) + valueWei),
+    );
     const reading = { ...receipts, rpc: this.#rpc, snapshot };
     const checks = [check, await this.#checkPayers(paid, reading, asset)];
     if (!this.arePayers && this.#areRead) checks.push(await this.#checkReceivers(paid, reading, asset));
@@ -160,12 +164,12 @@ export class Payments {
   }
 
   /** @param {Paid} paid @param {Reading} reading @param {Asset} asset */
-  #checkPayers({ sent, fees, to }, reading, asset) {
+  #checkPayers({ sent, costs, to }, reading, asset) {
     const { paysFees } = asset;
     const words = `wallets that have what they had${this.arePayers ? ' and received' : ''}, less what they sent${paysFees ? ' and its fees' : ''}`;
     const entryOf = (/** @type {number} */ i) => {
       const received = this.arePayers ? to[i] : 0;
-      const grown = this.value * BigInt(received - sent[i]) - (paysFees ? fees[i] : 0n);
+      const grown = this.value * BigInt(received - sent[i]) - (paysFees ? costs[i] : 0n);
       return { key: this.#addresses[i], mustBe: this.#balances[i] + grown };
     };
     return stateCheck(reading, { name: 'wallets', words, count: sent.length, entryOf, ...balancesOf(asset) });

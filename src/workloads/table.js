@@ -1,4 +1,6 @@
+import { basename } from 'node:path';
 import { oneLine, withoutKeys } from '../errors.js';
+import { isWorkloadFile } from '../files.js';
 
 /**
  * The table of workloads. Those that come with the program are written to the contract of contract.d.ts, as a user's file
@@ -36,6 +38,9 @@ function lacksSlots({ set }) {
   if (clear <= cold && cold + clear <= 100) return null;
   return `clears slots that it has added: --set clear=${clear} must be at most cold=${cold}, and both together at most 100`;
 }
+
+/** The workload of --mix. */
+export const MIX = 'mix';
 
 /** @type {Readonly<Record<string, WorkloadRow>>} */
 export const WORKLOADS = Object.freeze({
@@ -78,6 +83,28 @@ export const WORKLOADS = Object.freeze({
   logs: { kind: 'transaction', load: async () => (await import('./logs.js')).createLogs },
   rpc: { kind: 'call', load: async () => (await import('./calls.js')).createRpcWorkload, lacks: lacksCalls },
 });
+
+/** Built-in workloads that can be members of a mix: logs writes a file about all operations of the run. */
+export const MEMBERS = Object.freeze(
+  Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].kind === 'transaction' && name !== 'logs'),
+);
+
+/** The name of a member of a mix: of a file that without folder and extension. @param {string} name */
+export const labelOf = (name) => (isWorkloadFile(name) ? basename(name).replace(/\.m?js$/, '') : name);
+
+/**
+ * The settings of a member: those of a built-in workload have its name before them, such as storage.slots=5; others are
+ * for files.
+ * @param {string} name
+ * @param {ReadonlyArray<readonly [string, string]>} set
+ */
+export function setOfMember(name, set) {
+  if (isWorkloadFile(name)) return set.filter(([key]) => !key.includes('.'));
+  const start = `${name}.`;
+  return set.flatMap(([key, value]) =>
+    key.startsWith(start) ? [/** @type {const} */ ([key.slice(start.length), value])] : [],
+  );
+}
 
 /** Whether a workload sends transactions; of a user's file that is not known. @param {string | null} name */
 export function isCallWorkload(name) {

@@ -48,7 +48,9 @@ function read(file) {
 function assertSchemaIsStrict(run) {
   const validate = runFileValidator();
   /** Whose members depend on the run. */
-  const open = new Set(['/failures', '/unmeasured', '/generator/rpcCalls']);
+  const open = new Set([
+    ...['/failures', '/unmeasured', '/generator/rpcCalls', '/blocks/fullness', '/intervals/0/blocks/fullness'],
+  ]);
   /** Members that run files of before have not, which are read as well. */
   const newer = new Set([
     '/instance',
@@ -59,7 +61,10 @@ function assertSchemaIsStrict(run) {
     ...['/byName', '/byEndpoint', '/intervals/0/byEndpoint', '/audit/subject', '/audit/checks'],
     ...['/environment/roundTripMs', '/generator/pauses', '/generator/outages'],
     ...['/generator/resubmissions/lost', '/audit/result', '/audit/incomplete'],
-    ...['/blocks', '/intervals/0/blocks'].flatMap((blocks) => [`${blocks}/full`, `${blocks}/gapMaxMs`]),
+    ...['/blocks', '/intervals/0/blocks'].flatMap((blocks) =>
+      ['full', 'gapMaxMs', 'own', 'fullness', 'fullnessSum'].map((name) => `${blocks}/${name}`),
+    ),
+    '/gas',
     ...['/probes', '/intervals/0/probes'].flatMap((probes) => [`${probes}/loop/cpuUs`, `${probes}/loop/waitedUs`]),
     ...['/latency/censored', '/latency/fromStartCensored', '/spending/leftWei'],
   ]);
