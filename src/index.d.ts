@@ -48,6 +48,8 @@ export interface RunOptions {
   txTimeout?: string;
   /** The name of a workload, the path of a file, or the result of defineWorkload(). */
   workload?: string | DefinedWorkload;
+  /** Such as ['counter:50', 'erc20:30'], in place of a workload. */
+  mix?: string | readonly string[];
   set?: Readonly<Record<string, string | number>>;
   method?: string;
   params?: readonly unknown[];

@@ -4,7 +4,7 @@ import { displayUrl } from '../chain/rpc.js';
 import { UsageError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { claimFile, isDevice, isWorkloadFile } from '../files.js';
 import { figureOf } from '../stats/figures.js';
-import { WORKLOADS, isCallWorkload, labelOf, setOfMember, setProblem } from '../workloads/table.js';
+import { CALLS, WORKLOADS, isCallWorkload, labelOf, setOfMember, setProblem } from '../workloads/table.js';
 import { OF_THE_STUDY, OPTIONS, optionsOf } from './options.js';
 
 /**
@@ -174,7 +174,7 @@ function* templateProblems({ files }) {
 /** @param {Command} command @param {Config} config */
 function* workloadProblems(command, config) {
   const { workload, set, mix, createReceivers, receivers } = config;
-  const chosen = mix.length > 0 ? mix.map(({ name }) => name) : [workload];
+  const chosen = mix.length > 0 ? mix.map(({ name }) => (name === CALLS ? 'rpc' : name)) : [workload];
   for (const { name, key, workload: only } of OPTIONS) {
     const its = [only ?? chosen].flat();
     if (!its.some((one) => chosen.includes(one)) && config[/** @type {keyof Config} */ (key)] !== null)
@@ -197,10 +197,18 @@ function* workloadProblems(command, config) {
 }
 
 /** @param {Config} config */
-function* mixProblems({ mix, set }) {
+function* mixProblems({ mix, set, threads, iterations, gasPerSecond, connections }) {
   const names = mix.map(({ name }) => labelOf(name));
   const twice = names.find((name, i) => names.indexOf(name) < i);
   if (twice !== undefined) yield `--mix has ${twice} twice: give each workload once`;
+  if (names.includes(CALLS)) {
+    if (names.length === 1) yield '--mix has calls only: give --workload rpc instead';
+    if (threads < 2 || connections < 2)
+      yield '--mix with calls needs two wallets (-t) and --connections: one for each side';
+    if (iterations !== null)
+      yield '--iterations and calls in --mix exclude each other: their users are not the wallets';
+    if (gasPerSecond !== null) yield '--rate in gas and calls in --mix exclude each other: calls use no gas';
+  }
   const of = (/** @type {string} */ key) => key.slice(0, key.indexOf('.'));
   const [other] = set.find(([key]) => key.includes('.') && !names.includes(of(key))) ?? [];
   if (other !== undefined)

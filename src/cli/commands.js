@@ -85,7 +85,7 @@ export const commands = {
     const members = config.mix.map(({ name }) => name);
     const ownFiles = [config.workload, ...members].filter(isWorkloadFile);
     for (const file of ownFiles) await abandonable(surroundings.stop, () => loadWorkloadFile(file));
-    const kinds = plan?.kinds.map(({ name }) => name) ?? members.map(labelOf);
+    const kinds = [...(plan?.kinds.map(({ name }) => name) ?? []), ...members.map(labelOf)];
     if (!isWorkloadFile(config.workload)) checkCallNames(config, kinds);
     const giveBack = claimInstanceFiles(config);
     /** @type {number} */

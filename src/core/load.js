@@ -320,7 +320,7 @@ export class WarmUp {
     const { clock, lengthMs = null, random = Math.random } = this.#options;
     this.#loadStartUs = loadStartUs;
     if (lengthMs === null) await this.#waitUntilFull(loadStartUs, countsNow, signal);
-    else await clock.sleep(Math.max(0, lengthMs - AHEAD_MS - (clock.nowUs() - loadStartUs) / 1000), signal);
+    else await clock.sleep(Math.max(0, lengthMs - 2 * AHEAD_MS - (clock.nowUs() - loadStartUs) / 1000), signal);
     if (signal.aborted) return null;
     this.#isOver = true;
     await this.gas?.measure();

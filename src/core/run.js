@@ -15,6 +15,7 @@ import { NOT_PAID, balanceOf, capReached, decreaseBetween } from './costs.js';
 import { describeEnvironment, describeRun, factsOf, writeFailedSetUp } from './describe.js';
 import { GasRate } from './gas-rate.js';
 import { Load, WarmUp } from './load.js';
+import { MixedEngine, openCalls, splitLoad } from './mixed-engine.js';
 import { Account } from './nonces.js';
 import { Checkpoints, Watch } from './reports.js';
 import { assertSameChain, confirmSetUp, setUp, setUpCalls, startBlockOf } from './setup.js';
@@ -29,6 +30,7 @@ import { createEngine } from './workers.js';
  * @import { Facts } from './describe.js'
  * @import { Ledger } from './ledger.js'
  * @import { LoadSoFar } from './load.js'
+ * @import { EngineParts } from './workers.js'
  * @import { ChainTools } from './engine.js'
  * @import { Ready, StartBlock } from './setup.js'
  * @import { Stop } from './stop.js'
@@ -155,11 +157,12 @@ async function prepare(config, surroundings, opened) {
   const { urls, endpoints, workers, engineConfig } = opened;
   const { rpc, connect, identity, monitor } = endpoints;
   const { chainId, allowChain, confirmations } = config;
+  const { own, calls } = splitLoad(config);
   const workload = await abandonable(stop, () =>
-    createWorkload(config.workload, { rpc, settings: config, clock, connect, create }),
+    createWorkload(own.workload, { rpc, settings: own, clock, connect, create }),
   );
-  const ratePerSecond = rateOf(config, workload);
-  const schedule = scheduleOf({ ...config, ratePerSecond });
+  const ratePerSecond = rateOf(own, workload);
+  const schedule = scheduleOf({ ...config, ratePerSecond: calls === null ? ratePerSecond : config.ratePerSecond });
   /** @type {Awaited<ReturnType<NonNullable<typeof identity>['identify']>>} */
   let identified = [];
   const ready = await interruptible(stop, endpoints, async () => {
@@ -168,10 +171,13 @@ async function prepare(config, surroundings, opened) {
       monitor.begin();
     }
     return workload.kind === 'call'
-      ? setUpCalls(config, surroundings, opened, workload)
-      : setUp(config, surroundings, opened, workload);
+      ? setUpCalls(own, surroundings, opened, workload)
+      : setUp(own, surroundings, opened, workload);
   });
   const { wallets, sender, inclusion } = ready;
+  const addresses = async () => wallets.map(({ address }) => address);
+  const { notice } = opened;
+  const beside = calls && (await openCalls(calls, { rpc, clock, connect }, { chain: ready.chain, addresses, notice }));
   const setUpBlock = await confirmSetUp(ready, confirmations);
   // The rest of the set-up would be out of date if done minutes before the load.
   await opened.common?.wait({ chainId: ready.chain.chainId, genesisHash: ready.chain.genesisHash ?? null });
@@ -196,24 +202,43 @@ async function prepare(config, surroundings, opened) {
     endpoints: identified,
     sender,
     inclusion,
-    facts: workload.facts?.() ?? {},
+    facts: { ...workload.facts?.(), ...(beside !== null && { calls: beside.facts }) },
     embedded: opened.isEmbedded,
   });
-  const chain = chainToolsOf(ready, start, confirmations);
-  const load = { config: engineConfig, schedule, accounts, workload, workloadName: config.workload, chain };
-  const engine = await createEngine({
-    ...load,
-    endpoints,
-    urls,
-    sendUrl: config.sendRpc,
-    workers,
-    clock,
-    stop,
-    outputs,
-    onBlock: warmUp?.onBlock,
+  const parts = { endpoints, urls, sendUrl: config.sendRpc, workers, clock, stop, outputs, onBlock: warmUp?.onBlock };
+  const engine = await createEngines(parts, {
+    transactions: {
+      config: { ...engineConfig, connections: own.connections },
+      schedule: scheduleOf({ ...own, ratePerSecond }),
+      accounts,
+      workload,
+      workloadName: own.workload,
+      chain: chainToolsOf(ready, start, confirmations),
+    },
+    calls: calls && {
+      config: { ...engineConfig, connections: calls.connections },
+      schedule: scheduleOf(calls),
+      .../** @type {NonNullable<typeof beside>} */ (beside),
+      workloadName: calls.workload,
+      chain: null,
+    },
   });
   const valueWei = workload.kind === 'transaction' ? workload.valueWei : 0n;
   return { ready, environment, valueWei, workload, schedule, accounts, start, before, warmUp, engine, names, warning };
+}
+
+/**
+ * @typedef {'config' | 'schedule' | 'accounts' | 'workload' | 'workloadName' | 'chain'} OfEngine
+ *
+ * @param {Omit<EngineParts, OfEngine>} parts
+ * @param {{transactions: Pick<EngineParts, OfEngine>, calls: Pick<EngineParts, OfEngine> | null}} loads transactions: or plain calls alone
+ */
+async function createEngines(parts, { transactions, calls }) {
+  const engine = await createEngine({ ...parts, ...transactions });
+  if (calls === null) return engine;
+  // In one thread both use the same connections, whose traffic counts once.
+  const endpoints = { ...parts.endpoints, stats: () => /** @type {any} */ ({}) };
+  return new MixedEngine(engine, await createEngine({ ...parts, ...calls, endpoints, onBlock: undefined }));
 }
 
 /**

@@ -140,6 +140,27 @@ function namesTable({ byName = {}, window }) {
   return [figuresTable(head, rows)];
 }
 
+/** Of --mix: plain calls have names of their own, or none. */
+const CALLS = 'calls';
+
+/** The shares of the members of --mix in the verified operations. @param {RunFile} run @returns {string[]} */
+function mixText({ byName = {}, counts, rates, environment }) {
+  const { mix = [], calls = null } = /** @type {any} */ (environment.workload) ?? {};
+  /** @type {Array<{name: string, weight: number}>} */
+  const members = mix.concat(calls === null ? [] : { name: CALLS, weight: calls.weight });
+  if (members.length === 0 || counts.verified === 0) return [];
+  const all = members.reduce((sum, { weight }) => sum + weight, 0);
+  // In a closed loop users make calls as fast as they are answered.
+  const asked = calls !== null && rates.askedPerSecond === null ? 'of the users' : 'asked for';
+  const verifiedOf = (/** @type {string} */ name) => byName[name]?.counts.verified ?? 0;
+  const transactions = members.reduce((sum, { name }) => sum + (name === CALLS ? 0 : verifiedOf(name)), 0);
+  const shares = members.map(({ name, weight }) => {
+    const verified = name === CALLS ? counts.verified - transactions : verifiedOf(name);
+    return `${name} ${tenths((100 * verified) / counts.verified)} % (${tenths((100 * weight) / all)} % ${asked})`;
+  });
+  return [wrapped('mix', shares.join(', '))];
+}
+
 /** Figures of the stages of --stages. @param {RunFile} run @returns {string[]} one table; empty without them */
 function stagesTable({ byStage = [] }) {
   if (byStage.length === 0) return [];
@@ -207,6 +228,7 @@ export function summaryText(run, explain) {
     ...Object.entries(run.failureWords).map(([code, words]) => `  first ${code}: ${words}`),
     latencyTable(run),
     ...namesTable(run),
+    ...mixText(run),
     ...endpointsTable(run),
     ...stagesTable(run),
     ...surroundings(run),

@@ -13,7 +13,7 @@ import { WorkloadHost } from './kit.js';
  * @import { WorkloadOptions, WorkloadState } from './index.js'
  * @import { KitState } from './kit.js'
  *
- * @typedef {Pick<TransactionWorkload, 'next' | 'verify'> & {name: string, weight: number, workload: TransactionWorkload, host: WorkloadHost}} Part
+ * @typedef {Pick<TransactionWorkload, 'next' | 'verify'> & {name: string, weight: number, workload: TransactionWorkload, host: WorkloadHost}} MixMember
  *
  * @typedef {object} MixState for a worker thread
  * @property {readonly Member[]} members
@@ -41,7 +41,14 @@ export async function createMix(options, createMember) {
       const own = { ...settings, set: setOfMember(name, settings.set ?? []) };
       const { workload, host: its } = await createMember(name, { ...options, settings: own, state: state?.states[i] });
       const verify = its.isByReceipt(workload.verify) ? workload.verify : its.kit.verifyByReceipt();
-      return /** @type {Part} */ ({ name: labelOf(name), weight, workload, host: its, next: workload.next, verify });
+      return /** @type {MixMember} */ ({
+        name: labelOf(name),
+        weight,
+        workload,
+        host: its,
+        next: workload.next,
+        verify,
+      });
     }),
   );
   const draw = createDraw(members, seed, first);
@@ -61,7 +68,7 @@ export async function createMix(options, createMember) {
     prepare: async (preparation) => {
       host.begin(preparation);
       // Payments read the balances of the wallets, from which the set-up of other members pays its fees.
-      const isPaying = (/** @type {Part} */ { name }) => name === 'transfer';
+      const isPaying = (/** @type {MixMember} */ { name }) => name === 'transfer';
       for (const { workload } of [...parts.filter((part) => !isPaying(part)), ...parts.filter(isPaying)])
         await workload.prepare(preparation);
       await host.finish();
@@ -99,7 +106,7 @@ export function createDraw(members, seed, first) {
   };
 }
 
-/** Each wallet makes the set-up of all members; an operation may be the dearest one. @param {readonly Part[]} parts @returns {TransactionWorkload['gas']} */
+/** Each wallet makes the set-up of all members; an operation may be the dearest one. @param {readonly MixMember[]} parts @returns {TransactionWorkload['gas']} */
 function gasOf(parts) {
   const added = (/** @type {(gas: any) => bigint} */ of) =>
     parts.reduce((total, { workload }) => total + of(workload.gas), 0n);
@@ -122,7 +129,7 @@ function gasOf(parts) {
  * Each member has, of each wallet, the effects of as many operations as succeeded by their receipts; and what else the
  * member compares agrees.
  * @param {WorkloadHost} host
- * @param {readonly Part[]} parts
+ * @param {readonly MixMember[]} parts
  * @param {(position: number, nonce: number) => number} draw
  * @param {AuditSnapshot} snapshot
  * @returns {Promise<Check[]>}
@@ -144,7 +151,7 @@ async function reconcile(host, parts, draw, snapshot) {
   return host.proven(snapshot, checks);
 }
 
-/** @param {Part} part @param {readonly number[]} succeeded by position @param {AuditSnapshot} snapshot @param {string | null} why */
+/** @param {MixMember} part @param {readonly number[]} succeeded by position @param {AuditSnapshot} snapshot @param {string | null} why */
 async function effectsCheck({ name, workload }, succeeded, { blockHash, blockNumber }, why) {
   const words = `effects of ${name}, against its transactions that succeeded`;
   if (why !== null) return checkOf(name, words, 0, 0, why);

@@ -39,8 +39,9 @@ function lacksSlots({ set }) {
   return `clears slots that it has added: --set clear=${clear} must be at most cold=${cold}, and both together at most 100`;
 }
 
-/** The workload of --mix. */
+/** The workload of --mix, and its member of plain calls. */
 export const MIX = 'mix';
+export const CALLS = 'calls';
 
 /** @type {Readonly<Record<string, WorkloadRow>>} */
 export const WORKLOADS = Object.freeze({
@@ -84,10 +85,11 @@ export const WORKLOADS = Object.freeze({
   rpc: { kind: 'call', load: async () => (await import('./calls.js')).createRpcWorkload, lacks: lacksCalls },
 });
 
-/** Built-in workloads that can be members of a mix: logs writes a file about all operations of the run. */
-export const MEMBERS = Object.freeze(
-  Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].kind === 'transaction' && name !== 'logs'),
-);
+/** Built-in members of a mix: not logs, which writes a file about all operations of the run. */
+export const MEMBERS = Object.freeze([
+  ...Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].kind === 'transaction' && name !== 'logs'),
+  CALLS,
+]);
 
 /** The name of a member of a mix: of a file that without folder and extension. @param {string} name */
 export const labelOf = (name) => (isWorkloadFile(name) ? basename(name).replace(/\.m?js$/, '') : name);

@@ -94,6 +94,34 @@ describe('--mix', { concurrency: 2 }, () => {
     );
   });
 
+  test('calls beside transactions: by share of the users, or of the rate', async (t) => {
+    const mix = ['--mix', 'counter:60,calls:40', '--calls', 'wallet', '-d', '2s', '--in-flight', '3'];
+    const closed = argsOf(t, [...mix, '--workers', '2']);
+    const { code, stdout, stderr } = await runStress(closed.args);
+    assert.equal(code, 0, stdout + stderr);
+    const run = closed.read();
+    assert.equal(run.audit?.exact, true);
+    assert.equal(run.audit?.wallets, 6);
+    assert.ok(
+      run.byName.counter.counts.verified === run.audit?.verified && run.byName.eth_blockNumber.counts.verified > 0,
+    );
+    assert.match(
+      stdout,
+      /^ {2}mix +counter \d+\.\d % \(60\.0 % of the users\), calls \d+\.\d % \(40\.0 % of the users\)$/m,
+    );
+
+    const open = argsOf(t, [...mix, '--rate', '100']);
+    const paced = await runStress(open.args);
+    assert.equal(paced.code, 0, paced.stdout + paced.stderr);
+    const { counts, byName, window } = open.read();
+    assert.ok(Math.abs(window.counts.scheduled - 200) <= 2, `${window.counts.scheduled}`);
+    assert.ok(
+      byName.counter.counts.verified <= 122 && counts.verified - byName.counter.counts.verified <= 82,
+      paced.stdout,
+    );
+    assert.match(paced.stdout, /^ {2}mix +counter \d+\.\d % \(60\.0 % asked for\), calls /m);
+  });
+
   test('an effect of a member is missing: named, and 76', async (t) => {
     const contracts = join(temporaryFolder(t), 'contracts.json');
     const { args, read } = argsOf(t, ['--mix', 'counter:1,transfer:1', '-d', '3s', '--contracts', contracts]);

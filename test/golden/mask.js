@@ -10,6 +10,7 @@ const UNSTABLE = [
   'warnings',
   'startedBy',
   'environment',
+  'fullness',
   'words',
   'why',
 ];

@@ -1,0 +1,112 @@
+import { Wallet } from '../chain/keys.js';
+import { merge } from '../stats/merge.js';
+import { SNAPSHOT } from '../stats/metrics.js';
+import { createWorkload } from '../workloads/index.js';
+import { CALLS } from '../workloads/table.js';
+import { Account, sliceIndexes } from './nonces.js';
+
+/**
+ * Calls beside transactions (--mix counter:60,calls:40). Each side has an engine, a part of the slice and of the
+ * connections, and in an open loop a part of the rate, by weight. All figures are added up.
+ *
+ * @import { CallWorkload, Clock, Config, Engine, Rpc, Snapshot } from '../types.d.ts'
+ * @import { Plan } from './engine.js'
+ */
+
+/**
+ * @param {Config} config
+ * @returns {{own: Config, calls: Config | null}} own: of the transactions; calls: null without calls in the mix
+ */
+export function splitLoad(config) {
+  const { mix, threads, connections, offset, ratePerSecond, stages } = config;
+  const weightOf = (/** @type {Config['mix']} */ members) => members.reduce((sum, { weight }) => sum + weight, 0);
+  const others = mix.filter(({ name }) => name !== CALLS);
+  if (others.length === mix.length) return { own: config, calls: null };
+  const share = weightOf(others) / weightOf(mix);
+  const partOf = (/** @type {number} */ all) => Math.min(all - 1, Math.max(1, Math.round(share * all)));
+  /** @param {number} part @param {Partial<Config>} size @returns {Config} */
+  const scaled = (part, size) => ({
+    ...config,
+    ...size,
+    ratePerSecond: ratePerSecond === null ? null : part * ratePerSecond,
+    stages:
+      stages?.map(({ fromPerSecond, toPerSecond, durationUs }) => {
+        return { fromPerSecond: part * fromPerSecond, toPerSecond: part * toPerSecond, durationUs };
+      }) ?? null,
+  });
+  const [wallets, sockets] = [partOf(threads), partOf(connections)];
+  return {
+    own: scaled(share, { mix: others, threads: wallets, connections: sockets }),
+    calls: scaled(1 - share, {
+      workload: 'rpc',
+      offset: offset + wallets,
+      threads: threads - wallets,
+      connections: connections - sockets,
+    }),
+  };
+}
+
+/**
+ * @param {Config} calls
+ * @param {{rpc: Rpc, clock: Clock, connect: (url: URL) => Rpc}} network
+ * @param {Parameters<NonNullable<CallWorkload['prepare']>>[0]} preparation
+ */
+export async function openCalls(calls, network, preparation) {
+  const workload = /** @type {CallWorkload} */ (await createWorkload('rpc', { ...network, settings: calls }));
+  await workload.prepare?.(preparation);
+  const accounts = sliceIndexes(calls).map((index, i) => new Account(i, Wallet.withoutKey(index)));
+  const weight = calls.mix.find(({ name }) => name === CALLS)?.weight;
+  return { workload, accounts, facts: { weight, ...workload.facts?.() } };
+}
+
+/** @implements {Engine} */
+export class MixedEngine {
+  #transactions;
+  #calls;
+
+  /** @param {Engine} transactions @param {Engine} calls */
+  constructor(transactions, calls) {
+    this.#transactions = transactions;
+    this.#calls = calls;
+  }
+
+  get #both() {
+    return [this.#transactions, this.#calls];
+  }
+
+  /** @param {AbortSignal} signal */
+  async prepare(signal) {
+    await Promise.all(this.#both.map((engine) => engine.prepare(signal)));
+  }
+
+  /** @param {Plan} plan */
+  start(plan) {
+    for (const engine of this.#both) engine.start(plan);
+  }
+
+  /** @param {Plan} plan */
+  setWindow(plan) {
+    for (const engine of this.#both) engine.setWindow(plan);
+  }
+
+  /** @param {number} nowUs @param {boolean} endsInterval @returns {Promise<Snapshot | null>} */
+  async snapshot(nowUs, endsInterval) {
+    const [one, other] = await Promise.all(this.#both.map((engine) => engine.snapshot(nowUs, endsInterval)));
+    return one === null || other === null ? null : merge(SNAPSHOT, one, other);
+  }
+
+  /** @param {number} nowUs */
+  stop(nowUs) {
+    for (const engine of this.#both) engine.stop(nowUs);
+  }
+
+  /** @param {number} timeoutMs @param {AbortSignal} signal */
+  async drain(timeoutMs, signal) {
+    const [ledger] = await Promise.all(this.#both.map((engine) => engine.drain(timeoutMs, signal)));
+    return ledger;
+  }
+
+  async close() {
+    await Promise.all(this.#both.map((engine) => engine.close()));
+  }
+}
