@@ -45,6 +45,7 @@ export async function createMix(options, createMember) {
       return /** @type {MixMember} */ ({
         name: labelOf(name),
         weight,
+        isFile: isWorkloadFile(name),
         workload,
         host: its,
         next: workload.next,
