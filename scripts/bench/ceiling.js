@@ -1,6 +1,6 @@
 /**
  * What the generator itself can do: verified increments a second against the null chain, which does next to nothing,
- * with each transport, in one process and in two workers.
+ * with each transport, in one process, in two workers and with batches of submissions.
  *
  *     npm run bench:ceiling -- [--rounds 5] [--seconds 5] [--threads 2000] [--block-ms 100] [--write]
  *
@@ -18,11 +18,18 @@ const CORES_FOR_WORKERS = 4;
 const { numbers } = readOptions({ rounds: 5, seconds: 5, threads: 2000, 'block-ms': 100 });
 const { rounds, seconds, threads, 'block-ms': blockMs } = numbers;
 
+const TRANSPORTS = ['undici', 'tcp'];
 const CELLS = [1, 2].flatMap((workers) =>
-  ['undici', 'tcp'].map((transport) => ({
+  TRANSPORTS.map((transport) => ({
     name: `${transport}, ${workers === 1 ? 'one process' : `--workers ${workers}`}`,
     // One process is asked for by leaving the option out, so that a stress without it can be measured too.
     cell: ['--transport', transport, ...(workers === 1 ? [] : ['--workers', `${workers}`])],
+  })),
+);
+CELLS.push(
+  ...TRANSPORTS.map((transport) => ({
+    name: `${transport}, --batch 20`,
+    cell: ['--transport', transport, '--batch', '20'],
   })),
 );
 
