@@ -20,6 +20,7 @@ import { SetUpCosts, estimatePayments } from '../core/costs.js';
 import { emptyAccount, fundAll, reclaimAll, slicesOf } from '../core/funds.js';
 import { run } from '../core/run.js';
 import { transportsOf } from '../core/describe.js';
+import { splitLoad } from '../core/mixed-engine.js';
 import { walletNeedWei } from '../core/setup.js';
 import { EXIT, InternalError, OutputError, UnavailableError, UsageError, displayName, worstExit } from '../errors.js';
 import { FILE_MODE, cannotWrite, checkWritable, isWorkloadFile } from '../files.js';
@@ -138,7 +139,7 @@ export const commands = {
     connected(config, surroundings, async (tools) => {
       const { sender, chain, all } = tools;
       const workload = await abandonable(surroundings.stop, () =>
-        createWorkload(config.workload, { rpc: sender.rpc, settings: config }),
+        createWorkload(config.workload, { rpc: sender.rpc, settings: splitLoad(config).own }),
       );
       if (workload.kind === 'call')
         throw new UsageError(`--workload ${config.workload} sends no transactions: there is nothing to fund`);
