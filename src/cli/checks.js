@@ -180,13 +180,12 @@ function* workloadProblems(command, config) {
     if (!its.some((one) => chosen.includes(one)) && config[/** @type {keyof Config} */ (key)] !== null)
       yield `--${name} is an option of --workload ${its.join(' and ')}`;
   }
-  const isFundingCalls = command === 'fund' && isCallWorkload(workload);
   yield* mixProblems(config);
   for (const name of chosen.filter((one) => WORKLOADS[one] !== undefined)) {
     const own = mix.length > 0 ? setOfMember(name, set) : set;
     const wrong = setProblem(name, own);
     if (wrong !== null) yield wrong;
-    const lacking = isFundingCalls ? null : WORKLOADS[name].lacks?.({ ...config, set: own });
+    const lacking = command === 'fund' && isCallWorkload(name) ? null : WORKLOADS[name].lacks?.({ ...config, set: own });
     if (lacking) yield `--workload ${name} ${lacking}`;
   }
   if (createReceivers !== null && receivers === null) yield `--create-receivers ${createReceivers} needs --receivers N`;
