@@ -27,6 +27,8 @@ export default function create({ kit, rpc, state }) {
 
   return {
     kind: 'transaction',
+    // An authorization names the next nonce of its authority.
+    isAlone: true,
     subject: 'authorities were given code',
     gas: { perWallet: 200_000n, perOperation: 120_000n },
 

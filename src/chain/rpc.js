@@ -355,9 +355,9 @@ export function secretsOf({ username, password, pathname, search }, headers = {}
   const user = decode(username);
   const secret = decode(password);
   const encoded = [
-    ...Object.values(headers).flatMap((value) => [value, ...value.split(/[\s,;=]+/)]),
+    ...Object.values(headers).flatMap((value) => [value, base64(value), ...value.split(/[\s,;=]+/)]),
     ...[username, password, search.slice(1)],
-    ...(username + password === '' ? [] : [`${user}:${secret}`, Buffer.from(`${user}:${secret}`).toString('base64')]),
+    ...(username + password === '' ? [] : [`${user}:${secret}`, base64(`${user}:${secret}`)]),
     ...pathname.split('/').filter((part) => part.length >= MIN_KEY_CHARS),
     // The value of each name=value, or the whole of a parameter without =.
     ...search
@@ -368,6 +368,9 @@ export function secretsOf({ username, password, pathname, search }, headers = {}
   const all = new Set([...encoded, ...encoded.map(decode)]);
   return [...all].filter(({ length }) => length >= MIN_SECRET_CHARS).sort((a, b) => b.length - a.length);
 }
+
+/** @param {string} text */
+const base64 = (text) => Buffer.from(text).toString('base64');
 
 /** @param {string} text of a URL @returns {string} the text itself where its percent signs are malformed */
 function decode(text) {

@@ -42,6 +42,8 @@ function* problemsOf(command, config, env, nowMs) {
   yield* walletProblems(config);
   yield* workloadProblems(command, config);
   yield* connectionProblems(command, config);
+  if (config.study.flags.includes('header') && (env.STRESS_HEADER ?? '') !== '')
+    yield '--header and STRESS_HEADER are given: put all headers into STRESS_HEADER or --header-file';
   if (command === 'run') yield* instanceProblems(config, nowMs);
   yield* visibilityProblems(config);
   yield* fundsProblems(command, config);
@@ -147,6 +149,8 @@ function* paceProblems({
     yield '--think-time is for a closed loop, and --rate and --stages make an open loop: leave one of them out';
   if (arrival !== null && ratePerSecond === null && stages === null)
     yield `--arrival ${arrival} needs a rate to arrive at: give --rate or --stages`;
+  if (gasPerSecond !== null && iterations !== null)
+    yield '--rate in gas and --iterations exclude each other: the warm-up, which measures the gas of an operation, has no iterations';
   if (warmupMs === 'auto' && (stages !== null || iterations !== null))
     yield `--warmup auto and --${stages === null ? 'iterations' : 'stages'} exclude each other: give a warm-up with a length, such as --warmup 10s`;
   if (stages !== null && warmupMs !== 'auto' && warmupMs > 0 && stages[0].fromPerSecond === 0)
@@ -183,9 +187,10 @@ function* workloadProblems(command, config) {
   yield* mixProblems(config);
   for (const name of chosen.filter((one) => WORKLOADS[one] !== undefined)) {
     const own = mix.length > 0 ? setOfMember(name, set) : set;
-    const wrong = setProblem(name, own);
+    const wrong = setProblem(name, own, mix.length > 0 ? `${name}.` : '');
     if (wrong !== null) yield wrong;
-    const lacking = command === 'fund' && isCallWorkload(name) ? null : WORKLOADS[name].lacks?.({ ...config, set: own });
+    const lacking =
+      command === 'fund' && isCallWorkload(name) ? null : WORKLOADS[name].lacks?.({ ...config, set: own });
     if (lacking) yield `--workload ${name} ${lacking}`;
   }
   if (createReceivers !== null && receivers === null) yield `--create-receivers ${createReceivers} needs --receivers N`;
@@ -200,8 +205,8 @@ function* mixProblems({ mix, set, threads, iterations, gasPerSecond, connections
   const names = mix.map(({ name }) => labelOf(name));
   const twice = names.find((name, i) => names.indexOf(name) < i);
   if (twice !== undefined) yield `--mix has ${twice} twice: give each workload once`;
-  if (names.includes(CALLS)) {
-    if (names.length === 1) yield '--mix has calls only: give --workload rpc instead';
+  if (mix.some(({ name }) => name === CALLS)) {
+    if (mix.length === 1) yield '--mix has calls only: give --workload rpc instead';
     if (threads < 2 || connections < 2)
       yield '--mix with calls needs two wallets (-t) and --connections: one for each side';
     if (iterations !== null)

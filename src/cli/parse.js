@@ -1,3 +1,4 @@
+import { HIGHEST_RATE } from '../core/pacer.js';
 import { operationsOf } from '../core/pacer.js';
 import { UsageError, oneLine, withoutKeys } from '../errors.js';
 import { isWorkloadFile } from '../files.js';
@@ -74,9 +75,6 @@ export function runName(text) {
     );
   return text;
 }
-
-/** The highest rate that is scheduled: an operation a microsecond. */
-const HIGHEST_RATE = 1_000_000;
 
 const GAS_FACTORS = Object.freeze({ k: 1e3, m: 1e6, g: 1e9 });
 

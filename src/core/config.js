@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { UsageError } from '../errors.js';
+import { HIGHEST_RATE } from './pacer.js';
 import { headersOf } from '../transport/headers.js';
 
 /**
@@ -39,7 +40,11 @@ export function engineConfigOf(config) {
 export function rateOf({ ratePerSecond, gasPerSecond }, workload) {
   if (gasPerSecond === null) return ratePerSecond;
   if (workload.kind === 'call') throw new UsageError('--rate in gas needs transactions: calls use no gas');
-  return gasPerSecond / Number(workload.gas.likely.perOperation);
+  const perSecond = gasPerSecond / Number(workload.gas.likely.perOperation);
+  if (perSecond <= HIGHEST_RATE) return perSecond;
+  throw new UsageError(
+    `--rate ${gasPerSecond / 1e6}Mgas would be about ${Math.round(perSecond)} operations per second: at most ${HIGHEST_RATE} are scheduled`,
+  );
 }
 
 /**

@@ -375,8 +375,8 @@ export class ThreadEngine {
 
 /** @param {number} limit @param {string | null} why */
 function refusedWords(limit, why) {
-  const now = limit === 1 ? 'are sent one by one' : `travel in batches of at most ${limit}`;
-  return `the endpoint refuses batches of --batch (${why}): submissions ${now} from now on`;
+  const now = limit === 1 ? 'are sent one by one' : `are sent in batches of at most ${limit}`;
+  return `the endpoint refused a batch of submissions (${why}): they ${now} from now on`;
 }
 
 /** @param {EngineOptions} options */

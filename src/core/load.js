@@ -9,7 +9,7 @@ import { IntervalLog, Stats, rowOf, zeroCounts } from '../stats/stats.js';
  * @import { Stop } from './stop.js'
  * @import { Clock, Counts, Engine, Output, Phase, Readings, RunFile, Snapshot } from '../types.d.ts'
  * @import { EngineReport, Plan } from './engine.js'
- * @import { GasBlock, GasRate } from './gas-rate.js'
+ * @import { GasBlock, GasRate, Groups } from './gas-rate.js'
  * @import { Checkpoints, Watch } from './reports.js'
  */
 
@@ -158,7 +158,7 @@ export class Load {
       return this.#latest?.counts ?? zeroCounts();
     };
     const setting = warmUp
-      .windowStartUs(loadStartUs, countsNow, stop.drain)
+      .windowStartUs(loadStartUs, countsNow, stop.drain, () => this.#soFar().stats.byName)
       .then((startUs) => {
         if (startUs === null) return;
         this.#plan = { loadStartUs, startUs, endUs: this.#endOf(startUs), perSecond: warmUp.gas?.facts.perSecond };
@@ -314,16 +314,16 @@ export class WarmUp {
    * @param {number} loadStartUs
    * @param {() => Promise<Counts>} countsNow
    * @param {AbortSignal} signal ends it early
+   * @param {() => Groups} [groupsOf] figures by name, as of the last call of countsNow
    * @returns {Promise<number | null>} start of the window; null: ended early
    */
-  async windowStartUs(loadStartUs, countsNow, signal) {
+  async windowStartUs(loadStartUs, countsNow, signal, groupsOf = () => ({})) {
     const { clock, lengthMs = null, random = Math.random } = this.#options;
     this.#loadStartUs = loadStartUs;
-    if (lengthMs === null) await this.#waitUntilFull(loadStartUs, countsNow, signal);
-    else await clock.sleep(Math.max(0, lengthMs - 2 * AHEAD_MS - (clock.nowUs() - loadStartUs) / 1000), signal);
+    await this.#waitUntilOver(loadStartUs, countsNow, signal, groupsOf);
     if (signal.aborted) return null;
     this.#isOver = true;
-    await this.gas?.measure();
+    await this.gas?.measure(groupsOf());
     const soonUs = clock.nowUs() + AHEAD_MS * 1000;
     if (lengthMs !== null) return Math.max(soonUs, loadStartUs + lengthMs * 1000);
     const blockUs = this.#blocks > 1 ? (this.#lastBlockUs - this.#firstBlockUs) / (this.#blocks - 1) : 0;
@@ -334,16 +334,28 @@ export class WarmUp {
    * @param {number} loadStartUs
    * @param {() => Promise<Counts>} countsNow
    * @param {AbortSignal} signal ends it early
+   * @param {() => Groups} groupsOf
    */
-  async #waitUntilFull(loadStartUs, countsNow, signal) {
-    const { clock, mostMs, hasBlocks } = this.#options;
+  async #waitUntilOver(loadStartUs, countsNow, signal, groupsOf) {
+    const { clock, mostMs, hasBlocks, operations, lengthMs = null } = this.#options;
+    let isMeasuring = false;
     for (;;) {
       await clock.sleep(PERIOD_MS, signal);
       const counts = await countsNow();
+      const ended = endedOf(counts);
       const elapsedMs = (clock.nowUs() - loadStartUs) / 1000;
-      if (signal.aborted || (elapsedMs >= MIN_WARMUP_MS && this.#isFull(counts))) return;
-      if (elapsedMs < mostMs) continue;
-      this.warning = `the warm-up ended after ${Math.round(elapsedMs / 1000)} s (--tx-timeout) with ${hasBlocks ? `${this.#blocks} of ${WARMUP_BLOCKS} blocks and ` : ''}${endedOf(counts)} operations: rates and latencies may not be steady yet; give a longer --warmup`;
+      if (signal.aborted) return;
+      if (!isMeasuring && ended >= operations) {
+        this.gas?.begin(groupsOf());
+        isMeasuring = true;
+      }
+      const isOver =
+        lengthMs === null ? elapsedMs >= MIN_WARMUP_MS && this.#isFull(counts) : elapsedMs >= lengthMs - 2 * AHEAD_MS;
+      if (isOver && this.gas !== null && ended < OPERATIONS_EACH * operations)
+        this.warning = `the warm-up ended after ${ended} operations, and each wallet has to make ${OPERATIONS_EACH}: the gas of an operation may be too high, and the rate too low; give a longer --warmup`;
+      if (isOver) return;
+      if (lengthMs !== null || elapsedMs < mostMs) continue;
+      this.warning = `the warm-up ended after ${Math.round(elapsedMs / 1000)} s (--tx-timeout) with ${hasBlocks ? `${this.#blocks} of ${WARMUP_BLOCKS} blocks and ` : ''}${ended} operations: rates and latencies may not be steady yet; give a longer --warmup`;
       return;
     }
   }

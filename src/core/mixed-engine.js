@@ -56,7 +56,7 @@ export async function openCalls(calls, network, preparation) {
   await workload.prepare?.(preparation);
   const accounts = sliceIndexes(calls).map((index, i) => new Account(i, Wallet.withoutKey(index)));
   const weight = calls.mix.find(({ name }) => name === CALLS)?.weight;
-  return { workload, accounts, facts: { weight, ...workload.facts?.() } };
+  return { workload, accounts, facts: { weight, users: accounts.length, ...workload.facts?.() } };
 }
 
 /** @implements {Engine} */

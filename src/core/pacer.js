@@ -1,5 +1,8 @@
 /** @import { RateStage } from '../types.d.ts' */
 
+/** The highest rate that is scheduled: an operation a microsecond. */
+export const HIGHEST_RATE = 1_000_000;
+
 /** The ends of the stages, since the start of the load. @param {Schedule | null} schedule @returns {number[]} empty without --stages */
 export function stageEndsUs(schedule) {
   if (schedule?.firstStage === undefined) return [];

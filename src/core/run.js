@@ -8,6 +8,7 @@ import { shortWindow } from '../stats/growth.js';
 import { buildPartialRunFile, buildRunFile } from '../stats/run-file.js';
 import { indexRanges, numbered } from '../text.js';
 import { createWorkload } from '../workloads/index.js';
+import { labelOf } from '../workloads/table.js';
 import { audit } from './audit.js';
 import { engineConfigOf, rateOf, scheduleOf, workersOf } from './config.js';
 import { abandonable, checkDescriptors, interruptible, openNetwork, readKeys, warnOfEndpoints } from './connect.js';
@@ -263,7 +264,15 @@ function warmUpOf(config, { clock, rpc, wallets, workload, ratePerSecond, isOpen
     hasBlocks: workload.kind === 'transaction',
     mostMs: txTimeoutMs,
     lengthMs: warmupMs === 'auto' ? null : warmupMs,
-    gas: isRateInGas ? new GasRate(gasPerSecond, ratePerSecond, rpc, wallets) : null,
+    gas: isRateInGas
+      ? new GasRate(
+          gasPerSecond,
+          ratePerSecond,
+          rpc,
+          wallets,
+          config.mix.map(({ name, weight }) => ({ name: labelOf(name), weight })),
+        )
+      : null,
   });
 }
 

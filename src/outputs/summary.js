@@ -140,24 +140,32 @@ function namesTable({ byName = {}, window }) {
   return [figuresTable(head, rows)];
 }
 
-/** Of --mix: plain calls have names of their own, or none. */
-const CALLS = 'calls';
-
 /** The shares of the members of --mix in the verified operations. @param {RunFile} run @returns {string[]} */
-function mixText({ byName = {}, counts, rates, environment }) {
+function mixText({ byName = {}, counts, config, rates, environment }) {
   const { mix = [], calls = null } = /** @type {any} */ (environment.workload) ?? {};
-  /** @type {Array<{name: string, weight: number}>} */
-  const members = mix.concat(calls === null ? [] : { name: CALLS, weight: calls.weight });
-  if (members.length === 0 || counts.verified === 0) return [];
-  const all = members.reduce((sum, { weight }) => sum + weight, 0);
+  if (mix.length === 0 || counts.verified === 0) return [];
+  const sumOf = (/** @type {Array<{weight: number}>} */ members) =>
+    members.reduce((sum, { weight }) => sum + weight, 0);
+  const verifiedOf = (/** @type {{name: string}} */ { name }) => byName[name]?.counts.verified ?? 0;
+  const all = sumOf(mix) + (calls?.weight ?? 0);
   // In a closed loop users make calls as fast as they are answered.
-  const asked = calls !== null && rates.askedPerSecond === null ? 'of the users' : 'asked for';
-  const verifiedOf = (/** @type {string} */ name) => byName[name]?.counts.verified ?? 0;
-  const transactions = members.reduce((sum, { name }) => sum + (name === CALLS ? 0 : verifiedOf(name)), 0);
-  const shares = members.map(({ name, weight }) => {
-    const verified = name === CALLS ? counts.verified - transactions : verifiedOf(name);
-    return `${name} ${tenths((100 * verified) / counts.verified)} % (${tenths((100 * weight) / all)} % ${asked})`;
-  });
+  const isByUsers = calls !== null && rates.askedPerSecond === null;
+  const asked = isByUsers ? 'of the users' : 'asked for';
+  const users = calls === null ? 0 : calls.users / Number(config.threads);
+  const shareOf = (/** @type {{weight: number}} */ { weight }) =>
+    isByUsers ? ((1 - users) * weight) / sumOf(mix) : weight / all;
+  /** @type {Array<[name: string, verified: number, share: number]>} */
+  const rows = mix.map((/** @type {{name: string, weight: number}} */ member) => [
+    member.name,
+    verifiedOf(member),
+    shareOf(member),
+  ]);
+  const transactions = rows.reduce((sum, [, verified]) => sum + verified, 0);
+  if (calls !== null) rows.push(['calls', counts.verified - transactions, isByUsers ? users : calls.weight / all]);
+  const shares = rows.map(
+    ([name, verified, share]) =>
+      `${name} ${tenths((100 * verified) / counts.verified)} % (${tenths(100 * share)} % ${asked})`,
+  );
   return [wrapped('mix', shares.join(', '))];
 }
 
@@ -282,12 +290,13 @@ function overview(run) {
   const { counts, window, rates, generator } = run;
   const isOpenLoop = rates.askedPerSecond !== null;
   const words = countedWords(isPlain(run));
+  const hasCalls = /** @type {any} */ (run.environment.workload)?.calls !== undefined && !isPlain(run);
   /** @type {string[][]} */
   const rows = [
     [
       `  ${words.tps}`,
       figure(rates.verifiedPerSecond),
-      `${words.verified} per second of the window (${count(window.counts.verified)} in it)`,
+      `${words.verified} per second of the window (${count(window.counts.verified)} in it)${hasCalls ? ', calls included' : ''}`,
     ],
     isOpenLoop
       ? rateRow(run)
@@ -437,7 +446,10 @@ function gasText(run) {
   const [own, chain, perOperation, mean, p50, p90] = GAS_FIGURES.map((name) => figureOf(name)?.read(run) ?? null);
   if (run.blocks.count === 0 || chain === null) return [];
   const ours = own === null ? '' : `${figure(own / 1e6)} Mgas/s by this run, ${count(perOperation)} an operation; `;
-  const full = mean === null ? '' : `; blocks ${tenths(mean)} % full on average, p50 ${p50} %, p90 ${p90} %`;
+  const full =
+    mean === null
+      ? ''
+      : `; blocks ${tenths(mean)} % full on average, p50 ${tenths(p50 ?? 0)} %, p90 ${tenths(p90 ?? 0)} %`;
   return [`  gas         ${ours}${figure(chain / 1e6)} Mgas/s in all blocks${full}`];
 }
 

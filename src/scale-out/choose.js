@@ -286,7 +286,8 @@ export function checkConsistency(run, name) {
 }
 
 /** @param {RunFile} run @returns {Array<[string, number, number, number?]>} name, count, and its bounds, which are one number unless there are two */
-function countsOf({ counts, window, failures, latency, lag, intervals, audit, partial, end, inFlight }) {
+function countsOf(run) {
+  const { counts, window, failures, latency, lag, intervals, audit, partial, end, inFlight } = run;
   const { scheduled, dropped, started, verified, failed, timedOut, abandoned } = counts;
   /** @type {ReturnType<typeof countsOf>} */
   const rows = [
@@ -311,8 +312,18 @@ function countsOf({ counts, window, failures, latency, lag, intervals, audit, pa
     rows.push([`counts/${name}`, counts[name], sums[name], most]);
   rows.push(['window/counts/verified', window.counts.verified, 0, verified]);
   const report = /** @type {AuditReport | null} */ (audit);
-  if (report !== null) rows.push(['audit/verified', report.verified, verified]);
+  if (report !== null) rows.push(['audit/verified', report.verified, transactionsOf(run, verified)]);
   return rows;
+}
+
+/** Of the verified operations those that are no calls of a mix. @param {RunFile} run @param {number} verified */
+function transactionsOf({ environment, byName }, verified) {
+  const { mix, calls = null } = /** @type {any} */ (environment?.workload) ?? {};
+  if (calls === null) return verified;
+  return mix.reduce(
+    (/** @type {number} */ sum, /** @type {{name: string}} */ { name }) => sum + (byName[name]?.counts.verified ?? 0),
+    0,
+  );
 }
 
 /** @param {number} count @param {string} noun */

@@ -1,3 +1,4 @@
+import { figureOf } from './figures.js';
 import { Distribution } from './histogram.js';
 import { addBlocks, blockIntervalMs, noBlocks } from './blocks.js';
 import { isPlain } from './sample.js';
@@ -40,6 +41,20 @@ export function rateNotHeld(run) {
   return growth === null
     ? `${words}; ${dropped} of ${scheduled} were dropped because no wallet was idle`
     : `${words}, and the rest only after the window; ${growth}`;
+}
+
+/** A gas rate is off by more than this if the gas of an operation has changed since the warm-up. */
+const GAS_HELD = 0.05;
+
+/** @param {MeasuredRun} run @returns {string | null} a warning; null without a rate in gas, or if it was held */
+export function gasRateNotHeld(run) {
+  const { gasRate = null } = run;
+  const own = figureOf('gas')?.read(run) ?? null;
+  if (gasRate === null || own === null) return null;
+  const share = own / gasRate.gasPerSecond;
+  if (Math.abs(share - 1) <= GAS_HELD) return null;
+  const [used, asked] = [own, gasRate.gasPerSecond].map((gas) => (gas / 1e6).toFixed(1));
+  return `THE GAS RATE WAS NOT HELD: ${used} of ${asked} Mgas/s, ${(100 * share).toFixed(0)} %`;
 }
 
 /**

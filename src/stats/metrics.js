@@ -223,6 +223,7 @@ const GROUP = {
     counts: COUNTERS,
     windowVerified: sum,
     gas: COUNTERS,
+    gasOutside: COUNTERS,
     sumUs: sum,
     failures: COUNTERS,
     latency: histogram,

@@ -1,5 +1,5 @@
 import { worstExit } from '../errors.js';
-import { rateNotHeld, shortWindow } from './growth.js';
+import { gasRateNotHeld, rateNotHeld, shortWindow } from './growth.js';
 import { addBlocks, noBlocks } from './blocks.js';
 import { Distribution } from './histogram.js';
 import { groupJson, probesOf, stagesOf } from './stats.js';
@@ -92,7 +92,9 @@ export function buildPartialRunFile(parts) {
 /** @param {MeasuredRun} run */
 function warningsOf(run) {
   const { samplesDropped } = run.generator;
-  const words = [rateNotHeld(run), shortWindow(run)?.words ?? null].filter((word) => word !== null);
+  const words = [rateNotHeld(run), gasRateNotHeld(run), shortWindow(run)?.words ?? null].filter(
+    (word) => word !== null,
+  );
   return [
     ...run.warnings,
     ...words,

@@ -325,9 +325,11 @@ function roundTripUs({ environment }) {
 
 /** @param {MeasuredRun} run */
 function concurrency(run) {
-  const { rates, config, counts } = run;
+  const { rates, config, counts, environment } = run;
   const asked = rates.askedPerSecond;
   if (asked !== null && !isDropping(run)) return null;
+  // Beside calls the latency and the rate are those of both.
+  if (/** @type {any} */ (environment.workload)?.calls !== undefined) return null;
   const unanswered = counts.failed + counts.timedOut + counts.abandoned;
   if (pausedOf(run) > PAUSED || unanswered > RELEVANT * counts.started) return null;
   if ((fullness(run) ?? 0) >= ROOM_LEFT) return null;

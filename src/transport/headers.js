@@ -16,7 +16,8 @@ const FORM =
 const OF_TRANSPORT =
   /^(host|content-(length|type)|connection|proxy-connection|keep-alive|transfer-encoding|te|trailer|expect|upgrade|sec-websocket-.*)$/;
 
-const SECRET_NAMES = /authorization|cookie|key|token|secret|auth/;
+const SECRET_NAMES = /auth|cookie|key|token|secret|pass|cred|session|sign|jwt/;
+const SECRET_VALUES = /^(bearer|basic|digest) /i;
 
 /** @param {string} text @returns {Header} @throws {Error} whose message goes behind the name of its source */
 export function header(text) {
@@ -30,8 +31,8 @@ export function header(text) {
 
 /** The command line is visible to all users of the machine. @param {string} text */
 export function literalHeader(text) {
-  const [name] = header(text);
-  if (SECRET_NAMES.test(name))
+  const [name, value] = header(text);
+  if (SECRET_NAMES.test(name) || SECRET_VALUES.test(value))
     throw new Error(
       `must not have the secret header ${name}, because every user of this machine can read the command line: give it in STRESS_HEADER or --header-file`,
     );

@@ -25,6 +25,8 @@ export interface TransactionWorkload {
   gas?: Gas;
   /** Wei that each executed operation sends to addresses outside of the slice, if it is always the same. */
   valueWei?: bigint;
+  /** It cannot be a member of a mix, because its operations depend on all nonces of the wallet. */
+  isAlone?: boolean;
   /** The subject of the audit's summary: `200 counters grew by 1,000`. */
   subject?: string;
   /** Number of wallets for which prepare() would send a transaction; all of them unless given. */

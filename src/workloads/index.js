@@ -24,6 +24,12 @@ import { NO_VALUE, checkedWorkload, loadWorkloadFile } from './user-file.js';
  *
  * @typedef {Omit<WorkloadOptions, 'create'> & {kit: Kit, set: Readonly<Record<string, number>>}} BuiltInOptions
  *
+ * @typedef {object} Hosted
+ * @property {Workload} workload
+ * @property {WorkloadHost} host
+ * @property {object} [verify] as the workload has made it
+ * @property {boolean} [isAlone] it cannot be a member of a mix
+ *
  * @typedef {object} WorkloadState for a worker thread
  * @property {unknown} own the result of the workload's handOver()
  * @property {KitState} kit
@@ -40,7 +46,7 @@ export async function createWorkload(name, options) {
   return (await createHosted(name, options)).workload;
 }
 
-/** @param {string} name @param {WorkloadOptions} options @returns {Promise<{workload: Workload, host: WorkloadHost}>} */
+/** @param {string} name @param {WorkloadOptions} options @returns {Promise<Hosted>} */
 async function createHosted(name, options) {
   if (isWorkloadFile(name)) return hostUserWorkload(name, options);
   const create = /** @type {any} */ (await WORKLOADS[name].load());
@@ -48,7 +54,7 @@ async function createHosted(name, options) {
   const { host, state, given } = openHost(options, set);
   const own = await create(given);
   if (WORKLOADS[name].kind === 'call') return { workload: completedCalls(own, { host, set }), host };
-  return { workload: completed(own, { host, state, set }), host };
+  return { workload: completed(own, { host, state, set }), host, verify: own.verify };
 }
 
 /** @param {(options: BuiltInOptions) => OwnTransactions} create @param {WorkloadOptions} options @param {BuiltInOptions['set']} [set] @returns {TransactionWorkload} */
@@ -72,7 +78,7 @@ export async function createUserWorkload(file, options) {
 /**
  * @param {string} file
  * @param {WorkloadOptions} options
- * @returns {Promise<{workload: Workload, host: WorkloadHost}>}
+ * @returns {Promise<Hosted>}
  * @throws {WorkloadError}
  */
 async function hostUserWorkload(file, { rpc, settings, state: given, create: known }) {
@@ -89,7 +95,9 @@ async function hostUserWorkload(file, { rpc, settings, state: given, create: kno
     throw locateError(error, file, 'create()');
   }
   const workload = checkedWorkload(own, file);
-  if (workload.kind === 'transaction') return { workload: completed(workload, { own, host, state, set, file }), host };
+  const { verify, isAlone } = own;
+  if (workload.kind === 'transaction')
+    return { workload: completed(workload, { own, host, state, set, file }), host, verify, isAlone };
   return { workload: completedCalls(workload, { host, set, file }), host };
 }
 

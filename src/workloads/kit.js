@@ -49,6 +49,8 @@ export class WorkloadHost {
   #membership = null;
   /** Functions made by verifyByReceipt(). @type {WeakSet<object>} */
   #byReceipt = new WeakSet();
+  /** Functions made by countedBy(). @type {WeakSet<object>} */
+  #byCount = new WeakSet();
   #isPrepared;
   #file;
   #rpc;
@@ -127,9 +129,9 @@ export class WorkloadHost {
     this.#membership = membership;
   }
 
-  /** Whether it was made by verifyByReceipt(). @param {object} verify */
-  isByReceipt(verify) {
-    return this.#byReceipt.has(verify);
+  /** Whether it was made by countedBy(). @param {object | undefined} verify */
+  isByCount(verify) {
+    return verify !== undefined && this.#byCount.has(verify);
   }
 
   /** Ends that, and reads what the audits start from. */
@@ -311,7 +313,8 @@ export class WorkloadHost {
         throw new WorkloadError(`${place}: kit.auditByCall: ${words}: check that a contract is there`);
       });
     });
-    return {
+    /** @type {Counted} */
+    const counted = {
       verify: (position, executed, inclusion, attempt) => {
         const call = callOf(position);
         const counter = { start: Number(this.#starts[at][position]), target: call.to };
@@ -324,6 +327,8 @@ export class WorkloadHost {
         return starts.map((start, position) => ({ start, now: counts[position], target: callOf(position).to }));
       },
     };
+    this.#byCount.add(counted.verify);
+    return counted;
   }
 
   /** @param {string} blockHash @param {number} blockNumber @param {(block: unknown) => {method: string, params: unknown[]}[]} requestsAt */

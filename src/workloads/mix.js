@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { WorkloadError, displayName } from '../errors.js';
 import { isWorkloadFile } from '../files.js';
 import { mixBits } from './payments.js';
 import { checkOf, isSuccess, sum } from './receipts.js';
@@ -7,11 +8,10 @@ import { WorkloadHost } from './kit.js';
 
 /**
  * A mix of workloads (--mix counter:50,erc20:30). Which member an operation is of follows from the run's seed, the wallet
- * and the nonce, so that the audit can compute it again. Operations are verified by their receipts, because the bounds of
- * a wallet's count cover all members.
+ * and the nonce, so that the audit can compute it again. Operations of members that count are verified by their receipts.
  *
  * @import { AuditSnapshot, Check, Member, TransactionWorkload } from '../types.d.ts'
- * @import { WorkloadOptions, WorkloadState } from './index.js'
+ * @import { Hosted, WorkloadOptions, WorkloadState } from './index.js'
  * @import { KitState } from './kit.js'
  *
  * @typedef {Pick<TransactionWorkload, 'next' | 'verify'> & {name: string, weight: number, isFile: boolean, workload: TransactionWorkload, host: WorkloadHost}} MixMember
@@ -26,7 +26,7 @@ import { WorkloadHost } from './kit.js';
 
 /**
  * @param {WorkloadOptions} options
- * @param {(name: string, options: WorkloadOptions) => Promise<{workload: any, host: WorkloadHost}>} createMember
+ * @param {(name: string, options: WorkloadOptions) => Promise<Hosted>} createMember
  * @returns {Promise<TransactionWorkload>}
  */
 export async function createMix(options, createMember) {
@@ -40,8 +40,16 @@ export async function createMix(options, createMember) {
   const parts = await Promise.all(
     members.map(async ({ name, weight }, i) => {
       const own = { ...settings, set: setOfMember(name, settings.set ?? []) };
-      const { workload, host: its } = await createMember(name, { ...options, settings: own, state: state?.states[i] });
-      const verify = its.isByReceipt(workload.verify) ? workload.verify : its.kit.verifyByReceipt();
+      const made = await createMember(name, { ...options, settings: own, state: state?.states[i] });
+      const { workload, host: its } = made;
+      if (workload.kind !== 'transaction')
+        throw new WorkloadError(`${displayName(name)} makes calls: a mix takes them with calls:WEIGHT and --calls`);
+      if (made.isAlone)
+        throw new WorkloadError(
+          `${displayName(name)} cannot be a member of a mix: its operations depend on all nonces`,
+        );
+      // The bounds of a wallet's count cover all members.
+      const verify = its.isByCount(made.verify) ? its.kit.verifyByReceipt() : workload.verify;
       return /** @type {MixMember} */ ({
         name: labelOf(name),
         weight,

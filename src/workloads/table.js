@@ -122,8 +122,8 @@ export function setsOf(workload, given = []) {
   );
 }
 
-/** What is wrong with --set of a built-in workload. @param {string} workload @param {NonNullable<Settings['set']>} given @returns {string | null} */
-export function setProblem(workload, given) {
+/** What is wrong with --set of a built-in workload. @param {string} workload @param {NonNullable<Settings['set']>} given @param {string} [prefix] of the names, in a mix @returns {string | null} */
+export function setProblem(workload, given, prefix = '') {
   const { sets = {} } = WORKLOADS[workload];
   const wrong = given.find(([name, text]) => {
     const { range: [least, most] = [1, 0] } = Object.hasOwn(sets, name) ? sets[name] : {};
@@ -141,6 +141,7 @@ export function setProblem(workload, given) {
     ]) => `${name} from ${least} to ${most} (${words}; default ${fallback})`,
   );
   const [name, text] = wrong;
-  if (settings.length === 0) return `--set ${name}=... is no setting of --workload ${workload}, which has none`;
-  return `--set ${name}=${oneLine(withoutKeys(text), 60)} is no setting of --workload ${workload}: it has ${settings.join(', ')}`;
+  if (settings.length === 0)
+    return `--set ${prefix}${name}=... is no setting of --workload ${workload}, which has none`;
+  return `--set ${prefix}${name}=${oneLine(withoutKeys(text), 60)} is no setting of --workload ${workload}: it has ${settings.join(', ')}`;
 }

@@ -19,7 +19,7 @@ const OWN = fileURLToPath(new URL('../../docs/examples/access-list.js', import.m
 /** @type {Anvil} */
 let anvil;
 before(async () => {
-  anvil = await startAnvil({ args: ['--accounts', '60', '--block-time', '0.2'] });
+  anvil = await startAnvil({ args: ['--accounts', '80', '--block-time', '0.2'] });
 });
 after(() => anvil.stop());
 
@@ -122,6 +122,17 @@ describe('--mix', { concurrency: 2 }, () => {
     assert.match(paced.stdout, /^ {2}mix +counter \d+\.\d % \(60\.0 % asked for\), calls /m);
   });
 
+  test('an instance with calls beside transactions is merged', async (t) => {
+    const instance = ['--index', '0', '--instances', '1', '--chain-id', '31337'];
+    const mix = ['--mix', 'counter:3,calls:2', '--method', 'eth_blockNumber', '-d', '1500ms'];
+    const { args } = argsOf(t, [...instance, ...mix]);
+    const { code, stderr } = await runStress(args);
+    assert.equal(code, 0, stderr);
+    const merged = await runStress(['merge', '--expect', '1', args[args.indexOf('--out') + 1]]);
+    assert.equal(merged.code, 0, merged.stdout + merged.stderr);
+    assert.match(merged.stdout, /^ {2}audit +exact: 6 wallets executed \d+/m);
+  });
+
   test('an effect of a member is missing: named, and 76', async (t) => {
     const contracts = join(temporaryFolder(t), 'contracts.json');
     const { args, read } = argsOf(t, ['--mix', 'counter:1,transfer:1', '-d', '3s', '--contracts', contracts]);
@@ -164,7 +175,7 @@ describe('--mix', { concurrency: 2 }, () => {
     [
       'a wrong setting',
       ['--mix', 'storage:1,counter:1', '--set', 'storage.slots=0'],
-      /^stress: --set slots=0 is no setting of --workload storage/,
+      /^stress: --set storage\.slots=0 is no setting of --workload storage/,
     ],
     [
       'an option of another one',

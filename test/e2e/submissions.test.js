@@ -209,7 +209,7 @@ describe('--batch', () => {
       assert.ok(file.counts.verified > 8);
       assert.equal(file.counts.failed, 0);
       const { limit, refused, why } = file.generator.submissionBatches;
-      const warnings = stderr.split('\n').filter((line) => line.includes('refuses batches of --batch'));
+      const warnings = stderr.split('\n').filter((line) => line.includes('refused a batch of submissions'));
       if (name.startsWith('HTTP')) assert.equal(limit, 2);
       if (name.startsWith('refused')) assert.deepEqual([limit, why], [1, 'batch requests are not supported']);
       assert.equal(warnings.length, refused > 0 ? 1 : 0, stderr);
