@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { WorkloadError, displayName } from '../errors.js';
 import { isWorkloadFile } from '../files.js';
-import { mixBits } from './payments.js';
+import { drawBits, mixBits } from './payments.js';
 import { checkOf, isSuccess, sum } from './receipts.js';
 import { labelOf, setOfMember } from './table.js';
 import { WorkloadHost } from './kit.js';
@@ -109,7 +109,7 @@ export function createDraw(members, seed, first) {
   const ends = members.map(({ weight }) => ((upTo += weight) / all) * 2 ** 32);
   const last = members.length - 1;
   return (position, nonce) => {
-    const hash = mixBits(mixBits(mixBits(seed) + first + position) ^ Math.imul(nonce, 0x9e3779b1));
+    const hash = drawBits(mixBits(seed) + first, position, nonce);
     let i = 0;
     while (i < last && hash >= ends[i]) i += 1;
     return i;

@@ -199,6 +199,11 @@ function feeOf({ gasUsed, effectiveGasPrice, l1Fee }) {
   return toBigInt(gasUsed) * toBigInt(effectiveGasPrice) + toBigInt(l1Fee ?? '0x0');
 }
 
+/** 32 bits for an operation: the same for a seed, a wallet and a nonce. @param {number} seed @param {number} position @param {number} nonce */
+export function drawBits(seed, position, nonce) {
+  return mixBits(mixBits(seed + position) ^ Math.imul(nonce, 0x9e3779b1));
+}
+
 /** Spreads a difference of a few bits over all 32 (the last step of MurmurHash3, A. Appleby). @param {number} word */
 export function mixBits(word) {
   let bits = word | 0;

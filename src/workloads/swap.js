@@ -1,6 +1,6 @@
 import { toBigInt } from '../chain/rpc.js';
 import { callOf, readArtifact, selectorOf, stateCheck, word } from './contract-state.js';
-import { mixBits } from './payments.js';
+import { drawBits } from './payments.js';
 import { isSuccess } from './receipts.js';
 
 /**
@@ -41,8 +41,7 @@ export function quote(amount, reserveIn, reserveOut) {
  * @param {number} nonce
  */
 export function tokenOf(tag, position, nonce) {
-  const hash = mixBits(mixBits(Number.parseInt(tag, 16) + position) ^ Math.imul(Math.floor(nonce / 2), 0x9e3779b1));
-  return (hash ^ nonce) & 1;
+  return (drawBits(Number.parseInt(tag, 16), position, Math.floor(nonce / 2)) ^ nonce) & 1;
 }
 
 /** @param {BuiltInOptions} options @returns {TransactionWorkload} */
