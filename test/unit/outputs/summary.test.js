@@ -366,7 +366,10 @@ Summary: ran for its duration, window 2.0 s
     const text = withAudit({ exact: false, mismatchCount: 150, mismatches });
     assert.equal(text.match(/^ {4}wallet /gm)?.length, 10);
     assert.match(text, /^ {4}\.\.\. 150 wallets in all; the run file \(--out\) lists more$/m);
-    assert.doesNotMatch(withAudit({ exact: false, mismatchCount: 10, mismatches: mismatches.slice(0, 10) }), /wallets in all/);
+    assert.doesNotMatch(
+      withAudit({ exact: false, mismatchCount: 10, mismatches: mismatches.slice(0, 10) }),
+      /wallets in all/,
+    );
   });
 
   it('no line ends in blanks, and none has escapes', () => {
