@@ -126,6 +126,7 @@ describe('fuzz: answers of an endpoint', () => {
     instances: null,
     chainId: null,
     allowChain: null,
+    sendRpc: null,
     hdPath: "m/44'/60'/0'/0",
     durationMs: 1000,
     warmupMs: 0,
@@ -176,7 +177,7 @@ describe('fuzz: answers of an endpoint', () => {
       const site = /** @type {any} */ ({
         given,
         urls: [URL_OF],
-        endpoints: { rpc, rpcs: [rpc] },
+        endpoints: { rpc, rpcs: [rpc], sending: null },
         isEmbedded: false,
         workers: 1,
         notice: () => {},
