@@ -50,14 +50,15 @@ export function rateOf({ ratePerSecond, gasPerSecond }, workload) {
 /**
  * The schedule of the pacer.
  * @param {Omit<LoadSize, 'threads' | 'durationMs' | 'inFlight'> & {arrival: Arrival | null}} config
+ * @param {number} [seed] of random arrivals
  * @returns {Schedule | null} null: closed loop
  */
-export function scheduleOf({ ratePerSecond, stages, arrival, warmupMs }) {
+export function scheduleOf({ ratePerSecond, stages, arrival, warmupMs }, seed = randomInt(1, 2 ** 32 - 1)) {
   const wanted = stages ?? (ratePerSecond === null ? null : [constant(ratePerSecond, Infinity)]);
   if (wanted === null) return null;
   // The warm-up uses the first rate of the window; an automatic one has no stages after it.
   const before = warmupMs !== 'auto' && warmupMs > 0 ? [constant(wanted[0].fromPerSecond, warmupMs * 1000)] : [];
-  const schedule = { stages: [...before, ...wanted], seed: randomInt(1, 2 ** 32) };
+  const schedule = { stages: [...before, ...wanted], seed };
   return { ...schedule, arrival: arrival ?? 'uniform', ...(stages === null ? {} : { firstStage: before.length }) };
 }
 

@@ -210,7 +210,7 @@ async function prepare(config, surroundings, opened) {
   const engine = await createEngines(parts, {
     transactions: {
       config: { ...engineConfig, connections: own.connections },
-      schedule: scheduleOf({ ...own, ratePerSecond }),
+      schedule: scheduleOf({ ...own, ratePerSecond }, schedule?.seed),
       accounts,
       workload,
       workloadName: own.workload,
@@ -218,7 +218,8 @@ async function prepare(config, surroundings, opened) {
     },
     calls: calls && {
       config: { ...engineConfig, connections: calls.connections },
-      schedule: scheduleOf(calls),
+      // With the same seed both sides would have their bursts together.
+      schedule: scheduleOf(calls, schedule === null ? undefined : schedule.seed + 1),
       .../** @type {NonNullable<typeof beside>} */ (beside),
       workloadName: calls.workload,
       chain: null,
