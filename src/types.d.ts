@@ -641,6 +641,8 @@ export type StudyConfig = {
   files: readonly string[];
   repeat: number | null;
   restMs: number;
+  /** of stress find; null: the longer of 3 minutes and 60 blocks */
+  timeLimitMs: number | null;
   beforeCell: string | null;
   dir: string | null;
   find: string | null;

@@ -38,6 +38,8 @@ function* problemsOf(command, config, env, nowMs) {
     if (config.rpcA === null) return;
   }
   if (command === 'sweep') yield* sweepProblems(config);
+  if (command === 'find' && isCallWorkload(config.workload) && config.rpc.length === 0)
+    yield 'stress find needs the endpoint of the calls: --rpc URL';
   if (config.threads === null) yield '-t (--threads) is missing: how many wallets? For instance: stress -t 200 -o 0';
   yield* walletProblems(config);
   yield* workloadProblems(command, config);

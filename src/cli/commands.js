@@ -36,7 +36,7 @@ import { OPTIONS } from './options.js';
 /**
  * @import { Wallet } from '../chain/keys.js'
  * @import { Account, BeforeLoad, ChainInfo, Clock, Config, Surroundings as RunSurroundings, Tools } from '../types.d.ts'
- * @import { Command, Option } from './options.js'
+ * @import { WorkCommand } from './options.js'
  */
 
 /** stress new-workload: the template is a workload itself, which the tests run. */
@@ -74,7 +74,7 @@ const USUAL_PORT = 8545;
 /** What is paid beforehand, for each wei that a load is estimated to need. */
 const FUND_MARGIN = 2n;
 
-/** @type {Record<Exclude<Command, 'completion'>, (config: Config, surroundings: Surroundings) => Promise<number>>} */
+/** @type {Record<WorkCommand, (config: Config, surroundings: Surroundings) => Promise<number>>} */
 export const commands = {
   run: async (config, surroundings) => {
     const { calls, contracts } = config;
@@ -168,6 +168,7 @@ export const commands = {
     }),
 
   report: study('report'),
+  find: study('find'),
   sweep: study('sweep'),
   compare: study('compare'),
   trend: study('trend'),
@@ -177,7 +178,7 @@ export const commands = {
 /**
  * Most runs are part of no study and have no page: what these need is loaded when it is asked for, because each module
  * costs time at every start.
- * @param {'report' | 'sweep' | 'compare' | 'trend' | 'merge'} name
+ * @param {'report' | 'find' | 'sweep' | 'compare' | 'trend' | 'merge'} name
  * @returns {(config: Config, surroundings: Surroundings) => Promise<number>}
  */
 function study(name) {

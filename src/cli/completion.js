@@ -5,9 +5,6 @@ import { COMMANDS, COMMAND_NAMES, GENERAL_OPTIONS, optionsOf } from './options.j
 
 /** stress completion: the script that lets a shell complete commands, options, choices and names of files. */
 
-/** @type {readonly Command[]} */
-const ALL_COMMANDS = Object.freeze(['run', ...COMMAND_NAMES]);
-
 /** @type {Record<string, () => string>} */
 const SHELLS = { bash, zsh: () => `autoload -U +X bashcompinit && bashcompinit\n${bash()}`, fish };
 
@@ -32,12 +29,13 @@ function namesOf({ name, alias }) {
 /** @param {Command} command */
 function argumentsOf(command) {
   const { takes } = COMMANDS[command];
+  if (command === 'help') return COMMAND_NAMES;
   return Array.isArray(takes) ? takes : [];
 }
 
 /** Without a reply the shell completes names of files. */
 function bash() {
-  const valued = [...new Map(ALL_COMMANDS.flatMap(allOf).map((option) => [option.name, option])).values()].filter(
+  const valued = [...new Map(COMMAND_NAMES.flatMap(allOf).map((option) => [option.name, option])).values()].filter(
     ({ isFlag }) => !isFlag,
   );
   const chosen = valued.filter(({ choices }) => choices !== undefined);
@@ -63,7 +61,7 @@ function bash() {
     '  esac',
     '  if [[ $word == -* ]]; then',
     '    case $command in',
-    ...ALL_COMMANDS.map((name) => `      ${name}) ${reply(allOf(name).flatMap(namesOf))} ;;`),
+    ...COMMAND_NAMES.map((name) => `      ${name}) ${reply(allOf(name).flatMap(namesOf))} ;;`),
     '    esac',
     '  elif [[ $command == run ]]; then',
     `    ${reply(COMMAND_NAMES)}`,
@@ -75,7 +73,7 @@ function bash() {
     '    esac',
     '  fi',
     '}',
-    'complete -o default -F _stress stress',
+    'complete -o default -F _stress stress evm-stress',
   ].join('\n');
 }
 
@@ -87,8 +85,10 @@ function fish() {
     ...COMMAND_NAMES.map(
       (name) => `complete -c stress -n ${quoted(isFirst)} -a ${name} -d ${quoted(COMMANDS[name].help)}`,
     ),
-    ...ALL_COMMANDS.flatMap((command) => {
-      const when = quoted(command === 'run' ? isFirst : `__fish_seen_subcommand_from ${command}`);
+    ...COMMAND_NAMES.flatMap((command) => {
+      const when = quoted(
+        command === 'run' ? `${isFirst}; or __fish_seen_subcommand_from run` : `__fish_seen_subcommand_from ${command}`,
+      );
       return [
         ...argumentsOf(command).map((word) => `complete -c stress -n ${when} -a ${word}`),
         ...allOf(command).map(({ name, alias, isFlag, choices, help }) => {

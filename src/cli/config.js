@@ -1,19 +1,21 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { displayUrl } from '../chain/rpc.js';
-import { InputError, UsageError, displayName, oneLine, unreadableWords, withoutKeys } from '../errors.js';
+import { EXIT, InputError, UsageError, displayName, oneLine, unreadableWords, withoutKeys } from '../errors.js';
 import { modeForOthers } from '../files.js';
 import { similarNames } from '../similar-names.js';
 import { MIX } from '../workloads/table.js';
 import { completionText } from './completion.js';
-import { helpText, splitCommandLine } from './help.js';
+import { splitCommandLine } from './command-line.js';
+import { checkVariables } from './environment.js';
+import { helpText } from './help.js';
 import { instanceOf } from '../scale-out/scheduler.js';
-import { COMMANDS, COMMAND_NAMES, GENERAL_OPTIONS, OPTIONS, optionsOf } from './options.js';
+import { COMMANDS, COMMAND_NAMES, GENERAL_OPTIONS, OPTIONS, SYNONYMS, optionsOf } from './options.js';
 import { quote } from './parse.js';
 import { StudyBuilder } from './study-config.js';
 
 /**
  * @import { Config } from '../types.d.ts'
- * @import { Command, Option } from './options.js'
+ * @import { Command, Option, WorkCommand } from './options.js'
  */
 
 /**
@@ -28,9 +30,10 @@ import { StudyBuilder } from './study-config.js';
 export function find(option, parsed, env, fromFile) {
   const { name, alias, variable, isFlag, argument, fallback, separator } = option;
   const label = alias === undefined ? `--${name}` : `-${alias} (--${name})`;
+  const fromEth = (/** @type {string} */ part) => (name === 'rpc' && part === 'env' ? endpointIn(env, label) : part);
   /** @param {Source} where @param {unknown} values @param {string} [source] @returns {Found} */
   const found = (where, values, source = label) => {
-    const parts = [values].flat().map(String);
+    const parts = [values].flat().map(String).map(fromEth);
     return { text: parts.join(separator === '\n' ? '\n' : ','), where, label: source, parts };
   };
   if (parsed[name] !== undefined) {
@@ -46,6 +49,12 @@ export function find(option, parsed, env, fromFile) {
   if (inEnvironment !== '') return found('environment', lines, variable);
   if (fromFile[name] !== undefined) return found('file', fromFile[name], `"${name}" in the config file`);
   return fallback === undefined ? null : found('default', fallback);
+}
+
+/** The endpoint of other Ethereum tools. @param {NodeJS.ProcessEnv} env @param {string} label */
+function endpointIn({ ETH_RPC_URL = '' }, label) {
+  if (ETH_RPC_URL === '') throw new UsageError(`${label} env: ETH_RPC_URL is not set in the environment`);
+  return ETH_RPC_URL;
 }
 
 /** @param {Option} option @param {Found} found */
@@ -79,44 +88,110 @@ export function textOf(name, parsed, env, fromFile) {
 /**
  * Command line, environment and --config file become one frozen Config.
  *
- * @typedef {{kind: 'command', command: Exclude<Command, 'completion'>, config: Config, warnings: string[]} | {kind: 'text', text: string}} Invocation
+ * @typedef {{kind: 'command', command: WorkCommand, config: Config, warnings: string[], notices: string[]} | {kind: 'text', text: string, exitCode?: number}} Invocation
  */
 
 /** Where other options come from; no part of Config. */
 const [CONFIG_OPTION] = GENERAL_OPTIONS;
 
+/** It is used without being asked for. */
+const USUAL_CONFIG = 'stress.config.json';
+
+/** The value of --config that excludes that file. */
+const NO_CONFIG = 'none';
+
+/** The value of a secret in --print-config; in a config file it counts as not given. */
+const MASK = '***';
+
 /**
  * @param {string[]} argv
- * @param {NodeJS.ProcessEnv} env
+ * @param {NodeJS.ProcessEnv} given environment
  * @param {string} version
- * @param {number} [nowMs] since 1970
+ * @param {{nowMs?: number, columns?: number, hasUsualConfig?: boolean}} [surroundings] nowMs: since 1970; columns: of the
+ *   terminal; hasUsualConfig: whether there is a stress.config.json in this folder
  * @returns {Promise<Invocation>}
  * @throws {UsageError | InputError}
  */
-export async function readInvocation(argv, env, version, nowMs = Date.now()) {
+export async function readInvocation(argv, given, version, surroundings = {}) {
+  const { nowMs = Date.now(), columns, hasUsualConfig = existsSync(USUAL_CONFIG) } = surroundings;
   const parsed = await splitCommandLine(argv);
   const { command, files } = commandOf(parsed._);
-  if (parsed.help !== undefined) return { kind: 'text', text: helpText(command) };
-  if (parsed.version !== undefined) return { kind: 'text', text: version };
+  const isHelp = parsed.help !== undefined || parsed['help-all'] !== undefined;
+  if (isHelp) return { kind: 'text', text: helpText(command, { all: parsed['help-all'] !== undefined, columns }) };
+  if (command === 'help') return { kind: 'text', text: helpText(commandOf([...files]).command, { columns }) };
+  if (parsed.version !== undefined || command === 'version') return { kind: 'text', text: version };
   checkNames(parsed, command);
   checkLiterals(parsed);
   if (command === 'completion') return { kind: 'text', text: completionText(files) };
 
-  return { kind: 'command', command, ...(await readOptions({ command, files, parsed, env, nowMs })) };
+  const { env, unknown } = checkVariables(given);
+  const config = configFileOf({ command, parsed, env, hasUsualConfig });
+  const isBare = argv.length === 0 && config === null && [env.STRESS_THREADS, env.STRESS_USERS].every((text) => !text);
+  if (isBare) return { kind: 'text', text: helpText('run', { columns }), exitCode: EXIT.usage };
+  if (parsed['print-config'] !== undefined)
+    return { kind: 'text', text: await configText({ command, parsed, env, config }) };
+  const read = await readOptions({ command, files, parsed, env, config, nowMs });
+  const notices = config?.isFound ? [`the options in ${USUAL_CONFIG} are used`] : [];
+  if (unknown.length > 0)
+    notices.push(`not an option of stress, and ignored: ${unknown.join(', ')} in the environment`);
+  return { kind: 'command', command, ...read, notices };
+}
+
+/**
+ * @typedef {{name: string, label: string, isFound: boolean}} ConfigFile isFound: without being asked for
+ * @param {{command: Command, parsed: Record<string, unknown>, env: NodeJS.ProcessEnv, hasUsualConfig: boolean}} given
+ * @returns {ConfigFile | null}
+ */
+function configFileOf({ command, parsed, env, hasUsualConfig }) {
+  const found = find(CONFIG_OPTION, parsed, env, {});
+  if (found !== null) return found.text === NO_CONFIG ? null : { name: found.text, label: found.label, isFound: false };
+  const isOfRuns = COMMANDS[command].takes === undefined || parsed['rpc-a'] !== undefined;
+  return hasUsualConfig && isOfRuns ? { name: USUAL_CONFIG, label: CONFIG_OPTION.name, isFound: true } : null;
+}
+
+/** @param {ConfigFile | null} config @param {Command} command @returns {Record<string, unknown>} */
+function optionsInFile(config, command) {
+  if (config === null) return {};
+  const { name, label, isFound } = config;
+  try {
+    CONFIG_OPTION.parse(name);
+  } catch (error) {
+    throw new UsageError(`${label} ${/** @type {Error} */ (error).message}`);
+  }
+  return readConfigFile(name, command, isFound);
+}
+
+/**
+ * --print-config: what is given, in the form of a config file.
+ * @param {{command: Command, parsed: Record<string, unknown>, env: NodeJS.ProcessEnv, config: ConfigFile | null}} given
+ */
+async function configText({ command, parsed, env, config }) {
+  const fromFile = optionsInFile(config, command);
+  /** @type {Record<string, unknown>} */
+  const shown = {};
+  for (const option of optionsOf(command)) {
+    const found = find(option, parsed, env, fromFile);
+    if (found === null || found.where === 'default') continue;
+    if (option.isAxis !== true && option.search === undefined) await parseValue(option, found);
+    const text = option.isFlag ? found.text === 'true' || found.text === '1' : withoutPrivateKeys(found.text);
+    const secret = option.role === 'secret' && !isSecretFile(option, found.text);
+    shown[option.name] = secret ? MASK : text;
+  }
+  return JSON.stringify(shown, null, 2);
 }
 
 /**
  * @param {object} given
- * @param {Exclude<Command, 'completion'>} given.command
+ * @param {WorkCommand} given.command
  * @param {readonly string[]} [given.files] named behind the command
  * @param {Record<string, unknown>} given.parsed text by name of option
  * @param {NodeJS.ProcessEnv} [given.env]
+ * @param {ConfigFile | null} [given.config] file with options
  * @param {number} [given.nowMs] since 1970
  * @returns {Promise<{config: Config, warnings: string[]}>}
  */
-export async function readOptions({ command, files = [], parsed, env = {}, nowMs = Date.now() }) {
-  const file = find(CONFIG_OPTION, parsed, env, {});
-  const inFile = file === null ? {} : readConfigFile(String(await parseValue(CONFIG_OPTION, file)), command);
+export async function readOptions({ command, files = [], parsed, env = {}, config: file = null, nowMs = Date.now() }) {
+  const inFile = optionsInFile(file, command);
   const fromFile = { ...studyOptions(command, parsed, env, inFile), ...inFile };
   /** @type {Record<string, unknown>} */
   const config = Object.fromEntries(OPTIONS.map((option) => [option.key, isSeveral(option) ? [] : null]));
@@ -124,11 +199,12 @@ export async function readOptions({ command, files = [], parsed, env = {}, nowMs
   const redacted = { command };
   /** @type {string[]} */
   const warnings = [];
-  const searched = command === 'sweep' ? textOf('find', parsed, env, fromFile) : null;
+  const searched = command === 'find' ? 'rate' : command === 'sweep' ? textOf('find', parsed, env, fromFile) : null;
   const study = new StudyBuilder(env, searched);
   for (const option of optionsOf(command)) {
     const found = find(option, parsed, env, fromFile);
-    const texts = found !== null && command === 'sweep' ? study.textsOf(option, found, searched) : [found?.text ?? ''];
+    const isVaried = command === 'sweep' || option.name === searched;
+    const texts = found !== null && isVaried ? study.textsOf(option, found, searched) : [found?.text ?? ''];
     const values =
       found === null
         ? [config[option.key]]
@@ -142,8 +218,10 @@ export async function readOptions({ command, files = [], parsed, env = {}, nowMs
     if (found !== null) warnings.push(...warningsOf(option, found));
     const carried = String(fromFile[option.name] ?? '');
     if (file !== null && option.role === 'secret' && carried !== '' && !isSecretFile(option, carried))
-      warnings.push(...exposureOf(file.text));
+      warnings.push(...exposureOf(file.name));
   }
+  if (command === 'find')
+    Object.assign(config, { find: searched, threads: config.threads ?? config.users ?? FIRST_WALLETS });
   splitRate(config, redacted);
   chooseMix(config, redacted);
   const { checkFilesDiffer, checkPace, checkTogether, instanceFiles } = await import('./checks.js');
@@ -164,9 +242,12 @@ export async function readOptions({ command, files = [], parsed, env = {}, nowMs
     redacted: Object.freeze(redacted),
   };
   checkTogether(command, complete, env, nowMs);
-  checkFilesDiffer(complete, [...(COMMANDS[command].takes === 'files' ? files : []), file?.text ?? null]);
+  checkFilesDiffer(complete, [...(COMMANDS[command].takes === 'files' ? files : []), file?.name ?? null]);
   return { config: Object.freeze(complete), warnings: [...new Set(warnings)] };
 }
+
+/** Wallets of the first run of stress find, which raises them. */
+const FIRST_WALLETS = 100;
 
 /** The index of this instance, and its slice. @param {Command} command @param {Config} given @param {NodeJS.ProcessEnv} env */
 function placeOf(command, given, env) {
@@ -185,7 +266,7 @@ function placeOf(command, given, env) {
  * @returns {Record<string, string>}
  */
 function studyOptions(command, parsed, env, fromFile) {
-  if (command !== 'sweep' && command !== 'compare') return {};
+  if (command !== 'sweep' && command !== 'compare' && command !== 'find') return {};
   const isGiven = (/** @type {string} */ name) => textOf(name, parsed, env, fromFile) !== null;
   // An automatic warm-up excludes stages and iterations.
   return isGiven('stages') || isGiven('iterations') ? {} : { warmup: 'auto' };
@@ -213,7 +294,36 @@ function isSecretFile({ file }, text) {
 }
 
 /** What replaces commands of earlier versions. @type {Readonly<Record<string, string>>} */
-const REPLACED = Object.freeze({ prepare: 'use stress --workload logs --iterations N --logs FILE' });
+const REPLACED = Object.freeze({
+  prepare: 'use stress --workload logs --iterations N --logs FILE',
+  attack: 'the load is stress -t N -d TIME --rate N --rpc URL',
+  loadtest: 'the load is stress -t N -d TIME --rpc URL',
+  load: 'the load is stress -t N -d TIME --rpc URL',
+  send: 'the load is stress -t N -d TIME --rpc URL',
+  init: 'the accounts are topped up by stress fund, or in the run by --fund-from FILE',
+});
+
+/** Options of other load generators. @type {Readonly<Record<string, string>>} */
+const OF_OTHERS = Object.freeze({
+  vus: 'the number of wallets is -t N',
+  accounts: 'the number of wallets is -t N',
+  c: 'the number of wallets is -t N, that of connections --connections N',
+  n: 'operations per wallet are --iterations N, and the length of the run is -d TIME',
+  requests: 'operations per wallet are --iterations N, and the length of the run is -d TIME',
+  z: 'the length of the run is -d TIME',
+  'rate-limit': 'operations per second are --rate N',
+  rps: 'operations per second are --rate N',
+  qps: 'operations per second are --rate N',
+  mode: 'what is sent is --workload NAME',
+  targets: 'the endpoint is --rpc URL, and the calls are --workload rpc --calls FILE',
+  url: 'the endpoint is --rpc URL',
+  u: 'the endpoint is --rpc URL',
+  timeout: 'time limits are --tx-timeout and --request-timeout',
+  verbosity: 'the level of messages is --log-level LEVEL',
+  'priority-gas-price': 'fees are --max-fee PRICE, or --gas-price PRICE',
+  'with-gas-price': 'fees are --gas-price PRICE',
+  H: "headers are --header 'NAME: VALUE'",
+});
 
 /** @param {string[]} positional @returns {{command: Command, files: readonly string[]}} */
 function commandOf(positional) {
@@ -221,6 +331,12 @@ function commandOf(positional) {
   const [word, ...rest] = positional.map(String);
   const command = COMMAND_NAMES.find((name) => name === word);
   if (command === undefined) {
+    // The value of an option that has none here, such as -q 100.
+    if (/^\d/.test(word))
+      throw new UsageError(
+        `${quote(word)} belongs to no option: the number of wallets is -t N, operations per second are --rate N`,
+      );
+    if (/^(https?|wss?):\/\//.test(word)) throw new UsageError('the endpoint is an option: --rpc URL');
     const hint = Object.hasOwn(REPLACED, word) ? `: ${REPLACED[word]}` : didYouMean(word, COMMAND_NAMES);
     throw new UsageError(`unknown command ${quote(word)}${hint}; see stress --help`);
   }
@@ -244,12 +360,9 @@ function checkNames(parsed, command) {
       throw new UsageError(
         `${dashed} is an option of ${elsewhere.commands.map(nameOf).join(', ')}, not of ${nameOf(command)}`,
       );
-    throw new UsageError(
-      `unknown option ${oneLine(withoutKeys(dashed), 60)}${didYouMean(
-        name,
-        [...options, ...GENERAL_OPTIONS].map((option) => option.name),
-      )}; see stress --help`,
-    );
+    const names = [...[...options, ...GENERAL_OPTIONS].map((option) => option.name), ...SYNONYMS.keys()];
+    const hint = Object.hasOwn(OF_OTHERS, name) ? `: ${OF_OTHERS[name]}` : didYouMean(name, names);
+    throw new UsageError(`unknown option ${oneLine(withoutKeys(dashed), 60)}${hint}; see stress --help-all`);
   }
 }
 
@@ -300,8 +413,8 @@ function urlsIn(value) {
   return [value].flat().filter((one) => one instanceof URL);
 }
 
-/** @param {string} file @param {Command} command @returns {Record<string, unknown>} */
-function readConfigFile(file, command) {
+/** @param {string} file @param {Command} command @param {boolean} isForAll whether options of other commands are left out @returns {Record<string, unknown>} */
+function readConfigFile(file, command, isForAll) {
   let json;
   try {
     json = JSON.parse(readFileSync(file, 'utf8'));
@@ -313,10 +426,14 @@ function readConfigFile(file, command) {
     throw new InputError(`the config file ${displayName(file)} is not a JSON object of options`);
   const options = optionsOf(command);
   const names = options.map(({ name }) => name);
-  for (const [name, value] of Object.entries(json)) {
+  /** @type {Record<string, unknown>} */
+  const given = {};
+  for (const [key, value] of Object.entries(json)) {
     // Editors read which schema the file follows.
-    if (name === '$schema') continue;
+    if (key === '$schema' || value === MASK) continue;
+    const name = SYNONYMS.get(key) ?? key;
     const elsewhere = OPTIONS.find((option) => option.name === name);
+    if (isForAll && !names.includes(name) && elsewhere !== undefined) continue;
     if (!names.includes(name) && elsewhere !== undefined)
       throw new InputError(
         `${displayName(file)}: ${quote(name)} is an option of ${elsewhere.commands.map(nameOf).join(', ')}, not of ${nameOf(command)}`,
@@ -328,8 +445,9 @@ function readConfigFile(file, command) {
       throw new InputError(`${displayName(file)}: ${quote(name)} must be a string or an array of strings`);
     if (!isList && !['string', 'number', 'boolean'].includes(typeof value))
       throw new InputError(`${displayName(file)}: ${quote(name)} must be a string, a number or a boolean`);
+    given[name] = value;
   }
-  return json;
+  return given;
 }
 
 /** -t and --users are one figure. @param {Record<string, unknown>} config */

@@ -94,23 +94,24 @@ export async function main(argv, env, leave = () => {}, begin = () => {}) {
   let isGuest = false;
   let isWritten = true;
   try {
-    const text = argv.length === 1 && argv[0] === '--version' ? version : await helpOf(argv);
+    const text = await textOf(argv, version);
     if (text !== null) {
       stdout.write(`${text}\n`);
       return EXIT.ok;
     }
     // Each part is loaded when it is needed: a usage error does not wait for the engine.
     const { readInvocation } = await import('./config.js');
-    const invocation = await readInvocation(argv, env, version);
+    const invocation = await readInvocation(argv, env, version, { columns: process.stdout.columns });
     if (invocation.kind === 'text') {
       stdout.write(`${invocation.text}\n`);
-      return EXIT.ok;
+      return invocation.exitCode ?? EXIT.ok;
     }
-    const { command, config, warnings } = invocation;
+    const { command, config, warnings, notices } = invocation;
     const { commands, createClock, createProgress, openLog, Stop, strayErrorOf } = await loadParts();
     const log = openLog(config);
     logFile = config.logFile;
     for (const warning of warnings) log.warn(warning);
+    for (const notice of notices) if (!config.quiet) stderr.write(`stress: ${notice}\n`);
     begin();
     const stop = new Stop();
     const clock = createClock();
@@ -148,14 +149,16 @@ export async function main(argv, env, leave = () => {}, begin = () => {}) {
   }
 }
 
-/** --help loads no parser. @param {string[]} argv @returns {Promise<string | null>} */
-async function helpOf(argv) {
-  const [word, ...commands] = argv.toReversed();
-  if ((word !== '--help' && word !== '-h') || commands.length > 1) return null;
+/** --help and --version load no parser. @param {string[]} argv @param {string} version @returns {Promise<string | null>} */
+async function textOf(argv, version) {
+  const [word = '', ...words] = argv[0] === 'help' ? [...argv.slice(1), '--help'].toReversed() : argv.toReversed();
+  if (argv.length === 1 && ['--version', '-V', 'version'].includes(word)) return version;
+  if (!['--help', '-h', '--help-all'].includes(word) || words.length > 1) return null;
   const [{ helpText }, { COMMAND_NAMES }] = await Promise.all([import('./help.js'), import('./options.js')]);
-  const [given] = commands;
-  const command = given === undefined ? 'run' : COMMAND_NAMES.find((name) => name === given);
-  return command === undefined ? null : helpText(command);
+  const [given = 'run'] = words;
+  const command = COMMAND_NAMES.find((name) => name === given);
+  const how = { all: word === '--help-all', columns: process.stdout.columns };
+  return command === undefined ? null : helpText(command, how);
 }
 
 /** The modules that every command needs. */

@@ -6,6 +6,7 @@ import {
   address,
   amount,
   anyText,
+  chainId,
   comparedMetric,
   duration,
   durationOrAuto,
@@ -44,7 +45,8 @@ import {
  * The table of options, and the commands they are for. An option is one row: parsing, --help, the environment, the
  * config file and its JSON Schema, completion, redaction, and every list of options follow from the rows.
  *
- * @typedef {'run' | 'node' | 'fund' | 'reclaim' | 'new-workload' | 'report' | 'sweep' | 'compare' | 'trend' | 'merge' | 'completion'} Command
+ * @typedef {'run' | 'node' | 'fund' | 'reclaim' | 'new-workload' | 'report' | 'sweep' | 'compare' | 'trend' | 'merge' | 'find' | 'completion' | 'help' | 'version'} Command
+ * @typedef {Exclude<Command, 'completion' | 'help' | 'version'>} WorkCommand a command that is more than text
  *
  * @typedef {'load' | 'wallets' | 'chain' | 'network' | 'output' | 'study' | 'instance' | 'secret'} Role what an option
  *   decides. Only options of the roles load and network shape the load or its measurement. A secret is never shown, and
@@ -55,7 +57,9 @@ import {
  *
  * @typedef {object} Row an option as the table has it
  * @property {string} name on the command line
- * @property {string} [alias]
+ * @property {string} [alias] one letter
+ * @property {readonly string[]} [synonyms] other names, as other tools have them; NAME=VALUE is a flag for this value
+ * @property {boolean} [usual] --help shows it; without it, only --help-all does
  * @property {string} [key] in Config; without it, the name in camel case
  * @property {string} [env] in the environment; without it, STRESS_NAME
  * @property {string} [argument] what --help calls the value; none for a flag
@@ -95,22 +99,27 @@ import {
 
 const NAMES = Object.keys(WORKLOADS);
 
-const ALL = commandList('run', 'node', 'fund', 'reclaim', 'sweep', 'compare');
+const ALL = commandList('run', 'node', 'fund', 'reclaim', 'find', 'sweep', 'compare');
 const ANY = commandList(...ALL, 'new-workload', 'report', 'trend', 'merge');
-const REMOTE = commandList('run', 'fund', 'reclaim', 'sweep', 'compare');
-const ONE_ENDPOINT = commandList('run', 'fund', 'reclaim', 'sweep');
-const FUNDED = commandList('run', 'fund', 'sweep', 'compare');
+const REMOTE = commandList('run', 'fund', 'reclaim', 'find', 'sweep', 'compare');
+const ONE_ENDPOINT = commandList('run', 'fund', 'reclaim', 'find', 'sweep');
+const FUNDED = commandList('run', 'fund', 'find', 'sweep', 'compare');
 /** Options of each run of a study. */
-const LOAD = commandList('run', 'sweep', 'compare');
+const LOAD = commandList('run', 'find', 'sweep', 'compare');
+/** A search has no runs of a given shape or number of operations. */
+const SHAPED = commandList('run', 'sweep', 'compare');
 /** Commands whose load decides how much the wallets need. */
-const NEEDED = commandList('run', 'fund', 'sweep', 'compare');
-const SWEPT = commandList('run', 'sweep');
+const NEEDED = commandList('run', 'fund', 'find', 'sweep', 'compare');
+const SWEPT = commandList('run', 'find', 'sweep');
 const JUDGED = commandList('run', 'sweep', 'merge');
 const RUN = commandList('run');
 const SUMMARY = commandList('run', 'report', 'merge');
-const PAGE = commandList('run', 'report', 'sweep', 'compare', 'merge');
+const PAGE = commandList('run', 'report', 'find', 'sweep', 'compare', 'merge');
 const RESULT = commandList('run', 'compare', 'trend', 'merge');
-const STUDY = commandList('sweep', 'compare');
+const STUDY = commandList('find', 'sweep', 'compare');
+const REPEATED = commandList('sweep', 'compare');
+const SEARCH = commandList('find', 'sweep');
+const FIND = commandList('find');
 const SWEEP = commandList('sweep');
 const COMPARE = commandList('compare');
 const TREND = commandList('trend');
@@ -154,6 +163,10 @@ export const COMMANDS = Object.freeze({
     takes: 'files',
     help: 'print the summary of run files (--out), also of interrupted runs, or make a page of them (--html)',
   },
+  find: {
+    usage: '--rpc URL [--until CONDITION] [--time-limit TIME]',
+    help: 'find the highest rate that an endpoint can take: the load is raised until the node, a limit of the endpoint or this generator is named',
+  },
   sweep: {
     usage: '-t LIST [--rate LIST] -d TIME [options of a run]',
     help: 'run every combination of options with several values, or search for the highest load that holds',
@@ -179,12 +192,12 @@ export const COMMANDS = Object.freeze({
     takes: Object.freeze(['bash', 'zsh', 'fish']),
     help: 'print a script that lets a shell complete commands and options',
   },
+  help: { usage: '[COMMAND]', takes: 'words', help: 'show the options of a command' },
+  version: { usage: '', help: 'show the version' },
 });
 
-/** All commands but run, which has no name on the command line. */
-export const COMMAND_NAMES = Object.freeze(
-  /** @type {Command[]} */ (Object.keys(COMMANDS)).filter((name) => name !== 'run'),
-);
+/** `stress run` is stress without a command. */
+export const COMMAND_NAMES = Object.freeze(/** @type {Command[]} */ (Object.keys(COMMANDS)));
 
 /** Names from tables whose modules are too large to load for --help. A test compares them. */
 const CALL_PRESETS = Object.freeze(['light', 'wallet', 'indexer', 'pages']);
@@ -194,7 +207,7 @@ const CALL_PRESETS = Object.freeze(['light', 'wallet', 'indexer', 'pages']);
 /** The options by their headings in --help. @type {Readonly<Record<string, readonly Row[]>>} */
 const TABLE = {
   Load: [
-    { name: 'threads', alias: 't', isAxis: true, argument: 'N', integer: [1, 100_000], commands: ALL,
+    { name: 'threads', usual: true, synonyms: ['wallets', 'concurrency'], alias: 't', isAxis: true, argument: 'N', integer: [1, 100_000], commands: ALL,
       role: 'load', mayDiffer: 'instances',
       search: { noun: 'number of wallets', behind: '', short: ' threads' },
       help: 'number of wallets; each has one contract and one increment in flight' },
@@ -204,29 +217,29 @@ const TABLE = {
     { name: 'workers', isAxis: true, argument: 'N', parse: workerCount, fallback: '1', commands: LOAD,
       role: 'load', mayDiffer: 'instances',
       help: "number of threads that share the wallets; 'auto': one for every two cores" },
-    { name: 'duration', alias: 'd', key: 'durationMs', argument: 'TIME', parse: duration(100), commands: NEEDED,
+    { name: 'duration', usual: true, alias: 'd', key: 'durationMs', argument: 'TIME', parse: duration(100), commands: NEEDED,
       role: 'load', mayDiffer: 'runs', defaultText: 'until interrupted',
       help: 'length of the load, such as 30s, 5m, 1h' },
-    { name: 'warmup', key: 'warmupMs', argument: 'TIME|auto', parse: durationOrAuto, fallback: '0s', commands: NEEDED,
+    { name: 'warmup', usual: true, key: 'warmupMs', argument: 'TIME|auto', parse: durationOrAuto, fallback: '0s', commands: NEEDED,
       role: 'load',
       help: "warm-up before the measured window; it is not part of --duration; 'auto' (default of sweep and compare) ends it when as many operations have ended as can be in flight" },
-    { name: 'iterations', isAxis: true, argument: 'N', integer: [1, 1_000_000_000], commands: LOAD,
+    { name: 'iterations', isAxis: true, argument: 'N', integer: [1, 1_000_000_000], commands: SHAPED,
       role: 'load', defaultText: 'no limit',
       help: 'operations per wallet, or per user; the run ends when all are done, or at the end of --duration' },
-    { name: 'think-time', key: 'thinkTimeMs', isAxis: true, argument: 'TIME', parse: duration(0), fallback: '0s', commands: LOAD,
+    { name: 'think-time', key: 'thinkTimeMs', isAxis: true, argument: 'TIME', parse: duration(0), fallback: '0s', commands: SHAPED,
       role: 'load',
       help: 'pause of each wallet, or user, after each operation; closed loop only' },
-    { name: 'rate', key: 'ratePerSecond', isAxis: true, argument: 'N', parse: rate, commands: LOAD,
+    { name: 'rate', usual: true, key: 'ratePerSecond', isAxis: true, argument: 'N', parse: rate, commands: LOAD,
       role: 'load', defaultText: 'closed loop',
       search: { noun: 'rate', behind: ' per second', short: '/s', range: [0.01, 1_000_000] },
       help: 'operations per second of this instance, at fixed instants; an operation that is due without an idle wallet is dropped. With a unit, such as 30Mgas: gas per second, by the gas of an operation in the warm-up (--warmup auto unless it has a length)' },
-    { name: 'stages', argument: 'LIST', parse: stages, commands: LOAD,
+    { name: 'stages', argument: 'LIST', parse: stages, commands: SHAPED,
       role: 'load',
       help: 'rates over time: FROM:TO/TIME or RATE/TIME, separated by commas, such as 0:100/30s,100/5m' },
     { name: 'arrival', argument: 'NAME', choices: ['uniform', 'poisson'], commands: LOAD,
       role: 'load', defaultText: 'uniform',
       help: 'arrival of the operations of a rate: at equal distances, or independent of each other' },
-    { name: 'in-flight', isAxis: true, argument: 'N', integer: [1, 1000], fallback: '1', commands: NEEDED,
+    { name: 'in-flight', usual: true, isAxis: true, argument: 'N', integer: [1, 1000], fallback: '1', commands: NEEDED,
       role: 'load',
       search: { noun: 'number of operations in flight per wallet', behind: '', short: ' in flight' },
       help: 'most operations in flight per wallet, with consecutive nonces' },
@@ -236,24 +249,27 @@ const TABLE = {
     { name: 'drain-timeout', key: 'drainTimeoutMs', argument: 'TIME', parse: duration(0), fallback: '30s', commands: LOAD,
       role: 'load', mayDiffer: 'runs',
       help: 'longest wait at the end for operations in flight, and in the audit for pending transactions' },
-    { name: 'repeat', argument: 'N', integer: [1, 1000], commands: STUDY,
+    { name: 'repeat', argument: 'N', integer: [1, 1000], commands: REPEATED,
       role: 'study', defaultText: '1 in a sweep, 8 in a comparison',
       help: 'number of runs of each setting of a sweep, or of each endpoint of a comparison' },
     { name: 'rest', key: 'restMs', argument: 'TIME', parse: duration(0), fallback: '1s', commands: STUDY,
       role: 'study',
       help: 'pause between two runs' },
-    { name: 'before-cell', argument: 'COMMAND', parse: anyText, commands: SWEEP,
+    { name: 'time-limit', key: 'timeLimitMs', argument: 'TIME', parse: duration(1000), commands: FIND,
+      role: 'study', defaultText: 'the longer of 3m and 60 blocks',
+      help: 'longest time for stress find; a run that has begun is finished' },
+    { name: 'before-cell', argument: 'COMMAND', parse: anyText, commands: SEARCH,
       role: 'study',
-      help: 'shell command to run before each run of a sweep' },
+      help: 'shell command to run before each run of a sweep or a search' },
     { name: 'find', argument: 'OPTION', choices: ['rate', 'threads', 'in-flight', 'connections'], commands: SWEEP,
       role: 'study',
       help: 'search for the highest value of this option at which --until holds; its range limits the search' },
   ],
   'Wallets and funds': [
-    { name: 'offset', alias: 'o', argument: 'N', integer: [0, 2 ** 31 - 1], fallback: '0', commands: ALL,
+    { name: 'offset', usual: true, alias: 'o', argument: 'N', integer: [0, 2 ** 31 - 1], fallback: '0', commands: ALL,
       role: 'wallets',
       help: 'index of the first wallet; instances need disjoint slices' },
-    { name: 'keys', argument: 'FILE', parse: pathName, commands: REMOTE,
+    { name: 'keys', usual: true, argument: 'FILE', parse: pathName, commands: REMOTE,
       role: 'wallets', file: 'secret',
       help: 'file with private keys: a JSON array of strings, or of objects with privateKey, or one key per line' },
     { name: 'mnemonic', argument: 'WORDS', parse: anyText, commands: REMOTE,
@@ -262,7 +278,7 @@ const TABLE = {
     { name: 'hd-path', argument: 'PATH', parse: hdPath, fallback: "m/44'/60'/0'/0", commands: REMOTE,
       role: 'wallets',
       help: "derivation path; the wallet's index is appended" },
-    { name: 'fund-from', env: 'STRESS_FUNDER_KEY', argument: 'FILE', parse: anyText, commands: REMOTE,
+    { name: 'fund-from', usual: true, synonyms: ['private-key'], env: 'STRESS_FUNDER_KEY', argument: 'FILE', parse: anyText, commands: REMOTE,
       role: 'secret', file: 'secret',
       help: 'file with the private key of the funder, which tops up the wallets; or the key itself, safer in STRESS_FUNDER_KEY' },
     { name: 'fund-amount', key: 'fundAmountWei', argument: 'AMOUNT', parse: amount('ether'), commands: FUNDED,
@@ -285,7 +301,7 @@ const TABLE = {
       help: 'highest fee per gas to offer, in gwei' },
   ],
   'Endpoint and chain': [
-    { name: 'rpc', isList: true, separator: /,(?=\s*\w+:\/\/)/, argument: 'URL', parse: endpoint, commands: ONE_ENDPOINT,
+    { name: 'rpc', usual: true, synonyms: ['rpc-url'], isList: true, separator: /,(?=\s*(?:\w+:\/\/|[\w.-]+:\d+))/, argument: 'URL', parse: endpoint, commands: ONE_ENDPOINT,
       role: 'chain', defaultText: 'an embedded chain',
       help: 'JSON-RPC endpoint: http://, https://, ws:// or wss:// (new blocks by subscription); may be repeated for several nodes of one chain' },
     { name: 'rpc-a', argument: 'URL', parse: endpoint, commands: COMPARE,
@@ -300,10 +316,10 @@ const TABLE = {
     { name: 'send-rpc', argument: 'URL', parse: endpoint, commands: ONE_ENDPOINT,
       role: 'chain',
       help: 'endpoint of the same chain for submissions (eth_sendRawTransaction); everything else goes to --rpc' },
-    { name: 'chain-id', argument: 'ID', integer: [1, Number.MAX_SAFE_INTEGER], commands: REMOTE,
+    { name: 'chain-id', usual: true, argument: 'ID', parse: chainId, commands: REMOTE,
       role: 'chain',
       help: 'refuse any other chain; required unless the chain is local or a known development chain' },
-    { name: 'allow-chain', argument: 'ID', integer: [1, Number.MAX_SAFE_INTEGER], commands: REMOTE,
+    { name: 'allow-chain', argument: 'ID', parse: chainId, commands: REMOTE,
       role: 'chain',
       help: 'permit the load on this public mainnet' },
     { name: 'port', env: 'STRESS_NODE_PORT', argument: 'N', integer: [1, 65_535], commands: NODE,
@@ -320,10 +336,10 @@ const TABLE = {
       help: 'time limit for the inclusion of a transaction' },
   ],
   Workload: [
-    { name: 'workload', argument: 'NAME|FILE', choices: NAMES, parse: nameOrFile(NAMES), fallback: 'counter', commands: NEEDED,
+    { name: 'workload', usual: true, argument: 'NAME|FILE', choices: NAMES, parse: nameOrFile(NAMES), fallback: 'counter', commands: NEEDED,
       role: 'load', file: 'read',
       help: 'what an operation does; a file is your own workload, see stress new-workload' },
-    { name: 'mix', isList: true, argument: 'NAME:WEIGHT', parse: member(MEMBERS), commands: NEEDED,
+    { name: 'mix', usual: true, isList: true, argument: 'NAME:WEIGHT', parse: member(MEMBERS), commands: NEEDED,
       role: 'load',
       help: 'several workloads in one load, by weight, such as counter:50,erc20:30,./mine.js:20; settings as --set storage.slots=5' },
     { name: 'set', isList: true, separator: /,(?=\s*[a-z_][\w.]*=)/i, argument: 'NAME=VALUE', parse: setting, commands: NEEDED,
@@ -377,11 +393,11 @@ const TABLE = {
     { name: 'explain', isFlag: true, commands: SUMMARY,
       role: 'output',
       help: 'print the definition of each figure after the summary' },
-    { name: 'out', argument: 'FILE', parse: pathName, commands: RESULT,
+    { name: 'out', usual: true, synonyms: ['json=-'], argument: 'FILE', parse: pathName, commands: RESULT,
       role: 'output', file: 'written',
       output: { load: async () => (await import('../outputs/json.js')).createJsonOutput },
       help: "file for the run file (JSON), or for the result of a comparison or a trend; '-' for standard output" },
-    { name: 'html', argument: 'FILE', parse: fileName, commands: PAGE,
+    { name: 'html', usual: true, argument: 'FILE', parse: fileName, commands: PAGE,
       role: 'output', file: 'written',
       output: { load: async () => (await import('../report/run-page.js')).createReportOutput },
       help: 'file for the report page: plots and tables in one file' },
@@ -406,7 +422,7 @@ const TABLE = {
       output: { load: async () => (await import('../outputs/prometheus.js')).createPrometheusOutput },
       help: 'serve the figures to Prometheus at /metrics; host 127.0.0.1 unless given' },
     { name: 'dir', argument: 'FOLDER', parse: fileName, commands: STUDY,
-      role: 'study', file: 'folder', defaultText: 'the name of the command',
+      role: 'study', file: 'folder', defaultText: 'the name of the command; find for a search',
       help: 'folder for run files and results; an interrupted sweep continues there' },
     { name: 'with', key: 'candidates', isRest: true, argument: 'FILE...', parse: pathName, commands: COMPARE,
       role: 'study',
@@ -416,14 +432,14 @@ const TABLE = {
       help: 'the swept option that figures are fitted against' },
   ],
   'Thresholds and CI': [
-    { name: 'threshold', key: 'thresholds', isList: true, argument: 'EXPR', parse: threshold, commands: JUDGED,
+    { name: 'threshold', usual: true, key: 'thresholds', isList: true, argument: 'EXPR', parse: threshold, commands: JUDGED,
       role: 'study',
       help: "condition on a figure, such as 'p99<2s'; exit code 99 if it fails; may be repeated" },
     { name: 'junit', argument: 'FILE', parse: fileName, commands: RUN,
       role: 'output', file: 'written',
       output: { load: async () => (await import('../outputs/junit.js')).createJunitOutput },
       help: 'file for thresholds and audit as test cases (JUnit XML)' },
-    { name: 'until', isList: true, argument: 'EXPR', parse: threshold, commands: SWEEP,
+    { name: 'until', isList: true, argument: 'EXPR', parse: threshold, commands: SEARCH,
       role: 'study',
       help: "condition that the search needs, as in --threshold, such as 'p99<2s'; may be repeated" },
     { name: 'metric', argument: 'NAME', parse: comparedMetric, fallback: 'tps', commands: COMPARE,
@@ -531,10 +547,19 @@ export const GENERAL_OPTIONS = Object.freeze([
     commands: [],
     role: 'output',
     file: 'read',
-    help: 'JSON file with options; the command line and the environment override it',
+    help: "JSON file with options; the command line and the environment override it; 'none': not even ./stress.config.json",
+    defaultText: './stress.config.json, if there is one',
   }),
-  option({ name: 'help', alias: 'h', isFlag: true, commands: [], role: 'output', help: 'show this help' }),
-  option({ name: 'version', isFlag: true, commands: [], role: 'output', help: 'show the version' }),
+  option({
+    name: 'print-config',
+    isFlag: true,
+    commands: [],
+    role: 'output',
+    help: 'print the options that are given, wherever they come from, as a file for --config; secrets are masked',
+  }),
+  option({ name: 'help', alias: 'h', isFlag: true, commands: [], role: 'output', help: 'show the usual options' }),
+  option({ name: 'help-all', isFlag: true, commands: [], role: 'output', usual: true, help: 'show all options' }),
+  option({ name: 'version', alias: 'V', isFlag: true, commands: [], role: 'output', help: 'show the version' }),
 ]);
 
 /** @type {readonly Option[]} */
@@ -555,6 +580,16 @@ function option(row, group = 'General') {
     fallback: isFlag ? 'false' : row.fallback,
   });
 }
+
+/** Names of options by their synonyms; NAME=VALUE for a flag. @type {ReadonlyMap<string, string>} */
+export const SYNONYMS = new Map(
+  OPTIONS.flatMap(({ name, synonyms = [] }) =>
+    synonyms.map((synonym) => {
+      const [flagName, value] = synonym.split('=');
+      return [flagName, value === undefined ? name : `${name}=${value}`];
+    }),
+  ),
+);
 
 /** @param {Command} command */
 export function optionsOf(command) {

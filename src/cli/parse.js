@@ -10,11 +10,16 @@ import { isWorkloadFile } from '../files.js';
  * name: "-t must be a whole number".
  */
 
+/** 10k and 2M. @type {Record<string, number>} */
+const FACTORS = { '': 1, k: 1e3, M: 1e6 };
+
 /** @param {number} min @param {number} max */
 export function wholeNumber(min, max) {
   return (/** @type {string} */ text) => {
-    if (!/^[+-]?\d+$/.test(text)) throw new Error(`must be a whole number, not ${quote(text)}`);
-    const value = Number(text);
+    const [, number, factor] = /^(\d+(?:\.\d+)?)([kM])$/.exec(text) ?? [];
+    const value = number === undefined ? Number(text) : Number((Number(number) * FACTORS[factor]).toPrecision(12));
+    if (number === undefined ? !/^[+-]?\d+$/.test(text) : !Number.isInteger(value))
+      throw new Error(`must be a whole number, not ${quote(text)}`);
     if (value < min) throw new Error(`must be at least ${min}, not ${quote(text)}`);
     if (value > max) throw new Error(`must be at most ${max}, not ${quote(text)}`);
     return value;
@@ -30,10 +35,10 @@ const LONGEST_MS = 2 ** 31 - 1;
 /** @param {number} minMs */
 export function duration(minMs) {
   return (/** @type {string} */ text) => {
-    const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text);
-    if (match === null)
-      throw new Error(`must be a duration with its unit such as 250ms, 30s, 5m or 1h, not ${quote(text)}`);
-    const value = Number(match[1]) * UNIT_MS[match[2]];
+    const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/gy)];
+    if (text === '' || parts.map(([part]) => part).join('') !== text)
+      throw new Error(`must be a duration with its unit such as 250ms, 30s, 1m30s or 1h, not ${quote(text)}`);
+    const value = parts.reduce((sum, [, number, unit]) => sum + Number(number) * UNIT_MS[unit], 0);
     if (value < minMs) throw new Error(`must be at least ${minMs}ms, not ${quote(text)}`);
     if (value > LONGEST_MS) throw new Error(`must be at most 24 days, not ${quote(text)}`);
     return value;
@@ -83,11 +88,12 @@ export function rate(text) {
   const [, gas, prefix] = /^(\d+(?:\.\d+)?)([kmg])gas(?:\/s)?$/i.exec(text) ?? [];
   const gasPerSecond = Number(gas) * GAS_FACTORS[/** @type {'k' | 'm' | 'g'} */ (prefix?.toLowerCase())];
   if (gasPerSecond > 0) return { gasPerSecond };
-  if (!/^\d+(\.\d+)?$/.test(text))
+  const [, number, factor] = /^(\d+(?:\.\d+)?)([kM]?)(?:\/s)?$/.exec(text) ?? [];
+  if (number === undefined)
     throw new Error(
-      `must be operations per second, such as 500 or 0.5, or gas per second, such as 30Mgas, not ${quote(text)}`,
+      `must be operations per second, such as 500, 10k or 0.5, or gas per second, such as 30Mgas, not ${quote(text)}`,
     );
-  const value = Number(text);
+  const value = Number(number) * FACTORS[factor];
   if (value <= 0) throw new Error(`must be more than 0, not ${quote(text)}`);
   if (value > HIGHEST_RATE) throw new Error(`must be at most ${HIGHEST_RATE}, not ${quote(text)}`);
   return value;
@@ -158,7 +164,8 @@ const SCHEMES = 'http://, https://, ws:// or wss://';
 export function endpoint(text) {
   let url;
   try {
-    url = new URL(text);
+    // localhost:8545 would be a URL of the scheme localhost.
+    url = new URL(/^([\w.-]+|\[[\da-f:]+\]):\d+(\/|$)/i.test(text) ? `http://${text}` : text);
     // Of a list, whose next one has no scheme.
     if (url.host.includes(',')) throw new Error('no host has a comma');
   } catch {
@@ -212,6 +219,14 @@ export function jsonArray(text) {
     value = null;
   }
   if (!Array.isArray(value)) throw new Error(`must be a JSON array such as '["0x1", false]', not ${quote(text)}`);
+  return value;
+}
+
+/** @param {string} text decimal or hexadecimal, as nodes give it */
+export function chainId(text) {
+  const value = Number(/^(\d+|0x[\da-f]+)$/i.test(text) ? text : Number.NaN);
+  if (!Number.isSafeInteger(value) || value < 1)
+    throw new Error(`must be the id of a chain such as 1337 or 0x539, not ${quote(text)}`);
   return value;
 }
 
@@ -305,8 +320,13 @@ export function axisTexts(text, label) {
  * @returns {[string, string | null]}
  */
 export function bracketTexts(text) {
-  const [from, to = null] = text.split('/')[0].split('..');
-  return [from.trim(), to?.trim() ?? null];
+  const [from, to = null] = text.replaceAll('/s', '').split('/')[0].split('..').map(withoutFactor);
+  return [from, to];
+}
+
+/** 10k is 10000. @param {string} text */
+function withoutFactor(text) {
+  return text.trim().replace(/^(\d+(?:\.\d+)?)([kM])$/, (_, number, factor) => String(number * FACTORS[factor]));
 }
 
 /** @param {string} text @param {string} label @returns {string[]} */
@@ -325,6 +345,11 @@ function rangeTexts(text, label) {
 
 /** A key of 64 digits as it may stand in a file, or in an export of a shell. */
 const KEY = /^["']?(0x)?[0-9a-f]{64}["']?$/i;
+
+/** @param {string} text */
+export function looksLikeKey(text) {
+  return KEY.test(text.trim());
+}
 
 /** Fewest words of a mnemonic (BIP-39). */
 const MNEMONIC_WORDS = 12;

@@ -16,6 +16,7 @@ import { recordedValues } from '../stats/histogram.js';
 import { compareText } from '../studies/compare-text.js';
 import { compare, compareExit } from '../studies/compare.js';
 import { search } from '../studies/find.js';
+import { folderOf } from '../studies/experiment.js';
 import { runBoth } from '../studies/live-compare.js';
 import {
   COMPARE_SCHEMA,
@@ -103,7 +104,7 @@ function sweepPage(swept, file, html) {
   return renderSweep(swept, { folder: relative(dirname(resolve(html)), dirname(resolve(file))) || '.' });
 }
 
-/** @type {Record<'report' | 'sweep' | 'compare' | 'trend' | 'merge', (config: Config, surroundings: Surroundings) => Promise<number>>} */
+/** @type {Record<'report' | 'find' | 'sweep' | 'compare' | 'trend' | 'merge', (config: Config, surroundings: Surroundings) => Promise<number>>} */
 export const studyCommands = {
   report: async (config) => {
     await checkOutputs(config);
@@ -121,9 +122,14 @@ export const studyCommands = {
     await checkOutputs(config);
     const parts = partsOf(config, surroundings);
     const exitCode = await (config.find === null ? sweep(config, parts) : search(config, parts));
-    const file = join(config.dir ?? 'sweep', 'sweep.json');
-    if (config.html !== null)
-      await writeFileAtomically(config.html, sweepPage(await readSweep(file), file, config.html));
+    await writeSweepPage(config);
+    return exitCode;
+  },
+
+  find: async (config, surroundings) => {
+    await checkOutputs(config);
+    const exitCode = await search(config, partsOf(config, surroundings), { isCapacity: true });
+    await writeSweepPage(config);
     return exitCode;
   },
 
@@ -177,6 +183,13 @@ export const studyCommands = {
     return run.exitCode;
   },
 };
+
+/** @param {Config} config */
+async function writeSweepPage(config) {
+  if (config.html === null) return;
+  const file = join(folderOf(config), 'sweep.json');
+  await writeFileAtomically(config.html, sweepPage(await readSweep(file), file, config.html));
+}
 
 /** What a study that makes runs is given from outside. @param {Config} config @param {Surroundings} surroundings @returns {Parts} */
 function partsOf(config, { clock, stop, log, version, onProgress }) {

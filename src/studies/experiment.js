@@ -291,6 +291,11 @@ function isRunning(pid) {
  * @property {() => unknown} report called when the study ended, also after an error
  */
 
+/** @param {Pick<Config, 'dir' | 'find'>} config of a sweep or a search */
+export function folderOf({ dir, find }) {
+  return dir ?? (find === null ? 'sweep' : 'find');
+}
+
 /**
  * @param {Config} config
  * @param {Parts} parts
@@ -299,7 +304,7 @@ function isRunning(pid) {
  * @returns {Promise<number>} the exit code
  */
 export function runStudy(config, parts, { inner, find, start }, workerOf) {
-  const folder = config.dir ?? 'sweep';
+  const folder = folderOf(config);
   return inFolder(folder, inner, async () => {
     const file = await openStudy(config, parts, folder, find);
     const save = () => writeFileAtomically(join(folder, 'sweep.json'), `${JSON.stringify(file, null, 2)}\n`);

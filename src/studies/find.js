@@ -3,6 +3,7 @@ import { EXIT, StressError, UsageError, displayName } from '../errors.js';
 import { measuredText } from '../outputs/summary.js';
 import { checkThresholds } from '../stats/thresholds.js';
 import { LIMIT_WORDS } from '../stats/verdict.js';
+import { Capacity, bestText, capacityTable } from './capacity.js';
 import { runChild, runStudy } from './experiment.js';
 import { digits } from './metrics.js';
 import { environmentOf, readIfAny, runFileReader } from './run-files.js';
@@ -78,13 +79,21 @@ const MIN_OPERATIONS = 10;
 /** Exit codes of runs that count. @type {readonly number[]} */
 const MEASURED = Object.freeze([EXIT.ok, EXIT.nothingVerified]);
 
-/** @param {Config} config @param {Parts} parts @param {typeof runChild} [start] starts a run @returns {Promise<number>} the exit code */
-export async function search(config, parts, start = runChild) {
+/**
+ * @param {Config} config
+ * @param {Parts} parts
+ * @param {{start?: typeof runChild, isCapacity?: boolean}} [how] start: starts a run; isCapacity: stress find, which
+ *   raises the number of wallets and of operations in flight as well, and has a time limit
+ * @returns {Promise<number>} the exit code
+ */
+export async function search(config, parts, { start = runChild, isCapacity = false } = {}) {
   const { env, searched, bracket } = config.study;
+  const capacity = isCapacity ? new Capacity(config, parts.clock) : null;
   if (config.repeat !== null) throw new UsageError('--find repeats runs where it needs to: leave --repeat out');
   const { name, lowest, unit = '' } = /** @type {Searched} */ (searched);
   const first = bracket?.from ?? String(lowest);
-  for (const value of [first, bracket?.to ?? first]) await parts.checkCell([`--${name}=${value}${unit}`], env);
+  for (const value of [first, bracket?.to ?? first])
+    await parts.checkCell([`--${name}=${value}${unit}`, ...(capacity?.args ?? [])], env);
   const find = {
     name,
     until: config.until.map(({ expression }) => expression),
@@ -97,7 +106,7 @@ export async function search(config, parts, start = runChild) {
     words: '',
     trials: [],
   };
-  return runStudy(config, parts, { inner: 'find', find, start }, (study) => new Search(study));
+  return runStudy(config, parts, { inner: 'find', find, start }, (study) => new Search(study, capacity));
 }
 
 class Search {
@@ -111,10 +120,15 @@ class Search {
   /** What limited the lowest run above the answer. @type {string | null} */
   #limit = null;
 
-  /** @param {Study} study */
-  constructor(study) {
-    const { durationMs } = study.config;
+  #capacity;
+  /** @type {RunFile[]} */
+  #runs = [];
+
+  /** @param {Study} study @param {Capacity | null} capacity */
+  constructor(study, capacity) {
+    const durationMs = capacity?.runMs ?? study.config.durationMs;
     this.#study = study;
+    this.#capacity = capacity;
     this.#find = /** @type {Find} */ (study.file.find);
     this.#searched = /** @type {Searched} */ (study.config.study.searched);
     const { name, lowest, highest, unit } = this.#searched;
@@ -136,7 +150,13 @@ class Search {
     const guess = to !== null ? null : from !== null ? Number(from) : await this.#pilot();
     if (to !== null) this.#scale = { lowest: Number(from), highest: Number(to) };
     const estimate = new ThresholdEstimate({ ...this.#scale, guess, isWhole: this.#searched.name !== 'rate' });
-    for (const { value, holds } of this.#find.trials) estimate.add(value, holds);
+    for (const { value, holds, file } of this.#find.trials) {
+      estimate.add(value, holds);
+      const run = this.#capacity === null ? null : readIfAny(join(folder, file), await runFileReader());
+      if (run === null) continue;
+      this.#capacity?.learn(run, 0);
+      this.#runs.push(run);
+    }
     this.#conclude(estimate);
     await this.#tryAll(estimate);
     this.#nameLimit();
@@ -148,8 +168,18 @@ class Search {
     if (file.end === 'failed') return;
     parts.say(`\n${this.#find.words}`);
     if (this.#limit !== null) parts.say(this.#limit);
+    this.#reportCapacity();
     if (file.end === 'interrupted') parts.say('interrupted: the same command goes on from here');
     parts.say(`sweep.json and the run files are in ${displayName(folder)}`);
+  }
+
+  #reportCapacity() {
+    const { trials } = this.#find;
+    const runs = trials.flatMap((trial, i) => (this.#runs[i] === undefined ? [] : [{ trial, run: this.#runs[i] }]));
+    if (this.#capacity === null || runs.length === 0) return;
+    const held = runs.filter(({ trial }) => trial.holds).sort((a, b) => b.trial.value - a.trial.value);
+    if (held.length > 0) this.#study.parts.say(bestText(held[0].run));
+    this.#study.parts.say(`\n${capacityTable(runs)}\n`);
   }
 
   /** @param {ThresholdEstimate} estimate */
@@ -157,6 +187,11 @@ class Search {
     const { config, parts, save } = this.#study;
     const { trials } = this.#find;
     while (this.#end === null) {
+      const over = this.#capacity?.isOver ?? null;
+      if (over !== null) {
+        this.#find.words += `; ${over}`;
+        return;
+      }
       const value = estimate.next();
       const file = `find/${String(trials.length + 1).padStart(3, '0')}.json`;
       const label = `run ${trials.length + 1}, of ${MAX_TRIALS} at most: ${valueText(this.#searched, value)}`;
@@ -164,6 +199,12 @@ class Search {
       const run = await this.#measure(file, label, [`--${setting}`], setting);
       if (run === null) return;
       const { figures, ...judged } = judgeTrial(config, run);
+      const raised = judged.holds ? null : (this.#capacity?.raise(run) ?? null);
+      if (raised !== null) {
+        parts.say(`${valueText(this.#searched, value).padEnd(18)} again   with ${raised}: ${run.verdict?.evidence}`);
+        continue;
+      }
+      this.#runs.push(run);
       const trial = { value, ...judged, file, startedAt: run.startedAt, verdict: run.verdict };
       estimate.add(value, trial.holds);
       trials.push(trial);
@@ -179,8 +220,12 @@ class Search {
   async #measure(file, label, args, name) {
     const { experiment, file: sweepFile } = this.#study;
     const done = this.#find.trials.length;
-    const made = await experiment.run({ name, file, label, done, all: MAX_TRIALS, args });
+    const all = [...args, ...(this.#capacity?.args ?? [])];
+    const { clock } = this.#study.parts;
+    const startUs = clock.nowUs();
+    const made = await experiment.run({ name, file, label, done, all: MAX_TRIALS, args: all });
     if (made === null) return null;
+    if (made.run !== null) this.#capacity?.learn(made.run, (clock.nowUs() - startUs) / 1000);
     const { run, exitCode, complaint } = made;
     if (run === null || !MEASURED.includes(exitCode)) {
       const code = exitCode === EXIT.ok ? EXIT.unavailable : exitCode;
@@ -268,15 +313,22 @@ function valueText({ short }, value) {
 /** @param {Searched} searched @param {Outcome} outcome @returns {string} one sentence */
 export function answerText({ noun, behind }, { until, isRateHeld, end, figures, scale, trials }) {
   const suffix = isRateHeld ? ' with the rate held' : '';
-  const holds = `${list(until)} ${until.length === 1 ? 'holds' : 'hold'}${suffix}`;
+  // Without conditions the rate itself must be held.
+  const holds =
+    until.length === 0 ? 'the rate is held' : `${list(until)} ${until.length === 1 ? 'holds' : 'hold'}${suffix}`;
+  const fails =
+    until.length === 0
+      ? 'the rate is not held'
+      : `${until.length === 1 ? `${until[0]} does not hold` : `not all of ${list(until)} hold`}${suffix}`;
   const runs = `${trials} run${trials === 1 ? '' : 's'}`;
   if (trials === 0) return `no run has said yet for which ${noun} ${holds}`;
   if (end === 'at least')
     return `${holds} at ${digits(scale.highest)}${behind}, the highest that was asked for: the highest ${noun} is at least that (${runs})`;
   if (end === 'below')
-    return `${until.length === 1 ? `${until[0]} does not hold` : `not all of ${list(until)} hold`}${suffix} at ${digits(scale.lowest)}${behind}, the lowest that was asked for: the highest ${noun} is below that (${runs})`;
+    return `${fails} at ${digits(scale.lowest)}${behind}, the lowest that was asked for: the highest ${noun} is below that (${runs})`;
   const interval = `${Math.round(100 * CONFIDENCE)} % interval ${digits(figures.low)} to ${digits(figures.high)}, ${runs}`;
-  const answer = `the highest ${noun} for which ${holds} is ${digits(figures.estimate)}${behind} (${interval})`;
+  const which = until.length === 0 ? 'that is held' : `for which ${holds}`;
+  const answer = `the highest ${noun} ${which} is ${digits(figures.estimate)}${behind} (${interval})`;
   if (end === null) return `so far, ${answer}`;
   return end === 'sharp'
     ? answer

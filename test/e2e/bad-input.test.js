@@ -371,7 +371,7 @@ const TABLE = {
   ],
 
   durations: [
-    ['-t 1 -d 5', /^-d \(--duration\) must be a duration with its unit such as 250ms, 30s, 5m or 1h, not "5"$/],
+    ['-t 1 -d 5', /^-d \(--duration\) must be a duration with its unit such as 250ms, 30s, 1m30s or 1h, not "5"$/],
     ['-t 1 -d 0s', /^-d \(--duration\) must be at least 100ms, not "0s"$/],
     ['-t 1 -d 99999h', /^-d \(--duration\) must be at most 24 days, not "99999h"$/],
     ['-t 1 -d', /^-d \(--duration\) needs a value \(TIME\)$/],

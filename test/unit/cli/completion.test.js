@@ -17,7 +17,7 @@ function completed(...words) {
 describe('completionText()', () => {
   it('completes commands, their options and the choices of these', { skip: process.platform === 'win32' }, () => {
     assert.deepEqual(completed('me'), ['merge']);
-    assert.deepEqual(completed('merge', '--p'), ['--partial']);
+    assert.deepEqual(completed('merge', '--pa'), ['--partial']);
     assert.deepEqual(completed('--ju'), ['--junit']);
     assert.deepEqual(completed('sweep', '--transport', ''), ['auto', 'undici', 'tcp', 'ws']);
     assert.deepEqual(completed('completion', ''), ['bash', 'zsh', 'fish']);

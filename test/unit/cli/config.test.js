@@ -311,10 +311,85 @@ describe('readInvocation(): the config file', () => {
   });
 });
 
+describe('readInvocation(): variables of the environment', () => {
+  it('refuses one that is probably misspelt', async () => {
+    for (const [name, meant] of [
+      ['STRESS_DURATON', 'STRESS_DURATION'],
+      ['STRESS_RATES', 'STRESS_RATE'],
+      ['STRESS_THREAD', 'STRESS_THREADS'],
+    ]) {
+      const { message } = await refused(['-t', '5'], { [name]: '5' });
+      assert.equal(message, `unknown variable ${name} in the environment: did you mean ${meant}?`);
+    }
+  });
+
+  it('names other ones once, and ignores those of a Service of Kubernetes', async () => {
+    const ofService = {
+      STRESS_PORT: 'tcp://10.0.0.1:80',
+      STRESS_SERVICE_HOST: '10.0.0.1',
+      STRESS_SERVICE_PORT_HTTP: '80',
+      STRESS_PORT_80_TCP_ADDR: '10.0.0.1',
+      STRESS_RESULTS_SERVICE_HOST: '10.0.0.2',
+    };
+    const invocation = await readInvocation(['-t', '5'], { ...ofService, STRESS_FLAVOUR: 'x' }, '1.2.3', {});
+    assert.ok(invocation.kind === 'command');
+    assert.deepEqual(invocation.notices, ['not an option of stress, and ignored: STRESS_FLAVOUR in the environment']);
+  });
+
+  it('takes other names of options, also in the config file', async (t) => {
+    const { config } = await read('-d 5s', { STRESS_WALLETS: '7', STRESS_RPC_URL: 'localhost:8545' });
+    assert.equal(config.threads, 7);
+    assert.equal(config.rpc[0].href, 'http://localhost:8545/');
+    const file = await read(['--config', configFile(t, { wallets: 9 })]);
+    assert.equal(file.config.threads, 9);
+  });
+
+  it('--rpc env is ETH_RPC_URL, which is never used unasked', async () => {
+    const env = { ETH_RPC_URL: 'http://127.0.0.1:1' };
+    assert.equal((await read('-t 5 --rpc env', env)).config.rpc[0].port, '1');
+    assert.deepEqual((await read('-t 5', env)).config.rpc, []);
+    assert.match((await refused(words('-t 5 --rpc env'))).message, /--rpc env: ETH_RPC_URL is not set/);
+  });
+});
+
+describe('readInvocation(): stress.config.json and --print-config', () => {
+  it('is used by runs, and named; options of other commands are left out', async (t) => {
+    const folder = temporaryFolder(t);
+    writeFileSync(join(folder, 'stress.config.json'), '{"threads": 3, "duration": "2s", "expect": 4}');
+    const before = process.cwd();
+    process.chdir(folder);
+    t.after(() => process.chdir(before));
+    const invocation = await readInvocation([], {}, '1.2.3');
+    assert.ok(invocation.kind === 'command');
+    assert.equal(invocation.config.threads, 3);
+    assert.deepEqual(invocation.notices, ['the options in stress.config.json are used']);
+    const none = await readInvocation(['-t', '4', '--config', 'none'], {}, '1.2.3');
+    assert.ok(none.kind === 'command');
+    assert.equal(none.config.durationMs, null);
+    assert.deepEqual(none.notices, []);
+  });
+
+  it('prints what is given, without secrets, in the form of a config file', async (t) => {
+    const env = { STRESS_MNEMONIC: 'test '.repeat(12).trim(), STRESS_RATE: '10k', STRESS_QUIET: '1' };
+    const text = await textOf('-t 5 --rpc localhost:8545 --threshold p99<2s --print-config', env);
+    assert.deepEqual(JSON.parse(text), {
+      threads: '5',
+      rate: '10k',
+      mnemonic: '***',
+      rpc: 'localhost:8545',
+      threshold: 'p99<2s',
+      quiet: true,
+    });
+    const { config } = await read(['--config', configFile(t, JSON.parse(text))]);
+    assert.equal(config.ratePerSecond, 10_000);
+    assert.equal(config.mnemonic, null, 'a masked secret counts as not given');
+  });
+});
+
 describe('readInvocation(): bad usage', () => {
   /** @type {Array<[string[], RegExp, NodeJS.ProcessEnv?]>} */
   const table = [
-    [[], /^-t \(--threads\) is missing/],
+    [words('--quiet'), /^-t \(--threads\) is missing/],
     [words('-t'), /^-t \(--threads\) needs a value \(N\)$/],
     [['--threads='], /^-t \(--threads\) needs a value \(N\)$/],
     [words('-t 5 --rpc'), /^--rpc needs a value \(URL\)$/],
@@ -324,20 +399,19 @@ describe('readInvocation(): bad usage', () => {
     [words('-t 5 -t 6'), /^-t \(--threads\) is given 2 times: once is enough$/],
     [words('-t 5 -d 5s --duration 6s'), /^-d \(--duration\) is given 2 times/],
     [words('-t 5 -o 2147483647'), /^-o 2147483647 and -t 5 go beyond wallet 2147483647, /],
-    [words('-t 5 --thread 6'), /^unknown option --thread: did you mean --threads\?; see stress --help$/],
+    [words('-t 5 --thread 6'), /^unknown option --thread: did you mean --threads\?; see stress --help-all$/],
     [words('-t 5 --durration 5s'), /^unknown option --durration: did you mean --duration\?/],
-    [words('-t 5 --zzzzzzzzz'), /^unknown option --zzzzzzzzz; see stress --help$/],
+    [words('-t 5 --zzzzzzzzz'), /^unknown option --zzzzzzzzz; see stress --help-all$/],
     [words('-t 5 -x'), /^unknown option -x/],
     [words('-t 5 --tx.timeout 5s'), /^unknown option --tx\.timeout: did you mean --tx-timeout\?/],
     [['-t', '5', '--\u001b[31mred'], /^unknown option --\[31mred|^unknown option -- \[31mred/],
     [words('nod -t 5'), /^unknown command "nod": did you mean node\?; see stress --help$/],
     [words('zzzzzzzz'), /^unknown command "zzzzzzzz"; see stress --help$/],
-    [words('run -t 5'), /^unknown command "run"/],
     [words('toString -t 5'), /^unknown command "toString"/],
     [words('node -t 5 extra'), /^unexpected argument "extra"$/],
     [
       words('node -t 5 --rpc http://x'),
-      /^--rpc is an option of stress, stress fund, stress reclaim, stress sweep, not of stress node$/,
+      /^--rpc is an option of stress, stress fund, stress reclaim, stress find, stress sweep, not of stress node$/,
     ],
     [words('-t 5 --port 1'), /^--port is an option of stress node, not of stress$/],
     [words('-t 5 --workload foo'), /^--workload must be one of counter/],
@@ -606,7 +680,10 @@ describe('readInvocation(): secrets', () => {
 describe('readInvocation(): help', () => {
   it('states every option of the command, its default and its environment', async () => {
     for (const command of /** @type {Array<keyof typeof COMMANDS>} */ (Object.keys(COMMANDS))) {
-      const help = await textOf(command === 'run' ? '--help' : `${command} --help`);
+      const help = await textOf(`${command} --help-all`);
+      const short = await textOf(`${command} --help`);
+      for (const line of [...help.split('\n'), ...short.split('\n')]) assert.ok(line.length <= 80, line);
+      assert.ok(short.length <= help.length);
       for (const { name, alias, fallback, isFlag, choices, defaultText } of optionsOf(command)) {
         assert.match(
           help,
@@ -614,7 +691,7 @@ describe('readInvocation(): help', () => {
           `${command} ${name}`,
         );
         if (fallback !== undefined && isFlag !== true && defaultText === undefined)
-          assert.match(help, new RegExp(`default:\\s+${fallback.replace(/[^\w ]/g, '\\$&')}\\]`), name);
+          assert.match(help, new RegExp(`default:\\s+${fallback.replace(/[^\w ]/g, '\\$&')}[;\\]]`), name);
         for (const choice of choices ?? []) assert.match(help, new RegExp(`\\b${choice}\\b`), `${name} ${choice}`);
       }
       for (const { name } of OPTIONS.filter(({ commands }) => !commands.includes(command))) {
@@ -633,6 +710,22 @@ describe('readInvocation(): help', () => {
   it('is given whatever else is wrong, but not for a command that does not exist', async () => {
     await textOf('--help -t abc --zzz');
     assert.match((await caught(() => textOf('nod --help'))).message, /unknown command/);
+  });
+
+  it('without any option is shown as an error', async () => {
+    const none = { hasUsualConfig: false };
+    const bare = /** @type {any} */ (await readInvocation([], {}, '1.2.3', none));
+    assert.equal(bare.exitCode, 64);
+    assert.equal(bare.text, await textOf('--help'));
+    const run = await readInvocation([], { STRESS_THREADS: '5' }, '1.2.3', none);
+    assert.equal(run.kind, 'command');
+  });
+
+  it('stress help COMMAND, stress run and stress version', async () => {
+    assert.equal(await textOf('help sweep'), await textOf('sweep --help'));
+    assert.equal(await textOf('help'), await textOf('run -h'));
+    for (const line of ['version', '-V', '--version']) assert.equal(await textOf(line), '1.2.3');
+    assert.match((await caught(() => textOf('help nod'))).message, /did you mean node/);
   });
 
   it('--version', async () => assert.equal(await textOf('--version'), '1.2.3'));

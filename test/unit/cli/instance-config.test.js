@@ -15,7 +15,7 @@ const GANG = Object.freeze({ SLURM_JOB_ID: '7', SLURM_PROCID: '1', SLURM_NTASKS:
 
 /** @param {string} line @param {NodeJS.ProcessEnv} [env] */
 async function read(line, env = {}) {
-  const invocation = await readInvocation(line.split(' '), env, '1.2.3', NOW_MS);
+  const invocation = await readInvocation(line.split(' '), env, '1.2.3', { nowMs: NOW_MS });
   if (invocation.kind !== 'command') assert.fail(`it is a text: ${invocation.text}`);
   return invocation.config;
 }

@@ -58,6 +58,14 @@ describeTable('wholeNumber(1, 1000)', wholeNumber(1, 1000), [
   ['\u001b[31m', NOT_WHOLE],
 ]);
 
+describeTable('wholeNumber(1, 100_000) with a unit', wholeNumber(1, 100_000), [
+  ['10k', 10_000],
+  ['1.25k', 1250],
+  ['2M', /^must be at most 100000, not "2M"$/],
+  ['1.0005k', /^must be a whole number/],
+  ['k', /^must be a whole number/],
+]);
+
 describe('wholeNumber()', () => {
   it('reads every whole number in its range, and no other', () => {
     fc.assert(
@@ -72,11 +80,13 @@ describe('wholeNumber()', () => {
   });
 });
 
-const NO_DURATION = /^must be a duration with its unit such as 250ms, 30s, 5m or 1h, not "/;
+const NO_DURATION = /^must be a duration with its unit such as 250ms, 30s, 1m30s or 1h, not "/;
 describeTable('duration(100)', duration(100), [
   ['250ms', 250],
   ['30s', 30_000],
   ['5m', 300_000],
+  ['1m30s', 90_000],
+  ['1h0.5m', 3_630_000],
   ['0.5s', 500],
   ['0596h', 2_145_600_000],
   ['99ms', /^must be at least 100ms, not "99ms"$/],
@@ -85,14 +95,18 @@ describeTable('duration(100)', duration(100), [
   ['', NO_DURATION],
   ['5 s', NO_DURATION],
   ['-5s', NO_DURATION],
-  ['1m30s', NO_DURATION],
+  ['30s1', NO_DURATION],
+  ['1m 30s', NO_DURATION],
   ['5s\n', NO_DURATION],
 ]);
 describeTable('duration(0)', duration(0), [['0s', 0]]);
 
-const NO_RATE = /^must be operations per second, such as 500 or 0\.5, or gas per second, such as 30Mgas, not "/;
+const NO_RATE = /^must be operations per second, such as 500, 10k or 0\.5, or gas per second, such as 30Mgas, not "/;
 describeTable('rate()', rate, [
   ['500', 500],
+  ['500/s', 500],
+  ['10k', 10_000],
+  ['1.5k/s', 1500],
   ['0.5', 0.5],
   ['1000000', 1_000_000],
   ['0.0001', 0.0001],
@@ -164,8 +178,10 @@ describeTable('endpoint()', endpoint, [
   ['ws://127.0.0.1:8546', new URL('ws://127.0.0.1:8546')],
   ['wss://user:pass@example.org/ws/key', new URL('wss://user:pass@example.org/ws/key')],
   ['ftp://example.org', /^must start with http:\/\/, https:\/\/, ws:\/\/ or wss:\/\/, not "ftp:"$/],
-  ['localhost:8545', /^must start with http:\/\/, https:\/\/, ws:\/\/ or wss:\/\/, not "localhost:"$/],
-  ['127.0.0.1:8545', /^must be a URL such as http:\/\/127\.0\.0\.1:8545, with http:\/\/, .* or wss:\/\/ before it$/],
+  ['localhost:8545', new URL('http://localhost:8545')],
+  ['127.0.0.1:8545/rpc', new URL('http://127.0.0.1:8545/rpc')],
+  ['[::1]:8545', new URL('http://[::1]:8545')],
+  ['localhost', /^must be a URL such as http:\/\/127\.0\.0\.1:8545, with http:\/\/, .* or wss:\/\/ before it$/],
   ['http://', /^must be a URL/],
   ['http://127.0.0.1:99999', /^must be a URL/],
   ['', /^must be a URL/],

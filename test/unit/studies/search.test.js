@@ -58,7 +58,12 @@ async function searched(folder, answer, { args = [], stop } = {}) {
   const line = ['sweep', '--find=rate', '--until=p99<10s', '-t=10', '-d=2s', '--rest=0s', `--dir=${folder}`, ...args];
   const rateOf = (/** @type {Asked} */ { args: given }) =>
     given.length === 0 ? null : Number(given[0].replace('--rate=', ''));
-  const { result, lines, runs } = studied(search, line, (asked) => ({ run: null, ...answer(rateOf(asked)) }), stop);
+  const { result, lines, runs } = studied(
+    (config, parts, start) => search(config, parts, { start }),
+    line,
+    (asked) => ({ run: null, ...answer(rateOf(asked)) }),
+    stop,
+  );
   const exitCode = await result;
   return { exitCode, lines, rates: runs.map(rateOf), sweep: await readSweep(join(folder, 'sweep.json')) };
 }

@@ -1,0 +1,172 @@
+import { censoredOf, figureOf } from '../stats/figures.js';
+import { blockIntervalMs } from '../stats/blocks.js';
+import { boundedMs, figure, figuresTable } from '../outputs/format.js';
+import { isCallWorkload } from '../workloads/table.js';
+
+/**
+ * What `stress find` decides itself: how many wallets, how many operations in flight, how long a run is, how long the
+ * search, and what is left to spend.
+ *
+ * @import { Config, RunFile, Trial } from '../types.d.ts'
+ */
+
+/** Both are raised by this factor where they are the limit. */
+const STEP = 4;
+/** geth keeps 16 transactions of an account in its pool for certain (--txpool.accountslots). */
+const MOST_IN_FLIGHT = 16;
+const MOST_WALLETS = 10_000;
+
+/** The first run measures how fast blocks come. */
+const FIRST_RUN_MS = 6000;
+/** Runs have at least this many blocks, and are not shorter than this. */
+const BLOCKS_PER_RUN = 4;
+const SHORTEST_MS = 8000;
+
+const SHORTEST_SEARCH_MS = 180_000;
+const BLOCKS_PER_SEARCH = 60;
+
+/** Verdicts of a run with too few wallets, or too few operations in flight. */
+const TOO_FEW = Object.freeze(['concurrency-bound', 'unknown']);
+
+export class Capacity {
+  #config;
+  #clock;
+  #startUs;
+  /** Of blocks. @type {number | null} */
+  #intervalMs = null;
+  #spentWei = 0n;
+  #longestRunMs = 0;
+  #wallets;
+  #inFlight;
+
+  /** @param {Config} config @param {{nowUs: () => number}} clock */
+  constructor(config, clock) {
+    this.#config = config;
+    this.#clock = clock;
+    this.#startUs = clock.nowUs();
+    this.#wallets = config.threads;
+    this.#inFlight = config.inFlight;
+  }
+
+  get runMs() {
+    const { durationMs } = this.#config;
+    if (durationMs !== null) return durationMs;
+    return this.#intervalMs === null ? FIRST_RUN_MS : Math.max(SHORTEST_MS, BLOCKS_PER_RUN * this.#intervalMs);
+  }
+
+  get limitMs() {
+    return this.#config.timeLimitMs ?? Math.max(SHORTEST_SEARCH_MS, BLOCKS_PER_SEARCH * (this.#intervalMs ?? 0));
+  }
+
+  get leftMs() {
+    return this.limitMs - (this.#clock.nowUs() - this.#startUs) / 1000;
+  }
+
+  /** @returns {string | null} why no further run is made */
+  get isOver() {
+    if (this.leftMs < this.#longestRunMs) return `the time limit of ${Math.round(this.limitMs / 1000)} s was reached`;
+    return this.#leftWei === 0n ? 'the limit of fees (--max-spend) was reached' : null;
+  }
+
+  /** @returns {bigint | null} null: no limit */
+  get #leftWei() {
+    const { maxSpendWei } = this.#config;
+    if (maxSpendWei === null) return null;
+    return maxSpendWei > this.#spentWei ? maxSpendWei - this.#spentWei : 0n;
+  }
+
+  /** Options of the next run. @returns {string[]} */
+  get args() {
+    const leftWei = this.#leftWei;
+    return [
+      `--threads=${this.#wallets}`,
+      ...(this.#isOfCalls ? [] : [`--in-flight=${this.#inFlight}`]),
+      `--duration=${Math.round(this.runMs)}ms`,
+      ...(leftWei === null ? [] : [`--max-spend=${leftWei}wei`]),
+    ];
+  }
+
+  /** @param {RunFile} run @param {number} tookMs with its set-up */
+  learn({ blocks, window, spending, config }, tookMs) {
+    if (blocks.count > 0) this.#intervalMs = blockIntervalMs(blocks, window.durationMs);
+    else if (!this.#isOfCalls && window.durationMs > 0) this.#intervalMs ??= 2 * window.durationMs;
+    this.#longestRunMs = Math.max(this.#longestRunMs, tookMs);
+    const { setUpWei, spentWei, leftWei = null } = spending;
+    this.#spentWei += BigInt(spentWei ?? 0) || BigInt(setUpWei ?? 0) + BigInt(leftWei ?? 0);
+    this.#wallets = Number(config.threads);
+    this.#inFlight = Number(config.inFlight ?? 1);
+  }
+
+  /**
+   * More operations at once, if a run had too few of them.
+   * @param {RunFile} run
+   * @returns {string | null} what was changed; null: they were enough, or are given by the user
+   */
+  raise({ verdict, window }) {
+    const { options } = this.#config.study;
+    if (!TOO_FEW.includes(verdict?.name ?? '') || (verdict?.name === 'unknown' && window.counts.dropped === 0))
+      return null;
+    if (options['in-flight'] === undefined && !this.#isOfCalls && this.#inFlight < MOST_IN_FLIGHT) {
+      this.#inFlight = Math.min(MOST_IN_FLIGHT, STEP * this.#inFlight);
+      return `${this.#inFlight} operations in flight per wallet`;
+    }
+    if (options.threads !== undefined || options.users !== undefined || this.#wallets >= MOST_WALLETS) return null;
+    this.#wallets = Math.min(MOST_WALLETS, STEP * this.#wallets);
+    return `${this.#wallets} ${this.#isOfCalls ? 'users' : 'wallets'}`;
+  }
+
+  get #isOfCalls() {
+    return isCallWorkload(this.#config.workload);
+  }
+}
+
+/**
+ * The runs of a search, by their rates.
+ * @param {ReadonlyArray<{trial: Trial, run: RunFile}>} runs
+ * @returns {string}
+ */
+export function capacityTable(runs) {
+  const head = [
+    '  asked/s',
+    'held',
+    'wallets',
+    'in flight',
+    'achieved',
+    'p50 ms',
+    'p99',
+    'Mgas/s',
+    'full %',
+    'verdict',
+  ];
+  const rows = [...runs]
+    .sort((a, b) => a.trial.value - b.trial.value)
+    .map(({ trial, run }) => [
+      ...[
+        figure(trial.value),
+        trial.holds ? 'yes' : 'no',
+        String(run.config.threads),
+        String(run.config.inFlight ?? 1),
+      ],
+      figure(run.rates.achievedPerSecond),
+      ...boundedMs(run.latency.total, censoredOf(run), ['p50', 'p99']),
+      ...[figure(read(run, 'gas', 1e-6)), figure(read(run, 'fullness')), run.verdict?.name ?? ''],
+    ]);
+  return figuresTable(head, rows);
+}
+
+/** @param {RunFile} run of the highest rate that held @returns {string} */
+export function bestText(run) {
+  const [p50, p99] = boundedMs(run.latency.total, censoredOf(run), ['p50', 'p99']);
+  const [gas, fullness] = [read(run, 'gas', 1e-6), read(run, 'fullness')];
+  const ofGas = gas === null ? '' : `, ${figure(gas)} Mgas/s, blocks ${figure(fullness)} % full`;
+  const { threads, inFlight } = run.config;
+  const size =
+    run.config.workload === 'rpc' ? `${threads} users` : `${threads} wallets with ${inFlight} in flight each`;
+  return `at the highest rate that held: latency p50 ${p50} ms, p99 ${p99} ms${ofGas}; ${size}`;
+}
+
+/** @param {RunFile} run @param {string} name of a figure @param {number} [factor] */
+function read(run, name, factor = 1) {
+  const value = figureOf(name)?.read(run) ?? null;
+  return value === null ? null : value * factor;
+}
