@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
+import { DEV_MNEMONIC } from '../../src/chain/keys.js';
 import { EXIT } from '../../src/errors.js';
 
 export { freePort } from '../../src/chain/devchain.js';
@@ -127,7 +128,8 @@ export async function withNode(starting, work) {
 export async function runOurs(node, args, seconds, root) {
   const endpoint = node === null ? [] : ['--rpc', node.url];
   /** @type {Record<string, string>} */
-  const env = node === null ? {} : { STRESS_FUNDER_KEY: node.funderKey };
+  // The public test mnemonic is not used on AvalancheGo's chain unasked.
+  const env = node === null ? {} : { STRESS_FUNDER_KEY: node.funderKey, STRESS_MNEMONIC: DEV_MNEMONIC };
   const { run, startMs } = await runStress([...endpoint, '-o', '0', ...args], seconds, env, root);
   const { rates, generator, latency, counts, audit } = /** @type {any} */ (run);
   if (!audit?.exact) throw new Error('the audit is not exact');

@@ -12,7 +12,7 @@ import { temporaryFolder } from '../helpers/temporary.js';
 /** What every run has, whatever is probed. */
 const CORE = Object.freeze([
   ...['TPS', 'Due, started, dropped, verified', 'In flight', 'Latency of verified operations', 'Where it goes', 'Lag'],
-  ...['Blocks', 'Gas', 'Connections', 'Memory', 'Run', 'Verified', 'Elapsed'],
+  ...['Blocks', 'Gas per second', 'Connections', 'Memory', 'Run', 'Verified', 'Elapsed'],
 ]);
 
 /** How far back a query looks for the last scrape once the page is gone. */
