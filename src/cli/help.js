@@ -1,4 +1,4 @@
-import { COMMANDS, COMMAND_NAMES, GENERAL_OPTIONS, OPTIONS, optionsOf } from './options.js';
+import { COMMANDS, COMMAND_NAMES, GENERAL_OPTIONS, optionsOf } from './options.js';
 
 /** @import { Command, Option } from './options.js' */
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { startNullChain } from '../../scripts/bench/null-chain.js';
@@ -62,5 +63,25 @@ describe('stress sweep --find', () => {
     const after = readJson(join(dir, 'sweep.json'));
     assert.equal(after.end, 'complete');
     assert.deepEqual(after.find.trials[0], find.trials[0]);
+  });
+});
+
+describe('stress find', () => {
+  it('says what a node can take, with its evidence, a table and a page', async (t) => {
+    const chain = await startNullChain({ blockMs: 100, perBlock: 20 });
+    t.after(() => chain.stop());
+    const folder = temporaryFolder(t);
+    const dir = join(folder, 'find');
+    const limits = ['-d1s', '--warmup=0s', '--rest=0s', '--time-limit=15s'];
+    const page = join(folder, 'page.html');
+    const args = ['find', `--rpc=${new URL(chain.url).host}`, ...limits, `--dir=${dir}`, '--html', page];
+    const { code, stdout, stderr } = await runStress(args, { timeoutMs: TIMEOUT_MS });
+    assert.equal(code, 0, stderr);
+    const { find } = readJson(join(dir, 'sweep.json'));
+    assert.ok(find.estimate > 50 && find.estimate < 300, find.words);
+    assert.match(stdout, /the highest rate that is held is \d+ per second/);
+    assert.match(stdout, /asked\/s +held +wallets/);
+    assert.match(readFileSync(page, 'utf8'), /Search for the highest rate/);
+    for (const { file } of find.trials) assert.equal(readJson(join(dir, file)).audit.exact, true);
   });
 });

@@ -13,6 +13,9 @@ import { runOf } from './runs.js';
  * @typedef {{args: readonly string[], env: NodeJS.ProcessEnv, number: number}} Asked number: from 1
  */
 
+/** How long each run takes. */
+const RUN_US = 10e6;
+
 /**
  * @template T
  * @param {(config: Config, parts: Parts, start: (how: any) => Promise<Finished>) => Promise<T>} study
@@ -27,9 +30,14 @@ export function studied(study, line, answer = () => ({}), stop = new Stop()) {
   const rests = [];
   /** @type {Asked[]} */
   const runs = [];
+  let nowUs = 0;
   const parts = /** @type {Parts} */ (
     /** @type {unknown} */ ({
-      clock: { ...createFakeClock(), sleep: async (/** @type {number} */ ms) => void rests.push(ms) },
+      clock: {
+        ...createFakeClock(),
+        nowUs: () => nowUs,
+        sleep: async (/** @type {number} */ ms) => void rests.push(ms),
+      },
       stop,
       version: '1.0.0',
       env: {},
@@ -45,6 +53,7 @@ export function studied(study, line, answer = () => ({}), stop = new Stop()) {
     return study(invocation.config, parts, async ({ args, env, out }) => {
       const asked = { args, env, number: runs.length + 1 };
       runs.push(asked);
+      nowUs += RUN_US;
       const finished = { exitCode: 0, run: runOf(asked.number), complaint: null, ...answer(asked) };
       if (finished.run !== null) writeFileSync(out, JSON.stringify(finished.run));
       return finished;
