@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { Mnemonic, getAddress, keccak256 } from 'ethers';
 import { createKeccak } from 'hash-wasm';
@@ -323,11 +323,11 @@ export function normalizeKey(value) {
 export function funderWallet(value) {
   const key = normalizeKey(value.trim());
   if (key !== null) return new Wallet(0, key);
-  if (displayName(value) !== value) {
+  // The value is not shown: it may be a key with a mistake in it.
+  if (displayName(value) !== value || (!/[/.\\]/.test(value) && !existsSync(value)))
     throw new UsageError(
-      '--fund-from is neither a private key (64 hexadecimal digits) nor the name of a file with one',
+      'STRESS_FUNDER_KEY (or --fund-from) is neither a private key of 64 hexadecimal digits nor the name of a file that exists',
     );
-  }
   const source = keyFileSource(value);
   if (source.size !== 1) throw new InputError(`${source.name} has ${source.size} keys: give a file with one key`);
   return source.wallet(0);

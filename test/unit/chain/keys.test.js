@@ -185,10 +185,10 @@ describe('funderWallet()', () => {
     writeFileSync(file, `${A}\n${B}\n`);
     /** @type {Array<[string, typeof UsageError | typeof InputError, RegExp]>} */
     const table = [
-      [A.slice(1), UsageError, /^--fund-from is neither a private key/],
-      [`0x${A}b`, UsageError, /^--fund-from is neither a private key/],
-      ['0'.repeat(64), UsageError, /^--fund-from is neither a private key/],
-      [ORDER, UsageError, /^--fund-from is neither a private key/],
+      [A.slice(1), UsageError, /^STRESS_FUNDER_KEY \(or --fund-from\) is neither a private key/],
+      [`0x${A}b`, UsageError, /^STRESS_FUNDER_KEY \(or --fund-from\) is neither a private key/],
+      ['0'.repeat(64), UsageError, /^STRESS_FUNDER_KEY \(or --fund-from\) is neither a private key/],
+      [ORDER, UsageError, /^STRESS_FUNDER_KEY \(or --fund-from\) is neither a private key/],
       [file, InputError, /has 2 keys: give a file with one key$/],
       [`${file}.not`, InputError, /: no such file$/],
     ];
