@@ -76,8 +76,8 @@ export function compareText(comparison) {
     '',
     `Comparison: ${size}`,
     sidesTable([base, candidate]),
-    ...factLines('load', base.load, candidate.load),
-    ...factLines('machine', base.machine, candidate.machine),
+    ...factLines('load', [base, candidate]),
+    ...factLines('machine', [base, candidate]),
     metricsTable(comparison),
     ...footnotes(comparison),
     ...speedUpLines(comparison),
@@ -101,11 +101,12 @@ function nameOf({ name }, i) {
   return name ?? ['baseline', 'candidate'][i];
 }
 
-/** A fact of both sides, in one line if it is the same. @param {string} title @param {string | undefined} base @param {string | undefined} candidate */
-function factLines(title, base, candidate) {
-  if (base === undefined || candidate === undefined) return [];
-  const line = (/** @type {string} */ words) => `  ${title.padEnd(11)} ${words}`;
-  return base === candidate ? [line(base)] : [line(`${base} (baseline)`), line(`${candidate} (candidate)`)];
+/** A fact of both sides, in one line if it is the same. @param {'load' | 'machine'} fact @param {ReadonlyArray<Comparison['base']>} sides */
+function factLines(fact, sides) {
+  const line = (/** @type {string} */ words) => `  ${fact.padEnd(11)} ${words}`;
+  const [base, candidate] = sides.map((side) => side[fact]);
+  if (base === undefined) return [];
+  return base === candidate ? [line(base)] : sides.map((side, i) => line(`${side[fact]} (${nameOf(side, i)})`));
 }
 
 /** Sides without an endpoint have their names as labels, in other words before version 0.2. @param {string} label */
