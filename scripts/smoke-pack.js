@@ -88,6 +88,9 @@ async function smoke(folder) {
   if (!name) throw new Error('npm pack wrote no tarball');
   const here = join(folder, 'here');
   await install(join(folder, name), here);
+  const other = join('node_modules', '.bin', 'evm-stress');
+  const [version, same] = await Promise.all([STRESS, other].map((bin) => run(here, RUN_LIMIT_MS, bin, ['--version'])));
+  if (version !== same) throw new Error(`evm-stress --version says ${same}, and stress ${version}`);
   const verified = await shortRun(here, ['-t', '5', '-o', '0'], createCurve().name);
   const elsewhere = join(folder, 'elsewhere');
   await install(join(folder, name), elsewhere, OTHER_PLATFORM);

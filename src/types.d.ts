@@ -649,6 +649,8 @@ export type StudyConfig = {
   until: Threshold[];
   candidates: readonly string[];
   rpcA: URL | null;
+  labelA: string | null;
+  labelB: string | null;
   rpcB: URL | null;
   metric: string;
   failIf: FailIf[];

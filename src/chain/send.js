@@ -1,9 +1,9 @@
-import { InterruptedError, ProtocolError, RpcError, UnavailableError } from '../errors.js';
+import { InterruptedError, ProtocolError, RpcError, UnavailableError, oneLine } from '../errors.js';
 import { backOffMs, isRetryable, retryAfterMs } from './retries.js';
 import { isHash, nullIfRefused, submitFailure, toHex, toNumber } from './rpc.js';
 
 /**
- * @import { Call, Clock, Fees, Receipt, Rpc, Sender, Signer } from '../types.d.ts'
+ * @import { Call, Clock, Fees, Purpose, Receipt, Rpc, Sender, Signer } from '../types.d.ts'
  * @import { Wallet } from './keys.js'
  */
 
@@ -31,6 +31,32 @@ const POOL_LAG_MS = 5000;
 
 /** After this time without a receipt the pool may have dropped the transaction. */
 const LOST_AFTER_MS = 3000;
+
+/**
+ * Why a transaction was reverted: its call is made again on the state of its block. Two requests, so it is asked for few
+ * transactions only.
+ * @param {Rpc} rpc
+ * @param {string} hash
+ * @param {Purpose} purpose
+ * @returns {Promise<string | null>} null: not known
+ */
+export async function revertReason(rpc, hash, purpose) {
+  try {
+    const transaction = await rpc.call('eth_getTransactionByHash', [hash], purpose);
+    const { from, to, input, value, gas, blockNumber } = transaction;
+    await rpc.call('eth_call', [{ from, to, data: input, value, gas }, blockNumber], purpose);
+    return 'the same call succeeds on the state of its block';
+  } catch (error) {
+    if (!(error instanceof RpcError) || error.method !== 'eth_call') return null;
+    const { rpcMessage, data } = error;
+    return /:/.test(rpcMessage) || !isHexData(data) ? rpcMessage : `${rpcMessage} (data ${oneLine(data, 74)})`;
+  }
+}
+
+/** @param {unknown} data */
+function isHexData(data) {
+  return typeof data === 'string' && /^0x[0-9a-f]{8}/i.test(data);
+}
 
 /** The nonce is taken by a transaction of another sender, or by an earlier one of ours that is stuck. */
 export class NonceTakenError extends UnavailableError {

@@ -1,4 +1,4 @@
-import { realpathSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { displayUrl } from '../chain/rpc.js';
 import { UsageError, displayName, oneLine, withoutKeys } from '../errors.js';
@@ -101,9 +101,9 @@ function* sideProblems({ files, candidates, rpcA, rpcB, study }) {
   if (isLive && (rpcA === null || rpcB === null))
     yield `stress compare needs the other endpoint, too: --rpc-${rpcA === null ? 'a' : 'b'} URL`;
   if (isLive) return;
-  yield* fileProblems('compare', [...files, ...candidates]);
   if (files.length === 0 || candidates.length === 0)
-    yield 'stress compare needs run files of two sides: stress compare BASELINE... --with CANDIDATE...';
+    yield 'stress compare needs two sides: run files (BASELINE... --with CANDIDATE...) or endpoints (--rpc-a URL --rpc-b URL)';
+  yield* fileProblems('compare', [...files, ...candidates]);
   // Options that compare shares with other commands are for new runs.
   const ofRuns = optionsOf('compare').find(
     ({ name, key, commands }) => study.flags.includes(name) && commands.length > 1 && !OF_THE_STUDY.has(key),
@@ -368,6 +368,15 @@ export function claimInstanceFiles(config) {
 /** The files that a run writes anew. @param {Config} config */
 function ownFiles(config) {
   return filesNamed(config).filter(({ use }) => use === 'written');
+}
+
+/** What a command has written, in the order of the options: files, and the folder of --results. @param {Config} config */
+export function writtenBy(config) {
+  return OPTIONS.flatMap(({ key, file, output }) => {
+    const name = config[/** @type {keyof Config} */ (key)];
+    const isOutput = file === 'written' || (file === 'folder' && output !== undefined);
+    return isOutput && typeof name === 'string' && existsSync(name) && !isDevice(name) ? [displayName(name)] : [];
+  });
 }
 
 /**

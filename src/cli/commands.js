@@ -30,7 +30,7 @@ import { readContractsFile } from '../workloads/counter.js';
 import { createWorkload } from '../workloads/index.js';
 import { labelOf } from '../workloads/table.js';
 import { loadWorkloadFile } from '../workloads/user-file.js';
-import { checkCallNames, claimInstanceFiles, filesNamed } from './checks.js';
+import { checkCallNames, claimInstanceFiles, filesNamed, writtenBy } from './checks.js';
 import { OPTIONS } from './options.js';
 
 /**
@@ -97,6 +97,7 @@ export const commands = {
     } finally {
       if (exitCode === EXIT.cannotWrite) giveBack();
     }
+    sayWritten(config, exitCode);
     return exitCode;
   },
 
@@ -184,8 +185,16 @@ export const commands = {
 function study(name) {
   return async (config, surroundings) => {
     const { studyCommands } = await import('./study-commands.js');
-    return studyCommands[name](config, surroundings);
+    const exitCode = await studyCommands[name](config, surroundings);
+    sayWritten(config, exitCode);
+    return exitCode;
   };
+}
+
+/** Not when one of them could not be written: an older file may have its name. @param {Config} config @param {number} exitCode */
+function sayWritten(config, exitCode) {
+  const names = exitCode === EXIT.cannotWrite ? [] : writtenBy(config);
+  if (names.length > 0) say(config, `written: ${names.join(', ')}`);
 }
 
 /** The outputs that the options select, in the order of the table. @param {Config} config @param {string} version */
@@ -218,9 +227,9 @@ function present(value) {
   return value;
 }
 
-/** @param {Config} config @param {string} line */
+/** Where standard output is for machines, people read standard error. @param {Config} config @param {string} line */
 function say(config, line) {
-  if (!config.quiet) stdout.write(`${line}\n`);
+  if (!config.quiet) (config.out === '-' ? stderr : stdout).write(`${line}\n`);
 }
 
 /** @param {Config} config @param {Clock} clock */

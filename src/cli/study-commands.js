@@ -135,7 +135,7 @@ export const studyCommands = {
 
   compare: async (config, surroundings) => {
     const { stop, version } = surroundings;
-    const { metric, failIf, allowDifferent } = config;
+    const { metric, failIf, allowDifferent, labelA, labelB } = config;
     await checkOutputs(config);
     const isLive = config.rpcA !== null;
     const { base, candidate, files } = isLive
@@ -152,12 +152,13 @@ export const studyCommands = {
       mayDiffer: RUNS_MAY_DIFFER_IN,
       pairs: isLive,
       stress: version,
-      baseLabel: config.rpcA === null ? undefined : displayUrl(config.rpcA),
-      candidateLabel: config.rpcB === null ? undefined : displayUrl(config.rpcB),
+      labels: { base: endpointLabel(config.rpcA), candidate: endpointLabel(config.rpcB) },
+      names: { base: labelA, candidate: labelB },
     });
     const file = join(config.dir ?? 'compare', 'compare.json');
     if (isLive) await writeFileAtomically(file, `${JSON.stringify(comparison, null, 2)}\n`);
     await writeResult(config, comparison, compareText(comparison));
+    if (isLive) say(config, `\ncompare.json and the run files are in ${displayName(dirname(file))}`);
     if (config.html !== null) await writeFileAtomically(config.html, renderCompare(comparison));
     return worstExit([compareExit(comparison), ...stop.exitCodes]);
   },
@@ -189,6 +190,11 @@ async function writeSweepPage(config) {
   if (config.html === null) return;
   const file = join(folderOf(config), 'sweep.json');
   await writeFileAtomically(config.html, sweepPage(await readSweep(file), file, config.html));
+}
+
+/** @param {URL | null} url */
+function endpointLabel(url) {
+  return url === null ? null : displayUrl(url);
 }
 
 /** What a study that makes runs is given from outside. @param {Config} config @param {Surroundings} surroundings @returns {Parts} */

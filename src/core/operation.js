@@ -315,7 +315,10 @@ async function readBack({ rpc, clock, workload, retryPolicy, visibility }, opera
     const { state } = verdict;
     // The effect may be that of another operation; the receipt decides.
     const status = state === 'likely' || state === 'missing' ? await statusOf(rpc, operation.hashes) : null;
-    if (status === 0) throw new Failed(verdict.code ?? 'reverted');
+    if (status === 0) {
+      operation.errorMessage = `transaction ${operation.hash} in block ${found.number}`;
+      throw new Failed(verdict.code ?? 'reverted');
+    }
     if (state === 'ok' || (state === 'likely' && status !== null)) {
       // A reorg has removed the block while it was read.
       if (operation.inclusion !== found) return false;

@@ -1,4 +1,5 @@
 import { nullIfRefused, submitFailure } from '../chain/rpc.js';
+import { revertReason } from '../chain/send.js';
 import { InternalError, RpcError, WorkloadError } from '../errors.js';
 import { TOUCHED } from '../stats/reorgs.js';
 import { Queue } from './queue.js';
@@ -210,9 +211,18 @@ export class TransactionRecovery extends Recovery {
         return false;
       }
       this.#ledger.settle(operation, sample, decision);
+      if (decision.status === 'reverted') void this.#explain(operation, sample);
       return true;
     });
     return isResolved && isUsableAfter(operation, sample);
+  }
+
+  /** Adds the reason to the words of the first revert of each code. @param {Operation} operation @param {Sample} sample */
+  async #explain({ hash, errorMessage }, { code }) {
+    const { failureWords } = this.driver;
+    if (hash === null || code === null || failureWords[code] !== errorMessage) return;
+    const reason = await revertReason(this.#tools.rpc, hash, 'resolve');
+    if (reason !== null) failureWords[code] = `${errorMessage}: ${reason}`;
   }
 
   /** @override @param {Operation} operation */

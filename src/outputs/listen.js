@@ -1,28 +1,30 @@
-import { isIP } from 'node:net';
+import { isIP, isIPv6 } from 'node:net';
 import { UnavailableError, oneLine } from '../errors.js';
 
 /**
  * @import { Address } from '../types.d.ts'
  * @import { IncomingMessage, Server } from 'node:http'
+ * @import { OutputOptions } from './output.js'
  */
 
 /**
- * Listens on the port of a page.
+ * Listens on the port of a page, and prints the address of the page.
  * @param {Server} server
  * @param {Address} address
- * @param {string} option that names it
+ * @param {{option: string, path: string} & Pick<OutputOptions, 'quiet' | 'stream'>} page option: its name
  * @returns {Promise<void>}
  * @throws {UnavailableError}
  */
-export function listen(server, { host, port }, option) {
-  return new Promise((resolve, reject) => {
+export async function listen(server, { host, port }, { option, path, quiet, stream }) {
+  await new Promise((resolve, reject) => {
     server.once('error', (/** @type {NodeJS.ErrnoException} */ error) => {
       const { code = '', message } = error;
       const what = WORDS[code]?.(host, port) ?? `cannot listen on port ${port} of ${host}: ${oneLine(message)}`;
       reject(new UnavailableError(`${what}: give --${option} another one`, error));
     });
-    server.listen({ host, port }, resolve);
+    server.listen({ host, port }, () => resolve(undefined));
   });
+  if (!quiet) stream.write(`${option} at http://${isIPv6(host) ? `[${host}]` : host}:${port}${path}\n`);
 }
 
 /**

@@ -165,7 +165,7 @@ function one(value, labels) {
  * @param {OutputOptions} options
  * @returns {OutputContract}
  */
-export function createPrometheusOutput({ prometheus, info, instance = null }) {
+export function createPrometheusOutput({ prometheus, info, instance = null, quiet, stream }) {
   const { host, port } = /** @type {Address} */ (prometheus);
   const state = new PrometheusState(info, instance?.instances);
   const labels = labelsOf(instance);
@@ -178,7 +178,7 @@ export function createPrometheusOutput({ prometheus, info, instance = null }) {
     else answer(200, pageOf(state, labels), '; version=0.0.4');
   });
   return new Output({
-    open: () => listen(server, { host, port }, 'prometheus'),
+    open: () => listen(server, { host, port }, { option: 'prometheus', path: '/metrics', quiet, stream }),
     start: ({ startedAtMs }) => {
       state.startedAtMs = startedAtMs;
     },

@@ -20,10 +20,13 @@ export function renderCompare(comparison) {
   const runs = runsChart(comparison);
   const latencies = latencyFigures(comparison);
   const kind = kindOf(verdict.word);
-  const names = /^base(line)?$/i.test(base.label)
-    ? 'the candidate with the baseline'
-    : `${candidate.label} with ${base.label}`;
-  const means = { baseline: metrics[0].base, candidate: metrics[0].candidate };
+  const sideNames = namesOf(comparison);
+  const isNamed = !ROLES.includes(sideNames[1]);
+  const names = isNamed
+    ? `${sideNames[1]} with ${sideNames[0]}`
+    : /^base(line)?$/i.test(base.label)
+      ? 'the candidate with the baseline'
+      : `${candidate.label} with ${base.label}`;
   return pageOf({
     title: `Comparison of ${names}, ${minuteOf(startedAt)}`,
     verdict: sentence(verdict.sentence),
@@ -40,13 +43,16 @@ export function renderCompare(comparison) {
       badBadge(warnings.length, 'warning'),
     ],
     figures: [
-      ...Object.entries(means).map(([side, { mean, atLeast }]) => ({
-        name: `${side === 'baseline' ? 'base' : side}.${name}`,
-        label: `${label} of the ${side}`,
-        value: mean,
-        text: withBound(measureOf(name).text(mean), atLeast),
-        note: 'mean of the runs',
-      })),
+      .../** @type {const} */ (['base', 'candidate']).map((side, i) => {
+        const { mean, atLeast } = metrics[0][side];
+        return {
+          name: `${side}.${name}`,
+          label: `${label} of ${isNamed ? '' : 'the '}${sideNames[i]}`,
+          value: mean,
+          text: withBound(measureOf(name).text(mean), atLeast),
+          note: 'mean of the runs',
+        };
+      }),
       {
         name: 'change',
         label: 'Change',
@@ -69,10 +75,17 @@ export function renderCompare(comparison) {
 /** Ratio of lowest to highest value above which the axis does not begin at 0. */
 const CLOSE = 0.5;
 
-const SIDES = /** @type {const} */ ([
-  { label: 'baseline', color: 0 },
-  { label: 'candidate', color: 1 },
-]);
+const ROLES = Object.freeze(['baseline', 'candidate']);
+
+/** Version 0.2.0 wrote no names. @param {Pick<Comparison, 'base' | 'candidate'>} comparison */
+function namesOf({ base, candidate }) {
+  return [base, candidate].map(({ name = undefined }, i) => name ?? ROLES[i]);
+}
+
+/** Label and colour of both sides in a chart. @param {Comparison} comparison */
+function looksOf(comparison) {
+  return namesOf(comparison).map((label, color) => ({ label, color }));
+}
 
 /** @param {Comparison} comparison @returns {{chart: Chart, summary: string}} */
 function runsChart(comparison) {
@@ -91,7 +104,7 @@ function runsChart(comparison) {
     kind: 'points',
     unit,
     xLabel: isPaired ? 'pair' : 'run',
-    ...(isPaired ? pairedSeries(values) : orderedSeries(comparison, values)),
+    ...(isPaired ? pairedSeries(comparison, values) : orderedSeries(comparison, values)),
     ...(isClose ? { floor: floorOf(low, high), ceiling: high + 0.15 * (high - low) } : {}),
   };
   const zero = isClose ? ' The scale does not begin at 0.' : '';
@@ -103,8 +116,9 @@ function runsChart(comparison) {
   return { chart, summary: `${summary}${zero}` };
 }
 
-/** A bar joins the two runs of a pair. @param {Array<Array<number | null>>} values */
-function pairedSeries([base, candidate]) {
+/** A bar joins the two runs of a pair. @param {Comparison} comparison @param {Array<Array<number | null>>} values */
+function pairedSeries(comparison, [base, candidate]) {
+  const looks = looksOf(comparison);
   const x = base.map((_, i) => i + 1);
   const end = (/** @type {'min' | 'max'} */ which) =>
     base.map((value, i) => Math[which](value ?? 0, candidate[i] ?? 0));
@@ -112,21 +126,25 @@ function pairedSeries([base, candidate]) {
     x,
     xTexts: x.map(String),
     series: [
-      { ...SIDES[0], values: base, low: end('min'), high: end('max') },
-      { ...SIDES[1], values: candidate },
+      { ...looks[0], values: base, low: end('min'), high: end('max') },
+      { ...looks[1], values: candidate },
     ],
   };
 }
 
 /** In the order of their start. @param {Comparison} comparison @param {Array<Array<number | null>>} values */
-function orderedSeries({ base, candidate }, values) {
+function orderedSeries(comparison, values) {
+  const { base, candidate } = comparison;
   const runs = [base, candidate]
     .flatMap(({ startedAt }, side) => startedAt.map((at, i) => ({ at, side, value: values[side][i] })))
     .sort((a, b) => a.at.localeCompare(b.at));
   return {
     x: runs.map((_, i) => i + 1),
     xTexts: runs.map((_, i) => String(i + 1)),
-    series: SIDES.map((look, side) => ({ ...look, values: runs.map((run) => (run.side === side ? run.value : null)) })),
+    series: looksOf(comparison).map((look, side) => ({
+      ...look,
+      values: runs.map((run) => (run.side === side ? run.value : null)),
+    })),
   };
 }
 
@@ -142,7 +160,8 @@ const MAX_WIDTH = 3;
 const HEIGHT = 26;
 
 /** Drawn without a script, so that the intervals are also printed. @param {Comparison} comparison */
-function metricsTable({ metrics }) {
+function metricsTable({ metrics, ...sides }) {
+  const names = namesOf(sides);
   const { placeOf, ticks } = scaleOf(metrics);
   const axis = html`<svg>
     ${ticks.map(({ place, text }) => html`<text x="${place}%" y="18" text-anchor="${anchorOf(place)}">${text}</text>`)}
@@ -180,8 +199,8 @@ function metricsTable({ metrics }) {
                 >${better === 'higher' ? 'more is better' : 'less is better'}</small
               >`,
         ],
-        ['baseline', meanOf('base')],
-        ['candidate', meanOf('candidate')],
+        [names[0], meanOf('base')],
+        [names[1], meanOf('candidate')],
         ['change', ({ name, change }) => figureCell(`${name}.change`, change.estimate, percent(change.estimate))],
         ['interval', ({ change }) => intervalWords(change)],
         [html`<td class="interval" aria-hidden="true">${axis}</td>`, picture],
@@ -321,9 +340,12 @@ function methodSection({ method: { words, test, alpha, minimum, pairs }, primary
 
 /** @param {Comparison} comparison */
 function sides({ base, candidate, stress }) {
+  const names = namesOf({ base, candidate });
   /** @type {Array<[string, (side: Comparison['base']) => string]>} */
   const facts = [
     ['label', ({ label }) => label],
+    ['load', ({ load = '–' }) => load],
+    ['machine', ({ machine = '–' }) => machine],
     ['node', ({ clientVersion }) => clientVersion ?? 'not known'],
     ['measured by stress', (side) => side.stress],
     ['first run (UTC)', ({ startedAt }) => secondOf([...startedAt].sort()[0] ?? '–')],
@@ -335,8 +357,8 @@ function sides({ base, candidate, stress }) {
     facts,
     [
       [html`<td></td>`, ([name]) => name],
-      [wordsHead('baseline'), ([, of]) => of(base)],
-      [wordsHead('candidate'), ([, of]) => of(candidate)],
+      [wordsHead(names[0]), ([, of]) => of(base)],
+      [wordsHead(names[1]), ([, of]) => of(candidate)],
     ],
     { style: 'wraps' },
   );
@@ -344,10 +366,11 @@ function sides({ base, candidate, stress }) {
 }
 
 /** @param {Comparison} comparison */
-function latencyFigures({ distributions: { base, candidate, censored } }) {
+function latencyFigures({ distributions: { base, candidate, censored }, ...both }) {
+  const names = namesOf(both);
   const sides = [
-    { label: 'baseline', json: base, censored: censored?.base },
-    { label: 'candidate', json: candidate, censored: censored?.candidate },
+    { label: names[0], json: base, censored: censored?.base },
+    { label: names[1], json: candidate, censored: censored?.candidate },
   ];
   const counts = sides.map(({ label, json }) => `${quantity(json.count, 'count')} in ${label}`).join(', ');
   return latencyCharts(sides, {

@@ -165,7 +165,9 @@ function uplotFile(name) {
 
 /** @returns {{script: string, style: string, policy: string}} policy: Content-Security-Policy */
 function pageAssets() {
-  const script = `${read(uplotFile('uPlot.iife.min.js'))}\n${bundle(MAIN)}`;
+  // The licence asks for its text in every copy.
+  const licence = `/*! uPlot, script and style:\n\n${read(uplotFile('../LICENSE'))}\n*/`;
+  const script = `${licence}\n${read(uplotFile('uPlot.iife.min.js'))}\n${bundle(MAIN)}`;
   const style = `${read(uplotFile('uPlot.min.css'))}\n${read(STYLE)}`;
   const policy = `default-src 'none'; script-src '${hashOf(script)}'; style-src '${hashOf(style)}'; img-src data:`;
   return { script, style, policy: `${policy}; base-uri 'none'; form-action 'none'` };

@@ -1,5 +1,4 @@
 import { createServer } from 'node:http';
-import { isIPv6 } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { foreignHost, isOwnHost, listen } from '../outputs/listen.js';
 import { Output } from '../outputs/output.js';
@@ -153,10 +152,7 @@ export function createDashboardOutput({ dashboard, quiet, stream, options }) {
   const server = createServer((request, response) => answer(pages, host, request, response));
   server.maxConnections = MAX_CONNECTIONS;
   return new Output({
-    open: async () => {
-      await listen(server, { host, port }, 'dashboard');
-      if (!quiet) stream.write(`dashboard at ${dashboardUrl({ host, port })}\n`);
-    },
+    open: () => listen(server, { host, port }, { option: 'dashboard', path: '/', quiet, stream }),
     interval: (row, totals) => pages.note(row, totals),
     checkpoint: (run) => pages.show(run, false),
     finish: (run) => pages.show(run, true),
@@ -183,9 +179,4 @@ function answer(pages, host, request, response) {
 function say(response, status, words) {
   const headers = { ...HEADERS, 'content-type': 'text/plain; charset=utf-8', connection: 'close' };
   response.writeHead(status, headers).end(`${words}\n`);
-}
-
-/** @param {Address} address */
-function dashboardUrl({ host, port }) {
-  return `http://${isIPv6(host) ? `[${host}]` : host}:${port}/`;
 }

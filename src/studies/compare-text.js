@@ -22,9 +22,12 @@ export function methodWords(isPaired, why, needed) {
  * @param {object} comparison
  * @param {readonly ComparedMetric[]} comparison.metrics the first one decides
  * @param {{pairs: number | null, runs: {base: number, candidate: number}, minimum: number}} comparison.method
+ * @param {{name: string}} comparison.base
+ * @param {{name: string}} comparison.candidate
  * @param {boolean} isApart one side always ran before the other
  */
-export function verdictOf({ metrics: [{ label, word, change, p }], method: { pairs, runs, minimum } }, isApart) {
+export function verdictOf({ metrics: [{ label, word, change, p }], method, base, candidate }, isApart) {
+  const { pairs, runs, minimum } = method;
   const size = pairs === null ? `${runs.base} and ${runs.candidate} runs` : counted(pairs, 'pair');
   const noun = pairs === null ? 'runs on each side' : 'pairs';
   if (word === 'too few runs')
@@ -40,8 +43,13 @@ export function verdictOf({ metrics: [{ label, word, change, p }], method: { pai
   const caveat = isApart ? ', if nothing else changed between their runs' : '';
   return {
     word,
-    sentence: `the candidate is ${word} than the baseline: ${label} changed by ${percent} (${evidence})${caveat}`,
+    sentence: `${sideWords(candidate.name)} is ${word} than ${sideWords(base.name)}: ${label} changed by ${percent} (${evidence})${caveat}`,
   };
+}
+
+/** @param {string} name */
+function sideWords(name) {
+  return ['baseline', 'candidate'].includes(name) ? `the ${name}` : name;
 }
 
 /** @param {number} count @param {string} noun in the singular */
@@ -67,7 +75,9 @@ export function compareText(comparison) {
   return [
     '',
     `Comparison: ${size}`,
-    sidesTable({ baseline: base, candidate }),
+    sidesTable([base, candidate]),
+    ...factLines('load', [base, candidate]),
+    ...factLines('machine', [base, candidate]),
     metricsTable(comparison),
     ...footnotes(comparison),
     ...speedUpLines(comparison),
@@ -78,12 +88,25 @@ export function compareText(comparison) {
   ].join('\n');
 }
 
-/** @param {Record<string, Comparison['base']>} sides */
+/** @param {ReadonlyArray<Comparison['base']>} sides */
 function sidesTable(sides) {
   const table = borderless();
-  for (const [name, { label, files, clientVersion }] of Object.entries(sides))
-    table.push([`  ${name}`, clientVersion ?? '', isEndpoint(label) ? label : filesText(files)]);
+  for (const [i, { label, files, clientVersion, ...side }] of sides.entries())
+    table.push([`  ${nameOf(side, i)}`, clientVersion ?? '', isEndpoint(label) ? label : filesText(files)]);
   return textOf(table);
+}
+
+/** Version 0.2.0 wrote no names. @param {{name?: string}} side @param {number} i */
+function nameOf({ name }, i) {
+  return name ?? ['baseline', 'candidate'][i];
+}
+
+/** A fact of both sides, in one line if it is the same. @param {'load' | 'machine'} fact @param {ReadonlyArray<Comparison['base']>} sides */
+function factLines(fact, sides) {
+  const line = (/** @type {string} */ words) => `  ${fact.padEnd(11)} ${words}`;
+  const [base, candidate] = sides.map((side) => side[fact]);
+  if (base === undefined) return [];
+  return base === candidate ? [line(base)] : sides.map((side, i) => line(`${side[fact]} (${nameOf(side, i)})`));
 }
 
 /** Sides without an endpoint have their names as labels, in other words before version 0.2. @param {string} label */
@@ -100,9 +123,9 @@ function filesText(files) {
 }
 
 /** @param {Comparison} comparison */
-function metricsTable({ metrics }) {
+function metricsTable({ metrics, ...sides }) {
   const table = borderless({
-    head: ['', 'baseline', 'candidate', 'change', 'interval', 'p', ''],
+    head: ['', nameOf(sides.base, 0), nameOf(sides.candidate, 1), 'change', 'interval', 'p', ''],
     colAligns: ['left', 'right', 'right', 'right', 'right', 'right', 'left'],
   });
   for (const metric of metrics) {

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import { EXIT, InputError, displayName } from '../errors.js';
+import { EXIT, InputError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { auditResult } from '../stats/audit-result.js';
 import { shortWindow } from '../stats/growth.js';
 import { Distribution } from '../stats/histogram.js';
 import { censoredOf } from '../stats/figures.js';
 import { isPlain } from '../stats/sample.js';
 import { judgeFailIf, methodWords, speedUps, verdictOf } from './compare-text.js';
-import { metricOf, settingsOf } from './metrics.js';
+import { digits, metricOf, settingsOf } from './metrics.js';
 import { COMPARE_SCHEMA, legible, safeName } from './run-files.js';
 import {
   ALPHA,
@@ -37,6 +37,8 @@ import {
 const SAME_WINDOW = 0.01;
 /** Items that a message names. */
 const NAMED = 3;
+/** Characters of the name of a side. */
+const LONGEST_NAME = 40;
 
 /**
  * @param {readonly Entry[]} entries of both sides
@@ -280,8 +282,8 @@ const APART =
  * @typedef {object} CompareOptions
  * @property {readonly string[]} baseFiles names for messages
  * @property {readonly string[]} candidateFiles
- * @property {string} [baseLabel] such as an endpoint
- * @property {string} [candidateLabel]
+ * @property {{base: string | null, candidate: string | null}} [labels] such as endpoints
+ * @property {{base: string | null, candidate: string | null}} [names] given by the user
  * @property {boolean} [pairs] the i-th runs of the sides were made as a pair
  * @property {string} [primary] the metric that decides
  * @property {readonly FailIf[]} [failIf]
@@ -333,8 +335,8 @@ export function compare(baseRuns, candidateRuns, options) {
     stress: options.stress,
     primary: metrics[0].name,
     method,
-    base: side(base, options.baseLabel ?? 'baseline'),
-    candidate: side(candidate, options.candidateLabel ?? 'candidate'),
+    base: side(base, 'baseline', { label: options.labels?.base, name: options.names?.base }),
+    candidate: side(candidate, 'candidate', { label: options.labels?.candidate, name: options.names?.candidate }),
     metrics,
     speedUps: speedUps(base, candidate),
     distributions: distributions(base, candidate),
@@ -425,16 +427,45 @@ function summary(values, isAtLeast) {
   return { values, mean: mean(values), median: median(values), min, max, ...bound };
 }
 
-/** @param {Entry[]} side @param {string} label */
-function side(side, label) {
+/** @param {Entry[]} side @param {string} role @param {{label?: string | null, name?: string | null}} given */
+function side(side, role, { label, name }) {
   const versions = [...new Set(side.map(({ run }) => run.environment.clientVersion ?? null))];
+  const distinct = (/** @type {(run: RunFile) => string} */ of) => {
+    const all = [...new Set(side.map(({ run }) => oneLine(withoutKeys(of(run)))))];
+    return `${all.slice(0, NAMED).join('; or ')}${all.length > NAMED ? `; and ${all.length - NAMED} more` : ''}`;
+  };
   return {
-    label,
+    name: oneLine(name === '' ? role : (name ?? role), LONGEST_NAME),
+    label: label ?? role,
+    load: distinct(loadWords),
+    machine: distinct(machineWords),
     files: side.map(({ file }) => displayName(file)),
     clientVersion: versions.every((version) => version === null) ? null : versions.map(String).join(', '),
     stress: [...new Set(side.map(({ run }) => String(run.environment.stress)))].join(', '),
     startedAt: side.map(({ run }) => run.startedAt),
   };
+}
+
+/** @param {RunFile} run */
+function loadWords({ config, window }) {
+  const { workload, mix = [], threads, inFlight = 1, stages, durationMs, ...rate } = /** @type {any} */ (config);
+  const perSecond = rate.gasPerSecond ? `${digits(rate.gasPerSecond / 1e6)} Mgas` : rate.ratePerSecond;
+  const openLoop = stages ? `stages ${stages}` : perSecond && `${perSecond} per second`;
+  return [
+    [workload, ...mix].join(' '),
+    `${threads} ${workload === 'rpc' ? 'users' : 'wallets'}`,
+    `${inFlight} in flight each`,
+    openLoop || 'closed loop',
+    // With --iterations each run has its own length.
+    ...(durationMs === null ? [] : [`window ${digits(window.durationMs / 1000)} s`]),
+  ].join(', ');
+}
+
+/** @param {RunFile} run */
+function machineWords({ environment }) {
+  const { cpu, cores, memoryBytes, node, platform, stress } = /** @type {any} */ (environment);
+  const parts = [cpu, `${cores} cores`, memoryBytes && `${digits(memoryBytes / 1e9)} GB`, platform];
+  return [...parts, node && `Node ${node}`, `stress ${stress}`].filter(Boolean).join(', ');
 }
 
 /** @param {Entry[]} base @param {Entry[]} candidate */

@@ -3,7 +3,7 @@ import { Interface, concat, getBytes, getCreateAddress, id, isHexString, keccak2
 import { createCurve } from '../chain/keys.js';
 import { isUnknownBlock } from '../chain/retries.js';
 import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
-import { sendAll } from '../chain/send.js';
+import { revertReason, sendAll } from '../chain/send.js';
 import { signAuthorization } from '../chain/transaction.js';
 import { CheckError, RpcError, UnavailableError, WorkloadError, oneLine } from '../errors.js';
 import { MAX_AUDIT_MS, Receipts, UNSURE, isSuccess, successCheck } from './receipts.js';
@@ -268,7 +268,9 @@ export class WorkloadHost {
     if (failed < 0) return;
     const { index } = orders[failed].wallet;
     const { transactionHash } = receipts[failed];
-    throw this.#error(name, `the transaction of wallet ${index} was reverted (${transactionHash})`);
+    const reason = await revertReason(sender.rpc, transactionHash, 'setup');
+    const why = reason === null ? '' : `: ${reason}`;
+    throw this.#error(name, `the transaction of wallet ${index} was reverted (${transactionHash})${why}`);
   }
 
   /** @type {Kit['verifyByReceipt']} */

@@ -10,6 +10,7 @@ import { WorkloadHost } from './kit.js';
  * A mix of workloads (--mix counter:50,erc20:30). Which member an operation is of follows from the run's seed, the wallet
  * and the nonce, so that the audit can compute it again. Operations of members that count are verified by their receipts.
  *
+ * @import { Outcomes } from './receipts.js'
  * @import { AuditSnapshot, Check, Member, TransactionWorkload } from '../types.d.ts'
  * @import { Hosted, WorkloadOptions, WorkloadState } from './index.js'
  * @import { KitState } from './kit.js'
@@ -146,14 +147,16 @@ function gasOf(parts) {
  */
 async function reconcile(host, parts, draw, snapshot) {
   const succeeded = parts.map(() => snapshot.nonces.map(() => 0));
+  const reverted = parts.map(() => snapshot.nonces.map(() => 0));
   const { check, why } = await host.kit.checkReceipts(snapshot, (position, nonce, receipt) => {
-    if (isSuccess(receipt)) succeeded[draw(position, nonce)][position] += 1;
+    (isSuccess(receipt) ? succeeded : reverted)[draw(position, nonce)][position] += 1;
   });
   const checks = [check];
   const isBesideFile = parts.some(({ isFile }) => isFile);
   for (const [i, part] of parts.entries()) {
     const { name, workload } = part;
-    if (!part.host.isByNonce) checks.push(await effectsCheck(part, succeeded[i], snapshot, why));
+    if (!part.host.isByNonce)
+      checks.push(await effectsCheck(part, { succeeded: succeeded[i], reverted: reverted[i] }, snapshot, why));
     const own = (await workload.reconcile?.(snapshot)) ?? [];
     // The receipts of all members are checked together.
     for (const one of own.filter((its) => its.name !== check.name)) {
@@ -166,11 +169,11 @@ async function reconcile(host, parts, draw, snapshot) {
   return host.proven(snapshot, checks);
 }
 
-/** @param {MixMember} part @param {readonly number[]} succeeded by position @param {AuditSnapshot} snapshot @param {string | null} why */
-async function effectsCheck({ name, workload }, succeeded, { blockHash, blockNumber }, why) {
+/** @param {MixMember} part @param {Outcomes} outcomes by position @param {AuditSnapshot} snapshot @param {string | null} why */
+async function effectsCheck({ name, workload }, { succeeded, reverted }, { blockHash, blockNumber }, why) {
   const words = `effects of ${name}, against its transactions that succeeded`;
   if (why !== null) return checkOf(name, words, 0, 0, why);
-  const readings = await workload.audit(blockHash, blockNumber);
+  const readings = await workload.audit(blockHash, blockNumber, reverted);
   const grown = readings.map(({ start, now }) => Number(now - start));
   const wrong = grown.findIndex((count, i) => count !== succeeded[i]);
   const { target } = readings[wrong] ?? {};

@@ -64,8 +64,8 @@ const TABLE = {
     ['sweep -t 1..5/0 -d 1s', /^-t \(--threads\) has "1\.\.5\/0", which is not a range/],
     ['sweep -t 1..2000 -d 1s', /^-t \(--threads\) has 2000 values in "1\.\.2000": at most 1000 are swept$/],
     ['-t 1,2 -d 1s', /^-t \(--threads\) must be a whole number, not "1,2"$/],
-    ['compare', /^stress compare needs a file/],
-    ['compare a.json', /^stress compare needs run files of two sides/],
+    ['compare', /^stress compare needs two sides: run files \(.*\) or endpoints \(--rpc-a URL --rpc-b URL\)$/],
+    ['compare a.json', /^stress compare needs two sides: run files/],
     ['compare a.json --with', /^--with needs a value/],
     ['compare --rpc-a http://127.0.0.1:1 -t 1 -d 1s', /^stress compare needs the other endpoint, too: --rpc-b URL$/],
     [

@@ -210,7 +210,7 @@ describe('stress report', () => {
     const { code, stdout, stderr } = await runStress(['report', out, '--explain']);
     assert.deepEqual([code, stderr], [0, '']);
     assert.match(stdout, /FAILED +verified>100000000/);
-    assert.ok(ended.stdout.endsWith(stdout), stdout);
+    assert.ok(ended.stdout.endsWith(`${stdout}written: ${out}\n`), stdout);
   });
 
   test('a run that was killed says that it is not whole, and why; of several files each has its name', async (t) => {

@@ -2,6 +2,7 @@
  * Several workloads in one load, against a real anvil.
  */
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { after, before, describe, test } from 'node:test';
@@ -19,7 +20,7 @@ const OWN = fileURLToPath(new URL('../../docs/examples/access-list.js', import.m
 /** @type {Anvil} */
 let anvil;
 before(async () => {
-  anvil = await startAnvil({ args: ['--accounts', '80', '--block-time', '0.2'] });
+  anvil = await startAnvil({ args: ['--accounts', '100', '--block-time', '0.2'] });
 });
 after(() => anvil.stop());
 
@@ -131,6 +132,26 @@ describe('--mix', { concurrency: 2 }, () => {
     const merged = await runStress(['merge', '--expect', '1', args[args.indexOf('--out') + 1]]);
     assert.equal(merged.code, 0, merged.stdout + merged.stderr);
     assert.match(merged.stdout, /^ {2}audit +exact: 6 wallets executed \d+/m);
+  });
+
+  test("the audit of a member is told how many of the member's operations were reverted", async (t) => {
+    const file = join(temporaryFolder(t), 'reverting.mjs');
+    writeFileSync(
+      file,
+      `export const contract = 'evm-stress/workload@1';
+export default () => ({
+  kind: 'transaction',
+  next: () => ({ to: null, data: '0xfe', gasLimit: 60000n }),
+  audit: async (hash, number, reverted) => reverted.map((count) => ({ start: 0n, now: count > 0 ? 0n : 1n })),
+});
+`,
+    );
+    const { args, read } = argsOf(t, ['--mix', `counter:1,${file}:1`, '-d', '3s']);
+    const { code, stdout, stderr } = await runStress(args);
+    assert.equal(code, 0, stdout + stderr);
+    const { audit, failures } = read();
+    assert.ok(failures.reverted > 0);
+    assert.deepEqual([audit?.exact, audit?.checks.find(({ name }) => name === 'reverting')?.holds], [true, true]);
   });
 
   test('an effect of a member is missing: named, and 76', async (t) => {

@@ -121,10 +121,13 @@ describe('what goes wrong in mid-run is counted, named and bounded', () => {
 
   it('an operation that is reverted is a failure, which the audit by nonce knows', async (t) => {
     const file = write(t, "next: (_, nonce) => ({ to: null, data: nonce % 2 ? '0xfe' : '0x00', gasLimit: 60000n })");
-    const { code, stderr, file: result } = await run(t, file, ['-d', '2s']);
+    const { code, stderr, stdout, file: result } = await run(t, file, ['-d', '2s']);
     assert.equal(code, 0, stderr);
-    const { audit, failures } = result();
+    const { audit, failures, failureWords } = result();
     assert.ok(failures.reverted > 0);
+    assert.match(failureWords.reverted, /^transaction 0x[0-9a-f]{64} in block \d+: .*InvalidFEOpcode/);
+    assert.ok(stdout.includes(`  first reverted: ${failureWords.reverted}\n`), stdout);
+    assert.match(stdout, /\nwritten: \S+\.json\n$/);
     assert.equal(audit.exact, true);
   });
 

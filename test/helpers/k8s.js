@@ -30,7 +30,7 @@ function obstacle() {
  * @param {string} folder
  */
 async function fillImage(folder) {
-  const lines = readFileSync(join(BASE, 'Dockerfile'), 'utf8').split('\n');
+  const lines = readFileSync(join(ROOT, 'scripts', 'docker', 'Dockerfile'), 'utf8').split('\n');
   for (const line of lines) {
     const [instruction, ...words] = line.split(' ');
     if (instruction === 'RUN') await run('sh', ['-c', words.join(' ')], { cwd: folder, timeout: 5 * MINUTE_MS });

@@ -57,11 +57,14 @@ const ALL_READINGS = readingsOf({
 /** @param {TestContext} t @param {OutputOptions['instance']} [instance] */
 async function opened(t, instance) {
   const port = await freePort();
-  const options = { prometheus: { host: '127.0.0.1', port }, info: INFO, instance };
+  let text = '';
+  const stream = { write: (/** @type {string} */ line) => (text += line) };
+  const options = { prometheus: { host: '127.0.0.1', port }, info: INFO, instance, quiet: false, stream };
   const output = createPrometheusOutput(/** @type {OutputOptions} */ (/** @type {unknown} */ (options)));
   await output.open?.();
   t.after(() => output.close?.());
   const url = `http://127.0.0.1:${port}/metrics`;
+  assert.equal(text, `prometheus at ${url}\n`);
   return { output, port, url, page: () => readPage(url) };
 }
 

@@ -29,6 +29,18 @@ function latencies(ms) {
 }
 
 describe('the page of a comparison', () => {
+  it('has the names that are given in its title, tables and charts, and the load and machine of both sides', () => {
+    const page = renderCompare(slower(ABBA, { names: { base: 'geth 1.16', candidate: 'geth <1.17>' } }));
+    assert.match(page, /<title>Comparison of geth &lt;1\.17&gt; with geth 1\.16, /);
+    assert.match(page, /TPS of geth 1\.16/);
+    const { series } = chartsOf(page).runs;
+    assert.deepEqual(
+      series.map(({ label }) => label),
+      ['geth 1.16', 'geth <1.17>'],
+    );
+    assert.match(page, /load[^]*counter, 20 wallets, 1 in flight each, closed loop[^]*machine[^]*a cpu, 2 cores/);
+  });
+
   it('begins with the verdict, and has the figures of the comparison', () => {
     const comparison = slower();
     const page = renderCompare(comparison);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { escape, html, row, scriptJson } from '../../../src/report/html.js';
+import { escape, html, renderPage, row, scriptJson } from '../../../src/report/html.js';
 
 describe('html', () => {
   it('escapes values in text and in attributes', () => {
@@ -25,6 +25,11 @@ describe('html', () => {
   it('leaves out characters that no document may have', () => {
     assert.equal(escape('a\u0000b\u001b[31mc\nd'), 'a b [31mc\nd');
   });
+});
+
+it('a page contains the licence of the code in it', () => {
+  const page = renderPage({ title: 't', lead: html``, main: html``, data: { time: null, charts: [] } });
+  assert.match(page, /uPlot, script and style:[^]*MIT License[^]*Permission is hereby granted[^]*var uPlot=/);
 });
 
 describe('scriptJson', () => {

@@ -382,6 +382,32 @@ test('the shortest of too short windows is reported', () => {
   assert.deepEqual(more, []);
 });
 
+test('the sides have the names that are given, and state their load and their machine', () => {
+  const { base, candidate, options } = sidesOf(EIGHT, changed(-0.5));
+  const names = { base: 'geth 1.16', candidate: 'geth 1.17' };
+  const comparison = compare(base, candidate, { ...options, names });
+  assert.match(comparison.verdict.sentence, /^geth 1\.17 is slower than geth 1\.16: TPS /);
+  const text = compareText(comparison);
+  assert.match(text, /\n {2}geth 1\.16 +node\/v1 .*\n {2}geth 1\.17 +node\/v1 /);
+  assert.match(text, /\n +geth 1\.16 +geth 1\.17 +change /);
+  assert.match(text, /\n {2}load +counter, 20 wallets, 1 in flight each, closed loop, window \d+ s\n/);
+  assert.match(text, /\n {2}machine +a cpu, 2 cores, stress 1\.0\.0\n/);
+  assert.ok(new Ajv2020({ strict: false }).validate(SCHEMA, JSON.parse(JSON.stringify(comparison))));
+  const moved = candidate.map((run) => ({ ...run, environment: { ...run.environment, cpu: 'another cpu' } }));
+  assert.match(
+    compareText(compare(base, moved, options)),
+    /\n {2}machine +a cpu, .* \(baseline\)\n {2}machine +another cpu, .* \(candidate\)\n/,
+  );
+});
+
+test('loads in words: the workloads of a mix, a rate, a rate in gas, stages', () => {
+  const loadOf = (/** @type {Record<string, unknown>} */ config) => comparisonOf('AB', () => ({ config })).base.load;
+  assert.match(loadOf({ workload: 'mix', mix: ['counter:1', 'erc20:2'] }), /^mix counter:1 erc20:2, 20 wallets, /);
+  assert.match(loadOf({ ratePerSecond: 50, inFlight: 2 }), /, 2 in flight each, 50 per second/);
+  assert.match(loadOf({ gasPerSecond: 3e7 }), /, 30 Mgas per second/);
+  assert.match(loadOf({ stages: '5:30/1s' }), /, stages 5:30\/1s/);
+});
+
 test('each file of a side is named, in their folder if they have one', () => {
   const { base, candidate, options } = sidesOf('ABBA', changed(0));
   const baseFiles = ['results/of-monday/a-1.json', 'results/of-monday/a-2.json'];
