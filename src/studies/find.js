@@ -3,7 +3,7 @@ import { EXIT, StressError, UsageError, displayName } from '../errors.js';
 import { measuredText } from '../outputs/summary.js';
 import { checkThresholds } from '../stats/thresholds.js';
 import { LIMIT_WORDS } from '../stats/verdict.js';
-import { runChild, runStudy } from './experiment.js';
+import { remainingTime, runChild, runStudy } from './experiment.js';
 import { digits } from './metrics.js';
 import { environmentOf, readIfAny, runFileReader } from './run-files.js';
 import { CONFIDENCE, MAX_TRIALS, ThresholdEstimate } from './threshold-estimate.js';
@@ -156,10 +156,12 @@ class Search {
   async #tryAll(estimate) {
     const { config, parts, save } = this.#study;
     const { trials } = this.#find;
+    const kept = trials.length;
+    const left = remainingTime(parts.clock, MAX_TRIALS - kept, 'at most about');
     while (this.#end === null) {
       const value = estimate.next();
       const file = `find/${String(trials.length + 1).padStart(3, '0')}.json`;
-      const label = `run ${trials.length + 1}, of ${MAX_TRIALS} at most: ${valueText(this.#searched, value)}`;
+      const label = `run ${trials.length + 1}, of ${MAX_TRIALS} at most: ${valueText(this.#searched, value)}${left(trials.length - kept)}`;
       const setting = `${this.#searched.name}=${value}${this.#searched.unit ?? ''}`;
       const run = await this.#measure(file, label, [`--${setting}`], setting);
       if (run === null) return;
