@@ -21,7 +21,7 @@ const withColors = (style, text) => {
 const USUAL_COLUMNS = 80;
 
 /** Erases the line. */
-const ERASE = '\r\u001b[K';
+const ERASE = '\u001b[2K\r';
 
 /** NO_COLOR wins; FORCE_COLOR also works without a terminal. @param {Screen} stream @param {NodeJS.ProcessEnv} [env] */
 export function wantsColors(stream, env = process.env) {

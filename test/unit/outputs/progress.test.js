@@ -57,14 +57,14 @@ describe('createProgress()', () => {
     const { progress, stream, clock, written } = progressOn({ isTTY: true });
     progress.update('deriving wallets', 5, 10);
     progress.update('deriving wallets', 6, 10);
-    assert.deepEqual(written.splice(0), [`\r\u001b[Kderiving wallets [${'='.repeat(15)}${'-'.repeat(15)}] 5 of 10`]);
+    assert.deepEqual(written.splice(0), [`\u001b[2K\rderiving wallets [${'='.repeat(15)}${'-'.repeat(15)}] 5 of 10`]);
     await clock.advance(100);
     progress.update('deriving wallets', 7, 10);
     stream.offer('a warning');
-    assert.deepEqual(written.splice(0).slice(1), ['\r\u001b[K', 'a warning\n']);
+    assert.deepEqual(written.splice(0).slice(1), ['\u001b[2K\r', 'a warning\n']);
     progress.update('deploying', 0, 7);
     progress.update('deploying', 7, 7);
     progress.stop();
-    assert.deepEqual(written.slice(1), ['\r\u001b[K']);
+    assert.deepEqual(written.slice(1), ['\u001b[2K\r']);
   });
 });

@@ -175,14 +175,14 @@ describe('the text output: a terminal', () => {
     output.live?.({ ...figures, phase: 'warmup', lengthMs: null });
     output.notice('next');
     assert.deepEqual(written.splice(0), [
-      '\r\u001b[K12s of 1m30s, 1m18s left   512 TPS   2,431 verified   200 in flight',
-      '\r\u001b[Kwarm-up 12s   512 TPS   2,431 verified   200 in flight',
-      '\r\u001b[K',
+      '\u001b[2K\r12s of 1m30s, 1m18s left   512 TPS   2,431 verified   200 in flight',
+      '\u001b[2K\rwarm-up 12s   512 TPS   2,431 verified   200 in flight',
+      '\u001b[2K\r',
       'next\n',
     ]);
     Object.assign(screen, { columns: 20 });
     output.live?.({ ...figures, phase: 'load' });
-    assert.deepEqual(written, ['\r\u001b[K12s of 1m30s, 1m18s']);
+    assert.deepEqual(written, ['\u001b[2K\r12s of 1m30s, 1m18s']);
     assert.equal(textOutput().output.live, undefined);
   });
 
