@@ -120,9 +120,9 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
     const ratePerSecond = rateOf(config, workload);
     const load = { threads, warmupMs, durationMs, inFlight, ratePerSecond, stages };
     const needWei = walletNeedWei({ ...load, fundAmountWei }, workload.gas, fees, chain);
-    onProgress('reading balances of wallets', 0, threads);
+    onProgress('reading wallets until none has a pending transaction', 0, threads);
     const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
-    onProgress('reading balances of wallets', threads, threads);
+    onProgress('reading wallets until none has a pending transaction', threads, threads);
     if (missing.length > 0 && given.funder === null)
       throw fundsMissing(missing, needWei, fundingRemedy({ ...load, index, instances }));
     const about = { chain, embedded: isEmbedded, fees, rpc, workload, wallets, missing, notice };
