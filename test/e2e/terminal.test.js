@@ -11,7 +11,6 @@ const ARGS = ['-t', '5', '-o', '0', '-d', '20s', '--interval', '1s', '--threshol
 
 /** What every line has shown in the end, and what was erased. @param {string} output */
 function linesOf(output) {
-  // eslint-disable-next-line no-control-regex
   const parts = output.replaceAll(/\u001b\[\d+m/g, '').split('\r\n');
   const shown = parts.map((line) => line.split('\u001b[2K\r'));
   return { lines: shown.map((texts) => texts.at(-1) ?? ''), erased: shown.flatMap((texts) => texts.slice(0, -1)) };
@@ -40,7 +39,7 @@ for (const columns of [80, 120])
         erased.join('\n'),
       );
       assert.ok(!lines.some((line) => / left {3}/.test(line)), 'each was erased');
-      // eslint-disable-next-line no-control-regex
+
       const colors = new Set(output.match(/\u001b\[\d+m/g));
       const expected = ['1', '2', '22', '31', '32', '33', '39'].map((code) => `\u001b[${code}m`);
       if (NO_COLOR === undefined) for (const color of expected.slice(0, 5)) assert.ok(colors.has(color), color);
