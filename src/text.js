@@ -61,3 +61,13 @@ export function indexRanges(indexes) {
   const shown = ranges.slice(0, 10).map(([from, to]) => (from === to ? `${from}` : `${from}..${to}`));
   return shown.join(', ') + (ranges.length > 10 ? `, ... (${sorted.length} in all)` : '');
 }
+
+/** @param {number} all @returns {string} such as 45s, 1m40s, 2h05m */
+export function timeText(all) {
+  const seconds = Math.round(all);
+  const two = (/** @type {number} */ value) => String(value).padStart(2, '0');
+  if (seconds < 60) return `${seconds}s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}m${two(seconds % 60)}s`;
+  const minutes = Math.round(seconds / 60);
+  return `${Math.floor(minutes / 60)}h${two(minutes % 60)}m`;
+}

@@ -625,11 +625,14 @@ export type OutputConfig = {
   samples: string | null;
   blocks: string | null;
   hlog: string | null;
+  intervals: string | null;
   prometheus: { host: string; port: number } | null;
   verbose: boolean;
+  wide: boolean;
   quiet: boolean;
   explain: boolean;
   logLevel: string;
+  logFormat: string;
   logFile: string | null;
   html: string | null;
   dashboard: { host: string; port: number } | null;
@@ -1210,6 +1213,8 @@ export type Output = {
   /** every new block, once and in order */
   block?: (block: BlockFacts) => void;
   interval: (row: IntervalRow, totals: Totals) => void;
+  /** the running interval, about twice a second during the load */
+  live?: (figures: LiveFigures) => void;
   /**
    * now and then from the beginning of the load on, with what is known so far, in case that the run does not come to
    * its end; a StressError if it cannot be kept
@@ -1230,6 +1235,20 @@ export type Output = {
   setUpFailed?: (run: RunFile) => void | Promise<void>;
   /** at the end, also after errors: closes ports and files; never throws */
   close?: () => Promise<void>;
+};
+
+/** The running interval. */
+export type LiveFigures = {
+  phase: Phase;
+  /** since the start of the phase */
+  elapsedMs: number;
+  /** of the phase; null: not known */
+  lengthMs: number | null;
+  /** since the start of the load */
+  verified: number;
+  inFlight: number;
+  /** verified operations per second of the running interval */
+  tps: number;
 };
 
 export type Address = { host: string; port: number };

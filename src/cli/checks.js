@@ -47,6 +47,8 @@ function* problemsOf(command, config, env, nowMs) {
   if (config.study.flags.includes('header') && (env.STRESS_HEADER ?? '') !== '')
     yield '--header and STRESS_HEADER are given: put all headers into STRESS_HEADER or --header-file';
   if (command === 'run') yield* instanceProblems(config, nowMs);
+  if (config.out === '-' && config.intervals === '-')
+    yield '--out - and --intervals - both write to standard output: give one of them a file';
   yield* visibilityProblems(config);
   yield* fundsProblems(command, config);
   const isEndless = config.durationMs === null && config.iterations === null;

@@ -24,7 +24,7 @@ import { splitLoad } from '../core/mixed-engine.js';
 import { walletNeedWei } from '../core/setup.js';
 import { EXIT, InternalError, OutputError, UnavailableError, UsageError, displayName, worstExit } from '../errors.js';
 import { FILE_MODE, cannotWrite, checkWritable, isWorkloadFile } from '../files.js';
-import { stderr, stdout } from '../outputs/streams.js';
+import { status, stderr, stdout } from '../outputs/streams.js';
 import { readCallSettings } from '../workloads/calls.js';
 import { readContractsFile } from '../workloads/counter.js';
 import { createWorkload } from '../workloads/index.js';
@@ -202,7 +202,8 @@ async function wantedOutputs(config, version) {
   const { runId, index, instances, attempt, workload } = config;
   const options = {
     ...config,
-    stream: config.out === '-' ? stderr : stdout,
+    stream: config.out === '-' || config.intervals === '-' ? stderr : stdout,
+    status,
     info: { version, workload, transport: transportsOf(config.transport, config) },
     instance: { runId, index, instances, attempt },
     options: OPTIONS,

@@ -12,7 +12,7 @@ import {
   worstExit,
 } from '../errors.js';
 import { cannotWrite, isWorkloadFile } from '../files.js';
-import { stderr, stdout } from '../outputs/streams.js';
+import { status, stderr, stdout } from '../outputs/streams.js';
 import { printable } from '../text.js';
 
 /**
@@ -119,7 +119,7 @@ export async function main(argv, env, leave = () => {}, begin = () => {}) {
     const disconnect = connectSignals(stop, clock, (thrown) => strayErrorOf(guest ?? config.workload, thrown));
     isGuest = guest !== undefined;
     const ignoreExit = guest === undefined ? () => {} : catchExit(guest);
-    const progress = createProgress(process.stderr, config.quiet);
+    const progress = createProgress({ stream: stderr, status, clock, isQuiet: config.quiet });
     try {
       const exitCode = await commands[command](config, { clock, log, stop, version, onProgress: progress.update });
       isWritten = await allWritten();

@@ -6,6 +6,7 @@ import { checkWritable, writeFileAtomically } from '../files.js';
 import { printable } from '../text.js';
 import { stderr, stdout } from '../outputs/streams.js';
 import { summaryText } from '../outputs/summary.js';
+import { paintOf } from '../outputs/terminal.js';
 import { renderCompare } from '../report/compare-page.js';
 import { runPage } from '../report/run-page.js';
 import { renderRuns } from '../report/runs-page.js';
@@ -70,14 +71,15 @@ async function readReports({ files, explain }) {
       const schema = schemaOf(file);
       if (schema === SWEEP_SCHEMA) {
         const content = await readSweep(file);
-        return { kind: 'sweep', file, content, text: sweepText(content) };
+        return { kind: 'sweep', file, content, text: printable(sweepText(content)) };
       }
       if (schema === COMPARE_SCHEMA) {
         const content = await readCompare(file);
-        return { kind: 'compare', file, content, text: compareText(content) };
+        return { kind: 'compare', file, content, text: printable(compareText(content)) };
       }
       const content = readRun(file);
-      return { kind: 'run', file, content, text: legible(displayName(file), () => summaryText(content, explain)) };
+      const text = legible(displayName(file), () => summaryText(content, explain, paintOf(stdout.stream)));
+      return { kind: 'run', file, content, text };
     }),
   );
 }
@@ -112,7 +114,7 @@ export const studyCommands = {
     const page = config.html === null ? null : pageOf(reports, config.html);
     reports.forEach(({ file, text }, i) => {
       if (reports.length > 1) say(config, `${i > 0 ? '\n' : ''}${displayName(file)}:`);
-      say(config, printable(text));
+      say(config, text);
     });
     if (config.html !== null && page !== null) await writeFileAtomically(config.html, page);
     return EXIT.ok;
@@ -157,7 +159,7 @@ export const studyCommands = {
     });
     const file = join(config.dir ?? 'compare', 'compare.json');
     if (isLive) await writeFileAtomically(file, `${JSON.stringify(comparison, null, 2)}\n`);
-    await writeResult(config, comparison, compareText(comparison));
+    await writeResult(config, comparison, printable(compareText(comparison)));
     if (isLive) say(config, `\ncompare.json and the run files are in ${displayName(dirname(file))}`);
     if (config.html !== null) await writeFileAtomically(config.html, renderCompare(comparison));
     return worstExit([compareExit(comparison), ...stop.exitCodes]);
@@ -177,7 +179,7 @@ export const studyCommands = {
     const wanted = { expect, runId, allowPartial, thresholds, options };
     const { run, notes } = await merge(files, wanted, process.stdin);
     for (const note of notes) if (!config.quiet) stderr.write(`${printable(note)}\n`);
-    await writeResult(config, run, summaryText(run, explain));
+    await writeResult(config, run, summaryText(run, explain, paintOf(screenOf(config).stream)));
     const warning = auditWarning(run);
     if (warning !== null) surroundings.log.error(printable(warning));
     if (config.html !== null) await writeFileAtomically(config.html, runPage(run, { options: OPTIONS }));
@@ -241,16 +243,20 @@ async function checkOutputs({ out, html }) {
   if (html !== null) await checkWritable(html);
 }
 
-/** @param {Config} config @param {object} result @param {string} text of it, for people */
+/** @param {Config} config @param {object} result @param {string} text of it, for people; printable */
 async function writeResult(config, result, text) {
   const json = `${JSON.stringify(result, null, 2)}\n`;
   if (config.out === '-') stdout.write(json);
   else if (config.out !== null) await writeFileAtomically(config.out, json);
-  say(config, printable(text));
+  say(config, text);
 }
 
 /** Where standard output is for machines, people read standard error. @param {Config} config @param {string} line */
 function say(config, line) {
-  const stream = config.out === '-' ? stderr : stdout;
-  if (!config.quiet) stream.write(`${line}\n`);
+  if (!config.quiet) screenOf(config).write(`${line}\n`);
+}
+
+/** @param {Config} config */
+function screenOf({ out }) {
+  return out === '-' ? stderr : stdout;
 }

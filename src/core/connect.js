@@ -228,6 +228,7 @@ export async function deriveWallets(source, slice, signal, onProgress) {
     await new Promise((resolve) => setImmediate(resolve));
     if (signal.aborted) throw new InterruptedError('interrupted during set-up');
   }
+  onProgress('deriving wallets', slice.threads, slice.threads);
   return wallets;
 }
 

@@ -7,6 +7,7 @@ import { noReorgs } from '../stats/reorgs.js';
 import { buildRunFile } from '../stats/run-file.js';
 import { Stats, noneUsed } from '../stats/stats.js';
 import { chooseTransport } from '../transport/index.js';
+import { timeText } from '../text.js';
 import { describeSpending } from './costs.js';
 
 /**
@@ -313,4 +314,44 @@ function describeFailedSetUp(error, { clock, version, facts, times, workers, isE
 function verdictOf(error) {
   if (error instanceof TransportError) return { name: 'endpoint-down', evidence: error.message };
   return error instanceof FundsError ? { name: 'funds', evidence: error.message } : null;
+}
+
+/**
+ * What the load will do, and for how long.
+ * @param {Config} config
+ * @param {string} who the wallets, or the users
+ * @param {string} place the endpoint
+ */
+export function loadText(config, who, place) {
+  const { workload, mix, method, warmupMs, durationMs, iterations } = config;
+  const names = mix.map(({ name, weight }) => `${name}:${weight}`).join(',') || workload;
+  const what = DOES[names] ?? (method === null ? `run the workload ${names}` : `call ${method}`);
+  const warmUp = warmupMs === 'auto' ? 'an automatic warm-up' : `a warm-up of ${lengthText(warmupMs)}`;
+  const length = durationMs === null ? 'until Ctrl-C' : `for ${lengthText(durationMs)}`;
+  const most = durationMs === null ? '' : ` ${length} at most`;
+  const end = iterations === null ? length : `${iterations} times each${most}`;
+  return [
+    `${who} ${what} at ${place} ${end}`,
+    ...paceText(config),
+    ...(warmupMs === 0 ? [] : [`after ${warmUp}`]),
+  ].join(', ');
+}
+
+/** @type {Readonly<Record<string, string>>} */
+const DOES = Object.freeze({
+  counter: 'increment their counters',
+  transfer: 'send payments',
+  erc20: 'send tokens',
+});
+
+/** @param {Config} config @returns {string[]} empty in a closed loop */
+function paceText({ ratePerSecond, gasPerSecond, stages }) {
+  if (gasPerSecond !== null) return [`${gasPerSecond / 1e6} Mgas per second`];
+  if (ratePerSecond !== null) return [`${ratePerSecond} per second`];
+  return stages === null ? [] : [`in ${stages.length} stages`];
+}
+
+/** @param {number} ms */
+function lengthText(ms) {
+  return ms < 60_000 ? `${ms / 1000} s` : timeText(ms / 1000);
 }

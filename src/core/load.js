@@ -7,7 +7,7 @@ import { IntervalLog, Stats, rowOf, zeroCounts } from '../stats/stats.js';
 
 /**
  * @import { Stop } from './stop.js'
- * @import { Clock, Counts, Engine, Output, Phase, Readings, RunFile, Snapshot } from '../types.d.ts'
+ * @import { Clock, Counts, Engine, Output, Phase, Readings, RunFile, Snapshot, Surroundings } from '../types.d.ts'
  * @import { EngineReport, Plan } from './engine.js'
  * @import { GasBlock, GasRate, Groups } from './gas-rate.js'
  * @import { Checkpoints, Watch } from './reports.js'
@@ -34,6 +34,7 @@ import { IntervalLog, Stats, rowOf, zeroCounts } from '../stats/stats.js';
  * @property {(soFar: LoadSoFar) => RunFile} describeSoFar
  * @property {(atUs: number) => number} timeOfDayMs time of day of an instant of the clock
  * @property {boolean} [isPlain] plain calls
+ * @property {Surroundings['onProgress']} [onProgress] of the drain
  * @property {() => Promise<number>} begin waits for the common start; resolves with the start of the load
  *
  * @typedef {Awaited<ReturnType<Load['run']>>} Loaded
@@ -49,6 +50,10 @@ const SILENT_MS = 1500;
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
+/** Time between two showings of the running interval, and its least length. */
+const LIVE_MS = 500;
+const YOUNGEST_MS = 250;
+
 /** The load from the first operation to the end of the drain, with a row for the outputs and the run file at every interval. */
 export class Load {
   #options;
@@ -62,6 +67,8 @@ export class Load {
   #windowVerified = 0;
   /** CPU time of this process in the window. */
   #cpuUs = 0;
+  /** The running interval began here. */
+  #interval = { startUs: 0, verified: 0 };
   /** Resolved when all rows so far are written. @type {Promise<void>} */
   #written = Promise.resolve();
 
@@ -93,6 +100,8 @@ export class Load {
     watch.begin();
     engine.start(this.#plan);
     checkpoints.begin(source);
+    this.#interval.startUs = loadStartUs;
+    const endLive = this.#showRunning();
     if (startUs > loadStartUs) {
       if (warmUp !== null) await this.#reportUntilWindow(warmUp);
       await this.#reportUntil(this.#plan.startUs, 'warmup', loadStartUs);
@@ -104,11 +113,68 @@ export class Load {
 
     const endUs = Math.min(Math.max(clock.nowUs(), stop.reason === 'duration' ? plan.endUs : 0), plan.endUs);
     engine.stop(endUs);
+    endLive();
     await this.#report(endUs < plan.startUs ? 'warmup' : 'load', endUs);
-    const ledger = await engine.drain(times.drainTimeoutMs, stop.now);
+    const endProgress = this.#showDrain();
+    const ledger = await engine.drain(times.drainTimeoutMs, stop.now).finally(endProgress);
     await this.#report('drain', clock.nowUs());
     await this.#written.catch((error) => stop.request('internal', EXIT.internal, error));
     return { ...this.#soFar(), ledger };
+  }
+
+  /** @returns {() => void} ends it */
+  #showRunning() {
+    const shown = this.#options.outputs.flatMap((output) => output.live?.bind(output) ?? []);
+    if (shown.length === 0) return () => {};
+    return this.#repeat(({ atUs, counts }) => {
+      const { loadStartUs, startUs, endUs } = this.#plan;
+      const { verified } = counts;
+      const seconds = (atUs - this.#interval.startUs) / 1e6;
+      if (1000 * seconds < YOUNGEST_MS) return;
+      const isWarmUp = atUs < startUs;
+      const [fromUs, toUs] = isWarmUp ? [loadStartUs, startUs] : [startUs, endUs];
+      const figures = {
+        phase: /** @type {Phase} */ (isWarmUp ? 'warmup' : 'load'),
+        elapsedMs: (atUs - fromUs) / 1000,
+        lengthMs: toUs === Infinity ? null : (toUs - fromUs) / 1000,
+        verified,
+        inFlight: inFlightIn(counts),
+        tps: (verified - this.#interval.verified) / seconds,
+      };
+      for (const show of shown) show(figures);
+    });
+  }
+
+  /** @returns {() => void} ends it */
+  #showDrain() {
+    const { onProgress } = this.#options;
+    if (onProgress === undefined) return () => {};
+    const all = inFlightIn(this.#latest?.counts ?? zeroCounts());
+    const label = 'waiting for operations in flight';
+    onProgress(label, 0, all);
+    const end = this.#repeat(({ counts }) => onProgress(label, all - inFlightIn(counts), all));
+    return () => {
+      end();
+      onProgress(label, all, all);
+    };
+  }
+
+  /** @param {(snapshot: Snapshot) => void} show called with the figures so far @returns {() => void} ends it */
+  #repeat(show) {
+    const { clock } = this.#options;
+    let isOver = false;
+    const turn = async () => {
+      // An error is thrown again by the next report.
+      const snapshot = await this.#take(clock.nowUs(), false).catch(() => null);
+      if (isOver) return;
+      if (snapshot !== null) show(snapshot);
+      cancel = clock.after(() => void turn(), LIVE_MS);
+    };
+    let cancel = clock.after(() => void turn(), LIVE_MS);
+    return () => {
+      isOver = true;
+      cancel();
+    };
   }
 
   /** @param {number} startUs of the window */
@@ -203,6 +269,7 @@ export class Load {
     try {
       const { interval, counts, traffic } = /** @type {Snapshot} */ (await this.#take(nowUs, true));
       const report = /** @type {EngineReport} */ (interval);
+      this.#interval = { startUs: nowUs, verified: counts.verified };
       const { loop, silence, reorgs, warnings } = report;
       // The row is written when all probes have responded, without delaying the next interval.
       const probes = watch.sample(loop, traffic.transport);
@@ -245,6 +312,11 @@ export class Load {
     };
     for (const output of this.#options.outputs) output.interval(row, sums);
   }
+}
+
+/** @param {Counts} counts */
+function inFlightIn(counts) {
+  return counts.started - endedOf(counts);
 }
 
 /** @param {NonNullable<EngineReport['silence']>} silence @param {readonly string[]} [names] of the endpoints */

@@ -1,6 +1,6 @@
 import { EXIT, StressError } from '../errors.js';
 import { probes } from '../probes/index.js';
-import { socketWarnings } from '../probes/sockets.js';
+import { socketWarnings } from '../stats/figures.js';
 
 /**
  * @import { Clock, LoopReading, Output, Readings, Rpc, RunFile, TransportStats } from '../types.d.ts'

@@ -286,7 +286,7 @@ function chainToolsOf({ sender, inclusion, costs }, start, confirmations) {
 
 /** @param {Config} config @param {Surroundings} surroundings @param {Opened} opened @param {Prepared} prepared */
 async function loadAndAudit(config, surroundings, opened, prepared) {
-  const { clock, outputs, stop, log } = surroundings;
+  const { clock, outputs, stop, log, onProgress } = surroundings;
   const { endpoints, urls, isEmbedded, nodePid } = opened;
   const { ready, workload, engine, warmUp, names, warning } = prepared;
   const { rpc, identity, monitor, health } = endpoints;
@@ -326,6 +326,7 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
       describeSoFar,
       timeOfDayMs: opened.times.timeOfDayMs,
       isPlain: workload.kind === 'call',
+      onProgress,
       begin: () => waitForStart(opened, clock, watch),
     }).run();
     let audited = { report: /** @type {AuditReport | null} */ (null), reason: NOTHING_TO_AUDIT };
@@ -335,10 +336,11 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
       // A request that timed out may still arrive within its time limit.
       const timeoutMs = Math.max(drainTimeoutMs, config.requestTimeoutMs);
       const parts = { rpc, clock, accounts, ledger: loaded.ledger, startBlock: start.startBlock, workload, timeoutMs };
-      audited = await auditUnlessAborted(parts, start, stop);
+      audited = await auditUnlessAborted({ ...parts, onProgress }, start, stop);
     }
     return { loaded, audited, decrease: await decreaseAfter(rpc, prepared, audited), warnings };
   } finally {
+    onProgress('', 1, 1);
     watch.close();
     monitor.stop();
     await checkpoints.stop();

@@ -20,6 +20,7 @@ import { candidateOf, chooseInclusion, warningOf } from '../inclusion/index.js';
 import { numbered } from '../text.js';
 import { chooseKeys, deriveWallets, identify, readChainAndKeys } from './connect.js';
 import { rateOf } from './config.js';
+import { loadText } from './describe.js';
 import { SetUpCosts, estimateRunCost, warmupSeconds } from './costs.js';
 import { sliceIndexes } from './nonces.js';
 
@@ -65,7 +66,7 @@ export async function setUpCalls(config, { onProgress, stop }, { given, urls, en
   const { rpc } = endpoints;
   const chain = await identify(rpc, urls[0], { chainId, allowChain });
   const node = chain.clientVersion ?? 'an unknown endpoint';
-  notice(`${node} at ${rpc.display}; ${threads} users`);
+  notice(loadText(config, `${threads} users`, `${rpc.display} (${node})`));
   const slice = { offset, threads };
   // Derived only if the calls use them.
   const addresses = async () => {
@@ -89,10 +90,10 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
   const { threads, offset, connections, legacy, gasPriceWei, maxFeeWei } = config;
   const { rpc, rpcs } = endpoints;
   const { chain, source } = await readChainAndKeys(config, { given, urls, endpoints });
-  const wallets = await deriveWallets(source, { offset, threads }, stop.drain, onProgress);
   const last = offset + threads - 1;
-  const node = chain.clientVersion ?? 'an unknown node';
-  notice(`${node} at ${rpc.display}, chain ${chain.chainId}; wallets ${offset}..${last} of ${source.name}`);
+  const who = `${threads} wallets (${offset}..${last} of ${source.name})`;
+  notice(loadText(config, who, `${rpc.display} (${chain.clientVersion ?? 'an unknown node'}, chain ${chain.chainId})`));
+  const wallets = await deriveWallets(source, { offset, threads }, stop.drain, onProgress);
   const without = config.sendRpc === null && config.batch === 1 ? [] : ['sync'];
   const inclusion = await chooseInclusion(config.inclusion, candidatesOf(rpcs, chain, surroundings), without);
   const waiting = { connections, operations: threads * config.inFlight, threads: workers };
@@ -107,7 +108,9 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
   const sender = { rpc, clock, fees, signer, chainId: chain.chainId, timeoutMs, signal: stop.drain, costs };
   try {
     if (isEmbedded) {
+      onProgress('funding wallets', 0, threads);
       await fundOnDevChain(rpc, addressesOf(wallets));
+      onProgress('funding wallets', threads, threads);
       notice(
         `embedded chain started and its ${wallets.length} wallets funded; to share one between instances: stress node -t ${last + 1}, then stress --rpc URL`,
       );
@@ -117,7 +120,9 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
     const ratePerSecond = rateOf(config, workload);
     const load = { threads, warmupMs, durationMs, inFlight, ratePerSecond, stages };
     const needWei = walletNeedWei({ ...load, fundAmountWei }, workload.gas, fees, chain);
+    onProgress('reading wallets until none has a pending transaction', 0, threads);
     const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
+    onProgress('reading wallets until none has a pending transaction', threads, threads);
     if (missing.length > 0 && given.funder === null)
       throw fundsMissing(missing, needWei, fundingRemedy({ ...load, index, instances }));
     const about = { chain, embedded: isEmbedded, fees, rpc, workload, wallets, missing, notice };

@@ -1,64 +1,60 @@
-import { SingleBar } from 'cli-progress';
 import { Distribution } from '../stats/histogram.js';
 import { countedWords } from '../stats/sample.js';
-import { byCode, count, printable, seconds } from '../text.js';
+import { byCode, count, printable, seconds, timeText } from '../text.js';
 import { boundedMs, figure } from './format.js';
 import { summaryText } from './summary.js';
 import { Output } from './output.js';
+import { columnsOf, paintOf } from './terminal.js';
 
 /**
- * @import { Output as OutputContract } from '../types.d.ts'
+ * @import { Clock, IntervalRow, LiveFigures, Output as OutputContract, Totals } from '../types.d.ts'
  * @import { OutputOptions } from './output.js'
+ * @import { OutputStream } from './streams.js'
+ * @import { StatusLine } from './terminal.js'
+ *
+ * @typedef {readonly [key: string, title: string, width: number]} Column
  */
 
 /**
- * The terminal: a line per interval below a repeated header, and the summary.
- * @param {Pick<OutputOptions, 'stream' | 'verbose' | 'explain'>} options
+ * The terminal: a line per interval below a repeated header, the running interval, and the summary.
+ * @param {Pick<OutputOptions, 'stream' | 'status' | 'verbose' | 'explain' | 'wide'>} options
+ * @param {NodeJS.ProcessEnv} [env]
  * @returns {OutputContract}
  */
-export function createTextOutput({ stream, verbose, explain }) {
-  let rows = 0;
+export function createTextOutput({ stream, status, verbose, explain, wide }, env) {
+  const screen = stream.stream;
+  const paint = paintOf(screen, env);
+  const table = new IntervalTable();
   let isPlain = false;
-  let titles = titlesOf(isPlain);
   /** @param {string} text */
   const line = (text) => stream.offer(text);
   return new Output({
     notice: (text) => line(printable(text)),
     start: (begun) => {
       isPlain = begun.isPlain ?? false;
-      titles = titlesOf(isPlain);
+      if (columnsOf(screen) !== Infinity) line(paint('dim', CTRL_C));
     },
     wantsSamples: verbose,
     sample: (sample) => {
       if (verbose && sample.outcome === 'verified' && sample.target !== null)
         line(`${sample.walletIndex} ${sample.target} ${sample.effect}`);
     },
+    live: status?.isPossible ? (figures) => status.show(liveText(figures, isPlain)) : undefined,
     interval: (row, totals) => {
       if (row.phase === 'drain' || row.endMs - row.startMs < SHORTEST_MS) return;
-      if (rows % HEADER_EVERY === 0) line(cells(titles, titles));
-      rows += 1;
-      const { failed, timedOut } = row.counts;
-      const { censored } = totals;
-      const latency = censored === undefined ? row.latency : Distribution.from(row.latency).add(censored).toJSON();
-      const failures = timedOut > 0 ? { ...row.failures, timed_out: timedOut } : row.failures;
-      const figures = [
-        seconds(row.endMs),
-        count(totals.attempts),
-        count(totals.verified),
-        figure(row.tps),
-        figure(totals.runTps),
-        ...(isPlain ? [] : [figure(row.blocks.gasUsed / (1000 * (row.endMs - row.startMs)))]),
-        ...boundedMs(latency, censored, ['avg', 'min', 'max', 'p50', 'p99']),
-        count(row.inFlight),
-        count(failed + timedOut),
-      ];
-      const { silence } = row;
-      const silent = silence === undefined ? '' : `  no answer for ${seconds(silence.ms)}: ${silence.words}`;
-      line(`${cells(figures, titles)}${failed + timedOut > 0 ? `  ${byCode(failures)}` : ''}${silent}`);
+      const room = wide ? Infinity : columnsOf(screen);
+      const { head, cells } = table.add(figuresOf(row, totals), isPlain, room);
+      if (head !== null) line(paint('bold', head));
+      const troubles = printable(troublesOf(row));
+      const hasRoom = cells.length + troubles.length <= room;
+      line(hasRoom && troubles !== '' ? cells + paint('red', troubles) : cells);
+      if (!hasRoom) line(paint('red', troubles.slice(0, room)));
     },
-    finish: (run) => stream.write(`${printable(summaryText(run, explain))}\n`),
+    finish: (run) => stream.write(`${summaryText(run, explain, paint)}\n`),
   });
 }
+
+const CTRL_C = 'Ctrl-C ends the load and prints the summary; a second Ctrl-C ends at once';
 
 /** A short last interval after Ctrl-C is not worth a line. */
 const SHORTEST_MS = 100;
@@ -66,56 +62,158 @@ const SHORTEST_MS = 100;
 /** Lines between headers, so that one is always visible. */
 const HEADER_EVERY = 20;
 
-/** Least widths of columns. Latencies are in milliseconds, of operations verified in the interval. */
-const WIDTHS = Object.freeze([9, 10, 10, 8, 8]);
-const WIDTH = 8;
+/** A narrow terminal shows the first of these columns that fit. */
+const BY_IMPORTANCE = Object.freeze(
+  'elapsed verified tps failed avg max p99 min attempts inFlight runTps gas p50'.split(' '),
+);
 
-/** @param {boolean} isPlain */
-function titlesOf(isPlain) {
+/** @param {boolean} isPlain @returns {Column[]} with their least widths */
+function allColumns(isPlain) {
   const { verified, tps } = countedWords(isPlain);
-  const latencies = ['avg ms', 'min ms', 'max ms', 'p50 ms', 'p99 ms'];
-  const gas = isPlain ? [] : ['Mgas/s'];
-  return ['elapsed', 'attempts', verified, tps, `run ${tps}`, ...gas, ...latencies, 'in flight', 'failed'];
+  const runTps = `run ${tps}`;
+  /** @type {Column[]} */
+  const columns = [
+    ['elapsed', 'elapsed', 9],
+    ['attempts', 'attempts', 10],
+    ['verified', verified, 10],
+    ['tps', tps, 8],
+    ['runTps', runTps, Math.max(8, runTps.length)],
+    ['gas', 'Mgas/s', 8],
+    ...LATENCIES.map((name) => /** @type {Column} */ ([name, `${name} ms`, 8])),
+    ['inFlight', 'in flight', 9],
+    ['failed', 'failed', 8],
+  ];
+  return columns.filter(([key]) => key !== 'gas' || !isPlain);
 }
 
-/** @param {readonly string[]} texts @param {readonly string[]} titles above them */
-function cells(texts, titles) {
-  return texts.map((text, i) => text.padStart(Math.max(WIDTHS[i] ?? WIDTH, titles[i].length))).join(' ');
+/** In milliseconds, of operations verified in the interval. */
+const LATENCIES = Object.freeze(/** @type {const} */ (['avg', 'min', 'max', 'p50', 'p99']));
+
+/** @param {Column[]} columns @param {number} room characters of a line @returns {Column[]} */
+function fitting(columns, room) {
+  let left = room + 1;
+  const known = BY_IMPORTANCE.flatMap((name) => columns.filter(([key]) => key === name));
+  const kept = known.filter(([, , width]) => (left -= width + 1) >= 0);
+  return columns.filter((column) => kept.includes(column));
 }
+
+class IntervalTable {
+  #rows = 0;
+  #titles = '';
+
+  /** @param {Record<string, string>} figures @param {boolean} isPlain @param {number} room @returns {{head: string | null, cells: string}} head: before the row */
+  add(figures, isPlain, room) {
+    const columns = fitting(allColumns(isPlain), room);
+    const titles = lineOf(
+      columns.map(([, title]) => title),
+      columns,
+      room,
+    );
+    const isHeadDue = this.#rows % HEADER_EVERY === 0 || titles !== this.#titles;
+    this.#titles = titles;
+    this.#rows += 1;
+    const cells = lineOf(
+      columns.map(([key]) => figures[key]),
+      columns,
+      room,
+    );
+    return { head: isHeadDue ? titles : null, cells };
+  }
+}
+
+/** @param {readonly string[]} texts @param {readonly Column[]} columns @param {number} room */
+function lineOf(texts, columns, room) {
+  if (room === Infinity) return texts.map((text, i) => text.padStart(columns[i][2])).join(' ');
+  // A text that is too wide takes the blanks before the next ones, so that the line does not wrap.
+  let [line, end] = ['', -1];
+  for (const [i, text] of texts.entries()) {
+    end += columns[i][2] + 1;
+    if (i > 0) line += ' ';
+    line += text.padStart(end - line.length);
+  }
+  return line.slice(0, room);
+}
+
+/** @param {IntervalRow} row @param {Totals} totals @returns {Record<string, string>} by the key of the column */
+function figuresOf(row, totals) {
+  const { censored } = totals;
+  const latency = censored === undefined ? row.latency : Distribution.from(row.latency).add(censored).toJSON();
+  const latencies = boundedMs(latency, censored, LATENCIES);
+  return {
+    elapsed: seconds(row.endMs),
+    attempts: count(totals.attempts),
+    verified: count(totals.verified),
+    tps: figure(row.tps),
+    runTps: figure(totals.runTps),
+    gas: figure(row.blocks.gasUsed / (1000 * (row.endMs - row.startMs))),
+    ...Object.fromEntries(LATENCIES.map((name, i) => [name, latencies[i]])),
+    inFlight: count(row.inFlight),
+    failed: count(row.counts.failed + row.counts.timedOut),
+  };
+}
+
+/** @param {IntervalRow} row @returns {string} to be appended to its line */
+function troublesOf({ counts: { failed, timedOut }, failures, silence }) {
+  const all = timedOut > 0 ? { ...failures, timed_out: timedOut } : failures;
+  const silent = silence === undefined ? '' : `  no answer for ${seconds(silence.ms)}: ${silence.words}`;
+  return `${failed + timedOut > 0 ? `  ${byCode(all)}` : ''}${silent}`;
+}
+
+/** @param {LiveFigures} figures @param {boolean} isPlain */
+function liveText({ phase, elapsedMs, lengthMs, verified, inFlight, tps }, isPlain) {
+  const words = countedWords(isPlain);
+  const [elapsed, length = 0] = [elapsedMs, lengthMs ?? undefined].map((ms) => Math.floor((ms ?? 0) / 1000));
+  const time = lengthMs === null ? timeText(elapsed) : `${timeText(elapsed)} of ${timeText(length)}`;
+  const left = lengthMs === null ? '' : `, ${timeText(Math.max(0, length - elapsed))} left`;
+  const figures = [
+    `${figure(tps)} ${words.tps}`,
+    `${count(verified)} ${words.verified}`,
+    `${count(inFlight)} in flight`,
+  ];
+  return [`${phase === 'warmup' ? 'warm-up ' : ''}${time}${left}`, ...figures].join('   ');
+}
+
+/** Time until the first line of a long step without a terminal, and between such lines. */
+const FIRST_LINE_MS = 2000;
+const LINE_EVERY_MS = 10_000;
+
+/** Time between two updates of a bar. */
+const BAR_EVERY_US = 100_000;
+
+const BAR_WIDTH = 30;
 
 /**
- * A progress bar for the set-up, on terminals only.
- * @param {NodeJS.WriteStream} stream
- * @param {boolean} quiet
+ * Shows how far a long step has come: a bar on a terminal, otherwise a line now and then.
+ * @param {{stream: OutputStream, status: StatusLine, clock: Clock, isQuiet: boolean}} options
  * @returns {{update: (label: string, done: number, all: number) => void, stop: () => void}}
  */
-export function createProgress(stream, quiet) {
-  if (quiet || !stream.isTTY) return { update: () => {}, stop: () => {} };
-  /** @type {SingleBar | null} */
-  let bar = null;
-  let current = '';
+export function createProgress({ stream, status, clock, isQuiet }) {
+  let [label, done, all, shownUs] = ['', 0, 0, -Infinity];
+  let cancel = () => {};
+  /** @param {number} ms */
+  const sayAfter = (ms) => {
+    cancel = clock.after(() => {
+      stream.offer(printable(`${label}: ${count(done)} of ${count(all)}`));
+      sayAfter(LINE_EVERY_MS);
+    }, ms);
+  };
   const stop = () => {
-    bar?.stop();
-    bar = null;
-    current = '';
+    cancel();
+    if (label !== '') status.erase();
+    [label, shownUs] = ['', -Infinity];
   };
   return {
-    update: (label, done, all) => {
-      if (label !== current) {
-        stop();
-        current = label;
-        bar = new SingleBar({
-          format: '{label} [{bar}] {value}/{total}',
-          stream,
-          clearOnComplete: true,
-          hideCursor: true,
-          fps: 10,
-        });
-        bar.start(all, done, { label });
-      }
-      // Output to a stopped terminal (Ctrl-S) would pile up.
-      if (!stream.writableNeedDrain) bar?.update(done);
-      if (done >= all) stop();
+    update: (name, doneNow, allNow) => {
+      if (isQuiet) return;
+      if (name !== label || doneNow >= allNow) stop();
+      if (doneNow >= allNow) return;
+      const isNew = name !== label;
+      [label, done, all] = [name, doneNow, allNow];
+      if (isNew && !status.isPossible) sayAfter(FIRST_LINE_MS);
+      if (clock.nowUs() - shownUs < BAR_EVERY_US) return;
+      shownUs = clock.nowUs();
+      const bar = '='.repeat((BAR_WIDTH * done) / all).padEnd(BAR_WIDTH, '-');
+      status.show(printable(`${label} [${bar}] ${count(done)} of ${count(all)}`));
     },
     stop,
   };

@@ -5,6 +5,7 @@ import { displayUrl } from '../chain/rpc.js';
 import { OutputError, displayName, oneLine } from '../errors.js';
 import { FILE_MODE, cannotWrite } from '../files.js';
 import { OutputStream, fileStream, stderr } from './streams.js';
+import { wantsColors } from './terminal.js';
 
 /** @import { Level, Logger, StreamEntry } from 'pino' */
 
@@ -15,15 +16,19 @@ const SECRET_NAMES = ['privateKey', 'authorization', 'password'];
 const DEEPEST = 12;
 
 /**
- * Logs: text on standard error, JSON in a file.
- * @param {{logLevel: string, logFile: string | null, quiet: boolean, hasScreen?: boolean, secretKeys: Iterable<string>}} options
+ * Logs: text or JSON on standard error, JSON in a file.
+ * @param {{logLevel: string, logFormat?: string, logFile: string | null, quiet: boolean, hasScreen?: boolean, secretKeys: Iterable<string>}} options
  *   secretKeys: other names whose values are not shown
  * @returns {Logger}
  */
-export function createLog({ logLevel, logFile, quiet, hasScreen = true, secretKeys }) {
+export function createLog({ logLevel, logFormat = 'text', logFile, quiet, hasScreen = true, secretKeys }) {
   const secrets = [...SECRET_NAMES, ...secretKeys];
-  const pretty = prettyFactory({ colorize: process.stderr.isTTY, ignore: 'pid,hostname,time', singleLine: true });
-  const screen = { write: (/** @type {string} */ line) => stderr.write(pretty(line)) };
+  const colors = {
+    colorize: wantsColors(process.stderr),
+    customColors: 'warn:yellow,error:red,fatal:red,message:reset',
+  };
+  const pretty = prettyFactory({ ...colors, ignore: 'pid,hostname,time', singleLine: true });
+  const screen = { write: (/** @type {string} */ line) => stderr.write(logFormat === 'json' ? line : pretty(line)) };
   /** @type {StreamEntry[]} */
   const streams = [];
   const screenLevel = quiet && logLevel !== 'silent' ? 'error' : logLevel;

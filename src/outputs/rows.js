@@ -1,8 +1,10 @@
+import { OutputError } from '../errors.js';
 import { BoundedFile } from './bounded-file.js';
 import { Output } from './output.js';
+import { stdout } from './streams.js';
 
 /**
- * @import { Output as OutputContract } from '../types.d.ts'
+ * @import { IntervalRow, Output as OutputContract } from '../types.d.ts'
  * @import { OutputOptions } from './output.js'
  */
 
@@ -126,5 +128,35 @@ export function createBlocksOutput({ blocks }) {
     start: () => file.beginRows(),
     block: ({ number, seenAtMs, timestampS, transactions, ours, gasUsed, gasLimit, hash }) =>
       file.addRow([number, seenAtMs, timestampS, transactions, ours, gasUsed, gasLimit, hash]),
+  });
+}
+
+/** Limit of unread rows on standard output, in characters. */
+const BOUND_CHARS = 1 << 24;
+
+/**
+ * Each interval as a line of JSON, with the members of `intervals` in the run file.
+ * @param {Pick<OutputOptions, 'intervals'>} options
+ * @param {typeof stdout} [stream]
+ * @returns {OutputContract}
+ */
+export function createIntervalsOutput({ intervals }, stream = stdout) {
+  if (intervals !== '-') {
+    const file = new BoundedFile(/** @type {string} */ (intervals), { isWhole: true });
+    const interval = (/** @type {IntervalRow} */ row) => {
+      file.add(`${JSON.stringify(row)}\n`);
+      file.cut();
+    };
+    return new Output({ ...file.members, start: () => file.begin(''), interval });
+  }
+  /** @type {OutputError | null} */
+  let error = null;
+  return new Output({
+    interval: (row) => {
+      if (stream.stream.writableLength < BOUND_CHARS) stream.write(`${JSON.stringify(row)}\n`);
+      else
+        error ??= new OutputError('cannot write --intervals to standard output: it was not read, and rows are missing');
+    },
+    settle: async () => ({ error }),
   });
 }

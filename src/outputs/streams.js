@@ -1,4 +1,5 @@
 import { createWriteStream, fstatSync } from 'node:fs';
+import { StatusLine } from './terminal.js';
 
 /**
  * @import { Stats } from 'node:fs'
@@ -14,10 +15,12 @@ const BOUND_CHARS = 1 << 20;
  */
 export class OutputStream {
   #dropped = 0;
+  #status;
 
-  /** @param {Writable} stream whose writes do not block */
-  constructor(stream) {
+  /** @param {Writable} stream whose writes do not block @param {StatusLine | null} [status] erased before a line is written */
+  constructor(stream, status = null) {
     this.stream = stream;
+    this.#status = status;
     stream.on('error', ignore);
   }
 
@@ -34,6 +37,7 @@ export class OutputStream {
         ? ''
         : `... ${this.#dropped.toLocaleString('en-US')} lines dropped: the output was not read\n`;
     this.#dropped = 0;
+    this.#status?.erase();
     this.stream.write(gap + text);
   }
 
@@ -65,13 +69,16 @@ function withoutBlocking(standard, fd) {
   return standard;
 }
 
-export const stdout = new OutputStream(withoutBlocking(process.stdout, 1));
+/** On standard error, which is a terminal also where the results go to a file. */
+export const status = new StatusLine(process.stderr);
+
+export const stdout = new OutputStream(withoutBlocking(process.stdout, 1), status);
 
 /** If both go to one file (> log 2>&1), one stream keeps the order of lines. */
 export const stderr =
   stdout.stream !== process.stdout && isOneFile(fstatSync(1), fstatSync(2))
     ? stdout
-    : new OutputStream(withoutBlocking(process.stderr, 2));
+    : new OutputStream(withoutBlocking(process.stderr, 2), status);
 
 /** @param {Stats} a @param {Stats} b */
 function isOneFile(a, b) {

@@ -1,13 +1,19 @@
 import { auditGaps, auditResult } from '../stats/audit-result.js';
 import { heldRate, shortWindow } from '../stats/growth.js';
 import { LISTED_COUNTS } from '../stats/metrics.js';
-import { censoredOf, figureOf, nodeCpuPercent } from '../stats/figures.js';
+import { censoredOf, figureOf, nodeCpuPercent, socketWarnings } from '../stats/figures.js';
 import { endpointsOf } from '../stats/recorder.js';
 import { countedWords, isPlain, shownStages } from '../stats/sample.js';
-import { byCode, count, seconds, tenths } from '../text.js';
+import { byCode, count, printable, seconds, tenths } from '../text.js';
 import { amount, boundedMs, figure, figuresTable, megabytes, textOf } from './format.js';
+import { noPaint } from './terminal.js';
 
-/** @import { AuditReport, Check, DistributionJson, RunFile, ThresholdResult } from '../types.d.ts' */
+/**
+ * @import { AuditReport, Check, DistributionJson, RunFile, ThresholdResult } from '../types.d.ts'
+ * @import { Paint, Style } from './terminal.js'
+ *
+ * @typedef {{text: string, style: Style, word?: string}} Highlight word: the first one is painted; without it, all of the text
+ */
 
 /**
  * The summary: what a run prints at its end, and `stress summary` for run files.
@@ -190,15 +196,18 @@ function endedOf({ counts }) {
 /** Six digits, because 99.96 must not look like 100. */
 const precise = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6 });
 
-/** @param {readonly ThresholdResult[]} results at least one */
-function thresholdsTable(results) {
+/** @param {readonly ThresholdResult[]} results @returns {Highlight[]} a line for each */
+function thresholdLines(results) {
   const rows = results.map((result, i) => [
     i === 0 ? '  thresholds' : '',
     result.passed ? 'passed' : 'FAILED',
     result.expression.replace(/\s+/g, ' '),
     measuredText(result),
   ]);
-  return textOf(rows);
+  const lines = textOf(rows).split('\n');
+  return results.map(({ passed }, i) => {
+    return { text: lines[i], style: passed ? 'green' : 'red', word: passed ? 'passed' : 'FAILED' };
+  });
 }
 
 /** @param {ThresholdResult} result */
@@ -221,9 +230,10 @@ function valueText(value, unit) {
   return unit === 'perSecond' ? `${text} per second` : count(value);
 }
 
-/** @param {RunFile} run @param {boolean} explain */
-export function summaryText(run, explain) {
+/** @param {RunFile} run @param {boolean} explain @param {Paint} [paint] @returns {string} printable */
+export function summaryText(run, explain, paint = noPaint) {
   const short = shortWindow(run);
+  /** @type {Array<string | Highlight>} */
   const parts = [
     '',
     `Summary: ${headline(run)}, window ${seconds(run.window.durationMs)}`,
@@ -232,7 +242,7 @@ export function summaryText(run, explain) {
       ? [`  partial: the generator ended before the run did; figures up to ${run.endedAt}`]
       : []),
     overview(run),
-    ...(short === null ? [] : [wrapped('warning', short.words)]),
+    ...(short === null ? [] : [highlight('yellow', wrapped('warning', short.words))]),
     ...Object.entries(run.failureWords).map(([code, words]) => `  first ${code}: ${words}`),
     latencyTable(run),
     ...namesTable(run),
@@ -240,14 +250,44 @@ export function summaryText(run, explain) {
     ...endpointsTable(run),
     ...stagesTable(run),
     ...surroundings(run),
-    ...(run.thresholds.length === 0 ? [] : [thresholdsTable(run.thresholds)]),
-    ...(run.verdict === null ? [] : [wrapped('verdict', `${run.verdict.name}: ${run.verdict.evidence}`)]),
-    auditText(run),
+    ...thresholdLines(run.thresholds),
+    ...(run.verdict === null
+      ? []
+      : [highlight('bold', wrapped('verdict', `${run.verdict.name}: ${run.verdict.evidence}`))]),
+    auditHighlight(run),
   ];
   const counted = LISTED_COUNTS.map(({ name, help }) => [name, help]);
   if (explain) parts.push('', ...[...Object.entries(run.definitions), ...counted].map((line) => line.join(': ')));
-  return parts.join('\n');
+  return parts.map((part) => painted(part, paint)).join('\n');
 }
+
+/** @param {Style} style @param {string} text @returns {Highlight} */
+function highlight(style, text) {
+  return { style, text };
+}
+
+/** Escape codes are added last, because printable() removes them. @param {string | Highlight} part @param {Paint} paint */
+function painted(part, paint) {
+  if (typeof part === 'string') return printable(part);
+  const text = printable(part.text);
+  const { style, word = text } = part;
+  return text.replace(word, () => paint(style, word));
+}
+
+/** @param {RunFile} run @returns {string | Highlight} */
+function auditHighlight(run) {
+  const text = auditText(run);
+  const result = auditResult(run);
+  if (result === null) return text;
+  return { text, ...AUDIT_STYLES[result] };
+}
+
+/** @type {Readonly<Record<NonNullable<ReturnType<typeof auditResult>>, {style: Style, word: string}>>} */
+const AUDIT_STYLES = Object.freeze({
+  exact: { style: 'green', word: 'exact' },
+  incomplete: { style: 'yellow', word: 'INCOMPLETE' },
+  not_exact: { style: 'red', word: 'NOT EXACT' },
+});
 
 /** How many instances there are, why they ended and the iterations made. @param {RunFile} run */
 function headline(run) {
@@ -411,13 +451,7 @@ function surroundings(run) {
     );
   lines.push(...gasText(run), ...feesText(run), ...troubles(run));
   const sockets = probes?.sockets ?? null;
-  if (sockets !== null) {
-    const [fewest] = [...sockets.endpoints].sort((a, b) => a.portsLeft - b.portsLeft);
-    const ports = `, ${count(fewest?.portsLeft ?? null)} of ${count(sockets.range.ports)} ports left towards ${fewest?.endpoint}`;
-    lines.push(
-      `  machine     at worst ${count(sockets.timeWait)} sockets in TIME_WAIT${fewest === undefined ? '' : ports}`,
-    );
-  }
+  for (const words of sockets === null ? [] : socketWarnings(sockets)) lines.push(wrapped('machine', words));
   const node = probes?.node ?? null;
   if (node !== null)
     lines.push(`  node        CPU ${count(nodeCpuPercent(run))} % of a core; peak memory ${megabytes(node.rssBytes)}`);

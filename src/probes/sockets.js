@@ -11,9 +11,6 @@ import { Worker } from 'node:worker_threads';
  * @typedef {{reading: SocketsReading} | {reason: string}} Answer of the thread
  */
 
-const TIME_WAIT_WARNING = 10_000;
-const RANGE_WARNING = 0.6;
-
 /** @param {{urls: URL[], proc?: string}} options urls: the endpoints; proc: the folder of the proc file system */
 export function createSocketsProbe({ urls, proc = '/proc' }) {
   const reader = createReader();
@@ -110,20 +107,4 @@ async function addressesOf(hostname) {
     const { code } = /** @type {NodeJS.ErrnoException} */ (error);
     throw new Error(`the address of ${hostname} was not found (${code})`, { cause: error });
   }
-}
-
-/** @param {SocketsReading} reading @returns {string[]} warnings about the endpoints of this run */
-export function socketWarnings({ range, endpoints }) {
-  const warnings = [];
-  for (const { endpoint, timeWait, portsInUse, portsLeft } of endpoints) {
-    if (timeWait >= TIME_WAIT_WARNING)
-      warnings.push(
-        `${timeWait} sockets towards ${endpoint} are in TIME_WAIT: connections are closed faster than they age`,
-      );
-    if (portsInUse >= RANGE_WARNING * range.ports)
-      warnings.push(
-        `${portsInUse} of ${range.ports} ephemeral ports towards ${endpoint} are in use, ${portsLeft} are left: without one no connection can be opened`,
-      );
-  }
-  return warnings;
 }

@@ -4,7 +4,7 @@ import { COUNTS, MEASURED } from './metrics.js';
 /**
  * The figures of a run that thresholds and studies can name, and how to read each of a run file.
  *
- * @import { Counts, DistributionJson, Figure, GroupJson } from '../types.d.ts'
+ * @import { Counts, DistributionJson, Figure, GroupJson, SocketsReading } from '../types.d.ts'
  * @import { Bounds, Statistic } from './histogram.js'
  * @import { MeasuredRun } from './run-file.js'
  *
@@ -412,4 +412,23 @@ function statisticFigure(partOf, statistic) {
       return { ...boundsOf(latency, censored, statistic), censored: times };
     },
   };
+}
+
+const TIME_WAIT_WARNING = 10_000;
+const RANGE_WARNING = 0.6;
+
+/** @param {SocketsReading} reading @returns {string[]} warnings about the endpoints of this run */
+export function socketWarnings({ range, endpoints }) {
+  const warnings = [];
+  for (const { endpoint, timeWait, portsInUse, portsLeft } of endpoints) {
+    if (timeWait >= TIME_WAIT_WARNING)
+      warnings.push(
+        `${timeWait} sockets towards ${endpoint} are in TIME_WAIT: connections are closed faster than they age`,
+      );
+    if (portsInUse >= RANGE_WARNING * range.ports)
+      warnings.push(
+        `${portsInUse} of ${range.ports} ephemeral ports towards ${endpoint} are in use, ${portsLeft} are left: without one no connection can be opened`,
+      );
+  }
+  return warnings;
 }

@@ -8,6 +8,7 @@ import { EXIT, InputError, OutputError, UnavailableError } from '../errors.js';
 import { displayName, oneLine, withoutKeys, worstExit } from '../errors.js';
 import { cannotWrite, checkWritable, makeFolder, writeFileAtomically } from '../files.js';
 import { shortWindow } from '../stats/growth.js';
+import { timeText } from '../text.js';
 import { differenceOf, fingerprint } from './plan.js';
 import { SWEEP_SCHEMA, isWhole, readIfAny, readSweep, runFileReader } from './run-files.js';
 
@@ -383,23 +384,14 @@ function findWords(find) {
  * Estimates the remaining time of a study from the parts that are done.
  * @param {Clock} clock
  * @param {number} total number of parts
+ * @param {string} [about] before the time
  * @returns {(done: number) => string} appended to other words; empty if unknown
  */
-export function remainingTime(clock, total) {
+export function remainingTime(clock, total, about = 'about') {
   const startedUs = clock.nowUs();
   return (done) => {
     if (done === 0 || done >= total) return '';
     const leftUs = ((clock.nowUs() - startedUs) / done) * (total - done);
-    return `  about ${timeText(leftUs / 1e6)} left`;
+    return `  ${about} ${timeText(leftUs / 1e6)} left`;
   };
-}
-
-/** @param {number} all @returns {string} such as 45s, 1m40s, 2h05m */
-function timeText(all) {
-  const seconds = Math.round(all);
-  const two = (/** @type {number} */ value) => String(value).padStart(2, '0');
-  if (seconds < 60) return `${seconds}s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)}m${two(seconds % 60)}s`;
-  const minutes = Math.round(seconds / 60);
-  return `${Math.floor(minutes / 60)}h${two(minutes % 60)}m`;
 }

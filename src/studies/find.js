@@ -4,7 +4,7 @@ import { measuredText } from '../outputs/summary.js';
 import { checkThresholds } from '../stats/thresholds.js';
 import { LIMIT_WORDS } from '../stats/verdict.js';
 import { Capacity, bestText, capacityTable } from './capacity.js';
-import { runChild, runStudy } from './experiment.js';
+import { remainingTime, runChild, runStudy } from './experiment.js';
 import { digits } from './metrics.js';
 import { environmentOf, readIfAny, runFileReader } from './run-files.js';
 import { CONFIDENCE, MAX_TRIALS, ThresholdEstimate } from './threshold-estimate.js';
@@ -186,6 +186,8 @@ class Search {
   async #tryAll(estimate) {
     const { config, parts, save } = this.#study;
     const { trials } = this.#find;
+    const kept = trials.length;
+    const left = remainingTime(parts.clock, MAX_TRIALS - kept, 'at most about');
     while (this.#end === null) {
       const over = this.#capacity?.isOver ?? null;
       if (over !== null) {
@@ -194,7 +196,7 @@ class Search {
       }
       const value = estimate.next();
       const file = `find/${String(trials.length + 1).padStart(3, '0')}.json`;
-      const label = `run ${trials.length + 1}, of ${MAX_TRIALS} at most: ${valueText(this.#searched, value)}`;
+      const label = `run ${trials.length + 1}, of ${MAX_TRIALS} at most: ${valueText(this.#searched, value)}${left(trials.length - kept)}`;
       const setting = `${this.#searched.name}=${value}${this.#searched.unit ?? ''}`;
       const run = await this.#measure(file, label, [`--${setting}`], setting);
       if (run === null) return;

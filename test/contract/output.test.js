@@ -21,7 +21,10 @@ import { temporaryFolder } from '../helpers/temporary.js';
  */
 
 /** Outputs that write a file, and what its name ends in; the others have a stream or a port. @type {Record<string, string>} */
-const FILES = { out: '.json', html: '.html', junit: '.xml', samples: '.csv', blocks: '.ndjson', hlog: '.hlog' };
+const FILES = {
+  ...{ out: '.json', html: '.html', junit: '.xml', samples: '.csv', blocks: '.ndjson', hlog: '.hlog' },
+  intervals: '.ndjson',
+};
 
 /** Each output by the option that selects it. @type {Record<string, (options: OutputOptions) => Output>} */
 const outputs = Object.fromEntries(
@@ -36,7 +39,7 @@ const outputs = Object.fromEntries(
 const OWN_NAME = 'r-00002-0.json';
 
 /** Those of them that need the beginning of a run to have something to write. */
-const STREAMED = Object.freeze(['samples', 'blocks', 'hlog']);
+const STREAMED = Object.freeze(['samples', 'blocks', 'hlog', 'intervals']);
 /** One that others may write beside takes its name before. */
 const EARLY = Object.freeze([...STREAMED, 'results']);
 

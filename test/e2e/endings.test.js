@@ -143,7 +143,7 @@ test('a second Ctrl-C during a drain ends at once with what is known; a later ru
   await t.test('a later run waits for what the first one left in the pool', async (t) => {
     const next = loadedRun(t, ['--rpc', anvil.url, '-d', '500ms']);
     const later = startStress(next.args, next.options);
-    await later.waitFor(/wallets 0\.\.4 of/);
+    await later.waitFor(/^5 wallets \(0\.\.4 of/m);
     miner.resume();
     const { code, stdout, stderr } = await later.done;
     assert.equal(code, 0, stderr);

@@ -281,7 +281,7 @@ describe('wallets with pending transactions', () => {
 
   test('are waited for', async () => {
     const running = startStress(['-t', '3', '-o', '1', '-d', '300ms', '--rpc', chain.url, '--out=-']);
-    await running.waitFor(/chain 31337; wallets 1\.\.3/);
+    await running.waitFor(/^3 wallets \(1\.\.3 of .*chain 31337/m);
     await sleep(500);
     await chain.rpc('evm_setAutomine', [true]);
     await chain.rpc('evm_mine');

@@ -63,7 +63,10 @@ describe('instances of one run', () => {
     );
     for (const [i, { code, stdout, stderr }] of results.entries()) {
       assert.equal(code, 0, stderr);
-      assert.match(stdout, new RegExp(`chain 31337; wallets ${2 + 5 * i}\\.\\.${6 + 5 * i} of the well-known`));
+      assert.match(
+        stdout,
+        new RegExp(`^5 wallets \\(${2 + 5 * i}\\.\\.${6 + 5 * i} of the well-known .*chain 31337\\)`, 'm'),
+      );
       const { config, audit } = readJson(join(folder, `${i}.json`));
       assert.equal(audit.exact, true);
       assert.deepEqual([config.offset, config.threads, config.instances], [2, 5, 3], 'as they were given');

@@ -142,7 +142,10 @@ describe('workers share the slice', { concurrency: 2 }, () => {
       assert.equal(stderr, '');
       assert.equal(code, 0);
       assert.match(stdout, EXACT);
-      assert.match(stdout, new RegExp(`; wallets ${slice.offset}\\.\\.${slice.offset + threads - 1} of `));
+      assert.match(
+        stdout,
+        new RegExp(`^${threads} wallets \\(${slice.offset}\\.\\.${slice.offset + threads - 1} of `, 'm'),
+      );
       const run = readRun();
       assertWhole(run, stdout, slice);
       const { generator, counts, environment } = run;

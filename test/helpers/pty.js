@@ -25,14 +25,14 @@ after(() => running.forEach((terminal) => terminal.kill('SIGKILL')));
 
 /**
  * @param {string[]} args
- * @param {{env?: NodeJS.ProcessEnv, cwd?: string, timeoutMs?: number}} [options]
+ * @param {{env?: NodeJS.ProcessEnv, cwd?: string, timeoutMs?: number, columns?: number}} [options] without colours unless env has NO_COLOR
  * @returns {Terminal}
  */
-export function spawnOnTerminal(args, { env, cwd, timeoutMs = TIMEOUT_MS } = {}) {
+export function spawnOnTerminal(args, { env, cwd, timeoutMs = TIMEOUT_MS, columns = 200 } = {}) {
+  const named = Object.entries(cleanEnvironment({ NO_COLOR: '1', ...env })).filter(([, value]) => value !== undefined);
+  const settings = { cwd, env: Object.fromEntries(named), cols: columns, rows: 50 };
   /** @type {IPty & {destroy: () => void}} */
-  const terminal = /** @type {any} */ (
-    spawn(process.execPath, [STRESS, ...args], { cwd, env: cleanEnvironment(env), cols: 200, rows: 50 })
-  );
+  const terminal = /** @type {any} */ (spawn(process.execPath, [STRESS, ...args], settings));
   running.add(terminal);
   const transcript = new Transcript();
   transcript.add('terminal', '');

@@ -61,7 +61,8 @@ describe('readInvocation(): values', () => {
       batch: 1,
       ...{ spread: 'sticky', inclusion: 'auto', confirmations: 0, transport: 'auto', connections: 64 },
       ...{ intervalMs: 5000, drainTimeoutMs: 30_000, txTimeoutMs: 60_000, requestTimeoutMs: 10_000 },
-      ...{ startTimeoutMs: 600_000, verbose: false, explain: false, quiet: false, logLevel: 'warn' },
+      ...{ startTimeoutMs: 600_000, verbose: false, wide: false, explain: false, quiet: false },
+      ...{ logLevel: 'warn', logFormat: 'text' },
     };
     assert.deepEqual(values, {
       ...Object.fromEntries(OPTIONS.map(({ key, isList, isRest }) => [key, isList || isRest ? [] : null])),

@@ -1,16 +1,17 @@
 /** The reports of a load, with a clock whose reading takes time. */
 import assert from 'node:assert/strict';
-import { it } from 'node:test';
+import { describe, it } from 'node:test';
 import { Load } from '../../../src/core/load.js';
 import { Stop } from '../../../src/core/stop.js';
 import { Checkpoints } from '../../../src/core/reports.js';
 import { noBlocks } from '../../../src/stats/blocks.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { zeroCounts } from '../../../src/stats/stats.js';
+import { createFakeClock } from '../../helpers/clock.js';
 import { readingsOf } from '../../helpers/samples.js';
 
 /**
- * @import { Clock, IntervalRow } from '../../../src/types.d.ts'
+ * @import { Clock, Counts, IntervalRow, LiveFigures, Output } from '../../../src/types.d.ts'
  * @import { EngineReport, Plan } from '../../../src/core/engine.js'
  * @import { WarmUp } from '../../../src/core/load.js'
  */
@@ -29,22 +30,41 @@ function coarseClock() {
   });
 }
 
-/** @param {{silence?: EngineReport['silence'], names?: string[], warmUp?: WarmUp | null}} options */
-async function loadOf({ silence = null, names, warmUp = null }) {
-  const clock = coarseClock();
+/**
+ * @param {object} options
+ * @param {EngineReport['silence']} [options.silence]
+ * @param {string[]} [options.names]
+ * @param {WarmUp | null} [options.warmUp]
+ * @param {Clock} [options.clock]
+ * @param {number} [options.intervalMs]
+ * @param {(nowUs: number) => Counts} [options.counts]
+ * @param {Output['live']} [options.live]
+ * @param {() => Promise<void>} [options.drain]
+ * @param {(label: string, done: number, all: number) => void} [options.onProgress]
+ */
+async function loadOf({
+  silence = null,
+  names,
+  warmUp = null,
+  intervalMs = 100,
+  counts = zeroCounts,
+  live,
+  ...others
+}) {
+  const { clock = coarseClock(), drain = async () => {}, onProgress } = others;
   const stop = new Stop();
   /** @type {IntervalRow[]} */
   const rows = [];
-  const outputs = /** @type {any[]} */ ([{ interval: (/** @type {IntervalRow} */ row) => rows.push(row) }]);
+  const outputs = /** @type {any[]} */ ([{ interval: (/** @type {IntervalRow} */ row) => rows.push(row), live }]);
   const intervals = new Recorder([0], 0);
   const engine = /** @type {any} */ ({
     prepare: async () => {},
     start: () => {},
     stop: () => {},
-    drain: async () => {},
+    drain,
     snapshot: async (/** @type {number} */ nowUs, /** @type {boolean} */ endsInterval) => ({
       atUs: nowUs,
-      counts: zeroCounts(),
+      counts: counts(nowUs),
       interval: endsInterval
         ? {
             stats: intervals.take(nowUs),
@@ -73,7 +93,7 @@ async function loadOf({ silence = null, names, warmUp = null }) {
     times: {
       warmupMs: warmUp === null ? 0 : 'auto',
       durationMs: 1000,
-      intervalMs: 100,
+      intervalMs,
       txTimeoutMs: 1000,
       drainTimeoutMs: 0,
     },
@@ -87,6 +107,7 @@ async function loadOf({ silence = null, names, warmUp = null }) {
     checkpoints: new Checkpoints({ clock, outputs, stop, warn: () => {} }),
     describeSoFar: () => /** @type {any} */ ({}),
     timeOfDayMs: (/** @type {number} */ atUs) => atUs,
+    onProgress,
     begin: async () => clock.nowUs(),
   });
   const { generator } = await load.run();
@@ -146,4 +167,53 @@ it('silent endpoints end the run and are named', async () => {
     ...['endpoint_lost', 69],
     'the endpoint has not answered for 11 s: http://a: connection refused',
   ]);
+});
+
+describe('what is shown between the rows', () => {
+  const startUs = 1_000_000;
+  /** 100 operations verified per second, 5 in flight. @param {number} nowUs */
+  const counts = (nowUs) => {
+    const verified = (nowUs - startUs) / 10_000;
+    return { ...zeroCounts(), started: verified + 5, verified };
+  };
+
+  it('the running interval, every 500 ms, but none younger than 250 ms', async () => {
+    for (const [intervalMs, times] of /** @type {Array<[number, number[]]>} */ ([
+      [5000, [500]],
+      [400, []],
+    ])) {
+      const clock = createFakeClock({ startUs });
+      /** @type {LiveFigures[]} */
+      const shown = [];
+      const running = loadOf({ clock, counts, intervalMs, live: (figures) => shown.push(figures) });
+      await clock.advance(1000);
+      await running;
+      assert.equal(clock.pending(), 0);
+      const figures = { phase: 'load', lengthMs: 1000, inFlight: 5, tps: 100 };
+      assert.deepEqual(
+        shown,
+        times.map((ms) => ({ ...figures, elapsedMs: ms, verified: ms / 10 })),
+      );
+    }
+  });
+
+  it('how many operations the drain waits for', async () => {
+    const clock = createFakeClock({ startUs });
+    /** @type {any[]} */
+    const steps = [];
+    const left = (/** @type {number} */ nowUs) => {
+      return { ...zeroCounts(), started: 5, verified: nowUs - startUs < 1_200_000 ? 0 : 3 };
+    };
+    const drain = () => clock.sleep(1200);
+    const running = loadOf({ clock, counts: left, drain, onProgress: (_, ...step) => steps.push(step) });
+    await clock.advance(3000);
+    await running;
+    assert.deepEqual(steps, [
+      [0, 5],
+      [3, 5],
+      [3, 5],
+      [5, 5],
+    ]);
+    assert.equal(clock.pending(), 0);
+  });
 });

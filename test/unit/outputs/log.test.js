@@ -183,16 +183,18 @@ describe('createLog(): secrets however deep', () => {
 describe('createLog(): the screen', () => {
   /**
    * @param {string} statement with `log` and `secret`
-   * @param {{logLevel?: string, quiet?: boolean}} [options]
+   * @param {{logLevel?: string, quiet?: boolean, logFormat?: string, env?: NodeJS.ProcessEnv}} [options]
    */
-  function onScreen(statement, { logLevel = 'warn', quiet = false } = {}) {
+  function onScreen(statement, { logLevel = 'warn', quiet = false, logFormat = 'text', env = {} } = {}) {
     const script = `
       const { createLog } = await import(${JSON.stringify(LOG)});
       const secret = ${JSON.stringify(SECRET)};
-      const log = createLog({ logLevel: ${JSON.stringify(logLevel)}, logFile: null, quiet: ${quiet}, secretKeys: [] });
+      const options = { logFile: null, quiet: ${quiet}, secretKeys: [], logFormat: ${JSON.stringify(logFormat)} };
+      const log = createLog({ logLevel: ${JSON.stringify(logLevel)}, ...options });
       ${statement}`;
     const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
       encoding: 'utf8',
+      env: { ...process.env, NO_COLOR: undefined, FORCE_COLOR: undefined, ...env },
     });
     assert.equal(stdout, '');
     return stderr;
@@ -203,6 +205,19 @@ describe('createLog(): the screen', () => {
     assert.match(text, /^WARN: careful \{.*"wallets":5.*\}\n$/);
     assert.ok(!text.includes(SECRET));
     assert.doesNotMatch(text, /\u001b/);
+  });
+
+  it('--log-format json: a line of JSON each, without secrets', () => {
+    const text = onScreen("log.warn({ privateKey: secret, wallets: 5 }, 'careful');", { logFormat: 'json' });
+    const { level, wallets, msg, privateKey } = JSON.parse(text);
+    assert.deepEqual([level, wallets, msg, privateKey], [40, 5, 'careful', '[redacted]']);
+    assert.equal(text.split('\n').length, 2);
+  });
+
+  it('has colours with FORCE_COLOR, and NO_COLOR wins', () => {
+    const statement = "log.warn('careful');";
+    assert.match(onScreen(statement, { env: { FORCE_COLOR: '1' } }), /\u001b\[33mWARN\u001b\[39m/);
+    assert.equal(onScreen(statement, { env: { FORCE_COLOR: '1', NO_COLOR: '1' } }), 'WARN: careful\n');
   });
 
   it('with --quiet only errors', () => {

@@ -1,12 +1,22 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
 import { describe, it } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { ROW_EXTENSIONS } from '../../../src/cli/parse.js';
-import { RowFile, createBlocksOutput, createSamplesOutput, csvLine, jsonLine } from '../../../src/outputs/rows.js';
+import {
+  RowFile,
+  createBlocksOutput,
+  createIntervalsOutput,
+  createSamplesOutput,
+  csvLine,
+  jsonLine,
+} from '../../../src/outputs/rows.js';
+import { OutputStream } from '../../../src/outputs/streams.js';
 import { parseCsv } from '../../helpers/rows.js';
+import { rowOf } from '../../helpers/samples.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
 /** @import { Output } from '../../../src/outputs/output.js' */
@@ -87,4 +97,42 @@ describe('a row that is missing', () => {
       assert.equal('samplesDropped' in settled, option === 'samples');
       await output.close();
     });
+});
+
+describe('--intervals', () => {
+  const rows = [1000, 2000].map((endMs) => rowOf({ startMs: endMs - 1000, endMs }));
+  const totals = /** @type {any} */ ({});
+
+  it('a file has the rows of the run file as lines of JSON', async (t) => {
+    for (const name of ['rows.ndjson', 'rows.ndjson.gz']) {
+      const intervals = join(temporaryFolder(t), name);
+      const output = createIntervalsOutput({ intervals });
+      await output.open?.();
+      output.start?.({ startUs: 0, startedAtMs: 0 });
+      for (const row of rows) output.interval(row, totals);
+      assert.deepEqual(await output.settle?.(), { error: null });
+      await output.finish(/** @type {any} */ ({}));
+      const bytes = readFileSync(intervals);
+      const text = String(name.endsWith('.gz') ? gunzipSync(bytes) : bytes);
+      const lines = text.trimEnd().split('\n');
+      assert.deepEqual(
+        lines.map((line) => JSON.parse(line)),
+        JSON.parse(JSON.stringify(rows)),
+      );
+    }
+  });
+
+  it('standard output has them too, up to a bound; a missing row is an error', async () => {
+    let text = '';
+    const screen = new Writable({ write: (chunk, _, done) => ((text += chunk), done()) });
+    const output = createIntervalsOutput({ intervals: '-' }, new OutputStream(screen));
+    for (const row of rows) output.interval(row, totals);
+    assert.equal(text, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+    assert.deepEqual(await output.settle?.(), { error: null });
+    const unread = new OutputStream(new Writable({ write: () => {}, highWaterMark: 1 }));
+    const other = createIntervalsOutput({ intervals: '-' }, unread);
+    unread.write('x'.repeat(1 << 24));
+    other.interval(rows[0], totals);
+    assert.match(String((await other.settle?.())?.error), /cannot write --intervals to standard output/);
+  });
 });

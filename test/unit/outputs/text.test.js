@@ -3,6 +3,8 @@ import { Writable } from 'node:stream';
 import { describe, it } from 'node:test';
 import { createTextOutput } from '../../../src/outputs/console.js';
 import { OutputStream } from '../../../src/outputs/streams.js';
+import { StatusLine, wantsColors } from '../../../src/outputs/terminal.js';
+import { parseThreshold } from '../../../src/stats/thresholds.js';
 import { Distribution } from '../../../src/stats/histogram.js';
 import { addressOf, rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 
@@ -16,7 +18,7 @@ const STAGES = Object.freeze({ queued: EMPTY, submit: EMPTY, inclusion: EMPTY, v
 function textOutput(given = {}) {
   let text = '';
   const stream = new OutputStream(new Writable({ write: (chunk, _, done) => ((text += chunk), done()) }));
-  const output = createTextOutput({ stream, verbose: false, explain: false, ...given });
+  const output = createTextOutput({ stream, verbose: false, explain: false, wide: false, ...given }, {});
   return { output, text: () => text, lines: () => text.split('\n').slice(0, -1) };
 }
 
@@ -102,6 +104,124 @@ describe('the text output: intervals', () => {
     output.interval(rowOf({ phase: 'drain', tps: null }), { attempts: 1, verified: 1, runTps: null, stages: STAGES });
     assert.equal(text(), '');
   });
+});
+
+/** On a terminal. @param {{columns?: number, env?: NodeJS.ProcessEnv, wide?: boolean}} [how] */
+function onTerminal({ columns = 80, env = { NO_COLOR: '1' }, wide = false } = {}) {
+  /** @type {string[]} */
+  const written = [];
+  const screen = new Writable({ write: (chunk, _, done) => (written.push(String(chunk)), done()) });
+  Object.assign(screen, { isTTY: true, columns, hasColors: () => true });
+  const status = new StatusLine(screen, {});
+  const stream = new OutputStream(screen, status);
+  return { output: createTextOutput({ stream, status, verbose: false, explain: false, wide }, env), screen, written };
+}
+
+const LARGE = Object.freeze({ attempts: 888_888, verified: 888_888, runTps: 888_888, stages: STAGES });
+
+describe('the text output: a terminal', () => {
+  const row = rowOf({
+    endMs: 3_600_000,
+    counts: { ...COUNTS, failed: 888_888, timedOut: 1 },
+    failures: { transport_timeout: 888_888 },
+    inFlight: 100_000,
+    tps: 888_888,
+    latency: latencyOf([60_000_000, 70_000_000]),
+  });
+
+  it('has the columns that fit, and no row wraps', () => {
+    const kept = Object.fromEntries(
+      [40, 80, 100, 120, 122].map((columns) => {
+        const { output, written } = onTerminal({ columns });
+        output.interval(row, { ...LARGE, censored: latencyOf([80_000_000]) });
+        for (const line of written) assert.ok(line.length <= columns + 1, `${columns}: ${line}`);
+        return [columns, written[0].trim().split(/ {2,}| (?=run)/)];
+      }),
+    );
+    assert.deepEqual(kept[40], ['elapsed', 'verified', 'TPS', 'failed']);
+    assert.deepEqual(kept[80], ['elapsed', 'verified', 'TPS', 'avg ms', 'min ms', 'max ms', 'p99 ms', 'failed']);
+    assert.deepEqual(kept[100].slice(-2), ['p99 ms in flight', 'failed']);
+    assert.ok(!kept[120].includes('p50 ms'));
+    assert.equal(kept[122].length, 12);
+    assert.ok(kept[122].includes('p50 ms'));
+  });
+
+  it('has all columns with --wide, as without a terminal', () => {
+    const [terminal, pipe] = [onTerminal({ wide: true }), textOutput()];
+    for (const { output } of [terminal, pipe]) output.interval(row, LARGE);
+    assert.equal(terminal.written.join(''), pipe.text());
+  });
+
+  it('has a new header when its width changes', () => {
+    const { output, screen, written } = onTerminal();
+    output.interval(row, LARGE);
+    Object.assign(screen, { columns: 60 });
+    output.interval(row, LARGE);
+    output.interval(row, LARGE);
+    assert.equal(written.filter((line) => line.includes('elapsed')).length, 2);
+  });
+
+  it('says what Ctrl-C does; a pipe does not', () => {
+    const [{ output, written }, pipe] = [onTerminal(), textOutput()];
+    for (const one of [output, pipe.output]) one.start?.({ startUs: 0, startedAtMs: 0 });
+    assert.deepEqual(written, ['Ctrl-C ends the load and prints the summary; a second Ctrl-C ends at once\n']);
+    assert.equal(pipe.text(), '');
+  });
+
+  it('shows the running interval on one line, erased before the next one', () => {
+    const { output, screen, written } = onTerminal();
+    const figures = { elapsedMs: 12_300, lengthMs: 90_000, verified: 2431, inFlight: 200, tps: 512.4 };
+    output.live?.({ ...figures, phase: 'load' });
+    output.live?.({ ...figures, phase: 'warmup', lengthMs: null });
+    output.notice('next');
+    assert.deepEqual(written.splice(0), [
+      '\u001b[2K\r12s of 1m30s, 1m18s left   512 TPS   2,431 verified   200 in flight',
+      '\u001b[2K\rwarm-up 12s   512 TPS   2,431 verified   200 in flight',
+      '\u001b[2K\r',
+      'next\n',
+    ]);
+    Object.assign(screen, { columns: 20 });
+    output.live?.({ ...figures, phase: 'load' });
+    assert.deepEqual(written, ['\u001b[2K\r12s of 1m30s, 1m18s']);
+    assert.equal(textOutput().output.live, undefined);
+  });
+
+  it('has colours unless NO_COLOR is set', async () => {
+    const thresholds = ['tps>0', 'tps<0'].map(parseThreshold);
+    const verdict = { name: 'unknown', evidence: 'a \u001b[31m control code of others' };
+    for (const env of [{}, { NO_COLOR: '1' }]) {
+      const { output, written } = onTerminal({ env });
+      output.interval(row, LARGE);
+      await output.finish(/** @type {any} */ ({ ...runFileOf({ thresholds }), verdict }));
+      const text = written.join('');
+      const isPainted = env.NO_COLOR === undefined;
+      assert.equal(text.includes('\u001b'), isPainted);
+      if (!isPainted) continue;
+      for (const painted of ['\u001b[32mpassed\u001b[39m', '\u001b[31mFAILED\u001b[39m', '\u001b[32mexact\u001b[39m'])
+        assert.ok(text.includes(painted), painted);
+      assert.match(text, /\u001b\[1m {2}verdict .*a {2}\[31m control code of others\u001b\[22m$/m);
+      assert.match(text, /\u001b\[31m {2}transport_timeout/);
+    }
+  });
+});
+
+describe('wantsColors()', () => {
+  const terminal = /** @type {any} */ ({ isTTY: true, hasColors: (/** @type {any} */ env) => env.TERM !== 'dumb' });
+  const pipe = /** @type {any} */ ({});
+  for (const [stream, env, expected] of /** @type {Array<[any, NodeJS.ProcessEnv, boolean]>} */ ([
+    [terminal, {}, true],
+    [terminal, { TERM: 'dumb' }, false],
+    [terminal, { NO_COLOR: '1' }, false],
+    [terminal, { NO_COLOR: '' }, true],
+    [terminal, { FORCE_COLOR: '0' }, false],
+    [terminal, { FORCE_COLOR: '1', NO_COLOR: '1' }, false],
+    [pipe, {}, false],
+    [pipe, { FORCE_COLOR: '1' }, true],
+    [pipe, { FORCE_COLOR: '' }, true],
+    [pipe, { FORCE_COLOR: '1', NO_COLOR: '1' }, false],
+  ]))
+    it(`${stream === pipe ? 'a pipe' : 'a terminal'} with ${JSON.stringify(env)}: ${expected}`, () =>
+      assert.equal(wantsColors(stream, env), expected));
 });
 
 describe('the text output: samples', () => {

@@ -5,7 +5,8 @@ import { connect, createServer } from 'node:net';
 import { endianness } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { createSocketsProbe, socketWarnings } from '../../../src/probes/sockets.js';
+import { createSocketsProbe } from '../../../src/probes/sockets.js';
+import { socketWarnings } from '../../../src/stats/figures.js';
 import { caught } from '../../helpers/caught.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 

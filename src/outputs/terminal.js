@@ -1,0 +1,69 @@
+import { inspect } from 'node:util';
+
+/**
+ * What a stream can show: colours, and lines of a limited width on a terminal.
+ *
+ * @typedef {'red' | 'green' | 'yellow' | 'bold' | 'dim'} Style
+ * @typedef {(style: Style, text: string) => string} Paint text without control characters, see printable()
+ * @typedef {NodeJS.WritableStream & {isTTY?: boolean, columns?: number, writableLength?: number, hasColors?: (env: object) => boolean}} Screen
+ */
+
+/** For files and pages. @type {Paint} */
+export const noPaint = (_, text) => text;
+
+/** @type {Paint} */
+const withColors = (style, text) => {
+  const [on, off] = /** @type {[number, number]} */ (inspect.colors[style]);
+  return `\u001b[${on}m${text}\u001b[${off}m`;
+};
+
+/** Assumed where the terminal does not know its width. */
+const USUAL_COLUMNS = 80;
+
+/** Erases the line. */
+const ERASE = '\u001b[2K\r';
+
+/** NO_COLOR wins; FORCE_COLOR also works without a terminal. @param {Screen} stream @param {NodeJS.ProcessEnv} [env] */
+export function wantsColors(stream, env = process.env) {
+  const { NO_COLOR = '', FORCE_COLOR } = env;
+  if (NO_COLOR !== '') return false;
+  if (FORCE_COLOR !== undefined) return FORCE_COLOR !== '0' && FORCE_COLOR !== 'false';
+  return stream.isTTY === true && stream.hasColors?.({ ...env, NO_COLOR: undefined }) === true;
+}
+
+/** @param {Screen} stream @param {NodeJS.ProcessEnv} [env] @returns {Paint} */
+export function paintOf(stream, env) {
+  return wantsColors(stream, env) ? withColors : noPaint;
+}
+
+/** @param {Screen} stream @returns {number} characters of a line; infinite without a terminal */
+export function columnsOf({ isTTY, columns }) {
+  return isTTY === true ? columns || USUAL_COLUMNS : Infinity;
+}
+
+/**
+ * A line at the bottom of the terminal that is rewritten. Each OutputStream of the process erases it before it writes.
+ */
+export class StatusLine {
+  #stream;
+  #isShown = false;
+
+  /** @param {Screen} stream @param {NodeJS.ProcessEnv} [env] */
+  constructor(stream, env = process.env) {
+    this.#stream = stream;
+    this.isPossible = stream.isTTY === true && env.TERM !== 'dumb';
+  }
+
+  /** @param {string} text one line; the rest is cut off */
+  show(text) {
+    // Output to a stopped terminal (Ctrl-S) would pile up.
+    if (!this.isPossible || this.#stream.writableLength) return;
+    this.#stream.write(`${ERASE}${text.slice(0, columnsOf(this.#stream) - 1)}`);
+    this.#isShown = true;
+  }
+
+  erase() {
+    if (this.#isShown) this.#stream.write(ERASE);
+    this.#isShown = false;
+  }
+}

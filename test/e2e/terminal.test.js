@@ -1,0 +1,66 @@
+/** What a terminal shows: rows that do not wrap, the running interval, colours. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { readJson, runStress } from '../helpers/cli.js';
+import { CTRL_C, spawnOnTerminal } from '../helpers/pty.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+const ARGS = ['-t', '5', '-o', '0', '-d', '20s', '--interval', '1s', '--threshold', 'tps>0,tps<0'];
+
+/** What every line has shown in the end, and what was erased. @param {string} output */
+function linesOf(output) {
+  const parts = output.replaceAll(/\u001b\[\d+m/g, '').split('\r\n');
+  const shown = parts.map((line) => line.split('\u001b[2K\r'));
+  return { lines: shown.map((texts) => texts.at(-1) ?? ''), erased: shown.flatMap((texts) => texts.slice(0, -1)) };
+}
+
+for (const columns of [80, 120])
+  for (const NO_COLOR of [undefined, '1'])
+    test(`${columns} columns, ${NO_COLOR === undefined ? 'colours' : 'NO_COLOR'}`, async (t) => {
+      const env = { TMPDIR: temporaryFolder(t), TERM: 'xterm-256color', NO_COLOR, FORCE_COLOR: undefined };
+      const stress = spawnOnTerminal(ARGS, { columns, env });
+      await stress.waitFor(/ {4}2\.0 s /);
+      stress.type(CTRL_C);
+      const { code, output } = await stress.done;
+      assert.equal(code, 99, output);
+      const { lines, erased } = linesOf(output);
+      assert.match(lines[0], /^5 wallets \(0\.\.4 of .*\) increment their counters at .* for 20 s$/);
+      assert.equal(lines.filter((line) => /^Ctrl-C ends the load and prints the summary; /.test(line)).length, 1);
+      const head = lines.find((line) => line.includes('elapsed')) ?? '';
+      assert.deepEqual([head.includes('attempts'), head.includes('p50')], [columns > 80, false]);
+      const rows = lines.filter((line) => /^ +\d+\.\d s /.test(line));
+      assert.ok(rows.length >= 2);
+      for (const line of [head, ...rows, ...erased]) assert.ok(line.length <= columns, line);
+      const running = /^[01]s of 20s, (20|19)s left {3}[\d,.]+ TPS {3}[\d,]+ verified {3}\d in flight$/;
+      assert.ok(
+        erased.some((line) => running.test(line)),
+        erased.join('\n'),
+      );
+      assert.ok(!lines.some((line) => / left {3}/.test(line)), 'each was erased');
+
+      const colors = new Set(output.match(/\u001b\[\d+m/g));
+      const expected = ['1', '2', '22', '31', '32', '33', '39'].map((code) => `\u001b[${code}m`);
+      if (NO_COLOR === undefined) for (const color of expected.slice(0, 5)) assert.ok(colors.has(color), color);
+      else assert.equal(colors.size, 0);
+    });
+
+test('--intervals: the rows of the run file; with - people read standard error', async (t) => {
+  const [rows, out] = ['rows.ndjson', 'run.json'].map((name) => join(temporaryFolder(t), name));
+  const args = ['-t', '2', '-o', '10', '-d', '600ms', '--interval', '300ms', '--out', out];
+  const parse = (/** @type {string} */ text) =>
+    text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+  const { code, stderr } = await runStress([...args, '--intervals', rows]);
+  assert.equal(code, 0, stderr);
+  assert.deepEqual(parse(readFileSync(rows, 'utf8')), readJson(out).intervals);
+  const piped = await runStress([...args, '--intervals', '-']);
+  assert.deepEqual(parse(piped.stdout), readJson(out).intervals);
+  assert.match(piped.stderr, /^Summary: ran for its duration/m);
+  const refused = await runStress([...args.slice(0, -2), '--intervals=-', '--out=-']);
+  assert.deepEqual([refused.code, refused.stdout], [64, '']);
+  assert.match(refused.stderr, /^stress: --out - and --intervals - both write to standard output: [^\n]+\n$/);
+});
