@@ -16,7 +16,7 @@ import { looksLikeKey } from './parse.js';
 export async function splitCommandLine(argv) {
   // yargs fails with names that every object has, such as --constructor.
   const inherited = argv.find((word) => word.startsWith('--') && word.slice(2).split('=')[0] in {});
-  if (inherited !== undefined) throw new UsageError(`unknown option ${inherited.split('=')[0]}; see stress --help`);
+  if (inherited !== undefined) throw new UsageError(`unknown option ${inherited.split('=')[0]}; see stress --help-all`);
   return parsedWords(unambiguous(argv));
 }
 

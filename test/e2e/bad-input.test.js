@@ -112,7 +112,7 @@ const TABLE = {
     ['-t 5 --start-at 2030-01-31T12:00:00', /^--start-at must be an instant with its zone such as /],
     ['-t 5 --start-at 2999-01-31T12:00:00Z', /^--start-at is \d+ s from now, and --start-timeout waits for 600 s: /],
     ['-t 5 --barrier -', /^--barrier must be a file: /],
-    ['-t 5 --instanecs 4', /^unknown option --instanecs: did you mean --instances\?; see stress --help$/],
+    ['-t 5 --instanecs 4', /^unknown option --instanecs: did you mean --instances\?; see stress --help-all$/],
     ['sweep -t 5,6 -d 1s --instances 4', /^--instances is an option of stress, stress fund, stress reclaim, not /],
     [
       'fund -t 2 --instances 2 --keys DIR/keys --rpc http://127.0.0.1:1',
@@ -135,7 +135,7 @@ const TABLE = {
     ['merg x', /^unknown command "merg": did you mean merge\?; see stress --help$/],
   ],
   'how many wallets, and from which on': [
-    ['', /^-t \(--threads\) is missing: how many wallets\? For instance: stress -t 200 -o 0$/],
+    ['-o 0', /^-t \(--threads\) is missing: how many wallets\? For instance: stress -t 200 -o 0$/],
     ['-t abc', /^-t \(--threads\) must be a whole number, not "abc"$/],
     ['-t 5 -t 6', /^-t \(--threads\) is given 2 times: once is enough$/],
     ['-t 2 -o 2147483647', /^-o 2147483647 and -t 2 go beyond wallet 2147483647, the last index of BIP-32$/],
@@ -214,11 +214,11 @@ const TABLE = {
   ],
 
   options: [
-    ['-t 1 --thread 5', /^unknown option --thread: did you mean --threads\?; see stress --help$/],
+    ['-t 1 --thread 5', /^unknown option --thread: did you mean --threads\?; see stress --help-all$/],
     ['-t 1 --ofset 5', /^unknown option --ofset: did you mean --offset\?/],
     ['-t 1 --no-quiet', /^unknown option --no-quiet/],
-    ['-t 1 --frobnicate', /^unknown option --frobnicate; see stress --help$/],
-    ['-t 1 --__proto__ x', /^unknown option --_+proto_+; see stress --help$/],
+    ['-t 1 --frobnicate', /^unknown option --frobnicate; see stress --help-all$/],
+    ['-t 1 --__proto__ x', /^unknown option --_+proto_+; see stress --help-all$/],
     ['-t 1 --fund-from.x 5', /^unknown option --fund-from\.x/],
     ['-t 1 --requestTimeout 5s', /^unknown option --requestTimeout: did you mean --request-timeout\?/],
     ['-t 1 --to 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266', /^--to is an option of stress reclaim, not of stress$/],

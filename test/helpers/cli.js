@@ -104,6 +104,9 @@ export function spawnStress(args, { env, cwd, timeoutMs, script = STRESS, input 
   return watched(child, { args, transcript, ended, timeoutMs });
 }
 
+/** How far a step has come: lines that only a slow machine prints. */
+const PROGRESS = /^[a-z][^\n:]*: [\d,]+ of [\d,]+\n/gm;
+
 /**
  * @param {ChildProcessWithoutNullStreams} child
  * @param {{args: string[], transcript: Transcript, ended: Promise<Pick<StressResult, 'code' | 'signal'>>, timeoutMs?: number}} run
@@ -121,7 +124,8 @@ function watched(child, { args, transcript, ended, timeoutMs = TIMEOUT_MS }) {
     clearTimeout(timer);
     running.delete(child);
     if (timedOut) throw new Error(`stress ${args.join(' ')} did not end within ${timeoutMs} ms\n${transcript}`);
-    return { code, signal, ...output() };
+    const { stdout, stderr } = output();
+    return { code, signal, stdout, stderr: stderr.replaceAll(PROGRESS, '') };
   });
   done.catch(() => {}); // a test may wait for a line only, without the end
   const { pid = -1 } = child;
