@@ -202,7 +202,7 @@ async function wantedOutputs(config, version) {
   const { runId, index, instances, attempt, workload } = config;
   const options = {
     ...config,
-    stream: config.out === '-' || config.intervals === '-' ? stderr : stdout,
+    stream: streamOf(config),
     status,
     info: { version, workload, transport: transportsOf(config.transport, config) },
     instance: { runId, index, instances, attempt },
@@ -230,7 +230,12 @@ function present(value) {
 
 /** Where standard output is for machines, people read standard error. @param {Config} config @param {string} line */
 function say(config, line) {
-  if (!config.quiet) (config.out === '-' ? stderr : stdout).write(`${line}\n`);
+  if (!config.quiet) streamOf(config).write(`${line}\n`);
+}
+
+/** For people: standard output, unless a program reads it. @param {Config} config */
+function streamOf({ out, intervals }) {
+  return out === '-' || intervals === '-' ? stderr : stdout;
 }
 
 /** @param {Config} config @param {Clock} clock */

@@ -220,13 +220,15 @@ function groups(figures) {
  * @param {{seconds: number, verified: number, isProbed: boolean}} known
  * @returns {Record<string, string>} reasons of null figures by JSON pointer
  */
-function unmeasuredFigures({ unmeasured, isOpenLoop, generator }, { seconds, verified, isProbed }) {
+function unmeasuredFigures({ unmeasured, isOpenLoop, generator, gasRate }, { seconds, verified, isProbed }) {
   /** @type {Record<string, string>} */
   const reasons = { ...unmeasured };
   if (!isOpenLoop) reasons['/rates/askedPerSecond'] = 'no rate was asked for (--rate, --stages)';
   if (generator.arrivalSeed === null) reasons['/generator/arrivalSeed'] = 'arrivals were not random';
   for (const name of /** @type {const} */ (['inclusionResolutionMs', 'headSource']))
     if (generator[name] === null) reasons[`/generator/${name}`] ??= 'no thread has reported';
+  if (gasRate?.gasPerOperation === null)
+    reasons['/gasRate/gasPerOperation'] = 'no gas of an operation was known when the warm-up ended';
   if (seconds === 0) reasons['/rates'] = 'the window has no length';
   if (!isProbed) reasons['/probes'] = 'the window was over before its first report';
   if (verified === 0) reasons['/generator/cpuUsPerVerified'] = 'nothing was verified';

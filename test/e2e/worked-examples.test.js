@@ -34,7 +34,7 @@ function copyWith(t, title) {
 describe('docs/contributing.md', () => {
   it('adds an option', async (t) => {
     const script = copyWith(t, 'How to add an option');
-    const { stdout: help } = await runStress(['--help'], { script });
+    const { stdout: help } = await runStress(['--help-all'], { script });
     assert.match(help, /^ +--label TEXT +a name for the run, which is printed first$/m);
     const { code, stdout, stderr } = await runStress(['-t', '2', '-d', '500ms', '--label', 'nightly'], { script });
     assert.equal(code, 0, stderr);
@@ -43,8 +43,8 @@ describe('docs/contributing.md', () => {
 
   it('adds a workload', async (t) => {
     const script = copyWith(t, 'How to add a workload');
-    const { stdout: help } = await runStress(['fund', '--help'], { script });
-    assert.match(help, /--workload NAME[^]*\[one of empty, counter, /);
+    const { stdout: help } = await runStress(['fund', '--help-all'], { script });
+    assert.match(help, /--workload NAME[^]*values:\s+empty,\s+counter,/);
     const { code, stdout, stderr } = await runStress(['-t', '2', '-d', '1s', '--workload', 'empty'], { script });
     assert.equal(code, 0, stderr);
     assert.match(stdout, /^ {2}audit +exact: 2 wallets deployed [1-9]/m);

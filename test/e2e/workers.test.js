@@ -564,7 +564,7 @@ describe('who sends from the wallets of a worker', { concurrency: 2 }, () => {
       more: ['-d', '1m', '--drain-timeout', '1s'],
     });
     const stress = startStress(args, options);
-    await stress.waitFor(/wallets 0\.\.2 of/);
+    await stress.waitFor(/3 wallets \(0\.\.2 of/);
     await sleep(1200);
     isRefused = true;
     await stress.waitFor(/^ +1\.5 s /m);
