@@ -208,7 +208,8 @@ function partsOf(config, { clock, stop, log, version, onProgress }) {
     version,
     onProgress,
     say: (line) => say(config, line),
-    checkCell: (args, env) => readInvocation(args, env, version),
+    // The runs have all options of the study already.
+    checkCell: (args, env) => readInvocation([...args, '--config=none'], env, version),
     env: Object.fromEntries(Object.entries(config.study.env).filter(([name]) => !VARIABLES.includes(name))),
   };
 }

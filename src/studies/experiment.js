@@ -45,7 +45,7 @@ export const FATAL = Object.freeze([EXIT.usage, EXIT.badInput, EXIT.refused, EXI
  */
 export async function runChild({ args, env, out, stop }) {
   rmSync(out, { force: true });
-  const child = fork(PROGRAM, [...args, `--out=${out}`, '--quiet', '--log-level=error'], {
+  const child = fork(PROGRAM, [...args, `--out=${out}`, '--config=none', '--quiet', '--log-level=error'], {
     env,
     execArgv: [],
     serialization: 'json',

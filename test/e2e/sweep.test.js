@@ -71,6 +71,16 @@ function quick(duration = '300ms') {
 
 // One after the other: they use the same wallets.
 describe('stress sweep', () => {
+  it('takes options from stress.config.json, which its runs do not read again', async (t) => {
+    const cwd = temporaryFolder(t);
+    const options = { threads: 2, duration: '300ms', warmup: '0s', rest: '0s', out: 'run.json', rpc: anvil.url };
+    writeFileSync(join(cwd, 'stress.config.json'), JSON.stringify(options));
+    const { code, stderr } = await runStress(['sweep', '--rate', '20,40'], { cwd, timeoutMs });
+    assert.deepEqual([code, stderr], [0, 'stress: the options in stress.config.json are used\n']);
+    assert.equal(sweepIn(join(cwd, 'sweep')).cells.length, 2);
+    assert.equal(existsSync(join(cwd, 'run.json')), false, 'an option of stress, not of stress sweep');
+  });
+
   it('runs a grid on a chain for each run, in turn, and says what the run files say', async (t) => {
     const cwd = temporaryFolder(t);
     const args = 'sweep -t 5,10 --rate 20,40 -d 300ms --warmup 0s --rest 0s'.split(' ');
