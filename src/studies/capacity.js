@@ -38,6 +38,10 @@ export class Capacity {
   #longestRunMs = 0;
   #wallets;
   #inFlight;
+  /** Before they were raised, until a run was made with the new ones. @type {[wallets: number, inFlight: number] | null} */
+  #before = null;
+  /** More of them are not possible: there are no keys or funds for them, for example. */
+  #isFixed = false;
 
   /** @param {Config} config @param {{nowUs: () => number}} clock */
   constructor(config, clock) {
@@ -95,6 +99,16 @@ export class Capacity {
     this.#spentWei += BigInt(spentWei ?? 0) || BigInt(setUpWei ?? 0) + BigInt(leftWei ?? 0);
     this.#wallets = Number(config.threads);
     this.#inFlight = Number(config.inFlight ?? 1);
+    this.#before = null;
+  }
+
+  /** After a run that failed. @returns {boolean} whether it failed after a raise, which is taken back */
+  undo() {
+    if (this.#before === null) return false;
+    [this.#wallets, this.#inFlight] = this.#before;
+    this.#before = null;
+    this.#isFixed = true;
+    return true;
   }
 
   /**
@@ -104,13 +118,21 @@ export class Capacity {
    */
   raise({ verdict, window }) {
     const { options } = this.#config.study;
-    if (!TOO_FEW.includes(verdict?.name ?? '') || (verdict?.name === 'unknown' && window.counts.dropped === 0))
+    if (
+      this.#isFixed ||
+      !TOO_FEW.includes(verdict?.name ?? '') ||
+      (verdict?.name === 'unknown' && window.counts.dropped === 0)
+    )
       return null;
+    this.#before = [this.#wallets, this.#inFlight];
     if (options['in-flight'] === undefined && !this.#isOfCalls && this.#inFlight < MOST_IN_FLIGHT) {
       this.#inFlight = Math.min(MOST_IN_FLIGHT, STEP * this.#inFlight);
       return `${this.#inFlight} operations in flight per wallet`;
     }
-    if (options.threads !== undefined || options.users !== undefined || this.#wallets >= MOST_WALLETS) return null;
+    if (options.threads !== undefined || options.users !== undefined || this.#wallets >= MOST_WALLETS) {
+      this.#before = null;
+      return null;
+    }
     this.#wallets = Math.min(MOST_WALLETS, STEP * this.#wallets);
     return `${this.#wallets} ${this.#isOfCalls ? 'users' : 'wallets'}`;
   }

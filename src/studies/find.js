@@ -230,6 +230,10 @@ class Search {
     if (made.run !== null) this.#capacity?.learn(made.run, (clock.nowUs() - startUs) / 1000);
     const { run, exitCode, complaint } = made;
     if (run === null || !MEASURED.includes(exitCode)) {
+      if (this.#capacity?.undo()) {
+        this.#study.parts.say(`the search goes on with as many as before: ${complaint}`);
+        return this.#measure(file, label, args, name);
+      }
       const code = exitCode === EXIT.ok ? EXIT.unavailable : exitCode;
       throw new StressError(`the run at ${name}: ${complaint}`, 'run_failed', code);
     }

@@ -45,13 +45,16 @@ function runWith(args) {
   );
 }
 
-/** @param {string} folder @param {string[]} args */
-async function found(folder, args) {
+/** @param {string} folder @param {string[]} args @param {number} [mostWallets] there are keys for */
+async function found(folder, args, mostWallets = Infinity) {
   const line = ['find', '--rest=0s', `--dir=${folder}`, '--rpc=http://127.0.0.1:1', ...args];
   const { result, lines, runs } = studied(
     (config, parts, start) => search(config, parts, { start, isCapacity: true }),
     line,
-    (asked) => ({ run: runWith(asked.args) }),
+    (asked) =>
+      Number(given(asked.args, 'threads')) > mostWallets
+        ? { run: null, exitCode: 64, complaint: 'wallets 100..399 do not exist' }
+        : { run: runWith(asked.args) },
   );
   const exitCode = await result;
   const { find } = await readSweep(`${folder}/sweep.json`);
@@ -83,6 +86,13 @@ describe('stress find', () => {
         ['threads', 'in-flight', 'duration'].map((name) => given(args, name)),
         ['300', '2', '7000ms'],
       );
+    assert.match(lines, /the number of wallets was the limit, not the node: the node may do more/);
+  });
+
+  it('goes on with fewer wallets where there are no more', async (t) => {
+    const { exitCode, lines } = await found(temporaryFolder(t), ['--in-flight=1', '--time-limit=1h'], 100);
+    assert.equal(exitCode, 0);
+    assert.match(lines, /the search goes on with as many as before: wallets 100\.\.399 do not exist/);
     assert.match(lines, /the number of wallets was the limit, not the node: the node may do more/);
   });
 
