@@ -173,7 +173,9 @@ async function configText({ command, parsed, env, config }) {
     const found = find(option, parsed, env, fromFile);
     if (found === null || found.where === 'default') continue;
     if (option.isAxis !== true && option.search === undefined) await parseValue(option, found);
-    const text = option.isFlag ? found.text === 'true' || found.text === '1' : withoutPrivateKeys(found.text);
+    const isWhole = option.integer !== undefined && /^\d+$/.test(found.text);
+    const isOn = found.text === 'true' || found.text === '1';
+    const text = option.isFlag ? isOn : isWhole ? Number(found.text) : withoutPrivateKeys(found.text);
     const secret = option.role === 'secret' && !isSecretFile(option, found.text);
     shown[option.name] = secret ? MASK : text;
   }

@@ -374,7 +374,7 @@ describe('readInvocation(): stress.config.json and --print-config', () => {
     const env = { STRESS_MNEMONIC: 'test '.repeat(12).trim(), STRESS_RATE: '10k', STRESS_QUIET: '1' };
     const text = await textOf('-t 5 --rpc localhost:8545 --threshold p99<2s --print-config', env);
     assert.deepEqual(JSON.parse(text), {
-      threads: '5',
+      threads: 5,
       rate: '10k',
       mnemonic: '***',
       rpc: 'localhost:8545',
