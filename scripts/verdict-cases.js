@@ -332,7 +332,7 @@ export async function runCase({ prepare }) {
     const ready = new Promise((resolve) => {
       child.stdout.setEncoding('utf8').on('data', (chunk) => {
         stdout += chunk;
-        if (/wallets \d+\.\.|users/.test(stdout)) resolve(undefined);
+        if (/\d (wallets|users) /.test(stdout)) resolve(undefined);
       });
       child.once('exit', resolve);
     });
