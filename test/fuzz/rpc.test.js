@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { createRpc, toHex } from '../../src/chain/rpc.js';
+import { readOptions } from '../../src/cli/config.js';
 import { readChain } from '../../src/core/connect.js';
 import { Stop } from '../../src/core/stop.js';
 import { setUp } from '../../src/core/setup.js';
@@ -119,40 +120,21 @@ describe('fuzz: answers of an endpoint', () => {
     .array(fc.tuple(fc.constantFrom(...methods), spoiling), { minLength: 1, maxLength: 2 })
     .map((pairs) => new Map(pairs));
 
-  const config = /** @type {any} */ ({
-    threads: 2,
-    offset: 0,
-    index: null,
-    instances: null,
-    chainId: null,
-    allowChain: null,
-    sendRpc: null,
-    hdPath: "m/44'/60'/0'/0",
-    durationMs: 1000,
-    warmupMs: 0,
-    fundAmountWei: null,
-    inFlight: 1,
-    txTimeoutMs: 2000,
-    legacy: false,
-    gasPriceWei: null,
-    maxFeeWei: null,
-    stages: null,
-    ratePerSecond: null,
-    arrival: null,
-    maxSpendWei: null,
-    confirmations: 0,
-  });
+  /** As of the command line: the set-up gets no option that a run does not have. */
+  const configOf = async () =>
+    (await readOptions({ command: 'run', parsed: { threads: '2', duration: '1s', 'tx-timeout': '2s' } })).config;
 
   test('who the endpoint is', (t) =>
     fuzz(t, { input: spoiledMethods, runs: 300 }, async (spoiled) => {
-      const { value } = await outcomeOf(() => readChain(endpoint(spoiled), URL_OF, config));
+      const { value } = await outcomeOf(() => readChain(endpoint(spoiled), URL_OF, { chainId: null, allowChain: null }));
       if (value === undefined) return;
       assert.equal(typeof value.chainId, 'number');
       assert.ok(value.genesisHash === null || typeof value.genesisHash === 'string', JSON.stringify(value.genesisHash));
       assert.ok(value.clientVersion === null || value.clientVersion.length <= 103);
     }));
 
-  test('a whole set-up: chain, fees, funds, contracts', (t) => {
+  test('a whole set-up: chain, fees, funds, contracts', async (t) => {
+    const config = await configOf();
     const contractsFile = join(temporaryFolder(t), 'contracts.json');
     const known = Object.fromEntries(OWNERS.map((owner) => [owner, owner]));
     const { hash: genesisHash } = honestBlock(0);
@@ -182,8 +164,7 @@ describe('fuzz: answers of an endpoint', () => {
         workers: 1,
         notice: () => {},
       });
-      const own = { ...config, inclusion: 'auto', connections: 64 };
-      await outcomeOf(() => setUp(own, surroundings, site, workload));
+      await outcomeOf(() => setUp(config, surroundings, site, workload));
     });
   });
 });
