@@ -126,7 +126,9 @@ describe('fuzz: answers of an endpoint', () => {
 
   test('who the endpoint is', (t) =>
     fuzz(t, { input: spoiledMethods, runs: 300 }, async (spoiled) => {
-      const { value } = await outcomeOf(() => readChain(endpoint(spoiled), URL_OF, { chainId: null, allowChain: null }));
+      const { value } = await outcomeOf(() =>
+        readChain(endpoint(spoiled), URL_OF, { chainId: null, allowChain: null }),
+      );
       if (value === undefined) return;
       assert.equal(typeof value.chainId, 'number');
       assert.ok(value.genesisHash === null || typeof value.genesisHash === 'string', JSON.stringify(value.genesisHash));
