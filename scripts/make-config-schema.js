@@ -57,10 +57,18 @@ async function valueOf({ isFlag, isList, isRest, isAxis, choices, file, integer,
   return isAxis ? { anyOf: [{ enum: choices }, { type: 'string', pattern: ',' }] } : { enum: choices };
 }
 
+/** All forms of a command in one line. @param {string} usage */
+function usageOf(usage) {
+  return usage
+    .split('\n')
+    .map((line) => line.trim())
+    .join(' or ');
+}
+
 /** @param {Command} name */
 function commandText(name) {
   const { help, usage = '-t N [-o N]' } = COMMANDS[name];
-  return `- \`stress ${name === 'run' ? '' : `${name} `}${usage.split('\n')[0]}\`: ${help}`;
+  return `- \`stress ${name === 'run' ? '' : `${name} `}${usageOf(usage)}\`: ${help}`;
 }
 
 /** @param {Option} option */
@@ -126,7 +134,7 @@ const man = [
   '.SH SYNOPSIS',
   ...COMMAND_NAMES.flatMap((name) => {
     const { usage = '-t N [-o N]' } = COMMANDS[name];
-    return [`\\fBstress${name === 'run' ? '' : ` ${plain(name)}`}\\fR ${plain(usage.split('\n')[0])}`, '.br'];
+    return [`\\fBstress${name === 'run' ? '' : ` ${plain(name)}`}\\fR ${plain(usageOf(usage))}`, '.br'];
   }),
   '.SH COMMANDS',
   ...COMMAND_NAMES.flatMap((name) => ['.TP', `\\fB${plain(name)}\\fR`, plain(COMMANDS[name].help)]),

@@ -1351,6 +1351,8 @@ export type Trial = {
 
 export type Find = {
   name: string;
+  /** of stress find: the given range with its unit; empty without one */
+  range?: string;
   until: readonly string[];
   estimate: number | null;
   low: number | null;

@@ -66,6 +66,8 @@ function canonical(word, i, words) {
     throw new UsageError(
       '--private-key takes a file with the key: other users of this machine can read the command line; the key itself belongs into STRESS_FUNDER_KEY',
     );
+  if (known?.includes('=') && value !== undefined && value !== '=true')
+    throw new UsageError(`--${given} takes no value`);
   // --json has its value already: --out=-.
   return `--${known ?? given}${known?.includes('=') ? '' : (value ?? '')}`;
 }

@@ -167,19 +167,34 @@ function optionsInFile(config, command) {
  */
 async function configText({ command, parsed, env, config }) {
   const fromFile = optionsInFile(config, command);
+  // The endpoint of ETH_RPC_URL stays env.
+  const unresolved = env.ETH_RPC_URL ? { ...env, ETH_RPC_URL: 'env' } : env;
+  const isStudy = command === 'sweep' || command === 'find';
   /** @type {Record<string, unknown>} */
   const shown = {};
   for (const option of optionsOf(command)) {
     const found = find(option, parsed, env, fromFile);
     if (found === null || found.where === 'default') continue;
-    if (option.isAxis !== true && option.search === undefined) await parseValue(option, found);
-    const isWhole = option.integer !== undefined && /^\d+$/.test(found.text);
-    const isOn = found.text === 'true' || found.text === '1';
-    const text = option.isFlag ? isOn : isWhole ? Number(found.text) : withoutPrivateKeys(found.text);
-    const secret = option.role === 'secret' && !isSecretFile(option, found.text);
-    shown[option.name] = secret ? MASK : text;
+    if (!isStudy || (option.isAxis !== true && option.search === undefined)) await parseValue(option, found);
+    shown[option.name] = await shownValue(option, /** @type {Found} */ (find(option, parsed, unresolved, fromFile)));
   }
   return JSON.stringify(shown, null, 2);
+}
+
+/** @param {Option} option @param {Found} found @returns {Promise<unknown>} as in a config file; masked if any part of it is secret */
+async function shownValue(option, { text, parts }) {
+  if (option.role === 'secret' && !(option.file === 'secret' && existsSync(text))) return MASK;
+  const texts = isSeveral(option) ? textsOf(option, parts) : [text];
+  for (const one of texts) {
+    if (withoutPrivateKeys(one) !== one) return MASK;
+    if (option.argument === 'URL' && one !== 'env') {
+      const { href } = /** @type {URL} */ (await option.parse(one));
+      if (displayUrl(new URL(href)).replace(/\/$/, '') !== href.replace(/\/$/, '')) return MASK;
+    }
+  }
+  if (isSeveral(option)) return texts;
+  if (option.isFlag && !text.includes(',')) return text === 'true' || text === '1';
+  return option.integer !== undefined && /^\d+$/.test(text) ? Number(text) : text;
 }
 
 /**
@@ -433,7 +448,7 @@ function readConfigFile(file, command, isForAll) {
   for (const [key, value] of Object.entries(json)) {
     // Editors read which schema the file follows.
     if (key === '$schema' || value === MASK) continue;
-    const name = SYNONYMS.get(key) ?? key;
+    const [name, fixed] = (SYNONYMS.get(key) ?? key).split('=');
     const elsewhere = OPTIONS.find((option) => option.name === name);
     if (isForAll && !names.includes(name) && elsewhere !== undefined) continue;
     if (!names.includes(name) && elsewhere !== undefined)
@@ -447,7 +462,7 @@ function readConfigFile(file, command, isForAll) {
       throw new InputError(`${displayName(file)}: ${quote(name)} must be a string or an array of strings`);
     if (!isList && !['string', 'number', 'boolean'].includes(typeof value))
       throw new InputError(`${displayName(file)}: ${quote(name)} must be a string, a number or a boolean`);
-    given[name] = value;
+    given[name] = fixed ?? value;
   }
   return given;
 }

@@ -24,14 +24,31 @@ export function checkVariables(env) {
   const own = { ...env };
   const unknown = [];
   for (const name of Object.keys(env).filter((one) => one.startsWith(PREFIX))) {
+    if (OF_A_SERVICE.test(name) && /^(tcp|udp|sctp):\/\//.test(env[name] ?? '')) {
+      delete own[name];
+      continue;
+    }
     if (VARIABLES.includes(name) || OF_THE_PROJECT.has(name) || OF_A_SERVICE.test(name)) continue;
-    const option = SYNONYMS.get(name.slice(PREFIX.length).toLowerCase().replaceAll('_', '-'));
-    const best = VARIABLES.find((known) => leven(name, known) <= Math.max(1, (known.length - PREFIX.length) / 4));
-    const { variable } = OPTIONS.find((one) => one.name === option) ?? {};
-    if (variable !== undefined) own[variable] ??= env[name];
-    else if (best !== undefined)
+    const { variable } = OPTIONS.find((one) => one.name === SYNONYMS.get(optionName(name))) ?? {};
+    const best = similar(name);
+    if (variable !== undefined) {
+      own[variable] ||= env[name];
+      delete own[name];
+    } else if (best !== undefined)
       throw new UsageError(`unknown variable ${name} in the environment: did you mean ${best}?`);
     else unknown.push(name);
   }
   return { env: own, unknown };
+}
+
+/** @param {string} variable */
+function optionName(variable) {
+  return variable.slice(PREFIX.length).toLowerCase().replaceAll('_', '-');
+}
+
+/** The nearest known name, one letter of five apart. @param {string} name @returns {string | undefined} */
+function similar(name) {
+  return VARIABLES.map((known) => ({ known, distance: leven(name, known) }))
+    .filter(({ known, distance }) => distance <= (Math.max(name.length, known.length) - PREFIX.length) / 5)
+    .sort((a, b) => a.distance - b.distance)[0]?.known;
 }

@@ -1,5 +1,4 @@
-import { HIGHEST_RATE } from '../core/pacer.js';
-import { operationsOf } from '../core/pacer.js';
+import { HIGHEST_RATE, operationsOf } from '../core/pacer.js';
 import { UsageError, oneLine, withoutKeys } from '../errors.js';
 import { isWorkloadFile } from '../files.js';
 

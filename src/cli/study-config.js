@@ -28,8 +28,12 @@ export class StudyBuilder {
       const [from, to] = bracketTexts(text);
       const [, unit] = /([kmg]gas)$/i.exec(from) ?? [];
       const inUnit = (/** @type {string} */ value) => value.slice(0, value.length - (unit?.length ?? 0));
-      if (unit !== undefined && to !== null && !to.endsWith(unit))
-        throw new UsageError(`${label} must have both ends in one unit, such as 10${unit}..50${unit}`);
+      if (text.split('..').length > 2 || (to !== null && /[kmg]gas$/i.exec(to)?.[0] !== unit))
+        throw new UsageError(
+          `${label} must be a range with both ends in one unit, such as 10${unit ?? ''}..50${unit ?? ''}`,
+        );
+      if (to !== null && !(Number(inUnit(from)) < Number(inUnit(to))))
+        throw new UsageError(`${label} must be a range that begins with its lower end, such as 100..5000`);
       this.#study.bracket = { from: inUnit(from), to: to === null ? null : inUnit(to) };
       const { searched: known } = this.#study;
       if (unit !== undefined && known !== null)

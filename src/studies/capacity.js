@@ -1,3 +1,4 @@
+import { keyFileSource } from '../chain/keys.js';
 import { censoredOf, figureOf } from '../stats/figures.js';
 import { blockIntervalMs } from '../stats/blocks.js';
 import { boundedMs, figure, figuresTable } from '../outputs/format.js';
@@ -37,6 +38,7 @@ export class Capacity {
   #spentWei = 0n;
   #longestRunMs = 0;
   #wallets;
+  #mostWallets;
   #inFlight;
   /** Before they were raised, until a run was made with the new ones. @type {[wallets: number, inFlight: number] | null} */
   #before = null;
@@ -48,7 +50,10 @@ export class Capacity {
     this.#config = config;
     this.#clock = clock;
     this.#startUs = clock.nowUs();
-    this.#wallets = config.threads;
+    const { keys, offset, study } = config;
+    this.#mostWallets = keys === null ? MOST_WALLETS : Math.min(MOST_WALLETS, keyFileSource(keys).size - offset);
+    this.#wallets =
+      study.options.threads === undefined ? Math.min(config.threads, Math.max(1, this.#mostWallets)) : config.threads;
     this.#inFlight = config.inFlight;
   }
 
@@ -129,11 +134,11 @@ export class Capacity {
       this.#inFlight = Math.min(MOST_IN_FLIGHT, STEP * this.#inFlight);
       return `${this.#inFlight} operations in flight per wallet`;
     }
-    if (options.threads !== undefined || options.users !== undefined || this.#wallets >= MOST_WALLETS) {
+    if (options.threads !== undefined || options.users !== undefined || this.#wallets >= this.#mostWallets) {
       this.#before = null;
       return null;
     }
-    this.#wallets = Math.min(MOST_WALLETS, STEP * this.#wallets);
+    this.#wallets = Math.min(this.#mostWallets, STEP * this.#wallets);
     return `${this.#wallets} ${this.#isOfCalls ? 'users' : 'wallets'}`;
   }
 

@@ -375,9 +375,15 @@ async function openStudy({ study, repeat, restMs, beforeCell }, { clock, version
   };
 }
 
-/** @param {Pick<Find, 'name' | 'until'> | null} find */
+/** @param {Pick<Find, 'name' | 'until' | 'range'> | null} find */
 function findWords(find) {
-  return find === null ? 'a sweep' : `--find ${find.name} --until '${find.until.join(', ')}'`;
+  if (find === null) return 'a sweep';
+  const { name, until, range } = find;
+  const given = [
+    ...(range ? [`--${name} ${range}`] : []),
+    ...(until.length > 0 ? [`--until '${until.join(', ')}'`] : []),
+  ];
+  return [range === undefined ? `--find ${name}` : 'stress find', ...given].join(' ');
 }
 
 /**

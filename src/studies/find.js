@@ -102,11 +102,17 @@ export async function search(config, parts, { start = runChild, isCapacity = fal
     high: null,
     confidence: CONFIDENCE,
     rateHeld: isRateImplied(config),
+    ...(isCapacity && { range: bracketText(config.study) }),
     sharp: false,
     words: '',
     trials: [],
   };
   return runStudy(config, parts, { inner: 'find', find, start }, (study) => new Search(study, capacity));
+}
+
+/** @param {Config['study']} study @returns {string} the given range, with its unit */
+function bracketText({ bracket, searched }) {
+  return [bracket?.from, bracket?.to].flatMap((end) => (end == null ? [] : `${end}${searched?.unit ?? ''}`)).join('..');
 }
 
 class Search {
@@ -121,7 +127,7 @@ class Search {
   #limit = null;
 
   #capacity;
-  /** @type {RunFile[]} */
+  /** Null: its file is missing. @type {Array<RunFile | null>} */
   #runs = [];
 
   /** @param {Study} study @param {Capacity | null} capacity */
@@ -138,7 +144,10 @@ class Search {
 
   /** A condition that holds for no value counts as a failed threshold. */
   get exitCodes() {
-    return this.#end === 'below' ? [EXIT.thresholdFailed] : [];
+    const { parts } = this.#study;
+    const isWithoutAnswer =
+      this.#capacity !== null && !parts.stop.drain.aborted && !this.#find.trials.some(({ holds }) => holds);
+    return this.#end === 'below' || isWithoutAnswer ? [EXIT.thresholdFailed] : [];
   }
 
   /** @returns {Promise<'interrupted' | 'complete'>} */
@@ -153,9 +162,8 @@ class Search {
     for (const { value, holds, file } of this.#find.trials) {
       estimate.add(value, holds);
       const run = this.#capacity === null ? null : readIfAny(join(folder, file), await runFileReader());
-      if (run === null) continue;
-      this.#capacity?.learn(run, 0);
       this.#runs.push(run);
+      if (run !== null) this.#capacity?.learn(run, 0);
     }
     this.#conclude(estimate);
     await this.#tryAll(estimate);
@@ -175,7 +183,10 @@ class Search {
 
   #reportCapacity() {
     const { trials } = this.#find;
-    const runs = trials.flatMap((trial, i) => (this.#runs[i] === undefined ? [] : [{ trial, run: this.#runs[i] }]));
+    const runs = trials.flatMap((trial, i) => {
+      const run = this.#runs[i] ?? null;
+      return run === null ? [] : [{ trial, run }];
+    });
     if (this.#capacity === null || runs.length === 0) return;
     const held = runs.filter(({ trial }) => trial.holds).sort((a, b) => b.trial.value - a.trial.value);
     if (held.length > 0) this.#study.parts.say(bestText(held[0].run));
@@ -230,6 +241,12 @@ class Search {
     if (made.run !== null) this.#capacity?.learn(made.run, (clock.nowUs() - startUs) / 1000);
     const { run, exitCode, complaint } = made;
     if (run === null || !MEASURED.includes(exitCode)) {
+      // Interrupted in its drain or its audit.
+      if (this.#study.parts.stop.drain.aborted) return null;
+      if (exitCode === EXIT.refused && this.#study.config.maxSpendWei !== null && this.#find.trials.length > 0) {
+        this.#find.words += '; what is left of --max-spend does not pay for another run';
+        return null;
+      }
       if (this.#capacity?.undo()) {
         this.#study.parts.say(`the search goes on with as many as before: ${complaint}`);
         return this.#measure(file, label, args, name);
@@ -269,7 +286,17 @@ class Search {
       low: isAnswer ? figures.low : end === 'at least' ? scale.highest : null,
       high: isAnswer ? figures.high : end === 'below' ? scale.lowest : null,
       sharp: end === 'sharp',
-      words: answerText(this.#searched, { until, isRateHeld, figures, end, scale, trials }),
+      words: answerText(this.#searched, {
+        until,
+        isRateHeld,
+        figures,
+        end,
+        scale,
+        trials,
+        lowestFailed: this.#find.trials.some(({ holds }) => holds)
+          ? null
+          : Math.min(...this.#find.trials.map(({ value }) => value)),
+      }),
     });
   }
 
@@ -314,10 +341,11 @@ function valueText({ short }, value) {
  * @property {Figures} figures
  * @property {{lowest: number, highest: number}} scale
  * @property {number} trials
+ * @property {number | null} [lowestFailed] the lowest value that was tried, if none held
  */
 
 /** @param {Searched} searched @param {Outcome} outcome @returns {string} one sentence */
-export function answerText({ noun, behind }, { until, isRateHeld, end, figures, scale, trials }) {
+export function answerText({ noun, behind }, { until, isRateHeld, end, figures, scale, trials, lowestFailed = null }) {
   const suffix = isRateHeld ? ' with the rate held' : '';
   // Without conditions the rate itself must be held.
   const holds =
@@ -327,11 +355,14 @@ export function answerText({ noun, behind }, { until, isRateHeld, end, figures, 
       ? 'the rate is not held'
       : `${until.length === 1 ? `${until[0]} does not hold` : `not all of ${list(until)} hold`}${suffix}`;
   const runs = `${trials} run${trials === 1 ? '' : 's'}`;
+  if (trials === 0 && until.length === 0) return `no run with a ${noun} was made yet`;
   if (trials === 0) return `no run has said yet for which ${noun} ${holds}`;
   if (end === 'at least')
     return `${holds} at ${digits(scale.highest)}${behind}, the highest that was asked for: the highest ${noun} is at least that (${runs})`;
   if (end === 'below')
     return `${fails} at ${digits(scale.lowest)}${behind}, the lowest that was asked for: the highest ${noun} is below that (${runs})`;
+  if (end === null && lowestFailed !== null)
+    return `so far ${fails} at any ${noun} that was tried, the lowest ${digits(lowestFailed)}${behind} (${runs})`;
   const interval = `${Math.round(100 * CONFIDENCE)} % interval ${digits(figures.low)} to ${digits(figures.high)}, ${runs}`;
   const which = until.length === 0 ? 'that is held' : `for which ${holds}`;
   const answer = `the highest ${noun} ${which} is ${digits(figures.estimate)}${behind} (${interval})`;

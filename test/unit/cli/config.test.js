@@ -331,10 +331,14 @@ describe('readInvocation(): variables of the environment', () => {
       STRESS_SERVICE_PORT_HTTP: '80',
       STRESS_PORT_80_TCP_ADDR: '10.0.0.1',
       STRESS_RESULTS_SERVICE_HOST: '10.0.0.2',
+      STRESS_NODE_PORT: 'tcp://10.0.0.3:8545',
+      STRESS_TEST: '1',
     };
     const invocation = await readInvocation(['-t', '5'], { ...ofService, STRESS_FLAVOUR: 'x' }, '1.2.3', {});
     assert.ok(invocation.kind === 'command');
-    assert.deepEqual(invocation.notices, ['not an option of stress, and ignored: STRESS_FLAVOUR in the environment']);
+    assert.deepEqual(invocation.notices, [
+      'not an option of stress, and ignored: STRESS_TEST, STRESS_FLAVOUR in the environment',
+    ]);
   });
 
   it('takes other names of options, also in the config file', async (t) => {
@@ -377,13 +381,27 @@ describe('readInvocation(): stress.config.json and --print-config', () => {
       threads: 5,
       rate: '10k',
       mnemonic: '***',
-      rpc: 'localhost:8545',
-      threshold: 'p99<2s',
+      rpc: ['localhost:8545'],
+      threshold: ['p99<2s'],
       quiet: true,
     });
     const { config } = await read(['--config', configFile(t, JSON.parse(text))]);
     assert.equal(config.ratePerSecond, 10_000);
     assert.equal(config.mnemonic, null, 'a masked secret counts as not given');
+  });
+
+  it('masks what may be a secret: mistyped keys, parts of URLs, keys in parameters', async () => {
+    const typo = `0x${'b7'.repeat(31)}b7O`;
+    const text = await textOf(['-t', '5', '--rpc', 'https://user:word@h.io/v3/SECRET', '--print-config'], {
+      STRESS_FUNDER_KEY: typo,
+    });
+    assert.deepEqual(JSON.parse(text), { threads: 5, 'fund-from': '***', rpc: '***' });
+    const env = { ETH_RPC_URL: 'https://h.io/v3/SECRET' };
+    assert.deepEqual(JSON.parse(await textOf('-t 5 --rpc env --print-config', env)), { threads: 5, rpc: ['env'] });
+    const key = `["0x${'12'.repeat(32)}",false]`;
+    const calls = ['-t', '1', '--workload', 'rpc', '--method', 'eth_call', '--params', key, '--print-config'];
+    assert.equal(JSON.parse(await textOf(calls)).params, '***');
+    assert.match((await refused(words('-t abc --print-config'))).message, /must be a whole number/);
   });
 });
 

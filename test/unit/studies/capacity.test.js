@@ -103,6 +103,17 @@ describe('stress find', () => {
     assert.match(lines, /^so far, the highest rate that is held is .*; the time limit of 180 s was reached/m);
   });
 
+  it('claims nothing that no run has shown', async (t) => {
+    const { exitCode, lines } = await found(temporaryFolder(t), [
+      '-t20',
+      '--in-flight=1',
+      '--rate=2000',
+      '--time-limit=25s',
+    ]);
+    assert.match(lines, /^so far the rate is not held at any rate that was tried, the lowest [\d,]+ per second/m);
+    assert.equal(exitCode, 99);
+  });
+
   it('never spends more than --max-spend, set-up included', async (t) => {
     const { runs, lines } = await found(temporaryFolder(t), ['--max-spend=4500wei', '--time-limit=1h']);
     assert.deepEqual(
