@@ -183,8 +183,9 @@ describe('several endpoints', { concurrency: false }, () => {
 
   test('of different chains are refused, and so is one that is not there', async () => {
     const [other, twin] = await Promise.all([startAnvil({ args: ['--chain-id', '1337'] }), startAnvil()]);
-    const unused = `http://127.0.0.1:${await freePort()}`;
     const { url } = await startEndpoint();
+    // Last: a server that starts later could get this port.
+    const unused = `http://127.0.0.1:${await freePort()}`;
     const both = async (/** @type {string} */ second) => {
       const { code, stderr } = await runStress(['-t', '2', '-d', '1s', '--rpc', url, '--rpc', second]);
       return { code, last: stderr.trim().split('\n').at(-1) };
