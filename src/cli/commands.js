@@ -30,6 +30,7 @@ import { readContractsFile } from '../workloads/counter.js';
 import { createWorkload } from '../workloads/index.js';
 import { labelOf } from '../workloads/table.js';
 import { loadWorkloadFile } from '../workloads/user-file.js';
+import { shellWord } from '../text.js';
 import { checkCallNames, claimInstanceFiles, filesNamed, writtenBy } from './checks.js';
 import { OPTIONS } from './options.js';
 
@@ -54,12 +55,6 @@ async function writeTemplate(file) {
       throw new OutputError(`${displayName(file)} is there already: give another name`);
     throw cannotWrite(file, error);
   }
-}
-
-/** As a shell takes it. @param {string} file */
-function asArgument(file) {
-  const name = displayName(file);
-  return /^[\w./+-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
 }
 
 /**
@@ -105,7 +100,7 @@ export const commands = {
     const [file] = config.files;
     await writeTemplate(file);
     say(config, `${displayName(file)} is a workload that runs as it is; docs/own-workload.md says how to go on`);
-    say(config, `next: stress -t 5 -d 3s --workload ${asArgument(file)}`);
+    say(config, `next: stress -t 5 -d 3s --workload ${shellWord(displayName(file))}`);
     return EXIT.ok;
   },
 

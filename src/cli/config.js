@@ -58,7 +58,7 @@ function endpointIn({ ETH_RPC_URL = '' }, label) {
 }
 
 /** @param {Option} option @param {Found} found */
-export async function parseValue(option, { where, label, text, parts }) {
+async function parseValue(option, { where, label, text, parts }) {
   try {
     if (!isSeveral(option)) return await option.parse(text);
     return Object.freeze(await Promise.all(textsOf(option, parts).map((one) => option.parse(one))));

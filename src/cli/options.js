@@ -484,7 +484,7 @@ const TABLE = {
       help: "file with such headers, one a line; '#' starts a comment" },
     { name: 'batch', isAxis: true, argument: 'N', integer: [1, 1000], fallback: '1', commands: LOAD,
       role: 'network',
-      help: 'most submissions in one JSON-RPC batch, of those that are due at the same time; not with --inclusion sync' },
+      help: 'highest number of submissions in one JSON-RPC batch; a batch has submissions that are due at the same time; not with --inclusion sync' },
     { name: 'insecure', isFlag: true, commands: REMOTE,
       role: 'chain',
       help: 'accept any certificate of an https endpoint' },

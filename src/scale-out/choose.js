@@ -316,7 +316,7 @@ function countsOf(run) {
   return rows;
 }
 
-/** Of the verified operations those that are no calls of a mix. @param {RunFile} run @param {number} verified */
+/** The number of verified operations without the calls of a mix. @param {RunFile} run @param {number} verified */
 function transactionsOf({ environment, byName }, verified) {
   const { mix, calls = null } = /** @type {any} */ (environment?.workload) ?? {};
   if (calls === null) return verified;
