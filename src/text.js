@@ -71,3 +71,31 @@ export function timeText(all) {
   const minutes = Math.round(seconds / 60);
   return `${Math.floor(minutes / 60)}h${two(minutes % 60)}m`;
 }
+
+/** @param {string} text without line breaks @param {number} width @returns {string[]} lines of whole words */
+export function filled(text, width) {
+  /** @type {string[]} */
+  const lines = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else line += line === '' ? word : ` ${word}`;
+  }
+  return [...lines, line];
+}
+
+/** Breaks a line at blanks; the next ones begin below its words. Rows of tables stay. @param {string} line @param {number} width @returns {string} */
+export function hanging(line, width) {
+  const gaps = [...line.matchAll(/\S {2,}/g)];
+  if (line.length <= width || gaps.length > WORDS_IN_COLUMN) return line;
+  const last = gaps.at(-1);
+  const indent = last === undefined ? (/^ */.exec(line)?.[0].length ?? 0) : last.index + last[0].length;
+  if (indent > width / 2) return line;
+  const lines = filled(line.slice(indent), width - indent);
+  return line.slice(0, indent) + lines.join(`\n${' '.repeat(indent)}`);
+}
+
+/** Columns before the words of a line, at most. */
+const WORDS_IN_COLUMN = 2;

@@ -24,7 +24,7 @@ import { splitLoad } from '../core/mixed-engine.js';
 import { walletNeedWei } from '../core/setup.js';
 import { EXIT, InternalError, OutputError, UnavailableError, UsageError, displayName, worstExit } from '../errors.js';
 import { FILE_MODE, cannotWrite, checkWritable, isWorkloadFile } from '../files.js';
-import { status, stderr, stdout } from '../outputs/streams.js';
+import { say, status, streamForPeople } from '../outputs/streams.js';
 import { readCallSettings } from '../workloads/calls.js';
 import { readContractsFile } from '../workloads/counter.js';
 import { createWorkload } from '../workloads/index.js';
@@ -197,7 +197,7 @@ async function wantedOutputs(config, version) {
   const { runId, index, instances, attempt, workload } = config;
   const options = {
     ...config,
-    stream: streamOf(config),
+    stream: streamForPeople(config),
     status,
     info: { version, workload, transport: transportsOf(config.transport, config) },
     instance: { runId, index, instances, attempt },
@@ -221,16 +221,6 @@ async function commonStartOf({ startAtMs, barrier }) {
 function present(value) {
   if (value === null) throw new InternalError('an option that was checked is missing');
   return value;
-}
-
-/** Where standard output is for machines, people read standard error. @param {Config} config @param {string} line */
-function say(config, line) {
-  if (!config.quiet) streamOf(config).write(`${line}\n`);
-}
-
-/** For people: standard output, unless a program reads it. @param {Config} config */
-function streamOf({ out, intervals }) {
-  return out === '-' || intervals === '-' ? stderr : stdout;
 }
 
 /** @param {Config} config @param {Clock} clock */

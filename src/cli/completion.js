@@ -45,7 +45,7 @@ function bash() {
   return [
     '# eval "$(stress completion bash)"',
     '_stress() {',
-    '  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=run i',
+    '  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command= i',
     '  COMPREPLY=()',
     '  for ((i = 1; i < COMP_CWORD; i++)); do',
     '    case ${COMP_WORDS[i]} in',
@@ -60,10 +60,10 @@ function bash() {
     `    ${others.flatMap(namesOf).join('|')}) return ;;`,
     '  esac',
     '  if [[ $word == -* ]]; then',
-    '    case $command in',
+    '    case ${command:-run} in',
     ...COMMAND_NAMES.map((name) => `      ${name}) ${reply(allOf(name).flatMap(namesOf))} ;;`),
     '    esac',
-    '  elif [[ $command == run ]]; then',
+    '  elif [[ -z $command ]]; then',
     `    ${reply(COMMAND_NAMES)}`,
     '  else',
     '    case $command in',
@@ -82,6 +82,7 @@ function fish() {
   const isFirst = `not __fish_seen_subcommand_from ${COMMAND_NAMES.join(' ')}`;
   return [
     '# stress completion fish | source',
+    'complete -c evm-stress -w stress',
     ...COMMAND_NAMES.map(
       (name) => `complete -c stress -n ${quoted(isFirst)} -a ${name} -d ${quoted(COMMANDS[name].help)}`,
     ),

@@ -353,14 +353,18 @@ function commandOf(positional) {
       throw new UsageError(
         `${quote(word)} belongs to no option: the number of wallets is -t N, operations per second are --rate N`,
       );
-    if (/^(https?|wss?):\/\//.test(word)) throw new UsageError('the endpoint is an option: --rpc URL');
+    if (URL_START.test(word)) throw new UsageError('the endpoint is an option: --rpc URL');
     const hint = Object.hasOwn(REPLACED, word) ? `: ${REPLACED[word]}` : didYouMean(word, COMMAND_NAMES);
     throw new UsageError(`unknown command ${quote(word)}${hint}; see stress --help`);
   }
   if (rest.length > 0 && COMMANDS[command].takes === undefined)
-    throw new UsageError(`unexpected argument ${quote(rest[0])}`);
+    throw new UsageError(
+      `unexpected argument ${quote(rest[0])}${URL_START.test(rest[0]) ? ': the endpoint is an option, --rpc URL' : ''}`,
+    );
   return { command, files: Object.freeze(rest) };
 }
+
+const URL_START = /^(https?|wss?):\/\//;
 
 /** @param {Record<string, unknown>} parsed @param {Command} command */
 function checkNames(parsed, command) {
@@ -375,7 +379,7 @@ function checkNames(parsed, command) {
     const elsewhere = OPTIONS.find((option) => option.name === name || option.alias === name);
     if (elsewhere !== undefined)
       throw new UsageError(
-        `${dashed} is an option of ${elsewhere.commands.map(nameOf).join(', ')}, not of ${nameOf(command)}`,
+        `${dashed} is an option of ${elsewhere.commands.map(nameOf).join(', ')}, not of ${nameOf(command)}${name === 'threshold' && options.some((option) => option.name === 'until') ? ', which has --until' : ''}`,
       );
     const names = [...[...options, ...GENERAL_OPTIONS].map((option) => option.name), ...SYNONYMS.keys()];
     const hint = Object.hasOwn(OF_OTHERS, name) ? `: ${OF_OTHERS[name]}` : didYouMean(name, names);

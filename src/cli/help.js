@@ -1,3 +1,4 @@
+import { filled } from '../text.js';
 import { COMMANDS, COMMAND_NAMES, GENERAL_OPTIONS, optionsOf } from './options.js';
 
 /** @import { Command, Option } from './options.js' */
@@ -25,12 +26,12 @@ export function helpText(command, { all = false, columns = WIDTH } = {}) {
     : [{ title: hidden === 0 ? 'Options' : 'Usual options', options }];
   return [
     `Usage: stress${name} ${usage}`,
-    wrapped(`${help[0].toUpperCase()}${help.slice(1)}${help.endsWith('.') ? '' : '.'}`, width).join('\n'),
+    filled(`${help[0].toUpperCase()}${help.slice(1)}${help.endsWith('.') ? '' : '.'}`, width).join('\n'),
     ...(command === 'run' ? [['Commands:', ...commandLines(width)].join('\n')] : []),
     ...sections.map(({ title, options: shown }) =>
       [`${title}:`, ...shown.map((one) => optionLines(one, width))].join('\n'),
     ),
-    wrapped(epilogue(name, hidden), width).join('\n'),
+    filled(epilogue(name, hidden), width).join('\n'),
   ].join('\n\n');
 }
 
@@ -79,21 +80,7 @@ function optionLines(option, width) {
 
 /** @param {string} label @param {string} text is printed beside a short label, below a long one @param {number} width */
 function entry(label, text, width) {
-  const lines = wrapped(text, width - INDENT);
+  const lines = filled(text, width - INDENT);
   const head = label.length < INDENT - 1 ? `${label.padEnd(INDENT)}${lines.shift()}` : label;
   return [head, ...lines.map((line) => ' '.repeat(INDENT) + line)].join('\n');
-}
-
-/** @param {string} text @param {number} width @returns {string[]} lines of whole words */
-function wrapped(text, width) {
-  /** @type {string[]} */
-  const lines = [];
-  let line = '';
-  for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > width) {
-      lines.push(line);
-      line = word;
-    } else line += line === '' ? word : ` ${word}`;
-  }
-  return [...lines, line];
 }

@@ -89,8 +89,7 @@ const MOST_DETAILS = 10_000;
  */
 export async function main(argv, env, leave = () => {}, begin = () => {}) {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-  /** @type {string | null} */
-  let logFile = null;
+  let [logFormat, logFile] = ['text', /** @type {string | null} */ (null)];
   let isGuest = false;
   let isWritten = true;
   try {
@@ -109,9 +108,12 @@ export async function main(argv, env, leave = () => {}, begin = () => {}) {
     const { command, config, warnings, notices } = invocation;
     const { commands, createClock, createProgress, openLog, Stop, strayErrorOf } = await loadParts();
     const log = openLog(config);
-    logFile = config.logFile;
+    ({ logFormat, logFile } = config);
     for (const warning of warnings) log.warn(warning);
-    for (const notice of notices) if (!config.quiet) stderr.write(`stress: ${notice}\n`);
+    for (const notice of notices) {
+      if (logFormat === 'json') log.info(notice);
+      else if (!config.quiet) stderr.write(`stress: ${notice}\n`);
+    }
     begin();
     const stop = new Stop();
     const clock = createClock();
@@ -119,7 +121,7 @@ export async function main(argv, env, leave = () => {}, begin = () => {}) {
     const disconnect = connectSignals(stop, clock, (thrown) => strayErrorOf(guest ?? config.workload, thrown));
     isGuest = guest !== undefined;
     const ignoreExit = guest === undefined ? () => {} : catchExit(guest);
-    const progress = createProgress({ stream: stderr, status, clock, isQuiet: config.quiet });
+    const progress = createProgress({ stream: stderr, status, clock, isQuiet: config.quiet || logFormat === 'json' });
     try {
       const exitCode = await commands[command](config, { clock, log, stop, version, onProgress: progress.update });
       isWritten = await allWritten();
@@ -137,12 +139,14 @@ export async function main(argv, env, leave = () => {}, begin = () => {}) {
       ignoreExit();
     }
   } catch (error) {
-    const line = complain(error, env);
-    if (logFile !== null) {
+    const exitCode = error instanceof StressError ? error.exitCode : EXIT.internal;
+    const hasScreen = logFormat === 'json';
+    if (!hasScreen) complain(error, env);
+    if (hasScreen || logFile !== null) {
       const { openLog } = await loadParts();
-      openLog({ logLevel: 'error', logFile, quiet: true, hasScreen: false }).fatal(line);
+      openLog({ logLevel: 'error', logFormat, logFile, quiet: true, hasScreen }).fatal({ exitCode }, lineOf(error));
     }
-    return error instanceof StressError ? error.exitCode : EXIT.internal;
+    return exitCode;
   } finally {
     isWritten &&= await allWritten();
     if (isGuest || !isWritten) leave();
@@ -198,14 +202,18 @@ function catchExit(workload) {
   return () => void process.off('exit', onExit);
 }
 
-/** One clear line, never a stack trace, unless a developer asks for it. @param {unknown} error @param {NodeJS.ProcessEnv} env */
+/** @param {unknown} error @returns {string} one clear line */
+function lineOf(error) {
+  const { message } = /** @type {Error} */ (error);
+  const words = error instanceof StressError ? message : `unexpected: ${message}. This is a bug of stress`;
+  return oneLine(words, 1500);
+}
+
+/** Never prints a stack trace, unless a developer asks for it. @param {unknown} error @param {NodeJS.ProcessEnv} env */
 function complain(error, env) {
-  const { message, stack } = /** @type {Error} */ (error);
-  const isOurs = error instanceof StressError;
-  const line = oneLine(isOurs ? message : `unexpected: ${message}. This is a bug of stress`, 1500);
-  stderr.write(`stress: ${line}\n`);
+  stderr.write(`stress: ${lineOf(error)}\n`);
   if (error instanceof WorkloadError && error.details !== null)
     stderr.write(`${printable(error.details.slice(0, MOST_DETAILS))}\n`);
-  if (!isOurs && env.STRESS_LOG_LEVEL === 'debug') stderr.write(`${stack}\n`);
-  return line;
+  const isOurs = error instanceof StressError;
+  if (!isOurs && env.STRESS_LOG_LEVEL === 'debug') stderr.write(`${/** @type {Error} */ (error).stack}\n`);
 }

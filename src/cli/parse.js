@@ -12,6 +12,13 @@ import { isWorkloadFile } from '../files.js';
 /** 10k and 2M. @type {Record<string, number>} */
 const FACTORS = { '': 1, k: 1e3, M: 1e6 };
 
+/** 10k..20k is 10000..20000. @param {string} text */
+function withoutFactors(text) {
+  const value = (/** @type {string} */ _, /** @type {string} */ number, /** @type {string} */ factor) =>
+    String(Number((Number(number) * FACTORS[factor]).toPrecision(12)));
+  return text.replaceAll(/(\d+(?:\.\d+)?)([kM])(?!\w)/g, value);
+}
+
 /** @param {number} min @param {number} max */
 export function wholeNumber(min, max) {
   return (/** @type {string} */ text) => {
@@ -105,7 +112,7 @@ export function rate(text) {
  */
 export function stages(text) {
   const list = text.split(',').map((part) => {
-    const match = /^(?:(\d+(?:\.\d+)?):)?(\d+(?:\.\d+)?)\/(.+)$/.exec(part.trim());
+    const match = /^(?:(\d+(?:\.\d+)?):)?(\d+(?:\.\d+)?)\/(.+)$/.exec(withoutFactors(part.trim()));
     if (match === null)
       throw new Error(
         `must be stages such as 0:100/30s,100/5m (FROM:TO/TIME or RATE/TIME), and ${quote(part)} is none`,
@@ -319,19 +326,17 @@ export function axisTexts(text, label) {
  * @returns {[string, string | null]}
  */
 export function bracketTexts(text) {
-  const [from, to = null] = text.replaceAll('/s', '').split('/')[0].split('..').map(withoutFactor);
+  const [from, to = null] = withoutFactors(text.replaceAll('/s', ''))
+    .split('/')[0]
+    .split('..')
+    .map((part) => part.trim());
   return [from, to];
-}
-
-/** 10k is 10000. @param {string} text */
-function withoutFactor(text) {
-  return text.trim().replace(/^(\d+(?:\.\d+)?)([kM])$/, (_, number, factor) => String(number * FACTORS[factor]));
 }
 
 /** @param {string} text @param {string} label @returns {string[]} */
 function rangeTexts(text, label) {
   if (!text.includes('..')) return [text];
-  const match = /^(\d+(?:\.\d+)?)\.\.(\d+(?:\.\d+)?)(?:\/(\d+(?:\.\d+)?))?$/.exec(text);
+  const match = /^(\d+(?:\.\d+)?)\.\.(\d+(?:\.\d+)?)(?:\/(\d+(?:\.\d+)?))?$/.exec(withoutFactors(text));
   const [from, to, step] = [match?.[1], match?.[2], match?.[3] ?? '1'].map(Number);
   if (match === null || !(from <= to) || !(step > 0))
     throw new UsageError(`${label} has ${quote(text)}, which is not a range: FROM..TO/STEP, such as 100..250/10`);

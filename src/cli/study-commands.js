@@ -4,9 +4,9 @@ import { displayUrl } from '../chain/rpc.js';
 import { EXIT, InputError, UsageError, displayName, worstExit } from '../errors.js';
 import { checkWritable, writeFileAtomically } from '../files.js';
 import { printable } from '../text.js';
-import { stderr, stdout } from '../outputs/streams.js';
+import { say, stderr, stdout, streamForPeople } from '../outputs/streams.js';
 import { summaryText } from '../outputs/summary.js';
-import { paintOf } from '../outputs/terminal.js';
+import { screenFormat } from '../outputs/terminal.js';
 import { renderCompare } from '../report/compare-page.js';
 import { runPage } from '../report/run-page.js';
 import { renderRuns } from '../report/runs-page.js';
@@ -78,7 +78,7 @@ async function readReports({ files, explain }) {
         return { kind: 'compare', file, content, text: printable(compareText(content)) };
       }
       const content = readRun(file);
-      const text = legible(displayName(file), () => summaryText(content, explain, paintOf(stdout.stream)));
+      const text = legible(displayName(file), () => summaryText(content, explain, ...screenFormat(stdout.stream)));
       return { kind: 'run', file, content, text };
     }),
   );
@@ -179,7 +179,7 @@ export const studyCommands = {
     const wanted = { expect, runId, allowPartial, thresholds, options };
     const { run, notes } = await merge(files, wanted, process.stdin);
     for (const note of notes) if (!config.quiet) stderr.write(`${printable(note)}\n`);
-    await writeResult(config, run, summaryText(run, explain, paintOf(screenOf(config).stream)));
+    await writeResult(config, run, summaryText(run, explain, ...screenFormat(streamForPeople(config).stream)));
     const warning = auditWarning(run);
     if (warning !== null) surroundings.log.error(printable(warning));
     if (config.html !== null) await writeFileAtomically(config.html, runPage(run, { options: OPTIONS }));
@@ -250,14 +250,4 @@ async function writeResult(config, result, text) {
   if (config.out === '-') stdout.write(json);
   else if (config.out !== null) await writeFileAtomically(config.out, json);
   say(config, text);
-}
-
-/** Where standard output is for machines, people read standard error. @param {Config} config @param {string} line */
-function say(config, line) {
-  if (!config.quiet) screenOf(config).write(`${line}\n`);
-}
-
-/** @param {Config} config */
-function screenOf({ out }) {
-  return out === '-' ? stderr : stdout;
 }

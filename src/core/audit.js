@@ -79,7 +79,7 @@ class Audit {
 
   /** @param {number} done parts of a round */
   #progress(done) {
-    this.#options.onProgress?.(`audit of ${count(this.#accounts.length)} wallets: step`, done, ROUND);
+    this.#options.onProgress?.(`audit of ${count(this.#accounts.length)} wallets, step`, done, ROUND);
   }
 
   /** @returns {Promise<AuditReport>} */

@@ -1,6 +1,6 @@
 import { Distribution } from '../stats/histogram.js';
 import { countedWords } from '../stats/sample.js';
-import { byCode, count, printable, seconds, timeText } from '../text.js';
+import { byCode, count, hanging, printable, seconds, timeText } from '../text.js';
 import { boundedMs, figure } from './format.js';
 import { summaryText } from './summary.js';
 import { Output } from './output.js';
@@ -29,7 +29,7 @@ export function createTextOutput({ stream, status, verbose, explain, wide }, env
   /** @param {string} text */
   const line = (text) => stream.offer(text);
   return new Output({
-    notice: (text) => line(printable(text)),
+    notice: (text) => line(hanging(printable(text), columnsOf(screen))),
     start: (begun) => {
       isPlain = begun.isPlain ?? false;
       if (columnsOf(screen) !== Infinity) line(paint('dim', CTRL_C));
@@ -50,14 +50,14 @@ export function createTextOutput({ stream, status, verbose, explain, wide }, env
       line(hasRoom && troubles !== '' ? cells + paint('red', troubles) : cells);
       if (!hasRoom) line(paint('red', troubles.slice(0, room)));
     },
-    finish: (run) => stream.write(`${summaryText(run, explain, paint)}\n`),
+    finish: (run) => stream.write(`${summaryText(run, explain, paint, columnsOf(screen))}\n`),
   });
 }
 
 const CTRL_C = 'Ctrl-C ends the load and prints the summary; a second Ctrl-C ends at once';
 
 /** A short last interval after Ctrl-C is not worth a line. */
-const SHORTEST_MS = 100;
+const SHORTEST_MS = 50;
 
 /** Lines between headers, so that one is always visible. */
 const HEADER_EVERY = 20;

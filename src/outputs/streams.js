@@ -1,9 +1,11 @@
 import { createWriteStream, fstatSync } from 'node:fs';
-import { StatusLine } from './terminal.js';
+import { hanging } from '../text.js';
+import { StatusLine, columnsOf } from './terminal.js';
 
 /**
  * @import { Stats } from 'node:fs'
  * @import { Writable } from 'node:stream'
+ * @import { Config } from '../types.d.ts'
  */
 
 /** Limit of unread characters: more than 10,000 lines. */
@@ -83,4 +85,19 @@ export const stderr =
 /** @param {Stats} a @param {Stats} b */
 function isOneFile(a, b) {
   return a.dev === b.dev && a.ino === b.ino;
+}
+
+/** Standard output, unless a program reads it. @param {Pick<Config, 'out' | 'intervals'>} config @returns {OutputStream} */
+export function streamForPeople({ out, intervals }) {
+  return out === '-' || intervals === '-' ? stderr : stdout;
+}
+
+/** @param {Pick<Config, 'out' | 'intervals' | 'quiet'>} config @param {string} text printable */
+export function say(config, text) {
+  if (config.quiet) return;
+  const stream = streamForPeople(config);
+  const columns = columnsOf(stream.stream);
+  // The length of a line with colours is not known.
+  const fitting = text.includes('\u001b') ? [text] : text.split('\n').map((line) => hanging(line, columns));
+  stream.write(`${fitting.join('\n')}\n`);
 }

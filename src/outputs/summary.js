@@ -4,7 +4,7 @@ import { LISTED_COUNTS } from '../stats/metrics.js';
 import { censoredOf, figureOf, nodeCpuPercent, socketWarnings } from '../stats/figures.js';
 import { endpointsOf } from '../stats/recorder.js';
 import { countedWords, isPlain, shownStages } from '../stats/sample.js';
-import { byCode, count, printable, seconds, tenths } from '../text.js';
+import { byCode, count, filled, hanging, printable, seconds, tenths } from '../text.js';
 import { amount, boundedMs, figure, figuresTable, megabytes, textOf } from './format.js';
 import { noPaint } from './terminal.js';
 
@@ -146,8 +146,8 @@ function namesTable({ byName = {}, window }) {
   return [figuresTable(head, rows)];
 }
 
-/** The shares of the members of --mix in the verified operations. @param {RunFile} run @returns {string[]} */
-function mixText({ byName = {}, counts, config, rates, environment }) {
+/** The shares of the members of --mix in the verified operations. @param {RunFile} run @param {number} columns @returns {string[]} */
+function mixText({ byName = {}, counts, config, rates, environment }, columns) {
   const { mix = [], calls = null } = /** @type {any} */ (environment.workload) ?? {};
   if (mix.length === 0 || counts.verified === 0) return [];
   const sumOf = (/** @type {Array<{weight: number}>} */ members) =>
@@ -172,7 +172,7 @@ function mixText({ byName = {}, counts, config, rates, environment }) {
     ([name, verified, share]) =>
       `${name} ${tenths((100 * verified) / counts.verified)} % (${tenths(100 * share)} % ${asked})`,
   );
-  return [wrapped('mix', shares.join(', '))];
+  return [wrapped('mix', shares.join(', '), columns)];
 }
 
 /** Figures of the stages of --stages. @param {RunFile} run @returns {string[]} one table; empty without them */
@@ -230,8 +230,14 @@ function valueText(value, unit) {
   return unit === 'perSecond' ? `${text} per second` : count(value);
 }
 
-/** @param {RunFile} run @param {boolean} explain @param {Paint} [paint] @returns {string} printable */
-export function summaryText(run, explain, paint = noPaint) {
+/**
+ * @param {RunFile} run
+ * @param {boolean} explain
+ * @param {Paint} [paint]
+ * @param {number} [columns] of the terminal
+ * @returns {string} printable
+ */
+export function summaryText(run, explain, paint = noPaint, columns = Infinity) {
   const short = shortWindow(run);
   /** @type {Array<string | Highlight>} */
   const parts = [
@@ -242,23 +248,23 @@ export function summaryText(run, explain, paint = noPaint) {
       ? [`  partial: the generator ended before the run did; figures up to ${run.endedAt}`]
       : []),
     overview(run),
-    ...(short === null ? [] : [highlight('yellow', wrapped('warning', short.words))]),
+    ...(short === null ? [] : [highlight('yellow', wrapped('warning', short.words, columns))]),
     ...Object.entries(run.failureWords).map(([code, words]) => `  first ${code}: ${words}`),
     latencyTable(run),
     ...namesTable(run),
-    ...mixText(run),
+    ...mixText(run, columns),
     ...endpointsTable(run),
     ...stagesTable(run),
-    ...surroundings(run),
+    ...surroundings(run, columns),
     ...thresholdLines(run.thresholds),
     ...(run.verdict === null
       ? []
-      : [highlight('bold', wrapped('verdict', `${run.verdict.name}: ${run.verdict.evidence}`))]),
+      : [highlight('bold', wrapped('verdict', `${run.verdict.name}: ${run.verdict.evidence}`, columns))]),
     auditHighlight(run),
   ];
   const counted = LISTED_COUNTS.map(({ name, help }) => [name, help]);
   if (explain) parts.push('', ...[...Object.entries(run.definitions), ...counted].map((line) => line.join(': ')));
-  return parts.map((part) => painted(part, paint)).join('\n');
+  return parts.map((part) => painted(part, paint, columns)).join('\n');
 }
 
 /** @param {Style} style @param {string} text @returns {Highlight} */
@@ -266,12 +272,19 @@ function highlight(style, text) {
   return { style, text };
 }
 
-/** Escape codes are added last, because printable() removes them. @param {string | Highlight} part @param {Paint} paint */
-function painted(part, paint) {
-  if (typeof part === 'string') return printable(part);
-  const text = printable(part.text);
-  const { style, word = text } = part;
-  return text.replace(word, () => paint(style, word));
+/**
+ * Escape codes are added last, because printable() removes them.
+ * @param {string | Highlight} part
+ * @param {Paint} paint
+ * @param {number} columns of the terminal
+ */
+function painted(part, paint, columns) {
+  const { style = null, text, word = null } = typeof part === 'string' ? { text: part } : part;
+  const lines = printable(text)
+    .split('\n')
+    .map((line) => hanging(line, columns))
+    .join('\n');
+  return style === null ? lines : lines.replace(word ?? lines, (found) => paint(style, found));
 }
 
 /** @param {RunFile} run @returns {string | Highlight} */
@@ -434,8 +447,8 @@ function latencyTable(run) {
   return `${text}\n  censored    ${words}: figures with >= are lower bounds; stages leave these operations out`;
 }
 
-/** Lines on blocks, fees, problems, machine and node. @param {RunFile} run */
-function surroundings(run) {
+/** Lines on blocks, fees, problems, machine and node. @param {RunFile} run @param {number} columns */
+function surroundings(run, columns) {
   const { blocks, probes, generator } = run;
   const lines = [];
   const { headSource, inclusionResolutionMs } = generator;
@@ -451,7 +464,7 @@ function surroundings(run) {
     );
   lines.push(...gasText(run), ...feesText(run), ...troubles(run));
   const sockets = probes?.sockets ?? null;
-  for (const words of sockets === null ? [] : socketWarnings(sockets)) lines.push(wrapped('machine', words));
+  for (const words of sockets === null ? [] : socketWarnings(sockets)) lines.push(wrapped('machine', words, columns));
   const node = probes?.node ?? null;
   if (node !== null)
     lines.push(`  node        CPU ${count(nodeCpuPercent(run))} % of a core; peak memory ${megabytes(node.rssBytes)}`);
@@ -531,19 +544,16 @@ function troubles({ generator, reorgs, blocks, window }) {
   return lines;
 }
 
-/** Breaks a long sentence into lines. @param {string} label @param {string} words */
-function wrapped(label, words) {
-  const lines = [`  ${label}`.padEnd(INDENT)];
-  for (const word of words.split(' ')) {
-    if (`${lines.at(-1)} ${word}`.length > LINE_LENGTH) lines.push(' '.repeat(INDENT));
-    lines.push(`${lines.pop()} ${word}`);
-  }
-  return lines.join('\n');
+/** A sentence of any length. @param {string} label @param {string} words @param {number} columns of the terminal */
+function wrapped(label, words, columns) {
+  const lines = filled(words, Math.min(columns, LINE_LENGTH) - INDENT);
+  return `  ${label}`.padEnd(INDENT) + lines.join(`\n${' '.repeat(INDENT)}`);
 }
 
+/** In files and pipes. */
 const LINE_LENGTH = 100;
-/** Columns before the words, without the blank. */
-const INDENT = 13;
+/** Columns before the words. */
+const INDENT = 14;
 
 /** @param {RunFile} run @returns {string} lines, the first with a label */
 export function auditText(run) {

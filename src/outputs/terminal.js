@@ -41,6 +41,11 @@ export function columnsOf({ isTTY, columns }) {
   return isTTY === true ? columns || USUAL_COLUMNS : Infinity;
 }
 
+/** @param {Screen} stream @returns {[paint: Paint, columns: number]} */
+export function screenFormat(stream) {
+  return [paintOf(stream), columnsOf(stream)];
+}
+
 /**
  * A line at the bottom of the terminal that is rewritten. Each OutputStream of the process erases it before it writes.
  */

@@ -153,30 +153,15 @@ export class Capacity {
  * @returns {string}
  */
 export function capacityTable(runs) {
-  const head = [
-    '  asked/s',
-    'held',
-    'wallets',
-    'in flight',
-    'achieved',
-    'p50 ms',
-    'p99',
-    'Mgas/s',
-    'full %',
-    'verdict',
-  ];
+  const head = ['asked/s', 'wallets', 'achieved', 'p50 ms', 'p99', 'Mgas/s', 'held'];
   const rows = [...runs]
     .sort((a, b) => a.trial.value - b.trial.value)
     .map(({ trial, run }) => [
-      ...[
-        figure(trial.value),
-        trial.holds ? 'yes' : 'no',
-        String(run.config.threads),
-        String(run.config.inFlight ?? 1),
-      ],
+      ...[figure(trial.value), `${run.config.threads} x ${run.config.inFlight ?? 1}`],
       figure(run.rates.achievedPerSecond),
       ...boundedMs(run.latency.total, censoredOf(run), ['p50', 'p99']),
-      ...[figure(read(run, 'gas', 1e-6)), figure(read(run, 'fullness')), run.verdict?.name ?? ''],
+      figure(read(run, 'gas', 1e-6)),
+      trial.holds ? 'yes' : ['no', ...(run.verdict === null ? [] : [run.verdict.name])].join(', '),
     ]);
   return figuresTable(head, rows);
 }

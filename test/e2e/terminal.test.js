@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
+import { freePort } from '../helpers/anvil.js';
 import { readJson, runStress } from '../helpers/cli.js';
 import { CTRL_C, spawnOnTerminal } from '../helpers/pty.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -26,13 +27,13 @@ for (const columns of [80, 120])
       const { code, output } = await stress.done;
       assert.equal(code, 99, output);
       const { lines, erased } = linesOf(output);
-      assert.match(lines[0], /^5 wallets \(0\.\.4 of .*\) increment their counters at .* for 20 s$/);
+      assert.match(lines.join(' '), /^5 wallets \(0\.\.4 of .*\) increment their counters at .* for 20 s /);
       assert.equal(lines.filter((line) => /^Ctrl-C ends the load and prints the summary; /.test(line)).length, 1);
       const head = lines.find((line) => line.includes('elapsed')) ?? '';
       assert.deepEqual([head.includes('attempts'), head.includes('p50')], [columns > 80, false]);
       const rows = lines.filter((line) => /^ +\d+\.\d s /.test(line));
       assert.ok(rows.length >= 2);
-      for (const line of [head, ...rows, ...erased]) assert.ok(line.length <= columns, line);
+      for (const line of [...lines, ...erased]) assert.ok(line.length <= columns, line);
       const running = /^[01]s of 20s, (20|19)s left {3}[\d,.]+ TPS {3}[\d,]+ verified {3}\d in flight$/;
       assert.ok(
         erased.some((line) => running.test(line)),
@@ -63,4 +64,12 @@ test('--intervals: the rows of the run file; with - people read standard error',
   const refused = await runStress([...args.slice(0, -2), '--intervals=-', '--out=-']);
   assert.deepEqual([refused.code, refused.stdout], [64, '']);
   assert.match(refused.stderr, /^stress: --out - and --intervals - both write to standard output: [^\n]+\n$/);
+});
+
+test('--log-format json: also the last message is a line of JSON', async () => {
+  const endpoint = `http://127.0.0.1:${await freePort()}`;
+  const { code, stdout, stderr } = await runStress(['-t', '1', '-o', '0', '--rpc', endpoint, '--log-format', 'json']);
+  assert.deepEqual([code, stdout], [69, '']);
+  const { level, exitCode, msg } = JSON.parse(stderr);
+  assert.deepEqual([level, exitCode, msg], [60, 69, `${endpoint}/: connection refused`]);
 });

@@ -30,6 +30,8 @@ const LINES = [
   ['-t 10 -targets=calls.txt', /targets: the endpoint is --rpc URL/],
   ['-t 10 -insecure', { insecure: true }],
   ['-t 10 -header=X-Team:load', { threads: 10 }],
+  [`find ${RPC}`, /the endpoint is an option, --rpc URL/],
+  ['find --threshold p99<1s', /not of stress find, which has --until/],
   // oha, hey, ab, wrk
   [`-c 50 -z 30s ${RPC}`, /the endpoint is an option: --rpc URL/],
   ['-c 50 -z 30s', /unknown option -c: the number of wallets is -t N/],

@@ -6,6 +6,7 @@ import { OutputStream } from '../../../src/outputs/streams.js';
 import { StatusLine, wantsColors } from '../../../src/outputs/terminal.js';
 import { parseThreshold } from '../../../src/stats/thresholds.js';
 import { Distribution } from '../../../src/stats/histogram.js';
+import { hanging } from '../../../src/text.js';
 import { addressOf, rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 
 /** @import { OutputOptions } from '../../../src/outputs/output.js' */
@@ -256,5 +257,15 @@ describe('the text output: the rest', () => {
     const explained = textOutput({ explain: true });
     await explained.output.finish(runFileOf());
     assert.match(explained.text(), /^tps: Verified operations per second of the window/m);
+  });
+});
+
+describe('hanging()', () => {
+  it('breaks long lines at blanks, below the words, and leaves rows of tables', () => {
+    assert.equal(hanging('  label   one two three', 16), '  label   one\n          two\n          three');
+    assert.equal(hanging('  one two three', 9), '  one two\n  three');
+    assert.equal(hanging('  rate  12.5  of all', 19), '  rate  12.5  of\n              all');
+    assert.equal(hanging('one two', 7), 'one two');
+    assert.equal(hanging('1  2  3  4 or more', 8), '1  2  3  4 or more');
   });
 });

@@ -72,7 +72,7 @@ describe('stress find', () => {
     assert.match(lines, /^the highest rate that is held is [\d,]+ per second \(95 % interval .* runs\)/m);
     assert.match(lines, /node-bound: 2000 per second/);
     assert.match(lines, /at the highest rate that held: latency p50 [\d.]+ ms, p99/);
-    assert.match(lines, /asked\/s +held +wallets +in flight/);
+    assert.match(lines, /asked\/s +wallets +achieved/);
     assert.ok(
       find?.trials.every(({ holds, verdict }) => holds || verdict?.name !== 'concurrency-bound'),
       'no such run is an answer',
