@@ -262,9 +262,12 @@ describe('the text output: the rest', () => {
 
 describe('hanging()', () => {
   it('breaks long lines at blanks, below the words, and leaves rows of tables', () => {
-    assert.equal(hanging('  label   one two three', 16), '  label   one\n          two\n          three');
+    assert.equal(hanging('  label   one two three', 20), '  label   one two\n          three');
     assert.equal(hanging('  one two three', 9), '  one two\n  three');
-    assert.equal(hanging('  rate  12.5  of all', 19), '  rate  12.5  of\n              all');
+    assert.equal(
+      hanging('  rate  12.5  of all that were due', 28),
+      `  rate  12.5  of all that\n${' '.repeat(14)}were due`,
+    );
     assert.equal(hanging('one two', 7), 'one two');
     assert.equal(hanging('1  2  3  4 or more', 8), '1  2  3  4 or more');
   });
