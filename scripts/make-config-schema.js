@@ -138,6 +138,10 @@ const man = [
   }),
   '.SH COMMANDS',
   ...COMMAND_NAMES.flatMap((name) => ['.TP', `\\fB${plain(name)}\\fR`, plain(COMMANDS[name].help)]),
+  '.SH EXAMPLES',
+  ...COMMAND_NAMES.flatMap((name) =>
+    (COMMANDS[name].examples ?? []).flatMap((words) => [`stress ${plain(words)}`, '.br']),
+  ),
   ...groups.flatMap((group) => [
     `.SH ${group.toUpperCase()}`,
     ...[...OPTIONS, ...GENERAL_OPTIONS].filter((option) => option.group === group).flatMap(manLines),

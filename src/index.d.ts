@@ -118,7 +118,25 @@ export interface IntervalRow {
   latency: Distribution;
 }
 
-/** The usual members of evm-stress/run@1; docs/run.schema.json describes all of them. */
+/** Figures of a group of operations: of one name, or of one endpoint. */
+export interface Group {
+  counts: Omit<Counts, 'scheduled' | 'dropped' | 'started'>;
+  windowVerified: number;
+  latency: Distribution;
+}
+
+/** Operations per second of the window; null if not measured. */
+export interface Rates {
+  askedPerSecond: number | null;
+  achievedPerSecond: number | null;
+  attemptedPerSecond: number | null;
+  acceptedPerSecond: number | null;
+  includedPerSecond: number | null;
+  /** The TPS. */
+  verifiedPerSecond: number | null;
+}
+
+/** A run, as `--out` writes it: evm-stress/run@1. docs/run.schema.json describes each member. */
 export interface RunFile {
   schema: string;
   id: string;
@@ -126,16 +144,39 @@ export interface RunFile {
   endedAt: string;
   /** Why the load ended: 'duration', 'iterations', 'interrupted', ... */
   end: string;
+  partial: boolean;
   exitCode: number | null;
   config: Record<string, unknown>;
-  counts: Counts;
-  failures: Record<string, number>;
-  rates: Record<string, number | null>;
-  latency: { total: Distribution; fromStart: Distribution };
-  intervals: IntervalRow[];
-  audit: { exact: boolean; result?: 'exact' | 'incomplete' | 'not_exact' } | null;
-  thresholds: { expression: string; passed: boolean }[];
+  instance?: Record<string, unknown> | null;
+  environment: Record<string, unknown>;
+  /** What each figure means. */
+  definitions: Record<string, string>;
   warnings: string[];
+  window: { startedAt: string; durationMs: number; counts: Record<string, number> };
+  counts: Counts;
+  inFlight: number;
+  /** Of operations whose receipts were read. */
+  gas?: { operations: number; used: number };
+  failures: Record<string, number>;
+  /** The first message of each failure code. */
+  failureWords: Record<string, string>;
+  reorgs: { count: number; deepest: number; operations: number };
+  rates: Rates;
+  latency: { total: Distribution; fromStart: Distribution; stages: Record<string, Distribution> };
+  byName?: Record<string, Group>;
+  byEndpoint?: Record<string, Group>;
+  lag: Distribution | null;
+  intervals: IntervalRow[];
+  blocks: { count: number; transactions: number | null; ours: number; gasUsed: number | null };
+  probes: object | null;
+  generator: { cpuUs: number | null; peakRssBytes: number; cpuUsPerVerified: number | null };
+  audit: { exact: boolean; result?: 'exact' | 'incomplete' | 'not_exact' } | null;
+  /** In wei, as decimal texts. */
+  spending: { capWei: string | null; setUpWei: string | null; leftWei?: string | null; spentWei: string | null };
+  verdict: { name: string; evidence: string } | null;
+  thresholds: { expression: string; passed: boolean }[];
+  /** Why a member is null, by its JSON pointer. */
+  unmeasured: Record<string, string>;
 }
 
 /** Runs one load. Rejects with a StressError if the load cannot begin. */

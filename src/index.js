@@ -7,6 +7,7 @@ import { run as runLoad, unexpected } from './core/run.js';
 import { Stop } from './core/stop.js';
 import { EXIT, InternalError, StressError, UsageError, oneLine } from './errors.js';
 import { Output } from './outputs/output.js';
+import { similarNames } from './similar-names.js';
 import { CONTRACT } from './workloads/user-file.js';
 
 export {
@@ -54,6 +55,9 @@ const running = new Set();
 
 /** @type {Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'>} */
 const SILENT_LOG = Object.freeze({ debug() {}, info() {}, warn() {}, error() {}, fatal() {} });
+
+/** Names of the command line that are others here. @type {Readonly<Record<string, string>>} */
+const SAME = Object.freeze({ threads: 'wallets', concurrency: 'wallets', thresholds: 'threshold' });
 
 /** @param {Create | Workload} workload @returns {DefinedWorkload} */
 export function defineWorkload(workload) {
@@ -170,8 +174,11 @@ function textsOf(options) {
   const texts = {};
   for (const [name, value] of Object.entries(options)) {
     const option = byName.get(name);
-    if (option === undefined)
-      throw new UsageError(`run(): unknown option "${oneLine(name, 60)}": see docs/library.md for the names`);
+    if (option === undefined) {
+      const [best = null] = SAME[name] ? [SAME[name]] : similarNames(name, [...byName.keys()]);
+      const hint = best === null ? 'the names are those of stress --help-all in camelCase' : `did you mean ${best}?`;
+      throw new UsageError(`run(): unknown option "${oneLine(name, 60)}": ${hint}`);
+    }
     const text = isMissing(value) ? undefined : textOf(name, value);
     // No settings at all are as good as an empty object.
     if (text !== undefined && !(name === 'set' && text.length === 0)) texts[option.name] = text;

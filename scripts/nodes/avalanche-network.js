@@ -206,7 +206,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     return [
       `AvalancheGo, chain id 43112: ${consensus.name} at ${consensus.url} (process ${consensus.pid()})`,
       ...api.map(({ name, url, pid }) => `${name} at ${url} (process ${pid()})`),
-      `Load it: STRESS_FUNDER_KEY=${FUNDER_KEY} STRESS_MNEMONIC='${DEV_MNEMONIC}' npx stress --chain-id 43112 ${endpoints} -t 50 --rate 20`,
+      `Load it: STRESS_FUNDER_KEY=${FUNDER_KEY} STRESS_MNEMONIC='${DEV_MNEMONIC}' npx evm-stress --chain-id 43112 ${endpoints} -t 50 --rate 20`,
     ].join('\n');
   });
 }

@@ -86,6 +86,6 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     'node:avalanche',
     main,
     ({ url, chainId, funderKey }) =>
-      `AvalancheGo at ${url}, chain id ${chainId}. Load it: STRESS_FUNDER_KEY=${funderKey} npx stress --rpc ${url} -t 50`,
+      `AvalancheGo at ${url}, chain id ${chainId}. Load it: STRESS_FUNDER_KEY=${funderKey} npx evm-stress --rpc ${url} -t 50`,
   );
 }

@@ -94,6 +94,6 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     'node:geth',
     main,
     ({ url, chainId, funderKey }) =>
-      `geth at ${url}, chain id ${chainId}. Load it: STRESS_FUNDER_KEY=${funderKey} npx stress --rpc ${url} -t 200`,
+      `geth at ${url}, chain id ${chainId}. Load it: STRESS_FUNDER_KEY=${funderKey} npx evm-stress --rpc ${url} -t 200. Ctrl-C ends it`,
   );
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { AbiCoder, formatEther } from 'ethers';
+import { AbiCoder, formatEther, formatUnits } from 'ethers';
 import {
   ForeignSenderError,
   FundsError,
@@ -369,7 +369,8 @@ export function funderTooPoor(funder, balanceWei, costWei) {
 
 /** @param {bigint} wei */
 export function ether(wei) {
-  return `${formatEther(wei)} ether`;
+  // Fees of a development chain are far below an ether.
+  return wei > 0n && wei < 10n ** 12n ? `${formatUnits(wei, 'gwei')} gwei` : `${formatEther(wei)} ether`;
 }
 
 /** @param {Wallet[]} wallets */

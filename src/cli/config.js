@@ -47,6 +47,10 @@ export function find(option, parsed, env, fromFile) {
   const { [variable]: inEnvironment = '' } = env;
   const lines = separator === '\n' ? inEnvironment.trim().split('\n') : inEnvironment;
   if (inEnvironment !== '') return found('environment', lines, variable);
+  if ([fromFile[name]].flat().includes(MASK))
+    throw new InputError(
+      `"${name}" in the config file is masked (${MASK}): write the value there, or set ${variable} in the environment`,
+    );
   if (fromFile[name] !== undefined) return found('file', fromFile[name], `"${name}" in the config file`);
   return fallback === undefined ? null : found('default', fallback);
 }
@@ -127,7 +131,7 @@ export async function readInvocation(argv, given, version, surroundings = {}) {
   const { env, unknown } = checkVariables(given);
   const config = configFileOf({ command, parsed, env, hasUsualConfig });
   const isBare = argv.length === 0 && config === null && [env.STRESS_THREADS, env.STRESS_USERS].every((text) => !text);
-  if (isBare) return { kind: 'text', text: helpText('run', { columns }), exitCode: EXIT.usage };
+  if (isBare) return { kind: 'text', text: helpText('run', { isBrief: true, columns }), exitCode: EXIT.usage };
   if (parsed['print-config'] !== undefined)
     return { kind: 'text', text: await configText({ command, parsed, env, config }) };
   const read = await readOptions({ command, files, parsed, env, config, nowMs });
@@ -329,6 +333,7 @@ const OF_OTHERS = Object.freeze({
   requests: 'operations per wallet are --iterations N, and the length of the run is -d TIME',
   z: 'the length of the run is -d TIME',
   'rate-limit': 'operations per second are --rate N',
+  live: 'the live page is --dashboard PORT',
   rps: 'operations per second are --rate N',
   qps: 'operations per second are --rate N',
   mode: 'what is sent is --workload NAME',
@@ -451,7 +456,7 @@ function readConfigFile(file, command, isForAll) {
   const given = {};
   for (const [key, value] of Object.entries(json)) {
     // Editors read which schema the file follows.
-    if (key === '$schema' || value === MASK) continue;
+    if (key === '$schema') continue;
     const [name, fixed] = (SYNONYMS.get(key) ?? key).split('=');
     const elsewhere = OPTIONS.find((option) => option.name === name);
     if (isForAll && !names.includes(name) && elsewhere !== undefined) continue;

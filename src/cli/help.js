@@ -11,11 +11,15 @@ const WIDTHS = Object.freeze([60, 110]);
 /** Columns of the names. */
 const INDENT = 27;
 
-/** @param {Command} command @param {{all?: boolean, columns?: number}} [how] all: each option, not only the usual ones */
-export function helpText(command, { all = false, columns = WIDTH } = {}) {
+/**
+ * @param {Command} command
+ * @param {{all?: boolean, isBrief?: boolean, columns?: number}} [how] all: each option, not only the usual ones; isBrief:
+ *   no options
+ */
+export function helpText(command, { all = false, isBrief = false, columns = WIDTH } = {}) {
   const [least, most] = WIDTHS;
   const width = Math.min(Math.max(columns, least), most);
-  const { help, usage = '-t N [-o N]' } = COMMANDS[command];
+  const { help, usage = '-t N [-o N]', examples = [] } = COMMANDS[command];
   const own = [...optionsOf(command), ...GENERAL_OPTIONS];
   const options = all ? own : own.filter((option) => isUsual(option, command));
   const groups = [...new Set(options.map(({ group }) => group))];
@@ -27,11 +31,12 @@ export function helpText(command, { all = false, columns = WIDTH } = {}) {
   return [
     `Usage: stress${name} ${usage}`,
     filled(`${help[0].toUpperCase()}${help.slice(1)}${help.endsWith('.') ? '' : '.'}`, width).join('\n'),
+    ...(examples.length === 0 ? [] : [['Examples:', ...examples.map((words) => `  stress ${words}`)].join('\n')]),
     ...(command === 'run' ? [['Commands:', ...commandLines(width)].join('\n')] : []),
-    ...sections.map(({ title, options: shown }) =>
+    ...(isBrief ? [] : sections).map(({ title, options: shown }) =>
       [`${title}:`, ...shown.map((one) => optionLines(one, width))].join('\n'),
     ),
-    filled(epilogue(name, hidden), width).join('\n'),
+    isBrief ? 'The options of a run: stress --help' : filled(epilogue(name, hidden), width).join('\n'),
   ].join('\n\n');
 }
 

@@ -139,6 +139,7 @@ function commandList(...names) {
  * @typedef {object} CommandRow
  * @property {string} help
  * @property {string} [usage] the words after the command; default: -t N [-o N]
+ * @property {readonly string[]} [examples] without the name of the program
  * @property {'files' | readonly string[] | 'words'} [takes] arguments: files to read, one of these words, or other words
  */
 
@@ -146,53 +147,68 @@ function commandList(...names) {
 export const COMMANDS = Object.freeze({
   run: {
     usage: '-t N [-o N] [-d TIME] [--rpc URL]',
-    help: 'Load generator for EVM JSON-RPC chains whose numbers can be audited on the chain.',
+    help: 'load an EVM JSON-RPC chain and print what it did, audited on the chain',
+    examples: ['-t 200 -d 15s', '-t 50 -d 1m --rpc URL --rate 500', "-t 50 -d 30s --threshold 'p99<2s' --out run.json"],
   },
-  node: { help: 'run the embedded development chain alone, for several instances' },
+  node: { help: 'run the embedded development chain alone, for several instances', examples: ['node -t 500'] },
   fund: {
     usage: '-t N [-o N] [--instances N] --rpc URL',
     help: 'top up the wallets of a slice, or of all --instances, from one funder (--fund-from)',
+    examples: ['fund -t 200 -d 10m --rpc URL --keys keys.txt --fund-from funder.key'],
   },
   reclaim: {
     usage: '-t N [-o N] [--instances N] --rpc URL [--to ADDRESS]',
     help: 'send the balances of a slice, or of all --instances, back to the funder (--fund-from) or to --to',
+    examples: ['reclaim -t 200 --rpc URL --keys keys.txt --fund-from funder.key'],
   },
-  'new-workload': { usage: 'FILE.js', takes: 'words', help: 'write a workload file with comments, ready to run' },
+  'new-workload': {
+    usage: 'FILE.js',
+    takes: 'words',
+    help: 'write a workload file with comments, ready to run',
+    examples: ['new-workload mine.js'],
+  },
   report: {
     usage: 'FILE...',
     takes: 'files',
     help: 'print the summary of run files (--out), also of interrupted runs, or make a page of them (--html)',
+    examples: ['report run.json --html run.html'],
   },
   find: {
     usage: '--rpc URL [--until CONDITION] [--time-limit TIME]',
     help: 'find the highest rate that an endpoint can take: the load is raised until the node, a limit of the endpoint or this generator is named',
+    examples: ['find --rpc URL', "find --rpc URL --until 'p99<2s' --time-limit 10m --html find.html"],
   },
   sweep: {
     usage: '-t LIST [--rate LIST] -d TIME [options of a run]',
     help: 'run every combination of options with several values, or search for the highest load that holds',
+    examples: ['sweep -t 50,100,200 -d 10s --rpc URL', 'sweep -t 200 --rate 100..500/100 -d 10s --rpc URL'],
   },
   compare: {
     usage:
       'BASELINE... --with CANDIDATE...\n       stress compare --rpc-a URL --rpc-b URL -t N -d TIME [options of a run]',
     takes: 'files',
     help: 'decide whether one node, build or setting is faster than another, from run files or from new runs',
+    examples: ['compare --rpc-a URL --rpc-b URL -t 50 -d 10s', 'compare old-*.json --with new-*.json'],
   },
   trend: {
     usage: 'SWEEP|FILE... [--over OPTION]',
     takes: 'files',
     help: 'fit how each figure grows with a swept option',
+    examples: ['trend sweep --over threads'],
   },
   merge: {
     usage: 'FOLDER|FILE...|- [--expect N] [--partial]',
     takes: 'files',
     help: 'add up the run files of all instances of one run, exactly: from a folder, files, or logs (-)',
+    examples: ['merge results --expect 4 --out all.json'],
   },
   completion: {
     usage: 'bash|zsh|fish',
     takes: Object.freeze(['bash', 'zsh', 'fish']),
     help: 'print a script that lets a shell complete commands and options',
+    examples: ['completion bash >> ~/.bashrc'],
   },
-  help: { usage: '[COMMAND]', takes: 'words', help: 'show the options of a command' },
+  help: { usage: '[COMMAND]', takes: 'words', help: 'show the options of a command', examples: ['help sweep'] },
   version: { usage: '', help: 'show the version' },
 });
 
@@ -318,7 +334,7 @@ const TABLE = {
       help: 'endpoint of the same chain for submissions (eth_sendRawTransaction); everything else goes to --rpc' },
     { name: 'chain-id', usual: true, argument: 'ID', parse: chainId, commands: REMOTE,
       role: 'chain',
-      help: 'refuse any other chain; required unless the chain is local or a known development chain' },
+      help: 'refuse any other chain; required with --instances, and unless the chain is local or a known development chain' },
     { name: 'allow-chain', argument: 'ID', parse: chainId, commands: REMOTE,
       role: 'chain',
       help: 'permit the load on this public mainnet' },

@@ -1,6 +1,7 @@
 import { HIGHEST_RATE, operationsOf } from '../core/pacer.js';
 import { UsageError, oneLine, withoutKeys } from '../errors.js';
 import { isWorkloadFile } from '../files.js';
+import { similarNames } from '../similar-names.js';
 
 /** @import { FailIf, RateStage, Threshold } from '../types.d.ts' */
 
@@ -239,7 +240,9 @@ export function chainId(text) {
 /** @param {readonly string[]} names */
 export function oneOf(names) {
   return (/** @type {string} */ text) => {
-    if (!names.includes(text)) throw new Error(`must be one of ${names.join(', ')}, not ${quote(text)}`);
+    const [best] = names.includes(text) ? [] : similarNames(text, names);
+    const hint = best === undefined ? '' : `: did you mean ${best}?`;
+    if (!names.includes(text)) throw new Error(`must be one of ${names.join(', ')}, not ${quote(text)}${hint}`);
     return text;
   };
 }
@@ -384,7 +387,7 @@ export function member(names) {
     const [, name, weight] = /^(.+):(\d+(?:\.\d+)?)$/.exec(text) ?? [];
     if (name === undefined || !(Number(weight) > 0))
       throw new Error(
-        `must be workloads with weights above 0, such as counter:50,erc20:30, and ${quote(text)} is none`,
+        `must be workloads with weights above 0, such as counter:50,erc20:30, and ${quote(text)} has no weight`,
       );
     return Object.freeze({ name: nameOf(name), weight: Number(weight) });
   };

@@ -1,6 +1,6 @@
 /** A run in the words of its run file. */
 import { availableParallelism, cpus, hostname, release, totalmem } from 'node:os';
-import { EXIT, FundsError, StressError, TransportError } from '../errors.js';
+import { EXIT, FundsError, StressError, TransportError, displayName } from '../errors.js';
 import { merge } from '../stats/merge.js';
 import { GENERATOR } from '../stats/metrics.js';
 import { noReorgs } from '../stats/reorgs.js';
@@ -8,6 +8,7 @@ import { buildRunFile } from '../stats/run-file.js';
 import { Stats, noneUsed } from '../stats/stats.js';
 import { chooseTransport } from '../transport/index.js';
 import { timeText } from '../text.js';
+import { MIX, isCallWorkload } from '../workloads/table.js';
 import { describeSpending } from './costs.js';
 
 /**
@@ -323,9 +324,11 @@ function verdictOf(error) {
  * @param {string} place the endpoint
  */
 export function loadText(config, who, place) {
-  const { workload, mix, method, warmupMs, durationMs, iterations } = config;
-  const names = mix.map(({ name, weight }) => `${name}:${weight}`).join(',') || workload;
-  const what = DOES[names] ?? (method === null ? `run the workload ${names}` : `call ${method}`);
+  const { workload, mix, method, calls, warmupMs, durationMs, iterations } = config;
+  const members = mix.length === 1 ? mix[0].name : mix.map(({ name, weight }) => `${name}:${weight}`).join(',');
+  const names = workload === MIX ? members : workload;
+  const call = calls === null ? `call ${method}` : `make the calls of ${displayName(calls)}`;
+  const what = isCallWorkload(workload) ? call : (DOES[names] ?? `run the workload ${names}`);
   const warmUp = warmupMs === 'auto' ? 'an automatic warm-up' : `a warm-up of ${lengthText(warmupMs)}`;
   const length = durationMs === null ? 'until Ctrl-C' : `for ${lengthText(durationMs)}`;
   const most = durationMs === null ? '' : ` ${length} at most`;

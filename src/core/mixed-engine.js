@@ -3,6 +3,7 @@ import { merge } from '../stats/merge.js';
 import { SNAPSHOT } from '../stats/metrics.js';
 import { createWorkload } from '../workloads/index.js';
 import { CALLS } from '../workloads/table.js';
+import { loadText } from './describe.js';
 import { Account, sliceIndexes } from './nonces.js';
 
 /**
@@ -52,6 +53,7 @@ export function splitLoad(config) {
  * @param {Parameters<NonNullable<CallWorkload['prepare']>>[0]} preparation
  */
 export async function openCalls(calls, network, preparation) {
+  preparation.notice(loadText(calls, `${calls.threads} users`, network.rpc.display));
   const workload = /** @type {CallWorkload} */ (await createWorkload('rpc', { ...network, settings: calls }));
   await workload.prepare?.(preparation);
   const accounts = sliceIndexes(calls).map((index, i) => new Account(i, Wallet.withoutKey(index)));

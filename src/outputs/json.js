@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { displayName } from '../errors.js';
 import { claimFile, isDevice, proveWritable, writeFileAtomically } from '../files.js';
 import { Output } from './output.js';
+import { columnsOf } from './terminal.js';
 import { stdout } from './streams.js';
 
 /**
@@ -95,5 +96,7 @@ export function resultLine(run) {
 
 /** @param {OutputOptions} options */
 export function createResultLineOutput({ stream }) {
+  // A terminal keeps no log that a merge could read.
+  if (columnsOf(stream.stream) !== Infinity) return new Output({});
   return new Output({ finish: (run) => stream.write(`${resultLine(run)}\n`) });
 }

@@ -60,7 +60,7 @@ export function junitText(run) {
 
 /** @param {ThresholdResult} result @returns {Trouble} */
 function thresholdTrouble(result) {
-  return result.passed ? null : failure(`${result.figure}: ${measuredText(result)}`);
+  return result.passed ? null : failure(`${result.figure}: ${measuredText(result)} (${result.expression})`);
 }
 
 /** @param {RunFile} run @returns {Trouble} */

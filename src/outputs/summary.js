@@ -150,8 +150,7 @@ function namesTable({ byName = {}, window }) {
 function mixText({ byName = {}, counts, config, rates, environment }, columns) {
   const { mix = [], calls = null } = /** @type {any} */ (environment.workload) ?? {};
   if (mix.length === 0 || counts.verified === 0) return [];
-  const sumOf = (/** @type {Array<{weight: number}>} */ members) =>
-    members.reduce((sum, { weight }) => sum + weight, 0);
+  const sumOf = (/** @type {Array<{weight: number}>} */ members) => sum(members.map(({ weight }) => weight));
   const verifiedOf = (/** @type {{name: string}} */ { name }) => byName[name]?.counts.verified ?? 0;
   const all = sumOf(mix) + (calls?.weight ?? 0);
   // In a closed loop users make calls as fast as they are answered.
@@ -166,7 +165,7 @@ function mixText({ byName = {}, counts, config, rates, environment }, columns) {
     verifiedOf(member),
     shareOf(member),
   ]);
-  const transactions = rows.reduce((sum, [, verified]) => sum + verified, 0);
+  const transactions = sum(rows.map(([, verified]) => verified));
   if (calls !== null) rows.push(['calls', counts.verified - transactions, isByUsers ? users : calls.weight / all]);
   const shares = rows.map(
     ([name, verified, share]) =>
@@ -380,17 +379,33 @@ function overview(run) {
 }
 
 /** @param {RunFile} run @returns {string[]} empty without fees */
-function feesText({ spending, counts }) {
-  const { setUpWei, spentWei, leftWei = null, capWei } = spending;
+function feesText(run) {
+  const { setUpWei, spentWei, leftWei = null, capWei } = run.spending;
   const [setUp, left, fees] = [setUpWei, leftWei, spentWei].map((wei) => (wei === null ? null : BigInt(wei)));
   if ((fees ?? (setUp ?? 0n) + (left ?? 0n)) === 0n) return [];
-  const words = capWei === null ? [] : [`at most, of ${amount(BigInt(capWei))} (--max-spend)`];
+  const words = capWei === null ? [] : [`the limit is ${amount(BigInt(capWei))} (--max-spend)`];
   if (setUp !== null && setUp > 0n) words.push(`${amount(setUp)} for the set-up`);
   if (left !== null) {
-    const each = counts.verified === 0 ? '' : `, ${amount(left / BigInt(counts.verified))} an operation`;
+    const { name, verified } = verifiedTransactions(run);
+    const each = verified === 0 ? '' : `, ${amount(left / BigInt(verified))} ${name}`;
     words.push(`${amount(left)} left the wallets in the load${each}${fees === null ? ', sent value included' : ''}`);
   }
-  return [`  fees        ${fees === null ? 'not known apart' : amount(fees)}: ${words.join('; ')}`];
+  return [
+    `  fees        ${fees === null ? 'total not known' : `${capWei === null ? '' : 'at most '}${amount(fees)}`}: ${words.join('; ')}`,
+  ];
+}
+
+/** Without the calls of a mix. @param {RunFile} run */
+function verifiedTransactions({ counts, byName = {}, environment }) {
+  const { mix = [], calls } = /** @type {any} */ (environment.workload) ?? {};
+  if (calls === undefined || mix.length === 0) return { name: 'an operation', verified: counts.verified };
+  const verified = mix.map((/** @type {{name: string}} */ { name }) => byName[name]?.counts.verified ?? 0);
+  return { name: 'a transaction', verified: sum(verified) };
+}
+
+/** @param {number[]} values */
+function sum(values) {
+  return values.reduce((total, value) => total + value, 0);
 }
 
 /** Two digits, so that small shares do not look like 0. */
@@ -458,10 +473,16 @@ function surroundings(run, columns) {
       `  heads       polled every ${count(inclusionResolutionMs)} ms: inclusion times are up to ${count(inclusionResolutionMs)} ms late`,
     );
   const { count: seen, skewSumMs, skewMinMs, skewMaxMs } = blocks;
-  if (seen > 0 && skewMinMs !== null && skewMaxMs !== null)
+  if (seen > 0 && skewMinMs !== null && skewMaxMs !== null) {
+    const isAhead = skewSumMs < 0;
+    const [mean, least, most] = isAhead
+      ? [-skewSumMs / seen, -skewMaxMs, -skewMinMs]
+      : [skewSumMs / seen, skewMinMs, skewMaxMs];
+    const figures = `${seconds(mean)} ${isAhead ? 'before' : 'after'} their timestamps on average (${tenths(least / 1000)} to ${seconds(most)})`;
     lines.push(
-      `  block skew  seen ${seconds(skewSumMs / seen)} after their timestamps on average (${tenths(skewMinMs / 1000)} to ${seconds(skewMaxMs)}); their resolution is 1 s`,
+      `  block skew  seen ${figures}; ${isAhead ? 'the timestamps of this node are ahead of the clock' : 'their resolution is 1 s'}`,
     );
+  }
   lines.push(...gasText(run), ...feesText(run), ...troubles(run));
   const sockets = probes?.sockets ?? null;
   for (const words of sockets === null ? [] : socketWarnings(sockets)) lines.push(wrapped('machine', words, columns));

@@ -73,9 +73,14 @@ function chartsOf(run) {
   });
 }
 
+/** @param {Pick<RunFile, 'end'>} run */
+export function noIntervals({ end }) {
+  return end === 'running' ? 'no interval has ended yet' : 'the run ended before its first report';
+}
+
 /** @param {RunFile} run @param {ChartPlan} plan */
 function whyMissing(run, { probe, section }) {
-  if (run.intervals.length === 0) return 'the run ended before its first report';
+  if (run.intervals.length === 0) return noIntervals(run);
   const why = probe === undefined ? undefined : (run.probes?.why[probe] ?? run.intervals.at(-1)?.probes.why[probe]);
   if (why !== undefined) return why;
   if (section === 'blocks') return 'no block was seen';

@@ -10,7 +10,7 @@ import { chartFigure, middle, missingFigure, sentence } from './charts.js';
 import { quantity } from './client/quantity.js';
 import { details, html, row, section, table } from './html.js';
 import { commandLine, settingsOf } from './repeat.js';
-import { runData } from './run-charts.js';
+import { noIntervals, runData } from './run-charts.js';
 import * as sections from './run-sections.js';
 import {
   badBadge,
@@ -77,7 +77,7 @@ function mainOf(run, data, options) {
   const time =
     run.intervals.length > 0
       ? [zoomBar(), timeNote(data), chartBox([tps, latency, heat, ...others])]
-      : [html`<p class="missing">The run ended before its first report: there is nothing to draw over time.</p>`];
+      : [html`<p class="missing">${sentence(noIntervals(run))} There is nothing to draw over time.</p>`];
   return html`${listSection('warned', 'Warnings', run.warnings)}${sections.instances(run)}
   ${section('time', 'Over time', time)}
   ${sections.stages(run)}${sections.names(run)}${sections.rateStages(run)}${sections.endpoints(run)}
@@ -156,7 +156,7 @@ function verdict(run) {
     tps === null
       ? 'Nothing was measured'
       : `${quantity(tps, 'plain')} ${what} per second${p99.value === null ? '' : `, p99 ${p99.text}`}`;
-  if (run.end === 'running') return html`So far: ${speed}. The run had not ended.`;
+  if (run.end === 'running') return html`So far: ${speed}. The run has not ended.`;
   const limit =
     run.verdict === null ? 'there was nothing to judge' : (LIMIT_WORDS[run.verdict.name] ?? run.verdict.name);
   const result = auditResult(run);

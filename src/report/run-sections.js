@@ -7,7 +7,7 @@ import { countedWords, isPlain, shownStages } from '../stats/sample.js';
 import { LOOKS, missingFigure, ms, sentence } from './charts.js';
 import { digits, quantity } from './client/quantity.js';
 import { details, html, itemTable, list, row, section, table } from './html.js';
-import { STAGE_WORDS } from './run-charts.js';
+import { STAGE_WORDS, noIntervals } from './run-charts.js';
 import { figureCell, latencyFigure, note, passedCell } from './sections.js';
 
 /**
@@ -283,12 +283,12 @@ export function instances(run) {
 }
 
 /** First and last value and change: a metrics page does not reliably tell counters from gauges. @param {RunFile} run */
-export function nodeMetrics({ intervals, probes }) {
+export function nodeMetrics({ end, intervals, probes }) {
   const read = intervals.flatMap(({ endMs, probes: { metrics } }) => (metrics === null ? [] : [{ endMs, ...metrics }]));
   const [first] = read;
   const last = read.at(-1);
   if (first === undefined || last === undefined) {
-    const why = probes?.why.metrics ?? intervals.at(-1)?.probes.why.metrics ?? 'the run ended before its first report';
+    const why = probes?.why.metrics ?? intervals.at(-1)?.probes.why.metrics ?? noIntervals({ end });
     return missingFigure('metrics', "The node's own metrics", why);
   }
   const elapsed = (last.endMs - first.endMs) / 1000;

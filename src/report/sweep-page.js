@@ -155,7 +155,7 @@ function badges({ end, cells, repeat, saturation: lines, warnings, find }) {
   const bad = runs.filter(({ exitCode }) => exitCode !== 0).length;
   const isFound = lines.some(({ settings }) => settings !== null);
   return [
-    badge(ENDS[end].words, ENDS[end].kind),
+    (find === null || end !== 'complete') && badge(ENDS[end].words, ENDS[end].kind),
     cells.length > 0 && badge(`${runs.length} of ${cells.length * repeat} runs`, 'plain'),
     find !== null && badge(find.sharp ? 'sharp answer' : 'no sharp answer', find.sharp ? 'good' : 'bad'),
     lines.length > 0 && badge(isFound ? 'saturation found' : 'no saturation', 'plain'),

@@ -231,7 +231,7 @@ function unmeasuredFigures({ unmeasured, isOpenLoop, generator, gasRate }, { sec
     reasons['/gasRate/gasPerOperation'] = 'no gas of an operation was known when the warm-up ended';
   if (seconds === 0) reasons['/rates'] = 'the window has no length';
   if (!isProbed) reasons['/probes'] = 'the window was over before its first report';
-  if (verified === 0) reasons['/generator/cpuUsPerVerified'] = 'nothing was verified';
+  if (verified === 0) reasons['/generator/cpuUsPerVerified'] = 'nothing was verified in the window';
   return reasons;
 }
 

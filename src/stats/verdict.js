@@ -417,7 +417,7 @@ function unknown(run) {
     ...(run.probes?.node ? [] : ['the CPU time of the node (--node-pid)']),
     run.rates.askedPerSecond === null ? `a run with twice the ${noun(run)} (-t)` : 'a run at a lower rate',
   ];
-  return `${words.join(', ')}; ${tells.join(', or ')}, would tell more${unchecked(run)}`;
+  return `${words.join(', ')}; ${tells.join(' or ')} would tell more${unchecked(run)}`;
 }
 
 /** @param {MeasuredRun} run */

@@ -73,7 +73,8 @@ export class Capacity {
 
   /** @returns {string | null} why no further run is made */
   get isOver() {
-    if (this.leftMs < this.#longestRunMs) return `the time limit of ${Math.round(this.limitMs / 1000)} s was reached`;
+    if (this.leftMs < this.#longestRunMs)
+      return `the time limit of ${Math.round(this.limitMs / 1000)} s was reached: the same command goes on`;
     return this.#leftWei === 0n ? 'the limit of fees (--max-spend) was reached' : null;
   }
 
@@ -132,14 +133,14 @@ export class Capacity {
     this.#before = [this.#wallets, this.#inFlight];
     if (options['in-flight'] === undefined && !this.#isOfCalls && this.#inFlight < MOST_IN_FLIGHT) {
       this.#inFlight = Math.min(MOST_IN_FLIGHT, STEP * this.#inFlight);
-      return `${this.#inFlight} operations in flight per wallet`;
+      return `${this.#inFlight} operations in flight per wallet in place of ${this.#before[1]}`;
     }
     if (options.threads !== undefined || options.users !== undefined || this.#wallets >= this.#mostWallets) {
       this.#before = null;
       return null;
     }
     this.#wallets = Math.min(this.#mostWallets, STEP * this.#wallets);
-    return `${this.#wallets} ${this.#isOfCalls ? 'users' : 'wallets'}`;
+    return `${this.#wallets} ${this.#isOfCalls ? 'users' : 'wallets'} in place of ${this.#before[0]}`;
   }
 
   get #isOfCalls() {

@@ -117,6 +117,7 @@ export class Experiment {
   #hasStarted = false;
   /** At most one: all windows have the same length. @type {string[]} */
   warnings = [];
+  warnsOfWindow = true;
 
   /** @param {{config: Config, parts: Parts, folder: string, start?: typeof runChild}} given start: starts a run */
   constructor({ config, parts, folder, start = runChild }) {
@@ -165,7 +166,7 @@ export class Experiment {
 
   /** @param {string} name @param {RunFile} run */
   #warnOfWindow(name, run) {
-    const short = this.warnings.length === 0 ? shortWindow(run) : null;
+    const short = this.warnsOfWindow && this.warnings.length === 0 ? shortWindow(run) : null;
     if (short === null) return;
     this.warnings = [`${name}: ${short.words}`];
     this.#parts.say(`warning: ${name}: ${short.words}`);

@@ -3,6 +3,7 @@ import { EXIT, StressError, UsageError, displayName } from '../errors.js';
 import { measuredText } from '../outputs/summary.js';
 import { checkThresholds } from '../stats/thresholds.js';
 import { LIMIT_WORDS } from '../stats/verdict.js';
+import { timeText } from '../text.js';
 import { Capacity, bestText, capacityTable } from './capacity.js';
 import { remainingTime, runChild, runStudy } from './experiment.js';
 import { digits } from './metrics.js';
@@ -152,9 +153,13 @@ class Search {
 
   /** @returns {Promise<'interrupted' | 'complete'>} */
   async run() {
-    const { config, parts, folder } = this.#study;
+    const { config, parts, folder, experiment } = this.#study;
+    // A short window is a choice of this study then.
+    experiment.warnsOfWindow = this.#capacity === null || config.durationMs !== null;
     const { from = null, to = null } = config.study.bracket ?? {};
     const kept = this.#find.trials.length;
+    if (this.#capacity !== null && config.rpc.length === 0)
+      parts.say('without --rpc the embedded chain is searched: that says what this machine can do');
     if (kept > 0) parts.say(`${kept} run${kept === 1 ? ' is' : 's are'} in ${displayName(folder)} already, and kept`);
     const guess = to !== null ? null : from !== null ? Number(from) : await this.#pilot();
     if (to !== null) this.#scale = { lowest: Number(from), highest: Number(to) };
@@ -207,14 +212,16 @@ class Search {
       }
       const value = estimate.next();
       const file = `find/${String(trials.length + 1).padStart(3, '0')}.json`;
-      const label = `run ${trials.length + 1}, of ${MAX_TRIALS} at most: ${valueText(this.#searched, value)}${left(trials.length - kept)}`;
+      const leftMs = this.#capacity?.leftMs ?? null;
+      const time = leftMs === null ? left(trials.length - kept) : `  at most ${timeText(leftMs / 1000)} left`;
+      const label = `run ${trials.length + 1}, of ${MAX_TRIALS} at most: ${valueText(this.#searched, value)}${time}`;
       const setting = `${this.#searched.name}=${value}${this.#searched.unit ?? ''}`;
       const run = await this.#measure(file, label, [`--${setting}`], setting);
       if (run === null) return;
       const { figures, ...judged } = judgeTrial(config, run);
       const raised = judged.holds ? null : (this.#capacity?.raise(run) ?? null);
       if (raised !== null) {
-        parts.say(`${valueText(this.#searched, value).padEnd(18)} again   with ${raised}: ${run.verdict?.evidence}`);
+        parts.say(`${valueText(this.#searched, value).padEnd(18)} again   with ${raised}`);
         continue;
       }
       this.#runs.push(run);
@@ -277,7 +284,9 @@ class Search {
     const figures = estimate.figures();
     const end = estimate.end();
     const scale = this.#scale;
-    const isAnswer = end !== 'at least' && end !== 'below' && trials > 0;
+    const tried = triedOf(this.#find.trials);
+    const isBetween = end !== null || (tried.held !== null && tried.failed !== null);
+    const isAnswer = end !== 'at least' && end !== 'below' && trials > 0 && isBetween;
     this.#end = end;
     const isRateHeld = isRateImplied(this.#study.config);
     const { until } = this.#find;
@@ -293,9 +302,7 @@ class Search {
         end,
         scale,
         trials,
-        lowestFailed: this.#find.trials.some(({ holds }) => holds)
-          ? null
-          : Math.min(...this.#find.trials.map(({ value }) => value)),
+        tried,
       }),
     });
   }
@@ -315,6 +322,9 @@ class Search {
     this.#find.words += `; ${whose}`;
   }
 }
+
+/** @type {Tried} */
+const NOT_TRIED = Object.freeze({ held: null, failed: null });
 
 /**
  * The lowest failed run above the interval, otherwise above the answer.
@@ -341,11 +351,25 @@ function valueText({ short }, value) {
  * @property {Figures} figures
  * @property {{lowest: number, highest: number}} scale
  * @property {number} trials
- * @property {number | null} [lowestFailed] the lowest value that was tried, if none held
+ * @property {Tried} [tried]
  */
 
+/**
+ * @typedef {{held: number | null, failed: number | null}} Tried the highest value that held, and the lowest that failed
+ * @param {readonly Trial[]} trials
+ * @returns {Tried}
+ */
+function triedOf(trials) {
+  const held = trials.flatMap(({ holds, value }) => (holds ? [value] : []));
+  const failed = trials.flatMap(({ holds, value }) => (holds ? [] : [value]));
+  return {
+    held: held.length === 0 ? null : Math.max(...held),
+    failed: failed.length === 0 ? null : Math.min(...failed),
+  };
+}
+
 /** @param {Searched} searched @param {Outcome} outcome @returns {string} one sentence */
-export function answerText({ noun, behind }, { until, isRateHeld, end, figures, scale, trials, lowestFailed = null }) {
+export function answerText({ noun, behind }, { until, isRateHeld, end, figures, scale, trials, tried = NOT_TRIED }) {
   const suffix = isRateHeld ? ' with the rate held' : '';
   // Without conditions the rate itself must be held.
   const holds =
@@ -361,12 +385,16 @@ export function answerText({ noun, behind }, { until, isRateHeld, end, figures, 
     return `${holds} at ${digits(scale.highest)}${behind}, the highest that was asked for: the highest ${noun} is at least that (${runs})`;
   if (end === 'below')
     return `${fails} at ${digits(scale.lowest)}${behind}, the lowest that was asked for: the highest ${noun} is below that (${runs})`;
-  if (end === null && lowestFailed !== null)
-    return `so far ${fails} at any ${noun} that was tried, the lowest ${digits(lowestFailed)}${behind} (${runs})`;
+  const { held, failed } = tried;
+  if (end === null && held === null && failed !== null)
+    return `so far ${fails}: the lowest ${noun} that was tried is ${digits(failed)}${behind} (${runs})`;
+  if (end === null && failed === null && held !== null)
+    return `so far ${holds}: the highest ${noun} that was tried is ${digits(held)}${behind} (${runs})`;
   const interval = `${Math.round(100 * CONFIDENCE)} % interval ${digits(figures.low)} to ${digits(figures.high)}, ${runs}`;
   const which = until.length === 0 ? 'that is held' : `for which ${holds}`;
   const answer = `the highest ${noun} ${which} is ${digits(figures.estimate)}${behind} (${interval})`;
-  if (end === null) return `so far, ${answer}`;
+  const proof = held === null || failed === null ? '' : `: ${digits(held)} held, ${digits(failed)} did not`;
+  if (end === null) return `so far, ${answer}${proof}`;
   return end === 'sharp'
     ? answer
     : `${answer}; noise prevents a sharper answer: inside the interval some runs hold and some fail`;

@@ -129,7 +129,7 @@ const FEWEST_VALUES = 3;
 
 /** @param {{cells: {settings: Record<string, unknown>, metrics: Record<string, (number | null)[]>, atLeast?: string[]}[]}} sweep @returns {Point[]} */
 export function pointsOfSweep({ cells }) {
-  return cells.flatMap(({ settings, metrics, atLeast = [] }) => {
+  const points = cells.flatMap(({ settings, metrics, atLeast = [] }) => {
     const runs = Math.max(0, ...Object.values(metrics).map((values) => values.length));
     return Array.from({ length: runs }, (_, i) => ({
       settings,
@@ -137,6 +137,8 @@ export function pointsOfSweep({ cells }) {
       metrics: Object.fromEntries(Object.entries(metrics).map(([name, values]) => [name, values[i] ?? null])),
     }));
   });
+  if (points.length === 0) throw new InputError('the sweep has no run with a result: a trend needs some');
+  return points;
 }
 
 /** @param {readonly RunFile[]} runs @param {ReadonlySet<string>} mayDiffer keys that are no settings of a trend @returns {Point[]} */

@@ -260,6 +260,9 @@ export async function createRpcWorkload(options) {
     };
     return new Calls(plan, options, { ...own, data, checkUrl: checkRpc?.href ?? null });
   }
-  const request = state?.request ?? { method: String(settings.method), params: settings.params ?? [] };
+  const { method, params, mix = [] } = settings;
+  // Beside transactions the calls have figures of their own.
+  const name = mix.length > 0 ? String(method) : undefined;
+  const request = state?.request ?? { name, method: String(method), params: params ?? [] };
   return { kind: 'call', next: () => request, check: () => null, handOver: () => ({ request }) };
 }

@@ -30,7 +30,9 @@ export const NEEDS_TWO = 'pays from wallet to wallet and has only one: use at le
 
 /** @param {Settings} settings */
 const lacksCalls = ({ method = null, calls = null }) =>
-  method === null && calls === null ? 'needs --method, for instance eth_blockNumber, or --calls' : null;
+  method === null && calls === null
+    ? 'needs --calls, for instance the preset wallet, or --method, for instance eth_blockNumber'
+    : null;
 
 /** @param {Settings} settings */
 function lacksSlots({ set }) {

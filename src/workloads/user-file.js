@@ -278,7 +278,9 @@ export async function loadWorkloadFile(file) {
   if (typeof contract === 'string' && contract.startsWith('evm-stress/workload@') && contract !== CONTRACT)
     throw new WorkloadError(`${name} is written for ${describeValue(contract)}: this version supports ${CONTRACT}`);
   if (contract !== CONTRACT)
-    throw new WorkloadError(`${name} does not state its contract: add export const contract = '${CONTRACT}'`);
+    throw new WorkloadError(
+      `${name} does not state the version of the workload interface: add export const contract = '${CONTRACT}'`,
+    );
   if (typeof create !== 'function')
     throw new WorkloadError(`${name} lacks its default export, the function that creates the workload`);
   return create;

@@ -15,6 +15,11 @@ const TYPES = readFileSync(new URL('../../src/index.d.ts', import.meta.url), 'ut
 /** The compiler refuses this where the types that are shipped differ from those inside. @param {Inside.RunFile} run @param {Inside.IntervalRow} row @returns {[Omit<RunFile, 'audit'>, IntervalRow]} */
 export const asShipped = (run, row) => [run, row];
 
+/** Members that are for merges and for some options only. @typedef {'gasRate' | 'byStage' | 'merged'} Rare */
+
+/** The compiler refuses this where a member of the run file has no type. @type {Exclude<keyof Inside.RunFile, keyof RunFile | Rare> extends never ? true : never} */
+export const HAS_ALL_MEMBERS = true;
+
 /** @type {unknown[]} */
 const CIRCULAR = [];
 CIRCULAR.push(CIRCULAR);

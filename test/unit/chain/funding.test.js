@@ -92,7 +92,7 @@ describe('fundsMissing()', () => {
 describe('ether()', () => {
   it('shows every wei', () => {
     assert.equal(ether(0n), '0.0 ether');
-    assert.equal(ether(1n), '0.000000000000000001 ether');
+    assert.equal(ether(1n), '0.000000001 gwei');
     assert.equal(ether(10_000n * ETHER), '10000.0 ether');
   });
 });

@@ -127,7 +127,7 @@ describe('rounded()', () => {
       [parseEther('1.2340001'), '1.24 ether'],
       [parseEther('0.000999001'), '0.001 ether'],
       [parseEther('12345'), '12400.0 ether'],
-      [7n, '0.000000000000000007 ether'],
+      [7n, '0.000000007 gwei'],
     ]);
     for (const [wei, text] of table) assert.equal(rounded(wei), text);
   });

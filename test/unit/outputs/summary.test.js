@@ -51,7 +51,7 @@ describe('summaryText()', () => {
     );
     assert.equal(
       feesOf({ leftWei: '34' }),
-      'not known apart: 34 wei left the wallets in the load, 2 wei an operation, sent value included',
+      'total not known: 34 wei left the wallets in the load, 2 wei an operation, sent value included',
     );
     assert.equal(feesOf({ leftWei: '0', spentWei: '0' }), undefined, 'a chain without fees');
     assert.equal(feesOf({ setUpWei: null, leftWei: null }), undefined, 'plain calls');
@@ -91,11 +91,11 @@ Summary: ran for its duration, window 2.0 s
   heads       polled every 10 ms: inclusion times are up to 10 ms late
   block skew  seen 0.3 s after their timestamps on average (0.3 to 0.3 s); their resolution is 1 s
   gas         0.3 Mgas/s in all blocks; blocks 1.7 % full on average, p50 1.7 %, p90 1.7 %
-  fees        900 wei: at most, of 1,000 wei (--max-spend); 10 wei for the set-up
+  fees        at most 900 wei: the limit is 1,000 wei (--max-spend); 10 wei for the set-up
   verdict     unknown: 92 % of the latency is waiting for a block, reverted 1, timed_out 1, 2 % of
               the gas limit was used, 0 in flight, the generator's event loop busy 0 % of the time;
-              the CPU time of the node (--node-pid), or a run with twice the wallets (-t), would
-              tell more (not checked: ports)
+              the CPU time of the node (--node-pid) or a run with twice the wallets (-t) would tell
+              more (not checked: ports)
   audit       exact: 2 counters grew by 18 = 17 verified + 1 included late, at block 1,234`,
     );
   });

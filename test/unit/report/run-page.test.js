@@ -145,7 +145,7 @@ describe('the page of a run', () => {
   it('is a good page of a run that has not ended', () => {
     const page = pageOf(buildPartialRunFile(partsOf({ end: 'running', audit: null, durationUs: 1e6 })));
     assert.match(page, /So far: /);
-    assert.match(page, /The run had not ended/);
+    assert.match(page, /The run has not ended/);
     assert.doesNotMatch(page.replace(/<(script|style)>.*?<\/\1>/gs, ''), /undefined|NaN|\[object/);
   });
 

@@ -399,7 +399,7 @@ describe('checkThresholds()', () => {
       ['p12<1s', /^there was no such operation in the window$/],
       ['failed<1%', /^the window has no length$/],
       ['dropped=0', /^the window has no length$/],
-      ['cpu<1s', /^nothing was verified$/],
+      ['cpu<1s', /^nothing was verified in the window$/],
       ['skew.max<1s', /^no block was seen/],
     ])) {
       const result = check(text, run);

@@ -392,7 +392,7 @@ const CASES = [
     'slower than a block takes, and the node was not watched',
     closedRun({ latencyUs: 200_000 }),
     'unknown',
-    /^96 % of the latency is waiting for a block, 0\.9 % of the gas limit was used, 200 in flight, the generator's event loop busy 41 % of the time; the CPU time of the node \(--node-pid\), or a run with twice the wallets \(-t\), would tell more$/,
+    /^96 % of the latency is waiting for a block, 0\.9 % of the gas limit was used, 200 in flight, the generator's event loop busy 41 % of the time; the CPU time of the node \(--node-pid\) or a run with twice the wallets \(-t\) would tell more$/,
   ],
   ['blocks on demand', closedRun({ blocks: { count: 900 } }), 'unknown', /./],
   ['slow calls, and the node was not watched', callRun([50_000, 51_000, 52_000]), 'unknown', /waiting for the answer/],

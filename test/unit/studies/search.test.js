@@ -144,7 +144,7 @@ describe('search()', () => {
     assert.deepEqual([first.exitCode, first.sweep.end, first.sweep.find?.trials.length], [130, 'interrupted', 4]);
     assert.match(
       first.lines.join('\n'),
-      /so far, the highest rate .* 4 runs\)\n[^]*interrupted: the same command goes on/,
+      /so far, the highest rate .* 4 runs\)[^]*\ninterrupted: the same command goes on/,
     );
     const second = await searched(folder, chainOf(300));
     assert.match(second.lines[0], /^4 runs are in .* already, and kept$/);

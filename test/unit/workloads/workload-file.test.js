@@ -37,7 +37,11 @@ describe('workload files', () => {
     ],
     ['an import that throws', `${CONTRACT}\nnull.x;`, /mine\.mjs:3:6: its import failed: Cannot read/],
     ['a package that is not there', "import 'no-such-package';", /mine\.mjs: its import failed: .*no-such-package/],
-    ['no contract', 'export default () => {};', /does not state its contract: .*evm-stress\/workload@1'$/],
+    [
+      'no contract',
+      'export default () => {};',
+      /does not state the version of the workload interface: .*evm-stress\/workload@1'$/,
+    ],
     ['another version', CONTRACT.replace('@1', '@9'), /written for 'evm-stress\/workload@9': this version supports /],
     ['no default', CONTRACT, /lacks its default export/],
   ]))
