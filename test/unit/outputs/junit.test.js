@@ -87,7 +87,7 @@ describe('junitText()', () => {
     );
     assert.deepEqual(casesOf(run), {
       'tps>=5': 'passed',
-      'p99 < 200ms': `failure: p99: >= 1,550 ms; 2 censored`,
+      'p99 < 200ms': `failure: p99: >= 1,550 ms; 2 censored (p99 < 200ms)`,
       'asked>1': 'failure: asked: not measured: no rate was asked for (--rate, --stages) (asked>1)',
       audit: 'passed',
       run: 'passed',
