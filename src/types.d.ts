@@ -622,6 +622,7 @@ export type NodeConfig = {
 export type OutputConfig = {
   out: string | null;
   junit: string | null;
+  markdown: string | null;
   samples: string | null;
   blocks: string | null;
   hlog: string | null;

@@ -114,6 +114,8 @@ const SWEPT = commandList('run', 'find', 'sweep');
 const JUDGED = commandList('run', 'sweep', 'merge');
 const RUN = commandList('run');
 const SUMMARY = commandList('run', 'report', 'merge');
+const SUMMARIZED = commandList('run', 'find', 'sweep', 'compare', 'merge');
+const TESTED = commandList('run', 'compare');
 const PAGE = commandList('run', 'report', 'find', 'sweep', 'compare', 'merge');
 const RESULT = commandList('run', 'compare', 'trend', 'merge');
 const STUDY = commandList('find', 'sweep', 'compare');
@@ -464,10 +466,14 @@ const TABLE = {
     { name: 'threshold', usual: true, key: 'thresholds', isList: true, argument: 'EXPR', parse: threshold, commands: JUDGED,
       role: 'study',
       help: "condition on a figure, such as 'p99<2s'; exit code 99 if it fails; may be repeated" },
-    { name: 'junit', argument: 'FILE', parse: fileName, commands: RUN,
+    { name: 'markdown', argument: 'FILE', choices: ['auto'], parse: fileName, commands: SUMMARIZED,
+      role: 'output', file: 'written',
+      output: { load: async () => (await import('../outputs/markdown.js')).createMarkdownOutput },
+      help: "file for the result as Markdown, verdict first; 'auto' appends it to $GITHUB_STEP_SUMMARY, if that is set" },
+    { name: 'junit', argument: 'FILE', parse: fileName, commands: TESTED,
       role: 'output', file: 'written',
       output: { load: async () => (await import('../outputs/junit.js')).createJunitOutput },
-      help: 'file for thresholds and audit as test cases (JUnit XML)' },
+      help: 'file for thresholds, --fail-if and audit as test cases (JUnit XML)' },
     { name: 'until', isList: true, argument: 'EXPR', parse: threshold, commands: SEARCH,
       role: 'study',
       help: "condition that the search needs, as in --threshold, such as 'p99<2s'; may be repeated" },

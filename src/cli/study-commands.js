@@ -4,6 +4,8 @@ import { displayUrl } from '../chain/rpc.js';
 import { EXIT, InputError, UsageError, displayName, worstExit } from '../errors.js';
 import { checkWritable, writeFileAtomically } from '../files.js';
 import { printable } from '../text.js';
+import { suiteText } from '../outputs/junit.js';
+import { runMarkdown, writeMarkdown } from '../outputs/markdown.js';
 import { say, stderr, stdout, streamForPeople } from '../outputs/streams.js';
 import { summaryText } from '../outputs/summary.js';
 import { screenFormat } from '../outputs/terminal.js';
@@ -14,7 +16,7 @@ import { renderSweep } from '../report/sweep-page.js';
 import { merge } from '../scale-out/merge.js';
 import { auditWarning } from '../stats/audit-result.js';
 import { recordedValues } from '../stats/histogram.js';
-import { compareText } from '../studies/compare-text.js';
+import { compareMarkdown, compareText } from '../studies/compare-text.js';
 import { compare, compareExit } from '../studies/compare.js';
 import { search } from '../studies/find.js';
 import { folderOf } from '../studies/experiment.js';
@@ -29,7 +31,7 @@ import {
   runFileReader,
   schemaOf,
 } from '../studies/run-files.js';
-import { sweepText } from '../studies/sweep-text.js';
+import { sweepSummary, sweepText } from '../studies/sweep-text.js';
 import { sweep } from '../studies/sweep.js';
 import { pointsOfRuns, pointsOfSweep, trend, trendText } from '../studies/trend.js';
 import { readInvocation } from './config.js';
@@ -161,6 +163,9 @@ export const studyCommands = {
     if (isLive) await writeFileAtomically(file, `${JSON.stringify(comparison, null, 2)}\n`);
     await writeResult(config, comparison, printable(compareText(comparison)));
     if (isLive) say(config, `\ncompare.json and the run files are in ${displayName(dirname(file))}`);
+    if (config.markdown !== null) await writeMarkdown(config.markdown, compareMarkdown(comparison));
+    if (config.junit !== null)
+      await writeFileAtomically(config.junit, compareJunit(comparison, [...base, ...candidate]));
     if (config.html !== null) await writeFileAtomically(config.html, renderCompare(comparison));
     return worstExit([compareExit(comparison), ...stop.exitCodes]);
   },
@@ -182,16 +187,32 @@ export const studyCommands = {
     await writeResult(config, run, summaryText(run, explain, ...screenFormat(streamForPeople(config).stream)));
     const warning = auditWarning(run);
     if (warning !== null) surroundings.log.error(printable(warning));
+    if (config.markdown !== null) await writeMarkdown(config.markdown, runMarkdown(run));
     if (config.html !== null) await writeFileAtomically(config.html, runPage(run, { options: OPTIONS }));
     return run.exitCode;
   },
 };
 
+/** A test case for each --fail-if, and one for the comparison. @param {Comparison} comparison @param {readonly RunFile[]} runs */
+function compareJunit({ failIf, verdict }, runs) {
+  const judged = failIf.map(({ expression, passed, why }) => ({
+    group: 'fail-if',
+    name: expression,
+    trouble: passed ? null : { kind: /** @type {const} */ ('failure'), words: `${why}; ${verdict.sentence}` },
+  }));
+  const [startedAt] = runs.map((run) => run.startedAt).sort();
+  const endMs = Math.max(...runs.map((run) => Date.parse(run.endedAt)));
+  const seconds = (endMs - Date.parse(startedAt)) / 1000;
+  return suiteText([...judged, { group: 'comparison', name: verdict.sentence, trouble: null }], { startedAt, seconds });
+}
+
 /** @param {Config} config */
-async function writeSweepPage(config) {
-  if (config.html === null) return;
+async function writeSweepPage({ html, markdown, ...config }) {
+  if (html === null && markdown === null) return;
   const file = join(folderOf(config), 'sweep.json');
-  await writeFileAtomically(config.html, sweepPage(await readSweep(file), file, config.html));
+  const result = await readSweep(file);
+  if (html !== null) await writeFileAtomically(html, sweepPage(result, file, html));
+  if (markdown !== null) await writeMarkdown(markdown, sweepSummary(result));
 }
 
 /** @param {URL | null} url */

@@ -37,9 +37,17 @@ export function junitText(run) {
     { group: 'audit', name: 'audit', trouble: auditTrouble(run) },
     { group: 'run', name: 'run', trouble: runTrouble(run) },
   ];
+  const seconds = (Date.parse(run.endedAt) - Date.parse(run.startedAt)) / 1000;
+  return suiteText(cases, { startedAt: run.startedAt, seconds });
+}
+
+/**
+ * @param {ReadonlyArray<{group: string, name: string, trouble: Trouble}>} cases
+ * @param {{startedAt: string, seconds: number}} times
+ */
+export function suiteText(cases, { startedAt, seconds }) {
   /** @param {'failure' | 'skipped'} kind */
   const times = (kind) => String(cases.filter(({ trouble }) => trouble?.kind === kind).length);
-  const seconds = (Date.parse(run.endedAt) - Date.parse(run.startedAt)) / 1000;
   const suite = attributes({
     name: 'stress',
     tests: String(cases.length),
@@ -47,7 +55,7 @@ export function junitText(run) {
     errors: '0',
     skipped: times('skipped'),
     time: String(seconds),
-    timestamp: run.startedAt,
+    timestamp: startedAt,
   });
   const lines = cases.map(({ group, name, trouble }) => {
     const head = `  <testcase${attributes({ classname: `stress.${group}`, name, time: '0' })}`;

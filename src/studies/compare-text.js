@@ -1,6 +1,7 @@
 import { basename, dirname } from 'node:path';
 import { displayName, oneLine, withoutKeys } from '../errors.js';
 import { borderless, pText, percentText, textOf } from '../outputs/format.js';
+import { bold, escaped, markdownOf, markdownTable } from '../outputs/markdown.js';
 import { mean, runsNeeded } from './statistics.js';
 import { metricOf } from './metrics.js';
 
@@ -88,6 +89,21 @@ export function compareText(comparison) {
   ].join('\n');
 }
 
+/** The verdict first, for --markdown. @param {Comparison} comparison @returns {string} */
+export function compareMarkdown(comparison) {
+  const { base, candidate, differences, warnings, failIf, verdict } = comparison;
+  const { head, rows } = metricRows(comparison);
+  return markdownOf([
+    bold(verdict.sentence),
+    markdownTable(['metric', ...head.slice(1, -1), 'result'], rows),
+    ...failIf.map(({ expression, passed, why }) => escaped(`${passed ? 'passed' : 'FAILED'} ${expression}: ${why}`)),
+    ...[...differences, ...warnings].map(escaped),
+    ...[base, candidate].map((side, i) =>
+      escaped(`${nameOf(side, i)}: ${side.clientVersion ?? 'a node'}, ${side.label}`),
+    ),
+  ]);
+}
+
 /** @param {ReadonlyArray<Comparison['base']>} sides */
 function sidesTable(sides) {
   const table = borderless();
@@ -122,21 +138,24 @@ function filesText(files) {
   return `${counted(files.length, 'run')}${isOne ? ` in ${folder}` : ''}: ${names.join(' ')}`;
 }
 
-/** @param {Comparison} comparison */
-function metricsTable({ metrics, ...sides }) {
-  const table = borderless({
-    head: ['', nameOf(sides.base, 0), nameOf(sides.candidate, 1), 'change', 'interval', 'p', ''],
-    colAligns: ['left', 'right', 'right', 'right', 'right', 'right', 'left'],
-  });
-  for (const metric of metrics) {
+/** @param {Comparison} comparison @returns {{head: string[], rows: string[][]}} */
+function metricRows({ metrics, ...sides }) {
+  const rows = metrics.map((metric) => {
     const { label, base, candidate, change, isPrimary, word } = metric;
     const { show } = metricOf(metric.name);
-    table.push([
+    return [
       ...[`  ${label}${isPrimary ? ' *' : ''}`, show(base.mean, base.atLeast), show(candidate.mean, candidate.atLeast)],
       ...[percentText(change.estimate), boundsText(change), pText(metric.pAdjusted), word],
-    ]);
-  }
-  return textOf(table);
+    ];
+  });
+  return { head: ['', nameOf(sides.base, 0), nameOf(sides.candidate, 1), 'change', 'interval', 'p', ''], rows };
+}
+
+/** @param {Comparison} comparison */
+function metricsTable(comparison) {
+  const { head, rows } = metricRows(comparison);
+  const colAligns = ['left', 'right', 'right', 'right', 'right', 'right', 'left'];
+  return textOf(Object.assign(rows, { head, colAligns }));
 }
 
 /** @param {ComparedMetric['change']} change */

@@ -1,4 +1,5 @@
 import { figuresTable } from '../outputs/format.js';
+import { bold, escaped, markdownOf, markdownTable } from '../outputs/markdown.js';
 import { csvLine } from '../outputs/rows.js';
 import { printable, shellWord } from '../text.js';
 import { KEPT, PEAKS, digits, metricOf, tableUnit } from './metrics.js';
@@ -159,7 +160,7 @@ export function sweepMarkdown(sweep) {
   const lines = ['# Sweep', ''];
   for (const { title, head, rows } of sweepTables(sweep)) {
     if (title !== '') lines.push(`## ${escaped(title)}`, '');
-    lines.push(row(head), `|${head.map((_, i) => (i === 0 ? ' --- |' : ' ---: |')).join('')}`, ...rows.map(row), '');
+    lines.push(markdownTable(head, rows), '');
   }
   for (const line of notes(sweep)) if (line !== '') lines.push(`- ${escaped(line)}`);
   lines.push('', '## How it was made', '', '```sh', commandLine(sweep), '```', '');
@@ -176,14 +177,21 @@ export function sweepMarkdown(sweep) {
   return [...lines, ''].join('\n');
 }
 
-/** @param {string[]} cells */
-function row(cells) {
-  return `| ${cells.map((cell) => escaped(cell.trim())).join(' | ')} |`;
-}
-
-/** Escapes Markdown in texts of the user and of the endpoint. @param {string} text */
-function escaped(text) {
-  return text.replace(/[\n\r]+/g, ' ').replace(/[\\|*_`<[\]]/g, '\\$&');
+/** The result first, for --markdown. @param {SweepFile} sweep */
+export function sweepSummary(sweep) {
+  const { find, saturation } = sweep;
+  const words = find === null ? saturation.map((line) => line.words).join('; ') : find.words;
+  const trials = (find?.trials ?? []).map(({ value, holds, failed }) => [
+    digits(value),
+    holds ? 'yes' : `no: ${failed.join(', ')}`,
+  ]);
+  return markdownOf([
+    bold(words === '' ? headline(sweep) : words),
+    ...(find === null
+      ? sweepTables(sweep).map(({ head, rows }) => markdownTable(head, rows))
+      : [markdownTable([find.name, 'held'], trials)]),
+    escaped(headline(sweep)),
+  ]);
 }
 
 /** The command line of the sweep, without secrets. @param {SweepFile} sweep */
