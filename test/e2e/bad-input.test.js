@@ -326,7 +326,10 @@ const TABLE = {
       '-t 1 --workload rpc --method eth_getBalance --params ["{{address}}","latest"]',
       /^\{\{templates\}\} work in calls files, not in --params: use --calls FILE$/,
     ],
-    ['-t 1 --workload rpc', /^--workload rpc needs --method, for instance eth_blockNumber, or --calls$/],
+    [
+      '-t 1 --workload rpc',
+      /^--workload rpc needs --calls, for instance the preset wallet, or --method, for instance /,
+    ],
     ['-t 1 --calls light', /^--calls is an option of --workload rpc$/],
     ['-t 1 --method eth_blockNumber', /--method .*--workload rpc/],
     ['-t 1 --params []', /--params .*--workload rpc/],
