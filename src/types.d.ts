@@ -647,6 +647,14 @@ export type StudyConfig = {
   /** of stress find; null: the longer of 3 minutes and 60 blocks */
   timeLimitMs: number | null;
   beforeCell: string | null;
+  /** of stress bisect, like the next ones */
+  good: string | null;
+  bad: string | null;
+  repository: string;
+  build: string | null;
+  start: string | null;
+  /** as a fraction */
+  equivalent: number;
   dir: string | null;
   find: string | null;
   until: Threshold[];

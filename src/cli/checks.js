@@ -38,6 +38,7 @@ function* problemsOf(command, config, env, nowMs) {
     if (config.rpcA === null) return;
   }
   if (command === 'sweep') yield* sweepProblems(config);
+  if (command === 'bisect') yield* bisectProblems(config);
   if (command === 'find' && isCallWorkload(config.workload) && config.rpc.length === 0)
     yield 'stress find needs the endpoint of the calls: --rpc URL';
   if (config.threads === null) yield '-t (--threads) is missing: how many wallets? For instance: stress -t 200 -o 0';
@@ -52,7 +53,7 @@ function* problemsOf(command, config, env, nowMs) {
   yield* visibilityProblems(config);
   yield* fundsProblems(command, config);
   const isEndless = config.durationMs === null && config.iterations === null;
-  if ((command === 'sweep' || command === 'compare') && isEndless)
+  if ((command === 'sweep' || command === 'compare' || command === 'bisect') && isEndless)
     yield `stress ${command} needs the length of a run: --duration, such as -d 30s`;
   if (command === 'run' && isEndless && /^(true|1)$/i.test(env.CI ?? ''))
     yield 'CI is set and there is no --duration: the job would not end; give one, for instance -d 30s';
@@ -126,6 +127,17 @@ function* sweepProblems({ find, until, study: { axes, alike }, thresholds }) {
   if (axes.length > 0) yield `--find ${find} varies one option only: give --${axes[0].name} one value`;
   if (thresholds.length > 0)
     yield `--find ${find} takes its conditions from --until: give --until instead of --threshold`;
+}
+
+/** @param {Config} config */
+function* bisectProblems({ good, bad, start, rpc, timeLimitMs, durationMs, restMs }) {
+  for (const [name, value] of Object.entries({ good, bad, start }))
+    if (value === null)
+      yield `stress bisect needs --${name}: stress bisect --good COMMIT --bad COMMIT --start COMMAND --rpc URL`;
+  if (rpc.length !== 1) yield 'stress bisect needs the one URL at which the node of --start answers: --rpc URL';
+  const pairMs = 2 * (durationMs ?? 0) + restMs;
+  if (timeLimitMs !== null && timeLimitMs < pairMs)
+    yield `--time-limit ${timeLimitMs / 1000}s is shorter than one pair of runs, which takes at least ${pairMs / 1000}s: raise it, or lower --duration`;
 }
 
 /** Options of pace, before the length of the stages counts as the duration. @param {Config} given */

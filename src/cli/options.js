@@ -30,6 +30,7 @@ import {
   rowFile,
   runName,
   setting,
+  smallChange,
   stages,
   threshold,
   wholeNumber,
@@ -45,7 +46,7 @@ import {
  * The table of options, and the commands they are for. An option is one row: parsing, --help, the environment, the
  * config file and its JSON Schema, completion, redaction, and every list of options follow from the rows.
  *
- * @typedef {'run' | 'node' | 'fund' | 'reclaim' | 'new-workload' | 'report' | 'sweep' | 'compare' | 'trend' | 'merge' | 'find' | 'completion' | 'help' | 'version'} Command
+ * @typedef {'run' | 'node' | 'fund' | 'reclaim' | 'new-workload' | 'report' | 'sweep' | 'compare' | 'trend' | 'merge' | 'find' | 'bisect' | 'completion' | 'help' | 'version'} Command
  * @typedef {Exclude<Command, 'completion' | 'help' | 'version'>} WorkCommand a command that is more than text
  *
  * @typedef {'load' | 'wallets' | 'chain' | 'network' | 'output' | 'study' | 'instance' | 'secret'} Role what an option
@@ -99,29 +100,31 @@ import {
 
 const NAMES = Object.keys(WORKLOADS);
 
-const ALL = commandList('run', 'node', 'fund', 'reclaim', 'find', 'sweep', 'compare');
+const ALL = commandList('run', 'node', 'fund', 'reclaim', 'find', 'sweep', 'compare', 'bisect');
 const ANY = commandList(...ALL, 'new-workload', 'report', 'trend', 'merge');
-const REMOTE = commandList('run', 'fund', 'reclaim', 'find', 'sweep', 'compare');
-const ONE_ENDPOINT = commandList('run', 'fund', 'reclaim', 'find', 'sweep');
-const FUNDED = commandList('run', 'fund', 'find', 'sweep', 'compare');
+const REMOTE = commandList('run', 'fund', 'reclaim', 'find', 'sweep', 'compare', 'bisect');
+const ONE_ENDPOINT = commandList('run', 'fund', 'reclaim', 'find', 'sweep', 'bisect');
+const FUNDED = commandList('run', 'fund', 'find', 'sweep', 'compare', 'bisect');
 /** Options of each run of a study. */
-const LOAD = commandList('run', 'find', 'sweep', 'compare');
+const LOAD = commandList('run', 'find', 'sweep', 'compare', 'bisect');
 /** A search has no runs of a given shape or number of operations. */
-const SHAPED = commandList('run', 'sweep', 'compare');
+const SHAPED = commandList('run', 'sweep', 'compare', 'bisect');
 /** Commands whose load decides how much the wallets need. */
-const NEEDED = commandList('run', 'fund', 'find', 'sweep', 'compare');
+const NEEDED = commandList('run', 'fund', 'find', 'sweep', 'compare', 'bisect');
 const SWEPT = commandList('run', 'find', 'sweep');
 const JUDGED = commandList('run', 'sweep', 'merge');
 const RUN = commandList('run');
 const SUMMARY = commandList('run', 'report', 'merge');
 const PAGE = commandList('run', 'report', 'find', 'sweep', 'compare', 'merge');
 const RESULT = commandList('run', 'compare', 'trend', 'merge');
-const STUDY = commandList('find', 'sweep', 'compare');
+const STUDY = commandList('find', 'sweep', 'compare', 'bisect');
 const REPEATED = commandList('sweep', 'compare');
 const SEARCH = commandList('find', 'sweep');
-const FIND = commandList('find');
+const TIMED = commandList('find', 'bisect');
 const SWEEP = commandList('sweep');
 const COMPARE = commandList('compare');
+const MEASURED = commandList('compare', 'bisect');
+const BISECT = commandList('bisect');
 const TREND = commandList('trend');
 const MERGE = commandList('merge');
 /** The wallets of all instances. */
@@ -176,6 +179,10 @@ export const COMMANDS = Object.freeze({
       'BASELINE... --with CANDIDATE...\n       stress compare --rpc-a URL --rpc-b URL -t N -d TIME [options of a run]',
     takes: 'files',
     help: 'decide whether one node, build or setting is faster than another, from run files or from new runs',
+  },
+  bisect: {
+    usage: '--good COMMIT --bad COMMIT [--build COMMAND] --start COMMAND --rpc URL -t N -d TIME [options of a run]',
+    help: 'find the commit that made a figure worse, from pairs of noisy runs',
   },
   trend: {
     usage: 'SWEEP|FILE... [--over OPTION]',
@@ -255,12 +262,30 @@ const TABLE = {
     { name: 'rest', key: 'restMs', argument: 'TIME', parse: duration(0), fallback: '1s', commands: STUDY,
       role: 'study',
       help: 'pause between two runs' },
-    { name: 'time-limit', key: 'timeLimitMs', argument: 'TIME', parse: duration(1000), commands: FIND,
-      role: 'study', defaultText: 'the longer of 3m and 60 blocks',
-      help: 'longest time for stress find; a run that has begun is finished' },
+    { name: 'time-limit', key: 'timeLimitMs', argument: 'TIME', parse: duration(1000), commands: TIMED,
+      role: 'study', defaultText: 'in stress find the longer of 3m and 60 blocks',
+      help: 'longest time for stress find or stress bisect; what has begun is finished' },
     { name: 'before-cell', argument: 'COMMAND', parse: anyText, commands: SEARCH,
       role: 'study',
       help: 'shell command to run before each run of a sweep or a search' },
+    { name: 'good', argument: 'COMMIT', parse: anyText, commands: BISECT,
+      role: 'study',
+      help: 'a commit that is not slow yet; all pairs are compared with it' },
+    { name: 'bad', argument: 'COMMIT', parse: anyText, commands: BISECT,
+      role: 'study',
+      help: 'a later commit that is slow' },
+    { name: 'repository', argument: 'DIR', parse: fileName, fallback: '.', commands: BISECT,
+      role: 'study',
+      help: 'git repository of the commits; it is only read' },
+    { name: 'build', argument: 'COMMAND', parse: anyText, commands: BISECT,
+      role: 'study', defaultText: 'nothing is built',
+      help: 'shell command that builds a commit in its checkout, once; a commit that it fails for is skipped' },
+    { name: 'start', argument: 'COMMAND', parse: anyText, commands: BISECT,
+      role: 'study',
+      help: 'shell command that starts the node of a checkout at --rpc before each run; it is ended after the run' },
+    { name: 'equivalent', argument: 'PERCENT', parse: smallChange, fallback: '2%', commands: BISECT,
+      role: 'study',
+      help: 'largest change that counts as no difference' },
     { name: 'find', argument: 'OPTION', choices: ['rate', 'threads', 'in-flight', 'connections'], commands: SWEEP,
       role: 'study',
       help: 'search for the highest value of this option at which --until holds; its range limits the search' },
@@ -455,7 +480,7 @@ const TABLE = {
     { name: 'until', isList: true, argument: 'EXPR', parse: threshold, commands: SEARCH,
       role: 'study',
       help: "condition that the search needs, as in --threshold, such as 'p99<2s'; may be repeated" },
-    { name: 'metric', argument: 'NAME', parse: comparedMetric, fallback: 'tps', commands: COMPARE,
+    { name: 'metric', argument: 'NAME', parse: comparedMetric, fallback: 'tps', commands: MEASURED,
       role: 'study',
       help: 'figure of the verdict' },
     { name: 'fail-if', isList: true, argument: 'EXPR', parse: failIf, commands: COMPARE,

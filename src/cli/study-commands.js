@@ -14,6 +14,7 @@ import { renderSweep } from '../report/sweep-page.js';
 import { merge } from '../scale-out/merge.js';
 import { auditWarning } from '../stats/audit-result.js';
 import { recordedValues } from '../stats/histogram.js';
+import { bisect } from '../studies/bisect.js';
 import { compareText } from '../studies/compare-text.js';
 import { compare, compareExit } from '../studies/compare.js';
 import { search } from '../studies/find.js';
@@ -106,7 +107,7 @@ function sweepPage(swept, file, html) {
   return renderSweep(swept, { folder: relative(dirname(resolve(html)), dirname(resolve(file))) || '.' });
 }
 
-/** @type {Record<'report' | 'find' | 'sweep' | 'compare' | 'trend' | 'merge', (config: Config, surroundings: Surroundings) => Promise<number>>} */
+/** @type {Record<'report' | 'find' | 'sweep' | 'compare' | 'bisect' | 'trend' | 'merge', (config: Config, surroundings: Surroundings) => Promise<number>>} */
 export const studyCommands = {
   report: async (config) => {
     await checkOutputs(config);
@@ -164,6 +165,8 @@ export const studyCommands = {
     if (config.html !== null) await writeFileAtomically(config.html, renderCompare(comparison));
     return worstExit([compareExit(comparison), ...stop.exitCodes]);
   },
+
+  bisect: (config, surroundings) => bisect(config, partsOf(config, surroundings)),
 
   trend: async (config) => {
     await checkOutputs(config);

@@ -19,7 +19,6 @@ import { PairedSequence } from './sequential.js';
  * @typedef {object} Figures
  * @property {number[]} probabilities of each position to be the first bad one; the first is that of position 1
  * @property {number} none probability that even the last position is not bad
- * @property {number} loss estimated, as a logarithm: the mean over the grid
  * @property {number} entropy in nats
  *
  * @typedef {object} BisectionEnd
@@ -38,6 +37,9 @@ export const MOST_PAIRS = 250;
 
 /** Pairs that the named commit and the one before it have at least. */
 const LEAST_PAIRS = 2;
+
+/** Of a distribution with CONFIDENCE on one position, about. */
+const LAST_ENTROPY = 0.2;
 
 /** Degrees of freedom of the scatter. */
 const DEGREES = 4;
@@ -122,9 +124,8 @@ export class Bisection {
 
   /** Positions between two measured ones have the same likelihood. @returns {Figures} */
   #compute() {
-    const measured = [...this.#logs.keys(), this.#count].sort((a, b) => a - b);
-    const logs = [...new Set(measured)].map((position) => this.#logs.get(position) ?? emptyLogs());
-    const ends = [...new Set(measured)];
+    const ends = [...new Set([...this.#logs.keys(), this.#count])].sort((a, b) => a - b);
+    const logs = ends.map((position) => this.#logs.get(position) ?? emptyLogs());
     const sizes = ends.map((end, i) => end - (ends[i - 1] ?? 0));
     const priors = [...sizes.map((size) => ((1 - NO_LOSS) * size) / this.#count), NO_LOSS];
     const cells = Array.from({ length: CELLS }, (_, cell) => {
@@ -133,43 +134,52 @@ export class Bisection {
     });
     const highest = cells.reduce((most, row) => Math.max(most, ...row), -Infinity);
     const weights = priors.map(() => 0);
-    let [losses, bad] = [0, 0];
-    cells.forEach((row, cell) =>
+    for (const row of cells)
       row.forEach((log, i) => {
-        if (log < highest - NEGLIGIBLE) return;
-        const weight = Math.exp(log - highest) * priors[i];
-        weights[i] += weight;
-        if (i === ends.length) return;
-        bad += weight;
-        losses += weight * LOSSES[cell % LOSSES.length];
-      }),
-    );
+        if (log > highest - NEGLIGIBLE) weights[i] += Math.exp(log - highest) * priors[i];
+      });
     const all = weights.reduce((sum, weight) => sum + weight, 0);
     const none = weights[ends.length] / all;
     const probabilities = ends.flatMap((_, i) => new Array(sizes[i]).fill(weights[i] / all / sizes[i]));
     const entropy = [...probabilities, none].reduce((sum, p) => (p > 0 ? sum - p * Math.log(p) : sum), 0);
-    return { probabilities, none, loss: bad > 0 ? losses / bad : 0, entropy };
+    return { probabilities, none, entropy };
   }
 
   /** What to do next: the position of the next pair, or the end. @returns {{position: number} | BisectionEnd} */
   next() {
-    const { none } = this.figures();
-    const all = { from: 1, to: this.#count, probability: 1 - none };
+    const range = this.#range();
     if (!this.isWorse) {
       const { high } = this.#first.interval();
-      if (high < 0) return { reason: 'better', ...all };
-      if (high <= this.#margin) return { reason: 'equal', ...all };
-      return this.pairs < MOST_FIRST ? { position: this.#count } : { reason: 'undecided', ...all };
+      if (high < 0) return { reason: 'better', ...range };
+      if (high <= this.#margin) return { reason: 'equal', ...range };
+      return this.pairs < MOST_FIRST ? { position: this.#count } : this.limit();
     }
-    if (none >= CONFIDENCE) return { reason: 'equal', ...all };
-    const range = this.range();
+    if (this.figures().none >= CONFIDENCE) return { reason: 'equal', ...range };
     const { from, to } = range;
     if (range.probability >= CONFIDENCE && this.#isWhole(from, to)) {
       const unsure = [from - 1, to].find((position) => position > 0 && (this.#pairs.get(position) ?? 0) < LEAST_PAIRS);
       if (unsure !== undefined) return { position: unsure };
       return { reason: from === to ? 'found' : 'range', ...range };
     }
-    return this.pairs < MOST_PAIRS ? { position: this.#mostUncertain() } : { reason: 'range', ...range };
+    return this.pairs < MOST_PAIRS ? { position: this.#mostUncertain() } : this.limit();
+  }
+
+  /** The end if no more pairs can be made. @returns {BisectionEnd} */
+  limit() {
+    return { reason: this.isWorse ? 'range' : 'undecided', ...this.#range() };
+  }
+
+  /** Pairs that are still needed, as far as those made allow an estimate. */
+  pairsLeft() {
+    const { entropy } = this.figures();
+    const gained = Math.log(this.#count) + Math.LN2 - entropy;
+    const left = Math.max(0, entropy - LAST_ENTROPY);
+    return Math.min(MOST_PAIRS - this.pairs, Math.max(1, Math.ceil((left * this.pairs) / Math.max(gained, 0.5))));
+  }
+
+  /** What is known of the loss of the bad commit, as a logarithm. @returns {number} infinite: no bound yet */
+  largestLoss() {
+    return this.#first.interval().high;
   }
 
   /** Nothing between them can be measured. @param {number} from @param {number} to */
@@ -193,7 +203,7 @@ export class Bisection {
   }
 
   /** Positions around the most probable one which have the first bad one with CONFIDENCE. */
-  range() {
+  #range() {
     const { probabilities } = this.figures();
     let [from, to] = [1, this.#count];
     let probability = probabilities.reduce((sum, p) => sum + p, 0);

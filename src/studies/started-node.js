@@ -59,7 +59,7 @@ export async function startNode({ name, command, cwd, url, log, env, clock, stop
 }
 
 /** @param {string} command @param {{cwd?: string, env: NodeJS.ProcessEnv, log: string}} how */
-function launch(command, { cwd, env, log }) {
+export function launch(command, { cwd, env, log }) {
   let output;
   try {
     output = openSync(log, 'w');
@@ -100,7 +100,7 @@ async function probe(url) {
 }
 
 /** @param {string} log */
-function lastWords(log) {
+export function lastWords(log) {
   const lines = readFileSync(log, 'utf8').trim().split('\n').slice(-LAST_LINES);
   const words = oneLine(withoutKeys(lines.map((line) => line.trim()).join(' | ')), 300);
   return words === '' ? 'it printed nothing' : `its last words: ${words} (all of them in ${displayName(log)})`;
