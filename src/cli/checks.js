@@ -97,12 +97,19 @@ function* fileProblems(command, files) {
 }
 
 /** Files, or two endpoints to make them with. @param {Config} config */
-function* sideProblems({ files, candidates, rpcA, rpcB, study }) {
+function* sideProblems({ files, candidates, rpcA, rpcB, study, ...config }) {
   const isLive = rpcA !== null || rpcB !== null;
+  for (const [start, rpc, side] of /** @type {const} */ ([
+    [config.startA, rpcA, 'a'],
+    [config.startB, rpcB, 'b'],
+  ]))
+    if (start !== null && rpc === null)
+      yield `--start-${side} needs the URL at which the node that it starts answers: --rpc-${side} URL`;
   if (isLive && (files.length > 0 || candidates.length > 0))
     yield 'stress compare takes run files, or --rpc-a and --rpc-b: not both';
   if (isLive && (rpcA === null || rpcB === null))
     yield `stress compare needs the other endpoint, too: --rpc-${rpcA === null ? 'a' : 'b'} URL`;
+  yield* sequenceProblems(isLive, { study, ...config });
   if (isLive) return;
   if (files.length === 0 || candidates.length === 0)
     yield 'stress compare needs two sides: run files (BASELINE... --with CANDIDATE...) or endpoints (--rpc-a URL --rpc-b URL)';
@@ -113,6 +120,24 @@ function* sideProblems({ files, candidates, rpcA, rpcB, study }) {
   );
   if (ofRuns !== undefined)
     yield `--${ofRuns.name} is for new runs, and the runs of these files have ended: leave it out, or give --rpc-a and --rpc-b`;
+}
+
+/** @param {Pick<Config, 'timeLimitMs' | 'durationMs' | 'restMs'>} config */
+function* timeLimitProblems({ timeLimitMs, durationMs, restMs }) {
+  const pairMs = 2 * (durationMs ?? 0) + restMs;
+  if (timeLimitMs !== null && timeLimitMs < pairMs)
+    yield `--time-limit ${timeLimitMs / 1000}s is shorter than one pair of runs, which takes at least ${pairMs / 1000}s: raise it, or lower --duration`;
+}
+
+/** @param {boolean} isLive @param {Pick<Config, 'untilSure' | 'repeat' | 'timeLimitMs' | 'durationMs' | 'restMs' | 'study'>} config */
+function* sequenceProblems(isLive, { untilSure, repeat, timeLimitMs, durationMs, restMs, study }) {
+  const [its] = ['equivalent', 'seed', 'time-limit'].filter((name) => study.flags.includes(name));
+  if (!untilSure && its !== undefined) yield `--${its} is an option of --until-sure: add it, or leave --${its} out`;
+  if (!untilSure) return;
+  if (!isLive)
+    yield '--until-sure makes new runs, and the runs of these files have ended: leave it out, or give --rpc-a and --rpc-b';
+  if (repeat !== null) yield '--repeat and --until-sure exclude each other: one fixes the number of pairs';
+  yield* timeLimitProblems({ timeLimitMs, durationMs, restMs });
 }
 
 /** @param {Config} config */
@@ -130,14 +155,13 @@ function* sweepProblems({ find, until, study: { axes, alike }, thresholds }) {
 }
 
 /** @param {Config} config */
-function* bisectProblems({ good, bad, start, rpc, timeLimitMs, durationMs, restMs }) {
+function* bisectProblems({ good, bad, start, rpc, metrics, ...config }) {
   for (const [name, value] of Object.entries({ good, bad, start }))
     if (value === null)
       yield `stress bisect needs --${name}: stress bisect --good COMMIT --bad COMMIT --start COMMAND --rpc URL`;
   if (rpc.length !== 1) yield 'stress bisect needs the one URL at which the node of --start answers: --rpc URL';
-  const pairMs = 2 * (durationMs ?? 0) + restMs;
-  if (timeLimitMs !== null && timeLimitMs < pairMs)
-    yield `--time-limit ${timeLimitMs / 1000}s is shorter than one pair of runs, which takes at least ${pairMs / 1000}s: raise it, or lower --duration`;
+  if (metrics.length > 1) yield 'stress bisect follows one figure: give one --metric';
+  yield* timeLimitProblems(config);
 }
 
 /** Options of pace, before the length of the stages counts as the duration. @param {Config} given */

@@ -120,7 +120,7 @@ const RESULT = commandList('run', 'compare', 'trend', 'merge');
 const STUDY = commandList('find', 'sweep', 'compare', 'bisect');
 const REPEATED = commandList('sweep', 'compare');
 const SEARCH = commandList('find', 'sweep');
-const TIMED = commandList('find', 'bisect');
+const TIMED = commandList('find', 'compare', 'bisect');
 const SWEEP = commandList('sweep');
 const COMPARE = commandList('compare');
 const MEASURED = commandList('compare', 'bisect');
@@ -176,7 +176,7 @@ export const COMMANDS = Object.freeze({
   },
   compare: {
     usage:
-      'BASELINE... --with CANDIDATE...\n       stress compare --rpc-a URL --rpc-b URL -t N -d TIME [options of a run]',
+      'BASELINE... --with CANDIDATE...\n       stress compare --rpc-a URL --rpc-b URL -t N -d TIME [--until-sure] [options of a run]',
     takes: 'files',
     help: 'decide whether one node, build or setting is faster than another, from run files or from new runs',
   },
@@ -263,8 +263,17 @@ const TABLE = {
       role: 'study',
       help: 'pause between two runs' },
     { name: 'time-limit', key: 'timeLimitMs', argument: 'TIME', parse: duration(1000), commands: TIMED,
-      role: 'study', defaultText: 'in stress find the longer of 3m and 60 blocks',
-      help: 'longest time for stress find or stress bisect; what has begun is finished' },
+      role: 'study', defaultText: 'in stress find the longer of 3m and 60 blocks; 20m in a comparison',
+      help: 'longest time for stress find, which finishes a run that has begun, for --until-sure or for stress bisect' },
+    { name: 'until-sure', isFlag: true, commands: COMPARE,
+      role: 'study',
+      help: 'make pairs of runs until a difference or --equivalent is shown at 95 %, or --time-limit is over' },
+    { name: 'equivalent', argument: 'PERCENT', parse: smallChange, fallback: '2%', commands: MEASURED,
+      role: 'study',
+      help: 'largest change that counts as no difference for --until-sure and stress bisect' },
+    { name: 'seed', argument: 'N', integer: [0, 2 ** 32 - 1], commands: MEASURED,
+      role: 'study', defaultText: 'random, kept in --dir',
+      help: 'seed of the order of both runs in each pair of --until-sure or stress bisect' },
     { name: 'before-cell', argument: 'COMMAND', parse: anyText, commands: SEARCH,
       role: 'study',
       help: 'shell command to run before each run of a sweep or a search' },
@@ -283,9 +292,6 @@ const TABLE = {
     { name: 'start', argument: 'COMMAND', parse: anyText, commands: BISECT,
       role: 'study',
       help: 'shell command that starts the node of a checkout at --rpc before each run; it is ended after the run' },
-    { name: 'equivalent', argument: 'PERCENT', parse: smallChange, fallback: '2%', commands: BISECT,
-      role: 'study',
-      help: 'largest change that counts as no difference' },
     { name: 'find', argument: 'OPTION', choices: ['rate', 'threads', 'in-flight', 'connections'], commands: SWEEP,
       role: 'study',
       help: 'search for the highest value of this option at which --until holds; its range limits the search' },
@@ -335,6 +341,12 @@ const TABLE = {
     { name: 'rpc-b', argument: 'URL', parse: endpoint, commands: COMPARE,
       role: 'study',
       help: 'endpoint of the candidate' },
+    { name: 'start-a', argument: 'COMMAND', parse: anyText, commands: COMPARE,
+      role: 'study',
+      help: 'shell command that starts the baseline at --rpc-a before each of its runs, and is ended after the run' },
+    { name: 'start-b', argument: 'COMMAND', parse: anyText, commands: COMPARE,
+      role: 'study',
+      help: 'the same for the candidate at --rpc-b, which may be the URL of --rpc-a' },
     { name: 'spread', isAxis: true, argument: 'HOW', choices: ['sticky', 'round-robin', 'apart'], fallback: 'sticky', commands: SWEPT,
       role: 'network',
       help: 'use of several --rpc: one per wallet (sticky), in turn (round-robin), or submit at one and read at the next (apart)' },
@@ -480,9 +492,9 @@ const TABLE = {
     { name: 'until', isList: true, argument: 'EXPR', parse: threshold, commands: SEARCH,
       role: 'study',
       help: "condition that the search needs, as in --threshold, such as 'p99<2s'; may be repeated" },
-    { name: 'metric', argument: 'NAME', parse: comparedMetric, fallback: 'tps', commands: MEASURED,
+    { name: 'metric', key: 'metrics', isList: true, argument: 'NAME', parse: comparedMetric, fallback: 'tps', commands: MEASURED,
       role: 'study',
-      help: 'figure of the verdict' },
+      help: 'figure of the verdict; with --until-sure it may be repeated, and all are decided' },
     { name: 'fail-if', isList: true, argument: 'EXPR', parse: failIf, commands: COMPARE,
       role: 'study',
       help: "change that fails the comparison, such as 'tps<-10%'; exit code 99 if it is shown, or if there are too few runs to tell; may be repeated" },

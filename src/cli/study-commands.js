@@ -30,6 +30,7 @@ import {
   runFileReader,
   schemaOf,
 } from '../studies/run-files.js';
+import { runUntilSure } from '../studies/until-sure.js';
 import { sweepText } from '../studies/sweep-text.js';
 import { sweep } from '../studies/sweep.js';
 import { pointsOfRuns, pointsOfSweep, trend, trendText } from '../studies/trend.js';
@@ -138,18 +139,21 @@ export const studyCommands = {
 
   compare: async (config, surroundings) => {
     const { stop, version } = surroundings;
-    const { metric, failIf, allowDifferent, labelA, labelB } = config;
+    const { metrics, failIf, allowDifferent, labelA, labelB } = config;
     await checkOutputs(config);
     const isLive = config.rpcA !== null;
-    const { base, candidate, files } = isLive
-      ? await runBoth(config, partsOf(config, surroundings))
+    const make = config.untilSure ? runUntilSure : runBoth;
+    const { base, candidate, files, sequential } = isLive
+      ? await make(config, partsOf(config, surroundings))
       : await runsOf(config);
     // Interrupted before there was anything to compare.
     if (isLive && base.length === 0) return worstExit(stop.exitCodes);
     const comparison = compare(base, candidate, {
       baseFiles: files.base,
       candidateFiles: files.candidate,
-      primary: metric,
+      primary: metrics[0],
+      more: metrics.slice(1),
+      sequential,
       failIf,
       allowDifferent,
       mayDiffer: RUNS_MAY_DIFFER_IN,

@@ -1,7 +1,6 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { randomInt } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
 import { EXIT, InputError, OutputError, StressError, UnavailableError } from '../errors.js';
 import { displayName, oneLine, worstExit } from '../errors.js';
 import { checkWritable, makeFolder, writeFileAtomically } from '../files.js';
@@ -11,7 +10,7 @@ import { Bisection, CONFIDENCE } from './bisection.js';
 import { Experiment, FATAL, inFolder, runChild } from './experiment.js';
 import { checkOut, readRange, short } from './git-range.js';
 import { metricOf } from './metrics.js';
-import { fingerprint } from './plan.js';
+import { commandWords, differenceOfParts, fingerprint } from './plan.js';
 import { lastWords, launch, startNode } from './started-node.js';
 import { median, randomNumbers } from './statistics.js';
 
@@ -35,7 +34,7 @@ import { median, randomNumbers } from './statistics.js';
  * @property {string} schema
  * @property {string} startedAt
  * @property {string} stress
- * @property {Record<string, unknown>} asked what must be the same to continue
+ * @property {Record<string, string>} asked options that must be the same to continue
  * @property {number} seed of the order within pairs
  * @property {Record<string, string>} skipped reason by commit
  * @property {Pair[]} pairs
@@ -54,7 +53,7 @@ class Untestable extends Error {}
 
 /** @param {Config} config @param {Parts} parts @param {{start?: typeof runChild, startNodeWith?: typeof startNode}} [tools] @returns {Promise<number>} the exit code */
 export async function bisect(config, parts, { start = runChild, startNodeWith = startNode } = {}) {
-  const { good, bad, repository, dir, study, metric } = config;
+  const { good, bad, repository, dir, study } = config;
   const folder = dir ?? 'bisect';
   const range = await readRange(repository, { good: String(good), bad: String(bad) });
   await parts.checkCell([], study.env);
@@ -62,35 +61,46 @@ export async function bisect(config, parts, { start = runChild, startNodeWith = 
     const file = await openBisection(config, parts, { folder, range });
     const save = () => writeFileAtomically(join(folder, 'bisect.json'), `${JSON.stringify(file, null, 2)}\n`);
     const experiment = new Experiment({ config, parts, folder, start });
-    const run = { config, parts, folder, range, file, save, experiment, startNodeWith, metric: metricOf(metric) };
+    const run = {
+      config,
+      parts,
+      folder,
+      range,
+      file,
+      save,
+      experiment,
+      startNodeWith,
+      metric: metricOf(config.metrics[0]),
+    };
     return new BisectRun(run).run();
   });
 }
 
 /** @param {Config} config @param {Parts} parts @param {{folder: string, range: Range}} where @returns {Promise<BisectFile>} a new one, or that of the same bisection */
-async function openBisection({ build, start, metric, equivalent, study }, { clock, version }, { folder, range }) {
+async function openBisection(
+  { build, start, metrics, equivalent, study, seed },
+  { clock, version },
+  { folder, range },
+) {
   const { commits, good } = range;
   const file = join(folder, 'bisect.json');
   await checkWritable(file);
+  const command = (/** @type {string} */ text) => commandWords(fingerprint(text));
   const asked = {
-    good: good.id,
-    bad: commits.at(-1)?.id,
-    metric,
-    equivalent,
-    build: build === null ? null : fingerprint(build),
-    start: fingerprint(String(start)),
-    ...study.options,
+    ...Object.fromEntries(Object.entries(study.options).map(([name, value]) => [`--${name}`, value])),
+    ...{ '--good': good.id, '--bad': commits[commits.length - 1].id, '--start': command(String(start)) },
+    ...(build === null ? {} : { '--build': command(build) }),
+    ...{ '--metric': metrics[0], '--equivalent': `${100 * equivalent}%` },
   };
   if (existsSync(file)) {
     const before = /** @type {BisectFile} */ (readJsonFile(file, { what: 'bisection' }));
     if (before?.schema !== BISECT_SCHEMA || !Array.isArray(before.pairs))
       throw new InputError(`${displayName(file)} is no file of a bisection: give --dir another folder`);
-    const was = /** @type {Record<string, unknown>} */ (before.asked);
-    const is = /** @type {Record<string, unknown>} */ (JSON.parse(JSON.stringify(asked)));
-    const other = Object.keys({ ...was, ...is }).find((name) => !isDeepStrictEqual(was[name], is[name]));
-    if (other === undefined) return before;
+    const [was, is] = [before.seed, seed ?? before.seed].map((value) => ({ '--seed': String(value) }));
+    const difference = differenceOfParts({ ...before.asked, ...was }, { ...asked, ...is });
+    if (difference === null) return before;
     throw new InputError(
-      `${displayName(folder)} holds another bisection, with a different --${other}: give --dir another folder, or remove this one`,
+      `${displayName(folder)} holds another bisection: ${difference}; give --dir another folder, or remove this one`,
     );
   }
   return {
@@ -98,7 +108,7 @@ async function openBisection({ build, start, metric, equivalent, study }, { cloc
     startedAt: new Date(clock.wallMs()).toISOString(),
     stress: version,
     asked,
-    seed: randomInt(2 ** 32),
+    seed: seed ?? randomInt(2 ** 32),
     skipped: {},
     pairs: [],
     commits: [],

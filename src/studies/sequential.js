@@ -58,6 +58,8 @@ export class PairedSequence {
   #expected = [];
   #low = -FARTHEST;
   #high = FARTHEST;
+  /** Highest wealth so far of the bets against no difference. */
+  #most = 1;
 
   /** @param {{alpha?: number, equivalent?: number}} [options] equivalent: largest change without practical meaning, as a fraction */
   constructor({ alpha = 0.05, equivalent = 0 } = {}) {
@@ -73,6 +75,7 @@ export class PairedSequence {
   add(logRatio) {
     this.#expected.push([expectNormal(this.#ratios), expectRobust(this.#ratios)]);
     this.#ratios.push(logRatio);
+    this.#most = Math.max(this.#most, this.wealth(0));
     this.#low = this.#bound(this.#low, this.#high);
     this.#high = this.#bound(this.#high, this.#low);
   }
@@ -105,9 +108,21 @@ export class PairedSequence {
     };
   }
 
+  /** Estimate and interval as fractions of A. @returns {{estimate: number, low: number | null, high: number | null}} null: no bound yet */
+  change() {
+    const { low, high } = this.interval();
+    const [least, most] = [low, high].map((log) => (Number.isFinite(log) ? Math.expm1(log) : null));
+    return { estimate: Math.expm1(this.estimate()), low: least, high: most };
+  }
+
+  /** P value of no difference, valid after any pair. */
+  p() {
+    return 1 / this.#most;
+  }
+
   /** @returns {SequenceDecision} */
   decision() {
-    if (this.#low > 0 || this.#high < 0) return 'different';
+    if (this.p() <= this.#alpha && (this.#low > 0 || this.#high < 0)) return 'different';
     return this.#low >= -this.#margin && this.#high <= this.#margin ? 'equivalent' : null;
   }
 
