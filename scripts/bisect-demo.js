@@ -22,15 +22,15 @@ const LOAD = ['-t', '10', '-d', '1500ms', '--warmup', '300ms', '--rest', '0s'];
 
 /**
  * @param {string} folder
- * @param {{commits: number, first: number}} plan first: the first bad commit, from 1; above commits: none
+ * @param {{commits: number, first: number, slower?: number}} plan first: the first bad commit, from 1; above commits: none
  * @returns {string[]} ids of the commits; the first is good
  */
-export function makeRepository(folder, { commits, first }) {
+export function makeRepository(folder, { commits, first, slower = SLOWER }) {
   const git = (/** @type {string[]} */ ...args) =>
     execFileSync('git', ['-C', folder, '-c', 'user.name=t', '-c', 'user.email=t@t', ...args], { encoding: 'utf8' });
   git('init', '--quiet');
   for (let commit = 0; commit <= commits; commit += 1) {
-    writeFileSync(join(folder, 'block-ms'), `${BLOCK_MS * (commit < first ? 1 : SLOWER)}\n`);
+    writeFileSync(join(folder, 'block-ms'), `${BLOCK_MS * (commit < first ? 1 : slower)}\n`);
     writeFileSync(join(folder, 'notes'), `${commit}\n`);
     git('add', '.');
     git('commit', '--quiet', '-m', commit === first ? 'Write blocks with more care' : `Change ${commit}`);

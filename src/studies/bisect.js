@@ -99,9 +99,13 @@ async function openBisection(
     const [was, is] = [before.seed, seed ?? before.seed].map((value) => ({ '--seed': String(value) }));
     const difference = differenceOfParts({ ...before.asked, ...was }, { ...asked, ...is });
     if (difference === null) return before;
-    throw new InputError(
-      `${displayName(folder)} holds another bisection: ${difference}; give --dir another folder, or remove this one`,
-    );
+    // It may have begun with a --build that fails.
+    const isEmpty = before.pairs.length === 0 && Object.keys(before.skipped).length === 0;
+    if (isEmpty) rmSync(join(folder, 'builds'), { recursive: true, force: true });
+    else
+      throw new InputError(
+        `${displayName(folder)} holds another bisection: ${difference}; give --dir another folder, or remove this one`,
+      );
   }
   return {
     schema: BISECT_SCHEMA,
@@ -152,25 +156,25 @@ class BisectRun {
 
   /** @returns {Promise<number>} the exit code */
   async run() {
-    const { parts, file, range, save, folder } = this.#given;
+    const { parts, file, range, folder } = this.#given;
     const { say, stop } = parts;
     const count = range.commits.length;
     say(`${count} commits from ${short(range.good.id)} (good) to ${short(range.commits[count - 1].id)} (bad)`);
     if (range.merges > 0) say(`merges among them: ${range.merges}; a merge stands for all commits that it brings`);
     if (range.isDirty) say('warning: the repository has uncommitted changes, which no run contains');
-    if (file.pairs.length > 0) say(`${file.pairs.length} pairs of runs are in ${displayName(folder)} and are kept`);
-    await save();
+    if (file.pairs.length > 0) say(`kept from ${displayName(folder)}: ${pairsText(file.pairs.length)}`);
+    await this.#save();
     const end = await this.#search();
     const [error] = stop.errors;
     if (error !== undefined) throw error;
     if (end === null) {
-      say(`interrupted after ${file.pairs.length} pairs: the same command continues`);
+      say(`interrupted after ${pairsText(file.pairs.length)}: the same command continues`);
       return worstExit(stop.exitCodes);
     }
     const { reason, from, to, probability } = end;
     const words = this.#endWords(end);
     file.result = { reason, words, from: this.#commits[from].id, to: this.#commits[to].id, probability };
-    await save();
+    await this.#save();
     say(words);
     say(`bisect.json, the run files and the builds are in ${displayName(folder)}`);
     if (reason === 'better') return EXIT.badInput;
@@ -179,7 +183,7 @@ class BisectRun {
 
   /** @returns {Promise<BisectionEnd | null>} null: interrupted */
   async #search() {
-    const { parts, config, file, save } = this.#given;
+    const { parts, config, file } = this.#given;
     for (;;) {
       const next = this.#bisection.next();
       if ('reason' in next) return next;
@@ -191,17 +195,24 @@ class BisectRun {
         if (pair === null) return null;
         this.#bisection.add(next.position, this.#logRatio(pair.good, pair.candidate));
         file.pairs.push(pair);
+        await this.#save();
         this.#describe(pair);
       } catch (error) {
         if (!(error instanceof Untestable)) throw error;
         this.#bisection.skip(next.position);
         file.skipped[commit.id] = error.message;
+        await this.#save();
         parts.say(`skipped ${short(commit.id)}: ${error.message}`);
       }
-      const { probabilities } = this.#bisection.figures();
-      file.commits = this.#commits.slice(1).map((one, i) => ({ ...one, probability: probabilities[i] }));
-      await save();
     }
+  }
+
+  /** With what the pairs say now. */
+  async #save() {
+    const { file, save } = this.#given;
+    const { probabilities } = this.#bisection.figures();
+    file.commits = this.#commits.slice(1).map((commit, i) => ({ ...commit, probability: probabilities[i] }));
+    await save();
   }
 
   #elapsedMs() {
@@ -368,7 +379,7 @@ class BisectRun {
   #endWords(end) {
     const { metric, file, config } = this.#given;
     const { reason, from, to, probability } = end;
-    const pairs = `${file.pairs.length} pair${file.pairs.length === 1 ? '' : 's'}`;
+    const pairs = pairsText(file.pairs.length);
     const bad = short(this.#commits[this.#commits.length - 1].id);
     if (reason === 'better')
       return `--bad ${bad} is better than --good: ${metric.name} changed by ${this.#change(1)} (${pairs}); exchange them`;
@@ -392,6 +403,11 @@ class BisectRun {
     const change = Math.expm1(median(pairs.map(({ good, candidate }) => Math.log(candidate / good))));
     return `${percent(Math.abs(change))} ${change < 0 ? 'lower' : 'higher'}`;
   }
+}
+
+/** @param {number} count */
+function pairsText(count) {
+  return `${count} pair${count === 1 ? '' : 's'}`;
 }
 
 /** @param {number} share */
