@@ -96,6 +96,9 @@ function* fileProblems(command, files) {
   if (files.includes('')) yield `stress ${command}: the name of a file is empty`;
 }
 
+/** Commands whose common options say what is made of the runs. */
+const OF_FILES = Object.freeze(['compare', 'bisect']);
+
 /** Files, or two endpoints to make them with. @param {Config} config */
 function* sideProblems({ files, candidates, rpcA, rpcB, study, ...config }) {
   const isLive = rpcA !== null || rpcB !== null;
@@ -114,9 +117,10 @@ function* sideProblems({ files, candidates, rpcA, rpcB, study, ...config }) {
   if (files.length === 0 || candidates.length === 0)
     yield 'stress compare needs two sides: run files (BASELINE... --with CANDIDATE...) or endpoints (--rpc-a URL --rpc-b URL)';
   yield* fileProblems('compare', [...files, ...candidates]);
-  // Options that compare shares with other commands are for new runs.
+  // Options that compare shares with other commands are for new runs, but for --metric, which bisect has too.
   const ofRuns = optionsOf('compare').find(
-    ({ name, key, commands }) => study.flags.includes(name) && commands.length > 1 && !OF_THE_STUDY.has(key),
+    ({ name, key, commands }) =>
+      study.flags.includes(name) && commands.some((one) => !OF_FILES.includes(one)) && !OF_THE_STUDY.has(key),
   );
   if (ofRuns !== undefined)
     yield `--${ofRuns.name} is for new runs, and the runs of these files have ended: leave it out, or give --rpc-a and --rpc-b`;

@@ -181,7 +181,8 @@ export const COMMANDS = Object.freeze({
     help: 'decide whether one node, build or setting is faster than another, from run files or from new runs',
   },
   bisect: {
-    usage: '--good COMMIT --bad COMMIT [--build COMMAND] --start COMMAND --rpc URL -t N -d TIME [options of a run]',
+    usage:
+      '--good COMMIT --bad COMMIT [--build COMMAND] --start COMMAND\n       --rpc URL -t N -d TIME [--time-limit TIME] [options of a run]',
     help: 'find the commit that made a figure worse, from pairs of noisy runs',
   },
   trend: {
