@@ -645,9 +645,21 @@ export type StudyConfig = {
   files: readonly string[];
   repeat: number | null;
   restMs: number;
-  /** of stress find; null: the longer of 3 minutes and 60 blocks */
+  /** null: in stress find the longer of 3 minutes and 60 blocks, 20 minutes in a comparison, none in a bisection */
   timeLimitMs: number | null;
+  untilSure: boolean;
+  /** largest change without meaning, as a fraction */
+  equivalent: number;
+  seed: number | null;
+  startA: string | null;
+  startB: string | null;
   beforeCell: string | null;
+  /** of stress bisect, like the next ones */
+  good: string | null;
+  bad: string | null;
+  repository: string;
+  build: string | null;
+  start: string | null;
   dir: string | null;
   find: string | null;
   until: Threshold[];
@@ -656,7 +668,7 @@ export type StudyConfig = {
   labelA: string | null;
   labelB: string | null;
   rpcB: URL | null;
-  metric: string;
+  metrics: readonly string[];
   failIf: FailIf[];
   allowDifferent: boolean;
   over: string | null;
@@ -1312,6 +1324,16 @@ export type FailIf = {
   limitPercent: number;
 };
 
+/** How a comparison with --until-sure ended. */
+export type Sequential = {
+  end: 'decided' | 'time_limit' | 'interrupted';
+  /** of the coin that ordered the runs of each pair */
+  seed: number;
+  /** as a fraction */
+  equivalent: number;
+  timeLimitMs: number;
+};
+
 export type Comparison = ReturnType<typeof compare>;
 
 export type ComparedMetric = ReturnType<typeof compareMetrics>['metrics'][number];
@@ -1321,6 +1343,8 @@ export type Both = {
   base: RunFile[];
   candidate: RunFile[];
   files: { base: string[]; candidate: string[] };
+  /** of --until-sure */
+  sequential?: Sequential;
 };
 
 /** a run of a cell; file: relative to sweep.json; complaint: error of a run that measured nothing */

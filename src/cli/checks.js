@@ -38,6 +38,7 @@ function* problemsOf(command, config, env, nowMs) {
     if (config.rpcA === null) return;
   }
   if (command === 'sweep') yield* sweepProblems(config);
+  if (command === 'bisect') yield* bisectProblems(config);
   if (command === 'find' && isCallWorkload(config.workload) && config.rpc.length === 0)
     yield 'stress find needs the endpoint of the calls: --rpc URL';
   if (config.threads === null) yield '-t (--threads) is missing: how many wallets? For instance: stress -t 200 -o 0';
@@ -52,7 +53,7 @@ function* problemsOf(command, config, env, nowMs) {
   yield* visibilityProblems(config);
   yield* fundsProblems(command, config);
   const isEndless = config.durationMs === null && config.iterations === null;
-  if ((command === 'sweep' || command === 'compare') && isEndless)
+  if ((command === 'sweep' || command === 'compare' || command === 'bisect') && isEndless)
     yield `stress ${command} needs the length of a run: --duration, such as -d 30s`;
   if (command === 'run' && isEndless && /^(true|1)$/i.test(env.CI ?? ''))
     yield 'CI is set and there is no --duration: the job would not end; give one, for instance -d 30s';
@@ -95,23 +96,52 @@ function* fileProblems(command, files) {
   if (files.includes('')) yield `stress ${command}: the name of a file is empty`;
 }
 
+/** Commands whose common options say what is made of the runs. */
+const OF_FILES = Object.freeze(['compare', 'bisect']);
+
 /** Files, or two endpoints to make them with. @param {Config} config */
-function* sideProblems({ files, candidates, rpcA, rpcB, study }) {
+function* sideProblems({ files, candidates, rpcA, rpcB, study, ...config }) {
   const isLive = rpcA !== null || rpcB !== null;
+  for (const [start, rpc, side] of /** @type {const} */ ([
+    [config.startA, rpcA, 'a'],
+    [config.startB, rpcB, 'b'],
+  ]))
+    if (start !== null && rpc === null)
+      yield `--start-${side} needs the URL at which the node that it starts answers: --rpc-${side} URL`;
   if (isLive && (files.length > 0 || candidates.length > 0))
     yield 'stress compare takes run files, or --rpc-a and --rpc-b: not both';
   if (isLive && (rpcA === null || rpcB === null))
     yield `stress compare needs the other endpoint, too: --rpc-${rpcA === null ? 'a' : 'b'} URL`;
+  yield* sequenceProblems(isLive, { study, ...config });
   if (isLive) return;
   if (files.length === 0 || candidates.length === 0)
     yield 'stress compare needs two sides: run files (BASELINE... --with CANDIDATE...) or endpoints (--rpc-a URL --rpc-b URL)';
   yield* fileProblems('compare', [...files, ...candidates]);
-  // Options that compare shares with other commands are for new runs.
+  // Options that compare shares with other commands are for new runs, but for --metric, which bisect has too.
   const ofRuns = optionsOf('compare').find(
-    ({ name, key, commands }) => study.flags.includes(name) && commands.length > 1 && !OF_THE_STUDY.has(key),
+    ({ name, key, commands }) =>
+      study.flags.includes(name) && commands.some((one) => !OF_FILES.includes(one)) && !OF_THE_STUDY.has(key),
   );
   if (ofRuns !== undefined)
     yield `--${ofRuns.name} is for new runs, and the runs of these files have ended: leave it out, or give --rpc-a and --rpc-b`;
+}
+
+/** @param {Pick<Config, 'timeLimitMs' | 'durationMs' | 'restMs'>} config */
+function* timeLimitProblems({ timeLimitMs, durationMs, restMs }) {
+  const pairMs = 2 * (durationMs ?? 0) + restMs;
+  if (timeLimitMs !== null && timeLimitMs < pairMs)
+    yield `--time-limit ${timeLimitMs / 1000}s is shorter than one pair of runs, which takes at least ${pairMs / 1000}s: raise it, or lower --duration`;
+}
+
+/** @param {boolean} isLive @param {Pick<Config, 'untilSure' | 'repeat' | 'timeLimitMs' | 'durationMs' | 'restMs' | 'study'>} config */
+function* sequenceProblems(isLive, { untilSure, repeat, timeLimitMs, durationMs, restMs, study }) {
+  const [its] = ['equivalent', 'seed', 'time-limit'].filter((name) => study.flags.includes(name));
+  if (!untilSure && its !== undefined) yield `--${its} is an option of --until-sure: add it, or leave --${its} out`;
+  if (!untilSure) return;
+  if (!isLive)
+    yield '--until-sure makes new runs, and the runs of these files have ended: leave it out, or give --rpc-a and --rpc-b';
+  if (repeat !== null) yield '--repeat and --until-sure exclude each other: one fixes the number of pairs';
+  yield* timeLimitProblems({ timeLimitMs, durationMs, restMs });
 }
 
 /** @param {Config} config */
@@ -126,6 +156,16 @@ function* sweepProblems({ find, until, study: { axes, alike }, thresholds }) {
   if (axes.length > 0) yield `--find ${find} varies one option only: give --${axes[0].name} one value`;
   if (thresholds.length > 0)
     yield `--find ${find} takes its conditions from --until: give --until instead of --threshold`;
+}
+
+/** @param {Config} config */
+function* bisectProblems({ good, bad, start, rpc, metrics, ...config }) {
+  for (const [name, value] of Object.entries({ good, bad, start }))
+    if (value === null)
+      yield `stress bisect needs --${name}: stress bisect --good COMMIT --bad COMMIT --start COMMAND --rpc URL`;
+  if (rpc.length !== 1) yield 'stress bisect needs the one URL at which the node of --start answers: --rpc URL';
+  if (metrics.length > 1) yield 'stress bisect follows one figure: give one --metric';
+  yield* timeLimitProblems(config);
 }
 
 /** Options of pace, before the length of the stages counts as the duration. @param {Config} given */

@@ -167,6 +167,7 @@ export const commands = {
   find: study('find'),
   sweep: study('sweep'),
   compare: study('compare'),
+  bisect: study('bisect'),
   trend: study('trend'),
   merge: study('merge'),
 };
@@ -174,7 +175,7 @@ export const commands = {
 /**
  * Most runs are part of no study and have no page: what these need is loaded when it is asked for, because each module
  * costs time at every start.
- * @param {'report' | 'find' | 'sweep' | 'compare' | 'trend' | 'merge'} name
+ * @param {'report' | 'find' | 'sweep' | 'compare' | 'bisect' | 'trend' | 'merge'} name
  * @returns {(config: Config, surroundings: Surroundings) => Promise<number>}
  */
 function study(name) {

@@ -287,7 +287,7 @@ function placeOf(command, given, env) {
  * @returns {Record<string, string>}
  */
 function studyOptions(command, parsed, env, fromFile) {
-  if (command !== 'sweep' && command !== 'compare' && command !== 'find') return {};
+  if (!['sweep', 'compare', 'find', 'bisect'].includes(command)) return {};
   const isGiven = (/** @type {string} */ name) => textOf(name, parsed, env, fromFile) !== null;
   // An automatic warm-up excludes stages and iterations.
   return isGiven('stages') || isGiven('iterations') ? {} : { warmup: 'auto' };

@@ -30,6 +30,7 @@ import {
   rowFile,
   runName,
   setting,
+  smallChange,
   stages,
   threshold,
   wholeNumber,
@@ -45,7 +46,7 @@ import {
  * The table of options, and the commands they are for. An option is one row: parsing, --help, the environment, the
  * config file and its JSON Schema, completion, redaction, and every list of options follow from the rows.
  *
- * @typedef {'run' | 'node' | 'fund' | 'reclaim' | 'new-workload' | 'report' | 'sweep' | 'compare' | 'trend' | 'merge' | 'find' | 'completion' | 'help' | 'version'} Command
+ * @typedef {'run' | 'node' | 'fund' | 'reclaim' | 'new-workload' | 'report' | 'sweep' | 'compare' | 'trend' | 'merge' | 'find' | 'bisect' | 'completion' | 'help' | 'version'} Command
  * @typedef {Exclude<Command, 'completion' | 'help' | 'version'>} WorkCommand a command that is more than text
  *
  * @typedef {'load' | 'wallets' | 'chain' | 'network' | 'output' | 'study' | 'instance' | 'secret'} Role what an option
@@ -99,17 +100,17 @@ import {
 
 const NAMES = Object.keys(WORKLOADS);
 
-const ALL = commandList('run', 'node', 'fund', 'reclaim', 'find', 'sweep', 'compare');
+const ALL = commandList('run', 'node', 'fund', 'reclaim', 'find', 'sweep', 'compare', 'bisect');
 const ANY = commandList(...ALL, 'new-workload', 'report', 'trend', 'merge');
-const REMOTE = commandList('run', 'fund', 'reclaim', 'find', 'sweep', 'compare');
-const ONE_ENDPOINT = commandList('run', 'fund', 'reclaim', 'find', 'sweep');
-const FUNDED = commandList('run', 'fund', 'find', 'sweep', 'compare');
+const REMOTE = commandList('run', 'fund', 'reclaim', 'find', 'sweep', 'compare', 'bisect');
+const ONE_ENDPOINT = commandList('run', 'fund', 'reclaim', 'find', 'sweep', 'bisect');
+const FUNDED = commandList('run', 'fund', 'find', 'sweep', 'compare', 'bisect');
 /** Options of each run of a study. */
-const LOAD = commandList('run', 'find', 'sweep', 'compare');
+const LOAD = commandList('run', 'find', 'sweep', 'compare', 'bisect');
 /** A search has no runs of a given shape or number of operations. */
-const SHAPED = commandList('run', 'sweep', 'compare');
+const SHAPED = commandList('run', 'sweep', 'compare', 'bisect');
 /** Commands whose load decides how much the wallets need. */
-const NEEDED = commandList('run', 'fund', 'find', 'sweep', 'compare');
+const NEEDED = commandList('run', 'fund', 'find', 'sweep', 'compare', 'bisect');
 const SWEPT = commandList('run', 'find', 'sweep');
 const JUDGED = commandList('run', 'sweep', 'merge');
 const RUN = commandList('run');
@@ -118,12 +119,14 @@ const SUMMARIZED = commandList('run', 'find', 'sweep', 'compare', 'merge');
 const TESTED = commandList('run', 'compare');
 const PAGE = commandList('run', 'report', 'find', 'sweep', 'compare', 'merge');
 const RESULT = commandList('run', 'compare', 'trend', 'merge');
-const STUDY = commandList('find', 'sweep', 'compare');
+const STUDY = commandList('find', 'sweep', 'compare', 'bisect');
 const REPEATED = commandList('sweep', 'compare');
 const SEARCH = commandList('find', 'sweep');
-const FIND = commandList('find');
+const TIMED = commandList('find', 'compare', 'bisect');
 const SWEEP = commandList('sweep');
 const COMPARE = commandList('compare');
+const MEASURED = commandList('compare', 'bisect');
+const BISECT = commandList('bisect');
 const TREND = commandList('trend');
 const MERGE = commandList('merge');
 /** The wallets of all instances. */
@@ -187,10 +190,15 @@ export const COMMANDS = Object.freeze({
   },
   compare: {
     usage:
-      'BASELINE... --with CANDIDATE...\n       stress compare --rpc-a URL --rpc-b URL -t N -d TIME [options of a run]',
+      'BASELINE... --with CANDIDATE...\n       stress compare --rpc-a URL --rpc-b URL -t N -d TIME [--until-sure] [options of a run]',
     takes: 'files',
     help: 'decide whether one node, build or setting is faster than another, from run files or from new runs',
     examples: ['compare --rpc-a URL --rpc-b URL -t 50 -d 10s', 'compare old-*.json --with new-*.json'],
+  },
+  bisect: {
+    usage:
+      '--good COMMIT --bad COMMIT [--build COMMAND] --start COMMAND\n       --rpc URL -t N -d TIME [--time-limit TIME] [options of a run]',
+    help: 'find the commit that made a figure worse, from pairs of noisy runs',
   },
   trend: {
     usage: 'SWEEP|FILE... [--over OPTION]',
@@ -273,12 +281,36 @@ const TABLE = {
     { name: 'rest', key: 'restMs', argument: 'TIME', parse: duration(0), fallback: '1s', commands: STUDY,
       role: 'study',
       help: 'pause between two runs' },
-    { name: 'time-limit', key: 'timeLimitMs', argument: 'TIME', parse: duration(1000), commands: FIND,
-      role: 'study', defaultText: 'the longer of 3m and 60 blocks',
-      help: 'longest time for stress find; a run that has begun is finished' },
+    { name: 'time-limit', key: 'timeLimitMs', argument: 'TIME', parse: duration(1000), commands: TIMED,
+      role: 'study', defaultText: 'in stress find the longer of 3m and 60 blocks; 20m in a comparison',
+      help: 'longest time for stress find, which finishes a run that has begun, for --until-sure or for stress bisect' },
+    { name: 'until-sure', isFlag: true, commands: COMPARE,
+      role: 'study',
+      help: 'make pairs of runs until a difference or --equivalent is shown at 95 %, or --time-limit is over' },
+    { name: 'equivalent', argument: 'PERCENT', parse: smallChange, fallback: '2%', commands: MEASURED,
+      role: 'study',
+      help: 'largest change that counts as no difference for --until-sure and stress bisect' },
+    { name: 'seed', argument: 'N', integer: [0, 2 ** 32 - 1], commands: MEASURED,
+      role: 'study', defaultText: 'random, kept in --dir',
+      help: 'seed of the order of both runs in each pair of --until-sure or stress bisect' },
     { name: 'before-cell', argument: 'COMMAND', parse: anyText, commands: SEARCH,
       role: 'study',
       help: 'shell command to run before each run of a sweep or a search' },
+    { name: 'good', argument: 'COMMIT', parse: anyText, commands: BISECT,
+      role: 'study',
+      help: 'a commit that is not slow yet; all pairs are compared with it' },
+    { name: 'bad', argument: 'COMMIT', parse: anyText, commands: BISECT,
+      role: 'study',
+      help: 'a later commit that is slow' },
+    { name: 'repository', argument: 'DIR', parse: fileName, fallback: '.', commands: BISECT,
+      role: 'study',
+      help: 'git repository of the commits; it is only read' },
+    { name: 'build', argument: 'COMMAND', parse: anyText, commands: BISECT,
+      role: 'study', defaultText: 'nothing is built',
+      help: 'shell command that builds a commit in its checkout, once; a commit that it fails for is skipped' },
+    { name: 'start', argument: 'COMMAND', parse: anyText, commands: BISECT,
+      role: 'study',
+      help: 'shell command that starts the node of a checkout at --rpc before each run; it is ended after the run' },
     { name: 'find', argument: 'OPTION', choices: ['rate', 'threads', 'in-flight', 'connections'], commands: SWEEP,
       role: 'study',
       help: 'search for the highest value of this option at which --until holds; its range limits the search' },
@@ -328,6 +360,12 @@ const TABLE = {
     { name: 'rpc-b', argument: 'URL', parse: endpoint, commands: COMPARE,
       role: 'study',
       help: 'endpoint of the candidate' },
+    { name: 'start-a', argument: 'COMMAND', parse: anyText, commands: COMPARE,
+      role: 'study',
+      help: 'shell command that starts the baseline at --rpc-a before each of its runs, and is ended after the run' },
+    { name: 'start-b', argument: 'COMMAND', parse: anyText, commands: COMPARE,
+      role: 'study',
+      help: 'the same for the candidate at --rpc-b, which may be the URL of --rpc-a' },
     { name: 'spread', isAxis: true, argument: 'HOW', choices: ['sticky', 'round-robin', 'apart'], fallback: 'sticky', commands: SWEPT,
       role: 'network',
       help: 'use of several --rpc: one per wallet (sticky), in turn (round-robin), or submit at one and read at the next (apart)' },
@@ -477,9 +515,9 @@ const TABLE = {
     { name: 'until', isList: true, argument: 'EXPR', parse: threshold, commands: SEARCH,
       role: 'study',
       help: "condition that the search needs, as in --threshold, such as 'p99<2s'; may be repeated" },
-    { name: 'metric', argument: 'NAME', parse: comparedMetric, fallback: 'tps', commands: COMPARE,
+    { name: 'metric', key: 'metrics', isList: true, argument: 'NAME', parse: comparedMetric, fallback: 'tps', commands: MEASURED,
       role: 'study',
-      help: 'figure of the verdict' },
+      help: 'figure of the verdict; with --until-sure it may be repeated, and all are decided' },
     { name: 'fail-if', isList: true, argument: 'EXPR', parse: failIf, commands: COMPARE,
       role: 'study',
       help: "change that fails the comparison, such as 'tps<-10%'; exit code 99 if it is shown, or if there are too few runs to tell; may be repeated" },

@@ -432,6 +432,14 @@ export async function comparedMetric(text) {
   return metricOf(text.trim()).name;
 }
 
+/** @param {string} text such as 2% @returns {number} as a fraction */
+export function smallChange(text) {
+  const [, number] = /^(\d+(?:\.\d+)?)\s*%$/.exec(text) ?? [];
+  const percent = Number(number);
+  if (!(percent >= 0.1 && percent <= 50)) throw new Error(`must be from 0.1% to 50%, such as 2%, not ${quote(text)}`);
+  return percent / 100;
+}
+
 /** @param {string} text @returns {Promise<FailIf>} */
 export async function failIf(text) {
   const { parseFailIf } = await import('../studies/compare-text.js');

@@ -16,6 +16,7 @@ import { renderSweep } from '../report/sweep-page.js';
 import { merge } from '../scale-out/merge.js';
 import { auditWarning } from '../stats/audit-result.js';
 import { recordedValues } from '../stats/histogram.js';
+import { bisect } from '../studies/bisect.js';
 import { compareMarkdown, compareText } from '../studies/compare-text.js';
 import { compare, compareExit } from '../studies/compare.js';
 import { search } from '../studies/find.js';
@@ -31,6 +32,7 @@ import {
   runFileReader,
   schemaOf,
 } from '../studies/run-files.js';
+import { runUntilSure } from '../studies/until-sure.js';
 import { sweepSummary, sweepText } from '../studies/sweep-text.js';
 import { sweep } from '../studies/sweep.js';
 import { pointsOfRuns, pointsOfSweep, trend, trendText } from '../studies/trend.js';
@@ -108,7 +110,7 @@ function sweepPage(swept, file, html) {
   return renderSweep(swept, { folder: relative(dirname(resolve(html)), dirname(resolve(file))) || '.' });
 }
 
-/** @type {Record<'report' | 'find' | 'sweep' | 'compare' | 'trend' | 'merge', (config: Config, surroundings: Surroundings) => Promise<number>>} */
+/** @type {Record<'report' | 'find' | 'sweep' | 'compare' | 'bisect' | 'trend' | 'merge', (config: Config, surroundings: Surroundings) => Promise<number>>} */
 export const studyCommands = {
   report: async (config) => {
     await checkOutputs(config);
@@ -139,18 +141,21 @@ export const studyCommands = {
 
   compare: async (config, surroundings) => {
     const { stop, version } = surroundings;
-    const { metric, failIf, allowDifferent, labelA, labelB } = config;
+    const { metrics, failIf, allowDifferent, labelA, labelB } = config;
     await checkOutputs(config);
     const isLive = config.rpcA !== null;
-    const { base, candidate, files } = isLive
-      ? await runBoth(config, partsOf(config, surroundings))
+    const make = config.untilSure ? runUntilSure : runBoth;
+    const { base, candidate, files, sequential } = isLive
+      ? await make(config, partsOf(config, surroundings))
       : await runsOf(config);
     // Interrupted before there was anything to compare.
     if (isLive && base.length === 0) return worstExit(stop.exitCodes);
     const comparison = compare(base, candidate, {
       baseFiles: files.base,
       candidateFiles: files.candidate,
-      primary: metric,
+      primary: metrics[0],
+      more: metrics.slice(1),
+      sequential,
       failIf,
       allowDifferent,
       mayDiffer: RUNS_MAY_DIFFER_IN,
@@ -169,6 +174,8 @@ export const studyCommands = {
     if (config.html !== null) await writeFileAtomically(config.html, renderCompare(comparison));
     return worstExit([compareExit(comparison), ...stop.exitCodes]);
   },
+
+  bisect: (config, surroundings) => bisect(config, partsOf(config, surroundings)),
 
   trend: async (config) => {
     await checkOutputs(config);

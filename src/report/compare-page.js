@@ -160,7 +160,8 @@ const MAX_WIDTH = 3;
 const HEIGHT = 26;
 
 /** Drawn without a script, so that the intervals are also printed. @param {Comparison} comparison */
-function metricsTable({ metrics, ...sides }) {
+function metricsTable({ metrics, method, ...sides }) {
+  const isSequential = method.name === 'sequential';
   const names = namesOf(sides);
   const { placeOf, ticks } = scaleOf(metrics);
   const axis = html`<svg>
@@ -187,7 +188,11 @@ function metricsTable({ metrics, ...sides }) {
     note(
       'The candidate against the baseline: in the picture right of the line in the middle is more, left of it less. The point is the change, the bar its interval: where it reaches over that line, chance is enough to explain the change.',
     ),
-    note('Means of the runs; changes are of geometric means; p of all but the first corrected for being many (Holm).'),
+    note(
+      isSequential
+        ? 'Means of the runs; intervals and p hold after any pair, corrected for being many.'
+        : 'Means of the runs; changes are of geometric means; p of all but the first corrected for being many (Holm).',
+    ),
     itemTable(
       'Metrics of both sides',
       metrics,
@@ -325,15 +330,20 @@ function conditions({ failIf }) {
 }
 
 /** @param {Comparison} comparison */
-function methodSection({ method: { words, test, alpha, minimum, pairs }, primary }) {
+function methodSection({ method: { name, words, test, alpha, minimum, pairs }, primary, sequential }) {
   const noun = pairs === null ? 'runs on each side' : 'pairs';
+  const decides =
+    name === 'sequential'
+      ? 'If the sides do not differ, the deciding metrics together show'
+      : `${measureOf(primary).label} alone decides. If the sides do not differ, it shows`;
   return section(
     'method',
     'How it was tested',
     html`<p>${words}</p>
       <p>
-        ${sentence(test)} ${measureOf(primary).label} alone decides. If the sides do not differ, it shows a difference
-        in at most ${quantity(100 * alpha, 'percent')} of comparisons. A verdict takes at least ${minimum} ${noun}.
+        ${sentence(test)} ${decides} a difference in at most ${quantity(100 * alpha, 'percent')} of comparisons. A
+        verdict takes at least ${minimum} ${noun}.
+        ${sequential !== undefined && `The coin had the seed ${sequential.seed}.`}
       </p>`,
   );
 }

@@ -1,12 +1,13 @@
 import { basename, dirname } from 'node:path';
 import { displayName, oneLine, withoutKeys } from '../errors.js';
+import { timeText } from '../text.js';
 import { borderless, pText, percentText, textOf } from '../outputs/format.js';
 import { bold, escaped, markdownOf, markdownTable } from '../outputs/markdown.js';
 import { mean, runsNeeded } from './statistics.js';
 import { metricOf } from './metrics.js';
 
 /**
- * @import { ComparedMetric, Comparison, FailIf } from '../types.d.ts'
+ * @import { ComparedMetric, Comparison, FailIf, Sequential } from '../types.d.ts'
  * @import { Change, Entry } from './compare.js'
  */
 
@@ -47,6 +48,39 @@ export function verdictOf({ metrics: [{ label, word, change, p }], method, base,
     sentence: `${sideWords(candidate.name)} is ${word} than ${sideWords(base.name)}: ${label} changed by ${percent} (${evidence})${caveat}`,
   };
 }
+
+/**
+ * The sentences of a comparison with --until-sure, one for each metric that decides.
+ * @param {object} comparison
+ * @param {readonly ComparedMetric[]} comparison.metrics
+ * @param {{pairs: number | null}} comparison.method
+ * @param {{name: string}} comparison.base
+ * @param {{name: string}} comparison.candidate
+ * @param {Sequential} sequential
+ * @param {number} deciding the first of the metrics
+ */
+export function sequentialVerdict({ metrics, method, base, candidate }, sequential, deciding) {
+  const { end, equivalent, timeLimitMs } = sequential;
+  const pairs = counted(method.pairs ?? 0, 'pair');
+  const sentences = metrics.slice(0, deciding).map(({ label, word, change }) => {
+    const level = percentText(change.confidence).slice(1).replace('.0', '');
+    const evidence = `${level} confidence sequence ${boundsText(change).replace('..', 'to')}, ${pairs}`;
+    if (word === 'faster' || word === 'slower')
+      return `${sideWords(candidate.name)} is ${word} than ${sideWords(base.name)}: ${label} changed by ${percentText(change.estimate)} (${evidence})`;
+    if (word === 'equivalent') return `no difference of ${label} larger than ${100 * equivalent} % (${evidence})`;
+    const after = end === 'time_limit' ? ` after ${timeText(timeLimitMs / 1000)}` : '';
+    if (change.low === null || change.high === null)
+      return `undecided${after}: ${pairs} ${method.pairs === 1 ? 'is' : 'are'} too few to bound the change of ${label}`;
+    const most = percentText(Math.max(-change.low, change.high)).slice(1);
+    return `undecided${after}: ${label} differs by at most ${most} (${evidence})`;
+  });
+  const { word } = metrics[0];
+  const isOpen = word === 'no difference shown' || word === 'too few runs';
+  return { word: isOpen ? /** @type {const} */ ('undecided') : word, sentence: sentences.join('; ') };
+}
+
+export const SEQUENTIAL_WORDS =
+  'Paired: a seeded coin ordered the runs of each pair, so that the sign of a log ratio is that of the coin if the sides do not differ. Bets on the signs reach 20 times their start with a probability of at most 5 %, after whichever pair one looks (Ville; Waudby-Smith and Ramdas 2024).';
 
 /** @param {string} name */
 function sideWords(name) {
@@ -158,13 +192,15 @@ function metricsTable(comparison) {
   return textOf(Object.assign(rows, { head, colAligns }));
 }
 
-/** @param {ComparedMetric['change']} change */
-function boundsText({ low, high }) {
+/** @param {Pick<Change, 'low' | 'high'>} change */
+export function boundsText({ low, high }) {
   return low === null || high === null ? '-' : `${percentText(low)} .. ${percentText(high)}`;
 }
 
 /** @param {Comparison} comparison */
-function footnotes({ metrics: [primary, ...others], method: { pairs, secondaries } }) {
+function footnotes({ metrics: [primary, ...others], method: { name, pairs, secondaries } }) {
+  if (name === 'sequential')
+    return ['  * decides. Means of the runs; intervals and p hold after any pair, corrected for being many'];
   const corrected = secondaries === 0 ? '' : `; p of the other ${secondaries} corrected for being many (Holm)`;
   const line = `  * decides. Means of the runs; changes and intervals of their geometric means${corrected}`;
   const mute = others.filter(({ word }) => word === 'too few runs').length;
@@ -303,7 +339,7 @@ export function judgeFailIf({ expression, metric: name, operator, limitPercent }
   if (metric === undefined) return judged(false, 'it was not compared: see the warnings', null);
   const { estimate } = metric.change;
   const isBeyond = operator === '<' ? 100 * estimate < limitPercent : 100 * estimate > limitPercent;
-  const isShown = metric.word !== 'no difference shown';
+  const isShown = !['no difference shown', 'equivalent'].includes(metric.word);
   const why =
     metric.word === 'too few runs'
       ? 'too few runs to judge it'

@@ -5,9 +5,10 @@ import { shortWindow } from '../stats/growth.js';
 import { Distribution } from '../stats/histogram.js';
 import { censoredOf } from '../stats/figures.js';
 import { isPlain } from '../stats/sample.js';
-import { judgeFailIf, methodWords, speedUps, verdictOf } from './compare-text.js';
+import { SEQUENTIAL_WORDS, judgeFailIf, methodWords, sequentialVerdict, speedUps, verdictOf } from './compare-text.js';
 import { digits, metricOf, settingsOf } from './metrics.js';
 import { COMPARE_SCHEMA, legible, safeName } from './run-files.js';
+import { PairedSequence } from './sequential.js';
 import {
   ALPHA,
   MAX_FALSE_ALARMS,
@@ -24,7 +25,7 @@ import {
   smallestP,
 } from './statistics.js';
 
-/** @import { Comparison, DistributionJson, FailIf, RunFile } from '../types.d.ts' */
+/** @import { Comparison, DistributionJson, FailIf, RunFile, Sequential } from '../types.d.ts' */
 
 /**
  * The comparison of two sets of runs: whether they may be compared, which runs form pairs, the statistical decision and
@@ -162,7 +163,7 @@ function failures(base, candidate) {
 /**
  * The decision is made from figures only, so that scripts/false-alarms.js can test this code.
  *
- * @typedef {'faster' | 'slower' | 'no difference shown' | 'too few runs'} Word
+ * @typedef {'faster' | 'slower' | 'no difference shown' | 'equivalent' | 'too few runs'} Word equivalent: of --until-sure
  *
  * @typedef {object} Sides values of a metric by run; of pairs, the i-th of each side belong together
  * @property {'higher' | 'lower'} better
@@ -232,6 +233,30 @@ function decision({ better, base, isRaw = false }, { values, p, shift }, { adjus
 }
 
 /**
+ * As decide(), for pairs in random order whose number depends on their results.
+ * @param {readonly Sides[]} metrics
+ * @param {number} deciding the first of them, which share one rate of false alarms, as do the others (Bonferroni)
+ * @param {number} equivalent as a fraction
+ * @returns {Decision[]}
+ */
+export function decideSequentially(metrics, deciding, equivalent) {
+  return metrics.map(({ better, base, candidate }, i) => {
+    const tests = i < deciding ? deciding : metrics.length - deciding;
+    const alpha = MAX_FALSE_ALARMS / tests;
+    const sequence = new PairedSequence({ alpha, equivalent: i < deciding ? equivalent : 0 });
+    base.forEach((value, pair) => sequence.add(Math.log(candidate[pair] / value)));
+    const change = { ...sequence.change(), confidence: 1 - alpha };
+    const isHigher = change.estimate > 0 === (better === 'higher');
+    const hasBounds = change.low !== null && change.high !== null;
+    const decided = sequence.decision();
+    /** @type {Word} */
+    let word = hasBounds ? 'no difference shown' : 'too few runs';
+    if (decided !== null) word = decided === 'equivalent' ? decided : isHigher ? 'faster' : 'slower';
+    return { change, p: sequence.p(), pAdjusted: Math.min(1, tests * sequence.p()), word };
+  });
+}
+
+/**
  * Which runs form pairs. A machine that becomes slower over time affects both runs of a pair, so that pairs show
  * smaller differences than unpaired runs.
  *
@@ -286,6 +311,8 @@ const APART =
  * @property {{base: string | null, candidate: string | null}} [names] given by the user
  * @property {boolean} [pairs] the i-th runs of the sides were made as a pair
  * @property {string} [primary] the metric that decides
+ * @property {readonly string[]} [more] the next metrics
+ * @property {Sequential} [sequential] the pairs were made in random order, until sure
  * @property {readonly FailIf[]} [failIf]
  * @property {boolean} [allowDifferent]
  * @property {ReadonlySet<string>} mayDiffer keys of configurations in which comparable runs may differ
@@ -304,7 +331,7 @@ const MAX_SECONDARIES = 6;
  * @throws {InputError} when they must not be compared
  */
 export function compare(baseRuns, candidateRuns, options) {
-  const { primary = 'tps', failIf = [] } = options;
+  const { primary = 'tps', more = [], failIf = [], sequential } = options;
   const given = {
     base: baseRuns.map((run, i) => ({ run, file: options.baseFiles[i] })),
     candidate: candidateRuns.map((run, i) => ({ run, file: options.candidateFiles[i] })),
@@ -315,8 +342,8 @@ export function compare(baseRuns, candidateRuns, options) {
   const differences = checkComparable(all, options);
   const arranged = arrange(given.base, given.candidate, options.pairs ?? false);
   const { isPaired, base, candidate, words, warnings } = arranged;
-  const compared = compareMetrics(base, candidate, { primary, failIf, isPaired });
-  const { metrics, raw } = compared;
+  const compared = compareMetrics(base, candidate, { primary, more, failIf, isPaired, sequential });
+  const { metrics, raw, deciding } = compared;
   const needed = runsNeeded(isPaired);
   const method = {
     name: isPaired ? 'paired' : 'unpaired',
@@ -327,6 +354,7 @@ export function compare(baseRuns, candidateRuns, options) {
     minimum: needed,
     secondaries: metrics.length - 1 + raw.length,
     words: methodWords(isPaired, words, needed),
+    ...(sequential === undefined ? {} : sequentialMethod(deciding)),
   };
   const comparison = {
     schema: COMPARE_SCHEMA,
@@ -342,9 +370,27 @@ export function compare(baseRuns, candidateRuns, options) {
     distributions: distributions(base, candidate),
     failIf: failIf.map((condition) => judgeFailIf(condition, compared)),
     differences,
-    warnings: [...warnings, ...compared.warnings, ...doubtsOf(base, candidate)],
+    // In random order one side may run first in all pairs, by chance.
+    warnings: [...(sequential === undefined ? warnings : []), ...compared.warnings, ...doubtsOf(base, candidate)],
+    ...(sequential === undefined ? {} : { sequential }),
   };
-  return { ...comparison, verdict: verdictOf(comparison, arranged.isApart) };
+  const verdict =
+    sequential === undefined
+      ? verdictOf(comparison, arranged.isApart)
+      : sequentialVerdict(comparison, sequential, deciding);
+  return { ...comparison, verdict };
+}
+
+/** @param {number} deciding */
+function sequentialMethod(deciding) {
+  return {
+    name: 'sequential',
+    test: 'betting on the signs of log ratios',
+    alpha: MAX_FALSE_ALARMS,
+    // The wealth at most doubles with each pair.
+    minimum: Math.ceil(Math.log2(deciding / MAX_FALSE_ALARMS)),
+    words: SEQUENTIAL_WORDS,
+  };
 }
 
 /** @param {Comparison} comparison */
@@ -352,14 +398,14 @@ export function compareExit({ failIf }) {
   return failIf.every(({ passed }) => passed) ? EXIT.ok : EXIT.thresholdFailed;
 }
 
-/** @param {Entry[]} base @param {Entry[]} candidate @param {{primary: string, failIf: readonly FailIf[], isPaired: boolean}} options */
-function compareMetrics(base, candidate, { primary, failIf, isPaired }) {
+/** @param {Entry[]} base @param {Entry[]} candidate @param {Required<Pick<CompareOptions, 'primary' | 'more' | 'failIf'>> & {isPaired: boolean, sequential?: Sequential}} options */
+function compareMetrics(base, candidate, { primary, more, failIf, isPaired, sequential }) {
   const main = metricOf(primary);
   // Metrics of --fail-if come first, so that the number of secondaries does not grow.
-  const others = [...failIf.map(({ metric }) => metric), ...SECONDARIES].map((name) => metricOf(name).name);
-  const wanted = [...new Set(others)].filter((name) => name !== main.name);
   const conditions = new Set(failIf.map(({ metric }) => metric));
-  const room = Math.max(MAX_SECONDARIES, conditions.size);
+  const asked = new Set([main.name, ...more, ...conditions]);
+  const wanted = [...new Set([...asked, ...SECONDARIES])].slice(1);
+  const room = Math.max(MAX_SECONDARIES, asked.size - 1);
   const files = [...base, ...candidate].map(({ file }) => displayName(file));
   const readings = [main.name, ...wanted.slice(0, room)].map((name) => {
     const metric = metricOf(name);
@@ -379,18 +425,22 @@ function compareMetrics(base, candidate, { primary, failIf, isPaired }) {
       base: sides.base.map(Number),
       candidate: sides.candidate.map(Number),
     }));
-  const decisions = decide(compared, isPaired);
+  const decisions =
+    sequential === undefined
+      ? decide(compared, isPaired)
+      : decideSequentially(compared, asked.size, sequential.equivalent);
   const metrics = compared.map(({ name, label, unit, better, isAtLeast, ...sides }, i) => ({
     name,
     label,
     unit,
     better,
-    isPrimary: i === 0,
+    isPrimary: i === 0 || (sequential !== undefined && i < asked.size),
     base: summary(sides.base, valuesOf(base, isAtLeast)),
     candidate: summary(sides.candidate, valuesOf(candidate, isAtLeast)),
     ...decisions[i],
   }));
   return {
+    deciding: asked.size,
     metrics: metrics.filter((_, i) => !compared[i].isRaw),
     raw: metrics.filter((_, i) => compared[i].isRaw),
     zeros: readings.flatMap(({ metric, kind }) => (kind === 'zero' ? metric.name : [])),

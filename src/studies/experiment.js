@@ -101,6 +101,7 @@ const BY_SIGNAL = [EXIT.interrupted, EXIT.terminated, EXIT.hangup];
  * @property {NodeJS.ProcessEnv} [env] all of its environment
  * @property {number} [repeat] from 1
  * @property {boolean} [isMeasured] default: true
+ * @property {typeof runChild} [start] starts the run
  *
  * @typedef {object} Made
  * @property {RunFile | null} run null: it measured nothing, or ended early
@@ -113,7 +114,8 @@ export class Experiment {
   #config;
   #parts;
   #folder;
-  #startRun;
+  /** starts a run */
+  start;
   #hasStarted = false;
   /** At most one: all windows have the same length. @type {string[]} */
   warnings = [];
@@ -124,11 +126,12 @@ export class Experiment {
     this.#config = config;
     this.#parts = parts;
     this.#folder = folder;
-    this.#startRun = start;
+    this.start = start;
   }
 
   /** @param {Wanted} wanted @returns {Promise<Made | null>} null: interrupted @throws {UnavailableError} --before-cell failed */
-  async run({ name, file, label, done, all, args = [], env = this.#config.study.env, repeat = 1, isMeasured = true }) {
+  async run({ name, file, label, done, all, start = this.start, ...wanted }) {
+    const { args = [], env = this.#config.study.env, repeat = 1, isMeasured = true } = wanted;
     const { clock, stop, onProgress } = this.#parts;
     if (this.#hasStarted) await clock.sleep(this.#config.restMs, stop.drain);
     if (stop.drain.aborted) return null;
@@ -139,7 +142,7 @@ export class Experiment {
       if (stop.drain.aborted) return null;
       const startedAt = new Date(clock.wallMs()).toISOString();
       const out = join(this.#folder, file);
-      const { exitCode, run, complaint } = await this.#startRun({ args, env, out, stop });
+      const { exitCode, run, complaint } = await start({ args, env, out, stop });
       const whole = run !== null && isWhole(run) ? run : null;
       if (whole === null && !stop.drain.aborted && BY_SIGNAL.includes(exitCode)) stop.request('interrupted', exitCode);
       if (whole === null && stop.drain.aborted) return null;

@@ -4,6 +4,7 @@ import { displayUrl } from '../chain/rpc.js';
 import { EXIT, InputError, StressError, displayName, oneLine } from '../errors.js';
 import { Experiment, FATAL, LOCK, inFolder, remainingTime, runChild } from './experiment.js';
 import { metricOf } from './metrics.js';
+import { startNode } from './started-node.js';
 
 /**
  * @import { Both, Config, Parts, RunFile } from '../types.d.ts'
@@ -22,9 +23,11 @@ import { metricOf } from './metrics.js';
  * @property {boolean} isMeasured
  */
 
+/** @type {readonly Side[]} */
+export const SIDES = Object.freeze(['a', 'b']);
 const PAIRS = 8;
 /** Limit of the first run of each side. */
-const MAX_FIRST_MS = 5000;
+export const MAX_FIRST_MS = 5000;
 /** A run that measures nothing is repeated once. */
 const TRIES = 2;
 /** @param {number} pairs @returns {Turn[]} an unmeasured run of each side, then A B B A... */
@@ -33,13 +36,12 @@ function turnsOf(pairs) {
     const sides = /** @type {Side[]} */ (i % 2 === 0 ? ['a', 'b'] : ['b', 'a']);
     return sides.map((side) => ({ side, file: `${side}-${i + 1}.json`, isMeasured: true }));
   });
-  // Their names do not match patterns such as a-*.json.
-  const first = /** @type {Side[]} */ (['a', 'b']).map((side) => ({
-    side,
-    file: `first-${side}.json`,
-    isMeasured: false,
-  }));
-  return [...first, ...measured.flat()];
+  return [...SIDES.map(firstTurn), ...measured.flat()];
+}
+
+/** Its name does not match patterns such as a-*.json. @param {Side} side @returns {Turn} */
+export function firstTurn(side) {
+  return { side, file: `first-${side}.json`, isMeasured: false };
 }
 
 /**
@@ -50,7 +52,7 @@ function turnsOf(pairs) {
  */
 export async function runBoth(config, parts, start = runChild) {
   const folder = config.dir ?? 'compare';
-  for (const side of /** @type {Side[]} */ (['a', 'b'])) await parts.checkCell([], envOf(config, side));
+  for (const side of SIDES) await parts.checkCell([], envOf(config, side));
   const experiment = new Experiment({ config, parts, folder, start });
   return inFolder(folder, '', () => runBothIn({ folder, config, parts, experiment }));
 }
@@ -60,14 +62,14 @@ async function runBothIn({ folder, config, parts, experiment }) {
   const { clock, stop, say } = parts;
   checkEmpty(folder);
   const turns = turnsOf(config.repeat ?? PAIRS);
-  say(`A is ${urlOf(config, 'a')}, B is ${urlOf(config, 'b')}; a first run on each is not measured`);
+  sayBoth(config, say);
   const left = remainingTime(clock, turns.length);
   /** @type {Record<Side, {runs: RunFile[], files: string[]}>} */
   const made = { a: { runs: [], files: [] }, b: { runs: [], files: [] } };
   for (const [i, { side, file, isMeasured }] of turns.entries()) {
     const label = `run ${i + 1} of ${turns.length}, on ${side.toUpperCase()}${left(i)}`;
-    const wanted = { name: side.toUpperCase(), file, label, done: i, all: turns.length, env: envOf(config, side) };
-    const run = await runOne({ config, parts, experiment, wanted: { ...wanted, isMeasured } });
+    const wanted = { label, done: i, all: turns.length };
+    const run = await runTurn({ folder, config, parts, experiment }, turns[i], wanted);
     if (run === null) break;
     say(lineOf(`${i + 1}/${turns.length}`, side, isMeasured, run) + left(i + 1));
     if (!isMeasured) continue;
@@ -85,8 +87,13 @@ async function runBothIn({ folder, config, parts, experiment }) {
   };
 }
 
+/** @param {Config} config @param {Parts['say']} say */
+export function sayBoth(config, say) {
+  say(`A is ${urlOf(config, 'a')}, B is ${urlOf(config, 'b')}; a first run on each is not measured`);
+}
+
 /** Old run files could be mixed up with the new ones. @param {string} folder */
-function checkEmpty(folder) {
+export function checkEmpty(folder) {
   const names = readdirSync(folder).filter((name) => name !== LOCK);
   if (names.length > 0)
     throw new InputError(
@@ -95,10 +102,33 @@ function checkEmpty(folder) {
 }
 
 /**
- * @param {{config: Config, parts: Parts, experiment: Experiment, wanted: Wanted}} options
+ * A study that runs both sides.
+ *
+ * @typedef {{folder: string, config: Config, parts: Parts, experiment: Experiment}} Live
+ */
+
+/**
+ * @param {Live} live
+ * @param {Turn} turn
+ * @param {Pick<Wanted, 'label' | 'done' | 'all'>} progress
  * @returns {Promise<RunFile | null>} null: interrupted
  */
-async function runOne({ config, parts, experiment, wanted }) {
+export async function runTurn({ folder, config, parts, experiment }, { side, file, isMeasured }, progress) {
+  /** @type {Wanted} */
+  const wanted = { ...progress, name: side.toUpperCase(), file, isMeasured, env: envOf(config, side) };
+  const { start: command, url } = sideOf(config, side);
+  if (command !== null)
+    wanted.start = async (how) => {
+      const { clock, stop, env } = parts;
+      const log = join(folder, `node-${side}.log`);
+      const node = await startNode({ name: `--start-${side}`, command, url, log, env, clock, stop });
+      if (node === null) return { exitCode: EXIT.interrupted, run: null, complaint: null };
+      try {
+        return await experiment.start(how);
+      } finally {
+        await node.stop();
+      }
+    };
   const durationMs = Math.min(MAX_FIRST_MS, config.durationMs ?? MAX_FIRST_MS);
   // With stages, the first run goes through all of them.
   const args = wanted.isMeasured || config.stages !== null ? [] : [`--duration=${durationMs}ms`];
@@ -115,13 +145,18 @@ async function runOne({ config, parts, experiment, wanted }) {
 }
 
 /** @param {Config} config @param {Side} side @returns {NodeJS.ProcessEnv} passes the URL, so that no process list shows its secrets */
-function envOf({ study, rpcA, rpcB }, side) {
-  return { ...study.env, STRESS_RPC: String((side === 'a' ? rpcA : rpcB)?.href) };
+export function envOf(config, side) {
+  return { ...config.study.env, STRESS_RPC: sideOf(config, side).url.href };
 }
 
 /** @param {Config} config @param {Side} side */
-function urlOf({ rpcA, rpcB }, side) {
-  return displayUrl(/** @type {URL} */ (side === 'a' ? rpcA : rpcB));
+export function sideOf({ rpcA, rpcB, startA, startB }, side) {
+  return { url: /** @type {URL} */ (side === 'a' ? rpcA : rpcB), start: side === 'a' ? startA : startB };
+}
+
+/** @param {Config} config @param {Side} side */
+export function urlOf(config, side) {
+  return displayUrl(sideOf(config, side).url);
 }
 
 /** @param {string} count @param {Side} side @param {boolean} isMeasured @param {RunFile} run */

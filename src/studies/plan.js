@@ -87,7 +87,11 @@ export function cellName(settings) {
  * @returns {string | null} in words
  */
 export function differenceOf(before, now) {
-  const [was, is] = [before, now].map((asked) => namedParts(asked));
+  return differenceOfParts(namedParts(before), namedParts(now));
+}
+
+/** @param {Record<string, string>} was @param {Record<string, string>} is @returns {string | null} in words */
+export function differenceOfParts(was, is) {
   for (const name of new Set([...Object.keys(was), ...Object.keys(is)])) {
     if (was[name] === is[name]) continue;
     return `${name} ${was[name] === undefined ? 'was not given' : `was ${was[name]}`} and ${is[name] === undefined ? 'is not given' : `is ${is[name]}`}`;

@@ -1,4 +1,4 @@
-/** No value from a command line or a file becomes a command line of a shell, except that of --before-cell. */
+/** No value from a command line or a file becomes a command line of a shell, except those of --before-cell and --start-a. */
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -51,8 +51,11 @@ function isChildProcess(node) {
   return ts.isStringLiteralLike(node) && /^(node:)?child_process$/.test(node.text);
 }
 
-/** --before-cell is a command that the user wrote for the shell. @type {Record<string, string[]>} */
-const WANTED = { [join('src', 'studies', 'experiment.js')]: ['shell: true'] };
+/** --before-cell and --start-a are commands that the user wrote for the shell. @type {Record<string, string[]>} */
+const WANTED = {
+  [join('src', 'studies', 'experiment.js')]: ['shell: true'],
+  [join('src', 'studies', 'node-keeper.js')]: ['shell: true'],
+};
 
 describe('no shell', () => {
   for (const file of FILES) {

@@ -431,7 +431,7 @@ describe('readInvocation(): bad usage', () => {
     [words('node -t 5 extra'), /^unexpected argument "extra"$/],
     [
       words('node -t 5 --rpc http://x'),
-      /^--rpc is an option of stress, stress fund, stress reclaim, stress find, stress sweep, not of stress node$/,
+      /^--rpc is an option of stress, stress fund, stress reclaim, stress find, stress sweep, stress bisect, not of stress node$/,
     ],
     [words('-t 5 --port 1'), /^--port is an option of stress node, not of stress$/],
     [words('-t 5 --workload foo'), /^--workload must be one of counter/],

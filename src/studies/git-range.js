@@ -1,0 +1,122 @@
+import { execFile } from 'node:child_process';
+import { existsSync, renameSync, rmSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { InputError, OutputError, UnavailableError, displayName, oneLine } from '../errors.js';
+
+/**
+ * Reads commits from a git repository, and makes checkouts of them. The repository and its work tree are never changed.
+ *
+ * @typedef {object} Commit
+ * @property {string} id
+ * @property {string} subject
+ *
+ * @typedef {object} Range
+ * @property {Commit} good
+ * @property {Commit[]} commits after the good one, each the first parent of the next; the last one is the bad commit
+ * @property {number} merges among them
+ * @property {boolean} isDirty the work tree has changes that are in no commit
+ */
+
+const run = promisify(execFile);
+
+const MOST_BYTES = 256 * 1024 * 1024;
+
+/** A hook of git sets variables that name another repository. */
+function environment() {
+  const own = Object.entries(process.env).filter(([name]) => !name.startsWith('GIT_'));
+  return { ...Object.fromEntries(own), LC_ALL: 'C', GIT_TERMINAL_PROMPT: '0' };
+}
+
+/** @param {string} folder @param {string[]} args @returns {Promise<string | null>} null: git ended with an exit code that is not 0 @throws {UnavailableError} */
+async function git(folder, ...args) {
+  try {
+    const { stdout } = await run('git', ['-C', folder, ...args], { env: environment(), maxBuffer: MOST_BYTES });
+    return stdout.trimEnd();
+  } catch (error) {
+    const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
+    if (typeof code === 'number') return null;
+    throw new UnavailableError(
+      `cannot run git: ${code === 'ENOENT' ? 'it is not installed; install it' : oneLine(message)}`,
+    );
+  }
+}
+
+/**
+ * @param {string} repository
+ * @param {{good: string, bad: string}} names as the user wrote them
+ * @returns {Promise<Range>}
+ * @throws {InputError}
+ */
+export async function readRange(repository, names) {
+  const where = displayName(repository);
+  if (!existsSync(repository) || (await git(repository, 'rev-parse', '--git-dir')) === null)
+    throw new InputError(`${where} is not a git repository: give --repository DIR`);
+  const [good, bad] = await Promise.all([
+    commitOf(repository, '--good', names.good),
+    commitOf(repository, '--bad', names.bad),
+  ]);
+  if (good === bad)
+    throw new InputError(`--good and --bad are the same commit, ${short(good)}: there is nothing between`);
+  const isAncestor = async (/** @type {string} */ a, /** @type {string} */ b) =>
+    (await git(repository, 'merge-base', '--is-ancestor', a, b)) !== null;
+  if (await isAncestor(bad, good))
+    throw new InputError(`--bad ${short(bad)} is an ancestor of --good ${short(good)}: exchange them`);
+  if (!(await isAncestor(good, bad))) {
+    const base = await git(repository, 'merge-base', good, bad);
+    throw new InputError(
+      `--good ${short(good)} is not an ancestor of --bad ${short(bad)}, so no line of commits leads from one to the other: ${base === null ? 'they have no common ancestor' : `give their common ancestor, --good ${short(base)}`}`,
+    );
+  }
+  const lines = await git(
+    repository,
+    'log',
+    '--first-parent',
+    '--reverse',
+    '--format=%H%x00%P%x00%s',
+    `${good}..${bad}`,
+  );
+  const rows = (lines ?? '').split('\n').map((line) => line.split('\0'));
+  const [firstParent] = rows[0][1].split(' ');
+  if (firstParent !== good)
+    throw new InputError(
+      `--good ${short(good)} is not on the first-parent line of --bad ${short(bad)}, but on a branch that was merged: give a commit on the line, such as --good ${short(firstParent)}`,
+    );
+  return {
+    good: { id: good, subject: (await git(repository, 'log', '-1', '--format=%s', good)) ?? '' },
+    commits: rows.map(([id, , subject]) => ({ id, subject })),
+    merges: rows.filter(([, parents]) => parents.includes(' ')).length,
+    isDirty:
+      ((await git(repository, '--no-optional-locks', 'status', '--porcelain', '--untracked-files=no')) ?? '') !== '',
+  };
+}
+
+/** @param {string} repository @param {string} option @param {string} name */
+async function commitOf(repository, option, name) {
+  const id = await git(repository, 'rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`);
+  if (id === null) throw new InputError(`${option} ${oneLine(name, 60)}: no such commit in ${displayName(repository)}`);
+  return id;
+}
+
+/** @param {string} id */
+export function short(id) {
+  return id.slice(0, 7);
+}
+
+/**
+ * A clone that shares the objects of the repository: unlike a git worktree it leaves no trace there, and unlike git
+ * archive it has the history, of which many builds make their version.
+ * @param {string} repository
+ * @param {string} id
+ * @param {string} folder is there completely, or not at all
+ */
+export async function checkOut(repository, id, folder) {
+  if (existsSync(folder)) return;
+  const unfinished = `${folder}.part`;
+  rmSync(unfinished, { recursive: true, force: true });
+  const clone = ['clone', '--quiet', '--shared', '--no-checkout', resolve(repository), resolve(unfinished)];
+  const isThere =
+    (await git('.', ...clone)) !== null && (await git(unfinished, 'checkout', '--quiet', '--detach', id)) !== null;
+  if (!isThere) throw new OutputError(`cannot check out ${short(id)} to ${displayName(folder)}: is the disk full?`);
+  renameSync(unfinished, folder);
+}

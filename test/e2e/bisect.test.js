@@ -1,0 +1,82 @@
+/** stress bisect over a small repository of real nodes, killed in the middle. */
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { makeRepository, startCommand } from '../../scripts/bisect-demo.js';
+import { freePort } from '../../src/chain/devchain.js';
+import { runStress, spawnStress } from '../helpers/cli.js';
+import { endProcessesOf, processesOf } from '../helpers/leftovers.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+describe('stress bisect', () => {
+  it('names the slow commit, also after kill -9 in the middle, and leaves no process', async (t) => {
+    const folder = temporaryFolder(t);
+    t.after(() => endProcessesOf(folder));
+    const repository = join(folder, 'repository');
+    mkdirSync(repository);
+    // So much slower that a busy machine does not hide it.
+    const ids = makeRepository(repository, { commits: 4, first: 3, slower: 4 });
+    const port = await freePort();
+    const dir = join(folder, 'study');
+    const args = [
+      ...['bisect', '--good', ids[0], '--bad', ids[4], '--repository', repository, '--build', 'cp notes built'],
+      ...['--start', startCommand(port), '--rpc', `http://127.0.0.1:${port}`, '--dir', dir],
+      ...['-t', '2', '-d', '1s', '--warmup', '0s', '--rest', '0s', '--drain-timeout', '5s'],
+    ];
+    const options = { env: { TMPDIR: folder }, timeoutMs: 240_000 };
+    const killed = spawnStress(args, options);
+    await killed.waitFor(/^2 {2}\w{7} {2}tps /m);
+    killed.child.kill('SIGKILL');
+    await killed.done;
+    const { code, stdout, stderr } = await runStress(args, options);
+    assert.equal(code, 0, stderr);
+    const slow = ids[3].slice(0, 7);
+    assert.match(stdout, /^kept from .*study: [2-9] pairs$/m);
+    assert.match(
+      stdout,
+      new RegExp(`^${slow} \\(Write blocks with more care\\) makes tps [67]\\d\\.\\d % lower with`, 'm'),
+    );
+    const { result, pairs } = JSON.parse(readFileSync(join(dir, 'bisect.json'), 'utf8'));
+    assert.deepEqual([result.from, result.to], [ids[3], ids[3]]);
+    assert.ok(existsSync(join(dir, 'builds', `${ids[3].slice(0, 12)}`, 'built')));
+    assert.ok(
+      pairs.every((/** @type {{files: string[]}} */ { files }) => files.every((f) => existsSync(join(dir, f)))),
+    );
+    // The nodes of the run that was killed are ended by their keepers.
+    assert.deepEqual(
+      processesOf(folder).filter(({ command }) => command.includes('null-chain.js')),
+      [],
+    );
+  });
+
+  it('says what is wrong in one line', async (t) => {
+    const folder = temporaryFolder(t);
+    const ids = makeRepository(folder, { commits: 2, first: 1 });
+    const port = await freePort();
+    const where = ['--repository', folder, '--rpc', `http://127.0.0.1:${port}`, '--dir', join(folder, 'study')];
+    const rest = ['--start', 'exit 3', '-t', '2', '-d', '1s', ...where];
+    const [good, bad] = [`--good=${ids[0]}`, `--bad=${ids[2]}`];
+    for (const [code, args, message] of /** @type {Array<[number, string[], RegExp]>} */ ([
+      [64, [good, bad, ...rest, '--time-limit', '2s'], /--time-limit 2s is shorter than one pair of runs/],
+      [64, [good, bad, ...rest, '--metric', 'speed'], /--metric .*speed/],
+      [64, [good, ...rest], /stress bisect needs --bad/],
+      [65, [`--good=${ids[2]}`, `--bad=${ids[0]}`, ...rest], /is an ancestor of --good \w{7}: exchange them/],
+      [65, [good, '--bad=nothing', ...rest], /--bad nothing: no such commit/],
+      [65, [good, bad, ...rest, '--build', 'echo no compiler; exit 1'], /does not build .*: no compiler/],
+      [69, [good, bad, ...rest], /does not start: --start exit 3: it ended \(exit code 3\)/],
+    ])) {
+      const { code: found, stderr } = await runStress(['bisect', ...args]);
+      assert.equal(found, code, stderr);
+      assert.match(stderr, message);
+      assert.equal(
+        stderr
+          .trim()
+          .split('\n')
+          .filter((line) => line.startsWith('stress: ')).length,
+        1,
+        stderr,
+      );
+    }
+  });
+});
