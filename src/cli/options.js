@@ -176,7 +176,7 @@ export const COMMANDS = Object.freeze({
   },
   compare: {
     usage:
-      'BASELINE... --with CANDIDATE...\n       stress compare --rpc-a URL --rpc-b URL -t N -d TIME [--until-sure] [options of a run]',
+      'BASELINE... --with CANDIDATE...\n       stress compare --rpc-a URL --rpc-b URL -t N -d TIME [options of a run]',
     takes: 'files',
     help: 'decide whether one node, build or setting is faster than another, from run files or from new runs',
   },
