@@ -182,7 +182,7 @@ export const COMMANDS = Object.freeze({
   },
   bisect: {
     usage:
-      '--good COMMIT --bad COMMIT [--build COMMAND] --start COMMAND\n       --rpc URL -t N -d TIME [--time-limit TIME] [options of a run]',
+      '--good COMMIT --bad COMMIT --start COMMAND --rpc URL\n       [--build COMMAND] -t N -d TIME [options of a run]',
     help: 'find the commit that made a figure worse, from pairs of noisy runs',
   },
   trend: {
