@@ -190,14 +190,14 @@ export const COMMANDS = Object.freeze({
   },
   compare: {
     usage:
-      'BASELINE... --with CANDIDATE...\n       stress compare --rpc-a URL --rpc-b URL -t N -d TIME [--until-sure] [options of a run]',
+      'BASELINE... --with CANDIDATE...\n       stress compare --rpc-a URL --rpc-b URL -t N -d TIME [options of a run]',
     takes: 'files',
     help: 'decide whether one node, build or setting is faster than another, from run files or from new runs',
     examples: ['compare --rpc-a URL --rpc-b URL -t 50 -d 10s', 'compare old-*.json --with new-*.json'],
   },
   bisect: {
     usage:
-      '--good COMMIT --bad COMMIT [--build COMMAND] --start COMMAND\n       --rpc URL -t N -d TIME [--time-limit TIME] [options of a run]',
+      '--good COMMIT --bad COMMIT --start COMMAND --rpc URL\n       [--build COMMAND] -t N -d TIME [options of a run]',
     help: 'find the commit that made a figure worse, from pairs of noisy runs',
   },
   trend: {
@@ -283,16 +283,16 @@ const TABLE = {
       help: 'pause between two runs' },
     { name: 'time-limit', key: 'timeLimitMs', argument: 'TIME', parse: duration(1000), commands: TIMED,
       role: 'study', defaultText: 'in stress find the longer of 3m and 60 blocks; 20m in a comparison',
-      help: 'longest time for stress find, which finishes a run that has begun, for --until-sure or for stress bisect' },
+      help: 'longest time for a search, for pairs until a decision, or for a bisection; a run that has begun is finished' },
     { name: 'until-sure', isFlag: true, commands: COMPARE,
       role: 'study',
       help: 'make pairs of runs until a difference or --equivalent is shown at 95 %, or --time-limit is over' },
     { name: 'equivalent', argument: 'PERCENT', parse: smallChange, fallback: '2%', commands: MEASURED,
       role: 'study',
-      help: 'largest change that counts as no difference for --until-sure and stress bisect' },
+      help: 'largest change that counts as no difference, where pairs are made until a decision' },
     { name: 'seed', argument: 'N', integer: [0, 2 ** 32 - 1], commands: MEASURED,
       role: 'study', defaultText: 'random, kept in --dir',
-      help: 'seed of the order of both runs in each pair of --until-sure or stress bisect' },
+      help: 'seed of the order of both runs in each pair, where pairs are made until a decision' },
     { name: 'before-cell', argument: 'COMMAND', parse: anyText, commands: SEARCH,
       role: 'study',
       help: 'shell command to run before each run of a sweep or a search' },

@@ -114,9 +114,14 @@ export async function checkOut(repository, id, folder) {
   if (existsSync(folder)) return;
   const unfinished = `${folder}.part`;
   rmSync(unfinished, { recursive: true, force: true });
-  const clone = ['clone', '--quiet', '--shared', '--no-checkout', resolve(repository), resolve(unfinished)];
-  const isThere =
-    (await git('.', ...clone)) !== null && (await git(unfinished, 'checkout', '--quiet', '--detach', id)) !== null;
-  if (!isThere) throw new OutputError(`cannot check out ${short(id)} to ${displayName(folder)}: is the disk full?`);
+  const env = environment();
+  try {
+    await run('git', ['clone', '--quiet', '--shared', '--no-checkout', resolve(repository), unfinished], { env });
+    await run('git', ['-C', unfinished, 'checkout', '--quiet', '--detach', id], { env });
+  } catch (error) {
+    const { stderr = '' } = /** @type {{stderr?: string}} */ (error);
+    const why = oneLine(stderr.trim().split('\n').at(-1) ?? '');
+    throw new OutputError(`cannot check out ${short(id)} to ${displayName(folder)}: ${why}`, error);
+  }
   renameSync(unfinished, folder);
 }

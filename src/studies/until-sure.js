@@ -53,15 +53,16 @@ export function levelOf(metrics) {
  * @param {Config} config
  * @param {Parts} parts
  * @param {typeof runChild} [start] starts a run
+ * @param {(file: string) => RunFile} [read] reads a run file; throws if it is damaged
  * @returns {Promise<Both>} also if interrupted (parts.stop)
  */
-export async function runUntilSure(config, parts, start = runChild) {
+export async function runUntilSure(config, parts, start = runChild, read = undefined) {
   const folder = config.dir ?? 'compare';
   for (const side of SIDES) await parts.checkCell([], envOf(config, side));
   const experiment = new Experiment({ config, parts, folder, start });
   return inFolder(folder, '', async () => {
     const { seed } = await openSequence(config, folder);
-    return new UntilSure({ folder, config, parts, experiment }, seed, await runFileReader()).run();
+    return new UntilSure({ folder, config, parts, experiment }, seed, read ?? (await runFileReader())).run();
   });
 }
 
@@ -74,8 +75,10 @@ class UntilSure {
   #tested;
   /** @type {Record<Side, {runs: RunFile[], files: string[]}>} */
   #made = { a: { runs: [], files: [] }, b: { runs: [], files: [] } };
-  /** Of the longest pair, or expected of the first one. */
+  /** Of the longest pair. */
   #pairUs = 0;
+  /** Of the first pair, by the first runs. */
+  #expectedUs = 0;
   #hasBegun = false;
 
   /** @param {Live} live @param {number} seed @param {(file: string) => RunFile} read */
@@ -107,9 +110,13 @@ class UntilSure {
       end = pair > MAX_PAIRS ? 'time_limit' : await this.#runPair(pair, order);
       if (end === null && this.#tested.every(({ sequence }) => sequence.decision() !== null)) end = 'decided';
     }
+    const { a, b } = this.#made;
+    if (end !== 'decided') {
+      const what = end === 'interrupted' ? 'interrupted' : 'the time limit is over';
+      parts.say(`${what}: ${a.runs.length} pairs are made; the same command continues`);
+    }
     const [error] = parts.stop.errors;
     if (error !== undefined) throw error;
-    const { a, b } = this.#made;
     const sequential = {
       ...{ end, seed: this.#seed, equivalent: config.equivalent },
       timeLimitMs: this.#timeLimitMs,
@@ -135,7 +142,7 @@ class UntilSure {
       this.#check(run, turn.file);
       runs[turn.side] = run;
     }
-    if (this.#hasBegun) this.#pairUs = Math.max(this.#pairUs, parts.clock.nowUs() - startedUs);
+    if (kept.every((run) => run === null)) this.#pairUs = Math.max(this.#pairUs, parts.clock.nowUs() - startedUs);
     for (const side of SIDES) {
       this.#made[side].runs.push(/** @type {RunFile} */ (runs[side]));
       this.#made[side].files.push(join(folder, `${side}-${pair}.json`));
@@ -157,10 +164,11 @@ class UntilSure {
   /** Before a pair. @returns {Promise<'interrupted' | 'time_limit' | null>} null: there is time for it */
   async #prepare() {
     if (!this.#hasBegun && !(await this.#begin())) return 'interrupted';
-    if (this.#deadlineUs - this.#live.parts.clock.nowUs() >= this.#pairUs) return null;
+    const neededUs = this.#pairUs || this.#expectedUs;
+    if (this.#deadlineUs - this.#live.parts.clock.nowUs() >= neededUs) return null;
     if (this.#made.a.runs.length > 0) return 'time_limit';
     throw new UsageError(
-      `--time-limit ${this.#timeLimitMs / 1000}s is too short: one pair of runs takes about ${timeText(this.#pairUs / 1e6)}, after the first runs; raise it, or lower --duration`,
+      `--time-limit ${this.#timeLimitMs / 1000}s is too short: one pair of runs takes about ${timeText(neededUs / 1e6)}, after the first runs; raise it, or lower --duration`,
     );
   }
 
@@ -176,7 +184,7 @@ class UntilSure {
       this.#check(run, turn.file);
     }
     const moreMs = Math.max(0, (config.durationMs ?? 0) - MAX_FIRST_MS);
-    this.#pairUs = parts.clock.nowUs() - startedUs + (config.stages === null ? 2000 * moreMs : 0);
+    this.#expectedUs = parts.clock.nowUs() - startedUs + (config.stages === null ? 2000 * moreMs : 0);
     this.#hasBegun = true;
     return true;
   }
@@ -216,8 +224,10 @@ class UntilSure {
 async function openSequence(config, folder) {
   const file = join(folder, STATE);
   const options = optionsOf(config);
-  if (!existsSync(file)) {
-    checkEmpty(folder);
+  const hasRuns = SIDES.some((side) => existsSync(join(folder, `${side}-1.json`)));
+  // Without a run, options may still be put right.
+  if (!existsSync(file) || !hasRuns) {
+    if (!existsSync(file)) checkEmpty(folder);
     const asked = { seed: config.seed ?? randomInt(2 ** 32), options };
     await writeFileAtomically(file, `${JSON.stringify(asked, null, 2)}\n`);
     return asked;

@@ -33,6 +33,9 @@ import { runTable } from '../helpers/table.js';
  * @typedef {[args: string, says: RegExp, more?: Omit<Row, 'args' | 'says'>]} ShortRow
  */
 
+/** Two endpoints, which are not asked. */
+const LIVE = '--rpc-a http://127.0.0.1:1 --rpc-b http://127.0.0.1:2 -t 1 -d 30s';
+
 /** Well-known keys of the test mnemonic's first wallets. @type {readonly string[]} */
 const KEYS = [
   '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80',
@@ -75,6 +78,22 @@ const TABLE = {
     ['compare a.json --with b.json --metric speed', /^--metric names "speed", which is no figure/],
     ['compare a.json --with b.json --fail-if tps<10', /^--fail-if must be a figure, < or >, and a change in percent/],
     ['compare DIR/none.json --with DIR/none.json', /^cannot read \S+none\.json: there is no such file$/, { exit: 65 }],
+    [
+      'compare a.json --with b.json --until-sure',
+      /^--until-sure makes new runs, and the runs of these files have ended/,
+    ],
+    ['compare a.json --with b.json --seed 3', /^--seed is an option of --until-sure: add it, or leave --seed out$/],
+    [
+      'compare a.json --with b.json --start-a geth',
+      /^--start-a needs the URL at which the node .* answers: --rpc-a URL$/,
+    ],
+    [`compare ${LIVE} --until-sure --repeat 8`, /^--repeat and --until-sure exclude each other/],
+    [`compare ${LIVE} --until-sure --equivalent 60%`, /^--equivalent must be from 0.1% to 50%, such as 2%, not "60%"$/],
+    [`compare ${LIVE} --until-sure --metric speed`, /^--metric names "speed", which is no figure/],
+    [
+      `compare ${LIVE} --until-sure --time-limit 60s`,
+      /^--time-limit 60s is shorter than one pair of runs, which takes at least 61s: raise it, or lower --duration$/,
+    ],
     ['trend', /^stress trend needs a file/],
     ['trend DIR/none', /^cannot read \S+none: there is no such file$/, { exit: 65 }],
     ['-t 1 -d 1s --dashboard 99999999', /^--dashboard must be a port/],

@@ -24,7 +24,7 @@ describe('stress bisect', () => {
       ...['--start', startCommand(port), '--rpc', `http://127.0.0.1:${port}`, '--dir', dir],
       ...['-t', '2', '-d', '1s', '--warmup', '0s', '--rest', '0s', '--drain-timeout', '5s'],
     ];
-    const options = { env: { TMPDIR: folder }, timeoutMs: 240_000 };
+    const options = { env: { TMPDIR: folder }, timeoutMs: 400_000 };
     const killed = spawnStress(args, options);
     await killed.waitFor(/^2 {2}\w{7} {2}tps /m);
     killed.child.kill('SIGKILL');
