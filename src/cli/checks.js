@@ -235,7 +235,7 @@ function* workloadProblems(command, config) {
     if (wrong !== null) yield wrong;
     const lacking =
       command === 'fund' && isCallWorkload(name) ? null : WORKLOADS[name].lacks?.({ ...config, set: own });
-    if (lacking) yield `--workload ${name} ${lacking}`;
+    if (lacking) yield `${mix.length > 0 ? '--mix with calls' : `--workload ${name}`} ${lacking}`;
   }
   if (createReceivers !== null && receivers === null) yield `--create-receivers ${createReceivers} needs --receivers N`;
   yield* callProblems(config);

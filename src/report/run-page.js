@@ -118,11 +118,12 @@ function configuration(run, options) {
 
 /** @param {Record<string, any>} object @param {string} [prefix] @returns {Array<[string, string]>} */
 function flat(object, prefix = '') {
-  return Object.entries(object).flatMap(([name, value]) =>
-    value !== null && typeof value === 'object' && !Array.isArray(value)
-      ? flat(value, `${prefix}${name}.`)
-      : [[`${prefix}${name}`, Array.isArray(value) ? value.join(', ') : String(value)]],
-  );
+  return Object.entries(object).flatMap(([name, value]) => {
+    // Merged runs have no value where their instances differ.
+    if (value === undefined) return [];
+    if (value !== null && typeof value === 'object' && !Array.isArray(value)) return flat(value, `${prefix}${name}.`);
+    return [[`${prefix}${name}`, Array.isArray(value) ? value.join(', ') : String(value)]];
+  });
 }
 
 /** @param {RunFile} run */

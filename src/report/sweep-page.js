@@ -99,7 +99,8 @@ function findSection(find, chart, folder) {
   const conditions = until.map((condition, i) => html`${i > 0 && ', '}<code>${condition}</code>`);
   const rate =
     rateHeld &&
-    ', and the rate held (always required): operations were verified at least 98 % as fast as they were due';
+    html`${until.length > 0 && ', and '}the rate held (always required): operations were verified at least 98 % as fast
+    as they were due`;
   const summary = `Each point is a run at one ${name}, in the order in which they were made: ${held} of ${trials.length} held.${interval}`;
   return section(
     'search',
@@ -288,7 +289,7 @@ function plan({ axes, cells, repeat, restMs, beforeCell, options, environment, s
   const between = restMs > 0 ? `, with ${rest} of rest between runs` : '';
   const asked = {
     ...Object.fromEntries(axes.map(({ name, values }) => [name, values.join(', ')])),
-    ...(find === null ? { repeat } : { find: find.name, until: find.until }),
+    ...(find === null ? { repeat } : { find: find.name, ...(find.until.length > 0 && { until: find.until }) }),
     rest,
     ...(beforeCell == null ? {} : { 'before-cell': `a command with SHA-256 ${beforeCell}...` }),
     ...options,

@@ -5,6 +5,8 @@ import { EXIT, InputError, OutputError, StressError, UnavailableError } from '..
 import { displayName, oneLine, worstExit } from '../errors.js';
 import { checkWritable, makeFolder, writeFileAtomically } from '../files.js';
 import { readJsonFile } from '../json-file.js';
+import { percentText } from '../outputs/format.js';
+import { bold, markdownOf, markdownTable, writeMarkdown } from '../outputs/markdown.js';
 import { timeText } from '../text.js';
 import { Bisection, CONFIDENCE } from './bisection.js';
 import { Experiment, FATAL, inFolder, runChild } from './experiment.js';
@@ -154,9 +156,21 @@ class BisectRun {
     return Math.log(candidate / good) * (this.#given.metric.better === 'higher' ? -1 : 1);
   }
 
+  /** The commits that were measured, with the median change of their pairs. @param {string} words @returns {string} */
+  #markdown(words) {
+    const { file, metric } = this.#given;
+    const rows = this.#commits.flatMap((commit) => {
+      const ratios = file.pairs
+        .filter((pair) => pair.commit === commit.id)
+        .map((pair) => pair.candidate / pair.good - 1);
+      return ratios.length === 0 ? [] : [[short(commit.id), percentText(median(ratios)), String(ratios.length)]];
+    });
+    return markdownOf([bold(words), markdownTable(['commit', `${metric.name} against good`, 'pairs'], rows)]);
+  }
+
   /** @returns {Promise<number>} the exit code */
   async run() {
-    const { parts, file, range, folder } = this.#given;
+    const { config, parts, file, range, folder } = this.#given;
     const { say, stop } = parts;
     const count = range.commits.length;
     say(`${count} commits from ${short(range.good.id)} (good) to ${short(range.commits[count - 1].id)} (bad)`);
@@ -176,6 +190,7 @@ class BisectRun {
     file.result = { reason, words, from: this.#commits[from].id, to: this.#commits[to].id, probability };
     await this.#save();
     say(words);
+    if (config.markdown !== null) await writeMarkdown(config.markdown, this.#markdown(words));
     say(`bisect.json, the run files and the builds are in ${displayName(folder)}`);
     if (reason === 'better') return EXIT.badInput;
     return reason === 'found' || reason === 'equal' || this.#isOnlySkipped(end) ? EXIT.ok : EXIT.incomplete;

@@ -133,19 +133,24 @@ export class Capacity {
     this.#before = [this.#wallets, this.#inFlight];
     if (options['in-flight'] === undefined && !this.#isOfCalls && this.#inFlight < MOST_IN_FLIGHT) {
       this.#inFlight = Math.min(MOST_IN_FLIGHT, STEP * this.#inFlight);
-      return `${this.#inFlight} operations in flight per wallet in place of ${this.#before[1]}`;
+      return `${this.#inFlight} operations in flight per wallet in place of ${this.#before[1]}${droppedText(window)}`;
     }
     if (options.threads !== undefined || options.users !== undefined || this.#wallets >= this.#mostWallets) {
       this.#before = null;
       return null;
     }
     this.#wallets = Math.min(this.#mostWallets, STEP * this.#wallets);
-    return `${this.#wallets} ${this.#isOfCalls ? 'users' : 'wallets'} in place of ${this.#before[0]}`;
+    return `${this.#wallets} ${this.#isOfCalls ? 'users' : 'wallets'} in place of ${this.#before[0]}${droppedText(window)}`;
   }
 
   get #isOfCalls() {
     return isCallWorkload(this.#config.workload);
   }
+}
+
+/** @param {RunFile['window']} window */
+function droppedText({ counts: { dropped, scheduled } }) {
+  return dropped === 0 ? '' : `: ${dropped} of ${scheduled} operations were dropped`;
 }
 
 /**

@@ -7,7 +7,7 @@ import { timeText } from '../text.js';
 import { Capacity, bestText, capacityTable } from './capacity.js';
 import { remainingTime, runChild, runStudy } from './experiment.js';
 import { digits } from './metrics.js';
-import { environmentOf, readIfAny, runFileReader } from './run-files.js';
+import { environmentOf, isWhole, readIfAny, runFileReader } from './run-files.js';
 import { CONFIDENCE, MAX_TRIALS, ThresholdEstimate } from './threshold-estimate.js';
 
 /**
@@ -170,10 +170,31 @@ class Search {
       this.#runs.push(run);
       if (run !== null) this.#capacity?.learn(run, 0);
     }
+    await this.#raiseAsBefore();
     this.#conclude(estimate);
     await this.#tryAll(estimate);
     this.#nameLimit();
     return parts.stop.drain.aborted ? 'interrupted' : 'complete';
+  }
+
+  /** A run that had too few operations at once is no trial; the same command goes on with what it led to. */
+  async #raiseAsBefore() {
+    const { config } = this.#study;
+    const run = this.#capacity === null ? null : await this.#kept(this.#nextFile);
+    if (run === null || judgeTrial(config, run).holds) return;
+    this.#capacity?.learn(run, 0);
+    this.#capacity?.raise(run);
+  }
+
+  /** A run of this search, made before it was interrupted. @param {string} name @returns {Promise<RunFile | null>} */
+  async #kept(name) {
+    const { folder, file } = this.#study;
+    const run = readIfAny(join(folder, name), await runFileReader());
+    return run !== null && isWhole(run) && run.startedAt >= file.startedAt ? run : null;
+  }
+
+  get #nextFile() {
+    return `find/${String(this.#find.trials.length + 1).padStart(3, '0')}.json`;
   }
 
   report() {
@@ -211,7 +232,7 @@ class Search {
         return;
       }
       const value = estimate.next();
-      const file = `find/${String(trials.length + 1).padStart(3, '0')}.json`;
+      const file = this.#nextFile;
       const leftMs = this.#capacity?.leftMs ?? null;
       const time = leftMs === null ? left(trials.length - kept) : `  at most ${timeText(leftMs / 1000)} left`;
       const label = `run ${trials.length + 1}, of ${MAX_TRIALS} at most: ${valueText(this.#searched, value)}${time}`;
@@ -268,13 +289,13 @@ class Search {
   /** The throughput without a rate is the start of the search. @returns {Promise<number | null>} */
   async #pilot() {
     const file = 'find/pilot.json';
-    const { folder, parts } = this.#study;
-    const kept = this.#find.trials.length > 0 ? readIfAny(join(folder, file), await runFileReader()) : null;
+    const { parts } = this.#study;
+    const kept = await this.#kept(file);
     const run = kept ?? (await this.#measure(file, 'a pilot run without a rate', [], 'no rate, the pilot'));
     if (run === null) return null;
     const perSecond = run.rates.verifiedPerSecond ?? 0;
     const text = `${digits(perSecond)}/s`.padEnd(18);
-    if (kept === null) parts.say(`${text} without a rate: the search starts there`);
+    if (kept === null) parts.say(`${text} without a rate, ${run.config.threads} wallets: the search starts there`);
     return Math.max(this.#scale.lowest, perSecond);
   }
 
@@ -379,7 +400,7 @@ export function answerText({ noun, behind }, { until, isRateHeld, end, figures, 
       ? 'the rate is not held'
       : `${until.length === 1 ? `${until[0]} does not hold` : `not all of ${list(until)} hold`}${suffix}`;
   const runs = `${trials} run${trials === 1 ? '' : 's'}`;
-  if (trials === 0 && until.length === 0) return `no run with a ${noun} was made yet`;
+  if (trials === 0 && until.length === 0) return `no ${noun} is known to be held yet`;
   if (trials === 0) return `no run has said yet for which ${noun} ${holds}`;
   if (end === 'at least')
     return `${holds} at ${digits(scale.highest)}${behind}, the highest that was asked for: the highest ${noun} is at least that (${runs})`;

@@ -132,8 +132,16 @@ function notes({ axes, cells, saturation, find, warnings }) {
   return lines.length === 0 ? [] : ['', ...lines];
 }
 
-/** @type {Record<string, string>} */
-const SUFFIXES = { us: 'Us', bytes: 'Bytes', percent: 'Percent', perSecond: '', count: '' };
+/** @type {Readonly<Record<ReturnType<typeof metricOf>['unit'], string>>} */
+const SUFFIXES = Object.freeze({
+  us: 'Us',
+  bytes: 'Bytes',
+  percent: 'Percent',
+  perSecond: '',
+  count: '',
+  gas: '',
+  gasPerSecond: '',
+});
 
 /** @param {SweepFile} sweep */
 export function sweepCsv({ axes, cells }) {

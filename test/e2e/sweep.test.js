@@ -105,7 +105,8 @@ describe('stress sweep', () => {
       /^ +rate=20 +rate=40$/m,
     ])
       assert.match(stdout, row);
-    const [, ...rows] = readFileSync(join(folder, 'sweep.csv'), 'utf8').trim().split('\n');
+    const [head, ...rows] = readFileSync(join(folder, 'sweep.csv'), 'utf8').trim().split('\n');
+    assert.doesNotMatch(head, /undefined/);
     assert.equal(rows.length, 4);
     assert.match(readFileSync(join(folder, 'sweep.md'), 'utf8'), /^\| threads=10 \|/m);
 
