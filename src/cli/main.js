@@ -13,7 +13,8 @@ import {
 } from '../errors.js';
 import { cannotWrite, isWorkloadFile } from '../files.js';
 import { status, stderr, stdout } from '../outputs/streams.js';
-import { printable } from '../text.js';
+import { columnsOf } from '../outputs/terminal.js';
+import { hanging, printable } from '../text.js';
 
 /**
  * @import { Stop } from '../core/stop.js'
@@ -211,7 +212,7 @@ function lineOf(error) {
 
 /** Never prints a stack trace, unless a developer asks for it. @param {unknown} error @param {NodeJS.ProcessEnv} env */
 function complain(error, env) {
-  stderr.write(`stress: ${lineOf(error)}\n`);
+  stderr.write(`${hanging(`stress: ${lineOf(error)}`, columnsOf(stderr.stream))}\n`);
   if (error instanceof WorkloadError && error.details !== null)
     stderr.write(`${printable(error.details.slice(0, MOST_DETAILS))}\n`);
   const isOurs = error instanceof StressError;

@@ -8,7 +8,7 @@ import { suiteText } from '../outputs/junit.js';
 import { runMarkdown, writeMarkdown } from '../outputs/markdown.js';
 import { say, stderr, stdout, streamForPeople } from '../outputs/streams.js';
 import { summaryText } from '../outputs/summary.js';
-import { screenFormat } from '../outputs/terminal.js';
+import { columnsOf, screenFormat } from '../outputs/terminal.js';
 import { renderCompare } from '../report/compare-page.js';
 import { runPage } from '../report/run-page.js';
 import { renderRuns } from '../report/runs-page.js';
@@ -79,7 +79,7 @@ async function readReports({ files, explain }) {
       }
       if (schema === COMPARE_SCHEMA) {
         const content = await readCompare(file);
-        return { kind: 'compare', file, content, text: printable(compareText(content)) };
+        return { kind: 'compare', file, content, text: printable(compareText(content, columnsOf(stdout.stream))) };
       }
       const content = readRun(file);
       const text = legible(displayName(file), () => summaryText(content, explain, ...screenFormat(stdout.stream)));
@@ -166,7 +166,11 @@ export const studyCommands = {
     });
     const file = join(config.dir ?? 'compare', 'compare.json');
     if (isLive) await writeFileAtomically(file, `${JSON.stringify(comparison, null, 2)}\n`);
-    await writeResult(config, comparison, printable(compareText(comparison)));
+    await writeResult(
+      config,
+      comparison,
+      printable(compareText(comparison, columnsOf(streamForPeople(config).stream))),
+    );
     if (isLive) say(config, `\ncompare.json and the run files are in ${displayName(dirname(file))}`);
     if (config.markdown !== null) await writeMarkdown(config.markdown, compareMarkdown(comparison));
     if (config.junit !== null)
@@ -180,7 +184,7 @@ export const studyCommands = {
   trend: async (config) => {
     await checkOutputs(config);
     const result = trend(await pointsOf(config.files), { over: config.over });
-    await writeResult(config, result, trendText(result));
+    await writeResult(config, result, trendText(result, columnsOf(streamForPeople(config).stream)));
     return EXIT.ok;
   },
 

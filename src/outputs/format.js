@@ -92,6 +92,27 @@ export function textOf(table) {
   return rows.map((row) => row.map(cell).join('  ').trimEnd()).join('\n');
 }
 
+/**
+ * The table in a terminal: columns that do not fit are left out.
+ * @param {TextTable} table with a head
+ * @param {number} columns of the terminal
+ * @param {readonly number[]} droppable indexes of columns, the first one goes first
+ */
+export function fittingTable(table, columns, droppable) {
+  const gone = new Set();
+  const left = () => {
+    const of = (/** @type {readonly any[]} */ row) => row.filter((_, i) => !gone.has(i));
+    return textOf(Object.assign(table.map(of), { head: of(table.head ?? []), colAligns: of(table.colAligns ?? []) }));
+  };
+  let text = left();
+  for (const index of droppable) {
+    if (text.split('\n').every((line) => line.length <= columns)) break;
+    gone.add(index);
+    text = left();
+  }
+  return text;
+}
+
 /** A table of figures with what they are of in the first column. @param {string[]} head @param {string[][]} rows */
 export function figuresTable(head, rows) {
   return textOf(Object.assign(rows, { head, colAligns: head.map((_, i) => (i === 0 ? 'left' : 'right')) }));

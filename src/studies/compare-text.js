@@ -1,7 +1,7 @@
 import { basename, dirname } from 'node:path';
 import { displayName, oneLine, withoutKeys } from '../errors.js';
 import { timeText } from '../text.js';
-import { borderless, pText, percentText, textOf } from '../outputs/format.js';
+import { borderless, fittingTable, pText, percentText, textOf } from '../outputs/format.js';
 import { bold, escaped, markdownOf, markdownTable } from '../outputs/markdown.js';
 import { mean, runsNeeded } from './statistics.js';
 import { metricOf } from './metrics.js';
@@ -99,8 +99,8 @@ function rangeText({ low, high, confidence }) {
   return `${level} interval ${percentText(low)} to ${percentText(high)}`;
 }
 
-/** @param {Comparison} comparison */
-export function compareText(comparison) {
+/** @param {Comparison} comparison @param {number} [columns] of the terminal */
+export function compareText(comparison, columns = Infinity) {
   const { base, candidate, differences, warnings, failIf, method } = comparison;
   const { pairs, runs } = method;
   const size =
@@ -113,7 +113,7 @@ export function compareText(comparison) {
     sidesTable([base, candidate]),
     ...factLines('load', [base, candidate]),
     ...factLines('machine', [base, candidate]),
-    metricsTable(comparison),
+    metricsTable(comparison, columns),
     ...footnotes(comparison),
     ...speedUpLines(comparison),
     ...differences.map((words) => `  different   ${words}`),
@@ -185,11 +185,12 @@ function metricRows({ metrics, ...sides }) {
   return { head: ['', nameOf(sides.base, 0), nameOf(sides.candidate, 1), 'change', 'interval', 'p', ''], rows };
 }
 
-/** @param {Comparison} comparison */
-function metricsTable(comparison) {
+/** @param {Comparison} comparison @param {number} columns */
+function metricsTable(comparison, columns) {
   const { head, rows } = metricRows(comparison);
   const colAligns = ['left', 'right', 'right', 'right', 'right', 'right', 'left'];
-  return textOf(Object.assign(rows, { head, colAligns }));
+  // The word tells what p and the interval decide.
+  return fittingTable(Object.assign(rows, { head, colAligns }), columns, [5, 4]);
 }
 
 /** @param {Pick<Change, 'low' | 'high'>} change */

@@ -1,5 +1,5 @@
 import { InputError, UsageError } from '../errors.js';
-import { figuresTable, pText, percentText } from '../outputs/format.js';
+import { fittingTable, pText, percentText } from '../outputs/format.js';
 import { METRICS, digits, lowerBounds, metricOf, readMetrics, settingsOf } from './metrics.js';
 import { safeName } from './run-files.js';
 import { fitLine, holm, median } from './statistics.js';
@@ -287,20 +287,20 @@ function namesOf(names) {
 /** Medians that fit on a line. */
 const MEDIANS = 5;
 
-/** @param {Trend} trend */
-export function trendText({ over, lines, warnings }) {
+/** @param {Trend} trend @param {number} [columns] of the terminal */
+export function trendText({ over, lines, warnings }, columns = Infinity) {
   return [
     ...lines.flatMap((line) => {
       const at = Object.entries(line.at).map(([name, value]) => `${name} ${String(value)}`);
       const title = `Trend over ${over}${at.length === 0 ? '' : `, at ${at.join(', ')}`}`;
-      return ['', title, lineTable(over, line), footnote(line), `  verdict   ${line.words}`];
+      return ['', title, lineTable(over, line, columns), footnote(line), `  verdict   ${line.words}`];
     }),
     ...warnings.map((words) => `  warning   ${words}`),
   ].join('\n');
 }
 
-/** @param {string} over @param {TrendLine} line */
-function lineTable(over, line) {
+/** @param {string} over @param {TrendLine} line @param {number} columns */
+function lineTable(over, line, columns) {
   const { values, step, metrics } = line;
   // The first, the last and evenly spaced values between them.
   const count = Math.min(values.length, MEDIANS);
@@ -318,7 +318,11 @@ function lineTable(over, line) {
       ...[intervalText(fit, line), r2 === null ? '-' : r2.toFixed(2), pText(p), percentText(growth)],
     ];
   });
-  return figuresTable(head, rows);
+  const colAligns = head.map((_, i) => (i === 0 ? 'left' : 'right'));
+  // Between the first and the last value, then what the verdict says.
+  const middle = shown.slice(1, -1).map((_, i) => i + 2);
+  const last = head.length - 1;
+  return fittingTable(Object.assign(rows, { head, colAligns }), columns, [...middle, last - 1, last - 2, last - 3]);
 }
 
 /** @param {TrendLine} line */
