@@ -67,7 +67,10 @@ async function parseValue(option, { where, label, text, parts }) {
     if (!isSeveral(option)) return await option.parse(text);
     return Object.freeze(await Promise.all(textsOf(option, parts).map((one) => option.parse(one))));
   } catch (error) {
-    const words = `${label} ${/** @type {Error} */ (error).message}`;
+    const [best] = similarNames(text, option.choices ?? []);
+    const { message } = /** @type {Error} */ (error);
+    const hint = message.startsWith('must be one of') && best !== undefined ? `: did you mean ${best}?` : '';
+    const words = `${label} ${message}${hint}`;
     throw where === 'file' ? new InputError(words) : new UsageError(words);
   }
 }

@@ -1,7 +1,6 @@
 import { HIGHEST_RATE, operationsOf } from '../core/pacer.js';
 import { UsageError, oneLine, withoutKeys } from '../errors.js';
 import { isWorkloadFile } from '../files.js';
-import { similarNames } from '../similar-names.js';
 
 /** @import { FailIf, RateStage, Threshold } from '../types.d.ts' */
 
@@ -240,9 +239,7 @@ export function chainId(text) {
 /** @param {readonly string[]} names */
 export function oneOf(names) {
   return (/** @type {string} */ text) => {
-    const [best] = names.includes(text) ? [] : similarNames(text, names);
-    const hint = best === undefined ? '' : `: did you mean ${best}?`;
-    if (!names.includes(text)) throw new Error(`must be one of ${names.join(', ')}, not ${quote(text)}${hint}`);
+    if (!names.includes(text)) throw new Error(`must be one of ${names.join(', ')}, not ${quote(text)}`);
     return text;
   };
 }

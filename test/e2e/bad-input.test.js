@@ -244,7 +244,7 @@ const TABLE = {
     ['-t 1 --port 8545', /^--port is an option of stress node, not of stress$/],
     [
       'fund -t 1 --rpc http://127.0.0.1:1 --iterations 5',
-      /^--iterations is an option of stress, stress sweep, stress compare, not of stress fund$/,
+      /^--iterations is an option of stress, stress sweep, stress compare, stress bisect, not of stress fund$/,
     ],
     ['fund -t 1 --rpc http://127.0.0.1:1 -v', /^-v is an option of stress, not of stress fund$/],
     [

@@ -306,7 +306,7 @@ describe('the run file', { concurrency: 3 }, () => {
       assert.deepEqual([exact, word, pending, mismatchCount], [false, 'incomplete', 3, 0]);
       assert.match(result.stdout, /audit +INCOMPLETE: nothing disagrees[^]*not checked: the status of 3 operations of/);
       assert.match(result.stderr, /the audit is incomplete: the status of 3 operations of wallets 0\.\.2 is unknown/);
-      assert.equal(run.unmeasured['/generator/cpuUsPerVerified'], 'nothing was verified');
+      assert.equal(run.unmeasured['/generator/cpuUsPerVerified'], 'nothing was verified in the window');
     });
 
     await t.test('interrupted twice: no audit, and its reason', async () => {

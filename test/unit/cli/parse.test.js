@@ -193,7 +193,7 @@ describeTable('endpoint()', endpoint, [
 describeTable('oneOf()', oneOf(['auto', 'blocks']), [
   ['auto', 'auto'],
   ['blocks', 'blocks'],
-  ['Auto', /^must be one of auto, blocks, not "Auto": did you mean auto\?$/],
+  ['Auto', /^must be one of auto, blocks, not "Auto"$/],
   ['', /^must be one of/],
 ]);
 
