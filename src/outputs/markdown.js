@@ -56,7 +56,7 @@ export function runMarkdown(run) {
     ...thresholds.map((one) => [one.expression, `${one.passed ? 'passed' : 'FAILED'}: ${measuredText(one)}`]),
   ];
   const { endpoint, clientVersion } = /** @type {any} */ (environment) ?? {};
-  const load = `${count(Number(config.threads))} wallets, ${seconds(window.durationMs)}, ${clientVersion ?? 'a node'} at ${endpoint}`;
+  const load = `${count(Number(config.threads))} wallets, ${seconds(window.durationMs)}, ${clientVersion ?? 'a node'}${endpoint === undefined ? '' : ` at ${endpoint}`}`;
   return markdownOf([
     bold(`stress ${resultWords(run)}`),
     ...(end === 'set_up_failed' ? warnings : verdict === null ? [] : [`${verdict.name}: ${verdict.evidence}`]).map(

@@ -22,7 +22,7 @@ import { temporaryFolder } from '../helpers/temporary.js';
 
 /** Outputs that write a file, and what its name ends in; the others have a stream or a port. @type {Record<string, string>} */
 const FILES = {
-  ...{ out: '.json', html: '.html', junit: '.xml', samples: '.csv', blocks: '.ndjson', hlog: '.hlog' },
+  ...{ out: '.json', html: '.html', junit: '.xml', markdown: '.md', samples: '.csv', blocks: '.ndjson', hlog: '.hlog' },
   intervals: '.ndjson',
 };
 

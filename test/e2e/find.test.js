@@ -55,7 +55,7 @@ describe('stress sweep --find', () => {
     first.child.kill('SIGINT');
     const { code, stdout } = await first.done;
     assert.equal(code, 130, stdout);
-    assert.match(stdout, /so far, .*\n(.*\n)*interrupted: the same command goes on from here/);
+    assert.match(stdout, /so far .*\n(.*\n)*interrupted: the same command goes on from here/);
     const { find, end } = readJson(join(dir, 'sweep.json'));
     assert.deepEqual([end, find.trials.length], ['interrupted', 1]);
     const second = await runStress(all);

@@ -153,7 +153,7 @@ describe('on a chain that is no development chain', () => {
     assert.equal(refused.code, 77);
     assert.match(
       refused.stderr,
-      /^stress: the payments are expected to cost \S+ ether in fees, and --max-spend allows 0\.0000001 ether: /,
+      /^stress: the payments are expected to cost \S+ ether in fees, and --max-spend allows 100\.0 gwei: /,
     );
     assert.equal(await moneyOf(chain, 800, 10), before);
 
