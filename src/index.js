@@ -57,7 +57,7 @@ const running = new Set();
 const SILENT_LOG = Object.freeze({ debug() {}, info() {}, warn() {}, error() {}, fatal() {} });
 
 /** Names of the command line that are others here. @type {Readonly<Record<string, string>>} */
-const SAME = Object.freeze({ threads: 'wallets', concurrency: 'wallets', thresholds: 'threshold' });
+const RENAMED = Object.freeze({ threads: 'wallets', concurrency: 'wallets', thresholds: 'threshold' });
 
 /** @param {Create | Workload} workload @returns {DefinedWorkload} */
 export function defineWorkload(workload) {
@@ -175,7 +175,7 @@ function textsOf(options) {
   for (const [name, value] of Object.entries(options)) {
     const option = byName.get(name);
     if (option === undefined) {
-      const [best = null] = SAME[name] ? [SAME[name]] : similarNames(name, [...byName.keys()]);
+      const [best = null] = RENAMED[name] ? [RENAMED[name]] : similarNames(name, [...byName.keys()]);
       const hint = best === null ? 'the names are those of stress --help-all in camelCase' : `did you mean ${best}?`;
       throw new UsageError(`run(): unknown option "${oneLine(name, 60)}": ${hint}`);
     }

@@ -148,7 +148,12 @@ export class PairedSequence {
     return from;
   }
 
-  /** @param {number} rejected @param {number} kept @returns {number} rejected, too, and next to one that is not */
+  /**
+   * Finds the bound between two values by bisection.
+   * @param {number} rejected
+   * @param {number} kept
+   * @returns {number} the bound, on its rejected side, to within PRECISION
+   */
   #border(rejected, kept) {
     let [outside, inside] = [rejected, kept];
     while (Math.abs(inside - outside) > PRECISION) {
