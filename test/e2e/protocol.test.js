@@ -156,8 +156,10 @@ describe('HTTP', AT_ONCE, () => {
       });
       const run = await exactRun(t, url, ['--transport', transport]);
       assertAllVerified(run);
-      assert.equal(connections(), run.generator.transport.connectionsOpened);
-      assert.equal(run.generator.transport.connectionsOpened, run.generator.transport.requests);
+      // A poll for the head, and its repetition when it is slow, may be given up at the end while they connect.
+      const { connectionsOpened, requests } = run.generator.transport;
+      assert.ok(connectionsOpened <= connections() && connections() <= requests, `${connections()} connections`);
+      assert.ok(requests - connectionsOpened <= 2, `${connectionsOpened} connections for ${requests} requests`);
     });
 
     test(`${transport}: answers in many chunks with trailers: exact`, async (t) => {
