@@ -30,6 +30,8 @@ const OTHER_SUITES = [
 ];
 /** End-to-end tests wait for blocks most of the time: two processes for each of two cores. */
 const CONCURRENCY = 4;
+/** Groups of end-to-end tests: with more than run at once, none of them ends long after the others. */
+const GROUPS = 10;
 const TOGETHER = new URL('../test/helpers/together.js', import.meta.url).href;
 /** It compares times, and runs last. */
 const MEASURING = [join('test', 'e2e', 'open-loop.test.js')];
@@ -60,7 +62,7 @@ function inOrder(files, folder) {
   const small = files.filter((file) => ['unit', 'contract'].includes(suiteOf(file)));
   const alone = files.filter((file) => !DEFAULT_SUITES.includes(suiteOf(file)));
   const groups = [
-    ...Array.from({ length: CONCURRENCY }, (_, i) => e2e.filter((_file, k) => k % CONCURRENCY === i)),
+    ...Array.from({ length: GROUPS }, (_, i) => e2e.filter((_file, k) => k % GROUPS === i)),
     ...[...new Set(small.map((file) => dirname(file)))].map((name) => small.filter((file) => dirname(file) === name)),
     ...[...alone, ...measuring].map((file) => [file]),
   ].filter(({ length }) => length > 0);
