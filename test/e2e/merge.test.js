@@ -4,7 +4,7 @@ import { copyFileSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { freePort } from '../helpers/anvil.js';
+import { startAnvil } from '../helpers/anvil.js';
 import { readJson, runStress, startStress } from '../helpers/cli.js';
 import { assertDistribution, assertNear, stagesUs, totalUs, windowOf } from '../helpers/recompute.js';
 import { readRows } from '../helpers/rows.js';
@@ -28,10 +28,8 @@ const made = temporaryFolder({ after });
 let runs = [];
 
 before(async () => {
-  node = startStress(['node', '-t', String(INSTANCES * THREADS), '--port', String(await freePort())], {
-    timeoutMs: 300_000,
-  });
-  const [, url] = await node.waitFor(/^(http:\S+) \(chain 31337\): wallets .* are funded; /m);
+  node = await startAnvil({ args: ['--accounts', '20', '--block-time', '0.1'] });
+  const { url } = node;
   const together = ['--instances', String(INSTANCES), '--run-id', 'night', '--barrier', join(made, 'barrier')];
   const load = [
     '--rpc',
@@ -59,8 +57,7 @@ before(async () => {
 });
 
 after(async () => {
-  node.child.kill('SIGTERM');
-  await node.done;
+  await node.stop();
 });
 
 /** @param {string} folder */

@@ -26,7 +26,7 @@ import { temporaryFolder } from '../helpers/temporary.js';
 /** @type {Anvil} */
 let chain;
 let nextWallet = 0;
-before(async () => (chain = await startAnvil({ args: ['--accounts', '60'] })));
+before(async () => (chain = await startAnvil({ args: ['--accounts', '60', '--block-time', '0.1'] })));
 after(() => chain.stop());
 
 /** Wallets that no other test of this file uses. @param {number} count */

@@ -26,7 +26,7 @@ before(async () => (chain = await startNullChain()));
 after(() => chain.stop());
 
 /** @param {string} out @param {number} offset of wallets that no other test uses @param {string[]} [more] */
-const argsOf = (out, offset, more = ['-t', '100', '-d', '6s', '--interval', '250ms']) => [
+const argsOf = (out, offset, more = ['-t', '100', '-d', '3s', '--interval', '250ms']) => [
   ...['--rpc', chain.url, '-o', String(offset), '-v', '--out', out, ...more],
 ];
 

@@ -118,8 +118,10 @@ for (const [name, { options, whilePlanted = '', checks, plant, fails, says }] of
   describe(`workload ${name}`, { concurrency: 2 }, () => {
     const given = `--workload ${name} ${options}`.trim();
 
-    test('the audit is exact, over two threads with three operations in flight of each wallet', async (t) => {
-      const { args, out } = argsOf(t, `${given} -d 1500ms --workers 2 --in-flight 3`);
+    test('the audit is exact, with three operations in flight of each wallet', async (t) => {
+      // Threads take long to start, and all workloads are the same to them: one has two.
+      const workers = name === 'swap' ? '--workers 2' : '';
+      const { args, out } = argsOf(t, `${given} -d 1500ms ${workers} --in-flight 3`.replaceAll('  ', ' '));
       const { code, stdout, stderr } = await runStress(args);
       assert.equal(code, 0, `${stdout}\n${stderr}`);
       const run = readJson(out);

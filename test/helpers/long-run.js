@@ -20,7 +20,7 @@ function randomOf(seed) {
  * @param {{rows?: number, operations?: number, pattern: RunFile}} shape pattern: a run whose probes are used again
  * @returns {RunFile}
  */
-export function longRun({ rows = 2000, operations = 3_000_000, pattern }) {
+export function longRun({ rows = 2000, operations = 300_000, pattern }) {
   const random = randomOf(1);
   const each = operations / rows;
   const all = new Distribution();

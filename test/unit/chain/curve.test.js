@@ -8,7 +8,7 @@ import { createCurve, createNativeCurve, createWasmCurve, extendedKeyOf } from '
 /** @import { ExtendedKey } from '../../../src/chain/keys.js' */
 
 const SEED = 32;
-const RUNS = 300;
+const RUNS = 60;
 const LAST_INDEX = 2 ** 31 - 1;
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
