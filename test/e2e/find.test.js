@@ -4,12 +4,10 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { startNullChain } from '../../scripts/bench/null-chain.js';
 import { readJson, runStress, startStress } from '../helpers/cli.js';
-import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
  * @import { NullChain } from '../../scripts/bench/null-chain.js'
- * @import { Trial } from '../../src/types.d.ts'
  */
 
 /** As many runs as a search makes at most, each with its set-up, while others use the machine. */
@@ -22,29 +20,6 @@ describe('stress sweep --find', () => {
     chain = await startNullChain({ blockMs: 20 });
   });
   after(() => chain?.stop());
-
-  it('finds where a condition ceases to hold, and keeps the run file of every trial', async (t) => {
-    const dir = join(temporaryFolder(t), 'search');
-    // One operation of each wallet, whatever the machine does.
-    const load = ['--think-time=1m', '-d500ms', '--warmup=0s', '--rest=0s', `--rpc=${chain.url}`];
-    const args = ['sweep', '--find=threads', '-t1..4', '--until=scheduled<=2', ...load, `--dir=${dir}`];
-    const { code, stdout, stderr } = await runStress(args, { timeoutMs: TIMEOUT_MS });
-    assert.equal(code, 0, stderr);
-    const { find, end, environment } = readJson(join(dir, 'sweep.json'));
-    assert.deepEqual([find.estimate, find.low, find.high, find.sharp], [2, 2, 2, true], find.words);
-    assert.deepEqual([end, environment.clientVersion], ['complete', 'null-chain/1']);
-    assert.ok(stdout.includes(find.words), stdout);
-    /** @type {Trial[]} */
-    const trials = find.trials;
-    assert.ok(trials.some(({ holds }) => holds) && trials.some(({ holds }) => !holds));
-    for (const { value, file, failed, holds } of trials) {
-      const run = readJson(join(dir, file));
-      assertRunFile(run);
-      assert.deepEqual([run.config.threads, run.counts.scheduled], [value, value]);
-      assert.equal(holds, value <= 2);
-      assert.equal(failed.length === 0, holds);
-    }
-  });
 
   it('goes on with the same command after a Ctrl-C', async (t) => {
     const dir = join(temporaryFolder(t), 'search');

@@ -484,7 +484,7 @@ describe('engine and audit: any result of the submissions', () => {
           assert.equal(report.mismatchCount, 0);
         },
       ),
-      { seed: 17, numRuns: 200, includeErrorInReport: true },
+      { seed: 17, numRuns: 80, includeErrorInReport: true },
     );
   });
 
@@ -530,7 +530,7 @@ describe('engine and audit: any result of the submissions', () => {
           assert.equal((await run.count()).counts.timedOut, 0);
         },
       ),
-      { seed: 18, numRuns: 100, includeErrorInReport: true },
+      { seed: 18, numRuns: 40, includeErrorInReport: true },
     );
   });
 });
