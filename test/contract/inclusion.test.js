@@ -635,7 +635,7 @@ for (const name of NAMES) {
     });
 
     for (const lag of [2, 12])
-      it(`by ${lag} blocks, for a minute, with the same blocks: it is said that the node lags, and there is no reorg`, async () => {
+      it(`by ${lag} blocks, for 10 s, with the same blocks: it is said that the node lags, and there is no reorg`, async () => {
         const setting = knowing();
         const { clock, chain, detector, reorgs, replaced, numbers, found, send } = setting;
         for (let i = 0; i < 20; i += 1) chain.mine();
@@ -651,11 +651,11 @@ for (const name of NAMES) {
         chain.mine();
         await clock.advance(4000);
         assert.equal(detector.stats().warning, null);
-        await clock.advance(56_000);
+        await clock.advance(6000);
         assert.deepEqual([reorgs, replaced, found], [[], [], []]);
         const { behindMs, warning } = detector.stats();
-        assert.ok(behindMs > 59_000 && behindMs <= 60_000, `${behindMs}`);
-        assert.match(warning ?? '', /^http:\/\/fake is behind: its latest block has been below block 120, .* for 60 s/);
+        assert.ok(behindMs > 9000 && behindMs <= 10_000, `${behindMs}`);
+        assert.match(warning ?? '', /^http:\/\/fake is behind: its latest block has been below block 120, .* for 10 s/);
         chain.rpc.call = call;
         await clock.advance(NOTICED_MS);
         const { behindMs: afterwards, newestBlock } = detector.stats();
@@ -1160,8 +1160,8 @@ for (const name of NAMES) {
         });
         const { clock, chain, speaker, detector, numbers } = setting;
         const end = chain.mineEvery(100);
-        await clock.advance(60_000);
-        assert.equal(numbers().length, 599);
+        await clock.advance(10_000);
+        assert.equal(numbers().length, 99);
         const { source, resolutionMs } = detector.stats();
         assert.equal(source, 'poll');
         assert.ok(resolutionMs > 0 && resolutionMs < 15, String(resolutionMs));
