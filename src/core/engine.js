@@ -125,6 +125,8 @@ export class ThreadEngine {
   /** Since the previous interval. */
   #blocks = noBlocks();
   #isStopped = false;
+  /** Whether the load has started: earlier blocks belong to no interval. */
+  hasStarted = false;
 
   /** @param {EngineOptions} options */
   constructor(options) {
@@ -251,6 +253,7 @@ export class ThreadEngine {
     this.#loadStartUs = loadStartUs;
     this.#lastBlockAtUs = loadStartUs;
     this.#blocks = noBlocks();
+    this.hasStarted = true;
     this.#recorder.open(loadStartUs, startUs, endUs);
     this.#loop.sample(); // discard what happened before
     this.#driver.start(loadStartUs, endUs);

@@ -424,7 +424,15 @@ export async function createEngine(parts) {
   /** @param {StopReason} reason @param {Error} [error] */
   const onStop = (reason, error) => requestStop(stop, reason, error);
   const load = { config, clock, rpc: endpoints.rpc, accounts, workload, chain, schedule };
-  return new ThreadEngine({ ...load, onSample, onBlock, onStop, traffic: endpoints.stats });
+  /** @type {ThreadEngine} */
+  const engine = new ThreadEngine({
+    ...load,
+    onSample,
+    onBlock: (block) => engine.hasStarted && onBlock(block),
+    onStop,
+    traffic: endpoints.stats,
+  });
+  return engine;
 }
 
 /** @param {EngineParts} parts @returns {Task[]} */
