@@ -1,12 +1,12 @@
-import { Worker } from 'node:worker_threads';
+import { SideThread } from '../transport/side-thread.js';
 
 /**
  * --check consistency: a thread that compares answers of the endpoints with each other and with what this run has
  * verified, beside the load.
  *
  * @import { Clock, Consistency, Sample } from '../types.d.ts'
+ * @import { ThreadEndpoints } from '../transport/side-thread.js'
  * @import { VerifiedOperation } from './checks.js'
- * @import { ConsistencyTask } from './thread.js'
  */
 
 /** Time between two operations that are given to the thread. */
@@ -16,27 +16,19 @@ const OPERATION_US = 50_000;
 const REPORT_MS = 15_000;
 
 export class ConsistencyCheck {
-  #worker;
-  #clock;
+  #thread;
   #operationOf;
   #nextUs = 0;
-  /** @type {Promise<Consistency | {why: string}>} */
-  #report;
 
   /**
-   * @param {ConsistencyTask} task
+   * @param {ThreadEndpoints} endpoints
+   * @param {number} share of the requests of the load, 0 to 1
    * @param {Clock} clock
    * @param {(sample: Sample) => VerifiedOperation | null} operationOf null: it has nothing to compare
    */
-  constructor(task, clock, operationOf) {
-    this.#clock = clock;
+  constructor(endpoints, share, clock, operationOf) {
     this.#operationOf = operationOf;
-    this.#worker = new Worker(new URL('thread.js', import.meta.url), { workerData: task });
-    this.#report = new Promise((resolve) => {
-      this.#worker.once('message', resolve);
-      this.#worker.once('error', (error) => resolve({ why: `its thread failed: ${error.message}` }));
-      this.#worker.once('exit', () => resolve({ why: 'its thread ended' }));
-    });
+    this.#thread = new SideThread(new URL('thread.js', import.meta.url), { endpoints, task: { share } }, clock);
   }
 
   /** @param {Sample} sample */
@@ -45,22 +37,16 @@ export class ConsistencyCheck {
     const operation = this.#operationOf(sample);
     if (operation === null) return;
     this.#nextUs = sample.endedAtUs + OPERATION_US;
-    this.#worker.postMessage({ type: 'operation', operation });
+    this.#thread.post({ type: 'operation', operation });
   }
 
   /** @param {number} requests of the load so far */
   noteRequests(requests) {
-    this.#worker.postMessage({ type: 'requests', requests });
+    this.#thread.post({ type: 'requests', requests });
   }
 
   /** Ends the checks. @returns {Promise<Consistency | {why: string}>} */
-  async end() {
-    this.#worker.postMessage({ type: 'report' });
-    const over = new AbortController();
-    const late = this.#clock.sleep(REPORT_MS, over.signal).then(() => ({ why: 'its thread did not answer in time' }));
-    const report = await Promise.race([this.#report, late]);
-    over.abort();
-    await this.#worker.terminate();
-    return report;
+  end() {
+    return this.#thread.finish({ type: 'report' }, REPORT_MS);
   }
 }

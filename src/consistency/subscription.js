@@ -22,8 +22,6 @@ export class SubscriptionCheck {
   #hashes = new Set();
   /** @type {{number: number, hash: string} | null} */
   #last = null;
-  /** @type {() => void} */
-  #end = () => {};
 
   /** @param {ConsistencyChecker} checker @param {CheckedEndpoint} endpoint @param {string} name */
   constructor(checker, endpoint, name) {
@@ -37,7 +35,7 @@ export class SubscriptionCheck {
     if (subscribe === null) return this.#checker.turnOff('subscription', 'it needs a ws:// URL');
     try {
       // A lost connection ends the check: a new one may begin at any head.
-      this.#end = await subscribe(
+      await subscribe(
         'newHeads',
         (head) => void this.#see(head),
         () => {},
@@ -77,9 +75,5 @@ export class SubscriptionCheck {
     if (left?.parentHash !== before.hash) return;
     const words = `block ${toNumber(head.number)} was announced after block ${before.number}`;
     this.#checker.record(this.#name, { code: 'head_skipped', words, requests: [SUBSCRIBE, request] });
-  }
-
-  end() {
-    this.#end();
   }
 }

@@ -1,0 +1,72 @@
+import { callOf, readArtifact, selectorOf, word } from './contract-state.js';
+import { checkOf } from './receipts.js';
+import { slotsByWeight } from './zipf.js';
+
+/**
+ * The workload `contention`: all wallets write a few slots of one contract (contracts/Contention.sol). The audit computes
+ * what each slot must have if the transactions were executed one after the other in the order of their blocks.
+ *
+ * @import { TransactionWorkload } from './contract.d.ts'
+ * @import { BuiltInOptions } from './index.js'
+ * @import { Order, OrderTask } from './write-order-thread.js'
+ */
+
+/** Functions of contracts/Contention.sol. */
+const WRITE = selectorOf('write(uint256,uint256)');
+const COUNT_OF = selectorOf('countOf(uint256)');
+const CHAIN_OF = selectorOf('chainOf(uint256)');
+
+/** Blocks that are waited for before a block is read: reorgs are rarely deeper, and nodes keep more blocks. */
+const DEPTH = 64;
+
+/** The first write of a slot takes 95,000 gas, the others 61,000; these are upper bounds. */
+const GAS = Object.freeze({ perWallet: 450_000n, perOperation: 110_000n });
+
+/** @param {BuiltInOptions} options @returns {TransactionWorkload} */
+export default function create({ kit, set: { slots, theta }, settings, state, openThread }) {
+  const draw = slotsByWeight(slots, theta);
+  let to = state ?? '';
+  /** @type {ReturnType<NonNullable<BuiltInOptions['openThread']>> | null} */
+  let order = null;
+  return {
+    kind: 'transaction',
+    subject: 'wallets wrote shared slots:',
+    valueWei: 0n,
+    gas: GAS,
+    unprepared: async () => 1,
+    prepare: async ({ wallets }) => {
+      to = await kit.deployOnce(readArtifact('Contention'));
+      const startBlock = Number(await kit.rpc.call('eth_blockNumber'));
+      const depth = Math.max(DEPTH, settings.confirmations ?? 0);
+      const starts = wallets.map(({ address, nonce }) => ({ address, nonce }));
+      /** @type {OrderTask} */
+      const task = { seed: kit.seed, slots, theta, wallets: starts, startBlock, depth };
+      order = openThread(new URL('write-order-thread.js', import.meta.url), task);
+    },
+    next: (position, nonce) => {
+      return { to, data: WRITE + word(draw(kit.draw(position, nonce))) + word(nonce) };
+    },
+    reconcile: async (snapshot) => {
+      const { check, compare } = await kit.checkReceipts(snapshot);
+      /** @type {Order | {why: string}} */
+      const found = await order.finish({ blockNumber: snapshot.blockNumber }, 60_000);
+      const words = 'writes that left what they must, in the order of the blocks';
+      if ('why' in found) return [check, checkOf('order', words, 0, 0, found.why)];
+      const { writes, fault } = found;
+      const isRight = checkOf('order', words, writes, fault === null ? writes : `not all (${fault})`, null);
+      const entries = [...found.slots].flatMap(([slot, { count, chain }]) => [
+        { of: `the count of slot ${slot} is`, read: callOf(to, COUNT_OF + word(slot)), mustBe: BigInt(count) },
+        { of: `the hash chain of slot ${slot} is`, read: callOf(to, CHAIN_OF + word(slot)), mustBe: BigInt(chain) },
+      ]);
+      const values = await compare({
+        name: 'slots',
+        words: `of ${entries.length} counts and hash chains of slots, those that serial execution gives`,
+        count: entries.length,
+        entryOf: (i) => entries[i],
+      });
+      return [check, isRight, values];
+    },
+    facts: () => ({ contract: to, slots, theta }),
+    handOver: () => to,
+  };
+}
