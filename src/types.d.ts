@@ -1023,7 +1023,6 @@ export type RunParts = {
     presigned: { used: number; discarded: number };
     pauses?: Pauses;
     outages?: Outage[];
-    submissionStall?: Outage;
     inclusionResolutionMs: number | null;
     headSource: 'poll' | 'subscription' | null;
     failedPolls: number;

@@ -18,7 +18,7 @@ import { Presigner } from './signing.js';
 import { MAX_SUBMISSIONS, RetryPolicy, Submissions } from './submit.js';
 
 /**
- * @import { Block, BlockTotals, Clock, Engine, EngineConfig, Fees, InclusionDetector, LoopReading, Outage, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, Signer, Snapshot, ThreadStats, Workload } from '../types.d.ts'
+ * @import { Block, BlockTotals, Clock, Engine, EngineConfig, Fees, InclusionDetector, LoopReading, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, Signer, Snapshot, ThreadStats, Workload } from '../types.d.ts'
  * @import { Spending } from './budget.js'
  * @import { DriverOptions } from './driver.js'
  * @import { Account } from './nonces.js'
@@ -89,7 +89,6 @@ import { MAX_SUBMISSIONS, RetryPolicy, Submissions } from './submit.js';
  * @property {{used: number, discarded: number}} presigned
  * @property {Resubmissions} resubmissions
  * @property {Pauses} pauses
- * @property {Outage} [submissionStall] the longest period without an accepted submission
  * @property {Reorgs} reorgs
  * @property {Record<string, string>} failureWords first message by failure code
  * @property {Spending | null} spending null: no limit
@@ -356,17 +355,9 @@ export class ThreadEngine {
       spending: this.#budget?.total() ?? null,
       resubmissions: { ...this.#resubmissions },
       pauses: { ...pauses },
-      submissionStall: this.#submissionStall(),
       reorgs: this.#reorgs,
       presigned: { ...(this.#presigner?.stats ?? { used: 0, discarded: 0 }) },
     };
-  }
-
-  #submissionStall() {
-    const { stall } = this.#retryPolicy;
-    if (stall === null) return undefined;
-    const sinceLoad = (/** @type {number} */ us) => (us - this.#loadStartUs) / 1000;
-    return { fromMs: sinceLoad(stall.fromUs), toMs: sinceLoad(stall.toUs), words: stall.words };
   }
 
   async close() {

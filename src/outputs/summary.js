@@ -541,13 +541,6 @@ function troubles({ generator, reorgs, blocks, window }) {
     lines.push(
       `  stall       no new block was seen for ${seconds(gapMs)}; ${seconds(window.durationMs / blocks.count)} is the average`,
     );
-  const { fromMs: stallMs = 0, toMs: stallEndMs = 0, words: refusal } = generator.submissionStall ?? {};
-  // An outage explains the stall.
-  const isSaid = outages.some(({ fromMs, toMs = Infinity }) => fromMs <= stallEndMs && toMs >= stallMs);
-  if (stallEndMs - stallMs >= STALL_MS && !isSaid)
-    lines.push(
-      `  stall       no submission was accepted for ${seconds(stallEndMs - stallMs)}, from ${seconds(stallMs)} after the load began on: ${refusal}`,
-    );
   const { repeated, rebroadcast, lost = 0, replaced } = generator.resubmissions;
   /** @type {Array<[number, string]>} */
   const sentAgain = [

@@ -21,7 +21,7 @@ import {
 import { TOUCHED } from './reorgs.js';
 
 /**
- * @import { AuditReport, Check, Outage, ReorgEvent, Reorgs } from '../types.d.ts'
+ * @import { AuditReport, Check, ReorgEvent, Reorgs } from '../types.d.ts'
  * @import { Rule } from './merge.js'
  */
 
@@ -317,17 +317,6 @@ const SILENCE = either((a, b) => {
   };
 });
 
-/** The time in which no thread or instance had a submission accepted. @type {Rule} */
-const COMMON_STALL = {
-  add: (/** @type {Outage | null | undefined} */ a, /** @type {Outage | null | undefined} */ b) => {
-    if ((a ?? null) === null || (b ?? null) === null) return undefined;
-    const [one, other] = /** @type {[Outage, Outage]} */ ([a, b]);
-    const fromMs = Math.max(one.fromMs, other.fromMs);
-    const toMs = Math.min(one.toMs ?? Infinity, other.toMs ?? Infinity);
-    return fromMs > toMs ? undefined : { ...one, fromMs, toMs };
-  },
-};
-
 /** If one thread or instance polls, the resolution of polling applies. */
 const HEAD_SOURCE = either((a, b) => (a === 'poll' ? a : b === 'poll' ? b : a));
 
@@ -357,7 +346,6 @@ export const GENERATOR = {
     endpoints: placed({
       members: { requests: sum, failures: sum, left: sum, awayMs: sum, events: listed(LISTED.endpointEvents) },
     }),
-    submissionStall: COMMON_STALL,
     arrivalSeed: both((a, b) => (a === b ? a : null)),
     reorgs: REORGS,
     failureWords: { members: {} },
