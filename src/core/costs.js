@@ -298,7 +298,7 @@ function feesOf(spent, valueWei, audit) {
 /**
  * For the run file.
  * @param {bigint | null} capWei
- * @param {Ready} ready
+ * @param {Pick<Ready, 'sender' | 'costs'>} ready
  * @param {Spending | null} load null: not counted
  * @param {{decrease: Balance, valueWei: bigint | undefined, report: AuditReport | null}} found
  */

@@ -13,7 +13,7 @@ import { audit } from './audit.js';
 import { engineConfigOf, rateOf, scheduleOf, workersOf } from './config.js';
 import { abandonable, checkDescriptors, interruptible, openNetwork, readKeys, warnOfEndpoints } from './connect.js';
 import { NOT_PAID, balanceOf, capReached, decreaseBetween } from './costs.js';
-import { describeEnvironment, describeRun, factsOf, writeFailedSetUp } from './describe.js';
+import { describeEnvironment, describeFailedSetUp, describeRun } from './describe.js';
 import { GasRate } from './gas-rate.js';
 import { Load, WarmUp } from './load.js';
 import { MixedEngine, openCalls, splitLoad } from './mixed-engine.js';
@@ -28,7 +28,6 @@ import { createEngine } from './workers.js';
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { GivenKeys } from './connect.js'
  * @import { Balance } from './costs.js'
- * @import { Facts } from './describe.js'
  * @import { Ledger } from './ledger.js'
  * @import { LoadSoFar } from './load.js'
  * @import { EngineParts } from './workers.js'
@@ -46,7 +45,6 @@ import { createEngine } from './workers.js';
  * @property {GivenKeys} given
  * @property {number} workers
  * @property {EngineConfig} engineConfig
- * @property {Facts} facts
  * @property {(line: string) => void} notice
  * @property {CommonStart | null} common
  * @property {URL[]} urls
@@ -59,6 +57,9 @@ import { createEngine } from './workers.js';
  * @typedef {ReturnType<typeof startOf>} Times
  */
 
+/** Exit codes for which the outputs are written although the run ended before its load. @type {readonly number[]} */
+const REPORTED_EXIT_CODES = Object.freeze([EXIT.unavailable, EXIT.refused]);
+
 const NOTHING_TO_AUDIT = 'plain calls leave nothing on the chain to audit';
 
 /** @param {Config} config @param {Surroundings} surroundings @returns {Promise<number>} the exit code */
@@ -68,7 +69,6 @@ export async function run(config, surroundings) {
   const times = startOf(clock);
   const workers = workersOf(config);
   const engineConfig = engineConfigOf(config);
-  const facts = factsOf(config);
   const isEmbedded = config.rpc.length === 0;
   const notice = (/** @type {string} */ line) => outputs.forEach((output) => output.notice(line));
   const common = surroundings.beforeLoad?.({ id: times.id, config, clock, stop, notice, workers }) ?? null;
@@ -94,8 +94,7 @@ export async function run(config, surroundings) {
     });
     devChain?.ended.then((words) => chainEnded(stop, words)).catch(() => {});
     const nodePid = config.nodePid ?? devChain?.chainPid() ?? null;
-    const settled = { times, given, workers, engineConfig, facts, notice, common };
-    const own = { ...settled, urls, endpoints: opened, isEmbedded, nodePid };
+    const own = { times, given, workers, engineConfig, notice, common, urls, endpoints: opened, isEmbedded, nodePid };
     const prepared = await prepare(config, surroundings, own);
     // Worker threads would keep the process alive.
     const done = await loadAndAudit(config, surroundings, own, prepared).finally(() => prepared.engine.close());
@@ -103,14 +102,22 @@ export async function run(config, surroundings) {
     for (const error of errors) stop.request('output_failed', error.exitCode, error);
     if (stop.reason === 'max_spend') {
       const { spending } = done.loaded.engineStats;
-      stop.request('max_spend', EXIT.refused, capReached(facts.capWei, prepared.ready.costs, spending));
+      stop.request('max_spend', EXIT.refused, capReached(config.maxSpendWei, prepared.ready.costs, spending));
     }
     const ended = { ...done, untilUs: clock.nowUs(), end: stop.reason ?? 'unknown', samplesDropped };
-    const runFile = buildRunFile(describeRun(surroundings, own, prepared, ended));
+    const runFile = buildRunFile(describeRun(config, surroundings, own, prepared, ended));
     return await finish(runFile, surroundings, done);
   } catch (error) {
-    const parts = { ...surroundings, facts, times, workers, isEmbedded, endpoints };
-    if (areOpen && !times.hasBegun()) await writeFailedSetUp(error, parts);
+    // CI servers read the files of such a run as well.
+    if (areOpen && !times.hasBegun() && error instanceof StressError && REPORTED_EXIT_CODES.includes(error.exitCode)) {
+      const opened = { times, workers, common, isEmbedded, endpoints };
+      const unwritten = await toOutputs(
+        outputs,
+        'setUpFailed',
+        describeFailedSetUp(error, config, surroundings, opened),
+      );
+      for (const { message } of unwritten) surroundings.log.error(message);
+    }
     throw error;
   } finally {
     endpoints?.monitor.stop();
@@ -175,7 +182,7 @@ async function prepare(config, surroundings, opened) {
       ? setUpCalls(own, surroundings, opened, workload)
       : setUp(own, surroundings, opened, workload);
   });
-  const { wallets, sender, inclusion } = ready;
+  const { wallets, sender } = ready;
   const addresses = async () => wallets.map(({ address }) => address);
   const { notice } = opened;
   const beside = calls && (await openCalls(calls, { rpc, clock, connect }, { chain: ready.chain, addresses, notice }));
@@ -194,18 +201,8 @@ async function prepare(config, surroundings, opened) {
   const warmUp = warmUpOf(config, { clock, rpc, wallets, workload, ratePerSecond, isOpenLoop: schedule !== null });
   const names = numbered(identified.map(({ display }) => display));
   const warning = unconfirmed.length > 0 && sender !== null ? unconfirmedIdentityWords(unconfirmed) : null;
-  const environment = describeEnvironment({
-    transport: opened.facts.transport,
-    version: surroundings.version,
-    chain: ready.chain,
-    rpc,
-    sending: endpoints.sending,
-    endpoints: identified,
-    sender,
-    inclusion,
-    facts: { ...workload.facts?.(), ...(beside !== null && { calls: beside.facts }) },
-    embedded: opened.isEmbedded,
-  });
+  const facts = { ...workload.facts?.(), ...(beside !== null && { calls: beside.facts }) };
+  const environment = describeEnvironment(config, surroundings, opened, ready, identified, facts);
   const parts = { endpoints, urls, sendUrl: config.sendRpc, workers, clock, stop, outputs, onBlock: warmUp?.onBlock };
   const engine = await createEngines(parts, {
     transactions: {
@@ -310,7 +307,7 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
   const describeSoFar = (loaded) => {
     const ended = { untilUs: loaded.untilUs, end: 'running', samplesDropped: null, warnings };
     const soFar = { loaded, audited: { report: null, reason: '' }, decrease: STILL_RUNNING, ...ended };
-    return buildPartialRunFile(describeRun(surroundings, opened, prepared, soFar));
+    return buildPartialRunFile(describeRun(config, surroundings, opened, prepared, soFar));
   };
   try {
     const loaded = await new Load({
@@ -415,25 +412,35 @@ async function settleAll(outputs) {
 }
 
 /**
- * Gives the run file to every output, even if one fails.
  * @param {ReturnType<typeof buildRunFile>} runFile
  * @param {Surroundings} surroundings
  * @param {Done} done
  * @returns {Promise<number>} the exit code
  */
 async function finish(runFile, { outputs, stop, log }, { loaded, warnings }) {
-  let exitCode = runFile.exitCode;
+  const errors = await toOutputs(outputs, 'finish', runFile);
+  for (const error of errors) stop.request('output_failed', error.exitCode, error);
+  logProblems(log, stop, runFile, loaded.ledger, warnings);
+  return worstExit([runFile.exitCode, ...errors.map(({ exitCode }) => exitCode)]);
+}
+
+/**
+ * Gives the run file to every output, even if one fails.
+ * @param {Output[]} outputs
+ * @param {'finish' | 'setUpFailed'} method
+ * @param {RunFile} runFile
+ */
+async function toOutputs(outputs, method, runFile) {
+  /** @type {StressError[]} */
+  const errors = [];
   for (const output of outputs) {
     try {
-      await output.finish(runFile);
+      await output[method]?.(runFile);
     } catch (thrown) {
-      const error = thrown instanceof StressError ? thrown : new InternalError(unexpected(thrown), thrown);
-      stop.request('output_failed', error.exitCode, error);
-      exitCode = worstExit([exitCode, error.exitCode]);
+      errors.push(thrown instanceof StressError ? thrown : new InternalError(unexpected(thrown), thrown));
     }
   }
-  logProblems(log, stop, runFile, loaded.ledger, warnings);
-  return exitCode;
+  return errors;
 }
 
 /** @param {unknown} error */
