@@ -843,8 +843,6 @@ export type GroupFigures = {
   counts: Pick<Counts, 'verified' | 'failed' | 'timedOut' | 'abandoned'>;
   windowVerified: number;
   gas: GasOfOperations;
-  /** of operations verified outside of the window; not in the run file */
-  gasOutside: GasOfOperations;
   /** latency of the verified ones */
   sumUs: number;
   failures: Record<string, number>;

@@ -195,6 +195,8 @@ function* paceProblems({
     yield `--arrival ${arrival} needs a rate to arrive at: give --rate or --stages`;
   if (gasPerSecond !== null && iterations !== null)
     yield '--rate in gas and --iterations exclude each other: the warm-up, which measures the gas of an operation, has no iterations';
+  if (gasPerSecond !== null && warmupMs !== 'auto')
+    yield '--rate in gas and a --warmup with a length exclude each other: the warm-up lasts until the gas of an operation is measured';
   if (warmupMs === 'auto' && (stages !== null || iterations !== null))
     yield `--warmup auto and --${stages === null ? 'iterations' : 'stages'} exclude each other: give a warm-up with a length, such as --warmup 10s`;
   if (stages !== null && warmupMs !== 'auto' && warmupMs > 0 && stages[0].fromPerSecond === 0)

@@ -258,7 +258,7 @@ const TABLE = {
     { name: 'rate', usual: true, key: 'ratePerSecond', isAxis: true, argument: 'N', parse: rate, commands: LOAD,
       role: 'load', defaultText: 'closed loop',
       search: { noun: 'rate', behind: ' per second', short: '/s', range: [0.01, 1_000_000] },
-      help: 'operations per second of this instance, at fixed instants; an operation that is due without an idle wallet is dropped. With a unit, such as 30Mgas: gas per second, by the gas of an operation in the warm-up (--warmup auto unless it has a length)' },
+      help: 'operations per second of this instance, at fixed instants; an operation that is due without an idle wallet is dropped. With a unit, such as 30Mgas: gas per second, by the gas of an operation in the warm-up (--warmup auto)' },
     { name: 'stages', argument: 'LIST', parse: stages, commands: SHAPED,
       role: 'load',
       help: 'rates over time: FROM:TO/TIME or RATE/TIME, separated by commas, such as 0:100/30s,100/5m' },

@@ -8,7 +8,6 @@ import { shortWindow } from '../stats/growth.js';
 import { buildPartialRunFile, buildRunFile } from '../stats/run-file.js';
 import { indexRanges, numbered } from '../text.js';
 import { createWorkload } from '../workloads/index.js';
-import { labelOf } from '../workloads/table.js';
 import { audit } from './audit.js';
 import { engineConfigOf, rateOf, scheduleOf, workersOf } from './config.js';
 import { abandonable, checkDescriptors, interruptible, openNetwork, readKeys, warnOfEndpoints } from './connect.js';
@@ -252,25 +251,20 @@ async function createEngines(parts, { transactions, calls }) {
  * @returns {WarmUp | null} null: none, or one of a given length
  */
 function warmUpOf(config, { clock, rpc, wallets, workload, ratePerSecond, isOpenLoop }) {
-  const { gasPerSecond, warmupMs, threads, inFlight, txTimeoutMs } = config;
-  const isRateInGas = gasPerSecond !== null && ratePerSecond !== null;
-  if (warmupMs !== 'auto' && !isRateInGas) return null;
+  const { gasPerSecond, warmupMs, threads, inFlight, mix, txTimeoutMs } = config;
+  if (warmupMs !== 'auto') return null;
+  const operations = threads * inFlight;
+  const gas =
+    gasPerSecond === null || ratePerSecond === null
+      ? null
+      : new GasRate(gasPerSecond, ratePerSecond, rpc, wallets, { first: operations, isMix: mix.length > 1 });
   return new WarmUp({
     clock,
-    operations: threads * inFlight,
+    operations,
     isOpenLoop,
     hasBlocks: workload.kind === 'transaction',
     mostMs: txTimeoutMs,
-    lengthMs: warmupMs === 'auto' ? null : warmupMs,
-    gas: isRateInGas
-      ? new GasRate(
-          gasPerSecond,
-          ratePerSecond,
-          rpc,
-          wallets,
-          config.mix.map(({ name, weight }) => ({ name: labelOf(name), weight })),
-        )
-      : null,
+    gas,
   });
 }
 

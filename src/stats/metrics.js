@@ -223,7 +223,6 @@ const GROUP = {
     counts: COUNTERS,
     windowVerified: sum,
     gas: COUNTERS,
-    gasOutside: COUNTERS,
     sumUs: sum,
     failures: COUNTERS,
     latency: histogram,

@@ -215,9 +215,10 @@ export class Recorder {
     if (code !== null) group.failures[code] = (group.failures[code] ?? 0) + 1;
     const isVerified = outcome === 'verified';
     if (isVerified) group.sumUs += totalUs(sample);
-    const isInside = this.#isInWindow(sample.endedAtUs);
-    if (isVerified && isInside) group.windowVerified += 1;
-    if (isVerified && gasUsed !== null) addGas(isInside ? group.gas : group.gasOutside, gasUsed);
+    if (isVerified && this.#isInWindow(sample.endedAtUs)) {
+      group.windowVerified += 1;
+      if (gasUsed !== null) addGas(group.gas, gasUsed);
+    }
     if (!this.#isInWindow(sample.intendedAtUs)) return;
     if (isVerified) group.latency.record(totalUs(sample));
     else if (isCensored(sample)) group.censored.record(totalUs(sample));

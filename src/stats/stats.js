@@ -46,7 +46,6 @@ export function newGroup() {
     counts: { verified: 0, failed: 0, timedOut: 0, abandoned: 0 },
     windowVerified: 0,
     gas: { operations: 0, used: 0 },
-    gasOutside: { operations: 0, used: 0 },
     sumUs: 0,
     failures: {},
     latency: new Distribution(),
