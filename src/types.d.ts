@@ -343,8 +343,7 @@ export type Preparation = {
 };
 
 export type CallPreparation = {
-  /** null if the endpoint is not a node */
-  chain: { chainId: number | null };
+  chain: { chainId: number };
   addresses: () => Promise<string[]>;
   notice: (line: string) => void;
 };
@@ -435,7 +434,7 @@ export type CommonStart = {
   /** fails early, before anything is sent */
   open: () => Promise<void>;
   /** waits for all instances, until it is time for the last preparations */
-  wait: (chain: { chainId: number | null; genesisHash: string | null }) => Promise<void>;
+  wait: (chain: { chainId: number; genesisHash: string | null }) => Promise<void>;
   /** waits for the start of the load; both clocks at that time, and a warning; null: no common start */
   begin: () => Promise<{ beginUs: number; wallMs: number; nowUs: number; words: string | null } | null>;
   facts: () => StartFacts;
@@ -713,7 +712,7 @@ export type ChainInfo = {
   /** null without web3_clientVersion */
   clientVersion: string | null;
   /** as in Identity */
-  roundTripMs: number | null;
+  roundTripMs: number;
   /** null if the node has pruned its genesis block */
   genesisHash: string | null;
   head: number;

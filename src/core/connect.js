@@ -1,20 +1,10 @@
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { baseFeeOf } from '../chain/fees.js';
 import { DEV_MNEMONIC, funderWallet, keyFileSource, mnemonicSource } from '../chain/keys.js';
-import { checkChain, devMnemonicAllowed, isLoopback } from '../chain/networks.js';
+import { checkChain, devMnemonicAllowed } from '../chain/networks.js';
 import { checkSending, clientVersionOf } from '../chain/chain-identity.js';
 import { openEndpoints } from '../chain/endpoints.js';
 import { toHex, toNumber } from '../chain/rpc.js';
-import {
-  EXIT,
-  ForeignSenderError,
-  InterruptedError,
-  ProtocolError,
-  RpcError,
-  UnavailableError,
-  UsageError,
-  worstExit,
-} from '../errors.js';
+import { EXIT, ForeignSenderError, InterruptedError, UnavailableError, UsageError, worstExit } from '../errors.js';
 import { chooseTransport, transports } from '../transport/index.js';
 import { unlessAborted } from '../workloads/user-code.js';
 import { sliceIndexes } from './nonces.js';
@@ -34,9 +24,9 @@ import { sliceIndexes } from './nonces.js';
  * Opens the transport, identifies the chain and derives the wallets of a slice, before anything is signed.
  *
  * @typedef {object} Identity
- * @property {number | null} chainId null: a local endpoint that is not a node
+ * @property {number} chainId
  * @property {string | null} clientVersion null: unknown
- * @property {number | null} roundTripMs the faster of two sequential requests
+ * @property {number} roundTripMs the faster of two sequential requests
  */
 
 /** Wallets derived per turn of the event loop. */
@@ -112,26 +102,8 @@ export function abandonable(stop, action) {
   return interruptible(stop, { close: async () => {} }, () => unlessAborted(stop.drain, action()));
 }
 
-/**
- * Identifies the endpoint for plain calls. On loopback it may be a web server that is not a node.
- * @param {Rpc} rpc
- * @param {URL} url
- * @param {AllowedChain} allowed
- * @returns {Promise<Identity>}
- */
+/** @param {Rpc} rpc @param {URL} url @param {AllowedChain} allowed @returns {Promise<Identity>} */
 export async function identify(rpc, url, allowed) {
-  try {
-    return await readIdentity(rpc, url, allowed);
-  } catch (error) {
-    const isNoNode = error instanceof RpcError || error instanceof ProtocolError;
-    if (isNoNode && isLoopback(url) && allowed.chainId === null)
-      return { chainId: null, clientVersion: null, roundTripMs: null };
-    throw error;
-  }
-}
-
-/** @param {Rpc} rpc @param {URL} url @param {AllowedChain} allowed */
-async function readIdentity(rpc, url, allowed) {
   const [firstMs, id] = await timed(() => rpc.call('eth_chainId', [], 'setup'));
   const chainId = toNumber(id);
   checkChain(url, chainId, allowed.chainId, allowed.allowChain);
@@ -148,7 +120,7 @@ async function timed(ask) {
 
 /** @param {Rpc} rpc @param {URL} url @param {AllowedChain} allowed @returns {Promise<ChainInfo>} */
 export async function readChain(rpc, url, allowed) {
-  const introduction = await readIdentity(rpc, url, allowed);
+  const introduction = await identify(rpc, url, allowed);
   const genesis = await rpc.call('eth_getBlockByNumber', ['0x0', false], 'setup');
   const latest = await rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
   if (latest === null) throw new UnavailableError(`${rpc.display} has no latest block: is the node still starting?`);
@@ -230,27 +202,4 @@ export async function deriveWallets(source, slice, signal, onProgress) {
   }
   onProgress('deriving wallets', slice.threads, slice.threads);
   return wallets;
-}
-
-/** Descriptors for files, pipes, the event loop and the embedded chain. */
-const SPARE_DESCRIPTORS = 32;
-
-const DESCRIPTORS_PER_WORKER = 16;
-
-/**
- * Checked before the load, because running out of descriptors looks like an error of the endpoint. Without /proc the
- * limit is not known.
- * @param {number} connections
- * @param {number} workers
- * @throws {UsageError}
- */
-export function checkDescriptors(connections, workers) {
-  if (!existsSync('/proc/self/limits')) return;
-  const limit = Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? Infinity);
-  const forWorkers = workers > 1 ? workers * DESCRIPTORS_PER_WORKER : 0;
-  const needed = connections + forWorkers + readdirSync('/proc/self/fd').length + SPARE_DESCRIPTORS;
-  if (needed <= limit) return;
-  throw new UsageError(
-    `--connections ${connections}${workers > 1 ? ` with --workers ${workers}` : ''} needs about ${needed} file descriptors, and this process may have ${limit}: raise the limit (ulimit -n ${needed}), or use fewer connections`,
-  );
 }

@@ -107,24 +107,18 @@ export function describeRun(config, { stop }, site, prepared, { loaded, audited,
   };
 }
 
-/** @type {Readonly<Record<string, string>>} */
-const MISSING = Object.freeze({
-  clientVersion: 'the node does not answer web3_clientVersion',
-  chainId: 'the endpoint does not answer eth_chainId',
-  roundTripMs: 'the endpoint does not answer eth_chainId',
-  genesisHash: 'the node does not serve its first block',
-});
-
 /** @param {Parts} prepared @returns {Record<string, string>} why figures are null, by JSON pointer */
 function missingFacts({ environment, ready }) {
-  const notAsked = 'plain calls do not need it';
   /** @type {Record<string, string>} */
   const reasons = {};
+  const notAsked = 'plain calls do not need it';
+  const noGenesis = ready.sender === null ? notAsked : 'the node does not serve its first block';
   for (const [name, value] of Object.entries(environment))
-    if (value === null) reasons[`/environment/${name}`] = MISSING[name] ?? notAsked;
+    if (value === null) reasons[`/environment/${name}`] = name === 'genesisHash' ? noGenesis : notAsked;
+  if (environment.clientVersion === null)
+    reasons['/environment/clientVersion'] = 'the node does not answer web3_clientVersion';
   if (ready.sender !== null) return reasons;
-  const names = ['environment/genesisHash', 'generator/inclusionResolutionMs', 'generator/headSource'];
-  return { ...reasons, ...Object.fromEntries(names.map((name) => [`/${name}`, notAsked])) };
+  return { ...reasons, '/generator/inclusionResolutionMs': notAsked, '/generator/headSource': notAsked };
 }
 
 /**

@@ -125,7 +125,6 @@ export class Checkpoints {
  * @typedef {object} WatchOptions
  * @property {{pid: number | null, metrics: URL | null, series: string[] | null, insecure: boolean}} node what is asked for
  * @property {URL[]} urls
- * @property {boolean} [isEmbedded] whether node.pid is the embedded chain
  * @property {Rpc | null} rpc null: plain calls
  * @property {Clock} clock
  * @property {(words: string) => void} warn called a few times per kind
@@ -137,9 +136,6 @@ const PROBE_TIMEOUT_MS = 1000;
 /** Probes selected by the user: a failure gives a warning. */
 const REQUESTED = Object.freeze(['node', 'metrics']);
 
-/** Memory of the embedded chain, which grows with every transaction, from which on a warning is given. */
-const EMBEDDED_WARNING_BYTES = 750e6;
-
 export class Watch {
   #self = probes.self();
   #transport = { requests: 0, connectionsOpened: 0 };
@@ -150,18 +146,16 @@ export class Watch {
   #missing = {};
   #clock;
   #warn;
-  #memoryLimitBytes;
   /** @type {string[]} */
   warnings = [];
   /** By kind; line: index of the last one in `warnings`. @type {Map<string, {count: number, line: number}>} */
   #kinds = new Map();
 
-  /** @param {WatchOptions & {memoryLimitBytes?: number}} options memoryLimitBytes: see EMBEDDED_WARNING_BYTES */
-  constructor({ node, urls, rpc, clock, warn, isEmbedded = false, memoryLimitBytes = EMBEDDED_WARNING_BYTES }) {
+  /** @param {WatchOptions} options */
+  constructor({ node, urls, rpc, clock, warn }) {
     const { pid, metrics, series, insecure } = node;
     this.#clock = clock;
     this.#warn = warn;
-    this.#memoryLimitBytes = isEmbedded ? memoryLimitBytes : Infinity;
     this.#others = { sockets: probes.sockets({ urls }) };
     if (rpc === null) this.#missing.pool = 'plain calls send no transactions';
     else this.#others.pool = probes.pool({ rpc });
@@ -206,13 +200,6 @@ export class Watch {
         }
       }),
     );
-    if (readings.node?.rssBytes > this.#memoryLimitBytes) {
-      const used = `${(readings.node.rssBytes / 1e6).toFixed(0)} MB`;
-      this.warnOnce(
-        'memory',
-        `the embedded chain uses ${used} of memory and grows with each transaction and each new receiver; for a longer run start a node and give its endpoint with --rpc`,
-      );
-    }
     if (readings.sockets !== null) {
       // The kind is the text without its figures.
       for (const words of socketWarnings(readings.sockets))

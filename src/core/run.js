@@ -10,7 +10,7 @@ import { indexRanges, numbered } from '../text.js';
 import { createWorkload } from '../workloads/index.js';
 import { audit } from './audit.js';
 import { engineConfigOf, rateOf, scheduleOf, workersOf } from './config.js';
-import { abandonable, checkDescriptors, interruptible, openNetwork, readKeys, warnOfEndpoints } from './connect.js';
+import { abandonable, interruptible, openNetwork, readKeys, warnOfEndpoints } from './connect.js';
 import { NOT_PAID, balanceOf, capReached, decreaseBetween } from './costs.js';
 import { describeEnvironment, describeFailedSetUp, describeRun } from './describe.js';
 import { GasRate } from './gas-rate.js';
@@ -71,7 +71,6 @@ export async function run(config, surroundings) {
   const isEmbedded = config.rpc.length === 0;
   const notice = (/** @type {string} */ line) => outputs.forEach((output) => output.notice(line));
   const common = surroundings.beforeLoad?.({ id: times.id, config, clock, stop, notice, workers }) ?? null;
-  checkDescriptors(config.connections * endpointsOf(config), workers);
   /** @type {DevChain | null} */
   let devChain = null;
   /** @type {Endpoints | null} */
@@ -124,11 +123,6 @@ export async function run(config, surroundings) {
     await devChain?.stop();
     for (const output of outputs) await output.close?.();
   }
-}
-
-/** Number of endpoints with connections of their own. @param {Config} config */
-function endpointsOf({ rpc, sendRpc }) {
-  return Math.max(1, rpc.length) + (sendRpc === null ? 0 : 1);
 }
 
 /** @param {Clock} clock */
@@ -278,7 +272,7 @@ function chainToolsOf({ sender, inclusion, costs }, start, confirmations) {
 /** @param {Config} config @param {Surroundings} surroundings @param {Opened} opened @param {Prepared} prepared */
 async function loadAndAudit(config, surroundings, opened, prepared) {
   const { clock, outputs, stop, log, onProgress } = surroundings;
-  const { endpoints, urls, isEmbedded, nodePid } = opened;
+  const { endpoints, urls, nodePid } = opened;
   const { ready, workload, engine, warmUp, names, warning } = prepared;
   const { rpc, identity, monitor, health } = endpoints;
   const { warmupMs, durationMs, intervalMs, txTimeoutMs, drainTimeoutMs, nodeMetrics, nodeSeries, insecure } = config;
@@ -289,7 +283,6 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
     urls,
     rpc: ready.sender === null ? null : rpc,
     warn,
-    isEmbedded: isEmbedded && config.nodePid === null,
   });
   const { warnings } = watch;
   warnOfEndpoints(health, watch, names.length > 0 ? names : [rpc.display]);

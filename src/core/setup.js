@@ -70,7 +70,7 @@ export async function setUpCalls(config, { onProgress, stop }, { given, urls, en
   const slice = { offset, threads };
   // Derived only if the calls use them.
   const addresses = async () => {
-    const [source] = urls.map((url) => chooseKeys(given, hdPath, url, chain.chainId ?? 0));
+    const [source] = urls.map((url) => chooseKeys(given, hdPath, url, chain.chainId));
     return addressesOf(await deriveWallets(source, slice, stop.drain, onProgress));
   };
   await workload.prepare?.({ chain, addresses, notice });

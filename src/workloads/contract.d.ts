@@ -119,7 +119,7 @@ export interface Preparation {
 }
 
 export interface CallPreparation {
-  chain: { chainId: number | null };
+  chain: { chainId: number };
   /** Addresses of the slice's wallets; calls need no keys. */
   addresses: () => Promise<string[]>;
   notice: (line: string) => void;
