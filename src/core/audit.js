@@ -2,11 +2,11 @@ import { isUnknownBlock } from '../chain/retries.js';
 import { toHex, toNumber } from '../chain/rpc.js';
 import { findMinedTransaction } from '../chain/send.js';
 import { ProtocolError, RpcError, TransportError } from '../errors.js';
-import { count, indexRanges } from '../text.js';
+import { indexRanges } from '../text.js';
 import { transactionStatusOf } from './transaction-status.js';
 
 /**
- * @import { AuditReport, Check, Clock, Rpc, Surroundings, TransactionWorkload } from '../types.d.ts'
+ * @import { AuditReport, Check, Clock, Rpc, TransactionWorkload } from '../types.d.ts'
  * @import { Ledger } from './ledger.js'
  * @import { Account } from './nonces.js'
  */
@@ -31,7 +31,6 @@ import { transactionStatusOf } from './transaction-status.js';
  * @property {number} startBlock latest block when the load began
  * @property {number} timeoutMs longest wait for unresolved operations
  * @property {AbortSignal} signal ends the wait
- * @property {Surroundings['onProgress']} [onProgress]
  *
  * @typedef {Awaited<ReturnType<Audit['readAll']>>} Reading
  */
@@ -44,9 +43,6 @@ const SEARCHED = 50;
 const ASKED_AT_ONCE = 32;
 
 const PAUSE_MS = 200;
-
-/** Parts of a round, for progress: open operations, effects, nonces, pending nonces, checks. */
-const ROUND = 5;
 
 /**
  * The audit compares the ledger of the run with the chain, wallet by wallet, at one block. It is exact if for every
@@ -77,11 +73,6 @@ class Audit {
     this.#ledger = options.ledger;
   }
 
-  /** @param {number} done parts of a round */
-  #progress(done) {
-    this.#options.onProgress?.(`audit of ${count(this.#accounts.length)} wallets, step`, done, ROUND);
-  }
-
   /** @returns {Promise<AuditReport>} */
   async run() {
     const { clock, timeoutMs, signal } = this.#options;
@@ -101,11 +92,8 @@ class Audit {
         const isOpen = isReopened || isPending || this.#undecided().length > 0;
         const isAgreed = mismatches.length === 0 && this.#ledger.unresolved.size === 0;
         if (isAgreed || !isOpen || isLast()) {
-          this.#progress(4);
           await this.#searchForForeign(mismatches);
-          const checks = await this.#reconcile(reading, mismatches);
-          this.#progress(ROUND);
-          return this.#describe(reading, mismatches, checks);
+          return this.#describe(reading, mismatches, await this.#reconcile(reading, mismatches));
         }
       }
       await clock.sleep(PAUSE_MS, signal);
@@ -113,10 +101,8 @@ class Audit {
   }
 
   async #round() {
-    this.#progress(0);
     await this.#decideStatuses();
     await this.#fillGaps();
-    this.#progress(1);
     return this.readAll();
   }
 
@@ -127,12 +113,10 @@ class Audit {
     const number = toNumber(block.number);
     const reverted = this.#accounts.map((account) => account.reverted);
     const effects = await this.#options.workload.audit(block.hash, number, reverted);
-    this.#progress(2);
     const nonces = await this.#readNonces({ blockHash: block.hash }).catch((error) => {
       if (!(error instanceof RpcError) || isUnknownBlock(error)) throw error;
       return this.#readNonces(toHex(number)); // the node lacks EIP-1898
     });
-    this.#progress(3);
     const pendingNonces = await this.#readNonces('pending');
     return { number, hash: /** @type {string} */ (block.hash), effects, nonces, pendingNonces };
   }

@@ -72,8 +72,8 @@ import { MAX_SUBMISSIONS, RetryPolicy, Submissions } from './submit.js';
  * @typedef {object} EngineReport an interval that has ended
  * @property {Stats} stats
  * @property {number} inFlight
- * @property {{silentMs: number, stillMs: number, retryAfterMs: number, words: string} | null} silence silentMs: time since
- *   the last successful poll, and why; stillMs: time without a new block; retryAfterMs: what is left of a Retry-After pause
+ * @property {{silentMs: number, stillMs: number, words: string} | null} silence silentMs: time since the last successful poll, and
+ *   why; stillMs: time without a new block
  * @property {Record<string, string>} warnings by kind; each kind is shown once
  * @property {ReorgEvent[]} reorgs
  * @property {LoopReading | null} loop null: every thread died
@@ -292,10 +292,9 @@ export class ThreadEngine {
     const stats = this.#recorder.take(nowUs);
     const detector = this.#detector?.stats();
     const words = detector?.lastError?.message ?? '';
-    const retryAfterMs = this.#retryPolicy.retryAfterMs(nowUs);
     // Not counting the time before the load.
     const stillMs = Math.min(detector?.stillMs ?? 0, (nowUs - this.#loadStartUs) / 1000);
-    const silence = detector === undefined ? null : { silentMs: detector.silentMs, stillMs, retryAfterMs, words };
+    const silence = detector === undefined ? null : { silentMs: detector.silentMs, stillMs, words };
     /** @type {Record<string, string>} */
     const warnings = typeof detector?.warning === 'string' ? { inclusion: detector.warning } : {};
     const { limit = 1, refused = 0, why = '' } = this.#options.traffic().submissionBatches ?? {};

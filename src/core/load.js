@@ -40,9 +40,8 @@ import { IntervalLog, Stats, rowOf, zeroCounts } from '../stats/stats.js';
  * @typedef {Omit<Loaded, 'ledger'>} LoadSoFar
  */
 
-/** Time without a block, and Retry-After, from which on a warning is given. */
+/** Time without a block from which on a warning is given. */
 const STILL_MS = 30_000;
-const RETRY_AFTER_WARNING_MS = 2000;
 
 /** Silence of the endpoint from which on the row mentions it. */
 const SILENT_MS = 1500;
@@ -277,10 +276,8 @@ export class Load {
       this.#written.catch(() => {});
       for (const event of reorgs) watch.warnOf('reorg', reorgInWords(event));
       for (const [kind, words] of Object.entries(warnings)) watch.warnOnce(kind, words);
-      const { stillMs, retryAfterMs } = silence ?? { stillMs: 0, retryAfterMs: 0 };
+      const stillMs = silence?.stillMs ?? 0;
       if (stillMs > STILL_MS) watch.warnOnce('still', `no new block was seen for ${Math.round(stillMs / 1000)} s`);
-      const words = `the endpoint sent Retry-After: nothing is submitted for ${Math.round(retryAfterMs / 1000)} s`;
-      if (retryAfterMs > RETRY_AFTER_WARNING_MS) watch.warnOnce('retry-after', words);
       return silence;
     } catch (error) {
       stop.request('internal', EXIT.internal, /** @type {Error} */ (error));

@@ -320,7 +320,8 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
       // A request that timed out may still arrive within its time limit.
       const timeoutMs = Math.max(drainTimeoutMs, config.requestTimeoutMs);
       const parts = { rpc, clock, accounts, ledger: loaded.ledger, startBlock: start.startBlock, workload, timeoutMs };
-      audited = await auditUnlessAborted({ ...parts, onProgress }, start, stop);
+      onProgress('auditing wallets', 0, accounts.length);
+      audited = await auditUnlessAborted(parts, start, stop);
     }
     return { loaded, audited, decrease: await decreaseAfter(rpc, prepared, audited), warnings };
   } finally {
@@ -457,7 +458,8 @@ function logProblems(log, stop, run, { foreign }, logged) {
   const warning = auditWarning(run);
   if (warning !== null && !messages.some((message) => warning.endsWith(message))) log.error(warning);
   const unfunded = run.failures?.insufficient_funds ?? 0;
-  if (unfunded > 0)
+  // The verdict may have said it.
+  if (unfunded > 0 && run.verdict?.name !== 'funds')
     log.error(
       `${unfunded} operation${unfunded === 1 ? '' : 's'} failed: a wallet had insufficient funds; set a higher --fund-amount`,
     );

@@ -187,11 +187,6 @@ export class RetryPolicy {
     if (askedMs > 0) this.#untilUs = Math.max(this.#untilUs, nowUs + askedMs * 1000);
   }
 
-  /** What is left of the Retry-After pause. @param {number} nowUs */
-  retryAfterMs(nowUs) {
-    return Math.max(0, (this.#untilUs - nowUs) / 1000);
-  }
-
   /**
    * The rest of the Retry-After pause plus up to a random tenth, so that wallets do not continue at once.
    * @param {number} nowUs

@@ -308,12 +308,7 @@ export const REORGS = {
 /** With several endpoints one thread may get responses while another does not: the shorter silence counts. @type {Rule} */
 const SILENCE = either((a, b) => {
   const { silentMs, words } = a.silentMs <= b.silentMs ? a : b;
-  return {
-    silentMs,
-    stillMs: Math.min(a.stillMs, b.stillMs),
-    retryAfterMs: Math.max(a.retryAfterMs, b.retryAfterMs),
-    words: words || a.words || b.words,
-  };
+  return { silentMs, stillMs: Math.min(a.stillMs, b.stillMs), words: words || a.words || b.words };
 });
 
 /** If one thread or instance polls, the resolution of polling applies. */
