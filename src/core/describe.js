@@ -153,7 +153,6 @@ export function describeEnvironment(config, { version }, site, ready, endpoints 
     signer: sender?.signer.name ?? null,
     transport: {
       name: transportsOf(config.transport, config),
-      why: config.transport === 'auto' ? whyTransport(config) : 'asked for with --transport',
       connections: config.connections,
       keepAlive: !config.noKeepAlive,
     },
@@ -162,22 +161,9 @@ export function describeEnvironment(config, { version }, site, ready, endpoints 
   };
 }
 
-/** @typedef {Pick<Config, 'rpc' | 'sendRpc'>} Urls */
-
-/** @param {Urls} config @returns {URL[]} */
-function urlsOf({ rpc, sendRpc }) {
-  return [...rpc, sendRpc ?? []].flat();
-}
-
-/** Why `--transport auto` chose its transport. @param {Urls} config */
-function whyTransport(config) {
-  const schemes = [...new Set(urlsOf(config).map(({ protocol }) => `${protocol}//`))];
-  return schemes.length === 0 ? 'the embedded chain speaks http://' : `the endpoint speaks ${schemes.join(' and ')}`;
-}
-
-/** Names of the transports of all endpoints. @param {string} transport @param {Urls} config */
-export function transportsOf(transport, config) {
-  const names = urlsOf(config).map((url) => chooseTransport(transport, url));
+/** Names of the transports of all endpoints. @param {string} transport @param {Pick<Config, 'rpc' | 'sendRpc'>} config */
+export function transportsOf(transport, { rpc, sendRpc }) {
+  const names = [...rpc, sendRpc ?? []].flat().map((url) => chooseTransport(transport, url));
   return names.length === 0 ? chooseTransport(transport, null) : [...new Set(names)].join(', ');
 }
 
@@ -253,36 +239,20 @@ function verdictOf(error) {
  */
 export function loadText(config, who, place) {
   const { workload, mix, method, calls, warmupMs, durationMs, iterations } = config;
-  const members = mix.length === 1 ? mix[0].name : mix.map(({ name, weight }) => `${name}:${weight}`).join(',');
-  const names = workload === MIX ? members : workload;
-  const call = calls === null ? `call ${method}` : `make the calls of ${displayName(calls)}`;
-  const what = isCallWorkload(workload) ? call : (DOES[names] ?? `run the workload ${names}`);
-  const warmUp = warmupMs === 'auto' ? 'an automatic warm-up' : `a warm-up of ${lengthText(warmupMs)}`;
-  const length = durationMs === null ? 'until Ctrl-C' : `for ${lengthText(durationMs)}`;
-  const most = durationMs === null ? '' : ` ${length} at most`;
-  const end = iterations === null ? length : `${iterations} times each${most}`;
+  const { ratePerSecond, gasPerSecond, stages } = config;
+  const time = (/** @type {number} */ ms) => (ms < 60_000 ? `${ms / 1000} s` : timeText(ms / 1000));
+  const call = isCallWorkload(workload) ? ` (${calls === null ? method : displayName(calls)})` : '';
+  const names = workload === MIX ? mix.map(({ name, weight }) => `${name}:${weight}`).join(',') : `${workload}${call}`;
   return [
-    `${who} ${what} at ${place} ${end}`,
-    ...paceText(config),
-    ...(warmupMs === 0 ? [] : [`after ${warmUp}`]),
-  ].join(', ');
-}
-
-/** @type {Readonly<Record<string, string>>} */
-const DOES = Object.freeze({
-  counter: 'increment their counters',
-  transfer: 'send payments',
-  erc20: 'send tokens',
-});
-
-/** @param {Config} config @returns {string[]} empty in a closed loop */
-function paceText({ ratePerSecond, gasPerSecond, stages }) {
-  if (gasPerSecond !== null) return [`${gasPerSecond / 1e6} Mgas per second`];
-  if (ratePerSecond !== null) return [`${ratePerSecond} per second`];
-  return stages === null ? [] : [`in ${stages.length} stages`];
-}
-
-/** @param {number} ms */
-function lengthText(ms) {
-  return ms < 60_000 ? `${ms / 1000} s` : timeText(ms / 1000);
+    `${who}: workload ${names} at ${place}`,
+    iterations === null ? [] : `${iterations} times each`,
+    durationMs !== null ? `${iterations === null ? 'for' : 'at most'} ${time(durationMs)}` : [],
+    durationMs === null && iterations === null ? 'until Ctrl-C' : [],
+    gasPerSecond === null ? [] : `${gasPerSecond / 1e6} Mgas per second`,
+    ratePerSecond === null ? [] : `${ratePerSecond} per second`,
+    stages === null ? [] : `${stages.length} stages`,
+    warmupMs === 0 ? [] : `warm-up ${warmupMs === 'auto' ? 'auto' : time(warmupMs)}`,
+  ]
+    .flat()
+    .join(', ');
 }
