@@ -401,13 +401,6 @@ export type Workload = TransactionWorkload | CallWorkload;
 
 // core
 
-export type Tools = {
-  all: Slice;
-  source: KeySource;
-  sender: Sender;
-  onProgress: (label: string, done: number, all: number) => void;
-};
-
 export type Surroundings = {
   clock: Clock;
   log: Logger;
@@ -745,13 +738,6 @@ export type ThreadStats = {
   /** with --batch */
   submissionBatches?: BatchFacts;
   endpoints: Traffic[];
-};
-
-/** Progress of funding, also after a failure. */
-export type Account = {
-  wallets: number;
-  transactions: number;
-  wei: bigint;
 };
 
 /** A linear change of the rate. */

@@ -333,10 +333,17 @@ function* visibilityProblems({ thresholds, until, spread, workload, study }) {
     yield `${what}: it needs --rpc twice and --spread apart`;
 }
 
+/** All of them are in memory. */
+const MOST_FUNDED = 200_000;
+
 /** @param {Command} command @param {Config} config */
-function* fundsProblems(command, { rpc, workload, fundFrom, to }) {
-  if ((command === 'fund' || command === 'reclaim') && rpc.length === 0)
-    yield `stress ${command} needs an endpoint: --rpc URL`;
+function* fundsProblems(command, { rpc, workload, fundFrom, to, threads, instances }) {
+  const wallets = threads * (instances ?? 1);
+  if (command === 'fund' || command === 'reclaim') {
+    if (rpc.length === 0) yield `stress ${command} needs an endpoint: --rpc URL`;
+    if (wallets > MOST_FUNDED)
+      yield `stress ${command} takes at most ${MOST_FUNDED} wallets at a time, not ${wallets}: use -t and -o, or fewer --instances, in several commands`;
+  }
   if (command === 'fund' && isCallWorkload(workload))
     yield `--workload ${workload} sends no transactions: there is nothing to fund`;
   if (command === 'fund' && fundFrom === null)

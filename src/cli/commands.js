@@ -1,9 +1,8 @@
 import { chmodSync, constants, copyFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { fundOnDevChain, isFree, startDevChain } from '../chain/devchain.js';
-import { readFees } from '../chain/fees.js';
-import { ether } from '../chain/funding.js';
-import { DEFAULT_HD_PATH, createSigner } from '../chain/keys.js';
+import { ether, reclaim, settleWallets, shortfalls } from '../chain/funding.js';
+import { DEFAULT_HD_PATH } from '../chain/keys.js';
 import { createRpc, displayUrl } from '../chain/rpc.js';
 import {
   abandonable,
@@ -11,17 +10,17 @@ import {
   deriveWallets,
   interruptible,
   openNetwork,
+  openSender,
   openTransport,
   readChainAndKeys,
   readKeys,
 } from '../core/connect.js';
 import { engineConfigOf } from '../core/config.js';
-import { SetUpCosts, estimatePayments } from '../core/costs.js';
-import { emptyAccount, fundAll, reclaimAll, slicesOf } from '../core/funds.js';
+import { estimatePayments } from '../core/costs.js';
 import { run } from '../core/run.js';
 import { transportsOf } from '../core/describe.js';
 import { splitLoad } from '../core/mixed-engine.js';
-import { walletNeedWei } from '../core/setup.js';
+import { fundFrom, walletNeedWei } from '../core/setup.js';
 import { EXIT, InternalError, OutputError, UnavailableError, UsageError, displayName, worstExit } from '../errors.js';
 import { FILE_MODE, cannotWrite, checkWritable, isWorkloadFile } from '../files.js';
 import { say, status, streamForPeople } from '../outputs/streams.js';
@@ -36,7 +35,7 @@ import { OPTIONS } from './options.js';
 
 /**
  * @import { Wallet } from '../chain/keys.js'
- * @import { Account, BeforeLoad, ChainInfo, Clock, Config, Surroundings as RunSurroundings, Tools } from '../types.d.ts'
+ * @import { BeforeLoad, ChainInfo, Clock, Config, Sender, Surroundings as RunSurroundings } from '../types.d.ts'
  * @import { WorkCommand } from './options.js'
  */
 
@@ -132,8 +131,7 @@ export const commands = {
   },
 
   fund: (config, surroundings) =>
-    connected(config, surroundings, async (tools) => {
-      const { sender, chain, all } = tools;
+    connected(config, surroundings, async ({ wallets, funder, sender, chain }) => {
       const workload = await abandonable(surroundings.stop, () =>
         createWorkload(config.workload, { rpc: sender.rpc, settings: splitLoad(config).own }),
       );
@@ -143,24 +141,31 @@ export const commands = {
       // The fee may rise before the load, which asks again what it needs.
       const needWei = config.fundAmountWei ?? FUND_MARGIN * estimateWei;
       const words = config.fundAmountWei === null ? ' (twice the estimated need)' : '';
-      const funder = present(tools.funder);
-      await accounted(config, tools, 'topped up', async (account) => {
-        await fundAll({ ...tools, funder, needWei }, account, (needs) => {
-          const foreseen = estimatePayments({ capWei: config.maxSpendWei, chain, fees: sender.fees, needs });
-          if (foreseen !== null) say(config, foreseen);
-        });
-        const { wallets, wei, transactions } = account;
-        return `${wallets} of ${all.threads} wallets topped up to ${ether(needWei)}${words}: ${ether(wei)} in ${transactions} transactions`;
-      });
+      const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
+      const foreseen = estimatePayments({ capWei: config.maxSpendWei, chain, fees: sender.fees, missing });
+      if (foreseen !== null) say(config, foreseen);
+      const { funded, paidWei, transactions } = await accounted(config, wallets.length, 'topped up', (onDone) =>
+        fundFrom(present(funder), sender, wallets, missing, (label, done, all) => {
+          onDone(done);
+          surroundings.onProgress(label, done, all);
+        }),
+      );
+      say(
+        config,
+        `${funded} of ${wallets.length} wallets topped up to ${ether(needWei)}${words}: ${ether(paidWei)} in ${transactions} transactions`,
+      );
     }),
 
   reclaim: (config, surroundings) =>
-    connected(config, surroundings, async (tools) => {
-      const to = config.to ?? present(tools.funder).address;
-      await accounted(config, tools, 'emptied', async (account) => {
-        await reclaimAll(tools, to, account);
-        return `${ether(account.wei)} sent to ${to} from ${account.wallets} of ${tools.all.threads} wallets`;
-      });
+    connected(config, surroundings, async ({ wallets, funder, sender }) => {
+      const to = config.to ?? present(funder).address;
+      const back = await accounted(config, wallets.length, 'emptied', (onDone) =>
+        reclaim(sender, wallets, to, (done) => {
+          onDone(done);
+          surroundings.onProgress('reclaiming', done, wallets.length);
+        }),
+      );
+      say(config, `${ether(back.returnedWei)} sent to ${to} from ${back.wallets} of ${wallets.length} wallets`);
     }),
 
   report: study('report'),
@@ -232,57 +237,48 @@ async function startNode({ port }, clock) {
 }
 
 /**
- * Says at the end what was done, and how far it came where the rest fails or is interrupted.
+ * Says how far it came where the rest fails or is interrupted.
+ * @template T
  * @param {Config} config
- * @param {Tools} tools
+ * @param {number} all wallets
  * @param {string} done what was done to a wallet
- * @param {(account: Account) => Promise<string>} action
+ * @param {(onDone: (wallets: number) => void) => Promise<T>} action
  */
-async function accounted(config, { all }, done, action) {
-  const account = emptyAccount();
+async function accounted(config, all, done, action) {
+  let wallets = 0;
   try {
-    say(config, await action(account));
+    return await action((now) => (wallets = now));
   } catch (error) {
-    if (account.wallets > 0)
+    if (wallets > 0)
       say(
         config,
-        `${account.wallets} of ${all.threads} wallets were ${done} before it ended, perhaps some more; the same command again does the rest`,
+        `${wallets} of ${all} wallets were ${done} before it ended, perhaps some more; the same command again does the rest`,
       );
     throw error;
   }
 }
 
 /**
- * Connects, checks the chain, hands over what leads to the wallets of all instances, and cleans up.
+ * Connects, checks the chain, hands over the wallets of all instances, and cleans up.
  * @param {Config} config
  * @param {Surroundings} surroundings
- * @param {(tools: Tools & {funder: Wallet | null, chain: ChainInfo}) => Promise<void>} action
+ * @param {(tools: {wallets: Wallet[], funder: Wallet | null, sender: Sender, chain: ChainInfo}) => Promise<void>} action
  */
-async function connected(config, { clock, stop, onProgress }, action) {
+async function connected(config, surroundings, action) {
+  const { clock, stop, onProgress } = surroundings;
   const url = present(config.rpc[0] ?? null);
-  const all = slicesOf(config);
+  const all = { offset: config.offset, threads: config.threads * (config.instances ?? 1) };
   const given = readKeys({ ...config, ...all });
   const engineConfig = { ...engineConfigOf(config), transport: 'auto', noKeepAlive: false };
   const retryOptions = { clock, signals: { setup: stop.drain } };
   const network = openNetwork(engineConfig, { urls: [url], sendUrl: config.sendRpc, clock, home: 0, retryOptions });
   try {
     await interruptible(stop, network, async () => {
-      const { rpc } = network;
       const { chain, source } = await readChainAndKeys(config, { given, urls: [url], endpoints: network });
-      const { legacy, gasPriceWei, maxFeeWei } = config;
-      const fees = await readFees(rpc, chain.baseFeeWei, { legacy, gasPriceWei, maxFeeWei });
-      const { chainId } = chain;
-      const sender = {
-        rpc,
-        clock,
-        fees,
-        chainId,
-        signer: await createSigner(),
-        timeoutMs: config.txTimeoutMs,
-        signal: stop.drain,
-        costs: new SetUpCosts(config.maxSpendWei),
-      };
-      await action({ all, source, funder: given.funder, sender, chain, onProgress });
+      const sender = await openSender(config, surroundings, network.rpc, chain);
+      const wallets = await deriveWallets(source, all, stop.drain, onProgress);
+      onProgress('reading wallets', 0, wallets.length);
+      await action({ wallets, funder: given.funder, sender, chain });
     });
     return EXIT.ok;
   } finally {

@@ -1,5 +1,5 @@
-import { baseFeeOf } from '../chain/fees.js';
-import { DEV_MNEMONIC, funderWallet, keyFileSource, mnemonicSource } from '../chain/keys.js';
+import { baseFeeOf, readFees } from '../chain/fees.js';
+import { DEV_MNEMONIC, createSigner, funderWallet, keyFileSource, mnemonicSource } from '../chain/keys.js';
 import { checkChain, devMnemonicAllowed } from '../chain/networks.js';
 import { checkSending, clientVersionOf } from '../chain/chain-identity.js';
 import { openEndpoints } from '../chain/endpoints.js';
@@ -7,11 +7,12 @@ import { toHex, toNumber } from '../chain/rpc.js';
 import { EXIT, ForeignSenderError, InterruptedError, UnavailableError, UsageError, worstExit } from '../errors.js';
 import { chooseTransport, transports } from '../transport/index.js';
 import { unlessAborted } from '../workloads/user-code.js';
+import { SetUpCosts } from './costs.js';
 import { sliceIndexes } from './nonces.js';
 
 /**
  * @import { Wallet } from '../chain/keys.js'
- * @import { AllowedChain, ChainInfo, Config, ConnectionConfig, EngineConfig, KeySource, Rpc, Transport } from '../types.d.ts'
+ * @import { AllowedChain, ChainInfo, Config, ConnectionConfig, EngineConfig, KeySource, Rpc, Surroundings, Transport } from '../types.d.ts'
  * @import { Headers } from '../transport/headers.js'
  * @import { Stop } from './stop.js'
  * @import { Slice } from './nonces.js'
@@ -181,6 +182,20 @@ export async function readChainAndKeys({ sendRpc, hdPath, ...allowed }, { given,
   if (sending !== null) await checkSending(sending, rpc, chainId);
   const [source] = [...urls, sendRpc ?? []].flat().map((url) => chooseKeys(given, hdPath, url, chainId));
   return { chain, source };
+}
+
+/**
+ * What signs and sends the transactions of the set-up.
+ * @param {Pick<Config, 'legacy' | 'gasPriceWei' | 'maxFeeWei' | 'maxSpendWei' | 'txTimeoutMs'>} config
+ * @param {Pick<Surroundings, 'clock' | 'stop'>} surroundings
+ * @param {Rpc} rpc
+ * @param {ChainInfo} chain
+ */
+export async function openSender(config, { clock, stop }, rpc, { chainId, baseFeeWei }) {
+  const { legacy, gasPriceWei, maxFeeWei, maxSpendWei, txTimeoutMs: timeoutMs } = config;
+  const fees = await readFees(rpc, baseFeeWei, { legacy, gasPriceWei, maxFeeWei });
+  const [signer, costs] = [await createSigner(), new SetUpCosts(maxSpendWei)];
+  return { rpc, clock, fees, signer, chainId, timeoutMs, signal: stop.drain, costs };
 }
 
 /**

@@ -8,7 +8,6 @@ import { operationsOf } from './pacer.js';
  * @import { AuditReport, ChainInfo, Fees, Gas, LoadSize, Rpc, TransactionWorkload } from '../types.d.ts'
  * @import { Wallet } from '../chain/keys.js'
  * @import { Spending } from './budget.js'
- * @import { Needs } from './funds.js'
  * @import { Ready } from './setup.js'
  */
 
@@ -103,21 +102,22 @@ export function estimateCost({ load, gas, fees, blockSeconds, deployments, missi
  * @param {bigint | null} parts.capWei
  * @param {{chainId: number}} parts.chain
  * @param {Fees} parts.fees
- * @param {Needs} parts.needs
+ * @param {Array<{missingWei: bigint}>} parts.missing
  * @returns {string | null} one line; null: nothing to pay, or a development chain
  */
-export function estimatePayments({ capWei, chain, fees, needs: { wallets, movedWei } }) {
-  const wei = paymentsWei(wallets, fees);
+export function estimatePayments({ capWei, chain, fees, missing }) {
+  const wei = paymentsWei(missing.length, fees);
   if (capWei !== null && wei > capWei)
     throw new RefusedError(
       `the payments are expected to cost ${rounded(wei)} in fees, and --max-spend allows ${ether(capWei)}: fund fewer wallets, or raise --max-spend`,
     );
-  if (DEV_CHAIN_IDS.has(chain.chainId) || wallets === 0) return null;
-  return `${ether(movedWei)} will be paid to ${plural(wallets, 'wallet')}, for about ${rounded(wei)} in fees (an estimate, at ${gwei(fees.priceWei())} gwei a gas)`;
+  if (DEV_CHAIN_IDS.has(chain.chainId) || missing.length === 0) return null;
+  const movedWei = missing.reduce((sum, { missingWei }) => sum + missingWei, 0n);
+  return `${ether(movedWei)} will be paid to ${plural(missing.length, 'wallet')}, for about ${rounded(wei)} in fees (an estimate, at ${gwei(fees.priceWei())} gwei a gas)`;
 }
 
 /** @param {number} wallets @param {Fees} fees */
-export function paymentsWei(wallets, fees) {
+function paymentsWei(wallets, fees) {
   return (BigInt(paymentsFor(wallets)) * PAYMENT_GAS + BigInt(wallets) * PAID_WALLET_GAS) * fees.priceWei();
 }
 

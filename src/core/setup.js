@@ -1,5 +1,5 @@
 import { hashOf } from '../chain/chain-identity.js';
-import { baseFeeOf, readFees } from '../chain/fees.js';
+import { baseFeeOf } from '../chain/fees.js';
 import { fundOnDevChain } from '../chain/devchain.js';
 import {
   describeForeign,
@@ -10,7 +10,7 @@ import {
   shortfalls,
   topUp,
 } from '../chain/funding.js';
-import { Wallet, createSigner } from '../chain/keys.js';
+import { Wallet } from '../chain/keys.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
 import { nullIfRefused, toHex, toNumber } from '../chain/rpc.js';
 import { NonceTakenError, findMinedTransaction } from '../chain/send.js';
@@ -18,7 +18,7 @@ import { ForeignSenderError, UnavailableError, UsageError } from '../errors.js';
 import { belowStart, otherChain, otherStart } from '../inclusion/follow.js';
 import { candidateOf, chooseInclusion, warningOf } from '../inclusion/index.js';
 import { numbered } from '../text.js';
-import { chooseKeys, deriveWallets, identify, readChainAndKeys } from './connect.js';
+import { chooseKeys, deriveWallets, identify, openSender, readChainAndKeys } from './connect.js';
 import { rateOf } from './config.js';
 import { loadText } from './describe.js';
 import { SetUpCosts, estimateRunCost, warmupSeconds } from './costs.js';
@@ -86,8 +86,8 @@ export async function setUpCalls(config, { onProgress, stop }, { given, urls, en
  * @returns {Promise<Ready>}
  */
 export async function setUp(config, surroundings, { given, urls, endpoints, isEmbedded, workers, notice }, workload) {
-  const { clock, onProgress, stop, log } = surroundings;
-  const { threads, offset, connections, legacy, gasPriceWei, maxFeeWei } = config;
+  const { onProgress, stop, log } = surroundings;
+  const { threads, offset, connections } = config;
   const { rpc, rpcs } = endpoints;
   const { chain, source } = await readChainAndKeys(config, { given, urls, endpoints });
   const last = offset + threads - 1;
@@ -100,12 +100,8 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
   const warning = warningOf(inclusion.name, rpcs, waiting);
   if (warning !== null) log.warn(warning);
 
-  const fees = await readFees(rpc, chain.baseFeeWei, { legacy, gasPriceWei, maxFeeWei });
-  const costs = new SetUpCosts(config.maxSpendWei);
-  const signer = await createSigner();
-  const timeoutMs = config.txTimeoutMs;
-  /** @type {Sender} */
-  const sender = { rpc, clock, fees, signer, chainId: chain.chainId, timeoutMs, signal: stop.drain, costs };
+  const sender = await openSender(config, surroundings, rpc, chain);
+  const { fees, costs } = sender;
   try {
     if (isEmbedded) {
       onProgress('funding wallets', 0, threads);
@@ -207,7 +203,7 @@ export async function fundFrom(funder, sender, wallets, missing, onProgress) {
 }
 
 /** @param {Wallet} funder @param {Wallet[]} wallets */
-export function refuseOwnFunder(funder, wallets) {
+function refuseOwnFunder(funder, wallets) {
   const own = wallets.find(({ address }) => address === funder.address);
   if (own === undefined) return;
   throw new UsageError(

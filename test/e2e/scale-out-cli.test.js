@@ -255,7 +255,7 @@ describe('what is paid beforehand', () => {
   });
 });
 
-describe('more wallets than are in memory at once', () => {
+describe('more wallets than are paid at once', () => {
   /** @type {Anvil} */
   let chain;
   before(async () => {

@@ -477,6 +477,10 @@ describe('readInvocation(): bad usage', () => {
     [words('-t 5 --keys k'), /^--keys and --mnemonic exclude each other/, { STRESS_MNEMONIC: MNEMONIC }],
     [words('-t 5 --gas-price 1 --max-fee 1'), /^--gas-price and --max-fee exclude each other$/],
     [words('-t 5 --allow-chain 1 --chain-id 2'), /^--allow-chain and --chain-id name different chains$/],
+    [
+      words('fund -t 1000 --instances 201 --fund-from f --rpc http://x'),
+      /^stress fund takes at most 200000 wallets at a /,
+    ],
     [words('fund -t 5 --fund-from f'), /^stress fund needs an endpoint: --rpc URL$/],
     [words('fund -t 5 --rpc http://x'), /^stress fund needs a funder: /],
     [words('reclaim -t 5 --fund-from f'), /^stress reclaim needs an endpoint: --rpc URL$/],
