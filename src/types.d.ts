@@ -712,7 +712,7 @@ export type ChainInfo = {
   /** null on chains without base fee */
   baseFeeWei: bigint | null;
   blockGasLimit: number;
-  /** between the last two blocks, by their timestamps; 0 if unknown */
+  /** mean of the last blocks, by their timestamps */
   blockSeconds: number;
 };
 

@@ -1,13 +1,14 @@
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { baseFeeOf, readFees } from '../chain/fees.js';
 import { DEV_MNEMONIC, createSigner, funderWallet, keyFileSource, mnemonicSource } from '../chain/keys.js';
 import { checkChain, devMnemonicAllowed } from '../chain/networks.js';
 import { checkSending, clientVersionOf } from '../chain/chain-identity.js';
 import { openEndpoints } from '../chain/endpoints.js';
-import { toHex, toNumber } from '../chain/rpc.js';
+import { toNumber } from '../chain/rpc.js';
 import { EXIT, ForeignSenderError, InterruptedError, UnavailableError, UsageError, worstExit } from '../errors.js';
 import { chooseTransport, transports } from '../transport/index.js';
 import { unlessAborted } from '../workloads/user-code.js';
-import { SetUpCosts } from './costs.js';
+import { SetUpCosts, secondsPerBlock } from './costs.js';
 import { sliceIndexes } from './nonces.js';
 
 /**
@@ -125,16 +126,13 @@ export async function readChain(rpc, url, allowed) {
   const genesis = await rpc.call('eth_getBlockByNumber', ['0x0', false], 'setup');
   const latest = await rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
   if (latest === null) throw new UnavailableError(`${rpc.display} has no latest block: is the node still starting?`);
-  const head = toNumber(latest.number);
-  // The timestamp of the genesis block is arbitrary.
-  const parent = head < 2 ? null : await rpc.call('eth_getBlockByNumber', [toHex(head - 1), false], 'setup');
   return {
     ...introduction,
-    head,
+    head: toNumber(latest.number),
     genesisHash: typeof genesis?.hash === 'string' ? genesis.hash : null,
     baseFeeWei: baseFeeOf(latest),
     blockGasLimit: toNumber(latest.gasLimit),
-    blockSeconds: parent === null ? 0 : toNumber(latest.timestamp) - toNumber(parent.timestamp),
+    blockSeconds: await secondsPerBlock(rpc, latest),
   };
 }
 
@@ -217,4 +215,27 @@ export async function deriveWallets(source, slice, signal, onProgress) {
   }
   onProgress('deriving wallets', slice.threads, slice.threads);
   return wallets;
+}
+
+/** Descriptors for files, pipes, the event loop and the embedded chain. */
+const SPARE_DESCRIPTORS = 32;
+
+const DESCRIPTORS_PER_WORKER = 16;
+
+/**
+ * Checked before the load, because running out of descriptors looks like an error of the endpoint. Without /proc the
+ * limit is not known.
+ * @param {number} connections
+ * @param {number} workers
+ * @throws {UsageError}
+ */
+export function checkDescriptors(connections, workers) {
+  if (!existsSync('/proc/self/limits')) return;
+  const limit = Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? Infinity);
+  const forWorkers = workers > 1 ? workers * DESCRIPTORS_PER_WORKER : 0;
+  const needed = connections + forWorkers + readdirSync('/proc/self/fd').length + SPARE_DESCRIPTORS;
+  if (needed <= limit) return;
+  throw new UsageError(
+    `--connections ${connections}${workers > 1 ? ` with --workers ${workers}` : ''} needs about ${needed} file descriptors, and this process may have ${limit}: raise the limit (ulimit -n ${needed}), or use fewer connections`,
+  );
 }

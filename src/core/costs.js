@@ -27,8 +27,9 @@ const ASSUMED_OPERATIONS = 1000;
 
 /** Blocks used to measure the block time: timestamps are whole seconds. */
 const PACE_BLOCKS = 100;
-/** Assumed for a chain with too few blocks. */
+/** Assumed for a chain with too few blocks, or with pauses between them. */
 const DEFAULT_BLOCK_S = 1;
+const LONGEST_BLOCK_S = 60;
 
 /**
  * Prints the estimated cost where fees are real money, and checks it against --max-spend.
@@ -38,30 +39,25 @@ const DEFAULT_BLOCK_S = 1;
  * @param {ChainInfo} parts.chain
  * @param {boolean} parts.embedded
  * @param {Fees} parts.fees
- * @param {Rpc} parts.rpc
  * @param {TransactionWorkload} parts.workload
  * @param {Wallet[]} parts.wallets
  * @param {Array<{missingWei: bigint}>} parts.missing
  * @param {(line: string) => void} parts.notice
  */
-export async function estimateRunCost({
-  load,
-  capWei,
-  chain,
-  embedded,
-  fees,
-  rpc,
-  workload,
-  wallets,
-  missing,
-  notice,
-}) {
+export async function estimateRunCost({ load, capWei, chain, embedded, fees, workload, wallets, missing, notice }) {
   const isFree = embedded || DEV_CHAIN_IDS.has(chain.chainId);
   if (isFree && capWei === null) return;
-  const blockSeconds = await secondsPerBlock(rpc, chain.head);
   const deployments = await workload.unprepared({ wallets, chain });
-  const cost = estimateCost({ load, gas: workload.gas, fees, blockSeconds, deployments, missing });
-  if (!isFree) notice(costLine(cost, wallets.length));
+  const { gas } = workload;
+  const cost = estimateCost({
+    load,
+    gas,
+    fees,
+    blockSeconds: chain.blockSeconds,
+    deployments,
+    payments: missing.length,
+  });
+  if (!isFree) notice(costLine(cost));
   checkCost(cost, capWei);
 }
 
@@ -72,24 +68,19 @@ export async function estimateRunCost({
  * @param {Fees} parts.fees
  * @param {number} parts.blockSeconds
  * @param {number} parts.deployments
- * @param {Array<{missingWei: bigint}>} parts.missing
+ * @param {number} parts.payments wallets to pay
  */
-export function estimateCost({ load, gas, fees, blockSeconds, deployments, missing }) {
+export function estimateCost({ load, gas, fees, blockSeconds, deployments, payments }) {
   const priceWei = fees.priceWei();
-  const payments = paymentsFor(missing.length);
   const isBounded = load.durationMs !== null;
   const operations = isBounded ? Math.ceil(operationsExpected(load, blockSeconds)) : ASSUMED_OPERATIONS;
   return {
     priceWei,
-    deployments,
-    payments,
     operations,
     /** Whether a duration limits the operations; otherwise they are a round number. */
     isBounded,
     /** Fees of deployments and payments. */
-    setUpWei: BigInt(deployments) * gas.likely.perWallet * priceWei + paymentsWei(missing.length, fees),
-    /** Sent to the wallets, not spent. */
-    movedWei: missing.reduce((sum, { missingWei }) => sum + missingWei, 0n),
+    setUpWei: BigInt(deployments) * gas.likely.perWallet * priceWei + paymentsWei(payments, fees),
     loadWei: BigInt(operations) * gas.likely.perOperation * priceWei,
     /** At the offered price. */
     worstWei: BigInt(operations) * gas.perOperation * fees.worstPriceWei(),
@@ -113,7 +104,7 @@ export function estimatePayments({ capWei, chain, fees, missing }) {
     );
   if (DEV_CHAIN_IDS.has(chain.chainId) || missing.length === 0) return null;
   const movedWei = missing.reduce((sum, { missingWei }) => sum + missingWei, 0n);
-  return `${ether(movedWei)} will be paid to ${plural(missing.length, 'wallet')}, for about ${rounded(wei)} in fees (an estimate, at ${gwei(fees.priceWei())} gwei a gas)`;
+  return `${ether(movedWei)} will be paid to ${missing.length} wallets, for about ${rounded(wei)} in fees (an estimate, at ${gwei(fees.priceWei())} gwei a gas)`;
 }
 
 /** @param {number} wallets @param {Fees} fees */
@@ -129,33 +120,21 @@ function operationsExpected({ threads, inFlight, ratePerSecond, stages, warmupMs
   return (warmupS + seconds) * (ratePerSecond ?? (threads * inFlight) / blockSeconds);
 }
 
-/** @param {Rpc} rpc @param {number} head @returns {Promise<number>} */
-export async function secondsPerBlock(rpc, head) {
+/** @param {Rpc} rpc @param {{number: string, timestamp: string}} latest block @returns {Promise<number>} */
+export async function secondsPerBlock(rpc, { number, timestamp }) {
+  const head = toNumber(number);
   // The timestamp of the genesis block is arbitrary.
   const from = Math.max(1, head - PACE_BLOCKS);
   if (head - from < 2) return DEFAULT_BLOCK_S;
-  const [first, last] = await Promise.all(
-    [from, head].map((number) => rpc.call('eth_getBlockByNumber', [toHex(number), false], 'setup')),
-  );
-  const seconds = (toNumber(last?.timestamp ?? 0) - toNumber(first?.timestamp ?? 0)) / (head - from);
-  return seconds > 0 ? seconds : DEFAULT_BLOCK_S;
+  const first = await rpc.call('eth_getBlockByNumber', [toHex(from), false], 'setup');
+  const seconds = (toNumber(timestamp) - toNumber(first?.timestamp ?? 0)) / (head - from);
+  return seconds > 0 && seconds <= LONGEST_BLOCK_S ? seconds : DEFAULT_BLOCK_S;
 }
 
-/** @param {Cost} cost @param {number} wallets @returns {string} one line */
-export function costLine(
-  { priceWei, deployments, payments, setUpWei, movedWei, operations, isBounded, ...load },
-  wallets,
-) {
-  const what = [counted(deployments, 'deployment'), counted(payments, 'payment')].flatMap((words) => words ?? []);
-  const setUp = `set-up ${rounded(setUpWei)}${what.length === 0 ? '' : ` (${what.join(', ')})`}`;
-  const moved =
-    movedWei === 0n ? '' : `; ${rounded(movedWei)} moves to the wallets, 'stress reclaim' returns what is left`;
-  const all = `about ${rounded(setUpWei + load.loadWei)} in all, ${rounded((setUpWei + load.loadWei) / BigInt(wallets))} a wallet`;
-  const forLoad = `load ${rounded(load.loadWei)} ${isBounded ? `for about ${operations} operations` : `per ${operations} operations`}`;
-  return (
-    `estimated cost, at ${gwei(priceWei)} gwei a gas as of now: ${setUp}, ${forLoad}, ` +
-    `at most ${rounded(load.worstWei)} at the price offered${isBounded ? `; ${all}` : ''}${moved}`
-  );
+/** @param {Cost} cost @returns {string} one line */
+export function costLine({ priceWei, setUpWei, loadWei, worstWei, operations, isBounded }) {
+  const load = `${rounded(loadWei)} for ${isBounded ? 'about' : 'each'} ${operations} operations`;
+  return `estimated cost at ${gwei(priceWei)} gwei a gas: set-up ${rounded(setUpWei)}, load ${load} (${rounded(worstWei)} at most)`;
 }
 
 /** @param {Cost} cost @param {bigint | null} capWei @throws {RefusedError} the estimate exceeds the limit */
@@ -166,16 +145,6 @@ export function checkCost({ setUpWei, loadWei, isBounded }, capWei) {
   throw new RefusedError(
     `this run is expected to cost ${rounded(wei)} in fees, and --max-spend allows ${ether(capWei)}: use ${remedy}, or raise --max-spend`,
   );
-}
-
-/** @param {number} count @param {string} name */
-function counted(count, name) {
-  return count === 0 ? null : plural(count, name);
-}
-
-/** @param {number} count @param {string} name of one of them */
-function plural(count, name) {
-  return `${count} ${name}${count === 1 ? '' : 's'}`;
 }
 
 /** Rounded up to three significant digits. @param {bigint} wei */
@@ -326,7 +295,7 @@ export const WARMUP_BLOCKS = 3;
 
 export const MIN_WARMUP_MS = 1000;
 
-/** The expected length of the warm-up. @param {number | 'auto'} warmupMs @param {number} blockSeconds 0: unknown */
+/** The expected length of the warm-up. @param {number | 'auto'} warmupMs @param {number} blockSeconds */
 export function warmupSeconds(warmupMs, blockSeconds) {
   return warmupMs === 'auto' ? Math.max(MIN_WARMUP_MS / 1000, (WARMUP_BLOCKS + 1) * blockSeconds) : warmupMs / 1000;
 }

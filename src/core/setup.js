@@ -36,8 +36,6 @@ import { sliceIndexes } from './nonces.js';
 const OPERATIONS_WITHOUT_DURATION = 1000;
 /** Assumed for development chains, which make blocks on demand. */
 const FASTEST_BLOCKS_PER_SECOND = 20;
-/** Longest block time used; a longer gap was a pause of the chain. */
-const LONGEST_BLOCK_S = 60;
 
 /** Time limit for a foreign transaction with our nonce to be mined. */
 const PROOF_TIMEOUT_MS = 10_000;
@@ -119,9 +117,11 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
     onProgress('reading wallets until none has a pending transaction', 0, threads);
     const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
     onProgress('reading wallets until none has a pending transaction', threads, threads);
-    if (missing.length > 0 && given.funder === null)
-      throw fundsMissing(missing, needWei, fundingRemedy({ ...load, index, instances }));
-    const about = { chain, embedded: isEmbedded, fees, rpc, workload, wallets, missing, notice };
+    if (missing.length > 0 && given.funder === null) {
+      const ofAll = `fund the wallets of all instances before, with 'stress fund --instances ${instances}' and the options of the run`;
+      throw fundsMissing(missing, needWei, index === null || instances === 1 ? undefined : ofAll);
+    }
+    const about = { chain, embedded: isEmbedded, fees, workload, wallets, missing, notice };
     await estimateRunCost({ load, capWei, ...about });
     if (given.funder !== null && missing.length > 0) {
       const paid = await fundFrom(given.funder, sender, wallets, missing, onProgress);
@@ -163,30 +163,13 @@ function addressesOf(wallets) {
  */
 export function walletNeedWei({ warmupMs, durationMs, fundAmountWei, inFlight }, gas, fees, { chainId, blockSeconds }) {
   if (fundAmountWei !== null) return fundAmountWei;
-  const isPaced = !DEV_CHAIN_IDS.has(chainId) && blockSeconds > 0 && blockSeconds <= LONGEST_BLOCK_S;
-  const perSecond = isPaced ? 2 / blockSeconds : FASTEST_BLOCKS_PER_SECOND;
-  const seconds = warmupSeconds(warmupMs ?? 0, isPaced ? blockSeconds : 0) + (durationMs ?? 0) / 1000;
+  const perSecond = DEV_CHAIN_IDS.has(chainId) ? FASTEST_BLOCKS_PER_SECOND : 2 / blockSeconds;
+  const seconds = warmupSeconds(warmupMs ?? 0, blockSeconds) + (durationMs ?? 0) / 1000;
   const inTurn = durationMs === null ? OPERATIONS_WITHOUT_DURATION : Math.ceil(seconds * perSecond) + 1;
   const operations = inTurn * (inFlight ?? 1);
   const { perWallet, perOperation } = gas.value ?? { perWallet: 0n, perOperation: 0n };
   const valueWei = perWallet + perOperation * BigInt(operations);
   return (gas.perWallet + gas.perOperation * BigInt(operations)) * fees.worstPriceWei() + valueWei;
-}
-
-/**
- * The remedy for an instance of several, whose wallets are funded by `stress fund` before the run.
- * @param {{index: number | null, instances: number | null, warmupMs: number | 'auto', durationMs: number | null, inFlight: number}} run
- * @returns {string | undefined}
- */
-export function fundingRemedy({ index, instances, warmupMs, durationMs, inFlight }) {
-  if (index === null || instances === 1) return undefined;
-  const given = [
-    ...(durationMs === null ? [] : [`-d ${durationMs / 1000}s`]),
-    ...(warmupMs === 'auto' ? ['--warmup auto'] : warmupMs > 0 ? [`--warmup ${warmupMs / 1000}s`] : []),
-    ...(inFlight > 1 ? [`--in-flight ${inFlight}`] : []),
-  ];
-  const command = ['stress fund', `--instances ${instances}`, ...given].join(' ');
-  return `fund the wallets of all instances before, with '${command}' and the run's own -t, -o and workload`;
 }
 
 /**
