@@ -5,6 +5,7 @@ import type { Spread } from './chain/endpoints.js';
 import type { Curve, Wallet } from './chain/keys.js';
 import type { Costs } from './chain/send.js';
 import type { Mismatch } from './core/audit.js';
+import type { describeRun } from './core/describe.js';
 import type { EngineReport, EngineStats, Plan } from './core/engine.js';
 import type { Foreign, Ledger, Resolution } from './core/ledger.js';
 import type { Stop } from './core/load.js';
@@ -778,8 +779,6 @@ export type Figure = {
   why?: (run: MeasuredRun) => string | undefined;
 };
 
-export type AuditResult = 'exact' | 'incomplete' | 'not_exact';
-
 export type DistributionJson = {
   count: number;
   sumUs: number;
@@ -810,9 +809,6 @@ export type Counts = {
   timedOut: number;
   abandoned: number;
 };
-
-/** operations by instants inside the window */
-export type WindowCounts = Omit<Counts, 'abandoned'> & { accepted: number; included: number };
 
 /** of verified operations; censored: of operations without a good answer in time, the time waited */
 export type Latencies = Record<
@@ -924,22 +920,6 @@ export type GroupJson = {
   censored?: DistributionJson;
 };
 
-/** figures of a stage of --stages */
-export type RateStageJson = {
-  stage: number;
-  /** since the start of the window */
-  startMs: number;
-  endMs: number;
-  fromPerSecond: number;
-  toPerSecond: number;
-  /** operations due in it, as below */
-  counts: Counts;
-  /** those verified, also later, per second of the stage */
-  tps: number;
-  latency: DistributionJson;
-  censored: DistributionJson;
-};
-
 export type EndpointFigures = {
   /** with its number if another one looks the same */
   display: string;
@@ -972,62 +952,7 @@ export type Reorgs = {
 };
 
 /** Input of the run file. */
-export type RunParts = {
-  id: string;
-  /** time of day */
-  startedAtMs: number;
-  endedAtMs: number;
-  /** reason of the end; 'running' in partial files */
-  end: string;
-  exitCodes: number[];
-  config: Record<string, unknown>;
-  instance?: InstanceFacts | null;
-  environment: Record<string, unknown>;
-  stats: Stats;
-  /** of the window, so far */
-  durationUs: number;
-  intervals: IntervalRow[];
-  /** time of day */
-  windowStartedAtMs: number;
-  failureWords: Record<string, string>;
-  reorgs: Reorgs;
-  generator: {
-    cpuUs: number;
-    peakRssBytes: number;
-    workers: number;
-    rpcCalls: Record<string, number>;
-    transport: Record<string, number>;
-    batches: object;
-    endpoints: object[];
-    readBackRetries: number;
-    pausedMs: number;
-    retiredWallets: number;
-    resubmissions: { repeated: number; rebroadcast: number; lost?: number; replaced: number };
-    presigned: { used: number; discarded: number };
-    pauses?: Pauses;
-    outages?: Outage[];
-    inclusionResolutionMs: number | null;
-    headSource: 'poll' | 'subscription' | null;
-    failedPolls: number;
-    arrivalSeed: number | null;
-    samplesDropped: number | null;
-  };
-  audit: object | null;
-  spending: {
-    capWei: string | null;
-    setUpWei: string | null;
-    leftWei?: string | null;
-    spentWei: string | null;
-    transactions: number | null;
-  };
-  isOpenLoop: boolean;
-  schedule?: Schedule | null;
-  gasRate?: GasRateFacts | null;
-  thresholds: Threshold[];
-  warnings: string[];
-  /** why a figure is null, by its JSON pointer */
-  unmeasured: Record<string, string>;
-};
+export type RunParts = ReturnType<typeof describeRun>;
 
 /** Time without a response, of all endpoints. */
 export type Outage = {

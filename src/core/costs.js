@@ -273,6 +273,7 @@ function feesOf(spent, valueWei, audit) {
  */
 export function describeSpending(capWei, { sender, costs }, load, { decrease, valueWei, report }) {
   const fees = load === null ? feesOf(decrease, valueWei, report) : { wei: load.spentWei };
+  /** @type {{capWei: string | null, setUpWei: string | null, leftWei?: string | null, spentWei: string | null, transactions: number | null}} */
   const facts = {
     capWei: capWei === null ? null : String(capWei),
     setUpWei: sender === null ? null : String(costs.spentWei),

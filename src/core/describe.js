@@ -13,7 +13,7 @@ import { MIX, isCallWorkload } from '../workloads/table.js';
 import { SetUpCosts, describeSpending } from './costs.js';
 
 /**
- * @import { AuditReport, Config, InstanceFacts, Rpc, RunFile, RunParts, StartFacts, Surroundings, ThreadStats } from '../types.d.ts'
+ * @import { AuditReport, Config, InstanceFacts, Rpc, RunFile, StartFacts, Surroundings, ThreadStats } from '../types.d.ts'
  * @import { StressError } from '../errors.js'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { Verdict } from '../stats/verdict.js'
@@ -47,7 +47,6 @@ import { SetUpCosts, describeSpending } from './costs.js';
  * @param {Site} site
  * @param {Parts} prepared
  * @param {Outcome} outcome
- * @returns {RunParts}
  */
 export function describeRun(config, { stop }, site, prepared, { loaded, audited, decrease, warnings, ...ended }) {
   const { times, endpoints: network, workers, common } = site;
@@ -57,8 +56,16 @@ export function describeRun(config, { stop }, site, prepared, { loaded, audited,
   const { failureWords, reorgs, spending: spent, ...engineStats } = loaded.engineStats;
   const spending = describeSpending(config.maxSpendWei, ready, spent, { decrease, valueWei, report });
   const own = network.stats();
-  // Workers have connections of their own.
+  /** Workers have connections of their own. @type {ThreadStats} */
   const { endpoints, ...traffic } = workers > 1 ? merge(GENERATOR, own, loaded.traffic) : own;
+  /** @type {Record<string, string>} */
+  const unmeasured = {
+    ...(report === null ? { '/audit': audited.reason } : {}),
+    ...(traffic.batches.why === null ? { '/generator/batches/why': 'no batch was refused' } : {}),
+    ...(traffic.submissionBatches?.why === null ? { '/generator/submissionBatches/why': 'no batch was refused' } : {}),
+    ...missingFacts(prepared),
+    ...spending.unmeasured,
+  };
   return {
     id: times.id,
     startedAtMs: times.timeOfDayMs(times.startedUs),
@@ -93,17 +100,9 @@ export function describeRun(config, { stop }, site, prepared, { loaded, audited,
     schedule,
     gasRate: warmUp?.gas?.facts ?? null,
     thresholds: config.thresholds,
-    audit: report,
+    audit: /** @type {object | null} */ (report),
     spending: spending.facts,
-    unmeasured: {
-      ...(report === null ? { '/audit': audited.reason } : {}),
-      ...(traffic.batches.why === null ? { '/generator/batches/why': 'no batch was refused' } : {}),
-      ...(traffic.submissionBatches?.why === null
-        ? { '/generator/submissionBatches/why': 'no batch was refused' }
-        : {}),
-      ...missingFacts(prepared),
-      ...spending.unmeasured,
-    },
+    unmeasured,
   };
 }
 
@@ -129,6 +128,7 @@ function missingFacts({ environment, ready }) {
  * @param {Described} ready
  * @param {Array<{display: string, clientVersion: string | null}>} [endpoints] several endpoints only
  * @param {Record<string, unknown>} [facts] of the workload
+ * @returns {Record<string, unknown>}
  */
 export function describeEnvironment(config, { version }, site, ready, endpoints = [], facts = {}) {
   const { rpc, sending } = site.endpoints;

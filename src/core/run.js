@@ -133,7 +133,7 @@ function startOf(clock) {
   let aheadMs = clock.wallMs() - startedUs / 1000;
   let hasBegun = false;
   return {
-    id: randomUUID(),
+    id: String(randomUUID()),
     startedUs,
     /** Whether the load has started. */
     hasBegun: () => hasBegun,

@@ -9,7 +9,7 @@ import { judge } from './verdict.js';
 /**
  * The run file (evm-stress/run@1): a whole run as one JSON document, described by docs/run.schema.json.
  *
- * @import { Counts, DistributionJson, GroupFigures, RateStageJson, RunParts, ThresholdResult } from '../types.d.ts'
+ * @import { Counts, DistributionJson, GroupFigures, RunParts, ThresholdResult } from '../types.d.ts'
  * @import { Verdict } from './verdict.js'
  */
 
@@ -188,11 +188,7 @@ function sum(a, b) {
   return new Distribution().add(a).add(b).toJSON();
 }
 
-/**
- * Figures of the stages of --stages that had begun.
- * @param {RunParts} parts
- * @returns {{byStage?: RateStageJson[]}} empty without --stages
- */
+/** Figures of the stages of --stages that had begun; empty without --stages. @param {RunParts} parts */
 function byStage({ stats, schedule = null, durationUs }) {
   if (schedule?.firstStage === undefined) return {};
   const { stages, firstStage } = schedule;

@@ -4,7 +4,7 @@ import { COUNTS, READINGS, ROW, STATS } from './metrics.js';
 import { STAGES } from './sample.js';
 
 /**
- * @import { Counts, DistributionJson, GasOfOperations, GroupFigures, GroupJson, IntervalRow, Latencies, Stage, StatsState, WindowCounts } from '../types.d.ts'
+ * @import { Counts, DistributionJson, GasOfOperations, GroupFigures, GroupJson, IntervalRow, Latencies, Stage, StatsState } from '../types.d.ts'
  */
 
 const NO_COUNTS = Object.freeze(Object.fromEntries(Object.keys(COUNTS).map((name) => [name, 0])));
@@ -14,7 +14,7 @@ export function zeroCounts() {
   return /** @type {any} */ ({ ...NO_COUNTS });
 }
 
-/** @returns {WindowCounts} */
+/** Operations by instants inside the window. */
 function zeroWindowCounts() {
   return { scheduled: 0, dropped: 0, started: 0, accepted: 0, included: 0, verified: 0, failed: 0, timedOut: 0 };
 }

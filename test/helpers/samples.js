@@ -6,7 +6,7 @@ import { Distribution } from '../../src/stats/histogram.js';
 import { Recorder } from '../../src/stats/recorder.js';
 import { noReorgs } from '../../src/stats/reorgs.js';
 import { buildRunFile } from '../../src/stats/run-file.js';
-import { Stats, rowOf as rowOfStats } from '../../src/stats/stats.js';
+import { Stats, rowOf as rowOfStats, noneUsed } from '../../src/stats/stats.js';
 
 /** @import { AuditReport, IntervalRow, Readings, RunParts, Sample } from '../../src/types.d.ts' */
 
@@ -180,7 +180,10 @@ export function partsOf(given = {}) {
     endedAtMs: Date.UTC(2026, 0, 1, 0, 0, 5),
     end: 'duration',
     exitCodes: [],
+    instance: null,
     isOpenLoop: false,
+    schedule: null,
+    gasRate: null,
     thresholds: [],
     warnings: [],
     config: { command: 'run', threads: 2 },
@@ -196,18 +199,14 @@ export function partsOf(given = {}) {
       peakRssBytes: 123_456_789,
       rpcCalls: { submit: 20 },
       endpoints: [],
-      transport: { requests: 20 },
-      readBackRetries: 0,
-      pausedMs: 0,
-      retiredWallets: 0,
+      transport: { requests: 20, connectionsOpened: 1, bytesReceived: 1000 },
+      ...noneUsed(),
       inclusionResolutionMs: 10,
       headSource: 'poll',
-      failedPolls: 0,
+      outages: [],
       arrivalSeed: null,
       samplesDropped: 0,
       workers: 1,
-      resubmissions: { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 },
-      presigned: { used: 0, discarded: 0 },
       batches: { limit: 100, largest: 20, refused: 0, why: null },
     },
     audit: exactAudit(),

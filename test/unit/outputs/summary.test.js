@@ -235,7 +235,7 @@ Summary: ran for its duration, window 2.0 s
     /** @param {Record<string, number>} given */
     const lineOf = (given) => {
       const run = runFileOf();
-      const resubmissions = { repeated: 0, rebroadcast: 0, replaced: 0, ...given };
+      const resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0, ...given };
       const text = summaryText({ ...run, generator: { ...run.generator, resubmissions } }, false);
       return /\n {2}sent again {2}(.*)/.exec(text)?.[1] ?? null;
     };

@@ -227,7 +227,7 @@ const CASES = [
     closedRun({
       latencyUs: 900_000,
       fastestUs: 1000,
-      generator: { resubmissions: { repeated: 0, rebroadcast: 900, replaced: 0 } },
+      generator: { resubmissions: { repeated: 0, rebroadcast: 900, lost: 0, replaced: 0 } },
     }),
     'unknown',
     /./,
