@@ -442,10 +442,9 @@ export type Engine = {
   /** the automatic warm-up finds the start of the window during the load */
   setWindow: (plan: Plan) => void;
   /**
-   * what was done since the last interval; nothing in it is proportional to the number of wallets; null, only within an
-   * interval: not known now
+   * what was done since the last interval; nothing in it is proportional to the number of wallets
    */
-  snapshot: (nowUs: number, endsInterval: boolean) => Promise<Snapshot | null>;
+  snapshot: (nowUs: number, endsInterval: boolean) => Promise<Snapshot>;
   /** starts no more operations; the window ends at nowUs */
   stop: (nowUs: number) => void;
   /** waits for the operations in flight, and abandons the rest after the time limit or on abort */

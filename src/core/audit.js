@@ -187,7 +187,6 @@ class Audit {
   /** @param {Reading} reading @returns {Mismatch[]} */
   #compare({ effects, nonces, pendingNonces }) {
     return this.#accounts.flatMap((account, i) => {
-      if (account.isWorkerDead) return [];
       const { start, now, target } = effects[i];
       const executed = this.#claimed(i);
       const expectedEffect = start + BigInt(executed);
@@ -231,7 +230,7 @@ class Audit {
     const { workload, startBlock, signal } = this.#options;
     const [accounts, ledger] = [this.#accounts, this.#ledger];
     if (workload.reconcile === undefined) return [];
-    const isOurs = accounts.every(({ reverted, isWorkerDead }) => reverted === 0 && !isWorkerDead);
+    const isOurs = accounts.every(({ reverted }) => reverted === 0);
     const snapshot = {
       blockHash: hash,
       blockNumber: number,
@@ -241,8 +240,7 @@ class Audit {
       startNonces: accounts.map(({ startNonce }) => startNonce),
       executed: accounts.map((_, i) => this.#claimed(i)),
       reverted: accounts.map(({ reverted }) => reverted),
-      // What a dead worker sent is not known.
-      undecided: this.#unresolvedBy().map((count, i) => (accounts[i].isWorkerDead ? Infinity : count)),
+      undecided: this.#unresolvedBy(),
       areOurs: isOurs && mismatches.length === 0 && ledger.foreign.length === 0 && ledger.unresolved.size === 0,
     };
     return workload.reconcile(snapshot).catch((error) => {
@@ -256,14 +254,12 @@ class Audit {
   #gapsOf(unproven, checks) {
     const open = [...this.#ledger.unresolved.values()].map(({ operation }) => operation.account.wallet.index);
     const waiting = unproven.map(({ walletIndex }) => walletIndex).filter((index) => !open.includes(index));
-    const lost = this.#accounts.filter(({ isWorkerDead }) => isWorkerDead).map(({ wallet }) => wallet.index);
     const gaps = checks.filter(({ holds }) => holds === null).map(({ words, why }) => `${words}: ${why}`);
     if (waiting.length > 0) gaps.unshift(`wallets ${indexRanges(waiting)} have pending transactions`);
     if (open.length > 0)
       gaps.unshift(
         `the status of ${open.length} operations of wallets ${indexRanges(open)} is unknown: they are pending, or the node does not report them`,
       );
-    if (lost.length > 0) gaps.unshift(`the worker of wallets ${indexRanges(lost)} died: what it sent is not known`);
     return gaps;
   }
 

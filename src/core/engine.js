@@ -76,7 +76,7 @@ import { MAX_SUBMISSIONS, RetryPolicy, Submissions } from './submit.js';
  *   why; stillMs: time without a new block
  * @property {Record<string, string>} warnings by kind; each kind is shown once
  * @property {ReorgEvent[]} reorgs
- * @property {LoopReading | null} loop null: every thread died
+ * @property {LoopReading | null} loop null: not known
  * @property {BlockTotals} blocks
  *
  * @typedef {object} EngineStats of the whole run so far

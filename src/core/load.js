@@ -80,7 +80,7 @@ export class Load {
     await watch.prepare();
     await engine.prepare(stop.drain);
     const source = {
-      ask: async () => ((await this.#take(clock.nowUs(), false)) === null ? null : this.#soFar()),
+      ask: async () => (await this.#take(clock.nowUs(), false), this.#soFar()),
       describe: describeSoFar,
     };
     // The first checkpoint is the most expensive, so it is made before the load.
@@ -200,11 +200,10 @@ export class Load {
     };
   }
 
-  /** @param {number} nowUs @param {boolean} endsInterval @returns {Promise<Snapshot | null>} null: not known now */
+  /** @param {number} nowUs @param {boolean} endsInterval */
   async #take(nowUs, endsInterval) {
     const { engine, stop } = this.#options;
     const snapshot = await engine.snapshot(nowUs, endsInterval);
-    if (snapshot === null) return null;
     this.#latest = snapshot;
     const ended = snapshot.interval?.stats;
     if (ended !== undefined) this.#past = (this.#past ?? new Stats(ended.startUs)).add(ended);
@@ -265,7 +264,7 @@ export class Load {
   async #report(phase, nowUs) {
     const { stop, watch } = this.#options;
     try {
-      const { interval, counts, traffic } = /** @type {Snapshot} */ (await this.#take(nowUs, true));
+      const { interval, counts, traffic } = await this.#take(nowUs, true);
       const report = /** @type {EngineReport} */ (interval);
       this.#interval = { startUs: nowUs, verified: counts.verified };
       const { loop, silence, reorgs, warnings } = report;

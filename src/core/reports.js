@@ -19,11 +19,10 @@ import { socketWarnings } from '../stats/figures.js';
  */
 
 /**
- * How a run file is made: ask() waits for workers, describe() uses time of this thread. Null: not known now; the
- * previous file is kept.
+ * How a run file is made: ask() waits for workers, describe() uses time of this thread.
  *
  * @template T
- * @typedef {{ask: () => Promise<T | null>, describe: (known: T) => RunFile}} CheckpointSource
+ * @typedef {{ask: () => Promise<T>, describe: (known: T) => RunFile}} CheckpointSource
  */
 
 /** First checkpoint of the load: between two reports of the default interval. */
@@ -65,7 +64,7 @@ export class Checkpoints {
     try {
       const known = await timed(ask);
       // The final run file may have been written meanwhile.
-      if (known !== null && !this.#isOver) await timed(() => this.#writeAll(describe(known)));
+      if (!this.#isOver) await timed(() => this.#writeAll(describe(known)));
     } catch (error) {
       // Not fatal: the disk may have room again at the end.
       if (error instanceof StressError && error.exitCode === EXIT.cannotWrite) this.#warnOnce(error.message);

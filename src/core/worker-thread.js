@@ -33,7 +33,7 @@ import { Account } from './nonces.js';
  * @import { StopReason } from './driver.js'
  * @import { ChainIdentityState } from '../chain/chain-identity.js'
  * @import { Endpoints } from '../chain/endpoints.js'
- * @import { ChainTools, Plan, SeenBlock } from './engine.js'
+ * @import { ChainTools, SeenBlock } from './engine.js'
  * @import { Schedule, Share } from './pacer.js'
  * @import { MessagePort } from 'node:worker_threads'
  */
@@ -63,12 +63,14 @@ async function work(task, port) {
   const engine = new ThreadEngine({ ...load, clock, rpc, reading, chain: signing, onBlock, onStop });
   catchStrayErrors(prepared.name, onStop);
   const methods = methodsOf(engine, endpoints, task, batcher.flush, () => port.close());
+  const call = (/** @type {Method} */ method, /** @type {any[]} */ args) =>
+    method in methods ? methods[method]?.(...args) : /** @type {any} */ (engine)[method](...args);
 
   /** @param {{id: number, method: Method, args: any[]}} request */
   const answer = async ({ id, method, args }) => {
     let result = null;
     try {
-      result = (await methods[method](...args)) ?? null;
+      result = (await call(method, args)) ?? null;
     } catch (error) {
       onStop('internal', /** @type {Error} */ (error));
     }
@@ -85,7 +87,7 @@ async function work(task, port) {
  * @param {Task} task
  * @param {() => void} flushSamples
  * @param {() => void} closePort
- * @returns {Record<Method, (...args: any[]) => unknown>}
+ * @returns {Partial<Record<Method, (...args: any[]) => unknown>>} only those that differ from the engine's
  */
 function methodsOf(engine, endpoints, task, flushSamples, closePort) {
   const { monitor, health } = endpoints;
@@ -95,8 +97,6 @@ function methodsOf(engine, endpoints, task, flushSamples, closePort) {
       if (task.endpoints.urls.length > 1) monitor.begin();
       await engine.prepare(aborted.signal);
     },
-    start: (/** @type {Plan} */ plan) => engine.start(plan),
-    setWindow: (/** @type {Plan} */ plan) => engine.setWindow(plan),
     snapshot: async (/** @type {number} */ nowUs, /** @type {boolean} */ endsInterval) => {
       flushSamples();
       const { interval, rest, ...others } = await engine.snapshot(nowUs, endsInterval);
@@ -108,7 +108,6 @@ function methodsOf(engine, endpoints, task, flushSamples, closePort) {
       const ended = interval && { ...interval, stats: interval.stats.toState() };
       return /** @type {SnapshotState} */ ({ ...others, interval: ended, rest: rest.toState() });
     },
-    stop: (/** @type {number} */ nowUs) => engine.stop(nowUs),
     drain: async (/** @type {number} */ timeoutMs) => (await engine.drain(timeoutMs, aborted.signal)).toState(),
     abort: async () => {
       aborted.abort();

@@ -8,8 +8,6 @@ import { Stats, groupJson, newGroup, zeroCounts } from './stats.js';
 /**
  * @import { Counts, EndpointFigures, GasOfOperations, GroupFigures, Latencies, Sample } from '../types.d.ts'
  * @import { MeasuredRun } from './run-file.js'
- *
- * @typedef {Pick<Sample, 'intendedAtUs' | 'startedAtUs' | 'endedAtUs' | 'outcome' | 'code'>} Waited
  */
 
 const OUTCOME_COUNT = Object.freeze(
@@ -170,7 +168,7 @@ export class Recorder {
     if (outcome === 'verified' && gasUsed !== null) addGas(gas, gasUsed);
   }
 
-  /** @param {Waited & Partial<Sample>} sample @param {Stats} stats */
+  /** @param {Sample} sample @param {Stats} stats */
   #recordLatency(sample, stats) {
     const isVerified = sample.outcome === 'verified';
     if (!isVerified && !isCensored(sample)) return;
@@ -185,7 +183,7 @@ export class Recorder {
     if (isVerified) {
       latencies.latency.record(latencyUs);
       latencies.fromStart.record(sample.endedAtUs - sample.startedAtUs);
-      recordStages(latencies, /** @type {Sample} */ (sample), latencyUs);
+      recordStages(latencies, sample, latencyUs);
       return;
     }
     latencies.censored.record(latencyUs);
@@ -227,19 +225,6 @@ export class Recorder {
   /** @param {number} atUs */
   #isInWindow(atUs) {
     return atUs >= this.startUs && atUs <= this.endUs;
-  }
-
-  /**
-   * Counts operations of which nothing more is known as abandoned.
-   * @param {number} count
-   * @param {number} startedAtUs at the latest
-   * @param {number} endedAtUs
-   */
-  abandon(count, startedAtUs, endedAtUs) {
-    const [stats] = this.#open;
-    stats.counts.abandoned += count;
-    const waited = { intendedAtUs: startedAtUs, startedAtUs, endedAtUs, code: null };
-    for (let i = 0; i < count; i += 1) this.#recordLatency({ ...waited, outcome: 'abandoned' }, stats);
   }
 
   /** The law of conservation for all wallets together. @param {number} inFlight live operations */

@@ -69,19 +69,6 @@ describe('the result of an audit', () => {
       assert.deepEqual(incomplete, [`what the workload compares over all wallets: ${error.message}`]);
     });
 
-  it('what a dead worker sent is not known to the comparison of the workload', async () => {
-    const run = await started();
-    run.accounts[1].isWorkerDead = true;
-    /** @type {number[]} */
-    let undecided = [];
-    run.workload.reconcile = async (snapshot) => {
-      undecided = snapshot.undecided;
-      return [];
-    };
-    assert.equal((await run.end()).result, 'incomplete');
-    assert.deepEqual(undecided, [0, Infinity]);
-  });
-
   it('incomplete: a pending transaction is no mismatch', async () => {
     const run = await started();
     const { result, incomplete, mismatchCount, pending } = await run.end({ mines: false });

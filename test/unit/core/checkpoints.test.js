@@ -71,12 +71,6 @@ describe('Checkpoints', () => {
     assert.deepEqual(kept, [0, 0]);
   });
 
-  it('nothing is written while the figures are not known', async () => {
-    const { kept, checkpoints } = setUp();
-    await checkpoints.write({ ask: async () => null, describe: () => assert.fail('made') });
-    assert.deepEqual(kept, []);
-  });
-
   it('nothing is made without writers', async () => {
     const { clock, checkpoints } = setUp({ keepers: 0 });
     const never = { ask: () => assert.fail('asked'), describe: () => assert.fail('made') };

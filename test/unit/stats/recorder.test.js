@@ -230,23 +230,6 @@ describe('Recorder: the window', () => {
     assert.equal(outside.censored.count, 4, 'those of the warm-up are kept apart');
   });
 
-  it('what a dead thread left open is censored, too, at the time waited until the thread died', () => {
-    const recorder = closedWindow();
-    recorder.setWindow(START, END);
-    for (const dueUs of [START - 1, START, START, START, END]) recorder.start(0, dueUs);
-    recorder.add(sampleOf({ startUs: START, endedAtUs: START + 2000 }));
-    recorder.abandon(1, START - 1, END + 5000);
-    recorder.abandon(2, START, END + 5000);
-    recorder.abandon(1, END, END + 5000);
-    const { counts, total, censored, fromStartCensored, halves } = figuresOf(recorder);
-    assert.deepEqual([counts.abandoned, total.count, censored.count], [4, 4, 3]);
-    assert.deepEqual([censored.minUs, censored.maxUs], [5000, END - START + 5000]);
-    assert.equal(fromStartCensored.minUs, 5000);
-    assert.deepEqual(halves[1], { count: 1, sumUs: 5000 });
-    assert.equal(halves[0].count, 3);
-    assert.equal(recorder.isBalanced(0), true);
-  });
-
   it('other failures count in no latency', () => {
     const recorder = closedWindow();
     recorder.add(sampleOf({ startUs: START, outcome: 'failed', code: 'reverted' }));
