@@ -7,7 +7,6 @@ import { operationsOf } from './pacer.js';
 /**
  * @import { AuditReport, ChainInfo, Fees, Gas, LoadSize, Rpc, TransactionWorkload } from '../types.d.ts'
  * @import { Wallet } from '../chain/keys.js'
- * @import { Spending } from './budget.js'
  * @import { Ready } from './setup.js'
  */
 
@@ -161,7 +160,6 @@ function gwei(wei) {
 /** What the set-up spends, exactly, from its receipts. */
 export class SetUpCosts {
   spentWei = 0n;
-  transactions = 0;
   #capWei;
 
   /** @param {bigint | null} capWei */
@@ -197,19 +195,9 @@ export class SetUpCosts {
    * @param {bigint} priceWei for receipts without a price
    */
   spend(receipts, priceWei) {
-    for (const { gasUsed, effectiveGasPrice } of receipts) {
+    for (const { gasUsed, effectiveGasPrice } of receipts)
       this.spentWei += toBigInt(gasUsed) * (effectiveGasPrice === undefined ? priceWei : toBigInt(effectiveGasPrice));
-      this.transactions += 1;
-    }
   }
-}
-
-/** @param {bigint | null} capWei @param {SetUpCosts} costs @param {Spending | null} load */
-export function capReached(capWei, costs, load) {
-  const { spentWei, transactions } = load ?? { spentWei: 0n, transactions: 0 };
-  return new RefusedError(
-    `the spend cap of ${ether(capWei ?? 0n)} is reached: ${ether(costs.spentWei + spentWei)} spent at most in ${costs.transactions + transactions} transactions`,
-  );
 }
 
 /**
@@ -268,27 +256,22 @@ function feesOf(spent, valueWei, audit) {
  * For the run file.
  * @param {bigint | null} capWei
  * @param {Pick<Ready, 'sender' | 'costs'>} ready
- * @param {Spending | null} load null: not counted
  * @param {{decrease: Balance, valueWei: bigint | undefined, report: AuditReport | null}} found
  */
-export function describeSpending(capWei, { sender, costs }, load, { decrease, valueWei, report }) {
-  const fees = load === null ? feesOf(decrease, valueWei, report) : { wei: load.spentWei };
-  /** @type {{capWei: string | null, setUpWei: string | null, leftWei?: string | null, spentWei: string | null, transactions: number | null}} */
+export function describeSpending(capWei, { sender, costs }, { decrease, valueWei, report }) {
+  const fees = feesOf(decrease, valueWei, report);
+  /** @type {{capWei: string | null, setUpWei: string | null, leftWei?: string | null, spentWei: string | null}} */
   const facts = {
     capWei: capWei === null ? null : String(capWei),
     setUpWei: sender === null ? null : String(costs.spentWei),
     leftWei: 'why' in decrease ? null : String(decrease.wei),
     spentWei: 'why' in fees ? null : String(costs.spentWei + fees.wei),
-    transactions: load === null ? null : costs.transactions + load.transactions,
   };
   /** @type {Record<string, string>} */
   const unmeasured = {};
   if (sender === null) unmeasured['/spending/setUpWei'] = NOT_PAID.why;
   if ('why' in decrease) unmeasured['/spending/leftWei'] = decrease.why;
   if ('why' in fees) unmeasured['/spending/spentWei'] = fees.why;
-  if (load === null)
-    unmeasured['/spending/transactions'] =
-      sender === null ? NOT_PAID.why : 'transactions of the load are counted under a cap (--max-spend)';
   return { facts, unmeasured };
 }
 

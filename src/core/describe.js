@@ -53,8 +53,8 @@ export function describeRun(config, { stop }, site, prepared, { loaded, audited,
   const { ready, environment, valueWei, schedule, warmUp } = prepared;
   const { report } = audited;
   const { stats, window, intervals, windowStartedAtMs, loadStartUs } = loaded;
-  const { failureWords, reorgs, spending: spent, ...engineStats } = loaded.engineStats;
-  const spending = describeSpending(config.maxSpendWei, ready, spent, { decrease, valueWei, report });
+  const { failureWords, reorgs, ...engineStats } = loaded.engineStats;
+  const spending = describeSpending(config.maxSpendWei, ready, { decrease, valueWei, report });
   const own = network.stats();
   /** Workers have connections of their own. @type {ThreadStats} */
   const { endpoints, ...traffic } = workers > 1 ? merge(GENERATOR, own, loaded.traffic) : own;
@@ -206,7 +206,7 @@ export function describeFailedSetUp(error, config, surroundings, { endpoints, ..
   const loaded = {
     stats: new Stats(untilUs),
     window: { startUs: untilUs, endUs: untilUs },
-    engineStats: { ...noneUsed(), failureWords: {}, reorgs: noReorgs(), spending: null },
+    engineStats: { ...noneUsed(), failureWords: {}, reorgs: noReorgs() },
     traffic: NO_TRAFFIC,
     untilUs,
     intervals: [],

@@ -19,7 +19,6 @@ import { MAX_SUBMISSIONS, RetryPolicy, Submissions } from './submit.js';
 
 /**
  * @import { Block, BlockTotals, Clock, Engine, EngineConfig, Fees, InclusionDetector, LoopReading, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, Signer, Snapshot, ThreadStats, Workload } from '../types.d.ts'
- * @import { Spending } from './budget.js'
  * @import { DriverOptions } from './driver.js'
  * @import { Account } from './nonces.js'
  * @import { Tools } from './operation.js'
@@ -91,7 +90,6 @@ import { MAX_SUBMISSIONS, RetryPolicy, Submissions } from './submit.js';
  * @property {Pauses} pauses
  * @property {Reorgs} reorgs
  * @property {Record<string, string>} failureWords first message by failure code
- * @property {Spending | null} spending null: no limit
  */
 
 /** @implements {Engine} */
@@ -351,7 +349,6 @@ export class ThreadEngine {
       headSource: detector?.source ?? null,
       failedPolls: detector?.failedPolls ?? 0,
       failureWords: this.#driver.failureWords,
-      spending: this.#budget?.total() ?? null,
       resubmissions: { ...this.#resubmissions },
       pauses: { ...pauses },
       reorgs: this.#reorgs,

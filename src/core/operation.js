@@ -9,6 +9,7 @@ import { transactionStatusOf } from './transaction-status.js';
  * @import { Deadline, Deadlines } from '../deadlines.js'
  * @import { Verdict } from '../types.d.ts'
  * @import { Visibility } from '../inclusion/heads.js'
+ * @import { Reservation } from './budget.js'
  * @import { Account } from './nonces.js'
  * @import { Presigner, Signed } from './signing.js'
  * @import { RetryPolicy, Resubmissions, Submissions } from './submit.js'
@@ -25,6 +26,8 @@ export class Operation {
   raw = null;
   /** The fee of the latest transaction. @type {Fee | null} */
   fee = null;
+  /** What is reserved for its fees; null without --max-spend. @type {Reservation | null} */
+  reservation = null;
   /**
    * The last rebroadcast, their number, and the newest block at that time (or soon after acceptance).
    * @type {{atUs: number, times: number, block: number | null}}

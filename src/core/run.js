@@ -11,7 +11,7 @@ import { createWorkload } from '../workloads/index.js';
 import { audit } from './audit.js';
 import { engineConfigOf, rateOf, scheduleOf, workersOf } from './config.js';
 import { abandonable, checkDescriptors, interruptible, openNetwork, readKeys, warnOfEndpoints } from './connect.js';
-import { NOT_PAID, balanceOf, capReached, decreaseBetween } from './costs.js';
+import { NOT_PAID, balanceOf, decreaseBetween } from './costs.js';
 import { describeEnvironment, describeFailedSetUp, describeRun } from './describe.js';
 import { GasRate } from './gas-rate.js';
 import { Load, WarmUp } from './load.js';
@@ -100,10 +100,6 @@ export async function run(config, surroundings) {
     const done = await loadAndAudit(config, surroundings, own, prepared).finally(() => prepared.engine.close());
     const { samplesDropped, errors } = await settleAll(outputs);
     for (const error of errors) stop.request('output_failed', error.exitCode, error);
-    if (stop.reason === 'max_spend') {
-      const { spending } = done.loaded.engineStats;
-      stop.request('max_spend', EXIT.refused, capReached(config.maxSpendWei, prepared.ready.costs, spending));
-    }
     const ended = { ...done, untilUs: clock.nowUs(), end: stop.reason ?? 'unknown', samplesDropped };
     const runFile = buildRunFile(describeRun(config, surroundings, own, prepared, ended));
     return await finish(runFile, surroundings, done);

@@ -390,9 +390,7 @@ function feesText(run) {
     const each = verified === 0 ? '' : `, ${amount(left / BigInt(verified))} ${name}`;
     words.push(`${amount(left)} left the wallets in the load${each}${fees === null ? ', sent value included' : ''}`);
   }
-  return [
-    `  fees        ${fees === null ? 'total not known' : `${capWei === null ? '' : 'at most '}${amount(fees)}`}: ${words.join('; ')}`,
-  ];
+  return [`  fees        ${fees === null ? 'total not known' : amount(fees)}: ${words.join('; ')}`];
 }
 
 /** Without the calls of a mix. @param {RunFile} run */

@@ -343,7 +343,6 @@ export const GENERATOR = {
     arrivalSeed: both((a, b) => (a === b ? a : null)),
     reorgs: REORGS,
     failureWords: { members: {} },
-    spending: COUNTERS,
   },
 };
 

@@ -101,8 +101,9 @@ export class Capacity {
     if (blocks.count > 0) this.#intervalMs = blockIntervalMs(blocks, window.durationMs);
     else if (!this.#isOfCalls && window.durationMs > 0) this.#intervalMs ??= 2 * window.durationMs;
     this.#longestRunMs = Math.max(this.#longestRunMs, tookMs);
-    const { setUpWei, spentWei, leftWei = null } = spending;
-    this.#spentWei += BigInt(spentWei ?? 0) || BigInt(setUpWei ?? 0) + BigInt(leftWei ?? 0);
+    const { capWei, setUpWei, spentWei, leftWei = null } = spending;
+    // Without an audit a run has spent its limit at most.
+    this.#spentWei += BigInt(spentWei ?? 0) || BigInt(setUpWei ?? 0) + BigInt(leftWei ?? capWei ?? 0);
     this.#wallets = Number(config.threads);
     this.#inFlight = Number(config.inFlight ?? 1);
     this.#before = null;

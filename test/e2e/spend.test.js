@@ -85,11 +85,8 @@ describe('on a chain that is no development chain', () => {
       assert.equal(run.end, 'max_spend');
       assert.equal(run.audit.exact, true);
       assert.equal(run.spending.capWei, String(capWei));
-      assert.ok(spentWei <= BigInt(run.spending.spentWei), 'what is said is an upper bound');
-      assert.equal(run.spending.transactions, run.counts.verified + 11, 'with 10 deployments and a payment');
+      assert.equal(run.spending.spentWei, String(spentWei), 'all fees, as the balances say');
       assert.match(stdout, /Summary: ended because its spend cap was reached/);
-      const said = `the spend cap of 0.006 ether is reached: ${formatEther(run.spending.spentWei)} ether spent at most in ${run.spending.transactions} transactions`;
-      assert.ok(stderr.includes(said), stderr);
       assert.equal(stderr.split('spend cap').length, 2, 'it is said once');
     });
   }

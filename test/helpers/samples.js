@@ -210,7 +210,7 @@ export function partsOf(given = {}) {
       batches: { limit: 100, largest: 20, refused: 0, why: null },
     },
     audit: exactAudit(),
-    spending: { capWei: '1000', setUpWei: '10', spentWei: '900', transactions: 20 },
+    spending: { capWei: '1000', setUpWei: '10', spentWei: '900' },
     unmeasured: {},
     ...given,
   };

@@ -130,10 +130,10 @@ describe('isDownError()', () => {
 describe('mergeSilences()', () => {
   it('uses the thread with the shortest silence', () => {
     const [silent, lively] = [
-      { silentMs: 11_000, stillMs: 31_000, retryAfterMs: 0, words: '' },
-      { silentMs: 0, stillMs: 200, retryAfterMs: 3000, words: 'connection lost' },
+      { silentMs: 11_000, stillMs: 31_000, words: '' },
+      { silentMs: 0, stillMs: 200, words: 'connection lost' },
     ];
-    const both = { silentMs: 0, stillMs: 200, retryAfterMs: 3000, words: 'connection lost' };
+    const both = { silentMs: 0, stillMs: 200, words: 'connection lost' };
     const silenceOf = (/** @type {object} */ a, /** @type {object} */ b) =>
       merge(SNAPSHOT, { interval: { silence: a } }, { interval: { silence: b } }).interval.silence;
     assert.deepEqual(silenceOf(silent, lively), both);

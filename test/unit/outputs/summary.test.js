@@ -37,7 +37,7 @@ describe('summaryText()', () => {
 
   it('has the fees in a readable unit', () => {
     const feesOf = (/** @type {Partial<ReturnType<typeof runFileOf>['spending']>} */ given) => {
-      const spending = { capWei: null, setUpWei: '0', spentWei: null, transactions: null, ...given };
+      const spending = { capWei: null, setUpWei: '0', spentWei: null, ...given };
       return /^ {2}fees {8}(.*)$/m.exec(summaryText({ ...runFileOf(), spending }, false))?.[1];
     };
     const ether = 10n ** 18n;
@@ -91,7 +91,7 @@ Summary: ran for its duration, window 2.0 s
   heads       polled every 10 ms: inclusion times are up to 10 ms late
   block skew  seen 0.3 s after their timestamps on average (0.3 to 0.3 s); their resolution is 1 s
   gas         0.3 Mgas/s in all blocks; blocks 1.7 % full on average, p50 1.7 %, p90 1.7 %
-  fees        at most 900 wei: the limit is 1,000 wei (--max-spend); 10 wei for the set-up
+  fees        900 wei: the limit is 1,000 wei (--max-spend); 10 wei for the set-up
   verdict     unknown: 92 % of the latency is waiting for a block, reverted 1, timed_out 1, 2 % of
               the gas limit was used, 0 in flight, the generator's event loop busy 0 % of the time;
               the CPU time of the node (--node-pid) or a run with twice the wallets (-t) would tell
