@@ -79,7 +79,6 @@ export class Load {
 
   async run() {
     const { times, clock, outputs, stop, engine, watch, warmUp = null, checkpoints, describeSoFar } = this.#options;
-    await watch.prepare();
     await engine.prepare(stop.drain);
     const source = {
       ask: async () => ((await this.#take(clock.nowUs(), false)) === null ? null : this.#soFar()),

@@ -287,7 +287,7 @@ function chainToolsOf({ sender, inclusion, costs }, start, confirmations) {
 /** @param {Config} config @param {Surroundings} surroundings @param {Opened} opened @param {Prepared} prepared */
 async function loadAndAudit(config, surroundings, opened, prepared) {
   const { clock, outputs, stop, log, onProgress } = surroundings;
-  const { endpoints, urls, isEmbedded, nodePid } = opened;
+  const { endpoints, isEmbedded, nodePid } = opened;
   const { ready, workload, engine, warmUp, names, warning } = prepared;
   const { rpc, identity, monitor, health } = endpoints;
   const { warmupMs, durationMs, intervalMs, txTimeoutMs, drainTimeoutMs, nodeMetrics, nodeSeries, insecure } = config;
@@ -295,7 +295,6 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
   const watch = new Watch({
     node: { pid: nodePid, metrics: nodeMetrics, series: nodeSeries, insecure },
     clock,
-    urls,
     rpc: ready.sender === null ? null : rpc,
     warn,
     isEmbedded: isEmbedded && config.nodePid === null,

@@ -92,14 +92,14 @@ export const FIGURES = Object.freeze([
     name: 'timewait',
     unit: 'count',
     label: 'TIME_WAIT',
-    words: 'most sockets in TIME_WAIT',
+    words: 'most sockets of this machine in TIME_WAIT',
     read: ({ probes }) => probes?.sockets?.timeWait ?? null,
   }),
   probed('sockets', {
     name: 'ports_left',
     unit: 'count',
     label: 'ports left',
-    words: 'fewest ephemeral ports left towards an endpoint',
+    words: 'fewest ephemeral ports left, if each socket of this machine had one of its own',
     better: 'higher',
     read: portsLeft,
   }),
@@ -414,21 +414,13 @@ function statisticFigure(partOf, statistic) {
   };
 }
 
-const TIME_WAIT_WARNING = 10_000;
 const RANGE_WARNING = 0.6;
 
-/** @param {SocketsReading} reading @returns {string[]} warnings about the endpoints of this run */
-export function socketWarnings({ range, endpoints }) {
-  const warnings = [];
-  for (const { endpoint, timeWait, portsInUse, portsLeft } of endpoints) {
-    if (timeWait >= TIME_WAIT_WARNING)
-      warnings.push(
-        `${timeWait} sockets towards ${endpoint} are in TIME_WAIT: connections are closed faster than they age`,
-      );
-    if (portsInUse >= RANGE_WARNING * range.ports)
-      warnings.push(
-        `${portsInUse} of ${range.ports} ephemeral ports towards ${endpoint} are in use, ${portsLeft} are left: without one no connection can be opened`,
-      );
-  }
-  return warnings;
+/** @param {SocketsReading} reading @returns {string[]} warnings */
+export function socketWarnings({ range: { ports }, endpoints }) {
+  const short = endpoints.filter(({ portsInUse }) => portsInUse >= RANGE_WARNING * ports);
+  return short.map(
+    ({ portsInUse, portsLeft }) =>
+      `the sockets of this machine may use ${portsInUse} of ${ports} ephemeral ports, ${portsLeft} are left: without one no connection can be opened`,
+  );
 }

@@ -181,8 +181,8 @@ export const READINGS = {
           members: {
             endpoint: last,
             timeWait: max,
-            portsInUse: shown(max, 'stress_ports_used', 'Ephemeral ports in use towards the endpoint'),
-            portsLeft: shown(min, 'stress_ports_left', 'Ephemeral ports still free towards the endpoint'),
+            portsInUse: shown(max, 'stress_ports_used', 'Ephemeral ports that the sockets of this machine may use'),
+            portsLeft: shown(min, 'stress_ports_left', 'Ephemeral ports still free'),
           },
         }),
       },

@@ -14,7 +14,7 @@ const RANGE = { from: 32_768, to: 60_999, ports: 28_232 };
 
 /** @param {number} portsLeft @returns {NonNullable<Readings['sockets']>} */
 function socketsOf(portsLeft) {
-  const endpoint = { endpoint: '127.0.0.1:8545', timeWait: 3, portsInUse: RANGE.ports - portsLeft, portsLeft };
+  const endpoint = { endpoint: 'all', timeWait: 3, portsInUse: RANGE.ports - portsLeft, portsLeft };
   return { timeWait: 3, range: RANGE, endpoints: [endpoint] };
 }
 
