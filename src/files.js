@@ -131,6 +131,7 @@ export function cannotWrite(file, error) {
     ENOENT: 'its folder does not exist',
     ENOTDIR: 'its folder is a file',
     EEXIST: 'a file is in the way',
+    EISDIR: 'it is a folder',
     EACCES: 'permission denied',
     EPERM: 'permission denied',
     ENOSPC: 'the disk is full',

@@ -36,7 +36,6 @@ import type {
   TransactionWorkload as OwnTransactions,
   Verdict as OwnVerdict,
 } from './workloads/contract.d.ts';
-import type { Logger } from 'pino';
 
 // general
 
@@ -50,6 +49,11 @@ export type Clock = {
   sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   /** calls back once after `ms`; the result cancels it */
   after: (callback: () => void, ms: number) => () => void;
+};
+
+/** Takes texts only, so that no object that holds a key can be logged. */
+export type Log = Record<'info' | 'warn' | 'error', (text: string) => void> & {
+  fatal: (text: string, exitCode: number) => void;
 };
 
 // chain
@@ -411,7 +415,7 @@ export type Tools = {
 
 export type Surroundings = {
   clock: Clock;
-  log: Logger;
+  log: Log;
   outputs: Output[];
   onProgress: (label: string, done: number, all: number) => void;
   stop: Stop;
@@ -1307,7 +1311,7 @@ export type StudyOptions = {
 export type Parts = {
   clock: Clock;
   stop: Stop;
-  log: Logger;
+  log: Log;
   onProgress: (label: string, done: number, all: number) => void;
   version: string;
   say: (line: string) => void;

@@ -697,8 +697,5 @@ export const OF_ONE_INSTANCE = keysOf(
     fallback === undefined && !isList && (role === 'instance' || role === 'output' || file === 'kept'),
 );
 
-/** The values are secrets, or files that hold secrets. */
-export const SECRET_KEYS = keysOf(({ role, file }) => role === 'secret' || file === 'secret');
-
 /** A study shows or writes these itself, so that its runs do not. */
 export const OF_THE_STUDY = keysOf(({ role, commands }) => role === 'output' && commands.includes('compare'));

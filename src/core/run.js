@@ -23,8 +23,7 @@ import { assertSameChain, confirmSetUp, setUp, setUpCalls, startBlockOf } from '
 import { createEngine } from './workers.js';
 
 /**
- * @import { AuditReport, Clock, CommonStart, Config, DevChain, EngineConfig, Output, Rpc, RunFile, Surroundings, Workload } from '../types.d.ts'
- * @import { Logger } from 'pino'
+ * @import { AuditReport, Clock, CommonStart, Config, DevChain, EngineConfig, Log, Output, Rpc, RunFile, Surroundings, Workload } from '../types.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { GivenKeys } from './connect.js'
  * @import { Balance } from './costs.js'
@@ -442,7 +441,7 @@ export function unexpected(error) {
 
 /**
  * Logs one line per problem, after the summary.
- * @param {Logger} log
+ * @param {Log} log
  * @param {Stop} stop
  * @param {RunFile} run
  * @param {Ledger} ledger

@@ -562,8 +562,8 @@ const TABLE = {
     ['-t 1 --samples DIR/none/s.csv', /^cannot write \S+s\.csv: its folder does not exist$/, { exit: 73 }],
     ['-t 1 --hlog DIR/none/run.hlog', /^cannot write \S+run\.hlog: its folder does not exist$/, { exit: 73 }],
     ['-t 1 --samples a.csv --blocks ./a.csv', /^--samples and --blocks name the same file$/],
-    ['-t 1 --log-file DIR/none/log', /^cannot write the log file \S+\/none\/log: /, { exit: 73 }],
-    ['-t 1 --log-file DIR', /^cannot write the log file /, { exit: 73 }],
+    ['-t 1 --log-file DIR/none/log', /^cannot write \S+\/none\/log: its folder does not exist$/, { exit: 73 }],
+    ['-t 1 --log-file DIR', /^cannot write \S+: it is a folder$/, { exit: 73 }],
   ],
 
   '--config FILE': [
