@@ -75,7 +75,7 @@ describe('RowFile', () => {
       file.beginRows();
       file.addRow([1, 'x']);
       file.addRow([2, null]);
-      await file.finish();
+      await file.close();
       const bytes = readFileSync(path);
       const text = (extension.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
       const isCsv = extension.startsWith('.csv');

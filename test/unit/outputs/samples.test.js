@@ -118,7 +118,7 @@ describe('output samples', () => {
   });
 
   it('is on the disk after each interval', async (t) => {
-    const file = join(temporaryFolder(t), 'samples.ndjson.gz');
+    const file = join(temporaryFolder(t), 'samples.ndjson');
     const output = outputTo(file);
     output.start?.({ startUs: 0, startedAtMs: 0 });
     output.sample(sampleOf());
