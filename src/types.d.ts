@@ -794,6 +794,9 @@ export type Figure = {
   /** count that a limit in percent refers to */
   whole?: string;
   ofCall?: string;
+  /** member of the run file that is the figure, or that has the reason why it is null */
+  pointer?: string;
+  /** a reason of its own */
   why?: (run: MeasuredRun) => string | undefined;
 };
 

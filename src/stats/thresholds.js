@@ -1,7 +1,7 @@
 import { EXIT, oneLine, withoutKeys } from '../errors.js';
 import { similarNames } from '../similar-names.js';
 import { AUDIT_RESULTS, auditResult } from './audit-result.js';
-import { DURATIONS, FIGURES, figureNames, figureOf } from './figures.js';
+import { DURATIONS, FIGURES, figureNames, figureOf, whyNull } from './figures.js';
 
 /**
  * @import { Figure, Threshold, ThresholdResult, Unit } from '../types.d.ts'
@@ -134,10 +134,10 @@ function measure({ figure: name, unit }, run) {
   const figure = known(name);
   if (figure.bounds !== undefined) {
     const { us, atMostUs, censored } = figure.bounds(run);
-    return us === null ? { value: us, why: figure.why?.(run) } : { value: us, atMost: atMostUs, censored };
+    return us === null ? { value: us, why: whyNull(figure, run) } : { value: us, atMost: atMostUs, censored };
   }
   const value = figure.read(run);
-  if (value === null) return { value, why: figure.why?.(run) };
+  if (value === null) return { value, why: whyNull(figure, run) };
   if (unit !== 'percent' || figure.whole === undefined) return { value };
   const whole = known(figure.whole).read(run) ?? 0;
   // The product first, because it is exact: 7 of 1000 is 0.7.

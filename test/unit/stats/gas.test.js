@@ -52,7 +52,6 @@ describe('gas', () => {
     const blocks = totalsOf({ transactions: 5, ours: 2, gasUsed: 900 });
     assert.deepEqual(figuresOf(blocks, { gas: { operations: 4, used: 120 } }).gas, 30);
     assert.equal(figuresOf(blocks).gas, null);
-    assert.match(String(figureOf('gas')?.why?.({ ...runFileOf(), blocks })), /also had transactions of others/);
   });
 
   it('of instances whose transactions share the blocks', () => {
