@@ -805,8 +805,6 @@ export type AuditResult = 'exact' | 'incomplete' | 'not_exact';
 export type DistributionJson = {
   count: number;
   sumUs: number;
-  /** a decimal integer, in microseconds squared */
-  sumOfSquaresUs2: string;
   /** null if nothing was recorded, like all figures below */
   minUs: number | null;
   maxUs: number | null;

@@ -56,7 +56,6 @@ function totals(rows) {
     verifiedByRate: sum(({ tps, startMs, endMs }) => Math.round((tps ?? 0) * ((endMs - startMs) / 1000))),
     latencies: sum(({ latency }) => latency.count),
     latencySum: sum(({ latency }) => latency.sumUs),
-    squares: String(rows.reduce((all, { latency }) => all + BigInt(latency.sumOfSquaresUs2), 0n)),
     blocks: [
       sum(({ blocks }) => blocks.count),
       sum(({ blocks }) => blocks.transactions),
