@@ -6,7 +6,6 @@ import { workersOf } from './core/config.js';
 import { run as runLoad, unexpected } from './core/run.js';
 import { Stop } from './core/stop.js';
 import { EXIT, InternalError, StressError, UsageError, oneLine } from './errors.js';
-import { Output } from './outputs/output.js';
 import { similarNames } from './similar-names.js';
 import { CONTRACT } from './workloads/user-file.js';
 
@@ -34,7 +33,7 @@ export {
  * nothing open. docs/library.md describes it, index.d.ts has its types.
  *
  * @import { DefinedWorkload, IntervalRow as PublicRow, RunCallbacks, RunFile as PublicRunFile, RunOptions } from './index.d.ts'
- * @import { Config, Log, RunFile } from './types.d.ts'
+ * @import { Config, Log, Output, RunFile } from './types.d.ts'
  * @import { Create, Workload } from './workloads/contract.d.ts'
  */
 
@@ -135,10 +134,11 @@ async function carryOut({ workload, ...options }, stop, onInterval) {
       stop.request('failed');
     }
   };
-  const output = new Output({
+  /** @type {Output} */
+  const output = {
     finish: (run) => void (runFile = run),
     interval: (row) => void calls.push(callOnInterval(row)),
-  });
+  };
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
   await runLoad(config, {
     clock: createClock(),

@@ -11,9 +11,11 @@ import type { Stop } from './core/load.js';
 import type { Slice } from './core/nonces.js';
 import type { GasRateFacts } from './core/gas-rate.js';
 import type { Arrival, Schedule } from './core/pacer.js';
-import type { TransportError } from './errors.js';
+import type { StressError, TransportError } from './errors.js';
 import type { Ability, Submit } from './inclusion/index.js';
-import type { BlockFacts, ClockFacts, Settled } from './outputs/output.js';
+import type { OutputStream } from './outputs/streams.js';
+import type { StatusLine } from './outputs/terminal.js';
+import type { OptionFacts } from './report/repeat.js';
 import type { CensoredBounds } from './stats/figures.js';
 import type { Distribution, DistributionState } from './stats/histogram.js';
 import type { MeasuredRun, buildPartialRunFile, buildRunFile } from './stats/run-file.js';
@@ -266,6 +268,16 @@ export type Block = {
   gasLimit: number;
   transactions: number;
   ours: number;
+};
+
+/** A new block of the chain, as outputs get it. */
+export type SeenBlock = Block & {
+  /** time of day */
+  seenAtMs: number;
+  /** how much later than its timestamp */
+  skewMs: number;
+  /** since the previous block was seen */
+  gapMs: number;
 };
 
 export type Inclusion = {
@@ -1218,19 +1230,41 @@ export type Totals = {
   censored?: DistributionJson;
 };
 
+/** What outputs are given beside the options. */
+type OutputParts = {
+  /** for text */
+  stream: OutputStream;
+  /** for the running interval */
+  status?: StatusLine;
+  /** what the run is, in a word each, for readers who have not seen its command line */
+  info: Record<string, string>;
+  /** all that there are, to say how to repeat the run */
+  options: readonly OptionFacts[];
+  /** which instance of a larger run this is, for figures and files that are put beside those of the others */
+  instance: { runId: string | null; index: number | null; instances: number | null; attempt?: number } | null;
+};
+
+export type OutputOptions = OutputConfig & { results: string | null } & OutputParts;
+
+/** An output shows or keeps what a run reports. It decides nothing. */
 export type Output = {
   /** before the set-up: opens its port or checks its file; rejects with a StressError */
   open?: () => Promise<void>;
   /** once, before the load */
-  start?: (clock: ClockFacts) => void;
-  notice: (line: string) => void;
-  /** false: samples need not be sent to the main thread */
-  wantsSamples: boolean;
-  /** called for every operation: must be cheap */
-  sample: (sample: Sample) => void;
+  start?: (begun: {
+    /** start of the load on the run's clock */
+    startUs: number;
+    /** time of day then */
+    startedAtMs: number;
+    /** whether the operations are plain calls */
+    isPlain?: boolean;
+  }) => void;
+  notice?: (line: string) => void;
+  /** called for every operation: must be cheap; without it, samples are not sent to the main thread */
+  sample?: (sample: Sample) => void;
   /** every new block, once and in order */
-  block?: (block: BlockFacts) => void;
-  interval: (row: IntervalRow, totals: Totals) => void;
+  block?: (block: SeenBlock) => void;
+  interval?: (row: IntervalRow, totals: Totals) => void;
   /** the running interval, about twice a second during the load */
   live?: (figures: LiveFigures) => void;
   /**
@@ -1242,10 +1276,10 @@ export type Output = {
   discard?: () => void;
   /**
    * after the last sample and the last interval, before the run file is made: writes what is left, waits no longer
-   * than 5 s for it, and says what was dropped
+   * than 5 s for it, and says what was dropped; error: why not all could be written, which finish() throws again
    */
-  settle?: () => Promise<Settled>;
-  finish: (run: RunFile) => void | Promise<void>;
+  settle?: () => Promise<{ samplesDropped?: number; error?: StressError | null }>;
+  finish?: (run: RunFile) => void | Promise<void>;
   /**
    * in place of finish where there was no load, because the endpoint or what is needed there was missing, or going on
    * could have done harm

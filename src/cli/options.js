@@ -38,8 +38,7 @@ import {
 } from './parse.js';
 
 /**
- * @import { OutputOptions } from '../outputs/output.js'
- * @import { Config, Output } from '../types.d.ts'
+ * @import { Config, Output, OutputOptions } from '../types.d.ts'
  */
 
 /**

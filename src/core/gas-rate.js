@@ -6,15 +6,11 @@ import { HIGHEST_RATE } from './pacer.js';
  * blocks of the warm-up. It is set once, at the end of the warm-up, because a rate that follows the measurement would
  * hide a drift.
  *
- * @import { GasOfOperations, Member, Rpc } from '../types.d.ts'
+ * @import { GasOfOperations, Member, Rpc, SeenBlock } from '../types.d.ts'
  *
  * @typedef {Record<string, {gasOutside: GasOfOperations}>} Groups
  *
- * @typedef {object} GasBlock
- * @property {number} number
- * @property {number} transactions
- * @property {number} ours
- * @property {number} gasUsed
+ * @typedef {Pick<SeenBlock, 'number' | 'transactions' | 'ours' | 'gasUsed'>} GasBlock
  *
  * @typedef {object} GasRateFacts for the run file
  * @property {number} gasPerSecond as asked

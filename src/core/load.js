@@ -309,7 +309,7 @@ export class Load {
       ...(censored.count > 0 && { censored: censored.toJSON() }),
       stages: stats.stages(),
     };
-    for (const output of this.#options.outputs) output.interval(row, sums);
+    for (const output of this.#options.outputs) output.interval?.(row, sums);
   }
 }
 

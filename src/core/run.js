@@ -69,7 +69,7 @@ export async function run(config, surroundings) {
   const engineConfig = engineConfigOf(config);
   const facts = factsOf(config);
   const isEmbedded = config.rpc.length === 0;
-  const notice = (/** @type {string} */ line) => outputs.forEach((output) => output.notice(line));
+  const notice = (/** @type {string} */ line) => outputs.forEach((output) => output.notice?.(line));
   const common = surroundings.beforeLoad?.({ id: times.id, config, clock, stop, notice, workers }) ?? null;
   checkDescriptors(config.connections * endpointsOf(config), workers);
   /** @type {DevChain | null} */
@@ -423,7 +423,7 @@ async function finish(runFile, { outputs, stop, log }, { loaded, warnings }) {
   let exitCode = runFile.exitCode;
   for (const output of outputs) {
     try {
-      await output.finish(runFile);
+      await output.finish?.(runFile);
     } catch (thrown) {
       const error = thrown instanceof StressError ? thrown : new InternalError(unexpected(thrown), thrown);
       stop.request('output_failed', error.exitCode, error);

@@ -2,9 +2,8 @@ import { isIP, isIPv6 } from 'node:net';
 import { UnavailableError, oneLine } from '../errors.js';
 
 /**
- * @import { Address } from '../types.d.ts'
+ * @import { Address, OutputOptions } from '../types.d.ts'
  * @import { IncomingMessage, Server } from 'node:http'
- * @import { OutputOptions } from './output.js'
  */
 
 /**

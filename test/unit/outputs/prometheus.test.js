@@ -13,11 +13,10 @@ import { STAGES } from '../../../src/stats/sample.js';
 import { freePort } from '../../helpers/anvil.js';
 import { caught } from '../../helpers/caught.js';
 import { readPage, valueOf } from '../../helpers/prometheus-page.js';
-import { readingsOf, rowOf } from '../../helpers/samples.js';
+import { blockOf, readingsOf, rowOf } from '../../helpers/samples.js';
 
 /**
- * @import { Totals } from '../../../src/types.d.ts'
- * @import { OutputOptions } from '../../../src/outputs/output.js'
+ * @import { OutputOptions, Totals } from '../../../src/types.d.ts'
  * @import { AddressInfo } from 'node:net'
  * @import { TestContext } from 'node:test'
  */
@@ -119,7 +118,7 @@ describe('output prometheus', () => {
     assert.equal(valueOf(waiting, 'stress_instances', labels), 4);
     assert.equal(valueOf(waiting, 'stress_load_begun', labels), 0);
     output.start?.({ startUs: 5, startedAtMs: 1_767_225_600_500 });
-    output.interval(rowOf({ probes: ALL_READINGS, failures: { lost: 1 } }), totalsOf([5]));
+    output.interval?.(rowOf({ probes: ALL_READINGS, failures: { lost: 1 } }), totalsOf([5]));
     const running = await page();
     assert.equal(valueOf(running, 'stress_load_begun', labels), 1);
     assert.equal(valueOf(running, 'stress_latency_seconds_bucket', { ...labels, le: '+Inf' }), 0);
@@ -140,8 +139,7 @@ describe('output prometheus', () => {
     const { output, page } = await opened(t);
     output.start?.({ startUs: 5, startedAtMs: 1_767_225_600_500 });
     const counts = { scheduled: 10, dropped: 1, started: 9, verified: 5, failed: 2, timedOut: 1, abandoned: 0 };
-    const block = { number: 7, transactions: 8, ours: 5, gasUsed: 1000, gasLimit: 30_000, skewMs: 250 };
-    const blocks = totalsOfBlock(block);
+    const blocks = totalsOfBlock(blockOf({ transactions: 8, ours: 5, gasUsed: 1000, gasLimit: 30_000 }));
     for (let k = 0; k < 3; k += 1) {
       const row = rowOf({
         counts,
@@ -152,7 +150,7 @@ describe('output prometheus', () => {
         probes: ALL_READINGS,
         endMs: 1500,
       });
-      output.interval(row, totalsOf([], 11));
+      output.interval?.(row, totalsOf([], 11));
     }
     const values = await page();
     /** @type {Array<[string, Record<string, string>, number]>} */
@@ -206,7 +204,7 @@ describe('output prometheus', () => {
     const intervals = [[50, 150, 1000, 1001], [], [250_000, 119_000_000, 200_000_000], [0]];
     for (const valuesUs of intervals) {
       const latency = distributionOf(valuesUs);
-      output.interval(rowOf({ latency, lag: latency }), totalsOf(valuesUs));
+      output.interval?.(rowOf({ latency, lag: latency }), totalsOf(valuesUs));
     }
     const values = await page();
     const all = intervals.flat();
@@ -228,8 +226,8 @@ describe('output prometheus', () => {
 
   it('gauges of a probe that stopped disappear; its counters stay', async (t) => {
     const { output, page } = await opened(t);
-    output.interval(rowOf({ probes: ALL_READINGS }), totalsOf());
-    output.interval(rowOf({ probes: readingsOf({ loop: null }), phase: 'drain', tps: null }), totalsOf([], null));
+    output.interval?.(rowOf({ probes: ALL_READINGS }), totalsOf());
+    output.interval?.(rowOf({ probes: readingsOf({ loop: null }), phase: 'drain', tps: null }), totalsOf([], null));
     const values = await page();
     for (const name of [
       ...['stress_tps', 'stress_run_tps', 'stress_event_loop_utilization', 'stress_time_wait_sockets'],
@@ -251,7 +249,7 @@ describe('output prometheus', () => {
 
   it('two runs share nothing', async (t) => {
     const [one, other] = [await opened(t), await opened(t)];
-    one.output.interval(rowOf({ failures: { lost: 1 } }), totalsOf());
+    one.output.interval?.(rowOf({ failures: { lost: 1 } }), totalsOf());
     assert.equal(valueOf(await one.page(), 'stress_failures_total', { code: 'lost' }), 1);
     assert.equal(valueOf(await other.page(), 'stress_failures_total', { code: 'lost' }), null);
   });
@@ -299,7 +297,7 @@ describe('output prometheus', () => {
     if (spawnSync('promtool', ['--version']).error !== undefined)
       return t.skip('promtool is not installed: apt-get install prometheus');
     const { output, url } = await opened(t);
-    output.interval(rowOf({ probes: ALL_READINGS, failures: { lost: 1 } }), totalsOf([5, 6000]));
+    output.interval?.(rowOf({ probes: ALL_READINGS, failures: { lost: 1 } }), totalsOf([5, 6000]));
     const input = await (await fetch(url)).text();
     const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input, encoding: 'utf8' });
     assert.deepEqual([status, stdout, stderr], [0, '', '']);
