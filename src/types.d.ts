@@ -1194,10 +1194,6 @@ export type NodeReading = {
   cpuUs: number;
   rssBytes: number;
   threads: number;
-  /** open files and sockets; null without permission */
-  descriptors: number | null;
-  /** reason of the null */
-  why?: { descriptors: string };
 };
 
 export type EndpointSockets = {

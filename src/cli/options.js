@@ -554,7 +554,7 @@ const TABLE = {
   'Observing the node': [
     { name: 'node-pid', argument: 'PID', integer: [1, 4_194_304], commands: LOAD,
       role: 'network', mayDiffer: 'both',
-      help: 'process id of a node on this machine: its CPU, memory, threads and descriptors are recorded' },
+      help: 'process id of a node on this machine: its CPU, memory and threads are recorded' },
     { name: 'node-metrics', argument: 'URL', parse: pageUrl, commands: LOAD,
       role: 'network', mayDiffer: 'both',
       help: "the node's Prometheus page, read in each interval" },

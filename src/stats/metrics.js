@@ -200,10 +200,7 @@ export const READINGS = {
         cpuUs: shown(sum, 'stress_node_cpu_seconds_total', 'CPU time of the node'),
         rssBytes: shown(max, 'stress_node_resident_memory_bytes', 'Resident memory of the node'),
         threads: shown(max, 'stress_node_threads', 'Threads of the node'),
-        descriptors: shown(max, 'stress_node_open_descriptors', 'Descriptors that the node has open'),
-        why: last,
       },
-      after: ({ why, ...node }) => (node.descriptors === null ? { ...node, why } : node),
     },
     // A metrics page does not tell counters from gauges, so neither a sum nor a maximum is right for all.
     metrics: last,

@@ -478,8 +478,7 @@ function explainsItself(run, pointer) {
   const cut = pointer.lastIndexOf('/');
   const parent = valueAt(run, pointer.slice(0, cut));
   if (pointer.endsWith('/tps')) return parent.phase === 'drain' || parent.startMs === parent.endMs;
-  if (/^(\/intervals\/\d+)?\/probes\/[^/]+(\/descriptors)?$/.test(pointer))
-    return isText(parent.why?.[pointer.slice(cut + 1)]);
+  if (/^(\/intervals\/\d+)?\/probes\/[^/]+$/.test(pointer)) return isText(parent.why?.[pointer.slice(cut + 1)]);
   if (/^\/audit\/checks\/\d+\/why$/.test(pointer)) return parent.holds !== null;
   if (/^\/audit\/checks\/\d+\/(expected|found|holds)$/.test(pointer)) return isText(parent.why);
   // No upper bound: censored operations may take any time.

@@ -163,7 +163,7 @@ Summary: ran for its duration, window 2.0 s
 
   it('the machine where something is wrong, and the node where it was watched', () => {
     const range = { from: 1, to: 1000, ports: 1000 };
-    const node = { cpuUs: 2_500_000, rssBytes: 512e6, threads: 3, descriptors: 4 };
+    const node = { cpuUs: 2_500_000, rssBytes: 512e6, threads: 3 };
     /** @param {number} portsInUse */
     const textOf = (portsInUse) => {
       const all = { endpoint: 'all', timeWait: 5, portsInUse, portsLeft: 1000 - portsInUse };

@@ -374,7 +374,7 @@ describe('checkThresholds()', () => {
   it('probes: the worst value counts, and unmeasured values fail with any operator', () => {
     const range = { from: 1, to: 100, ports: 100 };
     const endpoints = [70, 30].map((portsLeft, i) => ({ endpoint: `h:${i}`, timeWait: 5, portsInUse: 9, portsLeft }));
-    const node = { cpuUs: 3_000_000, rssBytes: 2e6, threads: 3, descriptors: 7 };
+    const node = { cpuUs: 3_000_000, rssBytes: 2e6, threads: 3 };
     const run = { ...runFileOf(), probes: readingsOf({ sockets: { timeWait: 12, range, endpoints }, node }) };
     assert.deepEqual(
       ['timewait<1', 'ports_left<1', 'node.cpu<1%', 'node.rss<1B'].map((text) => check(text, run).value),

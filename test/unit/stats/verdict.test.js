@@ -78,7 +78,7 @@ function closedRun({
 }
 
 /** A node whose CPU was watched. @param {number} cores @returns {Partial<Readings>} */
-const nodeOf = (cores) => ({ node: { cpuUs: cores * 10_000_000, rssBytes: 0, threads: 9, descriptors: 1 } });
+const nodeOf = (cores) => ({ node: { cpuUs: cores * 10_000_000, rssBytes: 0, threads: 9 } });
 
 /** Plain calls of 10 users. @param {number[]} latenciesUs @param {Partial<Readings>} [probes] @returns {RunFile} */
 function callRun(latenciesUs, probes) {
