@@ -60,7 +60,7 @@ const READ = {
 };
 
 /** @type {readonly Figure[]} */
-export const FIGURES = Object.freeze([
+const FIGURES = Object.freeze([
   ...TABLE.trim()
     .split('\n')
     .map((line) => {
