@@ -95,7 +95,7 @@ Summary: ran for its duration, window 2.0 s
   verdict     unknown: 92 % of the latency is waiting for a block, reverted 1, timed_out 1, 2 % of
               the gas limit was used, 0 in flight, the generator's event loop busy 0 % of the time;
               the CPU time of the node (--node-pid) or a run with twice the wallets (-t) would tell
-              more (not checked: ports)
+              more
   audit       exact: 2 counters grew by 18 = 17 verified + 1 included late, at block 1,234`,
     );
   });
