@@ -1,4 +1,4 @@
-import { merge } from './merge.js';
+import { merge, zero } from './merge.js';
 import { BLOCKS } from './metrics.js';
 
 /** @import { BlockTotals, SeenBlock } from '../types.d.ts' */
@@ -7,23 +7,7 @@ import { BLOCKS } from './metrics.js';
 
 /** @returns {BlockTotals} */
 export function noBlocks() {
-  return {
-    count: 0,
-    firstNumber: null,
-    lastNumber: null,
-    transactions: 0,
-    ours: 0,
-    gasUsed: 0,
-    own: { transactions: 0, gasUsed: 0 },
-    gasLimit: null,
-    fullnessSum: 0,
-    fullness: {},
-    full: 0,
-    gapMaxMs: 0,
-    skewMinMs: null,
-    skewMaxMs: null,
-    skewSumMs: 0,
-  };
+  return zero(BLOCKS);
 }
 
 /** @param {SeenBlock} block @returns {BlockTotals} */

@@ -93,7 +93,7 @@ export const LISTED_COUNTS = Object.freeze(
 );
 
 /** A count of a later version adds up as well. @type {Rule} */
-const COUNTED = {
+export const COUNTED = {
   each: sum,
   members: Object.fromEntries(
     Object.entries(COUNTS).map(([name, { family = `stress_${name}_total`, help = '', outcome }]) => {
@@ -112,12 +112,12 @@ export const BLOCKS = {
     ours: shown(sum, ...ofSenders('true')),
     transactions: shown(sum, ...ofSenders('false'), ({ transactions, ours }) => transactions - ours),
     gasUsed: shown(sum, 'stress_block_gas_used_total', 'Gas used by these blocks'),
-    own: COUNTERS,
+    own: { members: { transactions: sum, gasUsed: sum } },
     gasLimit: shown(last, 'stress_block_gas_limit', 'Gas limit of the last block'),
     fullnessSum: shown(sum, 'stress_block_fullness_total', 'Shares of the gas limit used by these blocks, added up'),
     fullness: COUNTERS,
     full: sum,
-    gapMaxMs: max,
+    gapMaxMs: { ...max, zero: () => 0 },
     skewMinMs: min,
     skewMaxMs: shown(
       max,
@@ -215,12 +215,16 @@ export const READINGS = {
 /** Distributions of operations that were due in the window, or that were not. */
 const LATENCIES = { each: histogram };
 
-const GROUP = {
+const GAS = { members: { operations: sum, used: sum } };
+
+/** Operations of one name, endpoint or stage of the load. */
+export const GROUP = {
   members: {
-    counts: COUNTERS,
+    // Stages of the load have all counts.
+    counts: { each: sum, members: { verified: sum, failed: sum, timedOut: sum, abandoned: sum } },
     windowVerified: sum,
-    gas: COUNTERS,
-    gasOutside: COUNTERS,
+    gas: GAS,
+    gasOutside: GAS,
     sumUs: sum,
     failures: COUNTERS,
     latency: histogram,
