@@ -1,4 +1,4 @@
-import { Distribution, STATISTICS, boundsOf } from './histogram.js';
+import { Distribution, STATISTICS, boundsOf, statisticOf } from './histogram.js';
 import { COUNTS, MEASURED } from './metrics.js';
 
 /**
@@ -237,13 +237,6 @@ export function figureOf(text) {
 /** @param {string} text */
 function normalized(text) {
   return text.toLowerCase().replace(/[_-]/g, '');
-}
-
-/** @param {string} word such as avg or p99.9 @returns {Statistic | number | null} */
-function statisticOf(word) {
-  if (Object.hasOwn(STATISTICS, word)) return /** @type {Statistic} */ (word);
-  const percentile = Number(/^p(\d+(?:\.\d+)?)$/.exec(word)?.[1]);
-  return percentile > 0 && percentile < 100 ? percentile : null;
 }
 
 /** @type {Record<string, {unit: Unit, words: string, of: (group: GroupJson, run: MeasuredRun) => number | null}>} */

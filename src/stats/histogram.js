@@ -189,12 +189,9 @@ export class Distribution {
       maxUs: empty ? null : this.maxUs,
       meanUs: this.meanUs,
       stddevUs: empty ? null : this.#stddevUs(),
-      p50Us: this.percentileUs(50),
-      p75Us: this.percentileUs(75),
-      p90Us: this.percentileUs(90),
-      p95Us: this.percentileUs(95),
-      p99Us: this.percentileUs(99),
-      p999Us: this.percentileUs(99.9),
+      .../** @type {StoredPercentiles} */ (
+        Object.fromEntries(STORED_PERCENTILES.map((p) => [memberOf(p), this.percentileUs(p)]))
+      ),
       hdr: hdr.encodeIntoCompressedBase64(this.#settled()),
     };
   }
@@ -244,15 +241,20 @@ export class Distribution {
 /** @type {Readonly<Record<Statistic, 'meanUs' | 'minUs' | 'maxUs' | 'stddevUs'>>} */
 export const STATISTICS = Object.freeze({ avg: 'meanUs', min: 'minUs', max: 'maxUs', stddev: 'stddevUs' });
 
-/** @type {ReadonlyMap<number, 'p50Us' | 'p75Us' | 'p90Us' | 'p95Us' | 'p99Us' | 'p999Us'>} */
-const STORED_PERCENTILES = new Map([
-  [50, 'p50Us'],
-  [75, 'p75Us'],
-  [90, 'p90Us'],
-  [95, 'p95Us'],
-  [99, 'p99Us'],
-  [99.9, 'p999Us'],
-]);
+/** Members of the run file. @typedef {Pick<DistributionJson, 'p50Us' | 'p75Us' | 'p90Us' | 'p95Us' | 'p99Us' | 'p999Us'>} StoredPercentiles */
+const STORED_PERCENTILES = Object.freeze([50, 75, 90, 95, 99, 99.9]);
+
+/** @param {number} p @returns {keyof StoredPercentiles} */
+function memberOf(p) {
+  return /** @type {any} */ (`p${String(p).replace('.', '')}Us`);
+}
+
+/** @param {string} word such as avg or p99.9 @returns {Statistic | number | null} */
+export function statisticOf(word) {
+  if (Object.hasOwn(STATISTICS, word)) return /** @type {Statistic} */ (word);
+  const percentile = Number(/^p(\d+(?:\.\d+)?)$/.exec(word)?.[1]);
+  return percentile > 0 && percentile < 100 ? percentile : null;
+}
 
 /**
  * A figure of a distribution with its upper bound.
@@ -264,7 +266,8 @@ const STORED_PERCENTILES = new Map([
 export function boundsOf(json, censored = 0, statistic) {
   const count = typeof censored === 'number' ? censored : censored.count;
   const isPercentile = typeof statistic === 'number';
-  const stored = isPercentile ? STORED_PERCENTILES.get(statistic) : STATISTICS[statistic];
+  const member = isPercentile ? memberOf(statistic) : STATISTICS[statistic];
+  const stored = !isPercentile || STORED_PERCENTILES.includes(statistic) ? member : undefined;
   if (stored !== undefined && count === 0) return { us: json[stored], atMostUs: json[stored] ?? Infinity };
   const all = Distribution.from(json);
   const us = stored === undefined ? all.percentileUs(Number(statistic)) : json[stored];
