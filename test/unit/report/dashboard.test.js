@@ -127,7 +127,10 @@ describe('the dashboard', () => {
     const output = createDashboardOutput(optionsFor(port));
     const error = await caught(() => output.open?.());
     assert.ok(error instanceof UnavailableError);
-    assert.equal(error.message, `port ${port} is taken: give --dashboard another one`);
+    assert.equal(
+      error.message,
+      `cannot listen on port ${port} of 127.0.0.1: the port is taken; give --dashboard another one`,
+    );
     await output.close?.();
   });
 
