@@ -6,7 +6,6 @@ import { workersOf } from './core/config.js';
 import { run as runLoad, unexpected } from './core/run.js';
 import { Stop } from './core/stop.js';
 import { EXIT, InternalError, StressError, UsageError, oneLine } from './errors.js';
-import { Output } from './outputs/output.js';
 import { CONTRACT } from './workloads/user-file.js';
 
 export {
@@ -32,9 +31,8 @@ export {
  * The library: a run inside of another program. It prints nothing, installs no handlers of the process, and leaves
  * nothing open. docs/library.md describes it, index.d.ts has its types.
  *
- * @import { Logger } from 'pino'
  * @import { DefinedWorkload, IntervalRow as PublicRow, RunCallbacks, RunFile as PublicRunFile, RunOptions } from './index.d.ts'
- * @import { Config, RunFile } from './types.d.ts'
+ * @import { Config, Log, Output, RunFile } from './types.d.ts'
  * @import { Create, Workload } from './workloads/contract.d.ts'
  */
 
@@ -52,8 +50,8 @@ const OBJECT_NAME = './object';
 /** Two runs in one process would measure each other. */
 const running = new Set();
 
-/** @type {Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'>} */
-const SILENT_LOG = Object.freeze({ debug() {}, info() {}, warn() {}, error() {}, fatal() {} });
+/** @type {Log} */
+const SILENT_LOG = Object.freeze({ info() {}, warn() {}, error() {}, fatal() {} });
 
 /** @param {Create | Workload} workload @returns {DefinedWorkload} */
 export function defineWorkload(workload) {
@@ -115,13 +113,21 @@ async function carryOut(parsed, create, stop, onInterval) {
       stop.request('failed');
     }
   };
-  const output = new Output({
+  /** @type {Output} */
+  const output = {
     finish: (run) => void (runFile = run),
     interval: (row) => void calls.push(callOnInterval(row)),
-  });
+  };
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-  const log = /** @type {Logger} */ (SILENT_LOG);
-  await runLoad(config, { clock: createClock(), log, stop, version, create, outputs: [output], onProgress: () => {} });
+  await runLoad(config, {
+    clock: createClock(),
+    log: SILENT_LOG,
+    stop,
+    version,
+    create,
+    outputs: [output],
+    onProgress: () => {},
+  });
   // The last ones may reject after the end of the load.
   await Promise.all(calls);
   if (thrown.length > 0) throw new UsageError(`onInterval() threw: ${oneLine(thrown[0])}`);

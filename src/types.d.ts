@@ -12,9 +12,11 @@ import type { Stop } from './core/load.js';
 import type { Slice } from './core/nonces.js';
 import type { GasRateFacts } from './core/gas-rate.js';
 import type { Arrival, Schedule } from './core/pacer.js';
-import type { TransportError } from './errors.js';
+import type { StressError, TransportError } from './errors.js';
 import type { Ability, Submit } from './inclusion/index.js';
-import type { BlockFacts, ClockFacts, Settled } from './outputs/output.js';
+import type { OutputStream } from './outputs/streams.js';
+import type { StatusLine } from './outputs/terminal.js';
+import type { OptionFacts } from './report/repeat.js';
 import type { CensoredBounds } from './stats/figures.js';
 import type { Distribution, DistributionState } from './stats/histogram.js';
 import type { MeasuredRun, buildPartialRunFile, buildRunFile } from './stats/run-file.js';
@@ -37,7 +39,6 @@ import type {
   TransactionWorkload as OwnTransactions,
   Verdict as OwnVerdict,
 } from './workloads/contract.d.ts';
-import type { Logger } from 'pino';
 
 // general
 
@@ -51,6 +52,11 @@ export type Clock = {
   sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   /** calls back once after `ms`; the result cancels it */
   after: (callback: () => void, ms: number) => () => void;
+};
+
+/** Takes texts only, so that no object that holds a key can be logged. */
+export type Log = Record<'info' | 'warn' | 'error', (text: string) => void> & {
+  fatal: (text: string, exitCode: number) => void;
 };
 
 // chain
@@ -265,6 +271,16 @@ export type Block = {
   ours: number;
 };
 
+/** A new block of the chain, as outputs get it. */
+export type SeenBlock = Block & {
+  /** time of day */
+  seenAtMs: number;
+  /** how much later than its timestamp */
+  skewMs: number;
+  /** since the previous block was seen */
+  gapMs: number;
+};
+
 export type Inclusion = {
   number: number;
   hash: string;
@@ -404,7 +420,7 @@ export type Workload = TransactionWorkload | CallWorkload;
 
 export type Surroundings = {
   clock: Clock;
-  log: Logger;
+  log: Log;
   outputs: Output[];
   onProgress: (label: string, done: number, all: number) => void;
   stop: Stop;
@@ -775,14 +791,15 @@ export type Figure = {
   /** count that a limit in percent refers to */
   whole?: string;
   ofCall?: string;
+  /** member of the run file that is the figure, or that has the reason why it is null */
+  pointer?: string;
+  /** a reason of its own */
   why?: (run: MeasuredRun) => string | undefined;
 };
 
 export type DistributionJson = {
   count: number;
   sumUs: number;
-  /** a decimal integer, in microseconds squared */
-  sumOfSquaresUs2: string;
   /** null if nothing was recorded, like all figures below */
   minUs: number | null;
   maxUs: number | null;
@@ -1083,10 +1100,6 @@ export type NodeReading = {
   cpuUs: number;
   rssBytes: number;
   threads: number;
-  /** open files and sockets; null without permission */
-  descriptors: number | null;
-  /** reason of the null */
-  why?: { descriptors: string };
 };
 
 export type EndpointSockets = {
@@ -1119,19 +1132,41 @@ export type Totals = {
   censored?: DistributionJson;
 };
 
+/** What outputs are given beside the options. */
+type OutputParts = {
+  /** for text */
+  stream: OutputStream;
+  /** for the running interval */
+  status?: StatusLine;
+  /** what the run is, in a word each, for readers who have not seen its command line */
+  info: Record<string, string>;
+  /** all that there are, to say how to repeat the run */
+  options: readonly OptionFacts[];
+  /** which instance of a larger run this is, for figures and files that are put beside those of the others */
+  instance: { runId: string | null; index: number | null; instances: number | null; attempt?: number } | null;
+};
+
+export type OutputOptions = OutputConfig & { results: string | null } & OutputParts;
+
+/** An output shows or keeps what a run reports. It decides nothing. */
 export type Output = {
   /** before the set-up: opens its port or checks its file; rejects with a StressError */
   open?: () => Promise<void>;
   /** once, before the load */
-  start?: (clock: ClockFacts) => void;
-  notice: (line: string) => void;
-  /** false: samples need not be sent to the main thread */
-  wantsSamples: boolean;
-  /** called for every operation: must be cheap */
-  sample: (sample: Sample) => void;
+  start?: (begun: {
+    /** start of the load on the run's clock */
+    startUs: number;
+    /** time of day then */
+    startedAtMs: number;
+    /** whether the operations are plain calls */
+    isPlain?: boolean;
+  }) => void;
+  notice?: (line: string) => void;
+  /** called for every operation: must be cheap; without it, samples are not sent to the main thread */
+  sample?: (sample: Sample) => void;
   /** every new block, once and in order */
-  block?: (block: BlockFacts) => void;
-  interval: (row: IntervalRow, totals: Totals) => void;
+  block?: (block: SeenBlock) => void;
+  interval?: (row: IntervalRow, totals: Totals) => void;
   /** the running interval, about twice a second during the load */
   live?: (figures: LiveFigures) => void;
   /**
@@ -1143,10 +1178,10 @@ export type Output = {
   discard?: () => void;
   /**
    * after the last sample and the last interval, before the run file is made: writes what is left, waits no longer
-   * than 5 s for it, and says what was dropped
+   * than 5 s for it, and says what was dropped; error: why not all could be written, which finish() throws again
    */
-  settle?: () => Promise<Settled>;
-  finish: (run: RunFile) => void | Promise<void>;
+  settle?: () => Promise<{ samplesDropped?: number; error?: StressError | null }>;
+  finish?: (run: RunFile) => void | Promise<void>;
   /**
    * in place of finish where there was no load, because the endpoint or what is needed there was missing, or going on
    * could have done harm
@@ -1213,7 +1248,7 @@ export type StudyOptions = {
 export type Parts = {
   clock: Clock;
   stop: Stop;
-  log: Logger;
+  log: Log;
   onProgress: (label: string, done: number, all: number) => void;
   version: string;
   say: (line: string) => void;

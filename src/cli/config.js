@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { displayUrl } from '../chain/rpc.js';
-import { EXIT, InputError, UsageError, displayName, oneLine, unreadableWords, withoutKeys } from '../errors.js';
+import { EXIT, InputError, UsageError, displayName, oneLine, errnoWords, withoutKeys } from '../errors.js';
 import { modeForOthers } from '../files.js';
 import { similarNames } from '../similar-names.js';
 import { MIX } from '../workloads/table.js';
@@ -448,7 +448,7 @@ function readConfigFile(file, command, isForAll) {
   try {
     json = JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
-    const why = error instanceof SyntaxError ? 'it is not valid JSON' : unreadableWords(error);
+    const why = error instanceof SyntaxError ? 'it is not valid JSON' : errnoWords(error);
     throw new InputError(`cannot use the config file ${displayName(file)}: ${why}`);
   }
   if (json === null || typeof json !== 'object' || Array.isArray(json))

@@ -107,8 +107,8 @@ export async function main(argv, env, leave = () => {}, begin = () => {}) {
       return invocation.exitCode ?? EXIT.ok;
     }
     const { command, config, warnings, notices } = invocation;
-    const { commands, createClock, createProgress, openLog, Stop, strayErrorOf } = await loadParts();
-    const log = openLog(config);
+    const { commands, createClock, createProgress, createLog, Stop, strayErrorOf } = await loadParts();
+    const log = createLog(config);
     ({ logFormat, logFile } = config);
     for (const warning of warnings) log.warn(warning);
     for (const notice of notices) {
@@ -144,8 +144,8 @@ export async function main(argv, env, leave = () => {}, begin = () => {}) {
     const hasScreen = logFormat === 'json';
     if (!hasScreen) complain(error, env);
     if (hasScreen || logFile !== null) {
-      const { openLog } = await loadParts();
-      openLog({ logLevel: 'error', logFormat, logFile, quiet: true, hasScreen }).fatal({ exitCode }, lineOf(error));
+      const { createLog } = await loadParts();
+      createLog({ logLevel: 'error', logFormat, logFile, quiet: true, hasScreen }).fatal(lineOf(error), exitCode);
     }
     return exitCode;
   } finally {
@@ -175,12 +175,9 @@ async function loadParts() {
     import('../outputs/console.js'),
     import('../outputs/log.js'),
     import('../workloads/user-code.js'),
-    import('./options.js'),
   ]);
-  const [{ commands }, { createClock }, { Stop }, { createProgress }, log, { strayErrorOf }, { SECRET_KEYS }] = parts;
-  /** @param {Omit<Parameters<typeof log.createLog>[0], 'secretKeys'>} options */
-  const openLog = (options) => log.createLog({ ...options, secretKeys: SECRET_KEYS });
-  return { commands, createClock, createProgress, openLog, Stop, strayErrorOf };
+  const [{ commands }, { createClock }, { Stop }, { createProgress }, { createLog }, { strayErrorOf }] = parts;
+  return { commands, createClock, createProgress, createLog, Stop, strayErrorOf };
 }
 
 /** Waits until a stopped terminal or an unread pipe has read everything. A signal ends the wait. @returns {Promise<boolean>} whether all was written */

@@ -38,8 +38,7 @@ import {
 } from './parse.js';
 
 /**
- * @import { OutputOptions } from '../outputs/output.js'
- * @import { Config, Output } from '../types.d.ts'
+ * @import { Config, Output, OutputOptions } from '../types.d.ts'
  */
 
 /**
@@ -555,7 +554,7 @@ const TABLE = {
   'Observing the node': [
     { name: 'node-pid', argument: 'PID', integer: [1, 4_194_304], commands: LOAD,
       role: 'network', mayDiffer: 'both',
-      help: 'process id of a node on this machine: its CPU, memory, threads and descriptors are recorded' },
+      help: 'process id of a node on this machine: its CPU, memory and threads are recorded' },
     { name: 'node-metrics', argument: 'URL', parse: pageUrl, commands: LOAD,
       role: 'network', mayDiffer: 'both',
       help: "the node's Prometheus page, read in each interval" },
@@ -696,9 +695,6 @@ export const OF_ONE_INSTANCE = keysOf(
   ({ role, file, fallback, isList }) =>
     fallback === undefined && !isList && (role === 'instance' || role === 'output' || file === 'kept'),
 );
-
-/** The values are secrets, or files that hold secrets. */
-export const SECRET_KEYS = keysOf(({ role, file }) => role === 'secret' || file === 'secret');
 
 /** A study shows or writes these itself, so that its runs do not. */
 export const OF_THE_STUDY = keysOf(({ role, commands }) => role === 'output' && commands.includes('compare'));

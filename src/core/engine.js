@@ -18,7 +18,7 @@ import { Presigner } from './signing.js';
 import { MAX_SUBMISSIONS, RetryPolicy, Submissions } from './submit.js';
 
 /**
- * @import { Block, BlockTotals, Clock, Engine, EngineConfig, Fees, InclusionDetector, LoopReading, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, Signer, Snapshot, ThreadStats, Workload } from '../types.d.ts'
+ * @import { BlockTotals, Clock, Engine, EngineConfig, Fees, InclusionDetector, LoopReading, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, SeenBlock, Signer, Snapshot, ThreadStats, Workload } from '../types.d.ts'
  * @import { DriverOptions } from './driver.js'
  * @import { Account } from './nonces.js'
  * @import { Tools } from './operation.js'
@@ -47,9 +47,6 @@ import { MAX_SUBMISSIONS, RetryPolicy, Submissions } from './submit.js';
  * @property {(block: SeenBlock) => void} onBlock
  * @property {DriverOptions['onStop']} onStop
  * @property {() => ThreadStats} traffic of this thread
- *
- * @typedef {Block & {seenAtMs: number, skewMs: number, gapMs: number}} SeenBlock seenAtMs: time of day; skewMs: how
- *   much later than its timestamp; gapMs: how long after the previous block
  *
  * @typedef {object} Plan on the run's clock
  * @property {number} loadStartUs the warm-up is before the window

@@ -77,7 +77,6 @@ export class Load {
 
   async run() {
     const { times, clock, outputs, stop, engine, watch, warmUp = null, checkpoints, describeSoFar } = this.#options;
-    await watch.prepare();
     await engine.prepare(stop.drain);
     const source = {
       ask: async () => (await this.#take(clock.nowUs(), false), this.#soFar()),
@@ -305,7 +304,7 @@ export class Load {
       ...(censored.count > 0 && { censored: censored.toJSON() }),
       stages: stats.stages(),
     };
-    for (const output of this.#options.outputs) output.interval(row, sums);
+    for (const output of this.#options.outputs) output.interval?.(row, sums);
   }
 }
 

@@ -123,7 +123,6 @@ export class Checkpoints {
  *
  * @typedef {object} WatchOptions
  * @property {{pid: number | null, metrics: URL | null, series: string[] | null, insecure: boolean}} node what is asked for
- * @property {URL[]} urls
  * @property {Rpc | null} rpc null: plain calls
  * @property {Clock} clock
  * @property {(words: string) => void} warn called a few times per kind
@@ -151,22 +150,17 @@ export class Watch {
   #kinds = new Map();
 
   /** @param {WatchOptions} options */
-  constructor({ node, urls, rpc, clock, warn }) {
+  constructor({ node, rpc, clock, warn }) {
     const { pid, metrics, series, insecure } = node;
     this.#clock = clock;
     this.#warn = warn;
-    this.#others = { sockets: probes.sockets({ urls }) };
+    this.#others = { sockets: probes.sockets() };
     if (rpc === null) this.#missing.pool = 'plain calls send no transactions';
     else this.#others.pool = probes.pool({ rpc });
     if (pid === null) this.#missing.node = 'not asked for (--node-pid)';
     else this.#others.node = probes.node({ pid });
     if (metrics === null) this.#missing.metrics = 'not asked for (--node-metrics)';
     else this.#others.metrics = probes.metrics({ url: metrics, series, insecure });
-  }
-
-  /** The first reading of the sockets starts a thread: not within the window. */
-  async prepare() {
-    await this.#inTime(this.#others.sockets).catch(() => {});
   }
 
   /** Discards what happened before. */
@@ -199,11 +193,8 @@ export class Watch {
         }
       }),
     );
-    if (readings.sockets !== null) {
-      // The kind is the text without its figures.
-      for (const words of socketWarnings(readings.sockets))
-        this.warnOnce(words.replace(/^[\d,]+|[\d,]+ are left/g, ''), words);
-    }
+    for (const words of readings.sockets === null ? [] : socketWarnings(readings.sockets))
+      this.warnOnce('sockets', words);
     return /** @type {Readings} */ ({ self, loop, connections, ...readings, why });
   }
 

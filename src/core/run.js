@@ -22,8 +22,7 @@ import { assertSameChain, confirmSetUp, setUp, setUpCalls, startBlockOf } from '
 import { createEngine } from './workers.js';
 
 /**
- * @import { AuditReport, Clock, CommonStart, Config, DevChain, EngineConfig, Output, Rpc, RunFile, Surroundings, Workload } from '../types.d.ts'
- * @import { Logger } from 'pino'
+ * @import { AuditReport, Clock, CommonStart, Config, DevChain, EngineConfig, Log, Output, Rpc, RunFile, Surroundings, Workload } from '../types.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { GivenKeys } from './connect.js'
  * @import { Balance } from './costs.js'
@@ -69,7 +68,7 @@ export async function run(config, surroundings) {
   const workers = workersOf(config);
   const engineConfig = engineConfigOf(config);
   const isEmbedded = config.rpc.length === 0;
-  const notice = (/** @type {string} */ line) => outputs.forEach((output) => output.notice(line));
+  const notice = (/** @type {string} */ line) => outputs.forEach((output) => output.notice?.(line));
   const common = surroundings.beforeLoad?.({ id: times.id, config, clock, stop, notice, workers }) ?? null;
   const endpointsInUse = Math.max(1, config.rpc.length) + (config.sendRpc === null ? 0 : 1);
   checkDescriptors(config.connections * endpointsInUse, workers);
@@ -270,7 +269,7 @@ function chainToolsOf({ sender, inclusion, costs }, start, confirmations) {
 /** @param {Config} config @param {Surroundings} surroundings @param {Opened} opened @param {Prepared} prepared */
 async function loadAndAudit(config, surroundings, opened, prepared) {
   const { clock, outputs, stop, log, onProgress } = surroundings;
-  const { endpoints, urls, nodePid } = opened;
+  const { endpoints, nodePid } = opened;
   const { ready, workload, engine, warmUp, names, warning } = prepared;
   const { rpc, identity, monitor, health } = endpoints;
   const { warmupMs, durationMs, intervalMs, txTimeoutMs, drainTimeoutMs, nodeMetrics, nodeSeries, insecure } = config;
@@ -278,7 +277,6 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
   const watch = new Watch({
     node: { pid: nodePid, metrics: nodeMetrics, series: nodeSeries, insecure },
     clock,
-    urls,
     rpc: ready.sender === null ? null : rpc,
     warn,
   });
@@ -436,7 +434,7 @@ export function unexpected(error) {
 
 /**
  * Logs one line per problem, after the summary.
- * @param {Logger} log
+ * @param {Log} log
  * @param {Stop} stop
  * @param {RunFile} run
  * @param {Ledger} ledger

@@ -3,6 +3,7 @@ import { baseFeeOf } from '../chain/fees.js';
 import { fundOnDevChain } from '../chain/devchain.js';
 import {
   describeForeign,
+  ether,
   foreignSender,
   fundsMissing,
   mineQueued,
@@ -125,7 +126,7 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
     await estimateRunCost({ load, capWei, ...about });
     if (given.funder !== null && missing.length > 0) {
       const paid = await fundFrom(given.funder, sender, wallets, missing, onProgress);
-      log.info({ ...paid, paidWei: String(paid.paidWei) }, 'funded');
+      log.info(`${missing.length} wallets funded: ${paid.transactions} transactions, ${ether(paid.paidWei)}`);
     }
     if (!isEmbedded) await mineQueued(sender, wallets, notice);
     await workload.prepare({ wallets, sender, chain, onProgress });
@@ -181,8 +182,7 @@ export function walletNeedWei({ warmupMs, durationMs, fundAmountWei, inFlight },
  */
 export async function fundFrom(funder, sender, wallets, missing, onProgress) {
   refuseOwnFunder(funder, wallets);
-  const paid = await topUp(sender, funder, missing, (done) => onProgress('funding wallets', done, missing.length));
-  return { funded: missing.length, ...paid };
+  return topUp(sender, funder, missing, (done) => onProgress('funding wallets', done, missing.length));
 }
 
 /** @param {Wallet} funder @param {Wallet[]} wallets */

@@ -29,11 +29,11 @@ import { ThreadEngine } from './engine.js';
 import { Account } from './nonces.js';
 
 /**
- * @import { BatchFacts, Clock, EngineConfig, Fees, Sample, SnapshotState } from '../types.d.ts'
+ * @import { BatchFacts, Clock, EngineConfig, Fees, Sample, SeenBlock, SnapshotState } from '../types.d.ts'
  * @import { StopReason } from './driver.js'
  * @import { ChainIdentityState } from '../chain/chain-identity.js'
  * @import { Endpoints } from '../chain/endpoints.js'
- * @import { ChainTools, SeenBlock } from './engine.js'
+ * @import { ChainTools, Plan } from './engine.js'
  * @import { Schedule, Share } from './pacer.js'
  * @import { MessagePort } from 'node:worker_threads'
  */

@@ -23,11 +23,11 @@ import { shares } from './pacer.js';
 import { requestStop } from './stop.js';
 
 /**
- * @import { Clock, Engine, EngineConfig, Output, Sample, Snapshot, SnapshotState, Workload } from '../types.d.ts'
+ * @import { Clock, Engine, EngineConfig, Output, Sample, SeenBlock, Snapshot, SnapshotState, Workload } from '../types.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { StressError } from '../errors.js'
  * @import { StopReason } from './driver.js'
- * @import { ChainTools, Plan, SeenBlock } from './engine.js'
+ * @import { ChainTools, Plan } from './engine.js'
  * @import { LedgerState } from './ledger.js'
  * @import { Stop } from './stop.js'
  * @import { Account } from './nonces.js'
@@ -157,7 +157,7 @@ class WorkerHandle {
     if (message.type === 'answer') {
       this.#answer(message.id, message.result);
     } else if (message.type === 'samples') {
-      for (const sample of message.samples) for (const output of outputs) output.sample(sample);
+      for (const sample of message.samples) for (const output of outputs) output.sample?.(sample);
     } else if (message.type === 'block') {
       this.#options.onBlock(message.block);
     } else if (message.reason === 'iterations') {
@@ -365,9 +365,8 @@ export async function createEngine(parts) {
   /** @param {SeenBlock} block */
   const onBlock = (block) => listeners.forEach((listener) => listener(block));
   if (workers > 1) return WorkerPool.start({ tasks: tasksOf(parts), accounts, stop, outputs, onBlock });
-  const wanting = outputs.filter((output) => output.wantsSamples);
   /** @param {Sample} sample */
-  const onSample = (sample) => wanting.forEach((output) => output.sample(sample));
+  const onSample = (sample) => outputs.forEach((output) => output.sample?.(sample));
   /** @param {StopReason} reason @param {Error} [error] */
   const onStop = (reason, error) => requestStop(stop, reason, error);
   const load = { config, clock, rpc: endpoints.rpc, accounts, workload, chain, schedule };
@@ -401,7 +400,7 @@ function tasksOf({
   return slices.map(({ offset: first, threads: count }, i) => ({
     // The first workers get the remainder.
     config: { ...config, connections: Math.floor((config.connections + workers - 1 - i) / workers) },
-    wantsSamples: outputs.some((output) => output.wantsSamples),
+    wantsSamples: outputs.some((output) => output.sample !== undefined),
     schedule,
     share: sharesOfRate[i],
     endpoints: {

@@ -6,12 +6,10 @@ import { INTERVALS } from '../stats/metrics.js';
 import { shownStages } from '../stats/sample.js';
 import { stagesOf, zeroCounts } from '../stats/stats.js';
 import { foreignHost, isOwnHost, listen } from './listen.js';
-import { Output } from './output.js';
 
 /**
- * @import { Address, IntervalRow, Output as OutputContract, Stage, Totals } from '../types.d.ts'
+ * @import { Address, IntervalRow, Output, OutputOptions, Stage, Totals } from '../types.d.ts'
  * @import { Page, Rule } from '../stats/merge.js'
- * @import { OutputOptions } from './output.js'
  */
 
 /** Upper bounds of the buckets, in seconds: 0.1 ms to 2 min, six to a decade where most latencies are. */
@@ -163,7 +161,7 @@ function one(value, labels) {
 /**
  * A page for Prometheus on its own port, from before the set-up to the end of the run.
  * @param {OutputOptions} options
- * @returns {OutputContract}
+ * @returns {Output}
  */
 export function createPrometheusOutput({ prometheus, info, instance = null, quiet, stream }) {
   const { host, port } = /** @type {Address} */ (prometheus);
@@ -177,7 +175,7 @@ export function createPrometheusOutput({ prometheus, info, instance = null, quie
     else if (request.url?.split('?')[0] !== '/metrics') answer(404, 'the metrics are at /metrics\n');
     else answer(200, pageOf(state, labels), '; version=0.0.4');
   });
-  return new Output({
+  return {
     open: () => listen(server, { host, port }, { option: 'prometheus', path: '/metrics', quiet, stream }),
     start: ({ startedAtMs }) => {
       state.startedAtMs = startedAtMs;
@@ -187,7 +185,7 @@ export function createPrometheusOutput({ prometheus, info, instance = null, quie
       server.closeAllConnections();
       if (server.listening) await new Promise((resolve) => server.close(resolve));
     },
-  });
+  };
 }
 
 /**

@@ -196,7 +196,7 @@ const LOOP_DELAYS = {
 /** @type {Reads} */
 const SOCKETS = {
   'in TIME_WAIT': ({ probes }) => probes.sockets?.timeWait,
-  'local ports in use towards the endpoint': ({ probes: { sockets } }) =>
+  'local ports in use': ({ probes: { sockets } }) =>
     sockets === null || sockets.endpoints.length === 0
       ? null
       : Math.max(...sockets.endpoints.map((endpoint) => endpoint.portsInUse)),

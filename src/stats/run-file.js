@@ -42,8 +42,7 @@ export const DEFINITIONS = Object.freeze({
     'Transactions that were sent again: the same bytes because no answer came or the node was busy (repeated), or because they were accepted and in no block, or in one that left the chain (rebroadcast; lost: those that the node did not know any more), or with a higher fee (replaced). One operation is one sample, however often it was sent.',
   reorgs:
     'Blocks that were read and then left the chain. A sample is never changed: operations that do not get into a block again are subtracted in the audit, as reorged out.',
-  percentiles:
-    'From an HDR histogram with three significant digits; count, sum, sum of squares, minimum and maximum are exact.',
+  percentiles: 'From an HDR histogram with three significant digits; count, sum, minimum and maximum are exact.',
   skew: 'Time of day when a block was first read, less its timestamp, which has whole seconds. It is in no latency.',
   cpuUsPerVerified: 'CPU time of this process over the window, divided by the operations verified in the window.',
   verdict:

@@ -57,7 +57,7 @@ const TABLE = {
     ["report ''", /^stress report: the name of a file is empty$/],
     ['report -t 5 run.json', /^-t is an option of .*, not of stress report$/],
     ['report --html DIR run.json', /^cannot write \S+: it is a folder$/, { exit: 73 }],
-    ['report DIR/none.json', /^cannot read .*none\.json: there is no such file$/, { exit: 65 }],
+    ['report DIR/none.json', /^cannot read .*none\.json: no such file$/, { exit: 65 }],
     ['report DIR', /^\S+ is a folder without sweep\.json or compare\.json: give a file$/, { exit: 65 }],
   ],
   studies: [
@@ -77,7 +77,7 @@ const TABLE = {
     ],
     ['compare a.json --with b.json --metric speed', /^--metric names "speed", which is no figure/],
     ['compare a.json --with b.json --fail-if tps<10', /^--fail-if must be a figure, < or >, and a change in percent/],
-    ['compare DIR/none.json --with DIR/none.json', /^cannot read \S+none\.json: there is no such file$/, { exit: 65 }],
+    ['compare DIR/none.json --with DIR/none.json', /^cannot read \S+none\.json: no such file$/, { exit: 65 }],
     [
       'compare a.json --with b.json --until-sure',
       /^--until-sure makes new runs, and the runs of these files have ended/,
@@ -95,7 +95,7 @@ const TABLE = {
       /^--time-limit 60s is shorter than one pair of runs, which takes at least 61s: raise it, or lower --duration$/,
     ],
     ['trend', /^stress trend needs a file/],
-    ['trend DIR/none', /^cannot read \S+none: there is no such file$/, { exit: 65 }],
+    ['trend DIR/none', /^cannot read \S+none: no such file$/, { exit: 65 }],
     ['-t 1 -d 1s --dashboard 99999999', /^--dashboard must be a port/],
     ['-t 1 -d 1s --html DIR/none/x.html', /^cannot write \S+x\.html: its folder does not exist$/, { exit: 73 }],
   ],
@@ -362,7 +362,7 @@ const TABLE = {
     ],
     [
       '-t 1 --workload rpc --calls DIR/no.json',
-      /^cannot read the calls file .*no\.json: there is no such file; .*; presets: light, wallet, indexer, pages$/,
+      /^cannot read the calls file .*no\.json: no such file; .*; presets: light, wallet, indexer, pages$/,
       { exit: 65 },
     ],
     [
@@ -562,8 +562,8 @@ const TABLE = {
     ['-t 1 --samples DIR/none/s.csv', /^cannot write \S+s\.csv: its folder does not exist$/, { exit: 73 }],
     ['-t 1 --hlog DIR/none/run.hlog', /^cannot write \S+run\.hlog: its folder does not exist$/, { exit: 73 }],
     ['-t 1 --samples a.csv --blocks ./a.csv', /^--samples and --blocks name the same file$/],
-    ['-t 1 --log-file DIR/none/log', /^cannot write the log file \S+\/none\/log: /, { exit: 73 }],
-    ['-t 1 --log-file DIR', /^cannot write the log file /, { exit: 73 }],
+    ['-t 1 --log-file DIR/none/log', /^cannot write \S+\/none\/log: its folder does not exist$/, { exit: 73 }],
+    ['-t 1 --log-file DIR', /^cannot write \S+: it is a folder$/, { exit: 73 }],
   ],
 
   '--config FILE': [

@@ -250,7 +250,7 @@ describe('stress report', () => {
     execFileSync('mkfifo', [pipe]);
     const { code, stdout, stderr } = await runStress(['report', pipe], { timeoutMs: 60_000 });
     assert.deepEqual([code, stdout], [65, '']);
-    assert.match(stderr, /^stress: \S+pipe is not a file\n$/);
+    assert.match(stderr, /^stress: cannot read \S+pipe: it is not a file\n$/);
   });
 
   test('a file that is none: one line that says what is wrong, and 65', async (t) => {
@@ -314,9 +314,9 @@ describe('stress report', () => {
       ...bad,
       [several, 65, /total\.json has figures that cannot be read/],
       [['report', damaged, '--html', join(folder, 'page.html')], 65, /damaged\.json has figures that cannot be read/],
-      [['report', join(folder, 'nothing.json')], 65, /there is no such file/],
+      [['report', join(folder, 'nothing.json')], 65, /no such file/],
       [['report', folder], 65, /is a folder without sweep\.json or compare\.json: give a file/],
-      [['report', '/dev/zero'], 65, /is not a file/],
+      [['report', '/dev/zero'], 65, /it is not a file/],
     ]);
   });
 });

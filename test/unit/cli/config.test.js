@@ -241,7 +241,10 @@ describe('readInvocation(): an option that may be given several times', () => {
     const table = [
       [['--threshold', ''], /^--threshold needs a value \(EXPR\)$/],
       [['--threshold'], /^--threshold needs a value/],
-      [['--threshold', 'tps>1', '--threshold', 'p99<2'], /^--threshold does not fit in "p99<2": p99 is a duration/],
+      [
+        ['--threshold', 'tps>1', '--threshold', 'p99<2'],
+        /^--threshold does not fit in "p99<2": p99 takes a limit such as 200ms$/,
+      ],
       [['--threshold', 'tps>1,'], /^--threshold must be a figure, .* not ""$/],
       [['--threshold', 'tsp>1'], /^--threshold names "tsp", which is no figure: did you mean tps/],
     ];

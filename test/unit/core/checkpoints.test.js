@@ -28,11 +28,6 @@ function setUp({ costMs = 0, keep = () => {}, keepers = 1 } = {}) {
   const slowClock = { ...clock, nowUs: () => clock.nowUs() + spentUs };
   /** @type {Output} */
   const keeper = {
-    notice: () => {},
-    wantsSamples: false,
-    sample: () => {},
-    interval: () => {},
-    finish: () => {},
     checkpoint: (run) => {
       kept.push((clock.nowUs() - startUs) / 1000);
       spentUs += costMs * 1000;

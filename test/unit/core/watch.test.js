@@ -8,7 +8,7 @@ function watchOf(given) {
   /** @type {string[]} */
   const said = [];
   const node = { pid: null, metrics: null, series: null, insecure: false };
-  const options = { node, urls: [], rpc: null, clock: createFakeClock(), ...given };
+  const options = { node, rpc: null, clock: createFakeClock(), ...given };
   return { said, watch: new Watch({ ...options, warn: (words) => void said.push(words) }) };
 }
 

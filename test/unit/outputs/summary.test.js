@@ -95,7 +95,7 @@ Summary: ran for its duration, window 2.0 s
   verdict     unknown: 92 % of the latency is waiting for a block, reverted 1, timed_out 1, 2 % of
               the gas limit was used, 0 in flight, the generator's event loop busy 0 % of the time;
               the CPU time of the node (--node-pid) or a run with twice the wallets (-t) would tell
-              more (not checked: ports)
+              more
   audit       exact: 2 counters grew by 18 = 17 verified + 1 included late, at block 1,234`,
     );
   });
@@ -162,17 +162,17 @@ Summary: ran for its duration, window 2.0 s
   });
 
   it('the machine where something is wrong, and the node where it was watched', () => {
-    const range = { from: 1, to: 28_232, ports: 28_232 };
-    const endpoint = { endpoint: '127.0.0.1:1', timeWait: 12_345, portsInUse: 1, portsLeft: 15_000 };
-    const node = { cpuUs: 2_500_000, rssBytes: 512e6, threads: 3, descriptors: 4 };
-    /** @param {number} timeWait */
-    const textOf = (timeWait) => {
-      const sockets = { timeWait: 12_345, range, endpoints: [{ ...endpoint, timeWait }] };
+    const range = { from: 1, to: 1000, ports: 1000 };
+    const node = { cpuUs: 2_500_000, rssBytes: 512e6, threads: 3 };
+    /** @param {number} portsInUse */
+    const textOf = (portsInUse) => {
+      const all = { endpoint: 'all', timeWait: 5, portsInUse, portsLeft: 1000 - portsInUse };
+      const sockets = { timeWait: 5, range, endpoints: [all] };
       return summaryText({ ...runFileOf(), probes: readingsOf({ sockets, node }) }, false);
     };
-    assert.match(textOf(12_345), /^ {2}machine {5}12345 sockets towards 127\.0\.0\.1:1 are in TIME_WAIT: /m);
-    assert.doesNotMatch(textOf(9999), /machine/);
-    assert.match(textOf(9999), /^ {2}node {8}CPU 125 % of a core; peak memory 512 MB$/m);
+    assert.match(textOf(600), /^ {2}machine {5}the sockets of this machine may use 600 of 1000 /m);
+    assert.doesNotMatch(textOf(599), /machine/);
+    assert.match(textOf(599), /^ {2}node {8}CPU 125 % of a core; peak memory 512 MB$/m);
     for (const probes of [null, readingsOf()])
       assert.doesNotMatch(summaryText({ ...runFileOf(), probes }, false), /^ {2}(machine|node) /m);
   });

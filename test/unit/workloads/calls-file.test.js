@@ -56,7 +56,7 @@ describe('a calls file', () => {
 
   /** Files as a whole. @type {Array<[string, unknown, RegExp]>} */
   const files = [
-    ['no JSON', '{"calls": [', /calls\.json is not valid JSON: it must be \{"schema"/],
+    ['no JSON', '{"calls": [', /calls\.json is not valid JSON; it must be \{"schema"/],
     ['no object', '[]', /calls\.json is no calls file \(schema evm-stress\/calls@1\)/],
     ['no schema', { calls: [{ method: 'a' }] }, /is no calls file/],
     ['another schema', { schema: 'evm-stress/calls@2', calls: [{ method: 'a' }] }, /is no calls file/],
@@ -116,8 +116,7 @@ describe('a calls file', () => {
   it('one that is not there is named with the presets, and a folder is none', async (t) => {
     const folder = temporaryFolder(t);
     await assert.rejects(readCalls(join(folder, 'x.json')), {
-      message:
-        /cannot read the calls file .*x\.json: there is no such file; .*; presets: light, wallet, indexer, pages$/,
+      message: /cannot read the calls file .*x\.json: no such file; .*; presets: light, wallet, indexer, pages$/,
     });
     await assert.rejects(readCalls(folder), { message: /is not a file/ });
   });

@@ -72,12 +72,12 @@ describe('a data set', () => {
     const folder = temporaryFolder(t);
     writeFileSync(join(folder, 'half.json'), JSON.stringify(WHOLE).slice(0, 100));
     mkdirSync(join(folder, 'folder'));
-    assertRefused(() => readDataSet(join(folder, 'half.json')), /half\.json is not valid JSON: give a file /);
-    assertRefused(() => readDataSet(join(folder, 'folder')), /^the data set \S+folder is not a file: give /);
+    assertRefused(() => readDataSet(join(folder, 'half.json')), /half\.json is not valid JSON; give a file /);
     assertRefused(
-      () => readDataSet(join(folder, 'none.json')),
-      /^cannot read the data set \S+: there is no such file; give /,
+      () => readDataSet(join(folder, 'folder')),
+      /^cannot read the data set \S+folder: it is not a file; give /,
     );
+    assertRefused(() => readDataSet(join(folder, 'none.json')), /^cannot read the data set \S+: no such file; give /);
   });
 
   it('belongs to one chain, which may not say how it began', () => {
