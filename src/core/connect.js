@@ -152,6 +152,10 @@ export async function readChain(rpc, url, allowed) {
   const genesis = await rpc.call('eth_getBlockByNumber', ['0x0', false], 'setup');
   const latest = await rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
   if (latest === null) throw new UnavailableError(`${rpc.display} has no latest block: is the node still starting?`);
+  if (!Array.isArray(latest.transactions))
+    throw new UnavailableError(
+      `${rpc.display} does not list the transactions of a block (eth_getBlockByNumber), and stress finds them there`,
+    );
   const head = toNumber(latest.number);
   // The timestamp of the genesis block is arbitrary.
   const parent = head < 2 ? null : await rpc.call('eth_getBlockByNumber', [toHex(head - 1), false], 'setup');

@@ -13,7 +13,7 @@ import { addressOf, rowOf, runFileOf, sampleOf } from '../../helpers/samples.js'
 
 const EMPTY = new Distribution().toJSON();
 /** Of all intervals. */
-const STAGES = Object.freeze({ queued: EMPTY, submit: EMPTY, inclusion: EMPTY, visibility: EMPTY, readBack: EMPTY });
+const STAGES = Object.freeze({ queued: EMPTY, submit: EMPTY, inclusion: EMPTY, readBack: EMPTY });
 
 /** @param {Partial<OutputOptions>} [given] */
 function textOutput(given = {}) {
