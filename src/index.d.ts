@@ -43,7 +43,7 @@ export interface RunOptions {
   sendRpc?: string | URL;
   chainId?: number;
   allowChain?: number;
-  inclusion?: 'auto' | 'heads' | 'blocks' | 'sync' | 'receipts';
+  inclusion?: 'auto' | 'heads' | 'blocks' | 'sync';
   confirmations?: number;
   txTimeout?: string;
   /** The name of a workload, the path of a file, or the result of defineWorkload(). */

@@ -13,7 +13,7 @@ import type { Slice } from './core/nonces.js';
 import type { GasRateFacts } from './core/gas-rate.js';
 import type { Arrival, Schedule } from './core/pacer.js';
 import type { StressError, TransportError } from './errors.js';
-import type { Ability, Submit } from './inclusion/index.js';
+import type { Submit } from './inclusion/index.js';
 import type { OutputStream } from './outputs/streams.js';
 import type { StatusLine } from './outputs/terminal.js';
 import type { OptionFacts } from './report/repeat.js';
@@ -338,8 +338,8 @@ export type InclusionDetector = {
   stop: () => Promise<void>;
 };
 
-/** The selected detector, as in the run file, with the abilities of all endpoints. */
-export type Chosen = Partial<Record<Ability, boolean>> & { name: string; why: string };
+/** The selected detector, as in the run file. */
+export type Chosen = { name: string; why: string };
 
 // workloads
 
@@ -1024,10 +1024,7 @@ export type Sample = {
   acceptedAtUs: number | null;
   /** block read; not before acceptedAtUs */
   includedAtUs: number | null;
-  /**
-   * when that block was seen where the effect is read back, not before it was seen at all; null where it is read at
-   * the same endpoint
-   */
+  /** when the read was sent that found the effect; null without one */
   visibleAtUs: number | null;
   /** effect read back, or given up */
   endedAtUs: number;

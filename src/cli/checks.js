@@ -50,7 +50,6 @@ function* problemsOf(command, config, env, nowMs) {
   if (command === 'run') yield* instanceProblems(config, nowMs);
   if (config.out === '-' && config.intervals === '-')
     yield '--out - and --intervals - both write to standard output: give one of them a file';
-  yield* visibilityProblems(config);
   yield* fundsProblems(command, config);
   const isEndless = config.durationMs === null && config.iterations === null;
   if ((command === 'sweep' || command === 'compare' || command === 'bisect') && isEndless)
@@ -321,16 +320,6 @@ function* sendProblems({ rpc, sendRpc, inclusion, workload }) {
   if (isCallWorkload(workload)) yield `--send-rpc is for submissions, and --workload ${workload} sends none`;
   if (inclusion === 'sync')
     yield '--send-rpc and --inclusion sync exclude each other: the endpoint of the submissions would answer with receipts';
-}
-
-/** Visibility is measured between two endpoints. @param {Config} config */
-function* visibilityProblems({ thresholds, until, spread, workload, study }) {
-  const figure = [...thresholds, ...until].find((threshold) => threshold.figure.startsWith('visibility.'));
-  if (figure === undefined) return;
-  const what = `${figure.expression} is the wait for a block at the read-back endpoint`;
-  if (isCallWorkload(workload)) yield `${what}, and --workload ${workload} reads nothing back`;
-  if ((spread ?? 'sticky') !== 'apart' && !study.axes.some(({ name }) => name === 'spread'))
-    yield `${what}: it needs --rpc twice and --spread apart`;
 }
 
 /** All of them are in memory. */

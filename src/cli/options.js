@@ -15,6 +15,7 @@ import {
   fileName,
   flag,
   hdPath,
+  inclusionName,
   instanceIndex,
   instant,
   jsonArray,
@@ -98,6 +99,7 @@ import {
  */
 
 const NAMES = Object.keys(WORKLOADS);
+const DETECTORS = Object.freeze(['auto', 'heads', 'blocks', 'sync']);
 
 const ALL = commandList('run', 'node', 'fund', 'reclaim', 'find', 'sweep', 'compare', 'bisect');
 const ANY = commandList(...ALL, 'new-workload', 'report', 'trend', 'merge');
@@ -380,9 +382,9 @@ const TABLE = {
     { name: 'port', env: 'STRESS_NODE_PORT', argument: 'N', integer: [1, 65_535], commands: NODE,
       role: 'chain', defaultText: '8545, or any free port',
       help: 'port of the chain, on loopback' },
-    { name: 'inclusion', isAxis: true, argument: 'NAME', choices: ['auto', 'heads', 'blocks', 'sync', 'receipts'], fallback: 'auto', commands: LOAD,
+    { name: 'inclusion', isAxis: true, argument: 'NAME', choices: DETECTORS, parse: inclusionName(DETECTORS), fallback: 'auto', commands: LOAD,
       role: 'network',
-      help: 'how inclusion in a block is detected: by following heads, by polling blocks or receipts, or by eth_sendRawTransactionSync' },
+      help: 'how inclusion in a block is detected: new heads are pushed or polled, or eth_sendRawTransactionSync answers' },
     { name: 'confirmations', isAxis: true, argument: 'N', integer: [0, 64], fallback: '0', commands: LOAD,
       role: 'network',
       help: 'blocks required on top of a block before its operations count as included' },

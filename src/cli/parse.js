@@ -244,6 +244,15 @@ export function oneOf(names) {
   };
 }
 
+/** @param {readonly string[]} names of the detectors */
+export function inclusionName(names) {
+  return (/** @type {string} */ text) => {
+    if (text === 'receipts')
+      throw new Error('receipts was removed: give blocks, or auto, which find transactions in the lists of the blocks');
+    return oneOf(names)(text);
+  };
+}
+
 /** NAME=VALUE. @param {string} text @returns {readonly [string, string]} */
 export function setting(text) {
   const match = /^((?:[a-z]\w*\.)?[a-z_]\w*)=(.*)$/i.exec(text);

@@ -126,6 +126,10 @@ export async function readChain(rpc, url, allowed) {
   const genesis = await rpc.call('eth_getBlockByNumber', ['0x0', false], 'setup');
   const latest = await rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
   if (latest === null) throw new UnavailableError(`${rpc.display} has no latest block: is the node still starting?`);
+  if (!Array.isArray(latest.transactions))
+    throw new UnavailableError(
+      `${rpc.display} does not list the transactions of a block (eth_getBlockByNumber), where stress looks for its own`,
+    );
   return {
     ...introduction,
     head: toNumber(latest.number),

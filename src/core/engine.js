@@ -1,6 +1,5 @@
 import { Deadlines } from '../deadlines.js';
 import { InternalError, UnavailableError } from '../errors.js';
-import { Visibility } from '../inclusion/heads.js';
 import { detectors } from '../inclusion/index.js';
 import { probes } from '../probes/index.js';
 import { addBlocks, noBlocks, totalsOfBlock } from '../stats/blocks.js';
@@ -19,6 +18,7 @@ import { MAX_SUBMISSIONS, RetryPolicy, Submissions } from './submit.js';
 
 /**
  * @import { BlockTotals, Clock, Engine, EngineConfig, Fees, InclusionDetector, LoopReading, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, SeenBlock, Signer, Snapshot, ThreadStats, Workload } from '../types.d.ts'
+ * @import { DetectorRow } from '../inclusion/index.js'
  * @import { DriverOptions } from './driver.js'
  * @import { Account } from './nonces.js'
  * @import { Tools } from './operation.js'
@@ -37,11 +37,10 @@ import { MAX_SUBMISSIONS, RetryPolicy, Submissions } from './submit.js';
  * @property {Share} [share] of the schedule; default: all of it
  * @property {Clock} clock
  * @property {Rpc} rpc
- * @property {Rpc | null} [reading] of the read-back endpoint, if that is another one
  * @property {Account[]} accounts
  * @property {Workload} workload
  * @property {ChainTools | null} chain null: plain calls
- * @property {typeof detectors[string]} [createDetector] default: the one that chain names
+ * @property {DetectorRow['create']} [createDetector] default: the one that chain names
  * @property {() => number} [random] from 0 to 1
  * @property {DriverOptions['onSample']} onSample
  * @property {(block: SeenBlock) => void} onBlock
@@ -60,7 +59,6 @@ import { MAX_SUBMISSIONS, RetryPolicy, Submissions } from './submit.js';
  * @property {number} chainId
  * @property {number} startBlock latest block when the load began
  * @property {string | null} startHash its hash
- * @property {string | null} genesisHash of the chain
  * @property {string} inclusion name of the detector
  * @property {bigint | null} capWei limit of fees; null: none
  * @property {number} confirmations blocks required on top before an operation counts as included
@@ -97,8 +95,6 @@ export class ThreadEngine {
   #driver;
   /** @type {InclusionDetector | null} */
   #detector = null;
-  /** @type {Visibility | null} */
-  #visibility = null;
   /** @type {Presigner | null} */
   #presigner = null;
   /** Null: plain calls. @type {TransactionRecovery | null} */
@@ -151,7 +147,7 @@ export class ThreadEngine {
 
   /** How an operation runs and how its wallet is recovered. @returns {Pick<DriverOptions, 'run' | 'recoveryOf'>} */
   #operations() {
-    const { config, clock, rpc, reading = null, workload, chain, onBlock, onStop } = this.#options;
+    const { config, clock, rpc, workload, chain, onBlock, onStop } = this.#options;
     if (workload.kind === 'call') {
       return {
         run: (operation) => runCall({ clock, rpc, workload }, operation),
@@ -159,7 +155,7 @@ export class ThreadEngine {
       };
     }
     const { signer, fees, chainId, startBlock, startHash, ...about } = /** @type {ChainTools} */ (chain);
-    const { genesisHash, confirmations, capWei } = about;
+    const { confirmations, capWei } = about;
     /**
      * A workload that throws costs nothing: the operation fails before it is sent.
      * @param {number} position
@@ -173,16 +169,13 @@ export class ThreadEngine {
       }
     };
     const budget = capWei === null ? null : new FeeBudget({ capWei, fees, gasLimitOf });
-    const createDetector = this.#options.createDetector ?? detectors[about.inclusion];
+    const createDetector = this.#options.createDetector ?? detectors[about.inclusion].create;
     const inclusion = createDetector({
       rpc,
       clock,
       head: startBlock,
       headHash: startHash,
-      genesisHash,
       confirmations,
-      connections: config.connections,
-      answerMs: config.requestTimeoutMs,
       onBlock: (block) => {
         fees.observe(block.baseFeeWei);
         budget?.observe(block);
@@ -198,9 +191,7 @@ export class ThreadEngine {
       onReplaced: (words) => onStop('chain_replaced', new UnavailableError(words)),
     });
     const presigner = new Presigner({ clock, signer, fees, workload, chainId, budget });
-    const visibility = reading === null ? null : new Visibility({ rpc: reading, clock, head: startBlock });
     this.#detector = inclusion;
-    this.#visibility = visibility;
     this.#presigner = presigner;
     this.#budget = budget;
     // A submission of --inclusion sync lasts until its block.
@@ -213,7 +204,6 @@ export class ThreadEngine {
       submissions: new Submissions((operation) => void runSteps(tools, operation), most),
       workload,
       inclusion,
-      visibility,
       presigner,
       startBlock,
       retryPolicy: this.#retryPolicy,
@@ -327,7 +317,7 @@ export class ThreadEngine {
   /** @param {number} timeoutMs @param {AbortSignal} signal @returns {Promise<Ledger>} */
   async drain(timeoutMs, signal) {
     await this.#driver.drain(timeoutMs, signal);
-    await Promise.all([this.#detector?.stop(), this.#visibility?.stop()]);
+    await this.#detector?.stop();
     const words = this.#violation();
     if (words !== null) this.#options.onStop('internal', new InternalError(words));
     this.#ledger.verifiedBy = this.#recorder.verifiedBy;
@@ -356,7 +346,7 @@ export class ThreadEngine {
   async close() {
     this.#deadlines.stop();
     this.#loop.close?.();
-    await Promise.all([this.#detector?.stop(), this.#visibility?.stop()]);
+    await this.#detector?.stop();
   }
 }
 

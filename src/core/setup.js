@@ -16,9 +16,8 @@ import { DEV_CHAIN_IDS } from '../chain/networks.js';
 import { nullIfRefused, toHex, toNumber } from '../chain/rpc.js';
 import { NonceTakenError, findMinedTransaction } from '../chain/send.js';
 import { ForeignSenderError, UnavailableError, UsageError } from '../errors.js';
-import { belowStart, otherChain, otherStart } from '../inclusion/follow.js';
-import { candidateOf, chooseInclusion, warningOf } from '../inclusion/index.js';
-import { numbered } from '../text.js';
+import { chainReplaced } from '../inclusion/follow.js';
+import { chooseInclusion, warningOf } from '../inclusion/index.js';
 import { chooseKeys, deriveWallets, identify, openSender, readChainAndKeys } from './connect.js';
 import { rateOf } from './config.js';
 import { loadText } from './describe.js';
@@ -49,7 +48,7 @@ const PROOF_TIMEOUT_MS = 10_000;
  * @property {SetUpCosts} costs
  * @property {Chosen | null} inclusion null: plain calls
  *
- * @typedef {Pick<Opened, 'given' | 'urls' | 'endpoints' | 'isEmbedded' | 'workers' | 'notice'>} Site
+ * @typedef {Pick<Opened, 'given' | 'urls' | 'endpoints' | 'isEmbedded' | 'notice'>} Site
  */
 
 /**
@@ -84,8 +83,8 @@ export async function setUpCalls(config, { onProgress, stop }, { given, urls, en
  * @param {TransactionWorkload} workload
  * @returns {Promise<Ready>}
  */
-export async function setUp(config, surroundings, { given, urls, endpoints, isEmbedded, workers, notice }, workload) {
-  const { onProgress, stop, log } = surroundings;
+export async function setUp(config, surroundings, { given, urls, endpoints, isEmbedded, notice }, workload) {
+  const { clock, onProgress, stop, log } = surroundings;
   const { threads, offset, connections } = config;
   const { rpc, rpcs } = endpoints;
   const { chain, source } = await readChainAndKeys(config, { given, urls, endpoints });
@@ -93,10 +92,8 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
   const who = `${threads} wallets (${offset}..${last} of ${source.name})`;
   notice(loadText(config, who, `${rpc.display} (${chain.clientVersion ?? 'an unknown node'}, chain ${chain.chainId})`));
   const wallets = await deriveWallets(source, { offset, threads }, stop.drain, onProgress);
-  const without = config.sendRpc === null && config.batch === 1 ? [] : ['sync'];
-  const inclusion = await chooseInclusion(config.inclusion, candidatesOf(rpcs, chain, surroundings), without);
-  const waiting = { connections, operations: threads * config.inFlight, threads: workers };
-  const warning = warningOf(inclusion.name, rpcs, waiting);
+  const inclusion = await chooseInclusion(config.inclusion, rpcs, { clock, signal: stop.drain });
+  const warning = warningOf(inclusion.name, rpcs, connections, threads * config.inFlight);
   if (warning !== null) log.warn(warning);
 
   const sender = await openSender(config, surroundings, rpc, chain);
@@ -135,18 +132,6 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
     throw (await proveForeignSender(error, sender, wallets, chain.head)) ?? error;
   }
   return { chain, wallets, sender, costs, inclusion };
-}
-
-/**
- * One candidate per endpoint.
- * @param {Rpc[]} rpcs
- * @param {ChainInfo} chain of the first endpoint
- * @param {Surroundings} surroundings
- */
-function candidatesOf(rpcs, { clientVersion }, { clock, stop }) {
-  const names = numbered(rpcs.map(({ display }) => display));
-  const version = rpcs.length === 1 ? `: ${clientVersion ?? 'the node'}` : '';
-  return rpcs.map((rpc, i) => candidateOf(rpc, `${names[i]}${version}`, { clock, signal: stop.drain }));
 }
 
 /** @param {Wallet[]} wallets */
@@ -235,10 +220,9 @@ async function nextOf(rpc, wallet, head) {
 }
 
 /**
- * @typedef {object} StartBlock the latest block before the load; identifies the chain after a restart
+ * @typedef {object} StartBlock the latest block before the load, by which the chain is known later
  * @property {number} startBlock
  * @property {string | null} startHash
- * @property {string | null} genesisHash
  */
 
 /** Time limit for confirmations of the set-up, and for reorged transactions to return. */
@@ -268,14 +252,14 @@ export async function confirmSetUp({ sender, wallets }, confirmations) {
 
 /**
  * The start block: with --confirmations, so that a reorg during the load cannot remove it.
- * @param {Pick<Ready, 'sender' | 'wallets'> & {chain: {genesisHash?: string | null}}} ready
+ * @param {Pick<Ready, 'sender' | 'wallets'>} ready
  * @param {number} confirmations
  * @param {number} setUpBlock
  * @returns {Promise<StartBlock>}
  * @throws {UnavailableError} the set-up was reorged
  */
-export async function startBlockOf({ chain, sender, wallets }, confirmations, setUpBlock) {
-  if (sender === null) return { startBlock: 0, startHash: null, genesisHash: null };
+export async function startBlockOf({ sender, wallets }, confirmations, setUpBlock) {
+  if (sender === null) return { startBlock: 0, startHash: null };
   const { rpc, clock, fees } = sender;
   const latest = await latestBlock(rpc);
   const head = toNumber(latest.number);
@@ -284,7 +268,7 @@ export async function startBlockOf({ chain, sender, wallets }, confirmations, se
   const startBlock = Math.min(head, Math.max(setUpBlock, head - confirmations));
   const block = startBlock === head ? latest : await blockAt(rpc, toHex(startBlock));
   await waitForNonces(sender, wallets, clock.nowUs() + WAIT_MS * 1000);
-  return { startBlock, startHash: block.hash, genesisHash: chain.genesisHash ?? null };
+  return { startBlock, startHash: block.hash };
 }
 
 /** @param {Rpc} rpc */
@@ -321,19 +305,15 @@ async function waitForNonces({ rpc, clock, signal }, wallets, endUs) {
 }
 
 /**
- * Fails if the chain was started again during the run. A missing start block alone proves nothing: many nodes keep only
- * the latest blocks.
+ * Fails if the chain was rolled back or replaced during the run. A missing start block alone proves nothing: many nodes
+ * keep only the latest blocks.
  * @param {Rpc} rpc
  * @param {StartBlock} start
  * @throws {UnavailableError}
  */
-export async function assertSameChain(rpc, { startBlock, startHash, genesisHash }) {
+export async function assertSameChain(rpc, { startBlock, startHash }) {
   const hash = await nullIfRefused(hashOf(rpc, startBlock, 'audit'));
   if (startHash === null || hash === startHash) return;
-  if (hash !== null) throw new UnavailableError(otherStart(rpc.display, startBlock));
-  const head = toNumber(await rpc.call('eth_blockNumber', [], 'audit'));
-  if (head < startBlock) throw new UnavailableError(belowStart(rpc.display, head, startBlock));
-  const first = await nullIfRefused(hashOf(rpc, 0, 'audit'));
-  if (first !== null && genesisHash !== null && first !== genesisHash)
-    throw new UnavailableError(otherChain(rpc.display));
+  const isPruned = hash === null && toNumber(await rpc.call('eth_blockNumber', [], 'audit')) >= startBlock;
+  if (!isPruned) throw new UnavailableError(chainReplaced(rpc.display, startBlock));
 }

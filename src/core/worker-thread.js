@@ -52,7 +52,7 @@ async function work(task, port) {
 
   const clock = createClock();
   const endpoints = openThreadEndpoints(task, clock);
-  const { rpc, reading, connect } = endpoints;
+  const { rpc, connect } = endpoints;
   const onBlock = (/** @type {SeenBlock} */ block) => post({ type: 'block', block });
   const batcher = createBatcher(clock, (samples) => post({ type: 'samples', samples }));
   const onSample = wantsSamples ? batcher.add : () => {};
@@ -60,7 +60,7 @@ async function work(task, port) {
   const workload = await createWorkload(prepared.name, { rpc, settings: {}, state: prepared.state, clock, connect });
   const signing = chain === null ? null : { ...chain, signer: await createSigner(), fees: createFees(chain.fees) };
   const load = { config, accounts, workload, schedule, share, onSample, traffic: endpoints.stats };
-  const engine = new ThreadEngine({ ...load, clock, rpc, reading, chain: signing, onBlock, onStop });
+  const engine = new ThreadEngine({ ...load, clock, rpc, chain: signing, onBlock, onStop });
   catchStrayErrors(prepared.name, onStop);
   const methods = methodsOf(engine, endpoints, task, batcher.flush, () => port.close());
   const call = (/** @type {Method} */ method, /** @type {any[]} */ args) =>

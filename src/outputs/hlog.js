@@ -1,6 +1,6 @@
 import * as hdr from 'hdr-histogram-js';
 import { recordedValues } from '../stats/histogram.js';
-import { shownStages } from '../stats/sample.js';
+import { STAGES } from '../stats/sample.js';
 import { BoundedFile } from './bounded-file.js';
 
 /**
@@ -35,7 +35,7 @@ export function createHlogOutput({ hlog }) {
     },
     interval: (row, { stages }) => {
       line(row, row.latency, '');
-      for (const stage of shownStages(stages)) line(row, stages[stage], stage);
+      for (const stage of STAGES) line(row, stages[stage], stage);
       file.cut();
     },
   };

@@ -3,7 +3,6 @@ import { noBlocks } from '../stats/blocks.js';
 import { Distribution } from '../stats/histogram.js';
 import { merge } from '../stats/merge.js';
 import { INTERVALS } from '../stats/metrics.js';
-import { shownStages } from '../stats/sample.js';
 import { stagesOf, zeroCounts } from '../stats/stats.js';
 import { foreignHost, isOwnHost, listen } from './listen.js';
 
@@ -27,7 +26,7 @@ class PrometheusState {
     latency: new Distribution(),
     lag: new Distribution(),
     // From 0 on, so that rates contain the first interval.
-    stages: ofShown(stagesOf(() => new Distribution())),
+    stages: stagesOf(() => new Distribution()),
   };
   /** @type {IntervalRow | null} */
   row = null;
@@ -46,13 +45,8 @@ class PrometheusState {
   add(row, { runTps, stages }) {
     this.row = row;
     this.runTps = runTps;
-    this.sum = merge(INTERVALS, this.sum, { ...row, stages: ofShown(stages) }, 0.5);
+    this.sum = merge(INTERVALS, this.sum, { ...row, stages }, 0.5);
   }
-}
-
-/** @template {{count: number}} T @param {Record<Stage, T>} stages @returns {Partial<Record<Stage, T>>} */
-function ofShown(stages) {
-  return Object.fromEntries(shownStages(stages).map((stage) => [stage, stages[stage]]));
 }
 
 /**

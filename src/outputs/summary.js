@@ -3,7 +3,7 @@ import { heldRate, shortWindow } from '../stats/growth.js';
 import { LISTED_COUNTS } from '../stats/metrics.js';
 import { censoredOf, figureOf, nodeCpuPercent, socketWarnings } from '../stats/figures.js';
 import { endpointsOf } from '../stats/recorder.js';
-import { countedWords, isPlain, shownStages } from '../stats/sample.js';
+import { STAGES, countedWords, isPlain } from '../stats/sample.js';
 import { byCode, count, filled, hanging, printable, seconds, tenths } from '../text.js';
 import { amount, boundedMs, figure, figuresTable, megabytes, textOf } from './format.js';
 import { noPaint } from './terminal.js';
@@ -439,7 +439,7 @@ function latencyTable(run) {
   const { stages } = latency;
   const names = /** @type {const} */ (['avg', 'min', 'p50', 'p90', 'p99', 'p99.9', 'max']);
   const censored = censoredOf(run);
-  const shown = shownStages(stages).filter((stage) => !isPlain(run) || stage === 'queued' || stage === 'submit');
+  const shown = STAGES.filter((stage) => !isPlain(run) || stage === 'queued' || stage === 'submit');
   /** @type {Array<[string, DistributionJson, DistributionJson?]>} */
   const rows = [
     ['  latency ms', latency.total, censored],

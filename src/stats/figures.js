@@ -167,7 +167,6 @@ export const DURATIONS = Object.freeze({
   queued: ofStage('queued', 'from due to written to the socket'),
   submit: ofStage('submit', 'from there to the hash read'),
   inclusion: ofStage('inclusion', 'from there to the block seen'),
-  visibility: ofStage('visibility', 'from there to the block seen at the endpoint that is read'),
   readback: ofStage('readBack', 'from there to the effect read back'),
 });
 

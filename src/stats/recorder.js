@@ -267,16 +267,15 @@ export function endedOf({ verified, failed, timedOut, abandoned }) {
 /** @param {Latencies} latencies @param {Sample} sample a verified one @param {number} latencyUs */
 function recordStages(latencies, sample, latencyUs) {
   const stages = stagesUs(sample);
-  const { queuedUs, submitUs, inclusionUs, visibilityUs, readBackUs } = stages;
-  const isNegative = queuedUs < 0 || submitUs < 0 || inclusionUs < 0 || (visibilityUs ?? 0) < 0 || readBackUs < 0;
-  if (isNegative || queuedUs + submitUs + inclusionUs + (visibilityUs ?? 0) + readBackUs !== latencyUs)
+  const { queuedUs, submitUs, inclusionUs, readBackUs } = stages;
+  const isNegative = queuedUs < 0 || submitUs < 0 || inclusionUs < 0 || readBackUs < 0;
+  if (isNegative || queuedUs + submitUs + inclusionUs + readBackUs !== latencyUs)
     throw new InternalError(
       `the stages of wallet ${sample.walletIndex}, nonce ${sample.nonce} are no parts of its latency: ${JSON.stringify(stages)}, ${latencyUs} us in all`,
     );
   latencies.queued.record(queuedUs);
   latencies.submit.record(submitUs);
   latencies.inclusion.record(inclusionUs);
-  if (visibilityUs !== null) latencies.visibility.record(visibilityUs);
   latencies.readBack.record(readBackUs);
 }
 

@@ -400,7 +400,6 @@ const STAGE_WORDS = {
   queued: 'waiting in the generator',
   submit: 'submission',
   inclusion: 'waiting for a block',
-  visibility: 'waiting for the block where it is read back',
   readBack: 'read-back',
 };
 

@@ -49,7 +49,7 @@ function totalsOf(runTps) {
     attempts: 5,
     verified: 2,
     runTps,
-    stages: { queued: none(), submit: none(), inclusion: none(), visibility: none(), readBack: none() },
+    stages: { queued: none(), submit: none(), inclusion: none(), readBack: none() },
   });
 }
 

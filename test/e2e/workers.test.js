@@ -125,7 +125,7 @@ function assertWhole(run, stdout, { offset, threads }) {
 describe('workers share the slice', { concurrency: 2 }, () => {
   /** @type {Array<{workers: number, threads: number, transport: string, inclusion: string, chain: 'instant' | 'embedded'}>} */
   const table = [
-    { workers: 3, threads: 7, transport: 'tcp', inclusion: 'receipts', chain: 'embedded' },
+    { workers: 3, threads: 7, transport: 'tcp', inclusion: 'auto', chain: 'embedded' },
     { workers: 2, threads: 10, transport: 'undici', inclusion: 'blocks', chain: 'instant' },
   ];
   for (const { workers, threads, transport, inclusion, chain } of table) {

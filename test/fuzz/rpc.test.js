@@ -201,7 +201,7 @@ describe('fuzz: blocks', () => {
         const blocks = [];
         /** @type {string[]} */
         const found = [];
-        const detector = detectors[name]({ rpc, clock, head: 100, onBlock: (block) => blocks.push(block) });
+        const detector = detectors[name].create({ rpc, clock, head: 100, onBlock: (block) => blocks.push(block) });
         const watch = () => detector.watch(HASH, { setInclusion: (_, { hash }) => found.push(hash) });
         if (spoiledMethod === 'eth_getTransactionReceipt') watch();
         await turns(60);
@@ -234,7 +234,7 @@ describe('fuzz: blocks', () => {
         })),
         DISPLAY,
       );
-      const detector = detectors[name]({ rpc, clock: rushingClock(), head: 100, onBlock: () => {} });
+      const detector = detectors[name].create({ rpc, clock: rushingClock(), head: 100, onBlock: () => {} });
       await turns(30);
       const stopped = detector.stop().then(() => 'stopped');
       const late = new Promise((resolve) => setTimeout(resolve, 2000, 'still reading').unref());

@@ -450,16 +450,7 @@ describe('readInvocation(): bad usage', () => {
       words('-t 5 --rpc http://x --spread apart'),
       /^--spread apart needs several endpoints: give --rpc more than once$/,
     ],
-    [
-      words('-t 5 --rpc http://x --rpc http://y --threshold visibility.p99<1s'),
-      /^visibility\.p99<1s is the wait for a block at the read-back endpoint: it needs --rpc twice and --spread apart$/,
-    ],
-    [
-      words(
-        '-t 5 --rpc http://x --rpc http://y --spread apart --workload rpc --method eth_chainId --threshold visibility.avg<1s',
-      ),
-      /^visibility\.avg<1s .*, and --workload rpc reads nothing back$/,
-    ],
+    [words('-t 5 --inclusion receipts'), /^--inclusion receipts was removed: give blocks, or auto, /],
     [
       words('-t 1 --rpc http://x --rpc http://y'),
       /^-t 1 is less than the number of endpoints \(--rpc gives 2\): each needs a wallet$/,

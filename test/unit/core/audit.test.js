@@ -86,7 +86,7 @@ describe('the result of an audit', () => {
 });
 
 describe('an audit that cannot be made', () => {
-  const START = { startBlock: 100, startHash: null, genesisHash: null };
+  const START = { startBlock: 100, startHash: null };
 
   /** @param {Error} error of the first thing that is asked */
   async function failing(error) {

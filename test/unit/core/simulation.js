@@ -44,7 +44,6 @@ import { addressOf } from '../../helpers/samples.js';
  * @property {Partial<Fees>} [fees] default: they never change
  * @property {bigint | null} [capWei] limit of fees; default: none
  * @property {(wallet: number, nonce: number) => Fault} [fault] of each submission
- * @property {EngineOptions['reading']} [reading]
  * @property {(count: number) => boolean} [isBehind] whether the node says that it does not have a block yet, by how
  *   often it was asked to read
  */
@@ -65,7 +64,6 @@ export function simulate({
   capWei = null,
   fault = () => 'pass',
   isBehind = () => false,
-  reading = null,
 } = {}) {
   const clock = createFakeClock();
   let signatures = 0;
@@ -188,7 +186,6 @@ export function simulate({
     schedule: null,
     clock,
     rpc,
-    reading,
     accounts,
     workload,
     chain: {
@@ -206,7 +203,6 @@ export function simulate({
       chainId: 1,
       startBlock: START_BLOCK,
       startHash: toHex(START_BLOCK),
-      genesisHash: null,
       inclusion: '',
       capWei,
       confirmations: 0,

@@ -430,7 +430,6 @@ describe('Submissions', () => {
       deadlines: new Deadlines(clock, 1000),
       submissions: new Submissions((next) => next !== first && void runSteps(tools, next), 1),
       inclusion: { watch: () => {}, unwatch: () => {} },
-      visibility: null,
       retryPolicy: new RetryPolicy(() => 0),
       presigner: { sign: () => assert.fail('signed'), signLater: () => {} },
       workload: {

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import * as hdr from 'hdr-histogram-js';
 import { createHlogOutput } from '../../../src/outputs/hlog.js';
 import { Distribution } from '../../../src/stats/histogram.js';
-import { shownStages } from '../../../src/stats/sample.js';
+import { STAGES } from '../../../src/stats/sample.js';
 import { assertNear } from '../../helpers/recompute.js';
 import { rowOf } from '../../helpers/samples.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
@@ -23,7 +23,6 @@ function distributionOf(valuesUs) {
 }
 
 /** Where nothing is read elsewhere. */
-const STAGES = shownStages({});
 
 /** @param {string} file @param {Array<{startMs: number, endMs: number, valuesUs: number[]}>} intervals */
 async function write(file, intervals) {

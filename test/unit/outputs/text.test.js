@@ -20,7 +20,7 @@ function setEnvironment({ NO_COLOR = '', FORCE_COLOR }) {
 
 const EMPTY = new Distribution().toJSON();
 /** Of all intervals. */
-const STAGES = Object.freeze({ queued: EMPTY, submit: EMPTY, inclusion: EMPTY, visibility: EMPTY, readBack: EMPTY });
+const STAGES = Object.freeze({ queued: EMPTY, submit: EMPTY, inclusion: EMPTY, readBack: EMPTY });
 
 /** @param {Partial<OutputOptions>} [given] */
 function textOutput(given = {}) {

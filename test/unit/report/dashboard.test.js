@@ -24,7 +24,7 @@ const TOTALS = {
   attempts: 12,
   verified: 10,
   runTps: 5,
-  stages: { queued: none(), submit: none(), inclusion: none(), visibility: none(), readBack: none() },
+  stages: { queued: none(), submit: none(), inclusion: none(), readBack: none() },
 };
 
 /** @param {number} i */

@@ -119,7 +119,6 @@ describe('what a page draws of a run', () => {
       queued: none,
       submit: { count: 2, sumUs: 5000 },
       inclusion: none,
-      visibility: none,
       readBack: none,
     };
     const [row] = ROWS;
