@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 /**
  * Seeded random numbers: those that a run, an audit or a study must be able to draw again.
  *
@@ -18,6 +20,14 @@ export function randomNumbers(seed) {
 /** 32 bits for a pair of numbers, without a sequence: nothing has to be stored. @param {number} seed @param {number} a @param {number} b */
 export function drawBits(seed, a, b) {
   return mixBits(mixBits(seed + a) ^ Math.imul(b, 0x9e3779b1));
+}
+
+/** Bytes without zeros, for the same seed the same. @param {string} seed @param {number} count @returns {string} hexadecimal, without 0x */
+export function noise(seed, count) {
+  let hex = '';
+  for (let i = 0; hex.length < 2 * count; i += 1)
+    hex += createHash('sha256').update(`${seed} ${i}`).digest('hex').replaceAll('00', '01');
+  return hex.slice(0, 2 * count);
 }
 
 /** Spreads a difference of a few bits over all 32 (the last step of MurmurHash3, A. Appleby). @param {number} word */

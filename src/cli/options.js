@@ -697,6 +697,9 @@ export const OF_ONE_INSTANCE = keysOf(
     fallback === undefined && !isList && (role === 'instance' || role === 'output' || file === 'kept'),
 );
 
+/** Settings of workloads, also in worker threads: plain data. A URL may hold a secret. */
+export const LOAD_KEYS = keysOf(({ role, argument }) => role === 'load' && argument !== 'URL');
+
 /** The values are secrets, or files that hold secrets. */
 export const SECRET_KEYS = keysOf(({ role, file }) => role === 'secret' || file === 'secret');
 
