@@ -88,7 +88,7 @@ function createCalls({ kit, rpc, settings, state, ...options }, { plan, data }) 
   const reference = other && new Reference(other, clock);
   const pages = data?.blocks.length ?? 1;
   const callsPerIteration = isPaged ? pages : 1;
-  const seed = Number.parseInt(kit.tag, 16);
+  const { seed } = kit;
   /** @type {readonly string[]} */
   let addresses = state?.addresses ?? [];
   /** By position, from its first call on. @type {User[]} */

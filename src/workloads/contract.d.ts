@@ -245,6 +245,8 @@ export interface Counted {
 export interface Kit {
   /** Four random bytes in hex, to append to the data, where contracts ignore them: they identify this instance's transactions. */
   readonly tag: string;
+  /** The tag as a number, from 0 to 2^32 - 1: the seed of this instance's random draws, the same in every thread. */
+  readonly seed: number;
   /** Of the wallets, by position; in the main thread they are known in prepare(). */
   addresses: () => readonly string[];
   /** Of a wallet among all wallets of the run: in worker threads positions begin at 0. */

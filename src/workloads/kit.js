@@ -75,6 +75,7 @@ export class WorkloadHost {
     /** @type {Kit} */
     const kit = {
       tag,
+      seed,
       abi: (abi) => Interface.from(abi),
       addresses: () => this.#addresses,
       indexOf: (position) => first + position,

@@ -60,7 +60,7 @@ export default async function create({ createMember, kit, state, settings, ...op
       partOf(position, operation.nonce).workload.verify(position, executed, inclusion, attempt, operation),
     reconcile: (snapshot) => reconcile(kit, parts, draw, snapshot),
     facts: () => ({
-      seed: Number.parseInt(kit.tag, 16),
+      seed: kit.seed,
       mix: parts.map(({ name, weight, workload }) => ({ name, weight, ...workload.facts?.() })),
     }),
     handOver: (from, count) => parts.map(({ workload }) => workload.handOver(from, count)),

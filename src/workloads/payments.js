@@ -56,7 +56,7 @@ export function createPayments({ kit, rpc, settings: { receivers: made = null } 
     /** @param {number} position @param {number} nonce */
     receiverOf: (position, nonce) => addressOf(indexFor(position, nonce)),
     /** For the run file. */
-    facts: { receivers: made ?? 'the wallets of the slice', seed: Number.parseInt(kit.tag, 16) },
+    facts: { receivers: made ?? 'the wallets of the slice', seed: kit.seed },
     toState: () => (arePayers ? slice : []),
 
     /** @param {string} name of the workload */

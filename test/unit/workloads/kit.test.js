@@ -119,6 +119,7 @@ describe('the kit: wallets', () => {
   it('have positions in a thread, and the same draws as in the main thread', () => {
     const [main, thread] = [hostOf('12345678').kit, hostOf('12345678', { first: 40, addresses: [TO] }).kit];
     assert.deepEqual([thread.indexOf(2), thread.addresses()], [42, [TO]]);
+    assert.deepEqual([main.seed, thread.seed], [0x12345678, 0x12345678]);
     for (const nonce of [0, 1, 2 ** 31]) assert.equal(thread.draw(2, nonce), main.draw(42, nonce));
   });
 });
