@@ -119,9 +119,12 @@ export function setProblem(workload, given, prefix = '') {
   });
   if (wrong === undefined) return null;
   const [name, text] = wrong;
-  const start = `--set ${prefix}${name}=${oneLine(withoutKeys(text), 60)} is no setting of --workload ${workload}`;
+  /** @param {string} shown */
+  const start = (shown) => `--set ${prefix}${name}=${shown} is no setting of --workload ${workload}`;
   const settings = Object.entries(sets).map(
     ([name, { least, most, fallback, words }]) => `${name} from ${least} to ${most} (${words}; default ${fallback})`,
   );
-  return `${start}${settings.length === 0 ? ', which has none' : `: it has ${settings.join(', ')}`}`;
+  // A value that is no number of this program may be anything, such as a password.
+  if (settings.length === 0) return `${start('...')}, which has none`;
+  return `${start(oneLine(withoutKeys(text), 60))}: it has ${settings.join(', ')}`;
 }
