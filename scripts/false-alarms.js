@@ -5,13 +5,14 @@
  *     node scripts/false-alarms.js [TRIALS]
  */
 import { fileURLToPath } from 'node:url';
+import { randomNumbers } from '../src/random.js';
 import { decide } from '../src/studies/compare.js';
 import { METRICS as TREND_METRICS } from '../src/studies/metrics.js';
-import { MAX_FALSE_ALARMS, randomNumbers } from '../src/studies/statistics.js';
+import { MAX_FALSE_ALARMS } from '../src/studies/statistics.js';
 import { trend } from '../src/studies/trend.js';
 import { table } from './bench/lib.js';
 
-/** @import { Random } from '../src/studies/statistics.js' */
+/** @import { Random } from '../src/random.js' */
 
 /**
  *

@@ -39,6 +39,7 @@ import type {
   TransactionWorkload as OwnTransactions,
   Verdict as OwnVerdict,
 } from './workloads/contract.d.ts';
+import type { WorkloadState } from './workloads/index.js';
 
 // general
 
@@ -373,13 +374,12 @@ export type DataSet = {
   /** null if the node has pruned its genesis block */
   genesisHash: string | null;
   address: string;
-  topic: string;
-  count: number;
+  /** of data of each log */
   bytes: number;
-  /** logs per page; the last page may have fewer */
+  /** logs per page */
   pageSize: number;
-  /** by number; count: of logs */
-  pages: Array<{ fromBlock: number; toBlock: number; count: number }>;
+  /** numbers of the blocks, by page */
+  blocks: number[];
 };
 
 /** Gas for the funding check. */
@@ -394,25 +394,27 @@ export type Gas = {
 type Own = Required<OwnTransactions>;
 
 /** A workload of workloads/contract.d.ts with everything filled in. */
-export type TransactionWorkload = Pick<Own, 'kind' | 'subject' | 'handOver'> &
+export type TransactionWorkload = Pick<Own, 'kind' | 'subject'> &
   Pick<OwnTransactions, 'facts' | 'valueWei'> & {
     gas: Gas;
+    handOver: (first: number, count: number) => WorkloadState;
     unprepared: (preparation: Pick<Preparation, 'wallets' | 'chain'>) => Promise<number>;
     prepare: (preparation: Preparation) => Promise<void>;
     next: (position: number, nonce: number) => Call;
     /** of an operation; its figures are also counted by name */
     nameOf?: (position: number, nonce: number) => string;
     verify: (...given: Parameters<Own['verify']>) => Promise<Verdict>;
-    audit: (...given: Parameters<Own['audit']>) => Promise<AuditReading[]>;
+    /** without it, the effects are the nonces without reverted transactions */
+    audit?: (...given: Parameters<Own['audit']>) => Promise<AuditReading[]>;
     reconcile?: (snapshot: AuditSnapshot) => Promise<Check[]>;
   };
 
-export type CallWorkload = Pick<OwnCalls, 'kind' | 'callsPerIteration' | 'facts'> &
-  Pick<Required<OwnCalls>, 'handOver'> & {
-    prepare?: (preparation: CallPreparation) => Promise<void>;
-    next: (position: number) => NamedRequest;
-    check: (position: number, result: unknown, request: NamedRequest) => string | null | Promise<string | null>;
-  };
+export type CallWorkload = Pick<OwnCalls, 'kind' | 'callsPerIteration' | 'facts'> & {
+  handOver: (first: number, count: number) => WorkloadState;
+  prepare?: (preparation: CallPreparation) => Promise<void>;
+  next: (position: number) => NamedRequest;
+  check: (position: number, result: unknown, request: NamedRequest) => string | null | Promise<string | null>;
+};
 
 export type Workload = TransactionWorkload | CallWorkload;
 
@@ -535,6 +537,8 @@ export type LoadSize = {
 export type Member = { name: string; weight: number };
 
 export type LoadConfig = LoadSize & {
+  /** members that worker threads get too: of the load, without secrets */
+  loadKeys: ReadonlySet<string>;
   /** of --rate 30Mgas, then without ratePerSecond */
   gasPerSecond: number | null;
   arrival: Arrival | null;

@@ -9,7 +9,7 @@ import { splitCommandLine } from './command-line.js';
 import { checkVariables } from './environment.js';
 import { helpText } from './help.js';
 import { instanceOf } from '../scale-out/scheduler.js';
-import { COMMANDS, COMMAND_NAMES, GENERAL_OPTIONS, OPTIONS, SYNONYMS, optionsOf } from './options.js';
+import { COMMANDS, COMMAND_NAMES, GENERAL_OPTIONS, LOAD_KEYS, OPTIONS, SYNONYMS, optionsOf } from './options.js';
 import { quote } from './parse.js';
 import { StudyBuilder } from './study-config.js';
 
@@ -263,6 +263,7 @@ export async function readOptions({ command, files = [], parsed, env = {}, confi
     durationMs,
     files,
     study: study.build(),
+    loadKeys: LOAD_KEYS,
     redacted: Object.freeze(redacted),
   };
   checkTogether(command, complete, env, nowMs);

@@ -698,5 +698,8 @@ export const OF_ONE_INSTANCE = keysOf(
     fallback === undefined && !isList && (role === 'instance' || role === 'output' || file === 'kept'),
 );
 
+/** Settings of workloads, also in worker threads: plain data. A URL may hold a secret. */
+export const LOAD_KEYS = keysOf(({ role, argument }) => role === 'load' && argument !== 'URL');
+
 /** A study shows or writes these itself, so that its runs do not. */
 export const OF_THE_STUDY = keysOf(({ role, commands }) => role === 'output' && commands.includes('compare'));

@@ -1,5 +1,5 @@
-import { isUnknownBlock } from '../chain/retries.js';
-import { toHex, toNumber } from '../chain/rpc.js';
+import { readAtBlock } from '../chain/retries.js';
+import { toNumber } from '../chain/rpc.js';
 import { findMinedTransaction } from '../chain/send.js';
 import { ProtocolError, RpcError, TransportError } from '../errors.js';
 import { indexRanges } from '../text.js';
@@ -110,24 +110,22 @@ class Audit {
   async readAll() {
     const block = await this.#rpc.call('eth_getBlockByNumber', ['latest', false], 'audit');
     if (block === null) throw new ProtocolError(`${this.#rpc.display} has no latest block`);
-    const number = toNumber(block.number);
+    const [hash, number] = [/** @type {string} */ (block.hash), toNumber(block.number)];
     const reverted = this.#accounts.map((account) => account.reverted);
-    const effects = await this.#options.workload.audit(block.hash, number, reverted);
-    const nonces = await this.#readNonces({ blockHash: block.hash }).catch((error) => {
-      if (!(error instanceof RpcError) || isUnknownBlock(error)) throw error;
-      return this.#readNonces(toHex(number)); // the node lacks EIP-1898
-    });
-    const pendingNonces = await this.#readNonces('pending');
-    return { number, hash: /** @type {string} */ (block.hash), effects, nonces, pendingNonces };
+    const counted = await this.#options.workload.audit?.(hash, number, reverted);
+    const nonces = (await readAtBlock(this.#rpc, { hash, number }, (at) => this.#noncesAt(at))).map(toNumber);
+    const pendingNonces = (await this.#rpc.batch(this.#noncesAt('pending'), 'audit')).map(toNumber);
+    // Without a count on the chain the nonces are the effects. That these are successes is shown by receipts: each
+    // operation was verified by its own, or the workload reads those of the run.
+    const effects = counted ?? this.#accounts.map((account, i) => effectOf(account, nonces[i]));
+    return { number, hash, effects, nonces, pendingNonces };
   }
 
-  /** @param {string | {blockHash: string}} block */
-  async #readNonces(block) {
-    const answers = await this.#rpc.batch(
-      this.#accounts.map(({ wallet }) => ({ method: 'eth_getTransactionCount', params: [wallet.address, block] })),
-      'audit',
-    );
-    return answers.map(toNumber);
+  /** @param {unknown} block */
+  #noncesAt(block) {
+    return this.#accounts.map(({ wallet }) => {
+      return { method: 'eth_getTransactionCount', params: [wallet.address, block] };
+    });
   }
 
   /**
@@ -326,6 +324,11 @@ class Audit {
       if (mined !== null && !ours.includes(mined.hash)) ledger.addForeign({ walletIndex, nonce, ...mined });
     }
   }
+}
+
+/** @param {Account} account @param {number} nonce */
+function effectOf({ wallet, startNonce, reverted }, nonce) {
+  return { start: BigInt(startNonce), now: BigInt(nonce - reverted), target: wallet.address };
 }
 
 /** @template T @param {T[]} items @param {(item: T) => Promise<void>} action */

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { baseFeeOf, readFees } from '../chain/fees.js';
 import { DEV_MNEMONIC, createSigner, funderWallet, keyFileSource, mnemonicSource } from '../chain/keys.js';
 import { checkChain, devMnemonicAllowed } from '../chain/networks.js';
-import { checkSending, clientVersionOf } from '../chain/chain-identity.js';
+import { assertOneChain, clientVersionOf } from '../chain/chain-identity.js';
 import { openEndpoints } from '../chain/endpoints.js';
 import { toNumber } from '../chain/rpc.js';
 import { EXIT, ForeignSenderError, InterruptedError, UnavailableError, UsageError, worstExit } from '../errors.js';
@@ -181,7 +181,7 @@ export async function readChainAndKeys({ sendRpc, hdPath, ...allowed }, { given,
   const chain = await readChain(rpc, urls[0], allowed);
   const { chainId } = chain;
   if (sendRpc !== null) checkChain(sendRpc, chainId, allowed.chainId, allowed.allowChain);
-  if (sending !== null) await checkSending(sending, rpc, chainId);
+  if (sending !== null) await assertOneChain({ other: sending, option: '--send-rpc', reading: rpc, chainId });
   const [source] = [...urls, sendRpc ?? []].flat().map((url) => chooseKeys(given, hdPath, url, chainId));
   return { chain, source };
 }

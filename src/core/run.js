@@ -9,7 +9,7 @@ import { buildPartialRunFile, buildRunFile } from '../stats/run-file.js';
 import { indexRanges, numbered } from '../text.js';
 import { createWorkload } from '../workloads/index.js';
 import { audit } from './audit.js';
-import { engineConfigOf, rateOf, scheduleOf, workersOf } from './config.js';
+import { engineConfigOf, rateOf, scheduleOf, settingsOf, workersOf } from './config.js';
 import { abandonable, checkDescriptors, interruptible, openNetwork, readKeys, warnOfEndpoints } from './connect.js';
 import { NOT_PAID, balanceOf, decreaseBetween } from './costs.js';
 import { describeEnvironment, describeFailedSetUp, describeRun } from './describe.js';
@@ -200,7 +200,7 @@ async function prepare(config, surroundings, opened) {
       schedule: scheduleOf({ ...own, ratePerSecond }, schedule?.seed),
       accounts,
       workload,
-      workloadName: own.workload,
+      settings: settingsOf(own),
       chain: chainToolsOf(ready, start, confirmations),
     },
     calls: calls && {
@@ -208,7 +208,7 @@ async function prepare(config, surroundings, opened) {
       // With the same seed both sides would have their bursts together.
       schedule: scheduleOf(calls, schedule === null ? undefined : schedule.seed + 1),
       .../** @type {NonNullable<typeof beside>} */ (beside),
-      workloadName: calls.workload,
+      settings: settingsOf(calls),
       chain: null,
     },
   });
@@ -217,7 +217,7 @@ async function prepare(config, surroundings, opened) {
 }
 
 /**
- * @typedef {'config' | 'schedule' | 'accounts' | 'workload' | 'workloadName' | 'chain'} OfEngine
+ * @typedef {'config' | 'schedule' | 'accounts' | 'workload' | 'settings' | 'chain'} OfEngine
  *
  * @param {Omit<EngineParts, OfEngine>} parts
  * @param {{transactions: Pick<EngineParts, OfEngine>, calls: Pick<EngineParts, OfEngine> | null}} loads transactions: or plain calls alone

@@ -6,7 +6,7 @@
  * @property {{urls: string[], sendUrl: string | null, names: string[], home: number, identity?: ChainIdentityState}} endpoints home: index of the
  *   endpoint of its wallets
  * @property {Array<ReturnType<Wallet['toState']>>} wallets
- * @property {{name: string, state: unknown}} workload
+ * @property {{name: string, settings: Settings, state: WorkloadState}} workload
  * @property {(Omit<ChainTools, 'signer' | 'fees'> & {signer: null, fees: ReturnType<Fees['state']>}) | null} chain
  * @property {BatchFacts} batches as learned in the set-up
  * @property {boolean} wantsSamples
@@ -29,12 +29,13 @@ import { ThreadEngine } from './engine.js';
 import { Account } from './nonces.js';
 
 /**
- * @import { BatchFacts, Clock, EngineConfig, Fees, Sample, SeenBlock, SnapshotState } from '../types.d.ts'
+ * @import { BatchFacts, Clock, EngineConfig, Fees, Sample, SeenBlock, Settings, SnapshotState } from '../types.d.ts'
  * @import { StopReason } from './driver.js'
  * @import { ChainIdentityState } from '../chain/chain-identity.js'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { ChainTools, Plan } from './engine.js'
  * @import { Schedule, Share } from './pacer.js'
+ * @import { WorkloadState } from '../workloads/index.js'
  * @import { MessagePort } from 'node:worker_threads'
  */
 
@@ -57,11 +58,13 @@ async function work(task, port) {
   const batcher = createBatcher(clock, (samples) => post({ type: 'samples', samples }));
   const onSample = wantsSamples ? batcher.add : () => {};
   const accounts = wallets.map((state, position) => new Account(position, Wallet.fromState(state)));
-  const workload = await createWorkload(prepared.name, { rpc, settings: {}, state: prepared.state, clock, connect });
+  const addresses = wallets.map(({ address }) => address);
+  const { name, settings, state } = prepared;
+  const workload = await createWorkload(name, { rpc, settings, state, addresses, clock, connect });
   const signing = chain === null ? null : { ...chain, signer: await createSigner(), fees: createFees(chain.fees) };
   const load = { config, accounts, workload, schedule, share, onSample, traffic: endpoints.stats };
   const engine = new ThreadEngine({ ...load, clock, rpc, chain: signing, onBlock, onStop });
-  catchStrayErrors(prepared.name, onStop);
+  catchStrayErrors(name, onStop);
   const methods = methodsOf(engine, endpoints, task, batcher.flush, () => port.close());
   const call = (/** @type {Method} */ method, /** @type {any[]} */ args) =>
     method in methods ? methods[method]?.(...args) : /** @type {any} */ (engine)[method](...args);

@@ -23,7 +23,7 @@ import { shares } from './pacer.js';
 import { requestStop } from './stop.js';
 
 /**
- * @import { Clock, Engine, EngineConfig, Output, Sample, SeenBlock, Snapshot, SnapshotState, Workload } from '../types.d.ts'
+ * @import { Clock, Engine, EngineConfig, Output, Sample, SeenBlock, Settings, Snapshot, SnapshotState, Workload } from '../types.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { StressError } from '../errors.js'
  * @import { StopReason } from './driver.js'
@@ -354,7 +354,7 @@ class WorkerPool {
  * @property {Schedule | null} schedule
  * @property {Account[]} accounts
  * @property {Workload} workload
- * @property {string} workloadName
+ * @property {Settings} settings of the workload
  * @property {ChainTools | null} chain null: plain calls
  */
 
@@ -392,7 +392,7 @@ function tasksOf({
   schedule,
   accounts,
   workload,
-  workloadName,
+  settings,
   chain,
 }) {
   const slices = splitSlice({ offset: 0, threads: accounts.length }, workers);
@@ -412,7 +412,7 @@ function tasksOf({
     },
     batches: endpoints.rpc.batchFacts(),
     wallets: accounts.slice(first, first + count).map(({ wallet }) => wallet.toState()),
-    workload: { name: workloadName, state: workload.handOver(first, count) },
+    workload: { name: String(settings.workload), settings, state: workload.handOver(first, count) },
     chain: chain && {
       ...chain,
       signer: null,

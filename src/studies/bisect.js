@@ -7,6 +7,7 @@ import { checkWritable, makeFolder, writeFileAtomically } from '../files.js';
 import { readJsonFile } from '../json-file.js';
 import { percentText } from '../outputs/format.js';
 import { bold, markdownOf, markdownTable, writeMarkdown } from '../outputs/markdown.js';
+import { randomNumbers } from '../random.js';
 import { timeText } from '../text.js';
 import { Bisection, CONFIDENCE } from './bisection.js';
 import { Experiment, FATAL, inFolder, runChild } from './experiment.js';
@@ -14,7 +15,7 @@ import { checkOut, readRange, short } from './git-range.js';
 import { metricOf } from './metrics.js';
 import { commandWords, differenceOfParts, fingerprint } from './plan.js';
 import { lastWords, launch, startNode } from './started-node.js';
-import { median, randomNumbers } from './statistics.js';
+import { median } from './statistics.js';
 
 /**
  * The bisection: finds the commit that made a metric worse. It makes pairs of runs, one at a commit and one at the good

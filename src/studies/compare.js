@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { EXIT, InputError, displayName, oneLine, withoutKeys } from '../errors.js';
+import { randomNumbers } from '../random.js';
 import { auditResult } from '../stats/audit-result.js';
 import { shortWindow } from '../stats/growth.js';
 import { Distribution } from '../stats/histogram.js';
@@ -18,7 +19,6 @@ import {
   mean,
   median,
   pValue,
-  randomNumbers,
   rejects,
   runsNeeded,
   signFlips,

@@ -1,4 +1,8 @@
-/** Statistics of the studies. test/fixtures/statistics has SciPy's results for the same data. */
+/**
+ * Statistics of the studies. test/fixtures/statistics has SciPy's results for the same data.
+ *
+ * @import { Random } from '../random.js'
+ */
 
 /**
  * P(|T| >= |t|) of Student's t distribution, by its finite series for whole degrees of freedom (Abramowitz and Stegun,
@@ -259,24 +263,6 @@ function combinations(n, k) {
   let result = 1;
   for (let i = 1; i <= k; i += 1) result = (result * (n - k + i)) / i;
   return Math.round(result);
-}
-
-/**
- * Seeded random numbers, so that the same files give the same result: mulberry32 (T. Ettinger).
- *
- * @typedef {() => number} Random at least 0, below 1
- *
- * @param {number} seed
- * @returns {Random}
- */
-export function randomNumbers(seed) {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let bits = Math.imul(state ^ (state >>> 15), state | 1);
-    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61);
-    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 /** Accepted rate of false alarms: of the primary metric, and of all others together. */

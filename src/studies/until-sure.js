@@ -5,6 +5,7 @@ import { InputError, UsageError, displayName } from '../errors.js';
 import { writeFileAtomically } from '../files.js';
 import { readJsonFile } from '../json-file.js';
 import { percentText } from '../outputs/format.js';
+import { randomNumbers } from '../random.js';
 import { timeText } from '../text.js';
 import { boundsText } from './compare-text.js';
 import { Experiment, inFolder, runChild } from './experiment.js';
@@ -13,7 +14,7 @@ import { metricOf } from './metrics.js';
 import { commandWords, differenceOfParts, fingerprint } from './plan.js';
 import { isWhole, readIfAny, runFileReader } from './run-files.js';
 import { PairedSequence } from './sequential.js';
-import { MAX_FALSE_ALARMS, randomNumbers } from './statistics.js';
+import { MAX_FALSE_ALARMS } from './statistics.js';
 
 /**
  * @import { Both, Config, Parts, RunFile, Sequential } from '../types.d.ts'

@@ -268,12 +268,12 @@ const TABLE = {
     ],
     [
       '-t 1 --workload DIR/x.mjs',
-      /^\S*x\.mjs: SyntaxError: .*; node \S*x\.mjs shows the line$/,
+      /^\S*x\.mjs: its import failed: .*; node \S*x\.mjs shows the line$/,
       { given: 'broken', exit: 65, files: { 'x.mjs': '\nconst 5;' } },
     ],
     [
       '-t 1 --workload DIR/x.mjs',
-      /^\S+x\.mjs is written for 'evm-stress\/workload@2': this version supports evm-stress\/workload@1$/,
+      /^\S+x\.mjs must state the version .* 'evm-stress\/workload@1'; it is 'evm-stress\/workload@2'$/,
       { given: 'of another version', exit: 65, files: { 'x.mjs': "export const contract = 'evm-stress/workload@2';" } },
     ],
     ['new-workload', /^stress new-workload needs the name of one file to write: stress new-workload FILE\.js$/],

@@ -5,6 +5,7 @@ import { describe, it } from 'node:test';
 import { inspect } from 'node:util';
 import { readInvocation } from '../../../src/cli/config.js';
 import { COMMANDS, OPTIONS, optionsOf } from '../../../src/cli/options.js';
+import { settingsOf } from '../../../src/core/config.js';
 import { InputError, UsageError } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
@@ -52,8 +53,9 @@ describe('readInvocation(): values', () => {
     assert.equal(command, 'run');
     assert.deepEqual(warnings, []);
     assert.ok(Object.isFrozen(config) && Object.isFrozen(config.redacted));
-    const { redacted, study, ...values } = config;
+    const { redacted, study, loadKeys, ...values } = config;
     assert.deepEqual(study.axes, []);
+    assert.ok(loadKeys.has('payload') && !loadKeys.has('mnemonic'));
     /** @type {Record<string, unknown>} */
     const defaults = {
       ...{ threads: 200, workload: 'counter', workers: 1, inFlight: 1, thinkTimeMs: 0, warmupMs: 0, attempt: 0 },
@@ -590,6 +592,16 @@ describe('readInvocation(): secrets', () => {
     assert.equal(config.redacted.fundFrom, '[redacted]');
     assert.equal(config.redacted.rpc, 'https://***@h.org/v3/***?***');
   });
+
+  it('are not given to the workload of a worker thread', async () => {
+    const given = ['-t', '5', '--rpc', 'http://u:pass@h', '--workload', 'rpc', '--calls', 'wallet'];
+    const { config } = await read([...given, '--check-rpc', 'http://u:pass@i'], { STRESS_MNEMONIC: MNEMONIC });
+    const settings = structuredClone(settingsOf(config));
+    const { workload, calls, threads } = settings;
+    assert.deepEqual([workload, calls, threads], ['rpc', 'wallet', 5]);
+    for (const secret of ['sausage', 'pass']) assert.ok(!inspect(settings).includes(secret), secret);
+  });
+
   it('several endpoints are a list, from wherever they come, and none of their secrets is shown', async () => {
     const urls = ['http://u:pass@a/?k=1,2', 'ws://b'];
     const given = ['-t', '5', ...urls.flatMap((url) => ['--rpc', url])];

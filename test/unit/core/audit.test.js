@@ -85,6 +85,29 @@ describe('the result of an audit', () => {
   });
 });
 
+describe('the audit of a workload without a count on the chain', () => {
+  it('takes the nonces for effects, less reverted transactions', async () => {
+    const run = await started({ fault: (position, nonce) => (position === 0 && nonce === 1 ? 'revert' : 'pass') });
+    run.workload.audit = undefined;
+    run.see(run.mine());
+    await run.settle();
+    const { result, effectsOnChain, verified, includedLate, reverted } = await run.end();
+    assert.deepEqual([result, reverted], ['exact', 1]);
+    assert.equal(effectsOnChain, String(verified + includedLate));
+  });
+
+  it('reads them by the number of the block where a node lacks EIP-1898', async () => {
+    const run = await started();
+    run.workload.audit = undefined;
+    const { eth_getTransactionCount: nonceAt } = run.handlers;
+    run.handlers.eth_getTransactionCount = (address, block) => {
+      if (typeof block === 'object') throw new RpcError('eth_getTransactionCount', -32602, 'invalid argument 1');
+      return nonceAt(address, block);
+    };
+    assert.equal((await run.end()).result, 'exact');
+  });
+});
+
 describe('an audit that cannot be made', () => {
   const START = { startBlock: 100, startHash: null };
 
