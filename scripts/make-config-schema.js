@@ -6,7 +6,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { format } from 'prettier';
 import { factsOf } from '../src/cli/help.js';
-import { COMMANDS, COMMAND_NAMES, GENERAL_OPTIONS, OPTIONS } from '../src/cli/options.js';
+import { ALL_OPTIONS, COMMANDS, COMMAND_NAMES, OPTIONS } from '../src/cli/options.js';
 
 /** @import { Command, Option } from '../src/cli/options.js' */
 
@@ -94,8 +94,7 @@ const page = [
     .join('\n'),
   ...groups.flatMap((group) => [
     `## ${group}`,
-    [...OPTIONS, ...GENERAL_OPTIONS]
-      .filter((option) => option.group === group)
+    ALL_OPTIONS.filter((option) => option.group === group)
       .map(optionText)
       .join('\n'),
   ]),
@@ -144,7 +143,7 @@ const man = [
   ),
   ...groups.flatMap((group) => [
     `.SH ${group.toUpperCase()}`,
-    ...[...OPTIONS, ...GENERAL_OPTIONS].filter((option) => option.group === group).flatMap(manLines),
+    ...ALL_OPTIONS.filter((option) => option.group === group).flatMap(manLines),
   ]),
   '.SH ENVIRONMENT',
   plain('STRESS_NAME sets an option, such as STRESS_TX_TIMEOUT for --tx-timeout. A flag on the command line wins.'),

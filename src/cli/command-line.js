@@ -1,5 +1,5 @@
 import { UsageError } from '../errors.js';
-import { GENERAL_OPTIONS, OPTIONS, SYNONYMS } from './options.js';
+import { ALL_OPTIONS, OPTIONS, SYNONYMS } from './options.js';
 import { looksLikeKey } from './parse.js';
 
 /** @import { Option } from './options.js' */
@@ -25,9 +25,8 @@ const SEVERAL_FLAGS = /^(true|false)(,(true|false))+$/;
 
 /** Joins each option with its value, so that a value may begin with a minus (-5s, or - for standard output) and a flag may have one (--legacy=false). yargs would guess. @param {string[]} argv */
 function unambiguous(argv) {
-  const all = [...GENERAL_OPTIONS, ...OPTIONS];
-  const flags = new Set(all.filter(({ isFlag }) => isFlag).flatMap(namesOf));
-  const others = new Set(all.filter(({ isFlag }) => !isFlag).flatMap(namesOf));
+  const flags = new Set(ALL_OPTIONS.filter(({ isFlag }) => isFlag).flatMap(namesOf));
+  const others = new Set(ALL_OPTIONS.filter(({ isFlag }) => !isFlag).flatMap(namesOf));
   const rests = new Set(OPTIONS.filter(({ isRest }) => isRest).map(({ name }) => name));
   const words = argv.map(canonical).flatMap((word) => spellOut(word, flags, others));
   /** @type {string[]} */
@@ -73,7 +72,7 @@ function canonical(word, i, words) {
 }
 
 /** Names of more than one letter: -rate is --rate. */
-const LONG_NAMES = new Set([...GENERAL_OPTIONS, ...OPTIONS].map(({ name }) => name));
+const LONG_NAMES = new Set(ALL_OPTIONS.map(({ name }) => name));
 
 /** All words up to the next option. @param {string[]} words @param {number} from */
 function namesBehind(words, from) {
@@ -112,6 +111,6 @@ async function parsedWords(words) {
     'camel-case-expansion': false,
     'boolean-negation': false,
   });
-  for (const { name, alias } of [...OPTIONS, ...GENERAL_OPTIONS]) y.option(name, { alias, type: 'string' });
+  for (const { name, alias } of ALL_OPTIONS) y.option(name, { alias, type: 'string' });
   return /** @type {any} */ (await y.parse());
 }
