@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { readOptions } from './cli/config.js';
-import { optionsOf } from './cli/options.js';
+import { optionNamed, optionsOf } from './cli/options.js';
 import { createClock } from './clock.js';
 import { workersOf } from './core/config.js';
 import { run as runLoad, unexpected } from './core/run.js';
@@ -55,9 +55,6 @@ const running = new Set();
 
 /** @type {Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'>} */
 const SILENT_LOG = Object.freeze({ debug() {}, info() {}, warn() {}, error() {}, fatal() {} });
-
-/** Names of the command line that are others here. @type {Readonly<Record<string, string>>} */
-const RENAMED = Object.freeze({ threads: 'wallets', concurrency: 'wallets', thresholds: 'threshold' });
 
 /** @param {Create | Workload} workload @returns {DefinedWorkload} */
 export function defineWorkload(workload) {
@@ -175,7 +172,8 @@ function textsOf(options) {
   for (const [name, value] of Object.entries(options)) {
     const option = byName.get(name);
     if (option === undefined) {
-      const [best = null] = RENAMED[name] ? [RENAMED[name]] : similarNames(name, [...byName.keys()]);
+      const own = libraryName(optionNamed(name)?.name ?? '');
+      const [best = null] = byName.has(own) ? [own] : similarNames(name, [...byName.keys()]);
       const hint = best === null ? 'the names are those of stress --help-all in camelCase' : `did you mean ${best}?`;
       throw new UsageError(`run(): unknown option "${oneLine(name, 60)}": ${hint}`);
     }

@@ -25,7 +25,7 @@ import * as parse from './parse.js';
  * @typedef {object} Row an option as the table has it
  * @property {string} name on the command line
  * @property {string} [alias] one letter
- * @property {readonly string[]} [synonyms] other names, as other tools have them; NAME=VALUE is a flag for this value
+ * @property {readonly string[]} [synonyms] other names, as other tools have them
  * @property {boolean} [usual] --help shows it; without it, only --help-all does
  * @property {string} [key] in Config; without it, the name in camel case
  * @property {string} [env] in the environment; without it, STRESS_NAME
@@ -36,13 +36,16 @@ import * as parse from './parse.js';
  *   the environment has several values
  * @property {(text: string) => void} [literal] throws for a value that must not be on the command line, where `ps` shows
  *   it; a secret with this check is not warned about
- * @property {boolean} [isRest] it takes all names of files behind it
+ * @property {boolean} [isRest] it takes all words behind it
+ * @property {readonly Command[]} [neededBy] commands that are refused without it
+ * @property {readonly string[]} [needs] it is refused without one of these options, where the command has one of them
+ * @property {readonly string[]} [excludes] it is refused with any of these options
  * @property {boolean} [isAxis] stress sweep also takes several values
  * @property {Search} [search] --find can search for its highest value
  * @property {readonly [number, number]} [integer] lowest and highest value of a whole number
  * @property {(text: string) => unknown} [parse] text to value, or a promise of it; default: an integer, a choice, or any
  *   text but an empty one
- * @property {readonly string[]} [choices] all values; with parse, the named ones beside other values
+ * @property {readonly string[]} [choices] all values; with parse or integer, the named ones beside other values
  * @property {string} [fallback] the default, as text; false for a flag
  * @property {string} [defaultText] the default in words, if there is none or it needs an explanation
  * @property {readonly Command[]} commands
@@ -61,8 +64,9 @@ import * as parse from './parse.js';
  * @property {() => Promise<(options: OutputOptions) => Output>} load
  * @property {(config: Config) => boolean} [wanted] without it, where the option has a value
  *
- * @typedef {Row & {key: string, role: Role, argument: string, group: string, variable: string, parse: (text: string) =>
- *   unknown}} Option a row with its heading in --help and with everything that follows from its other members
+ * @typedef {Row & {key: string, role: Role, argument: string, group: string, variable: string, isOpen: boolean, parse:
+ *   (text: string) => unknown}} Option a row with its heading in --help and with everything that follows from its other
+ *   members; isOpen: there are values beside the choices
  */
 
 const NAMES = Object.keys(WORKLOADS);
@@ -173,6 +177,9 @@ export const COMMANDS = Object.freeze({
 /** `stress run` is stress without a command. */
 export const COMMAND_NAMES = Object.freeze(/** @type {Command[]} */ (Object.keys(COMMANDS)));
 
+/** The most instances of one run. */
+const MOST_INSTANCES = 100_000;
+
 /** Names from tables whose modules are too large to load for --help. A test compares them. */
 const CALL_PRESETS = Object.freeze(['light', 'wallet', 'indexer', 'pages']);
 
@@ -181,34 +188,31 @@ const CALL_PRESETS = Object.freeze(['light', 'wallet', 'indexer', 'pages']);
 /** The options by their headings in --help. @type {Readonly<Record<string, readonly Row[]>>} */
 const TABLE = {
   Load: [
-    { name: 'threads', usual: true, synonyms: ['wallets', 'concurrency'], alias: 't', isAxis: true, argument: 'N', integer: [1, 100_000], commands: ALL,
-      mayDiffer: 'instances',
+    { name: 'threads', usual: true, synonyms: ['wallets', 'concurrency', 'users', 'vus', 'accounts'], alias: 't', isAxis: true, argument: 'N', integer: [1, 100_000], commands: ALL,
+      mayDiffer: 'instances', neededBy: ALL.filter((command) => command !== 'find'),
       search: { noun: 'number of wallets', behind: '', short: ' threads' },
-      help: 'number of wallets; each has one contract and one increment in flight; stress find begins with 100 and raises them' },
-    { name: 'users', workload: 'rpc', argument: 'N', integer: [1, 100_000], commands: LOAD,
-      mayDiffer: 'both',
-      help: 'number of users of plain calls; another name for -t' },
-    { name: 'workers', isAxis: true, argument: 'N', parse: parse.workerCount, fallback: '1', commands: LOAD,
+      help: 'number of wallets, each with one contract and one increment in flight, or of users of plain calls; stress find begins with 100 and raises them' },
+    { name: 'workers', isAxis: true, argument: 'N|auto', choices: ['auto'], integer: [1, 256], fallback: '1', commands: LOAD,
       mayDiffer: 'instances',
-      help: "number of threads that share the wallets; 'auto': one for every two cores" },
-    { name: 'duration', usual: true, alias: 'd', key: 'durationMs', argument: 'TIME', parse: parse.duration(100), commands: NEEDED,
+      help: 'number of threads that share the wallets; auto: one for every two cores' },
+    { name: 'duration', usual: true, synonyms: ['z'], alias: 'd', key: 'durationMs', argument: 'TIME', parse: parse.duration(100), commands: NEEDED,
       mayDiffer: 'runs', defaultText: 'until interrupted; in stress find 8s or 4 blocks',
       help: 'length of the load, such as 30s, 5m, 1h' },
-    { name: 'warmup', usual: true, key: 'warmupMs', argument: 'TIME|auto', parse: parse.durationOrAuto, fallback: '0s', commands: NEEDED,
-      help: "warm-up before the measured window; it is not part of --duration; 'auto' (default of find, sweep and compare) ends it when as many operations have ended as can be in flight" },
+    { name: 'warmup', usual: true, key: 'warmupMs', argument: 'TIME|auto', choices: ['auto'], parse: parse.duration(0), fallback: '0s', commands: NEEDED,
+      help: 'warm-up before the measured window; it is not part of --duration; auto (default of find, sweep and compare) ends it when as many operations have ended as can be in flight' },
     { name: 'iterations', isAxis: true, argument: 'N', integer: [1, 1_000_000_000], commands: SHAPED,
       defaultText: 'no limit',
       help: 'operations per wallet, or per user; the run ends when all are done, or at the end of --duration' },
     { name: 'think-time', key: 'thinkTimeMs', isAxis: true, argument: 'TIME', parse: parse.duration(0), fallback: '0s', commands: SHAPED,
       help: 'pause of each wallet, or user, after each operation; closed loop only' },
-    { name: 'rate', usual: true, key: 'ratePerSecond', isAxis: true, argument: 'N', parse: parse.rate, commands: LOAD,
-      defaultText: 'closed loop',
+    { name: 'rate', usual: true, synonyms: ['rps', 'qps', 'rate-limit'], key: 'ratePerSecond', isAxis: true, argument: 'N', parse: parse.rate, commands: LOAD,
+      defaultText: 'closed loop', excludes: ['stages', 'think-time'],
       search: { noun: 'rate', behind: ' per second', short: '/s', range: [0.01, 1_000_000] },
       help: 'operations per second of this instance, at fixed instants; an operation that is due without an idle wallet is dropped. With a unit, such as 30Mgas: gas per second, by the gas of an operation in the warm-up (--warmup auto unless it has a length)' },
-    { name: 'stages', argument: 'LIST', parse: parse.stages, commands: SHAPED,
+    { name: 'stages', argument: 'LIST', parse: parse.stages, commands: SHAPED, excludes: ['duration', 'think-time'],
       help: 'rates over time: FROM:TO/TIME or RATE/TIME, separated by commas, such as 0:100/30s,100/5m' },
     { name: 'arrival', argument: 'NAME', choices: ['uniform', 'poisson'], commands: LOAD,
-      defaultText: 'uniform',
+      defaultText: 'uniform', needs: ['rate', 'stages'],
       help: 'arrival of the operations of a rate: at equal distances, or independent of each other' },
     { name: 'in-flight', usual: true, isAxis: true, argument: 'N', integer: [1, 1000], fallback: '1', commands: NEEDED,
       search: { noun: 'number of operations in flight per wallet', behind: '', short: ' in flight' },
@@ -220,40 +224,40 @@ const TABLE = {
       mayDiffer: 'runs',
       help: 'longest wait at the end for operations in flight, and in the audit for pending transactions' },
     { name: 'repeat', argument: 'N', integer: [1, 1000], commands: ['sweep', 'compare'],
-      defaultText: '1 in a sweep, 8 in a comparison',
+      defaultText: '1 in a sweep, 8 in a comparison', excludes: ['until-sure'],
       help: 'number of runs of each setting of a sweep, or of each endpoint of a comparison' },
     { name: 'rest', key: 'restMs', argument: 'TIME', parse: parse.duration(0), fallback: '1s', commands: STUDY,
       help: 'pause between two runs' },
-    { name: 'time-limit', key: 'timeLimitMs', argument: 'TIME', parse: parse.duration(1000), commands: ['find', 'compare', 'bisect'],
+    { name: 'time-limit', key: 'timeLimitMs', argument: 'TIME', parse: parse.duration(1000), commands: ['find', 'compare', 'bisect'], needs: ['until-sure'],
       defaultText: 'in stress find the longer of 3m and 60 blocks; 20m in a comparison',
       help: 'longest time for a search, for pairs until a decision, or for a bisection; a run that has begun is finished' },
-    { name: 'until-sure', isFlag: true, commands: COMPARE,
+    { name: 'until-sure', isFlag: true, commands: COMPARE, needs: ['rpc-a'],
       help: 'make pairs of runs until a difference or --equivalent is shown at 95 %, or --time-limit is over' },
-    { name: 'equivalent', argument: 'PERCENT', parse: parse.smallChange, fallback: '2%', commands: MEASURED,
+    { name: 'equivalent', argument: 'PERCENT', parse: parse.smallChange, fallback: '2%', commands: MEASURED, needs: ['until-sure'],
       help: 'largest change that counts as no difference, where pairs are made until a decision' },
-    { name: 'seed', argument: 'N', integer: [0, 2 ** 32 - 1], commands: MEASURED,
+    { name: 'seed', argument: 'N', integer: [0, 2 ** 32 - 1], commands: MEASURED, needs: ['until-sure'],
       defaultText: 'random, kept in --dir',
       help: 'seed of the order of both runs in each pair, where pairs are made until a decision' },
     { name: 'before-cell', argument: 'COMMAND', commands: ['find', 'sweep'],
       help: 'shell command to run before each run of a sweep or a search' },
-    { name: 'good', argument: 'COMMIT', commands: BISECT,
+    { name: 'good', argument: 'COMMIT', commands: BISECT, neededBy: BISECT,
       help: 'a commit that is not slow yet; all pairs are compared with it' },
-    { name: 'bad', argument: 'COMMIT', commands: BISECT,
+    { name: 'bad', argument: 'COMMIT', commands: BISECT, neededBy: BISECT,
       help: 'a later commit that is slow' },
     { name: 'repository', argument: 'DIR', parse: parse.fileName, fallback: '.', commands: BISECT,
       help: 'git repository of the commits; it is only read' },
     { name: 'build', argument: 'COMMAND', commands: BISECT,
       defaultText: 'nothing is built',
       help: 'shell command that builds a commit in its checkout, once; a commit that it fails for is skipped' },
-    { name: 'start', argument: 'COMMAND', commands: BISECT,
+    { name: 'start', argument: 'COMMAND', commands: BISECT, neededBy: BISECT,
       help: 'shell command that starts the node of a checkout at --rpc before each run; it is ended after the run' },
-    { name: 'find', argument: 'OPTION', choices: ['rate', 'threads', 'in-flight', 'connections'], commands: ['sweep'],
+    { name: 'find', argument: 'OPTION', choices: ['rate', 'threads', 'in-flight', 'connections'], commands: ['sweep'], needs: ['until'], excludes: ['threshold'],
       help: 'search for the highest value of this option at which --until holds; its range limits the search' },
   ],
   'Wallets and funds': [
     { name: 'offset', usual: true, alias: 'o', argument: 'N', integer: [0, 2 ** 31 - 1], fallback: '0', commands: ALL,
       help: 'index of the first wallet; instances need disjoint slices' },
-    { name: 'keys', usual: true, argument: 'FILE', parse: parse.pathName, commands: REMOTE,
+    { name: 'keys', usual: true, argument: 'FILE', parse: parse.pathName, commands: REMOTE, excludes: ['mnemonic'],
       file: 'secret',
       help: 'file with private keys: a JSON array of strings, or of objects with privateKey, or one key per line' },
     { name: 'mnemonic', argument: 'WORDS', commands: REMOTE,
@@ -261,7 +265,7 @@ const TABLE = {
       help: 'BIP-39 mnemonic; safer in STRESS_MNEMONIC' },
     { name: 'hd-path', argument: 'PATH', parse: parse.hdPath, fallback: "m/44'/60'/0'/0", commands: REMOTE,
       help: "derivation path; the wallet's index is appended" },
-    { name: 'fund-from', usual: true, synonyms: ['private-key'], env: 'STRESS_FUNDER_KEY', argument: 'FILE', commands: REMOTE,
+    { name: 'fund-from', usual: true, synonyms: ['private-key'], env: 'STRESS_FUNDER_KEY', argument: 'FILE', commands: REMOTE, neededBy: ['fund'],
       role: 'secret', file: 'secret',
       help: 'file with the private key of the funder, which tops up the wallets; or the key itself, safer in STRESS_FUNDER_KEY' },
     { name: 'fund-amount', key: 'fundAmountWei', argument: 'AMOUNT', parse: parse.amount('ether'), commands: NEEDED,
@@ -275,27 +279,27 @@ const TABLE = {
       help: 'receiver of the reclaimed funds' },
     { name: 'legacy', isFlag: true, commands: REMOTE,
       help: 'send legacy transactions even if blocks have a base fee' },
-    { name: 'gas-price', key: 'gasPriceWei', argument: 'PRICE', parse: parse.amount('gwei'), commands: REMOTE,
+    { name: 'gas-price', key: 'gasPriceWei', argument: 'PRICE', parse: parse.amount('gwei'), commands: REMOTE, excludes: ['max-fee'],
       help: 'fixed gas price in gwei; implies --legacy' },
     { name: 'max-fee', key: 'maxFeeWei', argument: 'PRICE', parse: parse.amount('gwei'), commands: REMOTE,
       help: 'highest fee per gas to offer, in gwei' },
   ],
   'Endpoint and chain': [
-    { name: 'rpc', usual: true, synonyms: ['rpc-url'], isList: true, separator: /,(?=\s*(?:\w+:\/\/|[\w.-]+:\d+))/, argument: 'URL', parse: parse.endpoint, commands: ONE_ENDPOINT,
+    { name: 'rpc', usual: true, synonyms: ['rpc-url', 'url', 'u'], isList: true, separator: /,(?=\s*(?:\w+:\/\/|[\w.-]+:\d+))/, argument: 'URL', parse: parse.endpoint, commands: ONE_ENDPOINT, neededBy: ['fund', 'reclaim', 'bisect'],
       defaultText: 'an embedded chain',
       help: 'JSON-RPC endpoint: http://, https://, ws:// or wss:// (new blocks by subscription); may be repeated for several nodes of one chain' },
-    { name: 'rpc-a', argument: 'URL', parse: parse.endpoint, commands: COMPARE,
+    { name: 'rpc-a', argument: 'URL', parse: parse.endpoint, commands: COMPARE, needs: ['rpc-b'],
       help: 'endpoint of the baseline; runs alternate between both endpoints: A B B A' },
-    { name: 'rpc-b', argument: 'URL', parse: parse.endpoint, commands: COMPARE,
+    { name: 'rpc-b', argument: 'URL', parse: parse.endpoint, commands: COMPARE, needs: ['rpc-a'],
       help: 'endpoint of the candidate' },
-    { name: 'start-a', argument: 'COMMAND', commands: COMPARE,
+    { name: 'start-a', argument: 'COMMAND', commands: COMPARE, needs: ['rpc-a'],
       help: 'shell command that starts the baseline at --rpc-a before each of its runs, and is ended after the run' },
-    { name: 'start-b', argument: 'COMMAND', commands: COMPARE,
+    { name: 'start-b', argument: 'COMMAND', commands: COMPARE, needs: ['rpc-b'],
       help: 'the same for the candidate at --rpc-b, which may be the URL of --rpc-a' },
     { name: 'spread', isAxis: true, argument: 'HOW', choices: ['sticky', 'round-robin', 'apart'], fallback: 'sticky', commands: ['run', 'find', 'sweep'],
       role: 'network',
       help: 'use of several --rpc: one per wallet (sticky), in turn (round-robin), or submit at one and read at the next (apart)' },
-    { name: 'send-rpc', argument: 'URL', parse: parse.endpoint, commands: ONE_ENDPOINT,
+    { name: 'send-rpc', argument: 'URL', parse: parse.endpoint, commands: ONE_ENDPOINT, needs: ['rpc'],
       help: 'endpoint of the same chain for submissions (eth_sendRawTransaction); everything else goes to --rpc' },
     { name: 'chain-id', usual: true, argument: 'ID', parse: parse.chainId, commands: REMOTE,
       help: 'refuse any other chain; required with --instances, and unless the chain is local or a known development chain' },
@@ -315,10 +319,10 @@ const TABLE = {
       help: 'time limit for the inclusion of a transaction' },
   ],
   Workload: [
-    { name: 'workload', usual: true, argument: 'NAME|FILE', choices: NAMES, parse: parse.nameOrFile(NAMES), fallback: 'counter', commands: NEEDED,
+    { name: 'workload', usual: true, synonyms: ['mode'], argument: 'NAME|FILE', choices: NAMES, parse: parse.nameOrFile(NAMES), fallback: 'counter', commands: NEEDED,
       file: 'read',
       help: 'what an operation does; a file is your own workload, see stress new-workload' },
-    { name: 'mix', usual: true, isList: true, argument: 'NAME:WEIGHT', parse: parse.member(MEMBERS), commands: NEEDED,
+    { name: 'mix', usual: true, isList: true, argument: 'NAME:WEIGHT', parse: parse.member(MEMBERS), commands: NEEDED, excludes: ['workload'],
       help: 'several workloads in one load, by weight, such as counter:50,erc20:30,./mine.js:20; settings as --set storage.slots=5' },
     { name: 'set', isList: true, separator: /,(?=\s*[a-z_][\w.]*=)/i, argument: 'NAME=VALUE', parse: parse.setting, commands: NEEDED,
       help: 'setting of the workload, such as slots=20; may be repeated' },
@@ -328,12 +332,12 @@ const TABLE = {
       defaultText: '[]',
       help: 'parameters of --method: a JSON array' },
     { name: 'calls', workload: 'rpc', argument: 'FILE', choices: CALL_PRESETS, parse: parse.pathName, commands: LOAD,
-      file: 'read',
+      file: 'read', excludes: ['method', 'params'],
       help: 'calls in place of --method: a preset, or a file as in docs/calls.md' },
     { name: 'data', workload: 'rpc', argument: 'FILE', parse: parse.pathName, commands: LOAD,
-      file: 'read', mayDiffer: 'both',
+      file: 'read', mayDiffer: 'both', needs: ['calls'],
       help: 'logs for --calls pages: a file of --logs' },
-    { name: 'check-rpc', workload: 'rpc', argument: 'URL', parse: parse.endpoint, commands: LOAD,
+    { name: 'check-rpc', workload: 'rpc', argument: 'URL', parse: parse.endpoint, commands: LOAD, needs: ['calls'],
       help: 'second endpoint of the same chain, for calls whose answers are compared' },
     { name: 'fixed-id', workload: 'rpc', argument: 'N', integer: [0, Number.MAX_SAFE_INTEGER], commands: LOAD,
       defaultText: 'a new id per request',
@@ -342,7 +346,7 @@ const TABLE = {
       defaultText: 'the wallets pay each other',
       help: 'number of addresses that --workload transfer or erc20 pays, made for the run' },
     { name: 'create-receivers', workload: 'transfer', argument: 'WHEN', choices: ['before', 'during'], commands: NEEDED,
-      defaultText: 'during',
+      defaultText: 'during', needs: ['receivers'],
       help: 'when receivers are created on the chain: before the load, by a payment of 1 wei each, or during it, by their first payment' },
     { name: 'payload', workload: ['counter', 'transfer'], isAxis: true, argument: 'BYTES', parse: payloadSize, commands: NEEDED,
       defaultText: 'as small as possible',
@@ -368,7 +372,7 @@ const TABLE = {
       help: 'print all columns of the intervals, also on a narrow terminal' },
     { name: 'explain', isFlag: true, commands: ['run', 'report', 'merge'],
       help: 'print the definition of each figure after the summary' },
-    { name: 'out', usual: true, synonyms: ['json=-'], argument: 'FILE', parse: parse.pathName, commands: ['run', 'compare', 'trend', 'merge'],
+    { name: 'out', usual: true, argument: 'FILE', parse: parse.pathName, commands: ['run', 'compare', 'trend', 'merge'],
       file: 'written',
       output: { load: async () => (await import('../outputs/json.js')).createJsonOutput },
       help: "file for the run file (JSON), or for the result of a comparison or a trend; '-' for standard output" },
@@ -401,7 +405,7 @@ const TABLE = {
     { name: 'dir', argument: 'FOLDER', parse: parse.fileName, commands: STUDY,
       file: 'folder', defaultText: 'the name of the command; find for a search',
       help: 'folder for run files and results; an interrupted sweep continues there' },
-    { name: 'with', key: 'candidates', isRest: true, argument: 'FILE...', parse: parse.pathName, commands: COMPARE,
+    { name: 'with', key: 'candidates', isList: true, isRest: true, separator: '\n', argument: 'FILE...', parse: parse.pathName, commands: COMPARE,
       help: 'run files of the candidate' },
     { name: 'label-a', argument: 'NAME', commands: COMPARE,
       help: 'name of the baseline in the result' },
@@ -422,7 +426,7 @@ const TABLE = {
       role: 'output', file: 'written',
       output: { load: async () => (await import('../outputs/junit.js')).createJunitOutput },
       help: 'file for thresholds, --fail-if and audit as test cases (JUnit XML)' },
-    { name: 'until', isList: true, argument: 'EXPR', parse: parse.threshold, commands: ['find', 'sweep'],
+    { name: 'until', isList: true, argument: 'EXPR', parse: parse.threshold, commands: ['find', 'sweep'], needs: ['find'],
       help: "condition that the search needs, as in --threshold, such as 'p99<2s'; may be repeated" },
     { name: 'metric', key: 'metrics', isList: true, argument: 'NAME', parse: parse.comparedMetric, fallback: 'tps', commands: MEASURED,
       help: 'figure of the verdict; with --until-sure it may be repeated, and all are decided' },
@@ -439,7 +443,7 @@ const TABLE = {
       help: 'most keep-alive connections to the endpoint' },
     { name: 'no-keep-alive', isAxis: true, isFlag: true, commands: LOAD,
       help: 'one connection per request, closed by this client after the response' },
-    { name: 'header', isList: true, separator: '\n', argument: "'NAME: VALUE'", parse: header, literal: literalHeader, commands: REMOTE,
+    { name: 'header', synonyms: ['H'], isList: true, separator: '\n', argument: "'NAME: VALUE'", parse: header, literal: literalHeader, commands: REMOTE,
       role: 'secret',
       help: 'header of each request to --rpc and --send-rpc, such as X-Team: load; may be repeated; secret ones, one a line, in STRESS_HEADER or in --header-file' },
     { name: 'header-file', argument: 'FILE', parse: parse.pathName, commands: REMOTE,
@@ -461,14 +465,14 @@ const TABLE = {
       mayDiffer: 'both',
       help: "the node's Prometheus page, read in each interval" },
     { name: 'node-series', argument: 'NAMES', parse: parse.metricNames, commands: LOAD,
-      mayDiffer: 'both', defaultText: 'metrics known of geth and AvalancheGo',
+      mayDiffer: 'both', defaultText: 'metrics known of geth and AvalancheGo', needs: ['node-metrics'],
       help: 'metrics to record from that page, separated by commas' },
   ],
   Instances: [
-    { name: 'instances', argument: 'N', integer: [1, parse.MOST_INSTANCES], commands: ['run', 'fund', 'reclaim'],
+    { name: 'instances', argument: 'N', integer: [1, MOST_INSTANCES], commands: ['run', 'fund', 'reclaim'],
       isRepeated: true, defaultText: '1, or the number that Slurm started',
       help: 'number of instances of the run, each with -t wallets' },
-    { name: 'index', argument: 'I|auto', parse: parse.instanceIndex, commands: RUN,
+    { name: 'index', argument: 'I|auto', choices: ['auto'], integer: [0, MOST_INSTANCES - 1], commands: RUN,
       isRepeated: true,
       output: { load: async () => (await import('../outputs/json.js')).createResultLineOutput },
       defaultText: 'auto with --instances',
@@ -482,15 +486,15 @@ const TABLE = {
     { name: 'start-at', key: 'startAtMs', argument: 'TIME', parse: parse.instant, commands: RUN,
       help: 'start of the load of all instances: 2030-01-31T12:00:00Z, or Unix seconds' },
     { name: 'barrier', argument: 'FOLDER', parse: parse.fileName, commands: RUN,
-      file: 'folder',
+      file: 'folder', needs: ['instances', 'index'], excludes: ['start-at'],
       help: 'shared folder in which the instances wait for each other before the load' },
     { name: 'start-timeout', key: 'startTimeoutMs', argument: 'TIME', parse: parse.duration(100), fallback: '10m', commands: RUN,
       help: 'longest wait for the common start; exit code 75 if it is missed' },
     { name: 'results', argument: 'FOLDER', parse: parse.fileName, commands: RUN,
-      file: 'folder',
+      file: 'folder', needs: ['instances', 'index'],
       output: { load: async () => (await import('../outputs/json.js')).createResultsOutput },
       help: 'folder for the run file, named by run, index and attempt' },
-    { name: 'expect', argument: 'N', integer: [1, parse.MOST_INSTANCES], commands: ['merge'],
+    { name: 'expect', argument: 'N', integer: [1, MOST_INSTANCES], commands: ['merge'],
       defaultText: 'as the run files state',
       help: 'number of instances; exit code 75 if some are missing' },
     { name: 'partial', key: 'allowPartial', isFlag: true, commands: ['merge'],
@@ -541,15 +545,16 @@ const STUDIES = commandList(...STUDY, 'trend');
 function option(row, group) {
   const { name, commands, isFlag = false, choices, integer } = row;
   const isOfStudies = commands.length > 0 && commands.every((command) => STUDIES.includes(command));
-  const usual = integer !== undefined ? parse.wholeNumber(...integer) : choices ? parse.oneOf(choices) : parse.anyText;
+  const other = row.parse ?? (integer && parse.wholeNumber(...integer));
   return Object.freeze({
     ...row,
     group,
     role: row.role ?? (isOfStudies ? 'study' : ROLES[group]),
+    isOpen: choices !== undefined && other !== undefined,
     key: row.key ?? name.replace(/-(\w)/g, (_, letter) => letter.toUpperCase()),
     variable: row.env ?? `STRESS_${name.toUpperCase().replaceAll('-', '_')}`,
     argument: row.argument ?? '',
-    parse: row.parse ?? (isFlag ? parse.flag : usual),
+    parse: isFlag ? parse.flag : choices ? parse.oneOf(choices, other) : (other ?? parse.anyText),
     fallback: isFlag ? 'false' : row.fallback,
   });
 }
@@ -565,15 +570,18 @@ export const GENERAL_OPTIONS = Object.freeze(ALL_OPTIONS.filter(({ commands }) =
 /** Options of commands. */
 export const OPTIONS = Object.freeze(ALL_OPTIONS.filter(({ commands }) => commands.length > 0));
 
-/** Names of options by their synonyms; NAME=VALUE for a flag. @type {ReadonlyMap<string, string>} */
-export const SYNONYMS = new Map(
-  OPTIONS.flatMap(({ name, synonyms = [] }) =>
-    synonyms.map((synonym) => {
-      const [flagName, value] = synonym.split('=');
-      return [flagName, value === undefined ? name : `${name}=${value}`];
-    }),
-  ),
-);
+/** @param {Option} option */
+export function namesOf({ name, alias, synonyms = [] }) {
+  return alias === undefined ? [name, ...synonyms] : [name, alias, ...synonyms];
+}
+
+/** Options by each of their names. @type {ReadonlyMap<string, Option>} */
+const BY_NAME = new Map(ALL_OPTIONS.flatMap((option) => namesOf(option).map((name) => [name, option])));
+
+/** @param {string} name without dashes */
+export function optionNamed(name) {
+  return BY_NAME.get(name);
+}
 
 /** @param {Command} command */
 export function optionsOf(command) {
