@@ -36,12 +36,15 @@ export function checkTogether(command, config, surroundings) {
 /** @param {Command} command @param {Config} config @param {Surroundings} surroundings */
 function* problemsOf(command, config, { given, env, nowMs }) {
   yield* relationProblems(command, given);
-  if (command === 'new-workload') return yield* templateProblems(config);
+  const { takes, usage } = COMMANDS[command];
   if (command === 'compare') yield* sideProblems(config);
-  else if (COMMANDS[command].takes === 'files') return yield* fileProblems(command, config.files);
-  if (command === 'compare' && config.rpcA === null) return;
+  else if (takes === 'files' && config.files.length === 0)
+    yield `stress ${command} needs files: stress ${command} ${usage}`;
+  else if (command === 'new-workload') yield* templateProblems(config);
+  if (takes !== undefined && config.rpcA === null) return;
   if (command === 'sweep') yield* sweepProblems(config);
-  if (command === 'bisect') yield* bisectProblems(config);
+  if (command === 'bisect' && config.metrics.length > 1) yield 'stress bisect follows one figure: give one --metric';
+  if (command === 'compare' || command === 'bisect') yield* timeLimitProblems(config);
   yield* missingOptions(command, given);
   if (isCallWorkload(config.workload)) yield* callProblems(command, config, given);
   yield* workloadProblems(command, config);
@@ -100,20 +103,14 @@ function* instanceProblems({ index, runId, startAtMs, barrier, startTimeoutMs, .
     yield `${what}, and all would use the same nonces of the funder: leave out --fund-from (STRESS_FUNDER_KEY), and fund all wallets before the run: stress fund --instances N, with the same --duration`;
 }
 
-/** @param {Command} command @param {readonly string[]} files */
-function* fileProblems(command, files) {
-  if (files.length === 0) yield `stress ${command} needs files: stress ${command} ${COMMANDS[command].usage}`;
-}
-
 /** Commands whose common options say what is made of the runs. */
 const OF_FILES = Object.freeze(['compare', 'bisect']);
 
 /** Files, or two endpoints to make them with. @param {Config} config */
-function* sideProblems({ files, candidates, rpcA, study, timeLimitMs, durationMs, restMs }) {
-  const isLive = rpcA !== null;
-  if (isLive && (files.length > 0 || candidates.length > 0))
+function* sideProblems({ files, candidates, rpcA, study }) {
+  if (rpcA !== null && (files.length > 0 || candidates.length > 0))
     yield 'stress compare takes run files, or --rpc-a and --rpc-b: not both';
-  if (isLive) return yield* timeLimitProblems({ timeLimitMs, durationMs, restMs });
+  if (rpcA !== null) return;
   if (files.length === 0 || candidates.length === 0)
     yield 'stress compare needs two sides: run files (BASELINE... --with CANDIDATE...) or endpoints (--rpc-a URL --rpc-b URL)';
   // Options that compare shares with other commands are for new runs, but for --metric, which bisect has too.
@@ -125,7 +122,7 @@ function* sideProblems({ files, candidates, rpcA, study, timeLimitMs, durationMs
     yield `--${ofRuns.name} is for new runs, and the runs of these files have ended: leave it out, or give --rpc-a and --rpc-b`;
 }
 
-/** @param {Pick<Config, 'timeLimitMs' | 'durationMs' | 'restMs'>} config */
+/** @param {Config} config */
 function* timeLimitProblems({ timeLimitMs, durationMs, restMs }) {
   const pairMs = 2 * (durationMs ?? 0) + restMs;
   if (timeLimitMs !== null && timeLimitMs < pairMs)
@@ -139,12 +136,6 @@ function* sweepProblems({ find, study: { axes, alike } }) {
   if (find === null && axes.length === 0)
     yield 'stress sweep needs an option with several values, such as -t 10,40,100 or --rate 100..250/10; for one run: stress';
   if (find !== null && axes.length > 0) yield `--find ${find} varies one option only: give --${axes[0].name} one value`;
-}
-
-/** @param {Config} config */
-function* bisectProblems({ metrics, ...config }) {
-  if (metrics.length > 1) yield 'stress bisect follows one figure: give one --metric';
-  yield* timeLimitProblems(config);
 }
 
 /** @param {Config} config */
@@ -344,19 +335,11 @@ export function checkFilesDiffer(config, inputs) {
   /** @type {Map<string, {label: string, isRead: boolean}>} */
   const known = new Map();
   for (const one of [...read, ...named].filter(({ file }) => file !== '-')) {
-    const path = realPath(one.file);
+    // Without symbolic links.
+    const path = existsSync(one.file) ? realpathSync(one.file) : resolve(one.file);
     const first = known.get(path);
     if (first !== undefined && !(first.isRead && one.isRead))
       throw new UsageError(`${first.label} and ${one.label} name the same file`);
     known.set(path, one);
-  }
-}
-
-/** @param {string} file @returns {string} without symbolic links, as far as the file exists */
-function realPath(file) {
-  try {
-    return realpathSync(file);
-  } catch {
-    return resolve(file);
   }
 }

@@ -8,7 +8,16 @@ import { MIX } from '../workloads/table.js';
 import { splitCommandLine } from './command-line.js';
 import { checkVariables } from './environment.js';
 import { dashed, helpText } from './help.js';
-import { COMMANDS, COMMAND_NAMES, GENERAL_OPTIONS, OPTIONS, namesOf, optionNamed, optionsOf } from './options.js';
+import {
+  COMMANDS,
+  COMMAND_NAMES,
+  GENERAL_OPTIONS,
+  OPTIONS,
+  STUDIES,
+  namesOf,
+  optionNamed,
+  optionsOf,
+} from './options.js';
 import { quote } from './parse.js';
 import { StudyBuilder } from './study-config.js';
 
@@ -174,12 +183,10 @@ function readConfigFile(file, command) {
   return given;
 }
 
-/** Commands whose runs warm up until the pipeline is full. @type {readonly Command[]} */
-const STUDIES = Object.freeze(['find', 'sweep', 'compare', 'bisect']);
-
 /** Values of the options of a command, from all sources. @param {Given} given */
 async function collectOptions({ command, parsed, env = {}, file = null }) {
   const inFile = readConfigFile(file, command);
+  // The runs of a study warm up until the pipeline is full.
   const sources = { parsed, env, fromFile: STUDIES.includes(command) ? { warmup: 'auto', ...inFile } : inFile };
   const options = optionsOf(command);
   const found = new Map(options.map((option) => [option.name, find(option, sources)]));

@@ -82,7 +82,8 @@ const SHAPED = commandList('run', 'sweep', 'compare', 'bisect');
 /** Commands whose load decides how much the wallets need. */
 const NEEDED = commandList('run', 'fund', 'find', 'sweep', 'compare', 'bisect');
 const RUN = commandList('run');
-const STUDY = commandList('find', 'sweep', 'compare', 'bisect');
+/** Commands that make several runs. */
+export const STUDIES = commandList('find', 'sweep', 'compare', 'bisect');
 const COMPARE = commandList('compare');
 const MEASURED = commandList('compare', 'bisect');
 const BISECT = commandList('bisect');
@@ -226,7 +227,7 @@ const TABLE = {
     { name: 'repeat', argument: 'N', integer: [1, 1000], commands: ['sweep', 'compare'],
       defaultText: '1 in a sweep, 8 in a comparison', excludes: ['until-sure'],
       help: 'number of runs of each setting of a sweep, or of each endpoint of a comparison' },
-    { name: 'rest', key: 'restMs', argument: 'TIME', parse: parse.duration(0), fallback: '1s', commands: STUDY,
+    { name: 'rest', key: 'restMs', argument: 'TIME', parse: parse.duration(0), fallback: '1s', commands: STUDIES,
       help: 'pause between two runs' },
     { name: 'time-limit', key: 'timeLimitMs', argument: 'TIME', parse: parse.duration(1000), commands: ['find', 'compare', 'bisect'], needs: ['until-sure'],
       defaultText: 'in stress find the longer of 3m and 60 blocks; 20m in a comparison',
@@ -402,7 +403,7 @@ const TABLE = {
     { name: 'prometheus', argument: '[HOST:]PORT', parse: parse.listenAddress, commands: RUN,
       output: { load: async () => (await import('../outputs/prometheus.js')).createPrometheusOutput },
       help: 'serve the figures to Prometheus at /metrics; host 127.0.0.1 unless given' },
-    { name: 'dir', argument: 'FOLDER', parse: parse.fileName, commands: STUDY,
+    { name: 'dir', argument: 'FOLDER', parse: parse.fileName, commands: STUDIES,
       file: 'folder', defaultText: 'the name of the command; find for a search',
       help: 'folder for run files and results; an interrupted sweep continues there' },
     { name: 'with', key: 'candidates', isList: true, isRest: true, separator: '\n', argument: 'FILE...', parse: parse.pathName, commands: COMPARE,
@@ -428,9 +429,11 @@ const TABLE = {
       help: 'file for thresholds, --fail-if and audit as test cases (JUnit XML)' },
     { name: 'until', isList: true, argument: 'EXPR', parse: parse.threshold, commands: ['find', 'sweep'], needs: ['find'],
       help: "condition that the search needs, as in --threshold, such as 'p99<2s'; may be repeated" },
-    { name: 'metric', key: 'metrics', isList: true, argument: 'NAME', parse: parse.comparedMetric, fallback: 'tps', commands: MEASURED,
+    { name: 'metric', key: 'metrics', isList: true, argument: 'NAME', fallback: 'tps', commands: MEASURED,
+      parse: async (text) => (await import('../studies/metrics.js')).metricOf(text.trim()).name,
       help: 'figure of the verdict; with --until-sure it may be repeated, and all are decided' },
-    { name: 'fail-if', isList: true, argument: 'EXPR', parse: parse.failIf, commands: COMPARE,
+    { name: 'fail-if', isList: true, argument: 'EXPR', commands: COMPARE,
+      parse: async (text) => (await import('../studies/compare-text.js')).parseFailIf(text),
       help: "change that fails the comparison, such as 'tps<-10%'; exit code 99 if it is shown, or if there are too few runs to tell; may be repeated" },
     { name: 'allow-different', isFlag: true, commands: COMPARE,
       help: 'compare runs with different options' },
@@ -538,13 +541,11 @@ const ROLES = Object.freeze({
   General: 'output',
 });
 
-/** Commands that make several runs, or compare runs. @type {readonly Command[]} */
-const STUDIES = commandList(...STUDY, 'trend');
-
 /** @param {Row} row @param {string} group @returns {Option} */
 function option(row, group) {
   const { name, commands, isFlag = false, choices, integer } = row;
-  const isOfStudies = commands.length > 0 && commands.every((command) => STUDIES.includes(command));
+  const isOfStudies =
+    commands.length > 0 && commands.every((command) => STUDIES.includes(command) || command === 'trend');
   const other = row.parse ?? (integer && parse.wholeNumber(...integer));
   return Object.freeze({
     ...row,

@@ -2,7 +2,7 @@ import { HIGHEST_RATE, operationsOf } from '../core/pacer.js';
 import { UsageError, oneLine, withoutKeys } from '../errors.js';
 import { isWorkloadFile } from '../files.js';
 
-/** @import { FailIf, RateStage, Threshold } from '../types.d.ts' */
+/** @import { RateStage, Threshold } from '../types.d.ts' */
 
 /**
  * Parsers of option values: text in, value out. They throw a plain Error whose message goes behind the option's
@@ -352,18 +352,10 @@ export function fileName(text) {
   return pathName(text);
 }
 
-/** The parsers of figures load the tables of figures, which --help does not need. */
-
-/** @param {string} text @returns {Promise<Threshold>} */
+/** The tables of figures are loaded where they are needed: not for --help. @param {string} text @returns {Promise<Threshold>} */
 export async function threshold(text) {
   const { parseThreshold } = await import('../stats/thresholds.js');
   return parseThreshold(text);
-}
-
-/** @param {string} text @returns {Promise<string>} the name of a figure */
-export async function comparedMetric(text) {
-  const { metricOf } = await import('../studies/metrics.js');
-  return metricOf(text.trim()).name;
 }
 
 /** Such as 2%, as a fraction. */
@@ -372,9 +364,3 @@ export const smallChange = matching(
   'a share such as 2%',
   ([text, percent]) => inRange(text, Number(percent), 0.1, 50) / 100,
 );
-
-/** @param {string} text @returns {Promise<FailIf>} */
-export async function failIf(text) {
-  const { parseFailIf } = await import('../studies/compare-text.js');
-  return parseFailIf(text);
-}

@@ -78,13 +78,6 @@ const NO_ROOM = Object.freeze(['ENOSPC', 'EDQUOT', 'EFBIG']);
  * @returns {() => void} takes the handlers away again
  */
 export function connectSignals(stop, clock, ofWorkload = () => null) {
-  /** @type {Array<[NodeJS.EventEmitter, string, (...args: any[]) => void]>} */
-  const handlers = [];
-  /** @param {NodeJS.EventEmitter} emitter @param {string} event @param {(...args: any[]) => void} handler */
-  const on = (emitter, event, handler) => {
-    emitter.on(event, handler);
-    handlers.push([emitter, event, handler]);
-  };
   let firstAtUs = Infinity;
   /** @param {string} reason @param {number} exitCode */
   const signal = (reason, exitCode) => () => {
@@ -93,11 +86,6 @@ export function connectSignals(stop, clock, ofWorkload = () => null) {
     firstAtUs = Math.min(firstAtUs, nowUs);
     stop.request(reason, exitCode);
   };
-  on(process, 'SIGINT', signal('interrupted', EXIT.interrupted));
-  on(process, 'SIGTERM', signal('terminated', EXIT.terminated));
-  on(process, 'SIGHUP', signal('hangup', EXIT.hangup));
-  // A parent process with an IPC channel has ended: its children end too.
-  if (process.channel !== undefined) on(process, 'disconnect', signal('terminated', EXIT.terminated));
   /** @param {unknown} thrown */
   const bug = (thrown) => {
     const theirs = ofWorkload(thrown);
@@ -105,13 +93,23 @@ export function connectSignals(stop, clock, ofWorkload = () => null) {
     const words = thrown instanceof Error ? thrown.message : String(thrown);
     stop.request('internal', EXIT.internal, new InternalError(`unexpected: ${words}. This is a bug of stress`, thrown));
   };
-  on(process, 'uncaughtException', bug);
-  on(process, 'unhandledRejection', bug);
   // A closed reader (stress | head) or terminal ends the run with a drain.
-  on(stdout.stream, 'error', (/** @type {NodeJS.ErrnoException} */ error) => {
+  const closed = (/** @type {NodeJS.ErrnoException} */ error) => {
     if (!NO_ROOM.includes(error.code ?? '')) stop.request('output_closed');
     else stop.request('output_closed', EXIT.cannotWrite, cannotWrite('standard output', error));
-  });
+  };
+  /** @type {Array<[NodeJS.EventEmitter, string, (...args: any[]) => void]>} */
+  const handlers = [
+    [process, 'SIGINT', signal('interrupted', EXIT.interrupted)],
+    [process, 'SIGTERM', signal('terminated', EXIT.terminated)],
+    [process, 'SIGHUP', signal('hangup', EXIT.hangup)],
+    // A parent process with an IPC channel has ended: its children end too.
+    [process, 'disconnect', signal('terminated', EXIT.terminated)],
+    [process, 'uncaughtException', bug],
+    [process, 'unhandledRejection', bug],
+    [stdout.stream, 'error', closed],
+  ];
+  for (const [emitter, event, handler] of handlers) emitter.on(event, handler);
   return () => handlers.forEach(([emitter, event, handler]) => emitter.off(event, handler));
 }
 
