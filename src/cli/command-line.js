@@ -66,8 +66,9 @@ function valuesOf({ isFlag, isRest }, next) {
   return isRest ? values : values.slice(0, 1);
 }
 
-/** -vq is -v -q, -vt is -v -t, and -t5 is -t 5. @param {string} word */
+/** --json is --out -, -vq is -v -q, -vt is -v -t, and -t5 is -t 5. @param {string} word */
 function spellOut(word) {
+  if (/^--?json$/.test(word)) return ['--out', '-'];
   const [, letters, rest] = /^-([a-z]+)(.*)$/s.exec(word) ?? [];
   if (letters === undefined || optionNamed(NAMED.exec(word)?.[1] ?? '') !== undefined) return [word];
   // A long name with one dash: -timeout=5s.

@@ -342,7 +342,6 @@ const HINTS = Object.freeze([
   [/^timeout$/, 'time limits are --tx-timeout and --request-timeout'],
   [/^verbosity$/, 'the level of messages is --log-level LEVEL'],
   [/^(priority|with)-gas-price$/, 'fees are --max-fee PRICE, or --gas-price PRICE'],
-  [/^json$/, 'the run file goes to standard output by --out -'],
   [/^threshold$/, "conditions of a search are --until, such as 'p99<2s'"],
   // The value of an option that has none here, such as -q 100.
   [/^\d/, 'the number of wallets is -t N, operations per second are --rate N'],

@@ -376,7 +376,7 @@ const TABLE = {
     { name: 'out', usual: true, argument: 'FILE', parse: parse.pathName, commands: ['run', 'compare', 'trend', 'merge'],
       file: 'written',
       output: { load: async () => (await import('../outputs/json.js')).createJsonOutput },
-      help: "file for the run file (JSON), or for the result of a comparison or a trend; '-' for standard output" },
+      help: "file for the run file (JSON), or for the result of a comparison or a trend; '-' for standard output, as --json" },
     { name: 'html', usual: true, argument: 'FILE', parse: parse.fileName, commands: ['run', 'report', 'find', 'sweep', 'compare', 'merge'],
       file: 'written',
       output: { load: async () => (await import('../report/run-page.js')).createReportOutput },

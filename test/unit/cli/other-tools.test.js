@@ -54,8 +54,7 @@ const LINES = [
   [`--rpc-url ${RPC} -t 5 --private-key 0x${'42'.repeat(32)}`, { fundFrom: `0x${'42'.repeat(32)}` }],
   // foundry, spamoor
   ['--rpc-url env -t 5', { rpc: [new URL(RPC)] }],
-  ['--rpc-url localhost:8545 -t 5', { rpc: [new URL('http://localhost:8545')] }],
-  ['-t 5 --json', /unknown option --json: the run file goes to standard output by --out -/],
+  ['--rpc-url localhost:8545 -t 5 --json', { rpc: [new URL('http://localhost:8545')], out: '-' }],
   [`--rpc-url ${RPC} -t 5 --private-key funder.key`, { fundFrom: 'funder.key' }],
   ['-t 5 --gas-price 2gwei --legacy', { gasPriceWei: 2_000_000_000n, legacy: true }],
   ['-t 5 --priority-gas-price 1gwei', /--priority-gas-price: fees are --max-fee PRICE/],
