@@ -15,7 +15,6 @@ export function defineWorkload(workload: Create | Workload): DefinedWorkload;
 /** Times are texts with a unit, such as '15s'. Each option is described by `stress --help-all`. */
 export interface RunOptions {
   wallets?: number;
-  users?: number;
   workers?: number | 'auto';
   duration?: string;
   warmup?: string;

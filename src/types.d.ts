@@ -554,7 +554,6 @@ export type LoadConfig = LoadSize & {
   calls: string | null;
   data: string | null;
   checkRpc: URL | null;
-  users: number | null;
   contracts: string | null;
   payload: number | null;
   /** number of receivers; null: the wallets pay each other */

@@ -1,5 +1,4 @@
-import { chmodSync, constants, copyFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { readFileSync } from 'node:fs';
 import { fundOnDevChain, isFree, startDevChain } from '../chain/devchain.js';
 import { ether, reclaim, settleWallets, shortfalls } from '../chain/funding.js';
 import { DEFAULT_HD_PATH } from '../chain/keys.js';
@@ -21,8 +20,8 @@ import { run } from '../core/run.js';
 import { transportsOf } from '../core/describe.js';
 import { splitLoad } from '../core/mixed-engine.js';
 import { fundFrom, walletNeedWei } from '../core/setup.js';
-import { EXIT, InternalError, OutputError, UnavailableError, UsageError, displayName, worstExit } from '../errors.js';
-import { FILE_MODE, cannotWrite, checkWritable, isWorkloadFile } from '../files.js';
+import { EXIT, InternalError, UnavailableError, UsageError, displayName, worstExit } from '../errors.js';
+import { checkWritable, claimFile, isWorkloadFile, writeFileAtomically } from '../files.js';
 import { say, status, streamForPeople } from '../outputs/streams.js';
 import { readCallSettings } from '../workloads/calls.js';
 import { readContractsFile } from '../workloads/counter.js';
@@ -31,6 +30,7 @@ import { labelOf } from '../workloads/table.js';
 import { loadWorkloadFile } from '../workloads/user-file.js';
 import { shellWord } from '../text.js';
 import { checkCallNames, claimInstanceFiles, filesNamed, writtenBy } from './checks.js';
+import { workloadFiles } from './config.js';
 import { OPTIONS } from './options.js';
 
 /**
@@ -40,21 +40,7 @@ import { OPTIONS } from './options.js';
  */
 
 /** stress new-workload: the template is a workload itself, which the tests run. */
-
 const TEMPLATE = new URL('../workloads/template.js', import.meta.url);
-
-/** @param {string} file @throws {OutputError} there is one already */
-async function writeTemplate(file) {
-  await checkWritable(file);
-  try {
-    copyFileSync(fileURLToPath(TEMPLATE), file, constants.COPYFILE_EXCL);
-    chmodSync(file, FILE_MODE);
-  } catch (error) {
-    if (/** @type {NodeJS.ErrnoException} */ (error).code === 'EEXIST')
-      throw new OutputError(`${displayName(file)} is there already: give another name`);
-    throw cannotWrite(file, error);
-  }
-}
 
 /**
  * What each command does with its Config.
@@ -77,10 +63,8 @@ export const commands = {
     if (contracts !== null) readContractsFile(contracts);
     const plan = calls === null ? null : (await readCallSettings({ ...config, calls })).plan;
     // A workload of the user's own gives names as it goes.
-    const members = config.mix.map(({ name }) => name);
-    const ownFiles = [config.workload, ...members].filter(isWorkloadFile);
-    for (const file of ownFiles) await abandonable(surroundings.stop, () => loadWorkloadFile(file));
-    const kinds = [...(plan?.kinds.map(({ name }) => name) ?? []), ...members.map(labelOf)];
+    for (const file of workloadFiles(config)) await abandonable(surroundings.stop, () => loadWorkloadFile(file));
+    const kinds = [...(plan?.kinds.map(({ name }) => name) ?? []), ...config.mix.map(({ name }) => labelOf(name))];
     if (!isWorkloadFile(config.workload)) checkCallNames(config, kinds);
     const giveBack = claimInstanceFiles(config);
     /** @type {number} */
@@ -97,7 +81,8 @@ export const commands = {
 
   'new-workload': async (config) => {
     const [file] = config.files;
-    await writeTemplate(file);
+    claimFile(file, `${displayName(file)} is there already: give another name`);
+    await writeFileAtomically(file, readFileSync(TEMPLATE, 'utf8'));
     say(config, `${displayName(file)} is a workload that runs as it is; docs/own-workload.md says how to go on`);
     say(config, `next: stress -t 5 -d 3s --workload ${shellWord(displayName(file))}`);
     return EXIT.ok;

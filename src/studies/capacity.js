@@ -136,7 +136,7 @@ export class Capacity {
       this.#inFlight = Math.min(MOST_IN_FLIGHT, STEP * this.#inFlight);
       return `${this.#inFlight} operations in flight per wallet in place of ${this.#before[1]}${droppedText(window)}`;
     }
-    if (options.threads !== undefined || options.users !== undefined || this.#wallets >= this.#mostWallets) {
+    if (options.threads !== undefined || this.#wallets >= this.#mostWallets) {
       this.#before = null;
       return null;
     }

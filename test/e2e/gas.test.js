@@ -124,6 +124,9 @@ describe('gas', () => {
       [64, 'stress: --rate in gas needs transactions: calls use no gas'],
     );
     const both = await runStress(['-t', '1', '--rate', '1Mgas', '--stages', '1/1s']);
-    assert.deepEqual([both.code, both.stderr.trim()], [64, 'stress: --rate and --stages exclude each other']);
+    assert.deepEqual(
+      [both.code, both.stderr.trim()],
+      [64, 'stress: --rate and --stages exclude each other: leave one of them out'],
+    );
   });
 });

@@ -260,9 +260,15 @@ describe('stress sweep', () => {
 
   it('checks every cell before the first run', async (t) => {
     const cwd = temporaryFolder(t);
-    const { code, stderr } = await runStress([...quick(), '-t', '9,2', '--workers', '1,3'], { cwd, timeoutMs });
+    const { code, stderr } = await runStress(
+      [...quick(), '-t', '2,1', '--in-flight', '1,2', '--workload', 'transfer'],
+      { cwd, timeoutMs },
+    );
     assert.equal(code, 64);
-    assert.match(stderr, /^stress: threads=2 workers=3: --workers 3 is more than the number of wallets \(-t 2\)\n$/);
+    assert.match(
+      stderr,
+      /^stress: threads=1 in-flight=1: --workload transfer pays from wallet to wallet and has only one/,
+    );
     assert.deepEqual(readdirSync(cwd), []);
   });
 
