@@ -22,6 +22,16 @@ const READ = {
 export const FIGURES = Object.freeze([
   rate('tps', 'verified operations per second of the window', 'verifiedPerSecond', 'TPS'),
   rate('achieved', 'of the operations due in the window those verified, per second of it', 'achievedPerSecond'),
+  {
+    name: 'held',
+    unit: 'percent',
+    label: 'rate held',
+    words:
+      'of the rate at which operations were due in the window, the share at which they were verified, with the growth of their queue',
+    better: 'higher',
+    read: heldPercent,
+    why: ({ unmeasured }) => unmeasured['/rates/askedPerSecond'] ?? 'nothing was due in the window',
+  },
   rate('asked', 'operations due per second of the window, where a rate was asked for', 'askedPerSecond'),
   rate('attempted', 'operations started per second of the window', 'attemptedPerSecond'),
   rate('accepted', 'hashes read back per second of the window', 'acceptedPerSecond'),
@@ -168,6 +178,24 @@ function sinceWindow(key, name) {
 /** @param {'sockets' | 'node'} probe @param {Figure} figure @returns {Figure} */
 function probed(probe, figure) {
   return { ...figure, why: ({ probes, unmeasured }) => probes?.why[probe] ?? unmeasured['/probes'] };
+}
+
+/**
+ * If operations of the second half of the window waited longer than those of the first, a queue grows: with g seconds per
+ * second, 1 / (1 + g) of the due operations was served. Growth that the positions of the blocks can explain does not count.
+ * @param {MeasuredRun} run
+ * @returns {number | null} null: nothing was due, or there is no rate
+ */
+function heldPercent({ rates, latency, window, blocks }) {
+  const { askedPerSecond: asked, achievedPerSecond: achieved } = rates;
+  if (asked === null || achieved === null || asked === 0) return null;
+  const [first, second] = latency.halves;
+  const halfUs = (window.durationMs * 1000) / 2;
+  const grownUs = first.count > 0 && second.count > 0 ? second.sumUs / second.count - first.sumUs / first.count : 0;
+  // A half that ends within a block interval is up to an eighth of the interval too long or too short.
+  const blocksInHalf = blocks.count / 2;
+  const byChanceUs = blocks.count > 0 ? halfUs / blocksInHalf / (4 * blocksInHalf) : 0;
+  return (100 * achieved) / asked / (1 + Math.max(0, grownUs - byChanceUs) / halfUs);
 }
 
 /** @param {MeasuredRun} run */

@@ -7,7 +7,7 @@ import { censoredOf } from '../stats/figures.js';
 import { isPlain } from '../stats/sample.js';
 import { SEQUENTIAL_WORDS, judgeFailIf, methodWords, sequentialVerdict, speedUps, verdictOf } from './compare-text.js';
 import { digits, metricOf, settingsOf } from './metrics.js';
-import { COMPARE_SCHEMA, legible, safeName } from './run-files.js';
+import { legible, safeName, schemaOf } from './run-files.js';
 import { PairedSequence } from './sequential.js';
 import {
   ALPHA,
@@ -357,7 +357,7 @@ export function compare(baseRuns, candidateRuns, options) {
     ...(sequential === undefined ? {} : sequentialMethod(deciding)),
   };
   const comparison = {
-    schema: COMPARE_SCHEMA,
+    schema: schemaOf('compare'),
     startedAt: all.map(({ run }) => run.startedAt).sort()[0],
     endedAt: all.map(({ run }) => run.endedAt).sort()[all.length - 1],
     stress: options.stress,
