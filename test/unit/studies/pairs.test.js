@@ -167,7 +167,7 @@ describe('runPairs(), until sure', () => {
     const { verdict, metrics, method } = comparedOf(both, ['tps<-5%']);
     assert.match(
       verdict.sentence,
-      /^the candidate is slower than the baseline: TPS changed by -\d\.\d % \(95 % confidence sequence -\S+ % to -\S+ %, \d pairs\)$/,
+      /^the candidate is slower than the baseline: TPS changed by -\d\.\d % \(95 % interval -\S+ % to -\S+ %, \d pairs\)$/,
     );
     assert.deepEqual([verdict.word, metrics[0].word, method.name], ['slower', 'slower', 'sequential']);
     assert.ok(metrics[0].p <= 0.05);
@@ -177,7 +177,10 @@ describe('runPairs(), until sure', () => {
     const folder = temporaryFolder(t);
     const both = await made(folder, { args: ['--fail-if=tps<-10%'] }).result;
     const comparison = comparedOf(both, ['tps<-10%']);
-    assert.match(comparison.verdict.sentence, /^no difference of TPS larger than 2 % \(95 % confidence sequence/);
+    assert.match(
+      comparison.verdict.sentence,
+      /^there is no difference of TPS larger than 2 %: TPS changed by \S+ % \(95 % interval/,
+    );
     assert.deepEqual([comparison.verdict.word, both.sequential?.end], ['equivalent', 'decided']);
     assert.equal(compareExit(comparison), 0);
     assert.match(compareText(comparison), /passed {2}tps<-10%/);
@@ -209,7 +212,10 @@ describe('runPairs(), until sure', () => {
     assert.deepEqual([both.base.length, both.sequential?.end], [3, 'time_limit']);
     assert.match(first.lines.at(-1) ?? '', /^the time limit is over: pairs made: 3; the same command continues$/);
     const { verdict } = comparedOf(both);
-    assert.equal(verdict.sentence, 'undecided after 1m30s: 3 pairs are too few to bound the change of TPS');
+    assert.match(
+      verdict.sentence,
+      /^undecided after 1m30s: TPS changed by \S+ % \(95 % interval without bounds, 3 pairs\)$/,
+    );
     const later = made(folder, { args: ['--equivalent=0.1%', '--time-limit=3m'], from: 100 });
     const more = await later.result;
     assert.equal(more.base.length, 3 + 8);
@@ -218,7 +224,10 @@ describe('runPairs(), until sure', () => {
       both.base.map((/** @type {RunFile} */ { id }) => id),
     );
     assert.ok(later.lines.includes(`6 runs are in ${folder} already, and kept`));
-    assert.match(comparedOf(more).verdict.sentence, /^undecided after 3m00s: TPS differs by at most \d\.\d % \(95 %/);
+    assert.match(
+      comparedOf(more).verdict.sentence,
+      /^undecided after 3m00s: TPS changed by \S+ % \(95 % interval \S+ % to/,
+    );
   });
 
   it('completes a pair that was interrupted, in the same order', async (t) => {
