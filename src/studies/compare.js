@@ -230,7 +230,7 @@ function decision({ better, base, isRaw = false }, { values, p, shift }, { adjus
  * @param {number} equivalent as a fraction
  * @returns {Decision[]}
  */
-export function decideSequentially(metrics, deciding, equivalent) {
+function decideSequentially(metrics, deciding, equivalent) {
   return metrics.map(({ better, base, candidate }, i) => {
     const tests = i < deciding ? deciding : metrics.length - deciding;
     const alpha = MAX_FALSE_ALARMS / tests;
