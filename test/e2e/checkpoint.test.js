@@ -272,7 +272,7 @@ describe('stress report', () => {
       ['[]', /is no run file: it does not say "schema"/],
       ['{"schema": "evm-stress/contracts@1"}', /is no run file, but "evm-stress\/contracts@1"/],
       ['{"schema": "evm-stress/run@2"}', /another version, "evm-stress\/run@2": this stress reads evm-stress\/run@1/],
-      ['{"schema": "evm-stress/run@1"}', /is no whole run file: \/id is missing/],
+      ['{"schema": "evm-stress/run@1"}', /is no whole run file: it must have required property 'id'/],
       [changed((run) => delete run.latency.total.p99Us), /: \/latency\/total\/p99Us is missing/],
       [changed((run) => (run.counts.verified = '5')), /: \/counts\/verified must be integer/],
       [changed((run) => (run.audit.exact = 1)), /: \/audit\/exact must be boolean/],

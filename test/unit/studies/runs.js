@@ -35,7 +35,7 @@ export function runOf(number, { tps = 100, latencyMs = 50, at = number, config =
     startedAtMs: Date.UTC(2026, 0, 1, 0, at),
     endedAtMs: Date.UTC(2026, 0, 1, 0, at, 30),
     config: { ...CONFIG, ...config },
-    environment: ENVIRONMENT,
+    environment: { ...ENVIRONMENT },
     generator: {
       ...generator,
       rpcCalls: { submit: 20, setup: 1 },
