@@ -6,6 +6,7 @@ import { RUN_SCHEMA } from '../stats/run-file.js';
 /**
  * Reads the files of studies, each checked against its schema in docs/, if it has one.
  *
+ * @import { ErrorObject } from 'ajv'
  * @import { BisectFile, Comparison, Environment, PairsFile, RunFile, SweepFile } from '../types.d.ts'
  *
  * @typedef {{run: RunFile, sweep: SweepFile, compare: Comparison, pairs: PairsFile, bisect: BisectFile}} Files
@@ -38,8 +39,17 @@ export async function checker(kind) {
       throw new InputError(`${name} is no ${what} of this version, but ${JSON.stringify(oneLine(found, 60))}`);
     const error = check(json);
     if (error === null) return json;
-    throw new InputError(`${name} is no whole ${what}: ${safeName(error.instancePath) || 'it'} ${error.message}`);
+    throw new InputError(`${name} is no whole ${what}: ${errorWords(error)}`);
   };
+}
+
+/** Names what is wrong, which ajv's own message does not always do. @param {ErrorObject} error */
+function errorWords({ instancePath, keyword, message, params }) {
+  const where = safeName(instancePath);
+  if (keyword === 'required') return `${where}/${params.missingProperty} is missing`;
+  if (keyword === 'additionalProperties') return `${where}/${safeName(params.additionalProperty)} is not known`;
+  if (keyword === 'enum') return `${where} must be one of ${params.allowedValues.join(', ')}`;
+  return `${where || 'it'} ${message}`;
 }
 
 /** @template {Kind} K @param {K} kind @returns {Promise<(file: string) => Files[K]>} throws an InputError that names the file and the error */

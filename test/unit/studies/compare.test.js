@@ -89,7 +89,7 @@ test('a comparison is read back; a cut or edited one is refused with the positio
   writeFileSync(file, JSON.stringify(json));
   assert.deepEqual((await reader('compare'))(file), json);
   for (const [change, words] of /** @type {[object, RegExp][]} */ ([
-    [{ metrics: undefined }, /c\.json is no whole comparison: it must have required property 'metrics'/],
+    [{ metrics: undefined }, /c\.json is no whole comparison: \/metrics is missing/],
     [{ startedAt: 'yesterday' }, /\/startedAt must match/],
     [{ method: { ...json.method, alpha: 'x' } }, /\/method\/alpha must be number/],
     [{ schema: 'evm-stress/compare@2' }, /c\.json is no comparison of this version, but "evm-stress\/compare@2"/],
