@@ -1279,6 +1279,41 @@ export type Comparison = ReturnType<typeof compare>;
 
 export type ComparedMetric = ReturnType<typeof compareMetrics>['metrics'][number];
 
+/** what the files of all studies begin with */
+export type StudyFile = {
+  schema: string;
+  startedAt: string;
+  endedAt: string | null;
+  end: string;
+  stress: string;
+  warnings: string[];
+};
+
+/** Live pairs; end: as in Sequential, or complete. */
+export type PairsFile = StudyFile & {
+  /** options that must be the same to continue */
+  asked: Record<string, string>;
+  /** of the coin of --until-sure */
+  seed: number;
+};
+
+export type BisectFile = StudyFile & {
+  end: 'running' | 'complete' | 'interrupted' | 'failed';
+  /** as in PairsFile */
+  asked: Record<string, string>;
+  /** of the order within pairs */
+  seed: number;
+  /** reason by commit */
+  skipped: Record<string, string>;
+  pairs: BisectPair[];
+  /** with their probabilities to be the first bad one */
+  commits: Array<{ id: string; subject: string; probability: number }>;
+  result: { reason: string; words: string; from: string; to: string; probability: number } | null;
+};
+
+/** values of the metric at the good commit and at the other one; files: their run files */
+export type BisectPair = { commit: string; good: number; candidate: number; isGoodFirst: boolean; files: string[] };
+
 /** Pairs of runs: the i-th runs of both sides were neighbours. */
 export type Both = {
   base: RunFile[];
@@ -1349,13 +1384,9 @@ export type Environment = {
   node: string;
 };
 
-export type SweepFile = {
-  schema: string;
+export type SweepFile = StudyFile & {
   id: string;
-  startedAt: string;
-  endedAt: string | null;
   end: 'running' | 'complete' | 'incomplete' | 'interrupted' | 'failed';
-  stress: string;
   axes: readonly Axis[];
   repeat: number;
   restMs: number;
@@ -1365,5 +1396,4 @@ export type SweepFile = {
   cells: SweepCell[];
   saturation: Saturation[];
   find: Find | null;
-  warnings: string[];
 };

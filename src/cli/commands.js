@@ -170,8 +170,8 @@ export const commands = {
  */
 function study(name) {
   return async (config, surroundings) => {
-    const { studyCommands } = await import('./study-commands.js');
-    const exitCode = await studyCommands[name](config, surroundings);
+    const { runStudyCommand } = await import('./study-commands.js');
+    const exitCode = await runStudyCommand(name, config, surroundings);
     sayWritten(config, exitCode);
     return exitCode;
   };

@@ -18,6 +18,7 @@ import { COUNTS, MEASURED } from './metrics.js';
 const TABLE = `
   tps          | perSecond    | higher | /rates/verifiedPerSecond    | TPS                | verified operations per second of the window
   achieved     | perSecond    | higher | /rates/achievedPerSecond    | achieved per s     | of the operations due in the window those verified, per second of it
+  held         | percent      | higher | /rates/askedPerSecond       | rate held          | of the rate at which operations were due in the window, the share at which they were verified, with the growth of their queue
   asked        | perSecond    | higher | /rates/askedPerSecond       | asked per s        | operations due per second of the window, where a rate was asked for
   attempted    | perSecond    | higher | /rates/attemptedPerSecond   | attempted per s    | operations started per second of the window
   accepted     | perSecond    | higher | /rates/acceptedPerSecond    | accepted per s     | hashes read back per second of the window
@@ -42,6 +43,7 @@ const COMPUTED = {
     if (perOperation === null) return null;
     return perSecond(run, ours === transactions ? gasUsed : ours * perOperation);
   },
+  held: heldPercent,
   'chain.gas': (run) => perSecond(run, run.blocks.gasUsed),
   'gas.op': gasPerOperation,
   fullness: ({ blocks: { count, fullnessSum } }) =>
@@ -117,6 +119,24 @@ function sinceWindow(key, name) {
     if (warmup !== undefined) return of(run) - of(warmup);
     return run.intervals.reduce((sum, row) => (row.phase === 'warmup' ? sum - of(row) : sum), of(run));
   };
+}
+
+/**
+ * If operations of the second half of the window waited longer than those of the first, a queue grows: with g seconds per
+ * second, 1 / (1 + g) of the due operations was served. Growth that the positions of the blocks can explain does not count.
+ * @param {MeasuredRun} run
+ * @returns {number | null} null: nothing was due, or there is no rate
+ */
+function heldPercent({ rates, latency, window, blocks }) {
+  const { askedPerSecond: asked, achievedPerSecond: achieved } = rates;
+  if (asked === null || achieved === null || asked === 0) return null;
+  const [first, second] = latency.halves;
+  const halfUs = (window.durationMs * 1000) / 2;
+  const grownUs = first.count > 0 && second.count > 0 ? second.sumUs / second.count - first.sumUs / first.count : 0;
+  // A half that ends within a block interval is up to an eighth of the interval too long or too short.
+  const blocksInHalf = blocks.count / 2;
+  const byChanceUs = blocks.count > 0 ? halfUs / blocksInHalf / (4 * blocksInHalf) : 0;
+  return (100 * achieved) / asked / (1 + Math.max(0, grownUs - byChanceUs) / halfUs);
 }
 
 /** @param {MeasuredRun} run */

@@ -15,7 +15,7 @@ import { judge } from './verdict.js';
 
 /**
  * What each figure means: part of the run file, and printed by --explain. Run files whose definitions differ cannot be
- * compared, so a text changes only when its figure does.
+ * merged, so a text changes only when its figure does.
  */
 export const DEFINITIONS = Object.freeze({
   window:

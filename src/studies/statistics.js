@@ -87,21 +87,11 @@ export function holm(ps, alpha) {
 }
 
 /**
- * @typedef {object} Line a straight line through points, by least squares
- * @property {number} slope
- * @property {number} intercept
- * @property {number} slopeLow of the confidence interval
- * @property {number} slopeHigh
- * @property {number} p of no slope
- * @property {number | null} r2 share of the variance that the line explains; null: no variance
- * @property {number[]} residuals
- */
-
-/**
+ * A straight line through points, by least squares, with the confidence interval of its slope, p of no slope, and r2, the
+ * share of the variance that it explains (null: no variance).
  * @param {readonly number[]} xs at least two different
  * @param {readonly number[]} ys as many, at least three
  * @param {number} alpha
- * @returns {Line}
  */
 export function fitLine(xs, ys, alpha) {
   const [meanX, meanY] = [mean(xs), mean(ys)];

@@ -57,7 +57,7 @@ const TABLE = {
     ['report -t 5 run.json', /^--threads is an option of .*, not of stress report$/],
     ['report --html DIR run.json', /^cannot write \S+: it is a folder$/, { exit: 73 }],
     ['report DIR/none.json', /^cannot read .*none\.json: no such file$/, { exit: 65 }],
-    ['report DIR', /^\S+ is a folder without sweep\.json or compare\.json: give a file$/, { exit: 65 }],
+    ['report DIR', /^\S+ is a folder without sweep\.json or compare\.json or bisect\.json: give a file$/, { exit: 65 }],
   ],
   studies: [
     ['sweep -t 5 -d 1s', /^stress sweep needs an option with several values, such as -t 10,40,100 /],

@@ -270,8 +270,8 @@ describe('stress report', () => {
       [readFileSync(out, 'utf8').slice(0, 2000), /is not valid JSON/],
       ['null', /is no run file: it does not say "schema"/],
       ['[]', /is no run file: it does not say "schema"/],
-      ['{"schema": "evm-stress/contracts@1"}', /is no run file, but "evm-stress\/contracts@1"/],
-      ['{"schema": "evm-stress/run@2"}', /another version, "evm-stress\/run@2": this stress reads evm-stress\/run@1/],
+      ['{"schema": "evm-stress/contracts@1"}', /is no run file of this version, but "evm-stress\/contracts@1"/],
+      ['{"schema": "evm-stress/run@2"}', /is no run file of this version, but "evm-stress\/run@2"/],
       ['{"schema": "evm-stress/run@1"}', /is no whole run file: \/id is missing/],
       [changed((run) => delete run.latency.total.p99Us), /: \/latency\/total\/p99Us is missing/],
       [changed((run) => (run.counts.verified = '5')), /: \/counts\/verified must be integer/],
@@ -315,7 +315,7 @@ describe('stress report', () => {
       [several, 65, /total\.json has figures that cannot be read/],
       [['report', damaged, '--html', join(folder, 'page.html')], 65, /damaged\.json has figures that cannot be read/],
       [['report', join(folder, 'nothing.json')], 65, /no such file/],
-      [['report', folder], 65, /is a folder without sweep\.json or compare\.json: give a file/],
+      [['report', folder], 65, /is a folder without sweep\.json or compare\.json or bisect\.json: give a file/],
       [['report', '/dev/zero'], 65, /it is not a file/],
     ]);
   });
