@@ -2,11 +2,9 @@ import { EXIT } from '../errors.js';
 import { writeFileAtomically } from '../files.js';
 import { auditGaps, auditResult } from '../stats/audit-result.js';
 import { measuredText } from './summary.js';
-import { Output } from './output.js';
 
 /**
- * @import { AuditReport, Output as OutputContract, RunFile, ThresholdResult } from '../types.d.ts'
- * @import { OutputOptions } from './output.js'
+ * @import { AuditReport, Output, OutputOptions, RunFile, ThresholdResult } from '../types.d.ts'
  */
 
 /**
@@ -15,15 +13,15 @@ import { Output } from './output.js';
  * @typedef {{kind: 'failure' | 'skipped', words: string} | null} Trouble null: it passed
  */
 
-/** @param {OutputOptions} options @returns {OutputContract} */
+/** @param {OutputOptions} options @returns {Output} */
 export function createJunitOutput({ junit }) {
   const finish = async (/** @type {RunFile} */ run) => {
     if (junit !== null) await writeFileAtomically(junit, junitText(run));
   };
-  return new Output({
+  return {
     finish,
     setUpFailed: finish,
-  });
+  };
 }
 
 /** @param {RunFile} run */

@@ -5,14 +5,12 @@ import { censoredOf, figureOf } from '../stats/figures.js';
 import { countedWords, isPlain } from '../stats/sample.js';
 import { byCode, count, printable, seconds } from '../text.js';
 import { boundedMs, figure } from './format.js';
-import { Output } from './output.js';
 import { END_WORDS, auditText, measuredText } from './summary.js';
 
 /**
  * Results as Markdown, for the summary of a CI job and for comments of pull requests: the verdict first, then a small table.
  *
- * @import { Output as OutputContract, RunFile } from '../types.d.ts'
- * @import { OutputOptions } from './output.js'
+ * @import { Output, OutputOptions, RunFile } from '../types.d.ts'
  */
 
 /** Appends to the job summary of GitHub Actions; nothing elsewhere. */
@@ -30,12 +28,12 @@ export async function writeMarkdown(target, text, env = process.env) {
   }
 }
 
-/** @param {OutputOptions} options @returns {OutputContract} */
+/** @param {OutputOptions} options @returns {Output} */
 export function createMarkdownOutput({ markdown }) {
   const finish = async (/** @type {RunFile} */ run) => {
     if (markdown !== null) await writeMarkdown(markdown, runMarkdown(run));
   };
-  return new Output({ finish, setUpFailed: finish });
+  return { finish, setUpFailed: finish };
 }
 
 /** @param {RunFile} run @returns {string} */

@@ -3,7 +3,7 @@ import { heldRate, shortWindow } from '../stats/growth.js';
 import { LISTED_COUNTS } from '../stats/metrics.js';
 import { censoredOf, figureOf, nodeCpuPercent, socketWarnings } from '../stats/figures.js';
 import { endpointsOf } from '../stats/recorder.js';
-import { countedWords, isPlain, shownStages } from '../stats/sample.js';
+import { STAGES, countedWords, isPlain } from '../stats/sample.js';
 import { byCode, count, filled, hanging, printable, seconds, tenths } from '../text.js';
 import { amount, boundedMs, figure, figuresTable, megabytes, textOf } from './format.js';
 import { noPaint } from './terminal.js';
@@ -390,9 +390,7 @@ function feesText(run) {
     const each = verified === 0 ? '' : `, ${amount(left / BigInt(verified))} ${name}`;
     words.push(`${amount(left)} left the wallets in the load${each}${fees === null ? ', sent value included' : ''}`);
   }
-  return [
-    `  fees        ${fees === null ? 'total not known' : `${capWei === null ? '' : 'at most '}${amount(fees)}`}: ${words.join('; ')}`,
-  ];
+  return [`  fees        ${fees === null ? 'total not known' : amount(fees)}: ${words.join('; ')}`];
 }
 
 /** Without the calls of a mix. @param {RunFile} run */
@@ -441,7 +439,7 @@ function latencyTable(run) {
   const { stages } = latency;
   const names = /** @type {const} */ (['avg', 'min', 'p50', 'p90', 'p99', 'p99.9', 'max']);
   const censored = censoredOf(run);
-  const shown = shownStages(stages).filter((stage) => !isPlain(run) || stage === 'queued' || stage === 'submit');
+  const shown = STAGES.filter((stage) => !isPlain(run) || stage === 'queued' || stage === 'submit');
   /** @type {Array<[string, DistributionJson, DistributionJson?]>} */
   const rows = [
     ['  latency ms', latency.total, censored],
@@ -540,13 +538,6 @@ function troubles({ generator, reorgs, blocks, window }) {
   if (blocks.count > 1 && gapMs >= Math.max(STALL_MS, STALL * (window.durationMs / blocks.count)))
     lines.push(
       `  stall       no new block was seen for ${seconds(gapMs)}; ${seconds(window.durationMs / blocks.count)} is the average`,
-    );
-  const { fromMs: stallMs = 0, toMs: stallEndMs = 0, words: refusal } = generator.submissionStall ?? {};
-  // An outage explains the stall.
-  const isSaid = outages.some(({ fromMs, toMs = Infinity }) => fromMs <= stallEndMs && toMs >= stallMs);
-  if (stallEndMs - stallMs >= STALL_MS && !isSaid)
-    lines.push(
-      `  stall       no submission was accepted for ${seconds(stallEndMs - stallMs)}, from ${seconds(stallMs)} after the load began on: ${refusal}`,
     );
   const { repeated, rebroadcast, lost = 0, replaced } = generator.resubmissions;
   /** @type {Array<[number, string]>} */

@@ -335,11 +335,9 @@ const PLAIN = { unit: /** @type {const} */ ('plain'), factor: 1 };
 /** @param {string} name @returns {Measure} also for unknown names */
 export function measureOf(name) {
   const figure = figureOf(name);
-  // The busiest interval is not a figure of thresholds.
-  const isPeak = name.startsWith('peak.');
-  const label = isPeak ? name.replace('peak.', 'busiest interval: ') : figure === null ? name : labelOf(figure);
-  const words = isPeak ? 'of the interval where it was highest' : (figure?.words ?? '');
-  const { unit, factor } = UNITS[isPeak ? 'percent' : (figure?.unit ?? '')] ?? PLAIN;
+  const label = figure === null ? name : labelOf(figure);
+  const words = figure?.words ?? '';
+  const { unit, factor } = UNITS[figure?.unit ?? ''] ?? PLAIN;
   // The CPU time of an operation is below a millisecond.
   if (name === 'cpu')
     return {

@@ -1,7 +1,6 @@
 import { createServer } from 'node:http';
 import { performance } from 'node:perf_hooks';
 import { foreignHost, isOwnHost, listen } from '../outputs/listen.js';
-import { Output } from '../outputs/output.js';
 import { Distribution } from '../stats/histogram.js';
 import { countedWords, isPlain } from '../stats/sample.js';
 import { clockTime, digits, quantity } from './client/quantity.js';
@@ -11,8 +10,7 @@ import { runPage } from './run-page.js';
 import { latencyFigure } from './sections.js';
 
 /**
- * @import { Address, IntervalRow, Output as OutputContract, RunFile, Totals } from '../types.d.ts'
- * @import { OutputOptions } from '../outputs/output.js'
+ * @import { Address, IntervalRow, Output, OutputOptions, RunFile, Totals } from '../types.d.ts'
  * @import { OptionFacts } from './repeat.js'
  * @import { Row } from './run-charts.js'
  * @import { IncomingMessage, ServerResponse } from 'node:http'
@@ -145,13 +143,13 @@ function setUpPage() {
   });
 }
 
-/** @param {Pick<OutputOptions, 'dashboard' | 'quiet' | 'stream' | 'options'>} how @returns {OutputContract} */
+/** @param {Pick<OutputOptions, 'dashboard' | 'quiet' | 'stream' | 'options'>} how @returns {Output} */
 export function createDashboardOutput({ dashboard, quiet, stream, options }) {
   const { host, port } = /** @type {Address} */ (dashboard);
   const pages = new Pages(options);
   const server = createServer((request, response) => answer(pages, host, request, response));
   server.maxConnections = MAX_CONNECTIONS;
-  return new Output({
+  return {
     open: () => listen(server, { host, port }, { option: 'dashboard', path: '/', quiet, stream }),
     interval: (row, totals) => pages.note(row, totals),
     checkpoint: (run) => pages.show(run, false),
@@ -162,7 +160,7 @@ export function createDashboardOutput({ dashboard, quiet, stream, options }) {
       await new Promise((resolve) => (server.listening ? server.close(resolve) : resolve(null)));
       clearTimeout(timer);
     },
-  });
+  };
 }
 
 /** @param {Pages} pages @param {string} host @param {IncomingMessage} request @param {ServerResponse} response */

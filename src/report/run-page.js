@@ -1,5 +1,4 @@
 import { writeFileAtomically } from '../files.js';
-import { Output } from '../outputs/output.js';
 import { END_WORDS } from '../outputs/summary.js';
 import { auditResult } from '../stats/audit-result.js';
 import { LISTED_COUNTS } from '../stats/metrics.js';
@@ -26,8 +25,7 @@ import {
 } from './sections.js';
 
 /**
- * @import { OutputOptions } from '../outputs/output.js'
- * @import { RunFile } from '../types.d.ts'
+ * @import { Output, OutputOptions, RunFile } from '../types.d.ts'
  * @import { Chart } from './charts.js'
  * @import { Page, Part } from './html.js'
  * @import { OptionFacts, Setting } from './repeat.js'
@@ -61,11 +59,11 @@ export function runPage(run, { options, live }) {
   });
 }
 
-/** Writes the page to a file when the run is over. @param {OutputOptions} options */
+/** Writes the page to a file when the run is over. @param {OutputOptions} options @returns {Output} */
 export function createReportOutput({ html: file, options }) {
-  return new Output({
+  return {
     finish: (run) => writeFileAtomically(/** @type {string} */ (file), runPage(run, { options })),
-  });
+  };
 }
 
 /** @param {RunFile} run @param {RunData} data @param {readonly OptionFacts[]} options */

@@ -3,7 +3,7 @@ import { auditText, auditWord, measuredText, mergedLines, mergedOf } from '../ou
 import { auditResult } from '../stats/audit-result.js';
 import { censoredOf } from '../stats/figures.js';
 import { endpointsOf } from '../stats/recorder.js';
-import { countedWords, isPlain, shownStages } from '../stats/sample.js';
+import { STAGES, countedWords, isPlain } from '../stats/sample.js';
 import { LOOKS, missingFigure, ms, sentence } from './charts.js';
 import { digits, quantity } from './client/quantity.js';
 import { details, html, itemTable, list, row, section, table } from './html.js';
@@ -93,7 +93,7 @@ export function audit(run) {
 export function stages(run) {
   const { latency, rates } = run;
   const { verified, one, many } = countedWords(isPlain(run));
-  const parts = shownStages(latency.stages).map((stage, i) => ({
+  const parts = STAGES.map((stage, i) => ({
     stage,
     // As in the chart of the stages.
     color: LOOKS[i].color,

@@ -1,5 +1,5 @@
-import { LATENCY_FIGURES, atLeast } from '../outputs/format.js';
-import { boundsOf } from '../stats/histogram.js';
+import { atLeast } from '../outputs/format.js';
+import { boundsOf, statisticOf } from '../stats/histogram.js';
 import { quantity } from './client/quantity.js';
 import { html, list, renderPage, section } from './html.js';
 
@@ -7,11 +7,12 @@ import { html, list, renderPage, section } from './html.js';
  * The parts that all pages have: lead, key figures, notes and cells. Each figure carries its exact value of the file as
  * an attribute, for programs.
  *
+ * @import { Statistic } from '../stats/histogram.js'
  * @import { DistributionJson } from '../types.d.ts'
  * @import { Unit } from './client/quantity.js'
  * @import { Html, Page, PageData, Part } from './html.js'
  *
- * @typedef {keyof typeof LATENCY_FIGURES} LatencyName
+ * @typedef {'avg' | 'min' | 'max' | `p${number}`} LatencyName
  *
  * @typedef {object} KeyFigure
  * @property {string} name as in a threshold
@@ -128,7 +129,7 @@ export function secondOf(time) {
  * @param {LatencyName} name
  */
 export function latencyFigure(json, censored, name) {
-  const { us, atMostUs } = boundsOf(json, censored, LATENCY_FIGURES[name]);
+  const { us, atMostUs } = boundsOf(json, censored, /** @type {Statistic | number} */ (statisticOf(name)));
   const text = us === null ? quantity(null, 'ms') : atLeast(quantity(us / 1000, 'ms'), quantity(atMostUs / 1000, 'ms'));
   return { value: us, text };
 }

@@ -220,8 +220,7 @@ describe('all outputs of a run', () => {
     await running.waitFor(/^ +[1-9]\d*\.\d s /m);
     running.child.kill('SIGKILL');
     await running.done;
-    assert.ok(readRows(files.samples).length > 0);
-    assert.ok(readRows(files.blocks).length > 0);
+    for (const file of [files.samples, files.blocks]) assert.ok(readRows(file, { isCut: true }).length > 0);
     assert.ok(hdr.listTags(readFileSync(files.hlog, 'utf8')).length === 5);
   });
 });
@@ -313,7 +312,11 @@ describe('outputs that cannot be had', () => {
     const { code, stdout, stderr } = await runStress([...takeWallets(1), ...args]);
     assert.deepEqual(
       [code, stdout, stderr],
-      [69, '', `stress: port ${port} is taken: give --prometheus another one\n`],
+      [
+        69,
+        '',
+        `stress: cannot listen on port ${port} of 127.0.0.1: the port is taken; give --prometheus another one\n`,
+      ],
     );
     assert.equal(await chain.rpc('eth_getTransactionCount', [address, 'pending']), '0x0');
     assert.equal(readFileSync(samples, 'utf8'), 'from the last time\n');

@@ -276,7 +276,7 @@ describe('a figure of a study', () => {
     assert.equal(measureOf('cpu').text(107.4), '107 µs');
     assert.equal(measureOf('rss').text(123_456_789), '123 MB');
     assert.equal(measureOf('tps').text(null), '–');
-    assert.equal(measureOf('peak.node.cpu').text(12.34), '12.3 %');
+    assert.equal(measureOf('node.cpu').text(12.34), '12.3 %');
     assert.equal(measureOf('from the future').text(1), '1');
   });
 
