@@ -208,10 +208,12 @@ async function collectOptions({ command, parsed, env = {}, file = null }) {
     redacted[option.key] = option.argument === 'URL' ? null : config[option.key];
     if (one === null) continue;
     const texts = command === 'sweep' || option.name === searched ? study.textsOf(option, one, searched) : [one.text];
-    const values = await Promise.all(texts.map((text) => parseValue(option, { ...one, text })));
+    /** @param {string} text */
+    const withText = (text) => (text === one.text ? one : { ...one, text, parts: [text] });
+    const values = await Promise.all(texts.map((text) => parseValue(option, withText(text))));
     // The checks here see the first of several values: each run is checked again when it starts.
     const [value] = values;
-    const first = { ...one, text: texts[0] };
+    const first = withText(texts[0]);
     const words = shownTexts(option, value, first);
     config[option.key] = value;
     redacted[option.key] = redact(option, value, { words, text: first.text });

@@ -22,8 +22,23 @@ export class StudyBuilder {
     this.#study = { ...found, searched: searchedOf(searched), env: Object.fromEntries(others) };
   }
 
+  /** Settings of the workload: each with several values is an axis, and the others go with them. @param {Found} found @param {RegExp} separator */
+  #settingTexts({ text, label, parts }, separator) {
+    const axes = parts
+      .flatMap((part) => part.split(separator))
+      .map((setting) => {
+        const [name, ...values] = setting.split('=');
+        return { name: `set.${name.trim()}`, values: Object.freeze(axisTexts(values.join('='), label)) };
+      });
+    if (axes.every(({ values }) => values.length === 1)) return [text];
+    this.#study.axes.push(...axes);
+    this.#varied.add('set');
+    return [axes.map(({ name, values }) => `${name.slice('set.'.length)}=${values[0]}`).join(',')];
+  }
+
   /** The values of an option, each as if it had been given alone. @param {Option} option @param {Found} found @param {string | null} searched */
-  textsOf(option, { text, label }, searched) {
+  textsOf(option, found, searched) {
+    const { text, label } = found;
     if (option.name === searched) {
       const [from, to] = bracketTexts(text);
       const [, unit] = /([kmg]gas)$/i.exec(from) ?? [];
@@ -41,6 +56,7 @@ export class StudyBuilder {
       this.#varied.add(option.name);
       return to === null ? [from] : [from, to];
     }
+    if (option.name === 'set') return this.#settingTexts(found, /** @type {RegExp} */ (option.separator));
     if (!option.isAxis) return [text];
     const texts = axisTexts(text, label);
     if (texts.length > 1) {

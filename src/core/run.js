@@ -19,6 +19,7 @@ import { MixedEngine, openCalls, splitLoad } from './mixed-engine.js';
 import { Account } from './nonces.js';
 import { Checkpoints, Watch } from './reports.js';
 import { assertSameChain, confirmSetUp, setUp, setUpCalls, startBlockOf } from './setup.js';
+import { SideThreads } from './side-thread.js';
 import { createEngine } from './workers.js';
 
 /**
@@ -49,6 +50,7 @@ import { createEngine } from './workers.js';
  * @property {Endpoints} endpoints
  * @property {boolean} isEmbedded
  * @property {number | null} nodePid
+ * @property {SideThreads} threads
  *
  * @typedef {Awaited<ReturnType<typeof prepare>>} Prepared
  *
@@ -76,6 +78,8 @@ export async function run(config, surroundings) {
   let devChain = null;
   /** @type {Endpoints | null} */
   let endpoints = null;
+  /** @type {SideThreads | null} */
+  let threads = null;
   let areOpen = false;
   try {
     for (const output of outputs) await output.open?.();
@@ -92,8 +96,10 @@ export async function run(config, surroundings) {
       void opened.close();
     });
     devChain?.ended.then((words) => chainEnded(stop, words)).catch(() => {});
+    threads = new SideThreads({ config: engineConfig, urls, clock });
     const nodePid = config.nodePid ?? devChain?.chainPid() ?? null;
-    const own = { times, given, workers, engineConfig, notice, common, urls, endpoints: opened, isEmbedded, nodePid };
+    const asked = { times, given, workers, engineConfig, notice, common, isEmbedded };
+    const own = { ...asked, urls, endpoints: opened, nodePid, threads };
     const prepared = await prepare(config, surroundings, own);
     // Worker threads would keep the process alive.
     const done = await loadAndAudit(config, surroundings, own, prepared).finally(() => prepared.engine.close());
@@ -116,6 +122,7 @@ export async function run(config, surroundings) {
     throw error;
   } finally {
     endpoints?.monitor.stop();
+    await threads?.close();
     await endpoints?.close();
     await devChain?.stop();
     for (const output of outputs) await output.close?.();
@@ -156,8 +163,9 @@ async function prepare(config, surroundings, opened) {
   const { rpc, connect, identity, monitor } = endpoints;
   const { chainId, allowChain, confirmations } = config;
   const { own, calls } = splitLoad(config);
+  const openThread = (/** @type {URL} */ module, /** @type {object} */ task) => opened.threads.open(module, task);
   const workload = await abandonable(stop, () =>
-    createWorkload(own.workload, { rpc, settings: own, clock, connect, create }),
+    createWorkload(own.workload, { rpc, settings: own, clock, connect, create, openThread }),
   );
   const ratePerSecond = rateOf(own, workload);
   const schedule = scheduleOf({ ...config, ratePerSecond: calls === null ? ratePerSecond : config.ratePerSecond });

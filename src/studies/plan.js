@@ -72,7 +72,10 @@ export function fileOf(folder, settings, last) {
 
 /** @param {{settings: Record<string, string>}} cell @returns {string[]} of stress */
 export function argsOf({ settings }) {
-  return Object.entries(settings).map(([name, value]) => `--${name}=${value}`);
+  return Object.entries(settings).map(([name, value]) =>
+    // An axis such as set.slots is a setting of the workload.
+    name.startsWith('set.') ? `--set=${name.slice('set.'.length)}=${value}` : `--${name}=${value}`,
+  );
 }
 
 /** @param {Record<string, string>} settings */

@@ -1,5 +1,6 @@
+import { toNumber } from '../chain/rpc.js';
 import { callOf, readArtifact, selectorOf, word } from './contract-state.js';
-import { checkOf } from './receipts.js';
+import { MAX_AUDIT_MS, checkOf } from './receipts.js';
 import { slotsByWeight } from './zipf.js';
 
 /**
@@ -8,6 +9,7 @@ import { slotsByWeight } from './zipf.js';
  *
  * @import { TransactionWorkload } from './contract.d.ts'
  * @import { BuiltInOptions } from './index.js'
+ * @import { Failure, SideThread } from '../core/side-thread.js'
  * @import { Order, OrderTask } from './write-order-thread.js'
  */
 
@@ -23,11 +25,11 @@ const DEPTH = 64;
 const GAS = Object.freeze({ perWallet: 450_000n, perOperation: 110_000n });
 
 /** @param {BuiltInOptions} options @returns {TransactionWorkload} */
-export default function create({ kit, set: { slots, theta }, settings, state, openThread }) {
+export default function create({ kit, rpc, set: { slots, theta }, state, openThread }) {
   const draw = slotsByWeight(slots, theta);
   let to = state ?? '';
-  /** @type {ReturnType<NonNullable<BuiltInOptions['openThread']>> | null} */
-  let order = null;
+  /** @type {SideThread | undefined} */
+  let order;
   return {
     kind: 'transaction',
     subject: 'wallets wrote shared slots:',
@@ -36,20 +38,19 @@ export default function create({ kit, set: { slots, theta }, settings, state, op
     unprepared: async () => 1,
     prepare: async ({ wallets }) => {
       to = await kit.deployOnce(readArtifact('Contention'));
-      const startBlock = Number(await kit.rpc.call('eth_blockNumber'));
-      const depth = Math.max(DEPTH, settings.confirmations ?? 0);
+      const startBlock = toNumber(await rpc.call('eth_blockNumber', [], 'setup'));
       const starts = wallets.map(({ address, nonce }) => ({ address, nonce }));
       /** @type {OrderTask} */
-      const task = { seed: kit.seed, slots, theta, wallets: starts, startBlock, depth };
-      order = openThread(new URL('write-order-thread.js', import.meta.url), task);
+      const task = { seed: kit.seed, slots, theta, wallets: starts, startBlock, depth: DEPTH };
+      order = openThread?.(new URL('write-order-thread.js', import.meta.url), task);
     },
     next: (position, nonce) => {
       return { to, data: WRITE + word(draw(kit.draw(position, nonce))) + word(nonce) };
     },
     reconcile: async (snapshot) => {
       const { check, compare } = await kit.checkReceipts(snapshot);
-      /** @type {Order | {why: string}} */
-      const found = await order.finish({ blockNumber: snapshot.blockNumber }, 60_000);
+      /** @type {Order | Failure} */
+      const found = await order?.finish({ blockNumber: snapshot.blockNumber }, MAX_AUDIT_MS);
       const words = 'writes that left what they must, in the order of the blocks';
       if ('why' in found) return [check, checkOf('order', words, 0, 0, found.why)];
       const { writes, fault } = found;

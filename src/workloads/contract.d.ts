@@ -170,6 +170,7 @@ export interface AuditSnapshot {
 
 export interface Receipt {
   transactionHash: string;
+  blockHash: string;
   blockNumber: string;
   /** 0x1, or 0x0 if the transaction was reverted. */
   status: string;
@@ -178,6 +179,7 @@ export interface Receipt {
   contractAddress: string | null;
   gasUsed: string;
   effectiveGasPrice: string;
+  logs: Array<{ address: string; topics: string[]; data: string }>;
   /** A rollup's charge for data on the underlying chain. */
   l1Fee?: string | null;
 }

@@ -13,12 +13,14 @@ import { checkedWorkload, loadWorkloadFile } from './user-file.js';
  * @import { AuditReading, CallWorkload, Check, Clock, Rpc, Settings, TransactionWorkload, Workload } from '../types.d.ts'
  * @import { AuditReading as OwnReading, CallWorkload as OwnCalls, Create, Gas, Kit, TransactionWorkload as OwnTransactions } from './contract.d.ts'
  * @import { KitState } from './kit.js'
+ * @import { SideThread } from '../core/side-thread.js'
  *
  * @typedef {object} WorkloadOptions
  * @property {Rpc} rpc
  * @property {Settings} settings in a worker thread: plain data
  * @property {Clock} [clock] of the run
  * @property {(url: URL) => Rpc} [connect] opens another endpoint for the rest of the run
+ * @property {(module: URL, task: object) => SideThread} [openThread] for the rest of the run; not in a worker thread
  * @property {Create} [create] of a workload that a program has given as an object
  * @property {WorkloadState} [state] in a worker thread: the result of handOver() for its part
  * @property {readonly string[]} [addresses] in a worker thread: of its wallets
@@ -27,7 +29,7 @@ import { checkedWorkload, loadWorkloadFile } from './user-file.js';
  * @property {any} own the result of the workload's handOver()
  * @property {KitState} kit
  *
- * @typedef {Pick<WorkloadOptions, 'rpc' | 'settings' | 'clock' | 'connect'> & Given} BuiltInOptions
+ * @typedef {Pick<WorkloadOptions, 'rpc' | 'settings' | 'clock' | 'connect' | 'openThread'> & Given} BuiltInOptions
  *
  * @typedef {object} Given
  * @property {Kit} kit

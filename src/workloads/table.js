@@ -14,11 +14,12 @@ import { isWorkloadFile } from '../files.js';
  * @property {Readonly<Record<string, SetRow>>} [sets] values of --set
  * @property {(settings: Settings) => string | null} [lacks] what the settings lack, in words that follow the name
  *
- * @typedef {object} SetRow a whole number
+ * @typedef {object} SetRow a number
  * @property {number} least
  * @property {number} most
  * @property {number} fallback
  * @property {string} words what is counted
+ * @property {boolean} [isDecimal] it may have digits behind a point
  */
 
 /** @param {Settings} settings */
@@ -69,13 +70,19 @@ export const WORKLOADS = Object.freeze({
       slippage: whole(0, 10_000, 1000, 'hundredths of a percent below the first price'),
     },
   },
+  contention: {
+    sets: {
+      slots: whole(1, 1_000_000, 64, 'slots that all wallets write'),
+      theta: { ...whole(0, 10, 1, 'exponent of Zipf: 0 writes all slots alike, 2 mostly the first'), isDecimal: true },
+    },
+  },
   logs: {},
   rpc: { isCall: true, lacks: lacksCalls },
 });
 
-/** Built-in members of a mix: not logs, which writes a file about all operations of the run. */
+/** Built-in members of a mix: not logs and contention, which follow all operations of the run. */
 export const MEMBERS = Object.freeze([
-  ...Object.keys(WORKLOADS).filter((name) => !['logs', 'rpc'].includes(name)),
+  ...Object.keys(WORKLOADS).filter((name) => !['contention', 'logs', 'rpc'].includes(name)),
   CALLS,
 ]);
 
@@ -114,8 +121,10 @@ export function setsOf(workload, given = []) {
 export function setProblem(workload, given, prefix = '') {
   const { sets = {} } = WORKLOADS[workload];
   const wrong = given.find(([name, text]) => {
-    const { least, most } = Object.hasOwn(sets, name) ? sets[name] : { least: 1, most: 0 };
-    return !/^\d{1,9}$/.test(text) || Number(text) < least || Number(text) > most;
+    const { least, most, isDecimal = false } = Object.hasOwn(sets, name) ? sets[name] : { least: 1, most: 0 };
+    return (
+      !(isDecimal ? /^\d{1,9}(\.\d{1,6})?$/ : /^\d{1,9}$/).test(text) || Number(text) < least || Number(text) > most
+    );
   });
   if (wrong === undefined) return null;
   const [name, text] = wrong;

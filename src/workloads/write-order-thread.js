@@ -2,7 +2,6 @@ import { setTimeout } from 'node:timers/promises';
 import { toHex, toNumber } from '../chain/rpc.js';
 import { StressError, UnavailableError } from '../errors.js';
 import { drawBits } from '../random.js';
-import { serveThread } from '../transport/side-thread.js';
 import { WriteOrder } from './write-order.js';
 import { slotsByWeight } from './zipf.js';
 
@@ -10,6 +9,7 @@ import { slotsByWeight } from './zipf.js';
  * The thread of the workload `contention`: reads the blocks of the run when they are older than a reorg, because
  * nodes do not keep them until the end.
  *
+ * @import { Failure, SideWork } from '../core/side-thread.js'
  * @import { Rpc } from '../types.d.ts'
  * @import { Receipt } from './contract.d.ts'
  * @import { SlotState } from './write-order.js'
@@ -32,14 +32,8 @@ const PAUSE_MS = 500;
 /** Blocks that are read at once. */
 const AT_ONCE = 8;
 
-/**
- * @param {OrderTask} task
- * @param {Rpc[]} rpcs
- * @param {string[]} _names
- * @param {(listener: (message: {blockNumber: number}) => void) => void} onMessage blockNumber: of the audit
- * @returns {Promise<Order | {why: string}>}
- */
-async function work({ seed, slots, theta, wallets, startBlock, depth }, [rpc], _names, onMessage) {
+/** @type {SideWork<OrderTask, {blockNumber: number}, Order | Failure>} a message has the block of the audit */
+export default async function follow({ seed, slots, theta, wallets, startBlock, depth }, [rpc], onMessage) {
   const draw = slotsByWeight(slots, theta);
   const order = new WriteOrder({ wallets, slotOf: (position, nonce) => draw(drawBits(seed, position, nonce)) });
   let last = Infinity;
@@ -84,5 +78,3 @@ async function readBlock(rpc, number) {
     throw new UnavailableError(`block ${number} is being replaced`);
   return { block, receipts };
 }
-
-await serveThread(work);

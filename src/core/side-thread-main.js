@@ -1,0 +1,24 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { createRpc, secretsOf } from '../chain/rpc.js';
+import { chooseTransport, transports } from '../transport/index.js';
+
+/**
+ * The other side of SideThread.
+ *
+ * @import { MessagePort } from 'node:worker_threads'
+ * @import { SideTask } from './side-thread.js'
+ */
+
+const port = /** @type {MessagePort} */ (parentPort);
+/** @type {SideTask} */
+const { module, task, urls, names, headers, insecure, requestTimeoutMs: timeoutMs } = workerData;
+const rpcs = urls.map((text, i) => {
+  const url = new URL(text);
+  const open = transports[chooseTransport('auto', url)];
+  const transport = open({ url, connections: 1, timeoutMs, headers, insecure });
+  return createRpc(transport, names[i], { secrets: secretsOf(url, headers) });
+});
+const { default: work } = await import(module);
+port.postMessage(
+  await work(task, rpcs, (/** @type {(message: any) => void} */ listener) => port.on('message', listener)),
+);

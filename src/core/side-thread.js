@@ -1,0 +1,96 @@
+import { Worker } from 'node:worker_threads';
+import { displayUrl } from '../chain/rpc.js';
+
+/**
+ * Threads beside the load that ask the endpoints over connections of their own: for checks that would cost the load
+ * thread too much.
+ *
+ * @import { Rpc, Clock, EngineConfig } from '../types.d.ts'
+ * @import { Headers } from '../transport/headers.js'
+ *
+ * @typedef {object} SideTask plain data
+ * @property {string} module exports a SideWork as its default
+ * @property {object} task
+ * @property {string[]} urls
+ * @property {string[]} names of the endpoints in messages, without credentials
+ * @property {Headers} headers of the user
+ * @property {boolean} insecure
+ * @property {number} requestTimeoutMs
+ *
+ * @typedef {{why: string}} Failure the reason why there is no result
+ */
+
+/**
+ * What such a thread does.
+ * @template Task, Message, Result
+ * @typedef {(task: Task, rpcs: Rpc[], onMessage: (listener: (message: Message) => void) => void) => Promise<Result>} SideWork
+ */
+
+export class SideThread {
+  #worker;
+  #clock;
+  /** @type {Promise<any>} */
+  #result;
+
+  /** @param {SideTask} task @param {Clock} clock */
+  constructor(task, clock) {
+    this.#clock = clock;
+    this.#worker = new Worker(new URL('side-thread-main.js', import.meta.url), { workerData: task });
+    this.#result = new Promise((resolve) => {
+      this.#worker.once('message', resolve);
+      this.#worker.once('error', (error) => resolve({ why: `its thread failed: ${error.message}` }));
+      this.#worker.once('exit', () => resolve({ why: 'its thread ended' }));
+    });
+  }
+
+  /** @param {object} message */
+  post(message) {
+    this.#worker.postMessage(message);
+  }
+
+  /**
+   * Asks for the result and ends the thread.
+   * @param {object} message
+   * @param {number} timeoutMs
+   * @returns {Promise<any>} the result, or a Failure
+   */
+  async finish(message, timeoutMs) {
+    this.post(message);
+    const over = new AbortController();
+    const late = this.#clock.sleep(timeoutMs, over.signal).then(() => ({ why: 'its thread did not answer in time' }));
+    const result = await Promise.race([this.#result, late]);
+    over.abort();
+    await this.close();
+    return result;
+  }
+
+  async close() {
+    await this.#worker.terminate();
+  }
+}
+
+/** Those of a run. */
+export class SideThreads {
+  #options;
+  /** @type {SideThread[]} */
+  #threads = [];
+
+  /** @param {{config: EngineConfig, urls: URL[], clock: Clock}} options */
+  constructor(options) {
+    this.#options = options;
+  }
+
+  /** @param {URL} module @param {object} task plain data @returns {SideThread} */
+  open(module, task) {
+    const { config, urls, clock } = this.#options;
+    const { headers, insecure, requestTimeoutMs } = config;
+    const endpoints = { urls: urls.map(String), names: urls.map(displayUrl), headers, insecure, requestTimeoutMs };
+    const thread = new SideThread({ module: String(module), task, ...endpoints }, clock);
+    this.#threads.push(thread);
+    return thread;
+  }
+
+  async close() {
+    await Promise.all(this.#threads.map((thread) => thread.close()));
+  }
+}
