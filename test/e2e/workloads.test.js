@@ -100,6 +100,14 @@ const CASES = {
     fails: ['reserves'],
     says: /the reserve of token \d is \d+, not \d+\), and it must be 2/,
   },
+  contention: {
+    options: '--set slots=3 --set theta=0.5',
+    checks: ['order', 'slots'],
+    // Each write takes the count from there.
+    plant: ({ to, input }) => store(to, slotOf(`0x${input.slice(10, 74)}`, 0), 1_000_000),
+    fails: ['order', 'slots'],
+    says: /not all \(transaction \d+ of 0x\w{40} \(0x\w{64}, block \d+\) left count 1000001 and chain .*, not count \d+ /,
+  },
 };
 
 /** @param {string} from @param {number} nonce @returns {Promise<any>} */
@@ -119,8 +127,8 @@ for (const [name, { options, whilePlanted = '', checks, plant, fails, says }] of
     const given = `--workload ${name} ${options}`.trim();
 
     test('the audit is exact, with three operations in flight of each wallet', async (t) => {
-      // Threads take long to start, and all workloads are the same to them: one has two.
-      const workers = name === 'swap' ? '--workers 2' : '';
+      // Threads take long to start, and most workloads are the same to them: two have them.
+      const workers = ['contention', 'swap'].includes(name) ? '--workers 2' : '';
       const { args, out } = argsOf(t, `${given} -d 1500ms ${workers} --in-flight 3`.replaceAll('  ', ' '));
       const { code, stdout, stderr } = await runStress(args);
       assert.equal(code, 0, `${stdout}\n${stderr}`);

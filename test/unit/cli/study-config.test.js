@@ -69,6 +69,22 @@ describe('config.study of stress sweep', () => {
     assert.deepEqual([study.axes.length, study.env.STRESS_THREADS], [1, '5']);
   });
 
+  it('has an axis for each setting of the workload, if one of them has several values', async () => {
+    const given = 'sweep -t 5 -d 1s --workload contention --set slots=1,16';
+    const { study, set } = await read(`${given},theta=0..1/0.5`);
+    assert.deepEqual(study.axes, [
+      { name: 'set.slots', values: ['1', '16'] },
+      { name: 'set.theta', values: ['0', '0.5', '1'] },
+    ]);
+    assert.deepEqual(set, [
+      ['slots', '1'],
+      ['theta', '0'],
+    ]);
+    assert.equal(study.env.STRESS_SET, undefined);
+    const alone = await read('sweep -t 5,6 -d 1s --workload contention --set slots=16,theta=2');
+    assert.deepEqual([alone.study.axes.length, alone.study.env.STRESS_SET], [1, 'slots=16,theta=2']);
+  });
+
   it('takes both values of a flag', async () => {
     const { study } = await read('sweep -t 5 --no-keep-alive false,true -d 1s');
     assert.deepEqual(study.axes, [{ name: 'no-keep-alive', values: ['false', 'true'] }]);

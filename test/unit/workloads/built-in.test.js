@@ -11,6 +11,7 @@ import { hostOf } from './host.js';
 describe('--set of built-in workloads', () => {
   it('each setting has its default, or the number that was given', () => {
     assert.deepEqual(setsOf('storage', [['cold', '30']]), { slots: 20, cold: 30, clear: 25 });
+    assert.deepEqual(setsOf('contention', [['theta', '0.5']]), { slots: 64, theta: 0.5 });
     assert.deepEqual(setsOf('counter'), {});
     for (const { sets = {} } of Object.values(WORKLOADS))
       for (const { least, most, fallback } of Object.values(sets)) assert.ok(fallback >= least && fallback <= most);
@@ -18,6 +19,9 @@ describe('--set of built-in workloads', () => {
 
   it('a wrong name or value is one message with all settings, ranges and defaults', () => {
     assert.equal(setProblem('compute', [['gas', '50000']]), null);
+    assert.equal(setProblem('contention', [['theta', '0.5']]), null);
+    for (const theta of ['10.5', '-1', '1e1', '.5', '0,1'])
+      assert.match(setProblem('contention', [['theta', theta]]) ?? '', /theta from 0 to 10 \(/);
     for (const [name, text] of /** @type {Array<[string, string]>} */ ([
       ['gas', '49999'],
       ['gas', '30000001'],
