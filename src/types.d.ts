@@ -637,7 +637,10 @@ export type OutputConfig = {
   logFile: string | null;
   html: string | null;
   dashboard: { host: string; port: number } | null;
+  /** for the run file, without secrets */
   redacted: Record<string, unknown>;
+  /** as it was typed, with options from elsewhere, without secrets */
+  commandLine: string;
 };
 
 export type StudyConfig = {

@@ -3,6 +3,7 @@ import { displayUrl } from '../chain/rpc.js';
 import { EXIT, InputError, UsageError, displayName, oneLine, unreadableWords, withoutKeys } from '../errors.js';
 import { modeForOthers } from '../files.js';
 import { similarNames } from '../similar-names.js';
+import { shellWord } from '../text.js';
 import { MIX } from '../workloads/table.js';
 import { completionText } from './completion.js';
 import { splitCommandLine } from './command-line.js';
@@ -222,6 +223,8 @@ export async function readOptions({ command, files = [], parsed, env = {}, confi
   /** @type {Record<string, unknown>} */
   const redacted = { command };
   /** @type {string[]} */
+  const typed = command === 'run' ? [] : [command];
+  /** @type {string[]} */
   const warnings = [];
   const searched = command === 'find' ? 'rate' : command === 'sweep' ? textOf('find', parsed, env, fromFile) : null;
   const study = new StudyBuilder(env, searched);
@@ -240,6 +243,7 @@ export async function readOptions({ command, files = [], parsed, env = {}, confi
     const shown = urlsIn(value).map(displayUrl).join() || texts[0];
     if (found !== null) study.add(option, { ...found, text: texts[0] }, shown);
     if (found !== null) warnings.push(...warningsOf(option, found));
+    if (found !== null && found.where !== 'default') typed.push(...typedWords(option, value, found));
     const carried = String(fromFile[option.name] ?? '');
     if (file !== null && option.role === 'secret' && carried !== '' && !isSecretFile(option, carried))
       warnings.push(...exposureOf(file.name));
@@ -264,6 +268,7 @@ export async function readOptions({ command, files = [], parsed, env = {}, confi
     files,
     study: study.build(),
     redacted: Object.freeze(redacted),
+    commandLine: ['stress', ...typed].join(' '),
   };
   checkTogether(command, complete, env, nowMs);
   checkFilesDiffer(complete, [...(COMMANDS[command].takes === 'files' ? files : []), file?.name ?? null]);
@@ -430,6 +435,23 @@ function redact(option, value, { text, parts }) {
   if (typeof value === 'object') return text;
   if (typeof value === 'string') return withoutPrivateKeys(value);
   return typeof value === 'bigint' ? String(value) : value;
+}
+
+/**
+ * An option as it was given, wherever it came from, for the run file; nothing of a secret.
+ * @param {Option} option
+ * @param {unknown} value
+ * @param {Pick<Found, 'text' | 'parts'>} found
+ * @returns {string[]}
+ */
+function typedWords(option, value, { text, parts }) {
+  const { name, alias, isFlag, role } = option;
+  const dashed = alias === undefined ? `--${name}` : `-${alias}`;
+  if (role === 'secret') return [];
+  if (isFlag) return [value === true ? dashed : `--${name}=false`];
+  const urls = urlsIn(value).map(displayUrl);
+  const texts = urls.length > 0 ? urls : isSeveral(option) ? textsOf(option, parts) : [text];
+  return texts.map((one) => `${dashed} ${shellWord(withoutPrivateKeys(one))}`);
 }
 
 /** A private key may be in a setting of the user's workload. @param {string} text */

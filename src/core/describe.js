@@ -47,10 +47,11 @@ const NO_COMMON_START = Object.freeze({ by: null, at: null, waitedMs: null, late
 
 /** What the run file says of the options. @param {Config} config */
 export function factsOf(config) {
-  const { transport, connections, noKeepAlive, thresholds, redacted, maxSpendWei: capWei } = config;
+  const { transport, connections, noKeepAlive, thresholds, redacted, commandLine, maxSpendWei: capWei } = config;
   const { runId, index, instances, attempt, scheduler, offset, threads } = config;
   return {
     config: redacted,
+    commandLine,
     thresholds,
     capWei,
     instance: { runId, index, instances, attempt, scheduler, offset, threads, host: hostname() },
@@ -156,13 +157,14 @@ function missingFacts({ chain: { clientVersion, genesisHash, chainId, roundTripM
  * @param {Array<{display: string, clientVersion: string | null}>} parts.endpoints several endpoints only
  * @param {Sender | null} parts.sender null: plain calls
  * @param {Record<string, unknown>} parts.facts of the workload
- * @param {Facts['transport']} parts.transport
+ * @param {Pick<Facts, 'transport' | 'commandLine'>} parts.asked
  * @param {Chosen | null} parts.inclusion null: plain calls
  * @param {boolean} parts.embedded
  */
-export function describeEnvironment({ version, chain, rpc, sending, endpoints, sender, transport, ...about }) {
+export function describeEnvironment({ version, chain, rpc, sending, endpoints, sender, asked, ...about }) {
   const { inclusion, facts, embedded } = about;
   return {
+    commandLine: asked.commandLine,
     stress: version,
     node: process.version,
     platform: `${process.platform} ${process.arch} ${release()}`,
@@ -180,7 +182,7 @@ export function describeEnvironment({ version, chain, rpc, sending, endpoints, s
     blockGasLimit: chain.blockGasLimit ?? null,
     feeMode: sender?.fees.mode ?? null,
     signer: sender?.signer.name ?? null,
-    transport,
+    transport: asked.transport,
     inclusion,
     workload: facts,
   };
@@ -262,7 +264,7 @@ function describeFailedSetUp(error, { clock, version, facts, times, workers, isE
   const chain = { clientVersion: null, chainId: null, genesisHash: null, roundTripMs: null };
   const environment = describeEnvironment({
     version,
-    transport: facts.transport,
+    asked: facts,
     chain,
     sender: null,
     endpoints: [],

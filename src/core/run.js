@@ -195,7 +195,7 @@ async function prepare(config, surroundings, opened) {
   const names = numbered(identified.map(({ display }) => display));
   const warning = unconfirmed.length > 0 && sender !== null ? unconfirmedIdentityWords(unconfirmed) : null;
   const environment = describeEnvironment({
-    transport: opened.facts.transport,
+    asked: opened.facts,
     version: surroundings.version,
     chain: ready.chain,
     rpc,
