@@ -86,7 +86,6 @@ import {
  *   a folder
  * @property {'runs' | 'instances' | 'both'} [mayDiffer] what may differ in it although it is of the role load or
  *   network: runs that are compared, instances of one run, or both
- * @property {boolean} [isRepeated] part of the command line that repeats a run although it is of the role instance
  * @property {OutputRow} [output] the output that it selects
  * @property {string} help
  *
@@ -565,10 +564,10 @@ const TABLE = {
   ],
   Instances: [
     { name: 'instances', argument: 'N', integer: [1, MOST_INSTANCES], commands: FUNDED_SLICES,
-      role: 'instance', isRepeated: true, defaultText: '1, or the number that Slurm started',
+      role: 'instance', defaultText: '1, or the number that Slurm started',
       help: 'number of instances of the run, each with -t wallets' },
     { name: 'index', argument: 'I|auto', parse: instanceIndex, commands: RUN,
-      role: 'instance', isRepeated: true,
+      role: 'instance',
       output: { load: async () => (await import('../outputs/json.js')).createResultLineOutput },
       defaultText: 'auto with --instances',
       help: 'index of this instance, from 0: its wallets begin at -o + I x -t, and {index} in names of files to write becomes I; auto: as Kubernetes or Slurm numbers it' },

@@ -5,9 +5,10 @@ import { EXIT, InputError, UsageError, displayName, worstExit } from '../errors.
 import { checkWritable, writeFileAtomically } from '../files.js';
 import { printable } from '../text.js';
 import { suiteText } from '../outputs/junit.js';
-import { runMarkdown, writeMarkdown } from '../outputs/markdown.js';
+import { resultMarkdown, runMarkdown, writeMarkdown } from '../outputs/markdown.js';
 import { say, stderr, stdout, streamForPeople } from '../outputs/streams.js';
 import { summaryText } from '../outputs/summary.js';
+import { resultText } from '../outputs/table.js';
 import { columnsOf, screenFormat } from '../outputs/terminal.js';
 import { renderCompare } from '../report/compare-page.js';
 import { runPage } from '../report/run-page.js';
@@ -17,7 +18,7 @@ import { merge } from '../scale-out/merge.js';
 import { auditWarning } from '../stats/audit-result.js';
 import { recordedValues } from '../stats/histogram.js';
 import { bisect } from '../studies/bisect.js';
-import { compareMarkdown, compareText } from '../studies/compare-text.js';
+import { compareResult } from '../studies/compare-text.js';
 import { compare, compareExit } from '../studies/compare.js';
 import { search } from '../studies/find.js';
 import { folderOf } from '../studies/experiment.js';
@@ -33,11 +34,11 @@ import {
   schemaOf,
 } from '../studies/run-files.js';
 import { runUntilSure } from '../studies/until-sure.js';
-import { sweepSummary, sweepText } from '../studies/sweep-text.js';
+import { sweepMarkdown, sweepResult } from '../studies/sweep-text.js';
 import { sweep } from '../studies/sweep.js';
 import { pointsOfRuns, pointsOfSweep, trend, trendText } from '../studies/trend.js';
 import { readInvocation } from './config.js';
-import { INSTANCES_MAY_DIFFER_IN, OF_ONE_INSTANCE, OPTIONS, RUNS_MAY_DIFFER_IN, VARIABLES } from './options.js';
+import { INSTANCES_MAY_DIFFER_IN, OF_ONE_INSTANCE, RUNS_MAY_DIFFER_IN, VARIABLES } from './options.js';
 
 /**
  * @import { Both, Comparison, Config, Parts, RunFile, SweepFile } from '../types.d.ts'
@@ -75,11 +76,11 @@ async function readReports({ files, explain }) {
       const schema = schemaOf(file);
       if (schema === SWEEP_SCHEMA) {
         const content = await readSweep(file);
-        return { kind: 'sweep', file, content, text: printable(sweepText(content)) };
+        return { kind: 'sweep', file, content, text: resultText(sweepResult(content)) };
       }
       if (schema === COMPARE_SCHEMA) {
         const content = await readCompare(file);
-        return { kind: 'compare', file, content, text: printable(compareText(content, columnsOf(stdout.stream))) };
+        return { kind: 'compare', file, content, text: resultText(compareResult(content), columnsOf(stdout.stream)) };
       }
       const content = readRun(file);
       const text = legible(displayName(file), () => summaryText(content, explain, ...screenFormat(stdout.stream)));
@@ -96,13 +97,11 @@ function pageOf(reports, html) {
     if (runs.length < reports.length)
       throw new UsageError('a page is of run files, or of one sweep, or of one comparison: give --html one kind');
     for (const { file, run } of runs) legible(displayName(file), () => recordedValues(run.latency.total));
-    return renderRuns(runs, { options: OPTIONS });
+    return renderRuns(runs, RUNS_MAY_DIFFER_IN);
   }
   const { kind, content, file } = report;
   if (kind === 'sweep') return sweepPage(content, file, html);
-  return legible(displayName(file), () =>
-    kind === 'compare' ? renderCompare(content) : runPage(content, { options: OPTIONS }),
-  );
+  return legible(displayName(file), () => (kind === 'compare' ? renderCompare(content) : runPage(content)));
 }
 
 /** Links to run files are relative to the page. @param {SweepFile} swept @param {string} file @param {string} html */
@@ -166,13 +165,10 @@ export const studyCommands = {
     });
     const file = join(config.dir ?? 'compare', 'compare.json');
     if (isLive) await writeFileAtomically(file, `${JSON.stringify(comparison, null, 2)}\n`);
-    await writeResult(
-      config,
-      comparison,
-      printable(compareText(comparison, columnsOf(streamForPeople(config).stream))),
-    );
+    const result = compareResult(comparison);
+    await writeResult(config, comparison, resultText(result, columnsOf(streamForPeople(config).stream)));
     if (isLive) say(config, `\ncompare.json and the run files are in ${displayName(dirname(file))}`);
-    if (config.markdown !== null) await writeMarkdown(config.markdown, compareMarkdown(comparison));
+    if (config.markdown !== null) await writeMarkdown(config.markdown, resultMarkdown(result));
     if (config.junit !== null)
       await writeFileAtomically(config.junit, compareJunit(comparison, [...base, ...candidate]));
     if (config.html !== null) await writeFileAtomically(config.html, renderCompare(comparison));
@@ -199,7 +195,7 @@ export const studyCommands = {
     const warning = auditWarning(run);
     if (warning !== null) surroundings.log.error(printable(warning));
     if (config.markdown !== null) await writeMarkdown(config.markdown, runMarkdown(run));
-    if (config.html !== null) await writeFileAtomically(config.html, runPage(run, { options: OPTIONS }));
+    if (config.html !== null) await writeFileAtomically(config.html, runPage(run));
     return run.exitCode;
   },
 };
@@ -223,7 +219,7 @@ async function writeSweepPage({ html, markdown, ...config }) {
   const file = join(folderOf(config), 'sweep.json');
   const result = await readSweep(file);
   if (html !== null) await writeFileAtomically(html, sweepPage(result, file, html));
-  if (markdown !== null) await writeMarkdown(markdown, sweepSummary(result));
+  if (markdown !== null) await writeMarkdown(markdown, sweepMarkdown(result));
 }
 
 /** @param {URL | null} url */

@@ -1,7 +1,6 @@
 /**
  * @import { StressError } from '../errors.js'
  * @import { Output as OutputContract, OutputConfig } from '../types.d.ts'
- * @import { OptionFacts } from '../report/repeat.js'
  * @import { OutputStream } from './streams.js'
  * @import { StatusLine } from './terminal.js'
  */
@@ -32,7 +31,6 @@
  * @property {OutputStream} stream for text
  * @property {StatusLine} [status] for the running interval
  * @property {Record<string, string>} info what the run is, in a word each, for readers who have not seen its command line
- * @property {readonly OptionFacts[]} options all that there are, to say how to repeat the run
  * @property {{runId: string | null, index: number | null, instances: number | null, attempt?: number} | null} instance which
  *   instance of a larger run this is, for figures and files that are put beside those of the others
  *

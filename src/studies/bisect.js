@@ -6,7 +6,7 @@ import { displayName, oneLine, worstExit } from '../errors.js';
 import { checkWritable, makeFolder, writeFileAtomically } from '../files.js';
 import { readJsonFile } from '../json-file.js';
 import { percentText } from '../outputs/format.js';
-import { bold, markdownOf, markdownTable, writeMarkdown } from '../outputs/markdown.js';
+import { resultMarkdown, writeMarkdown } from '../outputs/markdown.js';
 import { timeText } from '../text.js';
 import { Bisection, CONFIDENCE } from './bisection.js';
 import { Experiment, FATAL, inFolder, runChild } from './experiment.js';
@@ -165,7 +165,8 @@ class BisectRun {
         .map((pair) => pair.candidate / pair.good - 1);
       return ratios.length === 0 ? [] : [[short(commit.id), percentText(median(ratios)), String(ratios.length)]];
     });
-    return markdownOf([bold(words), markdownTable(['commit', `${metric.name} against good`, 'pairs'], rows)]);
+    const table = { title: 'Commits', head: ['commit', `${metric.name} against good`, 'pairs'], rows };
+    return resultMarkdown({ title: '', verdict: words, tables: [table], notes: [] });
   }
 
   /** @returns {Promise<number>} the exit code */

@@ -1,7 +1,8 @@
 import { keyFileSource } from '../chain/keys.js';
 import { censoredOf, figureOf } from '../stats/figures.js';
 import { blockIntervalMs } from '../stats/blocks.js';
-import { boundedMs, figure, figuresTable } from '../outputs/format.js';
+import { boundedMs, figure } from '../outputs/format.js';
+import { tableText } from '../outputs/table.js';
 import { isCallWorkload } from '../workloads/table.js';
 
 /**
@@ -169,7 +170,7 @@ export function capacityTable(runs) {
       figure(read(run, 'gas', 1e-6)),
       trial.holds ? 'yes' : ['no', ...(run.verdict === null ? [] : [run.verdict.name])].join(', '),
     ]);
-  return figuresTable(head, rows);
+  return tableText({ head, rows });
 }
 
 /** @param {RunFile} run of the highest rate that held @returns {string} */

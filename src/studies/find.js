@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { EXIT, StressError, UsageError, displayName } from '../errors.js';
-import { measuredText } from '../outputs/summary.js';
+import { measuredText } from '../outputs/run-tables.js';
 import { checkThresholds } from '../stats/thresholds.js';
 import { LIMIT_WORDS } from '../stats/verdict.js';
 import { timeText } from '../text.js';

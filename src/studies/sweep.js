@@ -1,13 +1,14 @@
 import { join } from 'node:path';
 import { InputError, StressError, UnavailableError, UsageError, displayName } from '../errors.js';
 import { writeFileAtomically } from '../files.js';
+import { resultText } from '../outputs/table.js';
 import { backlog } from '../stats/growth.js';
 import { FATAL, remainingTime, runChild, runStudy } from './experiment.js';
 import { KEPT, METRICS, MORE, lowerBounds, metricOf, readMetrics } from './metrics.js';
 import { argsOf, cellName, checkSize, planCells, turnsOf } from './plan.js';
 import { environmentOf, isWhole, readIfAny, runFileReader } from './run-files.js';
 import { meanOf } from './statistics.js';
-import { findSaturation, sweepCsv, sweepMarkdown, sweepText } from './sweep-text.js';
+import { findSaturation, sweepCsv, sweepMarkdown, sweepResult } from './sweep-text.js';
 
 /**
  * @import { Axis, Config, Parts, Readings, RunFile, SweepFile, SweepRun } from '../types.d.ts'
@@ -213,7 +214,7 @@ class Sweep {
     const { file, folder, parts } = this.#study;
     await writeFileAtomically(join(folder, 'sweep.csv'), sweepCsv(file));
     await writeFileAtomically(join(folder, 'sweep.md'), sweepMarkdown(file));
-    parts.say(sweepText(file));
+    parts.say(resultText(sweepResult(file)));
     parts.say(`\nsweep.json, sweep.csv, sweep.md and the run files are in ${displayName(folder)}`);
     if (this.#missing > 0 && file.end !== 'failed')
       parts.say(`${this.#missing} of ${this.#turns.length} runs are missing: the same command makes them`);
