@@ -81,15 +81,15 @@ function configuration(run) {
   const { commandLine, ...facts } = environment;
   /** @param {string} id @param {string} title @param {Record<string, unknown>} all */
   const table = (id, title, all) => details(id, title, dataTable({ title, head: [], rows: flat(all) }));
+  const isKnown = typeof commandLine === 'string';
   return section(
     'repeat',
     'How to repeat it',
-    typeof commandLine === 'string' &&
-      html`<pre tabindex="0" role="group" aria-label="Command line">${commandLine}</pre>`,
+    isKnown && html`<pre tabindex="0" role="group" aria-label="Command line">${commandLine}</pre>`,
     note([
       Object.values(config).includes('[redacted]') && 'Secrets are in no run file: set them as before. ',
       environment.embeddedChain === true && 'The chain was embedded: a new one is started each time. ',
-      mergedOf(run) !== null && 'The command line is that of the first instance.',
+      isKnown && mergedOf(run) !== null && 'The command line is that of the first instance.',
     ]),
     table('settings', 'Configuration', config),
     table('environment', 'Environment', facts),

@@ -41,10 +41,13 @@ function shortened(name) {
   return letters.length <= MAX_NAME ? name : `${letters.slice(0, 9).join('')}…${letters.slice(10 - MAX_NAME).join('')}`;
 }
 
+/** Figures for which the table of several runs has no space. */
+const LEFT_OUT = ['attempts', 'abandoned'];
+
 /** The figures of all runs, those that only some of them have as well. @param {NamedRun[]} runs */
 function overview(runs) {
   const figures = runs.map(({ run }) => new Map(overviewTable(run).rows.map(([label, text]) => [label, text])));
-  const labels = [...new Set(figures.flatMap((one) => [...one.keys()]))];
+  const labels = [...new Set(figures.flatMap((one) => [...one.keys()]))].filter((label) => !LEFT_OUT.includes(label));
   const rows = runs.map(({ name, file, run }, i) => {
     const { head, rows: latencies } = latencyTable(run);
     return [

@@ -1,5 +1,5 @@
 import { wordColumns } from '../outputs/table.js';
-import { html, list, section } from './html.js';
+import { Html, html, list, section } from './html.js';
 
 /**
  * The parts that all pages have: tables, badges and notes.
@@ -14,21 +14,26 @@ import { html, list, section } from './html.js';
 const GOOD = Object.freeze(['passed', 'exact', 'faster']);
 const BAD = Object.freeze(['FAILED', 'NOT EXACT', 'INCOMPLETE', 'PARTIAL', 'slower']);
 
+/** Columns with longer texts are broken into lines. */
+const LONG = 40;
+
 /**
  * A table that scrolls sideways on small screens.
  * @param {Cells} table
  * @param {(row: number, column: number) => string} [classOf] of a cell
  */
 export function dataTable({ title, head, rows }, classOf = () => '') {
-  const isWords = wordColumns(rows);
-  const wordsClass = (/** @type {number} */ i) => (isWords[i] ? 'words' : '');
+  const classes = wordColumns(rows).map((isWords, i) => {
+    const isLong = rows.some((cells) => String(cells[i]).length > LONG && !(cells[i] instanceof Html));
+    return `${isWords ? 'words' : ''} ${isLong ? 'long' : ''}`;
+  });
   const heads = head.map((text, i) =>
-    text === '' ? html`<td></td>` : html`<th scope="col" class="${wordsClass(i)}">${text}</th>`,
+    text === '' ? html`<td></td>` : html`<th scope="col" class="${classes[i]}">${text}</th>`,
   );
   const cell = (/** @type {Part} */ content, /** @type {number} */ row, /** @type {number} */ i) => {
     const word = String(content);
     const [kind, sign] = GOOD.includes(word) ? ['good', '✓ '] : BAD.includes(word) ? ['bad', '✗ '] : ['', ''];
-    return html`<td class="${wordsClass(i)} ${kind} ${classOf(row, i)}">${sign}${content}</td>`;
+    return html`<td class="${classes[i]} ${kind} ${classOf(row, i)}">${sign}${content}</td>`;
   };
   const lines = rows.map(
     ([first, ...rest], row) =>

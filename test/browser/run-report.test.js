@@ -110,7 +110,7 @@ describe('the page of a run', { skip: NO_BROWSER }, () => {
         assert.ok(Math.abs(tps[i] - (expected ?? 0)) < 0.001 * (expected ?? 0), `${tps[i]}, ${expected}`);
     });
     await page.click('#figure-tps details.numbers summary');
-    const rows = await page.locator('#figure-tps table tbody tr').count();
+    const rows = await page.locator('#numbers-tps tbody tr').count();
     assert.equal(rows, made.run.intervals.length);
   });
 

@@ -44,7 +44,7 @@ describe('a table', () => {
 means of \*all\* runs`,
     );
     const page = String(dataTable(TABLE));
-    assert.match(page, /<td class="words bad\s*">✗ slower<\/td>/);
+    assert.match(page, /<td class="words\s+bad\s*">✗ slower<\/td>/);
     assert.match(page, /<td class="\s*">&gt;= 1,550 ms<\/td>/);
   });
 });
