@@ -5,14 +5,14 @@ import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { startAnvil } from '../helpers/anvil.js';
-import { readJson, runStress, startStress } from '../helpers/cli.js';
+import { readJson, runStress } from '../helpers/cli.js';
 import { assertDistribution, assertNear, stagesUs, totalUs, windowOf } from '../helpers/recompute.js';
 import { readRows } from '../helpers/rows.js';
 import { schemaErrors } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { StressProcess } from '../helpers/cli.js'
+ * @import { Anvil } from '../helpers/anvil.js'
  * @import { TestContext } from 'node:test'
  */
 
@@ -20,7 +20,7 @@ const INSTANCES = 4;
 const THREADS = 5;
 const MARKER = 'STRESS_RESULT ';
 
-/** @type {StressProcess} */
+/** @type {Anvil} */
 let node;
 /** Where the instances have left their run files, their samples and their logs. */
 const made = temporaryFolder({ after });

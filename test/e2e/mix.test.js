@@ -117,7 +117,6 @@ describe('--mix', { concurrency: 2 }, () => {
       byName.counter.counts.verified <= 122 && counts.verified - byName.counter.counts.verified <= 82,
       paced.stdout,
     );
-    assert.match(paced.stdout, /^ {2}mix +counter \d+\.\d % \(60\.0 % asked for\), calls /m);
   });
 
   test('an instance with calls beside transactions is merged', async (t) => {

@@ -57,6 +57,7 @@ function assertSchemaIsStrict(run) {
     ...['endpoints', 'transport/why', 'inclusion/pushesHeads', 'inclusion/listsTransactions', 'workload'].map(
       (name) => `/environment/${name}`,
     ),
+    '/environment/commandLine',
     ...['/latency/stages/visibility', '/intervals/0/stages/visibility', '/generator/endpoints'],
     ...['/byName', '/byEndpoint', '/intervals/0/byEndpoint', '/audit/subject', '/audit/checks'],
     ...['/environment/roundTripMs', '/generator/pauses', '/generator/outages'],
