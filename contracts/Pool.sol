@@ -35,9 +35,4 @@ contract Pool {
             reserves[other] = reserveOut - taken;
         }
     }
-
-    /// Every swap makes it larger, by its fee.
-    function product() external view returns (uint256) {
-        return reserves[0] * reserves[1];
-    }
 }

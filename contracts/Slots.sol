@@ -25,10 +25,4 @@ contract Slots {
         for (uint256 i = 0; i < added; ++i) valueOf[first + queue.added++] = value + i;
         queueOf[msg.sender] = queue;
     }
-
-    /// For the audit: many slots in one call.
-    function valuesOf(uint256[] calldata keys) external view returns (uint256[] memory values) {
-        values = new uint256[](keys.length);
-        for (uint256 i = 0; i < keys.length; ++i) values[i] = valueOf[keys[i]];
-    }
 }

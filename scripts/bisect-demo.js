@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../src/chain/devchain.js';
-import { randomNumbers } from '../src/studies/statistics.js';
+import { randomNumbers } from '../src/random.js';
 import { table } from './bench/lib.js';
 
 const COMMITS = 64;

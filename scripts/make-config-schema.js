@@ -6,7 +6,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { format } from 'prettier';
 import { factsOf } from '../src/cli/help.js';
-import { COMMANDS, COMMAND_NAMES, GENERAL_OPTIONS, OPTIONS } from '../src/cli/options.js';
+import { ALL_OPTIONS, COMMANDS, COMMAND_NAMES, OPTIONS } from '../src/cli/options.js';
 
 /** @import { Command, Option } from '../src/cli/options.js' */
 
@@ -43,17 +43,18 @@ async function takes(parse, text) {
 }
 
 /** Each value may also be given as the text of the command line. @param {Option} option */
-async function valueOf({ isFlag, isList, isRest, isAxis, choices, file, integer, parse }) {
+async function valueOf({ isFlag, isList, isAxis, isOpen, choices, integer, parse }) {
   if (isFlag) return { enum: [true, false, 'true', 'false', ...(isAxis ? ['true,false', 'false,true'] : [])] };
-  if (isList || isRest) return { type: ['string', 'array'], items: { type: 'string' } };
+  if (isList) return { type: ['string', 'array'], items: { type: 'string' } };
   // A sweep takes several values: lists and ranges.
   const digits = isAxis ? '^[\\d.,/ ]+$' : '^\\d+$';
   if (integer !== undefined) {
     const [minimum, maximum] = integer;
-    return { type: ['integer', 'string'], minimum, maximum, pattern: digits };
+    const number = { type: ['integer', 'string'], minimum, maximum, pattern: digits };
+    return isOpen ? { anyOf: [{ enum: choices }, number] } : number;
   }
   if (choices === undefined) return { type: (await takes(parse, '5')) ? ['string', 'number'] : 'string' };
-  if (file !== undefined) return { anyOf: [{ enum: choices }, { type: 'string' }] };
+  if (isOpen) return { anyOf: [{ enum: choices }, { type: 'string' }] };
   return isAxis ? { anyOf: [{ enum: choices }, { type: 'string', pattern: ',' }] } : { enum: choices };
 }
 
@@ -94,8 +95,7 @@ const page = [
     .join('\n'),
   ...groups.flatMap((group) => [
     `## ${group}`,
-    [...OPTIONS, ...GENERAL_OPTIONS]
-      .filter((option) => option.group === group)
+    ALL_OPTIONS.filter((option) => option.group === group)
       .map(optionText)
       .join('\n'),
   ]),
@@ -144,7 +144,7 @@ const man = [
   ),
   ...groups.flatMap((group) => [
     `.SH ${group.toUpperCase()}`,
-    ...[...OPTIONS, ...GENERAL_OPTIONS].filter((option) => option.group === group).flatMap(manLines),
+    ...ALL_OPTIONS.filter((option) => option.group === group).flatMap(manLines),
   ]),
   '.SH ENVIRONMENT',
   plain('STRESS_NAME sets an option, such as STRESS_TX_TIMEOUT for --tx-timeout. A flag on the command line wins.'),

@@ -17,7 +17,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import ts from 'typescript';
-import { randomNumbers } from '../src/studies/statistics.js';
+import { randomNumbers } from '../src/random.js';
 
 /**
  * @typedef {object} Mutant

@@ -5,11 +5,12 @@
  *     node scripts/simulate-bisect.js [BISECTIONS]
  */
 import { fileURLToPath } from 'node:url';
+import { randomNumbers } from '../src/random.js';
 import { Bisection } from '../src/studies/bisection.js';
-import { median, randomNumbers } from '../src/studies/statistics.js';
+import { median } from '../src/studies/statistics.js';
 import { table } from './bench/lib.js';
 
-/** @import { Random } from '../src/studies/statistics.js' */
+/** @import { Random } from '../src/random.js' */
 
 const COMMITS = 64;
 /** The default of --equivalent. */

@@ -5,12 +5,13 @@
  *     node scripts/simulate-compare.js [TRIALS]
  */
 import { fileURLToPath } from 'node:url';
+import { randomNumbers } from '../src/random.js';
 import { decide } from '../src/studies/compare.js';
 import { PairedSequence } from '../src/studies/sequential.js';
-import { median, randomNumbers } from '../src/studies/statistics.js';
+import { median } from '../src/studies/statistics.js';
 import { table } from './bench/lib.js';
 
-/** @import { Random } from '../src/studies/statistics.js' */
+/** @import { Random } from '../src/random.js' */
 
 /** Of the log of a figure, from run to run. */
 const NOISE = 0.02;

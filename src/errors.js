@@ -98,12 +98,27 @@ export function displayName(name) {
   return mayBeSecret ? '(a name that may be a secret)' : oneLine(name);
 }
 
-/** Why a file cannot be read. @param {unknown} error */
-export function unreadableWords(error) {
+/** @type {Readonly<Record<string, string>>} */
+const ERRNO_WORDS = Object.freeze({
+  ENOENT: 'no such file',
+  ENOTDIR: 'its folder is a file',
+  EEXIST: 'a file is in the way',
+  EISDIR: 'it is a folder',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  ENOSPC: 'the disk is full',
+  EROFS: 'the file system is read-only',
+  ERR_FS_FILE_TOO_LARGE: 'it is too large',
+  ERR_STRING_TOO_LONG: 'it is too large',
+  EADDRINUSE: 'the port is taken',
+  EADDRNOTAVAIL: 'that is no address of this machine',
+  ENOTFOUND: 'that is no address of this machine',
+});
+
+/** Why the system refused something. Its own message may repeat the name of a file, which may be a secret. @param {unknown} error */
+export function errnoWords(error) {
   const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
-  /** @type {Record<string, string>} */
-  const words = { ENOENT: 'no such file', EACCES: 'permission denied', EISDIR: 'it is a folder' };
-  return words[code ?? ''] ?? code ?? oneLine(message);
+  return ERRNO_WORDS[code ?? ''] ?? code ?? oneLine(message);
 }
 
 /** The base class: `code` is for programs, `exitCode` for the shell, `message` for people. */

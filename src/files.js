@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { constants, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { access, open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { access, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { OutputError, displayName, oneLine } from './errors.js';
+import { OutputError, displayName, errnoWords } from './errors.js';
 
 /** @import { Stats } from 'node:fs' */
 
@@ -31,14 +31,6 @@ export async function writeFileAtomically(file, text) {
     await rm(temporary, { force: true });
     throw cannotWrite(file, error);
   }
-  await flushFolder(dirname(target));
-}
-
-/** Without it a power failure may undo the rename. Windows and some network disks do not support it. @param {string} folder */
-async function flushFolder(folder) {
-  const handle = await open(folder).catch(() => null);
-  await handle?.sync().catch(() => {});
-  await handle?.close();
 }
 
 /**
@@ -71,23 +63,18 @@ export function makeFolder(folder) {
   }
 }
 
-/** Makes a folder if it is missing, and checks it. @param {string} folder @throws {OutputError} */
+/** Makes a folder if it is missing, and writes a file there for a moment. @param {string} folder @throws {OutputError} */
 export function proveWritable(folder) {
-  try {
-    makeFolder(folder);
-    writeTrial(folder, 'this file shows that its folder can be written\n');
-  } catch (error) {
-    throw cannotWrite(folder, error);
-  }
-}
-
-/** Writes a file and removes it: for root, access() says yes even on a read-only disk. @param {string} folder @param {string} text */
-function writeTrial(folder, text) {
   const file = join(folder, `.${randomBytes(8).toString('hex')}.tmp`);
   try {
-    writeFileSync(file, text, { flag: 'wx', mode: FILE_MODE });
-  } finally {
-    rmSync(file, { force: true });
+    makeFolder(folder);
+    try {
+      writeFileSync(file, 'this file shows that its folder can be written\n', { flag: 'wx', mode: FILE_MODE });
+    } finally {
+      rmSync(file, { force: true });
+    }
+  } catch (error) {
+    throw cannotWrite(folder, error);
   }
 }
 
@@ -99,9 +86,9 @@ export function isDevice(file) {
 /** Checks before the load that a file can be written after it. @param {string} file @throws {OutputError} */
 export async function checkWritable(file) {
   const existing = await existingFile(file);
+  if (existing?.isCharacterDevice()) return;
   try {
-    // An empty file: a disk that is full now may have space at the end of the run.
-    if (existing === undefined || existing.isFile()) writeTrial(dirname(existing ? await realpath(file) : file), '');
+    await access(dirname(existing ? await realpath(file) : file), constants.W_OK);
   } catch (error) {
     throw cannotWrite(file, error);
   }
@@ -125,18 +112,9 @@ async function existingFile(file) {
 
 /** @param {string} file @param {unknown} error */
 export function cannotWrite(file, error) {
-  const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
-  /** @type {Record<string, string>} */
-  const words = {
-    ENOENT: 'its folder does not exist',
-    ENOTDIR: 'its folder is a file',
-    EEXIST: 'a file is in the way',
-    EACCES: 'permission denied',
-    EPERM: 'permission denied',
-    ENOSPC: 'the disk is full',
-    EROFS: 'the file system is read-only',
-  };
-  return new OutputError(`cannot write ${displayName(file)}: ${words[code ?? ''] ?? oneLine(message)}`, error);
+  const { code } = /** @type {NodeJS.ErrnoException} */ (error);
+  const why = code === 'ENOENT' ? 'its folder does not exist' : errnoWords(error);
+  return new OutputError(`cannot write ${displayName(file)}: ${why}`, error);
 }
 
 /**

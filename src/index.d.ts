@@ -15,7 +15,6 @@ export function defineWorkload(workload: Create | Workload): DefinedWorkload;
 /** Times are texts with a unit, such as '15s'. Each option is described by `stress --help-all`. */
 export interface RunOptions {
   wallets?: number;
-  users?: number;
   workers?: number | 'auto';
   duration?: string;
   warmup?: string;
@@ -43,7 +42,7 @@ export interface RunOptions {
   sendRpc?: string | URL;
   chainId?: number;
   allowChain?: number;
-  inclusion?: 'auto' | 'heads' | 'blocks' | 'sync' | 'receipts';
+  inclusion?: 'auto' | 'heads' | 'blocks' | 'sync';
   confirmations?: number;
   txTimeout?: string;
   /** The name of a workload, the path of a file, or the result of defineWorkload(). */

@@ -6,8 +6,6 @@ import { workersOf } from './core/config.js';
 import { run as runLoad, unexpected } from './core/run.js';
 import { Stop } from './core/stop.js';
 import { EXIT, InternalError, StressError, UsageError, oneLine } from './errors.js';
-import { Output } from './outputs/output.js';
-import { similarNames } from './similar-names.js';
 import { CONTRACT } from './workloads/user-file.js';
 
 export {
@@ -33,9 +31,8 @@ export {
  * The library: a run inside of another program. It prints nothing, installs no handlers of the process, and leaves
  * nothing open. docs/library.md describes it, index.d.ts has its types.
  *
- * @import { Logger } from 'pino'
  * @import { DefinedWorkload, IntervalRow as PublicRow, RunCallbacks, RunFile as PublicRunFile, RunOptions } from './index.d.ts'
- * @import { Config, RunFile } from './types.d.ts'
+ * @import { Config, Log, Output, RunFile } from './types.d.ts'
  * @import { Create, Workload } from './workloads/contract.d.ts'
  */
 
@@ -53,11 +50,8 @@ const OBJECT_NAME = './object';
 /** Two runs in one process would measure each other. */
 const running = new Set();
 
-/** @type {Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'>} */
-const SILENT_LOG = Object.freeze({ debug() {}, info() {}, warn() {}, error() {}, fatal() {} });
-
-/** Names of the command line that are others here. @type {Readonly<Record<string, string>>} */
-const RENAMED = Object.freeze({ threads: 'wallets', concurrency: 'wallets', thresholds: 'threshold' });
+/** @type {Log} */
+const SILENT_LOG = Object.freeze({ info() {}, warn() {}, error() {}, fatal() {} });
 
 /** @param {Create | Workload} workload @returns {DefinedWorkload} */
 export function defineWorkload(workload) {
@@ -71,17 +65,19 @@ export function defineWorkload(workload) {
  * @returns {Promise<PublicRunFile>}
  * @throws {StressError} the load did not begin; otherwise the run file has what happened
  */
-export async function run(options, callbacks = {}) {
-  checkArguments(options, callbacks);
-  const { onInterval, signal } = callbacks;
+export async function run(options, { onInterval, signal } = {}) {
+  if (!isObject(options))
+    throw new UsageError("run(): options must be an object: give { wallets: 5, duration: '15s' }");
+  const create = createOf(options.workload);
+  const parsed = textsOf({ ...options, workload: create === undefined ? options.workload : OBJECT_NAME });
   if (running.size > 0) throw new UsageError('run(): another run of this process has not ended; wait for it');
   const stop = new Stop();
   const interrupt = () => stop.request('interrupted', EXIT.interrupted);
+  signal?.addEventListener('abort', interrupt);
+  if (signal?.aborted) interrupt();
   try {
     running.add(stop);
-    signal?.addEventListener('abort', interrupt);
-    if (signal?.aborted) interrupt();
-    return await carryOut(options, stop, onInterval);
+    return await carryOut(parsed, create, stop, onInterval);
   } catch (error) {
     // Pending retries would keep the process alive.
     stop.request('failed');
@@ -93,33 +89,14 @@ export async function run(options, callbacks = {}) {
   }
 }
 
-/** Callers may be without the types. @param {unknown} options @param {unknown} callbacks */
-function checkArguments(options, callbacks) {
-  if (!isObject(options))
-    throw new UsageError("run(): options must be an object: give { wallets: 5, duration: '15s' }");
-  if (!isObject(callbacks)) throw new UsageError('run(): callbacks must be an object: give { onInterval, signal }');
-  const { onInterval, signal } = /** @type {Record<string, unknown>} */ (callbacks);
-  if (!isMissing(onInterval) && typeof onInterval !== 'function')
-    throw new UsageError('run(): onInterval must be a function');
-  if (!isMissing(signal) && !(signal instanceof AbortSignal))
-    throw new UsageError('run(): signal must be an AbortSignal: give that of an AbortController');
-}
-
 /** @param {unknown} value */
 function isObject(value) {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** @param {unknown} value */
-function isMissing(value) {
-  return value === undefined || value === null;
-}
-
-/** @param {RunOptions} options @param {Stop} stop @param {RunCallbacks['onInterval']} onInterval */
-async function carryOut({ workload, ...options }, stop, onInterval) {
-  const create = isMissing(workload) || typeof workload === 'string' ? undefined : createOf(workload);
-  const name = create === undefined ? workload : OBJECT_NAME;
-  const { config } = await readOptions({ command: 'run', parsed: textsOf({ ...options, workload: name }) });
+/** @param {Record<string, unknown>} parsed @param {Create | undefined} create @param {Stop} stop @param {RunCallbacks['onInterval']} onInterval */
+async function carryOut(parsed, create, stop, onInterval) {
+  const { config } = await readOptions({ command: 'run', parsed });
   if (create !== undefined) checkThreads(config);
   /** @type {RunFile | null} */
   let runFile = null;
@@ -136,13 +113,21 @@ async function carryOut({ workload, ...options }, stop, onInterval) {
       stop.request('failed');
     }
   };
-  const output = new Output({
+  /** @type {Output} */
+  const output = {
     finish: (run) => void (runFile = run),
     interval: (row) => void calls.push(callOnInterval(row)),
-  });
+  };
   const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-  const log = /** @type {Logger} */ (SILENT_LOG);
-  await runLoad(config, { clock: createClock(), log, stop, version, create, outputs: [output], onProgress: () => {} });
+  await runLoad(config, {
+    clock: createClock(),
+    log: SILENT_LOG,
+    stop,
+    version,
+    create,
+    outputs: [output],
+    onProgress: () => {},
+  });
   // The last ones may reject after the end of the load.
   await Promise.all(calls);
   if (thrown.length > 0) throw new UsageError(`onInterval() threw: ${oneLine(thrown[0])}`);
@@ -160,8 +145,9 @@ function checkThreads(config) {
     throw new UsageError('a workload object cannot be sent to worker threads: give workers: 1, or the path of a file');
 }
 
-/** @param {unknown} workload @returns {Create} */
+/** @param {unknown} workload @returns {Create | undefined} undefined: a name, or the path of a file */
 function createOf(workload) {
+  if ((workload ?? null) === null || typeof workload === 'string') return undefined;
   const { contract, default: create } = /** @type {Partial<DefinedWorkload>} */ (workload);
   if (contract === CONTRACT && typeof create === 'function') return create;
   throw new UsageError('workload must be a name, the path of a file, or the result of defineWorkload()');
@@ -174,41 +160,24 @@ function textsOf(options) {
   const texts = {};
   for (const [name, value] of Object.entries(options)) {
     const option = byName.get(name);
-    if (option === undefined) {
-      const [best = null] = RENAMED[name] ? [RENAMED[name]] : similarNames(name, [...byName.keys()]);
-      const hint = best === null ? 'the names are those of stress --help-all in camelCase' : `did you mean ${best}?`;
-      throw new UsageError(`run(): unknown option "${oneLine(name, 60)}": ${hint}`);
-    }
-    const text = isMissing(value) ? undefined : textOf(name, value);
+    if (option === undefined)
+      throw new UsageError(
+        `run(): unknown option "${oneLine(name, 60)}": the names are those of stress --help-all in camelCase, and wallets for --threads`,
+      );
+    if ((value ?? null) === null) continue;
+    const text = textOf(name, value);
     // No settings at all are as good as an empty object.
-    if (text !== undefined && !(name === 'set' && text.length === 0)) texts[option.name] = text;
+    if (name !== 'set' || text.length > 0) texts[option.name] = text;
   }
   return texts;
 }
 
 /** @param {string} name @param {unknown} value @returns {string | string[]} */
 function textOf(name, value) {
-  if (name === 'params' && typeof value === 'object') return jsonOf(value);
+  if (name === 'params' && typeof value === 'object') return JSON.stringify(value);
   if (name === 'set' && isObject(value))
-    return Object.entries(/** @type {object} */ (value)).map(([key, one]) =>
-      settingText(key, plainText(`set.${key}`, one)),
-    );
+    return Object.entries(/** @type {object} */ (value)).map(([key, one]) => `${key}=${plainText(`set.${key}`, one)}`);
   return Array.isArray(value) ? value.map((one) => plainText(name, one)) : plainText(name, value);
-}
-
-/** Settings are separated by commas. @param {string} key @param {string} text */
-function settingText(key, text) {
-  if (!/,\s*[a-z_]\w*=/i.test(text)) return `${key}=${text}`;
-  throw new UsageError(`run(): set.${oneLine(key, 60)} has a text such as ",name=", which begins another setting`);
-}
-
-/** @param {unknown} params */
-function jsonOf(params) {
-  try {
-    return String(JSON.stringify(params));
-  } catch {
-    throw new UsageError('run(): params cannot be written as JSON: give an array without BigInt and circular values');
-  }
 }
 
 /** @param {string} name @param {unknown} value */

@@ -1,17 +1,9 @@
 import { readFileSync, statSync } from 'node:fs';
-import { InputError, displayName, oneLine } from './errors.js';
+import { InputError, displayName, errnoWords } from './errors.js';
 
 /** @import { ErrorObject } from 'ajv' */
 
 /** Reads JSON files, and checks JSON against a schema: a file may have been cut or edited by another program. */
-
-/** @type {Record<string, string>} */
-const WORDS = {
-  ENOENT: 'there is no such file',
-  EACCES: 'permission denied',
-  ERR_FS_FILE_TOO_LARGE: 'it is too large',
-  ERR_STRING_TOO_LONG: 'it is too large',
-};
 
 /**
  * @param {string} file
@@ -20,24 +12,20 @@ const WORDS = {
  * @throws {InputError} which names the file
  */
 export function readJsonFile(file, { what, advice = '' } = {}) {
-  const name = displayName(file);
-  const subject = what === undefined ? name : `the ${what} ${name}`;
+  const subject = what === undefined ? displayName(file) : `the ${what} ${displayName(file)}`;
+  const hint = advice === '' ? '' : `; ${advice}`;
   let text;
   try {
     // Reading a device or a pipe may never end, and cannot be interrupted.
-    if (!statSync(file).isFile())
-      throw new InputError(`${subject} is not a file${what === undefined ? '' : `: ${advice}`}`);
+    if (!statSync(file).isFile()) throw new Error('it is not a file');
     text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '');
   } catch (error) {
-    if (error instanceof InputError) throw error;
-    const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
-    const why = WORDS[code ?? ''] ?? oneLine(message);
-    throw new InputError(`cannot read ${subject}: ${why}${what === undefined ? '' : `; ${advice}`}`, error);
+    throw new InputError(`cannot read ${subject}: ${errnoWords(error)}${hint}`, error);
   }
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new InputError(`${name} is not valid JSON${advice === '' ? '' : `: ${advice}`}`, error);
+    throw new InputError(`${subject} is not valid JSON${hint}`, error);
   }
 }
 

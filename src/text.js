@@ -40,6 +40,16 @@ export function seconds(durationMs) {
   return `${tenths(durationMs / 1000)} s`;
 }
 
+/** With a decimal below 10 ms. @param {number} us */
+export function milliseconds(us) {
+  return `${us < 10_000 ? tenths(us / 1000) : count(us / 1000)} ms`;
+}
+
+/** With a decimal below 1 %. @param {number} part of 1 */
+export function percent(part) {
+  return `${part > 0 && part < 0.01 ? tenths(100 * part) : count(100 * part)} %`;
+}
+
 /** @param {Record<string, number>} failures by code */
 export function byCode(failures) {
   return Object.entries(failures)

@@ -5,15 +5,17 @@ import type { Spread } from './chain/endpoints.js';
 import type { Curve, Wallet } from './chain/keys.js';
 import type { Costs } from './chain/send.js';
 import type { Mismatch } from './core/audit.js';
+import type { describeRun } from './core/describe.js';
 import type { EngineReport, EngineStats, Plan } from './core/engine.js';
 import type { Foreign, Ledger, Resolution } from './core/ledger.js';
 import type { Stop } from './core/load.js';
 import type { Slice } from './core/nonces.js';
 import type { GasRateFacts } from './core/gas-rate.js';
 import type { Arrival, Schedule } from './core/pacer.js';
-import type { TransportError } from './errors.js';
-import type { Ability, Submit } from './inclusion/index.js';
-import type { BlockFacts, ClockFacts, Settled } from './outputs/output.js';
+import type { StressError, TransportError } from './errors.js';
+import type { Submit } from './inclusion/index.js';
+import type { OutputStream } from './outputs/streams.js';
+import type { StatusLine } from './outputs/terminal.js';
 import type { CensoredBounds } from './stats/figures.js';
 import type { Distribution, DistributionState } from './stats/histogram.js';
 import type { MeasuredRun, buildPartialRunFile, buildRunFile } from './stats/run-file.js';
@@ -36,7 +38,7 @@ import type {
   TransactionWorkload as OwnTransactions,
   Verdict as OwnVerdict,
 } from './workloads/contract.d.ts';
-import type { Logger } from 'pino';
+import type { WorkloadState } from './workloads/index.js';
 
 // general
 
@@ -50,6 +52,11 @@ export type Clock = {
   sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   /** calls back once after `ms`; the result cancels it */
   after: (callback: () => void, ms: number) => () => void;
+};
+
+/** Takes texts only, so that no object that holds a key can be logged. */
+export type Log = Record<'info' | 'warn' | 'error', (text: string) => void> & {
+  fatal: (text: string, exitCode: number) => void;
 };
 
 // chain
@@ -264,6 +271,16 @@ export type Block = {
   ours: number;
 };
 
+/** A new block of the chain, as outputs get it. */
+export type SeenBlock = Block & {
+  /** time of day */
+  seenAtMs: number;
+  /** how much later than its timestamp */
+  skewMs: number;
+  /** since the previous block was seen */
+  gapMs: number;
+};
+
 export type Inclusion = {
   number: number;
   hash: string;
@@ -321,8 +338,8 @@ export type InclusionDetector = {
   stop: () => Promise<void>;
 };
 
-/** The selected detector, as in the run file, with the abilities of all endpoints. */
-export type Chosen = Partial<Record<Ability, boolean>> & { name: string; why: string };
+/** The selected detector, as in the run file. */
+export type Chosen = { name: string; why: string };
 
 // workloads
 
@@ -343,8 +360,7 @@ export type Preparation = {
 };
 
 export type CallPreparation = {
-  /** null if the endpoint is not a node */
-  chain: { chainId: number | null };
+  chain: { chainId: number };
   addresses: () => Promise<string[]>;
   notice: (line: string) => void;
 };
@@ -357,13 +373,12 @@ export type DataSet = {
   /** null if the node has pruned its genesis block */
   genesisHash: string | null;
   address: string;
-  topic: string;
-  count: number;
+  /** of data of each log */
   bytes: number;
-  /** logs per page; the last page may have fewer */
+  /** logs per page */
   pageSize: number;
-  /** by number; count: of logs */
-  pages: Array<{ fromBlock: number; toBlock: number; count: number }>;
+  /** numbers of the blocks, by page */
+  blocks: number[];
 };
 
 /** Gas for the funding check. */
@@ -378,40 +393,35 @@ export type Gas = {
 type Own = Required<OwnTransactions>;
 
 /** A workload of workloads/contract.d.ts with everything filled in. */
-export type TransactionWorkload = Pick<Own, 'kind' | 'subject' | 'handOver'> &
+export type TransactionWorkload = Pick<Own, 'kind' | 'subject'> &
   Pick<OwnTransactions, 'facts' | 'valueWei'> & {
     gas: Gas;
+    handOver: (first: number, count: number) => WorkloadState;
     unprepared: (preparation: Pick<Preparation, 'wallets' | 'chain'>) => Promise<number>;
     prepare: (preparation: Preparation) => Promise<void>;
     next: (position: number, nonce: number) => Call;
     /** of an operation; its figures are also counted by name */
     nameOf?: (position: number, nonce: number) => string;
     verify: (...given: Parameters<Own['verify']>) => Promise<Verdict>;
-    audit: (...given: Parameters<Own['audit']>) => Promise<AuditReading[]>;
+    /** without it, the effects are the nonces without reverted transactions */
+    audit?: (...given: Parameters<Own['audit']>) => Promise<AuditReading[]>;
     reconcile?: (snapshot: AuditSnapshot) => Promise<Check[]>;
   };
 
-export type CallWorkload = Pick<OwnCalls, 'kind' | 'callsPerIteration' | 'facts'> &
-  Pick<Required<OwnCalls>, 'handOver'> & {
-    prepare?: (preparation: CallPreparation) => Promise<void>;
-    next: (position: number) => NamedRequest;
-    check: (position: number, result: unknown, request: NamedRequest) => string | null | Promise<string | null>;
-  };
+export type CallWorkload = Pick<OwnCalls, 'kind' | 'callsPerIteration' | 'facts'> & {
+  handOver: (first: number, count: number) => WorkloadState;
+  prepare?: (preparation: CallPreparation) => Promise<void>;
+  next: (position: number) => NamedRequest;
+  check: (position: number, result: unknown, request: NamedRequest) => string | null | Promise<string | null>;
+};
 
 export type Workload = TransactionWorkload | CallWorkload;
 
 // core
 
-export type Tools = {
-  all: Slice;
-  source: KeySource;
-  sender: Sender;
-  onProgress: (label: string, done: number, all: number) => void;
-};
-
 export type Surroundings = {
   clock: Clock;
-  log: Logger;
+  log: Log;
   outputs: Output[];
   onProgress: (label: string, done: number, all: number) => void;
   stop: Stop;
@@ -435,7 +445,7 @@ export type CommonStart = {
   /** fails early, before anything is sent */
   open: () => Promise<void>;
   /** waits for all instances, until it is time for the last preparations */
-  wait: (chain: { chainId: number | null; genesisHash: string | null }) => Promise<void>;
+  wait: (chain: { chainId: number; genesisHash: string | null }) => Promise<void>;
   /** waits for the start of the load; both clocks at that time, and a warning; null: no common start */
   begin: () => Promise<{ beginUs: number; wallMs: number; nowUs: number; words: string | null } | null>;
   facts: () => StartFacts;
@@ -449,10 +459,9 @@ export type Engine = {
   /** the automatic warm-up finds the start of the window during the load */
   setWindow: (plan: Plan) => void;
   /**
-   * what was done since the last interval; nothing in it is proportional to the number of wallets; null, only within an
-   * interval: not known now
+   * what was done since the last interval; nothing in it is proportional to the number of wallets
    */
-  snapshot: (nowUs: number, endsInterval: boolean) => Promise<Snapshot | null>;
+  snapshot: (nowUs: number, endsInterval: boolean) => Promise<Snapshot>;
   /** starts no more operations; the window ends at nowUs */
   stop: (nowUs: number) => void;
   /** waits for the operations in flight, and abandons the rest after the time limit or on abort */
@@ -527,6 +536,8 @@ export type LoadSize = {
 export type Member = { name: string; weight: number };
 
 export type LoadConfig = LoadSize & {
+  /** members that worker threads get too: of the load, without secrets */
+  loadKeys: ReadonlySet<string>;
   /** of --rate 30Mgas, then without ratePerSecond */
   gasPerSecond: number | null;
   arrival: Arrival | null;
@@ -542,7 +553,6 @@ export type LoadConfig = LoadSize & {
   calls: string | null;
   data: string | null;
   checkRpc: URL | null;
-  users: number | null;
   contracts: string | null;
   payload: number | null;
   /** number of receivers; null: the wallets pay each other */
@@ -716,14 +726,14 @@ export type ChainInfo = {
   /** null without web3_clientVersion */
   clientVersion: string | null;
   /** as in Identity */
-  roundTripMs: number | null;
+  roundTripMs: number;
   /** null if the node has pruned its genesis block */
   genesisHash: string | null;
   head: number;
   /** null on chains without base fee */
   baseFeeWei: bigint | null;
   blockGasLimit: number;
-  /** between the last two blocks, by their timestamps; 0 if unknown */
+  /** mean of the last blocks, by their timestamps */
   blockSeconds: number;
 };
 
@@ -749,13 +759,6 @@ export type ThreadStats = {
   /** with --batch */
   submissionBatches?: BatchFacts;
   endpoints: Traffic[];
-};
-
-/** Progress of funding, also after a failure. */
-export type Account = {
-  wallets: number;
-  transactions: number;
-  wei: bigint;
 };
 
 /** A linear change of the rate. */
@@ -793,16 +796,15 @@ export type Figure = {
   /** count that a limit in percent refers to */
   whole?: string;
   ofCall?: string;
+  /** member of the run file that is the figure, or that has the reason why it is null */
+  pointer?: string;
+  /** a reason of its own */
   why?: (run: MeasuredRun) => string | undefined;
 };
-
-export type AuditResult = 'exact' | 'incomplete' | 'not_exact';
 
 export type DistributionJson = {
   count: number;
   sumUs: number;
-  /** a decimal integer, in microseconds squared */
-  sumOfSquaresUs2: string;
   /** null if nothing was recorded, like all figures below */
   minUs: number | null;
   maxUs: number | null;
@@ -829,9 +831,6 @@ export type Counts = {
   abandoned: number;
 };
 
-/** operations by instants inside the window */
-export type WindowCounts = Omit<Counts, 'abandoned'> & { accepted: number; included: number };
-
 /** of verified operations; censored: of operations without a good answer in time, the time waited */
 export type Latencies = Record<
   'lag' | 'latency' | 'fromStart' | Stage | 'censored' | 'fromStartCensored' | 'timedOut',
@@ -846,8 +845,6 @@ export type GroupFigures = {
   counts: Pick<Counts, 'verified' | 'failed' | 'timedOut' | 'abandoned'>;
   windowVerified: number;
   gas: GasOfOperations;
-  /** of operations verified outside of the window; not in the run file */
-  gasOutside: GasOfOperations;
   /** latency of the verified ones */
   sumUs: number;
   failures: Record<string, number>;
@@ -944,22 +941,6 @@ export type GroupJson = {
   censored?: DistributionJson;
 };
 
-/** figures of a stage of --stages */
-export type RateStageJson = {
-  stage: number;
-  /** since the start of the window */
-  startMs: number;
-  endMs: number;
-  fromPerSecond: number;
-  toPerSecond: number;
-  /** operations due in it, as below */
-  counts: Counts;
-  /** those verified, also later, per second of the stage */
-  tps: number;
-  latency: DistributionJson;
-  censored: DistributionJson;
-};
-
 export type EndpointFigures = {
   /** with its number if another one looks the same */
   display: string;
@@ -992,63 +973,7 @@ export type Reorgs = {
 };
 
 /** Input of the run file. */
-export type RunParts = {
-  id: string;
-  /** time of day */
-  startedAtMs: number;
-  endedAtMs: number;
-  /** reason of the end; 'running' in partial files */
-  end: string;
-  exitCodes: number[];
-  config: Record<string, unknown>;
-  instance?: InstanceFacts | null;
-  environment: Record<string, unknown>;
-  stats: Stats;
-  /** of the window, so far */
-  durationUs: number;
-  intervals: IntervalRow[];
-  /** time of day */
-  windowStartedAtMs: number;
-  failureWords: Record<string, string>;
-  reorgs: Reorgs;
-  generator: {
-    cpuUs: number;
-    peakRssBytes: number;
-    workers: number;
-    rpcCalls: Record<string, number>;
-    transport: Record<string, number>;
-    batches: object;
-    endpoints: object[];
-    readBackRetries: number;
-    pausedMs: number;
-    retiredWallets: number;
-    resubmissions: { repeated: number; rebroadcast: number; lost?: number; replaced: number };
-    presigned: { used: number; discarded: number };
-    pauses?: Pauses;
-    outages?: Outage[];
-    submissionStall?: Outage;
-    inclusionResolutionMs: number | null;
-    headSource: 'poll' | 'subscription' | null;
-    failedPolls: number;
-    arrivalSeed: number | null;
-    samplesDropped: number | null;
-  };
-  audit: object | null;
-  spending: {
-    capWei: string | null;
-    setUpWei: string | null;
-    leftWei?: string | null;
-    spentWei: string | null;
-    transactions: number | null;
-  };
-  isOpenLoop: boolean;
-  schedule?: Schedule | null;
-  gasRate?: GasRateFacts | null;
-  thresholds: Threshold[];
-  warnings: string[];
-  /** why a figure is null, by its JSON pointer */
-  unmeasured: Record<string, string>;
-};
+export type RunParts = ReturnType<typeof describeRun>;
 
 /** Time without a response, of all endpoints. */
 export type Outage = {
@@ -1104,10 +1029,7 @@ export type Sample = {
   acceptedAtUs: number | null;
   /** block read; not before acceptedAtUs */
   includedAtUs: number | null;
-  /**
-   * when that block was seen where the effect is read back, not before it was seen at all; null where it is read at
-   * the same endpoint
-   */
+  /** when the read was sent that found the effect; null without one */
   visibleAtUs: number | null;
   /** effect read back, or given up */
   endedAtUs: number;
@@ -1180,10 +1102,6 @@ export type NodeReading = {
   cpuUs: number;
   rssBytes: number;
   threads: number;
-  /** open files and sockets; null without permission */
-  descriptors: number | null;
-  /** reason of the null */
-  why?: { descriptors: string };
 };
 
 export type EndpointSockets = {
@@ -1216,19 +1134,39 @@ export type Totals = {
   censored?: DistributionJson;
 };
 
+/** What outputs are given beside the options. */
+type OutputParts = {
+  /** for text */
+  stream: OutputStream;
+  /** for the running interval */
+  status?: StatusLine;
+  /** what the run is, in a word each, for readers who have not seen its command line */
+  info: Record<string, string>;
+  /** which instance of a larger run this is, for figures and files that are put beside those of the others */
+  instance: { runId: string | null; index: number | null; instances: number | null; attempt?: number } | null;
+};
+
+export type OutputOptions = OutputConfig & { results: string | null } & OutputParts;
+
+/** An output shows or keeps what a run reports. It decides nothing. */
 export type Output = {
   /** before the set-up: opens its port or checks its file; rejects with a StressError */
   open?: () => Promise<void>;
   /** once, before the load */
-  start?: (clock: ClockFacts) => void;
-  notice: (line: string) => void;
-  /** false: samples need not be sent to the main thread */
-  wantsSamples: boolean;
-  /** called for every operation: must be cheap */
-  sample: (sample: Sample) => void;
+  start?: (begun: {
+    /** start of the load on the run's clock */
+    startUs: number;
+    /** time of day then */
+    startedAtMs: number;
+    /** whether the operations are plain calls */
+    isPlain?: boolean;
+  }) => void;
+  notice?: (line: string) => void;
+  /** called for every operation: must be cheap; without it, samples are not sent to the main thread */
+  sample?: (sample: Sample) => void;
   /** every new block, once and in order */
-  block?: (block: BlockFacts) => void;
-  interval: (row: IntervalRow, totals: Totals) => void;
+  block?: (block: SeenBlock) => void;
+  interval?: (row: IntervalRow, totals: Totals) => void;
   /** the running interval, about twice a second during the load */
   live?: (figures: LiveFigures) => void;
   /**
@@ -1240,10 +1178,10 @@ export type Output = {
   discard?: () => void;
   /**
    * after the last sample and the last interval, before the run file is made: writes what is left, waits no longer
-   * than 5 s for it, and says what was dropped
+   * than 5 s for it, and says what was dropped; error: why not all could be written, which finish() throws again
    */
-  settle?: () => Promise<Settled>;
-  finish: (run: RunFile) => void | Promise<void>;
+  settle?: () => Promise<{ samplesDropped?: number; error?: StressError | null }>;
+  finish?: (run: RunFile) => void | Promise<void>;
   /**
    * in place of finish where there was no load, because the endpoint or what is needed there was missing, or going on
    * could have done harm
@@ -1310,7 +1248,7 @@ export type StudyOptions = {
 export type Parts = {
   clock: Clock;
   stop: Stop;
-  log: Logger;
+  log: Log;
   onProgress: (label: string, done: number, all: number) => void;
   version: string;
   say: (line: string) => void;
@@ -1340,6 +1278,41 @@ export type Sequential = {
 export type Comparison = ReturnType<typeof compare>;
 
 export type ComparedMetric = ReturnType<typeof compareMetrics>['metrics'][number];
+
+/** what the files of all studies begin with */
+export type StudyFile = {
+  schema: string;
+  startedAt: string;
+  endedAt: string | null;
+  end: string;
+  stress: string;
+  warnings: string[];
+};
+
+/** Live pairs; end: as in Sequential, or complete. */
+export type PairsFile = StudyFile & {
+  /** options that must be the same to continue */
+  asked: Record<string, string>;
+  /** of the coin of --until-sure */
+  seed: number;
+};
+
+export type BisectFile = StudyFile & {
+  end: 'running' | 'complete' | 'interrupted' | 'failed';
+  /** as in PairsFile */
+  asked: Record<string, string>;
+  /** of the order within pairs */
+  seed: number;
+  /** reason by commit */
+  skipped: Record<string, string>;
+  pairs: BisectPair[];
+  /** with their probabilities to be the first bad one */
+  commits: Array<{ id: string; subject: string; probability: number }>;
+  result: { reason: string; words: string; from: string; to: string; probability: number } | null;
+};
+
+/** values of the metric at the good commit and at the other one; files: their run files */
+export type BisectPair = { commit: string; good: number; candidate: number; isGoodFirst: boolean; files: string[] };
 
 /** Pairs of runs: the i-th runs of both sides were neighbours. */
 export type Both = {
@@ -1411,13 +1384,9 @@ export type Environment = {
   node: string;
 };
 
-export type SweepFile = {
-  schema: string;
+export type SweepFile = StudyFile & {
   id: string;
-  startedAt: string;
-  endedAt: string | null;
   end: 'running' | 'complete' | 'incomplete' | 'interrupted' | 'failed';
-  stress: string;
   axes: readonly Axis[];
   repeat: number;
   restMs: number;
@@ -1427,5 +1396,4 @@ export type SweepFile = {
   cells: SweepCell[];
   saturation: Saturation[];
   find: Find | null;
-  warnings: string[];
 };

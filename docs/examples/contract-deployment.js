@@ -16,33 +16,26 @@ function initCode(code) {
 }
 
 /** @type {import('evm-stress/workload').Create} */
-export default function create({ kit, rpc, settings, state }) {
+export default function create({ kit, rpc, settings }) {
   const kilobytes = Number(settings.set.kilobytes ?? 1);
   if (!(kilobytes > 0 && kilobytes <= MOST_KILOBYTES))
     throw new Error(`--set kilobytes must be more than 0 and at most ${MOST_KILOBYTES}`);
   const code = kit.tag.padStart(Math.round(kilobytes * 1024) * 2, '00'); // 00 is STOP
   const deployment = { to: null, data: initCode(code) };
-  /** Addresses of the wallets, by position. */
-  let senders = state ?? [];
 
   return {
     kind: 'transaction',
     subject: 'wallets deployed',
     gas: { perWallet: 0n, perOperation: 60_000n + BigInt(code.length / 2) * 220n },
 
-    async prepare({ wallets }) {
-      senders = wallets.map(({ address }) => address);
-    },
-
     next: () => deployment,
 
     async verify(position, _executed, { number }, _attempt, { nonce }) {
-      const target = kit.createAddress(senders[position], nonce);
+      const target = kit.createAddress(kit.addresses()[position], nonce);
       const found = await rpc.gather('eth_getCode', [target, `0x${number.toString(16)}`], 'readback');
       return { state: found === `0x${code}` ? 'ok' : 'missing', effect: `${code.length / 2} bytes`, target };
     },
 
     // No audit(): it counts the wallet's transactions, less those that were reverted.
-    handOver: (first, count) => senders.slice(first, first + count),
   };
 }

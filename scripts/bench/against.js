@@ -9,7 +9,8 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { mean, randomNumbers, standardDeviation, studentQuantile } from '../../src/studies/statistics.js';
+import { randomNumbers } from '../../src/random.js';
+import { mean, standardDeviation, studentQuantile } from '../../src/studies/statistics.js';
 import { startGeth } from '../nodes/geth.js';
 import { ROOT, checkOut, inTemporaryFolder, median, readOptions, runOurs, table, withNode } from './lib.js';
 import { startNullChain } from './null-chain.js';

@@ -163,24 +163,26 @@ export class ChainIdentity {
 const FIRST_BLOCKS = Object.freeze([0, 1]);
 
 /**
- * Checks that the endpoint of the submissions serves the chain of the other one. It may serve little else.
- * @param {Rpc} sending
- * @param {Rpc} reading
- * @param {number} chainId of the other one
+ * Checks that a second endpoint, which may serve little else, is one of the same chain.
+ * @param {object} endpoints
+ * @param {Rpc} endpoints.other
+ * @param {string} endpoints.option of the other one
+ * @param {Rpc} endpoints.reading
+ * @param {number | null} endpoints.chainId of the first one; null: unknown
  * @throws {RefusedError}
  */
-export async function checkSending(sending, reading, chainId) {
-  /** @param {unknown} one @param {unknown} other @param {string} what */
-  const assertEqual = (one, other, what) => {
-    if (one === null || other === null || one === other) return;
-    const words = `--rpc ${reading.display} has ${what} ${one}, and --send-rpc ${sending.display} has ${other}`;
+export async function assertOneChain({ other, option, reading, chainId }) {
+  /** @param {unknown} ours @param {unknown} theirs @param {string} what */
+  const assertEqual = (ours, theirs, what) => {
+    if (ours === null || theirs === null || ours === theirs) return;
+    const words = `--rpc ${reading.display} has ${what} ${ours}, and ${option} ${other.display} has ${theirs}`;
     throw new RefusedError(`${words}: both must serve one chain`);
   };
-  assertEqual(chainId, await chainIdOf(sending, 'setup'), 'chain id');
+  assertEqual(chainId, await chainIdOf(other, 'setup'), 'chain id');
   for (const number of FIRST_BLOCKS) {
-    const asked = [reading, sending].map((rpc) => nullIfRefused(hashOf(rpc, number, 'setup')));
-    const [one, other] = await Promise.all(asked);
-    assertEqual(one, other, `block ${number} with hash`);
+    const asked = [reading, other].map((rpc) => nullIfRefused(hashOf(rpc, number, 'setup')));
+    const [ours, theirs] = await Promise.all(asked);
+    assertEqual(ours, theirs, `block ${number} with hash`);
   }
 }
 

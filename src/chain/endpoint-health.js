@@ -124,7 +124,7 @@ export class Health {
     });
   }
 
-  /** The times when all endpoints were down, as far as the events are kept. @param {number} loadStartUs */
+  /** The times when all endpoints were down, as far as the events are kept. @param {number} loadStartUs @returns {Outage[]} */
   outages(loadStartUs) {
     /** @type {Set<number>} */
     const down = new Set();

@@ -113,18 +113,17 @@ export class Router {
    * @template T
    * @param {Purpose} purpose
    * @param {RequestKind} kind
-   * @param {Purpose} routedAs
    * @param {Ask<T>} ask
    * @returns {Promise<T>}
    */
-  #send(purpose, kind, routedAs, ask) {
-    const index = this.route(routedAs);
+  #send(purpose, kind, ask) {
+    const index = this.route(purpose);
     const rpc = this.#rpcs[index];
     return new Promise((resolve, reject) => {
       let isWanted = true;
       const giveUp = () => {
         isWanted = false;
-        if (kind === 'read') resolve(this.#send(purpose, kind, routedAs, ask));
+        if (kind === 'read') resolve(this.#send(purpose, kind, ask));
         else reject(new TransportError(`${rpc.display}: the endpoint went down before it answered`, 'left'));
         if (kind === 'submission') this.#failures[index] += 1;
       };
@@ -162,12 +161,12 @@ export class Router {
     }
   }
 
-  /** The endpoints as one Rpc. @param {Purpose} [routedAs] of all its requests; default: their own @returns {Rpc} */
-  view(routedAs) {
+  /** The endpoints as one Rpc. @returns {Rpc} */
+  view() {
     const rpcs = this.#rpcs;
 
     /** @template T @param {Purpose} purpose @param {RequestKind} kind @param {Ask<T>} ask */
-    const send = (purpose, kind, ask) => this.#send(purpose, kind, routedAs ?? purpose, ask);
+    const send = (purpose, kind, ask) => this.#send(purpose, kind, ask);
 
     /** @type {Rpc['gather']} */
     const gather = (method, params, purpose) => send(purpose, 'read', (rpc) => rpc.gather(method, params, purpose));
@@ -190,7 +189,7 @@ export class Router {
         };
       });
 
-    const usual = rpcs[this.#preferred(routedAs ?? 'inclusion') % rpcs.length];
+    const usual = rpcs[this.#home % rpcs.length];
     return {
       display: `${rpcs[0].display} and ${rpcs.length - 1} more`,
       secrets: rpcs.flatMap(({ secrets }) => secrets),
@@ -253,8 +252,6 @@ export function openEndpoints({ urls, open, openExtra, fixedId, clock, home, spr
   const rpc = withRetries(sending === null ? reading : sentBy(sending, reading), options.retryOptions);
   return {
     rpc,
-    /** Null: the endpoint of the wallets. */
-    reading: spread === 'apart' ? (router?.view('readback') ?? null) : null,
     /** Null: the submissions go to the same endpoints as everything else. */
     sending,
     /** Of each endpoint. */

@@ -10,6 +10,7 @@ import {
   UnavailableError,
 } from '../errors.js';
 import { indexRanges } from '../text.js';
+import { baseFeeOf } from './fees.js';
 import { toBigInt, toHex, toNumber } from './rpc.js';
 import { estimateGas, findMinedTransaction, sendAll } from './send.js';
 
@@ -31,6 +32,9 @@ import { estimateGas, findMinedTransaction, sendAll } from './send.js';
 
 /** Wallets funded by one transaction: about 8 million gas, half a block or less on nearly all chains. */
 export const WALLETS_PER_PAYMENT = 200;
+
+/** Wallets paid before the fee is updated: their payments fill fewer blocks than the offered fee covers. */
+const WALLETS_AT_ONCE = 5000;
 
 /** How long a slice with a foreign sender is watched, to name all affected wallets. */
 const FOREIGN_WATCH_MS = 1000;
@@ -282,31 +286,30 @@ export function fundsMissing(missing, needWei, remedy = "fund them with --fund-f
  */
 export async function topUp(sender, funder, missing, onProgress) {
   const [{ balanceWei }] = await settleWallets(sender, [funder]);
-  const parts = [];
-  for (let at = 0; at < missing.length; at += WALLETS_PER_PAYMENT)
-    parts.push(missing.slice(at, at + WALLETS_PER_PAYMENT));
-  if (parts.length === 0) return { transactions: 0, paidWei: 0n };
   const paidWei = missing.reduce((sum, { missingWei }) => sum + missingWei, 0n);
   if (balanceWei < paidWei) throw funderTooPoor(funder, balanceWei, paidWei);
-
-  const orders = parts.map((part) => {
+  const orders = partsOf(missing, WALLETS_PER_PAYMENT).map((part) => {
     const value = part.reduce((sum, { missingWei }) => sum + missingWei, 0n);
     return { wallet: funder, to: null, data: disperseData(part), value, gasLimit: 0n };
   });
-  const gasLimits = await Promise.all(
-    orders.map(({ data, value }) => estimateGas(sender.rpc, { from: funder.address, data, value: toHex(value) })),
-  );
-  const gas = gasLimits.reduce((sum, limit) => sum + limit, 0n);
+  const waves = partsOf(orders, WALLETS_AT_ONCE / WALLETS_PER_PAYMENT);
+  const estimate = async (/** @type {typeof orders[number]} */ order) => {
+    const { data, value } = order;
+    order.gasLimit = await estimateGas(sender.rpc, { from: funder.address, data, value: toHex(value) });
+  };
+  for (const wave of waves) await Promise.all(wave.map(estimate));
+  const gas = orders.reduce((sum, { gasLimit }) => sum + gasLimit, 0n);
   const costWei = paidWei + gas * sender.fees.worstPriceWei();
   if (balanceWei < costWei) throw funderTooPoor(funder, balanceWei, costWei);
-  const receipts = await sendAll(
-    sender,
-    orders.map((order, i) => ({ ...order, gasLimit: gasLimits[i] })),
-    (done) => onProgress?.(Math.min(done * WALLETS_PER_PAYMENT, missing.length)),
-  );
-  const failed = receipts.find(({ status }) => toNumber(status) !== 1);
-  if (failed !== undefined)
-    throw new UnavailableError(`the payment ${failed.transactionHash} was reverted: no wallet in it was funded`);
+  for (const [i, wave] of waves.entries()) {
+    await followFees(sender);
+    const receipts = await sendAll(sender, wave, (done) =>
+      onProgress?.(Math.min(i * WALLETS_AT_ONCE + done * WALLETS_PER_PAYMENT, missing.length)),
+    );
+    const failed = receipts.find(({ status }) => toNumber(status) !== 1);
+    if (failed !== undefined)
+      throw new UnavailableError(`the payment ${failed.transactionHash} was reverted: no wallet in it was funded`);
+  }
   return { transactions: orders.length, paidWei };
 }
 
@@ -325,22 +328,44 @@ export async function reclaim(sender, wallets, to, onProgress) {
   );
   // A plain payment uses exactly its gas limit, so nothing is left over; a contract may use more than estimated.
   const gasLimit = gas === TRANSFER_GAS ? BigInt(gas) : BigInt(Math.ceil(gas * 1.2));
-  // With the tip as large as the whole offer, the price does not depend on the base fee.
-  const price = sender.fees.worstPriceWei();
-  const fee =
-    sender.fees.mode === 'legacy' ? { gasPriceWei: price } : { maxFeePerGasWei: price, maxPriorityFeePerGasWei: price };
-  const costWei = gasLimit * price;
-  const orders = wallets.flatMap((wallet, i) =>
-    states[i].balanceWei > costWei ? [{ wallet, to, data: '0x', value: states[i].balanceWei - costWei, gasLimit }] : [],
-  );
-  const receipts = await sendAll({ ...sender, fees: { ...sender.fees, current: () => fee } }, orders, onProgress);
-  const failed = receipts.filter(({ status }) => toNumber(status) !== 1);
-  if (failed.length > 0) {
-    throw new UnavailableError(
-      `${failed.length} of ${orders.length} payments to ${to} were reverted (the first: ${failed[0].transactionHash}): check that the address accepts payments`,
+  const back = { wallets: 0, returnedWei: 0n };
+  for (const part of partsOf(
+    wallets.map((wallet, i) => ({ wallet, ...states[i] })),
+    WALLETS_AT_ONCE,
+  )) {
+    await followFees(sender);
+    // With the tip as large as the whole offer, the price does not depend on the base fee.
+    const price = sender.fees.worstPriceWei();
+    const isLegacy = sender.fees.mode === 'legacy';
+    const fee = isLegacy ? { gasPriceWei: price } : { maxFeePerGasWei: price, maxPriorityFeePerGasWei: price };
+    const costWei = gasLimit * price;
+    const orders = part.flatMap(({ wallet, balanceWei }) =>
+      balanceWei > costWei ? [{ wallet, to, data: '0x', value: balanceWei - costWei, gasLimit }] : [],
     );
+    const receipts = await sendAll({ ...sender, fees: { ...sender.fees, current: () => fee } }, orders, (done) =>
+      onProgress?.(back.wallets + done),
+    );
+    const failed = receipts.filter(({ status }) => toNumber(status) !== 1);
+    if (failed.length > 0) {
+      throw new UnavailableError(
+        `${failed.length} of ${orders.length} payments to ${to} were reverted (the first: ${failed[0].transactionHash}): check that the address accepts payments`,
+      );
+    }
+    back.wallets += orders.length;
+    back.returnedWei += orders.reduce((sum, { value }) => sum + value, 0n);
   }
-  return { wallets: orders.length, returnedWei: orders.reduce((sum, { value }) => sum + value, 0n) };
+  return back;
+}
+
+/** @template T @param {T[]} all @param {number} size @returns {T[][]} */
+function partsOf(all, size) {
+  return Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size));
+}
+
+/** Payments fill blocks, which raises the base fee. @param {Sender} sender */
+async function followFees({ rpc, fees }) {
+  const latest = await rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
+  fees.observe(baseFeeOf(latest));
 }
 
 /** @param {number} wallets */
@@ -361,7 +386,7 @@ export function disperseData(part) {
 }
 
 /** @param {Wallet} funder @param {bigint} balanceWei @param {bigint} costWei */
-export function funderTooPoor(funder, balanceWei, costWei) {
+function funderTooPoor(funder, balanceWei, costWei) {
   return new UnavailableError(
     `the funder ${funder.address} has ${ether(balanceWei)}, the payments need ${ether(costWei)}`,
   );

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { Mnemonic, getAddress, keccak256 } from 'ethers';
 import { createKeccak } from 'hash-wasm';
-import { InputError, UsageError, displayName, unreadableWords } from '../errors.js';
+import { InputError, UsageError, displayName, errnoWords } from '../errors.js';
 import { encodeCall, signTransaction } from './transaction.js';
 
 /**
@@ -265,7 +265,7 @@ export function keyFileSource(file) {
   try {
     text = readFileSync(file, 'utf8').replace(BYTE_ORDER_MARK, '');
   } catch (error) {
-    throw new InputError(`cannot read the key file ${name}: ${unreadableWords(error)}`);
+    throw new InputError(`cannot read the key file ${name}: ${errnoWords(error)}`);
   }
   const keys = parseKeys(text, name);
   const curve = createCurve();

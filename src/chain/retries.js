@@ -1,4 +1,4 @@
-import { batchOf } from './rpc.js';
+import { batchOf, toHex } from './rpc.js';
 import { ProtocolError, RpcError, TransportError } from '../errors.js';
 
 /** @import { Clock, Purpose, RetryOptions, Rpc } from '../types.d.ts' */
@@ -64,6 +64,23 @@ export function backOffMs(tries, random) {
 export function isUnknownBlock(error) {
   if (!(error instanceof RpcError) || error.rpcCode === METHOD_NOT_FOUND) return false;
   return /not found|unknown|could not find|not canonical/i.test(error.rpcMessage);
+}
+
+/**
+ * Reads state as of a block: by its hash, so that a reorg cannot change the block, or by its number where a node lacks
+ * EIP-1898.
+ * @param {Pick<Rpc, 'batch'>} rpc
+ * @param {{hash: string, number: number}} block
+ * @param {(block: unknown) => {method: string, params: unknown[]}[]} requestsAt
+ * @returns {Promise<any[]>}
+ */
+export async function readAtBlock(rpc, { hash, number }, requestsAt) {
+  try {
+    return await rpc.batch(requestsAt({ blockHash: hash }), 'audit');
+  } catch (error) {
+    if (!(error instanceof RpcError) || isUnknownBlock(error)) throw error;
+    return rpc.batch(requestsAt(toHex(number)), 'audit');
+  }
 }
 
 /**

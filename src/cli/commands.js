@@ -1,9 +1,7 @@
-import { chmodSync, constants, copyFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { readFileSync } from 'node:fs';
 import { fundOnDevChain, isFree, startDevChain } from '../chain/devchain.js';
-import { readFees } from '../chain/fees.js';
-import { ether } from '../chain/funding.js';
-import { DEFAULT_HD_PATH, createSigner } from '../chain/keys.js';
+import { ether, reclaim, settleWallets, shortfalls } from '../chain/funding.js';
+import { DEFAULT_HD_PATH } from '../chain/keys.js';
 import { createRpc, displayUrl } from '../chain/rpc.js';
 import {
   abandonable,
@@ -11,19 +9,19 @@ import {
   deriveWallets,
   interruptible,
   openNetwork,
+  openSender,
   openTransport,
   readChainAndKeys,
   readKeys,
 } from '../core/connect.js';
 import { engineConfigOf } from '../core/config.js';
-import { SetUpCosts, estimatePayments } from '../core/costs.js';
-import { emptyAccount, fundAll, reclaimAll, slicesOf } from '../core/funds.js';
+import { estimatePayments } from '../core/costs.js';
 import { run } from '../core/run.js';
 import { transportsOf } from '../core/describe.js';
 import { splitLoad } from '../core/mixed-engine.js';
-import { walletNeedWei } from '../core/setup.js';
-import { EXIT, InternalError, OutputError, UnavailableError, UsageError, displayName, worstExit } from '../errors.js';
-import { FILE_MODE, cannotWrite, checkWritable, isWorkloadFile } from '../files.js';
+import { fundFrom, walletNeedWei } from '../core/setup.js';
+import { EXIT, InternalError, UnavailableError, UsageError, displayName, worstExit } from '../errors.js';
+import { checkWritable, claimFile, isWorkloadFile, writeFileAtomically } from '../files.js';
 import { say, status, streamForPeople } from '../outputs/streams.js';
 import { readCallSettings } from '../workloads/calls.js';
 import { readContractsFile } from '../workloads/counter.js';
@@ -32,30 +30,17 @@ import { labelOf } from '../workloads/table.js';
 import { loadWorkloadFile } from '../workloads/user-file.js';
 import { shellWord } from '../text.js';
 import { checkCallNames, claimInstanceFiles, filesNamed, writtenBy } from './checks.js';
+import { workloadFiles } from './config.js';
 import { OPTIONS } from './options.js';
 
 /**
  * @import { Wallet } from '../chain/keys.js'
- * @import { Account, BeforeLoad, ChainInfo, Clock, Config, Surroundings as RunSurroundings, Tools } from '../types.d.ts'
+ * @import { BeforeLoad, ChainInfo, Clock, Config, Sender, Surroundings as RunSurroundings } from '../types.d.ts'
  * @import { WorkCommand } from './options.js'
  */
 
 /** stress new-workload: the template is a workload itself, which the tests run. */
-
 const TEMPLATE = new URL('../workloads/template.js', import.meta.url);
-
-/** @param {string} file @throws {OutputError} there is one already */
-async function writeTemplate(file) {
-  await checkWritable(file);
-  try {
-    copyFileSync(fileURLToPath(TEMPLATE), file, constants.COPYFILE_EXCL);
-    chmodSync(file, FILE_MODE);
-  } catch (error) {
-    if (/** @type {NodeJS.ErrnoException} */ (error).code === 'EEXIST')
-      throw new OutputError(`${displayName(file)} is there already: give another name`);
-    throw cannotWrite(file, error);
-  }
-}
 
 /**
  * What each command does with its Config.
@@ -78,10 +63,8 @@ export const commands = {
     if (contracts !== null) readContractsFile(contracts);
     const plan = calls === null ? null : (await readCallSettings({ ...config, calls })).plan;
     // A workload of the user's own gives names as it goes.
-    const members = config.mix.map(({ name }) => name);
-    const ownFiles = [config.workload, ...members].filter(isWorkloadFile);
-    for (const file of ownFiles) await abandonable(surroundings.stop, () => loadWorkloadFile(file));
-    const kinds = [...(plan?.kinds.map(({ name }) => name) ?? []), ...members.map(labelOf)];
+    for (const file of workloadFiles(config)) await abandonable(surroundings.stop, () => loadWorkloadFile(file));
+    const kinds = [...(plan?.kinds.map(({ name }) => name) ?? []), ...config.mix.map(({ name }) => labelOf(name))];
     if (!isWorkloadFile(config.workload)) checkCallNames(config, kinds);
     const giveBack = claimInstanceFiles(config);
     /** @type {number} */
@@ -98,7 +81,8 @@ export const commands = {
 
   'new-workload': async (config) => {
     const [file] = config.files;
-    await writeTemplate(file);
+    claimFile(file, `${displayName(file)} is there already: give another name`);
+    await writeFileAtomically(file, readFileSync(TEMPLATE, 'utf8'));
     say(config, `${displayName(file)} is a workload that runs as it is; docs/own-workload.md says how to go on`);
     say(config, `next: stress -t 5 -d 3s --workload ${shellWord(displayName(file))}`);
     return EXIT.ok;
@@ -132,8 +116,7 @@ export const commands = {
   },
 
   fund: (config, surroundings) =>
-    connected(config, surroundings, async (tools) => {
-      const { sender, chain, all } = tools;
+    connected(config, surroundings, async ({ wallets, funder, sender, chain }) => {
       const workload = await abandonable(surroundings.stop, () =>
         createWorkload(config.workload, { rpc: sender.rpc, settings: splitLoad(config).own }),
       );
@@ -143,24 +126,31 @@ export const commands = {
       // The fee may rise before the load, which asks again what it needs.
       const needWei = config.fundAmountWei ?? FUND_MARGIN * estimateWei;
       const words = config.fundAmountWei === null ? ' (twice the estimated need)' : '';
-      const funder = present(tools.funder);
-      await accounted(config, tools, 'topped up', async (account) => {
-        await fundAll({ ...tools, funder, needWei }, account, (needs) => {
-          const foreseen = estimatePayments({ capWei: config.maxSpendWei, chain, fees: sender.fees, needs });
-          if (foreseen !== null) say(config, foreseen);
-        });
-        const { wallets, wei, transactions } = account;
-        return `${wallets} of ${all.threads} wallets topped up to ${ether(needWei)}${words}: ${ether(wei)} in ${transactions} transactions`;
-      });
+      const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
+      const foreseen = estimatePayments({ capWei: config.maxSpendWei, chain, fees: sender.fees, missing });
+      if (foreseen !== null) say(config, foreseen);
+      const { funded, paidWei, transactions } = await accounted(config, wallets.length, 'topped up', (onDone) =>
+        fundFrom(present(funder), sender, wallets, missing, (label, done, all) => {
+          onDone(done);
+          surroundings.onProgress(label, done, all);
+        }),
+      );
+      say(
+        config,
+        `${funded} of ${wallets.length} wallets topped up to ${ether(needWei)}${words}: ${ether(paidWei)} in ${transactions} transactions`,
+      );
     }),
 
   reclaim: (config, surroundings) =>
-    connected(config, surroundings, async (tools) => {
-      const to = config.to ?? present(tools.funder).address;
-      await accounted(config, tools, 'emptied', async (account) => {
-        await reclaimAll(tools, to, account);
-        return `${ether(account.wei)} sent to ${to} from ${account.wallets} of ${tools.all.threads} wallets`;
-      });
+    connected(config, surroundings, async ({ wallets, funder, sender }) => {
+      const to = config.to ?? present(funder).address;
+      const back = await accounted(config, wallets.length, 'emptied', (onDone) =>
+        reclaim(sender, wallets, to, (done) => {
+          onDone(done);
+          surroundings.onProgress('reclaiming', done, wallets.length);
+        }),
+      );
+      say(config, `${ether(back.returnedWei)} sent to ${to} from ${back.wallets} of ${wallets.length} wallets`);
     }),
 
   report: study('report'),
@@ -180,8 +170,8 @@ export const commands = {
  */
 function study(name) {
   return async (config, surroundings) => {
-    const { studyCommands } = await import('./study-commands.js');
-    const exitCode = await studyCommands[name](config, surroundings);
+    const { runStudyCommand } = await import('./study-commands.js');
+    const exitCode = await runStudyCommand(name, config, surroundings);
     sayWritten(config, exitCode);
     return exitCode;
   };
@@ -231,57 +221,48 @@ async function startNode({ port }, clock) {
 }
 
 /**
- * Says at the end what was done, and how far it came where the rest fails or is interrupted.
+ * Says how far it came where the rest fails or is interrupted.
+ * @template T
  * @param {Config} config
- * @param {Tools} tools
+ * @param {number} all wallets
  * @param {string} done what was done to a wallet
- * @param {(account: Account) => Promise<string>} action
+ * @param {(onDone: (wallets: number) => void) => Promise<T>} action
  */
-async function accounted(config, { all }, done, action) {
-  const account = emptyAccount();
+async function accounted(config, all, done, action) {
+  let wallets = 0;
   try {
-    say(config, await action(account));
+    return await action((now) => (wallets = now));
   } catch (error) {
-    if (account.wallets > 0)
+    if (wallets > 0)
       say(
         config,
-        `${account.wallets} of ${all.threads} wallets were ${done} before it ended, perhaps some more; the same command again does the rest`,
+        `${wallets} of ${all} wallets were ${done} before it ended, perhaps some more; the same command again does the rest`,
       );
     throw error;
   }
 }
 
 /**
- * Connects, checks the chain, hands over what leads to the wallets of all instances, and cleans up.
+ * Connects, checks the chain, hands over the wallets of all instances, and cleans up.
  * @param {Config} config
  * @param {Surroundings} surroundings
- * @param {(tools: Tools & {funder: Wallet | null, chain: ChainInfo}) => Promise<void>} action
+ * @param {(tools: {wallets: Wallet[], funder: Wallet | null, sender: Sender, chain: ChainInfo}) => Promise<void>} action
  */
-async function connected(config, { clock, stop, onProgress }, action) {
+async function connected(config, surroundings, action) {
+  const { clock, stop, onProgress } = surroundings;
   const url = present(config.rpc[0] ?? null);
-  const all = slicesOf(config);
+  const all = { offset: config.offset, threads: config.threads * (config.instances ?? 1) };
   const given = readKeys({ ...config, ...all });
   const engineConfig = { ...engineConfigOf(config), transport: 'auto', noKeepAlive: false };
   const retryOptions = { clock, signals: { setup: stop.drain } };
   const network = openNetwork(engineConfig, { urls: [url], sendUrl: config.sendRpc, clock, home: 0, retryOptions });
   try {
     await interruptible(stop, network, async () => {
-      const { rpc } = network;
       const { chain, source } = await readChainAndKeys(config, { given, urls: [url], endpoints: network });
-      const { legacy, gasPriceWei, maxFeeWei } = config;
-      const fees = await readFees(rpc, chain.baseFeeWei, { legacy, gasPriceWei, maxFeeWei });
-      const { chainId } = chain;
-      const sender = {
-        rpc,
-        clock,
-        fees,
-        chainId,
-        signer: await createSigner(),
-        timeoutMs: config.txTimeoutMs,
-        signal: stop.drain,
-        costs: new SetUpCosts(config.maxSpendWei),
-      };
-      await action({ all, source, funder: given.funder, sender, chain, onProgress });
+      const sender = await openSender(config, surroundings, network.rpc, chain);
+      const wallets = await deriveWallets(source, all, stop.drain, onProgress);
+      onProgress('reading wallets', 0, wallets.length);
+      await action({ wallets, funder: given.funder, sender, chain });
     });
     return EXIT.ok;
   } finally {

@@ -1,35 +1,49 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { displayUrl } from '../chain/rpc.js';
-import { EXIT, InputError, UsageError, displayName, oneLine, unreadableWords, withoutKeys } from '../errors.js';
-import { modeForOthers } from '../files.js';
+import { EXIT, InputError, UsageError, displayName, oneLine, errnoWords, withoutKeys } from '../errors.js';
+import { isWorkloadFile, modeForOthers } from '../files.js';
+import { instanceOf } from '../scale-out/scheduler.js';
 import { similarNames } from '../similar-names.js';
 import { shellWord } from '../text.js';
 import { MIX } from '../workloads/table.js';
-import { completionText } from './completion.js';
 import { splitCommandLine } from './command-line.js';
 import { checkVariables } from './environment.js';
-import { helpText } from './help.js';
-import { instanceOf } from '../scale-out/scheduler.js';
-import { COMMANDS, COMMAND_NAMES, GENERAL_OPTIONS, OPTIONS, SYNONYMS, optionsOf } from './options.js';
+import { dashed, helpText } from './help.js';
+import {
+  COMMANDS,
+  COMMAND_NAMES,
+  GENERAL_OPTIONS,
+  LOAD_KEYS,
+  OPTIONS,
+  STUDIES,
+  namesOf,
+  optionNamed,
+  optionsOf,
+} from './options.js';
 import { quote } from './parse.js';
 import { StudyBuilder } from './study-config.js';
 
 /**
- * @import { Config } from '../types.d.ts'
+ * @import { Config, RateStage } from '../types.d.ts'
  * @import { Command, Option, WorkCommand } from './options.js'
  */
 
 /**
- * A given value and its source: a flag overrides the environment, the environment the file.
+ * Command line, environment and --config file become one frozen Config.
+ *
+ * @typedef {{kind: 'command', command: WorkCommand, config: Config, warnings: string[], notices: string[], workloadFiles: string[]} | {kind: 'text', text: string, exitCode?: number}} Invocation
+ *
+ * @typedef {{parsed: Record<string, unknown>, env: NodeJS.ProcessEnv, fromFile: Record<string, unknown>}} Sources of values
+ *   by the names of options; a flag overrides the environment, the environment the file
  *
  * @typedef {'flag' | 'environment' | 'file' | 'default'} Source
  * @typedef {{text: string, where: Source, label: string, parts: string[]}} Found parts: as they were given; text: all
  *   of them
  */
 
-/** @param {Option} option @param {Record<string, unknown>} parsed @param {NodeJS.ProcessEnv} env @param {Record<string, unknown>} fromFile @returns {Found | null} */
-export function find(option, parsed, env, fromFile) {
-  const { name, alias, variable, isFlag, argument, fallback, separator } = option;
+/** @param {Option} option @param {Sources} sources @returns {Found | null} */
+function find(option, { parsed, env, fromFile }) {
+  const { name, alias, variable, isFlag, isList, argument, fallback, separator } = option;
   const label = alias === undefined ? `--${name}` : `-${alias} (--${name})`;
   const fromEth = (/** @type {string} */ part) => (name === 'rpc' && part === 'env' ? endpointIn(env, label) : part);
   /** @param {Source} where @param {unknown} values @param {string} [source] @returns {Found} */
@@ -41,14 +55,13 @@ export function find(option, parsed, env, fromFile) {
     const { parts } = found('flag', parsed[name]);
     if (parts.includes('')) throw new UsageError(`${label} needs a value${argument === '' ? '' : ` (${argument})`}`);
     if (isFlag) return found('flag', parts.at(-1));
-    if (parts.length > 1 && !isSeveral(option))
-      throw new UsageError(`${label} is given ${parts.length} times: once is enough`);
+    if (parts.length > 1 && !isList) throw new UsageError(`${label} is given ${parts.length} times: once is enough`);
     return found('flag', parts);
   }
   const { [variable]: inEnvironment = '' } = env;
   const lines = separator === '\n' ? inEnvironment.trim().split('\n') : inEnvironment;
   if (inEnvironment !== '') return found('environment', lines, variable);
-  if ([fromFile[name]].flat().includes(MASK))
+  if (String(fromFile[name] ?? '').includes(MASK))
     throw new InputError(
       `"${name}" in the config file is masked (${MASK}): write the value there, or set ${variable} in the environment`,
     );
@@ -65,7 +78,8 @@ function endpointIn({ ETH_RPC_URL = '' }, label) {
 /** @param {Option} option @param {Found} found */
 async function parseValue(option, { where, label, text, parts }) {
   try {
-    if (!isSeveral(option)) return await option.parse(text);
+    if (where === 'flag') parts.forEach((part) => option.literal?.(part));
+    if (!option.isList) return await option.parse(text);
     return Object.freeze(await Promise.all(textsOf(option, parts).map((one) => option.parse(one))));
   } catch (error) {
     const [best] = similarNames(text, option.choices ?? []);
@@ -76,31 +90,11 @@ async function parseValue(option, { where, label, text, parts }) {
   }
 }
 
-/** @param {Option} option */
-function isSeveral({ isList, isRest }) {
-  return isList === true || isRest === true;
-}
-
-/** The values of a list. Names of files may have commas in them. @param {Option} option @param {string[]} parts each of one or several */
-function textsOf({ isRest, separator = /,/ }, parts) {
-  if (isRest || separator === '\n') return parts;
+/** The values of a list. @param {Option} option @param {string[]} parts each of one or several */
+function textsOf({ separator = /,/ }, parts) {
+  if (separator === '\n') return parts;
   return parts.flatMap((part) => (part === '' ? [] : part.split(separator).map((one) => one.trim())));
 }
-
-/** The unparsed value of an option. @param {string} name @param {Record<string, unknown>} parsed @param {NodeJS.ProcessEnv} env @param {Record<string, unknown>} fromFile */
-export function textOf(name, parsed, env, fromFile) {
-  const option = OPTIONS.find((one) => one.name === name);
-  return option === undefined ? null : (find(option, parsed, env, fromFile)?.text ?? null);
-}
-
-/**
- * Command line, environment and --config file become one frozen Config.
- *
- * @typedef {{kind: 'command', command: WorkCommand, config: Config, warnings: string[], notices: string[]} | {kind: 'text', text: string, exitCode?: number}} Invocation
- */
-
-/** Where other options come from; no part of Config. */
-const [CONFIG_OPTION] = GENERAL_OPTIONS;
 
 /** It is used without being asked for. */
 const USUAL_CONFIG = 'stress.config.json';
@@ -108,7 +102,7 @@ const USUAL_CONFIG = 'stress.config.json';
 /** The value of --config that excludes that file. */
 const NO_CONFIG = 'none';
 
-/** The value of a secret in --print-config; in a config file it counts as not given. */
+/** In place of a secret in --print-config; a config file with it is refused. */
 const MASK = '***';
 
 /**
@@ -124,159 +118,169 @@ export async function readInvocation(argv, given, version, surroundings = {}) {
   const { nowMs = Date.now(), columns, hasUsualConfig = existsSync(USUAL_CONFIG) } = surroundings;
   const parsed = await splitCommandLine(argv);
   const { command, files } = commandOf(parsed._);
-  const isHelp = parsed.help !== undefined || parsed['help-all'] !== undefined;
-  if (isHelp) return { kind: 'text', text: helpText(command, { all: parsed['help-all'] !== undefined, columns }) };
-  if (command === 'help') return { kind: 'text', text: helpText(commandOf([...files]).command, { columns }) };
-  if (parsed.version !== undefined || command === 'version') return { kind: 'text', text: version };
   checkNames(parsed, command);
-  checkLiterals(parsed);
-  if (command === 'completion') return { kind: 'text', text: completionText(files) };
-
   const { env, unknown } = checkVariables(given);
-  const config = configFileOf({ command, parsed, env, hasUsualConfig });
-  const isBare = argv.length === 0 && config === null && [env.STRESS_THREADS, env.STRESS_USERS].every((text) => !text);
-  if (isBare) return { kind: 'text', text: helpText('run', { isBrief: true, columns }), exitCode: EXIT.usage };
-  if (parsed['print-config'] !== undefined)
-    return { kind: 'text', text: await configText({ command, parsed, env, config }) };
-  const read = await readOptions({ command, files, parsed, env, config, nowMs });
-  const notices = config?.isFound ? [`the options in ${USUAL_CONFIG} are used`] : [];
+  const file = await configFileOf({ command, parsed, env, hasUsualConfig });
+  if (argv.length === 0 && file === null && !env.STRESS_THREADS)
+    return { kind: 'text', text: helpText('run', { isBrief: true, columns }), exitCode: EXIT.usage };
+  const sources = { command, parsed, env, file };
+  if (parsed['print-config'] !== undefined) {
+    const { shown } = await collectOptions(sources);
+    return { kind: 'text', text: JSON.stringify(shown, null, 2) };
+  }
+  const read = await readOptions({ ...sources, files, nowMs });
+  const notices = file?.isFound ? [`the options in ${USUAL_CONFIG} are used`] : [];
   if (unknown.length > 0)
     notices.push(`not an option of stress, and ignored: ${unknown.join(', ')} in the environment`);
-  return { kind: 'command', command, ...read, notices };
+  return { kind: 'command', command, ...read, notices, workloadFiles: workloadFiles(read.config) };
 }
 
 /**
- * @typedef {{name: string, label: string, isFound: boolean}} ConfigFile isFound: without being asked for
- * @param {{command: Command, parsed: Record<string, unknown>, env: NodeJS.ProcessEnv, hasUsualConfig: boolean}} given
- * @returns {ConfigFile | null}
+ * @typedef {{name: string, isFound: boolean}} ConfigFile isFound: without being asked for
+ *
+ * @typedef {object} Given
+ * @property {WorkCommand} command
+ * @property {Record<string, unknown>} parsed text by name of option
+ * @property {NodeJS.ProcessEnv} [env]
+ * @property {ConfigFile | null} [file] with options
+ *
+ * @param {Given & {env: NodeJS.ProcessEnv, hasUsualConfig: boolean}} given
+ * @returns {Promise<ConfigFile | null>}
  */
-function configFileOf({ command, parsed, env, hasUsualConfig }) {
-  const found = find(CONFIG_OPTION, parsed, env, {});
-  if (found !== null) return found.text === NO_CONFIG ? null : { name: found.text, label: found.label, isFound: false };
+async function configFileOf({ command, parsed, env, hasUsualConfig }) {
+  const [option] = GENERAL_OPTIONS;
+  const found = find(option, { parsed, env, fromFile: {} });
+  if (found?.text === NO_CONFIG) return null;
+  if (found !== null) return { name: String(await parseValue(option, found)), isFound: false };
   const isOfRuns = COMMANDS[command].takes === undefined || parsed['rpc-a'] !== undefined;
-  return hasUsualConfig && isOfRuns ? { name: USUAL_CONFIG, label: CONFIG_OPTION.name, isFound: true } : null;
+  return hasUsualConfig && isOfRuns ? { name: USUAL_CONFIG, isFound: true } : null;
 }
 
-/** @param {ConfigFile | null} config @param {Command} command @returns {Record<string, unknown>} */
-function optionsInFile(config, command) {
-  if (config === null) return {};
-  const { name, label, isFound } = config;
+/** @param {ConfigFile | null} file @param {Command} command @returns {Record<string, unknown>} */
+function readConfigFile(file, command) {
+  if (file === null) return {};
+  const name = displayName(file.name);
+  let json;
   try {
-    CONFIG_OPTION.parse(name);
+    json = JSON.parse(readFileSync(file.name, 'utf8'));
   } catch (error) {
-    throw new UsageError(`${label} ${/** @type {Error} */ (error).message}`);
+    const why = error instanceof SyntaxError ? 'it is not valid JSON' : errnoWords(error);
+    throw new InputError(`cannot use the config file ${name}: ${why}`);
   }
-  return readConfigFile(name, command, isFound);
-}
-
-/**
- * --print-config: what is given, in the form of a config file.
- * @param {{command: Command, parsed: Record<string, unknown>, env: NodeJS.ProcessEnv, config: ConfigFile | null}} given
- */
-async function configText({ command, parsed, env, config }) {
-  const fromFile = optionsInFile(config, command);
-  // The endpoint of ETH_RPC_URL stays env.
-  const unresolved = env.ETH_RPC_URL ? { ...env, ETH_RPC_URL: 'env' } : env;
-  const isStudy = command === 'sweep' || command === 'find';
+  if (json === null || typeof json !== 'object' || Array.isArray(json))
+    throw new InputError(`the config file ${name} is not a JSON object of options`);
   /** @type {Record<string, unknown>} */
-  const shown = {};
-  for (const option of optionsOf(command)) {
-    const found = find(option, parsed, env, fromFile);
-    if (found === null || found.where === 'default') continue;
-    if (!isStudy || (option.isAxis !== true && option.search === undefined)) await parseValue(option, found);
-    shown[option.name] = await shownValue(option, /** @type {Found} */ (find(option, parsed, unresolved, fromFile)));
+  const given = {};
+  for (const [key, value] of Object.entries(json)) {
+    // Editors read which schema the file follows.
+    if (key === '$schema') continue;
+    const option = optionNamed(key);
+    if (option?.commands.includes(command)) given[option.name] = value;
+    // A file that is used without being asked for may have options of other commands.
+    else if (option === undefined || !file.isFound)
+      throw new InputError(`${name}: ${nameProblem(key, quote(key), command)}`);
+    if (typeof value === 'object' && !Array.isArray(value))
+      throw new InputError(`${name}: ${quote(key)} must be a string, a number, a boolean or an array of strings`);
   }
-  return JSON.stringify(shown, null, 2);
+  return given;
 }
 
-/** @param {Option} option @param {Found} found @returns {Promise<unknown>} as in a config file; masked if any part of it is secret */
-async function shownValue(option, { text, parts }) {
-  if (option.role === 'secret' && !(option.file === 'secret' && existsSync(text))) return MASK;
-  const texts = isSeveral(option) ? textsOf(option, parts) : [text];
-  for (const one of texts) {
-    if (withoutPrivateKeys(one) !== one) return MASK;
-    if (option.argument === 'URL' && one !== 'env') {
-      const { href } = /** @type {URL} */ (await option.parse(one));
-      if (displayUrl(new URL(href)).replace(/\/$/, '') !== href.replace(/\/$/, '')) return MASK;
-    }
-  }
-  if (isSeveral(option)) return texts;
-  if (option.isFlag && !text.includes(',')) return text === 'true' || text === '1';
-  return option.integer !== undefined && /^\d+$/.test(text) ? Number(text) : text;
-}
-
-/**
- * @param {object} given
- * @param {WorkCommand} given.command
- * @param {readonly string[]} [given.files] named behind the command
- * @param {Record<string, unknown>} given.parsed text by name of option
- * @param {NodeJS.ProcessEnv} [given.env]
- * @param {ConfigFile | null} [given.config] file with options
- * @param {number} [given.nowMs] since 1970
- * @returns {Promise<{config: Config, warnings: string[]}>}
- */
-export async function readOptions({ command, files = [], parsed, env = {}, config: file = null, nowMs = Date.now() }) {
-  const inFile = optionsInFile(file, command);
-  const fromFile = { ...studyOptions(command, parsed, env, inFile), ...inFile };
-  /** @type {Record<string, unknown>} */
-  const config = Object.fromEntries(OPTIONS.map((option) => [option.key, isSeveral(option) ? [] : null]));
+/** Values of the options of a command, from all sources. @param {Given} given */
+async function collectOptions({ command, parsed, env = {}, file = null }) {
+  const inFile = readConfigFile(file, command);
+  // The runs of a study warm up until the pipeline is full.
+  const sources = { parsed, env, fromFile: STUDIES.includes(command) ? { warmup: 'auto', ...inFile } : inFile };
+  const options = optionsOf(command);
+  const found = new Map(options.map((option) => [option.name, find(option, sources)]));
+  const searched = command === 'find' ? 'rate' : (found.get('find')?.text ?? null);
+  const study = new StudyBuilder(env, searched);
+  /** @type {Record<string, any>} */
+  const config = Object.fromEntries(OPTIONS.map(({ key, isList }) => [key, isList ? [] : null]));
   /** @type {Record<string, unknown>} */
   const redacted = { command };
-  /** @type {string[]} */
-  const typed = command === 'run' ? [] : [command];
-  /** @type {string[]} */
-  const warnings = [];
-  const searched = command === 'find' ? 'rate' : command === 'sweep' ? textOf('find', parsed, env, fromFile) : null;
-  const study = new StudyBuilder(env, searched);
-  for (const option of optionsOf(command)) {
-    const found = find(option, parsed, env, fromFile);
-    const isVaried = command === 'sweep' || option.name === searched;
-    const texts = found !== null && isVaried ? study.textsOf(option, found, searched) : [found?.text ?? ''];
-    const values =
-      found === null
-        ? [config[option.key]]
-        : await Promise.all(texts.map((text) => parseValue(option, { ...found, text })));
+  /** For --print-config. @type {Record<string, unknown>} */
+  const shown = {};
+  const typed = command === 'run' ? ['stress'] : ['stress', command];
+  /** Names of options with another value than the default. @type {Set<string>} */
+  const given = new Set();
+  const isExposed = options.some((option) => option.name in inFile && isSecret(option, String(inFile[option.name])));
+  const warnings = file !== null && isExposed ? exposureOf(file.name) : [];
+  for (const option of options) {
+    const one = found.get(option.name) ?? null;
+    redacted[option.key] = option.argument === 'URL' ? null : config[option.key];
+    if (one === null) continue;
+    const texts = command === 'sweep' || option.name === searched ? study.textsOf(option, one, searched) : [one.text];
+    const values = await Promise.all(texts.map((text) => parseValue(option, { ...one, text })));
     // The checks here see the first of several values: each run is checked again when it starts.
     const [value] = values;
+    const first = { ...one, text: texts[0] };
+    const words = shownTexts(option, value, first);
     config[option.key] = value;
-    redacted[option.key] = redact(option, value, { text: texts[0], parts: found?.parts ?? [] });
-    const shown = urlsIn(value).map(displayUrl).join() || texts[0];
-    if (found !== null) study.add(option, { ...found, text: texts[0] }, shown);
-    if (found !== null) warnings.push(...warningsOf(option, found));
-    if (found !== null && found.where !== 'default') typed.push(...typedWords(option, value, found));
-    const carried = String(fromFile[option.name] ?? '');
-    if (file !== null && option.role === 'secret' && carried !== '' && !isSecretFile(option, carried))
-      warnings.push(...exposureOf(file.name));
+    redacted[option.key] = redact(option, value, { words, text: first.text });
+    study.add(option, first, words.join());
+    warnings.push(...warningsOf(option, one));
+    if (one.text !== option.fallback && value !== false) given.add(option.name);
+    if (one.where === 'default') continue;
+    typed.push(...typedWords(option, value, one));
+    shown[option.name] = isSecret(option, one.text)
+      ? MASK
+      : texts.length > 1
+        ? one.text
+        : option.isList
+          ? words
+          : words[0];
   }
-  if (command === 'find')
-    Object.assign(config, { find: searched, threads: config.threads ?? config.users ?? FIRST_WALLETS });
-  splitRate(config, redacted);
-  chooseMix(config, redacted);
-  const { checkFilesDiffer, checkPace, checkTogether, instanceFiles } = await import('./checks.js');
-  config.threads = redacted.threads = threadsOf(config);
-  if (command === 'run' && config.instances !== null) redacted.index = config.index ?? 'auto';
-  const given = /** @type {Config} */ (/** @type {unknown} */ (config));
-  checkPace(given);
-  // Stages have their own times.
-  const durationMs = given.durationMs ?? stagesMs(given);
-  const place = placeOf(command, given, env);
-  const complete = {
-    ...given,
-    ...place,
-    ...instanceFiles(given, place.index),
-    durationMs,
-    files,
-    study: study.build(),
-    redacted: Object.freeze(redacted),
-    commandLine: ['stress', ...typed].join(' '),
-  };
-  checkTogether(command, complete, env, nowMs);
-  checkFilesDiffer(complete, [...(COMMANDS[command].takes === 'files' ? files : []), file?.name ?? null]);
-  return { config: Object.freeze(complete), warnings: [...new Set(warnings)] };
+  return { config, redacted, shown, given, study, warnings, commandLine: typed.join(' ') };
 }
 
 /** Wallets of the first run of stress find, which raises them. */
 const FIRST_WALLETS = 100;
+
+/** @param {Given & {files?: readonly string[], nowMs?: number}} given files: named behind the command; nowMs: since 1970 @returns {Promise<{config: Config, warnings: string[]}>} */
+export async function readOptions({ files = [], nowMs = Date.now(), ...sources }) {
+  const { command, env = {}, file = null } = sources;
+  const { config, redacted, given, study, warnings, commandLine } = await collectOptions(sources);
+  if (command === 'find') Object.assign(config, { find: 'rate', threads: config.threads ?? FIRST_WALLETS });
+  const { durationMs, ...derived } = derivedFrom(config);
+  Object.assign(config, derived);
+  Object.assign(redacted, derived);
+  if (command === 'run' && config.instances !== null) redacted.index = config.index ?? 'auto';
+  const { checkFilesDiffer, checkTogether, instanceFiles } = await import('./checks.js');
+  const place = placeOf(command, /** @type {Config} */ (config), env);
+  const complete = /** @type {Config} */ ({
+    ...config,
+    ...place,
+    ...instanceFiles(/** @type {Config} */ (config), place.index),
+    durationMs,
+    files,
+    study: study.build(),
+    loadKeys: LOAD_KEYS,
+    redacted: Object.freeze(redacted),
+    commandLine,
+  });
+  checkTogether(command, complete, { given, env, nowMs });
+  checkFilesDiffer(complete, [...(COMMANDS[command].takes === 'files' ? files : []), file?.name ?? null]);
+  return { config: Object.freeze(complete), warnings: [...new Set(warnings)] };
+}
+
+/** What follows from several options. @param {Record<string, any>} config */
+function derivedFrom({ ratePerSecond, warmupMs, durationMs, stages, iterations, workload, mix }) {
+  const { gasPerSecond = null } = ratePerSecond ?? {};
+  const isCounted = stages !== null || iterations !== null;
+  const ofStagesMs = stages?.reduce(
+    (/** @type {number} */ sum, /** @type {RateStage} */ { durationUs }) => sum + durationUs / 1000,
+    0,
+  );
+  return {
+    gasPerSecond,
+    ratePerSecond: gasPerSecond === null ? ratePerSecond : null,
+    // The warm-up measures the gas of an operation.
+    warmupMs: warmupMs === 0 && gasPerSecond !== null ? 'auto' : warmupMs === 'auto' && isCounted ? 0 : warmupMs,
+    workload: mix.length > 0 ? MIX : workload,
+    // Stages have their own times.
+    durationMs: durationMs ?? ofStagesMs ?? null,
+  };
+}
 
 /** The index of this instance, and its slice. @param {Command} command @param {Config} given @param {NodeJS.ProcessEnv} env */
 function placeOf(command, given, env) {
@@ -284,21 +288,6 @@ function placeOf(command, given, env) {
   if (command !== 'run') return { firstOffset, scheduler: null, index: null };
   const instance = instanceOf(given, env);
   return { ...instance, firstOffset, offset: firstOffset + (instance.index ?? 0) * threads };
-}
-
-/**
- * Defaults of a study: every other source overrides them.
- * @param {Command} command
- * @param {Record<string, unknown>} parsed
- * @param {NodeJS.ProcessEnv} env
- * @param {Record<string, unknown>} fromFile
- * @returns {Record<string, string>}
- */
-function studyOptions(command, parsed, env, fromFile) {
-  if (!['sweep', 'compare', 'find', 'bisect'].includes(command)) return {};
-  const isGiven = (/** @type {string} */ name) => textOf(name, parsed, env, fromFile) !== null;
-  // An automatic warm-up excludes stages and iterations.
-  return isGiven('stages') || isGiven('iterations') ? {} : { warmup: 'auto' };
 }
 
 /** Warns of secrets that other users of the machine can read: on the command line, or in a file by its mode. @param {Option} option @param {Found} found @returns {string[]} */
@@ -317,98 +306,103 @@ function exposureOf(file) {
   return mode === null ? [] : [`${name} holds secrets and its mode ${mode} lets others read it: chmod 600 ${name}`];
 }
 
-/** The option also takes the key itself. @param {Option} option @param {string} text */
-function isSecretFile({ file }, text) {
-  return file === 'secret' && !/^(0x)?[0-9a-f]{40,}$/i.test(text.trim());
+/** @param {Option} option @param {string} text */
+function isSecret(option, text) {
+  return option.role === 'secret' && !isSecretFile(option, text);
 }
 
-/** What replaces commands of earlier versions. @type {Readonly<Record<string, string>>} */
-const REPLACED = Object.freeze({
-  prepare: 'use stress --workload logs --iterations N --logs FILE',
-  attack: 'the load is stress -t N -d TIME --rate N --rpc URL',
-  loadtest: 'the load is stress -t N -d TIME --rpc URL',
-  load: 'the load is stress -t N -d TIME --rpc URL',
-  send: 'the load is stress -t N -d TIME --rpc URL',
-  init: 'the accounts are topped up by stress fund, or in the run by --fund-from FILE',
-});
+/** The option may also take the key itself, perhaps a mistyped one. @param {Option} option @param {string} text */
+function isSecretFile({ file }, text) {
+  return file === 'secret' && (existsSync(text) || withoutKeys(text) === text);
+}
 
-/** Options of other load generators. @type {Readonly<Record<string, string>>} */
-const OF_OTHERS = Object.freeze({
-  vus: 'the number of wallets is -t N',
-  accounts: 'the number of wallets is -t N',
-  c: 'the number of wallets is -t N, that of connections --connections N',
-  n: 'operations per wallet are --iterations N, and the length of the run is -d TIME',
-  requests: 'operations per wallet are --iterations N, and the length of the run is -d TIME',
-  z: 'the length of the run is -d TIME',
-  'rate-limit': 'operations per second are --rate N',
-  live: 'the live page is --dashboard PORT',
-  rps: 'operations per second are --rate N',
-  qps: 'operations per second are --rate N',
-  mode: 'what is sent is --workload NAME',
-  targets: 'the endpoint is --rpc URL, and the calls are --workload rpc --calls FILE',
-  url: 'the endpoint is --rpc URL',
-  u: 'the endpoint is --rpc URL',
-  timeout: 'time limits are --tx-timeout and --request-timeout',
-  verbosity: 'the level of messages is --log-level LEVEL',
-  'priority-gas-price': 'fees are --max-fee PRICE, or --gas-price PRICE',
-  'with-gas-price': 'fees are --gas-price PRICE',
-  H: "headers are --header 'NAME: VALUE'",
-});
+/** The values of an option without passwords and private keys, which may be in a setting of the user's workload. @param {Option} option @param {unknown} value @param {Found} found @returns {string[]} */
+function shownTexts(option, value, { text, parts }) {
+  const urls = [value].flat().filter((one) => one instanceof URL);
+  if (urls.length > 0) return urls.map(displayUrl);
+  const texts = option.isList ? textsOf(option, parts) : [text];
+  return texts.map((one) => one.replace(/\b(0x)?[0-9a-f]{64}\b/gi, MASK));
+}
 
-/** @param {string[]} positional @returns {{command: Command, files: readonly string[]}} */
+/** An option of the command line, wherever it came from; nothing of a secret. @param {Option} option @param {unknown} value @param {Found} found */
+function typedWords(option, value, found) {
+  const { name, alias, isFlag, role } = option;
+  const dash = alias === undefined ? `--${name}` : `-${alias}`;
+  if (role === 'secret') return [];
+  if (isFlag) return [value === true ? dash : `--${name}=false`];
+  return shownTexts(option, value, found).map((text) => `${dash} ${shellWord(text)}`);
+}
+
+/** For the run file. @param {Option} option @param {unknown} value @param {{words: string[], text: string}} shown */
+function redact({ role, argument, isList }, value, { words, text }) {
+  if (role === 'secret') return '[redacted]';
+  // Run files of one endpoint have a string.
+  if (argument === 'URL') return words.length > 1 ? words : words[0];
+  if (isList) return words;
+  // A value with parts is stated as text, in the form of the command line.
+  if (typeof value === 'object') return text;
+  if (typeof value === 'string') return words[0];
+  return typeof value === 'bigint' ? String(value) : value;
+}
+
+/** What other load generators and earlier versions call it, and what it is here. @type {ReadonlyArray<readonly [RegExp, string]>} */
+const HINTS = Object.freeze([
+  [/^(attack|loadtest|load|send)$/, 'the load is stress -t N -d TIME --rate N --rpc URL'],
+  [/^prepare$/, 'use stress --workload logs --iterations N --logs FILE'],
+  [/^init$/, 'wallets are topped up by stress fund, or in the run by --fund-from FILE'],
+  [/^c$/, 'the number of wallets is -t N, that of connections --connections N'],
+  [/^(n|requests)$/, 'operations per wallet are --iterations N, and the length of the run is -d TIME'],
+  [/^live$/, 'the live page is --dashboard PORT'],
+  [/^targets$/, 'the endpoint is --rpc URL, and the calls are --workload rpc --calls FILE'],
+  [/^timeout$/, 'time limits are --tx-timeout and --request-timeout'],
+  [/^verbosity$/, 'the level of messages is --log-level LEVEL'],
+  [/^(priority|with)-gas-price$/, 'fees are --max-fee PRICE, or --gas-price PRICE'],
+  [/^threshold$/, "conditions of a search are --until, such as 'p99<2s'"],
+  // The value of an option that has none here, such as -q 100.
+  [/^\d/, 'the number of wallets is -t N, operations per second are --rate N'],
+  [/^(https?|wss?):\/\//, 'the endpoint is --rpc URL'],
+]);
+
+/** @param {string} word @param {readonly string[]} names that may be meant */
+function hintFor(word, names) {
+  const [, words] = HINTS.find(([pattern]) => pattern.test(word)) ?? [];
+  if (words !== undefined) return `: ${words}`;
+  const [best] = similarNames(word, names);
+  if (best === undefined) return '';
+  return `: did you mean ${Object.hasOwn(COMMANDS, best) ? best : dashed(best)}?`;
+}
+
+/** @param {string[]} positional @returns {{command: WorkCommand, files: readonly string[]}} */
 function commandOf(positional) {
-  if (positional.length === 0) return { command: 'run', files: [] };
-  const [word, ...rest] = positional.map(String);
+  const [word = 'run', ...rest] = positional.map(String);
   const command = COMMAND_NAMES.find((name) => name === word);
-  if (command === undefined) {
-    // The value of an option that has none here, such as -q 100.
-    if (/^\d/.test(word))
-      throw new UsageError(
-        `${quote(word)} belongs to no option: the number of wallets is -t N, operations per second are --rate N`,
-      );
-    if (URL_START.test(word)) throw new UsageError('the endpoint is an option: --rpc URL');
-    const hint = Object.hasOwn(REPLACED, word) ? `: ${REPLACED[word]}` : didYouMean(word, COMMAND_NAMES);
-    throw new UsageError(`unknown command ${quote(word)}${hint}; see stress --help`);
-  }
+  if (command === undefined)
+    throw new UsageError(`unknown command ${quote(word)}${hintFor(word, COMMAND_NAMES)}; see stress --help`);
   if (rest.length > 0 && COMMANDS[command].takes === undefined)
-    throw new UsageError(
-      `unexpected argument ${quote(rest[0])}${URL_START.test(rest[0]) ? ': the endpoint is an option, --rpc URL' : ''}`,
-    );
+    throw new UsageError(`unexpected argument ${quote(rest[0])}${hintFor(rest[0], [])}`);
+  if (command === 'help') commandOf(rest);
+  if (command === 'help' || command === 'version' || command === 'completion')
+    throw new UsageError(`stress ${command} takes no options before it`);
   return { command, files: Object.freeze(rest) };
 }
 
-const URL_START = /^(https?|wss?):\/\//;
-
 /** @param {Record<string, unknown>} parsed @param {Command} command */
 function checkNames(parsed, command) {
-  const options = optionsOf(command);
-  const known = new Set([
-    ...[...options, ...GENERAL_OPTIONS].flatMap(({ name, alias }) => (alias === undefined ? [name] : [name, alias])),
-    ...['_', '$0'],
-  ]);
   for (const name of Object.keys(parsed)) {
-    if (known.has(name) || parsed[name] === undefined) continue;
-    const dashed = name.length === 1 ? `-${name}` : `--${name}`;
-    const elsewhere = OPTIONS.find((option) => option.name === name || option.alias === name);
-    if (elsewhere !== undefined)
-      throw new UsageError(
-        `${dashed} is an option of ${elsewhere.commands.map(nameOf).join(', ')}, not of ${nameOf(command)}${name === 'threshold' && options.some((option) => option.name === 'until') ? ', which has --until' : ''}`,
-      );
-    const names = [...[...options, ...GENERAL_OPTIONS].map((option) => option.name), ...SYNONYMS.keys()];
-    const hint = Object.hasOwn(OF_OTHERS, name) ? `: ${OF_OTHERS[name]}` : didYouMean(name, names);
-    throw new UsageError(`unknown option ${oneLine(withoutKeys(dashed), 60)}${hint}; see stress --help-all`);
+    const option = optionNamed(name);
+    const isKnown =
+      name === '_' || name === '$0' || option?.commands.length === 0 || option?.commands.includes(command);
+    if (!isKnown && parsed[name] !== undefined) throw new UsageError(nameProblem(name, dashed(name), command));
   }
 }
 
-/** Values that must not be on the command line. @param {Record<string, unknown>} parsed */
-function checkLiterals(parsed) {
-  for (const { name, literal } of OPTIONS) {
-    try {
-      if (literal !== undefined) [parsed[name] ?? []].flat().map(String).forEach(literal);
-    } catch (error) {
-      throw new UsageError(`--${name} ${/** @type {Error} */ (error).message}`);
-    }
-  }
+/** Why a command has no option of this name. @param {string} name @param {string} shown @param {Command} command */
+function nameProblem(name, shown, command) {
+  const names = [...optionsOf(command), ...GENERAL_OPTIONS].flatMap(namesOf).filter(({ length }) => length > 1);
+  const { commands = [] } = optionNamed(name) ?? {};
+  if (commands.length === 0)
+    return `unknown option ${oneLine(withoutKeys(shown), 60)}${hintFor(name, names)}; see stress --help-all`;
+  return `${shown} is an option of ${commands.map(nameOf).join(', ')}, not of ${nameOf(command)}${hintFor(name, [])}`;
 }
 
 /** On the command line. @param {Command} command */
@@ -416,119 +410,7 @@ function nameOf(command) {
   return command === 'run' ? 'stress' : `stress ${command}`;
 }
 
-/** @param {string} word @param {readonly string[]} names */
-function didYouMean(word, names) {
-  const [best] = similarNames(word, names);
-  if (best === undefined) return '';
-  return `: did you mean ${COMMANDS[/** @type {Command} */ (best)] ? '' : '--'}${best}?`;
-}
-
-/** @param {Option} option @param {unknown} value @param {Pick<Found, 'text' | 'parts'>} found */
-function redact(option, value, { text, parts }) {
-  if (value === null) return null;
-  if (option.role === 'secret') return isSeveral(option) && parts.length === 0 ? [] : '[redacted]';
-  // Run files of one endpoint have a string.
-  const urls = urlsIn(value).map(displayUrl);
-  if (option.argument === 'URL') return urls.length > 1 ? urls : (urls[0] ?? null);
-  if (isSeveral(option)) return textsOf(option, parts).map(withoutPrivateKeys);
-  // A value with parts is stated as text, in the form of the command line.
-  if (typeof value === 'object') return text;
-  if (typeof value === 'string') return withoutPrivateKeys(value);
-  return typeof value === 'bigint' ? String(value) : value;
-}
-
-/**
- * An option as it was given, wherever it came from, for the run file; nothing of a secret.
- * @param {Option} option
- * @param {unknown} value
- * @param {Pick<Found, 'text' | 'parts'>} found
- * @returns {string[]}
- */
-function typedWords(option, value, { text, parts }) {
-  const { name, alias, isFlag, role } = option;
-  const dashed = alias === undefined ? `--${name}` : `-${alias}`;
-  if (role === 'secret') return [];
-  if (isFlag) return [value === true ? dashed : `--${name}=false`];
-  const urls = urlsIn(value).map(displayUrl);
-  const texts = urls.length > 0 ? urls : isSeveral(option) ? textsOf(option, parts) : [text];
-  return texts.map((one) => `${dashed} ${shellWord(withoutPrivateKeys(one))}`);
-}
-
-/** A private key may be in a setting of the user's workload. @param {string} text */
-function withoutPrivateKeys(text) {
-  return text.replace(/\b(0x)?[0-9a-f]{64}\b/gi, '***');
-}
-
-/** @param {unknown} value of an option @returns {URL[]} */
-function urlsIn(value) {
-  return [value].flat().filter((one) => one instanceof URL);
-}
-
-/** @param {string} file @param {Command} command @param {boolean} isForAll whether options of other commands are left out @returns {Record<string, unknown>} */
-function readConfigFile(file, command, isForAll) {
-  let json;
-  try {
-    json = JSON.parse(readFileSync(file, 'utf8'));
-  } catch (error) {
-    const why = error instanceof SyntaxError ? 'it is not valid JSON' : unreadableWords(error);
-    throw new InputError(`cannot use the config file ${displayName(file)}: ${why}`);
-  }
-  if (json === null || typeof json !== 'object' || Array.isArray(json))
-    throw new InputError(`the config file ${displayName(file)} is not a JSON object of options`);
-  const options = optionsOf(command);
-  const names = options.map(({ name }) => name);
-  /** @type {Record<string, unknown>} */
-  const given = {};
-  for (const [key, value] of Object.entries(json)) {
-    // Editors read which schema the file follows.
-    if (key === '$schema') continue;
-    const [name, fixed] = (SYNONYMS.get(key) ?? key).split('=');
-    const elsewhere = OPTIONS.find((option) => option.name === name);
-    if (isForAll && !names.includes(name) && elsewhere !== undefined) continue;
-    if (!names.includes(name) && elsewhere !== undefined)
-      throw new InputError(
-        `${displayName(file)}: ${quote(name)} is an option of ${elsewhere.commands.map(nameOf).join(', ')}, not of ${nameOf(command)}`,
-      );
-    if (!names.includes(name))
-      throw new InputError(`${displayName(file)}: unknown option ${quote(name)}${didYouMean(name, names)}`);
-    const isList = options.some((option) => option.name === name && isSeveral(option));
-    if (isList && [value].flat().some((one) => typeof one !== 'string'))
-      throw new InputError(`${displayName(file)}: ${quote(name)} must be a string or an array of strings`);
-    if (!isList && !['string', 'number', 'boolean'].includes(typeof value))
-      throw new InputError(`${displayName(file)}: ${quote(name)} must be a string, a number or a boolean`);
-    given[name] = fixed ?? value;
-  }
-  return given;
-}
-
-/** -t and --users are one figure. @param {Record<string, unknown>} config */
-function threadsOf({ threads, users }) {
-  if (threads !== null && users !== null && threads !== users)
-    throw new UsageError(`-t ${threads} and --users ${users} are two names of one option: give one of them`);
-  return threads ?? users;
-}
-
-/**
- * --rate takes operations or gas per second. A rate in gas needs a warm-up, in which the gas of an operation is measured.
- * @param {Record<string, any>} config
- * @param {Record<string, unknown>} redacted
- */
-function splitRate(config, redacted) {
-  const { gasPerSecond = null } = config.ratePerSecond ?? {};
-  config.gasPerSecond = redacted.gasPerSecond = gasPerSecond;
-  if (gasPerSecond === null) return;
-  config.ratePerSecond = redacted.ratePerSecond = null;
-  if (config.warmupMs === 0) config.warmupMs = redacted.warmupMs = 'auto';
-}
-
-/** @param {Record<string, any>} config @param {Record<string, unknown>} redacted */
-function chooseMix(config, redacted) {
-  if (config.mix.length === 0) return;
-  if (config.workload !== 'counter') throw new UsageError('--mix and --workload exclude each other');
-  config.workload = redacted.workload = MIX;
-}
-
-/** @param {Config} config @returns {number | null} */
-function stagesMs({ stages }) {
-  return stages === null ? null : stages.reduce((sum, { durationUs }) => sum + durationUs / 1000, 0);
+/** Files of the user's own workloads. @param {Config} config */
+export function workloadFiles({ workload, mix }) {
+  return [workload, ...mix.map(({ name }) => name)].filter(isWorkloadFile);
 }

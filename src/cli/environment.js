@@ -1,6 +1,6 @@
 import leven from 'leven';
 import { UsageError } from '../errors.js';
-import { OPTIONS, SYNONYMS, VARIABLES } from './options.js';
+import { VARIABLES, optionNamed } from './options.js';
 
 /** Variables of the environment that begin with STRESS_. */
 
@@ -29,7 +29,7 @@ export function checkVariables(env) {
       continue;
     }
     if (VARIABLES.includes(name) || OF_THE_PROJECT.has(name) || OF_A_SERVICE.test(name)) continue;
-    const { variable } = OPTIONS.find((one) => one.name === SYNONYMS.get(optionName(name))) ?? {};
+    const { variable } = optionNamed(optionName(name)) ?? {};
     const best = similar(name);
     if (variable !== undefined) {
       own[variable] ||= env[name];

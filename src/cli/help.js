@@ -1,15 +1,33 @@
 import { filled } from '../text.js';
+import { completionText } from './completion.js';
 import { COMMANDS, COMMAND_NAMES, GENERAL_OPTIONS, optionsOf } from './options.js';
 
 /** @import { Command, Option } from './options.js' */
 
-/** --help, --help-all, and the facts about an option that all descriptions of it state. */
+/** What is printed in place of a command, and the facts about an option that all descriptions of it state. */
 
 /** Columns of text that is not printed on a terminal; wider lines than the greatest are hard to read. */
 const WIDTH = 80;
 const WIDTHS = Object.freeze([60, 110]);
 /** Columns of the names. */
 const INDENT = 27;
+
+/**
+ * Help, and what a shell completes with: no parser and no package is loaded for them.
+ * @param {readonly string[]} argv
+ * @param {number} [columns]
+ * @returns {string | null} null: a command, or one that does not exist
+ */
+export function textOf(argv, columns) {
+  const [first, second] = argv;
+  const asked = second === '--' ? undefined : argv.find((word) => ['--help', '-h', '--help-all'].includes(word));
+  if (first === 'help' || asked !== undefined) {
+    const [name = 'run'] = asked === undefined ? argv.slice(1) : argv.filter((word) => word !== asked);
+    const command = name.startsWith('-') ? 'run' : COMMAND_NAMES.find((one) => one === name);
+    return command === undefined ? null : helpText(command, { all: asked === '--help-all', columns });
+  }
+  return first === 'completion' ? completionText(argv.slice(1)) : null;
+}
 
 /**
  * @param {Command} command
@@ -57,16 +75,24 @@ function commandLines(width) {
 }
 
 /** The permitted values of an option, its default and other names, in the words of --help. @param {Option} option @returns {string[]} */
-export function factsOf({ isFlag, choices, file, integer, fallback, defaultText, env, variable, synonyms = [] }) {
+export function factsOf(option) {
+  const { isFlag, isOpen, choices, file, integer, fallback, defaultText, env, variable, synonyms = [] } = option;
   const usual = isFlag ? undefined : (defaultText ?? fallback);
   const [least, most] = (integer ?? []).map((value) => value.toLocaleString('en-US'));
   return [
-    ...(choices === undefined ? [] : [`values: ${choices.join(', ')}${file === undefined ? '' : ', or a file'}`]),
+    ...(choices === undefined || (isOpen && file === undefined)
+      ? []
+      : [`values: ${choices.join(', ')}${isOpen ? ', or a file' : ''}`]),
     ...(integer === undefined ? [] : [integer[1] < LARGEST ? `${least} to ${most}` : `from ${least}`]),
     ...(usual === undefined ? [] : [`default: ${usual}`]),
-    ...(synonyms.length === 0 ? [] : [`also ${synonyms.map((name) => `--${name.split('=')[0]}`).join(', ')}`]),
+    ...(synonyms.length === 0 ? [] : [`also ${synonyms.map(dashed).join(', ')}`]),
     ...(env === undefined ? [] : [`environment: ${variable}`]),
   ];
+}
+
+/** @param {string} name of an option */
+export function dashed(name) {
+  return name.length === 1 ? `-${name}` : `--${name}`;
 }
 
 /** Limits from here on are no news to a reader. */

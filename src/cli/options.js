@@ -1,45 +1,10 @@
 import { payloadSize } from '../workloads/payload.js';
 import { header, literalHeader } from '../transport/headers.js';
 import { MEMBERS, WORKLOADS } from '../workloads/table.js';
-import {
-  MOST_INSTANCES,
-  address,
-  amount,
-  anyText,
-  chainId,
-  comparedMetric,
-  duration,
-  durationOrAuto,
-  endpoint,
-  failIf,
-  fileName,
-  flag,
-  hdPath,
-  instanceIndex,
-  instant,
-  jsonArray,
-  listenAddress,
-  member,
-  methodName,
-  metricNames,
-  nameOrFile,
-  oneOf,
-  pageUrl,
-  pathName,
-  rate,
-  rowFile,
-  runName,
-  setting,
-  smallChange,
-  stages,
-  threshold,
-  wholeNumber,
-  workerCount,
-} from './parse.js';
+import * as parse from './parse.js';
 
 /**
- * @import { OutputOptions } from '../outputs/output.js'
- * @import { Config, Output } from '../types.d.ts'
+ * @import { Config, Output, OutputOptions } from '../types.d.ts'
  */
 
 /**
@@ -59,7 +24,7 @@ import {
  * @typedef {object} Row an option as the table has it
  * @property {string} name on the command line
  * @property {string} [alias] one letter
- * @property {readonly string[]} [synonyms] other names, as other tools have them; NAME=VALUE is a flag for this value
+ * @property {readonly string[]} [synonyms] other names, as other tools have them
  * @property {boolean} [usual] --help shows it; without it, only --help-all does
  * @property {string} [key] in Config; without it, the name in camel case
  * @property {string} [env] in the environment; without it, STRESS_NAME
@@ -70,16 +35,20 @@ import {
  *   the environment has several values
  * @property {(text: string) => void} [literal] throws for a value that must not be on the command line, where `ps` shows
  *   it; a secret with this check is not warned about
- * @property {boolean} [isRest] it takes all names of files behind it
+ * @property {boolean} [isRest] it takes all words behind it
+ * @property {readonly Command[]} [neededBy] commands that are refused without it
+ * @property {readonly string[]} [needs] it is refused without one of these options, where the command has one of them
+ * @property {readonly string[]} [excludes] it is refused with any of these options
  * @property {boolean} [isAxis] stress sweep also takes several values
  * @property {Search} [search] --find can search for its highest value
  * @property {readonly [number, number]} [integer] lowest and highest value of a whole number
- * @property {(text: string) => unknown} [parse] text to value, or a promise of it; default: an integer or a choice
- * @property {readonly string[]} [choices] all values; with parse, the named ones beside other values
+ * @property {(text: string) => unknown} [parse] text to value, or a promise of it; default: an integer, a choice, or any
+ *   text but an empty one
+ * @property {readonly string[]} [choices] all values; with parse or integer, the named ones beside other values
  * @property {string} [fallback] the default, as text; false for a flag
  * @property {string} [defaultText] the default in words, if there is none or it needs an explanation
  * @property {readonly Command[]} commands
- * @property {Role} role
+ * @property {Role} [role] default: the role of its heading
  * @property {string | readonly string[]} [workload] the only one, or the only ones, that the option is for
  * @property {'written' | 'kept' | 'log' | 'read' | 'secret' | 'folder'} [file] the value names a file: that the command
  *   writes anew, that it reads and writes, that it appends to, that it reads, that it reads and that holds secrets, or
@@ -93,46 +62,30 @@ import {
  * @property {() => Promise<(options: OutputOptions) => Output>} load
  * @property {(config: Config) => boolean} [wanted] without it, where the option has a value
  *
- * @typedef {Row & {key: string, argument: string, group: string, variable: string, parse: (text: string) => unknown}} Option
- *   a row with its heading in --help and with everything that follows from its other members
+ * @typedef {Row & {key: string, role: Role, argument: string, group: string, variable: string, isOpen: boolean, parse:
+ *   (text: string) => unknown}} Option a row with its heading in --help and with everything that follows from its other
+ *   members; isOpen: there are values beside the choices
  */
 
 const NAMES = Object.keys(WORKLOADS);
+const DETECTORS = Object.freeze(['auto', 'heads', 'blocks', 'sync']);
 
 const ALL = commandList('run', 'node', 'fund', 'reclaim', 'find', 'sweep', 'compare', 'bisect');
 const ANY = commandList(...ALL, 'new-workload', 'report', 'trend', 'merge');
 const REMOTE = commandList('run', 'fund', 'reclaim', 'find', 'sweep', 'compare', 'bisect');
 const ONE_ENDPOINT = commandList('run', 'fund', 'reclaim', 'find', 'sweep', 'bisect');
-const FUNDED = commandList('run', 'fund', 'find', 'sweep', 'compare', 'bisect');
 /** Options of each run of a study. */
 const LOAD = commandList('run', 'find', 'sweep', 'compare', 'bisect');
 /** A search has no runs of a given shape or number of operations. */
 const SHAPED = commandList('run', 'sweep', 'compare', 'bisect');
 /** Commands whose load decides how much the wallets need. */
 const NEEDED = commandList('run', 'fund', 'find', 'sweep', 'compare', 'bisect');
-const SWEPT = commandList('run', 'find', 'sweep');
-const JUDGED = commandList('run', 'sweep', 'merge');
 const RUN = commandList('run');
-const SUMMARY = commandList('run', 'report', 'merge');
-const SUMMARIZED = commandList('run', 'find', 'sweep', 'compare', 'bisect', 'merge');
-const TESTED = commandList('run', 'compare');
-const PAGE = commandList('run', 'report', 'find', 'sweep', 'compare', 'merge');
-const RESULT = commandList('run', 'compare', 'trend', 'merge');
-const STUDY = commandList('find', 'sweep', 'compare', 'bisect');
-const REPEATED = commandList('sweep', 'compare');
-const SEARCH = commandList('find', 'sweep');
-const TIMED = commandList('find', 'compare', 'bisect');
-const SWEEP = commandList('sweep');
+/** Commands that make several runs. */
+export const STUDIES = commandList('find', 'sweep', 'compare', 'bisect');
 const COMPARE = commandList('compare');
 const MEASURED = commandList('compare', 'bisect');
 const BISECT = commandList('bisect');
-const TREND = commandList('trend');
-const MERGE = commandList('merge');
-/** The wallets of all instances. */
-const FUNDED_SLICES = commandList('run', 'fund', 'reclaim');
-const SHARED_NAME = commandList('run', 'merge');
-const NODE = commandList('node');
-const RECLAIM = commandList('reclaim');
 
 /** @param {...Command} names */
 function commandList(...names) {
@@ -224,6 +177,9 @@ export const COMMANDS = Object.freeze({
 /** `stress run` is stress without a command. */
 export const COMMAND_NAMES = Object.freeze(/** @type {Command[]} */ (Object.keys(COMMANDS)));
 
+/** The most instances of one run. */
+const MOST_INSTANCES = 100_000;
+
 /** Names from tables whose modules are too large to load for --help. A test compares them. */
 const CALL_PRESETS = Object.freeze(['light', 'wallet', 'indexer', 'pages']);
 
@@ -232,439 +188,399 @@ const CALL_PRESETS = Object.freeze(['light', 'wallet', 'indexer', 'pages']);
 /** The options by their headings in --help. @type {Readonly<Record<string, readonly Row[]>>} */
 const TABLE = {
   Load: [
-    { name: 'threads', usual: true, synonyms: ['wallets', 'concurrency'], alias: 't', isAxis: true, argument: 'N', integer: [1, 100_000], commands: ALL,
-      role: 'load', mayDiffer: 'instances',
+    { name: 'threads', usual: true, synonyms: ['wallets', 'concurrency', 'users', 'vus', 'accounts'], alias: 't', isAxis: true, argument: 'N', integer: [1, 100_000], commands: ALL,
+      mayDiffer: 'instances', neededBy: ALL.filter((command) => command !== 'find'),
       search: { noun: 'number of wallets', behind: '', short: ' threads' },
-      help: 'number of wallets; each has one contract and one increment in flight; stress find begins with 100 and raises them' },
-    { name: 'users', workload: 'rpc', argument: 'N', integer: [1, 100_000], commands: LOAD,
-      role: 'load', mayDiffer: 'both',
-      help: 'number of users of plain calls; another name for -t' },
-    { name: 'workers', isAxis: true, argument: 'N', parse: workerCount, fallback: '1', commands: LOAD,
-      role: 'load', mayDiffer: 'instances',
-      help: "number of threads that share the wallets; 'auto': one for every two cores" },
-    { name: 'duration', usual: true, alias: 'd', key: 'durationMs', argument: 'TIME', parse: duration(100), commands: NEEDED,
-      role: 'load', mayDiffer: 'runs', defaultText: 'until interrupted; in stress find 8s or 4 blocks',
+      help: 'number of wallets, each with one contract and one increment in flight, or of users of plain calls; stress find begins with 100 and raises them' },
+    { name: 'workers', isAxis: true, argument: 'N|auto', choices: ['auto'], integer: [1, 256], fallback: '1', commands: LOAD,
+      mayDiffer: 'instances',
+      help: 'number of threads that share the wallets; auto: one for every two cores' },
+    { name: 'duration', usual: true, synonyms: ['z'], alias: 'd', key: 'durationMs', argument: 'TIME', parse: parse.duration(100), commands: NEEDED,
+      mayDiffer: 'runs', defaultText: 'until interrupted; in stress find 8s or 4 blocks',
       help: 'length of the load, such as 30s, 5m, 1h' },
-    { name: 'warmup', usual: true, key: 'warmupMs', argument: 'TIME|auto', parse: durationOrAuto, fallback: '0s', commands: NEEDED,
-      role: 'load',
-      help: "warm-up before the measured window; it is not part of --duration; 'auto' (default of find, sweep and compare) ends it when as many operations have ended as can be in flight" },
+    { name: 'warmup', usual: true, key: 'warmupMs', argument: 'TIME|auto', choices: ['auto'], parse: parse.duration(0), fallback: '0s', commands: NEEDED,
+      help: 'warm-up before the measured window; it is not part of --duration; auto (default of find, sweep and compare) ends it when as many operations have ended as can be in flight' },
     { name: 'iterations', isAxis: true, argument: 'N', integer: [1, 1_000_000_000], commands: SHAPED,
-      role: 'load', defaultText: 'no limit',
+      defaultText: 'no limit',
       help: 'operations per wallet, or per user; the run ends when all are done, or at the end of --duration' },
-    { name: 'think-time', key: 'thinkTimeMs', isAxis: true, argument: 'TIME', parse: duration(0), fallback: '0s', commands: SHAPED,
-      role: 'load',
+    { name: 'think-time', key: 'thinkTimeMs', isAxis: true, argument: 'TIME', parse: parse.duration(0), fallback: '0s', commands: SHAPED,
       help: 'pause of each wallet, or user, after each operation; closed loop only' },
-    { name: 'rate', usual: true, key: 'ratePerSecond', isAxis: true, argument: 'N', parse: rate, commands: LOAD,
-      role: 'load', defaultText: 'closed loop',
+    { name: 'rate', usual: true, synonyms: ['rps', 'qps', 'rate-limit'], key: 'ratePerSecond', isAxis: true, argument: 'N', parse: parse.rate, commands: LOAD,
+      defaultText: 'closed loop', excludes: ['stages', 'think-time'],
       search: { noun: 'rate', behind: ' per second', short: '/s', range: [0.01, 1_000_000] },
-      help: 'operations per second of this instance, at fixed instants; an operation that is due without an idle wallet is dropped. With a unit, such as 30Mgas: gas per second, by the gas of an operation in the warm-up (--warmup auto unless it has a length)' },
-    { name: 'stages', argument: 'LIST', parse: stages, commands: SHAPED,
-      role: 'load',
+      help: 'operations per second of this instance, at fixed instants; an operation that is due without an idle wallet is dropped. With a unit, such as 30Mgas: gas per second, by the gas of an operation in the warm-up (--warmup auto)' },
+    { name: 'stages', argument: 'LIST', parse: parse.stages, commands: SHAPED, excludes: ['duration', 'think-time'],
       help: 'rates over time: FROM:TO/TIME or RATE/TIME, separated by commas, such as 0:100/30s,100/5m' },
     { name: 'arrival', argument: 'NAME', choices: ['uniform', 'poisson'], commands: LOAD,
-      role: 'load', defaultText: 'uniform',
+      defaultText: 'uniform', needs: ['rate', 'stages'],
       help: 'arrival of the operations of a rate: at equal distances, or independent of each other' },
     { name: 'in-flight', usual: true, isAxis: true, argument: 'N', integer: [1, 1000], fallback: '1', commands: NEEDED,
-      role: 'load',
       search: { noun: 'number of operations in flight per wallet', behind: '', short: ' in flight' },
       help: 'most operations in flight per wallet, with consecutive nonces' },
-    { name: 'interval', key: 'intervalMs', argument: 'TIME', parse: duration(100), fallback: '5s', commands: LOAD,
-      role: 'load', mayDiffer: 'both',
+    { name: 'interval', key: 'intervalMs', argument: 'TIME', parse: parse.duration(100), fallback: '5s', commands: LOAD,
+      mayDiffer: 'both',
       help: 'time between reports' },
-    { name: 'drain-timeout', key: 'drainTimeoutMs', argument: 'TIME', parse: duration(0), fallback: '30s', commands: LOAD,
-      role: 'load', mayDiffer: 'runs',
+    { name: 'drain-timeout', key: 'drainTimeoutMs', argument: 'TIME', parse: parse.duration(0), fallback: '30s', commands: LOAD,
+      mayDiffer: 'runs',
       help: 'longest wait at the end for operations in flight, and in the audit for pending transactions' },
-    { name: 'repeat', argument: 'N', integer: [1, 1000], commands: REPEATED,
-      role: 'study', defaultText: '1 in a sweep, 8 in a comparison',
+    { name: 'repeat', argument: 'N', integer: [1, 1000], commands: ['sweep', 'compare'],
+      defaultText: '1 in a sweep, 8 in a comparison', excludes: ['until-sure'],
       help: 'number of runs of each setting of a sweep, or of each endpoint of a comparison' },
-    { name: 'rest', key: 'restMs', argument: 'TIME', parse: duration(0), fallback: '1s', commands: STUDY,
-      role: 'study',
+    { name: 'rest', key: 'restMs', argument: 'TIME', parse: parse.duration(0), fallback: '1s', commands: STUDIES,
       help: 'pause between two runs' },
-    { name: 'time-limit', key: 'timeLimitMs', argument: 'TIME', parse: duration(1000), commands: TIMED,
-      role: 'study', defaultText: 'in stress find the longer of 3m and 60 blocks; 20m in a comparison',
+    { name: 'time-limit', key: 'timeLimitMs', argument: 'TIME', parse: parse.duration(1000), commands: ['find', 'compare', 'bisect'], needs: ['until-sure'],
+      defaultText: 'in stress find the longer of 3m and 60 blocks; 20m in a comparison',
       help: 'longest time for a search, for pairs until a decision, or for a bisection; a run that has begun is finished' },
-    { name: 'until-sure', isFlag: true, commands: COMPARE,
-      role: 'study',
+    { name: 'until-sure', isFlag: true, commands: COMPARE, needs: ['rpc-a'],
       help: 'make pairs of runs until a difference or --equivalent is shown at 95 %, or --time-limit is over' },
-    { name: 'equivalent', argument: 'PERCENT', parse: smallChange, fallback: '2%', commands: MEASURED,
-      role: 'study',
+    { name: 'equivalent', argument: 'PERCENT', parse: parse.smallChange, fallback: '2%', commands: MEASURED, needs: ['until-sure'],
       help: 'largest change that counts as no difference, where pairs are made until a decision' },
-    { name: 'seed', argument: 'N', integer: [0, 2 ** 32 - 1], commands: MEASURED,
-      role: 'study', defaultText: 'random, kept in --dir',
+    { name: 'seed', argument: 'N', integer: [0, 2 ** 32 - 1], commands: MEASURED, needs: ['until-sure'],
+      defaultText: 'random, kept in --dir',
       help: 'seed of the order of both runs in each pair, where pairs are made until a decision' },
-    { name: 'before-cell', argument: 'COMMAND', parse: anyText, commands: SEARCH,
-      role: 'study',
+    { name: 'before-cell', argument: 'COMMAND', commands: ['find', 'sweep'],
       help: 'shell command to run before each run of a sweep or a search' },
-    { name: 'good', argument: 'COMMIT', parse: anyText, commands: BISECT,
-      role: 'study',
+    { name: 'good', argument: 'COMMIT', commands: BISECT, neededBy: BISECT,
       help: 'a commit that is not slow yet; all pairs are compared with it' },
-    { name: 'bad', argument: 'COMMIT', parse: anyText, commands: BISECT,
-      role: 'study',
+    { name: 'bad', argument: 'COMMIT', commands: BISECT, neededBy: BISECT,
       help: 'a later commit that is slow' },
-    { name: 'repository', argument: 'DIR', parse: fileName, fallback: '.', commands: BISECT,
-      role: 'study',
+    { name: 'repository', argument: 'DIR', parse: parse.fileName, fallback: '.', commands: BISECT,
       help: 'git repository of the commits; it is only read' },
-    { name: 'build', argument: 'COMMAND', parse: anyText, commands: BISECT,
-      role: 'study', defaultText: 'nothing is built',
+    { name: 'build', argument: 'COMMAND', commands: BISECT,
+      defaultText: 'nothing is built',
       help: 'shell command that builds a commit in its checkout, once; a commit that it fails for is skipped' },
-    { name: 'start', argument: 'COMMAND', parse: anyText, commands: BISECT,
-      role: 'study',
+    { name: 'start', argument: 'COMMAND', commands: BISECT, neededBy: BISECT,
       help: 'shell command that starts the node of a checkout at --rpc before each run; it is ended after the run' },
-    { name: 'find', argument: 'OPTION', choices: ['rate', 'threads', 'in-flight', 'connections'], commands: SWEEP,
-      role: 'study',
+    { name: 'find', argument: 'OPTION', choices: ['rate', 'threads', 'in-flight', 'connections'], commands: ['sweep'], needs: ['until'], excludes: ['threshold'],
       help: 'search for the highest value of this option at which --until holds; its range limits the search' },
   ],
   'Wallets and funds': [
     { name: 'offset', usual: true, alias: 'o', argument: 'N', integer: [0, 2 ** 31 - 1], fallback: '0', commands: ALL,
-      role: 'wallets',
       help: 'index of the first wallet; instances need disjoint slices' },
-    { name: 'keys', usual: true, argument: 'FILE', parse: pathName, commands: REMOTE,
-      role: 'wallets', file: 'secret',
+    { name: 'keys', usual: true, argument: 'FILE', parse: parse.pathName, commands: REMOTE, excludes: ['mnemonic'],
+      file: 'secret',
       help: 'file with private keys: a JSON array of strings, or of objects with privateKey, or one key per line' },
-    { name: 'mnemonic', argument: 'WORDS', parse: anyText, commands: REMOTE,
+    { name: 'mnemonic', argument: 'WORDS', commands: REMOTE,
       role: 'secret', defaultText: 'the public test mnemonic, on local development chains only',
       help: 'BIP-39 mnemonic; safer in STRESS_MNEMONIC' },
-    { name: 'hd-path', argument: 'PATH', parse: hdPath, fallback: "m/44'/60'/0'/0", commands: REMOTE,
-      role: 'wallets',
+    { name: 'hd-path', argument: 'PATH', parse: parse.hdPath, fallback: "m/44'/60'/0'/0", commands: REMOTE,
       help: "derivation path; the wallet's index is appended" },
-    { name: 'fund-from', usual: true, synonyms: ['private-key'], env: 'STRESS_FUNDER_KEY', argument: 'FILE', parse: anyText, commands: REMOTE,
+    { name: 'fund-from', usual: true, synonyms: ['private-key'], env: 'STRESS_FUNDER_KEY', argument: 'FILE', commands: REMOTE, neededBy: ['fund'],
       role: 'secret', file: 'secret',
       help: 'file with the private key of the funder, which tops up the wallets; or the key itself, safer in STRESS_FUNDER_KEY' },
-    { name: 'fund-amount', key: 'fundAmountWei', argument: 'AMOUNT', parse: amount('ether'), commands: FUNDED,
-      role: 'wallets', defaultText: 'estimated from duration and fees; twice that for stress fund',
+    { name: 'fund-amount', key: 'fundAmountWei', argument: 'AMOUNT', parse: parse.amount('ether'), commands: NEEDED,
+      defaultText: 'estimated from duration and fees; twice that for stress fund',
       help: 'balance that each wallet needs before the run, in ether' },
-    { name: 'max-spend', key: 'maxSpendWei', argument: 'AMOUNT', parse: amount('ether'), commands: FUNDED,
-      role: 'wallets', defaultText: 'no limit',
+    { name: 'max-spend', key: 'maxSpendWei', argument: 'AMOUNT', parse: parse.amount('ether'), commands: NEEDED,
+      defaultText: 'no limit',
       help: 'limit of fees, set-up included, in ether: estimated before the run, enforced during it; transferred value does not count' },
-    { name: 'to', argument: 'ADDRESS', parse: address, commands: RECLAIM,
-      role: 'wallets', defaultText: 'the funder',
+    { name: 'to', argument: 'ADDRESS', parse: parse.address, commands: ['reclaim'],
+      defaultText: 'the funder',
       help: 'receiver of the reclaimed funds' },
     { name: 'legacy', isFlag: true, commands: REMOTE,
-      role: 'wallets',
       help: 'send legacy transactions even if blocks have a base fee' },
-    { name: 'gas-price', key: 'gasPriceWei', argument: 'PRICE', parse: amount('gwei'), commands: REMOTE,
-      role: 'wallets',
+    { name: 'gas-price', key: 'gasPriceWei', argument: 'PRICE', parse: parse.amount('gwei'), commands: REMOTE, excludes: ['max-fee'],
       help: 'fixed gas price in gwei; implies --legacy' },
-    { name: 'max-fee', key: 'maxFeeWei', argument: 'PRICE', parse: amount('gwei'), commands: REMOTE,
-      role: 'wallets',
+    { name: 'max-fee', key: 'maxFeeWei', argument: 'PRICE', parse: parse.amount('gwei'), commands: REMOTE,
       help: 'highest fee per gas to offer, in gwei' },
   ],
   'Endpoint and chain': [
-    { name: 'rpc', usual: true, synonyms: ['rpc-url'], isList: true, separator: /,(?=\s*(?:\w+:\/\/|[\w.-]+:\d+))/, argument: 'URL', parse: endpoint, commands: ONE_ENDPOINT,
-      role: 'chain', defaultText: 'an embedded chain',
+    { name: 'rpc', usual: true, synonyms: ['rpc-url', 'url', 'u'], isList: true, separator: /,(?=\s*(?:\w+:\/\/|[\w.-]+:\d+))/, argument: 'URL', parse: parse.endpoint, commands: ONE_ENDPOINT, neededBy: ['fund', 'reclaim', 'bisect'],
+      defaultText: 'an embedded chain',
       help: 'JSON-RPC endpoint: http://, https://, ws:// or wss:// (new blocks by subscription); may be repeated for several nodes of one chain' },
-    { name: 'rpc-a', argument: 'URL', parse: endpoint, commands: COMPARE,
-      role: 'study',
+    { name: 'rpc-a', argument: 'URL', parse: parse.endpoint, commands: COMPARE, needs: ['rpc-b'],
       help: 'endpoint of the baseline; runs alternate between both endpoints: A B B A' },
-    { name: 'rpc-b', argument: 'URL', parse: endpoint, commands: COMPARE,
-      role: 'study',
+    { name: 'rpc-b', argument: 'URL', parse: parse.endpoint, commands: COMPARE, needs: ['rpc-a'],
       help: 'endpoint of the candidate' },
-    { name: 'start-a', argument: 'COMMAND', parse: anyText, commands: COMPARE,
-      role: 'study',
+    { name: 'start-a', argument: 'COMMAND', commands: COMPARE, needs: ['rpc-a'],
       help: 'shell command that starts the baseline at --rpc-a before each of its runs, and is ended after the run' },
-    { name: 'start-b', argument: 'COMMAND', parse: anyText, commands: COMPARE,
-      role: 'study',
+    { name: 'start-b', argument: 'COMMAND', commands: COMPARE, needs: ['rpc-b'],
       help: 'the same for the candidate at --rpc-b, which may be the URL of --rpc-a' },
-    { name: 'spread', isAxis: true, argument: 'HOW', choices: ['sticky', 'round-robin', 'apart'], fallback: 'sticky', commands: SWEPT,
+    { name: 'spread', isAxis: true, argument: 'HOW', choices: ['sticky', 'round-robin', 'apart'], fallback: 'sticky', commands: ['run', 'find', 'sweep'],
       role: 'network',
       help: 'use of several --rpc: one per wallet (sticky), in turn (round-robin), or submit at one and read at the next (apart)' },
-    { name: 'send-rpc', argument: 'URL', parse: endpoint, commands: ONE_ENDPOINT,
-      role: 'chain',
+    { name: 'send-rpc', argument: 'URL', parse: parse.endpoint, commands: ONE_ENDPOINT, needs: ['rpc'],
       help: 'endpoint of the same chain for submissions (eth_sendRawTransaction); everything else goes to --rpc' },
-    { name: 'chain-id', usual: true, argument: 'ID', parse: chainId, commands: REMOTE,
-      role: 'chain',
+    { name: 'chain-id', usual: true, argument: 'ID', parse: parse.chainId, commands: REMOTE,
       help: 'refuse any other chain; required with --instances, and unless the chain is local or a known development chain' },
-    { name: 'allow-chain', argument: 'ID', parse: chainId, commands: REMOTE,
-      role: 'chain',
+    { name: 'allow-chain', argument: 'ID', parse: parse.chainId, commands: REMOTE,
       help: 'permit the load on this public mainnet' },
-    { name: 'port', env: 'STRESS_NODE_PORT', argument: 'N', integer: [1, 65_535], commands: NODE,
-      role: 'chain', defaultText: '8545, or any free port',
+    { name: 'port', env: 'STRESS_NODE_PORT', argument: 'N', integer: [1, 65_535], commands: ['node'],
+      defaultText: '8545, or any free port',
       help: 'port of the chain, on loopback' },
-    { name: 'inclusion', isAxis: true, argument: 'NAME', choices: ['auto', 'heads', 'blocks', 'sync', 'receipts'], fallback: 'auto', commands: LOAD,
+    { name: 'inclusion', isAxis: true, argument: 'NAME', choices: DETECTORS, parse: parse.inclusionName(DETECTORS), fallback: 'auto', commands: LOAD,
       role: 'network',
-      help: 'how inclusion in a block is detected: by following heads, by polling blocks or receipts, or by eth_sendRawTransactionSync' },
+      help: 'how inclusion in a block is detected: new heads are pushed or polled, or eth_sendRawTransactionSync answers' },
     { name: 'confirmations', isAxis: true, argument: 'N', integer: [0, 64], fallback: '0', commands: LOAD,
       role: 'network',
       help: 'blocks required on top of a block before its operations count as included' },
-    { name: 'tx-timeout', key: 'txTimeoutMs', argument: 'TIME', parse: duration(100), fallback: '60s', commands: REMOTE,
+    { name: 'tx-timeout', key: 'txTimeoutMs', argument: 'TIME', parse: parse.duration(100), fallback: '60s', commands: REMOTE,
       role: 'network',
       help: 'time limit for the inclusion of a transaction' },
   ],
   Workload: [
-    { name: 'workload', usual: true, argument: 'NAME|FILE', choices: NAMES, parse: nameOrFile(NAMES), fallback: 'counter', commands: NEEDED,
-      role: 'load', file: 'read',
+    { name: 'workload', usual: true, synonyms: ['mode'], argument: 'NAME|FILE', choices: NAMES, parse: parse.nameOrFile(NAMES), fallback: 'counter', commands: NEEDED,
+      file: 'read',
       help: 'what an operation does; a file is your own workload, see stress new-workload' },
-    { name: 'mix', usual: true, isList: true, argument: 'NAME:WEIGHT', parse: member(MEMBERS), commands: NEEDED,
-      role: 'load',
+    { name: 'mix', usual: true, isList: true, argument: 'NAME:WEIGHT', parse: parse.member(MEMBERS), commands: NEEDED, excludes: ['workload'],
       help: 'several workloads in one load, by weight, such as counter:50,erc20:30,./mine.js:20; settings as --set storage.slots=5' },
-    { name: 'set', isList: true, separator: /,(?=\s*[a-z_][\w.]*=)/i, argument: 'NAME=VALUE', parse: setting, commands: NEEDED,
-      role: 'load',
+    { name: 'set', isList: true, separator: /,(?=\s*[a-z_][\w.]*=)/i, argument: 'NAME=VALUE', parse: parse.setting, commands: NEEDED,
       help: 'setting of the workload, such as slots=20; may be repeated' },
-    { name: 'method', workload: 'rpc', argument: 'NAME', parse: methodName, commands: LOAD,
-      role: 'load',
+    { name: 'method', workload: 'rpc', argument: 'NAME', parse: parse.methodName, commands: LOAD,
       help: 'JSON-RPC method of --workload rpc' },
-    { name: 'params', workload: 'rpc', argument: 'JSON', parse: jsonArray, commands: LOAD,
-      role: 'load', defaultText: '[]',
+    { name: 'params', workload: 'rpc', argument: 'JSON', parse: parse.jsonArray, commands: LOAD,
+      defaultText: '[]',
       help: 'parameters of --method: a JSON array' },
-    { name: 'calls', workload: 'rpc', argument: 'FILE', choices: CALL_PRESETS, parse: pathName, commands: LOAD,
-      role: 'load', file: 'read',
+    { name: 'calls', workload: 'rpc', argument: 'FILE', choices: CALL_PRESETS, parse: parse.pathName, commands: LOAD,
+      file: 'read', excludes: ['method', 'params'],
       help: 'calls in place of --method: a preset, or a file as in docs/calls.md' },
-    { name: 'data', workload: 'rpc', argument: 'FILE', parse: pathName, commands: LOAD,
-      role: 'load', file: 'read', mayDiffer: 'both',
+    { name: 'data', workload: 'rpc', argument: 'FILE', parse: parse.pathName, commands: LOAD,
+      file: 'read', mayDiffer: 'both', needs: ['calls'],
       help: 'logs for --calls pages: a file of --logs' },
-    { name: 'check-rpc', workload: 'rpc', argument: 'URL', parse: endpoint, commands: LOAD,
-      role: 'load',
+    { name: 'check-rpc', workload: 'rpc', argument: 'URL', parse: parse.endpoint, commands: LOAD, needs: ['calls'],
       help: 'second endpoint of the same chain, for calls whose answers are compared' },
     { name: 'fixed-id', workload: 'rpc', argument: 'N', integer: [0, Number.MAX_SAFE_INTEGER], commands: LOAD,
-      role: 'load', defaultText: 'a new id per request',
+      defaultText: 'a new id per request',
       help: 'id of every request of --workload rpc, for servers with a constant answer; it is still checked' },
     { name: 'receivers', workload: ['transfer', 'erc20'], isAxis: true, argument: 'N', integer: [1, 10_000_000], commands: NEEDED,
-      role: 'load', defaultText: 'the wallets pay each other',
+      defaultText: 'the wallets pay each other',
       help: 'number of addresses that --workload transfer or erc20 pays, made for the run' },
     { name: 'create-receivers', workload: 'transfer', argument: 'WHEN', choices: ['before', 'during'], commands: NEEDED,
-      role: 'load', defaultText: 'during',
+      defaultText: 'during', needs: ['receivers'],
       help: 'when receivers are created on the chain: before the load, by a payment of 1 wei each, or during it, by their first payment' },
     { name: 'payload', workload: ['counter', 'transfer'], isAxis: true, argument: 'BYTES', parse: payloadSize, commands: NEEDED,
-      role: 'load', defaultText: 'as small as possible',
+      defaultText: 'as small as possible',
       help: 'bytes of calldata of each transaction, different in each' },
-    { name: 'contracts', workload: 'counter', argument: 'FILE', parse: pathName, commands: SWEPT,
-      role: 'load', file: 'kept', mayDiffer: 'both',
+    { name: 'contracts', workload: 'counter', argument: 'FILE', parse: parse.pathName, commands: ['run', 'find', 'sweep'],
+      file: 'kept', mayDiffer: 'both',
       help: 'file for the addresses of the contracts; contracts that still exist are used again' },
     { name: 'bytes', key: 'logBytes', workload: 'logs', isAxis: true, argument: 'N', integer: [1, 262_144], commands: NEEDED,
-      role: 'load', defaultText: '10240',
+      defaultText: '10240',
       help: 'bytes of data of each log of --workload logs' },
     { name: 'page-size', workload: 'logs', isAxis: true, argument: 'N', integer: [1, 100_000], commands: NEEDED,
-      role: 'load', defaultText: '100',
+      defaultText: '100',
       help: 'logs of each operation of --workload logs' },
-    { name: 'logs', workload: 'logs', argument: 'FILE', parse: fileName, commands: RUN,
+    { name: 'logs', workload: 'logs', argument: 'FILE', parse: parse.fileName, commands: RUN,
       role: 'output', file: 'written',
       help: 'file for the positions of the logs of --workload logs, for --data' },
   ],
   Results: [
     { name: 'verbose', alias: 'v', isFlag: true, commands: RUN,
-      role: 'output',
       output: { wanted: ({ quiet }) => !quiet, load: async () => (await import('../outputs/console.js')).createTextOutput },
       help: 'print a line for each verified increment: wallet index, contract address, count; for messages see --log-level' },
     { name: 'wide', isFlag: true, commands: RUN,
-      role: 'output',
       help: 'print all columns of the intervals, also on a narrow terminal' },
-    { name: 'explain', isFlag: true, commands: SUMMARY,
-      role: 'output',
+    { name: 'explain', isFlag: true, commands: ['run', 'report', 'merge'],
       help: 'print the definition of each figure after the summary' },
-    { name: 'out', usual: true, synonyms: ['json=-'], argument: 'FILE', parse: pathName, commands: RESULT,
-      role: 'output', file: 'written',
+    { name: 'out', usual: true, argument: 'FILE', parse: parse.pathName, commands: ['run', 'compare', 'trend', 'merge'],
+      file: 'written',
       output: { load: async () => (await import('../outputs/json.js')).createJsonOutput },
-      help: "file for the run file (JSON), or for the result of a comparison or a trend; '-' for standard output" },
-    { name: 'html', usual: true, argument: 'FILE', parse: fileName, commands: PAGE,
-      role: 'output', file: 'written',
+      help: "file for the run file (JSON), or for the result of a comparison or a trend; '-' for standard output, as --json" },
+    { name: 'html', usual: true, argument: 'FILE', parse: parse.fileName, commands: ['run', 'report', 'find', 'sweep', 'compare', 'merge'],
+      file: 'written',
       output: { load: async () => (await import('../report/run-page.js')).createReportOutput },
       help: 'file for the report page: plots and tables in one file' },
-    { name: 'dashboard', argument: '[HOST:]PORT', parse: listenAddress, commands: RUN,
-      role: 'output',
+    { name: 'dashboard', argument: '[HOST:]PORT', parse: parse.listenAddress, commands: RUN,
       output: { load: async () => (await import('../report/live.js')).createDashboardOutput },
       help: 'serve the report page, updated during the run; host 127.0.0.1 unless given' },
-    { name: 'samples', argument: 'FILE', parse: rowFile, commands: RUN,
-      role: 'output', file: 'written',
+    { name: 'samples', argument: 'FILE', parse: parse.rowFile, commands: RUN,
+      file: 'written',
       output: { load: async () => (await import('../outputs/rows.js')).createSamplesOutput },
       help: 'file with a row per operation: .csv or .ndjson; with .gz after it the file is compressed' },
-    { name: 'blocks', argument: 'FILE', parse: rowFile, commands: RUN,
-      role: 'output', file: 'written',
+    { name: 'blocks', argument: 'FILE', parse: parse.rowFile, commands: RUN,
+      file: 'written',
       output: { load: async () => (await import('../outputs/rows.js')).createBlocksOutput },
       help: 'file with a row per block, in the same formats' },
-    { name: 'hlog', argument: 'FILE', parse: fileName, commands: RUN,
-      role: 'output', file: 'written',
+    { name: 'hlog', argument: 'FILE', parse: parse.fileName, commands: RUN,
+      file: 'written',
       output: { load: async () => (await import('../outputs/hlog.js')).createHlogOutput },
       help: 'file with the latencies of each interval, in the log format of HdrHistogram' },
-    { name: 'intervals', argument: 'FILE', parse: pathName, commands: RUN,
-      role: 'output', file: 'written',
+    { name: 'intervals', argument: 'FILE', parse: parse.pathName, commands: RUN,
+      file: 'written',
       output: { load: async () => (await import('../outputs/rows.js')).createIntervalsOutput },
       help: "file with each interval as a line of JSON (.ndjson); '-' for standard output" },
-    { name: 'prometheus', argument: '[HOST:]PORT', parse: listenAddress, commands: RUN,
-      role: 'output',
+    { name: 'prometheus', argument: '[HOST:]PORT', parse: parse.listenAddress, commands: RUN,
       output: { load: async () => (await import('../outputs/prometheus.js')).createPrometheusOutput },
       help: 'serve the figures to Prometheus at /metrics; host 127.0.0.1 unless given' },
-    { name: 'dir', argument: 'FOLDER', parse: fileName, commands: STUDY,
-      role: 'study', file: 'folder', defaultText: 'the name of the command; find for a search',
+    { name: 'dir', argument: 'FOLDER', parse: parse.fileName, commands: STUDIES,
+      file: 'folder', defaultText: 'the name of the command; find for a search',
       help: 'folder for run files and results; an interrupted sweep continues there' },
-    { name: 'with', key: 'candidates', isRest: true, argument: 'FILE...', parse: pathName, commands: COMPARE,
-      role: 'study',
+    { name: 'with', key: 'candidates', isList: true, isRest: true, separator: '\n', argument: 'FILE...', parse: parse.pathName, commands: COMPARE,
       help: 'run files of the candidate' },
-    { name: 'label-a', argument: 'NAME', parse: anyText, commands: COMPARE,
-      role: 'study',
+    { name: 'label-a', argument: 'NAME', commands: COMPARE,
       help: 'name of the baseline in the result' },
-    { name: 'label-b', argument: 'NAME', parse: anyText, commands: COMPARE,
-      role: 'study',
+    { name: 'label-b', argument: 'NAME', commands: COMPARE,
       help: 'name of the candidate' },
-    { name: 'over', argument: 'OPTION', parse: anyText, commands: TREND,
-      role: 'study', defaultText: 'the only swept option',
+    { name: 'over', argument: 'OPTION', commands: ['trend'],
+      defaultText: 'the only swept option',
       help: 'the swept option that figures are fitted against' },
   ],
   'Thresholds and CI': [
-    { name: 'threshold', usual: true, key: 'thresholds', isList: true, argument: 'EXPR', parse: threshold, commands: JUDGED,
-      role: 'study',
+    { name: 'threshold', usual: true, key: 'thresholds', isList: true, argument: 'EXPR', parse: parse.threshold, commands: ['run', 'sweep', 'merge'],
       help: "condition on a figure, such as 'p99<2s'; exit code 99 if it fails; may be repeated" },
-    { name: 'markdown', argument: 'FILE', choices: ['auto'], parse: fileName, commands: SUMMARIZED,
+    { name: 'markdown', argument: 'FILE', choices: ['auto'], parse: parse.fileName, commands: ['run', 'find', 'sweep', 'compare', 'bisect', 'merge'],
       role: 'output', file: 'written',
       output: { load: async () => (await import('../outputs/markdown.js')).createMarkdownOutput },
       help: "file for the result as Markdown, verdict first; 'auto' appends it to $GITHUB_STEP_SUMMARY, if that is set" },
-    { name: 'junit', argument: 'FILE', parse: fileName, commands: TESTED,
+    { name: 'junit', argument: 'FILE', parse: parse.fileName, commands: ['run', 'compare'],
       role: 'output', file: 'written',
       output: { load: async () => (await import('../outputs/junit.js')).createJunitOutput },
       help: 'file for thresholds, --fail-if and audit as test cases (JUnit XML)' },
-    { name: 'until', isList: true, argument: 'EXPR', parse: threshold, commands: SEARCH,
-      role: 'study',
+    { name: 'until', isList: true, argument: 'EXPR', parse: parse.threshold, commands: ['find', 'sweep'], needs: ['find'],
       help: "condition that the search needs, as in --threshold, such as 'p99<2s'; may be repeated" },
-    { name: 'metric', key: 'metrics', isList: true, argument: 'NAME', parse: comparedMetric, fallback: 'tps', commands: MEASURED,
-      role: 'study',
+    { name: 'metric', key: 'metrics', isList: true, argument: 'NAME', fallback: 'tps', commands: MEASURED,
+      parse: async (text) => (await import('../studies/metrics.js')).metricOf(text.trim()).name,
       help: 'figure of the verdict; with --until-sure it may be repeated, and all are decided' },
-    { name: 'fail-if', isList: true, argument: 'EXPR', parse: failIf, commands: COMPARE,
-      role: 'study',
+    { name: 'fail-if', isList: true, argument: 'EXPR', commands: COMPARE,
+      parse: async (text) => (await import('../studies/compare-text.js')).parseFailIf(text),
       help: "change that fails the comparison, such as 'tps<-10%'; exit code 99 if it is shown, or if there are too few runs to tell; may be repeated" },
     { name: 'allow-different', isFlag: true, commands: COMPARE,
-      role: 'study',
       help: 'compare runs with different options' },
   ],
   Connections: [
     { name: 'transport', isAxis: true, argument: 'NAME', choices: ['auto', 'undici', 'tcp', 'ws'], fallback: 'auto', commands: LOAD,
-      role: 'network',
       help: 'transport of requests; auto: ws for a WebSocket endpoint, undici otherwise' },
     { name: 'connections', isAxis: true, argument: 'N', integer: [1, 10_000], fallback: '64', commands: REMOTE,
-      role: 'network',
       search: { noun: 'number of connections', behind: '', short: ' connections' },
       help: 'most keep-alive connections to the endpoint' },
     { name: 'no-keep-alive', isAxis: true, isFlag: true, commands: LOAD,
-      role: 'network',
       help: 'one connection per request, closed by this client after the response' },
-    { name: 'header', isList: true, separator: '\n', argument: "'NAME: VALUE'", parse: header, literal: literalHeader, commands: REMOTE,
+    { name: 'header', synonyms: ['H'], isList: true, separator: '\n', argument: "'NAME: VALUE'", parse: header, literal: literalHeader, commands: REMOTE,
       role: 'secret',
       help: 'header of each request to --rpc and --send-rpc, such as X-Team: load; may be repeated; secret ones, one a line, in STRESS_HEADER or in --header-file' },
-    { name: 'header-file', argument: 'FILE', parse: pathName, commands: REMOTE,
+    { name: 'header-file', argument: 'FILE', parse: parse.pathName, commands: REMOTE,
       role: 'chain', file: 'secret',
       help: "file with such headers, one a line; '#' starts a comment" },
     { name: 'batch', isAxis: true, argument: 'N', integer: [1, 1000], fallback: '1', commands: LOAD,
-      role: 'network',
       help: 'highest number of submissions in one JSON-RPC batch; a batch has submissions that are due at the same time; not with --inclusion sync' },
     { name: 'insecure', isFlag: true, commands: REMOTE,
       role: 'chain',
       help: 'accept any certificate of an https endpoint' },
-    { name: 'request-timeout', key: 'requestTimeoutMs', argument: 'TIME', parse: duration(100), fallback: '10s', commands: REMOTE,
-      role: 'network',
+    { name: 'request-timeout', key: 'requestTimeoutMs', argument: 'TIME', parse: parse.duration(100), fallback: '10s', commands: REMOTE,
       help: 'time limit of a request' },
   ],
   'Observing the node': [
     { name: 'node-pid', argument: 'PID', integer: [1, 4_194_304], commands: LOAD,
-      role: 'network', mayDiffer: 'both',
-      help: 'process id of a node on this machine: its CPU, memory, threads and descriptors are recorded' },
-    { name: 'node-metrics', argument: 'URL', parse: pageUrl, commands: LOAD,
-      role: 'network', mayDiffer: 'both',
+      mayDiffer: 'both',
+      help: 'process id of a node on this machine: its CPU, memory and threads are recorded' },
+    { name: 'node-metrics', argument: 'URL', parse: parse.pageUrl, commands: LOAD,
+      mayDiffer: 'both',
       help: "the node's Prometheus page, read in each interval" },
-    { name: 'node-series', argument: 'NAMES', parse: metricNames, commands: LOAD,
-      role: 'network', mayDiffer: 'both', defaultText: 'metrics known of geth and AvalancheGo',
+    { name: 'node-series', argument: 'NAMES', parse: parse.metricNames, commands: LOAD,
+      mayDiffer: 'both', defaultText: 'metrics known of geth and AvalancheGo', needs: ['node-metrics'],
       help: 'metrics to record from that page, separated by commas' },
   ],
   Instances: [
-    { name: 'instances', argument: 'N', integer: [1, MOST_INSTANCES], commands: FUNDED_SLICES,
-      role: 'instance', defaultText: '1, or the number that Slurm started',
+    { name: 'instances', argument: 'N', integer: [1, MOST_INSTANCES], commands: ['run', 'fund', 'reclaim'],
+      defaultText: '1, or the number that Slurm started',
       help: 'number of instances of the run, each with -t wallets' },
-    { name: 'index', argument: 'I|auto', parse: instanceIndex, commands: RUN,
-      role: 'instance',
+    { name: 'index', argument: 'I|auto', choices: ['auto'], integer: [0, MOST_INSTANCES - 1], commands: RUN,
       output: { load: async () => (await import('../outputs/json.js')).createResultLineOutput },
       defaultText: 'auto with --instances',
       help: 'index of this instance, from 0: its wallets begin at -o + I x -t, and {index} in names of files to write becomes I; auto: as Kubernetes or Slurm numbers it' },
     { name: 'attempt', argument: 'N', integer: [0, 1_000_000], commands: RUN,
-      role: 'instance', defaultText: '0, or as Slurm counts',
+      defaultText: '0, or as Slurm counts',
       help: 'number of earlier starts of this index' },
-    { name: 'run-id', argument: 'NAME', parse: runName, commands: SHARED_NAME,
-      role: 'instance', defaultText: 'slurm-JOB on Slurm',
+    { name: 'run-id', argument: 'NAME', parse: parse.runName, commands: ['run', 'merge'],
+      defaultText: 'slurm-JOB on Slurm',
       help: 'name of the run, the same for all its instances; stress merge then ignores other runs' },
-    { name: 'start-at', key: 'startAtMs', argument: 'TIME', parse: instant, commands: RUN,
-      role: 'instance',
+    { name: 'start-at', key: 'startAtMs', argument: 'TIME', parse: parse.instant, commands: RUN,
       help: 'start of the load of all instances: 2030-01-31T12:00:00Z, or Unix seconds' },
-    { name: 'barrier', argument: 'FOLDER', parse: fileName, commands: RUN,
-      role: 'instance', file: 'folder',
+    { name: 'barrier', argument: 'FOLDER', parse: parse.fileName, commands: RUN,
+      file: 'folder', needs: ['instances', 'index'], excludes: ['start-at'],
       help: 'shared folder in which the instances wait for each other before the load' },
-    { name: 'start-timeout', key: 'startTimeoutMs', argument: 'TIME', parse: duration(100), fallback: '10m', commands: RUN,
-      role: 'instance',
+    { name: 'start-timeout', key: 'startTimeoutMs', argument: 'TIME', parse: parse.duration(100), fallback: '10m', commands: RUN,
       help: 'longest wait for the common start; exit code 75 if it is missed' },
-    { name: 'results', argument: 'FOLDER', parse: fileName, commands: RUN,
-      role: 'instance', file: 'folder',
+    { name: 'results', argument: 'FOLDER', parse: parse.fileName, commands: RUN,
+      file: 'folder', needs: ['instances', 'index'],
       output: { load: async () => (await import('../outputs/json.js')).createResultsOutput },
       help: 'folder for the run file, named by run, index and attempt' },
-    { name: 'expect', argument: 'N', integer: [1, MOST_INSTANCES], commands: MERGE,
-      role: 'instance', defaultText: 'as the run files state',
+    { name: 'expect', argument: 'N', integer: [1, MOST_INSTANCES], commands: ['merge'],
+      defaultText: 'as the run files state',
       help: 'number of instances; exit code 75 if some are missing' },
-    { name: 'partial', key: 'allowPartial', isFlag: true, commands: MERGE,
-      role: 'instance',
+    { name: 'partial', key: 'allowPartial', isFlag: true, commands: ['merge'],
       help: 'merge even if instances are missing or incomplete' },
   ],
   General: [
     { name: 'quiet', alias: 'q', isFlag: true, commands: ANY,
-      role: 'output',
       help: 'print errors only' },
     { name: 'log-level', argument: 'LEVEL', choices: ['debug', 'info', 'warn', 'error', 'silent'], fallback: 'warn', commands: ANY,
-      role: 'output',
       help: 'lowest level of messages on standard error' },
     { name: 'log-format', argument: 'NAME', choices: ['text', 'json'], fallback: 'text', commands: ANY,
-      role: 'output',
       help: 'format of messages on standard error' },
-    { name: 'log-file', argument: 'FILE', parse: pathName, commands: ANY,
-      role: 'output', file: 'log',
+    { name: 'log-file', argument: 'FILE', parse: parse.pathName, commands: ANY,
+      file: 'log',
       help: 'file to append messages to, as JSON' },
+    { name: 'config', argument: 'FILE', parse: parse.pathName, commands: [], file: 'read',
+      defaultText: './stress.config.json, if there is one',
+      help: "JSON file with options; the command line and the environment override it; 'none': not even ./stress.config.json" },
+    { name: 'print-config', isFlag: true, commands: [],
+      help: 'print the options that are given, wherever they come from, as a file for --config; secrets are masked' },
+    { name: 'help', alias: 'h', isFlag: true, commands: [],
+      help: 'show the usual options' },
+    { name: 'help-all', usual: true, isFlag: true, commands: [],
+      help: 'show all options' },
+    { name: 'version', alias: 'V', isFlag: true, commands: [],
+      help: 'show the version' },
   ],
 };
 
-/** They say what to do in place of a command, or where options come from. @type {readonly Option[]} */
-export const GENERAL_OPTIONS = Object.freeze([
-  option({
-    name: 'config',
-    argument: 'FILE',
-    parse: pathName,
-    commands: [],
-    role: 'output',
-    file: 'read',
-    help: "JSON file with options; the command line and the environment override it; 'none': not even ./stress.config.json",
-    defaultText: './stress.config.json, if there is one',
-  }),
-  option({
-    name: 'print-config',
-    isFlag: true,
-    commands: [],
-    role: 'output',
-    help: 'print the options that are given, wherever they come from, as a file for --config; secrets are masked',
-  }),
-  option({ name: 'help', alias: 'h', isFlag: true, commands: [], role: 'output', help: 'show the usual options' }),
-  option({ name: 'help-all', isFlag: true, commands: [], role: 'output', usual: true, help: 'show all options' }),
-  option({ name: 'version', alias: 'V', isFlag: true, commands: [], role: 'output', help: 'show the version' }),
-]);
+/** Roles by headings: see option(). @type {Readonly<Record<string, Role>>} */
+const ROLES = Object.freeze({
+  Load: 'load',
+  'Wallets and funds': 'wallets',
+  'Endpoint and chain': 'chain',
+  Workload: 'load',
+  Results: 'output',
+  'Thresholds and CI': 'study',
+  Connections: 'network',
+  'Observing the node': 'network',
+  Instances: 'instance',
+  General: 'output',
+});
 
-/** @type {readonly Option[]} */
-export const OPTIONS = Object.freeze(
-  Object.entries(TABLE).flatMap(([group, rows]) => rows.map((row) => option(row, group))),
-);
-
-/** @param {Row} row @param {string} [group] @returns {Option} */
-function option(row, group = 'General') {
-  const { name, isFlag = false, choices = [], integer } = row;
+/** @param {Row} row @param {string} group @returns {Option} */
+function option(row, group) {
+  const { name, commands, isFlag = false, choices, integer } = row;
+  const isOfStudies =
+    commands.length > 0 && commands.every((command) => STUDIES.includes(command) || command === 'trend');
+  const other = row.parse ?? (integer && parse.wholeNumber(...integer));
   return Object.freeze({
     ...row,
     group,
+    role: row.role ?? (isOfStudies ? 'study' : ROLES[group]),
+    isOpen: choices !== undefined && other !== undefined,
     key: row.key ?? name.replace(/-(\w)/g, (_, letter) => letter.toUpperCase()),
     variable: row.env ?? `STRESS_${name.toUpperCase().replaceAll('-', '_')}`,
     argument: row.argument ?? '',
-    parse: row.parse ?? (isFlag ? flag : integer === undefined ? oneOf(choices) : wholeNumber(...integer)),
+    parse: isFlag ? parse.flag : choices ? parse.oneOf(choices, other) : (other ?? parse.anyText),
     fallback: isFlag ? 'false' : row.fallback,
   });
 }
 
-/** Names of options by their synonyms; NAME=VALUE for a flag. @type {ReadonlyMap<string, string>} */
-export const SYNONYMS = new Map(
-  OPTIONS.flatMap(({ name, synonyms = [] }) =>
-    synonyms.map((synonym) => {
-      const [flagName, value] = synonym.split('=');
-      return [flagName, value === undefined ? name : `${name}=${value}`];
-    }),
-  ),
+/** @type {readonly Option[]} */
+export const ALL_OPTIONS = Object.freeze(
+  Object.entries(TABLE).flatMap(([group, rows]) => rows.map((row) => option(row, group))),
 );
+
+/** They say what to do in place of a command, or where options come from. */
+export const GENERAL_OPTIONS = Object.freeze(ALL_OPTIONS.filter(({ commands }) => commands.length === 0));
+
+/** Options of commands. */
+export const OPTIONS = Object.freeze(ALL_OPTIONS.filter(({ commands }) => commands.length > 0));
+
+/** @param {Option} option */
+export function namesOf({ name, alias, synonyms = [] }) {
+  return alias === undefined ? [name, ...synonyms] : [name, alias, ...synonyms];
+}
+
+/** Options by each of their names. @type {ReadonlyMap<string, Option>} */
+const BY_NAME = new Map(ALL_OPTIONS.flatMap((option) => namesOf(option).map((name) => [name, option])));
+
+/** @param {string} name without dashes */
+export function optionNamed(name) {
+  return BY_NAME.get(name);
+}
 
 /** @param {Command} command */
 export function optionsOf(command) {
@@ -672,7 +588,7 @@ export function optionsOf(command) {
 }
 
 /** All names that the environment may hold. */
-export const VARIABLES = Object.freeze([...GENERAL_OPTIONS, ...OPTIONS].map(({ variable }) => variable));
+export const VARIABLES = Object.freeze(ALL_OPTIONS.map(({ variable }) => variable));
 
 /** @param {(option: Option) => boolean} test @returns {ReadonlySet<string>} keys in Config */
 function keysOf(test) {
@@ -696,8 +612,8 @@ export const OF_ONE_INSTANCE = keysOf(
     fallback === undefined && !isList && (role === 'instance' || role === 'output' || file === 'kept'),
 );
 
-/** The values are secrets, or files that hold secrets. */
-export const SECRET_KEYS = keysOf(({ role, file }) => role === 'secret' || file === 'secret');
+/** Settings of workloads, also in worker threads: plain data. A URL may hold a secret. */
+export const LOAD_KEYS = keysOf(({ role, argument }) => role === 'load' && argument !== 'URL');
 
 /** A study shows or writes these itself, so that its runs do not. */
 export const OF_THE_STUDY = keysOf(({ role, commands }) => role === 'output' && commands.includes('compare'));

@@ -2,33 +2,63 @@ import { HIGHEST_RATE, operationsOf } from '../core/pacer.js';
 import { UsageError, oneLine, withoutKeys } from '../errors.js';
 import { isWorkloadFile } from '../files.js';
 
-/** @import { FailIf, RateStage, Threshold } from '../types.d.ts' */
+/** @import { RateStage, Threshold } from '../types.d.ts' */
 
 /**
  * Parsers of option values: text in, value out. They throw a plain Error whose message goes behind the option's
  * name: "-t must be a whole number".
  */
 
-/** 10k and 2M. @type {Record<string, number>} */
-const FACTORS = { '': 1, k: 1e3, M: 1e6 };
+/**
+ * @template T
+ * @param {RegExp} pattern
+ * @param {string} words what the text must be
+ * @param {(match: RegExpExecArray) => T} convert
+ */
+function matching(pattern, words, convert) {
+  return (/** @type {string} */ text) => {
+    const match = pattern.exec(text);
+    if (match === null) throw new Error(`must be ${words}, not ${quote(text)}`);
+    return convert(match);
+  };
+}
+
+/** @param {RegExpExecArray} match */
+const whole = ([text]) => text;
+
+/** A value given by mistake may be a key. @param {string} text */
+export function quote(text) {
+  return JSON.stringify(oneLine(withoutKeys(text), 60));
+}
+
+/** @param {string} text @param {number} value @param {number} min @param {number} max */
+function inRange(text, value, min, max) {
+  if (!(value >= min)) throw new Error(`must be at least ${min}, not ${quote(text)}`);
+  if (value > max) throw new Error(`must be at most ${max}, not ${quote(text)}`);
+  return value;
+}
+
+/** @type {Readonly<Record<string, number>>} */
+const FACTORS = Object.freeze({ k: 1e3, M: 1e6 });
+
+/** 10, 10k or 2M; NaN for other texts. @param {string} text */
+function numberOf(text) {
+  const [, number, factor = ''] = /^([+-]?\d+(?:\.\d+)?)([kM]?)$/.exec(text) ?? [];
+  // Twelve digits: 1.1 * 1000 would be 1100.0000000000002.
+  return factor === '' ? Number(number) : Number((Number(number) * FACTORS[factor]).toPrecision(12));
+}
 
 /** 10k..20k is 10000..20000. @param {string} text */
 function withoutFactors(text) {
-  const value = (/** @type {string} */ _, /** @type {string} */ number, /** @type {string} */ factor) =>
-    String(Number((Number(number) * FACTORS[factor]).toPrecision(12)));
-  return text.replaceAll(/(\d+(?:\.\d+)?)([kM])(?!\w)/g, value);
+  return text.replaceAll(/\d+(?:\.\d+)?[kM](?!\w)/g, (part) => String(numberOf(part)));
 }
 
 /** @param {number} min @param {number} max */
 export function wholeNumber(min, max) {
   return (/** @type {string} */ text) => {
-    const [, number, factor] = /^(\d+(?:\.\d+)?)([kM])$/.exec(text) ?? [];
-    const value = number === undefined ? Number(text) : Number((Number(number) * FACTORS[factor]).toPrecision(12));
-    if (number === undefined ? !/^[+-]?\d+$/.test(text) : !Number.isInteger(value))
-      throw new Error(`must be a whole number, not ${quote(text)}`);
-    if (value < min) throw new Error(`must be at least ${min}, not ${quote(text)}`);
-    if (value > max) throw new Error(`must be at most ${max}, not ${quote(text)}`);
-    return value;
+    const value = numberOf(text);
+    if (Math.floor(value) !== value) throw new Error(`must be a whole number, not ${quote(text)}`);
+    return inRange(text, value, min, max);
   };
 }
 
@@ -40,228 +70,170 @@ const LONGEST_MS = 2 ** 31 - 1;
 
 /** @param {number} minMs */
 export function duration(minMs) {
-  return (/** @type {string} */ text) => {
-    const parts = [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/gy)];
-    if (text === '' || parts.map(([part]) => part).join('') !== text)
-      throw new Error(`must be a duration with its unit such as 250ms, 30s, 1m30s or 1h, not ${quote(text)}`);
-    const value = parts.reduce((sum, [, number, unit]) => sum + Number(number) * UNIT_MS[unit], 0);
-    if (value < minMs) throw new Error(`must be at least ${minMs}ms, not ${quote(text)}`);
-    if (value > LONGEST_MS) throw new Error(`must be at most 24 days, not ${quote(text)}`);
-    return value;
-  };
+  return matching(
+    /^(\d+(\.\d+)?(ms|s|m|h))+$/,
+    'a duration with its unit such as 250ms, 30s, 1m30s or 1h',
+    ([text]) => {
+      const parts = text.matchAll(/([\d.]+)(ms|s|m|h)/g);
+      const value = [...parts].reduce((sum, [, number, unit]) => sum + Number(number) * UNIT_MS[unit], 0);
+      if (value < minMs) throw new Error(`must be at least ${minMs}ms, not ${quote(text)}`);
+      if (value > LONGEST_MS) throw new Error(`must be at most 24 days, not ${quote(text)}`);
+      return value;
+    },
+  );
 }
 
-/** @param {string} text @returns {number | 'auto'} */
-export function durationOrAuto(text) {
-  return text === 'auto' ? 'auto' : duration(0)(text);
-}
-
-/** An instant, with its zone: several machines are told the same one. */
-const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
-
-/** Unix seconds of as many digits as they have from 2001 to 2286: with more they are milliseconds. */
-const UNIX_SECONDS = /^\d{10}(\.\d{1,9})?$/;
+/** An instant with its zone, because several machines are told the same one, or Unix seconds with the ten digits of the years 2001 to 2286. */
+const INSTANT = /^(\d{10}(?:\.\d{1,9})?)$|^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
 
 /** @param {string} text @returns {number} milliseconds since 1970 */
 export function instant(text) {
-  const ms = UNIX_SECONDS.test(text) ? Number(text) * 1000 : isInstant(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(ms))
-    throw new Error(
-      `must be an instant with its zone such as 2030-01-31T12:00:00Z or 2030-01-31T13:00:00+01:00, or Unix seconds, not ${quote(text)}`,
-    );
-  return ms;
+  const [iso, seconds] = INSTANT.exec(text) ?? [''];
+  const ms = seconds === undefined ? Date.parse(iso) : Number(seconds) * 1000;
+  if (!Number.isNaN(ms)) return ms;
+  throw new Error(
+    `must be an instant with its zone such as 2030-01-31T12:00:00Z or 2030-01-31T13:00:00+01:00, or Unix seconds, not ${quote(text)}`,
+  );
 }
 
-/** Date.parse() takes the 30th of February for the 2nd of March. @param {string} text */
-function isInstant(text) {
-  const day = text.slice(0, 10);
-  return INSTANT.test(text) && !Number.isNaN(Date.parse(day)) && new Date(day).toISOString().startsWith(day);
-}
+/** The name of a run, which is part of names of files. */
+export const runName = matching(
+  /^[A-Za-z0-9][\w.-]{0,62}$/,
+  'a name of up to 63 letters, digits, dots, dashes and underscores that begins with a letter or a digit',
+  whole,
+);
 
-/** The name of a run, which is part of names of files. @param {string} text */
-export function runName(text) {
-  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(text))
-    throw new Error(
-      `must be a name of up to 63 letters, digits, dots, dashes and underscores that begins with a letter or a digit, not ${quote(text)}`,
-    );
-  return text;
-}
-
+/** @type {Readonly<Record<string, number>>} */
 const GAS_FACTORS = Object.freeze({ k: 1e3, m: 1e6, g: 1e9 });
 
 /** Operations per second, or gas per second. @param {string} text @returns {number | {gasPerSecond: number}} */
 export function rate(text) {
-  const [, gas, prefix] = /^(\d+(?:\.\d+)?)([kmg])gas(?:\/s)?$/i.exec(text) ?? [];
-  const gasPerSecond = Number(gas) * GAS_FACTORS[/** @type {'k' | 'm' | 'g'} */ (prefix?.toLowerCase())];
-  if (gasPerSecond > 0) return { gasPerSecond };
-  const [, number, factor] = /^(\d+(?:\.\d+)?)([kM]?)(?:\/s)?$/.exec(text) ?? [];
-  if (number === undefined)
+  const [, gas, prefix = ''] = /^(\d+(?:\.\d+)?)([kmg])gas(?:\/s)?$/i.exec(text) ?? [];
+  if (Number(gas) > 0) return { gasPerSecond: Number(gas) * GAS_FACTORS[prefix.toLowerCase()] };
+  const value = numberOf(text.replace(/\/s$/, ''));
+  if (Number.isNaN(value))
     throw new Error(
       `must be operations per second, such as 500, 10k or 0.5, or gas per second, such as 30Mgas, not ${quote(text)}`,
     );
-  const value = Number(number) * FACTORS[factor];
   if (value <= 0) throw new Error(`must be more than 0, not ${quote(text)}`);
-  if (value > HIGHEST_RATE) throw new Error(`must be at most ${HIGHEST_RATE}, not ${quote(text)}`);
-  return value;
+  return inRange(text, value, 0, HIGHEST_RATE);
 }
 
-/**
- * Stages such as 0:100/30s,100:1000/2m,1000/1m.
- * @param {string} text
- * @returns {RateStage[]}
- */
+/** A stage such as 0:100/30s or 100/5m. */
+const stage = matching(
+  /^(?:(\d+(?:\.\d+)?):)?(\d+(?:\.\d+)?)\/(.+)$/,
+  'stages such as 0:100/30s,100/5m (FROM:TO/TIME or RATE/TIME)',
+  ([text, from, to, time]) => ({
+    fromPerSecond: inRange(text, Number(from ?? to), 0, HIGHEST_RATE),
+    toPerSecond: inRange(text, Number(to), 0, HIGHEST_RATE),
+    durationUs: duration(1)(time) * 1000,
+  }),
+);
+
+/** @param {string} text @returns {RateStage[]} */
 export function stages(text) {
-  const list = text.split(',').map((part) => {
-    const match = /^(?:(\d+(?:\.\d+)?):)?(\d+(?:\.\d+)?)\/(.+)$/.exec(withoutFactors(part.trim()));
-    if (match === null)
-      throw new Error(
-        `must be stages such as 0:100/30s,100/5m (FROM:TO/TIME or RATE/TIME), and ${quote(part)} is none`,
-      );
-    const [, from = match[2], to, time] = match;
-    if (Number(from) > HIGHEST_RATE || Number(to) > HIGHEST_RATE)
-      throw new Error(`must have rates of at most ${HIGHEST_RATE}, unlike ${quote(part)}`);
-    return { fromPerSecond: Number(from), toPerSecond: Number(to), durationUs: stageTimeMs(part, time) * 1000 };
-  });
+  const list = text.split(',').map((part) => stage(withoutFactors(part.trim())));
   if (operationsOf(list) === 0) throw new Error(`must have a rate above 0: ${quote(text)} has none`);
   return list;
-}
-
-/** @param {string} part @param {string} time */
-function stageTimeMs(part, time) {
-  try {
-    return duration(1)(time);
-  } catch (error) {
-    throw new Error(`has a stage ${quote(part)} whose time ${/** @type {Error} */ (error).message}`, { cause: error });
-  }
 }
 
 /** @type {Record<string, number>} */
 const DECIMALS = { ether: 18, gwei: 9, wei: 0 };
 
-/** An amount of coin with its unit. @param {'ether' | 'gwei'} defaultUnit */
-export function amount(defaultUnit) {
-  return (/** @type {string} */ text) => {
-    const match = /^(\d+(?:\.\d+)?)(ether|gwei|wei)?$/.exec(text);
-    if (match === null)
-      throw new Error(
-        `must be an amount such as 0.5, 2${defaultUnit} or 1000wei (${defaultUnit} without a unit), not ${quote(text)}`,
-      );
-    const [, number, unit = defaultUnit] = match;
-    const [whole, fraction = ''] = number.split('.');
+/** An amount of coin with its unit. @param {'ether' | 'gwei'} usual */
+export function amount(usual) {
+  const words = `an amount such as 0.5, 2${usual} or 1000wei (${usual} without a unit)`;
+  return matching(/^(\d+)(?:\.(\d+))?(ether|gwei|wei)?$/, words, ([text, coins, fraction = '', unit = usual]) => {
     const decimals = DECIMALS[unit];
     if (/[1-9]/.test(fraction.slice(decimals)))
       throw new Error(`has more decimals than its unit, ${unit}, has: ${quote(text)}`);
-    return BigInt(whole + fraction.slice(0, decimals).padEnd(decimals, '0'));
+    return BigInt(coins + fraction.slice(0, decimals).padEnd(decimals, '0'));
+  });
+}
+
+/** @param {string} example @param {readonly string[]} schemes */
+function urlOf(example, schemes) {
+  return (/** @type {string} */ text) => {
+    try {
+      // localhost:8545 would be a URL of the scheme localhost.
+      const url = new URL(/^([\w.-]+|\[[\da-f:]+\]):\d+(\/|$)/i.test(text) ? `http://${text}` : text);
+      decodeURIComponent(url.username + url.password);
+      // The host of a list, whose next URL has no scheme, has a comma.
+      if (schemes.includes(`${url.protocol}//`) && !url.host.includes(',')) return url;
+    } catch {
+      // The message below says what is wrong with it.
+    }
+    // The value is not shown: it may hold a key.
+    throw new Error(
+      `must be a URL such as ${example}, with ${schemes.slice(0, -1).join(', ')} or ${schemes.at(-1)} before it`,
+    );
   };
 }
 
-/** @param {URL} url */
-function checkCredentials({ username, password }) {
-  try {
-    decodeURIComponent(username + password);
-  } catch {
-    throw new Error('has a user name or password that is not percent-encoded: write % as %25');
-  }
-}
+export const endpoint = urlOf('http://127.0.0.1:8545', ['http://', 'https://', 'ws://', 'wss://']);
 
-const SCHEMES = 'http://, https://, ws:// or wss://';
+/** The address of a metrics page. */
+export const pageUrl = urlOf('http://127.0.0.1:6060/debug/metrics/prometheus', ['http://', 'https://']);
 
-/** @param {string} text */
-export function endpoint(text) {
-  let url;
-  try {
-    // localhost:8545 would be a URL of the scheme localhost.
-    url = new URL(/^([\w.-]+|\[[\da-f:]+\]):\d+(\/|$)/i.test(text) ? `http://${text}` : text);
-    // Of a list, whose next one has no scheme.
-    if (url.host.includes(',')) throw new Error('no host has a comma');
-  } catch {
-    // The value is not shown: it may hold a key.
-    throw new Error(`must be a URL such as http://127.0.0.1:8545, with ${SCHEMES} before it`);
-  }
-  checkCredentials(url);
-  if (!['http:', 'https:', 'ws:', 'wss:'].includes(url.protocol))
-    throw new Error(`must start with ${SCHEMES}, not ${quote(url.protocol)}`);
-  return url;
-}
+/** Names of Prometheus metrics. */
+export const metricNames = matching(
+  /^\s*[a-z_:][\w:]*(\s*,\s*[a-z_:][\w:]*)*\s*$/i,
+  'names of metrics separated by commas, without labels',
+  ([text]) => Object.freeze([...new Set(text.split(',').map((name) => name.trim()))]),
+);
 
-/** The address of a metrics page. @param {string} text */
-export function pageUrl(text) {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  // The value is not shown: it may hold a password.
-  if (url === null || !['http:', 'https:'].includes(url.protocol))
-    throw new Error('must be a URL such as http://127.0.0.1:6060/debug/metrics/prometheus');
-  checkCredentials(url);
-  return url;
-}
-
-/** Names of Prometheus metrics. @param {string} text @returns {readonly string[]} */
-export function metricNames(text) {
-  const names = text.split(',').map((name) => name.trim());
-  for (const name of names) {
-    if (!/^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(name))
-      throw new Error(`must be names of metrics separated by commas, without labels; ${quote(name)} is none`);
-  }
-  return Object.freeze([...new Set(names)]);
-}
-
-/** @param {string} text @returns {number | 'auto'} */
-export function workerCount(text) {
-  return text === 'auto' ? text : wholeNumber(1, 256)(text);
-}
-
-/** @param {string} text */
-export function methodName(text) {
-  if (!/^[\w.-]{1,100}$/.test(text) || KEY.test(text))
-    throw new Error(`must be a JSON-RPC method such as eth_blockNumber, not ${quote(text)}`);
-  return text;
-}
+export const methodName = matching(
+  /^(?!(0x)?[0-9a-f]{64}$)[\w.-]{1,100}$/i,
+  'a JSON-RPC method such as eth_blockNumber',
+  whole,
+);
 
 /** @param {string} text @returns {unknown[]} */
 export function jsonArray(text) {
-  let value;
   try {
-    value = JSON.parse(text);
+    const value = JSON.parse(text);
+    if (Array.isArray(value)) return value;
   } catch {
-    value = null;
+    // The same message.
   }
-  if (!Array.isArray(value)) throw new Error(`must be a JSON array such as '["0x1", false]', not ${quote(text)}`);
-  return value;
+  throw new Error(`must be a JSON array such as '["0x1", false]', not ${quote(text)}`);
 }
 
-/** @param {string} text decimal or hexadecimal, as nodes give it */
-export function chainId(text) {
-  const value = Number(/^(\d+|0x[\da-f]+)$/i.test(text) ? text : Number.NaN);
-  if (!Number.isSafeInteger(value) || value < 1)
-    throw new Error(`must be the id of a chain such as 1337 or 0x539, not ${quote(text)}`);
-  return value;
-}
+/** Decimal or hexadecimal, as nodes give it. */
+export const chainId = matching(/^(\d+|0x[\da-f]+)$/i, 'the id of a chain such as 1337 or 0x539', ([text]) =>
+  Number(text),
+);
 
-/** @param {readonly string[]} names */
-export function oneOf(names) {
+/** @param {readonly string[]} names @param {(text: string) => unknown} [other] of values that have no name */
+export function oneOf(names, other) {
   return (/** @type {string} */ text) => {
-    if (!names.includes(text)) throw new Error(`must be one of ${names.join(', ')}, not ${quote(text)}`);
-    return text;
+    if (names.includes(text)) return text;
+    if (other !== undefined) return other(text);
+    throw new Error(`must be one of ${names.join(', ')}, not ${quote(text)}`);
   };
 }
 
-/** NAME=VALUE. @param {string} text @returns {readonly [string, string]} */
-export function setting(text) {
-  const match = /^((?:[a-z]\w*\.)?[a-z_]\w*)=(.*)$/i.exec(text);
-  if (match === null) throw new Error(`must be a name and a value such as slots=20, not ${quote(text)}`);
-  return Object.freeze(/** @type {const} */ ([match[1], match[2]]));
+/** @param {readonly string[]} names of the detectors */
+export function inclusionName(names) {
+  return (/** @type {string} */ text) => {
+    if (text === 'receipts')
+      throw new Error('receipts was removed: give blocks, or auto, which find transactions in the lists of the blocks');
+    return oneOf(names)(text);
+  };
 }
 
-/** @param {string} text */
-export function hdPath(text) {
-  if (!/^m(\/\d+'?)*$/.test(text))
-    throw new Error(
-      `must be a derivation path such as m/44'/60'/0'/0 (the wallet's index is appended), not ${quote(text)}`,
-    );
-  const indexes = text.split('/').slice(1);
-  if (indexes.some((part) => Number.parseInt(part, 10) >= 2 ** 31))
-    throw new Error('has an index of 2147483648 or more');
-  return text;
-}
+/** NAME=VALUE. */
+export const setting = matching(
+  /^((?:[a-z]\w*\.)?[a-z_]\w*)=(.*)$/i,
+  'a name and a value such as slots=20',
+  ([, name, value]) => Object.freeze(/** @type {const} */ ([name, value])),
+);
+
+export const hdPath = matching(
+  /^m(\/\d+'?)*$/,
+  "a derivation path such as m/44'/60'/0'/0 (the wallet's index is appended)",
+  whole,
+);
 
 /** ethers is loaded where an address is given. @param {string} text */
 export async function address(text) {
@@ -279,26 +251,16 @@ export function anyText(text) {
   return text;
 }
 
-/** @param {string} text @returns {{host: string, port: number}} */
-export function listenAddress(text) {
-  const match = /^(?:([\w.-]+|\[[\da-f:.]+\]):)?(\d+)$/i.exec(text);
-  const port = Number(match?.[2]);
-  if (match === null || !(port >= 1 && port <= 65_535))
-    throw new Error(`must be a port, or a host and a port such as 0.0.0.0:9464, not ${quote(text)}`);
-  return { host: match[1]?.replace(/^\[|\]$/g, '') ?? '127.0.0.1', port };
-}
+export const listenAddress = matching(
+  /^(?:([\w.-]+|\[[\da-f:.]+\]):)?(\d+)$/i,
+  'a port, or a host and a port such as 0.0.0.0:9464',
+  ([text, host = '127.0.0.1', port]) => ({
+    host: host.replace(/^\[|\]$/g, ''),
+    port: inRange(text, Number(port), 1, 65_535),
+  }),
+);
 
-/** @param {string} text */
-export function flag(text) {
-  if (text === 'true' || text === '1') return true;
-  if (text === 'false' || text === '0') return false;
-  throw new Error(`must be true or false, not ${quote(text)}`);
-}
-
-/** A value given by mistake may be a key. @param {string} text */
-export function quote(text) {
-  return JSON.stringify(oneLine(withoutKeys(text), 60));
-}
+export const flag = matching(/^(?:(true|1)|false|0)$/, 'true or false', ([, yes]) => yes !== undefined);
 
 /** The most values of one option: more would be a mistake. */
 const MOST_VALUES = 1000;
@@ -350,11 +312,6 @@ function rangeTexts(text, label) {
 /** A key of 64 digits as it may stand in a file, or in an export of a shell. */
 const KEY = /^["']?(0x)?[0-9a-f]{64}["']?$/i;
 
-/** @param {string} text */
-export function looksLikeKey(text) {
-  return KEY.test(text.trim());
-}
-
 /** Fewest words of a mnemonic (BIP-39). */
 const MNEMONIC_WORDS = 12;
 
@@ -379,26 +336,23 @@ export function nameOrFile(names) {
 
 /** @param {readonly string[]} names of built-in workloads */
 export function member(names) {
-  const nameOf = nameOrFile(names);
-  return (/** @type {string} */ text) => {
-    const [, name, weight] = /^(.+):(\d+(?:\.\d+)?)$/.exec(text) ?? [];
-    if (name === undefined || !(Number(weight) > 0))
-      throw new Error(
-        `must be workloads with weights above 0, such as counter:50,erc20:30, and ${quote(text)} has no weight`,
-      );
-    return Object.freeze({ name: nameOf(name), weight: Number(weight) });
-  };
+  return matching(
+    /^(.+):((?=[\d.]*[1-9])\d+(?:\.\d+)?)$/,
+    'workloads with weights above 0, such as counter:50,erc20:30',
+    ([, name, weight]) => Object.freeze({ name: nameOrFile(names)(name), weight: Number(weight) }),
+  );
 }
 
 /** The extension of a file of rows gives its format. */
-export const ROW_EXTENSIONS = Object.freeze(['.csv', '.ndjson', '.jsonl'].flatMap((name) => [name, `${name}.gz`]));
+const rowName = matching(
+  /\.(csv|ndjson|jsonl)(\.gz)?$/,
+  'a file whose name ends in .csv, .ndjson or .jsonl, with or without .gz after it',
+  ({ input }) => input,
+);
 
 /** @param {string} text */
 export function rowFile(text) {
-  pathName(text);
-  if (!ROW_EXTENSIONS.some((extension) => text.endsWith(extension)))
-    throw new Error(`must end in ${ROW_EXTENSIONS.join(', ')}, not ${quote(text)}`);
-  return text;
+  return rowName(pathName(text));
 }
 
 /** @param {string} text */
@@ -407,38 +361,15 @@ export function fileName(text) {
   return pathName(text);
 }
 
-/** The most instances of one run. */
-export const MOST_INSTANCES = 100_000;
-
-/** @param {string} text @returns {number | 'auto'} */
-export function instanceIndex(text) {
-  return text === 'auto' ? text : wholeNumber(0, MOST_INSTANCES - 1)(text);
-}
-
-/** The parsers of figures load the tables of figures, which --help does not need. */
-
-/** @param {string} text @returns {Promise<Threshold>} */
+/** The tables of figures are loaded where they are needed: not for --help. @param {string} text @returns {Promise<Threshold>} */
 export async function threshold(text) {
   const { parseThreshold } = await import('../stats/thresholds.js');
   return parseThreshold(text);
 }
 
-/** @param {string} text @returns {Promise<string>} the name of a figure */
-export async function comparedMetric(text) {
-  const { metricOf } = await import('../studies/metrics.js');
-  return metricOf(text.trim()).name;
-}
-
-/** @param {string} text such as 2% @returns {number} as a fraction */
-export function smallChange(text) {
-  const [, number] = /^(\d+(?:\.\d+)?)\s*%$/.exec(text) ?? [];
-  const percent = Number(number);
-  if (!(percent >= 0.1 && percent <= 50)) throw new Error(`must be from 0.1% to 50%, such as 2%, not ${quote(text)}`);
-  return percent / 100;
-}
-
-/** @param {string} text @returns {Promise<FailIf>} */
-export async function failIf(text) {
-  const { parseFailIf } = await import('../studies/compare-text.js');
-  return parseFailIf(text);
-}
+/** Such as 2%, as a fraction. */
+export const smallChange = matching(
+  /^(\d+(?:\.\d+)?)\s*%$/,
+  'a share such as 2%',
+  ([text, percent]) => inRange(text, Number(percent), 0.1, 50) / 100,
+);

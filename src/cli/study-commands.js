@@ -17,25 +17,14 @@ import { renderSweep } from '../report/sweep-page.js';
 import { merge } from '../scale-out/merge.js';
 import { auditWarning } from '../stats/audit-result.js';
 import { recordedValues } from '../stats/histogram.js';
-import { bisect } from '../studies/bisect.js';
+import { bisect, bisectMarkdown, bisectText } from '../studies/bisect.js';
 import { compareResult } from '../studies/compare-text.js';
 import { compare, compareExit } from '../studies/compare.js';
 import { search } from '../studies/find.js';
-import { folderOf } from '../studies/experiment.js';
-import { runBoth } from '../studies/live-compare.js';
-import {
-  COMPARE_SCHEMA,
-  SWEEP_SCHEMA,
-  legible,
-  readCompare,
-  readRunFiles,
-  readSweep,
-  runFileReader,
-  schemaOf,
-} from '../studies/run-files.js';
-import { runUntilSure } from '../studies/until-sure.js';
+import { runPairs } from '../studies/pairs.js';
+import { kindOf, legible, reader } from '../studies/run-files.js';
 import { sweepMarkdown, sweepResult } from '../studies/sweep-text.js';
-import { sweep } from '../studies/sweep.js';
+import { folderOf, sweep } from '../studies/sweep.js';
 import { pointsOfRuns, pointsOfSweep, trend, trendText } from '../studies/trend.js';
 import { readInvocation } from './config.js';
 import { INSTANCES_MAY_DIFFER_IN, OF_ONE_INSTANCE, RUNS_MAY_DIFFER_IN, VARIABLES } from './options.js';
@@ -45,186 +34,202 @@ import { INSTANCES_MAY_DIFFER_IN, OF_ONE_INSTANCE, RUNS_MAY_DIFFER_IN, VARIABLES
  * @import { Surroundings } from './commands.js'
  */
 
-/** The results of studies in their folders. */
-const RESULTS = Object.freeze(['sweep.json', 'compare.json']);
-
 /**
- * What stress report prints of a file.
+ * What is made of a result.
  *
- * @typedef {{file: string, text: string} & ({kind: 'run', content: RunFile} | {kind: 'sweep', content: SweepFile} |
- *   {kind: 'compare', content: Comparison})} Report
+ * @typedef {object} ResultKind
+ * @property {(content: any, config: Config) => string} text
+ * @property {(content: any) => string} [markdown]
+ * @property {(content: any, where: {file: string, html: string}) => string} [page] HTML; file: of the result
+ * @property {(content: any) => string} [junit]
  */
+
+/** @type {Readonly<Record<'run' | 'sweep' | 'compare' | 'trend' | 'bisect', ResultKind>>} */
+const RESULTS = Object.freeze({
+  run: {
+    text: (run, config) => summaryText(run, config.explain, ...screenFormat(streamForPeople(config).stream)),
+    markdown: runMarkdown,
+    page: (run) => runPage(run),
+  },
+  sweep: {
+    text: (swept) => resultText(sweepResult(swept)),
+    markdown: sweepMarkdown,
+    // Links to run files are relative to the page.
+    page: (swept, { file, html }) =>
+      renderSweep(swept, { folder: relative(dirname(resolve(html)), dirname(resolve(file))) || '.' }),
+  },
+  compare: {
+    text: (comparison, config) => resultText(compareResult(comparison), columnsOf(streamForPeople(config).stream)),
+    markdown: (comparison) => resultMarkdown(compareResult(comparison)),
+    page: renderCompare,
+    junit: compareJunit,
+  },
+  trend: { text: (result, config) => trendText(result, columnsOf(streamForPeople(config).stream)) },
+  bisect: { text: bisectText, markdown: bisectMarkdown },
+});
+
+/** In folders of studies. */
+const FILES = Object.freeze(['sweep.json', 'compare.json', 'bisect.json']);
 
 /** @param {string} name of a file, or of the folder of a study @returns {string} the file with the result */
 function resultFile(name) {
   if (statSync(name, { throwIfNoEntry: false })?.isDirectory() !== true) return name;
-  const found = RESULTS.map((file) => join(name, file)).find((file) => existsSync(file));
+  const found = FILES.map((file) => join(name, file)).find((file) => existsSync(file));
   if (found !== undefined) return found;
-  throw new InputError(`${displayName(name)} is a folder without ${RESULTS.join(' or ')}: give a file`);
+  throw new InputError(`${displayName(name)} is a folder without ${FILES.join(' or ')}: give a file`);
 }
 
-/**
- * Reads all files before one is printed.
- * @param {Config} config
- * @returns {Promise<Report[]>}
- * @throws {InputError} which names the first bad file
- */
-async function readReports({ files, explain }) {
-  const readRun = await runFileReader();
-  return Promise.all(
-    files.map(resultFile).map(async (file) => {
-      const schema = schemaOf(file);
-      if (schema === SWEEP_SCHEMA) {
-        const content = await readSweep(file);
-        return { kind: 'sweep', file, content, text: resultText(sweepResult(content)) };
-      }
-      if (schema === COMPARE_SCHEMA) {
-        const content = await readCompare(file);
-        return { kind: 'compare', file, content, text: resultText(compareResult(content), columnsOf(stdout.stream)) };
-      }
-      const content = readRun(file);
-      const text = legible(displayName(file), () => summaryText(content, explain, ...screenFormat(stdout.stream)));
-      return { kind: 'run', file, content, text };
-    }),
-  );
+/** Writes a result to the files that the options name. @param {Config} config @param {keyof typeof RESULTS} kind @param {object} content @param {string} [file] of the result */
+async function write({ out, html, markdown, junit }, kind, content, file = '') {
+  const made = RESULTS[kind];
+  const json = `${JSON.stringify(content, null, 2)}\n`;
+  if (out === '-') stdout.write(json);
+  else if (out !== null) await writeFileAtomically(out, json);
+  if (markdown !== null && made.markdown) await writeMarkdown(markdown, made.markdown(content));
+  if (html !== null && made.page) await writeFileAtomically(html, made.page(content, { file, html }));
+  if (junit !== null && made.junit) await writeFileAtomically(junit, made.junit(content));
 }
 
-/** @param {Report[]} reports @param {string} html name of the page @returns {string} */
-function pageOf(reports, html) {
-  const [report] = reports;
-  if (reports.length > 1) {
-    const runs = reports.flatMap(({ kind, file, content }) => (kind === 'run' ? [{ file, run: content }] : []));
-    if (runs.length < reports.length)
-      throw new UsageError('a page is of run files, or of one sweep, or of one comparison: give --html one kind');
-    for (const { file, run } of runs) legible(displayName(file), () => recordedValues(run.latency.total));
-    return renderRuns(runs, RUNS_MAY_DIFFER_IN);
-  }
-  const { kind, content, file } = report;
-  if (kind === 'sweep') return sweepPage(content, file, html);
-  return legible(displayName(file), () => (kind === 'compare' ? renderCompare(content) : runPage(content)));
+/** @typedef {keyof typeof studyCommands} StudyCommand */
+
+/** @param {StudyCommand} name @param {Config} config @param {Surroundings} surroundings @returns {Promise<number>} the exit code */
+export async function runStudyCommand(name, config, surroundings) {
+  const { out, html } = config;
+  if (out !== null && out !== '-') await checkWritable(out);
+  if (html !== null) await checkWritable(html);
+  return studyCommands[name](config, surroundings);
 }
 
-/** Links to run files are relative to the page. @param {SweepFile} swept @param {string} file @param {string} html */
-function sweepPage(swept, file, html) {
-  return renderSweep(swept, { folder: relative(dirname(resolve(html)), dirname(resolve(file))) || '.' });
-}
-
-/** @type {Record<'report' | 'find' | 'sweep' | 'compare' | 'bisect' | 'trend' | 'merge', (config: Config, surroundings: Surroundings) => Promise<number>>} */
-export const studyCommands = {
+const studyCommands = {
+  /** @param {Config} config */
   report: async (config) => {
-    await checkOutputs(config);
-    const reports = await readReports(config);
-    const page = config.html === null ? null : pageOf(reports, config.html);
+    const { files, html } = config;
+    // All files are read before one is printed.
+    const reports = await Promise.all(
+      files.map(resultFile).map(async (file) => {
+        const found = kindOf(file);
+        const kind = found === 'pairs' ? 'run' : found;
+        const read = await reader(kind);
+        const content = read(file);
+        const of = (/** @type {() => string} */ make) => legible(displayName(file), make);
+        return { file, kind, content, of, text: of(() => RESULTS[kind].text(content, config)) };
+      }),
+    );
+    const page = html === null ? null : pageOf(reports, html);
     reports.forEach(({ file, text }, i) => {
       if (reports.length > 1) say(config, `${i > 0 ? '\n' : ''}${displayName(file)}:`);
       say(config, text);
     });
-    if (config.html !== null && page !== null) await writeFileAtomically(config.html, page);
+    if (html !== null && page !== null) await writeFileAtomically(html, page);
     return EXIT.ok;
   },
 
+  /** @param {Config} config @param {Surroundings} surroundings */
   sweep: async (config, surroundings) => {
-    await checkOutputs(config);
     const parts = partsOf(config, surroundings);
-    const exitCode = await (config.find === null ? sweep(config, parts) : search(config, parts));
-    await writeSweepPage(config);
+    const { exitCode, file } = await (config.find === null ? sweep(config, parts) : search(config, parts));
+    await write(config, 'sweep', file, join(folderOf(config), 'sweep.json'));
     return exitCode;
   },
 
+  /** @param {Config} config @param {Surroundings} surroundings */
   find: async (config, surroundings) => {
-    await checkOutputs(config);
-    const exitCode = await search(config, partsOf(config, surroundings), { isCapacity: true });
-    await writeSweepPage(config);
+    const { exitCode, file } = await search(config, partsOf(config, surroundings), { isCapacity: true });
+    await write(config, 'sweep', file, join(folderOf(config), 'sweep.json'));
     return exitCode;
   },
 
+  /** @param {Config} config @param {Surroundings} surroundings */
   compare: async (config, surroundings) => {
     const { stop, version } = surroundings;
-    const { metrics, failIf, allowDifferent, labelA, labelB } = config;
-    await checkOutputs(config);
-    const isLive = config.rpcA !== null;
-    const make = config.untilSure ? runUntilSure : runBoth;
-    const { base, candidate, files, sequential } = isLive
-      ? await make(config, partsOf(config, surroundings))
-      : await runsOf(config);
+    const { metrics, failIf, allowDifferent, labelA, labelB, rpcA, rpcB } = config;
+    const isLive = rpcA !== null;
+    const both = isLive ? await runPairs(config, partsOf(config, surroundings)) : await runsOf(config);
     // Interrupted before there was anything to compare.
-    if (isLive && base.length === 0) return worstExit(stop.exitCodes);
-    const comparison = compare(base, candidate, {
-      baseFiles: files.base,
-      candidateFiles: files.candidate,
+    if (isLive && both.base.length === 0) return worstExit(stop.exitCodes);
+    const comparison = compare(both.base, both.candidate, {
+      baseFiles: both.files.base,
+      candidateFiles: both.files.candidate,
       primary: metrics[0],
       more: metrics.slice(1),
-      sequential,
+      sequential: both.sequential,
       failIf,
       allowDifferent,
       mayDiffer: RUNS_MAY_DIFFER_IN,
       pairs: isLive,
       stress: version,
-      labels: { base: endpointLabel(config.rpcA), candidate: endpointLabel(config.rpcB) },
+      labels: { base: rpcA && displayUrl(rpcA), candidate: rpcB && displayUrl(rpcB) },
       names: { base: labelA, candidate: labelB },
     });
     const file = join(config.dir ?? 'compare', 'compare.json');
     if (isLive) await writeFileAtomically(file, `${JSON.stringify(comparison, null, 2)}\n`);
-    const result = compareResult(comparison);
-    await writeResult(config, comparison, resultText(result, columnsOf(streamForPeople(config).stream)));
+    say(config, RESULTS.compare.text(comparison, config));
     if (isLive) say(config, `\ncompare.json and the run files are in ${displayName(dirname(file))}`);
-    if (config.markdown !== null) await writeMarkdown(config.markdown, resultMarkdown(result));
-    if (config.junit !== null)
-      await writeFileAtomically(config.junit, compareJunit(comparison, [...base, ...candidate]));
-    if (config.html !== null) await writeFileAtomically(config.html, renderCompare(comparison));
+    await write(config, 'compare', comparison);
     return worstExit([compareExit(comparison), ...stop.exitCodes]);
   },
 
-  bisect: (config, surroundings) => bisect(config, partsOf(config, surroundings)),
+  /** @param {Config} config @param {Surroundings} surroundings */
+  bisect: async (config, surroundings) => {
+    const { exitCode, file } = await bisect(config, partsOf(config, surroundings));
+    if (file.result !== null) await write(config, 'bisect', file);
+    return exitCode;
+  },
 
+  /** @param {Config} config */
   trend: async (config) => {
-    await checkOutputs(config);
     const result = trend(await pointsOf(config.files), { over: config.over });
-    await writeResult(config, result, trendText(result, columnsOf(streamForPeople(config).stream)));
+    await write(config, 'trend', result);
+    say(config, RESULTS.trend.text(result, config));
     return EXIT.ok;
   },
 
+  /** @param {Config} config @param {Surroundings} surroundings */
   merge: async (config, surroundings) => {
-    const { files, expect, runId, allowPartial, thresholds, explain } = config;
-    await checkOutputs(config);
+    const { files, expect, runId, allowPartial, thresholds } = config;
     const options = { mayDiffer: INSTANCES_MAY_DIFFER_IN, ofOneInstance: OF_ONE_INSTANCE };
     const wanted = { expect, runId, allowPartial, thresholds, options };
     const { run, notes } = await merge(files, wanted, process.stdin);
     for (const note of notes) if (!config.quiet) stderr.write(`${printable(note)}\n`);
-    await writeResult(config, run, summaryText(run, explain, ...screenFormat(streamForPeople(config).stream)));
+    await write(config, 'run', run);
+    say(config, RESULTS.run.text(run, config));
     const warning = auditWarning(run);
     if (warning !== null) surroundings.log.error(printable(warning));
-    if (config.markdown !== null) await writeMarkdown(config.markdown, runMarkdown(run));
-    if (config.html !== null) await writeFileAtomically(config.html, runPage(run));
     return run.exitCode;
   },
 };
 
-/** A test case for each --fail-if, and one for the comparison. @param {Comparison} comparison @param {readonly RunFile[]} runs */
-function compareJunit({ failIf, verdict }, runs) {
+/**
+ * @param {ReadonlyArray<{file: string, kind: keyof typeof RESULTS, content: any, of: (make: () => string) => string}>} reports
+ * @param {string} html name of the page
+ */
+function pageOf(reports, html) {
+  const [{ file, kind, content, of }] = reports;
+  if (reports.length === 1) {
+    const { page } = RESULTS[kind];
+    if (page === undefined) throw new UsageError(`there is no page of ${displayName(file)}: leave --html out`);
+    return of(() => page(content, { file, html }));
+  }
+  if (reports.some((one) => one.kind !== 'run'))
+    throw new UsageError('a page is of run files, or of one sweep, or of one comparison: give --html one kind');
+  for (const one of reports)
+    one.of(() => {
+      recordedValues(one.content.latency.total);
+      return '';
+    });
+  const runs = reports.map((one) => ({ file: one.file, run: one.content }));
+  return renderRuns(runs, RUNS_MAY_DIFFER_IN);
+}
+
+/** A test case for each --fail-if, and one for the comparison. @param {Comparison} comparison */
+function compareJunit({ failIf, verdict, startedAt, endedAt }) {
   const judged = failIf.map(({ expression, passed, why }) => ({
     group: 'fail-if',
     name: expression,
     trouble: passed ? null : { kind: /** @type {const} */ ('failure'), words: `${why}; ${verdict.sentence}` },
   }));
-  const [startedAt] = runs.map((run) => run.startedAt).sort();
-  const endMs = Math.max(...runs.map((run) => Date.parse(run.endedAt)));
-  const seconds = (endMs - Date.parse(startedAt)) / 1000;
+  const seconds = (Date.parse(endedAt) - Date.parse(startedAt)) / 1000;
   return suiteText([...judged, { group: 'comparison', name: verdict.sentence, trouble: null }], { startedAt, seconds });
-}
-
-/** @param {Config} config */
-async function writeSweepPage({ html, markdown, ...config }) {
-  if (html === null && markdown === null) return;
-  const file = join(folderOf(config), 'sweep.json');
-  const result = await readSweep(file);
-  if (html !== null) await writeFileAtomically(html, sweepPage(result, file, html));
-  if (markdown !== null) await writeMarkdown(markdown, sweepMarkdown(result));
-}
-
-/** @param {URL | null} url */
-function endpointLabel(url) {
-  return url === null ? null : displayUrl(url);
 }
 
 /** What a study that makes runs is given from outside. @param {Config} config @param {Surroundings} surroundings @returns {Parts} */
@@ -244,7 +249,7 @@ function partsOf(config, { clock, stop, log, version, onProgress }) {
 
 /** @param {Config} config @returns {Promise<Both>} */
 async function runsOf({ files, candidates }) {
-  const runs = await readRunFiles([...files, ...candidates]);
+  const runs = [...files, ...candidates].map(await reader('run'));
   return {
     base: runs.slice(0, files.length),
     candidate: runs.slice(files.length),
@@ -254,28 +259,15 @@ async function runsOf({ files, candidates }) {
 
 /** Sweeps, by their file or folder, and run files. @param {readonly string[]} names */
 async function pointsOf(names) {
+  const [readRun, readSweep] = [await reader('run'), await reader('sweep')];
   const files = names.map(resultFile);
-  const sweeps = files.filter((file) => schemaOf(file) === SWEEP_SCHEMA);
-  const points = pointsOfRuns(await readRunFiles(files.filter((file) => !sweeps.includes(file))), RUNS_MAY_DIFFER_IN);
+  const sweeps = files.filter((file) => kindOf(file) === 'sweep');
+  const points = pointsOfRuns(files.filter((file) => !sweeps.includes(file)).map(readRun), RUNS_MAY_DIFFER_IN);
   for (const file of sweeps) {
-    const found = await readSweep(file);
+    const found = readSweep(file);
     if (found.find !== null)
       throw new InputError(`${displayName(file)} is a search, which has no trend: give the run files of a sweep`);
     points.push(...pointsOfSweep(found));
   }
   return points;
-}
-
-/** @param {Config} config */
-async function checkOutputs({ out, html }) {
-  if (out !== null && out !== '-') await checkWritable(out);
-  if (html !== null) await checkWritable(html);
-}
-
-/** @param {Config} config @param {object} result @param {string} text of it, for people; printable */
-async function writeResult(config, result, text) {
-  const json = `${JSON.stringify(result, null, 2)}\n`;
-  if (config.out === '-') stdout.write(json);
-  else if (config.out !== null) await writeFileAtomically(config.out, json);
-  say(config, text);
 }

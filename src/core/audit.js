@@ -1,12 +1,12 @@
-import { isUnknownBlock } from '../chain/retries.js';
-import { toHex, toNumber } from '../chain/rpc.js';
+import { readAtBlock } from '../chain/retries.js';
+import { toNumber } from '../chain/rpc.js';
 import { findMinedTransaction } from '../chain/send.js';
 import { ProtocolError, RpcError, TransportError } from '../errors.js';
-import { count, indexRanges } from '../text.js';
+import { indexRanges } from '../text.js';
 import { transactionStatusOf } from './transaction-status.js';
 
 /**
- * @import { AuditReport, Check, Clock, Rpc, Surroundings, TransactionWorkload } from '../types.d.ts'
+ * @import { AuditReport, Check, Clock, Rpc, TransactionWorkload } from '../types.d.ts'
  * @import { Ledger } from './ledger.js'
  * @import { Account } from './nonces.js'
  */
@@ -31,7 +31,6 @@ import { transactionStatusOf } from './transaction-status.js';
  * @property {number} startBlock latest block when the load began
  * @property {number} timeoutMs longest wait for unresolved operations
  * @property {AbortSignal} signal ends the wait
- * @property {Surroundings['onProgress']} [onProgress]
  *
  * @typedef {Awaited<ReturnType<Audit['readAll']>>} Reading
  */
@@ -44,9 +43,6 @@ const SEARCHED = 50;
 const ASKED_AT_ONCE = 32;
 
 const PAUSE_MS = 200;
-
-/** Parts of a round, for progress: open operations, effects, nonces, pending nonces, checks. */
-const ROUND = 5;
 
 /**
  * The audit compares the ledger of the run with the chain, wallet by wallet, at one block. It is exact if for every
@@ -77,11 +73,6 @@ class Audit {
     this.#ledger = options.ledger;
   }
 
-  /** @param {number} done parts of a round */
-  #progress(done) {
-    this.#options.onProgress?.(`audit of ${count(this.#accounts.length)} wallets, step`, done, ROUND);
-  }
-
   /** @returns {Promise<AuditReport>} */
   async run() {
     const { clock, timeoutMs, signal } = this.#options;
@@ -101,11 +92,8 @@ class Audit {
         const isOpen = isReopened || isPending || this.#undecided().length > 0;
         const isAgreed = mismatches.length === 0 && this.#ledger.unresolved.size === 0;
         if (isAgreed || !isOpen || isLast()) {
-          this.#progress(4);
           await this.#searchForForeign(mismatches);
-          const checks = await this.#reconcile(reading, mismatches);
-          this.#progress(ROUND);
-          return this.#describe(reading, mismatches, checks);
+          return this.#describe(reading, mismatches, await this.#reconcile(reading, mismatches));
         }
       }
       await clock.sleep(PAUSE_MS, signal);
@@ -113,10 +101,8 @@ class Audit {
   }
 
   async #round() {
-    this.#progress(0);
     await this.#decideStatuses();
     await this.#fillGaps();
-    this.#progress(1);
     return this.readAll();
   }
 
@@ -124,26 +110,22 @@ class Audit {
   async readAll() {
     const block = await this.#rpc.call('eth_getBlockByNumber', ['latest', false], 'audit');
     if (block === null) throw new ProtocolError(`${this.#rpc.display} has no latest block`);
-    const number = toNumber(block.number);
+    const [hash, number] = [/** @type {string} */ (block.hash), toNumber(block.number)];
     const reverted = this.#accounts.map((account) => account.reverted);
-    const effects = await this.#options.workload.audit(block.hash, number, reverted);
-    this.#progress(2);
-    const nonces = await this.#readNonces({ blockHash: block.hash }).catch((error) => {
-      if (!(error instanceof RpcError) || isUnknownBlock(error)) throw error;
-      return this.#readNonces(toHex(number)); // the node lacks EIP-1898
-    });
-    this.#progress(3);
-    const pendingNonces = await this.#readNonces('pending');
-    return { number, hash: /** @type {string} */ (block.hash), effects, nonces, pendingNonces };
+    const counted = await this.#options.workload.audit?.(hash, number, reverted);
+    const nonces = (await readAtBlock(this.#rpc, { hash, number }, (at) => this.#noncesAt(at))).map(toNumber);
+    const pendingNonces = (await this.#rpc.batch(this.#noncesAt('pending'), 'audit')).map(toNumber);
+    // Without a count on the chain the nonces are the effects. That these are successes is shown by receipts: each
+    // operation was verified by its own, or the workload reads those of the run.
+    const effects = counted ?? this.#accounts.map((account, i) => effectOf(account, nonces[i]));
+    return { number, hash, effects, nonces, pendingNonces };
   }
 
-  /** @param {string | {blockHash: string}} block */
-  async #readNonces(block) {
-    const answers = await this.#rpc.batch(
-      this.#accounts.map(({ wallet }) => ({ method: 'eth_getTransactionCount', params: [wallet.address, block] })),
-      'audit',
-    );
-    return answers.map(toNumber);
+  /** @param {unknown} block */
+  #noncesAt(block) {
+    return this.#accounts.map(({ wallet }) => {
+      return { method: 'eth_getTransactionCount', params: [wallet.address, block] };
+    });
   }
 
   /**
@@ -203,7 +185,6 @@ class Audit {
   /** @param {Reading} reading @returns {Mismatch[]} */
   #compare({ effects, nonces, pendingNonces }) {
     return this.#accounts.flatMap((account, i) => {
-      if (account.isWorkerDead) return [];
       const { start, now, target } = effects[i];
       const executed = this.#claimed(i);
       const expectedEffect = start + BigInt(executed);
@@ -247,7 +228,7 @@ class Audit {
     const { workload, startBlock, signal } = this.#options;
     const [accounts, ledger] = [this.#accounts, this.#ledger];
     if (workload.reconcile === undefined) return [];
-    const isOurs = accounts.every(({ reverted, isWorkerDead }) => reverted === 0 && !isWorkerDead);
+    const isOurs = accounts.every(({ reverted }) => reverted === 0);
     const snapshot = {
       blockHash: hash,
       blockNumber: number,
@@ -257,8 +238,7 @@ class Audit {
       startNonces: accounts.map(({ startNonce }) => startNonce),
       executed: accounts.map((_, i) => this.#claimed(i)),
       reverted: accounts.map(({ reverted }) => reverted),
-      // What a dead worker sent is not known.
-      undecided: this.#unresolvedBy().map((count, i) => (accounts[i].isWorkerDead ? Infinity : count)),
+      undecided: this.#unresolvedBy(),
       areOurs: isOurs && mismatches.length === 0 && ledger.foreign.length === 0 && ledger.unresolved.size === 0,
     };
     return workload.reconcile(snapshot).catch((error) => {
@@ -272,14 +252,12 @@ class Audit {
   #gapsOf(unproven, checks) {
     const open = [...this.#ledger.unresolved.values()].map(({ operation }) => operation.account.wallet.index);
     const waiting = unproven.map(({ walletIndex }) => walletIndex).filter((index) => !open.includes(index));
-    const lost = this.#accounts.filter(({ isWorkerDead }) => isWorkerDead).map(({ wallet }) => wallet.index);
     const gaps = checks.filter(({ holds }) => holds === null).map(({ words, why }) => `${words}: ${why}`);
     if (waiting.length > 0) gaps.unshift(`wallets ${indexRanges(waiting)} have pending transactions`);
     if (open.length > 0)
       gaps.unshift(
         `the status of ${open.length} operations of wallets ${indexRanges(open)} is unknown: they are pending, or the node does not report them`,
       );
-    if (lost.length > 0) gaps.unshift(`the worker of wallets ${indexRanges(lost)} died: what it sent is not known`);
     return gaps;
   }
 
@@ -346,6 +324,11 @@ class Audit {
       if (mined !== null && !ours.includes(mined.hash)) ledger.addForeign({ walletIndex, nonce, ...mined });
     }
   }
+}
+
+/** @param {Account} account @param {number} nonce */
+function effectOf({ wallet, startNonce, reverted }, nonce) {
+  return { start: BigInt(startNonce), now: BigInt(nonce - reverted), target: wallet.address };
 }
 
 /** @template T @param {T[]} items @param {(item: T) => Promise<void>} action */

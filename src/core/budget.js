@@ -7,16 +7,12 @@
 /**
  * The fee limit of a load (--max-spend). Amounts are upper bounds: a transaction in flight counts with its highest
  * offered price, an included one with the price of its block and its gas limit, or what is left of the gas of the
- * block.
+ * block. What was really spent is read from the balances after the load.
  *
- * @typedef {object} Reservation for one nonce of a wallet: at most one transaction with it is charged
+ * @typedef {object} Reservation of an operation
  * @property {bigint} gasLimit
  * @property {bigint} priceWei highest price offered per gas
  * @property {bigint} tipWei highest priority fee offered
- *
- * @typedef {object} Spending
- * @property {bigint} spentWei at most
- * @property {number} transactions charged or reserved
  */
 
 /** Blocks whose gas price is kept; operations in older blocks are charged in full. */
@@ -26,11 +22,8 @@ export class FeeBudget {
   #capWei;
   #fees;
   #gasLimitOf;
-  #spentWei = 0n;
-  #reservedWei = 0n;
-  #transactions = 0;
-  /** By wallet and nonce. @type {Map<string, Reservation>} */
-  #reservations = new Map();
+  /** Charged or reserved. */
+  #usedWei = 0n;
   /**
    * By hash, with the gas charged so far and its highest price.
    * @type {Map<string, {baseFeeWei: bigint | null, gasUsed: bigint, gas: bigint, priceWei: bigint}>}
@@ -50,29 +43,26 @@ export class FeeBudget {
   }
 
   /**
-   * Reserves fees before the wallet's next operation.
+   * Reserves the fee of the wallet's next operation.
    * @param {Pick<Account, 'position' | 'nextNonce' | 'ahead'>} account
-   * @returns {boolean} false: the limit would be exceeded
+   * @returns {Reservation | null} null: the limit would be exceeded
    */
   reserve({ position, nextNonce, ahead }) {
-    const key = keyOf(position, nextNonce);
+    const reservation = { gasLimit: this.#gasLimitOf(position, nextNonce), priceWei: 0n, tipWei: 0n };
     const offers = [this.#fees.current()];
     // The transaction signed ahead of time may be sent instead.
     if (ahead?.nonce === nextNonce) offers.push(ahead.signed.fee);
-    return this.#increase(key, this.#gasLimitOf(position, nextNonce), offers);
+    return this.#increase(reservation, offers) ? reservation : null;
   }
 
   /**
    * Reserves more for a replacement.
-   * @param {{account: Pick<Account, 'position'>, nonce: number}} operation
+   * @param {Pick<Operation, 'reservation'>} operation
    * @param {Fee} fee that it offers
    * @returns {boolean} false: the limit would be exceeded
    */
-  raise({ account, nonce }, fee) {
-    const key = keyOf(account.position, nonce);
-    return this.#increase(key, this.#reservations.get(key)?.gasLimit ?? this.#gasLimitOf(account.position, nonce), [
-      fee,
-    ]);
+  raise({ reservation }, fee) {
+    return reservation === null || this.#increase(reservation, [fee]);
   }
 
   /**
@@ -88,50 +78,36 @@ export class FeeBudget {
   }
 
   /**
-   * Charges or releases the reservation of an operation that has ended. While its status is unknown its fee stays
-   * reserved, also for the next operation with this nonce.
-   * @param {Pick<Operation, 'nonce' | 'inclusion' | 'sentAtUs' | 'hashes'> & {account: Pick<Account, 'position' | 'slotOf'>}}
-   *   operation
+   * Called once, when the operation has ended. What was sent and is in no known block stays charged in full: it may
+   * still be included.
+   * @param {Pick<Operation, 'reservation' | 'inclusion' | 'sentAtUs'>} operation
    */
-  settle({ account, nonce, inclusion, sentAtUs, hashes }) {
-    const key = keyOf(account.position, nonce);
-    const held = this.#reservations.get(key);
-    if (held === undefined) return;
-    const state = account.slotOf(nonce)?.state ?? 'used';
-    const isUsed = state === 'executed' || state === 'used';
-    if (!isUsed && (sentAtUs !== null || hashes.length > 1)) return;
-    this.#reservations.delete(key);
-    this.#reservedWei -= held.gasLimit * held.priceWei;
-    if (!isUsed) return;
-    this.#spentWei += this.#costOf(held, inclusion);
-    this.#transactions += 1;
+  settle({ reservation, inclusion, sentAtUs }) {
+    if (reservation === null) return;
+    const fullWei = reservation.gasLimit * reservation.priceWei;
+    if (sentAtUs === null) this.#usedWei -= fullWei;
+    else this.#usedWei -= fullWei - this.#costOf(reservation, inclusion?.hash ?? '');
   }
 
-  /** @returns {Spending} */
-  total() {
-    return { spentWei: this.#spentWei + this.#reservedWei, transactions: this.#transactions + this.#reservations.size };
-  }
-
-  /** @param {string} key @param {bigint} gasLimit @param {Fee[]} offers */
-  #increase(key, gasLimit, offers) {
-    const before = this.#reservations.get(key) ?? { gasLimit: 0n, priceWei: 0n, tipWei: 0n };
-    const held = { ...before, gasLimit: larger(before.gasLimit, gasLimit) };
+  /** @param {Reservation} held @param {Fee[]} offers */
+  #increase(held, offers) {
+    let { priceWei, tipWei } = held;
     for (const { gasPriceWei, maxFeePerGasWei, maxPriorityFeePerGasWei } of offers) {
-      const priceWei = gasPriceWei ?? maxFeePerGasWei ?? 0n;
-      held.priceWei = larger(held.priceWei, priceWei);
+      const offerWei = gasPriceWei ?? maxFeePerGasWei ?? 0n;
+      priceWei = larger(priceWei, offerWei);
       // A legacy transaction pays its whole gas price.
-      held.tipWei = larger(held.tipWei, maxPriorityFeePerGasWei ?? priceWei);
+      tipWei = larger(tipWei, maxPriorityFeePerGasWei ?? offerWei);
     }
-    const moreWei = held.gasLimit * held.priceWei - before.gasLimit * before.priceWei;
-    if (moreWei > 0n && this.#spentWei + this.#reservedWei + moreWei > this.#capWei) return false;
-    this.#reservations.set(key, held);
-    this.#reservedWei += moreWei;
+    const moreWei = held.gasLimit * (priceWei - held.priceWei);
+    if (this.#usedWei + moreWei > this.#capWei) return false;
+    Object.assign(held, { priceWei, tipWei });
+    this.#usedWei += moreWei;
     return true;
   }
 
-  /** @param {Reservation} held @param {{hash: string} | null} inclusion */
-  #costOf({ gasLimit, priceWei, tipWei }, inclusion) {
-    const block = inclusion === null ? undefined : this.#blocks.get(inclusion.hash);
+  /** @param {Reservation} held @param {string} hash of its block */
+  #costOf({ gasLimit, priceWei, tipWei }, hash) {
+    const block = this.#blocks.get(hash);
     if (block === undefined) return gasLimit * priceWei;
     const { baseFeeWei, gasUsed, gas } = block;
     const paidWei = baseFeeWei === null ? priceWei : smaller(priceWei, baseFeeWei + tipWei);
@@ -141,11 +117,6 @@ export class FeeBudget {
     block.priceWei = larger(block.priceWei, paidWei);
     return block.gas * block.priceWei - beforeWei;
   }
-}
-
-/** @param {number} position @param {number} nonce */
-function keyOf(position, nonce) {
-  return `${position}:${nonce}`;
 }
 
 /** @param {bigint} a @param {bigint} b */

@@ -5,7 +5,7 @@ import { HIGHEST_RATE } from './pacer.js';
 import { headersOf } from '../transport/headers.js';
 
 /**
- * @import { Config, EngineConfig, LoadSize, RateStage, Workload } from '../types.d.ts'
+ * @import { Config, EngineConfig, LoadSize, RateStage, Settings, Workload } from '../types.d.ts'
  * @import { Arrival, Schedule } from './pacer.js'
  */
 
@@ -29,6 +29,11 @@ export function engineConfigOf(config) {
   const headers = config.rpc.length === 0 ? {} : headersOf(config);
   const network = { headers, transport, connections, requestTimeoutMs, noKeepAlive, insecure, batch, fixedId, spread };
   return { ...network, txTimeoutMs, inFlight, iterations, thinkTimeMs };
+}
+
+/** The settings of a workload in worker threads. @param {Config} config @returns {Settings} plain data without secrets */
+export function settingsOf(config) {
+  return Object.fromEntries(Object.entries(config).filter(([key]) => config.loadKeys.has(key)));
 }
 
 /**

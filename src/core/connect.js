@@ -1,27 +1,19 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
-import { baseFeeOf } from '../chain/fees.js';
-import { DEV_MNEMONIC, funderWallet, keyFileSource, mnemonicSource } from '../chain/keys.js';
-import { checkChain, devMnemonicAllowed, isLoopback } from '../chain/networks.js';
-import { checkSending, clientVersionOf } from '../chain/chain-identity.js';
+import { baseFeeOf, readFees } from '../chain/fees.js';
+import { DEV_MNEMONIC, createSigner, funderWallet, keyFileSource, mnemonicSource } from '../chain/keys.js';
+import { checkChain, devMnemonicAllowed } from '../chain/networks.js';
+import { assertOneChain, clientVersionOf } from '../chain/chain-identity.js';
 import { openEndpoints } from '../chain/endpoints.js';
-import { toHex, toNumber } from '../chain/rpc.js';
-import {
-  EXIT,
-  ForeignSenderError,
-  InterruptedError,
-  ProtocolError,
-  RpcError,
-  UnavailableError,
-  UsageError,
-  worstExit,
-} from '../errors.js';
+import { toNumber } from '../chain/rpc.js';
+import { EXIT, ForeignSenderError, InterruptedError, UnavailableError, UsageError, worstExit } from '../errors.js';
 import { chooseTransport, transports } from '../transport/index.js';
 import { unlessAborted } from '../workloads/user-code.js';
+import { SetUpCosts, secondsPerBlock } from './costs.js';
 import { sliceIndexes } from './nonces.js';
 
 /**
  * @import { Wallet } from '../chain/keys.js'
- * @import { AllowedChain, ChainInfo, Config, ConnectionConfig, EngineConfig, KeySource, Rpc, Transport } from '../types.d.ts'
+ * @import { AllowedChain, ChainInfo, Config, ConnectionConfig, EngineConfig, KeySource, Rpc, Surroundings, Transport } from '../types.d.ts'
  * @import { Headers } from '../transport/headers.js'
  * @import { Stop } from './stop.js'
  * @import { Slice } from './nonces.js'
@@ -34,9 +26,9 @@ import { sliceIndexes } from './nonces.js';
  * Opens the transport, identifies the chain and derives the wallets of a slice, before anything is signed.
  *
  * @typedef {object} Identity
- * @property {number | null} chainId null: a local endpoint that is not a node
+ * @property {number} chainId
  * @property {string | null} clientVersion null: unknown
- * @property {number | null} roundTripMs the faster of two sequential requests
+ * @property {number} roundTripMs the faster of two sequential requests
  */
 
 /** Wallets derived per turn of the event loop. */
@@ -112,26 +104,8 @@ export function abandonable(stop, action) {
   return interruptible(stop, { close: async () => {} }, () => unlessAborted(stop.drain, action()));
 }
 
-/**
- * Identifies the endpoint for plain calls. On loopback it may be a web server that is not a node.
- * @param {Rpc} rpc
- * @param {URL} url
- * @param {AllowedChain} allowed
- * @returns {Promise<Identity>}
- */
+/** @param {Rpc} rpc @param {URL} url @param {AllowedChain} allowed @returns {Promise<Identity>} */
 export async function identify(rpc, url, allowed) {
-  try {
-    return await readIdentity(rpc, url, allowed);
-  } catch (error) {
-    const isNoNode = error instanceof RpcError || error instanceof ProtocolError;
-    if (isNoNode && isLoopback(url) && allowed.chainId === null)
-      return { chainId: null, clientVersion: null, roundTripMs: null };
-    throw error;
-  }
-}
-
-/** @param {Rpc} rpc @param {URL} url @param {AllowedChain} allowed */
-async function readIdentity(rpc, url, allowed) {
   const [firstMs, id] = await timed(() => rpc.call('eth_chainId', [], 'setup'));
   const chainId = toNumber(id);
   checkChain(url, chainId, allowed.chainId, allowed.allowChain);
@@ -148,20 +122,21 @@ async function timed(ask) {
 
 /** @param {Rpc} rpc @param {URL} url @param {AllowedChain} allowed @returns {Promise<ChainInfo>} */
 export async function readChain(rpc, url, allowed) {
-  const introduction = await readIdentity(rpc, url, allowed);
+  const introduction = await identify(rpc, url, allowed);
   const genesis = await rpc.call('eth_getBlockByNumber', ['0x0', false], 'setup');
   const latest = await rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
   if (latest === null) throw new UnavailableError(`${rpc.display} has no latest block: is the node still starting?`);
-  const head = toNumber(latest.number);
-  // The timestamp of the genesis block is arbitrary.
-  const parent = head < 2 ? null : await rpc.call('eth_getBlockByNumber', [toHex(head - 1), false], 'setup');
+  if (!Array.isArray(latest.transactions))
+    throw new UnavailableError(
+      `${rpc.display} does not list the transactions of a block (eth_getBlockByNumber), where stress looks for its own`,
+    );
   return {
     ...introduction,
-    head,
+    head: toNumber(latest.number),
     genesisHash: typeof genesis?.hash === 'string' ? genesis.hash : null,
     baseFeeWei: baseFeeOf(latest),
     blockGasLimit: toNumber(latest.gasLimit),
-    blockSeconds: parent === null ? 0 : toNumber(latest.timestamp) - toNumber(parent.timestamp),
+    blockSeconds: await secondsPerBlock(rpc, latest),
   };
 }
 
@@ -206,9 +181,23 @@ export async function readChainAndKeys({ sendRpc, hdPath, ...allowed }, { given,
   const chain = await readChain(rpc, urls[0], allowed);
   const { chainId } = chain;
   if (sendRpc !== null) checkChain(sendRpc, chainId, allowed.chainId, allowed.allowChain);
-  if (sending !== null) await checkSending(sending, rpc, chainId);
+  if (sending !== null) await assertOneChain({ other: sending, option: '--send-rpc', reading: rpc, chainId });
   const [source] = [...urls, sendRpc ?? []].flat().map((url) => chooseKeys(given, hdPath, url, chainId));
   return { chain, source };
+}
+
+/**
+ * What signs and sends the transactions of the set-up.
+ * @param {Pick<Config, 'legacy' | 'gasPriceWei' | 'maxFeeWei' | 'maxSpendWei' | 'txTimeoutMs'>} config
+ * @param {Pick<Surroundings, 'clock' | 'stop'>} surroundings
+ * @param {Rpc} rpc
+ * @param {ChainInfo} chain
+ */
+export async function openSender(config, { clock, stop }, rpc, { chainId, baseFeeWei }) {
+  const { legacy, gasPriceWei, maxFeeWei, maxSpendWei, txTimeoutMs: timeoutMs } = config;
+  const fees = await readFees(rpc, baseFeeWei, { legacy, gasPriceWei, maxFeeWei });
+  const [signer, costs] = [await createSigner(), new SetUpCosts(maxSpendWei)];
+  return { rpc, clock, fees, signer, chainId, timeoutMs, signal: stop.drain, costs };
 }
 
 /**

@@ -7,8 +7,6 @@ import { operationsOf } from './pacer.js';
 /**
  * @import { AuditReport, ChainInfo, Fees, Gas, LoadSize, Rpc, TransactionWorkload } from '../types.d.ts'
  * @import { Wallet } from '../chain/keys.js'
- * @import { Spending } from './budget.js'
- * @import { Needs } from './funds.js'
  * @import { Ready } from './setup.js'
  */
 
@@ -28,8 +26,9 @@ const ASSUMED_OPERATIONS = 1000;
 
 /** Blocks used to measure the block time: timestamps are whole seconds. */
 const PACE_BLOCKS = 100;
-/** Assumed for a chain with too few blocks. */
+/** Assumed for a chain with too few blocks, or with pauses between them. */
 const DEFAULT_BLOCK_S = 1;
+const LONGEST_BLOCK_S = 60;
 
 /**
  * Prints the estimated cost where fees are real money, and checks it against --max-spend.
@@ -39,30 +38,25 @@ const DEFAULT_BLOCK_S = 1;
  * @param {ChainInfo} parts.chain
  * @param {boolean} parts.embedded
  * @param {Fees} parts.fees
- * @param {Rpc} parts.rpc
  * @param {TransactionWorkload} parts.workload
  * @param {Wallet[]} parts.wallets
  * @param {Array<{missingWei: bigint}>} parts.missing
  * @param {(line: string) => void} parts.notice
  */
-export async function estimateRunCost({
-  load,
-  capWei,
-  chain,
-  embedded,
-  fees,
-  rpc,
-  workload,
-  wallets,
-  missing,
-  notice,
-}) {
+export async function estimateRunCost({ load, capWei, chain, embedded, fees, workload, wallets, missing, notice }) {
   const isFree = embedded || DEV_CHAIN_IDS.has(chain.chainId);
   if (isFree && capWei === null) return;
-  const blockSeconds = await secondsPerBlock(rpc, chain.head);
   const deployments = await workload.unprepared({ wallets, chain });
-  const cost = estimateCost({ load, gas: workload.gas, fees, blockSeconds, deployments, missing });
-  if (!isFree) notice(costLine(cost, wallets.length));
+  const { gas } = workload;
+  const cost = estimateCost({
+    load,
+    gas,
+    fees,
+    blockSeconds: chain.blockSeconds,
+    deployments,
+    payments: missing.length,
+  });
+  if (!isFree) notice(costLine(cost));
   checkCost(cost, capWei);
 }
 
@@ -73,24 +67,19 @@ export async function estimateRunCost({
  * @param {Fees} parts.fees
  * @param {number} parts.blockSeconds
  * @param {number} parts.deployments
- * @param {Array<{missingWei: bigint}>} parts.missing
+ * @param {number} parts.payments wallets to pay
  */
-export function estimateCost({ load, gas, fees, blockSeconds, deployments, missing }) {
+export function estimateCost({ load, gas, fees, blockSeconds, deployments, payments }) {
   const priceWei = fees.priceWei();
-  const payments = paymentsFor(missing.length);
   const isBounded = load.durationMs !== null;
   const operations = isBounded ? Math.ceil(operationsExpected(load, blockSeconds)) : ASSUMED_OPERATIONS;
   return {
     priceWei,
-    deployments,
-    payments,
     operations,
     /** Whether a duration limits the operations; otherwise they are a round number. */
     isBounded,
     /** Fees of deployments and payments. */
-    setUpWei: BigInt(deployments) * gas.likely.perWallet * priceWei + paymentsWei(missing.length, fees),
-    /** Sent to the wallets, not spent. */
-    movedWei: missing.reduce((sum, { missingWei }) => sum + missingWei, 0n),
+    setUpWei: BigInt(deployments) * gas.likely.perWallet * priceWei + paymentsWei(payments, fees),
     loadWei: BigInt(operations) * gas.likely.perOperation * priceWei,
     /** At the offered price. */
     worstWei: BigInt(operations) * gas.perOperation * fees.worstPriceWei(),
@@ -103,21 +92,22 @@ export function estimateCost({ load, gas, fees, blockSeconds, deployments, missi
  * @param {bigint | null} parts.capWei
  * @param {{chainId: number}} parts.chain
  * @param {Fees} parts.fees
- * @param {Needs} parts.needs
+ * @param {Array<{missingWei: bigint}>} parts.missing
  * @returns {string | null} one line; null: nothing to pay, or a development chain
  */
-export function estimatePayments({ capWei, chain, fees, needs: { wallets, movedWei } }) {
-  const wei = paymentsWei(wallets, fees);
+export function estimatePayments({ capWei, chain, fees, missing }) {
+  const wei = paymentsWei(missing.length, fees);
   if (capWei !== null && wei > capWei)
     throw new RefusedError(
       `the payments are expected to cost ${rounded(wei)} in fees, and --max-spend allows ${ether(capWei)}: fund fewer wallets, or raise --max-spend`,
     );
-  if (DEV_CHAIN_IDS.has(chain.chainId) || wallets === 0) return null;
-  return `${ether(movedWei)} will be paid to ${plural(wallets, 'wallet')}, for about ${rounded(wei)} in fees (an estimate, at ${gwei(fees.priceWei())} gwei a gas)`;
+  if (DEV_CHAIN_IDS.has(chain.chainId) || missing.length === 0) return null;
+  const movedWei = missing.reduce((sum, { missingWei }) => sum + missingWei, 0n);
+  return `${ether(movedWei)} will be paid to ${missing.length} wallets, for about ${rounded(wei)} in fees (an estimate, at ${gwei(fees.priceWei())} gwei a gas)`;
 }
 
 /** @param {number} wallets @param {Fees} fees */
-export function paymentsWei(wallets, fees) {
+function paymentsWei(wallets, fees) {
   return (BigInt(paymentsFor(wallets)) * PAYMENT_GAS + BigInt(wallets) * PAID_WALLET_GAS) * fees.priceWei();
 }
 
@@ -129,33 +119,21 @@ function operationsExpected({ threads, inFlight, ratePerSecond, stages, warmupMs
   return (warmupS + seconds) * (ratePerSecond ?? (threads * inFlight) / blockSeconds);
 }
 
-/** @param {Rpc} rpc @param {number} head @returns {Promise<number>} */
-export async function secondsPerBlock(rpc, head) {
+/** @param {Rpc} rpc @param {{number: string, timestamp: string}} latest block @returns {Promise<number>} */
+export async function secondsPerBlock(rpc, { number, timestamp }) {
+  const head = toNumber(number);
   // The timestamp of the genesis block is arbitrary.
   const from = Math.max(1, head - PACE_BLOCKS);
   if (head - from < 2) return DEFAULT_BLOCK_S;
-  const [first, last] = await Promise.all(
-    [from, head].map((number) => rpc.call('eth_getBlockByNumber', [toHex(number), false], 'setup')),
-  );
-  const seconds = (toNumber(last?.timestamp ?? 0) - toNumber(first?.timestamp ?? 0)) / (head - from);
-  return seconds > 0 ? seconds : DEFAULT_BLOCK_S;
+  const first = await rpc.call('eth_getBlockByNumber', [toHex(from), false], 'setup');
+  const seconds = (toNumber(timestamp) - toNumber(first?.timestamp ?? 0)) / (head - from);
+  return seconds > 0 && seconds <= LONGEST_BLOCK_S ? seconds : DEFAULT_BLOCK_S;
 }
 
-/** @param {Cost} cost @param {number} wallets @returns {string} one line */
-export function costLine(
-  { priceWei, deployments, payments, setUpWei, movedWei, operations, isBounded, ...load },
-  wallets,
-) {
-  const what = [counted(deployments, 'deployment'), counted(payments, 'payment')].flatMap((words) => words ?? []);
-  const setUp = `set-up ${rounded(setUpWei)}${what.length === 0 ? '' : ` (${what.join(', ')})`}`;
-  const moved =
-    movedWei === 0n ? '' : `; ${rounded(movedWei)} moves to the wallets, 'stress reclaim' returns what is left`;
-  const all = `about ${rounded(setUpWei + load.loadWei)} in all, ${rounded((setUpWei + load.loadWei) / BigInt(wallets))} a wallet`;
-  const forLoad = `load ${rounded(load.loadWei)} ${isBounded ? `for about ${operations} operations` : `per ${operations} operations`}`;
-  return (
-    `estimated cost, at ${gwei(priceWei)} gwei a gas as of now: ${setUp}, ${forLoad}, ` +
-    `at most ${rounded(load.worstWei)} at the price offered${isBounded ? `; ${all}` : ''}${moved}`
-  );
+/** @param {Cost} cost @returns {string} one line */
+export function costLine({ priceWei, setUpWei, loadWei, worstWei, operations, isBounded }) {
+  const load = `${rounded(loadWei)} for ${isBounded ? 'about' : 'each'} ${operations} operations`;
+  return `estimated cost at ${gwei(priceWei)} gwei a gas: set-up ${rounded(setUpWei)}, load ${load} (${rounded(worstWei)} at most)`;
 }
 
 /** @param {Cost} cost @param {bigint | null} capWei @throws {RefusedError} the estimate exceeds the limit */
@@ -166,16 +144,6 @@ export function checkCost({ setUpWei, loadWei, isBounded }, capWei) {
   throw new RefusedError(
     `this run is expected to cost ${rounded(wei)} in fees, and --max-spend allows ${ether(capWei)}: use ${remedy}, or raise --max-spend`,
   );
-}
-
-/** @param {number} count @param {string} name */
-function counted(count, name) {
-  return count === 0 ? null : plural(count, name);
-}
-
-/** @param {number} count @param {string} name of one of them */
-function plural(count, name) {
-  return `${count} ${name}${count === 1 ? '' : 's'}`;
 }
 
 /** Rounded up to three significant digits. @param {bigint} wei */
@@ -192,7 +160,6 @@ function gwei(wei) {
 /** What the set-up spends, exactly, from its receipts. */
 export class SetUpCosts {
   spentWei = 0n;
-  transactions = 0;
   #capWei;
 
   /** @param {bigint | null} capWei */
@@ -228,19 +195,9 @@ export class SetUpCosts {
    * @param {bigint} priceWei for receipts without a price
    */
   spend(receipts, priceWei) {
-    for (const { gasUsed, effectiveGasPrice } of receipts) {
+    for (const { gasUsed, effectiveGasPrice } of receipts)
       this.spentWei += toBigInt(gasUsed) * (effectiveGasPrice === undefined ? priceWei : toBigInt(effectiveGasPrice));
-      this.transactions += 1;
-    }
   }
-}
-
-/** @param {bigint | null} capWei @param {SetUpCosts} costs @param {Spending | null} load */
-export function capReached(capWei, costs, load) {
-  const { spentWei, transactions } = load ?? { spentWei: 0n, transactions: 0 };
-  return new RefusedError(
-    `the spend cap of ${ether(capWei ?? 0n)} is reached: ${ether(costs.spentWei + spentWei)} spent at most in ${costs.transactions + transactions} transactions`,
-  );
 }
 
 /**
@@ -298,27 +255,23 @@ function feesOf(spent, valueWei, audit) {
 /**
  * For the run file.
  * @param {bigint | null} capWei
- * @param {Ready} ready
- * @param {Spending | null} load null: not counted
+ * @param {Pick<Ready, 'sender' | 'costs'>} ready
  * @param {{decrease: Balance, valueWei: bigint | undefined, report: AuditReport | null}} found
  */
-export function describeSpending(capWei, { sender, costs }, load, { decrease, valueWei, report }) {
-  const fees = load === null ? feesOf(decrease, valueWei, report) : { wei: load.spentWei };
+export function describeSpending(capWei, { sender, costs }, { decrease, valueWei, report }) {
+  const fees = feesOf(decrease, valueWei, report);
+  /** @type {{capWei: string | null, setUpWei: string | null, leftWei?: string | null, spentWei: string | null}} */
   const facts = {
     capWei: capWei === null ? null : String(capWei),
     setUpWei: sender === null ? null : String(costs.spentWei),
     leftWei: 'why' in decrease ? null : String(decrease.wei),
     spentWei: 'why' in fees ? null : String(costs.spentWei + fees.wei),
-    transactions: load === null ? null : costs.transactions + load.transactions,
   };
   /** @type {Record<string, string>} */
   const unmeasured = {};
   if (sender === null) unmeasured['/spending/setUpWei'] = NOT_PAID.why;
   if ('why' in decrease) unmeasured['/spending/leftWei'] = decrease.why;
   if ('why' in fees) unmeasured['/spending/spentWei'] = fees.why;
-  if (load === null)
-    unmeasured['/spending/transactions'] =
-      sender === null ? NOT_PAID.why : 'transactions of the load are counted under a cap (--max-spend)';
   return { facts, unmeasured };
 }
 
@@ -326,7 +279,7 @@ export const WARMUP_BLOCKS = 3;
 
 export const MIN_WARMUP_MS = 1000;
 
-/** The expected length of the warm-up. @param {number | 'auto'} warmupMs @param {number} blockSeconds 0: unknown */
+/** The expected length of the warm-up. @param {number | 'auto'} warmupMs @param {number} blockSeconds */
 export function warmupSeconds(warmupMs, blockSeconds) {
   return warmupMs === 'auto' ? Math.max(MIN_WARMUP_MS / 1000, (WARMUP_BLOCKS + 1) * blockSeconds) : warmupMs / 1000;
 }

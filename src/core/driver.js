@@ -1,11 +1,12 @@
 import { setMaxListeners } from 'node:events';
+import { RefusedError } from '../errors.js';
 import { Operation } from './operation.js';
 import { Queue } from './queue.js';
 
 /**
  * @import { Clock, Sample } from '../types.d.ts'
  * @import { Recorder } from '../stats/recorder.js'
- * @import { FeeBudget } from './budget.js'
+ * @import { FeeBudget, Reservation } from './budget.js'
  * @import { Account } from './nonces.js'
  * @import { Pacer } from './pacer.js'
  * @import { Recovery } from './recovery.js'
@@ -42,6 +43,8 @@ const MAX_SUBMITTING = 16;
 
 /** Longest timer of Node.js; longer waits repeat it. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
+
+const CAP_REACHED = 'the spend cap is reached: another operation might exceed --max-spend; raise it for a longer load';
 
 /** Operations started per turn of the event loop, so that responses and blocks do not wait. */
 const STARTS_PER_TURN = 256;
@@ -160,13 +163,13 @@ export class Driver {
       const dueUs = pacer.isOpen ? this.#startUs + pacer.dueUs(this.#scheduled) : nowUs;
       if (pacer.isOpen ? dueUs >= this.#endUs : dueUs > this.#endUs) return;
       if (dueUs > nowUs) return this.#waitFor(dueUs, nowUs);
-      const account = this.#takeIdle();
-      if (account === null && !pacer.isOpen) return;
+      const idle = this.#takeIdle();
+      if (idle === null && !pacer.isOpen) return;
       this.#scheduled += 1;
-      if (account === null) {
+      if (idle === null) {
         recorder.drop(dueUs, nowUs);
       } else {
-        this.#startOperation(account, { intendedAtUs: dueUs, startedAtUs: nowUs });
+        this.#startOperation(idle, { intendedAtUs: dueUs, startedAtUs: nowUs });
         started += 1;
       }
     }
@@ -183,16 +186,20 @@ export class Driver {
     );
   }
 
-  /** @returns {Account | null} */
+  /** @returns {{account: Account, reservation: Reservation | null} | null} */
   #takeIdle() {
+    const { budget = null } = this.options;
     for (let account = this.#idle.shift(); account !== null; account = this.#idle.shift()) {
       if (account.isRetired || account.left === 0) continue;
       // Recovery may itself wait for the nonce gap to be filled.
       const isHeld = account.recovering > 0 && !account.hasGap;
       if (isHeld) account.heldStarts += 1;
       else if (account.submitting >= MAX_SUBMITTING) account.waitingStarts += 1;
-      else if (this.options.budget?.reserve(account) === false) return this.#cannotPay(account);
-      else return account;
+      else {
+        const reservation = budget === null ? null : budget.reserve(account);
+        if (budget !== null && reservation === null) return this.#cannotPay(account);
+        return { account, reservation };
+      }
     }
     return null;
   }
@@ -203,15 +210,15 @@ export class Driver {
    */
   #cannotPay(account) {
     this.#idle.push(account);
-    const mayRelease = this.live.size > 0 || this.options.accounts.some(({ recovering }) => recovering > 0);
-    if (!mayRelease) this.options.onStop('max_spend');
+    if (this.live.size === 0) this.options.onStop('max_spend', new RefusedError(CAP_REACHED));
     return null;
   }
 
-  /** @param {Account} account @param {{intendedAtUs: number, startedAtUs: number}} instants */
-  #startOperation(account, instants) {
+  /** @param {{account: Account, reservation: Reservation | null}} idle @param {{intendedAtUs: number, startedAtUs: number}} instants */
+  #startOperation({ account, reservation }, instants) {
     const { recorder, run } = this.options;
     const operation = new Operation(account, instants, this.#finish, this.#onSubmitted);
+    operation.reservation = reservation;
     account.submitting += 1;
     account.left -= 1;
     this.#left -= 1;
@@ -249,7 +256,11 @@ export class Driver {
         if (account.recovering === 0) account.failuresInRow += 1;
         this.recovery.recover(operation, sample, this.#thinkTimeMsOf(account));
       }
-      this.options.budget?.settle(operation);
+      if (this.options.budget) {
+        this.options.budget.settle(operation);
+        // Other wallets may wait for the released fees.
+        this.#pumpSoon();
+      }
       this.#endIfDone();
       if (this.live.size === 0) this.#onIdle();
     } catch (error) {

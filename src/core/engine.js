@@ -1,6 +1,5 @@
 import { Deadlines } from '../deadlines.js';
 import { InternalError, UnavailableError } from '../errors.js';
-import { Visibility } from '../inclusion/heads.js';
 import { detectors } from '../inclusion/index.js';
 import { probes } from '../probes/index.js';
 import { addBlocks, noBlocks, totalsOfBlock } from '../stats/blocks.js';
@@ -18,8 +17,8 @@ import { Presigner } from './signing.js';
 import { MAX_SUBMISSIONS, RetryPolicy, Submissions } from './submit.js';
 
 /**
- * @import { Block, BlockTotals, Clock, Engine, EngineConfig, Fees, InclusionDetector, LoopReading, Outage, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, Signer, Snapshot, ThreadStats, Workload } from '../types.d.ts'
- * @import { Spending } from './budget.js'
+ * @import { BlockTotals, Clock, Engine, EngineConfig, Fees, InclusionDetector, LoopReading, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, SeenBlock, Signer, Snapshot, ThreadStats, Workload } from '../types.d.ts'
+ * @import { DetectorRow } from '../inclusion/index.js'
  * @import { DriverOptions } from './driver.js'
  * @import { Account } from './nonces.js'
  * @import { Tools } from './operation.js'
@@ -38,19 +37,15 @@ import { MAX_SUBMISSIONS, RetryPolicy, Submissions } from './submit.js';
  * @property {Share} [share] of the schedule; default: all of it
  * @property {Clock} clock
  * @property {Rpc} rpc
- * @property {Rpc | null} [reading] of the read-back endpoint, if that is another one
  * @property {Account[]} accounts
  * @property {Workload} workload
  * @property {ChainTools | null} chain null: plain calls
- * @property {typeof detectors[string]} [createDetector] default: the one that chain names
+ * @property {DetectorRow['create']} [createDetector] default: the one that chain names
  * @property {() => number} [random] from 0 to 1
  * @property {DriverOptions['onSample']} onSample
  * @property {(block: SeenBlock) => void} onBlock
  * @property {DriverOptions['onStop']} onStop
  * @property {() => ThreadStats} traffic of this thread
- *
- * @typedef {Block & {seenAtMs: number, skewMs: number, gapMs: number}} SeenBlock seenAtMs: time of day; skewMs: how
- *   much later than its timestamp; gapMs: how long after the previous block
  *
  * @typedef {object} Plan on the run's clock
  * @property {number} loadStartUs the warm-up is before the window
@@ -64,7 +59,6 @@ import { MAX_SUBMISSIONS, RetryPolicy, Submissions } from './submit.js';
  * @property {number} chainId
  * @property {number} startBlock latest block when the load began
  * @property {string | null} startHash its hash
- * @property {string | null} genesisHash of the chain
  * @property {string} inclusion name of the detector
  * @property {bigint | null} capWei limit of fees; null: none
  * @property {number} confirmations blocks required on top before an operation counts as included
@@ -72,11 +66,11 @@ import { MAX_SUBMISSIONS, RetryPolicy, Submissions } from './submit.js';
  * @typedef {object} EngineReport an interval that has ended
  * @property {Stats} stats
  * @property {number} inFlight
- * @property {{silentMs: number, stillMs: number, retryAfterMs: number, words: string} | null} silence silentMs: time since
- *   the last successful poll, and why; stillMs: time without a new block; retryAfterMs: what is left of a Retry-After pause
+ * @property {{silentMs: number, stillMs: number, words: string} | null} silence silentMs: time since the last successful poll, and
+ *   why; stillMs: time without a new block
  * @property {Record<string, string>} warnings by kind; each kind is shown once
  * @property {ReorgEvent[]} reorgs
- * @property {LoopReading | null} loop null: every thread died
+ * @property {LoopReading | null} loop null: not known
  * @property {BlockTotals} blocks
  *
  * @typedef {object} EngineStats of the whole run so far
@@ -89,10 +83,8 @@ import { MAX_SUBMISSIONS, RetryPolicy, Submissions } from './submit.js';
  * @property {{used: number, discarded: number}} presigned
  * @property {Resubmissions} resubmissions
  * @property {Pauses} pauses
- * @property {Outage} [submissionStall] the longest period without an accepted submission
  * @property {Reorgs} reorgs
  * @property {Record<string, string>} failureWords first message by failure code
- * @property {Spending | null} spending null: no limit
  */
 
 /** @implements {Engine} */
@@ -103,8 +95,6 @@ export class ThreadEngine {
   #driver;
   /** @type {InclusionDetector | null} */
   #detector = null;
-  /** @type {Visibility | null} */
-  #visibility = null;
   /** @type {Presigner | null} */
   #presigner = null;
   /** Null: plain calls. @type {TransactionRecovery | null} */
@@ -125,6 +115,8 @@ export class ThreadEngine {
   /** Since the previous interval. */
   #blocks = noBlocks();
   #isStopped = false;
+  /** Whether the load has started: earlier blocks belong to no interval. */
+  hasStarted = false;
 
   /** @param {EngineOptions} options */
   constructor(options) {
@@ -155,7 +147,7 @@ export class ThreadEngine {
 
   /** How an operation runs and how its wallet is recovered. @returns {Pick<DriverOptions, 'run' | 'recoveryOf'>} */
   #operations() {
-    const { config, clock, rpc, reading = null, workload, chain, onBlock, onStop } = this.#options;
+    const { config, clock, rpc, workload, chain, onBlock, onStop } = this.#options;
     if (workload.kind === 'call') {
       return {
         run: (operation) => runCall({ clock, rpc, workload }, operation),
@@ -163,7 +155,7 @@ export class ThreadEngine {
       };
     }
     const { signer, fees, chainId, startBlock, startHash, ...about } = /** @type {ChainTools} */ (chain);
-    const { genesisHash, confirmations, capWei } = about;
+    const { confirmations, capWei } = about;
     /**
      * A workload that throws costs nothing: the operation fails before it is sent.
      * @param {number} position
@@ -177,16 +169,13 @@ export class ThreadEngine {
       }
     };
     const budget = capWei === null ? null : new FeeBudget({ capWei, fees, gasLimitOf });
-    const createDetector = this.#options.createDetector ?? detectors[about.inclusion];
+    const createDetector = this.#options.createDetector ?? detectors[about.inclusion].create;
     const inclusion = createDetector({
       rpc,
       clock,
       head: startBlock,
       headHash: startHash,
-      genesisHash,
       confirmations,
-      connections: config.connections,
-      answerMs: config.requestTimeoutMs,
       onBlock: (block) => {
         fees.observe(block.baseFeeWei);
         budget?.observe(block);
@@ -202,9 +191,7 @@ export class ThreadEngine {
       onReplaced: (words) => onStop('chain_replaced', new UnavailableError(words)),
     });
     const presigner = new Presigner({ clock, signer, fees, workload, chainId, budget });
-    const visibility = reading === null ? null : new Visibility({ rpc: reading, clock, head: startBlock });
     this.#detector = inclusion;
-    this.#visibility = visibility;
     this.#presigner = presigner;
     this.#budget = budget;
     // A submission of --inclusion sync lasts until its block.
@@ -217,7 +204,6 @@ export class ThreadEngine {
       submissions: new Submissions((operation) => void runSteps(tools, operation), most),
       workload,
       inclusion,
-      visibility,
       presigner,
       startBlock,
       retryPolicy: this.#retryPolicy,
@@ -251,6 +237,7 @@ export class ThreadEngine {
     this.#loadStartUs = loadStartUs;
     this.#lastBlockAtUs = loadStartUs;
     this.#blocks = noBlocks();
+    this.hasStarted = true;
     this.#recorder.open(loadStartUs, startUs, endUs);
     this.#loop.sample(); // discard what happened before
     this.#driver.start(loadStartUs, endUs);
@@ -290,10 +277,9 @@ export class ThreadEngine {
     const stats = this.#recorder.take(nowUs);
     const detector = this.#detector?.stats();
     const words = detector?.lastError?.message ?? '';
-    const retryAfterMs = this.#retryPolicy.retryAfterMs(nowUs);
     // Not counting the time before the load.
     const stillMs = Math.min(detector?.stillMs ?? 0, (nowUs - this.#loadStartUs) / 1000);
-    const silence = detector === undefined ? null : { silentMs: detector.silentMs, stillMs, retryAfterMs, words };
+    const silence = detector === undefined ? null : { silentMs: detector.silentMs, stillMs, words };
     /** @type {Record<string, string>} */
     const warnings = typeof detector?.warning === 'string' ? { inclusion: detector.warning } : {};
     const { limit = 1, refused = 0, why = '' } = this.#options.traffic().submissionBatches ?? {};
@@ -331,7 +317,7 @@ export class ThreadEngine {
   /** @param {number} timeoutMs @param {AbortSignal} signal @returns {Promise<Ledger>} */
   async drain(timeoutMs, signal) {
     await this.#driver.drain(timeoutMs, signal);
-    await Promise.all([this.#detector?.stop(), this.#visibility?.stop()]);
+    await this.#detector?.stop();
     const words = this.#violation();
     if (words !== null) this.#options.onStop('internal', new InternalError(words));
     this.#ledger.verifiedBy = this.#recorder.verifiedBy;
@@ -350,26 +336,17 @@ export class ThreadEngine {
       headSource: detector?.source ?? null,
       failedPolls: detector?.failedPolls ?? 0,
       failureWords: this.#driver.failureWords,
-      spending: this.#budget?.total() ?? null,
       resubmissions: { ...this.#resubmissions },
       pauses: { ...pauses },
-      submissionStall: this.#submissionStall(),
       reorgs: this.#reorgs,
       presigned: { ...(this.#presigner?.stats ?? { used: 0, discarded: 0 }) },
     };
   }
 
-  #submissionStall() {
-    const { stall } = this.#retryPolicy;
-    if (stall === null) return undefined;
-    const sinceLoad = (/** @type {number} */ us) => (us - this.#loadStartUs) / 1000;
-    return { fromMs: sinceLoad(stall.fromUs), toMs: sinceLoad(stall.toUs), words: stall.words };
-  }
-
   async close() {
     this.#deadlines.stop();
     this.#loop.close?.();
-    await Promise.all([this.#detector?.stop(), this.#visibility?.stop()]);
+    await this.#detector?.stop();
   }
 }
 

@@ -1,20 +1,11 @@
-import { toNumber } from '../chain/rpc.js';
+import { toHex, toNumber } from '../chain/rpc.js';
 import { HIGHEST_RATE } from './pacer.js';
 
 /**
- * The rate of operations for --rate 30Mgas: the gas that is asked for, divided by the mean gas of an operation in the
- * blocks of the warm-up. It is set once, at the end of the warm-up, because a rate that follows the measurement would
- * hide a drift.
+ * The rate of operations for --rate 30Mgas: the gas that is asked for, divided by the mean gas of our transactions in the
+ * last blocks of the warm-up. It is set once, because a rate that follows the measurement would hide a drift.
  *
- * @import { GasOfOperations, Member, Rpc } from '../types.d.ts'
- *
- * @typedef {Record<string, {gasOutside: GasOfOperations}>} Groups
- *
- * @typedef {object} GasBlock
- * @property {number} number
- * @property {number} transactions
- * @property {number} ours
- * @property {number} gasUsed
+ * @import { Rpc } from '../types.d.ts'
  *
  * @typedef {object} GasRateFacts for the run file
  * @property {number} gasPerSecond as asked
@@ -22,108 +13,80 @@ import { HIGHEST_RATE } from './pacer.js';
  * @property {number} perSecond operations
  */
 
-/** Blocks whose receipts are read, if no block has our transactions only. */
-const BLOCKS_READ = 3;
-
-/** Blocks that are kept. */
-const MAX_BLOCKS = 1000;
-
-/** Operations of each wallet in the warm-up: the first half of all is not measured. */
-export const OPERATIONS_EACH = 2;
-
-const NO_GAS = Object.freeze({ operations: 0, used: 0 });
-const NO_BLOCKS = Object.freeze({ transactions: 0, gasUsed: 0 });
-
-/** @typedef {{transactions: number, gasUsed: number}} Sums @param {Sums} sums @param {Sums} block @returns {Sums} */
-function addBlock(sums, { transactions, gasUsed }) {
-  return { transactions: sums.transactions + transactions, gasUsed: sums.gasUsed + gasUsed };
-}
+/** The measurement ends with as many operations or blocks. Fewer operations tell too little of a mix. */
+const OPERATIONS = 1000;
+const BLOCKS = 50;
 
 export class GasRate {
   /** @type {GasRateFacts} */
   facts;
-  /** Set if the gas could not be measured. @type {string | null} */
+  /** Set if the gas could not be measured well. @type {string | null} */
   warning = null;
-  /** The latest blocks with a transaction of ours. @type {GasBlock[]} */
+  /** Numbers of the latest blocks with transactions of ours. @type {number[]} */
   #blocks = [];
+  /** Our transactions in all blocks. */
+  #seen = 0;
   #rpc;
   #wallets;
-  #members;
-  /** @type {Groups} */
-  #before = {};
+  #first;
+  #wanted;
 
   /**
    * @param {number} gasPerSecond
    * @param {number} perSecond operations, estimated
    * @param {Pick<Rpc, 'call'>} rpc
    * @param {readonly {address: string}[]} wallets
-   * @param {readonly Member[]} [members] of a mix, whose operations have these names
+   * @param {{first: number, isMix: boolean}} load first: operations that are not measured: the first one of a wallet
+   *   often costs more, because it fills storage
    */
-  constructor(gasPerSecond, perSecond, rpc, wallets, members = []) {
+  constructor(gasPerSecond, perSecond, rpc, wallets, { first, isMix }) {
     this.facts = { gasPerSecond, gasPerOperation: null, perSecond };
     this.#rpc = rpc;
     this.#wallets = wallets;
-    this.#members = members;
+    this.#first = first;
+    this.#wanted = isMix ? OPERATIONS : Math.min(first, OPERATIONS);
   }
 
-  /**
-   * The first operation of a wallet often costs more, because it fills storage: the operations after this call count.
-   * @param {Groups} groups of the operations so far, by name
-   */
-  begin(groups) {
-    this.#blocks = [];
-    this.#before = groups;
+  /** @param {{number: number, ours: number}} block of the warm-up */
+  onBlock({ number, ours }) {
+    if (ours === 0) return;
+    this.#blocks.push(number);
+    if (this.#blocks.length > BLOCKS) this.#blocks.shift();
+    if (this.#seen < this.#first && this.#seen + ours >= this.#first) this.#blocks = [];
+    this.#seen += ours;
   }
 
-  /** @param {GasBlock} block of the warm-up */
-  onBlock(block) {
-    if (block.ours > 0) this.#blocks.push(block);
-    if (this.#blocks.length > MAX_BLOCKS) this.#blocks.shift();
+  /** Whether the warm-up has enough operations. */
+  get isEnough() {
+    const isMeasuring = this.#seen >= this.#first;
+    return isMeasuring && (this.#blocks.length === BLOCKS || this.#seen - this.#first >= this.#wanted);
   }
 
-  /** Ends the measurement. @param {Groups} groups */
-  async measure(groups) {
-    const gasPerOperation = this.#meanOfMembers(groups) ?? (await this.#meanOfBlocks());
-    if (gasPerOperation === null) {
+  /** Ends the measurement. */
+  async measure() {
+    const gas = await this.#readReceipts();
+    if (gas.length === 0) {
       this.warning = `the gas of an operation could not be measured in the warm-up: the rate of ${this.facts.perSecond.toFixed(1)} per second is based on an estimate`;
       return;
     }
+    if (this.#seen < this.#first)
+      this.warning = `the warm-up ended before each wallet had made two operations: the gas of an operation may be too high, and the rate too low; give a longer --tx-timeout`;
+    const gasPerOperation = gas.reduce((sum, used) => sum + used, 0) / gas.length;
     const perSecond = Math.min(HIGHEST_RATE, this.facts.gasPerSecond / gasPerOperation);
     this.facts = { ...this.facts, gasPerOperation, perSecond };
   }
 
-  /** By receipts: weighted, because a few operations of a costly member decide the mean. @param {Groups} groups */
-  #meanOfMembers(groups) {
-    let [gas, weights] = [0, 0];
-    for (const { name, weight } of this.#members) {
-      const [now, before] = [groups, this.#before].map((all) => all[name]?.gasOutside ?? NO_GAS);
-      const operations = now.operations - before.operations;
-      if (operations === 0) return null;
-      gas += (weight * (now.used - before.used)) / operations;
-      weights += weight;
-    }
-    return weights === 0 ? null : gas / weights;
-  }
-
-  async #meanOfBlocks() {
-    const own = this.#blocks.filter(({ ours, transactions }) => ours === transactions);
-    const { transactions, gasUsed } = own.length > 0 ? own.reduce(addBlock, NO_BLOCKS) : await this.#readReceipts();
-    return transactions === 0 ? null : gasUsed / transactions;
-  }
-
-  /** In blocks with transactions of others, such as those of other instances, receipts tell which ones are ours. */
+  /** The gas of our transactions, the latest blocks first. Blocks may have transactions of other instances. */
   async #readReceipts() {
     const own = new Set(this.#wallets.map(({ address }) => address.toLowerCase()));
-    const sums = { transactions: 0, gasUsed: 0 };
-    for (const { number } of this.#blocks.slice(-BLOCKS_READ)) {
-      const block = `0x${number.toString(16)}`;
-      const receipts = await this.#rpc.call('eth_getBlockReceipts', [block], 'readback').catch(() => []);
-      for (const { from, gasUsed } of Array.isArray(receipts) ? receipts : []) {
-        if (!own.has(String(from).toLowerCase())) continue;
-        sums.transactions += 1;
-        sums.gasUsed += toNumber(gasUsed);
-      }
+    /** @type {number[]} */
+    const gas = [];
+    for (const number of this.#blocks.reverse()) {
+      if (gas.length >= OPERATIONS) break;
+      const receipts = await this.#rpc.call('eth_getBlockReceipts', [toHex(number)], 'readback').catch(() => null);
+      if (!Array.isArray(receipts)) break;
+      for (const { from, gasUsed } of receipts) if (own.has(String(from).toLowerCase())) gas.push(toNumber(gasUsed));
     }
-    return sums;
+    return gas;
   }
 }

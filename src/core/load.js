@@ -1,5 +1,4 @@
 import { WARMUP_BLOCKS, MIN_WARMUP_MS } from './costs.js';
-import { OPERATIONS_EACH } from './gas-rate.js';
 import { EXIT, InternalError, UnavailableError } from '../errors.js';
 import { endedOf } from '../stats/recorder.js';
 import { reorgInWords } from '../stats/reorgs.js';
@@ -9,7 +8,7 @@ import { IntervalLog, Stats, rowOf, zeroCounts } from '../stats/stats.js';
  * @import { Stop } from './stop.js'
  * @import { Clock, Counts, Engine, Output, Phase, Readings, RunFile, Snapshot, Surroundings } from '../types.d.ts'
  * @import { EngineReport, Plan } from './engine.js'
- * @import { GasBlock, GasRate, Groups } from './gas-rate.js'
+ * @import { GasRate } from './gas-rate.js'
  * @import { Checkpoints, Watch } from './reports.js'
  */
 
@@ -41,9 +40,8 @@ import { IntervalLog, Stats, rowOf, zeroCounts } from '../stats/stats.js';
  * @typedef {Omit<Loaded, 'ledger'>} LoadSoFar
  */
 
-/** Time without a block, and Retry-After, from which on a warning is given. */
+/** Time without a block from which on a warning is given. */
 const STILL_MS = 30_000;
-const RETRY_AFTER_WARNING_MS = 2000;
 
 /** Silence of the endpoint from which on the row mentions it. */
 const SILENT_MS = 1500;
@@ -79,10 +77,9 @@ export class Load {
 
   async run() {
     const { times, clock, outputs, stop, engine, watch, warmUp = null, checkpoints, describeSoFar } = this.#options;
-    await watch.prepare();
     await engine.prepare(stop.drain);
     const source = {
-      ask: async () => ((await this.#take(clock.nowUs(), false)) === null ? null : this.#soFar()),
+      ask: async () => (await this.#take(clock.nowUs(), false), this.#soFar()),
       describe: describeSoFar,
     };
     // The first checkpoint is the most expensive, so it is made before the load.
@@ -202,11 +199,10 @@ export class Load {
     };
   }
 
-  /** @param {number} nowUs @param {boolean} endsInterval @returns {Promise<Snapshot | null>} null: not known now */
+  /** @param {number} nowUs @param {boolean} endsInterval */
   async #take(nowUs, endsInterval) {
     const { engine, stop } = this.#options;
     const snapshot = await engine.snapshot(nowUs, endsInterval);
-    if (snapshot === null) return null;
     this.#latest = snapshot;
     const ended = snapshot.interval?.stats;
     if (ended !== undefined) this.#past = (this.#past ?? new Stats(ended.startUs)).add(ended);
@@ -224,7 +220,7 @@ export class Load {
       return this.#latest?.counts ?? zeroCounts();
     };
     const setting = warmUp
-      .windowStartUs(loadStartUs, countsNow, stop.drain, () => this.#soFar().stats.byName)
+      .windowStartUs(loadStartUs, countsNow, stop.drain)
       .then((startUs) => {
         if (startUs === null) return;
         this.#plan = { loadStartUs, startUs, endUs: this.#endOf(startUs), perSecond: warmUp.gas?.facts.perSecond };
@@ -267,7 +263,7 @@ export class Load {
   async #report(phase, nowUs) {
     const { stop, watch } = this.#options;
     try {
-      const { interval, counts, traffic } = /** @type {Snapshot} */ (await this.#take(nowUs, true));
+      const { interval, counts, traffic } = await this.#take(nowUs, true);
       const report = /** @type {EngineReport} */ (interval);
       this.#interval = { startUs: nowUs, verified: counts.verified };
       const { loop, silence, reorgs, warnings } = report;
@@ -278,10 +274,8 @@ export class Load {
       this.#written.catch(() => {});
       for (const event of reorgs) watch.warnOf('reorg', reorgInWords(event));
       for (const [kind, words] of Object.entries(warnings)) watch.warnOnce(kind, words);
-      const { stillMs, retryAfterMs } = silence ?? { stillMs: 0, retryAfterMs: 0 };
+      const stillMs = silence?.stillMs ?? 0;
       if (stillMs > STILL_MS) watch.warnOnce('still', `no new block was seen for ${Math.round(stillMs / 1000)} s`);
-      const words = `the endpoint sent Retry-After: nothing is submitted for ${Math.round(retryAfterMs / 1000)} s`;
-      if (retryAfterMs > RETRY_AFTER_WARNING_MS) watch.warnOnce('retry-after', words);
       return silence;
     } catch (error) {
       stop.request('internal', EXIT.internal, /** @type {Error} */ (error));
@@ -310,7 +304,7 @@ export class Load {
       ...(censored.count > 0 && { censored: censored.toJSON() }),
       stages: stats.stages(),
     };
-    for (const output of this.#options.outputs) output.interval(row, sums);
+    for (const output of this.#options.outputs) output.interval?.(row, sums);
   }
 }
 
@@ -331,6 +325,7 @@ function endpointLostMessage({ silentMs, words }, names = []) {
  *
  * - Full: as many operations have ended as can be in flight (closed loop), or as were started before the first one
  *   ended (open loop); three blocks have come (not for plain calls), and a second has passed.
+ * - For --rate in gas enough operations are in blocks.
  * - It ends after --tx-timeout at the latest: by then every first operation has ended.
  *
  * The window then begins at a random time within one block interval. If it always began with a block, it would end at
@@ -342,7 +337,6 @@ function endpointLostMessage({ silentMs, words }, names = []) {
  * @property {boolean} isOpenLoop
  * @property {boolean} hasBlocks false: plain calls
  * @property {number} mostMs
- * @property {number | null} [lengthMs] of a warm-up that only measures the gas of an operation; null: until it is full
  * @property {GasRate | null} [gas]
  * @property {() => number} [random]
  */
@@ -368,11 +362,10 @@ export class WarmUp {
   constructor(options) {
     this.#options = options;
     this.gas = options.gas ?? null;
-    this.#wanted =
-      this.gas !== null ? OPERATIONS_EACH * options.operations : options.isOpenLoop ? null : options.operations;
+    this.#wanted = options.isOpenLoop ? null : options.operations;
   }
 
-  /** @param {GasBlock & {seenAtUs: number}} block */
+  /** @param {{number: number, ours: number, seenAtUs: number}} block */
   onBlock = (block) => {
     const { seenAtUs } = block;
     if (seenAtUs < this.#loadStartUs || this.#isOver) return;
@@ -386,18 +379,16 @@ export class WarmUp {
    * @param {number} loadStartUs
    * @param {() => Promise<Counts>} countsNow
    * @param {AbortSignal} signal ends it early
-   * @param {() => Groups} [groupsOf] figures by name, as of the last call of countsNow
    * @returns {Promise<number | null>} start of the window; null: ended early
    */
-  async windowStartUs(loadStartUs, countsNow, signal, groupsOf = () => ({})) {
-    const { clock, lengthMs = null, random = Math.random } = this.#options;
+  async windowStartUs(loadStartUs, countsNow, signal) {
+    const { clock, random = Math.random } = this.#options;
     this.#loadStartUs = loadStartUs;
-    await this.#waitUntilOver(loadStartUs, countsNow, signal, groupsOf);
+    await this.#waitUntilOver(loadStartUs, countsNow, signal);
     if (signal.aborted) return null;
     this.#isOver = true;
-    await this.gas?.measure(groupsOf());
+    await this.gas?.measure();
     const soonUs = clock.nowUs() + AHEAD_MS * 1000;
-    if (lengthMs !== null) return Math.max(soonUs, loadStartUs + lengthMs * 1000);
     const blockUs = this.#blocks > 1 ? (this.#lastBlockUs - this.#firstBlockUs) / (this.#blocks - 1) : 0;
     return soonUs + Math.round(random() * blockUs);
   }
@@ -406,28 +397,19 @@ export class WarmUp {
    * @param {number} loadStartUs
    * @param {() => Promise<Counts>} countsNow
    * @param {AbortSignal} signal ends it early
-   * @param {() => Groups} groupsOf
    */
-  async #waitUntilOver(loadStartUs, countsNow, signal, groupsOf) {
-    const { clock, mostMs, hasBlocks, operations, lengthMs = null } = this.#options;
-    let isMeasuring = false;
+  async #waitUntilOver(loadStartUs, countsNow, signal) {
+    const { clock, mostMs, hasBlocks } = this.#options;
     for (;;) {
       await clock.sleep(PERIOD_MS, signal);
       const counts = await countsNow();
-      const ended = endedOf(counts);
       const elapsedMs = (clock.nowUs() - loadStartUs) / 1000;
       if (signal.aborted) return;
-      if (!isMeasuring && ended >= operations) {
-        this.gas?.begin(groupsOf());
-        isMeasuring = true;
-      }
-      const isOver =
-        lengthMs === null ? elapsedMs >= MIN_WARMUP_MS && this.#isFull(counts) : elapsedMs >= lengthMs - 2 * AHEAD_MS;
-      if (isOver && this.gas !== null && ended < OPERATIONS_EACH * operations)
-        this.warning = `the warm-up ended after ${ended} operations, and each wallet has to make ${OPERATIONS_EACH}: the gas of an operation may be too high, and the rate too low; give a longer --warmup`;
-      if (isOver) return;
-      if (lengthMs !== null || elapsedMs < mostMs) continue;
-      this.warning = `the warm-up ended after ${Math.round(elapsedMs / 1000)} s (--tx-timeout) with ${hasBlocks ? `${this.#blocks} of ${WARMUP_BLOCKS} blocks and ` : ''}${ended} operations: rates and latencies may not be steady yet; give a longer --warmup`;
+      const isFull = elapsedMs >= MIN_WARMUP_MS && this.#isFull(counts);
+      if (isFull && this.gas?.isEnough !== false) return;
+      if (elapsedMs < mostMs) continue;
+      if (!isFull)
+        this.warning = `the warm-up ended after ${Math.round(elapsedMs / 1000)} s (--tx-timeout) with ${hasBlocks ? `${this.#blocks} of ${WARMUP_BLOCKS} blocks and ` : ''}${endedOf(counts)} operations: rates and latencies may not be steady yet; give a longer ${this.gas === null ? '--warmup' : '--tx-timeout'}`;
       return;
     }
   }

@@ -91,10 +91,10 @@ export class MixedEngine {
     for (const engine of this.#both) engine.setWindow(plan);
   }
 
-  /** @param {number} nowUs @param {boolean} endsInterval @returns {Promise<Snapshot | null>} */
+  /** @param {number} nowUs @param {boolean} endsInterval @returns {Promise<Snapshot>} */
   async snapshot(nowUs, endsInterval) {
     const [one, other] = await Promise.all(this.#both.map((engine) => engine.snapshot(nowUs, endsInterval)));
-    return one === null || other === null ? null : merge(SNAPSHOT, one, other);
+    return merge(SNAPSHOT, one, other);
   }
 
   /** @param {number} nowUs */

@@ -49,8 +49,6 @@ export class Account {
   submitting = 0;
   /** Starts postponed because of too many submissions in flight. */
   waitingStarts = 0;
-  /** Its worker died, so its transactions are unknown. */
-  isWorkerDead = false;
 
   /** @param {number} position in the slice @param {Wallet} wallet */
   constructor(position, wallet) {

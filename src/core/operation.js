@@ -8,7 +8,7 @@ import { transactionStatusOf } from './transaction-status.js';
  * @import { CallWorkload, Clock, Fee, Inclusion, InclusionDetector, Outcome, Rpc, Sample, TransactionWorkload } from '../types.d.ts'
  * @import { Deadline, Deadlines } from '../deadlines.js'
  * @import { Verdict } from '../types.d.ts'
- * @import { Visibility } from '../inclusion/heads.js'
+ * @import { Reservation } from './budget.js'
  * @import { Account } from './nonces.js'
  * @import { Presigner, Signed } from './signing.js'
  * @import { RetryPolicy, Resubmissions, Submissions } from './submit.js'
@@ -25,6 +25,8 @@ export class Operation {
   raw = null;
   /** The fee of the latest transaction. @type {Fee | null} */
   fee = null;
+  /** What is reserved for its fees; null without --max-spend. @type {Reservation | null} */
+  reservation = null;
   /**
    * The last rebroadcast, their number, and the newest block at that time (or soon after acceptance).
    * @type {{atUs: number, times: number, block: number | null}}
@@ -38,8 +40,6 @@ export class Operation {
   sentAtUs = null;
   /** @type {number | null} */
   acceptedAtUs = null;
-  /** When its block was seen at the read-back endpoint, if that is another one. @type {number | null} */
-  visibleAtUs = null;
   /** @type {Inclusion | null} */
   inclusion = null;
   /** @type {string | null} */
@@ -50,6 +50,8 @@ export class Operation {
   gasUsed = null;
   /** @type {number | null} */
   verifiedAtUs = null;
+  /** When the read was sent that found the effect. @type {number | null} */
+  visibleAtUs = null;
   /** Stops its steps. */
   isCancelled = false;
   /** It failed because the endpoint was busy. */
@@ -130,7 +132,6 @@ export class Operation {
   /** Its block was reorged: waits for the next inclusion. */
   orphaned() {
     this.inclusion = null;
-    this.visibleAtUs = null;
     this.#watchAll();
     this.wake();
   }
@@ -183,11 +184,10 @@ export class Operation {
     this.endSubmission();
     this.#release();
     const { account, nonce, hash, intendedAtUs, startedAtUs, sentAtUs, acceptedAtUs, effect, target } = this;
-    const { name, endpoint, gasUsed } = this;
+    const { name, endpoint, gasUsed, visibleAtUs } = this;
     // Inclusion is never before acceptance. Without an accepted submission only the audit decides.
     const inclusion = acceptedAtUs === null ? null : this.inclusion;
     const includedAtUs = inclusion === null ? null : Math.max(inclusion.seenAtUs, acceptedAtUs ?? 0);
-    const isVisible = includedAtUs !== null && this.visibleAtUs !== null;
     const sample = Object.freeze({
       position: account.position,
       walletIndex: account.wallet.index,
@@ -200,7 +200,7 @@ export class Operation {
       sentAtUs,
       acceptedAtUs,
       includedAtUs,
-      visibleAtUs: isVisible ? Math.max(this.visibleAtUs ?? 0, includedAtUs) : null,
+      visibleAtUs,
       endedAtUs,
       blockNumber: inclusion === null ? null : inclusion.number,
       effect,
@@ -226,7 +226,6 @@ function nothing() {}
  * @property {Submissions} submissions
  * @property {TransactionWorkload} workload
  * @property {InclusionDetector} inclusion
- * @property {Visibility | null} visibility null unless another endpoint serves the read-back
  * @property {Presigner} presigner
  * @property {RetryPolicy} retryPolicy
  * @property {Resubmissions} resubmissions
@@ -293,14 +292,14 @@ export async function runSteps(tools, operation) {
  * @param {Inclusion} found
  * @returns {Promise<boolean>} false: the block was reorged, or the operation has ended
  */
-async function readBack({ rpc, clock, workload, retryPolicy, visibility }, operation, found) {
+async function readBack({ rpc, clock, workload, retryPolicy }, operation, found) {
   const { account } = operation;
   const [firstPauseMs, longestPauseMs] = READ_BACK_PAUSE_MS;
   let pauseMs = firstPauseMs;
   let isWrongBefore = false;
-  if (visibility !== null) operation.visibleAtUs = await visibility.whenVisible(found.number);
   for (let attempt = 0; !operation.isCancelled && operation.inclusion === found; attempt += 1) {
     const bounds = account.boundsAsOf(operation, found.number);
+    const askedAtUs = clock.nowUs();
     let verdict;
     try {
       const sent = { nonce: operation.nonce, hash: operation.hash ?? '' };
@@ -324,6 +323,7 @@ async function readBack({ rpc, clock, workload, retryPolicy, visibility }, opera
       if (operation.inclusion !== found) return false;
       // Set here: all results of a batch are processed before the first promise continues.
       operation.verifiedAtUs = clock.nowUs();
+      operation.visibleAtUs = askedAtUs;
       return true;
     }
     const { least, most, latest } = account.boundsAsOf(operation, found.number);

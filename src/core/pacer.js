@@ -1,3 +1,5 @@
+import { randomNumbers } from '../random.js';
+
 /** @import { RateStage } from '../types.d.ts' */
 
 /** The highest rate that is scheduled: an operation a microsecond. */
@@ -43,24 +45,6 @@ export const arrivals = {
     };
   },
 };
-
-/**
- * Random numbers, the same for a seed in every thread: xorshift with 32 bits of state (Marsaglia 2003), two outputs for
- * the 53 bits of a double.
- * @param {number} seed
- * @returns {() => number} in [0, 1)
- */
-function randomNumbers(seed) {
-  // Xorshift never leaves state zero.
-  let state = seed >>> 0 || 0x9e3779b9;
-  const next = () => {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    return state >>> 0;
-  };
-  return () => ((next() >>> 5) * 2 ** 26 + (next() >>> 6)) / 2 ** 53;
-}
 
 /**
  * Open loop: operations are due at fixed instants. Operation n is due when the integral of the rate reaches n.

@@ -59,16 +59,11 @@ export class Recovery {
 
   /** @param {Operation} operation @param {Sample} sample @param {number} [thinkTimeMs] think time of the wallet */
   recover(operation, sample, thinkTimeMs = 0) {
-    const { clock, budget, onStop } = this.driver.options;
+    const { clock, onStop } = this.driver.options;
     const { account, bug } = operation;
     if (bug !== null) onStop('internal', new InternalError(bug.message, bug));
-    const settled = this.settle(operation, sample).finally(() => {
-      if (!budget) return;
-      budget.settle(operation);
-      this.driver.rearm(account, 0); // other wallets may wait for the released fees
-    });
     const thinkTime = thinkTimeMs === 0 ? null : clock.sleep(thinkTimeMs, this.driver.halted);
-    const recovered = Promise.all([settled, thinkTime]).then(
+    const recovered = Promise.all([this.settle(operation, sample), thinkTime]).then(
       ([isUsable]) => isUsable && !this.#keepsFailing(operation, sample),
     );
     this.holdUntil(account, recovered, 1);

@@ -19,11 +19,10 @@ import { socketWarnings } from '../stats/figures.js';
  */
 
 /**
- * How a run file is made: ask() waits for workers, describe() uses time of this thread. Null: not known now; the
- * previous file is kept.
+ * How a run file is made: ask() waits for workers, describe() uses time of this thread.
  *
  * @template T
- * @typedef {{ask: () => Promise<T | null>, describe: (known: T) => RunFile}} CheckpointSource
+ * @typedef {{ask: () => Promise<T>, describe: (known: T) => RunFile}} CheckpointSource
  */
 
 /** First checkpoint of the load: between two reports of the default interval. */
@@ -65,7 +64,7 @@ export class Checkpoints {
     try {
       const known = await timed(ask);
       // The final run file may have been written meanwhile.
-      if (known !== null && !this.#isOver) await timed(() => this.#writeAll(describe(known)));
+      if (!this.#isOver) await timed(() => this.#writeAll(describe(known)));
     } catch (error) {
       // Not fatal: the disk may have room again at the end.
       if (error instanceof StressError && error.exitCode === EXIT.cannotWrite) this.#warnOnce(error.message);
@@ -124,8 +123,6 @@ export class Checkpoints {
  *
  * @typedef {object} WatchOptions
  * @property {{pid: number | null, metrics: URL | null, series: string[] | null, insecure: boolean}} node what is asked for
- * @property {URL[]} urls
- * @property {boolean} [isEmbedded] whether node.pid is the embedded chain
  * @property {Rpc | null} rpc null: plain calls
  * @property {Clock} clock
  * @property {(words: string) => void} warn called a few times per kind
@@ -137,9 +134,6 @@ const PROBE_TIMEOUT_MS = 1000;
 /** Probes selected by the user: a failure gives a warning. */
 const REQUESTED = Object.freeze(['node', 'metrics']);
 
-/** Memory of the embedded chain, which grows with every transaction, from which on a warning is given. */
-const EMBEDDED_WARNING_BYTES = 750e6;
-
 export class Watch {
   #self = probes.self();
   #transport = { requests: 0, connectionsOpened: 0 };
@@ -150,30 +144,23 @@ export class Watch {
   #missing = {};
   #clock;
   #warn;
-  #memoryLimitBytes;
   /** @type {string[]} */
   warnings = [];
   /** By kind; line: index of the last one in `warnings`. @type {Map<string, {count: number, line: number}>} */
   #kinds = new Map();
 
-  /** @param {WatchOptions & {memoryLimitBytes?: number}} options memoryLimitBytes: see EMBEDDED_WARNING_BYTES */
-  constructor({ node, urls, rpc, clock, warn, isEmbedded = false, memoryLimitBytes = EMBEDDED_WARNING_BYTES }) {
+  /** @param {WatchOptions} options */
+  constructor({ node, rpc, clock, warn }) {
     const { pid, metrics, series, insecure } = node;
     this.#clock = clock;
     this.#warn = warn;
-    this.#memoryLimitBytes = isEmbedded ? memoryLimitBytes : Infinity;
-    this.#others = { sockets: probes.sockets({ urls }) };
+    this.#others = { sockets: probes.sockets() };
     if (rpc === null) this.#missing.pool = 'plain calls send no transactions';
     else this.#others.pool = probes.pool({ rpc });
     if (pid === null) this.#missing.node = 'not asked for (--node-pid)';
     else this.#others.node = probes.node({ pid });
     if (metrics === null) this.#missing.metrics = 'not asked for (--node-metrics)';
     else this.#others.metrics = probes.metrics({ url: metrics, series, insecure });
-  }
-
-  /** The first reading of the sockets starts a thread: not within the window. */
-  async prepare() {
-    await this.#inTime(this.#others.sockets).catch(() => {});
   }
 
   /** Discards what happened before. */
@@ -206,18 +193,8 @@ export class Watch {
         }
       }),
     );
-    if (readings.node?.rssBytes > this.#memoryLimitBytes) {
-      const used = `${(readings.node.rssBytes / 1e6).toFixed(0)} MB`;
-      this.warnOnce(
-        'memory',
-        `the embedded chain uses ${used} of memory and grows with each transaction and each new receiver; for a longer run start a node and give its endpoint with --rpc`,
-      );
-    }
-    if (readings.sockets !== null) {
-      // The kind is the text without its figures.
-      for (const words of socketWarnings(readings.sockets))
-        this.warnOnce(words.replace(/^[\d,]+|[\d,]+ are left/g, ''), words);
-    }
+    for (const words of readings.sockets === null ? [] : socketWarnings(readings.sockets))
+      this.warnOnce('sockets', words);
     return /** @type {Readings} */ ({ self, loop, connections, ...readings, why });
   }
 

@@ -8,12 +8,11 @@ import { shortWindow } from '../stats/growth.js';
 import { buildPartialRunFile, buildRunFile } from '../stats/run-file.js';
 import { indexRanges, numbered } from '../text.js';
 import { createWorkload } from '../workloads/index.js';
-import { labelOf } from '../workloads/table.js';
 import { audit } from './audit.js';
-import { engineConfigOf, rateOf, scheduleOf, workersOf } from './config.js';
+import { engineConfigOf, rateOf, scheduleOf, settingsOf, workersOf } from './config.js';
 import { abandonable, checkDescriptors, interruptible, openNetwork, readKeys, warnOfEndpoints } from './connect.js';
-import { NOT_PAID, balanceOf, capReached, decreaseBetween } from './costs.js';
-import { describeEnvironment, describeRun, factsOf, writeFailedSetUp } from './describe.js';
+import { NOT_PAID, balanceOf, decreaseBetween } from './costs.js';
+import { describeEnvironment, describeFailedSetUp, describeRun } from './describe.js';
 import { GasRate } from './gas-rate.js';
 import { Load, WarmUp } from './load.js';
 import { MixedEngine, openCalls, splitLoad } from './mixed-engine.js';
@@ -23,12 +22,10 @@ import { assertSameChain, confirmSetUp, setUp, setUpCalls, startBlockOf } from '
 import { createEngine } from './workers.js';
 
 /**
- * @import { AuditReport, Clock, CommonStart, Config, DevChain, EngineConfig, Output, Rpc, RunFile, Surroundings, Workload } from '../types.d.ts'
- * @import { Logger } from 'pino'
+ * @import { AuditReport, Clock, CommonStart, Config, DevChain, EngineConfig, Log, Output, Rpc, RunFile, Surroundings, Workload } from '../types.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { GivenKeys } from './connect.js'
  * @import { Balance } from './costs.js'
- * @import { Facts } from './describe.js'
  * @import { Ledger } from './ledger.js'
  * @import { LoadSoFar } from './load.js'
  * @import { EngineParts } from './workers.js'
@@ -46,7 +43,6 @@ import { createEngine } from './workers.js';
  * @property {GivenKeys} given
  * @property {number} workers
  * @property {EngineConfig} engineConfig
- * @property {Facts} facts
  * @property {(line: string) => void} notice
  * @property {CommonStart | null} common
  * @property {URL[]} urls
@@ -59,6 +55,9 @@ import { createEngine } from './workers.js';
  * @typedef {ReturnType<typeof startOf>} Times
  */
 
+/** Exit codes for which the outputs are written although the run ended before its load. @type {readonly number[]} */
+const REPORTED_EXIT_CODES = Object.freeze([EXIT.unavailable, EXIT.refused]);
+
 const NOTHING_TO_AUDIT = 'plain calls leave nothing on the chain to audit';
 
 /** @param {Config} config @param {Surroundings} surroundings @returns {Promise<number>} the exit code */
@@ -68,11 +67,11 @@ export async function run(config, surroundings) {
   const times = startOf(clock);
   const workers = workersOf(config);
   const engineConfig = engineConfigOf(config);
-  const facts = factsOf(config);
   const isEmbedded = config.rpc.length === 0;
-  const notice = (/** @type {string} */ line) => outputs.forEach((output) => output.notice(line));
+  const notice = (/** @type {string} */ line) => outputs.forEach((output) => output.notice?.(line));
   const common = surroundings.beforeLoad?.({ id: times.id, config, clock, stop, notice, workers }) ?? null;
-  checkDescriptors(config.connections * endpointsOf(config), workers);
+  const endpointsInUse = Math.max(1, config.rpc.length) + (config.sendRpc === null ? 0 : 1);
+  checkDescriptors(config.connections * endpointsInUse, workers);
   /** @type {DevChain | null} */
   let devChain = null;
   /** @type {Endpoints | null} */
@@ -94,23 +93,26 @@ export async function run(config, surroundings) {
     });
     devChain?.ended.then((words) => chainEnded(stop, words)).catch(() => {});
     const nodePid = config.nodePid ?? devChain?.chainPid() ?? null;
-    const settled = { times, given, workers, engineConfig, facts, notice, common };
-    const own = { ...settled, urls, endpoints: opened, isEmbedded, nodePid };
+    const own = { times, given, workers, engineConfig, notice, common, urls, endpoints: opened, isEmbedded, nodePid };
     const prepared = await prepare(config, surroundings, own);
     // Worker threads would keep the process alive.
     const done = await loadAndAudit(config, surroundings, own, prepared).finally(() => prepared.engine.close());
     const { samplesDropped, errors } = await settleAll(outputs);
     for (const error of errors) stop.request('output_failed', error.exitCode, error);
-    if (stop.reason === 'max_spend') {
-      const { spending } = done.loaded.engineStats;
-      stop.request('max_spend', EXIT.refused, capReached(facts.capWei, prepared.ready.costs, spending));
-    }
     const ended = { ...done, untilUs: clock.nowUs(), end: stop.reason ?? 'unknown', samplesDropped };
-    const runFile = buildRunFile(describeRun(surroundings, own, prepared, ended));
+    const runFile = buildRunFile(describeRun(config, surroundings, own, prepared, ended));
     return await finish(runFile, surroundings, done);
   } catch (error) {
-    const parts = { ...surroundings, facts, times, workers, isEmbedded, endpoints };
-    if (areOpen && !times.hasBegun()) await writeFailedSetUp(error, parts);
+    // CI servers read the files of such a run as well.
+    if (areOpen && !times.hasBegun() && error instanceof StressError && REPORTED_EXIT_CODES.includes(error.exitCode)) {
+      const opened = { times, workers, common, isEmbedded, endpoints };
+      const unwritten = await toOutputs(
+        outputs,
+        'setUpFailed',
+        describeFailedSetUp(error, config, surroundings, opened),
+      );
+      for (const { message } of unwritten) surroundings.log.error(message);
+    }
     throw error;
   } finally {
     endpoints?.monitor.stop();
@@ -120,18 +122,13 @@ export async function run(config, surroundings) {
   }
 }
 
-/** Number of endpoints with connections of their own. @param {Config} config */
-function endpointsOf({ rpc, sendRpc }) {
-  return Math.max(1, rpc.length) + (sendRpc === null ? 0 : 1);
-}
-
 /** @param {Clock} clock */
 function startOf(clock) {
   const startedUs = clock.nowUs();
   let aheadMs = clock.wallMs() - startedUs / 1000;
   let hasBegun = false;
   return {
-    id: randomUUID(),
+    id: String(randomUUID()),
     startedUs,
     /** Whether the load has started. */
     hasBegun: () => hasBegun,
@@ -175,7 +172,7 @@ async function prepare(config, surroundings, opened) {
       ? setUpCalls(own, surroundings, opened, workload)
       : setUp(own, surroundings, opened, workload);
   });
-  const { wallets, sender, inclusion } = ready;
+  const { wallets, sender } = ready;
   const addresses = async () => wallets.map(({ address }) => address);
   const { notice } = opened;
   const beside = calls && (await openCalls(calls, { rpc, clock, connect }, { chain: ready.chain, addresses, notice }));
@@ -194,18 +191,8 @@ async function prepare(config, surroundings, opened) {
   const warmUp = warmUpOf(config, { clock, rpc, wallets, workload, ratePerSecond, isOpenLoop: schedule !== null });
   const names = numbered(identified.map(({ display }) => display));
   const warning = unconfirmed.length > 0 && sender !== null ? unconfirmedIdentityWords(unconfirmed) : null;
-  const environment = describeEnvironment({
-    asked: opened.facts,
-    version: surroundings.version,
-    chain: ready.chain,
-    rpc,
-    sending: endpoints.sending,
-    endpoints: identified,
-    sender,
-    inclusion,
-    facts: { ...workload.facts?.(), ...(beside !== null && { calls: beside.facts }) },
-    embedded: opened.isEmbedded,
-  });
+  const facts = { ...workload.facts?.(), ...(beside !== null && { calls: beside.facts }) };
+  const environment = describeEnvironment(config, surroundings, opened, ready, identified, facts);
   const parts = { endpoints, urls, sendUrl: config.sendRpc, workers, clock, stop, outputs, onBlock: warmUp?.onBlock };
   const engine = await createEngines(parts, {
     transactions: {
@@ -213,7 +200,7 @@ async function prepare(config, surroundings, opened) {
       schedule: scheduleOf({ ...own, ratePerSecond }, schedule?.seed),
       accounts,
       workload,
-      workloadName: own.workload,
+      settings: settingsOf(own),
       chain: chainToolsOf(ready, start, confirmations),
     },
     calls: calls && {
@@ -221,7 +208,7 @@ async function prepare(config, surroundings, opened) {
       // With the same seed both sides would have their bursts together.
       schedule: scheduleOf(calls, schedule === null ? undefined : schedule.seed + 1),
       .../** @type {NonNullable<typeof beside>} */ (beside),
-      workloadName: calls.workload,
+      settings: settingsOf(calls),
       chain: null,
     },
   });
@@ -230,7 +217,7 @@ async function prepare(config, surroundings, opened) {
 }
 
 /**
- * @typedef {'config' | 'schedule' | 'accounts' | 'workload' | 'workloadName' | 'chain'} OfEngine
+ * @typedef {'config' | 'schedule' | 'accounts' | 'workload' | 'settings' | 'chain'} OfEngine
  *
  * @param {Omit<EngineParts, OfEngine>} parts
  * @param {{transactions: Pick<EngineParts, OfEngine>, calls: Pick<EngineParts, OfEngine> | null}} loads transactions: or plain calls alone
@@ -255,25 +242,20 @@ async function createEngines(parts, { transactions, calls }) {
  * @returns {WarmUp | null} null: none, or one of a given length
  */
 function warmUpOf(config, { clock, rpc, wallets, workload, ratePerSecond, isOpenLoop }) {
-  const { gasPerSecond, warmupMs, threads, inFlight, txTimeoutMs } = config;
-  const isRateInGas = gasPerSecond !== null && ratePerSecond !== null;
-  if (warmupMs !== 'auto' && !isRateInGas) return null;
+  const { gasPerSecond, warmupMs, threads, inFlight, mix, txTimeoutMs } = config;
+  if (warmupMs !== 'auto') return null;
+  const operations = threads * inFlight;
+  const gas =
+    gasPerSecond === null || ratePerSecond === null
+      ? null
+      : new GasRate(gasPerSecond, ratePerSecond, rpc, wallets, { first: operations, isMix: mix.length > 1 });
   return new WarmUp({
     clock,
-    operations: threads * inFlight,
+    operations,
     isOpenLoop,
     hasBlocks: workload.kind === 'transaction',
     mostMs: txTimeoutMs,
-    lengthMs: warmupMs === 'auto' ? null : warmupMs,
-    gas: isRateInGas
-      ? new GasRate(
-          gasPerSecond,
-          ratePerSecond,
-          rpc,
-          wallets,
-          config.mix.map(({ name, weight }) => ({ name: labelOf(name), weight })),
-        )
-      : null,
+    gas,
   });
 }
 
@@ -287,7 +269,7 @@ function chainToolsOf({ sender, inclusion, costs }, start, confirmations) {
 /** @param {Config} config @param {Surroundings} surroundings @param {Opened} opened @param {Prepared} prepared */
 async function loadAndAudit(config, surroundings, opened, prepared) {
   const { clock, outputs, stop, log, onProgress } = surroundings;
-  const { endpoints, urls, isEmbedded, nodePid } = opened;
+  const { endpoints, nodePid } = opened;
   const { ready, workload, engine, warmUp, names, warning } = prepared;
   const { rpc, identity, monitor, health } = endpoints;
   const { warmupMs, durationMs, intervalMs, txTimeoutMs, drainTimeoutMs, nodeMetrics, nodeSeries, insecure } = config;
@@ -295,10 +277,8 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
   const watch = new Watch({
     node: { pid: nodePid, metrics: nodeMetrics, series: nodeSeries, insecure },
     clock,
-    urls,
     rpc: ready.sender === null ? null : rpc,
     warn,
-    isEmbedded: isEmbedded && config.nodePid === null,
   });
   const { warnings } = watch;
   warnOfEndpoints(health, watch, names.length > 0 ? names : [rpc.display]);
@@ -310,7 +290,7 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
   const describeSoFar = (loaded) => {
     const ended = { untilUs: loaded.untilUs, end: 'running', samplesDropped: null, warnings };
     const soFar = { loaded, audited: { report: null, reason: '' }, decrease: STILL_RUNNING, ...ended };
-    return buildPartialRunFile(describeRun(surroundings, opened, prepared, soFar));
+    return buildPartialRunFile(describeRun(config, surroundings, opened, prepared, soFar));
   };
   try {
     const loaded = await new Load({
@@ -336,7 +316,8 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
       // A request that timed out may still arrive within its time limit.
       const timeoutMs = Math.max(drainTimeoutMs, config.requestTimeoutMs);
       const parts = { rpc, clock, accounts, ledger: loaded.ledger, startBlock: start.startBlock, workload, timeoutMs };
-      audited = await auditUnlessAborted({ ...parts, onProgress }, start, stop);
+      onProgress('auditing wallets', 0, accounts.length);
+      audited = await auditUnlessAborted(parts, start, stop);
     }
     return { loaded, audited, decrease: await decreaseAfter(rpc, prepared, audited), warnings };
   } finally {
@@ -415,25 +396,35 @@ async function settleAll(outputs) {
 }
 
 /**
- * Gives the run file to every output, even if one fails.
  * @param {ReturnType<typeof buildRunFile>} runFile
  * @param {Surroundings} surroundings
  * @param {Done} done
  * @returns {Promise<number>} the exit code
  */
 async function finish(runFile, { outputs, stop, log }, { loaded, warnings }) {
-  let exitCode = runFile.exitCode;
+  const errors = await toOutputs(outputs, 'finish', runFile);
+  for (const error of errors) stop.request('output_failed', error.exitCode, error);
+  logProblems(log, stop, runFile, loaded.ledger, warnings);
+  return worstExit([runFile.exitCode, ...errors.map(({ exitCode }) => exitCode)]);
+}
+
+/**
+ * Gives the run file to every output, even if one fails.
+ * @param {Output[]} outputs
+ * @param {'finish' | 'setUpFailed'} method
+ * @param {RunFile} runFile
+ */
+async function toOutputs(outputs, method, runFile) {
+  /** @type {StressError[]} */
+  const errors = [];
   for (const output of outputs) {
     try {
-      await output.finish(runFile);
+      await output[method]?.(runFile);
     } catch (thrown) {
-      const error = thrown instanceof StressError ? thrown : new InternalError(unexpected(thrown), thrown);
-      stop.request('output_failed', error.exitCode, error);
-      exitCode = worstExit([exitCode, error.exitCode]);
+      errors.push(thrown instanceof StressError ? thrown : new InternalError(unexpected(thrown), thrown));
     }
   }
-  logProblems(log, stop, runFile, loaded.ledger, warnings);
-  return exitCode;
+  return errors;
 }
 
 /** @param {unknown} error */
@@ -443,7 +434,7 @@ export function unexpected(error) {
 
 /**
  * Logs one line per problem, after the summary.
- * @param {Logger} log
+ * @param {Log} log
  * @param {Stop} stop
  * @param {RunFile} run
  * @param {Ledger} ledger
@@ -463,7 +454,8 @@ function logProblems(log, stop, run, { foreign }, logged) {
   const warning = auditWarning(run);
   if (warning !== null && !messages.some((message) => warning.endsWith(message))) log.error(warning);
   const unfunded = run.failures?.insufficient_funds ?? 0;
-  if (unfunded > 0)
+  // The verdict may have said it.
+  if (unfunded > 0 && run.verdict?.name !== 'funds')
     log.error(
       `${unfunded} operation${unfunded === 1 ? '' : 's'} failed: a wallet had insufficient funds; set a higher --fund-amount`,
     );

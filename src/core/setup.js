@@ -1,8 +1,9 @@
 import { hashOf } from '../chain/chain-identity.js';
-import { baseFeeOf, readFees } from '../chain/fees.js';
+import { baseFeeOf } from '../chain/fees.js';
 import { fundOnDevChain } from '../chain/devchain.js';
 import {
   describeForeign,
+  ether,
   foreignSender,
   fundsMissing,
   mineQueued,
@@ -10,15 +11,14 @@ import {
   shortfalls,
   topUp,
 } from '../chain/funding.js';
-import { Wallet, createSigner } from '../chain/keys.js';
+import { Wallet } from '../chain/keys.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
 import { nullIfRefused, toHex, toNumber } from '../chain/rpc.js';
 import { NonceTakenError, findMinedTransaction } from '../chain/send.js';
 import { ForeignSenderError, UnavailableError, UsageError } from '../errors.js';
-import { belowStart, otherChain, otherStart } from '../inclusion/follow.js';
-import { candidateOf, chooseInclusion, warningOf } from '../inclusion/index.js';
-import { numbered } from '../text.js';
-import { chooseKeys, deriveWallets, identify, readChainAndKeys } from './connect.js';
+import { chainReplaced } from '../inclusion/follow.js';
+import { chooseInclusion, warningOf } from '../inclusion/index.js';
+import { chooseKeys, deriveWallets, identify, openSender, readChainAndKeys } from './connect.js';
 import { rateOf } from './config.js';
 import { loadText } from './describe.js';
 import { SetUpCosts, estimateRunCost, warmupSeconds } from './costs.js';
@@ -36,8 +36,6 @@ import { sliceIndexes } from './nonces.js';
 const OPERATIONS_WITHOUT_DURATION = 1000;
 /** Assumed for development chains, which make blocks on demand. */
 const FASTEST_BLOCKS_PER_SECOND = 20;
-/** Longest block time used; a longer gap was a pause of the chain. */
-const LONGEST_BLOCK_S = 60;
 
 /** Time limit for a foreign transaction with our nonce to be mined. */
 const PROOF_TIMEOUT_MS = 10_000;
@@ -50,7 +48,7 @@ const PROOF_TIMEOUT_MS = 10_000;
  * @property {SetUpCosts} costs
  * @property {Chosen | null} inclusion null: plain calls
  *
- * @typedef {Pick<Opened, 'given' | 'urls' | 'endpoints' | 'isEmbedded' | 'workers' | 'notice'>} Site
+ * @typedef {Pick<Opened, 'given' | 'urls' | 'endpoints' | 'isEmbedded' | 'notice'>} Site
  */
 
 /**
@@ -70,7 +68,7 @@ export async function setUpCalls(config, { onProgress, stop }, { given, urls, en
   const slice = { offset, threads };
   // Derived only if the calls use them.
   const addresses = async () => {
-    const [source] = urls.map((url) => chooseKeys(given, hdPath, url, chain.chainId ?? 0));
+    const [source] = urls.map((url) => chooseKeys(given, hdPath, url, chain.chainId));
     return addressesOf(await deriveWallets(source, slice, stop.drain, onProgress));
   };
   await workload.prepare?.({ chain, addresses, notice });
@@ -85,27 +83,21 @@ export async function setUpCalls(config, { onProgress, stop }, { given, urls, en
  * @param {TransactionWorkload} workload
  * @returns {Promise<Ready>}
  */
-export async function setUp(config, surroundings, { given, urls, endpoints, isEmbedded, workers, notice }, workload) {
+export async function setUp(config, surroundings, { given, urls, endpoints, isEmbedded, notice }, workload) {
   const { clock, onProgress, stop, log } = surroundings;
-  const { threads, offset, connections, legacy, gasPriceWei, maxFeeWei } = config;
+  const { threads, offset, connections } = config;
   const { rpc, rpcs } = endpoints;
   const { chain, source } = await readChainAndKeys(config, { given, urls, endpoints });
   const last = offset + threads - 1;
   const who = `${threads} wallets (${offset}..${last} of ${source.name})`;
   notice(loadText(config, who, `${rpc.display} (${chain.clientVersion ?? 'an unknown node'}, chain ${chain.chainId})`));
   const wallets = await deriveWallets(source, { offset, threads }, stop.drain, onProgress);
-  const without = config.sendRpc === null && config.batch === 1 ? [] : ['sync'];
-  const inclusion = await chooseInclusion(config.inclusion, candidatesOf(rpcs, chain, surroundings), without);
-  const waiting = { connections, operations: threads * config.inFlight, threads: workers };
-  const warning = warningOf(inclusion.name, rpcs, waiting);
+  const inclusion = await chooseInclusion(config.inclusion, rpcs, { clock, signal: stop.drain });
+  const warning = warningOf(inclusion.name, rpcs, connections, threads * config.inFlight);
   if (warning !== null) log.warn(warning);
 
-  const fees = await readFees(rpc, chain.baseFeeWei, { legacy, gasPriceWei, maxFeeWei });
-  const costs = new SetUpCosts(config.maxSpendWei);
-  const signer = await createSigner();
-  const timeoutMs = config.txTimeoutMs;
-  /** @type {Sender} */
-  const sender = { rpc, clock, fees, signer, chainId: chain.chainId, timeoutMs, signal: stop.drain, costs };
+  const sender = await openSender(config, surroundings, rpc, chain);
+  const { fees, costs } = sender;
   try {
     if (isEmbedded) {
       onProgress('funding wallets', 0, threads);
@@ -123,13 +115,15 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
     onProgress('reading wallets until none has a pending transaction', 0, threads);
     const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
     onProgress('reading wallets until none has a pending transaction', threads, threads);
-    if (missing.length > 0 && given.funder === null)
-      throw fundsMissing(missing, needWei, fundingRemedy({ ...load, index, instances }));
-    const about = { chain, embedded: isEmbedded, fees, rpc, workload, wallets, missing, notice };
+    if (missing.length > 0 && given.funder === null) {
+      const ofAll = `fund the wallets of all instances before, with 'stress fund --instances ${instances}' and the options of the run`;
+      throw fundsMissing(missing, needWei, index === null || instances === 1 ? undefined : ofAll);
+    }
+    const about = { chain, embedded: isEmbedded, fees, workload, wallets, missing, notice };
     await estimateRunCost({ load, capWei, ...about });
     if (given.funder !== null && missing.length > 0) {
       const paid = await fundFrom(given.funder, sender, wallets, missing, onProgress);
-      log.info({ ...paid, paidWei: String(paid.paidWei) }, 'funded');
+      log.info(`${missing.length} wallets funded: ${paid.transactions} transactions, ${ether(paid.paidWei)}`);
     }
     if (!isEmbedded) await mineQueued(sender, wallets, notice);
     await workload.prepare({ wallets, sender, chain, onProgress });
@@ -138,18 +132,6 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
     throw (await proveForeignSender(error, sender, wallets, chain.head)) ?? error;
   }
   return { chain, wallets, sender, costs, inclusion };
-}
-
-/**
- * One candidate per endpoint.
- * @param {Rpc[]} rpcs
- * @param {ChainInfo} chain of the first endpoint
- * @param {Surroundings} surroundings
- */
-function candidatesOf(rpcs, { clientVersion }, { clock, stop }) {
-  const names = numbered(rpcs.map(({ display }) => display));
-  const version = rpcs.length === 1 ? `: ${clientVersion ?? 'the node'}` : '';
-  return rpcs.map((rpc, i) => candidateOf(rpc, `${names[i]}${version}`, { clock, signal: stop.drain }));
 }
 
 /** @param {Wallet[]} wallets */
@@ -167,30 +149,13 @@ function addressesOf(wallets) {
  */
 export function walletNeedWei({ warmupMs, durationMs, fundAmountWei, inFlight }, gas, fees, { chainId, blockSeconds }) {
   if (fundAmountWei !== null) return fundAmountWei;
-  const isPaced = !DEV_CHAIN_IDS.has(chainId) && blockSeconds > 0 && blockSeconds <= LONGEST_BLOCK_S;
-  const perSecond = isPaced ? 2 / blockSeconds : FASTEST_BLOCKS_PER_SECOND;
-  const seconds = warmupSeconds(warmupMs ?? 0, isPaced ? blockSeconds : 0) + (durationMs ?? 0) / 1000;
+  const perSecond = DEV_CHAIN_IDS.has(chainId) ? FASTEST_BLOCKS_PER_SECOND : 2 / blockSeconds;
+  const seconds = warmupSeconds(warmupMs ?? 0, blockSeconds) + (durationMs ?? 0) / 1000;
   const inTurn = durationMs === null ? OPERATIONS_WITHOUT_DURATION : Math.ceil(seconds * perSecond) + 1;
   const operations = inTurn * (inFlight ?? 1);
   const { perWallet, perOperation } = gas.value ?? { perWallet: 0n, perOperation: 0n };
   const valueWei = perWallet + perOperation * BigInt(operations);
   return (gas.perWallet + gas.perOperation * BigInt(operations)) * fees.worstPriceWei() + valueWei;
-}
-
-/**
- * The remedy for an instance of several, whose wallets are funded by `stress fund` before the run.
- * @param {{index: number | null, instances: number | null, warmupMs: number | 'auto', durationMs: number | null, inFlight: number}} run
- * @returns {string | undefined}
- */
-export function fundingRemedy({ index, instances, warmupMs, durationMs, inFlight }) {
-  if (index === null || instances === 1) return undefined;
-  const given = [
-    ...(durationMs === null ? [] : [`-d ${durationMs / 1000}s`]),
-    ...(warmupMs === 'auto' ? ['--warmup auto'] : warmupMs > 0 ? [`--warmup ${warmupMs / 1000}s`] : []),
-    ...(inFlight > 1 ? [`--in-flight ${inFlight}`] : []),
-  ];
-  const command = ['stress fund', `--instances ${instances}`, ...given].join(' ');
-  return `fund the wallets of all instances before, with '${command}' and the run's own -t, -o and workload`;
 }
 
 /**
@@ -202,12 +167,11 @@ export function fundingRemedy({ index, instances, warmupMs, durationMs, inFlight
  */
 export async function fundFrom(funder, sender, wallets, missing, onProgress) {
   refuseOwnFunder(funder, wallets);
-  const paid = await topUp(sender, funder, missing, (done) => onProgress('funding wallets', done, missing.length));
-  return { funded: missing.length, ...paid };
+  return topUp(sender, funder, missing, (done) => onProgress('funding wallets', done, missing.length));
 }
 
 /** @param {Wallet} funder @param {Wallet[]} wallets */
-export function refuseOwnFunder(funder, wallets) {
+function refuseOwnFunder(funder, wallets) {
   const own = wallets.find(({ address }) => address === funder.address);
   if (own === undefined) return;
   throw new UsageError(
@@ -256,10 +220,9 @@ async function nextOf(rpc, wallet, head) {
 }
 
 /**
- * @typedef {object} StartBlock the latest block before the load; identifies the chain after a restart
+ * @typedef {object} StartBlock the latest block before the load, by which the chain is known later
  * @property {number} startBlock
  * @property {string | null} startHash
- * @property {string | null} genesisHash
  */
 
 /** Time limit for confirmations of the set-up, and for reorged transactions to return. */
@@ -289,14 +252,14 @@ export async function confirmSetUp({ sender, wallets }, confirmations) {
 
 /**
  * The start block: with --confirmations, so that a reorg during the load cannot remove it.
- * @param {Pick<Ready, 'sender' | 'wallets'> & {chain: {genesisHash?: string | null}}} ready
+ * @param {Pick<Ready, 'sender' | 'wallets'>} ready
  * @param {number} confirmations
  * @param {number} setUpBlock
  * @returns {Promise<StartBlock>}
  * @throws {UnavailableError} the set-up was reorged
  */
-export async function startBlockOf({ chain, sender, wallets }, confirmations, setUpBlock) {
-  if (sender === null) return { startBlock: 0, startHash: null, genesisHash: null };
+export async function startBlockOf({ sender, wallets }, confirmations, setUpBlock) {
+  if (sender === null) return { startBlock: 0, startHash: null };
   const { rpc, clock, fees } = sender;
   const latest = await latestBlock(rpc);
   const head = toNumber(latest.number);
@@ -305,7 +268,7 @@ export async function startBlockOf({ chain, sender, wallets }, confirmations, se
   const startBlock = Math.min(head, Math.max(setUpBlock, head - confirmations));
   const block = startBlock === head ? latest : await blockAt(rpc, toHex(startBlock));
   await waitForNonces(sender, wallets, clock.nowUs() + WAIT_MS * 1000);
-  return { startBlock, startHash: block.hash, genesisHash: chain.genesisHash ?? null };
+  return { startBlock, startHash: block.hash };
 }
 
 /** @param {Rpc} rpc */
@@ -342,19 +305,15 @@ async function waitForNonces({ rpc, clock, signal }, wallets, endUs) {
 }
 
 /**
- * Fails if the chain was started again during the run. A missing start block alone proves nothing: many nodes keep only
- * the latest blocks.
+ * Fails if the chain was rolled back or replaced during the run. A missing start block alone proves nothing: many nodes
+ * keep only the latest blocks.
  * @param {Rpc} rpc
  * @param {StartBlock} start
  * @throws {UnavailableError}
  */
-export async function assertSameChain(rpc, { startBlock, startHash, genesisHash }) {
+export async function assertSameChain(rpc, { startBlock, startHash }) {
   const hash = await nullIfRefused(hashOf(rpc, startBlock, 'audit'));
   if (startHash === null || hash === startHash) return;
-  if (hash !== null) throw new UnavailableError(otherStart(rpc.display, startBlock));
-  const head = toNumber(await rpc.call('eth_blockNumber', [], 'audit'));
-  if (head < startBlock) throw new UnavailableError(belowStart(rpc.display, head, startBlock));
-  const first = await nullIfRefused(hashOf(rpc, 0, 'audit'));
-  if (first !== null && genesisHash !== null && first !== genesisHash)
-    throw new UnavailableError(otherChain(rpc.display));
+  const isPruned = hash === null && toNumber(await rpc.call('eth_blockNumber', [], 'audit')) >= startBlock;
+  if (!isPruned) throw new UnavailableError(chainReplaced(rpc.display, startBlock));
 }

@@ -18,8 +18,6 @@ import { knownOf } from './transaction-status.js';
  * @property {number} rebroadcast the same bytes of a transaction that was accepted and is overdue or reorged
  * @property {number} lost rebroadcasts that the node accepted again because it had lost the transaction
  * @property {number} replaced with a higher fee
- *
- * @typedef {{fromUs: number, toUs: number, words: string}} Stall a period without an accepted submission
  */
 
 /** Lookups of the own transaction when the node reports its nonce as used. */
@@ -111,14 +109,11 @@ export async function submit(tools, operation, onSent) {
         ? rpc.call('eth_sendRawTransaction', [raw], purpose, noteSent)
         : inclusion.submit(String(raw), String(hash), purpose, noteSent));
       if (answer !== hash) throw new Failed('hash_mismatch');
-      retryPolicy.submissionAnswered(clock);
       return;
     } catch (error) {
       const failure = error instanceof RpcError ? submitFailure(error) : null;
       isUnsure ||= writes > 1;
       const isTransient = isRepeatable(error, failure);
-      if (isTransient) retryPolicy.submissionFailed(error, clock.nowUs());
-      else retryPolicy.submissionAnswered(clock);
       if (failure === 'already_known' || operation.isCancelled || operation.inclusion !== null) return;
       if (error instanceof StressError) operation.errorMessage = error.message;
       if (isUnsure && (failure === 'nonce_too_low' || failure === 'nonce_in_use')) {
@@ -167,11 +162,6 @@ function isRepeatable(error, failure) {
   return error instanceof ProtocolError || isLost(error);
 }
 
-/** @param {Stall} stall */
-function lengthOf({ fromUs, toUs }) {
-  return toUs - fromUs;
-}
-
 /** Longest Retry-After that is respected. */
 const MAX_RETRY_AFTER_MS = 60_000;
 
@@ -182,10 +172,6 @@ export class RetryPolicy {
   readBackRetries = 0;
   /** Time that wallets paused after calls without a response. */
   pausedMs = 0;
-  /** The longest one. @type {Stall | null} */
-  stall = null;
-  /** The current one. @type {Stall | null} */
-  #stall = null;
   #untilUs = 0;
   #random;
 
@@ -199,26 +185,6 @@ export class RetryPolicy {
     if (isLimit(error)) this.pauses.limitAnswers += 1;
     const askedMs = Math.min(retryAfterMs(error), MAX_RETRY_AFTER_MS);
     if (askedMs > 0) this.#untilUs = Math.max(this.#untilUs, nowUs + askedMs * 1000);
-  }
-
-  /** A submission failed with an error that may pass. @param {unknown} error @param {number} nowUs */
-  submissionFailed(error, nowUs) {
-    const { message } = /** @type {Error} */ (error);
-    this.#stall ??= { fromUs: nowUs, toUs: nowUs, words: message };
-    this.#stall.toUs = nowUs;
-    if (this.stall === null || lengthOf(this.#stall) > lengthOf(this.stall)) this.stall = this.#stall;
-  }
-
-  /** A submission was accepted or rejected for a definite reason. @param {Clock} clock */
-  submissionAnswered(clock) {
-    if (this.#stall === null) return;
-    this.submissionFailed(new Error(), clock.nowUs());
-    this.#stall = null;
-  }
-
-  /** What is left of the Retry-After pause. @param {number} nowUs */
-  retryAfterMs(nowUs) {
-    return Math.max(0, (this.#untilUs - nowUs) / 1000);
   }
 
   /**

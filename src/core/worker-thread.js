@@ -6,7 +6,7 @@
  * @property {{urls: string[], sendUrl: string | null, names: string[], home: number, identity?: ChainIdentityState}} endpoints home: index of the
  *   endpoint of its wallets
  * @property {Array<ReturnType<Wallet['toState']>>} wallets
- * @property {{name: string, state: unknown}} workload
+ * @property {{name: string, settings: Settings, state: WorkloadState}} workload
  * @property {(Omit<ChainTools, 'signer' | 'fees'> & {signer: null, fees: ReturnType<Fees['state']>}) | null} chain
  * @property {BatchFacts} batches as learned in the set-up
  * @property {boolean} wantsSamples
@@ -29,12 +29,13 @@ import { ThreadEngine } from './engine.js';
 import { Account } from './nonces.js';
 
 /**
- * @import { BatchFacts, Clock, EngineConfig, Fees, Sample, SnapshotState } from '../types.d.ts'
+ * @import { BatchFacts, Clock, EngineConfig, Fees, Sample, SeenBlock, Settings, SnapshotState } from '../types.d.ts'
  * @import { StopReason } from './driver.js'
  * @import { ChainIdentityState } from '../chain/chain-identity.js'
  * @import { Endpoints } from '../chain/endpoints.js'
- * @import { ChainTools, Plan, SeenBlock } from './engine.js'
+ * @import { ChainTools, Plan } from './engine.js'
  * @import { Schedule, Share } from './pacer.js'
+ * @import { WorkloadState } from '../workloads/index.js'
  * @import { MessagePort } from 'node:worker_threads'
  */
 
@@ -52,23 +53,27 @@ async function work(task, port) {
 
   const clock = createClock();
   const endpoints = openThreadEndpoints(task, clock);
-  const { rpc, reading, connect } = endpoints;
+  const { rpc, connect } = endpoints;
   const onBlock = (/** @type {SeenBlock} */ block) => post({ type: 'block', block });
   const batcher = createBatcher(clock, (samples) => post({ type: 'samples', samples }));
   const onSample = wantsSamples ? batcher.add : () => {};
   const accounts = wallets.map((state, position) => new Account(position, Wallet.fromState(state)));
-  const workload = await createWorkload(prepared.name, { rpc, settings: {}, state: prepared.state, clock, connect });
+  const addresses = wallets.map(({ address }) => address);
+  const { name, settings, state } = prepared;
+  const workload = await createWorkload(name, { rpc, settings, state, addresses, clock, connect });
   const signing = chain === null ? null : { ...chain, signer: await createSigner(), fees: createFees(chain.fees) };
   const load = { config, accounts, workload, schedule, share, onSample, traffic: endpoints.stats };
-  const engine = new ThreadEngine({ ...load, clock, rpc, reading, chain: signing, onBlock, onStop });
-  catchStrayErrors(prepared.name, onStop);
+  const engine = new ThreadEngine({ ...load, clock, rpc, chain: signing, onBlock, onStop });
+  catchStrayErrors(name, onStop);
   const methods = methodsOf(engine, endpoints, task, batcher.flush, () => port.close());
+  const call = (/** @type {Method} */ method, /** @type {any[]} */ args) =>
+    method in methods ? methods[method]?.(...args) : /** @type {any} */ (engine)[method](...args);
 
   /** @param {{id: number, method: Method, args: any[]}} request */
   const answer = async ({ id, method, args }) => {
     let result = null;
     try {
-      result = (await methods[method](...args)) ?? null;
+      result = (await call(method, args)) ?? null;
     } catch (error) {
       onStop('internal', /** @type {Error} */ (error));
     }
@@ -85,7 +90,7 @@ async function work(task, port) {
  * @param {Task} task
  * @param {() => void} flushSamples
  * @param {() => void} closePort
- * @returns {Record<Method, (...args: any[]) => unknown>}
+ * @returns {Partial<Record<Method, (...args: any[]) => unknown>>} only those that differ from the engine's
  */
 function methodsOf(engine, endpoints, task, flushSamples, closePort) {
   const { monitor, health } = endpoints;
@@ -95,8 +100,6 @@ function methodsOf(engine, endpoints, task, flushSamples, closePort) {
       if (task.endpoints.urls.length > 1) monitor.begin();
       await engine.prepare(aborted.signal);
     },
-    start: (/** @type {Plan} */ plan) => engine.start(plan),
-    setWindow: (/** @type {Plan} */ plan) => engine.setWindow(plan),
     snapshot: async (/** @type {number} */ nowUs, /** @type {boolean} */ endsInterval) => {
       flushSamples();
       const { interval, rest, ...others } = await engine.snapshot(nowUs, endsInterval);
@@ -108,7 +111,6 @@ function methodsOf(engine, endpoints, task, flushSamples, closePort) {
       const ended = interval && { ...interval, stats: interval.stats.toState() };
       return /** @type {SnapshotState} */ ({ ...others, interval: ended, rest: rest.toState() });
     },
-    stop: (/** @type {number} */ nowUs) => engine.stop(nowUs),
     drain: async (/** @type {number} */ timeoutMs) => (await engine.drain(timeoutMs, aborted.signal)).toState(),
     abort: async () => {
       aborted.abort();

@@ -1,6 +1,5 @@
 import { Worker } from 'node:worker_threads';
 import { displayUrl } from '../chain/rpc.js';
-import { createClock } from '../clock.js';
 import {
   EXIT,
   InternalError,
@@ -14,9 +13,8 @@ import { isWorkloadFile } from '../files.js';
 import { SharedBlocks, noBlocks } from '../stats/blocks.js';
 import { merge } from '../stats/merge.js';
 import { SNAPSHOT } from '../stats/metrics.js';
-import { Recorder, endedOf } from '../stats/recorder.js';
-import { noReorgs } from '../stats/reorgs.js';
-import { Stats, noneUsed, zeroCounts } from '../stats/stats.js';
+import { endedOf } from '../stats/recorder.js';
+import { Stats } from '../stats/stats.js';
 import { numbered } from '../text.js';
 import { ThreadEngine } from './engine.js';
 import { Ledger } from './ledger.js';
@@ -25,11 +23,11 @@ import { shares } from './pacer.js';
 import { requestStop } from './stop.js';
 
 /**
- * @import { Clock, Engine, EngineConfig, Output, Sample, Snapshot, SnapshotState, Workload } from '../types.d.ts'
+ * @import { Clock, Engine, EngineConfig, Output, Sample, SeenBlock, Settings, Snapshot, SnapshotState, Workload } from '../types.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { StressError } from '../errors.js'
  * @import { StopReason } from './driver.js'
- * @import { ChainTools, Plan, SeenBlock } from './engine.js'
+ * @import { ChainTools, Plan } from './engine.js'
  * @import { LedgerState } from './ledger.js'
  * @import { Stop } from './stop.js'
  * @import { Account } from './nonces.js'
@@ -41,8 +39,6 @@ import { requestStop } from './stop.js';
 const ANSWER_MS = 30_000;
 /** The same when the run is aborted. */
 const ABORT_MS = 2000;
-/** Time limit of a snapshot within an interval. */
-const SOON_MS = 1000;
 
 /**
  * @typedef {object} HandleOptions
@@ -55,19 +51,17 @@ const SOON_MS = 1000;
 
 /**
  * The main thread's side of one worker. Every wait is bounded; a worker that does not answer is terminated and counts
- * as dead.
+ * as dead, which ends the run at once.
  */
 class WorkerHandle {
-  /** The latest snapshot that ended an interval. @type {SnapshotState | null} */
+  /** The latest snapshot that ended an interval, or the one before the load. @type {SnapshotState | null} */
   last = null;
   isDead = false;
-  diedAtUs = Infinity;
   /** Why it died. @type {StressError | null} */
   error = null;
   /** All iterations of its wallets are done. */
   isDone = false;
   #isClosing = false;
-  #hasStarted = false;
   #worker;
   #options;
   #lastId = 0;
@@ -88,33 +82,35 @@ class WorkerHandle {
    * @param {Method} method
    * @param {unknown[]} [args]
    * @param {number} [mostMs]
-   * @param {() => void} [giveUp] default: terminates the worker
-   * @returns {Promise<any>} null if it has died, or was given up
+   * @returns {Promise<any>} null if it has died
    */
-  ask(method, args = [], mostMs = ANSWER_MS, giveUp) {
+  ask(method, args = [], mostMs = ANSWER_MS) {
     if (this.isDead) return Promise.resolve(null);
-    if (method === 'start') this.#hasStarted = true;
     const id = (this.#lastId += 1);
     this.#worker.postMessage({ id, method, args });
-    return this.#answerTo(id, mostMs, giveUp && (() => (giveUp(), this.#answer(id, null))));
+    return this.#answerTo(id, mostMs);
   }
 
-  /**
-   * @param {number} nowUs
-   * @param {boolean} endsInterval
-   * @returns {Promise<Snapshot | null>} null: it died, or within an interval: it did not answer in time
-   */
+  /** @param {number} nowUs @param {boolean} endsInterval @returns {Promise<Snapshot>} */
   async snapshot(nowUs, endsInterval) {
-    /** @type {SnapshotState | null} */
-    const state = await (endsInterval
-      ? this.ask('snapshot', [nowUs, true])
-      : this.ask('snapshot', [nowUs, false], SOON_MS, () => {}));
-    if (state !== null) {
-      if (endsInterval) this.last = state;
-      return fromState(state);
-    }
-    // A snapshot that failed in a living worker has ended the run.
-    return endsInterval && !this.isDead && this.last ? fromState({ ...this.last, interval: null }) : null;
+    const state = (await this.ask('snapshot', [nowUs, endsInterval])) ?? this.#asReported(nowUs, endsInterval);
+    if (endsInterval) this.last = state;
+    return fromState(state);
+  }
+
+  /** What it had in flight at its last report stays in flight. @param {number} nowUs @param {boolean} endsInterval @returns {SnapshotState} */
+  #asReported(nowUs, endsInterval) {
+    const last = /** @type {SnapshotState} */ (this.last);
+    const inFlight = last.counts.started - endedOf(last.counts);
+    const nothing = { silence: null, warnings: {}, reorgs: [], loop: null, blocks: noBlocks() };
+    const interval = { stats: new Stats(last.atUs, nowUs).toState(), inFlight, ...nothing };
+    return {
+      ...last,
+      atUs: nowUs,
+      interval: endsInterval ? interval : null,
+      rest: new Stats(nowUs).toState(),
+      window: { startUs: last.window.startUs, endUs: 0 },
+    };
   }
 
   async close() {
@@ -123,9 +119,10 @@ class WorkerHandle {
     await this.ask('close', [], ABORT_MS);
   }
 
-  /** @param {number} id @param {number} mostMs @param {() => void} [giveUp] */
-  async #answerTo(id, mostMs, giveUp = () => this.#end()) {
+  /** @param {number} id @param {number} mostMs */
+  async #answerTo(id, mostMs) {
     const { now } = this.#options.stop;
+    const giveUp = () => this.#end();
     const abortMs = Math.min(mostMs, ABORT_MS);
     let timer = setTimeout(giveUp, now.aborted ? abortMs : mostMs);
     const shorten = () => {
@@ -147,7 +144,9 @@ class WorkerHandle {
   }
 
   #end() {
-    if (this.#options.stop.now.aborted && !this.#hasStarted) this.#interrupted();
+    const { now, exitCodes } = this.#options.stop;
+    const interrupted = () => new InterruptedError('interrupted', worstExit([...exitCodes, EXIT.nothingVerified]));
+    if (now.aborted) this.#bury(interrupted());
     else this.#died('it did not answer');
     this.#worker.terminate().catch(() => {});
   }
@@ -158,7 +157,7 @@ class WorkerHandle {
     if (message.type === 'answer') {
       this.#answer(message.id, message.result);
     } else if (message.type === 'samples') {
-      for (const sample of message.samples) for (const output of outputs) output.sample(sample);
+      for (const sample of message.samples) for (const output of outputs) output.sample?.(sample);
     } else if (message.type === 'block') {
       this.#options.onBlock(message.block);
     } else if (message.reason === 'iterations') {
@@ -169,31 +168,23 @@ class WorkerHandle {
     }
   }
 
-  /** The run was aborted before the load. */
-  #interrupted() {
-    const { exitCodes } = this.#options.stop;
-    const exitCode = worstExit([...exitCodes, EXIT.nothingVerified]);
-    this.error ??= new InterruptedError('interrupted before the load', exitCode);
-    this.#bury();
-  }
-
   /** @param {string} words @param {Error & {code?: unknown}} [cause] as the other thread threw it */
   #died(words, cause) {
     if (this.isDead) return;
-    this.diedAtUs = createClock().nowUs();
-    if (!this.#isClosing) {
-      const { stop, accounts } = this.#options;
-      for (const account of accounts) account.isWorkerDead = true;
-      const [first, last] = [accounts[0].wallet.index, accounts[accounts.length - 1].wallet.index];
-      const ours = `the worker of wallets ${first}..${last} died: ${words}; operations since its last report are unknown`;
-      this.error = cause?.code === 'workload_error' ? new WorkloadError(cause.message) : new InternalError(ours);
-      stop.request('worker_died', this.error.exitCode, this.error);
-    }
-    this.#bury();
+    const { stop, accounts } = this.#options;
+    const [first, last] = [accounts[0].wallet.index, accounts[accounts.length - 1].wallet.index];
+    const ours = `the worker of wallets ${first}..${last} died: ${words}; operations since its last report are unknown`;
+    const error = cause?.code === 'workload_error' ? new WorkloadError(cause.message) : new InternalError(ours);
+    this.#bury(error);
+    if (this.#isClosing) return;
+    stop.request('worker_died', error.exitCode, error);
+    stop.abort(error.message);
   }
 
-  #bury() {
+  /** @param {StressError} error */
+  #bury(error) {
     this.isDead = true;
+    this.error = error;
     for (const id of [...this.#waiting.keys()]) this.#answer(id, null);
   }
 }
@@ -217,12 +208,9 @@ function errorOf({ reason, message }) {
   return reason === 'internal' ? new InternalError(message) : new UnavailableError(message);
 }
 
-/** Of a worker that died. */
-const NO_INTERVAL = Object.freeze({ inFlight: 0, silence: null, reorgs: [], loop: null });
-
 /**
- * Worker threads with disjoint parts of the slice. What a worker has sent before it dies is kept; its operations in
- * flight at that time count as abandoned.
+ * Worker threads with disjoint parts of the slice. If one dies, the run ends without an audit, and the figures are those
+ * of its last report.
  *
  * @typedef {object} PoolOptions
  * @property {Task[]} tasks of the workers
@@ -237,13 +225,9 @@ class WorkerPool {
   #options;
   #handles;
   #blocks;
-  /** Dead workers whose operations in flight were counted. @type {Set<WorkerHandle>} */
-  #counted = new Set();
   /** @type {Plan} */
   #plan = { loadStartUs: Infinity, startUs: Infinity, endUs: Infinity };
   #endUs = Infinity;
-  /** End of the last interval. */
-  #reportedUs = Infinity;
   #isDrained = false;
 
   /** @param {PoolOptions} options */
@@ -258,21 +242,29 @@ class WorkerPool {
     });
   }
 
-  /** Ends the run if a workload cannot be created in a worker, or on abort. @param {PoolOptions} options */
+  /** @param {PoolOptions} options @throws {StressError} a worker died, or the run was aborted */
   static async start(options) {
     const pool = new WorkerPool(options);
     await Promise.all(pool.#handles.map((handle) => handle.ready));
-    const failed = pool.#handles.find(
-      ({ error }) => error instanceof WorkloadError || error instanceof InterruptedError,
-    );
-    if (failed === undefined) return pool;
-    await pool.close();
-    throw failed.error;
+    try {
+      pool.#throwError();
+    } catch (error) {
+      await pool.close();
+      throw error;
+    }
+    return pool;
+  }
+
+  #throwError() {
+    const errors = this.#handles.flatMap(({ error }) => error ?? []);
+    // The death of one interrupts the others.
+    const cause = errors.find((error) => !(error instanceof InterruptedError)) ?? errors[0];
+    if (cause !== undefined) throw cause;
   }
 
   /** @param {SeenBlock} block */
   #onBlock = (block) => {
-    this.#blocks.add(block, this.#handles.filter(({ isDead }) => !isDead).length);
+    this.#blocks.add(block, this.#handles.length);
   };
 
   #onDone = () => {
@@ -281,14 +273,15 @@ class WorkerPool {
 
   async prepare() {
     await this.#askAll('prepare');
-    const interrupted = this.#handles.find(({ error }) => error instanceof InterruptedError);
-    if (interrupted !== undefined) throw interrupted.error;
+    const states = await this.#askAll('snapshot', 0, false);
+    this.#throwError();
+    this.#handles.forEach((handle, i) => (handle.last = states[i]));
   }
 
   /** @param {Plan} plan */
   start(plan) {
     this.#plan = { ...plan };
-    this.#reportedUs = plan.loadStartUs;
+    for (const { last } of this.#handles) if (last !== null) last.atUs = plan.loadStartUs;
     void this.#askAll('start', plan);
   }
 
@@ -298,60 +291,14 @@ class WorkerPool {
     void this.#askAll('setWindow', plan);
   }
 
-  /** @param {number} nowUs @param {boolean} endsInterval @returns {Promise<Snapshot | null>} */
+  /** @param {number} nowUs @param {boolean} endsInterval @returns {Promise<Snapshot>} */
   async snapshot(nowUs, endsInterval) {
-    const living = await Promise.all(this.#handles.map((handle) => handle.snapshot(nowUs, endsInterval)));
-    // Older figures of one worker do not fit to those of the others.
-    if (!endsInterval && this.#handles.some(({ isDead }, i) => living[i] === null && !isDead)) return null;
-    const all = this.#handles.flatMap((handle, i) => living[i] ?? this.#lastOf(handle, nowUs, endsInterval) ?? []);
-    const sum = all.length === 0 ? this.#nothing(nowUs) : all.reduce((a, b) => merge(SNAPSHOT, a, b));
-    if (living.every((one) => one === null)) sum.window = { startUs: this.#plan.startUs, endUs: this.#endUs };
-    if (!endsInterval) return sum;
-    const none = { ...NO_INTERVAL, stats: new Stats(this.#reportedUs, nowUs), warnings: {} };
-    const interval = { ...none, ...sum.interval, blocks: this.#blocks.take(this.#isDrained) };
-    this.#reportedUs = interval.stats.endUs;
-    return { ...sum, interval };
-  }
-
-  /**
-   * The last snapshot of a dead worker. Its operations in flight at that time are added to the next interval.
-   * @param {WorkerHandle} handle
-   * @param {number} nowUs
-   * @param {boolean} endsInterval
-   * @returns {Snapshot | null}
-   */
-  #lastOf(handle, nowUs, endsInterval) {
-    if (handle.last === null) return null;
-    const { counts, atUs } = handle.last;
-    const window = { startUs: this.#plan.startUs, endUs: 0 };
-    const lost = { ...handle.last, atUs: nowUs, interval: null, rest: new Stats(nowUs), window };
-    if (!endsInterval || this.#counted.has(handle)) return lost;
-    this.#counted.add(handle);
-    const recorder = new Recorder([], this.#reportedUs);
-    recorder.setWindow(this.#plan.startUs, this.#plan.endUs);
-    // None starts after the window; how long before the report they started is not known.
-    const startedAtUs = Math.min(atUs, this.#plan.endUs);
-    recorder.abandon(counts.started - endedOf(counts), startedAtUs, Math.max(handle.diedAtUs, atUs));
-    return { ...lost, interval: { ...NO_INTERVAL, stats: recorder.take(nowUs), warnings: {}, blocks: noBlocks() } };
-  }
-
-  /** All workers died before their first snapshot. @param {number} nowUs @returns {Snapshot} */
-  #nothing(nowUs) {
-    return {
-      atUs: nowUs,
-      counts: zeroCounts(),
-      interval: null,
-      rest: new Stats(nowUs),
-      window: { startUs: this.#plan.startUs, endUs: this.#endUs },
-      generator: { ...noneUsed(), reorgs: noReorgs(), failureWords: {}, spending: null },
-      traffic: {
-        rpcCalls: {},
-        transport: { requests: 0, connectionsOpened: 0, bytesReceived: 0 },
-        batches: { limit: Infinity, largest: 0, refused: 0, why: null },
-        endpoints: [],
-      },
-      violation: null,
-    };
+    const all = await Promise.all(this.#handles.map((handle) => handle.snapshot(nowUs, endsInterval)));
+    const sum = all.reduce((a, b) => merge(SNAPSHOT, a, b));
+    // Without living workers it has no end of its own.
+    sum.window = { startUs: this.#plan.startUs, endUs: sum.window.endUs || this.#endUs };
+    if (sum.interval !== null) sum.interval.blocks = this.#blocks.take(this.#isDrained);
+    return sum;
   }
 
   /** @param {number} nowUs */
@@ -407,7 +354,7 @@ class WorkerPool {
  * @property {Schedule | null} schedule
  * @property {Account[]} accounts
  * @property {Workload} workload
- * @property {string} workloadName
+ * @property {Settings} settings of the workload
  * @property {ChainTools | null} chain null: plain calls
  */
 
@@ -418,13 +365,20 @@ export async function createEngine(parts) {
   /** @param {SeenBlock} block */
   const onBlock = (block) => listeners.forEach((listener) => listener(block));
   if (workers > 1) return WorkerPool.start({ tasks: tasksOf(parts), accounts, stop, outputs, onBlock });
-  const wanting = outputs.filter((output) => output.wantsSamples);
   /** @param {Sample} sample */
-  const onSample = (sample) => wanting.forEach((output) => output.sample(sample));
+  const onSample = (sample) => outputs.forEach((output) => output.sample?.(sample));
   /** @param {StopReason} reason @param {Error} [error] */
   const onStop = (reason, error) => requestStop(stop, reason, error);
   const load = { config, clock, rpc: endpoints.rpc, accounts, workload, chain, schedule };
-  return new ThreadEngine({ ...load, onSample, onBlock, onStop, traffic: endpoints.stats });
+  /** @type {ThreadEngine} */
+  const engine = new ThreadEngine({
+    ...load,
+    onSample,
+    onBlock: (block) => engine.hasStarted && onBlock(block),
+    onStop,
+    traffic: endpoints.stats,
+  });
+  return engine;
 }
 
 /** @param {EngineParts} parts @returns {Task[]} */
@@ -438,7 +392,7 @@ function tasksOf({
   schedule,
   accounts,
   workload,
-  workloadName,
+  settings,
   chain,
 }) {
   const slices = splitSlice({ offset: 0, threads: accounts.length }, workers);
@@ -446,7 +400,7 @@ function tasksOf({
   return slices.map(({ offset: first, threads: count }, i) => ({
     // The first workers get the remainder.
     config: { ...config, connections: Math.floor((config.connections + workers - 1 - i) / workers) },
-    wantsSamples: outputs.some((output) => output.wantsSamples),
+    wantsSamples: outputs.some((output) => output.sample !== undefined),
     schedule,
     share: sharesOfRate[i],
     endpoints: {
@@ -458,7 +412,7 @@ function tasksOf({
     },
     batches: endpoints.rpc.batchFacts(),
     wallets: accounts.slice(first, first + count).map(({ wallet }) => wallet.toState()),
-    workload: { name: workloadName, state: workload.handOver(first, count) },
+    workload: { name: String(settings.workload), settings, state: workload.handOver(first, count) },
     chain: chain && {
       ...chain,
       signer: null,

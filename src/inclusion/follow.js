@@ -1,11 +1,9 @@
+import { retryAfterMs } from '../chain/retries.js';
 import { toNumber } from '../chain/rpc.js';
-import { ProtocolError, RpcError } from '../errors.js';
-import { BlockNotServedError, describeBlock, fetchBlock, followHeads } from './heads.js';
+import { ProtocolError, RpcError, TransportError } from '../errors.js';
+import { BlockNotServedError, HeadSource, PollPace, describeBlock, fetchBlock, fetchHead } from './heads.js';
 
 /**
- * Reads the chain block by block and detects reorgs. All detectors share this; each one has its own way to find the
- * watched transactions of a block. The simplest, by the block's list of transactions, is here too.
- *
  * @import { InclusionDetector, Watcher } from '../types.d.ts'
  * @import { InclusionOptions } from './index.js'
  *
@@ -14,12 +12,6 @@ import { BlockNotServedError, describeBlock, fetchBlock, followHeads } from './h
  * @property {number} blockNumber
  * @property {string} blockHash
  * @property {Watcher} watcher
- *
- * @typedef {Map<string, Watcher>} Watched by the hash of the transaction
- *
- * @typedef {object} Finder
- * @property {(to: number) => Promise<void>} [prepare] called before blocks up to this one are read
- * @property {(block: any, number: number) => Found[]} find removes the transactions that it finds from the watched ones
  */
 
 /** Number of block hashes kept. A deeper reorg is detected too, but not where it began. */
@@ -28,6 +20,12 @@ const MAX_HISTORY = 256;
 /** Blocks fetched at once when the head has moved by many. */
 const MAX_IN_FLIGHT = 8;
 
+/** Polling continues beside a subscription, which may fall silent. */
+const SAFETY_POLL_MS = 1000;
+
+/** Longest accepted Retry-After. */
+const MAX_RETRY_AFTER_MS = 30_000;
+
 /** After this time with a head below the last block read there is a warning. */
 const LAG_MS = 5000;
 
@@ -35,100 +33,181 @@ const LAG_MS = 5000;
 const BELOW_START_MS = 20_000;
 
 /**
- * @param {InclusionOptions} options
- * @param {(watched: Watched) => Finder} createFinder
- * @returns {InclusionDetector & {receive: (receipt: Omit<Found, 'watcher'>) => boolean}} receive takes a receipt that
- *   came with an answer; true: its block is not read yet, so the caller keeps it
+ * Reads the chain block by block, finds the watched transactions in the blocks' lists, and detects reorgs. The cost is
+ * per block and not per transaction.
+ * @implements {InclusionDetector}
  */
-export function followChain(options, createFinder) {
-  /** @type {Watched} */
-  const watched = new Map();
-  const reader = new ChainReader(options, watched, createFinder(watched));
-  const { rpc, clock, head, confirmations = 0 } = options;
-  const heads = followHeads({
-    rpc,
-    clock,
-    head,
-    onHeads: (to) => reader.readUpTo(to),
-    onBehind: (number, behindMs) => reader.fallBehind(number, behindMs),
-  });
-  /** @type {Promise<void> | null} */
-  let stopped = null;
-  /** The last figures before the stop. @type {ReturnType<typeof heads.stats> | null} */
-  let last = null;
-  return {
-    watch: (hash, watcher) => void watched.set(hash, watcher),
-    unwatch: (hash) => void watched.delete(hash),
-    receive: (receipt) => {
-      const isEarly = reader.receive(receipt);
-      if (isEarly) heads.announce(receipt.blockNumber);
-      return isEarly;
-    },
-    hasPassed: (number) => number + confirmations <= reader.done,
-    stats: () => {
-      const stats = last ?? heads.stats();
-      const stillMs = (clock.nowUs() - reader.newestAtUs) / 1000;
-      return {
-        ...stats,
-        stillMs,
-        newestBlock: reader.done,
-        warning: describeLag(rpc.display, reader.done, stats.behindMs),
-      };
-    },
-    // The audit covers what the last check misses.
-    stop: () => {
-      last ??= heads.stats();
-      reader.isStopped = true;
-      return (stopped ??= heads.stop().then(() => reader.checkLast().catch(() => {})));
-    },
-  };
-}
-
-/** The state of reading: the last block, its history, and transactions that wait for confirmations. */
-class ChainReader {
-  /** Number of the last block that was read. */
-  done;
-  /** When it was read. */
-  newestAtUs;
-  /** Ends readUpTo, because an endpoint may announce any number of blocks. */
-  isStopped = false;
+export class ChainFollower {
+  /** By the hash of the transaction. @type {Map<string, Watcher>} */
+  #watched = new Map();
   /** Found, but with too few confirmations. @type {Found[]} */
   #unconfirmed = [];
   /** Hashes of the newest blocks that were read, in ascending order of numbers. @type {Map<number, string>} */
   #hashes = new Map();
-  #watched;
-  #finder;
+  /** Number of the last block that was read. */
+  #done;
+  /** When it was read. */
+  #newestAtUs;
+  #lastSuccessUs;
+  /** Since when the node's head has been below the last block read. @type {number | null} */
+  #behindSinceUs = null;
+  #failedPolls = 0;
+  /** @type {Error | null} */
+  #lastError = null;
   #options;
+  #pace;
+  #heads;
+  /** Ends the pause between two polls. */
+  #waiting = new AbortController();
+  #isWoken = false;
+  #isStopped = false;
+  /** The last figures before the stop. @type {ReturnType<InclusionDetector['stats']> | null} */
+  #last = null;
+  /** @type {Promise<void> | null} */
+  #stopped = null;
+  #loop;
 
-  /** @param {InclusionOptions} options @param {Watched} watched @param {Finder} finder */
-  constructor(options, watched, finder) {
+  /** @param {InclusionOptions} options */
+  constructor(options) {
+    const { rpc, clock, head, headHash } = options;
     this.#options = options;
-    this.#watched = watched;
-    this.#finder = finder;
-    this.done = options.head;
-    if (options.headHash) this.#hashes.set(options.head, options.headHash);
-    this.newestAtUs = options.clock.nowUs();
+    this.#done = head;
+    if (headHash) this.#hashes.set(head, headHash);
+    this.#newestAtUs = clock.nowUs();
+    this.#lastSuccessUs = clock.nowUs();
+    this.#pace = new PollPace(clock, head);
+    this.#heads = new HeadSource(rpc, { clock, head, onHead: () => this.#wake() });
+    this.#loop = this.#follow();
   }
 
-  /** @param {number} to @returns {Promise<number>} the number of the last block that was read */
-  async readUpTo(to) {
-    await this.#finder.prepare?.(to);
-    while (this.done < to && !this.isStopped) {
-      const first = this.done + 1;
-      const count = Math.min(MAX_IN_FLIGHT, to - this.done);
+  /** @param {string} hash @param {Watcher} watcher */
+  watch(hash, watcher) {
+    this.#watched.set(hash, watcher);
+  }
+
+  /** @param {string} hash */
+  unwatch(hash) {
+    this.#watched.delete(hash);
+  }
+
+  /** @param {number} number */
+  hasPassed(number) {
+    return number + (this.#options.confirmations ?? 0) <= this.#done;
+  }
+
+  /** Another answer shows that the node has this block. @param {number} number */
+  announce(number) {
+    this.#heads.announce(number);
+  }
+
+  /** @returns {ReturnType<InclusionDetector['stats']>} */
+  stats() {
+    const nowUs = this.#options.clock.nowUs();
+    const { isSubscribed } = this.#heads;
+    const behindMs = this.#behindMs();
+    return {
+      source: isSubscribed ? 'subscription' : 'poll',
+      resolutionMs: isSubscribed ? 0 : this.#pace.pollMs,
+      failedPolls: this.#failedPolls,
+      lastError: this.#lastError,
+      blockMs: this.#pace.blockMs,
+      behindMs,
+      silentMs: Math.max(0, (nowUs - this.#lastSuccessUs) / 1000 - this.#waitMs()),
+      ...this.#last,
+      stillMs: (nowUs - this.#newestAtUs) / 1000,
+      newestBlock: this.#done,
+      warning: describeLag(this.#options.rpc.display, this.#done, this.#last?.behindMs ?? behindMs),
+    };
+  }
+
+  stop() {
+    return (this.#stopped ??= this.#end());
+  }
+
+  async #end() {
+    this.#last = this.stats();
+    this.#isStopped = true;
+    this.#wake();
+    await Promise.all([this.#loop, this.#heads.stop()]);
+    // The audit covers what this check misses.
+    await this.#checkLast().catch(() => {});
+  }
+
+  #wake() {
+    this.#isWoken = true;
+    this.#waiting.abort();
+  }
+
+  /** The pause between two polls. */
+  #waitMs() {
+    return this.#heads.isSubscribed && !this.#pace.isFailing ? SAFETY_POLL_MS : this.#pace.pollMs;
+  }
+
+  #behindMs() {
+    return this.#behindSinceUs === null ? 0 : (this.#options.clock.nowUs() - this.#behindSinceUs) / 1000;
+  }
+
+  async #follow() {
+    const { clock } = this.#options;
+    while (!this.#isStopped) {
+      this.#isWoken = false;
+      let askedMs = 0;
+      try {
+        await this.#check();
+        this.#lastSuccessUs = clock.nowUs();
+        this.#pace.succeeded();
+      } catch (error) {
+        this.#failedPolls += 1;
+        this.#lastError = /** @type {Error} */ (error);
+        // The announced block may not exist.
+        this.#heads.newest = this.#done;
+        if (error instanceof BlockNotServedError) this.#pace.notServed();
+        else this.#pace.failed(error instanceof TransportError);
+        askedMs = Math.min(retryAfterMs(error), MAX_RETRY_AFTER_MS);
+      }
+      // A head was pushed in the meantime.
+      if (this.#isWoken) continue;
+      this.#waiting = new AbortController();
+      await clock.sleep(Math.max(this.#waitMs(), askedMs), this.#waiting.signal);
+    }
+  }
+
+  async #check() {
+    const head = await this.#latest();
+    this.#pace.announced(head);
+    this.#behindSinceUs = head >= this.#done ? null : (this.#behindSinceUs ?? this.#options.clock.nowUs());
+    if (head > this.#done) await this.#readUpTo(head);
+    else if (head < this.#done) await this.#fallBehind(head);
+  }
+
+  /** @returns {Promise<number>} number of the node's latest block */
+  async #latest() {
+    const { rpc, clock } = this.#options;
+    if (this.#heads.newest > this.#done) return this.#heads.newest;
+    const polled = await fetchHead(rpc, clock);
+    // After a failure the head may be one that was pushed before it.
+    if (polled > this.#done && !this.#pace.isFailing) this.#heads.polled();
+    return polled;
+  }
+
+  /** @param {number} head */
+  async #readUpTo(head) {
+    // An endpoint may announce any number of blocks.
+    while (this.#done < head && !this.#isStopped) {
+      const first = this.#done + 1;
+      const count = Math.min(MAX_IN_FLIGHT, head - this.#done);
       const requests = Array.from({ length: count }, (_, i) => this.#fetch(first + i));
       // The blocks before a failed request are used.
       for (const answer of await Promise.allSettled(requests)) {
         if (answer.status === 'rejected') throw answer.reason;
         const block = answer.value;
-        const parent = this.#hashes.get(this.done);
+        const parent = this.#hashes.get(this.#done);
         // Some nodes state no parents.
         if (parent !== undefined && typeof block.parentHash === 'string' && block.parentHash !== parent)
-          return this.#goBack(this.done);
+          return this.#goBack(this.#done);
         this.#take(block);
       }
     }
-    return this.done;
   }
 
   /** @param {number} number */
@@ -139,13 +218,13 @@ class ChainReader {
   /** @param {any} block the next one to read */
   #take(block) {
     const { rpc, clock, onBlock } = this.#options;
-    const number = this.done + 1;
+    const number = this.#done + 1;
     if (toNumber(block.number) !== number) throw new ProtocolError(`${rpc.display} answered with another block`);
     const seenAtUs = clock.nowUs();
-    const found = this.#finder.find(block, number);
+    const found = this.#takeListed(block, number);
     const described = describeBlock(block, seenAtUs, found.length);
-    this.done = number;
-    this.newestAtUs = seenAtUs;
+    this.#done = number;
+    this.#newestAtUs = seenAtUs;
     this.#hashes.set(number, described.hash);
     if (this.#hashes.size > MAX_HISTORY) this.#hashes.delete(/** @type {number} */ (this.#hashes.keys().next().value));
     onBlock(described);
@@ -153,22 +232,22 @@ class ChainReader {
     this.#reportConfirmed(seenAtUs);
   }
 
-  /** @param {Omit<Found, 'watcher'>} receipt @returns {boolean} true: its block is not read yet */
-  receive({ hash, blockNumber, blockHash }) {
-    const watcher = this.#watched.get(hash);
-    if (watcher === undefined) return false; // found already, or no longer watched
-    if (blockNumber > this.done) return true;
-    const known = this.#hashes.get(blockNumber);
-    if (known !== undefined && known !== blockHash) return false; // the block was replaced
-    this.#watched.delete(hash);
-    this.#unconfirmed.push({ hash, blockNumber, blockHash, watcher });
-    this.#reportConfirmed(this.#options.clock.nowUs());
-    return false;
+  /** Removes the transactions of a block from the watched ones. @param {any} block @param {number} number */
+  #takeListed(block, number) {
+    /** @type {Found[]} */
+    const found = [];
+    for (const hash of block.transactions) {
+      const watcher = this.#watched.get(hash);
+      if (watcher === undefined) continue;
+      this.#watched.delete(hash);
+      found.push({ hash, blockNumber: number, blockHash: block.hash, watcher });
+    }
+    return found;
   }
 
   /** @param {number} seenAtUs */
   #reportConfirmed(seenAtUs) {
-    const deepest = this.done - (this.#options.confirmations ?? 0);
+    const deepest = this.#done - (this.#options.confirmations ?? 0);
     const confirmed = this.#unconfirmed.filter(({ blockNumber }) => blockNumber <= deepest);
     this.#unconfirmed = this.#unconfirmed.filter(({ blockNumber }) => blockNumber > deepest);
     for (const { hash, blockNumber, blockHash, watcher } of confirmed) {
@@ -179,40 +258,36 @@ class ChainReader {
   /**
    * The node's head is below the last block read. That may be a lagging replica or a rollback; it is a reorg only if a
    * block that was read has another hash now.
-   * @param {number} number of the node's latest block
-   * @param {number} behindMs for how long
-   * @returns {Promise<number>} the last block that is still part of the chain
+   * @param {number} head
    */
-  async fallBehind(number, behindMs) {
-    const known = this.#hashes.get(number);
-    if (known !== undefined && (await this.#fetch(number)).hash !== known) return this.#goBack(number);
-    const { rpc, head } = this.#options;
-    if (await this.#isOtherChain()) this.#options.onReplaced?.(otherChain(rpc.display));
-    else if (number < head && behindMs >= BELOW_START_MS)
-      this.#options.onReplaced?.(belowStart(rpc.display, number, head));
-    return this.done;
+  async #fallBehind(head) {
+    const known = this.#hashes.get(head);
+    if (known !== undefined && (await this.#fetch(head)).hash !== known) return this.#goBack(head);
+    if (head < this.#options.head && this.#behindMs() >= BELOW_START_MS) this.#reportReplaced();
+  }
+
+  #reportReplaced() {
+    const { rpc, head, onReplaced } = this.#options;
+    onReplaced?.(chainReplaced(rpc.display, head));
   }
 
   /** Detects a replacement of the last block, which no later block has shown. */
-  async checkLast() {
-    const known = this.#hashes.get(this.done);
-    if (known !== undefined && (await this.#fetch(this.done)).hash !== known) await this.#goBack(this.done - 1);
+  async #checkLast() {
+    const known = this.#hashes.get(this.#done);
+    if (known !== undefined && (await this.#fetch(this.#done)).hash !== known) await this.#goBack(this.#done - 1);
   }
 
   /** Goes back to the last common block. @param {number} number */
   async #goBack(number) {
     const fork = await this.#forkUpTo(number);
-    if (fork !== null) return this.#rewind(fork);
-    const { rpc, head } = this.#options;
-    const isOther = await this.#isOtherChain();
-    this.#options.onReplaced?.(isOther ? otherChain(rpc.display) : otherStart(rpc.display, head));
-    return this.done;
+    if (fork === null) this.#reportReplaced();
+    else this.#rewind(fork);
   }
 
   /**
    * @param {number} number of the last block read, or of one before it
-   * @returns {Promise<number | null>} the highest block up to this one that is still part of the chain; null: it is
-   *   another chain
+   * @returns {Promise<number | null>} the highest block up to this one that is still part of the chain; null: the block
+   *   at which the load began is not
    */
   async #forkUpTo(number) {
     const { head, headHash = null } = this.#options;
@@ -229,27 +304,22 @@ class ChainReader {
 
   /** @param {number} fork the last block that is still part of the chain */
   #rewind(fork) {
-    if (fork >= this.done) return this.done;
+    if (fork >= this.#done) return;
     const number = fork + 1;
     const unconfirmed = this.#unconfirmed.filter(({ blockNumber }) => blockNumber > fork);
     const reorg = {
       number,
       hash: this.#hashes.get(number) ?? null,
-      depth: this.done - fork,
+      depth: this.#done - fork,
       unconfirmed: unconfirmed.map(({ hash }) => hash),
     };
     for (const known of [...this.#hashes.keys()]) if (known > fork) this.#hashes.delete(known);
-    this.done = fork;
+    this.#done = fork;
+    // An earlier push may have been of a replaced block.
+    this.#heads.newest = fork;
     for (const { hash, watcher } of unconfirmed) this.#watched.set(hash, watcher);
     this.#unconfirmed = this.#unconfirmed.filter(({ blockNumber }) => blockNumber <= fork);
     this.#options.onReorg?.(reorg);
-    return fork;
-  }
-
-  async #isOtherChain() {
-    const { genesisHash = null } = this.#options;
-    const hash = genesisHash === null ? null : await this.#hashAt(0);
-    return hash !== null && hash !== genesisHash;
   }
 
   /** @param {number} number @returns {Promise<string | null>} null: the node no longer has the block */
@@ -263,50 +333,13 @@ class ChainReader {
   }
 }
 
-/** @param {string} display of the endpoint */
-export function otherChain(display) {
-  return `${display} serves another chain now: its genesis block has changed, as after a new start of a development chain; start the run again`;
-}
-
 /** @param {string} display of the endpoint @param {number} number of the block at which the load began */
-export function otherStart(display, number) {
-  return `${display} has another block ${number} than the one at which the load began: the chain was rolled back or started anew; start the run again`;
-}
-
-/** @param {string} display of the endpoint @param {number} head @param {number} number of the block at which the load began */
-export function belowStart(display, head, number) {
-  return `the latest block of ${display} is ${head}, and the load began at block ${number}: the chain was rolled back, or the endpoint is far behind; start the run again when it has caught up`;
+export function chainReplaced(display, number) {
+  return `${display} does not have the block ${number} at which the load began: its chain was rolled back or replaced, or it is far behind; start the run again`;
 }
 
 /** @param {string} display of the endpoint @param {number} newest block that was read @param {number} behindMs */
 function describeLag(display, newest, behindMs) {
   if (behindMs < LAG_MS) return null;
   return `${display} is behind: its latest block has been below block ${newest}, which was read from it, for ${Math.round(behindMs / 1000)} s; newer transactions are seen when it has caught up`;
-}
-
-/**
- * Inclusion by block: the cost is per block and not per transaction.
- * @param {InclusionOptions} options
- * @returns {InclusionDetector}
- */
-export function createBlocksInclusion(options) {
-  return followChain(options, (watched) => ({ find: (block, number) => takeListed(watched, block, number) }));
-}
-
-/**
- * @param {Watched} watched
- * @param {any} block
- * @param {number} number
- * @returns {Found[]} the watched transactions in the block's list
- */
-export function takeListed(watched, block, number) {
-  /** @type {Found[]} */
-  const found = [];
-  for (const hash of block.transactions) {
-    const watcher = watched.get(hash);
-    if (watcher === undefined) continue;
-    watched.delete(hash);
-    found.push({ hash, blockNumber: number, blockHash: block.hash, watcher });
-  }
-  return found;
 }

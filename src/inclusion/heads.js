@@ -1,12 +1,11 @@
 import { baseFeeOf } from '../chain/fees.js';
-import { retryAfterMs } from '../chain/retries.js';
 import { toNumber } from '../chain/rpc.js';
-import { ProtocolError, RpcError, TransportError } from '../errors.js';
+import { ProtocolError, RpcError } from '../errors.js';
 
 /**
- * Follows the head of the chain, by subscription if the endpoint supports it, otherwise by polling.
+ * How new heads are learned of: a subscription if the endpoint supports it, otherwise polls; and the requests for blocks.
  *
- * @import { Block, Clock, InclusionDetector, Rpc } from '../types.d.ts'
+ * @import { Block, Clock, Rpc } from '../types.d.ts'
  */
 
 const POLLS_PER_BLOCK = 10;
@@ -18,7 +17,7 @@ const NOT_SERVED_MS = 50;
 const SMOOTHING = 0.3;
 
 /** Time between two polls for the head: a tenth of the block interval, at most 250 ms, with a backoff after failures. */
-class PollPace {
+export class PollPace {
   /** The time to the next poll. */
   pollMs = MIN_POLL_MS;
   isFailing = false;
@@ -75,11 +74,10 @@ const MAX_RESUBSCRIBE_MS = 10_000;
 const MAX_MISSED = 3;
 
 /** The newest head that the node has announced without a poll. Keeps a subscription, and renews it when it is lost or silent. */
-class HeadSource {
+export class HeadSource {
   isSubscribed = false;
-  /** By another answer than a push. */
-  #announced;
-  #pushed = 0;
+  /** By a push or another answer, and not known to be wrong. */
+  newest;
   /** Heads in a row that were not pushed. */
   #missed = 0;
   #waitMs = MIN_RESUBSCRIBE_MS;
@@ -96,20 +94,16 @@ class HeadSource {
    *   been missed because the subscription was just made or lost
    */
   constructor({ subscribe }, { clock, head, onHead }) {
-    this.#announced = head;
+    this.newest = head;
     this.#clock = clock;
     this.#onHead = onHead;
     if (subscribe !== null) this.#done = this.#keep(subscribe);
   }
 
-  get newest() {
-    return Math.max(this.#announced, this.#pushed);
-  }
-
-  /** @param {number} number */
+  /** Another answer shows that the node has this block. @param {number} number */
   announce(number) {
     if (number <= this.newest) return;
-    this.#announced = number;
+    this.newest = number;
     this.#onHead();
   }
 
@@ -118,17 +112,6 @@ class HeadSource {
     if (!this.isSubscribed) return;
     this.#missed += 1;
     if (this.#missed === MAX_MISSED) this.#end();
-  }
-
-  /** The announced block may not exist. @param {number} head */
-  forgetAnnounced(head) {
-    this.#announced = head;
-  }
-
-  /** Ignores earlier pushes of replaced blocks. @param {number} head the last block that is still part of the chain */
-  rewind(head) {
-    this.#announced = head;
-    this.#pushed = Math.min(this.#pushed, head);
   }
 
   stop() {
@@ -169,115 +152,18 @@ class HeadSource {
   #take(header) {
     const number = Number(header?.number);
     if (!Number.isSafeInteger(number)) return;
-    this.#pushed = number; // lower than before after a reorg
+    this.newest = number; // lower than before after a reorg
     this.#missed = 0;
     this.#waitMs = MIN_RESUBSCRIBE_MS;
     this.#onHead();
   }
 }
 
-/** Polling continues beside a subscription, which may fall silent. */
-const SAFETY_POLL_MS = 1000;
-
 /** After this time a call of this file is repeated on another connection. */
 const HEDGE_MS = 1000;
 
-/** Longest accepted Retry-After. */
-const MAX_RETRY_AFTER_MS = 30_000;
-
 /** The node announced a block and does not serve it yet. */
 export class BlockNotServedError extends Error {}
-
-/**
- * @param {object} options
- * @param {Rpc} options.rpc
- * @param {Clock} options.clock
- * @param {number} options.head
- * @param {(to: number) => Promise<number>} options.onHeads blocks up to this one are available; returns the last one that
- *   was read. Repeated if it rejects.
- * @param {(number: number, behindMs: number) => Promise<number>} options.onBehind the node's latest block has been below
- *   the last one read for this time; returns the last one that is still part of the chain
- * @returns {Pick<InclusionDetector, 'stop'> & {announce: (number: number) => void, stats: () => Omit<ReturnType<InclusionDetector['stats']>, 'stillMs' | 'newestBlock' | 'warning'>}}
- *   announce: another answer shows that the node has this block
- */
-export function followHeads({ rpc, clock, head, onHeads, onBehind }) {
-  const pace = new PollPace(clock, head);
-  let lastSuccessUs = clock.nowUs();
-  /** Since when the node's head has been below ours. @type {number | null} */
-  let behindSinceUs = null;
-  let failedPolls = 0;
-  /** @type {Error | null} */
-  let lastError = null;
-  let isStopped = false;
-  let isWoken = false;
-  let waiting = new AbortController();
-  const wake = () => {
-    isWoken = true;
-    waiting.abort();
-  };
-  const headSource = new HeadSource(rpc, { clock, head, onHead: wake });
-  const waitMs = () => (headSource.isSubscribed && !pace.isFailing ? SAFETY_POLL_MS : pace.pollMs);
-
-  /** @returns {Promise<number>} number of the latest block */
-  async function latest() {
-    if (headSource.newest > head) return headSource.newest;
-    const polled = toNumber(await hedged(clock, () => rpc.call('eth_blockNumber', [], 'inclusion')));
-    if (polled > head) headSource.polled();
-    return polled;
-  }
-
-  async function check() {
-    const number = await latest();
-    pace.announced(number);
-    behindSinceUs = number >= head ? null : (behindSinceUs ?? clock.nowUs());
-    const before = head;
-    if (number > head) head = await onHeads(number);
-    else if (behindSinceUs !== null) head = await onBehind(number, (clock.nowUs() - behindSinceUs) / 1000);
-    if (head < before) headSource.rewind(head);
-    lastSuccessUs = clock.nowUs();
-  }
-
-  async function loop() {
-    while (!isStopped) {
-      isWoken = false;
-      let pauseMs = 0;
-      try {
-        await check();
-        pace.succeeded();
-      } catch (error) {
-        failedPolls += 1;
-        headSource.forgetAnnounced(head);
-        lastError = /** @type {Error} */ (error);
-        if (error instanceof BlockNotServedError) pace.notServed();
-        else pace.failed(error instanceof TransportError);
-        pauseMs = Math.min(retryAfterMs(error), MAX_RETRY_AFTER_MS);
-      }
-      // A head was pushed in the meantime.
-      if (isWoken) continue;
-      waiting = new AbortController();
-      await clock.sleep(Math.max(waitMs(), pauseMs), waiting.signal);
-    }
-  }
-  const done = loop();
-
-  return {
-    announce: (number) => void (number > head && headSource.announce(number)),
-    stats: () => ({
-      source: headSource.isSubscribed ? 'subscription' : 'poll',
-      resolutionMs: headSource.isSubscribed ? 0 : pace.pollMs,
-      failedPolls,
-      lastError,
-      blockMs: pace.blockMs,
-      behindMs: behindSinceUs === null ? 0 : (clock.nowUs() - behindSinceUs) / 1000,
-      silentMs: Math.max(0, (clock.nowUs() - lastSuccessUs) / 1000 - waitMs()),
-    }),
-    stop: async () => {
-      isStopped = true;
-      wake();
-      await Promise.all([done, headSource.stop()]);
-    },
-  };
-}
 
 /**
  * Repeats a slow call on another connection, because the first one may be dead and all operations wait for the answer.
@@ -304,6 +190,11 @@ async function hedged(clock, call) {
   }
 }
 
+/** @param {Rpc} rpc @param {Clock} clock @returns {Promise<number>} number of the latest block */
+export async function fetchHead(rpc, clock) {
+  return toNumber(await hedged(clock, () => rpc.call('eth_blockNumber', [], 'inclusion')));
+}
+
 /** @param {Rpc} rpc @param {Clock} clock @param {number} number @returns {Promise<any>} the block with transaction hashes */
 export async function fetchBlock(rpc, clock, number) {
   const params = [`0x${number.toString(16)}`, false];
@@ -328,63 +219,4 @@ export function describeBlock(block, seenAtUs, ours) {
     transactions: block.transactions.length,
     ours,
   };
-}
-
-/** Blocks whose times are kept; older ones count as seen now. */
-const MAX_BLOCKS_SEEN = 1024;
-
-/** When the blocks became visible at the read-back endpoint. */
-export class Visibility {
-  /** By block number. @type {Map<number, number>} */
-  #seenAtUs = new Map();
-  #head;
-  /** By block number. @type {Map<number, Array<(atUs: number) => void>>} */
-  #waiting = new Map();
-  #heads;
-  #clock;
-
-  /** @param {{rpc: Rpc, clock: Clock, head: number}} options rpc: of the read-back endpoint; head: its newest block */
-  constructor({ rpc, clock, head }) {
-    this.#clock = clock;
-    this.#head = head;
-    this.#heads = followHeads({
-      rpc,
-      clock,
-      head,
-      onHeads: async (to) => this.noteHead(to),
-      // Another node answers now, or a reorg: the same number comes again.
-      onBehind: async (number) => (this.#head = number),
-    });
-  }
-
-  /** All blocks up to this number are visible. @param {number} number */
-  noteHead(number) {
-    const nowUs = this.#clock.nowUs();
-    for (let at = Math.max(this.#head + 1, number - MAX_BLOCKS_SEEN); at <= number; at += 1) {
-      if (!this.#seenAtUs.has(at)) this.#seenAtUs.set(at, nowUs);
-      if (this.#seenAtUs.size > MAX_BLOCKS_SEEN)
-        this.#seenAtUs.delete(/** @type {number} */ (this.#seenAtUs.keys().next().value));
-    }
-    this.#head = number;
-    for (const awaited of [...this.#waiting.keys()].filter((one) => one <= number)) {
-      const waiting = this.#waiting.get(awaited) ?? [];
-      this.#waiting.delete(awaited);
-      for (const resolve of waiting) resolve(this.#seenAtUs.get(awaited) ?? nowUs);
-    }
-    return number;
-  }
-
-  /** @param {number} number of a block @returns {Promise<number>} when it became visible */
-  whenVisible(number) {
-    if (number <= this.#head) return Promise.resolve(this.#seenAtUs.get(number) ?? this.#clock.nowUs());
-    return new Promise((resolve) => {
-      const waiting = this.#waiting.get(number) ?? [];
-      waiting.push(resolve);
-      this.#waiting.set(number, waiting);
-    });
-  }
-
-  stop() {
-    return this.#heads.stop();
-  }
 }

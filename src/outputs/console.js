@@ -3,12 +3,10 @@ import { countedWords } from '../stats/sample.js';
 import { byCode, count, hanging, printable, seconds, timeText } from '../text.js';
 import { boundedMs, figure } from './format.js';
 import { summaryText } from './summary.js';
-import { Output } from './output.js';
 import { columnsOf, paintOf } from './terminal.js';
 
 /**
- * @import { Clock, IntervalRow, LiveFigures, Output as OutputContract, Totals } from '../types.d.ts'
- * @import { OutputOptions } from './output.js'
+ * @import { Clock, IntervalRow, LiveFigures, Output, OutputOptions, Totals } from '../types.d.ts'
  * @import { OutputStream } from './streams.js'
  * @import { StatusLine } from './terminal.js'
  *
@@ -18,27 +16,26 @@ import { columnsOf, paintOf } from './terminal.js';
 /**
  * The terminal: a line per interval below a repeated header, the running interval, and the summary.
  * @param {Pick<OutputOptions, 'stream' | 'status' | 'verbose' | 'explain' | 'wide'>} options
- * @param {NodeJS.ProcessEnv} [env]
- * @returns {OutputContract}
+ * @returns {Output}
  */
-export function createTextOutput({ stream, status, verbose, explain, wide }, env) {
+export function createTextOutput({ stream, status, verbose, explain, wide }) {
   const screen = stream.stream;
-  const paint = paintOf(screen, env);
+  const paint = paintOf(screen);
   const table = new IntervalTable();
   let isPlain = false;
   /** @param {string} text */
   const line = (text) => stream.offer(text);
-  return new Output({
+  return {
     notice: (text) => line(hanging(printable(text), columnsOf(screen))),
     start: (begun) => {
       isPlain = begun.isPlain ?? false;
       if (columnsOf(screen) !== Infinity) line(paint('dim', CTRL_C));
     },
-    wantsSamples: verbose,
-    sample: (sample) => {
-      if (verbose && sample.outcome === 'verified' && sample.target !== null)
-        line(`${sample.walletIndex} ${sample.target} ${sample.effect}`);
-    },
+    sample: verbose
+      ? ({ outcome, walletIndex, target, effect }) => {
+          if (outcome === 'verified' && target !== null) line(`${walletIndex} ${target} ${effect}`);
+        }
+      : undefined,
     live: status?.isPossible ? (figures) => status.show(liveText(figures, isPlain)) : undefined,
     interval: (row, totals) => {
       if (row.phase === 'drain' || row.endMs - row.startMs < SHORTEST_MS) return;
@@ -51,7 +48,7 @@ export function createTextOutput({ stream, status, verbose, explain, wide }, env
       if (!hasRoom) line(paint('red', troubles.slice(0, room)));
     },
     finish: (run) => stream.write(`${summaryText(run, explain, paint, columnsOf(screen))}\n`),
-  });
+  };
 }
 
 const CTRL_C = 'Ctrl-C ends the load and prints the summary; a second Ctrl-C ends at once';

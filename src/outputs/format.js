@@ -1,9 +1,12 @@
-import { boundsOf } from '../stats/histogram.js';
+import { boundsOf, statisticOf } from '../stats/histogram.js';
 import { count, tenths } from '../text.js';
 
 export { byCode, count, seconds } from '../text.js';
 
-/** @import { DistributionJson } from '../types.d.ts' */
+/**
+ * @import { Statistic } from '../stats/histogram.js'
+ * @import { DistributionJson } from '../types.d.ts'
+ */
 
 /** Formats of figures in texts. An unmeasured figure is a dash, not a zero. */
 
@@ -18,21 +21,16 @@ export function ms(us) {
   return us === null ? '-' : figure(us / 1000);
 }
 
-/** Figures of latency tables, in the order of printing. */
-export const LATENCY_FIGURES = Object.freeze(
-  /** @type {const} */ ({ avg: 'avg', min: 'min', p50: 50, p90: 90, p95: 95, p99: 99, 'p99.9': 99.9, max: 'max' }),
-);
-
 /**
  * Figures of a distribution in milliseconds, with >= for lower bounds because of censored operations.
  * @param {DistributionJson} json
  * @param {Parameters<typeof boundsOf>[1]} censored
- * @param {ReadonlyArray<keyof typeof LATENCY_FIGURES>} names
+ * @param {readonly string[]} names such as avg and p99
  * @returns {string[]}
  */
 export function boundedMs(json, censored, names) {
   return names.map((name) => {
-    const { us, atMostUs } = boundsOf(json, censored, LATENCY_FIGURES[name]);
+    const { us, atMostUs } = boundsOf(json, censored, /** @type {Statistic | number} */ (statisticOf(name)));
     return atLeast(ms(us), us === null ? '-' : ms(atMostUs));
   });
 }

@@ -1,12 +1,10 @@
 import * as hdr from 'hdr-histogram-js';
 import { recordedValues } from '../stats/histogram.js';
-import { shownStages } from '../stats/sample.js';
+import { STAGES } from '../stats/sample.js';
 import { BoundedFile } from './bounded-file.js';
-import { Output } from './output.js';
 
 /**
- * @import { DistributionJson, IntervalRow, Output as OutputContract } from '../types.d.ts'
- * @import { OutputOptions } from './output.js'
+ * @import { DistributionJson, IntervalRow, Output, OutputOptions } from '../types.d.ts'
  */
 
 /** Readers of the format expect nanoseconds and show milliseconds. */
@@ -17,7 +15,7 @@ const NS_PER_MS = 1e6;
  * HdrHistogram's log format, version 1.3: for each interval the latency of the operations verified in it, without a tag,
  * and that of each stage under its name.
  * @param {OutputOptions} options
- * @returns {OutputContract}
+ * @returns {Output}
  */
 export function createHlogOutput({ hlog }) {
   const file = new BoundedFile(/** @type {string} */ (hlog), { isWhole: true });
@@ -25,7 +23,7 @@ export function createHlogOutput({ hlog }) {
   /** @param {IntervalRow} row @param {DistributionJson} distribution @param {string} tag */
   const line = ({ startMs, endMs }, distribution, tag) =>
     writer.outputIntervalHistogram(nanoseconds(distribution, tag), startMs / 1000, endMs / 1000, NS_PER_MS);
-  return new Output({
+  return {
     ...file.members,
     start: ({ startedAtMs }) => {
       file.begin('');
@@ -37,10 +35,10 @@ export function createHlogOutput({ hlog }) {
     },
     interval: (row, { stages }) => {
       line(row, row.latency, '');
-      for (const stage of shownStages(stages)) line(row, stages[stage], stage);
+      for (const stage of STAGES) line(row, stages[stage], stage);
       file.cut();
     },
-  });
+  };
 }
 
 /** @param {number} atMs */

@@ -4,13 +4,11 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { displayName } from '../errors.js';
 import { claimFile, isDevice, proveWritable, writeFileAtomically } from '../files.js';
-import { Output } from './output.js';
 import { columnsOf } from './terminal.js';
 import { stdout } from './streams.js';
 
 /**
- * @import { Output as OutputContract, RunFile } from '../types.d.ts'
- * @import { OutputOptions } from './output.js'
+ * @import { Output, OutputOptions, RunFile } from '../types.d.ts'
  */
 
 /**
@@ -20,17 +18,17 @@ import { stdout } from './streams.js';
 export function createJsonOutput({ out }) {
   if (out === null || out === '-') {
     const finish = (/** @type {RunFile} */ run) => stdout.write(textOf(run));
-    return new Output({ finish, setUpFailed: finish });
+    return { finish, setUpFailed: finish };
   }
   const members = isDevice(out) ? { finish: wholeInto(out) } : writingTo(out);
-  return new Output({ ...members, setUpFailed: members.finish });
+  return { ...members, setUpFailed: members.finish };
 }
 
 /**
  * The run file in a folder shared by instances, under its own name. The name is reserved before anything is sent, so
  * that the second of two processes with one index does not start.
  * @param {OutputOptions} options
- * @returns {OutputContract}
+ * @returns {Output}
  */
 export function createResultsOutput({ results, instance }) {
   const folder = results ?? '.';
@@ -39,7 +37,7 @@ export function createResultsOutput({ results, instance }) {
   const file = join(folder, name);
   const which = `${runId === null ? '' : `run ${runId}, `}index ${index}, attempt ${attempt}`;
   let release = () => {};
-  return new Output({
+  return {
     ...writingTo(file),
     open: async () => {
       proveWritable(folder);
@@ -49,7 +47,7 @@ export function createResultsOutput({ results, instance }) {
       );
     },
     close: async () => release(),
-  });
+  };
 }
 
 /** @param {string} file */
@@ -94,9 +92,9 @@ export function resultLine(run) {
   return `STRESS_RESULT ${JSON.stringify(result)}`;
 }
 
-/** @param {OutputOptions} options */
+/** @param {OutputOptions} options @returns {Output} */
 export function createResultLineOutput({ stream }) {
   // A terminal keeps no log that a merge could read.
-  if (columnsOf(stream.stream) !== Infinity) return new Output({});
-  return new Output({ finish: (run) => stream.write(`${resultLine(run)}\n`) });
+  if (columnsOf(stream.stream) !== Infinity) return {};
+  return { finish: (run) => stream.write(`${resultLine(run)}\n`) };
 }

@@ -1,13 +1,11 @@
 import { EXIT } from '../errors.js';
 import { writeFileAtomically } from '../files.js';
 import { auditResult } from '../stats/audit-result.js';
-import { Output } from './output.js';
 import { measuredText } from './run-tables.js';
 import { auditLines } from './summary.js';
 
 /**
- * @import { Output as OutputContract, RunFile, ThresholdResult } from '../types.d.ts'
- * @import { OutputOptions } from './output.js'
+ * @import { Output, OutputOptions, RunFile, ThresholdResult } from '../types.d.ts'
  */
 
 /**
@@ -16,15 +14,15 @@ import { auditLines } from './summary.js';
  * @typedef {{kind: 'failure' | 'skipped', words: string} | null} Trouble null: it passed
  */
 
-/** @param {OutputOptions} options @returns {OutputContract} */
+/** @param {OutputOptions} options @returns {Output} */
 export function createJunitOutput({ junit }) {
   const finish = async (/** @type {RunFile} */ run) => {
     if (junit !== null) await writeFileAtomically(junit, junitText(run));
   };
-  return new Output({
+  return {
     finish,
     setUpFailed: finish,
-  });
+  };
 }
 
 /** @param {RunFile} run */

@@ -1,10 +1,9 @@
 import { isIP, isIPv6 } from 'node:net';
-import { UnavailableError, oneLine } from '../errors.js';
+import { UnavailableError, errnoWords } from '../errors.js';
 
 /**
- * @import { Address } from '../types.d.ts'
+ * @import { Address, OutputOptions } from '../types.d.ts'
  * @import { IncomingMessage, Server } from 'node:http'
- * @import { OutputOptions } from './output.js'
  */
 
 /**
@@ -17,10 +16,9 @@ import { UnavailableError, oneLine } from '../errors.js';
  */
 export async function listen(server, { host, port }, { option, path, quiet, stream }) {
   await new Promise((resolve, reject) => {
-    server.once('error', (/** @type {NodeJS.ErrnoException} */ error) => {
-      const { code = '', message } = error;
-      const what = WORDS[code]?.(host, port) ?? `cannot listen on port ${port} of ${host}: ${oneLine(message)}`;
-      reject(new UnavailableError(`${what}: give --${option} another one`, error));
+    server.once('error', (error) => {
+      const what = `cannot listen on port ${port} of ${host}: ${errnoWords(error)}`;
+      reject(new UnavailableError(`${what}; give --${option} another one`, error));
     });
     server.listen({ host, port }, () => resolve(undefined));
   });
@@ -42,14 +40,3 @@ export function isOwnHost({ headers }, host) {
 export function foreignHost(option) {
   return `ask for this page by an IP address, or let it listen on this name: --${option} NAME:PORT`;
 }
-
-/** @param {string} host */
-const noAddress = (host) => `${host} is no address of this machine`;
-
-/** @type {Record<string, (host: string, port: number) => string>} */
-const WORDS = Object.freeze({
-  EADDRINUSE: (_, port) => `port ${port} is taken`,
-  EACCES: (_, port) => `cannot listen on port ${port}: permission denied`,
-  EADDRNOTAVAIL: noAddress,
-  ENOTFOUND: noAddress,
-});

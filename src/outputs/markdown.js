@@ -2,7 +2,6 @@ import { appendFileSync } from 'node:fs';
 import { cannotWrite, writeFileAtomically } from '../files.js';
 import { auditResult } from '../stats/audit-result.js';
 import { count, printable, seconds } from '../text.js';
-import { Output } from './output.js';
 import { latencyTable, overviewTable, thresholdsTable } from './run-tables.js';
 import { END_WORDS, auditLines } from './summary.js';
 import { wordColumns } from './table.js';
@@ -10,8 +9,7 @@ import { wordColumns } from './table.js';
 /**
  * Results as Markdown, for the summary of a CI job and for comments of pull requests: the verdict first, then tables.
  *
- * @import { Output as OutputContract, RunFile } from '../types.d.ts'
- * @import { OutputOptions } from './output.js'
+ * @import { Output, OutputOptions, RunFile } from '../types.d.ts'
  * @import { Result, Table } from './table.js'
  */
 
@@ -30,12 +28,12 @@ export async function writeMarkdown(target, text, env = process.env) {
   }
 }
 
-/** @param {OutputOptions} options @returns {OutputContract} */
+/** @param {OutputOptions} options @returns {Output} */
 export function createMarkdownOutput({ markdown }) {
   const finish = async (/** @type {RunFile} */ run) => {
     if (markdown !== null) await writeMarkdown(markdown, runMarkdown(run));
   };
-  return new Output({ finish, setUpFailed: finish });
+  return { finish, setUpFailed: finish };
 }
 
 /** @param {RunFile} run @returns {string} */
@@ -71,7 +69,7 @@ function resultWords(run) {
 }
 
 /** Blocks of Markdown. @param {readonly string[]} blocks @returns {string} */
-export function markdownOf(blocks) {
+function markdownOf(blocks) {
   return `${printable(blocks.join('\n\n'))}\n`;
 }
 
@@ -81,7 +79,7 @@ export function bold(text) {
 }
 
 /** @param {Table} table @returns {string} */
-export function markdownTable({ head, rows, note }) {
+function markdownTable({ head, rows, note }) {
   const isWords = wordColumns(rows);
   const line = (/** @type {readonly string[]} */ cells) =>
     `| ${cells.map((cell) => escaped(cell.trim())).join(' | ')} |`;

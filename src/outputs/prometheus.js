@@ -3,15 +3,12 @@ import { noBlocks } from '../stats/blocks.js';
 import { Distribution } from '../stats/histogram.js';
 import { merge } from '../stats/merge.js';
 import { INTERVALS } from '../stats/metrics.js';
-import { shownStages } from '../stats/sample.js';
 import { stagesOf, zeroCounts } from '../stats/stats.js';
 import { foreignHost, isOwnHost, listen } from './listen.js';
-import { Output } from './output.js';
 
 /**
- * @import { Address, IntervalRow, Output as OutputContract, Stage, Totals } from '../types.d.ts'
+ * @import { Address, IntervalRow, Output, OutputOptions, Stage, Totals } from '../types.d.ts'
  * @import { Page, Rule } from '../stats/merge.js'
- * @import { OutputOptions } from './output.js'
  */
 
 /** Upper bounds of the buckets, in seconds: 0.1 ms to 2 min, six to a decade where most latencies are. */
@@ -29,7 +26,7 @@ class PrometheusState {
     latency: new Distribution(),
     lag: new Distribution(),
     // From 0 on, so that rates contain the first interval.
-    stages: ofShown(stagesOf(() => new Distribution())),
+    stages: stagesOf(() => new Distribution()),
   };
   /** @type {IntervalRow | null} */
   row = null;
@@ -48,13 +45,8 @@ class PrometheusState {
   add(row, { runTps, stages }) {
     this.row = row;
     this.runTps = runTps;
-    this.sum = merge(INTERVALS, this.sum, { ...row, stages: ofShown(stages) }, 0.5);
+    this.sum = merge(INTERVALS, this.sum, { ...row, stages }, 0.5);
   }
-}
-
-/** @template {{count: number}} T @param {Record<Stage, T>} stages @returns {Partial<Record<Stage, T>>} */
-function ofShown(stages) {
-  return Object.fromEntries(shownStages(stages).map((stage) => [stage, stages[stage]]));
 }
 
 /**
@@ -163,7 +155,7 @@ function one(value, labels) {
 /**
  * A page for Prometheus on its own port, from before the set-up to the end of the run.
  * @param {OutputOptions} options
- * @returns {OutputContract}
+ * @returns {Output}
  */
 export function createPrometheusOutput({ prometheus, info, instance = null, quiet, stream }) {
   const { host, port } = /** @type {Address} */ (prometheus);
@@ -177,7 +169,7 @@ export function createPrometheusOutput({ prometheus, info, instance = null, quie
     else if (request.url?.split('?')[0] !== '/metrics') answer(404, 'the metrics are at /metrics\n');
     else answer(200, pageOf(state, labels), '; version=0.0.4');
   });
-  return new Output({
+  return {
     open: () => listen(server, { host, port }, { option: 'prometheus', path: '/metrics', quiet, stream }),
     start: ({ startedAtMs }) => {
       state.startedAtMs = startedAtMs;
@@ -187,7 +179,7 @@ export function createPrometheusOutput({ prometheus, info, instance = null, quie
       server.closeAllConnections();
       if (server.listening) await new Promise((resolve) => server.close(resolve));
     },
-  });
+  };
 }
 
 /**

@@ -1,11 +1,9 @@
 import { OutputError } from '../errors.js';
 import { BoundedFile } from './bounded-file.js';
-import { Output } from './output.js';
 import { stdout } from './streams.js';
 
 /**
- * @import { IntervalRow, Output as OutputContract } from '../types.d.ts'
- * @import { OutputOptions } from './output.js'
+ * @import { IntervalRow, Output, OutputOptions } from '../types.d.ts'
  */
 
 /**
@@ -90,15 +88,14 @@ const SAMPLE_COLUMNS = Object.freeze(
 /**
  * A row per operation, including warm-up and drain. Instants are in microseconds since the start of the load.
  * @param {OutputOptions} options
- * @returns {OutputContract}
+ * @returns {Output}
  */
 export function createSamplesOutput({ samples }) {
   const file = new RowFile(/** @type {string} */ (samples), SAMPLE_COLUMNS);
   let startUs = 0;
   /** @param {number | null} atUs */
   const since = (atUs) => (atUs === null ? null : atUs - startUs);
-  return new Output({
-    wantsSamples: true,
+  return {
     ...file.members,
     start: (clock) => {
       startUs = clock.startUs;
@@ -112,7 +109,7 @@ export function createSamplesOutput({ samples }) {
         ...[sample.blockNumber, sample.effect, sample.target, sample.name, sample.endpoint],
         since(sample.visibleAtUs),
       ]),
-  });
+  };
 }
 
 /** The columns, for good: docs/outputs.md says what is in each. */
@@ -120,15 +117,15 @@ const BLOCK_COLUMNS = Object.freeze(
   'number seen_at_ms timestamp_s transactions ours gas_used gas_limit hash'.split(' '),
 );
 
-/** A row per block of the load and the drain. @param {OutputOptions} options @returns {OutputContract} */
+/** A row per block of the load and the drain. @param {OutputOptions} options @returns {Output} */
 export function createBlocksOutput({ blocks }) {
   const file = new RowFile(/** @type {string} */ (blocks), BLOCK_COLUMNS, { isWhole: true });
-  return new Output({
+  return {
     ...file.members,
     start: () => file.beginRows(),
     block: ({ number, seenAtMs, timestampS, transactions, ours, gasUsed, gasLimit, hash }) =>
       file.addRow([number, seenAtMs, timestampS, transactions, ours, gasUsed, gasLimit, hash]),
-  });
+  };
 }
 
 /** Limit of unread rows on standard output, in characters. */
@@ -138,7 +135,7 @@ const BOUND_CHARS = 1 << 24;
  * Each interval as a line of JSON, with the members of `intervals` in the run file.
  * @param {Pick<OutputOptions, 'intervals'>} options
  * @param {typeof stdout} [stream]
- * @returns {OutputContract}
+ * @returns {Output}
  */
 export function createIntervalsOutput({ intervals }, stream = stdout) {
   if (intervals !== '-') {
@@ -147,16 +144,16 @@ export function createIntervalsOutput({ intervals }, stream = stdout) {
       file.add(`${JSON.stringify(row)}\n`);
       file.cut();
     };
-    return new Output({ ...file.members, start: () => file.begin(''), interval });
+    return { ...file.members, start: () => file.begin(''), interval };
   }
   /** @type {OutputError | null} */
   let error = null;
-  return new Output({
+  return {
     interval: (row) => {
       if (stream.stream.writableLength < BOUND_CHARS) stream.write(`${JSON.stringify(row)}\n`);
       else
         error ??= new OutputError('cannot write --intervals to standard output: it was not read, and rows are missing');
     },
     settle: async () => ({ error }),
-  });
+  };
 }

@@ -3,7 +3,7 @@ import { censoredOf, figureOf } from '../stats/figures.js';
 import { heldRate } from '../stats/growth.js';
 import { LISTED_COUNTS } from '../stats/metrics.js';
 import { endpointsOf } from '../stats/recorder.js';
-import { countedWords, isPlain, shownStages } from '../stats/sample.js';
+import { STAGES, countedWords, isPlain } from '../stats/sample.js';
 import { byCode, count, seconds, tenths } from '../text.js';
 import { boundedMs, figure, megabytes } from './format.js';
 
@@ -103,7 +103,7 @@ export function latencyTable(run) {
   const { stages } = latency;
   const names = /** @type {const} */ (['avg', 'min', 'p50', 'p90', 'p99', 'p99.9', 'max']);
   const censored = censoredOf(run);
-  const shown = shownStages(stages).filter((stage) => !isPlain(run) || stage === 'queued' || stage === 'submit');
+  const shown = STAGES.filter((stage) => !isPlain(run) || stage === 'queued' || stage === 'submit');
   /** @type {Array<[string, DistributionJson, DistributionJson?]>} */
   const parts = [
     ['latency ms', latency.total, censored],

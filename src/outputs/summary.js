@@ -210,9 +210,7 @@ function feesText(run) {
     const each = verified === 0 ? '' : `, ${amount(left / BigInt(verified))} an operation`;
     words.push(`${amount(left)} left the wallets in the load${each}${fees === null ? ', sent value included' : ''}`);
   }
-  return [
-    `  fees        ${fees === null ? 'total not known' : `${capWei === null ? '' : 'at most '}${amount(fees)}`}: ${words.join('; ')}`,
-  ];
+  return [`  fees        ${fees === null ? 'total not known' : amount(fees)}: ${words.join('; ')}`];
 }
 
 /** Lines on blocks, fees, problems, machine and node. @param {RunFile} run @param {number} columns */
@@ -270,13 +268,6 @@ function troubles({ generator, reorgs, blocks, window }) {
   if (blocks.count > 1 && gapMs >= Math.max(STALL_MS, STALL * (window.durationMs / blocks.count)))
     lines.push(
       `  stall       no new block was seen for ${seconds(gapMs)}; ${seconds(window.durationMs / blocks.count)} is the average`,
-    );
-  const { fromMs: stallMs = 0, toMs: stallEndMs = 0, words: refusal } = generator.submissionStall ?? {};
-  // An outage explains the stall.
-  const isSaid = outages.some(({ fromMs, toMs = Infinity }) => fromMs <= stallEndMs && toMs >= stallMs);
-  if (stallEndMs - stallMs >= STALL_MS && !isSaid)
-    lines.push(
-      `  stall       no submission was accepted for ${seconds(stallEndMs - stallMs)}, from ${seconds(stallMs)} after the load began on: ${refusal}`,
     );
   const { repeated, rebroadcast, lost = 0, replaced } = generator.resubmissions;
   /** @type {Array<[number, string]>} */

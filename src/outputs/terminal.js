@@ -1,21 +1,15 @@
-import { inspect } from 'node:util';
+import { styleText } from 'node:util';
 
 /**
  * What a stream can show: colours, and lines of a limited width on a terminal.
  *
  * @typedef {'red' | 'green' | 'yellow' | 'bold' | 'dim'} Style
  * @typedef {(style: Style, text: string) => string} Paint text without control characters, see printable()
- * @typedef {NodeJS.WritableStream & {isTTY?: boolean, columns?: number, writableLength?: number, hasColors?: (env: object) => boolean}} Screen
+ * @typedef {NodeJS.WritableStream & {isTTY?: boolean, columns?: number, writableLength?: number}} Screen
  */
 
 /** For files and pages. @type {Paint} */
 export const noPaint = (_, text) => text;
-
-/** @type {Paint} */
-const withColors = (style, text) => {
-  const [on, off] = /** @type {[number, number]} */ (inspect.colors[style]);
-  return `\u001b[${on}m${text}\u001b[${off}m`;
-};
 
 /** Assumed where the terminal does not know its width. */
 const USUAL_COLUMNS = 80;
@@ -23,17 +17,9 @@ const USUAL_COLUMNS = 80;
 /** Erases the line. */
 const ERASE = '\u001b[2K\r';
 
-/** NO_COLOR wins; FORCE_COLOR also works without a terminal. @param {Screen} stream @param {NodeJS.ProcessEnv} [env] */
-export function wantsColors(stream, env = process.env) {
-  const { NO_COLOR = '', FORCE_COLOR } = env;
-  if (NO_COLOR !== '') return false;
-  if (FORCE_COLOR !== undefined) return FORCE_COLOR !== '0' && FORCE_COLOR !== 'false';
-  return stream.isTTY === true && stream.hasColors?.({ ...env, NO_COLOR: undefined }) === true;
-}
-
-/** @param {Screen} stream @param {NodeJS.ProcessEnv} [env] @returns {Paint} */
-export function paintOf(stream, env) {
-  return wantsColors(stream, env) ? withColors : noPaint;
+/** NO_COLOR wins; FORCE_COLOR also works without a terminal. @param {Screen} stream @returns {Paint} */
+export function paintOf(stream) {
+  return process.env.NO_COLOR ? noPaint : (style, text) => styleText(style, text, { stream });
 }
 
 /** @param {Screen} stream @returns {number} characters of a line; infinite without a terminal */

@@ -1,15 +1,15 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { toNumber } from '../chain/rpc.js';
 import { RpcError } from '../errors.js';
 import { createMetricsProbe } from './node-metrics.js';
 import { createNodeProbe } from './node.js';
 import { createLoopProbe, createSelfProbe } from './process.js';
-import { createSocketsProbe } from './sockets.js';
 
 /**
  * The table of probes, which observe the generator and the node beside the load. Creating a probe never fails; sample()
  * reports the reason if there is no reading.
  *
- * @import { ConnectionsReading, PoolReading, Rpc } from '../types.d.ts'
+ * @import { ConnectionsReading, PoolReading, Rpc, SocketsReading } from '../types.d.ts'
  *
  * @template T
  * @typedef {object} Probe
@@ -54,6 +54,31 @@ export function createPoolProbe({ rpc }) {
     },
   };
 }
+
+/**
+ * The TCP sockets of this machine, or of its network namespace, as the kernel counts them: to whom they are connected is
+ * not known.
+ * @param {{proc?: string}} [options] proc: the folder of the proc file system
+ */
+export function createSocketsProbe({ proc = '/proc' } = {}) {
+  const read = (/** @type {string} */ file) => readFileSync(`${proc}/${file}`, 'latin1');
+  return {
+    /** @returns {SocketsReading} */
+    sample: () => {
+      if (!existsSync(`${proc}/net/sockstat`))
+        throw new Error('socket figures need /proc, which this system does not have');
+      const [from, to] = read('sys/net/ipv4/ip_local_port_range').trim().split(/\s+/).map(Number);
+      const counts = read('net/sockstat') + (existsSync(`${proc}/net/sockstat6`) ? read('net/sockstat6') : '');
+      const inUse = [...counts.matchAll(/^TCP6?: inuse (\d+)/gm)].reduce((sum, [, found]) => sum + Number(found), 0);
+      const timeWait = Number(/^TCP: .* tw (\d+)/m.exec(counts)?.[1] ?? 0);
+      const ports = to - from + 1;
+      const portsInUse = Math.min(ports, inUse + timeWait);
+      const all = { endpoint: 'all', timeWait, portsInUse, portsLeft: ports - portsInUse };
+      return { timeWait, range: { from, to, ports }, endpoints: [all] };
+    },
+  };
+}
+
 /** @satisfies {Record<string, (options: any) => Probe<any>>} */
 export const probes = Object.freeze({
   self: createSelfProbe,

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { readFile, readdir } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 
 /** @import { NodeReading } from '../types.d.ts' */
 
@@ -26,10 +26,8 @@ export function createNodeProbe({ pid, proc = '/proc' }) {
     // Another start time means another process. A dead process keeps its number until its parent waits for it.
     if (now.startTicks !== last?.startTicks || now.isDead) throw new Error(`process ${pid} is gone`);
     const cpuUs = Math.max(0, now.cpuTicks - last.cpuTicks) * TICK_US;
-    const reading = { cpuUs, rssBytes: field(status, 'VmRSS') * 1024, threads: field(status, 'Threads') };
-    const found = await countDescriptors(folder);
     last = now;
-    return { ...reading, ...found };
+    return { cpuUs, rssBytes: field(status, 'VmRSS') * 1024, threads: field(status, 'Threads') };
   }
 
   return { sample };
@@ -56,15 +54,4 @@ export function parseStat(text) {
 /** @param {string} status of /proc/PID/status @param {string} name @returns {number} 0 if it is missing */
 function field(status, name) {
   return Number(new RegExp(`^${name}:\\s*(\\d+)`, 'm').exec(status)?.[1] ?? 0);
-}
-
-/** @param {string} folder @returns {Promise<Pick<NodeReading, 'descriptors' | 'why'>>} */
-async function countDescriptors(folder) {
-  try {
-    return { descriptors: (await readdir(`${folder}/fd`)).length };
-  } catch (error) {
-    const { code } = /** @type {NodeJS.ErrnoException} */ (error);
-    const isForbidden = code === 'EACCES' || code === 'EPERM';
-    return { descriptors: null, why: { descriptors: isForbidden ? 'permission denied' : 'cannot be counted' } };
-  }
 }

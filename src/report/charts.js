@@ -61,7 +61,7 @@ export function chartBox(charts) {
 }
 
 /** The figure of a chart: title, one sentence, plot with its legend, and table of numbers. @param {Chart} chart */
-export function chartFigure({ id, title, kind, x, summary, note, why, isWide = false }) {
+function chartFigure({ id, title, kind, x, summary, note, why, isWide = false }) {
   if (why !== undefined) return missingFigure(id, title, why);
   return html`<figure
     id="figure-${id}"

@@ -1,13 +1,11 @@
 import { createServer } from 'node:http';
 import { foreignHost, isOwnHost, listen } from '../outputs/listen.js';
-import { Output } from '../outputs/output.js';
 import { html, renderPage } from './html.js';
 import { bucketsOf } from './run-charts.js';
 import { runPage } from './run-page.js';
 
 /**
- * @import { Address, Output as OutputContract, RunFile } from '../types.d.ts'
- * @import { OutputOptions } from '../outputs/output.js'
+ * @import { Address, Output, OutputOptions, RunFile } from '../types.d.ts'
  * @import { Row } from './run-charts.js'
  * @import { IncomingMessage, ServerResponse } from 'node:http'
  */
@@ -100,13 +98,13 @@ function setUpPage() {
   });
 }
 
-/** @param {Pick<OutputOptions, 'dashboard' | 'quiet' | 'stream'>} how @returns {OutputContract} */
+/** @param {Pick<OutputOptions, 'dashboard' | 'quiet' | 'stream'>} how @returns {Output} */
 export function createDashboardOutput({ dashboard, quiet, stream }) {
   const { host, port } = /** @type {Address} */ (dashboard);
   const pages = new Pages();
   const server = createServer((request, response) => answer(pages, host, request, response));
   server.maxConnections = MAX_CONNECTIONS;
-  return new Output({
+  return {
     open: () => listen(server, { host, port }, { option: 'dashboard', path: '/', quiet, stream }),
     checkpoint: (run) => pages.show(run, false),
     finish: (run) => pages.show(run, true),
@@ -116,7 +114,7 @@ export function createDashboardOutput({ dashboard, quiet, stream }) {
       await new Promise((resolve) => (server.listening ? server.close(resolve) : resolve(null)));
       clearTimeout(timer);
     },
-  });
+  };
 }
 
 /** @param {Pages} pages @param {string} host @param {IncomingMessage} request @param {ServerResponse} response */

@@ -115,8 +115,6 @@ function loadPlans(run) {
   const words = countedWords(isPlain(run));
   const isOpenLoop =
     rates.askedPerSecond !== null || (config.ratePerSecond !== null && config.ratePerSecond !== undefined);
-  // Only with --spread apart effects are read at another endpoint.
-  const stages = STAGES.filter((stage) => stage !== 'visibility' || config.spread === 'apart');
   const codes = [failures, ...intervals.map((row) => row.failures)].flatMap((one) => Object.keys(one));
   if (counts.timedOut > 0) codes.push(TIMED_OUT);
   /** In the drain nothing is due. @param {'verified' | 'scheduled'} name @returns {Reads[string]} */
@@ -129,7 +127,7 @@ function loadPlans(run) {
     slowest: (row) => ms(row.latency.maxUs),
   };
   /** @type {Array<[string, Reads[string]]>} */
-  const byStage = stages.map((stage) => [stageName(stage), (row) => meanMs(row.stages?.[stage])]);
+  const byStage = STAGES.map((stage) => [stageName(stage), (row) => meanMs(row.stages?.[stage])]);
   /** @type {Array<[string, Reads[string]]>} */
   const byCode = codes.map((code) => [code, (row) => failuresOf(row)[code] ?? 0]);
   const tps = { [words.verified]: rate('verified'), ...(isOpenLoop ? { 'asked for': rate('scheduled') } : {}) };
@@ -204,7 +202,7 @@ const LOOP_DELAYS = {
 /** @type {Reads} */
 const SOCKETS = {
   'in TIME_WAIT': ({ probes }) => probes.sockets?.timeWait,
-  'local ports in use towards the endpoint': ({ probes: { sockets } }) =>
+  'local ports in use': ({ probes: { sockets } }) =>
     sockets === null || sockets.endpoints.length === 0
       ? null
       : Math.max(...sockets.endpoints.map((endpoint) => endpoint.portsInUse)),

@@ -1,6 +1,5 @@
 import { writeFileAtomically } from '../files.js';
 import { boundedMs, figure } from '../outputs/format.js';
-import { Output } from '../outputs/output.js';
 import { groupTables, latencyTable, mergedOf, overviewTable, thresholdsTable } from '../outputs/run-tables.js';
 import { END_WORDS } from '../outputs/summary.js';
 import { auditResult } from '../stats/audit-result.js';
@@ -15,8 +14,7 @@ import * as sections from './run-sections.js';
 import { badBadge, badge, dataTable, listSection, minuteOf, note, passedBadge, tableSection } from './sections.js';
 
 /**
- * @import { OutputOptions } from '../outputs/output.js'
- * @import { RunFile } from '../types.d.ts'
+ * @import { Output, OutputOptions, RunFile } from '../types.d.ts'
  * @import { Part } from './html.js'
  * @import { RunData } from './run-charts.js'
  */
@@ -46,9 +44,9 @@ export function runPage(run, live) {
   });
 }
 
-/** Writes the page to a file when the run is over. @param {OutputOptions} options */
+/** Writes the page to a file when the run is over. @param {OutputOptions} options @returns {Output} */
 export function createReportOutput({ html: file }) {
-  return new Output({ finish: (run) => writeFileAtomically(/** @type {string} */ (file), runPage(run)) });
+  return { finish: (run) => writeFileAtomically(/** @type {string} */ (file), runPage(run)) };
 }
 
 /** The main figures, and the latencies that matter most. @param {RunFile} run @returns {string[][]} */

@@ -2,7 +2,7 @@ import { instancesTable, latencyTable, mergedOf, stageName } from '../outputs/ru
 import { auditLines, mergedLines } from '../outputs/summary.js';
 import { auditResult } from '../stats/audit-result.js';
 import { endpointsOf } from '../stats/recorder.js';
-import { countedWords, isPlain, shownStages } from '../stats/sample.js';
+import { STAGES, countedWords, isPlain } from '../stats/sample.js';
 import { LOOKS, missingFigure, sentence } from './charts.js';
 import { digits, quantity } from './client/quantity.js';
 import { details, html, list, section } from './html.js';
@@ -53,9 +53,9 @@ export function stages(run) {
   const { stages: all } = run.latency;
   const { verified, one } = countedWords(isPlain(run));
   // Colours as in the chart of the stages.
-  const parts = shownStages(all)
-    .map((stage, i) => ({ stage, color: LOOKS[i].color, of: all[stage] }))
-    .filter(({ of }) => of.sumUs > 0);
+  const parts = STAGES.map((stage, i) => ({ stage, color: LOOKS[i].color, of: all[stage] })).filter(
+    ({ of }) => of.sumUs > 0,
+  );
   const allUs = parts.reduce((sum, { of }) => sum + of.sumUs, 0);
   const words = parts.map(
     ({ stage, of }) =>

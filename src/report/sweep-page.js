@@ -1,5 +1,6 @@
 import { meanOf } from '../studies/statistics.js';
 import { GRID_METRICS, howItWasMade, sweepResult } from '../studies/sweep-text.js';
+import { digits } from '../studies/metrics.js';
 import { cellName } from '../studies/plan.js';
 import { chartBox, sentence } from './charts.js';
 import { html, renderPage, section } from './html.js';
@@ -7,7 +8,7 @@ import { badBadge, badge, dataTable, listSection, minuteOf, note, tableSection }
 import { colorSteps, findChart, sweepCharts } from './sweep-charts.js';
 
 /**
- * @import { SweepFile } from '../types.d.ts'
+ * @import { Find, SweepFile } from '../types.d.ts'
  * @import { Table } from '../outputs/table.js'
  */
 
@@ -24,6 +25,7 @@ export function renderSweep(sweep, { folder = '.' } = {}) {
   const what =
     find === null ? `Sweep of ${axes.map(({ name }) => name).join(' × ')}` : `Search for the highest ${find.name}`;
   const runs = cells.flatMap((cell) => cell.runs);
+  const table = find === null ? runsTable(sweep) : trialsTable(find);
   return renderPage({
     title: `${what}${environment === null ? '' : ` at ${environment.endpoint}`}, ${minuteOf(startedAt)}`,
     verdict: sentence(verdict),
@@ -41,12 +43,8 @@ export function renderSweep(sweep, { folder = '.' } = {}) {
       find !== null && note(`Conditions: ${[...find.until, ...(find.rateHeld ? [RATE_HELD] : [])].join(', ')}.`),
       chartBox(charts),
     )}
-    ${
-      axes.length === 2 && tables.length > 0
-        ? gridSection(sweep, tables)
-        : tables.map((table) => tableSection(withLinks(table, folder)))
-    }
-    ${runs.length > 0 && tableSection(withLinks(runsTable(sweep), folder))}
+    ${axes.length === 2 && tables.length > 0 ? gridSection(sweep, tables) : tables.map((one) => tableSection(one))}
+    ${table.rows.length > 0 && tableSection(withLinks(table, folder))}
     ${listSection('plan', 'How it was made', howItWasMade(sweep))}`,
     charts,
   });
@@ -84,6 +82,20 @@ function runsTable({ cells }) {
         file,
       ]),
     ),
+  };
+}
+
+/** In the order in which they were made. @param {Find} find @returns {Table} */
+function trialsTable({ name, trials }) {
+  return {
+    id: 'runs',
+    title: 'Runs',
+    head: [name, 'held', 'file'],
+    rows: trials.map(({ value, holds, failed, file }) => [
+      digits(value),
+      holds ? 'yes' : `no: ${failed.join(', ')}`,
+      file,
+    ]),
   };
 }
 

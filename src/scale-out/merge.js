@@ -5,7 +5,7 @@ import { addUp, asJson } from '../stats/merge.js';
 import { zeroCounts } from '../stats/stats.js';
 import { checkThresholds, thresholdExit } from '../stats/thresholds.js';
 import { VERDICTS } from '../stats/verdict.js';
-import { legible, runFileChecker } from '../studies/run-files.js';
+import { checker, legible } from '../studies/run-files.js';
 import { checkConsistency, choose, headerOf, listed, missingWords, some, unnamedWords, walletsOf } from './choose.js';
 import { findSources } from './sources.js';
 import { Total } from './totals.js';
@@ -47,7 +47,7 @@ const LISTED = Object.freeze({ warnings: 20, gaps: 100, clocks: 5, names: 3 });
  * @throws {InputError | IncompleteError}
  */
 export async function merge(names, wanted, stdin) {
-  const checkRunFile = await runFileChecker();
+  const checkRunFile = await checker('run');
   const sources = await findSources(names, stdin);
   const { headers: found, damaged, foreign } = readAll(sources, checkRunFile, wanted);
   const others = foreign.length === 0 ? [] : [`left out: ${listed(foreign, LISTED.names)}`];
@@ -66,7 +66,7 @@ export async function merge(names, wanted, stdin) {
   return { run: withThresholds(run, wanted.thresholds, headers), notes: [...others, ...chosen.notes] };
 }
 
-/** @param {Source[]} sources @param {Awaited<ReturnType<typeof runFileChecker>>} checkRunFile @param {Wanted} wanted */
+/** @param {Source[]} sources @param {(json: any, name: string) => RunFile} checkRunFile @param {Wanted} wanted */
 function readAll(sources, checkRunFile, { runId, options: { mayDiffer } }) {
   /** @type {RunHeader[]} */
   const headers = [];

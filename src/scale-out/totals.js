@@ -35,8 +35,6 @@ function asPart(run, share, shiftMs, endpointOf) {
   const endpoints = [];
   for (const [i, one] of Object.entries(generator.endpoints ?? []))
     endpoints[Number(endpointOf(i))] = { ...one, events: one.events.map(later) };
-  const { submissionStall: stall } = generator;
-  const { fromMs = 0, toMs = Infinity } = stall ?? {};
   return {
     ...run,
     environment: { ...environment, endpoints: undefined },
@@ -48,11 +46,7 @@ function asPart(run, share, shiftMs, endpointOf) {
     probes: probes?.node
       ? { ...probes, node: { ...probes.node, cpuUs: Math.round(share * probes.node.cpuUs) } }
       : probes,
-    generator: {
-      ...generator,
-      endpoints,
-      submissionStall: stall && { ...stall, fromMs: fromMs + shiftMs, toMs: toMs + shiftMs },
-    },
+    generator: { ...generator, endpoints },
     intervals: run.intervals.map((row) => {
       return { ...row, byEndpoint: mapped(row.byEndpoint, (index, counts) => [endpointOf(index), counts]) };
     }),

@@ -1,12 +1,14 @@
 import { isPlain } from './sample.js';
 
 /**
- * @import { AuditReport, AuditResult } from '../types.d.ts'
+ * @import { AuditReport } from '../types.d.ts'
  * @import { MeasuredRun } from './run-file.js'
  */
 
 /**
  * The result of a run's audit, also for run files of versions that did not store it.
+ *
+ * @typedef {'exact' | 'incomplete' | 'not_exact'} AuditResult
  *
  * @typedef {Pick<MeasuredRun, 'audit' | 'environment' | 'partial' | 'unmeasured'>} Audited
  */

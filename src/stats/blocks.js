@@ -1,45 +1,17 @@
-import { merge } from './merge.js';
+import { merge, zero } from './merge.js';
 import { BLOCKS } from './metrics.js';
 
-/** @import { BlockTotals } from '../types.d.ts' */
+/** @import { BlockTotals, SeenBlock } from '../types.d.ts' */
 
 /** The blocks of the chain while a run goes on. */
 
-/**
- * @typedef {object} BlockFacts
- * @property {number} number
- * @property {string} [hash]
- * @property {number} transactions
- * @property {number} ours
- * @property {number} gasUsed
- * @property {number} gasLimit
- * @property {number} skewMs
- * @property {number} [gapMs] since the previous block was seen
- */
-
 /** @returns {BlockTotals} */
 export function noBlocks() {
-  return {
-    count: 0,
-    firstNumber: null,
-    lastNumber: null,
-    transactions: 0,
-    ours: 0,
-    gasUsed: 0,
-    own: { transactions: 0, gasUsed: 0 },
-    gasLimit: null,
-    fullnessSum: 0,
-    fullness: {},
-    full: 0,
-    gapMaxMs: 0,
-    skewMinMs: null,
-    skewMaxMs: null,
-    skewSumMs: 0,
-  };
+  return zero(BLOCKS);
 }
 
-/** @param {BlockFacts} block @returns {BlockTotals} */
-export function totalsOfBlock({ number, transactions, ours, gasUsed, gasLimit, skewMs, gapMs = 0 }) {
+/** @param {SeenBlock} block @returns {BlockTotals} */
+export function totalsOfBlock({ number, transactions, ours, gasUsed, gasLimit, skewMs, gapMs }) {
   // Nodes reserve a transaction's gas limit, which may be twice the gas that it uses.
   const isFull = transactions > 0 && gasUsed + (2 * gasUsed) / transactions > gasLimit;
   const fullness = gasLimit > 0 ? gasUsed / gasLimit : 0;
@@ -83,30 +55,27 @@ export function blockIntervalMs({ count, gapMaxMs = 0, skewMinMs, skewMaxMs }, d
   return count > 2 && gapMs > STILL * othersMs && !isLate ? othersMs : durationMs / count;
 }
 
-/**
- * Each thread sees every block, but only its own transactions in it. A block counts once all threads have seen it.
- * @template {BlockFacts} T
- */
+/** Each thread sees every block, but only its own transactions in it. A block counts once all threads have seen it. */
 export class SharedBlocks {
   #totals = noBlocks();
-  /** By number and hash: blocks that some threads have not seen yet. @type {Map<string, {block: T, seen: number}>} */
+  /** By number and hash: blocks that some threads have not seen yet. @type {Map<string, {block: SeenBlock, seen: number}>} */
   #open = new Map();
   #onWhole;
   #isCounted;
 
   /**
-   * @param {(block: T) => void} onWhole called with each block once all threads have seen it
-   * @param {(block: T) => boolean} [isCounted] by its first sighting, because a block may be new to one thread only
+   * @param {(block: SeenBlock) => void} onWhole called with each block once all threads have seen it
+   * @param {(block: SeenBlock) => boolean} [isCounted] by its first sighting, because a block may be new to one thread only
    */
   constructor(onWhole, isCounted = () => true) {
     this.#onWhole = onWhole;
     this.#isCounted = isCounted;
   }
 
-  /** @param {T} block as one thread saw it @param {number} threads number of threads */
+  /** @param {SeenBlock} block as one thread saw it @param {number} threads number of threads */
   add(block, threads) {
     // After a reorg two blocks have the same number.
-    const key = `${block.number}:${block.hash ?? ''}`;
+    const key = `${block.number}:${block.hash}`;
     const known = this.#open.get(key);
     if (known === undefined) this.#open.set(key, { block, seen: 1 });
     else {
@@ -124,7 +93,7 @@ export class SharedBlocks {
     }
   }
 
-  /** @param {T} block */
+  /** @param {SeenBlock} block */
   #add(block) {
     if (!this.#isCounted(block)) return;
     this.#totals = addBlocks(this.#totals, totalsOfBlock(block));

@@ -1,15 +1,58 @@
-import { Distribution, STATISTICS, boundsOf } from './histogram.js';
+import { Distribution, STATISTICS, boundsOf, statisticOf } from './histogram.js';
 import { COUNTS, MEASURED } from './metrics.js';
 
 /**
  * The figures of a run that thresholds and studies can name, and how to read each of a run file.
  *
- * @import { Counts, DistributionJson, Figure, GroupJson, SocketsReading } from '../types.d.ts'
+ * @import { Counts, DistributionJson, Figure, GroupJson, SocketsReading, Unit } from '../types.d.ts'
  * @import { Bounds, Statistic } from './histogram.js'
  * @import { MeasuredRun } from './run-file.js'
  *
  * @typedef {Bounds & {censored: number}} CensoredBounds with the number of censored operations
  */
+
+/**
+ * Figures of the run file: name, unit, which is better, the member that is the figure or that has the reason why it is
+ * null, label, words. Those of COMPUTED are no member themselves.
+ */
+const TABLE = `
+  tps          | perSecond    | higher | /rates/verifiedPerSecond    | TPS                | verified operations per second of the window
+  achieved     | perSecond    | higher | /rates/achievedPerSecond    | achieved per s     | of the operations due in the window those verified, per second of it
+  held         | percent      | higher | /rates/askedPerSecond       | rate held          | of the rate at which operations were due in the window, the share at which they were verified, with the growth of their queue
+  asked        | perSecond    | higher | /rates/askedPerSecond       | asked per s        | operations due per second of the window, where a rate was asked for
+  attempted    | perSecond    | higher | /rates/attemptedPerSecond   | attempted per s    | operations started per second of the window
+  accepted     | perSecond    | higher | /rates/acceptedPerSecond    | accepted per s     | hashes read back per second of the window
+  included     | perSecond    | higher | /rates/includedPerSecond    | included per s     | operations seen in a block per second of the window
+  gas          | gasPerSecond | higher | /rates                      | gas per s          | gas per second of the window that the transactions of this run used
+  chain.gas    | gasPerSecond | higher | /rates                      | chain gas per s    | gas per second of the window that all transactions in its blocks used
+  gas.op       | gas          |        | /gas                        | gas per operation  | mean gas of an operation
+  fullness     | percent      | higher | /blocks                     | block fullness     | mean share of the gas limit that the blocks used
+  fullness.p50 | percent      | higher | /blocks                     | block fullness p50 | percentile 50 of the share of the gas limit that a block used
+  fullness.p90 | percent      | higher | /blocks                     | block fullness p90 | percentile 90 of the share of the gas limit that a block used
+  cpu          | us           |        | /generator/cpuUsPerVerified | generator CPU      | CPU time of this process for a verified operation
+  rss          | bytes        |        | /generator/peakRssBytes     | generator memory   | most resident memory of this process
+  timewait     | count        |        | /probes/sockets/timeWait    | TIME_WAIT          | most sockets of this machine in TIME_WAIT
+  ports_left   | count        | higher | /probes/sockets             | ports left         | fewest ephemeral ports left, if each socket of this machine had its own one
+  node.cpu     | percent      |        | /probes/node                | node CPU           | CPU time of the node's process, in percent of a core
+  node.rss     | bytes        |        | /probes/node/rssBytes       | node memory        | most resident memory of the node's process`;
+
+/** @type {Record<string, (run: MeasuredRun) => number | null>} */
+const COMPUTED = {
+  gas: (run) => {
+    const [perOperation, { ours, transactions, gasUsed }] = [gasPerOperation(run), run.blocks];
+    if (perOperation === null) return null;
+    return perSecond(run, ours === transactions ? gasUsed : ours * perOperation);
+  },
+  held: heldPercent,
+  'chain.gas': (run) => perSecond(run, run.blocks.gasUsed),
+  'gas.op': gasPerOperation,
+  fullness: ({ blocks: { count, fullnessSum } }) =>
+    count === 0 || fullnessSum === undefined ? null : (100 * fullnessSum) / count,
+  'fullness.p50': ({ blocks }) => fullnessPercentile(blocks, 50),
+  'fullness.p90': ({ blocks }) => fullnessPercentile(blocks, 90),
+  ports_left: portsLeft,
+  'node.cpu': nodeCpuPercent,
+};
 
 /** How counts of operations due in the window are read. @type {Record<string, (run: MeasuredRun) => number>} */
 const READ = {
@@ -19,134 +62,47 @@ const READ = {
 };
 
 /** @type {readonly Figure[]} */
-export const FIGURES = Object.freeze([
-  rate('tps', 'verified operations per second of the window', 'verifiedPerSecond', 'TPS'),
-  rate('achieved', 'of the operations due in the window those verified, per second of it', 'achievedPerSecond'),
-  rate('asked', 'operations due per second of the window, where a rate was asked for', 'askedPerSecond'),
-  rate('attempted', 'operations started per second of the window', 'attemptedPerSecond'),
-  rate('accepted', 'hashes read back per second of the window', 'acceptedPerSecond'),
-  rate('included', 'operations seen in a block per second of the window', 'includedPerSecond'),
-  {
-    name: 'gas',
-    unit: 'gasPerSecond',
-    label: 'gas per s',
-    words: 'gas per second of the window that the transactions of this run used',
-    better: 'higher',
-    read: (run) => {
-      const perOperation = gasPerOperation(run);
-      if (perOperation === null || run.window.durationMs === 0) return null;
-      const { ours, transactions, gasUsed } = run.blocks;
-      return (1000 * (ours === transactions ? gasUsed : ours * perOperation)) / run.window.durationMs;
-    },
-    why: noGas,
-  },
-  {
-    name: 'chain.gas',
-    unit: 'gasPerSecond',
-    label: 'chain gas per s',
-    words: 'gas per second of the window that all transactions in its blocks used',
-    better: 'higher',
-    read: ({ blocks, window: { durationMs } }) => (durationMs === 0 ? null : (1000 * blocks.gasUsed) / durationMs),
-    why: () => 'the window has no length',
-  },
-  {
-    name: 'gas.op',
-    unit: 'gas',
-    label: 'gas per operation',
-    words: 'mean gas of an operation',
-    read: gasPerOperation,
-    why: noGas,
-  },
-  fullness(
-    'fullness',
-    'mean share of the gas limit that the blocks used',
-    ({ fullnessSum = 0, count: blocks }) => (100 * fullnessSum) / blocks,
-  ),
-  ...[50, 90].map((p) =>
-    fullness(`fullness.p${p}`, `percentile ${p} of the share of the gas limit that a block used`, (blocks) =>
-      fullnessPercentile(blocks, p),
-    ),
-  ),
+const FIGURES = Object.freeze([
+  ...TABLE.trim()
+    .split('\n')
+    .map((line) => {
+      const [name, unit, better, pointer, label, words] = line.split('|').map((cell) => cell.trim());
+      const read = COMPUTED[name] ?? ((/** @type {MeasuredRun} */ run) => memberAt(run, pointer));
+      return /** @type {Figure} */ ({ name, unit, label, words, pointer, better: better || undefined, read });
+    }),
   ...Object.entries(COUNTS).map(([key, row]) => {
     const { name = key, help = '', words = help, label = name.replace('_', ' '), better, whole, isOfWindow } = row;
     const read = (/** @type {MeasuredRun} */ { counts, window }) =>
       /** @type {Record<string, number>} */ (isOfWindow ? window.counts : counts)[key] ?? null;
-    return { ...count(name, words, READ[key] ?? read, whole), label, better };
+    return { ...countFigure(name, words, READ[key] ?? read, whole), label, better };
   }),
-  {
-    name: 'cpu',
-    unit: 'us',
-    label: 'generator CPU',
-    words: 'CPU time of this process for a verified operation',
-    read: ({ generator }) => generator.cpuUsPerVerified,
-    why: ({ unmeasured }) => unmeasured['/generator/cpuUsPerVerified'],
-  },
-  {
-    name: 'rss',
-    unit: 'bytes',
-    label: 'generator memory',
-    words: 'most resident memory of this process',
-    read: ({ generator }) => generator.peakRssBytes,
-  },
-  probed('sockets', {
-    name: 'timewait',
-    unit: 'count',
-    label: 'TIME_WAIT',
-    words: 'most sockets in TIME_WAIT',
-    read: ({ probes }) => probes?.sockets?.timeWait ?? null,
-  }),
-  probed('sockets', {
-    name: 'ports_left',
-    unit: 'count',
-    label: 'ports left',
-    words: 'fewest ephemeral ports left towards an endpoint',
-    better: 'higher',
-    read: portsLeft,
-  }),
-  probed('node', {
-    name: 'node.cpu',
-    unit: 'percent',
-    label: 'node CPU',
-    words: "CPU time of the node's process, in percent of a core",
-    read: nodeCpuPercent,
-  }),
-  probed('node', {
-    name: 'node.rss',
-    unit: 'bytes',
-    label: 'node memory',
-    words: "most resident memory of the node's process",
-    read: ({ probes }) => probes?.node?.rssBytes ?? null,
-  }),
-  skew('avg', ({ count: blocks, skewSumMs }) => skewSumMs / blocks),
-  skew('min', ({ skewMinMs }) => skewMinMs),
-  skew('max', ({ skewMaxMs }) => skewMaxMs),
 ]);
 
-/** @param {string} name @param {string} words @param {keyof MeasuredRun['rates']} key @param {string} [label] @returns {Figure} */
-function rate(name, words, key, label = `${name} per s`) {
-  return {
-    name,
-    label,
-    words,
-    unit: 'perSecond',
-    better: 'higher',
-    read: ({ rates }) => rates[key],
-    why: ({ unmeasured }) => unmeasured[`/rates/${key}`] ?? unmeasured['/rates'],
-  };
+/** @param {string} name @param {string} words @param {Figure['read']} read @param {string} [whole] @returns {Figure} */
+function countFigure(name, words, read, whole) {
+  // With a window of no length nothing was measured, not even the absence of failures.
+  const readWindow = (/** @type {MeasuredRun} */ run) => (run.window.durationMs === 0 ? null : read(run));
+  return { name, unit: 'count', words, whole, pointer: '/rates', read: readWindow };
 }
 
-/** @param {string} name @param {string} words @param {Figure['read']} read @param {string} [whole] @returns {Figure} */
-export function count(name, words, read, whole) {
-  // With a window of no length nothing was measured, not even the absence of failures.
-  const hasNoWindow = (/** @type {MeasuredRun} */ { window }) => window.durationMs === 0;
-  return {
-    name,
-    unit: 'count',
-    words,
-    whole,
-    read: (run) => (hasNoWindow(run) ? null : read(run)),
-    why: (run) => (hasNoWindow(run) ? 'the window has no length' : undefined),
-  };
+/** @param {object} run @param {string} pointer @returns {any} */
+function memberAt(run, pointer) {
+  const keys = pointer.slice(1).split('/');
+  return keys.reduce((value, key) => value?.[key] ?? null, /** @type {any} */ (run));
+}
+
+/** Why a figure is null: the reason of the nearest member of the run file that has one. @param {Figure} figure @param {MeasuredRun} run */
+export function whyNull({ pointer = '', why }, run) {
+  const keys = pointer.split('/');
+  const pointers = keys.map((_, i) => keys.slice(0, keys.length - i).join('/'));
+  const known = pointers.find((one) => run.unmeasured[one] !== undefined);
+  const reason = why?.(run) ?? run.unmeasured[known ?? ''] ?? run.probes?.why[keys[2]];
+  return reason ?? 'there was nothing of it in the window';
+}
+
+/** @param {MeasuredRun} run @param {number} value @returns {number | null} */
+function perSecond({ window: { durationMs } }, value) {
+  return durationMs === 0 ? null : (1000 * value) / durationMs;
 }
 
 /**
@@ -165,21 +121,34 @@ function sinceWindow(key, name) {
   };
 }
 
-/** @param {'sockets' | 'node'} probe @param {Figure} figure @returns {Figure} */
-function probed(probe, figure) {
-  return { ...figure, why: ({ probes, unmeasured }) => probes?.why[probe] ?? unmeasured['/probes'] };
+/**
+ * If operations of the second half of the window waited longer than those of the first, a queue grows: with g seconds per
+ * second, 1 / (1 + g) of the due operations was served. Growth that the positions of the blocks can explain does not count.
+ * @param {MeasuredRun} run
+ * @returns {number | null} null: nothing was due, or there is no rate
+ */
+function heldPercent({ rates, latency, window, blocks }) {
+  const { askedPerSecond: asked, achievedPerSecond: achieved } = rates;
+  if (asked === null || achieved === null || asked === 0) return null;
+  const [first, second] = latency.halves;
+  const halfUs = (window.durationMs * 1000) / 2;
+  const grownUs = first.count > 0 && second.count > 0 ? second.sumUs / second.count - first.sumUs / first.count : 0;
+  // A half that ends within a block interval is up to an eighth of the interval too long or too short.
+  const blocksInHalf = blocks.count / 2;
+  const byChanceUs = blocks.count > 0 ? halfUs / blocksInHalf / (4 * blocksInHalf) : 0;
+  return (100 * achieved) / asked / (1 + Math.max(0, grownUs - byChanceUs) / halfUs);
 }
 
 /** @param {MeasuredRun} run */
-export function portsLeft({ probes }) {
+function portsLeft({ probes }) {
   const left = (probes?.sockets?.endpoints ?? []).map((endpoint) => endpoint.portsLeft);
   return left.length === 0 ? null : Math.min(...left);
 }
 
 /** @param {MeasuredRun} run */
-export function nodeCpuPercent({ probes, window }) {
-  const node = probes?.node ?? null;
-  return node === null || window.durationMs === 0 ? null : (100 * node.cpuUs) / (window.durationMs * 1000);
+export function nodeCpuPercent(run) {
+  const node = run.probes?.node ?? null;
+  return node === null ? null : perSecond(run, node.cpuUs / 10_000);
 }
 
 /**
@@ -195,42 +164,12 @@ function gasPerOperation({ gas, blocks }) {
   return known === undefined ? null : known.used / known.operations;
 }
 
-/** @param {MeasuredRun} run */
-function noGas({ blocks: { ours } }) {
-  return ours === 0
-    ? 'no operation was seen in a block of the window'
-    : 'each block of the window also had transactions of others, and the workload reads no receipts';
-}
-
-/** @param {string} name @param {string} words @param {(blocks: MeasuredRun['blocks']) => number} percent @returns {Figure} */
-function fullness(name, words, percent) {
-  return {
-    name,
-    unit: 'percent',
-    label: name.replace('fullness', 'block fullness').replace('.', ' '),
-    words,
-    better: 'higher',
-    read: ({ blocks }) => (blocks.count === 0 || blocks.fullness === undefined ? null : percent(blocks)),
-    why: () => 'no block was seen in the window',
-  };
-}
-
 /** The nearest rank. @param {MeasuredRun['blocks']} blocks @param {number} p */
-function fullnessPercentile({ fullness: counts = {}, count: blocks }, p) {
+function fullnessPercentile({ fullness: counts, count: blocks }, p) {
+  if (blocks === 0 || counts === undefined) return null;
   const shares = Object.keys(counts).sort((a, b) => Number(a) - Number(b));
   let left = Math.ceil((p / 100) * blocks);
   return Number(shares.find((share) => (left -= counts[share]) <= 0) ?? shares.at(-1));
-}
-
-/** @param {string} statistic @param {(blocks: MeasuredRun['blocks']) => number | null} ms @returns {Figure} */
-function skew(statistic, ms) {
-  return {
-    name: `skew.${statistic}`,
-    unit: 'us',
-    words: 'when a block was seen, less its timestamp',
-    read: ({ blocks }) => (blocks.count === 0 || blocks.skewMinMs === null ? null : 1000 * (ms(blocks) ?? 0)),
-    why: () => 'no block was seen in the window',
-  };
 }
 
 /**
@@ -248,7 +187,6 @@ export const DURATIONS = Object.freeze({
   queued: ofStage('queued', 'from due to written to the socket'),
   submit: ofStage('submit', 'from there to the hash read'),
   inclusion: ofStage('inclusion', 'from there to the block seen'),
-  visibility: ofStage('visibility', 'from there to the block seen at the endpoint that is read'),
   readback: ofStage('readBack', 'from there to the effect read back'),
 });
 
@@ -308,7 +246,7 @@ export function figureOf(text) {
   if (code !== undefined) {
     const isKnown = FAILURE_CODES.includes(code) || /^transport_\w+$/.test(code);
     const words = `operations that failed so ${MEASURED}`;
-    return isKnown ? count(`failed.${code}`, words, sinceWindow('failures', code), 'started') : null;
+    return isKnown ? countFigure(`failed.${code}`, words, sinceWindow('failures', code), 'started') : null;
   }
   const word = normalized(text);
   const figure = FIGURES.find(({ name }) => normalized(name) === (ALSO_CALLED.get(word) ?? word));
@@ -320,12 +258,20 @@ function normalized(text) {
   return text.toLowerCase().replace(/[_-]/g, '');
 }
 
-/** @param {string} word such as avg or p99.9 @returns {Statistic | number | null} */
-function statisticOf(word) {
-  if (Object.hasOwn(STATISTICS, word)) return /** @type {Statistic} */ (word);
-  const percentile = Number(/^p(\d+(?:\.\d+)?)$/.exec(word)?.[1]);
-  return percentile > 0 && percentile < 100 ? percentile : null;
-}
+/** @type {Record<string, {unit: Unit, words: string, of: (group: GroupJson, run: MeasuredRun) => number | null}>} */
+const OF_CALL = {
+  failed: { unit: 'count', words: 'those that failed', of: ({ counts }) => counts.failed },
+  tps: {
+    unit: 'perSecond',
+    words: 'those verified per second of the window',
+    of: ({ windowVerified }, run) => perSecond(run, windowVerified),
+  },
+  gas: {
+    unit: 'gas',
+    words: 'mean gas by receipts',
+    of: ({ gas }) => (gas !== undefined && gas.operations > 0 ? gas.used / gas.operations : null),
+  },
+};
 
 /**
  * Figures of one operation name of the workload: calls.NAME.p99. Whether the name exists is known after the run only.
@@ -343,36 +289,15 @@ function callFigure(text, name, word) {
       ? `there is no ${name} among ${Object.keys(run.byName).join(', ') || 'no names'}`
       : undefined;
   const of = { name: text, ofCall: name, why };
-  if (word === 'failed')
-    return {
-      ...of,
-      unit: 'count',
-      words: `those that failed of ${name}`,
-      read: (run) => groupOf(run)?.counts.failed ?? null,
-    };
-  if (word === 'tps')
-    return {
-      ...of,
-      unit: 'perSecond',
-      words: `those verified per second of the window of ${name}`,
-      read: (run) => {
-        const group = groupOf(run);
-        const { durationMs } = run.window;
-        return group === undefined || durationMs === 0 ? null : (1000 * group.windowVerified) / durationMs;
-      },
-    };
-  if (word === 'gas')
-    return {
-      ...of,
-      unit: 'gas',
-      words: `mean gas of ${name}, by receipts`,
-      read: (run) => {
-        const gas = groupOf(run)?.gas;
-        return gas === undefined || gas.operations === 0 ? null : gas.used / gas.operations;
-      },
-    };
   const statistic = statisticOf(word);
-  return statistic === null ? null : { ...of, words: `latency of ${name}`, ...statisticFigure(groupOf, statistic) };
+  if (statistic !== null) return { ...of, words: `latency of ${name}`, ...statisticFigure(groupOf, statistic) };
+  if (!Object.hasOwn(OF_CALL, word)) return null;
+  const { unit, words, of: read } = OF_CALL[word];
+  const readCall = (/** @type {MeasuredRun} */ run) => {
+    const group = groupOf(run);
+    return group === undefined ? null : read(group, run);
+  };
+  return { ...of, unit, words: `${words}, of ${name}`, read: readCall };
 }
 
 /** @param {string} word @returns {Figure | null} */
@@ -388,7 +313,6 @@ function durationFigure(word) {
     words,
     isOfVerified,
     ...statisticFigure((run) => ({ latency: of(run), censored: censored(run) }), statistic),
-    why: () => 'there was no such operation in the window',
   };
 }
 
@@ -414,21 +338,13 @@ function statisticFigure(partOf, statistic) {
   };
 }
 
-const TIME_WAIT_WARNING = 10_000;
 const RANGE_WARNING = 0.6;
 
-/** @param {SocketsReading} reading @returns {string[]} warnings about the endpoints of this run */
-export function socketWarnings({ range, endpoints }) {
-  const warnings = [];
-  for (const { endpoint, timeWait, portsInUse, portsLeft } of endpoints) {
-    if (timeWait >= TIME_WAIT_WARNING)
-      warnings.push(
-        `${timeWait} sockets towards ${endpoint} are in TIME_WAIT: connections are closed faster than they age`,
-      );
-    if (portsInUse >= RANGE_WARNING * range.ports)
-      warnings.push(
-        `${portsInUse} of ${range.ports} ephemeral ports towards ${endpoint} are in use, ${portsLeft} are left: without one no connection can be opened`,
-      );
-  }
-  return warnings;
+/** @param {SocketsReading} reading @returns {string[]} warnings */
+export function socketWarnings({ range: { ports }, endpoints }) {
+  const short = endpoints.filter(({ portsInUse }) => portsInUse >= RANGE_WARNING * ports);
+  return short.map(
+    ({ portsInUse, portsLeft }) =>
+      `the sockets of this machine may use ${portsInUse} of ${ports} ephemeral ports, ${portsLeft} are left: without one no connection can be opened`,
+  );
 }

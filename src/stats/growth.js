@@ -2,6 +2,7 @@ import { figureOf } from './figures.js';
 import { Distribution } from './histogram.js';
 import { addBlocks, blockIntervalMs, noBlocks } from './blocks.js';
 import { isPlain } from './sample.js';
+import { milliseconds } from '../text.js';
 
 /**
  * @import { IntervalRow } from '../types.d.ts'
@@ -75,7 +76,7 @@ export function backlog(run) {
   const isLeftOver = window.counts.verified < VERIFIED_IN_WINDOW * window.counts.scheduled;
   const isSteady = rates.askedPerSecond !== null && growsSteadily(run, (secondUs - firstUs) / 1000);
   if (!isSteady && !(isLeftOver && secondUs >= GROWN * firstUs)) return null;
-  return `latency grew from ${msText(firstUs)} in the first half of the window to ${msText(secondUs)} in the second`;
+  return `latency grew from ${milliseconds(firstUs)} in the first half of the window to ${milliseconds(secondUs)} in the second`;
 }
 
 /**
@@ -97,14 +98,14 @@ const SHORTFALL = 0.01;
 const EACH = 0.1;
 
 /** Whether values grow at each step, and by a quarter in total. @param {Array<number | null>} values */
-export function grows(values) {
+function grows(values) {
   const [first, last] = [values[0] ?? null, values.at(-1) ?? null];
   if (first === null || last === null || last < 1.25 * first) return false;
   return values.every((value, i) => i === 0 || (value ?? NaN) - (values[i - 1] ?? NaN) >= EACH * (last - first));
 }
 
 /** Rows of the window by the quarter in which they end. @param {IntervalRow[]} intervals */
-export function quartersOf(intervals) {
+function quartersOf(intervals) {
   const load = intervals.filter(({ phase }) => phase === 'load');
   const [startMs, endMs] = [load[0]?.startMs ?? 0, load.at(-1)?.endMs ?? 0];
   return [0, 1, 2, 3].map((i) =>
@@ -154,9 +155,4 @@ export function shortWindow({ environment, end, window, blocks, intervals, verdi
   const needed = `--duration ${Math.ceil(((BLOCKS_OF_WINDOW + 1) * blockMs) / 1000)}s or longer`;
   const words = `the window has ${blocks.count} of the ${BLOCKS_OF_WINDOW} blocks that it needs: ${bias}; give ${needed}${isWarm ? '' : ' and --warmup auto'}`;
   return { blocks: blocks.count, words };
-}
-
-/** @param {number} us */
-function msText(us) {
-  return `${Math.round(us / 1000).toLocaleString('en-US')} ms`;
 }

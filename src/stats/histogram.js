@@ -73,11 +73,7 @@ export function recordedValues(json) {
   const histogram = decoded(json);
   /** @type {Array<{valueUs: number, count: number}>} */
   const values = [];
-  eachPlace(histogram, (place, count) => {
-    const lowestUs = histogram.valueFromIndex(place);
-    const middleUs = lowestUs + Math.floor(histogram.sizeOfEquivalentValueRange(lowestUs) / 2);
-    values.push({ valueUs: Math.min(Math.max(middleUs, minUs ?? 0), maxUs ?? Infinity), count });
-  });
+  eachValue(histogram, minUs ?? 0, maxUs ?? Infinity, (valueUs, count) => values.push({ valueUs, count }));
   return values;
 }
 
@@ -89,9 +85,6 @@ export function recordedValues(json) {
  * @typedef {'avg' | 'min' | 'max' | 'stddev'} Statistic
  */
 
-/** Above this value the sum of squares would not fit into a double exactly. */
-const EXACT_SQUARE_LIMIT_US = Math.floor(Math.sqrt(Number.MAX_SAFE_INTEGER / 2));
-
 /** A distribution as plain data, for another thread. @typedef {ReturnType<Distribution['toState']>} DistributionState */
 
 export class Distribution {
@@ -99,8 +92,6 @@ export class Distribution {
   sumUs = 0;
   minUs = Infinity;
   maxUs = -Infinity;
-  #squaresLow = 0;
-  #squaresHigh = 0n;
   /** Created with the first value: most distributions of an interval stay empty. @type {hdr.JsHistogram | null} */
   #histogram = null;
   /** Whether the histogram knows its total and maximum, which add() leaves for later. */
@@ -112,7 +103,6 @@ export class Distribution {
     this.sumUs += valueUs;
     if (valueUs < this.minUs) this.minUs = valueUs;
     if (valueUs > this.maxUs) this.maxUs = valueUs;
-    this.#addSquare(valueUs);
     (this.#histogram ??= emptyHistogram()).recordValue(valueUs);
   }
 
@@ -138,7 +128,6 @@ export class Distribution {
     this.sumUs += other.sumUs;
     this.minUs = Math.min(this.minUs, other.minUs ?? Infinity);
     this.maxUs = Math.max(this.maxUs, maxUs);
-    this.#squaresHigh += BigInt(other.sumOfSquaresUs2);
     return this;
   }
 
@@ -147,11 +136,6 @@ export class Distribution {
     if (!this.#isSettled) histogram.establishInternalTackingValues();
     this.#isSettled = true;
     return histogram;
-  }
-
-  /** @returns {bigint} */
-  get sumOfSquaresUs2() {
-    return this.#squaresHigh + BigInt(this.#squaresLow);
   }
 
   /** @returns {number | null} */
@@ -201,17 +185,13 @@ export class Distribution {
     return {
       count: this.count,
       sumUs: this.sumUs,
-      sumOfSquaresUs2: String(this.sumOfSquaresUs2),
       minUs: empty ? null : this.minUs,
       maxUs: empty ? null : this.maxUs,
       meanUs: this.meanUs,
       stddevUs: empty ? null : this.#stddevUs(),
-      p50Us: this.percentileUs(50),
-      p75Us: this.percentileUs(75),
-      p90Us: this.percentileUs(90),
-      p95Us: this.percentileUs(95),
-      p99Us: this.percentileUs(99),
-      p999Us: this.percentileUs(99.9),
+      .../** @type {StoredPercentiles} */ (
+        Object.fromEntries(STORED_PERCENTILES.map((p) => [memberOf(p), this.percentileUs(p)]))
+      ),
       hdr: hdr.encodeIntoCompressedBase64(this.#settled()),
     };
   }
@@ -236,9 +216,9 @@ export class Distribution {
       places.push(place);
       times.push(count);
     });
-    const { count, sumUs, minUs, maxUs, sumOfSquaresUs2 } = this;
+    const { count, sumUs, minUs, maxUs } = this;
     const values = { places: Uint32Array.from(places), times: Float64Array.from(times) };
-    return { count, sumUs, minUs, maxUs, sumOfSquaresUs2, ...values };
+    return { count, sumUs, minUs, maxUs, ...values };
   }
 
   /** @param {DistributionJson | DistributionState} data @throws {InputError} which says what is wrong with its histogram */
@@ -246,39 +226,35 @@ export class Distribution {
     return new Distribution().add(data);
   }
 
-  /** Sums in a double while that is exact: a BigInt per sample would cost more than the histogram. @param {number} valueUs */
-  #addSquare(valueUs) {
-    if (valueUs > EXACT_SQUARE_LIMIT_US) {
-      this.#squaresHigh += BigInt(valueUs) ** 2n;
-      return;
-    }
-    this.#squaresLow += valueUs * valueUs;
-    if (this.#squaresLow > Number.MAX_SAFE_INTEGER / 2) {
-      this.#squaresHigh += BigInt(this.#squaresLow);
-      this.#squaresLow = 0;
-    }
-  }
-
-  /** Integers, because doubles would lose digits to cancellation. */
+  /** Of the rounded values: the library's own function takes milliseconds. */
   #stddevUs() {
-    const count = BigInt(this.count);
-    const sum = BigInt(this.sumUs);
-    return Math.sqrt(Number(count * this.sumOfSquaresUs2 - sum * sum)) / this.count;
+    const meanUs = this.sumUs / this.count;
+    let squares = 0;
+    const add = (/** @type {number} */ valueUs, /** @type {number} */ count) => {
+      squares += count * (valueUs - meanUs) ** 2;
+    };
+    eachValue(this.#settled(), this.minUs, this.maxUs, add);
+    return Math.sqrt(squares / this.count);
   }
 }
 
 /** @type {Readonly<Record<Statistic, 'meanUs' | 'minUs' | 'maxUs' | 'stddevUs'>>} */
 export const STATISTICS = Object.freeze({ avg: 'meanUs', min: 'minUs', max: 'maxUs', stddev: 'stddevUs' });
 
-/** @type {ReadonlyMap<number, 'p50Us' | 'p75Us' | 'p90Us' | 'p95Us' | 'p99Us' | 'p999Us'>} */
-const STORED_PERCENTILES = new Map([
-  [50, 'p50Us'],
-  [75, 'p75Us'],
-  [90, 'p90Us'],
-  [95, 'p95Us'],
-  [99, 'p99Us'],
-  [99.9, 'p999Us'],
-]);
+/** Members of the run file. @typedef {Pick<DistributionJson, 'p50Us' | 'p75Us' | 'p90Us' | 'p95Us' | 'p99Us' | 'p999Us'>} StoredPercentiles */
+const STORED_PERCENTILES = Object.freeze([50, 75, 90, 95, 99, 99.9]);
+
+/** @param {number} p @returns {keyof StoredPercentiles} */
+function memberOf(p) {
+  return /** @type {any} */ (`p${String(p).replace('.', '')}Us`);
+}
+
+/** @param {string} word such as avg or p99.9 @returns {Statistic | number | null} */
+export function statisticOf(word) {
+  if (Object.hasOwn(STATISTICS, word)) return /** @type {Statistic} */ (word);
+  const percentile = Number(/^p(\d+(?:\.\d+)?)$/.exec(word)?.[1]);
+  return percentile > 0 && percentile < 100 ? percentile : null;
+}
 
 /**
  * A figure of a distribution with its upper bound.
@@ -290,7 +266,8 @@ const STORED_PERCENTILES = new Map([
 export function boundsOf(json, censored = 0, statistic) {
   const count = typeof censored === 'number' ? censored : censored.count;
   const isPercentile = typeof statistic === 'number';
-  const stored = isPercentile ? STORED_PERCENTILES.get(statistic) : STATISTICS[statistic];
+  const member = isPercentile ? memberOf(statistic) : STATISTICS[statistic];
+  const stored = !isPercentile || STORED_PERCENTILES.includes(statistic) ? member : undefined;
   if (stored !== undefined && count === 0) return { us: json[stored], atMostUs: json[stored] ?? Infinity };
   const all = Distribution.from(json);
   const us = stored === undefined ? all.percentileUs(Number(statistic)) : json[stored];
@@ -319,4 +296,19 @@ function eachPlace(histogram, take) {
     const count = /** @type {hdr.JsHistogram} */ (histogram).getCountAtIndex(place);
     if (count > 0) take(place, count);
   }
+}
+
+/**
+ * The middle of each bucket, within the bounds.
+ * @param {hdr.JsHistogram} histogram
+ * @param {number} minUs
+ * @param {number} maxUs
+ * @param {(valueUs: number, count: number) => void} take
+ */
+function eachValue(histogram, minUs, maxUs, take) {
+  eachPlace(histogram, (place, count) => {
+    const lowestUs = histogram.valueFromIndex(place);
+    const middleUs = lowestUs + Math.floor(histogram.sizeOfEquivalentValueRange(lowestUs) / 2);
+    take(Math.min(Math.max(middleUs, minUs), maxUs), count);
+  });
 }

@@ -6,6 +6,7 @@ import { Distribution } from './histogram.js';
  *
  * @typedef {object} Rule
  * @property {(a: any, b: any, aShare: number | null) => any} [add] of a figure
+ * @property {() => unknown} [zero] of a figure: its value before anything was counted, if that is known
  * @property {Record<string, Rule>} [members] of an object; without `each`, others stay as they are on the left
  * @property {Rule} [each] of all other members, such as those of a figure with a tag: a failure code, an RPC purpose, a name of operations, an endpoint
  * @property {string} [tag] its name on the Prometheus page
@@ -53,6 +54,12 @@ export function merge(rule, a, b, aShare = SAME_TIME) {
   return rule.after === undefined ? sum : rule.after(sum);
 }
 
+/** What is known before anything was counted: figures that are not are null. @param {Rule} rule @returns {any} */
+export function zero({ add, zero: known = () => null, members = {} }) {
+  if (add !== undefined) return known();
+  return Object.fromEntries(Object.entries(members).map(([name, rule]) => [name, zero(rule)]));
+}
+
 /** Every object has members such as constructor. @param {Record<string, any>} object @param {string} name */
 function own(object, name) {
   return Object.hasOwn(object, name) ? object[name] : undefined;
@@ -68,7 +75,8 @@ export function both(add) {
   return { add: (a, b) => (a === undefined ? b : a === null || b === null ? null : add(a, b)) };
 }
 
-export const sum = either((a, b) => a + b);
+/** @type {Rule} */
+export const sum = { ...either((a, b) => a + b), zero: () => 0 };
 export const max = either((a, b) => Math.max(a, b));
 export const min = either((a, b) => Math.min(a, b));
 export const first = either((a) => a);
@@ -106,6 +114,7 @@ export function placed(entry) {
 
 /** @type {Rule} */
 export const histogram = {
+  zero: () => new Distribution(),
   add: (a, b) => {
     const all = a instanceof Distribution ? a : new Distribution();
     if ((a ?? all) !== all) all.add(a);

@@ -21,7 +21,7 @@ import {
 import { TOUCHED } from './reorgs.js';
 
 /**
- * @import { AuditReport, Check, Outage, ReorgEvent, Reorgs } from '../types.d.ts'
+ * @import { AuditReport, Check, ReorgEvent, Reorgs } from '../types.d.ts'
  * @import { Rule } from './merge.js'
  */
 
@@ -93,7 +93,7 @@ export const LISTED_COUNTS = Object.freeze(
 );
 
 /** A count of a later version adds up as well. @type {Rule} */
-const COUNTED = {
+export const COUNTED = {
   each: sum,
   members: Object.fromEntries(
     Object.entries(COUNTS).map(([name, { family = `stress_${name}_total`, help = '', outcome }]) => {
@@ -112,12 +112,12 @@ export const BLOCKS = {
     ours: shown(sum, ...ofSenders('true')),
     transactions: shown(sum, ...ofSenders('false'), ({ transactions, ours }) => transactions - ours),
     gasUsed: shown(sum, 'stress_block_gas_used_total', 'Gas used by these blocks'),
-    own: COUNTERS,
+    own: { members: { transactions: sum, gasUsed: sum } },
     gasLimit: shown(last, 'stress_block_gas_limit', 'Gas limit of the last block'),
     fullnessSum: shown(sum, 'stress_block_fullness_total', 'Shares of the gas limit used by these blocks, added up'),
     fullness: COUNTERS,
     full: sum,
-    gapMaxMs: max,
+    gapMaxMs: { ...max, zero: () => 0 },
     skewMinMs: min,
     skewMaxMs: shown(
       max,
@@ -181,8 +181,8 @@ export const READINGS = {
           members: {
             endpoint: last,
             timeWait: max,
-            portsInUse: shown(max, 'stress_ports_used', 'Ephemeral ports in use towards the endpoint'),
-            portsLeft: shown(min, 'stress_ports_left', 'Ephemeral ports still free towards the endpoint'),
+            portsInUse: shown(max, 'stress_ports_used', 'Ephemeral ports that the sockets of this machine may use'),
+            portsLeft: shown(min, 'stress_ports_left', 'Ephemeral ports still free'),
           },
         }),
       },
@@ -200,10 +200,7 @@ export const READINGS = {
         cpuUs: shown(sum, 'stress_node_cpu_seconds_total', 'CPU time of the node'),
         rssBytes: shown(max, 'stress_node_resident_memory_bytes', 'Resident memory of the node'),
         threads: shown(max, 'stress_node_threads', 'Threads of the node'),
-        descriptors: shown(max, 'stress_node_open_descriptors', 'Descriptors that the node has open'),
-        why: last,
       },
-      after: ({ why, ...node }) => (node.descriptors === null ? { ...node, why } : node),
     },
     // A metrics page does not tell counters from gauges, so neither a sum nor a maximum is right for all.
     metrics: last,
@@ -218,12 +215,15 @@ export const READINGS = {
 /** Distributions of operations that were due in the window, or that were not. */
 const LATENCIES = { each: histogram };
 
-const GROUP = {
+const GAS = { members: { operations: sum, used: sum } };
+
+/** Operations of one name, endpoint or stage of the load. */
+export const GROUP = {
   members: {
-    counts: COUNTERS,
+    // Stages of the load have all counts.
+    counts: { each: sum, members: { verified: sum, failed: sum, timedOut: sum, abandoned: sum } },
     windowVerified: sum,
-    gas: COUNTERS,
-    gasOutside: COUNTERS,
+    gas: GAS,
     sumUs: sum,
     failures: COUNTERS,
     latency: histogram,
@@ -309,24 +309,8 @@ export const REORGS = {
 /** With several endpoints one thread may get responses while another does not: the shorter silence counts. @type {Rule} */
 const SILENCE = either((a, b) => {
   const { silentMs, words } = a.silentMs <= b.silentMs ? a : b;
-  return {
-    silentMs,
-    stillMs: Math.min(a.stillMs, b.stillMs),
-    retryAfterMs: Math.max(a.retryAfterMs, b.retryAfterMs),
-    words: words || a.words || b.words,
-  };
+  return { silentMs, stillMs: Math.min(a.stillMs, b.stillMs), words: words || a.words || b.words };
 });
-
-/** The time in which no thread or instance had a submission accepted. @type {Rule} */
-const COMMON_STALL = {
-  add: (/** @type {Outage | null | undefined} */ a, /** @type {Outage | null | undefined} */ b) => {
-    if ((a ?? null) === null || (b ?? null) === null) return undefined;
-    const [one, other] = /** @type {[Outage, Outage]} */ ([a, b]);
-    const fromMs = Math.max(one.fromMs, other.fromMs);
-    const toMs = Math.min(one.toMs ?? Infinity, other.toMs ?? Infinity);
-    return fromMs > toMs ? undefined : { ...one, fromMs, toMs };
-  },
-};
 
 /** If one thread or instance polls, the resolution of polling applies. */
 const HEAD_SOURCE = either((a, b) => (a === 'poll' ? a : b === 'poll' ? b : a));
@@ -357,11 +341,9 @@ export const GENERATOR = {
     endpoints: placed({
       members: { requests: sum, failures: sum, left: sum, awayMs: sum, events: listed(LISTED.endpointEvents) },
     }),
-    submissionStall: COMMON_STALL,
     arrivalSeed: both((a, b) => (a === b ? a : null)),
     reorgs: REORGS,
     failureWords: { members: {} },
-    spending: COUNTERS,
   },
 };
 

@@ -8,8 +8,6 @@ import { Stats, groupJson, newGroup, zeroCounts } from './stats.js';
 /**
  * @import { Counts, EndpointFigures, GasOfOperations, GroupFigures, Latencies, Sample } from '../types.d.ts'
  * @import { MeasuredRun } from './run-file.js'
- *
- * @typedef {Pick<Sample, 'intendedAtUs' | 'startedAtUs' | 'endedAtUs' | 'outcome' | 'code'>} Waited
  */
 
 const OUTCOME_COUNT = Object.freeze(
@@ -170,7 +168,7 @@ export class Recorder {
     if (outcome === 'verified' && gasUsed !== null) addGas(gas, gasUsed);
   }
 
-  /** @param {Waited & Partial<Sample>} sample @param {Stats} stats */
+  /** @param {Sample} sample @param {Stats} stats */
   #recordLatency(sample, stats) {
     const isVerified = sample.outcome === 'verified';
     if (!isVerified && !isCensored(sample)) return;
@@ -185,7 +183,7 @@ export class Recorder {
     if (isVerified) {
       latencies.latency.record(latencyUs);
       latencies.fromStart.record(sample.endedAtUs - sample.startedAtUs);
-      recordStages(latencies, /** @type {Sample} */ (sample), latencyUs);
+      recordStages(latencies, sample, latencyUs);
       return;
     }
     latencies.censored.record(latencyUs);
@@ -215,9 +213,10 @@ export class Recorder {
     if (code !== null) group.failures[code] = (group.failures[code] ?? 0) + 1;
     const isVerified = outcome === 'verified';
     if (isVerified) group.sumUs += totalUs(sample);
-    const isInside = this.#isInWindow(sample.endedAtUs);
-    if (isVerified && isInside) group.windowVerified += 1;
-    if (isVerified && gasUsed !== null) addGas(isInside ? group.gas : group.gasOutside, gasUsed);
+    if (isVerified && this.#isInWindow(sample.endedAtUs)) {
+      group.windowVerified += 1;
+      if (gasUsed !== null) addGas(group.gas, gasUsed);
+    }
     if (!this.#isInWindow(sample.intendedAtUs)) return;
     if (isVerified) group.latency.record(totalUs(sample));
     else if (isCensored(sample)) group.censored.record(totalUs(sample));
@@ -226,19 +225,6 @@ export class Recorder {
   /** @param {number} atUs */
   #isInWindow(atUs) {
     return atUs >= this.startUs && atUs <= this.endUs;
-  }
-
-  /**
-   * Counts operations of which nothing more is known as abandoned.
-   * @param {number} count
-   * @param {number} startedAtUs at the latest
-   * @param {number} endedAtUs
-   */
-  abandon(count, startedAtUs, endedAtUs) {
-    const [stats] = this.#open;
-    stats.counts.abandoned += count;
-    const waited = { intendedAtUs: startedAtUs, startedAtUs, endedAtUs, code: null };
-    for (let i = 0; i < count; i += 1) this.#recordLatency({ ...waited, outcome: 'abandoned' }, stats);
   }
 
   /** The law of conservation for all wallets together. @param {number} inFlight live operations */
@@ -281,16 +267,15 @@ export function endedOf({ verified, failed, timedOut, abandoned }) {
 /** @param {Latencies} latencies @param {Sample} sample a verified one @param {number} latencyUs */
 function recordStages(latencies, sample, latencyUs) {
   const stages = stagesUs(sample);
-  const { queuedUs, submitUs, inclusionUs, visibilityUs, readBackUs } = stages;
-  const isNegative = queuedUs < 0 || submitUs < 0 || inclusionUs < 0 || (visibilityUs ?? 0) < 0 || readBackUs < 0;
-  if (isNegative || queuedUs + submitUs + inclusionUs + (visibilityUs ?? 0) + readBackUs !== latencyUs)
+  const { queuedUs, submitUs, inclusionUs, readBackUs } = stages;
+  const isNegative = queuedUs < 0 || submitUs < 0 || inclusionUs < 0 || readBackUs < 0;
+  if (isNegative || queuedUs + submitUs + inclusionUs + readBackUs !== latencyUs)
     throw new InternalError(
       `the stages of wallet ${sample.walletIndex}, nonce ${sample.nonce} are no parts of its latency: ${JSON.stringify(stages)}, ${latencyUs} us in all`,
     );
   latencies.queued.record(queuedUs);
   latencies.submit.record(submitUs);
   latencies.inclusion.record(inclusionUs);
-  if (visibilityUs !== null) latencies.visibility.record(visibilityUs);
   latencies.readBack.record(readBackUs);
 }
 

@@ -9,13 +9,13 @@ import { judge } from './verdict.js';
 /**
  * The run file (evm-stress/run@1): a whole run as one JSON document, described by docs/run.schema.json.
  *
- * @import { Counts, DistributionJson, GroupFigures, RateStageJson, RunParts, ThresholdResult } from '../types.d.ts'
+ * @import { Counts, DistributionJson, GroupFigures, RunParts, ThresholdResult } from '../types.d.ts'
  * @import { Verdict } from './verdict.js'
  */
 
 /**
  * What each figure means: part of the run file, and printed by --explain. Run files whose definitions differ cannot be
- * compared, so a text changes only when its figure does.
+ * merged, so a text changes only when its figure does.
  */
 export const DEFINITIONS = Object.freeze({
   window:
@@ -37,13 +37,12 @@ export const DEFINITIONS = Object.freeze({
     'The same from the moment an operation was really begun: it leaves out how late the generator was, so it is no measure of what users wait for.',
   lag: 'From the moment an operation was due to the moment it was begun, or found to have no idle wallet and dropped.',
   stages:
-    'Latency of verified operations in parts that add up to it: queued (due to written to the socket; signing is in it), submit (to the hash read back; with --inclusion sync to the receipt, once a block has it), inclusion (to the block seen, with --confirmations to the last of those on top), with --spread apart visibility (to the block seen at the endpoint that the effect is read from), read-back (to the effect read back).',
+    'Latency of verified operations in parts that add up to it: queued (due to written to the socket; signing is in it), submit (to the hash read back; with --inclusion sync to the receipt, once a block has it), inclusion (to the block seen, with --confirmations to the last of those on top), read-back (to the effect read back).',
   resubmissions:
     'Transactions that were sent again: the same bytes because no answer came or the node was busy (repeated), or because they were accepted and in no block, or in one that left the chain (rebroadcast; lost: those that the node did not know any more), or with a higher fee (replaced). One operation is one sample, however often it was sent.',
   reorgs:
     'Blocks that were read and then left the chain. A sample is never changed: operations that do not get into a block again are subtracted in the audit, as reorged out.',
-  percentiles:
-    'From an HDR histogram with three significant digits; count, sum, sum of squares, minimum and maximum are exact.',
+  percentiles: 'From an HDR histogram with three significant digits; count, sum, minimum and maximum are exact.',
   skew: 'Time of day when a block was first read, less its timestamp, which has whole seconds. It is in no latency.',
   cpuUsPerVerified: 'CPU time of this process over the window, divided by the operations verified in the window.',
   verdict:
@@ -188,11 +187,7 @@ function sum(a, b) {
   return new Distribution().add(a).add(b).toJSON();
 }
 
-/**
- * Figures of the stages of --stages that had begun.
- * @param {RunParts} parts
- * @returns {{byStage?: RateStageJson[]}} empty without --stages
- */
+/** Figures of the stages of --stages that had begun; empty without --stages. @param {RunParts} parts */
 function byStage({ stats, schedule = null, durationUs }) {
   if (schedule?.firstStage === undefined) return {};
   const { stages, firstStage } = schedule;

@@ -1,4 +1,4 @@
-/** @import { Sample, Stage } from '../types.d.ts' */
+/** @import { Sample } from '../types.d.ts' */
 
 /**
  * Samples: what is derived from the single, frozen record of an operation.
@@ -7,16 +7,10 @@
  * @property {number} queuedUs from due to sent
  * @property {number} submitUs from sent to accepted
  * @property {number} inclusionUs from accepted to seen in a block
- * @property {number | null} visibilityUs until the endpoint that is read has the block; null: the same endpoint
  * @property {number} readBackUs from there until the effect is read back
  */
 
-export const STAGES = Object.freeze(/** @type {const} */ (['queued', 'submit', 'inclusion', 'visibility', 'readBack']));
-
-/** Without --spread there is no visibility stage. @param {Partial<Record<Stage, {count: number}>>} stages */
-export function shownStages(stages) {
-  return STAGES.filter((stage) => stage !== 'visibility' || (stages.visibility?.count ?? 0) > 0);
-}
+export const STAGES = Object.freeze(/** @type {const} */ (['queued', 'submit', 'inclusion', 'readBack']));
 
 /** Whether the operations were plain calls, which no block includes. @param {{environment: Record<string, unknown>}} run */
 export function isPlain({ environment }) {
@@ -49,7 +43,7 @@ export function totalUs(sample) {
 }
 
 /** @param {Sample} sample a verified one, whose instants are all set @returns {Stages} */
-export function stagesUs({ intendedAtUs, sentAtUs, acceptedAtUs, includedAtUs, visibleAtUs, endedAtUs }) {
+export function stagesUs({ intendedAtUs, sentAtUs, acceptedAtUs, includedAtUs, endedAtUs }) {
   const sent = sentAtUs ?? intendedAtUs;
   const accepted = acceptedAtUs ?? sent;
   const included = includedAtUs ?? accepted;
@@ -57,7 +51,6 @@ export function stagesUs({ intendedAtUs, sentAtUs, acceptedAtUs, includedAtUs, v
     queuedUs: sent - intendedAtUs,
     submitUs: accepted - sent,
     inclusionUs: included - accepted,
-    visibilityUs: visibleAtUs === null ? null : visibleAtUs - included,
-    readBackUs: endedAtUs - (visibleAtUs ?? included),
+    readBackUs: endedAtUs - included,
   };
 }

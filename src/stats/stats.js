@@ -1,20 +1,18 @@
 import { Distribution } from './histogram.js';
-import { asJson, mapDistributions, merge } from './merge.js';
-import { COUNTS, READINGS, ROW, STATS } from './metrics.js';
+import { asJson, mapDistributions, merge, zero } from './merge.js';
+import { COUNTED, GROUP, READINGS, ROW, STATS } from './metrics.js';
 import { STAGES } from './sample.js';
 
 /**
- * @import { Counts, DistributionJson, GasOfOperations, GroupFigures, GroupJson, IntervalRow, Latencies, Stage, StatsState, WindowCounts } from '../types.d.ts'
+ * @import { Counts, DistributionJson, GasOfOperations, GroupFigures, GroupJson, IntervalRow, Latencies, Stage, StatsState } from '../types.d.ts'
  */
-
-const NO_COUNTS = Object.freeze(Object.fromEntries(Object.keys(COUNTS).map((name) => [name, 0])));
 
 /** @returns {Counts} */
 export function zeroCounts() {
-  return /** @type {any} */ ({ ...NO_COUNTS });
+  return zero(COUNTED);
 }
 
-/** @returns {WindowCounts} */
+/** Operations by instants inside the window. */
 function zeroWindowCounts() {
   return { scheduled: 0, dropped: 0, started: 0, accepted: 0, included: 0, verified: 0, failed: 0, timedOut: 0 };
 }
@@ -42,16 +40,7 @@ export function noneUsed() {
 
 /** @returns {GroupFigures} */
 export function newGroup() {
-  return {
-    counts: { verified: 0, failed: 0, timedOut: 0, abandoned: 0 },
-    windowVerified: 0,
-    gas: { operations: 0, used: 0 },
-    gasOutside: { operations: 0, used: 0 },
-    sumUs: 0,
-    failures: {},
-    latency: new Distribution(),
-    censored: new Distribution(),
-  };
+  return zero(GROUP);
 }
 
 /** A group as a run file has it. @param {GroupFigures} group @returns {GroupJson} */

@@ -1,7 +1,7 @@
 import { EXIT, oneLine, withoutKeys } from '../errors.js';
 import { similarNames } from '../similar-names.js';
 import { AUDIT_RESULTS, auditResult } from './audit-result.js';
-import { DURATIONS, FIGURES, figureNames, figureOf } from './figures.js';
+import { figureNames, figureOf, whyNull } from './figures.js';
 
 /**
  * @import { Figure, Threshold, ThresholdResult, Unit } from '../types.d.ts'
@@ -22,28 +22,17 @@ import { DURATIONS, FIGURES, figureNames, figureOf } from './figures.js';
  * @property {string} [why] why there is no value
  */
 
-const GAS_FACTORS = { '': 1, k: 1e3, m: 1e6, g: 1e9, kgas: 1e3, mgas: 1e6, ggas: 1e9 };
+const OF_GAS = { '': 1, k: 1e3, m: 1e6, g: 1e9, kgas: 1e3, mgas: 1e6, ggas: 1e9 };
 
-/** Units of limits, as factors of the figure's own unit. @type {Record<Unit, Record<string, number>>} */
-const FACTORS = {
-  us: { us: 1, ms: 1000, s: 1e6, m: 60e6 },
-  bytes: { b: 1, kb: 1e3, mb: 1e6, gb: 1e9 },
-  percent: { '%': 1 },
-  perSecond: { '': 1 },
-  count: { '': 1 },
-  gas: GAS_FACTORS,
-  gasPerSecond: GAS_FACTORS,
-};
-
-/** @type {Record<Unit, string>} */
-const FITTING = {
-  us: 'a duration: give the limit a unit, such as 200ms',
-  bytes: 'an amount of memory: give the limit a unit, such as 500MB',
-  percent: 'a share: give the limit in percent, such as 50%',
-  perSecond: 'a rate per second: give the limit as a plain number, such as 100',
-  count: 'a count: give the limit as a plain number, such as 0',
-  gas: 'an amount of gas: give the limit as a number, such as 50000 or 1.5M',
-  gasPerSecond: 'gas per second: give the limit as a number, such as 30M',
+/** Limits by the unit of the figure: an example, and their units as factors of it. @type {Record<Unit, {example: string, factors: Record<string, number>}>} */
+const LIMITS = {
+  us: { example: '200ms', factors: { us: 1, ms: 1000, s: 1e6, m: 60e6 } },
+  bytes: { example: '500MB', factors: { b: 1, kb: 1e3, mb: 1e6, gb: 1e9 } },
+  percent: { example: '50%', factors: { '%': 1 } },
+  perSecond: { example: '100', factors: { '': 1 } },
+  count: { example: '0', factors: { '': 1 } },
+  gas: { example: '1.5M', factors: OF_GAS },
+  gasPerSecond: { example: '30M', factors: OF_GAS },
 };
 
 /** Whether a value between the bounds `value` and `atMost` meets the limit for certain. @type {Record<Operator, (value: number, atMost: number, limit: number) => boolean>} */
@@ -72,11 +61,12 @@ export function parseThreshold(text) {
   if (figure === null) throw new Error(`names ${quote(name)}, which is no figure${nearFigures(name)}`);
   const isShare = unit === '%' && figure.whole !== undefined;
   const base = isShare ? 'percent' : figure.unit;
+  const { example, factors } = LIMITS[base];
   const word = unit.toLowerCase();
-  const factor = Object.hasOwn(FACTORS[base], word) ? FACTORS[base][word] : undefined;
+  const factor = Object.hasOwn(factors, word) ? factors[word] : undefined;
   if (factor === undefined) {
-    const orShare = figure.whole === undefined ? '' : `, or as a share of ${figure.whole}, such as 0.1%`;
-    throw new Error(`does not fit in ${quote(expression)}: ${figure.name} is ${FITTING[base]}${orShare}`);
+    const orShare = figure.whole === undefined ? '' : `, or a share of ${figure.whole} such as 0.1%`;
+    throw new Error(`does not fit in ${quote(expression)}: ${figure.name} takes a limit such as ${example}${orShare}`);
   }
   return Object.freeze({
     expression,
@@ -134,10 +124,10 @@ function measure({ figure: name, unit }, run) {
   const figure = known(name);
   if (figure.bounds !== undefined) {
     const { us, atMostUs, censored } = figure.bounds(run);
-    return us === null ? { value: us, why: figure.why?.(run) } : { value: us, atMost: atMostUs, censored };
+    return us === null ? { value: us, why: whyNull(figure, run) } : { value: us, atMost: atMostUs, censored };
   }
   const value = figure.read(run);
-  if (value === null) return { value, why: figure.why?.(run) };
+  if (value === null) return { value, why: whyNull(figure, run) };
   if (unit !== 'percent' || figure.whole === undefined) return { value };
   const whole = known(figure.whole).read(run) ?? 0;
   // The product first, because it is exact: 7 of 1000 is 0.7.
@@ -154,13 +144,8 @@ const SUGGESTIONS = 3;
 
 /** @param {string} name */
 function nearFigures(name) {
-  // The name is right except for its percentile.
-  if (figureOf(name.replace(/p\d+(\.\d+)?$/i, 'p50')) !== null)
-    return ': a percentile is more than 0 and less than 100, such as p99.9; and there is max';
   const near = similarNames(name.toLowerCase(), [...figureNames(), 'audit']).slice(0, SUGGESTIONS);
-  if (near.length > 0) return `: did you mean ${near.join(' or ')}?`;
-  const alone = [...FIGURES.map((figure) => figure.name), 'audit'].join(', ');
-  return `: there are ${alone}, failed.CODE, and avg, min, max, stddev and any percentile such as p99.9, also of ${Object.keys(DURATIONS).join(', ')} (submit.p95)`;
+  return near.length > 0 ? `: did you mean ${near.join(' or ')}?` : '; see Thresholds in docs/measurement.md';
 }
 
 /** The text may be a private key given by mistake, so only a part is shown. @param {string} text */

@@ -1,9 +1,9 @@
-import { backlog, grows, quartersOf } from './growth.js';
+import { backlog } from './growth.js';
 import { Distribution } from './histogram.js';
 import { blockIntervalMs } from './blocks.js';
 import { nodeCpuPercent } from './figures.js';
 import { STAGES, isPlain } from './sample.js';
-import { byCode, count as whole, seconds, tenths } from '../text.js';
+import { byCode, count as whole, milliseconds, percent, seconds, tenths } from '../text.js';
 
 /** @import { MeasuredRun } from './run-file.js' */
 
@@ -75,7 +75,7 @@ const AS_FAST = 2;
 /** Factor between the first and the later operations that proves a queue. */
 const SLOWER = 3;
 
-/** In order of precedence: a shortage in the generator or in the network explains everything after it. @type {ReadonlyArray<[VerdictName, (run: MeasuredRun) => string | null]>} */
+/** In order of precedence: a shortage in the generator or in the network explains everything after it. @type {ReadonlyArray<[VerdictName, (run: MeasuredRun, facts: Facts) => string | null]>} */
 const CHECKS = [
   ['endpoint-down', endpointDown],
   ['funds', funds],
@@ -108,11 +108,59 @@ export const LIMIT_WORDS = {
 /** @param {MeasuredRun} run @returns {Verdict | null} null: nothing was due in the window */
 export function judge(run) {
   if (run.window.counts.scheduled === 0 || run.window.durationMs === 0) return null;
+  const facts = factsOf(run);
   for (const [name, evidenceOf] of CHECKS) {
-    const evidence = evidenceOf(run);
+    const evidence = evidenceOf(run, facts);
     if (evidence !== null) return { name, evidence };
   }
   return null;
+}
+
+/** @typedef {ReturnType<typeof factsOf>} Facts */
+
+/** What several checks use. @param {MeasuredRun} run */
+function factsOf(run) {
+  const { blocks, environment, generator: own, intervals, latency, probes, window } = run;
+  const [wallets, inFlight] = [Number(run.config.threads), Number(run.config.inFlight ?? 1)];
+  const timeMs = lengthMs(intervals.filter(({ phase }) => phase !== 'drain')) * wallets * inFlight;
+  const { limitedMs = 0, unansweredMs = 0 } = own.pauses ?? {};
+  const queuedUs = Math.max(0, latency.stages.queued.sumUs - 1000 * (limitedMs + unansweredMs));
+  const meanQueuedUs = queuedUs / Math.max(1, latency.stages.queued.count);
+  const cpu = nodeCpuPercent(run);
+  const intervalUs = blocks.count < ENOUGH_BLOCKS ? 0 : 1000 * blockIntervalMs(blocks, window.durationMs);
+  const { roundTripMs = null } = /** @type {{roundTripMs?: number | null}} */ (environment);
+  return {
+    isDropping: window.counts.dropped > DROPPED * window.counts.scheduled,
+    /** pausedShare: pauses after unanswered calls, as a share of the time of all users */
+    users: {
+      noun: isPlain(run) ? 'users' : 'wallets',
+      wallets,
+      inFlight,
+      timeMs,
+      pausedShare: timeMs > 0 ? Math.min(1, (own.pausedMs ?? 0) / timeMs) : 0,
+    },
+    /** queuedUs: without the pauses that the endpoint caused; lateReadsUs: reads of the head and of its block both wait */
+    generator: {
+      loop: own.workers > 1 ? 'the event loop of the busiest worker' : "the generator's event loop",
+      waitedShare: Math.min(1, (probes?.loop?.waitedUs ?? 0) / (1000 * window.durationMs)),
+      queuedUs,
+      lateReadsUs: meanQueuedUs < READS_QUEUED_US ? 0 : 2 * meanQueuedUs,
+    },
+    /** blockUs: Infinity if it is not known, or follows the load; extraUs: the other time of an operation on an idle chain */
+    chain: {
+      fullness: blocks.count === 0 || !blocks.gasLimit ? null : blocks.gasUsed / (blocks.count * blocks.gasLimit),
+      blockUs: intervalUs >= PACED_US ? intervalUs : Infinity,
+      confirmations: Number(run.config.confirmations ?? 0),
+      extraUs: 3000 * (roundTripMs ?? 0) + 1000 * (own.inclusionResolutionMs ?? 0),
+    },
+    /** cores: null if the node was not watched; roundTripUs: measured before the load */
+    node: { cores: cpu === null ? null : cpu / 100, roundTripUs: roundTripMs === null ? null : 1000 * roundTripMs },
+  };
+}
+
+/** @param {MeasuredRun['intervals']} rows */
+function lengthMs(rows) {
+  return rows.reduce((sum, { startMs, endMs }) => sum + endMs - startMs, 0);
 }
 
 /** @type {Readonly<Record<string, string>>} */
@@ -123,8 +171,14 @@ const ENDED_BY_ENDPOINT = Object.freeze({
 
 /** @param {MeasuredRun} run */
 function endpointDown(run) {
-  const { startMs, endMs } = windowOf(run);
-  const away = outagesOf(run).filter(({ fromMs, toMs }) => fromMs < endMs && !isVerifiedBetween(run, fromMs, toMs));
+  const { intervals, window } = run;
+  const load = intervals.filter(({ phase }) => phase === 'load');
+  const startMs = load[0]?.startMs ?? 0;
+  const endMs = load.at(-1)?.endMs ?? startMs + window.durationMs;
+  // A slow node is not down.
+  const isSilent = (/** @type {{fromMs: number, toMs: number}} */ { fromMs, toMs }) =>
+    !intervals.some((row) => row.startMs >= fromMs && row.endMs <= toMs && row.counts.verified > 0);
+  const away = outagesOf(run, load).filter((outage) => outage.fromMs < endMs && isSilent(outage));
   const last = away.at(-1);
   const isAway = last !== undefined && last.toMs >= endMs;
   const words = isAway ? `no answer from ${seconds(last.fromMs)} on (${last.words})` : '';
@@ -135,267 +189,166 @@ function endpointDown(run) {
   return `the endpoint was away for ${seconds(downMs)} of ${seconds(endMs - startMs)} (${last.words})`;
 }
 
-/** In milliseconds after the load began. @param {MeasuredRun} run */
-function windowOf({ intervals, window }) {
-  const load = intervals.filter(({ phase }) => phase === 'load');
-  const startMs = load[0]?.startMs ?? 0;
-  return { startMs, endMs: load.at(-1)?.endMs ?? startMs + window.durationMs };
-}
-
 const NO_ANSWER = Object.freeze(['refused', 'reset', 'timeout', 'closed', 'dns'].map((why) => `transport_${why}`));
 
-/** @param {MeasuredRun} run @returns {Array<{fromMs: number, toMs: number, words: string}>} */
-function outagesOf(run) {
-  const { generator, intervals } = run;
-  const known = (generator.outages ?? []).map(({ fromMs, toMs, words }) => ({ fromMs, toMs: toMs ?? Infinity, words }));
+/** @param {MeasuredRun} run @param {MeasuredRun['intervals']} load @returns {Array<{fromMs: number, toMs: number, words: string}>} */
+function outagesOf(run, load) {
+  const outages = run.generator.outages ?? [];
+  const known = outages.map(({ fromMs, toMs, words }) => ({ fromMs, toMs: toMs ?? Infinity, words }));
   if (!isPlain(run)) return known;
-  const load = intervals.filter(({ phase }) => phase === 'load');
   const silent = load.slice(1 + load.findLastIndex(({ counts }) => counts.verified > 0));
   const codes = [...new Set(silent.flatMap(({ failures }) => Object.keys(failures)))];
   if (codes.length === 0 || codes.some((code) => !NO_ANSWER.includes(code))) return known;
   return [...known, { fromMs: silent[0].startMs, toMs: Infinity, words: codes.join(', ') }];
 }
 
-/** A slow node is not down. @param {MeasuredRun} run @param {number} fromMs @param {number} toMs */
-function isVerifiedBetween({ intervals }, fromMs, toMs) {
-  return intervals.some(({ startMs, endMs, counts }) => startMs >= fromMs && endMs <= toMs && counts.verified > 0);
-}
-
-/** @param {MeasuredRun} run */
-function funds({ failures, counts, config, end, generator }) {
+/** @param {MeasuredRun} run @param {Facts} facts */
+function funds({ failures, counts, end, generator }, { users: { wallets } }) {
   const failed = failures.insufficient_funds ?? 0;
-  const wallets = Number(config.threads);
   // With several in flight more operations fail than wallets are empty.
   const dry = Math.min(failed, wallets, generator.retiredWallets || Infinity);
   if (failed === 0 || (dry < EMPTY * wallets && end !== 'no_wallets' && counts.verified > 0)) return null;
   return `${whole(dry)} of ${whole(wallets)} wallets had too little left for a transaction (insufficient_funds ${whole(failed)}): --fund-amount sets what each must have`;
 }
 
-/** @param {MeasuredRun} run */
-function ports(run) {
-  const { failures, probes, counts } = run;
+/** @param {MeasuredRun} run @param {Facts} facts */
+function ports({ failures, probes, counts }, { users }) {
   const refused = failures.transport_no_ports ?? 0;
   const { endpoints, range } = probes?.sockets ?? { endpoints: [], range: { ports: 0 } };
   const isShort = endpoints.some(({ portsLeft }) => portsLeft < FEW_PORTS * range.ports);
-  const isRelevant = refused >= RELEVANT * counts.started || (isShort && refused > 0 && pausedOf(run) > PAUSED);
+  const isRelevant = refused >= RELEVANT * counts.started || (isShort && users.pausedShare > PAUSED);
   if (refused === 0 || !isRelevant) return null;
   return `${whole(refused)} operations failed because no local port was left for their connection`;
 }
 
-/** @param {MeasuredRun} run */
-function endpointLimit(run) {
-  const { generator, latency } = run;
-  const { limitAnswers = 0, limitedMs = 0 } = generator.pauses ?? {};
-  const ofAllMs = isPlain(run) ? userTimeMs(run) : latency.total.sumUs / 1000;
+/** @param {MeasuredRun} run @param {Facts} facts */
+function endpointLimit(run, { users }) {
+  const { limitAnswers = 0, limitedMs = 0 } = run.generator.pauses ?? {};
+  const ofAllMs = isPlain(run) ? users.timeMs : run.latency.total.sumUs / 1000;
   const part = Math.min(1, limitedMs / Math.max(1, ofAllMs));
   if (limitAnswers === 0 || part < LIMITED) return null;
   const of = isPlain(run) ? 'the time of all users' : 'the latency';
   return `${percent(part)} of ${of} is waiting because the endpoint asked for less: ${whole(limitAnswers)} answers were 429, Retry-After or "limit exceeded" (-32005)`;
 }
 
-/** @param {MeasuredRun} run */
-function generator(run) {
-  const { probes, rates, lag, latency } = run;
+/** @param {MeasuredRun} run @param {Facts} facts */
+function generator({ probes, rates, lag, latency: { stages } }, { generator: own }) {
   const loop = probes?.loop ?? null;
+  const waited = percent(own.waitedShare);
+  // Late timers alone do not show the cause; the scheduler's figures do (Linux only).
+  const why = own.waitedShare < STARVED ? '' : `: for ${waited} of it other programs had the CPU`;
   if (loop !== null) {
     const { utilization, delayMeanUs } = loop;
-    const waited = shareOfWindow(run, loop.waitedUs);
-    if (utilization >= BUSY) return `${loopName(run)} was busy ${percent(utilization)} of the time${whyLate(run)}`;
-    if (waited >= STARVED && delayMeanUs >= STARVED_TIMERS_US)
-      return `${loopName(run)} waited ${percent(waited)} of the time for a CPU, and timers fired ${ms(delayMeanUs)} late on average: other programs, or the node, had the CPU`;
+    if (utilization >= BUSY) return `${own.loop} was busy ${percent(utilization)} of the time${why}`;
+    if (own.waitedShare >= STARVED && delayMeanUs >= STARVED_TIMERS_US)
+      return `${own.loop} waited ${waited} of the time for a CPU, and timers fired ${milliseconds(delayMeanUs)} late on average: other programs, or the node, had the CPU`;
     if (delayMeanUs >= LATE_TIMERS_US)
-      return `timers of ${loopName(run)} fired ${ms(delayMeanUs)} late on average${whyLate(run)}`;
+      return `timers of ${own.loop} fired ${milliseconds(delayMeanUs)} late on average${why}`;
   }
   if (rates.askedPerSecond !== null && lag.p99Us !== null && lag.p99Us > LATE_STARTS_US)
-    return `1 % of the operations were begun, or dropped, ${ms(lag.p99Us)} or more after they were due, which is not the node's doing${whyLate(run)}`;
-  const { queued } = latency.stages;
-  const queuedUs = queuedInGeneratorUs(run);
-  const readsUs = Math.min(latency.stages.inclusion.sumUs, lateReadsUs(run) * queued.count);
-  const part = (queuedUs + readsUs) / Math.max(1, sumOfStagesUs(run));
-  if (part < QUEUED || queuedUs < QUEUED_US * queued.count) return null;
+    return `1 % of the operations were begun, or dropped, ${milliseconds(lag.p99Us)} or more after they were due, which is not the node's doing${why}`;
+  const { count } = stages.queued;
+  const readsUs = Math.min(stages.inclusion.sumUs, own.lateReadsUs * count);
+  const part = (own.queuedUs + readsUs) / Math.max(1, sumUs(stages));
+  if (part < QUEUED || own.queuedUs < QUEUED_US * count) return null;
   const what = readsUs > 0 ? ', of the transactions and of the reads that see their blocks,' : ',';
-  return `${percent(part)} of the latency is waiting in the generator${what} for ${loop === null ? '' : `${loopName(run)} (busy ${percent(loop.utilization)} of the time) or for `}one of its connections (--connections)`;
+  return `${percent(part)} of the latency is waiting in the generator${what} for ${loop === null ? '' : `${own.loop} (busy ${percent(loop.utilization)} of the time) or for `}one of its connections (--connections)`;
 }
 
-/** Without the pauses that the endpoint caused. @param {MeasuredRun} run */
-function queuedInGeneratorUs({ generator: { pauses }, latency }) {
-  const { limitedMs = 0, unansweredMs = 0 } = pauses ?? {};
-  return Math.max(0, latency.stages.queued.sumUs - 1000 * (limitedMs + unansweredMs));
-}
-
-/** How much later inclusion is seen on average: the reads of the head and of its block both wait for a connection. @param {MeasuredRun} run */
-function lateReadsUs(run) {
-  const meanUs = queuedInGeneratorUs(run) / Math.max(1, run.latency.stages.queued.count);
-  return meanUs < READS_QUEUED_US ? 0 : 2 * meanUs;
-}
-
-/** Late timers alone do not show the cause; the scheduler's figures do (Linux only). @param {MeasuredRun} run */
-function whyLate(run) {
-  const waited = shareOfWindow(run, run.probes?.loop?.waitedUs);
-  return waited < STARVED ? '' : `: for ${percent(waited)} of it other programs had the CPU`;
-}
-
-/** Think time as a share of an operation and the think time behind it. @param {MeasuredRun} run */
-function thinkShare({ config, environment, latency }) {
-  const calls = Number(/** @type {any} */ (environment.workload)?.callsPerIteration ?? 1);
-  const thinkUs = (1000 * Number(config.thinkTimeMs ?? 0)) / calls;
-  return thinkUs === 0 ? 0 : thinkUs / (thinkUs + (latency.total.meanUs ?? 0));
-}
-
-/** Pauses after unanswered calls, as a share of the time of all users. @param {MeasuredRun} run */
-function pausedOf(run) {
-  const all = userTimeMs(run);
-  return all > 0 ? Math.min(1, (run.generator.pausedMs ?? 0) / all) : 0;
-}
-
-/** Time before the drain, multiplied by the operations that can be in flight. @param {MeasuredRun} run */
-function userTimeMs(run) {
-  const rows = run.intervals.filter(({ phase }) => phase !== 'drain');
-  return rows.reduce((sum, { startMs, endMs }) => sum + endMs - startMs, 0) * maxInFlight(run);
-}
-
-/** @param {MeasuredRun} run */
-function maxInFlight({ config }) {
-  return Number(config.threads) * Number(config.inFlight ?? 1);
-}
-
-/** @param {MeasuredRun} run */
-function rate(run) {
-  if (pausedOf(run) > PAUSED) return null;
-  const rest = thinkShare(run);
+/** @param {MeasuredRun} run @param {Facts} facts */
+function rate(run, { users, isDropping }) {
+  if (users.pausedShare > PAUSED) return null;
+  const { askedPerSecond: asked, achievedPerSecond: achieved } = run.rates;
+  // Think time as a share of an operation and the think time behind it.
+  const calls = Number(/** @type {any} */ (run.environment.workload)?.callsPerIteration ?? 1);
+  const thinkUs = (1000 * Number(run.config.thinkTimeMs ?? 0)) / calls;
+  const rest = thinkUs / Math.max(1, thinkUs + (run.latency.total.meanUs ?? 0));
   if (rest > IDLE)
-    return `users rested ${percent(rest)} of the time (--think-time): more of them would tell what the node can do${unchecked(run)}`;
-  const { askedPerSecond, achievedPerSecond } = run.rates;
-  if (askedPerSecond === null || achievedPerSecond === null) return null;
-  const { dropped } = run.window.counts;
-  if (achievedPerSecond < ACHIEVED * askedPerSecond || isDropping(run) || backlog(run) !== null) return null;
-  return `${tenths(achievedPerSecond)} of ${tenths(askedPerSecond)} per second were achieved, ${whole(dropped)} dropped: a higher rate would tell what the node can do${unchecked(run)}`;
+    return `users rested ${percent(rest)} of the time (--think-time): more of them would tell what the node can do`;
+  if (asked === null || achieved === null) return null;
+  if (achieved < ACHIEVED * asked || isDropping || backlog(run) !== null) return null;
+  return `${tenths(achieved)} of ${tenths(asked)} per second were achieved, ${whole(run.window.counts.dropped)} dropped: a higher rate would tell what the node can do`;
 }
 
-/** @param {MeasuredRun} run */
-function isDropping({ window: { counts } }) {
-  return counts.dropped > DROPPED * counts.scheduled;
-}
-
-/** @param {MeasuredRun} run */
-function overloadedChain(run) {
-  const { blocks, rates, latency, generator: own } = run;
+/** @param {MeasuredRun} run @param {Facts} facts */
+function overloadedChain(run, facts) {
+  const { blocks, rates } = run;
   const { full = 0, count } = blocks;
-  if (count > 0 && full >= FULL * count)
-    return `${whole(full)} of ${whole(count)} blocks had no room for another transaction (${percent(fullness(run) ?? 0)} of the gas limit was used)${verifiedOfAsked(run)}`;
-  const growth = backlog(run);
-  if (rates.askedPerSecond !== null && growth !== null) return `${growth}${verifiedOfAsked(run)}`;
-  const pending = quartersOf(run.intervals).map((rows) => rows.at(-1)?.probes.pool?.pending ?? null);
-  if (rates.askedPerSecond !== null && grows(pending) && isDropping(run))
-    return `the pool of the node grew from ${whole(pending[0] ?? 0)} to ${whole(pending.at(-1) ?? 0)} pending transactions${verifiedOfAsked(run)}`;
-  const { intervalUs, extraUs } = pace(run);
-  const [{ inclusion }, { minUs, p50Us }] = [latency.stages, latency.total];
+  const isFull = count > 0 && full >= FULL * count;
+  const used = percent(facts.chain.fullness ?? 0);
+  const words = isFull
+    ? `${whole(full)} of ${whole(count)} blocks had no room for another transaction (${used} of the gas limit was used)`
+    : ((rates.askedPerSecond === null ? null : backlog(run)) ?? lateInclusion(run, facts));
+  if (words === null || rates.askedPerSecond === null) return words;
+  // Operations that ended in the drain do not count.
+  return `${words}; ${tenths(rates.verifiedPerSecond ?? 0)} of ${tenths(rates.askedPerSecond)} per second were verified in the window`;
+}
+
+/** @param {MeasuredRun} run @param {Facts} facts */
+function lateInclusion({ counts, latency, generator: own }, { chain, generator: { lateReadsUs } }) {
+  const { blockUs, confirmations, extraUs } = chain;
+  const meanUs = latency.stages.inclusion.meanUs ?? 0;
+  const [minUs, p50Us] = [latency.total.minUs ?? 0, latency.total.p50Us ?? 0];
   const polls = /** @type {Record<string, number>} */ (own.rpcCalls).inclusion ?? 0;
   const { rebroadcast, replaced } = own.resubmissions;
-  const isSound = own.failedPolls <= FAILED_POLLS * polls && rebroadcast + replaced <= RELEVANT * run.counts.verified;
-  const leastUs = (SEVERAL_BLOCKS + confirmations(run)) * (intervalUs ?? Infinity) + extraUs;
+  const isSound = own.failedPolls <= FAILED_POLLS * polls && rebroadcast + replaced <= RELEVANT * counts.verified;
+  const isLate = meanUs - lateReadsUs >= (SEVERAL_BLOCKS + confirmations) * blockUs + extraUs;
   // On a chain with slow inclusion the first operations would have waited as long.
-  const isSlower = (p50Us ?? 0) - (minUs ?? 0) > LATER_BLOCKS * (intervalUs ?? Infinity);
-  if (!isSound || !isSlower || (inclusion.meanUs ?? 0) - lateReadsUs(run) < leastUs) return null;
-  const waits = `transactions that the node had taken waited ${tenths((inclusion.meanUs ?? 0) / (intervalUs ?? 1))} block intervals (${ms(intervalUs ?? 0)})`;
-  return `${waits}, and the fastest operation took ${tenths((minUs ?? 0) / (intervalUs ?? 1))} in all${verifiedOfAsked(run)}`;
+  if (!isSound || !isLate || p50Us - minUs <= LATER_BLOCKS * blockUs) return null;
+  return `transactions that the node had taken waited ${tenths(meanUs / blockUs)} block intervals (${milliseconds(blockUs)}), and the fastest operation took ${tenths(minUs / blockUs)} in all`;
 }
 
-/**
- * The block interval, unless it follows the load, and the other time that an operation takes on an idle chain.
- * @param {MeasuredRun} run
- */
-function pace(run) {
-  const { blocks, window, generator: own } = run;
-  const intervalUs = blocks.count < ENOUGH_BLOCKS ? null : 1000 * blockIntervalMs(blocks, window.durationMs);
-  const extraUs = 3 * (roundTripUs(run) ?? 0) + 1000 * (own.inclusionResolutionMs ?? 0);
-  return { intervalUs: intervalUs !== null && intervalUs >= PACED_US ? intervalUs : null, extraUs };
-}
-
-/** @param {MeasuredRun} run */
-function confirmations({ config }) {
-  return Number(config.confirmations ?? 0);
-}
-
-/** Measured before the load. @param {MeasuredRun} run */
-function roundTripUs({ environment }) {
-  const { roundTripMs = null } = /** @type {{roundTripMs?: number | null}} */ (environment);
-  return roundTripMs === null ? null : 1000 * roundTripMs;
-}
-
-/** @param {MeasuredRun} run */
-function concurrency(run) {
-  const { rates, config, counts, environment } = run;
+/** @param {MeasuredRun} run @param {Facts} facts */
+function concurrency(run, facts) {
+  const { rates, counts, environment, latency } = run;
+  const { noun, wallets, inFlight, pausedShare } = facts.users;
   const asked = rates.askedPerSecond;
-  if (asked !== null && !isDropping(run)) return null;
+  if (asked !== null && !facts.isDropping) return null;
   // Beside calls the latency and the rate are those of both.
   if (/** @type {any} */ (environment.workload)?.calls !== undefined) return null;
   const unanswered = counts.failed + counts.timedOut + counts.abandoned;
-  if (pausedOf(run) > PAUSED || unanswered > RELEVANT * counts.started) return null;
-  if ((fullness(run) ?? 0) >= ROOM_LEFT) return null;
-  const single = maxInFlight(run) === 1 ? 'one at a time, none waits for another' : null;
-  const why = oneBlock(run) ?? single ?? roundTrip(run) ?? idleNode(run);
+  if (pausedShare > PAUSED || unanswered > RELEVANT * counts.started) return null;
+  if ((facts.chain.fullness ?? 0) >= ROOM_LEFT) return null;
+  const single = wallets * inFlight === 1 ? 'one at a time, none waits for another' : null;
+  const why = oneBlock(run, facts) ?? single ?? idleNode(run, facts);
   if (why === null) return null;
-  const [wallets, inFlight] = [Number(config.threads), Number(config.inFlight ?? 1)];
   const done = (asked === null ? rates.verifiedPerSecond : rates.achievedPerSecond) ?? 0;
   const factor = asked === null || done === 0 ? 2 : Math.max(1.2, (1.2 * asked) / done);
-  const more = isPlain(run)
-    ? `-t ${Math.ceil(wallets * factor)}`
-    : `-t ${Math.ceil(wallets * factor)} or --in-flight ${Math.ceil(inFlight * factor)}`;
-  const most = `${whole(wallets)} ${noun(run)} with ${whole(inFlight)} in flight each did ${tenths(done)} per second, ${ms(run.latency.total.p50Us ?? 0)} for the median operation`;
-  const rest = asked === null ? `${more} would ask for more` : `${more} would ask for ${tenths(asked)} per second`;
-  return `${most}: ${why}; ${rest}${unchecked(run)}`;
+  const orInFlight = isPlain(run) ? '' : ` or --in-flight ${Math.ceil(inFlight * factor)}`;
+  const most = `${whole(wallets)} ${noun} with ${whole(inFlight)} in flight each did ${tenths(done)} per second, ${milliseconds(latency.total.p50Us ?? 0)} for the median operation`;
+  const rest = asked === null ? 'more' : `${tenths(asked)} per second`;
+  return `${most}: ${why}; -t ${Math.ceil(wallets * factor)}${orInFlight} would ask for ${rest}`;
 }
 
-/** @param {MeasuredRun} run */
-function noun(run) {
-  return isPlain(run) ? 'users' : 'wallets';
+/** @param {MeasuredRun} run @param {Facts} facts */
+function oneBlock(run, { chain, node }) {
+  if (!isOneBlock(run, chain) || (node.cores ?? 0) >= BUSY_NODE) return null;
+  const blocks = tenths((run.latency.total.p50Us ?? 0) / chain.blockUs);
+  return `half of them took no more than ${blocks} block intervals (${milliseconds(chain.blockUs)}), ${percent(chain.fullness ?? 0)} of the gas limit was used`;
 }
 
-/** @param {MeasuredRun} run */
-function oneBlock(run) {
-  const { intervalUs } = pace(run);
-  if (intervalUs === null || !isOneBlock(run) || (nodeCores(run) ?? 0) >= BUSY_NODE) return null;
-  const blocks = tenths((run.latency.total.p50Us ?? 0) / intervalUs);
-  return `half of them took no more than ${blocks} block intervals (${ms(intervalUs)}), ${percent(fullness(run) ?? 0)} of the gas limit was used`;
-}
-
-/** @param {MeasuredRun} run */
-function isOneBlock(run) {
-  const { intervalUs, extraUs } = pace(run);
-  const { p50Us, p90Us } = run.latency.total;
-  if (intervalUs === null || p50Us === null || p90Us === null) return false;
-  const within = (/** @type {number} */ blocks) => (blocks + confirmations(run)) * intervalUs + extraUs;
+/** @param {MeasuredRun} run @param {Facts['chain']} chain */
+function isOneBlock({ latency: { total } }, { blockUs, confirmations, extraUs }) {
+  if (blockUs === Infinity || total.p50Us === null || total.p90Us === null) return false;
+  const within = (/** @type {number} */ blocks) => (blocks + confirmations) * blockUs + extraUs;
   // With room for most of the operations only the others wait for a second block.
-  return p50Us <= within(ONE_BLOCK) && p90Us <= within(ONE_BLOCK_P90);
+  return total.p50Us <= within(ONE_BLOCK) && total.p90Us <= within(ONE_BLOCK_P90);
 }
 
-/** @param {MeasuredRun} run */
-function roundTrip(run) {
-  const [idleUs, { p50Us }] = [roundTripUs(run), run.latency.total];
-  if (idleUs === null || p50Us === null || p50Us > AS_FAST * idleUs) return null;
-  return `half of them took no more than ${ms(p50Us)}, and an exchange without load took ${ms(idleUs)}`;
+/** @param {MeasuredRun} run @param {Facts} facts */
+function idleNode({ latency: { total } }, { node: { cores, roundTripUs } }) {
+  const [p50Us, p90Us, minUs] = [total.p50Us ?? Infinity, total.p90Us ?? Infinity, total.minUs ?? 0];
+  if (roundTripUs !== null && p50Us <= AS_FAST * roundTripUs)
+    return `half of them took no more than ${milliseconds(p50Us)}, and an exchange without load took ${milliseconds(roundTripUs)}`;
+  if (cores === null || cores > IDLE_NODE || p90Us > AS_FAST * minUs) return null;
+  return `the node used ${percent(cores)} of a core, and 90 % of them took no more than ${milliseconds(p90Us)}, the fastest ${milliseconds(minUs)}`;
 }
 
-/** @param {MeasuredRun} run */
-function idleNode(run) {
-  const { p90Us, minUs } = run.latency.total;
-  const cores = nodeCores(run);
-  if (cores === null || cores > IDLE_NODE || p90Us === null || p90Us > AS_FAST * (minUs ?? 0)) return null;
-  return `the node used ${percent(cores)} of a core, and 90 % of them took no more than ${ms(p90Us)}, the fastest ${ms(minUs ?? 0)}`;
-}
-
-/** @param {MeasuredRun} run @returns {number | null} null: it was not watched */
-function nodeCores(run) {
-  const cpu = nodeCpuPercent(run);
-  return cpu === null ? null : cpu / 100;
-}
-
-/** @param {MeasuredRun} run */
-function busyNode(run) {
-  const cores = nodeCores(run);
-  if (cores !== null && cores >= BUSY_NODE && !isOneBlock(run))
-    return [...new Set([`the node used ${percent(cores)} of a core`, ...facts(run)])].join(', ');
+/** @param {MeasuredRun} run @param {Facts} facts */
+function busyNode(run, facts) {
+  const { cores } = facts.node;
+  if (cores !== null && cores >= BUSY_NODE && !isOneBlock(run, facts.chain))
+    return [...new Set([`the node used ${percent(cores)} of a core`, ...seen(run, facts)])].join(', ');
   const [first, ...later] = run.intervals.filter(({ phase, latency }) => phase !== 'drain' && latency.count > 0);
   const all = new Distribution();
   for (const { latency } of later) all.add(latency);
@@ -403,117 +356,65 @@ function busyNode(run) {
   // Operations follow the blocks: any of them may take a block longer than the fastest of the first.
   const blocksUs = run.blocks.count === 0 ? 0 : 2000 * blockIntervalMs(run.blocks, run.window.durationMs);
   if (firstUs === null || laterUs === null || laterUs < SLOWER * firstUs + blocksUs) return null;
-  return `the first operations took from ${ms(firstUs)} on, 99 % of the later ones ${ms(laterUs)} or more: they wait for each other, ${facts(run).join(', ')}`;
+  return `the first operations took from ${milliseconds(firstUs)} on, 99 % of the later ones ${milliseconds(laterUs)} or more: they wait for each other, ${seen(run, facts).join(', ')}`;
 }
 
-/** @param {MeasuredRun} run */
-function unknown(run) {
-  const words = [...facts(run)];
-  if (pausedOf(run) > RELEVANT)
+/** @param {MeasuredRun} run @param {Facts} facts */
+function unknown(run, facts) {
+  const { noun, pausedShare } = facts.users;
+  const words = seen(run, facts);
+  if (pausedShare > RELEVANT)
     words.push(
-      `users were given a pause for ${percent(pausedOf(run))} of the time, because calls were not answered (${byCode(run.failures)})`,
+      `users were given a pause for ${percent(pausedShare)} of the time, because calls were not answered (${byCode(run.failures)})`,
     );
   const tells = [
     ...(run.probes?.node ? [] : ['the CPU time of the node (--node-pid)']),
-    run.rates.askedPerSecond === null ? `a run with twice the ${noun(run)} (-t)` : 'a run at a lower rate',
+    run.rates.askedPerSecond === null ? `a run with twice the ${noun} (-t)` : 'a run at a lower rate',
   ];
-  return `${words.join(', ')}; ${tells.join(' or ')} would tell more${unchecked(run)}`;
+  return `${words.join(', ')}; ${tells.join(' or ')} would tell more`;
 }
 
-/** @param {MeasuredRun} run */
-function facts(run) {
-  const { counts, failures, rates, window } = run;
+/** What was seen, in words. @param {MeasuredRun} run @param {Facts} facts @returns {string[]} */
+function seen(run, { chain: { fullness }, generator: { loop }, node: { cores } }) {
+  const { counts, failures, intervals, probes, rates, window } = run;
   const words = [counts.verified === 0 ? 'nothing was verified' : longestStage(run)];
   const { failed, timedOut, started } = counts;
   if (failed + timedOut > RELEVANT * started)
     words.push(byCode(timedOut > 0 ? { ...failures, timed_out: timedOut } : failures));
   if (rates.askedPerSecond !== null) {
     words.push(`${tenths(rates.achievedPerSecond ?? 0)} of ${tenths(rates.askedPerSecond)} per second were achieved`);
-    if (window.counts.dropped > 0)
-      words.push(
-        `${whole(window.counts.dropped)} of ${whole(window.counts.scheduled)} were dropped because all wallets were busy`,
-      );
+    const { dropped, scheduled } = window.counts;
+    if (dropped > 0) words.push(`${whole(dropped)} of ${whole(scheduled)} were dropped because all wallets were busy`);
   }
-  const full = fullness(run);
-  if (full !== null) words.push(`${percent(full)} of the gas limit was used`);
-  const inFlight = meanInFlight(run);
-  if (inFlight !== null) words.push(`${whole(inFlight)} in flight`);
-  const loop = run.probes?.loop ?? null;
-  if (loop !== null) words.push(`${loopName(run)} busy ${percent(loop.utilization)} of the time`);
-  const cores = nodeCores(run);
+  if (fullness !== null) words.push(`${percent(fullness)} of the gas limit was used`);
+  // Rows of a long run are merged, so their lengths differ.
+  const load = intervals.filter(({ phase }) => phase === 'load');
+  const product = load.reduce((sum, row) => sum + row.inFlight * lengthMs([row]), 0);
+  if (lengthMs(load) > 0) words.push(`${whole(product / lengthMs(load))} in flight`);
+  if (probes?.loop) words.push(`${loop} busy ${percent(probes.loop.utilization)} of the time`);
   if (cores !== null) words.push(`the node used ${percent(cores)} of a core`);
   return words;
-}
-
-/** Share of the gas limit that was used, if blocks were seen. @param {MeasuredRun} run */
-function fullness({ blocks: { count, gasUsed, gasLimit } }) {
-  return count === 0 || !gasLimit ? null : gasUsed / (count * gasLimit);
-}
-
-/** Operations that ended in the drain do not count. @param {MeasuredRun} run */
-function verifiedOfAsked({ rates: { askedPerSecond, verifiedPerSecond } }) {
-  if (askedPerSecond === null) return '';
-  return `; ${tenths(verifiedPerSecond ?? 0)} of ${tenths(askedPerSecond)} per second were verified in the window`;
 }
 
 const STAGE_WORDS = {
   queued: 'waiting in the generator',
   submit: 'submission',
   inclusion: 'waiting for a block',
-  visibility: 'waiting for the block where it is read back',
   readBack: 'read-back',
 };
 
-/** @param {MeasuredRun} run */
-function sumOfStagesUs({ latency: { stages } }) {
+/** @param {MeasuredRun['latency']['stages']} stages */
+function sumUs(stages) {
   return STAGES.reduce((sum, stage) => sum + (stages[stage]?.sumUs ?? 0), 0);
 }
 
 /** @param {MeasuredRun} run */
 function longestStage(run) {
   const { stages } = run.latency;
-  const sums = STAGES.map((stage) => ({ words: STAGE_WORDS[stage], sumUs: stages[stage]?.sumUs ?? 0 }));
-  const allUs = sumOfStagesUs(run);
-  const longest = sums.reduce((a, b) => (b.sumUs > a.sumUs ? b : a));
-  const words = isPlain(run) && longest.words === STAGE_WORDS.submit ? 'waiting for the answer' : longest.words;
-  return allUs === 0
-    ? 'latency is too small to be measured'
-    : `${percent(longest.sumUs / allUs)} of the latency is ${words}`;
-}
-
-/** Mean of the ends of the window's intervals. @param {MeasuredRun} run */
-function meanInFlight({ intervals }) {
-  const load = intervals.filter(({ phase }) => phase === 'load');
-  // Rows of a long run are merged, so their lengths differ.
-  const lengthMs = load.reduce((sum, { startMs, endMs }) => sum + endMs - startMs, 0);
-  const product = load.reduce((sum, { inFlight, startMs, endMs }) => sum + inFlight * (endMs - startMs), 0);
-  return lengthMs === 0 ? null : product / lengthMs;
-}
-
-/** Names probes that were missing: their verdicts could not be checked. @param {MeasuredRun} run */
-function unchecked({ probes }) {
-  const missing = [];
-  if ((probes?.sockets ?? null) === null) missing.push('ports');
-  if ((probes?.loop ?? null) === null) missing.push('the event loop');
-  return missing.length === 0 ? '' : ` (not checked: ${missing.join(', ')})`;
-}
-
-/** @param {MeasuredRun} run */
-function loopName({ generator: { workers } }) {
-  return workers > 1 ? 'the event loop of the busiest worker' : "the generator's event loop";
-}
-
-/** As a share of the window. @param {MeasuredRun} run @param {number | undefined} us */
-function shareOfWindow({ window }, us) {
-  return Math.min(1, (us ?? 0) / (1000 * window.durationMs));
-}
-
-/** @param {number} part */
-function percent(part) {
-  return part > 0 && part < 0.01 ? `${(100 * part).toFixed(1)} %` : `${Math.round(100 * part)} %`;
-}
-
-/** @param {number} us */
-function ms(us) {
-  return `${us < 10_000 ? (us / 1000).toFixed(1) : whole(us / 1000)} ms`;
+  const allUs = sumUs(stages);
+  if (allUs === 0) return 'latency is too small to be measured';
+  const usOf = (/** @type {typeof STAGES[number]} */ stage) => stages[stage]?.sumUs ?? 0;
+  const longest = STAGES.reduce((a, b) => (usOf(b) > usOf(a) ? b : a));
+  const words = isPlain(run) && longest === 'submit' ? 'waiting for the answer' : STAGE_WORDS[longest];
+  return `${percent(usOf(longest) / allUs)} of the latency is ${words}`;
 }

@@ -1,438 +1,327 @@
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { randomInt } from 'node:crypto';
-import { EXIT, InputError, OutputError, StressError, UnavailableError } from '../errors.js';
-import { displayName, oneLine, worstExit } from '../errors.js';
-import { checkWritable, makeFolder, writeFileAtomically } from '../files.js';
-import { readJsonFile } from '../json-file.js';
+import { EXIT, InputError, UnavailableError, displayName, oneLine } from '../errors.js';
+import { makeFolder, writeFileAtomically } from '../files.js';
 import { percentText } from '../outputs/format.js';
-import { resultMarkdown, writeMarkdown } from '../outputs/markdown.js';
-import { timeText } from '../text.js';
+import { resultMarkdown } from '../outputs/markdown.js';
+import { randomNumbers } from '../random.js';
+import { printable } from '../text.js';
 import { Bisection, CONFIDENCE } from './bisection.js';
-import { Experiment, FATAL, inFolder, runChild } from './experiment.js';
+import { FATAL, failure, isVerified } from './experiment.js';
 import { checkOut, readRange, short } from './git-range.js';
 import { metricOf } from './metrics.js';
-import { commandWords, differenceOfParts, fingerprint } from './plan.js';
-import { lastWords, launch, startNode } from './started-node.js';
-import { median, randomNumbers } from './statistics.js';
+import { commandWords, fingerprint, optionTexts } from './plan.js';
+import { runCommand } from './shell-commands.js';
+import { median } from './statistics.js';
+import { runStudy } from './study.js';
 
 /**
  * The bisection: finds the commit that made a metric worse. It makes pairs of runs, one at a commit and one at the good
  * commit, in an order drawn by chance, until src/studies/bisection.js is sure.
  *
- * @import { Config, Parts } from '../types.d.ts'
+ * @import { BisectFile, BisectPair, Config, Parts } from '../types.d.ts'
  * @import { BisectionEnd } from './bisection.js'
+ * @import { Made, TOOLS, Wanted } from './experiment.js'
  * @import { Commit, Range } from './git-range.js'
- * @import { Metric } from './metrics.js'
- *
- * @typedef {object} Pair
- * @property {string} commit
- * @property {number} good value of the metric at the good commit
- * @property {number} candidate
- * @property {boolean} isGoodFirst
- * @property {string[]} files run files of the good commit and of the other one
- *
- * @typedef {object} BisectFile bisect.json, which is kept so that an interrupted bisection continues
- * @property {string} schema
- * @property {string} startedAt
- * @property {string} stress
- * @property {Record<string, string>} asked options that must be the same to continue
- * @property {number} seed of the order within pairs
- * @property {Record<string, string>} skipped reason by commit
- * @property {Pair[]} pairs
- * @property {object[]} commits with their probabilities
- * @property {{reason: string, words: string, from: string, to: string, probability: number} | null} result
+ * @import { Study } from './study.js'
  */
-
-export const BISECT_SCHEMA = 'evm-stress/bisect@1';
-
-/** A run that measures nothing is repeated once. */
-const TRIES = 2;
-const FULL_DISK = /No space left on device|ENOSPC|disk quota exceeded/i;
 
 /** A commit cannot be built or started, or its run measures nothing. */
 class Untestable extends Error {}
 
-/** @param {Config} config @param {Parts} parts @param {{start?: typeof runChild, startNodeWith?: typeof startNode}} [tools] @returns {Promise<number>} the exit code */
-export async function bisect(config, parts, { start = runChild, startNodeWith = startNode } = {}) {
-  const { good, bad, repository, dir, study } = config;
-  const folder = dir ?? 'bisect';
+/** @param {Config} config @param {Parts} parts @param {Partial<typeof TOOLS>} [tools] */
+export async function bisect(config, parts, tools) {
+  const { good, bad, repository, study } = config;
   const range = await readRange(repository, { good: String(good), bad: String(bad) });
   await parts.checkCell([], study.env);
-  return inFolder(folder, 'runs', async () => {
-    const file = await openBisection(config, parts, { folder, range });
-    const save = () => writeFileAtomically(join(folder, 'bisect.json'), `${JSON.stringify(file, null, 2)}\n`);
-    const experiment = new Experiment({ config, parts, folder, start });
-    const run = {
-      config,
-      parts,
-      folder,
-      range,
-      file,
-      save,
-      experiment,
-      startNodeWith,
-      metric: metricOf(config.metrics[0]),
-    };
-    return new BisectRun(run).run();
-  });
+  const plan = {
+    kind: /** @type {const} */ ('bisect'),
+    folder: config.dir ?? 'bisect',
+    inner: 'runs',
+    begin: (/** @type {BisectFile | null} */ before) => {
+      const seed = config.seed ?? before?.seed ?? randomInt(2 ** 32);
+      const asked = askedOf(config, range, seed);
+      return {
+        asked,
+        seed,
+        skipped: before?.skipped ?? {},
+        pairs: [],
+        commits: [],
+        result: null,
+      };
+    },
+    optionsOf: (/** @type {BisectFile} */ { asked }) => asked,
+    tools,
+  };
+  return runStudy(config, parts, plan, (begun) => new BisectRun(begun, range));
 }
 
-/** @param {Config} config @param {Parts} parts @param {{folder: string, range: Range}} where @returns {Promise<BisectFile>} a new one, or that of the same bisection */
-async function openBisection(
-  { build, start, metrics, equivalent, study, seed },
-  { clock, version },
-  { folder, range },
-) {
-  const { commits, good } = range;
-  const file = join(folder, 'bisect.json');
-  await checkWritable(file);
+/** @param {Config} config @param {Range} range @param {number} seed */
+function askedOf({ build, start, metrics, equivalent, study }, { commits, good }, seed) {
   const command = (/** @type {string} */ text) => commandWords(fingerprint(text));
-  const asked = {
-    ...Object.fromEntries(Object.entries(study.options).map(([name, value]) => [`--${name}`, value])),
+  return {
+    ...optionTexts(study.options),
     ...{ '--good': good.id, '--bad': commits[commits.length - 1].id, '--start': command(String(start)) },
     ...(build === null ? {} : { '--build': command(build) }),
-    ...{ '--metric': metrics[0], '--equivalent': `${100 * equivalent}%` },
-  };
-  if (existsSync(file)) {
-    const before = /** @type {BisectFile} */ (readJsonFile(file, { what: 'bisection' }));
-    if (before?.schema !== BISECT_SCHEMA || !Array.isArray(before.pairs))
-      throw new InputError(`${displayName(file)} is no file of a bisection: give --dir another folder`);
-    const [was, is] = [before.seed, seed ?? before.seed].map((value) => ({ '--seed': String(value) }));
-    const difference = differenceOfParts({ ...before.asked, ...was }, { ...asked, ...is });
-    if (difference === null) return before;
-    // It may have begun with a --build that fails.
-    const isEmpty = before.pairs.length === 0 && Object.keys(before.skipped).length === 0;
-    if (isEmpty) rmSync(join(folder, 'builds'), { recursive: true, force: true });
-    else
-      throw new InputError(
-        `${displayName(folder)} holds another bisection: ${difference}; give --dir another folder, or remove this one`,
-      );
-  }
-  return {
-    schema: BISECT_SCHEMA,
-    startedAt: new Date(clock.wallMs()).toISOString(),
-    stress: version,
-    asked,
-    seed: seed ?? randomInt(2 ** 32),
-    skipped: {},
-    pairs: [],
-    commits: [],
-    result: null,
+    ...{ '--metric': metrics[0], '--equivalent': `${100 * equivalent}%`, '--seed': String(seed) },
   };
 }
 
 class BisectRun {
-  #given;
+  #study;
+  #range;
+  #metric;
   #bisection;
   /** The good commit, then those of the range: by position. @type {Commit[]} */
   #commits;
   #startedUs;
-  #pairsBefore;
+  /** Pairs that this command made. */
+  #made = 0;
+  /** @type {number[]} */
+  exitCodes = [];
 
-  /**
-   * @param {{config: Config, parts: Parts, folder: string, range: Range, file: BisectFile, save: () => Promise<void>,
-   *   experiment: Experiment, startNodeWith: typeof startNode, metric: Metric}} given
-   */
-  constructor(given) {
-    const { range, file, config, parts } = given;
-    this.#given = given;
+  /** @param {Study<BisectFile>} study @param {Range} range */
+  constructor(study, range) {
+    const { config, parts } = study;
+    this.#study = study;
+    this.#range = range;
+    this.#metric = metricOf(config.metrics[0]);
     this.#commits = [range.good, ...range.commits];
     this.#bisection = new Bisection(range.commits.length, config.equivalent);
     this.#startedUs = parts.clock.nowUs();
-    this.#pairsBefore = file.pairs.length;
-    for (const { commit, good, candidate } of file.pairs)
-      this.#bisection.add(this.#positionOf(commit), this.#logRatio(good, candidate));
-    for (const commit of Object.keys(file.skipped)) this.#bisection.skip(this.#positionOf(commit));
   }
 
-  /** @param {string} id */
-  #positionOf(id) {
-    return this.#commits.findIndex((commit) => commit.id === id);
-  }
-
-  /** Positive: worse. @param {number} good @param {number} candidate */
-  #logRatio(good, candidate) {
-    return Math.log(candidate / good) * (this.#given.metric.better === 'higher' ? -1 : 1);
-  }
-
-  /** The commits that were measured, with the median change of their pairs. @param {string} words @returns {string} */
-  #markdown(words) {
-    const { file, metric } = this.#given;
-    const rows = this.#commits.flatMap((commit) => {
-      const ratios = file.pairs
-        .filter((pair) => pair.commit === commit.id)
-        .map((pair) => pair.candidate / pair.good - 1);
-      return ratios.length === 0 ? [] : [[short(commit.id), percentText(median(ratios)), String(ratios.length)]];
-    });
-    const table = { title: 'Commits', head: ['commit', `${metric.name} against good`, 'pairs'], rows };
-    return resultMarkdown({ title: '', verdict: words, tables: [table], notes: [] });
-  }
-
-  /** @returns {Promise<number>} the exit code */
-  async run() {
-    const { config, parts, file, range, folder } = this.#given;
-    const { say, stop } = parts;
-    const count = range.commits.length;
-    say(`${count} commits from ${short(range.good.id)} (good) to ${short(range.commits[count - 1].id)} (bad)`);
-    if (range.merges > 0) say(`merges among them: ${range.merges}; a merge stands for all commits that it brings`);
-    if (range.isDirty) say('warning: the repository has uncommitted changes, which no run contains');
-    if (file.pairs.length > 0) say(`kept from ${displayName(folder)}: ${pairsText(file.pairs.length)}`);
-    await this.#save();
-    const end = await this.#search();
-    const [error] = stop.errors;
-    if (error !== undefined) throw error;
-    if (end === null) {
-      say(`interrupted after ${pairsText(file.pairs.length)}: the same command continues`);
-      return worstExit(stop.exitCodes);
-    }
-    const { reason, from, to, probability } = end;
-    const words = this.#endWords(end);
-    file.result = { reason, words, from: this.#commits[from].id, to: this.#commits[to].id, probability };
-    await this.#save();
-    say(words);
-    if (config.markdown !== null) await writeMarkdown(config.markdown, this.#markdown(words));
-    say(`bisect.json, the run files and the builds are in ${displayName(folder)}`);
-    if (reason === 'better') return EXIT.badInput;
-    return reason === 'found' || reason === 'equal' || this.#isOnlySkipped(end) ? EXIT.ok : EXIT.incomplete;
-  }
-
-  /** @returns {Promise<BisectionEnd | null>} null: interrupted */
-  async #search() {
-    const { parts, config, file } = this.#given;
+  /** @returns {AsyncGenerator<Wanted, BisectFile['end'], Made>} */
+  async *steps() {
+    const { parts, file } = this.#study;
+    const { commits, good, merges, isDirty } = this.#range;
+    const { say } = parts;
+    say(`${commits.length} commits from ${short(good.id)} (good) to ${short(commits[commits.length - 1].id)} (bad)`);
+    if (merges > 0) say(`merges among them: ${merges}; a merge stands for all commits that it brings`);
+    if (isDirty) say('warning: the repository has uncommitted changes, which no run contains');
     for (;;) {
+      this.#update();
       const next = this.#bisection.next();
-      if ('reason' in next) return next;
-      if (config.timeLimitMs !== null && this.#elapsedMs() + this.#pairMs() > config.timeLimitMs)
-        return this.#bisection.limit();
-      const commit = this.#commits[next.position];
+      if ('reason' in next || this.#isOver()) {
+        this.#conclude('reason' in next ? next : this.#bisection.limit());
+        return 'complete';
+      }
+      const { id } = this.#commits[next.position];
       try {
-        const pair = await this.#makePair(commit);
-        if (pair === null) return null;
-        this.#bisection.add(next.position, this.#logRatio(pair.good, pair.candidate));
-        file.pairs.push(pair);
-        await this.#save();
-        this.#describe(pair);
+        if (file.skipped[id] !== undefined) throw new Untestable(file.skipped[id]);
+        yield* this.#pair(next.position);
       } catch (error) {
         if (!(error instanceof Untestable)) throw error;
         this.#bisection.skip(next.position);
-        file.skipped[commit.id] = error.message;
-        await this.#save();
-        parts.say(`skipped ${short(commit.id)}: ${error.message}`);
+        if (file.skipped[id] === undefined) say(`skipped ${short(id)}: ${error.message}`);
+        file.skipped[id] = error.message;
       }
     }
   }
 
-  /** With what the pairs say now. */
-  async #save() {
-    const { file, save } = this.#given;
-    const { probabilities } = this.#bisection.figures();
-    file.commits = this.#commits.slice(1).map((commit, i) => ({ ...commit, probability: probabilities[i] }));
-    await save();
+  /** Whether there is no time for another pair. */
+  #isOver() {
+    const { timeLimitMs } = this.#study.config;
+    return timeLimitMs !== null && this.#elapsedMs + this.#pairMs > timeLimitMs;
   }
 
-  #elapsedMs() {
-    return (this.#given.parts.clock.nowUs() - this.#startedUs) / 1000;
+  get #elapsedMs() {
+    return (this.#study.parts.clock.nowUs() - this.#startedUs) / 1000;
   }
 
   /** Mean time of a pair with its builds. @returns {number} 0: none was made yet */
-  #pairMs() {
-    const made = this.#given.file.pairs.length - this.#pairsBefore;
-    return made === 0 ? 0 : this.#elapsedMs() / made;
+  get #pairMs() {
+    return this.#made === 0 ? 0 : this.#elapsedMs / this.#made;
   }
 
-  /** @returns {string[]} time that is left, if it is known */
-  #timeLeft() {
-    if (this.#pairMs() === 0) return [];
-    const { timeLimitMs } = this.#given.config;
-    const expectedMs = this.#bisection.pairsLeft() * this.#pairMs();
-    const leftMs = timeLimitMs === null ? Infinity : Math.max(0, timeLimitMs - this.#elapsedMs());
-    return [`about ${timeText(Math.min(expectedMs, leftMs) / 1000)} left`];
-  }
-
-  /** @param {Pair} pair the last one */
-  #describe({ commit, good, candidate }) {
-    const { file, metric, parts } = this.#given;
+  /** With what the pairs say now. */
+  #update() {
     const { probabilities } = this.#bisection.figures();
-    const most = probabilities.reduce((best, p, i) => (p > probabilities[best] ? i : best), 0);
-    const guess = `most probable ${short(this.#commits[most + 1].id)} (${percent(probabilities[most])})`;
-    const change = signedPercent(candidate / good - 1);
-    const words = [`${file.pairs.length}`, short(commit), `${metric.name} ${change}`];
-    words.push(this.#bisection.isWorse ? guess : 'not yet shown that bad is worse', ...this.#timeLeft());
-    parts.say(words.join('  '));
+    this.#study.file.commits = this.#range.commits.map((commit, i) => ({ ...commit, probability: probabilities[i] }));
   }
 
-  /** @param {Commit} commit @returns {Promise<Pair | null>} null: interrupted @throws {Untestable} */
-  async #makePair(commit) {
-    const { file, range } = this.#given;
+  /** @param {number} position @returns {AsyncGenerator<Wanted, void, Made>} @throws {Untestable} */
+  async *#pair(position) {
+    const { file, keptRun } = this.#study;
+    const [good] = this.#commits;
+    const commit = this.#commits[position];
+    const isBad = position === this.#range.commits.length;
     const number = file.pairs.length + 1;
     const isGoodFirst = randomNumbers(file.seed + number)() < 0.5;
-    const name = String(number).padStart(3, '0');
-    const files = [`runs/${name}-good.json`, `runs/${name}-${short(commit.id)}.json`];
-    const isBad = commit === range.commits.at(-1);
+    const name = `runs/${String(number).padStart(3, '0')}-${short(commit.id)}`;
+    const files = [`${name}-good.json`, `${name}.json`];
+    const wanted = [this.#wanted(good, files[0]), this.#wanted(commit, files[1])];
+    const isNew = wanted.some((one) => keptRun(one) === null);
     // Builds come first, so that nothing but the start of a node lies between the runs of a pair.
-    if (!(await this.#build(range.good, true)) || !(await this.#build(commit, isBad))) return null;
-    /** @type {{good?: number, candidate?: number}} */
-    const values = {};
-    let problem = /** @type {Untestable | null} */ (null);
-    for (const isGood of [isGoodFirst, !isGoodFirst]) {
-      try {
-        const value = await this.#measure(isGood ? range.good : commit, files[isGood ? 0 : 1]);
-        if (value === null) return null;
-        values[isGood ? 'good' : 'candidate'] = value;
-      } catch (error) {
+    if (isNew) await this.#build(good, true);
+    if (isNew) await this.#build(commit, isBad);
+    const values = [0, 0];
+    let problem = '';
+    for (const i of isGoodFirst ? [0, 1] : [1, 0]) {
+      const made = yield wanted[i];
+      if (isVerified(made)) values[i] = this.#valueOf(made, wanted[i].name);
+      else if (FATAL.includes(made.exitCode)) throw failure(wanted[i].name, made);
+      else {
+        problem = `a run at ${wanted[i].name} measured nothing: ${made.complaint}`;
         // The good commit shows whether it is the commit that fails, or everything, such as a port that is taken.
-        if (!(error instanceof Untestable)) throw error;
-        if (isGood || isBad) throw new UnavailableError(error.message);
-        problem = error;
+        if (i === 0 || isBad) throw new UnavailableError(problem);
       }
     }
-    if (problem !== null) throw problem;
-    const { good = 0, candidate = 0 } = values;
-    return { commit: commit.id, good, candidate, isGoodFirst, files };
+    if (problem !== '') throw new Untestable(problem);
+    const pair = { commit: commit.id, good: values[0], candidate: values[1], isGoodFirst, files };
+    file.pairs.push(pair);
+    // Positive: worse.
+    this.#bisection.add(position, Math.log(pair.candidate / pair.good) * (this.#metric.better === 'higher' ? -1 : 1));
+    if (!isNew) return;
+    this.#made += 1;
+    this.#describe(pair);
+  }
+
+  /** @param {Commit} commit @param {string} file @returns {Wanted} */
+  #wanted(commit, file) {
+    const { config, file: bisectFile } = this.#study;
+    const { pairs } = bisectFile;
+    const name = short(commit.id);
+    const folder = this.#folderOf(commit);
+    const node = { cwd: resolve(folder), log: `${folder}.node.log`, env: this.#environment(commit) };
+    const { timeLimitMs } = config;
+    return {
+      ...{ name, file, label: `pair ${pairs.length + 1}, ${name}` },
+      ...{ done: pairs.length, all: pairs.length + this.#bisection.pairsLeft() },
+      limitMs: timeLimitMs === null ? undefined : timeLimitMs - this.#elapsedMs,
+      node: { name: '--start', command: String(config.start), url: config.rpc[0], ...node },
+      ...{ tries: 2, accepts: isVerified },
+    };
+  }
+
+  /** @param {Made} made @param {string} name @returns {number} */
+  #valueOf({ run }, name) {
+    const value = run === null ? null : this.#metric.read(run);
+    if (value !== null && value > 0) return value;
+    throw new InputError(
+      `--metric ${this.#metric.name} is ${value ?? 'not measured'} in a run at ${name}: a bisection compares ratios; give a metric that is above 0`,
+    );
   }
 
   /** @param {Commit} commit */
   #folderOf({ id }) {
-    return join(this.#given.folder, 'builds', id.slice(0, 12));
+    return join(this.#study.folder, 'builds', id.slice(0, 12));
   }
 
-  /** Once per commit; what is built is kept. @param {Commit} commit @param {boolean} isEnd good or bad, which must be built @returns {Promise<boolean>} false: interrupted @throws {Untestable} */
+  /** @param {Commit} commit @returns {NodeJS.ProcessEnv} */
+  #environment({ id }) {
+    return { ...this.#study.parts.env, STRESS_COMMIT: id };
+  }
+
+  /** Once per commit; what is built is kept. @param {Commit} commit @param {boolean} isEnd good or bad, which must be built @throws {Untestable} */
   async #build(commit, isEnd) {
-    const { config, parts } = this.#given;
+    const { config, parts } = this.#study;
+    const { clock, stop } = parts;
     const folder = this.#folderOf(commit);
     const built = `${folder}.built`;
-    if (existsSync(built)) return true;
+    const by = config.build === null ? 'nothing' : fingerprint(config.build);
+    if (existsSync(built) && readFileSync(built, 'utf8') === by) return;
     // A build that was interrupted may have left anything.
     rmSync(folder, { recursive: true, force: true });
-    makeFolder(join(this.#given.folder, 'builds'));
+    makeFolder(join(this.#study.folder, 'builds'));
     parts.onProgress(`building ${short(commit.id)}`, 0, 1);
     try {
       await checkOut(config.repository, commit.id, folder);
-      const words = config.build === null ? null : await this.#runBuild(config.build, folder, commit);
-      if (parts.stop.drain.aborted) return false;
-      if (words !== null && isEnd) throw new InputError(`commit ${short(commit.id)} ${words}`);
-      if (words !== null) throw new Untestable(words);
-      await writeFileAtomically(built, `${commit.id}\n`);
-      return true;
+      const how = { cwd: folder, env: this.#environment(commit), log: `${folder}.log`, clock, stop };
+      const failed = config.build === null ? null : await runCommand({ command: config.build, ...how });
+      if (stop.drain.aborted) return;
+      const words = `does not build (--build): ${failed}`;
+      if (failed !== null && isEnd) throw new InputError(`commit ${short(commit.id)} ${words}`);
+      if (failed !== null) throw new Untestable(words);
+      await writeFileAtomically(built, by);
     } finally {
       parts.onProgress('', 1, 1);
     }
   }
 
-  /** @param {string} command @param {string} folder @param {Commit} commit @returns {Promise<string | null>} how it failed */
-  async #runBuild(command, folder, commit) {
-    const { parts } = this.#given;
-    const log = `${folder}.log`;
-    const { ended, end } = launch(command, { cwd: folder, env: this.#environment(commit), log });
-    const cancel = () => void end();
-    parts.stop.drain.addEventListener('abort', cancel);
-    const exit = await ended;
-    parts.stop.drain.removeEventListener('abort', cancel);
-    if (exit === 'exit code 0' || parts.stop.drain.aborted) return null;
-    const words = `does not build (--build: ${exit}); ${lastWords(log)}`;
-    if (FULL_DISK.test(words)) throw new OutputError(`commit ${short(commit.id)} ${words}`);
-    return words;
+  /** @param {BisectPair} pair the last one */
+  #describe({ commit, good, candidate }) {
+    const { file, parts } = this.#study;
+    const { probabilities } = this.#bisection.figures();
+    const most = probabilities.reduce((best, p, i) => (p > probabilities[best] ? i : best), 0);
+    const guess = `most probable ${short(this.#range.commits[most].id)} (${chanceText(probabilities[most])})`;
+    const change = `${this.#metric.name} ${percentText(candidate / good - 1)}`;
+    const words = [`${file.pairs.length}`, short(commit), change];
+    parts.say([...words, this.#bisection.isWorse ? guess : 'not yet shown that bad is worse'].join('  '));
   }
 
-  /** @param {Commit} commit @returns {NodeJS.ProcessEnv} */
-  #environment({ id }) {
-    return { ...this.#given.parts.env, STRESS_COMMIT: id };
-  }
-
-  /** @param {Commit} commit @param {string} out @returns {Promise<number | null>} value of the metric; null: interrupted @throws {Untestable} */
-  async #measure(commit, out) {
-    const { config, experiment, file, metric, startNodeWith } = this.#given;
-    const name = short(commit.id);
-    let why = '';
-    for (let tried = 0; tried < TRIES; tried += 1) {
-      const node = await this.#start(commit, startNodeWith);
-      if (node === null) return null;
-      const done = file.pairs.length;
-      const label = [`pair ${done + 1}, ${name}`, ...this.#timeLeft()].join('  ');
-      const wanted = { name, file: out, label, done, all: done + this.#bisection.pairsLeft(), env: config.study.env };
-      const made = await experiment.run(wanted).finally(() => node.stop());
-      if (made === null) return null;
-      const value = made.run !== null && made.run.counts.verified > 0 ? metric.read(made.run) : null;
-      if (value !== null && value > 0) return value;
-      if (FATAL.includes(made.exitCode)) throw new StressError(made.complaint, 'run_failed', made.exitCode);
-      if (made.run !== null && made.run.counts.verified > 0)
-        throw new InputError(
-          `--metric ${metric.name} is ${value ?? 'not measured'} in a run at ${name}: a bisection compares ratios; give a metric that is above 0`,
-        );
-      why = `a run at ${name} measured nothing: ${made.complaint}`;
-    }
-    throw new Untestable(why);
-  }
-
-  /** @param {Commit} commit @param {typeof startNode} startNodeWith @throws {Untestable} */
-  async #start(commit, startNodeWith) {
-    const { config, parts } = this.#given;
-    try {
-      return await startNodeWith({
-        name: '--start',
-        command: String(config.start),
-        cwd: resolve(this.#folderOf(commit)),
-        url: config.rpc[0],
-        log: `${this.#folderOf(commit)}.node.log`,
-        env: this.#environment(commit),
-        clock: parts.clock,
-        stop: parts.stop,
-      });
-    } catch (error) {
-      if (!(error instanceof UnavailableError)) throw error;
-      throw new Untestable(`${short(commit.id)} does not start: ${error.message}`);
-    }
-  }
-
-  /** Noise does not matter: what is left cannot be tested. @param {BisectionEnd} end */
-  #isOnlySkipped({ reason, from, to, probability }) {
-    const isSkipped = ({ id = '' }) => this.#given.file.skipped[id] !== undefined;
-    return reason === 'range' && probability >= CONFIDENCE && this.#commits.slice(from, to).every(isSkipped);
+  /** @param {BisectionEnd} end */
+  #conclude(end) {
+    const { reason, from, to, probability } = end;
+    const { id } = this.#commits[from];
+    this.#study.file.result = { reason, words: this.#endWords(end), from: id, to: this.#commits[to].id, probability };
+    if (reason === 'better') this.exitCodes.push(EXIT.badInput);
+    else if (reason !== 'found' && reason !== 'equal') this.exitCodes.push(EXIT.incomplete);
   }
 
   /** @param {BisectionEnd} end @returns {string} */
-  #endWords(end) {
-    const { metric, file, config } = this.#given;
-    const { reason, from, to, probability } = end;
-    const pairs = pairsText(file.pairs.length);
-    const bad = short(this.#commits[this.#commits.length - 1].id);
+  #endWords({ reason, from, to, probability }) {
+    const { name } = this.#metric;
+    const pairs = pairsText(this.#study.file);
+    const bad = `--bad ${short(this.#commits[this.#commits.length - 1].id)}`;
+    const most = (/** @type {number} */ loss) => `${name} is at most ${chanceText(loss)} worse`;
     if (reason === 'better')
-      return `--bad ${bad} is better than --good: ${metric.name} changed by ${this.#change(1)} (${pairs}); exchange them`;
+      return `${bad} is better than --good: ${name} changed by ${this.#change(1)} (${pairs}); exchange them`;
     if (reason === 'equal')
-      return `--bad ${bad} is not worse than --good: ${metric.name} is at most ${percent(config.equivalent)} worse (${percent(CONFIDENCE)} confidence, ${pairs})`;
+      return `${bad} is not worse than --good: ${most(this.#study.config.equivalent)} (${chanceText(CONFIDENCE)} confidence, ${pairs})`;
     if (reason === 'undecided')
-      return `undecided whether --bad ${bad} is worse than --good: ${metric.name} is at most ${percent(Math.abs(Math.expm1(this.#bisection.largestLoss())))} worse (${pairs}); longer runs have less noise`;
+      return `undecided whether ${bad} is worse than --good: ${most(Math.expm1(this.#bisection.largestLoss()))} (${pairs}); longer runs have less noise`;
     const { id, subject } = this.#commits[from];
-    const chance = `${percent(probability)} probability (${pairs})`;
+    const chance = `with ${chanceText(probability)} probability (${pairs})`;
     if (reason === 'found')
-      return `${short(id)} (${oneLine(subject, 80)}) makes ${metric.name} ${this.#change(to)} with ${chance}`;
-    const ends = `the first bad commit is one of ${to - from + 1}, from ${short(id)} to ${short(this.#commits[to].id)}, with ${chance}`;
-    return this.#isOnlySkipped(end)
-      ? `${ends}: those before ${short(this.#commits[to].id)} cannot be tested`
-      : `${ends}; ${metric.name} changes by ${this.#change(to)}; the noise is too large for fewer commits: raise --time-limit or --duration`;
+      return `${short(id)} (${oneLine(subject, 80)}) changes ${name} by ${this.#change(to)} ${chance}`;
+    return `the first bad commit is one of ${to - from + 1}, from ${short(id)} to ${short(this.#commits[to].id)}, ${chance}; ${name} changes by ${this.#change(to)}; fewer commits need longer runs (--duration), more time (--time-limit), or commits that can be tested`;
   }
 
-  /** @param {number} from position @returns {string} median of the pairs from there on, such as 8.0 % lower */
+  /** @param {number} from position @returns {string} median of the pairs from there on */
   #change(from) {
-    const pairs = this.#given.file.pairs.filter(({ commit }) => this.#positionOf(commit) >= from);
-    const change = Math.expm1(median(pairs.map(({ good, candidate }) => Math.log(candidate / good))));
-    return `${percent(Math.abs(change))} ${change < 0 ? 'lower' : 'higher'}`;
+    const ids = this.#commits.slice(from).map(({ id }) => id);
+    const pairs = this.#study.file.pairs.filter(({ commit }) => ids.includes(commit));
+    return percentText(Math.expm1(median(pairs.map(({ good, candidate }) => Math.log(candidate / good)))));
+  }
+
+  /** @param {BisectFile['end']} end */
+  report(end) {
+    const { file, folder, parts } = this.#study;
+    if (end === 'failed') return;
+    parts.say(bisectText(file));
+    if (end === 'interrupted') parts.say('interrupted: the same command continues');
+    parts.say(`bisect.json, the run files and the builds are in ${displayName(folder)}`);
   }
 }
 
-/** @param {number} count */
-function pairsText(count) {
-  return `${count} pair${count === 1 ? '' : 's'}`;
+/** @param {Pick<BisectFile, 'pairs'>} file */
+function pairsText({ pairs }) {
+  return `${pairs.length} pair${pairs.length === 1 ? '' : 's'}`;
 }
 
-/** @param {number} share */
-function percent(share) {
-  const value = 100 * share;
-  return `${value >= 99.95 && value < 100 ? '> 99.9' : value.toFixed(Number.isInteger(Math.round(value * 1e6) / 1e6) ? 0 : 1)} %`;
+/** Never more than it is. @param {number} share */
+function chanceText(share) {
+  return percentText(Math.floor(1000 * share) / 1000).replace('+', '');
 }
 
-/** @param {number} share */
-function signedPercent(share) {
-  return `${share < 0 ? '-' : '+'}${(100 * Math.abs(share)).toFixed(1)} %`;
+/** @param {BisectFile} file @returns {string} */
+export function bisectText(file) {
+  return printable(file.result?.words ?? `the bisection has not ended: ${pairsText(file)}`);
+}
+
+/** The verdict, and the commits that were measured with the median change of their pairs. @param {BisectFile} file @returns {string} */
+export function bisectMarkdown(file) {
+  const rows = file.commits.flatMap(({ id }) => {
+    const ratios = file.pairs.filter(({ commit }) => commit === id).map(({ good, candidate }) => candidate / good - 1);
+    return ratios.length === 0 ? [] : [[short(id), percentText(median(ratios)), String(ratios.length)]];
+  });
+  const head = ['commit', `${file.asked['--metric']} against good`, 'pairs'];
+  return resultMarkdown({
+    title: '',
+    verdict: bisectText(file),
+    tables: [{ title: 'Commits', head, rows }],
+    notes: [],
+  });
 }

@@ -33,7 +33,7 @@ export const CONFIDENCE = 0.95;
 
 /** Most pairs that are made to see whether the bad commit is worse, and most pairs in all. */
 const MOST_FIRST = 80;
-export const MOST_PAIRS = 250;
+const MOST_PAIRS = 250;
 
 /** Pairs that the named commit and the one before it have at least. */
 const LEAST_PAIRS = 2;

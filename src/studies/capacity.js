@@ -1,15 +1,13 @@
 import { keyFileSource } from '../chain/keys.js';
-import { censoredOf, figureOf } from '../stats/figures.js';
 import { blockIntervalMs } from '../stats/blocks.js';
-import { boundedMs, figure } from '../outputs/format.js';
-import { tableText } from '../outputs/table.js';
 import { isCallWorkload } from '../workloads/table.js';
+import { argsOf } from './plan.js';
 
 /**
  * What `stress find` decides itself: how many wallets, how many operations in flight, how long a run is, how long the
  * search, and what is left to spend.
  *
- * @import { Config, RunFile, Trial } from '../types.d.ts'
+ * @import { Config, RunFile } from '../types.d.ts'
  */
 
 /** Both are raised by this factor where they are the limit. */
@@ -86,12 +84,16 @@ export class Capacity {
     return maxSpendWei > this.#spentWei ? maxSpendWei - this.#spentWei : 0n;
   }
 
+  /** Options of the next run that the search raises. @returns {Record<string, string>} */
+  get size() {
+    return { threads: String(this.#wallets), ...(!this.#isOfCalls && { 'in-flight': String(this.#inFlight) }) };
+  }
+
   /** Options of the next run. @returns {string[]} */
   get args() {
     const leftWei = this.#leftWei;
     return [
-      `--threads=${this.#wallets}`,
-      ...(this.#isOfCalls ? [] : [`--in-flight=${this.#inFlight}`]),
+      ...argsOf({ settings: this.size }),
       `--duration=${Math.round(this.runMs)}ms`,
       ...(leftWei === null ? [] : [`--max-spend=${leftWei}wei`]),
     ];
@@ -102,8 +104,9 @@ export class Capacity {
     if (blocks.count > 0) this.#intervalMs = blockIntervalMs(blocks, window.durationMs);
     else if (!this.#isOfCalls && window.durationMs > 0) this.#intervalMs ??= 2 * window.durationMs;
     this.#longestRunMs = Math.max(this.#longestRunMs, tookMs);
-    const { setUpWei, spentWei, leftWei = null } = spending;
-    this.#spentWei += BigInt(spentWei ?? 0) || BigInt(setUpWei ?? 0) + BigInt(leftWei ?? 0);
+    const { capWei, setUpWei, spentWei, leftWei = null } = spending;
+    // Without an audit a run has spent its limit at most.
+    this.#spentWei += BigInt(spentWei ?? 0) || BigInt(setUpWei ?? 0) + BigInt(leftWei ?? capWei ?? 0);
     this.#wallets = Number(config.threads);
     this.#inFlight = Number(config.inFlight ?? 1);
     this.#before = null;
@@ -136,7 +139,7 @@ export class Capacity {
       this.#inFlight = Math.min(MOST_IN_FLIGHT, STEP * this.#inFlight);
       return `${this.#inFlight} operations in flight per wallet in place of ${this.#before[1]}${droppedText(window)}`;
     }
-    if (options.threads !== undefined || options.users !== undefined || this.#wallets >= this.#mostWallets) {
+    if (options.threads !== undefined || this.#wallets >= this.#mostWallets) {
       this.#before = null;
       return null;
     }
@@ -152,40 +155,4 @@ export class Capacity {
 /** @param {RunFile['window']} window */
 function droppedText({ counts: { dropped, scheduled } }) {
   return dropped === 0 ? '' : `: ${dropped} of ${scheduled} operations were dropped`;
-}
-
-/**
- * The runs of a search, by their rates.
- * @param {ReadonlyArray<{trial: Trial, run: RunFile}>} runs
- * @returns {string}
- */
-export function capacityTable(runs) {
-  const head = ['asked/s', 'wallets', 'achieved', 'p50 ms', 'p99', 'Mgas/s', 'held'];
-  const rows = [...runs]
-    .sort((a, b) => a.trial.value - b.trial.value)
-    .map(({ trial, run }) => [
-      ...[figure(trial.value), `${run.config.threads} x ${run.config.inFlight ?? 1}`],
-      figure(run.rates.achievedPerSecond),
-      ...boundedMs(run.latency.total, censoredOf(run), ['p50', 'p99']),
-      figure(read(run, 'gas', 1e-6)),
-      trial.holds ? 'yes' : ['no', ...(run.verdict === null ? [] : [run.verdict.name])].join(', '),
-    ]);
-  return tableText({ head, rows });
-}
-
-/** @param {RunFile} run of the highest rate that held @returns {string} */
-export function bestText(run) {
-  const [p50, p99] = boundedMs(run.latency.total, censoredOf(run), ['p50', 'p99']);
-  const [gas, fullness] = [read(run, 'gas', 1e-6), read(run, 'fullness')];
-  const ofGas = gas === null ? '' : `, ${figure(gas)} Mgas/s, blocks ${figure(fullness)} % full`;
-  const { threads, inFlight } = run.config;
-  const size =
-    run.config.workload === 'rpc' ? `${threads} users` : `${threads} wallets with ${inFlight} in flight each`;
-  return `at the highest rate that held: latency p50 ${p50} ms, p99 ${p99} ms${ofGas}; ${size}`;
-}
-
-/** @param {RunFile} run @param {string} name of a figure @param {number} [factor] */
-function read(run, name, factor = 1) {
-  const value = figureOf(name)?.read(run) ?? null;
-  return value === null ? null : value * factor;
 }

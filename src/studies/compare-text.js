@@ -20,62 +20,41 @@ export function methodWords(isPaired, why, needed) {
 }
 
 /**
+ * One sentence for each metric that decides.
  * @param {object} comparison
- * @param {readonly ComparedMetric[]} comparison.metrics the first one decides
+ * @param {readonly ComparedMetric[]} comparison.metrics
  * @param {{pairs: number | null, runs: {base: number, candidate: number}, minimum: number}} comparison.method
  * @param {{name: string}} comparison.base
  * @param {{name: string}} comparison.candidate
- * @param {boolean} isApart one side always ran before the other
+ * @param {Sequential} [comparison.sequential] the pairs were made until sure
+ * @param {{deciding: number, isApart: boolean}} how deciding: the first of the metrics; isApart: one side always ran before
+ *   the other, which matters where their order was not drawn by chance
  */
-export function verdictOf({ metrics: [{ label, word, change, p }], method, base, candidate }, isApart) {
+export function verdictOf({ metrics, method, base, candidate, sequential }, { deciding, isApart }) {
   const { pairs, runs, minimum } = method;
   const size = pairs === null ? `${runs.base} and ${runs.candidate} runs` : counted(pairs, 'pair');
-  const noun = pairs === null ? 'runs on each side' : 'pairs';
-  if (word === 'too few runs')
-    return {
-      word,
-      sentence: `${size} ${pairs === 1 ? 'is' : 'are'} too few for a verdict on ${label}: make at least ${minimum} ${noun}`,
-    };
-  const evidence = `${rangeText(change)}, p ${pText(p)}, ${size}`;
-  const percent = percentText(change.estimate);
-  if (word === 'no difference shown')
-    return { word, sentence: `no difference of ${label} is shown: it changed by ${percent} (${evidence})` };
-  // The test assumes that the order of the runs does not matter.
-  const caveat = isApart ? ', if nothing else changed between their runs' : '';
-  return {
-    word,
-    sentence: `${sideWords(candidate.name)} is ${word} than ${sideWords(base.name)}: ${label} changed by ${percent} (${evidence})${caveat}`,
-  };
-}
-
-/**
- * The sentences of a comparison with --until-sure, one for each metric that decides.
- * @param {object} comparison
- * @param {readonly ComparedMetric[]} comparison.metrics
- * @param {{pairs: number | null}} comparison.method
- * @param {{name: string}} comparison.base
- * @param {{name: string}} comparison.candidate
- * @param {Sequential} sequential
- * @param {number} deciding the first of the metrics
- */
-export function sequentialVerdict({ metrics, method, base, candidate }, sequential, deciding) {
-  const { end, equivalent, timeLimitMs } = sequential;
-  const pairs = counted(method.pairs ?? 0, 'pair');
-  const sentences = metrics.slice(0, deciding).map(({ label, word, change }) => {
-    const level = percentText(change.confidence).slice(1).replace('.0', '');
-    const evidence = `${level} confidence sequence ${boundsText(change).replace('..', 'to')}, ${pairs}`;
+  const caveat = isApart && sequential === undefined ? ', if nothing else changed between their runs' : '';
+  const sentences = metrics.slice(0, deciding).map(({ label, word, change, p }) => {
+    const test = sequential === undefined ? `p ${pText(p)}, ` : '';
+    const figures = `${label} changed by ${percentText(change.estimate)} (${rangeText(change)}, ${test}${size})`;
     if (word === 'faster' || word === 'slower')
-      return `${sideWords(candidate.name)} is ${word} than ${sideWords(base.name)}: ${label} changed by ${percentText(change.estimate)} (${evidence})`;
-    if (word === 'equivalent') return `no difference of ${label} larger than ${100 * equivalent} % (${evidence})`;
-    const after = end === 'time_limit' ? ` after ${timeText(timeLimitMs / 1000)}` : '';
-    if (change.low === null || change.high === null)
-      return `undecided${after}: ${pairs} ${method.pairs === 1 ? 'is' : 'are'} too few to bound the change of ${label}`;
-    const most = percentText(Math.max(-change.low, change.high)).slice(1);
-    return `undecided${after}: ${label} differs by at most ${most} (${evidence})`;
+      return `${sideWords(candidate.name)} is ${word} than ${sideWords(base.name)}: ${figures}${caveat}`;
+    if (sequential !== undefined && word === 'equivalent')
+      return `there is no difference of ${label} larger than ${100 * sequential.equivalent} %: ${figures}`;
+    if (sequential !== undefined) {
+      const after = sequential.end === 'time_limit' ? ` after ${timeText(sequential.timeLimitMs / 1000)}` : '';
+      return `undecided${after}: ${figures}`;
+    }
+    if (word !== 'too few runs') return `no difference of ${label} is shown: ${figures}`;
+    const noun = pairs === null ? 'runs on each side' : 'pairs';
+    return `${size} ${pairs === 1 ? 'is' : 'are'} too few for a verdict on ${label}: make at least ${minimum} ${noun}`;
   });
-  const { word } = metrics[0];
+  const [{ word }] = metrics;
   const isOpen = word === 'no difference shown' || word === 'too few runs';
-  return { word: isOpen ? /** @type {const} */ ('undecided') : word, sentence: sentences.join('; ') };
+  return {
+    word: isOpen && sequential !== undefined ? /** @type {const} */ ('undecided') : word,
+    sentence: sentences.join('; '),
+  };
 }
 
 export const SEQUENTIAL_WORDS =
@@ -225,16 +204,6 @@ export function speedUps(metrics) {
   };
 }
 
-/**
- * The result of a condition of --fail-if.
- *
- * @typedef {object} JudgedFailIf
- * @property {string} expression
- * @property {boolean} passed
- * @property {number | null} change as a fraction; null: not compared, or 0 in the base
- * @property {string} why
- */
-
 /** @param {string} text such as tps<-10% or p99>+20% @returns {FailIf} @throws {Error} whose message follows the name of the option */
 export function parseFailIf(text) {
   const expression = text.trim();
@@ -262,13 +231,13 @@ export function comparedMetric(text) {
 }
 
 /**
- * A condition fails only if the change is statistically shown; a condition that cannot be judged fails as well.
+ * A condition fails only if the change is statistically shown; a condition that cannot be judged fails as well. The change
+ * is a fraction; null: not compared, or 0 in the base.
  * @param {FailIf} condition
  * @param {object} compared
  * @param {readonly ComparedMetric[]} compared.metrics
  * @param {readonly ComparedMetric[]} compared.raw metrics that are 0 in some run, compared without logarithms
  * @param {readonly string[]} compared.zeros metrics that are 0 in every run
- * @returns {JudgedFailIf}
  */
 export function judgeFailIf({ expression, metric: name, operator, limitPercent }, { metrics, raw, zeros }) {
   const isRaw = raw.some((one) => one.name === name);

@@ -1,13 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { EXIT, InputError, displayName, oneLine, withoutKeys } from '../errors.js';
+import { randomNumbers } from '../random.js';
 import { auditResult } from '../stats/audit-result.js';
 import { shortWindow } from '../stats/growth.js';
 import { Distribution } from '../stats/histogram.js';
 import { censoredOf } from '../stats/figures.js';
 import { isPlain } from '../stats/sample.js';
-import { SEQUENTIAL_WORDS, judgeFailIf, methodWords, sequentialVerdict, speedUps, verdictOf } from './compare-text.js';
+import { SEQUENTIAL_WORDS, judgeFailIf, methodWords, speedUps, verdictOf } from './compare-text.js';
 import { digits, metricOf, settingsOf } from './metrics.js';
-import { COMPARE_SCHEMA, legible, safeName } from './run-files.js';
+import { legible, safeName, schemaOf } from './run-files.js';
 import { PairedSequence } from './sequential.js';
 import {
   ALPHA,
@@ -18,7 +19,6 @@ import {
   mean,
   median,
   pValue,
-  randomNumbers,
   rejects,
   runsNeeded,
   signFlips,
@@ -77,7 +77,6 @@ function differencesOf(entries, mayDiffer) {
   const window = (/** @type {Entry} */ { run, file }) => `${run.window.durationMs / 1000} s in ${displayName(file)}`;
   // Calls files of one name may differ.
   const calls = differing(entries, ({ environment }) => /** @type {any} */ (environment).workload?.callsHash);
-  const defined = differing(entries, ({ definitions }) => definitions);
   return [
     ...entries
       .filter(({ run }) => run.partial)
@@ -85,7 +84,6 @@ function differencesOf(entries, mayDiffer) {
     ...[...names].flatMap((name) => differenceWords(entries, name, (run) => settings.get(run)?.[name])),
     ...(hasLength && longer !== undefined ? [`the window has ${window(first)} and ${window(longer)}`] : []),
     ...calls.map(({ file }) => `the calls in ${displayName(first.file)} are not those in ${displayName(file)}`),
-    ...defined.map((other) => redefinition(first, other)),
   ];
 }
 
@@ -107,13 +105,6 @@ function differenceWords(entries, name, of) {
 /** @param {number} a @param {number} b */
 function isSameLength(a, b) {
   return Math.abs(a - b) <= SAME_WINDOW * Math.max(a, b);
-}
-
-/** @param {Entry} a @param {Entry} b */
-function redefinition(a, b) {
-  const [of, other] = [a, b].map(({ run }) => /** @type {Record<string, string>} */ (run.definitions));
-  const name = Object.keys({ ...of, ...other }).find((key) => of[key] !== other[key]) ?? '';
-  return `${safeName(name)} is not defined in ${displayName(a.file)} as in ${displayName(b.file)}`;
 }
 
 /** Warnings about runs that may be compared. @param {readonly Entry[]} base @param {readonly Entry[]} candidate @returns {string[]} */
@@ -239,7 +230,7 @@ function decision({ better, base, isRaw = false }, { values, p, shift }, { adjus
  * @param {number} equivalent as a fraction
  * @returns {Decision[]}
  */
-export function decideSequentially(metrics, deciding, equivalent) {
+function decideSequentially(metrics, deciding, equivalent) {
   return metrics.map(({ better, base, candidate }, i) => {
     const tests = i < deciding ? deciding : metrics.length - deciding;
     const alpha = MAX_FALSE_ALARMS / tests;
@@ -257,23 +248,11 @@ export function decideSequentially(metrics, deciding, equivalent) {
 }
 
 /**
- * Which runs form pairs. A machine that becomes slower over time affects both runs of a pair, so that pairs show
- * smaller differences than unpaired runs.
- *
- * @typedef {object} Arrangement
- * @property {boolean} isPaired
- * @property {Entry[]} base of pairs, the i-th of each side belong together
- * @property {Entry[]} candidate
- * @property {string} words the reason
- * @property {string[]} warnings
- * @property {boolean} isApart one side always ran before the other: all its runs, or in every pair
- */
-
-/**
+ * Which runs form pairs, the i-th of each side together. A machine that becomes slower over time affects both runs of a
+ * pair, so that pairs show smaller differences than unpaired runs. isApart: one side always ran before the other.
  * @param {readonly Entry[]} base
  * @param {readonly Entry[]} candidate
  * @param {boolean} isLive the runs were made in pairs
- * @returns {Arrangement}
  */
 function arrange(base, candidate, isLive) {
   const order = byStart([...base, ...candidate]).map((entry) => (base.includes(entry) ? 'A' : 'B'));
@@ -357,7 +336,7 @@ export function compare(baseRuns, candidateRuns, options) {
     ...(sequential === undefined ? {} : sequentialMethod(deciding)),
   };
   const comparison = {
-    schema: COMPARE_SCHEMA,
+    schema: schemaOf('compare'),
     startedAt: all.map(({ run }) => run.startedAt).sort()[0],
     endedAt: all.map(({ run }) => run.endedAt).sort()[all.length - 1],
     stress: options.stress,
@@ -374,11 +353,8 @@ export function compare(baseRuns, candidateRuns, options) {
     warnings: [...(sequential === undefined ? warnings : []), ...compared.warnings, ...doubtsOf(base, candidate)],
     ...(sequential === undefined ? {} : { sequential }),
   };
-  const verdict =
-    sequential === undefined
-      ? verdictOf(comparison, arranged.isApart)
-      : sequentialVerdict(comparison, sequential, deciding);
-  return { ...comparison, verdict };
+  const { isApart } = arranged;
+  return { ...comparison, verdict: verdictOf(comparison, { deciding: sequential ? deciding : 1, isApart }) };
 }
 
 /** @param {number} deciding */

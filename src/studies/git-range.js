@@ -56,31 +56,11 @@ export async function readRange(repository, names) {
     commitOf(repository, '--good', names.good),
     commitOf(repository, '--bad', names.bad),
   ]);
-  if (good === bad)
-    throw new InputError(`--good and --bad are the same commit, ${short(good)}: there is nothing between`);
-  const isAncestor = async (/** @type {string} */ a, /** @type {string} */ b) =>
-    (await git(repository, 'merge-base', '--is-ancestor', a, b)) !== null;
-  if (await isAncestor(bad, good))
-    throw new InputError(`--bad ${short(bad)} is an ancestor of --good ${short(good)}: exchange them`);
-  if (!(await isAncestor(good, bad))) {
-    const base = await git(repository, 'merge-base', good, bad);
+  const line = ['log', '--first-parent', '--reverse', '--format=%H%x00%P%x00%s', `${good}..${bad}`];
+  const rows = ((await git(repository, ...line)) ?? '').split('\n').map((row) => row.split('\0'));
+  if ((rows[0][1] ?? '').split(' ')[0] !== good)
     throw new InputError(
-      `--good ${short(good)} is not an ancestor of --bad ${short(bad)}, so no line of commits leads from one to the other: ${base === null ? 'they have no common ancestor' : `give their common ancestor, --good ${short(base)}`}`,
-    );
-  }
-  const lines = await git(
-    repository,
-    'log',
-    '--first-parent',
-    '--reverse',
-    '--format=%H%x00%P%x00%s',
-    `${good}..${bad}`,
-  );
-  const rows = (lines ?? '').split('\n').map((line) => line.split('\0'));
-  const [firstParent] = rows[0][1].split(' ');
-  if (firstParent !== good)
-    throw new InputError(
-      `--good ${short(good)} is not on the first-parent line of --bad ${short(bad)}, but on a branch that was merged: give a commit on the line, such as --good ${short(firstParent)}`,
+      `--good ${short(good)} is not before --bad ${short(bad)} on its first-parent line: give two commits of one line`,
     );
   return {
     good: { id: good, subject: (await git(repository, 'log', '-1', '--format=%s', good)) ?? '' },

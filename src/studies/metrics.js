@@ -23,31 +23,17 @@ import { parseThreshold } from '../stats/thresholds.js';
 
 /** Metrics that every study reads. */
 export const METRICS = Object.freeze([
-  ...['tps', 'achieved', 'avg', 'min', 'p50', 'p90', 'p99', 'max'],
+  ...'tps achieved held avg min p50 p90 p99 max'.split(' '),
   ...['queued', 'submit', 'inclusion', 'readback'].flatMap((stage) => [`${stage}.avg`, `${stage}.p50`]),
-  ...[
-    'gas',
-    'chain.gas',
-    'gas.op',
-    'fullness',
-    'cpu',
-    'rss',
-    'failed',
-    'timed_out',
-    'dropped',
-    'timewait',
-    'node.cpu',
-    'node.rss',
-  ],
+  ...'gas chain.gas gas.op fullness cpu rss failed timed_out dropped timewait node.cpu node.rss'.split(' '),
   ...LISTED_COUNTS.map(({ name }) => name),
 ]);
 
-/** Figures of the tables that are not in METRICS. */
-export const MORE = ['scheduled', 'verified', 'queued.p90', 'submit.p90', 'inclusion.p90', 'readback.p90'];
-/** CPU of the busiest interval in percent of a core; not available to thresholds. */
-export const PEAKS = Object.freeze(['peak.node.cpu', 'peak.generator.cpu']);
-
-export const KEPT = Object.freeze([...METRICS, ...MORE, ...PEAKS]);
+/** Those that a sweep keeps of its runs. */
+export const KEPT = Object.freeze([
+  ...METRICS,
+  ...'scheduled verified queued.p90 submit.p90 inclusion.p90 readback.p90'.split(' '),
+]);
 
 /** @param {string} name as a threshold would name it @returns {Metric} @throws {Error} whose message follows the name of an option */
 export function metricOf(name) {

@@ -1,10 +1,10 @@
 /**
- * Parent process of a started node: `node node-keeper.js COMMAND`. The command is one for the shell, in a process group
- * of its own. When standard input closes, which happens however its own parent ends, kill -9 included, the whole group is
- * ended: by SIGTERM, and by SIGKILL if some of it is left after the grace time.
+ * Parent process of a shell command: `node node-keeper.js COMMAND [leaves]`. The command has a process group of its own.
+ * When standard input closes, which happens however the parent of the keeper ends, kill -9 included, the whole group is
+ * ended: by SIGTERM, and by SIGKILL if some of it is left after the grace time. If the command itself ends first, so is
+ * what it left running, unless it ended well and `leaves` says that it may: a script that restarts a node.
  */
 import { spawn } from 'node:child_process';
-import { readFileSync, readdirSync } from 'node:fs';
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -12,7 +12,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const GRACE_MS = 10_000;
 const POLL_MS = 20;
 
-const child = spawn(process.argv[2], { shell: true, stdio: ['ignore', 'inherit', 'inherit'], detached: true });
+const [, , command, leaves] = process.argv;
+const child = spawn(command, { shell: true, stdio: ['ignore', 'inherit', 'inherit'], detached: true });
 
 /** @param {NodeJS.Signals | 0} signal 0: only looks whether a process is left */
 function signalGroup(signal) {
@@ -23,31 +24,11 @@ function signalGroup(signal) {
   }
 }
 
-/** Whether all of the group are zombies, which the first process of some containers never collects. Linux only. */
-function isDead() {
-  try {
-    const stats = readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [statOf(name)] : []));
-    return !stats.some(([state, , group]) => Number(group) === child.pid && state !== 'Z');
-  } catch {
-    return false;
-  }
-}
-
-/** State, parent and group of a process, behind its name, which may have spaces. @param {string} pid */
-function statOf(pid) {
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return text.slice(text.lastIndexOf(')') + 2).split(' ');
-  } catch {
-    return ['Z']; // it has ended meanwhile
-  }
-}
-
 async function end() {
   const deadlineMs = performance.now() + GRACE_MS;
   signalGroup('SIGTERM');
   // The shell may end before the node does.
-  while (signalGroup(0) && !isDead() && performance.now() < deadlineMs) await sleep(POLL_MS);
+  while (signalGroup(0) && performance.now() < deadlineMs) await sleep(POLL_MS);
   signalGroup('SIGKILL');
   process.stdin.destroy();
 }
@@ -58,7 +39,8 @@ child.on('error', () => {
 });
 child.on('exit', (code, signal) => {
   process.exitCode = code ?? 128 + constants.signals[signal ?? 'SIGKILL'];
-  void end();
+  if (leaves !== undefined && code === 0) process.stdin.destroy();
+  else void end();
 });
 process.stdin
   .on('end', () => void end())

@@ -55,18 +55,22 @@ export function planCells(axes, options) {
  */
 export function turnsOf(cells, repeat) {
   return Array.from({ length: repeat }, (_, round) => {
-    const turns = cells.map(({ settings }, index) => ({ index, repeat: round + 1, file: fileOf(settings, round + 1) }));
+    const turns = cells.map(({ settings }, index) => ({
+      index,
+      repeat: round + 1,
+      file: fileOf('cells', settings, round + 1),
+    }));
     return round % 2 === 0 ? turns : turns.reverse();
   }).flat();
 }
 
-/** @param {Record<string, string>} settings @param {number} repeat */
-function fileOf(settings, repeat) {
+/** The run file has all settings in its name, so that no run is taken for another one. @param {string} folder @param {Record<string, string>} settings @param {number | string} last */
+export function fileOf(folder, settings, last) {
   const parts = Object.entries(settings).map(([name, value]) => `${name}-${value.replace(/[^\w.]/g, '-')}`);
-  return `cells/${[...parts, repeat].join('_')}.json`;
+  return `${folder}/${[...parts, last].join('_')}.json`;
 }
 
-/** @param {Cell} cell @returns {string[]} of stress */
+/** @param {{settings: Record<string, string>}} cell @returns {string[]} of stress */
 export function argsOf({ settings }) {
   return Object.entries(settings).map(([name, value]) => `--${name}=${value}`);
 }
@@ -78,18 +82,6 @@ export function cellName(settings) {
     .join(' ');
 }
 
-/**
- * The first difference between the settings of a kept sweep and those of a new one.
- *
- * @typedef {Pick<SweepFile, 'axes' | 'repeat' | 'restMs' | 'beforeCell' | 'options'>} Asked
- * @param {Asked} before
- * @param {Asked} now
- * @returns {string | null} in words
- */
-export function differenceOf(before, now) {
-  return differenceOfParts(namedParts(before), namedParts(now));
-}
-
 /** @param {Record<string, string>} was @param {Record<string, string>} is @returns {string | null} in words */
 export function differenceOfParts(was, is) {
   for (const name of new Set([...Object.keys(was), ...Object.keys(is)])) {
@@ -99,15 +91,28 @@ export function differenceOfParts(was, is) {
   return null;
 }
 
-/** @param {Asked} asked @returns {Record<string, string>} the options of the sweep as text */
+/**
+ * @param {Pick<SweepFile, 'axes' | 'repeat' | 'restMs' | 'beforeCell' | 'options'>} sweep
+ * @returns {Record<string, string>} its options as text
+ */
 export function namedParts({ axes, repeat, restMs, beforeCell, options }) {
   return {
     ...Object.fromEntries(axes.map(({ name, values }) => [`--${name}`, values.join(',')])),
-    ...Object.fromEntries(Object.entries(options).map(([name, value]) => [`--${name}`, String(value)])),
+    ...optionTexts(options),
     '--repeat': String(repeat),
-    '--rest': `${restMs / 1000}s`,
+    '--rest': restText(restMs),
     ...(beforeCell == null ? {} : { '--before-cell': commandWords(beforeCell) }),
   };
+}
+
+/** @param {Readonly<Record<string, unknown>>} options of all runs */
+export function optionTexts(options) {
+  return Object.fromEntries(Object.entries(options).map(([name, value]) => [`--${name}`, String(value)]));
+}
+
+/** @param {number} restMs */
+export function restText(restMs) {
+  return `${restMs / 1000}s`;
 }
 
 /** A command may contain secrets: only a hash is kept, which shows whether it changed. @param {string} command */

@@ -4,101 +4,74 @@ import { readJsonFile, schemaCheck } from '../json-file.js';
 import { RUN_SCHEMA } from '../stats/run-file.js';
 
 /**
- * Reads the files of studies, each checked against its schema in docs/: run files, comparisons and sweeps.
+ * Reads the files of studies, each checked against its schema in docs/, if it has one.
  *
  * @import { ErrorObject } from 'ajv'
- * @import { Comparison, Environment, RunFile, SweepFile } from '../types.d.ts'
+ * @import { BisectFile, Comparison, Environment, PairsFile, RunFile, SweepFile } from '../types.d.ts'
  *
- * @typedef {object} Kind
- * @property {string} name for messages
- * @property {string} schema expected in the file
- * @property {string} [advice] for other files
+ * @typedef {{run: RunFile, sweep: SweepFile, compare: Comparison, pairs: PairsFile, bisect: BisectFile}} Files
+ * @typedef {keyof Files} Kind
  */
 
-export const SWEEP_SCHEMA = 'evm-stress/sweep@1';
-export const COMPARE_SCHEMA = 'evm-stress/compare@1';
+/** @type {Readonly<Record<Kind, {name: string, schema: string, advice?: string}>>} */
+const KINDS = Object.freeze({
+  run: { name: 'run file', schema: RUN_SCHEMA, advice: 'give a file that --out has written' },
+  sweep: { name: 'sweep file', schema: 'evm-stress/sweep@1' },
+  compare: { name: 'comparison', schema: 'evm-stress/compare@1' },
+  pairs: { name: 'file of a comparison', schema: 'evm-stress/pairs@1' },
+  bisect: { name: 'file of a bisection', schema: 'evm-stress/bisect@1' },
+});
 
-const RUN = { name: 'run file', schema: RUN_SCHEMA, advice: 'give a file that --out has written' };
-const SWEEP = { name: 'sweep file', schema: SWEEP_SCHEMA };
-const COMPARISON = { name: 'comparison', schema: COMPARE_SCHEMA };
+/** What a file of this kind says that it is. @param {Kind} kind */
+export function schemaOf(kind) {
+  return KINDS[kind].schema;
+}
 
-/** @param {Kind} kind @returns {Promise<(json: any, name: string) => any>} checks parsed JSON; throws an InputError with the name */
-async function checkerOf(kind) {
-  const [, file] = /\/(\w+)@/.exec(kind.schema) ?? [];
-  const rules = JSON.parse(readFileSync(new URL(`../../docs/${file}.schema.json`, import.meta.url), 'utf8'));
-  const check = await schemaCheck(rules);
+/** @template {Kind} K @param {K} kind @returns {Promise<(json: any, name: string) => Files[K]>} checks parsed JSON; throws an InputError with the name */
+export async function checker(kind) {
+  const { name: what, schema } = KINDS[kind];
+  const rules = new URL(`../../docs/${kind}.schema.json`, import.meta.url);
+  const check = existsSync(rules) ? await schemaCheck(JSON.parse(readFileSync(rules, 'utf8'))) : () => null;
   return (json, name) => {
-    if (json?.schema !== kind.schema) throw new InputError(`${name} is ${describeForeign(json?.schema, kind)}`);
+    const found = json?.schema;
+    if (typeof found !== 'string') throw new InputError(`${name} is no ${what}: it does not say "schema": "${schema}"`);
+    if (found !== schema)
+      throw new InputError(`${name} is no ${what} of this version, but ${JSON.stringify(oneLine(found, 60))}`);
     const error = check(json);
-    if (error !== null) throw new InputError(`${name} is no whole ${kind.name}: ${errorWords(error)}`);
-    return json;
+    if (error === null) return json;
+    throw new InputError(`${name} is no whole ${what}: ${errorWords(error)}`);
   };
 }
 
-/** @param {Kind} kind @returns {Promise<(file: string) => any>} throws an InputError that names the file and the error */
-async function readerOf(kind) {
-  const check = await checkerOf(kind);
-  return (file) => check(readJsonFile(file, kind), displayName(file));
-}
-
-/** @param {string} file @returns {unknown} the schema that it names; other errors are left to its reader */
-export function schemaOf(file) {
-  try {
-    return readJsonFile(file)?.schema;
-  } catch {
-    return undefined;
-  }
-}
-
-/** @param {unknown} found the schema that a file names @param {Kind} kind */
-function describeForeign(found, { name, schema }) {
-  if (typeof found !== 'string') return `no ${name}: it does not say "schema": "${schema}"`;
-  const quoted = JSON.stringify(oneLine(found, 60));
-  const known = [RUN, SWEEP, COMPARISON].find((one) => found.startsWith(`${one.schema.split('@')[0]}@`));
-  return known === undefined || found === known.schema
-    ? `no ${name}, but ${quoted}`
-    : `a ${known.name} of another version, ${quoted}: this stress reads ${known.schema}`;
-}
-
-/** @param {ErrorObject} error */
+/** Names what is wrong, which ajv's own message does not always do. @param {ErrorObject} error */
 function errorWords({ instancePath, keyword, message, params }) {
   const where = safeName(instancePath);
   if (keyword === 'required') return `${where}/${params.missingProperty} is missing`;
   if (keyword === 'additionalProperties') return `${where}/${safeName(params.additionalProperty)} is not known`;
   if (keyword === 'enum') return `${where} must be one of ${params.allowedValues.join(', ')}`;
-  if (keyword === 'const') return `${where} must be ${JSON.stringify(params.allowedValue)}`;
   return `${where || 'it'} ${message}`;
+}
+
+/** @template {Kind} K @param {K} kind @returns {Promise<(file: string) => Files[K]>} throws an InputError that names the file and the error */
+export async function reader(kind) {
+  const check = await checker(kind);
+  return (file) => check(readJsonFile(file, KINDS[kind]), displayName(file));
+}
+
+/** @param {string} file @returns {Kind} that it says it is of; other files are run files, whose reader says what is wrong */
+export function kindOf(file) {
+  try {
+    const found = readJsonFile(file)?.schema;
+    return /** @type {Kind[]} */ (Object.keys(KINDS)).find((kind) => KINDS[kind].schema === found) ?? 'run';
+  } catch {
+    return 'run';
+  }
 }
 
 /** A text from a file, or a JSON pointer (RFC 6901), in a message. @param {string} text */
 export function safeName(text) {
   // A name may be a URL with credentials, whose slashes a pointer escapes.
   return oneLine(withoutKeys(text.replaceAll('~1', '/').replaceAll('~0', '~')), 60);
-}
-
-/** @param {readonly string[]} files @returns {Promise<RunFile[]>} in the same order @throws {InputError} */
-export async function readRunFiles(files) {
-  return files.map(await runFileReader());
-}
-
-/** @returns {Promise<(file: string) => RunFile>} reads one file at a time; throws an InputError */
-export function runFileReader() {
-  return readerOf(RUN);
-}
-
-/** @returns {Promise<(json: any, name: string) => RunFile>} for JSON that is not in a file; throws an InputError */
-export function runFileChecker() {
-  return checkerOf(RUN);
-}
-
-/** @param {string} file @returns {Promise<Comparison>} @throws {InputError} */
-export async function readCompare(file) {
-  return (await readerOf(COMPARISON))(file);
-}
-
-/** @param {string} file @returns {Promise<SweepFile>} @throws {InputError} */
-export async function readSweep(file) {
-  return (await readerOf(SWEEP))(file);
 }
 
 /** @param {string} file @param {(file: string) => RunFile} read @returns {RunFile | null} null: no run file, or a damaged one */
@@ -112,7 +85,7 @@ export function readIfAny(file, read) {
 
 /** Whether a run had its full length. @param {RunFile} run */
 export function isWhole({ partial, end }) {
-  return !partial && ['duration', 'no_wallets'].includes(end);
+  return !partial && ['duration', 'iterations', 'no_wallets'].includes(end);
 }
 
 /**

@@ -1,4 +1,8 @@
-/** Statistics of the studies. test/fixtures/statistics has SciPy's results for the same data. */
+/**
+ * Statistics of the studies. test/fixtures/statistics has SciPy's results for the same data.
+ *
+ * @import { Random } from '../random.js'
+ */
 
 /**
  * P(|T| >= |t|) of Student's t distribution, by its finite series for whole degrees of freedom (Abramowitz and Stegun,
@@ -83,21 +87,11 @@ export function holm(ps, alpha) {
 }
 
 /**
- * @typedef {object} Line a straight line through points, by least squares
- * @property {number} slope
- * @property {number} intercept
- * @property {number} slopeLow of the confidence interval
- * @property {number} slopeHigh
- * @property {number} p of no slope
- * @property {number | null} r2 share of the variance that the line explains; null: no variance
- * @property {number[]} residuals
- */
-
-/**
+ * A straight line through points, by least squares, with the confidence interval of its slope, p of no slope, and r2, the
+ * share of the variance that it explains (null: no variance).
  * @param {readonly number[]} xs at least two different
  * @param {readonly number[]} ys as many, at least three
  * @param {number} alpha
- * @returns {Line}
  */
 export function fitLine(xs, ys, alpha) {
   const [meanX, meanY] = [mean(xs), mean(ys)];
@@ -259,24 +253,6 @@ function combinations(n, k) {
   let result = 1;
   for (let i = 1; i <= k; i += 1) result = (result * (n - k + i)) / i;
   return Math.round(result);
-}
-
-/**
- * Seeded random numbers, so that the same files give the same result: mulberry32 (T. Ettinger).
- *
- * @typedef {() => number} Random at least 0, below 1
- *
- * @param {number} seed
- * @returns {Random}
- */
-export function randomNumbers(seed) {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let bits = Math.imul(state ^ (state >>> 15), state | 1);
-    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61);
-    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 /** Accepted rate of false alarms: of the primary metric, and of all others together. */

@@ -5,123 +5,24 @@ import { METRICS, digits, lowerBounds, metricOf, readMetrics, settingsOf } from 
 import { safeName } from './run-files.js';
 import { fitLine, holm, median } from './statistics.js';
 
-/** @import { RunFile, Unit } from '../types.d.ts' */
+/** @import { RunFile } from '../types.d.ts' */
 
 /**
- * The trend: how each metric grows with an option that was varied, by least squares, and which growth is shown.
+ * The trend: how each metric grows with an option that was varied, by least squares, and which costs are shown to grow.
  *
- * @typedef {object} Growth names of metrics
- * @property {string | null} fastestStage the stage with the steepest slope that is shown to grow
- * @property {string[]} rivals other stages whose slope intervals overlap that of the steepest
- * @property {string | null} fastest the stage or cost with the largest growth relative to its first median
- * @property {string[]} fromNothing metrics shown to grow from a first median of 0, without a relative growth
- */
-
-const STAGES = Object.freeze(['queued.p50', 'submit.p50', 'inclusion.p50', 'readback.p50']);
-
-/** @param {readonly Fit[]} fits @returns {Growth} */
-function growthOf(fits) {
-  const stages = fits.filter(({ name }) => STAGES.includes(name));
-  // Figures of stages are tested among themselves.
-  const costs = fits.filter(
-    ({ name }) => metricOf(name).better === 'lower' && !/^(queued|submit|inclusion|readback)\./.test(name),
-  );
-  const grownStages = growing(stages).sort((a, b) => b.slope - a.slope);
-  const grown = [...growing(costs), ...grownStages];
-  const [steepest] = grownStages;
-  const [largest] = grown.filter(({ growth }) => growth !== null).sort((a, b) => Number(b.growth) - Number(a.growth));
-  // Slopes with overlapping intervals cannot be ranked.
-  const rivals = stages.filter((fit) => steepest && fit !== steepest && fit.slopeHigh >= steepest.slopeLow);
-  return {
-    fastestStage: steepest?.name ?? null,
-    rivals: rivals.map(({ name }) => name),
-    fastest: largest?.name ?? null,
-    fromNothing: grown.filter(({ growth }) => growth === null).map(({ name }) => name),
-  };
-}
-
-/** Corrected for multiple tests. Metrics that are equal in all runs do not count as tests. @param {readonly Fit[]} fits */
-function growing(fits) {
-  const varying = fits.filter(({ r2 }) => r2 !== null);
-  const corrected = holm(
-    varying.map(({ p }) => p),
-    ALPHA,
-  );
-  return varying.filter(({ slope, p }, i) => slope > 0 && p <= corrected[i].level);
-}
-
-/** What is shown to grow, growth from 0 first. @param {string} over @param {TrendFits & Growth} line */
-function trendWords(over, line) {
-  const { values, metrics, fastestStage, rivals, fastest, fromNothing } = line;
-  const fitOf = (/** @type {string} */ name) => /** @type {Fit} */ (metrics.find((fit) => fit.name === name));
-  const ends = `${over} ${digits(values[0])} to ${digits(values[values.length - 1])}`;
-  const words = fromNothing.map((name) => {
-    const { label, medians } = fitOf(name);
-    const last = medians[medians.length - 1];
-    // If few of the repeats have any, the median is 0.
-    return last === 0
-      ? `${label} grows from 0, by ${slopeText(fitOf(name), line)} of ${over}`
-      : `${label} grows from 0 to ${metricOf(name).show(last)} from ${ends}`;
-  });
-  if (fastestStage === null) words.push(`no part of the latency is shown to grow with ${over}`);
-  else {
-    const fit = fitOf(fastestStage);
-    const slope = `by ${slopeText(fit, line)} of ${over} (95 % interval ${intervalText(fit, line)})`;
-    const labels = rivals.map((name) => fitOf(name).label).join(', ');
-    words.push(
-      rivals.length === 0
-        ? `of the parts of the latency ${fit.label} grows fastest, ${slope}`
-        : `of the parts of the latency ${fit.label} has the steepest slope found, ${slope}; its interval overlaps that of ${labels}`,
-    );
-  }
-  if (fastest !== null) {
-    const { label, growth } = fitOf(fastest);
-    words.push(`of what is shown to grow ${label} has the largest growth found, ${percentText(growth)} from ${ends}`);
-  } else if (fromNothing.length === 0) words.push('no other cost is shown to grow');
-  return words.join('; ');
-}
-
-/** Interval of the slope for one step of the table. @param {Fit} fit @param {{step: number | null}} line */
-function intervalText({ name, slopeLow, slopeHigh }, { step }) {
-  const [low, high] = [slopeLow, slopeHigh].map((value) => metricOf(name).show(value * (step ?? 1)));
-  return `${low} .. ${high}`;
-}
-
-/** Per step if all steps are equal, otherwise per unit. @param {Fit} fit @param {{step: number | null}} line */
-function slopeText({ name, slope, perStep }, { step }) {
-  return `${metricOf(name).show(perStep ?? slope)} per ${step === null ? '1' : `step of ${digits(step)}`}`;
-}
-
-/**
  * @typedef {object} Point one run
  * @property {Record<string, unknown>} settings by the names of options
  * @property {Record<string, number | null>} metrics
  * @property {readonly string[]} [atLeast] metrics that are lower bounds, because of censored operations
  *
- * @typedef {object} Fit of one metric
- * @property {string} name
- * @property {string} label
- * @property {Unit} unit
- * @property {boolean} [atLeast] a lower bound in some run, because of censored operations
- * @property {number[]} medians by value of the option
- * @property {number} intercept
- * @property {number} slope per unit of the option
- * @property {number} slopeLow of the confidence interval
- * @property {number} slopeHigh
- * @property {number | null} perStep the slope per step of the option, if all steps are equal
- * @property {number} p of no slope, for this metric alone
- * @property {number | null} r2
- * @property {{x: number, residual: number}[]} residuals of each run
- * @property {number | null} growth from the first median to the last, as a fraction; null: the first is 0
- *
- * @typedef {TrendFits & Growth & {words: string}} TrendLine
- *
- * @typedef {object} TrendFits
- * @property {Record<string, unknown>} at other varied options
- * @property {number[]} values of the option
- * @property {number | null} step
- * @property {Fit[]} metrics
+ * @typedef {ReturnType<typeof fitOf>[number]} Fit
  */
+
+/** Interval of the slope for one step of the table. @param {Pick<Fit, 'name' | 'slopeLow' | 'slopeHigh'>} fit @param {{step: number | null}} line */
+function intervalText({ name, slopeLow, slopeHigh }, { step }) {
+  const [low, high] = [slopeLow, slopeHigh].map((value) => metricOf(name).show(value * (step ?? 1)));
+  return `${low} .. ${high}`;
+}
 
 const TREND_SCHEMA = 'evm-stress/trend@1';
 const ALPHA = 0.05;
@@ -215,19 +116,31 @@ function numberOf(value) {
   return typeof value === 'string' && /^\d+(\.\d+)?$/.test(value.trim()) ? Number(value) : null;
 }
 
-/** @param {Point[]} points @param {string} over @param {string[]} others @returns {TrendLine} */
+/** @param {Point[]} points @param {string} over @param {string[]} others */
 function lineOf(points, over, others) {
   const values = valuesOf(points, over);
   const step = stepOf(values);
-  const metrics = METRICS.flatMap((name) => fitOf(name, points, over, { values, step }));
-  const line = {
-    at: Object.fromEntries(others.map((name) => [name, points[0].settings[name] ?? null])),
-    values,
-    step,
-    metrics,
-    ...growthOf(metrics),
-  };
-  return { ...line, words: trendWords(over, line) };
+  const fits = METRICS.flatMap((name) => fitOf(name, points, over, { values, step }));
+  // Metrics that are equal in all runs do not count as tests.
+  const varying = fits.filter(({ r2 }) => r2 !== null);
+  const corrected = holm(
+    varying.map(({ p }) => p),
+    ALPHA,
+  );
+  const metrics = fits.map((fit) => {
+    const { adjusted: pAdjusted, level } = corrected[varying.indexOf(fit)] ?? { adjusted: 1, level: 0 };
+    // The rate of operations is meant to grow with the load.
+    const isGrowing = metricOf(fit.name).better === 'lower' && fit.slope > 0 && fit.p <= level;
+    return { ...fit, pAdjusted, isGrowing };
+  });
+  const grown = metrics
+    .filter(({ isGrowing }) => isGrowing)
+    .sort((a, b) => (b.growth ?? Infinity) - (a.growth ?? Infinity))
+    .map(({ label, growth }) => `${label} ${growth === null ? 'from 0' : percentText(growth)}`);
+  const words =
+    grown.length === 0 ? `nothing is shown to grow with ${over}` : `shown to grow with ${over}: ${grown.join(', ')}`;
+  const at = Object.fromEntries(others.map((name) => [name, points[0].settings[name] ?? null]));
+  return { at, values, step, metrics, words };
 }
 
 /** @param {number[]} values in ascending order @returns {number | null} null: uneven steps */
@@ -238,11 +151,12 @@ function stepOf(values) {
 }
 
 /**
+ * The line of a metric; none if it was not measured at every value of the option. Its slope is per unit of the option, its
+ * growth from the first median to the last, as a fraction; null: the first is 0.
  * @param {string} name
  * @param {readonly Point[]} points
  * @param {string} over
- * @param {{values: number[], step: number | null}} axis
- * @returns {Fit[]} empty if it was not measured at every value
+ * @param {{values: number[], step: number | null}} axis of the option
  */
 function fitOf(name, points, over, { values, step }) {
   const measured = points.flatMap(({ settings, metrics }) => {
@@ -300,7 +214,7 @@ export function trendText({ over, lines, warnings }, columns = Infinity) {
   ].join('\n');
 }
 
-/** @param {string} over @param {TrendLine} line @param {number} columns */
+/** @param {string} over @param {Trend['lines'][number]} line @param {number} columns */
 function lineTable(over, line, columns) {
   const { values, step, metrics } = line;
   // The first, the last and evenly spaced values between them.
@@ -312,11 +226,15 @@ function lineTable(over, line, columns) {
   // Metrics that are always 0 have no trend.
   const varying = metrics.filter(({ medians, slope }) => slope !== 0 || medians.some((value) => value !== 0));
   const rows = varying.map((fit) => {
-    const { name, label, medians, slope, r2, p, growth } = fit;
+    const { name, label, medians, slope, r2, pAdjusted, growth, isGrowing } = fit;
     const { show } = metricOf(name);
     return [
-      ...[`${label}${fit.atLeast ? ' >=' : ''}`, ...shown.map((i) => show(medians[i])), show(slope * (step ?? 1))],
-      ...[intervalText(fit, line), r2 === null ? '-' : r2.toFixed(2), pText(p), percentText(growth)],
+      ...[
+        `${label}${fit.atLeast ? ' >=' : ''}${isGrowing ? ' *' : ''}`,
+        ...shown.map((i) => show(medians[i])),
+        show(slope * (step ?? 1)),
+      ],
+      ...[intervalText(fit, line), r2 === null ? '-' : r2.toFixed(2), pText(pAdjusted), percentText(growth)],
     ];
   });
   // Between the first and the last value, then what the verdict says.
@@ -325,11 +243,11 @@ function lineTable(over, line, columns) {
   return tableText({ head, rows }, columns, [...middle, last - 1, last - 2, last - 3]);
 }
 
-/** @param {TrendLine} line */
+/** @param {Trend['lines'][number]} line */
 function footnote({ metrics }) {
   const bounds = metrics.some(({ atLeast }) => atLeast)
     ? '; >=: some runs have operations without a good answer, it may be larger'
     : '';
   const runs = Math.max(0, ...metrics.map(({ residuals }) => residuals.length));
-  return `  medians; least squares through all ${runs} runs, 95 % intervals of the slopes; p of each alone, corrected for the verdict (Holm)${bounds}`;
+  return `  medians; least squares through all ${runs} runs, 95 % intervals of the slopes; p corrected for being many (Holm); *: shown to grow${bounds}`;
 }

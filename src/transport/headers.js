@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { InputError, UsageError, displayName, unreadableWords } from '../errors.js';
+import { InputError, UsageError, displayName, errnoWords } from '../errors.js';
 
 /**
  * Headers of the user: their form, and the file that they may be in. They are secrets: no message has a value.
@@ -59,7 +59,7 @@ function readHeaderFile(file) {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw new InputError(`cannot read the header file ${displayName(file)}: ${unreadableWords(error)}`);
+    throw new InputError(`cannot read the header file ${displayName(file)}: ${errnoWords(error)}`);
   }
   return text.split(/\r?\n/).flatMap((line, i) => {
     if (line.trim() === '' || line.startsWith('#')) return [];

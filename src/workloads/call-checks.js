@@ -1,19 +1,9 @@
 import { toHex, toNumber } from '../chain/rpc.js';
-import {
-  CheckError,
-  InputError,
-  ProtocolError,
-  RefusedError,
-  RpcError,
-  StressError,
-  UnavailableError,
-  oneLine,
-  withoutKeys,
-} from '../errors.js';
+import { CheckError, ProtocolError, RpcError, StressError, UnavailableError, oneLine, withoutKeys } from '../errors.js';
 import { compile } from './templates.js';
 
 /**
- * @import { Clock, Purpose, Request, Rpc } from '../types.d.ts'
+ * @import { Clock, Purpose, Rpc } from '../types.d.ts'
  * @import { CallKind } from './calls-file.js'
  * @import { Compiled } from './templates.js'
  */
@@ -38,7 +28,6 @@ import { compile } from './templates.js';
 const MAX_SHOWN_CHARS = 60;
 /** Deeper values are not compared. */
 const MAX_DEPTH = 100;
-const MAX_SHOWN_KEYS = 8;
 
 /**
  * What is wrong with a value, by kind of check.
@@ -69,36 +58,12 @@ export function compileCheck(rule) {
   return { path: rule.path.split('.').filter((part) => part !== '$'), kind, expected };
 }
 
-/** @param {Check} check @param {unknown} answer @param {unknown} expected for this call @returns {string | null} what is wrong */
+/** @param {Check} check @param {any} answer @param {unknown} expected for this call @returns {string | null} what is wrong */
 export function faultOf({ path, kind }, answer, expected) {
-  return FAULTS[kind](follow(answer, path).value, expected, ['$', ...path].join('.'));
+  return FAULTS[kind](path.reduce(own, answer), expected, ['$', ...path].join('.'));
 }
 
-/** Detects a path that is probably a mistake: it leads nowhere in an answer that has members. @param {Check} check @param {unknown} answer */
-export function pathNotFound({ path, kind }, answer) {
-  if (kind === 'exists') return null;
-  const { value, parent, part } = follow(answer, path);
-  if (value !== undefined || parent === null || typeof parent !== 'object') return null;
-  const names = Object.keys(parent);
-  const has = Array.isArray(parent)
-    ? `${names.length} elements`
-    : names.slice(0, MAX_SHOWN_KEYS).join(', ') || 'no member';
-  // An empty list is a valid answer.
-  if (Array.isArray(parent) && /^\d+$/.test(part)) return null;
-  return `its check looks at "${path.join('.')}", and there is no "${part}" in the answer, which has ${oneLine(withoutKeys(has), 200)}`;
-}
-
-/** @param {unknown} answer @param {readonly string[]} path @returns {{value: any, parent: any, part: string}} part: the last one that was followed */
-function follow(answer, path) {
-  let found = { value: /** @type {any} */ (answer), parent: /** @type {any} */ (null), part: '' };
-  for (const part of path) {
-    if (found.value === undefined) break;
-    found = { value: own(found.value, part), parent: found.value, part };
-  }
-  return found;
-}
-
-/** @param {any} value @param {string} key */
+/** A member or an element. @param {any} value @param {string} key */
 function own(value, key) {
   return value !== null && typeof value === 'object' && Object.hasOwn(value, key) ? value[key] : undefined;
 }
@@ -152,16 +117,14 @@ export class Head {
   state;
   #rpc;
   #clock;
-  #wantsBlocks;
   #readAtUs;
   #isReading = false;
 
-  /** @param {Rpc} rpc @param {Clock} clock @param {boolean} wantsBlocks whether hashes are needed, and not only the number @param {HeadState | null} [state] of the main thread */
-  constructor(rpc, clock, wantsBlocks, state) {
-    this.state = state ?? { number: 0, blockHashes: [], transactions: [] };
+  /** @param {Rpc} rpc @param {Clock} clock @param {HeadState} [state] of the main thread */
+  constructor(rpc, clock, state = { number: 0, blockHashes: [], transactions: [] }) {
+    this.state = state;
     this.#rpc = rpc;
     this.#clock = clock;
-    this.#wantsBlocks = wantsBlocks;
     this.#readAtUs = clock.nowUs();
   }
 
@@ -190,9 +153,7 @@ export class Head {
     this.#isReading = true;
     this.#readAtUs = this.#clock.nowUs();
     try {
-      this.state.number = this.#wantsBlocks
-        ? await this.#add('latest', purpose)
-        : await readNumber(this.#rpc, 'eth_blockNumber', purpose);
+      this.state.number = await this.#add('latest', purpose);
     } finally {
       this.#isReading = false;
     }
@@ -212,23 +173,6 @@ export class Head {
   }
 }
 
-/** Errors name the endpoint and the method, because there may be two endpoints. @param {Rpc} rpc @param {string} method @param {Purpose} purpose */
-async function readNumber(rpc, method, purpose) {
-  try {
-    return toNumber(await rpc.call(method, [], purpose));
-  } catch (error) {
-    if (error instanceof RpcError) throw new UnavailableError(`${rpc.display} does not answer ${error.message}`, error);
-    if (!(error instanceof ProtocolError)) throw error;
-    throw new ProtocolError(`${rpc.display}: ${method} failed: ${error.message}`, error, error.status);
-  }
-}
-
-/** @param {Rpc} rpc @param {Purpose} purpose @returns {Promise<string | null>} null if the node has pruned it */
-export async function genesisOf(rpc, purpose) {
-  const block = await rpc.call('eth_getBlockByNumber', ['0x0', false], purpose).catch(() => null);
-  return typeof block?.hash === 'string' ? block.hash : null;
-}
-
 /** Attempts to get an answer that the second endpoint does not have yet, because it may be a block behind. */
 const TRIES = 8;
 const PAUSE_MS = 250;
@@ -245,21 +189,6 @@ export class Reference {
   constructor(rpc, clock) {
     this.#rpc = rpc;
     this.#clock = clock;
-  }
-
-  /** @param {{chainId: number | null, genesisHash: string | null, display: string}} other @throws {RefusedError} it is another chain */
-  async checkChain({ chainId, genesisHash, display }) {
-    const ownId = await readNumber(this.#rpc, 'eth_chainId', 'check');
-    const ownHash = await genesisOf(this.#rpc, 'check');
-    const isOther = ownHash !== null && genesisHash !== null && ownHash !== genesisHash;
-    if (ownId === chainId && !isOther) return;
-    const words =
-      ownId === chainId
-        ? `both are chain ${chainId}, but began with different blocks`
-        : `chain ${chainId ?? 'unknown'} and chain ${ownId}`;
-    throw new RefusedError(
-      `${display} and --check-rpc ${this.#rpc.display} are different chains (${words}): give a second endpoint of the same chain`,
-    );
   }
 
   /** @param {{name: string, method: string, params: unknown[]}} call @param {unknown} answer of the first endpoint @returns {Promise<null>} */
@@ -293,32 +222,30 @@ export class Reference {
 const METHOD_NOT_FOUND = -32601;
 
 /**
- * Makes a call of each kind before the load, to report errors early.
+ * Makes a call of each kind before the load, to report errors early. A failure is a notice, because the user may intend
+ * to measure it.
  * @param {Rpc} rpc
  * @param {readonly CallKind[]} kinds
- * @param {(kind: CallKind) => Request} make
+ * @param {(kind: CallKind) => {method: string, params: unknown[], expected?: unknown}} make
  * @param {(line: string) => void} notice
- * @throws {UnavailableError | InputError}
+ * @throws {UnavailableError}
  */
 export async function tryCalls(rpc, kinds, make, notice) {
   for (const kind of kinds) {
-    const { method, params } = make(kind);
-    let answer;
+    const { where, check } = kind;
+    const { method, params, expected } = make(kind);
     try {
-      answer = await rpc.call(method, params, 'check');
+      const answer = await rpc.call(method, params, 'check');
+      const fault = check === null || check === 'same' ? null : faultOf(check, answer, expected);
+      if (fault !== null) notice(`${where}: the check of a trial call failed: ${fault}`);
     } catch (error) {
       if (!(error instanceof RpcError)) throw error;
       if (isUnknown(error))
         throw new UnavailableError(
-          `${rpc.display} has no method ${method} (${kind.where}): leave it out, or use a node that has it`,
+          `${rpc.display} has no method ${method} (${where}): leave it out, or use a node that has it`,
         );
-      // The user may intend to measure a failing call.
-      notice(`${kind.where}: a trial call failed: ${error.message}`);
-      continue;
+      notice(`${where}: a trial call failed: ${error.message}`);
     }
-    const { check } = kind;
-    const wrong = check === null || check === 'same' ? null : pathNotFound(check, answer);
-    if (wrong !== null) throw new InputError(`${kind.where}: ${wrong}`);
   }
 }
 

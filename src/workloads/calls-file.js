@@ -10,7 +10,6 @@ import { compileCheck } from './call-checks.js';
  *
  * @import { Check, CheckRule } from './call-checks.js'
  * @import { Compiled, Need } from './templates.js'
- * @import { ErrorObject } from 'ajv'
  *
  * @typedef {object} CallRule an entry of a calls file
  * @property {string} [name] its figures are shown under this name; by default the method
@@ -108,7 +107,12 @@ export async function readCalls(nameOrFile) {
   const advice = `${ADVICE}; presets: ${CALL_PRESETS.join(', ')}`;
   const json = readJsonFile(nameOrFile, { what: 'calls file', advice });
   const error = (await schemaCheck(RULES))(json);
-  if (error !== null) throw new InputError(`${name}${describeFault(json, error)}`);
+  if (error !== null) {
+    const { instancePath, message, params } = error;
+    const unknown = params.additionalProperty ?? null;
+    const which = unknown === null ? '' : ` (${JSON.stringify(oneLine(withoutKeys(unknown), 60))})`;
+    throw new InputError(`${name}: ${instancePath || 'the file'} ${message}${which}; ${ADVICE}`);
+  }
   return planOf({ rules: /** @type {{calls: CallRule[]}} */ (json).calls, isPreset: false, name });
 }
 
@@ -130,17 +134,6 @@ export function planOf(source) {
     }
   });
   return { source, kinds, needs, isPaged: kinds.every(({ params }) => params.needs.has('page')) };
-}
-
-/** @param {any} json @param {ErrorObject} error @returns {string} text that follows the name of the file */
-function describeFault(json, { instancePath, message = 'is not valid', params }) {
-  const [, top, index, ...rest] = instancePath.split('/');
-  if (top === 'schema' || params.missingProperty === 'schema' || index === undefined)
-    return ` is no calls file (schema ${SCHEMA}): ${ADVICE}`;
-  const member = rest.length === 0 ? '' : `"${rest.join('.')}" `;
-  const unknown = params.additionalProperty ?? null;
-  const name = unknown === null ? '' : ` (${JSON.stringify(oneLine(withoutKeys(unknown), 60))})`;
-  return `, ${entry(json.calls, Number(index))}: ${member}${oneLine(message, 200)}${name}; see docs/calls.md`;
 }
 
 /** @param {readonly {name?: unknown}[]} calls @param {number} index */

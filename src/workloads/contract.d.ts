@@ -43,7 +43,7 @@ export interface TransactionWorkload {
     attempt: number,
     operation: Sent,
   ) => Promise<Verdict>;
-  /** The effects of each wallet as of a block; by default kit.auditByNonce(). */
+  /** The effects of each wallet as of a block; by default its mined transactions without reverted ones. */
   audit?: (blockHash: string, blockNumber: number, reverted?: readonly number[]) => Promise<AuditReading[]>;
   /** Further checks over all wallets as of that block. */
   reconcile?: (snapshot: AuditSnapshot) => Promise<Check[]>;
@@ -119,7 +119,7 @@ export interface Preparation {
 }
 
 export interface CallPreparation {
-  chain: { chainId: number | null };
+  chain: { chainId: number };
   /** Addresses of the slice's wallets; calls need no keys. */
   addresses: () => Promise<string[]>;
   notice: (line: string) => void;
@@ -189,6 +189,27 @@ export interface ReceiptsCheck {
   why: string | null;
   /** Ends the checks that follow. */
   signal: AbortSignal;
+  /** Compares values on the chain, as of the block of the audit, with what must follow from the receipts. */
+  compare: (values: Values) => Promise<Required<Check>>;
+}
+
+export interface Values {
+  /** Of the check. */
+  name: string;
+  /** What is counted: the values that are right. */
+  words: string;
+  count: number;
+  entryOf: (i: number) => Entry;
+  /** A value in messages; in decimal unless given. */
+  show?: (value: bigint) => string;
+}
+
+export interface Entry {
+  /** Before the value in a message: `0x1 has`. */
+  of: string;
+  /** Method and parameters of a call that answers with a number; the block is appended. */
+  read: readonly [method: string, ...params: unknown[]];
+  mustBe: bigint;
 }
 
 export interface Check {
@@ -224,6 +245,14 @@ export interface Counted {
 export interface Kit {
   /** Four random bytes in hex, to append to the data, where contracts ignore them: they identify this instance's transactions. */
   readonly tag: string;
+  /** The tag as a number, from 0 to 2^32 - 1: the seed of this instance's random draws, the same in every thread. */
+  readonly seed: number;
+  /** Of the wallets, by position; in the main thread they are known in prepare(). */
+  addresses: () => readonly string[];
+  /** Of a wallet among all wallets of the run: in worker threads positions begin at 0. */
+  indexOf: (position: number) => number;
+  /** 32 random bits for an operation, which follow from tag, wallet and nonce: the audit can draw them again. */
+  draw: (position: number, nonce: number) => number;
   /** An Interface of ethers, from an ABI or from lines such as 'function f(uint256)'. */
   abi: (abi: InterfaceAbi) => Interface;
   /** Compiles Solidity for the london EVM. contract: needed if the source has several. */
@@ -255,8 +284,8 @@ export interface Kit {
     targetOf?: (position: number, operation: Sent) => string | null,
     codeOf?: (receipt: Pick<Receipt, 'gasUsed'>) => RevertCode,
   ) => NonNullable<TransactionWorkload['verify']>;
-  /** Audits by mined transactions of a wallet, without reverted ones. */
-  auditByNonce: () => NonNullable<TransactionWorkload['audit']>;
+  /** Audits by mined transactions of a wallet, without reverted ones, as without audit(): the program itself reads nonces. */
+  auditByNonce: () => undefined;
   /** Audits by a number on the chain that each operation of a wallet raises by one. */
   auditByCall: (
     callOf: (position: number) => { to: string; data: string },
@@ -269,7 +298,7 @@ export interface Kit {
    */
   checkReceipts: (
     snapshot: AuditSnapshot,
-    onReceipt: (position: number, nonce: number, receipt: Receipt) => void,
+    onReceipt?: (position: number, nonce: number, receipt: Receipt) => void,
     onOther?: (position: number, receipt: Receipt, valueWei: bigint) => void,
   ) => Promise<ReceiptsCheck>;
   /** An error to throw in check() for a wrong answer. It counts as a failure of the endpoint, not of the workload. */

@@ -1,28 +1,24 @@
-import { createHash } from 'node:crypto';
-import { keccak256 } from 'ethers';
-import { MAX_READ, PER_CALL, callOfKeys, readArtifact, selectorOf, stateCheck, word } from './contract-state.js';
+import { keccak256, toBeArray } from 'ethers';
+import { noise } from '../random.js';
+import { MAX_OF_OPERATIONS } from './contract-state.js';
 import { isSuccess } from './receipts.js';
 
 /**
- * The workload `deploy`: each operation deploys a contract of a given size. The audit reads the code hash of each.
+ * The workload `deploy`: each operation deploys a contract of a given size. The audit reads the code of the first 10,000.
  *
  * @import { TransactionWorkload } from './contract.d.ts'
- * @import { Entry } from './contract-state.js'
  * @import { BuiltInOptions } from './index.js'
  */
-
-const CODE_HASHES_OF = selectorOf('codeHashesOf(address[])');
 
 /** Gas of a deployment without code, and of a byte of code: upper bounds. */
 const GAS = Object.freeze({ base: 80_000n, perByte: 300n });
 
-/** Code of a size, which stops at its first byte. @param {number} bytes @returns {string} hexadecimal, without 0x */
+/** Most bytes of code that the audit reads. */
+const MAX_BYTES = 20_000_000;
+
+/** Code of a size, which fails at its first byte (INVALID). @param {number} bytes @returns {string} hexadecimal, without 0x */
 export function runtimeCode(bytes) {
-  let code = '00';
-  // Without zeros, so that it costs the same at any place.
-  for (let i = 0; code.length < 2 * bytes; i += 1)
-    code += createHash('sha256').update(String(i)).digest('hex').replaceAll('00', '01');
-  return code.slice(0, 2 * bytes);
+  return `fe${noise('code', bytes - 1)}`;
 }
 
 /** Copies the code behind it: PUSH2 size, DUP1, PUSH1 12, PUSH1 0, CODECOPY, PUSH1 0, RETURN. @param {number} bytes */
@@ -31,54 +27,34 @@ function constructorOf(bytes) {
 }
 
 /** @param {BuiltInOptions} options @returns {TransactionWorkload} */
-export function createDeploy({ kit, rpc, set: { bytes }, state: given }) {
+export default function create({ kit, set: { bytes } }) {
   const code = runtimeCode(bytes);
-  const hash = BigInt(keccak256(`0x${code}`));
+  const mustBe = BigInt(`0x${code}`);
   // The tag is not part of the code.
-  const call = { to: null, data: constructorOf(bytes) + code + kit.tag, value: 0n, gasLimit: given?.gasLimit ?? 0n };
-  let reader = '';
-  /** @type {string[]} */
-  let addresses = [];
-  const perOperation = GAS.base + GAS.perByte * BigInt(bytes);
+  const call = { to: null, data: constructorOf(bytes) + code + kit.tag };
   return {
     kind: 'transaction',
     subject: 'wallets deployed contracts:',
     valueWei: 0n,
-    // The first wallet deploys the contract that reads code hashes.
-    gas: { perWallet: 400_000n, perOperation },
-    unprepared: async () => 1,
-    prepare: async ({ wallets }) => {
-      addresses = wallets.map(({ address }) => address);
-      reader = await kit.deployOnce(readArtifact('CodeHashes'));
-      call.gasLimit = await kit.estimateGas({ from: addresses[0], to: null, data: call.data });
-    },
+    gas: { perWallet: 0n, perOperation: GAS.base + GAS.perByte * BigInt(bytes) },
     next: () => call,
     reconcile: async (snapshot) => {
-      /** @type {{position: number, nonce: number}[]} */
+      const wallets = kit.addresses();
+      const limit = Math.min(MAX_OF_OPERATIONS, Math.ceil(MAX_BYTES / bytes));
+      /** @type {string[]} */
       const deployed = [];
-      const { check, ...receipts } = await kit.checkReceipts(snapshot, (position, nonce, receipt) => {
-        if (isSuccess(receipt) && deployed.length < MAX_READ) deployed.push({ position, nonce });
+      const { check, compare } = await kit.checkReceipts(snapshot, (position, nonce, receipt) => {
+        if (isSuccess(receipt) && deployed.length < limit) deployed.push(kit.createAddress(wallets[position], nonce));
       });
-      /** @param {number} i @returns {Entry} */
-      const entryOf = (i) => {
-        const of = kit.createAddress(addresses[deployed[i].position], deployed[i].nonce);
-        return { key: word(of), mustBe: hash, of };
-      };
-      const hashes = await stateCheck(
-        { ...receipts, rpc, snapshot },
-        {
-          name: 'code',
-          words: `of ${deployed.length} contracts, those that have the code that was deployed`,
-          count: deployed.length,
-          perCall: PER_CALL,
-          entryOf,
-          requestOf: (part, block) => callOfKeys(reader, CODE_HASHES_OF, part, block),
-          faultOf: ({ of, mustBe }, found) => `${of} has the code hash 0x${word(found)}, not 0x${word(mustBe)}`,
-        },
-      );
-      return [check, hashes];
+      const codes = await compare({
+        name: 'code',
+        words: `of ${deployed.length} contracts, those that have the code that was deployed`,
+        count: deployed.length,
+        entryOf: (i) => ({ of: `${deployed[i]} has the code hash`, read: ['eth_getCode', deployed[i]], mustBe }),
+        show: (found) => keccak256(toBeArray(found)),
+      });
+      return [check, codes];
     },
-    facts: () => ({ bytes, codeHash: `0x${word(hash)}` }),
-    handOver: () => ({ gasLimit: call.gasLimit }),
+    facts: () => ({ bytes, codeHash: keccak256(`0x${code}`) }),
   };
 }

@@ -1,5 +1,5 @@
-import { callOf, readArtifact, stateCheck, word } from './contract-state.js';
-import { Payments } from './payments.js';
+import { callOf, readArtifact, selectorOf, word } from './contract-state.js';
+import { createPayments } from './payments.js';
 
 /**
  * The workload `erc20`: payments of a few units of a token made for the run, from each wallet to a random other wallet of
@@ -8,77 +8,60 @@ import { Payments } from './payments.js';
  *
  * @import { TransactionWorkload } from './contract.d.ts'
  * @import { BuiltInOptions } from './index.js'
- * @import { Asset, PaymentsState } from './payments.js'
- *
- * @typedef {{payments: PaymentsState, token: string, gasLimit: bigint}} Erc20State for a worker thread
+ * @import { Asset } from './payments.js'
  */
 
 /** What each wallet mints before the load: more than it can pay. */
 const SUPPLY = 10n ** 18n;
 
-/** Function selectors of contracts/Token.sol. */
-const MINT = '0xa0712d68';
-const TRANSFER = '0xa9059cbb';
-const BALANCE_OF = '0x70a08231';
-const TOTAL_SUPPLY = '0x18160ddd';
+/** Functions of contracts/Token.sol. */
+const MINT = selectorOf('mint(uint256)');
+const TRANSFER = selectorOf('transfer(address,uint256)');
+const BALANCE_OF = selectorOf('balanceOf(address)');
+const TOTAL_SUPPLY = selectorOf('totalSupply()');
 
 /** @param {BuiltInOptions} options @returns {TransactionWorkload} */
-export function createErc20(options) {
-  const { kit, rpc } = options;
-  const state = /** @type {Erc20State | undefined} */ (options.state);
-  const payments = new Payments(options, state?.payments);
-  let token = state?.token ?? '';
-  let gasLimit = state?.gasLimit ?? 0n;
+export default function create(options) {
+  const { kit, state } = options;
+  const payments = createPayments(options, state?.payments);
+  /** @type {string} */
+  let to = state?.to ?? '';
   const value = word(payments.value);
   /** @type {Asset} */
   const asset = {
     unit: 'units',
     paysFees: false,
-    balanceOf: (address, block) => callOf(token, BALANCE_OF + word(address), block),
+    balanceOf: (address) => callOf(to, BALANCE_OF + word(address)),
     receiverHas: 0n,
-  };
-  /** @param {number} position @param {number} nonce */
-  const next = (position, nonce) => {
-    const data = TRANSFER + word(payments.receiverOf(position, nonce)) + value;
-    return { to: token, data, value: 0n, gasLimit };
   };
   return {
     kind: 'transaction',
     subject: 'wallets made token payments:',
     valueWei: 0n,
     // The first wallet also deploys the token.
-    gas: {
-      perWallet: 800_000n,
-      perOperation: 70_000n,
-      likely: { perWallet: 80_000n, perOperation: 52_000n },
-    },
-    async prepare({ wallets }) {
-      payments.begin(wallets, 'erc20');
-      const to = await kit.deployOnce(readArtifact('Token'));
-      token = to;
+    gas: { perWallet: 800_000n, perOperation: 70_000n, likely: { perWallet: 80_000n, perOperation: 52_000n } },
+    prepare: async ({ wallets }) => {
+      payments.begin('erc20');
+      to = await kit.deployOnce(readArtifact('Token'));
+      const data = MINT + word(SUPPLY);
       await kit.sendAll(
-        wallets.map((_, position) => ({ position, to, data: MINT + word(SUPPLY) })),
+        wallets.map((_, position) => ({ position, to, data })),
         'minting tokens',
       );
       await payments.readBalances(asset);
-      gasLimit = await kit.estimateGas({ from: wallets[0].address, ...next(0, wallets[0].nonce) });
     },
-    next,
+    next: (position, nonce) => ({ to, data: TRANSFER + word(payments.receiverOf(position, nonce)) + value }),
     verify: kit.verifyByReceipt((position, { nonce }) => payments.receiverOf(position, nonce)),
-    reconcile: async (snapshot) => {
-      const supply = await stateCheck(
-        { rpc, snapshot, signal: snapshot.signal, why: null },
-        {
-          name: 'supply',
-          words: 'units of the token in total, against what was minted',
-          count: 1,
-          entryOf: () => ({ key: token, mustBe: BigInt(snapshot.nonces.length) * SUPPLY }),
-          requestOf: (_, block) => callOf(token, TOTAL_SUPPLY, block),
-        },
-      );
-      return [...(await payments.reconcile(snapshot, asset)), supply];
+    reconcile: (snapshot) => {
+      const supply = SUPPLY * BigInt(kit.addresses().length);
+      return payments.reconcile(snapshot, asset, {
+        name: 'supply',
+        words: 'total supply that is what was minted',
+        count: 1,
+        entryOf: () => ({ of: 'it is', read: callOf(to, TOTAL_SUPPLY), mustBe: supply }),
+      });
     },
-    facts: () => ({ ...payments.facts, token, value: String(payments.value) }),
-    handOver: (first) => ({ payments: payments.toState(first), token, gasLimit }),
+    facts: () => ({ ...payments.facts, token: to, value: String(payments.value) }),
+    handOver: () => ({ payments: payments.toState(), to }),
   };
 }

@@ -1,48 +1,29 @@
-import {
-  MAX_READ,
-  PER_CALL,
-  callOf,
-  callOfKeys,
-  readArtifact,
-  selectorOf,
-  stateCheck,
-  word,
-} from './contract-state.js';
+import { MAX_OF_OPERATIONS, callOf, readArtifact, selectorOf, word } from './contract-state.js';
 import { isSuccess } from './receipts.js';
 
 /**
  * The workload `erc721`: each operation mints a token of a contract made for the run. The audit reads the balance of each
- * wallet, the total supply, and the owner of each token.
+ * wallet, the total supply, and the owner of the first 10,000 tokens.
  *
  * @import { TransactionWorkload } from './contract.d.ts'
- * @import { Entry } from './contract-state.js'
  * @import { BuiltInOptions } from './index.js'
- *
- * @typedef {{first: number, to: string, gasLimit: bigint}} Erc721State for a worker thread; first: position of its first
- *   wallet in the slice
  */
 
 /** Functions of contracts/Nft.sol. */
 const MINT = selectorOf('mint(uint256)');
-const OWNERS_OF = selectorOf('ownersOf(uint256[])');
+const OWNER_OF = selectorOf('ownerOf(uint256)');
 const BALANCE_OF = selectorOf('balanceOf(address)');
 const TOTAL_SUPPLY = selectorOf('totalSupply()');
 
-/** @param {number} position in the slice @param {number} nonce */
-export function tokenId(position, nonce) {
-  return (BigInt(position) << 64n) + BigInt(nonce);
+/** @param {number} index of the wallet in the slice @param {number} nonce */
+export function tokenId(index, nonce) {
+  return (BigInt(index) << 64n) + BigInt(nonce);
 }
 
 /** @param {BuiltInOptions} options @returns {TransactionWorkload} */
-export function createErc721({ kit, rpc, state: given }) {
-  const state = /** @type {Erc721State} */ (given ?? { first: 0, to: '', gasLimit: 0n });
-  /** @type {string[]} */
-  let addresses = [];
-  /** @param {number} position @param {number} nonce */
-  const next = (position, nonce) => {
-    const data = MINT + word(tokenId(state.first + position, nonce));
-    return { to: state.to, data, value: 0n, gasLimit: state.gasLimit };
-  };
+export default function create({ kit, state }) {
+  /** @type {string} */
+  let to = state ?? '';
   return {
     kind: 'transaction',
     subject: 'wallets minted tokens:',
@@ -50,65 +31,52 @@ export function createErc721({ kit, rpc, state: given }) {
     // The first wallet deploys the contract. The first token of a wallet costs most.
     gas: { perWallet: 600_000n, perOperation: 130_000n, likely: { perWallet: 600_000n, perOperation: 60_000n } },
     unprepared: async () => 1,
-    prepare: async ({ wallets }) => {
-      addresses = wallets.map(({ address }) => address);
-      state.to = await kit.deployOnce(readArtifact('Nft'));
-      const [{ address, nonce }] = wallets;
-      state.gasLimit = await kit.estimateGas({ from: address, ...next(0, nonce) });
+    prepare: async () => {
+      to = await kit.deployOnce(readArtifact('Nft'));
     },
-    next,
+    next: (position, nonce) => ({ to, data: MINT + word(tokenId(kit.indexOf(position), nonce)) }),
     reconcile: async (snapshot) => {
-      const { to } = state;
-      const minted = addresses.map(() => 0);
-      /** @type {{position: number, nonce: number}[]} */
+      const owners = kit.addresses();
+      const minted = owners.map(() => 0);
+      /** @type {{id: bigint, owner: string}[]} */
       const tokens = [];
-      const { check, ...receipts } = await kit.checkReceipts(snapshot, (position, nonce, receipt) => {
+      const { check, compare } = await kit.checkReceipts(snapshot, (position, nonce, receipt) => {
         if (!isSuccess(receipt)) return;
         minted[position] += 1;
-        if (tokens.length < MAX_READ) tokens.push({ position, nonce });
+        if (tokens.length < MAX_OF_OPERATIONS) tokens.push({ id: tokenId(position, nonce), owner: owners[position] });
       });
-      const reading = { ...receipts, rpc, snapshot };
       const total = minted.reduce((sum, count) => sum + count, 0);
       return [
         check,
-        await stateCheck(reading, {
+        await compare({
           name: 'supply',
-          words: 'tokens in total, against those that were minted',
+          words: 'total supply that is the number of minted tokens',
           count: 1,
-          entryOf: () => ({ key: to, mustBe: BigInt(total) }),
-          requestOf: (_, block) => callOf(to, TOTAL_SUPPLY, block),
+          entryOf: () => ({ of: 'it is', read: callOf(to, TOTAL_SUPPLY), mustBe: BigInt(total) }),
         }),
-        await stateCheck(reading, {
+        await compare({
           name: 'wallets',
           words: 'wallets that have as many tokens as they minted',
           count: minted.length,
-          entryOf: (i) => ({ key: addresses[i], mustBe: BigInt(minted[i]) }),
-          requestOf: ([{ key }], block) => callOf(to, BALANCE_OF + word(key), block),
-          faultOf: ({ key, mustBe }, found) => `${key} has ${found} tokens, not ${mustBe}`,
+          entryOf: (i) => {
+            const read = callOf(to, BALANCE_OF + word(owners[i]));
+            return { of: `${owners[i]} has`, read, mustBe: BigInt(minted[i]) };
+          },
         }),
-        await stateCheck(reading, {
+        await compare({
           name: 'owners',
           words: `of ${tokens.length} tokens, those that belong to the wallet that minted them`,
           count: tokens.length,
-          perCall: PER_CALL,
-          entryOf: (i) => ownerEntry(tokens[i], addresses),
-          requestOf: (part, block) => callOfKeys(to, OWNERS_OF, part, block),
-          faultOf: ({ key, mustBe }, found) =>
-            `token 0x${BigInt(`0x${key}`).toString(16)} belongs to ${addressOf(found)}, not ${addressOf(mustBe)}`,
+          entryOf: (i) => {
+            const { id, owner } = tokens[i];
+            const read = callOf(to, OWNER_OF + word(id));
+            return { of: `token 0x${id.toString(16)} belongs to`, read, mustBe: BigInt(owner) };
+          },
+          show: (value) => `0x${value.toString(16).padStart(40, '0')}`,
         }),
       ];
     },
-    facts: () => ({ token: state.to }),
-    handOver: (first) => ({ ...state, first }),
+    facts: () => ({ token: to }),
+    handOver: () => to,
   };
-}
-
-/** @param {{position: number, nonce: number}} token @param {readonly string[]} addresses @returns {Entry} */
-function ownerEntry({ position, nonce }, addresses) {
-  return { key: word(tokenId(position, nonce)), mustBe: BigInt(addresses[position]) };
-}
-
-/** @param {bigint} value */
-function addressOf(value) {
-  return `0x${value.toString(16).padStart(40, '0')}`;
 }

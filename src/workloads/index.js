@@ -1,184 +1,139 @@
 import { WorkloadError, displayName } from '../errors.js';
 import { isWorkloadFile } from '../files.js';
 import { WorkloadHost } from './kit.js';
-import { MIX, WORKLOADS, setsOf } from './table.js';
+import { setsOf } from './table.js';
 import { beforeLoad, inTime, locateError, unlessAborted } from './user-code.js';
-import { NO_VALUE, checkedWorkload, loadWorkloadFile } from './user-file.js';
+import { checkedWorkload, loadWorkloadFile } from './user-file.js';
 
 /**
  * Creates workloads. A workload defines one operation. There are two kinds: transactions, whose effect on the chain can be
- * audited, and plain calls. Wallets are identified by their position in the slice, from 0; plain calls have positions
+ * audited, and plain calls. Wallets are identified by their position in the thread, from 0; plain calls have positions
  * without wallets.
  *
- * @import { CallWorkload, Check, Clock, Rpc, Settings, TransactionWorkload, Workload } from '../types.d.ts'
- * @import { CallWorkload as OwnCalls, Create, Gas, Kit, TransactionWorkload as OwnTransactions } from './contract.d.ts'
+ * @import { AuditReading, CallWorkload, Check, Clock, Rpc, Settings, TransactionWorkload, Workload } from '../types.d.ts'
+ * @import { AuditReading as OwnReading, CallWorkload as OwnCalls, Create, Gas, Kit, TransactionWorkload as OwnTransactions } from './contract.d.ts'
  * @import { KitState } from './kit.js'
  *
  * @typedef {object} WorkloadOptions
  * @property {Rpc} rpc
- * @property {Settings} settings
+ * @property {Settings} settings in a worker thread: plain data
  * @property {Clock} [clock] of the run
  * @property {(url: URL) => Rpc} [connect] opens another endpoint for the rest of the run
  * @property {Create} [create] of a workload that a program has given as an object
- * @property {any} [state] in a worker thread: the result of handOver() for its part
+ * @property {WorkloadState} [state] in a worker thread: the result of handOver() for its part
+ * @property {readonly string[]} [addresses] in a worker thread: of its wallets
  *
- * @typedef {Omit<WorkloadOptions, 'create'> & {kit: Kit, set: Readonly<Record<string, number>>}} BuiltInOptions
+ * @typedef {object} WorkloadState for a worker thread
+ * @property {any} own the result of the workload's handOver()
+ * @property {KitState} kit
+ *
+ * @typedef {Pick<WorkloadOptions, 'rpc' | 'settings' | 'clock' | 'connect'> & Given} BuiltInOptions
+ *
+ * @typedef {object} Given
+ * @property {Kit} kit
+ * @property {Readonly<Record<string, number>>} set values of --set
+ * @property {any} [state] as in the contract
+ * @property {readonly string[]} [addresses]
+ * @property {typeof createHosted} createMember of a mix
  *
  * @typedef {object} Hosted
  * @property {Workload} workload
  * @property {WorkloadHost} host
- * @property {object} [verify] as the workload has made it
  * @property {boolean} [isAlone] it cannot be a member of a mix
- *
- * @typedef {object} WorkloadState for a worker thread
- * @property {unknown} own the result of the workload's handOver()
- * @property {KitState} kit
- * @property {bigint | null} gasLimit as measured
- * @property {Readonly<Record<string, any>>} set texts of the user, or the numbers of a built-in workload
  */
 
 /** Gas if a workload does not state its own: upper bounds. @type {Gas} */
 const GAS = Object.freeze({ perWallet: 3_000_000n, perOperation: 500_000n });
 
-/** @param {string} name of a built-in workload, or a file @param {WorkloadOptions} options @returns {Promise<Workload>} */
+/** The same object each time is encoded once. @type {readonly unknown[]} */
+const NO_PARAMS = Object.freeze([]);
+
+/** @param {string} name of a built-in workload, or a file @param {WorkloadOptions} options @returns {Promise<Workload>} @throws {WorkloadError} */
 export async function createWorkload(name, options) {
-  if (name === MIX) return (await import('./mix.js')).createMix(options, createHosted);
   return (await createHosted(name, options)).workload;
 }
 
 /** @param {string} name @param {WorkloadOptions} options @returns {Promise<Hosted>} */
-async function createHosted(name, options) {
-  if (isWorkloadFile(name)) return hostUserWorkload(name, options);
-  const create = /** @type {any} */ (await WORKLOADS[name].load());
-  const set = options.state?.set ?? setsOf(name, options.settings.set);
-  const { host, state, given } = openHost(options, set);
-  const own = await create(given);
-  if (WORKLOADS[name].kind === 'call') return { workload: completedCalls(own, { host, set }), host };
-  return { workload: completed(own, { host, state, set }), host, verify: own.verify };
-}
-
-/** @param {(options: BuiltInOptions) => OwnTransactions} create @param {WorkloadOptions} options @param {BuiltInOptions['set']} [set] @returns {TransactionWorkload} */
-export function createTransactions(create, options, set = {}) {
-  const { host, state, given } = openHost(options, set);
-  return completed(create(given), { host, state, set });
-}
-
-/** @param {WorkloadOptions} options @param {BuiltInOptions['set']} set */
-function openHost(options, set) {
-  const state = /** @type {WorkloadState | undefined} */ (options.state);
-  const host = new WorkloadHost(null, options.rpc, state?.kit);
-  return { host, state, given: { ...options, kit: host.kit, state: state?.own, set } };
-}
-
-/** @param {string} file @param {WorkloadOptions} options @returns {Promise<Workload>} @throws {WorkloadError} */
-export async function createUserWorkload(file, options) {
-  return (await hostUserWorkload(file, options)).workload;
-}
-
-/**
- * @param {string} file
- * @param {WorkloadOptions} options
- * @returns {Promise<Hosted>}
- * @throws {WorkloadError}
- */
-async function hostUserWorkload(file, { rpc, settings, state: given, create: known }) {
-  const create = known ?? (await loadWorkloadFile(file));
-  const state = /** @type {WorkloadState | undefined} */ (given);
-  const set = state?.set ?? Object.freeze(Object.fromEntries(settings.set ?? []));
-  const host = new WorkloadHost(file, rpc, state?.kit);
+async function createHosted(name, { create, ...options }) {
+  const { settings } = options;
+  const file = isWorkloadFile(name) ? name : null;
+  const host = new WorkloadHost(file, options);
+  const { kit, rpc } = host;
+  const state = options.state?.own;
   /** @type {any} */
   let own;
-  try {
-    const options = { kit: host.kit, rpc: host.rpc, settings: { set }, state: state?.own };
-    own = await inTime(create(options), `${displayName(file)}: create()`);
-  } catch (error) {
-    throw locateError(error, file, 'create()');
+  if (file === null) {
+    const module = await import(`./${name === 'rpc' ? 'calls' : name}.js`);
+    const set = setsOf(name, settings.set);
+    own = await module.default({ ...options, kit, set, state, createMember: createHosted });
+  } else {
+    const set = Object.freeze(Object.fromEntries(settings.set ?? []));
+    const make = create ?? (await loadWorkloadFile(file));
+    try {
+      own = await inTime(make({ kit, rpc, settings: { set }, state }), `${displayName(file)}: create()`);
+    } catch (error) {
+      throw locateError(error, file, 'create()');
+    }
   }
-  const workload = checkedWorkload(own, file);
-  const { verify, isAlone } = own;
-  if (workload.kind === 'transaction')
-    return { workload: completed(workload, { own, host, state, set, file }), host, verify, isAlone };
-  return { workload: completedCalls(workload, { host, set, file }), host };
+  const whole = file === null ? own : checkedWorkload(own, file);
+  host.verifiesBy(own.verify);
+  const workload = whole.kind === 'call' ? completedCalls(whole, host) : completed(whole, host);
+  const { next } = workload;
+  // Frozen, because a later change would have no effect: the same object is encoded once.
+  if (file !== null)
+    workload.next = (/** @type {[any, any]} */ ...given) => /** @type {any} */ (Object.freeze(next(...given)));
+  workload.handOver = (first, count) => {
+    return { own: whole.handOver?.(first, count) ?? null, kit: host.toState(first, count) };
+  };
+  return { workload, host, isAlone: own.isAlone };
 }
 
-/**
- * @typedef {object} Parts
- * @property {OwnTransactions} [own] as the user's create() returned it
- * @property {WorkloadHost} host
- * @property {WorkloadState} [state]
- * @property {Readonly<Record<string, string | number>>} set
- * @property {string | null} [file] of the user
- */
-
-/** Adds what a workload leaves out. @param {OwnTransactions} workload @param {Parts} parts @returns {TransactionWorkload} */
-function completed(workload, { own, host, state, set, file = null }) {
+/** Adds what a workload leaves out. @param {OwnTransactions & Pick<TransactionWorkload, 'nameOf'>} workload @param {WorkloadHost} host @returns {TransactionWorkload} */
+function completed(workload, host) {
+  const { file } = host;
   const verify = workload.verify ?? host.kit.verifyByReceipt();
-  const audit = workload.audit ?? host.kit.auditByNonce();
-  const { gas = GAS, subject = 'wallets executed', valueWei } = workload;
-  /** @template T @param {string} what @param {() => T | Promise<T>} action @returns {Promise<T>} */
-  const early = async (what, action) => (file === null ? action() : beforeLoad(file, what, action));
-  let gasLimit = state?.gasLimit ?? null;
-  /** @type {number | null} */
-  let wallets = null;
-  /** Completed calls, by the object that next() returned: the same object is encoded once. @type {WeakMap<object, any>} */
-  const seen = new WeakMap();
+  const { gas = GAS, subject = 'wallets executed', valueWei, audit } = workload;
+  const value = { perWallet: 0n, perOperation: firstValueOf(workload), ...gas.value };
   return /** @type {TransactionWorkload} */ ({
     kind: 'transaction',
     subject,
-    gas: { likely: gas, ...gas, value: { ...NO_VALUE, perOperation: firstValueOf(workload), ...gas.value } },
+    gas: { likely: gas, ...gas, value },
     valueWei,
     unprepared: (preparation) =>
-      early('unprepared()', () => {
+      beforeLoad(file, 'unprepared()', () => {
         const all = workload.prepare === undefined ? 0 : preparation.wallets.length;
         return workload.unprepared?.(preparation) ?? all;
       }),
     prepare: async (preparation) => {
-      wallets = preparation.wallets.length;
       host.begin(preparation);
       const { signal } = preparation.sender;
-      await early('prepare()', () => unlessAborted(signal, workload.prepare?.(preparation)));
-      await early('the first reading of the audit', () => host.finish());
-      const position = host.leastCounted();
-      const { address, nonce } = preparation.wallets[position];
-      const call = workload.next(position, nonce);
-      if (call.gasLimit === undefined) gasLimit = await early('next()', () => host.measure({ ...call, from: address }));
+      await beforeLoad(file, 'prepare()', () => unlessAborted(signal, workload.prepare?.(preparation)));
+      await beforeLoad(file, 'the first reading of the audit', () => host.finish());
+      await beforeLoad(file, 'next()', () => host.measureFirst(workload, preparation.wallets));
     },
-    next: (position, nonce) => {
-      const given = workload.next(position, nonce);
-      if (given.gasLimit !== undefined && given.data !== undefined && given.value !== undefined) return given;
-      const known = seen.get(given);
-      if (known !== undefined) return known;
-      const { data = '0x', value = 0n } = given;
-      if (given.gasLimit === undefined && gasLimit === null)
-        throw new WorkloadError(`${nameOf(file)}: next() must give a gasLimit in all of its calls, or in none`);
-      const call = { ...given, data, value, gasLimit: given.gasLimit ?? gasLimit };
-      seen.set(given, call);
-      return call;
-    },
+    next: (position, nonce) => host.filled(workload.next(position, nonce)),
+    nameOf: workload.nameOf,
     verify,
-    audit: async (...given) => {
-      const readings = await audit(...given);
-      if (readings.length === (wallets ?? readings.length))
-        return readings.map(({ start, now, target = null }) => ({ start, now, target }));
-      throw new WorkloadError(
-        `${nameOf(file)}: audit() returned ${readings.length} readings, and must return one for each of the ${wallets} wallets`,
-      );
-    },
+    audit: audit && (async (...given) => readingsOf(await audit(...given), host)),
     reconcile: async (snapshot) => {
-      const checks = await host.checkNonces(snapshot, own?.verify ?? verify);
-      const further = (await workload.reconcile?.(snapshot)) ?? [];
-      return host.proven(snapshot, /** @type {Check[]} */ ([...checks, ...further]));
+      const checks = /** @type {Check[]} */ ((await workload.reconcile?.(snapshot)) ?? []);
+      const areRead = host.isByReceipt || checks.some(({ name }) => name === 'receipts');
+      if (audit !== undefined || areRead) return host.proven(snapshot, checks);
+      // A reverted transaction raises the nonce too.
+      const { check } = await host.kit.checkReceipts(snapshot);
+      return host.proven(snapshot, [check, ...checks]);
     },
     facts: workload.facts,
-    handOver: (first, count) => {
-      return { own: workload.handOver?.(first, count) ?? null, kit: host.toState(first, count), gasLimit, set };
-    },
   });
 }
 
-/** @param {string | null} file */
-function nameOf(file) {
-  return file === null ? 'the workload' : displayName(file);
+/** @param {OwnReading[]} readings @param {WorkloadHost} host @returns {AuditReading[]} */
+function readingsOf(readings, { kit, name }) {
+  const count = kit.addresses().length;
+  if (readings.length === count) return readings.map((reading) => ({ target: null, ...reading }));
+  throw new WorkloadError(
+    `${name}: audit() returned ${readings.length} readings, and must return one for each of the ${count} wallets`,
+  );
 }
 
 /** The value of an operation before prepare(), if the workload needs no preparation. @param {OwnTransactions} workload @returns {bigint} */
@@ -191,29 +146,20 @@ function firstValueOf(workload) {
   }
 }
 
-/** @param {OwnCalls} workload @param {Parts} parts @returns {CallWorkload} */
-function completedCalls(workload, { host, set, file = null }) {
-  /** @type {WeakMap<object, any>} */
-  const seen = new WeakMap();
+/** @param {OwnCalls} workload @param {WorkloadHost} host @returns {CallWorkload} */
+function completedCalls(workload, host) {
   return /** @type {CallWorkload} */ ({
     kind: 'call',
     callsPerIteration: workload.callsPerIteration,
-    facts: workload.facts?.bind(workload),
+    facts: workload.facts,
     prepare: async (preparation) => {
-      const prepared = () => workload.prepare?.(preparation);
-      await (file === null ? prepared() : beforeLoad(file, 'prepare()', prepared));
+      await beforeLoad(host.file, 'prepare()', () => workload.prepare?.(preparation));
       await host.finish();
     },
     next: (position) => {
-      const given = workload.next(position);
-      if (given.params !== undefined) return given;
-      const request = seen.get(given) ?? Object.freeze({ ...given, params: Object.freeze([]) });
-      seen.set(given, request);
-      return request;
+      const request = workload.next(position);
+      return request.params === undefined ? { ...request, params: NO_PARAMS } : request;
     },
-    check: workload.check?.bind(workload) ?? (() => null),
-    handOver: (first, count) => {
-      return { own: workload.handOver?.(first, count) ?? null, kit: host.toState(first, count), gasLimit: null, set };
-    },
+    check: workload.check ?? (() => null),
   });
 }

@@ -1,14 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { Interface, concat, getBytes, getCreateAddress, id, isHexString, keccak256 } from 'ethers';
 import { createCurve } from '../chain/keys.js';
-import { isUnknownBlock } from '../chain/retries.js';
+import { readAtBlock } from '../chain/retries.js';
 import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
 import { revertReason, sendAll } from '../chain/send.js';
 import { signAuthorization } from '../chain/transaction.js';
-import { CheckError, RpcError, UnavailableError, WorkloadError, oneLine } from '../errors.js';
+import { CheckError, RpcError, UnavailableError, WorkloadError, displayName, oneLine } from '../errors.js';
+import { drawBits } from '../random.js';
+import { stateCheck } from './contract-state.js';
 import { MAX_AUDIT_MS, Receipts, UNSURE, isSuccess, successCheck } from './receipts.js';
 import { compile } from './solidity.js';
-import { describeValue, placeOf } from './user-code.js';
+import { describeValue } from './user-code.js';
 import { CALL_WORDS, isCall } from './user-file.js';
 
 /**
@@ -16,7 +18,8 @@ import { CALL_WORDS, isCall } from './user-file.js';
  * verification and audits.
  *
  * @import { Check, Preparation, Rpc, Verdict } from '../types.d.ts'
- * @import { Artifact, AuditReading, AuditSnapshot, Call, Counted, Executed, Kit, Purpose, ReceiptsCheck, Rpc as KitRpc } from './contract.d.ts'
+ * @import { Artifact, AuditSnapshot, Call, Counted, Executed, Kit, ReceiptsCheck, Rpc as KitRpc, TransactionWorkload, Wallet } from './contract.d.ts'
+ * @import { WorkloadOptions } from './index.js'
  * @import { Outcomes } from './receipts.js'
  *
  * @typedef {object} Membership in a mix of workloads
@@ -25,10 +28,10 @@ import { CALL_WORDS, isCall } from './user-file.js';
  *
  * @typedef {object} KitState of a worker thread
  * @property {string} tag
+ * @property {number} first position of its first wallet in the slice
  * @property {bigint[][]} starts counts before the load, of its wallets
+ * @property {bigint} [gasLimit] of an operation that states none
  */
-
-const PURPOSES = Object.freeze(['setup', 'readback', 'audit']);
 
 /** A payment without data takes exactly this (Ethereum Yellow Paper, appendix G): its estimate needs no margin. */
 const PAYMENT_GAS = 21_000;
@@ -41,78 +44,77 @@ export class WorkloadHost {
   #readings = [];
   /** Counts of the wallets before the load, by call of kit.countedBy(). @type {bigint[][]} */
   #starts = [];
-  /** Of the wallets, by position. @type {string[]} */
-  #addresses = [];
-  /** Whether the audit is by nonces. */
-  isByNonce = false;
+  /** Of the wallets, by position. @type {readonly string[]} */
+  #addresses;
+  /** Whether each operation is verified by its receipt. */
+  isByReceipt = false;
   /** Null outside of a mix. @type {Membership | null} */
   #membership = null;
   /** Functions made by verifyByReceipt(). @type {WeakSet<object>} */
   #byReceipt = new WeakSet();
-  /** Functions made by countedBy(). @type {WeakSet<object>} */
-  #byCount = new WeakSet();
   #isPrepared;
-  #file;
+  /** Of an operation that states none. */
+  #gasLimit;
   #rpc;
   #receipts;
   #state;
 
-  /** @param {string | null} file of the user's workload @param {Rpc} rpc @param {KitState} [state] in a worker thread */
-  constructor(file, rpc, state) {
-    this.#file = file;
+  /** @param {string | null} file of the user's workload @param {Pick<WorkloadOptions, 'rpc' | 'state' | 'addresses'>} options */
+  constructor(file, { rpc, state, addresses = [] }) {
+    this.file = file;
+    /** For messages. */
+    this.name = file === null ? 'the workload' : displayName(file);
     this.#rpc = rpc;
-    this.#state = state;
+    this.#state = state?.kit;
+    this.#addresses = addresses;
+    this.#gasLimit = this.#state?.gasLimit;
     this.#isPrepared = state !== undefined;
     this.#receipts = new Receipts(rpc);
-    const tag = state?.tag ?? randomBytes(4).toString('hex');
+    const { tag = newTag(), first = 0 } = this.#state ?? {};
+    const seed = Number.parseInt(tag, 16);
     /** @type {Kit} */
     const kit = {
       tag,
+      seed,
       abi: (abi) => Interface.from(abi),
-      compile: (source, options) => compile(source, { ...options, place: this.#place(new Error()) }),
+      addresses: () => this.#addresses,
+      indexOf: (position) => first + position,
+      draw: (position, nonce) => drawBits(seed, first + position, nonce),
+      compile: (source, options = {}) => compile(source, { ...options, place: this.name }),
       deployEach: async (artifact, argumentsOf = () => [], positions) => {
-        const { wallets } = this.#prepared('deployEach');
-        const chosen = positions ?? wallets.map((_, position) => position);
-        const addresses = chosen.map((position) => nextContractOf(wallets[position]));
-        const dataOf = this.#deploymentOf('deployEach', artifact);
+        const { wallets } = this.#prepared();
+        const chosen = positions ?? [...wallets.keys()];
+        const addresses = chosen.map((position) => createAddress(wallets[position].address, wallets[position].nonce));
+        const dataOf = this.#deploymentOf(artifact);
         const calls = chosen.map((position) => ({ position, to: null, data: dataOf(argumentsOf(position)) }));
-        await this.#send('deployEach', calls, 'deploying contracts');
+        await this.#send(calls, 'deploying contracts');
         return addresses;
       },
-      deployOnce: async (artifact, ...args) => {
-        const address = nextContractOf(this.#prepared('deployOnce').wallets[0]);
-        const data = this.#deploymentOf('deployOnce', artifact)(args);
-        await this.#send('deployOnce', [{ position: 0, to: null, data }], 'deploying the contract');
-        return address;
-      },
-      sendAll: (calls, label = 'preparing') => this.#send('sendAll', calls, label),
+      deployOnce: async (artifact, ...args) => (await kit.deployEach(artifact, () => args, [0]))[0],
+      sendAll: (calls, label = 'preparing') => this.#send(calls, label),
       estimateGas: (call) => this.measure(call),
-      createAddress: (from, nonce) => getCreateAddress({ from, nonce }),
+      createAddress,
       authority: (seed) => authorityOf(`${tag} ${seed}`),
       verifyByReceipt: (targetOf, codeOf) => this.#verifyByReceipt(targetOf, codeOf),
-      auditByNonce: () => this.#auditByNonce(),
-      countedBy: (callOf) => this.#countedBy(callOf, this.#place(new Error())),
-      auditByCall: (callOf) => this.#countedBy(callOf, this.#place(new Error())).audit,
+      auditByNonce: () => undefined,
+      countedBy: (callOf) => this.#countedBy(callOf),
+      auditByCall: (callOf) => this.#countedBy(callOf).audit,
       checkReceipts: (...given) => this.#checkReceipts(...given),
       wrong: (words) => new CheckError(words),
     };
     this.kit = Object.freeze(kit);
   }
 
-  /** The endpoint for the user's calls. @returns {KitRpc} */
+  /** The endpoint for the user's calls. */
   get rpc() {
-    /** @param {Purpose} [purpose] */
-    const checked = (purpose = this.#isPrepared ? 'readback' : 'setup') => {
-      if (PURPOSES.includes(purpose)) return purpose;
-      throw new TypeError(`the purpose must be one of ${PURPOSES.join(', ')}, not ${describeValue(purpose)}`);
-    };
+    const usual = () => (this.#isPrepared ? 'readback' : 'setup');
     /** @type {KitRpc} */
     const rpc = {
-      call: async (method, params = [], purpose) => this.#rpc.call(method, params, checked(purpose)),
-      gather: async (method, params = [], purpose) => this.#rpc.gather(method, params, checked(purpose)),
-      batch: async (requests, purpose) => {
+      call: async (method, params = [], purpose = usual()) => this.#rpc.call(method, params, purpose),
+      gather: async (method, params = [], purpose = usual()) => this.#rpc.gather(method, params, purpose),
+      batch: async (requests, purpose = usual()) => {
         const whole = requests.map(({ method, params = [] }) => ({ method, params }));
-        return this.#rpc.batch(whole, checked(purpose));
+        return this.#rpc.batch(whole, purpose);
       },
     };
     return Object.freeze(rpc);
@@ -124,14 +126,15 @@ export class WorkloadHost {
     this.#addresses = preparation.wallets.map(({ address }) => address);
   }
 
-  /** Becomes a member of a mix. @param {Membership} membership */
+  /** Becomes a member of a mix, whose operations are verified by their receipts. @param {Membership} membership */
   join(membership) {
     this.#membership = membership;
+    this.isByReceipt = true;
   }
 
-  /** Whether it was made by countedBy(). @param {object | undefined} verify */
-  isByCount(verify) {
-    return verify !== undefined && this.#byCount.has(verify);
+  /** Notes how operations are verified. @param {object | undefined} verify as the workload has made it */
+  verifiesBy(verify) {
+    this.isByReceipt = verify === undefined || this.#byReceipt.has(verify);
   }
 
   /** Ends that, and reads what the audits start from. */
@@ -142,10 +145,24 @@ export class WorkloadHost {
     this.#isPrepared = true;
   }
 
-  /** The wallet with the lowest count: the first operation of a contract costs most. */
-  leastCounted() {
+  /** Estimates the first operation of the wallet with the lowest count, because the first of a contract costs most. @param {TransactionWorkload} workload @param {readonly Wallet[]} wallets */
+  async measureFirst(workload, wallets) {
     const [starts = [0n]] = this.#starts;
-    return starts.reduce((least, start, position) => (start < starts[least] ? position : least), 0);
+    const position = starts.reduce((least, start, i) => (start < starts[least] ? i : least), 0);
+    const { address, nonce } = wallets[position];
+    const call = workload.next(position, nonce);
+    if (call.gasLimit === undefined) this.#gasLimit = await this.measure({ ...call, from: address });
+  }
+
+  /** Fills in what a call leaves out. In the object itself, because the same object is encoded once. @param {Call} given */
+  filled(given) {
+    const call = Object.isExtensible(given) || isWhole(given) ? given : { ...given };
+    call.data ??= '0x';
+    call.value ??= 0n;
+    call.gasLimit ??= this.#gasLimit;
+    if (call.gasLimit !== undefined)
+      return /** @type {Required<Pick<Call, 'data' | 'value' | 'gasLimit'>> & Call} */ (call);
+    throw new WorkloadError(`${this.name}: next() must give a gasLimit in all of its calls, or in none`);
   }
 
   /** An estimate with a margin of a tenth, and the node's own errors. @type {Kit['estimateGas']} */
@@ -162,18 +179,6 @@ export class WorkloadHost {
     };
     const gas = toNumber(await this.#rpc.call('eth_estimateGas', [call], 'setup'));
     return BigInt(gas === PAYMENT_GAS ? gas : Math.ceil(gas * 1.1));
-  }
-
-  /**
-   * An audit by nonces reads receipts too, unless each operation was verified by its receipt: a reverted transaction
-   * raises the nonce.
-   * @param {AuditSnapshot} snapshot
-   * @param {object} verify
-   * @returns {Promise<Check[]>}
-   */
-  async checkNonces(snapshot, verify) {
-    if (!this.isByNonce || this.#byReceipt.has(verify)) return [];
-    return [(await this.#checkReceipts(snapshot)).check];
   }
 
   /** A disagreement is proven only if the block of the audit is still on the chain. @param {AuditSnapshot} snapshot @param {Check[]} checks */
@@ -199,45 +204,42 @@ export class WorkloadHost {
       else onOther?.(position, receipt, isSuccess(receipt) ? mix.valueOf(position, nonce) : 0n);
     };
     const outcomes = await this.#receipts.ofRun(this.#addresses, snapshot, limited(snapshot.signal), take);
+    const why = 'why' in outcomes ? outcomes.why : areOurs(outcomes, snapshot) ? null : UNSURE;
+    const signal = limited(snapshot.signal);
     return {
       check: successCheck(this.#addresses, snapshot, outcomes),
-      why: 'why' in outcomes ? outcomes.why : areOurs(outcomes, snapshot) ? null : UNSURE,
-      signal: limited(snapshot.signal),
+      why,
+      signal,
+      compare: (values) => stateCheck({ rpc: this.#rpc, snapshot, signal, why }, values),
     };
   }
 
   /** @param {number} first @param {number} count @returns {KitState} */
   toState(first, count) {
-    return { tag: this.kit.tag, starts: this.#starts.map((starts) => starts.slice(first, first + count)) };
+    const starts = this.#starts.map((all) => all.slice(first, first + count));
+    return { tag: this.kit.tag, first, starts, gasLimit: this.#gasLimit };
   }
 
-  /** @param {Error} origin made in a function that the user called */
-  #place(origin) {
-    return this.#file === null ? 'the workload' : placeOf(origin, this.#file);
+  /** @param {string} words */
+  #error(words) {
+    if (this.file === null) return new UnavailableError(`the set-up failed: ${words}`);
+    return new WorkloadError(`${this.name}: ${words}`);
   }
 
-  /** @param {string} name of the function of the kit @param {string} words */
-  #error(name, words) {
-    if (this.#file === null) return new UnavailableError(`the set-up failed: ${words}`);
-    return new WorkloadError(`${placeOf(new Error(), this.#file)}: kit.${name}: ${words}`);
-  }
-
-  /** @param {string} name of the function of the kit */
-  #prepared(name) {
-    if (this.#preparation === null) throw this.#error(name, 'wallets can send in prepare() only');
+  #prepared() {
+    if (this.#preparation === null) throw this.#error('wallets can send in prepare() only');
     return this.#preparation;
   }
 
   /**
    * Equal arguments share one text, because 100,000 wallets with a text each take hundreds of megabytes.
-   * @param {string} name of the function of the kit
    * @param {Artifact} artifact
    * @returns {(args: readonly unknown[]) => string} the data of a deployment
    */
-  #deploymentOf(name, artifact) {
+  #deploymentOf(artifact) {
     const { abi, bytecode } = artifact ?? {};
     if (!isHexString(bytecode, true) || bytecode.length < 4 || abi === undefined)
-      throw this.#error(name, 'the artifact must be { abi, bytecode }, bytecode 0x and pairs of hexadecimal digits');
+      throw this.#error('the artifact must be { abi, bytecode }, bytecode 0x and pairs of hexadecimal digits');
     const contract = Interface.from(abi);
     /** @type {Map<string, string>} */
     const known = new Map();
@@ -249,14 +251,14 @@ export class WorkloadHost {
     };
   }
 
-  /** @param {string} name of the function of the kit @param {readonly (Call & {position: number})[]} calls @param {string} label */
-  async #send(name, calls, label) {
-    const { wallets, sender, onProgress } = this.#prepared(name);
+  /** @param {readonly (Call & {position: number})[]} calls @param {string} label */
+  async #send(calls, label) {
+    const { wallets, sender, onProgress } = this.#prepared();
     if (calls.length === 0) return;
     for (const call of calls) {
-      if (!isCall(call)) throw this.#error(name, `it was given ${describeValue(call)}, and takes ${CALL_WORDS}`);
+      if (!isCall(call)) throw this.#error(`it was given ${describeValue(call)}, and takes ${CALL_WORDS}`);
       if (wallets[call.position] === undefined)
-        throw this.#error(name, `there is no wallet at position ${describeValue(call.position)}`);
+        throw this.#error(`there is no wallet at position ${describeValue(call.position)}`);
     }
     const [first] = calls;
     const likely = first.gasLimit ?? (await this.measure({ ...first, from: wallets[first.position].address }));
@@ -270,7 +272,7 @@ export class WorkloadHost {
     const { transactionHash } = receipts[failed];
     const reason = await revertReason(sender.rpc, transactionHash, 'setup');
     const why = reason === null ? '' : `: ${reason}`;
-    throw this.#error(name, `the transaction of wallet ${index} was reverted (${transactionHash})${why}`);
+    throw this.#error(`the transaction of wallet ${index} was reverted (${transactionHash})${why}`);
   }
 
   /** @type {Kit['verifyByReceipt']} */
@@ -282,26 +284,8 @@ export class WorkloadHost {
     return verify;
   }
 
-  /** @type {Kit['auditByNonce']} */
-  #auditByNonce() {
-    /** @type {number[]} */
-    let starts = [];
-    this.#readings.push(async ({ wallets }) => {
-      this.isByNonce = true;
-      starts = wallets.map(({ nonce }) => nonce);
-    });
-    return async (blockHash, blockNumber, reverted) => {
-      const nonces = await this.#readAtHash(blockHash, blockNumber, (block) =>
-        this.#addresses.map((address) => ({ method: 'eth_getTransactionCount', params: [address, block] })),
-      );
-      return this.#addresses.map((target, i) => {
-        return { start: BigInt(starts[i]), now: nonces[i] - BigInt(reverted?.[i] ?? 0), target };
-      });
-    };
-  }
-
-  /** @param {Parameters<Kit['countedBy']>[0]} callOf @param {string} place of the call in the user's file @returns {Counted} */
-  #countedBy(callOf, place) {
+  /** @type {Kit['countedBy']} */
+  #countedBy(callOf) {
     const at = this.#starts.length;
     this.#starts.push(this.#state?.starts[at] ?? []);
     /** @param {number} count @param {unknown} block */
@@ -312,11 +296,10 @@ export class WorkloadHost {
       this.#starts[at] = answers.map((answer, position) => {
         if (/^0x[0-9a-f]{1,64}$/i.test(answer)) return toBigInt(answer);
         const words = `the call to ${oneLine(callOf(position).to, 60)} answered ${oneLine(answer, 60)}, which is not a number`;
-        throw new WorkloadError(`${place}: kit.auditByCall: ${words}: check that a contract is there`);
+        throw this.#error(`${words}: check that a contract is there`);
       });
     });
-    /** @type {Counted} */
-    const counted = {
+    return {
       verify: (position, executed, inclusion, attempt) => {
         const call = callOf(position);
         const counter = { start: Number(this.#starts[at][position]), target: call.to };
@@ -325,24 +308,22 @@ export class WorkloadHost {
       },
       audit: async (blockHash, blockNumber) => {
         const starts = this.#starts[at];
-        const counts = await this.#readAtHash(blockHash, blockNumber, (block) => requestsAt(starts.length, block));
-        return starts.map((start, position) => ({ start, now: counts[position], target: callOf(position).to }));
+        const block = { hash: blockHash, number: blockNumber };
+        const answers = await readAtBlock(this.#rpc, block, (at) => requestsAt(starts.length, at));
+        return starts.map((start, i) => ({ start, now: toBigInt(answers[i]), target: callOf(i).to }));
       },
     };
-    this.#byCount.add(counted.verify);
-    return counted;
   }
+}
 
-  /** @param {string} blockHash @param {number} blockNumber @param {(block: unknown) => {method: string, params: unknown[]}[]} requestsAt */
-  async #readAtHash(blockHash, blockNumber, requestsAt) {
-    try {
-      return (await this.#rpc.batch(requestsAt({ blockHash }), 'audit')).map(toBigInt);
-    } catch (error) {
-      if (!(error instanceof RpcError) || isUnknownBlock(error)) throw error;
-      // A node without EIP-1898.
-      return (await this.#rpc.batch(requestsAt(toHex(blockNumber)), 'audit')).map(toBigInt);
-    }
-  }
+/** No byte is zero, because zeros cost less gas and one estimate is used for all. */
+function newTag() {
+  return Buffer.from(randomBytes(4).map((byte) => byte || 1)).toString('hex');
+}
+
+/** @param {Call} call */
+function isWhole({ data, value, gasLimit }) {
+  return data !== undefined && value !== undefined && gasLimit !== undefined;
 }
 
 /** @param {AbortSignal} signal */
@@ -363,9 +344,9 @@ function authorityOf(seed) {
   return { address: addressOf(key), authorize: (authorization) => signAuthorization(authorization, key, signer) };
 }
 
-/** @param {{address: string, nonce: number}} wallet */
-function nextContractOf({ address, nonce }) {
-  return getCreateAddress({ from: address, nonce });
+/** @param {string} from @param {number} nonce */
+function createAddress(from, nonce) {
+  return getCreateAddress({ from, nonce });
 }
 
 /**

@@ -1,12 +1,12 @@
 import { isRetryable, isUnknownBlock } from '../chain/retries.js';
-import { toHex, toNumber } from '../chain/rpc.js';
+import { nullIfRefused, toHex, toNumber } from '../chain/rpc.js';
 import { ProtocolError, RpcError, StressError } from '../errors.js';
 
 /**
  * Reads from receipts whether transactions succeeded or reverted. The receipts of a block are read in one call
  * (eth_getBlockReceipts); if a node does not serve it, receipts are read one by one, in batches.
  *
- * @import { AuditSnapshot, Check, Rpc } from '../types.d.ts'
+ * @import { AuditSnapshot, Check, Purpose, Rpc } from '../types.d.ts'
  * @import { Receipt, RevertCode, Verdict } from './contract.d.ts'
  *
  * @typedef {object} Outcomes number of transactions of each wallet in a run, by position
@@ -26,7 +26,7 @@ export class Receipts {
   #rpc;
   /** Until the node refuses receipts of whole blocks. */
   #servesBlocks = true;
-  /** The members of each receipt that verify() needs, by block. @type {Map<string, Promise<Map<string, ReturnType<typeof brief>>>>} */
+  /** The members of each receipt that verify() needs, by block. @type {Map<string, Promise<Map<string, ReturnType<typeof brief>> | null>>} */
   #blocks = new Map();
 
   /** @param {Rpc} rpc */
@@ -52,39 +52,45 @@ export class Receipts {
   }
 
   /** @param {string} hash @param {{number: number, hash?: string}} block @returns {Promise<ReturnType<typeof brief> | null>} null: not available yet */
-  async #find(hash, { number, hash: blockHash }) {
-    try {
-      if (this.#servesBlocks) return await this.#findInBlock(hash, number, blockHash ?? String(number));
-    } catch (error) {
-      if (error instanceof RpcError && (error.isBusy || isUnknownBlock(error))) return null;
-      if (!(error instanceof StressError) || isRetryable(error)) throw error;
-      this.#servesBlocks = false;
-    }
-    return this.#rpc.gather('eth_getTransactionReceipt', [hash], 'readback').catch((error) => {
-      if (error instanceof RpcError) return null; // AvalancheGo answers so until the block is accepted
-      throw error;
-    });
-  }
-
-  /** @param {string} hash @param {number} number @param {string} key of the block */
-  async #findInBlock(hash, number, key) {
+  async #find(hash, { number, hash: key = String(number) }) {
     let reading = this.#blocks.get(key);
     if (reading === undefined) {
-      reading = this.#rpc.call('eth_getBlockReceipts', [toHex(number)], 'readback').then((answer) => {
-        return new Map(listed(answer).map((receipt) => [receipt.transactionHash, brief(receipt)]));
-      });
+      reading = this.#ofBlock(number, 'readback').then(
+        (all) => all && new Map(all.map((receipt) => [receipt.transactionHash, brief(receipt)])),
+      );
       this.#blocks.set(key, reading);
       const [oldest] = this.#blocks.keys();
       if (this.#blocks.size > MAX_BLOCKS_KEPT) this.#blocks.delete(oldest);
     }
     const found = await reading.catch((error) => {
-      this.#blocks.delete(key);
+      if (this.#blocks.get(key) === reading) this.#blocks.delete(key);
+      if (error instanceof RpcError && (error.isBusy || isUnknownBlock(error))) return new Map();
       throw error;
     });
+    // AvalancheGo answers with an error until the block is accepted.
+    if (found === null) return nullIfRefused(this.#rpc.gather('eth_getTransactionReceipt', [hash], 'readback'));
     const receipt = found.get(hash) ?? null;
     // The node may have answered before it had the whole block.
     if (receipt === null && this.#blocks.get(key) === reading) this.#blocks.delete(key);
     return receipt;
+  }
+
+  /** @param {number} number @param {Purpose} purpose @returns {Promise<Receipt[] | null>} null: the node does not serve receipts of whole blocks */
+  async #ofBlock(number, purpose) {
+    if (!this.#servesBlocks) return null;
+    try {
+      // null: it does not have the block.
+      const answer = (await this.#rpc.call('eth_getBlockReceipts', [toHex(number)], purpose)) ?? [];
+      if (Array.isArray(answer) && answer.every((receipt) => typeof receipt === 'object' && receipt !== null))
+        return answer;
+      throw new ProtocolError('the answer to eth_getBlockReceipts is not a list of receipts');
+    } catch (error) {
+      // The load may ask for a block before the node has it.
+      const isEarly = purpose === 'readback' && isUnknownBlock(error);
+      if (!(error instanceof StressError) || isRetryable(error) || isEarly) throw error;
+      this.#servesBlocks = false;
+      return null;
+    }
   }
 
   /**
@@ -105,7 +111,7 @@ export class Receipts {
       const size = Math.min(MAX_BLOCKS_AT_ONCE, count - done);
       const part = Array.from({ length: size }, (_, i) => startBlock + 1 + done + i);
       try {
-        const blocks = await Promise.all(part.map((number) => this.#ofBlock(number, positions)));
+        const blocks = await Promise.all(part.map((number) => this.#oursIn(number, positions)));
         for (const receipt of blocks.flat()) {
           const position = positions.get(String(receipt.from).toLowerCase());
           if (position === undefined) continue;
@@ -124,13 +130,9 @@ export class Receipts {
   }
 
   /** @param {number} number @param {Map<string, number>} positions by address @returns {Promise<Receipt[]>} in the block's order, at least those of the addresses */
-  async #ofBlock(number, positions) {
-    try {
-      if (this.#servesBlocks) return listed(await this.#rpc.call('eth_getBlockReceipts', [toHex(number)], 'audit'));
-    } catch (error) {
-      if (!(error instanceof StressError) || isRetryable(error)) throw error;
-      this.#servesBlocks = false;
-    }
+  async #oursIn(number, positions) {
+    const all = await this.#ofBlock(number, 'audit');
+    if (all !== null) return all;
     const block = await this.#rpc.call('eth_getBlockByNumber', [toHex(number), true], 'audit');
     const hashes = (block?.transactions ?? [])
       .filter((/** @type {any} */ { from }) => positions.has(String(from).toLowerCase()))
@@ -176,14 +178,6 @@ export function successCheck(addresses, { executed, undecided }, outcomes) {
   const fault = wrong === -1 ? '' : ` (${addresses[wrong]} has ${succeeded[wrong]}, not ${executed[wrong]})`;
   const why = wrong === -1 && sum(undecided) > 0 ? UNSURE : null;
   return checkOf('receipts', words, sum(executed), `${sum(succeeded)}${fault}`, why);
-}
-
-/** @param {unknown} answer to eth_getBlockReceipts; null if the node does not have the block @returns {Receipt[]} */
-function listed(answer) {
-  if (answer === null) return [];
-  if (Array.isArray(answer) && answer.every((receipt) => typeof receipt === 'object' && receipt !== null))
-    return answer;
-  throw new ProtocolError('the answer to eth_getBlockReceipts is not a list of receipts');
 }
 
 /** The receipts of a full block are megabytes. @param {Receipt} receipt */

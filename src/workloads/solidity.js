@@ -14,16 +14,30 @@ const SOURCE = 'workload.sol';
 
 /**
  * @param {string} source
- * @param {{contract?: string, place: string}} options contract: needed if the source has several; place: of the call in
- *   the user's file
+ * @param {{contract?: string, place: string}} options contract: needed if the source has several; place: for messages
  * @returns {Promise<Artifact>}
  * @throws {WorkloadError} with the compiler's messages
  */
 export async function compile(source, { contract, place }) {
   if (typeof source !== 'string') throw new WorkloadError(`${place}: kit.compile: the source must be a text`);
+  const { [SOURCE]: compiled } = await compileAll({ [SOURCE]: source }, place);
+  const names = Object.keys(compiled);
+  const name = contract ?? (names.length === 1 ? names[0] : '');
+  if (names.includes(name)) return compiled[name];
+  const which = contract === undefined ? 'name one of its contracts' : `there is no contract "${contract}" to deploy`;
+  throw new WorkloadError(`${place}: kit.compile: ${which}; the source has ${names.join(', ') || 'none'}`);
+}
+
+/**
+ * @param {Record<string, string>} sources by file name
+ * @param {string} place for messages
+ * @returns {Promise<Record<string, Record<string, Artifact>>>} the contracts that can be deployed, by file and name
+ * @throws {WorkloadError}
+ */
+export async function compileAll(sources, place) {
   const input = {
     language: 'Solidity',
-    sources: { [SOURCE]: { content: source } },
+    sources: Object.fromEntries(Object.entries(sources).map(([file, content]) => [file, { content }])),
     settings: {
       evmVersion: 'london', // later versions emit PUSH0, which older chains lack
       optimizer: { enabled: true, runs: 200 },
@@ -36,15 +50,11 @@ export async function compile(source, { contract, place }) {
     const words = fatal.map((/** @type {any} */ error) => error.formattedMessage.trimEnd()).join('\n\n');
     throw new WorkloadError(`${place}: the Solidity source does not compile; solc says:`, words);
   }
-  /** @type {Record<string, any>} */
-  const compiled = contracts[SOURCE] ?? {};
-  const deployable = Object.keys(compiled).filter((name) => compiled[name].evm.bytecode.object !== '');
-  const name = contract ?? (deployable.length === 1 ? deployable[0] : '');
-  if (!deployable.includes(name)) {
-    const which = contract === undefined ? 'name one of its contracts' : `there is no contract "${contract}" to deploy`;
-    throw new WorkloadError(`${place}: kit.compile: ${which}; the source has ${deployable.join(', ') || 'none'}`);
-  }
-  return { abi: compiled[name].abi, bytecode: `0x${compiled[name].evm.bytecode.object}` };
+  const deployable = (/** @type {string} */ file) =>
+    Object.entries(/** @type {Record<string, any>} */ (contracts[file] ?? {}))
+      .filter(([, { evm }]) => evm.bytecode.object !== '')
+      .map(([name, { abi, evm }]) => [name, { abi, bytecode: `0x${evm.bytecode.object}` }]);
+  return Object.fromEntries(Object.keys(sources).map((file) => [file, Object.fromEntries(deployable(file))]));
 }
 
 /** @param {string} input @param {string} place @returns {Promise<string>} output */

@@ -1,4 +1,4 @@
-import { MAX_READ, PER_CALL, callOfKeys, readArtifact, selectorOf, stateCheck, word } from './contract-state.js';
+import { MAX_OF_OPERATIONS, callOf, readArtifact, selectorOf, word } from './contract-state.js';
 import { isSuccess } from './receipts.js';
 
 /**
@@ -7,10 +7,7 @@ import { isSuccess } from './receipts.js';
  * computes the values again from the operations that succeeded.
  *
  * @import { TransactionWorkload } from './contract.d.ts'
- * @import { Entry } from './contract-state.js'
  * @import { BuiltInOptions } from './index.js'
- *
- * @typedef {{to: string, gasLimit: bigint}} StorageState for a worker thread
  *
  * @typedef {object} Counts slots of an operation
  * @property {number} changed
@@ -20,7 +17,7 @@ import { isSuccess } from './receipts.js';
 
 /** Functions of contracts/Slots.sol. */
 const WRITE = selectorOf('write(uint256,uint256,uint256,uint256)');
-const VALUES_OF = selectorOf('valuesOf(uint256[])');
+const VALUE_OF = selectorOf('valueOf(uint256)');
 
 /** The number of a wallet's first slot in the queue, see contracts/Slots.sol. */
 const FIRST_OF_QUEUE = 2n ** 32n;
@@ -64,61 +61,50 @@ export function slotsOf({ changed, added, cleared }, nonces, tag, limit) {
 }
 
 /** @param {BuiltInOptions} options @returns {TransactionWorkload} */
-export function createStorage({ kit, rpc, set, state: given }) {
+export default function create({ kit, set, state }) {
   const counts = countsOf(set);
-  const state = /** @type {StorageState} */ (given ?? { to: '', gasLimit: 0n });
+  let { to, gasLimit } = state ?? { to: '', gasLimit: 0n };
   const before = WRITE + [counts.changed, counts.added, counts.cleared].map(word).join('');
-  /** @type {string[]} */
-  let addresses = [];
   /** @param {number} nonce */
-  const callOf = (nonce) => {
-    return { to: state.to, data: before + word(valueOf(kit.tag, nonce)), value: 0n, gasLimit: state.gasLimit };
-  };
-  const perOperation = GAS.base + GAS.perSlot * BigInt(set.slots);
+  const dataOf = (nonce) => before + word(valueOf(kit.tag, nonce));
   return {
     kind: 'transaction',
     subject: 'wallets wrote slots:',
     valueWei: 0n,
     // The first wallet deploys the contract.
-    gas: { perWallet: 600_000n, perOperation },
+    gas: { perWallet: 600_000n, perOperation: GAS.base + GAS.perSlot * BigInt(set.slots) },
     unprepared: async () => 1,
-    prepare: async ({ wallets }) => {
-      addresses = wallets.map(({ address }) => address);
-      state.to = await kit.deployOnce(readArtifact('Slots'));
-      const [{ address, nonce }] = wallets;
+    prepare: async ({ wallets: [{ address, nonce }] }) => {
+      to = await kit.deployOnce(readArtifact('Slots'));
       // The first operation adds the slots that the others change, and has none to clear.
-      const first = await kit.estimateGas({ from: address, ...callOf(nonce) });
-      state.gasLimit = first + GAS.perCleared * BigInt(counts.cleared);
+      const first = await kit.estimateGas({ from: address, to, data: dataOf(nonce) });
+      gasLimit = first + GAS.perCleared * BigInt(counts.cleared);
     },
-    next: (_, nonce) => callOf(nonce),
+    next: (_, nonce) => ({ to, data: dataOf(nonce), gasLimit }),
     reconcile: async (snapshot) => {
+      const wallets = kit.addresses();
       /** @type {number[][]} */
-      const nonces = addresses.map(() => []);
-      const { check, ...receipts } = await kit.checkReceipts(snapshot, (position, nonce, receipt) => {
+      const nonces = wallets.map(() => []);
+      const { check, compare } = await kit.checkReceipts(snapshot, (position, nonce, receipt) => {
         if (isSuccess(receipt)) nonces[position].push(nonce);
       });
-      const limit = Math.floor(MAX_READ / addresses.length);
-      const entries = nonces.flatMap((own, position) => {
-        const first = BigInt(addresses[position]) << 64n;
-        return slotsOf(counts, own, kit.tag, limit).map(({ number, mustBe }) => {
-          return { key: word(first + number), mustBe, of: `slot ${number} of ${addresses[position]}` };
-        });
-      });
-      const values = await stateCheck(
-        { ...receipts, rpc, snapshot },
-        {
-          name: 'slots',
-          words: `of ${entries.length} storage slots, those that have the value of their last write`,
-          count: entries.length,
-          perCall: PER_CALL,
-          entryOf: (i) => entries[i],
-          requestOf: (part, block) => callOfKeys(state.to, VALUES_OF, part, block),
-          faultOf: ({ of, mustBe }, found) => `${of} has 0x${found.toString(16)}, not 0x${mustBe.toString(16)}`,
-        },
+      const limit = Math.ceil(MAX_OF_OPERATIONS / wallets.length);
+      const entries = nonces.flatMap((own, position) =>
+        slotsOf(counts, own, kit.tag, limit).map(({ number, mustBe }) => {
+          const read = callOf(to, VALUE_OF + word((BigInt(wallets[position]) << 64n) + number));
+          return { of: `slot ${number} of ${wallets[position]} has`, read, mustBe };
+        }),
       );
-      return [check, values];
+      const slots = await compare({
+        name: 'slots',
+        words: `of ${entries.length} storage slots, those that have the value of their last write`,
+        count: entries.length,
+        entryOf: (i) => entries[i],
+        show: (value) => `0x${value.toString(16)}`,
+      });
+      return [check, slots];
     },
-    facts: () => ({ contract: state.to, ...counts }),
-    handOver: () => state,
+    facts: () => ({ contract: to, ...counts }),
+    handOver: () => ({ to, gasLimit }),
   };
 }

@@ -4,20 +4,19 @@ import { isWorkloadFile } from '../files.js';
 
 /**
  * The table of workloads. Those that come with the program are written to the contract of contract.d.ts, as a user's file
- * is; their settings are options of the command line, or numbers of --set. A file is loaded when its workload is chosen.
+ * is; their settings are options of the command line, or numbers of --set. The file of a workload has the name of its row,
+ * and is loaded when the workload is chosen.
  *
  * @import { Settings } from '../types.d.ts'
- * @import { CallWorkload, TransactionWorkload } from './contract.d.ts'
- * @import { BuiltInOptions } from './index.js'
  *
  * @typedef {object} WorkloadRow
- * @property {'transaction' | 'call'} kind
- * @property {() => Promise<(options: BuiltInOptions) => TransactionWorkload | CallWorkload | Promise<CallWorkload>>} load
+ * @property {boolean} [isCall] it makes plain calls
  * @property {Readonly<Record<string, SetRow>>} [sets] values of --set
  * @property {(settings: Settings) => string | null} [lacks] what the settings lack, in words that follow the name
  *
  * @typedef {object} SetRow a whole number
- * @property {readonly [number, number]} range
+ * @property {number} least
+ * @property {number} most
  * @property {number} fallback
  * @property {string} words what is counted
  */
@@ -45,51 +44,38 @@ function lacksSlots({ set }) {
 export const MIX = 'mix';
 export const CALLS = 'calls';
 
+/** @param {number} least @param {number} most @param {number} fallback @param {string} words @returns {SetRow} */
+const whole = (least, most, fallback, words) => ({ least, most, fallback, words });
+
 /** @type {Readonly<Record<string, WorkloadRow>>} */
 export const WORKLOADS = Object.freeze({
-  counter: { kind: 'transaction', load: async () => (await import('./counter.js')).createCounter },
-  transfer: {
-    kind: 'transaction',
-    load: async () => (await import('./transfer.js')).createTransfer,
-    lacks: lacksReceivers,
-  },
-  erc20: { kind: 'transaction', load: async () => (await import('./erc20.js')).createErc20, lacks: lacksReceivers },
-  erc721: { kind: 'transaction', load: async () => (await import('./erc721.js')).createErc721 },
+  counter: {},
+  transfer: { lacks: lacksReceivers },
+  erc20: { lacks: lacksReceivers },
+  erc721: {},
   storage: {
-    kind: 'transaction',
-    load: async () => (await import('./storage.js')).createStorage,
     sets: {
-      slots: { range: [1, 500], fallback: 20, words: 'storage slots written per operation' },
-      cold: { range: [0, 100], fallback: 25, words: 'percent of them new' },
-      clear: { range: [0, 100], fallback: 25, words: 'percent of them set back to zero' },
+      slots: whole(1, 500, 20, 'storage slots written per operation'),
+      cold: whole(0, 100, 25, 'percent of them new'),
+      clear: whole(0, 100, 25, 'percent of them set back to zero'),
     },
     lacks: lacksSlots,
   },
-  deploy: {
-    kind: 'transaction',
-    load: async () => (await import('./deploy.js')).createDeploy,
-    sets: { bytes: { range: [1, 24_576], fallback: 1000, words: 'bytes of code per contract' } },
-  },
-  compute: {
-    kind: 'transaction',
-    load: async () => (await import('./compute.js')).createCompute,
-    sets: { gas: { range: [50_000, 30_000_000], fallback: 500_000, words: 'gas per operation' } },
-  },
+  deploy: { sets: { bytes: whole(1, 24_576, 1000, 'bytes of code per contract') } },
+  compute: { sets: { gas: whole(50_000, 30_000_000, 500_000, 'gas per operation') } },
   swap: {
-    kind: 'transaction',
-    load: async () => (await import('./swap.js')).createSwap,
     sets: {
-      amount: { range: [1, 100_000], fallback: 100, words: 'millionths of the reserve paid in per operation' },
-      slippage: { range: [0, 10_000], fallback: 1000, words: 'hundredths of a percent below the first price' },
+      amount: whole(1, 100_000, 100, 'millionths of the reserve paid in per operation'),
+      slippage: whole(0, 10_000, 1000, 'hundredths of a percent below the first price'),
     },
   },
-  logs: { kind: 'transaction', load: async () => (await import('./logs.js')).createLogs },
-  rpc: { kind: 'call', load: async () => (await import('./calls.js')).createRpcWorkload, lacks: lacksCalls },
+  logs: {},
+  rpc: { isCall: true, lacks: lacksCalls },
 });
 
 /** Built-in members of a mix: not logs, which writes a file about all operations of the run. */
 export const MEMBERS = Object.freeze([
-  ...Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].kind === 'transaction' && name !== 'logs'),
+  ...Object.keys(WORKLOADS).filter((name) => !['logs', 'rpc'].includes(name)),
   CALLS,
 ]);
 
@@ -112,12 +98,12 @@ export function setOfMember(name, set) {
 
 /** Whether a workload sends transactions; of a user's file that is not known. @param {string | null} name */
 export function isCallWorkload(name) {
-  return name !== null && Object.hasOwn(WORKLOADS, name) && WORKLOADS[name].kind === 'call';
+  return name !== null && Object.hasOwn(WORKLOADS, name) && WORKLOADS[name].isCall === true;
 }
 
-/** @param {string} workload a built-in one @param {Settings['set']} [given] valid ones */
+/** @param {string} workload a built-in one @param {Settings['set']} [given] valid ones @returns {Readonly<Record<string, number>>} */
 export function setsOf(workload, given = []) {
-  const known = Object.entries(WORKLOADS[workload].sets ?? {});
+  const known = Object.entries(WORKLOADS[workload]?.sets ?? {});
   const texts = Object.fromEntries(given);
   return Object.freeze(
     Object.fromEntries(known.map(([name, { fallback }]) => [name, Number(texts[name] ?? fallback)])),
@@ -128,22 +114,17 @@ export function setsOf(workload, given = []) {
 export function setProblem(workload, given, prefix = '') {
   const { sets = {} } = WORKLOADS[workload];
   const wrong = given.find(([name, text]) => {
-    const { range: [least, most] = [1, 0] } = Object.hasOwn(sets, name) ? sets[name] : {};
+    const { least, most } = Object.hasOwn(sets, name) ? sets[name] : { least: 1, most: 0 };
     return !/^\d{1,9}$/.test(text) || Number(text) < least || Number(text) > most;
   });
   if (wrong === undefined) return null;
-  const settings = Object.entries(sets).map(
-    ([
-      name,
-      {
-        range: [least, most],
-        fallback,
-        words,
-      },
-    ]) => `${name} from ${least} to ${most} (${words}; default ${fallback})`,
-  );
   const [name, text] = wrong;
-  if (settings.length === 0)
-    return `--set ${prefix}${name}=... is no setting of --workload ${workload}, which has none`;
-  return `--set ${prefix}${name}=${oneLine(withoutKeys(text), 60)} is no setting of --workload ${workload}: it has ${settings.join(', ')}`;
+  /** @param {string} shown */
+  const start = (shown) => `--set ${prefix}${name}=${shown} is no setting of --workload ${workload}`;
+  const settings = Object.entries(sets).map(
+    ([name, { least, most, fallback, words }]) => `${name} from ${least} to ${most} (${words}; default ${fallback})`,
+  );
+  // A value that is no number of this program may be anything, such as a password.
+  if (settings.length === 0) return `${start('...')}, which has none`;
+  return `${start(oneLine(withoutKeys(text), 60))}: it has ${settings.join(', ')}`;
 }

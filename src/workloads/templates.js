@@ -1,6 +1,7 @@
 import { toHex } from '../chain/rpc.js';
 import { oneLine, withoutKeys } from '../errors.js';
-import { similarNames } from '../similar-names.js';
+import { word } from './contract-state.js';
+import { TOPIC } from './logs.js';
 
 /**
  * Templates in the parameters of calls: `{{name}}` or `{{name N}}` inside a text. A text that consists of one template
@@ -68,11 +69,11 @@ export const TEMPLATES = Object.freeze({
   'address.own': { needs: ['addresses'], numbers: [], value: ownAddress },
   'address.own.word': { needs: ['addresses'], numbers: [], value: (values) => word(ownAddress(values)) },
   'data.address': { needs: ['data'], numbers: [], value: ({ data }) => data.address },
-  'data.topic': { needs: ['data'], numbers: [], value: ({ data }) => data.topic },
-  'page.from': { needs: PAGE, numbers: [], value: (values) => toHex(pageOf(values).fromBlock) },
-  'page.to': { needs: PAGE, numbers: [], value: (values) => toHex(pageOf(values).toBlock) },
-  'page.topic': { needs: PAGE, numbers: [], value: ({ pageNumber }) => `0x${word(toHex(pageNumber))}` },
-  'page.count': { needs: PAGE, numbers: [], value: (values) => pageOf(values).count },
+  'data.topic': { needs: ['data'], numbers: [], value: () => TOPIC },
+  'page.from': { needs: PAGE, numbers: [], value: (values) => toHex(pageBlock(values)) },
+  'page.to': { needs: PAGE, numbers: [], value: (values) => toHex(pageBlock(values)) },
+  'page.topic': { needs: PAGE, numbers: [], value: ({ user }) => `0x${word(user.page)}` },
+  'page.count': { needs: PAGE, numbers: [], value: ({ data }) => data.pageSize },
 });
 
 /** @param {TemplateValues} values @param {string} key @param {readonly string[]} texts */
@@ -87,23 +88,18 @@ function anyAddress(values) {
 
 /** @param {TemplateValues} values */
 function ownAddress({ addresses, user }) {
-  return addresses[user.position];
+  return addresses[user.index];
 }
 
-/** @param {TemplateValues} values */
-function pageOf({ data, pageNumber }) {
-  return data.pages[pageNumber];
+/** The block of the user's page. @param {TemplateValues} values */
+function pageBlock({ data, user }) {
+  return data.blocks[user.page];
 }
 
 /** The last block of a range that ends among the latest blocks. @param {TemplateValues} values @param {number} length @param {number} among */
 function rangeEnd(values, length, among) {
   const { number } = values.head;
   return number - values.pick(`range ${length} ${among}`, Math.min(among, Math.max(1, number + 2 - length)));
-}
-
-/** 32 bytes of calldata, or of a topic, without 0x. @param {string} hex */
-function word(hex) {
-  return hex.slice(2).toLowerCase().padStart(64, '0');
 }
 
 /**
@@ -145,30 +141,22 @@ function textMaker(text, needs) {
 /** @param {string} source the text between the braces @param {Set<Need>} needs @returns {Maker} */
 function templateMaker(source, needs) {
   const [name, ...given] = source.trim().split(/\s+/);
-  if (!Object.hasOwn(TEMPLATES, name)) throw new Error(`${braced(source)} is no template${didYouMean(name)}`);
-  const template = TEMPLATES[name];
-  const { numbers } = template;
+  const template = Object.hasOwn(TEMPLATES, name) ? TEMPLATES[name] : null;
+  const numbers = template?.numbers ?? [];
   const fewest = numbers.filter((number) => number === null).length;
-  const isWrong = given.some((text) => !/^[1-9]\d{0,9}$/.test(text) || Number(text) > LARGEST);
-  if (isWrong || given.length < fewest || given.length > numbers.length)
-    throw new Error(`${braced(source)}: ${howMany(fewest, numbers.length)} behind its name`);
+  const areNumbers = given.every((text) => /^[1-9]\d{0,9}$/.test(text) && Number(text) <= LARGEST);
+  if (template === null || !areNumbers || given.length < fewest || given.length > numbers.length)
+    throw new Error(`${braced(source)} is no template; templates, with N from 1 to ${LARGEST}: ${usage()}`);
   for (const need of template.needs) needs.add(need);
   const all = numbers.map((fallback, i) => (i < given.length ? Number(given[i]) : Number(fallback)));
   return (values) => template.value(values, ...all);
 }
 
-/** @param {number} fewest @param {number} most */
-function howMany(fewest, most) {
-  if (most === 0) return 'it takes no numbers';
-  const count = fewest === most ? `${most}` : `${fewest} to ${most}`;
-  return `give ${count} numbers, each a whole number from 1 to ${LARGEST},`;
-}
-
-/** @param {string} name */
-function didYouMean(name) {
-  const names = Object.keys(TEMPLATES);
-  const [best] = similarNames(name, names);
-  return best === undefined ? `: there are ${names.join(', ')}` : `: did you mean {{${best}}}?`;
+/** All templates, with their numbers. */
+function usage() {
+  return Object.entries(TEMPLATES)
+    .map(([name, { numbers }]) => [name, ...numbers.map((number) => (number === null ? 'N' : '[N]'))].join(' '))
+    .join(', ');
 }
 
 /** @param {string} source */

@@ -1,8 +1,8 @@
 import { WALLETS_PER_PAYMENT, disperseData } from '../chain/funding.js';
 import { baseFeeOf } from '../chain/fees.js';
 import { UnavailableError } from '../errors.js';
-import { createPayloads, drawPayloads, payloadGas } from './payload.js';
-import { Payments } from './payments.js';
+import { createPayloads, payloadGas } from './payload.js';
+import { createPayments } from './payments.js';
 
 /**
  * The workload `transfer`: payments of a few wei, from each wallet to a random other wallet of the slice, or to one of
@@ -12,14 +12,7 @@ import { Payments } from './payments.js';
  * @import { Preparation, Rpc } from '../types.d.ts'
  * @import { Kit, TransactionWorkload } from './contract.d.ts'
  * @import { BuiltInOptions } from './index.js'
- * @import { PayloadState } from './payload.js'
- * @import { Asset, PaymentsState } from './payments.js'
- *
- * @typedef {object} TransferState for a worker thread
- * @property {PaymentsState} payments
- * @property {number} first position of its first wallet in the slice
- * @property {bigint} gasLimit
- * @property {PayloadState | null} payloads
+ * @import { Asset } from './payments.js'
  */
 
 /** A plain payment (Ethereum Yellow Paper, appendix G), and an upper bound of its estimate on chains where it costs more. */
@@ -36,15 +29,12 @@ const CREATION_GAS = BigInt(WALLETS_PER_PAYMENT) * 40_000n;
 const MAX_IN_FLIGHT = 20;
 
 /** @param {BuiltInOptions} options @returns {TransactionWorkload} */
-export function createTransfer(options) {
-  const { kit, rpc, settings } = options;
-  const { receivers = null, createReceivers = null, payload = null, threads = 1 } = settings;
-  const state = /** @type {TransferState | undefined} */ (options.state);
-  const payments = new Payments(options, state?.payments);
-  const payloads = state?.payloads ?? (payload === null ? null : drawPayloads(payload));
-  const payloadOf = payloads === null ? null : createPayloads(payloads);
-  const ownFirst = state?.first ?? 0;
-  let gasLimit = state?.gasLimit ?? 0n;
+export default function create(options) {
+  const { kit, rpc, state } = options;
+  const { receivers = null, createReceivers = null, payload = null, threads = 1 } = options.settings;
+  const payments = createPayments(options, state);
+  const { value, arePayers } = payments;
+  const payloadOf = createPayloads(kit, payload);
   const creations = createReceivers === 'before' ? Math.ceil((receivers ?? 0) / WALLETS_PER_PAYMENT) : 0;
   const perWallet = BigInt(Math.ceil(creations / threads)) * CREATION_GAS;
   const { most, likely } = payloadGas(payload);
@@ -52,19 +42,14 @@ export function createTransfer(options) {
   const coin = {
     unit: 'wei',
     paysFees: true,
-    balanceOf: (address, block) => ({ method: 'eth_getBalance', params: [address, block] }),
+    balanceOf: (address) => ['eth_getBalance', address],
     receiverHas: creations > 0 ? FIRST_WEI : 0n,
-  };
-  /** @param {number} position @param {number} nonce */
-  const next = (position, nonce) => {
-    const data = payloadOf === null ? '0x' : `0x${payloadOf(ownFirst + position, nonce)}`;
-    return { to: payments.receiverOf(position, nonce), data, value: payments.value, gasLimit };
   };
   return {
     kind: 'transaction',
     subject: 'wallets made payments:',
     // Payments between the wallets cost them nothing together.
-    valueWei: payments.arePayers ? 0n : payments.value,
+    valueWei: arePayers ? 0n : value,
     gas: {
       perWallet,
       perOperation: MAX_PAYMENT_GAS + most,
@@ -72,56 +57,51 @@ export function createTransfer(options) {
     },
     unprepared: async ({ wallets }) => Math.min(wallets.length, creations),
     prepare: async (preparation) => {
-      const { wallets } = preparation;
-      payments.begin(wallets, 'transfer');
-      if (payments.arePayers) await refuseCode(rpc, wallets);
-      if (creations > 0) await createAll(kit, payments, /** @type {Preparation} */ (preparation));
-      const { to, data, value } = next(0, wallets[0].nonce);
-      gasLimit = await kit.estimateGas({ from: wallets[0].address, to, data, value });
+      payments.begin('transfer');
+      if (arePayers) await refuseCode(rpc, preparation.wallets);
+      if (creations > 0) await createAll(kit, payments, receivers ?? 0, /** @type {Preparation} */ (preparation));
       await payments.readBalances(coin);
     },
-    next,
+    next: (position, nonce) => {
+      return { to: payments.receiverOf(position, nonce), data: `0x${payloadOf(position, nonce)}`, value };
+    },
     verify: kit.verifyByReceipt((position, { nonce }) => payments.receiverOf(position, nonce)),
     reconcile: (snapshot) => payments.reconcile(snapshot, coin),
     facts: () => ({
       ...payments.facts,
-      ...(payments.arePayers ? {} : { created: creations > 0 ? 'before the load' : 'by the load' }),
-      valueWei: String(payments.value),
-      payloadBytes: payloads?.bytes ?? 0,
+      ...(arePayers ? {} : { created: creations > 0 ? 'before the load' : 'by the load' }),
+      valueWei: String(value),
+      payloadBytes: payload ?? 0,
     }),
-    handOver: (first) => ({ payments: payments.toState(first), first, gasLimit, payloads }),
+    handOver: () => payments.toState(),
   };
 }
 
-/** Creates all receivers on the chain. @param {Kit} kit @param {Payments} payments @param {Preparation} preparation the wallets pay in turn */
-async function createAll(kit, payments, { wallets, sender, onProgress }) {
-  const { count } = payments;
-  /** @type {bigint | undefined} */
-  let gasLimit;
+/**
+ * Creates all receivers on the chain; the wallets pay in turn.
+ * @param {Kit} kit
+ * @param {ReturnType<typeof createPayments>} payments
+ * @param {number} count
+ * @param {Preparation} preparation
+ */
+async function createAll(kit, { addressOf }, count, { wallets, sender, onProgress }) {
   for (let at = 0; at < count; at += MAX_IN_FLIGHT * WALLETS_PER_PAYMENT) {
     const end = Math.min(count, at + MAX_IN_FLIGHT * WALLETS_PER_PAYMENT);
     const calls = [];
     for (let from = at; from < end; from += WALLETS_PER_PAYMENT) {
+      const length = Math.min(end - from, WALLETS_PER_PAYMENT);
+      const part = Array.from({ length }, (_, i) => ({
+        wallet: { address: addressOf(from + i) },
+        missingWei: FIRST_WEI,
+      }));
       const position = (from / WALLETS_PER_PAYMENT) % wallets.length;
-      calls.push({ position, ...creationOf(payments, from, Math.min(end, from + WALLETS_PER_PAYMENT)) });
+      calls.push({ position, to: null, data: disperseData(part), value: FIRST_WEI * BigInt(length) });
     }
-    // No later transaction creates more receivers than the first one.
-    const [{ to, data, value }] = calls;
-    gasLimit ??= await kit.estimateGas({ from: wallets[0].address, to, data, value });
-    for (const call of calls) Object.assign(call, { gasLimit });
+    // The first transaction, whose gas is estimated, creates as many receivers as any other.
     await kit.sendAll(calls, 'creating receivers');
     onProgress('creating receivers', end, count);
     sender.fees.observe(baseFeeOf(await sender.rpc.call('eth_getBlockByNumber', ['latest', false], 'setup')));
   }
-}
-
-/** @param {Payments} payments @param {number} from @param {number} end */
-function creationOf(payments, from, end) {
-  const part = Array.from({ length: end - from }, (_, i) => ({
-    wallet: { address: payments.addressOf(from + i) },
-    missingWei: FIRST_WEI,
-  }));
-  return { to: null, data: disperseData(part), value: FIRST_WEI * BigInt(end - from) };
 }
 
 /** Addresses with code may refuse payments, or need more gas. @param {Rpc} rpc @param {readonly {index: number, address: string}[]} wallets */

@@ -11,12 +11,11 @@ import { Distribution } from '../../src/stats/histogram.js';
 import { Recorder } from '../../src/stats/recorder.js';
 import { freePort } from '../helpers/anvil.js';
 import { caught } from '../helpers/caught.js';
-import { exactAudit, rowOf, runFileOf, sampleOf } from '../helpers/samples.js';
+import { blockOf, exactAudit, rowOf, runFileOf, sampleOf } from '../helpers/samples.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { OutputOptions } from '../../src/outputs/output.js'
- * @import { Output, RunFile, Totals } from '../../src/types.d.ts'
+ * @import { Output, OutputOptions, RunFile, Totals } from '../../src/types.d.ts'
  * @import { TestContext } from 'node:test'
  */
 
@@ -50,7 +49,7 @@ function totalsOf(runTps) {
     attempts: 5,
     verified: 2,
     runTps,
-    stages: { queued: none(), submit: none(), inclusion: none(), visibility: none(), readBack: none() },
+    stages: { queued: none(), submit: none(), inclusion: none(), readBack: none() },
   });
 }
 
@@ -94,11 +93,12 @@ async function outputTo(t, name, chatty = false) {
 /** Everything that happens before the end. @param {Output} output */
 async function drive(output) {
   await output.open?.();
-  output.notice('a line worth knowing');
+  output.notice?.('a line worth knowing');
   output.start?.({ startUs: 0, startedAtMs: Date.UTC(2026, 0, 1) });
   const outcomes = /** @type {const} */ (['verified', 'failed', 'timed_out', 'abandoned']);
-  for (const outcome of outcomes) output.sample(sampleOf({ outcome, code: outcome === 'failed' ? 'reverted' : null }));
-  output.sample(
+  for (const outcome of outcomes)
+    output.sample?.(sampleOf({ outcome, code: outcome === 'failed' ? 'reverted' : null }));
+  output.sample?.(
     sampleOf({
       outcome: 'failed',
       code: 'internal',
@@ -111,19 +111,10 @@ async function drive(output) {
       target: null,
     }),
   );
-  output.block?.({
-    number: 7,
-    seenAtMs: Date.UTC(2026, 0, 1),
-    timestampS: 1_767_225_600,
-    transactions: 3,
-    ours: 2,
-    gasUsed: 60_000,
-    gasLimit: 30_000_000,
-    hash: `0x${'cd'.repeat(32)}`,
-  });
-  output.interval(rowOf(), totalsOf(0));
-  output.interval(rowOf({ failures: { reverted: 3 } }), totalsOf(2));
-  output.interval(rowOf({ phase: 'drain', tps: null }), totalsOf(null));
+  output.block?.(blockOf());
+  output.interval?.(rowOf(), totalsOf(0));
+  output.interval?.(rowOf({ failures: { reverted: 3 } }), totalsOf(2));
+  output.interval?.(rowOf({ phase: 'drain', tps: null }), totalsOf(null));
 }
 
 for (const name of Object.keys(outputs)) {
@@ -134,7 +125,7 @@ for (const name of Object.keys(outputs)) {
           const { output } = await outputTo(t, name, chatty);
           await drive(output);
           await output.settle?.();
-          await output.finish(make());
+          await output.finish?.(make());
           await output.close?.();
         });
       }
@@ -142,7 +133,7 @@ for (const name of Object.keys(outputs)) {
 
     it('survives an end without a beginning', async (t) => {
       const { output } = await outputTo(t, name);
-      await output.finish(emptyRun());
+      await output.finish?.(emptyRun());
       await output.close?.();
     });
 
@@ -165,8 +156,8 @@ for (const name of Object.keys(outputs)) {
       const run = runFileOf();
       const row = rowOf({ failures: { reverted: 1 } });
       const [runBefore, rowBefore] = [structuredClone(run), structuredClone(row)];
-      output.interval(row, totalsOf(1));
-      await output.finish(run);
+      output.interval?.(row, totalsOf(1));
+      await output.finish?.(run);
       assert.deepEqual(run, runBefore);
       assert.deepEqual(row, rowBefore);
     });
@@ -177,7 +168,7 @@ for (const name of Object.keys(outputs)) {
       await drive(output);
       if (!EARLY.includes(name)) assert.deepEqual(readdirSync(folder), []);
       await output.settle?.();
-      await output.finish(runFileOf());
+      await output.finish?.(runFileOf());
       await output.close?.();
       const isFile = text() === '';
       const written = isFile ? readFileSync(out, 'utf8') : text();
@@ -195,7 +186,7 @@ for (const name of Object.keys(outputs)) {
         const error = await caught(async () => {
           await drive(output);
           await output.settle?.();
-          await output.finish(runFileOf());
+          await output.finish?.(runFileOf());
         });
         assert.ok(error instanceof StressError, String(error));
         assert.deepEqual([error.exitCode, error.message], [73, `cannot write ${out}: it is a folder`]);
@@ -223,7 +214,7 @@ describe('what the outputs drop', () => {
       const settled = await output.settle?.();
       if (name === 'samples') assert.equal(settled?.samplesDropped, 5);
       assert.match(settled?.error?.message ?? '', /the disk is full/);
-      const error = await caught(() => output.finish(runFileOf()));
+      const error = await caught(() => output.finish?.(runFileOf()));
       assert.deepEqual([error.exitCode, error.message], [73, `cannot write ${out}: the disk is full`]);
       await output.close?.();
     });
@@ -234,7 +225,7 @@ describe('output json', () => {
   it('writes the run file as it is', async (t) => {
     const { output, out, text } = await outputTo(t, 'out');
     const run = runFileOf();
-    await output.finish(run);
+    await output.finish?.(run);
     assert.deepEqual(JSON.parse(readFileSync(out, 'utf8')), run);
     assert.equal(text(), '');
   });
@@ -246,7 +237,7 @@ describe('output json', () => {
     assert.deepEqual(JSON.parse(readFileSync(out, 'utf8')), soFar);
     await output.checkpoint?.({ ...soFar, warnings: ['again'] });
     assert.deepEqual(JSON.parse(readFileSync(out, 'utf8')).warnings, ['again']);
-    await output.finish(runFileOf());
+    await output.finish?.(runFileOf());
     assert.deepEqual(JSON.parse(readFileSync(out, 'utf8')), runFileOf());
     assert.deepEqual(readdirSync(folder), ['out.json']);
   });
@@ -263,7 +254,7 @@ describe('output json', () => {
     const written = [];
     t.mock.method(stdout, 'write', (/** @type {unknown} */ chunk) => written.push(chunk));
     const options = /** @type {OutputOptions} */ ({ out: '-' });
-    await outputs.out(options).finish(runFileOf());
+    await outputs.out(options).finish?.(runFileOf());
     t.mock.restoreAll();
     assert.deepEqual(JSON.parse(written.join('')), runFileOf());
   });

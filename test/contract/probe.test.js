@@ -24,10 +24,7 @@ const cases = /** @type {Record<keyof typeof probes, {good: object, bad: object[
   self: { good: {}, bad: [] },
   loop: { good: {}, bad: [] },
   connections: { good: { stats }, bad: [] },
-  sockets: {
-    good: { urls: [new URL('http://localhost:8545')] },
-    bad: [{ urls: [], proc: '/nowhere' }, { urls: [new URL('http://nobody.invalid')] }],
-  },
+  sockets: { good: {}, bad: [{ proc: '/nowhere' }] },
   pool: { good: { rpc: working }, bad: [{ rpc: refusing }] },
   node: { good: { pid: process.pid }, bad: [{ pid: 4_194_304 }, { pid: 1, proc: '/nowhere' }] },
   metrics: {

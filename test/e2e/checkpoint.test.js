@@ -250,7 +250,7 @@ describe('stress report', () => {
     execFileSync('mkfifo', [pipe]);
     const { code, stdout, stderr } = await runStress(['report', pipe], { timeoutMs: 60_000 });
     assert.deepEqual([code, stdout], [65, '']);
-    assert.match(stderr, /^stress: \S+pipe is not a file\n$/);
+    assert.match(stderr, /^stress: cannot read \S+pipe: it is not a file\n$/);
   });
 
   test('a file that is none: one line that says what is wrong, and 65', async (t) => {
@@ -270,8 +270,8 @@ describe('stress report', () => {
       [readFileSync(out, 'utf8').slice(0, 2000), /is not valid JSON/],
       ['null', /is no run file: it does not say "schema"/],
       ['[]', /is no run file: it does not say "schema"/],
-      ['{"schema": "evm-stress/contracts@1"}', /is no run file, but "evm-stress\/contracts@1"/],
-      ['{"schema": "evm-stress/run@2"}', /another version, "evm-stress\/run@2": this stress reads evm-stress\/run@1/],
+      ['{"schema": "evm-stress/contracts@1"}', /is no run file of this version, but "evm-stress\/contracts@1"/],
+      ['{"schema": "evm-stress/run@2"}', /is no run file of this version, but "evm-stress\/run@2"/],
       ['{"schema": "evm-stress/run@1"}', /is no whole run file: \/id is missing/],
       [changed((run) => delete run.latency.total.p99Us), /: \/latency\/total\/p99Us is missing/],
       [changed((run) => (run.counts.verified = '5')), /: \/counts\/verified must be integer/],
@@ -314,9 +314,9 @@ describe('stress report', () => {
       ...bad,
       [several, 65, /total\.json has figures that cannot be read/],
       [['report', damaged, '--html', join(folder, 'page.html')], 65, /damaged\.json has figures that cannot be read/],
-      [['report', join(folder, 'nothing.json')], 65, /there is no such file/],
-      [['report', folder], 65, /is a folder without sweep\.json or compare\.json: give a file/],
-      [['report', '/dev/zero'], 65, /is not a file/],
+      [['report', join(folder, 'nothing.json')], 65, /no such file/],
+      [['report', folder], 65, /is a folder without sweep\.json or compare\.json or bisect\.json: give a file/],
+      [['report', '/dev/zero'], 65, /it is not a file/],
     ]);
   });
 });

@@ -95,12 +95,10 @@ describe('gas', () => {
     );
   });
 
-  test('--rate 1Mgas with a warm-up of a given length, in two workers, with random arrivals', async (t) => {
-    const more = ['--warmup', '4s', '--workers', '2', '--arrival', 'poisson', '--in-flight', '4'];
+  test('--rate 1Mgas in two workers, with random arrivals', async (t) => {
+    const more = ['--workers', '2', '--arrival', 'poisson', '--in-flight', '4'];
     const { code, stderr, run } = await stress(t, ['-d', '2s', '--rate', '1Mgas', ...more]);
     assert.equal(code, 0, stderr);
-    const warmUp = run.intervals.filter(({ phase }) => phase === 'warmup');
-    assert.ok(Number(warmUp.at(-1)?.endMs) >= 4000);
     // Some first increments may be among them, because the warm-up is short.
     const { gasPerOperation } = run.gasRate ?? {};
     assert.ok(Number(gasPerOperation) > 26_000 && Number(gasPerOperation) < 35_000, `${gasPerOperation}`);
@@ -126,6 +124,9 @@ describe('gas', () => {
       [64, 'stress: --rate in gas needs transactions: calls use no gas'],
     );
     const both = await runStress(['-t', '1', '--rate', '1Mgas', '--stages', '1/1s']);
-    assert.deepEqual([both.code, both.stderr.trim()], [64, 'stress: --rate and --stages exclude each other']);
+    assert.deepEqual(
+      [both.code, both.stderr.trim()],
+      [64, 'stress: --rate and --stages exclude each other: leave one of them out'],
+    );
   });
 });

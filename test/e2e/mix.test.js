@@ -182,12 +182,12 @@ export default () => ({
     [
       'a setting of another one',
       ['--mix', 'counter:1', '--set', 'storage.slots=5'],
-      /^stress: --set storage\.slots=\.\.\. is for the member storage/,
+      /^stress: --set storage\.slots=\.\.\. is for no member of --mix: .* such as counter\.slots/,
     ],
     [
       'a setting of no one',
       ['--mix', 'storage:1', '--set', 'slots=5'],
-      /^stress: --set slots=\.\.\. needs the name of the member before it, such as storage\.slots/,
+      /^stress: --set slots=\.\.\. is for no member of --mix: .* such as storage\.slots/,
     ],
     [
       'a wrong setting',

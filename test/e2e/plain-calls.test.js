@@ -254,22 +254,13 @@ describe('a server that answers a constant', () => {
       assert.equal(run.counts.verified, run.counts.started);
     });
 
-  test('without it: no answer has the id of its request, and nothing is verified', async (t) => {
-    const { args, options, readRun } = calls(t, constant.url, ['--method', 'eth_blockNumber', '-d', '400ms']);
-    const { code, stderr } = await runStress(args, options);
-    const run = readRun();
-    assertCalls(run);
-    assert.deepEqual(Object.keys(run.failures), ['protocol']);
-    assert.equal(run.counts.verified, 0);
-    assert.equal(code, 1, stderr);
-  });
-
-  test('another fixed id than the one it answers: nothing is verified', async (t) => {
-    const { args, options, readRun } = calls(t, constant.url, ['--method', 'a', '--fixed-id', '2', '-d', '300ms']);
-    const { code, stderr } = await runStress(args, options);
-    assert.equal(code, 1, stderr);
-    assert.deepEqual(Object.keys(readRun().failures), ['protocol']);
-  });
+  for (const more of [[], ['--fixed-id', '2']])
+    test(`${more.join(' ') || 'without it'}: the answer to the first request has another id, and there is no load`, async (t) => {
+      const { args, options } = calls(t, constant.url, ['--method', 'eth_blockNumber', '-d', '400ms', ...more]);
+      const { code, stderr } = await runStress(args, options);
+      assert.equal(code, 69);
+      assert.match(stderr, /^stress: http:\/\/127\.0\.0\.1:\d+ answered eth_chainId with a foreign id$/m);
+    });
 });
 
 describe('an endpoint that fails in the middle', () => {

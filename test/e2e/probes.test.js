@@ -72,7 +72,7 @@ describe('probes', { concurrency: 3 }, () => {
       );
     for (const { probes } of run.intervals) {
       if (probes.node === null) assert.match(probes.why.node, /no answer within/);
-      else assert.ok(probes.node.rssBytes > 1e6 && probes.node.threads >= 1 && Number(probes.node.descriptors) > 3);
+      else assert.ok(probes.node.rssBytes > 1e6 && probes.node.threads >= 1);
       if (probes.metrics === null) assert.match(probes.why.metrics, /no page within/);
       else assert.deepEqual(Object.keys(probes.metrics.series), ['blocks{kind="mined"}']);
       if (probes.pool === null) assert.match(probes.why.pool, /no answer within/);

@@ -232,7 +232,7 @@ describe('what is paid beforehand', () => {
     assert.equal(refused.code, 69);
     assert.match(
       refused.stderr,
-      /; fund the wallets of all instances before, with 'stress fund --instances 2 -d 120s' and the run's own -t, -o and workload, or set the need with --fund-amount\n$/,
+      /; fund the wallets of all instances before, with 'stress fund --instances 2' and the options of the run, or set the need with --fund-amount\n$/,
     );
     const paid = await runStress(['fund', ...SLICE, '--rpc', chain.url], { env: WITH_FUNDER });
     assert.equal(paid.code, 0, paid.stderr);
@@ -255,7 +255,7 @@ describe('what is paid beforehand', () => {
   });
 });
 
-describe('more wallets than are in memory at once', () => {
+describe('more wallets than are paid at once', () => {
   /** @type {Anvil} */
   let chain;
   before(async () => {

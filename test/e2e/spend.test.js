@@ -25,7 +25,7 @@ const walletAt = (index) => DEV_WALLETS.deriveChild(index);
 const FUNDER = walletAt(0);
 const ENV = Object.freeze({ STRESS_MNEMONIC: DEV_MNEMONIC, STRESS_FUNDER_KEY: FUNDER.privateKey });
 const COST_LINE =
-  /^estimated cost, at \S+ gwei a gas as of now: set-up (\S+) ether(?: \((.*?)\))?, load (\S+) ether (?:for|per) /m;
+  /^estimated cost at \S+ gwei a gas: set-up (\S+) ether, load (\S+) ether for .* \(\S+ ether at most\)$/m;
 
 /** @param {Anvil} chain @param {number} first @param {number} count @returns {Promise<bigint>} what they and the funder have */
 async function moneyOf(chain, first, count) {
@@ -85,11 +85,8 @@ describe('on a chain that is no development chain', () => {
       assert.equal(run.end, 'max_spend');
       assert.equal(run.audit.exact, true);
       assert.equal(run.spending.capWei, String(capWei));
-      assert.ok(spentWei <= BigInt(run.spending.spentWei), 'what is said is an upper bound');
-      assert.equal(run.spending.transactions, run.counts.verified + 11, 'with 10 deployments and a payment');
+      assert.equal(run.spending.spentWei, String(spentWei), 'all fees, as the balances say');
       assert.match(stdout, /Summary: ended because its spend cap was reached/);
-      const said = `the spend cap of 0.006 ether is reached: ${formatEther(run.spending.spentWei)} ether spent at most in ${run.spending.transactions} transactions`;
-      assert.ok(stderr.includes(said), stderr);
       assert.equal(stderr.split('spend cap').length, 2, 'it is said once');
     });
   }
@@ -120,8 +117,7 @@ describe('on a chain that is no development chain', () => {
     const first = await stress(700, args);
     const spentWei = before - (await moneyOf(chain, 700, 10));
     assert.equal(first.code, 0, first.stderr);
-    const [, setUp, what, load] = COST_LINE.exec(first.stdout) ?? [];
-    assert.equal(what, '10 deployments, 1 payment');
+    const [, setUp, load] = COST_LINE.exec(first.stdout) ?? [];
     const run = readJson(out);
     assertRunFile(run);
     const setUpWei = Number(run.spending.setUpWei);
@@ -143,7 +139,7 @@ describe('on a chain that is no development chain', () => {
 
     const second = await stress(700, [...args, '--fund-amount', '0.01']);
     assert.equal(second.code, 0, second.stderr);
-    assert.deepEqual(COST_LINE.exec(second.stdout)?.slice(1, 3), ['0.0', undefined]);
+    assert.equal(COST_LINE.exec(second.stdout)?.[1], '0.0');
     assert.equal(readJson(out).spending.setUpWei, '0');
   });
 

@@ -11,12 +11,10 @@ it('--version and --help need no package, and a run without them ends with one l
   for (const name of ['bin', 'src', 'package.json']) cpSync(join(ROOT, name), join(copy, name), { recursive: true });
   const script = join(copy, 'bin/stress.js');
   const { version } = readJson(join(ROOT, 'package.json'));
-  assert.deepEqual(await runStress(['--version'], { script }), {
-    code: 0,
-    signal: null,
-    stdout: `${version}\n`,
-    stderr: '',
-  });
+  for (const word of ['--version', '-V', 'version']) {
+    const printed = { code: 0, signal: null, stdout: `${version}\n`, stderr: '' };
+    assert.deepEqual(await runStress([word], { script }), printed);
+  }
   for (const args of [['--help'], ['-h'], ['sweep', '--help']]) {
     const { code, stdout, stderr } = await runStress(args, { script });
     assert.deepEqual([code, stderr], [0, ''], args.join(' '));

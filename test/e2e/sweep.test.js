@@ -107,13 +107,13 @@ describe('stress sweep', () => {
     const times = timesIn(folder);
     const again = await runStress(args, { cwd, timeoutMs });
     assert.equal(again.code, 99);
-    assert.match(again.stdout, /^all 4 runs are in sweep already\n/);
+    assert.match(again.stdout, /^4 runs are in sweep already, and kept\n/);
     assert.deepEqual([timesIn(folder), sweepIn(folder)], [times, sweep], 'nothing was run');
     assert.ok(again.stdout.endsWith(stdout.slice(stdout.indexOf('\nSweep:'))), 'and the same is printed');
 
     const other = await runStress([...args, '--interval', '1s'], { cwd, timeoutMs });
     assert.equal(other.code, 65);
-    assert.match(other.stderr, /^stress: sweep holds another sweep: --interval was not given and is 1s; give --dir/m);
+    assert.match(other.stderr, /^stress: sweep holds another study: --interval was not given and is 1s; give --dir/m);
   });
 
   it('is interrupted in good order, and goes on where it was', async (t) => {
@@ -138,7 +138,7 @@ describe('stress sweep', () => {
 
     const second = await runStress(args, { cwd, timeoutMs });
     assert.equal(second.code, 0, second.stderr);
-    assert.match(second.stdout, /^[12] of 4 runs are in kept already and are kept\n(warning: .*\n)*[23]\/4 /);
+    assert.match(second.stdout, /^[12] runs? (is|are) in kept already, and kept\n(warning: .*\n)*[23]\/4 /);
     const sweep = sweepIn(join(cwd, 'kept'));
     assert.deepEqual(
       runsOf(sweep).map(({ file }) => file.replace(/^cells\/threads-(\d+)_(\d)\.json$/, '$1 $2')),
@@ -174,7 +174,7 @@ describe('stress sweep', () => {
     assert.ok(existsSync(join(cwd, 'sweep', '.lock')), 'it had no time to remove it');
     const { code, stdout } = await runStress(args, { cwd, timeoutMs });
     assert.equal(code, 0);
-    assert.match(stdout, /^1 of 2 runs are in sweep already/);
+    assert.match(stdout, /^1 run is in sweep already, and kept/);
     assert.equal(sweepIn(join(cwd, 'sweep')).end, 'complete');
   });
 
@@ -194,7 +194,8 @@ describe('stress sweep', () => {
       env: { STRESS_MNEMONIC: DEV_MNEMONIC },
     });
     assert.equal(code, 0, stderr);
-    assert.equal(stderr, 'reset\n'.repeat(2));
+    assert.equal(stderr, '');
+    assert.equal(readFileSync(join(cwd, 'sweep', 'before-cell.log'), 'utf8'), 'reset\n');
     const sweep = sweepIn(join(cwd, 'sweep'));
     assertSweep(join(cwd, 'sweep'), sweep);
     for (const { settings, runs } of sweep.cells) {
@@ -223,13 +224,13 @@ describe('stress sweep', () => {
 
   it('ends when that program fails, before the run', async (t) => {
     const cwd = temporaryFolder(t);
-    const { code, stderr } = await runStress([...quick(), '-t', '2,3', '--before-cell', 'node -e "process.exit(3)"'], {
+    const { code, stderr } = await runStress([...quick(), '-t', '2,3', '--before-cell', 'echo no node; exit 3'], {
       cwd,
     });
     assert.equal(code, 69);
     assert.match(
       stderr,
-      /^stress: --before-cell node -e "process\.exit\(3\)" ended with exit code 3, before threads=2/,
+      /^stress: --before-cell echo no node; exit 3, before threads=2: exit code 3; its last words: no node \(/,
     );
     assert.deepEqual([sweepIn(join(cwd, 'sweep')).end, readdirSync(join(cwd, 'sweep', 'cells'))], ['failed', []]);
   });
@@ -260,9 +261,15 @@ describe('stress sweep', () => {
 
   it('checks every cell before the first run', async (t) => {
     const cwd = temporaryFolder(t);
-    const { code, stderr } = await runStress([...quick(), '-t', '9,2', '--workers', '1,3'], { cwd, timeoutMs });
+    const { code, stderr } = await runStress(
+      [...quick(), '-t', '2,1', '--in-flight', '1,2', '--workload', 'transfer'],
+      { cwd, timeoutMs },
+    );
     assert.equal(code, 64);
-    assert.match(stderr, /^stress: threads=2 workers=3: --workers 3 is more than the number of wallets \(-t 2\)\n$/);
+    assert.match(
+      stderr,
+      /^stress: threads=1 in-flight=1: --workload transfer pays from wallet to wallet and has only one/,
+    );
     assert.deepEqual(readdirSync(cwd), []);
   });
 

@@ -27,7 +27,7 @@ for (const columns of [80, 120])
       const { code, output } = await stress.done;
       assert.equal(code, 99, output);
       const { lines, erased } = linesOf(output);
-      assert.match(lines.join(' '), /^5 wallets \(0\.\.4 of .*\) increment their counters at .* for 20 s /);
+      assert.match(lines.join(' '), /^5 wallets \(0\.\.4 of .*\): workload counter at .*, for 20 s /);
       assert.equal(lines.filter((line) => /^Ctrl-C ends the load and prints the summary; /.test(line)).length, 1);
       const head = lines.find((line) => line.includes('elapsed')) ?? '';
       assert.deepEqual([head.includes('attempts'), head.includes('p50')], [columns > 80, false]);

@@ -9,7 +9,7 @@ import fc from 'fast-check';
 import { funderWallet, keyFileSource, mnemonicSource } from '../../src/chain/keys.js';
 import { readInvocation } from '../../src/cli/config.js';
 import { OPTIONS } from '../../src/cli/options.js';
-import { readContracts, readContractsFile } from '../../src/workloads/counter.js';
+import { readContractsFile } from '../../src/workloads/counter.js';
 import { anyJson, assertHides, fuzz, key, keyDigits, mnemonic, nonsense, outcomeOf, secret } from '../helpers/fuzz.js';
 
 /** @typedef {{content: string | Uint8Array, secrets: string[]}} Content */
@@ -180,11 +180,8 @@ describe('fuzz: files', () => {
     const input = fc.oneof(nearly, nearly, nearly, anything);
     return fuzz(t, { input, runs: 400 }, async ({ content }) => {
       write(content);
-      await outcomeOf(() => readContractsFile(FILE));
-      const { value } = await outcomeOf(() =>
-        readContracts(FILE, /** @type {any} */ ({ chainId: 1, genesisHash: hash })),
-      );
-      for (const [wallet, contract] of value ?? []) {
+      const { value } = await outcomeOf(() => readContractsFile(FILE));
+      for (const [wallet, contract] of Object.entries(value?.contracts ?? {})) {
         assert.equal(getAddress(wallet), wallet);
         assert.match(contract, /^0x[0-9a-fA-F]{40}$/);
       }

@@ -1,5 +1,6 @@
 /** Whatever an endpoint answers: a result comes of it, or one line that says what is wrong, and never a bug of ours. */
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
@@ -9,8 +10,7 @@ import { readChain } from '../../src/core/connect.js';
 import { Stop } from '../../src/core/stop.js';
 import { setUp } from '../../src/core/setup.js';
 import { detectors } from '../../src/inclusion/index.js';
-import { createCounter, writeContracts } from '../../src/workloads/counter.js';
-import { createTransactions } from '../../src/workloads/index.js';
+import { createWorkload } from '../../src/workloads/index.js';
 import { anyJson, assertHides, fuzz, nonsense, outcomeOf, secretUrl } from '../helpers/fuzz.js';
 import { honestBlock, honestChain, rushingClock, transportTo } from '../helpers/hostile-chain.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -141,13 +141,7 @@ describe('fuzz: answers of an endpoint', () => {
     const known = Object.fromEntries(OWNERS.map((owner) => [owner, owner]));
     const { hash: genesisHash } = honestBlock(0);
     return fuzz(t, { input: spoiledMethods, runs: 400, seconds: 5 }, async (spoiled) => {
-      await writeContracts(
-        contractsFile,
-        /** @type {any} */ ({ chainId: 31337, genesisHash }),
-        new Map(Object.entries(known)),
-        [],
-        [],
-      );
+      writeFileSync(contractsFile, JSON.stringify({ schema: 'evm-stress/contracts@1', genesisHash, contracts: known }));
       const rpc = endpoint(spoiled);
       const surroundings = /** @type {any} */ ({
         clock: rushingClock(),
@@ -156,7 +150,7 @@ describe('fuzz: answers of an endpoint', () => {
         stop: new Stop(),
         log: { info: () => {}, warn: () => {} },
       });
-      const workload = createTransactions(createCounter, { rpc, settings: { contracts: contractsFile } });
+      const workload = await createWorkload('counter', { rpc, settings: { contracts: contractsFile } });
       const given = { source: null, funder: null };
       const site = /** @type {any} */ ({
         given,
@@ -166,7 +160,7 @@ describe('fuzz: answers of an endpoint', () => {
         workers: 1,
         notice: () => {},
       });
-      await outcomeOf(() => setUp(config, surroundings, site, workload));
+      await outcomeOf(() => setUp(config, surroundings, site, /** @type {any} */ (workload)));
     });
   });
 });
@@ -201,7 +195,7 @@ describe('fuzz: blocks', () => {
         const blocks = [];
         /** @type {string[]} */
         const found = [];
-        const detector = detectors[name]({ rpc, clock, head: 100, onBlock: (block) => blocks.push(block) });
+        const detector = detectors[name].create({ rpc, clock, head: 100, onBlock: (block) => blocks.push(block) });
         const watch = () => detector.watch(HASH, { setInclusion: (_, { hash }) => found.push(hash) });
         if (spoiledMethod === 'eth_getTransactionReceipt') watch();
         await turns(60);
@@ -234,7 +228,7 @@ describe('fuzz: blocks', () => {
         })),
         DISPLAY,
       );
-      const detector = detectors[name]({ rpc, clock: rushingClock(), head: 100, onBlock: () => {} });
+      const detector = detectors[name].create({ rpc, clock: rushingClock(), head: 100, onBlock: () => {} });
       await turns(30);
       const stopped = detector.stop().then(() => 'stopped');
       const late = new Promise((resolve) => setTimeout(resolve, 2000, 'still reading').unref());

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { printable } from '../../src/text.js';
 import { summaryText } from '../../src/outputs/summary.js';
-import { readRunFiles } from '../../src/studies/run-files.js';
+import { reader } from '../../src/studies/run-files.js';
 import { runStress } from '../helpers/cli.js';
 import { anyJson, assertHides, fuzz, nonsense, outcomeOf, secret } from '../helpers/fuzz.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -58,7 +58,7 @@ test('fuzz: run files', async (t) => {
   const report = (given) => {
     writeFileSync(file, given);
     return outcomeOf(async () => {
-      const [run] = await readRunFiles([file]);
+      const run = (await reader('run'))(file);
       return printable(summaryText(run, true));
     });
   };

@@ -65,7 +65,7 @@ await test('geth --dev: two instances with disjoint offsets, and both inclusion 
   const runs = ['0', '50'].map((offset, i) =>
     runStress(
       ['-t', '50', '-o', offset, '-d', '8s', '--rpc', geth.url, '--out', `${folder}/${offset}.json`].concat(
-        ...['--inclusion', i === 0 ? 'blocks' : 'receipts'],
+        ...['--inclusion', i === 0 ? 'blocks' : 'sync'],
       ),
       { timeoutMs: TIMEOUT_MS },
     ),
@@ -79,7 +79,7 @@ await test('geth --dev, a block every second: each way to find a block, over HTT
   const folder = temporaryFolder(t);
   const geth = await startGeth({ period: 1 });
   t.after(() => geth.stop());
-  const ways = { http: ['auto', 'blocks', 'sync', 'receipts'], ws: ['auto', 'heads', 'sync', 'receipts'] };
+  const ways = { http: ['auto', 'blocks', 'sync'], ws: ['auto', 'heads', 'sync'] };
   for (const [scheme, names] of Object.entries(ways)) {
     for (const inclusion of names) {
       const out = `${folder}/${scheme}-${inclusion}.json`;

@@ -92,17 +92,15 @@ export function totalUs(row) {
 }
 
 /** @param {Row} row a verified one */
-export function stagesUs({ intended_at_us, sent_at_us, accepted_at_us, included_at_us, visible_at_us, ended_at_us }) {
+export function stagesUs({ intended_at_us, sent_at_us, accepted_at_us, included_at_us, ended_at_us }) {
   const sent = sent_at_us ?? intended_at_us;
   const accepted = accepted_at_us ?? sent;
   const included = included_at_us ?? accepted;
-  const visible = visible_at_us ?? included;
   return {
     queued: sent - intended_at_us,
     submit: accepted - sent,
     inclusion: included - accepted,
-    ...(visible_at_us === null ? {} : { visibility: visible - included }),
-    readBack: ended_at_us - visible,
+    readBack: ended_at_us - included,
   };
 }
 

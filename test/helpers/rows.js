@@ -1,6 +1,6 @@
 /** Reads what --samples and --blocks have written, as a stranger would: by RFC 4180, JSON and gzip. */
 import { readFileSync } from 'node:fs';
-import { gunzipSync } from 'node:zlib';
+import { constants, gunzipSync } from 'node:zlib';
 
 /**
  * @param {string} text
@@ -27,11 +27,14 @@ export function parseCsv(text) {
 
 /**
  * @param {string} file
+ * @param {{isCut?: boolean}} [how] isCut: a compressed file may have no end, as that of a killed run
  * @returns {Array<Record<string, any>>} numbers as numbers where the column's name says so
  */
-export function readRows(file) {
+export function readRows(file, { isCut = false } = {}) {
   const bytes = readFileSync(file);
-  const text = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
+  const text = (
+    file.endsWith('.gz') ? gunzipSync(bytes, isCut ? { finishFlush: constants.Z_SYNC_FLUSH } : {}) : bytes
+  ).toString();
   if (!/\.csv(\.gz)?$/.test(file)) {
     const lines = text.split('\n').slice(0, -1);
     return lines.map((line) => JSON.parse(line));

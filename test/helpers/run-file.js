@@ -135,8 +135,7 @@ function assertLatency(run) {
   const lost = window.counts.started - total.count;
   assert.ok(lost >= 0 && lost <= counts.failed + run.inFlight, `${lost} operations of the window have no latency`);
   if (warmup === 0) assert.deepEqual([timedOut.count, censored.count], [counts.timedOut, censoredIn(run)]);
-  for (const [name, { count }] of Object.entries(latency.stages))
-    if (name !== 'visibility' || count > 0) assert.equal(count, total.count - censored.count);
+  for (const { count } of Object.values(latency.stages)) assert.equal(count, total.count - censored.count);
   assert.equal(sumOf(stages.map(({ sumUs }) => sumUs)), total.sumUs - censored.sumUs, 'the stages add up to the total');
   assert.deepEqual([fromStart.count, fromStartCensored.count], [total.count, censored.count]);
   assert.equal(lag.count, window.counts.scheduled);
@@ -153,8 +152,7 @@ function assertDistribution(d) {
   if (d.count === 0) return;
   const { minUs, maxUs, meanUs, stddevUs } = /** @type {Record<string, number>} */ (/** @type {unknown} */ (d));
   assertNear(meanUs, d.sumUs / d.count, 1e-9);
-  const variance = Number(BigInt(d.count) * BigInt(d.sumOfSquaresUs2) - BigInt(d.sumUs) ** 2n) / d.count ** 2;
-  assertNear(stddevUs, Math.sqrt(variance), 1e-9);
+  assert.ok(stddevUs >= 0 && stddevUs <= maxUs - minUs, `${stddevUs} of ${minUs} to ${maxUs}`);
   assertNear(histogram.mean, meanUs, 1e-3);
   assertNear(histogram.maxValue, maxUs, 1e-3);
   const ascending = [minUs, d.p50Us, d.p75Us, d.p90Us, d.p95Us, d.p99Us, d.p999Us, maxUs].map(Number);
@@ -263,9 +261,7 @@ function assertPhases(run) {
     else if (row.endMs > row.startMs)
       assertNear((row.tps ?? NaN) * (row.endMs - row.startMs), row.counts.verified * 1000, 1e-9);
   }
-  // With a rate in gas, the window begins later on a machine that is too busy to measure the gas in time.
-  const isFixed = config.warmupMs !== 'auto' && config.gasPerSecond === null;
-  const warmupMs = isFixed ? Number(config.warmupMs ?? 0) : (warmup.at(-1)?.endMs ?? 0);
+  const warmupMs = config.warmupMs === 'auto' ? (warmup.at(-1)?.endMs ?? 0) : Number(config.warmupMs ?? 0);
   assert.equal(warmup.length > 0, warmupMs > 0, 'a warm-up where one was asked for');
   if (load.length === 0) {
     assert.ok(warmup.length > 0 && (warmup.at(-1)?.endMs ?? NaN) <= warmupMs, 'it ended in the warm-up');
@@ -278,16 +274,14 @@ function assertPhases(run) {
 
 /** @param {RunFile} run */
 function assertBlocks(run) {
-  const { intervals, counts, environment, reorgs } = run;
+  const { intervals, counts, reorgs } = run;
   // Blocks that replace others are read as well, and have their numbers again.
   if (reorgs.count > 0) return;
-  const detector = /** @type {any} */ (environment).inclusion?.name;
   const blocks = intervals.map((row) => row.blocks).filter(({ count }) => count > 0);
   for (const [i, { count, firstNumber, lastNumber, transactions, ours, ...skew }] of blocks.entries()) {
     assert.equal(Number(lastNumber) - Number(firstNumber) + 1, count);
     if (i > 0) assert.equal(firstNumber, Number(blocks[i - 1].lastNumber) + 1, 'no block is missing, none there twice');
-    // A receipt that is found late counts with the block that is reported next.
-    if (detector !== 'receipts') assert.ok(ours <= transactions);
+    assert.ok(ours <= transactions);
     const mean = skew.skewSumMs / count;
     const { skewMinMs, skewMaxMs } = skew;
     assert.ok(Number(skewMinMs) <= mean && mean <= Number(skewMaxMs), `skew ${JSON.stringify(skew)}`);
@@ -423,13 +417,12 @@ function assertAudit({ audit, counts, config, exitCode }) {
 
 /** @param {RunFile} run */
 function assertSpending({ spending, config, end }) {
-  const { capWei, setUpWei, leftWei = null, spentWei, transactions } = spending;
+  const { capWei, setUpWei, leftWei = null, spentWei } = spending;
   assert.equal(capWei, config.maxSpendWei ?? null);
-  assert.equal(transactions === null, capWei === null);
   if (end === 'max_spend') assert.ok(capWei !== null && spentWei !== null);
   if (spentWei === null) return;
   assert.ok(BigInt(setUpWei ?? 0) <= BigInt(spentWei));
-  if (leftWei !== null && capWei === null) assert.ok(BigInt(spentWei) - BigInt(setUpWei ?? 0) <= BigInt(leftWei));
+  if (leftWei !== null) assert.ok(BigInt(spentWei) - BigInt(setUpWei ?? 0) <= BigInt(leftWei));
   if (capWei !== null) assert.ok(BigInt(spentWei) <= BigInt(capWei), `${spentWei} of ${capWei} wei`);
 }
 
@@ -479,8 +472,7 @@ function explainsItself(run, pointer) {
   const cut = pointer.lastIndexOf('/');
   const parent = valueAt(run, pointer.slice(0, cut));
   if (pointer.endsWith('/tps')) return parent.phase === 'drain' || parent.startMs === parent.endMs;
-  if (/^(\/intervals\/\d+)?\/probes\/[^/]+(\/descriptors)?$/.test(pointer))
-    return isText(parent.why?.[pointer.slice(cut + 1)]);
+  if (/^(\/intervals\/\d+)?\/probes\/[^/]+$/.test(pointer)) return isText(parent.why?.[pointer.slice(cut + 1)]);
   if (/^\/audit\/checks\/\d+\/why$/.test(pointer)) return parent.holds !== null;
   if (/^\/audit\/checks\/\d+\/(expected|found|holds)$/.test(pointer)) return isText(parent.why);
   // No upper bound: censored operations may take any time.

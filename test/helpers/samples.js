@@ -6,9 +6,9 @@ import { Distribution } from '../../src/stats/histogram.js';
 import { Recorder } from '../../src/stats/recorder.js';
 import { noReorgs } from '../../src/stats/reorgs.js';
 import { buildRunFile } from '../../src/stats/run-file.js';
-import { Stats, rowOf as rowOfStats } from '../../src/stats/stats.js';
+import { Stats, rowOf as rowOfStats, noneUsed } from '../../src/stats/stats.js';
 
-/** @import { AuditReport, IntervalRow, Readings, RunParts, Sample } from '../../src/types.d.ts' */
+/** @import { AuditReport, IntervalRow, Readings, RunParts, Sample, SeenBlock } from '../../src/types.d.ts' */
 
 /** @param {number} index */
 export const addressOf = (index) => `0x${index.toString(16).padStart(40, '0')}`;
@@ -155,6 +155,13 @@ export function exactAudit() {
   };
 }
 
+/** @param {Partial<SeenBlock>} [given] @returns {SeenBlock} */
+export function blockOf(given = {}) {
+  const times = { seenAtUs: 0, seenAtMs: Date.UTC(2026, 0, 1), timestampS: 1_767_225_600, skewMs: 250, gapMs: 0 };
+  const gas = { gasUsed: 500_000, gasLimit: 30_000_000, baseFeeWei: null };
+  return { number: 7, hash: `0x${'cd'.repeat(32)}`, transactions: 20, ours: 18, ...times, ...gas, ...given };
+}
+
 /** @param {Partial<RunParts>} [given] */
 export function runFileOf(given = {}) {
   return buildRunFile(partsOf(given));
@@ -166,7 +173,6 @@ export function runFileOf(given = {}) {
  */
 export function partsOf(given = {}) {
   const stats = given.stats ?? runRecorder().rest();
-  const block = { number: 7, transactions: 20, ours: 18, gasUsed: 500_000, gasLimit: 30_000_000, skewMs: 250 };
   const { counts, failures, latency, lag } = rowOfStats(stats, {
     phase: 'load',
     loadStartUs: 0,
@@ -180,14 +186,17 @@ export function partsOf(given = {}) {
     endedAtMs: Date.UTC(2026, 0, 1, 0, 0, 5),
     end: 'duration',
     exitCodes: [],
+    instance: null,
     isOpenLoop: false,
+    schedule: null,
+    gasRate: null,
     thresholds: [],
     warnings: [],
     config: { command: 'run', threads: 2 },
     environment: { stress: '0.0.0' },
     stats,
     durationUs: 2_000_000,
-    intervals: [rowOf({ counts, failures, latency, lag, blocks: totalsOfBlock(block), endMs: 2000, tps: 8.5 })],
+    intervals: [rowOf({ counts, failures, latency, lag, blocks: totalsOfBlock(blockOf()), endMs: 2000, tps: 8.5 })],
     windowStartedAtMs: Date.UTC(2026, 0, 1, 0, 0, 1),
     failureWords: {},
     reorgs: noReorgs(),
@@ -196,22 +205,18 @@ export function partsOf(given = {}) {
       peakRssBytes: 123_456_789,
       rpcCalls: { submit: 20 },
       endpoints: [],
-      transport: { requests: 20 },
-      readBackRetries: 0,
-      pausedMs: 0,
-      retiredWallets: 0,
+      transport: { requests: 20, connectionsOpened: 1, bytesReceived: 1000 },
+      ...noneUsed(),
       inclusionResolutionMs: 10,
       headSource: 'poll',
-      failedPolls: 0,
+      outages: [],
       arrivalSeed: null,
       samplesDropped: 0,
       workers: 1,
-      resubmissions: { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 },
-      presigned: { used: 0, discarded: 0 },
       batches: { limit: 100, largest: 20, refused: 0, why: null },
     },
     audit: exactAudit(),
-    spending: { capWei: '1000', setUpWei: '10', spentWei: '900', transactions: 20 },
+    spending: { capWei: '1000', setUpWei: '10', spentWei: '900' },
     unmeasured: {},
     ...given,
   };

@@ -1,6 +1,6 @@
 /** Sweep files of tests that need none from a real sweep. */
 import { KEPT } from '../../src/studies/metrics.js';
-import { SWEEP_SCHEMA } from '../../src/studies/run-files.js';
+import { schemaOf } from '../../src/studies/run-files.js';
 
 /** @import { SweepFile } from '../../src/types.d.ts' */
 
@@ -25,7 +25,7 @@ export function sweepOf(cells, others = {}) {
   const axes = names.map((name) => ({ name, values: [...new Set(cells.map(({ settings }) => settings[name]))] }));
   const startedAt = '2026-01-01T00:00:00.000Z';
   return {
-    schema: SWEEP_SCHEMA,
+    schema: schemaOf('sweep'),
     id: 'dfc99759-8ea5-4bca-8e28-eb1db060a7d5',
     stress: '1.2.3',
     axes,

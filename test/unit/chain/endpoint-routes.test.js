@@ -42,7 +42,7 @@ const routeOf = (spread, areUp, home = 0) =>
 /** @param {ConstructorParameters<typeof Router>[0]} options */
 function createRouter(options) {
   const router = new Router(options);
-  return { rpc: router.view(), reading: router.view('readback'), traffic: () => router.traffic() };
+  return { rpc: router.view(), traffic: () => router.traffic() };
 }
 
 /** @param {Router} router @param {Purpose[]} purposes */
@@ -130,10 +130,10 @@ describe('isDownError()', () => {
 describe('mergeSilences()', () => {
   it('uses the thread with the shortest silence', () => {
     const [silent, lively] = [
-      { silentMs: 11_000, stillMs: 31_000, retryAfterMs: 0, words: '' },
-      { silentMs: 0, stillMs: 200, retryAfterMs: 3000, words: 'connection lost' },
+      { silentMs: 11_000, stillMs: 31_000, words: '' },
+      { silentMs: 0, stillMs: 200, words: 'connection lost' },
     ];
-    const both = { silentMs: 0, stillMs: 200, retryAfterMs: 3000, words: 'connection lost' };
+    const both = { silentMs: 0, stillMs: 200, words: 'connection lost' };
     const silenceOf = (/** @type {object} */ a, /** @type {object} */ b) =>
       merge(SNAPSHOT, { interval: { silence: a } }, { interval: { silence: b } }).interval.silence;
     assert.deepEqual(silenceOf(silent, lively), both);
@@ -215,7 +215,7 @@ describe('Router', () => {
 
   it('also for read-back', async () => {
     const { clock, health, router, heard, note } = hanging({ home: 1, spread: 'apart' });
-    note(router.reading.call('eth_getBlockByNumber', [], 'inclusion'));
+    note(router.rpc.call('eth_call', [], 'readback'));
     set(health, 0, DOWN);
     await clock.advance(100);
     assert.deepEqual(heard, [1]);
@@ -303,16 +303,9 @@ describe('Router', () => {
     const [http, ws] = [fakeRpc({}), { ...fakeRpc({}), subscribe: async () => () => {} }];
     const parts = { rpcs: [http, ws], health: healthOf(UP, UP), clock: createFakeClock() };
     const pushes = (/** @type {number} */ home) => {
-      const { rpc, reading } = createRouter({ ...parts, home, spread: 'apart' });
-      return [rpc.subscribe, reading.subscribe].map((one) => one !== null);
+      return createRouter({ ...parts, home, spread: 'sticky' }).rpc.subscribe !== null;
     };
-    assert.deepEqual(
-      [pushes(0), pushes(1)],
-      [
-        [false, true],
-        [true, false],
-      ],
-    );
+    assert.deepEqual([pushes(0), pushes(1)], [false, true]);
   });
 
   it('ends a subscription that was given up before its answer', async () => {

@@ -3,38 +3,45 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, it } from 'node:test';
 import { completionText } from '../../../src/cli/completion.js';
-import { OPTIONS } from '../../../src/cli/options.js';
+import { optionsOf } from '../../../src/cli/options.js';
+import { STRESS } from '../../helpers/cli.js';
 
 /** @param {string[]} words up to the one that is completed */
 function completed(...words) {
+  return completionText(['--', ...words]).split('\n');
+}
+
+/** The same in bash, which keeps those that begin with the last word. @param {string[]} words */
+function inBash(...words) {
   const list = words.map((word) => `'${word}'`).join(' ');
-  const call = `COMP_WORDS=(stress ${list}); COMP_CWORD=${words.length}; _stress; echo "\${COMPREPLY[@]}"`;
-  const { stdout, stderr } = spawnSync('bash', ['-c', `${completionText(['bash'])}\n${call}`], { encoding: 'utf8' });
+  const program = `stress() { '${process.execPath}' '${STRESS}' "$@"; }`;
+  const call = `COMP_WORDS=(stress ${list}); COMP_CWORD=${words.length}; _stress stress; echo "\${COMPREPLY[@]}"`;
+  const script = [program, completionText(['bash']), call].join('\n');
+  const { stdout, stderr } = spawnSync('bash', ['-c', script], { encoding: 'utf8' });
   assert.equal(stderr, '');
-  return stdout.trim().split(' ');
+  return stdout.trim();
 }
 
 describe('completionText()', () => {
-  it('completes commands, their options and the choices of these', { skip: process.platform === 'win32' }, () => {
-    assert.deepEqual(completed('me'), ['merge']);
-    assert.deepEqual(completed('merge', '--pa'), ['--partial']);
-    assert.deepEqual(completed('--ju'), ['--junit']);
+  it('completes commands, their options and the choices of these', () => {
+    assert.ok(completed('me').includes('merge'));
     assert.deepEqual(completed('sweep', '--transport', ''), ['auto', 'undici', 'tcp', 'ws']);
     assert.deepEqual(completed('completion', ''), ['bash', 'zsh', 'fish']);
-    assert.deepEqual(completed('-q', 'sweep', '--fin'), ['--find'], 'a command after an option');
-    assert.deepEqual(completed('--transport', '=', 'u'), ['undici']);
+    assert.deepEqual(completed('--transport', '=', 'u'), completed('--transport', '='));
+    for (const { name } of optionsOf('sweep')) assert.ok(completed('-q', 'sweep', '--').includes(`--${name}`), name);
+    assert.ok(!completed('--').includes('--port'), 'an option of another command');
   });
 
-  it('leaves names of files to the shell', { skip: process.platform === 'win32' }, () => {
+  it('leaves names of files to the shell', () => {
     assert.deepEqual(completed('report', ''), ['']);
     assert.deepEqual(completed('--log-file', 'me'), ['']);
-    assert.deepEqual(completed('--log-file', 'merge', '--ju'), ['--junit'], 'the name of a file is no command');
+    assert.ok(completed('--log-file', 'merge', '--ju').includes('--junit'), 'the name of a file is no command');
   });
 
-  it('names every option for every shell', () => {
-    for (const shell of ['bash', 'zsh', 'fish'])
-      for (const { name } of OPTIONS)
-        assert.match(completionText([shell]), new RegExp(`(--|-l )${name}\\b`), `${shell} ${name}`);
+  it('works in bash', { skip: process.platform === 'win32' }, () => {
+    assert.equal(inBash('merge', '--pa'), '--partial');
+    assert.equal(inBash('--transport', '=', 'u'), 'undici');
+    assert.equal(inBash('report', ''), '');
   });
 
   it('refuses another shell', () => assert.throws(() => completionText(['csh']), /bash, zsh, fish/));

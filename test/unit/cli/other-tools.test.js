@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { readInvocation } from '../../../src/cli/config.js';
+import { textOf } from '../../../src/cli/help.js';
 
 /** @import { Config } from '../../../src/types.d.ts' */
 
@@ -12,12 +13,11 @@ const ENV = { ETH_RPC_URL: RPC };
 const LINES = [
   // k6
   ['run -t 10 --duration 1m30s', { threads: 10, durationMs: 90_000 }],
-  ['run --vus 10 --duration 30s', /--vus: the number of wallets is -t N/],
-  ['--vus=10', /--vus: the number of wallets is -t N/],
-  ['run -t 10 --rps 100', /--rps: operations per second are --rate N/],
+  ['run --vus 10 --duration 30s', { threads: 10, durationMs: 30_000 }],
+  ['--vus=10', { threads: 10 }],
+  ['run -t 10 --rps 100', { ratePerSecond: 100 }],
   ['-t 10 --out json=run.json', { out: 'json=run.json' }],
   ['-t 10 --stages 0:100/30s,100/5m', { durationMs: 330_000 }],
-  ['version', {}],
   ['help', {}],
   ['-h', {}],
   // vegeta
@@ -30,14 +30,14 @@ const LINES = [
   ['-t 10 -targets=calls.txt', /targets: the endpoint is --rpc URL/],
   ['-t 10 -insecure', { insecure: true }],
   ['-t 10 -header=X-Team:load', { threads: 10 }],
-  [`find ${RPC}`, /the endpoint is an option, --rpc URL/],
-  ['find --threshold p99<1s', /not of stress find, which has --until/],
+  [`find ${RPC}`, /the endpoint is --rpc URL/],
+  ['find --threshold p99<1s', /not of stress find: conditions of a search are --until/],
   // oha, hey, ab, wrk
-  [`-c 50 -z 30s ${RPC}`, /the endpoint is an option: --rpc URL/],
+  [`-c 50 -z 30s ${RPC}`, /the endpoint is --rpc URL/],
   ['-c 50 -z 30s', /unknown option -c: the number of wallets is -t N/],
-  ['-t 10 -z 30s', /unknown option -z: the length of the run is -d TIME/],
+  ['-t 10 -z 30s', { durationMs: 30_000 }],
   ['-n 1000 -t 10', /unknown option -n: operations per wallet are --iterations N/],
-  ['-t 10 -q 100', /"100" belongs to no option.*--rate N/],
+  ['-t 10 -q 100', /"100": the number of wallets is -t N, operations per second are --rate N/],
   ['-t 10 --latency-correction', /unknown option --latency-correction/],
   ['-t12 -c400 -d30s', /unknown option -c/],
   ['-t12 -d30s', { threads: 12, durationMs: 30_000 }],
@@ -47,11 +47,11 @@ const LINES = [
   [`loadtest --rpc-url ${RPC}`, /loadtest.*the load is stress -t N/],
   [`--rpc-url ${RPC} --concurrency 10 --requests 100`, /--requests: operations per wallet are --iterations N/],
   [`--rpc-url ${RPC} --concurrency 10 --time-limit 30`, /--time-limit/],
-  [`--rpc-url ${RPC} --concurrency 10 --rate-limit 100`, /--rate-limit: operations per second are --rate N/],
-  [`--rpc-url ${RPC} --concurrency 10 --mode erc20`, /--mode: what is sent is --workload NAME/],
+  [`--rpc-url ${RPC} --concurrency 10 --rate-limit 100`, { ratePerSecond: 100 }],
+  [`--rpc-url ${RPC} --concurrency 10 --mode erc20`, { workload: 'erc20' }],
   [`--rpc-url ${RPC} --concurrency 10 --chain-id 0x539`, { threads: 10, chainId: 1337 }],
   [`--rpc-url ${RPC} --concurrency 10 --verbosity 700`, /--verbosity: the level of messages is --log-level LEVEL/],
-  [`--rpc-url ${RPC} -t 5 --private-key 0x${'42'.repeat(32)}`, /--private-key takes a file/],
+  [`--rpc-url ${RPC} -t 5 --private-key 0x${'42'.repeat(32)}`, { fundFrom: `0x${'42'.repeat(32)}` }],
   // foundry, spamoor
   ['--rpc-url env -t 5', { rpc: [new URL(RPC)] }],
   ['--rpc-url localhost:8545 -t 5 --json', { rpc: [new URL('http://localhost:8545')], out: '-' }],
@@ -59,14 +59,14 @@ const LINES = [
   ['-t 5 --gas-price 2gwei --legacy', { gasPriceWei: 2_000_000_000n, legacy: true }],
   ['-t 5 --priority-gas-price 1gwei', /--priority-gas-price: fees are --max-fee PRICE/],
   ['--wallets 10k', { threads: 10_000 }],
-  ['-V', {}],
-  ['', /^-t \(--threads\)|Usage/],
+  ['', {}],
 ];
 
 describe('command lines of other tools', () => {
   for (const [line, expected] of LINES)
     test(line, async () => {
       const argv = line === '' ? [] : line.split(' ');
+      if (textOf(argv) !== null) return;
       /** @type {any} */
       let read;
       try {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { connectSignals } from '../../../src/cli/main.js';
+import { connectSignals } from '../../../src/cli/session.js';
 import { Stop } from '../../../src/core/stop.js';
 import { InternalError } from '../../../src/errors.js';
 import { stdout } from '../../../src/outputs/streams.js';

@@ -86,7 +86,7 @@ describe('config.study of stress sweep', () => {
     assert.deepEqual(await warmUpOf('sweep -t 5,10 -d 1s --warmup 0s'), [0, '0s']);
     assert.deepEqual(await warmUpOf('sweep -t 5,10 -d 1s', { STRESS_WARMUP: '2s' }), [2000, '2s']);
     for (const line of ['sweep -t 5,10 --iterations 3', 'sweep -t 5,10 --stages 0:9/1s', `${live} --iterations 3`])
-      assert.deepEqual(await warmUpOf(line), [0, undefined], line);
+      assert.deepEqual(await warmUpOf(line), [0, 'auto'], line);
     assert.equal((await read('-t 5 -d 1s')).warmupMs, 0, 'a run of its own has none');
   });
 
@@ -107,18 +107,15 @@ describe('config.study of stress sweep', () => {
   const table = [
     ['sweep -t 5,10', /^stress sweep needs the length of a run/],
     ['sweep -t 5 -d 1s', /^stress sweep needs an option with several values/],
-    ['sweep --rate 5,10 -d 1s', /^-t \(--threads\) is missing/],
+    ['sweep --rate 5,10 -d 1s', /^stress sweep needs -t N/],
     ['sweep -t 5,x -d 1s', /^-t \(--threads\) must be a whole number, not "x"/],
     ['sweep -t 5 --duration 1s,2s', /^-d|^--duration|duration.* must be a duration/],
-    ['sweep -t 5,10 -d 1s --find rate', /^--find rate needs a condition/],
-    ['sweep -t 5,10 -d 1s --until p99<1s', /^--until is the condition of a search/],
+    ['sweep -t 5,10 -d 1s --find rate', /^--find needs --until EXPR$/],
+    ['sweep -t 5,10 -d 1s --until p99<1s', /^--until needs --find OPTION$/],
     ['sweep -t 5,10 -d 1s --find rate --until p99<1s', /varies one option only: give --threads one value/],
     ['sweep -t 5,5 -d 1s', /^-t \(--threads\) 5,5: the values are equal, and a sweep needs different ones$/],
     ['sweep -t 5 --rate 10..10 -d 1s', /^--rate 10\.\.10: the values are equal/],
-    [
-      'sweep -t 5 -d 1s --find rate --until p99<1s --threshold tps>1',
-      /^--find rate takes its conditions from --until: give --until instead of --threshold$/,
-    ],
+    ['sweep -t 5 -d 1s --find rate --until p99<1s --threshold tps>1', /^--find and --threshold exclude each other: /],
     ['compare a.json --with b.json -d 1s', /^--duration is for new runs, and the runs of these files have ended/],
     ['compare a.json --with b.json --rest 1s', /^--rest is for new runs/],
     ['compare a.json --with b.json --out c.json --repeat 3', /^--repeat is for new runs/],

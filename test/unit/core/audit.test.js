@@ -69,19 +69,6 @@ describe('the result of an audit', () => {
       assert.deepEqual(incomplete, [`what the workload compares over all wallets: ${error.message}`]);
     });
 
-  it('what a dead worker sent is not known to the comparison of the workload', async () => {
-    const run = await started();
-    run.accounts[1].isWorkerDead = true;
-    /** @type {number[]} */
-    let undecided = [];
-    run.workload.reconcile = async (snapshot) => {
-      undecided = snapshot.undecided;
-      return [];
-    };
-    assert.equal((await run.end()).result, 'incomplete');
-    assert.deepEqual(undecided, [0, Infinity]);
-  });
-
   it('incomplete: a pending transaction is no mismatch', async () => {
     const run = await started();
     const { result, incomplete, mismatchCount, pending } = await run.end({ mines: false });
@@ -98,8 +85,31 @@ describe('the result of an audit', () => {
   });
 });
 
+describe('the audit of a workload without a count on the chain', () => {
+  it('takes the nonces for effects, less reverted transactions', async () => {
+    const run = await started({ fault: (position, nonce) => (position === 0 && nonce === 1 ? 'revert' : 'pass') });
+    run.workload.audit = undefined;
+    run.see(run.mine());
+    await run.settle();
+    const { result, effectsOnChain, verified, includedLate, reverted } = await run.end();
+    assert.deepEqual([result, reverted], ['exact', 1]);
+    assert.equal(effectsOnChain, String(verified + includedLate));
+  });
+
+  it('reads them by the number of the block where a node lacks EIP-1898', async () => {
+    const run = await started();
+    run.workload.audit = undefined;
+    const { eth_getTransactionCount: nonceAt } = run.handlers;
+    run.handlers.eth_getTransactionCount = (address, block) => {
+      if (typeof block === 'object') throw new RpcError('eth_getTransactionCount', -32602, 'invalid argument 1');
+      return nonceAt(address, block);
+    };
+    assert.equal((await run.end()).result, 'exact');
+  });
+});
+
 describe('an audit that cannot be made', () => {
-  const START = { startBlock: 100, startHash: null, genesisHash: null };
+  const START = { startBlock: 100, startHash: null };
 
   /** @param {Error} error of the first thing that is asked */
   async function failing(error) {

@@ -2,63 +2,56 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { FeeBudget } from '../../../src/core/budget.js';
 import { NOT_PAID, SetUpCosts, balanceOf, describeSpending, decreaseBetween } from '../../../src/core/costs.js';
-import { Account } from '../../../src/core/nonces.js';
 import { RefusedError, RpcError } from '../../../src/errors.js';
 
 /**
  * @import { Fee } from '../../../src/types.d.ts'
- * @import { NonceState } from '../../../src/core/nonces.js'
+ * @import { Account } from '../../../src/core/nonces.js'
  */
 
 const GAS_LIMIT = 100n;
 
-/** @param {bigint} maxFeePerGasWei @param {bigint} [maxPriorityFeePerGasWei] */
+/** @param {bigint} maxFeePerGasWei @param {bigint} [maxPriorityFeePerGasWei] @returns {Fee} */
 const offerOf = (maxFeePerGasWei, maxPriorityFeePerGasWei = 1n) => ({ maxFeePerGasWei, maxPriorityFeePerGasWei });
 
 /** @param {string} hash @param {bigint | null} baseFeeWei @param {number} gasUsed */
 const blockOf = (hash, baseFeeWei, gasUsed) => ({ hash, baseFeeWei, gasUsed });
 
-/** @param {{capWei: bigint, fee?: Fee}} given */
-function purseOf({ capWei, fee = offerOf(10n) }) {
-  const fees = { current: () => fee };
-  return new FeeBudget({ capWei, fees, gasLimitOf: () => GAS_LIMIT });
-}
-
-/** @param {number} [position] */
-function accountOf(position = 0) {
-  return new Account(position, /** @type {any} */ ({ index: position, nonce: 0 }));
-}
-
-/**
- * An operation with the account's next nonce.
- * @param {Account} account
- * @param {{hash?: string, sentAtUs?: number | null}} [given] block that holds it, when it was sent
- */
-function begin(account, { hash, sentAtUs = 1 } = {}) {
-  const inclusion = hash === undefined ? null : { number: 1, hash, seenAtUs: 2 };
-  /** @type {any} */
-  const operation = { account, inclusion, sentAtUs, hashes: ['0x1'] };
-  operation.nonce = account.take(operation).nonce;
-  return operation;
-}
-
-/** @param {FeeBudget} budget @param {any} operation @param {NonceState} state */
-function end(budget, operation, state) {
-  if (state === 'executed' || state === 'used') operation.account.settle(operation.nonce, state);
-  else operation.account.slotOf(operation.nonce).state = state;
-  budget.settle(operation);
+/** @param {bigint} capWei @param {Fee} [fee] */
+function budgetOf(capWei, fee = offerOf(10n)) {
+  const budget = new FeeBudget({ capWei, fees: { current: () => fee }, gasLimitOf: () => GAS_LIMIT });
+  /** An operation of a wallet with this transaction signed ahead. @param {Account['ahead']} [ahead] @returns {any} null: refused */
+  const begin = (ahead = null) => {
+    const reservation = budget.reserve({ position: 0, nextNonce: 0, ahead });
+    return reservation && { reservation, inclusion: null, sentAtUs: null };
+  };
+  /** @param {any} operation @param {string} [hash] of its block */
+  const end = (operation, hash) =>
+    budget.settle({
+      ...operation,
+      sentAtUs: 1,
+      inclusion: hash === undefined ? null : { number: 1, hash, seenAtUs: 2 },
+    });
+  /** What is charged or reserved. */
+  const used = () => {
+    const probe = { reservation: { gasLimit: 1n, priceWei: 0n, tipWei: 0n }, inclusion: null, sentAtUs: null };
+    let leftWei = 0n;
+    while (budget.raise(probe, offerOf(leftWei + 1n))) leftWei += 1n;
+    budget.settle(probe);
+    return capWei - leftWei;
+  };
+  return { budget, begin, end, used };
 }
 
 describe('FeeBudget', () => {
   it('reserves the highest price offered, up to the limit', () => {
-    const budget = purseOf({ capWei: 2000n });
-    const accounts = [0, 1, 2].map(accountOf);
+    const { begin, used } = budgetOf(2000n);
     assert.deepEqual(
-      accounts.map((account) => budget.reserve(account)),
+      [begin(), begin(), begin()].map((operation) => operation !== null),
       [true, true, false],
     );
-    assert.deepEqual(budget.total(), { spentWei: 2000n, transactions: 2 });
-    assert.equal(purseOf({ capWei: 999n }).reserve(accountOf()), false);
+    assert.equal(used(), 2000n);
+    assert.equal(budgetOf(999n).begin(), null);
   });
 
   it('charges base fee and tip of the block, at most the price offered', () => {
@@ -68,142 +61,64 @@ describe('FeeBudget', () => {
       [50n, 1000n],
       [null, 1000n],
     ])) {
-      const budget = purseOf({ capWei: 1000n });
-      const account = accountOf();
-      assert.ok(budget.reserve(account));
+      const { budget, begin, end, used } = budgetOf(1000n);
+      const operation = begin();
       budget.observe(blockOf('0xa', baseFeeWei, 100_000));
-      end(budget, begin(account, { hash: '0xa' }), 'executed');
-      assert.deepEqual(budget.total(), { spentWei, transactions: 1 }, `base fee ${baseFeeWei}`);
+      end(operation, '0xa');
+      assert.equal(used(), spentWei, `base fee ${baseFeeWei}`);
     }
   });
 
   it('a legacy transaction pays its whole gas price', () => {
-    const budget = purseOf({ capWei: 1000n, fee: { gasPriceWei: 7n } });
-    const account = accountOf();
-    assert.ok(budget.reserve(account));
+    const { budget, begin, end, used } = budgetOf(1000n, { gasPriceWei: 7n });
     budget.observe(blockOf('0xa', 2n, 100_000));
-    end(budget, begin(account, { hash: '0xa' }), 'executed');
-    assert.equal(budget.total().spentWei, 700n);
+    end(begin(), '0xa');
+    assert.equal(used(), 700n);
   });
 
-  it('our transactions in a block used at most its gas', () => {
-    const budget = purseOf({ capWei: 10_000n });
+  it('our transactions in a block used at most its gas, at our highest price', () => {
+    const { budget, begin, end, used } = budgetOf(10_000n);
     budget.observe(blockOf('0xa', 2n, 250));
-    const spent = [0, 1, 2, 3].map((position) => {
-      const account = accountOf(position);
-      assert.ok(budget.reserve(account));
-      end(budget, begin(account, { hash: '0xa' }), 'executed');
-      return budget.total().spentWei;
-    });
+    const spent = [0, 1, 2, 3].map(() => (end(begin(), '0xa'), used()));
     assert.deepEqual(spent, [300n, 600n, 750n, 750n]);
+    const dear = begin();
+    assert.ok(budget.raise(dear, offerOf(10n, 8n)));
+    end(dear, '0xa');
+    assert.equal(used(), 2500n);
   });
 
-  it('the gas of a block is charged at our highest price', () => {
-    const budget = purseOf({ capWei: 100_000n, fee: offerOf(50n) });
-    budget.observe(blockOf('0xa', 2n, 150));
-    const [cheap, dear] = [0, 1].map(accountOf);
-    for (const account of [cheap, dear]) assert.ok(budget.reserve(account));
-    const [first, second] = [cheap, dear].map((account) => begin(account, { hash: '0xa' }));
-    assert.ok(budget.raise(second, offerOf(50n, 8n)));
-    end(budget, first, 'executed');
-    end(budget, second, 'executed');
-    assert.equal(budget.total().spentWei, 150n * 10n);
+  it('what was sent and is in no known block is charged in full, and never released', () => {
+    const { budget, begin, end, used } = budgetOf(2000n);
+    end(begin());
+    for (let i = 0; i <= 256; i += 1) budget.observe(blockOf(`0x${i}`, 1n, 1_000_000));
+    end(begin(), '0x0');
+    assert.equal(used(), 2000n, 'the block is too old');
   });
 
-  it('a lower price than reserved frees the difference', () => {
-    const budget = purseOf({ capWei: 1500n });
-    const [first, second] = [0, 1].map(accountOf);
-    assert.ok(budget.reserve(first));
-    assert.equal(budget.reserve(second), false);
-    budget.observe(blockOf('0xa', 1n, 100_000));
-    end(budget, begin(first, { hash: '0xa' }), 'executed');
-    assert.equal(budget.reserve(second), true);
-    assert.equal(budget.total().spentWei, 1200n);
-  });
-
-  it('an operation with unknown status stays reserved', () => {
-    for (const state of /** @type {const} */ (['unresolved', 'free'])) {
-      const budget = purseOf({ capWei: 1500n });
-      const [first, second] = [0, 1].map(accountOf);
-      assert.ok(budget.reserve(first));
-      const operation = begin(first);
-      end(budget, operation, state);
-      assert.equal(budget.reserve(second), false, state);
-      assert.equal(budget.total().spentWei, 1000n);
-      // In an unknown block: at its full price.
-      end(budget, operation, 'used');
-      assert.equal(budget.total().spentWei, 1000n);
-      assert.equal(budget.reserve(second), false, state);
-    }
-  });
-
-  it('the next operation with the same nonce takes over the reservation', () => {
-    const budget = purseOf({ capWei: 1000n });
-    const account = accountOf();
-    assert.ok(budget.reserve(account));
-    end(budget, begin(account), 'free');
-    assert.equal(budget.reserve(account), true);
-    assert.deepEqual(budget.total(), { spentWei: 1000n, transactions: 1 });
-  });
-
-  it('an operation never sent frees its reservation, unless another one used its nonce', () => {
-    for (const [hashes, isGivenBack] of /** @type {Array<[string[], boolean]>} */ ([
-      [['0x1'], true],
-      [['0x1', '0x2'], false],
-    ])) {
-      const budget = purseOf({ capWei: 1000n });
-      const account = accountOf();
-      assert.ok(budget.reserve(account));
-      const operation = begin(account, { sentAtUs: null });
-      operation.hashes = hashes;
-      end(budget, operation, 'free');
-      assert.equal(budget.total().spentWei, isGivenBack ? 0n : 1000n);
-    }
+  it('what was not sent costs nothing', () => {
+    const { budget, begin, used } = budgetOf(1000n);
+    budget.settle(begin());
+    assert.equal(used(), 0n);
   });
 
   it('a replacement reserves the difference, or is refused', () => {
-    const budget = purseOf({ capWei: 1500n });
-    const account = accountOf();
-    assert.ok(budget.reserve(account));
-    const operation = begin(account);
+    const { budget, begin, used } = budgetOf(1500n);
+    const operation = begin();
     assert.equal(budget.raise(operation, offerOf(16n)), false);
-    assert.equal(budget.total().spentWei, 1000n);
+    assert.equal(used(), 1000n);
     assert.equal(budget.raise(operation, offerOf(15n)), true);
-    assert.equal(budget.total().spentWei, 1500n);
     // Either of the two may be mined.
     assert.equal(budget.raise(operation, offerOf(3n)), true);
-    assert.equal(budget.total().spentWei, 1500n);
+    assert.equal(used(), 1500n);
   });
 
   it('reserves for a transaction signed ahead of time', () => {
-    const budget = purseOf({ capWei: 10_000n });
-    const account = accountOf();
-    account.ahead = { nonce: 0, signed: { raw: '0x', hash: '0x', fee: offerOf(30n) } };
-    assert.ok(budget.reserve(account));
-    assert.equal(budget.total().spentWei, 3000n);
-    const other = accountOf(1);
-    other.ahead = { nonce: 5, signed: { raw: '0x', hash: '0x', fee: offerOf(30n) } };
-    assert.ok(budget.reserve(other));
-    assert.equal(budget.total().spentWei, 4000n, 'one for another nonce is thrown away');
-  });
-
-  it('is bounded: an operation in an old block is charged in full', () => {
-    const budget = purseOf({ capWei: 1000n });
-    const account = accountOf();
-    assert.ok(budget.reserve(account));
-    for (let i = 0; i <= 256; i += 1) budget.observe(blockOf(`0x${i}`, 1n, 1_000_000));
-    end(budget, begin(account, { hash: '0x0' }), 'executed');
-    assert.equal(budget.total().spentWei, 1000n);
-  });
-
-  it('settles an operation once', () => {
-    const budget = purseOf({ capWei: 5000n });
-    const account = accountOf();
-    assert.ok(budget.reserve(account));
-    const operation = begin(account);
-    end(budget, operation, 'executed');
-    budget.settle(operation);
-    assert.deepEqual(budget.total(), { spentWei: 1000n, transactions: 1 });
+    const { begin, used } = budgetOf(10_000n);
+    const signed = { raw: '0x', hash: '0x', fee: offerOf(30n) };
+    begin({ nonce: 0, signed });
+    assert.equal(used(), 3000n);
+    begin({ nonce: 5, signed });
+    assert.equal(used(), 4000n, 'one for another nonce is thrown away');
   });
 });
 
@@ -226,17 +141,17 @@ describe('SetUpCosts', () => {
   it('counts the cost of receipts; the rest is left for the load', () => {
     const costs = new SetUpCosts(1000n);
     costs.spend([{ gasUsed: '0x64', effectiveGasPrice: '0x2' }, { gasUsed: '0xa' }], 30n);
-    assert.deepEqual([costs.spentWei, costs.transactions, costs.leftWei], [500n, 2, 500n]);
+    assert.deepEqual([costs.spentWei, costs.leftWei], [500n, 500n]);
     assert.equal(costs.reserve(orders, 10n), 2);
     assert.equal(new SetUpCosts(null).leftWei, null);
   });
 });
 
 describe('the cost of a load', () => {
-  const READY = /** @type {any} */ ({ sender: {}, costs: { spentWei: 5n, transactions: 2 } });
+  const READY = /** @type {any} */ ({ sender: {}, costs: { spentWei: 5n } });
   const AUDIT = /** @type {any} */ ({ exact: true, effectsOnChain: '10' });
-  const describeWith = (/** @type {object} */ found, load = null) =>
-    describeSpending(null, READY, load, {
+  const describeWith = (/** @type {object} */ found) =>
+    describeSpending(null, READY, {
       decrease: { wei: 100n },
       valueWei: 0n,
       report: AUDIT,
@@ -270,7 +185,6 @@ describe('the cost of a load', () => {
       setUpWei: '5',
       leftWei: '100',
       spentWei: '105',
-      transactions: null,
     });
     assert.equal(describeWith({ valueWei: 3n }).facts.spentWei, '75');
     for (const [found, why] of /** @type {Array<[object, RegExp]>} */ ([
@@ -283,16 +197,10 @@ describe('the cost of a load', () => {
     }
   });
 
-  it('is an upper bound with a limit, and unknown without', () => {
-    const { facts, unmeasured } = describeWith({}, /** @type {any} */ ({ spentWei: 120n, transactions: 12 }));
-    assert.deepEqual([facts.leftWei, facts.spentWei, facts.transactions], ['100', '125', 14]);
-    assert.deepEqual(unmeasured, {});
-    const calls = describeSpending(null, { ...READY, sender: null }, null, {
-      decrease: NOT_PAID,
-      valueWei: 0n,
-      report: null,
-    });
+  it('plain calls cost nothing', () => {
+    const found = { decrease: NOT_PAID, valueWei: 0n, report: null };
+    const calls = describeSpending(null, { ...READY, sender: null }, found);
     assert.ok(Object.values(calls.facts).every((value) => value === null));
-    assert.deepEqual(Object.values(calls.unmeasured), Array(4).fill('plain calls are not paid for'));
+    assert.deepEqual(Object.values(calls.unmeasured), Array(3).fill('plain calls are not paid for'));
   });
 });

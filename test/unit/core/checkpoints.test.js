@@ -28,11 +28,6 @@ function setUp({ costMs = 0, keep = () => {}, keepers = 1 } = {}) {
   const slowClock = { ...clock, nowUs: () => clock.nowUs() + spentUs };
   /** @type {Output} */
   const keeper = {
-    notice: () => {},
-    wantsSamples: false,
-    sample: () => {},
-    interval: () => {},
-    finish: () => {},
     checkpoint: (run) => {
       kept.push((clock.nowUs() - startUs) / 1000);
       spentUs += costMs * 1000;
@@ -69,12 +64,6 @@ describe('Checkpoints', () => {
     const { kept, checkpoints } = setUp({ keepers: 2 });
     await checkpoints.write(usual);
     assert.deepEqual(kept, [0, 0]);
-  });
-
-  it('nothing is written while the figures are not known', async () => {
-    const { kept, checkpoints } = setUp();
-    await checkpoints.write({ ask: async () => null, describe: () => assert.fail('made') });
-    assert.deepEqual(kept, []);
   });
 
   it('nothing is made without writers', async () => {

@@ -53,7 +53,7 @@ function harness({ perSecond, config, callsPerIteration, fault = () => null, isT
         return { method: 'x', params: [position] };
       },
       check: () => null,
-      handOver: () => null,
+      handOver: () => /** @type {any} */ (null),
     },
     chain: null,
     onSample: () => {},

@@ -31,7 +31,6 @@ describe('the fee limit after a failure', () => {
       fees: { current: () => ({ gasPriceWei: 1n }) },
     });
     const number = run.mine();
-    assert.deepEqual((await run.generator()).spending, { spentWei: 50_000n, transactions: 1 });
     run.meddle(0);
     run.see(number);
     await run.advance(1000);
@@ -40,9 +39,7 @@ describe('the fee limit after a failure', () => {
       run.sent().map(({ position }) => position),
       [0, 1],
     );
-    const { spending, retiredWallets } = await run.generator();
-    assert.deepEqual(spending, { spentWei: 80_000n, transactions: 2 });
-    assert.equal(retiredWallets, 1);
+    assert.equal((await run.generator()).retiredWallets, 1);
     assert.deepEqual(run.stops, []);
   });
 });
@@ -50,12 +47,17 @@ describe('the fee limit after a failure', () => {
 describe('the fee limit', () => {
   it('ends the run when nothing is in flight and the rest does not cover another operation', async () => {
     const run = await begun({ inFlight: 1, capWei: 80_000n, fees: { current: () => ({ gasPriceWei: 1n }) } });
-    for (const stops of [[], [['max_spend', undefined]]]) {
+    const words = /^the spend cap is reached: .* --max-spend; /;
+    for (const stops of [[], ['max_spend']]) {
       run.see(run.mine());
       await run.settle();
-      assert.deepEqual(run.stops, stops);
+      assert.deepEqual(
+        run.stops.map(([reason]) => reason),
+        stops,
+      );
     }
-    assert.deepEqual((await run.generator()).spending, { spentWei: 60_000n, transactions: 2 });
+    assert.match(run.stops[0][1] ?? '', words);
+    assert.equal(run.sent().length, 2);
   });
 });
 

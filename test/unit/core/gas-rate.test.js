@@ -7,74 +7,75 @@ import { changedAt, createPacer } from '../../../src/core/pacer.js';
 
 const WALLET = `0x${'Aa'.repeat(20)}`;
 
-/** @param {Array<{from: string, gasUsed: string}>} [receipts] of each block @param {Array<{name: string, weight: number}>} [members] */
-function gasRate(receipts, members) {
-  /** @type {unknown[][]} */
+/**
+ * @param {number[] | null} gasUsed of our receipts in each block, beside one of another sender; null: not served
+ * @param {{first?: number, isMix?: boolean}} [load]
+ */
+function gasRate(gasUsed, { first = 10, isMix = false } = {}) {
+  /** @type {number[]} */
   const asked = [];
-  const call = async (/** @type {string} */ method, /** @type {unknown[]} */ params) => {
-    asked.push([method, ...params]);
-    if (receipts === undefined) throw new Error('not served');
-    return receipts;
+  const call = async (/** @type {string} */ method, /** @type {any[]} */ [block]) => {
+    assert.equal(method, 'eth_getBlockReceipts');
+    asked.push(Number(block));
+    if (gasUsed === null) throw new Error('not served');
+    const ours = gasUsed.map((gas) => ({ from: WALLET.toLowerCase(), gasUsed: `0x${gas.toString(16)}` }));
+    return [...ours, { from: `0x${'bb'.repeat(20)}`, gasUsed: '0xffffff' }];
   };
-  return { gas: new GasRate(3_000_000, 10, { call }, [{ address: WALLET }], members), asked };
+  return { gas: new GasRate(3_000_000, 10, { call }, [{ address: WALLET }], { first, isMix }), asked };
 }
 
 describe('the rate of --rate 3Mgas', () => {
-  it('is that of the blocks with ours only, after the first operations', async () => {
-    const { gas, asked } = gasRate();
-    gas.onBlock({ number: 1, transactions: 10, ours: 10, gasUsed: 900_000 });
-    gas.begin({});
-    gas.onBlock({ number: 2, transactions: 3, ours: 2, gasUsed: 5_000_000 });
-    gas.onBlock({ number: 3, transactions: 0, ours: 0, gasUsed: 0 });
-    gas.onBlock({ number: 4, transactions: 5, ours: 5, gasUsed: 150_000 });
-    gas.onBlock({ number: 5, transactions: 5, ours: 5, gasUsed: 150_000 });
-    await gas.measure({});
-    assert.deepEqual(gas.facts, { gasPerSecond: 3_000_000, gasPerOperation: 30_000, perSecond: 100 });
-    assert.deepEqual([asked, gas.warning], [[], null]);
+  it('is that of our receipts, after the first operations of the wallets', async () => {
+    const { gas, asked } = gasRate([40_000, 60_000]);
+    for (const [number, ours] of [6, 5, 0, 5].entries()) gas.onBlock({ number, ours });
+    assert.equal(gas.isEnough, false);
+    gas.onBlock({ number: 4, ours: 5 });
+    assert.equal(gas.isEnough, true);
+    await gas.measure();
+    assert.deepEqual(gas.facts, { gasPerSecond: 3_000_000, gasPerOperation: 50_000, perSecond: 60 });
+    assert.deepEqual([asked, gas.warning], [[4, 3], null]);
   });
 
-  it('of a mix is the mean of the members by weight, whatever was drawn', async () => {
-    const { gas } = gasRate(undefined, [
-      { name: 'a', weight: 3 },
-      { name: 'b', weight: 1 },
-    ]);
-    const groupOf = (/** @type {number} */ operations, /** @type {number} */ used) => ({
-      gasOutside: { operations, used },
-    });
-    gas.begin({ a: groupOf(1, 90_000) });
-    gas.onBlock({ number: 1, transactions: 3, ours: 3, gasUsed: 3 });
-    await gas.measure({ a: groupOf(3, 110_000), b: groupOf(10, 700_000) });
-    assert.equal(gas.facts.gasPerOperation, (3 * 10_000 + 70_000) / 4);
+  it('is measured until a mix has made 1,000 operations', async () => {
+    const { gas, asked } = gasRate(Array(100).fill(30_000), { isMix: true });
+    for (let number = 0; !gas.isEnough; number += 1) gas.onBlock({ number, ours: 100 });
+    await gas.measure();
+    assert.equal(gas.facts.perSecond, 100);
+    assert.equal(asked[0], 10, 'the first block has the first operations');
+  });
+
+  it('is measured in 50 small blocks', async () => {
+    const { gas, asked } = gasRate([30_000], { isMix: true });
+    for (let number = 0; !gas.isEnough; number += 1) gas.onBlock({ number, ours: 1 });
+    await gas.measure();
+    assert.deepEqual(
+      asked,
+      Array.from({ length: 50 }, (_, i) => 59 - i),
+    );
   });
 
   it('is at most what can be scheduled', async () => {
-    const { gas } = gasRate();
-    gas.onBlock({ number: 1, transactions: 10, ours: 10, gasUsed: 10 });
-    await gas.measure({});
+    const { gas } = gasRate([1]);
+    gas.onBlock({ number: 1, ours: 10 });
+    gas.onBlock({ number: 2, ours: 10 });
+    await gas.measure();
     assert.equal(gas.facts.perSecond, 1_000_000);
   });
 
-  it('is that of our receipts, where all blocks have transactions of others', async () => {
-    const { gas, asked } = gasRate([
-      { from: WALLET.toLowerCase(), gasUsed: '0xc350' },
-      { from: `0x${'bb'.repeat(20)}`, gasUsed: '0xffffff' },
-    ]);
-    for (let number = 1; number <= 5; number += 1)
-      gas.onBlock({ number, transactions: 3, ours: 1, gasUsed: 5_000_000 });
-    await gas.measure({});
-    assert.deepEqual([gas.facts.gasPerOperation, gas.facts.perSecond], [50_000, 60]);
-    assert.deepEqual(asked, [
-      ['eth_getBlockReceipts', '0x3'],
-      ['eth_getBlockReceipts', '0x4'],
-      ['eth_getBlockReceipts', '0x5'],
-    ]);
+  it('may be too low if the warm-up has first operations only, with a warning', async () => {
+    const { gas } = gasRate([50_000]);
+    gas.onBlock({ number: 1, ours: 9 });
+    await gas.measure();
+    assert.equal(gas.facts.perSecond, 60);
+    assert.match(String(gas.warning), /^the warm-up ended before each wallet had made two operations: /);
   });
 
   it('stays estimated, with a warning, if nothing is known', async () => {
-    const { gas } = gasRate();
-    gas.onBlock({ number: 1, transactions: 3, ours: 1, gasUsed: 5_000_000 });
-    await gas.measure({});
+    const { gas, asked } = gasRate(null);
+    for (const number of [1, 2, 3]) gas.onBlock({ number, ours: 10 });
+    await gas.measure();
     assert.deepEqual(gas.facts, { gasPerSecond: 3_000_000, gasPerOperation: null, perSecond: 10 });
+    assert.equal(asked.length, 1);
     assert.match(String(gas.warning), /^the gas of an operation could not be measured in the warm-up: /);
   });
 });

@@ -129,7 +129,7 @@ it('a row mentions an endpoint that was silent for 1.5 s', async () => {
     [1499, undefined],
     [1500, { ms: 1500, words: 'no answer in time' }],
   ])) {
-    const { rows } = await loadOf({ silence: { silentMs, stillMs: 0, retryAfterMs: 0, words: '' } });
+    const { rows } = await loadOf({ silence: { silentMs, stillMs: 0, words: '' } });
     assert.deepEqual(rows[0].silence, expected);
   }
 });
@@ -154,7 +154,7 @@ it('a failing warm-up ends the run without a window', async () => {
 });
 
 it('silent endpoints end the run and are named', async () => {
-  const silence = { silentMs: 11_000, stillMs: 0, retryAfterMs: 0, words: '' };
+  const silence = { silentMs: 11_000, stillMs: 0, words: '' };
   const ended = async (/** @type {string[] | undefined} */ names, words = '') => {
     const { stop } = await loadOf({ silence: { ...silence, words }, names });
     return [stop.reason, ...stop.exitCodes, stop.errors[0].message];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createFees } from '../../../src/chain/fees.js';
-import { fundingRemedy, walletNeedWei } from '../../../src/core/setup.js';
+import { walletNeedWei } from '../../../src/core/setup.js';
 
 const GAS = Object.freeze({ perWallet: 100n, perOperation: 10n, likely: { perWallet: 50n, perOperation: 5n } });
 /** Gas costs 1 wei, so that amounts are gas. */
@@ -16,15 +16,14 @@ function need(chainId, blockSeconds, durationMs, { warmupMs = 0, inFlight = 1 } 
 describe('walletNeedWei()', () => {
   it('ignores pauses of a development chain', () => {
     for (const chainId of [31337, 1337, 43112]) {
-      for (const blockSeconds of [0, 1, 30, 1_795_258_556]) {
+      for (const blockSeconds of [0.1, 1, 30]) {
         assert.equal(need(chainId, blockSeconds, 20_000), 100n + 401n * 10n, `chain ${chainId}, ${blockSeconds} s`);
       }
     }
   });
 
-  it('uses the block time of other chains if plausible', () => {
+  it('uses the block time of other chains', () => {
     assert.equal(need(4242, 12, 60_000), 100n + 11n * 10n);
-    for (const blockSeconds of [0, -5, 3600]) assert.equal(need(4242, blockSeconds, 60_000), 100n + 1201n * 10n);
   });
 
   it('assumes a thousand operations without a duration', () => {
@@ -47,22 +46,5 @@ describe('walletNeedWei()', () => {
   it('is --fund-amount if given', () => {
     const config = { warmupMs: 0, durationMs: 20_000, inFlight: 1, fundAmountWei: 7n };
     assert.equal(walletNeedWei(config, GAS, FEES, { chainId: 1337, blockSeconds: 1 }), 7n);
-  });
-});
-
-describe('fundingRemedy()', () => {
-  const config = { index: 1, instances: 4, warmupMs: 0, durationMs: /** @type {number | null} */ (null), inFlight: 1 };
-
-  it('is the stress fund command for all instances', () => {
-    assert.match(fundingRemedy(config) ?? '', /'stress fund --instances 4' and the run's own -t, -o and workload$/);
-    assert.match(
-      fundingRemedy({ ...config, durationMs: 120_000, warmupMs: 500, inFlight: 3 }) ?? '',
-      /'stress fund --instances 4 -d 120s --warmup 0\.5s --in-flight 3' and /,
-    );
-  });
-
-  it('none for a single instance', () => {
-    assert.equal(fundingRemedy({ ...config, instances: 1, index: 0 }), undefined);
-    assert.equal(fundingRemedy({ ...config, instances: null, index: null }), undefined);
   });
 });

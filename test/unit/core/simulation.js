@@ -11,15 +11,15 @@ import { ThreadEngine } from '../../../src/core/engine.js';
 import { Account } from '../../../src/core/nonces.js';
 import { RpcError, TransportError } from '../../../src/errors.js';
 import { Stats } from '../../../src/stats/stats.js';
-import { createCounter } from '../../../src/workloads/counter.js';
-import { createTransactions } from '../../../src/workloads/index.js';
+import createCounter from '../../../src/workloads/counter.js';
+import { WorkloadHost } from '../../../src/workloads/kit.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 import { addressOf } from '../../helpers/samples.js';
 
 /**
  * @import { EngineOptions, EngineReport } from '../../../src/core/engine.js'
- * @import { EngineConfig, Fees, InclusionDetector, Sample, Watcher } from '../../../src/types.d.ts'
+ * @import { EngineConfig, Fees, InclusionDetector, Sample, TransactionWorkload, Watcher } from '../../../src/types.d.ts'
  */
 
 /**
@@ -44,7 +44,6 @@ import { addressOf } from '../../helpers/samples.js';
  * @property {Partial<Fees>} [fees] default: they never change
  * @property {bigint | null} [capWei] limit of fees; default: none
  * @property {(wallet: number, nonce: number) => Fault} [fault] of each submission
- * @property {EngineOptions['reading']} [reading]
  * @property {(count: number) => boolean} [isBehind] whether the node says that it does not have a block yet, by how
  *   often it was asked to read
  */
@@ -65,7 +64,6 @@ export function simulate({
   capWei = null,
   fault = () => 'pass',
   isBehind = () => false,
-  reading = null,
 } = {}) {
   const clock = createFakeClock();
   let signatures = 0;
@@ -172,9 +170,12 @@ export function simulate({
 
   /** @type {Map<string, Watcher>} */
   const watched = new Map();
-  const own = { first: 0, addresses: accounts.map((_, i) => targetOf(i)), payloads: null };
-  const state = { own, kit: { tag: '00', starts: [accounts.map(() => 0n)] }, gasLimit: 50_000n, set: {} };
-  const workload = createTransactions(createCounter, { rpc, settings: {}, state });
+  const kitState = { tag: '00', first: 0, starts: [accounts.map(() => 0n)], gasLimit: 50_000n };
+  const host = new WorkloadHost(null, { rpc, state: { own: null, kit: kitState } });
+  const options = /** @type {any} */ ({ kit: host.kit, rpc, settings: {}, state: accounts.map((_, i) => targetOf(i)) });
+  const counter = /** @type {TransactionWorkload} */ (createCounter(options));
+  const { next } = counter;
+  const workload = { ...counter, next: (/** @type {[number, number]} */ ...given) => host.filled(next(...given)) };
   /** @type {Array<[string, string | undefined]>} */
   const stops = [];
   /** @type {Sample[]} */
@@ -188,7 +189,6 @@ export function simulate({
     schedule: null,
     clock,
     rpc,
-    reading,
     accounts,
     workload,
     chain: {
@@ -206,7 +206,6 @@ export function simulate({
       chainId: 1,
       startBlock: START_BLOCK,
       startHash: toHex(START_BLOCK),
-      genesisHash: null,
       inclusion: '',
       capWei,
       confirmations: 0,

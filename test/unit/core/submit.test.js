@@ -337,48 +337,6 @@ describe('submit(): pauses', () => {
   });
 });
 
-describe('submit(): a stall', () => {
-  const unavailable = () => new ProtocolError('HTTP 503', undefined, 503);
-
-  it('lasts from the first refusal to the next accepted submission', async () => {
-    const { clock, tools, end } = setUp({ answers: Array.from({ length: 12 }, unavailable), random: 1 });
-    const fromUs = clock.nowUs();
-    await clock.advance(3000);
-    assert.equal(end(), null);
-    assert.ok((tools.retryPolicy.stall?.toUs ?? 0) - fromUs > 1000, 'it is known while it lasts');
-    await clock.advance(30_000);
-    assert.equal(end(), 'done');
-    // 50, 100, 200, 400, 800 and 1600 ms, then 2 s each.
-    assert.deepEqual(tools.retryPolicy.stall, { fromUs, toUs: fromUs + 15_150_000, words: 'HTTP 503' });
-  });
-
-  it('the longest one is kept', () => {
-    const { clock, tools } = setUp();
-    const retryPolicy = tools.retryPolicy;
-    for (const [fromS, toS] of [
-      [1, 3],
-      [10, 19],
-      [20, 24],
-    ]) {
-      retryPolicy.submissionFailed(unavailable(), fromS * 1e6);
-      retryPolicy.submissionAnswered({ ...clock, nowUs: () => toS * 1e6 });
-      retryPolicy.submissionAnswered({ ...clock, nowUs: () => 100e6 });
-    }
-    assert.deepEqual(retryPolicy.stall, { fromUs: 10e6, toUs: 19e6, words: 'HTTP 503' });
-  });
-
-  it('a definite rejection ends it', async () => {
-    const refusals = [refusal('insufficient funds for gas'), NONCE_TOO_LOW, refusal('already known')];
-    for (const answer of refusals) {
-      const { clock, tools } = setUp({ answers: [unavailable(), answer] });
-      await clock.advance(100);
-      tools.retryPolicy.submissionFailed(unavailable(), 200e6);
-      const { fromUs, toUs } = tools.retryPolicy.stall ?? { fromUs: 0, toUs: 0 };
-      assert.equal(toUs - fromUs, 25_000);
-    }
-  });
-});
-
 describe('submit() and Retry-After', () => {
   for (const error of [
     new ProtocolError('429', undefined, 429, 3000),
@@ -472,7 +430,6 @@ describe('Submissions', () => {
       deadlines: new Deadlines(clock, 1000),
       submissions: new Submissions((next) => next !== first && void runSteps(tools, next), 1),
       inclusion: { watch: () => {}, unwatch: () => {} },
-      visibility: null,
       retryPolicy: new RetryPolicy(() => 0),
       presigner: { sign: () => assert.fail('signed'), signLater: () => {} },
       workload: {

@@ -9,7 +9,7 @@ import { createFakeClock } from '../../helpers/clock.js';
 /** @import { WarmUpOptions } from '../../../src/core/load.js' */
 
 /** @param {number} seenAtUs */
-const blockOf = (seenAtUs) => ({ seenAtUs, number: 1, transactions: 2, ours: 2, gasUsed: 60_000 });
+const blockOf = (seenAtUs) => ({ seenAtUs, number: 1, ours: 2 });
 
 /**
  * @param {Partial<WarmUpOptions> & {blockMs?: number, firstBlockMs?: number, untilMs?: number, countsAt?: (ms: number) => {started: number, verified: number}}} given

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { Watch } from '../../../src/core/reports.js';
 import { createFakeClock } from '../../helpers/clock.js';
@@ -9,7 +8,7 @@ function watchOf(given) {
   /** @type {string[]} */
   const said = [];
   const node = { pid: null, metrics: null, series: null, insecure: false };
-  const options = { node, urls: [], rpc: null, clock: createFakeClock(), ...given };
+  const options = { node, rpc: null, clock: createFakeClock(), ...given };
   return { said, watch: new Watch({ ...options, warn: (words) => void said.push(words) }) };
 }
 
@@ -41,23 +40,5 @@ describe('Watch: warnings', () => {
       ...['no block', 'other 0', 'other 1', 'other 2', 'other 3', 'other 4'],
       'and 2 more of this kind, the last of them: other 6',
     ]);
-  });
-
-  const noLinux = existsSync('/proc/self/status') ? false : 'needs /proc';
-  it('warns once of the memory of the embedded chain', { skip: noLinux }, async () => {
-    const node = { pid: process.pid, metrics: null, series: null, insecure: false };
-    const transport = /** @type {any} */ ({ requests: 0, connectionsOpened: 0 });
-    const cases = [
-      { isEmbedded: true, memoryLimitBytes: 1e6, wanted: 1 },
-      { isEmbedded: true, memoryLimitBytes: 1e12, wanted: 0 },
-      { isEmbedded: false, memoryLimitBytes: 1e6, wanted: 0 },
-    ];
-    for (const { wanted, ...given } of cases) {
-      const { said, watch } = watchOf({ node, ...given });
-      for (let i = 0; i < 3; i += 1) await watch.sample(null, transport);
-      watch.close();
-      assert.equal(said.length, wanted, said.join());
-      for (const words of said) assert.match(words, /^the embedded chain uses \d+ MB of memory and grows .* --rpc$/);
-    }
   });
 });

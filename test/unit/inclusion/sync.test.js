@@ -4,7 +4,6 @@ import { describe, it } from 'node:test';
 import { toHex } from '../../../src/chain/rpc.js';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { detectors } from '../../../src/inclusion/index.js';
-import { connectionsFor } from '../../../src/inclusion/sync.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { blockHash, createFakeChain } from '../../helpers/fake-chain.js';
 
@@ -17,14 +16,11 @@ const PLAIN = 'eth_sendRawTransaction';
 /** @param {number} code @param {string} words @param {unknown} [data] */
 const refusal = (code, words, data) => new RpcError(SYNC, code, words, data);
 
-const NO_TRANSACTION = refusal(-32602, 'Empty transaction data');
-const NO_WAIT = refusal(-32602, 'invalid type: integer');
-
 /**
  * A node that answers each submission when the test says so.
- * @param {Partial<InclusionOptions> & {isPushed?: boolean, takesWait?: boolean}} [options]
+ * @param {Partial<InclusionOptions>} [options]
  */
-function setUp({ isPushed = false, takesWait = true, ...options } = {}) {
+function setUp(options = {}) {
   const clock = createFakeClock();
   const chain = createFakeChain({ clock, head: HEAD });
   /** Submissions that are not answered yet. @type {Array<{params: any[], purpose: string, answer: (receipt: any) => void, fail: (error: Error) => void}>} */
@@ -34,18 +30,16 @@ function setUp({ isPushed = false, takesWait = true, ...options } = {}) {
   const { call } = chain.rpc;
   chain.rpc.call = (method, params, purpose, onSent) => {
     if (!method.startsWith(PLAIN)) return call(method, params, purpose, onSent);
-    if (params[0] === '0x') return Promise.reject(takesWait || params.length === 1 ? NO_TRANSACTION : NO_WAIT);
     sent.push([method, params, purpose]);
     onSent?.();
     if (method === PLAIN) return Promise.resolve(`hash of ${params[0]}`);
     return new Promise((answer, fail) => held.push({ params, purpose, answer, fail }));
   };
-  if (isPushed) chain.rpc.subscribe = async () => () => {};
   /** @type {number[]} */
   const blocks = [];
   /** @type {Array<[string, number, string]>} hash, number of the block, what was read until then */
   const found = [];
-  const detector = detectors.sync({
+  const detector = detectors.sync.create({
     rpc: chain.rpc,
     clock,
     head: HEAD,
@@ -95,7 +89,7 @@ describe('inclusion sync: the receipt answers the submission', () => {
     assert.deepEqual(ends, ['hash of a']);
     assert.deepEqual(found, [['hash of a', HEAD + 1, `${HEAD + 1}`]]);
     assert.equal(polls(), before);
-    assert.deepEqual(sent, [[SYNC, ['a', 9000], 'submit']]);
+    assert.deepEqual(sent, [[SYNC, ['a'], 'submit']]);
     await stop();
   });
 
@@ -109,23 +103,6 @@ describe('inclusion sync: the receipt answers the submission', () => {
     await clock.settle();
     assert.equal(found.length, 50);
     assert.ok(chain.rpc.count() - before <= 2, `${chain.rpc.count() - before} calls`);
-    await stop();
-  });
-
-  it('a block that lists nothing: the receipts tell, those too that come after it was read', async () => {
-    const { clock, chain, held, found, submit, receiptOf, stop } = setUp();
-    await submit('a');
-    await submit('b');
-    chain.mine();
-    held[0].answer(receiptOf('a'));
-    await clock.settle();
-    assert.deepEqual(
-      found.map(([hash]) => hash),
-      ['hash of a'],
-    );
-    held[1].answer(receiptOf('b'));
-    await clock.settle();
-    assert.deepEqual(found[1], ['hash of b', HEAD + 1, `${HEAD + 1}`]);
     await stop();
   });
 
@@ -186,6 +163,14 @@ describe('inclusion sync: the receipt answers the submission', () => {
     assert.equal(found.length, 0);
     await stop();
   });
+
+  it('the sender learns when it is written', async () => {
+    const { submit, stop } = setUp();
+    let times = 0;
+    await submit('a', () => (times += 1));
+    assert.equal(times, 1);
+    await stop();
+  });
 });
 
 describe('inclusion sync: other answers', () => {
@@ -223,38 +208,16 @@ describe('inclusion sync: other answers', () => {
     }
   });
 
-  it('what is no receipt is a protocol error, and another hash is passed on', async () => {
+  it('a receipt without a block is a protocol error, and another hash is passed on', async () => {
     const { clock, held, ends, submit, receiptOf, stop } = setUp();
-    const answers = ['hash of a', {}, { ...receiptOf('a'), blockNumber: null }, receiptOf('b')];
-    for (const answer of answers) {
+    for (const answer of [{ ...receiptOf('a'), blockNumber: null }, receiptOf('b')]) {
       await submit('a');
       held.at(-1)?.answer(answer);
       await clock.settle();
     }
-    assert.ok(ends.slice(0, 3).every((end) => end instanceof ProtocolError));
-    assert.equal(ends[3], 'hash of b');
+    assert.ok(ends[0] instanceof ProtocolError);
+    assert.equal(ends[1], 'hash of b');
     await stop();
-  });
-
-  it('a node that does not take the time is not given it', async () => {
-    const { clock, sent, submit, stop } = setUp({ takesWait: false });
-    await submit('a');
-    await clock.settle();
-    assert.deepEqual(sent, [[SYNC, ['a'], 'submit']]);
-    await stop();
-  });
-
-  it('the node is given less time than the answer has', async () => {
-    for (const [answerMs, waitMs] of [
-      [60_000, 59_000],
-      [1000, 500],
-      [101, 51],
-    ]) {
-      const { sent, submit, stop } = setUp({ answerMs });
-      await submit('a');
-      assert.deepEqual(sent[0][1], ['a', waitMs]);
-      await stop();
-    }
   });
 });
 
@@ -263,7 +226,7 @@ describe('inclusion sync: an endpoint that will not have it any more', () => {
     ['Method not found', refusal(-32601, 'Method not found')],
     ['rpc method is not whitelisted', refusal(-32600, 'rpc method is not whitelisted')],
     [`${SYNC} is not available on your plan`, refusal(-32000, `${SYNC} is not available on your plan`)],
-    ['it answers null', null],
+    ['it answers without a receipt', null],
   ])) {
     it(`${words}: it is sent as others are, at once, and so are those after it; said`, async () => {
       const { clock, chain, detector, held, sent, found, ends, submit, stop } = setUp();
@@ -308,48 +271,6 @@ describe('inclusion sync: an endpoint that will not have it any more', () => {
     }
     assert.deepEqual(ends, errors);
     assert.equal(detector.stats().warning, null);
-    await stop();
-  });
-});
-
-describe('inclusion sync: connections', () => {
-  it('some are kept free: what finds none is sent without waiting for its block', async () => {
-    const { clock, held, sent, ends, submit, stop } = setUp({ connections: connectionsFor(2, 1) });
-    for (const raw of ['a', 'b', 'c']) await submit(raw);
-    await clock.settle();
-    assert.deepEqual(
-      sent.map(([method]) => method),
-      [SYNC, SYNC, PLAIN],
-    );
-    assert.deepEqual(ends, ['hash of c']);
-    held[0].fail(refusal(-32000, 'nonce too low'));
-    await clock.settle();
-    await submit('d');
-    assert.equal(sent.at(-1)?.[0], SYNC, 'one is free again');
-    await stop();
-  });
-
-  it('one at least waits, and where heads are pushed all do', async () => {
-    for (const [isPushed, expected] of /** @type {Array<[boolean, string[]]>} */ ([
-      [false, [SYNC, PLAIN]],
-      [true, [SYNC, SYNC]],
-    ])) {
-      const { sent, submit, stop } = setUp({ connections: 1, isPushed });
-      await submit('a');
-      await submit('b');
-      assert.deepEqual(
-        sent.map(([method]) => method),
-        expected,
-      );
-      await stop();
-    }
-  });
-
-  it('the sender learns when it is written', async () => {
-    const { submit, stop } = setUp();
-    let times = 0;
-    await submit('a', () => (times += 1));
-    assert.equal(times, 1);
     await stop();
   });
 });

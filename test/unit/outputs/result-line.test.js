@@ -44,7 +44,7 @@ describe('the line', () => {
   it('is written as one line', async () => {
     let written = '';
     const stream = new OutputStream(new Writable({ write: (chunk, _, done) => ((written += chunk), done()) }));
-    await createResultLineOutput(optionsOf({ stream })).finish(run);
+    await createResultLineOutput(optionsOf({ stream })).finish?.(run);
     assert.equal(written, `${resultLine(run)}\n`);
   });
 });
@@ -59,13 +59,13 @@ describe('results', () => {
     await output.checkpoint?.({ ...run, partial: true });
     assert.deepEqual(readdirSync(results), ['demo-00003-1.json']);
     assert.equal(JSON.parse(readFileSync(join(results, 'demo-00003-1.json'), 'utf8')).partial, true);
-    await output.finish(run);
+    await output.finish?.(run);
     assert.equal(JSON.parse(readFileSync(join(results, 'demo-00003-1.json'), 'utf8')).partial, false);
   });
 
   it('without the name of a run it is called run', async (t) => {
     const results = temporaryFolder(t);
-    await createResultsOutput(optionsOf({ results, instance: { ...INSTANCE, runId: null } })).finish(runFileOf());
+    await createResultsOutput(optionsOf({ results, instance: { ...INSTANCE, runId: null } })).finish?.(runFileOf());
     assert.deepEqual(readdirSync(results), ['run-00003-1.json']);
   });
 

@@ -5,7 +5,6 @@ import { Writable } from 'node:stream';
 import { describe, it } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { ROW_EXTENSIONS } from '../../../src/cli/parse.js';
 import {
   RowFile,
   createBlocksOutput,
@@ -19,7 +18,7 @@ import { parseCsv } from '../../helpers/rows.js';
 import { rowOf } from '../../helpers/samples.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
-/** @import { Output } from '../../../src/outputs/output.js' */
+/** @import { Output } from '../../../src/types.d.ts' */
 
 /** Strings that quoting is about, numbers, and nothing. */
 const cell = fc.oneof(
@@ -68,14 +67,14 @@ describe('jsonLine()', () => {
 });
 
 describe('RowFile', () => {
-  for (const extension of ROW_EXTENSIONS) {
+  for (const extension of ['.csv', '.csv.gz', '.ndjson', '.ndjson.gz', '.jsonl', '.jsonl.gz']) {
     it(`writes ${extension}`, async (t) => {
       const path = join(temporaryFolder(t), `rows${extension}`);
       const file = new RowFile(path, ['a', 'b']);
       file.beginRows();
       file.addRow([1, 'x']);
       file.addRow([2, null]);
-      await file.finish();
+      await file.close();
       const bytes = readFileSync(path);
       const text = (extension.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
       const isCsv = extension.startsWith('.csv');
@@ -109,9 +108,9 @@ describe('--intervals', () => {
       const output = createIntervalsOutput({ intervals });
       await output.open?.();
       output.start?.({ startUs: 0, startedAtMs: 0 });
-      for (const row of rows) output.interval(row, totals);
+      for (const row of rows) output.interval?.(row, totals);
       assert.deepEqual(await output.settle?.(), { error: null });
-      await output.finish(/** @type {any} */ ({}));
+      await output.finish?.(/** @type {any} */ ({}));
       const bytes = readFileSync(intervals);
       const text = String(name.endsWith('.gz') ? gunzipSync(bytes) : bytes);
       const lines = text.trimEnd().split('\n');
@@ -126,13 +125,13 @@ describe('--intervals', () => {
     let text = '';
     const screen = new Writable({ write: (chunk, _, done) => ((text += chunk), done()) });
     const output = createIntervalsOutput({ intervals: '-' }, new OutputStream(screen));
-    for (const row of rows) output.interval(row, totals);
+    for (const row of rows) output.interval?.(row, totals);
     assert.equal(text, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
     assert.deepEqual(await output.settle?.(), { error: null });
     const unread = new OutputStream(new Writable({ write: () => {}, highWaterMark: 1 }));
     const other = createIntervalsOutput({ intervals: '-' }, unread);
     unread.write('x'.repeat(1 << 24));
-    other.interval(rows[0], totals);
+    other.interval?.(rows[0], totals);
     assert.match(String((await other.settle?.())?.error), /cannot write --intervals to standard output/);
   });
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { markdownTable, resultMarkdown, runMarkdown } from '../../../src/outputs/markdown.js';
+import { resultMarkdown, runMarkdown } from '../../../src/outputs/markdown.js';
 import { resultText, tableText } from '../../../src/outputs/table.js';
 import { dataTable } from '../../../src/report/sections.js';
 import { parseThreshold } from '../../../src/stats/thresholds.js';
@@ -33,15 +33,22 @@ describe('a table', () => {
     assert.equal(tableText({ head: [], rows: [['TPS', '8.5', 'in the window']] }), '  TPS  8.5  in the window');
   });
 
-  it('in Markdown and on a page has the same cells, as text', () => {
+  it('in Markdown, behind the verdict, and on a page has the same cells, as text', () => {
     assert.equal(
-      markdownTable(TABLE),
-      String.raw`| rate | TPS | interval | result |
+      resultMarkdown({ title: 'Sweep: complete', verdict: 'the most was 9', tables: [TABLE], notes: ['be warned'] }),
+      String.raw`**the most was 9**
+
+| rate | TPS | interval | result |
 | --- | ---: | ---: | --- |
 | 20 | >= 1,550 ms | -17.5 % .. +2 % | slower |
 | a\|b | - | - | too few runs |
 
-means of \*all\* runs`,
+means of \*all\* runs
+
+- be warned
+
+Sweep: complete
+`,
     );
     const page = String(dataTable(TABLE));
     assert.match(page, /<td class="words\s+bad\s*">✗ slower<\/td>/);
@@ -49,10 +56,9 @@ means of \*all\* runs`,
   });
 });
 
-it('a result ends with its verdict on the terminal, and begins with it in Markdown', () => {
+it('a result ends with its verdict on the terminal', () => {
   const result = { title: 'Sweep: complete', verdict: 'the most was 9', tables: [TABLE], notes: ['be warned'] };
   assert.match(resultText(result), /^\nSweep: complete\n {2}rate [^]*\n {2}be warned\n {2}verdict {3}the most was 9$/);
-  assert.match(resultMarkdown(result), /^\*\*the most was 9\*\*\n\n\| rate [^]*\n\n- be warned\n\nSweep: complete\n$/);
 });
 
 it('a run in Markdown: the result, the figures, the latencies, the thresholds and the audit', () => {

@@ -3,23 +3,30 @@ import { Writable } from 'node:stream';
 import { describe, it } from 'node:test';
 import { createTextOutput } from '../../../src/outputs/console.js';
 import { OutputStream } from '../../../src/outputs/streams.js';
-import { StatusLine, wantsColors } from '../../../src/outputs/terminal.js';
+import { StatusLine, paintOf } from '../../../src/outputs/terminal.js';
 import { parseThreshold } from '../../../src/stats/thresholds.js';
 import { Distribution } from '../../../src/stats/histogram.js';
 import { hanging } from '../../../src/text.js';
 import { addressOf, rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 
-/** @import { OutputOptions } from '../../../src/outputs/output.js' */
+/** @import { OutputOptions } from '../../../src/types.d.ts' */
+
+/** @param {NodeJS.ProcessEnv} env of colours */
+function setEnvironment({ NO_COLOR = '', FORCE_COLOR }) {
+  process.env.NO_COLOR = NO_COLOR;
+  if (FORCE_COLOR === undefined) delete process.env.FORCE_COLOR;
+  else process.env.FORCE_COLOR = FORCE_COLOR;
+}
 
 const EMPTY = new Distribution().toJSON();
 /** Of all intervals. */
-const STAGES = Object.freeze({ queued: EMPTY, submit: EMPTY, inclusion: EMPTY, visibility: EMPTY, readBack: EMPTY });
+const STAGES = Object.freeze({ queued: EMPTY, submit: EMPTY, inclusion: EMPTY, readBack: EMPTY });
 
 /** @param {Partial<OutputOptions>} [given] */
 function textOutput(given = {}) {
   let text = '';
   const stream = new OutputStream(new Writable({ write: (chunk, _, done) => ((text += chunk), done()) }));
-  const output = createTextOutput({ stream, verbose: false, explain: false, wide: false, ...given }, {});
+  const output = createTextOutput({ stream, verbose: false, explain: false, wide: false, ...given });
   return { output, text: () => text, lines: () => text.split('\n').slice(0, -1) };
 }
 
@@ -43,7 +50,7 @@ const COUNTS = Object.freeze({
 describe('the text output: intervals', () => {
   it('a header, and a line for each', () => {
     const { output, text } = textOutput();
-    output.interval(
+    output.interval?.(
       rowOf({
         endMs: 5000,
         counts: { ...COUNTS, started: 1250, verified: 1234, failed: 2, timedOut: 1 },
@@ -54,7 +61,7 @@ describe('the text output: intervals', () => {
       }),
       { attempts: 1250, verified: 1234, runTps: 246.8, stages: STAGES, censored: latencyOf([4_000_000]) },
     );
-    output.interval(rowOf({ endMs: 10_004, counts: COUNTS, tps: 0, inFlight: 200 }), {
+    output.interval?.(rowOf({ endMs: 10_004, counts: COUNTS, tps: 0, inFlight: 200 }), {
       attempts: 1250,
       verified: 1234,
       runTps: 123.4,
@@ -74,7 +81,7 @@ describe('the text output: intervals', () => {
   it('plain calls are answered, and are no transactions', () => {
     const { output, text } = textOutput();
     output.start?.({ startUs: 0, startedAtMs: 0, isPlain: true });
-    output.interval(rowOf({ endMs: 5000, counts: COUNTS, tps: 1 }), {
+    output.interval?.(rowOf({ endMs: 5000, counts: COUNTS, tps: 1 }), {
       attempts: 1250,
       verified: 1234,
       runTps: 123.4,
@@ -88,13 +95,13 @@ describe('the text output: intervals', () => {
   it('an endpoint that does not answer is named in the line', () => {
     const { output, lines } = textOutput();
     const silence = { ms: 4000, words: 'http://127.0.0.1:1: connection refused' };
-    output.interval(rowOf({ endMs: 5000, silence }), { attempts: 9, verified: 9, runTps: 9, stages: STAGES });
+    output.interval?.(rowOf({ endMs: 5000, silence }), { attempts: 9, verified: 9, runTps: 9, stages: STAGES });
     assert.match(lines()[1], / 0 {2}no answer for 4\.0 s: http:\/\/127\.0\.0\.1:1: connection refused$/);
   });
 
   it('the header comes back every 20 lines', () => {
     const { output, lines } = textOutput();
-    for (let i = 0; i < 45; i += 1) output.interval(rowOf(), { attempts: 0, verified: 0, runTps: 0, stages: STAGES });
+    for (let i = 0; i < 45; i += 1) output.interval?.(rowOf(), { attempts: 0, verified: 0, runTps: 0, stages: STAGES });
     const headers = lines().flatMap((line, i) => (line.includes('elapsed') ? [i] : []));
     assert.deepEqual(headers, [0, 21, 42]);
     assert.equal(lines().length, 48);
@@ -102,20 +109,21 @@ describe('the text output: intervals', () => {
 
   it('the drain has none: it is in the summary', () => {
     const { output, text } = textOutput();
-    output.interval(rowOf({ phase: 'drain', tps: null }), { attempts: 1, verified: 1, runTps: null, stages: STAGES });
+    output.interval?.(rowOf({ phase: 'drain', tps: null }), { attempts: 1, verified: 1, runTps: null, stages: STAGES });
     assert.equal(text(), '');
   });
 });
 
-/** On a terminal. @param {{columns?: number, env?: NodeJS.ProcessEnv, wide?: boolean}} [how] */
-function onTerminal({ columns = 80, env = { NO_COLOR: '1' }, wide = false } = {}) {
+/** On a terminal. @param {{columns?: number, NO_COLOR?: string, wide?: boolean}} [how] */
+function onTerminal({ columns = 80, NO_COLOR = '1', wide = false } = {}) {
+  setEnvironment({ NO_COLOR });
   /** @type {string[]} */
   const written = [];
   const screen = new Writable({ write: (chunk, _, done) => (written.push(String(chunk)), done()) });
-  Object.assign(screen, { isTTY: true, columns, hasColors: () => true });
+  Object.assign(screen, { isTTY: true, columns });
   const status = new StatusLine(screen, {});
   const stream = new OutputStream(screen, status);
-  return { output: createTextOutput({ stream, status, verbose: false, explain: false, wide }, env), screen, written };
+  return { output: createTextOutput({ stream, status, verbose: false, explain: false, wide }), screen, written };
 }
 
 const LARGE = Object.freeze({ attempts: 888_888, verified: 888_888, runTps: 888_888, stages: STAGES });
@@ -134,7 +142,7 @@ describe('the text output: a terminal', () => {
     const kept = Object.fromEntries(
       [40, 80, 100, 120, 122].map((columns) => {
         const { output, written } = onTerminal({ columns });
-        output.interval(row, { ...LARGE, censored: latencyOf([80_000_000]) });
+        output.interval?.(row, { ...LARGE, censored: latencyOf([80_000_000]) });
         for (const line of written) assert.ok(line.length <= columns + 1, `${columns}: ${line}`);
         return [columns, written[0].trim().split(/ {2,}| (?=run)/)];
       }),
@@ -149,16 +157,16 @@ describe('the text output: a terminal', () => {
 
   it('has all columns with --wide, as without a terminal', () => {
     const [terminal, pipe] = [onTerminal({ wide: true }), textOutput()];
-    for (const { output } of [terminal, pipe]) output.interval(row, LARGE);
+    for (const { output } of [terminal, pipe]) output.interval?.(row, LARGE);
     assert.equal(terminal.written.join(''), pipe.text());
   });
 
   it('has a new header when its width changes', () => {
     const { output, screen, written } = onTerminal();
-    output.interval(row, LARGE);
+    output.interval?.(row, LARGE);
     Object.assign(screen, { columns: 60 });
-    output.interval(row, LARGE);
-    output.interval(row, LARGE);
+    output.interval?.(row, LARGE);
+    output.interval?.(row, LARGE);
     assert.equal(written.filter((line) => line.includes('elapsed')).length, 2);
   });
 
@@ -174,7 +182,7 @@ describe('the text output: a terminal', () => {
     const figures = { elapsedMs: 12_300, lengthMs: 90_000, verified: 2431, inFlight: 200, tps: 512.4 };
     output.live?.({ ...figures, phase: 'load' });
     output.live?.({ ...figures, phase: 'warmup', lengthMs: null });
-    output.notice('next');
+    output.notice?.('next');
     assert.deepEqual(written.splice(0), [
       '\u001b[2K\r12s of 1m30s, 1m18s left   512 TPS   2,431 verified   200 in flight',
       '\u001b[2K\rwarm-up 12s   512 TPS   2,431 verified   200 in flight',
@@ -190,12 +198,12 @@ describe('the text output: a terminal', () => {
   it('has colours unless NO_COLOR is set', async () => {
     const thresholds = ['tps>0', 'tps<0'].map(parseThreshold);
     const verdict = { name: 'unknown', evidence: 'a \u001b[31m control code of others' };
-    for (const env of [{}, { NO_COLOR: '1' }]) {
-      const { output, written } = onTerminal({ env });
-      output.interval(row, LARGE);
-      await output.finish(/** @type {any} */ ({ ...runFileOf({ thresholds }), verdict }));
+    for (const NO_COLOR of ['', '1']) {
+      const { output, written } = onTerminal({ NO_COLOR });
+      output.interval?.(row, LARGE);
+      await output.finish?.(/** @type {any} */ ({ ...runFileOf({ thresholds }), verdict }));
       const text = written.join('');
-      const isPainted = env.NO_COLOR === undefined;
+      const isPainted = NO_COLOR === '';
       assert.equal(text.includes('\u001b'), isPainted);
       if (!isPainted) continue;
       for (const painted of ['\u001b[32mpassed\u001b[39m', '\u001b[31mFAILED\u001b[39m', '\u001b[32mexact\u001b[39m'])
@@ -206,37 +214,36 @@ describe('the text output: a terminal', () => {
   });
 });
 
-describe('wantsColors()', () => {
-  const terminal = /** @type {any} */ ({ isTTY: true, hasColors: (/** @type {any} */ env) => env.TERM !== 'dumb' });
-  const pipe = /** @type {any} */ ({});
-  for (const [stream, env, expected] of /** @type {Array<[any, NodeJS.ProcessEnv, boolean]>} */ ([
+describe('paintOf()', () => {
+  const pipe = new Writable();
+  const terminal = Object.assign(new Writable(), { isTTY: true });
+  for (const [stream, env, expected] of /** @type {Array<[Writable, NodeJS.ProcessEnv, boolean]>} */ ([
     [terminal, {}, true],
-    [terminal, { TERM: 'dumb' }, false],
     [terminal, { NO_COLOR: '1' }, false],
-    [terminal, { NO_COLOR: '' }, true],
     [terminal, { FORCE_COLOR: '0' }, false],
     [terminal, { FORCE_COLOR: '1', NO_COLOR: '1' }, false],
     [pipe, {}, false],
     [pipe, { FORCE_COLOR: '1' }, true],
-    [pipe, { FORCE_COLOR: '' }, true],
     [pipe, { FORCE_COLOR: '1', NO_COLOR: '1' }, false],
   ]))
-    it(`${stream === pipe ? 'a pipe' : 'a terminal'} with ${JSON.stringify(env)}: ${expected}`, () =>
-      assert.equal(wantsColors(stream, env), expected));
+    it(`${stream === pipe ? 'a pipe' : 'a terminal'} with ${JSON.stringify(env)}: ${expected}`, () => {
+      setEnvironment(env);
+      assert.equal(paintOf(stream)('red', 'x'), expected ? '\u001b[31mx\u001b[39m' : 'x');
+    });
 });
 
 describe('the text output: samples', () => {
   it('has no definitions without --explain', () => {
     const { output, text } = textOutput();
-    output.sample(sampleOf());
+    output.sample?.(sampleOf());
     assert.equal(text(), '');
   });
 
   it('-v: wallet index, contract address and count of the verified ones', () => {
     const { output, text } = textOutput({ verbose: true });
-    output.sample(sampleOf({ walletIndex: 250, effect: '7' }));
+    output.sample?.(sampleOf({ walletIndex: 250, effect: '7' }));
     for (const outcome of /** @type {const} */ (['failed', 'timed_out', 'abandoned']))
-      output.sample(sampleOf({ outcome }));
+      output.sample?.(sampleOf({ outcome }));
     assert.equal(text(), `250 ${addressOf(0xc0)} 7\n`);
   });
 });
@@ -244,18 +251,18 @@ describe('the text output: samples', () => {
 describe('the text output: the rest', () => {
   it('notices are lines', () => {
     const { output, text } = textOutput();
-    output.notice('a chain');
+    output.notice?.('a chain');
     assert.equal(text(), 'a chain\n');
   });
 
   it('ends with the summary, with definitions if they are wanted', async () => {
     const { output, text } = textOutput();
-    await output.finish(runFileOf());
+    await output.finish?.(runFileOf());
     assert.match(text(), /^\nSummary: ran for its duration, window 2\.0 s\n/);
     assert.ok(text().endsWith('\n'));
     assert.doesNotMatch(text(), /^tps: /m);
     const explained = textOutput({ explain: true });
-    await explained.output.finish(runFileOf());
+    await explained.output.finish?.(runFileOf());
     assert.match(explained.text(), /^tps: Verified operations per second of the window/m);
   });
 });

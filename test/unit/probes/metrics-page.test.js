@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { describe, it } from 'node:test';
-import { PRESETS, createMetricsProbe } from '../../../src/probes/node-metrics.js';
+import { createMetricsProbe } from '../../../src/probes/node-metrics.js';
 import { caught } from '../../helpers/caught.js';
 
 /**
@@ -66,23 +66,19 @@ describe('createMetricsProbe()', () => {
     assert.equal(second.length, 500);
   });
 
-  it('without a choice it takes what it knows of the node whose page it is', async (t) => {
+  it('without a choice it takes the usual series of nodes', async (t) => {
     assert.deepEqual((await (await probeOf(t, PAGE)).sample()).series, {
       txpool_pending: 7,
       chain_head_block: 12,
       'chain_mgasps{quantile="0.9"}': 3.5,
+      go_goroutines: 75,
     });
     const avalanche =
-      'avalanche_evm_eth_txpool_pending{chain="C"} 5\navalanche_evm_eth_other 1\ngo_goroutines 3\navalanche_process_process_cpu_seconds_total 0.44\n';
+      'avalanche_evm_eth_txpool_pending{chain="C"} 5\navalanche_evm_eth_other 1\navalanche_process_process_cpu_seconds_total 0.44\n';
     assert.deepEqual((await (await probeOf(t, avalanche)).sample()).series, {
       'avalanche_evm_eth_txpool_pending{chain="C"}': 5,
       avalanche_process_process_cpu_seconds_total: 0.44,
     });
-  });
-
-  it('of an unknown program it takes what Go programs have in common', async (t) => {
-    const probe = await probeOf(t, 'other 1\ngo_goroutines 75\nprocess_resident_memory_bytes 1e6\n');
-    assert.deepEqual((await probe.sample()).series, { go_goroutines: 75, process_resident_memory_bytes: 1e6 });
   });
 
   /** @type {Array<[string, string, readonly string[] | null, number, RegExp]>} */
@@ -95,12 +91,11 @@ describe('createMetricsProbe()', () => {
       /: none of the known series is on the page: choose some with --node-series$/,
     ],
     ['none of those chosen', PAGE, ['x'], 200, /: none of the series of --node-series is on the page with a number$/],
-    ['only figures that are none', 'x NaN\nx{a="b"} +Inf\n', ['x'], 200, /is on the page with a number$/],
-    ['HTML', '<!doctype html><title>x</title>', null, 200, /: line 1 is not in the text format of Prometheus$/],
-    ['JSON', '{"a": 1}', null, 200, /: line 1 is not in the text format of Prometheus$/],
-    ['nothing', '', null, 200, /: there is no series on the page$/],
-    ['another status', PAGE, null, 404, /: HTTP 404: not a Prometheus page$/],
-    ['a redirection', PAGE, null, 302, /: HTTP 302: not a Prometheus page$/],
+    ['only figures that are none', 'x NaN\ny 1\n', ['x'], 200, /is on the page with a number$/],
+    ['HTML', '<!doctype html><title>x</title>', null, 200, /: there is no series of Prometheus on the page$/],
+    ['JSON', '{"a": 1}', null, 200, /: there is no series of Prometheus on the page$/],
+    ['another status', PAGE, null, 404, /: HTTP 404$/],
+    ['a redirection', PAGE, null, 302, /: HTTP 302$/],
   ];
   for (const [what, page, series, status, message] of refused) {
     it(`a page with ${what} is no reading`, async (t) => {
@@ -190,13 +185,5 @@ describe('createMetricsProbe()', () => {
     probe.close();
     probe.close();
     assert.match((await caught(() => probe.sample())).message, /destroyed/);
-  });
-});
-
-describe('PRESETS', () => {
-  it('are names of metrics, and no two presets share one', () => {
-    const names = Object.values(PRESETS).flat();
-    for (const name of names) assert.match(name, /^[a-z][a-z0-9_]*$/);
-    assert.equal(new Set(names).size, names.length);
   });
 });

@@ -31,7 +31,6 @@ describe('parsePrometheus()', () => {
         1.458255915e9,
       ],
       ['metric_without_timestamp_and_labels', 12.47],
-      ['something_weird{problem="division by zero"}', Infinity],
       ['rpc_duration_seconds{quantile="0.01"}', 3102],
       ['rpc_duration_seconds_sum', 17560473],
     ]);
@@ -54,17 +53,12 @@ describe('parsePrometheus()', () => {
   const table = [
     ['a 1', 'a', 1],
     ['a\t1', 'a', 1],
-    ['  a 1  ', 'a', 1],
     ['a 1\r\n', 'a', 1],
-    ['a{} 1', 'a', 1],
     ['a{x="}"} 1', 'a{x="}"}', 1],
     [String.raw`a{x="\"}\\"} 1`, String.raw`a{x="\"}\\"}`, 1],
     ['a{x="1",} 2', 'a{x="1",}', 2],
     ['a{x="# HELP"} 2', 'a{x="# HELP"}', 2],
     [':a:b_9 -.5', ':a:b_9', -0.5],
-    ['a NaN', 'a', NaN],
-    ['a +Inf', 'a', Infinity],
-    ['a -Inf', 'a', -Infinity],
     ['a 1 1395066363000', 'a', 1],
     ['a_bucket{le="1"} 2 # {trace_id="x"} 0.5', 'a_bucket{le="1"}', 2],
     ['__proto__ 3', '__proto__', 3],
@@ -73,31 +67,10 @@ describe('parsePrometheus()', () => {
     it(`reads ${JSON.stringify(text)}`, () => assert.deepEqual(pairs(text), [[key, value]]));
   }
 
-  for (const line of [
-    '<!doctype html>',
-    '{"jsonrpc":"2.0"}',
-    'a',
-    'a x',
-    'a 1_000',
-    'a 1 2 3',
-    'a{x="1" 1',
-    'a{x="1} 1',
-    String.raw`a{x="1\"} 1`,
-    '9a 1',
-    'a-b 1',
-    '"a" 1',
-    'a {x="1"}',
-    'a toString',
-  ]) {
-    it(`refuses ${JSON.stringify(line)}, and says where it is`, () => {
-      assert.throws(() => parsePrometheus(`ok 1\n\n${line}\nok 2\n`), {
-        message: 'line 3 is not in the text format of Prometheus',
-      });
-    });
-  }
-
-  it('an empty page, and one of comments, has no samples', () => {
-    for (const text of ['', '\n\n', '# HELP a b\n# EOF']) assert.deepEqual(parsePrometheus(text), []);
+  it('leaves out lines that are no series, and values that JSON cannot represent', () => {
+    const others = ['<!doctype html>', '{"jsonrpc":"2.0"}', 'a', 'a x', 'a 1_000', 'a{x="1" 1', 'a{x="1} 1', '9a 1'];
+    const lines = ['', '# EOF', ...others, 'a-b 1', '"a" 1', 'a {x="1"}', 'a toString', 'a NaN', 'a +Inf', 'ok 1'];
+    assert.deepEqual(pairs(lines.join('\n')), [['ok', 1]]);
   });
 
   it('reads back whatever can be written', () => {
@@ -109,7 +82,7 @@ describe('parsePrometheus()', () => {
     const sample = fc.record({
       name: word,
       labels,
-      value: fc.double().map((value) => value + 0),
+      value: fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0),
       time: fc.option(fc.integer()),
       gap: fc.constantFrom('', ' '),
     });
@@ -123,8 +96,7 @@ describe('parsePrometheus()', () => {
           .map(
             ({ name, text, value, time, gap }) => `${name}${gap}${text} ${value}${time === null ? '' : ` ${time}`}\n`,
           )
-          .join('# a comment } "\n')
-          .replaceAll('Infinity', 'Inf');
+          .join('# a comment } "\n');
         assert.deepEqual(
           parsePrometheus(page),
           keyed.map(({ name, text, value }) => ({ name, key: name + text, value })),
@@ -147,7 +119,7 @@ describe('parsePrometheus()', () => {
       'a\n'.repeat(big),
     ]) {
       const startMs = performance.now();
-      assert.throws(() => parsePrometheus(line));
+      parsePrometheus(line);
       assert.ok(performance.now() - startMs < 1000, line.slice(0, 5));
     }
   });

@@ -40,7 +40,7 @@ describe('the page of a comparison', () => {
     );
     assert.deepEqual(tableOf(page, 'The two sides').slice(2), [
       ['load', 'counter, 20 wallets, 1 in flight each, closed loop, window 2 s'],
-      ['machine', 'a cpu, 2 cores, stress 1.0.0'],
+      ['machine', 'a cpu, 2 cores, 8 GB, linux-x64, Node v20, stress 1.0.0'],
     ]);
   });
 

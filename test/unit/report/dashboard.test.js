@@ -62,7 +62,7 @@ describe('the dashboard', () => {
     const third = await after(url, second);
     assert.match(third, /"from":\[0\]/);
     const last = after(url, third);
-    await output.finish(runFileOf({ intervals: [rowNumber(0), rowNumber(1)] }));
+    await output.finish?.(runFileOf({ intervals: [rowNumber(0), rowNumber(1)] }));
     assert.match(await last, /audit exact/);
     assert.match(await last, /"from":\[0,1\]/);
     assert.equal(versionOf(await last), undefined);
@@ -107,13 +107,16 @@ describe('the dashboard', () => {
     const output = createDashboardOutput(optionsFor(port));
     const error = await caught(() => output.open?.());
     assert.ok(error instanceof UnavailableError);
-    assert.equal(error.message, `port ${port} is taken: give --dashboard another one`);
+    assert.equal(
+      error.message,
+      `cannot listen on port ${port} of 127.0.0.1: the port is taken; give --dashboard another one`,
+    );
     await output.close?.();
   });
 
   it('survives an end without a beginning', async () => {
     const output = createDashboardOutput(optionsFor(1));
-    await output.finish(runFileOf());
+    await output.finish?.(runFileOf());
     await output.close?.();
   });
 });

@@ -40,7 +40,7 @@ const ROWS = [
       self: { cpuUs: 500_000, rssBytes: 50_000_000 },
       why: {},
       pool: { pending: 9, queued: 1 },
-      node: { cpuUs: 3_000_000, rssBytes: 7_000_000, threads: 1, descriptors: 1 },
+      node: { cpuUs: 3_000_000, rssBytes: 7_000_000, threads: 1 },
     }),
     blocks: { ...rowOf().blocks, count: 2, transactions: 10, ours: 4, gasUsed: 300, gasLimit: 1000 },
   }),
@@ -120,7 +120,6 @@ describe('what a page draws of a run', () => {
       queued: none,
       submit: { count: 2, sumUs: 5000 },
       inclusion: none,
-      visibility: none,
       readBack: none,
     };
     const [row] = ROWS;

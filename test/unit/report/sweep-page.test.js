@@ -186,7 +186,7 @@ describe('the page of a sweep', () => {
     const sweep = { ...sweepOf([{ settings: { rate: '1' } }]), axes: [], cells: [], find: found() };
     const page = renderSweep(sweep);
     assert.match(page, /<p class="verdict">P99&lt;2s holds up to a rate of 95\.<\/p>/);
-    assert.deepEqual(tableOf(page, 'Runs of the search').slice(0, 3), [
+    assert.deepEqual(tableOf(page, 'Runs').slice(0, 3), [
       ['rate', 'held', 'file'],
       ['80', 'yes', 'find/80.json'],
       ['110', 'no: p99<2s: 2.3 s', 'find/110.json'],

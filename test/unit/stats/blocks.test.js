@@ -1,33 +1,25 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { SharedBlocks, addBlocks, totalsOfBlock } from '../../../src/stats/blocks.js';
+import { blockOf as seenBlock } from '../../helpers/samples.js';
 
-/** @import { BlockFacts } from '../../../src/stats/blocks.js' */
+/** @import { SeenBlock } from '../../../src/types.d.ts' */
 
-/** @param {number} number @param {Partial<BlockFacts>} [given] */
-const blockOf = (number, given) => ({
-  number,
-  hash: `0x${number}`,
-  transactions: 9,
-  ours: 1,
-  gasUsed: 100,
-  gasLimit: 1000,
-  skewMs: 50,
-  ...given,
-});
+/** @param {number} number @param {Partial<SeenBlock>} [given] */
+const blockOf = (number, given) =>
+  seenBlock({ number, hash: `0x${number}`, transactions: 9, ours: 1, gasUsed: 100, skewMs: 50, ...given });
 
 function setUp() {
-  /** @type {BlockFacts[]} */
+  /** @type {SeenBlock[]} */
   const whole = [];
   const shared = new SharedBlocks((block) => whole.push(block));
   return { shared, whole, seen: () => whole.map(({ hash, ours }) => [hash, ours]) };
 }
 
 it('a block is full when the gas limit of one more transaction does not fit, though what it uses would', () => {
-  const block = { number: 1, ours: 0, gasLimit: 3_000_000, skewMs: 0 };
   const totals = addBlocks(
-    totalsOfBlock({ ...block, transactions: 112, gasUsed: 2_960_608 }),
-    totalsOfBlock({ ...block, transactions: 100, gasUsed: 2_640_000 }),
+    totalsOfBlock(blockOf(1, { gasLimit: 3_000_000, transactions: 112, gasUsed: 2_960_608 })),
+    totalsOfBlock(blockOf(2, { gasLimit: 3_000_000, transactions: 100, gasUsed: 2_640_000 })),
   );
   assert.deepEqual([totals.full, totals.count], [1, 2]);
 });
@@ -46,7 +38,7 @@ describe('SharedBlocks', () => {
   });
 
   it('a block that one thread saw before the load does not count, though another one saw it later', () => {
-    /** @type {BlockFacts[]} */
+    /** @type {SeenBlock[]} */
     const whole = [];
     const shared = new SharedBlocks(
       (block) => whole.push(block),

@@ -211,14 +211,13 @@ describe('Intervals of a run', () => {
           const { started, verified, failed, timedOut, abandoned } = interval.counts;
           flying += started - verified - failed - timedOut - abandoned;
           assert.equal(inFlight, flying, 'in flight, counted and computed');
-          const { latency, lag, visibility, ...stages } = {
+          const { latency, lag, ...stages } = {
             ...interval.stages(),
             latency: interval.distribution('latency'),
             lag: interval.distribution('lag'),
           };
           assert.equal(latency.count, verified);
           assert.equal(lag.count, interval.counts.scheduled);
-          assert.equal(visibility.count, 0);
           for (const stage of Object.values(stages)) assert.equal(stage.count, verified);
           assert.equal(interval.failures.reverted ?? 0, failed);
         }

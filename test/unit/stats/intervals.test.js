@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { Distribution } from '../../../src/stats/histogram.js';
 import { addBlocks, noBlocks, totalsOfBlock } from '../../../src/stats/blocks.js';
 import { IntervalLog } from '../../../src/stats/stats.js';
-import { readingsOf, rowOf } from '../../helpers/samples.js';
+import { blockOf, readingsOf, rowOf } from '../../helpers/samples.js';
 
 /** @import { IntervalRow as Row } from '../../../src/types.d.ts' */
 
@@ -36,7 +36,7 @@ function row(i, { verified = 1, failed = 0, phase = 'load', latenciesUs = [] } =
     inFlight: i,
     tps: phase === 'load' ? verified : null,
     latency: latenciesUs.length === 0 ? EMPTY : latency.toJSON(),
-    blocks: totalsOfBlock(block),
+    blocks: totalsOfBlock(blockOf(block)),
     probes: readingsOf({ self: { cpuUs: 10, rssBytes: 1000 + i } }),
   });
 }
@@ -56,7 +56,6 @@ function totals(rows) {
     verifiedByRate: sum(({ tps, startMs, endMs }) => Math.round((tps ?? 0) * ((endMs - startMs) / 1000))),
     latencies: sum(({ latency }) => latency.count),
     latencySum: sum(({ latency }) => latency.sumUs),
-    squares: String(rows.reduce((all, { latency }) => all + BigInt(latency.sumOfSquaresUs2), 0n)),
     blocks: [
       sum(({ blocks }) => blocks.count),
       sum(({ blocks }) => blocks.transactions),
@@ -181,19 +180,19 @@ describe('IntervalLog', () => {
 
 describe('blocks', () => {
   it('a block is full without room for twice the mean transaction; the longest gap stays', () => {
-    const block = { number: 5, transactions: 3, ours: 3, gasLimit: 1000, skewMs: 0 };
+    const block = { transactions: 3, ours: 3, gasLimit: 1000 };
     const first = addBlocks(
-      totalsOfBlock({ ...block, gasUsed: 599, gapMs: 100 }),
-      totalsOfBlock({ ...block, gasUsed: 601, gapMs: 2500 }),
+      totalsOfBlock(blockOf({ ...block, gasUsed: 599, gapMs: 100 })),
+      totalsOfBlock(blockOf({ ...block, gasUsed: 601, gapMs: 2500 })),
     );
-    const second = totalsOfBlock({ ...block, gasUsed: 1000, gapMs: 300 });
+    const second = totalsOfBlock(blockOf({ ...block, gasUsed: 1000, gapMs: 300 }));
     const { full, gapMaxMs } = addBlocks(first, second);
     assert.deepEqual([first.full, full, gapMaxMs], [1, 2, 2500]);
     assert.equal(addBlocks({ ...first, full: undefined }, second).full, 1, 'older run files do not say');
   });
 
   it('an interval without blocks merges with one that has blocks', () => {
-    const some = totalsOfBlock({ number: 0, transactions: 3, ours: 2, gasUsed: 100, gasLimit: 1000, skewMs: -7 });
+    const some = totalsOfBlock(blockOf({ number: 0, skewMs: -7 }));
     assert.equal(noBlocks().firstNumber, null);
     assert.deepEqual(addBlocks(noBlocks(), some), some);
     assert.deepEqual(addBlocks(some, noBlocks()), some);

@@ -26,7 +26,7 @@ const A = {
     ],
   },
   pool: { pending: 5, queued: 1 },
-  node: { cpuUs: 100, rssBytes: 20, threads: 3, descriptors: 9 },
+  node: { cpuUs: 100, rssBytes: 20, threads: 3 },
   metrics: { series: { a: 1, gone: 1 } },
   why: {},
 };
@@ -45,7 +45,7 @@ const B = {
     ],
   },
   pool: { pending: 2, queued: 4 },
-  node: { cpuUs: 200, rssBytes: 10, threads: 4, descriptors: 8 },
+  node: { cpuUs: 200, rssBytes: 10, threads: 4 },
   metrics: { series: { a: 2 } },
   why: {},
 };
@@ -80,7 +80,7 @@ describe('mergeReadings()', () => {
         ],
       },
       pool: { pending: 5, queued: 4 },
-      node: { cpuUs: 300, rssBytes: 20, threads: 4, descriptors: 9 },
+      node: { cpuUs: 300, rssBytes: 20, threads: 4 },
       metrics: { series: { a: 2 } },
       why: {},
     });
@@ -99,17 +99,6 @@ describe('mergeReadings()', () => {
     const { why, pool } = mergeReadings(NOTHING, later, 1, 1);
     assert.deepEqual(why, { loop: 'L', sockets: 'S', node: 'N', metrics: 'm' });
     assert.deepEqual(pool, { pending: 1, queued: 1 });
-  });
-
-  it('uses the descriptors of the interval that has them', () => {
-    const node = { cpuUs: 1, rssBytes: 1, threads: 1, descriptors: null, why: { descriptors: 'permission denied' } };
-    assert.deepEqual(mergeReadings({ ...A, node }, B, 1, 1).node, {
-      cpuUs: 201,
-      rssBytes: 10,
-      threads: 4,
-      descriptors: 8,
-    });
-    assert.deepEqual(mergeReadings({ ...A, node }, { ...B, node }, 1, 1).node, { ...node, cpuUs: 2 });
   });
 
   it('leaves what it was given as it was', () => {
@@ -151,7 +140,7 @@ const readings = fc
       }),
     ),
     pool: fc.option(fc.record({ pending: whole, queued: whole })),
-    node: fc.option(fc.record({ cpuUs: whole, rssBytes: whole, threads: whole, descriptors: whole })),
+    node: fc.option(fc.record({ cpuUs: whole, rssBytes: whole, threads: whole })),
     metrics: fc.option(fc.record({ series: fc.dictionary(fc.constantFrom('a', 'b'), whole) })),
   })
   .map((made) => {

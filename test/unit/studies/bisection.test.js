@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { NOISES, bisectOnce } from '../../../scripts/simulate-bisect.js';
+import { randomNumbers } from '../../../src/random.js';
 import { Bisection } from '../../../src/studies/bisection.js';
-import { randomNumbers } from '../../../src/studies/statistics.js';
 
 const LOSS = 0.08;
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { search } from '../../../src/studies/find.js';
-import { readSweep } from '../../../src/studies/run-files.js';
+import { reader } from '../../../src/studies/run-files.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 import { runOf } from './runs.js';
 import { studied } from './study.js';
@@ -49,7 +49,7 @@ function runWith(args) {
 async function found(folder, args, mostWallets = Infinity) {
   const line = ['find', '--rest=0s', `--dir=${folder}`, '--rpc=http://127.0.0.1:1', ...args];
   const { result, lines, runs } = studied(
-    (config, parts, start) => search(config, parts, { start, isCapacity: true }),
+    async (config, parts, tools) => (await search(config, parts, { tools, isCapacity: true })).exitCode,
     line,
     (asked) =>
       Number(given(asked.args, 'threads')) > mostWallets
@@ -57,7 +57,7 @@ async function found(folder, args, mostWallets = Infinity) {
         : { run: runWith(asked.args) },
   );
   const exitCode = await result;
-  const { find } = await readSweep(`${folder}/sweep.json`);
+  const { find } = (await reader('sweep'))(`${folder}/sweep.json`);
   return { exitCode, lines: lines.join('\n'), runs: runs.map((run) => run.args), find };
 }
 
@@ -69,10 +69,12 @@ describe('stress find', () => {
     assert.ok(Math.abs((find?.estimate ?? 0) / NODE_PER_SECOND - 1) < 0.05, find?.words);
     assert.match(lines, /again {3}with 4 operations in flight per wallet in place of 1/);
     assert.match(lines, /again {3}with 400 wallets|again {3}with 16 operations in flight/);
-    assert.match(lines, /^the highest rate that is held is [\d,]+ per second \(95 % interval .* runs\)/m);
+    assert.match(
+      lines,
+      /^ {2}verdict {3}the highest rate with held>=98% is [\d,]+ per second \(95 % interval .* runs\)/m,
+    );
     assert.match(lines, /node-bound: 2000 per second/);
-    assert.match(lines, /at the highest rate that held: latency p50 [\d.]+ ms, p99/);
-    assert.match(lines, /asked\/s +wallets +achieved/);
+    assert.match(lines, /^ {2}rate +asked\/s +TPS +avg ms/m);
     assert.ok(
       find?.trials.every(({ holds, verdict }) => holds || verdict?.name !== 'concurrency-bound'),
       'no such run is an answer',
@@ -100,7 +102,10 @@ describe('stress find', () => {
     const { lines, runs } = await found(temporaryFolder(t), []);
     // Each run takes 10 s.
     assert.ok(runs.length <= 18, `${runs.length} runs`);
-    assert.match(lines, /^so far, the highest rate that is held is .*; the time limit of 180 s was reached/m);
+    assert.match(
+      lines,
+      /^ {2}verdict {3}so far, the highest rate with held>=98% is .*; the time limit of 180 s was reached/m,
+    );
   });
 
   it('claims nothing that no run has shown', async (t) => {
@@ -110,7 +115,7 @@ describe('stress find', () => {
       '--rate=2000',
       '--time-limit=25s',
     ]);
-    assert.match(lines, /^so far the rate is not held: the lowest rate that was tried is [\d,]+ per second/m);
+    assert.match(lines, /^ {2}verdict {3}so far, the highest rate with held>=98% is below [\d,]+ per second/m);
     assert.equal(exitCode, 99);
   });
 

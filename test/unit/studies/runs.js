@@ -1,9 +1,23 @@
 /** Run files as studies get them, with figures of their own. */
 import { RUNS_MAY_DIFFER_IN } from '../../../src/cli/options.js';
 import { Distribution } from '../../../src/stats/histogram.js';
-import { runFileOf } from '../../helpers/samples.js';
+import { partsOf, runFileOf } from '../../helpers/samples.js';
 
 /** @import { RunFile } from '../../../src/types.d.ts' */
+
+/** Readers of run files refuse one without these. */
+const CONFIG = {
+  ...{ command: 'run', workload: 'counter', threads: 20, inFlight: 1, ratePerSecond: null },
+  ...{ offset: 0, rpc: null, durationMs: 2000, mnemonic: null, fundFrom: null },
+};
+export const ENVIRONMENT = {
+  ...{ stress: '1.0.0', clientVersion: 'node/v1', cpu: 'a cpu', cores: 2, node: 'v20', platform: 'linux-x64' },
+  ...{ memoryBytes: 8e9, endpoint: 'http://127.0.0.1:1', embeddedChain: false, chainId: 1, genesisHash: null },
+  ...{ blockGasLimit: 3e7, feeMode: 'eip1559', signer: 'secp256k1' },
+  transport: { name: 'tcp', connections: 1, keepAlive: true },
+  inclusion: { name: 'blocks', why: 'as asked' },
+};
+const { generator } = partsOf();
 
 /**
  * @param {number} number makes its id, and when it began unless that is said
@@ -20,9 +34,13 @@ export function runOf(number, { tps = 100, latencyMs = 50, at = number, config =
     id: `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`,
     startedAtMs: Date.UTC(2026, 0, 1, 0, at),
     endedAtMs: Date.UTC(2026, 0, 1, 0, at, 30),
-    config: { command: 'run', workload: 'counter', threads: 20, inFlight: 1, ratePerSecond: null, ...config },
-    environment: { stress: '1.0.0', clientVersion: 'node/v1', cpu: 'a cpu', cores: 2 },
-    audit: { exact: true },
+    config: { ...CONFIG, ...config },
+    environment: { ...ENVIRONMENT },
+    generator: {
+      ...generator,
+      rpcCalls: { submit: 20, setup: 1 },
+      transport: { requests: 20, connectionsOpened: 1, bytesReceived: 1 },
+    },
   });
   const total = new Distribution();
   for (const factor of [0.5, 0.9, 1, 1.2, 4]) total.record(Math.round(1000 * latencyMs * factor));

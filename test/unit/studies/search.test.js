@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { Stop } from '../../../src/core/stop.js';
 import { parseThreshold } from '../../../src/stats/thresholds.js';
-import { answerText, judgeTrial, heldShareOf, search } from '../../../src/studies/find.js';
-import { readSweep } from '../../../src/studies/run-files.js';
+import { answerText, judgeTrial, search } from '../../../src/studies/find.js';
+import { metricOf } from '../../../src/studies/metrics.js';
+import { reader } from '../../../src/studies/run-files.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 import { runOf } from './runs.js';
 import { studied } from './study.js';
@@ -23,14 +24,6 @@ function runAt({ asked, served, blocks = 20 }) {
   return /** @type {RunFile} */ (
     /** @type {unknown} */ ({
       ...run,
-      environment: {
-        endpoint: 'http://127.0.0.1:1',
-        clientVersion: 'node/v1',
-        chainId: 1,
-        cpu: 'a cpu',
-        cores: 2,
-        node: 'v20',
-      },
       rates: {
         ...run.rates,
         askedPerSecond: asked,
@@ -42,7 +35,10 @@ function runAt({ asked, served, blocks = 20 }) {
       latency: {
         ...run.latency,
         // Who comes after half a second waits for half a second's growth, who comes after one and a half for three times that.
-        halves: [0.5, 1.5].map((seconds) => ({ count: asked, sumUs: asked * (60_000 + growth * seconds * 1e6) })),
+        halves: [0.5, 1.5].map((seconds) => ({
+          count: asked,
+          sumUs: Math.round(asked * (60_000 + growth * seconds * 1e6)),
+        })),
       },
     })
   );
@@ -59,13 +55,13 @@ async function searched(folder, answer, { args = [], stop } = {}) {
   const rateOf = (/** @type {Asked} */ { args: given }) =>
     given.length === 0 ? null : Number(given[0].replace('--rate=', ''));
   const { result, lines, runs } = studied(
-    (config, parts, start) => search(config, parts, { start }),
+    async (config, parts, tools) => (await search(config, parts, { tools })).exitCode,
     line,
     (asked) => ({ run: null, ...answer(rateOf(asked)) }),
     stop,
   );
   const exitCode = await result;
-  return { exitCode, lines, rates: runs.map(rateOf), sweep: await readSweep(join(folder, 'sweep.json')) };
+  return { exitCode, lines, rates: runs.map(rateOf), sweep: (await reader('sweep'))(join(folder, 'sweep.json')) };
 }
 
 /** @param {number} capacity */
@@ -82,14 +78,16 @@ describe('search()', () => {
     assert.ok(find !== null && find.sharp && find.estimate !== null && find.low !== null && find.high !== null);
     assert.ok(Math.abs(find.estimate / 300 - 1) < 0.05, `${find.estimate}`);
     assert.ok(find.low <= 306 && find.high >= 300, `${find.low} to ${find.high}`);
-    assert.deepEqual([end, cells, axes], ['complete', [], []]);
+    assert.deepEqual([end, axes], ['complete', []]);
+    assert.equal(cells.flatMap(({ metrics }) => metrics.held).length, find.trials.length, 'trials are runs of cells');
+    assert.match(lines.join('\n'), /\n {2}rate +asked\/s +TPS +avg ms/);
     assert.equal(find.trials.length, rates.length - 1);
-    assert.match(lines.join('\n'), /\/s +fails {2}only \d\d\.\d % of the rate was held/);
+    assert.match(lines.join('\n'), /\/s +fails {2}held \d\d\.\d+ % is not >= 98%/);
     assert.match(
       find.words,
-      /^the highest rate for which p99<10s holds with the rate held is 30\d per second \(95 % interval \d+ to \d+, \d+ runs\)$/,
+      /^the highest rate with p99<10s and held>=98% is 30\d per second \(95 % interval \d+ to \d+, \d+ runs\); at 3\d\d\/s: held 9\d\.\d+ % is not >= 98%$/,
     );
-    assert.ok(lines.includes(`\n${find.words}`));
+    assert.ok(lines.join('\n').includes(`\n  verdict   ${find.words}\n`));
   });
 
   it('stays inside a range and reports results at its ends', async (t) => {
@@ -98,34 +96,26 @@ describe('search()', () => {
     assert.deepEqual([all.exitCode, all.sweep.find?.estimate, all.sweep.find?.low], [0, null, 200]);
     assert.match(
       all.sweep.find?.words ?? '',
-      /^p99<10s holds with the rate held at 200 per second, the highest that was asked for.* at least that/,
+      /^the highest rate with p99<10s and held>=98% is at least 200 per second \(/,
     );
     const none = await searched(temporaryFolder(t), chainOf(300), { args: ['--rate=500..900'] });
     assert.deepEqual([none.exitCode, none.sweep.find?.estimate, none.sweep.find?.high], [99, null, 500]);
     assert.match(
       none.sweep.find?.words ?? '',
-      /^p99<10s does not hold with the rate held at 500 per second, the lowest/,
+      /^the highest rate with p99<10s and held>=98% is below 500 per second \(/,
     );
   });
 
-  it('reports limits of the generator in the answer, on the terminal and in the file', async (t) => {
+  it('reports limits of the generator in the answer', async (t) => {
     const verdict = { name: /** @type {const} */ ('concurrency-bound'), evidence: '20 wallets' };
-    const { lines, sweep } = await searched(temporaryFolder(t), (rate) => {
+    const { sweep } = await searched(temporaryFolder(t), (rate) => {
       const { run } = chainOf(300)(rate);
       return { run: { ...run, verdict } };
     });
-    const [words] = sweep.warnings;
-    assert.match(
-      words,
-      /^at 3\d\d\/s: only .*; concurrency-bound: 20 wallets; the number of wallets was the limit, not the node/,
-    );
-    assert.ok(lines.includes(words));
     assert.match(
       sweep.find?.words ?? '',
-      /^the highest rate .*; the number of wallets was the limit, not the node: the node may do more/,
+      /; at 3\d\d\/s: held .*; concurrency-bound: 20 wallets; the number of wallets was the limit, not the node: the node may do more$/,
     );
-    assert.ok(lines.includes(`\n${sweep.find?.words}`));
-    assert.deepEqual((await searched(temporaryFolder(t), chainOf(300))).sweep.warnings, []);
   });
 
   it('continues after an interruption without repeating runs', async (t) => {
@@ -147,7 +137,7 @@ describe('search()', () => {
       /so far, the highest rate .* 4 runs\)[^]*\ninterrupted: the same command goes on/,
     );
     const second = await searched(folder, chainOf(300));
-    assert.match(second.lines[0], /^4 runs are in .* already, and kept$/);
+    assert.match(second.lines[0], /^5 runs are in .* already, and kept$/);
     assert.deepEqual([second.exitCode, second.sweep.end, second.sweep.find?.sharp], [0, 'complete', true]);
     assert.deepEqual(second.sweep.find?.trials.slice(0, 4), first.sweep.find?.trials);
     const text = readFileSync(join(folder, 'sweep.json'), 'utf8');
@@ -156,7 +146,7 @@ describe('search()', () => {
     assert.equal(readFileSync(join(folder, 'sweep.json'), 'utf8'), text);
     await assert.rejects(searched(folder, chainOf(300), { args: ['--drain-timeout=9s'] }), {
       code: 'bad_input',
-      message: /holds another search: --drain-timeout was not given and is 9s; give --dir another folder/,
+      message: /holds another study: --drain-timeout was not given and is 9s; give --dir another folder/,
     });
   });
 
@@ -165,8 +155,8 @@ describe('search()', () => {
     const gone = searched(folder, (rate) =>
       rate === null ? chainOf(300)(rate) : { exitCode: 69, complaint: 'cannot reach http://127.0.0.1:1' },
     );
-    await assert.rejects(gone, { exitCode: 69, message: /^the run at rate=\d+: cannot reach/ });
-    assert.equal((await readSweep(join(folder, 'sweep.json'))).end, 'failed');
+    await assert.rejects(gone, { exitCode: 69, message: /^the run rate=\d+ failed: cannot reach/ });
+    assert.equal((await reader('sweep'))(join(folder, 'sweep.json')).end, 'failed');
     const notExact = searched(temporaryFolder(t), (rate) => ({
       ...chainOf(300)(rate),
       exitCode: 76,
@@ -187,7 +177,7 @@ describe('judgeTrial()', () => {
 
   it('requires that the rate is held, unless a condition covers it', () => {
     const run = runAt({ asked: 320, served: 300 });
-    assert.deepEqual(judgeTrial({ find: 'rate', until }, run).failed, ['only 94.0 % of the rate was held']);
+    assert.match(judgeTrial({ find: 'rate', until }, run).failed.join(), /^held 9[34]\.\d+ % is not >= 98%$/);
     assert.equal(judgeTrial({ find: 'threads', until }, run).holds, true);
     assert.equal(judgeTrial({ find: 'rate', until: [...until, parseThreshold('dropped<1%')] }, run).holds, true);
   });
@@ -201,54 +191,50 @@ describe('judgeTrial()', () => {
   });
 });
 
-describe('heldShareOf()', () => {
+describe('the figure held', () => {
+  const heldOf = (/** @type {RunFile} */ run) => metricOf('held').read(run);
+
   it('is the served share of due operations, from the growth of the queue', () => {
     for (const asked of [200, 300, 306, 330, 600]) {
-      const pace = heldShareOf(runAt({ asked, served: 300 }));
-      assert.ok(pace !== null && Math.abs(pace - Math.min(1, 300 / asked)) < 0.004, `${asked}: ${pace}`);
+      const held = heldOf(runAt({ asked, served: 300 }));
+      assert.ok(held !== null && Math.abs(held - Math.min(100, 30_000 / asked)) < 0.4, `${asked}: ${held}`);
     }
   });
 
   it('counts what was dropped', () => {
     const run = runAt({ asked: 100, served: 100 });
-    assert.equal(heldShareOf({ ...run, rates: { ...run.rates, achievedPerSecond: 90 } }), 0.9);
-    assert.equal(heldShareOf({ ...run, rates: { ...run.rates, askedPerSecond: null } }), null);
+    assert.equal(heldOf({ ...run, rates: { ...run.rates, achievedPerSecond: 90 } }), 90);
+    assert.equal(heldOf({ ...run, rates: { ...run.rates, askedPerSecond: null } }), null);
   });
 
   it('takes no growth for real that few blocks can explain', () => {
-    assert.ok((heldShareOf(runAt({ asked: 315, served: 300, blocks: 20 })) ?? 0) < 0.96);
-    assert.equal(heldShareOf(runAt({ asked: 315, served: 300, blocks: 4 })), 1);
+    assert.ok((heldOf(runAt({ asked: 315, served: 300, blocks: 20 })) ?? 0) < 96);
+    assert.equal(heldOf(runAt({ asked: 315, served: 300, blocks: 4 })), 100);
   });
 });
 
 describe('answerText()', () => {
-  const threads = {
-    name: 'threads',
-    noun: 'number of wallets',
-    behind: '',
-    short: ' threads',
-    lowest: 1,
-    highest: 400,
-  };
+  const searched = { noun: 'number of wallets', behind: '' };
   const found = {
-    until: ['p99<2s', 'failed<1%'],
-    isRateHeld: false,
+    conditions: ['p99<2s', 'failed<1%'],
+    end: /** @type {const} */ ('sharp'),
     figures: { estimate: 305, low: 300, high: 310 },
-    scale: threads,
+    scale: { lowest: 1, highest: 400 },
     trials: 12,
+    tried: { held: 300, failed: 310 },
   };
+  const what = 'the highest number of wallets with p99<2s and failed<1%';
   /** @type {Array<[Partial<Parameters<typeof answerText>[1]>, string]>} */
   const table = [
-    [
-      {},
-      'the highest number of wallets for which p99<2s and failed<1% hold is 305 (95 % interval 300 to 310, 12 runs)',
-    ],
-    [
-      { end: 'below' },
-      'not all of p99<2s and failed<1% hold at 1, the lowest that was asked for: the highest number of wallets is below that (12 runs)',
-    ],
-    [{ trials: 0, end: null }, 'no run has said yet for which number of wallets p99<2s and failed<1% hold'],
+    [{}, `${what} is 305 (95 % interval 300 to 310, 12 runs)`],
+    [{ end: 'noise' }, `${what} is 305 (95 % interval 300 to 310, 12 runs); noise prevents a sharper answer`],
+    [{ end: 'below' }, `${what} is below 1 (12 runs)`],
+    [{ end: 'at least' }, `${what} is at least 400 (12 runs)`],
+    [{ end: null }, `so far, ${what} is 305 (95 % interval 300 to 310, 12 runs)`],
+    [{ end: null, tried: { held: 300, failed: Infinity } }, `so far, ${what} is at least 300 (12 runs)`],
+    [{ end: null, tried: { held: -Infinity, failed: 310 } }, `so far, ${what} is below 310 (12 runs)`],
+    [{ end: null, trials: 0 }, `so far, ${what} is not known yet`],
   ];
   for (const [given, words] of table)
-    it(words, () => assert.equal(answerText(threads, { ...found, end: 'sharp', ...given }), words));
+    it(words, () => assert.equal(answerText(searched, { ...found, ...given }), words));
 });

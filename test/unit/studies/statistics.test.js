@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { randomNumbers } from '../../../src/random.js';
 import {
   exchanges,
   fitLine,
@@ -10,7 +11,6 @@ import {
   mean,
   median,
   pValue,
-  randomNumbers,
   rejects,
   signFlips,
   smallestP,

@@ -18,7 +18,7 @@ const RUN_US = 10e6;
 
 /**
  * @template T
- * @param {(config: Config, parts: Parts, start: (how: any) => Promise<Finished>) => Promise<T>} study
+ * @param {(config: Config, parts: Parts, tools: {runChild: (how: any) => Promise<Finished>}) => Promise<T>} study
  * @param {string[]} line the command line
  * @param {(asked: Asked) => Partial<Finished>} [answer] of each run; a plain run unless it says otherwise
  * @param {Stop} [stop]
@@ -50,14 +50,15 @@ export function studied(study, line, answer = () => ({}), stop = new Stop()) {
   const result = (async () => {
     const invocation = await readInvocation(line, { STRESS_FUNDER_KEY: '', PATH: '/bin' }, '1.0.0');
     assert.ok(invocation.kind === 'command');
-    return study(invocation.config, parts, async ({ args, env, out }) => {
+    const runChild = async (/** @type {any} */ { args, env, out }) => {
       const asked = { args, env, number: runs.length + 1 };
       runs.push(asked);
       nowUs += RUN_US;
       const finished = { exitCode: 0, run: runOf(asked.number), complaint: null, ...answer(asked) };
       if (finished.run !== null) writeFileSync(out, JSON.stringify(finished.run));
       return finished;
-    });
+    };
+    return study(invocation.config, parts, { runChild });
   })();
   return { result, lines, rests, runs };
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { InputError } from '../../../src/errors.js';
 import { Distribution } from '../../../src/stats/histogram.js';
-import { isWhole, readRunFiles, readSweep } from '../../../src/studies/run-files.js';
+import { isWhole, reader } from '../../../src/studies/run-files.js';
 import { checkSize } from '../../../src/studies/plan.js';
 import { resultText } from '../../../src/outputs/table.js';
 import { howItWasMade, sweepMarkdown, sweepResult } from '../../../src/studies/sweep-text.js';
@@ -13,7 +13,7 @@ import { caught } from '../../helpers/caught.js';
 import { runFileOf } from '../../helpers/samples.js';
 import { sweepOf } from '../../helpers/sweep-file.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
-import { runOf } from './runs.js';
+import { ENVIRONMENT, runOf } from './runs.js';
 import { studied } from './study.js';
 
 /**
@@ -21,17 +21,14 @@ import { studied } from './study.js';
  * @import { Asked } from './study.js'
  */
 
-const ENVIRONMENT = { endpoint: 'http://a', clientVersion: 'node/v1', chainId: 1, cpu: 'c', cores: 2, node: 'v' };
-
 /** @param {{tps?: number, ms?: number, asked?: number | null, achieved?: number, isGrowing?: boolean}} figures @returns {RunFile} */
 function measured({ tps = 100, ms = 100, asked = null, achieved = tps, isGrowing = false }) {
   const run = runOf(1);
   const total = new Distribution();
   if (tps > 0) total.record(1000 * ms);
-  const halves = [1, isGrowing ? 3 : 1].map((factor) => ({ count: 10, sumUs: 10_000 * factor }));
+  const halves = [1, isGrowing ? 300 : 1].map((factor) => ({ count: 10, sumUs: 10_000 * factor }));
   return /** @type {RunFile} */ ({
     ...run,
-    environment: { ...run.environment, ...ENVIRONMENT },
     rates: { ...run.rates, verifiedPerSecond: tps, askedPerSecond: asked, achievedPerSecond: achieved },
     window: { ...run.window, counts: { ...run.window.counts, scheduled: 100, verified: tps } },
     blocks: { ...run.blocks, count: 20 },
@@ -46,7 +43,8 @@ const settingsOf = ({ args }) => args.map((arg) => arg.split('=')[1]).join(' ');
 function swept(folder, args, answer = () => ({ run: measured({}) })) {
   const duration = args.some((arg) => arg.startsWith('--stages')) ? [] : ['-d=1s'];
   const line = ['sweep', ...duration, '--rest=0s', `--dir=${join(folder, 'it')}`, ...args];
-  return { ...studied(sweep, line, answer), sweepFile: () => readSweep(join(folder, 'it', 'sweep.json')) };
+  const made = studied(async (...given) => (await sweep(...given)).exitCode, line, answer);
+  return { ...made, sweepFile: async () => (await reader('sweep'))(join(folder, 'it', 'sweep.json')) };
 }
 
 describe('sweep()', () => {
@@ -117,7 +115,7 @@ describe('sweep()', () => {
     const { result, runs, sweepFile } = swept(temporaryFolder(t), ['-t=5,10'], () => {
       return { exitCode: 77, run: null, complaint: 'refused' };
     });
-    await assert.rejects(result, { exitCode: 77, message: 'refused' });
+    await assert.rejects(result, { exitCode: 77, message: 'the run threads=5 failed: refused' });
     assert.deepEqual([runs.length, (await sweepFile()).end], [1, 'failed']);
   });
 
@@ -127,7 +125,7 @@ describe('sweep()', () => {
       mkdirSync(join(folder, 'it', 'sweep.csv'));
       return { exitCode: 77, run: null, complaint: 'the first error' };
     });
-    await assert.rejects(result, { message: 'the first error' });
+    await assert.rejects(result, { message: 'the run threads=5 failed: the first error' });
   });
 
   it('takes the rate of --stages from the runs, and marks lower bounds', async (t) => {
@@ -143,7 +141,7 @@ describe('sweep()', () => {
 
   /** @type {Array<[string, string[], RegExp]>} */
   const changes = [
-    ['another repeat', ['-t=5,10', '--repeat=3'], /another sweep: --repeat was 2 and is 3; give --dir another folder/],
+    ['another repeat', ['-t=5,10', '--repeat=3'], /another study: --repeat was 2 and is 3; give --dir another folder/],
     ['another axis', ['-t=5,10', '--rate=1,2', '--repeat=2'], /--rate was not given and is 1,2/],
     ['other values', ['-t=5,11', '--repeat=2'], /--threads was 5,10 and is 5,11/],
   ];
@@ -175,13 +173,19 @@ describe('saturation', () => {
   /** @param {Array<[threads: number, tps: number, ms: number]>} all */
   const wallets = (all) => Object.fromEntries(all.map(([threads, tps, ms]) => [String(threads), { tps, ms }]));
 
+  /** @param {Asked} asked */
+  const rateOf = ({ args }) => {
+    const rate = args.find((arg) => arg.startsWith('--rate='));
+    return rate === undefined ? null : Number(rate.slice(7));
+  };
+
   /** What is asked for, the figures of each cell, and what is said of each line. @type {Array<[string, string[], Record<string, Figures>, string[]]>} */
   const table = [
     [
       'a shortfall of more than 10 %',
       ['-t=5', '--rate=100,200,300'],
       rates([100, 195, 210]),
-      ['saturated from rate=300 on: 210 of 300 asked per second were verified, 30 % short'],
+      ['saturated from rate=300 on: 70 % of the rate was held'],
     ],
     ['exactly a tenth', ['-t=5', '--rate=100,200,300'], rates([100, 180, 270]), ['not saturated up to rate=300']],
     [
@@ -195,16 +199,14 @@ describe('saturation', () => {
       ['-t=5', '--rate=100,200,300,400'],
       rates([80, 200, 200, 100]),
       [
-        'saturated from rate=300 on: 200 of 300 asked per second were verified, 33 % short; rate=100 may be noise, a higher load did better; --repeat shows whether',
+        'saturated from rate=300 on: 67 % of the rate was held; rate=100 may be noise, a higher load did better; --repeat shows whether',
       ],
     ],
     [
       'operations that end after the window, with and without growing latency',
       ['-t=5', '--rate=100,101'],
       { 100: { tps: 80, achieved: 100 }, 101: { tps: 80, achieved: 101, isGrowing: true } },
-      [
-        'saturated from rate=101 on: 80 of 101 asked per second were verified in the window, 21 % short, and latency grew all the while',
-      ],
+      ['saturated from rate=101 on: 77 % of the rate was held'],
     ],
     ['wallets at a fixed rate', ['-t=1,9', '--rate=100'], wallets([[1, 10, 100], [9, 90, 100]]), []], // prettier-ignore
     [
@@ -252,7 +254,7 @@ describe('saturation', () => {
   for (const [name, args, figures, words] of table)
     it(name, async (t) => {
       const { result, sweepFile } = swept(temporaryFolder(t), args, (asked) => ({
-        run: measured(figures[settingsOf(asked)] ?? {}),
+        run: measured({ asked: rateOf(asked), ...figures[settingsOf(asked)] }),
       }));
       await result;
       const { saturation, cells } = await sweepFile();
@@ -305,7 +307,7 @@ describe('the texts of a sweep', () => {
 
 describe('files of studies', () => {
   it('have runs of full length, or are left out', () => {
-    for (const [end, whole] of Object.entries({ duration: true, no_wallets: true, interrupted: false })) {
+    for (const [end, whole] of Object.entries({ duration: true, iterations: true, interrupted: false })) {
       assert.equal(isWhole({ ...runFileOf(), partial: false, end }), whole);
       assert.equal(isWhole({ ...runFileOf(), partial: true, end }), false);
     }
@@ -314,10 +316,12 @@ describe('files of studies', () => {
   const SWEEP = sweepOf([{ settings: { threads: '10' }, metrics: { tps: [1] } }]);
   /** @type {Array<[string, unknown, RegExp]>} */
   const table = [
-    ['a sweep of a newer version', { ...SWEEP, schema: 'evm-stress/sweep@2' }, /a sweep file of another version, .*@2/],
-    ['a run file of a newer version', { schema: 'evm-stress/run@2' }, /a run file of another version, .*reads .*run@1/],
-    ['something not ours', { schema: 'evm-stress/trend@2' }, /no sweep file, but "evm-stress\/trend@2"/],
-    ['a run file', { schema: 'evm-stress/run@1' }, /no sweep file, but "evm-stress\/run@1"/],
+    [
+      'a sweep of a newer version',
+      { ...SWEEP, schema: 'evm-stress/sweep@2' },
+      /no sweep file of this version, but .*@2/,
+    ],
+    ['a run file', { schema: 'evm-stress/run@1' }, /no sweep file of this version, but "evm-stress\/run@1"/],
     ['something else', { a: 1 }, /no sweep file: it does not say "schema"/],
     ['null', null, /no sweep file: it does not say/],
     ['one without cells', { ...SWEEP, cells: undefined }, /no whole sweep file: \/cells is missing/],
@@ -328,9 +332,10 @@ describe('files of studies', () => {
     it(`are refused: ${name}`, async (t) => {
       const file = join(temporaryFolder(t), 'sweep.json');
       writeFileSync(file, typeof json === 'string' ? json : JSON.stringify(json));
-      const error = await caught(() => readSweep(file));
+      const error = await caught(async () => (await reader('sweep'))(file));
       assert.ok(error instanceof InputError);
       assert.match(error.message, words);
-      if (name === 'a sweep of a newer version') await assert.rejects(readRunFiles([file]), { message: words });
+      if (name === 'a sweep of a newer version')
+        await assert.rejects(async () => (await reader('run'))(file), { message: /is no run file of this version/ });
     });
 });

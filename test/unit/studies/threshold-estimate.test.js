@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { randomNumbers } from '../../../src/studies/statistics.js';
+import { randomNumbers } from '../../../src/random.js';
 import { MAX_TRIALS, SHARP, ThresholdEstimate } from '../../../src/studies/threshold-estimate.js';
 
 /**
- * @import { Random } from '../../../src/studies/statistics.js'
+ * @import { Random } from '../../../src/random.js'
  * @import { Scale } from '../../../src/studies/threshold-estimate.js'
  */
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { compileCheck, differenceOf, faultOf, pathNotFound } from '../../../src/workloads/call-checks.js';
+import { compileCheck, differenceOf, faultOf } from '../../../src/workloads/call-checks.js';
 
 /** @import { CheckRule } from '../../../src/workloads/call-checks.js' */
 
@@ -36,21 +36,6 @@ describe('checks of answers', () => {
   for (const [rule, answer, words] of table) {
     it(`${JSON.stringify(rule)} of ${JSON.stringify(answer)}`, () => assert.equal(held(rule, answer), words));
   }
-
-  it('a path that leads nowhere in an answer that has members is a mistake, of an empty answer it is none', () => {
-    const check = compileCheck({ path: 'numbr', equals: 1 });
-    assert.equal(
-      pathNotFound(check, BLOCK),
-      'its check looks at "numbr", and there is no "numbr" in the answer, which has number, transactions, withdrawals',
-    );
-    assert.equal(pathNotFound(check, null), null);
-    assert.equal(pathNotFound(compileCheck({ path: 'numbr', exists: false }), BLOCK), null);
-    assert.equal(pathNotFound(compileCheck({ path: '0.topics', length: 1 }), []), null);
-    assert.match(
-      String(pathNotFound(compileCheck({ path: 'transactions.0.hsh', equals: 1 }), BLOCK)),
-      /no "hsh" .* hash$/,
-    );
-  });
 });
 
 describe('where two answers differ', () => {

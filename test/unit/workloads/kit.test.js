@@ -4,6 +4,7 @@ import { RpcError } from '../../../src/errors.js';
 import { WorkloadHost } from '../../../src/workloads/kit.js';
 import { caught } from '../../helpers/caught.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { hostOf } from './host.js';
 
 /** @import { Handlers } from '../../helpers/fake-rpc.js' */
 
@@ -13,7 +14,7 @@ const TO = `0x${'11'.repeat(20)}`;
 /** @param {Handlers} handlers */
 function host(handlers) {
   const rpc = fakeRpc(handlers);
-  const made = new WorkloadHost('./mine.js', rpc);
+  const made = new WorkloadHost('./mine.js', { rpc });
   const begin = (/** @type {any} */ given) => made.begin(given);
   return { made, kit: made.kit, begin, finish: () => made.finish(), rpc };
 }
@@ -51,39 +52,6 @@ describe('the kit: verifyByReceipt', () => {
 });
 
 describe('the kit: audits', () => {
-  it('by nonce: what was mined since prepare(), less what was reverted', async () => {
-    const { kit, begin, finish } = host({ eth_getTransactionCount: () => '0xc' });
-    const audit = kit.auditByNonce();
-    begin(preparation([7, 12]));
-    await finish();
-    assert.deepEqual(await audit(HASH, 5, [2, 0]), [
-      { start: 7n, now: 10n, target: TO },
-      { start: 12n, now: 12n, target: TO },
-    ]);
-  });
-
-  it('by nonce: the receipts must say so too, because a reverted transaction raises the nonce as well', async () => {
-    const receipts = ['0x1', '0x1', '0x0'].map((status) => ({ from: TO, status }));
-    const { made, kit, begin, finish } = host({ eth_getBlockReceipts: () => receipts });
-    const snapshot = { blockHash: HASH, blockNumber: 9, startBlock: 8, startNonces: [7], nonces: [10], undecided: [0] };
-    const { signal } = new AbortController();
-    /** @param {number} executed @param {number} reverted */
-    const holds = async (executed, reverted) => {
-      const all = { ...snapshot, executed: [executed], reverted: [reverted], areOurs: reverted === 0, signal };
-      return (await made.checkNonces(all, verify)).map((check) => check.holds);
-    };
-    /** @type {object} of the workload's own */
-    let verify = () => {};
-    assert.deepEqual(await holds(2, 1), [], 'not where nothing is audited by nonce');
-    kit.auditByNonce();
-    begin(preparation([7]));
-    await finish();
-    assert.deepEqual(await holds(2, 1), [true]);
-    assert.deepEqual(await holds(3, 0), [false]);
-    verify = kit.verifyByReceipt();
-    assert.deepEqual(await holds(2, 1), [], 'each receipt was looked at already');
-  });
-
   it('by call: a number as it was before the load and at the block, by hash, or by number where hashes are not taken', async () => {
     /** @param {any} block */
     const at = (block) => {
@@ -101,11 +69,11 @@ describe('the kit: audits', () => {
 });
 
 describe('the kit: what it is asked with', () => {
-  /** @param {(kit: any, rpc: any) => Promise<unknown>} action @param {RegExp} says */
+  /** @param {(kit: any) => Promise<unknown>} action @param {RegExp} says */
   const refused = async (action, says) => {
-    const { made, kit, begin } = host({});
+    const { kit, begin } = host({});
     begin(preparation([0]));
-    const error = await caught(() => action(kit, made.rpc));
+    const error = await caught(() => action(kit));
     assert.match(error.message, says);
   };
 
@@ -117,36 +85,29 @@ describe('the kit: what it is asked with', () => {
     assert.equal(error.exitCode, 65);
     assert.match(
       error.message,
-      /kit\.auditByCall: the call to 0x1{40} answered 0x, which is not a number: check that a contract is there$/,
+      /mine\.js: the call to 0x1{40} answered 0x, which is not a number: check that a contract is there$/,
     );
   });
 
   it('arguments of another kind are named', async () => {
-    await refused((kit) => kit.sendAll([5]), /kit\.sendAll: it was given 5, and takes a call/);
-    await refused(
-      (kit) => kit.sendAll([{ position: 0, to: '0x12' }]),
-      /kit\.sendAll: it was given .*'0x12'.*, and takes a call/,
-    );
+    await refused((kit) => kit.sendAll([5]), /mine\.js: it was given 5, and takes a call/);
+    await refused((kit) => kit.sendAll([{ position: 0, to: '0x12' }]), /it was given .*'0x12'.*, and takes a call/);
     await refused((kit) => kit.sendAll([{ position: 3, to: TO }]), /there is no wallet at position 3$/);
     await refused((kit) => kit.deployOnce(), /the artifact must be \{ abi, bytecode \}/);
-    await refused((kit) => kit.deployOnce({ abi: [], bytecode: 'zz' }), /kit\.deployOnce: the artifact must be/);
-    await refused((kit) => kit.deployEach({ bytecode: '0x0000' }), /kit\.deployEach: the artifact must be/);
-    await refused(
-      (_, rpc) => rpc.call('m', [], 'load'),
-      /the purpose must be one of setup, readback, audit, not 'load'$/,
-    );
+    await refused((kit) => kit.deployOnce({ abi: [], bytecode: 'zz' }), /the artifact must be/);
+    await refused((kit) => kit.deployEach({ bytecode: '0x0000' }), /the artifact must be/);
   });
 
   it('calls are made for the set-up before the load, and to read back during it, unless they say otherwise', async () => {
     const fake = fakeRpc({ m: () => 1 });
-    const made = new WorkloadHost('./mine.js', fake);
+    const made = new WorkloadHost('./mine.js', { rpc: fake });
     const { rpc } = made;
     made.begin(preparation([]));
     await rpc.call('m');
     await made.finish();
     await rpc.gather('m', [2]);
     await rpc.batch([{ method: 'm' }], 'audit');
-    await new WorkloadHost('./mine.js', fake, { tag: '', starts: [] }).rpc.call('m');
+    await hostOf('00', { rpc: fake }).rpc.call('m');
     assert.deepEqual(
       fake.calls.map(({ purpose }) => purpose),
       ['setup', 'readback', 'audit', 'readback'],
@@ -154,11 +115,65 @@ describe('the kit: what it is asked with', () => {
   });
 });
 
+describe('the kit: wallets', () => {
+  it('have positions in a thread, and the same draws as in the main thread', () => {
+    const [main, thread] = [hostOf('12345678').kit, hostOf('12345678', { first: 40, addresses: [TO] }).kit];
+    assert.deepEqual([thread.indexOf(2), thread.addresses()], [42, [TO]]);
+    assert.deepEqual([main.seed, thread.seed], [0x12345678, 0x12345678]);
+    for (const nonce of [0, 1, 2 ** 31]) assert.equal(thread.draw(2, nonce), main.draw(42, nonce));
+  });
+});
+
+describe('the kit: comparing values with what follows from receipts', () => {
+  const snapshot = { blockHash: HASH, blockNumber: 9, startBlock: 8, startNonces: [7], nonces: [8], undecided: [0] };
+  const values = { name: 'x', words: 'right ones', count: 2, show: (/** @type {bigint} */ value) => `<${value}>` };
+
+  /** @param {Handlers} handlers @param {number} executed */
+  async function compared(handlers, executed = 1) {
+    const receipts = () => [{ from: TO, status: '0x1' }];
+    const { kit, begin, rpc } = host({ eth_getBlockReceipts: receipts, ...handlers });
+    begin(preparation([7]));
+    const all = {
+      ...snapshot,
+      executed: [executed],
+      reverted: [0],
+      areOurs: true,
+      signal: new AbortController().signal,
+    };
+    const { check, compare } = await kit.checkReceipts(all);
+    const entryOf = (/** @type {number} */ i) => {
+      return { of: `value ${i} is`, read: /** @type {const} */ (['eth_getBalance', TO]), mustBe: BigInt(5 + i) };
+    };
+    return { check, compared: await compare({ ...values, entryOf }), rpc };
+  }
+
+  it('the first wrong one is named; all are read at the block of the audit', async () => {
+    const { check, compared: found, rpc } = await compared({ eth_getBalance: () => '0x5' });
+    assert.equal(check.holds, true);
+    assert.deepEqual([found.expected, found.found, found.holds], ['2', '1 (value 1 is <5>, not <6>)', false]);
+    assert.deepEqual(rpc.calls.at(-1)?.params, [TO, { blockHash: HASH }]);
+  });
+
+  it('an answer without digits is zero, and one that is no number proves nothing', async () => {
+    assert.match(
+      String((await compared({ eth_getBalance: () => '0x' })).compared.found),
+      /^0 \(value 0 is <0>, not <5>\)$/,
+    );
+    const { holds, why } = (await compared({ eth_getBalance: () => 'five' })).compared;
+    assert.deepEqual([holds, why], [null, 'a value on the chain is not hexadecimal']);
+  });
+
+  it('nothing is read while it is not known which operations succeeded', async () => {
+    const { check, compared: found, rpc } = await compared({}, 2);
+    assert.deepEqual([check.holds, found.holds, rpc.count('eth_getBalance')], [false, null, 0]);
+  });
+});
+
 describe('the kit: what it is for', () => {
   it('sends while wallets are prepared, and not before or afterwards', async () => {
     const { kit, begin, finish } = host({});
     const tried = () => caught(() => kit.deployEach({ abi: [], bytecode: '0x00' }));
-    assert.match((await tried()).message, /kit\.deployEach: wallets can send in prepare\(\) only$/);
+    assert.match((await tried()).message, /mine\.js: wallets can send in prepare\(\) only$/);
     begin(preparation([0]));
     await finish();
     assert.equal((await tried()).code, 'workload_error');
@@ -172,7 +187,7 @@ describe('the kit: what it is for', () => {
     const listeners = process.listenerCount('unhandledRejection');
     const { kit } = host({});
     const broken = await caught(() => kit.compile('contract A { function f() public { x = 1; } }'));
-    assert.match(broken.message, /kit\.test\.js:\d+:\d+: the Solidity source does not compile/);
+    assert.match(broken.message, /mine\.js: the Solidity source does not compile/);
     assert.match(broken.details, /^DeclarationError: Undeclared identifier\.\n --> workload\.sol:1:36:\n/);
     const two = 'contract A { uint256 x; } contract B { uint256 y; }';
     assert.match((await caught(() => kit.compile(two))).message, /name one of its contracts; the source has A, B$/);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createDraw } from '../../../src/workloads/mix.js';
 import { labelOf, setOfMember } from '../../../src/workloads/table.js';
+import { hostOf } from './host.js';
 
 const MEMBERS = [
   { name: 'counter', weight: 50 },
@@ -9,9 +10,12 @@ const MEMBERS = [
   { name: './mine.js', weight: 20 },
 ];
 
+/** @param {typeof MEMBERS} members @param {string} [tag] @param {number} [first] position of the first wallet of the thread */
+const drawOf = (members, tag = '12345678', first = 0) => createDraw(members, hostOf(tag, { first }).kit);
+
 describe('a mix', () => {
   it('draws its members by their weights, for each wallet', () => {
-    const draw = createDraw(MEMBERS, 12_345, 0);
+    const draw = drawOf(MEMBERS);
     for (const position of [0, 1, 99]) {
       const counts = [0, 0, 0];
       for (let nonce = 0; nonce < 10_000; nonce += 1) counts[draw(position, nonce)] += 1;
@@ -19,16 +23,16 @@ describe('a mix', () => {
     }
   });
 
-  it('draws the same again, in a thread as well, and another one with another seed', () => {
+  it('draws the same again, in a thread as well, and another one with another tag', () => {
     const all = (/** @type {(position: number, nonce: number) => number} */ draw, from = 0) =>
       Array.from({ length: 200 }, (_, i) => draw(from + (i % 10), Math.floor(i / 10)));
-    const whole = all(createDraw(MEMBERS, 7, 0), 30);
-    assert.deepEqual(all(createDraw(MEMBERS, 7, 30)), whole);
-    assert.notDeepEqual(all(createDraw(MEMBERS, 8, 30)), whole);
+    const whole = all(drawOf(MEMBERS), 30);
+    assert.deepEqual(all(drawOf(MEMBERS, '12345678', 30)), whole);
+    assert.notDeepEqual(all(drawOf(MEMBERS, '12345679', 30)), whole);
   });
 
   it('one member takes all', () => {
-    const draw = createDraw([MEMBERS[1]], 1, 0);
+    const draw = drawOf([MEMBERS[1]]);
     assert.deepEqual(
       [0, 1, 2, 3].map((nonce) => draw(0, nonce)),
       [0, 0, 0, 0],

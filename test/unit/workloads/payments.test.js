@@ -3,15 +3,17 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { toHex } from '../../../src/chain/rpc.js';
 import { RpcError } from '../../../src/errors.js';
-import { WorkloadHost } from '../../../src/workloads/kit.js';
-import { Payments } from '../../../src/workloads/payments.js';
+import { createPayments } from '../../../src/workloads/payments.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { hostOf } from './host.js';
 
 /**
- * @import { AuditSnapshot, Check, Rpc } from '../../../src/types.d.ts'
+ * @import { AuditSnapshot, Check } from '../../../src/types.d.ts'
  * @import { Handlers } from '../../helpers/fake-rpc.js'
  */
 
+/** The value follows from it. */
+const TAG = (12_345_036).toString(16).padStart(8, '0');
 const VALUE_WEI = 37n;
 const GAS_PRICE_WEI = 1_000_000_007n;
 const HASH = `0x${'ab'.repeat(32)}`;
@@ -26,12 +28,13 @@ let receipts;
 /** @type {bigint[]} */
 let before;
 
-/** @param {{seed: number, made: number | null, wallets: string[]}} state @param {Rpc} [rpc] */
-function paymentsOf(state, rpc = fakeRpc({})) {
-  const host = new WorkloadHost(null, rpc);
-  host.begin(/** @type {any} */ ({ wallets: PAYERS.map((address) => ({ address })) }));
-  const payments = new Payments({ kit: host.kit, rpc, settings: {} }, { first: 0, value: VALUE_WEI, ...state });
-  return Object.assign(payments, { host, again: (/** @type {Rpc} */ other) => paymentsOf(state, other) });
+/** @param {number | null} made number of receivers @param {Handlers} [handlers] */
+function paymentsOf(made, handlers = {}) {
+  const rpc = fakeRpc(handlers);
+  const host = hostOf(TAG, { rpc, addresses: PAYERS });
+  const payments = createPayments(/** @type {any} */ ({ kit: host.kit, rpc, settings: { receivers: made } }), PAYERS);
+  assert.equal(payments.value, VALUE_WEI);
+  return { ...payments, host, made };
 }
 
 /** @param {string} address @param {bigint} wei */
@@ -45,10 +48,10 @@ const add = (address, wei) => balances.set(address, (balances.get(address) ?? 0n
 function pay(receivers, receiverWei) {
   balances = new Map(PAYERS.map((address, i) => [address, 10n ** 18n + BigInt(i)]));
   before = PAYERS.map((address) => balances.get(address) ?? 0n);
-  if (receiverWei > 0n) for (let i = 0; i < receivers.count; i += 1) add(receivers.addressOf(i), receiverWei);
+  if (receiverWei > 0n) for (let i = 0; i < Number(receivers.made); i += 1) add(receivers.addressOf(i), receiverWei);
   receipts = PAYERS.map((from, position) =>
     Array.from({ length: PAYMENTS[position] }, (_, i) => {
-      add(receivers.addressOf(receivers.indexFor(position, START_NONCES[position] + i)), VALUE_WEI);
+      add(receivers.receiverOf(position, START_NONCES[position] + i), VALUE_WEI);
       add(from, -VALUE_WEI - 21_000n * GAS_PRICE_WEI);
       return { from: from.toLowerCase(), status: '0x1', gasUsed: '0x5208', effectiveGasPrice: toHex(GAS_PRICE_WEI) };
     }),
@@ -57,22 +60,22 @@ function pay(receivers, receiverWei) {
 
 /** @param {ReturnType<typeof paymentsOf>} receivers @param {{receiverWei?: bigint, handlers?: Handlers, snapshot?: Partial<AuditSnapshot>}} [given] */
 async function checksOf(receivers, { receiverWei = 0n, handlers = {}, snapshot = {} } = {}) {
-  const rpc = fakeRpc({
-    eth_getBalance: (address) => toHex(balances.get(address) ?? 0n),
+  let isAfter = false;
+  const payments = paymentsOf(receivers.made, {
     eth_getBlockReceipts: (number) => receipts[Number(number) - 101] ?? [],
     eth_getBlockByNumber: () => ({ hash: HASH }),
     ...handlers,
+    eth_getBalance: (address, block) => {
+      if (!isAfter) return toHex(before[PAYERS.indexOf(address)]);
+      return handlers.eth_getBalance?.(address, block) ?? toHex(balances.get(address) ?? 0n);
+    },
   });
-  const payments = receivers.again(rpc);
-  payments.begin(
-    PAYERS.map((address) => ({ address })),
-    'transfer',
-  );
-  /** @param {string} address @param {unknown} block */
-  const balanceOf = (address, block) => ({ method: 'eth_getBalance', params: [address, block] });
+  /** @param {string} address @returns {[string, string]} */
+  const balanceOf = (address) => ['eth_getBalance', address];
   const coin = { unit: 'wei', paysFees: true, balanceOf, receiverHas: receiverWei };
-  const known = { eth_getBalance: (/** @type {string} */ address) => toHex(before[PAYERS.indexOf(address)]) };
-  await payments.readBalances(coin, fakeRpc(known));
+  payments.begin('transfer');
+  await payments.readBalances(coin);
+  isAfter = true;
   const whole = {
     blockHash: HASH,
     blockNumber: 103,
@@ -100,12 +103,12 @@ const ONE_UNDECIDED = Object.freeze({ areOurs: false, executed: [39, 0, 25], und
 /** The nth payment of a payer is reverted. @param {ReturnType<typeof paymentsOf>} receivers @param {number} position @param {number} n */
 function revert(receivers, position, n) {
   receipts[position][n].status = '0x0';
-  add(receivers.addressOf(receivers.indexFor(position, START_NONCES[position] + n)), -VALUE_WEI);
+  add(receivers.receiverOf(position, START_NONCES[position] + n), -VALUE_WEI);
   add(PAYERS[position], VALUE_WEI);
 }
 
 describe('payments to receivers that were made', () => {
-  const receivers = paymentsOf({ seed: 4711, made: 30, wallets: [] });
+  const receivers = paymentsOf(30);
   beforeEach(() => pay(receivers, 0n));
 
   it('all is right: each wallet and each receiver', async () => {
@@ -126,12 +129,12 @@ describe('payments to receivers that were made', () => {
     add(address, 1n);
     const checks = await checksOf(receivers);
     assert.deepEqual(held(checks), { wallets: true, receivers: false });
-    assert.equal(checks.receivers.found, `29 (${address} has ${mustBe + 1n} wei, not ${mustBe})`);
+    assert.equal(checks.receivers.found, `29 (${address} has ${mustBe + 1n} wei, not ${mustBe} wei)`);
     assert.equal(checks.receivers.expected, '30');
   });
 
   it('a payment that went to another receiver is found', async () => {
-    const [from, to] = [receivers.addressOf(receivers.indexFor(0, 5)), receivers.addressOf(29)];
+    const [from, to] = [receivers.receiverOf(0, 5), receivers.addressOf(29)];
     add(from, -VALUE_WEI);
     add(to, VALUE_WEI);
     assert.notEqual(from, to);
@@ -238,7 +241,7 @@ describe('payments to receivers that were made', () => {
   });
 
   it('the balances of more than 100,000 receivers are not read', async () => {
-    const many = paymentsOf({ seed: 4713, made: 100_001, wallets: [] });
+    const many = paymentsOf(100_001);
     pay(many, 0n);
     assert.deepEqual(held(await checksOf(many)), { wallets: true });
     add(PAYERS[1], -1n);
@@ -247,7 +250,7 @@ describe('payments to receivers that were made', () => {
 });
 
 describe('payments among the wallets', () => {
-  const receivers = paymentsOf({ seed: 4712, made: null, wallets: PAYERS });
+  const receivers = paymentsOf(null);
   beforeEach(() => pay(receivers, 0n));
 
   it('each wallet has what it had and received, less what it sent and its fees', async () => {

@@ -34,7 +34,7 @@ async function refused(action, says) {
   const error = await caught(action);
   assert.ok(error instanceof WorkloadError, String(error));
   assert.equal(error.exitCode, 65);
-  assert.match(error.message, /^\S*\.js(:\d+:\d+)?: [^\n]+$/);
+  assert.match(error.message, /^\S*mine\.js: [^\n]+$/);
   assert.match(error.message, says);
 }
 
@@ -52,8 +52,6 @@ describe('a workload of the user: its parts', () => {
       { kind: 'transaction', next, gas: { value: 5, perWallet: 1n, perOperation: 2n } },
       /gas\.value/,
     ],
-    ['a subject that is none', { kind: 'transaction', next, subject: 5 }, /subject must be a text, not 5$/],
-    ['half an iteration', { kind: 'call', next, callsPerIteration: 0.5 }, /callsPerIteration must be a positive whole/],
   ]))
     it(name, () => refused(() => created(own), says));
 });
@@ -67,8 +65,23 @@ describe('a workload of the user: next()', () => {
     assert.deepEqual(call, { to: TO, data: '0x', value: 0n, gasLimit: 110_001n });
     assert.equal(workload.next(0, 8), call);
     assert.ok(Object.isFrozen(given), 'a later change would have no effect');
-    const { own, gasLimit, set } = workload.handOver(0, 1);
-    assert.deepEqual({ own, gasLimit, set }, { own: null, gasLimit: 110_001n, set: { a: '1' } });
+    const { own, kit } = workload.handOver(0, 1);
+    assert.deepEqual([own, kit.gasLimit], [null, 110_001n]);
+  });
+
+  it('an object that cannot be changed is copied', async () => {
+    const given = Object.freeze({ to: TO });
+    const workload = await transactions({ next: () => given }, { eth_estimateGas: () => '0x186a0' });
+    await workload.prepare(preparation());
+    assert.deepEqual(workload.next(0, 7), { to: TO, data: '0x', value: 0n, gasLimit: 110_001n });
+  });
+
+  it('a gas limit is in all calls, or in none', async () => {
+    const next = (/** @type {number} */ _, /** @type {number} */ nonce) =>
+      nonce === 7 ? { to: TO, gasLimit: 21_000n } : { to: TO };
+    const workload = await transactions({ next });
+    await workload.prepare(preparation());
+    await refused(() => workload.next(0, 8), /next\(\) must give a gasLimit in all of its calls, or in none$/);
   });
 
   for (const [name, given] of /** @type {Array<[string, any]>} */ ([
@@ -98,7 +111,10 @@ describe('a workload of the user: next()', () => {
         throw new Error('tired');
       },
     });
-    await refused(() => workload.next(0, 0), /user-workload\.test\.js:\d+:\d+: next\(\) threw: tired$/);
+    await refused(
+      () => workload.next(0, 0),
+      /mine\.js: next\(\) threw: tired \(at \S+next.*user-workload\.test\.js:\d+:\d+\)+$/,
+    );
   });
 });
 
@@ -110,16 +126,6 @@ describe('a workload of the user: verify(), audit() and reconcile()', () => {
     assert.deepEqual(await verdict(() => ({ state: 'ok' })), { state: 'ok', effect: null, target: null });
     for (const given of [undefined, 'ok', { state: 'fine' }, { state: 'ok', effect: 5 }])
       await refused(() => verdict(async () => given), /verify\(\) returned .*, and must return a verdict/);
-  });
-
-  it("the node's error names the file once", async () => {
-    const error = new RpcError('eth_nope', -32601, 'Method not found');
-    for (let times = 0; times < 2; times += 1) {
-      const given = await caught(() => verdict(() => Promise.reject(error)));
-      assert.equal(given.code, 'rpc_error');
-      assert.match(given.message, /verify\(\): eth_nope: Method not found \(-32601\)$/);
-      assert.equal(given.message.split('verify()').length, 2);
-    }
   });
 
   it('a lost connection stays one, and an unknown block is behind', async () => {
@@ -134,7 +140,7 @@ describe('a workload of the user: verify(), audit() and reconcile()', () => {
   it('a check without figures states whether it holds', async () => {
     const given = [true, false, null].map((holds) => ({ name: 'a', words: 'b', holds }));
     const handlers = { eth_getBlockByNumber: () => ({ hash: '0xb5' }) };
-    const workload = await transactions({ reconcile: () => given }, handlers);
+    const workload = await transactions({ reconcile: () => given, audit: () => [] }, handlers);
     const [, failed, unknown] = await workload.reconcile({ blockHash: '0xb5', blockNumber: 5 });
     assert.deepEqual([failed.expected, failed.found, failed.holds], ['true', 'false', false]);
     assert.equal(unknown.why, 'it does not say why');
@@ -143,6 +149,25 @@ describe('a workload of the user: verify(), audit() and reconcile()', () => {
         async () => (await transactions({ reconcile: () => wrong })).reconcile({}),
         /reconcile\(\) returned/,
       );
+  });
+
+  it('without audit() the receipts are read, unless each operation was verified by its own', async () => {
+    const receipts = ['0x1', '0x1', '0x0'].map((status) => ({ from: TO, status }));
+    const handlers = { eth_getBlockReceipts: () => receipts, eth_getBlockByNumber: () => ({ hash: '0xb9' }) };
+    /** @param {any} own @param {number} executed @param {number} reverted */
+    const holds = async (own, executed, reverted) => {
+      const workload = await transactions(own, handlers);
+      await workload.prepare(preparation());
+      const [counts, { signal }] = [{ executed: [executed], reverted: [reverted] }, new AbortController()];
+      const blocks = { blockHash: '0xb9', blockNumber: 9, startBlock: 8, startNonces: [7], nonces: [10] };
+      const checks = await workload.reconcile({ ...blocks, ...counts, undecided: [0], areOurs: true, signal });
+      return checks.map((/** @type {any} */ check) => check.holds);
+    };
+    const verify = () => ({ state: 'ok' });
+    assert.deepEqual(await holds({ verify }, 2, 1), [true]);
+    assert.deepEqual(await holds({ verify }, 3, 0), [false], 'a reverted transaction raises the nonce too');
+    assert.deepEqual(await holds({}, 2, 1), []);
+    assert.deepEqual(await holds({ verify, audit: () => [] }, 2, 1), []);
   });
 
   it('an audit has a reading of bigints for each wallet', async () => {
@@ -164,8 +189,8 @@ describe('a workload of the user: before the load', () => {
     assert.deepEqual(await stated(undefined), {});
     const cycle = {};
     Object.assign(cycle, { cycle });
-    for (const given of [cycle, { f() {} }, 5, [1], Promise.resolve({})])
-      await refused(() => stated(given), /facts\(\) returned /);
+    await refused(() => stated(cycle), /facts\(\) threw: Converting circular/);
+    for (const given of [5, Promise.resolve({})]) await refused(() => stated(given), /facts\(\) returned /);
   });
 
   it('the value that is sent is stated, or that of the first call if nothing is prepared', async () => {
@@ -203,7 +228,7 @@ describe('a workload of the user: before the load', () => {
     const lacking = await transactions({ prepare: async () => {} });
     await refused(() => lacking.handOver(0, 1), /lacks handOver\(first, count\)/);
     const unfit = await transactions({ handOver: () => () => {} });
-    await refused(() => unfit.handOver(0, 1), /cannot be sent to a worker thread/);
+    await refused(() => unfit.handOver(0, 1), /handOver\(\) threw: .* could not be cloned/);
   });
 });
 

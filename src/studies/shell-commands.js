@@ -7,42 +7,41 @@ import { cannotWrite } from '../files.js';
 import { chooseTransport, transports } from '../transport/index.js';
 
 /**
- * A node that a command of the user starts for one run, as --start-a, --start-b and stress bisect need it.
+ * Commands of the user for the shell: those that start a node for one run (--start, --start-a, --start-b), and those that
+ * end by themselves (--build, --before-cell). What they start ends with them, or with this process.
  *
  * @import { Clock } from '../types.d.ts'
  * @import { Stop } from '../core/stop.js'
  *
- * @typedef {object} StartedNode
- * @property {() => Promise<void>} stop ends all processes of the command
- *
- * @typedef {object} NodeCommand
- * @property {string} name of the option, for messages
- * @property {string} command for the shell; it runs as long as the node
- * @property {URL} url at which the node answers
+ * @typedef {object} Command
+ * @property {string} command
  * @property {string} log file for its output, of the last start only
  * @property {string} [cwd]
  * @property {NodeJS.ProcessEnv} env all of its environment
- * @property {Clock} clock
- * @property {Stop} stop
- * @property {number} [timeLimitMs] for its first answer
+ *
+ * @typedef {Command & {name: string, url: URL}} NodeCommand name: of the option; url: at which the node answers
+ *
+ * @typedef {{clock: Clock, stop: Stop, timeLimitMs?: number}} Limits
  */
 
 const KEEPER = fileURLToPath(new URL('node-keeper.js', import.meta.url));
 const LONGEST_START_MS = 60_000;
+/** A day: a build may take long. */
+const LONGEST_COMMAND_MS = 86_400_000;
 const POLL_MS = 100;
 const TIMEOUT_MS = 2000;
 /** Of a log that a message repeats. */
 const LAST_LINES = 2;
 
-/** @param {NodeCommand} how @returns {Promise<StartedNode | null>} null: interrupted @throws {UnavailableError} */
-export async function startNode({ name, command, cwd, url, log, env, clock, stop, timeLimitMs = LONGEST_START_MS }) {
-  const label = `${name} ${oneLine(withoutKeys(command), 100)}`;
+/** @param {NodeCommand & Limits} how @returns {Promise<{stop: () => Promise<void>} | null>} null: interrupted @throws {UnavailableError} */
+export async function startNode({ name, url, clock, stop, timeLimitMs = LONGEST_START_MS, ...how }) {
+  const label = `${name} ${oneLine(withoutKeys(how.command), 100)}`;
   const shown = displayUrl(url);
   if ((await probe(url)) !== 'nothing')
     throw new UnavailableError(
       `cannot start a node with ${label}: ${shown} answers already; end the node that listens there, or give another URL`,
     );
-  const { ended, end } = launch(command, { cwd, env, log });
+  const { ended, end } = launch(how);
   let exit = /** @type {string | null} */ (null);
   void ended.then((words) => (exit = words));
   const deadlineUs = clock.nowUs() + timeLimitMs * 1000;
@@ -55,11 +54,29 @@ export async function startNode({ name, command, cwd, url, log, env, clock, stop
   }
   await end();
   if (why === '') return null;
-  throw new UnavailableError(`${label}: ${why}; ${lastWords(log)}`);
+  throw new UnavailableError(`${label}: ${why}; ${lastWords(how.log)}`);
 }
 
-/** @param {string} command @param {{cwd?: string, env: NodeJS.ProcessEnv, log: string}} how */
-export function launch(command, { cwd, env, log }) {
+/** A command that ends by itself. @param {Command & Limits & {leaves?: boolean}} how leaves: what it started may go on running @returns {Promise<string | null>} how it failed; null: exit code 0, or interrupted */
+export async function runCommand({ clock, stop, leaves = false, timeLimitMs = LONGEST_COMMAND_MS, ...how }) {
+  const { ended, end } = launch(how, leaves ? ['leaves'] : []);
+  let isLate = false;
+  const cancel = clock.after(() => {
+    isLate = true;
+    void end();
+  }, timeLimitMs);
+  const interrupt = () => void end();
+  stop.drain.addEventListener('abort', interrupt);
+  if (stop.drain.aborted) interrupt();
+  const exit = await ended;
+  cancel();
+  stop.drain.removeEventListener('abort', interrupt);
+  if (exit === 'exit code 0' || stop.drain.aborted) return null;
+  return `${isLate ? `it had not ended after ${timeLimitMs / 60_000} minutes` : exit}; ${lastWords(how.log)}`;
+}
+
+/** @param {Command} how @param {string[]} [more] arguments of the keeper */
+function launch({ command, cwd, env, log }, more = []) {
   let output;
   try {
     output = openSync(log, 'w');
@@ -67,7 +84,7 @@ export function launch(command, { cwd, env, log }) {
     throw cannotWrite(log, error);
   }
   // Ctrl-C must not reach the node before the drain of the run ends.
-  const keeper = spawn(process.execPath, [KEEPER, command], {
+  const keeper = spawn(process.execPath, [KEEPER, command, ...more], {
     ...{ cwd, env, detached: true },
     stdio: ['pipe', output, output],
   });
@@ -100,7 +117,7 @@ async function probe(url) {
 }
 
 /** @param {string} log */
-export function lastWords(log) {
+function lastWords(log) {
   const lines = readFileSync(log, 'utf8').trim().split('\n').slice(-LAST_LINES);
   const words = oneLine(withoutKeys(lines.map((line) => line.trim()).join(' | ')), 300);
   return words === '' ? 'it printed nothing' : `its last words: ${words} (all of them in ${displayName(log)})`;

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { freePort } from '../../../src/chain/devchain.js';
 import { createClock } from '../../../src/clock.js';
 import { Stop } from '../../../src/core/stop.js';
-import { startNode } from '../../../src/studies/started-node.js';
+import { runCommand, startNode } from '../../../src/studies/shell-commands.js';
 import { processesOf } from '../../helpers/leftovers.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
@@ -84,5 +84,41 @@ describe('startNode()', () => {
   it('refuses a log that cannot be written', async (t) => {
     const { node } = await started(t, { log: '/nowhere/node.log' });
     await assert.rejects(node, { exitCode: 73 });
+  });
+});
+
+describe('runCommand()', () => {
+  /** @param {TestContext} t @param {Partial<Parameters<typeof runCommand>[0]> & {command: string}} given */
+  async function ran(t, given) {
+    const folder = temporaryFolder(t);
+    const env = { ...process.env, MARK: folder };
+    const how = { cwd: folder, log: join(folder, 'log'), env, clock: createClock(), stop: new Stop() };
+    const words = await runCommand({ ...how, ...given });
+    return { words, folder };
+  }
+
+  it('says how a command failed, with its last lines', async (t) => {
+    assert.equal((await ran(t, { command: 'echo built > it' })).words, null);
+    const { words } = await ran(t, { command: 'echo one; echo bad flag >&2; exit 3' });
+    assert.match(words ?? '', /^exit code 3; its last words: one \| bad flag \(all of them in /);
+  });
+
+  it('ends what it started, unless that may go on running', async (t) => {
+    const command = 'sleep 60 & echo started > it';
+    assert.deepEqual(processesOf((await ran(t, { command })).folder), []);
+    const { folder } = await ran(t, { command, leaves: true });
+    const [left, ...more] = processesOf(folder);
+    assert.match(left.command, /sleep 60/);
+    assert.deepEqual([existsSync(join(folder, 'it')), more], [true, []]);
+    process.kill(left.pid);
+  });
+
+  it('ends it at its time limit, and when it is interrupted', async (t) => {
+    const late = await ran(t, { command: 'exec sleep 60', timeLimitMs: 60 });
+    assert.equal(late.words, 'it had not ended after 0.001 minutes; it printed nothing');
+    const stop = new Stop();
+    stop.request('interrupted', 130);
+    const { words, folder } = await ran(t, { command: 'sleep 60 & wait', stop, leaves: true });
+    assert.deepEqual([words, processesOf(folder)], [null, []]);
   });
 });

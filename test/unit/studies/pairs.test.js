@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
-import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { RUNS_MAY_DIFFER_IN } from '../../../src/cli/options.js';
 import { Stop } from '../../../src/core/stop.js';
 import { compareResult, parseFailIf } from '../../../src/studies/compare-text.js';
 import { compare, compareExit } from '../../../src/studies/compare.js';
-import { readCompare } from '../../../src/studies/run-files.js';
-import { runUntilSure } from '../../../src/studies/until-sure.js';
+import { runPairs } from '../../../src/studies/pairs.js';
+import { reader } from '../../../src/studies/run-files.js';
 import { renderCompare } from '../../../src/report/compare-page.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 import { runOf } from './runs.js';
@@ -19,9 +19,6 @@ import { studied } from './study.js';
  */
 
 const [A, B] = ['http://127.0.0.1:8001/', 'http://127.0.0.1:8002/'];
-
-/** Made-up run files do not follow the schema. @param {string} file @returns {RunFile} */
-const read = (file) => JSON.parse(readFileSync(file, 'utf8'));
 
 /** @param {Asked} asked @param {number} b TPS of B; A has 100, and both a ripple @param {number} [from] the first id */
 function answerOf({ number, env }, b, from = 0) {
@@ -36,12 +33,7 @@ function answerOf({ number, env }, b, from = 0) {
 function made(folder, { args = [], b = 100, stop, from, onRun = () => {} } = {}) {
   const line = ['compare', '--until-sure', `--rpc-a=${A}`, `--rpc-b=${B}`, '-t=10', '-d=20s', '--seed=7'];
   const answer = (/** @type {Asked} */ asked) => ({ ...answerOf(asked, b, from), ...onRun(asked) });
-  return studied(
-    (config, parts, start) => runUntilSure(config, parts, start, read),
-    [...line, `--dir=${folder}`, ...args],
-    answer,
-    stop,
-  );
+  return studied(runPairs, [...line, `--dir=${folder}`, ...args], answer, stop);
 }
 
 /** @param {Both} both @param {string[]} [failIf] @param {string[]} [more] */
@@ -52,7 +44,111 @@ function comparedOf({ base, candidate, files, sequential }, failIf = [], more = 
   });
 }
 
-describe('runUntilSure()', () => {
+/** @param {string} folder @param {{args?: string[], stop?: Stop, answer?: (run: number) => object}} [given] */
+function fixed(folder, { args = [], stop, answer = () => ({}) } = {}) {
+  const line = [
+    'compare',
+    `--rpc-a=${A}`,
+    `--rpc-b=${B}?key=abc`,
+    '-t=10',
+    '-d=20s',
+    '--rest=7s',
+    `--dir=${folder}`,
+    ...args,
+  ];
+  return studied(runPairs, line, ({ number }) => answer(number), stop);
+}
+
+describe('runPairs(), a fixed number', () => {
+  it('gives the i-th runs of each side as a pair, each made on its endpoint', async (t) => {
+    const folder = temporaryFolder(t);
+    const { result, runs, lines, rests } = fixed(folder, { args: ['--repeat=3'] });
+    const { base, candidate, files } = await result;
+    assert.deepEqual(runs.map(({ env }) => (env.STRESS_RPC === A ? 'A' : 'B')).join(''), 'ABABBAAB');
+    assert.deepEqual(runs[0].args, ['--duration=5000ms'], 'the first ones are short');
+    assert.deepEqual(rests, Array(7).fill(7000), 'between two runs');
+    assert.deepEqual(runs[2].args, []);
+    // Their numbers are the order in which they were made.
+    const numbers = (/** @type {typeof base} */ side) => side.map(({ id }) => Number(id.slice(-12)));
+    assert.deepEqual(
+      [numbers(base), numbers(candidate)],
+      [
+        [3, 6, 7],
+        [4, 5, 8],
+      ],
+    );
+    assert.deepEqual(
+      files.base,
+      [1, 2, 3].map((i) => join(folder, `a-${i}.json`)),
+    );
+    assert.match(lines[0], /^A is http:\/\/127.0.0.1:8001\/?, B is http:\/\/127.0.0.1:8002/);
+    assert.ok(!lines.join().includes('abc'), 'nor is the secret of a URL shown');
+    assert.match(lines[1], /^pair 1 \(A B\) {2}TPS 100, 100 {2}latency avg .* ms, .* ms {2}latency p99 /);
+  });
+
+  it('warns once of too short windows', async (t) => {
+    const run = (/** @type {number} */ number) => {
+      const plain = runOf(number);
+      const [row] = plain.intervals;
+      return { ...plain, intervals: [{ ...row, inFlight: 10 }] };
+    };
+    const answer = (/** @type {number} */ number) => ({ run: run(number) });
+    const { result, lines } = fixed(temporaryFolder(t), { args: ['--repeat=3'], answer });
+    await result;
+    const warnings = lines.filter((line) => line.startsWith('warning: '));
+    assert.deepEqual(
+      warnings.map((line) => line.slice(0, 50)),
+      ['warning: A: the window has 1 of the 10 blocks that'],
+    );
+  });
+
+  it('makes a run that measured nothing once more, and ends when that does not help', async (t) => {
+    const nothing = { exitCode: 69, run: null, complaint: 'cannot reach it' };
+    const once = fixed(temporaryFolder(t), { args: ['--repeat=1'], answer: (run) => (run === 3 ? nothing : {}) });
+    assert.equal((await once.result).base.length, 1);
+    assert.equal(once.runs.length, 5);
+    assert.match(once.lines.join('\n'), /the run A measured nothing: cannot reach it; once more/);
+    const twice = fixed(temporaryFolder(t), { answer: (run) => (run >= 4 ? nothing : {}) });
+    await assert.rejects(twice.result, { exitCode: 69, message: 'the run B failed: cannot reach it' });
+    assert.equal(twice.runs.length, 5);
+    const refused = fixed(temporaryFolder(t), { answer: () => ({ ...nothing, exitCode: 77 }) });
+    await assert.rejects(refused.result, { exitCode: 77 });
+    assert.equal(refused.runs.length, 1, 'what was refused is refused again');
+  });
+
+  it('gives the whole pairs when it is interrupted, and the same command makes the others', async (t) => {
+    const stop = new Stop();
+    const folder = temporaryFolder(t);
+    const { result, lines } = fixed(folder, {
+      stop,
+      // Behind the two first ones: A B, B A, A and then no more.
+      answer: (run) => {
+        if (run === 7) stop.request('interrupted', 130);
+        return {};
+      },
+    });
+    const { base, candidate, files } = await result;
+    assert.deepEqual([base.length, candidate.length, files.base.length, files.candidate.length], [2, 2, 2, 2]);
+    assert.equal(lines.at(-1), 'interrupted: pairs made: 2; the same command continues');
+    const later = fixed(folder);
+    assert.equal((await later.result).base.length, 8);
+    assert.ok(later.lines.includes(`4 runs are in ${folder} already, and kept`));
+    assert.equal(later.runs.length, 2 + 16 - 5, 'the first runs again, and what is lacking');
+    const other = fixed(folder, { args: ['--repeat=9'] });
+    await assert.rejects(other.result, { exitCode: 65, message: /another study: --repeat was 8 and is 9; give --dir/ });
+  });
+
+  it('ends when one of its runs was interrupted, and makes no other', async (t) => {
+    const stop = new Stop();
+    const answer = (/** @type {number} */ run) => (run === 6 ? { exitCode: 130, run: null } : {});
+    const { result, runs, lines } = fixed(temporaryFolder(t), { stop, answer });
+    assert.equal((await result).base.length, 1);
+    assert.doesNotMatch(lines.join('\n'), /measured nothing/);
+    assert.deepEqual([runs.length, stop.reason, stop.exitCodes], [6, 'interrupted', [130]]);
+  });
+});
+
+describe('runPairs(), until sure', () => {
   it('makes pairs in the order of a coin until a difference is shown', async (t) => {
     const folder = temporaryFolder(t);
     const { result, runs, lines, rests } = made(folder, { b: 92 });
@@ -67,11 +163,11 @@ describe('runUntilSure()', () => {
     assert.deepEqual([...new Set(couples)].sort(), ['AB', 'BA']);
     const coins = lines.flatMap((line) => /^pair \d+ \((\w) (\w)\)/.exec(line)?.slice(1).join('') ?? []);
     assert.deepEqual(coins, couples);
-    assert.match(lines.at(-1) ?? '', /^pair \d \(\w \w\) {2}TPS -\d\.\d % \(-.* \.\. -.*\) {2}\d+m\d+s left$/);
+    assert.match(lines.at(-1) ?? '', /^pair \d \(\w \w\) {2}TPS -\d\.\d % \(-.* \.\. -.*\)$/);
     const { verdict, metrics, method } = comparedOf(both, ['tps<-5%']);
     assert.match(
       verdict.sentence,
-      /^the candidate is slower than the baseline: TPS changed by -\d\.\d % \(95 % confidence sequence -\S+ % to -\S+ %, \d pairs\)$/,
+      /^the candidate is slower than the baseline: TPS changed by -\d\.\d % \(95 % interval -\S+ % to -\S+ %, \d pairs\)$/,
     );
     assert.deepEqual([verdict.word, metrics[0].word, method.name], ['slower', 'slower', 'sequential']);
     assert.ok(metrics[0].p <= 0.05);
@@ -81,14 +177,17 @@ describe('runUntilSure()', () => {
     const folder = temporaryFolder(t);
     const both = await made(folder, { args: ['--fail-if=tps<-10%'] }).result;
     const comparison = comparedOf(both, ['tps<-10%']);
-    assert.match(comparison.verdict.sentence, /^no difference of TPS larger than 2 % \(95 % confidence sequence/);
+    assert.match(
+      comparison.verdict.sentence,
+      /^there is no difference of TPS larger than 2 %: TPS changed by \S+ % \(95 % interval/,
+    );
     assert.deepEqual([comparison.verdict.word, both.sequential?.end], ['equivalent', 'decided']);
     assert.equal(compareExit(comparison), 0);
     assert.deepEqual(compareResult(comparison).tables.at(-1)?.rows[0].slice(0, 2), ['tps<-10%', 'passed']);
     assert.match(renderCompare(comparison), /The coin had the seed 7/);
     const file = join(folder, 'compare.json');
     writeFileSync(file, JSON.stringify(comparison));
-    assert.equal((await readCompare(file)).method.name, 'sequential');
+    assert.equal((await reader('compare'))(file).method.name, 'sequential');
   });
 
   it('fails on a condition that a difference meets, of any metric, with a correction for all', async (t) => {
@@ -111,9 +210,12 @@ describe('runUntilSure()', () => {
     const both = await first.result;
     // The first runs take 20 s of the made-up clock, and each pair 20 s.
     assert.deepEqual([both.base.length, both.sequential?.end], [3, 'time_limit']);
-    assert.match(first.lines.at(-1) ?? '', /^the time limit is over: 3 pairs are made; the same command continues$/);
+    assert.match(first.lines.at(-1) ?? '', /^the time limit is over: pairs made: 3; the same command continues$/);
     const { verdict } = comparedOf(both);
-    assert.equal(verdict.sentence, 'undecided after 1m30s: 3 pairs are too few to bound the change of TPS');
+    assert.match(
+      verdict.sentence,
+      /^undecided after 1m30s: TPS changed by \S+ % \(95 % interval without bounds, 3 pairs\)$/,
+    );
     const later = made(folder, { args: ['--equivalent=0.1%', '--time-limit=3m'], from: 100 });
     const more = await later.result;
     assert.equal(more.base.length, 3 + 8);
@@ -121,8 +223,11 @@ describe('runUntilSure()', () => {
       more.base.slice(0, 3).map((/** @type {RunFile} */ { id }) => id),
       both.base.map((/** @type {RunFile} */ { id }) => id),
     );
-    assert.equal(later.lines.filter((line) => line.endsWith('made before')).length, 3);
-    assert.match(comparedOf(more).verdict.sentence, /^undecided after 3m00s: TPS differs by at most \d\.\d % \(95 %/);
+    assert.ok(later.lines.includes(`6 runs are in ${folder} already, and kept`));
+    assert.match(
+      comparedOf(more).verdict.sentence,
+      /^undecided after 3m00s: TPS changed by \S+ % \(95 % interval \S+ % to/,
+    );
   });
 
   it('completes a pair that was interrupted, in the same order', async (t) => {
@@ -154,15 +259,11 @@ describe('runUntilSure()', () => {
     assert.equal(done.runs.length, 0, 'it is decided');
     await assert.rejects(made(folder, { args: ['--equivalent=3%'] }).result, {
       exitCode: 65,
-      message: /holds another comparison: --equivalent was 2% and is 3%; give --dir another folder/,
+      message: /holds another study: --equivalent was 2% and is 3%; give --dir another folder/,
     });
     await assert.rejects(made(folder, { args: ['-t=11'] }).result, { exitCode: 64 });
-    rmSync(join(folder, 'a-1.json'));
-    writeFileSync(join(folder, 'sequence.json'), '{}');
-    await assert.rejects(made(folder).result, { exitCode: 65, message: /sequence.json is damaged/ });
-    const other = temporaryFolder(t);
-    writeFileSync(join(other, 'notes.txt'), '');
-    await assert.rejects(made(other).result, { exitCode: 65, message: /has files in it already/ });
+    writeFileSync(join(folder, 'pairs.json'), '{}');
+    await assert.rejects(made(folder).result, { exitCode: 65, message: /pairs.json is no file of a comparison/ });
   });
 
   it('refuses a metric that has no ratio, and a time limit below a pair, after the first runs', async (t) => {
@@ -173,8 +274,8 @@ describe('runUntilSure()', () => {
       message: /^node CPU is not measured in first-a.json, so that no ratio/,
     });
     assert.equal(bad.runs.length, 1);
-    assert.deepEqual(JSON.parse(readFileSync(join(folder, 'sequence.json'), 'utf8')).options['--metric'], 'node.cpu');
     // Without a run of a pair the options may change.
+    assert.ok(!existsSync(join(folder, 'pairs.json')));
     const short = made(folder, { args: ['--time-limit=45s'] });
     await assert.rejects(short.result, {
       exitCode: 64,

@@ -1,0 +1,245 @@
+import { randomInt } from 'node:crypto';
+import { join } from 'node:path';
+import { displayUrl } from '../chain/rpc.js';
+import { InputError, UsageError } from '../errors.js';
+import { percentText } from '../outputs/format.js';
+import { randomNumbers } from '../random.js';
+import { timeText } from '../text.js';
+import { boundsText } from './compare-text.js';
+import { failure, isVerified } from './experiment.js';
+import { metricOf } from './metrics.js';
+import { commandWords, fingerprint, optionTexts, restText } from './plan.js';
+import { PairedSequence } from './sequential.js';
+import { MAX_FALSE_ALARMS } from './statistics.js';
+import { runStudy } from './study.js';
+
+/**
+ * @import { Both, Config, PairsFile, Parts, RunFile, Sequential } from '../types.d.ts'
+ * @import { Made, TOOLS, Wanted } from './experiment.js'
+ * @import { Study } from './study.js'
+ */
+
+/**
+ * Live pairs of runs of two endpoints: a fixed number in the order A B B A, so that drift, for example of the machine,
+ * affects both sides alike; or in an order drawn by a coin, until all metrics are decided (--until-sure). The result of
+ * the latter is valid after any pair, so that it can go on after its end.
+ *
+ * @typedef {'a' | 'b'} Side
+ */
+
+/** @type {readonly Side[]} */
+const SIDES = Object.freeze(['a', 'b']);
+const PAIRS = 8;
+const MAX_PAIRS = 1000;
+/** Limit of the first run of each side. */
+const MAX_FIRST_MS = 5000;
+const TIME_LIMIT_MS = 20 * 60_000;
+
+/**
+ * @param {Config} config
+ * @param {Parts} parts
+ * @param {Partial<typeof TOOLS>} [tools]
+ * @returns {Promise<Both>} also if interrupted (parts.stop)
+ */
+export async function runPairs(config, parts, tools) {
+  for (const side of SIDES) await parts.checkCell([], envOf(config, side));
+  const plan = {
+    kind: /** @type {const} */ ('pairs'),
+    folder: config.dir ?? 'compare',
+    begin: (/** @type {PairsFile | null} */ before) => {
+      const seed = config.seed ?? before?.seed ?? randomInt(2 ** 32);
+      return { seed, asked: askedOf(config, seed) };
+    },
+    optionsOf: (/** @type {PairsFile} */ { asked }) => asked,
+    tools,
+  };
+  const { steps } = await runStudy(config, parts, plan, (study) => new Pairs(study));
+  return steps.both;
+}
+
+/** What must not change in the course of a comparison. @param {Config} config @param {number} seed @returns {Record<string, string>} */
+function askedOf(config, seed) {
+  const { study, restMs, untilSure, repeat, equivalent } = config;
+  const sides = SIDES.flatMap((side) => {
+    const { url, command } = sideOf(config, side);
+    const start = command === null ? [] : [[`--start-${side}`, commandWords(fingerprint(command))]];
+    return [[`--rpc-${side}`, displayUrl(url)], ...start];
+  });
+  return {
+    ...optionTexts(study.options),
+    ...Object.fromEntries(sides),
+    '--rest': restText(restMs),
+    ...(untilSure
+      ? { '--metric': decidingMetrics(config).join(), '--equivalent': `${100 * equivalent}%`, '--seed': String(seed) }
+      : { '--repeat': String(repeat ?? PAIRS) }),
+  };
+}
+
+/** @param {Config} config @param {Side} side */
+function sideOf({ rpcA, rpcB, startA, startB }, side) {
+  return { url: /** @type {URL} */ (side === 'a' ? rpcA : rpcB), command: side === 'a' ? startA : startB };
+}
+
+/** @param {Config} config @param {Side} side @returns {NodeJS.ProcessEnv} passes the URL, so that no process list shows its secrets */
+function envOf(config, side) {
+  return { ...config.study.env, STRESS_RPC: sideOf(config, side).url.href };
+}
+
+/** The metrics that decide: those of --metric and of --fail-if. @param {Pick<Config, 'metrics' | 'failIf'>} config */
+function decidingMetrics({ metrics, failIf }) {
+  return [...new Set([...metrics, ...failIf.map(({ metric }) => metric)])];
+}
+
+class Pairs {
+  #study;
+  /** The metrics that --until-sure tests: their intervals hold together (C. Bonferroni, 1936). */
+  #tested;
+  #limitMs;
+  #deadlineUs;
+  /** @type {Record<Side, {runs: RunFile[], files: string[]}>} */
+  #made = { a: { runs: [], files: [] }, b: { runs: [], files: [] } };
+
+  /** @param {Study<PairsFile>} study */
+  constructor(study) {
+    this.#study = study;
+    const { timeLimitMs, untilSure, equivalent, ...config } = study.config;
+    const names = decidingMetrics(config);
+    const alpha = MAX_FALSE_ALARMS / names.length;
+    this.#tested = (untilSure ? names : []).map((name) => {
+      return { metric: metricOf(name), sequence: new PairedSequence({ alpha, equivalent }) };
+    });
+    this.#limitMs = untilSure ? (timeLimitMs ?? TIME_LIMIT_MS) : Infinity;
+    this.#deadlineUs = study.parts.clock.nowUs() + 1000 * this.#limitMs;
+  }
+
+  /** @returns {Both} */
+  get both() {
+    const { config, file } = this.#study;
+    const { a, b } = this.#made;
+    const pairs = { base: a.runs, candidate: b.runs, files: { base: a.files, candidate: b.files } };
+    if (!config.untilSure) return pairs;
+    const end = /** @type {Sequential['end']} */ (file.end);
+    const { equivalent } = config;
+    return { ...pairs, sequential: { end, seed: file.seed, equivalent, timeLimitMs: this.#limitMs } };
+  }
+
+  /** @returns {AsyncGenerator<Wanted, string, Made>} */
+  async *steps() {
+    const { config, parts, file, keptRun } = this.#study;
+    const { clock } = parts;
+    const coin = randomNumbers(file.seed);
+    const most = config.untilSure ? MAX_PAIRS : (config.repeat ?? PAIRS);
+    let expectedUs = null;
+    let longestUs = 0;
+    for (let pair = 1; pair <= most; pair += 1) {
+      const isAFirst = config.untilSure ? coin() < 0.5 : pair % 2 === 1;
+      const order = /** @type {Side[]} */ (isAFirst ? ['a', 'b'] : ['b', 'a']);
+      const wanted = order.map((side) => this.#wanted(side, pair, most));
+      const missing = wanted.filter((one) => keptRun(one) === null).length;
+      if (missing > 0) {
+        expectedUs ??= yield* this.#firstRuns();
+        if (!this.#hasTimeFor(longestUs || expectedUs)) return 'time_limit';
+      }
+      const startedUs = clock.nowUs();
+      const runs = /** @type {Record<Side, RunFile>} */ ({});
+      // A pair that was interrupted is completed: to leave out a run that was seen already could bias the result.
+      for (const [i, side] of order.entries()) runs[side] = this.#checked(wanted[i], yield wanted[i]);
+      if (missing === 2) longestUs = Math.max(longestUs, clock.nowUs() - startedUs);
+      this.#add(pair, runs);
+      if (missing > 0) parts.say(this.#line(pair, order, runs));
+      if (config.untilSure && this.#tested.every(({ sequence }) => sequence.decision() !== null)) return 'decided';
+    }
+    return config.untilSure ? 'time_limit' : 'complete';
+  }
+
+  /** Before the first pair: a node that was just started is slower. @returns {AsyncGenerator<Wanted, number, Made>} how long a pair is expected to take */
+  async *#firstRuns() {
+    const { config, parts } = this.#study;
+    const [a, b] = SIDES.map((side) => displayUrl(sideOf(config, side).url));
+    parts.say(`A is ${a}, B is ${b}; a first run on each is not measured`);
+    const startedUs = parts.clock.nowUs();
+    const durationMs = config.durationMs ?? MAX_FIRST_MS;
+    // With stages, the first run goes through all of them.
+    const args = config.stages === null ? [`--duration=${Math.min(MAX_FIRST_MS, durationMs)}ms`] : [];
+    for (const side of SIDES) {
+      const label = `first run on ${side.toUpperCase()}`;
+      const wanted = { ...this.#wanted(side, 1, 1), file: `first-${side}.json`, label, args, isMeasured: false };
+      this.#checked(wanted, yield wanted);
+    }
+    const moreMs = config.stages === null ? Math.max(0, durationMs - MAX_FIRST_MS) : 0;
+    return parts.clock.nowUs() - startedUs + 2000 * moreMs;
+  }
+
+  /** @param {Side} side @param {number} pair from 1 @param {number} all @returns {Wanted} */
+  #wanted(side, pair, all) {
+    const { config, parts, folder } = this.#study;
+    const { url, command } = sideOf(config, side);
+    const log = join(folder, `node-${side}.log`);
+    const name = side.toUpperCase();
+    return {
+      name,
+      file: `${side}-${pair}.json`,
+      label: `pair ${pair}, on ${name}`,
+      done: pair - 1,
+      all,
+      limitMs: (this.#deadlineUs - parts.clock.nowUs()) / 1000,
+      env: envOf(config, side),
+      node: command === null ? undefined : { name: `--start-${side}`, command, url, log, env: parts.env },
+      tries: 2,
+      accepts: isVerified,
+    };
+  }
+
+  /** @param {number} pairUs */
+  #hasTimeFor(pairUs) {
+    if (this.#deadlineUs - this.#study.parts.clock.nowUs() >= pairUs) return true;
+    if (this.#made.a.runs.length > 0) return false;
+    throw new UsageError(
+      `--time-limit ${this.#limitMs / 1000}s is too short: one pair of runs takes about ${timeText(pairUs / 1e6)}, after the first runs; raise it, or lower --duration`,
+    );
+  }
+
+  /** @param {Wanted} wanted @param {Made} made @returns {RunFile} @throws {StressError | InputError} */
+  #checked({ name, file }, made) {
+    if (made.run === null || !isVerified(made)) throw failure(name, made);
+    for (const { metric } of this.#tested) {
+      const value = metric.read(made.run);
+      if ((value ?? 0) > 0) continue;
+      throw new InputError(
+        `${metric.label} is ${value ?? 'not measured'} in ${file}, so that no ratio can be made of it: choose another --metric or --fail-if`,
+      );
+    }
+    return made.run;
+  }
+
+  /** @param {number} pair @param {Record<Side, RunFile>} runs */
+  #add(pair, runs) {
+    for (const side of SIDES) {
+      this.#made[side].runs.push(runs[side]);
+      this.#made[side].files.push(join(this.#study.folder, `${side}-${pair}.json`));
+    }
+    for (const { metric, sequence } of this.#tested)
+      sequence.add(Math.log(Number(metric.read(runs.b)) / Number(metric.read(runs.a))));
+  }
+
+  /** @param {number} pair @param {Side[]} order @param {Record<Side, RunFile>} runs */
+  #line(pair, order, runs) {
+    const sequences = this.#tested.map(({ metric, sequence }) => {
+      const change = sequence.change();
+      return `${metric.label} ${percentText(change.estimate)} (${boundsText(change)})`;
+    });
+    const values = ['tps', 'avg', 'p99'].map((name) => {
+      const { label, show, read, isAtLeast } = metricOf(name);
+      return `${label} ${SIDES.map((side) => show(read(runs[side]), isAtLeast(runs[side]))).join(', ')}`;
+    });
+    const figures = sequences.length > 0 ? sequences : values;
+    return [`pair ${pair} (${order.join(' ').toUpperCase()})`, ...figures].join('  ');
+  }
+
+  /** @param {string} end */
+  report(end) {
+    if (end !== 'interrupted' && end !== 'time_limit') return;
+    const what = end === 'interrupted' ? 'interrupted' : 'the time limit is over';
+    this.#study.parts.say(`${what}: pairs made: ${this.#made.a.runs.length}; the same command continues`);
+  }
+}
