@@ -129,7 +129,7 @@ export const commands = {
       const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
       const foreseen = estimatePayments({ capWei: config.maxSpendWei, chain, fees: sender.fees, missing });
       if (foreseen !== null) say(config, foreseen);
-      const { funded, paidWei, transactions } = await accounted(config, wallets.length, 'topped up', (onDone) =>
+      const { paidWei, transactions } = await accounted(config, wallets.length, 'topped up', (onDone) =>
         fundFrom(present(funder), sender, wallets, missing, (label, done, all) => {
           onDone(done);
           surroundings.onProgress(label, done, all);
@@ -137,7 +137,7 @@ export const commands = {
       );
       say(
         config,
-        `${funded} of ${wallets.length} wallets topped up to ${ether(needWei)}${words}: ${ether(paidWei)} in ${transactions} transactions`,
+        `${missing.length} of ${wallets.length} wallets topped up to ${ether(needWei)}${words}: ${ether(paidWei)} in ${transactions} transactions`,
       );
     }),
 

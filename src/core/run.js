@@ -442,7 +442,6 @@ export function unexpected(error) {
  */
 function logProblems(log, stop, run, { foreign }, logged) {
   const messages = [...new Set(stop.errors.splice(0).map((error) => error.message))];
-  for (const message of messages) log.error(message);
   if (foreign.length > 0) {
     const indexes = foreign.map(({ walletIndex }) => walletIndex);
     log.error(describeForeign(`wallets ${indexRanges(indexes)}`, foreign[0]));
@@ -464,6 +463,8 @@ function logProblems(log, stop, run, { foreign }, logged) {
     const names = failed.map(({ expression }) => expression).join(', ');
     log.error(`${failed.length} of ${run.thresholds.length} thresholds failed: ${names}`);
   }
+  // What ended the run is the last line: a study repeats it.
+  for (const message of messages) log.error(message);
 }
 
 /** No operation in flight can end any more. @param {Stop} stop @param {string} words */

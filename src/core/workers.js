@@ -145,7 +145,8 @@ class WorkerHandle {
 
   #end() {
     const { now, exitCodes } = this.#options.stop;
-    const interrupted = () => new InterruptedError('interrupted', worstExit([...exitCodes, EXIT.nothingVerified]));
+    const interrupted = () =>
+      new InterruptedError('interrupted before the load', worstExit([...exitCodes, EXIT.nothingVerified]));
     if (now.aborted) this.#bury(interrupted());
     else this.#died('it did not answer');
     this.#worker.terminate().catch(() => {});

@@ -47,7 +47,13 @@ const LAST_WORDS = 'test test test test test test test test test test test';
 
 /** What a chain without anything on it answers. */
 const EMPTY_CHAIN = Object.freeze({
-  eth_getBlockByNumber: { number: '0x0', hash: `0x${'1'.repeat(64)}`, gasLimit: '0x1c9c380', baseFeePerGas: '0x7' },
+  eth_getBlockByNumber: {
+    number: '0x0',
+    hash: `0x${'1'.repeat(64)}`,
+    gasLimit: '0x1c9c380',
+    baseFeePerGas: '0x7',
+    transactions: [],
+  },
 });
 
 /** @type {Record<string, Array<Row | ShortRow>>} */
@@ -56,7 +62,11 @@ const TABLE = {
     ['report', /^stress report needs files: stress report FILE\.\.\.$/],
     ['report -t 5 run.json', /^--threads is an option of .*, not of stress report$/],
     ['report --html DIR run.json', /^cannot write \S+: it is a folder$/, { exit: 73 }],
-    ['report DIR/none.json', /^cannot read .*none\.json: no such file$/, { exit: 65 }],
+    [
+      'report DIR/none.json',
+      /^cannot read .*none\.json: no such file; give a file that --out has written$/,
+      { exit: 65 },
+    ],
     ['report DIR', /^\S+ is a folder without sweep\.json or compare\.json or bisect\.json: give a file$/, { exit: 65 }],
   ],
   studies: [
@@ -76,7 +86,11 @@ const TABLE = {
     ],
     ['compare a.json --with b.json --metric speed', /^--metric names "speed", which is no figure/],
     ['compare a.json --with b.json --fail-if tps<10', /^--fail-if must be a figure, < or >, and a change in percent/],
-    ['compare DIR/none.json --with DIR/none.json', /^cannot read \S+none\.json: no such file$/, { exit: 65 }],
+    [
+      'compare DIR/none.json --with DIR/none.json',
+      /^cannot read \S+none\.json: no such file; give a file that --out has written$/,
+      { exit: 65 },
+    ],
     ['compare a.json --with b.json --until-sure', /^--until-sure needs --rpc-a URL$/],
     ['compare a.json --with b.json --seed 3', /^--seed needs --until-sure$/],
     ['compare a.json --with b.json --start-a geth', /^--start-a needs --rpc-a URL$/],
@@ -88,7 +102,7 @@ const TABLE = {
       /^--time-limit 60s is shorter than one pair of runs, which takes at least 61s: raise it, or lower --duration$/,
     ],
     ['trend', /^stress trend needs files/],
-    ['trend DIR/none', /^cannot read \S+none: no such file$/, { exit: 65 }],
+    ['trend DIR/none', /^cannot read \S+none: no such file; give a file that --out has written$/, { exit: 65 }],
     ['-t 1 -d 1s --dashboard 99999999', /^--dashboard must be at most 65535/],
     ['-t 1 -d 1s --html DIR/none/x.html', /^cannot write \S+x\.html: its folder does not exist$/, { exit: 73 }],
   ],
@@ -162,7 +176,11 @@ const TABLE = {
       /^wallets 3\.\.3 do not exist: \S+\/keys has 3 \(0\.\.2\); use a smaller -t or -o$/,
       { files: { keys: KEYS.join('\n') } },
     ],
-    ['-t 1 --keys DIR/none', /^cannot read the key file \S+\/none: no such file$/, { exit: 65 }],
+    [
+      '-t 1 --keys DIR/none',
+      /^cannot read the key file \S+\/none: no such file$/,
+      { exit: 65 },
+    ],
     [
       '-t 1 --keys DIR/keys',
       /keys, line 3: not a private key: expected 64 hexadecimal digits, with or without 0x$/,
@@ -524,7 +542,7 @@ const TABLE = {
     ['-t 1 --contracts DIR', /^cannot write \S+: it is a folder$/, { exit: 73 }],
     [
       '-t 1 --contracts DIR/file',
-      /file is not valid JSON: give --contracts a file that stress wrote, or a new name$/,
+      /file is not valid JSON; give --contracts a file that stress wrote, or a new name$/,
       { given: 'not JSON', files: { file: 'x' }, exit: 65 },
     ],
     [
@@ -540,7 +558,11 @@ const TABLE = {
   ],
 
   '--config FILE': [
-    ['--config DIR/none', /^cannot use the config file \S+\/none: no such file$/, { exit: 65 }],
+    [
+      '--config DIR/none',
+      /^cannot use the config file \S+\/none: no such file$/,
+      { exit: 65 },
+    ],
     ['--config DIR/c', /: it is not valid JSON$/, { given: 'not JSON', files: { c: 'threads: 5' }, exit: 65 }],
     [
       '--config DIR/c',

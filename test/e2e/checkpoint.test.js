@@ -250,7 +250,7 @@ describe('stress report', () => {
     execFileSync('mkfifo', [pipe]);
     const { code, stdout, stderr } = await runStress(['report', pipe], { timeoutMs: 60_000 });
     assert.deepEqual([code, stdout], [65, '']);
-    assert.match(stderr, /^stress: cannot read \S+pipe: it is not a file\n$/);
+    assert.match(stderr, /^stress: cannot read \S+pipe: it is not a file; give a file that --out has written\n$/);
   });
 
   test('a file that is none: one line that says what is wrong, and 65', async (t) => {

@@ -44,7 +44,7 @@ test('-o 500: any slice can be used, and what -v says of each increment is on th
   const stress = startStress(['-t', '5', '-o', '500', '-d', '1500ms', '--interval', '500ms', '-v', '--out', out], {
     env: { TMPDIR },
   });
-  const [, url] = await stress.waitFor(/^5 wallets \(500\.\.504 of .* at (http:\S+) \(.*chain 31337\) /m);
+  const [, url] = await stress.waitFor(/^5 wallets \(500\.\.504 of .* at (http:\S+) \(.*chain 31337\)/m);
   const [, , address, count] = await stress.waitFor(/^(502) (0x[0-9a-fA-F]{40}) (\d+)$/m);
   const onChain = Number(await rpcCall(url, 'eth_call', [{ to: address, data: COUNT_SELECTOR }, 'latest']));
   assert.ok(onChain >= Number(count) && Number(count) >= 1, `the chain says ${onChain}, the line said ${count}`);

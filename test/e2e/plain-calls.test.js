@@ -98,7 +98,7 @@ describe('--workload rpc', () => {
       const { code, stdout, stderr } = await runStress(args, options);
       assert.equal(stderr, '');
       assert.equal(code, 0);
-      assert.match(stdout, /^4 users call eth_\w+ at http/m);
+      assert.match(stdout, /^4 users: workload rpc \(eth_\w+\) at http/m);
       assert.match(stdout, /^ {2}audit +none: plain calls/m);
       assert.doesNotMatch(stdout, /wallets/);
       const run = readRun();
