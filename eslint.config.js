@@ -26,7 +26,7 @@ const MAY_IMPORT = {
   'src/index.js': ['cli', 'core', ...BELOW_CORE],
   'src/cli': ['core', 'report', 'studies', 'scale-out', ...BELOW_CORE],
   'src/core': BELOW_CORE,
-  'src/report': BELOW_CORE,
+  'src/report': ['studies', ...BELOW_CORE],
   'src/studies': ['core', ...BELOW_CORE],
   'src/scale-out': ['studies', ...BELOW_CORE],
   ...Object.fromEntries(PLUG_INS.map((folder) => [`src/${folder}`, BELOW_PLUG_INS])),

@@ -16,7 +16,6 @@ import type { StressError, TransportError } from './errors.js';
 import type { Submit } from './inclusion/index.js';
 import type { OutputStream } from './outputs/streams.js';
 import type { StatusLine } from './outputs/terminal.js';
-import type { OptionFacts } from './report/repeat.js';
 import type { CensoredBounds } from './stats/figures.js';
 import type { Distribution, DistributionState } from './stats/histogram.js';
 import type { MeasuredRun, buildPartialRunFile, buildRunFile } from './stats/run-file.js';
@@ -648,7 +647,10 @@ export type OutputConfig = {
   logFile: string | null;
   html: string | null;
   dashboard: { host: string; port: number } | null;
+  /** for the run file, without secrets */
   redacted: Record<string, unknown>;
+  /** as it was typed, with options from elsewhere, without secrets */
+  commandLine: string;
 };
 
 export type StudyConfig = {
@@ -1140,8 +1142,6 @@ type OutputParts = {
   status?: StatusLine;
   /** what the run is, in a word each, for readers who have not seen its command line */
   info: Record<string, string>;
-  /** all that there are, to say how to repeat the run */
-  options: readonly OptionFacts[];
   /** which instance of a larger run this is, for figures and files that are put beside those of the others */
   instance: { runId: string | null; index: number | null; instances: number | null; attempt?: number } | null;
 };

@@ -192,7 +192,6 @@ async function wantedOutputs(config, version) {
     status,
     info: { version, workload, transport: transportsOf(config.transport, config) },
     instance: { runId, index, instances, attempt },
-    options: OPTIONS,
   };
   const creators = OPTIONS.flatMap(({ key, output }) => {
     const isWanted = output?.wanted?.(config) ?? config[/** @type {keyof Config} */ (key)] !== null;

@@ -4,6 +4,7 @@ import { EXIT, InputError, UsageError, displayName, oneLine, errnoWords, without
 import { isWorkloadFile, modeForOthers } from '../files.js';
 import { instanceOf } from '../scale-out/scheduler.js';
 import { similarNames } from '../similar-names.js';
+import { shellWord } from '../text.js';
 import { MIX } from '../workloads/table.js';
 import { splitCommandLine } from './command-line.js';
 import { checkVariables } from './environment.js';
@@ -199,6 +200,7 @@ async function collectOptions({ command, parsed, env = {}, file = null }) {
   const redacted = { command };
   /** For --print-config. @type {Record<string, unknown>} */
   const shown = {};
+  const typed = command === 'run' ? ['stress'] : ['stress', command];
   /** Names of options with another value than the default. @type {Set<string>} */
   const given = new Set();
   const isExposed = options.some((option) => option.name in inFile && isSecret(option, String(inFile[option.name])));
@@ -218,18 +220,19 @@ async function collectOptions({ command, parsed, env = {}, file = null }) {
     config[option.key] = value;
     redacted[option.key] = redact(option, value, { words, text: first.text });
     study.add(option, first, words.join());
-    if (one.text !== option.fallback && value !== false) given.add(option.name);
-    if (one.where !== 'default')
-      shown[option.name] = isSecret(option, one.text)
-        ? MASK
-        : texts.length > 1
-          ? one.text
-          : option.isList
-            ? words
-            : words[0];
     warnings.push(...warningsOf(option, one));
+    if (one.text !== option.fallback && value !== false) given.add(option.name);
+    if (one.where === 'default') continue;
+    typed.push(...typedWords(option, value, one));
+    shown[option.name] = isSecret(option, one.text)
+      ? MASK
+      : texts.length > 1
+        ? one.text
+        : option.isList
+          ? words
+          : words[0];
   }
-  return { config, redacted, shown, given, study, warnings };
+  return { config, redacted, shown, given, study, warnings, commandLine: typed.join(' ') };
 }
 
 /** Wallets of the first run of stress find, which raises them. */
@@ -238,7 +241,7 @@ const FIRST_WALLETS = 100;
 /** @param {Given & {files?: readonly string[], nowMs?: number}} given files: named behind the command; nowMs: since 1970 @returns {Promise<{config: Config, warnings: string[]}>} */
 export async function readOptions({ files = [], nowMs = Date.now(), ...sources }) {
   const { command, env = {}, file = null } = sources;
-  const { config, redacted, given, study, warnings } = await collectOptions(sources);
+  const { config, redacted, given, study, warnings, commandLine } = await collectOptions(sources);
   if (command === 'find') Object.assign(config, { find: 'rate', threads: config.threads ?? FIRST_WALLETS });
   const { durationMs, ...derived } = derivedFrom(config);
   Object.assign(config, derived);
@@ -255,6 +258,7 @@ export async function readOptions({ files = [], nowMs = Date.now(), ...sources }
     study: study.build(),
     loadKeys: LOAD_KEYS,
     redacted: Object.freeze(redacted),
+    commandLine,
   });
   checkTogether(command, complete, { given, env, nowMs });
   checkFilesDiffer(complete, [...(COMMANDS[command].takes === 'files' ? files : []), file?.name ?? null]);
@@ -320,6 +324,15 @@ function shownTexts(option, value, { text, parts }) {
   if (urls.length > 0) return urls.map(displayUrl);
   const texts = option.isList ? textsOf(option, parts) : [text];
   return texts.map((one) => one.replace(/\b(0x)?[0-9a-f]{64}\b/gi, MASK));
+}
+
+/** An option of the command line, wherever it came from; nothing of a secret. @param {Option} option @param {unknown} value @param {Found} found */
+function typedWords(option, value, found) {
+  const { name, alias, isFlag, role } = option;
+  const dash = alias === undefined ? `--${name}` : `-${alias}`;
+  if (role === 'secret') return [];
+  if (isFlag) return [value === true ? dash : `--${name}=false`];
+  return shownTexts(option, value, found).map((text) => `${dash} ${shellWord(text)}`);
 }
 
 /** For the run file. @param {Option} option @param {unknown} value @param {{words: string[], text: string}} shown */

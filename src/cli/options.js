@@ -55,7 +55,6 @@ import * as parse from './parse.js';
  *   a folder
  * @property {'runs' | 'instances' | 'both'} [mayDiffer] what may differ in it although it is of the role load or
  *   network: runs that are compared, instances of one run, or both
- * @property {boolean} [isRepeated] part of the command line that repeats a run although it is of the role instance
  * @property {OutputRow} [output] the output that it selects
  * @property {string} help
  *
@@ -473,10 +472,9 @@ const TABLE = {
   ],
   Instances: [
     { name: 'instances', argument: 'N', integer: [1, MOST_INSTANCES], commands: ['run', 'fund', 'reclaim'],
-      isRepeated: true, defaultText: '1, or the number that Slurm started',
+      defaultText: '1, or the number that Slurm started',
       help: 'number of instances of the run, each with -t wallets' },
     { name: 'index', argument: 'I|auto', choices: ['auto'], integer: [0, MOST_INSTANCES - 1], commands: RUN,
-      isRepeated: true,
       output: { load: async () => (await import('../outputs/json.js')).createResultLineOutput },
       defaultText: 'auto with --instances',
       help: 'index of this instance, from 0: its wallets begin at -o + I x -t, and {index} in names of files to write becomes I; auto: as Kubernetes or Slurm numbers it' },

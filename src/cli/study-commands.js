@@ -5,9 +5,10 @@ import { EXIT, InputError, UsageError, displayName, worstExit } from '../errors.
 import { checkWritable, writeFileAtomically } from '../files.js';
 import { printable } from '../text.js';
 import { suiteText } from '../outputs/junit.js';
-import { runMarkdown, writeMarkdown } from '../outputs/markdown.js';
+import { resultMarkdown, runMarkdown, writeMarkdown } from '../outputs/markdown.js';
 import { say, stderr, stdout, streamForPeople } from '../outputs/streams.js';
 import { summaryText } from '../outputs/summary.js';
+import { resultText } from '../outputs/table.js';
 import { columnsOf, screenFormat } from '../outputs/terminal.js';
 import { renderCompare } from '../report/compare-page.js';
 import { runPage } from '../report/run-page.js';
@@ -17,16 +18,16 @@ import { merge } from '../scale-out/merge.js';
 import { auditWarning } from '../stats/audit-result.js';
 import { recordedValues } from '../stats/histogram.js';
 import { bisect, bisectMarkdown, bisectText } from '../studies/bisect.js';
-import { compareMarkdown, compareText } from '../studies/compare-text.js';
+import { compareResult } from '../studies/compare-text.js';
 import { compare, compareExit } from '../studies/compare.js';
 import { search } from '../studies/find.js';
 import { runPairs } from '../studies/pairs.js';
 import { kindOf, legible, reader } from '../studies/run-files.js';
-import { sweepSummary, sweepText } from '../studies/sweep-text.js';
+import { sweepMarkdown, sweepResult } from '../studies/sweep-text.js';
 import { folderOf, sweep } from '../studies/sweep.js';
 import { pointsOfRuns, pointsOfSweep, trend, trendText } from '../studies/trend.js';
 import { readInvocation } from './config.js';
-import { INSTANCES_MAY_DIFFER_IN, OF_ONE_INSTANCE, OPTIONS, RUNS_MAY_DIFFER_IN, VARIABLES } from './options.js';
+import { INSTANCES_MAY_DIFFER_IN, OF_ONE_INSTANCE, RUNS_MAY_DIFFER_IN, VARIABLES } from './options.js';
 
 /**
  * @import { Both, Comparison, Config, Parts, RunFile, SweepFile } from '../types.d.ts'
@@ -48,18 +49,18 @@ const RESULTS = Object.freeze({
   run: {
     text: (run, config) => summaryText(run, config.explain, ...screenFormat(streamForPeople(config).stream)),
     markdown: runMarkdown,
-    page: (run) => runPage(run, { options: OPTIONS }),
+    page: (run) => runPage(run),
   },
   sweep: {
-    text: sweepText,
-    markdown: sweepSummary,
+    text: (swept) => resultText(sweepResult(swept)),
+    markdown: sweepMarkdown,
     // Links to run files are relative to the page.
     page: (swept, { file, html }) =>
       renderSweep(swept, { folder: relative(dirname(resolve(html)), dirname(resolve(file))) || '.' }),
   },
   compare: {
-    text: (comparison, config) => printable(compareText(comparison, columnsOf(streamForPeople(config).stream))),
-    markdown: compareMarkdown,
+    text: (comparison, config) => resultText(compareResult(comparison), columnsOf(streamForPeople(config).stream)),
+    markdown: (comparison) => resultMarkdown(compareResult(comparison)),
     page: renderCompare,
     junit: compareJunit,
   },
@@ -217,7 +218,7 @@ function pageOf(reports, html) {
       return '';
     });
   const runs = reports.map((one) => ({ file: one.file, run: one.content }));
-  return renderRuns(runs, { options: OPTIONS });
+  return renderRuns(runs, RUNS_MAY_DIFFER_IN);
 }
 
 /** A test case for each --fail-if, and one for the comparison. @param {Comparison} comparison */

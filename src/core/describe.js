@@ -134,6 +134,7 @@ export function describeEnvironment(config, { version }, site, ready, endpoints 
   const { rpc, sending } = site.endpoints;
   const { chain, sender, inclusion } = ready;
   return {
+    commandLine: config.commandLine,
     stress: version,
     node: process.version,
     platform: `${process.platform} ${process.arch} ${release()}`,

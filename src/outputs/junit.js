@@ -1,10 +1,11 @@
 import { EXIT } from '../errors.js';
 import { writeFileAtomically } from '../files.js';
-import { auditGaps, auditResult } from '../stats/audit-result.js';
-import { measuredText } from './summary.js';
+import { auditResult } from '../stats/audit-result.js';
+import { measuredText } from './run-tables.js';
+import { auditLines } from './summary.js';
 
 /**
- * @import { AuditReport, Output, OutputOptions, RunFile, ThresholdResult } from '../types.d.ts'
+ * @import { Output, OutputOptions, RunFile, ThresholdResult } from '../types.d.ts'
  */
 
 /**
@@ -71,17 +72,9 @@ function thresholdTrouble(result) {
 
 /** @param {RunFile} run @returns {Trouble} */
 function auditTrouble(run) {
-  const audit = /** @type {AuditReport | null} */ (run.audit);
   const result = auditResult(run);
-  if (result === null) return { kind: 'skipped', words: run.unmeasured['/audit'] ?? 'there is none' };
   if (result === 'exact') return null;
-  if (audit === null || result === 'incomplete')
-    return { kind: 'skipped', words: `incomplete: ${auditGaps(run).join('; ')}` };
-  const failed = (audit.checks ?? []).filter(({ holds }) => holds === false);
-  const disagreeing = failed.map(({ words, found, expected }) => `; ${words}: ${found}, and it must be ${expected}`);
-  return failure(
-    `not exact at block ${audit.blockNumber}: ${audit.verified} verified + ${audit.includedLate} included late, ${audit.mismatchCount > 0 ? 'but' : 'and'} the ${audit.subject ?? 'counters grew by'} ${audit.effectsOnChain}; ${audit.pending} pending, ${audit.replaced} replaced${disagreeing.join('')}`,
-  );
+  return { kind: result === 'not_exact' ? 'failure' : 'skipped', words: auditLines(run).join('; ') };
 }
 
 /** Failures that the other cases do not cover. @param {RunFile} run @returns {Trouble} */

@@ -1,16 +1,16 @@
 import { appendFileSync } from 'node:fs';
 import { cannotWrite, writeFileAtomically } from '../files.js';
 import { auditResult } from '../stats/audit-result.js';
-import { censoredOf, figureOf } from '../stats/figures.js';
-import { countedWords, isPlain } from '../stats/sample.js';
-import { byCode, count, printable, seconds } from '../text.js';
-import { boundedMs, figure } from './format.js';
-import { END_WORDS, auditText, measuredText } from './summary.js';
+import { count, printable, seconds } from '../text.js';
+import { latencyTable, overviewTable, thresholdsTable } from './run-tables.js';
+import { END_WORDS, auditLines } from './summary.js';
+import { wordColumns } from './table.js';
 
 /**
- * Results as Markdown, for the summary of a CI job and for comments of pull requests: the verdict first, then a small table.
+ * Results as Markdown, for the summary of a CI job and for comments of pull requests: the verdict first, then tables.
  *
  * @import { Output, OutputOptions, RunFile } from '../types.d.ts'
+ * @import { Result, Table } from './table.js'
  */
 
 /** Appends to the job summary of GitHub Actions; nothing elsewhere. */
@@ -38,29 +38,19 @@ export function createMarkdownOutput({ markdown }) {
 
 /** @param {RunFile} run @returns {string} */
 export function runMarkdown(run) {
-  const { rates, counts, window, latency, thresholds, verdict, warnings, end, config, environment } = run;
-  const words = countedWords(isPlain(run));
-  const percentiles = /** @type {const} */ (['p50', 'p90', 'p99']);
-  const gas = figureOf('gas')?.read(run) ?? null;
-  const [audit] = auditText(run).trim().split('\n');
-  const rows = [
-    [words.tps, figure(rates.verifiedPerSecond)],
-    ...(rates.askedPerSecond === null ? [] : [['asked per second', figure(rates.askedPerSecond)]]),
-    [`latency ${percentiles.join(', ')}`, `${boundedMs(latency.total, censoredOf(run), percentiles).join(', ')} ms`],
-    ...(gas === null ? [] : [['Mgas/s', figure(gas / 1e6)]]),
-    [words.verified, `${count(counts.verified)} of ${count(counts.started)}`],
-    ['failed, timed out', `${count(counts.failed)}, ${count(counts.timedOut)} ${byCode(run.failures)}`],
-    ['audit', audit.replace(/^audit +/, '')],
-    ...thresholds.map((one) => [one.expression, `${one.passed ? 'passed' : 'FAILED'}: ${measuredText(one)}`]),
-  ];
+  const { window, thresholds, verdict, warnings, end, config, environment } = run;
+  const title = bold(`stress ${resultWords(run)}`);
+  if (end === 'set_up_failed') return markdownOf([title, ...warnings.map(escaped)]);
   const { endpoint, clientVersion } = /** @type {any} */ (environment) ?? {};
   const load = `${count(Number(config.threads))} wallets, ${seconds(window.durationMs)}, ${clientVersion ?? 'a node'}${endpoint === undefined ? '' : ` at ${endpoint}`}`;
   return markdownOf([
-    bold(`stress ${resultWords(run)}`),
-    ...(end === 'set_up_failed' ? warnings : verdict === null ? [] : [`${verdict.name}: ${verdict.evidence}`]).map(
-      escaped,
+    title,
+    ...(verdict === null ? [] : [escaped(`${verdict.name}: ${verdict.evidence}`)]),
+    ...[overviewTable(run), latencyTable(run), ...(thresholds.length === 0 ? [] : [thresholdsTable(run)])].map(
+      markdownTable,
     ),
-    ...(end === 'set_up_failed' ? [] : [markdownTable(['figure', 'value'], rows), escaped(load)]),
+    escaped(`audit ${auditLines(run)[0]}`),
+    escaped(load),
   ]);
 }
 
@@ -79,7 +69,7 @@ function resultWords(run) {
 }
 
 /** Blocks of Markdown. @param {readonly string[]} blocks @returns {string} */
-export function markdownOf(blocks) {
+function markdownOf(blocks) {
   return `${printable(blocks.join('\n\n'))}\n`;
 }
 
@@ -88,12 +78,26 @@ export function bold(text) {
   return `**${escaped(text)}**`;
 }
 
-/** @param {readonly string[]} head @param {ReadonlyArray<readonly string[]>} rows the first column is text @returns {string} */
-export function markdownTable(head, rows) {
+/** @param {Table} table @returns {string} */
+function markdownTable({ head, rows, note }) {
+  const isWords = wordColumns(rows);
   const line = (/** @type {readonly string[]} */ cells) =>
     `| ${cells.map((cell) => escaped(cell.trim())).join(' | ')} |`;
-  const border = `|${head.map((_, i) => (i === 0 ? ' --- |' : ' ---: |')).join('')}`;
-  return [line(head), border, ...rows.map(line)].join('\n');
+  const border = `|${(rows[0] ?? head).map((_, i) => (isWords[i] ? ' --- |' : ' ---: |')).join('')}`;
+  const heads = head.length === 0 ? (rows[0] ?? []).map(() => '') : head;
+  return [line(heads), border, ...rows.map(line), ...(note === undefined ? [] : ['', escaped(note)])].join('\n');
+}
+
+/** @param {Result} result @returns {string} */
+export function resultMarkdown({ title, verdict, tables, notes }) {
+  return markdownOf(
+    [
+      bold(verdict),
+      ...tables.map(markdownTable),
+      notes.map((note) => `- ${escaped(note)}`).join('\n'),
+      escaped(title),
+    ].filter((block) => block !== ''),
+  );
 }
 
 /** Escapes Markdown in texts of the user and of the endpoint. @param {string} text */

@@ -1,60 +1,39 @@
 import { auditGaps, auditResult } from '../stats/audit-result.js';
-import { heldRate, shortWindow } from '../stats/growth.js';
+import { figureOf, nodeCpuPercent, socketWarnings } from '../stats/figures.js';
+import { shortWindow } from '../stats/growth.js';
 import { LISTED_COUNTS } from '../stats/metrics.js';
-import { censoredOf, figureOf, nodeCpuPercent, socketWarnings } from '../stats/figures.js';
-import { endpointsOf } from '../stats/recorder.js';
-import { STAGES, countedWords, isPlain } from '../stats/sample.js';
-import { byCode, count, filled, hanging, printable, seconds, tenths } from '../text.js';
-import { amount, boundedMs, figure, figuresTable, megabytes, textOf } from './format.js';
+import { count, filled, hanging, printable, seconds, tenths } from '../text.js';
+import { amount, figure, megabytes } from './format.js';
+import {
+  auditWord,
+  groupTables,
+  instancesTable,
+  latencyTable,
+  mergedOf,
+  overviewTable,
+  thresholdsTable,
+} from './run-tables.js';
+import { tableText } from './table.js';
 import { noPaint } from './terminal.js';
 
 /**
- * @import { AuditReport, Check, DistributionJson, RunFile, ThresholdResult } from '../types.d.ts'
+ * The summary: what a run prints at its end, and `stress report` for run files.
+ *
+ * @import { AuditReport, Check, RunFile } from '../types.d.ts'
+ * @import { Merged } from './run-tables.js'
  * @import { Paint, Style } from './terminal.js'
  *
  * @typedef {{text: string, style: Style, word?: string}} Highlight word: the first one is painted; without it, all of the text
  */
 
-/**
- * The summary: what a run prints at its end, and `stress summary` for run files.
- * @param {RunFile} run
- * @returns {string[]} empty with one endpoint
- */
-function endpointsTable(run) {
-  const endpoints = endpointsOf(run);
-  if (endpoints.length === 0) return [];
-  const words = countedWords(isPlain(run));
-  const rows = endpoints.map(({ display, group: { counts, latency, censored }, tps, left, awayMs }) => [
-    ...[`  ${display}`, count(counts.verified), count(counts.failed), count(counts.timedOut), figure(tps)],
-    ...boundedMs(latency, censored, ['avg', 'p50', 'p99']),
-    ...[count(left), left === 0 ? '' : seconds(awayMs)],
-  ]);
-  const counted = ['  endpoint', words.verified, 'failed', 'timed out', words.tps];
-  return [figuresTable([...counted, 'avg ms', 'p50', 'p99', 'outages', 'down'], rows)];
-}
-
-/** @typedef {any} Merged see docs/run.schema.json */
-
 /** Instances with their own line. */
 const INSTANCES_SHOWN = 20;
-
-/** @param {RunFile} run @returns {Merged | null} */
-export function mergedOf(run) {
-  return /** @type {any} */ (run).merged ?? null;
-}
 
 /** @param {RunFile} run @returns {string[]} empty for one instance */
 function mergedText(run) {
   const merged = mergedOf(run);
   if (merged === null) return [];
-  const { instances } = merged;
-  return [
-    instancesTable(instances, countedWords(isPlain(run))),
-    ...(instances.length > INSTANCES_SHOWN
-      ? [`  ... and ${count(instances.length - INSTANCES_SHOWN)} more instances`]
-      : []),
-    ...mergedLines(run).map((line) => `  ${line}`),
-  ];
+  return [tableText(instancesTable(run, INSTANCES_SHOWN)), ...mergedLines(run).map((line) => `  ${line}`)];
 }
 
 /** @param {RunFile} run @returns {string[]} lines on all instances */
@@ -76,28 +55,6 @@ export function mergedLines(run) {
     ...unresolvedText(merged),
     'latency, and figures of the generator, cover the own window of each instance; rates the common window',
   ];
-}
-
-/** @param {any[]} instances @param {ReturnType<typeof countedWords>} words */
-function instancesTable(instances, words) {
-  const rows = instances.slice(0, INSTANCES_SHOWN).map((one) => {
-    const { index, attempt, offset, threads, counts, partial, host } = one;
-    return [
-      `  ${index ?? '-'}${attempt > 0 ? `, attempt ${attempt}` : ''}`,
-      ...[`${offset}..${offset + threads - 1}`, one.windowStartedAt.slice(11, 23), seconds(one.durationMs)],
-      ...[count(counts.verified), count(counts.failed + counts.timedOut + counts.abandoned)],
-      ...[figure(one.verifiedPerSecond), auditWord(one), partial ? 'PARTIAL' : (host ?? '')],
-    ];
-  });
-  const head = ['  instance', 'wallets', 'began', 'window', words.verified, 'failed', words.tps, 'audit', 'host'];
-  const colAligns = ['left', 'left', 'left', 'right', 'right', 'right', 'right', 'left', 'left'];
-  return textOf(Object.assign(rows, { head, colAligns }));
-}
-
-/** @param {any} instance @returns {string} the result of its audit */
-export function auditWord({ auditExact, auditResult = null }) {
-  if (auditResult === 'incomplete') return 'INCOMPLETE';
-  return auditExact === null ? 'none' : auditExact ? 'exact' : 'NOT EXACT';
 }
 
 /** @param {Merged} merged */
@@ -124,109 +81,16 @@ function unresolvedText({ unresolved }) {
   return more > 0 ? [...lines, `... and ${count(more)} more of them`] : lines;
 }
 
-/**
- * Figures by operation name, the most frequent first; empty with one name.
- * @param {Pick<RunFile, 'byName' | 'window'>} run
- * @returns {string[]} one table
- */
-function namesTable({ byName = {}, window }) {
-  const groups = Object.entries(byName).sort(([, a], [, b]) => endedOf(b) - endedOf(a));
-  if (groups.length === 0) return [];
-  const isGasKnown = groups.some(([, { gas }]) => (gas?.operations ?? 0) > 0);
-  const rows = groups.map(([name, { counts, windowVerified, gas, latency, censored }]) => {
-    const perSecond = window.durationMs === 0 ? null : (1000 * windowVerified) / window.durationMs;
-    return [
-      ...[`    ${name}`, count(endedOf({ counts })), figure(perSecond), count(counts.failed)],
-      ...(isGasKnown ? [count(gas && gas.operations > 0 ? gas.used / gas.operations : null)] : []),
-      ...boundedMs(latency, censored, ['avg', 'p50', 'p90', 'p95', 'p99', 'max']),
-    ];
-  });
-  const gasHead = isGasKnown ? ['gas'] : [];
-  const head = ['  by name', 'count', 'per second', 'failed', ...gasHead, 'avg ms', 'p50', 'p90', 'p95', 'p99', 'max'];
-  return [figuresTable(head, rows)];
-}
-
-/** The shares of the members of --mix in the verified operations. @param {RunFile} run @param {number} columns @returns {string[]} */
-function mixText({ byName = {}, counts, config, rates, environment }, columns) {
-  const { mix = [], calls = null } = /** @type {any} */ (environment.workload) ?? {};
-  if (mix.length === 0 || counts.verified === 0) return [];
-  const sumOf = (/** @type {Array<{weight: number}>} */ members) => sum(members.map(({ weight }) => weight));
-  const verifiedOf = (/** @type {{name: string}} */ { name }) => byName[name]?.counts.verified ?? 0;
-  const all = sumOf(mix) + (calls?.weight ?? 0);
-  // In a closed loop users make calls as fast as they are answered.
-  const isByUsers = calls !== null && rates.askedPerSecond === null;
-  const asked = isByUsers ? 'of the users' : 'asked for';
-  const users = calls === null ? 0 : calls.users / Number(config.threads);
-  const shareOf = (/** @type {{weight: number}} */ { weight }) =>
-    isByUsers ? ((1 - users) * weight) / sumOf(mix) : weight / all;
-  /** @type {Array<[name: string, verified: number, share: number]>} */
-  const rows = mix.map((/** @type {{name: string, weight: number}} */ member) => [
-    member.name,
-    verifiedOf(member),
-    shareOf(member),
-  ]);
-  const transactions = sum(rows.map(([, verified]) => verified));
-  if (calls !== null) rows.push(['calls', counts.verified - transactions, isByUsers ? users : calls.weight / all]);
-  const shares = rows.map(
-    ([name, verified, share]) =>
-      `${name} ${tenths((100 * verified) / counts.verified)} % (${tenths(100 * share)} % ${asked})`,
-  );
-  return [wrapped('mix', shares.join(', '), columns)];
-}
-
-/** Figures of the stages of --stages. @param {RunFile} run @returns {string[]} one table; empty without them */
-function stagesTable({ byStage = [] }) {
-  if (byStage.length === 0) return [];
-  const rows = byStage.map(({ stage, startMs, endMs, fromPerSecond: from, toPerSecond: to, counts, tps, ...group }) => [
-    ...[`    ${stage}`, seconds(startMs), seconds(endMs)],
-    ...[from === to ? figure(to) : `${figure(from)}..${figure(to)}`, count(counts.scheduled)],
-    ...[count(counts.dropped), count(counts.verified), figure(tps)],
-    ...boundedMs(group.latency, group.censored, ['avg', 'p50', 'p99']),
-  ]);
-  const head = ['  load stage', 'from', 'to', 'asked/s', 'due', 'dropped', 'verified', 'TPS', 'avg ms', 'p50', 'p99'];
-  return [figuresTable(head, rows)];
-}
-
-/** Operations of the whole run that ended. @param {{counts: Record<string, number>}} group */
-function endedOf({ counts }) {
-  return Object.values(counts).reduce((sum, value) => sum + value, 0);
-}
-
-/** Six digits, because 99.96 must not look like 100. */
-const precise = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6 });
-
-/** @param {readonly ThresholdResult[]} results @returns {Highlight[]} a line for each */
-function thresholdLines(results) {
-  const rows = results.map((result, i) => [
-    i === 0 ? '  thresholds' : '',
-    result.passed ? 'passed' : 'FAILED',
-    result.expression.replace(/\s+/g, ' '),
-    measuredText(result),
-  ]);
-  const lines = textOf(rows).split('\n');
-  return results.map(({ passed }, i) => {
-    return { text: lines[i], style: passed ? 'green' : 'red', word: passed ? 'passed' : 'FAILED' };
-  });
-}
-
-/** @param {ThresholdResult} result */
-export function measuredText({ value, unit, why, atMost, censored }) {
-  if (value === null) return `not measured: ${why}`;
-  if (typeof value === 'string') return value;
-  if (atMost === undefined) return valueText(value, unit);
-  const bounds =
-    atMost === null ? `>= ${valueText(value, unit)}` : `${valueText(value, unit)} to ${valueText(atMost, unit)}`;
-  return `${bounds}; ${count(censored ?? null)} censored`;
-}
-
-/** @param {number} value @param {ThresholdResult['unit']} unit */
-function valueText(value, unit) {
-  const text = precise.format(value);
-  if (unit === 'us') return Math.abs(value) < 1000 ? `${text} us` : `${precise.format(value / 1000)} ms`;
-  if (unit === 'bytes') return `${precise.format(value / 1e6)} MB`;
-  if (unit === 'percent') return `${text} %`;
-  if (unit === 'gasPerSecond') return `${precise.format(value / 1e6)} Mgas/s`;
-  return unit === 'perSecond' ? `${text} per second` : count(value);
+/** @param {RunFile} run @returns {Array<string | Highlight>} empty without thresholds */
+function thresholdLines(run) {
+  if (run.thresholds.length === 0) return [];
+  const [head, ...lines] = tableText(thresholdsTable(run)).split('\n');
+  return [
+    head,
+    ...run.thresholds.map(({ passed }, i) => {
+      return passed ? highlight('green', lines[i], 'passed') : highlight('red', lines[i], 'FAILED');
+    }),
+  ];
 }
 
 /**
@@ -246,16 +110,12 @@ export function summaryText(run, explain, paint = noPaint, columns = Infinity) {
     ...(run.end === 'running' && mergedOf(run) === null
       ? [`  partial: the generator ended before the run did; figures up to ${run.endedAt}`]
       : []),
-    overview(run),
+    tableText(overviewTable(run)),
     ...(short === null ? [] : [highlight('yellow', wrapped('warning', short.words, columns))]),
     ...Object.entries(run.failureWords).map(([code, words]) => `  first ${code}: ${words}`),
-    latencyTable(run),
-    ...namesTable(run),
-    ...mixText(run, columns),
-    ...endpointsTable(run),
-    ...stagesTable(run),
+    ...[latencyTable(run), ...groupTables(run)].map((table) => tableText(table)),
     ...surroundings(run, columns),
-    ...thresholdLines(run.thresholds),
+    ...thresholdLines(run),
     ...(run.verdict === null
       ? []
       : [highlight('bold', wrapped('verdict', `${run.verdict.name}: ${run.verdict.evidence}`, columns))]),
@@ -266,9 +126,9 @@ export function summaryText(run, explain, paint = noPaint, columns = Infinity) {
   return parts.map((part) => painted(part, paint, columns)).join('\n');
 }
 
-/** @param {Style} style @param {string} text @returns {Highlight} */
-function highlight(style, text) {
-  return { style, text };
+/** @param {Style} style @param {string} text @param {string} [word] @returns {Highlight} */
+function highlight(style, text, word) {
+  return { style, text, word };
 }
 
 /**
@@ -278,7 +138,7 @@ function highlight(style, text) {
  * @param {number} columns of the terminal
  */
 function painted(part, paint, columns) {
-  const { style = null, text, word = null } = typeof part === 'string' ? { text: part } : part;
+  const { style = null, text, word } = typeof part === 'string' ? { text: part } : part;
   const lines = printable(text)
     .split('\n')
     .map((line) => hanging(line, columns))
@@ -288,7 +148,8 @@ function painted(part, paint, columns) {
 
 /** @param {RunFile} run @returns {string | Highlight} */
 function auditHighlight(run) {
-  const text = auditText(run);
+  const [first, ...lines] = auditLines(run);
+  const text = [`  audit       ${first}`, ...lines.map((line) => `    ${line}`)].join('\n');
   const result = auditResult(run);
   if (result === null) return text;
   return { text, ...AUDIT_STYLES[result] };
@@ -337,47 +198,6 @@ export const END_WORDS = {
   output_closed: 'ended because its output was closed',
 };
 
-/** @param {RunFile} run */
-function overview(run) {
-  const { counts, window, rates, generator } = run;
-  const isOpenLoop = rates.askedPerSecond !== null;
-  const words = countedWords(isPlain(run));
-  const hasCalls = /** @type {any} */ (run.environment.workload)?.calls !== undefined && !isPlain(run);
-  /** @type {string[][]} */
-  const rows = [
-    [
-      `  ${words.tps}`,
-      figure(rates.verifiedPerSecond),
-      `${words.verified} per second of the window (${count(window.counts.verified)} in it)${hasCalls ? ', calls included' : ''}`,
-    ],
-    isOpenLoop
-      ? rateRow(run)
-      : [
-          '  achieved',
-          figure(rates.achievedPerSecond),
-          `begun in the window and ${words.verified}, also after its end, per second`,
-        ],
-    ...gasRateRow(run),
-    ['  attempts', count(counts.started), ''],
-    ...(isOpenLoop || counts.dropped > 0 ? [droppedRow(run)] : []),
-    [`  ${words.verified}`, count(counts.verified), ''],
-    ['  failed', count(counts.failed), byCode(run.failures)],
-    ['  timed out', count(counts.timedOut), ''],
-    ...LISTED_COUNTS.map(({ name, label, help }) => {
-      const value = /** @type {Record<string, number>} */ (counts)[name] ?? null;
-      return [`  ${label}`, count(value), help];
-    }),
-    ...(run.inFlight > 0 ? [['  in flight', count(run.inFlight), '']] : []),
-    ['  abandoned', count(counts.abandoned), counts.abandoned > 0 ? 'still open when the drain ended' : ''],
-    [
-      '  generator',
-      figure(generator.cpuUsPerVerified),
-      `us of CPU per ${words.verified} ${words.one}; peak memory ${megabytes(generator.peakRssBytes)}`,
-    ],
-  ];
-  return textOf(Object.assign(rows, { colAligns: ['left', 'right'] }));
-}
-
 /** @param {RunFile} run @returns {string[]} empty without fees */
 function feesText(run) {
   const { setUpWei, spentWei, leftWei = null, capWei } = run.spending;
@@ -386,78 +206,11 @@ function feesText(run) {
   const words = capWei === null ? [] : [`the limit is ${amount(BigInt(capWei))} (--max-spend)`];
   if (setUp !== null && setUp > 0n) words.push(`${amount(setUp)} for the set-up`);
   if (left !== null) {
-    const { name, verified } = verifiedTransactions(run);
-    const each = verified === 0 ? '' : `, ${amount(left / BigInt(verified))} ${name}`;
+    const { verified } = run.counts;
+    const each = verified === 0 ? '' : `, ${amount(left / BigInt(verified))} an operation`;
     words.push(`${amount(left)} left the wallets in the load${each}${fees === null ? ', sent value included' : ''}`);
   }
   return [`  fees        ${fees === null ? 'total not known' : amount(fees)}: ${words.join('; ')}`];
-}
-
-/** Without the calls of a mix. @param {RunFile} run */
-function verifiedTransactions({ counts, byName = {}, environment }) {
-  const { mix = [], calls } = /** @type {any} */ (environment.workload) ?? {};
-  if (calls === undefined || mix.length === 0) return { name: 'an operation', verified: counts.verified };
-  const verified = mix.map((/** @type {{name: string}} */ { name }) => byName[name]?.counts.verified ?? 0);
-  return { name: 'a transaction', verified: sum(verified) };
-}
-
-/** @param {number[]} values */
-function sum(values) {
-  return values.reduce((total, value) => total + value, 0);
-}
-
-/** Two digits, so that small shares do not look like 0. */
-const twoDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 2 });
-
-/** @param {RunFile} run @returns {[string, string, string]} */
-function rateRow(run) {
-  const held = heldRate(run);
-  // A merge may know the asked rate without the achieved rate.
-  if (held === null) return ['  rate', '-', `achieved of ${tenths(run.rates.askedPerSecond ?? 0)} asked per second`];
-  const { asked, rate, isHeld, growth } = held;
-  const of =
-    growth === null
-      ? `achieved of ${tenths(asked)} asked per second`
-      : `of ${tenths(asked)} asked per second in the window, the rest after it`;
-  const short = isHeld ? '' : `: ${tenths(100 - (100 * rate) / asked)} % SHORT of the rate asked for`;
-  return ['  rate', tenths(rate), of + short];
-}
-
-/** Drops in the window, as in thresholds and warnings. @param {RunFile} run @returns {[string, string, string]} */
-function droppedRow({ window, counts }) {
-  const { dropped, scheduled } = window.counts;
-  const share = twoDigits.format(scheduled === 0 ? 0 : (100 * dropped) / scheduled);
-  const why = dropped === 0 ? '' : ': no wallet was idle';
-  const others = counts.dropped - dropped;
-  const outside = others > 0 ? `; ${count(others)} more outside of it` : '';
-  return ['  dropped', count(dropped), `${share} % of ${count(scheduled)} due in the window${why}${outside}`];
-}
-
-/** @param {RunFile} run */
-function latencyTable(run) {
-  const { latency, rates } = run;
-  const { stages } = latency;
-  const names = /** @type {const} */ (['avg', 'min', 'p50', 'p90', 'p99', 'p99.9', 'max']);
-  const censored = censoredOf(run);
-  const shown = STAGES.filter((stage) => !isPlain(run) || stage === 'queued' || stage === 'submit');
-  /** @type {Array<[string, DistributionJson, DistributionJson?]>} */
-  const rows = [
-    ['  latency ms', latency.total, censored],
-    ['  from start', latency.fromStart, latency.fromStartCensored ?? censored],
-    ...shown.map((stage) => {
-      const name = `    ${stage === 'readBack' ? 'read-back' : stage}`;
-      return /** @type {[string, DistributionJson]} */ ([name, stages[stage]]);
-    }),
-  ];
-  // In a closed loop an operation is due when it starts.
-  if (rates.askedPerSecond === null) rows.splice(1, 1);
-  const text = figuresTable(
-    ['', ...names],
-    rows.map(([name, json, others]) => [name, ...boundedMs(json, others, names)]),
-  );
-  if (censored.count === 0) return text;
-  const words = `${count(censored.count)} of ${count(latency.total.count)} operations got no good answer in time`;
-  return `${text}\n  censored    ${words}: figures with >= are lower bounds; stages leave these operations out`;
 }
 
 /** Lines on blocks, fees, problems, machine and node. @param {RunFile} run @param {number} columns */
@@ -472,14 +225,8 @@ function surroundings(run, columns) {
     );
   const { count: seen, skewSumMs, skewMinMs, skewMaxMs } = blocks;
   if (seen > 0 && skewMinMs !== null && skewMaxMs !== null) {
-    const isAhead = skewSumMs < 0;
-    const [mean, least, most] = isAhead
-      ? [-skewSumMs / seen, -skewMaxMs, -skewMinMs]
-      : [skewSumMs / seen, skewMinMs, skewMaxMs];
-    const figures = `${seconds(mean)} ${isAhead ? 'before' : 'after'} their timestamps on average (${tenths(least / 1000)} to ${seconds(most)})`;
-    lines.push(
-      `  block skew  seen ${figures}; ${isAhead ? 'the timestamps of this node are ahead of the clock' : 'their resolution is 1 s'}`,
-    );
+    const range = `${tenths(skewMinMs / 1000)} to ${seconds(skewMaxMs)}`;
+    lines.push(`  block skew  seen ${seconds(skewSumMs / seen)} after their timestamps on average (${range})`);
   }
   lines.push(...gasText(run), ...feesText(run), ...troubles(run));
   const sockets = probes?.sockets ?? null;
@@ -488,23 +235,6 @@ function surroundings(run, columns) {
   if (node !== null)
     lines.push(`  node        CPU ${count(nodeCpuPercent(run))} % of a core; peak memory ${megabytes(node.rssBytes)}`);
   return lines;
-}
-
-/** What --rate 30Mgas asked for. @param {RunFile} run @returns {string[][]} */
-function gasRateRow(run) {
-  const { gasRate } = run;
-  if (gasRate === undefined) return [];
-  const { gasPerSecond, gasPerOperation, perSecond } = gasRate;
-  const own = figureOf('gas')?.read(run) ?? null;
-  const percent = own === null ? '' : ` (${twoDigits.format((100 * own) / gasPerSecond)} %)`;
-  const measured = gasPerOperation === null ? 'of an estimated gas' : `of ${count(gasPerOperation)} gas in the warm-up`;
-  return [
-    [
-      '  Mgas/s',
-      figure(own === null ? null : own / 1e6),
-      `of ${figure(gasPerSecond / 1e6)} asked for${percent}: ${figure(perSecond)} operations per second ${measured}`,
-    ],
-  ];
 }
 
 /** @param {RunFile} run @returns {string[]} */
@@ -567,78 +297,55 @@ const LINE_LENGTH = 100;
 /** Columns before the words. */
 const INDENT = 14;
 
-/** @param {RunFile} run @returns {string} lines, the first with a label */
-export function auditText(run) {
+/** The result of the audit, and what belongs to it. @param {RunFile} run @returns {string[]} the first line says the result */
+export function auditLines(run) {
   const audit = /** @type {AuditReport | null} */ (run.audit);
   const result = auditResult(run);
-  if (audit === null) {
-    const [why] = auditGaps(run);
-    return result === null ? `  audit       none: ${run.unmeasured['/audit']}` : `  audit       INCOMPLETE: ${why}`;
-  }
-  const { blockNumber, includedLate, reorgedOut, effectsOnChain, subject = 'counters grew by', checks = [] } = audit;
+  const gaps = auditGaps(run);
+  if (audit === null) return [result === null ? `none: ${run.unmeasured['/audit']}` : `INCOMPLETE: ${gaps[0]}`];
+  const { includedLate, reorgedOut, bounds, checks = [], subject = 'counters grew by' } = audit;
   const gone = reorgedOut === 0 ? '' : ` - ${count(reorgedOut)} reorged out`;
   const ours = `${count(audit.verified)} verified + ${count(includedLate)} included late${gone}`;
-  const grew = `${subject} ${count(Number(effectsOnChain))}`;
-  const equation = `${count(audit.wallets)} ${grew} = ${ours}, at block ${count(blockNumber)}`;
-  if (result === 'exact') return [`  audit       exact: ${equation}`, ...checks.map(checkText)].join('\n');
-  if (result === 'incomplete') {
-    const exactFor = exactInstances(run);
-    const words =
-      exactFor === null
-        ? `nothing disagrees at block ${count(blockNumber)}: ${ours}, and the ${grew}`
-        : `${exactFor}: ${equation}`;
-    const held = checks.filter(({ holds }) => holds).map(checkText);
-    return [`  audit       INCOMPLETE: ${words}`, ...gapLines(run), ...openLines(audit), ...held].join('\n');
-  }
-  const lines = [
-    `  audit       NOT EXACT at block ${count(blockNumber)}: ${ours}, ${audit.mismatchCount > 0 ? 'but' : 'and'} the ${grew}` +
-      ` (ours are at least ${audit.bounds.atLeast}, at most ${audit.bounds.atMost}); ${count(audit.pending)} pending, ${count(audit.replaced)} replaced`,
-    ...checks.filter(({ holds }) => holds !== null).map(checkText),
-    ...gapLines(run),
-    ...audit.mismatches
-      .slice(0, LISTED)
-      .map(
-        (m) =>
-          `    wallet ${m.walletIndex} (${m.address}): effect ${m.effect}, expected ${m.expectedEffect}; nonce ${m.nonce}, expected ${m.expectedNonce}; pending ${m.pendingNonce - m.nonce}`,
-      ),
-    ...audit.foreign
-      .slice(0, LISTED)
-      .map((f) => `    not ours: ${f.hash} (wallet ${f.walletIndex}, nonce ${f.nonce}, block ${f.blockNumber})`),
-    ...openLines(audit),
+  const grew = `${count(audit.wallets)} ${subject} ${count(Number(audit.effectsOnChain))}`;
+  const range = [...new Set([bounds.atLeast, bounds.atMost])].join(' to ');
+  const equation = result === 'exact' ? ` = ${ours}` : `; ours are ${range}: ${ours}`;
+  // Of an exact audit these are replacements of the run itself.
+  const open = audit.resolutions.filter(({ fate }) => result !== 'exact' && /pending|replaced/.test(fate));
+  return [
+    `${auditWord(run)}: ${grew}${equation}, at block ${count(audit.blockNumber)}`,
+    ...listed(gaps, (words) => `not checked: ${words}`),
+    ...listed(
+      checks.filter(({ holds }) => holds !== null),
+      checkText,
+    ),
+    ...listed(audit.mismatches, walletText, audit.mismatchCount),
+    ...listed(
+      audit.foreign,
+      (f) => `not ours: ${f.hash} (wallet ${f.walletIndex}, nonce ${f.nonce}, block ${f.blockNumber})`,
+    ),
+    ...listed(
+      open,
+      (r) => `${r.fate}: ${r.hash} (wallet ${r.walletIndex}, nonce ${r.nonce})`,
+      audit.pending + audit.replaced,
+    ),
   ];
-  if (audit.mismatchCount > LISTED)
-    lines.push(`    ... ${audit.mismatchCount} wallets in all; the run file (--out) lists more`);
-  return lines.join('\n');
-}
-
-/** @param {AuditReport} audit */
-function openLines({ resolutions }) {
-  return resolutions
-    .filter(({ fate }) => fate === 'pending' || fate === 'replaced')
-    .slice(0, LISTED)
-    .map((r) => `    ${r.fate}: ${r.hash} (wallet ${r.walletIndex}, nonce ${r.nonce})`);
-}
-
-/** @param {RunFile} run @returns {string | null} the instances of a merge with an exact audit; null: some are not exact */
-function exactInstances(run) {
-  const instances = /** @type {Array<{auditExact: boolean | null}>} */ (mergedOf(run)?.instances ?? []);
-  const exact = instances.filter(({ auditExact }) => auditExact).length;
-  if (exact === 0 || instances.some(({ auditExact }) => auditExact === false)) return null;
-  const of = exact === instances.length ? '' : `${count(exact)} of `;
-  return `exact for ${of}the ${count(instances.length)} instances present`;
-}
-
-/** @param {RunFile} run */
-function gapLines(run) {
-  const gaps = auditGaps(run);
-  const more = gaps.length > LISTED ? [`    ... ${gaps.length} in all; the run file (--out) lists them`] : [];
-  return [...gaps.slice(0, LISTED).map((words) => `    not checked: ${words}`), ...more];
-}
-
-/** @param {Check} check that was made */
-function checkText({ words, expected, found, holds }) {
-  return `    ${words}: ${holds ? `${found}, as it must be` : `${found}, and it must be ${expected}`}`;
 }
 
 /** Limit of each list. */
 const LISTED = 10;
+
+/** @template T @param {readonly T[]} items @param {(item: T) => string} text @param {number} [all] where not all of them are in the run file */
+function listed(items, text, all = items.length) {
+  const more = all > LISTED ? [`... ${count(all)} in all; the run file (--out) lists more`] : [];
+  return [...items.slice(0, LISTED).map(text), ...more];
+}
+
+/** @param {AuditReport['mismatches'][number]} mismatch */
+function walletText({ walletIndex, address, effect, expectedEffect, nonce, expectedNonce, pendingNonce }) {
+  return `wallet ${walletIndex} (${address}): effect ${effect}, expected ${expectedEffect}; nonce ${nonce}, expected ${expectedNonce}; pending ${pendingNonce - nonce}`;
+}
+
+/** @param {Check} check that was made */
+function checkText({ words, expected, found, holds }) {
+  return `${words}: ${found}, ${holds ? 'as it must be' : `and it must be ${expected}`}`;
+}

@@ -1,14 +1,10 @@
+import { boundedMs } from '../outputs/format.js';
 import { Distribution, recordedValues } from '../stats/histogram.js';
-import { figureOf, labelOf } from '../stats/figures.js';
-import { digits, quantity } from './client/quantity.js';
+import { quantity } from './client/quantity.js';
 import { html } from './html.js';
-import { latencyFigure, rounded } from './sections.js';
 
 /**
  * @import { DistributionJson } from '../types.d.ts'
- * @import { Unit } from './client/quantity.js'
- * @import { Html } from './html.js'
- * @import { Row } from './run-charts.js'
  */
 
 /**
@@ -29,7 +25,7 @@ import { latencyFigure, rounded } from './sections.js';
  * @property {Array<number | null>} [low] of intervals around the values
  * @property {Array<number | null>} [high]
  * @property {string[]} [names] labels of the points of a path
- * @property {boolean[]} [crossed] points with a cross, explained by crossWords
+ * @property {boolean[]} [crossed] points with a cross, which the summary explains
  *
  * @typedef {object} Heat counts in buckets, a column per x
  * @property {number} perDecade buckets per factor of ten
@@ -42,29 +38,31 @@ import { latencyFigure, rounded } from './sections.js';
  * @property {string} title
  * @property {'lines' | 'stacked' | 'points' | 'path' | 'heat'} kind stacked: areas; points: values
  *   without lines; path: points joined in their order, not by x
- * @property {Unit} unit of y
+ * @property {string} summary one sentence
+ * @property {string} [note]
+ * @property {boolean} [isWide]
+ * @property {string} [why] it was not measured, and is not drawn
+ * @property {string} [unit] of y
  * @property {boolean} [isLog] y is logarithmic
- * @property {number | null} [ceiling] least end of y
- * @property {number} [floor] start of y; default 0
  * @property {Array<number>} [x] default: the time axis
  * @property {string} [xLabel]
- * @property {Unit} [xUnit]
+ * @property {string} [xUnit]
  * @property {string[]} [xTexts] labels of x values
  * @property {Array<[number, string]>} [xTicks] default: all of xTexts
- * @property {string} [crossWords]
  * @property {number | null} [mark] an x with a vertical line
  * @property {string} [markWords]
  * @property {Series[]} series
  * @property {Heat} [heat]
  */
 
-/**
- * The figure of a chart: title, one sentence, legend, plot and table of numbers.
- * @param {Chart} chart
- * @param {{summary: string, note?: string, isWide?: boolean}} words
- */
-export function chartFigure(chart, { summary, note, isWide = false }) {
-  const { id, title, kind } = chart;
+/** @param {readonly Chart[]} charts */
+export function chartBox(charts) {
+  return html`<div class="charts">${charts.map(chartFigure)}</div>`;
+}
+
+/** The figure of a chart: title, one sentence, plot with its legend, and table of numbers. @param {Chart} chart */
+function chartFigure({ id, title, kind, x, summary, note, why, isWide = false }) {
+  if (why !== undefined) return missingFigure(id, title, why);
   return html`<figure
     id="figure-${id}"
     class="chart${isWide ? ' wide' : ''}"
@@ -73,15 +71,14 @@ export function chartFigure(chart, { summary, note, isWide = false }) {
   >
     <h3 id="title-${id}">${title}</h3>
     <figcaption id="caption-${id}">${summary}</figcaption>
-    ${note !== undefined && html`<p class="note">${note}</p>`} ${kind === 'heat' ? heatLegend(id) : legend(chart)}
+    ${note !== undefined && html`<p class="note">${note}</p>`} ${kind === 'heat' && heatScale(id)}
     <div
       class="plot"
       id="plot-${id}"
       role="group"
       tabindex="0"
-      aria-label="${title}: plot. Arrow keys read values${chart.x === undefined ? ', plus and minus zoom, 0 shows all' : ''}."
+      aria-label="${title}: plot. Arrow keys read values${x === undefined ? ', plus and minus zoom, 0 shows all' : ''}."
     ></div>
-    <p class="readout" id="readout-${id}" aria-live="polite"></p>
     <details class="numbers" id="numbers-${id}" data-chart="${id}">
       <summary>Numbers of this chart</summary>
       <div class="scroll" tabindex="0" role="region" aria-label="Numbers: ${title}"></div>
@@ -100,42 +97,14 @@ export function sentence(words) {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }
 
-/** A single series needs a legend only for crosses. @param {Chart} chart */
-function legend({ kind, series, crossWords }) {
-  const isCrossed = series.some(({ crossed = [] }) => crossed.includes(true));
-  if (series.length < 2 && !isCrossed) return null;
-  return html`<ul class="legend">
-    ${series.map(
-      ({ label, color, dash = [] }, i) =>
-        html`<li>
-          <svg width="26" height="10" aria-hidden="true" class="stroke-${color}">
-            ${kind !== 'points' && html`<line x1="0" y1="5" x2="26" y2="5" stroke-dasharray="${dash.join(' ')}" />`}
-            ${(kind === 'points' || kind === 'path') && html`<path d="${SHAPES[i % SHAPES.length]}" fill="currentcolor" />`}</svg
-          >${label}
-        </li>`,
-    )}
-    ${
-      isCrossed &&
-      html`<li>
-        <svg width="14" height="10" aria-hidden="true" class="stroke-bad">
-          <path d="M3 1 L11 9 M3 9 L11 1" fill="none" stroke-width="2" /></svg
-        >${crossWords}
-      </li>`
-    }
-  </ul>`;
-}
-
-/** The script's shapes: circle, square, triangle. */
-const SHAPES = ['M13 1 A4 4 0 1 1 13 9 A4 4 0 1 1 13 1 Z', 'M9 1 H17 V9 H9 Z', 'M13 0 L18 9 H8 Z'];
-
 /** The script fills in the two ends, because it knows the visible part. @param {string} id */
-function heatLegend(id) {
-  return html`<p class="legend heat-legend" id="legend-${id}">
+function heatScale(id) {
+  return html`<p class="heat-scale" id="scale-${id}">
     <span>few</span> <canvas width="160" height="10" aria-hidden="true"></canvas> <span>many</span>
   </p>`;
 }
 
-/** Such as "median 188, from 180 to 191". @param {ReadonlyArray<number | null>} values @param {Unit} unit */
+/** Such as "median 188, from 180 to 191". @param {ReadonlyArray<number | null>} values @param {string} [unit] */
 export function middle(values, unit) {
   const known = values.filter((value) => value !== null).sort((a, b) => a - b);
   if (known.length === 0) return 'not measured';
@@ -167,8 +136,8 @@ export const LOOKS = [
   { color: 5, dash: [8, 3, 2, 3, 2, 3] },
 ];
 
-/** @param {Side[]} sides @returns {Chart} */
-export function densityChart(sides) {
+/** @param {Side[]} sides @param {string} summary @returns {Chart} */
+function densityChart(sides, summary) {
   const bounds = sides.flatMap(({ json: { minUs, maxUs } }) => [minUs ?? NaN, maxUs ?? NaN]).filter((us) => us > 0);
   const decades = Math.log10(Math.max(...bounds) / Math.min(...bounds));
   const perDecade = PER_DECADE.find((n) => n * decades >= ENOUGH) ?? PER_DECADE[PER_DECADE.length - 1];
@@ -183,7 +152,8 @@ export function densityChart(sides) {
     id: 'density',
     title: 'Latency distribution',
     kind: 'lines',
-    unit: 'percent',
+    summary,
+    unit: '%',
     xLabel: 'latency',
     x,
     xTexts: x.map((bucket) => `${quantity(begin(bucket), 'ms')} to ${quantity(begin(bucket + 1), 'ms')}`),
@@ -227,8 +197,8 @@ const TICKS = [0, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99];
 /** Ratio above which a linear axis would not show the lower values. */
 const LOG_FROM = 8;
 
-/** A percentile needs at least one operation above it: a line ends where it would only be the slowest operation. @param {Side[]} sides @returns {Chart} */
-export function percentileChart(sides) {
+/** A percentile needs at least one operation above it: a line ends where it would only be the slowest operation. @param {Side[]} sides @param {string} [words] @returns {Chart} */
+function percentileChart(sides, words = '') {
   const isKnown = (/** @type {number} */ p, /** @type {number} */ count) => p === 0 || count * (1 - p / 100) >= 1;
   const shown = PERCENTILES.filter((p) => sides.some(({ json }) => isKnown(p, json.count)));
   const place = (/** @type {number} */ p) => -Math.log10(1 - p / 100);
@@ -248,6 +218,7 @@ export function percentileChart(sides) {
     id: 'percentiles',
     title: 'Latency percentiles',
     kind: 'lines',
+    summary: `${percentileWords(sides)} ${words}${isLog ? LOGARITHMIC : ''}`,
     unit: 'ms',
     isLog,
     x: shown.map(place),
@@ -257,6 +228,9 @@ export function percentileChart(sides) {
     xTicks: TICKS.filter((p) => shown.includes(p)).map((p) => [place(p), name(p)]),
   };
 }
+
+/** What a summary says of such an axis. */
+export const LOGARITHMIC = ' The scale is logarithmic.';
 
 /** Whether a linear axis would not show the lower series. @param {readonly Series[]} series the first is the lowest, the last the highest */
 export function isSkewed(series) {
@@ -269,7 +243,7 @@ export function isSkewed(series) {
 /** @param {Side[]} sides */
 function percentileWords(sides) {
   const words = (/** @type {'p50' | 'p99'} */ name) =>
-    sides.map(({ label, json, censored }) => `${latencyFigure(json, censored, name).text} in ${label}`).join(', ');
+    sides.map(({ label, json, censored }) => `${boundedMs(json, censored, [name])} ms in ${label}`).join(', ');
   const open = sides.filter(({ censored }) => (censored?.count ?? 0) > 0).map(({ label }) => label);
   const note =
     open.length === 0
@@ -279,119 +253,24 @@ function percentileWords(sides) {
 }
 
 /**
- * A chart with its figure; null: there is nothing to draw.
- *
- * @typedef {{chart: Chart | null, figure: Html}} Drawn
- */
-
-/** @param {readonly Drawn[]} drawn @returns {Chart[]} */
-export function chartsOf(drawn) {
-  return drawn.flatMap(({ chart }) => chart ?? []);
-}
-
-/**
  * The two charts of the latencies of several sides.
  * @param {Side[]} sides
  * @param {{density: string, percentiles: string, missing: string, isWide?: boolean}} words of their
  *   captions; missing: why there are none
- * @returns {Drawn[]}
+ * @returns {Chart[]}
  */
-export function latencyCharts(sides, { density: first, percentiles: second, missing, isWide }) {
+export function latencyCharts(sides, { density, percentiles, missing, isWide }) {
   if (sides.length === 0 || sides.some(({ json }) => json.count === 0))
-    return [{ chart: null, figure: missingFigure('density', 'Latencies', missing) }];
-  const [density, percentiles] = [densityChart(sides), percentileChart(sides)];
-  const log = percentiles.isLog ? ' The scale is logarithmic.' : '';
-  const summary = `${percentileWords(sides)} ${second}${log}`;
-  return [
-    { chart: density, figure: chartFigure(density, { summary: first, isWide }) },
-    { chart: percentiles, figure: chartFigure(percentiles, { summary, isWide }) },
-  ];
+    return [{ id: 'density', title: 'Latencies', kind: 'lines', summary: '', series: [], why: missing }];
+  return [densityChart(sides, density), percentileChart(sides, percentiles)].map((chart) => ({ ...chart, isWide }));
 }
 
-/**
- * How a page shows a figure of a study file, which has only its name.
- *
- * @typedef {object} Measure
- * @property {string} name
- * @property {string} label
- * @property {string} words definition
- * @property {Unit} unit of its chart
- * @property {(value: number | null | undefined) => number | null} scaled to that unit
- * @property {(value: number | null | undefined) => string} text with its unit
- */
-
-/** Units of charts and factors of values. @type {Record<string, {unit: Unit, factor: number}>} */
-const UNITS = {
-  us: { unit: 'ms', factor: 1e-3 },
-  perSecond: { unit: 'perSecond', factor: 1 },
-  count: { unit: 'count', factor: 1 },
-  percent: { unit: 'percent', factor: 1 },
-  bytes: { unit: 'megabytes', factor: 1e-6 },
-  gas: { unit: 'count', factor: 1 },
-  gasPerSecond: { unit: 'megagas', factor: 1e-6 },
-};
-const PLAIN = { unit: /** @type {const} */ ('plain'), factor: 1 };
-
-/** @param {string} name @returns {Measure} also for unknown names */
-export function measureOf(name) {
-  const figure = figureOf(name);
-  const label = figure === null ? name : labelOf(figure);
-  const words = figure?.words ?? '';
-  const { unit, factor } = UNITS[figure?.unit ?? ''] ?? PLAIN;
-  // The CPU time of an operation is below a millisecond.
-  if (name === 'cpu')
-    return {
-      name,
-      label,
-      words,
-      unit: 'plain',
-      scaled: (us) => us ?? null,
-      text: (us) => (us == null ? '–' : `${digits(us)} µs`),
-    };
-  const scaled = (/** @type {number | null | undefined} */ value) => (value == null ? null : value * factor);
-  return { name, label, words, unit, scaled, text: (value) => quantity(scaled(value), unit) };
-}
-
-/** @param {string} text of a figure @param {boolean} [isAtLeast] whether it is a lower bound */
-export function withBound(text, isAtLeast = false) {
-  return isAtLeast ? `>= ${text}` : text;
+/** Six digits are enough for a screen, and halve the size of the data. @param {number | null | undefined} value */
+export function rounded(value) {
+  return value === null || value === undefined || !Number.isFinite(value) ? null : Number(value.toPrecision(6));
 }
 
 /** @param {string} label */
 export function capital(label) {
   return `${label.charAt(0).toUpperCase()}${label.slice(1)}`;
-}
-
-/** @param {ReadonlyArray<number | null> | undefined} values of runs @returns {{mean: number | null, low: number | null, high: number | null}} of the measured values */
-export function across(values = []) {
-  const known = values.filter((value) => value !== null);
-  if (known.length === 0) return { mean: null, low: null, high: null };
-  const sum = known.reduce((total, value) => total + value, 0);
-  return { mean: sum / known.length, low: Math.min(...known), high: Math.max(...known) };
-}
-
-/** In shorter intervals a rate is not meaningful. */
-export const MIN_INTERVAL_MS = 100;
-
-/** @param {Row} row @param {number | null | undefined} amount */
-export function perSecond({ startMs, endMs }, amount) {
-  return amount === null || amount === undefined || endMs - startMs < MIN_INTERVAL_MS
-    ? null
-    : (1000 * amount) / (endMs - startMs);
-}
-
-/** Time used, in percent of one core. @param {Row} row @param {number | null | undefined} us */
-export function share(row, us) {
-  const used = perSecond(row, us);
-  return used === null ? null : used / 1e4;
-}
-
-/** @param {number | null | undefined} us */
-export function ms(us) {
-  return us === null || us === undefined ? null : us / 1000;
-}
-
-/** @param {number | null | undefined} bytes */
-export function megabytes(bytes) {
-  return bytes === null || bytes === undefined ? null : bytes / 1e6;
 }

@@ -65,69 +65,6 @@ export function details(id, summary, content) {
   </details>`;
 }
 
-/** @param {Content} head @param {readonly Part[]} cells contents, or `<td>` elements */
-export function row(head, cells) {
-  const all = cells.map((cell) => (isCell(cell) ? cell : html`<td>${cell}</td>`));
-  return html`<tr>
-    <th scope="row">${head}</th>
-    ${all}
-  </tr>`;
-}
-
-/** @param {Part} part */
-function isCell(part) {
-  return part instanceof Html && /^<t[dh][ >]/.test(part.text);
-}
-
-/**
- * @param {{heads?: readonly Part[], rows: readonly Part[], style?: string, id?: string, caption?: string}} parts heads:
- *   contents or cells; rows: `<tr>` elements
- */
-export function table({ heads = [], rows, style, id, caption }) {
-  const cells = heads.map((head) => (isCell(head) ? head : html`<th scope="col">${head}</th>`));
-  const attributes = html`${style !== undefined && html` class="${style}"`}${id !== undefined && html` id="${id}"`}`;
-  const title =
-    caption !== undefined &&
-    html`<caption>
-      ${caption}
-    </caption>`;
-  const head =
-    cells.length > 0 &&
-    html`<thead>
-      <tr>
-        ${cells}
-      </tr>
-    </thead>`;
-  return html`<table${attributes}>${title}${head}<tbody>${rows}</tbody></table>`;
-}
-
-/** A table that scrolls sideways on small screens. @param {string} label @param {Parameters<typeof table>[0]} parts */
-export function scrollTable(label, parts) {
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}">${table(parts)}</div>`;
-}
-
-/**
- * A scrolling table with a row for each item, the first column of which is the head of the row.
- * @template T
- * @typedef {readonly [Part, (item: T, i: number) => Part]} Column its heading, and the content of an item's cell
- */
-
-/**
- * @template T
- * @param {string} label
- * @param {readonly T[]} items
- * @param {ReadonlyArray<Column<T> | false>} columns false: left out
- * @param {{style?: string, id?: string, caption?: string}} [how]
- */
-export function itemTable(label, items, columns, how) {
-  const shown = columns.filter((column) => column !== false);
-  const rows = items.map((item, i) => {
-    const [head, ...cells] = shown.map(([, of]) => of(item, i));
-    return row(head, cells);
-  });
-  return scrollTable(label, { heads: shown.map(([heading]) => heading), rows, ...how });
-}
-
 /** @type {Record<string, string>} */
 const ENTITIES = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
@@ -153,8 +90,13 @@ export function scriptJson(value) {
   return new Html(text.replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`));
 }
 
-/** Modules like all others, so that they are linted, type-checked and tested; a page has them as one plain script. */
-const MAIN = new URL('./client/main.js', import.meta.url);
+/**
+ * The script of every page: modules like all others, so that they are linted, type-checked and tested. A page has them as
+ * one plain script, so their top-level names differ.
+ */
+const SCRIPT = [
+  ...['quantity', 'colors', 'buckets', 'heat', 'shapes', 'time-marks', 'plot', 'numbers', 'board', 'live', 'main'],
+].map((name) => new URL(`./client/${name}.js`, import.meta.url));
 const STYLE = new URL('./client/page.css', import.meta.url);
 
 /** The package of uPlot exports only its main file, so the others are located beside it. @param {string} name */
@@ -167,7 +109,7 @@ function uplotFile(name) {
 function pageAssets() {
   // The licence asks for its text in every copy.
   const licence = `/*! uPlot, script and style:\n\n${read(uplotFile('../LICENSE'))}\n*/`;
-  const script = `${licence}\n${read(uplotFile('uPlot.iife.min.js'))}\n${bundle(MAIN)}`;
+  const script = `${licence}\n${read(uplotFile('uPlot.iife.min.js'))}\n(() => {\n'use strict';\n${SCRIPT.map(plain).join('\n')}\n})();`;
   const style = `${read(uplotFile('uPlot.min.css'))}\n${read(STYLE)}`;
   const policy = `default-src 'none'; script-src '${hashOf(script)}'; style-src '${hashOf(style)}'; img-src data:`;
   return { script, style, policy: `${policy}; base-uri 'none'; form-action 'none'` };
@@ -186,36 +128,10 @@ function hashOf(text) {
   return `sha256-${createHash('sha256').update(text).digest('base64')}`;
 }
 
-/** Bundles a module with its imports; each becomes a function that returns its exports. @param {URL} main */
-function bundle(main) {
-  /** Names of the functions' results by module, in the order of execution. @type {Map<string, string>} */
-  const names = new Map();
-  /** @type {string[]} */
-  const parts = [];
-  /** @param {URL} file @returns {string} */
-  const add = (file) => {
-    const known = names.get(file.href);
-    if (known !== undefined) return known;
-    const body = read(file)
-      .replace(COMMENT, '')
-      .replace(IMPORT, (_, members, from) => {
-        const name = add(new URL(from, file));
-        return `const {${members.replaceAll(' as ', ': ')}} = ${name};`;
-      });
-    const name = `module${names.size}`;
-    names.set(file.href, name);
-    const exported = [...body.matchAll(EXPORT)].map(([, , word]) => word);
-    parts.push(`const ${name} = (() => {\n${body.replace(EXPORT, '$1 $2')}\nreturn {${exported.join(', ')}};\n})();`);
-    return name;
-  };
-  add(main);
-  return `(() => {\n'use strict';\n${parts.join('\n')}\n})();`;
+/** A module without comments that have their own lines, imports and the word export. @param {URL} file */
+function plain(file) {
+  return read(file).replace(/^ *(?:\/\*\*(?:[^*]|\*(?!\/))*\*\/|\/\/.*)\n|^import .*\n|^export /gm, '');
 }
-
-/** Whole lines of comments, which a page does not need. */
-const COMMENT = /^ *(?:\/\*\*(?:[^*]|\*(?!\/))*\*\/|\/\/.*)\n/gm;
-const IMPORT = /^import \{([^}]*)\} from '([^']+)';$/gm;
-const EXPORT = /^export ((?:async )?function|class|const) (\w+)/gm;
 
 /**
  * The data that the script draws.
@@ -226,20 +142,33 @@ const EXPORT = /^export ((?:async )?function|class|const) (\w+)/gm;
  *
  * @typedef {object} Page
  * @property {string} title
- * @property {Html} lead verdict and key figures
+ * @property {Part} verdict
+ * @property {readonly Part[]} [badges]
+ * @property {ReadonlyArray<readonly string[]>} [figures] label, value and what it is
  * @property {Html} main
- * @property {PageData} data
- * @property {{version: number, now: string}} [live] of a run that goes on; now: a sentence on its last interval
+ * @property {readonly Chart[]} [charts]
+ * @property {TimeAxis | null} [time]
+ * @property {number} [live] version of the page of a run that goes on
  */
 
 /** @param {Page} page @returns {string} the whole document */
-export function renderPage({ title, lead, main, data, live }) {
+export function renderPage({ title, verdict, badges = [], figures = [], main, charts = [], time = null, live }) {
   const { script, style, policy } = pageAssets();
+  /** @type {PageData} */
+  const data = { time, charts: charts.filter(({ why }) => why === undefined) };
+  const tiles = figures.map(
+    ([label, value, words]) =>
+      html`<div>
+        <dt>${label}</dt>
+        <dd>${value}</dd>
+        ${words !== '' && html`<dd>${words}</dd>`}
+      </div>`,
+  );
   return `${html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${`${policy}${live ? "; connect-src 'self'" : ''}`}">
+<meta http-equiv="Content-Security-Policy" content="${`${policy}${live === undefined ? '' : "; connect-src 'self'"}`}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer">
@@ -247,15 +176,20 @@ export function renderPage({ title, lead, main, data, live }) {
 <link rel="icon" href="data:,">
 <style>${new Html(style)}</style>
 </head>
-<body${live && html` data-live="${live.version}"`}>
+<body${live !== undefined && html` data-live="${live}"`}>
 <a class="skip" href="#main">Skip to the charts</a>
 <header>
 <div class="bar"><span class="brand">stress</span>
-${live && html`<span id="live" role="status">connecting</span>`}
-<button type="button" id="theme" class="needs-script">Colours: <span>as the system</span></button></div>
+${live !== undefined && html`<span id="live" role="status">connecting</span>`}</div>
 <h1>${title}</h1>
-<div id="lead">${lead}</div>
-${live && html`<p id="now">${live.now}</p>`}
+<div id="lead"><p class="verdict">${verdict}</p>
+${
+  badges.length > 0 &&
+  html`<ul class="badges">
+    ${badges}
+  </ul>`
+}
+${tiles.length > 0 && html`<dl class="figures">${tiles}</dl>`}</div>
 </header>
 <main id="main">
 <noscript><p class="note">The charts need scripts; all other figures are below.</p></noscript>

@@ -1,25 +1,26 @@
+import { boundedMs } from '../outputs/format.js';
+import { stageName } from '../outputs/run-tables.js';
+import { censoredOf } from '../stats/figures.js';
 import { recordedValues } from '../stats/histogram.js';
 import { reorgInWords } from '../stats/reorgs.js';
 import { STAGES, countedWords, isPlain } from '../stats/sample.js';
-import { LOOKS, MIN_INTERVAL_MS, isSkewed, megabytes, ms, perSecond, share } from './charts.js';
-import { rounded } from './sections.js';
+import { LOGARITHMIC, LOOKS, isSkewed, middle, rounded, sentence } from './charts.js';
+import { quantity } from './client/quantity.js';
 
 /**
  * The charts over the time of a run, of run files and of the live page: which series they have, how each is read from an
  * interval, and the data of the page, without any HTML.
  *
- * @import { IntervalRow, ReorgEvent, RunFile, Stage } from '../types.d.ts'
+ * @import { IntervalRow, ReorgEvent, RunFile } from '../types.d.ts'
  * @import { Chart, TimeAxis } from './charts.js'
  *
  * @typedef {IntervalRow & {buckets?: Map<number, number>}} Row buckets: counts of its latencies, if computed before
  * @typedef {Record<string, (row: Row) => number | null | undefined>} Reads of the series by their labels
- * @typedef {'load' | 'blocks' | 'generator' | 'node'} Section
  *
  * @typedef {object} ChartPlan
- * @property {Section} section
  * @property {string} id
  * @property {string} title
- * @property {Chart['unit']} unit
+ * @property {string} unit
  * @property {Reads} series
  * @property {Chart['kind']} [kind] default: lines
  * @property {boolean} [isWide]
@@ -27,20 +28,11 @@ import { rounded } from './sections.js';
  * @property {'loop' | 'sockets' | 'pool' | 'node'} [probe] its source
  * @property {boolean} [isOptional] left out if it has no values
  *
- * @typedef {{plan: ChartPlan, chart: Chart} | {plan: ChartPlan, why: string}} Drawn why: it cannot be drawn
- * @typedef {{time: TimeAxis, drawn: Drawn[], heat: Chart}} RunData
+ * @typedef {{time: TimeAxis, charts: Record<'load' | 'blocks' | 'generator' | 'node', Chart[]>}} RunData by section of the page
  */
 
 /** Run files count these apart from the failures by code. */
 const TIMED_OUT = 'timed_out';
-
-/** @type {Record<Stage, string>} */
-export const STAGE_WORDS = {
-  queued: 'queued',
-  submit: 'submit',
-  inclusion: 'inclusion',
-  readBack: 'read-back',
-};
 
 /** @param {RunFile} run @returns {RunData} */
 export function runData(run) {
@@ -51,25 +43,47 @@ export function runData(run) {
     phases: phasesOf(rows),
     marks: [...rows.flatMap(failureMarks), ...run.reorgs.events.map(reorgMark)],
   };
-  return { time, drawn: chartsOf(run), heat: heatOf(rows) };
+  const without = run.counts.verified === 0 ? 'nothing was verified' : 'there was no report of it';
+  const of = (/** @type {ChartPlan[]} */ plans, why = without) => plans.flatMap((plan) => chartOf(run, plan, why));
+  const [tps, latency, ...others] = of(loadPlans(run));
+  return {
+    time,
+    charts: {
+      load: [tps, latency, heatOf(run), ...others],
+      blocks: isPlain(run) ? [] : of(BLOCKS, 'no block was seen'),
+      generator: of(GENERATOR),
+      node: of(NODE),
+    },
+  };
 }
 
-/** All charts except the heat map. @param {RunFile} run @returns {Drawn[]} */
-function chartsOf(run) {
+/** @param {RunFile} run @param {ChartPlan} plan @param {string} without why it has no values, if nothing else is known @returns {Chart[]} one, or none */
+function chartOf(run, plan, without) {
+  const { id, title, kind = 'lines', unit, isWide, note, isOptional } = plan;
   const rows = /** @type {Row[]} */ (run.intervals);
-  const plans = [...loadPlans(run), ...(isPlain(run) ? [] : BLOCKS), ...GENERATOR, ...NODE];
-  return plans.flatMap((plan) => {
-    const { id, title, kind = 'lines', unit } = plan;
-    const series = Object.entries(plan.series).map(([label, read], i) => ({
-      label,
-      ...LOOKS[i % LOOKS.length],
-      values: rows.map((row) => rounded(read(row))),
-    }));
-    const isEmpty = series.every(({ values }) => values.every((value) => value === null));
-    if (isEmpty) return plan.isOptional ? [] : [/** @type {Drawn} */ ({ plan, why: whyMissing(run, plan) })];
-    const isLog = id === 'latency' && isSkewed(series);
-    return [{ plan, chart: { id, title, kind, unit, series, ...(isLog ? { isLog } : {}) } }];
+  const series = Object.entries(plan.series).map(([label, read], i) => ({
+    label,
+    ...LOOKS[i % LOOKS.length],
+    values: rows.map((row) => rounded(read(row))),
+  }));
+  const isEmpty = series.every(({ values }) => values.every((value) => value === null));
+  if (isEmpty && isOptional) return [];
+  const isLog = id === 'latency' && isSkewed(series);
+  const chart = { id, title, kind, unit, isWide, note, isLog, series };
+  return [{ ...chart, summary: summaryOf(run, chart), why: isEmpty ? (whyMissing(run, plan) ?? without) : undefined }];
+}
+
+/** One sentence on the values in the window. @param {RunFile} run @param {Pick<Chart, 'series' | 'unit' | 'isLog'>} chart */
+function summaryOf(run, { series, unit, isLog }) {
+  const isInWindow = run.intervals.map(({ phase }) => phase === 'load');
+  const hasWindow = isInWindow.includes(true);
+  const parts = series.map(({ label, values }) => {
+    const inWindow = values.filter((_, i) => !hasWindow || isInWindow[i]);
+    return series.length === 1 ? sentence(middle(inWindow, unit)) : `${label}: ${middle(inWindow, unit)}`;
   });
+  // Labels stay as they are in the legend: some are codes.
+  const all = series.length === 1 ? parts[0] : `${parts.join('; ')}.`;
+  return isLog ? `${all}${LOGARITHMIC}` : all;
 }
 
 /** @param {Pick<RunFile, 'end'>} run */
@@ -78,25 +92,21 @@ export function noIntervals({ end }) {
 }
 
 /** @param {RunFile} run @param {ChartPlan} plan */
-function whyMissing(run, { probe, section }) {
+function whyMissing(run, { probe }) {
   if (run.intervals.length === 0) return noIntervals(run);
-  const why = probe === undefined ? undefined : (run.probes?.why[probe] ?? run.intervals.at(-1)?.probes.why[probe]);
-  if (why !== undefined) return why;
-  if (section === 'blocks') return 'no block was seen';
-  return run.counts.verified === 0 ? 'nothing was verified' : 'there was no report of it';
+  return probe && (run.probes?.why[probe] ?? run.intervals.at(-1)?.probes.why[probe]);
 }
 
 /**
- * @param {Section} section
  * @param {string} id
  * @param {string} title
- * @param {Chart['unit']} unit
+ * @param {string} unit
  * @param {Reads} series
  * @param {Partial<ChartPlan>} [how]
  * @returns {ChartPlan}
  */
-function plan(section, id, title, unit, series, how) {
-  return { section, id, title, unit, series, ...how };
+function plan(id, title, unit, series, how) {
+  return { id, title, unit, series, ...how };
 }
 
 /** @param {RunFile} run @returns {ChartPlan[]} */
@@ -117,32 +127,32 @@ function loadPlans(run) {
     slowest: (row) => ms(row.latency.maxUs),
   };
   /** @type {Array<[string, Reads[string]]>} */
-  const byStage = STAGES.map((stage) => [STAGE_WORDS[stage], (row) => meanMs(row.stages?.[stage])]);
+  const byStage = STAGES.map((stage) => [stageName(stage), (row) => meanMs(row.stages?.[stage])]);
   /** @type {Array<[string, Reads[string]]>} */
   const byCode = codes.map((code) => [code, (row) => failuresOf(row)[code] ?? 0]);
   const tps = { [words.verified]: rate('verified'), ...(isOpenLoop ? { 'asked for': rate('scheduled') } : {}) };
   return [
-    plan('load', 'tps', isPlain(run) ? 'Calls per second' : 'Operations per second', 'perSecond', tps, {
+    plan('tps', isPlain(run) ? 'Calls per second' : 'Operations per second', '/s', tps, {
       isWide: true,
     }),
-    plan('load', 'latency', 'Latency', 'ms', latency, {
+    plan('latency', 'Latency', 'ms', latency, {
       isWide: true,
       note: `Of the ${words.many} that were ${words.verified} in each interval; those without a good answer are among the failures.`,
     }),
-    plan('load', 'stages', 'Latency by stage, on average', 'ms', Object.fromEntries(byStage), {
+    plan('stages', 'Latency by stage, on average', 'ms', Object.fromEntries(byStage), {
       kind: 'stacked',
       isOptional: true,
       isWide: true,
     }),
-    plan('load', 'failures', 'Failures', 'count', Object.fromEntries(byCode), {
+    plan('failures', 'Failures', '', Object.fromEntries(byCode), {
       kind: 'stacked',
       isOptional: true,
       note: 'Operations that failed or timed out in each interval, by code.',
     }),
-    plan('load', 'flight', 'Operations in flight', 'count', { 'at the end of the interval': (row) => row.inFlight }),
+    plan('flight', 'Operations in flight', '', { 'at the end of the interval': (row) => row.inFlight }),
     ...(isOpenLoop
       ? [
-          plan('load', 'lag', 'Begun later than due', 'ms', {
+          plan('lag', 'Begun later than due', 'ms', {
             p50: (row) => ms(row.lag.p50Us),
             p99: (row) => ms(row.lag.p99Us),
           }),
@@ -164,23 +174,22 @@ function failuresOf({ failures, counts }) {
 const BLOCKS = [
   plan(
     'blocks',
-    'blocks',
     'Transactions in blocks',
-    'perSecond',
+    '/s',
     {
       ours: (row) => perSecond(row, row.blocks.ours),
       "others'": (row) => perSecond(row, Math.max(0, row.blocks.transactions - row.blocks.ours)),
     },
     { kind: 'stacked' },
   ),
-  plan('blocks', 'gas-rate', 'Gas per second', 'megagas', {
+  plan('gas-rate', 'Gas per second', 'Mgas/s', {
     'all transactions': (row) => perSecond(row, row.blocks.gasUsed / 1e6),
   }),
-  plan('blocks', 'gas', 'Gas used of the block gas limit', 'percent', {
+  plan('gas', 'Gas used of the block gas limit', '%', {
     used: ({ blocks: { count, gasUsed, gasLimit } }) =>
       count === 0 || !gasLimit ? null : (100 * gasUsed) / (count * gasLimit),
   }),
-  plan('blocks', 'block-rate', 'Blocks', 'perSecond', { seen: (row) => perSecond(row, row.blocks.count) }),
+  plan('block-rate', 'Blocks', '/s', { seen: (row) => perSecond(row, row.blocks.count) }),
 ];
 
 /** @type {Reads} */
@@ -200,18 +209,18 @@ const SOCKETS = {
 };
 
 const GENERATOR = [
-  plan('generator', 'cpu', 'Time of this process', 'percent', {
+  plan('cpu', 'Time of this process', '%', {
     'CPU, of one core': (row) => share(row, row.probes.self.cpuUs),
     'event loop busy': ({ startMs, endMs, probes: { loop } }) =>
       loop === null || endMs - startMs < MIN_INTERVAL_MS ? null : 100 * loop.utilization,
     'collecting garbage': (row) => share(row, row.probes.loop?.gcUs),
   }),
-  plan('generator', 'delay', 'Event loop: timers late by', 'ms', LOOP_DELAYS, { probe: 'loop' }),
-  plan('generator', 'memory', 'Resident memory', 'megabytes', {
+  plan('delay', 'Event loop: timers late by', 'ms', LOOP_DELAYS, { probe: 'loop' }),
+  plan('memory', 'Resident memory', 'MB', {
     'this process': ({ probes }) => megabytes(probes.self.rssBytes),
   }),
-  plan('generator', 'sockets', 'Sockets of this machine', 'count', SOCKETS, { probe: 'sockets' }),
-  plan('generator', 'connections', 'Connections opened', 'perSecond', {
+  plan('sockets', 'Sockets of this machine', '', SOCKETS, { probe: 'sockets' }),
+  plan('connections', 'Connections opened', '/s', {
     opened: (row) => perSecond(row, row.probes.connections.opened),
   }),
 ];
@@ -227,10 +236,36 @@ const NODE_CPU = { CPU: (row) => share(row, row.probes.node?.cpuUs) };
 const NODE_MEMORY = { resident: ({ probes }) => megabytes(probes.node?.rssBytes) };
 
 const NODE = [
-  plan('node', 'pool', "The node's pool", 'count', POOL, { kind: 'stacked', probe: 'pool' }),
-  plan('node', 'node-cpu', "The node's CPU, of one core", 'percent', NODE_CPU, { probe: 'node' }),
-  plan('node', 'node-memory', "The node's resident memory", 'megabytes', NODE_MEMORY, { probe: 'node' }),
+  plan('pool', "The node's pool", '', POOL, { kind: 'stacked', probe: 'pool' }),
+  plan('node-cpu', "The node's CPU, of one core", '%', NODE_CPU, { probe: 'node' }),
+  plan('node-memory', "The node's resident memory", 'MB', NODE_MEMORY, { probe: 'node' }),
 ];
+
+/** In shorter intervals a rate is not meaningful. */
+export const MIN_INTERVAL_MS = 100;
+
+/** @param {Row} row @param {number | null | undefined} amount */
+export function perSecond({ startMs, endMs }, amount) {
+  return amount === null || amount === undefined || endMs - startMs < MIN_INTERVAL_MS
+    ? null
+    : (1000 * amount) / (endMs - startMs);
+}
+
+/** Time used, in percent of one core. @param {Row} row @param {number | null | undefined} us */
+function share(row, us) {
+  const used = perSecond(row, us);
+  return used === null ? null : used / 1e4;
+}
+
+/** @param {number | null | undefined} us */
+export function ms(us) {
+  return us === null || us === undefined ? null : us / 1000;
+}
+
+/** @param {number | null | undefined} bytes */
+function megabytes(bytes) {
+  return bytes === null || bytes === undefined ? null : bytes / 1e6;
+}
 
 /** @param {number} timeMs */
 function seconds(timeMs) {
@@ -269,9 +304,9 @@ const PER_DECADE = 64;
 const MAX_ROWS = 40;
 const MAX_CELLS = 60_000;
 
-/** @param {Row[]} rows @returns {Chart} */
-function heatOf(rows) {
-  let columns = rows.map(bucketsOf);
+/** @param {RunFile} run @returns {Chart} */
+function heatOf(run) {
+  let columns = /** @type {Row[]} */ (run.intervals).map(bucketsOf);
   let perDecade = PER_DECADE;
   const ends = () =>
     columns
@@ -291,10 +326,23 @@ function heatOf(rows) {
     id: 'heat',
     title: 'Every operation by its latency',
     kind: 'heat',
-    unit: 'count',
+    summary: heatSummary(run),
+    isWide: true,
     series: [],
     heat: { perDecade, ...bounds, columns: columns.map(deltasOf) },
   };
+}
+
+/** @param {RunFile} run */
+function heatSummary(run) {
+  const { latency, intervals } = run;
+  const all = intervals.reduce((sum, row) => sum + row.latency.count, 0);
+  const { verified, many } = countedWords(isPlain(run));
+  const words = `All ${quantity(all)} ${many} that were ${verified}, by when and how long they took`;
+  if (latency.total.count === 0) return `${words}.`;
+  const names = /** @type {const} */ (['p50', 'p99', 'max']);
+  const figures = boundedMs(latency.total, censoredOf(run), names).map((text, i) => `${names[i]} ${text} ms`);
+  return `${words}. In the window: ${figures.join(', ')}.`;
 }
 
 /** @param {Array<[bucket: number, count: number]>} counts @returns {Map<number, number>} */

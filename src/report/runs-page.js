@@ -1,33 +1,23 @@
 import { oneLine } from '../errors.js';
+import { auditWord, latencyTable, overviewTable } from '../outputs/run-tables.js';
 import { auditResult } from '../stats/audit-result.js';
 import { censoredOf } from '../stats/figures.js';
 import { countedWords, isPlain } from '../stats/sample.js';
-import {
-  LOOKS,
-  capital,
-  chartFigure,
-  chartsOf,
-  latencyCharts,
-  measureOf,
-  middle,
-  missingFigure,
-  perSecond,
-} from './charts.js';
-import { quantity } from './client/quantity.js';
-import { html, itemTable, section } from './html.js';
-import { commandLine, settingsOf } from './repeat.js';
-import { badge, chartBox, figureCell, latencyFigure, note, pageOf, rounded, secondOf, wordsHead } from './sections.js';
+import { settingsOf } from '../studies/metrics.js';
+import { LOOKS, capital, chartBox, latencyCharts, middle, rounded } from './charts.js';
+import { digits, quantity } from './client/quantity.js';
+import { html, renderPage, section } from './html.js';
+import { perSecond } from './run-charts.js';
+import { badge, dataTable, note, tableSection } from './sections.js';
 
 /**
  * @import { RunFile } from '../types.d.ts'
- * @import { Chart, Drawn } from './charts.js'
- * @import { Column } from './html.js'
- * @import { OptionFacts } from './repeat.js'
- * @import { Row } from './run-charts.js'
- * @import { LatencyName } from './sections.js'
+ * @import { Chart } from './charts.js'
  *
  * @typedef {{name: string, file: string, run: RunFile}} NamedRun a run with a short unique name
  */
+
+/** The page of several runs: a table of their figures, common charts, and what differs in how they were made. */
 
 /** Characters of a name that fit into a legend on a phone. */
 const MAX_NAME = 28;
@@ -51,150 +41,74 @@ function shortened(name) {
   return letters.length <= MAX_NAME ? name : `${letters.slice(0, 9).join('')}…${letters.slice(10 - MAX_NAME).join('')}`;
 }
 
-/** @param {NamedRun[]} runs */
-function overview(runs) {
-  const { verified, tps } = wordsOf(runs);
-  /** @param {string} name @param {string} label @param {(run: RunFile) => number | null} of @param {(value: number | null) => string} [text] @returns {Column<NamedRun>} */
-  const figure = (name, label, of, text = measureOf(name).text) => [
-    label,
-    ({ run }, i) => figureCell(`runs.${i}.${name}`, of(run), text(of(run))),
-  ];
-  /** @param {LatencyName} name @returns {Column<NamedRun>} */
-  const latency = (name) => [
-    name,
-    ({ run }, i) => {
-      const { value, text } = latencyFigure(run.latency.total, censoredOf(run), name);
-      return figureCell(`runs.${i}.${name}`, value, text);
-    },
-  ];
-  /** @param {number | null} value */
-  const counted = (value) => quantity(value, 'count');
-  return itemTable(
-    'The runs and their figures',
-    runs,
-    [
-      ['run', ({ name, run }) => html`${name}${run.partial && html` <strong class="bad">partial</strong>`}`],
-      figure('tps', tps, ({ rates }) => rates.verifiedPerSecond),
-      ...['p50', 'p99', 'max'].map((name) => latency(/** @type {LatencyName} */ (name))),
-      figure('verified', verified, ({ counts }) => counts.verified, counted),
-      figure('failed', 'failed', ({ counts }) => counts.failed, counted),
-      figure('timedOut', 'timed out', ({ counts }) => counts.timedOut, counted),
-      figure('cpu', `CPU per ${verified}`, ({ generator }) => generator.cpuUsPerVerified),
-      ['verdict', ({ run }) => run.verdict?.name ?? '–'],
-      ['audit', ({ run }) => auditCell(run)],
-      figure(
-        'exitCode',
-        'exit code',
-        ({ exitCode }) => exitCode,
-        (code) => String(code ?? '–'),
-      ),
-      figure(
-        'window',
-        'window',
-        ({ window }) => window.durationMs,
-        (ms) => quantity(Number(ms) / 1000, 'seconds'),
-      ),
-      ['started (UTC)', ({ run }) => secondOf(run.startedAt)],
-      [wordsHead('file'), ({ file }) => html`<td class="words">${file}</td>`],
-    ],
-    { style: 'cells runs', id: 'overview' },
-  );
-}
+/** Figures for which the table of several runs has no space. */
+const LEFT_OUT = ['attempts', 'abandoned'];
 
-/** @param {RunFile} run */
-function auditCell(run) {
-  const result = auditResult(run);
-  if (result === null) return html`<td>none</td>`;
-  const words = { exact: '✓ exact', incomplete: '– incomplete', not_exact: '✗ not exact' }[result];
-  return html`<td class="${result === 'exact' ? 'good' : 'bad'}">${words}</td>`;
+/** The figures of all runs, those that only some of them have as well. @param {NamedRun[]} runs */
+function overview(runs) {
+  const figures = runs.map(({ run }) => new Map(overviewTable(run).rows.map(([label, text]) => [label, text])));
+  const labels = [...new Set(figures.flatMap((one) => [...one.keys()]))].filter((label) => !LEFT_OUT.includes(label));
+  const rows = runs.map(({ name, file, run }, i) => {
+    const { head, rows: latencies } = latencyTable(run);
+    return [
+      html`${name}${run.partial && html` <strong class="bad">partial</strong>`}`,
+      ...labels.map((label) => figures[i].get(label) ?? '-'),
+      ...['p50', 'p99', 'max'].map((one) => latencies[0][head.indexOf(one)]),
+      ...[run.verdict?.name ?? '-', auditWord(run), String(run.exitCode ?? '-')],
+      ...[quantity(run.window.durationMs / 1000, 's'), run.startedAt.slice(0, 19).replace('T', ' '), file],
+    ];
+  });
+  const heads = labels.map((label) => (label === 'generator' ? 'CPU us' : label));
+  const head = ['run', ...heads, 'p50 ms', 'p99', 'max', 'verdict', 'audit', 'exit code', 'window', 'started (UTC)'];
+  return dataTable({ title: 'The runs and their figures', head: [...head, 'file'], rows });
 }
 
 /** Limit of option values in the table. */
 const MAX_TEXT = 60;
 
-/** What differs in options and environments. @param {NamedRun[]} runs @param {readonly OptionFacts[]} options */
-function differencesOf(runs, options) {
-  const isDifferent = (/** @type {string[]} */ texts) => new Set(texts).size > 1;
-  return {
-    options: options
-      .filter((option) => isDifferent(runs.map(({ run }) => commandLine(run.config, [option]))))
-      .map((option) => ({
-        name: option.name,
-        texts: runs.map(({ run }) => settingsOf(run.config, [option])[0]?.text ?? '–'),
-      })),
-    environments: Object.entries({ clientVersion: 'node', stress: 'stress' })
-      .map(([key, name]) => ({ name, texts: runs.map(({ run }) => String(run.environment[key] ?? '–')) }))
-      .filter(({ texts }) => isDifferent(texts)),
-  };
-}
-
-/** @param {NamedRun[]} runs @param {Array<{name: string, texts: string[]}>} columns */
-function differencesSection(runs, columns) {
-  const differing = itemTable(
-    'What differs',
-    runs,
-    [
-      ['run', ({ name }) => name],
-      ...columns.map(
-        ({ name, texts }) => /** @type {Column<NamedRun>} */ ([name, (_, i) => oneLine(texts[i], MAX_TEXT)]),
-      ),
-    ],
-    { style: 'cells runs', id: 'options' },
-  );
-  return section(
-    'differences',
-    'What differs in how they were made',
-    columns.length === 0 ? html`<p>All of them were made in the same way.</p>` : differing,
-  );
-}
-
-/** Limit of points of a line; neighbours are averaged. */
-const MAX_POINTS = 120;
-
-/** Resolution to which the reports of different runs are aligned. */
-const STEP_MS = 50;
-
-/** @param {ReadonlyArray<Row>} rows of a window @returns {Array<{x: number, y: number}>} */
-function pointsOf(rows) {
-  const size = Math.ceil(rows.length / MAX_POINTS);
-  const groups = Array.from({ length: Math.ceil(rows.length / size) || 0 }, (_, i) =>
-    rows.slice(i * size, (i + 1) * size),
-  );
-  return groups.flatMap((group) => {
-    const [{ startMs }, { endMs }] = [group[0], group[group.length - 1]];
-    const verified = group.reduce((sum, { counts }) => sum + counts.verified, 0);
-    const y = rounded(perSecond({ ...group[0], endMs }, verified));
-    const middleMs = (startMs + endMs) / 2 - rows[0].startMs;
-    return y === null ? [] : [{ x: (STEP_MS * Math.round(middleMs / STEP_MS)) / 1000, y }];
+/** What differs in options and environments, a column each. @param {NamedRun[]} runs @param {ReadonlySet<string>} mayDiffer */
+function differencesSection(runs, mayDiffer) {
+  const facts = runs.map(({ run }) => {
+    const { endpoint, clientVersion: node, stress } = run.environment;
+    return /** @type {Record<string, unknown>} */ ({ ...settingsOf(run, mayDiffer), endpoint, node, stress });
   });
+  const textOf = (/** @type {unknown} */ value) => {
+    if (value === undefined || value === null) return '-';
+    return oneLine(typeof value === 'string' ? value : JSON.stringify(value), MAX_TEXT);
+  };
+  const names = [...new Set(facts.flatMap(Object.keys))].filter(
+    (name) => new Set(facts.map((one) => JSON.stringify(one[name] ?? null))).size > 1,
+  );
+  const rows = runs.map(({ name }, i) => [name, ...names.map((one) => textOf(facts[i][one]))]);
+  const title = 'What differs in how they were made';
+  return names.length === 0
+    ? section('differences', title, html`<p>All of them were made in the same way.</p>`)
+    : tableSection({ id: 'differences', title, head: ['run', ...names], rows });
 }
 
 const MAX_RUNS = 50;
 
 /**
  * @param {ReadonlyArray<{file: string, run: RunFile}>} given
- * @param {{options: readonly OptionFacts[]}} how options: for their names
+ * @param {ReadonlySet<string>} mayDiffer keys of configurations that are no settings of a run
  * @returns {string} an HTML document
  */
-export function renderRuns(given, { options }) {
+export function renderRuns(given, mayDiffer) {
   const shown = given.slice(0, MAX_RUNS);
   const names = namesOf(shown.map(({ file }) => file));
   const runs = shown.map(({ file, run }, i) => ({ name: names[i], file, run }));
   const drawn = runs.slice(0, LOOKS.length);
-  const figures = [tpsFigure(drawn), ...latencyFigures(drawn)];
-  const differences = differencesOf(runs, options);
+  const charts = [tpsChart(drawn), ...latencies(drawn)];
   const minutes = runs.map(({ run }) => run.startedAt.slice(0, 16).replace('T', ' ')).sort();
-  return pageOf({
+  return renderPage({
     title: `${runs.length} runs, ${[...new Set([minutes[0], minutes.at(-1)])].join(' to ')} UTC`,
     verdict: verdict(runs),
     badges: badges(runs),
-    figures: [],
     main: html`${section(
       'runs',
       'The runs',
       given.length > shown.length && note(`Of ${given.length} runs the first ${shown.length} are shown.`, 'left-out'),
       overview(runs),
-      differences.options.length > 0 && note('They had different options: see what differs, below.', 'not-alike'),
       note([
         html`<code>stress compare</code>`,
         ' says whether two of them differ by more than noise, given several runs of each.',
@@ -204,10 +118,10 @@ export function renderRuns(given, { options }) {
       'charts',
       'Charts of the runs',
       runs.length > drawn.length && note(`The first ${drawn.length} of ${runs.length} runs are drawn.`, 'not-drawn'),
-      chartBox(figures.map(({ figure }) => figure)),
+      chartBox(charts),
     )}
-    ${differencesSection(runs, [...differences.options, ...differences.environments])}`,
-    charts: chartsOf(figures),
+    ${differencesSection(runs, mayDiffer)}`,
+    charts,
   });
 }
 
@@ -218,20 +132,16 @@ function wordsOf(runs) {
 
 /** @param {NamedRun[]} runs */
 function verdict(runs) {
+  const { tps } = wordsOf(runs);
   const ranked = runs
-    .flatMap(({ name, run: { rates } }) =>
-      rates.verifiedPerSecond === null ? [] : { name, tps: rates.verifiedPerSecond },
-    )
-    .sort((a, b) => b.tps - a.tps);
-  const words = wordsOf(runs);
+    .flatMap(({ name, run }) => {
+      const rate = run.rates.verifiedPerSecond;
+      return rate === null ? [] : { name, rate };
+    })
+    .sort((a, b) => b.rate - a.rate);
+  if (ranked.length === 0) return 'Nothing was measured.';
   const [highest, lowest] = [ranked[0], ranked[ranked.length - 1]];
-  if (ranked.length === 0 || highest.tps === 0)
-    return `In the measured windows of these ${runs.length} runs nothing was ${words.verified}.`;
-  const most = `${highest.name} has the highest ${words.tps}, ${quantity(highest.tps, 'plain')}`;
-  if (ranked.length === 1) return `${most}; no other has a measured window.`;
-  const less = quantity(100 * (1 - lowest.tps / highest.tps), 'percent');
-  if (highest.tps === lowest.tps) return `${most}; all have the same.`;
-  return `${most}; ${lowest.name} has the lowest, ${quantity(lowest.tps, 'plain')}, which is ${less} less.`;
+  return `Highest ${tps}: ${digits(highest.rate)}, of ${highest.name}; lowest: ${digits(lowest.rate)}, of ${lowest.name}.`;
 }
 
 /** @param {NamedRun[]} runs */
@@ -241,39 +151,43 @@ function badges(runs) {
     return count > 0 && badge(`${count} of ${runs.length} ${words}`, 'bad');
   };
   return [
-    badge(`${runs.length} runs`, 'plain'),
-    bad('verified nothing in a measured window', ({ window }) => window.counts.verified === 0),
-    bad('partial: the run file ends before the run', ({ partial }) => partial),
     bad('with an audit that is not exact', (run) => auditResult(run) === 'not_exact'),
-    bad('with an incomplete audit', (run) => auditResult(run) === 'incomplete'),
     bad('with failures or time-outs', ({ counts }) => counts.failed + counts.timedOut > 0),
-    bad('with an exit code other than 0', ({ exitCode }) => exitCode !== null && exitCode !== 0),
+    bad('did not end with exit code 0', ({ exitCode }) => exitCode !== 0),
   ];
 }
 
-/** @param {NamedRun[]} runs @returns {Drawn} */
-function tpsFigure(runs) {
+/** @param {NamedRun[]} runs @returns {Chart} */
+function tpsChart(runs) {
   const words = wordsOf(runs);
-  const title = `${words.tps} over time`;
   const series = runs.flatMap(({ name, run }, i) => {
-    const points = pointsOf(run.intervals.filter(({ phase }) => phase === 'load'));
-    if (points.length === 0) return [];
+    const rows = run.intervals.filter(({ phase }) => phase === 'load');
+    const points = rows.map((row) => ({
+      x: Math.round((row.startMs + row.endMs) / 2 - rows[0].startMs) / 1000,
+      y: rounded(perSecond(row, row.counts.verified)),
+    }));
+    if (points.every(({ y }) => y === null)) return [];
     return [{ label: name, ...LOOKS[i], x: points.map(({ x }) => x), values: points.map(({ y }) => y) }];
   });
-  if (series.length === 0)
-    return { chart: null, figure: missingFigure('tps', title, 'no run has a report of its window') };
-  const axis = { xLabel: 'since the window began', xUnit: /** @type {const} */ ('seconds') };
-  /** @type {Chart} */
-  const chart = { id: 'tps', title, kind: 'lines', unit: 'perSecond', series, ...axis };
   const others = runs.length - series.length;
-  const each = series.map(({ label, values }) => `${label} ${middle(values, chart.unit)}`).join('; ');
+  const each = series.map(({ label, values }) => `${label} ${middle(values, '/s')}`).join('; ');
   const left = others === 0 ? '' : ` ${others} of ${runs.length} ended before the first report of a window.`;
-  const summary = `${capital(words.verified)} per second: ${each}.${left}`;
-  return { chart, figure: chartFigure(chart, { summary, isWide: true }) };
+  return {
+    id: 'tps',
+    title: `${words.tps} over time`,
+    kind: 'lines',
+    summary: `${capital(words.verified)} per second: ${each}.${left}`,
+    why: series.length === 0 ? 'no run has a report of its window' : undefined,
+    isWide: true,
+    unit: '/s',
+    xLabel: 'since the window began',
+    xUnit: 's',
+    series,
+  };
 }
 
 /** @param {NamedRun[]} runs */
-function latencyFigures(runs) {
+function latencies(runs) {
   const sides = runs.map(({ name, run }, look) => ({
     label: name,
     json: run.latency.total,

@@ -1,70 +1,67 @@
-import { atLeast } from '../outputs/format.js';
-import { boundsOf, statisticOf } from '../stats/histogram.js';
-import { quantity } from './client/quantity.js';
-import { html, list, renderPage, section } from './html.js';
+import { wordColumns } from '../outputs/table.js';
+import { Html, html, list, section } from './html.js';
 
 /**
- * The parts that all pages have: lead, key figures, notes and cells. Each figure carries its exact value of the file as
- * an attribute, for programs.
+ * The parts that all pages have: tables, badges and notes.
  *
- * @import { Statistic } from '../stats/histogram.js'
- * @import { DistributionJson } from '../types.d.ts'
- * @import { Unit } from './client/quantity.js'
- * @import { Html, Page, PageData, Part } from './html.js'
+ * @import { Table } from '../outputs/table.js'
+ * @import { Part } from './html.js'
  *
- * @typedef {'avg' | 'min' | 'max' | `p${number}`} LatencyName
- *
- * @typedef {object} KeyFigure
- * @property {string} name as in a threshold
- * @property {string} label
- * @property {number | null} value exact
- * @property {string} text formatted
- * @property {string} [note]
+ * @typedef {{title: string, head: readonly Part[], rows: ReadonlyArray<readonly Part[]>}} Cells a table whose cells may have HTML
  */
+
+/** Words in cells that have a sign and a colour. */
+const GOOD = Object.freeze(['passed', 'exact', 'faster']);
+const BAD = Object.freeze(['FAILED', 'NOT EXACT', 'INCOMPLETE', 'PARTIAL', 'slower']);
+
+/** Columns with longer texts are broken into lines. */
+const LONG = 40;
 
 /**
- * @param {object} page
- * @param {string} page.title
- * @param {Part} page.verdict
- * @param {readonly Part[]} page.badges
- * @param {readonly KeyFigure[]} page.figures
- * @param {Html} page.main
- * @param {PageData['charts']} page.charts
- * @param {PageData['time']} [page.time]
- * @param {Page['live']} [page.live]
- * @returns {string} an HTML document
+ * A table that scrolls sideways on small screens.
+ * @param {Cells} table
+ * @param {(row: number, column: number) => string} [classOf] of a cell
  */
-export function pageOf({ title, verdict, badges, figures, main, charts, time = null, live }) {
-  const lead = html`<p class="verdict">${verdict}</p>
-    <ul class="badges">
-      ${badges}
-    </ul>
-    ${figures.length > 0 && html`<dl class="figures">${figures.map(keyFigure)}</dl>`}`;
-  return renderPage({ title, lead, main, data: { time, charts }, live });
-}
-
-/** @param {string} name @param {string} label @param {number | null} value @param {Unit} unit @param {string} [words] @returns {KeyFigure} */
-export function keyOf(name, label, value, unit, words) {
-  return { name, label, value, text: quantity(value, unit), note: words };
-}
-
-/** An item of `<dl class="figures">`. @param {KeyFigure} figure */
-export function keyFigure({ name, label, value, text, note }) {
-  return html`<div>
-    <dt>${label}</dt>
-    <dd ${marks(name, value)}>${text}</dd>
-    ${note !== undefined && html`<dd>${note}</dd>`}
+export function dataTable({ title, head, rows }, classOf = () => '') {
+  const classes = wordColumns(rows).map((isWords, i) => {
+    const isLong = rows.some((cells) => String(cells[i]).length > LONG && !(cells[i] instanceof Html));
+    return `${isWords ? 'words' : ''} ${isLong ? 'long' : ''}`;
+  });
+  const heads = head.map((text, i) =>
+    text === '' ? html`<td></td>` : html`<th scope="col" class="${classes[i]}">${text}</th>`,
+  );
+  const cell = (/** @type {Part} */ content, /** @type {number} */ row, /** @type {number} */ i) => {
+    const word = String(content);
+    const [kind, sign] = GOOD.includes(word) ? ['good', '✓ '] : BAD.includes(word) ? ['bad', '✗ '] : ['', ''];
+    return html`<td class="${classes[i]} ${kind} ${classOf(row, i)}">${sign}${content}</td>`;
+  };
+  const lines = rows.map(
+    ([first, ...rest], row) =>
+      html`<tr>
+        <th scope="row">${first}</th>
+        ${rest.map((content, i) => cell(content, row, i + 1))}
+      </tr>`,
+  );
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Table: ${title}">
+    <table>
+      ${
+        head.length > 0 &&
+        html`<thead>
+          <tr>
+            ${heads}
+          </tr>
+        </thead>`
+      }
+      <tbody>
+        ${lines}
+      </tbody>
+    </table>
   </div>`;
 }
 
-/** @param {string} name @param {number | null} value */
-export function marks(name, value) {
-  return html`data-figure="${name}" data-value="${value === null ? 'null' : String(value)}"`;
-}
-
-/** @param {string} name @param {number | null} value @param {Part} text */
-export function figureCell(name, value, text) {
-  return html`<td ${marks(name, value)}>${text}</td>`;
+/** @param {Cells & Pick<Table, 'id' | 'note'>} table @param {...Part} before above the table */
+export function tableSection({ id = '', note: words, ...table }, ...before) {
+  return section(id, table.title, ...before, dataTable(table), words !== undefined && note(words));
 }
 
 /** A word with a sign and a colour. @param {string} word @param {'good' | 'bad' | 'plain'} kind */
@@ -83,28 +80,13 @@ export function passedBadge(all, noun) {
   const failed = all.filter(({ passed }) => !passed).length;
   if (all.length === 0) return false;
   return failed === 0
-    ? badge(`all ${all.length} ${noun} hold`, 'good')
+    ? badge(`all ${all.length} ${noun} passed`, 'good')
     : badge(`${failed} of ${all.length} ${noun} failed`, 'bad');
-}
-
-/** The result of a condition. @param {boolean} passed */
-export function passedCell(passed) {
-  return html`<td class="${passed ? 'good' : 'bad'}">${passed ? '✓ holds' : '✗ failed'}</td>`;
-}
-
-/** @param {string} text */
-export function wordsHead(text) {
-  return html`<th scope="col" class="words">${text}</th>`;
 }
 
 /** @param {Part | readonly Part[]} words @param {string} [id] */
 export function note(words, id) {
   return html`<p class="note" ${id !== undefined && html`id="${id}"`}>${words}</p>`;
-}
-
-/** @param {readonly Part[]} figures */
-export function chartBox(figures) {
-  return html`<div class="charts">${figures}</div>`;
 }
 
 /** A section with a list; nothing without lines. @param {string} id @param {string} title @param {readonly string[]} lines */
@@ -115,26 +97,4 @@ export function listSection(id, title, lines) {
 /** @param {string} time in ISO format */
 export function minuteOf(time) {
   return `${time.slice(0, 16).replace('T', ' ')} UTC`;
-}
-
-/** @param {string} time in ISO format */
-export function secondOf(time) {
-  return time.slice(0, 19).replace('T', ' ');
-}
-
-/**
- * A latency, with >= if it is a lower bound because of censored operations.
- * @param {DistributionJson} json
- * @param {Parameters<typeof boundsOf>[1]} censored
- * @param {LatencyName} name
- */
-export function latencyFigure(json, censored, name) {
-  const { us, atMostUs } = boundsOf(json, censored, /** @type {Statistic | number} */ (statisticOf(name)));
-  const text = us === null ? quantity(null, 'ms') : atLeast(quantity(us / 1000, 'ms'), quantity(atMostUs / 1000, 'ms'));
-  return { value: us, text };
-}
-
-/** Six digits are enough for a screen, and halve the size of the data. @param {number | null | undefined} value */
-export function rounded(value) {
-  return value === null || value === undefined || !Number.isFinite(value) ? null : Number(value.toPrecision(6));
 }

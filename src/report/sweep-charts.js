@@ -1,15 +1,17 @@
-import { LOOKS, across as acrossRuns, capital, chartFigure, isSkewed, measureOf, sentence } from './charts.js';
+import { metricOf } from '../studies/metrics.js';
+import { cellName } from '../studies/plan.js';
+import { meanOf } from '../studies/statistics.js';
+import { bestOf, known } from '../studies/sweep-text.js';
+import { LOGARITHMIC, LOOKS, capital, isSkewed, rounded, sentence } from './charts.js';
 import { quantity } from './client/quantity.js';
-import { html, row, scrollTable } from './html.js';
-import { marks, rounded } from './sections.js';
 
 /**
- * @import { Axis, SweepCell, SweepFile } from '../types.d.ts'
- * @import { Chart, Drawn, Series } from './charts.js'
+ * @import { Axis, Find, SweepCell, SweepFile } from '../types.d.ts'
+ * @import { Chart, Series } from './charts.js'
  */
 
 /**
- * The charts and grids of a sweep's page. Of the axes of the sweep one is x, one gives lines, and the others give
+ * The charts of the page of a sweep or a search. Of the axes of the sweep one is x, one gives lines, and the others give
  * separate charts.
  *
  * @typedef {object} Across the x axis
@@ -41,13 +43,6 @@ function layoutOf({ axes, cells, saturation }) {
   const across = acrossOf(axis, lines);
   for (const line of lines) line.cells.sort((a, b) => (across.of(a) ?? 0) - (across.of(b) ?? 0));
   return { across, groups, linesBy: others.at(-1)?.name ?? null };
-}
-
-/** @param {Record<string, string>} settings */
-export function cellName(settings) {
-  return Object.entries(settings)
-    .map(([name, value]) => `${name} ${value}`)
-    .join(', ');
 }
 
 /** @param {Axis} axis */
@@ -98,7 +93,7 @@ const ASKED = { label: 'all that was asked', color: 5, dash: [3, 5] };
 
 const PERCENTILES = ['p50', 'p90', 'p99', 'max'];
 
-/** @param {SweepFile} sweep @returns {Drawn[]} */
+/** @param {SweepFile} sweep @returns {Chart[]} */
 export function sweepCharts(sweep) {
   const layout = layoutOf(sweep);
   if (layout === null) return [];
@@ -113,66 +108,53 @@ export function sweepCharts(sweep) {
   ];
 }
 
-/** @param {Layout} layout @param {Group} group @param {string} suffix of its id @returns {Drawn} */
+/** @param {Layout} layout @param {Group} group @param {string} suffix of its id @returns {Chart} */
 function throughput({ across, linesBy, groups }, { name, lines }, suffix) {
   const shown = evenly(lines);
-  /** @type {Chart} */
-  const chart = {
+  const cut = [
+    lines.length > shown.length && `${shown.length} of ${lines.length} values of ${linesBy} are drawn`,
+    suffix === '-1' && groups.length > MAX_CHARTS && `${MAX_CHARTS} of ${groups.length} combinations are drawn`,
+  ].filter((words) => words !== false);
+  return {
     ...chartAcross(across, lines),
     id: `throughput${suffix}`,
     title: `Throughput against ${across.isAsked ? 'what was asked' : across.label}${name === '' ? '' : `: ${name}`}`,
-    unit: 'perSecond',
+    summary: throughputWords(across, lines),
+    note: cut.length === 0 ? undefined : `${sentence(cut.join('; '))} The table has all.`,
+    isWide: groups.length === 1,
+    unit: '/s',
     series: [
       ...shown.map((line, i) => series(across, line, 'tps', i)),
       ...(across.isAsked ? [{ ...ASKED, values: [...across.places] }] : []),
     ],
   };
-  const cut = [
-    lines.length > shown.length && `${shown.length} of ${lines.length} values of ${linesBy} are drawn`,
-    suffix === '-1' && groups.length > MAX_CHARTS && `${MAX_CHARTS} of ${groups.length} combinations are drawn`,
-  ].filter((words) => words !== false);
-  const note = cut.length === 0 ? undefined : `${sentence(cut.join('; '))} The table has all.`;
-  const summary = throughputWords(
-    across,
-    lines.flatMap(({ cells }) => cells),
-  );
-  return { chart, figure: chartFigure(chart, { summary, note, isWide: groups.length === 1 }) };
 }
 
-/** @param {Across} across @param {SweepCell[]} cells */
-function throughputWords({ isAsked }, cells) {
-  const best = bestOf(cells);
+/** @param {Across} across @param {Line[]} lines */
+function throughputWords({ isAsked }, lines) {
+  const best = bestOf(lines.flatMap(({ cells }) => cells));
   if (best === null) return 'Nothing was measured.';
-  const most = `At most ${quantity(best.tps, 'perSecond')}, at ${cellName(best.cell.settings)}.`;
-  return isAsked ? `${most} Up to where the load is held, a line lies on the dashed one.` : most;
+  const most = `At most ${quantity(best.tps, '/s')}, at ${cellName(best.cell.settings)}.`;
+  const asked = isAsked ? ' Up to where the load is held, a line lies on the dashed one.' : '';
+  return `${most}${asked}${crossWords(lines)}`;
 }
 
-/** @param {SweepCell[]} cells @returns {{cell: SweepCell, tps: number} | null} */
-export function bestOf(cells) {
-  const measured = cells.flatMap((cell) => {
-    const { mean } = acrossRuns(cell.metrics.tps);
-    return mean === null ? [] : [{ cell, tps: mean }];
-  });
-  return measured.reduce((best, one) => (one.tps > best.tps ? one : best), measured[0] ?? null);
-}
-
-/** @param {Layout} layout @param {Line} line @returns {Drawn} */
+/** @param {Layout} layout @param {Line} line @returns {Chart} */
 function percentiles({ across }, line) {
-  const all = PERCENTILES.map((name, i) => series(across, line, name, i, measureOf(name).label));
+  const all = PERCENTILES.map((name, i) => series(across, line, name, i, metricOf(name).label));
   const isLog = isSkewed(all);
-  /** @type {Chart} */
-  const chart = {
+  const p99 = (/** @type {SweepCell} */ { settings, metrics }) =>
+    `${metricOf('p99').show(meanOf(metrics.p99 ?? []))} at ${cellName(settings)}`;
+  const ends = `${p99(line.cells[0])}, and ${p99(line.cells[line.cells.length - 1])}`;
+  return {
     ...chartAcross(across, [line]),
     id: 'latency',
     title: `Latency against ${across.isAsked ? 'what was asked' : across.label}`,
+    summary: `The 99th percentile was ${ends}.${crossWords([line])}${isLog ? LOGARITHMIC : ''}`,
     unit: 'ms',
     series: all,
     isLog,
   };
-  const p99 = (/** @type {SweepCell} */ { settings, metrics }) =>
-    `${measureOf('p99').text(acrossRuns(metrics.p99).mean)} at ${cellName(settings)}`;
-  const summary = `The 99th percentile was ${p99(line.cells[0])}, and ${p99(line.cells[line.cells.length - 1])}.${isLog ? ' The scale is logarithmic.' : ''}`;
-  return { chart, figure: chartFigure(chart, { summary }) };
 }
 
 /**
@@ -180,35 +162,39 @@ function percentiles({ across }, line) {
  * @param {Layout} layout
  * @param {Line[]} lines
  * @param {string[]} names of latencies: several only with one line
- * @returns {Drawn}
+ * @returns {Chart}
  */
 function latencyPath({ across }, lines, names) {
-  const [first] = names.map(measureOf);
   const isOne = names.length === 1;
-  /** @type {Chart} */
-  const chart = {
+  const load = across.isAsked ? 'the rate' : across.label;
+  return {
     id: `path-${names.join('-')}`,
-    title: `${isOne ? capital(first.label) : 'Latency'} against throughput`,
+    title: `${isOne ? capital(metricOf(names[0]).label) : 'Latency'} against throughput`,
     kind: 'path',
-    unit: first.unit,
-    xUnit: 'plain',
+    summary: `Each point is one load, named by ${load}; more load from one to the next. Where a line turns upwards or back, more load brings latency and no throughput.${crossWords(lines)}`,
+    unit: 'ms',
     xLabel: 'verified per second',
-    crossWords: 'saturated',
     series: evenly(lines)
       .flatMap(({ label, cells }) =>
-        names.map((name) => ({ cells, name, label: isOne ? label : measureOf(name).label })),
+        names.map((name) => ({ cells, name, label: isOne ? label : metricOf(name).label })),
       )
       .map(({ cells, name, label }, i) => {
-        const measured = cells.filter(({ metrics }) => acrossRuns(metrics.tps).mean !== null && acrossRuns(metrics[name]).mean !== null); // prettier-ignore
+        const measured = cells.filter(
+          ({ metrics }) => known(metrics.tps).length > 0 && known(metrics[name]).length > 0,
+        );
         return {
           ...seriesOf(measured, name, label, i),
-          x: measured.map((cell) => rounded(acrossRuns(cell.metrics.tps).mean) ?? 0),
+          x: measured.map((cell) => rounded(meanOf(cell.metrics.tps)) ?? 0),
           names: measured.map(across.text),
         };
       }),
   };
-  const summary = `Each point is one load, named by ${across.isAsked ? 'the rate' : across.label}; more load from one to the next. Where a line turns upwards or back, more load brings latency and no throughput.`;
-  return { chart, figure: chartFigure(chart, { summary }) };
+}
+
+/** @param {Line[]} lines */
+function crossWords(lines) {
+  const isCrossed = lines.some(({ cells }) => cells.some(({ saturated }) => saturated));
+  return isCrossed ? ' Crosses mark saturated loads.' : '';
 }
 
 /** Marks the start of saturation of a single line. @param {Across} across @param {Line[]} lines */
@@ -219,16 +205,14 @@ function chartAcross({ places, texts, label, of }, lines) {
     kind: /** @type {const} */ ('lines'),
     x: places,
     xLabel: label,
-    xUnit: /** @type {const} */ ('plain'),
     xTexts: texts,
-    crossWords: 'saturated',
     mark: first === undefined ? null : of(first),
     markWords: 'saturated from here on',
   };
 }
 
 /** @param {Across} across @param {Line} line @param {string} name @param {number} i @param {string} [label] @returns {Series} */
-function series(across, line, name, i, label = line.label || measureOf(name).label) {
+function series(across, line, name, i, label = line.label || metricOf(name).label) {
   const cells = across.places.map((place) => line.cells.find((cell) => across.of(cell) === place));
   return seriesOf(cells, name, label, i);
 }
@@ -242,17 +226,16 @@ function series(across, line, name, i, label = line.label || measureOf(name).lab
  * @returns {Series}
  */
 function seriesOf(cells, name, label, i) {
-  const { scaled } = measureOf(name);
-  const all = cells.map((cell) => acrossRuns(cell?.metrics[name]));
+  const { scaled } = metricOf(name);
+  const all = cells.map((cell) => known(cell?.metrics[name]).map(scaled));
   const isRepeated = cells.some((cell) => (cell?.runs.length ?? 0) > 1);
   const crossed = cells.map((cell) => cell?.saturated === true);
-  /** @param {'mean' | 'low' | 'high'} key */
-  const of = (key) => all.map((one) => rounded(scaled(one[key])));
+  const ends = (/** @type {'min' | 'max'} */ which) => all.map((values) => rounded(Math[which](...values)));
   return {
     label,
     ...LOOKS[i % LOOKS.length],
-    values: of('mean'),
-    ...(isRepeated ? { low: of('low'), high: of('high') } : {}),
+    values: all.map((values) => rounded(meanOf(values))),
+    ...(isRepeated ? { low: ends('min'), high: ends('max') } : {}),
     ...(crossed.includes(true) ? { crossed } : {}),
   };
 }
@@ -263,50 +246,50 @@ function evenly(all) {
   return Array.from({ length: MAX_LINES }, (_, i) => all[Math.round((i * (all.length - 1)) / (MAX_LINES - 1))]);
 }
 
+/** @param {Find} find @returns {Chart} */
+export function findChart({ name, trials, estimate, low, high, confidence }) {
+  const values = (/** @type {boolean} */ holds) => trials.map((trial) => (trial.holds === holds ? trial.value : null));
+  const last = estimate === null ? [] : [estimate];
+  const none = trials.map(() => null);
+  const texts = [...trials.map((_, i) => String(i + 1)), ...last.map(() => 'answer')];
+  const held = trials.filter(({ holds }) => holds).length;
+  const interval =
+    estimate === null ? '' : ` The line at the answer is its ${quantity(100 * confidence, '%')} interval.`;
+  return {
+    id: 'find',
+    title: `The search for the highest ${name}`,
+    kind: 'points',
+    summary: `Each point is a run at one ${name}, in the order in which they were made: ${held} of ${trials.length} held.${interval}`,
+    isWide: true,
+    xLabel: 'run',
+    x: texts.map((_, i) => i + 1),
+    xTexts: texts,
+    series: [
+      { label: 'the conditions hold', color: 2, values: [...values(true), ...last.map(() => null)] },
+      { label: 'they do not', color: 1, values: [...values(false), ...last.map(() => null)] },
+      ...last.map((answer) => ({
+        ...{ label: 'the answer', color: 0 },
+        ...{ values: [...none, answer], low: [...none, low], high: [...none, high] },
+      })),
+    ],
+  };
+}
+
 /** Number of colour classes in page.css. */
 const STEPS = 8;
 
 /** Ratio of values above which colours are logarithmic. */
 const LOG_SCALE_FROM = 10;
 
-/** A table with coloured cells; the text has all that the colours show. @param {SweepFile} sweep of two axes @param {string} name of the figure */
-export function gridTable({ axes: [down, right], cells }, name) {
-  const { label, text, words } = measureOf(name);
-  const means = cells.map(({ metrics }) => acrossRuns(metrics[name]).mean);
-  const known = means.filter((mean) => mean !== null);
-  if (known.length === 0) return html`<p class="missing"><strong>${label}</strong>: not measured.</p>`;
-  const [low, high] = [Math.min(...known), Math.max(...known)];
-  const step = stepper(low, high);
-  /** @param {string} value @param {string} other */
-  const cellOf = (value, other) => {
-    const i = cells.findIndex(({ settings }) => settings[down.name] === value && settings[right.name] === other);
-    const mean = means[i] ?? null;
-    if (mean === null) return html`<td>–</td>`;
-    const { saturated } = cells[i];
-    return html`<td class="heat-${step(mean)}${saturated ? ' saturated' : ''}" ${marks(`cells.${i}.${name}`, mean)}>
-      ${text(mean)}${saturated && html`<span>saturated</span>`}
-    </td>`;
-  };
-  const heads = [html`<th scope="col">${down.name} ↓<br />${right.name} →</th>`, ...right.values];
-  const rows = down.values.map((value) => {
-    const inRow = right.values.map((other) => cellOf(value, other));
-    return row(value, inRow);
-  });
-  const swatches = Array.from({ length: STEPS }, (_, i) => html`<i class="heat-${i}"></i>`);
-  const scale = html`<span class="heat-steps"
-    >${text(low)} <span aria-hidden="true">${swatches}</span> ${text(high)}</span
-  >`;
-  return html`<div>
-    <h3>${capital(label)}</h3>
-    <p class="note">${words !== '' && sentence(words)} ${text(low) !== text(high) && scale}</p>
-    ${scrollTable(`Grid: ${label}`, { heads, rows, style: 'grid' })}
-  </div>`;
-}
-
-/** @param {number} low @param {number} high @returns {(value: number) => number} the class of a value */
-export function stepper(low, high) {
+/** The colour class of each value between the least and the greatest. @param {ReadonlyArray<number | null>} values @returns {Array<number | null>} */
+export function colorSteps(values) {
+  const measured = known(values);
+  const [low, high] = [Math.min(...measured), Math.max(...measured)];
   const isLog = low > 0 && high / low > LOG_SCALE_FROM;
   const place = (/** @type {number} */ value) => (isLog ? Math.log(value) : value);
   const span = place(high) - place(low);
-  return (value) => (span > 0 ? Math.min(STEPS - 1, Math.floor((STEPS * (place(value) - place(low))) / span)) : 0);
+  return values.map((value) => {
+    if (value === null || span === 0) return value === null ? null : 0;
+    return Math.min(STEPS - 1, Math.floor((STEPS * (place(value) - place(low))) / span));
+  });
 }

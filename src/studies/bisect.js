@@ -4,7 +4,7 @@ import { randomInt } from 'node:crypto';
 import { EXIT, InputError, UnavailableError, displayName, oneLine } from '../errors.js';
 import { makeFolder, writeFileAtomically } from '../files.js';
 import { percentText } from '../outputs/format.js';
-import { bold, markdownOf, markdownTable } from '../outputs/markdown.js';
+import { resultMarkdown } from '../outputs/markdown.js';
 import { randomNumbers } from '../random.js';
 import { printable } from '../text.js';
 import { Bisection, CONFIDENCE } from './bisection.js';
@@ -318,5 +318,10 @@ export function bisectMarkdown(file) {
     return ratios.length === 0 ? [] : [[short(id), percentText(median(ratios)), String(ratios.length)]];
   });
   const head = ['commit', `${file.asked['--metric']} against good`, 'pairs'];
-  return markdownOf([bold(bisectText(file)), markdownTable(head, rows)]);
+  return resultMarkdown({
+    title: '',
+    verdict: bisectText(file),
+    tables: [{ title: 'Commits', head, rows }],
+    notes: [],
+  });
 }

@@ -1,14 +1,13 @@
-import { basename, dirname } from 'node:path';
-import { displayName, oneLine, withoutKeys } from '../errors.js';
+import { oneLine, withoutKeys } from '../errors.js';
 import { timeText } from '../text.js';
-import { borderless, fittingTable, pText, percentText, textOf } from '../outputs/format.js';
-import { bold, escaped, markdownOf, markdownTable } from '../outputs/markdown.js';
+import { pText, percentText } from '../outputs/format.js';
 import { mean, runsNeeded } from './statistics.js';
 import { metricOf } from './metrics.js';
 
 /**
  * @import { ComparedMetric, Comparison, FailIf, Sequential } from '../types.d.ts'
- * @import { Change, Entry } from './compare.js'
+ * @import { Result, Table } from '../outputs/table.js'
+ * @import { Change } from './compare.js'
  */
 
 /** The sentences and tables of a comparison, for its file, the terminal and the page; and the conditions of --fail-if. */
@@ -62,7 +61,7 @@ export const SEQUENTIAL_WORDS =
   'Paired: a seeded coin ordered the runs of each pair, so that the sign of a log ratio is that of the coin if the sides do not differ. Bets on the signs reach 20 times their start with a probability of at most 5 %, after whichever pair one looks (Ville; Waudby-Smith and Ramdas 2024).';
 
 /** @param {string} name */
-function sideWords(name) {
+export function sideWords(name) {
   return ['baseline', 'candidate'].includes(name) ? `the ${name}` : name;
 }
 
@@ -78,98 +77,57 @@ function rangeText({ low, high, confidence }) {
   return `${level} interval ${percentText(low)} to ${percentText(high)}`;
 }
 
-/** @param {Comparison} comparison @param {number} [columns] of the terminal */
-export function compareText(comparison, columns = Infinity) {
-  const { base, candidate, differences, warnings, failIf, method } = comparison;
+/** @param {Comparison} comparison @returns {Result} */
+export function compareResult(comparison) {
+  const { method, verdict, failIf, differences, warnings } = comparison;
   const { pairs, runs } = method;
   const size =
     pairs === null
       ? `${counted(runs.base, 'run')} against ${runs.candidate}, unpaired`
       : `${counted(pairs, 'pair')} of runs`;
-  return [
-    '',
-    `Comparison: ${size}`,
-    sidesTable([base, candidate]),
-    ...factLines('load', [base, candidate]),
-    ...factLines('machine', [base, candidate]),
-    metricsTable(comparison, columns),
-    ...footnotes(comparison),
-    ...speedUpLines(comparison),
-    ...differences.map((words) => `  different   ${words}`),
-    ...warnings.map((words) => `  warning     ${words}`),
-    ...(failIf.length === 0 ? [] : [failIfTable(failIf)]),
-    `  verdict     ${comparison.verdict.sentence}`,
-  ].join('\n');
+  return {
+    title: `Comparison: ${size}`,
+    verdict: verdict.sentence,
+    tables: [
+      sidesTable(comparison),
+      metricsTable(comparison),
+      speedUpTable(comparison),
+      ...(failIf.length === 0 ? [] : [conditionsTable(comparison)]),
+    ],
+    notes: [...differences.map((words) => `different: ${words}`), ...warnings.map((words) => `warning: ${words}`)],
+  };
 }
 
-/** The verdict first, for --markdown. @param {Comparison} comparison @returns {string} */
-export function compareMarkdown(comparison) {
-  const { base, candidate, differences, warnings, failIf, verdict } = comparison;
-  const { head, rows } = metricRows(comparison);
-  return markdownOf([
-    bold(verdict.sentence),
-    markdownTable(['metric', ...head.slice(1, -1), 'result'], rows),
-    ...failIf.map(({ expression, passed, why }) => escaped(`${passed ? 'passed' : 'FAILED'} ${expression}: ${why}`)),
-    ...[...differences, ...warnings].map(escaped),
-    ...[base, candidate].map((side, i) =>
-      escaped(`${nameOf(side, i)}: ${side.clientVersion ?? 'a node'}, ${side.label}`),
-    ),
-  ]);
+/** Files of version 0.2.0 may have no names. @param {Pick<Comparison, 'base' | 'candidate'>} comparison */
+export function namesOf({ base, candidate }) {
+  return [base.name ?? 'baseline', candidate.name ?? 'candidate'];
 }
 
-/** @param {ReadonlyArray<Comparison['base']>} sides */
-function sidesTable(sides) {
-  const table = borderless();
-  for (const [i, { label, files, clientVersion, ...side }] of sides.entries())
-    table.push([`  ${nameOf(side, i)}`, clientVersion ?? '', isEndpoint(label) ? label : filesText(files)]);
-  return textOf(table);
+/** Load and machine in one row if they are the same. @param {Comparison} comparison @returns {Table} */
+function sidesTable({ base, candidate }) {
+  const names = namesOf({ base, candidate });
+  const sides = [base, candidate].map(({ label, clientVersion, files }, i) => {
+    const where = ['baseline', 'candidate', names[i]].includes(label) ? '' : ` at ${label}`;
+    return [names[i], `${clientVersion ?? 'a node'}${where}, ${counted(files.length, 'run')}: ${files.join(' ')}`];
+  });
+  const facts = /** @type {const} */ (['load', 'machine']).flatMap((fact) => {
+    const [first = '-', second = '-'] = [base[fact], candidate[fact]];
+    return first === second ? [[fact, first]] : [[fact, `${first} (${names[0]})`], [fact, `${second} (${names[1]})`]]; // prettier-ignore
+  });
+  return { id: 'sides', title: 'The two sides', head: [], rows: [...sides, ...facts] };
 }
 
-/** Version 0.2.0 wrote no names. @param {{name?: string}} side @param {number} i */
-function nameOf({ name }, i) {
-  return name ?? ['baseline', 'candidate'][i];
-}
-
-/** A fact of both sides, in one line if it is the same. @param {'load' | 'machine'} fact @param {ReadonlyArray<Comparison['base']>} sides */
-function factLines(fact, sides) {
-  const line = (/** @type {string} */ words) => `  ${fact.padEnd(11)} ${words}`;
-  const [base, candidate] = sides.map((side) => side[fact]);
-  if (base === undefined) return [];
-  return base === candidate ? [line(base)] : sides.map((side, i) => line(`${side[fact]} (${nameOf(side, i)})`));
-}
-
-/** Sides without an endpoint have their names as labels, in other words before version 0.2. @param {string} label */
-function isEndpoint(label) {
-  return !/^(base(line)?|candidate)$/i.test(label);
-}
-
-/** Lists all files of a side, so that a wrong one is noticed. @param {readonly string[]} files */
-function filesText(files) {
-  const folder = dirname(files[0]);
-  const isOne = folder !== '.' && files.every((file) => dirname(file) === folder);
-  const names = files.map((file) => (isOne ? basename(file) : displayName(file)));
-  return `${counted(files.length, 'run')}${isOne ? ` in ${folder}` : ''}: ${names.join(' ')}`;
-}
-
-/** @param {Comparison} comparison @returns {{head: string[], rows: string[][]}} */
-function metricRows({ metrics, ...sides }) {
-  const rows = metrics.map((metric) => {
-    const { label, base, candidate, change, isPrimary, word } = metric;
-    const { show } = metricOf(metric.name);
+/** @param {Comparison} comparison @returns {Table} */
+function metricsTable(comparison) {
+  const rows = comparison.metrics.map(({ name, label, base, candidate, change, isPrimary, pAdjusted, word }) => {
+    const { show } = metricOf(name);
     return [
-      ...[`  ${label}${isPrimary ? ' *' : ''}`, show(base.mean, base.atLeast), show(candidate.mean, candidate.atLeast)],
-      ...[percentText(change.estimate), boundsText(change), pText(metric.pAdjusted), word],
+      ...[`${label}${isPrimary ? ' *' : ''}`, show(base.mean, base.atLeast), show(candidate.mean, candidate.atLeast)],
+      ...[percentText(change.estimate), boundsText(change), pText(pAdjusted), word],
     ];
   });
-  return { head: ['', nameOf(sides.base, 0), nameOf(sides.candidate, 1), 'change', 'interval', 'p', ''], rows };
-}
-
-/** @param {Comparison} comparison @param {number} columns */
-function metricsTable(comparison, columns) {
-  const { head, rows } = metricRows(comparison);
-  const colAligns = ['left', 'right', 'right', 'right', 'right', 'right', 'left'];
-  // The word tells what p and the interval decide.
-  return fittingTable(Object.assign(rows, { head, colAligns }), columns, [5, 4]);
+  const head = ['metric', ...namesOf(comparison), 'change', 'interval', 'p', 'result'];
+  return { id: 'changes', title: 'Changes', head, rows, note: footnote(comparison) };
 }
 
 /** @param {Pick<Change, 'low' | 'high'>} change */
@@ -178,90 +136,72 @@ export function boundsText({ low, high }) {
 }
 
 /** @param {Comparison} comparison */
-function footnotes({ metrics: [primary, ...others], method: { name, pairs, secondaries } }) {
+function footnote({ metrics: [primary, ...others], method: { name, pairs, secondaries } }) {
   if (name === 'sequential')
-    return ['  * decides. Means of the runs; intervals and p hold after any pair, corrected for being many'];
+    return '* decides. Means of the runs; intervals and p hold after any pair, corrected for being many';
   const corrected = secondaries === 0 ? '' : `; p of the other ${secondaries} corrected for being many (Holm)`;
-  const line = `  * decides. Means of the runs; changes and intervals of their geometric means${corrected}`;
+  const line = `* decides. Means of the runs; changes and intervals of their geometric means${corrected}`;
   const mute = others.filter(({ word }) => word === 'too few runs').length;
-  if (mute === 0 || primary.word === 'too few runs') return [line];
+  if (mute === 0 || primary.word === 'too few runs') return line;
   const needed = `${runsNeeded(pairs !== null, secondaries)} ${pairs === null ? 'runs on each side' : 'pairs'}`;
-  return [line, `    too few runs for a verdict on ${mute} of the others: ${needed} are needed`];
+  return `${line}. Too few runs for a verdict on ${mute} of the others: ${needed} are needed`;
 }
 
-/** @param {Comparison} comparison */
-function speedUpLines({ speedUps: { words, onAverage, onSlowest, onFastest } }) {
-  const table = borderless({ colAligns: ['left', 'left', 'right', 'left'] });
-  table.push(
-    ['  latency', 'speed-up on average', percentText(onAverage.speedUp), onAverage.words],
-    ['', 'speed-up on the slowest', percentText(onSlowest.speedUp), onSlowest.words],
-    ['', 'slow-down on the fastest', percentText(onFastest.slowDown), onFastest.words],
-  );
-  return [textOf(table), `    ${words}`];
+/** @param {Comparison} comparison @returns {Table} */
+function conditionsTable({ failIf }) {
+  const rows = failIf.map(({ expression, passed, change, why }) => [
+    expression.replace(/\s+/g, ' '),
+    passed ? 'passed' : 'FAILED',
+    change === null ? why : `${percentText(change)}: ${why}`,
+  ]);
+  return { id: 'conditions', title: 'Conditions', head: ['fail if', 'result', 'because'], rows };
 }
 
-/** @param {Comparison['failIf']} failIf */
-function failIfTable(failIf) {
-  const table = borderless();
-  failIf.forEach((judged, i) =>
-    table.push([
-      i === 0 ? '  fail if' : '',
-      judged.passed ? 'passed' : 'FAILED',
-      judged.expression.replace(/\s+/g, ' '),
-      judged.change === null ? judged.why : `${percentText(judged.change)}: ${judged.why}`,
-    ]),
-  );
-  return textOf(table);
+/** @param {Comparison} comparison @returns {Table} */
+function speedUpTable({ speedUps: { words, onAverage, onSlowest, onFastest } }) {
+  /** @param {string} label @param {number | null} value @param {{low?: number | null, high?: number | null, words: string}} part of files of version 0.2.0 without an interval */
+  const row = (label, value, { low = null, high = null, words: ratio }) => {
+    return [label, percentText(value), boundsText({ low, high }), ratio];
+  };
+  return {
+    id: 'speed-ups',
+    title: 'Speed-ups',
+    head: ['latency', 'change', 'interval', 'of'],
+    rows: [
+      row('speed-up on average', onAverage.speedUp, onAverage),
+      row('speed-up on the slowest', onSlowest.speedUp, onSlowest),
+      row('slow-down on the fastest', onFastest.slowDown, onFastest),
+    ],
+    note: words,
+  };
 }
-
-const SPEED_UPS =
-  "of each run the mean, the longest and the shortest latency; of these the runs' geometric mean on each side";
-
-const fiveDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 5 });
 
 /**
- * Speed-ups as in build benchmarks: the ratio of the sides' geometric means of the runs' mean, longest and shortest
- * latencies.
- * @param {Entry[]} base
- * @param {Entry[]} candidate
+ * Speed-ups as in build benchmarks, from the changes of the metrics avg, max and min.
+ * @param {readonly ComparedMetric[]} metrics
  */
-export function speedUps(base, candidate) {
-  const sides = { baseline: base, candidate };
-  /** @param {'avg' | 'max' | 'min'} name @param {keyof typeof sides} above @param {keyof typeof sides} below */
-  const ratio = (name, above, below) => {
-    const { read, isAtLeast } = metricOf(name);
-    const means = [above, below].map((side) => geometricMean(sides[side].map(({ run }) => read(run))));
-    const texts = [above, below].map((side, i) => {
-      return `${msText(
-        means[i],
-        sides[side].some(({ run }) => isAtLeast(run)),
-      )} in the ${side}`;
-    });
-    return { means, change: lessOne(means[0], means[1]), words: `${texts.join(' / ')}, less 1` };
+export function speedUps(metrics) {
+  const geometric = (/** @type {readonly number[]} */ values) => Math.exp(mean(values.map(Math.log)));
+  const partOf = (/** @type {string} */ name) => {
+    const metric = metrics.find((one) => one.name === name);
+    if (metric === undefined) return { baseUs: null, candidateUs: null, estimate: null, low: null, high: null };
+    const { base, candidate, change } = metric;
+    return { baseUs: geometric(base.values), candidateUs: geometric(candidate.values), ...change };
   };
-  const speedUp = (/** @type {'avg' | 'max'} */ name) => {
-    const { means, change, words } = ratio(name, 'baseline', 'candidate');
-    return { baseUs: means[0], candidateUs: means[1], speedUp: change, words };
+  const inverse = (/** @type {number | null} */ change) => (change === null ? null : 1 / (1 + change) - 1);
+  const speedUp = (/** @type {string} */ name) => {
+    const { estimate, low, high, ...part } = partOf(name);
+    const words = 'baseline / candidate, less 1';
+    return { ...part, speedUp: inverse(estimate), low: inverse(high), high: inverse(low), words };
   };
-  const { means, change, words } = ratio('min', 'candidate', 'baseline');
-  const onFastest = { baseUs: means[1], candidateUs: means[0], slowDown: change, words };
-  return { words: SPEED_UPS, onAverage: speedUp('avg'), onSlowest: speedUp('max'), onFastest };
-}
-
-/** @param {Array<number | null>} values @returns {number | null} null: one was not measured */
-function geometricMean(values) {
-  const known = values.filter((value) => value !== null);
-  return known.length < values.length ? null : Math.exp(mean(known.map(Math.log)));
-}
-
-/** @param {number | null} a @param {number | null} b */
-function lessOne(a, b) {
-  return a === null || b === null || b === 0 ? null : a / b - 1;
-}
-
-/** With five digits, so that the percentage can be derived from it. @param {number | null} us @param {boolean} isAtLeast */
-function msText(us, isAtLeast) {
-  return us === null ? 'not measured' : `${isAtLeast ? '>= ' : ''}${fiveDigits.format(us / 1000)} ms`;
+  const { estimate, ...fastest } = partOf('min');
+  return {
+    words:
+      "of the mean, the longest and the shortest latency of each run; of these the ratio of the sides' geometric means",
+    onAverage: speedUp('avg'),
+    onSlowest: speedUp('max'),
+    onFastest: { ...fastest, slowDown: estimate, words: 'candidate / baseline, less 1' },
+  };
 }
 
 /** @param {string} text such as tps<-10% or p99>+20% @returns {FailIf} @throws {Error} whose message follows the name of the option */

@@ -345,7 +345,7 @@ export function compare(baseRuns, candidateRuns, options) {
     base: side(base, 'baseline', { label: options.labels?.base, name: options.names?.base }),
     candidate: side(candidate, 'candidate', { label: options.labels?.candidate, name: options.names?.candidate }),
     metrics,
-    speedUps: speedUps(base, candidate),
+    speedUps: speedUps(metrics),
     distributions: distributions(base, candidate),
     failIf: failIf.map((condition) => judgeFailIf(condition, compared)),
     differences,

@@ -1,5 +1,6 @@
 import { EXIT, UsageError, displayName } from '../errors.js';
-import { measuredText } from '../outputs/summary.js';
+import { measuredText } from '../outputs/run-tables.js';
+import { resultText } from '../outputs/table.js';
 import { checkThresholds, parseThreshold } from '../stats/thresholds.js';
 import { LIMIT_WORDS } from '../stats/verdict.js';
 import { Capacity } from './capacity.js';
@@ -9,7 +10,7 @@ import { argsOf, cellName, fileOf, planCells } from './plan.js';
 import { environmentOf } from './run-files.js';
 import { runStudy } from './study.js';
 import { addRun, cellOf, planOf } from './sweep.js';
-import { sweepText } from './sweep-text.js';
+import { sweepResult } from './sweep-text.js';
 import { CONFIDENCE, MAX_TRIALS, ThresholdEstimate } from './threshold-estimate.js';
 
 /**
@@ -265,7 +266,7 @@ class Search {
   report(end) {
     const { parts, folder, file } = this.#study;
     if (end === 'failed') return;
-    parts.say(sweepText(file));
+    parts.say(resultText(sweepResult(file)));
     if (end === 'interrupted') parts.say('interrupted: the same command goes on from here');
     parts.say(`sweep.json and the run files are in ${displayName(folder)}`);
   }

@@ -11,7 +11,10 @@ import { parseThreshold } from '../stats/thresholds.js';
  * @typedef {object} Metric
  * @property {string} name
  * @property {string} label in a table
+ * @property {string} words definition
  * @property {Unit} unit
+ * @property {string} suffix the unit of tables and charts
+ * @property {(value: number) => number} scaled to that unit
  * @property {'higher' | 'lower'} better
  * @property {(run: RunFile) => number | null} read
  * @property {(run: RunFile) => boolean} isAtLeast whether it is a lower bound, because of censored operations
@@ -41,12 +44,16 @@ export function metricOf(name) {
   // For unknown names the threshold parser suggests similar ones.
   const figure = figureOf(name) ?? figureOf(parseThreshold(`${name}<0`).figure);
   if (figure === null) throw new Error(`names ${name}, which is no figure`);
+  const { suffix, factor } = tableUnit(figure);
   return Object.freeze({
     name: figure.name,
     unit: figure.unit,
+    suffix,
     read: figure.read,
     label: labelOf(figure),
+    words: figure.words,
     better: figure.better ?? 'lower',
+    scaled: (value) => value * factor,
     isAtLeast: (run) => isAtLeast(figure, run),
     show: (value, bound = false) => (value === null ? '-' : `${bound ? '>= ' : ''}${shown(value, figure)}`),
   });
@@ -77,20 +84,20 @@ export function digits(value) {
   return (Math.abs(value) < 100 ? threeDigits : whole).format(value);
 }
 
-/** The unit of tables. @param {{name: string, unit: Unit}} figure */
-export function tableUnit({ name, unit }) {
+/** @param {Pick<Figure, 'name' | 'unit'>} figure */
+function tableUnit({ name, unit }) {
   // The CPU time of an operation is below a millisecond.
-  if (name === 'cpu') return { word: 'us', factor: 1 };
-  if (unit === 'us') return { word: 'ms', factor: 1e-3 };
-  if (unit === 'bytes') return { word: 'MB', factor: 1e-6 };
-  if (unit === 'gasPerSecond') return { word: 'Mgas/s', factor: 1e-6 };
-  return { word: unit === 'percent' ? '%' : '', factor: 1 };
+  if (name === 'cpu') return { suffix: 'us', factor: 1 };
+  if (unit === 'us') return { suffix: 'ms', factor: 1e-3 };
+  if (unit === 'bytes') return { suffix: 'MB', factor: 1e-6 };
+  if (unit === 'gasPerSecond') return { suffix: 'Mgas/s', factor: 1e-6 };
+  return { suffix: unit === 'percent' ? '%' : '', factor: 1 };
 }
 
-/** @param {number} value @param {{name: string, unit: Unit}} figure */
+/** @param {number} value @param {Pick<Figure, 'name' | 'unit'>} figure */
 function shown(value, figure) {
-  const { word, factor } = tableUnit(figure);
-  return `${digits(value * factor)} ${word}`.trimEnd();
+  const { suffix, factor } = tableUnit(figure);
+  return `${digits(value * factor)} ${suffix}`.trimEnd();
 }
 
 /**

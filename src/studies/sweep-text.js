@@ -1,19 +1,16 @@
-import { figuresTable } from '../outputs/format.js';
-import { bold, escaped, markdownOf, markdownTable } from '../outputs/markdown.js';
+import { resultMarkdown } from '../outputs/markdown.js';
 import { csvLine } from '../outputs/rows.js';
-import { printable, shellWord } from '../text.js';
-import { KEPT, digits, metricOf, tableUnit } from './metrics.js';
+import { shellWord } from '../text.js';
+import { KEPT, digits, metricOf } from './metrics.js';
 import { cellName, commandWords, namedParts } from './plan.js';
-import { mean, standardDeviation } from './statistics.js';
+import { mean, meanOf, standardDeviation } from './statistics.js';
 
 /**
- * @import { Axis, SweepCell, SweepFile } from '../types.d.ts'
- */
-
-/**
- * A sweep as text: tables for the terminal and for Markdown, and CSV.
+ * A sweep or a search as text: tables for the terminal, Markdown and the page, and CSV.
  *
- * @typedef {{title: string, head: string[], rows: string[][]}} TextTable the first column has names
+ * @import { Axis, Find, SweepCell, SweepFile } from '../types.d.ts'
+ * @import { Result, Table } from '../outputs/table.js'
+ *
  * @typedef {{head: string, text: (cell: SweepCell) => string}} Column
  */
 
@@ -21,10 +18,10 @@ import { mean, standardDeviation } from './statistics.js';
 const MARK = '*';
 
 const ROW_METRICS = ['tps', 'avg', 'p50', 'p99', 'max', 'cpu', 'failed'];
-const GRID_METRICS = ['tps', 'avg', 'p99'];
+export const GRID_METRICS = Object.freeze(['tps', 'avg', 'p99']);
 
-/** @param {SweepFile} sweep @returns {TextTable[]} */
-function sweepTables({ axes: swept, find, cells }) {
+/** A table of all cells; for two axes a grid of each figure. @param {SweepFile} sweep @returns {Table[]} */
+function cellTables({ axes: swept, find, cells }) {
   const axes = find === null ? swept : [{ name: find.name, values: [] }];
   const isMarked = cells.some(({ saturated }) => saturated);
   if (axes.length === 2) return GRID_METRICS.map((name) => gridTable(axes, cells, metricColumn(name), isMarked));
@@ -33,14 +30,10 @@ function sweepTables({ axes: swept, find, cells }) {
     ...(cells.some(({ asked }) => asked !== null) ? [ASKED] : []),
     ...ROW_METRICS.map(metricColumn),
     ...(isMarked ? [SATURATED] : []),
+    ...(find === null ? [] : [heldColumn(find)]),
   ];
-  return [
-    {
-      title: '',
-      head: columns.map(({ head }) => head),
-      rows: cells.map((cell) => columns.map(({ text }) => text(cell))),
-    },
-  ];
+  const rows = cells.map((cell) => columns.map(({ text }) => text(cell)));
+  return [{ id: 'cells', title: 'All cells', head: columns.map(({ head }) => head), rows }];
 }
 
 /** @type {Column} */
@@ -48,7 +41,22 @@ const ASKED = { head: 'asked/s', text: ({ asked }) => (asked === null ? '-' : di
 /** @type {Column} */
 const SATURATED = { head: '', text: ({ saturated }) => (saturated ? 'saturated' : '') };
 
-/** The first axis as rows, the second as columns. @param {readonly Axis[]} axes @param {SweepCell[]} cells @param {Column} column @param {boolean} isMarked @returns {TextTable} */
+/** Whether the conditions held in the runs of a cell. @param {Find} find @returns {Column} */
+function heldColumn({ name, trials }) {
+  return {
+    head: 'held',
+    text: ({ settings }) => {
+      const here = trials.filter(({ value }) => value === Number.parseFloat(settings[name]));
+      const failed = here.filter(({ holds }) => !holds);
+      if (failed.length === 0) return 'yes';
+      return failed.length < here.length
+        ? `${here.length - failed.length} of ${here.length}`
+        : `no: ${failed[0].failed.join(', ')}`;
+    },
+  };
+}
+
+/** The first axis as rows, the second as columns. @param {readonly Axis[]} axes @param {SweepCell[]} cells @param {Column} column @param {boolean} isMarked @returns {Table} */
 function gridTable([down, right], cells, { head, text }, isMarked) {
   /** @param {string} value @param {string} other */
   const textAt = (value, other) => {
@@ -57,24 +65,28 @@ function gridTable([down, right], cells, { head, text }, isMarked) {
   };
   return {
     title: head,
-    head: ['', ...right.values.map((value) => `${right.name}=${value}`)],
+    head: [head, ...right.values.map((value) => `${right.name}=${value}`)],
     rows: down.values.map((value) => [`${down.name}=${value}`, ...right.values.map((other) => textAt(value, other))]),
   };
 }
 
 /** The mean of a cell's runs, with their standard deviation. @param {string} name @returns {Column} */
 function metricColumn(name) {
-  const { label, unit } = metricOf(name);
-  const { word, factor } = tableUnit({ name, unit });
+  const { label, suffix, scaled } = metricOf(name);
   return {
-    head: `${label.replace(/^latency /, '').replace('generator ', '')} ${word}`.trimEnd(),
+    head: `${label.replace(/^latency /, '').replace('generator ', '')} ${suffix}`.trimEnd(),
     text: ({ metrics, atLeast = [] }) => {
-      const values = (metrics[name] ?? []).filter((value) => value !== null).map((value) => value * factor);
+      const values = known(metrics[name]).map(scaled);
       if (values.length === 0) return '-';
       const text = `${atLeast.includes(name) ? '>= ' : ''}${digits(mean(values))}`;
       return values.length < 2 ? text : `${text} ± ${digits(standardDeviation(values))}`;
     },
   };
+}
+
+/** @param {ReadonlyArray<number | null> | undefined} values of runs @returns {number[]} those that were measured */
+export function known(values = []) {
+  return values.filter((value) => value !== null);
 }
 
 /** @type {Record<SweepFile['end'], string>} */
@@ -89,13 +101,46 @@ const ENDS = {
 /** Failed runs that are listed. */
 const LISTED = 10;
 
+/** @param {SweepFile} sweep @returns {Result} */
+export function sweepResult(sweep) {
+  return {
+    title: headline(sweep),
+    verdict: verdict(sweep),
+    tables: runsOf(sweep) > 0 ? cellTables(sweep) : [],
+    notes: notes(sweep),
+  };
+}
+
+/** sweep.md, and --markdown. @param {SweepFile} sweep */
+export function sweepMarkdown(sweep) {
+  const result = sweepResult(sweep);
+  return resultMarkdown({ ...result, notes: [...result.notes, ...howItWasMade(sweep)] });
+}
+
+/** Lines that the verdict names. */
+const NAMED = 4;
+
 /** @param {SweepFile} sweep */
-export function sweepText(sweep) {
-  const tables = sweepTables(sweep).map(
-    ({ title, head, rows }) => `${title === '' ? '' : `${title}\n`}${figuresTable(head, rows)}`,
-  );
-  const isMeasured = runsOf(sweep) > 0;
-  return printable(['', headline(sweep), ...(isMeasured ? ['', tables.join('\n\n')] : []), ...notes(sweep)].join('\n'));
+function verdict({ find, saturation, cells }) {
+  if (find !== null)
+    return find.words === '' ? `the search has not ended: ${find.trials.length} runs so far` : find.words;
+  const best = bestOf(cells);
+  if (best === null) return 'nothing was measured';
+  const most = `the most was ${digits(best.tps)} verified per second, at ${cellName(best.cell.settings)}`;
+  if (saturation.length === 0) return most;
+  const found = saturation.flatMap(({ settings }) => (settings === null ? [] : [cellName(settings)]));
+  const more = found.length > NAMED ? `, and on ${found.length - NAMED} more lines` : '';
+  const where = found.length === 0 ? 'not saturated' : `saturates at ${found.slice(0, NAMED).join('; at ')}${more}`;
+  return `${where}; ${most}`;
+}
+
+/** The cell with the highest mean throughput. @param {readonly SweepCell[]} cells @returns {{cell: SweepCell, tps: number} | null} */
+export function bestOf(cells) {
+  const measured = cells.flatMap((cell) => {
+    const tps = meanOf(cell.metrics.tps ?? []);
+    return tps === null ? [] : [{ cell, tps }];
+  });
+  return measured.reduce((best, one) => (one.tps > best.tps ? one : best), measured[0] ?? null);
 }
 
 /** @param {SweepFile} sweep */
@@ -112,7 +157,7 @@ function runsOf({ cells }) {
 }
 
 /** @param {SweepFile} sweep @returns {string[]} */
-function notes({ axes, cells, saturation, find, warnings }) {
+function notes({ axes, cells, saturation, warnings }) {
   const isGrid = axes.length === 2 && cells.some(({ saturated }) => saturated);
   const failed = cells.flatMap(({ settings, runs }) =>
     runs
@@ -122,15 +167,13 @@ function notes({ axes, cells, saturation, find, warnings }) {
         return complaint === null ? words : `${words}, ${complaint}`;
       }),
   );
-  const lines = [
+  return [
     ...(isGrid ? [`${MARK} saturated`] : []),
     ...saturation.map(({ words }) => words),
-    ...(find === null || find.words === '' ? [] : [find.words]),
     ...failed.slice(0, LISTED),
     ...(failed.length > LISTED ? [`... and ${failed.length - LISTED} more runs; sweep.json has them all`] : []),
     ...warnings,
   ];
-  return lines.length === 0 ? [] : ['', ...lines];
 }
 
 /** @type {Readonly<Record<ReturnType<typeof metricOf>['unit'], string>>} */
@@ -163,48 +206,22 @@ function columnOf(name) {
   return `${name}${SUFFIXES[metricOf(name).unit]}`;
 }
 
-/** @param {SweepFile} sweep */
-export function sweepMarkdown(sweep) {
-  const { startedAt, endedAt, end, environment, stress, beforeCell } = sweep;
-  const lines = ['# Sweep', ''];
-  for (const { title, head, rows } of sweepTables(sweep)) {
-    if (title !== '') lines.push(`## ${escaped(title)}`, '');
-    lines.push(markdownTable(head, rows), '');
-  }
-  for (const line of notes(sweep)) if (line !== '') lines.push(`- ${escaped(line)}`);
-  lines.push('', '## How it was made', '', '```sh', commandLine(sweep), '```', '');
-  lines.push(`- ${startedAt} to ${endedAt ?? '(not ended)'}, ${end}`);
-  if (environment !== null) {
-    const { endpoint, clientVersion, chainId, node, cores, cpu } = environment;
-    const client = clientVersion ?? 'a client that does not say its version';
-    lines.push(
-      `- endpoint: ${escaped(endpoint)}, ${escaped(client)}, chain ${chainId ?? 'unknown'}`,
-      `- generator: stress ${stress}, Node.js ${escaped(node)}, ${cores} cores of ${escaped(cpu)}`,
-    );
-  }
-  if (beforeCell != null) lines.push(`- before each run --before-cell, ${commandWords(beforeCell)}`);
-  return [...lines, ''].join('\n');
-}
-
-/** The result first, for --markdown. @param {SweepFile} sweep */
-export function sweepSummary(sweep) {
-  const { find, saturation } = sweep;
-  const words = find === null ? saturation.map((line) => line.words).join('; ') : find.words;
-  const trials = (find?.trials ?? []).map(({ value, holds, failed }) => [
-    digits(value),
-    holds ? 'yes' : `no: ${failed.join(', ')}`,
-  ]);
-  return markdownOf([
-    bold(words === '' ? headline(sweep) : words),
-    ...(find === null
-      ? sweepTables(sweep).map(({ head, rows }) => markdownTable(head, rows))
-      : [markdownTable([find.name, 'held'], trials)]),
-    escaped(headline(sweep)),
-  ]);
-}
-
-/** The command line of the sweep, without secrets. @param {SweepFile} sweep */
-export function commandLine(sweep) {
+/** @param {SweepFile} sweep @returns {string[]} */
+export function howItWasMade(sweep) {
+  const { startedAt, endedAt, end, environment, stress, beforeCell, find } = sweep;
   const parts = Object.entries(namedParts({ ...sweep, beforeCell: null }));
-  return ['stress sweep', ...parts.map(([name, value]) => `${name}=${shellWord(value)}`)].join(' ');
+  const command = ['stress sweep', ...parts.map(([name, value]) => `${name}=${shellWord(value)}`)].join(' ');
+  const { endpoint, clientVersion, chainId, node, cores, cpu } = environment ?? {};
+  const client = clientVersion ?? 'a client that does not say its version';
+  return [
+    ...(find === null ? [command] : []),
+    ...(beforeCell == null ? [] : [`before each run --before-cell, ${commandWords(beforeCell)}`]),
+    `${startedAt} to ${endedAt ?? '(not ended)'}, ${end}`,
+    ...(environment === null
+      ? []
+      : [
+          `endpoint: ${endpoint}, ${client}, chain ${chainId ?? 'unknown'}`,
+          `generator: stress ${stress}, Node.js ${node}, ${cores} cores of ${cpu}`,
+        ]),
+  ];
 }

@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { InputError, UnavailableError, UsageError, displayName } from '../errors.js';
 import { writeFileAtomically } from '../files.js';
+import { resultText } from '../outputs/table.js';
 import { FATAL, failure } from './experiment.js';
 import { KEPT, lowerBounds, metricOf } from './metrics.js';
 import { argsOf, cellName, checkSize, fingerprint, namedParts, planCells, turnsOf } from './plan.js';
 import { environmentOf } from './run-files.js';
 import { findSaturation } from './saturation.js';
 import { runStudy } from './study.js';
-import { sweepCsv, sweepMarkdown, sweepText } from './sweep-text.js';
+import { sweepCsv, sweepMarkdown, sweepResult } from './sweep-text.js';
 
 /**
  * @import { Config, Find, Parts, SweepCell, SweepFile } from '../types.d.ts'
@@ -146,7 +147,7 @@ class Sweep {
     const { file, folder, parts } = this.#study;
     await writeFileAtomically(join(folder, 'sweep.csv'), sweepCsv(file));
     await writeFileAtomically(join(folder, 'sweep.md'), sweepMarkdown(file));
-    parts.say(sweepText(file));
+    parts.say(resultText(sweepResult(file)));
     parts.say(`\nsweep.json, sweep.csv, sweep.md and the run files are in ${displayName(folder)}`);
     if (this.#missing > 0 && end !== 'failed')
       parts.say(`${this.#missing} of ${this.#turns.length} runs are missing: the same command makes them`);

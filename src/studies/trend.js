@@ -1,5 +1,6 @@
 import { InputError, UsageError } from '../errors.js';
-import { fittingTable, pText, percentText } from '../outputs/format.js';
+import { pText, percentText } from '../outputs/format.js';
+import { tableText } from '../outputs/table.js';
 import { METRICS, digits, lowerBounds, metricOf, readMetrics, settingsOf } from './metrics.js';
 import { safeName } from './run-files.js';
 import { fitLine, holm, median } from './statistics.js';
@@ -221,7 +222,7 @@ function lineTable(over, line, columns) {
   const shown = Array.from({ length: count }, (_, i) => Math.round((i * (values.length - 1)) / (count - 1)));
   const medianHeads = shown.map((i) => digits(values[i]));
   const perStep = `per ${step === null ? '1' : digits(step)}`;
-  const head = [`  ${over}`, ...medianHeads, perStep, 'interval', 'R2', 'p', 'growth'];
+  const head = [over, ...medianHeads, perStep, 'interval', 'R2', 'p', 'growth'];
   // Metrics that are always 0 have no trend.
   const varying = metrics.filter(({ medians, slope }) => slope !== 0 || medians.some((value) => value !== 0));
   const rows = varying.map((fit) => {
@@ -229,18 +230,17 @@ function lineTable(over, line, columns) {
     const { show } = metricOf(name);
     return [
       ...[
-        `  ${label}${fit.atLeast ? ' >=' : ''}${isGrowing ? ' *' : ''}`,
+        `${label}${fit.atLeast ? ' >=' : ''}${isGrowing ? ' *' : ''}`,
         ...shown.map((i) => show(medians[i])),
         show(slope * (step ?? 1)),
       ],
       ...[intervalText(fit, line), r2 === null ? '-' : r2.toFixed(2), pText(pAdjusted), percentText(growth)],
     ];
   });
-  const colAligns = head.map((_, i) => (i === 0 ? 'left' : 'right'));
   // Between the first and the last value, then what the verdict says.
   const middle = shown.slice(1, -1).map((_, i) => i + 2);
   const last = head.length - 1;
-  return fittingTable(Object.assign(rows, { head, colAligns }), columns, [...middle, last - 1, last - 2, last - 3]);
+  return tableText({ head, rows }, columns, [...middle, last - 1, last - 2, last - 3]);
 }
 
 /** @param {Trend['lines'][number]} line */

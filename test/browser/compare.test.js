@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { renderCompare } from '../../src/report/compare-page.js';
+import { compareResult } from '../../src/studies/compare-text.js';
 import { compare } from '../../src/studies/compare.js';
 import { startAnvil } from '../helpers/anvil.js';
 import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
 import { readJson, runStress } from '../helpers/cli.js';
 import { sidesOf } from '../unit/studies/runs.js';
-import { LOOKS, assertReadable, dataOf, figuresOf, pageIn, suiteFolder } from './pages.js';
+import { LOOKS, assertReadable, dataOf, pageIn, suiteFolder, tableIn } from './pages.js';
 
 /** @import { Comparison } from '../../src/types.d.ts' */
 
@@ -42,12 +43,12 @@ describe('the page of a comparison in a browser', { skip: NO_BROWSER, timeout: 1
     const { page, requests, complaints } = await openPage(t, url);
     assert.deepEqual(requests, [url]);
     assert.deepEqual(complaints, []);
-    const shown = await figuresOf(page);
-    for (const { name, base, candidate, change } of comparison.metrics) {
-      assert.deepEqual(shown.get(`${name}.base`), [base.mean]);
-      assert.deepEqual(shown.get(`${name}.candidate`), [candidate.mean]);
-      assert.deepEqual(shown.get(`${name}.change`), [change.estimate]);
-    }
+    const [, { rows }] = compareResult(comparison).tables;
+    const shown = await tableIn(page, 'Changes');
+    assert.deepEqual(
+      shown.slice(1).map((cells) => cells.slice(0, 6)),
+      rows.map((cells) => cells.slice(0, 6)),
+    );
     const [, base, candidate] = await dataOf(page, 'density');
     for (const shares of [base, candidate]) {
       const sum = shares.reduce((/** @type {number} */ all, share) => all + (share ?? 0), 0);
@@ -83,8 +84,9 @@ describe('the page of a comparison in a browser', { skip: NO_BROWSER, timeout: 1
         `${name}: ${distance} pixels`,
       );
     }
-    const [pairs, base, candidate] = await dataOf(page, 'runs');
-    assert.equal(pairs.length, 8);
+    const [runs, ...sides] = await dataOf(page, 'runs');
+    assert.equal(runs.length, 16);
+    const [base, candidate] = sides.map((values) => values.filter((value) => value !== null));
     assert.deepEqual(base, comparison.metrics[0].base.values);
     assert.deepEqual(candidate, comparison.metrics[0].candidate.values);
     await page.screenshot({ path: screenshots(t)('compare-light'), fullPage: true });

@@ -27,18 +27,17 @@ export function pageIn(t, html) {
   return pathToFileURL(file).href;
 }
 
-/** @param {Page} page @returns {Promise<Map<string, number[]>>} values of figures by their names */
-export async function figuresOf(page) {
-  const all = await page.$$eval('[data-figure]', (elements) =>
-    elements.map(
-      (element) =>
-        /** @type {const} */ ([element.getAttribute('data-figure') ?? '', Number(element.getAttribute('data-value'))]),
-    ),
+/** @param {Page} page @returns {Promise<Record<string, string>>} the figures at its top, by their labels */
+export function figuresOf(page) {
+  return page.$$eval('dl.figures > div', (tiles) =>
+    Object.fromEntries(tiles.map((tile) => [...tile.children].slice(0, 2).map((one) => one.textContent ?? ''))),
   );
-  /** @type {Map<string, number[]>} */
-  const figures = new Map();
-  for (const [name, value] of all) figures.set(name, [...(figures.get(name) ?? []), value]);
-  return figures;
+}
+
+/** @param {Page} page @param {string} title @returns {Promise<string[][]>} the rows of a table, the head first */
+export function tableIn(page, title) {
+  const rows = page.getByRole('region', { name: `Table: ${title}`, exact: true }).locator('tr');
+  return rows.evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent?.trim() ?? '')));
 }
 
 /** @param {Page} page @param {string} id of a chart @returns {Promise<Array<Array<number | null>>>} what is drawn: x, then each series */

@@ -4,14 +4,14 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { OPTIONS } from '../../src/cli/options.js';
+import { latencyTable, overviewTable } from '../../src/outputs/run-tables.js';
 import { runPage } from '../../src/report/run-page.js';
 import { freePort } from '../helpers/anvil.js';
 import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
 import { readJson, runStress, spawnStress } from '../helpers/cli.js';
 import { longRun } from '../helpers/long-run.js';
 import { temporaryFolder } from '../helpers/temporary.js';
-import { figuresOf, overflow, suiteFolder } from './pages.js';
+import { figuresOf, overflow, suiteFolder, tableIn } from './pages.js';
 
 /**
  * @import { RunFile } from '../../src/types.d.ts'
@@ -56,22 +56,22 @@ function common(ranges) {
   return ranges[0];
 }
 
-/** @param {Map<string, number[]>} figures @param {RunFile} run */
-function assertSame(figures, run) {
-  /** @type {Record<string, number | null>} */
-  const expected = {
-    tps: run.rates.verifiedPerSecond,
-    p50: run.latency.total.p50Us,
-    p99: run.latency.total.p99Us,
-    max: run.latency.total.maxUs,
-    cpu: run.generator.cpuUsPerVerified,
-    window: run.window.durationMs,
-    'counts.verified': run.counts.verified,
-    'counts.failed': run.counts.failed,
-    'inclusion.p99': run.latency.stages.inclusion.p99Us,
-    'total.avg': run.latency.total.meanUs,
-  };
-  for (const [name, value] of Object.entries(expected)) assert.deepEqual(figures.get(name), [value], name);
+/** The page has the tables of the summary. @param {Page} page @param {RunFile} run */
+async function assertSame(page, run) {
+  const figures = await figuresOf(page);
+  for (const [label, value] of overviewTable(run).rows) assert.equal(figures[label], value, label);
+  const { title, head, rows } = latencyTable(run);
+  assert.deepEqual(
+    await tableIn(page, title),
+    [head, ...rows].map((cells) => cells.map((text) => text.trim())),
+  );
+}
+
+/** The rows of a chart's legend. @param {Page} page @param {string} id */
+function legendOf(page, id) {
+  return page.$$eval(`#plot-${id} .u-legend tr`, (rows) =>
+    rows.map((row) => [...row.children].map((cell) => cell.textContent).join(' ')),
+  );
 }
 
 describe('the page of a run', { skip: NO_BROWSER }, () => {
@@ -103,14 +103,14 @@ describe('the page of a run', { skip: NO_BROWSER }, () => {
 
   it('has the numbers of the run file', async (t) => {
     const { page } = await openPage(t, made.url);
-    assertSame(await figuresOf(page), made.run);
+    await assertSame(page, made.run);
     const tps = await page.evaluate(() => Reflect.get(window, '__charts').tps.data[1]);
     made.run.intervals.forEach(({ phase, startMs, endMs, tps: expected }, i) => {
       if (phase !== 'drain' && endMs - startMs >= 100)
         assert.ok(Math.abs(tps[i] - (expected ?? 0)) < 0.001 * (expected ?? 0), `${tps[i]}, ${expected}`);
     });
     await page.click('#figure-tps details.numbers summary');
-    const rows = await page.locator('#figure-tps table tbody tr').count();
+    const rows = await page.locator('#numbers-tps tbody tr').count();
     assert.equal(rows, made.run.intervals.length);
   });
 
@@ -147,16 +147,17 @@ describe('the page of a run', { skip: NO_BROWSER }, () => {
     const { page } = await openPage(t, made.url);
     await page.focus('#plot-tps');
     await page.keyboard.press('ArrowRight');
-    const words = await page.textContent('#readout-tps');
-    assert.match(words ?? '', /^\d+(\.\d+)? s to \d+(\.\d+)? s: verified \d+\/s/);
-    assert.equal(await page.getAttribute('#readout-tps', 'aria-live'), 'polite');
-    const [moment] = (words ?? '').split(':');
-    for (const id of ['latency', 'cpu', 'heat'])
-      assert.ok((await page.textContent(`#readout-${id}`))?.startsWith(moment), id);
-    assert.equal(await page.getAttribute('#readout-latency', 'aria-live'), 'off');
+    const [moment, ...values] = await legendOf(page, 'tps');
+    assert.match(moment, /^interval \d+(\.\d+)? s to \d+(\.\d+)? s$/);
+    assert.match(values.join(), /^verified \d+(\.\d+)?\/s$/);
+    assert.equal(await page.getAttribute('#plot-tps .u-legend', 'aria-live'), 'polite');
+    for (const id of ['latency', 'cpu', 'heat']) assert.equal((await legendOf(page, id))[0], moment, id);
+    assert.match((await legendOf(page, 'heat'))[1], /^latency \d+ of \d+ operations took /);
+    await page.focus('#plot-latency');
+    assert.equal(await page.getAttribute('#plot-tps .u-legend', 'aria-live'), 'off');
   });
 
-  it('is dark where the system is, and where the reader chooses it', async (t) => {
+  it('is dark where the system is, also if that changes', async (t) => {
     const background = (/** @type {Page} */ page) =>
       page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
     const dark = await openPage(t, made.url, { colorScheme: 'dark' });
@@ -165,8 +166,7 @@ describe('the page of a run', { skip: NO_BROWSER }, () => {
     const { page } = await openPage(t, made.url, { colorScheme: 'light' });
     assert.equal(await background(page), 'rgb(255, 255, 255)');
     const inkBefore = await page.evaluate(() => Reflect.get(window, '__charts').tps.ctx.canvas.toDataURL());
-    await page.click('#theme');
-    await page.click('#theme');
+    await page.emulateMedia({ colorScheme: 'dark' });
     assert.equal(await background(page), 'rgb(20, 23, 26)');
     await page.waitForTimeout(50);
     const inkAfter = await page.evaluate(() => Reflect.get(window, '__charts').tps.ctx.canvas.toDataURL());
@@ -181,7 +181,7 @@ describe('the page of a run', { skip: NO_BROWSER }, () => {
     await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
     const look = await page.evaluate(() => ({
       back: getComputedStyle(document.documentElement).backgroundColor,
-      hints: [...document.querySelectorAll('.zoom, .readout, button')].filter(
+      hints: [...document.querySelectorAll('.zoom, button')].filter(
         (element) => getComputedStyle(element).display !== 'none',
       ).length,
     }));
@@ -231,13 +231,12 @@ describe('the page of a run', { skip: NO_BROWSER }, () => {
         ),
       );
     }
-    for (const name of ['theme', 'in', 'out', 'all', 'plot-tps', 'plot-heat', 'SUMMARY'])
-      assert.ok(reached.has(name), name);
+    for (const name of ['in', 'out', 'all', 'plot-tps', 'plot-heat', 'SUMMARY']) assert.ok(reached.has(name), name);
   });
 
   it('is drawn in less than 2 s with 3 million operations in 2,000 intervals', async (t) => {
     const file = join(temporaryFolder(t), 'long.html');
-    const text = runPage(longRun({ pattern: made.run }), { options: OPTIONS });
+    const text = runPage(longRun({ pattern: made.run }));
     assert.ok(Buffer.byteLength(text) < 2e6, `${Buffer.byteLength(text)} bytes`);
     writeFileSync(file, text);
     const { page, complaints } = await openPage(t, String(pathToFileURL(file)));
@@ -289,7 +288,7 @@ describe('the dashboard', { skip: NO_BROWSER }, () => {
     const { code, stderr } = await stress.done;
     assert.equal(code, 0, stderr);
     const run = /** @type {RunFile} */ (readJson(out));
-    assertSame(await figuresOf(page), run);
+    await assertSame(page, run);
     assert.equal(await points(), run.intervals.length);
     assert.match((await page.textContent('.verdict')) ?? '', /audit exact/);
     await page.screenshot({ path: screenshots(t)('dashboard-end'), fullPage: true });

@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { renderSweep } from '../../src/report/sweep-page.js';
+import { sweepResult } from '../../src/studies/sweep-text.js';
 import { startAnvil } from '../helpers/anvil.js';
 import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
 import { readJson, runStress } from '../helpers/cli.js';
 import { sweepOf } from '../helpers/sweep-file.js';
-import { LOOKS, assertReadable, dataOf, figuresOf, pageIn, suiteFolder } from './pages.js';
+import { LOOKS, assertReadable, dataOf, pageIn, suiteFolder, tableIn } from './pages.js';
 
 /** @import { SweepFile } from '../../src/types.d.ts' */
 
@@ -34,17 +35,11 @@ describe('the page of a sweep in a browser', { skip: NO_BROWSER, timeout: 180_00
     const { page, requests, complaints } = await openPage(t, made.page);
     assert.deepEqual(requests, [made.page]);
     assert.deepEqual(complaints, []);
-    const shown = await figuresOf(page);
-    made.grid.cells.forEach(({ metrics }, i) => {
-      for (const name of ['tps', 'avg', 'p99']) {
-        const known = metrics[name].filter((value) => value !== null);
-        const mean = known.reduce((sum, value) => sum + value, 0) / known.length;
-        const values = shown.get(`cells.${i}.${name}`) ?? [];
-        assert.equal(values.length, 2, 'in the grid and in the table');
-        for (const value of values)
-          assert.ok(Math.abs(value - mean) <= 1e-9 * mean, `${name} of cell ${i}: ${value}, not ${mean}`);
-      }
-    });
+    for (const { title, head, rows } of sweepResult(made.grid).tables)
+      assert.deepEqual(
+        await tableIn(page, title),
+        [head, ...rows].map((cells) => cells.map((text) => text.trim())),
+      );
     await page.screenshot({ path: screenshots(t)('sweep-light'), fullPage: true });
   });
 
@@ -59,14 +54,14 @@ describe('the page of a sweep in a browser', { skip: NO_BROWSER, timeout: 180_00
     [...few, ...many].forEach((value, i) =>
       assert.ok(Math.abs(Number(value) - Number(tps[i])) < 0.01 * Number(tps[i])),
     );
-    const [throughputs, latencies] = await dataOf(page, 'path-p99');
-    assert.equal(throughputs.length, 4);
-    assert.ok(latencies.every((ms) => Number(ms) > 0));
+    const [throughputs, ...latencies] = await dataOf(page, 'path-p99');
+    assert.equal(throughputs.length, 4, 'a column for each point');
+    assert.ok(throughputs.every((_, i) => latencies.filter((values) => Number(values[i]) > 0).length === 1));
   });
 
   it('links to run files that are there', async (t) => {
     const { page } = await openPage(t, made.page);
-    const links = page.getByRole('link', { name: /^run \d/ });
+    const links = page.getByRole('link', { name: /^cells\// });
     assert.equal(await links.count(), 8);
     const href = (await links.first().getAttribute('href')) ?? '';
     const run = await page.context().newPage();
@@ -78,10 +73,9 @@ describe('the page of a sweep in a browser', { skip: NO_BROWSER, timeout: 180_00
     const { page } = await openPage(t, made.page);
     await page.locator('#plot-path-avg').focus();
     await page.keyboard.press('ArrowRight');
-    assert.match(
-      (await page.locator('#readout-path-avg').textContent()) ?? '',
-      /^threads \d+, (20|100): verified per second [\d.]+, [\d.,]+ ms$/,
-    );
+    const legend = page.locator('#plot-path-avg .u-legend');
+    assert.match((await legend.textContent()) ?? '', /^verified per second[\d.]+, at (20|100)threads=/);
+    assert.match((await legend.textContent()) ?? '', /[\d.]+ ms \([\d.]+ ms to [\d.]+ ms\)/);
   });
 
   for (const name of /** @type {const} */ (['dark', 'phone']))
@@ -92,7 +86,7 @@ describe('the page of a sweep in a browser', { skip: NO_BROWSER, timeout: 180_00
     await page.emulateMedia({ media: 'print' });
     assert.equal(
       await page
-        .getByRole('region', { name: 'Cells and their runs' })
+        .getByRole('region', { name: 'Table: Runs', exact: true })
         .evaluate((box) => box.scrollHeight - box.clientHeight),
       0,
     );

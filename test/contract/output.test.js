@@ -83,7 +83,7 @@ async function outputTo(t, name, chatty = false) {
   const files = Object.fromEntries(Object.keys(FILES).map((key) => [key, out]));
   const info = { version: '0.0.0', workload: 'counter' };
   const instance = { runId: 'r', index: 2, instances: 3, attempt: 0 };
-  const ways = { stream, verbose: chatty, explain: chatty, prometheus, dashboard, quiet: true, options: OPTIONS };
+  const ways = { stream, verbose: chatty, explain: chatty, prometheus, dashboard, quiet: true };
   const options = { ...ways, info, ...files, results: folder, instance };
   const output = outputs[name](/** @type {any} */ (options));
   t.after(() => output.close?.());

@@ -41,7 +41,7 @@ test('action.yml: a run with thresholds, of which one fails', (t) => {
   const { status, stderr, outputs, summary } = runAction(t, { ...given, options: '-t 3 -d 600ms' });
   assert.equal(status, 99, stderr);
   assert.equal(outputs.verdict, 'stress failed (exit code 99): tps<0.5');
-  assert.match(summary, /^\*\*stress failed[^]*\| tps>0 \| passed: [^]*\| tps\\<0\.5 \| FAILED: /);
+  assert.match(summary, /^\*\*stress failed[^]*\| tps>0 \| passed \| [^]*\| tps\\<0\.5 \| FAILED \| /);
   assert.equal(readFileSync(outputs.markdown, 'utf8'), summary);
   assert.equal(readJson(outputs['run-file']).audit.exact, true);
   assert.match(readFileSync(outputs.page, 'utf8'), /<title>/);

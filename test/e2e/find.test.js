@@ -55,8 +55,8 @@ describe('stress find', () => {
     assert.equal(code, 0, stderr);
     const { find } = readJson(join(dir, 'sweep.json'));
     assert.deepEqual([find.low, find.range], [40, '20..40']);
-    assert.match(stdout, /^the highest rate with tps>0 is at least 40 per second/m);
-    assert.match(stdout, /^rate +asked\/s +TPS /m);
+    assert.match(stdout, /^ {2}verdict {3}the highest rate with tps>0 is at least 40 per second/m);
+    assert.match(stdout, /^ {2}rate +asked\/s +TPS /m);
     assert.match(readFileSync(page, 'utf8'), /Search for the highest rate/);
     for (const { file } of find.trials) assert.equal(readJson(join(dir, file)).audit.exact, true);
   });

@@ -199,7 +199,7 @@ describe('stress merge', { concurrency: 2 }, () => {
       { index: 1, offset: 5, threads: 5, inFlight: 2, lastKnownAt: endedAt },
     ]);
     assert.match(stdout, /unresolved {2}instance 1, wallets 5\.\.9: PARTIAL: 2 operations in flight at /);
-    assert.match(stdout, /audit +INCOMPLETE: exact for 3 of the 4 instances present: 15 counters grew by /);
+    assert.match(stdout, /audit +INCOMPLETE: 15 counters grew by /);
     assert.match(stdout, /^ {4}not checked: instance 1 \(wallets 5\.\.9\): /m);
     assert.match(stderr, /the audit is incomplete: instance 1/);
   });
@@ -217,12 +217,12 @@ describe('stress merge', { concurrency: 2 }, () => {
       merged.instances.map((/** @type {any} */ { auditResult }) => auditResult),
       ['exact', 'exact', 'exact'],
     );
-    assert.match(stdout, /audit +INCOMPLETE: exact for the 3 instances present: 15 counters grew by /);
+    assert.match(stdout, /audit +INCOMPLETE: 15 counters grew by /);
     assert.match(stderr, /the audit is incomplete: instance 3 is missing \(wallets 15\.\.19\)/);
     assert.doesNotMatch(stdout, /NOT EXACT/);
     const wanted = await runStress([...partial, '--threshold', 'audit=exact']);
     assert.equal(wanted.code, 99);
-    assert.match(wanted.stdout, /FAILED +audit=exact +incomplete/);
+    assert.match(wanted.stdout, /audit=exact +FAILED +incomplete/);
   });
 
   test('an instance that is not exact: so is the merge, and its exit code is 76, whatever is missing', async (t) => {
@@ -341,7 +341,11 @@ describe('stress merge', { concurrency: 2 }, () => {
   };
   test('an error in the histograms of any file names that file', async (t) => {
     for (const index of [0, 1]) {
-      const folder = folderWith(t, index, (run) => (run.intervals[1].latency.hdr = 'AAAA'));
+      // A histogram without values is not read, and on a slow machine an interval may have none.
+      const folder = folderWith(t, index, ({ intervals }) => {
+        const row = intervals.find((/** @type {any} */ { latency }) => latency.count > 0);
+        row.latency.hdr = 'AAAA';
+      });
       const { code, stderr } = await runStress(['merge', ...folder]);
       assert.equal(code, 65, stderr);
       assert.match(stderr, new RegExp(`0000${index}-0\\.json has figures that cannot be read`));

@@ -78,7 +78,7 @@ describe('stress sweep', () => {
     const args = 'sweep -t 5,10 --rate 20,40'.split(' ');
     const { code, stdout, stderr } = await runStress(args, { cwd, timeoutMs });
     assert.deepEqual([code, stderr], [99, 'stress: the options in stress.config.json are used\n']);
-    assert.match(stdout, /^threads=5 rate=20, run 1: exit code 99$/m);
+    assert.match(stdout, /^ {2}threads=5 rate=20, run 1: exit code 99$/m);
     assert.equal(existsSync(join(cwd, 'run.json')), false, 'an option of stress, not of stress sweep');
     const folder = join(cwd, 'sweep');
     const sweep = sweepIn(folder);
@@ -96,7 +96,7 @@ describe('stress sweep', () => {
     for (const row of [
       /^4\/4 {2}threads=10 rate=40 {2}TPS /m,
       /^Sweep: complete, 4 of 4 runs/m,
-      /^ +rate=20 +rate=40$/m,
+      /^ {2}TPS +rate=20 +rate=40$/m,
     ])
       assert.match(stdout, row);
     const [head, ...rows] = readFileSync(join(folder, 'sweep.csv'), 'utf8').trim().split('\n');
@@ -147,7 +147,7 @@ describe('stress sweep', () => {
     assert.equal(sweep.end, 'complete');
     const [once, again] = sweep.cells[1].metrics.tps.map(Number);
     const mean = Number(((once + again) / 2).toPrecision(3));
-    assert.match(second.stdout, new RegExp(`^3 +${mean} ± `, 'm'));
+    assert.match(second.stdout, new RegExp(`^ {2}3 +${mean} ± `, 'm'));
     assert.equal(timesIn(join(cwd, 'kept'))[kept.file.slice('cells/'.length)], before);
     assertSweep(join(cwd, 'kept'), sweep);
   });

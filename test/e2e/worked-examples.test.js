@@ -85,7 +85,7 @@ describe('docs/contributing.md', () => {
     assert.equal(run.thresholds[0].value, run.counts.late);
     assert.match(stdout, new RegExp(`^  late +${run.counts.late} +${help}$`, 'm'));
     assert.match(stdout, new RegExp(`^late: ${help}$`, 'm'));
-    assert.match(readFileSync(page, 'utf8'), new RegExp(`data-figure="late" data-value="${run.counts.late}"`));
+    assert.match(readFileSync(page, 'utf8'), new RegExp(`<dt>late</dt>\\s*<dd>${run.counts.late}</dd>`));
     writeFileSync(join(folder, 'other.json'), JSON.stringify({ ...run, id: run.id.replace(/^.{8}/, '00000000') }));
     const compared = await runStress(['compare', file, '--with', join(folder, 'other.json'), '--metric', 'late'], {
       script,

@@ -55,17 +55,17 @@ export function drawHeat(plot, heat, time) {
 }
 
 /** @param {string} id @param {{low: number, high: number}} rates */
-export function drawHeatLegend(id, { low, high }) {
-  const legend = document.getElementById(`legend-${id}`);
-  const canvas = legend?.querySelector('canvas');
+export function drawHeatScale(id, { low, high }) {
+  const scale = document.getElementById(`scale-${id}`);
+  const canvas = scale?.querySelector('canvas');
   const context = canvas?.getContext('2d');
-  if (!legend || !canvas || !context) return;
+  if (!scale || !canvas || !context) return;
   const colorOf = heatColors();
   for (let x = 0; x < canvas.width; x += 1) {
     context.fillStyle = colorOf(x / (canvas.width - 1));
     context.fillRect(x, 0, 1, canvas.height);
   }
-  const [few, many] = legend.querySelectorAll('span');
+  const [few, many] = scale.querySelectorAll('span');
   few.textContent = high === 0 ? 'no operations' : `${digits(low)}`;
   many.textContent = high === 0 ? '' : `${digits(high)} operations per second in a cell, on a logarithmic scale`;
 }

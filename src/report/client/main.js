@@ -1,7 +1,6 @@
 import { Board } from './board.js';
 import { follow } from './live.js';
 import { offerNumbers } from './numbers.js';
-import { offerThemes } from './theme.js';
 
 /** @import { PageData } from '../html.js' */
 
@@ -19,10 +18,23 @@ function drawPage(data) {
   return board;
 }
 
+/** Width of a plot on paper, in pixels. */
+const PAPER_WIDTH = 670;
+
+/** @param {string} scheme of colours; '': that of the system @param {number} [width] */
+function print(scheme, width) {
+  document.documentElement.style.colorScheme = scheme;
+  page.board.resize(width);
+  page.board.redraw();
+}
+
 document.documentElement.classList.add('has-script');
 const text = document.getElementById('data')?.textContent ?? 'null';
 const page = { board: drawPage(JSON.parse(text) ?? { time: null, charts: [] }) };
-offerThemes(() => page.board);
+for (const query of ['(prefers-color-scheme: dark)', 'print'])
+  matchMedia(query).addEventListener('change', () => page.board.redraw());
+addEventListener('beforeprint', () => print('light', PAPER_WIDTH));
+addEventListener('afterprint', () => print(''));
 new ResizeObserver(() => page.board.resize()).observe(document.body);
 if (document.body.hasAttribute('data-live'))
   void follow({

@@ -14,29 +14,11 @@ import { intervalWords } from './time-marks.js';
 const MAX_ROWS = 5000;
 
 /** @param {Plot} plot @returns {string[][]} the first row is the head */
-function tableRows({ chart, time }) {
-  const { series, heat, unit, xUnit = 'plain', x: shared = [] } = chart;
-  const show = (/** @type {number | null | undefined} */ value) => quantity(value, unit);
-  if (heat !== undefined && time !== null) return heatRows(heat, time);
-  const labels = series.map(({ label }) => label);
-  if (time !== null) {
-    const rows = time.from.map((_, i) => [intervalWords(time, i), ...series.map(({ values }) => show(values[i]))]);
-    return [['Interval', ...labels], ...rows];
-  }
-  const isNamed = series.some(({ names }) => names);
-  const hasIntervals = series.some(({ low }) => low);
-  // One row per point, because each series may have its own x values.
-  const rows = series.flatMap(({ label, x = shared, values, low, high, names }) =>
-    x.map((at, i) => {
-      const { xTexts } = chart;
-      const ends = low === undefined ? '' : `${show(low[i])} to ${show(high?.[i])}`;
-      const point = isNamed && (names?.[i] ?? '');
-      const cells = [point, xTexts?.[i] ?? quantity(at, xUnit), label, show(values[i]), hasIntervals && ends];
-      return cells.filter((cell) => cell !== false);
-    }),
-  );
-  const head = [isNamed && 'Point', chart.xLabel ?? 'x', 'Series', chart.title, hasIntervals && 'Interval'];
-  return [head.filter((text) => text !== false), ...rows];
+function tableRows(plot) {
+  const { chart, time, columns } = plot;
+  if (chart.heat !== undefined && time !== null) return heatRows(chart.heat, time);
+  const rows = columns.xs.map((_, i) => [plot.at(i), ...chart.series.map((__, s) => plot.text(s, i))]);
+  return [[chart.xLabel ?? 'Interval', ...chart.series.map(({ label }) => label)], ...rows];
 }
 
 /** @param {Heat} heat @param {TimeAxis} time */
@@ -45,7 +27,7 @@ function heatRows(heat, time) {
     [...countsOf(column)].map(([bucket, count]) => [
       intervalWords(time, i),
       `${quantity(bucketMs(bucket, heat), 'ms')} to ${quantity(bucketMs(bucket + 1, heat), 'ms')}`,
-      quantity(count, 'count'),
+      quantity(count),
     ]),
   );
   return [['Interval', 'Latency', 'Operations'], ...rows];

@@ -1,8 +1,8 @@
 /// <reference lib="dom" />
 import { color } from './colors.js';
-import { align, drawOver, pathData, stack } from './shapes.js';
+import { columnsOf, drawOver, stack } from './shapes.js';
 import { bucketMs, heatTicks } from './buckets.js';
-import { drawHeat, drawHeatLegend, heatWords } from './heat.js';
+import { drawHeat, drawHeatScale, heatWords } from './heat.js';
 import { drawMarks, intervalWords, markWords, shadePhases } from './time-marks.js';
 import { clockTime, quantity } from './quantity.js';
 
@@ -33,25 +33,24 @@ export class Plot {
     this.time = chart.x === undefined && chart.series.every(({ x }) => x === undefined) ? time : null;
     this.onRange = onRange;
     this.element = /** @type {HTMLElement} */ (document.getElementById(`plot-${chart.id}`));
-    this.readout = document.getElementById(`readout-${chart.id}`);
+    this.columns = columnsOf(chart, this.time);
     const constructor = /** @type {any} */ (globalThis).uPlot;
     /** @type {uPlot} */
-    this.uplot = new constructor(this.#options(), this.data(), this.element);
-    // Screen readers read the readout of the focused chart only.
-    this.element.addEventListener('focus', () => this.readout?.setAttribute('aria-live', 'polite'));
-    this.element.addEventListener('blur', () => this.readout?.setAttribute('aria-live', 'off'));
-    this.readout?.setAttribute('aria-live', 'off');
+    this.uplot = new constructor(this.#options(), this.#data(), this.element);
+    // Screen readers read the legend of the focused chart only, and all of it.
+    const legend = this.element.querySelector('.u-legend');
+    legend?.setAttribute('aria-atomic', 'true');
+    this.element.addEventListener('focus', () => legend?.setAttribute('aria-live', 'polite'));
+    this.element.addEventListener('blur', () => legend?.setAttribute('aria-live', 'off'));
   }
 
-  /** The data for uPlot: ascending x, then one list per series. @returns {any} */
-  data() {
-    const { chart, time } = this;
-    if (chart.kind === 'path') return pathData(chart).data;
-    if (time === null) return align(chart);
-    const x = time.from.map((from, i) => (from + time.to[i]) / 2);
-    if (chart.kind === 'heat') return [x, x.map(() => null)];
-    const values = chart.series.map((series) => series.values);
-    return [x, ...(chart.kind === 'stacked' ? stack(values) : values)];
+  /** For uPlot: ascending x, then one list per series. @returns {any} */
+  #data() {
+    const { series, kind } = this.chart;
+    const { xs, places } = this.columns;
+    if (kind === 'heat') return [xs, xs.map(() => null)];
+    const lists = places.map((at, s) => at.map((i) => (i === undefined ? null : (series[s].values[i] ?? null))));
+    return [xs, ...(kind === 'stacked' ? stack(lists) : lists)];
   }
 
   /** @returns {any} */
@@ -62,7 +61,8 @@ export class Plot {
       width: this.element.clientWidth || 600,
       height: chart.kind === 'heat' ? HEAT_HEIGHT : HEIGHT,
       padding: [14, 26, 0, 0],
-      legend: { show: false },
+      // The labels have the markers, in colours that follow the theme.
+      legend: { markers: { show: false, stroke: '', fill: '' } },
       cursor: {
         y: false,
         drag: { x: isTimed, y: false, setScale: isTimed },
@@ -71,11 +71,14 @@ export class Plot {
       },
       scales: { x: { time: false, range: isTimed ? this.#timeRange : padded }, y: this.#yScale() },
       axes: [this.#xAxis(), this.#yAxis()],
-      series: [{}, ...this.#series()],
+      series: [{ label: chart.xLabel ?? 'interval', value: shown((column) => this.at(column)) }, ...this.#series()],
       hooks: {
         drawClear: [(/** @type {uPlot} */ u) => time !== null && shadePhases(u, time)],
         draw: [(/** @type {uPlot} */ u) => this.#draw(u)],
-        setCursor: [(/** @type {uPlot} */ u) => this.#read(u)],
+        // The words of a heat map depend on the height of the pointer as well.
+        setCursor: [
+          (/** @type {uPlot} */ u) => chart.kind === 'heat' && u.setLegend({ idx: u.cursor.idx ?? undefined }),
+        ],
         setScale: [(/** @type {uPlot} */ _, /** @type {string} */ key) => key === 'x' && isTimed && this.onRange()],
       },
     };
@@ -93,21 +96,17 @@ export class Plot {
     const { heat } = chart;
     if (heat !== undefined) return { range: () => heatRange(heat) };
     if (chart.isLog) return { distr: 3 };
+    const tops = chart.series.flatMap(({ high = [] }) => high).map((value) => value ?? 0);
     return {
       range: (/** @type {uPlot} */ _, /** @type {number | null} */ __, /** @type {number | null} */ max) => [
-        chart.floor ?? 0,
-        Math.max(max ?? 0, ...this.#tops(), chart.ceiling ?? 0) * (chart.floor === undefined ? 1.06 : 1) || 1,
+        0,
+        Math.max(max ?? 0, ...tops) * 1.06 || 1,
       ],
     };
   }
 
-  /** Ends of intervals, for the scale. */
-  #tops() {
-    return this.chart.series.flatMap(({ high = [] }) => high).map((value) => value ?? 0);
-  }
-
   #xAxis() {
-    const { x = [], xUnit = 'plain', xLabel, xTexts } = this.chart;
+    const { x = [], xUnit, xLabel, xTexts } = this.chart;
     const ticks = this.chart.xTicks ?? (xTexts === undefined ? null : zip(x, xTexts));
     const show = this.time === null ? (/** @type {number} */ x) => quantity(x, xUnit) : clockTime;
     return {
@@ -139,16 +138,24 @@ export class Plot {
 
   #series() {
     const { kind, series } = this.chart;
-    if (kind === 'heat') return [{ paths: () => null, points: { show: false } }];
-    if (kind === 'path') return [{ paths: () => null, points: { show: false } }];
-    const all = series.map(({ color: number, dash }) => ({
+    const none = { paths: () => null, points: { show: false } };
+    if (kind === 'heat') return [{ ...none, label: 'latency', value: shown((column) => this.#heatWords(column)) }];
+    const all = series.map(({ label, color: number, dash = [] }, s) => ({
+      label: labelOf(label, `stroke-${number}`, [
+        ...(kind === 'points' ? [] : [`<line x1="0" y1="5" x2="26" y2="5" stroke-dasharray="${dash.join(' ')}"/>`]),
+        ...(kind === 'points' || kind === 'path'
+          ? [`<path d="${SHAPES[s % SHAPES.length]}" fill="currentcolor"/>`]
+          : []),
+      ]),
+      value: shown((column) => this.text(s, column)),
       stroke: () => color(`c${number}`),
       width: kind === 'points' ? 0 : 1.75,
-      dash: dash ?? [],
+      dash,
       spanGaps: this.time === null,
       ...(kind === 'stacked' ? { fill: () => color(`f${number}`) } : {}),
       // A single value between gaps needs a point.
       points: { show: kind !== 'points' && (this.time === null || series[0].values.length < 60), size: 4 },
+      ...(kind === 'path' ? none : {}),
     }));
     return kind === 'stacked' ? all.reverse() : all;
   }
@@ -156,39 +163,37 @@ export class Plot {
   /** @param {uPlot} u */
   #draw(u) {
     const { chart, time } = this;
-    if (chart.heat !== undefined && time !== null) drawHeatLegend(chart.id, drawHeat(u, chart.heat, time));
+    if (chart.heat !== undefined && time !== null) drawHeatScale(chart.id, drawHeat(u, chart.heat, time));
     else drawOver(u, chart);
     if (time !== null) drawMarks(u, time);
   }
 
-  /** Shows the values under the cursor. @param {uPlot} u */
-  #read(u) {
-    const i = u.cursor.idx;
-    if (this.readout === null) return;
-    this.readout.textContent = i === null || i === undefined || (u.cursor.left ?? -1) < 0 ? '' : this.words(i, u);
+  /** What a column is of. @param {number} column */
+  at(column) {
+    const { chart, time, columns } = this;
+    if (time !== null) return [intervalWords(time, column), ...markWords(time, column)].join(', ');
+    const names = chart.series.map((series, s) => series.names?.[columns.places[s][column] ?? -1]);
+    const x = chart.xTexts?.[column] ?? quantity(columns.xs[column], chart.xUnit);
+    return [x, ...names.filter((name) => name !== undefined)].join(', at ');
   }
 
-  /** @param {number} i @param {uPlot} [u] */
-  words(i, u) {
-    const { chart, time } = this;
-    if (chart.heat !== undefined && time !== null) {
-      const top = u?.cursor.top ?? -1;
-      const isOver = u !== undefined && top >= 0 && this.element.matches(':hover');
-      const at = isOver ? u.posToVal(top, 'y') : null;
-      return `${intervalWords(time, i)}: ${[heatWords(chart.heat, i, at), ...markWords(time, i)].join(', ')}`;
-    }
-    const show = (/** @type {number | null | undefined} */ value) => quantity(value, chart.unit);
-    if (time !== null) {
-      const values = chart.series.map(({ label, values }) => `${label} ${show(values[i])}`);
-      return `${intervalWords(time, i)}: ${[...values, ...markWords(time, i)].join(', ')}`;
-    }
-    const [xs, ...lists] = this.data();
-    const x = chart.xTexts?.[i] ?? quantity(xs[i], chart.xUnit ?? 'plain');
-    if (chart.kind === 'path') return `${pathData(chart).names[i]}: ${chart.xLabel ?? 'x'} ${x}, ${show(lists[0][i])}`;
-    const values = chart.series.flatMap(({ label }, s) =>
-      lists[s][i] == null ? [] : [`${label} ${show(lists[s][i])}`],
-    );
-    return `${chart.xLabel ?? 'x'} ${x}: ${values.join(', ')}`;
+  /** The value of a series in a column, with its interval. @param {number} s @param {number} column */
+  text(s, column) {
+    const { unit, series } = this.chart;
+    const { values, low, high } = series[s];
+    const i = this.columns.places[s][column];
+    if (i === undefined || (this.time === null && values[i] === null)) return '';
+    const ends = [low?.[i] ?? null, high?.[i] ?? null];
+    const interval = ends.includes(null) ? '' : ` (${quantity(ends[0], unit)} to ${quantity(ends[1], unit)})`;
+    return `${quantity(values[i], unit)}${interval}`;
+  }
+
+  /** @param {number} column */
+  #heatWords(column) {
+    const { heat } = this.chart;
+    const top = this.uplot.cursor.top ?? -1;
+    const isOver = top >= 0 && this.element.matches(':hover');
+    return heat === undefined ? '' : heatWords(heat, column, isOver ? this.uplot.posToVal(top, 'y') : null);
   }
 
   resize(width = this.element.clientWidth) {
@@ -210,6 +215,27 @@ export class Plot {
     const left = this.uplot.valToPos(xs[i], 'x');
     /** @type {any} */ (this.uplot).setCursor({ left, top: this.uplot.over.clientHeight / 2 }, true, true);
   }
+}
+
+/** The text of the legend for the column under the cursor. @param {(column: number) => string} text */
+function shown(text) {
+  return (
+    /** @type {uPlot} */ _,
+    /** @type {unknown} */ __,
+    /** @type {number} */ ___,
+    /** @type {number | null} */ i,
+  ) => (i === null ? '' : text(i));
+}
+
+/** Circle, square and triangle, as shapes.js draws them. */
+const SHAPES = ['M13 1 A4 4 0 1 1 13 9 A4 4 0 1 1 13 1 Z', 'M9 1 H17 V9 H9 Z', 'M13 0 L18 9 H8 Z'];
+
+/** @param {string} label @param {string} style a class of page.css @param {string[]} marker SVG elements */
+function labelOf(label, style, marker) {
+  const span = document.createElement('span');
+  span.innerHTML = `<svg width="26" height="10" aria-hidden="true" class="${style}">${marker.join('')}</svg>`;
+  span.append(label);
+  return span;
 }
 
 function axisLook() {

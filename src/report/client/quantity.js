@@ -1,23 +1,7 @@
-/**
- * Numbers with units, for the HTML and for the script of the page.
- *
- * @typedef {'perSecond' | 'count' | 'ms' | 'percent' | 'megabytes' | 'megagas' | 'seconds' | 'plain'} Unit
- */
+/** Numbers with units, for the HTML and for the script of the page. */
 
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const three = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
-
-/** @type {Record<Unit, string>} */
-const UNITS = {
-  perSecond: '/s',
-  count: '',
-  ms: ' ms',
-  percent: ' %',
-  megabytes: ' MB',
-  megagas: ' Mgas/s',
-  seconds: ' s',
-  plain: '',
-};
 
 /** Three digits, or all before the point; null is a dash. @param {number | null | undefined} value */
 export function digits(value) {
@@ -25,11 +9,11 @@ export function digits(value) {
   return Math.abs(value) >= 100 ? whole.format(value) : three.format(value);
 }
 
-/** @param {number | null | undefined} value @param {Unit} unit */
-export function quantity(value, unit) {
-  if (value === null || value === undefined) return '–';
-  if (unit === 'ms' && Math.abs(value) >= 10_000) return `${digits(value / 1000)} s`;
-  return `${digits(value)}${UNITS[unit]}`;
+/** @param {number | null | undefined} value @param {string} [unit] */
+export function quantity(value, unit = '') {
+  if (value === null || value === undefined) return digits(value);
+  if (unit === 'ms' && Math.abs(value) >= 10_000) return quantity(value / 1000, 's');
+  return `${digits(value)}${unit === '' || unit.startsWith('/') ? '' : ' '}${unit}`;
 }
 
 /** A time in seconds, or in minutes and hours if it is long. @param {number} seconds */

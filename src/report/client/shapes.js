@@ -2,7 +2,7 @@
 import { color } from './colors.js';
 
 /**
- * @import { Chart, Series } from '../charts.js'
+ * @import { Chart, Series, TimeAxis } from '../charts.js'
  * @import uPlot from 'uplot'
  */
 
@@ -29,29 +29,31 @@ function xOf(chart, series) {
   return series.x ?? chart.x ?? [];
 }
 
-/** Brings series with their own x values to one x axis. @param {Chart} chart */
-export function align(chart) {
-  const xs = [...new Set(chart.series.flatMap((series) => xOf(chart, series)))].sort((a, b) => a - b);
-  const lists = chart.series.map((series) => {
-    const at = new Map(xOf(chart, series).map((x, i) => [x, series.values[i] ?? null]));
-    return xs.map((x) => at.get(x) ?? null);
+/**
+ * The columns of a plot: their ascending x, and of each series the index of its point there. A path has a column for each
+ * point, because it may go back.
+ * @param {Chart} chart
+ * @param {TimeAxis | null} time
+ * @returns {{xs: number[], places: Array<Array<number | undefined>>}}
+ */
+export function columnsOf(chart, time) {
+  const { series, kind } = chart;
+  if (time !== null) {
+    const xs = time.from.map((from, i) => (from + time.to[i]) / 2);
+    return { xs, places: series.map(() => xs.map((_, i) => i)) };
+  }
+  const points = series.flatMap((one, s) => xOf(chart, one).map((x, i) => ({ x, s, i }))).sort((a, b) => a.x - b.x);
+  if (kind === 'path')
+    return {
+      xs: points.map(({ x }) => x),
+      places: series.map((_, at) => points.map(({ s, i }) => (s === at ? i : undefined))),
+    };
+  const xs = [...new Set(points.map(({ x }) => x))];
+  const places = series.map((one) => {
+    const at = new Map(xOf(chart, one).map((x, i) => [x, i]));
+    return xs.map((x) => at.get(x));
   });
-  return [xs, ...(chart.kind === 'stacked' ? stack(lists) : lists)];
-}
-
-/** All points of all paths, sorted by x, for the cursor. @param {Chart} chart */
-export function pathData(chart) {
-  const points = chart.series
-    .flatMap((series) =>
-      xOf(chart, series).map((x, i) => ({ x, y: series.values[i] ?? null, name: pointName(chart, series, i) })),
-    )
-    .sort((a, b) => a.x - b.x);
-  return { data: [points.map(({ x }) => x), points.map(({ y }) => y)], names: points.map(({ name }) => name) };
-}
-
-/** @param {Chart} chart @param {Series} series @param {number} i */
-function pointName(chart, { label, names }, i) {
-  return [chart.series.length > 1 ? label : '', names?.[i] ?? ''].filter((text) => text !== '').join(', ');
+  return { xs, places };
 }
 
 /** @param {uPlot} u @param {Chart} chart */

@@ -59,8 +59,9 @@ describe('readInvocation(): values', () => {
     assert.equal(command, 'run');
     assert.deepEqual(warnings, []);
     assert.ok(Object.isFrozen(config) && Object.isFrozen(config.redacted));
-    const { redacted, study, loadKeys, ...values } = config;
+    const { redacted, study, loadKeys, commandLine, ...values } = config;
     assert.deepEqual(study.axes, []);
+    assert.equal(commandLine, 'stress -t 200 -o 0');
     assert.ok(loadKeys.has('payload') && !loadKeys.has('mnemonic'));
     /** @type {Record<string, unknown>} */
     const defaults = {
@@ -581,12 +582,31 @@ describe('readInvocation(): secrets', () => {
       STRESS_MNEMONIC: MNEMONIC,
       STRESS_FUNDER_KEY: KEY,
     });
-    const shown = inspect(config.redacted) + JSON.stringify(config.redacted);
+    const shown = inspect(config.redacted) + JSON.stringify(config.redacted) + config.commandLine;
     for (const secret of [MNEMONIC, 'sausage', KEY, 'pass', '0123456789', 'k=1'])
       assert.ok(!shown.includes(secret), secret);
     assert.equal(config.redacted.mnemonic, '[redacted]');
     assert.equal(config.redacted.fundFrom, '[redacted]');
     assert.equal(config.redacted.rpc, 'https://***@h.org/v3/***?***');
+    assert.equal(config.commandLine, "stress -t 5 --rpc 'https://***@h.org/v3/***?***'");
+  });
+
+  it('the command line is that which was typed, with the options of the environment, and leads to the same configuration', async () => {
+    const typed = `-t 5 -d 90s --threshold p99<2s,tps>5 --method eth_call --workload rpc -q`.split(' ');
+    const { config } = await read([...typed, '--params', '[{"a": "b c"}]'], {
+      STRESS_MNEMONIC: MNEMONIC,
+      STRESS_WARMUP: '1500ms',
+    });
+    assert.equal(
+      config.commandLine,
+      `stress -t 5 -d 90s --warmup 1500ms --workload rpc --method eth_call --params '[{"a": "b c"}]' --threshold 'p99<2s' --threshold 'tps>5' -q`,
+    );
+    const words = [...config.commandLine.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare);
+    const again = await read(words.slice(1), { STRESS_MNEMONIC: MNEMONIC });
+    assert.deepEqual(again.config.redacted, config.redacted);
+    const key = `0x${'ab'.repeat(32)}`;
+    const call = await read(['-t', '5', '--workload', 'rpc', '--method', 'eth_call', '--params', `["${key}"]`]);
+    assert.match(call.config.commandLine, /--params '\["\*\*\*"\]'$/);
   });
 
   it('are not given to the workload of a worker thread', async () => {

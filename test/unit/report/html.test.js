@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { escape, html, renderPage, row, scriptJson } from '../../../src/report/html.js';
+import { escape, html, renderPage, scriptJson } from '../../../src/report/html.js';
 
 describe('html', () => {
   it('escapes values in text and in attributes', () => {
@@ -16,19 +16,13 @@ describe('html', () => {
     assert.equal(String(html`${items}${null}${undefined}${false}${0}`), '<i>a&lt;</i><i>b</i>0');
   });
 
-  it('makes cells of contents, and keeps cells', () =>
-    assert.equal(
-      String(row('a<', ['b', html`<td class="x">c</td>`])).replace(/>\s+</g, '><'),
-      '<tr><th scope="row">a&lt;</th><td>b</td><td class="x">c</td></tr>',
-    ));
-
   it('leaves out characters that no document may have', () => {
     assert.equal(escape('a\u0000b\u001b[31mc\nd'), 'a b [31mc\nd');
   });
 });
 
 it('a page contains the licence of the code in it', () => {
-  const page = renderPage({ title: 't', lead: html``, main: html``, data: { time: null, charts: [] } });
+  const page = renderPage({ title: 't', verdict: '', main: html`` });
   assert.match(page, /uPlot, script and style:[^]*MIT License[^]*Permission is hereby granted[^]*var uPlot=/);
 });
 

@@ -7,17 +7,30 @@ import vm from 'node:vm';
  * @import { PageData } from '../../../src/report/html.js'
  */
 
-/** @param {string} page @param {string} name @returns {Array<number | null>} values of all figures of that name on the page */
-export function figures(page, name) {
-  const pattern = new RegExp(`data-figure="${name.replaceAll('.', '\\.')}"\\s+data-value="([^"]*)"`, 'g');
-  return [...page.matchAll(pattern)].map(([, value]) => (value === 'null' ? null : Number(value)));
+/** @param {string} html */
+const textOf = (html) =>
+  html
+    .replace(/<[^>]*>/g, '')
+    .replace(/\s+/g, ' ')
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&#39;', "'")
+    .trim();
+
+/** @param {string} page @param {string} title @returns {string[][]} the rows of a table, the head first if there is one */
+export function tableOf(page, title) {
+  const [, table] = page.split(`aria-label="Table: ${title}"`).map((part) => part.split('</table>')[0]);
+  assert.notEqual(table, undefined, `no table ${title}`);
+  return [...table.matchAll(/<tr>([^]*?)<\/tr>/g)].map(([, row]) =>
+    [...row.matchAll(/<t[hd][^>]*>([^]*?)<\/t[hd]>/g)].map(([, cell]) => textOf(cell)),
+  );
 }
 
-/** @param {string} page @param {string} name @returns {number | null} */
-export function figure(page, name) {
-  const [first] = figures(page, name);
-  assert.notEqual(first, undefined, `no figure ${name}`);
-  return first;
+/** The figures at the top of a page, by their labels. @param {string} page @returns {Record<string, string>} */
+export function figuresOf(page) {
+  const [, list] = /<dl class="figures">([^]*?)<\/dl>/.exec(page) ?? [];
+  const tiles = list.matchAll(/<dt>([^<]*)<\/dt>\s*<dd>([^<]*)<\/dd>/g);
+  return Object.fromEntries([...tiles].map(([, label, value]) => [textOf(label), textOf(value)]));
 }
 
 /** @param {string} page @returns {Record<string, Chart>} by id */

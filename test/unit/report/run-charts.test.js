@@ -6,7 +6,6 @@ import { Distribution } from '../../../src/stats/histogram.js';
 import { readingsOf, rowOf, runFileOf } from '../../helpers/samples.js';
 
 /**
- * @import { Drawn } from '../../../src/report/run-charts.js'
  * @import { Counts, RunFile } from '../../../src/types.d.ts'
  */
 
@@ -59,8 +58,10 @@ const RUN = runFileOf({ intervals: ROWS, isOpenLoop: true });
 
 /** @param {string} id @param {RunFile} [run] @returns {any} */
 function find(id, run = RUN) {
-  const one = runData(run).drawn.find(({ plan }) => plan.id === id);
-  return one === undefined ? undefined : 'chart' in one ? one.chart.series.map(({ values }) => values) : one.why;
+  const chart = Object.values(runData(run).charts)
+    .flat()
+    .find((one) => one.id === id);
+  return chart?.why ?? chart?.series.map(({ values }) => values);
 }
 
 describe('what a page draws of a run', () => {
@@ -151,7 +152,7 @@ describe('what a page draws of a run', () => {
   });
 
   it('has every operation in the heat map, in the right bucket', () => {
-    const { heat } = runData(RUN).heat;
+    const { heat } = runData(RUN).charts.load[2];
     assert.ok(heat && heat.last - heat.first < 40, 'rows that can be seen');
     const counts = heat.columns.map(countsOf);
     assert.deepEqual(

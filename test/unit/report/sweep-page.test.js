@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { measureOf } from '../../../src/report/charts.js';
-import { stepper } from '../../../src/report/sweep-charts.js';
-import { hrefOf, renderSweep, verdict } from '../../../src/report/sweep-page.js';
+import { colorSteps } from '../../../src/report/sweep-charts.js';
+import { hrefOf, renderSweep } from '../../../src/report/sweep-page.js';
 import { sweepOf } from '../../helpers/sweep-file.js';
-import { HOSTILE, assertHarmless, chartsOf, figure, figures } from './pages.js';
+import { HOSTILE, assertHarmless, chartsOf, tableOf } from './pages.js';
 
 /** @import { SweepFile } from '../../../src/types.d.ts' */
 
@@ -80,31 +79,24 @@ function found() {
 }
 
 describe('the page of a sweep', () => {
-  it('has exact figures of the sweep: means of the runs of each cell', () => {
+  it('has the tables of the terminal: means of the runs of each cell with their deviation', () => {
     const page = renderSweep(gridSweep());
-    assert.equal(figure(page, 'best.tps'), 98);
-    assert.equal(figure(page, 'best.avg'), 62_000);
-    assert.equal(figure(page, 'best.p99'), 124_000);
-    assert.deepEqual(figures(page, 'cells.1.tps'), [46, 46], 'in the grid and in the table');
-    assert.deepEqual(figures(page, 'cells.3.p99'), [124_000, 124_000]);
-    assert.equal(figure(page, 'cells.1.asked'), 100);
-    assert.match(page, /44\/s to 48\/s/);
+    assert.deepEqual(tableOf(page, 'TPS'), [
+      ['TPS', 'rate=20', 'rate=100'],
+      ['threads=5', '20 ± 0', '46 ± 2.83 *'],
+      ['threads=20', '20 ± 1.41', '98 ± 1.41'],
+    ]);
+    assert.deepEqual(tableOf(page, 'p99 ms')[2], ['threads=20', '84 ± 5.66', '124 ± 5.66']);
+    const [head, first] = tableOf(renderSweep(lineSweep()), 'All cells');
+    assert.deepEqual(head, ['threads', 'TPS', 'avg ms', 'p50 ms', 'p99 ms', 'max ms', 'CPU us', 'failed', '']);
+    assert.deepEqual(first.slice(0, 6), ['1', '10', '100', '100', '200', '300']);
   });
 
-  it('begins with where it saturates', () => {
-    assert.equal(
-      verdict(gridSweep()),
-      'Saturates at threads 5, rate 100; the most was 98 verified per second, at threads 20, rate 100.',
-    );
-    const { saturation, ...grid } = gridSweep();
-    assert.match(verdict({ ...grid, saturation: [] }), /^The most was 98 verified per second, at threads 20, rate 100/);
-    assert.match(verdict({ ...grid, saturation: saturation.slice(1) }), /^Not saturated; the most was 98 /);
-    const many = Array.from({ length: 6 }, () => saturation[0]);
+  it('begins with where it saturates', () =>
     assert.match(
-      verdict({ ...grid, saturation: many }),
-      /^Saturates at (threads 5, rate 100; at ){3}.*, and on 2 more lines; the most/,
-    );
-  });
+      renderSweep(gridSweep()),
+      /<p class="verdict">Saturates at threads=5 rate=100; the most was 98 verified per second, at threads=20 rate=100\.</,
+    ));
 
   it('draws throughput against the asked rate, one line per value of the other axis, and the asked rate', () => {
     const { throughput } = chartsOf(renderSweep(gridSweep()));
@@ -112,8 +104,8 @@ describe('the page of a sweep', () => {
     assert.deepEqual(
       throughput.series.map(({ label, values }) => ({ label, values })),
       [
-        { label: 'threads 5', values: [20, 46] },
-        { label: 'threads 20', values: [20, 98] },
+        { label: 'threads=5', values: [20, 46] },
+        { label: 'threads=20', values: [20, 98] },
         { label: 'all that was asked', values: [20, 100] },
       ],
     );
@@ -174,32 +166,31 @@ describe('the page of a sweep', () => {
     const page = renderSweep(sweep);
     const charts = chartsOf(page);
     assert.deepEqual(Object.keys(charts), ['throughput-1', 'throughput-2']);
-    assert.match(charts['throughput-2'].title, /: connections 2$/);
+    assert.match(charts['throughput-2'].title, /: connections=2$/);
     assert.deepEqual(
       charts['throughput-2'].series.map(({ label }) => label),
-      ['transport a', 'transport b'],
+      ['transport=a', 'transport=b'],
     );
-    assert.equal(figures(page, 'cells.7.tps').length, 1, 'no grid');
+    assert.equal(tableOf(page, 'All cells').length, 9);
+    assert.doesNotMatch(page, /id="grid"/);
   });
 
   it('shows a grid as a table with marked saturated cells', () => {
     const page = renderSweep(gridSweep());
-    assert.equal(page.match(/<table class="grid"/g)?.length, 3);
-    const cell =
-      /<td class="heat-\d saturated"[^>]*data-figure="cells\.1\.tps"[^>]*>([^]*?)<\/td>/.exec(page)?.[1] ?? '';
-    assert.match(cell, /46\/s\s*<span>saturated<\/span>/);
+    const classes = [...page.matchAll(/<td class="\s*(heat-\d[^"]*)"/g)].map(([, text]) => text);
+    assert.equal(classes.length, 12);
+    assert.deepEqual(classes.slice(0, 4), ['heat-0', 'heat-2 saturated', 'heat-0', 'heat-7']);
   });
 
   it('shows a search: the answer, its interval and every run', () => {
     const sweep = { ...sweepOf([{ settings: { rate: '1' } }]), axes: [], cells: [], find: found() };
     const page = renderSweep(sweep);
-    assert.equal(figure(page, 'find.estimate'), 95);
-    assert.equal(figure(page, 'find.low'), 90);
-    assert.equal(figure(page, 'find.high'), 101);
-    assert.equal(figure(page, 'trials.1'), 110);
     assert.match(page, /<p class="verdict">P99&lt;2s holds up to a rate of 95\.<\/p>/);
-    assert.match(page, /✗ no sharp answer/);
-    assert.deepEqual([page.match(/✓ hold</g)?.length, page.match(/✗ do not</g)?.length], [2, 1]);
+    assert.deepEqual(tableOf(page, 'Runs').slice(0, 3), [
+      ['rate', 'held', 'file'],
+      ['80', 'yes', 'find/80.json'],
+      ['110', 'no: p99<2s: 2.3 s', 'find/110.json'],
+    ]);
     assert.match(page, /href="\.\/find\/110\.json"/);
     const [holds, fails, answer] = chartsOf(page).find.series;
     assert.deepEqual(holds.values, [80, null, 92, null]);
@@ -208,14 +199,14 @@ describe('the page of a sweep', () => {
     assert.doesNotMatch(page, /the rate held/);
     assert.match(
       renderSweep({ ...sweep, find: { ...found(), rateHeld: true } }),
-      /<code>p99&lt;2s<\/code>, and the rate held \(always required\)/,
+      /Conditions: p99&lt;2s, the rate held \(always required/,
     );
   });
 
   it('mentions the --before-cell command', () =>
     assert.match(
       renderSweep({ ...gridSweep(), beforeCell: '0123456789abcdef' }),
-      /--before-cell<\/th>\s*<td>a command with SHA-256 0123456789abcdef\.\.\.<\/td>/,
+      /--before-cell, a command with SHA-256 0123456789abcdef\.\.\./,
     ));
 
   it('is a good page of a search that has only begun, and of a sweep in which nothing was measured', () => {
@@ -233,7 +224,7 @@ describe('the page of a sweep', () => {
   });
 
   it('links run files with any name', () => {
-    assert.match(renderSweep(gridSweep()), /href="\.\/cells\/5_20_1\.json">run 1</);
+    assert.match(renderSweep(gridSweep()), /href="\.\/cells\/5_20_1\.json">cells\/5_20_1\.json</);
     assert.match(
       renderSweep(gridSweep(), { folder: '../kept here' }),
       /href="\.\/\.\.\/kept%20here\/cells\/5_20_1\.json"/,
@@ -270,19 +261,10 @@ describe('the page of a sweep', () => {
   });
 });
 
-describe('a figure of a study', () => {
-  it('is shown in display units', () => {
-    assert.equal(measureOf('p99').text(1_234_567), '1,235 ms');
-    assert.equal(measureOf('cpu').text(107.4), '107 µs');
-    assert.equal(measureOf('rss').text(123_456_789), '123 MB');
-    assert.equal(measureOf('tps').text(null), '–');
-    assert.equal(measureOf('node.cpu').text(12.34), '12.3 %');
-    assert.equal(measureOf('from the future').text(1), '1');
-  });
-
+describe('the colours of a grid', () => {
   it('has a step of colour by its place between the least and the greatest', () => {
-    assert.deepEqual([10, 15, 20].map(stepper(10, 20)), [0, 4, 7]);
-    assert.deepEqual([1, 10, 100].map(stepper(1, 100)), [0, 4, 7], 'by factors, where they are far apart');
-    assert.equal(stepper(5, 5)(5), 0);
+    assert.deepEqual(colorSteps([10, null, 15, 20]), [0, null, 4, 7]);
+    assert.deepEqual(colorSteps([1, 10, 100]), [0, 4, 7], 'by factors, where they are far apart');
+    assert.deepEqual(colorSteps([5, 5]), [0, 0]);
   });
 });

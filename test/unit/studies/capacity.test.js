@@ -69,9 +69,12 @@ describe('stress find', () => {
     assert.ok(Math.abs((find?.estimate ?? 0) / NODE_PER_SECOND - 1) < 0.05, find?.words);
     assert.match(lines, /again {3}with 4 operations in flight per wallet in place of 1/);
     assert.match(lines, /again {3}with 400 wallets|again {3}with 16 operations in flight/);
-    assert.match(lines, /^the highest rate with held>=98% is [\d,]+ per second \(95 % interval .* runs\)/m);
+    assert.match(
+      lines,
+      /^ {2}verdict {3}the highest rate with held>=98% is [\d,]+ per second \(95 % interval .* runs\)/m,
+    );
     assert.match(lines, /node-bound: 2000 per second/);
-    assert.match(lines, /^rate +asked\/s +TPS +avg ms/m);
+    assert.match(lines, /^ {2}rate +asked\/s +TPS +avg ms/m);
     assert.ok(
       find?.trials.every(({ holds, verdict }) => holds || verdict?.name !== 'concurrency-bound'),
       'no such run is an answer',
@@ -99,7 +102,10 @@ describe('stress find', () => {
     const { lines, runs } = await found(temporaryFolder(t), []);
     // Each run takes 10 s.
     assert.ok(runs.length <= 18, `${runs.length} runs`);
-    assert.match(lines, /^so far, the highest rate with held>=98% is .*; the time limit of 180 s was reached/m);
+    assert.match(
+      lines,
+      /^ {2}verdict {3}so far, the highest rate with held>=98% is .*; the time limit of 180 s was reached/m,
+    );
   });
 
   it('claims nothing that no run has shown', async (t) => {
@@ -109,7 +115,7 @@ describe('stress find', () => {
       '--rate=2000',
       '--time-limit=25s',
     ]);
-    assert.match(lines, /^so far, the highest rate with held>=98% is below [\d,]+ per second/m);
+    assert.match(lines, /^ {2}verdict {3}so far, the highest rate with held>=98% is below [\d,]+ per second/m);
     assert.equal(exitCode, 99);
   });
 

@@ -80,14 +80,14 @@ describe('search()', () => {
     assert.ok(find.low <= 306 && find.high >= 300, `${find.low} to ${find.high}`);
     assert.deepEqual([end, axes], ['complete', []]);
     assert.equal(cells.flatMap(({ metrics }) => metrics.held).length, find.trials.length, 'trials are runs of cells');
-    assert.match(lines.join('\n'), /\nrate +asked\/s +TPS +avg ms/);
+    assert.match(lines.join('\n'), /\n {2}rate +asked\/s +TPS +avg ms/);
     assert.equal(find.trials.length, rates.length - 1);
     assert.match(lines.join('\n'), /\/s +fails {2}held \d\d\.\d+ % is not >= 98%/);
     assert.match(
       find.words,
       /^the highest rate with p99<10s and held>=98% is 30\d per second \(95 % interval \d+ to \d+, \d+ runs\); at 3\d\d\/s: held 9\d\.\d+ % is not >= 98%$/,
     );
-    assert.ok(lines.join('\n').includes(`\n${find.words}\n`));
+    assert.ok(lines.join('\n').includes(`\n  verdict   ${find.words}\n`));
   });
 
   it('stays inside a range and reports results at its ends', async (t) => {

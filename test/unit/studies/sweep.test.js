@@ -6,7 +6,8 @@ import { InputError } from '../../../src/errors.js';
 import { Distribution } from '../../../src/stats/histogram.js';
 import { isWhole, reader } from '../../../src/studies/run-files.js';
 import { checkSize } from '../../../src/studies/plan.js';
-import { commandLine, sweepMarkdown, sweepText } from '../../../src/studies/sweep-text.js';
+import { resultText } from '../../../src/outputs/table.js';
+import { howItWasMade, sweepMarkdown, sweepResult } from '../../../src/studies/sweep-text.js';
 import { sweep } from '../../../src/studies/sweep.js';
 import { caught } from '../../helpers/caught.js';
 import { runFileOf } from '../../helpers/samples.js';
@@ -77,10 +78,13 @@ describe('sweep()', () => {
     assert.equal(file.cells[3].runs[1].file, 'cells/threads-10_rate-40_2.json');
     const text = lines.join('\n');
     assert.match(text, /\nSweep: complete, 8 of 8 runs \(mean ± standard deviation of 2\); node\/v1 at /);
-    assert.match(text, /\nTPS\n +rate=20 +rate=40\nthreads=5 +20 ± 0 +39 ± 1\.41\nthreads=10 +20 ± 0 +22 ± 2\.83 \*\n/);
     assert.match(
       text,
-      /\n\* saturated\nthreads=5: not saturated up to rate=40\nthreads=10: saturated from rate=40 on: /,
+      /\n {2}TPS +rate=20 +rate=40\n {2}threads=5 +20 ± 0 +39 ± 1\.41\n {2}threads=10 +20 ± 0 +22 ± 2\.83 \*\n/,
+    );
+    assert.match(
+      text,
+      /\n {2}\* saturated\n {2}threads=5: not saturated up to rate=40\n {2}threads=10: saturated from rate=40 on: /,
     );
     const [head, ...rows] = readFileSync(join(folder, 'it', 'sweep.csv'), 'utf8')
       .trim()
@@ -103,7 +107,7 @@ describe('sweep()', () => {
     );
     assert.match(
       lines.join('\n'),
-      /\nthreads=5, run 1: exit code 69, connection refused\n[^]*1 of 2 runs are missing: the same/,
+      /\n {2}threads=5, run 1: exit code 69, connection refused\n[^]*1 of 2 runs are missing: the same/,
     );
   });
 
@@ -132,7 +136,7 @@ describe('sweep()', () => {
     await result;
     const [{ asked, atLeast }] = (await sweepFile()).cells;
     assert.deepEqual([asked, atLeast], [95, ['avg', 'p90', 'p99', 'max']]);
-    assert.match(lines.join('\n'), /\nthreads +asked\/s +TPS +avg ms .*\n5 +95 +\S+ +>= 188 /);
+    assert.match(lines.join('\n'), /\n {2}threads +asked\/s +TPS +avg ms .*\n {2}5 +95 +\S+ +>= 188 /);
   });
 
   /** @type {Array<[string, string[], RegExp]>} */
@@ -270,10 +274,13 @@ describe('the texts of a sweep', () => {
     const runs = cell.runs.map((run) => ({ ...run, exitCode: 69, complaint: 'connection refused' }));
     const empty = sweepOf([{ settings: { threads: '10' } }], { end: 'incomplete', cells: [{ ...cell, runs }] });
     assert.equal(
-      sweepText(empty),
-      '\nSweep: some runs measured nothing, 0 of 1 runs\n\nthreads=10, run 1: exit code 69, connection refused',
+      resultText(sweepResult(empty)),
+      '\nSweep: some runs measured nothing, 0 of 1 runs\n  threads=10, run 1: exit code 69, connection refused\n  verdict   nothing was measured',
     );
-    assert.ok(sweepText({ ...GRID, warnings: ['be warned\u001b[2J'] }).endsWith('\n\nbe warned [2J'));
+    assert.match(
+      resultText(sweepResult({ ...GRID, warnings: ['be warned\u001b[2J'] })),
+      /\n {2}be warned \[2J\n {2}verdict {3}the most was 1 verified per second, at rate=25 connections=1$/,
+    );
   });
 
   it('are Markdown in which words of others are text', () => {
@@ -282,15 +289,18 @@ describe('the texts of a sweep', () => {
       environment,
     });
     const text = sweepMarkdown(three);
-    assert.match(text, /^# Sweep\n\n\| a \| b \| c \| TPS \|.*CPU us/);
+    assert.match(
+      text,
+      /^\*\*the most was 1\.5 verified per second, at a=1 b=2 c=3\*\*\n\n\| a \| b \| c \| TPS \|.*CPU us/,
+    );
     assert.match(text, /\n\| 1 \| 2 \| 3 \| 1\.5 \| - \|/);
     assert.ok(text.includes(String.raw`http://a\|b, x\`\<b> # y, chain 1`), text);
-    assert.ok(text.includes(`\n${commandLine(three)}\n`));
+    assert.ok(text.includes(`\n- ${howItWasMade(three)[0]}\n`));
   });
 
   it('have a command line for a shell', () =>
     assert.equal(
-      commandLine({ ...GRID, repeat: 3, options: { duration: '1s', params: `["it's"]` } }),
+      howItWasMade({ ...GRID, repeat: 3, options: { duration: '1s', params: `["it's"]` } })[0],
       String.raw`stress sweep --rate=25 --connections=1 --duration=1s --params='["it'\''s"]' --repeat=3 --rest=1s`,
     ));
 });

@@ -1,0 +1,259 @@
+import { auditResult } from '../stats/audit-result.js';
+import { censoredOf, figureOf } from '../stats/figures.js';
+import { heldRate } from '../stats/growth.js';
+import { LISTED_COUNTS } from '../stats/metrics.js';
+import { endpointsOf } from '../stats/recorder.js';
+import { STAGES, countedWords, isPlain } from '../stats/sample.js';
+import { byCode, count, seconds, tenths } from '../text.js';
+import { boundedMs, figure, megabytes } from './format.js';
+
+/**
+ * The figures of a run as tables, for the summary, Markdown and the pages.
+ *
+ * @import { DistributionJson, RunFile, Stage, ThresholdResult } from '../types.d.ts'
+ * @import { Table } from './table.js'
+ *
+ * @typedef {any} Merged see docs/run.schema.json
+ */
+
+/** @param {RunFile} run @returns {Merged | null} */
+export function mergedOf(run) {
+  return /** @type {any} */ (run).merged ?? null;
+}
+
+/** The main figures: each with its label, and what it is. @param {RunFile} run @returns {Table} */
+export function overviewTable(run) {
+  const { counts, window, rates, generator } = run;
+  const isOpenLoop = rates.askedPerSecond !== null;
+  const words = countedWords(isPlain(run));
+  const hasCalls = /** @type {any} */ (run.environment.workload)?.calls !== undefined && !isPlain(run);
+  const tps = `${words.verified} per second of the window (${count(window.counts.verified)} in it)`;
+  const rows = [
+    [words.tps, figure(rates.verifiedPerSecond), `${tps}${hasCalls ? ', calls included' : ''}`],
+    isOpenLoop
+      ? rateRow(run)
+      : [
+          'achieved',
+          figure(rates.achievedPerSecond),
+          `begun in the window and ${words.verified}, also after its end, per second`,
+        ],
+    ...gasRateRow(run),
+    ['attempts', count(counts.started), ''],
+    ...(isOpenLoop || counts.dropped > 0 ? [droppedRow(run)] : []),
+    [words.verified, count(counts.verified), ''],
+    ['failed', count(counts.failed), byCode(run.failures)],
+    ['timed out', count(counts.timedOut), ''],
+    ...LISTED_COUNTS.map(({ name, label, help }) => [
+      label,
+      count(/** @type {Record<string, number>} */ (counts)[name] ?? null),
+      help,
+    ]),
+    ...(run.inFlight > 0 ? [['in flight', count(run.inFlight), '']] : []),
+    ['abandoned', count(counts.abandoned), counts.abandoned > 0 ? 'still open when the drain ended' : ''],
+    [
+      'generator',
+      figure(generator.cpuUsPerVerified),
+      `us of CPU per ${words.verified} ${words.one}; peak memory ${megabytes(generator.peakRssBytes)}`,
+    ],
+  ];
+  return { title: 'Figures', head: [], rows };
+}
+
+/** Two digits, so that small shares do not look like 0. */
+const twoDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 2 });
+
+/** @param {RunFile} run @returns {string[]} */
+function rateRow(run) {
+  const held = heldRate(run);
+  // A merge may know the asked rate without the achieved rate.
+  if (held === null) return ['rate', '-', `achieved of ${tenths(run.rates.askedPerSecond ?? 0)} asked per second`];
+  const { asked, rate, isHeld, growth } = held;
+  const of =
+    growth === null
+      ? `achieved of ${tenths(asked)} asked per second`
+      : `of ${tenths(asked)} asked per second in the window, the rest after it`;
+  const short = isHeld ? '' : `: ${tenths(100 - (100 * rate) / asked)} % SHORT of the rate asked for`;
+  return ['rate', tenths(rate), of + short];
+}
+
+/** What --rate 30Mgas asked for. @param {RunFile} run @returns {string[][]} */
+function gasRateRow(run) {
+  const { gasRate } = run;
+  if (gasRate === undefined) return [];
+  const { gasPerSecond, gasPerOperation, perSecond } = gasRate;
+  const own = figureOf('gas')?.read(run) ?? null;
+  const per = gasPerOperation === null ? 'an estimated gas' : `${count(gasPerOperation)} gas`;
+  const asked = `of ${figure(gasPerSecond / 1e6)} asked for: ${figure(perSecond)} operations per second of ${per}`;
+  return [['Mgas/s', figure(own === null ? null : own / 1e6), asked]];
+}
+
+/** Drops in the window, as in thresholds and warnings. @param {RunFile} run @returns {string[]} */
+function droppedRow({ window, counts }) {
+  const { dropped, scheduled } = window.counts;
+  const share = twoDigits.format(scheduled === 0 ? 0 : (100 * dropped) / scheduled);
+  const why = dropped === 0 ? '' : ': no wallet was idle';
+  const others = counts.dropped - dropped;
+  const outside = others > 0 ? `; ${count(others)} more outside of it` : '';
+  return ['dropped', count(dropped), `${share} % of ${count(scheduled)} due in the window${why}${outside}`];
+}
+
+/** @param {RunFile} run @returns {Table} */
+export function latencyTable(run) {
+  const { latency, rates } = run;
+  const { stages } = latency;
+  const names = /** @type {const} */ (['avg', 'min', 'p50', 'p90', 'p99', 'p99.9', 'max']);
+  const censored = censoredOf(run);
+  const shown = STAGES.filter((stage) => !isPlain(run) || stage === 'queued' || stage === 'submit');
+  /** @type {Array<[string, DistributionJson, DistributionJson?]>} */
+  const parts = [
+    ['latency ms', latency.total, censored],
+    ['from start', latency.fromStart, latency.fromStartCensored ?? censored],
+  ];
+  // In a closed loop an operation is due when it starts.
+  if (rates.askedPerSecond === null) parts.pop();
+  for (const stage of shown) parts.push([`  ${stageName(stage)}`, stages[stage]]);
+  const words = `${count(censored.count)} of ${count(latency.total.count)} operations got no good answer in time`;
+  return {
+    id: 'where',
+    title: 'Where the time goes',
+    head: ['', ...names],
+    rows: parts.map(([name, json, others]) => [name, ...boundedMs(json, others, names)]),
+    note:
+      censored.count === 0
+        ? undefined
+        : `${words}: figures with >= are lower bounds; stages leave these operations out`,
+  };
+}
+
+/** @param {Stage} stage */
+export function stageName(stage) {
+  return stage === 'readBack' ? 'read-back' : stage;
+}
+
+/** Figures by operation name, endpoint and load stage. @param {RunFile} run @returns {Table[]} those with rows */
+export function groupTables(run) {
+  return [namesTable(run), endpointsTable(run), loadStagesTable(run)].filter(({ rows }) => rows.length > 0);
+}
+
+/** The most frequent first; empty with one name. @param {RunFile} run @returns {Table} */
+function namesTable(run) {
+  const { byName = {}, window } = run;
+  const groups = Object.entries(byName).sort(([, a], [, b]) => endedOf(b) - endedOf(a));
+  const isGasKnown = groups.some(([, { gas }]) => (gas?.operations ?? 0) > 0);
+  const rows = groups.map(([name, { counts, windowVerified, gas, latency, censored }]) => {
+    const perSecond = window.durationMs === 0 ? null : (1000 * windowVerified) / window.durationMs;
+    return [
+      ...[name, count(endedOf({ counts })), figure(perSecond), count(counts.failed)],
+      ...(isGasKnown ? [count(gas && gas.operations > 0 ? gas.used / gas.operations : null)] : []),
+      ...boundedMs(latency, censored, ['avg', 'p50', 'p90', 'p95', 'p99', 'max']),
+    ];
+  });
+  const gasHead = isGasKnown ? ['gas'] : [];
+  const head = ['by name', 'count', 'per second', 'failed', ...gasHead, 'avg ms', 'p50', 'p90', 'p95', 'p99', 'max'];
+  return { id: 'by-name', title: 'By name', head, rows };
+}
+
+/** Operations of the whole run that ended. @param {{counts: Record<string, number>}} group */
+function endedOf({ counts }) {
+  return Object.values(counts).reduce((sum, value) => sum + value, 0);
+}
+
+/** By the endpoint that operations were sent to last. @param {RunFile} run @returns {Table} empty with one endpoint */
+function endpointsTable(run) {
+  const words = countedWords(isPlain(run));
+  const rows = endpointsOf(run).map(({ display, group: { counts, latency, censored }, tps, left, awayMs }) => [
+    ...[display, count(counts.verified), count(counts.failed), count(counts.timedOut), figure(tps)],
+    ...boundedMs(latency, censored, ['avg', 'p50', 'p99']),
+    ...[count(left), left === 0 ? '' : seconds(awayMs)],
+  ]);
+  const counted = ['endpoint', words.verified, 'failed', 'timed out', words.tps];
+  return {
+    id: 'by-endpoint',
+    title: 'By endpoint',
+    head: [...counted, 'avg ms', 'p50', 'p99', 'outages', 'down'],
+    rows,
+  };
+}
+
+/** Figures of the stages of --stages. @param {RunFile} run @returns {Table} empty without them */
+function loadStagesTable({ byStage = [] }) {
+  const rows = byStage.map(({ stage, startMs, endMs, fromPerSecond: from, toPerSecond: to, counts, tps, ...group }) => [
+    ...[`${stage}`, seconds(startMs), seconds(endMs)],
+    ...[from === to ? figure(to) : `${figure(from)}..${figure(to)}`, count(counts.scheduled)],
+    ...[count(counts.dropped), count(counts.verified), figure(tps)],
+    ...boundedMs(group.latency, group.censored, ['avg', 'p50', 'p99']),
+  ]);
+  const head = ['load stage', 'from', 'to', 'asked/s', 'due', 'dropped', 'verified', 'TPS', 'avg ms', 'p50', 'p99'];
+  return { id: 'by-stage', title: 'By load stage', head, rows };
+}
+
+/** The instances of a merge. @param {RunFile} run @param {number} most rows @returns {Table} */
+export function instancesTable(run, most) {
+  const words = countedWords(isPlain(run));
+  const all = /** @type {any[]} */ (mergedOf(run).instances);
+  const rows = all.slice(0, most).map((one) => {
+    const { index, attempt, offset, threads, counts, partial, host } = one;
+    return [
+      `${index ?? '-'}${attempt > 0 ? `, attempt ${attempt}` : ''}`,
+      ...[`${offset}..${offset + threads - 1}`, one.windowStartedAt.slice(11, 23), seconds(one.durationMs)],
+      ...[count(counts.verified), count(counts.failed + counts.timedOut + counts.abandoned)],
+      ...[figure(one.verifiedPerSecond), instanceAudit(one), partial ? 'PARTIAL' : (host ?? '')],
+    ];
+  });
+  return {
+    id: 'all-instances',
+    title: `${count(all.length)} instances`,
+    head: ['instance', 'wallets', 'began', 'window', words.verified, 'failed', words.tps, 'audit', 'host'],
+    rows,
+    note: all.length > most ? `... and ${count(all.length - most)} more instances` : undefined,
+  };
+}
+
+/** @param {any} instance */
+function instanceAudit({ auditExact, auditResult: result = null }) {
+  if (result === 'incomplete') return 'INCOMPLETE';
+  return auditExact === null ? 'none' : auditExact ? 'exact' : 'NOT EXACT';
+}
+
+/** The result of an audit in a table. @param {RunFile} run */
+export function auditWord(run) {
+  const result = auditResult(run);
+  return result === null ? 'none' : { exact: 'exact', incomplete: 'INCOMPLETE', not_exact: 'NOT EXACT' }[result];
+}
+
+/** @param {RunFile} run @returns {Table} empty without thresholds */
+export function thresholdsTable({ thresholds, end }) {
+  return {
+    id: 'limits',
+    title: `Thresholds${end === 'running' ? ' so far' : ''}`,
+    head: ['thresholds', 'result', 'measured'],
+    rows: thresholds.map((one) => [
+      one.expression.replace(/\s+/g, ' '),
+      one.passed ? 'passed' : 'FAILED',
+      measuredText(one),
+    ]),
+  };
+}
+
+/** Six digits, because 99.96 must not look like 100. */
+const precise = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6 });
+
+/** @param {ThresholdResult} result */
+export function measuredText({ value, unit, why, atMost, censored }) {
+  if (value === null) return `not measured: ${why}`;
+  if (typeof value === 'string') return value;
+  if (atMost === undefined) return valueText(value, unit);
+  const bounds =
+    atMost === null ? `>= ${valueText(value, unit)}` : `${valueText(value, unit)} to ${valueText(atMost, unit)}`;
+  return `${bounds}; ${count(censored ?? null)} censored`;
+}
+
+/** @param {number} value @param {ThresholdResult['unit']} unit */
+function valueText(value, unit) {
+  const text = precise.format(value);
+  if (unit === 'us') return Math.abs(value) < 1000 ? `${text} us` : `${precise.format(value / 1000)} ms`;
+  if (unit === 'bytes') return `${precise.format(value / 1e6)} MB`;
+  if (unit === 'percent') return `${text} %`;
+  if (unit === 'gasPerSecond') return `${precise.format(value / 1e6)} Mgas/s`;
+  return unit === 'perSecond' ? `${text} per second` : count(value);
+}
