@@ -253,7 +253,7 @@ const TABLE = {
     ['fund -t 1 --rpc http://127.0.0.1:1 -v', /^--verbose is an option of stress, not of stress fund$/],
     [
       '-t 1 --workload magic',
-      /^--workload must be one of counter, transfer, erc20, erc721, storage, deploy, compute, swap, logs, rpc, \.\/FILE\.js, not "magic"$/,
+      /^--workload must be one of counter, transfer, erc20, erc721, storage, deploy, compute, swap, contention, logs, rpc, \.\/FILE\.js, not "magic"$/,
     ],
     ['-t 1 --set a=1', /^--set a=\.\.\. is no setting of --workload counter, which has none$/],
     [

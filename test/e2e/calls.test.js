@@ -79,7 +79,7 @@ describe('a mix of calls', () => {
       assert.deepEqual(Object.keys(counts).sort(), ['balance', 'block', 'eth_blockNumber']);
       for (const [name, count] of Object.entries(counts)) {
         assert.equal(rows.filter((row) => row.name === name).length, count);
-        assert.match(stdout, new RegExp(`^ {4}${name} +${count} `, 'm'));
+        assert.match(stdout, new RegExp(`^ {2}${name} +${count} `, 'm'));
       }
       const { rpcCalls, transport } = file.generator;
       assert.equal(rpcCalls.load, 80);
