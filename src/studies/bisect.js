@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { randomInt } from 'node:crypto';
-import { EXIT, InputError, UnavailableError, displayName, oneLine } from '../errors.js';
+import { EXIT, InputError, OutputError, UnavailableError, displayName, oneLine } from '../errors.js';
 import { makeFolder, writeFileAtomically } from '../files.js';
 import { percentText } from '../outputs/format.js';
 import { bold, markdownOf, markdownTable } from '../outputs/markdown.js';
@@ -26,6 +26,9 @@ import { runStudy } from './study.js';
  * @import { Commit, Range } from './git-range.js'
  * @import { Study } from './study.js'
  */
+
+/** What compilers and make print, from the C library or from Go. */
+const NO_ROOM = /no space left on device/i;
 
 /** A commit cannot be built or started, or its run measures nothing. */
 class Untestable extends Error {}
@@ -232,6 +235,9 @@ class BisectRun {
       const failed = config.build === null ? null : await runCommand({ command: config.build, ...how });
       if (stop.drain.aborted) return;
       const words = `does not build (--build): ${failed}`;
+      // Such a commit must not be skipped: it builds when there is room again.
+      if (failed !== null && NO_ROOM.test(readFileSync(how.log, 'utf8')))
+        throw new OutputError(`cannot build commit ${short(commit.id)} in ${displayName(folder)}: the disk is full`);
       if (failed !== null && isEnd) throw new InputError(`commit ${short(commit.id)} ${words}`);
       if (failed !== null) throw new Untestable(words);
       await writeFileAtomically(built, by);

@@ -125,6 +125,21 @@ describe('bisect()', () => {
     assert.equal(again.runs.length, 0, 'what was skipped is skipped at the same step');
   });
 
+  it('does not skip a commit whose build found the disk full', async (t) => {
+    const where = repositoryOf(t, 5);
+    const build = "test -e ../../../room || { echo 'No space left on device'; echo Error 2; echo; exit 2; }";
+    const args = [`--build=test "$(cat notes)" != 5 || ${build}`];
+    await assert.rejects(bisected(where, { args }).result, {
+      exitCode: 73,
+      message: /^cannot build commit \w{7} in .*: the disk is full$/,
+    });
+    writeFileSync(join(where.folder, 'room'), '');
+    const rest = bisected(where, { args });
+    assert.equal(await rest.result, 0);
+    assert.match(rest.lines.join('\n'), /^\d+ runs are in .*study already, and kept$/m);
+    assert.equal(fileIn(where.folder).result.to, where.ids[5]);
+  });
+
   it('ends if the ends of the range cannot be tested', async (t) => {
     const where = repositoryOf(t, 5);
     const unbuilt = bisected(where, { args: ['--build=echo bad flag; exit 2'] });
