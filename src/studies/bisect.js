@@ -276,8 +276,13 @@ class BisectRun {
       return `${bad} is better than --good: ${name} changed by ${this.#change(1)} (${pairs}); exchange them`;
     if (reason === 'equal')
       return `${bad} is not worse than --good: ${most(this.#study.config.equivalent)} (${chanceText(CONFIDENCE)} confidence, ${pairs})`;
-    if (reason === 'undecided')
-      return `undecided whether ${bad} is worse than --good: ${most(Math.expm1(this.#bisection.largestLoss()))} (${pairs}); longer runs have less noise`;
+    if (reason === 'undecided') {
+      const loss = this.#bisection.largestLoss();
+      const known = Number.isFinite(loss)
+        ? `${most(Math.expm1(loss))} (${pairs}); longer runs have less noise`
+        : `too few pairs (${this.#study.file.pairs.length}); give more time (--time-limit)`;
+      return `undecided whether ${bad} is worse than --good: ${known}`;
+    }
     const { id, subject } = this.#commits[from];
     const chance = `with ${chanceText(probability)} probability (${pairs})`;
     if (reason === 'found')

@@ -178,6 +178,12 @@ describe('bisect()', () => {
     );
     assert.ok(existsSync(join(where.folder, 'study', 'runs')));
     assert.ok(readdirSync(join(where.folder, 'study', 'runs')).length <= 16);
+    const one = bisected({ ...where, folder: temporaryFolder(t) }, { args: ['--time-limit=41s'] });
+    assert.equal(await one.result, 75);
+    assert.match(
+      one.lines.at(-2) ?? '',
+      /^undecided whether .*: too few pairs \(1\); give more time \(--time-limit\)$/,
+    );
   });
 });
 
@@ -202,7 +208,7 @@ describe('readRange()', () => {
     assert.equal((await readRange(repository, { good: ids[0], bad: 'main' })).isDirty, true);
     const bad = /** @type {const} */ ([
       [ids[2], ids[2], /^--good \w{7} is not before --bad \w{7} on its first-parent line: give two commits/],
-      [ids[4], ids[2], /is not before/],
+      [ids[4], ids[2], /^--good \w{7} is after --bad \w{7}: exchange them$/],
       ['side', ids[6], /is not before/],
       ['side', 'main', /is not before/],
       ['nothing', 'main', /^--good nothing: no such commit in /],
