@@ -182,7 +182,7 @@ describe('bisect()', () => {
     assert.equal(await one.result, 75);
     assert.match(
       one.lines.at(-2) ?? '',
-      /^undecided whether .*: too few pairs \(1\); give more time \(--time-limit\)$/,
+      /^undecided whether .*: too few pairs \(\d\); give more time \(--time-limit\)$/,
     );
   });
 });
