@@ -14,23 +14,24 @@ import { randomNumbers } from '../src/random.js';
 import { table } from './bench/lib.js';
 
 const COMMITS = 64;
-const BLOCK_MS = 50;
+/** So long that the noise of a busy machine, some milliseconds, is small against the change. */
+const BLOCK_MS = 200;
 const SLOWER = 1.08;
 const PROGRAM = fileURLToPath(new URL('../bin/stress.js', import.meta.url));
 const NULL_CHAIN = fileURLToPath(new URL('bench/null-chain.js', import.meta.url));
-const LOAD = ['-t', '10', '-d', '1500ms', '--warmup', '300ms', '--rest', '0s'];
+const LOAD = ['-t', '4', '-d', '3s', '--warmup', '300ms', '--rest', '0s', '--metric', 'p50'];
 
 /**
  * @param {string} folder
- * @param {{commits: number, first: number, slower?: number}} plan first: the first bad commit, from 1; above commits: none
+ * @param {{commits: number, first: number, slower?: number, blockMs?: number}} plan first: the first bad commit, from 1; above commits: none
  * @returns {string[]} ids of the commits; the first is good
  */
-export function makeRepository(folder, { commits, first, slower = SLOWER }) {
+export function makeRepository(folder, { commits, first, slower = SLOWER, blockMs = 50 }) {
   const git = (/** @type {string[]} */ ...args) =>
     execFileSync('git', ['-C', folder, '-c', 'user.name=t', '-c', 'user.email=t@t', ...args], { encoding: 'utf8' });
   git('init', '--quiet');
   for (let commit = 0; commit <= commits; commit += 1) {
-    writeFileSync(join(folder, 'block-ms'), `${BLOCK_MS * (commit < first ? 1 : slower)}\n`);
+    writeFileSync(join(folder, 'block-ms'), `${blockMs * (commit < first ? 1 : slower)}\n`);
     writeFileSync(join(folder, 'notes'), `${commit}\n`);
     git('add', '.');
     git('commit', '--quiet', '-m', commit === first ? 'Write blocks with more care' : `Change ${commit}`);
@@ -47,7 +48,7 @@ export function startCommand(port) {
 async function demonstrate(first) {
   const folder = mkdtempSync(join(tmpdir(), 'stress-bisect-'));
   try {
-    const ids = makeRepository(folder, { commits: COMMITS, first });
+    const ids = makeRepository(folder, { commits: COMMITS, first, blockMs: BLOCK_MS });
     const port = await freePort();
     const startMs = performance.now();
     const options = ['--good', ids[0], '--bad', ids[COMMITS], '--repository', folder, '--start', startCommand(port)];
@@ -71,7 +72,9 @@ async function demonstrate(first) {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const random = randomNumbers(Number(process.argv[3] ?? 1));
   const rows = [];
-  for (let i = 0; i < Number(process.argv[2] ?? 10); i += 1)
+  for (let i = 0; i < Number(process.argv[2] ?? 10); i += 1) {
     rows.push(await demonstrate(1 + Math.floor(random() * COMMITS)));
+    process.stdout.write(`${rows[i].join('  ')}\n`);
+  }
   process.stdout.write(`${table(['first bad', 'named', 'right', 'probability', 'pairs', 'time'], rows)}\n`);
 }

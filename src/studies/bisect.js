@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { randomInt } from 'node:crypto';
-import { EXIT, InputError, UnavailableError, displayName, oneLine } from '../errors.js';
+import { EXIT, InputError, OutputError, UnavailableError, displayName, oneLine } from '../errors.js';
 import { makeFolder, writeFileAtomically } from '../files.js';
 import { percentText } from '../outputs/format.js';
 import { resultMarkdown } from '../outputs/markdown.js';
@@ -26,6 +26,9 @@ import { runStudy } from './study.js';
  * @import { Commit, Range } from './git-range.js'
  * @import { Study } from './study.js'
  */
+
+/** What compilers and make print, from the C library or from Go. */
+const NO_ROOM = /no space left on device/i;
 
 /** A commit cannot be built or started, or its run measures nothing. */
 class Untestable extends Error {}
@@ -232,6 +235,9 @@ class BisectRun {
       const failed = config.build === null ? null : await runCommand({ command: config.build, ...how });
       if (stop.drain.aborted) return;
       const words = `does not build (--build): ${failed}`;
+      // Such a commit must not be skipped: it builds when there is room again.
+      if (failed !== null && NO_ROOM.test(readFileSync(how.log, 'utf8')))
+        throw new OutputError(`cannot build commit ${short(commit.id)} in ${displayName(folder)}: the disk is full`);
       if (failed !== null && isEnd) throw new InputError(`commit ${short(commit.id)} ${words}`);
       if (failed !== null) throw new Untestable(words);
       await writeFileAtomically(built, by);
@@ -270,8 +276,13 @@ class BisectRun {
       return `${bad} is better than --good: ${name} changed by ${this.#change(1)} (${pairs}); exchange them`;
     if (reason === 'equal')
       return `${bad} is not worse than --good: ${most(this.#study.config.equivalent)} (${chanceText(CONFIDENCE)} confidence, ${pairs})`;
-    if (reason === 'undecided')
-      return `undecided whether ${bad} is worse than --good: ${most(Math.expm1(this.#bisection.largestLoss()))} (${pairs}); longer runs have less noise`;
+    if (reason === 'undecided') {
+      const loss = this.#bisection.largestLoss();
+      const known = Number.isFinite(loss)
+        ? `${most(Math.expm1(loss))} (${pairs}); longer runs have less noise`
+        : `too few pairs (${this.#study.file.pairs.length}); give more time (--time-limit)`;
+      return `undecided whether ${bad} is worse than --good: ${known}`;
+    }
     const { id, subject } = this.#commits[from];
     const chance = `with ${chanceText(probability)} probability (${pairs})`;
     if (reason === 'found')

@@ -102,7 +102,7 @@ async function runChild({ args, env, out, stop }) {
   stop.now.removeEventListener('abort', hurry);
   const lines = stderr.trim().split('\n');
   const error = lines.findLast((line) => line.startsWith('stress: ')) ?? lines.at(-1) ?? '';
-  const complaint = oneLine(error.replace(/^stress: /, ''), 1500);
+  const complaint = oneLine(error.replace(/^(stress|ERROR): /, ''), 1500);
   return { exitCode, run: readIfAny(out, await reader('run')), complaint: complaint === '' ? null : complaint };
 }
 

@@ -58,9 +58,12 @@ export async function readRange(repository, names) {
   ]);
   const line = ['log', '--first-parent', '--reverse', '--format=%H%x00%P%x00%s', `${good}..${bad}`];
   const rows = ((await git(repository, ...line)) ?? '').split('\n').map((row) => row.split('\0'));
+  const isAfter = rows[0][0] === '' && good !== bad;
   if ((rows[0][1] ?? '').split(' ')[0] !== good)
     throw new InputError(
-      `--good ${short(good)} is not before --bad ${short(bad)} on its first-parent line: give two commits of one line`,
+      isAfter
+        ? `--good ${short(good)} is after --bad ${short(bad)}: exchange them`
+        : `--good ${short(good)} is not before --bad ${short(bad)} on its first-parent line: give two commits of one line`,
     );
   return {
     good: { id: good, subject: (await git(repository, 'log', '-1', '--format=%s', good)) ?? '' },

@@ -61,11 +61,7 @@ describe('stress bisect', () => {
       [64, [good, bad, ...rest, '--time-limit', '2s'], /--time-limit 2s is shorter than one pair of runs/],
       [64, [good, bad, ...rest, '--metric', 'speed'], /--metric .*speed/],
       [64, [good, ...rest], /stress bisect needs --bad/],
-      [
-        65,
-        [`--good=${ids[2]}`, `--bad=${ids[0]}`, ...rest],
-        /--good \w{7} is not before --bad \w{7} on its first-parent line/,
-      ],
+      [65, [`--good=${ids[2]}`, `--bad=${ids[0]}`, ...rest], /--good \w{7} is after --bad \w{7}: exchange them/],
       [65, [good, '--bad=nothing', ...rest], /--bad nothing: no such commit/],
       [65, [good, bad, ...rest, '--build', 'echo no compiler; exit 1'], /does not build .*: no compiler/],
       [69, [good, bad, ...rest], /a run at \w{7} measured nothing: --start exit 3: it ended \(exit code 3\)/],

@@ -125,6 +125,21 @@ describe('bisect()', () => {
     assert.equal(again.runs.length, 0, 'what was skipped is skipped at the same step');
   });
 
+  it('does not skip a commit whose build found the disk full', async (t) => {
+    const where = repositoryOf(t, 5);
+    const build = "test -e ../../../room || { echo 'No space left on device'; echo Error 2; echo; exit 2; }";
+    const args = [`--build=test "$(cat notes)" != 5 || ${build}`];
+    await assert.rejects(bisected(where, { args }).result, {
+      exitCode: 73,
+      message: /^cannot build commit \w{7} in .*: the disk is full$/,
+    });
+    writeFileSync(join(where.folder, 'room'), '');
+    const rest = bisected(where, { args });
+    assert.equal(await rest.result, 0);
+    assert.match(rest.lines.join('\n'), /^\d+ runs are in .*study already, and kept$/m);
+    assert.equal(fileIn(where.folder).result.to, where.ids[5]);
+  });
+
   it('ends if the ends of the range cannot be tested', async (t) => {
     const where = repositoryOf(t, 5);
     const unbuilt = bisected(where, { args: ['--build=echo bad flag; exit 2'] });
@@ -163,6 +178,12 @@ describe('bisect()', () => {
     );
     assert.ok(existsSync(join(where.folder, 'study', 'runs')));
     assert.ok(readdirSync(join(where.folder, 'study', 'runs')).length <= 16);
+    const one = bisected({ ...where, folder: temporaryFolder(t) }, { args: ['--time-limit=41s'] });
+    assert.equal(await one.result, 75);
+    assert.match(
+      one.lines.at(-2) ?? '',
+      /^undecided whether .*: too few pairs \(\d\); give more time \(--time-limit\)$/,
+    );
   });
 });
 
@@ -187,7 +208,7 @@ describe('readRange()', () => {
     assert.equal((await readRange(repository, { good: ids[0], bad: 'main' })).isDirty, true);
     const bad = /** @type {const} */ ([
       [ids[2], ids[2], /^--good \w{7} is not before --bad \w{7} on its first-parent line: give two commits/],
-      [ids[4], ids[2], /is not before/],
+      [ids[4], ids[2], /^--good \w{7} is after --bad \w{7}: exchange them$/],
       ['side', ids[6], /is not before/],
       ['side', 'main', /is not before/],
       ['nothing', 'main', /^--good nothing: no such commit in /],
