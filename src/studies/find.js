@@ -150,7 +150,7 @@ class Search {
   /** The throughput without a rate is the start of the search. @returns {AsyncGenerator<Wanted, number, Made>} */
   async *#pilot() {
     const { made } = yield* this.#measure({}, 'pilot', {
-      name: 'no rate, the pilot',
+      name: 'without a rate',
       label: 'a pilot run without a rate',
     });
     const { run, isKept } = made;
