@@ -176,11 +176,7 @@ const TABLE = {
       /^wallets 3\.\.3 do not exist: \S+\/keys has 3 \(0\.\.2\); use a smaller -t or -o$/,
       { files: { keys: KEYS.join('\n') } },
     ],
-    [
-      '-t 1 --keys DIR/none',
-      /^cannot read the key file \S+\/none: no such file$/,
-      { exit: 65 },
-    ],
+    ['-t 1 --keys DIR/none', /^cannot read the key file \S+\/none: no such file$/, { exit: 65 }],
     [
       '-t 1 --keys DIR/keys',
       /keys, line 3: not a private key: expected 64 hexadecimal digits, with or without 0x$/,
@@ -558,11 +554,7 @@ const TABLE = {
   ],
 
   '--config FILE': [
-    [
-      '--config DIR/none',
-      /^cannot use the config file \S+\/none: no such file$/,
-      { exit: 65 },
-    ],
+    ['--config DIR/none', /^cannot use the config file \S+\/none: no such file$/, { exit: 65 }],
     ['--config DIR/c', /: it is not valid JSON$/, { given: 'not JSON', files: { c: 'threads: 5' }, exit: 65 }],
     [
       '--config DIR/c',
