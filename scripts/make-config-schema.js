@@ -60,10 +60,7 @@ async function valueOf({ isFlag, isList, isAxis, isOpen, choices, integer, parse
 
 /** All forms of a command in one line. @param {string} usage */
 function usageOf(usage) {
-  return usage
-    .split('\n')
-    .map((line) => line.trim())
-    .join(' or ');
+  return usage.replace(/\n\s+(?=stress )/g, ' or ').replace(/\s+/g, ' ');
 }
 
 /** @param {Command} name */

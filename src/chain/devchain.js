@@ -165,9 +165,9 @@ function canConnect(port) {
   });
 }
 
-/** Sets balances of an embedded chain without a transaction. @param {Rpc} rpc @param {string[]} addresses */
-export async function fundOnDevChain(rpc, addresses) {
-  const balance = toHex(DEV_BALANCE_WEI);
+/** Sets balances of anvil without a transaction. @param {Rpc} rpc @param {string[]} addresses @param {bigint} [leastWei] */
+export async function fundOnDevChain(rpc, addresses, leastWei = 0n) {
+  const balance = toHex(leastWei > DEV_BALANCE_WEI ? leastWei : DEV_BALANCE_WEI);
   await rpc.batch(
     addresses.map((address) => ({ method: 'anvil_setBalance', params: [address, balance] })),
     'setup',

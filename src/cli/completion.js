@@ -9,7 +9,7 @@ import { ALL_OPTIONS, COMMANDS, COMMAND_NAMES, GENERAL_OPTIONS, optionsOf } from
  */
 
 const BASH = `_stress() {
-  local words=$("$1" completion -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2> /dev/null)
+  local words=$("$1" completion -- "\${COMP_WORDS[@]:1:$COMP_CWORD}" 2> /dev/null)
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]#=}"))
 }
 complete -o default -F _stress stress evm-stress`;
@@ -17,9 +17,15 @@ complete -o default -F _stress stress evm-stress`;
 /** @type {Readonly<Record<string, string>>} */
 const SCRIPTS = Object.freeze({
   bash: BASH,
-  zsh: `autoload -U +X bashcompinit && bashcompinit\n${BASH}`,
-  fish: `complete -c stress -a '(stress completion -- (commandline -opc)[2..] (commandline -ct))'
-complete -c evm-stress -w stress`,
+  zsh: `(( $+functions[compdef] )) || { autoload -U compinit && compinit; }
+autoload -U +X bashcompinit && bashcompinit\n${BASH}`,
+  fish: `function _stress
+  set -l words (commandline -opc)
+  set -l found ($words[1] completion -- $words[2..] (commandline -ct) 2> /dev/null)
+  test -n "$found" && printf '%s\\n' $found || __fish_complete_path (commandline -ct)
+end
+complete -c stress -f -a '(_stress)'
+complete -c evm-stress -f -a '(_stress)'`,
 });
 
 /** @param {readonly string[]} words behind the command @returns {string} @throws {UsageError} */
@@ -38,12 +44,16 @@ function candidates(given) {
   const before = words.slice(0, -1).filter((word) => word !== '=');
   const valued = valuedOption(before.at(-1));
   if (valued !== undefined) return valued.choices ?? [];
+  // zsh and fish do not divide --option=value.
+  const [, joined] = /^(-[^=]+)=/.exec(words.at(-1) ?? '') ?? [];
+  if (joined !== undefined) return (valuedOption(joined)?.choices ?? []).map((choice) => `${joined}=${choice}`);
   const command = /** @type {Command | undefined} */ (
     before.find((word, i) => Object.hasOwn(COMMANDS, word) && valuedOption(before[i - 1]) === undefined)
   );
-  if (words.at(-1)?.startsWith('-')) return [...optionsOf(command ?? 'run'), ...GENERAL_OPTIONS].flatMap(namesOf);
+  const options = [...optionsOf(command ?? 'run'), ...GENERAL_OPTIONS].flatMap(namesOf);
+  if (words.at(-1)?.startsWith('-')) return options;
   if (command === undefined || command === 'help') return COMMAND_NAMES;
-  const { takes } = COMMANDS[command];
+  const { takes = options } = COMMANDS[command];
   return Array.isArray(takes) ? takes : [];
 }
 

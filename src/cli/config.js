@@ -162,7 +162,9 @@ function readConfigFile(file, command) {
   const name = displayName(file.name);
   let json;
   try {
-    json = JSON.parse(readFileSync(file.name, 'utf8'));
+    const text = readFileSync(file.name, 'utf8');
+    // The shell has just made the file of `stress --print-config > stress.config.json`.
+    json = file.isFound && text === '' ? {} : JSON.parse(text);
   } catch (error) {
     const why = error instanceof SyntaxError ? 'it is not valid JSON' : errnoWords(error);
     throw new InputError(`cannot use the config file ${name}: ${why}`);
@@ -356,6 +358,14 @@ const HINTS = Object.freeze([
   [/^(n|requests)$/, 'operations per wallet are --iterations N, and the length of the run is -d TIME'],
   [/^live$/, 'the live page is --dashboard PORT'],
   [/^targets$/, 'the endpoint is --rpc URL, and the calls are --workload rpc --calls FILE'],
+  [/\.[cm]?js$/, 'a workload of your own is --workload FILE'],
+  [/^(j|output(-format)?|summary-export|format)$/, 'the result as JSON is --json, or --out FILE'],
+  [/^latency-correction$/, 'latency counts from the scheduled start if a rate is given: --rate N'],
+  [/^(no-tui|no-progress|s|silent)$/, 'to print errors only is --quiet'],
+  [/^(disable-keepalive|no-connection-reuse)$/, 'one connection per request is --no-keep-alive'],
+  [/^time-limit$/, 'the length of a run is -d TIME'],
+  [/^(gas-limit|calldata|adaptive-rate-limit|send-only)$/, 'an operation is what --workload NAME|FILE says'],
+  [/^eth-amount(-in-wei)?$/, 'the balance that each wallet needs is --fund-amount AMOUNT'],
   [/^timeout$/, 'time limits are --tx-timeout and --request-timeout'],
   [/^verbosity$/, 'the level of messages is --log-level LEVEL'],
   [/^(priority|with)-gas-price$/, 'fees are --max-fee PRICE, or --gas-price PRICE'],

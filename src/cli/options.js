@@ -45,6 +45,7 @@ import * as parse from './parse.js';
  * @property {(text: string) => unknown} [parse] text to value, or a promise of it; default: an integer, a choice, or any
  *   text but an empty one
  * @property {readonly string[]} [choices] all values; with parse or integer, the named ones beside other values
+ * @property {Readonly<Record<string, string>>} [removed] choices of earlier versions, and what to give instead
  * @property {string} [fallback] the default, as text; false for a flag
  * @property {string} [defaultText] the default in words, if there is none or it needs an explanation
  * @property {readonly Command[]} commands
@@ -308,7 +309,8 @@ const TABLE = {
     { name: 'port', env: 'STRESS_NODE_PORT', argument: 'N', integer: [1, 65_535], commands: ['node'],
       defaultText: '8545, or any free port',
       help: 'port of the chain, on loopback' },
-    { name: 'inclusion', isAxis: true, argument: 'NAME', choices: DETECTORS, parse: parse.inclusionName(DETECTORS), fallback: 'auto', commands: LOAD,
+    { name: 'inclusion', isAxis: true, argument: 'NAME', choices: DETECTORS, fallback: 'auto', commands: LOAD,
+      removed: { receipts: 'give blocks, or auto, which find transactions in the lists of the blocks' },
       role: 'network',
       help: 'how inclusion in a block is detected: new heads are pushed or polled, or eth_sendRawTransactionSync answers' },
     { name: 'confirmations', isAxis: true, argument: 'N', integer: [0, 64], fallback: '0', commands: LOAD,
@@ -427,7 +429,7 @@ const TABLE = {
       output: { load: async () => (await import('../outputs/junit.js')).createJunitOutput },
       help: 'file for thresholds, --fail-if and audit as test cases (JUnit XML)' },
     { name: 'until', isList: true, argument: 'EXPR', parse: parse.threshold, commands: ['find', 'sweep'], needs: ['find'],
-      help: "condition that the search needs, as in --threshold, such as 'p99<2s'; may be repeated" },
+      help: "condition that must hold at the value that is searched, as in --threshold, such as 'p99<2s'; a rate must also be held (held>=98%); may be repeated" },
     { name: 'metric', key: 'metrics', isList: true, argument: 'NAME', fallback: 'tps', commands: MEASURED,
       parse: async (text) => (await import('../studies/metrics.js')).metricOf(text.trim()).name,
       help: 'figure of the verdict; with --until-sure it may be repeated, and all are decided' },
@@ -541,7 +543,7 @@ const ROLES = Object.freeze({
 
 /** @param {Row} row @param {string} group @returns {Option} */
 function option(row, group) {
-  const { name, commands, isFlag = false, choices, integer } = row;
+  const { name, commands, isFlag = false, choices, integer, removed } = row;
   const isOfStudies =
     commands.length > 0 && commands.every((command) => STUDIES.includes(command) || command === 'trend');
   const other = row.parse ?? (integer && parse.wholeNumber(...integer));
@@ -553,7 +555,7 @@ function option(row, group) {
     key: row.key ?? name.replace(/-(\w)/g, (_, letter) => letter.toUpperCase()),
     variable: row.env ?? `STRESS_${name.toUpperCase().replaceAll('-', '_')}`,
     argument: row.argument ?? '',
-    parse: isFlag ? parse.flag : choices ? parse.oneOf(choices, other) : (other ?? parse.anyText),
+    parse: isFlag ? parse.flag : choices ? parse.oneOf(choices, other, removed) : (other ?? parse.anyText),
     fallback: isFlag ? 'false' : row.fallback,
   });
 }

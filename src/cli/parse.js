@@ -204,21 +204,17 @@ export const chainId = matching(/^(\d+|0x[\da-f]+)$/i, 'the id of a chain such a
   Number(text),
 );
 
-/** @param {readonly string[]} names @param {(text: string) => unknown} [other] of values that have no name */
-export function oneOf(names, other) {
+/**
+ * @param {readonly string[]} names
+ * @param {(text: string) => unknown} [other] of values that have no name
+ * @param {Readonly<Record<string, string>>} [removed] names of earlier versions, and what to give instead
+ */
+export function oneOf(names, other, removed = {}) {
   return (/** @type {string} */ text) => {
     if (names.includes(text)) return text;
+    if (Object.hasOwn(removed, text)) throw new Error(`${text} was removed: ${removed[text]}`);
     if (other !== undefined) return other(text);
     throw new Error(`must be one of ${names.join(', ')}, not ${quote(text)}`);
-  };
-}
-
-/** @param {readonly string[]} names of the detectors */
-export function inclusionName(names) {
-  return (/** @type {string} */ text) => {
-    if (text === 'receipts')
-      throw new Error('receipts was removed: give blocks, or auto, which find transactions in the lists of the blocks');
-    return oneOf(names)(text);
   };
 }
 

@@ -240,7 +240,7 @@ function verdictOf(error) {
  */
 export function loadText(config, who, place) {
   const { workload, mix, method, calls, warmupMs, durationMs, iterations } = config;
-  const { ratePerSecond, gasPerSecond, stages } = config;
+  const { ratePerSecond, gasPerSecond, stages, arrival } = config;
   const time = (/** @type {number} */ ms) => (ms < 60_000 ? `${ms / 1000} s` : timeText(ms / 1000));
   const call = isCallWorkload(workload) ? ` (${calls === null ? method : displayName(calls)})` : '';
   const names = workload === MIX ? mix.map(({ name, weight }) => `${name}:${weight}`).join(',') : `${workload}${call}`;
@@ -252,6 +252,7 @@ export function loadText(config, who, place) {
     gasPerSecond === null ? [] : `${gasPerSecond / 1e6} Mgas per second`,
     ratePerSecond === null ? [] : `${ratePerSecond} per second`,
     stages === null ? [] : `${stages.length} stages`,
+    arrival === 'poisson' ? 'Poisson arrivals' : [],
     warmupMs === 0 ? [] : `warm-up ${warmupMs === 'auto' ? 'auto' : time(warmupMs)}`,
   ]
     .flat()

@@ -26,7 +26,7 @@ import { sliceIndexes } from './nonces.js';
 
 /**
  * @import { CallWorkload, ChainInfo, Chosen, Config, Fees, Gas, Rpc, Sender, Surroundings, TransactionWorkload } from '../types.d.ts'
- * @import { Identity } from './connect.js'
+ * @import { GivenKeys, Identity } from './connect.js'
  * @import { Opened } from './run.js'
  */
 
@@ -113,8 +113,13 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
     const load = { threads, warmupMs, durationMs, inFlight, ratePerSecond, stages };
     const needWei = walletNeedWei({ ...load, fundAmountWei }, workload.gas, fees, chain);
     onProgress('reading wallets until none has a pending transaction', 0, threads);
-    const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
+    let missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
     onProgress('reading wallets until none has a pending transaction', threads, threads);
+    if (missing.length > 0 && isTestChain(given, chain)) {
+      await fundOnDevChain(rpc, addressesOf(missing.map(({ wallet }) => wallet)), needWei);
+      notice(`${missing.length} of ${threads} test wallets had too little: this anvil has set their balances`);
+      missing = [];
+    }
     if (missing.length > 0 && given.funder === null) {
       const ofAll = `fund the wallets of all instances before, with 'stress fund --instances ${instances}' and the options of the run`;
       throw fundsMissing(missing, needWei, index === null || instances === 1 ? undefined : ofAll);
@@ -132,6 +137,16 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
     throw (await proveForeignSender(error, sender, wallets, chain.head)) ?? error;
   }
   return { chain, wallets, sender, costs, inclusion };
+}
+
+/**
+ * The wallets of the public test mnemonic, which is used on local development chains only, and a node that sets
+ * balances. A funder has precedence.
+ * @param {GivenKeys} given
+ * @param {Identity} chain
+ */
+function isTestChain({ source, funder }, { clientVersion }) {
+  return source === null && funder === null && /^anvil\b/.test(clientVersion ?? '');
 }
 
 /** @param {Wallet[]} wallets */

@@ -1,8 +1,10 @@
+import { displayUrl } from '../chain/rpc.js';
 import { EXIT, UsageError, displayName } from '../errors.js';
 import { measuredText } from '../outputs/run-tables.js';
 import { resultText } from '../outputs/table.js';
 import { checkThresholds, parseThreshold } from '../stats/thresholds.js';
 import { LIMIT_WORDS } from '../stats/verdict.js';
+import { timeText } from '../text.js';
 import { Capacity } from './capacity.js';
 import { failure } from './experiment.js';
 import { digits } from './metrics.js';
@@ -98,6 +100,16 @@ function bracketText({ bracket, searched }) {
   return [bracket?.from, bracket?.to].flatMap((end) => (end == null ? [] : `${end}${searched?.unit ?? ''}`)).join('..');
 }
 
+/** What stress find will do, and for how long. @param {Config} config */
+function startText(config) {
+  const { rpc, timeLimitMs } = config;
+  const [url] = rpc;
+  const where = url === undefined ? 'the embedded chain, which says what this machine can do' : displayUrl(url);
+  const time = timeLimitMs === null ? '3 minutes, or 60 blocks if they take longer' : timeText(timeLimitMs / 1000);
+  const conditions = conditionsOf(config).map(({ expression }) => expression);
+  return `search for the highest rate with ${conditions.join(', ')} at ${where}, for ${time}; Ctrl-C ends it, and the same command goes on`;
+}
+
 class Search {
   #study;
   #find;
@@ -134,8 +146,7 @@ class Search {
   async *steps() {
     const { config, parts } = this.#study;
     const { from = null, to = null } = config.study.bracket ?? {};
-    if (this.#capacity !== null && config.rpc.length === 0)
-      parts.say('without --rpc the embedded chain is searched: that says what this machine can do');
+    if (this.#capacity !== null) parts.say(startText(config));
     const guess = to !== null ? null : from !== null ? Number(from) : yield* this.#pilot();
     if (to !== null) this.#scale = { lowest: Number(from), highest: Number(to) };
     const estimate = new ThresholdEstimate({ ...this.#scale, guess, isWhole: this.#searched.name !== 'rate' });
@@ -151,7 +162,7 @@ class Search {
   /** The throughput without a rate is the start of the search. @returns {AsyncGenerator<Wanted, number, Made>} */
   async *#pilot() {
     const { made } = yield* this.#measure({}, 'pilot', {
-      name: 'no rate, the pilot',
+      name: 'without a rate',
       label: 'a pilot run without a rate',
     });
     const { run, isKept } = made;

@@ -40,7 +40,7 @@ const STARVED_GAS = 24_000n;
 const COUNTED = Object.freeze(['counter', 'logs', 'compute']);
 
 /** Each run deploys a contract of its own. */
-const DEPLOYED = Object.freeze(['erc20', 'erc721', 'storage', 'deploy', 'compute', 'swap', 'logs']);
+const DEPLOYED = Object.freeze(['erc20', 'erc721', 'storage', 'deploy', 'compute', 'swap', 'contention', 'logs']);
 
 /** @type {Anvil} */
 let anvil;

@@ -55,6 +55,7 @@ describe('stress find', () => {
     assert.equal(code, 0, stderr);
     const { find } = readJson(join(dir, 'sweep.json'));
     assert.deepEqual([find.low, find.range], [40, '20..40']);
+    assert.match(stdout, /^search for the highest rate with tps>0 at http:\/\/[\w.]+:\d+, for 1m40s; Ctrl-C ends it/);
     assert.match(stdout, /^ {2}verdict {3}the highest rate with tps>0 is at least 40 per second/m);
     assert.match(stdout, /^ {2}rate +asked\/s +TPS /m);
     assert.match(readFileSync(page, 'utf8'), /Search for the highest rate/);

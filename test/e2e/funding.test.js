@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Wallet, formatEther, parseEther } from 'ethers';
 import { startAnvil } from '../helpers/anvil.js';
 import { runStress, startStress } from '../helpers/cli.js';
-import { DEV_WALLETS } from '../helpers/dev-wallets.js';
+import { DEV_MNEMONIC, DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { runTable } from '../helpers/table.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -19,6 +19,9 @@ const walletAt = (index) => DEV_WALLETS.deriveChild(index);
 /** Wallet 0 is the only one that has funds on these chains: it is the funder. */
 const FUNDER = walletAt(0);
 const WITH_FUNDER = Object.freeze({ STRESS_FUNDER_KEY: FUNDER.privateKey });
+
+/** Balances of wallets that the user names are not changed. */
+const AS_GIVEN = Object.freeze({ STRESS_MNEMONIC: DEV_MNEMONIC });
 
 /** @param {string[]} [args] */
 const startPoorChain = (args = []) => startAnvil({ args: ['--accounts', '1', ...args] });
@@ -58,7 +61,7 @@ describe('wallets without funds', () => {
     await setBalance(chain, walletAt(3).address, parseEther('1'));
     const { code, stdout, stderr } = await runStress(
       ['-t', '6', '-o', '1', '-d', '1s', '--rpc', chain.url, '--fund-amount', '0.5'],
-      {},
+      { env: AS_GIVEN },
     );
     assert.equal(code, 69);
     const [one, two, four] = [1, 2, 4].map((index) => walletAt(index).address);
@@ -74,7 +77,10 @@ describe('wallets without funds', () => {
 
   test('without --fund-amount the need is an estimate that grows with the duration', async (t) => {
     const results = await runTable(
-      ['1s', '30s'].map((duration) => ({ args: ['-t', '1', '-o', '1', '-d', duration, '--rpc', chain.url] })),
+      ['1s', '30s'].map((duration) => ({
+        args: ['-t', '1', '-o', '1', '-d', duration, '--rpc', chain.url],
+        env: AS_GIVEN,
+      })),
       temporaryFolder(t),
     );
     const needs = [];
@@ -143,6 +149,15 @@ describe('wallets without funds', () => {
       assert.match(stderr, /^stress: .*\n$/);
       assert.ok(!stderr.includes(digits.slice(0, 20)), stderr);
     }
+  });
+
+  test('are funded by anvil if they are the test wallets and there is no funder', async () => {
+    const indexes = [100, 101, 102];
+    const { code, stdout } = await runStress(['-t', '3', '-o', '100', '-d', '300ms', '--rpc', chain.url]);
+    assert.equal(code, 0, stdout);
+    assert.match(stdout, /^3 of 3 test wallets had too little: this anvil has set their balances$/m);
+    assert.match(stdout, /^ +audit +exact: /m);
+    for (const wei of await balances(chain, indexes)) assert.ok(wei > parseEther('9999') && wei < parseEther('10000'));
   });
 });
 

@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test';
 import * as hdr from 'hdr-histogram-js';
 import { freePort, startAnvil } from '../helpers/anvil.js';
 import { readJson, runStress, spawnStress, startStress } from '../helpers/cli.js';
-import { DEV_WALLETS } from '../helpers/dev-wallets.js';
+import { DEV_MNEMONIC, DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { parsePage, valueOf } from '../helpers/prometheus-page.js';
 import { serveMethods } from '../helpers/endpoint.js';
 import { assertAgrees, assertNear } from '../helpers/recompute.js';
@@ -235,7 +235,13 @@ describe('outputs of a run that ended before its load began', () => {
       'endpoint-down',
       /^http:\/\/127\.0\.0\.1:\d+: connection refused$/,
     ],
-    ['no funds', async () => ['-t', '1', '-o', '70', '--rpc', chain.url], 69, 'funds', /^1 wallet has less than the/],
+    [
+      'no funds',
+      async () => ['-t', '1', '-o', '70', '--rpc', chain.url, '--mnemonic', DEV_MNEMONIC],
+      69,
+      'funds',
+      /1 wallet has less than the/,
+    ],
     [
       'a public mainnet',
       async () => ['-t', '1', '--rpc', (await serveMethods({ eth_chainId: '0x1' })).url],

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseEther } from 'ethers';
 import { startAnvil } from '../helpers/anvil.js';
 import { readJson, runStress, startStress } from '../helpers/cli.js';
-import { DEV_WALLETS } from '../helpers/dev-wallets.js';
+import { DEV_MNEMONIC, DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
@@ -157,7 +157,7 @@ describe('files of instances with one command line', () => {
   test('an instance that does not come to its load leaves a run file that says why, and no empty file', async (t) => {
     const folder = temporaryFolder(t);
     const own = ['--results', folder, '--out', join(folder, 'out'), '--samples', join(folder, 's.csv')];
-    const { code } = await instance(0, [...own, '--fund-amount', '1000000']);
+    const { code } = await instance(0, [...own, '--fund-amount', '1000000', '--mnemonic', DEV_MNEMONIC]);
     assert.equal(code, 69);
     assert.deepEqual(readdirSync(folder), ['out']);
     assert.equal(readJson(join(folder, 'out')).end, 'set_up_failed');
@@ -228,7 +228,7 @@ describe('what is paid beforehand', () => {
       env: WITH_FUNDER,
     });
     assert.equal(short.code, 0, short.stderr);
-    const refused = await instance(1);
+    const refused = await instance(1, ['--mnemonic', DEV_MNEMONIC]);
     assert.equal(refused.code, 69);
     assert.match(
       refused.stderr,

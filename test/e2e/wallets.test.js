@@ -102,7 +102,7 @@ describe('the well-known test mnemonic', { concurrency: 2 }, () => {
     const { code, stdout, stderr } = await runStress(['-t', '2', '--rpc', url, '-d', '200ms']);
     await stop();
     assert.equal(code, 0, stderr);
-    assert.match(stdout, /^2 wallets \(0\.\.1 of the well-known test mnemonic\) .*chain 1337\) /m);
+    assert.match(stdout, /^2 wallets \(0\.\.1 of the well-known test mnemonic\): .*chain 1337\), /m);
   });
 });
 

@@ -385,6 +385,15 @@ describe('readInvocation(): stress.config.json and --print-config', () => {
     assert.deepEqual(none.notices, []);
   });
 
+  it('is as if it were not there while it is empty: the shell makes it for --print-config', async (t) => {
+    const folder = temporaryFolder(t);
+    writeFileSync(join(folder, 'stress.config.json'), '');
+    const before = process.cwd();
+    process.chdir(folder);
+    t.after(() => process.chdir(before));
+    assert.deepEqual(await printed('-t 5'), { threads: '5' });
+  });
+
   it('prints what is given, without secrets, in the form of a config file', async (t) => {
     const env = { STRESS_MNEMONIC: 'test '.repeat(12).trim(), STRESS_RATE: '10k', STRESS_QUIET: '1' };
     const json = await printed('-t 5 --rpc localhost:8545 --threshold p99<2s', env);
@@ -746,7 +755,9 @@ describe('readInvocation(): help', () => {
         );
         if (fallback !== undefined && isFlag !== true && defaultText === undefined)
           assert.match(help, new RegExp(`default:\\s+${fallback.replace(/[^\w ]/g, '\\$&')}[;\\]]`), name);
-        for (const choice of choices ?? []) assert.match(help, new RegExp(`\\b${choice}\\b`), `${name} ${choice}`);
+        const [, own = ''] = help.split(new RegExp(`^ {2,6}(?:-\\w, )?--(?=${name}(?![\\w-]))`, 'm'));
+        const paragraph = own.split(/^ {2,6}(?:-\w, )?--/m)[0];
+        for (const choice of choices ?? []) assert.match(paragraph, new RegExp(`\\b${choice}\\b`), `${name} ${choice}`);
       }
       for (const { name } of OPTIONS.filter(({ commands }) => !commands.includes(command))) {
         assert.doesNotMatch(help, new RegExp(`^ +(-\\w, )?--${name}(?![\\w-])`, 'm'), `${command} ${name}`);
