@@ -92,7 +92,7 @@ export async function sendAll(sender, orders, onProgress) {
   return receipts;
 }
 
-/** @typedef {{raw: string, hash: string}} Sent */
+/** @typedef {{raw: string, hash: string, wallet: Wallet, nonce: number}} Sent */
 
 /** @param {Sender} sender @param {Order} order @returns {Promise<Sent>} */
 async function send(sender, { wallet, ...call }) {
@@ -107,12 +107,12 @@ async function send(sender, { wallet, ...call }) {
   for (let tries = 0; ; tries += 1) {
     try {
       await sender.rpc.call('eth_sendRawTransaction', [raw], 'setup');
-      return { raw, hash };
+      return { raw, hash, wallet, nonce };
     } catch (error) {
       const failure = error instanceof RpcError ? submitFailure(error) : null;
       const isNonceUsed = failure === 'nonce_too_low' || failure === 'nonce_in_use';
       // If an earlier answer was lost, the nonce may be taken by this very transaction; its receipt will tell.
-      if (failure === 'already_known' || (isNonceUsed && mayHaveArrived)) return { raw, hash };
+      if (failure === 'already_known' || (isNonceUsed && mayHaveArrived)) return { raw, hash, wallet, nonce };
       if (isNonceUsed) throw new NonceTakenError(wallet, nonce, hash, /** @type {RpcError} */ (error).rpcMessage);
       const isPoolBehind = failure === 'insufficient_funds' && clock.nowUs() < startUs + POOL_LAG_MS * 1000;
       const mayPass = isRetryable(error) || error instanceof ProtocolError || failure === 'pool_full' || isPoolBehind;
@@ -143,6 +143,7 @@ async function waitForReceipts(sender, sent, onProgress) {
     onProgress(receipts.size);
     if (receipts.size === sent.length) break;
     if (clock.nowUs() > deadlineUs) {
+      await resendLost(rpc, missing);
       throw new UnavailableError(
         `${sent.length - receipts.size} of ${sent.length} set-up transactions are in no block after ${timeoutMs / 1000} s (the first: ${missing[0].hash}): does the chain make blocks?`,
       );
@@ -162,12 +163,21 @@ function withoutLogs({ transactionHash, status, blockNumber, gasUsed, effectiveG
   return { transactionHash, status, blockNumber, gasUsed, effectiveGasPrice, contractAddress };
 }
 
-/** A full pool may drop transactions without an error. @param {Rpc} rpc @param {Sent[]} missing */
+/**
+ * A full pool may drop transactions without an error, and so may any pool if another sender's transaction with that nonce
+ * gets into a block.
+ * @param {Rpc} rpc
+ * @param {Sent[]} missing
+ * @throws {NonceTakenError}
+ */
 async function resendLost(rpc, missing) {
   await Promise.all(
-    missing.map(async ({ raw, hash }) => {
-      const known = await rpc.gather('eth_getTransactionByHash', [hash], 'setup').catch(() => null);
-      if (known === null) await rpc.call('eth_sendRawTransaction', [raw], 'setup').catch(() => null);
+    missing.map(async ({ raw, hash, wallet, nonce }) => {
+      const known = await rpc.gather('eth_getTransactionByHash', [hash], 'setup').catch(() => undefined);
+      if (known !== null) return;
+      const error = await rpc.call('eth_sendRawTransaction', [raw], 'setup').catch((thrown) => thrown);
+      if (error instanceof RpcError && submitFailure(error) === 'nonce_too_low')
+        throw new NonceTakenError(wallet, nonce, hash, error.rpcMessage);
     }),
   );
 }

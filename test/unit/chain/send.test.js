@@ -196,6 +196,24 @@ describe('sendAll()', () => {
     assert.match(error.message, /^wallet 2 \(0x.*\): the node does not take nonce 0: nonce too low/);
   });
 
+  it('names it too if the pool has dropped ours silently, because the nonce was used in a block', async () => {
+    let sent = 0;
+    const { clock, sender, orders, wallets } = setting({
+      eth_sendRawTransaction: () => {
+        if ((sent += 1) > 1)
+          throw new RpcError('eth_sendRawTransaction', -32000, 'nonce too low: next nonce 1, tx nonce 0');
+        return '0x';
+      },
+      eth_getTransactionByHash: () => null,
+      eth_getTransactionReceipt: () => null,
+    });
+    const failed = caught(() => sendAll({ ...sender, timeoutMs: 1000 }, orders.slice(1)));
+    await clock.advance(2000);
+    const error = await failed;
+    assert.ok(error instanceof NonceTakenError, String(error));
+    assert.deepEqual([error.wallet, error.nonce], [wallets[1], 0]);
+  });
+
   it('asks one by one where the node answers with an error for what is in no block yet', async () => {
     let tries = 0;
     const { clock, sender, orders } = setting({
