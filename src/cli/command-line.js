@@ -44,6 +44,8 @@ function unambiguous(argv) {
     const word = words[i];
     const [, given = '', value] = NAMED.exec(word) ?? [];
     const option = optionNamed(given);
+    if (given === 'private-key' && KEY.test(value ?? words[i + 1] ?? ''))
+      throw new UsageError('--private-key takes the name of a file with the key; or give the key in STRESS_FUNDER_KEY');
     if (option === undefined) joined.push(word);
     else if (value !== undefined) joined.push(`--${option.name}${value}`);
     else {
@@ -55,6 +57,9 @@ function unambiguous(argv) {
   }
   return joined;
 }
+
+/** A key, which other programs of this machine can read in a command line. */
+const KEY = /^=?(0x)?[0-9a-f]{64}$/i;
 
 /** Several values of a flag, for a sweep. */
 const SEVERAL_FLAGS = /^(true|false)(,(true|false))+$/;

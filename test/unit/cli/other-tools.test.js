@@ -59,7 +59,7 @@ const LINES = [
   [`--rpc-url ${RPC} --concurrency 10 --mode erc20`, { workload: 'erc20' }],
   [`--rpc-url ${RPC} --concurrency 10 --chain-id 0x539`, { threads: 10, chainId: 1337 }],
   [`--rpc-url ${RPC} --concurrency 10 --verbosity 700`, /--verbosity: the level of messages is --log-level LEVEL/],
-  [`--rpc-url ${RPC} -t 5 --private-key 0x${'42'.repeat(32)}`, { fundFrom: `0x${'42'.repeat(32)}` }],
+  [`--rpc-url ${RPC} -t 5 --private-key 0x${'42'.repeat(32)}`, /^--private-key takes the name of a file/],
   // foundry, spamoor
   ['--rpc-url env -t 5', { rpc: [new URL(RPC)] }],
   ['--rpc-url localhost:8545 -t 5 --json', { rpc: [new URL('http://localhost:8545')], out: '-' }],
