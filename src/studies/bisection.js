@@ -31,9 +31,8 @@ import { PairedSequence } from './sequential.js';
 
 export const CONFIDENCE = 0.95;
 
-/** Most pairs that are made to see whether the bad commit is worse, and most pairs in all. */
-const MOST_FIRST = 80;
-const MOST_PAIRS = 250;
+/** Most pairs that are made. */
+const MOST_PAIRS = 500;
 
 /** Pairs that the named commit and the one before it have at least. */
 const LEAST_PAIRS = 2;
@@ -152,7 +151,7 @@ export class Bisection {
       const { high } = this.#first.interval();
       if (high < 0) return { reason: 'better', ...range };
       if (high <= this.#margin) return { reason: 'equal', ...range };
-      return this.pairs < MOST_FIRST ? { position: this.#count } : this.limit();
+      return this.pairs < MOST_PAIRS ? { position: this.#count } : this.limit();
     }
     if (this.figures().none >= CONFIDENCE) return { reason: 'equal', ...range };
     const { from, to } = range;
