@@ -3,7 +3,7 @@ import { createRpc, secretsOf } from '../chain/rpc.js';
 import { chooseTransport, transports } from '../transport/index.js';
 
 /**
- * The other side of SideThread.
+ * The program of the threads that SideThread starts.
  *
  * @import { MessagePort } from 'node:worker_threads'
  * @import { SideTask } from './side-thread.js'

@@ -286,8 +286,8 @@ export class ChainFollower {
 
   /**
    * @param {number} number of the last block read, or of one before it
-   * @returns {Promise<number | null>} the highest block up to this one that is still part of the chain; null: the block
-   *   at which the load began is not
+   * @returns {Promise<number | null>} number of the newest of these blocks that the chain still has; null: it does not
+   *   have the block at which the load began
    */
   async #forkUpTo(number) {
     const { head, headHash = null } = this.#options;

@@ -226,7 +226,7 @@ export function parseFailIf(text) {
 }
 
 /** @param {string} text @returns {string} the name of a figure */
-export function comparedMetric(text) {
+function comparedMetric(text) {
   return metricOf(text.trim()).name;
 }
 

@@ -77,7 +77,7 @@ function plateau(cell, best, along) {
 function judged(line, along) {
   const above = line.findLastIndex(({ saturated }) => !saturated) + 1;
   const first = line.at(above);
-  // A saturated cell below one that is not saturated is noise, or the cells above it are.
+  // Noise: a higher load did better than these cells.
   const odd = line.slice(0, above).filter(({ saturated }) => saturated);
   const at = others(line[0].settings, along);
   const where = Object.keys(at).length === 0 ? '' : `${cellName(at)}: `;

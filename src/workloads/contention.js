@@ -1,6 +1,6 @@
 import { toNumber } from '../chain/rpc.js';
-import { callOf, readArtifact, selectorOf, word } from './contract-state.js';
-import { MAX_AUDIT_MS, checkOf } from './receipts.js';
+import { MAX_OF_OPERATIONS, callOf, readArtifact, selectorOf, stateCheck, word } from './contract-state.js';
+import { MAX_AUDIT_MS, UNSURE, areOurs, checkOf, successCheck } from './receipts.js';
 import { slotsByWeight } from './zipf.js';
 
 /**
@@ -48,23 +48,27 @@ export default function create({ kit, rpc, set: { slots, theta }, state, openThr
       return { to, data: WRITE + word(draw(kit.draw(position, nonce))) + word(nonce) };
     },
     reconcile: async (snapshot) => {
-      const { check, compare } = await kit.checkReceipts(snapshot);
       /** @type {Order | Failure} */
       const found = await order?.finish({ blockNumber: snapshot.blockNumber }, MAX_AUDIT_MS);
+      const check = successCheck(kit.addresses(), snapshot, found);
       const words = 'writes that left what they must, in the order of the blocks';
       if ('why' in found) return [check, checkOf('order', words, 0, 0, found.why)];
       const { writes, fault } = found;
       const isRight = checkOf('order', words, writes, fault === null ? writes : `not all (${fault})`, null);
-      const entries = [...found.slots].flatMap(([slot, { count, chain }]) => [
+      const entries = [...found.slots].slice(0, MAX_OF_OPERATIONS).flatMap(([slot, { count, chain }]) => [
         { of: `the count of slot ${slot} is`, read: callOf(to, COUNT_OF + word(slot)), mustBe: BigInt(count) },
         { of: `the hash chain of slot ${slot} is`, read: callOf(to, CHAIN_OF + word(slot)), mustBe: BigInt(chain) },
       ]);
-      const values = await compare({
-        name: 'slots',
-        words: `of ${entries.length} counts and hash chains of slots, those that serial execution gives`,
-        count: entries.length,
-        entryOf: (i) => entries[i],
-      });
+      const why = areOurs(found, snapshot) ? null : UNSURE;
+      const values = await stateCheck(
+        { rpc, snapshot, signal: snapshot.signal, why },
+        {
+          name: 'slots',
+          words: `of ${entries.length} counts and hash chains of slots, those that serial execution gives`,
+          count: entries.length,
+          entryOf: (i) => entries[i],
+        },
+      );
       return [check, isRight, values];
     },
     facts: () => ({ contract: to, slots, theta }),

@@ -8,7 +8,7 @@ import { signAuthorization } from '../chain/transaction.js';
 import { CheckError, RpcError, UnavailableError, WorkloadError, displayName, oneLine } from '../errors.js';
 import { drawBits } from '../random.js';
 import { stateCheck } from './contract-state.js';
-import { MAX_AUDIT_MS, Receipts, UNSURE, isSuccess, successCheck } from './receipts.js';
+import { MAX_AUDIT_MS, Receipts, UNSURE, areOurs, isSuccess, successCheck } from './receipts.js';
 import { compile } from './solidity.js';
 import { describeValue } from './user-code.js';
 import { CALL_WORDS, isCall } from './user-file.js';
@@ -20,7 +20,6 @@ import { CALL_WORDS, isCall } from './user-file.js';
  * @import { Check, Preparation, Rpc, Verdict } from '../types.d.ts'
  * @import { Artifact, AuditSnapshot, Call, Counted, Executed, Kit, ReceiptsCheck, Rpc as KitRpc, TransactionWorkload, Wallet } from './contract.d.ts'
  * @import { WorkloadOptions } from './index.js'
- * @import { Outcomes } from './receipts.js'
  *
  * @typedef {object} Membership in a mix of workloads
  * @property {(position: number, nonce: number) => boolean} isOwn whether an operation is of this member
@@ -329,11 +328,6 @@ function isWhole({ data, value, gasLimit }) {
 /** @param {AbortSignal} signal */
 function limited(signal) {
   return AbortSignal.any([signal, AbortSignal.timeout(MAX_AUDIT_MS)]);
-}
-
-/** Whether the ledger has the same outcomes. @param {Outcomes} outcomes @param {AuditSnapshot} snapshot */
-function areOurs({ succeeded, reverted }, snapshot) {
-  return snapshot.executed.every((count, i) => count === succeeded[i] && snapshot.reverted[i] === reverted[i]);
 }
 
 /** @param {string} seed @returns {ReturnType<Kit['authority']>} */

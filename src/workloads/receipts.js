@@ -180,6 +180,11 @@ export function successCheck(addresses, { executed, undecided }, outcomes) {
   return checkOf('receipts', words, sum(executed), `${sum(succeeded)}${fault}`, why);
 }
 
+/** Whether the ledger has the same outcomes. @param {Outcomes} outcomes @param {AuditSnapshot} snapshot */
+export function areOurs({ succeeded, reverted }, snapshot) {
+  return snapshot.executed.every((count, i) => count === succeeded[i] && snapshot.reverted[i] === reverted[i]);
+}
+
 /** The receipts of a full block are megabytes. @param {Receipt} receipt */
 function brief({ blockNumber, status, to, contractAddress, gasUsed }) {
   return { blockNumber, status, to, contractAddress, gasUsed };

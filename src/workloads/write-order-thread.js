@@ -25,6 +25,8 @@ import { slotsByWeight } from './zipf.js';
  * @typedef {object} Order the result
  * @property {Map<number, SlotState>} slots as they must be at the block of the audit
  * @property {number} writes
+ * @property {number[]} succeeded transactions of each wallet
+ * @property {number[]} reverted
  * @property {string | null} fault
  */
 
@@ -63,7 +65,8 @@ export default async function follow({ seed, slots, theta, wallets, startBlock, 
     }
     if (done < last) await setTimeout(PAUSE_MS);
   }
-  return { slots: order.slots, writes: order.writes, fault: order.fault };
+  const { slots: left, writes, succeeded, reverted, fault } = order;
+  return { slots: left, writes, succeeded, reverted, fault };
 }
 
 /** @param {Rpc} rpc @param {number} number @returns {Promise<{block: any, receipts: Receipt[]}>} */
@@ -72,8 +75,9 @@ async function readBlock(rpc, number) {
     rpc.call('eth_getBlockByNumber', [toHex(number), false], 'audit'),
     rpc.call('eth_getBlockReceipts', [toHex(number)], 'audit'),
   ]);
-  if (block === null || !Array.isArray(receipts))
-    throw new UnavailableError(`the node does not have block ${number} any more`);
+  // anvil answers as if a block that it has dropped were empty.
+  if (block === null || !Array.isArray(receipts) || (receipts.length === 0 && toNumber(block.gasUsed) > 0))
+    throw new UnavailableError(`the node does not have the receipts of block ${number} any more`);
   if (receipts.some(({ blockHash }) => blockHash !== block.hash))
     throw new UnavailableError(`block ${number} is being replaced`);
   return { block, receipts };

@@ -24,6 +24,10 @@ export class WriteOrder {
   /** The slots that were written. @type {Map<number, SlotState>} */
   slots = new Map();
   writes = 0;
+  /** Transactions of each wallet. @type {number[]} */
+  succeeded;
+  /** @type {number[]} */
+  reverted;
   /** The first write that left something else in its slot, in words. @type {string | null} */
   fault = null;
   #positions;
@@ -35,6 +39,8 @@ export class WriteOrder {
     this.#options = options;
     this.#positions = new Map(options.wallets.map(({ address }, i) => [address.toLowerCase(), i]));
     this.#nonces = options.wallets.map(({ nonce }) => nonce);
+    this.succeeded = options.wallets.map(() => 0);
+    this.reverted = options.wallets.map(() => 0);
   }
 
   /** @param {readonly Receipt[]} receipts of the next block, in its order */
@@ -45,6 +51,7 @@ export class WriteOrder {
       // The transactions of a wallet are executed in the order of their nonces.
       const nonce = this.#nonces[position];
       this.#nonces[position] += 1;
+      (isSuccess(receipt) ? this.succeeded : this.reverted)[position] += 1;
       if (isSuccess(receipt)) this.#write(position, nonce, receipt);
     }
   }

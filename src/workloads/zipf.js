@@ -20,10 +20,3 @@ export function slotsByWeight(slots, theta) {
     return low;
   };
 }
-
-/** The share of operations that write the most written slot: how much of the load has to wait for each other. @param {number} slots @param {number} theta */
-export function largestShare(slots, theta) {
-  let sum = 0;
-  for (let i = 1; i <= slots; i += 1) sum += i ** -theta;
-  return 1 / sum;
-}

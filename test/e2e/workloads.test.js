@@ -160,6 +160,21 @@ for (const [name, { options, whilePlanted = '', checks, plant, fails, says }] of
     });
   });
 
+test('contention: the audit is exact although the node no longer has the first blocks', async (t) => {
+  const keeper = ['--transaction-block-keeper', '150'];
+  const chain = await startAnvil({ args: ['--accounts', '10', '--block-time', '0.05', ...keeper] });
+  const out = join(temporaryFolder(t), 'run.json');
+  const args = ['--rpc', chain.url, '-t', '4', '-o', '0', '-d', '10s', '--workload', 'contention', '--out', out];
+  const { code, stdout, stderr } = await runStress(args);
+  assert.equal(code, 0, `${stdout}\n${stderr}`);
+  const run = readJson(out);
+  assert.ok(run.blocks.count > 160, `${run.blocks.count} blocks`);
+  assert.deepEqual(checksIn(run), { receipts: true, order: true, slots: true });
+  const first = `0x${run.blocks.firstNumber.toString(16)}`;
+  assert.notEqual(Number((await chain.rpc('eth_getBlockByNumber', [first, false])).gasUsed), 0);
+  assert.deepEqual(await chain.rpc('eth_getBlockReceipts', [first]), [], 'the fault happened');
+});
+
 describe('figures of workloads', { concurrency: 2 }, () => {
   test('swap: what fails by slippage has a code of its own, and the audit stays exact', async (t) => {
     const { args, out } = argsOf(t, '--workload swap --set slippage=1 --set amount=1000 -d 2s --in-flight 3');
