@@ -6,7 +6,7 @@ import { zeroCounts } from '../stats/stats.js';
 import { checkThresholds, thresholdExit } from '../stats/thresholds.js';
 import { VERDICTS } from '../stats/verdict.js';
 import { checker, legible } from '../studies/run-files.js';
-import { checkConsistency, choose, headerOf, listed, missingWords, some, unnamedWords, walletsOf } from './choose.js';
+import { checkConservation, choose, headerOf, listed, missingWords, some, unnamedWords, walletsOf } from './choose.js';
 import { findSources } from './sources.js';
 import { Total } from './totals.js';
 import { commonWindow, compareClocks, maxOf, minOf } from './window.js';
@@ -82,7 +82,7 @@ function readAll(sources, checkRunFile, { runId, options: { mayDiffer } }) {
     if (damage !== undefined) damaged.push({ name, index, id, runId: source.runId, why: damage });
     else if (words === undefined) {
       const run = checkRunFile(json, name);
-      checkConsistency(run, name);
+      checkConservation(run, name);
       headers.push(headerOf(run, source, mayDiffer));
     } else if (isGiven) throw new InputError(`${name} is ${words}`);
     else foreign.push(`${name} is ${words}`);

@@ -329,9 +329,9 @@ describe('stress merge', { concurrency: 2 }, () => {
     'another setting': [(run) => (run.config.inFlight = 2), /in-flight is 1 and 2/],
     'an overlapping slice': [(run) => (run.instance.offset = 2), /slices overlap/],
     'an index twice': [(run) => (run.instance.index = 0), /instance 0 is there twice/],
-    'a count that its intervals do not have': [
+    'counts that do not add up': [
       (run) => (run.counts.scheduled = run.counts.dropped += 7),
-      /00003-0\.json contradicts itself: counts/,
+      /00003-0\.json contradicts itself: its counts/,
     ],
     'no whole run file': [(run) => delete run.counts, /is no whole run file: \/counts is missing/],
     'a histogram that lies': [
