@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { EXIT, IncompleteError, InputError, oneLine, worstExit } from '../errors.js';
+import { EXIT, IncompleteError, InputError, worstExit } from '../errors.js';
 import { auditGaps, auditResult } from '../stats/audit-result.js';
 import { addUp, asJson } from '../stats/merge.js';
 import { zeroCounts } from '../stats/stats.js';
@@ -92,9 +92,7 @@ function readAll(sources, checkRunFile, { runId, options: { mayDiffer } }) {
 
 /** @param {any} json @returns {string | undefined} what the file is instead of a run file */
 function foreignKind(json) {
-  const schema = json?.schema;
-  if (typeof schema !== 'string' || !schema.startsWith('evm-stress/run@'))
-    return typeof schema === 'string' ? `no run file, but ${oneLine(schema, 60)}` : 'no run file';
+  if (!String(json?.schema).startsWith('evm-stress/run@')) return 'no run file';
   const isMerged = (json.merged ?? null) !== null;
   return isMerged ? 'a merge itself: give the run files that it was made of' : undefined;
 }
