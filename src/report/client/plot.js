@@ -199,12 +199,15 @@ export class Plot {
     if (width > 0 && width !== this.uplot.width) this.uplot.setSize({ width, height: this.uplot.height });
   }
 
-  /** Without a cursor it starts in the middle of the visible part. @param {number} step */
+  /** Reads the next value. Without a cursor it starts in the middle of the visible part. @param {number} step */
   move(step) {
     const [xs] = this.uplot.data;
     const { min = 0, max = 0 } = this.uplot.scales.x;
     const at = this.uplot.cursor.idx ?? xs.findIndex((x) => x >= (min + max) / 2);
     const i = Math.min(xs.length - 1, Math.max(0, at + step));
+    const half = (max - min) / 2;
+    const isHidden = xs[i] < min || xs[i] > max;
+    if (isHidden) this.uplot.batch(() => this.uplot.setScale('x', { min: xs[i] - half, max: xs[i] + half }));
     const left = this.uplot.valToPos(xs[i], 'x');
     /** @type {any} */ (this.uplot).setCursor({ left, top: this.uplot.over.clientHeight / 2 }, true, true);
   }
