@@ -111,7 +111,7 @@ export class Plot {
     const show = this.time === null ? (/** @type {number} */ x) => quantity(x, xUnit) : clockTime;
     return {
       ...axisLook(),
-      size: xLabel === undefined ? 32 : 48,
+      size: 28,
       ...(this.time === null ? {} : { incrs: TIME_STEPS }),
       ...(xLabel === undefined ? {} : { label: xLabel, labelSize: 18, labelFont: '12px system-ui, sans-serif' }),
       space: 70,
@@ -122,7 +122,7 @@ export class Plot {
 
   #yAxis() {
     const { heat, unit } = this.chart;
-    const look = { ...axisLook(), size: 66 };
+    const look = { ...axisLook(), size: 80 };
     if (heat !== undefined) {
       return {
         ...look,
