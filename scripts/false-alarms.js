@@ -11,10 +11,10 @@ import { METRICS as TREND_METRICS } from '../src/studies/metrics.js';
 import { MAX_FALSE_ALARMS } from '../src/studies/statistics.js';
 import { trend } from '../src/studies/trend.js';
 import { table } from './bench/lib.js';
-
-/** @import { Random } from '../src/random.js' */
+import { autocorrelated, drifting, heavyTailed, normal, percent } from './noise.js';
 
 /**
+ * @import { Noise } from './noise.js'
  *
  * @typedef {object} Plan
  * @property {'paired' | 'unpaired'} test
@@ -30,21 +30,16 @@ const NOISE = 0.05;
 /** Of all metrics the same share of the noise: a slow moment is slow for all. */
 const SHARED = Math.SQRT1_2;
 
-/** Of the log of a figure, run after run; unit: NOISE. @type {Record<string, (random: Random) => () => number>} */
-export const NOISES = Object.freeze({
-  'log-normal': (random) => () => normal(random),
-  'one run in ten up to three times slower': (random) => () =>
-    normal(random) - (random() < 0.1 ? (random() * Math.log(3)) / NOISE : 0),
-  'heavy tails (t, 2 degrees of freedom)': (random) => () =>
-    normal(random) / Math.sqrt((normal(random) ** 2 + normal(random) ** 2) / 2),
-  'linear drift, 2 % a run': (random) => {
-    let drift = 0;
-    return () => normal(random) + (drift -= 0.02 / NOISE);
+/** @type {Readonly<Record<string, Noise>>} */
+const NOISES = Object.freeze({
+  'log-normal': normal,
+  'one run in ten up to three times slower': (random) => {
+    const next = normal(random);
+    return () => next() - (random() < 0.1 ? (random() * Math.log(3)) / NOISE : 0);
   },
-  'slow drift (autocorrelation 0.95)': (random) => {
-    let drift = normal(random);
-    return () => 0.3 * normal(random) + (drift = 0.95 * drift + Math.sqrt(1 - 0.95 ** 2) * normal(random));
-  },
+  'heavy tails (t, 2 degrees of freedom)': heavyTailed,
+  'linear drift, 2 % a run': drifting(-0.02 / NOISE),
+  'slow drift (autocorrelation 0.95)': autocorrelated,
 });
 
 /** @type {readonly Plan[]} */
@@ -150,19 +145,9 @@ function isAlarm(word) {
   return word === 'faster' || word === 'slower';
 }
 
-/** Box and Muller. @param {Random} random */
-function normal(random) {
-  return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
-}
-
 /** A rate of 5 % gives more than this in one of a thousand tables. @param {number} trials */
 export function limit(trials) {
   return 0.05 + 3 * Math.sqrt((0.05 * 0.95) / trials);
-}
-
-/** @param {number} share */
-function percent(share) {
-  return `${(100 * share).toFixed(1)} %`;
 }
 
 /** @param {Plan} plan */

@@ -3,10 +3,11 @@
  * --config files; docs/options.md, the command reference; docs/stress.1, the man page. With --check it only says whether
  * the files are up to date.
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { format } from 'prettier';
 import { factsOf } from '../src/cli/help.js';
 import { ALL_OPTIONS, COMMANDS, COMMAND_NAMES, OPTIONS } from '../src/cli/options.js';
+import { writeOrCheck } from './generated.js';
 
 /** @import { Command, Option } from '../src/cli/options.js' */
 
@@ -157,11 +158,4 @@ const files = {
   'config.schema.json': await format(JSON.stringify(schema), { parser: 'json', printWidth: 120 }),
   'options.md': await format(page, { parser: 'markdown', printWidth: 120 }),
 };
-for (const [name, text] of Object.entries(files)) {
-  const file = new URL(`../docs/${name}`, import.meta.url);
-  if (!process.argv.includes('--check')) writeFileSync(file, text);
-  else if (!existsSync(file) || readFileSync(file, 'utf8') !== text) {
-    process.stderr.write(`docs/${name} is not that of src/cli/options.js: npm run config:schema\n`);
-    process.exitCode = 1;
-  }
-}
+for (const [name, text] of Object.entries(files)) writeOrCheck(`docs/${name}`, text, 'npm run config:schema');

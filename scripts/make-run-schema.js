@@ -2,14 +2,14 @@
  * Writes the counts of docs/run.schema.json from the table of src/stats/metrics.js: npm run run:schema. With --check it
  * only says whether the file is up to date.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
 import { COUNTS } from '../src/stats/metrics.js';
+import { writeOrCheck } from './generated.js';
 
 const FILE = fileURLToPath(new URL('../docs/run.schema.json', import.meta.url));
-const before = readFileSync(FILE, 'utf8');
-const schema = JSON.parse(before);
+const schema = JSON.parse(readFileSync(FILE, 'utf8'));
 const rows = Object.entries(COUNTS);
 /** @param {(typeof COUNTS)[string]} row */
 const descriptionOf = ({ outcome, help = '' }) =>
@@ -23,9 +23,5 @@ Object.assign(schema.$defs.counts, {
   ),
 });
 
-const after = await format(JSON.stringify(schema, null, 2), { ...(await resolveConfig(FILE)), filepath: FILE });
-if (!process.argv.includes('--check')) writeFileSync(FILE, after);
-else if (after !== before) {
-  process.stderr.write('docs/run.schema.json is not that of src/stats/metrics.js: npm run run:schema\n');
-  process.exitCode = 1;
-}
+const text = await format(JSON.stringify(schema, null, 2), { ...(await resolveConfig(FILE)), filepath: FILE });
+writeOrCheck('docs/run.schema.json', text, 'npm run run:schema');

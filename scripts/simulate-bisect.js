@@ -9,28 +9,24 @@ import { randomNumbers } from '../src/random.js';
 import { Bisection } from '../src/studies/bisection.js';
 import { median } from '../src/studies/statistics.js';
 import { table } from './bench/lib.js';
+import { autocorrelated, bimodal, drifting, heavyTailed, normal, percent } from './noise.js';
 
-/** @import { Random } from '../src/random.js' */
+/**
+ * @import { Noise } from './noise.js'
+ * @import { Random } from '../src/random.js'
+ */
 
 const COMMITS = 64;
 /** The default of --equivalent. */
 const EQUIVALENT = 0.02;
 
-/** Of the log of a metric, run after run, in units of the noise. @type {Record<string, (random: Random) => () => number>} */
+/** @type {Readonly<Record<string, Noise>>} */
 export const NOISES = Object.freeze({
-  normal: (random) => () => normal(random),
-  'heavy-tailed (t, 2 degrees)': (random) => () =>
-    normal(random) / Math.sqrt((normal(random) ** 2 + normal(random) ** 2) / 2),
-  'drifting (a third per run)': (random) => {
-    const step = (random() < 0.5 ? -1 : 1) / 3;
-    let drift = 0;
-    return () => 0.7 * normal(random) + (drift += step);
-  },
-  'bimodal (3 of 10 runs 3 lower)': (random) => () => 0.4 * normal(random) - (random() < 0.3 ? 3 : 0),
-  'autocorrelated (0.95)': (random) => {
-    let drift = normal(random);
-    return () => 0.3 * normal(random) + (drift = 0.95 * drift + Math.sqrt(1 - 0.95 ** 2) * normal(random));
-  },
+  normal,
+  'heavy-tailed (t, 2 degrees)': heavyTailed,
+  'drifting (a third per run)': (random) => drifting((random() < 0.5 ? -1 : 1) / 3, 0.7)(random),
+  'bimodal (3 of 10 runs 3 lower)': bimodal(0.4, 3),
+  'autocorrelated (0.95)': autocorrelated,
 });
 
 /** Loss of the bad commits and noise of a run. @type {ReadonlyArray<readonly [number, number]>} */
@@ -87,16 +83,6 @@ function plainOnce(given) {
   return { isRight: bad === first, runs: runs() };
 }
 
-/** Box and Muller. @param {Random} random */
-function normal(random) {
-  return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
-}
-
-/** @param {number} part @param {number} whole */
-function percent(part, whole) {
-  return whole === 0 ? '-' : `${((100 * part) / whole).toFixed(1)} %`;
-}
-
 /** @param {readonly [number, number]} sizes @param {string} noise @param {number} times @param {number} seed */
 function row([loss, scale], noise, times, seed) {
   const random = randomNumbers(seed);
@@ -109,15 +95,15 @@ function row([loss, scale], noise, times, seed) {
   const isNull = loss === 0;
   return [
     ...[`${100 * loss} % / ${100 * scale} %`, noise],
-    ...[percent(found.length, times), isNull ? '-' : percent(right(found), found.length)],
-    ...[percent(range.length, times), isNull ? '-' : percent(right(range), range.length)],
+    ...[percent(found.length / times), isNull ? '-' : percent(right(found) / found.length)],
+    ...[percent(range.length / times), isNull ? '-' : percent(right(range) / range.length)],
     ...[
-      percent(of('equal').length, times),
-      percent(of('better').length, times),
-      percent(of('undecided').length, times),
+      percent(of('equal').length / times),
+      percent(of('better').length / times),
+      percent(of('undecided').length / times),
     ],
     ...[`${median(ours.map(({ runs }) => runs))}`],
-    ...[isNull ? '-' : percent(right(plain), times), `${median(plain.map(({ runs }) => runs))}`],
+    ...[isNull ? '-' : percent(right(plain) / times), `${median(plain.map(({ runs }) => runs))}`],
   ];
 }
 

@@ -10,8 +10,9 @@ import { decide } from '../src/studies/compare.js';
 import { PairedSequence } from '../src/studies/sequential.js';
 import { median } from '../src/studies/statistics.js';
 import { table } from './bench/lib.js';
+import { autocorrelated, bimodal, drifting, heavyTailed, normal, percent } from './noise.js';
 
-/** @import { Random } from '../src/random.js' */
+/** @import { Noise } from './noise.js' */
 
 /** Of the log of a figure, from run to run. */
 const NOISE = 0.02;
@@ -19,20 +20,13 @@ const EQUIVALENT = 0.02;
 const MAX_PAIRS = 200;
 const FIXED_PAIRS = 8;
 
-/** Of the log of a figure, run after run in time; unit: NOISE. @type {Record<string, (random: Random) => () => number>} */
+/** @type {Readonly<Record<string, Noise>>} */
 export const NOISES = Object.freeze({
-  normal: (random) => () => normal(random),
-  'heavy-tailed (t, 2 degrees of freedom)': (random) => () =>
-    normal(random) / Math.sqrt((normal(random) ** 2 + normal(random) ** 2) / 2),
-  'drifting, 1 % a run': (random) => {
-    let drift = 0;
-    return () => normal(random) + (drift -= 0.01 / NOISE);
-  },
-  'bimodal, 30 % of runs 5 % slower': (random) => () => 0.3 * normal(random) - (random() < 0.3 ? 0.05 / NOISE : 0),
-  'autocorrelated, 0.95': (random) => {
-    let drift = normal(random);
-    return () => 0.3 * normal(random) + (drift = 0.95 * drift + Math.sqrt(1 - 0.95 ** 2) * normal(random));
-  },
+  normal,
+  'heavy-tailed (t, 2 degrees of freedom)': heavyTailed,
+  'drifting, 1 % a run': drifting(-0.01 / NOISE),
+  'bimodal, 30 % of runs 5 % slower': bimodal(0.3, 0.05 / NOISE),
+  'autocorrelated, 0.95': autocorrelated,
 });
 
 /**
@@ -58,7 +52,7 @@ export function simulate(noise, { seed, change, equivalent = EQUIVALENT, isEndle
 }
 
 /** Whether 8 pairs in the order A B B A show a difference. @param {string} noise @param {{seed: number, change: number}} options */
-export function isShownByFixed(noise, { seed, change }) {
+function isShownByFixed(noise, { seed, change }) {
   const random = randomNumbers(seed);
   const next = NOISES[noise](random);
   /** @type {{A: number[], B: number[]}} */
@@ -69,19 +63,9 @@ export function isShownByFixed(noise, { seed, change }) {
   return word === 'faster' || word === 'slower';
 }
 
-/** Box and Muller. @param {Random} random */
-function normal(random) {
-  return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
-}
-
 /** @param {number} trials @param {(trial: number) => boolean} isSo */
 function share(trials, isSo) {
   return Array.from({ length: trials }, (_, i) => isSo(i)).filter(Boolean).length / trials;
-}
-
-/** @param {number} value */
-function percent(value) {
-  return `${(100 * value).toFixed(1)} %`;
 }
 
 /** @param {number} trials */

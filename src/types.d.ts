@@ -438,7 +438,6 @@ export type BeforeLoad = (options: {
   clock: Clock;
   stop: Stop;
   notice: (line: string) => void;
-  workers: number;
 }) => CommonStart;
 
 export type CommonStart = {

@@ -1,11 +1,11 @@
-/** The results page, docs/benchmarks.md or another: each benchmark has a section of it between two comments. */
+/** The results page, docs/benchmarks.md: each benchmark has a section of it between two comments. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const DOCS = new URL('../../docs/', import.meta.url);
+const FILE = fileURLToPath(new URL('../../docs/benchmarks.md', import.meta.url));
 
 /**
  * Prints the section of a benchmark and, with --write, puts it into the results page.
@@ -13,17 +13,15 @@ const DOCS = new URL('../../docs/', import.meta.url);
  * @param {string} title
  * @param {string} markdown what was measured
  * @param {string[]} [others] versions of what took part beside us
- * @param {string} [name] of the page
  */
-export async function publish(section, title, markdown, others = [], name = 'benchmarks.md') {
+export async function publish(section, title, markdown, others = []) {
   const body = `## ${title}\n\n${markdown}\n\n${provenance(others)}`;
   console.log(body);
   if (!process.argv.includes('--write')) return;
-  const file = fileURLToPath(new URL(name, DOCS));
-  const page = replaceSection(readFileSync(file, 'utf8'), section, body);
+  const page = replaceSection(readFileSync(FILE, 'utf8'), section, body);
   // Loaded here only: it is a development dependency, and slow to load while something is measured.
   const { format, resolveConfig } = await import('prettier');
-  writeFileSync(file, await format(page, { ...(await resolveConfig(file)), parser: 'markdown' }));
+  writeFileSync(FILE, await format(page, { ...(await resolveConfig(FILE)), parser: 'markdown' }));
 }
 
 /**
@@ -32,7 +30,7 @@ export async function publish(section, title, markdown, others = [], name = 'ben
  * @param {string} body
  * @returns {string} the page with the section in its place, or at the end when it had none
  */
-export function replaceSection(page, section, body) {
+function replaceSection(page, section, body) {
   const [open, close] = [`<!-- ${section} -->`, `<!-- /${section} -->`];
   const text = `${open}\n\n${body}\n\n${close}`;
   const [from, to] = [page.indexOf(open), page.indexOf(close)];
@@ -64,7 +62,6 @@ function stressVersion() {
   }
 }
 
-/** The machine, for a section of the page. */
-export function machine() {
+function machine() {
   return `${cpus().length} cores (${cpus()[0]?.model.trim() ?? 'of an unknown kind'})`;
 }

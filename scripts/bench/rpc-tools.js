@@ -73,23 +73,13 @@ export function writeBodies(folder) {
   );
 }
 
-/** @param {{keepAlive: boolean}} options @returns {Tool} */
-export function ab({ keepAlive }) {
+/** @returns {Tool} */
+export function ab() {
   return {
-    name: keepAlive ? 'ab -k' : 'ab',
+    name: 'ab -k',
     command: ({ url, seconds, connections, folder }) => [
       // -t alone would stop after 50,000 requests, and memory for all of them is taken at once.
-      ...[
-        'ab',
-        '-q',
-        ...(keepAlive ? ['-k'] : []),
-        '-t',
-        `${seconds}`,
-        '-n',
-        `${seconds * AB_MOST_PER_SECOND}`,
-        '-c',
-        `${connections}`,
-      ],
+      ...['ab', '-q', '-k', '-t', `${seconds}`, '-n', `${seconds * AB_MOST_PER_SECOND}`, '-c', `${connections}`],
       ...['-p', join(folder, 'body.json'), '-T', CONTENT_TYPE, url],
     ],
     rate: (output) =>
@@ -97,29 +87,25 @@ export function ab({ keepAlive }) {
   };
 }
 
-/** @param {{keepAlive: boolean, workers: number}} options @returns {Tool} */
-export function wrk({ keepAlive, workers }) {
+/** @returns {Tool} */
+export function wrk() {
   return {
-    name: `wrk -t${workers}`,
+    name: 'wrk -t1',
     command: ({ url, seconds, connections, folder }) => [
-      ...['wrk', `-t${workers}`, `-c${connections}`, `-d${seconds}s`, '-s', join(folder, 'post.lua')],
-      ...(keepAlive ? [] : ['-H', 'Connection: close']),
-      url,
+      ...['wrk', '-t1', `-c${connections}`, `-d${seconds}s`, '-s', join(folder, 'post.lua'), url],
     ],
     rate: (output) => figure(/Requests\/sec: +([\d.]+)/, output, /Non-2xx or 3xx responses: +(\d+)/g),
   };
 }
 
-/** @param {{keepAlive: boolean, workers: number}} options @returns {Tool} */
-export function autocannon({ keepAlive, workers }) {
+/** @returns {Tool} */
+export function autocannon() {
   const program = join(cacheFolder(), 'node_modules', 'autocannon', 'autocannon.js');
   return {
-    name: `autocannon${workers > 1 ? ` -w ${workers}` : ''}`,
+    name: 'autocannon',
     command: ({ url, seconds, connections }) => [
       ...[process.execPath, program, '-j', '-n', '-c', `${connections}`, '-d', `${seconds}`, '-m', 'POST', '-b', BODY],
-      ...['-H', `content-type=${CONTENT_TYPE}`, ...(keepAlive ? [] : ['-H', 'connection=close'])],
-      ...(workers > 1 ? ['-w', `${workers}`] : []),
-      url,
+      ...['-H', `content-type=${CONTENT_TYPE}`, url],
     ],
     rate: (output) => {
       const { requests, duration, non2xx } = JSON.parse(output.slice(output.indexOf('{')));
@@ -129,34 +115,31 @@ export function autocannon({ keepAlive, workers }) {
   };
 }
 
-/** @param {{keepAlive: boolean, workers: number, tcp: boolean}} options @returns {Tool} */
-export function loadtest({ keepAlive, workers, tcp }) {
+/** @param {{tcp: boolean}} options @returns {Tool} */
+export function loadtest({ tcp }) {
   const program = join(cacheFolder(), 'node_modules', 'loadtest', 'bin', 'loadtest.js');
   return {
-    name: `loadtest${tcp ? ' --tcp' : ''}${keepAlive && !tcp ? ' -k' : ''}${workers > 1 ? ` --cores ${workers}` : ''}`,
+    name: `loadtest ${tcp ? '--tcp' : '-k'}`,
     command: ({ url, seconds, connections }) => [
-      // Each of its workers opens as many connections as it is told.
-      ...[process.execPath, program, '-t', `${seconds}`, '-c', `${connections / workers}`, '--cores', `${workers}`],
+      ...[process.execPath, program, '-t', `${seconds}`, '-c', `${connections}`, '--cores', '1'],
       ...['-P', BODY, '-T', CONTENT_TYPE],
       // Its HTTP client sends chunks unless it is told the length, which costs more on both sides.
-      ...(tcp ? ['--tcp'] : ['-H', `content-length:${BODY.length}`, ...(keepAlive ? ['-k'] : [])]),
+      ...(tcp ? ['--tcp'] : ['-H', `content-length:${BODY.length}`, '-k']),
       url,
     ],
     rate: (output) => figure(/Effective rps: +(\d+)/, output, /Total errors: +(\d+)/g),
   };
 }
 
-/** @param {{keepAlive: boolean, workers: number, transport: string}} options @returns {Tool} */
-export function stress({ keepAlive, workers, transport }) {
+/** @param {string} transport @returns {Tool} */
+export function stress(transport) {
   return {
-    name: `stress --transport ${transport}${workers > 1 ? ` --workers ${workers}` : ''}`,
+    name: `stress --transport ${transport}`,
     command: ({ url, seconds, connections, folder }) => [
       ...[process.execPath, STRESS, '--workload', 'rpc', '--method', 'eth_blockNumber', '--params', '[]'],
       // nginx answers with one id, whatever it is asked.
       ...['--fixed-id', '1', '--rpc', url, '-t', `${connections}`, '--connections', `${connections}`],
       ...['--transport', transport, '-d', `${seconds}s`, '--out', join(folder, 'run.json')],
-      ...(workers > 1 ? ['--workers', `${workers}`] : []),
-      ...(keepAlive ? [] : ['--no-keep-alive']),
     ],
     rate: (_, { folder }) => {
       const { rates, counts } = JSON.parse(readFileSync(join(folder, 'run.json'), 'utf8'));

@@ -71,7 +71,7 @@ export async function run(config, surroundings) {
   const engineConfig = engineConfigOf(config);
   const isEmbedded = config.rpc.length === 0;
   const notice = (/** @type {string} */ line) => outputs.forEach((output) => output.notice?.(line));
-  const common = surroundings.beforeLoad?.({ id: times.id, config, clock, stop, notice, workers }) ?? null;
+  const common = surroundings.beforeLoad?.({ id: times.id, config, clock, stop, notice }) ?? null;
   const endpointsInUse = Math.max(1, config.rpc.length) + (config.sendRpc === null ? 0 : 1);
   checkDescriptors(config.connections * endpointsInUse, workers);
   /** @type {DevChain | null} */

@@ -14,7 +14,6 @@ import { html } from './html.js';
  * @property {number[]} from of each interval
  * @property {number[]} to
  * @property {Array<{from: number, to: number, name: string}>} phases outside of the window
- * @property {Array<{at: number, kind: 'failure' | 'reorg', words: string}>} marks
  *
  * @typedef {object} Series
  * @property {string} label
@@ -49,8 +48,6 @@ import { html } from './html.js';
  * @property {string} [xUnit]
  * @property {string[]} [xTexts] labels of x values
  * @property {Array<[number, string]>} [xTicks] default: all of xTexts
- * @property {number | null} [mark] an x with a vertical line
- * @property {string} [markWords]
  * @property {Series[]} series
  * @property {Heat} [heat]
  */

@@ -2,7 +2,6 @@ import { boundedMs } from '../outputs/format.js';
 import { stageName } from '../outputs/run-tables.js';
 import { censoredOf } from '../stats/figures.js';
 import { recordedValues } from '../stats/histogram.js';
-import { reorgInWords } from '../stats/reorgs.js';
 import { STAGES, countedWords, isPlain } from '../stats/sample.js';
 import { LOGARITHMIC, LOOKS, isSkewed, middle, rounded, sentence } from './charts.js';
 import { quantity } from './client/quantity.js';
@@ -11,7 +10,7 @@ import { quantity } from './client/quantity.js';
  * The charts over the time of a run, of run files and of the live page: which series they have, how each is read from an
  * interval, and the data of the page, without any HTML.
  *
- * @import { IntervalRow, ReorgEvent, RunFile } from '../types.d.ts'
+ * @import { IntervalRow, RunFile } from '../types.d.ts'
  * @import { Chart, TimeAxis } from './charts.js'
  *
  * @typedef {IntervalRow & {buckets?: Map<number, number>}} Row buckets: counts of its latencies, if computed before
@@ -41,7 +40,6 @@ export function runData(run) {
     from: rows.map(({ startMs }) => seconds(startMs)),
     to: rows.map(({ endMs }) => seconds(endMs)),
     phases: phasesOf(rows),
-    marks: [...rows.flatMap(failureMarks), ...run.reorgs.events.map(reorgMark)],
   };
   const without = run.counts.verified === 0 ? 'nothing was verified' : 'there was no report of it';
   const of = (/** @type {ChartPlan[]} */ plans, why = without) => plans.flatMap((plan) => chartOf(run, plan, why));
@@ -283,18 +281,6 @@ function phasesOf(rows) {
     else phases.push({ from: seconds(startMs), to: seconds(endMs), name });
   }
   return phases.filter(({ name }) => name !== 'load');
-}
-
-/** @param {Row} row @returns {TimeAxis['marks']} */
-function failureMarks(row) {
-  const words = Object.entries(failuresOf(row)).map(([code, count]) => `${count} ${code}`);
-  const at = seconds((row.startMs + row.endMs) / 2);
-  return words.length === 0 ? [] : [{ at, kind: 'failure', words: words.join(', ') }];
-}
-
-/** @param {ReorgEvent} event @returns {TimeAxis['marks'][number]} */
-function reorgMark(event) {
-  return { at: seconds(event.atMs), kind: 'reorg', words: reorgInWords(event) };
 }
 
 /** Buckets per factor of ten, halved while there are more than MAX_ROWS rows or MAX_CELLS cells. */

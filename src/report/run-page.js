@@ -62,12 +62,12 @@ function mainOf(run, data) {
   const { load, blocks, generator, node } = data.charts;
   const time =
     run.intervals.length > 0
-      ? [zoomBar(), timeNote(data), chartBox(load)]
+      ? [timeNote(data), chartBox(load)]
       : [html`<p class="missing">${sentence(noIntervals(run))} There is nothing to draw over time.</p>`];
   return html`${listSection('warned', 'Warnings', run.warnings)}${sections.instances(run)}
   ${section('time', 'Over time', time)} ${sections.stages(run)}
   ${groupTables(run).map((table) => tableSection(table))}${sections.endpointEvents(run)} ${sections.failures(run)}
-  ${blocks.length > 0 && section('blocks', 'Blocks', chartBox(blocks))}
+  ${sections.reorgs(run)} ${blocks.length > 0 && section('blocks', 'Blocks', chartBox(blocks))}
   ${section('generator', 'The generator and its machine', chartBox(generator))}
   ${section('node', 'The node', chartBox(node), sections.nodeMetrics(run))}
   ${run.thresholds.length > 0 && tableSection(thresholdsTable(run))}${sections.audit(run)}${configuration(run)}${definitions(run)}`;
@@ -164,29 +164,11 @@ function badges(run) {
 
 const GOOD_ENDS = new Set(['duration', 'interrupted', 'running']);
 
-function zoomBar() {
-  const buttons = [
-    ['left', '←', 'Earlier'],
-    ['right', '→', 'Later'],
-    ['in', '+', 'Zoom in'],
-    ['out', '−', 'Zoom out'],
-    ['all', 'Show all', 'Show all of the run'],
-  ];
-  return html`<div class="zoom" role="toolbar" aria-label="Time shown by all charts">
-    <span id="zoomed" role="status"></span>${buttons.map(
-      ([name, text, label]) => html`<button type="button" data-zoom="${name}" aria-label="${label}">${text}</button>`,
-    )}
-  </div>`;
-}
-
 /** @param {RunData} data */
-function timeNote({ time: { phases, marks } }) {
+function timeNote({ time: { phases } }) {
   const names = [...new Set(phases.map(({ name }) => name))];
-  const kinds = new Set(marks.map(({ kind }) => kind));
   return html`<p class="note">
     <span class="needs-script">Drag over a chart to zoom all of them; double-click shows the whole run again.</span>
     ${names.length > 0 && html` Shaded: ${names.join(' and ')}, outside of the measured window.`}
-    ${kinds.has('failure') && html` <span class="bad">▾</span> operations failed.`}
-    ${kinds.has('reorg') && html` ◆ blocks left the chain.`}
   </p>`;
 }

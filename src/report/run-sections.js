@@ -2,12 +2,13 @@ import { instancesTable, latencyTable, mergedOf, stageName } from '../outputs/ru
 import { auditLines, mergedLines } from '../outputs/summary.js';
 import { auditResult } from '../stats/audit-result.js';
 import { endpointsOf } from '../stats/recorder.js';
+import { reorgInWords } from '../stats/reorgs.js';
 import { STAGES, countedWords, isPlain } from '../stats/sample.js';
 import { LOOKS, missingFigure, sentence } from './charts.js';
 import { digits, quantity } from './client/quantity.js';
 import { details, html, list, section } from './html.js';
 import { ms, noIntervals } from './run-charts.js';
-import { dataTable, note, tableSection } from './sections.js';
+import { dataTable, listSection, note, tableSection } from './sections.js';
 
 /**
  * The sections of a run's page with tables; '' or false where the run has nothing to show.
@@ -29,6 +30,13 @@ export function failures({ failures: codes, failureWords, counts }) {
   return rows.length === 0
     ? section('failed', 'Failures', none)
     : tableSection({ id: 'failed', title: 'Failures', head, rows });
+}
+
+/** @param {RunFile} run */
+export function reorgs({ reorgs: { count, events } }) {
+  const more = count > events.length ? [`and ${quantity(count - events.length)} more`] : [];
+  const lines = events.map((event) => `${(event.atMs / 1000).toFixed(1)} s: ${reorgInWords(event)}`);
+  return listSection('reorgs', 'Reorgs', [...lines, ...more]);
 }
 
 /** @param {RunFile} run */

@@ -14,13 +14,11 @@ import { quantity } from './client/quantity.js';
  * The charts of the page of a sweep or a search. Of the axes of the sweep one is x, one gives lines, and the others give
  * separate charts.
  *
- * @typedef {object} Across the x axis
+ * @typedef {object} Across the x axis, with its values at equal distances
  * @property {string} label
- * @property {boolean} isAsked it is the asked rate, which throughput can be compared with
- * @property {number[]} places of all cells, ascending
- * @property {string[]} [texts] of the places, if they are not numbers or uneven
- * @property {(cell: SweepCell) => number | null} of
- * @property {(cell: SweepCell) => string} text short
+ * @property {number[] | null} asked the values are asked rates, which throughput can be compared with
+ * @property {string[]} texts of the values, ascending if they are numbers
+ * @property {(cell: SweepCell) => number} of the place of its value; -1: none
  *
  * @typedef {{label: string, cells: SweepCell[]}} Line cells in the order of the load
  * @typedef {{name: string, lines: Line[]}} Group
@@ -41,7 +39,7 @@ function layoutOf({ axes, cells, saturation }) {
   }));
   const lines = groups.flatMap((group) => group.lines);
   const across = acrossOf(axis, lines);
-  for (const line of lines) line.cells.sort((a, b) => (across.of(a) ?? 0) - (across.of(b) ?? 0));
+  for (const line of lines) line.cells.sort((a, b) => across.of(a) - across.of(b));
   return { across, groups, linesBy: others.at(-1)?.name ?? null };
 }
 
@@ -61,28 +59,17 @@ function groupBy(cells, axes) {
   return groups;
 }
 
-/** Ratio of values above which x is logarithmic. */
-const LOG_AXIS_FROM = 20;
-
 /** @param {Axis} axis @param {Line[]} lines @returns {Across} */
 function acrossOf(axis, lines) {
-  const cells = lines.flatMap((line) => line.cells);
-  const asked = (/** @type {SweepCell} */ cell) => cell.asked;
-  const text = (/** @type {SweepCell} */ { settings }) => settings[axis.name];
-  if (cells.every((cell) => cell.asked !== null) && lines.some((line) => new Set(line.cells.map(asked)).size > 1)) {
-    const places = [...new Set(cells.map((cell) => cell.asked ?? 0))].sort((a, b) => a - b);
-    return { label: 'asked per second', isAsked: true, of: asked, text, places };
+  const rates = lines.map(({ cells }) => [...new Set(cells.map((cell) => cell.asked))]);
+  if (rates.flat().every((rate) => rate !== null) && rates.some((ofLine) => ofLine.length > 1)) {
+    const asked = [...new Set(rates.flat())].map((rate) => rate ?? 0).sort((a, b) => a - b);
+    const texts = asked.map((rate) => quantity(rate));
+    return { label: 'asked per second', asked, texts, of: (cell) => asked.indexOf(cell.asked ?? -1) };
   }
-  const { name: label, values } = axis;
-  const numbers = values.map(Number);
-  const low = Math.min(...numbers);
-  const isLog = low > 0 && Math.max(...numbers) / low >= LOG_AXIS_FROM;
-  const placeOf = (/** @type {string} */ value) =>
-    !isNumeric(axis) ? values.indexOf(value) : isLog ? Math.log10(Number(value)) : Number(value);
-  const sorted = [...values].sort((a, b) => placeOf(a) - placeOf(b));
-  const of = (/** @type {SweepCell} */ cell) => (values.includes(text(cell)) ? placeOf(text(cell)) : null);
-  const across = { label, isAsked: false, text, of, places: sorted.map(placeOf) };
-  return isLog || !isNumeric(axis) ? { ...across, texts: sorted } : across;
+  const texts = [...axis.values];
+  if (isNumeric(axis)) texts.sort((a, b) => Number(a) - Number(b));
+  return { label: axis.name, asked: null, texts, of: ({ settings }) => texts.indexOf(settings[axis.name]) };
 }
 
 /** Limits of lines and charts; the table has all cells. */
@@ -116,27 +103,27 @@ function throughput({ across, linesBy, groups }, { name, lines }, suffix) {
     suffix === '-1' && groups.length > MAX_CHARTS && `${MAX_CHARTS} of ${groups.length} combinations are drawn`,
   ].filter((words) => words !== false);
   return {
-    ...chartAcross(across, lines),
+    ...chartAcross(across),
     id: `throughput${suffix}`,
-    title: `Throughput against ${across.isAsked ? 'what was asked' : across.label}${name === '' ? '' : `: ${name}`}`,
+    title: `Throughput against ${across.asked !== null ? 'what was asked' : across.label}${name === '' ? '' : `: ${name}`}`,
     summary: throughputWords(across, lines),
     note: cut.length === 0 ? undefined : `${sentence(cut.join('; '))} The table has all.`,
     isWide: groups.length === 1,
     unit: '/s',
     series: [
       ...shown.map((line, i) => series(across, line, 'tps', i)),
-      ...(across.isAsked ? [{ ...ASKED, values: [...across.places] }] : []),
+      ...(across.asked !== null ? [{ ...ASKED, values: across.asked }] : []),
     ],
   };
 }
 
 /** @param {Across} across @param {Line[]} lines */
-function throughputWords({ isAsked }, lines) {
+function throughputWords({ asked }, lines) {
   const best = bestOf(lines.flatMap(({ cells }) => cells));
   if (best === null) return 'Nothing was measured.';
   const most = `At most ${quantity(best.tps, '/s')}, at ${cellName(best.cell.settings)}.`;
-  const asked = isAsked ? ' Up to where the load is held, a line lies on the dashed one.' : '';
-  return `${most}${asked}${crossWords(lines)}`;
+  const held = asked !== null ? ' Up to where the load is held, a line lies on the dashed one.' : '';
+  return `${most}${held}${crossWords(lines)}`;
 }
 
 /** @param {Layout} layout @param {Line} line @returns {Chart} */
@@ -147,9 +134,9 @@ function percentiles({ across }, line) {
     `${metricOf('p99').show(meanOf(metrics.p99 ?? []))} at ${cellName(settings)}`;
   const ends = `${p99(line.cells[0])}, and ${p99(line.cells[line.cells.length - 1])}`;
   return {
-    ...chartAcross(across, [line]),
+    ...chartAcross(across),
     id: 'latency',
-    title: `Latency against ${across.isAsked ? 'what was asked' : across.label}`,
+    title: `Latency against ${across.asked !== null ? 'what was asked' : across.label}`,
     summary: `The 99th percentile was ${ends}.${crossWords([line])}${isLog ? LOGARITHMIC : ''}`,
     unit: 'ms',
     series: all,
@@ -166,7 +153,7 @@ function percentiles({ across }, line) {
  */
 function latencyPath({ across }, lines, names) {
   const isOne = names.length === 1;
-  const load = across.isAsked ? 'the rate' : across.label;
+  const load = across.asked !== null ? 'the rate' : across.label;
   return {
     id: `path-${names.join('-')}`,
     title: `${isOne ? capital(metricOf(names[0]).label) : 'Latency'} against throughput`,
@@ -185,7 +172,7 @@ function latencyPath({ across }, lines, names) {
         return {
           ...seriesOf(measured, name, label, i),
           x: measured.map((cell) => rounded(meanOf(cell.metrics.tps)) ?? 0),
-          names: measured.map(across.text),
+          names: measured.map((cell) => across.texts[across.of(cell)] ?? ''),
         };
       }),
   };
@@ -197,23 +184,14 @@ function crossWords(lines) {
   return isCrossed ? ' Crosses mark saturated loads.' : '';
 }
 
-/** Marks the start of saturation of a single line. @param {Across} across @param {Line[]} lines */
-function chartAcross({ places, texts, label, of }, lines) {
-  const cells = lines.length === 1 ? lines[0].cells : [];
-  const first = cells.at(cells.findLastIndex(({ saturated }) => !saturated) + 1);
-  return {
-    kind: /** @type {const} */ ('lines'),
-    x: places,
-    xLabel: label,
-    xTexts: texts,
-    mark: first === undefined ? null : of(first),
-    markWords: 'saturated from here on',
-  };
+/** @param {Across} across */
+function chartAcross({ texts, label }) {
+  return { kind: /** @type {const} */ ('lines'), x: texts.map((_, i) => i), xLabel: label, xTexts: texts };
 }
 
 /** @param {Across} across @param {Line} line @param {string} name @param {number} i @param {string} [label] @returns {Series} */
 function series(across, line, name, i, label = line.label || metricOf(name).label) {
-  const cells = across.places.map((place) => line.cells.find((cell) => across.of(cell) === place));
+  const cells = across.texts.map((_, place) => line.cells.find((cell) => across.of(cell) === place));
   return seriesOf(cells, name, label, i);
 }
 

@@ -1,14 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { IncompleteError, InputError, oneLine, withoutKeys } from '../errors.js';
-import { addUp } from '../stats/merge.js';
 import { censoredOf } from '../stats/figures.js';
-import { censoredIn } from '../stats/sample.js';
-import { zeroCounts } from '../stats/stats.js';
 import { settingsOf } from '../studies/metrics.js';
 import { indexRanges } from '../text.js';
 
 /**
- * @import { AuditReport, Counts, InstanceFacts, RunFile } from '../types.d.ts'
+ * @import { InstanceFacts, RunFile } from '../types.d.ts'
  * @import { Source } from './sources.js'
  */
 
@@ -271,59 +268,11 @@ function blocksOf({ intervals }) {
   );
 }
 
-/**
- * Checks that counts which a run file has in several places agree: a merge would hide a wrong one in its sums.
- * @param {RunFile} run
- * @param {string} name of its file
- * @throws {InputError} which names the count
- */
-export function checkConsistency(run, name) {
-  const wrong = countsOf(run).find(([, count, least, most = least]) => count < least || count > most);
-  if (wrong === undefined) return;
-  const [what, count, least, most = least] = wrong;
-  const must = least === most ? `${least}` : least === 0 ? `at most ${most}` : `at least ${least}`;
-  throw new InputError(`${name} contradicts itself: ${what} is ${count}, and by its other figures it must be ${must}`);
-}
-
-/** @param {RunFile} run @returns {Array<[string, number, number, number?]>} name, count, and its bounds, which are one number unless there are two */
-function countsOf(run) {
-  const { counts, window, failures, latency, lag, intervals, audit, partial, end, inFlight } = run;
+/** A run file that was changed by hand would make the sums wrong. @param {RunFile} run @param {string} name of its file */
+export function checkConservation({ counts, inFlight }, name) {
   const { scheduled, dropped, started, verified, failed, timedOut, abandoned } = counts;
-  /** @type {ReturnType<typeof countsOf>} */
-  const rows = [
-    ['counts/scheduled', scheduled, dropped + started],
-    ['inFlight', inFlight, started - verified - failed - timedOut - abandoned],
-    ['lag/count', lag.count, window.counts.scheduled],
-    ['latency/total/count', latency.total.count, 0, verified + censoredIn({ counts, failures })],
-    ['latency/fromStart/count', latency.fromStart.count, latency.total.count],
-    ...intervals.flatMap(
-      (row, i) =>
-        /** @type {Array<[string, number, number]>} */ ([
-          [`intervals/${i}/latency/count`, row.latency.count, row.counts.verified],
-          [`intervals/${i}/lag/count`, row.lag.count, row.counts.scheduled],
-        ]),
-    ),
-  ];
-  // After an internal error or the loss of a worker the figures differ; the run's exit code says so.
-  if (end === 'internal') return rows;
-  const sums = intervals.reduce((sum, row) => addUp(sum, row.counts), zeroCounts());
-  const most = partial ? Infinity : undefined;
-  for (const name of /** @type {Array<keyof Counts>} */ (Object.keys(counts)))
-    rows.push([`counts/${name}`, counts[name], sums[name], most]);
-  rows.push(['window/counts/verified', window.counts.verified, 0, verified]);
-  const report = /** @type {AuditReport | null} */ (audit);
-  if (report !== null) rows.push(['audit/verified', report.verified, transactionsOf(run, verified)]);
-  return rows;
-}
-
-/** The number of verified operations without the calls of a mix. @param {RunFile} run @param {number} verified */
-function transactionsOf({ environment, byName }, verified) {
-  const { mix, calls = null } = /** @type {any} */ (environment?.workload) ?? {};
-  if (calls === null) return verified;
-  return mix.reduce(
-    (/** @type {number} */ sum, /** @type {{name: string}} */ { name }) => sum + (byName[name]?.counts.verified ?? 0),
-    0,
-  );
+  if (scheduled === dropped + started && started === verified + failed + timedOut + abandoned + inFlight) return;
+  throw new InputError(`${name} contradicts itself: its counts do not add up`);
 }
 
 /** @param {number} count @param {string} noun */

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { EXIT, IncompleteError, InputError, oneLine, worstExit } from '../errors.js';
+import { EXIT, IncompleteError, InputError, worstExit } from '../errors.js';
 import { auditGaps, auditResult } from '../stats/audit-result.js';
 import { addUp, asJson } from '../stats/merge.js';
 import { zeroCounts } from '../stats/stats.js';
 import { checkThresholds, thresholdExit } from '../stats/thresholds.js';
 import { VERDICTS } from '../stats/verdict.js';
 import { checker, legible } from '../studies/run-files.js';
-import { checkConsistency, choose, headerOf, listed, missingWords, some, unnamedWords, walletsOf } from './choose.js';
+import { checkConservation, choose, headerOf, listed, missingWords, some, unnamedWords, walletsOf } from './choose.js';
 import { findSources } from './sources.js';
 import { Total } from './totals.js';
 import { commonWindow, compareClocks, maxOf, minOf } from './window.js';
@@ -82,7 +82,7 @@ function readAll(sources, checkRunFile, { runId, options: { mayDiffer } }) {
     if (damage !== undefined) damaged.push({ name, index, id, runId: source.runId, why: damage });
     else if (words === undefined) {
       const run = checkRunFile(json, name);
-      checkConsistency(run, name);
+      checkConservation(run, name);
       headers.push(headerOf(run, source, mayDiffer));
     } else if (isGiven) throw new InputError(`${name} is ${words}`);
     else foreign.push(`${name} is ${words}`);
@@ -92,9 +92,7 @@ function readAll(sources, checkRunFile, { runId, options: { mayDiffer } }) {
 
 /** @param {any} json @returns {string | undefined} what the file is instead of a run file */
 function foreignKind(json) {
-  const schema = json?.schema;
-  if (typeof schema !== 'string' || !schema.startsWith('evm-stress/run@'))
-    return typeof schema === 'string' ? `no run file, but ${oneLine(schema, 60)}` : 'no run file';
+  if (!String(json?.schema).startsWith('evm-stress/run@')) return 'no run file';
   const isMerged = (json.merged ?? null) !== null;
   return isMerged ? 'a merge itself: give the run files that it was made of' : undefined;
 }

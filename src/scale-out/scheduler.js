@@ -18,10 +18,17 @@ import { UsageError, oneLine } from '../errors.js';
  * @property {number} attempt
  * @property {string | null} runId
  * @property {Scheduler | null} scheduler null: the user numbered the instances
- *
- * @typedef {{scheduler: Scheduler, variable: string, index: number, count: number | null}} Place variable: source of the
- *   index
  */
+
+/**
+ * The variables that have the index, the count and the job; an array of Slurm sets those of a gang, too.
+ * @type {ReadonlyArray<[scheduler: Scheduler, of: string, index: string, count: string, job: string]>}
+ */
+const SCHEDULERS = Object.freeze([
+  ['kubernetes', 'Kubernetes', 'JOB_COMPLETION_INDEX', '', ''],
+  ['slurm-array', 'Slurm', 'SLURM_ARRAY_TASK_ID', 'SLURM_ARRAY_TASK_COUNT', 'SLURM_ARRAY_JOB_ID'],
+  ['slurm-gang', 'Slurm', 'SLURM_PROCID', 'SLURM_NTASKS', 'SLURM_JOB_ID'],
+]);
 
 /** The other way, for messages. */
 const BY_HAND = 'or give --index I --instances N';
@@ -38,76 +45,49 @@ export function instanceOf({ index, instances, attempt, runId }, env) {
     checkRange(`--index ${index}`, index, instances, '--instances');
     return { index, instances, attempt: attempt ?? 0, runId, scheduler: null };
   }
-  const { scheduler, variable, count, ...place } = placeOf(env);
+  const [scheduler, of, variable, ofCount, ofJob] = schedulerOf(env);
+  const [place, count, job] = [numberIn(env, variable) ?? 0, numberIn(env, ofCount), numberIn(env, ofJob)];
   if (instances !== null && count !== null && instances !== count)
     throw new UsageError(
-      `--instances ${instances} contradicts Slurm, which has started ${count}: leave it out, ${BY_HAND}`,
+      `--instances ${instances} contradicts ${of}, which has started ${count}: leave it out, ${BY_HAND}`,
     );
   const all = instances ?? count;
-  if (all === null)
-    throw new UsageError('Kubernetes does not say how many instances there are: give --instances N, its completions');
-  checkRange(`${variable}=${place.index}`, place.index, all, 'the number of instances,');
-  if (scheduler === 'kubernetes') return { ...place, instances: all, scheduler, attempt: attempt ?? 0, runId };
-  const job = numberIn(env, 'SLURM_ARRAY_JOB_ID') ?? numberIn(env, 'SLURM_JOB_ID');
+  if (all === null) throw new UsageError(`${of} does not say how many instances there are: give --instances N`);
+  if (scheduler === 'slurm-array') checkArray(env, all);
+  checkRange(`${variable}=${place}`, place, all, 'the number of instances,');
+  const restarts = of === 'Slurm' ? numberIn(env, 'SLURM_RESTART_COUNT') : null;
   return {
-    ...place,
+    index: place,
     instances: all,
-    scheduler,
-    attempt: attempt ?? numberIn(env, 'SLURM_RESTART_COUNT') ?? 0,
+    attempt: attempt ?? restarts ?? 0,
     runId: runId ?? (job === null ? null : `slurm-${job}`),
+    scheduler,
   };
 }
 
-/** @param {NodeJS.ProcessEnv} env @returns {Place} */
-function placeOf(env) {
-  const [pod, task, process] = ['JOB_COMPLETION_INDEX', 'SLURM_ARRAY_TASK_ID', 'SLURM_PROCID'].map((name) =>
-    // An empty variable counts as missing.
-    env[name] ? name : null,
-  );
-  const ofSlurm = task ?? process;
-  if (pod !== null && ofSlurm !== null)
+/** @param {NodeJS.ProcessEnv} env */
+function schedulerOf(env) {
+  // An empty variable counts as missing.
+  const [row, other] = SCHEDULERS.filter(([, , index]) => Boolean(env[index]));
+  if (row === undefined)
     throw new UsageError(
-      `--index auto finds an index of Kubernetes (${pod}) and one of Slurm (${ofSlurm}): unset one of them, ${BY_HAND}`,
+      `--index auto finds no index: there is no JOB_COMPLETION_INDEX (an Indexed Job of Kubernetes), no SLURM_ARRAY_TASK_ID and no SLURM_PROCID (sbatch --array, srun); start it by one of them, ${BY_HAND}`,
     );
-  if (pod !== null) return { scheduler: 'kubernetes', variable: pod, index: present(env, pod), count: null };
-  if (task !== null) return { scheduler: 'slurm-array', variable: task, ...placeInArray(env, present(env, task)) };
-  if (process !== null)
-    return { scheduler: 'slurm-gang', variable: process, index: present(env, process), count: gangSize(env) };
-  throw new UsageError(
-    `--index auto finds no index: there is no JOB_COMPLETION_INDEX (an Indexed Job of Kubernetes), no SLURM_ARRAY_TASK_ID and no SLURM_PROCID (sbatch --array, srun); start it by one of them, ${BY_HAND}`,
-  );
+  if (other !== undefined && other[1] !== row[1])
+    throw new UsageError(
+      `--index auto finds an index of ${row[1]} (${row[2]}) and one of ${other[1]} (${other[2]}): unset one of them, ${BY_HAND}`,
+    );
+  return row;
 }
 
-/** @param {NodeJS.ProcessEnv} env @param {number} index */
-function placeInArray(env, index) {
-  const [count, min, max] = ['COUNT', 'MIN', 'MAX'].map((name) => present(env, `SLURM_ARRAY_TASK_${name}`));
+/** @param {NodeJS.ProcessEnv} env @param {number} count */
+function checkArray(env, count) {
+  const [min, max] = [numberIn(env, 'SLURM_ARRAY_TASK_MIN') ?? 0, numberIn(env, 'SLURM_ARRAY_TASK_MAX') ?? count - 1];
   // A step leaves gaps, too.
   if (min !== 0 || max !== count - 1)
     throw new UsageError(
       `the array has ${count} tasks from ${min} to ${max}, and indexes have no gaps and begin at 0: sbatch --array=0-${count - 1}, ${BY_HAND}`,
     );
-  const tasks = numberIn(env, 'SLURM_STEP_NUM_TASKS') ?? 1;
-  if (tasks > 1)
-    throw new UsageError(
-      `srun starts ${tasks} tasks in each element of the array, and all of them would be index ${index}: take an array of single tasks, or a gang without an array (unless the job was submitted from inside another one), ${BY_HAND}`,
-    );
-  return { index, count };
-}
-
-/** @param {NodeJS.ProcessEnv} env */
-function gangSize(env) {
-  const count = present(env, 'SLURM_NTASKS');
-  const isStep = Boolean(env.SLURM_STEP_ID);
-  if (count > 1 && !isStep)
-    throw new UsageError(
-      `Slurm has room for ${count} tasks, and the batch script has started one of them: start stress by srun, ${BY_HAND}`,
-    );
-  const inStep = numberIn(env, 'SLURM_STEP_NUM_TASKS');
-  if (isStep && inStep !== null && inStep !== count)
-    throw new UsageError(
-      `SLURM_NTASKS is ${count} and SLURM_STEP_NUM_TASKS ${inStep}: how many tasks did srun start? Give it -n, ${BY_HAND}`,
-    );
-  return count;
 }
 
 /** @param {string} label @param {number} index @param {number} instances @param {string} of */
@@ -123,12 +103,4 @@ function numberIn(env, name) {
   if (!/^\d{1,10}$/.test(text))
     throw new UsageError(`${name} must be a whole number, not ${JSON.stringify(oneLine(text, 60))}: ${BY_HAND}`);
   return Number(text);
-}
-
-/** @param {NodeJS.ProcessEnv} env @param {string} name @returns {number} */
-function present(env, name) {
-  const value = numberIn(env, name);
-  if (value === null)
-    throw new UsageError(`--index auto finds no ${name}, which Slurm sets: start it by Slurm, ${BY_HAND}`);
-  return value;
 }

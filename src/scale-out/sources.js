@@ -6,7 +6,7 @@ import { InputError, displayName } from '../errors.js';
 
 /**
  * The sources of a merge: run files in folders, and result lines in logs of a cluster without shared storage. Logs may
- * have other lines in between and a prefix by kubectl, srun or a log collector.
+ * have other lines in between and a prefix by kubectl, srun or a log collector, but no escaped lines.
  *
  * @typedef {object} Found one of its members
  * @property {any} [json] possibly a run file
@@ -75,9 +75,8 @@ function fileSource(file, isGiven) {
     try {
       const stats = statSync(file, { throwIfNoEntry: false });
       // Reading a pipe may never end, and cannot be interrupted.
-      if (stats?.isFile() !== true) return { foreign: 'not a file' };
-      if (stats.size > MOST_BYTES) return { foreign: 'larger than any run file' };
-      return parsed(readFileSync(file, 'utf8'));
+      const isReadable = stats?.isFile() === true && stats.size <= MOST_BYTES;
+      return parsed(isReadable ? readFileSync(file, 'utf8') : '');
     } catch (error) {
       throw unreadable(displayName(file), error);
     }
@@ -86,17 +85,13 @@ function fileSource(file, isGiven) {
 
 /** @param {string} text @returns {Found} */
 function parsed(text) {
-  // The first bytes of gzip, as text.
-  if (text.startsWith('\u001f\ufffd')) return { foreign: 'compressed: zcat FILE | stress merge -' };
   try {
     return { json: JSON.parse(text) };
   } catch {
-    // An instance reserves its file at start-up and may end before its load.
-    if (text.trim() === '') return { foreign: 'empty: its instance ended before its load' };
     // Cut by a full disk or an interrupted copy.
-    if (text.slice(0, 200).includes('"evm-stress/run@'))
-      return { damage: 'it is not valid JSON: cut, or still being copied' };
-    return { foreign: 'no run file, and no log with a STRESS_RESULT line in it' };
+    return text.slice(0, 200).includes('"evm-stress/run@')
+      ? { damage: 'it is not valid JSON: cut, or still being copied' }
+      : { foreign: 'no run file, and no log with a STRESS_RESULT line in it' };
   }
 }
 
@@ -149,24 +144,19 @@ export function resultsIn(line) {
     });
 }
 
-/** Log files of container runtimes have long lines in pieces, or escaped. @param {string} text JSON of a line @returns {Pick<Source, 'id' | 'runId' | 'index' | 'read'>} */
+/** @param {string} text JSON of a line @returns {Pick<Source, 'id' | 'runId' | 'index' | 'read'>} */
 function resultOf(text) {
-  const words = text.replaceAll('\\"', '"');
-  const [, index] = /"index":(\d{1,6})\b/.exec(words) ?? [];
-  const [, runId = null] = /"runId":"([\w.-]{1,63})"/.exec(words) ?? [];
-  const [, id = null] = /"id":"([0-9a-f-]{36})"/.exec(words) ?? [];
+  const [, index] = /"index":(\d{1,6})\b/.exec(text) ?? [];
+  const [, runId = null] = /"runId":"([\w.-]{1,63})"/.exec(text) ?? [];
+  const [, id = null] = /"id":"([0-9a-f-]{36})"/.exec(text) ?? [];
   const known = { id, runId, index: index === undefined ? null : Number(index) };
   try {
     const { schema, sha256, gzip } = JSON.parse(text);
-    if (schema !== 'evm-stress/result@1') throw new Error('its schema is not evm-stress/result@1');
+    if (schema !== 'evm-stress/result@1') throw new Error('of another version');
     const packed = Buffer.from(String(gzip), 'base64');
     return { ...known, read: () => unpacked(packed, sha256, id) };
-  } catch (error) {
-    const why =
-      error instanceof SyntaxError
-        ? 'it is cut, mixed with another, or in a log file of a container runtime (merge what docker logs or kubectl logs prints)'
-        : /** @type {Error} */ (error).message;
-    return { ...known, read: () => ({ damage: why }) };
+  } catch {
+    return { ...known, read: () => ({ damage: 'it is cut, mixed with another, or of another version' }) };
   }
 }
 

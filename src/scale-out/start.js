@@ -1,8 +1,6 @@
-import { randomUUID } from 'node:crypto';
-import { constants, copyFile, link, readFile, readdir, unlink, writeFile } from 'node:fs/promises';
+import { readFile, readdir, unlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import { EXIT, IncompleteError, InterruptedError, RefusedError, worstExit } from '../errors.js';
 import { FILE_MODE, cannotWrite, proveWritable } from '../files.js';
 import { indexRanges } from '../text.js';
@@ -25,25 +23,17 @@ import { indexRanges } from '../text.js';
  * @property {string | null} genesisHash
  * @property {string} host
  * @property {string} arrivedAt time of day
- * @property {number} leadMs time needed between the agreement and the load
  *
  * @typedef {object} Start
  * @property {string} at time of day of the load
- * @property {number} leadMs time between the agreement and the load
  * @property {Array<Pick<Arrival, 'index' | 'attempt' | 'id'>>} arrivals participants
  * @property {string} [refused] why the run was refused, in place of the others
  *
  * @typedef {Map<number, number>} Attempts highest attempt that has arrived, by index
  */
 
-/** Error codes of file systems without hard links. */
-const NO_LINKS = Object.freeze(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
-
 const START_FILE = 'start.json';
 const ARRIVAL_FILE = /^(\d{1,6})-(\d{1,7})\.json$/;
-
-/** Files read at once: over NFS each takes a round trip. */
-const READ_AT_ONCE = 32;
 
 /** Settings that all instances must share, by their names in messages. @type {Array<[string, keyof Arrival]>} */
 const COMMON_SETTINGS = [
@@ -54,10 +44,8 @@ const COMMON_SETTINGS = [
   ['first block', 'genesisHash'],
 ];
 
-/** Time for the last preparations (start block, first signatures). */
-export const LEAD_MS = 5000;
-/** The same with worker threads to start on a busy machine. */
-export const LONG_LEAD_MS = 10_000;
+/** Time between the agreement and the load, for the last preparations: worker threads, start block, first signatures. */
+export const LEAD_MS = 10_000;
 /** Poll interval of the folder: 1 ms per instance within these limits, to protect the file server. */
 const POLL_MS = 200;
 const MAX_POLL_MS = 2000;
@@ -101,11 +89,8 @@ class Barrier {
 
   /** @param {Arrival} arrival @throws {RefusedError} */
   async arrive(arrival) {
-    if (!(await this.#create(fileOf(arrival), arrival))) {
-      // Over NFS the link may exist although the response was lost.
-      const there = (await this.#read(fileOf(arrival))) ?? {};
-      if (there.id !== arrival.id) throw this.#duplicateIndex(arrival, there);
-    }
+    if (!(await this.#create(fileOf(arrival), arrival)))
+      throw this.#duplicateIndex(arrival, (await this.#read(fileOf(arrival))) ?? {});
     this.#ownFile = fileOf(arrival);
   }
 
@@ -125,13 +110,9 @@ class Barrier {
   }
 
   /** @param {Attempts} attempts @returns {Promise<Arrival[]>} those whose files are complete */
-  arrivals(attempts) {
-    return Readable.from(attempts)
-      .map(async ([index, attempt]) => (await this.#read(fileOf({ index, attempt }))) ?? {}, {
-        concurrency: READ_AT_ONCE,
-      })
-      .filter(({ id }) => id !== undefined)
-      .toArray();
+  async arrivals(attempts) {
+    const files = [...attempts].map(([index, attempt]) => this.#read(fileOf({ index, attempt })));
+    return (await Promise.all(files)).filter((arrival) => arrival?.id !== undefined);
   }
 
   /** The first start is valid. @param {Partial<Start>} start */
@@ -146,27 +127,19 @@ class Barrier {
   }
 
   /**
-   * Creates a file with its whole content, unless it exists.
+   * Creates a file, unless it exists. Until its content is complete, readers take it for a missing one.
    * @param {string} name
    * @param {Arrival | Partial<Start>} content
    * @returns {Promise<boolean>} false: it exists
    */
   async #create(name, content) {
     const file = join(this.#folder, name);
-    const temporary = join(this.#folder, `.${randomUUID()}.tmp`);
-    const options = { flag: 'wx', mode: FILE_MODE };
     try {
-      await writeFile(temporary, `${JSON.stringify(content)}\n`, options);
-      await link(temporary, file).catch((error) => {
-        if (!NO_LINKS.includes(error.code)) throw error;
-        return copyFile(temporary, file, constants.COPYFILE_EXCL);
-      });
+      await writeFile(file, `${JSON.stringify(content)}\n`, { flag: 'wx', mode: FILE_MODE });
       return true;
     } catch (error) {
       if (/** @type {NodeJS.ErrnoException} */ (error).code === 'EEXIST') return false;
       throw cannotWrite(file, error);
-    } finally {
-      await unlink(temporary).catch(() => {});
     }
   }
 
@@ -193,11 +166,8 @@ export class CommonStart {
   #options;
   /** @type {Barrier | null} */
   #barrier = null;
-  /** Arrivals whose settings agree with the own ones. @type {Attempts} */
-  #agreed = new Map();
   /** The common start, time of day. @type {number | null} */
   #atMs;
-  #leadMs;
   /** The latest start on the run's clock. */
   #latestUs = Infinity;
   #deadlineUs = Infinity;
@@ -212,7 +182,6 @@ export class CommonStart {
     const { config } = options;
     this.#options = options;
     this.#atMs = config.startAtMs;
-    this.#leadMs = options.workers > 1 ? LONG_LEAD_MS : LEAD_MS;
     if (config.barrier !== null && config.runId !== null) this.#barrier = new Barrier(config.barrier, config.runId);
   }
 
@@ -232,7 +201,7 @@ export class CommonStart {
     this.#checkNotMissed('when this instance was ready');
     const leftMs = Math.max(0, this.#leftMs(this.#atMs, this.#latestUs));
     notice(`the load starts at ${iso(this.#atMs)}, in ${(leftMs / 1000).toFixed(1)} s`);
-    await this.#waitUntil(this.#atMs - this.#leadMs, this.#latestUs - this.#leadMs * 1000);
+    await this.#waitUntil(this.#atMs - LEAD_MS, this.#latestUs - LEAD_MS * 1000);
   }
 
   async begin() {
@@ -260,7 +229,7 @@ export class CommonStart {
     const { id, config, clock, stop } = this.#options;
     const { index, instances, threads, firstOffset, attempt, startTimeoutMs } = config;
     const place = { index: index ?? 0, attempt, instances: instances ?? 1, threads, firstOffset };
-    const own = { id, ...place, ...chain, host: hostname(), arrivedAt: iso(clock.wallMs()), leadMs: this.#leadMs };
+    const own = { id, ...place, ...chain, host: hostname(), arrivedAt: iso(clock.wallMs()) };
     this.#deadlineUs = clock.nowUs() + startTimeoutMs * 1000;
     let isAgreed = false;
     try {
@@ -270,7 +239,7 @@ export class CommonStart {
       assertTakesPart(start, own, config.runId);
       isAgreed = true;
       // The lead time is known, so a clock that is behind shows.
-      this.#latestUs = clock.nowUs() + (start.leadMs + REPORTED_DELAY_MS) * 1000;
+      this.#latestUs = clock.nowUs() + (LEAD_MS + REPORTED_DELAY_MS) * 1000;
       this.#deadlineUs = Infinity;
       return Date.parse(start.at);
     } finally {
@@ -309,8 +278,7 @@ export class CommonStart {
   }
 
   /**
-   * Only index 0 reads arrivals, to limit the load on the server: new ones to compare settings, and all of them just
-   * before the start, because an instance may have left, or another process may have taken its index.
+   * Only index 0 reads arrivals, and only when all are there, to limit the load on the server.
    * @param {Barrier} barrier
    * @param {Arrival} own
    * @param {Attempts} attempts
@@ -318,18 +286,13 @@ export class CommonStart {
    */
   async #publish(barrier, own, attempts) {
     const { clock, config, stop } = this.#options;
-    const areAllThere = attempts.size >= own.instances;
-    const isNew = (/** @type {[number, number]} */ [index, attempt]) => this.#agreed.get(index) !== attempt;
-    const arrivals = await barrier.arrivals(areAllThere ? attempts : new Map([...attempts].filter(isNew)));
-    for (const arrival of arrivals) {
-      const conflict = conflictOf(own, arrival);
-      if (conflict !== null) return barrier.publish({ refused: `run ${config.runId}: ${conflict}` });
-      this.#agreed.set(arrival.index, arrival.attempt);
-    }
-    if (!areAllThere || arrivals.length < attempts.size || stop.drain.aborted) return false;
-    const leadMs = Math.max(...arrivals.map((arrival) => arrival.leadMs));
+    if (attempts.size < own.instances) return false;
+    const arrivals = await barrier.arrivals(attempts);
+    const [conflict] = arrivals.flatMap((arrival) => conflictOf(own, arrival) ?? []);
+    if (conflict !== undefined) return barrier.publish({ refused: `run ${config.runId}: ${conflict}` });
+    if (arrivals.length < attempts.size || stop.drain.aborted) return false;
     const taking = arrivals.map(({ index, attempt, id }) => ({ index, attempt, id }));
-    return barrier.publish({ at: iso(clock.wallMs() + leadMs), leadMs, arrivals: taking });
+    return barrier.publish({ at: iso(clock.wallMs() + LEAD_MS), arrivals: taking });
   }
 
   /** @param {number} atMs by the time of day @param {number} latestUs on the run's clock */

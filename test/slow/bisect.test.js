@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { makeRepository, startCommand } from '../../scripts/bisect-demo.js';
+import { makeRepository, startCommand } from '../helpers/slowed-repository.js';
 import { freePort } from '../../src/chain/devchain.js';
 import { runStress, spawnStress } from '../helpers/cli.js';
 import { endProcessesOf, processesOf } from '../helpers/leftovers.js';

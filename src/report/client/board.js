@@ -1,5 +1,4 @@
 import { Plot, wholeOf } from './plot.js';
-import { clockTime } from './quantity.js';
 
 /** @import { PageData } from '../html.js' */
 
@@ -8,15 +7,12 @@ import { clockTime } from './quantity.js';
 /**
  * All charts of the page. Charts over the time of the run show the same range.
  *
- * @typedef {{range: {min: number, max: number} | null, focus: string | null, index: number | null}} Kept focus: the
- *   chart with the keyboard's focus; index: of the value that it reads
+ * @typedef {{min: number, max: number}} Range
+ * @typedef {{range: Range | null, focus: string | null}} Kept focus: the chart with the keyboard's focus
  */
 
-/** Zoom factor of the buttons and keys. */
-const ZOOM = 2;
-
 export class Board {
-  /** The visible range; null: all. @type {{min: number, max: number} | null} */
+  /** The visible range; null: all. @type {Range | null} */
   range = null;
   #isSetting = true;
 
@@ -32,61 +28,37 @@ export class Board {
       plot.element.addEventListener('dblclick', () => this.show(null));
       return plot;
     });
-    for (const button of document.querySelectorAll('[data-zoom]'))
-      button.addEventListener('click', () => this.step(/** @type {HTMLElement} */ (button).dataset.zoom ?? 'all'));
     this.#isSetting = false;
-    this.#say();
   }
 
   get timed() {
     return this.plots.filter(({ time }) => time !== null);
   }
 
-  whole() {
-    const [min, max] = wholeOf(this.time);
-    return { min, max };
-  }
-
-  /** @param {{min: number, max: number} | null} range null: all */
+  /** @param {Range | null} range null: all */
   show(range) {
-    const whole = this.whole();
-    const min = Math.max(whole.min, range?.min ?? whole.min);
-    const max = Math.min(whole.max, range?.max ?? whole.max);
+    const [from, to] = wholeOf(this.time);
+    const [min, max] = [Math.max(from, range?.min ?? from), Math.min(to, range?.max ?? to)];
     if (!(max > min)) return;
-    const isAll = min === whole.min && max === whole.max;
-    this.range = isAll ? null : { min, max };
+    this.range = min === from && max === to ? null : { min, max };
     this.#isSetting = true;
     for (const { uplot } of this.timed) uplot.batch(() => uplot.setScale('x', { min, max }));
     this.#isSetting = false;
-    this.#say();
-  }
-
-  #say() {
-    const { min, max } = this.range ?? this.whole();
-    const words = document.getElementById('zoomed');
-    if (words) words.textContent = `${this.range === null ? 'All' : 'Part'}: ${clockTime(min)} to ${clockTime(max)}`;
   }
 
   /** Applies the zoom of one chart to the others. @param {Plot} plot */
   #follow(plot) {
-    if (this.#isSetting) return;
     const { min, max } = plot.uplot?.scales.x ?? {};
-    if (min === undefined || max === undefined || min === null || max === null) return;
-    const { min: from, max: to } = this.range ?? this.whole();
-    if (min !== from || max !== to) this.show({ min, max });
+    if (!this.#isSetting && typeof min === 'number' && typeof max === 'number') this.show({ min, max });
   }
 
-  /** @param {string} name of a button */
-  step(name) {
-    const whole = this.whole();
-    const { min, max } = this.range ?? whole;
-    const length = max - min;
-    const middle = (min + max) / 2;
-    if (name === 'in') this.show({ min: middle - length / (2 * ZOOM), max: middle + length / (2 * ZOOM) });
-    else if (name === 'out') this.show({ min: middle - (length * ZOOM) / 2, max: middle + (length * ZOOM) / 2 });
-    else if (name === 'left') this.show(shifted(-length / 2, { min, max }, whole));
-    else if (name === 'right') this.show(shifted(length / 2, { min, max }, whole));
-    else this.show(null);
+  /** Around the value that is read, or the middle. @param {Plot} plot @param {number} factor of the visible length */
+  #zoom({ uplot }, factor) {
+    const [from, to] = wholeOf(this.time);
+    const { min, max } = this.range ?? { min: from, max: to };
+    const middle = uplot.data[0][uplot.cursor.idx ?? -1] ?? (min + max) / 2;
+    const half = (factor * (max - min)) / 2;
+    this.show({ min: middle - half, max: middle + half });
   }
 
   /** @param {Plot} plot @param {KeyboardEvent} event */
@@ -95,13 +67,9 @@ export class Board {
     const keys = {
       ArrowLeft: () => plot.move(-1),
       ArrowRight: () => plot.move(1),
-      PageUp: () => this.step('left'),
-      PageDown: () => this.step('right'),
-      '+': () => this.step('in'),
-      '=': () => this.step('in'),
-      '-': () => this.step('out'),
+      '+': () => this.#zoom(plot, 0.5),
+      '-': () => this.#zoom(plot, 2),
       0: () => this.show(null),
-      Escape: () => this.show(null),
     };
     if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(keys, event.key)) return;
     event.preventDefault();
@@ -112,15 +80,13 @@ export class Board {
   end() {
     const focused = this.plots.find(({ element }) => element === document.activeElement);
     for (const { uplot } of this.plots) uplot.destroy();
-    return { range: this.range, focus: focused?.chart.id ?? null, index: focused?.uplot.cursor.idx ?? null };
+    return { range: this.range, focus: focused?.chart.id ?? null };
   }
 
   /** @param {Kept} place */
-  resume({ range, focus, index }) {
+  resume({ range, focus }) {
     if (range !== null) this.show(range);
-    const plot = this.plots.find(({ chart }) => chart.id === focus);
-    plot?.element.focus({ preventScroll: true });
-    if (index !== null) plot?.moveTo(index);
+    this.plots.find(({ chart }) => chart.id === focus)?.element.focus({ preventScroll: true });
   }
 
   /** Redraws with current colours. */
@@ -132,10 +98,4 @@ export class Board {
   resize(width) {
     for (const plot of this.plots) plot.resize(width);
   }
-}
-
-/** Shifts a range within the whole range. @param {number} by @param {{min: number, max: number}} range @param {{min: number, max: number}} whole */
-function shifted(by, { min, max }, whole) {
-  const real = Math.min(whole.max - max, Math.max(whole.min - min, by));
-  return { min: min + real, max: max + real };
 }

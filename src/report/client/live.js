@@ -60,7 +60,7 @@ function show(page, board) {
   const open = [...document.querySelectorAll('details[open]')].map(({ id }) => id);
   const { scrollY } = globalThis;
   document.title = page.title;
-  for (const selector of ['h1', '#lead', '#now', '#main'])
+  for (const selector of ['h1', '#lead', '#main'])
     document.querySelector(selector)?.replaceChildren(...(page.querySelector(selector)?.childNodes ?? []));
   board.draw(JSON.parse(page.getElementById('data')?.textContent ?? 'null'), place);
   for (const details of document.querySelectorAll('details')) details.open = open.includes(details.id) || details.open;

@@ -3,7 +3,7 @@ import { color } from './colors.js';
 import { columnsOf, drawOver, stack } from './shapes.js';
 import { bucketMs, heatTicks } from './buckets.js';
 import { drawHeat, drawHeatScale, heatWords } from './heat.js';
-import { drawMarks, intervalWords, markWords, shadePhases } from './time-marks.js';
+import { intervalWords, shadePhases } from './time-marks.js';
 import { clockTime, quantity } from './quantity.js';
 
 /**
@@ -111,7 +111,7 @@ export class Plot {
     const show = this.time === null ? (/** @type {number} */ x) => quantity(x, xUnit) : clockTime;
     return {
       ...axisLook(),
-      size: xLabel === undefined ? 32 : 48,
+      size: 28,
       ...(this.time === null ? {} : { incrs: TIME_STEPS }),
       ...(xLabel === undefined ? {} : { label: xLabel, labelSize: 18, labelFont: '12px system-ui, sans-serif' }),
       space: 70,
@@ -122,7 +122,7 @@ export class Plot {
 
   #yAxis() {
     const { heat, unit } = this.chart;
-    const look = { ...axisLook(), size: 66 };
+    const look = { ...axisLook(), size: 80 };
     if (heat !== undefined) {
       return {
         ...look,
@@ -165,13 +165,12 @@ export class Plot {
     const { chart, time } = this;
     if (chart.heat !== undefined && time !== null) drawHeatScale(chart.id, drawHeat(u, chart.heat, time));
     else drawOver(u, chart);
-    if (time !== null) drawMarks(u, time);
   }
 
   /** What a column is of. @param {number} column */
   at(column) {
     const { chart, time, columns } = this;
-    if (time !== null) return [intervalWords(time, column), ...markWords(time, column)].join(', ');
+    if (time !== null) return intervalWords(time, column);
     const names = chart.series.map((series, s) => series.names?.[columns.places[s][column] ?? -1]);
     const x = chart.xTexts?.[column] ?? quantity(columns.xs[column], chart.xUnit);
     return [x, ...names.filter((name) => name !== undefined)].join(', at ');
@@ -200,18 +199,15 @@ export class Plot {
     if (width > 0 && width !== this.uplot.width) this.uplot.setSize({ width, height: this.uplot.height });
   }
 
-  /** Without a cursor it starts in the middle of the visible part. @param {number} step */
+  /** Reads the next value. Without a cursor it starts in the middle of the visible part. @param {number} step */
   move(step) {
     const [xs] = this.uplot.data;
     const { min = 0, max = 0 } = this.uplot.scales.x;
     const at = this.uplot.cursor.idx ?? xs.findIndex((x) => x >= (min + max) / 2);
-    this.moveTo(at + step);
-  }
-
-  /** Reads a value. @param {number} index */
-  moveTo(index) {
-    const [xs] = this.uplot.data;
-    const i = Math.min(xs.length - 1, Math.max(0, index));
+    const i = Math.min(xs.length - 1, Math.max(0, at + step));
+    const half = (max - min) / 2;
+    const isHidden = xs[i] < min || xs[i] > max;
+    if (isHidden) this.uplot.batch(() => this.uplot.setScale('x', { min: xs[i] - half, max: xs[i] + half }));
     const left = this.uplot.valToPos(xs[i], 'x');
     /** @type {any} */ (this.uplot).setCursor({ left, top: this.uplot.over.clientHeight / 2 }, true, true);
   }

@@ -77,7 +77,6 @@ export function drawOver(u, chart) {
     drawCrosses(ctx, points);
   }
   ctx.restore();
-  if (chart.mark !== null && chart.mark !== undefined) drawMark(u, chart.mark, chart.markWords ?? '');
 }
 
 /** @param {uPlot} u @param {Chart} chart @param {Series} series */
@@ -171,24 +170,4 @@ function drawIntervals(u, chart, series) {
     }
     ctx.stroke();
   });
-}
-
-/** @param {uPlot} u @param {number} at @param {string} words */
-function drawMark(u, at, words) {
-  const { ctx, bbox } = u;
-  const x = u.valToPos(at, 'x', true);
-  ctx.save();
-  ctx.strokeStyle = color('bad');
-  ctx.fillStyle = color('bad');
-  ctx.lineWidth = 1.5 * devicePixelRatio;
-  ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
-  ctx.beginPath();
-  ctx.moveTo(x, bbox.top);
-  ctx.lineTo(x, bbox.top + bbox.height);
-  ctx.stroke();
-  ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
-  const isRight = x > bbox.left + bbox.width / 2;
-  ctx.textAlign = isRight ? 'right' : 'left';
-  ctx.fillText(words, x + (isRight ? -6 : 6) * devicePixelRatio, bbox.top + 14 * devicePixelRatio);
-  ctx.restore();
 }

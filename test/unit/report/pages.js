@@ -41,6 +41,11 @@ export function chartsOf(page) {
   return Object.fromEntries(charts.map((chart) => [chart.id, chart]));
 }
 
+/** No value is missing. @param {string} page */
+export function assertWhole(page) {
+  assert.doesNotMatch(page.replace(/<(script|style).*?<\/\1>/gs, ''), /undefined|NaN|\[object|Infinity|>null</);
+}
+
 export const HOSTILE = `"><img src=http://evil.example/x onerror=alert(1)></script><script>alert(2)</script>'`;
 
 /** What stood in the file as HOSTILE is text on the page, and nothing else. @param {string} page */

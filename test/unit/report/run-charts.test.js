@@ -110,8 +110,6 @@ describe('what a page draws of a run', () => {
       [0, 2, 0],
       [0, 1, 0],
     ]);
-    const { marks } = runData(RUN).time;
-    assert.deepEqual(marks, [{ at: 2, kind: 'failure', words: '2 reverted, 1 timed_out' }]);
   });
 
   it('has the mean of each stage, and none where nothing passed it', () => {
@@ -126,22 +124,6 @@ describe('what a page draws of a run', () => {
     const run = { ...RUN, intervals: [/** @type {typeof row} */ (/** @type {unknown} */ ({ ...row, stages })), row] };
     const [queued, submit] = find('stages', run);
     assert.deepEqual([queued[0], submit[0]], [null, 2.5]);
-  });
-
-  it('marks reorgs when they were seen', () => {
-    const event = {
-      atMs: 1500,
-      blockNumber: 7,
-      blockHash: null,
-      depth: 2,
-      operations: 3,
-      touched: [],
-      isComplete: true,
-    };
-    const run = runFileOf({ intervals: ROWS, reorgs: { count: 1, deepest: 2, operations: 3, events: [event] } });
-    const [mark] = runData(run).time.marks.filter(({ kind }) => kind === 'reorg');
-    assert.equal(mark.at, 1.5);
-    assert.match(mark.words, /2 blocks from 7 on left the chain/);
   });
 
   it('knows what lies outside of the window', () => {

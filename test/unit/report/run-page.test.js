@@ -6,7 +6,7 @@ import { Recorder } from '../../../src/stats/recorder.js';
 import { buildPartialRunFile } from '../../../src/stats/run-file.js';
 import { longRun } from '../../helpers/long-run.js';
 import { exactAudit, partsOf, rowOf, runFileOf } from '../../helpers/samples.js';
-import { HOSTILE, assertHarmless, chartsOf, figuresOf, tableOf } from './pages.js';
+import { HOSTILE, assertHarmless, assertWhole, chartsOf, figuresOf, tableOf } from './pages.js';
 
 /** @import { RunFile } from '../../../src/types.d.ts' */
 
@@ -73,6 +73,15 @@ describe('the page of a run', () => {
     assert.match(page, /operations verified per second, p99 &gt;= 1,550 ms;/);
   });
 
+  it('lists reorgs when they were seen, those without details as well', () => {
+    const event = { blockHash: null, operations: 3, touched: [], isComplete: true };
+    const events = [1500, 2500].map((atMs, i) => ({ ...event, atMs, blockNumber: 7 + i, depth: 2 }));
+    const page = runPage(runFileOf({ reorgs: { count: 5, deepest: 2, operations: 6, events } }));
+    assert.match(page, /<li>1\.5 s: reorg: 2 blocks from 7 on left the chain, with 3 of our operations<\/li>/);
+    assert.match(page, /<li>2\.5 s: reorg: 2 blocks from 8 on .*<li>and 3 more<\/li>/s);
+    assert.doesNotMatch(runPage(runFileOf()), /id="reorgs"/);
+  });
+
   it('has the command line of the run, and its configuration', () => {
     const run = runFileOf({
       environment: { commandLine: "stress -t 3 --threshold 'p99<2s'" },
@@ -125,7 +134,7 @@ describe('the page of a run', () => {
   it('escapes texts of files everywhere', () => {
     const page = runPage(hostileRun());
     assertHarmless(page);
-    assert.doesNotMatch(page.replace(/<(script|style)>.*?<\/\1>/gs, ''), /undefined|NaN|\[object/);
+    assertWhole(page);
   });
 
   it('has a word and a sign for each colour', () => {
@@ -144,7 +153,7 @@ describe('the page of a run', () => {
     const page = runPage(buildPartialRunFile(partsOf({ end: 'running', audit: null, durationUs: 1e6 })));
     assert.match(page, /So far: /);
     assert.match(page, /The run has not ended/);
-    assert.doesNotMatch(page.replace(/<(script|style)>.*?<\/\1>/gs, ''), /undefined|NaN|\[object/);
+    assertWhole(page);
   });
 
   it('is a good page of a run in which nothing happened', () => {

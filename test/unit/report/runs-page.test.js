@@ -7,7 +7,7 @@ import { Distribution } from '../../../src/stats/histogram.js';
 import { longRun } from '../../helpers/long-run.js';
 import { rowOf } from '../../helpers/samples.js';
 import { runOf } from '../studies/runs.js';
-import { HOSTILE, assertHarmless, chartsOf, tableOf } from './pages.js';
+import { HOSTILE, assertHarmless, assertWhole, chartsOf, tableOf } from './pages.js';
 
 /**
  * @import { Chart } from '../../../src/report/charts.js'
@@ -48,11 +48,6 @@ function rows(verified, ms) {
 function overviewOf(page) {
   const [head, ...rows] = tableOf(page, 'The runs and their figures');
   return rows.map((cells) => Object.fromEntries(cells.map((text, i) => [head[i], text])));
-}
-
-/** @param {string} page */
-function assertWhole(page) {
-  assert.doesNotMatch(page.replace(/<(script|style)>.*?<\/\1>/gs, ''), /undefined|NaN|\[object|Infinity|>null</);
 }
 
 const DIFFERENCES = 'What differs in how they were made';

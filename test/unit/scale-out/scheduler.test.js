@@ -6,7 +6,6 @@ import { UsageError } from '../../../src/errors.js';
 /** @import { Given } from '../../../src/scale-out/scheduler.js' */
 
 const NOTHING = Object.freeze({ index: null, instances: null, attempt: null, runId: null });
-const AUTO = Object.freeze({ ...NOTHING, index: /** @type {const} */ ('auto') });
 
 /** As Slurm 22.05 sets them in the third of four elements. */
 const ARRAY = Object.freeze({
@@ -133,6 +132,12 @@ describe('instanceOf()', () => {
     ],
     ['Kubernetes without a count', { index: 'auto' }, POD, /^Kubernetes does not say how many .*: give --instances N/],
     [
+      'an array without a count',
+      { index: 'auto' },
+      { ...ARRAY, SLURM_ARRAY_TASK_COUNT: undefined },
+      /^Slurm does not say how many .*: give --instances N$/,
+    ],
+    [
       'more completions than instances',
       { instances: 3 },
       POD,
@@ -158,28 +163,10 @@ describe('instanceOf()', () => {
       /^the array has 3 tasks from 0 to 3, .*: sbatch --array=0-2, or /,
     ],
     [
-      'an element that is a gang itself',
-      { index: 'auto' },
-      { ...ARRAY, SLURM_NTASKS: '2', SLURM_STEP_ID: '0', SLURM_STEP_NUM_TASKS: '2' },
-      /^srun starts 2 tasks in each element of the array, and all of them would be index 2: /,
-    ],
-    [
-      'a gang whose batch script starts stress itself',
-      { index: 'auto' },
-      { SLURM_JOB_ID: '9', SLURM_PROCID: '0', SLURM_NTASKS: '4' },
-      /^Slurm has room for 4 tasks, and the batch script has started one of them: start stress by srun, /,
-    ],
-    [
-      'a step that contradicts itself',
-      { index: 'auto' },
-      { ...GANG, SLURM_STEP_NUM_TASKS: '2' },
-      /^SLURM_NTASKS is 3 and SLURM_STEP_NUM_TASKS 2: /,
-    ],
-    [
       'a plain batch script',
       { index: 'auto' },
       { SLURM_JOB_ID: '9', SLURM_PROCID: '0' },
-      /^--index auto finds no SLURM_NTASKS, /,
+      /^Slurm does not say how many instances there are: give --instances N$/,
     ],
     ['a gang out of range', { index: 'auto' }, { ...GANG, SLURM_PROCID: '3' }, /^SLURM_PROCID=3 is not below the numb/],
     [
@@ -195,19 +182,19 @@ describe('instanceOf()', () => {
       /^--instances 2 contradicts Slurm, which has started 3: /,
     ],
   ];
-  for (const name of ['SLURM_ARRAY_TASK_COUNT', 'SLURM_ARRAY_TASK_MIN', 'SLURM_ARRAY_TASK_MAX'])
-    refusals.push([`${name} is missing`, AUTO, { ...ARRAY, [name]: undefined }, new RegExp(`finds no ${name}, which`)]);
   for (const text of ['-1', '1e1', '99999999999'])
     for (const [variable, env] of /** @type {Array<[string, NodeJS.ProcessEnv]>} */ ([
       ['JOB_COMPLETION_INDEX', POD],
       ['SLURM_ARRAY_TASK_ID', ARRAY],
       ['SLURM_PROCID', GANG],
       ['SLURM_NTASKS', GANG],
+      ['SLURM_ARRAY_TASK_MIN', ARRAY],
+      ['SLURM_ARRAY_TASK_MAX', ARRAY],
       ['SLURM_RESTART_COUNT', ARRAY],
     ]))
       refusals.push([
         `${variable}=${JSON.stringify(text)}`,
-        env === POD ? { instances: 4 } : AUTO,
+        env === POD ? { instances: 4 } : { index: 'auto' },
         { ...env, [variable]: text },
         new RegExp(`^${variable} must be a whole number, not "`),
       ]);

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, it } from 'node:test';
-import { makeRepository } from '../../../scripts/bisect-demo.js';
+import { makeRepository } from '../../helpers/slowed-repository.js';
 import { Stop } from '../../../src/core/stop.js';
 import { UnavailableError } from '../../../src/errors.js';
 import { bisect } from '../../../src/studies/bisect.js';
