@@ -106,12 +106,6 @@ describe('the text output: intervals', () => {
     assert.deepEqual(headers, [0, 21, 42]);
     assert.equal(lines().length, 48);
   });
-
-  it('the drain has none: it is in the summary', () => {
-    const { output, text } = textOutput();
-    output.interval?.(rowOf({ phase: 'drain', tps: null }), { attempts: 1, verified: 1, runTps: null, stages: STAGES });
-    assert.equal(text(), '');
-  });
 });
 
 /** On a terminal. @param {{columns?: number, NO_COLOR?: string, wide?: boolean}} [how] */
@@ -233,37 +227,12 @@ describe('paintOf()', () => {
 });
 
 describe('the text output: samples', () => {
-  it('has no definitions without --explain', () => {
-    const { output, text } = textOutput();
-    output.sample?.(sampleOf());
-    assert.equal(text(), '');
-  });
-
   it('-v: wallet index, contract address and count of the verified ones', () => {
     const { output, text } = textOutput({ verbose: true });
     output.sample?.(sampleOf({ walletIndex: 250, effect: '7' }));
     for (const outcome of /** @type {const} */ (['failed', 'timed_out', 'abandoned']))
       output.sample?.(sampleOf({ outcome }));
     assert.equal(text(), `250 ${addressOf(0xc0)} 7\n`);
-  });
-});
-
-describe('the text output: the rest', () => {
-  it('notices are lines', () => {
-    const { output, text } = textOutput();
-    output.notice?.('a chain');
-    assert.equal(text(), 'a chain\n');
-  });
-
-  it('ends with the summary, with definitions if they are wanted', async () => {
-    const { output, text } = textOutput();
-    await output.finish?.(runFileOf());
-    assert.match(text(), /^\nSummary: ran for its duration, window 2\.0 s\n/);
-    assert.ok(text().endsWith('\n'));
-    assert.doesNotMatch(text(), /^tps: /m);
-    const explained = textOutput({ explain: true });
-    await explained.output.finish?.(runFileOf());
-    assert.match(explained.text(), /^tps: Verified operations per second of the window/m);
   });
 });
 

@@ -35,20 +35,6 @@ function mergeReorgs(all) {
 /** @param {number} walletIndex */
 const touchedOf = (walletIndex) => ({ walletIndex, nonce: 0, hash: null });
 
-describe('reorgs of one thread', () => {
-  it('counts them, their operations and the deepest', () => {
-    const events = [eventOf({ depth: 2 }), eventOf({ depth: 5, operations: 0 }), eventOf({ depth: 1, operations: 9 })];
-    assert.deepEqual(reorgsOf(...events), { count: 3, deepest: 5, operations: 11, events });
-    assert.deepEqual(noReorgs(), { count: 0, deepest: 0, operations: 0, events: [] });
-  });
-
-  it('keeps the first hundred, and counts all', () => {
-    const reorgs = reorgsOf(...Array.from({ length: KEPT + 50 }, (_, atMs) => eventOf({ atMs, depth: atMs })));
-    assert.deepEqual([reorgs.count, reorgs.deepest, reorgs.operations], [KEPT + 50, KEPT + 49, 2 * (KEPT + 50)]);
-    assert.deepEqual([reorgs.events.length, reorgs.events.at(-1)?.atMs], [KEPT, KEPT - 1]);
-  });
-});
-
 describe('reorgs of several threads', () => {
   it('what several threads saw of one reorganisation is one event, with the operations of all', () => {
     const [a, b] = [
@@ -86,11 +72,6 @@ describe('reorgs of several threads', () => {
     );
   });
 
-  it('counts no fewer than the thread that saw most of them', () => {
-    const many = reorgsOf(...Array.from({ length: KEPT + 50 }, (_, atMs) => eventOf({ atMs, blockNumber: atMs })));
-    assert.equal(mergeReorgs([many, reorgsOf(eventOf({ blockNumber: 0 }))]).count, KEPT + 50);
-  });
-
   it('is bounded as one thread is', () => {
     const threads = [0, 1].map((thread) =>
       reorgsOf(
@@ -100,11 +81,6 @@ describe('reorgs of several threads', () => {
     );
     const { count, events } = mergeReorgs(threads);
     assert.deepEqual([count, events.length, events[0].touched.length], [2 * KEPT - 1, KEPT, TOUCHED]);
-  });
-
-  it('of nothing is nothing', () => {
-    assert.deepEqual(mergeReorgs([]), noReorgs());
-    assert.deepEqual(mergeReorgs([noReorgs(), noReorgs()]), noReorgs());
   });
 });
 
