@@ -52,17 +52,6 @@ describe('createLoopProbe()', () => {
     assert.ok(probe.sample().delayMaxUs >= (BLOCKED_MS - 11) * 1000);
   });
 
-  it('has figures for no time at all', (t) => {
-    const probe = probeFor(t);
-    probe.sample();
-    const reading = probe.sample();
-    assert.deepEqual(
-      [reading.delayMeanUs, reading.delayP99Us, reading.delayMaxUs].map((delayUs) => delayUs < 5000),
-      [true, true, true],
-    );
-    for (const figure of Object.values(reading)) assert.ok(Number.isFinite(figure) && figure >= 0, `${figure}`);
-  });
-
   it('adds up the time in garbage collection, and begins again', async (t) => {
     const probe = probeFor(t);
     const kept = [];
@@ -72,12 +61,5 @@ describe('createLoopProbe()', () => {
     const { gcUs } = probe.sample();
     assert.ok(gcUs > 100 && gcUs < 10_000_000, `${gcUs}`);
     assert.ok(probe.sample().gcUs < gcUs);
-  });
-
-  it('closed it still answers, and may be closed again', () => {
-    const probe = createLoopProbe();
-    probe.close();
-    probe.close();
-    assert.equal(typeof probe.sample().delayMaxUs, 'number');
   });
 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
+import { ProtocolError, RpcError } from '../../../src/errors.js';
 import { createConnectionsProbe, createPoolProbe, createSocketsProbe } from '../../../src/probes/index.js';
 import { createSelfProbe } from '../../../src/probes/process.js';
 import { socketWarnings } from '../../../src/stats/figures.js';
@@ -105,20 +105,6 @@ describe('createPoolProbe()', () => {
     const probe = createPoolProbe({ rpc });
     for (let times = 0; times < 3; times += 1) assert.equal((await caught(() => probe.sample())).message, REFUSED);
     assert.equal(rpc.count(), 1);
-  });
-
-  it('asks again one that did not answer', async () => {
-    let times = 0;
-    const rpc = fakeRpc({
-      txpool_status: () => {
-        times += 1;
-        if (times === 1) throw new TransportError('http://fake: no answer in time', 'timeout');
-        return { pending: '0x1', queued: '0x2' };
-      },
-    });
-    const probe = createPoolProbe({ rpc });
-    assert.equal((await caught(() => probe.sample())).message, 'http://fake: no answer in time');
-    assert.deepEqual(await probe.sample(), { pending: 1, queued: 2 });
   });
 
   for (const nonsense of [
