@@ -14,6 +14,7 @@ import { createWorkload } from '../../src/workloads/index.js';
 import { WORKLOADS } from '../../src/workloads/table.js';
 import { startAnvil } from '../helpers/anvil.js';
 import { caught } from '../helpers/caught.js';
+import { equalBy } from '../helpers/equal-by.js';
 import { fakeRpc } from '../helpers/fake-rpc.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -316,11 +317,7 @@ for (const name of Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].isCal
       const second = await create({ rpc: setting.rpc, settings: { contracts: contractsFile } });
       await second.prepare(setting.preparation);
       if (!DEPLOYED.includes(name))
-        assert.deepEqual(
-          setting.wallets.map(({ nonce }) => nonce),
-          nonces,
-          'it prepared what was prepared already',
-        );
+        equalBy(setting.wallets, ({ nonce }) => nonce, nonces, 'it prepared what was prepared already');
       const inclusion = await send(setting, second, 0);
       assert.equal((await second.verify(0, one(1), inclusion, 0, inclusion.sent)).state, 'ok');
       await assertGrown(second, [1n, 0n, 0n]);
@@ -601,10 +598,7 @@ describe('workload counter: --contracts', LIMIT, () => {
     writeFileSync(setting.contractsFile, JSON.stringify(file));
     const nonces = setting.wallets.map(({ nonce }) => nonce);
     const workload = await again(setting, { wallets: setting.wallets.slice(0, 2) });
-    assert.deepEqual(
-      setting.wallets.map(({ nonce }, i) => nonce - nonces[i]),
-      [0, 1, 0],
-    );
+    equalBy(setting.wallets, ({ nonce }, i) => nonce - nonces[i], [0, 1, 0]);
     assert.equal(workload.next(0, 0).to, setting.targets[0]);
     assert.notEqual(workload.next(1, 0).to, setting.targets[1]);
     const { contracts } = JSON.parse(readFileSync(setting.contractsFile, 'utf8'));

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
+import { equalBy } from '../../helpers/equal-by.js';
 import { simulate } from './simulation.js';
 
 /** @import { SimulationOptions } from './simulation.js' */
@@ -75,14 +76,11 @@ describe('a transaction that the node has lost', () => {
     const run = await begun({ inFlight: 3, fees: risingFees({}) });
     run.pool.clear();
     await run.advance(2000);
-    assert.deepEqual(
-      run.again().map(({ nonce, price }) => [nonce, price]),
-      [
-        [0, 1],
-        [1, 1],
-        [2, 1],
-      ],
-    );
+    equalBy(run.again(), ({ nonce, price }) => [nonce, price], [
+      [0, 1],
+      [1, 1],
+      [2, 1],
+    ]);
   });
 
   it('counts for the endpoint that it was sent to last', async () => {
@@ -156,10 +154,7 @@ describe('a transaction that the node knows', () => {
   it('is replaced if its fee is below that of the newest block', async () => {
     const run = await begun({ fees: risingFees({}) });
     await run.advance(2000);
-    assert.deepEqual(
-      run.again().map(({ price }) => price),
-      [2],
-    );
+    equalBy(run.again(), ({ price }) => price, [2]);
     assert.deepEqual(await run.resubmissions(), { ...NONE, replaced: 1 });
     run.see(run.mine());
     await run.settle();

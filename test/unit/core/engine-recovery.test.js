@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RpcError } from '../../../src/errors.js';
+import { equalBy } from '../../helpers/equal-by.js';
 import { simulate } from './simulation.js';
 
 /** @import { SimulationOptions } from './simulation.js' */
@@ -35,10 +36,7 @@ describe('the fee limit after a failure', () => {
     run.see(number);
     await run.advance(1000);
     assert.equal(run.sampleOf(0, 0)?.code, 'wrong_count');
-    assert.deepEqual(
-      run.sent().map(({ position }) => position),
-      [0, 1],
-    );
+    equalBy(run.sent(), ({ position }) => position, [0, 1]);
     assert.equal((await run.generator()).retiredWallets, 1);
     assert.deepEqual(run.stops, []);
   });
@@ -51,10 +49,7 @@ describe('the fee limit', () => {
     for (const stops of [[], ['max_spend']]) {
       run.see(run.mine());
       await run.settle();
-      assert.deepEqual(
-        run.stops.map(([reason]) => reason),
-        stops,
-      );
+      equalBy(run.stops, ([reason]) => reason, stops);
     }
     assert.match(run.stops[0][1] ?? '', words);
     assert.equal(run.sent().length, 2);

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { OutputError } from '../../../src/errors.js';
 import { createLog } from '../../../src/outputs/log.js';
 import { caught } from '../../helpers/caught.js';
+import { equalBy } from '../../helpers/equal-by.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
 /**
@@ -50,13 +51,10 @@ describe('createLog(): the file', () => {
       log.info('funded');
       log.warn('careful');
     });
-    assert.deepEqual(
-      lines.map(({ level, msg }) => [level, msg]),
-      [
-        [30, 'funded'],
-        [40, 'careful'],
-      ],
-    );
+    equalBy(lines, ({ level, msg }) => [level, msg], [
+      [30, 'funded'],
+      [40, 'careful'],
+    ]);
     for (const { time } of lines) assert.ok(Math.abs(time - Date.now()) < 60_000);
   });
 
@@ -117,13 +115,10 @@ describe('createLog(): the screen', () => {
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line));
-    assert.deepEqual(
-      lines.map(({ level, exitCode, msg }) => [level, exitCode, msg]),
-      [
-        [40, undefined, 'careful'],
-        [60, 70, 'broken'],
-      ],
-    );
+    equalBy(lines, ({ level, exitCode, msg }) => [level, exitCode, msg], [
+      [40, undefined, 'careful'],
+      [60, 70, 'broken'],
+    ]);
   });
 
   it('has colours with FORCE_COLOR, and NO_COLOR wins', () => {

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { SAME_TIME, merge } from '../../../src/stats/merge.js';
 import { REORGS } from '../../../src/stats/metrics.js';
 import { noReorgs, reorgInWords, reorgsOf as reorgOf } from '../../../src/stats/reorgs.js';
+import { equalBy } from '../../helpers/equal-by.js';
 
 /** @import { ReorgEvent, Reorgs } from '../../../src/types.d.ts' */
 
@@ -65,11 +66,7 @@ describe('reorgs of several threads', () => {
       reorgsOf(eventOf({ atMs: 1, blockNumber: 8 })),
     ]);
     assert.equal(merged.count, 3);
-    assert.deepEqual(
-      merged.events.map(({ atMs }) => atMs),
-      [1, 3, 9],
-      'in the order in which they were noticed',
-    );
+    equalBy(merged.events, ({ atMs }) => atMs, [1, 3, 9], 'in the order in which they were noticed');
   });
 
   it('is bounded as one thread is', () => {

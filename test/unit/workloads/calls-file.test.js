@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, it } from 'node:test';
 import { CALL_PRESETS, readCalls } from '../../../src/workloads/calls-file.js';
+import { equalBy } from '../../helpers/equal-by.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
 /** @import { TestContext } from 'node:test' */
@@ -28,13 +29,10 @@ describe('a calls file', () => {
         ],
       }),
     );
-    assert.deepEqual(
-      kinds.map(({ name, method, weight, check }) => [name, method, weight, check]),
-      [
-        ['eth_blockNumber', 'eth_blockNumber', 1, null],
-        ['b', 'eth_call', 0.5, 'same'],
-      ],
-    );
+    equalBy(kinds, ({ name, method, weight, check }) => [name, method, weight, check], [
+      ['eth_blockNumber', 'eth_blockNumber', 1, null],
+      ['b', 'eth_call', 0.5, 'same'],
+    ]);
     assert.deepEqual([source.isPreset, [...needs], isPaged], [false, ['addresses'], false]);
   });
 

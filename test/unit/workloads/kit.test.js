@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { RpcError } from '../../../src/errors.js';
 import { WorkloadHost } from '../../../src/workloads/kit.js';
 import { caught } from '../../helpers/caught.js';
+import { equalBy } from '../../helpers/equal-by.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 import { hostOf } from './host.js';
 
@@ -108,10 +109,7 @@ describe('the kit: what it is asked with', () => {
     await rpc.gather('m', [2]);
     await rpc.batch([{ method: 'm' }], 'audit');
     await hostOf('00', { rpc: fake }).rpc.call('m');
-    assert.deepEqual(
-      fake.calls.map(({ purpose }) => purpose),
-      ['setup', 'readback', 'audit', 'readback'],
-    );
+    equalBy(fake.calls, ({ purpose }) => purpose, ['setup', 'readback', 'audit', 'readback']);
   });
 });
 
