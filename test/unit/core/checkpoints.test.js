@@ -15,8 +15,8 @@ import { runFileOf } from '../../helpers/samples.js';
 const making = (describe) => ({ ask: async () => ({}), describe });
 const usual = making(runFileOf);
 
-/** @param {{costMs?: number, keep?: (run: unknown) => void | Promise<void>, keepers?: number}} [options] what it takes to keep one */
-function setUp({ costMs = 0, keep = () => {}, keepers = 1 } = {}) {
+/** @param {{costMs?: number, keep?: (run: unknown) => void | Promise<void>}} [options] what it takes to keep one */
+function setUp({ costMs = 0, keep = () => {} } = {}) {
   const clock = createFakeClock();
   const stop = new Stop();
   /** @type {string[]} */
@@ -34,7 +34,7 @@ function setUp({ costMs = 0, keep = () => {}, keepers = 1 } = {}) {
       return keep(run);
     },
   };
-  const outputs = [{ ...keeper, checkpoint: undefined }, ...Array(keepers).fill(keeper)];
+  const outputs = [{ ...keeper, checkpoint: undefined }, keeper];
   const warn = (/** @type {string} */ words) => void warnings.push(words);
   const checkpoints = new Checkpoints({ clock: slowClock, outputs, stop, warn });
   return { clock, stop, warnings, kept, checkpoints };
@@ -58,20 +58,6 @@ describe('Checkpoints', () => {
     await clock.advance(25_000);
     assert.deepEqual(kept, [1000, 11_000, 21_000]);
     await checkpoints.stop();
-  });
-
-  it('write() calls every writer at once', async () => {
-    const { kept, checkpoints } = setUp({ keepers: 2 });
-    await checkpoints.write(usual);
-    assert.deepEqual(kept, [0, 0]);
-  });
-
-  it('nothing is made without writers', async () => {
-    const { clock, checkpoints } = setUp({ keepers: 0 });
-    const never = { ask: () => assert.fail('asked'), describe: () => assert.fail('made') };
-    await checkpoints.write(never);
-    checkpoints.begin(never);
-    assert.equal(clock.pending(), 0);
   });
 
   it('a full disk gives one warning and no end of the run', async () => {

@@ -75,13 +75,4 @@ describe('splitSlice()', () => {
       { seed: 5, numRuns: 1000 },
     );
   });
-
-  it('as many parts as wallets: one each', () => {
-    for (const threads of [1, 2, 7, 64, 1000]) {
-      assert.deepEqual(
-        splitSlice({ offset: 3, threads }, threads),
-        sliceIndexes({ offset: 3, threads }).map((offset) => ({ offset, threads: 1 })),
-      );
-    }
-  });
 });

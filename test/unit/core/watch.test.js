@@ -19,15 +19,6 @@ describe('Watch: warnings', () => {
     assert.deepEqual([said, watch.warnings], [['no block for 31 s'], ['no block for 31 s']]);
   });
 
-  it('warnOf() warns of the first few and counts the rest', () => {
-    const { said, watch } = watchOf();
-    const { warnings } = watch;
-    for (let i = 1; i <= 20; i += 1) watch.warnOf('reorg', `reorg ${i}`);
-    const first = ['reorg 1', 'reorg 2', 'reorg 3', 'reorg 4', 'reorg 5'];
-    assert.deepEqual(warnings, [...first, 'and 15 more of this kind, the last of them: reorg 20']);
-    assert.deepEqual(said, [...first, 'reorg 6; more warnings of this kind are only counted']);
-  });
-
   it('many of one kind leave room for others', () => {
     const { said, watch } = watchOf();
     for (let i = 0; i < 1000; i += 1) watch.warnOf('reorg', `reorg ${i}`);
