@@ -8,7 +8,7 @@ import { createFees } from '../../src/chain/fees.js';
 import { Wallet, createSigner } from '../../src/chain/keys.js';
 import { createRpc, toHex, toNumber } from '../../src/chain/rpc.js';
 import { createClock } from '../../src/clock.js';
-import { InputError, RpcError, TransportError } from '../../src/errors.js';
+import { RpcError, TransportError } from '../../src/errors.js';
 import { transports } from '../../src/transport/index.js';
 import { createWorkload } from '../../src/workloads/index.js';
 import { WORKLOADS } from '../../src/workloads/table.js';
@@ -644,8 +644,7 @@ describe('workload counter: --contracts', LIMIT, () => {
       writeFileSync(contractsFile, text);
       const setting = await setUp(t, 1);
       const workload = await creating('counter', { rpc: setting.rpc, settings: { contracts: contractsFile } });
-      const error = await caught(() => workload.prepare(setting.preparation));
-      assert.ok(error instanceof InputError, String(error));
+      await assert.rejects(async () => workload.prepare(setting.preparation), { name: 'InputError' });
       assert.equal(setting.wallets[0].nonce, 0);
       assert.equal(readFileSync(contractsFile, 'utf8'), text);
     });
@@ -662,6 +661,6 @@ describe('workload counter: --contracts', LIMIT, () => {
     assert.equal((await verify('0x')).state, 'missing'); // no code there: a block from before the deployment
     assert.equal((await verify(`0x${'0'.repeat(63)}1`)).state, 'ok');
     assert.equal((await verify(`0x${'f'.repeat(64)}`)).state, 'wrong');
-    assert.match((await caught(() => verify('hello'))).message, /expected a quantity/);
+    await assert.rejects(async () => verify('hello'), { message: /expected a quantity/ });
   });
 });

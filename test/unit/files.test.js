@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { OutputError } from '../../src/errors.js';
 import { checkWritable, writeFileAtomically } from '../../src/files.js';
-import { caught } from '../helpers/caught.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /** root ignores permissions, so these tests run as the user nobody. */
@@ -56,9 +55,7 @@ describe('writeFileAtomically()', () => {
     const folder = temporaryFolder(t);
     const target = join(folder, 'taken');
     mkdirSync(target); // a rename onto a folder fails after the text was written
-    const error = await caught(() => writeFileAtomically(target, 'text'));
-    assert.ok(error instanceof OutputError, String(error));
-    assert.equal(error.exitCode, 73);
+    await assert.rejects(async () => writeFileAtomically(target, 'text'), { name: 'OutputError', exitCode: 73 });
     assert.deepEqual(readdirSync(folder), ['taken']);
     assert.ok(statSync(target).isDirectory());
   });
@@ -161,9 +158,7 @@ describe('checkWritable()', () => {
       [join(folder, 'file', 'run.json'), /: its folder is a file$/],
     ];
     for (const [file, message] of table) {
-      const error = await caught(() => checkWritable(file));
-      assert.ok(error instanceof OutputError, String(error));
-      assert.match(error.message, message);
+      await assert.rejects(async () => checkWritable(file), { name: 'OutputError', message });
     }
   });
 

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { readInvocation } from '../../../src/cli/config.js';
-import { InputError, UsageError } from '../../../src/errors.js';
+import { InputError } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
@@ -136,9 +136,7 @@ describe('readInvocation(): what instances have to say together', () => {
   ];
   for (const [line, message, env] of table) {
     it(line, async () => {
-      const error = await caught(() => read(line, env));
-      assert.ok(error instanceof UsageError, String(error));
-      assert.match(error.message, message);
+      await assert.rejects(async () => read(line, env), { name: 'UsageError', message });
     });
   }
 

@@ -4,9 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { OutputError } from '../../../src/errors.js';
 import { createLog } from '../../../src/outputs/log.js';
-import { caught } from '../../helpers/caught.js';
 import { equalBy } from '../../helpers/equal-by.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
@@ -81,9 +79,10 @@ describe('createLog(): the file', () => {
 
   it('that cannot be written is found at once', async (t) => {
     const logFile = join(temporaryFolder(t), 'no', 'log');
-    const error = await caught(() => createLog({ logLevel: 'warn', logFile, quiet: true }));
-    assert.ok(error instanceof OutputError, String(error));
-    assert.match(error.message, /^cannot write .*no\/log: its folder does not exist$/);
+    await assert.rejects(async () => createLog({ logLevel: 'warn', logFile, quiet: true }), {
+      name: 'OutputError',
+      message: /^cannot write .*no\/log: its folder does not exist$/,
+    });
   });
 });
 

@@ -5,7 +5,6 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { createNodeProbe, parseStat } from '../../../src/probes/node.js';
-import { caught } from '../../helpers/caught.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
 /** @import { TestContext } from 'node:test' */
@@ -67,35 +66,35 @@ describe('createNodeProbe()', () => {
     const { proc, folder } = procFor(t);
     const probe = createNodeProbe({ pid: PID, proc });
     rmSync(folder, { recursive: true });
-    assert.equal((await caught(() => probe.sample())).message, GONE);
+    await assert.rejects(async () => probe.sample(), { message: GONE });
   });
 
   it('so is one whose number another has now', async (t) => {
     const { proc, set } = procFor(t);
     const probe = createNodeProbe({ pid: PID, proc });
     set({ start: 2222843 });
-    assert.equal((await caught(() => probe.sample())).message, GONE);
+    await assert.rejects(async () => probe.sample(), { message: GONE });
   });
 
   it('and one that is dead and not yet buried', async (t) => {
     const { proc, set } = procFor(t);
     const probe = createNodeProbe({ pid: PID, proc });
     set({ state: 'Z' });
-    assert.equal((await caught(() => probe.sample())).message, GONE);
+    await assert.rejects(async () => probe.sample(), { message: GONE });
   });
 
   it('and one that was never there, whatever gets its number later', async (t) => {
     const { proc, set, folder } = procFor(t);
     rmSync(join(folder, 'stat'));
     const probe = createNodeProbe({ pid: PID, proc });
-    assert.equal((await caught(() => probe.sample())).message, GONE);
+    await assert.rejects(async () => probe.sample(), { message: GONE });
     set();
-    assert.equal((await caught(() => probe.sample())).message, GONE);
+    await assert.rejects(async () => probe.sample(), { message: GONE });
   });
 
   it('a system without /proc is another reason', async (t) => {
     const probe = createNodeProbe({ pid: PID, proc: join(temporaryFolder(t), 'none') });
-    assert.equal((await caught(() => probe.sample())).message, 'figures of a process need /proc, which is not here');
+    await assert.rejects(async () => probe.sample(), { message: 'figures of a process need /proc, which is not here' });
   });
 });
 
@@ -123,6 +122,6 @@ describe('a process of this machine', { skip: NO_PROC }, () => {
     assert.ok((await probe.sample()).threads >= 1);
     child.stdin?.end();
     await once(child, 'exit');
-    assert.equal((await caught(() => probe.sample())).message, `process ${pid} is gone`);
+    await assert.rejects(async () => probe.sample(), { message: `process ${pid} is gone` });
   });
 });

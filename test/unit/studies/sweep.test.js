@@ -2,14 +2,12 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { InputError } from '../../../src/errors.js';
 import { Distribution } from '../../../src/stats/histogram.js';
 import { isWhole, reader } from '../../../src/studies/run-files.js';
 import { checkSize } from '../../../src/studies/plan.js';
 import { resultText } from '../../../src/outputs/table.js';
 import { howItWasMade, sweepMarkdown, sweepResult } from '../../../src/studies/sweep-text.js';
 import { sweep } from '../../../src/studies/sweep.js';
-import { caught } from '../../helpers/caught.js';
 import { equalBy } from '../../helpers/equal-by.js';
 import { runFileOf } from '../../helpers/samples.js';
 import { sweepOf } from '../../helpers/sweep-file.js';
@@ -327,9 +325,7 @@ describe('files of studies', () => {
     it(`are refused: ${name}`, async (t) => {
       const file = join(temporaryFolder(t), 'sweep.json');
       writeFileSync(file, typeof json === 'string' ? json : JSON.stringify(json));
-      const error = await caught(async () => (await reader('sweep'))(file));
-      assert.ok(error instanceof InputError);
-      assert.match(error.message, words);
+      await assert.rejects(async () => (await reader('sweep'))(file), { name: 'InputError', message: words });
       if (name === 'a sweep of a newer version')
         await assert.rejects(async () => (await reader('run'))(file), { message: /is no run file of this version/ });
     });
