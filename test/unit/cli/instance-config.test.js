@@ -129,9 +129,7 @@ describe('readInvocation(): what instances have to say together', () => {
       `-t 5 --start-at ${later(3)} --start-timeout 2s`,
       /^--start-at is 3 s from now, and --start-timeout waits for 2 s/,
     ],
-    ['merge', /^stress merge needs files: stress merge FOLDER/],
     ['merge x --expect 0', /^--expect must be at least 1, not "0"$/],
-    ['merge x -t 5', /^--threads is an option of .*, not of stress merge$/],
     ['-t 5 --expect 4', /^--expect is an option of stress merge, not of stress$/],
   ];
   for (const [line, message, env] of table) {
@@ -155,8 +153,4 @@ describe('readInvocation(): what instances have to say together', () => {
   for (const [line, env] of fine) {
     it(`${line}: fine`, async () => void (await read(line, env)));
   }
-
-  it("merge takes '-' among its files", async () => {
-    assert.deepEqual((await read('merge x - --expect 4')).files, ['x', '-']);
-  });
 });

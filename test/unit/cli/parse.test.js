@@ -28,10 +28,10 @@ function describeTable(name, parse, table) {
     for (const [text, expected] of table) {
       if (expected instanceof RegExp) {
         it(`refuses ${JSON.stringify(text)}`, async () => {
-          const error = await caught(() => parse(text));
-          assert.match(error.message, expected);
+          const { message } = await caught(() => parse(text));
+          assert.match(message, expected);
           // Behind the name of an option it has to be a sentence on one line.
-          assert.doesNotMatch(error.message, /[\n\u001b]/);
+          assert.doesNotMatch(message, /[\n\u001b]/);
         });
       } else {
         it(`reads ${JSON.stringify(text)}`, async () => assert.deepEqual(await parse(text), expected));
