@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { auditUnlessAborted } from '../../../src/core/run.js';
 import { Stop } from '../../../src/core/stop.js';
 import { InternalError, ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
-import { simulate } from './simulation.js';
+import { begun } from './simulation.js';
 
 /**
  * @import { Check } from '../../../src/types.d.ts'
@@ -12,11 +12,8 @@ import { simulate } from './simulation.js';
 
 /** Two wallets with one operation each. @param {SimulationOptions} [options] */
 async function started(options) {
-  const run = simulate({ wallets: 2, inFlight: 1, ...options });
-  run.start();
-  await run.settle();
-  run.see(run.mine());
-  await run.settle();
+  const run = await begun({ wallets: 2, inFlight: 1, ...options });
+  await run.block();
   assert.equal((await run.count()).counts.verified, 2);
   return run;
 }
@@ -89,8 +86,7 @@ describe('the audit of a workload without a count on the chain', () => {
   it('takes the nonces for effects, less reverted transactions', async () => {
     const run = await started({ fault: (position, nonce) => (position === 0 && nonce === 1 ? 'revert' : 'pass') });
     run.workload.audit = undefined;
-    run.see(run.mine());
-    await run.settle();
+    await run.block();
     const { result, effectsOnChain, verified, includedLate, reverted } = await run.end();
     assert.deepEqual([result, reverted], ['exact', 1]);
     assert.equal(effectsOnChain, String(verified + includedLate));

@@ -3,15 +3,13 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { equalBy } from '../../helpers/equal-by.js';
-import { simulate } from './simulation.js';
+import { begun as begin } from './simulation.js';
 
 /** @import { SimulationOptions } from './simulation.js' */
 
 /** Blocks come every 400 ms: an operation is overdue after two seconds. @param {SimulationOptions} [options] */
 async function begun(options) {
-  const run = simulate({ inFlight: 1, txTimeoutMs: 600_000, blockMs: 400, ...options });
-  run.start();
-  await run.settle();
+  const run = await begin({ inFlight: 1, txTimeoutMs: 600_000, blockMs: 400, ...options });
   const again = () =>
     run.rpc.calls
       .filter(({ method, purpose }) => method === 'eth_sendRawTransaction' && purpose === 'resubmit')
@@ -89,8 +87,7 @@ describe('a transaction that the node has lost', () => {
     run.rpc.call = (method, params, purpose, onSent) => call(method, params, purpose, () => onSent?.(1));
     run.pool.clear();
     await run.advance(2000);
-    run.see(run.mine());
-    await run.settle();
+    await run.block();
     assert.equal(run.sampleOf(0, 0)?.endpoint, 1);
   });
 
@@ -156,8 +153,7 @@ describe('a transaction that the node knows', () => {
     await run.advance(2000);
     equalBy(run.again(), ({ price }) => price, [2]);
     assert.deepEqual(await run.resubmissions(), { ...NONE, replaced: 1 });
-    run.see(run.mine());
-    await run.settle();
+    await run.block();
     assert.equal(run.sampleOf(0, 0)?.hash, run.again()[0].hash, 'one operation with two hashes');
     run.mine();
     assert.equal((await run.end()).exact, true);
@@ -186,8 +182,7 @@ describe('a nonce that is used', () => {
   it('by ours, in a block that the detector has passed: the operation is included', async () => {
     const run = await begun();
     run.mine();
-    run.see(run.mine());
-    await run.advance(3000);
+    await run.block(3000);
     assert.deepEqual([run.sampleOf(0, 0)?.outcome, run.sampleOf(0, 0)?.blockNumber], ['verified', 101]);
   });
 
