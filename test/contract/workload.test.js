@@ -400,6 +400,22 @@ for (const name of Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].isCal
   });
 }
 
+/**
+ * Whether each check of the workload holds at the newest block.
+ * @param {Awaited<ReturnType<typeof creating>>} workload
+ * @param {{startBlock: number, startNonces: number[], executed: number[]}} run
+ */
+async function checksOf(workload, { startBlock, startNonces, executed }) {
+  const { hash, number } = await anvil.rpc('eth_getBlockByNumber', ['latest', false]);
+  const none = executed.map(() => 0);
+  const all = await workload.reconcile?.({
+    ...{ blockHash: hash, blockNumber: toNumber(number), startBlock, startNonces, areOurs: true },
+    ...{ executed, reverted: none, undecided: none, signal: new AbortController().signal },
+    nonces: executed.map((count, i) => startNonces[i] + count),
+  });
+  return Object.fromEntries((all ?? []).map(({ name, holds }) => [name, holds]));
+}
+
 describe('workload transfer: receivers', LIMIT, () => {
   const COUNT = 450;
 
@@ -419,22 +435,7 @@ describe('workload transfer: receivers', LIMIT, () => {
       targets.push(workload.next(position, setting.wallets[position].nonce).to);
       assert.equal((await send(setting, workload, position)).status, '0x1');
     }
-    const checks = async () => {
-      const { hash, number } = await anvil.rpc('eth_getBlockByNumber', ['latest', false]);
-      const all = await workload.reconcile?.({
-        blockHash: hash,
-        blockNumber: toNumber(number),
-        startBlock,
-        startNonces,
-        areOurs: true,
-        executed: [2, 1],
-        reverted: [0, 0],
-        undecided: [0, 0],
-        nonces: setting.wallets.map(({ nonce }) => nonce),
-        signal: new AbortController().signal,
-      });
-      return Object.fromEntries((all ?? []).map(({ name, holds }) => [name, holds]));
-    };
+    const checks = () => checksOf(workload, { startBlock, startNonces, executed: [2, 1] });
     return { ...setting, workload, targets, checks, startNonces };
   }
 
@@ -523,22 +524,7 @@ describe('workload erc20: the audit', LIMIT, () => {
       const startBlock = toNumber(await anvil.rpc('eth_blockNumber'));
       for (const position of [0, 1, 0])
         assert.equal((await send({ ...setting, rpc, preparation, wallets }, workload, position)).status, '0x1');
-      const checks = async () => {
-        const { hash, number } = await anvil.rpc('eth_getBlockByNumber', ['latest', false]);
-        const all = await workload.reconcile?.({
-          blockHash: hash,
-          blockNumber: toNumber(number),
-          startBlock,
-          startNonces,
-          areOurs: true,
-          executed: [2, 1, 0],
-          reverted: [0, 0, 0],
-          undecided: [0, 0, 0],
-          nonces: [2, 1, 0].map((count, i) => startNonces[i] + count),
-          signal: new AbortController().signal,
-        });
-        return Object.fromEntries((all ?? []).map(({ name, holds }) => [name, holds]));
-      };
+      const checks = () => checksOf(workload, { startBlock, startNonces, executed: [2, 1, 0] });
       const names = receivers === null ? ['wallets'] : ['wallets', 'receivers'];
       const holding = Object.fromEntries(['receipts', ...names, 'supply'].map((name) => [name, true]));
       assert.deepEqual(await checks(), holding);

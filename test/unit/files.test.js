@@ -148,20 +148,6 @@ describe('checkWritable()', () => {
 
   it('takes a name without a folder as one in the current folder', () => checkWritable('some-file-that-is-not-there'));
 
-  it('finds what will fail', async (t) => {
-    const folder = temporaryFolder(t);
-    writeFileSync(join(folder, 'file'), '');
-    /** @type {Array<[string, RegExp]>} */
-    const table = [
-      [folder, /^cannot write .*: it is a folder$/],
-      [join(folder, 'no', 'run.json'), /: its folder does not exist$/],
-      [join(folder, 'file', 'run.json'), /: its folder is a file$/],
-    ];
-    for (const [file, message] of table) {
-      await assert.rejects(async () => checkWritable(file), { name: 'OutputError', message });
-    }
-  });
-
   it('finds missing permissions', { skip: noPermissions }, async (t) => {
     const folder = temporaryFolder(t);
     chmodSync(folder, 0o777);

@@ -14,7 +14,7 @@ import { readingsOf } from '../../helpers/samples.js';
 /**
  * @import { Clock, Counts, IntervalRow, LiveFigures, Output } from '../../../src/types.d.ts'
  * @import { EngineReport, Plan } from '../../../src/core/engine.js'
- * @import { WarmUp, WarmUpOptions } from '../../../src/core/load.js'
+ * @import { WarmUpOptions } from '../../../src/core/load.js'
  */
 
 /** Timers fire early by this time, and each reading takes it. */

@@ -105,32 +105,30 @@ describe('createLog(): the screen', () => {
     return stderr;
   }
 
-  it('is standard error, for people: no colours in a pipe', () =>
-    assert.equal(onScreen("log.warn('careful'); log.info('not this');"), 'WARN: careful\n'));
+  const both = "log.warn('careful'); log.error('broken');";
+  /** @type {Array<[string, string, Parameters<typeof onScreen>[1], string]>} */
+  const table = [
+    ['is for people, without colours in a pipe', "log.warn('careful'); log.info('not this');", {}, 'WARN: careful\n'],
+    ['with --quiet only errors', both, { quiet: true }, 'ERROR: broken\n'],
+    ['nothing at all when it is silent', both, { logLevel: 'silent' }, ''],
+    ['NO_COLOR wins', "log.warn('careful');", { env: { FORCE_COLOR: '1', NO_COLOR: '1' } }, 'WARN: careful\n'],
+  ];
+  for (const [name, statement, options, expected] of table)
+    it(name, () => assert.equal(onScreen(statement, options), expected));
+
+  it('has colours with FORCE_COLOR', () =>
+    assert.match(onScreen("log.warn('careful');", { env: { FORCE_COLOR: '1' } }), /\u001b\[33mWARN\u001b\[39m/));
 
   it('--log-format json: a line of JSON each', () => {
     const text = onScreen("log.warn('careful'); log.fatal('broken', 70)", { logFormat: 'json' });
-    const lines = text
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    equalBy(lines, ({ level, exitCode, msg }) => [level, exitCode, msg], [
-      [40, undefined, 'careful'],
-      [60, 70, 'broken'],
-    ]);
-  });
-
-  it('has colours with FORCE_COLOR, and NO_COLOR wins', () => {
-    const statement = "log.warn('careful');";
-    assert.match(onScreen(statement, { env: { FORCE_COLOR: '1' } }), /\u001b\[33mWARN\u001b\[39m/);
-    assert.equal(onScreen(statement, { env: { FORCE_COLOR: '1', NO_COLOR: '1' } }), 'WARN: careful\n');
-  });
-
-  it('with --quiet only errors', () => {
-    assert.equal(onScreen("log.warn('careful'); log.error('broken');", { quiet: true }), 'ERROR: broken\n');
-  });
-
-  it('nothing at all when it is silent', () => {
-    assert.equal(onScreen("log.error('broken');", { logLevel: 'silent' }), '');
+    const lines = text.trimEnd().split('\n');
+    equalBy(
+      lines.map((line) => JSON.parse(line)),
+      ({ level, exitCode, msg }) => [level, exitCode, msg],
+      [
+        [40, undefined, 'careful'],
+        [60, 70, 'broken'],
+      ],
+    );
   });
 });

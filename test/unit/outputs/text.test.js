@@ -4,11 +4,10 @@ import { describe, it } from 'node:test';
 import { createProgress, createTextOutput } from '../../../src/outputs/console.js';
 import { OutputStream } from '../../../src/outputs/streams.js';
 import { paintOf, StatusLine } from '../../../src/outputs/terminal.js';
-import { Distribution } from '../../../src/stats/histogram.js';
 import { parseThreshold } from '../../../src/stats/thresholds.js';
 import { hanging } from '../../../src/text.js';
 import { createFakeClock } from '../../helpers/clock.js';
-import { addressOf, rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
+import { addressOf, distributionOf, rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 
 /** @import { OutputOptions } from '../../../src/types.d.ts' */
 
@@ -19,7 +18,7 @@ function setEnvironment({ NO_COLOR = '', FORCE_COLOR }) {
   else process.env.FORCE_COLOR = FORCE_COLOR;
 }
 
-const EMPTY = new Distribution().toJSON();
+const EMPTY = distributionOf();
 /** Of all intervals. */
 const STAGES = Object.freeze({ queued: EMPTY, submit: EMPTY, inclusion: EMPTY, readBack: EMPTY });
 
@@ -29,13 +28,6 @@ function textOutput(given = {}) {
   const stream = new OutputStream(new Writable({ write: (chunk, _, done) => ((text += chunk), done()) }));
   const output = createTextOutput({ stream, verbose: false, explain: false, wide: false, ...given });
   return { output, text: () => text, lines: () => text.split('\n').slice(0, -1) };
-}
-
-/** @param {number[]} latenciesUs */
-function latencyOf(latenciesUs) {
-  const distribution = new Distribution();
-  for (const value of latenciesUs) distribution.record(value);
-  return distribution.toJSON();
 }
 
 const COUNTS = Object.freeze({
@@ -58,9 +50,9 @@ describe('the text output: intervals', () => {
         failures: { reverted: 1, rpc_error: 1 },
         inFlight: 200,
         tps: 246.8,
-        latency: latencyOf([10_000, 20_000, 30_000, 1_500_000]),
+        latency: distributionOf(10_000, 20_000, 30_000, 1_500_000),
       }),
-      { attempts: 1250, verified: 1234, runTps: 246.8, stages: STAGES, censored: latencyOf([4_000_000]) },
+      { attempts: 1250, verified: 1234, runTps: 246.8, stages: STAGES, censored: distributionOf(4_000_000) },
     );
     output.interval?.(rowOf({ endMs: 10_004, counts: COUNTS, tps: 0, inFlight: 200 }), {
       attempts: 1250,
@@ -130,14 +122,14 @@ describe('the text output: a terminal', () => {
     failures: { transport_timeout: 888_888 },
     inFlight: 100_000,
     tps: 888_888,
-    latency: latencyOf([60_000_000, 70_000_000]),
+    latency: distributionOf(60_000_000, 70_000_000),
   });
 
   it('has the columns that fit, and no row wraps', () => {
     const kept = Object.fromEntries(
       [40, 80, 100, 120, 122].map((columns) => {
         const { output, written } = onTerminal({ columns });
-        output.interval?.(row, { ...LARGE, censored: latencyOf([80_000_000]) });
+        output.interval?.(row, { ...LARGE, censored: distributionOf(80_000_000) });
         for (const line of written) assert.ok(line.length <= columns + 1, `${columns}: ${line}`);
         return [columns, written[0].trim().split(/ {2,}| (?=run)/)];
       }),

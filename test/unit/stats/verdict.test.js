@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { rateNotHeld } from '../../../src/stats/growth.js';
-import { Distribution } from '../../../src/stats/histogram.js';
 import { noBlocks } from '../../../src/stats/blocks.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { judge } from '../../../src/stats/verdict.js';
-import { readingsOf, rowOf, runFileOf } from '../../helpers/samples.js';
+import { distributionOf, readingsOf, rowOf, runFileOf } from '../../helpers/samples.js';
 
 /** @import { BlockTotals, Readings, RunFile } from '../../../src/types.d.ts' */
 
@@ -16,13 +15,6 @@ const RANGE = { from: 32_768, to: 60_999, ports: 28_232 };
 function socketsOf(portsLeft) {
   const endpoint = { endpoint: 'all', timeWait: 3, portsInUse: RANGE.ports - portsLeft, portsLeft };
   return { timeWait: 3, range: RANGE, endpoints: [endpoint] };
-}
-
-/** @param {number[]} valuesUs */
-function distributionOf(...valuesUs) {
-  const distribution = new Distribution();
-  for (const us of valuesUs) distribution.record(us);
-  return distribution.toJSON();
 }
 
 /**
