@@ -419,11 +419,7 @@ async function checksOf(workload, { startBlock, startNonces, executed }) {
 describe('workload transfer: receivers', LIMIT, () => {
   const COUNT = 450;
 
-  /**
-   * Two wallets have made two payments and one.
-   * @param {TestContext} t
-   * @param {Settings} settings
-   */
+  /** Two wallets have made two payments and one. @param {TestContext} t @param {Settings} settings */
   async function paid(t, settings) {
     const setting = await setUp(t, 2);
     const workload = await creating('transfer', { rpc: setting.rpc, settings: { threads: 2, ...settings } });

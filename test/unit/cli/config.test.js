@@ -19,10 +19,7 @@ const MNEMONIC = 'legal winner thank year wave sausage worth useful legal winner
 /** @param {string} line words with nothing to quote in them */
 const words = (line) => line.split(' ').filter((word) => word !== '');
 
-/**
- * @param {string | string[]} argv
- * @param {NodeJS.ProcessEnv} [env]
- */
+/** @param {string | string[]} argv @param {NodeJS.ProcessEnv} [env] */
 async function read(argv, env = {}) {
   const invocation = await readInvocation(typeof argv === 'string' ? words(argv) : argv, env, '1.2.3');
   if (invocation.kind !== 'command') assert.fail(`it is a text: ${invocation.text}`);

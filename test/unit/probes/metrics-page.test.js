@@ -22,11 +22,7 @@ my_total_more 3
 go_goroutines 75
 `;
 
-/**
- * @param {TestContext} t
- * @param {RequestListener} listener
- * @returns {Promise<URL>}
- */
+/** @param {TestContext} t @param {RequestListener} listener @returns {Promise<URL>} */
 async function serverFor(t, listener) {
   const server = createServer(listener).listen(0, '127.0.0.1');
   await once(server, 'listening');

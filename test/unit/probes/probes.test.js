@@ -194,10 +194,7 @@ const PID = 4711;
 const STAT =
   '4711 (a) R 1 (b) S 1464 1464 32330 0 -1 4194304 101 0 0 0 700 55 8 9 20 0 17 0 2222842 3133440 418 18446744073709551615 94137003372544';
 
-/**
- * @param {TestContext} t
- * @returns a /proc of our own, with one process in it and what changes it
- */
+/** @param {TestContext} t @returns a /proc of our own, with one process in it and what changes it */
 function procFor(t) {
   const proc = temporaryFolder(t);
   const folder = join(proc, String(PID));
