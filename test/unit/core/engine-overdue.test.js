@@ -70,17 +70,6 @@ describe('a transaction that the node has lost', () => {
     }
   });
 
-  it('is sent in the order of the nonces, with its own bytes and any fee', async () => {
-    const run = await begun({ inFlight: 3, fees: risingFees({}) });
-    run.pool.clear();
-    await run.advance(2000);
-    equalBy(run.again(), ({ nonce, price }) => [nonce, price], [
-      [0, 1],
-      [1, 1],
-      [2, 1],
-    ]);
-  });
-
   it('counts for the endpoint that it was sent to last', async () => {
     const run = await begun();
     const { call } = run.rpc;
@@ -141,13 +130,6 @@ describe('a transaction that the node knows', () => {
     }
   });
 
-  it('stays as it is while it waits for an earlier nonce', async () => {
-    const run = await begun({ inFlight: 2 });
-    await run.othersMine(20);
-    assert.ok(run.again().length > 0);
-    assert.ok(run.again().every(({ nonce }) => nonce === 0));
-  });
-
   it('is replaced if its fee is below that of the newest block', async () => {
     const run = await begun({ fees: risingFees({}) });
     await run.advance(2000);
@@ -186,16 +168,6 @@ describe('a nonce that is used', () => {
     assert.deepEqual([run.sampleOf(0, 0)?.outcome, run.sampleOf(0, 0)?.blockNumber], ['verified', 101]);
   });
 
-  it('by ours, in a later block: left to the detector', async () => {
-    const run = await begun();
-    const number = run.mine();
-    await run.advance(3000);
-    assert.equal(run.sampleOf(0, 0), undefined);
-    run.see(number);
-    await run.settle();
-    assert.equal(run.sampleOf(0, 0)?.outcome, 'verified');
-  });
-
   it('by another sender: replaced, with proof only', async () => {
     const run = await begun();
     const { address } = run.accounts[0].wallet;
@@ -213,18 +185,6 @@ describe('a nonce that is used', () => {
 });
 
 describe('the rounds', () => {
-  it('check a hundred at a time, in turns', async () => {
-    const run = await begun({ wallets: 250 });
-    const asked = () => run.rpc.calls.filter(({ method }) => method === 'eth_getTransactionByHash');
-    await run.advance(2000);
-    assert.equal(asked().length, 100);
-    run.handlers.eth_getTransactionCount = () => {
-      throw new TransportError('connection refused', 'refused');
-    };
-    await run.advance(4000);
-    assert.equal(new Set(asked().map(({ params }) => params[0])).size, 250);
-  });
-
   it('go on after errors of the endpoint, and respect Retry-After', async () => {
     const run = await begun();
     run.pool.clear();

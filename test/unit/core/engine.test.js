@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { TransportError } from '../../../src/errors.js';
-import { equalBy } from '../../helpers/equal-by.js';
 import { begun, simulate } from './simulation.js';
 
 /**
@@ -59,39 +58,6 @@ describe('the read-back', () => {
 });
 
 describe('an engine with several operations of one wallet', () => {
-  it('all in one block: each is verified with the count of all', async () => {
-    const run = await begun();
-    await run.block();
-    assert.deepEqual(outcomes(run, 3), ['verified', 'verified', 'verified']);
-    assert.deepEqual(
-      run.samples.map(({ effect, blockNumber, visibleAtUs, includedAtUs }) => [
-        effect,
-        blockNumber,
-        Number(visibleAtUs) - Number(includedAtUs),
-      ]),
-      [
-        ['3', 101, 0],
-        ['3', 101, 0],
-        ['3', 101, 0],
-      ],
-    );
-    assert.equal(run.rpc.count('eth_call'), 3, 'each is read back once');
-    assert.equal(run.rpc.count('eth_getTransactionReceipt'), 0);
-    assert.equal((await run.end()).exact, true);
-  });
-
-  it('one block after the other: each as of its own block', async () => {
-    const run = await begun();
-    const numbers = [run.mine(1), run.mine(1), run.mine(1)];
-    for (const number of numbers) run.see(number);
-    await run.settle();
-    equalBy(run.samples.slice(0, 3), ({ outcome, effect, blockNumber }) => [outcome, effect, blockNumber], [
-      ['verified', '1', 101],
-      ['verified', '2', 102],
-      ['verified', '3', 103],
-    ]);
-  });
-
   it('a reverted one fails alone; later ones are verified', async () => {
     for (const isLastFirst of [false, true]) {
       const run = await begun({ fault: once({ 1: 'revert' }) });
@@ -117,31 +83,6 @@ describe('an engine with several operations of one wallet', () => {
     assert.deepEqual([exact, neverSent], [true, 1]);
   });
 
-  it('one never sent is resubmitted while a later one is in recovery', async () => {
-    const run = await begun({ inFlight: 3, fault: once({ 0: 'refuse', 2: 'garble' }) });
-    await run.advance(500);
-    assert.equal(run.pool.size, 3, 'the gap is filled');
-    assert.equal(run.accounts[0].recovering, 1);
-    await run.block(3000);
-    assert.deepEqual(outcomes(run, 3), ['verified', 'verified', 'hash_mismatch']);
-    assert.equal(run.accounts[0].isRetired, false);
-    assert.equal(inFlightOf(await run.count()), 3);
-    run.mine();
-    assert.equal((await run.end()).exact, true);
-  });
-
-  it('one that the node lost is rebroadcast with the same bytes before its time limit', async () => {
-    const run = await begun({ txTimeoutMs: 60_000, fault: once({ 0: 'drop' }) });
-    assert.equal(run.pool.size, 2);
-    await run.advance(4100);
-    assert.equal(run.pool.size, 3, 'the gap is filled');
-    assert.equal((await run.count()).resubmissions.rebroadcast, 1);
-    await run.block(1000);
-    assert.deepEqual(outcomes(run, 3), ['verified', 'verified', 'verified']);
-    run.mine();
-    assert.equal((await run.end()).exact, true);
-  });
-
   it('one with a lost response is resubmitted, known to the node and counted once', async () => {
     for (const isMinedFirst of [false, true]) {
       const run = await begun({ fault: once({ 0: 'hide', 1: 'lose' }) });
@@ -155,19 +96,6 @@ describe('an engine with several operations of one wallet', () => {
       const report = await run.end();
       assert.equal(report.exact, true);
     }
-  });
-
-  it('one with a wrong hash in the response is included late; later ones are verified', async () => {
-    const run = await begun({ fault: once({ 0: 'garble' }) });
-    await run.block(2000);
-    assert.deepEqual(outcomes(run, 3), ['hash_mismatch', 'verified', 'verified']);
-    assert.equal(run.accounts[0].includedLate, 1);
-    assert.equal((await run.end()).exact, true);
-  });
-
-  it('one never sent before the end does not make the audit inexact', async () => {
-    const run = await begun({ inFlight: 2, fault: once({ 0: 'lose' }) });
-    assert.equal((await run.end()).exact, true);
   });
 
   it('a foreign increment is a wrong count', async () => {
@@ -208,65 +136,6 @@ describe('an engine with several operations of one wallet', () => {
     await run.block(2000);
     assert.deepEqual(outcomes(run, 2), ['hash_mismatch', 'reverted']);
     assert.deepEqual([run.accounts[0].includedLate, run.accounts[0].reverted], [1, 1]);
-    assert.equal((await run.end()).exact, true);
-  });
-
-  it('an operation started while the latest state is read is no wrong count', async () => {
-    const run = simulate({ inFlight: 2, isBehind: (reads) => reads === 1 });
-    const { verify } = run.workload;
-    let asked = 0;
-    run.workload.verify = async (...question) => {
-      // The first read-back, of the latest state, ends after the third is included.
-      if (question[3] === 1 && (asked += 1) === 1) {
-        await run.block();
-        run.mine();
-      }
-      return verify.apply(run.workload, question);
-    };
-    run.start();
-    await run.settle();
-    run.see(run.mine(1));
-    for (let i = 0; i < 3; i += 1) await run.advance(500);
-    assert.ok(asked > 0);
-    assert.deepEqual((await run.count()).failures, {});
-    assert.deepEqual(outcomes(run, 2), ['verified', 'verified']);
-  });
-
-  it('a node that answers as of the next block is read again', async () => {
-    const run = simulate({ inFlight: 2 });
-    const { verify } = run.workload;
-    /** @type {number[]} */
-    const attempts = [];
-    run.workload.verify = (...question) => {
-      const [position, bounds, inclusion, attempt, sent] = question;
-      attempts.push(attempt);
-      // The first response is as of the next block.
-      const number = attempts.length === 1 ? inclusion.number + 1 : inclusion.number;
-      return verify.call(run.workload, position, bounds, { number }, attempt, sent);
-    };
-    run.start();
-    await run.settle();
-    const numbers = [run.mine(1), run.mine(1)];
-    for (const number of numbers) run.see(number);
-    await run.advance(100);
-    assert.deepEqual(outcomes(run, 2), ['verified', 'verified']);
-    assert.equal(run.sampleOf(0, 0)?.effect, '1', 'as of its block');
-    assert.ok(attempts.every((attempt) => attempt % 2 === 0));
-    assert.equal((await run.end()).exact, true);
-  });
-
-  it('one that timed out and was included with an earlier nonce is no wrong count', async () => {
-    const run = simulate({ inFlight: 2, txTimeoutMs: 1000, fault: once({ 0: 'refuse' }) });
-    run.start();
-    await run.advance(900); // nonce 0 was sent again
-    assert.equal(run.pool.size, 2);
-    await run.advance(200);
-    assert.equal(run.sampleOf(0, 1)?.outcome, 'timed_out');
-    assert.equal(run.sampleOf(0, 0)?.code, 'rejected', 'sent again it is still under way');
-    await run.block(3000);
-    assert.deepEqual(outcomes(run, 2), ['verified', 'timed_out']);
-    assert.deepEqual((await run.count()).failures, { rejected: 1 });
-    assert.equal(run.accounts[0].includedLate, 1);
     assert.equal((await run.end()).exact, true);
   });
 });
