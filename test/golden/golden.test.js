@@ -10,7 +10,7 @@ import { startAnvil } from '../helpers/anvil.js';
 import { spawnStress } from '../helpers/cli.js';
 import { schemaErrors } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
-import { assertGolden, expected } from './expected.js';
+import { assertGolden, expected } from './assert-golden.js';
 import { differences, masked } from './mask.js';
 
 const CALLS = {

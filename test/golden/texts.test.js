@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { runStress } from '../helpers/cli.js';
-import { assertGolden } from './expected.js';
+import { assertGolden } from './assert-golden.js';
 
 const FIXTURES = fileURLToPath(new URL('../fixtures/runs-0.1', import.meta.url));
 const runFiles = readdirSync(FIXTURES).filter((name) => name.endsWith('.json'));
