@@ -29,29 +29,20 @@ const check = (holds) => ({
 });
 
 describe('the result of an audit', () => {
-  it('exact: all agree and all checks were made', async () => {
-    const run = await started();
-    run.workload.reconcile = async () => [check(true)];
-    const { exact, result, incomplete, mismatchCount } = await run.end();
-    assert.deepEqual(
-      { exact, result, incomplete, mismatchCount },
-      { exact: true, result: 'exact', incomplete: [], mismatchCount: 0 },
-    );
-  });
-
-  it('incomplete: a check could not be made', async () => {
-    const run = await started();
-    run.workload.reconcile = async () => [check(true), check(null)];
-    const { exact, result, incomplete } = await run.end();
-    assert.deepEqual([exact, result, incomplete], [false, 'incomplete', ['what arrived: no receipts']]);
-  });
-
-  it('not exact: a failed check outweighs checks that could not be made', async () => {
-    const run = await started();
-    run.workload.reconcile = async () => [check(false), check(null)];
-    const { exact, result, incomplete } = await run.end();
-    assert.deepEqual([exact, result, incomplete], [false, 'not_exact', ['what arrived: no receipts']]);
-  });
+  const lacking = ['what arrived: no receipts'];
+  /** @type {Array<[string, Array<boolean | null>, string, string[]]>} */
+  const table = [
+    ['exact: all agree and all checks were made', [true], 'exact', []],
+    ['incomplete: a check could not be made', [true, null], 'incomplete', lacking],
+    ['not exact: a failed check outweighs checks that could not be made', [false, null], 'not_exact', lacking],
+  ];
+  for (const [name, holds, expected, reasons] of table)
+    it(name, async () => {
+      const run = await started();
+      run.workload.reconcile = async () => holds.map(check);
+      const { exact, result, incomplete, mismatchCount } = await run.end();
+      assert.deepEqual([exact, result, incomplete, mismatchCount], [expected === 'exact', expected, reasons, 0]);
+    });
 
   for (const error of [
     new RpcError('eth_x', -32000, 'pruned'),

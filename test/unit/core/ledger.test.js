@@ -264,7 +264,8 @@ describe('Ledger.settle() after a reorg', () => {
     const { ledger, open, account } = orphaned();
     settleIn(ledger, open, 'included', 11);
     const [again] = ledger.reopen(11).orphans;
-    assert.deepEqual([again.operation.nonce, again.operation.hashes], [open.operation.nonce, open.operation.hashes]);
+    const { nonce, hashes } = open.operation;
+    assert.deepEqual([again.operation.nonce, again.operation.hashes, again.sample.hash], [nonce, hashes, hashes[0]]);
     assert.deepEqual([account.executed, again.isOrphan], [0, true]);
     settle(ledger, again, 'replaced');
     assert.deepEqual([account.reorgedOut, account.executed], [1, 0]);
