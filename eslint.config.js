@@ -1,6 +1,6 @@
 /**
  * Lint rules. Beyond the usual ones they hold the architecture: which folder of src/ may import which, no
- * mutable module state, no process.exit() outside bin/, no I/O in stats/ and the pacer, and bounds for the
+ * mutable module state, no process.exit() outside bin/, no shell, no I/O in stats/ and the pacer, and bounds for the
  * length of files and functions. test/slow/lint-rules.test.js proves that each of these is reported.
  */
 import js from '@eslint/js';
@@ -82,6 +82,15 @@ const MODULE_STATE = ['Program > VariableDeclaration', 'Program > ExportNamedDec
   }),
 );
 
+/** No value from a command line or a file becomes a command line of a shell. */
+const SHELLS = [
+  'ImportDeclaration[source.value=/child_process$/] > :matches(ImportNamespaceSpecifier, ImportDefaultSpecifier)',
+  'ImportDeclaration[source.value=/child_process$/] > ImportSpecifier[imported.name!=/^(spawn|fork|execFile)(Sync)?$/]',
+  'ImportExpression[source.value=/child_process$/]',
+  'CallExpression[arguments.0.value=/^(node:)?child_process$/]',
+  'ObjectExpression > Property[key.name="shell"]',
+].map((selector) => ({ selector, message: 'No shell: start a program with its arguments as a list.' }));
+
 export default [
   { ignores: ['contracts/', 'coverage/', 'docs/'] },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
@@ -132,11 +141,12 @@ export default [
       ],
     },
   },
+  { files: ['bin/**/*.js'], rules: { 'no-restricted-syntax': ['error', ...SHELLS] } },
   {
     files: ['src/**/*.js'],
     rules: {
       'no-console': 'error',
-      'no-restricted-syntax': ['error', ...MODULE_STATE],
+      'no-restricted-syntax': ['error', ...MODULE_STATE, ...SHELLS],
       'max-lines': ['error', { max: 600, skipBlankLines: true, skipComments: true }],
       'max-lines-per-function': ['error', { max: 70, skipBlankLines: true, skipComments: true }],
     },
@@ -155,7 +165,7 @@ export default [
         },
       ],
       'no-restricted-globals': ['error', ...['fetch', 'WebSocket'].map((name) => ({ name, message: NO_IO }))],
-      'no-restricted-syntax': ['error', ...MODULE_STATE, { selector: 'ImportExpression', message: NO_IO }],
+      'no-restricted-syntax': ['error', ...MODULE_STATE, ...SHELLS, { selector: 'ImportExpression', message: NO_IO }],
     },
   },
   {

@@ -13,6 +13,8 @@ const GRACE_MS = 10_000;
 const POLL_MS = 20;
 
 const [, , command, leaves] = process.argv;
+// The user wrote the command for the shell.
+// eslint-disable-next-line no-restricted-syntax
 const child = spawn(command, { shell: true, stdio: ['ignore', 'inherit', 'inherit'], detached: true });
 
 /** @param {NodeJS.Signals | 0} signal 0: only looks whether a process is left */

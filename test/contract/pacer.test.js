@@ -11,7 +11,6 @@ import { arrivals, createPacer, shares } from '../../src/core/pacer.js';
  */
 
 /**
- *
  * @typedef {{from: number, to: number, ms: number}} Plan rates in thousandths of an operation per second
  */
 

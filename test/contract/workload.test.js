@@ -8,12 +8,13 @@ import { createFees } from '../../src/chain/fees.js';
 import { Wallet, createSigner } from '../../src/chain/keys.js';
 import { createRpc, toHex, toNumber } from '../../src/chain/rpc.js';
 import { createClock } from '../../src/clock.js';
-import { InputError, RpcError, TransportError } from '../../src/errors.js';
+import { RpcError, TransportError } from '../../src/errors.js';
 import { transports } from '../../src/transport/index.js';
 import { createWorkload } from '../../src/workloads/index.js';
 import { WORKLOADS } from '../../src/workloads/table.js';
 import { startAnvil } from '../helpers/anvil.js';
 import { caught } from '../helpers/caught.js';
+import { equalBy } from '../helpers/equal-by.js';
 import { fakeRpc } from '../helpers/fake-rpc.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -316,11 +317,7 @@ for (const name of Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].isCal
       const second = await create({ rpc: setting.rpc, settings: { contracts: contractsFile } });
       await second.prepare(setting.preparation);
       if (!DEPLOYED.includes(name))
-        assert.deepEqual(
-          setting.wallets.map(({ nonce }) => nonce),
-          nonces,
-          'it prepared what was prepared already',
-        );
+        equalBy(setting.wallets, ({ nonce }) => nonce, nonces, 'it prepared what was prepared already');
       const inclusion = await send(setting, second, 0);
       assert.equal((await second.verify(0, one(1), inclusion, 0, inclusion.sent)).state, 'ok');
       await assertGrown(second, [1n, 0n, 0n]);
@@ -403,14 +400,26 @@ for (const name of Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].isCal
   });
 }
 
+/**
+ * Whether each check of the workload holds at the newest block.
+ * @param {Awaited<ReturnType<typeof creating>>} workload
+ * @param {{startBlock: number, startNonces: number[], executed: number[]}} run
+ */
+async function checksOf(workload, { startBlock, startNonces, executed }) {
+  const { hash, number } = await anvil.rpc('eth_getBlockByNumber', ['latest', false]);
+  const none = executed.map(() => 0);
+  const all = await workload.reconcile?.({
+    ...{ blockHash: hash, blockNumber: toNumber(number), startBlock, startNonces, areOurs: true },
+    ...{ executed, reverted: none, undecided: none, signal: new AbortController().signal },
+    nonces: executed.map((count, i) => startNonces[i] + count),
+  });
+  return Object.fromEntries((all ?? []).map(({ name, holds }) => [name, holds]));
+}
+
 describe('workload transfer: receivers', LIMIT, () => {
   const COUNT = 450;
 
-  /**
-   * Two wallets have made two payments and one.
-   * @param {TestContext} t
-   * @param {Settings} settings
-   */
+  /** Two wallets have made two payments and one. @param {TestContext} t @param {Settings} settings */
   async function paid(t, settings) {
     const setting = await setUp(t, 2);
     const workload = await creating('transfer', { rpc: setting.rpc, settings: { threads: 2, ...settings } });
@@ -422,22 +431,7 @@ describe('workload transfer: receivers', LIMIT, () => {
       targets.push(workload.next(position, setting.wallets[position].nonce).to);
       assert.equal((await send(setting, workload, position)).status, '0x1');
     }
-    const checks = async () => {
-      const { hash, number } = await anvil.rpc('eth_getBlockByNumber', ['latest', false]);
-      const all = await workload.reconcile?.({
-        blockHash: hash,
-        blockNumber: toNumber(number),
-        startBlock,
-        startNonces,
-        areOurs: true,
-        executed: [2, 1],
-        reverted: [0, 0],
-        undecided: [0, 0],
-        nonces: setting.wallets.map(({ nonce }) => nonce),
-        signal: new AbortController().signal,
-      });
-      return Object.fromEntries((all ?? []).map(({ name, holds }) => [name, holds]));
-    };
+    const checks = () => checksOf(workload, { startBlock, startNonces, executed: [2, 1] });
     return { ...setting, workload, targets, checks, startNonces };
   }
 
@@ -526,22 +520,7 @@ describe('workload erc20: the audit', LIMIT, () => {
       const startBlock = toNumber(await anvil.rpc('eth_blockNumber'));
       for (const position of [0, 1, 0])
         assert.equal((await send({ ...setting, rpc, preparation, wallets }, workload, position)).status, '0x1');
-      const checks = async () => {
-        const { hash, number } = await anvil.rpc('eth_getBlockByNumber', ['latest', false]);
-        const all = await workload.reconcile?.({
-          blockHash: hash,
-          blockNumber: toNumber(number),
-          startBlock,
-          startNonces,
-          areOurs: true,
-          executed: [2, 1, 0],
-          reverted: [0, 0, 0],
-          undecided: [0, 0, 0],
-          nonces: [2, 1, 0].map((count, i) => startNonces[i] + count),
-          signal: new AbortController().signal,
-        });
-        return Object.fromEntries((all ?? []).map(({ name, holds }) => [name, holds]));
-      };
+      const checks = () => checksOf(workload, { startBlock, startNonces, executed: [2, 1, 0] });
       const names = receivers === null ? ['wallets'] : ['wallets', 'receivers'];
       const holding = Object.fromEntries(['receipts', ...names, 'supply'].map((name) => [name, true]));
       assert.deepEqual(await checks(), holding);
@@ -601,10 +580,7 @@ describe('workload counter: --contracts', LIMIT, () => {
     writeFileSync(setting.contractsFile, JSON.stringify(file));
     const nonces = setting.wallets.map(({ nonce }) => nonce);
     const workload = await again(setting, { wallets: setting.wallets.slice(0, 2) });
-    assert.deepEqual(
-      setting.wallets.map(({ nonce }, i) => nonce - nonces[i]),
-      [0, 1, 0],
-    );
+    equalBy(setting.wallets, ({ nonce }, i) => nonce - nonces[i], [0, 1, 0]);
     assert.equal(workload.next(0, 0).to, setting.targets[0]);
     assert.notEqual(workload.next(1, 0).to, setting.targets[1]);
     const { contracts } = JSON.parse(readFileSync(setting.contractsFile, 'utf8'));
@@ -650,8 +626,7 @@ describe('workload counter: --contracts', LIMIT, () => {
       writeFileSync(contractsFile, text);
       const setting = await setUp(t, 1);
       const workload = await creating('counter', { rpc: setting.rpc, settings: { contracts: contractsFile } });
-      const error = await caught(() => workload.prepare(setting.preparation));
-      assert.ok(error instanceof InputError, String(error));
+      await assert.rejects(async () => workload.prepare(setting.preparation), { name: 'InputError' });
       assert.equal(setting.wallets[0].nonce, 0);
       assert.equal(readFileSync(contractsFile, 'utf8'), text);
     });
@@ -668,6 +643,6 @@ describe('workload counter: --contracts', LIMIT, () => {
     assert.equal((await verify('0x')).state, 'missing'); // no code there: a block from before the deployment
     assert.equal((await verify(`0x${'0'.repeat(63)}1`)).state, 'ok');
     assert.equal((await verify(`0x${'f'.repeat(64)}`)).state, 'wrong');
-    assert.match((await caught(() => verify('hello'))).message, /expected a quantity/);
+    await assert.rejects(async () => verify('hello'), { message: /expected a quantity/ });
   });
 });

@@ -55,3 +55,12 @@ function mergeForms(a, b) {
   const names = [...new Set([...Object.keys(a), ...Object.keys(b)])].sort();
   return Object.fromEntries(names.map((name) => [name, mergeForms(a[name] ?? null, b[name] ?? null)]));
 }
+
+/** @param {any} base @param {any} other @param {string} [at] @returns {Record<string, any>} what differs, by JSON pointer */
+export function differences(base, other, at = '') {
+  const shapeOf = (/** @type {any} */ one) => (Array.isArray(one) ? one.length : one === null ? 'null' : typeof one);
+  if (shapeOf(base) !== shapeOf(other) || typeof base !== 'object' || base === null)
+    return JSON.stringify(base) === JSON.stringify(other) ? {} : { [at]: other === undefined ? '<absent>' : other };
+  const names = [...new Set([...Object.keys(base), ...Object.keys(other)])].sort();
+  return Object.assign({}, ...names.map((name) => differences(base[name], other[name], `${at}/${name}`)));
+}

@@ -56,6 +56,13 @@ export function rowOf(given = {}) {
   return { ...rowOfStats(new Stats(0, 1_000_000), known), ...given };
 }
 
+/** A distribution as run files have it. @param {number[]} valuesUs */
+export function distributionOf(...valuesUs) {
+  const distribution = new Distribution();
+  for (const us of valuesUs) distribution.record(us);
+  return distribution.toJSON();
+}
+
 /** The figures that a recorder has so far, as the run file has them. @param {Recorder} recorder */
 export function figuresOf(recorder) {
   const stats = recorder.rest();

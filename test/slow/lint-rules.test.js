@@ -132,6 +132,18 @@ describe('lint: import direction', () => {
 const lines = (/** @type {number} */ count) => 'f();\n'.repeat(count);
 const PROMISE = "import { setTimeout as sleep } from 'node:timers/promises';\n";
 
+/** What may start a shell. */
+const SHELLS = [
+  "import { exec } from 'node:child_process';",
+  "import { execSync as run } from 'child_process';",
+  "import * as processes from 'node:child_process';",
+  "import processes from 'node:child_process';",
+  "export const { exec } = await import('node:child_process');",
+  "const { exec } = require('child_process');",
+  "import { spawn } from 'node:child_process'; spawn('a', [], { shell: true });",
+  "const shell = true; spawn('a', [], { shell });",
+];
+
 /**
  * For each rule: what must be reported by it where, and what must not.
  * @type {Record<string, { bad: [string, string][], good: [string, string][] }>}
@@ -183,12 +195,14 @@ const CASES = {
       ['src/stats', 'var state = 1;'],
       ['src/core/pacer.js', "await import('node:fs');"],
       ['test', "import { test } from 'node:test';\ntest('a', (t) => { t.test('b'); });"],
+      ...SHELLS.flatMap((text) => /** @type {[string, string][]} */ (['bin', 'src/core'].map((part) => [part, text]))),
     ],
     good: [
       ['src/chain', 'export const f = () => { let local = 1; return local++; };'],
       ['src/stats', 'for (let i = 0; i < 3; i++);'],
       ['src/core', "await import('node:fs');"],
       ['scripts', 'let state = 1;'],
+      ['src/core', "import { spawn } from 'node:child_process'; spawn('shell', ['exec'], {});"],
       ['test', "import { test } from 'node:test';\ntest('a', async (t) => { await t.test('b'); });"],
     ],
   },

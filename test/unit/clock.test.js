@@ -61,33 +61,3 @@ for (const [name, create] of /** @type {const} */ ([
     });
   });
 }
-
-describe('the fake clock', () => {
-  it('runs what became due, in the order in which it was due', async () => {
-    const clock = createFakeClock({ startUs: 0 });
-    /** @type {Array<[string, number]>} */
-    const order = [];
-    const note = (/** @type {string} */ name) => () => order.push([name, clock.nowUs()]);
-    clock.after(note('b'), 20);
-    clock.after(note('a'), 10);
-    clock.after(note('c'), 20);
-    clock.after(note('never'), 31);
-    clock.after(note('cancelled'), 5)();
-    void (async () => {
-      for (let i = 0; i < 2; i += 1) {
-        await clock.sleep(12.5);
-        note('sleeper')();
-      }
-    })();
-    await clock.advance(30);
-    assert.deepEqual(order, [
-      ['a', 10_000],
-      ['sleeper', 12_500],
-      ['b', 20_000],
-      ['c', 20_000],
-      ['sleeper', 25_000],
-    ]);
-    assert.equal(clock.nowUs(), 30_000);
-    assert.equal(clock.pending(), 1);
-  });
-});

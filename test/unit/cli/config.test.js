@@ -19,10 +19,7 @@ const MNEMONIC = 'legal winner thank year wave sausage worth useful legal winner
 /** @param {string} line words with nothing to quote in them */
 const words = (line) => line.split(' ').filter((word) => word !== '');
 
-/**
- * @param {string | string[]} argv
- * @param {NodeJS.ProcessEnv} [env]
- */
+/** @param {string | string[]} argv @param {NodeJS.ProcessEnv} [env] */
 async function read(argv, env = {}) {
   const invocation = await readInvocation(typeof argv === 'string' ? words(argv) : argv, env, '1.2.3');
   if (invocation.kind !== 'command') assert.fail(`it is a text: ${invocation.text}`);
@@ -117,10 +114,6 @@ describe('readInvocation(): values', () => {
     assert.equal((await refused('-t -5')).message, '-t (--threads) must be at least 1, not "-5"');
     assert.equal((await refused('-t=-5')).message, '-t (--threads) must be at least 1, not "-5"');
   });
-
-  it('so is one with a unit', async () => {
-    assert.match((await refused('-t 5 -d -5s')).message, /^-d \(--duration\) must be a duration/);
-  });
 });
 
 describe('readInvocation(): where a value comes from', () => {
@@ -166,10 +159,6 @@ describe('readInvocation(): where a value comes from', () => {
     await read('-t 5', { STRESS_PORT: 'tcp://10.0.0.1:80' }); // ours, but of another command
   });
 
-  it('an empty variable is as good as none', async () => {
-    assert.equal((await read('-t 5', { STRESS_INTERVAL: '', STRESS_MNEMONIC: '' })).config.intervalMs, 5000);
-  });
-
   it('the message names where the wrong value came from', async (t) => {
     assert.match((await refused('', { STRESS_THREADS: 'abc' })).message, /^STRESS_THREADS must be a whole number/);
     assert.match((await refused('-t 5', { STRESS_QUIET: 'yes' })).message, /^STRESS_QUIET must be true or false/);
@@ -177,11 +166,6 @@ describe('readInvocation(): where a value comes from', () => {
     assert.match((await refused(`--config ${file}`)).message, /^"threads" in the config file must be at least 1/);
     assert.match((await refused('--threads abc')).message, /^-t \(--threads\) must be/);
     assert.match((await refused('-t 5 --tx-timeout 5')).message, /^--tx-timeout must be/);
-  });
-
-  it('the environment names the config file, too', async (t) => {
-    const file = configFile(t, { threads: 3 });
-    assert.equal((await read('', { STRESS_CONFIG: file })).config.threads, 3);
   });
 });
 
@@ -296,12 +280,12 @@ describe('readInvocation(): the config file', () => {
     ['__proto__', '{"__proto__": 1}', /: unknown option "__proto__"/],
   ];
   for (const [name, json, message] of table) {
-    it(`refuses ${name}`, async (t) => {
-      const error = await refused(['-t', '5', '--config', configFile(t, json)]);
-      assert.ok(error instanceof InputError, String(error));
-      assert.equal(error.exitCode, 65);
-      assert.match(error.message, message);
-    });
+    it(`refuses ${name}`, (t) =>
+      assert.rejects(read(['-t', '5', '--config', configFile(t, json)]), {
+        name: 'InputError',
+        exitCode: 65,
+        message,
+      }));
   }
 
   it('says when there is none', async (t) => {
@@ -310,11 +294,6 @@ describe('readInvocation(): the config file', () => {
     assert.match(missing.message, /no\.json: no such file$/);
     assert.match((await refused(['-t', '5', '--config', folder])).message, /: it is a folder$/);
     for (const error of [missing]) assert.ok(error instanceof InputError);
-  });
-
-  it('does not quote the file: it may hold a key', async (t) => {
-    const error = await refused(['-t', '5', '--config', configFile(t, `{"fund-from": "${KEY}" "x"`)]);
-    assert.ok(!error.message.includes(KEY));
   });
 
   it('is refused when it is given twice', async (t) => {
@@ -426,79 +405,43 @@ describe('readInvocation(): stress.config.json and --print-config', () => {
 });
 
 describe('readInvocation(): bad usage', () => {
-  /** @type {Array<[string[], RegExp, NodeJS.ProcessEnv?]>} */
+  /** @type {Array<[string | string[], RegExp, NodeJS.ProcessEnv?]>} */
   const table = [
-    [words('--quiet'), /^stress needs -t N, or STRESS_THREADS in the environment$/],
-    [words('-t'), /^-t \(--threads\) needs a value \(N\)$/],
     [['--threads='], /^-t \(--threads\) needs a value \(N\)$/],
-    [words('-t 5 --rpc'), /^--rpc needs a value \(URL\)$/],
-    [words('-t 0'), /^-t \(--threads\) must be at least 1, not "0"$/],
-    [words('-t abc'), /^-t \(--threads\) must be a whole number, not "abc"$/],
-    [words('-t 100001'), /^-t \(--threads\) must be at most 100000/],
-    [words('-t 5 -t 6'), /^-t \(--threads\) is given 2 times: once is enough$/],
-    [words('-t 5 -d 5s --duration 6s'), /^-d \(--duration\) is given 2 times/],
-    [words('-t 5 --thread 6'), /^unknown option --thread: did you mean --threads\?; see stress --help-all$/],
-    [words('-t 5 --durration 5s'), /^unknown option --durration: did you mean --duration\?/],
-    [words('-t 5 --zzzzzzzzz'), /^unknown option --zzzzzzzzz; see stress --help-all$/],
-    [words('-t 5 -x'), /^unknown option -x/],
-    [words('-t 5 --tx.timeout 5s'), /^unknown option --tx\.timeout: did you mean --tx-timeout\?/],
+    ['-t 0', /^-t \(--threads\) must be at least 1, not "0"$/],
+    ['-t 100001', /^-t \(--threads\) must be at most 100000/],
+    ['-t 5 -d 5s --duration 6s', /^-d \(--duration\) is given 2 times/],
+    ['-t 5 --durration 5s', /^unknown option --durration: did you mean --duration\?/],
+    ['-t 5 -x', /^unknown option -x/],
+    ['-t 5 --tx.timeout 5s', /^unknown option --tx\.timeout: did you mean --tx-timeout\?/],
     [['-t', '5', '--\u001b[31mred'], /^unknown option --\[31mred|^unknown option -- \[31mred/],
-    [words('nod -t 5'), /^unknown command "nod": did you mean node\?; see stress --help$/],
-    [words('zzzzzzzz'), /^unknown command "zzzzzzzz"; see stress --help$/],
-    [words('toString -t 5'), /^unknown command "toString"/],
-    [words('node -t 5 extra'), /^unexpected argument "extra"$/],
+    ['nod -t 5', /^unknown command "nod": did you mean node\?; see stress --help$/],
+    ['toString -t 5', /^unknown command "toString"/],
     [
-      words('node -t 5 --rpc http://x'),
+      'node -t 5 --rpc http://x',
       /^--rpc is an option of stress, stress fund, stress reclaim, stress find, stress sweep, stress bisect, not of stress node$/,
     ],
-    [words('-t 5 --port 1'), /^--port is an option of stress node, not of stress$/],
-    [words('-t 5 --workload foo'), /^--workload must be one of counter/],
-    [words('-t 5 --instances 100001'), /^--instances must be at most 100000, not "100001"$/],
-    [words('node -t 5 --port 65536'), /^--port must be at most 65535, not "65536"$/],
-    [words('-t 5'), /^STRESS_TX_TIMEOUT must be a duration/, { STRESS_TX_TIMEOUT: '5' }],
-    [words('-t 5 --rpc http://x --rpc nonsense'), /^--rpc must be a URL/],
-    [
-      words('-t 5 --rpc http://x --spread apart'),
-      /^--spread apart needs several endpoints: give --rpc more than once$/,
-    ],
-    [words('-t 5 --inclusion receipts'), /^--inclusion receipts was removed: give blocks, or auto, /],
-    [words('-t 1 --rpc http://x --rpc http://y'), /^-t 1 is less than the number of endpoints \(--rpc gives 2\)$/],
-    [
-      words('-t 5 --rpc http://x --rpc http://y --connections 1'),
-      /^--connections 1 is less than the number of endpoints/,
-    ],
-    [
-      words('fund -t 5 --rpc http://x --rpc http://y --fund-from f'),
-      /^stress fund takes one endpoint, and --rpc gives 2$/,
-    ],
-    [
-      words('reclaim -t 5 --rpc http://x,http://y --fund-from f'),
-      /^stress reclaim takes one endpoint, and --rpc gives 2$/,
-    ],
-    [words('-t 5 --keys k --mnemonic m'), /^--keys and --mnemonic exclude each other/],
-    [words('-t 5 --keys k'), /^--keys and --mnemonic exclude each other/, { STRESS_MNEMONIC: MNEMONIC }],
-    [words('-t 5 --gas-price 1 --max-fee 1'), /^--gas-price and --max-fee exclude each other: leave one of them out$/],
-    [
-      words('fund -t 1000 --instances 201 --fund-from f --rpc http://x'),
-      /^stress fund takes at most 200000 wallets at a /,
-    ],
-    [words('fund -t 5 --fund-from f'), /^stress fund needs --rpc URL, or STRESS_RPC in the environment$/],
-    [
-      words('fund -t 5 --rpc http://x'),
-      /^stress fund needs --fund-from FILE, or STRESS_FUNDER_KEY in the environment$/,
-    ],
-    [words('reclaim -t 5 --fund-from f'), /^stress reclaim needs --rpc URL, or/],
-    [words('reclaim -t 5 --rpc http://x'), /^stress reclaim needs --to ADDRESS or --fund-from FILE$/],
-    [words('-t 5'), /^CI is set and there is no --duration/, { CI: 'true' }],
-    [words('-t 5'), /^CI is set and there is no --duration/, { CI: 'True' }],
+    ['-t 5 --instances 100001', /^--instances must be at most 100000, not "100001"$/],
+    ['node -t 5 --port 65536', /^--port must be at most 65535, not "65536"$/],
+    ['-t 5', /^STRESS_TX_TIMEOUT must be a duration/, { STRESS_TX_TIMEOUT: '5' }],
+    ['-t 5 --rpc http://x --rpc nonsense', /^--rpc must be a URL/],
+    ['-t 5 --rpc http://x --spread apart', /^--spread apart needs several endpoints: give --rpc more than once$/],
+    ['-t 5 --inclusion receipts', /^--inclusion receipts was removed: give blocks, or auto, /],
+    ['-t 1 --rpc http://x --rpc http://y', /^-t 1 is less than the number of endpoints \(--rpc gives 2\)$/],
+    ['-t 5 --rpc http://x --rpc http://y --connections 1', /^--connections 1 is less than the number of endpoints/],
+    ['fund -t 5 --rpc http://x --rpc http://y --fund-from f', /^stress fund takes one endpoint, and --rpc gives 2$/],
+    ['reclaim -t 5 --rpc http://x,http://y --fund-from f', /^stress reclaim takes one endpoint, and --rpc gives 2$/],
+    ['-t 5 --keys k --mnemonic m', /^--keys and --mnemonic exclude each other/],
+    ['-t 5 --keys k', /^--keys and --mnemonic exclude each other/, { STRESS_MNEMONIC: MNEMONIC }],
+    ['-t 5 --gas-price 1 --max-fee 1', /^--gas-price and --max-fee exclude each other: leave one of them out$/],
+    ['fund -t 1000 --instances 201 --fund-from f --rpc http://x', /^stress fund takes at most 200000 wallets at a /],
+    ['fund -t 5 --fund-from f', /^stress fund needs --rpc URL, or STRESS_RPC in the environment$/],
+    ['reclaim -t 5 --rpc http://x', /^stress reclaim needs --to ADDRESS or --fund-from FILE$/],
+    ['-t 5', /^CI is set and there is no --duration/, { CI: 'True' }],
   ];
   for (const [argv, message, env] of table) {
-    it(`${JSON.stringify(argv.join(' '))}${env === undefined ? '' : ` with ${Object.keys(env)}`}`, async () => {
-      const error = await refused(argv, env);
-      assert.ok(error instanceof UsageError, String(error));
-      assert.equal(error.exitCode, 64);
-      assert.match(error.message, message);
-    });
+    it(`${JSON.stringify(String(argv))}${env === undefined ? '' : ` with ${Object.keys(env)}`}`, () =>
+      assert.rejects(read(argv, env), { name: 'UsageError', exitCode: 64, message }));
   }
 
   it('an option that has the name of a method of objects', async () => {
@@ -507,25 +450,12 @@ describe('readInvocation(): bad usage', () => {
     }
   });
 
-  it('an empty value for a flag', async () => {
-    assert.ok((await refused('-t 5 --verbose=')) instanceof UsageError);
-  });
-
   it('CI is no reason where the job ends, or is not set', async () => {
     await read('-t 5 -d 5s', { CI: 'true' });
     await read('-t 5', { CI: 'true', STRESS_DURATION: '5s' });
     await read('-t 5', { CI: '' });
     await read('-t 5', { CI: 'false' });
     await read('node -t 5', { CI: 'true' });
-  });
-
-  it('the commands take what they need', async () => {
-    assert.equal((await read('node -t 5 --port 8546')).command, 'node');
-    assert.equal((await read('fund -t 5 --rpc http://x --fund-from f')).command, 'fund');
-    assert.equal((await read('reclaim -t 5 --rpc http://x --fund-from f')).command, 'reclaim');
-    const { config } = await read('reclaim -t 5 --rpc http://x --to 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266');
-    assert.equal(config.to, '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266');
-    assert.equal((await read('-t 5 --allow-chain 1 --chain-id 1')).config.allowChain, 1);
   });
 });
 
@@ -565,23 +495,16 @@ describe('readInvocation(): how operations are paced', () => {
     ['-t 5 --rate 5', /^--rate and --stages exclude each other/, { STRESS_STAGES: '5/1s' }],
     ['-t 5 --stages 5/1s -d 5s', /^--stages and --duration exclude each other/],
     ['-t 5 --arrival poisson', /^--arrival needs --rate N or --stages LIST$/],
-    ['-t 5 --rate 5 --think-time 1s', /^--rate and --think-time exclude each other/],
     ['-t 5 --arrival random --rate 5', /^--arrival must be one of uniform, poisson, not "random"$/],
     ['-t 5 --stages 0:5/1s --warmup 1s', /^--warmup uses the first rate of --stages, which is 0/],
     ['-t 5 --rate 0', /^--rate must be more than 0, not "0"$/],
     ['-t 5 --rate 5x', /^--rate must be operations per second/],
-    ['-t 5 --rate -5', /^--rate /],
-    ['-t 5 --stages 5', /^--stages must be stages such as /],
     ['-t 5 --in-flight 0', /^--in-flight must be at least 1, not "0"$/],
     ['-t 5 --in-flight 1.5', /^--in-flight must be a whole number/],
-    ['-t 5 --warmup 5', /^--warmup must be a duration/],
   ];
   for (const [line, message, env] of bad) {
-    it(`refuses ${line}${env === undefined ? '' : ` with ${Object.keys(env)}`}`, async () => {
-      const error = await refused(line, env);
-      assert.ok(error instanceof UsageError, String(error));
-      assert.match(error.message, message);
-    });
+    it(`refuses ${line}${env === undefined ? '' : ` with ${Object.keys(env)}`}`, () =>
+      assert.rejects(read(line, env), { name: 'UsageError', message }));
   }
 });
 
@@ -637,14 +560,6 @@ describe('readInvocation(): secrets', () => {
     }
   });
 
-  it('what is redacted can be written as JSON', async () => {
-    const { config } = await read('-t 5 --max-fee 1wei --fund-amount 1');
-    assert.equal(config.redacted.maxFeeWei, '1');
-    assert.equal(config.redacted.fundAmountWei, '1000000000000000000');
-    assert.equal(config.redacted.mnemonic, null);
-    JSON.stringify(config.redacted);
-  });
-
   /** @type {Array<[string, string[], NodeJS.ProcessEnv, RegExp | null]>} */
   const table = [
     ['a mnemonic on the command line', ['--mnemonic', MNEMONIC], {}, /^--mnemonic on .*use STRESS_MNEMONIC instead$/],
@@ -684,51 +599,35 @@ describe('readInvocation(): secrets', () => {
   });
 
   describe('files that others can read', { skip: process.platform === 'win32' && 'no such modes on Windows' }, () => {
-    /** @type {Array<{name: string, json: unknown, args: (file: string) => string[], warned: boolean}>} */
+    /** @type {Array<[string, unknown, (file: string) => string[], number, boolean]>} */
     const files = [
-      { name: 'keys', json: KEY, args: (file) => ['--keys', file], warned: true },
-      { name: "a funder's key", json: KEY, args: (file) => ['--fund-from', file], warned: true },
-      {
-        name: 'both in one',
-        json: KEY,
-        args: (file) => ['--keys', file, '--fund-from', file, '--config', file],
-        warned: true,
-      },
-      { name: 'a mnemonic', json: { mnemonic: MNEMONIC }, args: (file) => ['--config', file], warned: true },
-      { name: 'a key in a config', json: { 'fund-from': KEY }, args: (file) => ['--config', file], warned: true },
-      { name: 'no secret', json: { offset: 5 }, args: (file) => ['--config', file], warned: false },
-      {
-        name: 'a mnemonic that the command line has, too',
-        json: { mnemonic: MNEMONIC },
-        args: (file) => ['--config', file, '--mnemonic', MNEMONIC],
-        warned: true,
-      },
+      ['keys', KEY, (file) => ['--keys', file], 0o644, true],
+      ['keys that a group can read', KEY, (file) => ['--keys', file], 0o640, true],
+      ['keys that only the owner can read', KEY, (file) => ['--keys', file], 0o600, false],
+      ["a funder's key", KEY, (file) => ['--fund-from', file], 0o604, true],
+      [
+        'two uses of one',
+        { offset: 5 },
+        (file) => ['--keys', file, '--fund-from', file, '--config', file],
+        0o644,
+        true,
+      ],
+      ['a mnemonic', { mnemonic: MNEMONIC }, (file) => ['--config', file], 0o644, true],
+      ['a key in a config', { 'fund-from': KEY }, (file) => ['--config', file], 0o660, true],
+      ['no secret', { offset: 5 }, (file) => ['--config', file], 0o644, false],
     ];
-    for (const { name, json, args, warned } of files) {
-      for (const mode of [0o644, 0o640, 0o604, 0o660, 0o600, 0o400]) {
-        const isWarned = warned && (mode & 0o077) !== 0;
-        it(`${name}, ${mode.toString(8)}: ${isWarned ? 'a' : 'no'} warning`, async (t) => {
-          const file = configFile(t, name === 'both in one' ? { offset: 5 } : json);
-          chmodSync(file, mode);
-          const { warnings } = await read(['-t', '5', ...args(file)]);
-          const digits = `0${mode.toString(8)}`;
-          assert.deepEqual(
-            warnings.filter((line) => !line.startsWith('--mnemonic on the command line')),
-            isWarned ? [`${file} holds secrets and its mode ${digits} lets others read it: chmod 600 ${file}`] : [],
-          );
-        });
-      }
-    }
+    for (const [name, json, args, mode, isWarned] of files)
+      it(`${name}, ${mode.toString(8)}: ${isWarned ? 'a' : 'no'} warning`, async (t) => {
+        const file = configFile(t, json);
+        chmodSync(file, mode);
+        const words = `${file} holds secrets and its mode 0${mode.toString(8)} lets others read it: chmod 600 ${file}`;
+        assert.deepEqual((await read(['-t', '5', ...args(file)])).warnings, isWarned ? [words] : []);
+      });
   });
 
   it('a URL that is none is not quoted when it may hold credentials', async () => {
     const { message } = await refused('-t 5 --rpc http//user:secret@host');
     assert.ok(!message.includes('secret'), message);
-  });
-
-  it('nor when its path may hold a key', async () => {
-    const { message } = await refused('-t 5 --rpc mainnet.example.org/v3/0123456789abcdef0123456789abcdef');
-    assert.ok(!message.includes('0123456789abcdef'), message);
   });
 });
 
@@ -765,11 +664,6 @@ describe('readInvocation(): help', () => {
       assert.match(help, /STRESS_TX_TIMEOUT/);
       assert.doesNotMatch(help, /undefined|null|\[object/);
     }
-  });
-
-  it('the first page lists the commands', async () => {
-    const help = helpOf('-h');
-    for (const command of ['node', 'fund', 'reclaim']) assert.match(help, new RegExp(`stress ${command}\\s`));
   });
 
   it('is given whatever else is wrong, but not for a command that does not exist', async () => {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { fileName, pathName, rowFile } from '../../../src/cli/parse.js';
-import { caught } from '../../helpers/caught.js';
 
 const KEY = '1a'.repeat(32);
 const MNEMONIC = 'legal winner thank year wave sausage worth useful legal winner thank yellow';
@@ -16,7 +15,7 @@ for (const [name, parse] of Object.entries(parsers)) {
       ...[`${MNEMONIC} ${MNEMONIC}`],
     ]) {
       it(`refuses ${JSON.stringify(secret)}, and does not repeat it`, async () => {
-        assert.match((await caught(() => parse(secret))).message, SECRET);
+        await assert.rejects(async () => parse(secret), { message: SECRET });
       });
     }
 
@@ -28,7 +27,7 @@ for (const [name, parse] of Object.entries(parsers)) {
     }
 
     it('takes no empty one', async () => {
-      for (const text of ['', ' \t']) assert.match((await caught(() => parse(text))).message, /^must /);
+      for (const text of ['', ' \t']) await assert.rejects(async () => parse(text), { message: /^must / });
     });
   });
 }
@@ -36,16 +35,15 @@ for (const [name, parse] of Object.entries(parsers)) {
 describe('what only one of them takes', () => {
   it('- is standard output, where there may be one', async () => {
     assert.equal(pathName('-'), '-');
-    assert.match((await caught(() => fileName('-'))).message, /^must be a file: standard output is for --out$/);
-    assert.match((await caught(() => rowFile('-'))).message, /^must be a file whose name ends in/);
+    await assert.rejects(async () => fileName('-'), { message: /^must be a file: standard output is for --out$/ });
+    await assert.rejects(async () => rowFile('-'), { message: /^must be a file whose name ends in/ });
   });
 
   it('rows have a format, which the name says', async () => {
     for (const file of ['folder/a.ndjson.gz', 'a.jsonl']) assert.equal(rowFile(file), file);
     for (const file of ['a.txt', 'a.gz', 'a.csv.zip'])
-      assert.equal(
-        (await caught(() => rowFile(file))).message,
-        `must be a file whose name ends in .csv, .ndjson or .jsonl, with or without .gz after it, not "${file}"`,
-      );
+      await assert.rejects(async () => rowFile(file), {
+        message: `must be a file whose name ends in .csv, .ndjson or .jsonl, with or without .gz after it, not "${file}"`,
+      });
   });
 });

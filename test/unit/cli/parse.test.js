@@ -4,7 +4,6 @@ import fc from 'fast-check';
 import {
   address,
   amount,
-  anyText,
   duration,
   endpoint,
   flag,
@@ -29,10 +28,10 @@ function describeTable(name, parse, table) {
     for (const [text, expected] of table) {
       if (expected instanceof RegExp) {
         it(`refuses ${JSON.stringify(text)}`, async () => {
-          const error = await caught(() => parse(text));
-          assert.match(error.message, expected);
+          const { message } = await caught(() => parse(text));
+          assert.match(message, expected);
           // Behind the name of an option it has to be a sentence on one line.
-          assert.doesNotMatch(error.message, /[\n\u001b]/);
+          assert.doesNotMatch(message, /[\n\u001b]/);
         });
       } else {
         it(`reads ${JSON.stringify(text)}`, async () => assert.deepEqual(await parse(text), expected));
@@ -51,11 +50,9 @@ describeTable('wholeNumber(1, 1000)', wholeNumber(1, 1000), [
   ['1001', /^must be at most 1000, not "1001"$/],
   ['9'.repeat(400), /^must be at most 1000, not "9{60}\.\.\."$/],
   ['1.5', NOT_WHOLE],
-  ['0x10', NOT_WHOLE],
   ['', NOT_WHOLE],
   ['5\n', NOT_WHOLE],
   ['５', NOT_WHOLE],
-  ['\u001b[31m', NOT_WHOLE],
 ]);
 
 describeTable('wholeNumber(1, 100_000) with a unit', wholeNumber(1, 100_000), [
@@ -93,10 +90,7 @@ describeTable('duration(100)', duration(100), [
   ['597h', /^must be at most 24 days, not "597h"$/],
   ['30', NO_DURATION],
   ['', NO_DURATION],
-  ['5 s', NO_DURATION],
   ['-5s', NO_DURATION],
-  ['30s1', NO_DURATION],
-  ['1m 30s', NO_DURATION],
   ['5s\n', NO_DURATION],
 ]);
 describeTable('duration(0)', duration(0), [['0s', 0]]);
@@ -109,7 +103,6 @@ describeTable('rate()', rate, [
   ['1.5k/s', 1500],
   ['0.5', 0.5],
   ['1000000', 1_000_000],
-  ['0.0001', 0.0001],
   ['0', /^must be more than 0, not "0"$/],
   ['1000001', /^must be at most 1000000, not "1000001"$/],
   [`0.${'0'.repeat(400)}1`, /^must be more than 0/],
@@ -117,11 +110,9 @@ describeTable('rate()', rate, [
   ['-1', /^must be more than 0, not "-1"$/],
   ['1e3', NO_RATE],
   ['100/30s', NO_RATE],
-  ['5\n', NO_RATE],
   ['30Mgas', { gasPerSecond: 30_000_000 }],
   ['1.5ggas/s', { gasPerSecond: 1_500_000_000 }],
   ['0Mgas', NO_RATE],
-  ['30gas', NO_RATE],
 ]);
 
 /** @param {number} fromPerSecond @param {number} toPerSecond @param {number} durationUs */
@@ -139,17 +130,13 @@ describeTable('stages()', stages, [
   [' 1/1s , 2/2s ', [stage(1, 1, 1e6), stage(2, 2, 2e6)]],
   ['1000000/1s', [stage(1e6, 1e6, 1e6)]],
   ['1000001/1s', /^must be at most 1000000, not "1000001\/1s"$/],
-  ['1:1000001/1s', /^must be at most 1000000, not "1:1000001\/1s"$/],
   ['0/30s', /^must have a rate above 0: "0\/30s" has none$/],
   ['100/0s', /^must be at least 1ms, not "0s"$/],
   ['100/30', /^must be a duration with its unit/],
   ['100/597h', /^must be at most 24 days/],
   ['', NO_STAGE],
   ['100/30s,', NO_STAGE],
-  ['100', NO_STAGE],
-  ['/30s', NO_STAGE],
   ['1:2:3/30s', NO_STAGE],
-  ['-1/30s', NO_STAGE],
 ]);
 
 const NO_AMOUNT = /^must be an amount such as 0\.5, 2ether or 1000wei \(ether without a unit\), not "/;
@@ -165,7 +152,6 @@ describeTable("amount('ether')", amount('ether'), [
   ['0.5wei', /^has more decimals than its unit, wei, has: "0\.5wei"$/],
   ['', NO_AMOUNT],
   ['-1', NO_AMOUNT],
-  ['1 ether', NO_AMOUNT],
 ]);
 describeTable("amount('gwei')", amount('gwei'), [
   ['1.5', 1_500_000_000n],
@@ -183,8 +169,6 @@ describeTable('endpoint()', endpoint, [
   ['127.0.0.1:8545/rpc', new URL('http://127.0.0.1:8545/rpc')],
   ['[::1]:8545', new URL('http://[::1]:8545')],
   ['localhost', /^must be a URL such as http:\/\/127\.0\.0\.1:8545, with http:\/\/, .* or wss:\/\/ before it$/],
-  ['http://', /^must be a URL/],
-  ['http://127.0.0.1:99999', /^must be a URL/],
   ['', /^must be a URL/],
   ['http//user:secret@example.org', /before it$/],
   ['http://us%er:secret@example.org', /^must be a URL/],
@@ -202,7 +186,6 @@ describeTable('hdPath()', hdPath, [
   ['m', 'm'],
   ["m/2147483647'", "m/2147483647'"],
   ["44'/60'", /^must be a derivation path such as m\/44'\/60'\/0'\/0/],
-  ['m//0', /^must be a derivation path/],
   ["m/44''", /^must be a derivation path/],
   ['', /^must be a derivation path/],
 ]);
@@ -212,14 +195,7 @@ describeTable('address()', address, [
   ['0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266', '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266'],
   ['0xF39Fd6e51aad88F6F4ce6aB8827279cffFb92266', /^must be an address .*valid checksum/],
   ['0xf39fd6e51aad88f6f4ce6ab8827279cfffb9226', /^must be an address/],
-  ['vitalik.eth', /^must be an address/],
   ['', /^must be an address/],
-]);
-
-describeTable('anyText()', anyText, [
-  ['a', 'a'],
-  ['', /^must not be empty$/],
-  [' \t', /^must not be empty$/],
 ]);
 
 describeTable('flag()', flag, [

@@ -76,17 +76,6 @@ describe('connectSignals()', () => {
     });
   }
 
-  for (const [name, thrown] of /** @type {Array<[string, unknown]>} */ ([
-    ['null', null],
-    ['a text', 'what'],
-  ])) {
-    it(`a rejection with ${name}, which is no Error`, (t) => {
-      const { stop } = connected(t);
-      process.emit(/** @type {any} */ ('unhandledRejection'), /** @type {any} */ (thrown));
-      assert.deepEqual(stop.exitCodes, [70]);
-    });
-  }
-
   it('a closed reader ends the run with a drain', (t) => {
     const { stop } = connected(t);
     stdout.stream.emit('error', new Error('write EPIPE'));
@@ -98,11 +87,5 @@ describe('connectSignals()', () => {
     stdout.stream.emit('error', Object.assign(new Error('write'), { code: 'ENOSPC' }));
     assert.deepEqual([stop.reason, stop.exitCodes, stop.now.aborted], ['output_closed', [73], false]);
     assert.equal(stop.errors[0].message, 'cannot write standard output: the disk is full');
-  });
-
-  it('a closed terminal alone does not end the run', (t) => {
-    const { stop } = connected(t);
-    process.stderr.emit('error', new Error('write EIO'));
-    assert.equal(stop.drain.aborted, false);
   });
 });

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { auditUnlessAborted } from '../../../src/core/run.js';
 import { Stop } from '../../../src/core/stop.js';
 import { InternalError, ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
-import { simulate } from './simulation.js';
+import { begun } from './simulation.js';
 
 /**
  * @import { Check } from '../../../src/types.d.ts'
@@ -12,11 +12,8 @@ import { simulate } from './simulation.js';
 
 /** Two wallets with one operation each. @param {SimulationOptions} [options] */
 async function started(options) {
-  const run = simulate({ wallets: 2, inFlight: 1, ...options });
-  run.start();
-  await run.settle();
-  run.see(run.mine());
-  await run.settle();
+  const run = await begun({ wallets: 2, inFlight: 1, ...options });
+  await run.block();
   assert.equal((await run.count()).counts.verified, 2);
   return run;
 }
@@ -32,29 +29,20 @@ const check = (holds) => ({
 });
 
 describe('the result of an audit', () => {
-  it('exact: all agree and all checks were made', async () => {
-    const run = await started();
-    run.workload.reconcile = async () => [check(true)];
-    const { exact, result, incomplete, mismatchCount } = await run.end();
-    assert.deepEqual(
-      { exact, result, incomplete, mismatchCount },
-      { exact: true, result: 'exact', incomplete: [], mismatchCount: 0 },
-    );
-  });
-
-  it('incomplete: a check could not be made', async () => {
-    const run = await started();
-    run.workload.reconcile = async () => [check(true), check(null)];
-    const { exact, result, incomplete } = await run.end();
-    assert.deepEqual([exact, result, incomplete], [false, 'incomplete', ['what arrived: no receipts']]);
-  });
-
-  it('not exact: a failed check outweighs checks that could not be made', async () => {
-    const run = await started();
-    run.workload.reconcile = async () => [check(false), check(null)];
-    const { exact, result, incomplete } = await run.end();
-    assert.deepEqual([exact, result, incomplete], [false, 'not_exact', ['what arrived: no receipts']]);
-  });
+  const lacking = ['what arrived: no receipts'];
+  /** @type {Array<[string, Array<boolean | null>, string, string[]]>} */
+  const table = [
+    ['exact: all agree and all checks were made', [true], 'exact', []],
+    ['incomplete: a check could not be made', [true, null], 'incomplete', lacking],
+    ['not exact: a failed check outweighs checks that could not be made', [false, null], 'not_exact', lacking],
+  ];
+  for (const [name, holds, expected, reasons] of table)
+    it(name, async () => {
+      const run = await started();
+      run.workload.reconcile = async () => holds.map(check);
+      const { exact, result, incomplete, mismatchCount } = await run.end();
+      assert.deepEqual([exact, result, incomplete, mismatchCount], [expected === 'exact', expected, reasons, 0]);
+    });
 
   for (const error of [
     new RpcError('eth_x', -32000, 'pruned'),
@@ -89,8 +77,7 @@ describe('the audit of a workload without a count on the chain', () => {
   it('takes the nonces for effects, less reverted transactions', async () => {
     const run = await started({ fault: (position, nonce) => (position === 0 && nonce === 1 ? 'revert' : 'pass') });
     run.workload.audit = undefined;
-    run.see(run.mine());
-    await run.settle();
+    await run.block();
     const { result, effectsOnChain, verified, includedLate, reverted } = await run.end();
     assert.deepEqual([result, reverted], ['exact', 1]);
     assert.equal(effectsOnChain, String(verified + includedLate));

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { FeeBudget } from '../../../src/core/budget.js';
 import { NOT_PAID, SetUpCosts, balanceOf, describeSpending, decreaseBetween } from '../../../src/core/costs.js';
 import { RefusedError, RpcError } from '../../../src/errors.js';
+import { equalBy } from '../../helpers/equal-by.js';
 
 /**
  * @import { Fee } from '../../../src/types.d.ts'
@@ -46,10 +47,7 @@ function budgetOf(capWei, fee = offerOf(10n)) {
 describe('FeeBudget', () => {
   it('reserves the highest price offered, up to the limit', () => {
     const { begin, used } = budgetOf(2000n);
-    assert.deepEqual(
-      [begin(), begin(), begin()].map((operation) => operation !== null),
-      [true, true, false],
-    );
+    equalBy([begin(), begin(), begin()], (operation) => operation !== null, [true, true, false]);
     assert.equal(used(), 2000n);
     assert.equal(budgetOf(999n).begin(), null);
   });

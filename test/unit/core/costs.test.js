@@ -55,13 +55,6 @@ describe('estimateCost()', () => {
 });
 
 describe('costLine()', () => {
-  it('names the expected cost and the most', () => {
-    assert.equal(
-      costLine(estimateCost({ ...PARTS, deployments: 10, payments: 10 })),
-      'estimated cost at 2 gwei a gas: set-up 0.004 ether, load 0.015 ether for about 300 operations (0.09 ether at most)',
-    );
-  });
-
   it('without a duration: per thousand operations', () => {
     assert.equal(
       costLine(estimateCost({ ...PARTS, load: { ...LOAD, durationMs: null } })),

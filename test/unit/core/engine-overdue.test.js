@@ -2,15 +2,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
-import { simulate } from './simulation.js';
+import { equalBy } from '../../helpers/equal-by.js';
+import { begun as begin } from './simulation.js';
 
 /** @import { SimulationOptions } from './simulation.js' */
 
 /** Blocks come every 400 ms: an operation is overdue after two seconds. @param {SimulationOptions} [options] */
 async function begun(options) {
-  const run = simulate({ inFlight: 1, txTimeoutMs: 600_000, blockMs: 400, ...options });
-  run.start();
-  await run.settle();
+  const run = await begin({ inFlight: 1, txTimeoutMs: 600_000, blockMs: 400, ...options });
   const again = () =>
     run.rpc.calls
       .filter(({ method, purpose }) => method === 'eth_sendRawTransaction' && purpose === 'resubmit')
@@ -71,28 +70,13 @@ describe('a transaction that the node has lost', () => {
     }
   });
 
-  it('is sent in the order of the nonces, with its own bytes and any fee', async () => {
-    const run = await begun({ inFlight: 3, fees: risingFees({}) });
-    run.pool.clear();
-    await run.advance(2000);
-    assert.deepEqual(
-      run.again().map(({ nonce, price }) => [nonce, price]),
-      [
-        [0, 1],
-        [1, 1],
-        [2, 1],
-      ],
-    );
-  });
-
   it('counts for the endpoint that it was sent to last', async () => {
     const run = await begun();
     const { call } = run.rpc;
     run.rpc.call = (method, params, purpose, onSent) => call(method, params, purpose, () => onSent?.(1));
     run.pool.clear();
     await run.advance(2000);
-    run.see(run.mine());
-    await run.settle();
+    await run.block();
     assert.equal(run.sampleOf(0, 0)?.endpoint, 1);
   });
 
@@ -146,23 +130,12 @@ describe('a transaction that the node knows', () => {
     }
   });
 
-  it('stays as it is while it waits for an earlier nonce', async () => {
-    const run = await begun({ inFlight: 2 });
-    await run.othersMine(20);
-    assert.ok(run.again().length > 0);
-    assert.ok(run.again().every(({ nonce }) => nonce === 0));
-  });
-
   it('is replaced if its fee is below that of the newest block', async () => {
     const run = await begun({ fees: risingFees({}) });
     await run.advance(2000);
-    assert.deepEqual(
-      run.again().map(({ price }) => price),
-      [2],
-    );
+    equalBy(run.again(), ({ price }) => price, [2]);
     assert.deepEqual(await run.resubmissions(), { ...NONE, replaced: 1 });
-    run.see(run.mine());
-    await run.settle();
+    await run.block();
     assert.equal(run.sampleOf(0, 0)?.hash, run.again()[0].hash, 'one operation with two hashes');
     run.mine();
     assert.equal((await run.end()).exact, true);
@@ -191,19 +164,8 @@ describe('a nonce that is used', () => {
   it('by ours, in a block that the detector has passed: the operation is included', async () => {
     const run = await begun();
     run.mine();
-    run.see(run.mine());
-    await run.advance(3000);
+    await run.block(3000);
     assert.deepEqual([run.sampleOf(0, 0)?.outcome, run.sampleOf(0, 0)?.blockNumber], ['verified', 101]);
-  });
-
-  it('by ours, in a later block: left to the detector', async () => {
-    const run = await begun();
-    const number = run.mine();
-    await run.advance(3000);
-    assert.equal(run.sampleOf(0, 0), undefined);
-    run.see(number);
-    await run.settle();
-    assert.equal(run.sampleOf(0, 0)?.outcome, 'verified');
   });
 
   it('by another sender: replaced, with proof only', async () => {
@@ -223,18 +185,6 @@ describe('a nonce that is used', () => {
 });
 
 describe('the rounds', () => {
-  it('check a hundred at a time, in turns', async () => {
-    const run = await begun({ wallets: 250 });
-    const asked = () => run.rpc.calls.filter(({ method }) => method === 'eth_getTransactionByHash');
-    await run.advance(2000);
-    assert.equal(asked().length, 100);
-    run.handlers.eth_getTransactionCount = () => {
-      throw new TransportError('connection refused', 'refused');
-    };
-    await run.advance(4000);
-    assert.equal(new Set(asked().map(({ params }) => params[0])).size, 250);
-  });
-
   it('go on after errors of the endpoint, and respect Retry-After', async () => {
     const run = await begun();
     run.pool.clear();

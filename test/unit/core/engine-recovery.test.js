@@ -2,15 +2,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RpcError } from '../../../src/errors.js';
-import { simulate } from './simulation.js';
+import { equalBy } from '../../helpers/equal-by.js';
+import { begun as begin } from './simulation.js';
 
 /** @import { SimulationOptions } from './simulation.js' */
 
 /** Nothing is overdue in the first fifteen seconds. @param {SimulationOptions} options */
 async function begun(options) {
-  const run = simulate({ txTimeoutMs: 600_000, blockMs: 3000, ...options });
-  run.start();
-  await run.settle();
+  const run = await begin({ txTimeoutMs: 600_000, blockMs: 3000, ...options });
   /** Submissions so far. @param {string} [only] purpose */
   const sent = (only) =>
     run.rpc.calls
@@ -35,10 +34,7 @@ describe('the fee limit after a failure', () => {
     run.see(number);
     await run.advance(1000);
     assert.equal(run.sampleOf(0, 0)?.code, 'wrong_count');
-    assert.deepEqual(
-      run.sent().map(({ position }) => position),
-      [0, 1],
-    );
+    equalBy(run.sent(), ({ position }) => position, [0, 1]);
     assert.equal((await run.generator()).retiredWallets, 1);
     assert.deepEqual(run.stops, []);
   });
@@ -49,12 +45,8 @@ describe('the fee limit', () => {
     const run = await begun({ inFlight: 1, capWei: 80_000n, fees: { current: () => ({ gasPriceWei: 1n }) } });
     const words = /^the spend cap is reached: .* --max-spend; /;
     for (const stops of [[], ['max_spend']]) {
-      run.see(run.mine());
-      await run.settle();
-      assert.deepEqual(
-        run.stops.map(([reason]) => reason),
-        stops,
-      );
+      await run.block();
+      equalBy(run.stops, ([reason]) => reason, stops);
     }
     assert.match(run.stops[0][1] ?? '', words);
     assert.equal(run.sent().length, 2);
@@ -93,8 +85,7 @@ describe('a wallet is retired', () => {
 
   it('when its transaction that a reorg removed is not included again within the time limit', async () => {
     const run = await begun({ inFlight: 1, txTimeoutMs: 5000 });
-    run.see(run.mine());
-    await run.settle();
+    await run.block();
     run.reorg(1, true);
     await run.advance(5000);
     assert.deepEqual(run.stops, []);
@@ -118,19 +109,16 @@ describe('the transactions of a wallet after a reorg', () => {
     await run.settle();
     const nonces = () => run.resubmitted().map(({ nonce }) => nonce);
     assert.deepEqual(nonces(), [0, 1], 'the node would drop the others again');
-    run.see(run.mine());
-    await run.advance(1000);
+    await run.block(1000);
     assert.deepEqual(nonces(), [0, 1, 2, 3, 4]);
-    run.see(run.mine());
-    await run.settle();
+    await run.block();
     for (const nonce of [2, 3, 4]) assert.equal(run.sampleOf(0, nonce)?.outcome, 'verified');
   });
 
   it('one that the node drops each time is sent twenty times', async () => {
     let isDropped = false;
     const run = await begun({ inFlight: 1, fault: () => (isDropped ? 'drop' : 'pass') });
-    run.see(run.mine());
-    await run.settle();
+    await run.block();
     isDropped = true;
     run.reorg(1, false);
     await run.advance(200_000);
@@ -140,8 +128,7 @@ describe('the transactions of a wallet after a reorg', () => {
 
   it('thirty-two wallets resubmit at a time, the others after them', async () => {
     const run = await begun({ wallets: 70, inFlight: 1 });
-    run.see(run.mine());
-    await run.settle();
+    await run.block();
     run.reorg(1, false);
     for (const wallets of [32, 64, 70]) {
       await run.advance(1000);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { TransportError } from '../../../src/errors.js';
-import { simulate } from './simulation.js';
+import { begun, simulate } from './simulation.js';
 
 /**
  * @import { Counts } from '../../../src/types.d.ts'
@@ -45,69 +45,22 @@ describe('the read-back', () => {
     };
     run.start();
     await run.settle();
-    run.see(run.mine());
-    await run.advance(900);
+    await run.block(900);
     assert.deepEqual(times, [0, 5, 15, 35, 75, 155, 315, 565, 815]);
   });
 
   it('waits for the block at the endpoint that is read, and the sample has the instant', async () => {
-    const run = simulate({ inFlight: 1, isBehind: (reads) => reads === 1 });
-    run.start();
-    await run.settle();
-    run.see(run.mine());
-    await run.advance(1000);
+    const run = await begun({ inFlight: 1, isBehind: (reads) => reads === 1 });
+    await run.block(1000);
     const { outcome, includedAtUs, visibleAtUs } = run.sampleOf(0, 0) ?? {};
     assert.deepEqual([outcome, Number(visibleAtUs) - Number(includedAtUs)], ['verified', 5000]);
   });
 });
 
 describe('an engine with several operations of one wallet', () => {
-  it('all in one block: each is verified with the count of all', async () => {
-    const run = simulate();
-    run.start();
-    await run.settle();
-    run.see(run.mine());
-    await run.settle();
-    assert.deepEqual(outcomes(run, 3), ['verified', 'verified', 'verified']);
-    assert.deepEqual(
-      run.samples.map(({ effect, blockNumber, visibleAtUs, includedAtUs }) => [
-        effect,
-        blockNumber,
-        Number(visibleAtUs) - Number(includedAtUs),
-      ]),
-      [
-        ['3', 101, 0],
-        ['3', 101, 0],
-        ['3', 101, 0],
-      ],
-    );
-    assert.equal(run.rpc.count('eth_call'), 3, 'each is read back once');
-    assert.equal(run.rpc.count('eth_getTransactionReceipt'), 0);
-    assert.equal((await run.end()).exact, true);
-  });
-
-  it('one block after the other: each as of its own block', async () => {
-    const run = simulate();
-    run.start();
-    await run.settle();
-    const numbers = [run.mine(1), run.mine(1), run.mine(1)];
-    for (const number of numbers) run.see(number);
-    await run.settle();
-    assert.deepEqual(
-      run.samples.slice(0, 3).map(({ outcome, effect, blockNumber }) => [outcome, effect, blockNumber]),
-      [
-        ['verified', '1', 101],
-        ['verified', '2', 102],
-        ['verified', '3', 103],
-      ],
-    );
-  });
-
   it('a reverted one fails alone; later ones are verified', async () => {
     for (const isLastFirst of [false, true]) {
-      const run = simulate({ fault: once({ 1: 'revert' }) });
-      run.start();
-      await run.settle();
+      const run = await begun({ fault: once({ 1: 'revert' }) });
       const numbers = isLastFirst ? [run.mine()] : [run.mine(1), run.mine(1), run.mine(1)];
       for (const number of numbers) run.see(number);
       await run.advance(2000);
@@ -119,62 +72,24 @@ describe('an engine with several operations of one wallet', () => {
   });
 
   it('one never sent delays later ones until another operation uses its nonce', async () => {
-    const run = simulate({ fault: once({ 1: 'refuse' }) });
-    run.start();
-    await run.settle();
+    const run = await begun({ fault: once({ 1: 'refuse' }) });
     assert.equal(run.sampleOf(0, 1)?.code, 'rejected');
-    run.see(run.mine());
-    await run.settle();
+    await run.block();
     assert.deepEqual(outcomes(run, 3), ['verified', 'rejected', 'open']);
     await run.advance(2000); // its status is found, and it is resubmitted
-    run.see(run.mine());
-    await run.settle();
+    await run.block();
     assert.deepEqual(outcomes(run, 3), ['verified', 'verified', 'verified']);
     const { exact, neverSent } = await run.end();
     assert.deepEqual([exact, neverSent], [true, 1]);
   });
 
-  it('one never sent is resubmitted while a later one is in recovery', async () => {
-    const run = simulate({ inFlight: 3, fault: once({ 0: 'refuse', 2: 'garble' }) });
-    run.start();
-    await run.settle();
-    await run.advance(500);
-    assert.equal(run.pool.size, 3, 'the gap is filled');
-    assert.equal(run.accounts[0].recovering, 1);
-    run.see(run.mine());
-    await run.advance(3000);
-    assert.deepEqual(outcomes(run, 3), ['verified', 'verified', 'hash_mismatch']);
-    assert.equal(run.accounts[0].isRetired, false);
-    assert.equal(inFlightOf(await run.count()), 3);
-    run.mine();
-    assert.equal((await run.end()).exact, true);
-  });
-
-  it('one that the node lost is rebroadcast with the same bytes before its time limit', async () => {
-    const run = simulate({ txTimeoutMs: 60_000, fault: once({ 0: 'drop' }) });
-    run.start();
-    await run.settle();
-    assert.equal(run.pool.size, 2);
-    await run.advance(4100);
-    assert.equal(run.pool.size, 3, 'the gap is filled');
-    assert.equal((await run.count()).resubmissions.rebroadcast, 1);
-    run.see(run.mine());
-    await run.advance(1000);
-    assert.deepEqual(outcomes(run, 3), ['verified', 'verified', 'verified']);
-    run.mine();
-    assert.equal((await run.end()).exact, true);
-  });
-
   it('one with a lost response is resubmitted, known to the node and counted once', async () => {
     for (const isMinedFirst of [false, true]) {
-      const run = simulate({ fault: once({ 0: 'hide', 1: 'lose' }) });
-      run.start();
-      await run.settle();
+      const run = await begun({ fault: once({ 0: 'hide', 1: 'lose' }) });
       if (isMinedFirst) run.see(run.mine());
       await run.advance(1000);
       assert.equal((await run.count()).resubmissions.repeated, isMinedFirst ? 1 : 2);
-      run.see(run.mine());
-      await run.advance(1000);
+      await run.block(1000);
       assert.deepEqual(outcomes(run, 3), ['verified', 'verified', 'verified']);
       assert.deepEqual((await run.count()).failures, {});
       run.mine();
@@ -183,28 +98,8 @@ describe('an engine with several operations of one wallet', () => {
     }
   });
 
-  it('one with a wrong hash in the response is included late; later ones are verified', async () => {
-    const run = simulate({ fault: once({ 0: 'garble' }) });
-    run.start();
-    await run.settle();
-    run.see(run.mine());
-    await run.advance(2000);
-    assert.deepEqual(outcomes(run, 3), ['hash_mismatch', 'verified', 'verified']);
-    assert.equal(run.accounts[0].includedLate, 1);
-    assert.equal((await run.end()).exact, true);
-  });
-
-  it('one never sent before the end does not make the audit inexact', async () => {
-    const run = simulate({ inFlight: 2, fault: once({ 0: 'lose' }) });
-    run.start();
-    await run.settle();
-    assert.equal((await run.end()).exact, true);
-  });
-
   it('a foreign increment is a wrong count', async () => {
-    const run = simulate();
-    run.start();
-    await run.settle();
+    const run = await begun();
     const number = run.mine();
     run.meddle(0);
     run.see(number);
@@ -215,9 +110,7 @@ describe('an engine with several operations of one wallet', () => {
   });
 
   it('a node that is behind serves the latest state: later operations may be in it', async () => {
-    const run = simulate({ isBehind: () => true });
-    run.start();
-    await run.settle();
+    const run = await begun({ isBehind: () => true });
     const first = run.mine(1);
     run.mine(1);
     run.see(first);
@@ -228,9 +121,7 @@ describe('an engine with several operations of one wallet', () => {
 
   it('a reverted one is not verified by the effect of a later one', async () => {
     // At first the node serves the latest state only, with the effect of the other one.
-    const run = simulate({ inFlight: 2, fault: once({ 0: 'revert' }), isBehind: (reads) => reads === 1 });
-    run.start();
-    await run.settle();
+    const run = await begun({ inFlight: 2, fault: once({ 0: 'revert' }), isBehind: (reads) => reads === 1 });
     const numbers = [run.mine(1), run.mine(1)];
     run.see(numbers[0]);
     await run.advance(100);
@@ -241,74 +132,10 @@ describe('an engine with several operations of one wallet', () => {
   });
 
   it('a reverted one is not verified by the effect of an earlier unresolved one', async () => {
-    const run = simulate({ inFlight: 2, fault: once({ 0: 'garble', 1: 'revert' }) });
-    run.start();
-    await run.settle();
-    run.see(run.mine());
-    await run.advance(2000);
+    const run = await begun({ inFlight: 2, fault: once({ 0: 'garble', 1: 'revert' }) });
+    await run.block(2000);
     assert.deepEqual(outcomes(run, 2), ['hash_mismatch', 'reverted']);
     assert.deepEqual([run.accounts[0].includedLate, run.accounts[0].reverted], [1, 1]);
-    assert.equal((await run.end()).exact, true);
-  });
-
-  it('an operation started while the latest state is read is no wrong count', async () => {
-    const run = simulate({ inFlight: 2, isBehind: (reads) => reads === 1 });
-    const { verify } = run.workload;
-    let asked = 0;
-    run.workload.verify = async (...question) => {
-      // The first read-back, of the latest state, ends after the third is included.
-      if (question[3] === 1 && (asked += 1) === 1) {
-        run.see(run.mine());
-        await run.settle();
-        run.mine();
-      }
-      return verify.apply(run.workload, question);
-    };
-    run.start();
-    await run.settle();
-    run.see(run.mine(1));
-    for (let i = 0; i < 3; i += 1) await run.advance(500);
-    assert.ok(asked > 0);
-    assert.deepEqual((await run.count()).failures, {});
-    assert.deepEqual(outcomes(run, 2), ['verified', 'verified']);
-  });
-
-  it('a node that answers as of the next block is read again', async () => {
-    const run = simulate({ inFlight: 2 });
-    const { verify } = run.workload;
-    /** @type {number[]} */
-    const attempts = [];
-    run.workload.verify = (...question) => {
-      const [position, bounds, inclusion, attempt, sent] = question;
-      attempts.push(attempt);
-      // The first response is as of the next block.
-      const number = attempts.length === 1 ? inclusion.number + 1 : inclusion.number;
-      return verify.call(run.workload, position, bounds, { number }, attempt, sent);
-    };
-    run.start();
-    await run.settle();
-    const numbers = [run.mine(1), run.mine(1)];
-    for (const number of numbers) run.see(number);
-    await run.advance(100);
-    assert.deepEqual(outcomes(run, 2), ['verified', 'verified']);
-    assert.equal(run.sampleOf(0, 0)?.effect, '1', 'as of its block');
-    assert.ok(attempts.every((attempt) => attempt % 2 === 0));
-    assert.equal((await run.end()).exact, true);
-  });
-
-  it('one that timed out and was included with an earlier nonce is no wrong count', async () => {
-    const run = simulate({ inFlight: 2, txTimeoutMs: 1000, fault: once({ 0: 'refuse' }) });
-    run.start();
-    await run.advance(900); // nonce 0 was sent again
-    assert.equal(run.pool.size, 2);
-    await run.advance(200);
-    assert.equal(run.sampleOf(0, 1)?.outcome, 'timed_out');
-    assert.equal(run.sampleOf(0, 0)?.code, 'rejected', 'sent again it is still under way');
-    run.see(run.mine());
-    await run.advance(3000);
-    assert.deepEqual(outcomes(run, 2), ['verified', 'timed_out']);
-    assert.deepEqual((await run.count()).failures, { rejected: 1 });
-    assert.equal(run.accounts[0].includedLate, 1);
     assert.equal((await run.end()).exact, true);
   });
 });
@@ -316,11 +143,8 @@ describe('an engine with several operations of one wallet', () => {
 describe('an engine after a reorg', () => {
   /** All operations of one wallet are verified in block 101. @param {number} [inFlight] */
   async function verified(inFlight = 3) {
-    const run = simulate({ inFlight, txTimeoutMs: 60_000 });
-    run.start();
-    await run.settle();
-    run.see(run.mine());
-    await run.settle();
+    const run = await begun({ inFlight, txTimeoutMs: 60_000 });
+    await run.block();
     return run;
   }
 
@@ -335,8 +159,7 @@ describe('an engine after a reorg', () => {
       const about = { atMs: atUs / 1000 - 1000, blockNumber: 101, blockHash: '0x65', depth: 1 };
       assert.deepEqual(reorgs.events, [{ ...about, operations: 3, touched, isComplete: true }]);
       assert.ok(resubmissions.rebroadcast >= 3);
-      run.see(run.mine());
-      await run.advance(6000);
+      await run.block(6000);
       assert.deepEqual([run.accounts[0].includedLate, run.accounts[0].reorgedOut], [0, 0]);
       assert.equal((await run.end()).exact, true);
     }
@@ -344,18 +167,14 @@ describe('an engine after a reorg', () => {
 
   it('an operation in its read-back waits for its next block', async () => {
     let isBehind = true;
-    const run = simulate({ inFlight: 1, isBehind: () => isBehind });
-    run.start();
-    await run.settle();
-    run.see(run.mine());
-    await run.settle();
+    const run = await begun({ inFlight: 1, isBehind: () => isBehind });
+    await run.block();
     run.reorg(1, true);
     isBehind = false;
     run.mine(0);
     await run.advance(100);
     assert.deepEqual(outcomes(run, 1), ['open']);
-    run.see(run.mine());
-    await run.advance(100);
+    await run.block(100);
     assert.deepEqual([run.sampleOf(0, 0)?.outcome, run.sampleOf(0, 0)?.blockNumber], ['verified', 102]);
     assert.equal((await run.end()).exact, true);
   });
@@ -372,26 +191,21 @@ describe('an engine after a reorg', () => {
     };
     run.start();
     await run.settle();
-    run.see(run.mine());
-    await run.advance(100);
+    await run.block(100);
     assert.deepEqual([isRemoved, ...outcomes(run, 1)], [true, 'open']);
     run.mine(0);
-    run.see(run.mine());
-    await run.advance(100);
+    await run.block(100);
     assert.deepEqual([run.sampleOf(0, 0)?.outcome, run.sampleOf(0, 0)?.blockNumber], ['verified', 102]);
     assert.equal((await run.end()).exact, true);
   });
 
   it('operations without their confirmations are counted and not changed', async () => {
-    const run = simulate({ inFlight: 2 });
-    run.start();
-    await run.settle();
+    const run = await begun({ inFlight: 2 });
     const [hash] = [...run.pool.values()].map((transaction) => transaction.hash);
     run.notice(101, [hash, '0xforeign']);
     const { reorgs } = await run.count();
     assert.deepEqual(reorgs.events[0].touched, [{ walletIndex: 0, nonce: 0, hash }]);
-    run.see(run.mine());
-    await run.settle();
+    await run.block();
     assert.deepEqual(outcomes(run, 2), ['verified', 'verified']);
   });
 
@@ -413,8 +227,7 @@ describe('an engine after a reorg', () => {
     run.notice(gone);
     const [{ operations }] = (await run.count()).reorgs.events;
     assert.equal(operations, 3, 'those that wait already');
-    run.see(run.mine());
-    await run.advance(6000);
+    await run.block(6000);
     assert.equal((await run.end()).exact, true);
   });
 });
@@ -494,14 +307,12 @@ describe('engine and audit: any result of the submissions', () => {
         async (list, history, inFlight) => {
           let submissions = 0;
           let isWell = false;
-          const run = simulate({
+          const run = await begun({
             wallets: 2,
             inFlight,
             txTimeoutMs: 120_000,
             fault: () => (isWell ? 'pass' : list[submissions++ % list.length]),
           });
-          run.start();
-          await run.settle();
           for (const { ms, kind } of history) {
             if (kind.startsWith('mine')) run.see(run.mine(kind === 'mine' ? Infinity : 1));
             else if (kind.startsWith('reorg')) run.reorg(2, kind === 'reorg');
@@ -515,8 +326,7 @@ describe('engine and audit: any result of the submissions', () => {
           await run.settle();
           const before = await run.count();
           assert.equal(inFlightOf(before), 2 * inFlight, 'as many as may be are in flight');
-          run.see(run.mine());
-          await run.settle();
+          await run.block();
           assert.equal(
             (await run.count()).counts.verified - before.counts.verified,
             2 * inFlight,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Wallet } from '../../../src/chain/keys.js';
-import { Account } from '../../../src/core/nonces.js';
+import { Account, sliceIndexes, splitSlice } from '../../../src/core/nonces.js';
 
 /**
  * @import { UnresolvedOperation } from '../../../src/core/ledger.js'
@@ -35,16 +35,6 @@ function stand(account, { nonce }, state) {
 const OPEN = /** @type {UnresolvedOperation} */ (/** @type {unknown} */ ({ operation: { hashes: ['0x1'] } }));
 
 describe('Account: nonces', () => {
-  it('each operation gets the next nonce', () => {
-    const account = accountOf();
-    assert.deepEqual(
-      [0, 1, 2].map(() => begin(account).nonce - START_NONCE),
-      [0, 1, 2],
-    );
-    assert.equal(account.nextNonce, START_NONCE + 3);
-    assert.equal(account.wallet.nonce, START_NONCE);
-  });
-
   it('settled in any order, the wallet advances to the first unsettled nonce', () => {
     const order = fc.shuffledSubarray([0, 1, 2, 3, 4], { minLength: 5 });
     const states = fc.array(fc.constantFrom('executed', /** @type {NonceState} */ ('used')), {
@@ -75,31 +65,6 @@ describe('Account: nonces', () => {
     );
   });
 
-  it('a free nonce is used next, lowest first, with its earlier hashes', () => {
-    const account = accountOf();
-    for (let i = 0; i < 4; i += 1) begin(account);
-    account.settle(START_NONCE + 3, 'free');
-    account.settle(START_NONCE + 1, 'free');
-    const slot = account.slotOf(START_NONCE + 1) ?? assert.fail();
-    slot.undecided = OPEN;
-    const operation = /** @type {Operation} */ ({});
-    assert.deepEqual(account.take(operation), { nonce: START_NONCE + 1, undecided: OPEN });
-    assert.equal(account.slotOf(START_NONCE + 1)?.undecided, OPEN, 'until it is settled');
-    assert.deepEqual(account.take(operation), { nonce: START_NONCE + 3, undecided: null });
-    assert.deepEqual(account.take(operation), { nonce: START_NONCE + 4, undecided: null });
-  });
-
-  it('a used nonce drops earlier operations, even behind an unresolved one', () => {
-    for (const state of /** @type {const} */ (['executed', 'used'])) {
-      const account = accountOf();
-      for (let i = 0; i < 2; i += 1) begin(account);
-      const slot = account.slotOf(START_NONCE + 1) ?? assert.fail();
-      slot.undecided = OPEN;
-      account.settle(START_NONCE + 1, state);
-      assert.equal(account.slotOf(START_NONCE + 1)?.undecided, null);
-    }
-  });
-
   it('has a gap while operations wait behind a free nonce', () => {
     const account = accountOf();
     const [first, second] = [begin(account), begin(account)];
@@ -121,9 +86,6 @@ describe('Account: nonces', () => {
 });
 
 describe('Account.reopen()', () => {
-  /** @param {Account} account */
-  const statesOf = ({ slots }) => slots.map(({ state }) => state);
-
   /**
    * An account with these settled nonces and this number of live operations.
    * @param {NonceState[]} settled
@@ -132,56 +94,12 @@ describe('Account.reopen()', () => {
   function accountWith(settled, live = 0) {
     const account = accountOf();
     for (const state of settled) account.settle(begin(account).nonce, state);
-    const under = Array.from({ length: live }, () => begin(account));
-    return { account, under };
+    for (let i = 0; i < live; i += 1) begin(account);
+    return account;
   }
 
-  it('goes back to the first one; they are unresolved and do not count', () => {
-    const { account } = accountWith(['executed', 'executed', 'executed']);
-    account.reopen([
-      { nonce: START_NONCE + 2, isExecuted: true },
-      { nonce: START_NONCE + 1, isExecuted: true },
-    ]);
-    assert.deepEqual([account.wallet.nonce, account.executed], [START_NONCE + 1, 1]);
-    assert.deepEqual(statesOf(account), ['unresolved', 'unresolved']);
-    assert.equal(account.nextNonce, START_NONCE + 3, 'their nonces are not used by others');
-  });
-
-  it('a reverted operation had no effect to lose', () => {
-    const { account } = accountWith(['executed', 'used']);
-    account.reopen([{ nonce: START_NONCE + 1, isExecuted: false }]);
-    assert.deepEqual([account.wallet.nonce, account.executed, statesOf(account)], [START_NONCE + 1, 1, ['unresolved']]);
-  });
-
-  it('nonces used by others stay used', () => {
-    const { account } = accountWith(['executed', 'used', 'executed']);
-    account.reopen([
-      { nonce: START_NONCE, isExecuted: true },
-      { nonce: START_NONCE + 2, isExecuted: true },
-    ]);
-    assert.deepEqual([account.wallet.nonce, account.executed], [START_NONCE, 0]);
-    assert.deepEqual(statesOf(account), ['unresolved', 'used', 'unresolved']);
-  });
-
-  it('they precede the live operations, which keep their nonces', () => {
-    const { account, under } = accountWith(['executed', 'executed'], 2);
-    account.reopen([{ nonce: START_NONCE + 1, isExecuted: true }]);
-    assert.deepEqual(statesOf(account), ['unresolved', 'live', 'live']);
-    for (const operation of under) assert.equal(account.slotOf(operation.nonce)?.operation, operation);
-    assert.equal(account.nextNonce, START_NONCE + 4);
-  });
-
-  it('one that ended behind unsettled nonces is unresolved again in place', () => {
-    const { account } = accountWith([], 2);
-    account.settle(START_NONCE + 1, 'executed');
-    account.reopen([{ nonce: START_NONCE + 1, isExecuted: true }]);
-    assert.deepEqual([account.wallet.nonce, account.executed], [START_NONCE, 0]);
-    assert.deepEqual(statesOf(account), ['live', 'unresolved']);
-    assert.equal(account.slotOf(START_NONCE + 1)?.operation, null);
-  });
-
   it('discards the transaction signed ahead of time', () => {
-    const { account } = accountWith(['executed']);
+    const account = accountWith(['executed']);
     account.ahead = { nonce: START_NONCE + 1, signed: /** @type {any} */ ({}) };
     account.reopen([{ nonce: START_NONCE, isExecuted: true }]);
     assert.equal(account.ahead, null);
@@ -194,7 +112,7 @@ describe('Account.reopen()', () => {
     });
     fc.assert(
       fc.property(kinds, fc.array(fc.nat(), { minLength: 1 }), fc.nat({ max: 2 }), (list, picks, live) => {
-        const { account } = accountWith(list, live);
+        const account = accountWith(list, live);
         const before = [account.wallet.nonce, account.executed, account.slots.length];
         const places = [...new Set(picks.map((pick) => pick % list.length))];
         const orphans = places.map((place) => ({
@@ -213,57 +131,34 @@ describe('Account.reopen()', () => {
 });
 
 describe('Account.boundsAsOf()', () => {
-  /** @param {number} least @param {number} [most] @param {number} [latest] */
-  const bounds = (least, most = least, latest = most) => ({ least, most, latest });
-
-  it('a single operation: one more than before', () => {
-    const account = accountOf();
-    const first = begin(account, { block: 10 });
-    assert.deepEqual(account.boundsAsOf(first, 10), bounds(1));
-    account.settle(first.nonce, 'executed');
-    assert.deepEqual(account.boundsAsOf(begin(account, { block: 11 }), 11), bounds(2));
-  });
-
-  it('operations of the same block count; later ones only for later blocks', () => {
-    const account = accountOf();
-    const operations = [10, 10, 11, undefined].map((block) => begin(account, { block }));
-    assert.deepEqual(account.boundsAsOf(operations[0], 10), bounds(2, 2, 4));
-    assert.deepEqual(account.boundsAsOf(operations[1], 10), bounds(2, 2, 4));
-    assert.deepEqual(account.boundsAsOf(operations[2], 11), bounds(3, 3, 4));
-    // The same after another one was verified first.
-    account.settle(operations[1].nonce, 'executed');
-    assert.deepEqual(account.boundsAsOf(operations[0], 10), bounds(2, 2, 4));
-    account.settle(operations[0].nonce, 'executed');
-    assert.deepEqual(account.boundsAsOf(operations[2], 11), bounds(3, 3, 4));
-  });
-
-  it('earlier nonces must be in its block, seen or not', () => {
-    const account = accountOf();
-    begin(account);
-    begin(account);
-    assert.deepEqual(account.boundsAsOf(begin(account, { block: 10 }), 10), bounds(3));
-  });
-
-  it('a reverted one does not count; an unresolved one may', () => {
-    const account = accountOf();
-    const [first, second, third] = [begin(account), begin(account), begin(account, { block: 10 })];
-    account.settle(second.nonce, 'used');
-    assert.deepEqual(account.boundsAsOf(third, 10), bounds(2));
-    stand(account, first, 'unresolved');
-    assert.deepEqual(account.boundsAsOf(third, 10), bounds(1, 2));
-    account.settle(first.nonce, 'used');
-    assert.deepEqual(account.boundsAsOf(third, 10), bounds(1));
-  });
-
-  it('a later one that ended early, or was executed late, may be in the block', () => {
-    for (const state of /** @type {NonceState[]} */ (['unresolved', 'free', 'executed'])) {
+  /** @type {Array<[string, Array<number | null>, NonceState[], number, [number, number, number]]>} */
+  const table = [
+    // Blocks and states of the operations, the one that is asked for, its bounds: least, most, latest.
+    ['a single operation', [10], [], 0, [1, 1, 1]],
+    ['one more than before', [10, 11], ['executed'], 1, [2, 2, 2]],
+    ['operations of the same block count, later ones do not', [10, 10, 11, null], [], 0, [2, 2, 4]],
+    ['for a later block they do', [10, 10, 11, null], [], 2, [3, 3, 4]],
+    ['after the next one was verified first', [10, 10, 11, null], ['live', 'executed'], 0, [2, 2, 4]],
+    ['after both were verified', [10, 10, 11, null], ['executed', 'executed'], 2, [3, 3, 4]],
+    ['earlier nonces must be in its block, seen or not', [null, null, 10], [], 2, [3, 3, 3]],
+    ['a reverted one does not count', [null, null, 10], ['live', 'used'], 2, [2, 2, 2]],
+    ['an unresolved one may count', [null, null, 10], ['unresolved', 'used'], 2, [1, 2, 2]],
+    ['two reverted ones do not count', [null, null, 10], ['used', 'used'], 2, [1, 1, 1]],
+    ['a later one that is unresolved may be in the block', [10, null], ['live', 'unresolved'], 0, [1, 2, 2]],
+    ['a later one with a free nonce may be in the block', [10, null], ['live', 'free'], 0, [1, 2, 2]],
+    ['a later one that was executed late may be in the block', [10, null], ['live', 'executed'], 0, [1, 2, 2]],
+  ];
+  for (const [name, blocks, states, asked, [least, most, latest]] of table) {
+    it(name, () => {
       const account = accountOf();
-      const [first, second] = [begin(account, { block: 10 }), begin(account)];
-      if (state === 'executed') account.settle(second.nonce, state);
-      else stand(account, second, state);
-      assert.deepEqual(account.boundsAsOf(first, 10), bounds(1, 2), state);
-    }
-  });
+      const operations = blocks.map((block) => begin(account, { block: block ?? undefined }));
+      for (const [i, state] of states.entries()) {
+        if (state === 'executed' || state === 'used') account.settle(operations[i].nonce, state);
+        else stand(account, operations[i], state);
+      }
+      assert.deepEqual(account.boundsAsOf(operations[asked], Number(blocks[asked])), { least, most, latest });
+    });
+  }
 
   it('hasUnseenBefore(): sent before a time and not included', () => {
     const account = accountOf();
@@ -360,6 +255,80 @@ describe('Account.boundsAsOf()', () => {
         }
       }),
       { seed: 9, numRuns: 3000 },
+    );
+  });
+});
+
+describe('sliceIndexes()', () => {
+  /** @type {Array<[number, number, number[]]>} offset, threads, indexes */
+  const table = [
+    [0, 1, [0]],
+    [0, 3, [0, 1, 2]],
+    [250, 2, [250, 251]],
+    [2 ** 31 - 2, 2, [2 ** 31 - 2, 2 ** 31 - 1]],
+    [5, 0, []],
+  ];
+  for (const [offset, threads, expected] of table) {
+    it(`${threads} from ${offset}`, () => assert.deepEqual(sliceIndexes({ offset, threads }), expected));
+  }
+
+  it('consecutive slices cover every index once', () => {
+    fc.assert(
+      fc.property(fc.nat({ max: 1e6 }), fc.array(fc.nat({ max: 50 }), { minLength: 1 }), (first, sizes) => {
+        let offset = first;
+        const indexes = sizes.flatMap((threads) => {
+          const slice = sliceIndexes({ offset, threads });
+          offset += threads;
+          return slice;
+        });
+        assert.deepEqual(
+          indexes,
+          Array.from({ length: offset - first }, (_, i) => first + i),
+        );
+      }),
+      { seed: 4 },
+    );
+  });
+});
+
+describe('splitSlice()', () => {
+  /** @type {Array<[number, number, number, string]>} offset, threads, parts, what becomes of them */
+  const table = [
+    [0, 4, 1, '0+4'],
+    [5, 6, 3, '5+2 7+2 9+2'],
+    [100, 3, 3, '100+1 101+1 102+1'],
+    [2 ** 31 - 5, 5, 2, '2147483643+3 2147483646+2'],
+  ];
+  for (const [offset, threads, parts, expected] of table) {
+    it(`${threads} from ${offset} in ${parts}`, () => {
+      const split = splitSlice({ offset, threads }, parts);
+      assert.equal(split.map((part) => `${part.offset}+${part.threads}`).join(' '), expected);
+    });
+  }
+
+  it('parts cover the slice without overlap, are not empty and differ by at most one', () => {
+    const slices = fc.integer({ min: 1, max: 100_000 }).chain((threads) =>
+      fc.record({
+        offset: fc.nat({ max: 2 ** 31 - threads }),
+        threads: fc.constant(threads),
+        parts: fc.integer({ min: 1, max: Math.min(threads, 64) }),
+      }),
+    );
+    fc.assert(
+      fc.property(slices, ({ offset, threads, parts }) => {
+        const split = splitSlice({ offset, threads }, parts);
+        assert.equal(split.length, parts);
+        let next = offset;
+        for (const part of split) {
+          assert.equal(part.offset, next, 'each begins where the one before it ended');
+          next += part.threads;
+        }
+        assert.equal(next, offset + threads);
+        const sizes = split.map((part) => part.threads);
+        assert.ok(Math.min(...sizes) >= 1, `an empty part: ${sizes}`);
+        assert.ok(Math.max(...sizes) - Math.min(...sizes) <= 1, `uneven parts: ${sizes}`);
+      }),
+      { seed: 5, numRuns: 1000 },
     );
   });
 });

@@ -26,10 +26,4 @@ describe('Queue', () => {
       { seed: 3 },
     );
   });
-
-  it('may hold an item several times', () => {
-    const queue = new Queue();
-    for (const item of ['a', 'b', 'a']) queue.push(item);
-    assert.deepEqual([queue.shift(), queue.shift(), queue.shift(), queue.shift()], ['a', 'b', 'a', null]);
-  });
 });

@@ -9,6 +9,7 @@ import { Operation } from '../../../src/core/operation.js';
 import { Presigner } from '../../../src/core/signing.js';
 import { WorkloadError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
+import { equalBy } from '../../helpers/equal-by.js';
 
 /** @import { Signer, TransactionWorkload } from '../../../src/types.d.ts' */
 
@@ -61,16 +62,6 @@ describe('Presigner', () => {
     assert.deepEqual(presigner.stats, { used: 1, discarded: 0 });
   });
 
-  it('a signature is used once', async () => {
-    const { presigner, account, signatures } = setUp();
-    presigner.signLater(account, 5);
-    await turn();
-    presigner.sign(account, 5);
-    presigner.sign(account, 5);
-    assert.equal(signatures(), 2);
-    assert.deepEqual(presigner.stats, { used: 1, discarded: 0 });
-  });
-
   it('gives the same bytes as signing at once', async () => {
     for (const legacy of [false, true]) {
       const { presigner, account } = setUp({ legacy });
@@ -86,65 +77,50 @@ describe('Presigner', () => {
     }
   });
 
-  it('is discarded for another nonce', async () => {
-    const { presigner, account, signatures } = setUp();
-    presigner.signLater(account, 5);
-    await turn();
-    const { raw } = presigner.sign(account, 4);
-    assert.equal(Transaction.from(raw).nonce, 4);
-    assert.equal(signatures(), 2);
-    assert.deepEqual(presigner.stats, { used: 0, discarded: 1 });
-    assert.equal(account.ahead, null);
-    presigner.sign(account, 5);
-    assert.deepEqual(presigner.stats, { used: 0, discarded: 1 }, 'what was thrown away does not come back');
-  });
-
-  it('is discarded if its fee no longer holds', async () => {
-    const { presigner, account, fees } = setUp();
-    presigner.signLater(account, 5);
-    await turn();
-    fees.observe(2n * GWEI);
-    const { raw } = presigner.sign(account, 5);
-    assert.equal(Transaction.from(raw).maxFeePerGas, 10n * GWEI + 1n);
-    assert.deepEqual(presigner.stats, { used: 0, discarded: 1 });
-  });
-
-  it('is used if its fee still holds', async () => {
-    const { presigner, account, fees } = setUp();
-    presigner.signLater(account, 5);
-    await turn();
-    fees.observe((GWEI * 5n) / 4n);
-    assert.equal(Transaction.from(presigner.sign(account, 5).raw).maxFeePerGas, 5n * GWEI + 1n);
-    assert.deepEqual(presigner.stats, { used: 1, discarded: 0 });
-  });
-
-  it('offers the fee at the time of signing', async () => {
-    const { presigner, account, fees } = setUp();
-    presigner.signLater(account, 5);
-    fees.observe(2n * GWEI);
-    await turn();
-    assert.equal(Transaction.from(presigner.sign(account, 5).raw).maxFeePerGas, 10n * GWEI + 1n);
-    assert.deepEqual(presigner.stats, { used: 1, discarded: 0 });
-  });
+  /** @type {Array<[string, {ahead?: number[], before?: bigint, after?: bigint, asked: number[]}, {used: number, discarded: number, signed: number, gwei: bigint}]>} base fees in quarters of a gwei */
+  const table = [
+    ['is used once', { asked: [5, 5] }, { used: 1, discarded: 0, signed: 2, gwei: 5n }],
+    [
+      'is discarded for another nonce, and does not come back',
+      { asked: [4, 5] },
+      { used: 0, discarded: 1, signed: 3, gwei: 5n },
+    ],
+    [
+      'is discarded if its fee no longer holds',
+      { after: 8n, asked: [5] },
+      { used: 0, discarded: 1, signed: 2, gwei: 10n },
+    ],
+    ['is used if its fee still holds', { after: 5n, asked: [5] }, { used: 1, discarded: 0, signed: 1, gwei: 5n }],
+    [
+      'offers the fee at the time of signing',
+      { before: 8n, asked: [5] },
+      { used: 1, discarded: 0, signed: 1, gwei: 10n },
+    ],
+    [
+      'requested twice, is made once for the last nonce',
+      { ahead: [5, 6], asked: [6] },
+      { used: 1, discarded: 0, signed: 1, gwei: 5n },
+    ],
+  ];
+  for (const [name, { ahead = [5], before, after, asked }, { signed, gwei, ...stats }] of table)
+    it(`a signature ${name}`, async () => {
+      const { presigner, account, fees, signatures } = setUp();
+      for (const nonce of ahead) presigner.signLater(account, nonce);
+      if (before !== undefined) fees.observe((before * GWEI) / 4n);
+      await turn();
+      if (after !== undefined) fees.observe((after * GWEI) / 4n);
+      const transactions = asked.map((nonce) => Transaction.from(presigner.sign(account, nonce).raw));
+      equalBy(transactions, ({ nonce }) => nonce, asked);
+      assert.equal(transactions[0].maxFeePerGas, gwei * GWEI + 1n);
+      assert.deepEqual([presigner.stats, signatures(), account.ahead], [stats, signed, null]);
+    });
 
   it('an operation due before it was signed ahead is signed once', async () => {
     const { presigner, account, signatures } = setUp();
     presigner.signLater(account, 5);
     presigner.sign(account, 5);
     for (let i = 0; i < 3; i += 1) await turn();
-    assert.equal(signatures(), 1);
-    assert.equal(account.ahead, null, 'nothing is signed for a nonce that is used');
-    assert.deepEqual(presigner.stats, { used: 0, discarded: 0 });
-  });
-
-  it('requested twice, it is signed once for the last nonce', async () => {
-    const { presigner, account, signatures } = setUp();
-    presigner.signLater(account, 5);
-    presigner.signLater(account, 6);
-    await turn();
-    await turn();
-    assert.equal(signatures(), 1);
-    assert.equal(account.ahead?.nonce, 6);
+    assert.deepEqual([signatures(), account.ahead, presigner.stats], [1, null, { used: 0, discarded: 0 }]);
   });
 
   it('many wallets: a few per turn, each once, in order', async () => {
@@ -167,16 +143,6 @@ describe('Presigner', () => {
       assert.equal(from, account.wallet.address, 'each with its own key');
     }
     assert.equal(presigner.stats.used, wallets);
-  });
-
-  it('a later request waits for its turn', async () => {
-    const { presigner, accounts, signatures } = setUp({ wallets: 6 });
-    for (const account of accounts.slice(0, 5)) presigner.signLater(account, 1);
-    await turn();
-    presigner.signLater(accounts[5], 1);
-    await turn();
-    assert.equal(signatures(), 6);
-    assert.ok(accounts.every(({ ahead }) => ahead !== null));
   });
 
   it('signs no more per turn after an early sign()', async () => {
@@ -231,14 +197,6 @@ describe('Presigner.raise()', () => {
     assert.equal(operation.hashes.length, 4);
   });
 
-  it('an unknown fee is replaced by the current one', () => {
-    const setting = setUp();
-    const operation = begin(setting);
-    operation.fee = null;
-    assert.equal(setting.presigner.raise(operation), true);
-    assert.deepEqual(operation.fee, setting.fees.current());
-  });
-
   it('does not exceed the highest fee allowed', () => {
     const setting = setUp({ maxFeeWei: 5n * GWEI + 1n });
     const operation = begin(setting);
@@ -283,12 +241,5 @@ describe('Presigner.raise()', () => {
     };
     assert.equal(setting.presigner.raise(operation), false);
     assert.equal(operation.hashes.length, 1);
-  });
-
-  it('isTooLow() is that of the fees', () => {
-    const { presigner, fees } = setUp();
-    assert.equal(presigner.isTooLow({ maxFeePerGasWei: GWEI }), false);
-    fees.observe(2n * GWEI);
-    assert.equal(presigner.isTooLow({ maxFeePerGasWei: GWEI }), true);
   });
 });

@@ -342,6 +342,12 @@ export function simulate({
       await clock.advance(ms);
       await settle();
     },
+    /** Mines a block, reports it, and advances the clock. @param {number} [ms] */
+    block: async (ms = 0) => {
+      see(mine());
+      await clock.advance(ms);
+      await settle();
+    },
     start: () => engine.start({ loadStartUs: clock.nowUs(), startUs: clock.nowUs(), endUs: Infinity }),
     /** Ends the run: operations in flight are abandoned. mines: whether more blocks are made. */
     end: async ({ mines = true } = {}) => {
@@ -362,4 +368,12 @@ export function simulate({
     /** The last sample of a wallet's nonce. @param {number} position @param {number} nonce */
     sampleOf: (position, nonce) => samples.findLast((each) => each.position === position && each.nonce === nonce),
   };
+}
+
+/** A simulation whose engine has made its first submissions. @param {SimulationOptions} [options] */
+export async function begun(options) {
+  const run = simulate(options);
+  run.start();
+  await run.settle();
+  return run;
 }

@@ -3,12 +3,6 @@ import { describe, it } from 'node:test';
 import { Stop } from '../../../src/core/stop.js';
 
 describe('Stop', () => {
-  it('requests nothing at first', () => {
-    const stop = new Stop();
-    assert.deepEqual([stop.drain.aborted, stop.now.aborted, stop.reason], [false, false, null]);
-    assert.deepEqual([stop.exitCodes, stop.errors], [[], []]);
-  });
-
   it('ends gracefully first, then at once', () => {
     const stop = new Stop();
     /** @type {string[]} */
@@ -25,26 +19,12 @@ describe('Stop', () => {
   it('keeps the first reason, and every exit code and error', () => {
     const stop = new Stop();
     const [first, second] = [new Error('a'), new Error('b')];
-    stop.request('duration');
+    stop.request('duration', 0);
     stop.request('interrupted', 130);
     stop.request('foreign_sender', 76, first);
     stop.request('internal', 70, second);
     assert.equal(stop.reason, 'duration');
     assert.deepEqual(stop.exitCodes, [130, 76, 70]);
     assert.deepEqual(stop.errors, [first, second]);
-  });
-
-  it('exit code 0 is not kept', () => {
-    const stop = new Stop();
-    stop.request('duration', 0);
-    assert.deepEqual(stop.exitCodes, []);
-  });
-
-  it('calls its listeners once', () => {
-    const stop = new Stop();
-    let times = 0;
-    stop.drain.addEventListener('abort', () => (times += 1));
-    for (let i = 0; i < 3; i += 1) stop.request('duration');
-    assert.equal(times, 1);
   });
 });

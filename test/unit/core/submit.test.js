@@ -9,6 +9,7 @@ import { RetryPolicy, Submissions, submit } from '../../../src/core/submit.js';
 import { Deadlines } from '../../../src/deadlines.js';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
+import { equalBy } from '../../helpers/equal-by.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
 /** @import { Tools } from '../../../src/core/operation.js' */
@@ -107,31 +108,84 @@ function setUp({ answers = [], earlier = [], mostRaises = Infinity, random = 0, 
   };
 }
 
-describe('submit(): accepted', () => {
-  it('with one request', async () => {
-    const { rpc, end, clock, sent, resubmissions } = setUp();
-    await clock.settle();
-    assert.equal(end(), 'done');
-    assert.deepEqual(sent, [[0, 'raw 0']]);
-    assert.deepEqual(
-      rpc.calls.map(({ purpose }) => purpose),
-      ['submit'],
-    );
-    assert.equal(resubmissions.repeated, 0);
-    assert.equal(clock.pending(), 0);
-  });
+/** @typedef {{end?: unknown, sent: number, found?: string, receipts?: number, repeated?: number, replaced?: number}} Found */
 
-  it('also if the node knows it already', async () => {
-    const { end, clock, sent } = setUp({ answers: [refusal('already known')] });
-    await clock.settle();
-    assert.deepEqual([end(), sent.length], ['done', 1]);
-  });
-
-  it('a wrong hash is a failure', async () => {
-    const { end, clock } = setUp({ answers: ['0xother'] });
-    await clock.settle();
-    assert.equal(/** @type {any} */ (end()).code, 'hash_mismatch');
-  });
+describe('submit()', () => {
+  const LOW = NONCE_TOO_LOW;
+  const ours = 'hash of raw 0';
+  const taken = refusal('replacement transaction underpriced');
+  const many = (/** @type {Error} */ error) => Array(20).fill(error);
+  /** @type {Array<[string, Parameters<typeof setUp>[0] & {inPool?: boolean, mined?: [string, number]}, Found]>} found: the hash that is included */
+  const table = [
+    ['accepted with one request', {}, { sent: 1 }],
+    ['known to the node already', { answers: [refusal('already known')] }, { sent: 1 }],
+    ['a wrong hash is a failure', { answers: ['0xother'] }, { end: 'hash_mismatch', sent: 1 }],
+    [
+      'a used nonce after a lost response is ours if the node knows the transaction',
+      { answers: [noAnswer(), LOW, noAnswer()], inPool: true },
+      { sent: 2, receipts: 1, repeated: 1 },
+    ],
+    [
+      'so is a nonce that another transaction has',
+      { answers: [noAnswer(), taken, noAnswer()], inPool: true },
+      { sent: 2, receipts: 1, repeated: 1 },
+    ],
+    [
+      'a used nonce after a lost response: included in a block already read',
+      { answers: [noAnswer(), LOW], mined: [ours, READ_BLOCK] },
+      { sent: 2, receipts: 1, repeated: 1, found: ours },
+    ],
+    [
+      'included in a later block: left to the detector',
+      { answers: [noAnswer(), LOW], mined: [ours, READ_BLOCK + 1] },
+      { sent: 2, receipts: 1, repeated: 1 },
+    ],
+    [
+      'a used nonce is ours if an earlier operation used it',
+      { answers: [LOW], earlier: ['0xearlier'], mined: ['0xearlier', READ_BLOCK] },
+      { sent: 1, receipts: 1, found: '0xearlier' },
+    ],
+    [
+      'a refused connection sent nothing: the nonce is foreign',
+      { answers: [refused(), LOW, LOW] },
+      { end: LOW, sent: 2, repeated: 1 },
+    ],
+    [
+      'a used nonce with an unknown transaction is looked up five more times, then foreign',
+      { answers: [noAnswer(), ...many(LOW)] },
+      { end: LOW, sent: 7, receipts: 6, repeated: 6 },
+    ],
+    [
+      'a fee that is too low is raised, and the earlier transaction may stay in the pool',
+      { answers: [UNDERPRICED, LOW], inPool: true },
+      { sent: 2, receipts: 2, replaced: 1 },
+    ],
+    ['a fee is raised five times at most', { answers: many(UNDERPRICED) }, { end: UNDERPRICED, sent: 6, replaced: 5 }],
+    [
+      'a fee is not raised above the limit',
+      { answers: many(UNDERPRICED), mostRaises: 1 },
+      { end: UNDERPRICED, sent: 2, replaced: 1 },
+    ],
+  ];
+  for (const [name, { inPool, mined, ...given }, expected] of table)
+    it(name, async () => {
+      const { end, clock, sent, pool, minedIn, operation, rpc, resubmissions } = setUp(given);
+      if (inPool) pool.add(ours);
+      if (mined) minedIn.set(...mined);
+      await clock.advance(60_000);
+      const { end: wanted = 'done', found = null, receipts = 0, repeated = 0, replaced = 0 } = expected;
+      assert.equal(wanted === 'hash_mismatch' ? /** @type {any} */ (end()).code : end(), wanted);
+      const raws = Array.from({ length: expected.sent }, (_, i) => `raw ${Math.min(i, replaced)}`);
+      equalBy(sent, ([, raw]) => raw, raws);
+      const hashes = [...new Set(raws)].map((raw) => `hash of ${raw}`);
+      assert.deepEqual(operation.hashes.slice(-hashes.length), hashes);
+      const { hash, inclusion } = operation;
+      const included = inclusion && [hash, inclusion.number, inclusion.hash];
+      assert.deepEqual(included, found && [found, READ_BLOCK, `0x${READ_BLOCK}`]);
+      assert.equal(rpc.count('eth_getTransactionReceipt'), receipts);
+      assert.deepEqual(resubmissions, { repeated, rebroadcast: 0, lost: 0, replaced });
+      assert.equal(clock.pending(), 0);
+    });
 });
 
 describe('submit(): repeated or not', () => {
@@ -157,10 +211,7 @@ describe('submit(): repeated or not', () => {
         [25, 'raw 0'],
       ]);
       assert.equal(end(), 'done');
-      assert.deepEqual(
-        rpc.calls.map(({ purpose }) => purpose),
-        ['submit', 'resubmit'],
-      );
+      equalBy(rpc.calls, ({ purpose }) => purpose, ['submit', 'resubmit']);
       assert.deepEqual(resubmissions, { repeated: 1, rebroadcast: 0, lost: 0, replaced: 0 });
     });
   }
@@ -202,89 +253,6 @@ describe('submit(): repeated or not', () => {
       backOffMs(5000, () => 1),
       2000,
     );
-  });
-});
-
-describe('submit(): a used nonce after a lost response', () => {
-  it('is ours if the node knows the transaction', async () => {
-    for (const answer of [NONCE_TOO_LOW, refusal('replacement transaction underpriced')]) {
-      const { end, clock, pool, sent, operation } = setUp({ answers: [noAnswer(), answer, noAnswer()] });
-      pool.add('hash of raw 0');
-      await clock.advance(25);
-      assert.deepEqual([end(), sent.length, operation.inclusion], ['done', 2, null]);
-    }
-  });
-
-  it('included in a block already read: the operation is included', async () => {
-    const { end, clock, minedIn, operation } = setUp({ answers: [noAnswer(), NONCE_TOO_LOW] });
-    minedIn.set('hash of raw 0', READ_BLOCK);
-    await clock.advance(25);
-    assert.equal(end(), 'done');
-    const expected = { number: READ_BLOCK, hash: `0x${READ_BLOCK}`, seenAtUs: clock.nowUs() };
-    assert.deepEqual(operation.inclusion, expected);
-  });
-
-  it('included in a later block: left to the detector', async () => {
-    const { end, clock, minedIn, operation } = setUp({ answers: [noAnswer(), NONCE_TOO_LOW] });
-    minedIn.set('hash of raw 0', READ_BLOCK + 1);
-    await clock.advance(25);
-    assert.deepEqual([end(), operation.inclusion], ['done', null]);
-  });
-
-  it('is ours if an earlier operation used it', async () => {
-    const { end, clock, minedIn, operation } = setUp({ answers: [NONCE_TOO_LOW], earlier: ['0xearlier'] });
-    minedIn.set('0xearlier', READ_BLOCK);
-    await clock.settle();
-    assert.equal(end(), 'done');
-    assert.deepEqual([operation.hash, operation.inclusion?.number], ['0xearlier', READ_BLOCK]);
-  });
-
-  it('a refused connection sent nothing: the nonce is foreign', async () => {
-    const { rpc, end, clock } = setUp({ answers: [refused(), NONCE_TOO_LOW, NONCE_TOO_LOW] });
-    await clock.advance(10_000);
-    assert.equal(end(), NONCE_TOO_LOW);
-    assert.equal(rpc.count('eth_getTransactionReceipt'), 0);
-  });
-
-  it('unknown: looked up five more times, then foreign', async () => {
-    const { end, clock, sent, rpc } = setUp({
-      answers: [noAnswer(), ...Array.from({ length: 20 }, () => NONCE_TOO_LOW)],
-    });
-    await clock.advance(60_000);
-    assert.equal(end(), NONCE_TOO_LOW);
-    assert.equal(sent.length, 1 + 6);
-    assert.equal(rpc.count('eth_getTransactionReceipt'), 6);
-  });
-});
-
-describe('submit(): a fee that is too low', () => {
-  it('is raised, and the earlier transaction may stay in the pool', async () => {
-    const { end, clock, sent, pool, operation, resubmissions } = setUp({ answers: [UNDERPRICED, NONCE_TOO_LOW] });
-    pool.add('hash of raw 0');
-    await clock.advance(1000);
-    assert.deepEqual(
-      sent.map(([, raw]) => raw),
-      ['raw 0', 'raw 1'],
-    );
-    assert.equal(end(), 'done');
-    assert.deepEqual(operation.hashes, ['hash of raw 0', 'hash of raw 1']);
-    assert.deepEqual(resubmissions, { repeated: 0, rebroadcast: 0, lost: 0, replaced: 1 });
-  });
-
-  it('is raised five times at most', async () => {
-    const { end, clock, sent } = setUp({ answers: Array.from({ length: 20 }, () => UNDERPRICED) });
-    await clock.advance(60_000);
-    assert.equal(end(), UNDERPRICED);
-    assert.deepEqual(
-      sent.map(([, raw]) => raw),
-      ['raw 0', 'raw 1', 'raw 2', 'raw 3', 'raw 4', 'raw 5'],
-    );
-  });
-
-  it('is not raised above the limit', async () => {
-    const { end, clock, sent } = setUp({ answers: Array.from({ length: 20 }, () => UNDERPRICED), mostRaises: 1 });
-    await clock.advance(60_000);
-    assert.deepEqual([end(), sent.length], [UNDERPRICED, 2]);
   });
 });
 
@@ -450,9 +418,6 @@ describe('Submissions', () => {
     tools.submissions.release();
     await turn();
     await clock.advance(100);
-    assert.deepEqual(
-      samples.map(({ outcome, hash }) => [outcome, hash]),
-      [['verified', '0xearlier']],
-    );
+    equalBy(samples, ({ outcome, hash }) => [outcome, hash], [['verified', '0xearlier']]);
   });
 });

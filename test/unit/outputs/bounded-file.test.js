@@ -47,33 +47,6 @@ describe('BoundedFile', () => {
     assert.equal(readFileSync(path, 'utf8'), 'new\n');
   });
 
-  it('makes no file before the load', async (t) => {
-    const path = join(temporaryFolder(t), 'lines');
-    const file = new BoundedFile(path);
-    await file.members.open();
-    await file.close();
-    await file.close();
-    assert.equal(existsSync(path), false);
-  });
-
-  it('finds out before the load that it cannot write', async (t) => {
-    const error = await caught(() => new BoundedFile(join(temporaryFolder(t), 'no', 'lines')).members.open());
-    assert.ok(error instanceof OutputError, String(error));
-  });
-
-  it('what was cut is in the file while the load goes on', async (t) => {
-    const path = join(temporaryFolder(t), 'lines');
-    const file = new BoundedFile(path);
-    file.begin('');
-    for (let i = 0; i < 5; i += 1) {
-      addAll(file, linesOf(i, i + 1));
-      file.cut();
-      await until(() => file.dropped === 0);
-      assert.equal(readFileSync(path, 'utf8'), linesOf(0, i + 1).join(''));
-    }
-    await file.close();
-  });
-
   it('.gz: the file is compressed, also for gzip, and what was cut can be unpacked during the load', async (t) => {
     const path = join(temporaryFolder(t), 'lines.gz');
     const file = new BoundedFile(path);

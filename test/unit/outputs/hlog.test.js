@@ -5,24 +5,12 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import * as hdr from 'hdr-histogram-js';
 import { createHlogOutput } from '../../../src/outputs/hlog.js';
-import { Distribution } from '../../../src/stats/histogram.js';
 import { STAGES } from '../../../src/stats/sample.js';
 import { assertNear } from '../../helpers/recompute.js';
-import { rowOf } from '../../helpers/samples.js';
+import { distributionOf, rowOf } from '../../helpers/samples.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
-/**
- * @import { OutputOptions, Totals } from '../../../src/types.d.ts'
- */
-
-/** @param {number[]} valuesUs */
-function distributionOf(valuesUs) {
-  const distribution = new Distribution();
-  for (const valueUs of valuesUs) distribution.record(valueUs);
-  return distribution.toJSON();
-}
-
-/** Where nothing is read elsewhere. */
+/** @import { OutputOptions, Totals } from '../../../src/types.d.ts' */
 
 /** @param {string} file @param {Array<{startMs: number, endMs: number, valuesUs: number[]}>} intervals */
 async function write(file, intervals) {
@@ -30,15 +18,10 @@ async function write(file, intervals) {
   output.start?.({ startUs: 0, startedAtMs: Date.UTC(2026, 0, 1, 0, 0, 0, 123) });
   for (const { startMs, endMs, valuesUs } of intervals) {
     const stages = Object.fromEntries(
-      STAGES.map((stage, i) => [stage, distributionOf(valuesUs.map((value) => Math.floor(value / (i + 2))))]),
+      STAGES.map((stage, i) => [stage, distributionOf(...valuesUs.map((value) => Math.floor(value / (i + 2))))]),
     );
-    const totals = /** @type {Totals} */ ({
-      attempts: 0,
-      verified: 0,
-      runTps: null,
-      stages,
-    });
-    output.interval?.(rowOf({ startMs, endMs, latency: distributionOf(valuesUs) }), totals);
+    const totals = /** @type {Totals} */ ({ attempts: 0, verified: 0, runTps: null, stages });
+    output.interval?.(rowOf({ startMs, endMs, latency: distributionOf(...valuesUs) }), totals);
   }
   await output.finish?.(/** @type {any} */ (null));
   return readFileSync(file, 'utf8');
@@ -97,7 +80,7 @@ describe('output hlog', () => {
           assert.deepEqual([total.tag, ...stages.map(({ tag }) => tag)], ['NO TAG', ...STAGES]);
           const all = [valuesUs, ...STAGES.map((_, k) => valuesUs.map((value) => Math.floor(value / (k + 2))))];
           for (const [k, histogram] of [total, ...stages].entries()) {
-            const expected = distributionOf(all[k]);
+            const expected = distributionOf(...all[k]);
             assert.equal(histogram.totalCount, expected.count);
             if (expected.count === 0) continue;
             for (const [key, percentile] of /** @type {const} */ ([

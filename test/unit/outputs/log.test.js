@@ -4,9 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { OutputError } from '../../../src/errors.js';
 import { createLog } from '../../../src/outputs/log.js';
-import { caught } from '../../helpers/caught.js';
+import { equalBy } from '../../helpers/equal-by.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
 /**
@@ -50,13 +49,10 @@ describe('createLog(): the file', () => {
       log.info('funded');
       log.warn('careful');
     });
-    assert.deepEqual(
-      lines.map(({ level, msg }) => [level, msg]),
-      [
-        [30, 'funded'],
-        [40, 'careful'],
-      ],
-    );
+    equalBy(lines, ({ level, msg }) => [level, msg], [
+      [30, 'funded'],
+      [40, 'careful'],
+    ]);
     for (const { time } of lines) assert.ok(Math.abs(time - Date.now()) < 60_000);
   });
 
@@ -83,9 +79,10 @@ describe('createLog(): the file', () => {
 
   it('that cannot be written is found at once', async (t) => {
     const logFile = join(temporaryFolder(t), 'no', 'log');
-    const error = await caught(() => createLog({ logLevel: 'warn', logFile, quiet: true }));
-    assert.ok(error instanceof OutputError, String(error));
-    assert.match(error.message, /^cannot write .*no\/log: its folder does not exist$/);
+    await assert.rejects(async () => createLog({ logLevel: 'warn', logFile, quiet: true }), {
+      name: 'OutputError',
+      message: /^cannot write .*no\/log: its folder does not exist$/,
+    });
   });
 });
 
@@ -108,35 +105,30 @@ describe('createLog(): the screen', () => {
     return stderr;
   }
 
-  it('is standard error, for people: no colours in a pipe', () =>
-    assert.equal(onScreen("log.warn('careful'); log.info('not this');"), 'WARN: careful\n'));
+  const both = "log.warn('careful'); log.error('broken');";
+  /** @type {Array<[string, string, Parameters<typeof onScreen>[1], string]>} */
+  const table = [
+    ['is for people, without colours in a pipe', "log.warn('careful'); log.info('not this');", {}, 'WARN: careful\n'],
+    ['with --quiet only errors', both, { quiet: true }, 'ERROR: broken\n'],
+    ['nothing at all when it is silent', both, { logLevel: 'silent' }, ''],
+    ['NO_COLOR wins', "log.warn('careful');", { env: { FORCE_COLOR: '1', NO_COLOR: '1' } }, 'WARN: careful\n'],
+  ];
+  for (const [name, statement, options, expected] of table)
+    it(name, () => assert.equal(onScreen(statement, options), expected));
+
+  it('has colours with FORCE_COLOR', () =>
+    assert.match(onScreen("log.warn('careful');", { env: { FORCE_COLOR: '1' } }), /\u001b\[33mWARN\u001b\[39m/));
 
   it('--log-format json: a line of JSON each', () => {
     const text = onScreen("log.warn('careful'); log.fatal('broken', 70)", { logFormat: 'json' });
-    const lines = text
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    assert.deepEqual(
-      lines.map(({ level, exitCode, msg }) => [level, exitCode, msg]),
+    const lines = text.trimEnd().split('\n');
+    equalBy(
+      lines.map((line) => JSON.parse(line)),
+      ({ level, exitCode, msg }) => [level, exitCode, msg],
       [
         [40, undefined, 'careful'],
         [60, 70, 'broken'],
       ],
     );
-  });
-
-  it('has colours with FORCE_COLOR, and NO_COLOR wins', () => {
-    const statement = "log.warn('careful');";
-    assert.match(onScreen(statement, { env: { FORCE_COLOR: '1' } }), /\u001b\[33mWARN\u001b\[39m/);
-    assert.equal(onScreen(statement, { env: { FORCE_COLOR: '1', NO_COLOR: '1' } }), 'WARN: careful\n');
-  });
-
-  it('with --quiet only errors', () => {
-    assert.equal(onScreen("log.warn('careful'); log.error('broken');", { quiet: true }), 'ERROR: broken\n');
-  });
-
-  it('nothing at all when it is silent', () => {
-    assert.equal(onScreen("log.error('broken');", { logLevel: 'silent' }), '');
   });
 });

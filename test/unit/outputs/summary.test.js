@@ -58,16 +58,6 @@ describe('summaryText()', () => {
     assert.equal(feesOf({}), undefined, 'files of older versions');
   });
 
-  it('of plain calls has no stages that they do not have', () => {
-    const text = summaryText(runFileOf({ environment: { inclusion: null } }), false);
-    assert.match(text, /\n {4}submit /);
-    assert.doesNotMatch(text, /\n {4}(inclusion|read-back) /);
-    assert.match(text, /^ {2}calls\/s +8\.5 {2}answered per second of the window \(17 in it\)$/m);
-    assert.match(text, /^ {2}answered +17$/m);
-    assert.match(text, /us of CPU per answered call/);
-    assert.doesNotMatch(text, /TPS|^ {2}verified/m);
-  });
-
   it('a run at a glance', () => {
     assert.equal(
       summaryText(runFileOf(), false),
@@ -100,19 +90,6 @@ Summary: ran for its duration, window 2.0 s
     );
   });
 
-  it('an open loop: the rate, what was dropped, the latency from the beginning of each operation', () => {
-    const lines = summaryText(runFileOf({ isOpenLoop: true }), false).split('\n');
-    assert.deepEqual(lines.slice(2, 7), [
-      '  TPS        8.5  verified per second of the window (17 in it)',
-      '  rate       8.5  achieved of 10.0 asked per second: 15.0 % SHORT of the rate asked for',
-      '  attempts    20',
-      '  dropped      0  0 % of 20 due in the window',
-      '  verified    17',
-    ]);
-    const at = lines.findIndex((line) => line.startsWith('  latency ms'));
-    assert.equal(lines[at + 1], '  from start   >= 188  10.0   100  >= 500  >= 1,550  >= 1,550  >= 1,550');
-  });
-
   /** @type {Array<[number, number, RegExp]>} asked, achieved */
   const rates = [
     [500, 498.94, /^ {2}rate +498\.9 {2}achieved of 500\.0 asked per second$/m],
@@ -129,22 +106,6 @@ Summary: ran for its duration, window 2.0 s
       assert.match(summaryText(given, false), expected);
     });
   }
-
-  it('a closed loop has no rate; drops are shown if there are any', () => {
-    const run = runFileOf();
-    assert.doesNotMatch(summaryText(run, false), /^ +(rate|dropped|from start)/m);
-    const window = { ...run.window, counts: { ...run.window.counts, scheduled: 5000, dropped: 1 } };
-    const counts = { ...run.counts, scheduled: 5010, dropped: 1 };
-    assert.match(
-      summaryText({ ...run, counts, window }, false),
-      /^ {2}dropped +1 {2}0\.02 % of 5,000 due in the window: no wallet was idle$/m,
-    );
-    const more = summaryText({ ...run, counts: { ...counts, dropped: 3 }, window }, false);
-    assert.match(
-      more,
-      /^ {2}dropped +1 {2}0\.02 % of 5,000 due in the window: no wallet was idle; 2 more outside of it$/m,
-    );
-  });
 
   it('counts drops like the warning, also with a warm-up', () => {
     const recorder = new Recorder([0], 0);
@@ -175,15 +136,6 @@ Summary: ran for its duration, window 2.0 s
     assert.match(textOf(599), /^ {2}node {8}CPU 125 % of a core; peak memory 512 MB$/m);
     for (const probes of [null, readingsOf()])
       assert.doesNotMatch(summaryText({ ...runFileOf(), probes }, false), /^ {2}(machine|node) /m);
-  });
-
-  it('how late blocks were seen, also when clocks differ', () => {
-    const run = runFileOf();
-    const blocks = { ...run.blocks, count: 4, skewSumMs: 1600, skewMinMs: -200, skewMaxMs: 1100 };
-    const text = summaryText({ ...run, blocks }, false);
-    assert.match(text, /^ {2}block skew {2}seen 0\.4 s after .* on average \(-0\.2 to 1\.1 s\)$/m);
-    const none = { ...run.blocks, count: 0, skewSumMs: 0, skewMinMs: null, skewMaxMs: null };
-    assert.doesNotMatch(summaryText({ ...run, blocks: none }, false), /block skew/);
   });
 
   it('outages, stalls and a lost endpoint are shown', () => {
@@ -222,14 +174,6 @@ Summary: ran for its duration, window 2.0 s
       '  p50<9us         FAILED  100.031 ms',
     ]);
     assert.doesNotMatch(summaryText(runFileOf(), false), /thresholds/);
-  });
-
-  it('a value that just misses its limit looks like it', () => {
-    const run = runFileOf({ thresholds: [parseThreshold('tps>=100')] });
-    const [result] = run.thresholds;
-    assert.match(summaryText({ ...run, thresholds: [{ ...result, value: 99.96 }] }, false), / 99\.96 per second$/m);
-    const us = { ...result, value: 999.5, unit: /** @type {const} */ ('us') };
-    assert.match(summaryText({ ...run, thresholds: [us] }, false), / 999\.5 us$/m);
   });
 
   it('resubmissions with their reasons', () => {
@@ -277,15 +221,6 @@ Summary: ran for its duration, window 2.0 s
     assert.match(text, /^ {2}latency ms( +-){7}$/m);
     assert.match(text, /^ {2}TPS +0\.0 /m);
     assert.match(text, /^ {2}audit {7}INCOMPLETE: it could not be made: ended at once, on request$/m);
-  });
-
-  it('has the reason of the end, also an unknown one', () => {
-    assert.match(summaryText(runFileOf({ end: 'interrupted' }), false), /^Summary: interrupted, window/m);
-    assert.match(
-      summaryText(runFileOf({ end: 'endpoint_lost' }), false),
-      /^Summary: ended because the endpoint was lost,/m,
-    );
-    assert.match(summaryText(runFileOf({ end: 'other' }), false), /^Summary: other,/m);
   });
 
   it('an audit that is not exact: the bounds, the wallets and the hashes', () => {
@@ -349,19 +284,5 @@ Summary: ran for its duration, window 2.0 s
       withAudit({ exact: false, mismatchCount: 10, mismatches: mismatches.slice(0, 10) }),
       / in all; the run file/,
     );
-  });
-
-  it('no line ends in blanks, and none has escapes', () => {
-    for (const text of [summaryText(runFileOf(), true), withAudit({ exact: false, mismatches: [mismatch(1)] })]) {
-      assert.doesNotMatch(text, /[ \t]$/m);
-      assert.doesNotMatch(text, /\u001b/);
-    }
-  });
-
-  it('--explain: the definition of each figure', () => {
-    const run = runFileOf();
-    const text = summaryText(run, true);
-    for (const [name, definition] of Object.entries(run.definitions))
-      assert.ok(text.includes(`${name}: ${definition}`));
   });
 });

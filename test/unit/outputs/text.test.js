@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
 import { describe, it } from 'node:test';
-import { createTextOutput } from '../../../src/outputs/console.js';
+import { createProgress, createTextOutput } from '../../../src/outputs/console.js';
 import { OutputStream } from '../../../src/outputs/streams.js';
-import { StatusLine, paintOf } from '../../../src/outputs/terminal.js';
+import { paintOf, StatusLine } from '../../../src/outputs/terminal.js';
 import { parseThreshold } from '../../../src/stats/thresholds.js';
-import { Distribution } from '../../../src/stats/histogram.js';
 import { hanging } from '../../../src/text.js';
-import { addressOf, rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
+import { createFakeClock } from '../../helpers/clock.js';
+import { addressOf, distributionOf, rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 
 /** @import { OutputOptions } from '../../../src/types.d.ts' */
 
@@ -18,7 +18,7 @@ function setEnvironment({ NO_COLOR = '', FORCE_COLOR }) {
   else process.env.FORCE_COLOR = FORCE_COLOR;
 }
 
-const EMPTY = new Distribution().toJSON();
+const EMPTY = distributionOf();
 /** Of all intervals. */
 const STAGES = Object.freeze({ queued: EMPTY, submit: EMPTY, inclusion: EMPTY, readBack: EMPTY });
 
@@ -28,13 +28,6 @@ function textOutput(given = {}) {
   const stream = new OutputStream(new Writable({ write: (chunk, _, done) => ((text += chunk), done()) }));
   const output = createTextOutput({ stream, verbose: false, explain: false, wide: false, ...given });
   return { output, text: () => text, lines: () => text.split('\n').slice(0, -1) };
-}
-
-/** @param {number[]} latenciesUs */
-function latencyOf(latenciesUs) {
-  const distribution = new Distribution();
-  for (const value of latenciesUs) distribution.record(value);
-  return distribution.toJSON();
 }
 
 const COUNTS = Object.freeze({
@@ -57,9 +50,9 @@ describe('the text output: intervals', () => {
         failures: { reverted: 1, rpc_error: 1 },
         inFlight: 200,
         tps: 246.8,
-        latency: latencyOf([10_000, 20_000, 30_000, 1_500_000]),
+        latency: distributionOf(10_000, 20_000, 30_000, 1_500_000),
       }),
-      { attempts: 1250, verified: 1234, runTps: 246.8, stages: STAGES, censored: latencyOf([4_000_000]) },
+      { attempts: 1250, verified: 1234, runTps: 246.8, stages: STAGES, censored: distributionOf(4_000_000) },
     );
     output.interval?.(rowOf({ endMs: 10_004, counts: COUNTS, tps: 0, inFlight: 200 }), {
       attempts: 1250,
@@ -106,12 +99,6 @@ describe('the text output: intervals', () => {
     assert.deepEqual(headers, [0, 21, 42]);
     assert.equal(lines().length, 48);
   });
-
-  it('the drain has none: it is in the summary', () => {
-    const { output, text } = textOutput();
-    output.interval?.(rowOf({ phase: 'drain', tps: null }), { attempts: 1, verified: 1, runTps: null, stages: STAGES });
-    assert.equal(text(), '');
-  });
 });
 
 /** On a terminal. @param {{columns?: number, NO_COLOR?: string, wide?: boolean}} [how] */
@@ -135,14 +122,14 @@ describe('the text output: a terminal', () => {
     failures: { transport_timeout: 888_888 },
     inFlight: 100_000,
     tps: 888_888,
-    latency: latencyOf([60_000_000, 70_000_000]),
+    latency: distributionOf(60_000_000, 70_000_000),
   });
 
   it('has the columns that fit, and no row wraps', () => {
     const kept = Object.fromEntries(
       [40, 80, 100, 120, 122].map((columns) => {
         const { output, written } = onTerminal({ columns });
-        output.interval?.(row, { ...LARGE, censored: latencyOf([80_000_000]) });
+        output.interval?.(row, { ...LARGE, censored: distributionOf(80_000_000) });
         for (const line of written) assert.ok(line.length <= columns + 1, `${columns}: ${line}`);
         return [columns, written[0].trim().split(/ {2,}| (?=run)/)];
       }),
@@ -233,37 +220,12 @@ describe('paintOf()', () => {
 });
 
 describe('the text output: samples', () => {
-  it('has no definitions without --explain', () => {
-    const { output, text } = textOutput();
-    output.sample?.(sampleOf());
-    assert.equal(text(), '');
-  });
-
   it('-v: wallet index, contract address and count of the verified ones', () => {
     const { output, text } = textOutput({ verbose: true });
     output.sample?.(sampleOf({ walletIndex: 250, effect: '7' }));
     for (const outcome of /** @type {const} */ (['failed', 'timed_out', 'abandoned']))
       output.sample?.(sampleOf({ outcome }));
     assert.equal(text(), `250 ${addressOf(0xc0)} 7\n`);
-  });
-});
-
-describe('the text output: the rest', () => {
-  it('notices are lines', () => {
-    const { output, text } = textOutput();
-    output.notice?.('a chain');
-    assert.equal(text(), 'a chain\n');
-  });
-
-  it('ends with the summary, with definitions if they are wanted', async () => {
-    const { output, text } = textOutput();
-    await output.finish?.(runFileOf());
-    assert.match(text(), /^\nSummary: ran for its duration, window 2\.0 s\n/);
-    assert.ok(text().endsWith('\n'));
-    assert.doesNotMatch(text(), /^tps: /m);
-    const explained = textOutput({ explain: true });
-    await explained.output.finish?.(runFileOf());
-    assert.match(explained.text(), /^tps: Verified operations per second of the window/m);
   });
 });
 
@@ -277,5 +239,68 @@ describe('hanging()', () => {
     );
     assert.equal(hanging('one two', 7), 'one two');
     assert.equal(hanging('1  2  3  4 or more', 8), '1  2  3  4 or more');
+  });
+});
+
+/** @param {{isTTY: boolean, isQuiet?: boolean, TERM?: string}} how */
+function progressOn({ isTTY, isQuiet = false, TERM = 'xterm' }) {
+  /** @type {string[]} */
+  const written = [];
+  const screen = new Writable({ write: (chunk, _, done) => (written.push(String(chunk)), done()) });
+  Object.assign(screen, { isTTY, columns: 80 });
+  const status = new StatusLine(screen, { TERM });
+  const stream = new OutputStream(screen, status);
+  const clock = createFakeClock();
+  return { progress: createProgress({ stream, status, clock, isQuiet }), stream, clock, written };
+}
+
+describe('createProgress()', () => {
+  it('is silent with --quiet', async () => {
+    for (const isTTY of [true, false]) {
+      const { progress, clock, written } = progressOn({ isTTY, isQuiet: true });
+      progress.update('deploying', 1, 10);
+      await clock.advance(60_000);
+      progress.stop();
+      assert.deepEqual(written, []);
+    }
+  });
+
+  for (const [name, how] of Object.entries({
+    'without a terminal': { isTTY: false },
+    'on a terminal without control codes': { isTTY: true, TERM: 'dumb' },
+  }))
+    it(`a line after 2 s, then every 10 s, ${name}`, async () => {
+      const { progress, clock, written } = progressOn(how);
+      progress.update('deploying counters', 0, 3000);
+      await clock.advance(1999);
+      progress.update('deploying counters', 1200, 3000);
+      assert.deepEqual(written, []);
+      await clock.advance(1);
+      assert.deepEqual(written.splice(0), ['deploying counters: 1,200 of 3,000\n']);
+      await clock.advance(9999);
+      assert.deepEqual(written, []);
+      await clock.advance(1);
+      assert.deepEqual(written.splice(0), ['deploying counters: 1,200 of 3,000\n']);
+      progress.update('deploying counters', 3000, 3000);
+      progress.update('short', 1, 2);
+      await clock.advance(1000);
+      progress.stop();
+      await clock.advance(60_000);
+      assert.deepEqual(written, []);
+    });
+
+  it('a bar on a terminal, erased at the end and before other lines', async () => {
+    const { progress, stream, clock, written } = progressOn({ isTTY: true });
+    progress.update('deriving wallets', 5, 10);
+    progress.update('deriving wallets', 6, 10);
+    assert.deepEqual(written.splice(0), [`\u001b[2K\rderiving wallets [${'='.repeat(15)}${'-'.repeat(15)}] 5 of 10`]);
+    await clock.advance(100);
+    progress.update('deriving wallets', 7, 10);
+    stream.offer('a warning');
+    assert.deepEqual(written.splice(0).slice(1), ['\u001b[2K\r', 'a warning\n']);
+    progress.update('deploying', 0, 7);
+    progress.update('deploying', 7, 7);
+    progress.stop();
+    assert.deepEqual(written.slice(1), ['\u001b[2K\r']);
   });
 });

@@ -37,38 +37,6 @@ describe('SharedBlocks', () => {
     assert.equal(shared.take(false).count, 0, 'it was taken');
   });
 
-  it('a block that one thread saw before the load does not count, though another one saw it later', () => {
-    /** @type {SeenBlock[]} */
-    const whole = [];
-    const shared = new SharedBlocks(
-      (block) => whole.push(block),
-      ({ skewMs }) => skewMs >= 50,
-    );
-    const seen = [
-      [1, 40],
-      [2, 60],
-      [1, 80],
-      [2, 90],
-    ];
-    for (const [number, skewMs] of seen) shared.add(blockOf(number, { skewMs }), 2);
-    assert.deepEqual(
-      whole.map(({ number }) => number),
-      [2],
-    );
-    const { count, firstNumber, lastNumber } = shared.take(true);
-    assert.deepEqual([count, firstNumber, lastNumber], [1, 2, 2]);
-  });
-
-  it('one thread has seen it all when it has', () => {
-    const { shared, seen } = setUp();
-    shared.add(blockOf(1), 1);
-    shared.add(blockOf(2), 1);
-    assert.deepEqual(seen(), [
-      ['0x1', 1],
-      ['0x2', 1],
-    ]);
-  });
-
   it('two of the same number are two blocks', () => {
     const { shared, seen } = setUp();
     for (const hash of ['0xold', '0xold', '0xnew', '0xnew']) shared.add(blockOf(7, { hash }), 2);
@@ -108,19 +76,6 @@ describe('SharedBlocks', () => {
       ['0xnew', 2],
     ]);
     assert.equal(shared.take(true).count, 2, 'and not again in the end');
-  });
-
-  it('blocks after one that all have seen still wait for the other threads', () => {
-    const { shared, seen } = setUp();
-    shared.add(blockOf(1), 2);
-    shared.add(blockOf(2), 2);
-    shared.add(blockOf(1), 2);
-    assert.deepEqual(seen(), [['0x1', 2]]);
-    shared.add(blockOf(2), 2);
-    assert.deepEqual(seen(), [
-      ['0x1', 2],
-      ['0x2', 2],
-    ]);
   });
 
   it('in the end what not all have seen counts too, once', () => {

@@ -1,6 +1,4 @@
-/**
- * The figures of gas, from blocks and receipts that are made by hand.
- */
+/** The figures of gas, from blocks and receipts that are made by hand. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { addBlocks, noBlocks, totalsOfBlock } from '../../../src/stats/blocks.js';

@@ -11,97 +11,16 @@ import { sampleOf } from '../../helpers/samples.js';
 
 const [LOAD, START, END] = [1000, 5000, 9000];
 
-/** @param {number} loadStartUs @param {number} startUs @param {number} endUs */
-function openRecorder(loadStartUs, startUs, endUs) {
-  const recorder = new Recorder([0], loadStartUs);
-  recorder.open(loadStartUs, startUs, endUs);
-  return recorder;
-}
-
-/** Of a run with a warm-up. */
-function intervalsOf() {
-  return openRecorder(LOAD, START, END);
-}
-
-/** @param {Recorder} intervals @param {...number} instants */
-function count(intervals, ...instants) {
-  for (const us of instants) intervals.start(0, us);
-}
-
-/** @param {Interval} interval */
-const figures = ({ startUs, endUs, counts }) => [startUs, endUs, counts.started];
-
 describe('Intervals: the borders of the window', () => {
-  it('the start belongs to the window, the end too', () => {
-    const intervals = intervalsOf();
-    count(intervals, START - 1, START, END, END + 1);
-    assert.deepEqual(
-      [START, END, END + 1].map((us) => figures(intervals.take(us))),
-      [
-        [LOAD, START, 1],
-        [START, END, 2],
-        [END, END + 1, 1],
-      ],
-    );
-  });
-
-  it('both may be crossed before one interval is taken: what happened is in the right ones all the same', () => {
-    const intervals = intervalsOf();
-    count(intervals, LOAD, START + 5, END + 5, END + 6, START - 1, END, LOAD + 1);
-    assert.deepEqual(figures(intervals.take(START)), [LOAD, START, 3]);
-    assert.deepEqual(figures(intervals.take(END)), [START, END, 2]);
-    assert.deepEqual(figures(intervals.take(END + 100)), [END, END + 100, 2]);
-  });
-
-  it('intervals inside a phase go on where the last one ended', () => {
-    const intervals = intervalsOf();
-    count(intervals, LOAD + 1);
-    assert.deepEqual(figures(intervals.take(3000)), [LOAD, 3000, 1]);
-    count(intervals, 3001, START + 1); // a border is crossed
-    assert.deepEqual(figures(intervals.take(4000)), [3000, 4000, 1]);
-    assert.deepEqual(figures(intervals.take(START)), [4000, START, 0]);
-    assert.deepEqual(figures(intervals.take(END)), [START, END, 1]);
-  });
-
-  it('late reports count in the current interval', () => {
-    const intervals = intervalsOf();
-    intervals.take(3000);
-    count(intervals, 1500, 2999);
-    assert.deepEqual(figures(intervals.take(4000)), [3000, 4000, 2]);
-  });
-
-  it('without a warm-up the load begins with the window', () => {
-    const intervals = openRecorder(START, START, END);
-    count(intervals, START, END, END + 1);
-    assert.deepEqual(figures(intervals.take(END)), [START, END, 2]);
-  });
-
-  it('an end that is not known yet may come at any time', () => {
-    const intervals = openRecorder(START, START, Infinity);
-    count(intervals, START, 1e9);
-    intervals.setWindow(START, 1e9);
-    count(intervals, 1e9, 1e9 + 1);
-    assert.deepEqual(figures(intervals.take(1e9)), [START, 1e9, 3]);
-    assert.deepEqual(figures(intervals.take(2e9)), [1e9, 2e9, 1]);
-  });
-
-  it('a run that ends in its warm-up has no window: all that comes after is of the drain', () => {
-    const intervals = intervalsOf();
-    count(intervals, LOAD);
-    intervals.setWindow(START, 3000);
-    count(intervals, 3001, START + 1, END + 1);
-    assert.deepEqual(figures(intervals.take(3000)), [LOAD, 3000, 1]);
-    assert.deepEqual(figures(intervals.take(END + 2)), [3000, END + 2, 3]);
-  });
-
   it('in flight at the end of an interval: what happened after it is taken off again', () => {
-    const intervals = intervalsOf();
+    const intervals = new Recorder([0], LOAD);
+    intervals.open(LOAD, START, END);
     const end = (/** @type {number} */ endedAtUs) =>
       intervals.add(sampleOf({ outcome: 'failed', code: 'x', endedAtUs }));
-    count(intervals, LOAD, LOAD, LOAD, LOAD, LOAD);
+    for (let i = 0; i < 5; i += 1) intervals.start(0, LOAD);
     end(LOAD);
     assert.equal(intervals.inFlightAtEnd(4), 4);
-    count(intervals, START, START, START);
+    for (let i = 0; i < 3; i += 1) intervals.start(0, START);
     for (const us of [START + 1, START + 1, END + 1, END + 2]) end(us);
     assert.equal(intervals.inFlightAtEnd(3), 4, 'of 4 + 3, 4 ended since');
     intervals.take(START);

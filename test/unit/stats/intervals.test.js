@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { Distribution } from '../../../src/stats/histogram.js';
 import { addBlocks, noBlocks, totalsOfBlock } from '../../../src/stats/blocks.js';
 import { IntervalLog } from '../../../src/stats/stats.js';
+import { equalBy } from '../../helpers/equal-by.js';
 import { blockOf, readingsOf, rowOf } from '../../helpers/samples.js';
 
 /** @import { IntervalRow as Row } from '../../../src/types.d.ts' */
@@ -76,14 +77,11 @@ describe('IntervalLog', () => {
     for (let i = 0; i < 5; i += 1) {
       log.add(row(i, { verified: i, failed: 1, latenciesUs: Array.from({ length: i }, () => 100 * (i + 1)) }));
     }
-    assert.deepEqual(
-      log.rows.map(({ startMs, endMs }) => [startMs, endMs]),
-      [
-        [0, 2000],
-        [2000, 4000],
-        [4000, 5000],
-      ],
-    );
+    equalBy(log.rows, ({ startMs, endMs }) => [startMs, endMs], [
+      [0, 2000],
+      [2000, 4000],
+      [4000, 5000],
+    ]);
     const [, second] = log.rows;
     assert.equal(second.counts.verified, 5);
     assert.equal(second.tps, 2.5);
@@ -113,14 +111,11 @@ describe('IntervalLog', () => {
   it('the drain is not merged with the load', () => {
     const log = new IntervalLog(3);
     for (const one of [row(0), row(1), row(2), row(3, { phase: 'drain' })]) log.add(one);
-    assert.deepEqual(
-      log.rows.map(({ phase, startMs, endMs, tps }) => [phase, startMs, endMs, tps]),
-      [
-        ['load', 0, 2000, 1],
-        ['load', 2000, 3000, 1],
-        ['drain', 3000, 4000, null],
-      ],
-    );
+    equalBy(log.rows, ({ phase, startMs, endMs, tps }) => [phase, startMs, endMs, tps], [
+      ['load', 0, 2000, 1],
+      ['load', 2000, 3000, 1],
+      ['drain', 3000, 4000, null],
+    ]);
   });
 
   it('means of the probes are weighted with the time of each row', () => {
@@ -129,21 +124,7 @@ describe('IntervalLog', () => {
     const idle = { startMs: 5000, endMs: 6000, probes: readingsOf({ loop }) };
     const busy = { startMs: 6000, endMs: 9000, probes: readingsOf({ loop: { ...loop, utilization: 0.8 } }) };
     for (const given of [idle, busy]) log.add(rowOf(given));
-    assert.deepEqual(
-      log.rows.map(({ probes }) => probes.loop?.utilization),
-      [0.8 * 0.75],
-    );
-  });
-
-  it('is bounded for ever, between half the limit and the limit', () => {
-    const log = new IntervalLog(20);
-    for (let i = 0; i < 2000; i += 1) {
-      log.add(row(i));
-      assert.ok(log.rows.length <= 20);
-      if (i >= 20) assert.ok(log.rows.length >= 10, `${log.rows.length} rows after ${i + 1}`);
-    }
-    assert.deepEqual(totals(log.rows).from, 0);
-    assert.deepEqual(totals(log.rows).to, 2_000_000);
+    equalBy(log.rows, ({ probes }) => probes.loop?.utilization, [0.8 * 0.75]);
   });
 
   it('merging changes no total', () => {
@@ -166,15 +147,6 @@ describe('IntervalLog', () => {
       }),
       { seed: 2, numRuns: 60 },
     );
-  });
-
-  it('merging does not change the rows that were added', () => {
-    const log = new IntervalLog(1);
-    const first = row(0, { failed: 1, latenciesUs: [5] });
-    const before = structuredClone(first);
-    log.add(first);
-    log.add(row(1, { failed: 1 }));
-    assert.deepEqual(first, before);
   });
 });
 

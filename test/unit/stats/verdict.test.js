@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { rateNotHeld } from '../../../src/stats/growth.js';
-import { Distribution } from '../../../src/stats/histogram.js';
 import { noBlocks } from '../../../src/stats/blocks.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { judge } from '../../../src/stats/verdict.js';
-import { readingsOf, rowOf, runFileOf } from '../../helpers/samples.js';
+import { distributionOf, readingsOf, rowOf, runFileOf } from '../../helpers/samples.js';
 
 /** @import { BlockTotals, Readings, RunFile } from '../../../src/types.d.ts' */
 
@@ -16,13 +15,6 @@ const RANGE = { from: 32_768, to: 60_999, ports: 28_232 };
 function socketsOf(portsLeft) {
   const endpoint = { endpoint: 'all', timeWait: 3, portsInUse: RANGE.ports - portsLeft, portsLeft };
   return { timeWait: 3, range: RANGE, endpoints: [endpoint] };
-}
-
-/** @param {number[]} valuesUs */
-function distributionOf(...valuesUs) {
-  const distribution = new Distribution();
-  for (const us of valuesUs) distribution.record(us);
-  return distribution.toJSON();
 }
 
 /**
@@ -141,274 +133,233 @@ const pausesOf = (given) => ({ pauses: { limitAnswers: 0, limitedMs: 0, unanswer
 /** @param {number} fromMs @param {number} [toMs] */
 const outageOf = (fromMs, toMs) => ({ outages: [{ fromMs, toMs, words: 'connection refused' }] });
 
-/** @type {Array<[string, RunFile, string, RegExp]>} */
-const CASES = [
-  // All that the wallets could ask for.
-  [
-    'a closed loop in step with the blocks',
-    closedRun(),
-    'concurrency-bound',
-    /^200 wallets with 1 in flight each did [\d.,]+ per second, 100 ms for the median operation: half of them took no more than 1\.0 block intervals \(100 ms\), 0\.9 % of the gas limit was used; -t 400 or --in-flight 2 would ask for more$/,
+/** By verdict. @type {Record<string, Array<[name: string, run: RunFile, evidence?: RegExp]>>} */
+const CASES = {
+  'concurrency-bound': [
+    [
+      'a closed loop in step with the blocks',
+      closedRun(),
+      /^200 wallets with 1 in flight each did [\d.,]+ per second, 100 ms for the median operation: half of them took no more than 1\.0 block intervals \(100 ms\), 0\.9 % of the gas limit was used; -t 400 or --in-flight 2 would ask for more$/,
+    ],
+    ['five wallets', closedRun({ config: { threads: 5 } }), /^5 wallets .*-t 10 or --in-flight 2/],
+    ['a generator at 60 %', closedRun({ probes: { loop: { ...LOOP, utilization: 0.6 } } })],
+    [
+      'confirmations take their blocks',
+      closedRun({ latencyUs: 310_000, config: { confirmations: 2 } }),
+      /3\.1 block intervals/,
+    ],
+    [
+      'an open loop with too few wallets',
+      openRun({ asked: 4000, achieved: 2000, dropped: 20_000, blocks: { count: 100 } }),
+      /did 2,000\.0 per second, .*; -t 480 or --in-flight 3 would ask for 4,000\.0 per second$/,
+    ],
+    [
+      'one at a time, whatever it takes',
+      closedRun({ latencyUs: 900_000, config: { threads: 1 } }),
+      /one at a time, none waits for another/,
+    ],
+    [
+      'calls as fast as the way to the endpoint',
+      callRun([1500, 1600, 1900, 2100]),
+      /^10 users .*: half of them took no more than 1\.6 ms, and an exchange without load took 1\.0 ms; -t 20 would ask for more$/,
+    ],
+    [
+      'slow calls of an endpoint that is watched and idle',
+      callRun([50_000, 51_000, 52_000], nodeOf(0.12)),
+      /the node used 12 % of a core, and 90 % of them took no more than 52 ms, the fastest 50 ms/,
+    ],
+    ['a full block now and then', closedRun({ blocks: { full: 40 } })],
+    ['a generator just below its limit', closedRun({ probes: { loop: { ...LOOP, utilization: 0.89 } } })],
+    [
+      'waiting for a CPU while timers fire on time limits nothing',
+      closedRun({ probes: { loop: { ...LOOP, cpuUs: 3e6, waitedUs: 3e6 } } }),
+    ],
+    ['blocks worked off in bursts', closedRun({ probes: { loop: { ...LOOP, delayP99Us: 4e5 } } })],
+    ['lag means nothing in a closed loop', { ...closedRun(), lag: distributionOf(9e6) }],
+    ['no port was left for one in 20,000', { ...closedRun(), failures: { transport_no_ports: 1 } }],
+    ['few ports were left', closedRun({ probes: { sockets: socketsOf(100) } })],
+    ['Retry-After for some of it', closedRun({ generator: pausesOf({ limitAnswers: 3, limitedMs: 10 }) })],
+    ['gone after the window', closedRun({ generator: outageOf(10_100) })],
+    ['away for a moment', closedRun({ generator: outageOf(3000, 4000) })],
+    ['a few wallets run dry', { ...closedRun(), failures: { insufficient_funds: 20 } }],
   ],
-  ['five wallets', closedRun({ config: { threads: 5 } }), 'concurrency-bound', /^5 wallets .*-t 10 or --in-flight 2/],
-  ['a generator at 60 %', closedRun({ probes: { loop: { ...LOOP, utilization: 0.6 } } }), 'concurrency-bound', /./],
-  [
-    'confirmations take their blocks',
-    closedRun({ latencyUs: 310_000, config: { confirmations: 2 } }),
-    'concurrency-bound',
-    /3\.1 block intervals/,
+  'node-bound': [
+    [
+      'full blocks',
+      closedRun({ blocks: { full: 90 } }),
+      /^90 of 100 blocks had no room for another transaction \(0\.9 % of the gas limit was used\)$/,
+    ],
+    [
+      'blocks that do not take what there is',
+      closedRun({ latencyUs: 900_000, fastestUs: 110_000 }),
+      /^transactions that the node had taken waited 8\.9 block intervals \(100 ms\), and the fastest operation took 1\.1 in all$/,
+    ],
+    [
+      'a busy node',
+      closedRun({ latencyUs: 200_000, probes: nodeOf(1.34) }),
+      /^the node used 134 % of a core, 96 % of the latency is waiting for a block, /,
+    ],
+    [
+      'the drain hides a backlog',
+      openRun({ verified: 2500, latencies: [1e6, 3e6, 5e6, 7e6] }),
+      /^latency grew from 2,000 ms in the first half of the window to 6,000 ms in the second; 250\.0 of 500\.0 per second were verified in the window/,
+    ],
+    [
+      'a backlog of a few percent, though nearly all was done',
+      openRun({ latencies: [3.3e6, 3.5e6, 3.7e6, 3.9e6, 4.1e6, 4.3e6, 4.5e6, 4.7e6] }),
+      /^latency grew from 3,600 ms/,
+    ],
+    [
+      'calls that wait for each other',
+      withRows(callRun([240_000, 250_000, 260_000]), [[5000, 100_000], [240_000], [250_000]]),
+      /^the first operations took from 5\.0 ms on, 99 % of the later ones 2[34]\d ms or more: they wait for each other/,
+    ],
+    ['four blocks tell something', openRun({ verified: 2500, latencies: [1e6, 7e6], blocks: { count: 4 } })],
   ],
-  [
-    'an open loop with too few wallets',
-    openRun({ asked: 4000, achieved: 2000, dropped: 20_000, blocks: { count: 100 } }),
-    'concurrency-bound',
-    /did 2,000\.0 per second, .*; -t 480 or --in-flight 3 would ask for 4,000\.0 per second$/,
+  unknown: [
+    [
+      'nearly all of the gas limit is used, though each block has room for one more',
+      closedRun({ blocks: { gasUsed: 99_000_000_000 } }),
+      /99 % of the gas limit was used/,
+    ],
+    [
+      'most operations wait for one block, the others for more',
+      { ...closedRun(), latency: { ...closedRun().latency, total: distributionOf(1e5, 1e5, 1e5, 1e5, 8e5) } },
+    ],
+    ['operations without an answer', closedRun({ counts: { started: 20_000, verified: 19_700, abandoned: 300 } })],
+    ['a chain that takes its time with each transaction', closedRun({ latencyUs: 900_000 })],
+    [
+      'operations that wait, while looks at the chain failed',
+      closedRun({ latencyUs: 900_000, fastestUs: 1000, generator: { failedPolls: 10, rpcCalls: { inclusion: 100 } } }),
+    ],
+    [
+      'operations that wait, while transactions were lost',
+      closedRun({
+        latencyUs: 900_000,
+        fastestUs: 1000,
+        generator: { resubmissions: { repeated: 0, rebroadcast: 900, lost: 0, replaced: 0 } },
+      }),
+    ],
+    ['a busy node, in step with the blocks', closedRun({ probes: nodeOf(1.34) }), /used 134 % of a core/],
+    [
+      'slower than a block takes, and the node was not watched',
+      closedRun({ latencyUs: 200_000 }),
+      /^96 % of the latency is waiting for a block, 0\.9 % of the gas limit was used, 200 in flight, the generator's event loop busy 41 % of the time; the CPU time of the node \(--node-pid\) or a run with twice the wallets \(-t\) would tell more$/,
+    ],
+    ['blocks on demand', closedRun({ blocks: { count: 900 } })],
+    ['slow calls, and the node was not watched', callRun([50_000, 51_000, 52_000]), /waiting for the answer/],
+    ['a node that is half busy', callRun([50_000, 51_000, 52_000], nodeOf(0.7)), /70 % of a core/],
+    ['less than 99 % of the rate', openRun({ achieved: 494 }), /494\.0 of 500\.0 per second were achieved/],
+    ['no probes at all', { ...closedRun({ latencyUs: 2e5 }), probes: null }, /waiting for a block/],
+    [
+      'more fails than is done',
+      { ...closedRun({ counts: { verified: 10, failed: 19_990 } }), failures: { rejected: 11, reverted: 19_979 } },
+      /, reverted 19,979, rejected 11, /,
+    ],
+    [
+      'more times out than is done',
+      { ...closedRun({ counts: { verified: 10, timedOut: 19_990 } }), failures: {} },
+      /, timed_out 19,990, /,
+    ],
   ],
-  [
-    'one at a time, whatever it takes',
-    closedRun({ latencyUs: 900_000, config: { threads: 1 } }),
-    'concurrency-bound',
-    /one at a time, none waits for another/,
+  'rate-bound': [
+    [
+      'an open loop that is kept up with',
+      openRun({}),
+      /^499\.0 of 500\.0 per second were achieved, 0 dropped: a higher rate would tell what the node can do$/,
+    ],
+    ['99 % of the rate, 0.1 % dropped', openRun({ achieved: 495, dropped: 5 }), /^495\.0 of 500\.0 .*, 5 dropped/],
+    ['an open loop without ports', openRun({ probes: { sockets: null } })],
+    ['beginnings that are not late enough', openRun({ lagUs: [90_000] })],
+    ['slow, but no slower later on', openRun({ verified: 2500, latencies: [5e6, 6e6] })],
+    ['slower, but nothing is left over, in two rows', openRun({ latencies: [1e6, 7e6] })],
+    ['one interval tells nothing', openRun({ verified: 2500, latencies: [7e6] })],
+    ['a stall and then as before', openRun({ latencies: [1e5, 1e5, 1e5, 1e5, 1e5, 3e6, 1e5, 1e5] })],
+    ['three blocks tell nothing', openRun({ verified: 2500, latencies: [1e6, 7e6], blocks: { count: 3 } })],
+    ['users who rest', closedRun({ config: { thinkTimeMs: 1000 } }), /^users rested 91 % of the time \(--think-time\)/],
   ],
-  [
-    'calls as fast as the way to the endpoint',
-    callRun([1500, 1600, 1900, 2100]),
-    'concurrency-bound',
-    /^10 users .*: half of them took no more than 1\.6 ms, and an exchange without load took 1\.0 ms; -t 20 would ask for more$/,
+  'generator-bound': [
+    [
+      'a busy generator',
+      closedRun({ probes: { loop: { ...LOOP, utilization: 0.94 } } }),
+      /^the generator's event loop was busy 94 % of the time$/,
+    ],
+    ['a generator at its limit', closedRun({ probes: { loop: { ...LOOP, utilization: 0.9 } } }), /90 %/],
+    [
+      'busy, because other programs have the CPUs',
+      closedRun({ probes: { loop: { ...LOOP, utilization: 0.94, cpuUs: 3e6, waitedUs: 6e6 } } }),
+      /busy 94 % of the time: for 60 % of it other programs had the CPU$/,
+    ],
+    [
+      'not that busy, but without a CPU',
+      closedRun({ probes: { loop: { ...LOOP, delayMeanUs: 8000, cpuUs: 3e6, waitedUs: 3e6 } } }),
+      /waited 30 % of the time for a CPU, and timers fired 8\.0 ms late on average: other programs, or the node, had the CPU$/,
+    ],
+    [
+      'late timers tell nothing of other programs',
+      closedRun({ probes: { loop: { ...LOOP, delayMeanUs: 62_000 } } }),
+      /^timers of the generator's event loop fired 62 ms late on average$/,
+    ],
+    [
+      'late beginnings',
+      openRun({ lagUs: [150_000] }),
+      /^1 % of the operations were begun, or dropped, 150 ms or more after they were due/,
+    ],
   ],
-  [
-    'slow calls of an endpoint that is watched and idle',
-    callRun([50_000, 51_000, 52_000], nodeOf(0.12)),
-    'concurrency-bound',
-    /the node used 12 % of a core, and 90 % of them took no more than 52 ms, the fastest 50 ms/,
+  'port-bound': [
+    [
+      'no port was left',
+      { ...closedRun(), failures: { transport_no_ports: 1200 } },
+      /^1,200 operations failed because no local port was left/,
+    ],
   ],
-  // The node.
-  [
-    'full blocks',
-    closedRun({ blocks: { full: 90 } }),
-    'node-bound',
-    /^90 of 100 blocks had no room for another transaction \(0\.9 % of the gas limit was used\)$/,
+  'endpoint-limited': [
+    [
+      'Retry-After',
+      closedRun({ latencyUs: 900_000, generator: pausesOf({ limitAnswers: 30, limitedMs: 1188 }) }),
+      /^44 % of the latency is waiting because the endpoint asked for less: 30 answers were 429, Retry-After or/,
+    ],
+    [
+      'calls that get 429',
+      {
+        ...callRun([1000]),
+        generator: { ...callRun([1000]).generator, ...pausesOf({ limitAnswers: 9, limitedMs: 6e4 }) },
+      },
+      /^60 % of the time of all users is waiting/,
+    ],
   ],
-  [
-    'nearly all of the gas limit is used, though each block has room for one more',
-    closedRun({ blocks: { gasUsed: 99_000_000_000 } }),
-    'unknown',
-    /99 % of the gas limit was used/,
+  'endpoint-down': [
+    [
+      'gone in mid-run',
+      closedRun({ generator: outageOf(7500) }),
+      /^no answer from 7\.5 s on \(connection refused\), until the window ended at 10\.0 s$/,
+    ],
+    [
+      'away for most of the time',
+      withRows(closedRun({ generator: outageOf(2500, 9000) }), [[1e5], [1e5], [1e5], [1e5]]),
+      /^the endpoint was away for 6\.5 s of 10\.0 s \(connection refused\)$/,
+    ],
+    ['gone with an end of its own', { ...closedRun(), end: 'endpoint_lost' }, /^the endpoint stopped/],
+    ['the embedded chain ended', { ...closedRun(), end: 'chain_ended' }, /^the embedded chain ended/],
   ],
-  [
-    'most operations wait for one block, the others for more',
-    { ...closedRun(), latency: { ...closedRun().latency, total: distributionOf(1e5, 1e5, 1e5, 1e5, 8e5) } },
-    'unknown',
-    /./,
+  funds: [
+    [
+      'wallets run dry',
+      { ...closedRun(), failures: { insufficient_funds: 200 }, end: 'no_wallets' },
+      /^200 of 200 wallets had too little left for a transaction/,
+    ],
   ],
-  [
-    'operations without an answer',
-    closedRun({ counts: { started: 20_000, verified: 19_700, abandoned: 300 } }),
-    'unknown',
-    /./,
-  ],
-  ['a full block now and then', closedRun({ blocks: { full: 40 } }), 'concurrency-bound', /./],
-  [
-    'blocks that do not take what there is',
-    closedRun({ latencyUs: 900_000, fastestUs: 110_000 }),
-    'node-bound',
-    /^transactions that the node had taken waited 8\.9 block intervals \(100 ms\), and the fastest operation took 1\.1 in all$/,
-  ],
-  ['a chain that takes its time with the first, too', closedRun({ latencyUs: 900_000 }), 'unknown', /./],
-  [
-    'unless looks at the chain failed',
-    closedRun({ latencyUs: 900_000, fastestUs: 1000, generator: { failedPolls: 10, rpcCalls: { inclusion: 100 } } }),
-    'unknown',
-    /./,
-  ],
-  [
-    'or transactions were lost',
-    closedRun({
-      latencyUs: 900_000,
-      fastestUs: 1000,
-      generator: { resubmissions: { repeated: 0, rebroadcast: 900, lost: 0, replaced: 0 } },
-    }),
-    'unknown',
-    /./,
-  ],
-  [
-    'a busy node',
-    closedRun({ latencyUs: 200_000, probes: nodeOf(1.34) }),
-    'node-bound',
-    /^the node used 134 % of a core, 96 % of the latency is waiting for a block, /,
-  ],
-  ['as busy, and in step with the blocks', closedRun({ probes: nodeOf(1.34) }), 'unknown', /used 134 % of a core/],
-  [
-    'the drain hides a backlog',
-    openRun({ verified: 2500, latencies: [1e6, 3e6, 5e6, 7e6] }),
-    'node-bound',
-    /^latency grew from 2,000 ms in the first half of the window to 6,000 ms in the second; 250\.0 of 500\.0 per second were verified in the window/,
-  ],
-  [
-    'a backlog of a few percent, though nearly all was done',
-    openRun({ latencies: [3.3e6, 3.5e6, 3.7e6, 3.9e6, 4.1e6, 4.3e6, 4.5e6, 4.7e6] }),
-    'node-bound',
-    /^latency grew from 3,600 ms/,
-  ],
-  [
-    'calls that wait for each other',
-    withRows(callRun([240_000, 250_000, 260_000]), [[5000, 100_000], [240_000], [250_000]]),
-    'node-bound',
-    /^the first operations took from 5\.0 ms on, 99 % of the later ones 2[34]\d ms or more: they wait for each other/,
-  ],
-  // The rate.
-  [
-    'an open loop that is kept up with',
-    openRun({}),
-    'rate-bound',
-    /^499\.0 of 500\.0 per second were achieved, 0 dropped: a higher rate would tell what the node can do$/,
-  ],
-  ['99 %, 0.1 % dropped', openRun({ achieved: 495, dropped: 5 }), 'rate-bound', /^495\.0 of 500\.0 .*, 5 dropped/],
-  ['without ports', openRun({ probes: { sockets: null } }), 'rate-bound', /./],
-  ['beginnings not that late', openRun({ lagUs: [90_000] }), 'rate-bound', /./],
-  ['slow, but no slower later on', openRun({ verified: 2500, latencies: [5e6, 6e6] }), 'rate-bound', /./],
-  ['slower, but nothing is left over, in two rows', openRun({ latencies: [1e6, 7e6] }), 'rate-bound', /./],
-  ['one interval tells nothing', openRun({ verified: 2500, latencies: [7e6] }), 'rate-bound', /./],
-  ['a stall and then as before', openRun({ latencies: [1e5, 1e5, 1e5, 1e5, 1e5, 3e6, 1e5, 1e5] }), 'rate-bound', /./],
-  ['nor do three blocks', openRun({ verified: 2500, latencies: [1e6, 7e6], blocks: { count: 3 } }), 'rate-bound', /./],
-  ['but four', openRun({ verified: 2500, latencies: [1e6, 7e6], blocks: { count: 4 } }), 'node-bound', /./],
-  [
-    'users who rest',
-    closedRun({ config: { thinkTimeMs: 1000 } }),
-    'rate-bound',
-    /^users rested 91 % of the time \(--think-time\)/,
-  ],
-  // This process.
-  [
-    'a busy generator',
-    closedRun({ probes: { loop: { ...LOOP, utilization: 0.94 } } }),
-    'generator-bound',
-    /^the generator's event loop was busy 94 % of the time$/,
-  ],
-  ['just as busy', closedRun({ probes: { loop: { ...LOOP, utilization: 0.9 } } }), 'generator-bound', /90 %/],
-  ['almost as busy', closedRun({ probes: { loop: { ...LOOP, utilization: 0.89 } } }), 'concurrency-bound', /./],
-  [
-    'busy, because other programs have the CPUs',
-    closedRun({ probes: { loop: { ...LOOP, utilization: 0.94, cpuUs: 3e6, waitedUs: 6e6 } } }),
-    'generator-bound',
-    /busy 94 % of the time: for 60 % of it other programs had the CPU$/,
-  ],
-  [
-    'not that busy, but without a CPU',
-    closedRun({ probes: { loop: { ...LOOP, delayMeanUs: 8000, cpuUs: 3e6, waitedUs: 3e6 } } }),
-    'generator-bound',
-    /waited 30 % of the time for a CPU, and timers fired 8\.0 ms late on average: other programs, or the node, had the CPU$/,
-  ],
-  [
-    'waiting for a CPU while timers fire on time limits nothing',
-    closedRun({ probes: { loop: { ...LOOP, cpuUs: 3e6, waitedUs: 3e6 } } }),
-    'concurrency-bound',
-    /./,
-  ],
-  [
-    'late timers tell nothing of other programs',
-    closedRun({ probes: { loop: { ...LOOP, delayMeanUs: 62_000 } } }),
-    'generator-bound',
-    /^timers of the generator's event loop fired 62 ms late on average$/,
-  ],
-  [
-    'blocks worked off in bursts',
-    closedRun({ probes: { loop: { ...LOOP, delayP99Us: 4e5 } } }),
-    'concurrency-bound',
-    /./,
-  ],
-  [
-    'late beginnings',
-    openRun({ lagUs: [150_000] }),
-    'generator-bound',
-    /^1 % of the operations were begun, or dropped, 150 ms or more after they were due/,
-  ],
-  ['lag means nothing in a closed loop', { ...closedRun(), lag: distributionOf(9e6) }, 'concurrency-bound', /./],
-  // Ports.
-  [
-    'no port was left',
-    { ...closedRun(), failures: { transport_no_ports: 1200 } },
-    'port-bound',
-    /^1,200 operations failed because no local port was left/,
-  ],
-  ['for one in 20,000', { ...closedRun(), failures: { transport_no_ports: 1 } }, 'concurrency-bound', /./],
-  ['few ports were left', closedRun({ probes: { sockets: socketsOf(100) } }), 'concurrency-bound', /./],
-  // The endpoint.
-  [
-    'Retry-After',
-    closedRun({ latencyUs: 900_000, generator: pausesOf({ limitAnswers: 30, limitedMs: 1188 }) }),
-    'endpoint-limited',
-    /^44 % of the latency is waiting because the endpoint asked for less: 30 answers were 429, Retry-After or/,
-  ],
-  ['some of it', closedRun({ generator: pausesOf({ limitAnswers: 3, limitedMs: 10 }) }), 'concurrency-bound', /./],
-  [
-    'calls that get 429',
-    {
-      ...callRun([1000]),
-      generator: { ...callRun([1000]).generator, ...pausesOf({ limitAnswers: 9, limitedMs: 6e4 }) },
-    },
-    'endpoint-limited',
-    /^60 % of the time of all users is waiting/,
-  ],
-  [
-    'gone in mid-run',
-    closedRun({ generator: outageOf(7500) }),
-    'endpoint-down',
-    /^no answer from 7\.5 s on \(connection refused\), until the window ended at 10\.0 s$/,
-  ],
-  ['gone after the window', closedRun({ generator: outageOf(10_100) }), 'concurrency-bound', /./],
-  ['away for a moment', closedRun({ generator: outageOf(3000, 4000) }), 'concurrency-bound', /./],
-  [
-    'away for most of the time',
-    withRows(closedRun({ generator: outageOf(2500, 9000) }), [[1e5], [1e5], [1e5], [1e5]]),
-    'endpoint-down',
-    /^the endpoint was away for 6\.5 s of 10\.0 s \(connection refused\)$/,
-  ],
-  ['gone with an end of its own', { ...closedRun(), end: 'endpoint_lost' }, 'endpoint-down', /^the endpoint stopped/],
-  ['and the embedded chain', { ...closedRun(), end: 'chain_ended' }, 'endpoint-down', /^the embedded chain ended/],
-  // Funds.
-  [
-    'wallets run dry',
-    { ...closedRun(), failures: { insufficient_funds: 200 }, end: 'no_wallets' },
-    'funds',
-    /^200 of 200 wallets had too little left for a transaction/,
-  ],
-  ['a few of them', { ...closedRun(), failures: { insufficient_funds: 20 } }, 'concurrency-bound', /./],
-  // Not known.
-  [
-    'slower than a block takes, and the node was not watched',
-    closedRun({ latencyUs: 200_000 }),
-    'unknown',
-    /^96 % of the latency is waiting for a block, 0\.9 % of the gas limit was used, 200 in flight, the generator's event loop busy 41 % of the time; the CPU time of the node \(--node-pid\) or a run with twice the wallets \(-t\) would tell more$/,
-  ],
-  ['blocks on demand', closedRun({ blocks: { count: 900 } }), 'unknown', /./],
-  ['slow calls, and the node was not watched', callRun([50_000, 51_000, 52_000]), 'unknown', /waiting for the answer/],
-  ['a node that is half busy', callRun([50_000, 51_000, 52_000], nodeOf(0.7)), 'unknown', /70 % of a core/],
-  ['less than 99 %', openRun({ achieved: 494 }), 'unknown', /494\.0 of 500\.0 per second were achieved/],
-  ['no probes at all', { ...closedRun({ latencyUs: 2e5 }), probes: null }, 'unknown', /waiting for a block/],
-  [
-    'more fails than is done',
-    { ...closedRun({ counts: { verified: 10, failed: 19_990 } }), failures: { rejected: 11, reverted: 19_979 } },
-    'unknown',
-    /, reverted 19,979, rejected 11, /,
-  ],
-  [
-    'more times out than is done',
-    { ...closedRun({ counts: { verified: 10, timedOut: 19_990 } }), failures: {} },
-    'unknown',
-    /, timed_out 19,990, /,
-  ],
-];
+};
 
 describe('judge()', () => {
-  for (const [name, run, verdict, evidence] of CASES) {
-    it(`${name}: ${verdict}`, () => {
-      const judged = judge(run);
-      assert.equal(judged?.name, verdict, judged?.evidence);
-      assert.match(judged?.evidence ?? '', evidence);
-      assert.doesNotMatch(judged?.evidence ?? '', /\n|NaN|undefined|Infinity|\. /);
-    });
-  }
+  for (const [verdict, rows] of Object.entries(CASES))
+    for (const [name, run, evidence = /./] of rows)
+      it(`${name}: ${verdict}`, () => {
+        const judged = judge(run);
+        assert.equal(judged?.name, verdict, judged?.evidence);
+        assert.match(judged?.evidence ?? '', evidence);
+        assert.doesNotMatch(judged?.evidence ?? '', /\n|NaN|undefined|Infinity|\. /);
+      });
 
   it('reads of blocks wait for a connection as long as transactions do: generator-bound, not node-bound', () => {
     const run = closedRun({ latencyUs: 1_600_000, fastestUs: 800_000 });

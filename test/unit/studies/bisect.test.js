@@ -8,6 +8,7 @@ import { Stop } from '../../../src/core/stop.js';
 import { UnavailableError } from '../../../src/errors.js';
 import { bisect } from '../../../src/studies/bisect.js';
 import { readRange } from '../../../src/studies/git-range.js';
+import { equalBy } from '../../helpers/equal-by.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 import { runOf } from './runs.js';
 import { studied } from './study.js';
@@ -198,10 +199,7 @@ describe('readRange()', () => {
     git('checkout', '-q', '-B', 'main', ids[COMMITS]);
     git('merge', '-q', '--no-ff', 'side', '-m', 'Merge side');
     const range = await readRange(repository, { good: ids[0], bad: 'main' });
-    assert.deepEqual(
-      range.commits.slice(0, COMMITS).map(({ id }) => id),
-      ids.slice(1),
-    );
+    equalBy(range.commits.slice(0, COMMITS), ({ id }) => id, ids.slice(1));
     assert.deepEqual([range.commits.length, range.merges, range.isDirty], [COMMITS + 1, 1, false]);
     assert.equal(range.commits[4].subject, 'Write blocks with more care');
     writeFileSync(join(repository, 'notes'), 'changed');

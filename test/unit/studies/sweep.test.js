@@ -2,14 +2,13 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { InputError } from '../../../src/errors.js';
 import { Distribution } from '../../../src/stats/histogram.js';
 import { isWhole, reader } from '../../../src/studies/run-files.js';
 import { checkSize } from '../../../src/studies/plan.js';
 import { resultText } from '../../../src/outputs/table.js';
 import { howItWasMade, sweepMarkdown, sweepResult } from '../../../src/studies/sweep-text.js';
 import { sweep } from '../../../src/studies/sweep.js';
-import { caught } from '../../helpers/caught.js';
+import { equalBy } from '../../helpers/equal-by.js';
 import { runFileOf } from '../../helpers/samples.js';
 import { sweepOf } from '../../helpers/sweep-file.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
@@ -66,15 +65,12 @@ describe('sweep()', () => {
     const forwards = ['5 20', '5 40', '10 20', '10 40'];
     assert.deepEqual(runs.map(settingsOf), [...forwards, ...forwards.toReversed()]);
     const file = await sweepFile();
-    assert.deepEqual(
-      file.cells.map(({ asked, metrics, saturated }) => [asked, metrics.tps, metrics['node.cpu'], saturated]),
-      [
-        [20, [20, 20], [null, null], false],
-        [40, [38, 40], [null, null], false],
-        [20, [20, 20], [null, null], false],
-        [40, [20, 24], [null, null], true],
-      ],
-    );
+    equalBy(file.cells, ({ asked, metrics, saturated }) => [asked, metrics.tps, metrics['node.cpu'], saturated], [
+      [20, [20, 20], [null, null], false],
+      [40, [38, 40], [null, null], false],
+      [20, [20, 20], [null, null], false],
+      [40, [20, 24], [null, null], true],
+    ]);
     assert.equal(file.cells[3].runs[1].file, 'cells/threads-10_rate-40_2.json');
     const text = lines.join('\n');
     assert.match(text, /\nSweep: complete, 8 of 8 runs \(mean ± standard deviation of 2\); node\/v1 at /);
@@ -258,10 +254,7 @@ describe('saturation', () => {
       }));
       await result;
       const { saturation, cells } = await sweepFile();
-      assert.deepEqual(
-        saturation.map((line) => line.words),
-        words,
-      );
+      equalBy(saturation, (line) => line.words, words);
       assert.ok(cells.every(({ saturated, why }) => saturated === (why !== null)));
     });
 });
@@ -332,9 +325,7 @@ describe('files of studies', () => {
     it(`are refused: ${name}`, async (t) => {
       const file = join(temporaryFolder(t), 'sweep.json');
       writeFileSync(file, typeof json === 'string' ? json : JSON.stringify(json));
-      const error = await caught(async () => (await reader('sweep'))(file));
-      assert.ok(error instanceof InputError);
-      assert.match(error.message, words);
+      await assert.rejects(async () => (await reader('sweep'))(file), { name: 'InputError', message: words });
       if (name === 'a sweep of a newer version')
         await assert.rejects(async () => (await reader('run'))(file), { message: /is no run file of this version/ });
     });

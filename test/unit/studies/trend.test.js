@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RUNS_MAY_DIFFER_IN } from '../../../src/cli/options.js';
 import { pointsOfRuns, pointsOfSweep, trend, trendText } from '../../../src/studies/trend.js';
+import { equalBy } from '../../helpers/equal-by.js';
 import { runOf } from './runs.js';
 
 /** Cells as a sweep has them, two runs each: 100, 110 ... of a rate. @param {number} count @param {Record<string, string>} [more] */
@@ -103,10 +104,7 @@ test('a grid has a line for each value of the other axes; those with too few poi
     ...cellsOf(2, { connections: '4' }),
   ];
   const { lines, warnings } = trend(pointsOfSweep({ cells }), { over: 'rate' });
-  assert.deepEqual(
-    lines.map(({ at }) => at),
-    [{ connections: '1' }, { connections: '2' }],
-  );
+  equalBy(lines, ({ at }) => at, [{ connections: '1' }, { connections: '2' }]);
   assert.match(warnings[0], /^1 of 3 lines/);
   assert.equal(trend(pointsOfSweep({ cells }), { over: 'rate' }).confidence, 0.95);
   assert.throws(() => trend(pointsOfSweep({ cells })), { code: 'usage', message: /--over one of rate, connections/ });
@@ -156,10 +154,7 @@ test('a metric that is missing at one value has no line; missing in one repeat i
     metrics: { tps: cell.metrics.tps, cpu: [null, 90], rss: i === 2 ? [null, null] : [1, 2] },
   }));
   const { lines } = trend(pointsOfSweep({ cells }));
-  assert.deepEqual(
-    lines[0].metrics.map(({ name }) => name),
-    ['tps', 'cpu'],
-  );
+  equalBy(lines[0].metrics, ({ name }) => name, ['tps', 'cpu']);
 });
 
 test('figures that may be larger, because operations got no good answer, are marked', () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, it } from 'node:test';
 import { CALL_PRESETS, readCalls } from '../../../src/workloads/calls-file.js';
+import { equalBy } from '../../helpers/equal-by.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
 /** @import { TestContext } from 'node:test' */
@@ -28,20 +29,11 @@ describe('a calls file', () => {
         ],
       }),
     );
-    assert.deepEqual(
-      kinds.map(({ name, method, weight, check }) => [name, method, weight, check]),
-      [
-        ['eth_blockNumber', 'eth_blockNumber', 1, null],
-        ['b', 'eth_call', 0.5, 'same'],
-      ],
-    );
+    equalBy(kinds, ({ name, method, weight, check }) => [name, method, weight, check], [
+      ['eth_blockNumber', 'eth_blockNumber', 1, null],
+      ['b', 'eth_call', 0.5, 'same'],
+    ]);
     assert.deepEqual([source.isPreset, [...needs], isPaged], [false, ['addresses'], false]);
-  });
-
-  it('needs of checks count, too', async (t) => {
-    const check = { path: 'number', equals: '{{block.recent}}' };
-    const { needs } = await readCalls(fileOf(t, { schema: SCHEMA, calls: [{ method: 'a', check }] }));
-    assert.deepEqual([...needs], ['head']);
   });
 
   for (const name of CALL_PRESETS) {
@@ -65,7 +57,6 @@ describe('a calls file', () => {
       /\/schema must be equal to constant/,
     ],
     ['no calls', { schema: SCHEMA }, /must have required property 'calls'/],
-    ['an empty list', { schema: SCHEMA, calls: [] }, /\/calls must NOT have fewer than 1 items/],
   ];
 
   /** Entries of a file. @type {Array<[string, unknown, RegExp]>} */
@@ -75,19 +66,14 @@ describe('a calls file', () => {
       { method: 'b', wieght: 2 },
       /: \/calls\/0 .*additional.* \("wieght"\); .*; see docs\/calls\.md$/,
     ],
-    ['no method', { name: 'x' }, /\/calls\/0 .*'method'/],
     ['a method that is no name', { method: 'eth call' }, /\/calls\/0\/method must match/],
-    ['a name that is none', { method: 'a', name: 'a b' }, /\/calls\/0\/name must match/],
-    ['parameters that are no array', { method: 'a', params: {} }, /\/params must be array/],
     ['a weight of 0', { method: 'a', weight: 0 }, /\/weight must be > 0/],
-    ['a weight in words', { method: 'a', weight: '1' }, /\/weight must be number/],
     [
       'an unknown template',
       { method: 'b', params: [{ x: '{{block.newest}}' }] },
       /\{\{block\.newest\}\} is no template/,
     ],
     ['a check of another word', { method: 'a', check: 'equal' }, /\/check must be equal to constant/],
-    ['a check without a path', { method: 'a', check: { equals: 1 } }, /\/check .*'path'/],
     ['a check of nothing', { method: 'a', check: { path: '$' } }, /its check has 0 of equals, exists and length/],
     ['a check of two', { method: 'a', check: { path: '$', equals: 1, length: 2 } }, /its check has 2 of/],
     [
@@ -95,14 +81,12 @@ describe('a calls file', () => {
       { method: 'a', check: { path: '$..a[*]', exists: true } },
       /\/check\/path must match/,
     ],
-    ['an unknown key of a check', { method: 'a', check: { path: '$', equal: 1 } }, /\/check .* \("equal"\)/],
     [
       'a length that is a word',
       { method: 'a', check: { path: '$', length: 'ten' } },
       /neither a number nor a template/,
     ],
     ['a length below 0', { method: 'a', check: { path: '$', length: -1 } }, /\/check\/length must be >= 0/],
-    ['a call that is none', 'a', /\/calls\/0 must be object/],
   ];
   const table = [
     ...files,
@@ -120,12 +104,4 @@ describe('a calls file', () => {
       });
     });
   }
-
-  it('one that is not there is named with the presets, and a folder is none', async (t) => {
-    const folder = temporaryFolder(t);
-    await assert.rejects(readCalls(join(folder, 'x.json')), {
-      message: /cannot read the calls file .*x\.json: no such file; .*; presets: light, wallet, indexer, pages$/,
-    });
-    await assert.rejects(readCalls(folder), { message: /is not a file/ });
-  });
 });

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { RpcError } from '../../../src/errors.js';
 import { WorkloadHost } from '../../../src/workloads/kit.js';
 import { caught } from '../../helpers/caught.js';
+import { equalBy } from '../../helpers/equal-by.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 import { hostOf } from './host.js';
 
@@ -73,8 +74,7 @@ describe('the kit: what it is asked with', () => {
   const refused = async (action, says) => {
     const { kit, begin } = host({});
     begin(preparation([0]));
-    const error = await caught(() => action(kit));
-    assert.match(error.message, says);
+    await assert.rejects(async () => action(kit), { message: says });
   };
 
   it('an address without code has no number', async () => {
@@ -108,10 +108,7 @@ describe('the kit: what it is asked with', () => {
     await rpc.gather('m', [2]);
     await rpc.batch([{ method: 'm' }], 'audit');
     await hostOf('00', { rpc: fake }).rpc.call('m');
-    assert.deepEqual(
-      fake.calls.map(({ purpose }) => purpose),
-      ['setup', 'readback', 'audit', 'readback'],
-    );
+    equalBy(fake.calls, ({ purpose }) => purpose, ['setup', 'readback', 'audit', 'readback']);
   });
 });
 
@@ -190,7 +187,7 @@ describe('the kit: what it is for', () => {
     assert.match(broken.message, /mine\.js: the Solidity source does not compile/);
     assert.match(broken.details, /^DeclarationError: Undeclared identifier\.\n --> workload\.sol:1:36:\n/);
     const two = 'contract A { uint256 x; } contract B { uint256 y; }';
-    assert.match((await caught(() => kit.compile(two))).message, /name one of its contracts; the source has A, B$/);
+    await assert.rejects(async () => kit.compile(two), { message: /name one of its contracts; the source has A, B$/ });
     const { bytecode } = await kit.compile(two, { contract: 'B' });
     assert.match(bytecode, /^0x60806040/);
     assert.equal(process.listenerCount('unhandledRejection'), listeners, 'the compiler lives in a thread of its own');

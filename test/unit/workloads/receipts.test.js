@@ -97,19 +97,6 @@ describe('the verdict on a transaction', () => {
     assert.equal(rpc.count(), 5);
   });
 
-  it('a lost connection is an error, and the block is asked for again', async () => {
-    let isLost = true;
-    const { receipts } = reading({
-      eth_getBlockReceipts: () => {
-        if (isLost) throw new TransportError('reset', 'reset');
-        return [receiptOf(1)];
-      },
-    });
-    await assert.rejects(receipts.verdict(hashOf(1), BLOCK, null), TransportError);
-    isLost = false;
-    assert.equal((await receipts.verdict(hashOf(1), BLOCK, null)).state, 'ok');
-  });
-
   it('another block with the same number is read anew, and a few blocks are kept', async () => {
     const { rpc, receipts } = reading({
       eth_getBlockReceipts: (number) => [{ ...receiptOf(1), blockNumber: number }],
@@ -144,13 +131,6 @@ describe('what became of all transactions of a run', () => {
     assert.deepEqual(outcomes, { succeeded: [19], reverted: [1] });
     assert.deepEqual(nonces, [15]);
     assert.equal(rpc.count(), 20);
-  });
-
-  it('it ends when it is told to, and says how far it was', async () => {
-    const { receipts } = reading({});
-    assert.deepEqual(await receipts.ofRun(['0xfrom'], snapshot, AbortSignal.abort()), {
-      why: 'there was time for the receipts of 0 of 20 blocks',
-    });
   });
 });
 

@@ -69,13 +69,6 @@ describe('a workload of the user: next()', () => {
     assert.deepEqual([own, kit.gasLimit], [null, 110_001n]);
   });
 
-  it('an object that cannot be changed is copied', async () => {
-    const given = Object.freeze({ to: TO });
-    const workload = await transactions({ next: () => given }, { eth_estimateGas: () => '0x186a0' });
-    await workload.prepare(preparation());
-    assert.deepEqual(workload.next(0, 7), { to: TO, data: '0x', value: 0n, gasLimit: 110_001n });
-  });
-
   it('a gas limit is in all calls, or in none', async () => {
     const next = (/** @type {number} */ _, /** @type {number} */ nonce) =>
       nonce === 7 ? { to: TO, gasLimit: 21_000n } : { to: TO };
@@ -89,11 +82,8 @@ describe('a workload of the user: next()', () => {
     ['a promise', Promise.resolve()],
     ['no to', {}],
     ['a wrong to', { to: '0x12' }],
-    ['odd data', { to: TO, data: '0x123' }],
-    ['data without 0x', { to: TO, data: '12' }],
     ['data that is not hexadecimal', { to: TO, data: '0xgg' }],
     ['a number as value', { to: TO, value: 1 }],
-    ['less than nothing', { to: TO, value: -1n }],
     ['more than there is', { to: TO, value: 2n ** 256n }],
     ['a gas limit beyond 64 bits', { to: TO, gasLimit: 2n ** 64n }],
   ]))
@@ -104,18 +94,6 @@ describe('a workload of the user: next()', () => {
         /next\(\) returned .*, and must return a call \{ to, data, value, gasLimit \}/,
       );
     });
-
-  it('what it throws names the file and the line', async () => {
-    const workload = await transactions({
-      next: () => {
-        throw new Error('tired');
-      },
-    });
-    await refused(
-      () => workload.next(0, 0),
-      /mine\.js: next\(\) threw: tired \(at \S+next.*user-workload\.test\.js:\d+:\d+\)+$/,
-    );
-  });
 });
 
 describe('a workload of the user: verify(), audit() and reconcile()', () => {

@@ -1,14 +1,16 @@
 /** The run file in one line of a log, and in a folder that instances share. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { describe, it } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { OutputError } from '../../../src/errors.js';
+import { claimFile } from '../../../src/files.js';
 import { createResultLineOutput, createResultsOutput, resultLine } from '../../../src/outputs/json.js';
 import { OutputStream } from '../../../src/outputs/streams.js';
+import { caught } from '../../helpers/caught.js';
 import { runFileOf } from '../../helpers/samples.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
@@ -76,5 +78,59 @@ describe('results', () => {
     for (const results of [join(folder, 'file'), join(folder, 'file', 'under'), '/proc/nobody/can'])
       await assert.rejects(async () => createResultsOutput(optionsOf({ results })).open?.(), OutputError);
     await createResultsOutput(optionsOf({ results: join(folder, 'there') })).open?.();
+  });
+});
+
+describe('claimFile()', () => {
+  it('the second process is refused and overwrites nothing', async (t) => {
+    const file = join(temporaryFolder(t), 'a.json');
+    claimFile(file, 'taken');
+    writeFileSync(file, 'first');
+    const error = await caught(() => claimFile(file, 'taken, do otherwise'));
+    assert.ok(error instanceof OutputError);
+    assert.deepEqual([error.exitCode, error.message], [73, 'taken, do otherwise']);
+    assert.equal(readFileSync(file, 'utf8'), 'first');
+  });
+
+  it('an empty file is removed again, a file with content is not', (t) => {
+    const folder = temporaryFolder(t);
+    const [empty, full, gone] = ['empty', 'full', 'gone/x'].map((name) => join(folder, name));
+    const releases = [empty, full].map((file) => claimFile(file, ''));
+    writeFileSync(full, 'x');
+    releases.forEach((release) => release());
+    releases.forEach((release) => release());
+    assert.deepEqual([empty, full].map(existsSync), [false, true]);
+    assert.throws(() => claimFile(gone, ''), /its folder does not exist/);
+  });
+});
+
+describe('the run file in a folder of many instances', () => {
+  const instance = { runId: 'evening-1', index: 3, instances: 4, attempt: 0 };
+
+  it('is taken by the first, and the second may not take it away', async (t) => {
+    const results = temporaryFolder(t);
+    const file = join(results, 'evening-1-00003-0.json');
+    const make = () => createResultsOutput(/** @type {any} */ ({ results, instance }));
+    const [first, second] = [make(), make()];
+    await first.open?.();
+    assert.equal(readFileSync(file, 'utf8'), '');
+    const error = await caught(() => second.open?.());
+    assert.match(
+      String(error),
+      /run evening-1, index 3, attempt 0 has a run file already in .*: another instance has this index, or it ran before: give another --run-id, or --attempt 1$/,
+    );
+    await second.close?.();
+    assert.ok(existsSync(file));
+    await first.finish?.(/** @type {any} */ ({ id: 'x' }));
+    await first.close?.();
+    assert.equal(JSON.parse(readFileSync(file, 'utf8')).id, 'x');
+  });
+
+  it('is not left behind empty', async (t) => {
+    const results = temporaryFolder(t);
+    const output = createResultsOutput(/** @type {any} */ ({ results, instance }));
+    await output.open?.();
+    await output.close?.();
+    assert.ok(!existsSync(join(results, 'evening-1-00003-0.json')));
   });
 });

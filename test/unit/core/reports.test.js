@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { Checkpoints, Watch } from '../../../src/core/reports.js';
 import { Stop } from '../../../src/core/stop.js';
-import { Checkpoints } from '../../../src/core/reports.js';
 import { InternalError, OutputError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { runFileOf } from '../../helpers/samples.js';
@@ -15,8 +15,8 @@ import { runFileOf } from '../../helpers/samples.js';
 const making = (describe) => ({ ask: async () => ({}), describe });
 const usual = making(runFileOf);
 
-/** @param {{costMs?: number, keep?: (run: unknown) => void | Promise<void>, keepers?: number}} [options] what it takes to keep one */
-function setUp({ costMs = 0, keep = () => {}, keepers = 1 } = {}) {
+/** @param {{costMs?: number, keep?: (run: unknown) => void | Promise<void>}} [options] what it takes to keep one */
+function setUp({ costMs = 0, keep = () => {} } = {}) {
   const clock = createFakeClock();
   const stop = new Stop();
   /** @type {string[]} */
@@ -34,7 +34,7 @@ function setUp({ costMs = 0, keep = () => {}, keepers = 1 } = {}) {
       return keep(run);
     },
   };
-  const outputs = [{ ...keeper, checkpoint: undefined }, ...Array(keepers).fill(keeper)];
+  const outputs = [{ ...keeper, checkpoint: undefined }, keeper];
   const warn = (/** @type {string} */ words) => void warnings.push(words);
   const checkpoints = new Checkpoints({ clock: slowClock, outputs, stop, warn });
   return { clock, stop, warnings, kept, checkpoints };
@@ -58,20 +58,6 @@ describe('Checkpoints', () => {
     await clock.advance(25_000);
     assert.deepEqual(kept, [1000, 11_000, 21_000]);
     await checkpoints.stop();
-  });
-
-  it('write() calls every writer at once', async () => {
-    const { kept, checkpoints } = setUp({ keepers: 2 });
-    await checkpoints.write(usual);
-    assert.deepEqual(kept, [0, 0]);
-  });
-
-  it('nothing is made without writers', async () => {
-    const { clock, checkpoints } = setUp({ keepers: 0 });
-    const never = { ask: () => assert.fail('asked'), describe: () => assert.fail('made') };
-    await checkpoints.write(never);
-    checkpoints.begin(never);
-    assert.equal(clock.pending(), 0);
   });
 
   it('a full disk gives one warning and no end of the run', async () => {
@@ -139,5 +125,36 @@ describe('Checkpoints', () => {
     await clock.advance(60_000);
     assert.deepEqual(kept, []);
     assert.equal(clock.pending(), 0);
+  });
+});
+
+/** @param {Partial<ConstructorParameters<typeof Watch>[0]>} [given] */
+function watchOf(given) {
+  /** @type {string[]} */
+  const said = [];
+  const node = { pid: null, metrics: null, series: null, insecure: false };
+  const options = { node, rpc: null, clock: createFakeClock(), ...given };
+  return { said, watch: new Watch({ ...options, warn: (words) => void said.push(words) }) };
+}
+
+describe('Watch: warnings', () => {
+  it('warnOnce() warns once per kind', () => {
+    const { said, watch } = watchOf();
+    for (const seconds of [31, 32, 33]) watch.warnOnce('still', `no block for ${seconds} s`);
+    assert.deepEqual([said, watch.warnings], [['no block for 31 s'], ['no block for 31 s']]);
+  });
+
+  it('many of one kind leave room for others', () => {
+    const { said, watch } = watchOf();
+    for (let i = 0; i < 1000; i += 1) watch.warnOf('reorg', `reorg ${i}`);
+    watch.warnOnce('still', 'no block');
+    for (let i = 0; i < 7; i += 1) watch.warnOf('other', `other ${i}`);
+    watch.warnOf('reorg', 'the last reorg');
+    assert.ok(said.includes('no block') && said.includes('other 4'));
+    assert.deepEqual(watch.warnings.slice(5), [
+      'and 996 more of this kind, the last of them: the last reorg',
+      ...['no block', 'other 0', 'other 1', 'other 2', 'other 3', 'other 4'],
+      'and 2 more of this kind, the last of them: other 6',
+    ]);
   });
 });
