@@ -71,10 +71,13 @@ export function assertPartialRunFile(run) {
   const { startedAt, window, endedAt } = run;
   assert.ok(
     startedAt <= window.startedAt && window.startedAt <= endedAt,
-    `${startedAt} ${window.startedAt} ${endedAt}`,
+    [startedAt, window.startedAt, endedAt].join(),
   );
-  const [startMs, endMs] = [window.startedAt, endedAt].map((text) => Date.parse(text));
-  assertNear(startMs + window.durationMs, Math.max(endMs, startMs), 1e-9);
+  assertNear(
+    Date.parse(window.startedAt) + window.durationMs,
+    Math.max(Date.parse(endedAt), Date.parse(window.startedAt)),
+    1e-9,
+  );
 }
 
 /** @param {RunFile} run */
