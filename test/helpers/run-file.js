@@ -21,9 +21,14 @@ const FORMATS = Object.freeze({
   uuid: /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
 });
 
+/** Compiling takes longer than most checks. @type {ValidateFunction | undefined} */
+let validator;
+
 /** @returns {ValidateFunction} */
 export function runFileValidator() {
-  return new Ajv2020({ strict: true, allowUnionTypes: true, allErrors: true, formats: FORMATS }).compile(SCHEMA);
+  return (validator ??= new Ajv2020({ strict: true, allowUnionTypes: true, allErrors: true, formats: FORMATS }).compile(
+    SCHEMA,
+  ));
 }
 
 /**
