@@ -63,6 +63,8 @@ export async function serve(respond) {
   };
   // Who asked may be gone, and so may the node behind a server that stands between.
   const server = createServer((request, response) => void handle(request, response).catch(() => response.destroy()));
+  // An idle connection is not closed: a request may be on its way then, and would be lost.
+  server.keepAliveTimeout = 0;
   servers.add(server);
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
   const { port } = /** @type {AddressInfo} */ (server.address());
@@ -99,6 +101,28 @@ export function serveBehind(url, gate) {
   return serve(async (body) => {
     await gate(body);
     return passOn(url, body);
+  });
+}
+
+/**
+ * Gates for several instances: none sends its first transaction before all of them are about to.
+ * @param {number} instances
+ * @returns {Gate[]}
+ */
+export function startTogether(instances) {
+  let waiting = 0;
+  /** @type {() => void} */
+  let open = () => {};
+  const all = new Promise((/** @type {(value: void) => void} */ resolve) => (open = resolve));
+  return Array.from({ length: instances }, () => {
+    let arrived = false;
+    return (body) => {
+      if (!body.includes('"eth_sendRawTransaction"')) return;
+      if (!arrived) waiting += 1;
+      arrived = true;
+      if (waiting === instances) open();
+      return all;
+    };
   });
 }
 
