@@ -17,6 +17,9 @@ export const INTERVAL_LINE = /^ +\d+\.\d s +[\d,]+ +[1-9]/m;
 export const EXACT = /audit +exact: (\d+) counters grew by ([\d,]+) = \2 verified \+ 0 included late/;
 export const STACK_TRACE = /\n +at .*:\d+:\d+/;
 
+/** A second signal means "at once" only when it comes after the first one was seen to do something. */
+export const SECOND_WISH_MS = 400;
+
 /**
  * @typedef {object} Own
  * @property {{url: string} | null} [chain] that has the wallets; null: the embedded chain
@@ -81,7 +84,7 @@ export function startOf(t, words, options = {}) {
     if (isAlone) await assertNothingLeft(TMPDIR);
     const run = existsSync(out) ? readJson(out) : null;
     // A worker thread that died, or a mistake in the program, leaves figures that need not add up.
-    if (run !== null && !run.partial && result.code !== 70) assertRunFile(run);
+    if (run !== null && !run.partial && result.code !== 70 && !others.env?.PLANTED) assertRunFile(run);
     return { ...result, ...place, run };
   };
   return { ...stress, ...place, end };
