@@ -413,7 +413,7 @@ function assertAudit({ audit, counts, config, exitCode, generator }) {
     assert.ok(audit.incomplete?.includes(`${words}: ${why}`), words);
   // Calls beside transactions have no wallets and are not audited.
   if (generator.rpcCalls.load > 0)
-    return assert.ok(audit.wallets <= config.threads && audit.verified <= counts.verified);
+    return assert.ok(audit.wallets <= Number(config.threads) && audit.verified <= counts.verified);
   assert.equal(audit.wallets, config.threads);
   assert.equal(audit.verified, counts.verified);
   assert.equal(audit.mismatches.length, Math.min(audit.mismatchCount, 100));
