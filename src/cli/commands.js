@@ -107,7 +107,9 @@ export const commands = {
         config,
         `${url} (chain 31337): wallets ${config.offset}..${config.offset + config.threads - 1} of the well-known test mnemonic are funded; use it with: stress --rpc ${url} -t N -o N. Ctrl-C ends it`,
       );
-      await Promise.race([new Promise((resolve) => stop.drain.addEventListener('abort', resolve)), chain.ended]);
+      const asked = new Promise((resolve) => stop.drain.addEventListener('abort', resolve));
+      // A signal that came while the wallets were funded is no event any more.
+      if (!stop.drain.aborted) await Promise.race([asked, chain.ended]);
       if (!stop.drain.aborted) throw new UnavailableError(`the chain ended: ${await chain.ended}`);
       return worstExit(stop.exitCodes);
     } finally {

@@ -1,5 +1,4 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 
 /** @import { NodeReading } from '../types.d.ts' */
 
@@ -13,12 +12,15 @@ export function createNodeProbe({ pid, proc = '/proc' }) {
   const folder = `${proc}/${pid}`;
   let last = baseline(folder);
 
-  /** @returns {Promise<NodeReading>} */
+  /**
+   * Read at once: on a busy machine the time limit of a probe could be over before the answer to a request is seen.
+   * @returns {Promise<NodeReading>}
+   */
   async function sample() {
     let now, status;
     try {
-      now = parseStat(await readFile(`${folder}/stat`, 'latin1'));
-      status = await readFile(`${folder}/status`, 'latin1');
+      now = parseStat(readFileSync(`${folder}/stat`, 'latin1'));
+      status = readFileSync(`${folder}/status`, 'latin1');
     } catch {
       if (!existsSync(`${proc}/self/stat`)) throw new Error('figures of a process need /proc, which is not here');
       throw new Error(`process ${pid} is gone`);

@@ -1,7 +1,7 @@
 /** Instances that begin together, or do not, and the run files that they leave where those of all are put together. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
@@ -10,6 +10,7 @@ import { freePort, rpcCall, startAnvil } from '../helpers/anvil.js';
 import { readJson, runStress, spawnStress, startStress } from '../helpers/cli.js';
 import { DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { assertPartialRunFile, assertRunFile } from '../helpers/run-file.js';
+import { INTERVAL_LINE, SECOND_WISH_MS, killedBy, runOf, startOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
@@ -25,8 +26,8 @@ let url = '';
 /** @type {StressProcess} */
 let node;
 before(async () => {
-  node = startStress(['node', '-t', '100', '--port', String(await freePort())], { timeoutMs: 300_000 });
-  [, url] = await node.waitFor(/^(http:\S+) \(chain 31337\): wallets 0\.\.99 of .* are funded; /m);
+  node = startStress(['node', '-t', '140', '--port', String(await freePort())], { timeoutMs: 900_000 });
+  [, url] = await node.waitFor(/^(http:\S+) \(chain 31337\): wallets 0\.\.139 of .* are funded; /m);
 });
 after(async () => {
   node.child.kill('SIGTERM');
@@ -87,10 +88,17 @@ async function sentFrom(index) {
   return Number(await rpcCall(url, 'eth_getTransactionCount', [address, 'pending']));
 }
 
+/** A machine may be too busy to be ready in time. @param {number} seconds @param {(startAt: string) => Promise<any>} run */
+async function soonOrLater(seconds, run) {
+  const at = (/** @type {number} */ seconds) => (Date.now() / 1000 + seconds).toFixed(3);
+  const soon = await run(at(seconds));
+  return soon.code === 75 ? run(at(90)) : soon;
+}
+
 describe('a common start', { concurrency: 4 }, () => {
-  test('two at a barrier, one of them with two threads: one instant, two run files, all exact', async (t) => {
+  test('two at a barrier, one instant, two run files, all exact', async (t) => {
     const { args, results, own } = site(t, 0);
-    const first = startStress([...args(1, { '--workers': 2, '--out': '-' }), '--quiet']);
+    const first = startStress([...args(1, { '--out': '-' }), '--quiet']);
     const second = startStress(args(0));
     const [one, zero] = await Promise.all([first.done, second.done]);
     assert.deepEqual([zero.code, one.code], [0, 0], zero.stderr + one.stderr);
@@ -116,16 +124,6 @@ describe('a common start', { concurrency: 4 }, () => {
     });
   });
 
-  test('one alone ends by its time-out, says who is missing, and has taken back its word', async (t) => {
-    const { args, results, own } = site(t, 10);
-    const { code, stdout, stderr } = await runStress(args(0, { '--start-timeout': '2s' }));
-    assert.equal(code, 75, stderr);
-    assert.equal(stderr, 'stress: the common start was not reached within 2 s (--start-timeout): missing: 1\n');
-    assert.match(stdout, /^waiting for 1 of 2 instances: 1$/m);
-    assert.doesNotMatch(stdout, /STRESS_RESULT|Summary/);
-    assert.deepEqual([readdirSync(own), readdirSync(results)], [[], []]);
-  });
-
   test('interrupted while it waits: it ends promptly, and leaves nothing behind', async (t) => {
     const { args, own } = site(t, 20);
     const running = startStress(args(1));
@@ -135,20 +133,6 @@ describe('a common start', { concurrency: 4 }, () => {
     const { code, stderr } = await running.done;
     assert.deepEqual([code, stderr], [130, 'stress: interrupted while waiting for the common start\n']);
     assert.deepEqual(readdirSync(own), []);
-  });
-
-  test('one index twice: the second one is refused before it sends anything, the first one is let be', async (t) => {
-    const { args, own, folder } = site(t, 30);
-    const waiting = startStress(args(1));
-    await waiting.waitFor(/^waiting for 1 of 2 instances: 0$/m);
-    const sent = await sentFrom(35);
-    const twin = await runStress(args(1, { '--results': join(folder, 'elsewhere') }));
-    assert.equal(twin.code, 77);
-    assert.match(twin.stderr, /^stress: index 1 of run demo has arrived already on \S+ since \S+Z: .* --attempt 1\n$/);
-    assert.equal(await sentFrom(35), sent);
-    assert.deepEqual(readdirSync(own), ['1-0.json']);
-    waiting.child.kill('SIGTERM');
-    assert.equal((await waiting.done).code, 143);
   });
 
   test('killed while it waits and started again with its attempt: it takes part in its own place', async (t) => {
@@ -161,58 +145,35 @@ describe('a common start', { concurrency: 4 }, () => {
     // Index 0 may be there before the one that was started again: it begins with the one whose word it has.
     const { arrivals } = readJson(join(own, 'start.json'));
     const isIn = arrivals[1].attempt === 1;
-    assert.deepEqual(
-      both.map(({ code }) => code),
-      [0, isIn ? 0 : 75],
-      both[1].stderr,
-    );
+    assert.deepEqual([both[0].code, both[1].code], [0, isIn ? 0 : 75], both[1].stderr);
     assert.ok(existsSync(join(results, 'demo-00000-0.json')));
     assert.equal(existsSync(join(results, 'demo-00001-1.json')), isIn);
     if (!isIn) assert.match(both[1].stderr, /starts without this instance|started at/);
   });
 
-  test('instances that contradict each other: none starts, and each gives the reason', async (t) => {
-    const { args } = site(t, 50);
-    const both = await Promise.all([runStress(args(0)), runStress(args(1, { '-t': 6 }))]);
-    for (const { code, stderr } of both) {
-      assert.equal(code, 77, stderr);
-      assert.match(stderr, /^stress: run demo: index 0 \(\S+\) has -t 5, index 1 \(\S+\) has -t 6: /);
-    }
-  });
-
   test('--start-at: met to the millisecond, without an index as well', async (t) => {
-    const out = join(temporaryFolder(t), 'run.json');
-    const common = ['--rpc', url, '-t', '3', '-o', '62', '-d', '700ms', '--out', out];
-    /** A machine may be too busy to be ready in time. @param {number} seconds */
-    const inSeconds = async (seconds) => {
-      const atMs = Date.now() + seconds * 1000;
-      return { atMs, ...(await runStress([...common, '--start-at', (atMs / 1000).toFixed(3)])) };
-    };
-    const soon = await inSeconds(8);
-    const { atMs, code, stdout, stderr } = soon.code === 75 ? await inSeconds(60) : soon;
-    assert.equal(code, 0, stderr);
+    let startAt = '';
+    const words = '-t 3 -o 62 -d 700ms --start-at';
+    const { stdout, stderr, run } = await soonOrLater(6, (at) =>
+      runOf(t, `${words} ${(startAt = at)}`, { rpc: url, exit: null }),
+    );
+    assert.equal(run?.exitCode, 0, stderr);
     assert.match(stdout, /^the load starts at \S+Z, in \d+\.\d s$/m);
     assert.doesNotMatch(stdout, /STRESS_RESULT/, 'an instance that knows of no others');
-    const run = readJson(out);
-    assertRunFile(run);
     assertBeganTogether(run);
-    assert.deepEqual([run.instance.index, run.instance.start.at], [null, new Date(atMs).toISOString()]);
+    const { index, start } = run.instance;
+    assert.deepEqual([index, start.at], [null, new Date(Math.round(Number(startAt) * 1000)).toISOString()]);
   });
 
   test('--start-at: the wait for confirmations of the set-up is over by then', async (t) => {
-    const anvil = await startAnvil({ args: ['--accounts', '3', '-b', '0.25'] });
-    t.after(() => anvil.stop());
-    const out = join(temporaryFolder(t), 'run.json');
-    const common = ['--rpc', anvil.url, '-t', '3', '-d', '700ms', '--confirmations', '8', '--out', out];
-    /** A machine may be too busy to be ready in time. @param {number} seconds */
-    const inSeconds = (seconds) => runStress([...common, '--start-at', (Date.now() / 1000 + seconds).toFixed(3)]);
-    const soon = await inSeconds(9);
-    const { code, stderr } = soon.code === 75 ? await inSeconds(60) : soon;
-    assert.equal(code, 0, stderr);
-    const run = readJson(out);
+    const chain = await startAnvil({ args: ['--accounts', '3', '-b', '0.25'] });
+    t.after(() => chain.stop());
+    const { stderr, run } = await soonOrLater(6, (at) =>
+      runOf(t, `-t 3 -d 700ms --confirmations 8 --start-at ${at}`, { chain, exit: null }),
+    );
+    assert.equal(run?.exitCode, 0, stderr);
     assertBeganTogether(run);
-    // Eight blocks are 2 seconds, more than the time from the last preparations to the instant.
-    assert.ok(run.instance.start.lateMs < 1000, JSON.stringify(run.instance.start));
+    // Eight blocks are two seconds, and a load that begins more than one second late does not begin.
     assert.equal(run.audit.exact, true);
   });
 
@@ -242,91 +203,75 @@ describe('results', { concurrency: 4 }, () => {
     assert.ok(!existsSync(results) || readdirSync(results).length === 0);
   });
 
+  /** The only instance, with wallets that no other test uses. @param {number} offset */
+  const alone = (offset) => `--chain-id 31337 -t 2 -o ${offset} --instances 1 --index 0`;
+
   test('killed in its load: its partial run file is there, with who it is', async (t) => {
-    const { folder, results } = site(t, 80);
-    mkdirSync(results);
-    const common = ['--rpc', url, '--chain-id', '31337', '-t', '5', '-o', '80', '--instances', '2', '--index', '0'];
-    const running = spawnStress([...common, '--results', results, '--interval', '300ms'], { cwd: folder });
-    await running.waitFor(/^ +[2-9]\.\d s /m);
+    const words = `${alone(80)} --results DIR/results --interval 300ms`;
+    const running = startOf(t, words, { rpc: url, start: spawnStress });
+    await running.waitFor(INTERVAL_LINE);
     running.child.kill('SIGKILL');
     await running.done;
-    assert.deepEqual(readdirSync(results), ['run-00000-0.json']);
-    const run = readJson(join(results, 'run-00000-0.json'));
+    assert.deepEqual(readdirSync(join(running.folder, 'results')), ['run-00000-0.json']);
+    const run = readJson(join(running.folder, 'results', 'run-00000-0.json'));
     assertPartialRunFile(run);
     const { index, instances, start } = run.instance;
-    assert.deepEqual([index, instances, start], [0, 2, { by: null, at: null, waitedMs: null, lateMs: null }]);
+    assert.deepEqual([index, instances, start], [0, 1, { by: null, at: null, waitedMs: null, lateMs: null }]);
   });
 
-  for (const [name, more, ends] of /** @type {Array<[string, string[], number]>} */ ([
-    ['a threshold that failed', ['-d', '500ms', '--threshold', 'tps>1000000'], 99],
-    ['an interrupt', [], 130],
+  for (const [name, more, exit] of /** @type {Array<[string, string, number]>} */ ([
+    ['a threshold that failed, with --quiet', '-d 500ms --threshold tps>1000000 --quiet', 99],
+    ['an interrupt', '', 130],
   ]))
-    test(`the line is printed after ${name}, with --quiet too`, async () => {
-      const offset = ends === 99 ? 90 : 95;
-      const common = ['--rpc', url, '--chain-id', '31337', '-t', '2', '-o', String(offset), '--instances', '1'];
-      const out = ['--index', '0', '--interval', '200ms'];
-      const running = startStress([...common, ...out, ...(ends === 130 ? [] : ['--quiet']), ...more]);
-      if (ends === 130) {
-        await running.waitFor(/^ +\d\.\d s /m);
-        running.child.kill('SIGINT');
-      }
-      const { code, stdout, stderr } = await running.done;
-      assert.equal(code, ends, stderr);
-      const [run, ...others] = resultsIn(stdout);
-      assert.equal(others.length, 0);
-      assertRunFile(run);
-      assert.equal(run.exitCode, ends);
-      if (ends === 99) assert.match(stdout, /^STRESS_RESULT \S+\n$/, 'and nothing else');
+    test(`the line is printed after ${name}`, async (t) => {
+      const during = exit === 130 ? killedBy('SIGINT', /^ +\d\.\d s /m) : undefined;
+      const { stdout, run } = await runOf(t, `${alone(exit)} ${more}`, { rpc: url, exit, during });
+      assert.deepEqual([resultsIn(stdout), run.exitCode], [[run], exit]);
+      if (exit === 99) assert.match(stdout, /^STRESS_RESULT \S+\n$/, 'and nothing else');
     });
 
   test('interrupted when all is ready, shortly before the load: no run file that looks like one killed under load', async (t) => {
-    const { folder, results } = site(t, 85);
-    const own = join(results, 'run-00000-0.json');
-    const common = ['--rpc', url, '--chain-id', '31337', '-t', '2', '-o', '85', '--instances', '1', '--index', '0'];
-    // With workers there is more time in which to be interrupted.
-    const more = ['--workers', '2', '--results', results, '--out', join(folder, 'run.json')];
-    /** A machine may be too busy to be ready in time. @param {number} seconds */
-    const interrupted = async (seconds) => {
-      const startAt = (Date.now() / 1000 + seconds).toFixed(3);
-      const running = startStress([...common, ...more, '--start-at', startAt]);
+    const { stdout, stderr, code, folder, out } = await soonOrLater(14, async (startAt) => {
+      // With workers there is more time in which to be interrupted.
+      const words = `${alone(85)} --workers 2 --results DIR/results --start-at ${startAt}`;
+      const running = startOf(t, words, { rpc: url });
+      const own = join(running.folder, 'results', 'run-00000-0.json');
       let hasEnded = false;
-      const done = running.done.finally(() => (hasEnded = true));
+      const done = running.end(null).finally(() => (hasEnded = true));
       while ((statSync(own, { throwIfNoEntry: false })?.size ?? 0) === 0 && !hasEnded) await setTimeout(20);
       running.child.kill('SIGINT');
       return done;
-    };
-    const soon = await interrupted(14);
-    const { code, stdout, stderr } = soon.code === 75 ? await interrupted(60) : soon;
+    });
     assert.deepEqual([code, stderr], [130, 'stress: interrupted while waiting for the common start\n']);
     assert.doesNotMatch(stdout, /STRESS_RESULT|Summary/);
-    assert.deepEqual([readdirSync(results), existsSync(join(folder, 'run.json'))], [[], false]);
+    assert.deepEqual([readdirSync(join(folder, 'results')), existsSync(out)], [[], false]);
   });
 
   test('interrupted twice while its worker threads start: that is no bug of ours', async (t) => {
-    const { args, folder } = site(t, 87);
-    const workload = join(folder, 'slow.mjs');
+    const workload = join(temporaryFolder(t), 'slow.mjs');
     writeFileSync(
       workload,
       `import { isMainThread } from 'node:worker_threads';
 export const contract = 'evm-stress/workload@1';
-if (!isMainThread) await new Promise((resolve) => setTimeout(resolve, 60_000));
+if (!isMainThread) await new Promise((resolve) => setTimeout(resolve, 600_000));
 export default () => ({ kind: 'transaction', next: () => ({ to: '0x' + '11'.repeat(20), value: 1n }) });
 `,
     );
-    const one = { '--instances': 1, '--workers': 2, '-t': 2, '--workload': workload };
-    const running = startStress(args(0, one));
+    const words = `${alone(87)} --barrier DIR/barrier --run-id twice --workers 2 --workload ${workload} -d 1s`;
+    const running = startOf(t, words, { rpc: url });
     await running.waitFor(/^the load starts at /m);
-    await setTimeout(500);
-    running.child.kill('SIGINT');
-    await setTimeout(500);
-    running.child.kill('SIGINT');
-    const { code, stderr } = await running.done;
-    assert.deepEqual([code, stderr], [130, 'stress: interrupted before the load\n']);
+    let ended = false;
+    const done = running.done.finally(() => (ended = true));
+    while (!ended) {
+      running.child.kill('SIGINT');
+      await Promise.race([done, setTimeout(SECOND_WISH_MS, undefined, { ref: false })]);
+    }
+    assert.equal((await running.end(130)).stderr, 'stress: interrupted before the load\n');
   });
 
   test('a failure before the load has no line', async () => {
-    const common = ['--rpc', url, '--chain-id', '5', '-t', '2', '-o', '98', '--instances', '1', '--index', '0'];
-    const { code, stdout } = await runStress([...common, '-d', '500ms']);
+    const words = alone(88).replace('31337', '5').split(' ');
+    const { code, stdout } = await runStress(['--rpc', url, ...words, '-d', '500ms']);
     assert.deepEqual([code, stdout], [77, '']);
   });
 });

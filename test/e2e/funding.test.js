@@ -1,15 +1,12 @@
 /** What wallets must have, who pays what is missing, how it comes back, and at what price transactions are sent. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Wallet, formatEther, parseEther } from 'ethers';
 import { startAnvil } from '../helpers/anvil.js';
-import { runStress, startStress } from '../helpers/cli.js';
+import { runStress } from '../helpers/cli.js';
 import { DEV_MNEMONIC, DEV_WALLETS } from '../helpers/dev-wallets.js';
-import { runTable } from '../helpers/table.js';
-import { temporaryFolder } from '../helpers/temporary.js';
+import { runOf, startOf } from '../helpers/run-of.js';
 
 /** @import { Anvil } from '../helpers/anvil.js' */
 
@@ -56,97 +53,59 @@ describe('wallets without funds', () => {
   });
   after(() => chain.stop());
 
-  test('one message says how many, the first of them, and how much; nothing is sent', async () => {
+  /** Refused in one line, and nothing is sent. @param {string} words @param {NodeJS.ProcessEnv} env @param {number} exit @param {string | RegExp} says */
+  async function refused(words, env, exit, says) {
+    const { code, stderr } = await runStress([...words.split(' '), '--rpc', chain.url], { env });
+    assert.equal(code, exit, stderr);
+    if (typeof says === 'string') assert.equal(stderr, `stress: ${says}\n`);
+    else assert.match(stderr, says);
+    assert.equal(stderr.trimEnd().split('\n').length, 1, stderr);
+    assert.equal(await chain.rpc('eth_blockNumber'), '0x0');
+    return stderr;
+  }
+
+  test('one message says how many, the first of them, and how much', async () => {
     await setBalance(chain, walletAt(2).address, parseEther('0.4'));
     await setBalance(chain, walletAt(3).address, parseEther('1'));
-    const { code, stdout, stderr } = await runStress(
-      ['-t', '6', '-o', '1', '-d', '1s', '--rpc', chain.url, '--fund-amount', '0.5'],
-      { env: AS_GIVEN },
-    );
-    assert.equal(code, 69);
     const [one, two, four] = [1, 2, 4].map((index) => walletAt(index).address);
-    assert.equal(
-      stderr,
-      `stress: 5 wallets have less than the 0.5 ether this run may need, 2.1 ether in all: ` +
-        `wallet 1 (${one}) lacks 0.5 ether, 2 (${two}) lacks 0.1 ether, 4 (${four}) lacks 0.5 ether, ...; ` +
-        `fund them with --fund-from or 'stress fund', or set the need with --fund-amount\n`,
-    );
-    assert.equal(stdout.trimEnd().split('\n').length, 1, stdout);
-    assert.equal(await chain.rpc('eth_blockNumber'), '0x0');
+    const says =
+      `5 wallets have less than the 0.5 ether this run may need, 2.1 ether in all: ` +
+      `wallet 1 (${one}) lacks 0.5 ether, 2 (${two}) lacks 0.1 ether, 4 (${four}) lacks 0.5 ether, ...; ` +
+      `fund them with --fund-from or 'stress fund', or set the need with --fund-amount`;
+    await refused('-t 6 -o 1 -d 1s --fund-amount 0.5', AS_GIVEN, 69, says);
   });
 
-  test('without --fund-amount the need is an estimate that grows with the duration', async (t) => {
-    const results = await runTable(
-      ['1s', '30s'].map((duration) => ({
-        args: ['-t', '1', '-o', '1', '-d', duration, '--rpc', chain.url],
-        env: AS_GIVEN,
-      })),
-      temporaryFolder(t),
-    );
-    const needs = [];
-    for (const { code, stderr } of results) {
-      assert.equal(code, 69);
-      const [, need] =
-        /^stress: 1 wallet has less than the (\S+) ether this run may need, \1 ether in all: /.exec(stderr) ?? [];
-      needs.push(Number(need));
-    }
-    assert.ok(needs[0] > 0 && needs[1] > 5 * needs[0], needs.join(', '));
+  test('without --fund-amount the need is an estimate that grows with the duration', async () => {
+    const words = /^stress: 1 wallet has less than the (\S+) ether this run may need, \1 ether in all: /;
+    const [short, long] = [
+      await refused('-t 1 -o 1 -d 1s', AS_GIVEN, 69, words),
+      await refused('-t 1 -o 1 -d 30s', AS_GIVEN, 69, words),
+    ].map((stderr) => Number(words.exec(stderr)?.[1]));
+    assert.ok(short > 0 && long > 5 * short, `${short}, ${long}`);
   });
 
-  test('a funder who is too poor pays nothing', async (t) => {
+  test('a funder who is too poor pays nothing', async () => {
     const poor = Wallet.createRandom();
     await setBalance(chain, poor.address, parseEther('1'));
-    const amounts = /** @type {Array<[string, RegExp]>} */ ([
+    for (const [amount, says] of /** @type {Array<[string, RegExp]>} */ ([
       ['0.5', /has 1\.0 ether, the payments need 1\.5 ether$/m],
       // Enough for the wallets, but not for the fee.
       ['0.33333333333333333', /has 1\.0 ether, the payments need 1\.0\d+ ether$/m],
-    ]);
-    const results = await runTable(
-      amounts.map(([amount]) => ({
-        args: ['-t', '3', '-o', '10', '-d', '1s', '--rpc', chain.url, '--fund-amount', amount],
-        env: { STRESS_FUNDER_KEY: poor.privateKey },
-      })),
-      temporaryFolder(t),
-    );
-    for (const [i, { code, stderr }] of results.entries()) {
-      assert.equal(code, 69);
-      assert.match(stderr, amounts[i][1]);
-      assert.equal(stderr.trimEnd().split('\n').length, 1);
-    }
+    ]))
+      await refused(`-t 3 -o 10 -d 1s --fund-amount ${amount}`, { STRESS_FUNDER_KEY: poor.privateKey }, 69, says);
     assert.equal(await balanceOf(chain, poor.address), parseEther('1'));
-    assert.equal(await chain.rpc('eth_blockNumber'), '0x0');
   });
 
-  test('a funder inside the slice is refused', async (t) => {
-    const results = await runTable(
-      [['-d', '1s'], ['fund']].map((command) => ({
-        args: [...command, '-t', '2', '-o', '0', '--rpc', chain.url, '--fund-amount', '1'],
-        env: WITH_FUNDER,
-      })),
-      temporaryFolder(t),
-    );
-    for (const { code, stderr } of results) {
-      assert.equal(code, 64);
-      assert.equal(
-        stderr,
-        'stress: the funder is wallet 0 of the slice; use another key for --fund-from, or another slice\n',
-      );
-    }
-    assert.equal(await chain.rpc('eth_blockNumber'), '0x0');
+  test('a funder inside the slice is refused', async () => {
+    const says = 'the funder is wallet 0 of the slice; use another key for --fund-from, or another slice';
+    for (const command of ['-d 1s', 'fund'])
+      await refused(`${command} -t 2 -o 0 --fund-amount 1`, WITH_FUNDER, 64, says);
   });
 
-  test('a funder that is no key is not shown', async (t) => {
+  test('a funder that is no key is not shown', async () => {
     const digits = FUNDER.privateKey.slice(2);
-    const results = await runTable(
-      [`"${FUNDER.privateKey}"`, `${digits},`, digits.replace(/.$/, 'g')].map((text) => ({
-        args: ['-t', '1', '-o', '1', '-d', '1s', '--rpc', chain.url],
-        env: { STRESS_FUNDER_KEY: text },
-      })),
-      temporaryFolder(t),
-    );
-    for (const { code, stderr } of results) {
-      assert.ok(code === 64 || code === 65, `exit ${code}`);
-      assert.match(stderr, /^stress: .*\n$/);
+    for (const STRESS_FUNDER_KEY of [`"${FUNDER.privateKey}"`, `${digits},`, digits.replace(/.$/, 'g')]) {
+      const stderr = await refused('-t 1 -o 1 -d 1s', { STRESS_FUNDER_KEY }, 64, /^stress: /);
       assert.ok(!stderr.includes(digits.slice(0, 20)), stderr);
     }
   });
@@ -193,13 +152,9 @@ describe('a funder', () => {
   });
 
   test('pays for a run: --fund-from', async (t) => {
-    const out = join(temporaryFolder(t), 'run.json');
     const before = await nonceOf(chain, FUNDER.address);
-    const { code, stderr } = await runStress(['-t', '3', '-o', '20', '-d', '300ms', '--rpc', chain.url, '--out', out], {
-      env: WITH_FUNDER,
-    });
-    assert.equal(code, 0, stderr);
-    assert.equal(JSON.parse(readFileSync(out, 'utf8')).audit.exact, true);
+    const { run } = await runOf(t, '-d 300ms', { chain, threads: 3, offset: 20, env: WITH_FUNDER });
+    assert.equal(run.audit.exact, true);
     assert.equal(await nonceOf(chain, FUNDER.address), before + 1);
     for (const left of await balances(chain, [20, 21, 22])) assert.ok(left > 0n);
   });
@@ -231,21 +186,15 @@ describe('a funder', () => {
     assert.ok((await balanceOf(chain, to)) > parseEther('0.19'));
   });
 
-  test('pays 1,000 wallets within seconds', async (t) => {
+  test('pays 1,000 wallets with five transactions', async () => {
     const before = await nonceOf(chain, FUNDER.address);
-    const startedMs = Date.now();
-    const { code, stdout, stderr } = await runStress(
-      ['fund', '-t', '1000', '-o', '1000', '--rpc', chain.url, '--fund-amount', '0.01'],
-      { env: WITH_FUNDER },
-    );
-    const tookMs = Date.now() - startedMs;
-    t.diagnostic(`1,000 wallets in ${(tookMs / 1000).toFixed(1)} s, the start of the process included`);
+    const args = ['fund', '-t', '1000', '-o', '1000', '--rpc', chain.url, '--fund-amount', '0.01'];
+    const { code, stdout, stderr } = await runStress(args, { env: WITH_FUNDER });
     assert.equal(code, 0, stderr);
     assert.equal(stdout, '1000 of 1000 wallets topped up to 0.01 ether: 10.0 ether in 5 transactions\n');
     const some = [1000, 1199, 1200, 1567, 1999];
     assert.deepEqual(await balances(chain, some), Array(some.length).fill(parseEther('0.01')));
     assert.equal(await nonceOf(chain, FUNDER.address), before + 5);
-    assert.ok(tookMs < 15_000, `${tookMs} ms`);
   });
 
   test('pays wallets that are new to the chain behind such that are not', async () => {
@@ -282,113 +231,65 @@ describe('wallets with pending transactions', () => {
   after(() => chain.stop());
 
   test('are refused after --tx-timeout', async () => {
-    const startedMs = Date.now();
     const args = ['-t', '3', '-o', '1', '-d', '300ms', '--rpc', chain.url, '--tx-timeout', '1s'];
     const { code, stderr } = await runStress(args);
     assert.equal(code, 69);
-    assert.equal(
-      stderr,
-      "stress: wallets 2 still have transactions in the node's pool after 1 s: wait until they are mined, or use other wallets (-o)\n",
-    );
-    assert.ok(Date.now() - startedMs > 1000);
+    const words =
+      "stress: wallets 2 still have transactions in the node's pool after 1 s: wait until they are mined, or";
+    assert.equal(stderr, `${words} use other wallets (-o)\n`);
     assert.equal(await nonceOf(chain, walletAt(2).address, 'pending'), 1);
   });
 
-  test('are waited for', async () => {
-    const running = startStress(['-t', '3', '-o', '1', '-d', '300ms', '--rpc', chain.url, '--out=-']);
+  test('are waited for', async (t) => {
+    const running = startOf(t, '-d 300ms', { chain, threads: 3, offset: 1 });
     await running.waitFor(/^3 wallets \(1\.\.3 of .*chain 31337/m);
     await sleep(500);
     await chain.rpc('evm_setAutomine', [true]);
     await chain.rpc('evm_mine');
-    const { code, stdout, stderr } = await running.done;
-    assert.equal(code, 0, stderr);
-    const run = JSON.parse(stdout);
-    assert.deepEqual([run.audit.exact, run.counts.failed], [true, 0]);
+    const { audit, counts } = (await running.end()).run;
+    assert.deepEqual([audit.exact, counts.failed], [true, 0]);
   });
 });
 
 describe('the price', { concurrency: 3 }, () => {
   const GWEI = 10n ** 9n;
+  const big = (/** @type {string} */ hex) => BigInt(hex);
 
-  /**
-   * @typedef {object} PriceRow
-   * @property {string} name
-   * @property {string[]} [args]
-   * @property {string[]} [chainArgs]
-   * @property {string} type of every transaction
-   * @property {'legacy' | 'eip1559'} mode
-   * @property {(transaction: any) => void} check
-   */
-  /** @type {PriceRow[]} */
-  const rows = [
-    {
-      name: 'follows the base fee of the blocks',
-      type: '0x2',
-      mode: 'eip1559',
-      check: (tx) => {
-        // At most five times the first base fee (1 gwei) and the tip.
-        assert.ok(BigInt(tx.maxFeePerGas) > BigInt(tx.maxPriorityFeePerGas));
-        assert.ok(BigInt(tx.maxFeePerGas) <= 5n * GWEI + BigInt(tx.maxPriorityFeePerGas), tx.maxFeePerGas);
-      },
-    },
-    {
-      name: '--legacy',
-      args: ['--legacy'],
-      type: '0x0',
-      mode: 'legacy',
-      check: (tx) => assert.ok(BigInt(tx.gasPrice) > 0n && tx.maxFeePerGas === undefined, JSON.stringify(tx)),
-    },
-    {
-      name: '--gas-price 3',
-      args: ['--gas-price', '3'],
-      type: '0x0',
-      mode: 'legacy',
-      check: (tx) => assert.equal(BigInt(tx.gasPrice), 3n * GWEI),
-    },
-    {
-      name: '--max-fee 1.5',
-      args: ['--max-fee', '1.5'],
-      type: '0x2',
-      mode: 'eip1559',
-      check: (tx) => assert.ok(BigInt(tx.maxFeePerGas) <= (3n * GWEI) / 2n, tx.maxFeePerGas),
-    },
-    {
-      name: '--legacy --max-fee 1.5',
-      args: ['--legacy', '--max-fee', '1.5'],
-      type: '0x0',
-      mode: 'legacy',
-      check: (tx) => assert.ok(BigInt(tx.gasPrice) <= (3n * GWEI) / 2n, tx.gasPrice),
-    },
-    {
-      name: 'is a legacy one where blocks have no base fee',
-      chainArgs: ['--hardfork', 'berlin'],
-      type: '0x0',
-      mode: 'legacy',
-      check: (tx) => assert.ok(BigInt(tx.gasPrice) > 0n),
-    },
-  ];
-  for (const { name, args = [], chainArgs = [], type, mode, check } of rows) {
-    test(name, async () => {
+  for (const [
+    name,
+    words,
+    chainArgs,
+    type,
+    check,
+  ] of /** @type {Array<[string, string, string[], string, (tx: any) => boolean]>} */ ([
+    [
+      'follows the base fee of the blocks',
+      ...['', [], '0x2'],
+      // At most five times the first base fee (1 gwei) and the tip.
+      ({ maxFeePerGas: fee, maxPriorityFeePerGas: tip }) => big(fee) > big(tip) && big(fee) <= 5n * GWEI + big(tip),
+    ],
+    ['--legacy', '--legacy', [], '0x0', (tx) => big(tx.gasPrice) > 0n && tx.maxFeePerGas === undefined],
+    ['--gas-price 3', '--gas-price 3', [], '0x0', (tx) => big(tx.gasPrice) === 3n * GWEI],
+    ['--max-fee 1.5', '--max-fee 1.5', [], '0x2', (tx) => big(tx.maxFeePerGas) <= (3n * GWEI) / 2n],
+    ['--legacy --max-fee 1.5', '--legacy --max-fee 1.5', [], '0x0', (tx) => big(tx.gasPrice) <= (3n * GWEI) / 2n],
+    ['is legacy without base fees', '', ['--hardfork', 'berlin'], '0x0', (tx) => big(tx.gasPrice) > 0n],
+  ]))
+    test(name, async (t) => {
       const chain = await startPoorChain(['--block-time', '0.1', ...chainArgs]);
       // The funder pays, so that its transaction is looked at too.
-      const { code, stdout, stderr } = await runStress(
-        ['-t', '2', '-o', '1', '-d', '500ms', '--rpc', chain.url, '--out=-', ...args],
-        { env: WITH_FUNDER },
-      );
-      assert.equal(code, 0, stderr);
-      const run = JSON.parse(stdout);
-      assert.deepEqual([run.audit.exact, run.counts.failed], [true, 0]);
-      assert.equal(run.environment.feeMode, mode);
+      const own = { chain, threads: 2, offset: 1, env: WITH_FUNDER };
+      const { audit, counts, environment } = (await runOf(t, `-d 500ms ${words}`, own)).run;
+      assert.deepEqual([audit.exact, counts.failed], [true, 0]);
+      assert.equal(environment.feeMode, type === '0x2' ? 'eip1559' : 'legacy');
       const transactions = await transactionsOf(chain);
-      assert.equal(transactions.length, 3 + run.counts.verified, 'a payment, two deployments, and the increments');
+      assert.equal(transactions.length, 3 + counts.verified, 'a payment, two deployments, and the increments');
       for (const transaction of transactions) {
         assert.equal(transaction.type, type);
         assert.equal(Number(transaction.chainId), 31337, 'protected against replay elsewhere (EIP-155)');
-        check(transaction);
+        assert.ok(check(transaction), JSON.stringify(transaction));
       }
       await chain.stop();
     });
-  }
 
   test('--max-fee below the base fee: one line, nothing is sent', async () => {
     // It makes no empty blocks, with each of which the base fee would fall.

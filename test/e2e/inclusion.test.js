@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startAnvil } from '../helpers/anvil.js';
-import { readJson, runStress } from '../helpers/cli.js';
+import { runStress } from '../helpers/cli.js';
 import { passOn, serve } from '../helpers/endpoint.js';
-import { assertRunFile } from '../helpers/run-file.js';
-import { temporaryFolder } from '../helpers/temporary.js';
+import { runOf } from '../helpers/run-of.js';
 
 /** @import { TestContext } from 'node:test' */
 
@@ -14,7 +13,7 @@ let chain;
 /** @type {Awaited<ReturnType<typeof startAnvil>>} */
 let instant;
 before(async () => {
-  chain = await startAnvil({ args: ['--accounts', '40', '--block-time', '0.2'] });
+  chain = await startAnvil({ args: ['--accounts', '60', '--block-time', '0.2'] });
   instant = await startAnvil();
 });
 after(() => Promise.all([chain.stop(), instant.stop()]));
@@ -37,14 +36,13 @@ async function startPoorEndpoint({ isListing = true, isRefused = () => false }) 
 
 /**
  * @param {TestContext} t
- * @param {string} url
- * @param {string[]} args
+ * @param {{url: string}} of the wallets
+ * @param {string} rpc
+ * @param {string} words
+ * @param {number} threads
  */
-async function runOf(t, url, args) {
-  const out = `${temporaryFolder(t)}/run.json`;
-  const { code, stdout, stderr } = await runStress(['--rpc', url, '--out', out, '-d', '800ms', ...args]);
-  assert.equal(code, 0, stdout + stderr);
-  const run = readJson(out);
+async function exactRun(t, of, rpc, words, threads) {
+  const { run, stdout, stderr } = await runOf(t, `-d 800ms ${words}`, { chain: of, rpc, threads });
   assert.equal(run.audit.exact, true, stdout);
   assert.ok(run.counts.verified > 0);
   assert.deepEqual([run.counts.failed, run.counts.timedOut], [0, 0], JSON.stringify(run.failures));
@@ -52,14 +50,9 @@ async function runOf(t, url, args) {
 }
 
 test('sync: the submission lasts until the block, over HTTP and a WebSocket', async (t) => {
-  for (const [url, offset] of [
-    [chain.url, '0'],
-    [chain.url.replace('http', 'ws'), '10'],
-  ]) {
-    const args = ['-t', '10', '-o', offset, '--inclusion', 'sync', '--in-flight', '2', '--confirmations', '1'];
-    const { run, stderr } = await runOf(t, url, args);
+  for (const url of [chain.url, chain.url.replace('http', 'ws')]) {
+    const { run, stderr } = await exactRun(t, chain, url, '--inclusion sync --in-flight 2 --confirmations 1', 10);
     assert.equal(stderr, '');
-    assertRunFile(run);
     const { submit, queued } = run.latency.stages;
     assert.ok(submit.p90Us > 50_000, `${submit.p90Us} us: many answers waited for a block`);
     assert.ok(submit.sumUs > queued.sumUs);
@@ -74,7 +67,7 @@ test('several endpoints, one of them over HTTP: heads are not all pushed, and th
     [chain.url, ws],
     [ws, chain.url],
   ]) {
-    const { run } = await runOf(t, first, ['-t', '4', '--rpc', second]);
+    const { run } = await exactRun(t, chain, first, `--rpc ${second}`, 4);
     const { name, why } = run.environment.inclusion;
     assert.deepEqual([name, run.generator.headSource], ['blocks', 'poll']);
     assert.equal(why, `the cheapest that all endpoints support; ${chain.url}: eth_subscribe needs a ws:// URL`);
@@ -87,7 +80,7 @@ test('a gateway that keeps to itself what is not needed is used; what it refuses
     // What is asked before the load is among them.
     isRefused: (method) => method === 'eth_sendRawTransactionSync' && (asked += 1) > 8,
   });
-  const { run, stderr } = await runOf(t, url, ['-t', '6', '--workers', '2', '--inclusion', 'sync']);
+  const { run, stderr } = await exactRun(t, instant, url, '--workers 2 --inclusion sync', 6);
   const warning = /no longer accepts eth_sendRawTransactionSync \(Method not found\): transactions are sent by/;
   assert.equal(stderr.split('\n').filter((line) => warning.test(line)).length, 1, stderr);
   assert.ok(asked > 8 && run.counts.verified > 8);
@@ -95,13 +88,12 @@ test('a gateway that keeps to itself what is not needed is used; what it refuses
 });
 
 test('sync with workers and too few connections: said, and nothing is lost', async (t) => {
-  const args = ['-t', '20', '-o', '20', '--workers', '2', '--connections', '20', '--inclusion', 'sync'];
-  const { run, stderr } = await runOf(t, chain.url, args);
+  const words = '--workers 2 --connections 20 --inclusion sync';
+  const { stderr } = await exactRun(t, chain, chain.url, words, 20);
   assert.match(
     stderr,
     /^WARN: --inclusion sync: .* 20 operations at once leave none of 20 .*: give more --connections, or a ws:\/\/ URL\n$/,
   );
-  assertRunFile(run);
 });
 
 for (const [asked, lacks, words] of /** @type {Array<[string, Parameters<typeof startPoorEndpoint>[0], RegExp]>} */ ([

@@ -1,15 +1,17 @@
 /** Several instances on one node: disjoint slices get on with each other, overlapping ones are found out. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { freePort, rpcCall } from '../helpers/anvil.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { countersIn, freePort, rpcCall } from '../helpers/anvil.js';
 import { readJson, runStress, startStress } from '../helpers/cli.js';
 import { DEV_WALLETS } from '../helpers/dev-wallets.js';
+import { serveBehind, startTogether } from '../helpers/endpoint.js';
 import { assertNothingLeft } from '../helpers/leftovers.js';
-import { startProxy, startTogether } from '../helpers/proxy.js';
+import { startOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
@@ -27,7 +29,8 @@ let url = '';
 /** @type {StressProcess} */
 let node;
 before(async () => {
-  node = startStress(['node', '-t', '200', '--port', String(await freePort())], { timeoutMs: 120_000 });
+  // It has to outlive all tests of this file, however slow the machine is.
+  node = startStress(['node', '-t', '200', '--port', String(await freePort())], { timeoutMs: 900_000 });
   [, url] = await node.waitFor(/^(http:\S+) \(chain 31337\): wallets 0\.\.199 of .* are funded; /m);
 });
 after(async () => {
@@ -35,27 +38,18 @@ after(async () => {
   await node.done;
 });
 
-/**
- * @typedef {object} Instance
- * @property {string} out its run file
- * @property {string} contracts its contracts file
- * @property {(url: string, ...more: string[]) => string[]} args
- */
+/** @typedef {{offset: number, threads: number, contracts: string}} Instance */
 
-/** @param {TestContext} t @param {number} offset @param {number} [threads] */
-function instance(t, offset, threads = 20) {
-  const folder = temporaryFolder(t);
-  const out = join(folder, 'run.json');
-  const contracts = join(folder, 'contracts.json');
-  const files = ['--out', out, '--contracts', contracts];
-  /** @type {Instance} */
-  const one = {
-    out,
-    contracts,
-    args: (url, ...more) => ['--rpc', url, '-t', String(threads), '-o', String(offset), ...files, ...more],
-  };
-  return one;
-}
+/** @param {TestContext} t @param {number} offset @param {number} [threads] @returns {Instance} */
+const instance = (t, offset, threads = 20) => ({
+  offset,
+  threads,
+  contracts: join(temporaryFolder(t), 'contracts.json'),
+});
+
+/** @param {TestContext} t @param {Instance} one @param {string} words @param {string} [rpc] */
+const start = (t, { contracts, ...slice }, words, rpc = url) =>
+  startOf(t, `--contracts ${contracts} ${words}`, { rpc, ...slice });
 
 /** @param {string} ranges such as '10..12, 15' @returns {number[]} */
 function indexes(ranges) {
@@ -98,23 +92,20 @@ async function assertProven(accuser, stderr, first) {
  * it should long before its duration, the other one is asked to.
  * @param {TestContext} t
  * @param {Instance[]} instances
- * @param {string[]} [more] arguments
- * @returns {Promise<Array<StressResult & {instance: Instance}>>} the one that ended first is the first
+ * @param {string} [more] arguments
+ * @returns the one that ended first is the first
  */
-async function collide(t, instances, more = []) {
+async function collide(t, instances, more = '') {
   const gates = startTogether(instances.length);
-  /** @type {Array<StressResult & {instance: Instance}>} */
-  const results = [];
+  const words = `-d 10m --tx-timeout 10s --interval 1s ${more}`;
   const all = await Promise.all(
-    instances.map(async (one, i) => {
-      const proxy = await startProxy(url, gates[i]);
-      t.after(proxy.close);
-      return startStress(one.args(proxy.url, '-d', '1m', '--tx-timeout', '10s', '--interval', '1s', ...more));
-    }),
+    instances.map(async (one, i) => start(t, one, words, (await serveBehind(url, gates[i])).url)),
   );
+  /** @type {Array<StressResult & {run: any, instance: Instance}>} */
+  const results = [];
   await Promise.all(
-    all.map(async ({ done }, i) => {
-      results.push({ ...(await done), instance: instances[i] });
+    all.map(async ({ end }, i) => {
+      results.push({ ...(await end(null)), signal: null, instance: instances[i] });
       all.forEach(({ child }) => child.kill('SIGTERM'));
     }),
   );
@@ -123,34 +114,26 @@ async function collide(t, instances, more = []) {
 
 test('two instances with offsets 0 and 20 share a chain: both exact, not a single failure', async (t) => {
   const instances = [instance(t, 0), instance(t, 20)];
-  const results = await Promise.all(instances.map(({ args }) => runStress(args(url, '-d', '2s', '--interval', '1s'))));
-  results.forEach(({ code, stdout, stderr }, i) => {
-    assert.equal(code, 0, stderr);
+  for (const { run, stdout, stderr } of await Promise.all(instances.map((one) => start(t, one, '-d 2s').end()))) {
     assert.equal(stderr, '');
-    const run = readJson(instances[i].out);
-    assert.deepEqual(run.failures, {});
     const { started, verified, failed, timedOut, abandoned } = run.counts;
-    assert.deepEqual([failed, timedOut, abandoned], [0, 0, 0]);
-    assert.equal(verified, started);
-    assert.ok(verified >= 20);
-    assert.equal(run.audit.exact, true);
-    assert.deepEqual([run.audit.includedLate, run.audit.resolutions], [0, []]);
+    assert.deepEqual([run.failures, failed, timedOut, abandoned], [{}, 0, 0, 0]);
+    assert.ok(verified >= 20 && verified === started);
+    assert.deepEqual([run.audit.exact, run.audit.includedLate, run.audit.resolutions], [true, 0, []]);
     assert.match(stdout, /audit +exact: 20 counters/);
-  });
-  const [a, b] = instances.map(({ contracts }) => Object.values(readJson(contracts).contracts));
-  assert.equal(new Set([...a, ...b]).size, 40, 'a counter for each wallet');
+  }
+  const counters = instances.flatMap(({ contracts }) => Object.values(readJson(contracts).contracts));
+  assert.equal(new Set(counters).size, 40, 'a counter for each wallet');
 });
 
 test('an instance that starts over a slice in use: one of the two ends with 76 and proof', async (t) => {
-  const first = instance(t, 40);
-  const second = instance(t, 50);
+  const [first, second] = [instance(t, 40), instance(t, 50)];
   // The pauses leave moments without a pending transaction, for which the set-up of the second one waits.
-  const pauses = ['--think-time', '500ms'];
-  const running = startStress(first.args(url, '--tx-timeout', '3s', '--interval', '500ms', ...pauses));
+  const running = start(t, first, '--tx-timeout 3s --interval 300ms --think-time 500ms');
   await running.waitFor(/^ +\d\.\d s /m);
-  const { code, stdout, stderr } = await runStress(second.args(url, '--tx-timeout', '3s', '-d', '8s'));
+  const { code, stdout, stderr } = await start(t, second, '--tx-timeout 3s -d 8s').end(null);
   running.child.kill('SIGTERM');
-  const other = await running.done;
+  const other = await running.end(null);
   // Where the second one came as far as sending, the first may find out before it and leave it the wallets.
   assert.ok([0, 76].includes(code ?? -1), stdout + stderr);
   assert.ok([143, 76].includes(other.code ?? -1), other.stderr);
@@ -159,40 +142,32 @@ test('an instance that starts over a slice in use: one of the two ends with 76 a
   if (other.code === 76) await assertProven(first, other.stderr, 50);
 });
 
-test('overlapping slices that send at the same time are found while running, with proof', async (t) => {
-  const instances = [instance(t, 80), instance(t, 90)];
-  // With their counters deployed before, nothing but the load is left to collide.
-  for (const { args } of instances) {
-    const { code, stderr } = await runStress(args(url, '-d', '100ms'));
-    assert.equal(code, 0, stderr);
-  }
-  const [first, second] = await collide(t, instances);
-  assert.equal(first.code, 76, first.stderr);
-  await assertProven(first.instance, first.stderr, 90);
-  const { end, audit, failures } = readJson(first.instance.out);
-  assert.equal(end, 'foreign_sender', 'found while running, not at the end');
-  assert.equal(audit.exact, false);
-  const accused = audit.foreign.map((/** @type {any} */ { walletIndex }) => walletIndex);
-  assert.ok(accused.every((/** @type {number} */ index) => index >= 90 && index <= 99));
-  const expected = ['nonce_in_use', 'nonce_too_low', 'replaced', 'wrong_count'];
-  assert.deepEqual(
-    Object.keys(failures).filter((name) => !expected.includes(name)),
-    [],
-  );
-  await assertUnharmed(second, 90);
-});
-
 /**
  * The other one has lost nothing, or has found out as well.
- * @param {StressResult & {instance: Instance}} result
+ * @param {StressResult & {run: any, instance: Instance}} result
  * @param {number} overlap first wallet that both claim
  */
-async function assertUnharmed({ code, stderr, instance: one }, overlap) {
+async function assertUnharmed({ code, stderr, run, instance: one }, overlap) {
   // The signal may come when it is about to exit, and take its exit code from it.
   if (stderr.includes('not of this run')) return assertProven(one, stderr, overlap);
   assert.equal(code, 143, stderr);
-  if (existsSync(one.out)) assert.equal(readJson(one.out).audit.exact, true);
+  if (run !== null) assert.equal(run.audit.exact, true);
 }
+
+test('overlapping slices that send at the same time are found while running, with proof', async (t) => {
+  const instances = [instance(t, 80), instance(t, 90)];
+  // With their counters deployed before, nothing but the load is left to collide.
+  for (const one of instances) await start(t, one, '-d 100ms').end();
+  const [first, second] = await collide(t, instances);
+  assert.equal(first.code, 76, first.stderr);
+  await assertProven(first.instance, first.stderr, 90);
+  const { end, audit, failures } = first.run;
+  assert.deepEqual([end, audit.exact], ['foreign_sender', false], 'found while running, not at the end');
+  for (const { walletIndex } of audit.foreign) assert.ok(walletIndex >= 90 && walletIndex <= 99);
+  for (const name of Object.keys(failures))
+    assert.ok(['nonce_in_use', 'nonce_too_low', 'replaced', 'wrong_count'].includes(name), name);
+  await assertUnharmed(second, 90);
+});
 
 test('overlapping slices that deploy their counters at the same time are found out, with proof', async (t) => {
   const [first, second] = await collide(t, [instance(t, 140), instance(t, 150)]);
@@ -203,38 +178,40 @@ test('overlapping slices that deploy their counters at the same time are found o
 
 test('two instances that would send the very same transactions are found out, and nothing counts twice', async (t) => {
   const instances = [instance(t, 120, 10), instance(t, 120, 10)];
-  const { code, stderr } = await runStress(instances[0].args(url, '-d', '100ms'));
-  assert.equal(code, 0, stderr);
+  await start(t, instances[0], '-d 100ms').end();
   // The same counters and a fixed price: the same nonce, receiver, data, gas and fee, and so the same hash.
   writeFileSync(instances[1].contracts, JSON.stringify(readJson(instances[0].contracts)));
-  const before = await counts(instances[0]);
-  const [first, second] = await collide(t, instances, ['--gas-price', '3']);
+  const before = await countersIn(url, instances[0].contracts);
+  const [first, second] = await collide(t, instances, '--gas-price 3');
   assert.equal(first.code, 76, first.stderr);
-  const runs = [first, second].map((result) => readJson(result.instance.out));
-  assert.equal(runs[0].end, 'foreign_sender', 'found while running, not at the end');
-  const verified = runs.reduce((sum, { counts }) => sum + counts.verified, 0);
-  const grown = (await counts(instances[0])) - before;
+  assert.equal(first.run.end, 'foreign_sender', 'found while running, not at the end');
+  const verified = first.run.counts.verified + second.run.counts.verified;
+  const grown = (await countersIn(url, instances[0].contracts)) - before;
   assert.ok(verified <= grown, `${verified} increments are claimed to be verified, the counters grew by ${grown}`);
 });
 
-/** @param {Instance} instance @returns {Promise<number>} what all its counters say together */
-async function counts({ contracts }) {
-  const addresses = Object.values(readJson(contracts).contracts);
-  const answers = await Promise.all(
-    addresses.map((to) => rpcCall(url, 'eth_call', [{ to, data: '0x06661abd' }, 'latest'])),
-  );
-  return answers.reduce((sum, answer) => sum + Number(answer), 0);
+test('stress node ends at a signal that comes while it starts', async (t) => {
+  const TMPDIR = temporaryFolder(t);
+  const { child, done } = startStress(['node', '-t', '2'], { env: { TMPDIR } });
+  while (!readdirSync(TMPDIR).some((name) => name.startsWith('stress-chain-'))) await sleep(5);
+  child.kill('SIGTERM');
+  assert.equal((await done).code, 143);
+  await assertNothingLeft(TMPDIR);
+});
+
+/** @param {TestContext} t @param {number} port */
+async function listenOn(t, port) {
+  /** @type {string[]} */
+  const urls = [];
+  const server = createServer((request, response) => void (urls.push(String(request.url)), response.end('{}')));
+  t.after(() => server.close());
+  // Where the port is taken already, another program has it.
+  await Promise.race([once(server.listen(port, '127.0.0.1'), 'listening'), once(server, 'error')]).catch(() => {});
+  return { urls, port: /** @type {AddressInfo | null} */ (server.address())?.port ?? port };
 }
 
 test('stress node takes another port if the default one is in use', async (t) => {
-  const bodies = /** @type {string[]} */ ([]);
-  const server = createServer((request, response) => {
-    request.setEncoding('utf8').on('data', (chunk) => bodies.push(chunk));
-    response.end('{}');
-  });
-  t.after(() => server.close());
-  // Where the port is taken already, another program has it.
-  await Promise.race([once(server.listen(8545, '127.0.0.1'), 'listening'), once(server, 'error')]).catch(() => {});
+  await listenOn(t, 8545);
   const TMPDIR = temporaryFolder(t);
   const alone = startStress(['node', '-t', '3'], { env: { TMPDIR } });
   const [line, itsUrl] = await alone.waitFor(/^(http:\S+) \(chain 31337\): wallets 0\.\.2 of .* are funded; .*$/m);
@@ -243,21 +220,15 @@ test('stress node takes another port if the default one is in use', async (t) =>
   assert.equal(Number(await rpcCall(itsUrl, 'eth_chainId')), 31337);
   alone.child.kill('SIGTERM');
   const { code, stderr } = await alone.done;
-  assert.equal(stderr, '');
-  assert.equal(code, 143);
-  assert.deepEqual(bodies, [], 'it was asked nothing');
+  assert.deepEqual([code, stderr], [143, '']);
   await assertNothingLeft(TMPDIR);
 });
 
-test('stress node --port refuses a port that is taken', async (t) => {
-  const server = createServer((_request, response) => response.end('{}')).listen(0, '127.0.0.1');
-  t.after(() => server.close());
-  await once(server, 'listening');
-  const { port } = /** @type {AddressInfo} */ (server.address());
+test('stress node --port refuses a port that is taken, and asks it for nothing', async (t) => {
+  const { urls, port } = await listenOn(t, 0);
   const TMPDIR = temporaryFolder(t);
   const { code, stdout, stderr } = await runStress(['node', '-t', '3', '--port', String(port)], { env: { TMPDIR } });
-  assert.equal(code, 69);
-  assert.equal(stdout, '');
+  assert.deepEqual([code, stdout, urls], [69, '', []]);
   assert.match(stderr, new RegExp(`^stress: .*port ${port} is taken.*\\n$`));
   await assertNothingLeft(TMPDIR);
 });

@@ -1,15 +1,14 @@
 /** The main job with nothing else running: one command starts a chain, loads it, audits itself and cleans up. */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import { rpcCall } from '../helpers/anvil.js';
-import { readJson, runStress, spawnStress, startStress } from '../helpers/cli.js';
+import { countOf } from '../helpers/anvil.js';
+import { spawnStress } from '../helpers/cli.js';
 import { assertNothingLeft, chainProcesses } from '../helpers/leftovers.js';
+import { runOf, startOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /** `-v`: wallet index, contract address, count. */
 const VERIFIED_LINE = /^(\d+) (0x[0-9a-fA-F]{40}) (\d+)$/gm;
-const COUNT_SELECTOR = '0x06661abd';
 
 test('-t 20 -o 0 starts a chain, funds the wallets, reports, audits and leaves nothing', async (t) => {
   const TMPDIR = temporaryFolder(t);
@@ -26,7 +25,8 @@ test('-t 20 -o 0 starts a chain, funds the wallets, reports, audits and leaves n
   assert.match(started[0], /its 20 wallets funded/);
   assert.match(started[0], /stress node -t 20/, 'and how to share one');
   const elapsed = [...stdout.matchAll(/^ +(\d+\.\d) s +[\d,]+ /gm)].map(([, seconds]) => Math.round(Number(seconds)));
-  assert.deepEqual(elapsed, [1, 2, 3], 'a line for each interval');
+  // A busy machine may report late, and then for two intervals at once.
+  assert.ok(elapsed.length >= 2 && elapsed.at(-1) === 3, `lines for intervals: ${elapsed.join()}`);
   assert.match(stdout, /^Summary: ran for its duration/m);
   const audit = /audit +exact: 20 counters grew by ([\d,]+) = ([\d,]+) verified \+ 0 included late/.exec(stdout);
   assert.ok(audit !== null, stdout);
@@ -39,43 +39,26 @@ test('-t 20 -o 0 starts a chain, funds the wallets, reports, audits and leaves n
 });
 
 test('-o 500: any slice can be used, and what -v says of each increment is on the chain', async (t) => {
-  const TMPDIR = temporaryFolder(t);
-  const out = join(temporaryFolder(t), 'run.json');
-  const stress = startStress(['-t', '5', '-o', '500', '-d', '1500ms', '--interval', '500ms', '-v', '--out', out], {
-    env: { TMPDIR },
-  });
+  const stress = startOf(t, '-d 1500ms -v', { threads: 5, offset: 500, isAlone: true });
   const [, url] = await stress.waitFor(/^5 wallets \(500\.\.504 of .* at (http:\S+) \(.*chain 31337\)/m);
   const [, , address, count] = await stress.waitFor(/^(502) (0x[0-9a-fA-F]{40}) (\d+)$/m);
-  const onChain = Number(await rpcCall(url, 'eth_call', [{ to: address, data: COUNT_SELECTOR }, 'latest']));
+  const onChain = await countOf(url, [address]);
   assert.ok(onChain >= Number(count) && Number(count) >= 1, `the chain says ${onChain}, the line said ${count}`);
-  const { code, stdout, stderr } = await stress.done;
-
+  const { run, stdout, stderr } = await stress.end();
   assert.equal(stderr, '');
-  assert.equal(code, 0);
   const lines = [...stdout.matchAll(VERIFIED_LINE)];
   assert.deepEqual([...new Set(lines.map(([, index]) => index))].sort(), ['500', '501', '502', '503', '504']);
   for (const index of ['500', '504']) {
-    const mine = lines.filter((line) => line[1] === index);
-    assert.deepEqual(
-      mine.map((line) => Number(line[3])),
-      mine.map((_, i) => i + 1),
-      'each count is one more than the one before',
-    );
+    const counts = lines.filter((line) => line[1] === index).map((line) => Number(line[3]));
+    const ordinals = counts.map((_, i) => i + 1);
+    assert.deepEqual(counts, ordinals, 'each count is one more than the one before');
   }
-  const { audit, counts, exitCode } = readJson(out);
-  assert.equal(exitCode, 0);
-  assert.equal(audit.exact, true);
-  assert.equal(counts.verified, lines.length);
-  assert.equal(audit.effectsOnChain, String(lines.length));
-  await assertNothingLeft(TMPDIR);
+  const { audit, counts } = run;
+  assert.deepEqual([audit.exact, counts.verified, audit.effectsOnChain], [true, lines.length, String(lines.length)]);
 });
 
 test('the chain of one run does not get in the way of another', async (t) => {
-  const runs = [temporaryFolder(t), temporaryFolder(t)].map(async (TMPDIR) => {
-    const { code, stdout, stderr } = await runStress(['-t', '3', '-o', '0', '-d', '500ms'], { env: { TMPDIR } });
-    assert.equal(code, 0, stderr);
+  const own = { threads: 3, offset: 0, isAlone: true };
+  for (const { stdout } of await Promise.all([runOf(t, '-d 500ms', own), runOf(t, '-d 500ms', own)]))
     assert.match(stdout, /audit +exact: 3 counters/);
-    await assertNothingLeft(TMPDIR);
-  });
-  await Promise.all(runs);
 });

@@ -1,7 +1,7 @@
 /** Four real instances on one chain become one run file: exactly, or not at all. */
 import assert from 'node:assert/strict';
 import { copyFileSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { startAnvil } from '../helpers/anvil.js';
@@ -9,6 +9,7 @@ import { readJson, runStress } from '../helpers/cli.js';
 import { assertDistribution, assertNear, stagesUs, totalUs, windowOf } from '../helpers/recompute.js';
 import { readRows } from '../helpers/rows.js';
 import { schemaErrors } from '../helpers/run-file.js';
+import { sumOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
@@ -30,25 +31,12 @@ let runs = [];
 before(async () => {
   node = await startAnvil({ args: ['--accounts', '20', '--block-time', '0.1'] });
   const { url } = node;
-  const together = ['--instances', String(INSTANCES), '--run-id', 'night', '--barrier', join(made, 'barrier')];
-  const load = [
-    '--rpc',
-    url,
-    '--chain-id',
-    '31337',
-    '-t',
-    String(THREADS),
-    '-d',
-    '3s',
-    '--interval',
-    '1s',
-    '--warmup',
-    '500ms',
-  ];
+  const load = `--rpc ${url} --chain-id 31337 -t ${THREADS} -d 3s --interval 1s --warmup 500ms`;
+  const together = `--instances ${INSTANCES} --run-id night --barrier ${made}/barrier --results ${made}/results`;
   await Promise.all(
     Array.from({ length: INSTANCES }, async (_, index) => {
-      const files = ['--results', join(made, 'results'), '--samples', join(made, `${index}.csv`)];
-      const { code, stdout, stderr } = await runStress([...load, ...together, '--index', String(index), ...files]);
+      const args = `${load} ${together} --index ${index} --samples ${made}/${index}.csv`.split(' ');
+      const { code, stdout, stderr } = await runStress(args);
       assert.equal(code, 0, stderr);
       writeFileSync(join(made, `${index}.log`), stdout);
     }),
@@ -67,27 +55,15 @@ function filesIn(folder) {
     .map((name) => join(folder, name));
 }
 
-/**
- * The run files as they are, but for one.
- * @param {TestContext} t
- * @param {number} index
- * @param {((run: any) => void) | null} change null: it is not there
- */
+/** A folder with the run files as they are, but for one. @param {TestContext} t @param {number} index @param {(run: any) => void} change */
 function folderWith(t, index, change) {
   const folder = temporaryFolder(t);
-  for (const file of filesIn(join(made, 'results')))
-    copyFileSync(file, join(folder, /** @type {string} */ (file.split('/').at(-1))));
+  for (const file of filesIn(join(made, 'results'))) copyFileSync(file, join(folder, basename(file)));
   const file = filesIn(folder)[index];
   const run = readJson(file);
-  change?.(run);
-  writeFileSync(change === null ? join(folder, 'none.txt') : file, JSON.stringify(run));
-  return change === null ? filesIn(folder).filter((name) => name !== file) : [folder];
-}
-
-/** As it would be of a run that is not known to be one of several. @param {any} run */
-function withoutInstance(run) {
-  const config = { ...run.config, offset: run.instance.offset, index: null, instances: null, runId: null };
-  return JSON.stringify({ ...run, instance: null, config });
+  change(run);
+  writeFileSync(file, JSON.stringify(run));
+  return folder;
 }
 
 /** @param {string[]} args @param {string} input */
@@ -129,10 +105,8 @@ describe('stress merge', { concurrency: 2 }, () => {
     const limits = ['--threshold', 'verified>0', '--threshold', 'tps>100000'];
     const { code } = await runStress(['merge', join(made, 'results'), '--out', out, '--html', html, ...limits]);
     assert.equal(code, 99);
-    assert.deepEqual(
-      readJson(out).thresholds.map((/** @type {any} */ { passed }) => passed),
-      [true, false],
-    );
+    const [first, second] = readJson(out).thresholds;
+    assert.deepEqual([first.passed, second.passed], [true, false]);
     assert.match(readFileSync(html, 'utf8'), /^<!doctype html>/i);
     const report = await runStress(['report', out]);
     // On a busy machine blocks are seen late, which looks like clocks that do not agree.
@@ -171,10 +145,8 @@ describe('stress merge', { concurrency: 2 }, () => {
     assert.equal(code, 0);
     const { merged, partial, counts } = JSON.parse(stdout);
     assert.deepEqual([partial, merged.missing, merged.damaged[0].index], [true, [2], 2]);
-    assert.equal(
-      counts.verified,
-      runs.reduce((sum, run, i) => sum + (i === 2 ? 0 : run.counts.verified), 0),
-    );
+    const others = runs.filter((_, i) => i !== 2).map((run) => run.counts.verified);
+    assert.equal(counts.verified, sumOf(others));
     const nothing = await mergeFrom([], 'no such line\n');
     assert.deepEqual([nothing.code, nothing.stdout], [65, '']);
   });
@@ -182,14 +154,14 @@ describe('stress merge', { concurrency: 2 }, () => {
   test('a killed instance is named, and what is unresolved of it', async (t) => {
     const folder = folderWith(t, 1, killed);
     const out = join(temporaryFolder(t), 'merged.json');
-    const refused = await runStress(['merge', ...folder, '--out', out]);
+    const refused = await runStress(['merge', folder, '--out', out]);
     assert.equal(refused.code, 75);
     assert.match(
       refused.stderr,
       /^stress: 3 of 4 instances are whole; ended before their runs did: instance 1 \(--partial/m,
     );
     assert.throws(() => readFileSync(out), 'nothing was written');
-    const { code, stdout, stderr } = await runStress(['merge', ...folder, '--partial', '--out', out]);
+    const { code, stdout, stderr } = await runStress(['merge', folder, '--partial', '--out', out]);
     assert.equal(code, 0);
     const merged = readJson(out);
     assert.deepEqual(schemaErrors(merged), []);
@@ -204,25 +176,28 @@ describe('stress merge', { concurrency: 2 }, () => {
     assert.match(stderr, /the audit is incomplete: instance 1/);
   });
 
-  test('an instance that is missing: the audit is exact for those present, and incomplete', async (t) => {
+  test('an instance that is missing: named, and the audit is exact for those present, and incomplete', async (t) => {
+    const folder = folderWith(t, 3, () => {});
+    // One that was killed before its load leaves the name that it claimed.
+    writeFileSync(filesIn(folder)[3], '');
+    const refused = await runStress(['merge', folder]);
+    assert.equal(refused.code, 75);
+    assert.match(refused.stderr, /3 of 4 instances are whole; missing: 3 \(--partial/);
+    assert.match(refused.stderr, /-00003-0\.json is empty: its instance ended before its load/);
     const out = join(temporaryFolder(t), 'merged.json');
-    const partial = ['merge', ...filesIn(join(made, 'results')).slice(0, 3), '--partial', '--out', out];
+    const partial = ['merge', folder, '--partial', '--out', out, '--threshold', 'audit=exact'];
     const { code, stdout, stderr } = await runStress(partial);
-    assert.equal(code, 0, stderr);
+    assert.equal(code, 99, stderr);
     const { audit, merged } = readJson(out);
     assert.deepEqual(schemaErrors(readJson(out)), []);
     assert.deepEqual([audit.exact, audit.result], [false, 'incomplete']);
     assert.deepEqual(audit.incomplete, ['instance 3 is missing (wallets 15..19)']);
-    assert.deepEqual(
-      merged.instances.map((/** @type {any} */ { auditResult }) => auditResult),
-      ['exact', 'exact', 'exact'],
-    );
+    for (const { auditResult } of merged.instances) assert.equal(auditResult, 'exact');
+    assert.match(stdout, /3 of 4 instances as one/);
+    assert.match(stdout, /unresolved {2}instance 3, wallets 15\.\.19: MISSING/);
     assert.match(stdout, /audit +INCOMPLETE: 15 counters grew by /);
+    assert.match(stdout, /audit=exact +FAILED +incomplete/);
     assert.match(stderr, /the audit is incomplete: instance 3 is missing \(wallets 15\.\.19\)/);
-    assert.doesNotMatch(stdout, /NOT EXACT/);
-    const wanted = await runStress([...partial, '--threshold', 'audit=exact']);
-    assert.equal(wanted.code, 99);
-    assert.match(wanted.stdout, /audit=exact +FAILED +incomplete/);
   });
 
   test('an instance that is not exact: so is the merge, and its exit code is 76, whatever is missing', async (t) => {
@@ -230,32 +205,12 @@ describe('stress merge', { concurrency: 2 }, () => {
       run.exitCode = 76;
       Object.assign(run.audit, { exact: false, result: 'not_exact', mismatchCount: 1 });
     });
-    const files = filesIn(folder[0]).slice(0, 3);
-    for (const args of [folder, [...files, '--partial']]) {
+    const files = filesIn(folder).slice(0, 3);
+    for (const args of [[folder], [...files, '--partial']]) {
       const { code, stdout } = await runStress(['merge', ...args]);
       assert.equal(code, 76);
       assert.match(stdout, /audit +NOT EXACT/);
     }
-  });
-
-  test('an instance killed before its load takes no rate from the others', async (t) => {
-    const folder = folderWith(t, 1, (run) => {
-      killed(run);
-      const zero = (/** @type {any} */ counts) => Object.keys(counts).forEach((name) => (counts[name] = 0));
-      [run.counts, run.window.counts].forEach(zero);
-      Object.assign(run, { intervals: [], inFlight: 0, byName: {}, byEndpoint: {}, lag: run.latency.timedOut });
-      const { timedOut, stages } = run.latency;
-      Object.assign(run.latency, { total: timedOut, fromStart: timedOut });
-      for (const name of Object.keys(stages)) stages[name] = timedOut;
-      run.window.startedAt = run.startedAt;
-      run.window.durationMs = 0.146;
-    });
-    const { code, stdout, stderr } = await runStress(['merge', ...folder, '--partial', '--out', '-']);
-    assert.equal(code, 0, stderr);
-    const { rates, merged } = JSON.parse(stdout);
-    assert.ok(rates.verifiedPerSecond > 0);
-    const starts = runs.filter((_, i) => i !== 1).map(({ window }) => Date.parse(window.startedAt));
-    assert.equal(merged.rawStartSkewMs, Math.max(...starts) - Math.min(...starts));
   });
 
   test('an empty folder is no run, and one that must have instances lacks all of them', async (t) => {
@@ -271,34 +226,6 @@ describe('stress merge', { concurrency: 2 }, () => {
     assert.match(stderr, /x\.log\.gz is no run file, and no log with a STRESS_RESULT line in it/);
   });
 
-  test('a missing instance without a name: the audit is incomplete', async (t) => {
-    const folder = temporaryFolder(t);
-    const files = filesIn(join(made, 'results')).slice(0, 2);
-    files.forEach((file, i) => writeFileSync(join(folder, `${i}.json`), withoutInstance(readJson(file))));
-    const args = ['merge', folder, '--expect', '3', '--partial', '--threshold', 'audit=exact'];
-    const { code, stdout, stderr } = await runStress(args);
-    assert.equal(code, 99, stdout + stderr);
-    assert.match(stdout, /INCOMPLETE/);
-    assert.match(stdout, /not checked: 1 instance missing \(the run files have no index\)/);
-  });
-
-  test('a missing instance is named', async (t) => {
-    const files = folderWith(t, 3, null).filter((name) => name.endsWith('.json'));
-    const refused = await runStress(['merge', ...files]);
-    assert.equal(refused.code, 75);
-    assert.match(refused.stderr, /3 of 4 instances are whole; missing: 3 \(--partial/);
-    const { code, stdout } = await runStress(['merge', ...files, '--partial']);
-    assert.equal(code, 0);
-    assert.match(stdout, /3 of 4 instances as one/);
-    assert.match(stdout, /unresolved {2}instance 3, wallets 15\.\.19: MISSING/);
-    // One that was killed before its load leaves the name that it claimed.
-    writeFileSync(filesIn(dirname(files[0]))[3], '');
-    const folder = await runStress(['merge', dirname(files[0])]);
-    assert.equal(folder.code, 75);
-    assert.match(folder.stderr, /missing: 3/);
-    assert.match(folder.stderr, /-00003-0\.json is no run file/);
-  });
-
   test('a clock that is 10 s ahead is seen, said, and taken out', async (t) => {
     const later = (/** @type {string} */ text) => new Date(Date.parse(text) + 10_000).toISOString();
     const folder = folderWith(t, 2, (run) => {
@@ -311,7 +238,7 @@ describe('stress merge', { concurrency: 2 }, () => {
           blocks.skewSumMs += 10_000 * blocks.count;
         }
     });
-    const { code, stdout, stderr } = await runStress(['merge', ...folder, '--out', '-']);
+    const { code, stdout, stderr } = await runStress(['merge', folder, '--out', '-']);
     assert.equal(code, 0, stderr);
     const { merged, warnings } = JSON.parse(stdout);
     assertNear(merged.clockSkewMs, 10_000, 0.1, 'skew of the clocks');
@@ -321,24 +248,6 @@ describe('stress merge', { concurrency: 2 }, () => {
     assert.match(warnings.join('\n'), /the clock of instance 2 is (9|10)\d{3} ms ahead/);
   });
 
-  /** @type {Record<string, [(run: any) => void, RegExp]>} */
-  const foreign = {
-    'another chain': [(run) => (run.environment.chainId = 1), /chain id is 31337 and 1/],
-    'another run': [(run) => (run.instance.runId = 'day'), /several runs: night .* and day .*--run-id/],
-    'another definition': [(run) => (run.definitions.tps = 'Sent.'), /tps is defined differently/],
-    'another setting': [(run) => (run.config.inFlight = 2), /in-flight is 1 and 2/],
-    'an overlapping slice': [(run) => (run.instance.offset = 2), /slices overlap/],
-    'an index twice': [(run) => (run.instance.index = 0), /instance 0 is there twice/],
-    'counts that do not add up': [
-      (run) => (run.counts.scheduled = run.counts.dropped += 7),
-      /00003-0\.json contradicts itself: its counts/,
-    ],
-    'no whole run file': [(run) => delete run.counts, /is no whole run file: \/counts is missing/],
-    'a histogram that lies': [
-      (run) => (run.latency.total.hdr = run.latency.timedOut.hdr),
-      /has figures that cannot be read: .*histogram/,
-    ],
-  };
   test('an error in the histograms of any file names that file', async (t) => {
     for (const index of [0, 1]) {
       // A histogram without values is not read, and on a slow machine an interval may have none.
@@ -346,15 +255,18 @@ describe('stress merge', { concurrency: 2 }, () => {
         const row = intervals.find((/** @type {any} */ { latency }) => latency.count > 0);
         row.latency.hdr = 'AAAA';
       });
-      const { code, stderr } = await runStress(['merge', ...folder]);
+      const { code, stderr } = await runStress(['merge', folder]);
       assert.equal(code, 65, stderr);
       assert.match(stderr, new RegExp(`0000${index}-0\\.json has figures that cannot be read`));
     }
   });
 
-  for (const [name, [change, words]] of Object.entries(foreign))
+  for (const [name, change, words] of /** @type {Array<[string, (run: any) => void, RegExp]>} */ ([
+    ['another chain', (run) => (run.environment.chainId = 1), /chain id is 31337 and 1/],
+    ['no whole run file', (run) => delete run.counts, /is no whole run file: \/counts is missing/],
+  ]))
     test(`${name} is refused`, async (t) => {
-      const { code, stdout, stderr } = await runStress(['merge', ...folderWith(t, 3, change), '--partial']);
+      const { code, stdout, stderr } = await runStress(['merge', folderWith(t, 3, change), '--partial']);
       assert.deepEqual([code, stdout], [65, ''], stderr);
       assert.match(stderr, words);
       assert.equal(stderr.trim().split('\n').length, 1, stderr);
@@ -364,28 +276,19 @@ describe('stress merge', { concurrency: 2 }, () => {
 /** @param {any} merged */
 function assertSums(merged) {
   /** @param {(run: any) => number} of */
-  const sum = (of) => runs.reduce((total, run) => total + of(run), 0);
-  for (const name of Object.keys(merged.counts)) {
-    assert.equal(
-      merged.counts[name],
-      sum(({ counts }) => counts[name]),
-      name,
-    );
-    const ofRows = merged.intervals.reduce(
-      (/** @type {number} */ total, /** @type {any} */ row) => total + row.counts[name],
-      0,
-    );
-    assert.equal(ofRows, merged.counts[name], `${name} of the rows`);
+  const sum = (of) => sumOf(runs.map(of));
+  for (const [name, count] of Object.entries(merged.counts)) {
+    const ofRuns = runs.map(({ counts }) => counts[name]);
+    assert.equal(count, sumOf(ofRuns), name);
+    const ofRows = merged.intervals.map((/** @type {any} */ row) => row.counts[name]);
+    assert.equal(sumOf(ofRows), count, `${name} of the rows`);
   }
-  assert.equal(
-    merged.lag.count,
-    sum(({ lag }) => lag.count),
-  );
-  for (const name of ['cpuUs', 'readBackRetries'])
-    assert.equal(
-      merged.generator[name],
-      sum(({ generator }) => generator[name]),
-    );
+  const lags = sum(({ lag }) => lag.count);
+  assert.equal(merged.lag.count, lags);
+  for (const name of ['cpuUs', 'readBackRetries']) {
+    const ofRuns = runs.map(({ generator }) => generator[name]);
+    assert.equal(merged.generator[name], sumOf(ofRuns));
+  }
   assert.equal(merged.audit.effectsOnChain, String(sum(({ audit }) => Number(audit.effectsOnChain))));
   assert.equal(merged.audit.wallets, INSTANCES * THREADS);
 }

@@ -1,141 +1,81 @@
 /**
  * The two laws can fail: conservation when a sample is counted wrongly, the audit when the chain has more than
- * we say. Each mutant is a copy of the program with a mistake in its recorder; wallet 103 is the victim.
+ * we say. One copy of the program has mistakes in its recorder; wallet 103 is the victim.
  */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
-import { test } from 'node:test';
-import { startAnvil, startMiner } from '../helpers/anvil.js';
-import { readJson, runStress, startStress } from '../helpers/cli.js';
+import { after, test } from 'node:test';
+import { pending, startMinedChain } from '../helpers/anvil.js';
+import { runStress } from '../helpers/cli.js';
 import { DEV_WALLETS } from '../helpers/dev-wallets.js';
-import { assertNothingLeft } from '../helpers/leftovers.js';
 import { startFaultProxy } from '../helpers/fault-proxy.js';
 import { mutant } from '../helpers/mutant.js';
-import { temporaryFolder } from '../helpers/temporary.js';
+import { runOf, startOf } from '../helpers/run-of.js';
 
 /**
  * @import { Anvil } from '../helpers/anvil.js'
- * @import { Patch } from '../helpers/mutant.js'
  * @import { TransactionRequest } from 'ethers'
  * @import { TestContext } from 'node:test'
  */
 
-const RECORDER = 'src/stats/recorder.js';
-const START = '  start(position, dueUs, nowUs = dueUs) {\n';
-const ADD = '  add(sample) {\n';
-/** Where the victim is in the slice. */
-const POSITION = 3;
 const VICTIM = 103;
-const OF_VICTIM = `sample.outcome === 'verified' && sample.position === ${POSITION}`;
+const OF_VICTIM = "sample.outcome === 'verified' && sample.position === 3";
+const START = { file: 'src/stats/recorder.js', behind: '  start(position, dueUs, nowUs = dueUs) {\n' };
+const ADD = { file: 'src/stats/recorder.js', behind: '  add(sample) {\n' };
 
-/** Longer than any run that ends when a report finds the mistake. */
-const UNTIL_FOUND = Object.freeze({ duration: '20s' });
+const script = mutant(
+  { after },
+  {
+    skipped: { ...ADD, code: `if (${OF_VICTIM} && !this.done) return void (this.done = true);` },
+    doubled: { ...ADD, code: `if (${OF_VICTIM} && !this.done) { this.done = true; this.add(sample); }` },
+    unbegun: { ...START, code: 'if (position === 3 && this.done === undefined) return void (this.done = false);' },
+    unended: { ...ADD, code: 'if (sample.position === 3 && this.done === false) return void (this.done = true);' },
+  },
+);
 
-/** @param {TestContext} t @param {Patch[]} patches @param {{interval?: string, duration?: string}} [options] */
-async function runMutant(t, patches, { interval = '300ms', duration = '600ms' } = {}) {
-  const TMPDIR = temporaryFolder(t);
-  const out = join(temporaryFolder(t), 'run.json');
-  const args = ['-t', '5', '-o', '100', '-d', duration, '--interval', interval, '--out', out];
-  const result = await runStress(args, { env: { TMPDIR }, script: mutant(t, patches) });
-  await assertNothingLeft(TMPDIR);
-  return { ...result, run: readJson(out) };
-}
+/** @param {TestContext} t @param {string} PLANTED @param {string} words @param {number} [exit] */
+const planted = (t, PLANTED, words, exit) =>
+  runOf(t, words, { threads: 5, offset: 100, script, env: { PLANTED }, isAlone: true, exit });
 
 test('an unpatched copy is exact', async (t) => {
-  const { code, stderr, run } = await runMutant(t, []);
-  assert.equal(code, 0, stderr);
+  const { stderr, run } = await planted(t, '', '-d 600ms');
   assert.equal(stderr, '');
-  assert.equal(run.audit.exact, true);
-  assert.ok(run.counts.verified >= 5);
+  assert.ok(run.audit.exact && run.counts.verified >= 5);
 });
 
-test('a mutant that skips counting one increment ends with 70 and names the wallet', async (t) => {
-  const { code, stderr, stdout, run } = await runMutant(
-    t,
-    [
-      {
-        file: RECORDER,
-        find: ADD,
-        replace: `${ADD}    if (${OF_VICTIM} && !this.done) return void (this.done = true);\n`,
-      },
-    ],
-    UNTIL_FOUND,
-  );
-  assert.equal(code, 70, stderr);
-  assert.match(stderr, new RegExp(`conservation is broken for wallet ${VICTIM}:`));
-  assert.doesNotMatch(stderr, /not of this run/);
-  assert.match(stdout, /^Summary: ended by a bug of stress/m);
-  assert.equal(run.end, 'internal');
-  assert.equal(run.exitCode, 70);
-});
-
-test('a mutant that counts one increment twice ends with 70 and names the wallet', async (t) => {
-  const { code, stderr, run } = await runMutant(
-    t,
-    [
-      {
-        file: RECORDER,
-        find: ADD,
-        replace: `${ADD}    if (${OF_VICTIM} && !this.done) { this.done = true; this.add(sample); }\n`,
-      },
-    ],
-    UNTIL_FOUND,
-  );
-  assert.equal(code, 70, stderr);
-  assert.match(stderr, new RegExp(`conservation is broken for wallet ${VICTIM}:`));
-  assert.equal(run.exitCode, 70);
-});
+for (const [what, mistake] of [
+  ['skips counting one increment', 'skipped'],
+  ['counts one increment twice', 'doubled'],
+])
+  test(`a mutant that ${what} ends with 70 and names the wallet`, async (t) => {
+    const { stderr, stdout, run } = await planted(t, mistake, '-d 10m --interval 300ms', 70);
+    assert.match(stderr, new RegExp(`conservation is broken for wallet ${VICTIM}:`));
+    assert.doesNotMatch(stderr, /not of this run/);
+    assert.match(stdout, /^Summary: ended by a bug of stress/m);
+    assert.deepEqual([run.end, run.exitCode], ['internal', 70]);
+  });
 
 test('a mutant that knows nothing of one increment ends with 76, the wallet and the numbers', async (t) => {
-  const patches = [
-    {
-      file: RECORDER,
-      find: START,
-      replace: `${START}    if (position === ${POSITION} && this.done === undefined) return void (this.done = false);\n`,
-    },
-    {
-      file: RECORDER,
-      find: ADD,
-      replace: `${ADD}    if (sample.position === ${POSITION} && this.done === false) return void (this.done = true);\n`,
-    },
-  ];
   // Conservation does not hold between the two mistakes: it is checked at the end of an interval.
-  const { code, stderr, stdout, run } = await runMutant(t, patches, { interval: '1m' });
-  assert.equal(code, 76, stderr);
-  assert.doesNotMatch(
-    stderr,
-    /not of this run|conservation/,
-    'conservation holds, and no foreign transaction is reported',
-  );
-  assert.equal(run.audit.exact, false);
-  assert.deepEqual(run.audit.foreign, []);
-  assert.equal(run.audit.mismatchCount, 1);
-  const [{ walletIndex, effect, expectedEffect, nonce, expectedNonce }] = run.audit.mismatches;
-  assert.equal(walletIndex, VICTIM);
-  assert.equal(Number(effect), Number(expectedEffect) + 1);
-  assert.equal(nonce, expectedNonce + 1);
+  const { stderr, stdout, run } = await planted(t, 'unbegun,unended', '-d 600ms --interval 1m', 76);
+  assert.doesNotMatch(stderr, /not of this run|conservation/, 'no foreign transaction is reported');
+  const { exact, foreign, mismatchCount, mismatches } = run.audit;
+  assert.deepEqual([exact, foreign, mismatchCount], [false, [], 1]);
+  const [{ walletIndex, effect, expectedEffect, nonce, expectedNonce }] = mismatches;
+  assert.deepEqual([walletIndex, Number(effect), nonce], [VICTIM, Number(expectedEffect) + 1, expectedNonce + 1]);
   assert.match(stdout, /^ {2}audit +NOT EXACT/m);
-  assert.match(
-    stdout,
-    new RegExp(`wallet ${VICTIM} .*effect ${effect}, expected ${expectedEffect}; nonce ${nonce}, expected`),
-  );
+  const words = `wallet ${VICTIM} .*effect ${effect}, expected ${expectedEffect}; nonce ${nonce}, expected`;
+  assert.match(stdout, new RegExp(words));
 });
 
 // From here on the program is as it is, and the test is the other sender.
 
-const INCREMENT = '0xd09de08a';
-
 /** What the other sender sends from one of the wallets. */
 const FOREIGN = {
   'a plain transfer': (/** @type {string} */ _counter) => ({
-    to: `0x${'12'.repeat(20)}`,
-    value: 1n,
-    gasLimit: 21_000n,
+    ...{ to: `0x${'12'.repeat(20)}`, value: 1n, gasLimit: 21_000n },
   }),
   'an increment of its own counter': (/** @type {string} */ counter) => ({
-    to: counter,
-    data: INCREMENT,
-    gasLimit: 60_000n,
+    ...{ to: counter, data: '0xd09de08a', gasLimit: 60_000n },
   }),
 };
 
@@ -156,98 +96,78 @@ async function sendFrom(anvil, index, place, request) {
   return anvil.rpc('eth_sendRawTransaction', [raw]);
 }
 
-/** @param {TestContext} t */
-async function minedChain(t) {
-  const anvil = await startAnvil({ args: ['--no-mining'] });
-  const miner = startMiner(anvil);
-  t.after(async () => {
-    await miner.pause();
-    await anvil.stop();
-  });
-  return { anvil, miner };
-}
-
 /**
  * A run of five wallets in mid-run, each with a transaction in the pool, and no block until the miner resumes.
  * @param {TestContext} t
- * @param {string[]} more arguments
+ * @param {string} words
  */
-async function pausedRun(t, more) {
-  const { anvil, miner } = await minedChain(t);
-  const out = join(temporaryFolder(t), 'run.json');
-  const stress = startStress(['--rpc', anvil.url, '-t', '5', '-v', '--interval', '1m', '--out', out, ...more]);
+async function pausedRun(t, words) {
+  const { anvil, miner } = await startMinedChain(t);
+  const stress = startOf(t, `-v --interval 1m ${words}`, { chain: anvil, threads: 5 });
   const [, counter] = await stress.waitFor(/^2 (0x\w{40}) 3$/m);
   await miner.pause();
-  while (Number((await anvil.rpc('txpool_status')).pending) < 5) continue;
-  return { anvil, miner, stress, counter, readRun: () => readJson(out) };
+  await pending(anvil, 5);
+  return { anvil, miner, stress, counter };
 }
 
 /**
- * @param {Anvil} anvil
- * @param {{code: number | null, stdout: string, stderr: string}} result
- * @param {any} run
+ * The run ends with 76, and the proof is what the test has sent.
+ * @param {Awaited<ReturnType<typeof pausedRun>>} paused
  * @param {string} hash
  */
-async function assertAccused(anvil, { code, stdout, stderr }, run, hash) {
-  assert.equal(code, 76, stderr);
+async function accused({ anvil, stress }, hash) {
+  const { run, stdout, stderr } = await stress.end(76);
   const line = /wallets 2 sent a transaction that is not of this run: (0x\w+) \(wallet 2, nonce (\d+)\) was mined/;
   const [, named, nonce] = line.exec(stderr) ?? assert.fail(stderr);
-  assert.equal(named, hash, 'the proof is what the test sent');
+  assert.equal(named, hash);
   const transaction = await anvil.rpc('eth_getTransactionByHash', [hash]);
-  assert.ok(transaction.blockNumber !== null, 'and it was mined');
+  assert.ok(transaction.blockNumber !== null, 'it was mined');
   assert.equal(Number(transaction.nonce), Number(nonce));
-  assert.equal(run.exitCode, 76);
-  assert.equal(run.audit.exact, false);
-  assert.deepEqual(
-    run.audit.foreign.map((/** @type {any} */ foreign) => [foreign.walletIndex, foreign.hash]),
-    [[2, hash]],
-  );
-  assert.deepEqual(
-    run.audit.mismatches.map((/** @type {any} */ mismatch) => mismatch.walletIndex),
-    [2],
-  );
+  const { exact, foreign, mismatches } = run.audit;
+  assert.deepEqual([run.exitCode, exact, foreign.length, mismatches.length], [76, false, 1, 1]);
+  assert.deepEqual([foreign[0].walletIndex, foreign[0].hash, mismatches[0].walletIndex], [2, hash, 2]);
   assert.match(stdout, /^ {2}audit +NOT EXACT/m);
   assert.ok(stdout.includes(`not ours: ${hash} (wallet 2, `));
+  return run;
 }
 
-for (const [name, request] of Object.entries(FOREIGN)) {
-  test(`another sender sends ${name} in mid-run: exit 76, the wallet and the transaction`, async (t) => {
-    // A foreign increment in the block of one of ours shows as a wrong count, which proves nothing about who did
-    // it: the other wallets go on until the end.
-    const isProof = name === 'a plain transfer';
-    const { anvil, miner, stress, counter, readRun } = await pausedRun(t, ['-d', isProof ? '20s' : '2s']);
-    const hash = await sendFrom(anvil, 2, 'pending', request(counter));
-    miner.resume();
-    await assertAccused(anvil, await stress.done, readRun(), hash);
-    if (isProof) assert.equal(readRun().end, 'foreign_sender', 'found while running, not at the end');
+for (const [what, workers, isProof] of /** @type {Array<[keyof typeof FOREIGN, string, boolean]>} */ ([
+  ['a plain transfer', '1', true],
+  ['a plain transfer', '2', true],
+  // In the block of one of ours it shows as a wrong count, which proves nothing about who did it: the other wallets
+  // go on until the end.
+  ['an increment of its own counter', '1', false],
+]))
+  test(`another sender sends ${what} in mid-run, workers ${workers}: exit 76, the wallet and the transaction`, async (t) => {
+    const paused = await pausedRun(t, `--workers ${workers} -d ${isProof ? '10m' : '2s'}`);
+    const hash = await sendFrom(paused.anvil, 2, 'pending', FOREIGN[what](paused.counter));
+    paused.miner.resume();
+    const { end } = await accused(paused, hash);
+    if (isProof) assert.equal(end, 'foreign_sender', 'found while running, not at the end');
   });
 
-  test(`another sender sends ${name} during the drain: exit 76, the wallet and the transaction`, async (t) => {
-    const { anvil, miner, stress, counter, readRun } = await pausedRun(t, []);
-    stress.child.kill('SIGTERM');
-    await stress.waitFor(/^ +\d+\.\d s /m); // the only interval ends with the load
-    const hash = await sendFrom(anvil, 2, 'pending', request(counter));
-    miner.resume();
-    await assertAccused(anvil, await stress.done, readRun(), hash);
-    const { end, counts, failures, audit } = readRun();
-    assert.equal(end, 'terminated');
-    // What was in flight was drained all the same, but its count may have been one too high already.
-    assert.equal(counts.verified + (failures.wrong_count ?? 0), counts.started);
-    assert.equal(counts.started, audit.verified + audit.includedLate);
-  });
-}
+test('another sender sends an increment during the drain: exit 76, the wallet and the transaction', async (t) => {
+  const paused = await pausedRun(t, '');
+  paused.stress.child.kill('SIGTERM');
+  await paused.stress.waitFor(/^ +\d+\.\d s /m); // the only interval ends with the load
+  const hash = await sendFrom(paused.anvil, 2, 'pending', FOREIGN['an increment of its own counter'](paused.counter));
+  paused.miner.resume();
+  const { end, counts, failures, audit } = await accused(paused, hash);
+  assert.equal(end, 'terminated');
+  // What was in flight was drained all the same, but its count may have been one too high already.
+  assert.equal(counts.verified + (failures.wrong_count ?? 0), counts.started);
+  assert.equal(counts.started, audit.verified + audit.includedLate);
+});
 
 test('another sender replaces a pending transaction of this run: exit 76, the wallet and the transaction', async (t) => {
-  const { anvil, miner, stress, readRun } = await pausedRun(t, ['-d', '10s', '--drain-timeout', '1s']);
-  const hash = await sendFrom(anvil, 2, 'latest', FOREIGN['a plain transfer'](''));
-  miner.resume();
-  await assertAccused(anvil, await stress.done, readRun(), hash);
-  const { end, audit } = readRun();
-  assert.equal(end, 'foreign_sender', 'found while running, not at the end');
-  assert.equal(audit.replaced, 1);
+  const paused = await pausedRun(t, '-d 10m --drain-timeout 1s');
+  const hash = await sendFrom(paused.anvil, 2, 'latest', FOREIGN['a plain transfer'](''));
+  paused.miner.resume();
+  const { end, audit } = await accused(paused, hash);
+  assert.deepEqual([end, audit.replaced], ['foreign_sender', 1], 'found while running, not at the end');
   const [replaced] = audit.resolutions;
   assert.deepEqual([replaced.walletIndex, replaced.fate], [2, 'replaced']);
-  assert.equal(await anvil.rpc('eth_getTransactionByHash', [replaced.hash]), null, 'ours will never be mined');
+  assert.equal(await paused.anvil.rpc('eth_getTransactionByHash', [replaced.hash]), null, 'ours will never be mined');
 });
 
 /** Transactions that wait in the pool for nonces before theirs, as a run that was killed leaves them. @param {Anvil} anvil */
@@ -263,29 +183,24 @@ async function leaveQueued(anvil) {
 }
 
 test('transactions of before that wait for a missing nonce are mined before the load, which is exact', async (t) => {
-  const { anvil } = await minedChain(t);
+  const { anvil } = await startMinedChain(t);
   await leaveQueued(anvil);
   const { code, stdout, stderr } = await runStress(['--rpc', anvil.url, '-t', '3', '-d', '1s']);
   assert.equal(code, 0, stderr);
-  assert.match(
-    stdout,
-    /^wallets 0, 2 have transactions in the node's pool that wait for a missing nonce, .* are mined/m,
-  );
+  assert.match(stdout, /^wallets 0, 2 have .* in the node's pool that wait for a missing nonce, .* are mined/m);
   assert.match(stdout, /^ {2}audit +exact: 3 counters/m);
   assert.equal(Number((await anvil.rpc('txpool_status')).queued), 0);
 });
 
 test('where the pool is not shown, they are not of this run when the load meets them: exit 76', async (t) => {
-  const { anvil } = await minedChain(t);
+  const { anvil } = await startMinedChain(t);
   await leaveQueued(anvil);
   const proxy = await startFaultProxy(anvil.url);
   t.after(() => proxy.close());
   await proxy.set({ kind: 'noMethod', methods: ['txpool_status', 'txpool_content', 'txpool_contentFrom'] });
-  const { code, stdout, stderr } = await runStress(['--rpc', proxy.url, '-t', '3', '-d', '5s']);
+  const { code, stdout, stderr } = await runStress(['--rpc', proxy.url, '-t', '3', '-d', '10m']);
   assert.equal(code, 76, stdout + stderr);
-  assert.match(
-    stderr,
-    /wallets (0|2|0, 2) sent a transaction that is not of this run: 0x\w{64} \(wallet [02], nonce 4\)/,
-  );
+  const accusation = /wallets (0|2|0, 2) sent a transaction that is not of this run: 0x\w{64} \(wallet [02], nonce 4\)/;
+  assert.match(stderr, accusation);
   assert.match(stderr, /another run uses the same wallets, or left it in a pool before/);
 });

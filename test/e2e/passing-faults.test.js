@@ -3,15 +3,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startAnvil } from '../helpers/anvil.js';
-import { readJson, runStress, startStress } from '../helpers/cli.js';
 import { HANG_UP, passOn, serve } from '../helpers/endpoint.js';
-import { assertRunFile } from '../helpers/run-file.js';
-import { temporaryFolder } from '../helpers/temporary.js';
+import { runOf, startOf } from '../helpers/run-of.js';
 
-/**
- * @import { Answer } from '../helpers/endpoint.js'
- * @import { TestContext } from 'node:test'
- */
+/** @import { Answer } from '../helpers/endpoint.js' */
 
 const BUSY = { status: 429, headers: { 'retry-after': '1' }, body: 'too many requests' };
 
@@ -65,15 +60,11 @@ describe('set-up and audit outlive', { concurrency: 2 }, () => {
         }
         return passOn(chain.url, body);
       });
-      const out = `${temporaryFolder(t)}/run.json`;
-      const { code, stderr } = await runStress(['-t', '5', '-o', '0', '-d', '300ms', '--rpc', url, '--out', out]);
+      const { run, stderr } = await runOf(t, '-d 300ms', { chain, rpc: url, threads: 5 });
       for (const [{ what }, times] of left)
         assert.equal(times, 0, `${what}: ${times} times less than planned; ${stderr}`);
-      assert.deepEqual([code, stderr], [0, '']);
-      const run = readJson(out);
-      assertRunFile(run);
-      assert.equal(run.audit.exact, true);
-      assert.equal(run.counts.verified, run.counts.started);
+      assert.equal(stderr, '');
+      assert.deepEqual([run.audit.exact, run.counts.verified], [true, run.counts.started]);
     });
 });
 
@@ -81,9 +72,7 @@ describe('a reorg', () => {
   test('of blocks that hold hundreds of operations: each is sent again a few times at most, and the run goes on', async (t) => {
     const chain = await startAnvil({ args: ['--block-time', '0.4'] });
     t.after(chain.stop);
-    const out = `${temporaryFolder(t)}/run.json`;
-    const args = ['-t', '5', '-o', '0', '-d', '5m', '--interval', '500ms', '--in-flight', '40', '--rpc', chain.url];
-    const stress = startStress([...args, '--out', out], { timeoutMs: 360_000 });
+    const stress = startOf(t, '--in-flight 40', { chain, threads: 5, timeoutMs: 360_000 });
     const headNumber = async () => Number(await chain.rpc('eth_blockNumber'));
     await stress.waitFor(/^ +\d+\.\d s /m);
     const first = await headNumber();
@@ -95,32 +84,21 @@ describe('a reorg', () => {
     // It goes on: the first of these intervals may have begun before the reorg.
     for (let i = 0; i < 2; i += 1) await stress.waitFor(/^ +\d+\.\d s +[\d,]+ +[\d,]+ +[1-9]/m, 'now');
     stress.child.kill('SIGTERM');
-    const { code, stderr } = await stress.done;
-    const run = readJson(out);
-    assert.equal(code, 143, stderr);
-    assertRunFile(run);
+    const { run } = await stress.end(143);
     const { count, operations } = run.reorgs;
     assert.ok(count === 1 && operations > 100, `${count} reorgs, ${operations} operations`);
     assert.ok(run.generator.rpcCalls.resubmit < 10 * operations, `${run.generator.rpcCalls.resubmit} resubmissions`);
     assert.equal(run.audit.exact, true);
   });
 
-  for (const workers of ['1', '2']) {
-    test(`in the drain, with ${workers} threads: nothing is abandoned, the audit is exact`, async (t) => {
-      const chain = await startAnvil({ args: ['--block-time', '0.5'] });
-      t.after(chain.stop);
-      const out = `${temporaryFolder(t)}/run.json`;
-      const args = ['-t', '10', '-o', '0', '-d', '2s', '--interval', '1s', '--workers', workers, '--rpc', chain.url];
-      const stress = startStress([...args, '--out', out]);
-      // The line of the last interval is printed when the drain begins.
-      await stress.waitFor(/^ +2\.\d s/m);
-      await chain.rpc('anvil_reorg', [2, []]);
-      const { code, stderr } = await stress.done;
-      const run = readJson(out);
-      assert.equal(code, 0, stderr);
-      assertRunFile(run);
-      assert.equal(run.audit.exact, true);
-      assert.equal(run.counts.abandoned, 0);
-    });
-  }
+  test('in the drain, with 2 threads: nothing is abandoned, the audit is exact', async (t) => {
+    const chain = await startAnvil({ args: ['--block-time', '0.5'] });
+    t.after(chain.stop);
+    const stress = startOf(t, '-d 2s --interval 1m --workers 2 --drain-timeout 5m', { chain, threads: 10 });
+    // The line of the only interval is printed when the drain begins.
+    await stress.waitFor(/^ +\d+\.\d s/m);
+    await chain.rpc('anvil_reorg', [2, []]);
+    const { run } = await stress.end();
+    assert.deepEqual([run.audit.exact, run.counts.abandoned], [true, 0]);
+  });
 });

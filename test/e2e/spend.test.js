@@ -14,6 +14,7 @@ import { readJson, runStress } from '../helpers/cli.js';
 import { DEV_MNEMONIC, DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { serve } from '../helpers/endpoint.js';
 import { assertRunFile } from '../helpers/run-file.js';
+import { runOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /** @import { Anvil } from '../helpers/anvil.js' */
@@ -53,43 +54,28 @@ describe('on a chain that is no development chain', () => {
       env: { ...ENV, STRESS_FUND_AMOUNT: '0.05' },
     });
 
-  /**
-   * @typedef {object} CapRow
-   * @property {string} name
-   * @property {number} first wallet
-   * @property {string[]} args
-   * @property {number} least part of the cap that is used
-   */
-  /** @type {CapRow[]} */
-  const rows = [
-    { name: 'a closed loop', first: 100, args: [], least: 0.6 },
-    { name: 'legacy transactions, several in flight', first: 200, args: ['--legacy', '--in-flight', '3'], least: 0.6 },
-    { name: 'an open loop', first: 300, args: ['--rate', '60'], least: 0.6 },
+  for (const [name, first, words, least] of /** @type {Array<[string, number, string, number]>} */ ([
+    ['legacy transactions, several in flight', 200, '--legacy --in-flight 3', 0.6],
+    ['an open loop', 300, '--rate 60', 0.6],
     // A thread cannot tell the gas of its own transactions in a block from that of the others.
-    { name: 'threads, of which each has its share', first: 400, args: ['--workers', '2'], least: 0.4 },
-  ];
-  for (const { name, first, args, least } of rows) {
+    ['threads, of which each has its share', 400, '--workers 2', 0.4],
+  ]))
     test(`no more is spent than --max-spend allows: ${name}`, async (t) => {
-      const out = join(temporaryFolder(t), 'run.json');
       const before = await moneyOf(chain, first, 10);
       const capWei = parseEther('0.006');
-      const { code, stdout, stderr } = await stress(first, ['--max-spend', '0.006', '--out', out, ...args]);
+      const { run, stdout, stderr } = await runOf(t, `--chain-id 5555 --max-spend 0.006 ${words}`, {
+        ...{ chain, threads: 10, offset: first, exit: 77 },
+        env: { ...ENV, STRESS_FUND_AMOUNT: '0.05' },
+      });
       const spentWei = before - (await moneyOf(chain, first, 10));
       t.diagnostic(`${formatEther(spentWei)} ether spent, of ${formatEther(capWei)}`);
-      assert.equal(code, 77, stderr);
-      assert.ok(spentWei <= capWei, `${spentWei} wei`);
-      assert.ok(Number(spentWei) >= least * Number(capWei), `${spentWei} wei`);
-
-      const run = readJson(out);
-      assertRunFile(run);
-      assert.equal(run.end, 'max_spend');
-      assert.equal(run.audit.exact, true);
-      assert.equal(run.spending.capWei, String(capWei));
-      assert.equal(run.spending.spentWei, String(spentWei), 'all fees, as the balances say');
+      assert.ok(spentWei <= capWei && Number(spentWei) >= least * Number(capWei), `${spentWei} wei`);
+      const { end, audit, spending } = run;
+      assert.deepEqual([end, audit.exact, spending.capWei], ['max_spend', true, String(capWei)]);
+      assert.equal(spending.spentWei, String(spentWei), 'all fees, as the balances say');
       assert.match(stdout, /Summary: ended because its spend cap was reached/);
       assert.equal(stderr.split('spend cap').length, 2, 'it is said once');
     });
-  }
 
   test('a run that is expected to cost more than the cap is refused before anything is sent', async () => {
     const sent = await sentByFunder(chain);

@@ -1,22 +1,18 @@
-/** What is sent, and where to: headers of the user, --send-rpc and --batch, against a chain behind proxies that record. */
+/** What is sent, and where to: headers of the user, --send-rpc and --batch, against a chain behind endpoints that record. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { before, describe, it } from 'node:test';
 import { startAnvil } from '../helpers/anvil.js';
-import { readJson, runStress, spawnStress } from '../helpers/cli.js';
-import { passOn } from '../helpers/endpoint.js';
-import { schemaErrors } from '../helpers/run-file.js';
+import { runStress, spawnStress } from '../helpers/cli.js';
+import { passOn, serve } from '../helpers/endpoint.js';
+import { runOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
+import { startWsBefore } from '../helpers/ws-server.js';
 
 /**
  * @import { Anvil } from '../helpers/anvil.js'
- * @import { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
- * @import { AddressInfo } from 'node:net'
- * @import { Duplex } from 'node:stream'
+ * @import { IncomingHttpHeaders } from 'node:http'
  * @import { TestContext } from 'node:test'
  */
 
@@ -29,54 +25,29 @@ let anvil;
 let other;
 
 before(async () => {
-  anvil = await startAnvil({ args: ['--block-time', '0.1'] });
+  anvil = await startAnvil({ args: ['--block-time', '0.1', '--accounts', '150'] });
   other = await startAnvil({ args: ['--timestamp', '1700000000'] });
 });
 
 /** @typedef {{id: number, method: string, params: unknown[]}} Asked */
 /** @typedef {(asked: Asked[]) => Promise<{status?: number, body: string} | null>} Batches of submissions; null: pass it on */
 
-/** @param {TestContext} t @param {Batches} [onBatch] */
-async function startRecorder(t, onBatch = async () => null) {
+/** @param {Batches} [onBatch] */
+async function startRecorder(onBatch = async () => null) {
   /** @type {IncomingHttpHeaders[]} */
   const headers = [];
-  /** @type {Record<string, number>} */
-  const methods = {};
   /** Submissions of each body with some. @type {number[]} */
   const sizes = [];
-  /** @param {IncomingMessage} request @param {ServerResponse} response */
-  const answer = async (request, response) => {
-    headers.push(request.headers);
-    let body = '';
-    for await (const chunk of request.setEncoding('utf8')) body += chunk;
+  const { url, methods } = await serve(async (body, ofRequest) => {
+    headers.push(ofRequest);
     /** @type {Asked[]} */
     const asked = [JSON.parse(body)].flat();
-    for (const { method } of asked) methods[method] = (methods[method] ?? 0) + 1;
     const areSubmissions = asked[0].method === 'eth_sendRawTransaction';
     if (areSubmissions) sizes.push(asked.length);
     const own = areSubmissions && body.startsWith('[') ? await onBatch(asked) : null;
-    const reply = own ?? (await passOn(anvil.url, body));
-    response.writeHead(own?.status ?? 200, { 'content-type': 'application/json' }).end(reply.body);
-  };
-  const server = createServer((request, response) => void answer(request, response).catch(() => response.destroy()));
-  /** @type {Set<Duplex>} */
-  const sockets = new Set();
-  server.on('upgrade', (request, socket) => {
-    headers.push(request.headers);
-    const node = connect(Number(new URL(anvil.url).port));
-    const lines = Object.entries(request.headers).map(([name, value]) => `${name}: ${value}\r\n`);
-    node.write(`GET / HTTP/1.1\r\n${lines.join('')}\r\n`);
-    socket.pipe(node).pipe(socket);
-    for (const end of [socket, node]) sockets.add(end.on('error', () => {}));
+    return own ?? passOn(anvil.url, body);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    server.close().closeAllConnections();
-    for (const socket of sockets) socket.destroy();
-  });
-  const { port } = /** @type {AddressInfo} */ (server.address());
-  return { url: `http://127.0.0.1:${port}`, port, headers, methods, sizes };
+  return { url, headers, methods, sizes };
 }
 
 /** @param {IncomingHttpHeaders[]} all */
@@ -96,53 +67,45 @@ function assertNoSecret(folder) {
   }
 }
 
-/** @param {TestContext} t @param {string[]} args @param {NodeJS.ProcessEnv} [env] */
-async function run(t, args, env) {
-  const folder = temporaryFolder(t);
-  const out = join(folder, 'run.json');
-  const log = ['--log-file', join(folder, 'run.log'), '--log-level', 'debug'];
-  const result = await runStress(['-t', '8', '-d', '600ms', '--out', out, ...log, ...args], { env });
-  assert.equal(result.code, 0, result.stderr);
-  const file = readJson(out);
-  assert.deepEqual(schemaErrors(file), []);
-  assert.equal(file.audit.result, 'exact');
-  return { ...result, file, folder };
+/** @param {TestContext} t @param {string} words @param {NodeJS.ProcessEnv} [env] */
+async function exact(t, words, env) {
+  const more = `-d 600ms --log-file DIR/run.log --log-level debug ${words}`;
+  const result = await runOf(t, more, { chain: anvil, rpc: null, threads: 8, env });
+  assert.equal(result.run.audit.result, 'exact');
+  return result;
 }
 
 describe('headers', () => {
   it('go with each request, of workers too, and are in no output', async (t) => {
-    const [rpc, sending] = [await startRecorder(t), await startRecorder(t)];
-    const args = ['--rpc', rpc.url, '--send-rpc', sending.url, '--workers', '2'];
-    const { file, folder, stdout, stderr } = await run(t, args, { STRESS_HEADER: HEADERS });
+    const [rpc, sending] = [await startRecorder(), await startRecorder()];
+    const words = `--rpc ${rpc.url} --send-rpc ${sending.url} --workers 2`;
+    const { run, folder, stdout, stderr } = await exact(t, words, { STRESS_HEADER: HEADERS });
     assertHeaders([...rpc.headers, ...sending.headers]);
     assertNoSecret(folder);
     assert.ok(!(stdout + stderr).includes(SECRET));
-    assert.deepEqual([file.config.header, file.config.headerFile], ['[redacted]', null]);
+    assert.deepEqual([run.config.header, run.config.headerFile], ['[redacted]', null]);
   });
 
   it('go with the handshake of a WebSocket and over tcp, from a file', async (t) => {
     const file = join(temporaryFolder(t), 'headers');
     writeFileSync(file, `# of the team\n${HEADERS}\n`, { mode: 0o600 });
-    for (const transport of ['ws', 'tcp']) {
-      const { url, headers } = await startRecorder(t);
-      const rpc = transport === 'ws' ? url.replace('http', 'ws') : url;
-      const { folder } = await run(t, ['--rpc', rpc, '--transport', transport, '--header-file', file]);
-      assertHeaders(headers);
-      assertNoSecret(folder);
-    }
+    const [ws, tcp] = [await startWsBefore(t, anvil.url), await startRecorder()];
+    for (const [transport, url] of Object.entries({ ws: ws.url, tcp: tcp.url }))
+      assertNoSecret((await exact(t, `--rpc ${url} --transport ${transport} --header-file ${file}`)).folder);
+    assertHeaders([...tcp.headers, ...ws.peers.map(({ handshake }) => handshake.headers)]);
   });
 
   it('reach the runs of a sweep by the environment', async (t) => {
-    const { url, headers } = await startRecorder(t);
+    const { url, headers } = await startRecorder();
     const dir = join(temporaryFolder(t), 'sweep');
-    const args = ['sweep', '-t', '2,3', '-d', '300ms', '--warmup', '0s', '--rest', '0s', '--rpc', url, '--dir', dir];
+    const args = `sweep -t 2,3 -d 300ms --warmup 0s --rest 0s --rpc ${url} --dir ${dir}`.split(' ');
     const { pid, done } = spawnStress(args, { env: { STRESS_HEADER: HEADERS } });
     /** @type {Set<string>} */
     const commands = new Set();
     const look = setInterval(() => {
       const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean);
       for (const child of children) commands.add(readFileSync(`/proc/${child}/cmdline`, 'utf8'));
-    }, 100);
+    }, 50);
     const { code, stderr } = await done.finally(() => clearInterval(look));
     assert.equal(code, 0, stderr);
     assertHeaders(headers);
@@ -154,14 +117,13 @@ describe('headers', () => {
 
 describe('--send-rpc', () => {
   it('gets the submissions, also those of the set-up, and nothing else after the check of its chain', async (t) => {
-    const [rpc, sending] = [await startRecorder(t), await startRecorder(t)];
-    const { file } = await run(t, ['--rpc', rpc.url, '--send-rpc', sending.url, '--workload', 'erc20']);
-    const { eth_sendRawTransaction: sent, ...others } = sending.methods;
-    assert.ok(sent > file.counts.verified);
-    assert.deepEqual(others, { eth_chainId: 1, eth_getBlockByNumber: 2 });
-    assert.equal(rpc.methods.eth_sendRawTransaction, undefined);
-    assert.equal(file.environment.sendEndpoint, sending.url);
-    assert.equal(file.config.sendRpc, sending.url);
+    const [rpc, sending] = [await startRecorder(), await startRecorder()];
+    const { run } = await exact(t, `--rpc ${rpc.url} --send-rpc ${sending.url} --workload erc20`);
+    const others = sending.methods.filter((method) => method !== 'eth_sendRawTransaction');
+    assert.ok(sending.methods.length - others.length > run.counts.verified);
+    assert.deepEqual(others.sort(), ['eth_chainId', 'eth_getBlockByNumber', 'eth_getBlockByNumber']);
+    assert.ok(!rpc.methods.includes('eth_sendRawTransaction'));
+    assert.deepEqual([run.environment.sendEndpoint, run.config.sendRpc], [sending.url, sending.url]);
   });
 
   it('of another chain is refused, with both named', async () => {
@@ -179,17 +141,18 @@ const reply = (answers) => ({ body: JSON.stringify(answers) });
 const failed = (id, message) => ({ jsonrpc: '2.0', id, error: { code: -32000, message } });
 
 describe('--batch', () => {
-  it('sends what is due together in one body, on every transport', async (t) => {
-    for (const args of [[], ['--transport', 'tcp', '--workers', '2'], ['--rate', '40']]) {
-      const { url, sizes } = await startRecorder(t);
-      const { file } = await run(t, ['--rpc', url, '--batch', '4', ...args]);
+  for (const words of ['', '--rate 40'])
+    it(`sends what is due together in one body ${words}`, async (t) => {
+      const { url, sizes } = await startRecorder();
+      const { limit, refused } = (await exact(t, `--rpc ${url} --batch 4 ${words}`)).run.generator.submissionBatches;
+      assert.deepEqual([limit, refused], [4, 0]);
       assert.ok(sizes.every((size) => size <= 4));
-      assert.equal(file.generator.submissionBatches.limit, 4);
-      assert.equal(file.generator.submissionBatches.refused, 0);
-      if (args[0] !== '--rate') assert.ok(Math.max(...sizes) > 1, String(sizes));
-    }
-    const { file } = await run(t, ['--rpc', anvil.url.replace('http', 'ws'), '--batch', '4']);
-    assert.ok(file.generator.submissionBatches.largest > 1);
+      if (words === '') assert.ok(Math.max(...sizes) > 1, String(sizes));
+    });
+
+  it('sends them over a WebSocket, too', async (t) => {
+    const { run } = await exact(t, `--rpc ${anvil.url.replace('http', 'ws')} --batch 4`);
+    assert.ok(run.generator.submissionBatches.largest > 1);
   });
 
   /** @type {Record<string, Batches>} */
@@ -204,11 +167,11 @@ describe('--batch', () => {
   };
   for (const [name, onBatch] of Object.entries(faults))
     it(`${name}: no operation fails, and the audit is exact`, async (t) => {
-      const { url } = await startRecorder(t, onBatch);
-      const { file, stderr } = await run(t, ['--rpc', url, '--batch', '8', '--interval', '200ms']);
-      assert.ok(file.counts.verified > 8);
-      assert.equal(file.counts.failed, 0);
-      const { limit, refused, why } = file.generator.submissionBatches;
+      const { url } = await startRecorder(onBatch);
+      const { run, stderr } = await exact(t, `--rpc ${url} --batch 8`);
+      assert.ok(run.counts.verified > 8);
+      assert.equal(run.counts.failed, 0);
+      const { limit, refused, why } = run.generator.submissionBatches;
       const warnings = stderr.split('\n').filter((line) => line.includes('refused a batch of submissions'));
       if (name.startsWith('HTTP')) assert.equal(limit, 2);
       if (name.startsWith('refused')) assert.deepEqual([limit, why], [1, 'batch requests are not supported']);

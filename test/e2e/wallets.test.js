@@ -1,7 +1,7 @@
 /** Wallets and contracts of a run, and that keys stay secret. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { HDNodeWallet, Mnemonic, Wallet } from 'ethers';
@@ -9,8 +9,9 @@ import { freePort, startAnvil } from '../helpers/anvil.js';
 import { runStress, spawnStress, startStress } from '../helpers/cli.js';
 import { passOn, serve, serveBetween } from '../helpers/endpoint.js';
 import { chainProcesses } from '../helpers/leftovers.js';
+import { runOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
-import { startWsServer } from '../helpers/ws-server.js';
+import { startWsBefore } from '../helpers/ws-server.js';
 
 /**
  * @import { Anvil } from '../helpers/anvil.js'
@@ -106,23 +107,6 @@ describe('the well-known test mnemonic', { concurrency: 2 }, () => {
   });
 });
 
-/**
- * Makes a WebSocket endpoint of one that speaks HTTP.
- * @param {TestContext} t
- * @param {string} url
- */
-async function speakWs(t, url) {
-  const { port } = await startWsServer(t, {
-    onMessage: (peer, body) => {
-      passOn(url, body).then(
-        (answer) => peer.send(answer.body),
-        () => peer.socket.destroy(),
-      );
-    },
-  });
-  return `http://127.0.0.1:${port}`;
-}
-
 describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
   /**
    * @param {object} options
@@ -186,30 +170,8 @@ describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
     const files = ['run.json', 'samples.csv', 'blocks.ndjson', 'hlog', 'junit.xml', 'log', 'contracts.json'];
     const [out, samples, blocks, hlog, junit, log, contracts] = files.map((name) => join(folder, name));
     const args = [
-      ...[
-        '-t',
-        '2',
-        '--rpc',
-        secretUrl,
-        '-d',
-        '100s',
-        '--interval',
-        '250ms',
-        '--tx-timeout',
-        '20s',
-        '--drain-timeout',
-        '3s',
-      ],
-      ...[
-        '-v',
-        '--explain',
-        '--fund-amount',
-        '0.01',
-        '--threshold',
-        'failed<1',
-        '--node-metrics',
-        `${secretUrl}&x=${other}`,
-      ],
+      ...`-t 2 -d 100s --interval 250ms --tx-timeout 20s --drain-timeout 3s -v --explain --fund-amount 0.01`.split(' '),
+      ...['--rpc', secretUrl, '--threshold', 'failed<1', '--node-metrics', `${secretUrl}&x=${other}`],
       ...['--out', out, '--samples', samples, '--blocks', blocks, '--hlog', hlog, '--junit', junit],
       ...['--contracts', contracts, '--log-level', 'debug', '--log-file', log, '--prometheus', String(port)],
     ];
@@ -231,59 +193,33 @@ describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
     assert.doesNotMatch(stdout + stderr, /\u001b/);
   });
 
-  for (const scheme of /** @type {const} */ (['http', 'ws'])) {
-    test(`by a ${scheme} endpoint that says secrets of its URL, which look like words`, async (t) => {
-      const folder = temporaryFolder(t);
-      const [out, log, keys] = ['run.json', 'log', 'keys'].map((name) => join(folder, name));
-      const wallets = await newWallets(2);
-      writeFileSync(keys, wallets.map(({ privateKey }) => privateKey).join('\n'), { mode: 0o600 });
-      const [user, password, token] = ['nimbus', 'hunter pass', 'SuperSecretTokenOfThePath'];
-      const [region, plain] = ['eu-north', 'nothing-but-words'];
-      let sent = 0;
-      const between = await serveBetween(chain.url, ({ method }) => {
-        const words = `bad password: ${user}:${password} for /key/${token} in ${region} (${plain})`;
-        if (method === 'web3_clientVersion') return { result: `Node of ${user} ${password} ${token}` };
-        if (method !== 'eth_sendRawTransaction') return null;
-        sent += 1;
-        // Those before are deployments: the first increments are refused, however slow the machine is.
-        return sent <= 2
-          ? null
-          : { error: { code: -32000, message: `${sent % 2 === 0 ? '-'.repeat(270) : ''}${words}` } };
-      });
-      const url = scheme === 'http' ? between.url : await speakWs(t, between.url);
-      const { host } = new URL(url);
-      const secretUrl = `${scheme}://${user}:${encodeURIComponent(password)}@${host}/key/${token}?${plain}&region=${region}`;
-      for (const workers of ['1', '2']) {
-        sent = 0;
-        const args = ['-t', '2', '--keys', keys, '--rpc', secretUrl, '-d', '500ms', '--workers', workers];
-        const { stdout, stderr } = await runStress([
-          ...args,
-          '-v',
-          '--log-level',
-          'debug',
-          '--log-file',
-          log,
-          '--out',
-          out,
-        ]);
-        assert.ok(existsSync(out), stderr);
-        const run = JSON.parse(readFileSync(out, 'utf8'));
-        assert.match(run.failureWords.rejected, /bad password: \*\*\*|-{100}/, stderr);
-        const said = [stdout, stderr, readFileSync(out), readFileSync(log)];
-        const texts = [
-          user,
-          password,
-          encodeURIComponent(password),
-          'hunter',
-          token,
-          token.slice(0, 12),
-          region,
-          plain,
-        ];
-        assertHidden({ said, wallets, texts });
-      }
+  test('by a ws endpoint that says secrets of its URL, which look like words', async (t) => {
+    const folder = temporaryFolder(t);
+    const keys = join(folder, 'keys');
+    const wallets = await newWallets(2);
+    writeFileSync(keys, wallets.map(({ privateKey }) => privateKey).join('\n'), { mode: 0o600 });
+    const [user, password, token] = ['nimbus', 'hunter pass', 'SuperSecretTokenOfThePath'];
+    const [region, plain] = ['eu-north', 'nothing-but-words'];
+    let sent = 0;
+    const between = await serveBetween(chain.url, ({ method }) => {
+      const words = `bad password: ${user}:${password} for /key/${token} in ${region} (${plain})`;
+      if (method === 'web3_clientVersion') return { result: `Node of ${user} ${password} ${token}` };
+      if (method !== 'eth_sendRawTransaction') return null;
+      sent += 1;
+      // Those before are deployments: the first increments are refused, however slow the machine is.
+      if (sent <= 2) return null;
+      return { error: { code: -32000, message: `${sent % 2 === 0 ? '-'.repeat(270) : ''}${words}` } };
     });
-  }
+    const { host } = new URL((await startWsBefore(t, between.url)).url);
+    const secretUrl = `ws://${user}:${encodeURIComponent(password)}@${host}/key/${token}?${plain}&region=${region}`;
+    const words = `-t 2 --keys ${keys} -d 500ms --workers 2 -v --log-level debug --log-file DIR/log`;
+    const { run, stdout, stderr, ...place } = await runOf(t, words, { rpc: secretUrl, exit: null });
+    assert.match(run.failureWords.rejected, /bad password: \*\*\*|-{100}/, stderr);
+    const said = [stdout, stderr, readFileSync(place.out), readFileSync(join(place.folder, 'log'))];
+    const encoded = encodeURIComponent(password);
+    const texts = [user, password, encoded, 'hunter', token, token.slice(0, 12), region, plain];
+    assertHidden({ said, wallets, texts });
+  });
 
   test('by a run whose funder is too poor', async (t) => {
     const log = join(temporaryFolder(t), 'log');

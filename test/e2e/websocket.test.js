@@ -4,9 +4,7 @@ import { connect, createServer } from 'node:net';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startAnvil } from '../helpers/anvil.js';
-import { readJson, runStress, startStress } from '../helpers/cli.js';
-import { assertRunFile } from '../helpers/run-file.js';
-import { temporaryFolder } from '../helpers/temporary.js';
+import { INTERVAL_LINE, runOf, startOf } from '../helpers/run-of.js';
 
 /**
  * @import { AddressInfo, Socket } from 'node:net'
@@ -57,45 +55,34 @@ async function startTcpProxy(t) {
 }
 
 test('a run over a WebSocket: heads are pushed, and the audit is exact', async (t) => {
-  const out = `${temporaryFolder(t)}/run.json`;
-  const args = ['-t', '20', '-o', '0', '-d', '5m', '--iterations', '10', '--rpc', url, '--out', out];
-  const { code, stdout, stderr } = await runStress(args);
-  assert.equal(code, 0, stdout + stderr);
+  const { run, stderr } = await runOf(t, '-d 1h --iterations 10', { chain, rpc: url, threads: 20 });
   assert.equal(stderr, '');
-  const run = readJson(out);
-  assertRunFile(run);
   const { audit, environment, generator, latency } = run;
-  assert.equal(audit.exact, true);
+  assert.deepEqual([audit.exact, latency.total.count], [true, 200]);
   assert.deepEqual([environment.transport.name, environment.endpoint], ['ws', url]);
   assert.deepEqual([generator.headSource, generator.inclusionResolutionMs], ['subscription', 0]);
   assert.ok(generator.transport.connectionsOpened <= 2, 'one socket carries them all');
-  assert.equal(latency.total.count, 200);
 });
 
 test('connections that are dropped in mid-run, of two workers: subscribed again, and nothing is lost', async (t) => {
-  const out = `${temporaryFolder(t)}/run.json`;
   const proxy = await startTcpProxy(t);
-  const args = ['-t', '20', '-o', '30', '-d', '5s', '--interval', '500ms', '--workers', '2', '--out', out];
-  const stress = startStress([...args, '--rpc', proxy.url]);
+  const stress = startOf(t, '--interval 300ms --workers 2', { chain, rpc: proxy.url, threads: 20 });
   for (let drops = 0; drops < 3; drops += 1) {
-    await stress.waitFor(/^ +\d+\.\d s .*$/m, drops === 0 ? 'start' : 'now');
+    await stress.waitFor(INTERVAL_LINE, drops === 0 ? 'start' : 'now');
     const before = proxy.connections();
     proxy.drop();
     while (proxy.connections() === before) await sleep(5);
   }
-  const { code, stdout, stderr } = await stress.done;
-  assert.equal(code, 0, stdout + stderr);
-  const run = readJson(out);
-  assertRunFile(run);
+  await stress.waitFor(INTERVAL_LINE, 'now');
+  stress.child.kill('SIGINT');
+  const { run, stdout } = await stress.end(130);
   assert.equal(run.audit.exact, true, stdout);
   assert.equal(run.generator.headSource, 'subscription');
   assert.ok(run.generator.transport.connectionsOpened >= 4);
-  assert.ok(run.counts.verified > 100);
 });
 
-test('--fixed-id: one request at a time on each socket', async () => {
-  const args = ['-t', '8', '-o', '0', '-d', '1s', '--workload', 'rpc', '--method', 'eth_chainId', '--fixed-id', '7'];
-  const { code, stdout, stderr } = await runStress([...args, '--rpc', url]);
-  assert.equal(code, 0, stdout + stderr);
+test('--fixed-id: one request at a time on each socket', async (t) => {
+  const words = '-t 8 -d 1s --workload rpc --method eth_chainId --fixed-id 7';
+  const { stdout } = await runOf(t, words, { chain, rpc: url });
   assert.match(stdout, /failed +0/);
 });

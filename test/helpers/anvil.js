@@ -1,14 +1,13 @@
 /** A development chain of the test's own: anvil itself, without the program's keeper. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request as httpRequest } from 'undici';
-import { anvilBinary } from '../../src/chain/devchain.js';
-import { freePort } from '../../src/chain/devchain.js';
+import { anvilBinary, freePort } from '../../src/chain/devchain.js';
 
 export { freePort };
 
@@ -86,6 +85,39 @@ export async function startAnvil({ args = [] } = {}) {
     }
   }
   return { url, pid: child.pid ?? -1, rpc: (method, params) => rpcCall(url, method, params), stop };
+}
+
+/** The selector of count() of contracts/Counter.sol. */
+const COUNT = '0x06661abd';
+
+/** @param {string} url @param {string[]} addresses of counters @returns {Promise<number>} what they say together */
+export async function countOf(url, addresses) {
+  const counts = await Promise.all(addresses.map((to) => rpcCall(url, 'eth_call', [{ to, data: COUNT }, 'latest'])));
+  // A chain that lost history may have lost a contract, too.
+  return counts.reduce((sum, count) => sum + Number(count === '0x' ? 0 : count), 0);
+}
+
+/** @param {string} url @param {string} file of --contracts */
+export const countersIn = (url, file) => countOf(url, Object.values(JSON.parse(readFileSync(file, 'utf8')).contracts));
+
+/** Waits until so many transactions are in the pool. @param {Pick<Anvil, 'rpc'>} anvil @param {number} count */
+export async function pending({ rpc }, count) {
+  while (Number((await rpc('txpool_status')).pending) < count) await sleep(20);
+}
+
+/**
+ * A chain of which the test makes the blocks, until the test ends.
+ * @param {{after: (end: () => Promise<void>) => void}} t
+ * @param {string[]} [args]
+ */
+export async function startMinedChain(t, args = []) {
+  const anvil = await startAnvil({ args: ['--no-mining', ...args] });
+  const miner = startMiner(anvil);
+  t.after(async () => {
+    await miner.pause();
+    await anvil.stop();
+  });
+  return { anvil, miner };
 }
 
 /**

@@ -1,9 +1,12 @@
 import { createServer } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
 import { after } from 'node:test';
 import { request as httpRequest } from 'undici';
+import { CERTIFICATE, CERTIFICATE_KEY } from './certificate.js';
 
 /**
- * @import { IncomingMessage, Server, ServerResponse } from 'node:http'
+ * @import { IncomingHttpHeaders, IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
+ * @import { Server as HttpsServer } from 'node:https'
  * @import { AddressInfo, Socket } from 'node:net'
  */
 
@@ -33,7 +36,7 @@ export const SILENCE = Symbol('silence');
 /** Answers with this: the connection is closed. */
 export const HANG_UP = Symbol('hang up');
 
-/** @type {Set<Server>} */
+/** @type {Set<Server | HttpsServer>} */
 const servers = new Set();
 after(() => {
   for (const server of servers) {
@@ -43,10 +46,11 @@ after(() => {
 });
 
 /**
- * @param {(body: string) => Answer | Raw | typeof SILENCE | typeof HANG_UP | Promise<Answer | Raw>} respond
+ * @param {(body: string, headers: IncomingHttpHeaders) => Answer | Raw | typeof SILENCE | typeof HANG_UP | Promise<Answer | Raw>} respond
+ * @param {{isSecure?: boolean}} [options] isSecure: it speaks https with a certificate of its own
  * @returns {Promise<Endpoint>} it ends when the tests of the file end
  */
-export async function serve(respond) {
+export async function serve(respond, { isSecure = false } = {}) {
   /** @type {string[]} */
   const methods = [];
   /** @param {IncomingMessage} request @param {ServerResponse} response */
@@ -54,7 +58,7 @@ export async function serve(respond) {
     let body = '';
     for await (const chunk of request.setEncoding('utf8')) body += chunk;
     methods.push(...requestsIn(body).map(({ method }) => method));
-    const answer = await respond(body);
+    const answer = await respond(body, request.headers);
     if (answer === SILENCE) return;
     if (answer === HANG_UP) return void request.socket.destroy();
     if (typeof answer === 'function') return answer(request.socket);
@@ -62,11 +66,16 @@ export async function serve(respond) {
     response.end(answer.body);
   };
   // Who asked may be gone, and so may the node behind a server that stands between.
-  const server = createServer((request, response) => void handle(request, response).catch(() => response.destroy()));
+  /** @type {RequestListener} */
+  const listener = (request, response) => void handle(request, response).catch(() => response.destroy());
+  const identity = { cert: CERTIFICATE, key: CERTIFICATE_KEY };
+  const server = isSecure ? createHttpsServer(identity, listener) : createServer(listener);
+  // An idle connection is not closed: a request may be on its way then, and would be lost.
+  server.keepAliveTimeout = 0;
   servers.add(server);
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
   const { port } = /** @type {AddressInfo} */ (server.address());
-  return { url: `http://127.0.0.1:${port}`, methods };
+  return { url: `${isSecure ? 'https' : 'http'}://127.0.0.1:${port}`, methods };
 }
 
 /**
@@ -99,6 +108,28 @@ export function serveBehind(url, gate) {
   return serve(async (body) => {
     await gate(body);
     return passOn(url, body);
+  });
+}
+
+/**
+ * Gates for several instances: none sends its first transaction before all of them are about to.
+ * @param {number} instances
+ * @returns {Gate[]}
+ */
+export function startTogether(instances) {
+  let waiting = 0;
+  /** @type {() => void} */
+  let open = () => {};
+  const all = new Promise((/** @type {(value: void) => void} */ resolve) => (open = resolve));
+  return Array.from({ length: instances }, () => {
+    let arrived = false;
+    return (body) => {
+      if (!body.includes('"eth_sendRawTransaction"')) return;
+      if (!arrived) waiting += 1;
+      arrived = true;
+      if (waiting === instances) open();
+      return all;
+    };
   });
 }
 

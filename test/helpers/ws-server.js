@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
+import { passOn } from './endpoint.js';
 
 /**
  * @import { IncomingMessage } from 'node:http'
@@ -73,6 +74,21 @@ export async function startWsServer(t, { onMessage = () => {}, onHandshake = () 
   });
   const { port } = /** @type {AddressInfo} */ (server.address());
   return { port, peers, open: () => sockets.size, connections: () => connections };
+}
+
+/**
+ * Makes a WebSocket endpoint of one that speaks HTTP.
+ * @param {TestContext} t
+ * @param {string} url
+ */
+export async function startWsBefore(t, url) {
+  const onMessage = (/** @type {Peer} */ peer, /** @type {string} */ body) =>
+    void passOn(url, body).then(
+      (answer) => peer.send(answer.body),
+      () => peer.socket.destroy(),
+    );
+  const { port, peers } = await startWsServer(t, { onMessage });
+  return { url: `ws://127.0.0.1:${port}`, peers };
 }
 
 /** @param {IncomingMessage} handshake @param {Duplex} socket @returns {Peer} */
