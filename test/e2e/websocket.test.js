@@ -73,7 +73,8 @@ test('connections that are dropped in mid-run, of two workers: subscribed again,
     proxy.drop();
     while (proxy.connections() === before) await sleep(5);
   }
-  await stress.waitFor(INTERVAL_LINE, 'now');
+  // Until the subscription is there again, heads are polled.
+  for (let i = 0; i < 6; i += 1) await stress.waitFor(INTERVAL_LINE, 'now');
   stress.child.kill('SIGINT');
   const { run, stdout } = await stress.end(130);
   assert.equal(run.audit.exact, true, stdout);
