@@ -3,6 +3,9 @@ import type { Create, Workload } from './workloads/contract.d.ts';
 
 export type { Create, Workload } from './workloads/contract.d.ts';
 
+/** A rung of the ladder of promises; auto: all that the chain has. */
+export type Rung = 'auto' | 'pending' | 'safe' | 'finalized';
+
 /** The result of defineWorkload(); the exports of a workload file have the same members. */
 export interface DefinedWorkload {
   readonly contract: string;
@@ -43,6 +46,7 @@ export interface RunOptions {
   chainId?: number;
   allowChain?: number;
   inclusion?: 'auto' | 'heads' | 'blocks' | 'sync';
+  ladder?: Rung | readonly Rung[];
   confirmations?: number;
   txTimeout?: string;
   /** The name of a workload, the path of a file, or the result of defineWorkload(). */
