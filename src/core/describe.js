@@ -49,7 +49,13 @@ import { SetUpCosts, describeSpending } from './costs.js';
  * @param {Parts} prepared
  * @param {Outcome} outcome
  */
-export function describeRun(config, { stop }, site, prepared, { loaded, audited, decrease, promises, warnings, ...ended }) {
+export function describeRun(
+  config,
+  { stop },
+  site,
+  prepared,
+  { loaded, audited, decrease, promises, warnings, ...ended },
+) {
   const { times, endpoints: network, workers, common } = site;
   const { ready, environment, valueWei, schedule, warmUp } = prepared;
   const { report } = audited;

@@ -17,7 +17,7 @@ import { nullIfUnknown } from './transaction-status.js';
  * @property {Partial<Record<Rung, number>>} reachedAtUs first instant of each rung; of safe and finalized only if the block was
  *   removed
  * @property {TransactionStatus | null} status why it may be broken, by the last check; null: nothing speaks against it
- * @property {boolean} wasLost the node once did not know its transactions
+ * @property {Rung[] | null} lostAfter rungs that it had reached when the node first did not know its transactions
  * @property {string[]} hashes sent until that check
  *
  * @typedef {object} LadderOptions
@@ -130,7 +130,7 @@ export class Ladder {
   /** @param {Pick<Operation, 'intendedAtUs'>} operation that starts @returns {Promised | null} null: not due in the window */
   promiseOf({ intendedAtUs }) {
     if (!this.#options.recorder.isInWindow(intendedAtUs)) return null;
-    return { reachedAtUs: {}, status: null, wasLost: false, hashes: [] };
+    return { reachedAtUs: {}, status: null, lostAfter: null, hashes: [] };
   }
 
   /** A block was read. @param {{number: number, hash: string}} block */
@@ -307,11 +307,13 @@ export async function findBroken(rpc, { doubts, uncheckedDoubts }, rungs) {
   for (let at = 0; at < open.length; at += AT_ONCE) {
     await Promise.all(
       open.slice(at, at + AT_ONCE).map(async (promise) => {
-        const own = rungs.filter((rung) => promise.reachedAtUs[rung] !== undefined);
-        const isKept = await isInChain(rpc, promise.hashes);
+        const { reachedAtUs, lostAfter, hashes } = promise;
+        const isKept = await isInChain(rpc, hashes);
+        const reached = isKept ? (lostAfter ?? []) : Object.keys(reachedAtUs);
+        const own = rungs.filter((rung) => reached.includes(rung));
         for (const part of own.length === 0 ? [] : [all, ...own.map((rung) => all.rungs[rung])]) {
-          if (!isKept) part.broken[causeOf(promise)] += 1;
-          else if (promise.wasLost) part.restored += 1;
+          if (isKept) part.restored += 1;
+          else part.broken[causeOf(promise)] += 1;
         }
       }),
     );

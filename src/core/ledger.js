@@ -1,7 +1,7 @@
 import { groupByAccount } from './nonces.js';
 
 /**
- * @import { Outcome, Sample } from '../types.d.ts'
+ * @import { Outcome, Rung, Sample } from '../types.d.ts'
  * @import { Promised } from './ladder.js'
  * @import { Account, NonceState } from './nonces.js'
  * @import { Operation } from './operation.js'
@@ -133,7 +133,16 @@ export class Ledger {
     if (status !== 'included' && status !== 'reverted') this.doubt(operation, status);
     if (blockNumber !== undefined) {
       const isExecuted = status === 'included';
-      this.recentInclusions.add({ account, nonce, hashes, raw, promise, blockNumber, outcome: sample.outcome, isExecuted });
+      this.recentInclusions.add({
+        account,
+        nonce,
+        hashes,
+        raw,
+        promise,
+        blockNumber,
+        outcome: sample.outcome,
+        isExecuted,
+      });
     }
     if (foreign !== null) this.addForeign({ walletIndex: wallet.index, nonce, ...foreign });
   }
@@ -146,7 +155,7 @@ export class Ledger {
   doubt({ promise = null, hashes }, status) {
     if (promise === null || Object.keys(promise.reachedAtUs).length === 0) return;
     if (this.doubts.size >= MOST_DOUBTS && !this.doubts.has(promise)) return void (this.uncheckedDoubts += 1);
-    promise.wasLost ||= status === 'never_sent';
+    if (status === 'never_sent') promise.lostAfter ??= /** @type {Rung[]} */ (Object.keys(promise.reachedAtUs));
     this.doubts.add(Object.assign(promise, { status, hashes }));
   }
 

@@ -303,7 +303,13 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
   /** @param {LoadSoFar} loaded */
   const describeSoFar = (loaded) => {
     const ended = { untilUs: loaded.untilUs, end: 'running', samplesDropped: null, warnings };
-    const soFar = { loaded, audited: { report: null, reason: '' }, decrease: STILL_RUNNING, promises: STILL_RUNNING, ...ended };
+    const soFar = {
+      loaded,
+      audited: { report: null, reason: '' },
+      decrease: STILL_RUNNING,
+      promises: STILL_RUNNING,
+      ...ended,
+    };
     return buildPartialRunFile(describeRun(config, surroundings, opened, prepared, soFar));
   };
   try {

@@ -132,7 +132,9 @@ export function stageName(stage) {
 
 /** Figures by rung of the ladder, operation name, endpoint and load stage. @param {RunFile} run @returns {Table[]} those with rows */
 export function groupTables(run) {
-  return [promisesTable(run), namesTable(run), endpointsTable(run), loadStagesTable(run)].filter(({ rows }) => rows.length > 0);
+  return [promisesTable(run), namesTable(run), endpointsTable(run), loadStagesTable(run)].filter(
+    ({ rows }) => rows.length > 0,
+  );
 }
 
 /** @param {RunFile} run @returns {Table} empty without --ladder */

@@ -80,7 +80,8 @@ const FIGURES = Object.freeze([
     name: 'broken',
     unit: 'count',
     label: 'broken promises',
-    words: 'operations due in the window that are not in the chain at the end, although the node had promised it (--ladder)',
+    words:
+      'operations due in the window that are not in the chain at the end, although the node had promised it (--ladder)',
     pointer: '/ladder/broken',
     why: (/** @type {MeasuredRun} */ { ladder }) => (ladder === undefined ? '--ladder was not given' : undefined),
     read: (/** @type {MeasuredRun} */ run) => brokenBounds(run).us,
