@@ -428,6 +428,7 @@ function verify(ledger, blockNumber, position = 0) {
     nonce,
     hashes: [hash],
     raw,
+    promise: null,
     blockNumber,
     outcome: 'verified',
     isExecuted: true,
@@ -451,7 +452,7 @@ describe('Ledger.reopen()', () => {
     assert.deepEqual(
       orphans,
       [second, third].map(({ nonce, hash }, i) => ({
-        operation: { account, nonce, hashes: [hash], raw: `raw ${hash}` },
+        operation: { account, nonce, hashes: [hash], raw: `raw ${hash}`, promise: null },
         sample: { walletIndex: FIRST_INDEX, hash, outcome: 'verified', code: null },
         isOrphan: true,
         lostBlock: 11 + i,
