@@ -36,6 +36,9 @@ const MOST_WAITING = 1_000_000;
 /** Advances of a tag that are kept, and hashes of blocks. */
 const KEPT = 4096;
 
+/** Time limit of the last reading. */
+const LAST_READ_MS = 2000;
+
 /** The pending block is read so often per block, within these limits in milliseconds. */
 const POLLS_PER_BLOCK = 10;
 const POLL_MS = Object.freeze([10, 250]);
@@ -180,12 +183,17 @@ export class Ladder {
 
   /** After the drain: what still waits has not reached its rung. */
   async end() {
+    const { clock } = this.#options;
     this.#stopping.abort();
-    await this.#following;
-    await this.#reading;
-    if (this.#tags.length > 0) await this.#readTags();
-    const atUs = this.#options.clock.nowUs();
+    const over = new AbortController();
+    await Promise.race([this.#readLast(), clock.sleep(LAST_READ_MS, over.signal)]).finally(() => over.abort());
+    const atUs = clock.nowUs();
     for (const tag of this.#tags) this.#recordAll(tag, tag.goBack(0), { atUs, isReached: false });
+  }
+
+  async #readLast() {
+    await Promise.all([this.#following, this.#reading]);
+    if (this.#tags.length > 0) await this.#readTags();
   }
 
   /** @param {Tag} tag @param {{number: number, dueUs: number, includedAtUs: number}} operation */

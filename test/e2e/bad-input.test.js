@@ -346,6 +346,8 @@ const TABLE = {
     ['-t 1 --method eth_blockNumber', /--method .*--workload rpc/],
     ['-t 1 --params []', /--params .*--workload rpc/],
     ['-t 1 --fixed-id 1', /--fixed-id .*--workload rpc/],
+    ['-t 1 --ladder fast', /^--ladder must be one of auto, pending, safe, finalized, not "fast"$/],
+    ['-t 1 --workload rpc --method a --ladder auto', /^--ladder follows transactions, and --workload rpc sends none$/],
     ['-t 1 --workload rpc --method a --params [1', /--params /],
     ['-t 1 --workload rpc --method a --params {"a":1}', /--params /],
     ['-t 1 --workload rpc --method a --fixed-id x', /--fixed-id /],

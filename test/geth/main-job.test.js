@@ -117,11 +117,11 @@ await test('geth --dev: instances that overlap find each other out', async (t) =
   }
 });
 
-await test('geth --dev, a block every second: its safe and finalized tags', async (t) => {
+await test('geth --dev, a block as soon as there is a transaction: its safe tag, and its finalized one every 32 blocks', async (t) => {
   const folder = temporaryFolder(t);
-  const geth = await startGeth({ period: 1 });
+  const geth = await startGeth({ period: 0 });
   t.after(() => geth.stop());
-  const args = ['-t', '20', '-o', '0', '-d', '12s', '--ladder', 'auto', '--threshold', 'broken=0'];
+  const args = ['-t', '20', '-o', '0', '-d', '8s', '--ladder', 'auto', '--threshold', 'broken=0'];
   const result = await load(geth, args, `${folder}/run.json`).done;
   assert.equal(result.code, 0, result.stderr);
   const { ladder, counts, unmeasured } = exactRun(`${folder}/run.json`);

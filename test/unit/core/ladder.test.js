@@ -3,6 +3,9 @@ import { describe, it } from 'node:test';
 import { toHex } from '../../../src/chain/rpc.js';
 import { Ladder, chooseRungs, findBroken } from '../../../src/core/ladder.js';
 import { RpcError, TransportError } from '../../../src/errors.js';
+import { Distribution } from '../../../src/stats/histogram.js';
+import { asJson, merge } from '../../../src/stats/merge.js';
+import { RUN } from '../../../src/stats/metrics.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
@@ -282,6 +285,27 @@ describe('what is broken at the end', () => {
     const found = await findBroken(rpc, { doubts, uncheckedDoubts: 4 }, ['accepted', 'pending']);
     assert.deepEqual([found.broken, found.restored], [{ lost: 1, replaced: 1, reorged: 1, unknown: 5 }, 1]);
     assert.deepEqual(found.rungs.pending, { broken: { ...NONE, replaced: 1 }, restored: 0 });
+  });
+});
+
+describe('the ladders of two instances', () => {
+  /** @param {number[]} us @param {number | null} lost */
+  const ladderOf = (us, lost) => {
+    const latency = new Distribution();
+    us.forEach((value) => latency.record(value));
+    const promises = { broken: lost === null ? null : { ...NONE, lost }, restored: lost };
+    const times = { latency: latency.toJSON(), censored: new Distribution().toJSON() };
+    const accepted = { reached: us.length, notReached: 0, notMeasured: 0, ...times, ...promises };
+    return { ladder: { ...promises, rungs: { accepted, safe: null } } };
+  };
+
+  it('add up, and broken promises are not known if one has no audit', () => {
+    const { ladder } = asJson(merge(RUN, ladderOf([10, 20], 1), ladderOf([30], 2)));
+    const { accepted, safe } = ladder.rungs;
+    assert.deepEqual([accepted.reached, accepted.latency.maxUs, accepted.broken.lost, safe], [3, 30, 3, null]);
+    assert.deepEqual([ladder.broken, ladder.restored], [{ ...NONE, lost: 3 }, 3]);
+    const { ladder: half } = merge(RUN, ladderOf([10], 1), ladderOf([10], null));
+    assert.deepEqual([half.broken, half.rungs.accepted.restored], [null, null]);
   });
 });
 
