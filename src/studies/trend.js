@@ -107,7 +107,7 @@ export function trend(points, { over: wanted = null } = {}) {
     schema: TREND_SCHEMA,
     over,
     confidence: 1 - ALPHA,
-    parallel,
+    ...(parallel && { parallel }),
     lines: fitting.map((group) => lineOf(group, over, others)),
     warnings: left === 0 ? [] : [words],
   };
@@ -232,7 +232,7 @@ export function trendText({ over, lines, parallel, warnings }, columns = Infinit
       const title = `Trend over ${over}${at.length === 0 ? '' : `, at ${at.join(', ')}`}`;
       return ['', title, lineTable(String(over), line, columns), footnote(line), `  verdict   ${line.words}`];
     }),
-    ...(parallel === null ? [] : [parallelText(parallel)]),
+    ...(parallel ? [parallelText(parallel)] : []),
     ...warnings.map((words) => `  warning   ${words}`),
   ].join('\n');
 }

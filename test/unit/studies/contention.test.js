@@ -62,7 +62,7 @@ describe('the share of the execution that runs in parallel', () => {
   for (const lanes of [1, 2, 4, 8])
     it(`with ${lanes} lanes is within 5 points of ${(100 * (lanes - 1)) / lanes} %`, () => {
       const { parallel, lines } = trend(pointsOfSweep(sweepOf(lanes)));
-      assert.ok(parallel !== null);
+      assert.ok(parallel);
       assert.deepEqual(lines, [], 'two settings were varied, so there is no line over one of them');
       assert.ok(Math.abs(parallel.share - (1 - 1 / lanes)) < 0.05, JSON.stringify(parallel));
       assert.ok(parallel.low <= parallel.share + 1e-9 && parallel.share <= parallel.high + 1e-9);
