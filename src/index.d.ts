@@ -3,6 +3,9 @@ import type { Create, Workload } from './workloads/contract.d.ts';
 
 export type { Create, Workload } from './workloads/contract.d.ts';
 
+/** A rung of the ladder of promises; auto: all that the chain has. */
+export type Rung = 'auto' | 'pending' | 'safe' | 'finalized';
+
 /** The result of defineWorkload(); the exports of a workload file have the same members. */
 export interface DefinedWorkload {
   readonly contract: string;
@@ -43,6 +46,7 @@ export interface RunOptions {
   chainId?: number;
   allowChain?: number;
   inclusion?: 'auto' | 'heads' | 'blocks' | 'sync';
+  ladder?: Rung | readonly Rung[];
   confirmations?: number;
   txTimeout?: string;
   /** The name of a workload, the path of a file, or the result of defineWorkload(). */
@@ -124,6 +128,21 @@ export interface Group {
   latency: Distribution;
 }
 
+/** Operations that are not in the chain at the end, by cause, and those that are only since they were sent again; null if not measured. */
+export interface BrokenPromises {
+  broken: { lost: number; replaced: number; reorged: number; unknown: number } | null;
+  restored: number | null;
+}
+
+/** A rung of the ladder of promises; `latency` has the time waited for operations that did not reach it (`censored`). */
+export interface RungFigures extends BrokenPromises {
+  reached: number;
+  notReached: number;
+  notMeasured: number;
+  latency: Distribution;
+  censored: Distribution;
+}
+
 /** Operations per second of the window; null if not measured. */
 export interface Rates {
   askedPerSecond: number | null;
@@ -164,6 +183,8 @@ export interface RunFile {
   latency: { total: Distribution; fromStart: Distribution; stages: Record<string, Distribution> };
   byName?: Record<string, Group>;
   byEndpoint?: Record<string, Group>;
+  /** With --ladder; null: the chain lacks the rung. */
+  ladder?: BrokenPromises & { rungs: Record<string, RungFigures | null> };
   lag: Distribution | null;
   intervals: IntervalRow[];
   blocks: { count: number; transactions: number | null; ours: number; gasUsed: number | null };

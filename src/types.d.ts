@@ -9,6 +9,7 @@ import type { describeRun } from './core/describe.js';
 import type { EngineReport, EngineStats, Plan } from './core/engine.js';
 import type { Foreign, Ledger, Resolution } from './core/ledger.js';
 import type { Stop } from './core/load.js';
+import type { Promised } from './core/ladder.js';
 import type { Slice } from './core/nonces.js';
 import type { GasRateFacts } from './core/gas-rate.js';
 import type { Arrival, Schedule } from './core/pacer.js';
@@ -19,7 +20,7 @@ import type { StatusLine } from './outputs/terminal.js';
 import type { CensoredBounds } from './stats/figures.js';
 import type { Distribution, DistributionState } from './stats/histogram.js';
 import type { MeasuredRun, buildPartialRunFile, buildRunFile } from './stats/run-file.js';
-import type { STAGES } from './stats/sample.js';
+import type { RUNGS, STAGES } from './stats/sample.js';
 import type { Stats } from './stats/stats.js';
 import type { Checked, Operator } from './stats/thresholds.js';
 import type { compare, compareMetrics } from './studies/compare.js';
@@ -125,6 +126,7 @@ export type Purpose =
   | 'probe'
   | 'check'
   | 'follow'
+  | 'ladder'
   | 'health';
 
 export type Request = {
@@ -305,6 +307,7 @@ export type Reorg = {
 /** An object instead of a callback, because there is one for each operation in flight. */
 export type Watcher = {
   setInclusion: (hash: string, inclusion: Inclusion) => void;
+  promise?: Promised | null;
 };
 
 export type InclusionDetector = {
@@ -314,6 +317,8 @@ export type InclusionDetector = {
   submit?: Submit;
   /** forgets a hash, found or not */
   unwatch: (hash: string) => void;
+  /** of a hash that was found in no block yet */
+  watcherOf: (hash: string) => Watcher | undefined;
   /** whether the block was read and has its confirmations */
   hasPassed: (number: number) => boolean;
   /**
@@ -622,6 +627,8 @@ export type EngineConfig = ConnectionConfig & {
 
 export type NodeConfig = {
   inclusion: string;
+  /** empty: promises are not followed */
+  ladder: readonly string[];
   confirmations: number;
   nodePid: number | null;
   nodeMetrics: URL | null;
@@ -861,6 +868,33 @@ type Plain<T> = {
       ? Plain<T[K]>
       : T[K];
 };
+
+export type Rung = (typeof RUNGS)[number];
+
+export type RungFigures = {
+  /** of the operations that reached it, from when each was due */
+  latency: Distribution;
+  /** of the others: how long it was waited for */
+  censored: Distribution;
+  notMeasured: number;
+};
+
+/** Operations that are not in the chain at the end, by cause, and those that are only since they were sent again. */
+type Broken = {
+  broken: Record<'lost' | 'replaced' | 'reorged' | 'unknown', number>;
+  restored: number;
+};
+
+/** A rung in the run file. */
+export type RungJson = {
+  reached: number;
+  notReached: number;
+  notMeasured: number;
+  latency: DistributionJson;
+  censored: DistributionJson;
+} & { [name in keyof Broken]: Broken[name] | null };
+
+export type BrokenPromises = Broken & { rungs: Record<string, Broken> };
 
 /** Stats as plain data. */
 export type StatsState = Plain<Stats>;
@@ -1127,6 +1161,8 @@ export type Totals = {
   runTps: number | null;
   /** of the operations verified in the interval */
   stages: Record<Stage, DistributionJson>;
+  /** by rung, of the operations that reached it in the interval */
+  ladder?: Record<string, { latency: DistributionJson }>;
   /**
    * the time waited for those that ended in the interval without a good answer in time; row.latency is of the others
    */

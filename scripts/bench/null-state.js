@@ -4,6 +4,7 @@
  */
 import { getCreateAddress } from 'ethers';
 import { createKeccak } from 'hash-wasm';
+import { takeBlock } from './null-lanes.js';
 import { createSenderRecovery, readFields } from './null-transaction.js';
 
 /**
@@ -25,6 +26,7 @@ import { createSenderRecovery, readFields } from './null-transaction.js';
  * @property {string | null} to
  * @property {Contract | null} contract that it deploys or increments
  * @property {number} count of that contract after it
+ * @property {string} slot what it writes: transactions of the same slot are serial
  * @property {Block | null} block null while it waits
  *
  * @typedef {object} Block
@@ -43,6 +45,13 @@ const MAX_TRANSACTION_BYTES = 128 * 1024;
 
 /** Selector of Counter.increment(). */
 const INCREMENT = 'd09de08a';
+/** Selector of Contention.write(slot, nonce). */
+const WRITE = '9c0e3f7a';
+
+const SLOTS = Object.freeze({
+  slotOf: (/** @type {Transaction} */ { slot }) => slot,
+  senderOf: (/** @type {Transaction} */ { from }) => from,
+});
 
 /** An error that the caller of a method is told. */
 export class Fault extends Error {
@@ -115,9 +124,13 @@ export class State {
     this.head = this.#append([]);
   }
 
-  /** Makes the next block. @param {number} most transactions that it takes of those that wait, in the order in which they came */
-  mine(most) {
-    const transactions = this.#pool.splice(0, most);
+  /**
+   * Makes the next block.
+   * @param {number} most transactions that it takes of those that wait, in the order in which they came
+   * @param {number} [perSlot] those of them that write the same slot
+   */
+  mine(most, perSlot = Infinity) {
+    const transactions = takeBlock(this.#pool, { most, perSlot }, SLOTS);
     this.head = this.#append(transactions);
     for (const transaction of transactions) {
       const { from, nonce, contract, count } = transaction;
@@ -153,7 +166,7 @@ export class State {
     if (size > MAX_TRANSACTION_BYTES) throw new Fault(-32000, 'oversized data');
     if (this.#bytes.write(raw.slice(2), 'hex') !== size) throw new Fault(-32602, 'the transaction is not hex');
     const hash = `0x${this.#keccak(this.#bytes.subarray(0, size))}`;
-    const { nonce, to, selector } = this.#read();
+    const { nonce, to, selector, word } = this.#read();
     const contract = (selector === INCREMENT && this.#contracts.get(to)) || null;
     // Only the owner can increment a Counter, so the sender is known.
     const from = contract?.owner ?? this.account(this.#senderOf(raw));
@@ -162,7 +175,9 @@ export class State {
     const target = contract ?? (to === '' ? this.#deploy(from, nonce) : null);
     if (contract !== null) contract.submitted += 1;
     const count = target === null ? 0 : target.submitted;
-    const transaction = { hash, from, nonce, to: to === '' ? null : to, contract: target, count, block: null };
+    // A write of contracts/Contention.sol; other transactions write something of their sender.
+    const slot = selector === WRITE ? word : from.address;
+    const transaction = { hash, from, nonce, to: to === '' ? null : to, contract: target, count, slot, block: null };
     this.#pool.push(transaction);
     this.transactions.set(hash, transaction);
     return hash;

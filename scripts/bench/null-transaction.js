@@ -10,6 +10,7 @@ import { Transaction } from 'ethers';
  * @property {number} nonce
  * @property {string} to in hex without 0x, empty for a deployment
  * @property {string} selector the first four bytes of the data, in hex
+ * @property {string} word the 32 bytes after it
  */
 
 /** Where nonce, to and data are among the members, by transaction type (EIP-2718, EIP-2930, EIP-1559). */
@@ -33,13 +34,16 @@ export function readFields(bytes) {
   if (wanted === undefined) return null;
   const cursor = { at: isTyped ? 1 : 0, length: 0 };
   enter(bytes, cursor);
-  const fields = { nonce: 0, to: '', selector: '' };
+  const fields = { nonce: 0, to: '', selector: '', word: '' };
   for (let member = 0; member <= wanted.data; member += 1) {
     enter(bytes, cursor);
     const { at, length } = cursor;
     if (member === wanted.nonce) fields.nonce = length === 0 ? 0 : bytes.readUIntBE(at, length);
     else if (member === wanted.to) fields.to = bytes.toString('hex', at, at + length);
-    else if (member === wanted.data) fields.selector = bytes.toString('hex', at, at + Math.min(length, SELECTOR_BYTES));
+    else if (member === wanted.data) {
+      fields.selector = bytes.toString('hex', at, at + Math.min(length, SELECTOR_BYTES));
+      fields.word = bytes.toString('hex', at + SELECTOR_BYTES, at + Math.min(length, SELECTOR_BYTES + 32));
+    }
     cursor.at += length;
   }
   return fields;

@@ -161,6 +161,7 @@ function* templateProblems({ files }) {
 function* callProblems(command, { workload, rpc }, given) {
   const [sending] = SENDING.filter((name) => given.has(name));
   if (sending !== undefined) yield `--${sending} is for submissions, and --workload ${workload} sends none`;
+  if (given.has('ladder')) yield `--ladder follows transactions, and --workload ${workload} sends none`;
   if (command === 'fund') yield `--workload ${workload} sends no transactions: there is nothing to fund`;
   if (command === 'find' && rpc.length === 0) yield 'stress find needs the endpoint of the calls: --rpc URL';
 }

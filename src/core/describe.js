@@ -13,7 +13,7 @@ import { MIX, isCallWorkload } from '../workloads/table.js';
 import { SetUpCosts, describeSpending } from './costs.js';
 
 /**
- * @import { AuditReport, Config, InstanceFacts, Rpc, RunFile, StartFacts, Surroundings, ThreadStats } from '../types.d.ts'
+ * @import { AuditReport, BrokenPromises, Config, InstanceFacts, Rpc, RunFile, StartFacts, Surroundings, ThreadStats } from '../types.d.ts'
  * @import { StressError } from '../errors.js'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { Verdict } from '../stats/verdict.js'
@@ -27,7 +27,7 @@ import { SetUpCosts, describeSpending } from './costs.js';
  * @typedef {Pick<Opened, 'times' | 'workers' | 'common' | 'isEmbedded'> & {endpoints: Pick<Endpoints, 'sending' | 'health' | 'stats'> & {rpc: Pick<Rpc, 'display'>}}}
  *   Site
  *
- * @typedef {Pick<Prepared, 'environment' | 'valueWei' | 'schedule' | 'warmUp'> & {ready: Described}} Parts
+ * @typedef {Pick<Prepared, 'environment' | 'valueWei' | 'schedule' | 'warmUp' | 'ladder'> & {ready: Described}} Parts
  *
  * @typedef {Pick<Ready, 'sender' | 'costs' | 'inclusion'> & {chain: Partial<Ready['chain']>}} Described
  *
@@ -35,6 +35,7 @@ import { SetUpCosts, describeSpending } from './costs.js';
  * @property {LoadSoFar} loaded
  * @property {{report: AuditReport | null, reason: string}} audited reason: why there is no report
  * @property {Balance} decrease of the balance during the load
+ * @property {BrokenPromises | {why: string}} promises
  * @property {string[]} warnings
  * @property {number} untilUs
  * @property {string} end
@@ -48,7 +49,13 @@ import { SetUpCosts, describeSpending } from './costs.js';
  * @param {Parts} prepared
  * @param {Outcome} outcome
  */
-export function describeRun(config, { stop }, site, prepared, { loaded, audited, decrease, warnings, ...ended }) {
+export function describeRun(
+  config,
+  { stop },
+  site,
+  prepared,
+  { loaded, audited, decrease, promises, warnings, ...ended },
+) {
   const { times, endpoints: network, workers, common } = site;
   const { ready, environment, valueWei, schedule, warmUp } = prepared;
   const { report } = audited;
@@ -99,6 +106,7 @@ export function describeRun(config, { stop }, site, prepared, { loaded, audited,
     isOpenLoop: schedule !== null,
     schedule,
     gasRate: warmUp?.gas?.facts ?? null,
+    ...(prepared.ladder && { promises: { ...prepared.ladder, found: promises } }),
     thresholds: config.thresholds,
     audit: /** @type {object | null} */ (report),
     spending: spending.facts,
@@ -203,7 +211,7 @@ export function describeFailedSetUp(error, config, surroundings, { endpoints, ..
   const site = { ...opened, endpoints: endpoints ?? none };
   const ready = { chain: {}, sender: null, costs: new SetUpCosts(null), inclusion: null };
   const environment = describeEnvironment(config, surroundings, site, ready);
-  const prepared = { ready, environment, valueWei: 0n, schedule: null, warmUp: null };
+  const prepared = { ready, environment, valueWei: 0n, schedule: null, warmUp: null, ladder: null };
   const loaded = {
     stats: new Stats(untilUs),
     window: { startUs: untilUs, endUs: untilUs },
@@ -216,7 +224,7 @@ export function describeFailedSetUp(error, config, surroundings, { endpoints, ..
     windowStartedAtMs: opened.times.timeOfDayMs(untilUs),
   };
   const about = { warnings: [error.message], untilUs, end: 'set_up_failed', samplesDropped: 0 };
-  const outcome = { loaded, audited: { report: null, reason: why }, decrease: { why }, ...about };
+  const outcome = { loaded, audited: { report: null, reason: why }, decrease: { why }, promises: { why }, ...about };
   const run = buildRunFile(describeRun(config, surroundings, site, prepared, outcome));
   const verdict = verdictOf(error);
   const pointers = Object.keys(run.unmeasured).filter((pointer) => pointer !== '/verdict');

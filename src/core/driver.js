@@ -7,6 +7,7 @@ import { Queue } from './queue.js';
  * @import { Clock, Sample } from '../types.d.ts'
  * @import { Recorder } from '../stats/recorder.js'
  * @import { FeeBudget, Reservation } from './budget.js'
+ * @import { Ladder } from './ladder.js'
  * @import { Account } from './nonces.js'
  * @import { Pacer } from './pacer.js'
  * @import { Recovery } from './recovery.js'
@@ -28,6 +29,7 @@ import { Queue } from './queue.js';
  * @property {Recorder} recorder
  * @property {Pacer} pacer
  * @property {FeeBudget | null} [budget] null: no limit
+ * @property {Ladder | null} [ladder] null: promises are not followed
  * @property {(sample: Sample) => void} onSample
  * @property {(reason: StopReason, error?: Error) => void} onStop
  *
@@ -242,6 +244,7 @@ export class Driver {
       this.live.delete(operation);
       this.options.recorder.add(sample);
       this.options.onSample(sample);
+      this.options.ladder?.ended(operation, sample);
       if (sample.outcome === 'verified') {
         account.settle(nonce, 'executed');
         account.failuresInRow = 0;

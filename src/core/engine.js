@@ -9,6 +9,7 @@ import { Recorder } from '../stats/recorder.js';
 import { noReorgs, reorgsOf } from '../stats/reorgs.js';
 import { FeeBudget } from './budget.js';
 import { Driver } from './driver.js';
+import { Ladder } from './ladder.js';
 import { Ledger } from './ledger.js';
 import { changedAt, createPacer, stageEndsUs } from './pacer.js';
 import { runCall, runSteps, runTransaction } from './operation.js';
@@ -17,7 +18,7 @@ import { Presigner } from './signing.js';
 import { MAX_SUBMISSIONS, RetryPolicy, Submissions } from './submit.js';
 
 /**
- * @import { BlockTotals, Clock, Engine, EngineConfig, Fees, InclusionDetector, LoopReading, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, SeenBlock, Signer, Snapshot, ThreadStats, Workload } from '../types.d.ts'
+ * @import { BlockTotals, Clock, Engine, EngineConfig, Fees, InclusionDetector, LoopReading, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, Rung, SeenBlock, Signer, Snapshot, ThreadStats, Workload } from '../types.d.ts'
  * @import { DetectorRow } from '../inclusion/index.js'
  * @import { DriverOptions } from './driver.js'
  * @import { Account } from './nonces.js'
@@ -62,6 +63,7 @@ import { MAX_SUBMISSIONS, RetryPolicy, Submissions } from './submit.js';
  * @property {string} inclusion name of the detector
  * @property {bigint | null} capWei limit of fees; null: none
  * @property {number} confirmations blocks required on top before an operation counts as included
+ * @property {Rung[]} [rungs] of the ladder; none: without --ladder
  *
  * @typedef {object} EngineReport an interval that has ended
  * @property {Stats} stats
@@ -101,6 +103,8 @@ export class ThreadEngine {
   #recovery = null;
   /** Null: no limit. @type {FeeBudget | null} */
   #budget = null;
+  /** Null: without --ladder. @type {Ladder | null} */
+  #ladder = null;
   #deadlines;
   #loop = probes.loop();
   #random;
@@ -141,6 +145,7 @@ export class ThreadEngine {
       pacer: createPacer(schedule, share),
       inFlight: config.inFlight,
       budget: this.#budget,
+      ladder: this.#ladder,
       ...iterationsOf(options),
     });
   }
@@ -155,7 +160,7 @@ export class ThreadEngine {
       };
     }
     const { signer, fees, chainId, startBlock, startHash, ...about } = /** @type {ChainTools} */ (chain);
-    const { confirmations, capWei } = about;
+    const { confirmations, capWei, rungs = [] } = about;
     /**
      * A workload that throws costs nothing: the operation fails before it is sent.
      * @param {number} position
@@ -185,11 +190,13 @@ export class ThreadEngine {
         this.#lastBlockAtUs = block.seenAtUs;
         const seen = { ...block, seenAtMs, skewMs: seenAtMs - block.timestampS * 1000, gapMs };
         this.#blocks = addBlocks(this.#blocks, totalsOfBlock(seen));
+        this.#ladder?.seen(block);
         onBlock(seen);
       },
       onReorg: (reorg) => this.#reorganise(reorg),
       onReplaced: (words) => onStop('chain_replaced', new UnavailableError(words)),
     });
+    this.#ladder = rungs.length === 0 ? null : this.#createLadder(rungs, inclusion);
     const presigner = new Presigner({ clock, signer, fees, workload, chainId, budget });
     this.#detector = inclusion;
     this.#presigner = presigner;
@@ -205,6 +212,7 @@ export class ThreadEngine {
       workload,
       inclusion,
       presigner,
+      ladder: this.#ladder,
       startBlock,
       retryPolicy: this.#retryPolicy,
       random: this.#random,
@@ -217,10 +225,25 @@ export class ThreadEngine {
     };
   }
 
+  /** @param {Rung[]} rungs @param {InclusionDetector} inclusion */
+  #createLadder(rungs, inclusion) {
+    const { rpc, clock, onStop } = this.#options;
+    return new Ladder({
+      rpc,
+      clock,
+      rungs,
+      recorder: this.#recorder,
+      watcherOf: (hash) => inclusion.watcherOf(hash),
+      blockMs: () => inclusion.stats().blockMs,
+      onBug: (error) => onStop('internal', error),
+    });
+  }
+
   /** @param {Reorg} reorg */
   #reorganise({ number, hash, depth, unconfirmed }) {
     if (this.#recovery === null) return;
     const touched = this.#recovery.reorganise(number, unconfirmed);
+    this.#ladder?.goBack(number);
     const atMs = (this.#options.clock.nowUs() - this.#loadStartUs) / 1000;
     const event = { atMs, blockNumber: number, blockHash: hash, depth, ...touched };
     this.#reorgs = merge(REORGS, this.#reorgs, reorgsOf(event), 0.5);
@@ -241,6 +264,7 @@ export class ThreadEngine {
     this.#recorder.open(loadStartUs, startUs, endUs);
     this.#loop.sample(); // discard what happened before
     this.#driver.start(loadStartUs, endUs);
+    this.#ladder?.start();
   }
 
   /** After an automatic warm-up. @param {Plan} plan */
@@ -318,6 +342,7 @@ export class ThreadEngine {
   async drain(timeoutMs, signal) {
     await this.#driver.drain(timeoutMs, signal);
     await this.#detector?.stop();
+    await this.#ladder?.end();
     const words = this.#violation();
     if (words !== null) this.#options.onStop('internal', new InternalError(words));
     this.#ledger.verifiedBy = this.#recorder.verifiedBy;

@@ -1,7 +1,8 @@
 import { groupByAccount } from './nonces.js';
 
 /**
- * @import { Outcome, Sample } from '../types.d.ts'
+ * @import { Outcome, Rung, Sample } from '../types.d.ts'
+ * @import { Promised } from './ladder.js'
  * @import { Account, NonceState } from './nonces.js'
  * @import { Operation } from './operation.js'
  * @import { Decision, TransactionStatus } from './transaction-status.js'
@@ -25,7 +26,7 @@ import { groupByAccount } from './nonces.js';
  * @property {TransactionStatus} fate
  *
  * @typedef {object} UnresolvedOperation an operation with an unknown status, or one that may still change
- * @property {{account: Account, nonce: number, hashes: string[], raw: string | null, lastRebroadcast?: Operation['lastRebroadcast']}}
+ * @property {{account: Account, nonce: number, hashes: string[], raw: string | null, promise?: Promised | null, lastRebroadcast?: Operation['lastRebroadcast']}}
  *   operation
  * @property {SampleIdentity} sample
  * @property {boolean} [isOrphan] it was executed in a block that was removed by a reorg
@@ -40,14 +41,20 @@ import { groupByAccount } from './nonces.js';
  * @property {Partial<Record<TransactionStatus, number>>} statusCounts
  * @property {Foreign[]} foreign
  * @property {EntryState[]} recentInclusions
+ * @property {Promised[]} doubts
+ * @property {number} uncheckedDoubts
  * @property {Float64Array} verifiedBy
  *
- * @typedef {{nonce: number, hashes: string[], raw: string | null, sample: SampleIdentity, isOrphan?: boolean}} UnresolvedState
+ * @typedef {{nonce: number, hashes: string[], raw: string | null, promise?: Promised | null, sample: SampleIdentity, isOrphan?: boolean}}
+ *   UnresolvedState
  * @typedef {{state: NonceState, undecided: UnresolvedState | null}} SlotState
  */
 
 /** Resolutions kept one by one; more are only counted. */
 const RESOLUTIONS_KEPT = 1000;
+
+/** Promises that may be broken and are checked at the end; more are only counted. */
+const MOST_DOUBTS = 50_000;
 
 /** Nonce states by transaction status. @type {Readonly<Record<TransactionStatus, NonceState>>} */
 const NONCE_STATES = Object.freeze({
@@ -73,6 +80,9 @@ export class Ledger {
   /** @type {Foreign[]} */
   foreign = [];
   recentInclusions = new RecentInclusions();
+  /** Promises that may be broken; empty without --ladder. @type {Set<Promised>} */
+  doubts = new Set();
+  uncheckedDoubts = 0;
 
   /** @param {Account[]} accounts by position @param {() => void} onForeign called on proof of a foreign sender */
   constructor(accounts, onForeign) {
@@ -99,7 +109,7 @@ export class Ledger {
    * @param {Decision} decision
    */
   settle(operation, sample, { status, foreign, blockNumber }) {
-    const { account, nonce, hashes, raw } = operation;
+    const { account, nonce, hashes, raw, promise } = operation;
     const { wallet } = account;
     const slot = account.slotOf(nonce);
     // A transaction that the node did not know may have arrived since: it is settled again.
@@ -120,11 +130,33 @@ export class Ledger {
     } else if (status === 'included') account.includedLate += 1;
     if (status === 'reverted') account.reverted += 1;
     account.settle(nonce, NONCE_STATES[status]);
+    if (status !== 'included' && status !== 'reverted') this.doubt(operation, status);
     if (blockNumber !== undefined) {
       const isExecuted = status === 'included';
-      this.recentInclusions.add({ account, nonce, hashes, raw, blockNumber, outcome: sample.outcome, isExecuted });
+      this.recentInclusions.add({
+        account,
+        nonce,
+        hashes,
+        raw,
+        promise,
+        blockNumber,
+        outcome: sample.outcome,
+        isExecuted,
+      });
     }
     if (foreign !== null) this.addForeign({ walletIndex: wallet.index, nonce, ...foreign });
+  }
+
+  /**
+   * Notes that what the node promised of an operation may be broken.
+   * @param {Pick<UnresolvedOperation['operation'], 'promise' | 'hashes'>} operation
+   * @param {TransactionStatus} status
+   */
+  doubt({ promise = null, hashes }, status) {
+    if (promise === null || Object.keys(promise.reachedAtUs).length === 0) return;
+    if (this.doubts.size >= MOST_DOUBTS && !this.doubts.has(promise)) return void (this.uncheckedDoubts += 1);
+    if (status === 'never_sent') promise.lostAfter ??= /** @type {Rung[]} */ (Object.keys(promise.reachedAtUs));
+    this.doubts.add(Object.assign(promise, { status, hashes }));
   }
 
   /**
@@ -205,6 +237,8 @@ export class Ledger {
       resolutions: this.resolutions,
       statusCounts: this.statusCounts,
       foreign: this.foreign,
+      doubts: [...this.doubts],
+      uncheckedDoubts: this.uncheckedDoubts,
     };
   }
 
@@ -226,6 +260,8 @@ export class Ledger {
     this.verifiedBy.set(state.verifiedBy, first);
     this.resolutions.push(...state.resolutions.slice(0, RESOLUTIONS_KEPT - this.resolutions.length));
     this.foreign.push(...state.foreign);
+    for (const promise of state.doubts) this.doubts.add(promise);
+    this.uncheckedDoubts += state.uncheckedDoubts;
     this.recentInclusions.fromState(state.recentInclusions, (position) => this.accounts[first + position]);
     for (const [status, count] of Object.entries(state.statusCounts)) {
       const key = /** @type {TransactionStatus} */ (status);
@@ -235,13 +271,13 @@ export class Ledger {
 }
 
 /** @param {UnresolvedOperation} open @returns {UnresolvedState} */
-function toUnresolvedState({ operation: { nonce, hashes, raw }, sample, isOrphan }) {
-  return { nonce, hashes, raw, sample, isOrphan };
+function toUnresolvedState({ operation: { nonce, hashes, raw, promise }, sample, isOrphan }) {
+  return { nonce, hashes, raw, promise, sample, isOrphan };
 }
 
 /** @param {Account} account @param {UnresolvedState} state @returns {UnresolvedOperation} */
-function fromUnresolvedState(account, { nonce, hashes, raw, sample, isOrphan }) {
-  return { operation: { account, nonce, hashes, raw }, sample, isOrphan };
+function fromUnresolvedState(account, { nonce, hashes, raw, promise, sample, isOrphan }) {
+  return { operation: { account, nonce, hashes, raw, promise }, sample, isOrphan };
 }
 
 /** @param {UnresolvedOperation['sample']} sample */
@@ -262,6 +298,7 @@ const MAX_RECENT_INCLUSIONS = 16_384;
  * @property {number} nonce
  * @property {string[]} hashes
  * @property {string | null} raw of the last transaction
+ * @property {Promised | null} [promise] null: without --ladder
  * @property {number} blockNumber
  * @property {Outcome} outcome
  * @property {boolean} isExecuted false: reverted
@@ -335,7 +372,7 @@ class RecentInclusions {
 }
 
 /** @param {Entry} entry @returns {UnresolvedOperation} */
-function orphanOf({ account, nonce, hashes, raw, blockNumber, outcome, isExecuted }) {
+function orphanOf({ account, nonce, hashes, raw, promise, blockNumber, outcome, isExecuted }) {
   const sample = { walletIndex: account.wallet.index, hash: hashes.at(-1) ?? null, outcome, code: null };
-  return { operation: { account, nonce, hashes, raw }, sample, isOrphan: isExecuted, lostBlock: blockNumber };
+  return { operation: { account, nonce, hashes, raw, promise }, sample, isOrphan: isExecuted, lostBlock: blockNumber };
 }

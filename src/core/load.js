@@ -1,6 +1,7 @@
 import { WARMUP_BLOCKS, MIN_WARMUP_MS } from './costs.js';
 import { EXIT, InternalError, UnavailableError } from '../errors.js';
 import { endedOf } from '../stats/recorder.js';
+import { asJson } from '../stats/merge.js';
 import { reorgInWords } from '../stats/reorgs.js';
 import { IntervalLog, Stats, rowOf, zeroCounts } from '../stats/stats.js';
 
@@ -303,6 +304,7 @@ export class Load {
       runTps: phase === 'load' && windowS > 0 ? this.#windowVerified / windowS : null,
       ...(censored.count > 0 && { censored: censored.toJSON() }),
       stages: stats.stages(),
+      ...(Object.keys(stats.ladder).length > 0 && { ladder: /** @type {any} */ (asJson(stats.ladder)) }),
     };
     for (const output of this.#options.outputs) output.interval?.(row, sums);
   }

@@ -2,6 +2,7 @@ import { Failed, submit } from './submit.js';
 import { isLimit } from '../chain/retries.js';
 import { submitFailure, toHex, toNumber } from '../chain/rpc.js';
 import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
+import { reach } from './ladder.js';
 import { transactionStatusOf } from './transaction-status.js';
 
 /**
@@ -9,6 +10,7 @@ import { transactionStatusOf } from './transaction-status.js';
  * @import { Deadline, Deadlines } from '../deadlines.js'
  * @import { Verdict } from '../types.d.ts'
  * @import { Reservation } from './budget.js'
+ * @import { Ladder, Promised } from './ladder.js'
  * @import { Account } from './nonces.js'
  * @import { Presigner, Signed } from './signing.js'
  * @import { RetryPolicy, Resubmissions, Submissions } from './submit.js'
@@ -52,6 +54,8 @@ export class Operation {
   verifiedAtUs = null;
   /** When the read was sent that found the effect. @type {number | null} */
   visibleAtUs = null;
+  /** Null without --ladder. @type {Promised | null} */
+  promise = null;
   /** Stops its steps. */
   isCancelled = false;
   /** It failed because the endpoint was busy. */
@@ -97,6 +101,7 @@ export class Operation {
   begin(tools) {
     this.#tools = tools;
     this.#deadline = tools.deadlines.set(this);
+    this.promise = tools.ladder?.promiseOf(this) ?? null;
     this.#watchAll();
   }
 
@@ -227,6 +232,7 @@ function nothing() {}
  * @property {TransactionWorkload} workload
  * @property {InclusionDetector} inclusion
  * @property {Presigner} presigner
+ * @property {Ladder | null} [ladder] null: without --ladder
  * @property {RetryPolicy} retryPolicy
  * @property {Resubmissions} resubmissions
  * @property {() => number} random from 0 to 1
@@ -265,6 +271,7 @@ export async function runSteps(tools, operation) {
     }
     if (operation.isCancelled) return;
     operation.acceptedAtUs = clock.nowUs();
+    reach(operation.promise, 'accepted', operation.acceptedAtUs);
     operation.errorMessage = null;
     operation.endSubmission();
     presigner.signLater(operation.account, operation.account.nextNonce);

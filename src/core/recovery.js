@@ -221,10 +221,10 @@ export class TransactionRecovery extends Recovery {
   }
 
   /** @override @param {Operation} operation */
-  onVerified({ account, nonce, hashes, raw, inclusion }) {
+  onVerified({ account, nonce, hashes, raw, promise, inclusion }) {
     const blockNumber = inclusion?.number ?? 0;
     const { recentInclusions } = this.#ledger;
-    recentInclusions.add({ account, nonce, hashes, raw, blockNumber, outcome: 'verified', isExecuted: true });
+    recentInclusions.add({ account, nonce, hashes, raw, promise, blockNumber, outcome: 'verified', isExecuted: true });
   }
 
   /**
@@ -285,7 +285,14 @@ export class TransactionRecovery extends Recovery {
     const touched = [...this.driver.live].filter(({ inclusion, hashes }) =>
       inclusion === null ? hashes.some((hash) => removed.has(hash)) : inclusion.number >= blockNumber,
     );
-    for (const operation of touched) if (operation.inclusion !== null) operation.orphaned();
+    const { ladder } = this.#tools;
+    for (const { operation, lostBlock = blockNumber } of orphans) ladder?.removed(operation.promise, lostBlock);
+    for (const operation of touched) {
+      const { inclusion, promise } = operation;
+      if (inclusion === null) continue;
+      ladder?.removed(promise, inclusion.number, inclusion.seenAtUs);
+      operation.orphaned();
+    }
     this.#resubmitOrphans(orphans);
     const resubmitted = new Set(orphans.map(({ operation }) => operation.account));
     for (const account of new Set(touched.map((operation) => operation.account))) {
@@ -404,7 +411,10 @@ export class TransactionRecovery extends Recovery {
     else resubmissions.rebroadcast += 1;
     const failure = await this.#send(operation);
     // Another node behind the same address may know it and answers with an error.
-    if (isUnknown && failure === null) resubmissions.lost += 1;
+    if (isUnknown && failure === null) {
+      resubmissions.lost += 1;
+      this.#ledger.doubt(operation, 'never_sent');
+    }
     if (failure !== 'underpriced' || !raise()) return;
     resubmissions.replaced += 1;
     await this.#send(operation);

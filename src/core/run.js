@@ -14,6 +14,7 @@ import { abandonable, checkDescriptors, interruptible, openNetwork, readKeys, wa
 import { NOT_PAID, balanceOf, decreaseBetween } from './costs.js';
 import { describeEnvironment, describeFailedSetUp, describeRun } from './describe.js';
 import { GasRate } from './gas-rate.js';
+import { chooseRungs, findBroken } from './ladder.js';
 import { Load, WarmUp } from './load.js';
 import { MixedEngine, openCalls, splitLoad } from './mixed-engine.js';
 import { Account } from './nonces.js';
@@ -23,12 +24,12 @@ import { SideThreads } from './side-thread.js';
 import { createEngine } from './workers.js';
 
 /**
- * @import { AuditReport, Clock, CommonStart, Config, DevChain, EngineConfig, Log, Output, Rpc, RunFile, Surroundings, Workload } from '../types.d.ts'
+ * @import { AuditReport, BrokenPromises, Clock, CommonStart, Config, DevChain, EngineConfig, Log, Output, Rpc, Rung, RunFile, Surroundings, Workload } from '../types.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { GivenKeys } from './connect.js'
  * @import { Balance } from './costs.js'
  * @import { Ledger } from './ledger.js'
- * @import { LoadSoFar } from './load.js'
+ * @import { LoadSoFar, Loaded } from './load.js'
  * @import { EngineParts } from './workers.js'
  * @import { ChainTools } from './engine.js'
  * @import { Ready, StartBlock } from './setup.js'
@@ -198,6 +199,8 @@ async function prepare(config, surroundings, opened) {
   if (workers > 1) await endpoints.closeIdle();
   const warmUp = warmUpOf(config, { clock, rpc, wallets, workload, ratePerSecond, isOpenLoop: schedule !== null });
   const names = numbered(identified.map(({ display }) => display));
+  const isFollowed = config.ladder.length > 0 && ready.inclusion !== null;
+  const ladder = isFollowed ? await chooseRungs(rpc, config.ladder, ready.inclusion?.name === 'sync') : null;
   const warning = unconfirmed.length > 0 && sender !== null ? unconfirmedIdentityWords(unconfirmed) : null;
   const facts = { ...workload.facts?.(), ...(beside !== null && { calls: beside.facts }) };
   const environment = describeEnvironment(config, surroundings, opened, ready, identified, facts);
@@ -209,7 +212,7 @@ async function prepare(config, surroundings, opened) {
       accounts,
       workload,
       settings: settingsOf(own),
-      chain: chainToolsOf(ready, start, confirmations),
+      chain: chainToolsOf(ready, start, confirmations, ladder?.rungs),
     },
     calls: calls && {
       config: { ...engineConfig, connections: calls.connections },
@@ -221,7 +224,8 @@ async function prepare(config, surroundings, opened) {
     },
   });
   const valueWei = workload.kind === 'transaction' ? workload.valueWei : 0n;
-  return { ready, environment, valueWei, workload, schedule, accounts, start, before, warmUp, engine, names, warning };
+  const made = { environment, valueWei, workload, schedule, accounts, start, before, warmUp, engine, names };
+  return { ready, ladder, warning, ...made };
 }
 
 /**
@@ -267,11 +271,11 @@ function warmUpOf(config, { clock, rpc, wallets, workload, ratePerSecond, isOpen
   });
 }
 
-/** @param {Ready} ready @param {StartBlock} start @param {number} confirmations @returns {ChainTools | null} */
-function chainToolsOf({ sender, inclusion, costs }, start, confirmations) {
+/** @param {Ready} ready @param {StartBlock} start @param {number} confirmations @param {Rung[]} [rungs] @returns {ChainTools | null} */
+function chainToolsOf({ sender, inclusion, costs }, start, confirmations, rungs) {
   if (sender === null || inclusion === null) return null;
   const { chainId, fees, signer } = sender;
-  return { chainId, fees, signer, inclusion: inclusion.name, ...start, confirmations, capWei: costs.leftWei };
+  return { chainId, fees, signer, inclusion: inclusion.name, ...start, confirmations, rungs, capWei: costs.leftWei };
 }
 
 /** @param {Config} config @param {Surroundings} surroundings @param {Opened} opened @param {Prepared} prepared */
@@ -293,11 +297,19 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
   // Plain calls show themselves whether the endpoint answers.
   if (identity === null && workload.kind === 'transaction') monitor.begin();
   if (warning !== null) watch.warnOf('unconfirmed', warning);
+  for (const [rung, words] of Object.entries(prepared.ladder?.lacks ?? {}))
+    if (config.ladder.includes(rung)) watch.warnOf('ladder', `--ladder ${rung} is off: ${words}`);
   const checkpoints = new Checkpoints({ clock, outputs, stop, warn });
   /** @param {LoadSoFar} loaded */
   const describeSoFar = (loaded) => {
     const ended = { untilUs: loaded.untilUs, end: 'running', samplesDropped: null, warnings };
-    const soFar = { loaded, audited: { report: null, reason: '' }, decrease: STILL_RUNNING, ...ended };
+    const soFar = {
+      loaded,
+      audited: { report: null, reason: '' },
+      decrease: STILL_RUNNING,
+      promises: STILL_RUNNING,
+      ...ended,
+    };
     return buildPartialRunFile(describeRun(config, surroundings, opened, prepared, soFar));
   };
   try {
@@ -327,7 +339,8 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
       onProgress('auditing wallets', 0, accounts.length);
       audited = await auditUnlessAborted(parts, start, stop);
     }
-    return { loaded, audited, decrease: await decreaseAfter(rpc, prepared, audited), warnings };
+    const promises = await promisesAfter(rpc, prepared, loaded, audited);
+    return { loaded, audited, promises, decrease: await decreaseAfter(rpc, prepared, audited), warnings };
   } finally {
     onProgress('', 1, 1);
     watch.close();
@@ -351,6 +364,22 @@ async function decreaseAfter(rpc, { ready, before }, { report, reason }) {
   if ('why' in before) return before;
   if (report === null) return { why: `there is no audit: ${reason}` };
   return decreaseBetween(before, await balanceOf(rpc, ready.wallets, report.blockNumber, 'audit'));
+}
+
+/**
+ * The broken promises, which the audit has decided.
+ * @param {Rpc} rpc
+ * @param {Prepared} prepared
+ * @param {Loaded} loaded
+ * @param {{report: AuditReport | null, reason: string}} audited
+ * @returns {Promise<BrokenPromises | {why: string}>}
+ */
+async function promisesAfter(rpc, { ladder }, { ledger, engineStats }, { report, reason }) {
+  if (ladder === null) return { why: 'not asked for (--ladder)' };
+  if (report === null) return { why: `there is no audit: ${reason}` };
+  if (engineStats.reorgs.events.some(({ isComplete }) => !isComplete))
+    return { why: 'a reorg removed blocks whose operations are no longer kept' };
+  return findBroken(rpc, ledger, ladder.rungs).catch((error) => ({ why: /** @type {Error} */ (error).message }));
 }
 
 /** @param {Opened} opened @param {Clock} clock @param {Watch} watch @returns {Promise<number>} start of the load */

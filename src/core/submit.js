@@ -1,6 +1,7 @@
 import { backOffMs, isLimit, isLost, retryAfterMs } from '../chain/retries.js';
 import { submitFailure, toNumber } from '../chain/rpc.js';
 import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
+import { reach } from './ladder.js';
 import { Queue } from './queue.js';
 import { knownOf } from './transaction-status.js';
 
@@ -92,6 +93,7 @@ export async function submit(tools, operation, onSent) {
     writes += 1;
     return onSent(endpoint);
   };
+  const noteReceipt = () => reach(operation.promise, 'sync', clock.nowUs());
   let lookups = 0;
   let raises = 0;
   let isRaised = false;
@@ -107,7 +109,7 @@ export async function submit(tools, operation, onSent) {
       const purpose = tries === 0 ? 'submit' : 'resubmit';
       const answer = await (inclusion.submit === undefined
         ? rpc.call('eth_sendRawTransaction', [raw], purpose, noteSent)
-        : inclusion.submit(String(raw), String(hash), purpose, noteSent));
+        : inclusion.submit(String(raw), String(hash), purpose, noteSent, noteReceipt));
       if (answer !== hash) throw new Failed('hash_mismatch');
       return;
     } catch (error) {

@@ -76,7 +76,7 @@ function decided(status, foreign = null) {
  * Some nodes answer with an error instead of null for a transaction that is not in an accepted block.
  * @param {Promise<any>} answer
  */
-async function nullIfUnknown(answer) {
+export async function nullIfUnknown(answer) {
   try {
     return await answer;
   } catch (error) {

@@ -90,6 +90,11 @@ export class ChainFollower {
     this.#watched.delete(hash);
   }
 
+  /** @param {string} hash */
+  watcherOf(hash) {
+    return this.#watched.get(hash);
+  }
+
   /** @param {number} number */
   hasPassed(number) {
     return number + (this.#options.confirmations ?? 0) <= this.#done;

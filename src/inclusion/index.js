@@ -14,6 +14,7 @@ import { METHOD as SYNC, SyncInclusion, isRefused } from './sync.js';
  * @param {string} hash
  * @param {Purpose} purpose
  * @param {(endpoint?: number) => unknown} [onSent] as for Rpc.call
+ * @param {() => void} [onReceipt] called if the answer promises the inclusion
  * @returns {Promise<string>} the hash of the accepted transaction; rejects like Rpc.call
  *
  * @typedef {object} InclusionOptions

@@ -47,14 +47,16 @@ export class SyncInclusion extends ChainFollower {
    * @param {string} hash
    * @param {Purpose} purpose
    * @param {(endpoint?: number) => unknown} [onSent] as for Rpc.call
+   * @param {() => void} [onReceipt] the answer is the receipt
    * @returns {Promise<string>} the hash of the accepted transaction
    */
-  async submit(raw, hash, purpose, onSent) {
+  async submit(raw, hash, purpose, onSent, onReceipt) {
     if (this.#refusal === null) {
       try {
         const receipt = await this.#rpc.call(METHOD, [raw], purpose, onSent);
         if (typeof receipt?.transactionHash === 'string') {
           this.announce(toNumber(receipt.blockNumber));
+          onReceipt?.();
           return receipt.transactionHash;
         }
         this.#refusal = 'it answers without a receipt';

@@ -42,10 +42,10 @@ class PrometheusState {
   }
 
   /** @param {IntervalRow} row @param {Totals} totals */
-  add(row, { runTps, stages }) {
+  add(row, { runTps, stages, ladder }) {
     this.row = row;
     this.runTps = runTps;
-    this.sum = merge(INTERVALS, this.sum, { ...row, stages }, 0.5);
+    this.sum = merge(INTERVALS, this.sum, { ...row, stages, ladder }, 0.5);
   }
 }
 

@@ -130,9 +130,33 @@ export function stageName(stage) {
   return stage === 'readBack' ? 'read-back' : stage;
 }
 
-/** Figures by operation name, endpoint and load stage. @param {RunFile} run @returns {Table[]} those with rows */
+/** Figures by rung of the ladder, operation name, endpoint and load stage. @param {RunFile} run @returns {Table[]} those with rows */
 export function groupTables(run) {
-  return [namesTable(run), endpointsTable(run), loadStagesTable(run)].filter(({ rows }) => rows.length > 0);
+  return [promisesTable(run), namesTable(run), endpointsTable(run), loadStagesTable(run)].filter(
+    ({ rows }) => rows.length > 0,
+  );
+}
+
+/** @param {RunFile} run @returns {Table} empty without --ladder */
+function promisesTable({ ladder, unmeasured }) {
+  const all = Object.entries(ladder?.rungs ?? {});
+  const rows = all.flatMap(([rung, figures]) => {
+    if (figures === null) return [];
+    const { reached, notReached, latency, censored, broken, restored } = figures;
+    const times = boundedMs(latency, censored, ['p50', 'p99', 'max']);
+    const { unknown = null, ...proven } = broken ?? {};
+    const causes = Object.values(proven).some((times) => times > 0) ? `: ${byCode(proven)}` : '';
+    const brokenText = broken === null ? '-' : `${count(sumOf(Object.values(proven)))}${causes}`;
+    return [[rung, count(reached), count(notReached), ...times, brokenText, count(unknown), count(restored)]];
+  });
+  const off = all.filter(([, figures]) => figures === null).map(([rung]) => unmeasured[`/ladder/rungs/${rung}`]);
+  const head = ['promises', 'reached', 'not reached', 'p50 ms', 'p99', 'max', 'broken', 'unknown', 'restored'];
+  return { id: 'promises', title: 'Promises', head, rows, note: off.length > 0 ? off.join('; ') : undefined };
+}
+
+/** @param {number[]} values */
+function sumOf(values) {
+  return values.reduce((sum, value) => sum + value, 0);
 }
 
 /** The most frequent first; empty with one name. @param {RunFile} run @returns {Table} */

@@ -76,6 +76,17 @@ const FIGURES = Object.freeze([
       /** @type {Record<string, number>} */ (isOfWindow ? window.counts : counts)[key] ?? null;
     return { ...countFigure(name, words, READ[key] ?? read, whole), label, better };
   }),
+  {
+    name: 'broken',
+    unit: 'count',
+    label: 'broken promises',
+    words:
+      'operations due in the window that are not in the chain at the end, although the node had promised it (--ladder)',
+    pointer: '/ladder/broken',
+    why: (/** @type {MeasuredRun} */ { ladder }) => (ladder === undefined ? '--ladder was not given' : undefined),
+    read: (/** @type {MeasuredRun} */ run) => brokenBounds(run).us,
+    bounds: brokenBounds,
+  },
 ]);
 
 /** @param {string} name @param {string} words @param {Figure['read']} read @param {string} [whole] @returns {Figure} */
@@ -137,6 +148,14 @@ function heldPercent({ rates, latency, window, blocks }) {
   const blocksInHalf = blocks.count / 2;
   const byChanceUs = blocks.count > 0 ? halfUs / blocksInHalf / (4 * blocksInHalf) : 0;
   return (100 * achieved) / asked / (1 + Math.max(0, grownUs - byChanceUs) / halfUs);
+}
+
+/** Unknown: of these operations nothing proves that the promise is broken. @param {MeasuredRun} run @returns {CensoredBounds} */
+function brokenBounds({ ladder }) {
+  if (!ladder?.broken) return { us: null, atMostUs: Infinity, censored: 0 };
+  const { lost, replaced, reorged, unknown } = ladder.broken;
+  const proven = lost + replaced + reorged;
+  return { us: proven, atMostUs: proven + unknown, censored: unknown };
 }
 
 /** @param {MeasuredRun} run */

@@ -235,6 +235,9 @@ const GROUPS = { each: GROUP, most: MAX_GROUPS };
 
 const HALVES = placed(COUNTERS);
 
+/** Operations by a rung of the ladder of promises; censored: those that did not reach it. */
+export const RUNG = { members: { latency: histogram, censored: histogram, notMeasured: sum } };
+
 /** Figures that are recorded operation by operation. @type {Rule} */
 export const STATS = {
   members: {
@@ -250,6 +253,7 @@ export const STATS = {
     byName: GROUPS,
     byEndpoint: { each: GROUP },
     byStage: { each: GROUP },
+    ladder: { each: RUNG },
   },
 };
 
@@ -279,6 +283,12 @@ export const INTERVALS = {
     stages: {
       each: shown(histogram, 'stress_stage_seconds', 'The stages of the latency, which add up to it'),
       tag: 'stage',
+    },
+    ladder: {
+      each: {
+        members: { latency: shown(histogram, 'stress_promise_seconds', 'From due to each rung of --ladder') },
+      },
+      tag: 'rung',
     },
   },
 };
@@ -446,6 +456,9 @@ const RATE_STAGE = {
   },
 };
 
+/** Broken promises are not known of an instance without an audit. */
+const BROKEN = { broken: both((a, b) => merge(COUNTERS, a, b)), restored: both((a, b) => a + b) };
+
 /** A run file, without its intervals, and that of another instance. @type {Rule} */
 export const RUN = {
   members: {
@@ -464,6 +477,14 @@ export const RUN = {
         fromStartCensored: histogram,
         halves: HALVES,
         stages: { each: histogram },
+      },
+    },
+    ladder: {
+      members: {
+        ...BROKEN,
+        rungs: {
+          each: { members: { reached: sum, notReached: sum, ...RUNG.members, ...BROKEN } },
+        },
       },
     },
     lag: histogram,

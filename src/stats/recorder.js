@@ -1,12 +1,12 @@
 import { InternalError } from '../errors.js';
 import { numbered } from '../text.js';
-import { OTHERS, addUp } from './merge.js';
-import { MAX_GROUPS } from './metrics.js';
+import { OTHERS, addUp, zero } from './merge.js';
+import { MAX_GROUPS, RUNG } from './metrics.js';
 import { isCensored, stagesUs, totalUs } from './sample.js';
 import { Stats, groupJson, newGroup, zeroCounts } from './stats.js';
 
 /**
- * @import { Counts, EndpointFigures, GasOfOperations, GroupFigures, Latencies, Sample } from '../types.d.ts'
+ * @import { Counts, EndpointFigures, GasOfOperations, GroupFigures, Latencies, Rung, RungFigures, Sample } from '../types.d.ts'
  * @import { MeasuredRun } from './run-file.js'
  */
 
@@ -132,7 +132,7 @@ export class Recorder {
     const stats = this.#at(dueUs);
     stats.counts.scheduled += 1;
     stats.counts[key] += 1;
-    if (!this.#isInWindow(dueUs)) return stats.outside.lag.record(nowUs - dueUs);
+    if (!this.isInWindow(dueUs)) return stats.outside.lag.record(nowUs - dueUs);
     stats.inside.lag.record(nowUs - dueUs);
     stats.window.scheduled += 1;
     stats.window[key] += 1;
@@ -155,15 +155,30 @@ export class Recorder {
     this.#recordLatency(sample, stats);
     if (name !== null) this.#addToGroup(this.#groupOf(stats.byName, name), sample);
     if (endpoint !== null) this.#addToGroup((stats.byEndpoint[endpoint] ??= newGroup()), sample);
-    if (this.#stageEndsUs.length > 0 && this.#isInWindow(sample.intendedAtUs))
+    if (this.#stageEndsUs.length > 0 && this.isInWindow(sample.intendedAtUs))
       this.#addToGroup(this.#stageOf(stats, sample.intendedAtUs), sample);
+  }
+
+  /** @param {Rung} rung @param {number} nowUs @param {number} us since the operation was due @param {boolean} isReached */
+  addRung(rung, nowUs, us, isReached) {
+    this.#rungAt(rung, nowUs)[isReached ? 'latency' : 'censored'].record(us);
+  }
+
+  /** An operation whose rung is not followed. @param {Rung} rung @param {number} nowUs */
+  leaveOutRung(rung, nowUs) {
+    this.#rungAt(rung, nowUs).notMeasured += 1;
+  }
+
+  /** @param {Rung} rung @param {number} nowUs @returns {RungFigures} */
+  #rungAt(rung, nowUs) {
+    return (this.#at(nowUs).ladder[rung] ??= zero(RUNG));
   }
 
   /** @param {Sample} sample @param {Stats} stats */
   #countInWindow({ acceptedAtUs, includedAtUs, endedAtUs, outcome, gasUsed }, { window, gas }) {
-    if (acceptedAtUs !== null && this.#isInWindow(acceptedAtUs)) window.accepted += 1;
-    if (includedAtUs !== null && this.#isInWindow(includedAtUs)) window.included += 1;
-    if (!this.#isInWindow(endedAtUs) || outcome === 'abandoned') return;
+    if (acceptedAtUs !== null && this.isInWindow(acceptedAtUs)) window.accepted += 1;
+    if (includedAtUs !== null && this.isInWindow(includedAtUs)) window.included += 1;
+    if (!this.isInWindow(endedAtUs) || outcome === 'abandoned') return;
     window[OUTCOME_COUNT[outcome]] += 1;
     if (outcome === 'verified' && gasUsed !== null) addGas(gas, gasUsed);
   }
@@ -172,7 +187,7 @@ export class Recorder {
   #recordLatency(sample, stats) {
     const isVerified = sample.outcome === 'verified';
     if (!isVerified && !isCensored(sample)) return;
-    const isDueInside = this.#isInWindow(sample.intendedAtUs);
+    const isDueInside = this.isInWindow(sample.intendedAtUs);
     const latencies = isDueInside ? stats.inside : stats.outside;
     const latencyUs = totalUs(sample);
     if (isDueInside) {
@@ -213,17 +228,17 @@ export class Recorder {
     if (code !== null) group.failures[code] = (group.failures[code] ?? 0) + 1;
     const isVerified = outcome === 'verified';
     if (isVerified) group.sumUs += totalUs(sample);
-    if (isVerified && this.#isInWindow(sample.endedAtUs)) {
+    if (isVerified && this.isInWindow(sample.endedAtUs)) {
       group.windowVerified += 1;
       if (gasUsed !== null) addGas(group.gas, gasUsed);
     }
-    if (!this.#isInWindow(sample.intendedAtUs)) return;
+    if (!this.isInWindow(sample.intendedAtUs)) return;
     if (isVerified) group.latency.record(totalUs(sample));
     else if (isCensored(sample)) group.censored.record(totalUs(sample));
   }
 
   /** @param {number} atUs */
-  #isInWindow(atUs) {
+  isInWindow(atUs) {
     return atUs >= this.startUs && atUs <= this.endUs;
   }
 

@@ -2,6 +2,8 @@ import { worstExit } from '../errors.js';
 import { gasRateNotHeld, rateNotHeld, shortWindow } from './growth.js';
 import { addBlocks, noBlocks } from './blocks.js';
 import { Distribution } from './histogram.js';
+import { zero } from './merge.js';
+import { RUNG } from './metrics.js';
 import { groupJson, probesOf, stagesOf } from './stats.js';
 import { checkThresholds, thresholdExit } from './thresholds.js';
 import { judge } from './verdict.js';
@@ -9,7 +11,8 @@ import { judge } from './verdict.js';
 /**
  * The run file (evm-stress/run@1): a whole run as one JSON document, described by docs/run.schema.json.
  *
- * @import { Counts, DistributionJson, GroupFigures, RunParts, ThresholdResult } from '../types.d.ts'
+ * @import { Counts, DistributionJson, GroupFigures, RunParts, RungJson, ThresholdResult } from '../types.d.ts'
+ * @import { Stats } from './stats.js'
  * @import { Verdict } from './verdict.js'
  */
 
@@ -161,6 +164,7 @@ function measuredRun(parts, partial) {
     byName: groups(stats.byName),
     byEndpoint: groups(stats.byEndpoint),
     ...byStage(parts),
+    ...(parts.promises && { ladder: ladderOf(stats, parts.promises) }),
     lag: lag.toJSON(),
     intervals: parts.intervals,
     blocks: load.reduce((all, { blocks }) => addBlocks(all, blocks), noBlocks()),
@@ -205,6 +209,20 @@ function byStage({ stats, schedule = null, durationUs }) {
   return { byStage: rows };
 }
 
+/** The ladder of promises. @param {Stats} stats @param {NonNullable<RunParts['promises']>} promises */
+function ladderOf({ ladder: figures }, { rungs, lacks, found }) {
+  const unknown = { broken: null, restored: null };
+  const { rungs: byRung, ...all } = 'why' in found ? { ...unknown, rungs: null } : found;
+  const followed = rungs.map((rung) => {
+    const { latency, censored, notMeasured } = figures[rung] ?? zero(RUNG);
+    const counts = { reached: latency.count, notReached: censored.count, notMeasured };
+    const times = { latency: sum(latency, censored), censored: censored.toJSON() };
+    return [rung, { ...counts, ...times, ...(byRung?.[rung] ?? unknown) }];
+  });
+  const off = Object.keys(lacks).map((rung) => [rung, null]);
+  return { ...all, rungs: /** @type {Record<string, RungJson | null>} */ (Object.fromEntries([...followed, ...off])) };
+}
+
 /** @param {Record<string, GroupFigures>} figures */
 function groups(figures) {
   return Object.fromEntries(Object.entries(figures).map(([key, group]) => [key, groupJson(group)]));
@@ -215,7 +233,7 @@ function groups(figures) {
  * @param {{seconds: number, verified: number, isProbed: boolean}} known
  * @returns {Record<string, string>} reasons of null figures by JSON pointer
  */
-function unmeasuredFigures({ unmeasured, isOpenLoop, generator, gasRate }, { seconds, verified, isProbed }) {
+function unmeasuredFigures({ unmeasured, isOpenLoop, generator, gasRate, promises }, { seconds, verified, isProbed }) {
   /** @type {Record<string, string>} */
   const reasons = { ...unmeasured };
   if (!isOpenLoop) reasons['/rates/askedPerSecond'] = 'no rate was asked for (--rate, --stages)';
@@ -224,6 +242,10 @@ function unmeasuredFigures({ unmeasured, isOpenLoop, generator, gasRate }, { sec
     if (generator[name] === null) reasons[`/generator/${name}`] ??= 'no thread has reported';
   if (gasRate?.gasPerOperation === null)
     reasons['/gasRate/gasPerOperation'] = 'no gas of an operation was known when the warm-up ended';
+  for (const [rung, why] of Object.entries(promises?.lacks ?? {})) reasons[`/ladder/rungs/${rung}`] = why;
+  if (promises && 'why' in promises.found)
+    for (const pointer of ['', ...promises.rungs.map((rung) => `/rungs/${rung}`)])
+      for (const name of ['broken', 'restored']) reasons[`/ladder${pointer}/${name}`] = promises.found.why;
   if (seconds === 0) reasons['/rates'] = 'the window has no length';
   if (!isProbed) reasons['/probes'] = 'the window was over before its first report';
   if (verified === 0) reasons['/generator/cpuUsPerVerified'] = 'nothing was verified in the window';

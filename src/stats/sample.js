@@ -12,6 +12,11 @@
 
 export const STAGES = Object.freeze(/** @type {const} */ (['queued', 'submit', 'inclusion', 'readBack']));
 
+/** The promises of the ladder, in their order. */
+export const RUNGS = Object.freeze(
+  /** @type {const} */ (['accepted', 'pending', 'sync', 'latest', 'safe', 'finalized']),
+);
+
 /** Whether the operations were plain calls, which no block includes. @param {{environment: Record<string, unknown>}} run */
 export function isPlain({ environment }) {
   return environment.inclusion === null;

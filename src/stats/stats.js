@@ -4,7 +4,7 @@ import { COUNTED, GROUP, READINGS, ROW, STATS } from './metrics.js';
 import { STAGES } from './sample.js';
 
 /**
- * @import { Counts, DistributionJson, GasOfOperations, GroupFigures, GroupJson, IntervalRow, Latencies, Stage, StatsState } from '../types.d.ts'
+ * @import { Counts, DistributionJson, GasOfOperations, GroupFigures, GroupJson, IntervalRow, Latencies, RungFigures, Stage, StatsState } from '../types.d.ts'
  */
 
 /** @returns {Counts} */
@@ -72,6 +72,8 @@ export class Stats {
   byEndpoint = {};
   /** Operations due in the window, by the index of the stage of the schedule; only with --stages. @type {Record<string, GroupFigures & {counts: Counts}>} */
   byStage = {};
+  /** Of operations due in the window; only with --ladder. @type {Record<string, RungFigures>} */
+  ladder = {};
 
   /** @param {number} startUs @param {number} [endUs] */
   constructor(startUs, endUs = startUs) {

@@ -86,6 +86,18 @@ export function holm(ps, alpha) {
   return results;
 }
 
+/** @param {readonly number[]} xs not all equal @param {readonly number[]} ys */
+export function leastSquares(xs, ys) {
+  const [meanX, meanY] = [mean(xs), mean(ys)];
+  const sumXX = xs.reduce((sum, x) => sum + (x - meanX) ** 2, 0);
+  const sumXY = xs.reduce((sum, x, i) => sum + (x - meanX) * (ys[i] - meanY), 0);
+  const sumYY = ys.reduce((sum, y) => sum + (y - meanY) ** 2, 0);
+  const slope = sumXY / sumXX;
+  const intercept = meanY - slope * meanX;
+  const residuals = xs.map((x, i) => ys[i] - (intercept + slope * x));
+  return { slope, intercept, residuals, sumXX, sumXY, sumYY };
+}
+
 /**
  * A straight line through points, by least squares, with the confidence interval of its slope, p of no slope, and r2, the
  * share of the variance that it explains (null: no variance).
@@ -94,13 +106,7 @@ export function holm(ps, alpha) {
  * @param {number} alpha
  */
 export function fitLine(xs, ys, alpha) {
-  const [meanX, meanY] = [mean(xs), mean(ys)];
-  const sumXX = xs.reduce((sum, x) => sum + (x - meanX) ** 2, 0);
-  const sumXY = xs.reduce((sum, x, i) => sum + (x - meanX) * (ys[i] - meanY), 0);
-  const sumYY = ys.reduce((sum, y) => sum + (y - meanY) ** 2, 0);
-  const slope = sumXY / sumXX;
-  const intercept = meanY - slope * meanX;
-  const residuals = xs.map((x, i) => ys[i] - (intercept + slope * x));
+  const { slope, intercept, residuals, sumXX, sumXY, sumYY } = leastSquares(xs, ys);
   const degrees = xs.length - 2;
   const error = Math.sqrt(residuals.reduce((sum, residual) => sum + residual ** 2, 0) / degrees / sumXX);
   const half = studentQuantile(1 - alpha / 2, degrees) * error;

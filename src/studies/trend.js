@@ -1,11 +1,15 @@
 import { InputError, UsageError } from '../errors.js';
 import { pText, percentText } from '../outputs/format.js';
 import { tableText } from '../outputs/table.js';
+import { parallelShare, parallelText, slotsOfCell } from './contention.js';
 import { METRICS, digits, lowerBounds, metricOf, readMetrics, settingsOf } from './metrics.js';
 import { safeName } from './run-files.js';
 import { fitLine, holm, median } from './statistics.js';
 
-/** @import { RunFile } from '../types.d.ts' */
+/**
+ * @import { RunFile } from '../types.d.ts'
+ * @import { Slots } from './contention.js'
+ */
 
 /**
  * The trend: how each metric grows with an option that was varied, by least squares, and which costs are shown to grow.
@@ -13,6 +17,7 @@ import { fitLine, holm, median } from './statistics.js';
  * @typedef {object} Point one run
  * @property {Record<string, unknown>} settings by the names of options
  * @property {Record<string, number | null>} metrics
+ * @property {Slots | null} [contention] of the workload of that name
  * @property {readonly string[]} [atLeast] metrics that are lower bounds, because of censored operations
  *
  * @typedef {ReturnType<typeof fitOf>[number]} Fit
@@ -29,12 +34,22 @@ const ALPHA = 0.05;
 /** Two points always fit a line. */
 const FEWEST_VALUES = 3;
 
-/** @param {{cells: {settings: Record<string, unknown>, metrics: Record<string, (number | null)[]>, atLeast?: string[]}[]}} sweep @returns {Point[]} */
-export function pointsOfSweep({ cells }) {
+const NO_LINES = Object.freeze({
+  schema: TREND_SCHEMA,
+  over: null,
+  confidence: 1 - ALPHA,
+  lines: /** @type {ReturnType<typeof lineOf>[]} */ ([]),
+  warnings: /** @type {string[]} */ ([]),
+});
+
+/** @param {{cells: {settings: Record<string, unknown>, metrics: Record<string, (number | null)[]>, atLeast?: string[]}[], options?: Record<string, unknown>}} sweep @returns {Point[]} */
+export function pointsOfSweep({ cells, options }) {
+  const isContention = options?.workload === 'contention';
   const points = cells.flatMap(({ settings, metrics, atLeast = [] }) => {
     const runs = Math.max(0, ...Object.values(metrics).map((values) => values.length));
     return Array.from({ length: runs }, (_, i) => ({
       settings,
+      contention: isContention ? slotsOfCell(/** @type {Record<string, string>} */ (settings)) : null,
       atLeast,
       metrics: Object.fromEntries(Object.entries(metrics).map(([name, values]) => [name, values[i] ?? null])),
     }));
@@ -47,6 +62,7 @@ export function pointsOfSweep({ cells }) {
 export function pointsOfRuns(runs, mayDiffer) {
   return runs.map((run) => ({
     settings: settingsOf(run, mayDiffer),
+    contention: run.config.workload === 'contention' ? /** @type {Slots} */ (run.environment.workload) : null,
     metrics: readMetrics(run),
     atLeast: lowerBounds(run),
   }));
@@ -61,7 +77,12 @@ export function trend(points, { over: wanted = null } = {}) {
   const varied = [...new Set(points.flatMap(({ settings }) => Object.keys(settings)))].filter(
     (name) => new Set(points.map(({ settings }) => valueText(settings[name]))).size > 1,
   );
-  const over = wanted ?? onlyNumeric(points, varied);
+  const parallel = parallelShare(points);
+  const found = wanted ?? onlyNumeric(points, varied);
+  // A grid over the settings of contention has a result without lines.
+  if (typeof found !== 'string' && parallel !== null) return { ...NO_LINES, parallel };
+  if (typeof found !== 'string') throw found;
+  const over = found;
   if (!points.some(({ settings }) => settings[over] !== undefined))
     throw new InputError(`no run says what ${safeName(over)} was: ${namesOf(varied)} varied`);
   if (points.some(({ settings }) => numberOf(settings[over]) === null))
@@ -86,6 +107,7 @@ export function trend(points, { over: wanted = null } = {}) {
     schema: TREND_SCHEMA,
     over,
     confidence: 1 - ALPHA,
+    ...(parallel && { parallel }),
     lines: fitting.map((group) => lineOf(group, over, others)),
     warnings: left === 0 ? [] : [words],
   };
@@ -93,13 +115,13 @@ export function trend(points, { over: wanted = null } = {}) {
 
 /** @typedef {ReturnType<typeof trend>} Trend */
 
-/** @param {readonly Point[]} points @param {string[]} varied */
+/** @param {readonly Point[]} points @param {string[]} varied @returns {string | InputError | UsageError} */
 function onlyNumeric(points, varied) {
   const numeric = varied.filter((name) => points.every(({ settings }) => numberOf(settings[name]) !== null));
   const enough = numeric.filter((name) => valuesOf(points, name).length >= FEWEST_VALUES);
   if (enough.length === 1) return enough[0];
-  if (enough.length > 1) throw new UsageError(`several options were varied: give --over one of ${namesOf(enough)}`);
-  throw new InputError(
+  if (enough.length > 1) return new UsageError(`several options were varied: give --over one of ${namesOf(enough)}`);
+  return new InputError(
     `no option has ${FEWEST_VALUES} or more different numbers (${namesOf(varied)} varied): a trend needs at least ${FEWEST_VALUES}`,
   );
 }
@@ -203,13 +225,14 @@ function namesOf(names) {
 const MEDIANS = 5;
 
 /** @param {Trend} trend @param {number} [columns] of the terminal */
-export function trendText({ over, lines, warnings }, columns = Infinity) {
+export function trendText({ over, lines, parallel, warnings }, columns = Infinity) {
   return [
     ...lines.flatMap((line) => {
       const at = Object.entries(line.at).map(([name, value]) => `${name} ${String(value)}`);
       const title = `Trend over ${over}${at.length === 0 ? '' : `, at ${at.join(', ')}`}`;
-      return ['', title, lineTable(over, line, columns), footnote(line), `  verdict   ${line.words}`];
+      return ['', title, lineTable(String(over), line, columns), footnote(line), `  verdict   ${line.words}`];
     }),
+    ...(parallel ? [parallelText(parallel)] : []),
     ...warnings.map((words) => `  warning   ${words}`),
   ].join('\n');
 }

@@ -20,3 +20,10 @@ export function slotsByWeight(slots, theta) {
     return low;
   };
 }
+
+/** The share of slot 0, the one that is written most. @param {number} slots @param {number} theta */
+export function firstSlotShare(slots, theta) {
+  let sum = 0;
+  for (let i = 1; i <= slots; i += 1) sum += i ** -theta;
+  return 1 / sum;
+}

@@ -239,6 +239,8 @@ calls
   -t 1 --method eth_blockNumber -> 64 *--method *--workload rpc*
   -t 1 --params [] -> 64 *--params *--workload rpc*
   -t 1 --fixed-id 1 -> 64 *--fixed-id *--workload rpc*
+  -t 1 --ladder fast -> 64 --ladder must be one of auto, pending, safe, finalized, not "fast"
+  -t 1 --workload rpc --method a --ladder auto -> 64 --ladder follows transactions, and --workload rpc sends none
   -t 1 --workload rpc --method a --params [1 -> 64 *--params *
   -t 1 --workload rpc --method a --params {"a":1} -> 64 *--params *
   -t 1 --workload rpc --method a --fixed-id x -> 64 *--fixed-id *

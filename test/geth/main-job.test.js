@@ -116,3 +116,20 @@ await test('geth --dev: instances that overlap find each other out', async (t) =
     for (const index of ranges.match(/\d+/g) ?? []) assert.ok(Number(index) >= 20 && Number(index) < 40, stderr);
   }
 });
+
+await test('geth --dev, a block as soon as there is a transaction: its safe tag, and its finalized one every 32 blocks', async (t) => {
+  const folder = temporaryFolder(t);
+  const geth = await startGeth({ period: 0 });
+  t.after(() => geth.stop());
+  const args = ['-t', '20', '-o', '0', '-d', '8s', '--ladder', 'auto', '--threshold', 'broken=0'];
+  const result = await load(geth, args, `${folder}/run.json`).done;
+  assert.equal(result.code, 0, result.stderr);
+  const { ladder, counts, unmeasured } = exactRun(`${folder}/run.json`);
+  t.diagnostic(result.stdout.slice(result.stdout.indexOf('promises')));
+  for (const rung of ['safe', 'finalized']) {
+    const { reached, notReached, latency } = ladder.rungs[rung] ?? assert.fail(unmeasured[`/ladder/rungs/${rung}`]);
+    assert.equal(reached + notReached, counts.started);
+    assert.ok(reached > 0, `${rung}: none of ${notReached}`);
+    assert.ok(latency.minUs >= ladder.rungs.latest.latency.minUs);
+  }
+});

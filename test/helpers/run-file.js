@@ -464,7 +464,7 @@ function explainsItself(run, pointer) {
   // No upper bound: censored operations may take any time.
   if (/^\/thresholds\/\d+\/atMost$/.test(pointer)) return parent.censored > 0;
   if (/^\/thresholds\/\d+\/value$/.test(pointer)) return isText(parent.why) && parent.passed === false;
-  return /^\/(latency|lag|intervals|blocks|byName|byEndpoint|byStage)(\/|$)/.test(pointer) && parent.count === 0;
+  return /^\/(latency|lag|ladder|intervals|blocks|byName|byEndpoint|byStage)(\/|$)/.test(pointer) && parent.count === 0;
 }
 
 /** @param {unknown} value */

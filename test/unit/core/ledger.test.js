@@ -208,6 +208,7 @@ function verify(ledger, blockNumber, position = 0) {
     nonce,
     hashes: [hash],
     raw,
+    promise: null,
     blockNumber,
     outcome: 'verified',
     isExecuted: true,

@@ -19,7 +19,8 @@ import { addressOf } from '../../helpers/samples.js';
 
 /**
  * @import { EngineOptions, EngineReport } from '../../../src/core/engine.js'
- * @import { EngineConfig, Fees, InclusionDetector, Sample, TransactionWorkload, Watcher } from '../../../src/types.d.ts'
+ * @import { Submit } from '../../../src/inclusion/index.js'
+ * @import { EngineConfig, Fees, InclusionDetector, Rung, Sample, TransactionWorkload, Watcher } from '../../../src/types.d.ts'
  */
 
 /**
@@ -43,6 +44,8 @@ import { addressOf } from '../../helpers/samples.js';
  * @property {number} [blockMs] between two blocks, as the detector says
  * @property {Partial<Fees>} [fees] default: they never change
  * @property {bigint | null} [capWei] limit of fees; default: none
+ * @property {Rung[]} [rungs] of the ladder; default: none
+ * @property {Submit} [submit] in place of eth_sendRawTransaction
  * @property {(wallet: number, nonce: number) => Fault} [fault] of each submission
  * @property {(count: number) => boolean} [isBehind] whether the node says that it does not have a block yet, by how
  *   often it was asked to read
@@ -62,6 +65,8 @@ export function simulate({
   blockMs = 600,
   fees = {},
   capWei = null,
+  rungs = [],
+  submit,
   fault = () => 'pass',
   isBehind = () => false,
 } = {}) {
@@ -209,6 +214,7 @@ export function simulate({
       inclusion: '',
       capWei,
       confirmations: 0,
+      rungs,
     },
     createDetector: (options) => {
       detection = options;
@@ -216,6 +222,8 @@ export function simulate({
         /** @type {unknown} */ ({
           watch: (/** @type {string} */ hash, /** @type {any} */ watcher) => void watched.set(hash, watcher),
           unwatch: (/** @type {string} */ hash) => void watched.delete(hash),
+          watcherOf: (/** @type {string} */ hash) => watched.get(hash),
+          ...(submit && { submit }),
           stats: () => ({ blockMs, newestBlock: lastSeen }),
           hasPassed: (/** @type {number} */ number) => number <= lastSeen,
           stop: async () => {},

@@ -1,0 +1,108 @@
+/** The ladder of promises (--ladder): what a chain promised of each operation, when, and what became of it. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { keccak256 } from 'ethers';
+import { startAnvil } from '../helpers/anvil.js';
+import { readJson, runStress } from '../helpers/cli.js';
+import { passOn, serve } from '../helpers/endpoint.js';
+import { assertRunFile } from '../helpers/run-file.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+/**
+ * @import { TestContext } from 'node:test'
+ */
+
+/** @type {Awaited<ReturnType<typeof startAnvil>>} */
+let chain;
+before(async () => (chain = await startAnvil({ args: ['--accounts', '60', '--block-time', '0.3'] })));
+after(() => chain.stop());
+
+/**
+ * @param {TestContext} t
+ * @param {string} url
+ * @param {string[]} args
+ */
+async function runOf(t, url, args) {
+  const out = `${temporaryFolder(t)}/run.json`;
+  const { code, stdout, stderr } = await runStress(['--rpc', url, '--out', out, '-t', '10', ...args]);
+  const run = readJson(out);
+  assertRunFile(run);
+  return { run, code, stdout, stderr };
+}
+
+/** An endpoint that answers some calls itself. @param {(method: string, params: any[]) => {result?: unknown, error?: object} | null} answerOf */
+async function startAnswering(answerOf) {
+  const { url } = await serve(async (body) => {
+    const request = JSON.parse(body);
+    const { id, method, params } = request;
+    const own = Array.isArray(request) ? null : answerOf(method, params);
+    return own === null ? passOn(chain.url, body) : { body: JSON.stringify({ jsonrpc: '2.0', id, ...own }) };
+  });
+  return url;
+}
+
+const NONE_BROKEN = { lost: 0, replaced: 0, reorged: 0, unknown: 0 };
+
+test("anvil's pending block, of two workers: seen before the block, and kept", async (t) => {
+  const args = ['-o', '0', '-d', '3s', '--workers', '2', '--ladder', 'auto', '--threshold', 'broken=0'];
+  const { run, code, stdout, stderr } = await runOf(t, chain.url, args);
+  assert.equal(code, 0, stdout + stderr);
+  const { ladder, counts, generator } = run;
+  assert.deepEqual(ladder.broken, NONE_BROKEN);
+  assert.equal(ladder.restored, 0);
+  assert.deepEqual(Object.keys(ladder.rungs), ['accepted', 'pending', 'latest', 'safe', 'finalized']);
+  const { accepted, pending, latest, finalized } = ladder.rungs;
+  assert.deepEqual([accepted.reached, latest.reached], [counts.verified, counts.verified]);
+  assert.ok(pending.reached > counts.verified / 2, `${pending.reached} of ${counts.verified} were seen pending`);
+  for (const { reached, notReached } of [accepted, pending, latest, finalized])
+    assert.equal(reached + notReached, counts.started);
+  assert.ok(pending.latency.p50Us < latest.latency.p50Us);
+  assert.equal(finalized.reached, 0, 'it is 64 blocks behind');
+  assert.ok(generator.rpcCalls.ladder > 0);
+  assert.match(stdout, /promises +reached +not reached +p50 ms +p99 +max +broken +unknown +restored\n +accepted +\d/);
+});
+
+test('answers with a receipt are a rung in place of accepted', async (t) => {
+  const args = ['-o', '10', '-d', '1s', '--inclusion', 'sync', '--connections', '20', '--ladder', 'pending'];
+  const { run, code, stdout } = await runOf(t, chain.url, args);
+  assert.equal(code, 0, stdout);
+  assert.deepEqual(Object.keys(run.ladder.rungs), ['pending', 'sync', 'latest']);
+  assert.equal(run.ladder.rungs.sync.reached, run.counts.verified);
+});
+
+test('a chain without safe and finalized blocks: named once, the rungs are off, and the run file says why', async (t) => {
+  const unknown = { error: { code: -39_001, message: 'unknown block' } };
+  const url = await startAnswering((method, [tag]) =>
+    method === 'eth_getBlockByNumber' && (tag === 'safe' || tag === 'finalized') ? unknown : null,
+  );
+  const { run, code, stdout, stderr } = await runOf(t, url, ['-o', '20', '-d', '1s', '--ladder', 'safe,finalized']);
+  assert.equal(code, 0, stdout + stderr);
+  assert.equal(stderr.match(/--ladder safe is off: \S+ has no safe block: unknown block/g)?.length, 1, stderr);
+  assert.equal(stderr.match(/--ladder finalized is off/g)?.length, 1);
+  assert.deepEqual(Object.keys(run.ladder.rungs), ['accepted', 'latest', 'safe', 'finalized']);
+  assert.deepEqual([run.ladder.rungs.safe, run.ladder.rungs.finalized], [null, null]);
+  assert.match(run.unmeasured['/ladder/rungs/safe'], /unknown block/);
+  assert.match(stdout, /no safe block: unknown block; /);
+});
+
+test('a node that accepts a transaction and forgets it breaks its promise: counted, and a threshold fails', async (t) => {
+  /** @type {Set<string>} */
+  const seen = new Set();
+  /** @type {string | undefined} */
+  let forgotten;
+  const url = await startAnswering((method, [raw]) => {
+    if (method !== 'eth_sendRawTransaction') return null;
+    seen.add(raw);
+    // The first ones deploy the contracts.
+    if (seen.size === 25) forgotten = raw;
+    return raw === forgotten ? { result: keccak256(raw) } : null;
+  });
+  const args = ['-o', '30', '-d', '3s', '--tx-timeout', '20s', '--drain-timeout', '1s', '--ladder', 'pending'];
+  const { run, code, stdout } = await runOf(t, url, [...args, '--threshold', 'broken=0']);
+  assert.equal(code, 99, stdout);
+  assert.deepEqual(run.ladder.broken, { ...NONE_BROKEN, lost: 1 });
+  assert.equal(run.ladder.rungs.accepted.broken.lost, 1);
+  assert.equal(run.ladder.rungs.latest.broken.lost, 0);
+  assert.equal(run.audit.result, 'exact', 'the chain has what the run says');
+  assert.match(stdout, /broken=0 +FAILED +1/);
+});

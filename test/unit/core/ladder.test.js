@@ -1,0 +1,337 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { toHex } from '../../../src/chain/rpc.js';
+import { Ladder, chooseRungs, findBroken } from '../../../src/core/ladder.js';
+import { RpcError, TransportError } from '../../../src/errors.js';
+import { Distribution } from '../../../src/stats/histogram.js';
+import { asJson, merge } from '../../../src/stats/merge.js';
+import { RUN } from '../../../src/stats/metrics.js';
+import { Recorder } from '../../../src/stats/recorder.js';
+import { createFakeClock } from '../../helpers/clock.js';
+import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { simulate } from './simulation.js';
+
+/**
+ * @import { Promised } from '../../../src/core/ladder.js'
+ * @import { EngineReport } from '../../../src/core/engine.js'
+ * @import { Rung, RungFigures } from '../../../src/types.d.ts'
+ */
+
+const BLOCK_MS = 300;
+/** How late the pending block lists a transaction, and how late the answer with a receipt is. */
+const LISTED_MS = 90;
+const ANSWER_MS = 40;
+/** How long it lists a transaction that never gets into a block. */
+const FORGOTTEN_MS = 1000;
+/** The pending block is read ten times a block: every 60 ms, as the simulated detector says 600 ms. */
+const SEEN_MS = 120;
+
+/**
+ * A simulated chain with pending, safe and finalized blocks: safe is one block behind, finalized three.
+ * @param {{wallets: number, isLost: (n: number) => boolean, rungs: Rung[], isSync?: boolean, txTimeoutMs?: number}} options isLost: whether the
+ *   n-th transaction is promised and never gets into a block
+ */
+function chainWithRungs({ wallets, isLost, rungs, isSync = false, txTimeoutMs = 60_000 }) {
+  /** When each transaction was sent. @type {Map<string, number>} */
+  const sentAtUs = new Map();
+  /** @type {Set<string>} */
+  const lost = new Set();
+  /** @type {ReturnType<typeof simulate>} */
+  const run = simulate({
+    wallets,
+    inFlight: 1,
+    // A wallet whose transaction is lost does nothing else.
+    txTimeoutMs,
+    rungs,
+    ...(isSync && {
+      submit: async (raw, hash, purpose, onSent, onReceipt) => {
+        const answer = await run.rpc.call('eth_sendRawTransaction', [raw], purpose, onSent);
+        await run.clock.sleep(ANSWER_MS);
+        onReceipt?.();
+        return answer;
+      },
+    }),
+  });
+  const { handlers, clock, mined } = run;
+  const { eth_sendRawTransaction: arrive, eth_getBlockByNumber: blockOf } = handlers;
+  handlers.eth_sendRawTransaction = (raw) => {
+    const { hash } = JSON.parse(raw);
+    if (!sentAtUs.has(hash) && isLost(sentAtUs.size)) lost.add(hash);
+    if (!sentAtUs.has(hash)) sentAtUs.set(hash, clock.nowUs());
+    return lost.has(hash) ? hash : arrive(raw);
+  };
+  const newest = () => Number(handlers.eth_blockNumber());
+  handlers.eth_getBlockByNumber = (tag) => {
+    if (tag === 'safe') return blockOf(toHex(newest() - 1));
+    if (tag === 'finalized') return blockOf(toHex(Math.max(newest() - 3, 100)));
+    if (tag !== 'pending') return blockOf(tag);
+    const isListed = (/** @type {[string, number]} */ [hash, atUs]) =>
+      !mined.has(hash) && clock.nowUs() - atUs >= LISTED_MS * 1000 && clock.nowUs() - atUs < FORGOTTEN_MS * 1000;
+    return { number: toHex(newest() + 1), transactions: [...sentAtUs].filter(isListed).map(([hash]) => hash) };
+  };
+  return {
+    ...run,
+    lost,
+    sentAtUs,
+    /** @param {number} count */
+    mineBlocks: async (count) => {
+      for (let i = 0; i < count; i += 1) {
+        await run.advance(BLOCK_MS);
+        run.see(run.mine());
+        await run.settle();
+      }
+    },
+    /** Ends the run. @param {Parameters<typeof run.end>[0]} [how] */
+    finish: async (how) => {
+      const audit = await run.end(how);
+      const { ladder } = await statsOf(run);
+      return { audit, ladder, found: await findBroken(run.rpc, audit.ledger, rungs) };
+    },
+  };
+}
+
+/** All figures. @param {ReturnType<typeof simulate>} run */
+async function statsOf({ engine, clock }) {
+  const { interval, rest } = await engine.snapshot(clock.nowUs(), true);
+  return /** @type {EngineReport} */ (interval).stats.add(rest);
+}
+
+/** Least and largest latency of a rung in milliseconds, and how many operations reached it and did not. @param {RungFigures} figures */
+function timesOf({ latency, censored }) {
+  return [latency.minUs / 1000, latency.maxUs / 1000, latency.count, censored.count];
+}
+
+const NONE = { lost: 0, replaced: 0, reorged: 0, unknown: 0 };
+
+describe('the ladder of promises', () => {
+  it('pending blocks that break 2 % of their promises: the broken ones are counted, and each rung is as late as it was', async () => {
+    const rungs = /** @type {Rung[]} */ (['accepted', 'pending', 'latest', 'safe', 'finalized']);
+    const run = chainWithRungs({ wallets: 100, isLost: (n) => n % 50 === 7, rungs });
+    run.start();
+    await run.settle();
+    await run.mineBlocks(40);
+    const { audit, ladder, found } = await run.finish({ mines: false });
+    const { length: all } = run.samples;
+    const isIn = run.samples.filter(({ outcome }) => outcome === 'verified').length;
+    assert.equal(all, run.sentAtUs.size);
+    assert.ok(run.lost.size >= 30);
+    assert.ok(Math.abs(run.lost.size / all - 0.02) < 1 / all, `${run.lost.size} of ${all}`);
+    assert.deepEqual(timesOf(ladder.accepted), [0, 0, all, 0]);
+    // Those that began with the last block wait in the pool: too short for the pending block, and their end is unknown.
+    const waiting = run.pool.size;
+    const late = run.samples.filter(({ intendedAtUs, endedAtUs }) => endedAtUs - intendedAtUs < SEEN_MS * 1000).length;
+    assert.deepEqual(timesOf(ladder.pending), [SEEN_MS, SEEN_MS, all - late, late]);
+    assert.deepEqual(timesOf(ladder.latest), [BLOCK_MS, BLOCK_MS, isIn, all - isIn]);
+    const [safeLeast, safeMost, safe, notSafe] = timesOf(ladder.safe);
+    assert.deepEqual([safeLeast, safeMost, safe + notSafe], [2 * BLOCK_MS, 2 * BLOCK_MS, all]);
+    const [least, most, finalized, notFinalized] = timesOf(ladder.finalized);
+    assert.deepEqual([least, most, finalized + notFinalized], [4 * BLOCK_MS, 4 * BLOCK_MS, all]);
+    const inBlock = (/** @type {number} */ number) => run.samples.filter((one) => one.blockNumber === number).length;
+    assert.equal(isIn - safe, inBlock(140), 'the last block is not safe');
+    assert.equal(isIn - finalized, inBlock(138) + inBlock(139) + inBlock(140));
+    const broken = { ...NONE, lost: run.lost.size, unknown: waiting };
+    assert.deepEqual(found.broken, broken);
+    assert.deepEqual(found.rungs.accepted, { broken, restored: 0 });
+    assert.deepEqual(found.rungs.pending.broken, { ...broken, unknown: 0 });
+    for (const rung of ['latest', 'safe', 'finalized']) assert.deepEqual(found.rungs[rung].broken, NONE, rung);
+    assert.equal(audit.mismatchCount, 0);
+  });
+
+  it('answers with a receipt that break 2 % of their promises, and are late', async () => {
+    const rungs = /** @type {Rung[]} */ (['sync', 'latest']);
+    const run = chainWithRungs({ wallets: 50, isLost: (n) => n % 50 === 49, rungs, isSync: true });
+    run.start();
+    await run.settle();
+    await run.mineBlocks(20);
+    const { ladder, found } = await run.finish();
+    const { length: all } = run.samples;
+    assert.deepEqual(timesOf(ladder.sync), [ANSWER_MS, ANSWER_MS, all, 0]);
+    assert.deepEqual([run.lost.size, all], [Math.floor(all / 50), run.sentAtUs.size]);
+    assert.deepEqual(found, {
+      broken: { ...NONE, lost: run.lost.size },
+      restored: 0,
+      rungs: {
+        sync: { broken: { ...NONE, lost: run.lost.size }, restored: 0 },
+        latest: { broken: NONE, restored: 0 },
+      },
+    });
+  });
+
+  it('a transaction that the node forgot and that was sent again is restored, not broken', async () => {
+    const run = chainWithRungs({ wallets: 2, isLost: (n) => n === 0, rungs: ['accepted', 'latest'] });
+    run.start();
+    await run.settle();
+    await run.mineBlocks(5);
+    run.lost.clear();
+    await run.mineBlocks(5);
+    const { found } = await run.finish();
+    assert.deepEqual([found.broken, found.restored], [NONE, 1]);
+    assert.deepEqual([found.rungs.accepted.restored, found.rungs.latest.restored], [1, 0]);
+  });
+
+  it('an operation whose safe block left the chain, and which does not come back, is reorged at each of its rungs', async () => {
+    const run = chainWithRungs({
+      wallets: 3,
+      isLost: () => false,
+      rungs: ['accepted', 'latest', 'safe', 'finalized'],
+      txTimeoutMs: 5000,
+    });
+    run.start();
+    await run.settle();
+    await run.mineBlocks(2);
+    // Its block is safe: a later one was seen.
+    const [{ transactions }] = [run.handlers.eth_getBlockByNumber(toHex(101))];
+    run.lost.add(transactions[0].hash);
+    run.reorg(2, true);
+    run.pool.delete('0:0');
+    await run.mineBlocks(30);
+    const { ladder, found } = await run.finish();
+    // Two later operations of the wallet wait behind it.
+    assert.deepEqual(found.broken, { ...NONE, reorged: 1, unknown: 2 });
+    assert.deepEqual(
+      ['accepted', 'latest', 'safe', 'finalized'].map((rung) => found.rungs[rung].broken.reorged),
+      [1, 1, 1, 0],
+    );
+    for (const rung of ['latest', 'safe', 'finalized'])
+      assert.equal(ladder[rung].latency.count + ladder[rung].censored.count, run.samples.length, rung);
+  });
+
+  it('a reverted transaction is in the chain, and a refused one was never promised', async () => {
+    const rungs = /** @type {Rung[]} */ (['accepted', 'latest']);
+    const run = simulate({ wallets: 2, inFlight: 1, rungs, fault: (wallet) => (wallet === 0 ? 'revert' : 'refuse') });
+    run.start();
+    await run.settle();
+    run.see(run.mine());
+    await run.advance(10);
+    const { ledger } = await run.end();
+    const { ladder } = await statsOf(run);
+    assert.ok(run.samples.some(({ code }) => code === 'rejected'));
+    const promised = run.samples.filter(({ acceptedAtUs }) => acceptedAtUs !== null).length;
+    assert.equal(ladder.accepted.latency.count + ladder.accepted.censored.count, promised);
+    assert.deepEqual((await findBroken(run.rpc, ledger, rungs)).broken, NONE);
+  });
+});
+
+describe('the tracker', () => {
+  /** @param {Record<string, (...params: any[]) => any>} handlers @param {number} [mostWaiting] */
+  const trackerOf = (handlers, mostWaiting) => {
+    const clock = createFakeClock();
+    const recorder = new Recorder([0], clock.nowUs());
+    const ladder = new Ladder({
+      ...{ rpc: fakeRpc(handlers), clock, recorder, mostWaiting, rungs: ['latest', 'safe'] },
+      watcherOf: () => undefined,
+      blockMs: () => 100,
+      onBug: (error) => assert.fail(error),
+    });
+    const end = (/** @type {number} */ blockNumber) => {
+      const nowUs = clock.nowUs();
+      const operation = { intendedAtUs: nowUs, promise: ladder.promiseOf({ intendedAtUs: nowUs }) };
+      const instants = { intendedAtUs: nowUs, acceptedAtUs: nowUs, includedAtUs: nowUs, endedAtUs: nowUs };
+      ladder.ended(operation, /** @type {any} */ ({ ...instants, blockNumber, outcome: 'verified' }));
+    };
+    return { clock, recorder, ladder, end };
+  };
+
+  it('keeps at most so many operations: of more a rung is not measured', async () => {
+    const { recorder, ladder, end } = trackerOf({ eth_getBlockByNumber: () => null }, 2);
+    for (let i = 0; i < 5; i += 1) end(7);
+    await ladder.end();
+    const { latency, censored, notMeasured } = recorder.rest().ladder.safe;
+    assert.deepEqual([latency.count, censored.count, notMeasured], [0, 2, 3]);
+  });
+
+  it('believes no tag of another fork, and goes on after an error', async () => {
+    const answers = [
+      { number: '0x7', hash: '0xother' },
+      new TransportError('no answer', 'timeout'),
+      { number: '0x7', hash: '0xours' },
+    ];
+    const { clock, recorder, ladder, end } = trackerOf({
+      eth_getBlockByNumber: () => {
+        const answer = answers.shift() ?? null;
+        if (answer instanceof Error) throw answer;
+        return answer;
+      },
+    });
+    for (const number of [7, 8, 9]) {
+      ladder.seen({ number, hash: number === 7 ? '0xours' : `0x${number}` });
+      await clock.advance(100);
+      if (number === 7) end(7);
+    }
+    const { latency } = recorder.rest().ladder.safe;
+    assert.deepEqual([latency.count, latency.maxUs], [1, 100_000]);
+  });
+});
+
+describe('what is broken at the end', () => {
+  /** @param {Partial<Promised>} promise @returns {Promised} */
+  const doubt = (promise) => ({
+    ...{ status: 'never_sent', lostAfter: ['accepted'], hashes: ['0x1'] },
+    reachedAtUs: { accepted: 1 },
+    ...promise,
+  });
+
+  it('by cause, and each is looked up once more by all its hashes', async () => {
+    const doubts = new Set([
+      doubt({ hashes: ['0x1', '0xin'] }),
+      doubt({ hashes: ['0xin'], status: 'pending', lostAfter: null }),
+      doubt({ status: 'replaced', reachedAtUs: { accepted: 1, pending: 2 } }),
+      doubt({ reachedAtUs: { accepted: 1, latest: 2 } }),
+      doubt({ status: 'pending' }),
+      doubt({}),
+      doubt({ reachedAtUs: {} }),
+    ]);
+    const rpc = fakeRpc({ eth_getTransactionReceipt: (hash) => (hash === '0xin' ? { status: '0x0' } : null) });
+    const found = await findBroken(rpc, { doubts, uncheckedDoubts: 4 }, ['accepted', 'pending']);
+    assert.deepEqual([found.broken, found.restored], [{ lost: 1, replaced: 1, reorged: 1, unknown: 5 }, 1]);
+    assert.deepEqual(found.rungs.pending, { broken: { ...NONE, replaced: 1 }, restored: 0 });
+  });
+});
+
+describe('the ladders of two instances', () => {
+  /** @param {number[]} us @param {number | null} lost */
+  const ladderOf = (us, lost) => {
+    const latency = new Distribution();
+    us.forEach((value) => latency.record(value));
+    const promises = { broken: lost === null ? null : { ...NONE, lost }, restored: lost };
+    const times = { latency: latency.toJSON(), censored: new Distribution().toJSON() };
+    const accepted = { reached: us.length, notReached: 0, notMeasured: 0, ...times, ...promises };
+    return { ladder: { ...promises, rungs: { accepted, safe: null } } };
+  };
+
+  it('add up, and broken promises are not known if one has no audit', () => {
+    const { ladder } = asJson(merge(RUN, ladderOf([10, 20], 1), ladderOf([30], 2)));
+    const { accepted, safe } = ladder.rungs;
+    assert.deepEqual([accepted.reached, accepted.latency.maxUs, accepted.broken.lost, safe], [3, 30, 3, null]);
+    assert.deepEqual([ladder.broken, ladder.restored], [{ ...NONE, lost: 3 }, 3]);
+    const { ladder: half } = merge(RUN, ladderOf([10], 1), ladderOf([10], null));
+    assert.deepEqual([half.broken, half.rungs.accepted.restored], [null, null]);
+  });
+});
+
+describe('the rungs that a chain has', () => {
+  const rpc = fakeRpc({
+    eth_getBlockByNumber: (tag) => {
+      if (tag === 'finalized') throw new RpcError('eth_getBlockByNumber', -39001, 'unknown block');
+      return tag === 'safe' ? null : { number: '0x1', hash: '0xa' };
+    },
+  });
+
+  it('those asked for, and why the others are off', async () => {
+    const { rungs, lacks } = await chooseRungs(rpc, ['auto'], false);
+    assert.deepEqual(rungs, ['accepted', 'latest']);
+    assert.deepEqual(
+      Object.entries(lacks).map(([rung, words]) => [rung, words.replace(/^.*? has/, 'it has')]),
+      [
+        ['pending', 'it has no pending block: it answers with the latest block'],
+        ['safe', 'it has no safe block: it answers null'],
+        ['finalized', 'it has no finalized block: unknown block'],
+      ],
+    );
+  });
+
+  it('with receipts as answers, accepted is sync', async () => {
+    const { rungs, lacks } = await chooseRungs(rpc, ['safe'], true);
+    assert.deepEqual([rungs, Object.keys(lacks)], [['sync', 'latest'], ['safe']]);
+  });
+});
