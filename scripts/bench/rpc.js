@@ -38,8 +38,8 @@ const SECTIONS = {
   'no-keep-alive': {
     title: 'One process, a connection for each request',
     tools: [
-      ...[stress({ ...none, transport: 'tcp' }), stress({ ...none, transport: 'undici' }), ab(none), wrk(none)],
-      ...[autocannon(none), loadtest({ ...none, tcp: false })],
+      ...[stress({ ...none, transport: 'tcp' }), ab(none), wrk(none), autocannon(none)],
+      loadtest({ ...none, tcp: false }),
     ],
   },
 };

@@ -2,7 +2,7 @@ import { WebSocket } from 'ws';
 import { parseJson } from '../chain/json.js';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
-import { TransportError, UsageError, oneLine } from '../errors.js';
+import { TransportError, oneLine } from '../errors.js';
 import { Exchange, MAX_BODY_BYTES, asTransportError, bodyTooLarge, failureOf, ownHeaders } from './http.js';
 
 /**
@@ -234,11 +234,8 @@ function handshakeRefused(status) {
   return new TransportError(`it answers the WebSocket handshake with HTTP ${status}: check ${hint}`, 'handshake');
 }
 
-/** @param {TransportOptions} options @returns {Transport} @throws {UsageError} without keep-alive */
+/** @param {TransportOptions} options @returns {Transport} */
 export function createWsTransport(options) {
-  if (options.keepAlive === false) {
-    throw new UsageError('--no-keep-alive needs an http:// or https:// endpoint: a WebSocket keeps its connection');
-  }
   const pool = new WsPool(options);
   return {
     post: (body, onSent, maxBodyBytes) => pool.post(body, onSent, maxBodyBytes),

@@ -473,14 +473,12 @@ describe('transport ws: subscriptions', LIMIT, () => {
 });
 
 describe('transport ws: options', () => {
-  it('a connection for each request makes no sense', async () => {
-    const options = { url: new URL('ws://127.0.0.1:1'), connections: 1, timeoutMs: 1, keepAlive: false };
-    const error = await caught(() => transports.ws(options));
-    assert.ok(error instanceof UsageError);
-    assert.match(error.message, /^--no-keep-alive needs an http:/);
-  });
-
-  for (const [name, url, expected] of /** @type {Array<[string, string | null, string | RegExp]>} */ ([
+  for (const [
+    name,
+    url,
+    expected,
+    noKeepAlive,
+  ] of /** @type {Array<[string, string | null, string | RegExp, boolean?]>} */ ([
     ['auto', null, 'undici'],
     ['auto', 'http://a', 'undici'],
     ['auto', 'https://a', 'undici'],
@@ -493,9 +491,14 @@ describe('transport ws: options', () => {
     ['ws', 'https://a', /^--transport ws does not speak https:\/\/: /],
     ['undici', 'ws://a', /^--transport undici does not speak ws:\/\/: /],
     ['tcp', 'wss://a', /^--transport tcp does not speak wss:\/\/: /],
+    ['auto', 'http://a', 'tcp', true],
+    ['auto', null, 'tcp', true],
+    ['undici', 'http://a', /^--no-keep-alive needs an http:/, true],
+    ['auto', 'https://a', /^--no-keep-alive needs an http:/, true],
+    ['auto', 'ws://a', /^--no-keep-alive needs an http:/, true],
   ])) {
-    it(`--transport ${name} with ${url}: ${expected}`, async () => {
-      const choose = () => chooseTransport(name, url === null ? null : new URL(url));
+    it(`--transport ${name} with ${url}${noKeepAlive ? ' and --no-keep-alive' : ''}: ${expected}`, async () => {
+      const choose = () => chooseTransport(name, url === null ? null : new URL(url), noKeepAlive);
       if (typeof expected === 'string') return assert.equal(choose(), expected);
       const error = await caught(choose);
       assert.ok(error instanceof UsageError);

@@ -402,7 +402,7 @@ const TABLE = {
       '-t 1 --rpc http://127.0.0.1:8546 --transport ws',
       /^--transport ws does not speak http:\/\/: leave it out, or give another URL with --rpc$/,
     ],
-    ['-t 1 --rpc ws://127.0.0.1:1 --no-keep-alive', /^--no-keep-alive needs an http:\/\/ or https:\/\/ endpoint/],
+    ['-t 1 --rpc ws://127.0.0.1:1 --no-keep-alive', /^--no-keep-alive needs an http:\/\/ endpoint/],
     ['-t 1 --rpc http://user:%zz@127.0.0.1:1', /^--rpc/, { given: 'a password that is no percent-encoding' }],
     [
       '-t 1 --rpc URL',
