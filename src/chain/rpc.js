@@ -381,11 +381,8 @@ function decode(text) {
   }
 }
 
-/** Notifications that are kept until the subscription's id is known; an endpoint may send any number. */
-const MAX_EARLY_EVENTS = 100;
-
 /**
- * A subscription by eth_subscribe.
+ * A subscription by eth_subscribe, the only one of its connection: its notifications need no check of their id.
  * @param {NonNullable<Transport['subscribe']>} send
  * @param {(method: string, params: unknown[]) => {body: string, read: (text: string) => any}} prepareRequest
  * @param {string} kind the parameter of eth_subscribe, such as newHeads
@@ -394,42 +391,27 @@ const MAX_EARLY_EVENTS = 100;
  * @returns {Promise<() => void>} ends the subscription
  */
 async function subscribe(send, prepareRequest, kind, onEvent, onLost) {
-  /** Notifications received before the id of the subscription. @type {any[] | null} */
-  let early = [];
-  /** @type {unknown} */
-  let id = null;
-  /** @param {any} params of a notification */
-  const take = (params) => {
-    if (params?.subscription === id) onEvent(params.result);
-  };
   const request = prepareRequest('eth_subscribe', [kind]);
-  const { text, end } = await send(
-    request.body,
-    (push) => {
-      const params = notificationParams(push);
-      if (early === null) take(params);
-      else if (early.length < MAX_EARLY_EVENTS) early.push(params);
-    },
-    onLost,
-  );
+  const take = (/** @type {string} */ push) => {
+    const event = eventIn(push);
+    if (event !== undefined) onEvent(event);
+  };
+  const { text, end } = await send(request.body, take, onLost);
   try {
-    id = request.read(text);
+    const id = request.read(text);
+    return () => end(prepareRequest('eth_unsubscribe', [id]).body);
   } catch (error) {
     end();
     throw error;
   }
-  const kept = early;
-  early = null;
-  kept.forEach(take);
-  return () => end(prepareRequest('eth_unsubscribe', [id]).body);
 }
 
-/** @param {string} text @returns {any} null for anything but a notification of a subscription */
-function notificationParams(text) {
+/** @param {string} text @returns {any} undefined for anything but a notification of a subscription */
+function eventIn(text) {
   try {
     const { method, params } = parseJson(text);
-    return method === 'eth_subscription' ? params : null;
+    return method === 'eth_subscription' ? params?.result : undefined;
   } catch {
-    return null;
+    return undefined;
   }
 }
