@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
 import { Batcher } from './batches.js';
-import { parseJson } from './json.js';
 
 /**
  * JSON-RPC 2.0 over a transport: matches answers to requests by id, turns error answers into error classes, and counts
@@ -16,7 +15,7 @@ import { parseJson } from './json.js';
 /** @param {Reply} reply @param {Endpoint} endpoint @returns {any} @throws {ProtocolError} */
 export function parseReply({ status, text, retryAfterMs }, { display, secrets }) {
   try {
-    const answer = parseJson(text);
+    const answer = JSON.parse(text);
     // A node may send a JSON-RPC error with any status. Other JSON with an error status comes from a gateway.
     const isAnswer = Array.isArray(answer) || answer?.jsonrpc === '2.0' || answer?.error?.code !== undefined;
     if (status === 200 || isAnswer) return answer;
@@ -43,11 +42,6 @@ export function parseReply({ status, text, retryAfterMs }, { display, secrets })
 
 /** Reads are repeated after a lost connection, because a node may close an idle connection at the moment it is used. */
 const READ_TRIES = 3;
-
-/** Limits of an answer's size, in bytes: of any, of each call of a batch beyond that, and of a block (300 million gas). */
-const MAX_BYTES = 1024 * 1024;
-const MAX_BYTES_PER_CALL = 64 * 1024;
-const MAX_BLOCK_BYTES = 24 * 1024 * 1024;
 
 /** Longest excerpt of an endpoint's own error message, in characters. */
 const MAX_MESSAGE_CHARS = 300;
@@ -77,15 +71,14 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
    * Plain promises instead of async functions, each of which makes a kilobyte of garbage for every request.
    * @template T
    * @param {string} body
-   * @param {{purpose: string, calls: number, tries: number, isLarge: boolean, onSent?: () => unknown}} exchange
+   * @param {{purpose: string, calls: number, tries: number, onSent?: () => unknown}} exchange
    * @param {(reply: Reply) => T} then
    * @returns {Promise<T>}
    */
   function post(body, exchange, then) {
-    const { purpose, calls, tries, isLarge, onSent } = exchange;
+    const { purpose, calls, tries, onSent } = exchange;
     counts[purpose] = (counts[purpose] ?? 0) + calls;
-    const limit = isUnbounded(purpose) ? Infinity : isLarge ? MAX_BLOCK_BYTES : MAX_BYTES + calls * MAX_BYTES_PER_CALL;
-    return transport.post(body, onSent, limit).then(then, (error) => {
+    return transport.post(body, onSent).then(then, (error) => {
       if (!(error instanceof TransportError)) throw error;
       if (tries > 1 && error.code === 'transport_reset') return post(body, { ...exchange, tries: tries - 1 }, then);
       error.message = `${display}: ${oneLine(error.message, MAX_MESSAGE_CHARS, secrets)}`;
@@ -102,21 +95,20 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
         text: encode(id, method, params, purpose),
         method,
         purpose,
-        isLarge: false,
         onSent,
       });
     // A call of the load is measured, and a transaction must not be sent twice: both are sent once.
     const tries = purpose === 'load' || method.startsWith('eth_send') ? 1 : READ_TRIES;
-    const exchange = { id, method, purpose, calls: 1, tries, isLarge: mayBeLarge(method, purpose), onSent };
+    const exchange = { id, method, purpose, calls: 1, tries, onSent };
     return post(encode(id, method, params, purpose), exchange, (reply) => resultIn(reply, exchange, endpoint));
   }
 
   /** @param {number} tries @returns {ConstructorParameters<typeof Batcher>[0]} */
   const exchangeOf = (tries) => ({
-    post: (texts, purpose, isLarge, onSent) => {
+    post: (texts, purpose, onSent) => {
       const body = texts.length === 1 ? texts[0] : `[${texts.join(',')}]`;
       const answered = (/** @type {Reply} */ reply) => ({ answer: parseReply(reply, endpoint), reply });
-      return post(body, { purpose, calls: texts.length, tries, isLarge, onSent }, answered);
+      return post(body, { purpose, calls: texts.length, tries, onSent }, answered);
     },
     resultOf: (answer, item, reply) => resultOf(answer, item, reply, endpoint),
   });
@@ -127,7 +119,7 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
   const gather = (method, params, purpose) => {
     if (fixedId !== null) return call(method, params, purpose);
     const id = nextId();
-    return reads.add({ id, text: encode(id, method, params), method, purpose, isLarge: mayBeLarge(method, purpose) });
+    return reads.add({ id, text: encode(id, method, params), method, purpose });
   };
 
   /**
@@ -139,11 +131,11 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
     const id = nextId();
     counts.inclusion = (counts.inclusion ?? 0) + 1;
     const read = (/** @type {string} */ text) =>
-      resultIn({ status: 200, text, retryAfterMs: null }, { id, method, purpose: 'inclusion' }, endpoint);
+      resultIn({ status: 200, text, retryAfterMs: null }, { id, method }, endpoint);
     return { body: encode(id, method, params), read };
   };
-  const send = fixedId === null ? transport.subscribe : undefined;
 
+  const { subscribe: send } = transport;
   return {
     display,
     secrets,
@@ -168,18 +160,8 @@ export function batchOf(gather) {
   };
 }
 
-/** The user chooses these calls, so their answers may have any size and form. @param {string} purpose */
-function isUnbounded(purpose) {
-  return purpose === 'load' || purpose === 'check';
-}
-
-/** Blocks are large, and so may be the answers to the user's calls. @param {string} method @param {string} purpose */
-function mayBeLarge(method, purpose) {
-  return isUnbounded(purpose) || method.startsWith('eth_getBlock');
-}
-
 /**
- * @typedef {{id: number, method: string, purpose: string}} Request
+ * @typedef {{id: number, method: string}} Request
  *
  * @param {Reply} reply to a single request @param {Request} request @param {Endpoint} endpoint
  */
@@ -188,7 +170,7 @@ function resultIn(reply, request, endpoint) {
 }
 
 /** @param {any} answer @param {Request} request @param {Reply} reply @param {Endpoint} endpoint */
-function resultOf(answer, { id, method, purpose }, reply, { display, secrets }) {
+function resultOf(answer, { id, method }, reply, { display, secrets }) {
   if (answer === null || typeof answer !== 'object')
     throw new ProtocolError(`${display} answered ${method} without JSON-RPC`);
   const { error } = answer;
@@ -198,48 +180,12 @@ function resultOf(answer, { id, method, purpose }, reply, { display, secrets }) 
   }
   if (answer.id !== id) throw new ProtocolError(`${display} answered ${method} with a foreign id`);
   if (answer.result === undefined) throw new ProtocolError(`${display} answered ${method} without a result`);
-  if (!isUnbounded(purpose) && !areHashesValid(method, answer.result))
-    throw new ProtocolError(`${display} answered ${method} with an invalid hash or address`);
   return answer.result;
-}
-
-/**
- * Hashes and addresses are printed and stored as the node sends them, so their form is checked.
- * @param {string} method
- * @param {any} result
- */
-function areHashesValid(method, result) {
-  switch (method) {
-    case 'eth_sendRawTransaction':
-      return isHash(result);
-    case 'eth_getBlockByNumber':
-      return areHexOrMissing(66, result?.hash, result?.parentHash);
-    case 'eth_sendRawTransactionSync':
-    case 'eth_getTransactionReceipt':
-      return (
-        areHexOrMissing(66, result?.transactionHash, result?.blockHash) &&
-        areHexOrMissing(42, result?.to, result?.contractAddress)
-      );
-    default:
-      return true;
-  }
-}
-
-/** A pending block has no hash, a contract creation no receiver. @param {number} length @param {...unknown} values */
-function areHexOrMissing(length, ...values) {
-  return values.every((value) => value === undefined || value === null || isHex(value, length));
-}
-
-const HEX = /^0x[0-9a-f]+$/i;
-
-/** @param {unknown} value @param {number} length @returns {value is string} */
-function isHex(value, length) {
-  return typeof value === 'string' && value.length === length && HEX.test(value);
 }
 
 /** @param {unknown} value @returns {value is string} */
 export function isHash(value) {
-  return isHex(value, 66);
+  return typeof value === 'string' && /^0x[0-9a-f]{64}$/i.test(value);
 }
 
 /** Of the load. @param {string} method @param {string} [purpose] */
@@ -409,7 +355,7 @@ async function subscribe(send, prepareRequest, kind, onEvent, onLost) {
 /** @param {string} text @returns {any} undefined for anything but a notification of a subscription */
 function eventIn(text) {
   try {
-    const { method, params } = parseJson(text);
+    const { method, params } = JSON.parse(text);
     return method === 'eth_subscription' ? params?.result : undefined;
   } catch {
     return undefined;

@@ -21,15 +21,13 @@ export class Exchange {
   /**
    * @param {string} body
    * @param {OnSent | undefined} onSent
-   * @param {number} maxBodyBytes
    * @param {Deadlines} deadlines
    * @param {(reply: Reply) => void} resolve
    * @param {(error: TransportError) => void} reject
    */
-  constructor(body, onSent, maxBodyBytes, deadlines, resolve, reject) {
+  constructor(body, onSent, deadlines, resolve, reject) {
     this.body = body;
     this.onSent = onSent;
-    this.maxBodyBytes = maxBodyBytes;
     this.resolve = resolve;
     this.reject = reject;
     this.#deadlines = deadlines;
@@ -295,8 +293,6 @@ const MAX_CHUNK_LINE_BYTES = 1024;
  * responses. The generators below read from the input in order, and yield where more of it is needed.
  */
 export class ResponseParser {
-  /** The limit of the next response. */
-  maxBodyBytes;
   /** Received, but not read yet. */
   #unread = Buffer.alloc(0);
   /** The head of a response was read, or that of an interim one. */
@@ -306,6 +302,7 @@ export class ResponseParser {
   /** Of the body. @type {Buffer[]} */
   #parts = [];
   #bytes = 0;
+  #maxBodyBytes;
   #maxHeadBytes;
   #parseHead;
   #onResponse;
@@ -318,7 +315,7 @@ export class ResponseParser {
    */
   constructor(limits, readHead, onResponse) {
     this.#maxHeadBytes = limits.maxHeadBytes;
-    this.maxBodyBytes = limits.maxBodyBytes;
+    this.#maxBodyBytes = limits.maxBodyBytes;
     this.#parseHead = readHead;
     this.#onResponse = onResponse;
   }
@@ -350,7 +347,7 @@ export class ResponseParser {
     if (end === -1 || end > this.#maxHeadBytes) return false;
     const head = this.#parseHead(bytes.toString('latin1', 0, end));
     const start = end + END_OF_HEAD.length;
-    if (head.status < 200 || head.body !== bytes.length - start || head.body > this.maxBodyBytes) return false;
+    if (head.status < 200 || head.body !== bytes.length - start || head.body > this.#maxBodyBytes) return false;
     this.#onResponse(head, bytes.toString('utf8', start), head.body);
     return true;
   }
@@ -368,7 +365,7 @@ export class ResponseParser {
         this.#untilClose = head;
         yield* this.#readBody(Infinity);
       } else {
-        if (head.body > this.maxBodyBytes) throw bodyTooLarge(this.maxBodyBytes);
+        if (head.body > this.#maxBodyBytes) throw bodyTooLarge(this.#maxBodyBytes);
         yield* this.#readBody(head.body);
       }
       this.#finish(head);
@@ -382,7 +379,7 @@ export class ResponseParser {
       if (match === null) throw malformed('the size of a chunk is not a number');
       const size = Number.parseInt(match[1], 16);
       if (size === 0) break;
-      if (this.#bytes + size > this.maxBodyBytes) throw bodyTooLarge(this.maxBodyBytes);
+      if (this.#bytes + size > this.#maxBodyBytes) throw bodyTooLarge(this.#maxBodyBytes);
       yield* this.#readBody(size);
       if ((yield* this.#readLine(MAX_CHUNK_LINE_BYTES)) !== '') throw malformed('a chunk is longer than its size');
     }
@@ -427,7 +424,7 @@ export class ResponseParser {
       this.#unread = this.#unread.subarray(part.length);
       this.#parts.push(part);
       this.#bytes += part.length;
-      if (this.#bytes > this.maxBodyBytes) throw bodyTooLarge(this.maxBodyBytes);
+      if (this.#bytes > this.#maxBodyBytes) throw bodyTooLarge(this.#maxBodyBytes);
       left -= part.length;
       if (left > 0) yield;
     }

@@ -51,12 +51,12 @@ export function createUndiciTransport({
   const deadlines = new Deadlines(createClock(), timeoutMs);
 
   return {
-    post: (body, onSent, limit = maxBodyBytes) =>
+    post: (body, onSent) =>
       new Promise((resolve, reject) => {
         stats.requests += 1;
         pool.dispatch(
           { method: 'POST', path, headers, body },
-          new ReplyHandler(stats, body, onSent, Math.min(limit, maxBodyBytes), deadlines, resolve, reject),
+          new ReplyHandler(stats, maxBodyBytes, body, onSent, deadlines, resolve, reject),
         );
       }),
     stats: () => ({ ...stats }),
@@ -84,10 +84,11 @@ class ReplyHandler extends Exchange {
   /** @type {Dispatcher.DispatchController | null} */
   controller = null;
 
-  /** @param {{bytesReceived: number}} stats @param {ConstructorParameters<typeof Exchange>} exchange */
-  constructor(stats, ...exchange) {
+  /** @param {{bytesReceived: number}} stats @param {number} maxBodyBytes @param {ConstructorParameters<typeof Exchange>} exchange */
+  constructor(stats, maxBodyBytes, ...exchange) {
     super(...exchange);
     this.stats = stats;
+    this.maxBodyBytes = maxBodyBytes;
     this.connection = this;
   }
 

@@ -346,6 +346,7 @@ const TABLE = {
     ['-t 1 --method eth_blockNumber', /--method .*--workload rpc/],
     ['-t 1 --params []', /--params .*--workload rpc/],
     ['-t 1 --fixed-id 1', /--fixed-id .*--workload rpc/],
+    ['-t 1 --workload rpc --method a --fixed-id 1 --rpc ws://a', /^--fixed-id needs an http:/],
     ['-t 1 --workload rpc --method a --params [1', /--params /],
     ['-t 1 --workload rpc --method a --params {"a":1}', /--params /],
     ['-t 1 --workload rpc --method a --fixed-id x', /--fixed-id /],

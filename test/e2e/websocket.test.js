@@ -92,10 +92,3 @@ test('connections that are dropped in mid-run, of two workers: subscribed again,
   assert.ok(run.generator.transport.connectionsOpened >= 4);
   assert.ok(run.counts.verified > 100);
 });
-
-test('--fixed-id: one request at a time on each socket', async () => {
-  const args = ['-t', '8', '-o', '0', '-d', '1s', '--workload', 'rpc', '--method', 'eth_chainId', '--fixed-id', '7'];
-  const { code, stdout, stderr } = await runStress([...args, '--rpc', url]);
-  assert.equal(code, 0, stdout + stderr);
-  assert.match(stdout, /failed +0/);
-});
