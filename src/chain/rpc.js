@@ -21,16 +21,9 @@ export function parseReply({ status, text, retryAfterMs }, { display, secrets })
     if (status === 200 || isAnswer) return answer;
     throw new ProtocolError('not JSON-RPC');
   } catch (cause) {
-    if (status === 401 || status === 403)
-      throw new ProtocolError(
-        `${display} refused the request with HTTP ${status}: check its credentials`,
-        cause,
-        status,
-      );
-    if (status === 404)
-      throw new ProtocolError(`${display} answered HTTP 404 (not found): check the path of the URL`, cause, status);
     if (status !== 200) {
-      throw new ProtocolError(`${display} answered HTTP ${status} without JSON-RPC`, cause, status, retryAfterMs);
+      const words = `${display} answered HTTP ${status} without JSON-RPC: check the URL and its credentials`;
+      throw new ProtocolError(words, cause, status, retryAfterMs);
     }
     const start = oneLine(text, 40, secrets);
     throw new ProtocolError(
@@ -261,13 +254,9 @@ export function toBigInt(quantity) {
   return quantity === '0x' ? 0n : BigInt(quantity);
 }
 
-/** A longer text is not quoted: it may repeat a secret of the URL. @param {unknown} answer */
+/** It is not quoted: it may repeat a secret of the URL. @param {unknown} answer */
 function notQuantity(answer) {
-  const isMissing = answer === null || answer === undefined;
-  let description = isMissing ? 'none' : `a ${typeof answer}`;
-  if (typeof answer === 'string')
-    description = /^(0x)?[0-9a-f]{0,3}$/i.test(answer) ? `"${answer}"` : `a text of ${answer.length} characters`;
-  return new ProtocolError(`expected a quantity such as 0x1b4, got ${description}`);
+  return new ProtocolError(`expected a quantity such as 0x1b4, got ${answer === null ? 'null' : typeof answer}`);
 }
 
 /** @param {number | bigint} value @returns {string} */

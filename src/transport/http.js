@@ -90,21 +90,14 @@ export function requestHeaders(url, headers) {
 }
 
 /**
- * The wait that a Retry-After field asks for (RFC 9110, section 10.2.3): seconds, or a date in one of three formats.
+ * The wait that a Retry-After field asks for (RFC 9110, section 10.2.3): seconds, or a date.
  * @param {string} text the field's value
  * @param {number} nowMs since the epoch
  * @returns {number | null} null for a malformed value or a past date
  */
 export function retryAfterMs(text, nowMs) {
-  const waitMs = /^\d+$/.test(text) ? Number(text) * 1000 : dateMs(text) - nowMs;
+  const waitMs = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - nowMs;
   return waitMs >= 0 ? Math.min(waitMs, MAX_RETRY_AFTER_MS) : null;
-}
-
-/** @param {string} text @returns {number} NaN for anything but an HTTP-date */
-function dateMs(text) {
-  if (!/^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},? [\x20-\x7e]{15,30}$/.test(text)) return NaN;
-  // The asctime format has no time zone; it means UTC.
-  return Date.parse(text.endsWith(' GMT') ? text : `${text} GMT`);
 }
 
 /** Messages of the failures that need no details, by code. */
@@ -174,17 +167,6 @@ export function bodyTooLarge(maxBodyBytes) {
 }
 
 /**
- * Requests ask for no encoding, and a small compressed answer could unpack to any size.
- * @param {string | undefined} contentEncoding
- * @returns {TransportError | null} null without an encoding
- */
-export function encodingFault(contentEncoding) {
-  if (contentEncoding === undefined || /^identity$|^$/i.test(contentEncoding)) return null;
-  const message = `its answer has the content encoding "${oneLine(contentEncoding, 30)}", which was not requested`;
-  return new TransportError(message, 'bad_response');
-}
-
-/**
  * @typedef {object} Head the status line and the fields of a response that matter here
  * @property {number} status
  * @property {boolean} keepAlive whether the connection may be used again
@@ -233,9 +215,6 @@ export function parseHead(text) {
     } else if (name === 'keep-alive') {
       const timeout = /(?:^|[\t ,])timeout=(\d{1,9})/i.exec(value);
       if (timeout !== null) keepAliveMs = Number(timeout[1]) * 1000;
-    } else if (name === 'content-encoding') {
-      const fault = encodingFault(value);
-      if (fault !== null) throw fault;
     } else if (name === 'retry-after') {
       retryAfter ??= value;
     }

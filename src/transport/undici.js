@@ -6,7 +6,6 @@ import {
   MAX_BODY_BYTES,
   asTransportError,
   bodyTooLarge,
-  encodingFault,
   failureOf,
   requestHeaders,
   retryAfterMs,
@@ -111,9 +110,7 @@ class ReplyHandler extends Exchange {
     this.status = status;
     const retryAfter = headers['retry-after'];
     this.retryAfterMs = retryAfter === undefined ? null : retryAfterMs([retryAfter].flat()[0], Date.now());
-    const fault = encodingFault(headers['content-encoding']);
-    if (fault !== null) controller.abort(fault);
-    else if (Number(headers['content-length']) > this.maxBodyBytes) controller.abort(bodyTooLarge(this.maxBodyBytes));
+    if (Number(headers['content-length']) > this.maxBodyBytes) controller.abort(bodyTooLarge(this.maxBodyBytes));
   }
 
   /** @param {Dispatcher.DispatchController} controller @param {Buffer} chunk */

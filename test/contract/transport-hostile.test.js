@@ -4,7 +4,6 @@ import { createServer } from 'node:net';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
-import { gzipSync } from 'node:zlib';
 import { TransportError } from '../../src/errors.js';
 import { transports } from '../../src/transport/index.js';
 import { caught } from '../helpers/caught.js';
@@ -112,7 +111,6 @@ async function until(condition) {
   while (!condition()) await sleep(5);
 }
 
-const PACKED = gzipSync('{"jsonrpc":"2.0","id":1,"result":"0x1"}');
 const HEAD = 'HTTP/1.1 200 OK\r\n';
 
 /** What it does with each request, and the codes of the faults that transports may call it. @type {Array<[string, (socket: Socket) => void, RegExp]>} */
@@ -160,14 +158,6 @@ const HOSTILE = [
   ],
   ['closes within its body', (socket) => socket.end(`${HEAD}Content-Length: 20\r\n\r\n{}`), /reset/],
   ['closes within its chunks', (socket) => socket.end(`${HEAD}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n`), /reset/],
-  [
-    'packs its body',
-    (socket) => {
-      socket.write(`${HEAD}Content-Encoding: gzip\r\nContent-Length: ${PACKED.length}\r\n\r\n`);
-      socket.write(PACKED);
-    },
-    /bad_response/,
-  ],
   [
     'puts escape sequences into its head',
     (socket) => socket.write(`${HEAD}X-A: \u001b[2J\u001b]0;title\u0007\r\nContent-Length: 2\r\n\r\n{}`),

@@ -445,28 +445,37 @@ const TABLE = {
         /does not speak JSON-RPC: it answered "<!doctype html><title>Welcome<\/title>"$/,
       ],
       'an empty body': [{ body: '' }, /does not speak JSON-RPC: it answered an empty body$/],
-      'HTTP 401': [{ status: 401, body: 'Unauthorized' }, /refused the request with HTTP 401: check its credentials$/],
+      'HTTP 401': [
+        { status: 401, body: 'Unauthorized' },
+        /answered HTTP 401 without JSON-RPC: check the URL and its credentials$/,
+      ],
       'HTTP 401 with JSON': [
         { status: 401, body: '{"message":"Unauthorized"}' },
-        /refused the request with HTTP 401: check its credentials$/,
+        /answered HTTP 401 without JSON-RPC: check the URL and its credentials$/,
       ],
       'HTTP 403': [
         { status: 403, body: '<h1>Forbidden</h1>' },
-        /refused the request with HTTP 403: check its credentials$/,
+        /answered HTTP 403 without JSON-RPC: check the URL and its credentials$/,
       ],
       'HTTP 404': [
         { status: 404, body: '404 page not found' },
-        /answered HTTP 404 \(not found\): check the path of the URL$/,
+        /answered HTTP 404 without JSON-RPC: check the URL and its credentials$/,
       ],
       'HTTP 404 with JSON': [
         { status: 404, body: '{"statusCode":404}' },
-        /answered HTTP 404 \(not found\): check the path of the URL$/,
+        /answered HTTP 404 without JSON-RPC: check the URL and its credentials$/,
       ],
-      'HTTP 502': [{ status: 502, body: '<h1>Bad Gateway</h1>' }, /answered HTTP 502 without JSON-RPC$/],
-      'HTTP 502 with JSON': [{ status: 502, body: '{}' }, /answered HTTP 502 without JSON-RPC$/],
+      'HTTP 502': [
+        { status: 502, body: '<h1>Bad Gateway</h1>' },
+        /answered HTTP 502 without JSON-RPC: check the URL and its credentials$/,
+      ],
+      'HTTP 502 with JSON': [
+        { status: 502, body: '{}' },
+        /answered HTTP 502 without JSON-RPC: check the URL and its credentials$/,
+      ],
       'a redirection': [
         { status: 301, headers: { location: 'http://127.0.0.1:1/' }, body: '' },
-        /answered HTTP 301 without JSON-RPC$/,
+        /answered HTTP 301 without JSON-RPC: check the URL and its credentials$/,
       ],
       'JSON that is not JSON-RPC': [
         { body: '{"hello":"world"}' },

@@ -30,7 +30,7 @@ let other;
 
 before(async () => {
   anvil = await startAnvil({ args: ['--block-time', '0.1'] });
-  other = await startAnvil({ args: ['--timestamp', '1700000000'] });
+  other = await startAnvil({ args: ['--chain-id', '31338'] });
 });
 
 /** @typedef {{id: number, method: string, params: unknown[]}} Asked */
@@ -158,7 +158,7 @@ describe('--send-rpc', () => {
     const { file } = await run(t, ['--rpc', rpc.url, '--send-rpc', sending.url, '--workload', 'erc20']);
     const { eth_sendRawTransaction: sent, ...others } = sending.methods;
     assert.ok(sent > file.counts.verified);
-    assert.deepEqual(others, { eth_chainId: 1, eth_getBlockByNumber: 2 });
+    assert.deepEqual(others, { eth_chainId: 1 });
     assert.equal(rpc.methods.eth_sendRawTransaction, undefined);
     assert.equal(file.environment.sendEndpoint, sending.url);
     assert.equal(file.config.sendRpc, sending.url);

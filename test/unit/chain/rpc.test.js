@@ -155,21 +155,33 @@ describe('call()', () => {
     [
       'HTTP 401',
       () => ({ status: 401, text: HTML }),
-      'http://node refused the request with HTTP 401: check its credentials',
+      'http://node answered HTTP 401 without JSON-RPC: check the URL and its credentials',
     ],
     [
       'HTTP 403',
       () => ({ status: 403, text: '' }),
-      'http://node refused the request with HTTP 403: check its credentials',
+      'http://node answered HTTP 403 without JSON-RPC: check the URL and its credentials',
     ],
     [
       'HTTP 404',
       () => ({ status: 404, text: 'no' }),
-      'http://node answered HTTP 404 (not found): check the path of the URL',
+      'http://node answered HTTP 404 without JSON-RPC: check the URL and its credentials',
     ],
-    ['HTTP 429', () => ({ status: 429, text: 'slow' }), 'http://node answered HTTP 429 without JSON-RPC'],
-    ['HTTP 500', () => ({ status: 500, text: HTML }), 'http://node answered HTTP 500 without JSON-RPC'],
-    ['HTTP 204', () => ({ status: 204, text: '' }), 'http://node answered HTTP 204 without JSON-RPC'],
+    [
+      'HTTP 429',
+      () => ({ status: 429, text: 'slow' }),
+      'http://node answered HTTP 429 without JSON-RPC: check the URL and its credentials',
+    ],
+    [
+      'HTTP 500',
+      () => ({ status: 500, text: HTML }),
+      'http://node answered HTTP 500 without JSON-RPC: check the URL and its credentials',
+    ],
+    [
+      'HTTP 204',
+      () => ({ status: 204, text: '' }),
+      'http://node answered HTTP 204 without JSON-RPC: check the URL and its credentials',
+    ],
   ];
   for (const [name, respond, message] of nonsense) {
     it(`${name} is a ProtocolError`, async () => {
