@@ -238,10 +238,10 @@ export type TransportStats = {
 
 export type Transport = {
   /**
-   * sends one body. Rejects with TransportError when no whole answer came back, or one larger than maxBodyBytes: at
-   * most, and unless it says, those of the options.
+   * sends one body. Rejects with TransportError when no whole answer came back, or one larger than maxBodyBytes of the
+   * options.
    */
-  post: (body: string, onSent?: OnSent, maxBodyBytes?: number) => Promise<Reply>;
+  post: (body: string, onSent?: OnSent) => Promise<Reply>;
   /**
    * where an endpoint can say what it was not asked for: sends the body and listens to its connection from the answer
    * on. onPush gets each message that answers no request; onLost is called once if the connection is lost.

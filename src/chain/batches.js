@@ -11,7 +11,6 @@ import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
  * @property {string} method
  * @property {string} text the request as JSON
  * @property {string} purpose
- * @property {boolean} isLarge whether a large answer is expected
  * @property {() => unknown} [onSent] called when it is about to be written; false: it is no longer wanted. An item that is
  *   repeated in a smaller batch is written again
  *
@@ -39,7 +38,7 @@ export class Batcher {
 
   /**
    * @param {object} options
-   * @param {(texts: string[], purpose: string, isLarge: boolean, onSent?: () => boolean) => Promise<{answer: any, reply: Reply}>} options.post
+   * @param {(texts: string[], purpose: string, onSent?: () => boolean) => Promise<{answer: any, reply: Reply}>} options.post
    *   sends one body and parses the answer; rejects with TransportError or ProtocolError
    * @param {(answer: any, item: Item, reply: Reply) => any} options.resultOf throws RpcError or ProtocolError
    * @param {{limit: number, largest: number}} [known] the facts of an earlier Batcher for the same endpoint
@@ -86,14 +85,13 @@ export class Batcher {
   /** @param {QueuedItem[]} part @param {string} purpose */
   #exchange(part, purpose) {
     const texts = part.map(({ item }) => item.text);
-    const isLarge = part.some(({ item }) => item.isLarge);
     /** @type {Set<QueuedItem>} */
     const unwanted = new Set();
     const onSent = () => {
       for (const waiting of part) if (waiting.item.onSent?.() === false) unwanted.add(waiting);
       return unwanted.size === 0;
     };
-    this.#options.post(texts, purpose, isLarge, onSent).then(
+    this.#options.post(texts, purpose, onSent).then(
       ({ answer, reply }) =>
         part.length === 1 ? this.#settle(part[0], answer, reply) : this.#distribute(part, answer, reply),
       (error) => (unwanted.size > 0 ? this.#sendOthers(part, unwanted, error) : this.#failed(part, error)),

@@ -1,6 +1,6 @@
 import { checkChain } from './networks.js';
 import { retry } from './retries.js';
-import { nullIfRefused, toHex, toNumber } from './rpc.js';
+import { toHex, toNumber } from './rpc.js';
 import { RefusedError, oneLine } from '../errors.js';
 import { numbered } from '../text.js';
 
@@ -159,11 +159,8 @@ export class ChainIdentity {
   }
 }
 
-/** The first blocks; the second one tells development chains with equal first blocks apart. */
-const FIRST_BLOCKS = Object.freeze([0, 1]);
-
 /**
- * Checks that a second endpoint, which may serve little else, is one of the same chain.
+ * Checks that a second endpoint, which may serve little else, has the chain id of the first one.
  * @param {object} endpoints
  * @param {Rpc} endpoints.other
  * @param {string} endpoints.option of the other one
@@ -172,18 +169,10 @@ const FIRST_BLOCKS = Object.freeze([0, 1]);
  * @throws {RefusedError}
  */
 export async function assertOneChain({ other, option, reading, chainId }) {
-  /** @param {unknown} ours @param {unknown} theirs @param {string} what */
-  const assertEqual = (ours, theirs, what) => {
-    if (ours === null || theirs === null || ours === theirs) return;
-    const words = `--rpc ${reading.display} has ${what} ${ours}, and ${option} ${other.display} has ${theirs}`;
-    throw new RefusedError(`${words}: both must serve one chain`);
-  };
-  assertEqual(chainId, await chainIdOf(other, 'setup'), 'chain id');
-  for (const number of FIRST_BLOCKS) {
-    const asked = [reading, other].map((rpc) => nullIfRefused(hashOf(rpc, number, 'setup')));
-    const [ours, theirs] = await Promise.all(asked);
-    assertEqual(ours, theirs, `block ${number} with hash`);
-  }
+  const id = await chainIdOf(other, 'setup');
+  if (chainId === null || id === chainId) return;
+  const words = `--rpc ${reading.display} has chain id ${chainId}, and ${option} ${other.display} has ${id}`;
+  throw new RefusedError(`${words}: both must serve one chain`);
 }
 
 /** @param {readonly string[]} names of the endpoints */

@@ -23,20 +23,12 @@ import { ProtocolError, RpcError, TransportError } from '../errors.js';
 /** A limit of memory for unstable endpoints. */
 const MAX_EVENTS = 200;
 
-/** Transactions refused or unanswered in a row before an endpoint gets no more while others accept them. */
-const MAX_REFUSALS = 3;
-
-/** Then one transaction is tried again. */
-const RETRY_US = 10_000_000;
-
 /** The circuits of the endpoints, all closed at first, with their outages. */
 export class Health {
   /** @type {Event[]} */
   events = [];
   /** @type {(event: Event) => void} */
   onEvent = () => {};
-  /** Called after an endpoint went down or came back. */
-  onChange = () => {};
   #circuits;
   #clock;
 
@@ -49,8 +41,6 @@ export class Health {
       sinceUs: 0,
       outages: 0,
       downUs: 0,
-      refusals: 0,
-      refusedAtUs: 0,
     }));
   }
 
@@ -66,7 +56,6 @@ export class Health {
     if (wasUp) Object.assign(circuit, { isUp: false, sinceUs: atUs, outages: circuit.outages + 1 });
     if (wasUp || (isOther && !circuit.isOther)) this.#addEvent({ endpoint: index, isBack: false, atUs, words: why });
     circuit.isOther ||= isOther;
-    if (wasUp) this.onChange();
   }
 
   /** @param {number} index */
@@ -75,37 +64,8 @@ export class Health {
     if (circuit.isUp) return;
     const atUs = this.#clock.nowUs();
     const lengthUs = atUs - circuit.sinceUs;
-    // Refusals before an outage do not count after it.
-    Object.assign(circuit, { isUp: true, isOther: false, downUs: circuit.downUs + lengthUs, refusals: 0 });
+    Object.assign(circuit, { isUp: true, isOther: false, downUs: circuit.downUs + lengthUs });
     this.#addEvent({ endpoint: index, isBack: true, atUs, words: `after ${(lengthUs / 1e6).toFixed(1)} s` });
-    this.onChange();
-  }
-
-  /** Whether pending requests should go to another endpoint. @param {number} index */
-  shouldFailOver(index) {
-    return !this.isUp(index) && this.#circuits.some(({ isUp }) => isUp);
-  }
-
-  /** A definite error about a transaction is no refusal. @param {number} index @param {boolean} isRefused */
-  noteSubmission(index, isRefused) {
-    const circuit = this.#circuits[index];
-    circuit.refusals = isRefused ? circuit.refusals + 1 : 0;
-    circuit.refusedAtUs = this.#clock.nowUs();
-  }
-
-  /** @param {number} index */
-  refusesTransactions(index) {
-    return this.#circuits[index].refusals >= MAX_REFUSALS;
-  }
-
-  /** Whether to skip it for the next transaction. When a retry is due, one call gets false. @param {number} index */
-  isSkipped(index) {
-    if (!this.refusesTransactions(index)) return false;
-    const circuit = this.#circuits[index];
-    const nowUs = this.#clock.nowUs();
-    if (nowUs - circuit.refusedAtUs < RETRY_US) return true;
-    circuit.refusedAtUs = nowUs;
-    return false;
   }
 
   /** @param {Traffic[]} traffic of all threads, with several endpoints @param {number} loadStartUs @returns {EndpointFacts[]} */
@@ -164,24 +124,6 @@ export function isDownError(error) {
   if (error instanceof TransportError) return isLost(error) && error.code !== 'transport_timeout';
   if (error instanceof RpcError) return NOT_READY.test(error.rpcMessage);
   return error instanceof ProtocolError && DOWN_STATUS.includes(error.status);
-}
-
-/** JSON-RPC: method not found. */
-const NO_METHOD = -32601;
-
-/** HTTP: too many requests. */
-const TOO_MANY = 429;
-
-/**
- * Whether an endpoint that is up refuses all transactions. An error about the transaction or a busy endpoint does not
- * count.
- * @param {unknown} error
- */
-export function isRefusal(error) {
-  if (error instanceof TransportError) return error.code === 'transport_timeout';
-  // It may still accept other methods of submission.
-  if (error instanceof RpcError) return error.rpcCode === NO_METHOD && error.method === 'eth_sendRawTransaction';
-  return error instanceof ProtocolError && error.status !== TOO_MANY;
 }
 
 /** The message without the name of the endpoint. @param {Pick<Rpc, 'display'>} rpc @param {Error} error @returns {Fault} */

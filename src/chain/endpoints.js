@@ -1,9 +1,9 @@
 import { mergeBatchFacts } from './batches.js';
 import { ChainIdentity } from './chain-identity.js';
-import { Health, Monitor, faultOf, isDownError, isRefusal } from './endpoint-health.js';
+import { Health, Monitor, faultOf, isDownError } from './endpoint-health.js';
 import { withRetries } from './retries.js';
 import { batchOf, createRpc, displayUrl, secretsOf } from './rpc.js';
-import { RpcError, TransportError } from '../errors.js';
+import { TransportError } from '../errors.js';
 
 /**
  * The endpoints of a run as one thread uses them. Several endpoints of one chain are one Rpc: each request is routed by
@@ -22,33 +22,15 @@ export const SPREADS = Object.freeze(['sticky', 'round-robin', 'apart']);
 /** Purposes of the load. @type {ReadonlySet<Purpose>} */
 const LOAD_PURPOSES = new Set(/** @type {const} */ (['submit', 'resubmit', 'load']));
 
-/** Purposes of submissions. @type {ReadonlySet<Purpose>} */
-const SUBMIT_PURPOSES = new Set(/** @type {const} */ (['submit', 'resubmit']));
-
-/** A request that waits for an endpoint that went down goes to another one after this time: an answer may still come. */
-const GRACE_MS = 100;
-
 /**
  * @typedef {object} RouterOptions
  * @property {Rpc[]} rpcs of the endpoints
  * @property {Health} health
- * @property {Clock} clock
  * @property {number} home index of the endpoint of this thread's wallets
  * @property {Spread} spread
- *
- * @typedef {'read' | 'submission' | 'subscription'} RequestKind
  */
 
-/**
- * Sends each request to an endpoint, and to another one if that goes down.
- *
- * @template T
- * @callback Ask
- * @param {Rpc} rpc
- * @param {number} index of the endpoint
- * @param {() => boolean} isWanted false: the request was given up
- * @returns {Promise<T>}
- */
+/** Sends each request to an endpoint that is up. A request that fails there is repeated by its caller, at another one. */
 export class Router {
   #rpcs;
   #health;
@@ -57,17 +39,14 @@ export class Router {
   #turn = 0;
   /** By endpoint. @type {number[]} */
   #failures;
-  /** @type {Set<{index: number, giveUp: () => void}>} */
-  #pending = new Set();
 
   /** @param {RouterOptions} options */
-  constructor({ rpcs, health, clock, home, spread }) {
+  constructor({ rpcs, health, home, spread }) {
     this.#rpcs = rpcs;
     this.#health = health;
     this.#home = home;
     this.#spread = spread;
     this.#failures = rpcs.map(() => 0);
-    health.onChange = () => void clock.after(() => this.#giveUpPending(), GRACE_MS);
   }
 
   /** @returns {Traffic[]} */
@@ -78,23 +57,15 @@ export class Router {
     }));
   }
 
-  /**
-   * The route goes to the preferred endpoint if it is up, otherwise to the next endpoint that is up. A submission skips
-   * endpoints that refuse transactions, unless all of them do. If all endpoints are down, the route goes to the preferred endpoint.
-   * @param {Purpose} purpose
-   */
+  /** The preferred endpoint, or the next one that is up; the preferred one if all are down. @param {Purpose} purpose */
   route(purpose) {
     const { length } = this.#rpcs;
-    const preferred = this.#preferred(purpose);
-    const mustAccept = SUBMIT_PURPOSES.has(purpose);
-    let up = null;
+    const preferred = this.#preferred(purpose) % length;
     for (let i = 0; i < length; i += 1) {
       const index = (preferred + i) % length;
-      if (!this.#health.isUp(index)) continue;
-      if (!mustAccept || !this.#health.isSkipped(index)) return index;
-      up ??= index;
+      if (this.#health.isUp(index)) return index;
     }
-    return up ?? preferred % length;
+    return preferred;
   }
 
   /** @param {Purpose} purpose */
@@ -108,56 +79,22 @@ export class Router {
   }
 
   /**
-   * Reads that were given up are repeated at another endpoint. A submission is rejected as lost, because the endpoint
-   * may have received it. A plain call is never given up, because it is measured where it was sent.
    * @template T
    * @param {Purpose} purpose
-   * @param {RequestKind} kind
-   * @param {Ask<T>} ask
+   * @param {(rpc: Rpc, index: number) => Promise<T>} ask
    * @returns {Promise<T>}
    */
-  #send(purpose, kind, ask) {
+  async #send(purpose, ask) {
     const index = this.route(purpose);
     const rpc = this.#rpcs[index];
-    return new Promise((resolve, reject) => {
-      let isWanted = true;
-      const giveUp = () => {
-        isWanted = false;
-        if (kind === 'read') resolve(this.#send(purpose, kind, ask));
-        else reject(new TransportError(`${rpc.display}: the endpoint went down before it answered`, 'left'));
-        if (kind === 'submission') this.#failures[index] += 1;
-      };
-      const request = { index, giveUp };
-      if (purpose !== 'load') this.#pending.add(request);
-      ask(rpc, index, () => isWanted).then(
-        (result) => {
-          this.#pending.delete(request);
-          if (isWanted && kind === 'submission') this.#health.noteSubmission(index, false);
-          resolve(result);
-        },
-        (error) => {
-          this.#pending.delete(request);
-          if (isWanted) this.#noteError(index, error, kind === 'submission');
-          reject(error);
-        },
-      );
-    });
-  }
-
-  /** @param {number} index @param {Error} error @param {boolean} isSubmission */
-  #noteError(index, error, isSubmission) {
-    const isDown = isDownError(error);
-    const isRefused = isSubmission && isRefusal(error);
-    if (isDown) this.#health.open(index, faultOf(this.#rpcs[index], error));
-    else if (isRefused || (isSubmission && error instanceof RpcError)) this.#health.noteSubmission(index, isRefused);
-    if (isRefused || isDown) this.#failures[index] += 1;
-  }
-
-  #giveUpPending() {
-    for (const request of this.#pending) {
-      if (!this.#health.shouldFailOver(request.index)) continue;
-      this.#pending.delete(request);
-      request.giveUp();
+    try {
+      return await ask(rpc, index);
+    } catch (error) {
+      if (isDownError(error)) {
+        this.#health.open(index, faultOf(rpc, /** @type {Error} */ (error)));
+        this.#failures[index] += 1;
+      }
+      throw error;
     }
   }
 
@@ -165,28 +102,14 @@ export class Router {
   view() {
     const rpcs = this.#rpcs;
 
-    /** @template T @param {Purpose} purpose @param {RequestKind} kind @param {Ask<T>} ask */
-    const send = (purpose, kind, ask) => this.#send(purpose, kind, ask);
-
     /** @type {Rpc['gather']} */
-    const gather = (method, params, purpose) => send(purpose, 'read', (rpc) => rpc.gather(method, params, purpose));
+    const gather = (method, params, purpose) => this.#send(purpose, (rpc) => rpc.gather(method, params, purpose));
 
     /** @type {NonNullable<Rpc['subscribe']>} */
-    const subscribe = (kind, onEvent, onLost) =>
-      send('inclusion', 'subscription', async (rpc, index, isWanted) => {
+    const subscribe = (...args) =>
+      this.#send('inclusion', async (rpc) => {
         if (rpc.subscribe === null) throw new TransportError(`${rpc.display} has no subscriptions`, 'closed');
-        const end = await rpc.subscribe(kind, onEvent, onLost);
-        if (!isWanted()) {
-          end();
-          return end;
-        }
-        const giveUp = () => onLost(new TransportError(`${rpc.display}: the endpoint is down`, 'left'));
-        const subscription = { index, giveUp };
-        this.#pending.add(subscription);
-        return () => {
-          this.#pending.delete(subscription);
-          end();
-        };
+        return rpc.subscribe(...args);
       });
 
     const usual = rpcs[this.#home % rpcs.length];
@@ -194,9 +117,7 @@ export class Router {
       display: `${rpcs[0].display} and ${rpcs.length - 1} more`,
       secrets: rpcs.flatMap(({ secrets }) => secrets),
       call: (method, params, purpose, onSent) =>
-        send(purpose, method.startsWith('eth_send') ? 'submission' : 'read', (rpc, index, isWanted) =>
-          rpc.call(method, params, purpose, onSent && (() => isWanted() && onSent(index))),
-        ),
+        this.#send(purpose, (rpc, index) => rpc.call(method, params, purpose, onSent && (() => onSent(index)))),
       gather,
       batch: batchOf(gather),
       // Decided by the usual endpoint for blocks: without push there, heads are polled.
@@ -246,7 +167,7 @@ export function openEndpoints({ urls, open, openExtra, fixedId, clock, home, spr
   const isSingle = urls.length === 1;
   const identity = isSingle ? null : new ChainIdentity(rpcs, { health, clock, state: options.identity });
   const monitor = new Monitor({ rpcs, health, clock, checkIdentity: identity?.check.bind(identity) });
-  const router = isSingle ? null : new Router({ rpcs, health, clock, home, spread });
+  const router = isSingle ? null : new Router({ rpcs, health, home, spread });
   // Retries are above the router, so that they can change the endpoint.
   const reading = router?.view() ?? rpcs[0];
   const rpc = withRetries(sending === null ? reading : sentBy(sending, reading), options.retryOptions);

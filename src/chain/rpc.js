@@ -22,16 +22,9 @@ export function parseReply({ status, text, retryAfterMs }, { display, secrets })
     if (status === 200 || isAnswer) return answer;
     throw new ProtocolError('not JSON-RPC');
   } catch (cause) {
-    if (status === 401 || status === 403)
-      throw new ProtocolError(
-        `${display} refused the request with HTTP ${status}: check its credentials`,
-        cause,
-        status,
-      );
-    if (status === 404)
-      throw new ProtocolError(`${display} answered HTTP 404 (not found): check the path of the URL`, cause, status);
     if (status !== 200) {
-      throw new ProtocolError(`${display} answered HTTP ${status} without JSON-RPC`, cause, status, retryAfterMs);
+      const words = `${display} answered HTTP ${status} without JSON-RPC: check the URL and its credentials`;
+      throw new ProtocolError(words, cause, status, retryAfterMs);
     }
     const start = oneLine(text, 40, secrets);
     throw new ProtocolError(
@@ -43,11 +36,6 @@ export function parseReply({ status, text, retryAfterMs }, { display, secrets })
 
 /** Reads are repeated after a lost connection, because a node may close an idle connection at the moment it is used. */
 const READ_TRIES = 3;
-
-/** Limits of an answer's size, in bytes: of any, of each call of a batch beyond that, and of a block (300 million gas). */
-const MAX_BYTES = 1024 * 1024;
-const MAX_BYTES_PER_CALL = 64 * 1024;
-const MAX_BLOCK_BYTES = 24 * 1024 * 1024;
 
 /** Longest excerpt of an endpoint's own error message, in characters. */
 const MAX_MESSAGE_CHARS = 300;
@@ -77,15 +65,14 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
    * Plain promises instead of async functions, each of which makes a kilobyte of garbage for every request.
    * @template T
    * @param {string} body
-   * @param {{purpose: string, calls: number, tries: number, isLarge: boolean, onSent?: () => unknown}} exchange
+   * @param {{purpose: string, calls: number, tries: number, onSent?: () => unknown}} exchange
    * @param {(reply: Reply) => T} then
    * @returns {Promise<T>}
    */
   function post(body, exchange, then) {
-    const { purpose, calls, tries, isLarge, onSent } = exchange;
+    const { purpose, calls, tries, onSent } = exchange;
     counts[purpose] = (counts[purpose] ?? 0) + calls;
-    const limit = isUnbounded(purpose) ? Infinity : isLarge ? MAX_BLOCK_BYTES : MAX_BYTES + calls * MAX_BYTES_PER_CALL;
-    return transport.post(body, onSent, limit).then(then, (error) => {
+    return transport.post(body, onSent).then(then, (error) => {
       if (!(error instanceof TransportError)) throw error;
       if (tries > 1 && error.code === 'transport_reset') return post(body, { ...exchange, tries: tries - 1 }, then);
       error.message = `${display}: ${oneLine(error.message, MAX_MESSAGE_CHARS, secrets)}`;
@@ -102,21 +89,20 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
         text: encode(id, method, params, purpose),
         method,
         purpose,
-        isLarge: false,
         onSent,
       });
     // A call of the load is measured, and a transaction must not be sent twice: both are sent once.
     const tries = purpose === 'load' || method.startsWith('eth_send') ? 1 : READ_TRIES;
-    const exchange = { id, method, purpose, calls: 1, tries, isLarge: mayBeLarge(method, purpose), onSent };
+    const exchange = { id, method, purpose, calls: 1, tries, onSent };
     return post(encode(id, method, params, purpose), exchange, (reply) => resultIn(reply, exchange, endpoint));
   }
 
   /** @param {number} tries @returns {ConstructorParameters<typeof Batcher>[0]} */
   const exchangeOf = (tries) => ({
-    post: (texts, purpose, isLarge, onSent) => {
+    post: (texts, purpose, onSent) => {
       const body = texts.length === 1 ? texts[0] : `[${texts.join(',')}]`;
       const answered = (/** @type {Reply} */ reply) => ({ answer: parseReply(reply, endpoint), reply });
-      return post(body, { purpose, calls: texts.length, tries, isLarge, onSent }, answered);
+      return post(body, { purpose, calls: texts.length, tries, onSent }, answered);
     },
     resultOf: (answer, item, reply) => resultOf(answer, item, reply, endpoint),
   });
@@ -127,7 +113,7 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
   const gather = (method, params, purpose) => {
     if (fixedId !== null) return call(method, params, purpose);
     const id = nextId();
-    return reads.add({ id, text: encode(id, method, params), method, purpose, isLarge: mayBeLarge(method, purpose) });
+    return reads.add({ id, text: encode(id, method, params), method, purpose });
   };
 
   /**
@@ -139,11 +125,11 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
     const id = nextId();
     counts.inclusion = (counts.inclusion ?? 0) + 1;
     const read = (/** @type {string} */ text) =>
-      resultIn({ status: 200, text, retryAfterMs: null }, { id, method, purpose: 'inclusion' }, endpoint);
+      resultIn({ status: 200, text, retryAfterMs: null }, { id, method }, endpoint);
     return { body: encode(id, method, params), read };
   };
-  const send = fixedId === null ? transport.subscribe : undefined;
 
+  const { subscribe: send } = transport;
   return {
     display,
     secrets,
@@ -168,18 +154,8 @@ export function batchOf(gather) {
   };
 }
 
-/** The user chooses these calls, so their answers may have any size and form. @param {string} purpose */
-function isUnbounded(purpose) {
-  return purpose === 'load' || purpose === 'check';
-}
-
-/** Blocks are large, and so may be the answers to the user's calls. @param {string} method @param {string} purpose */
-function mayBeLarge(method, purpose) {
-  return isUnbounded(purpose) || method.startsWith('eth_getBlock');
-}
-
 /**
- * @typedef {{id: number, method: string, purpose: string}} Request
+ * @typedef {{id: number, method: string}} Request
  *
  * @param {Reply} reply to a single request @param {Request} request @param {Endpoint} endpoint
  */
@@ -188,7 +164,7 @@ function resultIn(reply, request, endpoint) {
 }
 
 /** @param {any} answer @param {Request} request @param {Reply} reply @param {Endpoint} endpoint */
-function resultOf(answer, { id, method, purpose }, reply, { display, secrets }) {
+function resultOf(answer, { id, method }, reply, { display, secrets }) {
   if (answer === null || typeof answer !== 'object')
     throw new ProtocolError(`${display} answered ${method} without JSON-RPC`);
   const { error } = answer;
@@ -198,48 +174,12 @@ function resultOf(answer, { id, method, purpose }, reply, { display, secrets }) 
   }
   if (answer.id !== id) throw new ProtocolError(`${display} answered ${method} with a foreign id`);
   if (answer.result === undefined) throw new ProtocolError(`${display} answered ${method} without a result`);
-  if (!isUnbounded(purpose) && !areHashesValid(method, answer.result))
-    throw new ProtocolError(`${display} answered ${method} with an invalid hash or address`);
   return answer.result;
-}
-
-/**
- * Hashes and addresses are printed and stored as the node sends them, so their form is checked.
- * @param {string} method
- * @param {any} result
- */
-function areHashesValid(method, result) {
-  switch (method) {
-    case 'eth_sendRawTransaction':
-      return isHash(result);
-    case 'eth_getBlockByNumber':
-      return areHexOrMissing(66, result?.hash, result?.parentHash);
-    case 'eth_sendRawTransactionSync':
-    case 'eth_getTransactionReceipt':
-      return (
-        areHexOrMissing(66, result?.transactionHash, result?.blockHash) &&
-        areHexOrMissing(42, result?.to, result?.contractAddress)
-      );
-    default:
-      return true;
-  }
-}
-
-/** A pending block has no hash, a contract creation no receiver. @param {number} length @param {...unknown} values */
-function areHexOrMissing(length, ...values) {
-  return values.every((value) => value === undefined || value === null || isHex(value, length));
-}
-
-const HEX = /^0x[0-9a-f]+$/i;
-
-/** @param {unknown} value @param {number} length @returns {value is string} */
-function isHex(value, length) {
-  return typeof value === 'string' && value.length === length && HEX.test(value);
 }
 
 /** @param {unknown} value @returns {value is string} */
 export function isHash(value) {
-  return isHex(value, 66);
+  return typeof value === 'string' && /^0x[0-9a-f]{64}$/i.test(value);
 }
 
 /** Of the load. @param {string} method @param {string} [purpose] */
@@ -315,13 +255,9 @@ export function toBigInt(quantity) {
   return quantity === '0x' ? 0n : BigInt(quantity);
 }
 
-/** A longer text is not quoted: it may repeat a secret of the URL. @param {unknown} answer */
+/** It is not quoted: it may repeat a secret of the URL. @param {unknown} answer */
 function notQuantity(answer) {
-  const isMissing = answer === null || answer === undefined;
-  let description = isMissing ? 'none' : `a ${typeof answer}`;
-  if (typeof answer === 'string')
-    description = /^(0x)?[0-9a-f]{0,3}$/i.test(answer) ? `"${answer}"` : `a text of ${answer.length} characters`;
-  return new ProtocolError(`expected a quantity such as 0x1b4, got ${description}`);
+  return new ProtocolError(`expected a quantity such as 0x1b4, got ${answer === null ? 'null' : typeof answer}`);
 }
 
 /** @param {number | bigint} value @returns {string} */
@@ -381,11 +317,8 @@ function decode(text) {
   }
 }
 
-/** Notifications that are kept until the subscription's id is known; an endpoint may send any number. */
-const MAX_EARLY_EVENTS = 100;
-
 /**
- * A subscription by eth_subscribe.
+ * A subscription by eth_subscribe, the only one of its connection: its notifications need no check of their id.
  * @param {NonNullable<Transport['subscribe']>} send
  * @param {(method: string, params: unknown[]) => {body: string, read: (text: string) => any}} prepareRequest
  * @param {string} kind the parameter of eth_subscribe, such as newHeads
@@ -394,42 +327,27 @@ const MAX_EARLY_EVENTS = 100;
  * @returns {Promise<() => void>} ends the subscription
  */
 async function subscribe(send, prepareRequest, kind, onEvent, onLost) {
-  /** Notifications received before the id of the subscription. @type {any[] | null} */
-  let early = [];
-  /** @type {unknown} */
-  let id = null;
-  /** @param {any} params of a notification */
-  const take = (params) => {
-    if (params?.subscription === id) onEvent(params.result);
-  };
   const request = prepareRequest('eth_subscribe', [kind]);
-  const { text, end } = await send(
-    request.body,
-    (push) => {
-      const params = notificationParams(push);
-      if (early === null) take(params);
-      else if (early.length < MAX_EARLY_EVENTS) early.push(params);
-    },
-    onLost,
-  );
+  const take = (/** @type {string} */ push) => {
+    const event = eventIn(push);
+    if (event !== undefined) onEvent(event);
+  };
+  const { text, end } = await send(request.body, take, onLost);
   try {
-    id = request.read(text);
+    const id = request.read(text);
+    return () => end(prepareRequest('eth_unsubscribe', [id]).body);
   } catch (error) {
     end();
     throw error;
   }
-  const kept = early;
-  early = null;
-  kept.forEach(take);
-  return () => end(prepareRequest('eth_unsubscribe', [id]).body);
 }
 
-/** @param {string} text @returns {any} null for anything but a notification of a subscription */
-function notificationParams(text) {
+/** @param {string} text @returns {any} undefined for anything but a notification of a subscription */
+function eventIn(text) {
   try {
     const { method, params } = parseJson(text);
-    return method === 'eth_subscription' ? params : null;
+    return method === 'eth_subscription' ? params?.result : undefined;
   } catch {
-    return null;
+    return undefined;
   }
 }

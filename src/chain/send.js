@@ -49,13 +49,9 @@ export async function revertReason(rpc, hash, purpose) {
   } catch (error) {
     if (!(error instanceof RpcError) || error.method !== 'eth_call') return null;
     const { rpcMessage, data } = error;
-    return /:/.test(rpcMessage) || !isHexData(data) ? rpcMessage : `${rpcMessage} (data ${oneLine(data, 74)})`;
+    const isData = /^0x[0-9a-f]{8}/i.test(String(data));
+    return /:/.test(rpcMessage) || !isData ? rpcMessage : `${rpcMessage} (data ${oneLine(data, 74)})`;
   }
-}
-
-/** @param {unknown} data */
-function isHexData(data) {
-  return typeof data === 'string' && /^0x[0-9a-f]{8}/i.test(data);
 }
 
 /** The nonce is taken by a transaction of another sender, or by an earlier one of ours that is stuck. */

@@ -207,11 +207,13 @@ function* mixProblems({ mix, set, threads, iterations, gasPerSecond, connections
 }
 
 /** @param {Command} command @param {Config} config @param {ReadonlySet<string>} given */
-function* connectionProblems(command, { rpc, spread, threads, connections, sendRpc, inclusion }, given) {
+function* connectionProblems(command, { rpc, spread, threads, connections, sendRpc, inclusion, fixedId }, given) {
   if (rpc.length > 1 && !optionsOf(command).some(({ name }) => name === 'spread'))
     yield `stress ${command} takes one endpoint, and --rpc gives ${rpc.length}`;
   if (rpc.length < 2 && (spread ?? 'sticky') !== 'sticky')
     yield `--spread ${spread} needs several endpoints: give --rpc more than once`;
+  if (fixedId !== null && rpc.some(({ protocol }) => protocol.startsWith('ws')))
+    yield '--fixed-id needs an http:// or https:// endpoint: over a WebSocket, answers are matched by their ids';
   if (rpc.length > 1 && sendRpc !== null)
     yield '--send-rpc takes one --rpc: with several, --spread says where submissions go';
   const [sending] = SENDING.filter((name) => given.has(name));

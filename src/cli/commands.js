@@ -192,7 +192,7 @@ async function wantedOutputs(config, version) {
     ...config,
     stream: streamForPeople(config),
     status,
-    info: { version, workload, transport: transportsOf(config.transport, config) },
+    info: { version, workload, transport: transportsOf(config) },
     instance: { runId, index, instances, attempt },
   };
   const creators = OPTIONS.flatMap(({ key, output }) => {

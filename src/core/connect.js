@@ -37,7 +37,7 @@ const DERIVE_AT_ONCE = 50;
 /** @param {ConnectionConfig} config @param {URL} url @param {Headers} [headers] of the user */
 export function openTransport(config, url, headers) {
   const { transport, connections, requestTimeoutMs: timeoutMs, noKeepAlive, insecure } = config;
-  const open = transports[chooseTransport(transport, url)];
+  const open = transports[chooseTransport(transport, url, noKeepAlive)];
   return open({ url, connections, timeoutMs, keepAlive: !noKeepAlive, insecure, headers });
 }
 

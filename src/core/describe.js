@@ -161,7 +161,7 @@ export function describeEnvironment(config, { version }, site, ready, endpoints 
     feeMode: sender?.fees.mode ?? null,
     signer: sender?.signer.name ?? null,
     transport: {
-      name: transportsOf(config.transport, config),
+      name: transportsOf(config),
       connections: config.connections,
       keepAlive: !config.noKeepAlive,
     },
@@ -170,10 +170,11 @@ export function describeEnvironment(config, { version }, site, ready, endpoints 
   };
 }
 
-/** Names of the transports of all endpoints. @param {string} transport @param {Pick<Config, 'rpc' | 'sendRpc'>} config */
-export function transportsOf(transport, { rpc, sendRpc }) {
-  const names = [...rpc, sendRpc ?? []].flat().map((url) => chooseTransport(transport, url));
-  return names.length === 0 ? chooseTransport(transport, null) : [...new Set(names)].join(', ');
+/** Names of the transports of all endpoints. @param {Pick<Config, 'transport' | 'noKeepAlive' | 'rpc' | 'sendRpc'>} config */
+export function transportsOf({ transport, noKeepAlive, rpc, sendRpc }) {
+  const urls = [...rpc, sendRpc ?? []].flat();
+  const names = (urls.length === 0 ? [null] : urls).map((url) => chooseTransport(transport, url, noKeepAlive));
+  return [...new Set(names)].join(', ');
 }
 
 /** @type {StartFacts} */

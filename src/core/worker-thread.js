@@ -93,7 +93,7 @@ async function work(task, port) {
  * @returns {Partial<Record<Method, (...args: any[]) => unknown>>} only those that differ from the engine's
  */
 function methodsOf(engine, endpoints, task, flushSamples, closePort) {
-  const { monitor, health } = endpoints;
+  const { monitor } = endpoints;
   const aborted = new AbortController();
   return {
     prepare: async () => {
@@ -103,11 +103,6 @@ function methodsOf(engine, endpoints, task, flushSamples, closePort) {
     snapshot: async (/** @type {number} */ nowUs, /** @type {boolean} */ endsInterval) => {
       flushSamples();
       const { interval, rest, ...others } = await engine.snapshot(nowUs, endsInterval);
-      task.endpoints.names.forEach((name, i) => {
-        if (interval === null || !health.refusesTransactions(i)) return;
-        interval.warnings[`refusing ${i}`] =
-          `${name} refuses or does not answer transactions; they go to other endpoints`;
-      });
       const ended = interval && { ...interval, stats: interval.stats.toState() };
       return /** @type {SnapshotState} */ ({ ...others, interval: ended, rest: rest.toState() });
     },

@@ -21,15 +21,13 @@ export class Exchange {
   /**
    * @param {string} body
    * @param {OnSent | undefined} onSent
-   * @param {number} maxBodyBytes
    * @param {Deadlines} deadlines
    * @param {(reply: Reply) => void} resolve
    * @param {(error: TransportError) => void} reject
    */
-  constructor(body, onSent, maxBodyBytes, deadlines, resolve, reject) {
+  constructor(body, onSent, deadlines, resolve, reject) {
     this.body = body;
     this.onSent = onSent;
-    this.maxBodyBytes = maxBodyBytes;
     this.resolve = resolve;
     this.reject = reject;
     this.#deadlines = deadlines;
@@ -92,21 +90,14 @@ export function requestHeaders(url, headers) {
 }
 
 /**
- * The wait that a Retry-After field asks for (RFC 9110, section 10.2.3): seconds, or a date in one of three formats.
+ * The wait that a Retry-After field asks for (RFC 9110, section 10.2.3): seconds, or a date.
  * @param {string} text the field's value
  * @param {number} nowMs since the epoch
  * @returns {number | null} null for a malformed value or a past date
  */
 export function retryAfterMs(text, nowMs) {
-  const waitMs = /^\d+$/.test(text) ? Number(text) * 1000 : dateMs(text) - nowMs;
+  const waitMs = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - nowMs;
   return waitMs >= 0 ? Math.min(waitMs, MAX_RETRY_AFTER_MS) : null;
-}
-
-/** @param {string} text @returns {number} NaN for anything but an HTTP-date */
-function dateMs(text) {
-  if (!/^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6},? [\x20-\x7e]{15,30}$/.test(text)) return NaN;
-  // The asctime format has no time zone; it means UTC.
-  return Date.parse(text.endsWith(' GMT') ? text : `${text} GMT`);
 }
 
 /** Messages of the failures that need no details, by code. */
@@ -176,17 +167,6 @@ export function bodyTooLarge(maxBodyBytes) {
 }
 
 /**
- * Requests ask for no encoding, and a small compressed answer could unpack to any size.
- * @param {string | undefined} contentEncoding
- * @returns {TransportError | null} null without an encoding
- */
-export function encodingFault(contentEncoding) {
-  if (contentEncoding === undefined || /^identity$|^$/i.test(contentEncoding)) return null;
-  const message = `its answer has the content encoding "${oneLine(contentEncoding, 30)}", which was not requested`;
-  return new TransportError(message, 'bad_response');
-}
-
-/**
  * @typedef {object} Head the status line and the fields of a response that matter here
  * @property {number} status
  * @property {boolean} keepAlive whether the connection may be used again
@@ -235,9 +215,6 @@ export function parseHead(text) {
     } else if (name === 'keep-alive') {
       const timeout = /(?:^|[\t ,])timeout=(\d{1,9})/i.exec(value);
       if (timeout !== null) keepAliveMs = Number(timeout[1]) * 1000;
-    } else if (name === 'content-encoding') {
-      const fault = encodingFault(value);
-      if (fault !== null) throw fault;
     } else if (name === 'retry-after') {
       retryAfter ??= value;
     }
@@ -295,8 +272,6 @@ const MAX_CHUNK_LINE_BYTES = 1024;
  * responses. The generators below read from the input in order, and yield where more of it is needed.
  */
 export class ResponseParser {
-  /** The limit of the next response. */
-  maxBodyBytes;
   /** Received, but not read yet. */
   #unread = Buffer.alloc(0);
   /** The head of a response was read, or that of an interim one. */
@@ -306,6 +281,7 @@ export class ResponseParser {
   /** Of the body. @type {Buffer[]} */
   #parts = [];
   #bytes = 0;
+  #maxBodyBytes;
   #maxHeadBytes;
   #parseHead;
   #onResponse;
@@ -318,7 +294,7 @@ export class ResponseParser {
    */
   constructor(limits, readHead, onResponse) {
     this.#maxHeadBytes = limits.maxHeadBytes;
-    this.maxBodyBytes = limits.maxBodyBytes;
+    this.#maxBodyBytes = limits.maxBodyBytes;
     this.#parseHead = readHead;
     this.#onResponse = onResponse;
   }
@@ -350,7 +326,7 @@ export class ResponseParser {
     if (end === -1 || end > this.#maxHeadBytes) return false;
     const head = this.#parseHead(bytes.toString('latin1', 0, end));
     const start = end + END_OF_HEAD.length;
-    if (head.status < 200 || head.body !== bytes.length - start || head.body > this.maxBodyBytes) return false;
+    if (head.status < 200 || head.body !== bytes.length - start || head.body > this.#maxBodyBytes) return false;
     this.#onResponse(head, bytes.toString('utf8', start), head.body);
     return true;
   }
@@ -368,7 +344,7 @@ export class ResponseParser {
         this.#untilClose = head;
         yield* this.#readBody(Infinity);
       } else {
-        if (head.body > this.maxBodyBytes) throw bodyTooLarge(this.maxBodyBytes);
+        if (head.body > this.#maxBodyBytes) throw bodyTooLarge(this.#maxBodyBytes);
         yield* this.#readBody(head.body);
       }
       this.#finish(head);
@@ -382,7 +358,7 @@ export class ResponseParser {
       if (match === null) throw malformed('the size of a chunk is not a number');
       const size = Number.parseInt(match[1], 16);
       if (size === 0) break;
-      if (this.#bytes + size > this.maxBodyBytes) throw bodyTooLarge(this.maxBodyBytes);
+      if (this.#bytes + size > this.#maxBodyBytes) throw bodyTooLarge(this.#maxBodyBytes);
       yield* this.#readBody(size);
       if ((yield* this.#readLine(MAX_CHUNK_LINE_BYTES)) !== '') throw malformed('a chunk is longer than its size');
     }
@@ -427,7 +403,7 @@ export class ResponseParser {
       this.#unread = this.#unread.subarray(part.length);
       this.#parts.push(part);
       this.#bytes += part.length;
-      if (this.#bytes > this.maxBodyBytes) throw bodyTooLarge(this.maxBodyBytes);
+      if (this.#bytes > this.#maxBodyBytes) throw bodyTooLarge(this.#maxBodyBytes);
       left -= part.length;
       if (left > 0) yield;
     }

@@ -23,7 +23,7 @@ import { createWsTransport } from './ws.js';
  * @property {number} connections most connections open at once
  * @property {number} timeoutMs from post() to the end of the answer, including the wait for a connection
  * @property {number} [maxBodyBytes] largest response body that is read
- * @property {boolean} [keepAlive] false: a connection for each request, closed by this side after the answer
+ * @property {boolean} [keepAlive] of tcp; false: a connection for each request, closed by this side after the answer
  * @property {Headers} [headers] of the user, sent with each request
  * @property {boolean} [insecure] true: any certificate of an https endpoint is accepted
  */
@@ -38,13 +38,16 @@ export const transports = {
 /**
  * @param {string} name of a transport, or `auto`
  * @param {URL | null} url the endpoint; null for the embedded chain
+ * @param {boolean} [noKeepAlive] only the tcp transport can close each connection first
  * @returns {string} the name of the transport to use
  * @throws {UsageError} the named transport does not support the URL's scheme
  */
-export function chooseTransport(name, url) {
+export function chooseTransport(name, url, noKeepAlive = false) {
   const scheme = (url?.protocol ?? 'http:').slice(0, -1);
+  if (noKeepAlive && (scheme !== 'http' || !['auto', 'tcp'].includes(name)))
+    throw new UsageError('--no-keep-alive needs an http:// endpoint and --transport tcp, which auto then chooses');
   const isWebSocket = scheme === 'ws' || scheme === 'wss';
-  if (name === 'auto') return isWebSocket ? 'ws' : 'undici';
+  if (name === 'auto') return isWebSocket ? 'ws' : noKeepAlive ? 'tcp' : 'undici';
   if ((name === 'ws') === isWebSocket) return name;
   throw new UsageError(`--transport ${name} does not speak ${scheme}://: leave it out, or give another URL with --rpc`);
 }

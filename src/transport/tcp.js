@@ -89,7 +89,6 @@ class TcpConnection {
       return false;
     }
     this.#exchange = exchange;
-    this.#parser.maxBodyBytes = exchange.maxBodyBytes;
     exchange.connection = this;
     const bytes = Buffer.byteLength(body);
     // latin1 is faster, and the encoding of headers; other bodies become one character per byte.
@@ -164,7 +163,7 @@ export function createTcpTransport(options) {
   }
   const pool = new TcpPool(options);
   return {
-    post: (body, onSent, maxBodyBytes) => pool.post(body, onSent, maxBodyBytes),
+    post: (body, onSent) => pool.post(body, onSent),
     stats: () => ({ ...pool.stats }),
     closeIdle: async () => pool.closeIdle(),
     close: async () => pool.close(),
@@ -201,12 +200,11 @@ class TcpPool {
   }
 
   /** @type {Transport['post']} */
-  post(body, onSent, maxBodyBytes = Infinity) {
+  post(body, onSent) {
     this.stats.requests += 1;
     if (this.#isClosed) return Promise.reject(failureOf('closed'));
-    const limit = Math.min(maxBodyBytes, this.limits.maxBodyBytes);
     return new Promise((resolve, reject) => {
-      const exchange = new Exchange(body, onSent, limit, this.deadlines, resolve, reject);
+      const exchange = new Exchange(body, onSent, this.deadlines, resolve, reject);
       const connection = this.#takeIdle();
       if (connection !== null) {
         if (!connection.send(exchange)) this.release(connection);

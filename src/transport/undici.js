@@ -1,4 +1,4 @@
-import { Client, Pool, buildConnector } from 'undici';
+import { Pool, buildConnector } from 'undici';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
 import {
@@ -6,7 +6,6 @@ import {
   MAX_BODY_BYTES,
   asTransportError,
   bodyTooLarge,
-  encodingFault,
   failureOf,
   requestHeaders,
   retryAfterMs,
@@ -20,83 +19,7 @@ import {
  * @import { TransportOptions } from './index.js'
  * @import { IncomingHttpHeaders } from 'node:http'
  * @import { Dispatcher } from 'undici'
- *
- * @typedef {Dispatcher.DispatchOptions} Request
- * @typedef {Dispatcher.DispatchHandler & {isSent: boolean, isOver: boolean}} Handler isSent: the request was written
- *   to a connection; isOver: its answer is no longer wanted
  */
-
-/**
- * A connection for each request, closed by this side after the answer. With a Pool of undici that would need the header
- * "connection: close", with which most servers close first and have the TIME_WAIT. These requests look like keep-alive.
- */
-class SingleUsePool {
-  /** In order of arrival. @type {Set<{request: Request, handler: Handler}>} */
-  #waiting = new Set();
-  /** @type {Set<Client>} */
-  #clients = new Set();
-  #isDestroyed = false;
-  #createClient;
-  #maxConnections;
-
-  /** @param {() => Client} createClient @param {number} maxConnections */
-  constructor(createClient, maxConnections) {
-    this.#createClient = createClient;
-    this.#maxConnections = maxConnections;
-  }
-
-  /** @param {Request} request @param {Handler} handler */
-  dispatch(request, handler) {
-    this.#waiting.add({ request, handler });
-    if (this.#isDestroyed) this.#failWaiting();
-    else if (this.#clients.size < this.#maxConnections) this.#open();
-  }
-
-  #open() {
-    let job = this.#nextWaiting();
-    if (job === null) return;
-    const client = this.#createClient();
-    this.#clients.add(client);
-    // 'drain': the request has an answer, has failed, or was not sent because it is no longer wanted.
-    client.on('drain', () => {
-      // A connection on which nothing was sent is used for the next request.
-      job = job?.handler.isSent ? null : this.#nextWaiting();
-      if (job === null) void client.close().then(() => this.#closed(client));
-      else client.dispatch(job.request, job.handler);
-    });
-    client.dispatch(job.request, job.handler);
-  }
-
-  /** @param {Client} client */
-  #closed(client) {
-    this.#clients.delete(client);
-    if (!this.#isDestroyed) this.#open();
-  }
-
-  /** The longest waiting request that is still wanted. */
-  #nextWaiting() {
-    for (const job of this.#waiting) {
-      this.#waiting.delete(job);
-      if (!job.handler.isOver) return job;
-    }
-    return null;
-  }
-
-  #failWaiting() {
-    for (let job = this.#nextWaiting(); job !== null; job = this.#nextWaiting()) {
-      job.handler.onResponseError?.(/** @type {any} */ (null), failureOf('closed'));
-    }
-  }
-
-  /** Nothing to do: no connection is ever idle. */
-  async close() {}
-
-  async destroy() {
-    this.#isDestroyed = true;
-    this.#failWaiting();
-    await Promise.all([...this.#clients].map((client) => client.destroy()));
-  }
-}
 
 /** @param {TransportOptions} options @returns {Transport} */
 export function createUndiciTransport({
@@ -104,41 +27,35 @@ export function createUndiciTransport({
   connections,
   timeoutMs,
   maxBodyBytes = MAX_BODY_BYTES,
-  keepAlive = true,
   headers: own,
   insecure = false,
 }) {
   const stats = { requests: 0, connectionsOpened: 0, bytesReceived: 0 };
-  const clientOptions = {
+  const poolOptions = {
+    connections,
+    pipelining: 1,
     keepAliveTimeout: 60_000,
     // One deadline for the whole exchange instead: undici's time-outs start again with every chunk.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: buildConnector({ timeout: timeoutMs, rejectUnauthorized: !insecure }),
   };
-  /** @template {Client | Pool} T @param {T} opened */
-  const counted = (opened) => {
-    opened.on('connect', () => {
+  const open = () =>
+    new Pool(url.origin, poolOptions).on('connect', () => {
       stats.connectionsOpened += 1;
     });
-    return opened;
-  };
-  const open = () =>
-    keepAlive
-      ? counted(new Pool(url.origin, { ...clientOptions, connections, pipelining: 1 }))
-      : new SingleUsePool(() => counted(new Client(url.origin, clientOptions)), connections);
   let pool = open();
   const path = url.pathname + url.search;
   const headers = requestHeaders(url, own);
   const deadlines = new Deadlines(createClock(), timeoutMs);
 
   return {
-    post: (body, onSent, limit = maxBodyBytes) =>
+    post: (body, onSent) =>
       new Promise((resolve, reject) => {
         stats.requests += 1;
         pool.dispatch(
           { method: 'POST', path, headers, body },
-          new ReplyHandler(stats, body, onSent, Math.min(limit, maxBodyBytes), deadlines, resolve, reject),
+          new ReplyHandler(stats, maxBodyBytes, body, onSent, deadlines, resolve, reject),
         );
       }),
     stats: () => ({ ...stats }),
@@ -157,7 +74,6 @@ export function createUndiciTransport({
 
 /** Collects one response: a dispatch handler of undici. */
 class ReplyHandler extends Exchange {
-  isSent = false;
   status = 0;
   /** @type {number | null} */
   retryAfterMs = null;
@@ -167,10 +83,11 @@ class ReplyHandler extends Exchange {
   /** @type {Dispatcher.DispatchController | null} */
   controller = null;
 
-  /** @param {{bytesReceived: number}} stats @param {ConstructorParameters<typeof Exchange>} exchange */
-  constructor(stats, ...exchange) {
+  /** @param {{bytesReceived: number}} stats @param {number} maxBodyBytes @param {ConstructorParameters<typeof Exchange>} exchange */
+  constructor(stats, maxBodyBytes, ...exchange) {
     super(...exchange);
     this.stats = stats;
+    this.maxBodyBytes = maxBodyBytes;
     this.connection = this;
   }
 
@@ -181,7 +98,6 @@ class ReplyHandler extends Exchange {
       // Thrown, because abort() would close the connection.
       throw failureOf('not_sent');
     }
-    this.isSent = true;
   }
 
   /**
@@ -194,9 +110,7 @@ class ReplyHandler extends Exchange {
     this.status = status;
     const retryAfter = headers['retry-after'];
     this.retryAfterMs = retryAfter === undefined ? null : retryAfterMs([retryAfter].flat()[0], Date.now());
-    const fault = encodingFault(headers['content-encoding']);
-    if (fault !== null) controller.abort(fault);
-    else if (Number(headers['content-length']) > this.maxBodyBytes) controller.abort(bodyTooLarge(this.maxBodyBytes));
+    if (Number(headers['content-length']) > this.maxBodyBytes) controller.abort(bodyTooLarge(this.maxBodyBytes));
   }
 
   /** @param {Dispatcher.DispatchController} controller @param {Buffer} chunk */

@@ -2,12 +2,12 @@ import { WebSocket } from 'ws';
 import { parseJson } from '../chain/json.js';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
-import { TransportError, UsageError, oneLine } from '../errors.js';
-import { Exchange, MAX_BODY_BYTES, asTransportError, bodyTooLarge, failureOf, ownHeaders } from './http.js';
+import { TransportError, oneLine } from '../errors.js';
+import { Exchange, MAX_BODY_BYTES, asTransportError, failureOf, ownHeaders } from './http.js';
 
 /**
  * JSON-RPC over WebSockets. Each socket carries many requests at once; answers come in any order and are matched by id.
- * Two bodies with the same id, or two without one, are never on one socket at the same time.
+ * The ids of all requests are numbers, and none is used twice.
  *
  * @import { Reply, Transport } from '../types.d.ts'
  * @import { OnSent, Subscription, TransportOptions } from './index.js'
@@ -15,12 +15,8 @@ import { Exchange, MAX_BODY_BYTES, asTransportError, bodyTooLarge, failureOf, ow
  * @typedef {{onPush: (text: string) => void, onLost: (error: TransportError) => void, end: Subscription['end']}} Listener
  */
 
-/** Stands for the id of a body without one. */
-const NO_ID = '';
-
 /** The usual start of messages, from which the id is read without parsing the whole text. */
 const FIRST_ID = /^\[?\{"jsonrpc":"2\.0","id":(\d+)[,}]/;
-const NOTIFICATION = /^\{"jsonrpc":"2\.0","method":/;
 
 /**
  * Requests on a socket before another one is opened. For 200 small requests one socket is as fast as many and needs less
@@ -29,49 +25,24 @@ const NOTIFICATION = /^\{"jsonrpc":"2\.0","method":/;
  */
 const REQUESTS_PER_SOCKET = 64;
 
-/** @param {string} text @returns {string | null} the first id, if it is in the usual place */
-function firstId(text) {
-  return FIRST_ID.exec(text)?.[1] ?? null;
-}
-
-/**
- * @param {string} text
- * @returns {{ids: string[], isPush: boolean}} ids: of the message or batch, as JSON, or only NO_ID; isPush: a notification
- */
-function readIds(text) {
-  const first = text.startsWith('{') ? firstId(text) : null;
-  if (first !== null) return { ids: [first], isPush: false };
-  const messages = [parsed(text)].flat();
-  const ids = messages
-    .map((message) => message?.id)
-    .filter(isId)
-    .map((id) => JSON.stringify(id));
-  if (ids.length > 0) return { ids, isPush: false };
-  return { ids: [NO_ID], isPush: NOTIFICATION.test(text) || typeof messages[0]?.method === 'string' };
-}
-
-/** @param {string} text @returns {any} null for invalid JSON, which the caller of the transport reports */
-function parsed(text) {
+/** @param {string} text @returns {number[]} the ids of a message or batch */
+function idsIn(text) {
+  const first = text.startsWith('{') ? FIRST_ID.exec(text) : null;
+  if (first !== null) return [Number(first[1])];
   try {
-    return parseJson(text);
+    const messages = [parseJson(text)].flat();
+    return messages.map((message) => message?.id).filter((id) => typeof id === 'number');
   } catch {
-    return null;
+    return [];
   }
-}
-
-/** Other types are not used here, and could be nested too deeply for JSON.stringify. @param {unknown} id */
-function isId(id) {
-  return typeof id === 'number' || typeof id === 'string';
 }
 
 /** One WebSocket with its requests and listeners. */
 class WsConnection {
-  /** Includes timed-out requests, whose answers may still come. @type {Map<string, WsExchange>} */
+  /** Requests without an answer. @type {Map<number, WsExchange>} */
   #byId = new Map();
-  /** @type {Set<WsExchange>} */
-  #awaited = new Set();
-  /** Sent requests that have timed out. @type {Set<WsExchange>} */
-  #givenUp = new Set();
+  /** Requests that have timed out since the last message came. */
+  #timedOut = 0;
   /** @type {Set<Listener>} */
   #listeners = new Set();
   #isOpen = false;
@@ -90,8 +61,7 @@ class WsConnection {
       pool.deadlines.clear(deadline);
       pool.stats.connectionsOpened += 1;
       this.#isOpen = true;
-      // A copy, because release() adds a request for each one that is no longer wanted.
-      for (const exchange of [...this.#awaited]) if (!this.#send(exchange)) pool.release(this);
+      for (const exchange of new Set(this.#byId.values())) this.#send(exchange);
     });
     this.#socket.on('message', (data) => this.#receive(String(data)));
     this.#socket.on('unexpected-response', (_, { statusCode }) => this.close(handshakeRefused(statusCode)));
@@ -102,42 +72,30 @@ class WsConnection {
     });
   }
 
-  /** The number of requests without an answer. */
   get load() {
-    return this.#awaited.size + this.#givenUp.size;
+    return this.#byId.size;
   }
 
   get isIdle() {
     return this.load === 0 && this.#listeners.size === 0;
   }
 
-  /** Two answers with the same id could not be told apart. @param {WsExchange} exchange */
-  canTake({ ids }) {
-    return !this.#isGone && !ids.some((id) => this.#byId.has(id));
-  }
-
-  /**
-   * @param {WsExchange} exchange allowed by canTake; sent now, or when the connection is open
-   * @returns {boolean} false: it is no longer wanted
-   */
-  take(exchange) {
+  /** @param {WsExchange} exchange sent now, or when the connection is open */
+  post(exchange) {
     exchange.connection = this;
-    this.#awaited.add(exchange);
     for (const id of exchange.ids) this.#byId.set(id, exchange);
-    return !this.#isOpen || this.#send(exchange);
+    if (this.#isOpen) this.#send(exchange);
   }
 
-  /** @param {WsExchange} exchange has timed out */
+  /** A late answer has an unknown id. @param {WsExchange} exchange has timed out */
   giveUp(exchange) {
-    if (!this.#isOpen) {
-      this.#forget(exchange);
-      this.#pool.release(this);
-      return;
-    }
-    this.#awaited.delete(exchange);
-    this.#givenUp.add(exchange);
+    this.#forget(exchange);
+    if (!this.#isOpen) return;
+    this.#timedOut += exchange.ids.length;
     // With so many unanswered requests the endpoint may be gone. Other deadlines of this turn expire first.
-    if (this.#givenUp.size >= this.#awaited.size) setImmediate(() => this.close());
+    if (this.#timedOut < this.load) return;
+    this.#pool.connections.delete(this);
+    setImmediate(() => this.close());
   }
 
   /** @param {Listener} listener */
@@ -149,60 +107,36 @@ class WsConnection {
     };
   }
 
-  /** @param {WsExchange} exchange @returns {boolean} false: it is no longer wanted */
+  /** @param {WsExchange} exchange */
   #send(exchange) {
-    if (exchange.onSent?.() === false) {
-      this.#forget(exchange);
-      exchange.fail(failureOf('not_sent'));
-      return false;
-    }
-    this.#socket.send(exchange.body);
-    return true;
+    if (exchange.onSent?.() !== false) return this.#socket.send(exchange.body);
+    this.#forget(exchange);
+    exchange.fail(failureOf('not_sent'));
   }
 
   /** @param {string} text */
   #receive(text) {
     if (this.#isGone) return;
-    const bytes = Buffer.byteLength(text);
-    this.#pool.stats.bytesReceived += bytes;
-    const id = firstId(text);
-    const exchange = (id === null ? undefined : this.#byId.get(id)) ?? this.#whose(text);
-    if (exchange === null) return;
+    this.#pool.stats.bytesReceived += Buffer.byteLength(text);
+    this.#timedOut = 0;
+    const exchange = this.#byId.get(Number(FIRST_ID.exec(text)?.[1])) ?? this.#whose(text);
+    if (exchange === undefined) return;
     this.#forget(exchange);
-    if (!exchange.isOver) this.#answer(exchange, text, bytes);
-    this.#pool.release(this);
-  }
-
-  /** @param {WsExchange} exchange @param {string} text @param {number} bytes */
-  #answer(exchange, text, bytes) {
-    if (bytes > exchange.maxBodyBytes) return exchange.fail(bodyTooLarge(exchange.maxBodyBytes));
     // At once, because the first notification may follow immediately.
     if (exchange.listener !== null) this.#listen(exchange.listener);
     exchange.succeed({ status: 200, text, retryAfterMs: null });
   }
 
-  /** @param {string} text @returns {WsExchange | null} null: no request's, such as a late answer to a forgotten one */
+  /** A message without ids goes to the listeners. @param {string} text @returns {WsExchange | undefined} undefined: no request's */
   #whose(text) {
-    const { ids, isPush } = readIds(text);
-    if (isPush) {
-      for (const { onPush } of this.#listeners) onPush(text);
-      return null;
-    }
-    for (const id of ids) {
-      const exchange = this.#byId.get(id);
-      if (exchange !== undefined) return exchange;
-    }
-    // The error for an unreadable request has no id. It can be assigned only if one request is open.
-    if (ids[0] !== NO_ID || this.load !== 1) return null;
-    const [only] = [...this.#awaited, ...this.#givenUp];
-    return only;
+    const ids = idsIn(text);
+    if (ids.length === 0) for (const { onPush } of this.#listeners) onPush(text);
+    return ids.map((id) => this.#byId.get(id)).find((exchange) => exchange !== undefined);
   }
 
   /** @param {WsExchange} exchange */
-  #forget(exchange) {
-    this.#awaited.delete(exchange);
-    this.#givenUp.delete(exchange);
-    for (const id of exchange.ids) this.#byId.delete(id);
+  #forget({ ids }) {
+    for (const id of ids) this.#byId.delete(id);
   }
 
   /** @param {Error & {code?: string}} error of the socket, or of the protocol */
@@ -220,10 +154,11 @@ class WsConnection {
     this.#isOpen = false;
     this.#socket.close();
     this.#socket.terminate();
-    this.#pool.remove(this);
+    this.#pool.connections.delete(this);
     // Each request gets an error object of its own, because callers extend the message.
     const reason = error.code.replace('transport_', '');
-    for (const exchange of this.#awaited) exchange.fail(new TransportError(error.message, reason, error));
+    for (const exchange of new Set(this.#byId.values()))
+      exchange.fail(new TransportError(error.message, reason, error));
     if (!this.#pool.isClosed) for (const { onLost } of this.#listeners) onLost(error);
   }
 }
@@ -234,17 +169,14 @@ function handshakeRefused(status) {
   return new TransportError(`it answers the WebSocket handshake with HTTP ${status}: check ${hint}`, 'handshake');
 }
 
-/** @param {TransportOptions} options @returns {Transport} @throws {UsageError} without keep-alive */
+/** @param {TransportOptions} options @returns {Transport} */
 export function createWsTransport(options) {
-  if (options.keepAlive === false) {
-    throw new UsageError('--no-keep-alive needs an http:// or https:// endpoint: a WebSocket keeps its connection');
-  }
   const pool = new WsPool(options);
   return {
-    post: (body, onSent, maxBodyBytes) => pool.post(body, onSent, maxBodyBytes),
+    post: (body, onSent) => pool.post(body, onSent),
     subscribe: async (body, onPush, onLost) => {
       const listener = { onPush, onLost, end: () => {} };
-      const { text } = await pool.post(body, undefined, Infinity, listener);
+      const { text } = await pool.post(body, undefined, listener);
       return { text, end: listener.end };
     },
     stats: () => ({ ...pool.stats }),
@@ -257,17 +189,15 @@ export function createWsTransport(options) {
 class WsExchange extends Exchange {
   /** @type {Listener | null} */
   listener = null;
-  ids = readIds(this.body).ids;
+  ids = idsIn(this.body);
 }
 
-/** The connections to one endpoint, and the exchanges that wait because of their ids. */
+/** The connections to one endpoint. */
 class WsPool {
   stats = { requests: 0, connectionsOpened: 0, bytesReceived: 0 };
   isClosed = false;
   /** @type {Set<WsConnection>} */
-  #connections = new Set();
-  /** In order of arrival. @type {Set<WsExchange>} */
-  #waiting = new Set();
+  connections = new Set();
   #maxConnections;
 
   /** @param {TransportOptions} options */
@@ -275,7 +205,6 @@ class WsPool {
     this.address = new URL(url);
     this.address.username = '';
     this.address.password = '';
-    this.maxBodyBytes = maxBodyBytes;
     this.#maxConnections = connections;
     this.deadlines = new Deadlines(createClock(), timeoutMs);
     this.options = {
@@ -283,72 +212,46 @@ class WsPool {
       rejectUnauthorized: !insecure,
       // Compression costs more CPU than it saves on the short messages of JSON-RPC.
       perMessageDeflate: false,
-      // A larger answer than maxBodyBytes fails its own request; one above this limit ends the connection.
-      maxPayload: 2 * maxBodyBytes,
+      // A larger answer ends the connection.
+      maxPayload: maxBodyBytes,
     };
   }
 
   /**
    * @param {string} body
    * @param {OnSent} [onSent]
-   * @param {number} [maxBodyBytes]
    * @param {Listener | null} [listener]
    * @returns {Promise<Reply>} rejects with TransportError
    */
-  post(body, onSent, maxBodyBytes = Infinity, listener = null) {
+  post(body, onSent, listener = null) {
     this.stats.requests += 1;
     if (this.isClosed) return Promise.reject(failureOf('closed'));
-    const limit = Math.min(maxBodyBytes, this.maxBodyBytes);
     return new Promise((resolve, reject) => {
-      const exchange = new WsExchange(body, onSent, limit, this.deadlines, resolve, reject);
+      const exchange = new WsExchange(body, onSent, this.deadlines, resolve, reject);
       exchange.listener = listener;
-      if (!this.#assign(exchange)) this.#waiting.add(exchange);
+      this.#leastLoaded().post(exchange);
     });
   }
 
-  /** @param {WsExchange} exchange @returns {boolean} false: no connection can take it now */
-  #assign(exchange) {
+  /** @returns {WsConnection} a new one if the others have many requests */
+  #leastLoaded() {
     /** @type {WsConnection | null} */
     let least = null;
-    for (const connection of this.#connections) {
-      if (connection.canTake(exchange) && (least === null || connection.load < least.load)) least = connection;
-    }
-    const isEnough = least !== null && least.load < REQUESTS_PER_SOCKET;
-    if (!isEnough && this.#connections.size < this.#maxConnections) {
-      least = new WsConnection(this);
-      this.#connections.add(least);
-    }
-    least?.take(exchange);
-    return least !== null;
-  }
-
-  /** Uses the free place for waiting requests. @param {WsConnection} connection */
-  release(connection) {
-    for (const exchange of this.#waiting) {
-      if (!exchange.isOver && !connection.canTake(exchange)) continue;
-      this.#waiting.delete(exchange);
-      if (!exchange.isOver && connection.take(exchange)) return;
-    }
-  }
-
-  /** @param {WsConnection} connection is closed */
-  remove(connection) {
-    this.#connections.delete(connection);
-    for (const exchange of this.#waiting) {
-      if (this.isClosed || (!exchange.isOver && !this.#assign(exchange))) return;
-      this.#waiting.delete(exchange);
-    }
+    for (const connection of this.connections) if (least === null || connection.load < least.load) least = connection;
+    const isEnough = this.connections.size >= this.#maxConnections || Number(least?.load) < REQUESTS_PER_SOCKET;
+    if (least !== null && isEnough) return least;
+    const opened = new WsConnection(this);
+    this.connections.add(opened);
+    return opened;
   }
 
   closeIdle() {
-    for (const connection of [...this.#connections]) if (connection.isIdle) connection.close();
+    for (const connection of this.connections) if (connection.isIdle) connection.close();
   }
 
   close() {
     this.isClosed = true;
-    for (const connection of [...this.#connections]) connection.close(failureOf('closed'));
-    for (const exchange of this.#waiting) if (!exchange.isOver) exchange.fail(failureOf('closed'));
-    this.#waiting.clear();
+    for (const connection of this.connections) connection.close(failureOf('closed'));
     this.deadlines.stop();
   }
 }

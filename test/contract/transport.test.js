@@ -11,6 +11,7 @@ import { startWsServer } from '../helpers/ws-server.js';
 
 /**
  * @import { TransportOptions } from '../../src/transport/index.js'
+ * @import { Transport } from '../../src/types.d.ts'
  * @import { IncomingHttpHeaders } from 'node:http'
  * @import { AddressInfo, Server as NetServer, Socket } from 'node:net'
  * @import { Duplex } from 'node:stream'
@@ -79,8 +80,12 @@ async function connect(t, name, handler, { credentials = '', path = '', ...optio
   return { transport, server: facts };
 }
 
+/** Bodies over a WebSocket need an id; all have the same length. @param {number} id */
+const prefixOf = (id) => `{"jsonrpc":"2.0","id":${1_000_000 + id}}`;
+const PREFIX_BYTES = prefixOf(1).length;
+
 /**
- * The same over WebSockets: a body is a message, and what is written of an answer is a fragment of one.
+ * The same over WebSockets: a body is a message with an id in front, and what is written of an answer is a fragment of one.
  * @param {TestContext} t
  * @param {Handler} handler
  * @param {Partial<TransportOptions> & {credentials: string, path: string}} options
@@ -89,17 +94,18 @@ async function connectWs(t, handler, { credentials, path, ...options }) {
   /** @type {Server['requests']} */
   const requests = [];
   const server = await startWsServer(t, {
-    onMessage: ({ socket, handshake, frame }, body) => {
+    onMessage: ({ socket, handshake, frame }, message) => {
+      const [prefix, body] = [message.slice(0, PREFIX_BYTES), message.slice(PREFIX_BYTES)];
       requests.push({ ...handshake.headers, method: handshake.method ?? '', path: handshake.url ?? '', body });
       let isBegun = false;
-      const kind = () => (isBegun ? 'continuation' : 'text');
       /** @type {Response} */
       const response = {
         write: (chunk, written) => {
-          frame(kind(), chunk, false, written);
+          if (!isBegun) frame('text', prefix, false);
           isBegun = true;
+          frame('continuation', chunk, false, written);
         },
-        end: (text = '') => frame(kind(), text),
+        end: (text = '') => (isBegun ? frame('continuation', text) : frame('text', prefix + text)),
         on: (_event, listener) => socket.on('close', listener),
         writeHead: () => {},
         setHeader: () => {},
@@ -108,7 +114,21 @@ async function connectWs(t, handler, { credentials, path, ...options }) {
     },
   });
   const url = new URL(`ws://${credentials}127.0.0.1:${server.port}${path}`);
-  const transport = transports.ws({ url, connections: 2, timeoutMs: 5000, ...options });
+  const inner = transports.ws({ url, connections: 2, timeoutMs: 5000, ...options });
+  let [posts, answers] = [0, 0];
+  /** @type {Transport} */
+  const transport = {
+    ...inner,
+    post: async (body, ...others) => {
+      const reply = await inner.post(prefixOf((posts += 1)) + body, ...others);
+      answers += 1;
+      return { ...reply, text: reply.text.slice(PREFIX_BYTES) };
+    },
+    stats: () => {
+      const stats = inner.stats();
+      return { ...stats, bytesReceived: stats.bytesReceived - answers * PREFIX_BYTES };
+    },
+  };
   t.after(() => transport.close());
   /** @type {Server} */
   const facts = { url, connections: server.connections, open: server.open, requests };
@@ -259,7 +279,7 @@ for (const name of Object.keys(transports)) {
       assert.deepEqual(events, Array.from({ length: 3 }, () => ['sent', 'asked', 'answered']).flat());
     });
 
-    it('is called when it is written, not while it waits for a connection', async (t) => {
+    it('is called when it is written, not while it waits for a connection', HTTP, async (t) => {
       /** @type {Array<() => void>} */
       const open = [];
       const { transport } = await connect(t, name, (_, response) => open.push(() => response.end('{}')), {
@@ -305,7 +325,7 @@ for (const name of Object.keys(transports)) {
       const transport = transports[name]({ url: urlOf(name, port), connections: 1, timeoutMs: 1000 });
       t.after(() => transport.close());
       let sent = 0;
-      const error = await failure(() => transport.post('{}', () => (sent += 1)));
+      const error = await failure(() => transport.post(prefixOf(1), () => (sent += 1)));
       assert.equal(error.code, 'transport_refused');
       assert.equal(sent, 0);
     });
@@ -345,15 +365,14 @@ for (const name of Object.keys(transports)) {
           const timer = setInterval(() => response.write('x'.repeat(400)), 1);
           response.on('close', () => clearInterval(timer));
         },
-        { maxBodyBytes: 1000, connections: 1 },
+        { maxBodyBytes: name === 'ws' ? 1000 + PREFIX_BYTES : 1000, connections: 1 },
       );
       assert.equal((await transport.post('1000')).text.length, 1000);
       for (const body of ['1001', '100000', 'endless']) {
         const error = await failure(() => transport.post(body));
-        // Above twice the limit the WebSocket is closed.
-        const isCutOff = name === 'ws' && body !== '1001';
-        assert.equal(error.code, isCutOff ? 'transport_bad_response' : 'transport_body_too_large');
-        assert.match(error.message, isCutOff ? /2000 bytes/ : /1000 bytes/);
+        // A WebSocket is closed.
+        assert.equal(error.code, name === 'ws' ? 'transport_bad_response' : 'transport_body_too_large');
+        assert.match(error.message, /10\d\d bytes/);
       }
       assert.equal((await transport.post('1000')).text.length, 1000);
     });
@@ -402,7 +421,7 @@ for (const name of Object.keys(transports)) {
       for (const { code } of await Promise.all(posts)) assert.equal(code, 'transport_timeout');
     });
 
-    it('what was given up while it waited for a connection is not sent any more', async (t) => {
+    it('what was given up while it waited for a connection is not sent any more', HTTP, async (t) => {
       const { transport, server } = await connect(t, name, silence, { timeoutMs: TIMEOUT_MS, connections: 1 });
       let sent = 0;
       const posts = [1, 2, 3].map(() => failure(() => transport.post('{}', () => (sent += 1)), LATEST_MS));
@@ -445,11 +464,11 @@ for (const name of Object.keys(transports)) {
       const port = await listen(t, server);
       const transport = transports[name]({ url: urlOf(name, port), connections: 1, timeoutMs: 1000 });
       t.after(() => transport.close());
-      const { message } = await failure(() => transport.post('{}'));
+      const { message } = await failure(() => transport.post(prefixOf(1)));
       assert.ok(message.length > 5);
     });
 
-    it('one that fails takes no other with it', async (t) => {
+    it('one that fails takes no other with it', HTTP, async (t) => {
       const { transport } = await connect(
         ...[t, name],
         (request, response, body) => {
@@ -492,7 +511,7 @@ for (const name of Object.keys(transports)) {
   });
 
   describe(`transport ${name}: close()`, LIMIT, () => {
-    it('rejects what is open and what waits, and ends every connection', async (t) => {
+    it('rejects what is open and what waits, and ends every connection', HTTP, async (t) => {
       const { transport, server } = await connect(t, name, silence, { connections: 2 });
       const posts = [1, 2, 3, 4].map(() => failure(() => transport.post('{}'), 5000));
       await until(() => server.requests.length === 2);

@@ -239,6 +239,7 @@ calls
   -t 1 --method eth_blockNumber -> 64 *--method *--workload rpc*
   -t 1 --params [] -> 64 *--params *--workload rpc*
   -t 1 --fixed-id 1 -> 64 *--fixed-id *--workload rpc*
+  -t 1 --workload rpc --method a --fixed-id 1 --rpc ws://a -> 64 --fixed-id needs an http:*
   -t 1 --ladder fast -> 64 --ladder must be one of auto, pending, safe, finalized, not "fast"
   -t 1 --workload rpc --method a --ladder auto -> 64 --ladder follows transactions, and --workload rpc sends none
   -t 1 --workload rpc --method a --params [1 -> 64 *--params *
@@ -266,7 +267,7 @@ endpoints
   -t 1 --rpc nonsense -> 64 --rpc must be a URL such as http://127.0.0.1:8545, with http://, * or wss:// before it
   -t 1 --rpc ws://127.0.0.1:8546 --transport undici -> 64 --transport undici does not speak ws://: leave it out, or give another URL with --rpc
   -t 1 --rpc http://127.0.0.1:8546 --transport ws -> 64 --transport ws does not speak http://: leave it out, or give another URL with --rpc
-  -t 1 --rpc ws://127.0.0.1:1 --no-keep-alive -> 64 --no-keep-alive needs an http:// or https:// endpoint*
+  -t 1 --rpc ws://127.0.0.1:1 --no-keep-alive -> 64 --no-keep-alive needs an http:// endpoint*
   -t 1 --rpc http://user:%zz@127.0.0.1:1 -> 64 --rpc*
   -t 1 --rpc <nobody> -> 69 http://127.0.0.1:*: connection refused
   -t 1 --rpc <no such host> -> 69 http://stress.invalid:8545: host name not found
@@ -275,14 +276,14 @@ endpoints
   -t 1 --rpc <no TLS> -> 69 https://127.0.0.1:*: it does not speak TLS*
   -t 1 --rpc <a web page> -> 69 *does not speak JSON-RPC: it answered "<!doctype html><title>Welcome</title>"
   -t 1 --rpc <an empty body> -> 69 *does not speak JSON-RPC: it answered an empty body
-  -t 1 --rpc <HTTP 401> -> 69 *refused the request with HTTP 401: check its credentials
-  -t 1 --rpc <HTTP 401 with JSON> -> 69 *refused the request with HTTP 401: check its credentials
-  -t 1 --rpc <HTTP 403> -> 69 *refused the request with HTTP 403: check its credentials
-  -t 1 --rpc <HTTP 404> -> 69 *answered HTTP 404 (not found): check the path of the URL
-  -t 1 --rpc <HTTP 404 with JSON> -> 69 *answered HTTP 404 (not found): check the path of the URL
-  -t 1 --rpc <HTTP 502> -> 69 *answered HTTP 502 without JSON-RPC
-  -t 1 --rpc <HTTP 502 with JSON> -> 69 *answered HTTP 502 without JSON-RPC
-  -t 1 --rpc <a redirection> -> 69 *answered HTTP 301 without JSON-RPC
+  -t 1 --rpc <HTTP 401> -> 69 *answered HTTP 401 without JSON-RPC: check the URL and its credentials
+  -t 1 --rpc <HTTP 401 with JSON> -> 69 *answered HTTP 401 without JSON-RPC: check the URL and its credentials
+  -t 1 --rpc <HTTP 403> -> 69 *answered HTTP 403 without JSON-RPC: check the URL and its credentials
+  -t 1 --rpc <HTTP 404> -> 69 *answered HTTP 404 without JSON-RPC: check the URL and its credentials
+  -t 1 --rpc <HTTP 404 with JSON> -> 69 *answered HTTP 404 without JSON-RPC: check the URL and its credentials
+  -t 1 --rpc <HTTP 502> -> 69 *answered HTTP 502 without JSON-RPC: check the URL and its credentials
+  -t 1 --rpc <HTTP 502 with JSON> -> 69 *answered HTTP 502 without JSON-RPC: check the URL and its credentials
+  -t 1 --rpc <a redirection> -> 69 *answered HTTP 301 without JSON-RPC: check the URL and its credentials
   -t 1 --rpc <JSON that is not JSON-RPC> -> 69 *answered eth_chainId with a foreign id
   -t 1 --rpc <JSON null> -> 69 *answered eth_chainId without JSON-RPC
   -t 1 --rpc <a JSON string> -> 69 *answered eth_chainId without JSON-RPC

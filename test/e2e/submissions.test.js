@@ -26,7 +26,7 @@ let other;
 
 before(async () => {
   anvil = await startAnvil({ args: ['--block-time', '0.1', '--accounts', '150'] });
-  other = await startAnvil({ args: ['--timestamp', '1700000000'] });
+  other = await startAnvil({ args: ['--chain-id', '31338'] });
 });
 
 /** @typedef {{id: number, method: string, params: unknown[]}} Asked */
@@ -121,7 +121,7 @@ describe('--send-rpc', () => {
     const { run } = await exact(t, `--rpc ${rpc.url} --send-rpc ${sending.url} --workload erc20`);
     const others = sending.methods.filter((method) => method !== 'eth_sendRawTransaction');
     assert.ok(sending.methods.length - others.length > run.counts.verified);
-    assert.deepEqual(others.sort(), ['eth_chainId', 'eth_getBlockByNumber', 'eth_getBlockByNumber']);
+    assert.deepEqual(others, ['eth_chainId']);
     assert.ok(!rpc.methods.includes('eth_sendRawTransaction'));
     assert.deepEqual([run.environment.sendEndpoint, run.config.sendRpc], [sending.url, sending.url]);
   });

@@ -81,9 +81,3 @@ test('connections that are dropped in mid-run, of two workers: subscribed again,
   assert.equal(run.generator.headSource, 'subscription');
   assert.ok(run.generator.transport.connectionsOpened >= 4);
 });
-
-test('--fixed-id: one request at a time on each socket', async (t) => {
-  const words = '-t 8 -d 1s --workload rpc --method eth_chainId --fixed-id 7';
-  const { stdout } = await runOf(t, words, { chain, rpc: url });
-  assert.match(stdout, /failed +0/);
-});

@@ -182,7 +182,7 @@ describe('an endpoint that is hostile from the start', { concurrency: 2 }, () =>
     const { code, stderr } = await runAgainst(t, url);
     assert.deepEqual(other.methods, []);
     assert.equal(code, 69);
-    assert.match(stderr, /^stress: http:\S+ answered HTTP 307 without JSON-RPC\n$/);
+    assert.match(stderr, /^stress: http:\S+ answered HTTP 307 without JSON-RPC: check the URL and its credentials\n$/);
   });
 
   it('says evil words as the version of the client', async (t) => {

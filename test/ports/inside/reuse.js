@@ -9,7 +9,7 @@ for (const reuse of /** @type {const} */ ([2, 1])) {
     prepareNamespace({ reuse });
     const chain = await startNullChain();
     t.after(() => chain.stop());
-    const args = [...CALLS, '-d', '8s', '--no-keep-alive', '--transport', 'tcp'];
+    const args = [...CALLS, '-d', '8s', '--no-keep-alive'];
     const { code, stderr, file } = await run(t, chain.url, args);
     assert.equal(code, 0, stderr);
     assert.deepEqual(file.failures, {});

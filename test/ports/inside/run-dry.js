@@ -1,48 +1,34 @@
 /** We close first, and nothing may use a port again: as many requests as there are ports, and not one more. */
 import assert from 'node:assert/strict';
-import { before, test } from 'node:test';
+import { test } from 'node:test';
 import { startNullChain } from '../../../scripts/bench/null-chain.js';
 import { CALLS, PORTS, prepareNamespace, run, timeWaits } from '../namespace.js';
 
-/** @import { NullChain } from '../../../scripts/bench/null-chain.js' */
-
-const TRANSPORTS = ['undici', 'tcp'];
-
 prepareNamespace({ reuse: 0 });
-
-// A port is in use towards one server only, so that each transport has all of them; a server that starts when all are
-// used up would not find one for itself.
-/** @type {Map<string, NullChain>} */
-const chains = new Map();
-before(async () => {
-  for (const transport of TRANSPORTS) chains.set(transport, await startNullChain());
-});
 
 /** @type {any} */
 let last = null;
 
-for (const transport of TRANSPORTS) {
-  test(`${transport}, no keep-alive: the ports run out, and the run ends as it should`, async (t) => {
-    const chain = /** @type {NullChain} */ (chains.get(transport));
-    t.after(() => chain.stop());
-    const args = [...CALLS, '-d', '50s', '--no-keep-alive', '--transport', transport];
-    const { code, stdout, stderr, file, tookMs } = await run(t, chain.url, args);
-    last = file;
-    assert.equal(code, 0, stderr);
-    assert.ok(tookMs < 62_000, `it took ${tookMs} ms`);
-    const { counts, failures, generator } = file;
-    assert.deepEqual(Object.keys(failures), ['transport_no_ports']);
-    assert.ok(failures.transport_no_ports > 0);
-    assert.match(stdout + stderr, /no local port is left/);
-    assert.equal(counts.timedOut + counts.abandoned, 0);
-    // What the program asked for itself is among the connections; a few ports may be those of the servers.
-    assert.ok(generator.transport.connectionsOpened <= PORTS);
-    assert.ok(counts.verified > PORTS - 100 && counts.verified <= PORTS, `${counts.verified} verified`);
-    const { ours, theirs } = timeWaits(chain.url);
-    assert.ok(ours > PORTS - 100 && ours <= PORTS, `${ours} are ours`);
-    assert.equal(theirs, 0);
-  });
-}
+test('no keep-alive: the ports run out, and the run ends as it should', async (t) => {
+  const chain = await startNullChain();
+  t.after(() => chain.stop());
+  const args = [...CALLS, '-d', '50s', '--no-keep-alive'];
+  const { code, stdout, stderr, file, tookMs } = await run(t, chain.url, args);
+  last = file;
+  assert.equal(code, 0, stderr);
+  assert.ok(tookMs < 62_000, `it took ${tookMs} ms`);
+  const { counts, failures, generator } = file;
+  assert.deepEqual(Object.keys(failures), ['transport_no_ports']);
+  assert.ok(failures.transport_no_ports > 0);
+  assert.match(stdout + stderr, /no local port is left/);
+  assert.equal(counts.timedOut + counts.abandoned, 0);
+  // What the program asked for itself is among the connections; a few ports may be those of the servers.
+  assert.ok(generator.transport.connectionsOpened <= PORTS);
+  assert.ok(counts.verified > PORTS - 100 && counts.verified <= PORTS, `${counts.verified} verified`);
+  const { ours, theirs } = timeWaits(chain.url);
+  assert.ok(ours > PORTS - 100 && ours <= PORTS, `${ours} are ours`);
+  assert.equal(theirs, 0);
+});
 
 test('the run file tells why', () => {
   assert.ok(last?.verdict, 'there is no verdict');

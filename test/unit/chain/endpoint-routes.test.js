@@ -34,7 +34,6 @@ const routeOf = (spread, areUp, home = 0) =>
   new Router({
     rpcs: areUp.map(() => fakeRpc({})),
     health: healthOf(...areUp),
-    clock: createFakeClock(),
     home,
     spread,
   });
@@ -73,14 +72,6 @@ describe('Router.route()', () => {
   it('apart: read-back goes to the next endpoint', () => {
     assert.deepEqual(ways(routeOf('apart', [UP, UP], 1), 'submit', 'inclusion', 'readback', 'resolve'), [1, 1, 0, 1]);
     assert.deepEqual(ways(routeOf('apart', [DOWN, UP], 1), 'submit', 'readback'), [1, 1]);
-  });
-
-  it('transactions go to an endpoint that refuses them if it is the only one that is up', () => {
-    const health = healthOf(DOWN, UP);
-    for (let i = 0; i < 3; i += 1) health.noteSubmission(1, true);
-    const rpcs = [fakeRpc({}), fakeRpc({})];
-    const router = new Router({ rpcs, health, clock: createFakeClock(), home: 0, spread: 'sticky' });
-    assert.deepEqual(ways(router, 'submit', 'submit'), [1, 1]);
   });
 
   it('if none is up, requests go to the preferred one', () => {
@@ -159,7 +150,7 @@ describe('Router', () => {
     const rpcs = endpointsOf(new TransportError('lost', 'reset'), null);
     const clock = createFakeClock();
     const health = new Health(2, clock);
-    const router = createRouter({ rpcs, health, clock, home: 0, spread: 'sticky' });
+    const router = createRouter({ rpcs, health, home: 0, spread: 'sticky' });
     /** @type {Array<number | undefined>} */
     const sentTo = [];
     const send = () => router.rpc.call('eth_sendRawTransaction', ['0x'], 'submit', (index) => sentTo.push(index));
@@ -175,187 +166,21 @@ describe('Router', () => {
     );
   });
 
-  /** The first of two endpoints never answers. @param {Partial<ConstructorParameters<typeof Router>[0]>} [options] */
-  function hanging(options) {
-    const clock = createFakeClock();
-    const health = new Health(2, clock);
-    const rpcs = [0, 1].map((i) => {
-      const answer = () => (i === 0 ? new Promise(() => {}) : i);
-      return fakeRpc({ eth_getBlockByNumber: answer, eth_sendRawTransaction: answer, eth_call: answer });
-    });
-    const router = createRouter({ rpcs, health, clock, home: 0, spread: 'sticky', ...options });
-    /** @type {unknown[]} */
-    const heard = [];
-    /** @param {Promise<unknown>} answer */
-    const note = (answer) =>
-      void answer.then(
-        (result) => heard.push(result),
-        (error) => heard.push(error.code),
-      );
-    return { clock, health, rpcs, router, heard, note };
-  }
-
-  it('ends requests to an endpoint that is down: reads are repeated elsewhere, submissions are lost', async () => {
-    const { clock, health, rpcs, router, heard, note } = hanging();
-    note(router.rpc.call('eth_getBlockByNumber', [], 'inclusion'));
-    note(router.rpc.gather('eth_getBlockByNumber', [], 'resolve'));
-    note(router.rpc.call('eth_sendRawTransaction', ['0x'], 'submit', () => true));
-    await clock.advance(1000);
-    assert.deepEqual([heard, rpcs[1].count()], [[], 0]);
-    set(health, 0, DOWN);
-    await clock.advance(100);
-    assert.deepEqual(heard.toSorted(), [1, 1, 'transport_left']);
-    assert.deepEqual(
-      router.traffic().map(({ failures }) => failures),
-      [1, 0],
-    );
-    await clock.advance(100);
-    assert.equal(clock.pending(), 0);
-  });
-
-  it('also for read-back', async () => {
-    const { clock, health, router, heard, note } = hanging({ home: 1, spread: 'apart' });
-    note(router.rpc.call('eth_call', [], 'readback'));
-    set(health, 0, DOWN);
-    await clock.advance(100);
-    assert.deepEqual(heard, [1]);
-  });
-
-  it('waits if no other endpoint is up, and for plain calls', async () => {
-    const { clock, health, router, heard, note } = hanging();
-    set(health, 1, DOWN);
-    note(router.rpc.call('eth_getBlockByNumber', [], 'inclusion'));
-    note(router.rpc.call('eth_call', [], 'load'));
-    set(health, 0, DOWN);
-    await clock.advance(5000);
-    assert.deepEqual(heard, []);
-    set(health, 1, UP);
-    await clock.advance(100);
-    assert.deepEqual(heard, [1]);
-  });
-
-  it('a submission ended before it was sent is not sent later', async () => {
-    const { clock, health, rpcs, router, note } = hanging();
-    /** @type {Array<() => unknown>} */
-    const waiting = [];
-    rpcs[0].call = (_method, _params, _purpose, onSent = () => {}) => {
-      waiting.push(onSent);
-      return new Promise(() => {});
-    };
-    note(router.rpc.call('eth_sendRawTransaction', ['0x'], 'submit', () => true));
-    assert.equal(waiting[0](), true);
-    set(health, 0, DOWN);
-    await clock.advance(100);
-    assert.equal(waiting[0](), false);
-  });
-
-  it('skips an endpoint that refuses transactions while others accept them, and retries it', async () => {
-    const clock = createFakeClock();
-    const health = new Health(2, clock);
-    const refusal = new ProtocolError('refuses us', undefined, 403);
-    const router = createRouter({ rpcs: endpointsOf(refusal, null), health, clock, home: 0, spread: 'sticky' });
-    const send = () => router.rpc.call('eth_sendRawTransaction', ['0x'], 'submit').catch(() => 'refused');
-    const times = async (/** @type {number} */ count) => {
-      const answers = [];
-      for (let i = 0; i < count; i += 1) answers.push(await send());
-      return answers;
-    };
-    assert.deepEqual(await times(5), ['refused', 'refused', 'refused', 1, 1]);
-    assert.deepEqual([health.refusesTransactions(0), health.isUp(0)], [true, true]);
-    await clock.advance(10_000);
-    assert.deepEqual(await times(3), ['refused', 1, 1]);
-    assert.equal(router.traffic()[0].failures, 4);
-    // If the other one refuses too, both are used as before.
-    for (let i = 0; i < 3; i += 1) health.noteSubmission(1, true);
-    assert.deepEqual(await times(1), ['refused']);
-    set(health, 0, DOWN);
-    set(health, 0, UP);
-    assert.equal(health.refusesTransactions(0), false);
-  });
-
-  it('errors about a transaction and rate limits are no refusals', async () => {
-    for (const [error, isRefused] of /** @type {Array<[Error, boolean]>} */ ([
-      [new RpcError('eth_sendRawTransaction', -32000, 'nonce too low'), false],
-      [new ProtocolError('too many requests', undefined, 429), false],
-      [new RpcError('eth_sendRawTransaction', -32601, 'method not found'), true],
-      [new RpcError('eth_sendRawTransactionSync', -32601, 'method not found'), false],
-      [new TransportError('no answer in time', 'timeout'), true],
-      [new ProtocolError('an error', undefined, 500), true],
-    ])) {
-      const clock = createFakeClock();
-      const health = new Health(2, clock);
-      const router = createRouter({ rpcs: endpointsOf(error, null), health, clock, home: 0, spread: 'sticky' });
-      for (let i = 0; i < 3; i += 1) await assert.rejects(router.rpc.call('eth_sendRawTransaction', ['0x'], 'submit'));
-      assert.equal(health.refusesTransactions(0), isRefused, error.message);
-    }
-  });
-
   it('keeps an endpoint that only rejects transactions', async () => {
     const rpcs = endpointsOf(new RpcError('eth_sendRawTransaction', -32000, 'nonce too low'), null);
     const clock = createFakeClock();
     const health = new Health(2, clock);
-    const router = createRouter({ rpcs, health, clock, home: 0, spread: 'sticky' });
+    const router = createRouter({ rpcs, health, home: 0, spread: 'sticky' });
     await assert.rejects(router.rpc.call('eth_sendRawTransaction', ['0x'], 'submit'), /nonce too low/);
     assert.equal(health.isUp(0), true);
   });
 
   it('subscribes if the home endpoint can, otherwise polls', () => {
     const [http, ws] = [fakeRpc({}), { ...fakeRpc({}), subscribe: async () => () => {} }];
-    const parts = { rpcs: [http, ws], health: healthOf(UP, UP), clock: createFakeClock() };
+    const parts = { rpcs: [http, ws], health: healthOf(UP, UP) };
     const pushes = (/** @type {number} */ home) => {
       return createRouter({ ...parts, home, spread: 'sticky' }).rpc.subscribe !== null;
     };
     assert.deepEqual([pushes(0), pushes(1)], [false, true]);
-  });
-
-  it('ends a subscription that was given up before its answer', async () => {
-    let ended = 0;
-    /** @type {(end: () => void) => void} */
-    let answer = () => {};
-    const subscribe = () => new Promise((/** @type {(end: () => void) => void} */ resolve) => (answer = resolve));
-    const clock = createFakeClock();
-    const health = new Health(2, clock);
-    const rpcs = [0, 1].map(() => ({ ...fakeRpc({}), subscribe }));
-    const { rpc } = createRouter({ rpcs, health, clock, home: 0, spread: 'sticky' });
-    const subscribing = assert.rejects(
-      Promise.resolve(
-        rpc.subscribe?.(
-          'newHeads',
-          () => {},
-          () => {},
-        ),
-      ),
-      { code: 'transport_left' },
-    );
-    set(health, 0, DOWN);
-    await clock.advance(100);
-    await subscribing;
-    answer(() => (ended += 1));
-    await clock.advance(0);
-    assert.equal(ended, 1);
-  });
-
-  it('the subscription of an endpoint that is down is lost', async () => {
-    /** @type {string[]} */
-    const said = [];
-    const rpcs = [0, 1].map((i) => ({
-      ...fakeRpc({ eth_blockNumber: () => '0x1' }),
-      subscribe: async () => {
-        said.push(`subscribed to ${i}`);
-        return () => void said.push(`left ${i}`);
-      },
-    }));
-    const clock = createFakeClock();
-    const health = new Health(2, clock);
-    const { rpc } = createRouter({ rpcs, health, clock, home: 0, spread: 'sticky' });
-    const { subscribe } = rpc;
-    assert.ok(subscribe !== null);
-    const lost = () => said.push('lost');
-    const end = await subscribe('newHeads', () => {}, lost);
-    set(health, 0, DOWN);
-    await clock.advance(100);
-    end();
-    await subscribe('newHeads', () => {}, lost);
-    assert.deepEqual(said, ['subscribed to 0', 'lost', 'left 0', 'subscribed to 1']);
   });
 });

@@ -155,21 +155,33 @@ describe('call()', () => {
     [
       'HTTP 401',
       () => ({ status: 401, text: HTML }),
-      'http://node refused the request with HTTP 401: check its credentials',
+      'http://node answered HTTP 401 without JSON-RPC: check the URL and its credentials',
     ],
     [
       'HTTP 403',
       () => ({ status: 403, text: '' }),
-      'http://node refused the request with HTTP 403: check its credentials',
+      'http://node answered HTTP 403 without JSON-RPC: check the URL and its credentials',
     ],
     [
       'HTTP 404',
       () => ({ status: 404, text: 'no' }),
-      'http://node answered HTTP 404 (not found): check the path of the URL',
+      'http://node answered HTTP 404 without JSON-RPC: check the URL and its credentials',
     ],
-    ['HTTP 429', () => ({ status: 429, text: 'slow' }), 'http://node answered HTTP 429 without JSON-RPC'],
-    ['HTTP 500', () => ({ status: 500, text: HTML }), 'http://node answered HTTP 500 without JSON-RPC'],
-    ['HTTP 204', () => ({ status: 204, text: '' }), 'http://node answered HTTP 204 without JSON-RPC'],
+    [
+      'HTTP 429',
+      () => ({ status: 429, text: 'slow' }),
+      'http://node answered HTTP 429 without JSON-RPC: check the URL and its credentials',
+    ],
+    [
+      'HTTP 500',
+      () => ({ status: 500, text: HTML }),
+      'http://node answered HTTP 500 without JSON-RPC: check the URL and its credentials',
+    ],
+    [
+      'HTTP 204',
+      () => ({ status: 204, text: '' }),
+      'http://node answered HTTP 204 without JSON-RPC: check the URL and its credentials',
+    ],
   ];
   for (const [name, respond, message] of nonsense) {
     it(`${name} is a ProtocolError`, async () => {
@@ -533,101 +545,6 @@ describe('an answer that is made to do harm', () => {
       Array.isArray(asked) ? [...asked.map((one) => right(one, 'forged')), { id: 'x', result: 1 }] : right(asked),
     );
     assert.deepEqual(await rpc.batch(requests(4), 'setup'), numbers(4));
-  });
-
-  const BLOCK = 24 * 1024 * 1024;
-  /** @type {Array<[string, Purpose, number | null]>} bytes; null: about a megabyte */
-  const sizes = [
-    ['eth_getBlockByNumber', 'inclusion', BLOCK],
-    ['eth_getBlockReceipts', 'inclusion', BLOCK],
-    ['debug_traceBlock', 'load', Infinity],
-    ['eth_sendRawTransaction', 'submit', null],
-    ['eth_call', 'readback', null],
-    ['eth_getTransactionReceipt', 'resolve', null],
-  ];
-  for (const [method, purpose, most] of sizes) {
-    it(`${method} (${purpose}) may have ${most ?? 'about a million'} bytes`, async () => {
-      /** @type {Array<number | undefined>} */
-      const limits = [];
-      const rpc = createRpc(
-        {
-          post: async (body, _, limit) => {
-            limits.push(limit);
-            const asked = JSON.parse(body);
-            const answer = Array.isArray(asked) ? asked.map((one) => right(one, HASH)) : right(asked, HASH);
-            return { status: 200, text: JSON.stringify(answer), retryAfterMs: null };
-          },
-        },
-        'http://node',
-      );
-      await rpc.call(method, [], purpose);
-      await rpc.batch([...requests(99), { method, params: [] }], purpose);
-      const [single, batch] = limits.map(Number);
-      if (most === null) assert.ok(single < 1.2e6 && batch < 8e6 && batch > single);
-      else assert.deepEqual([single, batch], [most, most]);
-    });
-  }
-});
-
-describe('hashes and addresses that a node gives', () => {
-  const ADDRESS = `0x${'Ab'.repeat(20)}`;
-  const BAD = [
-    '\u001b[2J',
-    '',
-    '0x',
-    HASH.slice(2),
-    `${HASH}0`,
-    `0x${'g'.repeat(64)}`,
-    `0x${'1'.repeat(63)}\n`,
-    7,
-    {},
-    true,
-  ];
-  /** @type {Array<[string, (value: unknown) => unknown]>} */
-  const places = [
-    ['eth_sendRawTransaction', (value) => value],
-    ['eth_getBlockByNumber', (hash) => ({ hash, parentHash: HASH })],
-    ['eth_getBlockByNumber', (parentHash) => ({ hash: HASH, parentHash })],
-    ['eth_getTransactionReceipt', (transactionHash) => ({ transactionHash, blockHash: HASH })],
-    ['eth_getTransactionReceipt', (blockHash) => ({ transactionHash: HASH, blockHash })],
-    ['eth_getTransactionReceipt', (to) => ({ transactionHash: HASH, blockHash: HASH, to })],
-    ['eth_getTransactionReceipt', (contractAddress) => ({ blockHash: HASH, to: null, contractAddress })],
-    ['eth_sendRawTransactionSync', (blockHash) => ({ transactionHash: HASH, blockHash, to: ADDRESS })],
-  ];
-  for (const [method, resultWith] of places) {
-    it(`${method}: ${JSON.stringify(resultWith('...'))} must be one, alone and in a batch`, async () => {
-      let value = /** @type {unknown} */ (null);
-      const { rpc } = rpcOver((asked) =>
-        Array.isArray(asked) ? asked.map((one) => right(one, resultWith(value))) : right(asked, resultWith(value)),
-      );
-      for (value of BAD) {
-        for (const ask of [rpc.call, rpc.gather]) {
-          const error = await caught(() => ask(method, [], 'submit'));
-          assert.ok(error instanceof ProtocolError, JSON.stringify(value));
-          assert.equal(error.message, `http://node answered ${method} with an invalid hash or address`);
-        }
-        await assert.rejects(rpc.batch([{ method, params: [] }, ...requests(1)], 'audit'), ProtocolError);
-      }
-      const isAddress = JSON.stringify(resultWith('?')).match(/"(to|contractAddress)":"\?"/) !== null;
-      for (value of isAddress ? [ADDRESS, null] : [HASH, HASH.toUpperCase().replace('X', 'x')])
-        assert.deepEqual(await rpc.call(method, [], 'submit'), resultWith(value));
-    });
-  }
-
-  it('may be missing: of a block that is pending, of a transaction without a block', async () => {
-    for (const [method, result] of [
-      ['eth_getBlockByNumber', null],
-      ['eth_getBlockByNumber', { hash: null }],
-      ['eth_getTransactionReceipt', null],
-      ['eth_getTransactionReceipt', { transactionHash: HASH, blockHash: null, to: null, contractAddress: null }],
-      ['eth_sendRawTransactionSync', null],
-    ])
-      assert.deepEqual(await rpcOver((asked) => right(asked, result)).rpc.call(String(method), [], 'resolve'), result);
-  });
-
-  it('a load of plain calls gets whatever the node answers', async () => {
-    const { rpc } = rpcOver((asked) => right(asked, { hash: 'none' }));
-    assert.deepEqual(await rpc.call('eth_getBlockByNumber', [], 'load'), { hash: 'none' });
   });
 });
 

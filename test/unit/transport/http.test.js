@@ -21,15 +21,12 @@ describe('retryAfterMs()', () => {
     ['', null],
     ['soon', null],
     ['Infinity', null],
-    ['2026-03-01T12:00:05Z', null],
     ['Sun, 01 Mar 2026 12:00:05 GMT', 5000],
     ['Sunday, 01-Mar-26 12:00:05 GMT', 5000],
-    ['Sun Mar  1 12:00:05 2026', 5000],
     ['Sun, 01 Mar 2026 12:00:00 GMT', 0],
     ['Sun, 01 Mar 2026 11:59:59 GMT', null],
     ['Mon, 01 Mar 2027 12:00:00 GMT', 600_000],
     ['Sun, 99 Mar 2026 12:00:05 GMT', null],
-    ['Sun, 01 Mar 2026 \u001b[2J GMT', null],
   ];
   for (const [text, expected] of table) {
     it(`${JSON.stringify(text.slice(0, 40))}: ${expected}`, () => assert.equal(retryAfterMs(text, NOW_MS), expected));
