@@ -173,9 +173,9 @@ function isUnbounded(purpose) {
   return purpose === 'load' || purpose === 'check';
 }
 
-/** Blocks are large, and so may be the answers to the user's calls. @param {string} method @param {string} purpose */
+/** Blocks and logs are large, and so may be the answers to the user's calls. @param {string} method @param {string} purpose */
 function mayBeLarge(method, purpose) {
-  return isUnbounded(purpose) || method.startsWith('eth_getBlock');
+  return isUnbounded(purpose) || method.startsWith('eth_getBlock') || method === 'eth_getLogs';
 }
 
 /**

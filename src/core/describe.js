@@ -13,7 +13,7 @@ import { MIX, isCallWorkload } from '../workloads/table.js';
 import { SetUpCosts, describeSpending } from './costs.js';
 
 /**
- * @import { AuditReport, Config, InstanceFacts, Rpc, RunFile, StartFacts, Surroundings, ThreadStats } from '../types.d.ts'
+ * @import { AuditReport, Config, Consistency, InstanceFacts, Rpc, RunFile, StartFacts, Surroundings, ThreadStats } from '../types.d.ts'
  * @import { StressError } from '../errors.js'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { Verdict } from '../stats/verdict.js'
@@ -35,6 +35,7 @@ import { SetUpCosts, describeSpending } from './costs.js';
  * @property {LoadSoFar} loaded
  * @property {{report: AuditReport | null, reason: string}} audited reason: why there is no report
  * @property {Balance} decrease of the balance during the load
+ * @property {Consistency | {why: string}} [consistency] with --check consistency, when the load has ended
  * @property {string[]} warnings
  * @property {number} untilUs
  * @property {string} end
@@ -48,7 +49,13 @@ import { SetUpCosts, describeSpending } from './costs.js';
  * @param {Parts} prepared
  * @param {Outcome} outcome
  */
-export function describeRun(config, { stop }, site, prepared, { loaded, audited, decrease, warnings, ...ended }) {
+export function describeRun(
+  config,
+  { stop },
+  site,
+  prepared,
+  { loaded, audited, decrease, consistency, warnings, ...ended },
+) {
   const { times, endpoints: network, workers, common } = site;
   const { ready, environment, valueWei, schedule, warmUp } = prepared;
   const { report } = audited;
@@ -64,6 +71,7 @@ export function describeRun(config, { stop }, site, prepared, { loaded, audited,
     ...(traffic.batches.why === null ? { '/generator/batches/why': 'no batch was refused' } : {}),
     ...(traffic.submissionBatches?.why === null ? { '/generator/submissionBatches/why': 'no batch was refused' } : {}),
     ...missingFacts(prepared),
+    ...(consistency !== undefined && 'why' in consistency ? { '/consistency': consistency.why } : {}),
     ...spending.unmeasured,
   };
   return {
@@ -101,6 +109,7 @@ export function describeRun(config, { stop }, site, prepared, { loaded, audited,
     gasRate: warmUp?.gas?.facts ?? null,
     thresholds: config.thresholds,
     audit: /** @type {object | null} */ (report),
+    ...(consistency !== undefined && { consistency: 'why' in consistency ? null : consistency }),
     spending: spending.facts,
     unmeasured,
   };

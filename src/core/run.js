@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { unconfirmedIdentityWords } from '../chain/chain-identity.js';
 import { startDevChain } from '../chain/devchain.js';
 import { describeForeign } from '../chain/funding.js';
+import { ConsistencyCheck } from '../consistency/index.js';
 import { EXIT, InternalError, ProtocolError, RpcError, StressError, UnavailableError, worstExit } from '../errors.js';
 import { auditWarning } from '../stats/audit-result.js';
 import { shortWindow } from '../stats/growth.js';
@@ -163,7 +164,8 @@ async function prepare(config, surroundings, opened) {
   const { rpc, connect, identity, monitor } = endpoints;
   const { chainId, allowChain, confirmations } = config;
   const { own, calls } = splitLoad(config);
-  const openThread = (/** @type {URL} */ module, /** @type {object} */ task) => opened.threads.open(module, task);
+  /** @type {SideThreads['open']} */
+  const openThread = (...given) => opened.threads.open(...given);
   const workload = await abandonable(stop, () =>
     createWorkload(own.workload, { rpc, settings: own, clock, connect, create, openThread }),
   );
@@ -201,7 +203,9 @@ async function prepare(config, surroundings, opened) {
   const warning = unconfirmed.length > 0 && sender !== null ? unconfirmedIdentityWords(unconfirmed) : null;
   const facts = { ...workload.facts?.(), ...(beside !== null && { calls: beside.facts }) };
   const environment = describeEnvironment(config, surroundings, opened, ready, identified, facts);
-  const parts = { endpoints, urls, sendUrl: config.sendRpc, workers, clock, stop, outputs, onBlock: warmUp?.onBlock };
+  const check = config.check.length === 0 ? null : new ConsistencyCheck(openThread, config.checkShare);
+  const listeners = { onBlock: warmUp?.onBlock, onOperation: check?.add };
+  const parts = { endpoints, urls, sendUrl: config.sendRpc, workers, clock, stop, outputs, ...listeners };
   const engine = await createEngines(parts, {
     transactions: {
       config: { ...engineConfig, connections: own.connections },
@@ -221,7 +225,8 @@ async function prepare(config, surroundings, opened) {
     },
   });
   const valueWei = workload.kind === 'transaction' ? workload.valueWei : 0n;
-  return { ready, environment, valueWei, workload, schedule, accounts, start, before, warmUp, engine, names, warning };
+  const load = { workload, valueWei, schedule, accounts, start, before, warmUp, engine, check };
+  return { ready, environment, ...load, names, warning };
 }
 
 /**
@@ -235,7 +240,8 @@ async function createEngines(parts, { transactions, calls }) {
   if (calls === null) return engine;
   // In one thread both use the same connections, whose traffic counts once.
   const endpoints = { ...parts.endpoints, stats: () => /** @type {any} */ ({}) };
-  return new MixedEngine(engine, await createEngine({ ...parts, ...calls, endpoints, onBlock: undefined }));
+  const own = { ...parts, ...calls, endpoints, onBlock: undefined, onOperation: undefined };
+  return new MixedEngine(engine, await createEngine(own));
 }
 
 /**
@@ -278,7 +284,7 @@ function chainToolsOf({ sender, inclusion, costs }, start, confirmations) {
 async function loadAndAudit(config, surroundings, opened, prepared) {
   const { clock, outputs, stop, log, onProgress } = surroundings;
   const { endpoints, nodePid } = opened;
-  const { ready, workload, engine, warmUp, names, warning } = prepared;
+  const { ready, workload, engine, warmUp, check, names, warning } = prepared;
   const { rpc, identity, monitor, health } = endpoints;
   const { warmupMs, durationMs, intervalMs, txTimeoutMs, drainTimeoutMs, nodeMetrics, nodeSeries, insecure } = config;
   const warn = (/** @type {string} */ words) => log.warn(words);
@@ -293,6 +299,7 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
   // Plain calls show themselves whether the endpoint answers.
   if (identity === null && workload.kind === 'transaction') monitor.begin();
   if (warning !== null) watch.warnOf('unconfirmed', warning);
+  if (check !== null) check.onViolation = (code, words) => watch.warnOnce(code, `${code}: ${words}`);
   const checkpoints = new Checkpoints({ clock, outputs, stop, warn });
   /** @param {LoadSoFar} loaded */
   const describeSoFar = (loaded) => {
@@ -310,6 +317,7 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
       watch,
       warmUp,
       names,
+      check,
       checkpoints,
       describeSoFar,
       timeOfDayMs: opened.times.timeOfDayMs,
@@ -317,6 +325,7 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
       onProgress,
       begin: () => waitForStart(opened, clock, watch),
     }).run();
+    const consistency = await check?.finish();
     let audited = { report: /** @type {AuditReport | null} */ (null), reason: NOTHING_TO_AUDIT };
     if (workload.kind === 'transaction') {
       await monitor.waitUntilSynced(stop.now);
@@ -327,7 +336,7 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
       onProgress('auditing wallets', 0, accounts.length);
       audited = await auditUnlessAborted(parts, start, stop);
     }
-    return { loaded, audited, decrease: await decreaseAfter(rpc, prepared, audited), warnings };
+    return { loaded, audited, decrease: await decreaseAfter(rpc, prepared, audited), consistency, warnings };
   } finally {
     onProgress('', 1, 1);
     watch.close();
