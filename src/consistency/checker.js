@@ -68,7 +68,8 @@ export class ConsistencyChecker {
   /** @param {number} requests of the load so far */
   noteRequests(requests) {
     const nowUs = this.#options.clock.nowUs();
-    const perUs = (requests - this.#load.requests) / Math.max(1, nowUs - this.#load.atUs);
+    // Messages may follow each other closely.
+    const perUs = (requests - this.#load.requests) / Math.max(1e6, nowUs - this.#load.atUs);
     this.#load = { requests, perUs, atUs: nowUs };
   }
 
