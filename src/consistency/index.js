@@ -24,10 +24,16 @@ export class ConsistencyCheck {
 
   /** @param {OpenThread} openThread @param {number} share of the requests of the load */
   constructor(openThread, share) {
+    /** @type {() => void} */
+    let begun = () => {};
+    const hasBegun = new Promise((resolve) => (begun = () => resolve(null)));
     this.#thread = openThread(new URL('thread.js', import.meta.url), { share }, ({ code, words }) => {
+      if (code === undefined) return begun();
       this.#found[code] = (this.#found[code] ?? 0) + 1;
       this.onViolation(code, words);
     });
+    /** Resolves when the checks have begun: on a busy machine a thread takes seconds to start. */
+    this.ready = Promise.race([hasBegun, this.#thread.result]);
   }
 
   /** @param {VerifiedOperation} operation */

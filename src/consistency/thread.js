@@ -29,6 +29,7 @@ export default async function check({ share }, rpcs, onMessage, post) {
     if (requests !== undefined) checker.noteRequests(requests);
     if (isOver) over.abort();
   });
+  post({});
   // Requests under way are not waited for.
   await Promise.race([
     ended,

@@ -204,6 +204,7 @@ async function prepare(config, surroundings, opened) {
   const facts = { ...workload.facts?.(), ...(beside !== null && { calls: beside.facts }) };
   const environment = describeEnvironment(config, surroundings, opened, ready, identified, facts);
   const check = config.check.length === 0 ? null : new ConsistencyCheck(openThread, config.checkShare);
+  await abandonable(stop, async () => check?.ready);
   const listeners = { onBlock: warmUp?.onBlock, onOperation: check?.add };
   const parts = { endpoints, urls, sendUrl: config.sendRpc, workers, clock, stop, outputs, ...listeners };
   const engine = await createEngines(parts, {

@@ -29,14 +29,14 @@ import { displayUrl } from '../chain/rpc.js';
 export class SideThread {
   #worker;
   #clock;
-  /** @type {Promise<any>} */
-  #result;
+  /** Its result, or a Failure. @type {Promise<any>} */
+  result;
 
   /** @param {SideTask} task @param {Clock} clock @param {(message: any) => void} [onMessage] for messages before the result */
   constructor(task, clock, onMessage) {
     this.#clock = clock;
     this.#worker = new Worker(new URL('side-thread-main.js', import.meta.url), { workerData: task });
-    this.#result = new Promise((resolve) => {
+    this.result = new Promise((resolve) => {
       this.#worker.on('message', ({ message, result }) => {
         if (message === undefined) resolve(result);
         else onMessage?.(message);
@@ -61,7 +61,7 @@ export class SideThread {
     this.post(message);
     const over = new AbortController();
     const late = this.#clock.sleep(timeoutMs, over.signal).then(() => ({ why: 'its thread did not answer in time' }));
-    const result = await Promise.race([this.#result, late]);
+    const result = await Promise.race([this.result, late]);
     over.abort();
     await this.close();
     return result;
