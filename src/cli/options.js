@@ -465,7 +465,7 @@ const TABLE = {
     { name: 'check', isList: true, argument: 'KIND', choices: ['consistency'], commands: LOAD,
       help: 'compare answers of each --rpc with each other and with verified operations, beside the load; contradictions are counted (--threshold violations=0)' },
     { name: 'check-share', argument: 'PERCENT', parse: parse.share('1%', 0.01, 100), fallback: '1%', commands: LOAD, needs: ['check'],
-      help: 'requests of --check, as a share of those of the load; at least 4 per second' },
+      help: 'requests of --check, as a share of those of the load; 4 per second are added' },
     { name: 'node-pid', argument: 'PID', integer: [1, 4_194_304], commands: LOAD,
       mayDiffer: 'both',
       help: 'process id of a node on this machine: its CPU, memory and threads are recorded' },

@@ -24,7 +24,7 @@ const LEAST_PER_SECOND = 4;
 /** Pause when the rate allows no request, or an endpoint does not answer. */
 const PAUSE_MS = 50;
 /** Operations that are kept to be checked. */
-const MAX_OPERATIONS = 256;
+const MAX_OPERATIONS = 64;
 /** Blocks of a range of logs. */
 const MAX_RANGE = 4;
 /** Examples of a violation. */
@@ -123,18 +123,15 @@ export class ConsistencyChecker {
     if (head === null) return null;
     const random = this.#random;
     // Newer ones more often: a node that is late is late with them.
-    const drawn = (/** @type {number} */ all) => Math.floor(random() ** 3 * all);
-    const number = head.number - drawn(Math.min(RECENT_BLOCKS, head.number));
+    const number = head.number - Math.floor(random() ** 3 * Math.min(RECENT_BLOCKS, head.number));
     const block = await endpoint.blockAt(number);
     if (block === null) {
       const words = `the latest block was ${head.number}, and block ${number} is missing`;
       await this.#prove(endpoint, missing(words, [byNumber(head), byNumber({ number })], head));
       return null;
     }
-    const recent = this.#operations.filter(
-      ({ blockNumber: at }) => at <= head.number && at > head.number - RECENT_BLOCKS,
-    );
-    const operation = recent.at(-1 - drawn(recent.length)) ?? null;
+    // The newest: a wallet that has gone on hides an answer that is a little too old.
+    const operation = this.#operations.findLast(({ blockNumber }) => blockNumber <= head.number) ?? null;
     // The endpoint must have served the block with the operation before it is asked for the effect.
     const home = operation === null ? null : await endpoint.blockAt(operation.blockNumber);
     const hasOperation = operation !== null && home !== null && home.transactions.includes(operation.hash);

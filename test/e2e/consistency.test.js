@@ -46,7 +46,9 @@ describe('--check consistency', { concurrency: true }, () => {
     assert.equal(run.thresholds[0].value, count);
     assert.match(stdout, /consistency \d+ checks of 8 kinds, \d+ CONTRADICTIONS?\n +unknown_block_list \d+, the first/);
     assert.match(stderr, /unknown_block_list: http:.*a block that does not exist has 0 logs/);
-    assert.ok(page.includes('Consistency of the answers') && page.includes(`${examples[0].endpoint}, ${examples[0].at}`));
+    assert.ok(
+      page.includes('Consistency of the answers') && page.includes(`${examples[0].endpoint}, ${examples[0].at}`),
+    );
     const found = run.intervals.reduce(
       (/** @type {number} */ sum, /** @type {any} */ row) => sum + (row.violations?.unknown_block_list ?? 0),
       0,
