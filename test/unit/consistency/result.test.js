@@ -83,9 +83,7 @@ describe('the result of --check consistency', () => {
   });
 
   it('of several instances is added up', () => {
-    const sum = [GOOD, BAD, BAD]
-      .map((consistency) => ({ consistency }))
-      .reduce((a, b) => merge(RUN, a, b)).consistency;
+    const sum = [GOOD, BAD, BAD].map((consistency) => ({ consistency })).reduce((a, b) => merge(RUN, a, b)).consistency;
     assert.deepEqual([sum.share, sum.requests, sum.checks.block, sum.lag], [0.01, 1500, 636, GOOD.lag]);
     assert.equal(sum.violations.stale_read.count, 6);
     assert.equal(sum.violations.stale_read.examples.length, 3);
