@@ -13,7 +13,7 @@ import { byHash, byNumber } from './checks.js';
  */
 
 /** Hashes of heads that are remembered. */
-const REMEMBERED = 256;
+const MAX_HEADS = 256;
 
 /** @type {Request} */
 const SUBSCRIBE = { method: 'eth_subscribe', params: ['newHeads'] };
@@ -31,7 +31,7 @@ export class HeadOrder {
     // After a reorg the old chain may become canonical again, and its blocks are announced again.
     if (before !== null && head.number <= before.number) this.#hashes.clear();
     this.#hashes.add(head.hash);
-    if (this.#hashes.size > REMEMBERED) this.#hashes.delete(String(this.#hashes.values().next().value));
+    if (this.#hashes.size > MAX_HEADS) this.#hashes.delete(String(this.#hashes.values().next().value));
     this.#last = head;
     return { isRepeated: false, gapAfter: before !== null && head.number > before.number + 1 ? before : null };
   }
