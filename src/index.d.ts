@@ -45,6 +45,8 @@ export interface RunOptions {
   sendRpc?: string | URL;
   chainId?: number;
   allowChain?: number;
+  check?: 'consistency';
+  checkShare?: string;
   inclusion?: 'auto' | 'heads' | 'blocks' | 'sync';
   ladder?: Rung | readonly Rung[];
   confirmations?: number;
@@ -191,6 +193,18 @@ export interface RunFile {
   probes: object | null;
   generator: { cpuUs: number | null; peakRssBytes: number; cpuUsPerVerified: number | null };
   audit: { exact: boolean; result?: 'exact' | 'incomplete' | 'not_exact' } | null;
+  /** With check; null: without a result. */
+  consistency?: {
+    share: number;
+    requests: number;
+    checks: Record<string, number>;
+    off: Record<string, string>;
+    violations: Record<
+      string,
+      { count: number; examples: { endpoint: string; at: string; words: string; commands: string[] }[] }
+    >;
+    lag: Record<string, { blocks: number; ms: number }>;
+  } | null;
   /** In wei, as decimal texts. */
   spending: { capWei: string | null; setUpWei: string | null; leftWei?: string | null; spentWei: string | null };
   verdict: { name: string; evidence: string } | null;

@@ -125,6 +125,7 @@ export type Purpose =
   | 'audit'
   | 'probe'
   | 'check'
+  | 'consistency'
   | 'follow'
   | 'ladder'
   | 'health';
@@ -407,6 +408,8 @@ export type TransactionWorkload = Pick<Own, 'kind' | 'subject'> &
     next: (position: number, nonce: number) => Call;
     /** of an operation; its figures are also counted by name */
     nameOf?: (position: number, nonce: number) => string;
+    /** reads the count that verifies the operations of a wallet; it only grows */
+    countCall?: (position: number) => { to: string; data: string };
     verify: (...given: Parameters<Own['verify']>) => Promise<Verdict>;
     /** without it, the effects are the nonces without reverted transactions */
     audit?: (...given: Parameters<Own['audit']>) => Promise<AuditReading[]>;
@@ -626,6 +629,10 @@ export type EngineConfig = ConnectionConfig & {
 };
 
 export type NodeConfig = {
+  /** kinds of checks beside the load: consistency */
+  check: readonly string[];
+  /** their part of the requests of the load, as a fraction */
+  checkShare: number;
   inclusion: string;
   /** empty: promises are not followed */
   ladder: readonly string[];
@@ -942,6 +949,8 @@ export type IntervalRow = {
   stages: Record<Stage, { count: number; sumUs: number }>;
   blocks: BlockTotals;
   probes: Readings;
+  /** with --check consistency: those found, by code */
+  violations?: Record<string, number>;
   /** time without a response about the chain at the end of the interval, and the reason */
   silence?: { ms: number; words: string };
 };
@@ -1007,6 +1016,29 @@ export type Reorgs = {
 
 /** Input of the run file. */
 export type RunParts = ReturnType<typeof describeRun>;
+
+/** The result of --check consistency. */
+export type Consistency = {
+  /** of the requests of the load, as asked for */
+  share: number;
+  requests: number;
+  /** number of checks by kind */
+  checks: Record<string, number>;
+  /** kinds that were not made at an endpoint, with the reason */
+  off: Record<string, string>;
+  /** by code */
+  violations: Record<string, { count: number; examples: Violation[] }>;
+  /** by endpoint: most blocks behind the newest block of the run, and longest time */
+  lag: Record<string, { blocks: number; ms: number }>;
+};
+
+export type Violation = {
+  endpoint: string;
+  at: string;
+  words: string;
+  /** two, as a shell takes them */
+  commands: string[];
+};
 
 /** Time without a response, of all endpoints. */
 export type Outage = {

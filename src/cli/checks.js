@@ -53,6 +53,12 @@ function* problemsOf(command, config, { given, env, nowMs }) {
     yield '--header and STRESS_HEADER are given: put all headers into STRESS_HEADER or --header-file';
   if (command === 'run') yield* instanceProblems(config, nowMs);
   yield* paceProblems(config);
+  if (
+    command !== 'merge' &&
+    config.check.length === 0 &&
+    config.thresholds.some(({ figure }) => figure === 'violations')
+  )
+    yield '--threshold on violations needs the checks that find them: --check consistency';
   if (config.out === '-' && config.intervals === '-')
     yield '--out - and --intervals - both write to standard output: give one of them a file';
   yield* fundsProblems(command, config);
@@ -158,7 +164,8 @@ function* templateProblems({ files }) {
 }
 
 /** A workload without transactions. @param {Command} command @param {Config} config @param {ReadonlySet<string>} given */
-function* callProblems(command, { workload, rpc }, given) {
+function* callProblems(command, { workload, rpc, check }, given) {
+  if (check.length > 0) yield `--check ${check[0]} needs transactions: --workload ${workload} leaves nothing to check`;
   const [sending] = SENDING.filter((name) => given.has(name));
   if (sending !== undefined) yield `--${sending} is for submissions, and --workload ${workload} sends none`;
   if (given.has('ladder')) yield `--ladder follows transactions, and --workload ${workload} sends none`;

@@ -363,9 +363,8 @@ export async function threshold(text) {
   return parseThreshold(text);
 }
 
-/** Such as 2%, as a fraction. */
-export const smallChange = matching(
-  /^(\d+(?:\.\d+)?)\s*%$/,
-  'a share such as 2%',
-  ([text, percent]) => inRange(text, Number(percent), 0.1, 50) / 100,
-);
+/** A fraction, such as 2%. @param {string} example @param {number} least in percent @param {number} most */
+export const share = (example, least, most) =>
+  matching(/^(\d+(?:\.\d+)?)\s*%$/, `a share such as ${example}`, ([text, percent]) => {
+    return inRange(text, Number(percent), least, most) / 100;
+  });

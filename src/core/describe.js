@@ -13,7 +13,7 @@ import { MIX, isCallWorkload } from '../workloads/table.js';
 import { SetUpCosts, describeSpending } from './costs.js';
 
 /**
- * @import { AuditReport, BrokenPromises, Config, InstanceFacts, Rpc, RunFile, StartFacts, Surroundings, ThreadStats } from '../types.d.ts'
+ * @import { AuditReport, BrokenPromises, Config, Consistency, InstanceFacts, Rpc, RunFile, StartFacts, Surroundings, ThreadStats } from '../types.d.ts'
  * @import { StressError } from '../errors.js'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { Verdict } from '../stats/verdict.js'
@@ -36,6 +36,7 @@ import { SetUpCosts, describeSpending } from './costs.js';
  * @property {{report: AuditReport | null, reason: string}} audited reason: why there is no report
  * @property {Balance} decrease of the balance during the load
  * @property {BrokenPromises | {why: string}} promises
+ * @property {Consistency | {why: string}} [consistency] with --check consistency, when the load has ended
  * @property {string[]} warnings
  * @property {number} untilUs
  * @property {string} end
@@ -54,7 +55,7 @@ export function describeRun(
   { stop },
   site,
   prepared,
-  { loaded, audited, decrease, promises, warnings, ...ended },
+  { loaded, audited, decrease, promises, consistency, warnings, ...ended },
 ) {
   const { times, endpoints: network, workers, common } = site;
   const { ready, environment, valueWei, schedule, warmUp } = prepared;
@@ -71,6 +72,7 @@ export function describeRun(
     ...(traffic.batches.why === null ? { '/generator/batches/why': 'no batch was refused' } : {}),
     ...(traffic.submissionBatches?.why === null ? { '/generator/submissionBatches/why': 'no batch was refused' } : {}),
     ...missingFacts(prepared),
+    ...(consistency !== undefined && 'why' in consistency ? { '/consistency': consistency.why } : {}),
     ...spending.unmeasured,
   };
   return {
@@ -109,6 +111,7 @@ export function describeRun(
     ...(prepared.ladder && { promises: { ...prepared.ladder, found: promises } }),
     thresholds: config.thresholds,
     audit: /** @type {object | null} */ (report),
+    ...(consistency !== undefined && { consistency: 'why' in consistency ? null : consistency }),
     spending: spending.facts,
     unmeasured,
   };

@@ -8,6 +8,7 @@ import { IntervalLog, Stats, rowOf, zeroCounts } from '../stats/stats.js';
 /**
  * @import { Stop } from './stop.js'
  * @import { Clock, Counts, Engine, Output, Phase, Readings, RunFile, Snapshot, Surroundings } from '../types.d.ts'
+ * @import { ConsistencyCheck } from '../consistency/index.js'
  * @import { EngineReport, Plan } from './engine.js'
  * @import { GasRate } from './gas-rate.js'
  * @import { Checkpoints, Watch } from './reports.js'
@@ -30,6 +31,7 @@ import { IntervalLog, Stats, rowOf, zeroCounts } from '../stats/stats.js';
  * @property {Watch} watch
  * @property {WarmUp | null} [warmUp] null unless --warmup auto
  * @property {readonly string[]} [names] of the endpoints
+ * @property {ConsistencyCheck | null} [check] null without --check consistency
  * @property {Checkpoints} checkpoints started here, stopped by the caller
  * @property {(soFar: LoadSoFar) => RunFile} describeSoFar
  * @property {(atUs: number) => number} timeOfDayMs time of day of an instant of the clock
@@ -205,6 +207,7 @@ export class Load {
     const { engine, stop } = this.#options;
     const snapshot = await engine.snapshot(nowUs, endsInterval);
     this.#latest = snapshot;
+    this.#options.check?.noteTraffic(snapshot.traffic.rpcCalls);
     const ended = snapshot.interval?.stats;
     if (ended !== undefined) this.#past = (this.#past ?? new Stats(ended.startUs)).add(ended);
     if (snapshot.violation !== null) stop.request('internal', EXIT.internal, new InternalError(snapshot.violation));
@@ -295,6 +298,8 @@ export class Load {
     const row = rowOf(stats, { phase, loadStartUs, inFlight, blocks: { ...blocks, gapMaxMs }, probes });
     if (silence !== null && silence.silentMs >= SILENT_MS)
       row.silence = { ms: silence.silentMs, words: silence.words || 'no answer in time' };
+    const { check } = this.#options;
+    if (check) row.violations = check.takeFound();
     this.#log.add(row);
     const windowS = (stats.endUs - startUs) / 1e6;
     const censored = stats.distribution('censored');

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { unconfirmedIdentityWords } from '../chain/chain-identity.js';
 import { startDevChain } from '../chain/devchain.js';
 import { describeForeign } from '../chain/funding.js';
+import { ConsistencyCheck } from '../consistency/index.js';
 import { EXIT, InternalError, ProtocolError, RpcError, StressError, UnavailableError, worstExit } from '../errors.js';
 import { auditWarning } from '../stats/audit-result.js';
 import { shortWindow } from '../stats/growth.js';
@@ -164,7 +165,8 @@ async function prepare(config, surroundings, opened) {
   const { rpc, connect, identity, monitor } = endpoints;
   const { chainId, allowChain, confirmations } = config;
   const { own, calls } = splitLoad(config);
-  const openThread = (/** @type {URL} */ module, /** @type {object} */ task) => opened.threads.open(module, task);
+  /** @type {SideThreads['open']} */
+  const openThread = (...given) => opened.threads.open(...given);
   const workload = await abandonable(stop, () =>
     createWorkload(own.workload, { rpc, settings: own, clock, connect, create, openThread }),
   );
@@ -204,7 +206,10 @@ async function prepare(config, surroundings, opened) {
   const warning = unconfirmed.length > 0 && sender !== null ? unconfirmedIdentityWords(unconfirmed) : null;
   const facts = { ...workload.facts?.(), ...(beside !== null && { calls: beside.facts }) };
   const environment = describeEnvironment(config, surroundings, opened, ready, identified, facts);
-  const parts = { endpoints, urls, sendUrl: config.sendRpc, workers, clock, stop, outputs, onBlock: warmUp?.onBlock };
+  const check = config.check.length === 0 ? null : new ConsistencyCheck(openThread, config.checkShare);
+  await abandonable(stop, async () => check?.ready);
+  const listeners = { onBlock: warmUp?.onBlock, onOperation: check?.add };
+  const parts = { endpoints, urls, sendUrl: config.sendRpc, workers, clock, stop, outputs, ...listeners };
   const engine = await createEngines(parts, {
     transactions: {
       config: { ...engineConfig, connections: own.connections },
@@ -224,7 +229,7 @@ async function prepare(config, surroundings, opened) {
     },
   });
   const valueWei = workload.kind === 'transaction' ? workload.valueWei : 0n;
-  const made = { environment, valueWei, workload, schedule, accounts, start, before, warmUp, engine, names };
+  const made = { environment, valueWei, workload, schedule, accounts, start, before, warmUp, engine, names, check };
   return { ready, ladder, warning, ...made };
 }
 
@@ -239,7 +244,8 @@ async function createEngines(parts, { transactions, calls }) {
   if (calls === null) return engine;
   // In one thread both use the same connections, whose traffic counts once.
   const endpoints = { ...parts.endpoints, stats: () => /** @type {any} */ ({}) };
-  return new MixedEngine(engine, await createEngine({ ...parts, ...calls, endpoints, onBlock: undefined }));
+  const own = { ...parts, ...calls, endpoints, onBlock: undefined, onOperation: undefined };
+  return new MixedEngine(engine, await createEngine(own));
 }
 
 /**
@@ -282,7 +288,7 @@ function chainToolsOf({ sender, inclusion, costs }, start, confirmations, rungs)
 async function loadAndAudit(config, surroundings, opened, prepared) {
   const { clock, outputs, stop, log, onProgress } = surroundings;
   const { endpoints, nodePid } = opened;
-  const { ready, workload, engine, warmUp, names, warning } = prepared;
+  const { ready, workload, engine, warmUp, check, names, warning } = prepared;
   const { rpc, identity, monitor, health } = endpoints;
   const { warmupMs, durationMs, intervalMs, txTimeoutMs, drainTimeoutMs, nodeMetrics, nodeSeries, insecure } = config;
   const warn = (/** @type {string} */ words) => log.warn(words);
@@ -299,6 +305,7 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
   if (warning !== null) watch.warnOf('unconfirmed', warning);
   for (const [rung, words] of Object.entries(prepared.ladder?.lacks ?? {}))
     if (config.ladder.includes(rung)) watch.warnOf('ladder', `--ladder ${rung} is off: ${words}`);
+  if (check !== null) check.onViolation = (code, words) => watch.warnOnce(code, `${code}: ${words}`);
   const checkpoints = new Checkpoints({ clock, outputs, stop, warn });
   /** @param {LoadSoFar} loaded */
   const describeSoFar = (loaded) => {
@@ -322,6 +329,7 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
       watch,
       warmUp,
       names,
+      check,
       checkpoints,
       describeSoFar,
       timeOfDayMs: opened.times.timeOfDayMs,
@@ -329,6 +337,7 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
       onProgress,
       begin: () => waitForStart(opened, clock, watch),
     }).run();
+    const consistency = await check?.finish();
     let audited = { report: /** @type {AuditReport | null} */ (null), reason: NOTHING_TO_AUDIT };
     if (workload.kind === 'transaction') {
       await monitor.waitUntilSynced(stop.now);
@@ -340,7 +349,8 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
       audited = await auditUnlessAborted(parts, start, stop);
     }
     const promises = await promisesAfter(rpc, prepared, loaded, audited);
-    return { loaded, audited, promises, decrease: await decreaseAfter(rpc, prepared, audited), warnings };
+    const decrease = await decreaseAfter(rpc, prepared, audited);
+    return { loaded, audited, promises, decrease, consistency, warnings };
   } finally {
     onProgress('', 1, 1);
     watch.close();

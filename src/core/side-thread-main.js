@@ -19,6 +19,6 @@ const rpcs = urls.map((text, i) => {
   return createRpc(transport, names[i], { secrets: secretsOf(url, headers) });
 });
 const { default: work } = await import(module);
-port.postMessage(
-  await work(task, rpcs, (/** @type {(message: any) => void} */ listener) => port.on('message', listener)),
-);
+const onMessage = (/** @type {(message: any) => void} */ listener) => port.on('message', listener);
+const post = (/** @type {object} */ message) => port.postMessage({ message });
+port.postMessage({ result: await work(task, rpcs, onMessage, post) });

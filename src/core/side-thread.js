@@ -23,21 +23,24 @@ import { displayUrl } from '../chain/rpc.js';
 /**
  * What such a thread does.
  * @template Task, Message, Result
- * @typedef {(task: Task, rpcs: Rpc[], onMessage: (listener: (message: Message) => void) => void) => Promise<Result>} SideWork
+ * @typedef {(task: Task, rpcs: Rpc[], onMessage: (listener: (message: Message) => void) => void, post: (message: object) => void) => Promise<Result>} SideWork
  */
 
 export class SideThread {
   #worker;
   #clock;
-  /** @type {Promise<any>} */
-  #result;
+  /** Its result, or a Failure. @type {Promise<any>} */
+  result;
 
-  /** @param {SideTask} task @param {Clock} clock */
-  constructor(task, clock) {
+  /** @param {SideTask} task @param {Clock} clock @param {(message: any) => void} [onMessage] for messages before the result */
+  constructor(task, clock, onMessage) {
     this.#clock = clock;
     this.#worker = new Worker(new URL('side-thread-main.js', import.meta.url), { workerData: task });
-    this.#result = new Promise((resolve) => {
-      this.#worker.once('message', resolve);
+    this.result = new Promise((resolve) => {
+      this.#worker.on('message', ({ message, result }) => {
+        if (message === undefined) resolve(result);
+        else onMessage?.(message);
+      });
       this.#worker.once('error', (error) => resolve({ why: `its thread failed: ${error.message}` }));
       this.#worker.once('exit', () => resolve({ why: 'its thread ended' }));
     });
@@ -58,7 +61,7 @@ export class SideThread {
     this.post(message);
     const over = new AbortController();
     const late = this.#clock.sleep(timeoutMs, over.signal).then(() => ({ why: 'its thread did not answer in time' }));
-    const result = await Promise.race([this.#result, late]);
+    const result = await Promise.race([this.result, late]);
     over.abort();
     await this.close();
     return result;
@@ -80,12 +83,12 @@ export class SideThreads {
     this.#options = options;
   }
 
-  /** @param {URL} module @param {object} task plain data @returns {SideThread} */
-  open(module, task) {
+  /** @param {URL} module @param {object} task plain data @param {(message: any) => void} [onMessage] @returns {SideThread} */
+  open(module, task, onMessage) {
     const { config, urls, clock } = this.#options;
     const { headers, insecure, requestTimeoutMs } = config;
     const endpoints = { urls: urls.map(String), names: urls.map(displayUrl), headers, insecure, requestTimeoutMs };
-    const thread = new SideThread({ module: String(module), task, ...endpoints }, clock);
+    const thread = new SideThread({ module: String(module), task, ...endpoints }, clock, onMessage);
     this.#threads.push(thread);
     return thread;
   }

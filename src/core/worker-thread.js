@@ -10,18 +10,20 @@
  * @property {(Omit<ChainTools, 'signer' | 'fees'> & {signer: null, fees: ReturnType<Fees['state']>}) | null} chain
  * @property {BatchFacts} batches as learned in the set-up
  * @property {boolean} wantsSamples
+ * @property {number} operationsPerSecond verified ones that it posts; 0: none
  * @property {Schedule | null} schedule
  * @property {Share} share
  *
  * @typedef {'prepare' | 'start' | 'setWindow' | 'snapshot' | 'stop' | 'drain' | 'abort' | 'close'} Method
  *
- * @typedef {{type: 'answer', id: number, result: unknown} | {type: 'block', block: SeenBlock} | {type: 'samples', samples: Sample[]} | {type: 'stop', reason: StopReason, message: string | null}}
+ * @typedef {{type: 'answer', id: number, result: unknown} | {type: 'block', block: SeenBlock} | {type: 'samples', samples: Sample[]} | {type: 'operation', operation: VerifiedOperation} | {type: 'stop', reason: StopReason, message: string | null}}
  *   WorkerMessage answer: to the request of that id; 0: it is ready
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { createFees } from '../chain/fees.js';
 import { Wallet, createSigner } from '../chain/keys.js';
 import { createClock } from '../clock.js';
+import { operationSampler } from '../consistency/index.js';
 import { createWorkload } from '../workloads/index.js';
 import { strayErrorOf } from '../workloads/user-code.js';
 import { openNetwork } from './connect.js';
@@ -36,6 +38,7 @@ import { Account } from './nonces.js';
  * @import { ChainTools, Plan } from './engine.js'
  * @import { Schedule, Share } from './pacer.js'
  * @import { WorkloadState } from '../workloads/index.js'
+ * @import { VerifiedOperation } from '../consistency/checks.js'
  * @import { MessagePort } from 'node:worker_threads'
  */
 
@@ -45,7 +48,16 @@ const SAMPLES_WAIT_MS = 200;
 
 /** @param {Task} task @param {MessagePort} port */
 async function work(task, port) {
-  const { config, wallets, workload: prepared, chain, wantsSamples, schedule, share } = task;
+  const {
+    config,
+    wallets,
+    workload: prepared,
+    chain,
+    wantsSamples,
+    operationsPerSecond: perSecond,
+    schedule,
+    share,
+  } = task;
   /** @param {WorkerMessage} message */
   const post = (message) => port.postMessage(message);
   /** @param {StopReason} reason @param {Error} [error] */
@@ -56,11 +68,17 @@ async function work(task, port) {
   const { rpc, connect } = endpoints;
   const onBlock = (/** @type {SeenBlock} */ block) => post({ type: 'block', block });
   const batcher = createBatcher(clock, (samples) => post({ type: 'samples', samples }));
-  const onSample = wantsSamples ? batcher.add : () => {};
   const accounts = wallets.map((state, position) => new Account(position, Wallet.fromState(state)));
   const addresses = wallets.map(({ address }) => address);
   const { name, settings, state } = prepared;
   const workload = await createWorkload(name, { rpc, settings, state, addresses, clock, connect });
+  const onOperation = (/** @type {VerifiedOperation} */ operation) => post({ type: 'operation', operation });
+  const sampled = { accounts, workload, inFlight: config.inFlight, perSecond };
+  const wanted = [
+    ...(wantsSamples ? [batcher.add] : []),
+    ...(perSecond > 0 ? [operationSampler(sampled, onOperation)] : []),
+  ];
+  const onSample = (/** @type {Sample} */ sample) => wanted.forEach((want) => want(sample));
   const signing = chain === null ? null : { ...chain, signer: await createSigner(), fees: createFees(chain.fees) };
   const load = { config, accounts, workload, schedule, share, onSample, traffic: endpoints.stats };
   const engine = new ThreadEngine({ ...load, clock, rpc, chain: signing, onBlock, onStop });

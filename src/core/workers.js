@@ -9,6 +9,7 @@ import {
   displayName,
   worstExit,
 } from '../errors.js';
+import { OPERATIONS_PER_SECOND, operationSampler } from '../consistency/index.js';
 import { isWorkloadFile } from '../files.js';
 import { SharedBlocks, noBlocks } from '../stats/blocks.js';
 import { merge } from '../stats/merge.js';
@@ -30,6 +31,7 @@ import { requestStop } from './stop.js';
  * @import { ChainTools, Plan } from './engine.js'
  * @import { LedgerState } from './ledger.js'
  * @import { Stop } from './stop.js'
+ * @import { VerifiedOperation } from '../consistency/checks.js'
  * @import { Account } from './nonces.js'
  * @import { Schedule } from './pacer.js'
  * @import { Method, Task, WorkerMessage } from './worker-thread.js'
@@ -46,6 +48,7 @@ const ABORT_MS = 2000;
  * @property {Stop} stop
  * @property {Output[]} outputs
  * @property {(block: SeenBlock) => void} onBlock
+ * @property {(operation: VerifiedOperation) => void} onOperation
  * @property {() => void} onDone
  */
 
@@ -159,6 +162,8 @@ class WorkerHandle {
       this.#answer(message.id, message.result);
     } else if (message.type === 'samples') {
       for (const sample of message.samples) for (const output of outputs) output.sample?.(sample);
+    } else if (message.type === 'operation') {
+      this.#options.onOperation(message.operation);
     } else if (message.type === 'block') {
       this.#options.onBlock(message.block);
     } else if (message.reason === 'iterations') {
@@ -217,6 +222,7 @@ function errorOf({ reason, message }) {
  * @property {Task[]} tasks of the workers
  * @property {Account[]} accounts by position
  * @property {(block: SeenBlock) => void} onBlock each new block, in order, with our transactions of all workers
+ * @property {(operation: VerifiedOperation) => void} onOperation some of the verified ones
  * @property {Stop} stop
  * @property {Output[]} outputs
  *
@@ -233,13 +239,14 @@ class WorkerPool {
 
   /** @param {PoolOptions} options */
   constructor(options) {
-    const { tasks, accounts, stop, outputs } = options;
+    const { tasks, accounts, onOperation, stop, outputs } = options;
     this.#options = options;
     this.#blocks = new SharedBlocks(options.onBlock, ({ seenAtUs }) => seenAtUs >= this.#plan.loadStartUs);
     let first = 0;
     this.#handles = tasks.map((task) => {
       const own = accounts.slice(first, (first += task.wallets.length));
-      return new WorkerHandle(task, { accounts: own, stop, outputs, onBlock: this.#onBlock, onDone: this.#onDone });
+      const { onBlock, onDone } = { onBlock: this.#onBlock, onDone: this.#onDone };
+      return new WorkerHandle(task, { accounts: own, stop, outputs, onOperation, onBlock, onDone });
     });
   }
 
@@ -352,6 +359,7 @@ class WorkerPool {
  * @property {Stop} stop
  * @property {Output[]} outputs
  * @property {((block: SeenBlock) => void) | undefined} onBlock beside the outputs
+ * @property {((operation: VerifiedOperation) => void) | undefined} onOperation with --check consistency: some of the verified ones
  * @property {Schedule | null} schedule
  * @property {Account[]} accounts
  * @property {Workload} workload
@@ -361,13 +369,27 @@ class WorkerPool {
 
 /** @param {EngineParts} parts @returns {Promise<Engine>} */
 export async function createEngine(parts) {
-  const { config, workers, endpoints, clock, stop, outputs, schedule, accounts, workload, chain } = parts;
+  const { config, workers, endpoints, clock, stop, outputs, onOperation, schedule, accounts, workload, chain } = parts;
   const listeners = [...outputs.flatMap((output) => output.block?.bind(output) ?? []), parts.onBlock ?? []].flat();
   /** @param {SeenBlock} block */
   const onBlock = (block) => listeners.forEach((listener) => listener(block));
-  if (workers > 1) return WorkerPool.start({ tasks: tasksOf(parts), accounts, stop, outputs, onBlock });
+  if (workers > 1)
+    return WorkerPool.start({
+      tasks: tasksOf(parts),
+      accounts,
+      stop,
+      outputs,
+      onBlock,
+      onOperation: (operation) => onOperation?.(operation),
+    });
+  const { inFlight } = config;
+  const sampled = { accounts, workload, inFlight, perSecond: OPERATIONS_PER_SECOND };
+  const toCheck = onOperation && operationSampler(sampled, onOperation);
   /** @param {Sample} sample */
-  const onSample = (sample) => outputs.forEach((output) => output.sample?.(sample));
+  const onSample = (sample) => {
+    outputs.forEach((output) => output.sample?.(sample));
+    toCheck?.(sample);
+  };
   /** @param {StopReason} reason @param {Error} [error] */
   const onStop = (reason, error) => requestStop(stop, reason, error);
   const load = { config, clock, rpc: endpoints.rpc, accounts, workload, chain, schedule };
@@ -390,6 +412,7 @@ function tasksOf({
   sendUrl,
   endpoints,
   outputs,
+  onOperation,
   schedule,
   accounts,
   workload,
@@ -402,6 +425,7 @@ function tasksOf({
     // The first workers get the remainder.
     config: { ...config, connections: Math.floor((config.connections + workers - 1 - i) / workers) },
     wantsSamples: outputs.some((output) => output.sample !== undefined),
+    operationsPerSecond: onOperation === undefined ? 0 : OPERATIONS_PER_SECOND / workers,
     schedule,
     share: sharesOfRate[i],
     endpoints: {

@@ -3,7 +3,7 @@ import { cannotWrite, writeFileAtomically } from '../files.js';
 import { auditResult } from '../stats/audit-result.js';
 import { count, printable, seconds } from '../text.js';
 import { latencyTable, overviewTable, thresholdsTable } from './run-tables.js';
-import { END_WORDS, auditLines } from './summary.js';
+import { END_WORDS, auditLines, consistencyLines } from './summary.js';
 import { wordColumns } from './table.js';
 
 /**
@@ -50,6 +50,9 @@ export function runMarkdown(run) {
       markdownTable,
     ),
     escaped(`audit ${auditLines(run)[0]}`),
+    ...consistencyLines(run)
+      .slice(0, 1)
+      .map((line) => escaped(`consistency ${line}`)),
     escaped(load),
   ]);
 }

@@ -120,6 +120,7 @@ export function summaryText(run, explain, paint = noPaint, columns = Infinity) {
       ? []
       : [highlight('bold', wrapped('verdict', `${run.verdict.name}: ${run.verdict.evidence}`, columns))]),
     auditHighlight(run),
+    ...consistencyHighlight(run),
   ];
   const counted = LISTED_COUNTS.map(({ name, help }) => [name, help]);
   if (explain) parts.push('', ...[...Object.entries(run.definitions), ...counted].map((line) => line.join(': ')));
@@ -161,6 +162,15 @@ const AUDIT_STYLES = Object.freeze({
   incomplete: { style: 'yellow', word: 'INCOMPLETE' },
   not_exact: { style: 'red', word: 'NOT EXACT' },
 });
+
+/** @param {RunFile} run @returns {Highlight[]} empty without --check */
+function consistencyHighlight(run) {
+  const [first, ...lines] = consistencyLines(run);
+  if (first === undefined) return [];
+  const text = [`  consistency ${first}`, ...lines.map((line) => `    ${line}`)].join('\n');
+  const [word = 'no contradiction'] = /\d+ CONTRADICTIONS?|NOT CHECKED/.exec(first) ?? [];
+  return [highlight(word === 'no contradiction' ? 'green' : 'red', text, word)];
+}
 
 /** How many instances there are, why they ended and the iterations made. @param {RunFile} run */
 function headline(run) {
@@ -328,6 +338,31 @@ export function auditLines(run) {
       (r) => `${r.fate}: ${r.hash} (wallet ${r.walletIndex}, nonce ${r.nonce})`,
       audit.pending + audit.replaced,
     ),
+  ];
+}
+
+/** The result of --check consistency. @param {RunFile} run @returns {string[]} the first line says it; empty without the checks */
+export function consistencyLines({ consistency, unmeasured }) {
+  if (consistency === undefined) return [];
+  const made = Object.values(consistency?.checks ?? {});
+  if (consistency === null || made.length === 0)
+    return [`NOT CHECKED: ${unmeasured['/consistency'] ?? 'the run ended before the first check'}`];
+  const { off, violations, lag } = consistency;
+  const found = Object.entries(violations);
+  const all = found.reduce((sum, [, { count: times }]) => sum + times, 0);
+  const result = all === 0 ? 'no contradiction' : `${count(all)} CONTRADICTION${all === 1 ? '' : 'S'}`;
+  const checks = made.reduce((sum, times) => sum + times, 0);
+  return [
+    `${count(checks)} checks of ${made.length} kinds, ${result}`,
+    ...found.map(([code, { count: times, examples }]) => {
+      return `${code} ${count(times)}, the first at ${examples[0].endpoint}: ${examples[0].words}`;
+    }),
+    ...Object.entries(lag)
+      .filter(([, { blocks }]) => blocks > 0)
+      .map(
+        ([endpoint, { blocks, ms }]) => `behind: ${endpoint}, by ${count(blocks)} blocks and ${seconds(ms)} at most`,
+      ),
+    ...Object.entries(off).map(([kind, why]) => `not checked: ${kind} (${why})`),
   ];
 }
 

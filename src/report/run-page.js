@@ -3,7 +3,7 @@ import { boundedMs, figure } from '../outputs/format.js';
 import { groupTables, latencyTable, mergedOf, overviewTable, thresholdsTable } from '../outputs/run-tables.js';
 import { END_WORDS } from '../outputs/summary.js';
 import { auditResult } from '../stats/audit-result.js';
-import { censoredOf } from '../stats/figures.js';
+import { censoredOf, figureOf } from '../stats/figures.js';
 import { isPlain } from '../stats/sample.js';
 import { LIMIT_WORDS } from '../stats/verdict.js';
 import { chartBox, sentence } from './charts.js';
@@ -70,7 +70,7 @@ function mainOf(run, data) {
   ${sections.reorgs(run)} ${blocks.length > 0 && section('blocks', 'Blocks', chartBox(blocks))}
   ${section('generator', 'The generator and its machine', chartBox(generator))}
   ${section('node', 'The node', chartBox(node), sections.nodeMetrics(run))}
-  ${run.thresholds.length > 0 && tableSection(thresholdsTable(run))}${sections.audit(run)}${configuration(run)}${definitions(run)}`;
+  ${run.thresholds.length > 0 && tableSection(thresholdsTable(run))}${sections.audit(run)}${sections.consistency(run)}${configuration(run)}${definitions(run)}`;
 }
 
 /** @param {RunFile} run */
@@ -155,6 +155,7 @@ function badges(run) {
       : badge(`audit ${result.replace('_', ' ')}`, result === 'exact' ? 'good' : 'bad'),
     passedBadge(thresholds, 'thresholds'),
     broken === 0 ? badge('no failures', 'good') : badge(`${quantity(broken)} failed or timed out`, 'bad'),
+    badBadge(figureOf('violations')?.read(run) ?? 0, 'contradiction'),
     reorgs.count > 0 && badge(`${reorgs.count} reorgs`, 'bad'),
     badBadge(warnings.length, 'warning'),
     badge(END_WORDS[end] ?? end, GOOD_ENDS.has(end) ? 'plain' : 'bad'),

@@ -1,5 +1,5 @@
 import { instancesTable, latencyTable, mergedOf, stageName } from '../outputs/run-tables.js';
-import { auditLines, mergedLines } from '../outputs/summary.js';
+import { auditLines, consistencyLines, mergedLines } from '../outputs/summary.js';
 import { auditResult } from '../stats/audit-result.js';
 import { endpointsOf } from '../stats/recorder.js';
 import { reorgInWords } from '../stats/reorgs.js';
@@ -54,6 +54,27 @@ export function audit(run) {
     html`<p class="${kind}">${sign}${sentence(first)}</p>`,
     lines.length > 0 && list(lines.map(sentence)),
   )}`;
+}
+
+/** What --check consistency found, with commands that show the first examples. @param {RunFile} run */
+export function consistency(run) {
+  const [first, ...lines] = consistencyLines(run);
+  if (first === undefined) return '';
+  const examples = Object.entries(run.consistency?.violations ?? {}).flatMap(([code, violation]) =>
+    violation.examples.map(
+      ({ endpoint, at, words, commands }) =>
+        html`<p>${`${code}, ${endpoint}, ${at}: ${words}`}</p>
+          <pre tabindex="0" role="group" aria-label="Commands">${commands.join('\n')}</pre>`,
+    ),
+  );
+  const kind = first.includes('no contradiction') ? 'good' : 'bad';
+  return section(
+    'consistent',
+    'Consistency of the answers',
+    html`<p class="${kind}">${kind === 'good' ? '✓' : '✗'} ${sentence(first)}</p>`,
+    lines.length > 0 && list(lines.map(sentence)),
+    examples.length > 0 && details('contradictions', 'Examples, and two requests that contradict each other', examples),
+  );
 }
 
 /** @param {RunFile} run */

@@ -34,7 +34,8 @@ const TABLE = `
   timewait     | count        |        | /probes/sockets/timeWait    | TIME_WAIT          | most sockets of this machine in TIME_WAIT
   ports_left   | count        | higher | /probes/sockets             | ports left         | fewest ephemeral ports left, if each socket of this machine had its own one
   node.cpu     | percent      |        | /probes/node                | node CPU           | CPU time of the node's process, in percent of a core
-  node.rss     | bytes        |        | /probes/node/rssBytes       | node memory        | most resident memory of the node's process`;
+  node.rss     | bytes        |        | /probes/node/rssBytes       | node memory        | most resident memory of the node's process
+  violations   | count        |        | /consistency                | contradictions     | proven contradictions between answers of the endpoints (--check consistency)`;
 
 /** @type {Record<string, (run: MeasuredRun) => number | null>} */
 const COMPUTED = {
@@ -52,6 +53,7 @@ const COMPUTED = {
   'fullness.p90': ({ blocks }) => fullnessPercentile(blocks, 90),
   ports_left: portsLeft,
   'node.cpu': nodeCpuPercent,
+  violations: violationsIn,
 };
 
 /** How counts of operations due in the window are read. @type {Record<string, (run: MeasuredRun) => number>} */
@@ -162,6 +164,12 @@ function brokenBounds({ ladder }) {
 function portsLeft({ probes }) {
   const left = (probes?.sockets?.endpoints ?? []).map((endpoint) => endpoint.portsLeft);
   return left.length === 0 ? null : Math.min(...left);
+}
+
+/** Null if no check was made. @param {MeasuredRun} run */
+function violationsIn({ consistency = null }) {
+  if (consistency === null || Object.keys(consistency.checks).length === 0) return null;
+  return Object.values(consistency.violations).reduce((sum, { count }) => sum + count, 0);
 }
 
 /** @param {MeasuredRun} run */

@@ -31,7 +31,7 @@ import { TOUCHED } from './reorgs.js';
 export const MAX_GROUPS = 64;
 
 /** Lists of the run file are bounded. */
-const LISTED = Object.freeze({ reorgs: 100, endpointEvents: 200, audit: 100, resolutions: 1000 });
+const LISTED = Object.freeze({ reorgs: 100, endpointEvents: 200, audit: 100, resolutions: 1000, violations: 3 });
 
 /**
  * Counts of operations. A further one is a row here, with a label, and a line of stats/recorder.js that counts it: all
@@ -272,6 +272,10 @@ export const ROW = {
     stages: { each: COUNTERS },
     blocks: BLOCKS,
     probes: READINGS,
+    violations: {
+      each: shown(sum, 'stress_violations_total', 'Contradictions found by --check, by code'),
+      tag: 'code',
+    },
     silence: last,
   },
 };
@@ -459,6 +463,17 @@ const RATE_STAGE = {
 /** Broken promises are not known of an instance without an audit. */
 const BROKEN = { broken: both((a, b) => merge(COUNTERS, a, b)), restored: both((a, b) => a + b) };
 
+const CONSISTENCY = {
+  members: {
+    share: first,
+    requests: sum,
+    checks: COUNTERS,
+    off: { members: {} },
+    violations: { each: { members: { count: sum, examples: listed(LISTED.violations) } } },
+    lag: { each: { members: { blocks: max, ms: max } } },
+  },
+};
+
 /** A run file, without its intervals, and that of another instance. @type {Rule} */
 export const RUN = {
   members: {
@@ -495,6 +510,7 @@ export const RUN = {
     probes: READINGS,
     generator: GENERATOR,
     audit: AUDIT,
+    consistency: both((a, b) => merge(CONSISTENCY, a, b)),
     spending: {
       members: { capWei: wei, setUpWei: wei, leftWei: wei, spentWei: wei, transactions: both((a, b) => a + b) },
     },

@@ -174,6 +174,7 @@ function measuredRun(parts, partial) {
       cpuUsPerVerified: verified > 0 ? generator.cpuUs / verified : null,
     },
     audit: parts.audit,
+    ...(parts.consistency !== undefined && { consistency: parts.consistency }),
     spending: parts.spending,
     verdict: /** @type {Verdict | null} */ (null),
     thresholds: /** @type {ThresholdResult[]} */ ([]),

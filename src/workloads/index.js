@@ -115,6 +115,7 @@ function completed(workload, host) {
     },
     next: (position, nonce) => host.filled(workload.next(position, nonce)),
     nameOf: workload.nameOf,
+    countCall: host.countCall,
     verify,
     audit: audit && (async (...given) => readingsOf(await audit(...given), host)),
     reconcile: async (snapshot) => {

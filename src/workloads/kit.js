@@ -51,6 +51,10 @@ export class WorkloadHost {
   #membership = null;
   /** Functions made by verifyByReceipt(). @type {WeakSet<object>} */
   #byReceipt = new WeakSet();
+  /** Calls of the functions made by countedBy(). @type {WeakMap<object, Parameters<Kit['countedBy']>[0]>} */
+  #counts = new WeakMap();
+  /** Reads the number that verifies the operations, which only grows. @type {Parameters<Kit['countedBy']>[0] | undefined} */
+  countCall;
   #isPrepared;
   /** Of an operation that states none. */
   #gasLimit;
@@ -134,6 +138,7 @@ export class WorkloadHost {
   /** Notes how operations are verified. @param {object | undefined} verify as the workload has made it */
   verifiesBy(verify) {
     this.isByReceipt = verify === undefined || this.#byReceipt.has(verify);
+    this.countCall = verify && this.#counts.get(verify);
   }
 
   /** Ends that, and reads what the audits start from. */
@@ -298,13 +303,16 @@ export class WorkloadHost {
         throw this.#error(`${words}: check that a contract is there`);
       });
     });
+    /** @type {Counted['verify']} */
+    const verify = (position, executed, inclusion, attempt) => {
+      const call = callOf(position);
+      const counter = { start: Number(this.#starts[at][position]), target: call.to };
+      const read = (/** @type {string} */ block) => this.#rpc.gather('eth_call', [call, block], 'readback');
+      return verdictAt(read, counter, executed, inclusion, attempt);
+    };
+    this.#counts.set(verify, callOf);
     return {
-      verify: (position, executed, inclusion, attempt) => {
-        const call = callOf(position);
-        const counter = { start: Number(this.#starts[at][position]), target: call.to };
-        const read = (/** @type {string} */ block) => this.#rpc.gather('eth_call', [call, block], 'readback');
-        return verdictAt(read, counter, executed, inclusion, attempt);
-      },
+      verify,
       audit: async (blockHash, blockNumber) => {
         const starts = this.#starts[at];
         const block = { hash: blockHash, number: blockNumber };

@@ -1,0 +1,196 @@
+/** The rounds of the consistency checks on a chain in memory: rate, lag, reorgs, and checks that are off. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { ConsistencyChecker } from '../../../src/consistency/checker.js';
+import { CheckedEndpoint } from '../../../src/consistency/endpoint.js';
+import { operationSampler } from '../../../src/consistency/index.js';
+import { RpcError } from '../../../src/errors.js';
+import { createFakeClock } from '../../helpers/clock.js';
+import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { sampleOf } from '../../helpers/samples.js';
+
+/** @import { Handlers } from '../../helpers/fake-rpc.js' */
+
+const hashOf = (/** @type {string | number} */ n) => `0x${n.toString(16).padStart(64, '0')}`;
+const HASH = hashOf('aa');
+const TO = `0x${'1'.repeat(40)}`;
+const OPERATION = { address: TO, nonce: 0, hash: HASH, blockNumber: 5, read: { call: { to: TO }, least: '1' } };
+const refuse = (/** @type {string} */ method) => () => {
+  throw new RpcError(method, -32601, 'the method does not exist');
+};
+
+/** Blocks by number; block 5 has a transaction. @param {string} fork part of the hashes */
+function chainOf(fork) {
+  const blockOf = (/** @type {number} */ n) => {
+    const transactions = n === 5 ? [HASH] : [];
+    return {
+      number: `0x${n.toString(16)}`,
+      hash: hashOf(`${fork}${n}`),
+      parentHash: hashOf(`${fork}${n - 1}`),
+      transactions,
+    };
+  };
+  return { blockOf, byHash: (/** @type {string} */ hash) => blockOf(Number(hash.at(-1))) };
+}
+
+/**
+ * @param {Handlers} answers beside those of a right node
+ * @param {{share?: number, mostMs?: number, names?: string[]}} [options]
+ */
+async function rounds(answers, { share = 0, mostMs = 10_000, names = ['http://a'] } = {}) {
+  const clock = createFakeClock();
+  const over = new AbortController();
+  const { blockOf, byHash } = chainOf('f');
+  const place = { blockHash: hashOf('f5'), blockNumber: '0x5', transactionIndex: '0x0' };
+  const receipt = { ...place, transactionHash: HASH, logs: [] };
+  const rpcs = names.map(() =>
+    fakeRpc({
+      eth_getBlockByNumber: (tag) => blockOf(tag === 'latest' ? 5 : Number(tag)),
+      eth_getBlockByHash: byHash,
+      eth_getTransactionReceipt: () => receipt,
+      eth_getTransactionByBlockHashAndIndex: () => ({ ...place, hash: HASH }),
+      eth_getBlockReceipts: (block) => (block === '0x5' ? [receipt] : block.length < 66 ? [] : null),
+      eth_getLogs: ({ blockHash }) => (isKnown(blockHash) ? [] : null),
+      eth_getTransactionCount: () => '0x1',
+      eth_call: () => hashOf(1),
+      ...answers,
+    }),
+  );
+  const endpoints = rpcs.map((rpc, i) => new CheckedEndpoint(rpc, names[i], clock, over.signal));
+  /** @type {string[]} */
+  const told = [];
+  const onViolation = (/** @type {string} */ code) => told.push(code);
+  const options = { endpoints, clock, signal: over.signal, share, onViolation, random: () => 0 };
+  const checker = new ConsistencyChecker(options);
+  checker.add(OPERATION);
+  checker.noteRequests(1000);
+  const running = checker.run();
+  await clock.advance(mostMs);
+  over.abort();
+  await clock.advance(60);
+  await running;
+  return { ...checker.report(), told, rpcs };
+}
+
+/** Whether the chain has the block; a range of blocks has no hash. @param {string} [hash] */
+function isKnown(hash) {
+  return hash === undefined || /^0x0{62}f\d$/.test(hash);
+}
+
+describe('the consistency checker', () => {
+  it('finds nothing at a node that agrees with itself, and makes all checks', async () => {
+    const { violations, checks, off, told } = await rounds({});
+    assert.deepEqual([violations, told], [{}, []]);
+    assert.deepEqual(Object.keys(checks).sort(), [
+      'block',
+      'effect',
+      'head',
+      'index',
+      'logs',
+      'nonce',
+      'receipt',
+      'unknown',
+    ]);
+    assert.deepEqual(off, { subscription: 'there was nothing to compare' });
+  });
+
+  it('keeps the rate: four requests per second, and the share of the load', async () => {
+    const { requests } = await rounds({});
+    assert.ok(requests >= 40 && requests < 60, `${requests}`);
+    const more = await rounds({}, { share: 0.1 });
+    // 1,000 at the beginning, and as many in each of ten seconds.
+    assert.ok(more.requests >= 1130 && more.requests < 1160, `${more.requests}`);
+  });
+
+  it('counts a contradiction, with two commands that show it and no way out of the quotes', async () => {
+    const { violations, told } = await rounds({ eth_call: () => hashOf(0) });
+    const { count, examples } = violations.stale_read;
+    assert.ok(count > 1 && told.length === count && examples.length === Math.min(3, count));
+    assert.equal(examples[0].commands.length, 2);
+    for (const command of examples[0].commands)
+      assert.match(command, /^curl -s -H 'content-type: application\/json' -d '\{[^']*\}' http:\/\/a$/);
+  });
+
+  it('does not report what a reorg may explain', async () => {
+    let reads = 0;
+    const [ours, other] = [chainOf('f'), chainOf('e')];
+    const answers = {
+      eth_call: () => ((reads += 1), hashOf(0)),
+      eth_getBlockByNumber: (/** @type {string} */ tag) =>
+        (reads > 0 ? other : ours).blockOf(tag === 'latest' ? 5 : Number(tag)),
+    };
+    const { violations } = await rounds(answers, { mostMs: 1000 });
+    assert.ok(reads > 0);
+    assert.deepEqual(Object.keys(violations), []);
+  });
+
+  it('measures lag, and does not judge an endpoint by blocks that it does not have', async () => {
+    const { blockOf } = chainOf('f');
+    const { violations, lag } = await rounds({
+      eth_getBlockByNumber: (tag) => (tag === 'latest' ? blockOf(3) : Number(tag) > 3 ? null : blockOf(Number(tag))),
+      eth_call: () => hashOf(0),
+      eth_getTransactionCount: () => '0x0',
+    });
+    assert.deepEqual(violations, {});
+    assert.equal(lag['http://a'].blocks, 2);
+    assert.ok(lag['http://a'].ms > 1000, `${lag['http://a'].ms}`);
+  });
+
+  it('reports a head that goes back only if its block is there again', async () => {
+    const { blockOf } = chainOf('f');
+    for (const isGone of [false, true]) {
+      let turn = 0;
+      const { violations } = await rounds({
+        eth_getBlockByNumber: (tag) => {
+          if (tag === 'latest') return blockOf((turn += 1) === 2 ? 4 : 5);
+          return isGone && turn === 2 && Number(tag) === 5 ? null : blockOf(Number(tag));
+        },
+      });
+      assert.deepEqual(Object.keys(violations), isGone ? [] : ['head_back']);
+    }
+  });
+
+  it('reports a block that is missing below the head', async () => {
+    const { blockOf } = chainOf('f');
+    const { violations } = await rounds({
+      eth_getBlockByNumber: (tag) => (tag === 'latest' || tag === '0x5' ? blockOf(5) : null),
+      eth_getBlockByHash: () => null,
+    });
+    assert.deepEqual(Object.keys(violations), ['stale_read']);
+  });
+
+  it('turns off what an endpoint does not have or answers in another form, and names it once', async () => {
+    const index = 'eth_getTransactionByBlockHashAndIndex';
+    const { off, violations, rpcs } = await rounds(
+      { [index]: refuse(index), eth_getBlockReceipts: () => ({}) },
+      { mostMs: 30_000 },
+    );
+    assert.equal(off.index, `http://a: ${index}: the method does not exist (-32601)`);
+    assert.deepEqual(Object.keys(off).sort(), ['index', 'subscription']);
+    assert.deepEqual(Object.keys(violations), ['stale_read']);
+    assert.equal(rpcs[0].count(index), 3);
+    const odd = await rounds({ eth_getTransactionCount: () => ({}) }, { mostMs: 30_000 });
+    assert.match(odd.off.nonce, /^http:\/\/a: expected a quantity/);
+  });
+});
+
+describe('the operations that are checked', () => {
+  const accounts = /** @type {any} */ ([{ wallet: { address: TO } }]);
+  const workload = /** @type {any} */ ({ kind: 'transaction', countCall: () => OPERATION.read.call });
+  /** @param {number} inFlight @param {number[]} times in milliseconds */
+  const sampled = (inFlight, times) => {
+    /** @type {any[]} */
+    const found = [];
+    const add = operationSampler({ accounts, workload, inFlight, perSecond: 20 }, (operation) => found.push(operation));
+    for (const ms of times)
+      add(sampleOf({ position: 0, nonce: 0, hash: HASH, blockNumber: 5, effect: '1', endedAtUs: 1000 * ms }));
+    return found;
+  };
+
+  it('are at most 20 per second', () => {
+    assert.deepEqual(sampled(1, [0, 10, 40, 50, 60, 99, 100]), [OPERATION, OPERATION, OPERATION]);
+  });
+  it('are judged by their receipts where a count may contain later ones', () => {
+    assert.deepEqual(sampled(2, [0]), [{ ...OPERATION, read: null }]);
+  });
+});
