@@ -266,7 +266,8 @@ export default () => ({ kind: 'transaction', next: () => ({ to: '0x' + '11'.repe
       running.child.kill('SIGINT');
       await Promise.race([done, setTimeout(SECOND_WISH_MS, undefined, { ref: false })]);
     }
-    assert.equal((await running.end(130)).stderr, 'stress: interrupted before the load\n');
+    // Where the signal meets it depends on the speed of the machine.
+    assert.match((await running.end(130)).stderr, /^stress: interrupted (during set-up|before the load)\n$/);
   });
 
   test('a failure before the load has no line', async () => {
