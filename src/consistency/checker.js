@@ -46,6 +46,8 @@ export class ConsistencyChecker {
   #made = {};
   /** Refusals in a row, by check and endpoint; from REFUSALS on the check is off there. @type {Map<string, number>} */
   #refused = new Map();
+  /** The last refusal of a check. @type {Record<string, string>} */
+  #refusals = {};
   /** @type {Record<string, string>} */
   #off = {};
   /** @type {Consistency['violations']} */
@@ -162,7 +164,8 @@ export class ConsistencyChecker {
       const times = (this.#refused.get(place) ?? 0) + 1;
       this.#refused.set(place, times);
       const why = error instanceof StressError ? error.message : 'its answer does not have the form of the method';
-      if (times === REFUSALS) this.turnOff(name, `${endpoint.name}: ${oneLine(why, MAX_WORDS)}`);
+      this.#refusals[name] = `${endpoint.name}: ${oneLine(why, MAX_WORDS)}`;
+      if (times === REFUSALS) this.turnOff(name, this.#refusals[name]);
       return;
     }
     this.#refused.delete(place);
@@ -202,7 +205,9 @@ export class ConsistencyChecker {
   /** @returns {Consistency} */
   report() {
     const never = [...Object.keys(CHECKS), ...HEAD_CHECKS].filter((name) => this.#made[name] === undefined);
-    const idle = Object.fromEntries(never.map((name) => [name, 'there was nothing to compare']));
+    const idle = Object.fromEntries(
+      never.map((name) => [name, this.#refusals[name] ?? 'there was nothing to compare']),
+    );
     return {
       share: this.#options.share,
       requests: this.#requests(),

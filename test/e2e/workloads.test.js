@@ -142,9 +142,15 @@ test('contention: the audit is exact although the node no longer has the first b
   const { run } = await runOf(t, '-d 10s --workload contention', { chain, threads: 4 });
   assert.ok(run.blocks.count > 160, `${run.blocks.count} blocks`);
   assert.deepEqual(checksIn(run), { receipts: true, order: true, slots: true });
-  const first = `0x${run.blocks.firstNumber.toString(16)}`;
-  assert.notEqual(Number((await chain.rpc('eth_getBlockByNumber', [first, false])).gasUsed), 0);
-  assert.deepEqual(await chain.rpc('eth_getBlockReceipts', [first]), [], 'the fault happened');
+  // On a busy machine the first block may have no transactions.
+  const { firstNumber } = run.blocks;
+  const blocks = await Promise.all(
+    Array.from({ length: 10 }, (_, i) =>
+      chain.rpc('eth_getBlockByNumber', [`0x${(firstNumber + i).toString(16)}`, false]),
+    ),
+  );
+  const { number } = blocks.find(({ gasUsed }) => Number(gasUsed) > 0);
+  assert.deepEqual(await chain.rpc('eth_getBlockReceipts', [number]), [], 'the fault happened');
 });
 
 describe('figures of workloads', { concurrency: 2 }, () => {
