@@ -44,7 +44,10 @@ describe('--check consistency', { concurrency: true }, () => {
     assert.deepEqual(Object.keys(violations), ['unknown_block_list'], stdout);
     const { count, examples } = violations.unknown_block_list;
     assert.equal(run.thresholds[0].value, count);
-    assert.match(stdout, /consistency \d+ checks of \d+ kinds, \d+ CONTRADICTIONS?\n +unknown_block_list \d+, the first/);
+    assert.match(
+      stdout,
+      /consistency \d+ checks of \d+ kinds, \d+ CONTRADICTIONS?\n +unknown_block_list \d+, the first/,
+    );
     assert.match(stderr, /unknown_block_list: http:.*a block that does not exist has 0 logs/);
     assert.ok(
       page.includes('Consistency of the answers') && page.includes(`${examples[0].endpoint}, ${examples[0].at}`),
