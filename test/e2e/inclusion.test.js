@@ -42,7 +42,8 @@ async function startPoorEndpoint({ isListing = true, isRefused = () => false }) 
  * @param {number} threads
  */
 async function exactRun(t, of, rpc, words, threads) {
-  const { run, stdout, stderr } = await runOf(t, `-d 800ms ${words}`, { chain: of, rpc, threads });
+  const length = words.includes('--iterations') ? '1m' : '800ms';
+  const { run, stdout, stderr } = await runOf(t, `-d ${length} ${words}`, { chain: of, rpc, threads });
   assert.equal(run.audit.exact, true, stdout);
   assert.ok(run.counts.verified > 0);
   assert.deepEqual([run.counts.failed, run.counts.timedOut], [0, 0], JSON.stringify(run.failures));
@@ -80,7 +81,7 @@ test('a gateway that keeps to itself what is not needed is used; what it refuses
     // What is asked before the load is among them.
     isRefused: (method) => method === 'eth_sendRawTransactionSync' && (asked += 1) > 8,
   });
-  const { run, stderr } = await exactRun(t, instant, url, '--workers 2 --inclusion sync', 6);
+  const { run, stderr } = await exactRun(t, instant, url, '--workers 2 --inclusion sync --iterations 60', 6);
   const warning = /no longer accepts eth_sendRawTransactionSync \(Method not found\): transactions are sent by/;
   assert.equal(stderr.split('\n').filter((line) => warning.test(line)).length, 1, stderr);
   assert.ok(asked > 8 && run.counts.verified > 8);

@@ -90,12 +90,12 @@ describe('--mix', { concurrency: 2 }, () => {
 export default () => ({
   kind: 'transaction',
   next: () => ({ to: null, data: '0xfe', gasLimit: 60000n }),
-  audit: async (hash, number, reverted) => reverted.map((count) => ({ start: 0n, now: count > 0 ? 0n : 1n })),
+  audit: async (hash, number, reverted) => reverted.map(() => ({ start: 0n, now: reverted.some(Boolean) ? 0n : 1n })),
 });
 `,
     );
-    const { run } = await mixed(t, `--mix counter:1,${file}:1 -d 2s`);
-    assert.ok(run.failures.reverted > 0 && checkOf(run, 'reverting').holds);
+    const { run, stdout } = await mixed(t, `--mix counter:1,${file}:1 -d 2s`);
+    assert.ok(run.failures.reverted > 0 && checkOf(run, 'reverting').holds, stdout);
   });
 
   test('an effect of a member is not its own: named, and 76', async (t) => {

@@ -169,7 +169,6 @@ describe('--batch', () => {
     it(`${name}: no operation fails, and the audit is exact`, async (t) => {
       const { url } = await startRecorder(onBatch);
       const { run, stderr } = await exact(t, `--rpc ${url} --batch 8`);
-      assert.ok(run.counts.verified > 8);
       assert.equal(run.counts.failed, 0);
       const { limit, refused, why } = run.generator.submissionBatches;
       const warnings = stderr.split('\n').filter((line) => line.includes('refused a batch of submissions'));
