@@ -57,7 +57,7 @@ function answerTo(text, result) {
 }
 
 /** An HTTP server before a node, or instead of one. @param {string | null} target null: the hook answers everything @param {Hook} [hook] */
-export async function startProxy(target, hook = async () => null) {
+async function startProxy(target, hook = async () => null) {
   const agent = new Agent({ keepAlive: true });
   let submissions = 0;
   const server = createServer((incoming, outgoing) => {
@@ -89,7 +89,7 @@ export async function startProxy(target, hook = async () => null) {
 }
 
 /** @param {number} ms @returns {Hook} */
-export const delayed = (ms) => async () => {
+const delayed = (ms) => async () => {
   await sleep(ms);
   return null;
 };

@@ -761,7 +761,7 @@ export type EndpointFacts = {
 
 export type Traffic = {
   requests: number;
-  /** lost requests, "not ready" responses, and transactions refused or unanswered */
+  /** lost requests and "not ready" responses */
   failures: number;
 };
 

@@ -3,7 +3,7 @@ import { backOffMs, isRetryable, retryAfterMs } from './retries.js';
 import { isHash, nullIfRefused, submitFailure, toHex, toNumber } from './rpc.js';
 
 /**
- * @import { Call, Clock, Fees, Purpose, Receipt, Rpc, Sender, Signer } from '../types.d.ts'
+ * @import { Call, Purpose, Receipt, Rpc, Sender } from '../types.d.ts'
  * @import { Wallet } from './keys.js'
  */
 

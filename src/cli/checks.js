@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { UsageError, displayName, oneLine } from '../errors.js';
 import { claimFile, isDevice, isWorkloadFile } from '../files.js';
 import { figureOf } from '../stats/figures.js';
+import { transportsOf } from '../transport/choose.js';
 import { CALLS, WORKLOADS, isCallWorkload, labelOf, setOfMember, setProblem } from '../workloads/table.js';
 import { dashed } from './help.js';
 import { COMMANDS, OF_THE_STUDY, OPTIONS, optionNamed, optionsOf } from './options.js';
@@ -49,6 +50,7 @@ function* problemsOf(command, config, { given, env, nowMs }) {
   if (isCallWorkload(config.workload)) yield* callProblems(command, config, given);
   yield* workloadProblems(command, config);
   yield* connectionProblems(command, config, given);
+  transportsOf(config);
   if (config.study.flags.includes('header') && (env.STRESS_HEADER ?? '') !== '')
     yield '--header and STRESS_HEADER are given: put all headers into STRESS_HEADER or --header-file';
   if (command === 'run') yield* instanceProblems(config, nowMs);

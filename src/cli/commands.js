@@ -17,12 +17,12 @@ import {
 import { engineConfigOf } from '../core/config.js';
 import { estimatePayments } from '../core/costs.js';
 import { run } from '../core/run.js';
-import { transportsOf } from '../core/describe.js';
 import { splitLoad } from '../core/mixed-engine.js';
 import { fundFrom, walletNeedWei } from '../core/setup.js';
 import { EXIT, InternalError, UnavailableError, UsageError, displayName, worstExit } from '../errors.js';
 import { checkWritable, claimFile, isWorkloadFile, writeFileAtomically } from '../files.js';
 import { say, status, streamForPeople } from '../outputs/streams.js';
+import { transportsOf } from '../transport/choose.js';
 import { readCallSettings } from '../workloads/calls.js';
 import { readContractsFile } from '../workloads/counter.js';
 import { createWorkload } from '../workloads/index.js';

@@ -30,7 +30,7 @@ import { readInvocation } from './config.js';
 import { INSTANCES_MAY_DIFFER_IN, OF_ONE_INSTANCE, RUNS_MAY_DIFFER_IN, VARIABLES } from './options.js';
 
 /**
- * @import { Both, Comparison, Config, Parts, RunFile, SweepFile } from '../types.d.ts'
+ * @import { Both, Comparison, Config, Parts } from '../types.d.ts'
  * @import { Surroundings } from './commands.js'
  */
 

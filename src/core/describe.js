@@ -7,7 +7,7 @@ import { GENERATOR } from '../stats/metrics.js';
 import { noReorgs } from '../stats/reorgs.js';
 import { buildRunFile } from '../stats/run-file.js';
 import { Stats, noneUsed } from '../stats/stats.js';
-import { chooseTransport } from '../transport/index.js';
+import { transportsOf } from '../transport/choose.js';
 import { timeText } from '../text.js';
 import { MIX, isCallWorkload } from '../workloads/table.js';
 import { SetUpCosts, describeSpending } from './costs.js';
@@ -171,13 +171,6 @@ export function describeEnvironment(config, { version }, site, ready, endpoints 
     inclusion,
     workload: facts,
   };
-}
-
-/** Names of the transports of all endpoints. @param {Pick<Config, 'transport' | 'noKeepAlive' | 'rpc' | 'sendRpc'>} config */
-export function transportsOf({ transport, noKeepAlive, rpc, sendRpc }) {
-  const urls = [...rpc, sendRpc ?? []].flat();
-  const names = (urls.length === 0 ? [null] : urls).map((url) => chooseTransport(transport, url, noKeepAlive));
-  return [...new Set(names)].join(', ');
 }
 
 /** @type {StartFacts} */

@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { createRpc, secretsOf } from '../chain/rpc.js';
-import { chooseTransport, transports } from '../transport/index.js';
+import { chooseTransport } from '../transport/choose.js';
+import { transports } from '../transport/index.js';
 
 /**
  * The program of the threads that SideThread starts.

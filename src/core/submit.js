@@ -6,7 +6,7 @@ import { Queue } from './queue.js';
 import { knownOf } from './transaction-status.js';
 
 /**
- * @import { Clock, Pauses } from '../types.d.ts'
+ * @import { Pauses } from '../types.d.ts'
  * @import { Operation, Tools } from './operation.js'
  */
 

@@ -35,7 +35,7 @@ import { Account } from './nonces.js';
  * @import { StopReason } from './driver.js'
  * @import { ChainIdentityState } from '../chain/chain-identity.js'
  * @import { Endpoints } from '../chain/endpoints.js'
- * @import { ChainTools, Plan } from './engine.js'
+ * @import { ChainTools } from './engine.js'
  * @import { Schedule, Share } from './pacer.js'
  * @import { WorkloadState } from '../workloads/index.js'
  * @import { VerifiedOperation } from '../consistency/checks.js'

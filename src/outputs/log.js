@@ -6,7 +6,7 @@ import { paintOf } from './terminal.js';
 
 /**
  * @import { Log } from '../types.d.ts'
- * @import { Level, StreamEntry } from 'pino'
+ * @import { StreamEntry } from 'pino'
  * @import { Style } from './terminal.js'
  */
 

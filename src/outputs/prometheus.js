@@ -7,7 +7,7 @@ import { stagesOf, zeroCounts } from '../stats/stats.js';
 import { foreignHost, isOwnHost, listen } from './listen.js';
 
 /**
- * @import { Address, IntervalRow, Output, OutputOptions, Stage, Totals } from '../types.d.ts'
+ * @import { Address, IntervalRow, Output, OutputOptions, Totals } from '../types.d.ts'
  * @import { Page, Rule } from '../stats/merge.js'
  */
 

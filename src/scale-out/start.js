@@ -35,6 +35,9 @@ import { indexRanges } from '../text.js';
 const START_FILE = 'start.json';
 const ARRIVAL_FILE = /^(\d{1,6})-(\d{1,7})\.json$/;
 
+/** Arrivals read at once: each is an open file, and their number is limited. */
+const READ_AT_ONCE = 32;
+
 /** Settings that all instances must share, by their names in messages. @type {Array<[string, keyof Arrival]>} */
 const COMMON_SETTINGS = [
   ['--instances', 'instances'],
@@ -111,8 +114,12 @@ class Barrier {
 
   /** @param {Attempts} attempts @returns {Promise<Arrival[]>} those whose files are complete */
   async arrivals(attempts) {
-    const files = [...attempts].map(([index, attempt]) => this.#read(fileOf({ index, attempt })));
-    return (await Promise.all(files)).filter((arrival) => arrival?.id !== undefined);
+    const names = [...attempts].map(([index, attempt]) => fileOf({ index, attempt }));
+    /** @type {any[]} */
+    const found = [];
+    for (let at = 0; at < names.length; at += READ_AT_ONCE)
+      found.push(...(await Promise.all(names.slice(at, at + READ_AT_ONCE).map((name) => this.#read(name)))));
+    return found.filter((arrival) => arrival?.id !== undefined);
   }
 
   /** The first start is valid. @param {Partial<Start>} start */

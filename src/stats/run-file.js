@@ -20,7 +20,7 @@ import { judge } from './verdict.js';
  * What each figure means: part of the run file, and printed by --explain. Run files whose definitions differ cannot be
  * merged, so a text changes only when its figure does.
  */
-export const DEFINITIONS = Object.freeze({
+const DEFINITIONS = Object.freeze({
   window:
     'The measured part of the run: from the first operation, or the end of --warmup, to the moment no new ones were started. Set-up, warm-up and drain are outside. Every rate is a count inside it, divided by its length.',
   attempts: 'Operations started.',

@@ -37,11 +37,6 @@ export function isCensored({ outcome, code }) {
   return outcome === 'timed_out' || outcome === 'abandoned' || code === 'transport_timeout' || code === 'lost';
 }
 
-/** Censored operations among those that ended in an interval. @param {{counts: {timedOut: number, abandoned: number}, failures: Record<string, number>}} interval */
-export function censoredIn({ counts, failures }) {
-  return counts.timedOut + counts.abandoned + (failures.transport_timeout ?? 0) + (failures.lost ?? 0);
-}
-
 /** Measured from the scheduled time, so that a stall of the generator counts. @param {Pick<Sample, 'intendedAtUs' | 'endedAtUs'>} sample */
 export function totalUs(sample) {
   return sample.endedAtUs - sample.intendedAtUs;

@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { createRpc, displayUrl, secretsOf } from '../chain/rpc.js';
 import { TransportError, UnavailableError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { cannotWrite } from '../files.js';
-import { chooseTransport, transports } from '../transport/index.js';
+import { chooseTransport } from '../transport/choose.js';
+import { transports } from '../transport/index.js';
 
 /**
  * Commands of the user for the shell: those that start a node for one run (--start, --start-a, --start-b), and those that

@@ -54,7 +54,7 @@ export class Exchange {
 
   #end() {
     this.isOver = true;
-    // A connection may keep a timed-out exchange for a late answer.
+    // A timed-out exchange may be kept until a connection is free.
     this.body = '';
     this.#deadlines.clear(this.#deadline);
   }

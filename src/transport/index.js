@@ -1,4 +1,3 @@
-import { UsageError } from '../errors.js';
 import { createTcpTransport } from './tcp.js';
 import { createUndiciTransport } from './undici.js';
 import { createWsTransport } from './ws.js';
@@ -34,20 +33,3 @@ export const transports = {
   tcp: createTcpTransport,
   ws: createWsTransport,
 };
-
-/**
- * @param {string} name of a transport, or `auto`
- * @param {URL | null} url the endpoint; null for the embedded chain
- * @param {boolean} [noKeepAlive] only the tcp transport can close each connection first
- * @returns {string} the name of the transport to use
- * @throws {UsageError} the named transport does not support the URL's scheme
- */
-export function chooseTransport(name, url, noKeepAlive = false) {
-  const scheme = (url?.protocol ?? 'http:').slice(0, -1);
-  if (noKeepAlive && (scheme !== 'http' || !['auto', 'tcp'].includes(name)))
-    throw new UsageError('--no-keep-alive needs an http:// endpoint and --transport tcp, which auto then chooses');
-  const isWebSocket = scheme === 'ws' || scheme === 'wss';
-  if (name === 'auto') return isWebSocket ? 'ws' : noKeepAlive ? 'tcp' : 'undici';
-  if ((name === 'ws') === isWebSocket) return name;
-  throw new UsageError(`--transport ${name} does not speak ${scheme}://: leave it out, or give another URL with --rpc`);
-}

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
-import { TransportError, UsageError } from '../errors.js';
+import { TransportError } from '../errors.js';
 import {
   Exchange,
   MAX_BODY_BYTES,
@@ -156,11 +156,8 @@ function unexpectedAnswer() {
   return new TransportError('the endpoint sent an answer without a request', 'bad_response');
 }
 
-/** @param {TransportOptions} options @returns {Transport} @throws {UsageError} for an https endpoint */
+/** @param {TransportOptions} options @returns {Transport} */
 export function createTcpTransport(options) {
-  if (options.url.protocol !== 'http:') {
-    throw new UsageError('--transport tcp speaks http:// only: give --transport undici for an https:// endpoint');
-  }
   const pool = new TcpPool(options);
   return {
     post: (body, onSent) => pool.post(body, onSent),

@@ -17,7 +17,7 @@ import { CALL_WORDS, isCall } from './user-file.js';
  * The kit that workloads are written on: RPC access, deployment and other transactions of the set-up, and ready-made
  * verification and audits.
  *
- * @import { Check, Preparation, Rpc, Verdict } from '../types.d.ts'
+ * @import { Check, Preparation, Verdict } from '../types.d.ts'
  * @import { Artifact, AuditSnapshot, Call, Counted, Executed, Kit, ReceiptsCheck, Rpc as KitRpc, TransactionWorkload, Wallet } from './contract.d.ts'
  * @import { WorkloadOptions } from './index.js'
  *

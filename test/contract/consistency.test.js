@@ -7,7 +7,8 @@ import { createClock } from '../../src/clock.js';
 import { ConsistencyChecker } from '../../src/consistency/checker.js';
 import { CheckedEndpoint } from '../../src/consistency/endpoint.js';
 import { checkSubscription } from '../../src/consistency/subscription.js';
-import { chooseTransport, transports } from '../../src/transport/index.js';
+import { chooseTransport } from '../../src/transport/choose.js';
+import { transports } from '../../src/transport/index.js';
 import { startAnvil } from '../helpers/anvil.js';
 import { FAULTS, startInconsistentNode } from '../helpers/inconsistent-node.js';
 

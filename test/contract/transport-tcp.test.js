@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { TransportError, UsageError } from '../../src/errors.js';
+import { TransportError } from '../../src/errors.js';
 import { transports } from '../../src/transport/index.js';
 import { caught } from '../helpers/caught.js';
 
@@ -350,13 +350,3 @@ for (const name of Object.keys(transports).filter((speaks) => speaks !== 'ws')) 
     });
   });
 }
-
-describe('transport tcp', LIMIT, () => {
-  it('does not speak https: it says so, and what does', async () => {
-    const url = new URL('https://127.0.0.1:8545');
-    const error = await caught(() => transports.tcp({ url, connections: 1, timeoutMs: 1000 }));
-    assert.ok(error instanceof UsageError);
-    assert.equal(error.exitCode, 64);
-    assert.match(error.message, /--transport undici/);
-  });
-});

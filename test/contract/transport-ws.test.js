@@ -4,7 +4,8 @@ import { createServer } from 'node:net';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UsageError } from '../../src/errors.js';
-import { chooseTransport, transports } from '../../src/transport/index.js';
+import { chooseTransport } from '../../src/transport/choose.js';
+import { transports } from '../../src/transport/index.js';
 import { caught } from '../helpers/caught.js';
 import { CERTIFICATE, CERTIFICATE_KEY } from '../helpers/certificate.js';
 import { encodeFrame, startWsServer } from '../helpers/ws-server.js';
@@ -404,6 +405,7 @@ describe('transport ws: options', () => {
     ['ws', null, /^--transport ws does not speak http:\/\/: /],
     ['ws', 'https://a', /^--transport ws does not speak https:\/\/: /],
     ['undici', 'ws://a', /^--transport undici does not speak ws:\/\/: /],
+    ['tcp', 'https://a', /^--transport tcp speaks http:\/\/ only: /],
     ['tcp', 'wss://a', /^--transport tcp does not speak wss:\/\/: /],
     ['auto', 'http://a', 'tcp', true],
     ['auto', null, 'tcp', true],

@@ -24,11 +24,6 @@ export function parsePage(text) {
   });
 }
 
-/** @param {string} text @returns {string[]} the names of its families, as they are announced */
-export function familiesOf(text) {
-  return [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name);
-}
-
 /** @param {Metric[]} metrics @param {string} name @param {Record<string, string>} [labels] all of them */
 export function valueOf(metrics, name, labels = {}) {
   const wanted = JSON.stringify(Object.entries(labels).sort());

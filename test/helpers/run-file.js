@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as hdr from 'hdr-histogram-js';
-import { censoredIn } from '../../src/stats/sample.js';
 
 /**
  * @import { AuditReport, DistributionJson, Phase, RunFile as SummaryRunFile } from '../../src/types.d.ts'
@@ -125,6 +124,11 @@ function assertCounts(run) {
   else assert.equal(sent, counts.started, 'an operation is sent once');
   const calls = sumOf(Object.values(generator.rpcCalls));
   assert.ok(generator.transport.requests <= calls, `${generator.transport.requests} requests for ${calls} calls`);
+}
+
+/** Operations for which time ran out. @param {RunFile} run */
+function censoredIn({ counts, failures }) {
+  return counts.timedOut + counts.abandoned + (failures.transport_timeout ?? 0) + (failures.lost ?? 0);
 }
 
 /** @param {RunFile} run */

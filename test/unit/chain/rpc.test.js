@@ -5,7 +5,7 @@ import { createRpc, displayUrl, submitFailure, toBigInt, toHex, toNumber } from 
 import { ProtocolError, RpcError, TransportError, oneLine } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
 
-/** @import { Purpose, Reply } from '../../../src/types.d.ts' */
+/** @import { Reply } from '../../../src/types.d.ts' */
 
 const HTML = '<html><body>Welcome to nginx!</body></html>';
 

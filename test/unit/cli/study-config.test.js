@@ -132,6 +132,8 @@ describe('config.study of stress sweep', () => {
     ['sweep -t 5 -d 1s --find rate --until p99<1s --threshold tps>1', /^--find and --threshold exclude each other: /],
     ['compare a.json --with b.json -d 1s', /^--duration is for new runs, and the runs of these files have ended/],
     ['compare a.json --with b.json --out c.json --repeat 3', /^--repeat is for new runs/],
+    ['sweep -t 5,10 -d 1s --transport undici --no-keep-alive', /^--no-keep-alive needs an http:/],
+    ['sweep -t 5,10 -d 1s --transport ws --rpc http://a', /^--transport ws does not speak http:/],
     ['sweep -t 5,10 -d 1s --repeat 0', /^--repeat must be at least 1/],
     ['sweep -t 5,10 -d 1s --out x', /^--out is an option of stress/],
     ['-t 5 --no-keep-alive false,true', /^--no-keep-alive must be/],

@@ -21,7 +21,7 @@ import { parseCsv, readRows } from '../../helpers/rows.js';
 import { rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
-/** @import { Output, OutputOptions, RunFile, Sample } from '../../../src/types.d.ts' */
+/** @import { OutputOptions, RunFile, Sample } from '../../../src/types.d.ts' */
 
 /** Strings that quoting is about, numbers, and nothing. */
 const cell = fc.oneof(

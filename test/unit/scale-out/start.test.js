@@ -290,6 +290,23 @@ describe('--barrier', () => {
     await turnUntil(clock, Promise.all([waiting, together(one)]));
   });
 
+  it('many instances: not all arrivals are open files at the same time', async (t) => {
+    const barrier = temporaryFolder(t);
+    const one = instanceOf({ barrier, index: 0, instances: 300 });
+    mkdirSync(join(barrier, 'demo'));
+    for (let index = 1; index < 300; index += 1) {
+      const arrival = { id: `${index}`, index, attempt: 0, instances: 300, threads: 20, firstOffset: 0, ...CHAIN };
+      writeFileSync(join(barrier, 'demo', `${index}-0.json`), JSON.stringify(arrival));
+    }
+    let most = 0;
+    const watch = setInterval(() => {
+      const open = process.getActiveResourcesInfo().filter((name) => name.startsWith('FSReq'));
+      most = Math.max(most, open.length);
+    });
+    await turnUntil(one.clock, together(one)).finally(() => clearInterval(watch));
+    assert.ok(most <= 100, `${most} at the same time`);
+  });
+
   it('a folder that cannot be created, or is a file, is found before anything is sent', async (t) => {
     const folder = temporaryFolder(t);
     writeFileSync(join(folder, 'demo'), 'a file');

@@ -9,7 +9,7 @@ import { Stats } from '../../../src/stats/stats.js';
 import { checkThresholds, parseThreshold, thresholdExit } from '../../../src/stats/thresholds.js';
 import { exactAudit, readingsOf, rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 
-/** @import { RunFile, Threshold } from '../../../src/types.d.ts' */
+/** @import { RunFile } from '../../../src/types.d.ts' */
 
 /** @param {string} text */
 function refusal(text) {
