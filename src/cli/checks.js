@@ -55,12 +55,12 @@ function* problemsOf(command, config, { given, env, nowMs }) {
     yield '--header and STRESS_HEADER are given: put all headers into STRESS_HEADER or --header-file';
   if (command === 'run') yield* instanceProblems(config, nowMs);
   yield* paceProblems(config);
-  if (
-    command !== 'merge' &&
-    config.check.length === 0 &&
-    config.thresholds.some(({ figure }) => figure === 'violations')
-  )
+  const isLimited = (/** @type {string} */ name) =>
+    command !== 'merge' && config.thresholds.some(({ figure }) => figure === name);
+  if (config.check.length === 0 && isLimited('violations'))
     yield '--threshold on violations needs the checks that find them: --check consistency';
+  if (config.ladder.length === 0 && isLimited('broken'))
+    yield '--threshold on broken needs the promises that are followed: --ladder auto';
   if (config.out === '-' && config.intervals === '-')
     yield '--out - and --intervals - both write to standard output: give one of them a file';
   yield* fundsProblems(command, config);

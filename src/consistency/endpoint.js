@@ -76,7 +76,7 @@ export class CheckedEndpoint {
   /** Whether the endpoint still has the block in its chain. If not, there was a reorg, and older answers say nothing. @param {CheckedBlock} block */
   async isCanonical(block) {
     const now = await this.ask(byNumber(block), true);
-    if (now?.hash !== block.hash) this.#forget();
+    if (now?.hash !== block.hash) this.forget();
     return now?.hash === block.hash;
   }
 
@@ -85,7 +85,7 @@ export class CheckedEndpoint {
     const before = this.head;
     const head = this.#blockOf(await this.ask(LATEST));
     if (before !== null && head.number < before.number) return this.#wentBack(before, head);
-    if (before !== null && head.number === before.number && head.hash !== before.hash) this.#forget();
+    if (before !== null && head.number === before.number && head.hash !== before.hash) this.forget();
     this.head = this.#keep(head);
     return null;
   }
@@ -102,11 +102,12 @@ export class CheckedEndpoint {
       if (found !== null) break;
       await this.#clock.sleep(PAUSE_MS, this.#signal);
     }
-    this.#forget();
+    this.forget();
     return null;
   }
 
-  #forget() {
+  /** After a reorg or an outage older answers prove nothing. */
+  forget() {
     this.#blocks.clear();
     this.head = null;
   }

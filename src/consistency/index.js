@@ -13,6 +13,9 @@
 /** Operations per second that the thread is given. */
 export const OPERATIONS_PER_SECOND = 20;
 
+/** To each endpoint: behind a balancer they may lead to several nodes. */
+const CONNECTIONS = 4;
+
 const REPORT_MS = 5000;
 
 export class ConsistencyCheck {
@@ -27,7 +30,8 @@ export class ConsistencyCheck {
     /** @type {() => void} */
     let begun = () => {};
     const hasBegun = new Promise((resolve) => (begun = () => resolve(null)));
-    this.#thread = openThread(new URL('thread.js', import.meta.url), { share }, ({ code, words }) => {
+    const task = { share, connections: CONNECTIONS };
+    this.#thread = openThread(new URL('thread.js', import.meta.url), task, ({ code, words }) => {
       if (code === undefined) return begun();
       this.#found[code] = (this.#found[code] ?? 0) + 1;
       this.onViolation(code, words);

@@ -7,17 +7,24 @@ import { transports } from '../transport/index.js';
  * The program of the threads that SideThread starts.
  *
  * @import { MessagePort } from 'node:worker_threads'
+ * @import { Rpc } from '../types.d.ts'
  * @import { SideTask } from './side-thread.js'
  */
 
 const port = /** @type {MessagePort} */ (parentPort);
 /** @type {SideTask} */
 const { module, task, urls, names, headers, insecure, requestTimeoutMs: timeoutMs } = workerData;
+const { connections = 1 } = task;
 const rpcs = urls.map((text, i) => {
   const url = new URL(text);
   const open = transports[chooseTransport('auto', url)];
-  const transport = open({ url, connections: 1, timeoutMs, headers, insecure });
-  return createRpc(transport, names[i], { secrets: secretsOf(url, headers) });
+  const all = Array.from({ length: connections }, () => {
+    const transport = open({ url, connections: 1, timeoutMs, headers, insecure });
+    return createRpc(transport, names[i], { secrets: secretsOf(url, headers) });
+  });
+  /** @type {Rpc['call']} */
+  const call = (...request) => all[Math.floor(Math.random() * connections)].call(...request);
+  return { ...all[0], call };
 });
 const { default: work } = await import(module);
 const onMessage = (/** @type {(message: any) => void} */ listener) => port.on('message', listener);

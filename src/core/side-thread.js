@@ -10,7 +10,7 @@ import { displayUrl } from '../chain/rpc.js';
  *
  * @typedef {object} SideTask plain data
  * @property {string} module exports a SideWork as its default
- * @property {object} task
+ * @property {{connections?: number}} task connections: to each endpoint, one at random for each call; 1 by default
  * @property {string[]} urls
  * @property {string[]} names of the endpoints in messages, without credentials
  * @property {Headers} headers of the user

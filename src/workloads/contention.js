@@ -64,7 +64,7 @@ export default function create({ kit, rpc, set: { slots, theta }, state, openThr
         { rpc, snapshot, signal: snapshot.signal, why },
         {
           name: 'slots',
-          words: `of ${entries.length} counts and hash chains of slots, those that serial execution gives`,
+          words: 'counts and hash chains of slots that serial execution gives',
           count: entries.length,
           entryOf: (i) => entries[i],
         },

@@ -48,7 +48,7 @@ export default function create({ kit, set: { bytes } }) {
       });
       const codes = await compare({
         name: 'code',
-        words: `of ${deployed.length} contracts, those that have the code that was deployed`,
+        words: 'contracts that have the code that was deployed',
         count: deployed.length,
         entryOf: (i) => ({ of: `${deployed[i]} has the code hash`, read: ['eth_getCode', deployed[i]], mustBe }),
         show: (found) => keccak256(toBeArray(found)),

@@ -96,7 +96,7 @@ export default function create({ kit, rpc, settings, state }) {
  */
 export async function readBack(rpc, { address, pageSize, blocks }, signal) {
   const pages = sampleOf(blocks.length, MOST_PAGES);
-  const words = `pages with the expected logs, of ${pages.length} pages read back`;
+  const words = 'pages that were read back with the expected logs';
   let right = 0;
   let fault = '';
   for (const page of pages) {

@@ -97,7 +97,7 @@ export default function create({ kit, set, state }) {
       );
       const slots = await compare({
         name: 'slots',
-        words: `of ${entries.length} storage slots, those that have the value of their last write`,
+        words: 'storage slots that have the value of their last write',
         count: entries.length,
         entryOf: (i) => entries[i],
         show: (value) => `0x${value.toString(16)}`,

@@ -242,6 +242,7 @@ calls
   -t 1 --workload rpc --method a --fixed-id 1 --rpc ws://a -> 64 --fixed-id needs an http:*
   -t 1 --ladder fast -> 64 --ladder must be one of auto, pending, safe, finalized, not "fast"
   -t 1 --workload rpc --method a --ladder auto -> 64 --ladder follows transactions, and --workload rpc sends none
+  -t 1 --threshold broken=0 -> 64 --threshold on broken needs the promises that are followed: --ladder auto
   -t 1 --workload rpc --method a --params [1 -> 64 *--params *
   -t 1 --workload rpc --method a --params {"a":1} -> 64 *--params *
   -t 1 --workload rpc --method a --fixed-id x -> 64 *--fixed-id *

@@ -117,6 +117,8 @@ for (const [name, { options, whilePlanted = '', checks, plant, fails, says }] of
       assert.equal(run.audit.exact, true, stdout);
       const counted = name === 'compute' ? [] : ['receipts'];
       assert.deepEqual(checksIn(run), Object.fromEntries([...counted, ...checks].map((check) => [check, true])));
+      // Instances are merged: the sum has the words of one of them.
+      for (const { words } of run.audit.checks ?? []) assert.doesNotMatch(words, /\d/);
       assert.ok(run.counts.verified >= 12 && run.counts.verified === run.counts.started, stdout);
     });
 

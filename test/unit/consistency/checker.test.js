@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { ConsistencyChecker } from '../../../src/consistency/checker.js';
 import { CheckedEndpoint } from '../../../src/consistency/endpoint.js';
 import { operationSampler } from '../../../src/consistency/index.js';
-import { RpcError } from '../../../src/errors.js';
+import { RpcError, TransportError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 import { sampleOf } from '../../helpers/samples.js';
@@ -148,6 +148,20 @@ describe('the consistency checker', () => {
       });
       assert.deepEqual(Object.keys(violations), isGone ? [] : ['head_back']);
     }
+  });
+
+  it('takes an endpoint that comes back from an outage without its blocks for one that is behind', async () => {
+    const { blockOf } = chainOf('f');
+    let turn = 0;
+    const { violations, lag } = await rounds({
+      eth_getBlockByNumber: (tag) => {
+        if (tag !== 'latest') return blockOf(Number(tag));
+        turn += 1;
+        if (turn === 2) throw new TransportError('http://a: connection refused', 'econnrefused');
+        return blockOf(turn === 3 ? 4 : 5);
+      },
+    });
+    assert.deepEqual([violations, lag['http://a'].blocks], [{}, 1]);
   });
 
   it('reports a block that is missing below the head', async () => {
