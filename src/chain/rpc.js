@@ -155,7 +155,7 @@ export function batchOf(gather) {
 }
 
 /**
- * @typedef {{id: number, method: string}} Request
+ * @typedef {{id: number, method: string, purpose?: string}} Request
  *
  * @param {Reply} reply to a single request @param {Request} request @param {Endpoint} endpoint
  */
@@ -164,7 +164,7 @@ function resultIn(reply, request, endpoint) {
 }
 
 /** @param {any} answer @param {Request} request @param {Reply} reply @param {Endpoint} endpoint */
-function resultOf(answer, { id, method }, reply, { display, secrets }) {
+function resultOf(answer, { id, method, purpose }, reply, { display, secrets }) {
   if (answer === null || typeof answer !== 'object')
     throw new ProtocolError(`${display} answered ${method} without JSON-RPC`);
   const { error } = answer;
@@ -174,7 +174,21 @@ function resultOf(answer, { id, method }, reply, { display, secrets }) {
   }
   if (answer.id !== id) throw new ProtocolError(`${display} answered ${method} with a foreign id`);
   if (answer.result === undefined) throw new ProtocolError(`${display} answered ${method} without a result`);
+  // The calls of the load are the user's own.
+  const isOwn = purpose === 'load' || purpose === 'check';
+  if (!isOwn && !areHashesValid(method, answer.result))
+    throw new ProtocolError(`${display} answered ${method} with an invalid hash or address`);
   return answer.result;
+}
+
+/** Hashes are stored as the node sends them, so their form is checked. @param {string} method @param {any} result */
+function areHashesValid(method, result) {
+  if (method === 'eth_sendRawTransaction') return isHash(result);
+  const { hash, parentHash, transactionHash, blockHash } = result ?? {};
+  const isReceipt = method === 'eth_getTransactionReceipt' || method === 'eth_sendRawTransactionSync';
+  const hashes = method === 'eth_getBlockByNumber' ? [hash, parentHash] : isReceipt ? [transactionHash, blockHash] : [];
+  // A pending block has no hash.
+  return hashes.every((value) => value === undefined || value === null || isHash(value));
 }
 
 /** @param {unknown} value @returns {value is string} */
