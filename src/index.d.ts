@@ -130,7 +130,7 @@ export interface Group {
   latency: Distribution;
 }
 
-/** Operations that are not in the chain at the end, by cause, and those that are only since they were sent again; null if not measured. */
+/** Promised operations that are not in the chain at the end, by cause, and those that are in it only because stress sent them again; null if not measured. */
 export interface BrokenPromises {
   broken: { lost: number; replaced: number; reorged: number; unknown: number } | null;
   restored: number | null;

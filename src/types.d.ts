@@ -618,6 +618,8 @@ export type HeaderConfig = {
 export type EngineConfig = ConnectionConfig & {
   /** of the user */
   headers: Headers;
+  /** largest answer that is read */
+  maxBodyBytes: number;
   /** most submissions in a batch */
   batch: number;
   fixedId: number | null;
@@ -886,7 +888,7 @@ export type RungFigures = {
   notMeasured: number;
 };
 
-/** Operations that are not in the chain at the end, by cause, and those that are only since they were sent again. */
+/** Promised operations that are not in the chain at the end, by cause, and those that are in it only because stress sent them again. */
 type Broken = {
   broken: Record<'lost' | 'replaced' | 'reorged' | 'unknown', number>;
   restored: number;

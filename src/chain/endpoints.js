@@ -57,7 +57,7 @@ export class Router {
     }));
   }
 
-  /** The preferred endpoint, or the next one that is up; the preferred one if all are down. @param {Purpose} purpose */
+  /** The index of the preferred endpoint if it is up or if all are down; otherwise that of the next endpoint that is up. @param {Purpose} purpose */
   route(purpose) {
     const { length } = this.#rpcs;
     const preferred = this.#preferred(purpose) % length;

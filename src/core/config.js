@@ -1,8 +1,11 @@
 import { randomInt } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { UsageError } from '../errors.js';
+import { isWorkloadFile } from '../files.js';
 import { HIGHEST_RATE } from './pacer.js';
 import { headersOf } from '../transport/headers.js';
+import { MAX_BODY_BYTES, MAX_CALL_BODY_BYTES } from '../transport/http.js';
+import { isCallWorkload } from '../workloads/table.js';
 
 /**
  * @import { Config, EngineConfig, LoadSize, RateStage, Settings, Workload } from '../types.d.ts'
@@ -27,8 +30,11 @@ export function engineConfigOf(config) {
   const { txTimeoutMs, inFlight, iterations, thinkTimeMs } = config;
   // The embedded chain is no endpoint of the user.
   const headers = config.rpc.length === 0 ? {} : headersOf(config);
+  const names = [config.workload, ...config.mix.map(({ name }) => name)];
+  const mayCall = names.some((name) => isCallWorkload(name) || isWorkloadFile(name));
+  const maxBodyBytes = mayCall ? MAX_CALL_BODY_BYTES : MAX_BODY_BYTES;
   const network = { headers, transport, connections, requestTimeoutMs, noKeepAlive, insecure, batch, fixedId, spread };
-  return { ...network, txTimeoutMs, inFlight, iterations, thinkTimeMs };
+  return { ...network, maxBodyBytes, txTimeoutMs, inFlight, iterations, thinkTimeMs };
 }
 
 /** The settings of a workload in worker threads. @param {Config} config @returns {Settings} plain data without secrets */

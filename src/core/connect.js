@@ -35,11 +35,11 @@ import { sliceIndexes } from './nonces.js';
 /** Wallets derived per turn of the event loop. */
 const DERIVE_AT_ONCE = 50;
 
-/** @param {ConnectionConfig} config @param {URL} url @param {Headers} [headers] of the user */
+/** @param {ConnectionConfig & {maxBodyBytes?: number}} config @param {URL} url @param {Headers} [headers] of the user */
 export function openTransport(config, url, headers) {
-  const { transport, connections, requestTimeoutMs: timeoutMs, noKeepAlive, insecure } = config;
+  const { transport, connections, requestTimeoutMs: timeoutMs, noKeepAlive, insecure, maxBodyBytes } = config;
   const open = transports[chooseTransport(transport, url, noKeepAlive)];
-  return open({ url, connections, timeoutMs, keepAlive: !noKeepAlive, insecure, headers });
+  return open({ url, connections, timeoutMs, maxBodyBytes, keepAlive: !noKeepAlive, insecure, headers });
 }
 
 /** @param {EngineConfig} config @param {Omit<EndpointOptions, 'fixedId' | 'spread' | 'headers' | 'batch' | 'open' | 'openExtra'>} options */

@@ -60,8 +60,10 @@ export class Exchange {
   }
 }
 
-/** A larger JSON-RPC answer is an error of the endpoint. */
-export const MAX_BODY_BYTES = 64 * 1024 * 1024;
+/** A larger JSON-RPC answer is an error of the endpoint: blocks of 300 million gas are smaller. */
+export const MAX_BODY_BYTES = 24 * 1024 * 1024;
+/** The same for calls of the user, such as traces. */
+export const MAX_CALL_BODY_BYTES = 64 * 1024 * 1024;
 
 /** The limit of Node.js' own HTTP client. */
 export const MAX_HEAD_BYTES = 16 * 1024;

@@ -21,7 +21,7 @@ export function slotsByWeight(slots, theta) {
   };
 }
 
-/** The share of slot 0, the one that is written most. @param {number} slots @param {number} theta */
+/** The share of the writes that go to slot 0, the most written slot. @param {number} slots @param {number} theta */
 export function firstSlotShare(slots, theta) {
   let sum = 0;
   for (let i = 1; i <= slots; i += 1) sum += i ** -theta;

@@ -21,8 +21,7 @@ import { startWsServer } from '../helpers/ws-server.js';
 
 /** Requests time out after a second, and a wallet is looked after for two: what takes this long hangs. */
 const LATEST_MS = 25_000;
-/** An answer has at most 64 MB; its text and what is parsed from it are several times as large. */
-const MOST_MEMORY_KB = 900_000;
+const MOST_MEMORY_KB = 400_000;
 
 /** Clears the screen, sets the title, turns the direction of writing, begins a line of its own. */
 const EVIL = '\u001b[2J\u001b]0;owned\u0007\u009b31m\u202eevil\u2066\u200b\r\nERROR: forged\u2028';
