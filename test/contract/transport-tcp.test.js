@@ -1,42 +1,25 @@
 /** What every transport must do with servers that only raw sockets can play: odd, old and broken ones. */
 import assert from 'node:assert/strict';
-import { createServer } from 'node:net';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { TransportError } from '../../src/errors.js';
 import { transports } from '../../src/transport/index.js';
 import { caught } from '../helpers/caught.js';
+import { failure, response, startRawServer, until } from '../helpers/raw-server.js';
 
 /**
  * @import { Transport } from '../../src/types.d.ts'
+ * @import { TransportError } from '../../src/errors.js'
  * @import { TransportOptions } from '../../src/transport/index.js'
- * @import { AddressInfo, Socket } from 'node:net'
+ * @import { Socket } from 'node:net'
  * @import { TestContext } from 'node:test'
+ * @import { Asked } from '../helpers/raw-server.js'
  */
 
 /** No test waits for anything this long, unless it hangs. */
 const LIMIT = Object.freeze({ timeout: 60_000 });
 const TIMEOUT_MS = 500;
-/** Longest time that a failure may take which is no time-out: far less than the time-out of 5 s. */
-const LATEST_MS = 3000;
-
-/**
- * @typedef {object} Asked a whole request, as it came
- * @property {Socket} socket
- * @property {string} head its request line and its fields
- * @property {string} body
- * @property {number} connection which one it came on, from 1
- * @property {number} number of the request on this connection, from 1
- *
- * @typedef {object} Facts
- * @property {Asked[]} asked
- * @property {() => number} connections opened so far
- * @property {() => number} open connections
- * @property {number[]} finished connections whose other side was closed by the client, in that order
- */
-
 /** @typedef {Partial<TransportOptions> & {host?: string, onData?: (socket: Socket) => void}} Options */
 
 /**
@@ -47,76 +30,15 @@ const LATEST_MS = 3000;
  * @param {(asked: Asked) => void} answer called with each whole request
  * @param {Options} [options]
  */
-async function connect(t, name, answer, { host = '127.0.0.1', onData, ...options } = {}) {
-  /** @type {Set<Socket>} */
-  const open = new Set();
-  let connections = 0;
-  /** @type {Facts} */
-  const server = { asked: [], finished: [], connections: () => connections, open: () => open.size };
-  const listener = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-    const connection = (connections += 1);
-    open.add(socket);
-    socket.on('error', () => {}).on('close', () => open.delete(socket));
-    socket.on('end', () => {
-      server.finished.push(connection);
-      socket.end();
-    });
-    let bytes = Buffer.alloc(0);
-    let number = 0;
-    socket.on('data', (chunk) => {
-      onData?.(socket);
-      bytes = Buffer.concat([bytes, chunk]);
-      for (let end = bytes.indexOf('\r\n\r\n'); end !== -1; end = bytes.indexOf('\r\n\r\n')) {
-        const head = bytes.toString('latin1', 0, end);
-        const length = Number(/^content-length: (\d+)$/im.exec(head)?.[1]);
-        if (bytes.length < end + 4 + length) return;
-        const body = bytes.toString('utf8', end + 4, end + 4 + length);
-        bytes = bytes.subarray(end + 4 + length);
-        const asked = { socket, head, body, connection, number: (number += 1) };
-        server.asked.push(asked);
-        answer(asked);
-      }
-    });
-  });
-  await new Promise((resolve, reject) => {
-    listener.once('error', reject).listen(0, host, () => resolve(undefined));
-  });
-  const { port } = /** @type {AddressInfo} */ (listener.address());
-  const url = new URL(`http://${host.includes(':') ? `[${host}]` : host}:${port}`);
-  const transport = transports[name]({ url, connections: 1, timeoutMs: 5000, ...options });
-  t.after(async () => {
-    await transport.close();
-    listener.close();
-    for (const socket of open) socket.destroy();
-  });
-  return { transport, server, url };
+async function connect(t, name, answer, { host, onData, ...options } = {}) {
+  const server = await startRawServer(t, answer, { host, onData });
+  const transport = transports[name]({ url: server.url, connections: 1, timeoutMs: 5000, ...options });
+  t.after(() => transport.close());
+  return { transport, server, url: server.url };
 }
-
-/** A usual answer. @param {string} body @param {string} [fields] */
-const response = (body, fields = '') =>
-  `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n${fields}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 
 /** @param {Asked} asked */
 const echo = ({ socket, body }) => void socket.write(response(`answer to ${body}`));
-
-/** @param {() => boolean} condition */
-async function until(condition) {
-  while (!condition()) await sleep(5);
-}
-
-/**
- * @param {() => Promise<unknown>} action
- * @returns {Promise<TransportError>}
- */
-async function failure(action) {
-  const startMs = performance.now();
-  const error = await caught(action);
-  const tookMs = performance.now() - startMs;
-  assert.ok(error instanceof TransportError, `${error?.name}: ${error?.message}`);
-  assert.match(error.code, /^transport_[a-z_]+$/);
-  assert.ok(tookMs <= LATEST_MS, `it took ${Math.round(tookMs)} ms`);
-  return error;
-}
 
 /** @param {Transport} transport @param {string} body */
 async function assertAnswered(transport, body) {
@@ -268,7 +190,7 @@ for (const name of Object.keys(transports).filter((speaks) => speaks !== 'ws')) 
           socket.write(body === 'broken' ? Buffer.from(text, 'latin1') : response(`answer to ${body}`));
         });
         await assertAnswered(transport, 'before');
-        const posts = [failure(() => transport.post('broken')), assertAnswered(transport, 'behind it')];
+        const posts = [failure(transport.post('broken')), assertAnswered(transport, 'behind it')];
         const [{ code, message }] = /** @type {[TransportError, void]} */ (await Promise.all(posts));
         if (name === 'tcp') assert.equal(code, 'transport_bad_response');
         assert.doesNotMatch(message, /[\x00-\x1f]/);
@@ -318,7 +240,7 @@ for (const name of Object.keys(transports).filter((speaks) => speaks !== 'ws')) 
       const post = () => {
         const onSent = () => (sent += 1);
         kept.push(new WeakRef(onSent));
-        return failure(() => transport.post('{}', onSent));
+        return failure(transport.post('{}', onSent));
       };
       for (const { code } of await Promise.all(Array.from({ length: 1000 }, post))) {
         assert.equal(code, 'transport_timeout');

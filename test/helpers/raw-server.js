@@ -14,6 +14,7 @@ import { caught } from './caught.js';
  * @property {string} head its request line and its fields
  * @property {string} body
  * @property {number} connection which one it came on, from 0
+ * @property {number} number of the request on this connection, from 1
  */
 
 /** Longest time until a failure: far more than the time-outs of the tests, far less than many of them in a row. */
@@ -73,6 +74,7 @@ export async function startRawServer(t, answer, { host = '127.0.0.1', onData } =
       socket.end();
     });
     let bytes = Buffer.alloc(0);
+    let number = 0;
     socket.on('data', (chunk) => {
       onData?.(socket);
       bytes = Buffer.concat([bytes, chunk]);
@@ -82,14 +84,15 @@ export async function startRawServer(t, answer, { host = '127.0.0.1', onData } =
         if (bytes.length < end + 4 + length) return;
         const body = bytes.toString('utf8', end + 4, end + 4 + length);
         bytes = bytes.subarray(end + 4 + length);
-        asked.push({ socket, head, body, connection });
-        answer({ socket, head, body, connection });
+        const request = { socket, head, body, connection, number: (number += 1) };
+        asked.push(request);
+        answer(request);
       }
     });
   });
   const facts = await listen(t, server, host);
   const url = new URL(`http://${host.includes(':') ? `[${host}]` : host}:${facts.port}`);
-  return { ...facts, url, asked, ends, bodies: () => asked.map(({ body }) => body) };
+  return { ...facts, url, asked, ends };
 }
 
 /** A usual answer. @param {string} body @param {string} [fields] */
