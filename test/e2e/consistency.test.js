@@ -15,6 +15,9 @@ import { temporaryFolder } from '../helpers/temporary.js';
  * @import { TestContext } from 'node:test'
  */
 
+/** Each was made, or is named with the reason. */
+const KINDS = 'block effect head index logs nonce receipt subscription unknown'.split(' ');
+
 /** @type {Anvil} */
 let anvil;
 before(async () => {
@@ -71,7 +74,9 @@ describe('--check consistency', { concurrency: true }, () => {
     ]);
     assert.equal(code, 0, stdout);
     assert.match(stdout, /consistency \d+ checks of \d+ kinds, no contradiction\n/);
-    assert.ok(run.consistency.checks.effect > 0 && run.consistency.checks.nonce > 0);
+    const { checks, off } = run.consistency;
+    assert.ok(checks.effect > 0 && checks.nonce > 0);
+    assert.deepEqual(Object.keys({ ...checks, ...off }).sort(), KINDS);
     // Half of the requests of the load, 4 per second, and a last round.
     const load = Object.values(run.generator.rpcCalls).reduce((sum, calls) => sum + calls, 0);
     const seconds = (Date.parse(run.endedAt) - Date.parse(run.startedAt)) / 1000;

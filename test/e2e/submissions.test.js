@@ -69,7 +69,8 @@ function assertNoSecret(folder) {
 
 /** @param {TestContext} t @param {string} words @param {NodeJS.ProcessEnv} [env] */
 async function exact(t, words, env) {
-  const more = `-d 600ms --log-file DIR/run.log --log-level debug ${words}`;
+  const length = words.includes('--iterations') ? '1m' : '600ms';
+  const more = `-d ${length} --log-file DIR/run.log --log-level debug ${words}`;
   const result = await runOf(t, more, { chain: anvil, rpc: null, threads: 8, env });
   assert.equal(result.run.audit.result, 'exact');
   return result;
@@ -168,7 +169,8 @@ describe('--batch', () => {
   for (const [name, onBatch] of Object.entries(faults))
     it(`${name}: no operation fails, and the audit is exact`, async (t) => {
       const { url } = await startRecorder(onBatch);
-      const { run, stderr } = await exact(t, `--rpc ${url} --batch 8`);
+      const { run, stderr } = await exact(t, `--rpc ${url} --batch 8 --iterations 3`);
+      assert.equal(run.counts.verified, 24);
       assert.equal(run.counts.failed, 0);
       const { limit, refused, why } = run.generator.submissionBatches;
       const warnings = stderr.split('\n').filter((line) => line.includes('refused a batch of submissions'));
