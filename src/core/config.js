@@ -5,7 +5,6 @@ import { isWorkloadFile } from '../files.js';
 import { HIGHEST_RATE } from './pacer.js';
 import { headersOf } from '../transport/headers.js';
 import { MAX_BODY_BYTES, MAX_CALL_BODY_BYTES } from '../transport/http.js';
-import { isCallWorkload } from '../workloads/table.js';
 
 /**
  * @import { Config, EngineConfig, LoadSize, RateStage, Settings, Workload } from '../types.d.ts'
@@ -31,7 +30,7 @@ export function engineConfigOf(config) {
   // The embedded chain is no endpoint of the user.
   const headers = config.rpc.length === 0 ? {} : headersOf(config);
   const names = [config.workload, ...config.mix.map(({ name }) => name)];
-  const mayCall = names.some((name) => isCallWorkload(name) || isWorkloadFile(name));
+  const mayCall = config.calls !== null || config.method !== null || names.some(isWorkloadFile);
   const maxBodyBytes = mayCall ? MAX_CALL_BODY_BYTES : MAX_BODY_BYTES;
   const network = { headers, transport, connections, requestTimeoutMs, noKeepAlive, insecure, batch, fixedId, spread };
   return { ...network, maxBodyBytes, txTimeoutMs, inFlight, iterations, thinkTimeMs };

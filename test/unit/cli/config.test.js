@@ -6,7 +6,7 @@ import { inspect } from 'node:util';
 import { readInvocation } from '../../../src/cli/config.js';
 import { textOf } from '../../../src/cli/help.js';
 import { COMMANDS, OPTIONS, optionsOf } from '../../../src/cli/options.js';
-import { settingsOf } from '../../../src/core/config.js';
+import { engineConfigOf, settingsOf } from '../../../src/core/config.js';
 import { InputError, UsageError } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
@@ -720,4 +720,16 @@ describe('readInvocation(): files', () => {
     const { config } = await read(['compare', run, '--with', run]);
     assert.deepEqual(config.candidates, [run]);
   });
+});
+
+describe('the largest answer that is read', () => {
+  for (const [line, megabytes] of /** @type {const} */ ([
+    ['-t 1', 24],
+    ['-t 1 --workload rpc --method eth_chainId', 64],
+    ['-t 2 --mix counter:1,calls:1 --calls light', 64],
+    ['-t 1 --workload ./mine.js', 64],
+  ]))
+    it(`${line}: ${megabytes} MB`, async () => {
+      assert.equal(engineConfigOf((await read(line)).config).maxBodyBytes, megabytes * 1024 * 1024);
+    });
 });
