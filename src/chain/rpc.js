@@ -23,8 +23,14 @@ export function parseReply({ status, text, retryAfterMs }, { display, secrets })
     throw new ProtocolError('not JSON-RPC');
   } catch (cause) {
     if (status !== 200) {
-      const words = `${display} answered HTTP ${status} without JSON-RPC: check the URL and its credentials`;
-      throw new ProtocolError(words, cause, status, retryAfterMs);
+      // With 429 and from 500 on the request was right: the server is busy or broken.
+      const advice = status === 429 || status >= 500 ? '' : ': check the URL and its credentials';
+      throw new ProtocolError(
+        `${display} answered HTTP ${status} without JSON-RPC${advice}`,
+        cause,
+        status,
+        retryAfterMs,
+      );
     }
     const start = oneLine(text, 40, secrets);
     throw new ProtocolError(

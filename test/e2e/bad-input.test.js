@@ -282,8 +282,8 @@ endpoints
   -t 1 --rpc <HTTP 403> -> 69 *answered HTTP 403 without JSON-RPC: check the URL and its credentials
   -t 1 --rpc <HTTP 404> -> 69 *answered HTTP 404 without JSON-RPC: check the URL and its credentials
   -t 1 --rpc <HTTP 404 with JSON> -> 69 *answered HTTP 404 without JSON-RPC: check the URL and its credentials
-  -t 1 --rpc <HTTP 502> -> 69 *answered HTTP 502 without JSON-RPC: check the URL and its credentials
-  -t 1 --rpc <HTTP 502 with JSON> -> 69 *answered HTTP 502 without JSON-RPC: check the URL and its credentials
+  -t 1 --rpc <HTTP 502> -> 69 *answered HTTP 502 without JSON-RPC
+  -t 1 --rpc <HTTP 502 with JSON> -> 69 *answered HTTP 502 without JSON-RPC
   -t 1 --rpc <a redirection> -> 69 *answered HTTP 301 without JSON-RPC: check the URL and its credentials
   -t 1 --rpc <JSON that is not JSON-RPC> -> 69 *answered eth_chainId with a foreign id
   -t 1 --rpc <JSON null> -> 69 *answered eth_chainId without JSON-RPC
