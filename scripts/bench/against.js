@@ -1,7 +1,8 @@
 /**
- * This checkout against another commit, in pairs of runs whose order a seeded coin draws:
+ * This checkout against another commit, or with more options against itself, in pairs of runs whose order a seeded coin draws:
  *
  *     npm run bench:against -- HEAD~1 [--pairs 12] [--seconds 5] [--seed 1] [--only NAME]
+ *     npm run bench:against -- --with='--check consistency' [...]
  *
  * Prints, for each scenario, the ratio of this checkout to the commit (geometric mean of the pairs) with its 95 %
  * interval: Student's t on the log ratios. The number of pairs is fixed beforehand and every pair is reported.
@@ -21,27 +22,33 @@ import { startNullChain } from './null-chain.js';
  * @typedef {Record<string, number>} Figures
  * @typedef {object} Scenario
  * @property {() => Promise<Node & {stop: () => Promise<void>} | null>} start the chain; null: none is needed
- * @property {(root: string, node: any) => Promise<Figures>} run one run of the stress in a folder
+ * @property {(side: Side, node: any) => Promise<Figures>} run one run of a side
+ *
+ * @typedef {{root: string, options: string[]}} Side root: folder of its stress; options: what its loads have beside those of
+ *   the scenario
  */
 
 if (process.argv[2]?.startsWith('--') === false) process.argv.splice(2, 0, '--commit');
-const { numbers, words } = readOptions({ pairs: 12, seconds: 5, seed: 1 }, { commit: '', only: '' });
+const { numbers, words } = readOptions({ pairs: 12, seconds: 5, seed: 1 }, { commit: '', with: '', only: '' });
 const { pairs, seconds, seed } = numbers;
-if (words.commit === '') {
-  console.error('bench:against: give the commit to compare with, such as npm run bench:against -- HEAD~1');
+if (words.commit === '' && words.with === '') {
+  console.error(
+    'bench:against: give the commit to compare with, such as npm run bench:against -- HEAD~1, or --with=OPTIONS',
+  );
   process.exit(64);
 }
 
 /** @param {number} threads @param {string} transport @returns {Scenario['run']} */
-const load = (threads, transport) => async (root, node) => {
-  const { tps, cpuUs, run } = await runOurs(node, ['-t', `${threads}`, '--transport', transport], seconds, root);
+const load = (threads, transport) => async (side, node) => {
+  const args = ['-t', `${threads}`, '--transport', transport, ...side.options];
+  const { tps, cpuUs, run } = await runOurs(node, args, seconds, side.root);
   return { 'CPU per operation': cpuUs, TPS: tps, 'peak RSS': run.generator.peakRssBytes };
 };
 
 /** @param {string} option @returns {Scenario} */
 const startUp = (option) => ({
   start: async () => null,
-  run: async (root) => {
+  run: async ({ root }) => {
     const startMs = performance.now();
     await promisify(execFile)(process.execPath, [join(root, 'bin', 'stress.js'), option]);
     return { 'wall time': performance.now() - startMs };
@@ -62,30 +69,38 @@ const SCENARIOS = {
 };
 
 await inTemporaryFolder(async (folder) => {
-  const other = await checkOut(words.commit, folder);
+  const commit = words.commit === '' ? null : await checkOut(words.commit, folder);
+  const ours = { root: ROOT, options: words.with.split(' ').filter((word) => word !== '') };
+  const other = { root: commit?.root ?? ROOT, options: [] };
   const random = randomNumbers(seed);
   const rows = [];
   for (const [name, scenario] of Object.entries(SCENARIOS)) {
     if (!name.includes(words.only)) continue;
-    rows.push(...(await compare(name, scenario, other.root, random)));
+    rows.push(...(await compare(name, scenario, { ours, other }, random)));
   }
-  console.log(`This checkout against ${other.commit}: ${pairs} pairs a scenario, ${seconds} s a run, seed ${seed}.\n`);
+  const sides = `This checkout${words.with && ` with ${words.with}`} against ${commit?.commit ?? 'itself'}`;
+  console.log(`${sides}: ${pairs} pairs a scenario, ${seconds} s a run, seed ${seed}.\n`);
   console.log(table(['', 'figure', 'ratio', '95 % interval', 'median of the pairs'], rows));
 });
 
-/** @param {string} name @param {Scenario} scenario @param {string} otherRoot @param {() => number} random */
-async function compare(name, { start, run }, otherRoot, random) {
+/**
+ * @param {string} name
+ * @param {Scenario} scenario
+ * @param {{ours: Side, other: Side}} sides
+ * @param {() => number} random
+ */
+async function compare(name, { start, run }, { ours, other }, random) {
   /** @type {Figures[]} */
   const logRatios = [];
   await withNode(start(), async (node) => {
-    await run(ROOT, node); // warms the disk's cache and the chain
+    await run(ours, node); // warms the disk's cache and the chain
     for (let pair = 0; pair < pairs; pair += 1) {
       const isFirst = random() < 0.5;
-      const first = await run(isFirst ? ROOT : otherRoot, node);
-      const second = await run(isFirst ? otherRoot : ROOT, node);
-      const [ours, theirs] = isFirst ? [first, second] : [second, first];
-      logRatios.push(Object.fromEntries(Object.keys(ours).map((key) => [key, Math.log(ours[key] / theirs[key])])));
-      console.error(`${name}, pair ${pair + 1}/${pairs}: ${pairWords(ours, theirs)}`);
+      const first = await run(isFirst ? ours : other, node);
+      const second = await run(isFirst ? other : ours, node);
+      const [mine, theirs] = isFirst ? [first, second] : [second, first];
+      logRatios.push(Object.fromEntries(Object.keys(mine).map((key) => [key, Math.log(mine[key] / theirs[key])])));
+      console.error(`${name}, pair ${pair + 1}/${pairs}: ${pairWords(mine, theirs)}`);
     }
   });
   return Object.keys(logRatios[0]).map((key) => row(name, key, logRatios.map((logs) => logs[key]))); // prettier-ignore
