@@ -225,7 +225,7 @@ function feesText(run) {
 
 /** Lines on blocks, fees, problems, machine and node. @param {RunFile} run @param {number} columns */
 function surroundings(run, columns) {
-  const { blocks, probes, generator } = run;
+  const { probes, generator } = run;
   const lines = [];
   const { headSource, inclusionResolutionMs } = generator;
   if (headSource === 'subscription') lines.push('  heads       pushed by the node');
@@ -233,11 +233,6 @@ function surroundings(run, columns) {
     lines.push(
       `  heads       polled every ${count(inclusionResolutionMs)} ms: inclusion times are up to ${count(inclusionResolutionMs)} ms late`,
     );
-  const { count: seen, skewSumMs, skewMinMs, skewMaxMs } = blocks;
-  if (seen > 0 && skewMinMs !== null && skewMaxMs !== null) {
-    const range = `${tenths(skewMinMs / 1000)} to ${seconds(skewMaxMs)}`;
-    lines.push(`  block skew  seen ${seconds(skewSumMs / seen)} after their timestamps on average (${range})`);
-  }
   lines.push(...gasText(run), ...feesText(run), ...troubles(run));
   const sockets = probes?.sockets ?? null;
   for (const words of sockets === null ? [] : socketWarnings(sockets)) lines.push(wrapped('machine', words, columns));

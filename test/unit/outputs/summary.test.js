@@ -79,7 +79,6 @@ Summary: ran for its duration, window 2.0 s
     read-back     4.0   4.0   4.0     4.0       4.0       4.0       4.0
     2 of 19 operations got no good answer in time: figures with >= are lower bounds; stages leave these operations out
   heads       polled every 10 ms: inclusion times are up to 10 ms late
-  block skew  seen 0.3 s after their timestamps on average (0.3 to 0.3 s)
   gas         0.3 Mgas/s in all blocks; blocks 1.7 % full on average, p50 1.7 %, p90 1.7 %
   fees        900 wei: the limit is 1,000 wei (--max-spend); 10 wei for the set-up
   verdict     unknown: 92 % of the latency is waiting for a block, reverted 1, timed_out 1, 2 % of
