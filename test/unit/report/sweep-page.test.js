@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { colorSteps } from '../../../src/report/sweep-charts.js';
 import { hrefOf, renderSweep } from '../../../src/report/sweep-page.js';
+import { equalBy } from '../../helpers/equal-by.js';
 import { sweepOf } from '../../helpers/sweep-file.js';
 import { HOSTILE, assertHarmless, assertWhole, chartsOf, tableOf } from './pages.js';
 
@@ -107,14 +108,11 @@ describe('the page of a sweep', () => {
         ['20', '100'],
       ],
     );
-    assert.deepEqual(
-      throughput.series.map(({ label, values }) => ({ label, values })),
-      [
-        { label: 'threads=5', values: [20, 46] },
-        { label: 'threads=20', values: [20, 98] },
-        { label: 'all that was asked', values: [20, 100] },
-      ],
-    );
+    equalBy(throughput.series, ({ label, values }) => ({ label, values }), [
+      { label: 'threads=5', values: [20, 46] },
+      { label: 'threads=20', values: [20, 98] },
+      { label: 'all that was asked', values: [20, 100] },
+    ]);
     assert.deepEqual(throughput.series[0].low, [20, 44]);
     assert.deepEqual(throughput.series[0].high, [20, 48]);
     assert.deepEqual(throughput.series[0].crossed, [false, true]);
@@ -129,13 +127,10 @@ describe('the page of a sweep', () => {
     assert.deepEqual(path.series[1].values, [200, 200, 400, 4000]);
     assert.deepEqual(path.series[0].names, ['1', '10', '100', '1000']);
     const { 'path-avg': ofGrid } = chartsOf(renderSweep(gridSweep()));
-    assert.deepEqual(
-      ofGrid.series.map(({ x }) => x),
-      [
-        [20, 46],
-        [20, 98],
-      ],
-    );
+    equalBy(ofGrid.series, ({ x }) => x, [
+      [20, 46],
+      [20, 98],
+    ]);
   });
 
   it('puts values at equal distances, under their own names, in ascending order, and marks saturated ones', () => {
@@ -143,10 +138,7 @@ describe('the page of a sweep', () => {
     assert.deepEqual(throughput.x, [0, 1, 2, 3]);
     assert.deepEqual(throughput.xTexts, ['1', '10', '100', '1000']);
     assert.deepEqual(throughput.series[0].crossed, [false, false, false, true]);
-    assert.deepEqual(
-      latency.series.map(({ values }) => values[3]),
-      [2000, 2000, 4000, 6000],
-    );
+    equalBy(latency.series, ({ values }) => values[3], [2000, 2000, 4000, 6000]);
   });
 
   it('sorts numbers, and keeps the order of other values', () => {
@@ -182,10 +174,7 @@ describe('the page of a sweep', () => {
     const charts = chartsOf(page);
     assert.deepEqual(Object.keys(charts), ['throughput-1', 'throughput-2']);
     assert.match(charts['throughput-2'].title, /: connections=2$/);
-    assert.deepEqual(
-      charts['throughput-2'].series.map(({ label }) => label),
-      ['transport=a', 'transport=b'],
-    );
+    equalBy(charts['throughput-2'].series, ({ label }) => label, ['transport=a', 'transport=b']);
     assert.equal(tableOf(page, 'All cells').length, 9);
     assert.doesNotMatch(page, /id="grid"/);
   });

@@ -17,6 +17,7 @@ import { Grid, commonWindow, compareClocks } from '../../../src/scale-out/window
 import { Distribution } from '../../../src/stats/histogram.js';
 import { asJson } from '../../../src/stats/merge.js';
 import { Recorder } from '../../../src/stats/recorder.js';
+import { equalBy } from '../../helpers/equal-by.js';
 import { rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
@@ -326,41 +327,29 @@ describe('intervals on one grid', () => {
     grid.add([row(0, 5), row(1000, 6), row(2000, 1, { phase: 'drain', endMs: 2400, inFlight: 0 })], place(0));
     grid.add([row(0, 7), row(1000, 8), row(2000, 1, { phase: 'drain', endMs: 2200, inFlight: 0 })], place(400));
     const rows = grid.rows();
-    assert.deepEqual(
-      rows.map(({ phase, startMs, endMs, counts }) => [phase, startMs, endMs, counts.verified]),
-      [
-        ['load', 0, 1000, 12],
-        ['load', 1000, 2400, 14],
-        ['drain', 2400, 2600, 2],
-      ],
-    );
-    assert.deepEqual(
-      rows.map(({ latency }) => latency.count),
-      [12, 14, 2],
-    );
-    assert.deepEqual(
-      rows.map(({ inFlight, tps }) => [inFlight, tps]),
-      [
-        [6, 12],
-        [6, 10],
-        [0, null],
-      ],
-    );
+    equalBy(rows, ({ phase, startMs, endMs, counts }) => [phase, startMs, endMs, counts.verified], [
+      ['load', 0, 1000, 12],
+      ['load', 1000, 2400, 14],
+      ['drain', 2400, 2600, 2],
+    ]);
+    equalBy(rows, ({ latency }) => latency.count, [12, 14, 2]);
+    equalBy(rows, ({ inFlight, tps }) => [inFlight, tps], [
+      [6, 12],
+      [6, 10],
+      [0, null],
+    ]);
   });
 
   test('of warm-ups and drains during the load of other instances are no part of the load', () => {
     const grid = new Grid({ ...TIMES, windowStartMs: START_MS + 1000 });
     grid.add([row(0, 5, { phase: 'warmup' }), row(1000, 6), row(2000, 1, { phase: 'drain' })], place(0));
     grid.add([row(0, 2, { phase: 'warmup' }), row(1000, 3), row(2000, 4, { phase: 'drain' })], place(1000));
-    assert.deepEqual(
-      grid.rows().map(({ phase, startMs, endMs, counts }) => [phase, startMs, endMs, counts.verified]),
-      [
-        ['warmup', 0, 1000, 7],
-        ['load', 1000, 2000, 6],
-        ['load', 2000, 3000, 3],
-        ['drain', 3000, 4000, 5],
-      ],
-    );
+    equalBy(grid.rows(), ({ phase, startMs, endMs, counts }) => [phase, startMs, endMs, counts.verified], [
+      ['warmup', 0, 1000, 7],
+      ['load', 1000, 2000, 6],
+      ['load', 2000, 3000, 3],
+      ['drain', 3000, 4000, 5],
+    ]);
   });
 
   test('have the blocks of one instance, and the transactions of all', () => {
@@ -399,27 +388,21 @@ describe('lines in logs', () => {
         bytes.subarray(i * chunk, (i + 1) * chunk),
       );
       const found = await findSources(['-'], Readable.from(chunks));
-      assert.deepEqual(
-        found.map(({ index, read }) => [index, read()]),
-        [
-          [3, { json: run }],
-          [4, { json: run }],
-        ],
-      );
+      equalBy(found, ({ index, read }) => [index, read()], [
+        [3, { json: run }],
+        [4, { json: run }],
+      ]);
     });
 
   test('that are cut, mixed or wrong are named with their index', () => {
     const cut = lineOf().slice(0, -30);
     const found = resultsOf([cut, `${cut}${lineOf({ index: 5 })}`, lineOf({ id: 7 })].join('\n'));
-    assert.deepEqual(
-      found.map(({ index, read }) => [index, read().damage !== undefined]),
-      [
-        [3, true],
-        [3, true],
-        [5, false],
-        [3, true],
-      ],
-    );
+    equalBy(found, ({ index, read }) => [index, read().damage !== undefined], [
+      [3, true],
+      [3, true],
+      [5, false],
+      [3, true],
+    ]);
   });
 
   test('in log files of container runtimes are damaged, unless they are whole and not escaped', () => {
