@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { instanceOf } from '../../../src/scale-out/scheduler.js';
-import { UsageError } from '../../../src/errors.js';
 
 /** @import { Given } from '../../../src/scale-out/scheduler.js' */
 
@@ -122,7 +121,6 @@ describe('instanceOf()', () => {
       { SLURM_JOB_ID: '1', SLURM_NTASKS: '4' },
       /finds no index: .*no SLURM_PROCID \(sbatch --array, srun\)/,
     ],
-    ['an attempt of nothing', { attempt: 1 }, {}, /^--attempt 1 says .*: give --index, too$/],
     ['an index of an unknown count', { index: 3 }, {}, /^--index 3 needs to know of how many: --instances N$/],
     [
       'an index out of range',
@@ -200,15 +198,7 @@ describe('instanceOf()', () => {
       ]);
   for (const [name, given, env, message] of refusals) {
     it(`refuses ${name}`, () => {
-      assert.throws(
-        () => instanceOf({ ...NOTHING, ...given }, env),
-        (error) => {
-          assert.ok(error instanceof UsageError, String(error));
-          assert.match(error.message, message);
-          assert.doesNotMatch(error.message, /\n/);
-          return true;
-        },
-      );
+      assert.throws(() => instanceOf({ ...NOTHING, ...given }, env), { name: 'UsageError', message });
     });
   }
 });

@@ -123,10 +123,9 @@ describe('--start-at', () => {
 
   it('more than a second late: rejected at once, or after the set-up', async () => {
     const late = instanceOf({ startAtMs: MIDNIGHT - 3200 });
-    await assert.rejects(late.common.open(), (/** @type {IncompleteError} */ error) => {
-      assert.equal(error.exitCode, 75);
-      assert.match(error.message, /^--start-at 2025-12-31T23:59:56\.800Z had passed by 3\.2 s before this instance /);
-      return true;
+    await assert.rejects(late.common.open(), {
+      exitCode: 75,
+      message: /^--start-at 2025-12-31T23:59:56\.800Z had passed by 3\.2 s before this instance /,
     });
     const slow = instanceOf({ startAtMs: MIDNIGHT + 1000 });
     await slow.common.open();
@@ -268,10 +267,9 @@ describe('--barrier', () => {
     const folder = temporaryFolder(t);
     mkdirSync(join(folder, 'demo'));
     writeFileSync(join(folder, 'demo', 'start.json'), '{"at":"2026-01-01T00:00:05.000Z"}');
-    await assert.rejects(instanceOf(at(folder, 1)).common.open(), (/** @type {Error} */ error) => {
-      assert.ok(error instanceof IncompleteError);
-      assert.match(error.message, /^run demo started at 2026-01-01T00:00:05\.000Z, before this instance arrived; /);
-      return true;
+    await assert.rejects(instanceOf(at(folder, 1)).common.open(), {
+      name: 'IncompleteError',
+      message: /^run demo started at 2026-01-01T00:00:05\.000Z, before this instance arrived; /,
     });
   });
 
@@ -372,11 +370,7 @@ describe('--barrier', () => {
       const one = instanceOf(at(folder, 1, { instances: 2, startTimeoutMs: 30_000 }));
       await one.common.open();
       writeFileSync(join(folder, 'demo', 'start.json'), text);
-      await assert.rejects(turnUntil(one.clock, one.common.wait(CHAIN)), (/** @type {IncompleteError} */ error) => {
-        assert.ok(error instanceof IncompleteError, String(error));
-        assert.match(error.message, words);
-        return true;
-      });
+      await assert.rejects(turnUntil(one.clock, one.common.wait(CHAIN)), { name: 'IncompleteError', message: words });
       assert.deepEqual(readdirSync(join(folder, 'demo')), ['start.json']);
     });
 
@@ -388,10 +382,10 @@ describe('--barrier', () => {
     await turnUntil(one.clock, Promise.race([waiting, one.clock.sleep(3000)]));
     assert.deepEqual(readdirSync(join(folder, 'demo')), ['1-0.json']);
     one.stop.request('terminated', 143);
-    await assert.rejects(turnUntil(one.clock, waiting), (/** @type {InterruptedError} */ error) => {
-      assert.ok(error instanceof InterruptedError);
-      assert.deepEqual([error.message, error.exitCode], ['interrupted while waiting for the common start', 143]);
-      return true;
+    await assert.rejects(turnUntil(one.clock, waiting), {
+      name: 'InterruptedError',
+      message: 'interrupted while waiting for the common start',
+      exitCode: 143,
     });
     assert.deepEqual(readdirSync(join(folder, 'demo')), []);
   });

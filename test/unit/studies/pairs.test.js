@@ -47,17 +47,8 @@ function comparedOf({ base, candidate, files, sequential }, failIf = [], more = 
 
 /** @param {string} folder @param {{args?: string[], stop?: Stop, answer?: (run: number) => object}} [given] */
 function fixed(folder, { args = [], stop, answer = () => ({}) } = {}) {
-  const line = [
-    'compare',
-    `--rpc-a=${A}`,
-    `--rpc-b=${B}?key=abc`,
-    '-t=10',
-    '-d=20s',
-    '--rest=7s',
-    `--dir=${folder}`,
-    ...args,
-  ];
-  return studied(runPairs, line, ({ number }) => answer(number), stop);
+  const line = ['compare', `--rpc-a=${A}`, `--rpc-b=${B}?key=abc`, '-t=10', '-d=20s', '--rest=7s', `--dir=${folder}`];
+  return studied(runPairs, [...line, ...args], ({ number }) => answer(number), stop);
 }
 
 describe('runPairs(), a fixed number', () => {
@@ -71,17 +62,8 @@ describe('runPairs(), a fixed number', () => {
     assert.deepEqual(runs[2].args, []);
     // Their numbers are the order in which they were made.
     const numbers = (/** @type {typeof base} */ side) => side.map(({ id }) => Number(id.slice(-12)));
-    assert.deepEqual(
-      [numbers(base), numbers(candidate)],
-      [
-        [3, 6, 7],
-        [4, 5, 8],
-      ],
-    );
-    assert.deepEqual(
-      files.base,
-      [1, 2, 3].map((i) => join(folder, `a-${i}.json`)),
-    );
+    assert.deepEqual([numbers(base), numbers(candidate)].join(' '), '3,6,7 4,5,8');
+    equalBy([1, 2, 3], (i) => join(folder, `a-${i}.json`), files.base);
     assert.match(lines[0], /^A is http:\/\/127.0.0.1:8001\/?, B is http:\/\/127.0.0.1:8002/);
     assert.ok(!lines.join().includes('abc'), 'nor is the secret of a URL shown');
     assert.match(lines[1], /^pair 1 \(A B\) {2}TPS 100, 100 {2}latency avg .* ms, .* ms {2}latency p99 /);

@@ -56,9 +56,10 @@ describe('inFolder()', () => {
     const file = join(temporaryFolder(t), 'file');
     writeFileSync(file, '');
     for (const folder of [file, join(file, 'below')]) {
-      const error = await caught(() => inFolder(folder, 'cells', async () => 1));
-      assert.ok(error instanceof OutputError);
-      assert.match(error.message, /^--dir .* is a file, or in one: give it a folder$/);
+      await assert.rejects(async () => inFolder(folder, 'cells', async () => 1), {
+        name: 'OutputError',
+        message: /^--dir .* is a file, or in one: give it a folder$/,
+      });
     }
   });
 });
