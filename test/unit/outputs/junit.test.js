@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { createJunitOutput, junitText } from '../../../src/outputs/junit.js';
+import { junitText } from '../../../src/outputs/junit.js';
 import { parseThreshold } from '../../../src/stats/thresholds.js';
 import { exactAudit, runFileOf } from '../../helpers/samples.js';
-import { temporaryFolder } from '../../helpers/temporary.js';
 
 /** @import { RunFile } from '../../../src/types.d.ts' */
 
@@ -152,19 +149,5 @@ describe('junitText()', () => {
       }),
       { seed: 6, numRuns: 60 },
     );
-  });
-});
-
-describe('output junit', () => {
-  it('writes its file at the end, and only then', async (t) => {
-    const junit = join(temporaryFolder(t), 'junit.xml');
-    const options = { stream: process.stdout, verbose: false, explain: false, out: null };
-    const output = createJunitOutput(/** @type {any} */ ({ ...options, junit }));
-    assert.equal(output.sample, undefined);
-    output.notice?.('a line');
-    assert.throws(() => readFileSync(junit));
-    const run = runFileOf({ thresholds });
-    await output.finish?.(run);
-    assert.equal(readFileSync(junit, 'utf8'), junitText(run));
   });
 });

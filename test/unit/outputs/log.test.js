@@ -111,13 +111,9 @@ describe('createLog(): the screen', () => {
     ['is for people, without colours in a pipe', "log.warn('careful'); log.info('not this');", {}, 'WARN: careful\n'],
     ['with --quiet only errors', both, { quiet: true }, 'ERROR: broken\n'],
     ['nothing at all when it is silent', both, { logLevel: 'silent' }, ''],
-    ['NO_COLOR wins', "log.warn('careful');", { env: { FORCE_COLOR: '1', NO_COLOR: '1' } }, 'WARN: careful\n'],
   ];
   for (const [name, statement, options, expected] of table)
     it(name, () => assert.equal(onScreen(statement, options), expected));
-
-  it('has colours with FORCE_COLOR', () =>
-    assert.match(onScreen("log.warn('careful');", { env: { FORCE_COLOR: '1' } }), /\u001b\[33mWARN\u001b\[39m/));
 
   it('--log-format json: a line of JSON each', () => {
     const text = onScreen("log.warn('careful'); log.fatal('broken', 70)", { logFormat: 'json' });

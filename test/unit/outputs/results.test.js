@@ -82,16 +82,6 @@ describe('results', () => {
 });
 
 describe('claimFile()', () => {
-  it('the second process is refused and overwrites nothing', async (t) => {
-    const file = join(temporaryFolder(t), 'a.json');
-    claimFile(file, 'taken');
-    writeFileSync(file, 'first');
-    const error = await caught(() => claimFile(file, 'taken, do otherwise'));
-    assert.ok(error instanceof OutputError);
-    assert.deepEqual([error.exitCode, error.message], [73, 'taken, do otherwise']);
-    assert.equal(readFileSync(file, 'utf8'), 'first');
-  });
-
   it('an empty file is removed again, a file with content is not', (t) => {
     const folder = temporaryFolder(t);
     const [empty, full, gone] = ['empty', 'full', 'gone/x'].map((name) => join(folder, name));
@@ -124,13 +114,5 @@ describe('the run file in a folder of many instances', () => {
     await first.finish?.(/** @type {any} */ ({ id: 'x' }));
     await first.close?.();
     assert.equal(JSON.parse(readFileSync(file, 'utf8')).id, 'x');
-  });
-
-  it('is not left behind empty', async (t) => {
-    const results = temporaryFolder(t);
-    const output = createResultsOutput(/** @type {any} */ ({ results, instance }));
-    await output.open?.();
-    await output.close?.();
-    assert.ok(!existsSync(join(results, 'evening-1-00003-0.json')));
   });
 });

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, request } from 'node:http';
+import { request } from 'node:http';
 import { describe, it } from 'node:test';
-import { UnavailableError } from '../../../src/errors.js';
 import { stdout } from '../../../src/outputs/streams.js';
 import { createDashboardOutput } from '../../../src/report/live.js';
 import { buildPartialRunFile } from '../../../src/stats/run-file.js';
@@ -12,7 +11,6 @@ import { partsOf, rowOf, runFileOf } from '../../helpers/samples.js';
 
 /**
  * @import { IntervalRow } from '../../../src/types.d.ts'
- * @import { AddressInfo } from 'node:net'
  * @import { TestContext } from 'node:test'
  */
 
@@ -97,26 +95,5 @@ describe('the dashboard', () => {
     assert.equal(headers['cache-control'], 'no-store');
     assert.equal(headers['cross-origin-resource-policy'], 'same-origin');
     assert.equal(headers['x-frame-options'], 'DENY');
-  });
-
-  it('listens before the set-up, and fails if the port is taken', async (t) => {
-    const other = createServer().listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    t.after(() => other.close());
-    const { port } = /** @type {AddressInfo} */ (other.address());
-    const output = createDashboardOutput(optionsFor(port));
-    const error = await caught(() => output.open?.());
-    assert.ok(error instanceof UnavailableError);
-    assert.equal(
-      error.message,
-      `cannot listen on port ${port} of 127.0.0.1: the port is taken; give --dashboard another one`,
-    );
-    await output.close?.();
-  });
-
-  it('survives an end without a beginning', async () => {
-    const output = createDashboardOutput(optionsFor(1));
-    await output.finish?.(runFileOf());
-    await output.close?.();
   });
 });

@@ -115,12 +115,7 @@ describe('what a page draws of a run', () => {
 
   it('has the mean of each stage, and none where nothing passed it', () => {
     const none = { count: 0, sumUs: 0 };
-    const stages = {
-      queued: none,
-      submit: { count: 2, sumUs: 5000 },
-      inclusion: none,
-      readBack: none,
-    };
+    const stages = { queued: none, submit: { count: 2, sumUs: 5000 }, inclusion: none, readBack: none };
     const [row] = ROWS;
     const run = { ...RUN, intervals: [/** @type {typeof row} */ (/** @type {unknown} */ ({ ...row, stages })), row] };
     const [queued, submit] = find('stages', run);

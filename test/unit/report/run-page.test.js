@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import { runPage } from '../../../src/report/run-page.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { buildPartialRunFile } from '../../../src/stats/run-file.js';
+import { equalBy } from '../../helpers/equal-by.js';
 import { longRun } from '../../helpers/long-run.js';
 import { exactAudit, partsOf, rowOf, runFileOf } from '../../helpers/samples.js';
 import { HOSTILE, assertHarmless, assertWhole, chartsOf, figuresOf, tableOf } from './pages.js';
@@ -52,21 +53,9 @@ describe('the page of a run', () => {
     const page = runPage(run);
     const { TPS, verified, failed, generator, ...others } = figuresOf(page);
     assert.deepEqual([TPS, verified, failed, generator, others['timed out']], ['8.5', '17', '1', '350', '1']);
-    assert.deepEqual(
-      ['latency p50', 'latency p99', 'latency max'].map((name) => others[name]),
-      ['100 ms', '>= 1,550 ms', '>= 1,550 ms'],
-    );
+    equalBy(['p50', 'p99', 'max'], (name) => others[`latency ${name}`], ['100 ms', '>= 1,550 ms', '>= 1,550 ms']);
     const latencies = tableOf(page, 'Where the time goes');
-    assert.deepEqual(latencies[1], [
-      'latency ms',
-      '>= 188',
-      '10.0',
-      '100',
-      '>= 500',
-      '>= 1,550',
-      '>= 1,550',
-      '>= 1,550',
-    ]);
+    assert.match(latencies[1].join(' '), /^latency ms >= 188 10\.0 100 >= 500( >= 1,550){3}$/);
     assert.deepEqual(latencies.at(-1), ['read-back', '4.0', '4.0', '4.0', '4.0', '4.0', '4.0', '4.0']);
     assert.deepEqual(tableOf(page, 'Failures')[1], ['reverted', '1', '5 %', '']);
     assert.match(page, /2 of 19 operations got no good answer in time/);

@@ -10,27 +10,23 @@ import { HOSTILE, assertHarmless, assertWhole, chartsOf, tableOf } from './pages
 
 /** Rates by wallets, as in a test of an open loop. */
 function gridSweep() {
+  /** @type {Array<[string, string, number[], number[], string?]>} */
+  const cells = [
+    ['5', '20', [20, 20], [50_000, 60_000]],
+    ['5', '100', [44, 48], [90_000, 98_000], 'half is missing'],
+    ['20', '20', [19, 21], [40_000, 44_000]],
+    ['20', '100', [99, 97], [60_000, 64_000]],
+  ];
+  const along = 'rate';
+  const saturated = { settings: { threads: '5', rate: '100' }, words: 'saturated from rate=100 on' };
   return sweepOf(
-    [
-      { settings: { threads: '5', rate: '20' }, asked: 20, metrics: metrics([20, 20], [50_000, 60_000]) },
-      {
-        settings: { threads: '5', rate: '100' },
-        asked: 100,
-        metrics: metrics([44, 48], [90_000, 98_000]),
-        why: 'half is missing',
-      },
-      { settings: { threads: '20', rate: '20' }, asked: 20, metrics: metrics([19, 21], [40_000, 44_000]) },
-      { settings: { threads: '20', rate: '100' }, asked: 100, metrics: metrics([99, 97], [60_000, 64_000]) },
-    ],
+    cells.map(([threads, rate, tps, avg, why]) => {
+      return { settings: { threads, rate }, asked: Number(rate), metrics: metrics(tps, avg), ...(why && { why }) };
+    }),
     {
       saturation: [
-        {
-          along: 'rate',
-          at: { threads: '5' },
-          settings: { threads: '5', rate: '100' },
-          words: 'saturated from rate=100 on',
-        },
-        { along: 'rate', at: { threads: '20' }, settings: null, words: 'not saturated up to rate=100' },
+        { along, at: { threads: '5' }, ...saturated },
+        { along, at: { threads: '20' }, settings: null, words: 'not saturated up to rate=100' },
       ],
     },
   );

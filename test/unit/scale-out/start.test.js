@@ -24,16 +24,8 @@ function instanceOf(config, { clock = createFakeClock({ wallMs: MIDNIGHT }), ahe
   /** @type {string[]} */
   const notices = [];
   const all = {
-    runId: 'demo',
-    index: null,
-    instances: null,
-    attempt: 0,
-    threads: 20,
-    firstOffset: 0,
-    startAtMs: null,
-    barrier: null,
-    startTimeoutMs: 600_000,
-    ...config,
+    ...{ runId: 'demo', index: null, instances: null, attempt: 0, threads: 20, firstOffset: 0 },
+    ...{ startAtMs: null, barrier: null, startTimeoutMs: 600_000, ...config },
   };
   const common = new CommonStart({
     id: id ?? `run file ${all.index}`,

@@ -30,12 +30,7 @@ function runWith(args) {
   return /** @type {RunFile} */ (
     /** @type {unknown} */ ({
       ...run,
-      environment: {
-        ...run.environment,
-        endpoint: 'http://127.0.0.1:1',
-        chainId: 1,
-        node: 'v20',
-      },
+      environment: { ...run.environment, endpoint: 'http://127.0.0.1:1', chainId: 1, node: 'v20' },
       rates: { ...run.rates, askedPerSecond: asked, achievedPerSecond: served, verifiedPerSecond: served },
       window: { ...run.window, durationMs },
       blocks: { ...run.blocks, count: durationMs / 1000 },
