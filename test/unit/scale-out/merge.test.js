@@ -126,27 +126,20 @@ describe('selection of run files', () => {
     assert.deepEqual([headers, superseded], [[found[0]], [found[1]]]);
   });
 
+  const differs = (/** @type {Record<string, unknown>} */ given) => ({ settings: { ...SETTINGS, ...given } });
+  const redefined = { run: /** @type {any} */ ({ ...headerOf(1).run, definitions: { tps: 'b' } }) };
   /** @type {Record<string, [Partial<RunHeader>, RegExp]>} */
   const foreign = {
     'another run': [
       { runId: 'other' },
       /several runs: run \(instance 0\) and other \(instance 1\): choose .* --run-id/,
     ],
-    'another chain': [
-      { settings: { ...SETTINGS, 'the chain id': 1 } },
-      /instance 0 and instance 1 .*chain id is 1337 and 1/,
-    ],
-    'another genesis': [
-      { settings: { ...SETTINGS, 'the genesis block': '0xbb121212...' } },
-      /genesis block is 0xaa and 0xbb121212\.\.\./,
-    ],
-    'another rate': [{ settings: { ...SETTINGS, rate: 6 } }, /rate is 5 and 6/],
-    'an option more': [{ settings: { ...SETTINGS, warmup: 1 } }, /warmup is not given and 1/],
-    'other definitions': [
-      { run: /** @type {any} */ ({ ...headerOf(1).run, definitions: { tps: 'b' } }) },
-      /tps is defined differently \(stress 1\.0\.0 and 1\.0\.0\)/,
-    ],
-    'other wallets': [{ settings: { ...SETTINGS, '--threads': 11 } }, /--threads is 10 and 11/],
+    'another chain': [differs({ 'the chain id': 1 }), /instance 0 and instance 1 .*chain id is 1337 and 1/],
+    'another genesis': [differs({ 'the genesis block': '0xbb12...' }), /genesis block is 0xaa and 0xbb12\.\.\./],
+    'another rate': [differs({ rate: 6 }), /rate is 5 and 6/],
+    'an option more': [differs({ warmup: 1 }), /warmup is not given and 1/],
+    'other definitions': [redefined, /tps is defined differently \(stress 1\.0\.0 and 1\.0\.0\)/],
+    'other wallets': [differs({ '--threads': 11 }), /--threads is 10 and 11/],
     'overlapping slices': [{ offset: 9 }, /overlap: instance 0 has wallets 0\.\.9, instance 1 wallets 9\.\.18/],
     'an index twice': [{ index: 0 }, /instance 0 is there twice, with attempt 0 .* 0\.json and 1\.json/],
     'an index beyond': [{ index: 4, offset: 40 }, /instance 1 is beyond the 4 instances/],

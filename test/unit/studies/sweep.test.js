@@ -175,76 +175,40 @@ describe('saturation', () => {
     return rate === undefined ? null : Number(rate.slice(7));
   };
 
+  const upTo = (/** @type {number} */ rate) => ['-t=5', `--rate=${[100, 200, 300, 400].filter((one) => one <= rate)}`];
+  const late = { 100: { tps: 80, achieved: 100 }, 101: { tps: 80, achieved: 101, isGrowing: true } };
+  const [small, middle] = /** @type {Array<[number, number, number]>} */ ([[10, 100, 100], [40, 390, 102]]); // prettier-ignore
+  const grid = { '10 undici': { tps: 100 }, '100 undici': { tps: 100, ms: 900 } };
+  const other = { '10 tcp': { tps: 100 }, '100 tcp': { tps: 900, ms: 900 } };
+  const noise = 'rate=100 may be noise, a higher load did better; --repeat shows whether';
+  const from = (/** @type {string} */ load, /** @type {string} */ why) => [`saturated from ${load} on: ${why}`];
+  const more = '400 TPS are 2.6 % more than at threads=40, while the mean latency grew by 145 %';
+  const none = '100 TPS are 0.0 % more than at threads=10, while the mean latency grew by 800 %';
+  const ofGrid = [`transport=undici: ${from('threads=100', none)}`, 'transport=tcp: not saturated up to threads=100'];
+  const nothing = 'nothing was verified, after 390 TPS at threads=40';
   /** What is asked for, the figures of each cell, and what is said of each line. @type {Array<[string, string[], Record<string, Figures>, string[]]>} */
   const table = [
+    ['less than 90 %', upTo(300), rates([100, 195, 210]), from('rate=300', '70 % of the rate was held')],
+    ['exactly a tenth less', upTo(300), rates([100, 180, 270]), ['not saturated up to rate=300']],
+    ['less, not so above', upTo(300), rates([80, 200, 300]), [`not saturated up to rate=300; ${noise}`]],
     [
-      'a shortfall of more than 10 %',
-      ['-t=5', '--rate=100,200,300'],
-      rates([100, 195, 210]),
-      ['saturated from rate=300 on: 70 % of the rate was held'],
-    ],
-    ['exactly a tenth', ['-t=5', '--rate=100,200,300'], rates([100, 180, 270]), ['not saturated up to rate=300']],
-    [
-      'a shortfall that higher loads do not confirm',
-      ['-t=5', '--rate=100,200,300'],
-      rates([80, 200, 300]),
-      ['not saturated up to rate=300; rate=100 may be noise, a higher load did better; --repeat shows whether'],
-    ],
-    [
-      'a shortfall below and above loads that are held',
-      ['-t=5', '--rate=100,200,300,400'],
+      'less below and above',
+      upTo(400),
       rates([80, 200, 200, 100]),
-      [
-        'saturated from rate=300 on: 67 % of the rate was held; rate=100 may be noise, a higher load did better; --repeat shows whether',
-      ],
+      from('rate=300', `67 % of the rate was held; ${noise}`),
     ],
+    ['ends after the window', ['-t=5', '--rate=100,101'], late, from('rate=101', '77 % of the rate was held')],
+    ['wallets at a rate', ['-t=1,9', '--rate=100'], wallets([[1, 10, 100], [9, 90, 100]]), []], // prettier-ignore
     [
-      'operations that end after the window, with and without growing latency',
-      ['-t=5', '--rate=100,101'],
-      { 100: { tps: 80, achieved: 100 }, 101: { tps: 80, achieved: 101, isGrowing: true } },
-      ['saturated from rate=101 on: 77 % of the rate was held'],
-    ],
-    ['wallets at a fixed rate', ['-t=1,9', '--rate=100'], wallets([[1, 10, 100], [9, 90, 100]]), []], // prettier-ignore
-    [
-      'wallets that bring no more, while latency grows',
+      'no more',
       ['-t=200,10,40,100'],
-      wallets([[10, 100, 100], [40, 390, 102], [100, 400, 250], [200, 380, 520]]), // prettier-ignore
-      [
-        'saturated from threads=100 on: 400 TPS are 2.6 % more than at threads=40, while the mean latency grew by 145 %',
-      ],
+      wallets([small, middle, [100, 400, 250], [200, 380, 520]]),
+      from('threads=100', more),
     ],
-    [
-      'equal throughput without growing latency',
-      ['-t=10,20'],
-      wallets([[10, 100, 100], [20, 101, 101]]), // prettier-ignore
-      ['not saturated up to threads=20'],
-    ],
-    [
-      'a collapse, of which there is no latency',
-      ['-t=10,40,100'],
-      wallets([[10, 100, 100], [40, 390, 102], [100, 0, 0]]), // prettier-ignore
-      ['saturated from threads=100 on: nothing was verified, after 390 TPS at threads=40'],
-    ],
-    [
-      'hardly more load',
-      ['-t=100,105'],
-      wallets([[100, 100, 100], [105, 101, 120]]), // prettier-ignore
-      ['not saturated up to threads=105'],
-    ],
-    [
-      'each line of a grid',
-      ['-t=10,100', '--transport=undici,tcp'],
-      {
-        '10 undici': { tps: 100 },
-        '100 undici': { tps: 100, ms: 900 },
-        '10 tcp': { tps: 100 },
-        '100 tcp': { tps: 900, ms: 900 },
-      },
-      [
-        'transport=undici: saturated from threads=100 on: 100 TPS are 0.0 % more than at threads=10, while the mean latency grew by 800 %',
-        'transport=tcp: not saturated up to threads=100',
-      ],
-    ],
+    ['equal latency', ['-t=10,20'], wallets([small, [20, 101, 101]]), ['not saturated up to threads=20']],
+    ['a collapse', ['-t=10,40,100'], wallets([small, middle, [100, 0, 0]]), from('threads=100', nothing)],
+    ['hardly more', ['-t=100,105'], wallets([[100, 100, 100], [105, 101, 120]]), ['not saturated up to threads=105']], // prettier-ignore
+    ['each line of a grid', ['-t=10,100', '--transport=undici,tcp'], { ...grid, ...other }, ofGrid],
     ['no option that raises the load', ['-t=5', '--transport=undici,tcp'], {}, []],
   ];
   for (const [name, args, figures, words] of table)
