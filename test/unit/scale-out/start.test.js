@@ -10,7 +10,10 @@ import { IncompleteError, InterruptedError, OutputError, RefusedError } from '..
 import { createFakeClock } from '../../helpers/clock.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
-/** @import { ByHand } from '../../helpers/clock.js' */
+/**
+ * @import { TestContext } from 'node:test'
+ * @import { ByHand } from '../../helpers/clock.js'
+ */
 
 const CHAIN = { chainId: 31337, genesisHash: '0x11' };
 const MIDNIGHT = Date.UTC(2026, 0, 1);
@@ -149,10 +152,22 @@ describe('--barrier', () => {
   /** @param {string} barrier @param {number} index @param {object} [more] */
   const at = (barrier, index, more = {}) => ({ barrier, index, instances: 3, ...more });
 
-  it('all start at the time that index 0 publishes after the last arrival', async (t) => {
+  /** With one clock and one folder. @param {TestContext} t @param {object[]} given */
+  function meeting(t, ...given) {
     const folder = temporaryFolder(t);
     const clock = createFakeClock({ wallMs: MIDNIGHT });
-    const all = [2, 0, 1].map((index) => instanceOf(at(folder, index), { clock }));
+    const all = given.map((more, i) => instanceOf(at(folder, i, { instances: given.length, ...more }), { clock }));
+    return { folder, clock, all };
+  }
+
+  /** @param {ByHand} clock @param {Array<Promise<unknown>>} starts @returns {Promise<Error[]>} why each was rejected */
+  async function refusalsOf(clock, starts) {
+    const ends = await turnUntil(clock, Promise.allSettled(starts));
+    return ends.map((end) => /** @type {PromiseRejectedResult} */ (end).reason);
+  }
+
+  it('all start at the time that index 0 publishes after the last arrival', async (t) => {
+    const { folder, clock, all } = meeting(t, { index: 2 }, { index: 0 }, { index: 1 });
     const [last, ...first] = all.map((one, i) => async () => {
       if (i === 0) await clock.sleep(7000);
       return together(one);
@@ -173,12 +188,10 @@ describe('--barrier', () => {
   });
 
   it('a missing instance: the others reach the time limit, name it and withdraw', async (t) => {
-    const folder = temporaryFolder(t);
-    const clock = createFakeClock({ wallMs: MIDNIGHT });
-    const all = [0, 2].map((index) => instanceOf(at(folder, index, { startTimeoutMs: 100_000 }), { clock }));
-    const ends = await turnUntil(clock, Promise.allSettled(all.map((one) => together(one))));
-    for (const end of ends) {
-      const { reason } = /** @type {PromiseRejectedResult} */ (end);
+    const late = { instances: 3, startTimeoutMs: 100_000 };
+    const { folder, clock, all } = meeting(t, late, { index: 2, ...late });
+    const starts = all.map((one) => together(one));
+    for (const reason of await refusalsOf(clock, starts)) {
       assert.ok(reason instanceof IncompleteError);
       assert.match(
         reason.message,
@@ -209,15 +222,10 @@ describe('--barrier', () => {
     ['first block 0x11, index 1 (HOST) has first block 0x22', { genesisHash: '0x22' }],
   ]))
     it(`instances that differ all end with the reason: ${words}`, async (t) => {
-      const folder = temporaryFolder(t);
-      const clock = createFakeClock({ wallMs: MIDNIGHT });
-      const both = [{}, differing].map((more, index) =>
-        instanceOf(at(folder, index, { instances: 2, ...more }), { clock }),
-      );
+      const { clock, all } = meeting(t, {}, differing);
       const chains = [CHAIN, { ...CHAIN, ...differing }];
-      const ends = await turnUntil(clock, Promise.allSettled(both.map((one, i) => together(one, chains[i]))));
-      for (const end of ends) {
-        const { reason } = /** @type {PromiseRejectedResult} */ (end);
+      const starts = all.map((one, i) => together(one, chains[i]));
+      for (const reason of await refusalsOf(clock, starts)) {
         assert.ok(reason instanceof RefusedError, String(reason));
         assert.equal(
           reason.message.replaceAll(hostname(), 'HOST'),
@@ -227,10 +235,8 @@ describe('--barrier', () => {
     });
 
   it('a node without its first block agrees with the others', async (t) => {
-    const folder = temporaryFolder(t);
-    const clock = createFakeClock({ wallMs: MIDNIGHT });
-    const both = [0, 1].map((index) => instanceOf(at(folder, index, { instances: 2 }), { clock }));
-    const starts = both.map((one, i) => together(one, i === 0 ? CHAIN : { ...CHAIN, genesisHash: null }));
+    const { clock, all } = meeting(t, {}, {});
+    const starts = all.map((one, i) => together(one, i === 0 ? CHAIN : { ...CHAIN, genesisHash: null }));
     const began = await turnUntil(clock, Promise.all(starts));
     assert.equal(began[0]?.wallMs, began[1]?.wallMs);
   });
@@ -241,8 +247,8 @@ describe('--barrier', () => {
     const all = Array.from({ length: 10 }, (_, i) =>
       instanceOf(at(folder, 1, { startTimeoutMs: 30_000 }), { clock, id: `process ${i}` }),
     );
-    const ends = await turnUntil(clock, Promise.allSettled(all.map((one) => together(one))));
-    const reasons = ends.map((end) => /** @type {PromiseRejectedResult} */ (end).reason);
+    const starts = all.map((one) => together(one));
+    const reasons = await refusalsOf(clock, starts);
     const refused = reasons.filter((reason) => reason instanceof RefusedError);
     assert.equal(refused.length, 9, reasons.join());
     for (const { message } of refused) {
@@ -266,10 +272,8 @@ describe('--barrier', () => {
   });
 
   it('other files and half an arrival: index 0 waits for the whole one', async (t) => {
-    const folder = temporaryFolder(t);
-    const clock = createFakeClock({ wallMs: MIDNIGHT });
-    const zero = instanceOf(at(folder, 0, { instances: 2 }), { clock });
-    const one = instanceOf(at(folder, 1, { instances: 2, attempt: 3 }), { clock });
+    const { folder, clock, all } = meeting(t, {}, { attempt: 3 });
+    const [zero, one] = all;
     await zero.common.open();
     for (const name of ['.abc.tmp', 'x-1.json', '1-0.json.tmp', 'note.txt', '1-2.json'])
       writeFileSync(join(folder, 'demo', name), 'half a fi');
@@ -322,11 +326,10 @@ describe('--barrier', () => {
   });
 
   it('an instance that leaves and returns with other settings: no instance starts', async (t) => {
-    const folder = temporaryFolder(t);
-    const clock = createFakeClock({ wallMs: MIDNIGHT });
-    const [zero, left, back, two] = [{}, {}, { threads: 30 }, {}].map((more, i) =>
-      instanceOf(at(folder, [0, 1, 1, 2][i], more), { clock }),
-    );
+    const three = { instances: 3 };
+    const places = [three, three, { ...three, index: 1, threads: 30 }, { ...three, index: 2 }];
+    const { clock, all } = meeting(t, ...places);
+    const [zero, left, back, two] = all;
     const leaving = together(left);
     leaving.catch(() => {});
     const begun = together(zero);
@@ -335,9 +338,7 @@ describe('--barrier', () => {
     await turnUntil(clock, Promise.race([begun, clock.sleep(3000)]));
     left.stop.request('interrupted', 130);
     await assert.rejects(turnUntil(clock, leaving), InterruptedError);
-    const ends = await turnUntil(clock, Promise.allSettled([begun, together(back), together(two)]));
-    for (const end of ends) {
-      const { reason } = /** @type {PromiseRejectedResult} */ (end);
+    for (const reason of await refusalsOf(clock, [begun, together(back), together(two)])) {
       assert.ok(reason instanceof RefusedError, String(reason));
       assert.match(reason.message, /^run demo: index 0 \(.+\) has -t 20, index 1 \(.+\) has -t 30: /);
     }
