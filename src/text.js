@@ -30,6 +30,11 @@ export function count(value) {
   return value === null ? '-' : whole.format(value);
 }
 
+/** Such as "1 run" and "2 runs". @param {number} value @param {string} noun in the singular */
+export function counted(value, noun) {
+  return `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
+}
+
 /** With a decimal: 498.9 of 500.0 is not 499 of 500. @param {number} value */
 export function tenths(value) {
   return oneDecimal.format(value);

@@ -1,4 +1,5 @@
 import { wordColumns } from '../outputs/table.js';
+import { counted } from '../text.js';
 import { Html, html, list, section } from './html.js';
 
 /**
@@ -72,7 +73,7 @@ export function badge(word, kind) {
 
 /** @param {number} count @param {string} noun in the singular @param {string} [rest] */
 export function badBadge(count, noun, rest = '') {
-  return count > 0 && badge(`${count} ${noun}${count === 1 ? '' : 's'}${rest}`, 'bad');
+  return count > 0 && badge(`${counted(count, noun)}${rest}`, 'bad');
 }
 
 /** @param {ReadonlyArray<{passed: boolean}>} all @param {string} noun of several @returns {Part} */

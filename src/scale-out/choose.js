@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { IncompleteError, InputError, oneLine, withoutKeys } from '../errors.js';
 import { censoredOf } from '../stats/figures.js';
 import { settingsOf } from '../studies/metrics.js';
-import { indexRanges } from '../text.js';
+import { counted, indexRanges } from '../text.js';
 
 /**
  * @import { InstanceFacts, RunFile } from '../types.d.ts'
@@ -52,7 +52,7 @@ function nothingFound(damaged, expect) {
   const none = 'there is no run file to merge: give the folder of --results, run files, or logs';
   return expect === null
     ? new InputError(none)
-    : new IncompleteError(`0 of ${some(expect, 'instance')} are whole; ${none}`);
+    : new IncompleteError(`0 of ${counted(expect, 'instance')} are whole; ${none}`);
 }
 
 /** @param {Damaged[]} damaged */
@@ -74,7 +74,7 @@ function ofOneRun(found, runId) {
   if (headers.length === 0 && found.length > 0)
     throw new InputError(`no run file is of the run ${shown(runId)}; the first is of ${nameOf(first.runId)}`);
   const left = found.length - headers.length;
-  return { headers, notes: left === 0 ? [] : [`${some(left, 'run file')} of other runs were left out (--run-id)`] };
+  return { headers, notes: left === 0 ? [] : [`${counted(left, 'run file')} of other runs were left out (--run-id)`] };
 }
 
 /** A run may be in the folder and in the logs: whole files are preferred to partial ones, then later ones. @param {RunHeader[]} all */
@@ -149,12 +149,12 @@ function checkSlices(headers) {
 function expectedOf(headers, expect) {
   const [{ instances }] = headers;
   if (expect !== null && instances !== null && expect !== instances)
-    throw new InputError(`--expect is ${expect}, but the run was told that it has ${some(instances, 'instance')}`);
+    throw new InputError(`--expect is ${expect}, but the run was told that it has ${counted(instances, 'instance')}`);
   const expected = expect ?? instances ?? null;
   if (expected === null) return null;
   const beyond = headers.find(({ index }) => (index ?? 0) >= expected);
   if (beyond !== undefined)
-    throw new InputError(`${beyond.name} is beyond the ${some(expected, 'instance')} that there must be`);
+    throw new InputError(`${beyond.name} is beyond the ${counted(expected, 'instance')} that there must be`);
   if (headers.length > expected)
     throw new InputError(`there are ${headers.length} instances, and ${expected} were expected (--expect)`);
   return expected;
@@ -168,7 +168,7 @@ function expectedOf(headers, expect) {
 export function unnamedWords({ headers, expected, missing, damaged }) {
   const known = headers.length + missing.length + damaged.filter(({ index }) => index === null).length;
   const unnamed = (expected ?? 0) - known;
-  return unnamed > 0 ? [`${some(unnamed, 'instance')} missing (the run files have no index)`] : [];
+  return unnamed > 0 ? [`${counted(unnamed, 'instance')} missing (the run files have no index)`] : [];
 }
 
 /** @param {Pick<Chosen, 'headers' | 'expected' | 'missing' | 'damaged'>} chosen @returns {string[]} */
@@ -189,7 +189,7 @@ function checkWhole(chosen) {
   if (partial.length > 0) reasons.push(`ended before their runs did: ${whichOf(partial)}`);
   const whole = headers.length - partial.length;
   throw new IncompleteError(
-    `${whole} of ${some(expected ?? headers.length, 'instance')} are whole; ${reasons.join('; ')} (${advice})`,
+    `${whole} of ${counted(expected ?? headers.length, 'instance')} are whole; ${reasons.join('; ')} (${advice})`,
   );
 }
 
@@ -273,11 +273,6 @@ export function checkConservation({ counts, inFlight }, name) {
   const { scheduled, dropped, started, verified, failed, timedOut, abandoned } = counts;
   if (scheduled === dropped + started && started === verified + failed + timedOut + abandoned + inFlight) return;
   throw new InputError(`${name} contradicts itself: its counts do not add up`);
-}
-
-/** @param {number} count @param {string} noun */
-export function some(count, noun) {
-  return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 /** Indexes if all have one, otherwise names. @param {ReadonlyArray<{index: number | null, name: string}>} headers */

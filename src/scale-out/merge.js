@@ -6,7 +6,8 @@ import { zeroCounts } from '../stats/stats.js';
 import { checkThresholds, thresholdExit } from '../stats/thresholds.js';
 import { VERDICTS } from '../stats/verdict.js';
 import { checker, legible } from '../studies/run-files.js';
-import { checkConservation, choose, headerOf, listed, missingWords, some, unnamedWords, walletsOf } from './choose.js';
+import { counted } from '../text.js';
+import { checkConservation, choose, headerOf, listed, missingWords, unnamedWords, walletsOf } from './choose.js';
 import { findSources } from './sources.js';
 import { Total } from './totals.js';
 import { commonWindow, compareClocks, maxOf, minOf } from './window.js';
@@ -336,7 +337,7 @@ function warningsOf({ chosen, clocks, common: { shares }, total }) {
   for (const words of headers.flatMap(({ run }) => run.warnings))
     if (times.has(words) || times.size < LISTED.warnings) times.set(words, (times.get(words) ?? 0) + 1);
   const warnings = [...times].map(([words, count]) =>
-    headers.length === 1 ? words : `${count} of ${some(headers.length, 'instance')}: ${words}`,
+    headers.length === 1 ? words : `${count} of ${counted(headers.length, 'instance')}: ${words}`,
   );
   const wrong = headers.flatMap((header, i) => {
     const offsetMs = clocks.offsetsMs[i] ?? 0;

@@ -6,7 +6,7 @@ import { makeFolder, writeFileAtomically } from '../files.js';
 import { percentText } from '../outputs/format.js';
 import { resultMarkdown } from '../outputs/markdown.js';
 import { randomNumbers } from '../random.js';
-import { printable } from '../text.js';
+import { counted, printable } from '../text.js';
 import { Bisection, CONFIDENCE } from './bisection.js';
 import { FATAL, failure, isVerified } from './experiment.js';
 import { checkOut, readRange, short } from './git-range.js';
@@ -45,14 +45,7 @@ export async function bisect(config, parts, tools) {
     begin: (/** @type {BisectFile | null} */ before) => {
       const seed = config.seed ?? before?.seed ?? randomInt(2 ** 32);
       const asked = askedOf(config, range, seed);
-      return {
-        asked,
-        seed,
-        skipped: before?.skipped ?? {},
-        pairs: [],
-        commits: [],
-        result: null,
-      };
+      return { asked, seed, skipped: before?.skipped ?? {}, pairs: [], commits: [], result: null };
     },
     optionsOf: (/** @type {BisectFile} */ { asked }) => asked,
     tools,
@@ -269,7 +262,7 @@ class BisectRun {
   /** @param {BisectionEnd} end @returns {string} */
   #endWords({ reason, from, to, probability }) {
     const { name } = this.#metric;
-    const pairs = pairsText(this.#study.file);
+    const pairs = counted(this.#study.file.pairs.length, 'pair');
     const bad = `--bad ${short(this.#commits[this.#commits.length - 1].id)}`;
     const most = (/** @type {number} */ loss) => `${name} is at most ${chanceText(loss)} worse`;
     if (reason === 'better')
@@ -307,11 +300,6 @@ class BisectRun {
   }
 }
 
-/** @param {Pick<BisectFile, 'pairs'>} file */
-function pairsText({ pairs }) {
-  return `${pairs.length} pair${pairs.length === 1 ? '' : 's'}`;
-}
-
 /** Never more than it is. @param {number} share */
 function chanceText(share) {
   return percentText(Math.floor(1000 * share) / 1000).replace('+', '');
@@ -319,7 +307,7 @@ function chanceText(share) {
 
 /** @param {BisectFile} file @returns {string} */
 export function bisectText(file) {
-  return printable(file.result?.words ?? `the bisection has not ended: ${pairsText(file)}`);
+  return printable(file.result?.words ?? `the bisection has not ended: ${counted(file.pairs.length, 'pair')}`);
 }
 
 /** The verdict, and the commits that were measured with the median change of their pairs. @param {BisectFile} file @returns {string} */

@@ -1,5 +1,5 @@
 import { oneLine, withoutKeys } from '../errors.js';
-import { timeText } from '../text.js';
+import { counted, timeText } from '../text.js';
 import { pText, percentText } from '../outputs/format.js';
 import { mean, runsNeeded } from './statistics.js';
 import { metricOf } from './metrics.js';
@@ -63,11 +63,6 @@ export const SEQUENTIAL_WORDS =
 /** @param {string} name */
 export function sideWords(name) {
   return ['baseline', 'candidate'].includes(name) ? `the ${name}` : name;
-}
-
-/** @param {number} count @param {string} noun in the singular */
-function counted(count, noun) {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 /** @param {Change} change */

@@ -4,7 +4,7 @@ import { measuredText } from '../outputs/run-tables.js';
 import { resultText } from '../outputs/table.js';
 import { checkThresholds, parseThreshold } from '../stats/thresholds.js';
 import { LIMIT_WORDS } from '../stats/verdict.js';
-import { timeText } from '../text.js';
+import { counted, timeText } from '../text.js';
 import { Capacity } from './capacity.js';
 import { failure } from './experiment.js';
 import { digits } from './metrics.js';
@@ -313,7 +313,7 @@ function valueText({ short }, value) {
  */
 export function answerText({ noun, behind }, { conditions, end, figures, scale, trials, tried }) {
   const what = `${end === null ? 'so far, ' : ''}the highest ${noun} with ${conditions.join(' and ')}`;
-  const runs = `${trials} run${trials === 1 ? '' : 's'}`;
+  const runs = counted(trials, 'run');
   const text = (/** @type {number} */ value) => `${digits(value)}${behind}`;
   if (trials === 0) return `${what} is not known yet`;
   if (end === 'at least' || (end === null && tried.failed === Infinity))
