@@ -101,14 +101,8 @@ function trialsTable({ name, trials }) {
 
 /** The last column has files: each becomes a link. @param {Table} table @param {string} folder of the files, relative to the page */
 function withLinks({ rows, ...table }, folder) {
-  if (table.head.at(-1) !== 'file') return { ...table, rows };
-  return {
-    ...table,
-    rows: rows.map((cells) => [
-      ...cells.slice(0, -1),
-      html`<a href="${hrefOf(cells[cells.length - 1], folder)}">${cells[cells.length - 1]}</a>`,
-    ]),
-  };
+  const linked = (/** @type {string} */ file) => html`<a href="${hrefOf(file, folder)}">${file}</a>`;
+  return { ...table, rows: rows.map((cells) => [...cells.slice(0, -1), linked(cells[cells.length - 1])]) };
 }
 
 /** A link to a file, escaped. @param {string} file @param {string} folder */
