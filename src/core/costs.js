@@ -32,32 +32,24 @@ const LONGEST_BLOCK_S = 60;
 
 /**
  * Prints the estimated cost where fees are real money, and checks it against --max-spend.
+ * @param {LoadSize & {maxSpendWei: bigint | null}} load
  * @param {object} parts
- * @param {LoadSize} parts.load
- * @param {bigint | null} parts.capWei
  * @param {ChainInfo} parts.chain
- * @param {boolean} parts.embedded
+ * @param {boolean} parts.isEmbedded
  * @param {Fees} parts.fees
  * @param {TransactionWorkload} parts.workload
  * @param {Wallet[]} parts.wallets
  * @param {Array<{missingWei: bigint}>} parts.missing
  * @param {(line: string) => void} parts.notice
  */
-export async function estimateRunCost({ load, capWei, chain, embedded, fees, workload, wallets, missing, notice }) {
-  const isFree = embedded || DEV_CHAIN_IDS.has(chain.chainId);
-  if (isFree && capWei === null) return;
-  const deployments = await workload.unprepared({ wallets, chain });
-  const { gas } = workload;
-  const cost = estimateCost({
-    load,
-    gas,
-    fees,
-    blockSeconds: chain.blockSeconds,
-    deployments,
-    payments: missing.length,
-  });
-  if (!isFree) notice(costLine(cost));
-  checkCost(cost, capWei);
+export async function estimateRunCost(load, parts) {
+  const { chain, workload, missing } = parts;
+  const isFree = parts.isEmbedded || DEV_CHAIN_IDS.has(chain.chainId);
+  if (isFree && load.maxSpendWei === null) return;
+  const deployments = await workload.unprepared(parts);
+  const cost = estimateCost({ ...parts, ...workload, ...chain, load, deployments, payments: missing.length });
+  if (!isFree) parts.notice(costLine(cost));
+  checkCost(cost, load.maxSpendWei);
 }
 
 /**

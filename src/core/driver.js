@@ -253,8 +253,8 @@ export class Driver {
       } else {
         const slot = account.slotOf(nonce);
         if (slot !== null) slot.state = 'unresolved';
-        if (operation.errorMessage !== null)
-          this.failureWords[sample.code ?? sample.outcome] ??= operation.errorMessage;
+        const { message = '' } = operation.error ?? {};
+        if (message !== '') this.failureWords[sample.code ?? sample.outcome] ??= message;
         // Operations of one wallet that fail together count once.
         if (account.recovering === 0) account.failuresInRow += 1;
         this.recovery.recover(operation, sample, this.#thinkTimeMsOf(account));

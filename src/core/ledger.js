@@ -131,19 +131,9 @@ export class Ledger {
     if (status === 'reverted') account.reverted += 1;
     account.settle(nonce, NONCE_STATES[status]);
     if (status !== 'included' && status !== 'reverted') this.doubt(operation, status);
-    if (blockNumber !== undefined) {
-      const isExecuted = status === 'included';
-      this.recentInclusions.add({
-        account,
-        nonce,
-        hashes,
-        raw,
-        promise,
-        blockNumber,
-        outcome: sample.outcome,
-        isExecuted,
-      });
-    }
+    const own = { account, nonce, hashes, raw, promise, outcome: sample.outcome };
+    if (blockNumber !== undefined)
+      this.recentInclusions.add({ ...own, blockNumber, isExecuted: status === 'included' });
     if (foreign !== null) this.addForeign({ walletIndex: wallet.index, nonce, ...foreign });
   }
 

@@ -10,8 +10,7 @@ import { Account, sliceIndexes } from './nonces.js';
  * Calls beside transactions (--mix counter:60,calls:40). Each side has an engine, a part of the slice and of the
  * connections, and in an open loop a part of the rate, by weight. All figures are added up.
  *
- * @import { CallWorkload, Clock, Config, Engine, Rpc, Snapshot } from '../types.d.ts'
- * @import { Plan } from './engine.js'
+ * @import { CallWorkload, Clock, Config, Engine, Rpc } from '../types.d.ts'
  */
 
 /**
@@ -61,54 +60,21 @@ export async function openCalls(calls, network, preparation) {
   return { workload, accounts, facts: { weight, users: accounts.length, ...workload.facts?.() } };
 }
 
-/** @implements {Engine} */
-export class MixedEngine {
-  #transactions;
-  #calls;
+/** Methods whose results are not added up. @type {Array<keyof Engine>} */
+const METHODS = ['prepare', 'start', 'setWindow', 'stop', 'close'];
 
-  /** @param {Engine} transactions @param {Engine} calls */
-  constructor(transactions, calls) {
-    this.#transactions = transactions;
-    this.#calls = calls;
-  }
-
-  get #both() {
-    return [this.#transactions, this.#calls];
-  }
-
-  /** @param {AbortSignal} signal */
-  async prepare(signal) {
-    await Promise.all(this.#both.map((engine) => engine.prepare(signal)));
-  }
-
-  /** @param {Plan} plan */
-  start(plan) {
-    for (const engine of this.#both) engine.start(plan);
-  }
-
-  /** @param {Plan} plan */
-  setWindow(plan) {
-    for (const engine of this.#both) engine.setWindow(plan);
-  }
-
-  /** @param {number} nowUs @param {boolean} endsInterval @returns {Promise<Snapshot>} */
-  async snapshot(nowUs, endsInterval) {
-    const [one, other] = await Promise.all(this.#both.map((engine) => engine.snapshot(nowUs, endsInterval)));
-    return merge(SNAPSHOT, one, other);
-  }
-
-  /** @param {number} nowUs */
-  stop(nowUs) {
-    for (const engine of this.#both) engine.stop(nowUs);
-  }
-
-  /** @param {number} timeoutMs @param {AbortSignal} signal */
-  async drain(timeoutMs, signal) {
-    const [ledger] = await Promise.all(this.#both.map((engine) => engine.drain(timeoutMs, signal)));
-    return ledger;
-  }
-
-  async close() {
-    await Promise.all(this.#both.map((engine) => engine.close()));
-  }
+/** @param {Engine[]} engines of transactions, and of calls @returns {Engine} */
+export function mixEngines(engines) {
+  /** @param {keyof Engine} method @returns {(...args: any[]) => Promise<any[]>} */
+  const all =
+    (method) =>
+    (/** @type {any[]} */ ...args) =>
+      Promise.all(engines.map((engine) => /** @type {any} */ (engine)[method](...args)));
+  return /** @type {any} */ ({
+    ...Object.fromEntries(METHODS.map((method) => [method, all(method)])),
+    snapshot: async (/** @type {any[]} */ ...args) =>
+      (await all('snapshot')(...args)).reduce((a, b) => merge(SNAPSHOT, a, b)),
+    // The ledger of the transactions.
+    drain: async (/** @type {any[]} */ ...args) => (await all('drain')(...args))[0],
+  });
 }

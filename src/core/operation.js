@@ -1,5 +1,4 @@
 import { Failed, submit } from './submit.js';
-import { isLimit } from '../chain/retries.js';
 import { submitFailure, toHex, toNumber } from '../chain/rpc.js';
 import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
 import { reach } from './ladder.js';
@@ -58,14 +57,8 @@ export class Operation {
   promise = null;
   /** Stops its steps. */
   isCancelled = false;
-  /** It failed because the endpoint was busy. */
-  isBusyError = false;
-  /** It failed because of a rate limit. */
-  isRateLimited = false;
-  /** Message of the last error. @type {string | null} */
-  errorMessage = null;
-  /** An unexpected error: a bug in stress. @type {Error | null} */
-  bug = null;
+  /** The last error. @type {Error | null} */
+  error = null;
   /** Ends the current pause. @type {AbortController | null} */
   #pause = null;
   #isOver = false;
@@ -272,7 +265,7 @@ export async function runSteps(tools, operation) {
     if (operation.isCancelled) return;
     operation.acceptedAtUs = clock.nowUs();
     reach(operation.promise, 'accepted', operation.acceptedAtUs);
-    operation.errorMessage = null;
+    operation.error = null;
     operation.endSubmission();
     presigner.signLater(operation.account, operation.account.nextNonce);
 
@@ -284,10 +277,8 @@ export async function runSteps(tools, operation) {
     if (!operation.isCancelled) operation.end('verified', null, operation.verifiedAtUs ?? clock.nowUs());
   } catch (error) {
     if (operation.isCancelled) return;
-    const code = failureCode(error);
-    if (code === 'internal') operation.bug = /** @type {Error} */ (error);
-    if (error instanceof StressError) operation.errorMessage = error.message;
-    operation.end('failed', code, clock.nowUs());
+    operation.error = /** @type {Error} */ (error);
+    operation.end('failed', failureCode(error), clock.nowUs());
   }
 }
 
@@ -321,10 +312,8 @@ async function readBack({ rpc, clock, workload, retryPolicy }, operation, found)
     const { state } = verdict;
     // The effect may be that of another operation; the receipt decides.
     const status = state === 'likely' || state === 'missing' ? await statusOf(rpc, operation.hashes) : null;
-    if (status === 0) {
-      operation.errorMessage = `transaction ${operation.hash} in block ${found.number}`;
-      throw new Failed(verdict.code ?? 'reverted');
-    }
+    if (status === 0)
+      throw new Failed(verdict.code ?? 'reverted', `transaction ${operation.hash} in block ${found.number}`);
     if (state === 'ok' || (state === 'likely' && status !== null)) {
       // A reorg has removed the block while it was read.
       if (operation.inclusion !== found) return false;
@@ -429,12 +418,8 @@ export function runCall({ rpc, clock, workload }, operation) {
   /** @param {Error} error */
   const fail = (error) => {
     if (operation.isCancelled) return;
-    const code = failureCode(error);
-    if (code === 'internal') operation.bug = error;
-    operation.isBusyError = error instanceof RpcError && error.isBusy;
-    operation.isRateLimited = isLimit(error);
-    operation.errorMessage = error.message;
-    operation.end('failed', code, operation.acceptedAtUs ?? clock.nowUs());
+    operation.error = error;
+    operation.end('failed', failureCode(error), operation.acceptedAtUs ?? clock.nowUs());
   };
   /** @param {string | null} effect */
   const verified = (effect) => {

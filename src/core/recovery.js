@@ -1,3 +1,4 @@
+import { isLimit } from '../chain/retries.js';
 import { nullIfRefused, submitFailure } from '../chain/rpc.js';
 import { revertReason } from '../chain/send.js';
 import { InternalError, RpcError, WorkloadError } from '../errors.js';
@@ -60,8 +61,8 @@ export class Recovery {
   /** @param {Operation} operation @param {Sample} sample @param {number} [thinkTimeMs] think time of the wallet */
   recover(operation, sample, thinkTimeMs = 0) {
     const { clock, onStop } = this.driver.options;
-    const { account, bug } = operation;
-    if (bug !== null) onStop('internal', new InternalError(bug.message, bug));
+    const { account, error } = operation;
+    if (error !== null && sample.code === 'internal') onStop('internal', new InternalError(error.message, error));
     const thinkTime = thinkTimeMs === 0 ? null : clock.sleep(thinkTimeMs, this.driver.halted);
     const recovered = Promise.all([this.settle(operation, sample), thinkTime]).then(
       ([isUsable]) => isUsable && !this.#keepsFailing(operation, sample),
@@ -70,9 +71,9 @@ export class Recovery {
   }
 
   /** @param {Operation} operation @param {Sample} sample */
-  #keepsFailing({ account, errorMessage }, { code }) {
+  #keepsFailing({ account, error }, { code }) {
     if (code !== 'workload_error' || account.failuresInRow < WORKLOAD_FAILURES) return false;
-    this.#workloadError ??= errorMessage;
+    this.#workloadError ??= error?.message ?? null;
     return true;
   }
 
@@ -123,12 +124,13 @@ export class CallRecovery extends Recovery {
   }
 
   /** @override @param {Operation} operation @param {Sample} sample */
-  async settle({ account, nonce, isBusyError, isRateLimited }, { code }) {
+  async settle({ account, nonce, error }, { code }) {
     const { clock } = this.driver.options;
     const [firstMs, longestMs] = PAUSE_MS;
-    if (isRateLimited) this.#retryPolicy.pauses.limitAnswers += 1;
+    const isLimited = isLimit(error);
+    if (isLimited) this.#retryPolicy.pauses.limitAnswers += 1;
     account.settle(nonce, 'used');
-    if (ANSWERED_FAILURES.includes(code ?? '') && !isBusyError) {
+    if (ANSWERED_FAILURES.includes(code ?? '') && !isLimited) {
       this.#pauses.delete(account);
       return true;
     }
@@ -140,7 +142,7 @@ export class CallRecovery extends Recovery {
     await clock.sleep(Math.min(firstMs * 2 ** (inRow - 1), longestMs), this.driver.halted);
     const pausedMs = (clock.nowUs() - fromUs) / 1000;
     this.#retryPolicy.pausedMs += pausedMs;
-    if (isRateLimited) this.#retryPolicy.pauses.limitedMs += pausedMs;
+    if (isLimited) this.#retryPolicy.pauses.limitedMs += pausedMs;
     return true;
   }
 
@@ -213,11 +215,11 @@ export class TransactionRecovery extends Recovery {
   }
 
   /** Adds the reason to the words of the first revert of each code. @param {Operation} operation @param {Sample} sample */
-  async #explain({ hash, errorMessage }, { code }) {
+  async #explain({ hash, error }, { code }) {
     const { failureWords } = this.driver;
-    if (hash === null || code === null || failureWords[code] !== errorMessage) return;
+    if (hash === null || code === null || failureWords[code] !== error?.message) return;
     const reason = await revertReason(this.#tools.rpc, hash, 'resolve');
-    if (reason !== null) failureWords[code] = `${errorMessage}: ${reason}`;
+    if (reason !== null) failureWords[code] = `${error?.message}: ${reason}`;
   }
 
   /** @override @param {Operation} operation */

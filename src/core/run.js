@@ -17,7 +17,7 @@ import { describeEnvironment, describeFailedSetUp, describeRun } from './describ
 import { GasRate } from './gas-rate.js';
 import { chooseRungs, findBroken } from './ladder.js';
 import { Load, WarmUp } from './load.js';
-import { MixedEngine, openCalls, splitLoad } from './mixed-engine.js';
+import { mixEngines, openCalls, splitLoad } from './mixed-engine.js';
 import { Account } from './nonces.js';
 import { Checkpoints, Watch } from './reports.js';
 import { assertSameChain, confirmSetUp, setUp, setUpCalls, startBlockOf } from './setup.js';
@@ -245,7 +245,7 @@ async function createEngines(parts, { transactions, calls }) {
   // In one thread both use the same connections, whose traffic counts once.
   const endpoints = { ...parts.endpoints, stats: () => /** @type {any} */ ({}) };
   const own = { ...parts, ...calls, endpoints, onBlock: undefined, onOperation: undefined };
-  return new MixedEngine(engine, await createEngine(own));
+  return mixEngines([engine, await createEngine(own)]);
 }
 
 /**
@@ -259,22 +259,14 @@ async function createEngines(parts, { transactions, calls }) {
  * @param {boolean} known.isOpenLoop
  * @returns {WarmUp | null} null: none, or one of a given length
  */
-function warmUpOf(config, { clock, rpc, wallets, workload, ratePerSecond, isOpenLoop }) {
-  const { gasPerSecond, warmupMs, threads, inFlight, mix, txTimeoutMs } = config;
-  if (warmupMs !== 'auto') return null;
-  const operations = threads * inFlight;
-  const gas =
-    gasPerSecond === null || ratePerSecond === null
-      ? null
-      : new GasRate(gasPerSecond, ratePerSecond, rpc, wallets, { first: operations, isMix: mix.length > 1 });
-  return new WarmUp({
-    clock,
-    operations,
-    isOpenLoop,
-    hasBlocks: workload.kind === 'transaction',
-    mostMs: txTimeoutMs,
-    gas,
-  });
+function warmUpOf(config, { rpc, wallets, workload, ratePerSecond, ...known }) {
+  const { gasPerSecond, txTimeoutMs: mostMs } = config;
+  if (config.warmupMs !== 'auto') return null;
+  const operations = config.threads * config.inFlight;
+  const mixed = { first: operations, isMix: config.mix.length > 1 };
+  const isAsked = gasPerSecond !== null && ratePerSecond !== null;
+  const gas = isAsked ? new GasRate(gasPerSecond, ratePerSecond, rpc, wallets, mixed) : null;
+  return new WarmUp({ ...known, operations, hasBlocks: workload.kind === 'transaction', mostMs, gas });
 }
 
 /** @param {Ready} ready @param {StartBlock} start @param {number} confirmations @param {Rung[]} [rungs] @returns {ChainTools | null} */
@@ -286,18 +278,13 @@ function chainToolsOf({ sender, inclusion, costs }, start, confirmations, rungs)
 
 /** @param {Config} config @param {Surroundings} surroundings @param {Opened} opened @param {Prepared} prepared */
 async function loadAndAudit(config, surroundings, opened, prepared) {
-  const { clock, outputs, stop, log, onProgress } = surroundings;
-  const { endpoints, nodePid } = opened;
-  const { ready, workload, engine, warmUp, check, names, warning } = prepared;
-  const { rpc, identity, monitor, health } = endpoints;
-  const { warmupMs, durationMs, intervalMs, txTimeoutMs, drainTimeoutMs, nodeMetrics, nodeSeries, insecure } = config;
+  const { clock, stop, log, onProgress } = surroundings;
+  const { ready, workload, check, names, warning } = prepared;
+  const { rpc, identity, monitor, health } = opened.endpoints;
+  const { nodeMetrics: metrics, nodeSeries: series, insecure } = config;
   const warn = (/** @type {string} */ words) => log.warn(words);
-  const watch = new Watch({
-    node: { pid: nodePid, metrics: nodeMetrics, series: nodeSeries, insecure },
-    clock,
-    rpc: ready.sender === null ? null : rpc,
-    warn,
-  });
+  const node = { pid: opened.nodePid, metrics, series, insecure };
+  const watch = new Watch({ node, clock, rpc: ready.sender === null ? null : rpc, warn });
   const { warnings } = watch;
   warnOfEndpoints(health, watch, names.length > 0 ? names : [rpc.display]);
   // Plain calls show themselves whether the endpoint answers.
@@ -306,35 +293,24 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
   for (const [rung, words] of Object.entries(prepared.ladder?.lacks ?? {}))
     if (config.ladder.includes(rung)) watch.warnOf('ladder', `--ladder ${rung} is off: ${words}`);
   if (check !== null) check.onViolation = (code, words) => watch.warnOnce(code, `${code}: ${words}`);
-  const checkpoints = new Checkpoints({ clock, outputs, stop, warn });
+  const checkpoints = new Checkpoints({ ...surroundings, warn });
   /** @param {LoadSoFar} loaded */
   const describeSoFar = (loaded) => {
-    const ended = { untilUs: loaded.untilUs, end: 'running', samplesDropped: null, warnings };
-    const soFar = {
-      loaded,
-      audited: { report: null, reason: '' },
-      decrease: STILL_RUNNING,
-      promises: STILL_RUNNING,
-      ...ended,
-    };
+    const unknown = { audited: { report: null, reason: '' }, decrease: STILL_RUNNING, promises: STILL_RUNNING };
+    const { untilUs } = loaded;
+    const soFar = { loaded, ...unknown, untilUs, end: 'running', samplesDropped: null, warnings };
     return buildPartialRunFile(describeRun(config, surroundings, opened, prepared, soFar));
   };
   try {
     const loaded = await new Load({
-      times: { warmupMs, durationMs, intervalMs, txTimeoutMs, drainTimeoutMs },
-      clock,
-      outputs,
-      stop,
-      engine,
+      ...surroundings,
+      ...prepared,
+      times: config,
       watch,
-      warmUp,
-      names,
-      check,
       checkpoints,
       describeSoFar,
       timeOfDayMs: opened.times.timeOfDayMs,
       isPlain: workload.kind === 'call',
-      onProgress,
       begin: () => waitForStart(opened, clock, watch),
     }).run();
     const consistency = await check?.finish();
@@ -343,7 +319,7 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
       await monitor.waitUntilSynced(stop.now);
       const { accounts, start } = prepared;
       // A request that timed out may still arrive within its time limit.
-      const timeoutMs = Math.max(drainTimeoutMs, config.requestTimeoutMs);
+      const timeoutMs = Math.max(config.drainTimeoutMs, config.requestTimeoutMs);
       const parts = { rpc, clock, accounts, ledger: loaded.ledger, startBlock: start.startBlock, workload, timeoutMs };
       onProgress('auditing wallets', 0, accounts.length);
       audited = await auditUnlessAborted(parts, start, stop);

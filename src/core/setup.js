@@ -107,11 +107,8 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
         `embedded chain started and its ${wallets.length} wallets funded; to share one between instances: stress node -t ${last + 1}, then stress --rpc URL`,
       );
     }
-    const { fundAmountWei, index, instances, maxSpendWei: capWei } = config;
-    const { warmupMs, durationMs, inFlight, stages } = config;
-    const ratePerSecond = rateOf(config, workload);
-    const load = { threads, warmupMs, durationMs, inFlight, ratePerSecond, stages };
-    const needWei = walletNeedWei({ ...load, fundAmountWei }, workload.gas, fees, chain);
+    const { index, instances } = config;
+    const needWei = walletNeedWei(config, workload.gas, fees, chain);
     onProgress('reading wallets until none has a pending transaction', 0, threads);
     let missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
     onProgress('reading wallets until none has a pending transaction', threads, threads);
@@ -124,8 +121,8 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
       const ofAll = `fund the wallets of all instances before, with 'stress fund --instances ${instances}' and the options of the run`;
       throw fundsMissing(missing, needWei, index === null || instances === 1 ? undefined : ofAll);
     }
-    const about = { chain, embedded: isEmbedded, fees, workload, wallets, missing, notice };
-    await estimateRunCost({ load, capWei, ...about });
+    const load = { ...config, ratePerSecond: rateOf(config, workload) };
+    await estimateRunCost(load, { chain, isEmbedded, fees, workload, wallets, missing, notice });
     if (given.funder !== null && missing.length > 0) {
       const paid = await fundFrom(given.funder, sender, wallets, missing, onProgress);
       log.info(`${missing.length} wallets funded: ${paid.transactions} transactions, ${ether(paid.paidWei)}`);

@@ -117,7 +117,7 @@ export async function submit(tools, operation, onSent) {
       isUnsure ||= writes > 1;
       const isTransient = isRepeatable(error, failure);
       if (failure === 'already_known' || operation.isCancelled || operation.inclusion !== null) return;
-      if (error instanceof StressError) operation.errorMessage = error.message;
+      if (error instanceof StressError) operation.error = error;
       if (isUnsure && (failure === 'nonce_too_low' || failure === 'nonce_in_use')) {
         const { isKnown, receipt } = await knownOf(rpc, operation);
         if (receipt !== null) foundByReceipt(tools, operation, receipt);
@@ -201,9 +201,9 @@ export class RetryPolicy {
 
 /** A failure with a stable code: reverted, wrong count, hash mismatch. */
 export class Failed extends Error {
-  /** @param {string} code */
-  constructor(code) {
-    super(code);
+  /** @param {string} code @param {string} [words] */
+  constructor(code, words) {
+    super(words);
     this.code = code;
   }
 }

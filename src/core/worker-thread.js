@@ -48,16 +48,7 @@ const SAMPLES_WAIT_MS = 200;
 
 /** @param {Task} task @param {MessagePort} port */
 async function work(task, port) {
-  const {
-    config,
-    wallets,
-    workload: prepared,
-    chain,
-    wantsSamples,
-    operationsPerSecond: perSecond,
-    schedule,
-    share,
-  } = task;
+  const { config, wallets, chain, operationsPerSecond: perSecond } = task;
   /** @param {WorkerMessage} message */
   const post = (message) => port.postMessage(message);
   /** @param {StopReason} reason @param {Error} [error] */
@@ -70,17 +61,17 @@ async function work(task, port) {
   const batcher = createBatcher(clock, (samples) => post({ type: 'samples', samples }));
   const accounts = wallets.map((state, position) => new Account(position, Wallet.fromState(state)));
   const addresses = wallets.map(({ address }) => address);
-  const { name, settings, state } = prepared;
+  const { name, settings, state } = task.workload;
   const workload = await createWorkload(name, { rpc, settings, state, addresses, clock, connect });
   const onOperation = (/** @type {VerifiedOperation} */ operation) => post({ type: 'operation', operation });
   const sampled = { accounts, workload, inFlight: config.inFlight, perSecond };
   const wanted = [
-    ...(wantsSamples ? [batcher.add] : []),
+    ...(task.wantsSamples ? [batcher.add] : []),
     ...(perSecond > 0 ? [operationSampler(sampled, onOperation)] : []),
   ];
   const onSample = (/** @type {Sample} */ sample) => wanted.forEach((want) => want(sample));
   const signing = chain === null ? null : { ...chain, signer: await createSigner(), fees: createFees(chain.fees) };
-  const load = { config, accounts, workload, schedule, share, onSample, traffic: endpoints.stats };
+  const load = { ...task, accounts, workload, onSample, traffic: endpoints.stats };
   const engine = new ThreadEngine({ ...load, clock, rpc, chain: signing, onBlock, onStop });
   catchStrayErrors(name, onStop);
   const methods = methodsOf(engine, endpoints, task, batcher.flush, () => port.close());

@@ -48,7 +48,7 @@ const ABORT_MS = 2000;
  * @property {Stop} stop
  * @property {Output[]} outputs
  * @property {(block: SeenBlock) => void} onBlock
- * @property {(operation: VerifiedOperation) => void} onOperation
+ * @property {((operation: VerifiedOperation) => void) | undefined} onOperation
  * @property {() => void} onDone
  */
 
@@ -163,7 +163,7 @@ class WorkerHandle {
     } else if (message.type === 'samples') {
       for (const sample of message.samples) for (const output of outputs) output.sample?.(sample);
     } else if (message.type === 'operation') {
-      this.#options.onOperation(message.operation);
+      this.#options.onOperation?.(message.operation);
     } else if (message.type === 'block') {
       this.#options.onBlock(message.block);
     } else if (message.reason === 'iterations') {
@@ -222,7 +222,7 @@ function errorOf({ reason, message }) {
  * @property {Task[]} tasks of the workers
  * @property {Account[]} accounts by position
  * @property {(block: SeenBlock) => void} onBlock each new block, in order, with our transactions of all workers
- * @property {(operation: VerifiedOperation) => void} onOperation some of the verified ones
+ * @property {((operation: VerifiedOperation) => void) | undefined} onOperation some of the verified ones
  * @property {Stop} stop
  * @property {Output[]} outputs
  *
@@ -369,19 +369,11 @@ class WorkerPool {
 
 /** @param {EngineParts} parts @returns {Promise<Engine>} */
 export async function createEngine(parts) {
-  const { config, workers, endpoints, clock, stop, outputs, onOperation, schedule, accounts, workload, chain } = parts;
+  const { config, endpoints, stop, outputs, onOperation, accounts, workload } = parts;
   const listeners = [...outputs.flatMap((output) => output.block?.bind(output) ?? []), parts.onBlock ?? []].flat();
   /** @param {SeenBlock} block */
   const onBlock = (block) => listeners.forEach((listener) => listener(block));
-  if (workers > 1)
-    return WorkerPool.start({
-      tasks: tasksOf(parts),
-      accounts,
-      stop,
-      outputs,
-      onBlock,
-      onOperation: (operation) => onOperation?.(operation),
-    });
+  if (parts.workers > 1) return WorkerPool.start({ ...parts, tasks: tasksOf(parts), onBlock });
   const { inFlight } = config;
   const sampled = { accounts, workload, inFlight, perSecond: OPERATIONS_PER_SECOND };
   const toCheck = onOperation && operationSampler(sampled, onOperation);
@@ -392,10 +384,10 @@ export async function createEngine(parts) {
   };
   /** @param {StopReason} reason @param {Error} [error] */
   const onStop = (reason, error) => requestStop(stop, reason, error);
-  const load = { config, clock, rpc: endpoints.rpc, accounts, workload, chain, schedule };
   /** @type {ThreadEngine} */
   const engine = new ThreadEngine({
-    ...load,
+    ...parts,
+    rpc: endpoints.rpc,
     onSample,
     onBlock: (block) => engine.hasStarted && onBlock(block),
     onStop,
@@ -405,39 +397,27 @@ export async function createEngine(parts) {
 }
 
 /** @param {EngineParts} parts @returns {Task[]} */
-function tasksOf({
-  config,
-  workers,
-  urls,
-  sendUrl,
-  endpoints,
-  outputs,
-  onOperation,
-  schedule,
-  accounts,
-  workload,
-  settings,
-  chain,
-}) {
+function tasksOf(parts) {
+  const { config, workers, urls, endpoints, schedule, accounts, settings, chain } = parts;
   const slices = splitSlice({ offset: 0, threads: accounts.length }, workers);
   const sharesOfRate = shares(slices.map(({ threads }) => threads));
   return slices.map(({ offset: first, threads: count }, i) => ({
     // The first workers get the remainder.
     config: { ...config, connections: Math.floor((config.connections + workers - 1 - i) / workers) },
-    wantsSamples: outputs.some((output) => output.sample !== undefined),
-    operationsPerSecond: onOperation === undefined ? 0 : OPERATIONS_PER_SECOND / workers,
+    wantsSamples: parts.outputs.some((output) => output.sample !== undefined),
+    operationsPerSecond: parts.onOperation === undefined ? 0 : OPERATIONS_PER_SECOND / workers,
     schedule,
     share: sharesOfRate[i],
     endpoints: {
       urls: urls.map(({ href }) => href),
-      sendUrl: sendUrl?.href ?? null,
+      sendUrl: parts.sendUrl?.href ?? null,
       names: numbered(urls.map(displayUrl)),
       home: i % urls.length,
       identity: endpoints.identity?.state,
     },
     batches: endpoints.rpc.batchFacts(),
     wallets: accounts.slice(first, first + count).map(({ wallet }) => wallet.toState()),
-    workload: { name: String(settings.workload), settings, state: workload.handOver(first, count) },
+    workload: { name: String(settings.workload), settings, state: parts.workload.handOver(first, count) },
     chain: chain && {
       ...chain,
       signer: null,

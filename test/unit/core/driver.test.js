@@ -307,7 +307,7 @@ describe('Driver: recovery', () => {
     driver.start(START_US, Infinity);
     for (const words of ['a', 'b']) {
       const operation = begun.at(-1) ?? assert.fail();
-      operation.errorMessage = words;
+      operation.error = new Error(words);
       fail(operation);
       accounts[0].settle(operation.nonce, 'used');
       await recoveries.at(-1)?.done(true);
@@ -403,10 +403,10 @@ describe('Driver: the drain', () => {
 
 describe('Driver: bugs in stress end the run', () => {
   it('in an operation, with its message', async () => {
-    const { driver, begun, fail, stops } = harness({ wallets: 1 });
+    const { driver, begun, stops } = harness({ wallets: 1 });
     driver.start(START_US, Infinity);
-    begun[0].bug = new Error('x is not a function');
-    fail(begun[0]);
+    begun[0].error = new Error('x is not a function');
+    begun[0].end('failed', 'internal', START_US);
     assert.equal(stops[0][0], 'internal');
     assert.match(String(stops[0][1]?.message), /x is not a function/);
   });

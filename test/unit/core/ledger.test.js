@@ -202,17 +202,8 @@ function verify(ledger, blockNumber, position = 0) {
   const hash = `0x${(++lastHash).toString(16).padStart(64, '0')}`;
   const { nonce } = account.take(/** @type {any} */ ({ account, hashes: [hash] }));
   account.settle(nonce, 'executed');
-  const raw = `raw ${hash}`;
-  ledger.recentInclusions.add({
-    account,
-    nonce,
-    hashes: [hash],
-    raw,
-    promise: null,
-    blockNumber,
-    outcome: 'verified',
-    isExecuted: true,
-  });
+  const own = { account, nonce, hashes: [hash], raw: `raw ${hash}`, promise: null };
+  ledger.recentInclusions.add({ ...own, blockNumber, outcome: 'verified', isExecuted: true });
 }
 
 /** @param {Ledger} ledger @param {UnresolvedOperation} open @param {TransactionStatus} fate @param {number} blockNumber that holds it */

@@ -136,13 +136,6 @@ function varianceOf(values) {
   return meanOf(values.map((value) => (value - mean) ** 2));
 }
 
-describe('arrivals: uniform', () => {
-  it('operation n is due at n', () => {
-    const owed = arrivals.uniform(1);
-    assert.deepEqual([0, 1, 2, 1e9].map(owed), [0, 1, 2, 1e9]);
-  });
-});
-
 describe('arrivals: poisson', () => {
   it('the gaps are exponential: Kolmogorov-Smirnov at 1 in 1,000', () => {
     for (const seed of SEEDS) {

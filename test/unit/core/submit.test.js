@@ -204,7 +204,7 @@ describe('submit(): repeated or not', () => {
       const { rpc, end, clock, sent, resubmissions, operation } = setUp({ answers: [error] });
       await clock.advance(24);
       assert.equal(sent.length, 1);
-      assert.equal(operation.errorMessage, error.message);
+      assert.equal(operation.error, error);
       await clock.advance(1);
       assert.deepEqual(sent, [
         [0, 'raw 0'],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { SharedBlocks, addBlocks, totalsOfBlock } from '../../../src/stats/blocks.js';
+import { SharedBlocks } from '../../../src/stats/blocks.js';
 import { blockOf as seenBlock } from '../../helpers/samples.js';
 
 /** @import { SeenBlock } from '../../../src/types.d.ts' */
@@ -16,14 +16,6 @@ function setUp() {
   return { shared, whole, seen: () => whole.map(({ hash, ours }) => [hash, ours]) };
 }
 
-it('a block is full when the gas limit of one more transaction does not fit, though what it uses would', () => {
-  const totals = addBlocks(
-    totalsOfBlock(blockOf(1, { gasLimit: 3_000_000, transactions: 112, gasUsed: 2_960_608 })),
-    totalsOfBlock(blockOf(2, { gasLimit: 3_000_000, transactions: 100, gasUsed: 2_640_000 })),
-  );
-  assert.deepEqual([totals.full, totals.count], [1, 2]);
-});
-
 describe('SharedBlocks', () => {
   it('a block counts once all threads have seen it, with the transactions of each', () => {
     const { shared, whole } = setUp();
@@ -35,17 +27,6 @@ describe('SharedBlocks', () => {
     const { count, transactions, ours, skewSumMs, gasUsed } = shared.take(false);
     assert.deepEqual([count, transactions, ours, skewSumMs, gasUsed], [1, 9, 9, 40, 100]);
     assert.equal(shared.take(false).count, 0, 'it was taken');
-  });
-
-  it('two of the same number are two blocks', () => {
-    const { shared, seen } = setUp();
-    for (const hash of ['0xold', '0xold', '0xnew', '0xnew']) shared.add(blockOf(7, { hash }), 2);
-    assert.deepEqual(seen(), [
-      ['0xold', 2],
-      ['0xnew', 2],
-    ]);
-    const { count, firstNumber, lastNumber } = shared.take(false);
-    assert.deepEqual([count, firstNumber, lastNumber], [2, 7, 7]);
   });
 
   it('two of the same number, seen at different times, are not mixed up', () => {
@@ -63,6 +44,8 @@ describe('SharedBlocks', () => {
       ['0xold', 3],
       ['0xnew', 30],
     ]);
+    const { count, firstNumber, lastNumber } = shared.take(false);
+    assert.deepEqual([count, firstNumber, lastNumber], [2, 7, 7]);
   });
 
   it('a block that a thread never sees because of a reorg counts with the next block that all have seen', () => {

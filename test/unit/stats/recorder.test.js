@@ -22,25 +22,15 @@ function closedWindow() {
 describe('sample', () => {
   it('the stages of a verified one add up to its total', () => {
     const sample = sampleOf({ startUs: 77 });
-    assert.deepEqual(stagesUs(sample), {
-      queuedUs: 100,
-      submitUs: 200,
-      inclusionUs: 300,
-      readBackUs: 400,
-    });
+    assert.deepEqual(stagesUs(sample), { queuedUs: 100, submitUs: 200, inclusionUs: 300, readBackUs: 400 });
     assert.equal(totalUs(sample), 1000);
   });
 
   it('without a send time from the transport the time is part of the next stage', () => {
-    assert.deepEqual(stagesUs(sampleOf({ sentAtUs: null })), {
-      queuedUs: 0,
-      submitUs: 300,
-      inclusionUs: 300,
-      readBackUs: 400,
-    });
-    const { queuedUs, submitUs, inclusionUs, readBackUs } = stagesUs(
-      sampleOf({ sentAtUs: null, acceptedAtUs: null, includedAtUs: null }),
-    );
+    const unsent = stagesUs(sampleOf({ sentAtUs: null }));
+    assert.deepEqual(unsent, { queuedUs: 0, submitUs: 300, inclusionUs: 300, readBackUs: 400 });
+    const open = sampleOf({ sentAtUs: null, acceptedAtUs: null, includedAtUs: null });
+    const { queuedUs, submitUs, inclusionUs, readBackUs } = stagesUs(open);
     assert.equal(queuedUs + submitUs + inclusionUs + readBackUs, 1000);
   });
 });
@@ -152,18 +142,13 @@ describe('Recorder: stages', () => {
     );
   });
 
-  it('that do not are a bug, and it names the operation', async () => {
-    const recorder = new Recorder([3], 0);
-    const error = await caught(() => recorder.add(sampleOf({ walletIndex: 3, nonce: 9, sentAtUs: NaN })));
-    assert.ok(error instanceof InternalError);
-    assert.match(error.message, /^the stages of wallet 3, nonce 9 are no parts of its latency: /);
-  });
-
-  it('a stage of negative length is a bug, and it names the operation', async () => {
-    const recorder = new Recorder([3], 0);
-    const error = await caught(() => recorder.add(sampleOf({ walletIndex: 3, nonce: 9, includedAtUs: 200 })));
-    assert.ok(error instanceof InternalError, String(error));
-    assert.match(error.message, /wallet 3, nonce 9/);
+  it('that do not, or of negative length, are a bug, and it names the operation', async () => {
+    for (const given of [{ sentAtUs: NaN }, { includedAtUs: 200 }]) {
+      const recorder = new Recorder([3], 0);
+      const error = await caught(() => recorder.add(sampleOf({ walletIndex: 3, nonce: 9, ...given })));
+      assert.ok(error instanceof InternalError, String(error));
+      assert.match(error.message, /^the stages of wallet 3, nonce 9 are no parts of its latency: /);
+    }
   });
 });
 
