@@ -92,12 +92,7 @@ async function setUp(t, count) {
 async function send({ rpc, wallets, sender }, workload, position) {
   const wallet = wallets[position];
   const call = workload.next(position, wallet.nonce);
-  const transaction = {
-    chainId: sender.chainId,
-    nonce: wallet.nonce,
-    call,
-    fee: sender.fees.current(),
-  };
+  const transaction = { chainId: sender.chainId, nonce: wallet.nonce, call, fee: sender.fees.current() };
   const { raw, hash } = wallet.sign(transaction, sender.signer);
   assert.equal(await rpc.call('eth_sendRawTransaction', [raw], 'submit'), hash);
   wallet.nonce += 1;

@@ -98,10 +98,7 @@ async function carryOut(t, row) {
     .filter(([name]) => !args.includes(name))
     .flat();
   const startedMs = performance.now();
-  const stress = spawnStress([...common, ...given, ...args], {
-    env: row.env,
-    timeoutMs: seconds * 1000 + END_MS,
-  });
+  const stress = spawnStress([...common, ...given, ...args], { env: row.env, timeoutMs: seconds * 1000 + END_MS });
   await stress.waitFor(FIRST_INTERVAL);
   await sleep(BEFORE_MS - 1000);
   const beginMs = Date.now();
