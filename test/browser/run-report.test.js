@@ -61,10 +61,8 @@ async function assertSame(page, run) {
   const figures = await figuresOf(page);
   for (const [label, value] of overviewTable(run).rows) assert.equal(figures[label], value, label);
   const { title, head, rows } = latencyTable(run);
-  assert.deepEqual(
-    await tableIn(page, title),
-    [head, ...rows].map((cells) => cells.map((text) => text.trim())),
-  );
+  const texts = [head, ...rows].map((cells) => cells.map((text) => text.trim()));
+  assert.deepEqual(await tableIn(page, title), texts);
 }
 
 /** The rows of a chart's legend. @param {Page} page @param {string} id */

@@ -2,26 +2,18 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { before, describe, test } from 'node:test';
-import { startAnvil } from '../helpers/anvil.js';
+import { describe, test } from 'node:test';
+import { anvilFor } from '../helpers/anvil.js';
 import { readJson, runStress } from '../helpers/cli.js';
 import { passOn, serve } from '../helpers/endpoint.js';
 import { readRows } from '../helpers/rows.js';
 import { runOf, sumOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-/**
- * @import { Anvil } from '../helpers/anvil.js'
- * @import { TestContext } from 'node:test'
- */
+/** @import { TestContext } from 'node:test' */
 
-/** @type {Anvil} */
-let anvil;
-/** @type {Anvil} */
-let other;
-before(async () => {
-  [anvil, other] = await Promise.all([startAnvil(), startAnvil({ args: ['--chain-id', '1337'] })]);
-});
+const anvil = anvilFor();
+const other = anvilFor('--chain-id 1337');
 
 /** @param {TestContext} t @param {object[]} calls @param {string} words @param {{exit?: number, rpc?: string}} [options] */
 async function run(t, calls, words, options) {

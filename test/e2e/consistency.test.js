@@ -3,26 +3,21 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { before, describe, test } from 'node:test';
-import { startAnvil } from '../helpers/anvil.js';
+import { describe, test } from 'node:test';
+import { anvilFor } from '../helpers/anvil.js';
 import { readJson, runStress } from '../helpers/cli.js';
 import { FAULTS, startInconsistentNode } from '../helpers/inconsistent-node.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { Anvil } from '../helpers/anvil.js'
  * @import { TestContext } from 'node:test'
  */
 
 /** Each was made, or is named with the reason. */
 const KINDS = 'block effect head index logs nonce receipt subscription unknown'.split(' ');
 
-/** @type {Anvil} */
-let anvil;
-before(async () => {
-  anvil = await startAnvil({ args: ['--block-time', '0.1'] });
-});
+const anvil = anvilFor('--block-time 0.1');
 
 /** @param {TestContext} t @param {string} url @param {string[]} more */
 async function stress(t, url, more) {
@@ -47,10 +42,8 @@ describe('--check consistency', { concurrency: true }, () => {
     assert.deepEqual(Object.keys(violations), ['unknown_block_list'], stdout);
     const { count, examples } = violations.unknown_block_list;
     assert.equal(run.thresholds[0].value, count);
-    assert.match(
-      stdout,
-      /consistency \d+ checks of \d+ kinds, \d+ CONTRADICTIONS?\n +unknown_block_list \d+, the first/,
-    );
+    const says = /consistency \d+ checks of \d+ kinds, \d+ CONTRADICTIONS?\n +unknown_block_list \d+, the first/;
+    assert.match(stdout, says);
     assert.match(stderr, /unknown_block_list: http:.*a block that does not exist has 0 logs/);
     assert.ok(
       page.includes('Consistency of the answers') && page.includes(`${examples[0].endpoint}, ${examples[0].at}`),

@@ -1,9 +1,9 @@
 /** What wallets must have, who pays what is missing, how it comes back, and at what price transactions are sent. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Wallet, formatEther, parseEther } from 'ethers';
-import { startAnvil } from '../helpers/anvil.js';
+import { anvilFor, startAnvil } from '../helpers/anvil.js';
 import { runStress } from '../helpers/cli.js';
 import { DEV_MNEMONIC, DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { runOf, startOf } from '../helpers/run-of.js';
@@ -46,12 +46,7 @@ async function transactionsOf(chain) {
 }
 
 describe('wallets without funds', () => {
-  /** @type {Anvil} */
-  let chain;
-  before(async () => {
-    chain = await startPoorChain();
-  });
-  after(() => chain.stop());
+  const chain = anvilFor('--accounts 1');
 
   /** Refused in one line, and nothing is sent. @param {string} words @param {NodeJS.ProcessEnv} env @param {number} exit @param {string | RegExp} says */
   async function refused(words, env, exit, says) {
@@ -121,12 +116,7 @@ describe('wallets without funds', () => {
 });
 
 describe('a funder', () => {
-  /** @type {Anvil} */
-  let chain;
-  before(async () => {
-    chain = await startPoorChain(['--block-time', '0.1']);
-  });
-  after(() => chain.stop());
+  const chain = anvilFor('--accounts 1 --block-time 0.1');
 
   test('tops up exactly what is missing: stress fund, twice', async () => {
     const [exact, part, more] = ['0.1', '0.04', '0.3'].map((amount) => parseEther(amount));
@@ -136,18 +126,14 @@ describe('a funder', () => {
     const args = ['fund', '-t', '5', '-o', '1', '--rpc', chain.url, '--fund-amount', '0.1'];
 
     const first = await runStress(args, { env: WITH_FUNDER });
-    assert.deepEqual(
-      [first.code, first.stdout, first.stderr],
-      [0, '3 of 5 wallets topped up to 0.1 ether: 0.26 ether in 1 transactions\n', ''],
-    );
+    const topped = [0, '3 of 5 wallets topped up to 0.1 ether: 0.26 ether in 1 transactions\n', ''];
+    assert.deepEqual([first.code, first.stdout, first.stderr], topped);
     assert.deepEqual(await balances(chain, [1, 2, 3, 4, 5]), [exact, exact, more, exact, exact]);
     assert.equal(await nonceOf(chain, FUNDER.address), 1);
 
     const second = await runStress(args, { env: WITH_FUNDER });
-    assert.deepEqual(
-      [second.code, second.stdout],
-      [0, '0 of 5 wallets topped up to 0.1 ether: 0.0 ether in 0 transactions\n'],
-    );
+    const nothing = [0, '0 of 5 wallets topped up to 0.1 ether: 0.0 ether in 0 transactions\n'];
+    assert.deepEqual([second.code, second.stdout], nothing);
     assert.equal(await nonceOf(chain, FUNDER.address), 1);
   });
 
@@ -210,10 +196,8 @@ describe('a funder', () => {
 });
 
 describe('wallets with pending transactions', () => {
-  /** @type {Anvil} */
-  let chain;
+  const chain = anvilFor('--accounts 1 --no-mining');
   before(async () => {
-    chain = await startPoorChain(['--no-mining']);
     for (const index of [1, 2, 3]) await setBalance(chain, walletAt(index).address, parseEther('10'));
     const { address, privateKey } = walletAt(2);
     const raw = await new Wallet(privateKey).signTransaction({
@@ -228,7 +212,6 @@ describe('wallets with pending transactions', () => {
     });
     await chain.rpc('eth_sendRawTransaction', [raw]);
   });
-  after(() => chain.stop());
 
   test('are refused after --tx-timeout', async () => {
     const args = ['-t', '3', '-o', '1', '-d', '300ms', '--rpc', chain.url, '--tx-timeout', '1s'];
@@ -254,26 +237,20 @@ describe('wallets with pending transactions', () => {
 describe('the price', { concurrency: 3 }, () => {
   const GWEI = 10n ** 9n;
   const big = (/** @type {string} */ hex) => BigInt(hex);
+  /** At most five times the first base fee (1 gwei) and the tip. @param {any} transaction */
+  const isNearBaseFee = ({ maxFeePerGas: fee, maxPriorityFeePerGas: tip }) =>
+    big(fee) > big(tip) && big(fee) <= 5n * GWEI + big(tip);
 
-  for (const [
-    name,
-    words,
-    chainArgs,
-    type,
-    check,
-  ] of /** @type {Array<[string, string, string[], string, (tx: any) => boolean]>} */ ([
-    [
-      'follows the base fee of the blocks',
-      ...['', [], '0x2'],
-      // At most five times the first base fee (1 gwei) and the tip.
-      ({ maxFeePerGas: fee, maxPriorityFeePerGas: tip }) => big(fee) > big(tip) && big(fee) <= 5n * GWEI + big(tip),
-    ],
+  /** @type {Array<[string, string, string[], string, (tx: any) => boolean]>} */
+  const PRICES = [
+    ['follows the base fee of the blocks', '', [], '0x2', isNearBaseFee],
     ['--legacy', '--legacy', [], '0x0', (tx) => big(tx.gasPrice) > 0n && tx.maxFeePerGas === undefined],
     ['--gas-price 3', '--gas-price 3', [], '0x0', (tx) => big(tx.gasPrice) === 3n * GWEI],
     ['--max-fee 1.5', '--max-fee 1.5', [], '0x2', (tx) => big(tx.maxFeePerGas) <= (3n * GWEI) / 2n],
     ['--legacy --max-fee 1.5', '--legacy --max-fee 1.5', [], '0x0', (tx) => big(tx.gasPrice) <= (3n * GWEI) / 2n],
     ['is legacy without base fees', '', ['--hardfork', 'berlin'], '0x0', (tx) => big(tx.gasPrice) > 0n],
-  ]))
+  ];
+  for (const [name, words, chainArgs, type, check] of PRICES)
     test(name, async (t) => {
       const chain = await startPoorChain(['--block-time', '0.1', ...chainArgs]);
       // The funder pays, so that its transaction is looked at too.

@@ -1,22 +1,15 @@
 /** How transactions are found in blocks: each way by name, and the one that fits what the endpoint can do. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { startAnvil } from '../helpers/anvil.js';
+import { test } from 'node:test';
+import { anvilFor } from '../helpers/anvil.js';
 import { runStress } from '../helpers/cli.js';
 import { passOn, serve } from '../helpers/endpoint.js';
 import { runOf } from '../helpers/run-of.js';
 
 /** @import { TestContext } from 'node:test' */
 
-/** @type {Awaited<ReturnType<typeof startAnvil>>} */
-let chain;
-/** @type {Awaited<ReturnType<typeof startAnvil>>} */
-let instant;
-before(async () => {
-  chain = await startAnvil({ args: ['--accounts', '60', '--block-time', '0.2'] });
-  instant = await startAnvil();
-});
-after(() => Promise.all([chain.stop(), instant.stop()]));
+const chain = anvilFor('--accounts 60 --block-time 0.2');
+const instant = anvilFor();
 
 /**
  * An endpoint that lacks some of what `instant` behind it has.
@@ -91,10 +84,9 @@ test('a gateway that keeps to itself what is not needed is used; what it refuses
 test('sync with workers and too few connections: said, and nothing is lost', async (t) => {
   const words = '--workers 2 --connections 20 --inclusion sync';
   const { stderr } = await exactRun(t, chain, chain.url, words, 20);
-  assert.match(
-    stderr,
-    /^WARN: --inclusion sync: .* 20 operations at once leave none of 20 .*: give more --connections, or a ws:\/\/ URL\n$/,
-  );
+  const says =
+    /^WARN: --inclusion sync: .* 20 operations at once leave none of 20 .*: give more --connections, or a ws:\/\/ URL\n$/;
+  assert.match(stderr, says);
 });
 
 for (const [asked, lacks, words] of /** @type {Array<[string, Parameters<typeof startPoorEndpoint>[0], RegExp]>} */ ([

@@ -1,8 +1,8 @@
 /** The ladder of promises (--ladder): what a chain promised of each operation, when, and what became of it. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { keccak256 } from 'ethers';
-import { startAnvil } from '../helpers/anvil.js';
+import { anvilFor } from '../helpers/anvil.js';
 import { readJson, runStress } from '../helpers/cli.js';
 import { passOn, serve } from '../helpers/endpoint.js';
 import { assertRunFile } from '../helpers/run-file.js';
@@ -12,10 +12,7 @@ import { temporaryFolder } from '../helpers/temporary.js';
  * @import { TestContext } from 'node:test'
  */
 
-/** @type {Awaited<ReturnType<typeof startAnvil>>} */
-let chain;
-before(async () => (chain = await startAnvil({ args: ['--accounts', '60', '--block-time', '0.3'] })));
-after(() => chain.stop());
+const chain = anvilFor('--accounts 60 --block-time 0.3');
 
 /**
  * @param {TestContext} t

@@ -97,10 +97,8 @@ describe('the library', () => {
     assert.match(lines[1], /^false true 69 http:\/\/127\.0\.0\.1:1: connection refused$/);
     assert.match(lines[2], /^true true 64 run\(\): unknown option "out"/);
     assert.match(lines[3], /^true true 64 run\(\): unknown option "nope"/);
-    assert.match(
-      lines[4],
-      /^true true 64 workload must be a name, the path of a file, or the result of defineWorkload/,
-    );
+    const wrong = /^true true 64 workload must be a name, the path of a file, or the result of defineWorkload/;
+    assert.match(lines[4], wrong);
     assert.match(lines[5], /^true true 64 a workload object cannot be sent to worker threads/);
     assert.match(lines[6], /^true true 64 .*--threads.* must be at least 1/);
     assert.match(lines[7], /^false true (130|69) /);

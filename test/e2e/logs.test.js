@@ -2,14 +2,12 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { AbiCoder } from 'ethers';
-import { startAnvil } from '../helpers/anvil.js';
+import { anvilFor } from '../helpers/anvil.js';
 import { readJson, runStress } from '../helpers/cli.js';
 import { serveBetween } from '../helpers/endpoint.js';
 import { temporaryFolder } from '../helpers/temporary.js';
-
-/** @import { Anvil } from '../helpers/anvil.js' */
 
 const BYTES = 5001;
 const PAGE_SIZE = 6;
@@ -20,12 +18,7 @@ const SIZES = ['--bytes', `${BYTES}`, '--page-size', `${PAGE_SIZE}`];
 const bytesIn = (data) => AbiCoder.defaultAbiCoder().decode(['bytes'], data)[0];
 
 describe('--workload logs', () => {
-  /** @type {Anvil} */
-  let chain;
-  before(async () => {
-    chain = await startAnvil();
-  });
-  after(() => chain.stop());
+  const chain = anvilFor();
 
   for (const workers of ['1', '2'])
     test(`the pages are on the chain as the file says, with ${workers} workers`, async (t) => {
@@ -69,9 +62,8 @@ describe('--workload logs', () => {
     const args = ['--rpc', chain.url, ...LOAD, '--bytes', '262144', '--page-size', '100'];
     const { code, stderr } = await runStress(args);
     assert.equal(code, 69);
-    assert.match(
-      stderr,
-      /^stress: the node does not let a transaction write 100 logs of 262144 bytes \(.*\): give a smaller --page-size or fewer --bytes\n$/,
-    );
+    const says =
+      /^stress: the node does not let a transaction write 100 logs of 262144 bytes \(.*\): give a smaller --page-size or fewer --bytes\n$/;
+    assert.match(stderr, says);
   });
 });

@@ -4,7 +4,7 @@ import { copyFileSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { startAnvil } from '../helpers/anvil.js';
+import { anvilFor } from '../helpers/anvil.js';
 import { readJson, runStress } from '../helpers/cli.js';
 import { assertDistribution, assertNear, stagesUs, totalUs, windowOf } from '../helpers/recompute.js';
 import { readRows } from '../helpers/rows.js';
@@ -13,7 +13,6 @@ import { sumOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { Anvil } from '../helpers/anvil.js'
  * @import { TestContext } from 'node:test'
  */
 
@@ -21,15 +20,13 @@ const INSTANCES = 4;
 const THREADS = 5;
 const MARKER = 'STRESS_RESULT ';
 
-/** @type {Anvil} */
-let node;
+const node = anvilFor('--accounts 20 --block-time 0.1');
 /** Where the instances have left their run files, their samples and their logs. */
 const made = temporaryFolder({ after });
 /** @type {any[]} */
 let runs = [];
 
 before(async () => {
-  node = await startAnvil({ args: ['--accounts', '20', '--block-time', '0.1'] });
   const { url } = node;
   const load = `--rpc ${url} --chain-id 31337 -t ${THREADS} -d 3s --interval 1s --warmup 500ms`;
   const together = `--instances ${INSTANCES} --run-id night --barrier ${made}/barrier --results ${made}/results`;
@@ -156,10 +153,8 @@ describe('stress merge', { concurrency: 2 }, () => {
     const out = join(temporaryFolder(t), 'merged.json');
     const refused = await runStress(['merge', folder, '--out', out]);
     assert.equal(refused.code, 75);
-    assert.match(
-      refused.stderr,
-      /^stress: 3 of 4 instances are whole; ended before their runs did: instance 1 \(--partial/m,
-    );
+    const lacks = /^stress: 3 of 4 instances are whole; ended before their runs did: instance 1 \(--partial/m;
+    assert.match(refused.stderr, lacks);
     assert.throws(() => readFileSync(out), 'nothing was written');
     const { code, stdout, stderr } = await runStress(['merge', folder, '--partial', '--out', out]);
     assert.equal(code, 0);

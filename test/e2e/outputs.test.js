@@ -4,9 +4,9 @@ import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import * as hdr from 'hdr-histogram-js';
-import { freePort, startAnvil } from '../helpers/anvil.js';
+import { anvilFor, freePort } from '../helpers/anvil.js';
 import { runStress, spawnStress } from '../helpers/cli.js';
 import { DEV_MNEMONIC, DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { parsePage, valueOf } from '../helpers/prometheus-page.js';
@@ -17,15 +17,11 @@ import { killedBy, runOf, startOf, sumOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { Anvil } from '../helpers/anvil.js'
  * @import { Metric } from '../helpers/prometheus-page.js'
  * @import { AddressInfo } from 'node:net'
  */
 
-/** @type {Anvil} */
-let chain;
-before(async () => (chain = await startAnvil({ args: ['--accounts', '60', '--block-time', '0.1'] })));
-after(() => chain.stop());
+const chain = anvilFor('--accounts 60 --block-time 0.1');
 
 /** The page again and again, until it is gone. @param {number} port @param {Promise<unknown>} done */
 async function lastPage(port, done) {
@@ -171,25 +167,15 @@ describe('all outputs of a run', () => {
 });
 
 describe('outputs of a run that ended before its load began', () => {
-  for (const [
-    name,
-    wordsOf,
-    exit,
-    verdict,
-    says,
-  ] of /** @type {Array<[string, () => Promise<string>, number, string | undefined, RegExp]>} */ ([
-    [
-      'no endpoint',
-      async () => `--rpc http://127.0.0.1:${await freePort()}`,
-      ...[69, 'endpoint-down', /^http:\/\/127\.0\.0\.1:\d+: connection refused$/],
-    ],
+  const nowhere = async () => `--rpc http://127.0.0.1:${await freePort()}`;
+  const mainnet = async () => `--rpc ${(await serveMethods({ eth_chainId: '0x1' })).url}`;
+  /** @type {Array<[string, () => Promise<string>, number, string | undefined, RegExp]>} */
+  const ROWS = [
+    ['no endpoint', nowhere, 69, 'endpoint-down', /^http:\/\/127\.0\.0\.1:\d+: connection refused$/],
     ['no funds', async () => `-o 70 --rpc ${chain.url}`, 69, 'funds', /1 wallet has less than the/],
-    [
-      'a public mainnet',
-      async () => `--rpc ${(await serveMethods({ eth_chainId: '0x1' })).url}`,
-      ...[77, undefined, /a public network whose coins are worth money/],
-    ],
-  ]))
+    ['a public mainnet', mainnet, 77, undefined, /a public network whose coins are worth money/],
+  ];
+  for (const [name, wordsOf, exit, verdict, says] of ROWS)
     test(`${name}: ${exit}, and the run file and JUnit say why`, async (t) => {
       const words = `-t 1 -d 1s --junit DIR/junit.xml --threshold tps>1 ${await wordsOf()}`;
       const env = name === 'no funds' ? { STRESS_MNEMONIC: DEV_MNEMONIC } : {};

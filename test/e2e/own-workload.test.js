@@ -2,27 +2,20 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
-import { startAnvil } from '../helpers/anvil.js';
+import { describe, it } from 'node:test';
+import { anvilFor } from '../helpers/anvil.js';
 import { ROOT, runStress, spawnStress } from '../helpers/cli.js';
 import { runOf, startOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { Anvil } from '../helpers/anvil.js'
  * @import { TestContext } from 'node:test'
  */
 
 const CONTRACT = "export const contract = 'evm-stress/workload@1';\n";
 const PAY = "next: () => ({ to: '0x' + '11'.repeat(20), value: 1n })";
 
-/** @type {Anvil} */
-let chain;
-
-before(async () => {
-  chain = await startAnvil({ args: ['--accounts', '200', '-b', '0.1'] });
-});
-after(() => chain.stop());
+const chain = anvilFor('--accounts 200 -b 0.1');
 
 /** @param {TestContext} t @param {string} workload file @param {string} words @param {number} [exit] */
 const run = (t, workload, words, exit) => runOf(t, `--workload ${workload} ${words}`, { chain, threads: 4, exit });

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { before, describe, it } from 'node:test';
-import { startAnvil } from '../helpers/anvil.js';
+import { describe, it } from 'node:test';
+import { anvilFor } from '../helpers/anvil.js';
 import { runStress, spawnStress } from '../helpers/cli.js';
 import { passOn, serve } from '../helpers/endpoint.js';
 import { runOf } from '../helpers/run-of.js';
@@ -11,7 +11,6 @@ import { temporaryFolder } from '../helpers/temporary.js';
 import { startWsBefore } from '../helpers/ws-server.js';
 
 /**
- * @import { Anvil } from '../helpers/anvil.js'
  * @import { IncomingHttpHeaders } from 'node:http'
  * @import { TestContext } from 'node:test'
  */
@@ -19,15 +18,8 @@ import { startWsBefore } from '../helpers/ws-server.js';
 const SECRET = 'Hunter2-Hunter2';
 const HEADERS = `Authorization: Bearer ${SECRET}\nX-Team: load`;
 
-/** @type {Anvil} */
-let anvil;
-/** @type {Anvil} */
-let other;
-
-before(async () => {
-  anvil = await startAnvil({ args: ['--block-time', '0.1', '--accounts', '150'] });
-  other = await startAnvil({ args: ['--chain-id', '31338'] });
-});
+const anvil = anvilFor('--block-time 0.1 --accounts 150');
+const other = anvilFor('--chain-id 31338');
 
 /** @typedef {{id: number, method: string, params: unknown[]}} Asked */
 /** @typedef {(asked: Asked[]) => Promise<{status?: number, body: string} | null>} Batches of submissions; null: pass it on */

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { metricOf } from '../../src/studies/metrics.js';
-import { startAnvil } from '../helpers/anvil.js';
+import { equalBy } from '../helpers/equal-by.js';
+import { anvilFor } from '../helpers/anvil.js';
 import { readJson, runStress, spawnStress, startStress } from '../helpers/cli.js';
 import { DEV_MNEMONIC } from '../helpers/dev-wallets.js';
 import { endProcessesOf, processesOf } from '../helpers/leftovers.js';
@@ -13,7 +14,6 @@ import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
  * @import { SweepFile } from '../../src/types.d.ts'
- * @import { Anvil } from '../helpers/anvil.js'
  */
 
 const SCHEMA = JSON.parse(readFileSync(new URL('../../docs/sweep.schema.json', import.meta.url), 'utf8'));
@@ -58,11 +58,7 @@ function assertSweep(folder, sweep) {
   }
 }
 
-/** @type {Anvil} */
-let anvil;
-before(async () => {
-  anvil = await startAnvil({ args: ['-b', '0.1'] });
-});
+const anvil = anvilFor('-b 0.1');
 
 /** A sweep on a chain that is there. @param {string} [duration] @returns {string[]} */
 function quick(duration = '300ms') {
@@ -84,10 +80,12 @@ describe('stress sweep', () => {
     const sweep = sweepIn(folder);
     assert.deepEqual([sweep.end, sweep.cells.length, sweep.repeat], ['complete', 4, 1]);
     assertSweep(folder, sweep);
-    assert.deepEqual(
-      runsOf(sweep).map(({ file }) => file.replace(/^cells\/threads-(\d+)_rate-(\d+)_(\d)\.json$/, '$1 $2 $3')),
-      ['5 20 1', '5 40 1', '10 20 1', '10 40 1'],
-    );
+    equalBy(runsOf(sweep), ({ file }) => file.replace(/^cells\/threads-(\d+)_rate-(\d+)_(\d)\.json$/, '$1 $2 $3'), [
+      '5 20 1',
+      '5 40 1',
+      '10 20 1',
+      '10 40 1',
+    ]);
     const endpoints = sweep.cells.flatMap(({ runs }) =>
       runs.map(({ file }) => readJson(join(folder, file)).environment.genesisHash + file),
     );
@@ -122,10 +120,11 @@ describe('stress sweep', () => {
     const first = startStress(args, { cwd, timeoutMs });
     await first.waitFor(/^1\/4 .*\n/m);
     const meanwhile = await runStress(args, { cwd, timeoutMs });
-    assert.deepEqual(
-      [meanwhile.code, meanwhile.stderr],
-      [73, `stress: another stress (pid ${first.child.pid}) is at work in kept: give --dir another folder\n`],
-    );
+    const isTaken = [
+      73,
+      `stress: another stress (pid ${first.child.pid}) is at work in kept: give --dir another folder\n`,
+    ];
+    assert.deepEqual([meanwhile.code, meanwhile.stderr], isTaken);
     first.child.kill('SIGINT');
     const { code, stdout } = await first.done;
     assert.equal(code, 130);
@@ -140,10 +139,12 @@ describe('stress sweep', () => {
     assert.equal(second.code, 0, second.stderr);
     assert.match(second.stdout, /^[12] runs? (is|are) in kept already, and kept\n(warning: .*\n)*[23]\/4 /);
     const sweep = sweepIn(join(cwd, 'kept'));
-    assert.deepEqual(
-      runsOf(sweep).map(({ file }) => file.replace(/^cells\/threads-(\d+)_(\d)\.json$/, '$1 $2')),
-      ['2 1', '3 1', '3 2', '2 2'],
-    );
+    equalBy(runsOf(sweep), ({ file }) => file.replace(/^cells\/threads-(\d+)_(\d)\.json$/, '$1 $2'), [
+      '2 1',
+      '3 1',
+      '3 2',
+      '2 2',
+    ]);
     assert.equal(sweep.end, 'complete');
     const [once, again] = sweep.cells[1].metrics.tps.map(Number);
     const mean = Number(((once + again) / 2).toPrecision(3));
@@ -206,9 +207,10 @@ describe('stress sweep', () => {
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line));
+    const cells = sweep.cells.map(({ settings }) => [...['a  b', `no-keep-alive=${settings['no-keep-alive']}`, '1']]);
     assert.deepEqual(
       seen.map(([word, env]) => [word, env.STRESS_CELL, env.STRESS_REPEAT]),
-      sweep.cells.map(({ settings }) => [...['a  b', `no-keep-alive=${settings['no-keep-alive']}`, '1']]),
+      cells,
     );
     assert.doesNotMatch(JSON.stringify(seen), /junk/);
     const { beforeCell } = sweep;
@@ -228,10 +230,9 @@ describe('stress sweep', () => {
       cwd,
     });
     assert.equal(code, 69);
-    assert.match(
-      stderr,
-      /^stress: --before-cell echo no node; exit 3, before threads=2: exit code 3; its last words: no node \(/,
-    );
+    const says =
+      /^stress: --before-cell echo no node; exit 3, before threads=2: exit code 3; its last words: no node \(/;
+    assert.match(stderr, says);
     assert.deepEqual([sweepIn(join(cwd, 'sweep')).end, readdirSync(join(cwd, 'sweep', 'cells'))], ['failed', []]);
   });
 
@@ -254,10 +255,8 @@ describe('stress sweep', () => {
       { cwd, timeoutMs },
     );
     assert.equal(code, 64);
-    assert.match(
-      stderr,
-      /^stress: threads=1 in-flight=1: --workload transfer pays from wallet to wallet and has only one/,
-    );
+    const says = /^stress: threads=1 in-flight=1: --workload transfer pays from wallet to wallet and has only one/;
+    assert.match(stderr, says);
     assert.deepEqual(readdirSync(cwd), []);
   });
 });

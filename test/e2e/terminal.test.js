@@ -35,10 +35,8 @@ for (const columns of [80, 120])
       assert.ok(rows.length >= 2);
       for (const line of [...lines, ...erased]) assert.ok(line.length <= columns, line);
       const running = /^[01]s of 20s, (20|19)s left {3}[\d,.]+ TPS {3}[\d,]+ verified {3}\d in flight$/;
-      assert.ok(
-        erased.some((line) => running.test(line)),
-        erased.join('\n'),
-      );
+      const isErased = erased.some((line) => running.test(line));
+      assert.ok(isErased, erased.join('\n'));
       assert.ok(!lines.some((line) => / left {3}/.test(line)), 'each was erased');
 
       const colors = new Set(output.match(/\u001b\[\d+m/g));

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { HDNodeWallet, Mnemonic, Wallet } from 'ethers';
-import { freePort, startAnvil } from '../helpers/anvil.js';
+import { anvilFor, freePort, startAnvil } from '../helpers/anvil.js';
 import { runStress, spawnStress, startStress } from '../helpers/cli.js';
 import { passOn, serve, serveBetween } from '../helpers/endpoint.js';
 import { chainProcesses } from '../helpers/leftovers.js';
@@ -14,7 +14,6 @@ import { temporaryFolder } from '../helpers/temporary.js';
 import { startWsBefore } from '../helpers/ws-server.js';
 
 /**
- * @import { Anvil } from '../helpers/anvil.js'
  * @import { BaseWallet } from 'ethers'
  * @import { TestContext } from 'node:test'
  */
@@ -24,12 +23,8 @@ const PLENTY = '0xde0b6b3a7640000';
 /** Function selector of Counter.owner(). */
 const OWNER = '0x8da5cb5b';
 
-/** A chain with a block every 100 ms. @type {Anvil} */
-let chain;
-
-before(async () => {
-  chain = await startAnvil({ args: ['--block-time', '0.1'] });
-});
+/** A chain with a block every 100 ms. */
+const chain = anvilFor('--block-time 0.1');
 
 /** @param {number} count @returns {Promise<BaseWallet[]>} unused wallets, with funds */
 async function newWallets(count) {

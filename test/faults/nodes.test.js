@@ -29,19 +29,8 @@ const env = { STRESS_FUNDER_KEY: FUNDER_KEY };
  * @param {string[]} [more] arguments of geth from then on
  */
 async function deployAndSave({ node, files }, wallets = 20, more = /** @type {string[]} */ ([])) {
-  const args = [
-    '-t',
-    `${wallets}`,
-    '-d',
-    '1s',
-    '--rpc',
-    node.url,
-    '--contracts',
-    files.contracts,
-    '--fund-amount',
-    '2',
-  ];
-  const { code, stderr } = await runStress(args, { env });
+  const words = `-t ${wallets} -d 1s --rpc ${node.url} --contracts ${files.contracts} --fund-amount 2`;
+  const { code, stderr } = await runStress(words.split(' '), { env });
   assert.equal(code, 0, stderr);
   await node.kill('SIGTERM');
   await node.start(more);

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after } from 'node:test';
+import { after, before } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request as httpRequest } from 'undici';
 import { anvilBinary, freePort } from '../../src/chain/devchain.js';
@@ -85,6 +85,18 @@ export async function startAnvil({ args = [] } = {}) {
     }
   }
   return { url, pid: child.pid ?? -1, rpc: (method, params) => rpcCall(url, method, params), stop };
+}
+
+/**
+ * A chain for all tests of a file or of a describe().
+ * @param {string} [words] flags of anvil
+ * @returns {Anvil} as soon as the tests begin
+ */
+export function anvilFor(words = '') {
+  const anvil = /** @type {Anvil} */ ({});
+  before(async () => void Object.assign(anvil, await startAnvil({ args: words.split(' ').filter(Boolean) })));
+  after(() => anvil.stop?.());
+  return anvil;
 }
 
 /** The selector of count() of contracts/Counter.sol. */

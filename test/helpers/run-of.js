@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { after, before } from 'node:test';
+import { freePort } from './anvil.js';
 import { readJson, startStress } from './cli.js';
 import { assertNothingLeft, endProcessesOf } from './leftovers.js';
 import { assertRunFile } from './run-file.js';
@@ -102,6 +104,28 @@ export async function runOf(t, words, { exit = 0, during, ...options } = {}) {
   const stress = startOf(t, words, options);
   await during?.(stress);
   return stress.end(exit);
+}
+
+/**
+ * `stress node` for all tests of a file, which have wallets of their own on it.
+ * @param {number} wallets
+ * @returns {{url: string}} as soon as the tests begin
+ */
+export function nodeFor(wallets) {
+  const chain = { url: '' };
+  /** @type {StressProcess} */
+  let node;
+  before(async () => {
+    // It has to outlive all tests of the file, however slow the machine is.
+    node = startStress(['node', '-t', `${wallets}`, '--port', String(await freePort())], { timeoutMs: 900_000 });
+    const line = `^(http:\\S+) \\(chain 31337\\): wallets 0\\.\\.${wallets - 1} of .* are funded; `;
+    [, chain.url] = await node.waitFor(new RegExp(line, 'm'));
+  });
+  after(async () => {
+    node.child.kill('SIGTERM');
+    await node.done;
+  });
+  return chain;
 }
 
 /** For `during`: sends a signal when the program has said something. @param {NodeJS.Signals} signal @param {RegExp} [pattern] */

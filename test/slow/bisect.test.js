@@ -33,10 +33,8 @@ describe('stress bisect', () => {
     assert.equal(code, 0, stderr);
     const slow = ids[3].slice(0, 7);
     assert.match(stdout, /^\d+ runs are in .*study already, and kept$/m);
-    assert.match(
-      stdout,
-      new RegExp(`^${slow} \\(Write blocks with more care\\) changes tps by -\\d\\d\\.\\d % with`, 'm'),
-    );
+    const says = new RegExp(`^${slow} \\(Write blocks with more care\\) changes tps by -\\d\\d\\.\\d % with`, 'm');
+    assert.match(stdout, says);
     const { result, pairs } = JSON.parse(readFileSync(join(dir, 'bisect.json'), 'utf8'));
     assert.deepEqual([result.from, result.to], [ids[3], ids[3]]);
     assert.ok(existsSync(join(dir, 'builds', `${ids[3].slice(0, 12)}`, 'built')));
@@ -44,10 +42,8 @@ describe('stress bisect', () => {
       pairs.every((/** @type {{files: string[]}} */ { files }) => files.every((f) => existsSync(join(dir, f)))),
     );
     // The nodes of the run that was killed are ended by their keepers.
-    assert.deepEqual(
-      processesOf(folder).filter(({ command }) => command.includes('null-chain.js')),
-      [],
-    );
+    const chains = processesOf(folder).filter(({ command }) => command.includes('null-chain.js'));
+    assert.deepEqual(chains, []);
   });
 
   it('says what is wrong in one line', async (t) => {

@@ -33,19 +33,14 @@ async function assertPartial(site, load, lost) {
   const { merged, counts, audit } = site.merged();
   const log = site.log(`stress-merge-${partial}.log`);
   const unresolved = merged.unresolved.map((/** @type {any} */ { index, offset, threads }) => [index, offset, threads]);
-  assert.deepEqual(
-    unresolved,
-    lost.map((index) => [index, index * THREADS, THREADS]),
-    log,
-  );
+  const expected = lost.map((index) => [index, index * THREADS, THREADS]);
+  assert.deepEqual(unresolved, expected, log);
   assert.equal(audit.exact, false);
   for (const index of lost) assert.match(log, new RegExp(`instance ${index}\\b`));
 
   const runs = [0, 1, 2, 3].map((index) => site.runFile(load, index));
-  assert.equal(
-    counts.verified,
-    runs.reduce((sum, run) => sum + run.counts.verified, 0),
-  );
+  const verified = runs.reduce((sum, run) => sum + run.counts.verified, 0);
+  assert.equal(counts.verified, verified);
   for (const [index, run] of runs.entries()) {
     assert.equal(run.partial, lost.includes(index), `instance ${index}`);
     const onChain = totalCount(await site.wallets(1, index));
@@ -88,9 +83,10 @@ test('a node that dies: its instances are partial, and Slurm does not start them
   lab.slurm.killNode(node);
   t.after(() => lab.slurm.up());
   const jobs = await lab.slurm.ended(load, PATIENCE_MS);
+  const states = jobs.map((_, index) => [lost.includes(index) ? 'NODE_FAIL' : 'COMPLETED', '0']);
   assert.deepEqual(
     jobs.map(({ JobState, Restarts }) => [JobState, Restarts]),
-    jobs.map((_, index) => [lost.includes(index) ? 'NODE_FAIL' : 'COMPLETED', '0']),
+    states,
   );
   assert.deepEqual(instancesOf(load), [], 'nothing of it goes on');
   await site.expect(merge, '75:0');
