@@ -7,7 +7,7 @@ import { compare } from '../../src/studies/compare.js';
 import { equalBy } from '../helpers/equal-by.js';
 import { startAnvil } from '../helpers/anvil.js';
 import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
-import { readJson, runStress } from '../helpers/cli.js';
+import { exited, readJson, runStress } from '../helpers/cli.js';
 import { sidesOf } from '../unit/studies/runs.js';
 import { LOOKS, assertReadable, dataOf, pageIn, suiteFolder, tableIn } from './pages.js';
 
@@ -33,8 +33,7 @@ describe('the page of a comparison in a browser', { skip: NO_BROWSER, timeout: 1
     await anvil.stop();
     const out = join(folder, 'compare.json');
     const [a, b, c, d] = files;
-    const { code, stderr } = await runStress(['compare', a, d, '--with', b, c, '--out', out]);
-    assert.equal(code, 0, stderr);
+    await exited(0, ['compare', a, d, '--with', b, c, '--out', out]);
     made.comparison = readJson(out);
   });
 

@@ -8,7 +8,7 @@ import { latencyTable, overviewTable } from '../../src/outputs/run-tables.js';
 import { runPage } from '../../src/report/run-page.js';
 import { freePort } from '../helpers/anvil.js';
 import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
-import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { exited, readJson, spawnStress } from '../helpers/cli.js';
 import { longRun } from '../helpers/long-run.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 import { figuresOf, overflow, suiteFolder, tableIn } from './pages.js';
@@ -79,8 +79,7 @@ describe('the page of a run', { skip: NO_BROWSER }, () => {
   before(async () => {
     const [html, out] = [join(folder, 'report.html'), join(folder, 'run.json')];
     const load = '-t 30 -d 6s --warmup 1s --interval 1s -q'.split(' ');
-    const { code, stderr } = await runStress([...load, '--html', html, '--out', out]);
-    assert.equal(code, 0, stderr);
+    await exited(0, [...load, '--html', html, '--out', out]);
     made = { url: String(pathToFileURL(html)), run: readJson(out) };
   });
 

@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { rpcCall, startAnvil } from '../helpers/anvil.js';
-import { readJson, runStress, spawnStress, startStress } from '../helpers/cli.js';
+import { exited, readJson, runStress, spawnStress, startStress } from '../helpers/cli.js';
 import { DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { assertPartialRunFile, assertRunFile } from '../helpers/run-file.js';
 import { INTERVAL_LINE, SECOND_WISH_MS, killedBy, nodeFor, runOf, startOf } from '../helpers/run-of.js';
@@ -167,8 +167,7 @@ describe('a common start', { concurrency: 4 }, () => {
 
   test('--start-at that was missed: 75, and nothing was sent', async () => {
     const common = ['--rpc', node.url, '-t', '3', '-o', '66', '-d', '700ms'];
-    const { code, stderr } = await runStress([...common, '--start-at', ((Date.now() - 5000) / 1000).toFixed(3)]);
-    assert.equal(code, 75);
+    const { stderr } = await exited(75, [...common, '--start-at', ((Date.now() - 5000) / 1000).toFixed(3)]);
     assert.match(stderr, /^stress: --start-at \S+Z had passed by \d+\.\d s before this instance arrived; .*\n$/);
     assert.equal(await sentFrom(66), 0);
   });
@@ -183,8 +182,7 @@ describe('results', { concurrency: 4 }, () => {
       ['--results', '/proc/nobody/can', /cannot write .*can: /],
       ['--barrier', join(folder, 'file'), /cannot write .*demo: a file is in the way/],
     ])) {
-      const { code, stderr } = await runStress(args(0, { [option]: place }));
-      assert.equal(code, 73, stderr);
+      const { stderr } = await exited(73, args(0, { [option]: place }));
       assert.match(stderr, words);
     }
     assert.equal(await sentFrom(70), 0);

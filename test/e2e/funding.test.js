@@ -4,7 +4,7 @@ import { before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Wallet, formatEther, parseEther } from 'ethers';
 import { anvilFor, startAnvil } from '../helpers/anvil.js';
-import { runStress } from '../helpers/cli.js';
+import { exited, runStress } from '../helpers/cli.js';
 import { DEV_MNEMONIC, DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { runOf, startOf } from '../helpers/run-of.js';
 
@@ -107,8 +107,7 @@ describe('wallets without funds', () => {
 
   test('are funded by anvil if they are the test wallets and there is no funder', async () => {
     const indexes = [100, 101, 102];
-    const { code, stdout } = await runStress(['-t', '3', '-o', '100', '-d', '300ms', '--rpc', chain.url]);
-    assert.equal(code, 0, stdout);
+    const { stdout } = await exited(0, ['-t', '3', '-o', '100', '-d', '300ms', '--rpc', chain.url]);
     assert.match(stdout, /^3 of 3 test wallets had too little: this anvil has set their balances$/m);
     assert.match(stdout, /^ +audit +exact: /m);
     for (const wei of await balances(chain, indexes)) assert.ok(wei > parseEther('9999') && wei < parseEther('10000'));
@@ -166,8 +165,7 @@ describe('a funder', () => {
     const to = Wallet.createRandom().address;
     await setBalance(chain, walletAt(30).address, parseEther('0.2'));
     const args = ['reclaim', '-t', '1', '-o', '30', '--rpc', chain.url, '--to', to, '--legacy'];
-    const { code, stderr } = await runStress(args);
-    assert.equal(code, 0, stderr);
+    await exited(0, args);
     assert.deepEqual(await balances(chain, [30]), [0n]);
     assert.ok((await balanceOf(chain, to)) > parseEther('0.19'));
   });
@@ -175,8 +173,7 @@ describe('a funder', () => {
   test('pays 1,000 wallets with five transactions', async () => {
     const before = await nonceOf(chain, FUNDER.address);
     const args = ['fund', '-t', '1000', '-o', '1000', '--rpc', chain.url, '--fund-amount', '0.01'];
-    const { code, stdout, stderr } = await runStress(args, { env: WITH_FUNDER });
-    assert.equal(code, 0, stderr);
+    const { stdout } = await exited(0, args, { env: WITH_FUNDER });
     assert.equal(stdout, '1000 of 1000 wallets topped up to 0.01 ether: 10.0 ether in 5 transactions\n');
     const some = [1000, 1199, 1200, 1567, 1999];
     assert.deepEqual(await balances(chain, some), Array(some.length).fill(parseEther('0.01')));
@@ -186,11 +183,9 @@ describe('a funder', () => {
   test('pays wallets that are new to the chain behind such that are not', async () => {
     // A payment to an account that is not there yet costs 25,000 gas more.
     await Promise.all(Array.from({ length: 200 }, (_, i) => setBalance(chain, walletAt(3000 + i).address, 1n)));
-    const { code, stderr } = await runStress(
-      ['fund', '-t', '300', '-o', '3000', '--rpc', chain.url, '--fund-amount', '0.01'],
-      { env: WITH_FUNDER },
-    );
-    assert.equal(code, 0, stderr);
+    await exited(0, ['fund', '-t', '300', '-o', '3000', '--rpc', chain.url, '--fund-amount', '0.01'], {
+      env: WITH_FUNDER,
+    });
     assert.deepEqual(await balances(chain, [3000, 3299]), Array(2).fill(parseEther('0.01')));
   });
 });
@@ -215,8 +210,7 @@ describe('wallets with pending transactions', () => {
 
   test('are refused after --tx-timeout', async () => {
     const args = ['-t', '3', '-o', '1', '-d', '300ms', '--rpc', chain.url, '--tx-timeout', '1s'];
-    const { code, stderr } = await runStress(args);
-    assert.equal(code, 69);
+    const { stderr } = await exited(69, args);
     const words =
       "stress: wallets 2 still have transactions in the node's pool after 1 s: wait until they are mined, or";
     assert.equal(stderr, `${words} use other wallets (-o)\n`);
@@ -272,8 +266,7 @@ describe('the price', { concurrency: 3 }, () => {
     // It makes no empty blocks, with each of which the base fee would fall.
     const chain = await startAnvil();
     const args = ['-t', '2', '-d', '1s', '--rpc', chain.url, '--max-fee', '0.001', '--fund-amount', '1'];
-    const { code, stderr } = await runStress(args);
-    assert.equal(code, 69);
+    const { stderr } = await exited(69, args);
     assert.match(stderr, /^stress: .*fee.*\n$/);
     assert.equal(await chain.rpc('eth_blockNumber'), '0x0');
     await chain.stop();

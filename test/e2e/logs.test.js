@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { AbiCoder } from 'ethers';
 import { anvilFor } from '../helpers/anvil.js';
-import { readJson, runStress } from '../helpers/cli.js';
+import { exited, readJson, runStress } from '../helpers/cli.js';
 import { serveBetween } from '../helpers/endpoint.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -52,16 +52,14 @@ describe('--workload logs', () => {
     const file = join(temporaryFolder(t), 'logs.json');
     const refusal = { error: { code: -32005, message: 'query exceeds max results' } };
     const { url } = await serveBetween(chain.url, ({ method }) => (method === 'eth_getLogs' ? refusal : null));
-    const { code, stdout } = await runStress(['--rpc', url, ...LOAD, ...SIZES, '--logs', file]);
-    assert.equal(code, 0);
+    const { stdout } = await exited(0, ['--rpc', url, ...LOAD, ...SIZES, '--logs', file]);
     assert.match(stdout, /page 0: eth_getLogs: query exceeds max results.*; .*logs\.json is not written/);
     assert.ok(!existsSync(file));
   });
 
   test('a page that fits into no block', async () => {
     const args = ['--rpc', chain.url, ...LOAD, '--bytes', '262144', '--page-size', '100'];
-    const { code, stderr } = await runStress(args);
-    assert.equal(code, 69);
+    const { stderr } = await exited(69, args);
     const says =
       /^stress: the node does not let a transaction write 100 logs of 262144 bytes \(.*\): give a smaller --page-size or fewer --bytes\n$/;
     assert.match(stderr, says);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, test } from 'node:test';
 import { anvilFor } from '../helpers/anvil.js';
-import { readJson, runStress } from '../helpers/cli.js';
+import { exited, readJson } from '../helpers/cli.js';
 import { runOf, startOf, sumOf } from '../helpers/run-of.js';
 import { assertRefused } from '../helpers/table.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -71,8 +71,7 @@ describe('--mix', { concurrency: 2 }, () => {
   test('an instance with calls beside transactions is merged', async (t) => {
     const instance = '--index 0 --instances 1 --chain-id 31337';
     const { out } = await mixed(t, `${instance} --mix counter:3,calls:2 --method eth_blockNumber -d 1s`);
-    const merged = await runStress(['merge', '--expect', '1', out]);
-    assert.equal(merged.code, 0, merged.stdout + merged.stderr);
+    const merged = await exited(0, ['merge', '--expect', '1', out]);
     assert.match(merged.stdout, /^ {2}audit +exact: 6 wallets executed \d+/m);
   });
 

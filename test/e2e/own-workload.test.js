@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { anvilFor } from '../helpers/anvil.js';
-import { ROOT, runStress, spawnStress } from '../helpers/cli.js';
+import { ROOT, exited, runStress, spawnStress } from '../helpers/cli.js';
 import { runOf, startOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -50,8 +50,7 @@ describe('examples', () => {
 describe('stress new-workload', () => {
   it('writes a workload that runs as it is, and never over another file', async (t) => {
     const cwd = temporaryFolder(t);
-    const made = await runStress(['new-workload', 'mine.js'], { cwd });
-    assert.equal(made.code, 0, made.stderr);
+    const made = await exited(0, ['new-workload', 'mine.js'], { cwd });
     assert.match(made.stdout, /^next: stress -t 5 -d 3s --workload mine\.js$/m);
     const again = await runStress(['new-workload', 'mine.js'], { cwd });
     assert.deepEqual([again.code, again.stderr], [73, 'stress: mine.js is there already: give another name\n']);

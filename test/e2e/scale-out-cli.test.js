@@ -9,7 +9,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseEther } from 'ethers';
 import { anvilFor, startAnvil } from '../helpers/anvil.js';
-import { readJson, runStress, startStress } from '../helpers/cli.js';
+import { exited, readJson, runStress, startStress } from '../helpers/cli.js';
 import { DEV_MNEMONIC, DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { runOf } from '../helpers/run-of.js';
 import { assertRefused } from '../helpers/table.js';
@@ -197,8 +197,7 @@ describe('more wallets than are paid at once', () => {
 
     await chain.rpc('anvil_dropAllTransactions');
     await chain.rpc('evm_setAutomine', [true]);
-    const second = await runStress(['fund', ...args], { env: WITH_FUNDER });
-    assert.equal(second.code, 0, second.stderr);
+    const second = await exited(0, ['fund', ...args], { env: WITH_FUNDER });
     assert.equal(second.stdout, '200 of 5200 wallets topped up to 0.1 ether: 20.0 ether in 1 transactions\n');
     assert.deepEqual(await balances(chain, [1, 5000, 5001, 5200, 5201]), [TENTH, TENTH, TENTH, TENTH, 0n]);
   });
@@ -206,8 +205,7 @@ describe('more wallets than are paid at once', () => {
   test('a funder who cannot pay all of them pays none', async () => {
     const head = await chain.rpc('eth_blockNumber');
     const args = ['-t', '650', '-o', '6000', '--instances', '8', '--rpc', chain.url, '--fund-amount', '3'];
-    const { code, stderr } = await runStress(['fund', ...args], { env: WITH_FUNDER });
-    assert.equal(code, 69);
+    const { stderr } = await exited(69, ['fund', ...args], { env: WITH_FUNDER });
     assert.match(stderr, /^stress: the funder 0x\w+ has 9\d+\.\d+ ether, the payments need 15600\.\d+ ether\n$/);
     assert.equal(await chain.rpc('eth_blockNumber'), head);
   });

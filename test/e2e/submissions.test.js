@@ -4,7 +4,7 @@ import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { anvilFor } from '../helpers/anvil.js';
-import { runStress, spawnStress } from '../helpers/cli.js';
+import { exited, spawnStress } from '../helpers/cli.js';
 import { passOn, serve } from '../helpers/endpoint.js';
 import { runOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -120,8 +120,7 @@ describe('--send-rpc', () => {
   });
 
   it('of another chain is refused, with both named', async () => {
-    const { code, stderr } = await runStress(['-t', '2', '-d', '1s', '--rpc', anvil.url, '--send-rpc', other.url]);
-    assert.equal(code, 77, stderr);
+    const { stderr } = await exited(77, ['-t', '2', '-d', '1s', '--rpc', anvil.url, '--send-rpc', other.url]);
     assert.ok(stderr.includes(anvil.url) && stderr.includes(other.url) && /both must serve one chain/.test(stderr));
   });
 });

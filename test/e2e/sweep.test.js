@@ -6,7 +6,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { metricOf } from '../../src/studies/metrics.js';
 import { equalBy } from '../helpers/equal-by.js';
 import { anvilFor } from '../helpers/anvil.js';
-import { readJson, runStress, spawnStress, startStress } from '../helpers/cli.js';
+import { exited, readJson, runStress, spawnStress, startStress } from '../helpers/cli.js';
 import { DEV_MNEMONIC } from '../helpers/dev-wallets.js';
 import { endProcessesOf, processesOf } from '../helpers/leftovers.js';
 import { assertRunFile } from '../helpers/run-file.js';
@@ -103,14 +103,12 @@ describe('stress sweep', () => {
     assert.match(readFileSync(join(folder, 'sweep.md'), 'utf8'), /^\| threads=10 \|/m);
 
     const times = timesIn(folder);
-    const again = await runStress(args, { cwd, timeoutMs });
-    assert.equal(again.code, 99);
+    const again = await exited(99, args, { cwd, timeoutMs });
     assert.match(again.stdout, /^4 runs are in sweep already, and kept\n/);
     assert.deepEqual([timesIn(folder), sweepIn(folder)], [times, sweep], 'nothing was run');
     assert.ok(again.stdout.endsWith(stdout.slice(stdout.indexOf('\nSweep:'))), 'and the same is printed');
 
-    const other = await runStress([...args, '--interval', '1s'], { cwd, timeoutMs });
-    assert.equal(other.code, 65);
+    const other = await exited(65, [...args, '--interval', '1s'], { cwd, timeoutMs });
     assert.match(other.stderr, /^stress: sweep holds another study: --interval was not given and is 1s; give --dir/m);
   });
 
@@ -135,8 +133,7 @@ describe('stress sweep', () => {
     const [kept] = runsOf(sweepIn(join(cwd, 'kept')));
     const before = timesIn(join(cwd, 'kept'))[kept.file.slice('cells/'.length)];
 
-    const second = await runStress(args, { cwd, timeoutMs });
-    assert.equal(second.code, 0, second.stderr);
+    const second = await exited(0, args, { cwd, timeoutMs });
     assert.match(second.stdout, /^[12] runs? (is|are) in kept already, and kept\n(warning: .*\n)*[23]\/4 /);
     const sweep = sweepIn(join(cwd, 'kept'));
     equalBy(runsOf(sweep), ({ file }) => file.replace(/^cells\/threads-(\d+)_(\d)\.json$/, '$1 $2'), [
@@ -173,8 +170,7 @@ describe('stress sweep', () => {
     const sweep = sweepIn(join(cwd, 'sweep'));
     assert.deepEqual([sweep.end, sweep.endedAt, runsOf(sweep).length], ['running', null, 1]);
     assert.ok(existsSync(join(cwd, 'sweep', '.lock')), 'it had no time to remove it');
-    const { code, stdout } = await runStress(args, { cwd, timeoutMs });
-    assert.equal(code, 0);
+    const { stdout } = await exited(0, args, { cwd, timeoutMs });
     assert.match(stdout, /^1 run is in sweep already, and kept/);
     assert.equal(sweepIn(join(cwd, 'sweep')).end, 'complete');
   });
@@ -189,12 +185,11 @@ describe('stress sweep', () => {
       console.log('reset');`,
     );
     const args = [...quick(), '-t', '2', '--no-keep-alive', 'false,true'];
-    const { code, stderr } = await runStress([...args, '--before-cell', `${process.execPath} '${script}' "a  b"`], {
+    const { stderr } = await exited(0, [...args, '--before-cell', `${process.execPath} '${script}' "a  b"`], {
       cwd,
       timeoutMs,
       env: { STRESS_MNEMONIC: DEV_MNEMONIC },
     });
-    assert.equal(code, 0, stderr);
     assert.equal(stderr, '');
     assert.equal(readFileSync(join(cwd, 'sweep', 'before-cell.log'), 'utf8'), 'reset\n');
     const sweep = sweepIn(join(cwd, 'sweep'));
@@ -219,17 +214,15 @@ describe('stress sweep', () => {
       assert.doesNotMatch(text, /junk|before cell\.mjs/);
       assert.ok(beforeCell && text.includes(beforeCell), `${name} says that there was a program, not which`);
     }
-    const without = await runStress(args, { cwd, timeoutMs });
-    assert.equal(without.code, 65);
+    const without = await exited(65, args, { cwd, timeoutMs });
     assert.match(without.stderr, /--before-cell was a command with SHA-256 [0-9a-f]{16}\.\.\. and is not given;/);
   });
 
   it('ends when that program fails, before the run', async (t) => {
     const cwd = temporaryFolder(t);
-    const { code, stderr } = await runStress([...quick(), '-t', '2,3', '--before-cell', 'echo no node; exit 3'], {
+    const { stderr } = await exited(69, [...quick(), '-t', '2,3', '--before-cell', 'echo no node; exit 3'], {
       cwd,
     });
-    assert.equal(code, 69);
     const says =
       /^stress: --before-cell echo no node; exit 3, before threads=2: exit code 3; its last words: no node \(/;
     assert.match(stderr, says);
@@ -239,8 +232,7 @@ describe('stress sweep', () => {
   it('goes on after runs that measured nothing, but not for ever', async (t) => {
     const cwd = temporaryFolder(t);
     const nowhere = 'sweep -d 300ms --warmup 0s --rest 0s -t 1,2,3,4 --rpc http://127.0.0.1:1';
-    const { code, stdout, stderr } = await runStress(nowhere.split(' '), { cwd, timeoutMs });
-    assert.equal(code, 69);
+    const { stdout, stderr } = await exited(69, nowhere.split(' '), { cwd, timeoutMs });
     assert.match(stderr, /^stress: 3 runs in a row measured nothing; the last: .*refused\n$/);
     assert.equal(stdout.match(/^\d\/4 .* measured nothing \(exit code 69\)/gm)?.length, 3);
     const { end, cells } = sweepIn(join(cwd, 'sweep'));
@@ -250,11 +242,10 @@ describe('stress sweep', () => {
 
   it('checks every cell before the first run', async (t) => {
     const cwd = temporaryFolder(t);
-    const { code, stderr } = await runStress(
-      [...quick(), '-t', '2,1', '--in-flight', '1,2', '--workload', 'transfer'],
-      { cwd, timeoutMs },
-    );
-    assert.equal(code, 64);
+    const { stderr } = await exited(64, [...quick(), '-t', '2,1', '--in-flight', '1,2', '--workload', 'transfer'], {
+      cwd,
+      timeoutMs,
+    });
     const says = /^stress: threads=1 in-flight=1: --workload transfer pays from wallet to wallet and has only one/;
     assert.match(stderr, says);
     assert.deepEqual(readdirSync(cwd), []);

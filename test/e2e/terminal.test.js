@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { join } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { freePort } from '../helpers/anvil.js';
-import { readJson, runStress } from '../helpers/cli.js';
+import { exited, readJson, runStress } from '../helpers/cli.js';
 import { CTRL_C, spawnOnTerminal } from '../helpers/pty.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -53,8 +53,7 @@ test('--intervals: the rows of the run file; with - people read standard error',
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line));
-  const { code, stderr } = await runStress([...args, '--intervals', rows]);
-  assert.equal(code, 0, stderr);
+  await exited(0, [...args, '--intervals', rows]);
   assert.deepEqual(parse(readFileSync(rows, 'utf8')), readJson(out).intervals);
   const piped = await runStress([...args, '--intervals', '-']);
   assert.deepEqual(parse(piped.stdout), readJson(out).intervals);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { HDNodeWallet, Mnemonic, Wallet } from 'ethers';
 import { anvilFor, freePort, startAnvil } from '../helpers/anvil.js';
-import { runStress, spawnStress, startStress } from '../helpers/cli.js';
+import { exited, runStress, spawnStress, startStress } from '../helpers/cli.js';
 import { passOn, serve, serveBetween } from '../helpers/endpoint.js';
 import { chainProcesses } from '../helpers/leftovers.js';
 import { runOf } from '../helpers/run-of.js';
@@ -52,11 +52,11 @@ function readContracts(file) {
 async function assertUses(t, { args, env, addresses, offset }) {
   const file = join(temporaryFolder(t), 'contracts.json');
   const slice = ['-t', String(addresses.length), '-o', String(offset)];
-  const { code, stdout, stderr } = await runStress(
+  const { stdout } = await exited(
+    0,
     [...slice, '--rpc', chain.url, '--iterations', '1', '-v', '--contracts', file, ...args],
     { env },
   );
-  assert.equal(code, 0, stderr);
   const { contracts } = readContracts(file);
   assert.deepEqual(Object.keys(contracts), addresses);
   for (const [i, address] of addresses.entries()) {
@@ -221,11 +221,11 @@ describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
     const { phrase } = Mnemonic.fromEntropy(randomBytes(16));
     const parent = HDNodeWallet.fromPhrase(phrase, '', "m/44'/60'/0'/0");
     const funder = Wallet.createRandom();
-    const { code, stdout, stderr } = await runStress(
+    const { stdout, stderr } = await exited(
+      69,
       ['-t', '2', '--rpc', chain.url, '-d', '1s', '-v', '--log-level', 'debug', '--log-file', log],
       { env: { STRESS_MNEMONIC: phrase, STRESS_FUNDER_KEY: funder.privateKey } },
     );
-    assert.equal(code, 69);
     assert.match(stderr, /^stress: the funder 0x\S+ has 0\.0 ether, the payments need \S+ ether$/m);
     assertHidden({ said: [stdout, stderr, readFileSync(log)], wallets: [parent.deriveChild(0), funder], phrase });
   });
@@ -285,8 +285,7 @@ describe('a file with secrets that others can read', { skip: process.platform ==
         [['reclaim', ...common, '--keys', keys, '--config', config, '--quiet'], 0],
       ];
       for (const [args, count] of rows) {
-        const { code, stderr } = await runStress(args);
-        assert.equal(code, 0, stderr);
+        const { stderr } = await exited(0, args);
         assert.equal(stderr.match(WARNING)?.length ?? 0, count, `${args.join(' ')}\n${stderr}`);
       }
     });

@@ -12,7 +12,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Mnemonic } from 'ethers';
 import { startGeth } from '../../scripts/nodes/geth.js';
-import { STRESS, cleanEnvironment, readJson, runStress } from '../helpers/cli.js';
+import { STRESS, cleanEnvironment, exited, readJson, runStress } from '../helpers/cli.js';
 import { BASE, documented, kustomization, onVolume, processesOf, startCluster } from '../helpers/k8s.js';
 import { readRows } from '../helpers/rows.js';
 import { schemaErrors } from '../helpers/run-file.js';
@@ -71,10 +71,9 @@ function settings(offset, more) {
 /** Pays the wallets of a test from here, where the Job has been shown to. @param {number} offset */
 async function fund(offset) {
   const args = ['fund', '-t', `${THREADS * INSTANCES}`, '-o', `${offset}`, '--rpc', geth.url, '--fund-amount', '1'];
-  const { code, stderr } = await runStress(args, {
+  await exited(0, args, {
     env: { STRESS_FUNDER_KEY: geth.funderKey, STRESS_MNEMONIC: MNEMONIC },
   });
-  assert.equal(code, 0, stderr);
 }
 
 /**

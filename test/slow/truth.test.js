@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readJson, runStress, startStress } from '../helpers/cli.js';
+import { exited, readJson, startStress } from '../helpers/cli.js';
 import { startKnownLatency, waitMs, waitedForCpuMs } from '../helpers/known-latency.js';
 import { assertAgrees, assertDistribution, percentileOf, stagesUs, totalUs, windowOf } from '../helpers/recompute.js';
 import { readRows } from '../helpers/rows.js';
@@ -320,8 +320,7 @@ describe('samples, intervals and run file of an open loop say the same', { concu
       const [out, samples] = [join(folder, 'run.json'), join(folder, 'samples.csv')];
       const endpoint = planned === null ? [] : ['--rpc', (await startKnownLatency(planned)).url];
       const more = ['--warmup', warmup, '-d', '2s', '--interval', '400ms', '--out', out, '--samples', samples];
-      const { code, stderr } = await runStress([...endpoint, ...args, ...more]);
-      assert.equal(code, 0, stderr);
+      await exited(0, [...endpoint, ...args, ...more]);
       const run = /** @type {RunFile} */ (readJson(out));
       const rows = readRows(samples);
       assertRunFile(run);
