@@ -191,8 +191,7 @@ describe('a funder', () => {
 });
 
 describe('wallets with pending transactions', () => {
-  const chain = anvilFor('--accounts 1 --no-mining');
-  before(async () => {
+  const chain = anvilFor('--accounts 1 --no-mining', async () => {
     for (const index of [1, 2, 3]) await setBalance(chain, walletAt(index).address, parseEther('10'));
     const { address, privateKey } = walletAt(2);
     const raw = await new Wallet(privateKey).signTransaction({

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { copyFileSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { anvilFor } from '../helpers/anvil.js';
 import { exited, readJson, runStress } from '../helpers/cli.js';
@@ -20,14 +20,12 @@ const INSTANCES = 4;
 const THREADS = 5;
 const MARKER = 'STRESS_RESULT ';
 
-const node = anvilFor('--accounts 20 --block-time 0.1');
 /** Where the instances have left their run files, their samples and their logs. */
 const made = temporaryFolder({ after });
 /** @type {any[]} */
 let runs = [];
 
-before(async () => {
-  const { url } = node;
+anvilFor('--accounts 20 --block-time 0.1', async ({ url }) => {
   const load = `--rpc ${url} --chain-id 31337 -t ${THREADS} -d 3s --interval 1s --warmup 500ms`;
   const together = `--instances ${INSTANCES} --run-id night --barrier ${made}/barrier --results ${made}/results`;
   await Promise.all(
@@ -38,10 +36,6 @@ before(async () => {
     }),
   );
   runs = filesIn(join(made, 'results')).map(readJson);
-});
-
-after(async () => {
-  await node.stop();
 });
 
 /** @param {string} folder */

@@ -1,6 +1,6 @@
 /** Several operations of one wallet in flight, and operations at a rate: all of it is audited on a real chain. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { anvilFor, startMiner } from '../helpers/anvil.js';
 import { passOn, serve } from '../helpers/endpoint.js';
 import { runOf } from '../helpers/run-of.js';
@@ -13,15 +13,14 @@ import { runOf } from '../helpers/run-of.js';
 const WALLETS = 5;
 const IN_FLIGHT = 4;
 
-/** A chain with a block for each transaction, and one with a block every half second. @type {Record<string, Anvil>} */
-const chains = { automine: anvilFor('--accounts 60'), paced: anvilFor('--accounts 60 --block-time 0.5') };
-
 /** @type {ReturnType<typeof startMiner>} */
 let nudge;
-
-// anvil does not always notice that what it has queued can be mined now: without another block it never is.
-before(() => void (nudge = startMiner(chains.automine, 250)));
-
+/** A chain with a block for each transaction, and one with a block every half second. @type {Record<string, Anvil>} */
+const chains = {
+  // anvil does not always notice that what it has queued can be mined now: without another block it never is.
+  automine: anvilFor('--accounts 60', (anvil) => (nudge = startMiner(anvil, 250))),
+  paced: anvilFor('--accounts 60 --block-time 0.5'),
+};
 after(() => nudge.pause());
 
 /** @param {TestContext} t @param {string} name of the chain @param {string} words @param {string} [rpc] */

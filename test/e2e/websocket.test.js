@@ -1,7 +1,7 @@
 /** A WebSocket endpoint: heads are pushed, and what is lost with a connection is found again. */
 import assert from 'node:assert/strict';
 import { connect, createServer } from 'node:net';
-import { before, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { anvilFor } from '../helpers/anvil.js';
 import { INTERVAL_LINE, runOf, startOf } from '../helpers/run-of.js';
@@ -11,10 +11,8 @@ import { INTERVAL_LINE, runOf, startOf } from '../helpers/run-of.js';
  * @import { TestContext } from 'node:test'
  */
 
-const chain = anvilFor('--accounts 60 --block-time 0.2');
-/** @type {string} */
-let url;
-before(() => void (url = chain.url.replace('http', 'ws')));
+let url = '';
+const chain = anvilFor('--accounts 60 --block-time 0.2', (anvil) => (url = anvil.url.replace('http', 'ws')));
 
 /**
  * Passes bytes on to the chain, until it drops all connections.

@@ -90,11 +90,15 @@ export async function startAnvil({ args = [] } = {}) {
 /**
  * A chain for all tests of a file or of a describe().
  * @param {string} [words] flags of anvil
+ * @param {(anvil: Anvil) => unknown} [begin] what is done first: other before() hooks of a file may run at the same time
  * @returns {Anvil} as soon as the tests begin
  */
-export function anvilFor(words = '') {
+export function anvilFor(words = '', begin = () => {}) {
   const anvil = /** @type {Anvil} */ ({});
-  before(async () => void Object.assign(anvil, await startAnvil({ args: words.split(' ').filter(Boolean) })));
+  before(async () => {
+    Object.assign(anvil, await startAnvil({ args: words.split(' ').filter(Boolean) }));
+    await begin(anvil);
+  });
   after(() => anvil.stop?.());
   return anvil;
 }
