@@ -1,6 +1,6 @@
 /** What wallets must have, who pays what is missing, how it comes back, and at what price transactions are sent. */
 import assert from 'node:assert/strict';
-import { before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Wallet, formatEther, parseEther } from 'ethers';
 import { anvilFor, startAnvil } from '../helpers/anvil.js';
