@@ -131,13 +131,9 @@ describe('several endpoints', { concurrency: false }, () => {
   });
 
   test('of different chains are refused, and so is one that is not there', async (t) => {
-    const [other, first, second] = await Promise.all(
-      [
-        ['--chain-id', '1337'],
-        ['--timestamp', '1700000000'],
-        ['--timestamp', '1700000000'],
-      ].map((args) => startAnvil({ args })),
-    );
+    const flags = ['--chain-id 1337', '--timestamp 1700000000', '--timestamp 1700000000'];
+    const chains = await Promise.all(flags.map((words) => startAnvil({ args: words.split(' ') })));
+    const [other, first, second] = chains;
     // What is in the blocks behind the first one differs, as in two chains that were used.
     for (const [i, { url }] of [first, second].entries()) {
       await rpcCall(url, 'anvil_setBalance', [`0x${'1'.repeat(40)}`, `0x${i}`]);

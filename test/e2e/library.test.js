@@ -50,14 +50,9 @@ describe('the library', () => {
     );
     // A socket, a timer, a thread or a process that was left would keep the program from ending.
     assert.equal(status, 0, stderr);
-    assert.deepEqual(JSON.parse(stdout), {
-      end: 'interrupted',
-      exitCode: 130,
-      result: 'exact',
-      isAll: true,
-      workers: 2,
-      isSame: true,
-    });
+    const { end, exitCode, ...others } = JSON.parse(stdout);
+    assert.deepEqual([end, exitCode], ['interrupted', 130]);
+    assert.deepEqual(others, { result: 'exact', isAll: true, workers: 2, isSame: true });
   });
 
   it('an onInterval that throws or rejects ends the load with a usage error, also after the last interval', (t) => {

@@ -29,10 +29,8 @@ async function lastPage(port, done) {
   let isOver = false;
   done.finally(() => (isOver = true)).catch(() => {});
   while (!isOver) {
-    await fetch(`http://127.0.0.1:${port}/metrics`).then(
-      async (response) => (page = await response.text()),
-      () => {},
-    );
+    const response = await fetch(`http://127.0.0.1:${port}/metrics`).catch(() => null);
+    page = (await response?.text()) ?? page;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   return parsePage(page);

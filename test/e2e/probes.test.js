@@ -57,11 +57,7 @@ describe('probes', { concurrency: 3 }, () => {
   });
 
   for (const [what, start, why] of /** @type {Array<[string, () => Promise<string>, RegExp]>} */ ([
-    [
-      'that is not there',
-      async () => `http://user:s3cr3t@127.0.0.1:${await freePort()}/metrics`,
-      /refused|no page within/,
-    ],
+    ['that is not there', async () => `http://user:s3cr3t@127.0.0.1:${await freePort()}`, /refused|no page within/],
     [
       'of HTML',
       async () => (await serve(() => ({ headers: { 'content-type': 'text/html' }, body: '<html>hello</html>' }))).url,

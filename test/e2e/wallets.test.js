@@ -52,11 +52,8 @@ function readContracts(file) {
 async function assertUses(t, { args, env, addresses, offset }) {
   const file = join(temporaryFolder(t), 'contracts.json');
   const slice = ['-t', String(addresses.length), '-o', String(offset)];
-  const { stdout } = await exited(
-    0,
-    [...slice, '--rpc', chain.url, '--iterations', '1', '-v', '--contracts', file, ...args],
-    { env },
-  );
+  const common = [...slice, '--rpc', chain.url, '--iterations', '1', '-v', '--contracts', file];
+  const { stdout } = await exited(0, [...common, ...args], { env });
   const { contracts } = readContracts(file);
   assert.deepEqual(Object.keys(contracts), addresses);
   for (const [i, address] of addresses.entries()) {

@@ -11,6 +11,8 @@ import { equalBy } from './equal-by.js';
 /** A histogram of three significant digits is right to this. */
 const RESOLUTION = 1e-3;
 
+const NAMES = /** @type {const} */ (['started', 'accepted', 'included', 'verified', 'failed', 'timedOut']);
+
 /** The counts of the whole run are those of its samples. @param {RunFile} run @param {Row[]} rows all samples */
 export function assertWholeRunAgrees({ counts, failures }, rows) {
   const ended = (/** @type {string} */ outcome) => rows.filter((row) => row.outcome === outcome);
@@ -47,9 +49,7 @@ export function assertAgrees(run, rows) {
       failed: within(ended('failed'), 'ended_at_us'),
       timedOut: within(ended('timed_out'), 'ended_at_us'),
     },
-    (({ started, accepted, included, verified, failed, timedOut }) => {
-      return { started, accepted, included, verified, failed, timedOut };
-    })(window.counts),
+    Object.fromEntries(NAMES.map((name) => [name, window.counts[name]])),
   );
   const { verified } = window.counts;
   if (run.rates.verifiedPerSecond !== null)
@@ -116,11 +116,8 @@ export function assertDistribution(distribution, valuesUs, name) {
   const sorted = [...valuesUs].sort((a, b) => a - b);
   assert.equal(distribution.count, sorted.length, `count of ${name}`);
   if (sorted.length === 0) return;
-  assert.equal(
-    distribution.sumUs,
-    sorted.reduce((sum, value) => sum + value, 0),
-    `sum of ${name}`,
-  );
+  const sumUs = sorted.reduce((sum, value) => sum + value, 0);
+  assert.equal(distribution.sumUs, sumUs, `sum of ${name}`);
   assert.deepEqual([distribution.minUs, distribution.maxUs], [sorted[0], sorted.at(-1)], `extremes of ${name}`);
   for (const [key, percentile] of /** @type {const} */ ([
     ['p50Us', 50],

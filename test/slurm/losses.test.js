@@ -7,6 +7,8 @@ import { totalCount } from '../helpers/scale-out.js';
 import { eventually, instancesOf } from '../helpers/slurm.js';
 import { PATIENCE_MS, Site, THREADS, openLab } from './site.js';
 
+/** @import { TestContext } from 'node:test' */
+
 const REPORTS = ['--interval', '1s'];
 
 const lab = openLab();
@@ -50,7 +52,8 @@ async function assertPartial(site, load, lost) {
   }
 }
 
-test('an instance killed with -9: no merge without --partial, and what is unresolved is named', async (t) => {
+/** Four instances under load, and a merge that waits for them. @param {TestContext} t */
+async function loaded(t) {
   const site = new Site(t, lab);
   const fund = await site.fund(4);
   const load = await site.submit('array.sbatch', {
@@ -59,6 +62,11 @@ test('an instance killed with -9: no merge without --partial, and what is unreso
   });
   const merge = await site.merge(load);
   await underWay(site, load);
+  return { site, load, merge };
+}
+
+test('an instance killed with -9: no merge without --partial, and what is unresolved is named', async (t) => {
+  const { site, load, merge } = await loaded(t);
   const [{ pid }] = instancesOf(load).filter(({ index }) => index === 2);
   process.kill(pid, 'SIGKILL');
   await site.expect(load, '0:0', '0:0', '0:9', '0:0');
@@ -68,14 +76,7 @@ test('an instance killed with -9: no merge without --partial, and what is unreso
 });
 
 test('a node that dies: its instances are partial, and Slurm does not start them again', async (t) => {
-  const site = new Site(t, lab);
-  const fund = await site.fund(4);
-  const load = await site.submit('array.sbatch', {
-    options: site.after(fund, '--array=0-3'),
-    args: ['-d', '15s', ...REPORTS],
-  });
-  const merge = await site.merge(load);
-  await underWay(site, load);
+  const { site, load, merge } = await loaded(t);
   const placed = await lab.slurm.jobs(load);
   const [{ NodeList: node }] = placed;
   const lost = placed.flatMap(({ NodeList }, index) => (NodeList === node ? [index] : []));
