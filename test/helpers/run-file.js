@@ -481,10 +481,8 @@ function valueAt(json, pointer) {
   return names.reduce((value, name) => value[name], json);
 }
 
-/** @param {number[]} values */
-function sumOf(values) {
-  return values.reduce((sum, value) => sum + value, 0);
-}
+/** @param {Iterable<number>} values */
+export const sumOf = (values) => [...values].reduce((sum, value) => sum + value, 0);
 
 /** @param {number} actual @param {number} expected @param {number} tolerance relative */
 function assertNear(actual, expected, tolerance) {

@@ -14,6 +14,8 @@ import { temporaryFolder } from './temporary.js';
  * @import { StressOptions, StressProcess } from './cli.js'
  */
 
+export { sumOf } from './run-file.js';
+
 /** A line of the report, with something verified in it. */
 export const INTERVAL_LINE = /^ +\d+\.\d s +[\d,]+ +[1-9]/m;
 export const EXACT = /audit +exact: (\d+) counters grew by ([\d,]+) = \2 verified \+ 0 included late/;
@@ -135,6 +137,3 @@ export function killedBy(signal, pattern = INTERVAL_LINE) {
     stress.child.kill(signal);
   };
 }
-
-/** @param {Iterable<number>} values */
-export const sumOf = (values) => [...values].reduce((sum, value) => sum + value, 0);

@@ -7,7 +7,7 @@ import { exited, readJson, startStress } from '../helpers/cli.js';
 import { startKnownLatency, waitMs, waitedForCpuMs } from '../helpers/known-latency.js';
 import { assertAgrees, assertDistribution, percentileOf, stagesUs, totalUs, windowOf } from '../helpers/recompute.js';
 import { readRows } from '../helpers/rows.js';
-import { assertRunFile } from '../helpers/run-file.js';
+import { assertRunFile, sumOf } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
@@ -365,9 +365,4 @@ function assertSumsAgree(run, rows) {
   const seconds = window.durationMs / 1000;
   assert.ok(Math.abs(Number(run.rates.achievedPerSecond) * seconds - achieved) < 1e-6);
   assert.ok(Math.abs(Number(run.rates.askedPerSecond) * seconds - window.counts.scheduled) < 1e-6);
-}
-
-/** @param {number[]} values */
-function sumOf(values) {
-  return values.reduce((sum, value) => sum + value, 0);
 }
