@@ -13,10 +13,7 @@ import { assertPartialRunFile, assertRunFile } from '../helpers/run-file.js';
 import { INTERVAL_LINE, SECOND_WISH_MS, killedBy, nodeFor, runOf, startOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-/**
- * @import { StressProcess } from '../helpers/cli.js'
- * @import { TestContext } from 'node:test'
- */
+/** @import { TestContext } from 'node:test' */
 
 /** What a reader goes by, whatever stands before it in the line. */
 const RESULT = /STRESS_RESULT (\{\S+\})$/gm;

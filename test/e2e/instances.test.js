@@ -15,7 +15,7 @@ import { nodeFor, startOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { StressProcess, StressResult } from '../helpers/cli.js'
+ * @import { StressResult } from '../helpers/cli.js'
  * @import { AddressInfo } from 'node:net'
  * @import { TestContext } from 'node:test'
  */
