@@ -9,7 +9,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
-import { dirname, join, sep } from 'node:path';
+import { basename, dirname, join, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -32,6 +32,16 @@ const OTHER_SUITES = [
 const CONCURRENCY = 4;
 /** Groups of end-to-end tests: with more than run at once, none of them ends long after the others. */
 const GROUPS = 10;
+/** About how many seconds files, and folders of small ones, take where four run at once on two cores. */
+const SECONDS = Object.entries({
+  60: 'studies',
+  40: 'contract sweep checkpoint workers plain-calls own-workload endpoints',
+  30: 'endings submissions run-file unread-output merge workloads',
+  22: 'mix common-start passing-faults instances mutants spend outputs terminal failures library',
+  16: 'gas protocol pipelining calls find transfer inclusion bad-input',
+  4: 'action other-platform logs thresholds start texts',
+});
+const OTHER_SECONDS = 11;
 const TOGETHER = new URL('../test/helpers/together.js', import.meta.url).href;
 /** It compares times, and runs last. */
 const MEASURING = [join('test', 'e2e', 'open-loop.test.js')];
@@ -44,6 +54,23 @@ function testFiles(suite) {
     .filter((name) => name.endsWith('.test.js'))
     .map((name) => join(folder, name))
     .sort();
+}
+
+/** @param {string} path of a file or a folder */
+function secondsOf(path) {
+  const known = SECONDS.find(([, names]) => names.split(' ').includes(basename(path, '.test.js')));
+  return Number(known?.[0] ?? OTHER_SECONDS);
+}
+
+/** @param {string[]} files @returns {string[][]} groups that take about as long as each other */
+function dealt(files) {
+  const groups = Array.from({ length: GROUPS }, () => ({ seconds: 0, files: /** @type {string[]} */ ([]) }));
+  for (const file of files.toSorted((a, b) => secondsOf(b) - secondsOf(a))) {
+    const least = groups.reduce((found, group) => (group.seconds < found.seconds ? group : found));
+    least.files.push(file);
+    least.seconds += secondsOf(file);
+  }
+  return groups.map((group) => group.files);
 }
 
 /**
@@ -61,9 +88,10 @@ function inOrder(files, folder) {
   const e2e = files.filter((file) => suiteOf(file) === 'e2e' && !measuring.includes(file));
   const small = files.filter((file) => ['unit', 'contract'].includes(suiteOf(file)));
   const alone = files.filter((file) => !DEFAULT_SUITES.includes(suiteOf(file)));
+  const folders = [...new Set(small.map((file) => dirname(file)))].sort((a, b) => secondsOf(b) - secondsOf(a));
   const groups = [
-    ...Array.from({ length: GROUPS }, (_, i) => e2e.filter((_file, k) => k % GROUPS === i)),
-    ...[...new Set(small.map((file) => dirname(file)))].map((name) => small.filter((file) => dirname(file) === name)),
+    ...dealt(e2e),
+    ...folders.map((name) => small.filter((file) => dirname(file) === name)),
     ...[...alone, ...measuring].map((file) => [file]),
   ].filter(({ length }) => length > 0);
   return groups.map((group, i) => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startAvalanche } from '../../scripts/nodes/avalanche.js';
 import { DEV_MNEMONIC } from '../../src/chain/keys.js';
-import { readJson, runStress } from '../helpers/cli.js';
+import { exited, readJson } from '../helpers/cli.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -13,8 +13,7 @@ test('AvalancheGo C-chain: 200 wallets', async (t) => {
   t.after(() => node.stop());
   const env = { STRESS_FUNDER_KEY: node.funderKey, STRESS_MNEMONIC: DEV_MNEMONIC };
   const args = ['-t', '200', '-o', '0', '-d', '20s', '--rpc', node.url, '--out', `${folder}/run.json`];
-  const result = await runStress(args, { env, timeoutMs: 180_000 });
-  assert.equal(result.code, 0, result.stderr);
+  await exited(0, args, { env, timeoutMs: 180_000 });
   const run = readJson(`${folder}/run.json`);
   assertRunFile(run);
   assert.equal(run.audit.exact, true);
@@ -32,11 +31,9 @@ test('AvalancheGo C-chain over a WebSocket: heads are pushed; it has no sync, an
   const url = node.url.replace('http', 'ws').replace(/rpc$/, 'ws');
   const out = `${folder}/run.json`;
   const args = ['-t', '50', '-d', '8s', '--rpc', url];
-  const refused = await runStress([...args, '--inclusion', 'sync'], { env });
-  assert.equal(refused.code, 69, refused.stderr);
+  const refused = await exited(69, [...args, '--inclusion', 'sync'], { env });
   assert.match(refused.stderr, / does not have eth_sendRawTransactionSync \(EIP-7966\): use --inclusion heads\n$/);
-  const result = await runStress([...args, '--out', out], { env, timeoutMs: 180_000 });
-  assert.equal(result.code, 0, result.stderr);
+  await exited(0, [...args, '--out', out], { env, timeoutMs: 180_000 });
   const run = readJson(out);
   assertRunFile(run);
   assert.equal(run.audit.exact, true);

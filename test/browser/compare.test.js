@@ -4,9 +4,10 @@ import { before, describe, it } from 'node:test';
 import { renderCompare } from '../../src/report/compare-page.js';
 import { compareResult } from '../../src/studies/compare-text.js';
 import { compare } from '../../src/studies/compare.js';
+import { equalBy } from '../helpers/equal-by.js';
 import { startAnvil } from '../helpers/anvil.js';
 import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
-import { readJson, runStress } from '../helpers/cli.js';
+import { exited, readJson, runStress } from '../helpers/cli.js';
 import { sidesOf } from '../unit/studies/runs.js';
 import { LOOKS, assertReadable, dataOf, pageIn, suiteFolder, tableIn } from './pages.js';
 
@@ -32,8 +33,7 @@ describe('the page of a comparison in a browser', { skip: NO_BROWSER, timeout: 1
     await anvil.stop();
     const out = join(folder, 'compare.json');
     const [a, b, c, d] = files;
-    const { code, stderr } = await runStress(['compare', a, d, '--with', b, c, '--out', out]);
-    assert.equal(code, 0, stderr);
+    await exited(0, ['compare', a, d, '--with', b, c, '--out', out]);
     made.comparison = readJson(out);
   });
 
@@ -45,8 +45,9 @@ describe('the page of a comparison in a browser', { skip: NO_BROWSER, timeout: 1
     assert.deepEqual(complaints, []);
     const [, { rows }] = compareResult(comparison).tables;
     const shown = await tableIn(page, 'Changes');
-    assert.deepEqual(
-      shown.slice(1).map((cells) => cells.slice(0, 6)),
+    equalBy(
+      shown.slice(1),
+      (cells) => cells.slice(0, 6),
       rows.map((cells) => cells.slice(0, 6)),
     );
     const [, base, candidate] = await dataOf(page, 'density');
@@ -59,10 +60,8 @@ describe('the page of a comparison in a browser', { skip: NO_BROWSER, timeout: 1
       const { minUs, maxUs } = comparison.distributions[i === 0 ? 'base' : 'candidate'];
       // A side with fewer operations has fewer percentiles.
       const ms = values.filter((value) => value !== null);
-      assert.deepEqual(
-        ms,
-        [...ms].sort((a, b) => a - b),
-      );
+      const ascending = [...ms].sort((a, b) => a - b);
+      assert.deepEqual(ms, ascending);
       assert.ok(ms[0] >= (minUs ?? 0) / 1001 && (ms.at(-1) ?? 0) <= (maxUs ?? 0) / 999);
     });
     await page.screenshot({ path: screenshots(t)('compare-few'), fullPage: true });
@@ -79,10 +78,8 @@ describe('the page of a comparison in a browser', { skip: NO_BROWSER, timeout: 1
       ]);
       assert.ok(point !== null && line !== null, name);
       const distance = point.x + point.width / 2 - (line.x + line.width / 2);
-      assert.ok(
-        Math.abs(distance) < 1 || Math.sign(distance) === Math.sign(change.estimate),
-        `${name}: ${distance} pixels`,
-      );
+      const isOnSide = Math.abs(distance) < 1 || Math.sign(distance) === Math.sign(change.estimate);
+      assert.ok(isOnSide, `${name}: ${distance} pixels`);
     }
     const [runs, ...sides] = await dataOf(page, 'runs');
     assert.equal(runs.length, 16);

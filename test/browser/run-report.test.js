@@ -8,7 +8,7 @@ import { latencyTable, overviewTable } from '../../src/outputs/run-tables.js';
 import { runPage } from '../../src/report/run-page.js';
 import { freePort } from '../helpers/anvil.js';
 import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
-import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { exited, readJson, spawnStress } from '../helpers/cli.js';
 import { longRun } from '../helpers/long-run.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 import { figuresOf, overflow, suiteFolder, tableIn } from './pages.js';
@@ -61,10 +61,8 @@ async function assertSame(page, run) {
   const figures = await figuresOf(page);
   for (const [label, value] of overviewTable(run).rows) assert.equal(figures[label], value, label);
   const { title, head, rows } = latencyTable(run);
-  assert.deepEqual(
-    await tableIn(page, title),
-    [head, ...rows].map((cells) => cells.map((text) => text.trim())),
-  );
+  const texts = [head, ...rows].map((cells) => cells.map((text) => text.trim()));
+  assert.deepEqual(await tableIn(page, title), texts);
 }
 
 /** The rows of a chart's legend. @param {Page} page @param {string} id */
@@ -81,8 +79,7 @@ describe('the page of a run', { skip: NO_BROWSER }, () => {
   before(async () => {
     const [html, out] = [join(folder, 'report.html'), join(folder, 'run.json')];
     const load = '-t 30 -d 6s --warmup 1s --interval 1s -q'.split(' ');
-    const { code, stderr } = await runStress([...load, '--html', html, '--out', out]);
-    assert.equal(code, 0, stderr);
+    await exited(0, [...load, '--html', html, '--out', out]);
     made = { url: String(pathToFileURL(html)), run: readJson(out) };
   });
 

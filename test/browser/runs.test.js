@@ -6,7 +6,7 @@ import { rounded } from '../../src/report/charts.js';
 import { perSecond } from '../../src/report/run-charts.js';
 import { startAnvil } from '../helpers/anvil.js';
 import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
-import { readJson, runStress } from '../helpers/cli.js';
+import { exited, readJson } from '../helpers/cli.js';
 import { dataOf, overflow, suiteFolder, tableIn } from './pages.js';
 
 /** @import { RunFile } from '../../src/types.d.ts' */
@@ -24,12 +24,10 @@ describe('the page of several runs in a browser', { skip: NO_BROWSER, timeout: 1
     const files = Object.keys(threads).map((name) => join(folder, `${name}.json`));
     for (const [i, wallets] of Object.values(threads).entries()) {
       const args = ['-t', wallets, '-d', '2s', '--interval', '500ms', '--out', files[i], '-q'];
-      const { code, stderr } = await runStress(['--rpc', anvil.url, ...args]);
-      assert.equal(code, 0, stderr);
+      await exited(0, ['--rpc', anvil.url, ...args]);
     }
     const html = join(folder, 'runs.html');
-    const { code, stderr } = await runStress(['report', ...files, '--html', html, '-q']);
-    assert.equal(code, 0, stderr);
+    await exited(0, ['report', ...files, '--html', html, '-q']);
 
     const url = pathToFileURL(html).href;
     const { page, requests, complaints } = await openPage(t, url);
@@ -50,9 +48,10 @@ describe('the page of several runs in a browser', { skip: NO_BROWSER, timeout: 1
     const [, ...rates] = await dataOf(page, 'tps');
     rates.forEach((values, i) => {
       const rows = runs[i].intervals.filter(({ phase }) => phase === 'load');
+      const rates = rows.map((row) => rounded(perSecond(row, row.counts.verified))).filter((value) => value !== null);
       assert.deepEqual(
         values.filter((value) => value !== null),
-        rows.map((row) => rounded(perSecond(row, row.counts.verified))).filter((value) => value !== null),
+        rates,
       );
     });
     const [, ...shares] = await dataOf(page, 'density');
@@ -62,10 +61,8 @@ describe('the page of several runs in a browser', { skip: NO_BROWSER, timeout: 1
     percentiles.forEach((values, i) => {
       const ms = values.filter((value) => value !== null);
       assert.ok(ms.length > 5);
-      assert.deepEqual(
-        ms,
-        [...ms].sort((a, b) => a - b),
-      );
+      const ascending = [...ms].sort((a, b) => a - b);
+      assert.deepEqual(ms, ascending);
       assert.ok((ms.at(-1) ?? 0) <= (runs[i].latency.total.maxUs ?? 0) / 999);
     });
     const shot = screenshots(t);

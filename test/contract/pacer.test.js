@@ -89,11 +89,8 @@ for (const arrival of /** @type {Arrival[]} */ (Object.keys(arrivals))) {
               );
             }
             const all = parts.flatMap(({ numbers }) => numbers).sort((a, b) => a - b);
-            assert.deepEqual(
-              all,
-              Array.from(all, (_, i) => i),
-              'each operation is that of one thread',
-            );
+            const ordinals = Array.from(all, (_, i) => i);
+            assert.deepEqual(all, ordinals, 'each operation is that of one thread');
           },
         ),
         { seed: 10, numRuns: 60 },

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createFees } from '../../src/chain/fees.js';
 import { Wallet, createSigner } from '../../src/chain/keys.js';
@@ -12,7 +12,7 @@ import { RpcError, TransportError } from '../../src/errors.js';
 import { transports } from '../../src/transport/index.js';
 import { createWorkload } from '../../src/workloads/index.js';
 import { WORKLOADS } from '../../src/workloads/table.js';
-import { startAnvil } from '../helpers/anvil.js';
+import { anvilFor } from '../helpers/anvil.js';
 import { caught } from '../helpers/caught.js';
 import { equalBy } from '../helpers/equal-by.js';
 import { fakeRpc } from '../helpers/fake-rpc.js';
@@ -20,7 +20,6 @@ import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
  * @import { Executed, Preparation, Rpc, Settings, TransactionWorkload as Workload } from '../../src/types.d.ts'
- * @import { Anvil } from '../helpers/anvil.js'
  * @import { TestContext } from 'node:test'
  */
 
@@ -43,14 +42,9 @@ const COUNTED = Object.freeze(['counter', 'logs', 'compute']);
 /** Each run deploys a contract of its own. */
 const DEPLOYED = Object.freeze(['erc20', 'erc721', 'storage', 'deploy', 'compute', 'swap', 'contention', 'logs']);
 
-/** @type {Anvil} */
-let anvil;
+const anvil = anvilFor('--accounts 1 --base-fee 1000000000');
 /** Of the next wallet that no test has used. */
 let nextIndex = 0;
-
-before(async () => {
-  anvil = await startAnvil({ args: ['--accounts', '1', '--base-fee', '1000000000'] });
-});
 
 /**
  * Wallets of their own for each test, with coins, and what a workload is prepared with.
@@ -92,12 +86,7 @@ async function setUp(t, count) {
 async function send({ rpc, wallets, sender }, workload, position) {
   const wallet = wallets[position];
   const call = workload.next(position, wallet.nonce);
-  const transaction = {
-    chainId: sender.chainId,
-    nonce: wallet.nonce,
-    call,
-    fee: sender.fees.current(),
-  };
+  const transaction = { chainId: sender.chainId, nonce: wallet.nonce, call, fee: sender.fees.current() };
   const { raw, hash } = wallet.sign(transaction, sender.signer);
   assert.equal(await rpc.call('eth_sendRawTransaction', [raw], 'submit'), hash);
   wallet.nonce += 1;
@@ -147,11 +136,17 @@ for (const name of Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].isCal
   /** @param {any} options */
   const create = (options) => creating(name, options);
 
+  /** @param {TestContext} t @param {number} count of wallets @param {object} [settings] */
+  async function prepared(t, count, settings = {}) {
+    const setting = await setUp(t, count);
+    const workload = await create({ rpc: setting.rpc, settings });
+    await workload.prepare(setting.preparation);
+    return { setting, workload };
+  }
+
   describe(`workload ${name}`, LIMIT, () => {
     it('prepares each wallet, reports how far it is, and leaves the nonces right', async (t) => {
-      const setting = await setUp(t, 7);
-      const workload = await create({ rpc: setting.rpc, settings: {} });
-      await workload.prepare(setting.preparation);
+      const { setting, workload } = await prepared(t, 7);
       for (const { address, nonce } of setting.wallets) {
         assert.equal(toNumber(await anvil.rpc('eth_getTransactionCount', [address, 'latest'])), nonce);
       }
@@ -170,9 +165,7 @@ for (const name of Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].isCal
     });
 
     it('an operation is verified as of its block, one after the other', async (t) => {
-      const setting = await setUp(t, 2);
-      const workload = await create({ rpc: setting.rpc, settings: {} });
-      await workload.prepare(setting.preparation);
+      const { setting, workload } = await prepared(t, 2);
       for (let ordinal = 1; ordinal <= 3; ordinal += 1) {
         for (const position of [0, 1]) {
           const inclusion = await send(setting, workload, position);
@@ -188,9 +181,7 @@ for (const name of Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].isCal
 
     if (COUNTED.includes(name)) {
       it('an operation that is not in its block is missing, by the latest state behind; one too many is wrong', async (t) => {
-        const setting = await setUp(t, 2);
-        const workload = await create({ rpc: setting.rpc, settings: {} });
-        await workload.prepare(setting.preparation);
+        const { setting, workload } = await prepared(t, 2);
         const first = await send(setting, workload, 0);
         assert.equal((await workload.verify(0, one(2), first, 0, SENT)).state, 'missing');
         assert.equal((await workload.verify(0, one(2), first, 1, SENT)).state, 'behind');
@@ -205,9 +196,7 @@ for (const name of Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].isCal
       });
 
       it('while it is not known how many there must be, all that there may be are right, as of the block and of a later one', async (t) => {
-        const setting = await setUp(t, 2);
-        const workload = await create({ rpc: setting.rpc, settings: {} });
-        await workload.prepare(setting.preparation);
+        const { setting, workload } = await prepared(t, 2);
         await send(setting, workload, 0);
         const second = await send(setting, workload, 0);
         await send(setting, workload, 0);
@@ -226,9 +215,7 @@ for (const name of Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].isCal
       });
 
       it('the audit reads all wallets at the block that it is told', async (t) => {
-        const setting = await setUp(t, 3);
-        const workload = await create({ rpc: setting.rpc, settings: {} });
-        await workload.prepare(setting.preparation);
+        const { setting, workload } = await prepared(t, 3);
         for (const position of [0, 1, 1]) await send(setting, workload, position);
         const { hash, number } = await anvil.rpc('eth_getBlockByNumber', ['latest', false]);
         await send(setting, workload, 2);
@@ -253,18 +240,14 @@ for (const name of Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].isCal
       });
 
       it('the audit does not go by number where the block has left the chain', async (t) => {
-        const setting = await setUp(t, 2);
-        const workload = await create({ rpc: setting.rpc, settings: {} });
-        await workload.prepare(setting.preparation);
+        const { workload } = await prepared(t, 2);
         const number = toNumber(await anvil.rpc('eth_blockNumber'));
         await assert.rejects(grownAt(workload, `0x${'ab'.repeat(32)}`, number), RpcError);
       });
     }
 
     it('a block that the node does not have yet is behind, and no error', async (t) => {
-      const setting = await setUp(t, 2);
-      const workload = await create({ rpc: setting.rpc, settings: {} });
-      await workload.prepare(setting.preparation);
+      const { setting, workload } = await prepared(t, 2);
       const { number, sent } = await send(setting, workload, 0);
       assert.equal((await workload.verify(0, one(1), { number: number + 1000 }, 0, sent)).state, 'behind');
       // The latest state says enough where the count is the wallet's own.
@@ -274,9 +257,7 @@ for (const name of Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].isCal
     });
 
     it('a reverted operation has no effect', async (t) => {
-      const setting = await setUp(t, 2);
-      const workload = await create({ rpc: setting.rpc, settings: {} });
-      await workload.prepare(setting.preparation);
+      const { setting, workload } = await prepared(t, 2);
       const call = workload.next(0, setting.wallets[0].nonce);
       // A contract runs out of gas, and so does a payment to an address that has code now.
       const isPayment = call.gasLimit < STARVED_GAS;
@@ -350,9 +331,7 @@ for (const name of Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].isCal
     });
 
     it('another thread that is handed a part of the wallets does the same with them', async (t) => {
-      const setting = await setUp(t, 3);
-      const workload = await create({ rpc: setting.rpc, settings: {} });
-      await workload.prepare(setting.preparation);
+      const { setting, workload } = await prepared(t, 3);
       const state = structuredClone(workload.handOver(1, 2));
       const addresses = setting.wallets.slice(1).map(({ address }) => address);
       const other = await create({ rpc: setting.rpc, settings: {}, state, addresses });
@@ -366,9 +345,7 @@ for (const name of Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].isCal
 
     if (name === 'counter' || name === 'transfer')
       it('with --payload each operation has calldata of that size, other bytes in each, and gas that suffices', async (t) => {
-        const setting = await setUp(t, 2);
-        const workload = await create({ rpc: setting.rpc, settings: { payload: 1024 } });
-        await workload.prepare(setting.preparation);
+        const { setting, workload } = await prepared(t, 2, { payload: 1024 });
         const seen = new Set();
         for (const position of [0, 1, 0, 1]) {
           const { data, gasLimit } = workload.next(position, setting.wallets[position].nonce);
@@ -387,9 +364,7 @@ for (const name of Object.keys(WORKLOADS).filter((name) => WORKLOADS[name].isCal
       });
 
     it('its calls are counted for what they are made for', async (t) => {
-      const setting = await setUp(t, 2);
-      const workload = await create({ rpc: setting.rpc, settings: {} });
-      await workload.prepare(setting.preparation);
+      const { setting, workload } = await prepared(t, 2);
       assert.deepEqual(Object.keys(setting.rpc.callCounts()), ['setup']);
       const inclusion = await send(setting, workload, 0);
       await workload.verify(0, one(1), inclusion, 0, inclusion.sent);
@@ -466,10 +441,8 @@ describe('workload transfer: receivers', LIMIT, () => {
 
   it('the wallets themselves: each has what it had and got, less what it sent and its fees', async (t) => {
     const { wallets, targets, checks, workload } = await paid(t, { receivers: null });
-    assert.deepEqual(
-      targets,
-      [1, 0, 1].map((i) => wallets[i].address),
-    );
+    const others = [1, 0, 1].map((i) => wallets[i].address);
+    assert.deepEqual(targets, others);
     assert.deepEqual(await checks(), { receipts: true, wallets: true });
     assert.equal(/** @type {any} */ (workload).facts().receivers, 'the wallets of the slice');
     const [{ address }] = wallets;

@@ -2,26 +2,18 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { before, describe, test } from 'node:test';
-import { startAnvil } from '../helpers/anvil.js';
-import { readJson, runStress } from '../helpers/cli.js';
+import { describe, test } from 'node:test';
+import { anvilFor } from '../helpers/anvil.js';
+import { exited, readJson } from '../helpers/cli.js';
 import { passOn, serve } from '../helpers/endpoint.js';
 import { readRows } from '../helpers/rows.js';
 import { runOf, sumOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-/**
- * @import { Anvil } from '../helpers/anvil.js'
- * @import { TestContext } from 'node:test'
- */
+/** @import { TestContext } from 'node:test' */
 
-/** @type {Anvil} */
-let anvil;
-/** @type {Anvil} */
-let other;
-before(async () => {
-  [anvil, other] = await Promise.all([startAnvil(), startAnvil({ args: ['--chain-id', '1337'] })]);
-});
+const anvil = anvilFor();
+const other = anvilFor('--chain-id 1337');
 
 /** @param {TestContext} t @param {object[]} calls @param {string} words @param {{exit?: number, rpc?: string}} [options] */
 async function run(t, calls, words, options) {
@@ -116,10 +108,8 @@ describe('a mix of calls', () => {
       writeFileSync(file, JSON.stringify({ ...json, config: { ...json.config, calls: 'calls.json' } }));
       return file;
     });
-    const same = await runStress(['compare', a, '--with', b]);
-    assert.equal(same.code, 0, same.stderr);
-    const different = await runStress(['compare', a, '--with', c]);
-    assert.equal(different.code, 65);
+    await exited(0, ['compare', a, '--with', b]);
+    const different = await exited(65, ['compare', a, '--with', c]);
     assert.match(different.stderr, /the calls in .* are not those in/);
   });
 });
@@ -137,8 +127,7 @@ describe('pages of a data set', () => {
     lying.blocks[2] = 1;
     writeFileSync(data, JSON.stringify(lying));
     assert.deepEqual((await runOf(t, words, { chain: anvil })).run.failures, { check_failed: 6 });
-    const elsewhere = await runStress(['--rpc', other.url, ...words.split(' ')]);
-    assert.equal(elsewhere.code, 65);
+    const elsewhere = await exited(65, ['--rpc', other.url, ...words.split(' ')]);
     assert.match(elsewhere.stderr, /^stress: .*logs\.json is of chain 31337, not of chain 1337: .*\n$/);
   });
 });

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { countersIn, pending, startAnvil, startMinedChain } from '../helpers/anvil.js';
+import { anvilFor, countersIn, pending, startMinedChain } from '../helpers/anvil.js';
 import { STRESS, cleanEnvironment, readJson, runStress, spawnStress } from '../helpers/cli.js';
 import { assertPartialRunFile } from '../helpers/run-file.js';
 import { runOf, startOf } from '../helpers/run-of.js';
@@ -13,17 +13,12 @@ import { assertRefused } from '../helpers/table.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { Anvil } from '../helpers/anvil.js'
  * @import { Running } from '../helpers/run-of.js'
  * @import { TestContext } from 'node:test'
  */
 
-/** A chain with a block every 100 ms. @type {Anvil} */
-let chain;
-
-before(async () => {
-  chain = await startAnvil({ args: ['--block-time', '0.1', '--accounts', '60'] });
-});
+/** A chain with a block every 100 ms. */
+const chain = anvilFor('--block-time 0.1 --accounts 60');
 
 /** Whether a checkpoint knows of something. @param {any} run */
 const hasVerified = (run) => run.counts.verified > 0;

@@ -3,36 +3,23 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
-import { freePort, rpcCall, startAnvil } from '../helpers/anvil.js';
-import { readJson, runStress, spawnStress, startStress } from '../helpers/cli.js';
+import { rpcCall, startAnvil } from '../helpers/anvil.js';
+import { exited, readJson, runStress, spawnStress, startStress } from '../helpers/cli.js';
 import { DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { assertPartialRunFile, assertRunFile } from '../helpers/run-file.js';
-import { INTERVAL_LINE, SECOND_WISH_MS, killedBy, runOf, startOf } from '../helpers/run-of.js';
+import { INTERVAL_LINE, SECOND_WISH_MS, killedBy, nodeFor, runOf, startOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-/**
- * @import { StressProcess } from '../helpers/cli.js'
- * @import { TestContext } from 'node:test'
- */
+/** @import { TestContext } from 'node:test' */
 
 /** What a reader goes by, whatever stands before it in the line. */
 const RESULT = /STRESS_RESULT (\{\S+\})$/gm;
 
 /** One chain for all tests: each has wallets of its own on it. */
-let url = '';
-/** @type {StressProcess} */
-let node;
-before(async () => {
-  node = startStress(['node', '-t', '140', '--port', String(await freePort())], { timeoutMs: 900_000 });
-  [, url] = await node.waitFor(/^(http:\S+) \(chain 31337\): wallets 0\.\.139 of .* are funded; /m);
-});
-after(async () => {
-  node.child.kill('SIGTERM');
-  await node.done;
-});
+const node = nodeFor(140);
 
 /** @typedef {{folder: string, own: string, results: string, args: (index: number, more?: Record<string, string | number>) => string[]}} Site */
 
@@ -45,7 +32,7 @@ after(async () => {
 function site(t, offset) {
   const folder = temporaryFolder(t);
   const [barrier, results] = [join(folder, 'barrier'), join(folder, 'results')];
-  const common = { '--rpc': url, '--chain-id': 31337, '-t': 5, '-o': offset, '--instances': 2, '-d': '1s' };
+  const common = { '--rpc': node.url, '--chain-id': 31337, '-t': 5, '-o': offset, '--instances': 2, '-d': '1s' };
   const all = { ...common, '--run-id': 'demo', '--barrier': barrier, '--results': results };
   return {
     folder,
@@ -66,10 +53,8 @@ function resultsIn(text) {
     assert.deepEqual([schema, unpacked.length], ['evm-stress/result@1', bytes]);
     assert.equal(createHash('sha256').update(unpacked).digest('hex'), sha256);
     const run = JSON.parse(unpacked.toString());
-    assert.deepEqual(
-      [run.instance.runId, run.instance.index, run.instance.attempt, run.id],
-      [runId, index, attempt, id],
-    );
+    const expected = [runId, index, attempt, id];
+    assert.deepEqual([run.instance.runId, run.instance.index, run.instance.attempt, run.id], expected);
     return run;
   });
 }
@@ -85,7 +70,7 @@ function assertBeganTogether({ instance: { start }, window }) {
 /** @param {number} index of a wallet @returns {Promise<number>} how many transactions it has sent */
 async function sentFrom(index) {
   const { address } = DEV_WALLETS.deriveChild(index);
-  return Number(await rpcCall(url, 'eth_getTransactionCount', [address, 'pending']));
+  return Number(await rpcCall(node.url, 'eth_getTransactionCount', [address, 'pending']));
 }
 
 /** A machine may be too busy to be ready in time. @param {number} seconds @param {(startAt: string) => Promise<any>} run */
@@ -155,7 +140,7 @@ describe('a common start', { concurrency: 4 }, () => {
     let startAt = '';
     const words = '-t 3 -o 62 -d 700ms --start-at';
     const { stdout, stderr, run } = await soonOrLater(6, (at) =>
-      runOf(t, `${words} ${(startAt = at)}`, { rpc: url, exit: null }),
+      runOf(t, `${words} ${(startAt = at)}`, { rpc: node.url, exit: null }),
     );
     assert.equal(run?.exitCode, 0, stderr);
     assert.match(stdout, /^the load starts at \S+Z, in \d+\.\d s$/m);
@@ -178,9 +163,8 @@ describe('a common start', { concurrency: 4 }, () => {
   });
 
   test('--start-at that was missed: 75, and nothing was sent', async () => {
-    const common = ['--rpc', url, '-t', '3', '-o', '66', '-d', '700ms'];
-    const { code, stderr } = await runStress([...common, '--start-at', ((Date.now() - 5000) / 1000).toFixed(3)]);
-    assert.equal(code, 75);
+    const common = ['--rpc', node.url, '-t', '3', '-o', '66', '-d', '700ms'];
+    const { stderr } = await exited(75, [...common, '--start-at', ((Date.now() - 5000) / 1000).toFixed(3)]);
     assert.match(stderr, /^stress: --start-at \S+Z had passed by \d+\.\d s before this instance arrived; .*\n$/);
     assert.equal(await sentFrom(66), 0);
   });
@@ -195,8 +179,7 @@ describe('results', { concurrency: 4 }, () => {
       ['--results', '/proc/nobody/can', /cannot write .*can: /],
       ['--barrier', join(folder, 'file'), /cannot write .*demo: a file is in the way/],
     ])) {
-      const { code, stderr } = await runStress(args(0, { [option]: place }));
-      assert.equal(code, 73, stderr);
+      const { stderr } = await exited(73, args(0, { [option]: place }));
       assert.match(stderr, words);
     }
     assert.equal(await sentFrom(70), 0);
@@ -208,7 +191,7 @@ describe('results', { concurrency: 4 }, () => {
 
   test('killed in its load: its partial run file is there, with who it is', async (t) => {
     const words = `${alone(80)} --results DIR/results --interval 300ms`;
-    const running = startOf(t, words, { rpc: url, start: spawnStress });
+    const running = startOf(t, words, { rpc: node.url, start: spawnStress });
     await running.waitFor(INTERVAL_LINE);
     running.child.kill('SIGKILL');
     await running.done;
@@ -225,7 +208,7 @@ describe('results', { concurrency: 4 }, () => {
   ]))
     test(`the line is printed after ${name}`, async (t) => {
       const during = exit === 130 ? killedBy('SIGINT', /^ +\d\.\d s /m) : undefined;
-      const { stdout, run } = await runOf(t, `${alone(exit)} ${more}`, { rpc: url, exit, during });
+      const { stdout, run } = await runOf(t, `${alone(exit)} ${more}`, { rpc: node.url, exit, during });
       assert.deepEqual([resultsIn(stdout), run.exitCode], [[run], exit]);
       if (exit === 99) assert.match(stdout, /^STRESS_RESULT \S+\n$/, 'and nothing else');
     });
@@ -234,7 +217,7 @@ describe('results', { concurrency: 4 }, () => {
     const { stdout, stderr, code, folder, out } = await soonOrLater(14, async (startAt) => {
       // With workers there is more time in which to be interrupted.
       const words = `${alone(85)} --workers 2 --results DIR/results --start-at ${startAt}`;
-      const running = startOf(t, words, { rpc: url });
+      const running = startOf(t, words, { rpc: node.url });
       const own = join(running.folder, 'results', 'run-00000-0.json');
       let hasEnded = false;
       const done = running.end(null).finally(() => (hasEnded = true));
@@ -258,7 +241,7 @@ export default () => ({ kind: 'transaction', next: () => ({ to: '0x' + '11'.repe
 `,
     );
     const words = `${alone(87)} --barrier DIR/barrier --run-id twice --workers 2 --workload ${workload} -d 1s`;
-    const running = startOf(t, words, { rpc: url });
+    const running = startOf(t, words, { rpc: node.url });
     await running.waitFor(/^the load starts at /m);
     let ended = false;
     const done = running.done.finally(() => (ended = true));
@@ -272,7 +255,7 @@ export default () => ({ kind: 'transaction', next: () => ({ to: '0x' + '11'.repe
 
   test('a failure before the load has no line', async () => {
     const words = alone(88).replace('31337', '5').split(' ');
-    const { code, stdout } = await runStress(['--rpc', url, ...words, '-d', '500ms']);
+    const { code, stdout } = await runStress(['--rpc', node.url, ...words, '-d', '500ms']);
     assert.deepEqual([code, stdout], [77, '']);
   });
 });

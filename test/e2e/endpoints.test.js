@@ -1,9 +1,9 @@
 /** Several --rpc: one chain behind several endpoints, which come and go, and what is told of each. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort, rpcCall, startAnvil } from '../helpers/anvil.js';
+import { anvilFor, freePort, rpcCall, startAnvil } from '../helpers/anvil.js';
 import { startFaultProxy } from '../helpers/fault-proxy.js';
 import { passOn, serve } from '../helpers/endpoint.js';
 import { assertAgrees } from '../helpers/recompute.js';
@@ -12,16 +12,10 @@ import { runOf, startOf, sumOf } from '../helpers/run-of.js';
 import { assertRefused } from '../helpers/table.js';
 
 /**
- * @import { Anvil } from '../helpers/anvil.js'
  * @import { TestContext } from 'node:test'
  */
 
-/** @type {Anvil} */
-let anvil;
-
-before(async () => {
-  anvil = await startAnvil({ args: ['--block-time', '0.1', '--accounts', '40'] });
-});
+const anvil = anvilFor('--block-time 0.1 --accounts 40');
 
 /** An endpoint of the chain that can be cut. */
 async function startEndpoint() {
@@ -137,13 +131,9 @@ describe('several endpoints', { concurrency: false }, () => {
   });
 
   test('of different chains are refused, and so is one that is not there', async (t) => {
-    const [other, first, second] = await Promise.all(
-      [
-        ['--chain-id', '1337'],
-        ['--timestamp', '1700000000'],
-        ['--timestamp', '1700000000'],
-      ].map((args) => startAnvil({ args })),
-    );
+    const flags = ['--chain-id 1337', '--timestamp 1700000000', '--timestamp 1700000000'];
+    const chains = await Promise.all(flags.map((words) => startAnvil({ args: words.split(' ') })));
+    const [other, first, second] = chains;
     // What is in the blocks behind the first one differs, as in two chains that were used.
     for (const [i, { url }] of [first, second].entries()) {
       await rpcCall(url, 'anvil_setBalance', [`0x${'1'.repeat(40)}`, `0x${i}`]);

@@ -1,17 +1,12 @@
 /** An endpoint that is slow, or answers wrongly, between the program and a real chain. */
 import assert from 'node:assert/strict';
-import { before, after, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startAnvil } from '../helpers/anvil.js';
+import { anvilFor } from '../helpers/anvil.js';
 import { HANG_UP, passOn, serve } from '../helpers/endpoint.js';
 import { killedBy, runOf } from '../helpers/run-of.js';
 
-/** @type {Awaited<ReturnType<typeof startAnvil>>} */
-let chain;
-before(async () => {
-  chain = await startAnvil({ args: ['--accounts', '60', '--block-time', '0.1'] });
-});
-after(() => chain.stop());
+const chain = anvilFor('--accounts 60 --block-time 0.1');
 
 test('submissions that are late, by more than the time-out, are not foreign: exact', async (t) => {
   let sent = 0;

@@ -1,10 +1,10 @@
 /** What wallets must have, who pays what is missing, how it comes back, and at what price transactions are sent. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Wallet, formatEther, parseEther } from 'ethers';
-import { startAnvil } from '../helpers/anvil.js';
-import { runStress } from '../helpers/cli.js';
+import { anvilFor, startAnvil } from '../helpers/anvil.js';
+import { exited, runStress } from '../helpers/cli.js';
 import { DEV_MNEMONIC, DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { runOf, startOf } from '../helpers/run-of.js';
 
@@ -46,12 +46,7 @@ async function transactionsOf(chain) {
 }
 
 describe('wallets without funds', () => {
-  /** @type {Anvil} */
-  let chain;
-  before(async () => {
-    chain = await startPoorChain();
-  });
-  after(() => chain.stop());
+  const chain = anvilFor('--accounts 1');
 
   /** Refused in one line, and nothing is sent. @param {string} words @param {NodeJS.ProcessEnv} env @param {number} exit @param {string | RegExp} says */
   async function refused(words, env, exit, says) {
@@ -112,8 +107,7 @@ describe('wallets without funds', () => {
 
   test('are funded by anvil if they are the test wallets and there is no funder', async () => {
     const indexes = [100, 101, 102];
-    const { code, stdout } = await runStress(['-t', '3', '-o', '100', '-d', '300ms', '--rpc', chain.url]);
-    assert.equal(code, 0, stdout);
+    const { stdout } = await exited(0, ['-t', '3', '-o', '100', '-d', '300ms', '--rpc', chain.url]);
     assert.match(stdout, /^3 of 3 test wallets had too little: this anvil has set their balances$/m);
     assert.match(stdout, /^ +audit +exact: /m);
     for (const wei of await balances(chain, indexes)) assert.ok(wei > parseEther('9999') && wei < parseEther('10000'));
@@ -121,12 +115,7 @@ describe('wallets without funds', () => {
 });
 
 describe('a funder', () => {
-  /** @type {Anvil} */
-  let chain;
-  before(async () => {
-    chain = await startPoorChain(['--block-time', '0.1']);
-  });
-  after(() => chain.stop());
+  const chain = anvilFor('--accounts 1 --block-time 0.1');
 
   test('tops up exactly what is missing: stress fund, twice', async () => {
     const [exact, part, more] = ['0.1', '0.04', '0.3'].map((amount) => parseEther(amount));
@@ -136,18 +125,14 @@ describe('a funder', () => {
     const args = ['fund', '-t', '5', '-o', '1', '--rpc', chain.url, '--fund-amount', '0.1'];
 
     const first = await runStress(args, { env: WITH_FUNDER });
-    assert.deepEqual(
-      [first.code, first.stdout, first.stderr],
-      [0, '3 of 5 wallets topped up to 0.1 ether: 0.26 ether in 1 transactions\n', ''],
-    );
+    const topped = [0, '3 of 5 wallets topped up to 0.1 ether: 0.26 ether in 1 transactions\n', ''];
+    assert.deepEqual([first.code, first.stdout, first.stderr], topped);
     assert.deepEqual(await balances(chain, [1, 2, 3, 4, 5]), [exact, exact, more, exact, exact]);
     assert.equal(await nonceOf(chain, FUNDER.address), 1);
 
     const second = await runStress(args, { env: WITH_FUNDER });
-    assert.deepEqual(
-      [second.code, second.stdout],
-      [0, '0 of 5 wallets topped up to 0.1 ether: 0.0 ether in 0 transactions\n'],
-    );
+    const nothing = [0, '0 of 5 wallets topped up to 0.1 ether: 0.0 ether in 0 transactions\n'];
+    assert.deepEqual([second.code, second.stdout], nothing);
     assert.equal(await nonceOf(chain, FUNDER.address), 1);
   });
 
@@ -180,8 +165,7 @@ describe('a funder', () => {
     const to = Wallet.createRandom().address;
     await setBalance(chain, walletAt(30).address, parseEther('0.2'));
     const args = ['reclaim', '-t', '1', '-o', '30', '--rpc', chain.url, '--to', to, '--legacy'];
-    const { code, stderr } = await runStress(args);
-    assert.equal(code, 0, stderr);
+    await exited(0, args);
     assert.deepEqual(await balances(chain, [30]), [0n]);
     assert.ok((await balanceOf(chain, to)) > parseEther('0.19'));
   });
@@ -189,8 +173,7 @@ describe('a funder', () => {
   test('pays 1,000 wallets with five transactions', async () => {
     const before = await nonceOf(chain, FUNDER.address);
     const args = ['fund', '-t', '1000', '-o', '1000', '--rpc', chain.url, '--fund-amount', '0.01'];
-    const { code, stdout, stderr } = await runStress(args, { env: WITH_FUNDER });
-    assert.equal(code, 0, stderr);
+    const { stdout } = await exited(0, args, { env: WITH_FUNDER });
     assert.equal(stdout, '1000 of 1000 wallets topped up to 0.01 ether: 10.0 ether in 5 transactions\n');
     const some = [1000, 1199, 1200, 1567, 1999];
     assert.deepEqual(await balances(chain, some), Array(some.length).fill(parseEther('0.01')));
@@ -200,20 +183,15 @@ describe('a funder', () => {
   test('pays wallets that are new to the chain behind such that are not', async () => {
     // A payment to an account that is not there yet costs 25,000 gas more.
     await Promise.all(Array.from({ length: 200 }, (_, i) => setBalance(chain, walletAt(3000 + i).address, 1n)));
-    const { code, stderr } = await runStress(
-      ['fund', '-t', '300', '-o', '3000', '--rpc', chain.url, '--fund-amount', '0.01'],
-      { env: WITH_FUNDER },
-    );
-    assert.equal(code, 0, stderr);
+    await exited(0, ['fund', '-t', '300', '-o', '3000', '--rpc', chain.url, '--fund-amount', '0.01'], {
+      env: WITH_FUNDER,
+    });
     assert.deepEqual(await balances(chain, [3000, 3299]), Array(2).fill(parseEther('0.01')));
   });
 });
 
 describe('wallets with pending transactions', () => {
-  /** @type {Anvil} */
-  let chain;
-  before(async () => {
-    chain = await startPoorChain(['--no-mining']);
+  const chain = anvilFor('--accounts 1 --no-mining', async () => {
     for (const index of [1, 2, 3]) await setBalance(chain, walletAt(index).address, parseEther('10'));
     const { address, privateKey } = walletAt(2);
     const raw = await new Wallet(privateKey).signTransaction({
@@ -228,12 +206,10 @@ describe('wallets with pending transactions', () => {
     });
     await chain.rpc('eth_sendRawTransaction', [raw]);
   });
-  after(() => chain.stop());
 
   test('are refused after --tx-timeout', async () => {
     const args = ['-t', '3', '-o', '1', '-d', '300ms', '--rpc', chain.url, '--tx-timeout', '1s'];
-    const { code, stderr } = await runStress(args);
-    assert.equal(code, 69);
+    const { stderr } = await exited(69, args);
     const words =
       "stress: wallets 2 still have transactions in the node's pool after 1 s: wait until they are mined, or";
     assert.equal(stderr, `${words} use other wallets (-o)\n`);
@@ -254,26 +230,20 @@ describe('wallets with pending transactions', () => {
 describe('the price', { concurrency: 3 }, () => {
   const GWEI = 10n ** 9n;
   const big = (/** @type {string} */ hex) => BigInt(hex);
+  /** At most five times the first base fee (1 gwei) and the tip. @param {any} transaction */
+  const isNearBaseFee = ({ maxFeePerGas: fee, maxPriorityFeePerGas: tip }) =>
+    big(fee) > big(tip) && big(fee) <= 5n * GWEI + big(tip);
 
-  for (const [
-    name,
-    words,
-    chainArgs,
-    type,
-    check,
-  ] of /** @type {Array<[string, string, string[], string, (tx: any) => boolean]>} */ ([
-    [
-      'follows the base fee of the blocks',
-      ...['', [], '0x2'],
-      // At most five times the first base fee (1 gwei) and the tip.
-      ({ maxFeePerGas: fee, maxPriorityFeePerGas: tip }) => big(fee) > big(tip) && big(fee) <= 5n * GWEI + big(tip),
-    ],
+  /** @type {Array<[string, string, string[], string, (tx: any) => boolean]>} */
+  const PRICES = [
+    ['follows the base fee of the blocks', '', [], '0x2', isNearBaseFee],
     ['--legacy', '--legacy', [], '0x0', (tx) => big(tx.gasPrice) > 0n && tx.maxFeePerGas === undefined],
     ['--gas-price 3', '--gas-price 3', [], '0x0', (tx) => big(tx.gasPrice) === 3n * GWEI],
     ['--max-fee 1.5', '--max-fee 1.5', [], '0x2', (tx) => big(tx.maxFeePerGas) <= (3n * GWEI) / 2n],
     ['--legacy --max-fee 1.5', '--legacy --max-fee 1.5', [], '0x0', (tx) => big(tx.gasPrice) <= (3n * GWEI) / 2n],
     ['is legacy without base fees', '', ['--hardfork', 'berlin'], '0x0', (tx) => big(tx.gasPrice) > 0n],
-  ]))
+  ];
+  for (const [name, words, chainArgs, type, check] of PRICES)
     test(name, async (t) => {
       const chain = await startPoorChain(['--block-time', '0.1', ...chainArgs]);
       // The funder pays, so that its transaction is looked at too.
@@ -295,8 +265,7 @@ describe('the price', { concurrency: 3 }, () => {
     // It makes no empty blocks, with each of which the base fee would fall.
     const chain = await startAnvil();
     const args = ['-t', '2', '-d', '1s', '--rpc', chain.url, '--max-fee', '0.001', '--fund-amount', '1'];
-    const { code, stderr } = await runStress(args);
-    assert.equal(code, 69);
+    const { stderr } = await exited(69, args);
     assert.match(stderr, /^stress: .*fee.*\n$/);
     assert.equal(await chain.rpc('eth_blockNumber'), '0x0');
     await chain.stop();

@@ -1,18 +1,11 @@
 /** Gas as a figure and as the unit of the rate, against a real anvil. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { startAnvil } from '../helpers/anvil.js';
+import { describe, test } from 'node:test';
+import { anvilFor } from '../helpers/anvil.js';
 import { runOf, sumOf } from '../helpers/run-of.js';
 import { assertRefused } from '../helpers/table.js';
 
-/** @import { Anvil } from '../helpers/anvil.js' */
-
-/** @type {Anvil} */
-let chain;
-before(async () => {
-  chain = await startAnvil({ args: ['--accounts', '30', '--block-time', '0.2', '--gas-limit', '30000000'] });
-});
-after(() => chain.stop());
+const chain = anvilFor('--accounts 30 --block-time 0.2 --gas-limit 30000000');
 
 describe('gas', () => {
   test('the figures are those of the blocks of the window', async (t) => {

@@ -1,22 +1,15 @@
 /** How transactions are found in blocks: each way by name, and the one that fits what the endpoint can do. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { startAnvil } from '../helpers/anvil.js';
-import { runStress } from '../helpers/cli.js';
+import { test } from 'node:test';
+import { anvilFor } from '../helpers/anvil.js';
+import { exited } from '../helpers/cli.js';
 import { passOn, serve } from '../helpers/endpoint.js';
 import { runOf } from '../helpers/run-of.js';
 
 /** @import { TestContext } from 'node:test' */
 
-/** @type {Awaited<ReturnType<typeof startAnvil>>} */
-let chain;
-/** @type {Awaited<ReturnType<typeof startAnvil>>} */
-let instant;
-before(async () => {
-  chain = await startAnvil({ args: ['--accounts', '60', '--block-time', '0.2'] });
-  instant = await startAnvil();
-});
-after(() => Promise.all([chain.stop(), instant.stop()]));
+const chain = anvilFor('--accounts 60 --block-time 0.2');
+const instant = anvilFor();
 
 /**
  * An endpoint that lacks some of what `instant` behind it has.
@@ -91,10 +84,9 @@ test('a gateway that keeps to itself what is not needed is used; what it refuses
 test('sync with workers and too few connections: said, and nothing is lost', async (t) => {
   const words = '--workers 2 --connections 20 --inclusion sync';
   const { stderr } = await exactRun(t, chain, chain.url, words, 20);
-  assert.match(
-    stderr,
-    /^WARN: --inclusion sync: .* 20 operations at once leave none of 20 .*: give more --connections, or a ws:\/\/ URL\n$/,
-  );
+  const says =
+    /^WARN: --inclusion sync: .* 20 operations at once leave none of 20 .*: give more --connections, or a ws:\/\/ URL\n$/;
+  assert.match(stderr, says);
 });
 
 for (const [asked, lacks, words] of /** @type {Array<[string, Parameters<typeof startPoorEndpoint>[0], RegExp]>} */ ([
@@ -115,8 +107,7 @@ for (const [asked, lacks, words] of /** @type {Array<[string, Parameters<typeof 
     const nonce = () =>
       instant.rpc('eth_getTransactionCount', ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8', 'pending']);
     const before = await nonce();
-    const { code, stderr } = await runStress(['-t', '1', '-o', '1', '-d', '1s', '--rpc', url, '--inclusion', asked]);
-    assert.equal(code, 69, stderr);
+    const { stderr } = await exited(69, ['-t', '1', '-o', '1', '-d', '1s', '--rpc', url, '--inclusion', asked]);
     assert.match(stderr, words);
     assert.equal(await nonce(), before);
   });

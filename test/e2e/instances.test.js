@@ -4,18 +4,18 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { countersIn, freePort, rpcCall } from '../helpers/anvil.js';
+import { countersIn, rpcCall } from '../helpers/anvil.js';
 import { readJson, runStress, startStress } from '../helpers/cli.js';
 import { DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { serveBehind, startTogether } from '../helpers/endpoint.js';
 import { assertNothingLeft } from '../helpers/leftovers.js';
-import { startOf } from '../helpers/run-of.js';
+import { nodeFor, startOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { StressProcess, StressResult } from '../helpers/cli.js'
+ * @import { StressResult } from '../helpers/cli.js'
  * @import { AddressInfo } from 'node:net'
  * @import { TestContext } from 'node:test'
  */
@@ -25,18 +25,7 @@ const ACCUSATION =
   /wallets ([\d., ]+) sent a transaction that is not of this run: (0x\w{64}) \(wallet (\d+), nonce (\d+)\) was mined; /;
 
 /** One chain for all tests: each has wallets of its own on it. */
-let url = '';
-/** @type {StressProcess} */
-let node;
-before(async () => {
-  // It has to outlive all tests of this file, however slow the machine is.
-  node = startStress(['node', '-t', '200', '--port', String(await freePort())], { timeoutMs: 900_000 });
-  [, url] = await node.waitFor(/^(http:\S+) \(chain 31337\): wallets 0\.\.199 of .* are funded; /m);
-});
-after(async () => {
-  node.child.kill('SIGTERM');
-  await node.done;
-});
+const node = nodeFor(200);
 
 /** @typedef {{offset: number, threads: number, contracts: string}} Instance */
 
@@ -48,7 +37,7 @@ const instance = (t, offset, threads = 20) => ({
 });
 
 /** @param {TestContext} t @param {Instance} one @param {string} words @param {string} [rpc] */
-const start = (t, { contracts, ...slice }, words, rpc = url) =>
+const start = (t, { contracts, ...slice }, words, rpc = node.url) =>
   startOf(t, `--contracts ${contracts} ${words}`, { rpc, ...slice });
 
 /** @param {string} ranges such as '10..12, 15' @returns {number[]} */
@@ -75,7 +64,7 @@ async function assertProven(accuser, stderr, first) {
     assert.ok(index >= first && index < first + 10, `wallet ${index} is in the overlap`);
   assert.ok(indexes(ranges).includes(Number(wallet)));
 
-  const transaction = await rpcCall(url, 'eth_getTransactionByHash', [hash]);
+  const transaction = await rpcCall(node.url, 'eth_getTransactionByHash', [hash]);
   assert.ok(transaction !== null && transaction.blockNumber !== null, `${hash} was mined`);
   const { address } = DEV_WALLETS.deriveChild(Number(wallet));
   assert.equal(transaction.from.toLowerCase(), address.toLowerCase());
@@ -83,7 +72,7 @@ async function assertProven(accuser, stderr, first) {
   // Without a contracts file it has not come as far as deploying one.
   const own = existsSync(accuser.contracts) ? readJson(accuser.contracts).contracts[address].toLowerCase() : 'none';
   assert.notEqual(transaction.to?.toLowerCase(), own, 'it is no increment of the counter of the accuser');
-  const receipt = await rpcCall(url, 'eth_getTransactionReceipt', [hash]);
+  const receipt = await rpcCall(node.url, 'eth_getTransactionReceipt', [hash]);
   assert.notEqual(receipt.contractAddress?.toLowerCase(), own, 'and not its deployment');
 }
 
@@ -99,7 +88,7 @@ async function collide(t, instances, more = '') {
   const gates = startTogether(instances.length);
   const words = `-d 10m --tx-timeout 10s --interval 1s ${more}`;
   const all = await Promise.all(
-    instances.map(async (one, i) => start(t, one, words, (await serveBehind(url, gates[i])).url)),
+    instances.map(async (one, i) => start(t, one, words, (await serveBehind(node.url, gates[i])).url)),
   );
   /** @type {Array<StressResult & {run: any, instance: Instance}>} */
   const results = [];
@@ -181,12 +170,12 @@ test('two instances that would send the very same transactions are found out, an
   await start(t, instances[0], '-d 100ms').end();
   // The same counters and a fixed price: the same nonce, receiver, data, gas and fee, and so the same hash.
   writeFileSync(instances[1].contracts, JSON.stringify(readJson(instances[0].contracts)));
-  const before = await countersIn(url, instances[0].contracts);
+  const before = await countersIn(node.url, instances[0].contracts);
   const [first, second] = await collide(t, instances, '--gas-price 3');
   assert.equal(first.code, 76, first.stderr);
   assert.equal(first.run.end, 'foreign_sender', 'found while running, not at the end');
   const verified = first.run.counts.verified + second.run.counts.verified;
-  const grown = (await countersIn(url, instances[0].contracts)) - before;
+  const grown = (await countersIn(node.url, instances[0].contracts)) - before;
   assert.ok(verified <= grown, `${verified} increments are claimed to be verified, the counters grew by ${grown}`);
 });
 

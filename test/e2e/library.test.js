@@ -50,14 +50,9 @@ describe('the library', () => {
     );
     // A socket, a timer, a thread or a process that was left would keep the program from ending.
     assert.equal(status, 0, stderr);
-    assert.deepEqual(JSON.parse(stdout), {
-      end: 'interrupted',
-      exitCode: 130,
-      result: 'exact',
-      isAll: true,
-      workers: 2,
-      isSame: true,
-    });
+    const { end, exitCode, ...others } = JSON.parse(stdout);
+    assert.deepEqual([end, exitCode], ['interrupted', 130]);
+    assert.deepEqual(others, { result: 'exact', isAll: true, workers: 2, isSame: true });
   });
 
   it('an onInterval that throws or rejects ends the load with a usage error, also after the last interval', (t) => {
@@ -97,10 +92,8 @@ describe('the library', () => {
     assert.match(lines[1], /^false true 69 http:\/\/127\.0\.0\.1:1: connection refused$/);
     assert.match(lines[2], /^true true 64 run\(\): unknown option "out"/);
     assert.match(lines[3], /^true true 64 run\(\): unknown option "nope"/);
-    assert.match(
-      lines[4],
-      /^true true 64 workload must be a name, the path of a file, or the result of defineWorkload/,
-    );
+    const wrong = /^true true 64 workload must be a name, the path of a file, or the result of defineWorkload/;
+    assert.match(lines[4], wrong);
     assert.match(lines[5], /^true true 64 a workload object cannot be sent to worker threads/);
     assert.match(lines[6], /^true true 64 .*--threads.* must be at least 1/);
     assert.match(lines[7], /^false true (130|69) /);

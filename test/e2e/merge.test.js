@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { copyFileSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { startAnvil } from '../helpers/anvil.js';
-import { readJson, runStress } from '../helpers/cli.js';
+import { anvilFor } from '../helpers/anvil.js';
+import { exited, readJson, runStress } from '../helpers/cli.js';
 import { assertDistribution, assertNear, stagesUs, totalUs, windowOf } from '../helpers/recompute.js';
 import { readRows } from '../helpers/rows.js';
 import { schemaErrors } from '../helpers/run-file.js';
@@ -13,7 +13,6 @@ import { sumOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { Anvil } from '../helpers/anvil.js'
  * @import { TestContext } from 'node:test'
  */
 
@@ -21,31 +20,22 @@ const INSTANCES = 4;
 const THREADS = 5;
 const MARKER = 'STRESS_RESULT ';
 
-/** @type {Anvil} */
-let node;
 /** Where the instances have left their run files, their samples and their logs. */
 const made = temporaryFolder({ after });
 /** @type {any[]} */
 let runs = [];
 
-before(async () => {
-  node = await startAnvil({ args: ['--accounts', '20', '--block-time', '0.1'] });
-  const { url } = node;
+anvilFor('--accounts 20 --block-time 0.1', async ({ url }) => {
   const load = `--rpc ${url} --chain-id 31337 -t ${THREADS} -d 3s --interval 1s --warmup 500ms`;
   const together = `--instances ${INSTANCES} --run-id night --barrier ${made}/barrier --results ${made}/results`;
   await Promise.all(
     Array.from({ length: INSTANCES }, async (_, index) => {
       const args = `${load} ${together} --index ${index} --samples ${made}/${index}.csv`.split(' ');
-      const { code, stdout, stderr } = await runStress(args);
-      assert.equal(code, 0, stderr);
+      const { stdout } = await exited(0, args);
       writeFileSync(join(made, `${index}.log`), stdout);
     }),
   );
   runs = filesIn(join(made, 'results')).map(readJson);
-});
-
-after(async () => {
-  await node.stop();
 });
 
 /** @param {string} folder */
@@ -83,8 +73,7 @@ function killed(run) {
 describe('stress merge', { concurrency: 2 }, () => {
   test('adds up exactly what all instances did', async (t) => {
     const out = join(temporaryFolder(t), 'merged.json');
-    const { code, stdout, stderr } = await runStress(['merge', join(made, 'results'), '--expect', '4', '--out', out]);
-    assert.equal(code, 0, stderr);
+    const { stdout } = await exited(0, ['merge', join(made, 'results'), '--expect', '4', '--out', out]);
     const merged = readJson(out);
     assert.deepEqual(schemaErrors(merged), []);
     assertSums(merged);
@@ -103,8 +92,7 @@ describe('stress merge', { concurrency: 2 }, () => {
     const folder = temporaryFolder(t);
     const [out, html] = [join(folder, 'merged.json'), join(folder, 'merged.html')];
     const limits = ['--threshold', 'verified>0', '--threshold', 'tps>100000'];
-    const { code } = await runStress(['merge', join(made, 'results'), '--out', out, '--html', html, ...limits]);
-    assert.equal(code, 99);
+    await exited(99, ['merge', join(made, 'results'), '--out', out, '--html', html, ...limits]);
     const [first, second] = readJson(out).thresholds;
     assert.deepEqual([first.passed, second.passed], [true, false]);
     assert.match(readFileSync(html, 'utf8'), /^<!doctype html>/i);
@@ -113,10 +101,8 @@ describe('stress merge', { concurrency: 2 }, () => {
     assert.match(report.stdout, /^ {2}start +all within \d+ ms(?: \([^)]+\))?; their clocks are \d+ ms apart/m);
     const other = join(folder, 'other.json');
     writeFileSync(other, JSON.stringify({ ...readJson(out), id: runs[0].id }));
-    const compared = await runStress(['compare', out, '--with', other]);
-    assert.equal(compared.code, 0, compared.stderr);
-    const nested = await runStress(['merge', out]);
-    assert.equal(nested.code, 65);
+    await exited(0, ['compare', out, '--with', other]);
+    const nested = await exited(65, ['merge', out]);
     assert.match(nested.stderr, /is a merge itself: give the run files/);
   });
 
@@ -154,15 +140,11 @@ describe('stress merge', { concurrency: 2 }, () => {
   test('a killed instance is named, and what is unresolved of it', async (t) => {
     const folder = folderWith(t, 1, killed);
     const out = join(temporaryFolder(t), 'merged.json');
-    const refused = await runStress(['merge', folder, '--out', out]);
-    assert.equal(refused.code, 75);
-    assert.match(
-      refused.stderr,
-      /^stress: 3 of 4 instances are whole; ended before their runs did: instance 1 \(--partial/m,
-    );
+    const refused = await exited(75, ['merge', folder, '--out', out]);
+    const lacks = /^stress: 3 of 4 instances are whole; ended before their runs did: instance 1 \(--partial/m;
+    assert.match(refused.stderr, lacks);
     assert.throws(() => readFileSync(out), 'nothing was written');
-    const { code, stdout, stderr } = await runStress(['merge', folder, '--partial', '--out', out]);
-    assert.equal(code, 0);
+    const { stdout, stderr } = await exited(0, ['merge', folder, '--partial', '--out', out]);
     const merged = readJson(out);
     assert.deepEqual(schemaErrors(merged), []);
     assert.deepEqual([merged.partial, merged.inFlight, merged.audit.exact], [true, 2, false]);
@@ -180,14 +162,12 @@ describe('stress merge', { concurrency: 2 }, () => {
     const folder = folderWith(t, 3, () => {});
     // One that was killed before its load leaves the name that it claimed.
     writeFileSync(filesIn(folder)[3], '');
-    const refused = await runStress(['merge', folder]);
-    assert.equal(refused.code, 75);
+    const refused = await exited(75, ['merge', folder]);
     assert.match(refused.stderr, /3 of 4 instances are whole; missing: 3 \(--partial/);
     assert.match(refused.stderr, /-00003-0\.json is no run file/);
     const out = join(temporaryFolder(t), 'merged.json');
     const partial = ['merge', folder, '--partial', '--out', out, '--threshold', 'audit=exact'];
-    const { code, stdout, stderr } = await runStress(partial);
-    assert.equal(code, 99, stderr);
+    const { stdout, stderr } = await exited(99, partial);
     const { audit, merged } = readJson(out);
     assert.deepEqual(schemaErrors(readJson(out)), []);
     assert.deepEqual([audit.exact, audit.result], [false, 'incomplete']);
@@ -207,8 +187,7 @@ describe('stress merge', { concurrency: 2 }, () => {
     });
     const files = filesIn(folder).slice(0, 3);
     for (const args of [[folder], [...files, '--partial']]) {
-      const { code, stdout } = await runStress(['merge', ...args]);
-      assert.equal(code, 76);
+      const { stdout } = await exited(76, ['merge', ...args]);
       assert.match(stdout, /audit +NOT EXACT/);
     }
   });
@@ -221,8 +200,7 @@ describe('stress merge', { concurrency: 2 }, () => {
     assert.deepEqual(codes, [65, 75]);
     const file = join(folder, 'x.log.gz');
     writeFileSync(file, gzipSync(readFileSync(join(made, '0.log'))));
-    const { code, stderr } = await runStress(['merge', file]);
-    assert.equal(code, 65);
+    const { stderr } = await exited(65, ['merge', file]);
     assert.match(stderr, /x\.log\.gz is no run file, and no log with a STRESS_RESULT line in it/);
   });
 
@@ -238,8 +216,7 @@ describe('stress merge', { concurrency: 2 }, () => {
           blocks.skewSumMs += 10_000 * blocks.count;
         }
     });
-    const { code, stdout, stderr } = await runStress(['merge', folder, '--out', '-']);
-    assert.equal(code, 0, stderr);
+    const { stdout } = await exited(0, ['merge', folder, '--out', '-']);
     const { merged, warnings } = JSON.parse(stdout);
     assertNear(merged.clockSkewMs, 10_000, 0.1, 'skew of the clocks');
     assertNear(merged.rawStartSkewMs, 10_000, 0.1, 'start skew by the clocks as they are');
@@ -255,8 +232,7 @@ describe('stress merge', { concurrency: 2 }, () => {
         const row = intervals.find((/** @type {any} */ { latency }) => latency.count > 0);
         row.latency.hdr = 'AAAA';
       });
-      const { code, stderr } = await runStress(['merge', folder]);
-      assert.equal(code, 65, stderr);
+      const { stderr } = await exited(65, ['merge', folder]);
       assert.match(stderr, new RegExp(`0000${index}-0\\.json has figures that cannot be read`));
     }
   });

@@ -5,26 +5,20 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { after, before, describe, test } from 'node:test';
-import { startAnvil } from '../helpers/anvil.js';
-import { readJson, runStress } from '../helpers/cli.js';
+import { describe, test } from 'node:test';
+import { anvilFor } from '../helpers/anvil.js';
+import { exited, readJson } from '../helpers/cli.js';
 import { runOf, startOf, sumOf } from '../helpers/run-of.js';
 import { assertRefused } from '../helpers/table.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
  * @import { TestContext } from 'node:test'
- * @import { Anvil } from '../helpers/anvil.js'
  */
 
 const OWN = fileURLToPath(new URL('../../docs/examples/access-list.js', import.meta.url));
 
-/** @type {Anvil} */
-let chain;
-before(async () => {
-  chain = await startAnvil({ args: ['--accounts', '100', '--block-time', '0.2'] });
-});
-after(() => chain.stop());
+const chain = anvilFor('--accounts 100 --block-time 0.2');
 
 /** @param {TestContext} t @param {string} words */
 async function mixed(t, words) {
@@ -77,8 +71,7 @@ describe('--mix', { concurrency: 2 }, () => {
   test('an instance with calls beside transactions is merged', async (t) => {
     const instance = '--index 0 --instances 1 --chain-id 31337';
     const { out } = await mixed(t, `${instance} --mix counter:3,calls:2 --method eth_blockNumber -d 1s`);
-    const merged = await runStress(['merge', '--expect', '1', out]);
-    assert.equal(merged.code, 0, merged.stdout + merged.stderr);
+    const merged = await exited(0, ['merge', '--expect', '1', out]);
     assert.match(merged.stdout, /^ {2}audit +exact: 6 wallets executed \d+/m);
   });
 
@@ -116,11 +109,7 @@ export default () => ({
       ['-t 2 --mix counter:0', 64, /--mix must be workloads with weights above 0, .*"counter:0"/],
       ['-t 2 --mix counter:many', 64, /--mix must be workloads with weights above 0/],
       ['-t 2 --mix counter:1 --workload erc20', 64, /--mix and --workload exclude each other/],
-      [
-        '-t 2 --mix counter:1 --set storage.slots=5',
-        64,
-        /--set storage\.slots=\.\.\. is for no member .* as counter\.slots/,
-      ],
+      ['-t 2 --mix counter:1 --set storage.slots=5', 64, /--set storage\.slots=\.\.\. is for .* as counter\.slots/],
       ['-t 2 --mix storage:1 --set slots=5', 64, /--set slots=\.\.\. is for no member of --mix: .* as storage\.slots/],
       [
         '-t 2 --mix storage:1,counter:1 --set storage.slots=0',

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { pending, startMinedChain } from '../helpers/anvil.js';
-import { runStress } from '../helpers/cli.js';
+import { exited } from '../helpers/cli.js';
 import { DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { startFaultProxy } from '../helpers/fault-proxy.js';
 import { mutant } from '../helpers/mutant.js';
@@ -185,8 +185,7 @@ async function leaveQueued(anvil) {
 test('transactions of before that wait for a missing nonce are mined before the load, which is exact', async (t) => {
   const { anvil } = await startMinedChain(t);
   await leaveQueued(anvil);
-  const { code, stdout, stderr } = await runStress(['--rpc', anvil.url, '-t', '3', '-d', '1s']);
-  assert.equal(code, 0, stderr);
+  const { stdout } = await exited(0, ['--rpc', anvil.url, '-t', '3', '-d', '1s']);
   assert.match(stdout, /^wallets 0, 2 have .* in the node's pool that wait for a missing nonce, .* are mined/m);
   assert.match(stdout, /^ {2}audit +exact: 3 counters/m);
   assert.equal(Number((await anvil.rpc('txpool_status')).queued), 0);
@@ -198,8 +197,7 @@ test('where the pool is not shown, they are not of this run when the load meets 
   const proxy = await startFaultProxy(anvil.url);
   t.after(() => proxy.close());
   await proxy.set({ kind: 'noMethod', methods: ['txpool_status', 'txpool_content', 'txpool_contentFrom'] });
-  const { code, stdout, stderr } = await runStress(['--rpc', proxy.url, '-t', '3', '-d', '10m']);
-  assert.equal(code, 76, stdout + stderr);
+  const { stderr } = await exited(76, ['--rpc', proxy.url, '-t', '3', '-d', '10m']);
   const accusation = /wallets (0|2|0, 2) sent a transaction that is not of this run: 0x\w{64} \(wallet [02], nonce 4\)/;
   assert.match(stderr, accusation);
   assert.match(stderr, /another run uses the same wallets, or left it in a pool before/);

@@ -3,15 +3,12 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { createPacer } from '../../src/core/pacer.js';
-import { readJson, startStress } from '../helpers/cli.js';
 import { startKnownLatency } from '../helpers/known-latency.js';
 import { assertAgrees, assertWholeRunAgrees } from '../helpers/recompute.js';
 import { readRows } from '../helpers/rows.js';
-import { assertRunFile } from '../helpers/run-file.js';
-import { temporaryFolder } from '../helpers/temporary.js';
+import { killedBy, runOf, sumOf } from '../helpers/run-of.js';
 
 /**
- * @import { StressProcess } from '../helpers/cli.js'
  * @import { RunFile } from '../helpers/run-file.js'
  * @import { TestContext } from 'node:test'
  */
@@ -24,24 +21,17 @@ before(async () => {
 
 /**
  * @param {TestContext} t
- * @param {string[]} args
- * @param {{during?: (stress: StressProcess) => Promise<void>, exit?: number}} [options]
+ * @param {string} words
+ * @param {RegExp} [interrupted] when it has said that
  */
-async function load(t, args, { during, exit = 0 } = {}) {
-  const folder = temporaryFolder(t);
-  const [out, samples] = [join(folder, 'run.json'), join(folder, 'samples.csv')];
-  const stress = startStress([
-    ...['--rpc', url, '--workload', 'rpc', '--method', 'eth_blockNumber', '--interval', '500ms'],
-    ...['--out', out, '--samples', samples, ...args],
-  ]);
-  await during?.(stress);
-  const { code, stderr } = await stress.done;
-  assert.equal(code, exit, stderr);
-  const run = /** @type {RunFile} */ (readJson(out));
-  const rows = readRows(samples).sort((a, b) => a.intended_at_us - b.intended_at_us);
-  assertRunFile(run);
+async function load(t, words, interrupted) {
+  const own = interrupted === undefined ? {} : { exit: 130, during: killedBy('SIGINT', interrupted) };
+  const more = `--workload rpc --method eth_blockNumber --samples DIR/samples.csv ${words}`;
+  const result = await runOf(t, more, { rpc: url, ...own });
+  const run = /** @type {RunFile} */ (result.run);
+  const rows = readRows(join(result.folder, 'samples.csv')).sort((a, b) => a.intended_at_us - b.intended_at_us);
   // Interrupted workers end their windows one after the other (docs/limits.md).
-  const isExact = exit === 0 || !args.includes('--workers');
+  const isExact = interrupted === undefined || !words.includes('--workers');
   if (run.window.durationMs > 0 && isExact) assertAgrees(run, rows);
   else assertWholeRunAgrees(run, rows);
   const { counts } = run;
@@ -56,11 +46,8 @@ async function load(t, args, { during, exit = 0 } = {}) {
  */
 function assertOnSchedule(due, schedule) {
   const off = due.filter((atUs) => !schedule.has(atUs));
-  assert.deepEqual(
-    off.slice(0, 5),
-    [],
-    `${off.length} of ${due.length} operations were due at no instant of the schedule`,
-  );
+  const words = `${off.length} of ${due.length} operations were due at no instant of the schedule`;
+  assert.deepEqual(off.slice(0, 5), [], words);
   assert.equal(new Set(due).size, due.length, 'two operations were due at one instant');
 }
 
@@ -72,11 +59,11 @@ function scheduleOf(count, dueUs) {
 /** Every 2 ms, from the start of the load. @param {number} count */
 const every2ms = (count) => scheduleOf(count, (ordinal) => 2000 * ordinal);
 
-const FIXED = ['--rate', '500', '-t', '100'];
+const FIXED = '--rate 500 -t 100';
 
 describe('operations are due at fixed instants', { concurrency: 3 }, () => {
   test('--rate 500 for 1.5 s: 750 of them', async (t) => {
-    const { run, due } = await load(t, [...FIXED, '-d', '1500ms']);
+    const { run, due } = await load(t, `${FIXED} -d 1500ms`);
     assert.equal(run.counts.scheduled, 750);
     assert.equal(run.window.counts.scheduled, 750);
     assert.equal(run.window.durationMs, 1500);
@@ -85,28 +72,25 @@ describe('operations are due at fixed instants', { concurrency: 3 }, () => {
   });
 
   test('--warmup 1s: its operations are not in the window, which has all of its own', async (t) => {
-    const { run, due } = await load(t, [...FIXED, '--warmup', '1s', '-d', '1s']);
+    const { run, due } = await load(t, `${FIXED} --warmup 1s -d 1s`);
     assert.equal(run.counts.scheduled, 1000);
     assert.equal(run.window.counts.scheduled, 500);
     assert.equal(run.window.durationMs, 1000);
     assertOnSchedule(due, every2ms(1000));
     const warmup = run.intervals.filter(({ phase }) => phase === 'warmup');
     assert.deepEqual([warmup[0].startMs, warmup.at(-1)?.endMs], [0, 1000]);
-    assert.equal(
-      warmup.reduce((sum, { counts }) => sum + counts.scheduled, 0),
-      500,
-    );
+    assert.equal(sumOf(warmup.map(({ counts }) => counts.scheduled)), 500);
   });
 
   test('--workers 3: they share one schedule', async (t) => {
-    const { run, due } = await load(t, [...FIXED, '--workers', '3', '--warmup', '500ms', '-d', '1s']);
+    const { run, due } = await load(t, `${FIXED} --workers 3 --warmup 500ms -d 1s`);
     assert.equal(run.counts.scheduled, 750);
     assert.equal(run.window.counts.scheduled, 500);
     assertOnSchedule(due, every2ms(750));
   });
 
   test('--stages 0:200/2s,200/1s: what the area under the rate is', async (t) => {
-    const { run, due } = await load(t, ['--stages', '0:200/2s,200/1s', '-t', '100']);
+    const { run, due } = await load(t, '--stages 0:200/2s,200/1s -t 100');
     assert.equal(run.counts.scheduled, 400);
     assert.equal(run.window.counts.scheduled, 400);
     assert.equal(run.window.durationMs, 3000);
@@ -116,17 +100,15 @@ describe('operations are due at fixed instants', { concurrency: 3 }, () => {
   });
 
   test('--arrival poisson: independent of each other, and known from the seed', async (t) => {
-    const { run, due } = await load(t, ['--rate', '1000', '-t', '500', '-d', '3s', '--arrival', 'poisson']);
+    const { run, due } = await load(t, '--rate 1000 -t 500 -d 3s --arrival poisson');
     const { arrivalSeed } = run.generator;
     assert.ok(Number.isInteger(arrivalSeed), `${arrivalSeed}`);
     const instants = poisson(1000, 3e6, Number(arrivalSeed));
     assert.equal(run.counts.scheduled, instants.length);
     assert.ok(Math.abs(instants.length - 3000) < 5 * Math.sqrt(3000), `${instants.length} scheduled`);
     const known = new Set(instants);
-    assert.deepEqual(
-      due.filter((atUs) => !known.has(atUs)),
-      [],
-    );
+    const unknown = due.filter((atUs) => !known.has(atUs));
+    assert.deepEqual(unknown, []);
     // Of 300 bins with a Poisson distribution the index of dispersion is 1, with a standard deviation of 0.08.
     const index = dispersion(instants, 10_000, 300);
     assert.ok(index > 0.6 && index < 1.4, `index of dispersion ${index}`);
@@ -135,28 +117,21 @@ describe('operations are due at fixed instants', { concurrency: 3 }, () => {
   });
 
   test('--arrival poisson of two workers: one schedule, in which no instant is taken twice', async (t) => {
-    const args = ['--rate', '500', '-t', '500', '-d', '1s', '--arrival', 'poisson', '--workers', '2'];
-    const { run, due } = await load(t, args);
+    const { run, due } = await load(t, '--rate 500 -t 500 -d 1s --arrival poisson --workers 2');
     const instants = poisson(500, 1e6, Number(run.generator.arrivalSeed));
     assert.equal(run.counts.scheduled, instants.length);
     if (run.counts.dropped === 0) assert.deepEqual(due, instants);
   });
 
-  for (const more of [[], ['--workers', '2']]) {
-    test(`Ctrl-C in the middle ${more.join(' ')}: what was due until then`, async (t) => {
-      const { run, due } = await load(t, [...FIXED, ...more], {
-        exit: 130,
-        during: async (stress) => {
-          await stress.waitFor(/^ +[1-9]\.\d s/m);
-          stress.child.kill('SIGINT');
-        },
-      });
+  for (const more of ['', '--workers 2']) {
+    test(`Ctrl-C in the middle ${more}: what was due until then`, async (t) => {
+      const { run, due } = await load(t, `${FIXED} ${more}`, /^ +[1-9]\.\d s/m);
       assert.equal(run.end, 'interrupted');
       const { durationMs, counts } = run.window;
       assert.ok(durationMs >= 1000, `${durationMs} ms`);
       // The first one is due at once. Workers hear of the end one after the other.
       const owed = Math.ceil(durationMs / 2);
-      if (more.length === 0) assert.equal(counts.scheduled, owed);
+      if (more === '') assert.equal(counts.scheduled, owed);
       else assert.ok(counts.scheduled <= owed, `${counts.scheduled} of ${owed}`);
       assert.ok(counts.scheduled >= 0.9 * owed, `${counts.scheduled} of ${owed}`);
       assert.equal(run.counts.scheduled, counts.scheduled);
@@ -165,13 +140,7 @@ describe('operations are due at fixed instants', { concurrency: 3 }, () => {
   }
 
   test('Ctrl-C in the warm-up: no window, and the run ends in order', async (t) => {
-    const { run } = await load(t, [...FIXED, '--warmup', '30s', '-d', '30s'], {
-      exit: 130,
-      during: async (stress) => {
-        await stress.waitFor(/^ +\d\.\d s/m);
-        stress.child.kill('SIGINT');
-      },
-    });
+    const { run } = await load(t, `${FIXED} --warmup 30s -d 30s`, /^ +\d\.\d s/m);
     assert.equal(run.window.durationMs, 0);
     assert.equal(run.window.counts.scheduled, 0);
     assert.ok(run.counts.scheduled >= 250);

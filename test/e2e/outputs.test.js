@@ -4,10 +4,10 @@ import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import * as hdr from 'hdr-histogram-js';
-import { freePort, startAnvil } from '../helpers/anvil.js';
-import { runStress, spawnStress } from '../helpers/cli.js';
+import { anvilFor, freePort } from '../helpers/anvil.js';
+import { exited, runStress, spawnStress } from '../helpers/cli.js';
 import { DEV_MNEMONIC, DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { parsePage, valueOf } from '../helpers/prometheus-page.js';
 import { serveMethods } from '../helpers/endpoint.js';
@@ -17,15 +17,11 @@ import { killedBy, runOf, startOf, sumOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { Anvil } from '../helpers/anvil.js'
  * @import { Metric } from '../helpers/prometheus-page.js'
  * @import { AddressInfo } from 'node:net'
  */
 
-/** @type {Anvil} */
-let chain;
-before(async () => (chain = await startAnvil({ args: ['--accounts', '60', '--block-time', '0.1'] })));
-after(() => chain.stop());
+const chain = anvilFor('--accounts 60 --block-time 0.1');
 
 /** The page again and again, until it is gone. @param {number} port @param {Promise<unknown>} done */
 async function lastPage(port, done) {
@@ -33,10 +29,8 @@ async function lastPage(port, done) {
   let isOver = false;
   done.finally(() => (isOver = true)).catch(() => {});
   while (!isOver) {
-    await fetch(`http://127.0.0.1:${port}/metrics`).then(
-      async (response) => (page = await response.text()),
-      () => {},
-    );
+    const response = await fetch(`http://127.0.0.1:${port}/metrics`).catch(() => null);
+    page = (await response?.text()) ?? page;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   return parsePage(page);
@@ -171,25 +165,15 @@ describe('all outputs of a run', () => {
 });
 
 describe('outputs of a run that ended before its load began', () => {
-  for (const [
-    name,
-    wordsOf,
-    exit,
-    verdict,
-    says,
-  ] of /** @type {Array<[string, () => Promise<string>, number, string | undefined, RegExp]>} */ ([
-    [
-      'no endpoint',
-      async () => `--rpc http://127.0.0.1:${await freePort()}`,
-      ...[69, 'endpoint-down', /^http:\/\/127\.0\.0\.1:\d+: connection refused$/],
-    ],
+  const nowhere = async () => `--rpc http://127.0.0.1:${await freePort()}`;
+  const mainnet = async () => `--rpc ${(await serveMethods({ eth_chainId: '0x1' })).url}`;
+  /** @type {Array<[string, () => Promise<string>, number, string | undefined, RegExp]>} */
+  const ROWS = [
+    ['no endpoint', nowhere, 69, 'endpoint-down', /^http:\/\/127\.0\.0\.1:\d+: connection refused$/],
     ['no funds', async () => `-o 70 --rpc ${chain.url}`, 69, 'funds', /1 wallet has less than the/],
-    [
-      'a public mainnet',
-      async () => `--rpc ${(await serveMethods({ eth_chainId: '0x1' })).url}`,
-      ...[77, undefined, /a public network whose coins are worth money/],
-    ],
-  ]))
+    ['a public mainnet', mainnet, 77, undefined, /a public network whose coins are worth money/],
+  ];
+  for (const [name, wordsOf, exit, verdict, says] of ROWS)
     test(`${name}: ${exit}, and the run file and JUnit say why`, async (t) => {
       const words = `-t 1 -d 1s --junit DIR/junit.xml --threshold tps>1 ${await wordsOf()}`;
       const env = name === 'no funds' ? { STRESS_MNEMONIC: DEV_MNEMONIC } : {};
@@ -199,8 +183,7 @@ describe('outputs of a run that ended before its load began', () => {
       const xml = readFileSync(join(folder, 'junit.xml'), 'utf8');
       assert.match(xml, /<testsuite name="stress" tests="3" failures="2" .* skipped="1"/);
       assert.match(xml, /<testcase classname="stress\.run" name="run" time="0"><failure message=/);
-      const report = await runStress(['report', out]);
-      assert.equal(report.code, 0, report.stderr);
+      const report = await exited(0, ['report', out]);
       assert.match(report.stdout, /ended before its load began/);
     });
 });

@@ -2,27 +2,20 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, it } from 'node:test';
-import { startAnvil } from '../helpers/anvil.js';
-import { ROOT, runStress, spawnStress } from '../helpers/cli.js';
+import { describe, it } from 'node:test';
+import { anvilFor } from '../helpers/anvil.js';
+import { ROOT, exited, runStress, spawnStress } from '../helpers/cli.js';
 import { runOf, startOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { Anvil } from '../helpers/anvil.js'
  * @import { TestContext } from 'node:test'
  */
 
 const CONTRACT = "export const contract = 'evm-stress/workload@1';\n";
 const PAY = "next: () => ({ to: '0x' + '11'.repeat(20), value: 1n })";
 
-/** @type {Anvil} */
-let chain;
-
-before(async () => {
-  chain = await startAnvil({ args: ['--accounts', '200', '-b', '0.1'] });
-});
-after(() => chain.stop());
+const chain = anvilFor('--accounts 200 -b 0.1');
 
 /** @param {TestContext} t @param {string} workload file @param {string} words @param {number} [exit] */
 const run = (t, workload, words, exit) => runOf(t, `--workload ${workload} ${words}`, { chain, threads: 4, exit });
@@ -57,8 +50,7 @@ describe('examples', () => {
 describe('stress new-workload', () => {
   it('writes a workload that runs as it is, and never over another file', async (t) => {
     const cwd = temporaryFolder(t);
-    const made = await runStress(['new-workload', 'mine.js'], { cwd });
-    assert.equal(made.code, 0, made.stderr);
+    const made = await exited(0, ['new-workload', 'mine.js'], { cwd });
     assert.match(made.stdout, /^next: stress -t 5 -d 3s --workload mine\.js$/m);
     const again = await runStress(['new-workload', 'mine.js'], { cwd });
     assert.deepEqual([again.code, again.stderr], [73, 'stress: mine.js is there already: give another name\n']);

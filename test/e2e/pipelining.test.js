@@ -1,7 +1,7 @@
 /** Several operations of one wallet in flight, and operations at a rate: all of it is audited on a real chain. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { startAnvil, startMiner } from '../helpers/anvil.js';
+import { after, describe, test } from 'node:test';
+import { anvilFor, startMiner } from '../helpers/anvil.js';
 import { passOn, serve } from '../helpers/endpoint.js';
 import { runOf } from '../helpers/run-of.js';
 
@@ -13,21 +13,14 @@ import { runOf } from '../helpers/run-of.js';
 const WALLETS = 5;
 const IN_FLIGHT = 4;
 
-/** A chain with a block for each transaction, and one with a block every half second. @type {Record<string, Anvil>} */
-const chains = {};
-
 /** @type {ReturnType<typeof startMiner>} */
 let nudge;
-
-before(async () => {
-  [chains.automine, chains.paced] = await Promise.all([
-    startAnvil({ args: ['--accounts', '60'] }),
-    startAnvil({ args: ['--accounts', '60', '--block-time', '0.5'] }),
-  ]);
+/** A chain with a block for each transaction, and one with a block every half second. @type {Record<string, Anvil>} */
+const chains = {
   // anvil does not always notice that what it has queued can be mined now: without another block it never is.
-  nudge = startMiner(chains.automine, 250);
-});
-
+  automine: anvilFor('--accounts 60', (anvil) => (nudge = startMiner(anvil, 250))),
+  paced: anvilFor('--accounts 60 --block-time 0.5'),
+};
 after(() => nudge.pause());
 
 /** @param {TestContext} t @param {string} name of the chain @param {string} words @param {string} [rpc] */
@@ -80,15 +73,12 @@ describe('pipelining', { concurrency: 3 }, () => {
     const FIRST = WALLETS * IN_FLIGHT;
     const ITERATIONS = 3 * IN_FLIGHT;
 
-    for (const [
-      what,
-      name,
-      workers,
-      faultOf,
-    ] of /** @type {Array<[string, string, string, (n: number) => string]>} */ ([
+    /** @type {Array<[string, string, string, (n: number) => string]>} */
+    const FAULTS = [
       ['arrive, but their answers do not', 'automine', '1', () => 'hide'],
       ['never arrive, or so, over two threads', 'paced', '2', (n) => (n % 2 === 0 ? 'lose' : 'hide')],
-    ]))
+    ];
+    for (const [what, name, workers, faultOf] of FAULTS)
       test(`that ${what} (${name}): they are sent again, the run goes on, the audit is exact`, async (t) => {
         let sent = 0;
         /** @type {Record<string, number>} */

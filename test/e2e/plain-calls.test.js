@@ -1,23 +1,18 @@
 /** `--workload rpc`: plain calls, which need no wallets, no funds and no chain that mines. */
 import assert from 'node:assert/strict';
-import { before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startAnvil } from '../helpers/anvil.js';
+import { anvilFor, startAnvil } from '../helpers/anvil.js';
 import { HANG_UP, SILENCE, serve } from '../helpers/endpoint.js';
 import { INTERVAL_LINE, STACK_TRACE, killedBy, runOf, startOf, sumOf } from '../helpers/run-of.js';
 
 /**
- * @import { Anvil } from '../helpers/anvil.js'
  * @import { Answer } from '../helpers/endpoint.js'
  * @import { RunOptions } from '../helpers/run-of.js'
  * @import { TestContext } from 'node:test'
  */
 
-/** @type {Anvil} */
-let anvil;
-before(async () => {
-  anvil = await startAnvil();
-});
+const anvil = anvilFor();
 
 /** Four users, whose pauses leave the machine to others. */
 const USERS = '-t 4 --think-time 10ms --workload rpc --interval 200ms';
@@ -173,16 +168,13 @@ test('a server that answers a constant needs --fixed-id', async (t) => {
 });
 
 describe('an endpoint that fails in the middle', () => {
-  for (const [
-    name,
-    transport,
-    failure,
-    code,
-  ] of /** @type {Array<[string, string, Answer | typeof HANG_UP, RegExp]>} */ ([
+  /** @type {Array<[string, string, Answer | typeof HANG_UP, RegExp]>} */
+  const FAILURES = [
     ['HTTP 503', 'undici', { status: 503, body: 'busy' }, /^protocol$/],
     ['HTTP 503', 'tcp', { status: 503, body: 'busy' }, /^protocol$/],
     ['a connection that is closed', 'undici', HANG_UP, /^transport_/],
-  ]))
+  ];
+  for (const [name, transport, failure, code] of FAILURES)
     test(`${name}, ${transport}: it is counted, not hammered, and used again when it is well`, async (t) => {
       let [isDown, askedWhileDown] = [false, 0];
       const endpoint = await serve((body) => {

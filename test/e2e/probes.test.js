@@ -2,21 +2,14 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort, startAnvil } from '../helpers/anvil.js';
+import { anvilFor, freePort } from '../helpers/anvil.js';
 import { readJson } from '../helpers/cli.js';
 import { SILENCE, serve } from '../helpers/endpoint.js';
 import { runOf, startOf } from '../helpers/run-of.js';
 
-/** @import { Anvil } from '../helpers/anvil.js' */
-
-/** @type {Anvil} */
-let chain;
-before(async () => {
-  chain = await startAnvil({ args: ['--block-time', '0.2'] });
-});
-after(() => chain.stop());
+const chain = anvilFor('--block-time 0.2');
 
 /** @param {string} text @param {RegExp} pattern */
 const times = (text, pattern) => text.match(new RegExp(pattern, 'g'))?.length ?? 0;
@@ -64,11 +57,7 @@ describe('probes', { concurrency: 3 }, () => {
   });
 
   for (const [what, start, why] of /** @type {Array<[string, () => Promise<string>, RegExp]>} */ ([
-    [
-      'that is not there',
-      async () => `http://user:s3cr3t@127.0.0.1:${await freePort()}/metrics`,
-      /refused|no page within/,
-    ],
+    ['that is not there', async () => `http://user:s3cr3t@127.0.0.1:${await freePort()}`, /refused|no page within/],
     [
       'of HTML',
       async () => (await serve(() => ({ headers: { 'content-type': 'text/html' }, body: '<html>hello</html>' }))).url,

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { after, before, describe, test } from 'node:test';
-import { startAnvil } from '../helpers/anvil.js';
+import { describe, test } from 'node:test';
+import { anvilFor } from '../helpers/anvil.js';
 import { STRESS, cleanEnvironment } from '../helpers/cli.js';
 import { SILENCE, passOn, serve, serveMethods } from '../helpers/endpoint.js';
 import { runOf } from '../helpers/run-of.js';
@@ -13,12 +13,7 @@ import { assertRefused } from '../helpers/table.js';
 
 const THREADS = 5;
 
-/** @type {Awaited<ReturnType<typeof startAnvil>>} */
-let chain;
-before(async () => {
-  chain = await startAnvil({ args: ['--accounts', '60', '--block-time', '0.1'] });
-});
-after(() => chain.stop());
+const chain = anvilFor('--accounts 60 --block-time 0.1');
 
 /** @param {string} body @returns {Promise<string>} the chain's answer */
 const ask = async (body) => (await passOn(chain.url, body)).body;

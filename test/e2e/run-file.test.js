@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { linkSync, lstatSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pending, startAnvil, startMinedChain } from '../helpers/anvil.js';
+import { anvilFor, pending, startMinedChain } from '../helpers/anvil.js';
 import { readJson } from '../helpers/cli.js';
 import { DEV_MNEMONIC } from '../helpers/dev-wallets.js';
 import { serveBetween } from '../helpers/endpoint.js';
@@ -14,19 +14,14 @@ import { SECOND_WISH_MS, runOf, startOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { Anvil } from '../helpers/anvil.js'
  * @import { RunFile } from '../helpers/run-file.js'
  */
 
 /** The public key of wallet 0 of the test mnemonic. */
 const FUNDER_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
 
-/** A chain with a block every 100 ms. @type {Anvil} */
-let chain;
-
-before(async () => {
-  chain = await startAnvil({ args: ['--block-time', '0.1', '--accounts', '40'] });
-});
+/** A chain with a block every 100 ms. */
+const chain = anvilFor('--block-time 0.1 --accounts 40');
 
 /**
  * A member that is missing, or one that is not ours, is found wherever it is.

@@ -5,11 +5,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseEther } from 'ethers';
-import { startAnvil } from '../helpers/anvil.js';
-import { readJson, runStress, startStress } from '../helpers/cli.js';
+import { anvilFor, startAnvil } from '../helpers/anvil.js';
+import { exited, readJson, runStress, startStress } from '../helpers/cli.js';
 import { DEV_MNEMONIC, DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { runOf } from '../helpers/run-of.js';
 import { assertRefused } from '../helpers/table.js';
@@ -34,12 +34,7 @@ const balances = (chain, indexes) => Promise.all(indexes.map((index) => balanceA
 /** @param {number} from @param {number} to */
 const range = (from, to) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 
-/** @type {Anvil} */
-let chain;
-before(async () => {
-  chain = await startAnvil({ args: ['--accounts', '20', '--block-time', '0.1'] });
-});
-after(() => chain.stop());
+const chain = anvilFor('--accounts 20 --block-time 0.1');
 
 test('each has its slice, by hand, from Kubernetes and from Slurm', async (t) => {
   const slurm = { SLURM_JOB_ID: '7', SLURM_PROCID: '2', SLURM_NTASKS: '3', SLURM_STEP_ID: '0' };
@@ -116,12 +111,7 @@ describe('files of instances with one command line', () => {
 });
 
 describe('the funds of all slices', () => {
-  /** @type {Anvil} */
-  let chain;
-  before(async () => {
-    chain = await startAnvil({ args: ['--accounts', '1'] });
-  });
-  after(() => chain.stop());
+  const chain = anvilFor('--accounts 1');
 
   /** @param {string[]} args @param {NodeJS.ProcessEnv} [env] */
   const stress = (args, env = WITH_FUNDER) => runStress([...args, '--rpc', chain.url, '--instances', '3'], { env });
@@ -151,10 +141,8 @@ describe('the funds of all slices', () => {
     const back = await stress(['reclaim', ...SLICES]);
     assert.equal(back.code, 0, back.stderr);
     assert.match(back.stdout, /^1\.1\d+ ether sent to 0x\w+ from 12 of 12 wallets\n$/);
-    assert.deepEqual(
-      await balances(chain, range(1, 12)),
-      range(1, 12).map(() => 0n),
-    );
+    const nothing = range(1, 12).map(() => 0n);
+    assert.deepEqual(await balances(chain, range(1, 12)), nothing);
   });
 });
 
@@ -180,12 +168,7 @@ test('what is paid beforehand is enough for a load as long as stress fund was to
 });
 
 describe('more wallets than are paid at once', () => {
-  /** @type {Anvil} */
-  let chain;
-  before(async () => {
-    chain = await startAnvil({ args: ['--accounts', '1', '--no-mining', '--gas-limit', '400000000'] });
-  });
-  after(() => chain.stop());
+  const chain = anvilFor('--accounts 1 --no-mining --gas-limit 400000000');
 
   /**
    * The first part is 25 payments, the second a single one.
@@ -214,8 +197,7 @@ describe('more wallets than are paid at once', () => {
 
     await chain.rpc('anvil_dropAllTransactions');
     await chain.rpc('evm_setAutomine', [true]);
-    const second = await runStress(['fund', ...args], { env: WITH_FUNDER });
-    assert.equal(second.code, 0, second.stderr);
+    const second = await exited(0, ['fund', ...args], { env: WITH_FUNDER });
     assert.equal(second.stdout, '200 of 5200 wallets topped up to 0.1 ether: 20.0 ether in 1 transactions\n');
     assert.deepEqual(await balances(chain, [1, 5000, 5001, 5200, 5201]), [TENTH, TENTH, TENTH, TENTH, 0n]);
   });
@@ -223,8 +205,7 @@ describe('more wallets than are paid at once', () => {
   test('a funder who cannot pay all of them pays none', async () => {
     const head = await chain.rpc('eth_blockNumber');
     const args = ['-t', '650', '-o', '6000', '--instances', '8', '--rpc', chain.url, '--fund-amount', '3'];
-    const { code, stderr } = await runStress(['fund', ...args], { env: WITH_FUNDER });
-    assert.equal(code, 69);
+    const { stderr } = await exited(69, ['fund', ...args], { env: WITH_FUNDER });
     assert.match(stderr, /^stress: the funder 0x\w+ has 9\d+\.\d+ ether, the payments need 15600\.\d+ ether\n$/);
     assert.equal(await chain.rpc('eth_blockNumber'), head);
   });

@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { formatEther, parseEther } from 'ethers';
 import { PUBLIC_MAINNETS } from '../../src/chain/networks.js';
 import { createRpc, displayUrl } from '../../src/chain/rpc.js';
 import { identify, openTransport, readChain } from '../../src/core/connect.js';
 import { RefusedError } from '../../src/errors.js';
-import { startAnvil } from '../helpers/anvil.js';
+import { anvilFor, startAnvil } from '../helpers/anvil.js';
 import { caught } from '../helpers/caught.js';
-import { readJson, runStress } from '../helpers/cli.js';
+import { exited, readJson, runStress } from '../helpers/cli.js';
 import { DEV_MNEMONIC, DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { serve } from '../helpers/endpoint.js';
 import { assertRunFile } from '../helpers/run-file.js';
@@ -41,12 +41,7 @@ async function moneyOf(chain, first, count) {
 const sentByFunder = async (chain) => Number(await chain.rpc('eth_getTransactionCount', [FUNDER.address, 'pending']));
 
 describe('on a chain that is no development chain', () => {
-  /** @type {Anvil} */
-  let chain;
-  before(async () => {
-    chain = await startAnvil({ args: ['--accounts', '1', '--chain-id', '5555', '--block-time', '0.1'] });
-  });
-  after(() => chain.stop());
+  const chain = anvilFor('--accounts 1 --chain-id 5555 --block-time 0.1');
 
   /** @param {number} first wallet @param {string[]} more arguments @param {string[]} [command] */
   const stress = (first, more, command = []) =>
@@ -113,10 +108,8 @@ describe('on a chain that is no development chain', () => {
       `${setUp}: ${setUpWei} wei`,
     );
     assert.equal(run.spending.spentWei, String(spentWei), 'all fees, as the balances say');
-    assert.match(
-      first.stdout,
-      /^ {2}fees {8}[\d.]+ ether: [\d.]+ ether for the set-up; [\d.]+ ether left the wallets/m,
-    );
+    const fees = /^ {2}fees {8}[\d.]+ ether: [\d.]+ ether for the set-up; [\d.]+ ether left the wallets/m;
+    assert.match(first.stdout, fees);
     const loadWei = Number(spentWei) - setUpWei;
     assert.ok(
       loadWei > 0 && Number(parseEther(load)) > loadWei / 10 && Number(parseEther(load)) < loadWei * 10,
@@ -133,19 +126,16 @@ describe('on a chain that is no development chain', () => {
     const before = await moneyOf(chain, 800, 10);
     const refused = await stress(800, ['--max-spend', '0.0000001'], ['fund']);
     assert.equal(refused.code, 77);
-    assert.match(
-      refused.stderr,
-      /^stress: the payments are expected to cost \S+ ether in fees, and --max-spend allows 100\.0 gwei: /,
-    );
+    const says = /^stress: the payments are expected to cost \S+ ether in fees, and --max-spend allows 100\.0 gwei: /;
+    assert.match(refused.stderr, says);
     assert.equal(await moneyOf(chain, 800, 10), before);
 
     const { code, stdout, stderr } = await stress(800, ['--max-spend', '0.01'], ['fund']);
     assert.equal(code, 0, stderr);
     const [foretold, done] = stdout.split('\n');
-    assert.match(
-      foretold,
-      /^0\.5 ether will be paid to 10 wallets, for about \S+ ether in fees \(an estimate, at \S+ gwei a gas\)$/,
-    );
+    const costs =
+      /^0\.5 ether will be paid to 10 wallets, for about \S+ ether in fees \(an estimate, at \S+ gwei a gas\)$/;
+    assert.match(foretold, costs);
     assert.match(done, /^10 of 10 wallets topped up to 0\.05 ether: 0\.5 ether in 1 transactions$/);
     const spentWei = before - (await moneyOf(chain, 800, 10));
     assert.ok(spentWei > 0n && spentWei <= parseEther('0.01'));
@@ -163,10 +153,9 @@ test('the set-up too stays within the cap, at the highest price that it may have
   );
   assert.match(stdout, COST_LINE);
   assert.equal(code, 77, stderr);
-  assert.match(
-    stderr,
-    /^stress: the next set-up transaction may cost 0\.2\d+ ether, but 0\.215 ether of --max-spend 0\.215 ether is left: .*\n$/,
-  );
+  const says =
+    /^stress: the next set-up transaction may cost 0\.2\d+ ether, but 0\.215 ether of --max-spend 0\.215 ether is left: .*\n$/;
+  assert.match(stderr, says);
   assert.equal(await sentByFunder(chain), 0);
   await chain.stop();
 });
@@ -174,13 +163,11 @@ test('the set-up too stays within the cap, at the highest price that it may have
 test('on a development chain nothing is said of costs, and a cap holds all the same', async (t) => {
   const chain = await startAnvil({ args: ['--block-time', '0.1'] });
   const out = join(temporaryFolder(t), 'run.json');
-  const plain = await runStress(['-t', '3', '-d', '300ms', '--rpc', chain.url]);
-  assert.equal(plain.code, 0, plain.stderr);
+  const plain = await exited(0, ['-t', '3', '-d', '300ms', '--rpc', chain.url]);
   assert.doesNotMatch(plain.stdout, /cost/);
-  const { code, stdout } = await runStress(['-t', '3', '--rpc', chain.url, '--out', out], {
+  const { stdout } = await exited(77, ['-t', '3', '--rpc', chain.url, '--out', out], {
     env: { STRESS_MAX_SPEND: '0.002' },
   });
-  assert.equal(code, 77);
   assert.doesNotMatch(stdout, COST_LINE);
   assert.equal(readJson(out).end, 'max_spend');
   await chain.stop();
@@ -225,15 +212,13 @@ describe('a public network', () => {
     const chain = await startAnvil({ args: ['--chain-id', '1', '--block-time', '0.1'] });
     const out = join(temporaryFolder(t), 'run.json');
     const args = ['-t', '2', '-d', '300ms', '--rpc', chain.url, '--out', out];
-    const refused = await runStress(args, { env: { STRESS_MNEMONIC: DEV_MNEMONIC } });
-    assert.equal(refused.code, 77);
+    const refused = await exited(77, args, { env: { STRESS_MNEMONIC: DEV_MNEMONIC } });
     assert.match(refused.stderr, /^stress: chain 1 is Ethereum, a public network .* --allow-chain 1\n$/);
     assert.equal(await sentByFunder(chain), 0);
 
-    const meant = await runStress([...args, '--chain-id', '1', '--allow-chain', '1'], {
+    const meant = await exited(0, [...args, '--chain-id', '1', '--allow-chain', '1'], {
       env: { STRESS_MNEMONIC: DEV_MNEMONIC },
     });
-    assert.equal(meant.code, 0, meant.stderr);
     assert.match(meant.stdout, COST_LINE);
     const run = JSON.parse(readFileSync(out, 'utf8'));
     assert.deepEqual([run.environment.chainId, run.audit.exact], [1, true]);

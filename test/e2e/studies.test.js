@@ -5,7 +5,7 @@ import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { startNullChain } from '../../scripts/bench/null-chain.js';
-import { readJson, runStress, spawnStress } from '../helpers/cli.js';
+import { exited, readJson, spawnStress } from '../helpers/cli.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /** @import { NullChain } from '../../scripts/bench/null-chain.js' */
@@ -17,15 +17,7 @@ before(async () => {
 });
 after(() => chain?.stop());
 
-const QUICK = [
-  '--workload=rpc',
-  '--method=eth_chainId',
-  '-t2',
-  '-d300ms',
-  '--warmup=0s',
-  '--rest=0s',
-  '--interval=100ms',
-];
+const QUICK = '--workload=rpc --method=eth_chainId -t2 -d300ms --warmup=0s --rest=0s --interval=100ms'.split(' ');
 
 /** Its arguments, its result, and when the runs in it began. @type {Record<string, {args: () => string[], file: string, runs: (json: any) => string[]}>} */
 const STUDIES = {
@@ -55,8 +47,24 @@ const runsIn = (dir) =>
     .filter(({ end }) => end === 'duration')
     .map(({ startedAt }) => startedAt);
 
+/**
+ * With the same command, and no run is made again.
+ * @param {string} name @param {string[]} given @param {string} dir @param {() => void} [change] before it continues
+ */
+async function assertContinues(name, given, dir, change = () => {}) {
+  const { file, runs } = STUDIES[name];
+  const before = runsIn(dir);
+  assert.ok(before.length > 0 && before.length < 4, `${before.length} runs`);
+  change();
+  const { stdout } = await exited(0, given);
+  assert.match(stdout, /^\d runs? (is|are) in .*it already, and kept$/m);
+  const made = runs(readJson(join(dir, file)));
+  for (const startedAt of before) assert.ok(made.includes(startedAt), 'no run was made again');
+  assert.ok(made.length > before.length);
+}
+
 describe('a study continues in its folder', () => {
-  for (const [name, { args, file, runs }] of Object.entries(STUDIES)) {
+  for (const [name, { args }] of Object.entries(STUDIES)) {
     // That of a sweep is in sweep.test.js.
     if (name !== 'sweep')
       it(`${name}, after kill -9`, async (t) => {
@@ -66,17 +74,7 @@ describe('a study continues in its folder', () => {
         await killed.waitFor(/^(1\/4|.*holds|pair 1) /m);
         killed.child.kill('SIGKILL');
         await killed.done;
-        const before = runsIn(dir);
-        assert.ok(before.length > 0 && before.length < 4, `${before.length} runs`);
-        const { code, stdout, stderr } = await runStress(given);
-        assert.equal(code, 0, stderr);
-        assert.match(stdout, /^\d runs? (is|are) in .*it already, and kept$/m);
-        const made = runs(readJson(join(dir, file)));
-        assert.ok(
-          before.every((startedAt) => made.includes(startedAt)),
-          'no run was made again',
-        );
-        assert.ok(made.length > before.length);
+        await assertContinues(name, given, dir);
       });
 
     it(`${name}, after the disk was full`, async (t) => {
@@ -91,20 +89,9 @@ describe('a study continues in its folder', () => {
       }
       try {
         const given = [...args(), `--dir=${dir}`];
-        const full = await runStress(given);
-        assert.equal(full.code, 73, full.stdout + full.stderr);
+        const full = await exited(73, given);
         assert.match(full.stderr, /^stress: (?!.*ERROR).*the disk is full/m);
-        const before = runsIn(dir);
-        assert.ok(before.length > 0 && before.length < 4, `${before.length} runs`);
-        execFileSync('mount', ['-o', 'remount,size=8m', dir]);
-        const { code, stdout, stderr } = await runStress(given);
-        assert.equal(code, 0, stderr);
-        assert.match(stdout, /already, and kept$/m);
-        const made = runs(readJson(join(dir, file)));
-        assert.ok(
-          before.every((startedAt) => made.includes(startedAt)),
-          'no run was made again',
-        );
+        await assertContinues(name, given, dir, () => execFileSync('mount', ['-o', 'remount,size=8m', dir]));
       } finally {
         execFileSync('umount', [dir]);
       }

@@ -2,16 +2,15 @@
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { before, describe, it } from 'node:test';
-import { startAnvil } from '../helpers/anvil.js';
-import { runStress, spawnStress } from '../helpers/cli.js';
+import { describe, it } from 'node:test';
+import { anvilFor } from '../helpers/anvil.js';
+import { exited, spawnStress } from '../helpers/cli.js';
 import { passOn, serve } from '../helpers/endpoint.js';
 import { runOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 import { startWsBefore } from '../helpers/ws-server.js';
 
 /**
- * @import { Anvil } from '../helpers/anvil.js'
  * @import { IncomingHttpHeaders } from 'node:http'
  * @import { TestContext } from 'node:test'
  */
@@ -19,15 +18,8 @@ import { startWsBefore } from '../helpers/ws-server.js';
 const SECRET = 'Hunter2-Hunter2';
 const HEADERS = `Authorization: Bearer ${SECRET}\nX-Team: load`;
 
-/** @type {Anvil} */
-let anvil;
-/** @type {Anvil} */
-let other;
-
-before(async () => {
-  anvil = await startAnvil({ args: ['--block-time', '0.1', '--accounts', '150'] });
-  other = await startAnvil({ args: ['--chain-id', '31338'] });
-});
+const anvil = anvilFor('--block-time 0.1 --accounts 150');
+const other = anvilFor('--chain-id 31338');
 
 /** @typedef {{id: number, method: string, params: unknown[]}} Asked */
 /** @typedef {(asked: Asked[]) => Promise<{status?: number, body: string} | null>} Batches of submissions; null: pass it on */
@@ -128,8 +120,7 @@ describe('--send-rpc', () => {
   });
 
   it('of another chain is refused, with both named', async () => {
-    const { code, stderr } = await runStress(['-t', '2', '-d', '1s', '--rpc', anvil.url, '--send-rpc', other.url]);
-    assert.equal(code, 77, stderr);
+    const { stderr } = await exited(77, ['-t', '2', '-d', '1s', '--rpc', anvil.url, '--send-rpc', other.url]);
     assert.ok(stderr.includes(anvil.url) && stderr.includes(other.url) && /both must serve one chain/.test(stderr));
   });
 });

@@ -2,19 +2,12 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe, test } from 'node:test';
-import { startAnvil } from '../helpers/anvil.js';
+import { describe, test } from 'node:test';
+import { anvilFor } from '../helpers/anvil.js';
 import { runOf } from '../helpers/run-of.js';
 
-/** @import { Anvil } from '../helpers/anvil.js' */
-
 describe('thresholds', () => {
-  /** @type {Anvil} */
-  let chain;
-  before(async () => {
-    chain = await startAnvil({ args: ['--block-time', '0.1'] });
-  });
-  after(() => chain.stop());
+  const chain = anvilFor('--block-time 0.1');
 
   test('every one that fails is listed, 99 is the exit code, and JUnit has them all', async (t) => {
     const wanted = ['tps>=0.1', 'p99<1us', 'failed<0.1%', 'submit.p95<1m', 'dropped=0', 'readback.max<1us'];

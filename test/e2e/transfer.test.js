@@ -1,9 +1,9 @@
 /** Payments and payloads on a real chain: nothing is counted twice, and what a stranger does to a receiver is found. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startAnvil } from '../helpers/anvil.js';
+import { anvilFor } from '../helpers/anvil.js';
 import { serveBetween } from '../helpers/endpoint.js';
 import { runStress } from '../helpers/cli.js';
 import { DEV_WALLETS } from '../helpers/dev-wallets.js';
@@ -11,18 +11,12 @@ import { readRows } from '../helpers/rows.js';
 import { runOf, startOf } from '../helpers/run-of.js';
 
 /**
- * @import { Anvil } from '../helpers/anvil.js'
  * @import { TestContext } from 'node:test'
  */
 
 /** Two of anvil's accounts that are in no slice here. */
 const [FUNDER, STRANGER] = [58, 59].map((index) => DEV_WALLETS.deriveChild(index));
-/** @type {Anvil} */
-let anvil;
-
-before(async () => {
-  anvil = await startAnvil({ args: ['--accounts', '60', '--block-time', '0.1'] });
-});
+const anvil = anvilFor('--accounts 60 --block-time 0.1');
 
 /**
  * Every transaction that blocks hold of some senders, but for deployments.

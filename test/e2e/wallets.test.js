@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { chmodSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { HDNodeWallet, Mnemonic, Wallet } from 'ethers';
-import { freePort, startAnvil } from '../helpers/anvil.js';
-import { runStress, spawnStress, startStress } from '../helpers/cli.js';
+import { anvilFor, freePort, startAnvil } from '../helpers/anvil.js';
+import { exited, runStress, spawnStress, startStress } from '../helpers/cli.js';
 import { passOn, serve, serveBetween } from '../helpers/endpoint.js';
 import { chainProcesses } from '../helpers/leftovers.js';
 import { runOf } from '../helpers/run-of.js';
@@ -14,7 +14,6 @@ import { temporaryFolder } from '../helpers/temporary.js';
 import { startWsBefore } from '../helpers/ws-server.js';
 
 /**
- * @import { Anvil } from '../helpers/anvil.js'
  * @import { BaseWallet } from 'ethers'
  * @import { TestContext } from 'node:test'
  */
@@ -24,12 +23,8 @@ const PLENTY = '0xde0b6b3a7640000';
 /** Function selector of Counter.owner(). */
 const OWNER = '0x8da5cb5b';
 
-/** A chain with a block every 100 ms. @type {Anvil} */
-let chain;
-
-before(async () => {
-  chain = await startAnvil({ args: ['--block-time', '0.1'] });
-});
+/** A chain with a block every 100 ms. */
+const chain = anvilFor('--block-time 0.1');
 
 /** @param {number} count @returns {Promise<BaseWallet[]>} unused wallets, with funds */
 async function newWallets(count) {
@@ -57,11 +52,8 @@ function readContracts(file) {
 async function assertUses(t, { args, env, addresses, offset }) {
   const file = join(temporaryFolder(t), 'contracts.json');
   const slice = ['-t', String(addresses.length), '-o', String(offset)];
-  const { code, stdout, stderr } = await runStress(
-    [...slice, '--rpc', chain.url, '--iterations', '1', '-v', '--contracts', file, ...args],
-    { env },
-  );
-  assert.equal(code, 0, stderr);
+  const common = [...slice, '--rpc', chain.url, '--iterations', '1', '-v', '--contracts', file];
+  const { stdout } = await exited(0, [...common, ...args], { env });
   const { contracts } = readContracts(file);
   assert.deepEqual(Object.keys(contracts), addresses);
   for (const [i, address] of addresses.entries()) {
@@ -226,11 +218,11 @@ describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
     const { phrase } = Mnemonic.fromEntropy(randomBytes(16));
     const parent = HDNodeWallet.fromPhrase(phrase, '', "m/44'/60'/0'/0");
     const funder = Wallet.createRandom();
-    const { code, stdout, stderr } = await runStress(
+    const { stdout, stderr } = await exited(
+      69,
       ['-t', '2', '--rpc', chain.url, '-d', '1s', '-v', '--log-level', 'debug', '--log-file', log],
       { env: { STRESS_MNEMONIC: phrase, STRESS_FUNDER_KEY: funder.privateKey } },
     );
-    assert.equal(code, 69);
     assert.match(stderr, /^stress: the funder 0x\S+ has 0\.0 ether, the payments need \S+ ether$/m);
     assertHidden({ said: [stdout, stderr, readFileSync(log)], wallets: [parent.deriveChild(0), funder], phrase });
   });
@@ -290,8 +282,7 @@ describe('a file with secrets that others can read', { skip: process.platform ==
         [['reclaim', ...common, '--keys', keys, '--config', config, '--quiet'], 0],
       ];
       for (const [args, count] of rows) {
-        const { code, stderr } = await runStress(args);
-        assert.equal(code, 0, stderr);
+        const { stderr } = await exited(0, args);
         assert.equal(stderr.match(WARNING)?.length ?? 0, count, `${args.join(' ')}\n${stderr}`);
       }
     });

@@ -1,9 +1,9 @@
 /** A WebSocket endpoint: heads are pushed, and what is lost with a connection is found again. */
 import assert from 'node:assert/strict';
 import { connect, createServer } from 'node:net';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startAnvil } from '../helpers/anvil.js';
+import { anvilFor } from '../helpers/anvil.js';
 import { INTERVAL_LINE, runOf, startOf } from '../helpers/run-of.js';
 
 /**
@@ -11,15 +11,8 @@ import { INTERVAL_LINE, runOf, startOf } from '../helpers/run-of.js';
  * @import { TestContext } from 'node:test'
  */
 
-/** @type {Awaited<ReturnType<typeof startAnvil>>} */
-let chain;
-/** @type {string} */
-let url;
-before(async () => {
-  chain = await startAnvil({ args: ['--accounts', '60', '--block-time', '0.2'] });
-  url = chain.url.replace('http', 'ws');
-});
-after(() => chain.stop());
+let url = '';
+const chain = anvilFor('--accounts 60 --block-time 0.2', (anvil) => (url = anvil.url.replace('http', 'ws')));
 
 /**
  * Passes bytes on to the chain, until it drops all connections.

@@ -5,8 +5,9 @@ import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { freePort } from '../helpers/anvil.js';
-import { ROOT, runStress, startStress } from '../helpers/cli.js';
+import { ROOT, exited, runStress, startStress } from '../helpers/cli.js';
 import { schemaErrors } from '../helpers/run-file.js';
+import { sumOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /** @import { TestContext } from 'node:test' */
@@ -36,8 +37,7 @@ describe('docs/contributing.md', () => {
     const script = copyWith(t, 'How to add an option');
     const { stdout: help } = await runStress(['--help-all'], { script });
     assert.match(help, /^ +--label TEXT +a name for the run, which is printed first$/m);
-    const { code, stdout, stderr } = await runStress(['-t', '2', '-d', '500ms', '--label', 'nightly'], { script });
-    assert.equal(code, 0, stderr);
+    const { stdout } = await exited(0, ['-t', '2', '-d', '500ms', '--label', 'nightly'], { script });
     assert.match(stdout, /^run nightly\n/);
   });
 
@@ -45,18 +45,14 @@ describe('docs/contributing.md', () => {
     const script = copyWith(t, 'How to add a workload');
     const { stdout: help } = await runStress(['fund', '--help-all'], { script });
     assert.match(help, /--workload NAME[^]*values:\s+empty,\s+counter,/);
-    const { code, stdout, stderr } = await runStress(['-t', '2', '-d', '1s', '--workload', 'empty'], { script });
-    assert.equal(code, 0, stderr);
+    const { stdout } = await exited(0, ['-t', '2', '-d', '1s', '--workload', 'empty'], { script });
     assert.match(stdout, /^ {2}audit +exact: 2 wallets deployed [1-9]/m);
   });
 
   it('adds an output', async (t) => {
     const script = copyWith(t, 'How to add an output');
     const file = join(temporaryFolder(t), 'rates.csv');
-    const { code, stderr } = await runStress(['-t', '2', '-d', '1s', '--interval', '200ms', '--rates', file], {
-      script,
-    });
-    assert.equal(code, 0, stderr);
+    await exited(0, ['-t', '2', '-d', '1s', '--interval', '200ms', '--rates', file], { script });
     assert.match(readFileSync(file, 'utf8'), /^end_ms,tps\n([\d.]+,[\d.]*\n){4,}$/);
   });
 
@@ -78,18 +74,14 @@ describe('docs/contributing.md', () => {
     const run = JSON.parse(readFileSync(file, 'utf8'));
     assert.deepEqual(schemaErrors(run), []);
     const rows = run.intervals.map((/** @type {any} */ { counts }) => counts.late);
-    assert.equal(
-      rows.reduce((/** @type {number} */ sum, /** @type {number} */ late) => sum + late, 0),
-      run.counts.late,
-    );
+    assert.equal(sumOf(rows), run.counts.late);
     assert.equal(run.thresholds[0].value, run.counts.late);
     assert.match(stdout, new RegExp(`^  late +${run.counts.late} +${help}$`, 'm'));
     assert.match(stdout, new RegExp(`^late: ${help}$`, 'm'));
     assert.match(readFileSync(page, 'utf8'), new RegExp(`<dt>late</dt>\\s*<dd>${run.counts.late}</dd>`));
     writeFileSync(join(folder, 'other.json'), JSON.stringify({ ...run, id: run.id.replace(/^.{8}/, '00000000') }));
-    const compared = await runStress(['compare', file, '--with', join(folder, 'other.json'), '--metric', 'late'], {
-      script,
-    });
+    const sides = ['compare', file, '--with', join(folder, 'other.json')];
+    const compared = await runStress([...sides, '--metric', 'late'], { script });
     assert.match(compared.stdout, /^ *late \* +\d/m, compared.stderr);
   });
 });

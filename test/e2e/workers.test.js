@@ -1,8 +1,8 @@
 /** Several threads share a slice: what they did adds up as if one had done it, and however they end it is in order. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pending, startAnvil, startMinedChain } from '../helpers/anvil.js';
+import { anvilFor, pending, startAnvil, startMinedChain } from '../helpers/anvil.js';
 import { mutant } from '../helpers/mutant.js';
 import { schemaErrors } from '../helpers/run-file.js';
 import {
@@ -16,25 +16,15 @@ import {
   sumOf,
 } from '../helpers/run-of.js';
 
-/**
- * @import { Anvil } from '../helpers/anvil.js'
- * @import { TestContext } from 'node:test'
- */
+/** @import { TestContext } from 'node:test' */
 
 /** `-v`: wallet index, contract address, count. */
 const VERIFIED_LINE = /^(\d+) (0x[0-9a-fA-F]{40}) (\d+)$/gm;
 
-/** A chain with a block for each transaction. @type {Anvil} */
-let instant;
-/** A chain with a block every 100 ms. @type {Anvil} */
-let paced;
-
-before(async () => {
-  [instant, paced] = await Promise.all([
-    startAnvil({ args: ['--accounts', '60'] }),
-    startAnvil({ args: ['--accounts', '60', '--block-time', '0.1'] }),
-  ]);
-});
+/** A chain with a block for each transaction. */
+const instant = anvilFor('--accounts 60');
+/** A chain with a block every 100 ms. */
+const paced = anvilFor('--accounts 60 --block-time 0.1');
 
 /** @param {string} stdout @returns {Map<number, number[]>} the counts that -v says, by wallet */
 function countsSaid(stdout) {
@@ -258,10 +248,8 @@ describe('a worker that fails', { concurrency: 2 }, () => {
 
   test('dies before it is ready: exit 70, and there is no load', async (t) => {
     const { stdout, stderr, offset } = await failing(t, 'early', 3);
-    assert.match(
-      stderr,
-      new RegExp(`^stress: the worker of wallets ${offset + 3}\\.\\.${offset + 5} died: planted.*\n`),
-    );
+    const says = new RegExp(`^stress: the worker of wallets ${offset + 3}\\.\\.${offset + 5} died: planted.*\n`);
+    assert.match(stderr, says);
     assert.doesNotMatch(stdout, /^Summary: /m);
   });
 

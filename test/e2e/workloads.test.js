@@ -1,18 +1,11 @@
 /** The built-in workloads on a real chain: the audit is exact, and finds what somebody else has done to their state. */
 import assert from 'node:assert/strict';
-import { before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { id, keccak256 } from 'ethers';
-import { startAnvil } from '../helpers/anvil.js';
+import { anvilFor, startAnvil } from '../helpers/anvil.js';
 import { runOf, startOf } from '../helpers/run-of.js';
 
-/** @import { Anvil } from '../helpers/anvil.js' */
-
-/** @type {Anvil} */
-let anvil;
-
-before(async () => {
-  anvil = await startAnvil({ args: ['--accounts', '100', '--block-time', '0.1'] });
-});
+const anvil = anvilFor('--accounts 100 --block-time 0.1');
 
 /** @param {string | bigint | number} value */
 const word = (value) => BigInt(value).toString(16).padStart(64, '0');

@@ -37,13 +37,7 @@ testRows(
       fault: 'two nodes behind one address, one of them 20 blocks behind',
       ...byProxy({ kind: 'lag', blocks: 20, p: 0.5 }, 20),
     },
-    {
-      fault: '20 % of transactions accepted and forgotten',
-      ...byProxy({ kind: 'swallow', p: 0.2 }, 10),
-    },
-    {
-      fault: 'every transaction accepted and forgotten',
-      ...byProxy({ kind: 'swallow' }, 10),
-    },
+    { fault: '20 % of transactions accepted and forgotten', ...byProxy({ kind: 'swallow', p: 0.2 }, 10) },
+    { fault: 'every transaction accepted and forgotten', ...byProxy({ kind: 'swallow' }, 10) },
   ].map((row) => ({ group: 'Answers', ...row })),
 );

@@ -1,7 +1,7 @@
 /** Nodes that die, come back with or without what they knew, are stopped, or have little room. */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { runStress } from '../helpers/cli.js';
+import { exited } from '../helpers/cli.js';
 import { startMortalAnvil, startMortalGeth } from '../helpers/fault-nodes.js';
 import { FUNDER_KEY } from '../../scripts/nodes/geth.js';
 import { testRows } from '../helpers/fault-row.js';
@@ -29,20 +29,8 @@ const env = { STRESS_FUNDER_KEY: FUNDER_KEY };
  * @param {string[]} [more] arguments of geth from then on
  */
 async function deployAndSave({ node, files }, wallets = 20, more = /** @type {string[]} */ ([])) {
-  const args = [
-    '-t',
-    `${wallets}`,
-    '-d',
-    '1s',
-    '--rpc',
-    node.url,
-    '--contracts',
-    files.contracts,
-    '--fund-amount',
-    '2',
-  ];
-  const { code, stderr } = await runStress(args, { env });
-  assert.equal(code, 0, stderr);
+  const words = `-t ${wallets} -d 1s --rpc ${node.url} --contracts ${files.contracts} --fund-amount 2`;
+  await exited(0, words.split(' '), { env });
   await node.kill('SIGTERM');
   await node.start(more);
 }
@@ -148,8 +136,7 @@ function lowGasLimitRow() {
     setUp: async (/** @type {Scene} */ { node }) => {
       for (const offset of [0, 10, 20, 30]) {
         const slice = ['-t', '10', '-o', `${offset}`, '--fund-amount', '1'];
-        const { code, stderr } = await runStress(['fund', ...slice, '--rpc', node.url], { env });
-        assert.equal(code, 0, stderr);
+        await exited(0, ['fund', ...slice, '--rpc', node.url], { env });
       }
     },
     faultMs: 12_000,

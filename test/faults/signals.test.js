@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { before, test } from 'node:test';
+import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startAnvil } from '../helpers/anvil.js';
+import { anvilFor } from '../helpers/anvil.js';
 import { readJson, spawnStress } from '../helpers/cli.js';
 import { countersOnChain, expectRows, keepResult } from '../helpers/fault-results.js';
 import { assertNothingLeft, endProcessesOf } from '../helpers/leftovers.js';
@@ -39,11 +39,7 @@ const MOST_TRIES = 3;
 
 const FIRST_INTERVAL = /^ +0\.\d s +[\d,]+ +/m;
 
-/** @type {Anvil} */
-let slow;
-before(async () => {
-  slow = await startAnvil({ args: ['--accounts', '10', '--block-time', '1'] });
-});
+const slow = anvilFor('--accounts 10 --block-time 1');
 
 /** The instants: a low-discrepancy sequence, the same in every run of this file. @param {number} n @returns {number} in [0, 1) */
 function instant(n) {

@@ -13,17 +13,7 @@ const NAMES = OPTIONS.flatMap(({ name, alias }) => (alias === undefined ? [name]
 /** Values that some option takes. */
 const sensible = fc.constantFrom(
   ...['1', '5', '100', '30s', '250ms', '0.5', '0:100/30s,100/5m', 'p99<2s', 'failed<0.1%', 'counter', 'rpc', 'auto'],
-  ...[
-    'http://127.0.0.1:1',
-    'ws://127.0.0.1:1',
-    '127.0.0.1:9464',
-    '1gwei',
-    '-',
-    'run.json',
-    'rows.csv',
-    'true',
-    'false',
-  ],
+  ...'http://127.0.0.1:1 ws://127.0.0.1:1 127.0.0.1:9464 1gwei - run.json rows.csv true false'.split(' '),
   ...['["0x1", false]', 'eth_blockNumber', "m/44'/60'/0'/0", 'warn', 'uniform', 'poisson', 'undici'],
 );
 
@@ -61,15 +51,14 @@ const option = fc
     secrets: [...name.secrets, ...(form.includes('value') ? given.secrets : [])],
   }));
 
+const command = fc.constantFrom(...Object.keys(COMMANDS)).map((word) => ({ words: [word], secrets: [] }));
+
 const argv = fc
   .array(
     fc.oneof(
       { weight: 5, arbitrary: option },
       { weight: 1, arbitrary: value.map(({ text, secrets }) => ({ words: [text], secrets })) },
-      {
-        weight: 1,
-        arbitrary: fc.constantFrom(...Object.keys(COMMANDS)).map((word) => ({ words: [word], secrets: [] })),
-      },
+      { weight: 1, arbitrary: command },
       { weight: 2, arbitrary: fc.constant({ words: ['-t', '5'], secrets: [] }) },
     ),
     { maxLength: 8 },
@@ -106,52 +95,16 @@ describe('fuzz: the command line', () => {
     return fuzz(t, { input, runs: 300 }, async (pairs) => {
       const env = Object.fromEntries(pairs.map(([one, { text }]) => [one.variable, text]));
       const { said } = await read(['-t', '5'], env);
-      assertHides(
-        said,
-        pairs.flatMap(([, { secrets }]) => secrets),
-      );
+      const secrets = pairs.flatMap(([, one]) => one.secrets);
+      assertHides(said, secrets);
     });
   });
 
   test('thresholds and stages that are nearly right', (t) => {
     const piece = fc.constantFrom(
-      ...[
-        'p99',
-        'p99.99999',
-        'p0',
-        'p100',
-        'tps',
-        'failed',
-        'failed.',
-        'submit.p95',
-        'submit.',
-        'max',
-        '.',
-        ' ',
-        '<',
-        '<=',
-      ],
-      ...[
-        '>',
-        '==',
-        '!=',
-        '=',
-        '1',
-        '0.0000001',
-        '1e9',
-        '2s',
-        'ms',
-        '%',
-        'MB',
-        '-1',
-        ',',
-        '/',
-        ':',
-        '0:100',
-        '30s',
-        '5m',
-      ],
-      ...['999999999999999999999999', 'NaN', '\u0000', '__proto__', 'constructor'],
+      ...'p99 p99.99999 p0 p100 tps failed failed. submit.p95 submit. max . < <= > == != = 1 0.0000001'.split(' '),
+      ...'1e9 2s ms % MB -1 , / : 0:100 30s 5m 999999999999999999999999 NaN \u0000 __proto__ constructor'.split(' '),
+      ' ',
     );
     const input = fc.record({
       name: fc.constantFrom('threshold', 'stages'),

@@ -48,6 +48,16 @@ const HEAD = 'HTTP/1.1 200 OK\r\n';
 const CHUNK = `100000\r\n${' '.repeat(2 ** 20)}\r\n`;
 const PACKED = gzipSync(' '.repeat(10_000_000));
 
+/** Answers each request alike. @param {object} answer @param {(text: string) => string} [spoil] */
+const alike =
+  (answer, spoil = (text) => text) =>
+  (/** @type {string} */ body) => ({
+    body: spoil(answerEach(body, () => answer)),
+  });
+const PROTOTYPE = JSON.parse('{"__proto__":{"number":"0x1"},"constructor":1,"toString":1,"valueOf":1}');
+const OBJECTS = `${'{"a":'.repeat(1e5)}0${'}'.repeat(1e5)}}`;
+const ARRAYS = `${'['.repeat(4e5)}${']'.repeat(4e5)}}`;
+
 /** @type {Array<[string, (body: string) => Respond]>} */
 const HOSTILE = [
   ['says nothing', () => SILENCE],
@@ -55,55 +65,23 @@ const HOSTILE = [
   ['never ends its answer, which says to be short', () => endless(`${HEAD}Content-Length: 60000\r\n\r\n`, ' ', 50)],
   ['never ends its head', () => endless(HEAD, 'X', 50)],
   ['nests a million arrays', () => ({ body: `${'['.repeat(1e6)}${']'.repeat(1e6)}` })],
-  [
-    'nests a million objects in its result',
-    (body) => ({
-      body: answerEach(body, () => ({ result: 0 })).replaceAll('0}', `${'{"a":'.repeat(1e5)}0${'}'.repeat(1e5)}}`),
-    }),
-  ],
-  [
-    'nests a million arrays in its error',
-    (body) => ({
-      body: answerEach(body, () => ({ error: 0 })).replaceAll('0}', `${'['.repeat(4e5)}${']'.repeat(4e5)}}`),
-    }),
-  ],
+  ['nests a million objects in its result', alike({ result: 0 }, (text) => text.replaceAll('0}', OBJECTS))],
+  ['nests a million arrays in its error', alike({ error: 0 }, (text) => text.replaceAll('0}', ARRAYS))],
   ['answers with millions of entries', () => ({ body: `[${'{},'.repeat(2e7)}{}]` })],
-  [
-    'answers with a quantity of ten million digits',
-    (body) => ({ body: answerEach(body, () => ({ result: `0x${'f'.repeat(1e7)}` })) }),
-  ],
-  [
-    'answers with a quantity of 900,000 digits',
-    (body) => ({ body: answerEach(body, () => ({ result: `0x${'f'.repeat(9e5)}` })) }),
-  ],
-  [
-    'answers with infinite numbers',
-    (body) => ({ body: answerEach(body, () => ({ result: 7 })).replaceAll('7}', '1e999}') }),
-  ],
+  ['answers with a quantity of ten million digits', alike({ result: `0x${'f'.repeat(1e7)}` })],
+  ['answers with a quantity of 900,000 digits', alike({ result: `0x${'f'.repeat(9e5)}` })],
+  ['answers with infinite numbers', alike({ result: 7 }, (text) => text.replaceAll('7}', '1e999}'))],
   [
     'answers each twice',
     (body) => ({
       body: `[${answerEach(body, () => ({ result: '0x7a69' }))},${answerEach(body, () => ({ result: '0x1' }))}]`,
     }),
   ],
-  [
-    'answers with keys that every object has',
-    (body) => ({
-      body: answerEach(body, () => ({
-        result: JSON.parse('{"__proto__":{"number":"0x1"},"constructor":1,"toString":1,"valueOf":1}'),
-      })),
-    }),
-  ],
+  ['answers with keys that every object has', alike({ result: PROTOTYPE })],
   ['has ids that every object has', () => ({ body: '{"jsonrpc":"2.0","id":"__proto__","result":"0x7a69"}' })],
-  [
-    'says evil words in its errors',
-    (body) => ({ body: answerEach(body, () => ({ error: { code: -32000, message: EVIL, data: EVIL } })) }),
-  ],
-  [
-    'says them where its code should be',
-    (body) => ({ body: answerEach(body, () => ({ error: { code: EVIL, message: { toString: EVIL } } })) }),
-  ],
-  ['says them as a result', (body) => ({ body: answerEach(body, () => ({ result: EVIL })) })],
+  ['says evil words in its errors', alike({ error: { code: -32000, message: EVIL, data: EVIL } })],
+  ['says them where its code should be', alike({ error: { code: EVIL, message: { toString: EVIL } } })],
+  ['says them as a result', alike({ result: EVIL })],
   ['says them in a page', () => ({ status: 502, body: EVIL })],
   ['says them instead of JSON', () => ({ body: EVIL })],
   [

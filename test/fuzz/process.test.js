@@ -51,21 +51,8 @@ const input = fc.record({
   ),
   hidden: secret,
   place: fc.constantFrom(
-    ...[
-      'none',
-      'none',
-      'none',
-      'none',
-      '--keys',
-      '--fund-from',
-      '--mnemonic',
-      '--out',
-      '-t',
-      '--to',
-      '--config',
-      '--x',
-      '',
-    ],
+    ...'none none none none --keys --fund-from --mnemonic --out -t --to --config --x'.split(' '),
+    '',
   ),
   words: fc.oneof(fc.constant([]), fc.constant([]), fc.array(argument, { maxLength: 2 })),
   wallets: fc.constantFrom('keys', 'mnemonic'),
@@ -124,10 +111,8 @@ function check(given, { code, signal, stdout, stderr, tookMs }, folder) {
     assert.equal(lines.pop(), '');
     for (const line of lines) assertOneLine(line);
     assert.match(lines.at(-1) ?? '', /^stress: /, shown);
-    assert.ok(
-      lines.slice(0, -1).every((line) => line.startsWith('WARN: ')),
-      shown,
-    );
+    const areWarnings = lines.slice(0, -1).every((line) => line.startsWith('WARN: '));
+    assert.ok(areWarnings, shown);
     assert.equal(stdout, '');
   }
   assert.deepEqual(readdirSync(folder).sort(), ['config', 'keys'], 'no file is made');

@@ -7,7 +7,7 @@ import fc from 'fast-check';
 import { printable } from '../../src/text.js';
 import { summaryText } from '../../src/outputs/summary.js';
 import { reader } from '../../src/studies/run-files.js';
-import { runStress } from '../helpers/cli.js';
+import { exited } from '../helpers/cli.js';
 import { anyJson, assertHides, fuzz, nonsense, outcomeOf, secret } from '../helpers/fuzz.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -51,8 +51,7 @@ function apply(run, { way, how, value, hidden }) {
 test('fuzz: run files', async (t) => {
   const folder = temporaryFolder(t);
   const [whole, file] = ['run.json', 'changed.json'].map((name) => join(folder, name));
-  const { code, stderr } = await runStress(['-t', '2', '-d', '300ms', '--interval', '100ms', '--out', whole, '-q']);
-  assert.equal(code, 0, stderr);
+  await exited(0, ['-t', '2', '-d', '300ms', '--interval', '100ms', '--out', whole, '-q']);
   const text = readFileSync(whole, 'utf8');
   /** @param {string} given */
   const report = (given) => {

@@ -1,9 +1,8 @@
 /** What users see without a chain: what the reading commands say of run files of release 0.1, and the help texts. */
-import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { runStress } from '../helpers/cli.js';
+import { exited, runStress } from '../helpers/cli.js';
 import { assertGolden } from './assert-golden.js';
 
 const FIXTURES = fileURLToPath(new URL('../fixtures/runs-0.1', import.meta.url));
@@ -33,8 +32,7 @@ describe('help', () => {
   const commands = 'fund reclaim node sweep compare trend merge report new-workload completion'.split(' ');
   for (const [name, args] of [['stress', []], ...commands.map((command) => [command, [command]])])
     it(`of ${name}`, async () => {
-      const { code, stdout } = await runStress([...args, '--help']);
-      assert.equal(code, 0);
+      const { stdout } = await exited(0, [...args, '--help']);
       assertGolden(`help-${name}.txt`, stdout);
     });
 });

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after } from 'node:test';
+import { after, before } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request as httpRequest } from 'undici';
 import { anvilBinary, freePort } from '../../src/chain/devchain.js';
@@ -85,6 +85,22 @@ export async function startAnvil({ args = [] } = {}) {
     }
   }
   return { url, pid: child.pid ?? -1, rpc: (method, params) => rpcCall(url, method, params), stop };
+}
+
+/**
+ * A chain for all tests of a file or of a describe().
+ * @param {string} [words] flags of anvil
+ * @param {(anvil: Anvil) => unknown} [begin] what is done first: other before() hooks of a file may run at the same time
+ * @returns {Anvil} as soon as the tests begin
+ */
+export function anvilFor(words = '', begin = () => {}) {
+  const anvil = /** @type {Anvil} */ ({});
+  before(async () => {
+    Object.assign(anvil, await startAnvil({ args: words.split(' ').filter(Boolean) }));
+    await begin(anvil);
+  });
+  after(() => anvil.stop?.());
+  return anvil;
 }
 
 /** The selector of count() of contracts/Counter.sol. */

@@ -1,4 +1,5 @@
 /** Runs the program itself, as a user would. */
+import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -69,6 +70,18 @@ export function cleanEnvironment(env = {}) {
  */
 export function runStress(args, options = {}) {
   return (options.input === undefined ? startStress : spawnStress)(args, options).done;
+}
+
+/**
+ * The same, with the exit code that it must have.
+ * @param {number} exit
+ * @param {string[]} args
+ * @param {StressOptions} [options]
+ */
+export async function exited(exit, args, options) {
+  const result = await runStress(args, options);
+  assert.equal(result.code, exit, `${result.stdout}\n${result.stderr}`);
+  return result;
 }
 
 /**

@@ -46,7 +46,7 @@ after(() => {
 });
 
 /**
- * @param {(body: string, headers: IncomingHttpHeaders) => Answer | Raw | typeof SILENCE | typeof HANG_UP | Promise<Answer | Raw>} respond
+ * @param {(body: string, headers: IncomingHttpHeaders, request: IncomingMessage) => Answer | Raw | typeof SILENCE | typeof HANG_UP | Promise<Answer | Raw>} respond
  * @param {{isSecure?: boolean}} [options] isSecure: it speaks https with a certificate of its own
  * @returns {Promise<Endpoint>} it ends when the tests of the file end
  */
@@ -58,7 +58,7 @@ export async function serve(respond, { isSecure = false } = {}) {
     let body = '';
     for await (const chunk of request.setEncoding('utf8')) body += chunk;
     methods.push(...requestsIn(body).map(({ method }) => method));
-    const answer = await respond(body, request.headers);
+    const answer = await respond(body, request.headers, request);
     if (answer === SILENCE) return;
     if (answer === HANG_UP) return void request.socket.destroy();
     if (typeof answer === 'function') return answer(request.socket);

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { request as httpRequest } from 'undici';
+import { randomNumbers } from '../../src/random.js';
 import { serveConnection } from './fault-connection.js';
 
 /**
@@ -34,7 +35,7 @@ const { host, port, seed } = workerData;
 const shared = {
   host,
   port,
-  random: randomOf(seed),
+  random: randomNumbers(seed),
   fault: null,
   open: Promise.resolve(),
   blocks: new Map(),
@@ -51,17 +52,6 @@ const server = createServer({ noDelay: true }, (client) => {
   client.on('close', () => clients.delete(client));
   serveConnection(client, shared);
 });
-
-/** Mulberry32. @param {number} start @returns {() => number} */
-function randomOf(start) {
-  let state = start;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 const COMMANDS = {
   listen: async () => {

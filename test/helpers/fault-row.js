@@ -98,10 +98,7 @@ async function carryOut(t, row) {
     .filter(([name]) => !args.includes(name))
     .flat();
   const startedMs = performance.now();
-  const stress = spawnStress([...common, ...given, ...args], {
-    env: row.env,
-    timeoutMs: seconds * 1000 + END_MS,
-  });
+  const stress = spawnStress([...common, ...given, ...args], { env: row.env, timeoutMs: seconds * 1000 + END_MS });
   await stress.waitFor(FIRST_INTERVAL);
   await sleep(BEFORE_MS - 1000);
   const beginMs = Date.now();
@@ -215,11 +212,8 @@ export function ofSubmissions(fault, args = []) {
     proof: async (/** @type {Scene} */ scene, /** @type {any} */ { failures, counts }) => {
       const { faultsOnSubmissions } = await scene.proxy.counts();
       assert.ok(faultsOnSubmissions >= SUBMISSIONS.least, `only ${faultsOnSubmissions} submissions were met`);
-      assert.deepEqual(
-        { ...failures, timedOut: counts.timedOut },
-        { timedOut: 0 },
-        'each submission is repeated or found',
-      );
+      const outcomes = { ...failures, timedOut: counts.timedOut };
+      assert.deepEqual(outcomes, { timedOut: 0 }, 'each submission is repeated or found');
       return proof(scene);
     },
   };

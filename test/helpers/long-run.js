@@ -1,19 +1,9 @@
 /** A run file as long as one gets: made of the rows of a short one. */
+import { randomNumbers } from '../../src/random.js';
 import { Distribution } from '../../src/stats/histogram.js';
 import { runFileOf } from './samples.js';
 
 /** @import { IntervalRow, RunFile } from '../../src/types.d.ts' */
-
-/** A generator of numbers from 0 to 1 that are the same each time (mulberry32). @param {number} seed */
-function randomOf(seed) {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /**
  * Latencies from 0.1 ms to about 60 s, so that each interval has as many different ones as it can.
@@ -21,7 +11,7 @@ function randomOf(seed) {
  * @returns {RunFile}
  */
 export function longRun({ rows = 2000, operations = 300_000, pattern }) {
-  const random = randomOf(1);
+  const random = randomNumbers(1);
   const each = operations / rows;
   const all = new Distribution();
   const intervals = Array.from({ length: rows }, (_, i) => {

@@ -1,5 +1,6 @@
 /** The figures of a run worked out again from its samples, by sorting and adding: no histogram, nothing of the recorder. */
 import assert from 'node:assert/strict';
+import { equalBy } from './equal-by.js';
 
 /** @import { DistributionJson, RunFile } from '../../src/types.d.ts' */
 
@@ -10,14 +11,18 @@ import assert from 'node:assert/strict';
 /** A histogram of three significant digits is right to this. */
 const RESOLUTION = 1e-3;
 
+const NAMES = /** @type {const} */ (['started', 'accepted', 'included', 'verified', 'failed', 'timedOut']);
+
 /** The counts of the whole run are those of its samples. @param {RunFile} run @param {Row[]} rows all samples */
 export function assertWholeRunAgrees({ counts, failures }, rows) {
   const ended = (/** @type {string} */ outcome) => rows.filter((row) => row.outcome === outcome);
   assert.equal(rows.length, counts.started);
-  assert.deepEqual(
-    ['verified', 'failed', 'timed_out', 'abandoned'].map((outcome) => ended(outcome).length),
-    [counts.verified, counts.failed, counts.timedOut, counts.abandoned],
-  );
+  equalBy(['verified', 'failed', 'timed_out', 'abandoned'], (outcome) => ended(outcome).length, [
+    counts.verified,
+    counts.failed,
+    counts.timedOut,
+    counts.abandoned,
+  ]);
   assert.deepEqual(countBy(ended('failed').map(({ code }) => code)), failures);
 }
 
@@ -44,9 +49,7 @@ export function assertAgrees(run, rows) {
       failed: within(ended('failed'), 'ended_at_us'),
       timedOut: within(ended('timed_out'), 'ended_at_us'),
     },
-    (({ started, accepted, included, verified, failed, timedOut }) => {
-      return { started, accepted, included, verified, failed, timedOut };
-    })(window.counts),
+    Object.fromEntries(NAMES.map((name) => [name, window.counts[name]])),
   );
   const { verified } = window.counts;
   if (run.rates.verifiedPerSecond !== null)
@@ -113,11 +116,8 @@ export function assertDistribution(distribution, valuesUs, name) {
   const sorted = [...valuesUs].sort((a, b) => a - b);
   assert.equal(distribution.count, sorted.length, `count of ${name}`);
   if (sorted.length === 0) return;
-  assert.equal(
-    distribution.sumUs,
-    sorted.reduce((sum, value) => sum + value, 0),
-    `sum of ${name}`,
-  );
+  const sumUs = sorted.reduce((sum, value) => sum + value, 0);
+  assert.equal(distribution.sumUs, sumUs, `sum of ${name}`);
   assert.deepEqual([distribution.minUs, distribution.maxUs], [sorted[0], sorted.at(-1)], `extremes of ${name}`);
   for (const [key, percentile] of /** @type {const} */ ([
     ['p50Us', 50],

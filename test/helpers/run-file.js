@@ -166,10 +166,8 @@ function assertDistribution(d) {
   assertNear(histogram.mean, meanUs, 1e-3);
   assertNear(histogram.maxValue, maxUs, 1e-3);
   const ascending = [minUs, d.p50Us, d.p75Us, d.p90Us, d.p95Us, d.p99Us, d.p999Us, maxUs].map(Number);
-  assert.ok(
-    ascending.every((us, i) => i === 0 || us >= ascending[i - 1]),
-    String(ascending),
-  );
+  const isAscending = ascending.every((us, i) => i === 0 || us >= ascending[i - 1]);
+  assert.ok(isAscending, String(ascending));
 }
 
 /** @param {RunFile} run */
@@ -260,9 +258,10 @@ function assertPhases(run) {
   const load = rowsOf(run, 'load');
   const warmup = rowsOf(run, 'warmup');
   if (run.end === 'set_up_failed') return assert.deepEqual(intervals, [], 'there was no load');
+  const phases = [...warmup.map(() => 'warmup'), ...load.map(() => 'load'), 'drain'];
   assert.deepEqual(
     intervals.map(({ phase }) => phase),
-    [...warmup.map(() => 'warmup'), ...load.map(() => 'load'), 'drain'],
+    phases,
   );
   let endMs = 0;
   for (const row of intervals) {
@@ -482,10 +481,8 @@ function valueAt(json, pointer) {
   return names.reduce((value, name) => value[name], json);
 }
 
-/** @param {number[]} values */
-function sumOf(values) {
-  return values.reduce((sum, value) => sum + value, 0);
-}
+/** @param {Iterable<number>} values */
+export const sumOf = (values) => [...values].reduce((sum, value) => sum + value, 0);
 
 /** @param {number} actual @param {number} expected @param {number} tolerance relative */
 function assertNear(actual, expected, tolerance) {

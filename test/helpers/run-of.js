@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { after, before } from 'node:test';
+import { freePort } from './anvil.js';
 import { readJson, startStress } from './cli.js';
 import { assertNothingLeft, endProcessesOf } from './leftovers.js';
 import { assertRunFile } from './run-file.js';
@@ -11,6 +13,8 @@ import { temporaryFolder } from './temporary.js';
  * @import { TestContext } from 'node:test'
  * @import { StressOptions, StressProcess } from './cli.js'
  */
+
+export { sumOf } from './run-file.js';
 
 /** A line of the report, with something verified in it. */
 export const INTERVAL_LINE = /^ +\d+\.\d s +[\d,]+ +[1-9]/m;
@@ -104,6 +108,28 @@ export async function runOf(t, words, { exit = 0, during, ...options } = {}) {
   return stress.end(exit);
 }
 
+/**
+ * `stress node` for all tests of a file, which have wallets of their own on it.
+ * @param {number} wallets
+ * @returns {{url: string}} as soon as the tests begin
+ */
+export function nodeFor(wallets) {
+  const chain = { url: '' };
+  /** @type {StressProcess} */
+  let node;
+  before(async () => {
+    // It has to outlive all tests of the file, however slow the machine is.
+    node = startStress(['node', '-t', `${wallets}`, '--port', String(await freePort())], { timeoutMs: 900_000 });
+    const line = `^(http:\\S+) \\(chain 31337\\): wallets 0\\.\\.${wallets - 1} of .* are funded; `;
+    [, chain.url] = await node.waitFor(new RegExp(line, 'm'));
+  });
+  after(async () => {
+    node.child.kill('SIGTERM');
+    await node.done;
+  });
+  return chain;
+}
+
 /** For `during`: sends a signal when the program has said something. @param {NodeJS.Signals} signal @param {RegExp} [pattern] */
 export function killedBy(signal, pattern = INTERVAL_LINE) {
   return async (/** @type {Running} */ stress) => {
@@ -111,6 +137,3 @@ export function killedBy(signal, pattern = INTERVAL_LINE) {
     stress.child.kill(signal);
   };
 }
-
-/** @param {Iterable<number>} values */
-export const sumOf = (values) => [...values].reduce((sum, value) => sum + value, 0);

@@ -7,7 +7,9 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { Contract, HDNodeWallet, JsonRpcProvider, Mnemonic, getCreateAddress } from 'ethers';
+import { DEV_MNEMONIC } from './dev-wallets.js';
 import { assertAgrees, assertDistribution, isCensored, stagesUs, totalUs, windowOf } from './recompute.js';
+import { sumOf } from './run-file.js';
 
 /**
  * @import { Row } from './recompute.js'
@@ -26,7 +28,6 @@ import { assertAgrees, assertDistribution, isCensored, stagesUs, totalUs, window
  * @property {Set<string>} tags the four random bytes that an instance puts behind the data of all its transactions
  */
 
-const TEST_MNEMONIC = 'test test test test test test test test test test test junk';
 const COUNTER = ['function count() view returns (uint256)'];
 const TAG_DIGITS = 8;
 
@@ -40,7 +41,7 @@ const TAG_DIGITS = 8;
  * @param {number} [options.fromBlock] the first block to read
  * @returns {Promise<WalletFacts[]>}
  */
-export async function countersOf({ url, threads, offset = 0, mnemonic = TEST_MNEMONIC, fromBlock = 0 }) {
+export async function countersOf({ url, threads, offset = 0, mnemonic = DEV_MNEMONIC, fromBlock = 0 }) {
   const provider = new JsonRpcProvider(url, undefined, { staticNetwork: true });
   try {
     const root = HDNodeWallet.fromMnemonic(Mnemonic.fromPhrase(mnemonic), "m/44'/60'/0'/0");
@@ -181,9 +182,4 @@ export function filesWith(secrets, folders, except = []) {
   const { stdout, error } = spawnSync('grep', ['-rlsiF', ...options, '--', ...folders], { encoding: 'utf8' });
   if (error) throw error;
   return stdout.split('\n').filter(Boolean);
-}
-
-/** @param {number[]} values */
-function sumOf(values) {
-  return values.reduce((sum, value) => sum + value, 0);
 }

@@ -12,7 +12,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Mnemonic } from 'ethers';
 import { startGeth } from '../../scripts/nodes/geth.js';
-import { STRESS, cleanEnvironment, readJson, runStress } from '../helpers/cli.js';
+import { STRESS, cleanEnvironment, exited, readJson, runStress } from '../helpers/cli.js';
 import { BASE, documented, kustomization, onVolume, processesOf, startCluster } from '../helpers/k8s.js';
 import { readRows } from '../helpers/rows.js';
 import { schemaErrors } from '../helpers/run-file.js';
@@ -71,10 +71,9 @@ function settings(offset, more) {
 /** Pays the wallets of a test from here, where the Job has been shown to. @param {number} offset */
 async function fund(offset) {
   const args = ['fund', '-t', `${THREADS * INSTANCES}`, '-o', `${offset}`, '--rpc', geth.url, '--fund-amount', '1'];
-  const { code, stderr } = await runStress(args, {
+  await exited(0, args, {
     env: { STRESS_FUNDER_KEY: geth.funderKey, STRESS_MNEMONIC: MNEMONIC },
   });
-  assert.equal(code, 0, stderr);
 }
 
 /**
@@ -257,15 +256,10 @@ test('a kubelet dies and its pods live on: never two processes for one index', a
     isGivenUp = evicted.length >= cut.length;
     if (isGivenUp) until = Date.now() + WATCH_MS;
   }
-  assert.deepEqual(
-    evicted.sort(),
-    cut.map(({ metadata }) => metadata.name).sort(),
-    'the cluster has given up the pods of the node, and they live',
-  );
-  assert.deepEqual(
-    [...most].sort(),
-    [0, 1, 2, 3].map((index) => [index, 1]),
-  );
+  const names = cut.map(({ metadata }) => metadata.name).sort();
+  assert.deepEqual(evicted.sort(), names, 'the cluster has given up the pods of the node, and they live');
+  const once = [0, 1, 2, 3].map((index) => [index, 1]);
+  assert.deepEqual([...most].sort(), once);
   assert.equal(processesOf(runId).length, INSTANCES);
 
   // The logs of a node that is lost cannot be had, and those of the others can.

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { makeRepository, startCommand } from '../helpers/slowed-repository.js';
 import { freePort } from '../../src/chain/devchain.js';
-import { runStress, spawnStress } from '../helpers/cli.js';
+import { exited, runStress, spawnStress } from '../helpers/cli.js';
 import { endProcessesOf, processesOf } from '../helpers/leftovers.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -29,14 +29,11 @@ describe('stress bisect', () => {
     await killed.waitFor(/^2 {2}\w{7} {2}tps /m);
     killed.child.kill('SIGKILL');
     await killed.done;
-    const { code, stdout, stderr } = await runStress(args, options);
-    assert.equal(code, 0, stderr);
+    const { stdout } = await exited(0, args, options);
     const slow = ids[3].slice(0, 7);
     assert.match(stdout, /^\d+ runs are in .*study already, and kept$/m);
-    assert.match(
-      stdout,
-      new RegExp(`^${slow} \\(Write blocks with more care\\) changes tps by -\\d\\d\\.\\d % with`, 'm'),
-    );
+    const says = new RegExp(`^${slow} \\(Write blocks with more care\\) changes tps by -\\d\\d\\.\\d % with`, 'm');
+    assert.match(stdout, says);
     const { result, pairs } = JSON.parse(readFileSync(join(dir, 'bisect.json'), 'utf8'));
     assert.deepEqual([result.from, result.to], [ids[3], ids[3]]);
     assert.ok(existsSync(join(dir, 'builds', `${ids[3].slice(0, 12)}`, 'built')));
@@ -44,10 +41,8 @@ describe('stress bisect', () => {
       pairs.every((/** @type {{files: string[]}} */ { files }) => files.every((f) => existsSync(join(dir, f)))),
     );
     // The nodes of the run that was killed are ended by their keepers.
-    assert.deepEqual(
-      processesOf(folder).filter(({ command }) => command.includes('null-chain.js')),
-      [],
-    );
+    const chains = processesOf(folder).filter(({ command }) => command.includes('null-chain.js'));
+    assert.deepEqual(chains, []);
   });
 
   it('says what is wrong in one line', async (t) => {

@@ -11,10 +11,7 @@ const [, EXAMPLE] = /```js\n([\s\S]*?)```/.exec(readFileSync(join(ROOT, 'docs/li
 
 it('has types: a TypeScript program compiles against the packed package, and a wrong one does not', (t) => {
   const folder = temporaryFolder(t);
-  const packed = spawnSync('npm', ['pack', '--silent', '--pack-destination', folder], {
-    cwd: ROOT,
-    encoding: 'utf8',
-  });
+  const packed = spawnSync('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: ROOT, encoding: 'utf8' });
   assert.equal(packed.status, 0, packed.stderr);
   const [tarball = ''] = readdirSync(folder);
   const modules = join(folder, 'node_modules');

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readJson, runStress, startStress } from '../helpers/cli.js';
+import { exited, readJson, startStress } from '../helpers/cli.js';
 import { startKnownLatency, waitMs, waitedForCpuMs } from '../helpers/known-latency.js';
 import { assertAgrees, assertDistribution, percentileOf, stagesUs, totalUs, windowOf } from '../helpers/recompute.js';
 import { readRows } from '../helpers/rows.js';
-import { assertRunFile } from '../helpers/run-file.js';
+import { assertRunFile, sumOf } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
@@ -286,10 +286,8 @@ test('a stall of the generator itself is in the latency and in the lag, and noth
       for (const [name, shown] of Object.entries({ latency: latency.total, lag, queued: latency.stages.queued })) {
         const said = [shown.maxUs, shown.p99Us, shown.p95Us, shown.p90Us].map(Number);
         const least = [0.98, 0.94, 0.78, 0.58].map((part) => part * stoppedUs);
-        assert.ok(
-          said.every((us, i) => us >= least[i]),
-          `${name}: ${said.join(', ')} us, where it was stopped for ${stoppedUs}`,
-        );
+        const isLate = said.every((us, i) => us >= least[i]);
+        assert.ok(isLate, `${name}: ${said.join(', ')} us, where it was stopped for ${stoppedUs}`);
       }
       assert.equal(run.verdict?.name, 'generator-bound');
       if (!isIdle) return;
@@ -322,8 +320,7 @@ describe('samples, intervals and run file of an open loop say the same', { concu
       const [out, samples] = [join(folder, 'run.json'), join(folder, 'samples.csv')];
       const endpoint = planned === null ? [] : ['--rpc', (await startKnownLatency(planned)).url];
       const more = ['--warmup', warmup, '-d', '2s', '--interval', '400ms', '--out', out, '--samples', samples];
-      const { code, stderr } = await runStress([...endpoint, ...args, ...more]);
-      assert.equal(code, 0, stderr);
+      await exited(0, [...endpoint, ...args, ...more]);
       const run = /** @type {RunFile} */ (readJson(out));
       const rows = readRows(samples);
       assertRunFile(run);
@@ -368,9 +365,4 @@ function assertSumsAgree(run, rows) {
   const seconds = window.durationMs / 1000;
   assert.ok(Math.abs(Number(run.rates.achievedPerSecond) * seconds - achieved) < 1e-6);
   assert.ok(Math.abs(Number(run.rates.askedPerSecond) * seconds - window.counts.scheduled) < 1e-6);
-}
-
-/** @param {number[]} values */
-function sumOf(values) {
-  return values.reduce((sum, value) => sum + value, 0);
 }

@@ -7,6 +7,8 @@ import { totalCount } from '../helpers/scale-out.js';
 import { eventually, instancesOf } from '../helpers/slurm.js';
 import { PATIENCE_MS, Site, THREADS, openLab } from './site.js';
 
+/** @import { TestContext } from 'node:test' */
+
 const REPORTS = ['--interval', '1s'];
 
 const lab = openLab();
@@ -33,19 +35,14 @@ async function assertPartial(site, load, lost) {
   const { merged, counts, audit } = site.merged();
   const log = site.log(`stress-merge-${partial}.log`);
   const unresolved = merged.unresolved.map((/** @type {any} */ { index, offset, threads }) => [index, offset, threads]);
-  assert.deepEqual(
-    unresolved,
-    lost.map((index) => [index, index * THREADS, THREADS]),
-    log,
-  );
+  const expected = lost.map((index) => [index, index * THREADS, THREADS]);
+  assert.deepEqual(unresolved, expected, log);
   assert.equal(audit.exact, false);
   for (const index of lost) assert.match(log, new RegExp(`instance ${index}\\b`));
 
   const runs = [0, 1, 2, 3].map((index) => site.runFile(load, index));
-  assert.equal(
-    counts.verified,
-    runs.reduce((sum, run) => sum + run.counts.verified, 0),
-  );
+  const verified = runs.reduce((sum, run) => sum + run.counts.verified, 0);
+  assert.equal(counts.verified, verified);
   for (const [index, run] of runs.entries()) {
     assert.equal(run.partial, lost.includes(index), `instance ${index}`);
     const onChain = totalCount(await site.wallets(1, index));
@@ -55,7 +52,8 @@ async function assertPartial(site, load, lost) {
   }
 }
 
-test('an instance killed with -9: no merge without --partial, and what is unresolved is named', async (t) => {
+/** Four instances under load, and a merge that waits for them. @param {TestContext} t */
+async function loaded(t) {
   const site = new Site(t, lab);
   const fund = await site.fund(4);
   const load = await site.submit('array.sbatch', {
@@ -64,6 +62,11 @@ test('an instance killed with -9: no merge without --partial, and what is unreso
   });
   const merge = await site.merge(load);
   await underWay(site, load);
+  return { site, load, merge };
+}
+
+test('an instance killed with -9: no merge without --partial, and what is unresolved is named', async (t) => {
+  const { site, load, merge } = await loaded(t);
   const [{ pid }] = instancesOf(load).filter(({ index }) => index === 2);
   process.kill(pid, 'SIGKILL');
   await site.expect(load, '0:0', '0:0', '0:9', '0:0');
@@ -73,14 +76,7 @@ test('an instance killed with -9: no merge without --partial, and what is unreso
 });
 
 test('a node that dies: its instances are partial, and Slurm does not start them again', async (t) => {
-  const site = new Site(t, lab);
-  const fund = await site.fund(4);
-  const load = await site.submit('array.sbatch', {
-    options: site.after(fund, '--array=0-3'),
-    args: ['-d', '15s', ...REPORTS],
-  });
-  const merge = await site.merge(load);
-  await underWay(site, load);
+  const { site, load, merge } = await loaded(t);
   const placed = await lab.slurm.jobs(load);
   const [{ NodeList: node }] = placed;
   const lost = placed.flatMap(({ NodeList }, index) => (NodeList === node ? [index] : []));
@@ -88,9 +84,10 @@ test('a node that dies: its instances are partial, and Slurm does not start them
   lab.slurm.killNode(node);
   t.after(() => lab.slurm.up());
   const jobs = await lab.slurm.ended(load, PATIENCE_MS);
+  const states = jobs.map((_, index) => [lost.includes(index) ? 'NODE_FAIL' : 'COMPLETED', '0']);
   assert.deepEqual(
     jobs.map(({ JobState, Restarts }) => [JobState, Restarts]),
-    jobs.map((_, index) => [lost.includes(index) ? 'NODE_FAIL' : 'COMPLETED', '0']),
+    states,
   );
   assert.deepEqual(instancesOf(load), [], 'nothing of it goes on');
   await site.expect(merge, '75:0');

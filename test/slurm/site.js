@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, before } from 'node:test';
 import { Mnemonic } from 'ethers';
 import { startGeth } from '../../scripts/nodes/geth.js';
+import { equalBy } from '../helpers/equal-by.js';
 import { STRESS, readJson } from '../helpers/cli.js';
 import { readRows } from '../helpers/rows.js';
 import { countersOf } from '../helpers/scale-out.js';
@@ -106,11 +107,7 @@ export class Site {
    */
   async expect(id, ...exitCodes) {
     const jobs = await this.#slurm.ended(id, PATIENCE_MS).catch((error) => assert.fail(`${error}\n${this.logs()}`));
-    assert.deepEqual(
-      jobs.map(({ ExitCode }) => ExitCode),
-      exitCodes,
-      `job ${id}\n${this.logs()}`,
-    );
+    equalBy(jobs, ({ ExitCode }) => ExitCode, exitCodes, `job ${id}\n${this.logs()}`);
     return jobs;
   }
 

@@ -8,6 +8,7 @@ import { merge } from '../../../src/stats/merge.js';
 import { RUN } from '../../../src/stats/metrics.js';
 import { buildRunFile } from '../../../src/stats/run-file.js';
 import { parseThreshold } from '../../../src/stats/thresholds.js';
+import { equalBy } from '../../helpers/equal-by.js';
 import { schemaErrors } from '../../helpers/run-file.js';
 import { partsOf } from '../../helpers/samples.js';
 
@@ -38,20 +39,15 @@ function runOf(consistency, unmeasured = {}) {
 
 /** @param {object} run */
 function assertSchema(run) {
-  assert.deepEqual(
-    schemaErrors(run).filter((words) => words.startsWith('/consistency')),
-    [],
-  );
+  const wrong = schemaErrors(run).filter((words) => words.startsWith('/consistency'));
+  assert.deepEqual(wrong, []);
 }
 
 describe('the result of --check consistency', () => {
   it('without a contradiction passes, and says what was checked', () => {
     const run = runOf(GOOD);
     assertSchema(run);
-    assert.deepEqual(
-      run.thresholds.map(({ passed, value }) => [passed, value]),
-      [[true, 0]],
-    );
+    equalBy(run.thresholds, ({ passed, value }) => [passed, value], [[true, 0]]);
     assert.deepEqual(consistencyLines(run), [
       '412 checks of 2 kinds, no contradiction',
       'behind: http://a, by 2 blocks and 1.5 s at most',
@@ -65,10 +61,9 @@ describe('the result of --check consistency', () => {
     assertSchema(run);
     assert.deepEqual([run.exitCode, run.thresholds[0].value], [99, 3]);
     const red = (/** @type {string} */ style, /** @type {string} */ text) => (style === 'red' ? `[${text}]` : text);
-    assert.match(
-      summaryText(run, false, red),
-      /consistency 412 checks of 2 kinds, \[3 CONTRADICTIONS\]\n +stale_read 3, the first at http:\/\/a: the count was <5>/,
-    );
+    const says =
+      /consistency 412 checks of 2 kinds, \[3 CONTRADICTIONS\]\n +stale_read 3, the first at http:\/\/a: the count was <5>/;
+    assert.match(summaryText(run, false, red), says);
     const page = runPage(run);
     assert.ok(page.includes('the count was &lt;5&gt;') && page.includes('curl 1\ncurl 2'));
     assert.ok(page.includes('3 contradictions'));

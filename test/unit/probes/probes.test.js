@@ -85,10 +85,8 @@ describe('createSocketsProbe()', () => {
         endpoints: [{ endpoint: 'all', timeWait: 5, portsInUse, portsLeft: 1000 - portsInUse }],
       });
     assert.deepEqual(warningsOf(599), []);
-    assert.match(
-      warningsOf(600).join('\n'),
-      /^the sockets of this machine may use 600 of 1000 .* 400 are left: [^\n]+$/,
-    );
+    const says = /^the sockets of this machine may use 600 of 1000 .* 400 are left: [^\n]+$/;
+    assert.match(warningsOf(600).join('\n'), says);
   });
 });
 
@@ -112,14 +110,8 @@ describe('createPoolProbe()', () => {
     assert.equal(rpc.count(), 1);
   });
 
-  for (const nonsense of [
-    null,
-    {},
-    { pending: 1, queued: 2 },
-    { pending: '0x1' },
-    'none',
-    { pending: '0x1', queued: '' },
-  ]) {
+  const NONSENSE = [null, {}, { pending: 1, queued: 2 }, { pending: '0x1' }, 'none', { pending: '0x1', queued: '' }];
+  for (const nonsense of NONSENSE) {
     it(`has no reading where the node says ${JSON.stringify(nonsense)}`, async () => {
       const probe = createPoolProbe({ rpc: fakeRpc({ txpool_status: () => nonsense }) });
       assert.ok((await caught(() => probe.sample())) instanceof ProtocolError);
@@ -206,10 +198,8 @@ function procFor(t) {
       .replace('2222842', `${start}`)
       .replace(') S ', `) ${state} `);
     writeFileSync(join(folder, 'stat'), text);
-    writeFileSync(
-      join(folder, 'status'),
-      'Name:\tgeth\nVmHWM:\t  9000 kB\nVmRSS:\t  1672 kB\nThreads:\t17\nSigQ:\t0/3\n',
-    );
+    const status = 'Name:\tgeth\nVmHWM:\t  9000 kB\nVmRSS:\t  1672 kB\nThreads:\t17\nSigQ:\t0/3\n';
+    writeFileSync(join(folder, 'status'), status);
   };
   set();
   return { proc, folder, set };

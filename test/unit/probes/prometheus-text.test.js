@@ -81,10 +81,8 @@ describe('parsePrometheus()', () => {
             ({ name, text, value, time, gap }) => `${name}${gap}${text} ${value}${time === null ? '' : ` ${time}`}\n`,
           )
           .join('# a comment } "\n');
-        assert.deepEqual(
-          parsePrometheus(page),
-          keyed.map(({ name, text, value }) => ({ name, key: name + text, value })),
-        );
+        const expected = keyed.map(({ name, text, value }) => ({ name, key: name + text, value }));
+        assert.deepEqual(parsePrometheus(page), expected);
       }),
       { seed: 5, numRuns: 300 },
     );

@@ -83,10 +83,8 @@ describe('the kit: what it is asked with', () => {
     begin(preparation([0]));
     const error = await caught(finish);
     assert.equal(error.exitCode, 65);
-    assert.match(
-      error.message,
-      /mine\.js: the call to 0x1{40} answered 0x, which is not a number: check that a contract is there$/,
-    );
+    const says = /mine\.js: the call to 0x1{40} answered 0x, which is not a number: check that a contract is there$/;
+    assert.match(error.message, says);
   });
 
   it('arguments of another kind are named', async () => {

@@ -98,9 +98,7 @@ describe('the verdict on a transaction', () => {
   });
 
   it('another block with the same number is read anew, and a few blocks are kept', async () => {
-    const { rpc, receipts } = reading({
-      eth_getBlockReceipts: (number) => [{ ...receiptOf(1), blockNumber: number }],
-    });
+    const { rpc, receipts } = reading({ eth_getBlockReceipts: (number) => [{ ...receiptOf(1), blockNumber: number }] });
     await receipts.verdict(hashOf(1), BLOCK, null);
     await receipts.verdict(hashOf(1), { number: 5, hash: '0xother' }, null);
     assert.equal(rpc.count(), 2);
