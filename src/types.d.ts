@@ -72,8 +72,6 @@ export type BatchFacts = {
 /** The embedded development chain: the anvil binary that npm ships, on a free loopback port, under a keeper. */
 export type DevChain = {
   url: URL;
-  /** of the keeper, which is also the id of the chain's process group */
-  pid: number;
   /** of the chain itself; null until it answers */
   chainPid: () => number | null;
   /** settles with the reason when the chain ends */

@@ -1,14 +1,13 @@
 /** The nginx of the HTTP benchmark: one process that answers one JSON-RPC request, always the same, from memory. */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { launch } from '../../src/chain/devchain.js';
 import { freePort } from './lib.js';
 
 const ANSWER = '{"jsonrpc":"2.0","id":1,"result":"0x1b4"}';
-const KEEPER = fileURLToPath(new URL('../../src/chain/keeper.js', import.meta.url));
 const START_TIMEOUT_MS = 5000;
 const POLL_MS = 50;
 
@@ -46,16 +45,12 @@ export async function startNginx() {
   const port = await freePort();
   const file = join(folder, 'nginx.conf');
   writeFileSync(file, configuration(port));
-  // The keeper of the embedded chain ends nginx when our end of its pipe closes, so however we end.
+  // The keeper ends nginx however this process ends.
   const own = join(folder, 'run');
-  const keeper = spawn(process.execPath, [KEEPER, own, 'nginx', '-p', own, '-c', file], {
-    stdio: ['pipe', 'ignore', 'inherit'],
-  });
-  keeper.stdin.on('error', () => {}); // one that is gone already closes the pipe under us
-  const ended = new Promise((resolve) => keeper.once('exit', resolve));
+  const nginx = ['nginx', '-p', own, '-c', file];
+  const { keeper, stop: end } = launch(nginx, { graceMs: 0, folder: own }, { env: process.env, output: 2 });
   const stop = async () => {
-    keeper.stdin.end();
-    await ended;
+    await end();
     rmSync(folder, { recursive: true, force: true });
   };
 

@@ -11,13 +11,9 @@ import { numbered } from '../text.js';
  * @import { AllowedChain, Clock, Purpose, Rpc } from '../types.d.ts'
  * @import { Fault, Health } from './endpoint-health.js'
  *
- * @typedef {<T>(ask: () => Promise<T>) => Promise<T | null>} Ask null: no response
- *
  * @typedef {object} ChainIdentityState plain data, for other threads
  * @property {number | null} chainId null: not identified yet
- * @property {{number: number, hash: string} | null} reference a block that all endpoints have
- * @property {boolean[]} isCompared whether an endpoint was compared with it
- * @property {boolean} hasBegun whether the load has begun
+ * @property {{number: number, hash: string} | null} block the latest one that was compared
  */
 
 /** Comparisons before different blocks count as different chains: a short fork may disappear. */
@@ -33,12 +29,12 @@ export class ChainIdentity {
   #names;
 
   /** @param {Rpc[]} rpcs @param {{health: Health, clock: Clock, state?: ChainIdentityState}} options */
-  constructor(rpcs, { health, clock, state }) {
+  constructor(rpcs, { health, clock, state = { chainId: null, block: null } }) {
     this.#rpcs = rpcs;
     this.#health = health;
     this.#clock = clock;
     this.#names = numbered(rpcs.map(({ display }) => display));
-    this.state = state ?? { chainId: null, reference: null, isCompared: rpcs.map(() => true), hasBegun: false };
+    this.state = state;
   }
 
   /**
@@ -55,101 +51,56 @@ export class ChainIdentity {
     if (other >= 0) throw this.#refusal(0, other, `chains ${ids[0]} and ${ids[other]}`);
     urls.forEach((url) => checkChain(url, ids[0], chainId, allowChain));
     [this.state.chainId] = ids;
+    await this.compare(0, signal);
     const retryOptions = { clock: this.#clock, signal };
-    const first = await Promise.all(this.#rpcs.map((rpc) => retry(() => hashOf(rpc, 0, 'setup'), retryOptions)));
-    const known = first.findIndex((hash) => hash !== null);
-    const different = first.findIndex((hash) => hash !== null && hash !== first[known]);
-    if (different >= 0) throw this.#refusal(known, different, `chains of id ${ids[0]} with different first blocks`);
-    await this.compare(signal, (ask) => retry(ask, retryOptions));
+    const heads = await Promise.all(this.#rpcs.map((rpc) => retry(() => headOf(rpc), retryOptions)));
+    await this.compare(Math.min(...heads), signal);
     return Promise.all(
       this.#rpcs.map(async (rpc) => ({ display: rpc.display, clientVersion: await clientVersionOf(rpc) })),
     );
   }
 
   /**
-   * Compares common blocks of the endpoints that answer.
+   * Compares a block of the endpoints that are up and have it.
+   * @param {number} number
    * @param {AbortSignal} signal
-   * @param {Ask} [ask]
-   * @returns {Promise<string[]>} names of the endpoints with no block but the first
    * @throws {RefusedError}
    */
-  async compare(signal, ask = orNull) {
+  async compare(number, signal) {
     for (let tries = 1; ; tries += 1) {
-      const { unconfirmed, different, common } = await this.#compareOnce(ask);
-      if (different === null) {
-        this.state.reference ??= common;
-        this.state.isCompared = this.#rpcs.map((_, i) => !unconfirmed.includes(i));
-        return unconfirmed.map((i) => this.#names[i]);
+      const hashes = await Promise.all(
+        this.#rpcs.map(async (rpc, i) =>
+          this.#health.isUp(i) ? hashOf(rpc, number, 'setup').catch(() => null) : null,
+        ),
+      );
+      const known = hashes.find((hash) => hash !== null) ?? null;
+      const other = hashes.findIndex((hash) => hash !== null && hash !== known);
+      if (other < 0) {
+        if (known !== null) this.state.block = { number, hash: known };
+        return;
       }
-      const { one, other, number } = different;
       const words = `chains of id ${this.state.chainId} with different blocks ${number}`;
-      if (tries === MAX_COMPARISONS || signal.aborted) throw this.#refusal(one, other, words);
+      if (tries === MAX_COMPARISONS || signal.aborted) throw this.#refusal(hashes.indexOf(known), other, words);
       await this.#clock.sleep(PAUSE_MS, signal);
     }
   }
 
   /**
-   * Compares each endpoint with the one that has the most blocks, at its own newest block: one that lags must not hide
-   * where the others differ.
-   * @param {Ask} ask
-   */
-  async #compareOnce(ask) {
-    const heads = await Promise.all(
-      this.#rpcs.map(async (rpc, i) => (this.#health.isUp(i) ? ask(() => headOf(rpc)) : null)),
-    );
-    const unconfirmed = [...heads.keys()].filter((i) => heads[i] === 0);
-    const highest = heads.indexOf(Math.max(...heads.map((head) => head ?? 0)));
-    /** @type {ChainIdentityState['reference']} */
-    let common = null;
-    for (const [i, number] of heads.entries()) {
-      if (i === highest || !number) continue;
-      const [one, other] = [i, highest].sort((a, b) => a - b);
-      const [a, b] = await Promise.all([one, other].map((of) => ask(() => hashOf(this.#rpcs[of], number, 'setup'))));
-      if (a === null || b === null) {
-        // One of them does not keep that block.
-        unconfirmed.push(i);
-        continue;
-      }
-      if (a !== b) return { unconfirmed, common: null, different: { one, other, number } };
-      if (common === null || number < common.number) common = { number, hash: a };
-    }
-    return { unconfirmed, common, different: null };
-  }
-
-  /**
-   * From now on an endpoint with another start block is not used; until now it ended the run.
-   * @param {{startBlock: number, startHash: string | null}} start
-   */
-  begin({ startBlock, startHash }) {
-    this.state.hasBegun = true;
-    if (startHash !== null && startBlock > 0) this.state.reference = { number: startBlock, hash: startHash };
-  }
-
-  /**
-   * Checks an endpoint that answers again; an endpoint that is up only if it was not compared yet.
+   * Checks an endpoint that answers again.
    * @param {number} index
    * @param {number} head its newest block
-   * @param {boolean} isUp
    * @returns {Promise<Fault | null>} null: it can be used
    */
-  async check(index, head, isUp) {
-    const { chainId, isCompared, hasBegun } = this.state;
-    const isNeedless = isUp && (isCompared[index] || !hasBegun || head === 0);
-    if (chainId === null || isNeedless) return null;
+  async check(index, head) {
+    const { chainId, block } = this.state;
     const rpc = this.#rpcs[index];
     const id = await chainIdOf(rpc, 'health');
     if (id !== chainId) return otherChain(`it answers as chain ${id}`);
-    const { reference } = this.state;
-    if (reference === null && (!hasBegun || head === 0)) return null;
-    const number = reference?.number ?? 1;
-    if (head < number) return { why: 'it is behind the others' };
-    const hash = await hashOf(rpc, number, 'health');
-    // The node no longer has the block.
-    if (hash === null) return null;
-    this.state.reference ??= { number, hash };
-    if (hash !== this.state.reference.hash) return otherChain(`it has another block ${number}`);
-    isCompared[index] = true;
-    return null;
+    if (block === null) return null;
+    if (head < block.number) return { why: 'it is behind the others' };
+    const hash = await hashOf(rpc, block.number, 'health');
+    // Null: the node no longer has the block.
+    return hash === null || hash === block.hash ? null : otherChain(`it has another block ${block.number}`);
   }
 
   /** @param {number} one @param {number} other @param {string} what */
@@ -175,24 +126,9 @@ export async function assertOneChain({ other, option, reading, chainId }) {
   throw new RefusedError(`${words}: both must serve one chain`);
 }
 
-/** @param {readonly string[]} names of the endpoints */
-export function unconfirmedIdentityWords(names) {
-  const have = names.length === 1 ? 'has only its' : 'have only their';
-  return `${names.join(' and ')} ${have} first block; whether the endpoints serve one chain is unknown until there is another block`;
-}
-
 /** @param {string} words @returns {Fault} */
 function otherChain(words) {
   return { why: `${words}: it serves another chain now`, isOther: true };
-}
-
-/** @template T @param {() => Promise<T>} ask @returns {Promise<T | null>} */
-async function orNull(ask) {
-  try {
-    return await ask();
-  } catch {
-    return null;
-  }
 }
 
 /** @param {Rpc} rpc @returns {Promise<string | null>} */

@@ -80,7 +80,7 @@ export async function startDevChain(clock, { port } = {}) {
   let lastWords = '';
   // Another process may take the port before the chain listens on it.
   for (let tries = 0; tries < (port === undefined ? START_TRIES : 1); tries += 1) {
-    const chain = launch(binary, port ?? (await freePort()));
+    const chain = launchAnvil(binary, port ?? (await freePort()));
     const outcome = await Promise.race([answers(chain, clock), chain.ended]);
     if (outcome === true) return chain;
     await chain.stop();
@@ -90,51 +90,66 @@ export async function startDevChain(clock, { port } = {}) {
 }
 
 /** @param {string} binary @param {number} port @returns {DevChain} */
-function launch(binary, port) {
+function launchAnvil(binary, port) {
   const folder = join(tmpdir(), `stress-chain-${randomBytes(6).toString('hex')}`);
-  const keeper = spawn(process.execPath, [KEEPER, folder, binary, ...ANVIL_FLAGS, '--port', String(port)], {
-    detached: true,
-    stdio: ['pipe', 'pipe', 'pipe'],
-    env: keeperEnvironment(),
-  });
-  let stdout = '';
-  keeper.stdout?.on('data', (chunk) => (stdout += chunk));
-  let stderr = '';
-  keeper.stderr?.on('data', (chunk) => {
-    stderr = (stderr + chunk).slice(-2000);
-  });
-  keeper.stdin?.on('error', () => {}); // the keeper may have exited
-  const pid = keeper.pid ?? -1;
-
-  /** Kills the process group, in case that the keeper itself was killed. */
-  const killGroup = () => {
-    try {
-      if (pid > 0) process.kill(-pid, 'SIGKILL');
-    } catch {
-      // the group has already ended
-    }
+  const command = [binary, ...ANVIL_FLAGS, '--port', String(port)];
+  const { keeper, ended, pid, stop } = launch(
+    command,
+    { graceMs: 0, folder },
+    { env: keeperEnvironment(), output: 'pipe' },
+  );
+  let words = '';
+  for (const stream of [keeper.stdout, keeper.stderr])
+    stream?.on('data', (chunk) => {
+      words = (words + chunk).slice(-2000);
+    });
+  return {
+    url: new URL(`http://127.0.0.1:${port}`),
+    chainPid: pid,
+    ended: ended.then((exit) => oneLine(words) || exit),
+    stop,
   };
+}
+
+/**
+ * Starts a command that ends with this process, however that ends.
+ * @param {string[]} command and its arguments; a command alone is for the shell
+ * @param {{graceMs: number, folder?: string, leaves?: boolean}} options see keeper.js
+ * @param {{cwd?: string, env: NodeJS.ProcessEnv, output: number | 'pipe'}} how output: a file descriptor
+ */
+export function launch(command, options, { cwd, env, output }) {
+  // Ctrl-C must not reach the command before the drain of the run ends.
+  const keeper = spawn(process.execPath, [KEEPER, JSON.stringify(options), ...command], {
+    ...{ cwd, env, detached: true },
+    stdio: ['pipe', output, output, 'pipe'],
+  });
+  keeper.stdin?.on('error', () => {}); // the keeper may have ended
+  let pidText = '';
+  keeper.stdio[3]?.on('data', (chunk) => (pidText += chunk));
+  const pid = () => (pidText.endsWith('\n') ? Number.parseInt(pidText, 10) : null);
   /** @type {Promise<string>} */
   const ended = new Promise((resolve) => {
     keeper.once('error', (error) => resolve(oneLine(error.message)));
     keeper.once('exit', (code, signal) => {
-      killGroup();
-      rmSync(folder, { recursive: true, force: true }); // the keeper may have been killed
-      resolve(oneLine(stderr) || `it ended with ${signal ?? `code ${code}`}`);
+      if (signal !== null) endInsteadOfKeeper(pid(), options.folder);
+      resolve(signal ?? `exit code ${code}`);
     });
   });
-  return {
-    url: new URL(`http://127.0.0.1:${port}`),
-    pid,
-    chainPid: () => (/^\d+\n/.test(stdout) ? Number.parseInt(stdout, 10) : null),
-    ended,
-    stop: async () => {
-      keeper.stdin?.end();
-      const timer = setTimeout(killGroup, 5000);
-      await ended;
-      clearTimeout(timer);
-    },
+  const stop = async () => {
+    keeper.stdin?.end();
+    await ended;
   };
+  return { keeper, ended, pid, stop };
+}
+
+/** The keeper itself was killed. @param {number | null} pid of the command @param {string} [folder] */
+function endInsteadOfKeeper(pid, folder) {
+  try {
+    if (pid !== null) process.kill(-pid, 'SIGKILL');
+  } catch {
+    // the group has already ended
+  }
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
 }
 
 /** The rest of the environment may have secrets that the chain does not need. */

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { unconfirmedIdentityWords } from '../chain/chain-identity.js';
 import { startDevChain } from '../chain/devchain.js';
 import { describeForeign } from '../chain/funding.js';
 import { ConsistencyCheck } from '../consistency/index.js';
@@ -194,8 +193,7 @@ async function prepare(config, surroundings, opened) {
   const start = await startBlockOf(ready, confirmations, setUpBlock);
   const before = sender === null ? NOT_PAID : await balanceOf(rpc, wallets, start.startBlock, 'setup');
   await monitor.waitUntilSynced(stop.drain);
-  const unconfirmed = (await identity?.compare(stop.drain)) ?? [];
-  identity?.begin(start);
+  await identity?.compare(start.startBlock, stop.drain);
 
   // Workers open their own connections.
   if (workers > 1) await endpoints.closeIdle();
@@ -203,7 +201,6 @@ async function prepare(config, surroundings, opened) {
   const names = numbered(identified.map(({ display }) => display));
   const isFollowed = config.ladder.length > 0 && ready.inclusion !== null;
   const ladder = isFollowed ? await chooseRungs(rpc, config.ladder, ready.inclusion?.name === 'sync') : null;
-  const warning = unconfirmed.length > 0 && sender !== null ? unconfirmedIdentityWords(unconfirmed) : null;
   const facts = { ...workload.facts?.(), ...(beside !== null && { calls: beside.facts }) };
   const environment = describeEnvironment(config, surroundings, opened, ready, identified, facts);
   const check = config.check.length === 0 ? null : new ConsistencyCheck(openThread, config.checkShare);
@@ -230,7 +227,7 @@ async function prepare(config, surroundings, opened) {
   });
   const valueWei = workload.kind === 'transaction' ? workload.valueWei : 0n;
   const made = { environment, valueWei, workload, schedule, accounts, start, before, warmUp, engine, names, check };
-  return { ready, ladder, warning, ...made };
+  return { ready, ladder, ...made };
 }
 
 /**
@@ -279,7 +276,7 @@ function chainToolsOf({ sender, inclusion, costs }, start, confirmations, rungs)
 /** @param {Config} config @param {Surroundings} surroundings @param {Opened} opened @param {Prepared} prepared */
 async function loadAndAudit(config, surroundings, opened, prepared) {
   const { clock, stop, log, onProgress } = surroundings;
-  const { ready, workload, check, names, warning } = prepared;
+  const { ready, workload, check, names } = prepared;
   const { rpc, identity, monitor, health } = opened.endpoints;
   const { nodeMetrics: metrics, nodeSeries: series, insecure } = config;
   const warn = (/** @type {string} */ words) => log.warn(words);
@@ -289,7 +286,6 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
   warnOfEndpoints(health, watch, names.length > 0 ? names : [rpc.display]);
   // Plain calls show themselves whether the endpoint answers.
   if (identity === null && workload.kind === 'transaction') monitor.begin();
-  if (warning !== null) watch.warnOf('unconfirmed', warning);
   for (const [rung, words] of Object.entries(prepared.ladder?.lacks ?? {}))
     if (config.ladder.includes(rung)) watch.warnOf('ladder', `--ladder ${rung} is off: ${words}`);
   if (check !== null) check.onViolation = (code, words) => watch.warnOnce(code, `${code}: ${words}`);

@@ -1,6 +1,5 @@
-import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { launch } from '../chain/devchain.js';
 import { createRpc, displayUrl, secretsOf } from '../chain/rpc.js';
 import { TransportError, UnavailableError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { cannotWrite } from '../files.js';
@@ -25,7 +24,8 @@ import { transports } from '../transport/index.js';
  * @typedef {{clock: Clock, stop: Stop, timeLimitMs?: number}} Limits
  */
 
-const KEEPER = fileURLToPath(new URL('node-keeper.js', import.meta.url));
+/** A node may have to write its database. */
+const GRACE_MS = 10_000;
 const LONGEST_START_MS = 60_000;
 /** A day: a build may take long. */
 const LONGEST_COMMAND_MS = 86_400_000;
@@ -42,7 +42,7 @@ export async function startNode({ name, url, clock, stop, timeLimitMs = LONGEST_
     throw new UnavailableError(
       `cannot start a node with ${label}: ${shown} answers already; end the node that listens there, or give another URL`,
     );
-  const { ended, end } = launch(how);
+  const { ended, end } = launchInto(how);
   let exit = /** @type {string | null} */ (null);
   void ended.then((words) => (exit = words));
   const deadlineUs = clock.nowUs() + timeLimitMs * 1000;
@@ -60,7 +60,7 @@ export async function startNode({ name, url, clock, stop, timeLimitMs = LONGEST_
 
 /** A command that ends by itself. @param {Command & Limits & {leaves?: boolean}} how leaves: what it started may go on running @returns {Promise<string | null>} how it failed; null: exit code 0, or interrupted */
 export async function runCommand({ clock, stop, leaves = false, timeLimitMs = LONGEST_COMMAND_MS, ...how }) {
-  const { ended, end } = launch(how, leaves ? ['leaves'] : []);
+  const { ended, end } = launchInto(how, leaves);
   let isLate = false;
   const cancel = clock.after(() => {
     isLate = true;
@@ -76,31 +76,17 @@ export async function runCommand({ clock, stop, leaves = false, timeLimitMs = LO
   return `${isLate ? `it had not ended after ${timeLimitMs / 60_000} minutes` : exit}; ${lastWords(how.log)}`;
 }
 
-/** @param {Command} how @param {string[]} [more] arguments of the keeper */
-function launch({ command, cwd, env, log }, more = []) {
+/** @param {Command} how @param {boolean} [leaves] */
+function launchInto({ command, cwd, env, log }, leaves = false) {
   let output;
   try {
     output = openSync(log, 'w');
   } catch (error) {
     throw cannotWrite(log, error);
   }
-  // Ctrl-C must not reach the node before the drain of the run ends.
-  const keeper = spawn(process.execPath, [KEEPER, command, ...more], {
-    ...{ cwd, env, detached: true },
-    stdio: ['pipe', output, output],
-  });
+  const { ended, stop } = launch([command], { graceMs: GRACE_MS, leaves }, { cwd, env, output });
   closeSync(output);
-  keeper.stdin?.on('error', () => {}); // the keeper may have ended
-  /** @type {Promise<string>} */
-  const ended = new Promise((resolve) => {
-    keeper.once('error', (error) => resolve(oneLine(error.message)));
-    keeper.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`));
-  });
-  const end = async () => {
-    keeper.stdin?.end();
-    await ended;
-  };
-  return { ended, end };
+  return { ended, end: stop };
 }
 
 /** @param {URL} url @returns {Promise<'chain' | 'nothing' | 'other'>} what answers there */

@@ -1,8 +1,8 @@
 import { TransportError, oneLine } from '../errors.js';
 
 /**
- * What the transports share: an exchange of bodies, request headers, limits, failures, and for the tcp transport a strict
- * parser of HTTP/1.1 responses (RFC 9112).
+ * What the transports share: an exchange of bodies, request headers, limits, failures, and for the tcp transport a
+ * strict parser of the HTTP/1.1 responses (RFC 9112) of JSON-RPC servers.
  *
  * @import { Deadlines } from '../deadlines.js'
  * @import { Reply } from '../types.d.ts'
@@ -174,80 +174,60 @@ export function bodyTooLarge(maxBodyBytes) {
  * @property {boolean} keepAlive whether the connection may be used again
  * @property {number | null} keepAliveMs how long the server keeps an idle connection
  * @property {string | null} retryAfter the field's value
- * @property {number | 'chunked' | 'until_close'} body its length in bytes, or how its end is found
+ * @property {number | 'chunked'} body its length in bytes, or how its end is found
  */
 
-const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
+const STATUS_LINE = /^HTTP\/1\.1 ([2-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 const FIELD_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)$/;
 /** Size of the cache of heads. Within a second most heads of a server are identical. */
 const MAX_CACHED_HEADS = 64;
 
 /** @param {string} why */
 function malformed(why) {
-  return new TransportError(`the answer is not HTTP/1.1: ${why}`, 'bad_response');
+  return new TransportError(`cannot read the answer: ${why}; --transport undici reads more of HTTP`, 'bad_response');
 }
 
 /** @param {string} text the head without the empty line at its end @returns {Head} @throws {TransportError} */
 export function parseHead(text) {
   const [first, ...lines] = text.split('\r\n');
   const match = STATUS_LINE.exec(first);
-  if (match === null) throw malformed('its first line is not a status line');
-  const status = Number(match[2]);
-  let keepsAlive = match[1] === '1';
-  let closes = false;
-  /** @type {number | null} */
-  let length = null;
-  let isChunked = false;
-  /** @type {number | null} */
-  let keepAliveMs = null;
-  /** @type {string | null} */
-  let retryAfter = null;
+  if (match === null) throw malformed('its first line is not a status line of HTTP/1.1');
+  /** @type {Omit<Head, 'body'>} */
+  const head = { status: Number(match[1]), keepAlive: true, keepAliveMs: null, retryAfter: null };
+  /** @type {Head['body'][]} */
+  const bodies = [];
   for (const [name, value] of lines.map(fieldOf)) {
     if (name === 'content-length') {
       if (!/^\d{1,15}$/.test(value)) throw malformed('its Content-Length is not a number');
-      if (length !== null && length !== Number(value)) throw malformed('it has two Content-Lengths');
-      length = Number(value);
+      bodies.push(Number(value));
     } else if (name === 'transfer-encoding') {
-      if (isChunked || value.toLowerCase() !== 'chunked') throw malformed('its Transfer-Encoding is not "chunked"');
-      isChunked = true;
+      if (value.toLowerCase() !== 'chunked') throw malformed('its Transfer-Encoding is not "chunked"');
+      bodies.push('chunked');
     } else if (name === 'connection') {
-      const tokens = value.toLowerCase().split(/[\t ,]+/);
-      closes ||= tokens.includes('close');
-      keepsAlive ||= tokens.includes('keep-alive');
+      if (
+        value
+          .toLowerCase()
+          .split(/[\t ,]+/)
+          .includes('close')
+      )
+        head.keepAlive = false;
     } else if (name === 'keep-alive') {
       const timeout = /(?:^|[\t ,])timeout=(\d{1,9})/i.exec(value);
-      if (timeout !== null) keepAliveMs = Number(timeout[1]) * 1000;
+      if (timeout !== null) head.keepAliveMs = Number(timeout[1]) * 1000;
     } else if (name === 'retry-after') {
-      retryAfter ??= value;
+      head.retryAfter ??= value;
     }
   }
-  // RFC 9112, section 6.3: a message with both may be an attempt at request smuggling.
-  if (isChunked && length !== null) throw malformed('it has a Content-Length and is chunked');
-  if (isChunked && match[1] === '0') throw malformed('HTTP/1.0 has no chunked encoding');
-  const keepAlive = keepsAlive && !closes;
-  return { status, keepAlive, keepAliveMs, retryAfter, body: bodyOf(status, length, isChunked) };
+  // RFC 9112, section 6.3: a message with several may be an attempt at request smuggling.
+  if (bodies.length !== 1) throw malformed('it needs one Content-Length or one "Transfer-Encoding: chunked"');
+  return { ...head, body: bodies[0] };
 }
 
 /** @param {string} line @returns {[string, string]} the name in lower case, and the value */
 function fieldOf(line) {
   const match = FIELD_LINE.exec(line);
   if (match === null) throw malformed('a header line is malformed');
-  return [match[1].toLowerCase(), trimmed(match[2])];
-}
-
-/** Only spaces and tabs; trim() would remove more, and a regular expression could be slow. @param {string} value */
-function trimmed(value) {
-  let start = 0;
-  let end = value.length;
-  while (start < end && (value[start] === ' ' || value[start] === '\t')) start += 1;
-  while (end > start && (value[end - 1] === ' ' || value[end - 1] === '\t')) end -= 1;
-  return value.slice(start, end);
-}
-
-/** RFC 9112, section 6.3. @param {number} status @param {number | null} length @param {boolean} isChunked @returns {Head['body']} */
-function bodyOf(status, length, isChunked) {
-  if (status < 200 || status === 204 || status === 304) return 0;
-  return isChunked ? 'chunked' : (length ?? 'until_close');
+  return [match[1].toLowerCase(), match[2].trim()];
 }
 
 /** A parser that caches the latest heads. @returns {typeof parseHead} */
@@ -265,21 +245,17 @@ export function createHeadCache() {
 }
 
 const END_OF_HEAD = '\r\n\r\n';
-const CHUNK_SIZE = /^([0-9A-Fa-f]{1,8})[\t ]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
-/** The longest line before a chunk, including chunk extensions. */
-const MAX_CHUNK_LINE_BYTES = 1024;
+const CHUNK_SIZE = /^[0-9A-Fa-f]{1,8}$/;
 
 /**
- * A parser that rejects everything that does not conform. Input may be split at any place, and may contain several
+ * A parser of what JSON-RPC servers send; it rejects everything else. Input may be split at any place, and may contain several
  * responses. The generators below read from the input in order, and yield where more of it is needed.
  */
 export class ResponseParser {
   /** Received, but not read yet. */
   #unread = Buffer.alloc(0);
-  /** The head of a response was read, or that of an interim one. */
-  #hasBegun = false;
-  /** Its body ends with the connection. @type {Head | null} */
-  #untilClose = null;
+  /** Of the response that has begun. @type {Head | null} */
+  #head = null;
   /** Of the body. @type {Buffer[]} */
   #parts = [];
   #bytes = 0;
@@ -290,7 +266,7 @@ export class ResponseParser {
   #reading = this.#readAll();
 
   /**
-   * @param {{maxHeadBytes: number, maxBodyBytes: number}} limits maxHeadBytes: also of the trailers
+   * @param {{maxHeadBytes: number, maxBodyBytes: number}} limits
    * @param {typeof parseHead} readHead
    * @param {(head: Head, body: string, bodyBytes: number) => void} onResponse called for each whole response
    */
@@ -303,7 +279,7 @@ export class ResponseParser {
 
   /** Whether a response has begun and is not complete. */
   get isInside() {
-    return this.#hasBegun || this.#unread.length > 0;
+    return this.#head !== null || this.#unread.length > 0;
   }
 
   /**
@@ -316,19 +292,13 @@ export class ResponseParser {
     this.#reading.next();
   }
 
-  /** The server has closed its side. @throws {TransportError} when a response is cut off */
-  end() {
-    if (this.#untilClose !== null) this.#finish(this.#untilClose);
-    else if (this.isInside) throw new TransportError('the connection was closed within an answer', 'reset');
-  }
-
   /** Most responses come in one piece, which is not copied. @param {Buffer} bytes */
   #isWhole(bytes) {
     const end = bytes.indexOf(END_OF_HEAD);
     if (end === -1 || end > this.#maxHeadBytes) return false;
     const head = this.#parseHead(bytes.toString('latin1', 0, end));
     const start = end + END_OF_HEAD.length;
-    if (head.status < 200 || head.body !== bytes.length - start || head.body > this.#maxBodyBytes) return false;
+    if (head.body !== bytes.length - start || head.body > this.#maxBodyBytes) return false;
     this.#onResponse(head, bytes.toString('utf8', start), head.body);
     return true;
   }
@@ -336,88 +306,71 @@ export class ResponseParser {
   /** @returns {Generator<void, void>} */
   *#readAll() {
     for (;;) {
-      const words = `its header is larger than ${this.#maxHeadBytes} bytes`;
-      const head = this.#parseHead(yield* this.#readUntil(END_OF_HEAD, this.#maxHeadBytes, words));
-      if (head.status === 101) throw malformed('it switches protocols');
-      this.#hasBegun = true;
-      if (head.status < 200) continue;
+      const head = this.#parseHead(yield* this.#readHead());
+      this.#head = head;
       if (head.body === 'chunked') yield* this.#readChunks();
-      else if (head.body === 'until_close') {
-        this.#untilClose = head;
-        yield* this.#readBody(Infinity);
-      } else {
-        if (head.body > this.#maxBodyBytes) throw bodyTooLarge(this.#maxBodyBytes);
-        yield* this.#readBody(head.body);
-      }
-      this.#finish(head);
+      else yield* this.#readBody(head.body);
+      const [text, bytes] = [Buffer.concat(this.#parts).toString(), this.#bytes];
+      this.#head = null;
+      this.#parts = [];
+      this.#bytes = 0;
+      this.#onResponse(head, text, bytes);
+    }
+  }
+
+  /** @returns {Generator<void, string>} */
+  *#readHead() {
+    for (;;) {
+      const head = this.#take(END_OF_HEAD, this.#maxHeadBytes, `its header is larger than ${this.#maxHeadBytes} bytes`);
+      if (head !== null) return head;
+      // Recognises another protocol by its first bytes, before the time-out.
+      if (!'HTTP/1.1'.startsWith(this.#unread.toString('latin1', 0, 8)))
+        throw malformed('it does not start with HTTP/1.1');
+      yield;
     }
   }
 
   /** @returns {Generator<void, void>} */
   *#readChunks() {
     for (;;) {
-      const match = CHUNK_SIZE.exec(yield* this.#readLine(MAX_CHUNK_LINE_BYTES));
-      if (match === null) throw malformed('the size of a chunk is not a number');
-      const size = Number.parseInt(match[1], 16);
-      if (size === 0) break;
-      if (this.#bytes + size > this.#maxBodyBytes) throw bodyTooLarge(this.#maxBodyBytes);
+      const text = yield* this.#readLine();
+      if (!CHUNK_SIZE.test(text)) throw malformed('the size of a chunk is not a number');
+      const size = Number.parseInt(text, 16);
       yield* this.#readBody(size);
-      if ((yield* this.#readLine(MAX_CHUNK_LINE_BYTES)) !== '') throw malformed('a chunk is longer than its size');
-    }
-    for (let left = this.#maxHeadBytes; ;) {
-      const trailer = yield* this.#readLine(left);
-      if (trailer === '') return;
-      fieldOf(trailer);
-      left -= trailer.length + 2;
+      if ((yield* this.#readLine()) !== '') throw malformed('a chunk is longer than its size, or has trailers');
+      if (size === 0) return;
     }
   }
 
-  /** @param {number} maxBytes @returns {Generator<void, string>} */
-  *#readLine(maxBytes) {
-    const words = 'a line between its chunks is too long, or the trailers are too large';
-    const line = yield* this.#readUntil('\n', maxBytes + 1, words);
-    if (!line.endsWith('\r')) throw malformed('a line does not end with CR LF');
-    return line.slice(0, -1);
-  }
-
-  /** @param {string} delimiter @param {number} maxBytes @param {string} tooLong @returns {Generator<void, string>} */
-  *#readUntil(delimiter, maxBytes, tooLong) {
+  /** Before or behind a chunk. @returns {Generator<void, string>} */
+  *#readLine() {
     for (;;) {
-      const end = this.#unread.indexOf(delimiter);
-      if (end > maxBytes || (end === -1 && this.#unread.length > maxBytes + delimiter.length)) throw malformed(tooLong);
-      if (end !== -1) {
-        const text = this.#unread.toString('latin1', 0, end);
-        this.#unread = this.#unread.subarray(end + delimiter.length);
-        return text;
-      }
-      // Recognises another protocol by its first bytes, before the time-out.
-      const isStart = delimiter === END_OF_HEAD;
-      if (isStart && !'HTTP/1.'.startsWith(this.#unread.toString('latin1', 0, 7)))
-        throw malformed('it does not start with HTTP/1.');
+      const line = this.#take('\r\n', 8, 'a line between its chunks is too long');
+      if (line !== null) return line;
       yield;
     }
   }
 
+  /** @param {string} delimiter @param {number} maxBytes @param {string} tooLong @returns {string | null} null: not complete */
+  #take(delimiter, maxBytes, tooLong) {
+    const end = this.#unread.indexOf(delimiter);
+    if (end > maxBytes || (end === -1 && this.#unread.length >= maxBytes + delimiter.length)) throw malformed(tooLong);
+    if (end === -1) return null;
+    const text = this.#unread.toString('latin1', 0, end);
+    this.#unread = this.#unread.subarray(end + delimiter.length);
+    return text;
+  }
+
   /** @param {number} bytes @returns {Generator<void, void>} */
   *#readBody(bytes) {
+    if (this.#bytes + bytes > this.#maxBodyBytes) throw bodyTooLarge(this.#maxBodyBytes);
+    this.#bytes += bytes;
     for (let left = bytes; left > 0;) {
       const part = this.#unread.subarray(0, left);
       this.#unread = this.#unread.subarray(part.length);
       this.#parts.push(part);
-      this.#bytes += part.length;
-      if (this.#bytes > this.#maxBodyBytes) throw bodyTooLarge(this.#maxBodyBytes);
       left -= part.length;
       if (left > 0) yield;
     }
-  }
-
-  /** @param {Head} head */
-  #finish(head) {
-    const [text, bytes] = [Buffer.concat(this.#parts).toString(), this.#bytes];
-    this.#hasBegun = false;
-    this.#untilClose = null;
-    this.#parts = [];
-    this.#bytes = 0;
-    this.#onResponse(head, text, bytes);
   }
 }

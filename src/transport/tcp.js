@@ -73,7 +73,7 @@ class TcpConnection {
       pool.stats.connectionsOpened += 1;
       pool.release(this);
     });
-    this.#socket.on('end', () => this.#ended());
+    this.#socket.on('end', () => this.close());
     this.#socket.on('error', (error) => this.close(asTransportError(error)));
     this.#socket.on('close', () => {
       pool.deadlines.clear(deadline);
@@ -109,16 +109,6 @@ class TcpConnection {
       if (this.#answer !== null) this.#finish(this.#answer, false);
       else this.close(/** @type {TransportError} */ (error));
     }
-  }
-
-  #ended() {
-    try {
-      this.#parser.end();
-    } catch (error) {
-      return this.close(/** @type {TransportError} */ (error));
-    }
-    if (this.#answer !== null) this.#finish(this.#answer, false);
-    else this.close();
   }
 
   /** @param {Answer} answer @param {boolean} isClean nothing was received after it */

@@ -1,4 +1,4 @@
-/** What every transport must do with servers that only raw sockets can play: odd, old and broken ones. */
+/** What every transport must do with servers that only raw sockets can play: odd and broken ones. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -69,49 +69,6 @@ const BROKEN = [
 
 for (const name of Object.keys(transports).filter((speaks) => speaks !== 'ws')) {
   describe(`transport ${name}: servers of another kind`, LIMIT, () => {
-    for (const [framing, fields] of /** @type {Array<[string, (body: string) => string]>} */ ([
-      ['with a Content-Length', (body) => `Content-Length: ${body.length}\r\n`],
-      ['without one', () => ''],
-    ])) {
-      it(`HTTP/1.0 ${framing}, closing after each answer`, async (t) => {
-        const { transport, server } = await connect(t, name, ({ socket, body }) => {
-          const text = `answer to ${body}`;
-          socket.end(`HTTP/1.0 200 OK\r\n${fields(text)}\r\n${text}`);
-        });
-        for (let i = 1; i <= 5; i += 1) await assertAnswered(transport, String(i));
-        assert.equal(server.connections(), 5);
-        assert.deepEqual(
-          server.asked.map(({ number }) => number),
-          [1, 1, 1, 1, 1],
-        );
-      });
-    }
-
-    it('HTTP/1.0 without a length, many at once', async (t) => {
-      const { transport } = await connect(
-        ...[t, name],
-        ({ socket, body }) => socket.end(`HTTP/1.0 200 OK\r\n\r\nanswer to ${body}`),
-        { connections: 3 },
-      );
-      await Promise.all(Array.from({ length: 50 }, (_, i) => assertAnswered(transport, String(i))));
-    });
-
-    for (const [interim, onlyTcp] of /** @type {Array<[string, boolean]>} */ ([
-      ['HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n', false],
-      // Undici takes this one, to a request without "Expect", for a fault.
-      ['HTTP/1.1 100 Continue\r\n\r\n', true],
-    ])) {
-      if (onlyTcp && name !== 'tcp') continue;
-      it(`${interim.slice(0, 12)} first, in the same packet and before it`, async (t) => {
-        const { transport, server } = await connect(t, name, ({ socket, body }) => {
-          socket.write(interim);
-          setTimeout(() => socket.write(interim + response(`answer to ${body}`)), 10);
-        });
-        for (let i = 1; i <= 3; i += 1) await assertAnswered(transport, String(i));
-        assert.equal(server.connections(), 1);
-      });
-    }
-
     it('an answer before the whole request has been sent', async (t) => {
       let isFirst = true;
       const { transport, server } = await connect(t, name, echo, {

@@ -145,7 +145,7 @@ describe('several endpoints', { concurrency: false }, () => {
     const [x, y, z] = [anvil.url, first.url, second.url];
     await assertRefused(t, [
       [both(x, other.url), 77, `${x} and ${other.url} are chains 31337 and 1337: ${one}`],
-      [both(x, y), 77, `${x} and ${y} are chains of id 31337 with different first blocks: ${one}`],
+      [both(x, y), 77, `${x} and ${y} are chains of id 31337 with different blocks 0: ${one}`],
       [both(y, z), 77, `${y} and ${z} are chains of id 31337 with different blocks 1: ${one}`],
       [both(x, unused), 69, `${unused}: connection refused`],
     ]);

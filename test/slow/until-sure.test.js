@@ -25,7 +25,7 @@ it('compare --until-sure starts a node for each run, ends it, and continues afte
   const env = { TMPDIR: tmp };
   const running = spawnStress(args(), { env, timeoutMs });
   await running.waitFor(/^pair 1 /m);
-  const keepers = processesOf(tmp).filter(({ command }) => command.includes('node-keeper.js'));
+  const keepers = processesOf(tmp).filter(({ command }) => command.includes('keeper.js'));
   running.child.kill('SIGINT');
   assert.equal((await running.done).code, 130);
   assert.ok(keepers.length <= 1, 'one node at a time');

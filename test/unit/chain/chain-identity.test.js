@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ChainIdentity, unconfirmedIdentityWords } from '../../../src/chain/chain-identity.js';
+import { ChainIdentity } from '../../../src/chain/chain-identity.js';
 import { Health, Monitor } from '../../../src/chain/endpoint-health.js';
-import { RefusedError, RpcError, TransportError } from '../../../src/errors.js';
+import { RefusedError, TransportError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
@@ -40,7 +40,15 @@ function chainOf(...nodes) {
     return promise;
   };
   const identify = (config = CONFIG) => after(chainIdentity.identify(urls, config, NEVER));
-  return { identify, compare: () => after(chainIdentity.compare(NEVER)), chainIdentity, rpcs, health, clock, urls };
+  return {
+    identify,
+    compare: (/** @type {number} */ number) => after(chainIdentity.compare(number, NEVER)),
+    chainIdentity,
+    rpcs,
+    health,
+    clock,
+    urls,
+  };
 }
 
 /** @param {string} hashes a letter for each block @returns {Node} */
@@ -73,53 +81,27 @@ describe('ChainIdentity.identify() and compare()', () => {
     });
   });
 
-  for (const [what, nodes, words] of /** @type {Array<[string, Node[], string]>} */ ([
+  for (const [nodes, words] of /** @type {Array<[Node[], string]>} */ ([
+    [[node('abc'), node('xbc')], '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 0'],
+    [[node('abc'), node('ayz')], '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 2'],
+    [[node('abcde'), node('ay')], '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 1'],
+    [[node('abc'), node('abz')], '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 2'],
     [
-      'first blocks',
-      [node('abc'), node('xbc')],
-      '1 and http://127.0.0.1:2 are chains of id 31337 with different first blocks',
+      [node('abc'), node('ab'), node('axyz')],
+      '1 and http://127.0.0.1:3 are chains of id 31337 with different blocks 1',
     ],
-    [
-      'the blocks after it',
-      [node('abc'), node('ayz')],
-      '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 2',
-    ],
-    [
-      'a head below the other',
-      [node('abcde'), node('ay')],
-      '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 1',
-    ],
-    [
-      'a later block only',
-      [node('abc'), node('abz')],
-      '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 2',
-    ],
-    [
-      'one of three',
-      [node('abc'), node('a'), node('axyz')],
-      '1 and http://127.0.0.1:3 are chains of id 31337 with different blocks 2',
-    ],
-    [
-      'two of three above the head of the third',
-      [node('abc'), node('abcde'), node('abcxyz')],
-      '2 and http://127.0.0.1:3 are chains of id 31337 with different blocks 4',
-    ],
-    [
-      'what one does not keep',
-      [node('---d'), node('aBCD')],
-      '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 3',
-    ],
+    [[node('---d'), node('aBCD')], '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 3'],
   ]))
-    it(`refuses two chains with one id, with ${what}`, () =>
+    it(`refuses ${nodes.map(({ hashes }) => hashes.map((hash) => hash ?? '-').join(''))}`, () =>
       assertRefused(chainOf(...nodes).identify(), `http://127.0.0.1:${words}`));
 
-  for (const [what, nodes] of /** @type {Array<[string, Node[]]>} */ ([
-    ['one lags', [node('abcdef'), node('ab')]],
-    ['one does not keep the first blocks', [node('--cd'), node('abcd')]],
-    ['one has none of the others yet', [node('abcd'), node('a')]],
-    ['all have the first block only', [node('a'), node('a')]],
-  ]))
-    it(`accepts one chain with ${what}`, async () => {
+  for (const nodes of [
+    [node('abcdef'), node('ab')],
+    [node('--cd'), node('abcd')],
+    [node('abcd'), node('a')],
+    [node('a'), node('a')],
+  ])
+    it(`accepts ${nodes.map(({ hashes }) => hashes.map((hash) => hash ?? '-').join(''))}`, async () => {
       assert.equal((await chainOf(...nodes).identify()).length, 2);
     });
 
@@ -133,28 +115,18 @@ describe('ChainIdentity.identify() and compare()', () => {
     assert.equal((await identified).length, 2);
   });
 
-  it('compares endpoints without blocks later, or warns', async () => {
+  it('compares a later block of the endpoints that are up and have it', async () => {
     const [a, b] = [node('a'), node('a')];
-    const { identify, compare } = chainOf(a, b);
+    const { identify, compare, health, rpcs } = chainOf(a, b);
     await identify();
-    assert.deepEqual(await compare(), ['http://127.0.0.1:1', 'http://127.0.0.1:2']);
     a.hashes.push('b');
-    assert.deepEqual(await compare(), ['http://127.0.0.1:2']);
+    await compare(1);
     b.hashes.push('x');
     const words = 'http://127.0.0.1:1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 1';
-    await assertRefused(compare(), words);
-    assert.match(unconfirmedIdentityWords(['A', 'B']), /^A and B have only their first block; whether .* is unknown/);
-  });
-
-  it('does not wait for an endpoint that is down or silent', async () => {
-    const { identify, compare, health, rpcs } = chainOf(node('ab'), node('ab'), node('ab'));
-    await identify();
+    await assertRefused(compare(1), words);
     health.open(1, { why: '' });
-    rpcs[2].call = async () => {
-      throw new RpcError('eth_blockNumber', -32000, 'not now');
-    };
     const before = rpcs[1].calls.length;
-    assert.deepEqual(await compare(), []);
+    await compare(1);
     assert.equal(rpcs[1].calls.length, before);
   });
 
@@ -169,62 +141,22 @@ describe('ChainIdentity.identify() and compare()', () => {
 });
 
 describe('ChainIdentity.check() of an endpoint that answers again', () => {
-  /** @type {{startBlock: number, startHash: string | null}} */
-  const START = { startBlock: 2, startHash: 'c' };
-
-  /** @param {Node} after what the second of two is later */
-  async function checked(after, start = START) {
-    const second = node('abcd');
-    const { identify, chainIdentity, rpcs } = chainOf(node('abcd'), second);
-    await identify();
-    chainIdentity.begin(start);
-    Object.assign(second, after);
-    return { found: await chainIdentity.check(1, after.hashes.length - 1, false), chainIdentity, rpcs };
-  }
-
-  it('accepts one with the start block, or without old blocks', async () => {
-    assert.equal((await checked(node('abcde'))).found, null);
-    assert.equal((await checked(node('---de'))).found, null);
-  });
-
-  it('rejects another chain, and one that is behind', async () => {
-    const other = (/** @type {string} */ how) => ({
-      why: `${how}: it serves another chain now`,
-      isOther: true,
+  const other = (/** @type {string} */ how) => ({ why: `${how}: it serves another chain now`, isOther: true });
+  for (const [after, fault] of /** @type {Array<[Node, Fault | null]>} */ ([
+    [node('abcde'), null],
+    [node('---de'), null],
+    [node('abcde', 999), other('it answers as chain 999')],
+    [node('abxyz'), other('it has another block 2')],
+    [node('a'), { why: 'it is behind the others' }],
+  ]))
+    it(`${JSON.stringify(after)}: ${fault === null ? 'accepted' : fault.why}`, async () => {
+      const second = node('abcd');
+      const { identify, compare, chainIdentity } = chainOf(node('abcd'), second);
+      await identify();
+      await compare(2);
+      Object.assign(second, after);
+      assert.deepEqual(await chainIdentity.check(1, after.hashes.length - 1), fault);
     });
-    assert.deepEqual((await checked(node('abcde', 999))).found, other('it answers as chain 999'));
-    assert.deepEqual((await checked(node('abxyz'))).found, other('it has another block 2'));
-    assert.deepEqual((await checked(node('a'))).found, { why: 'it is behind the others' });
-  });
-
-  it('without a start block it compares a common block', async () => {
-    const nothing = { startBlock: 0, startHash: null };
-    assert.equal((await checked(node('abcd'), nothing)).found, null);
-    assert.match(String((await checked(node('axyz'), nothing)).found?.why), /another block 3/);
-  });
-
-  it('makes no request for an endpoint that is up and was compared', async () => {
-    const { chainIdentity, rpcs } = await checked(node('abcd'));
-    const before = rpcs[1].calls.length;
-    assert.equal(await chainIdentity.check(1, 9, true), null);
-    assert.equal(rpcs[1].calls.length, before);
-  });
-
-  it('without any block before the load it compares the first one', async () => {
-    const [a, b] = [node('a'), node('a')];
-    const { identify, compare, chainIdentity } = chainOf(a, b);
-    await identify();
-    a.hashes.push('b');
-    // During the set-up two chains end the run.
-    assert.equal(await chainIdentity.check(0, 1, true), null);
-    a.hashes.pop();
-    await compare();
-    chainIdentity.begin({ startBlock: 0, startHash: 'a' });
-    a.hashes.push('b');
-    b.hashes.push('x');
-    assert.equal(await chainIdentity.check(0, 1, true), null);
-    assert.match(String((await chainIdentity.check(1, 1, true))?.why), /another block 1/);
-  });
 });
 
 describe('Monitor with ChainIdentity', () => {
@@ -239,11 +171,7 @@ describe('Monitor with ChainIdentity', () => {
       return finding === null ? '0x5' : '0xfff';
     };
     const rpcs = [fakeRpc({ eth_blockNumber: () => '0x5' }), fakeRpc({ eth_blockNumber: second })];
-    const checkIdentity = async (
-      /** @type {number} */ index,
-      /** @type {number} */ head,
-      /** @type {boolean} */ isUp,
-    ) => (index === 1 && !isUp ? finding : null);
+    const checkIdentity = async (/** @type {number} */ index) => (index === 1 ? finding : null);
     const monitor = new Monitor({ rpcs, health, clock, checkIdentity });
     /** @type {string[]} */
     const said = [];
@@ -273,8 +201,8 @@ describe('Monitor with ChainIdentity', () => {
     let answer = () => {};
     const rpcs = [fakeRpc({ eth_blockNumber: () => new Promise((resolve) => (answer = resolve)) })];
     let checked = 0;
-    const checkIdentity = async (/** @type {number} */ _, /** @type {number} */ __, /** @type {boolean} */ isUp) => {
-      checked += isUp ? 0 : 1;
+    const checkIdentity = async () => {
+      checked += 1;
       return null;
     };
     const monitor = new Monitor({ rpcs, health, clock, checkIdentity });

@@ -8,6 +8,11 @@ import { fakeRpc } from '../../helpers/fake-rpc.js';
 /** A request was lost. */
 const LOST = Object.freeze({ why: 'a request to it was lost' });
 
+/** A request that is lost. @returns {never} */
+function lose() {
+  throw new TransportError('http://fake: connection refused', 'refused');
+}
+
 /** Number and milliseconds of the outages of the first endpoint. @param {Health} health */
 const totals = (health) =>
   health.facts([{ requests: 0, failures: 0 }], 0).flatMap(({ left, awayMs }) => [left, awayMs]);
@@ -23,15 +28,13 @@ describe('Monitor', () => {
     const said = [];
     health.onEvent = ({ endpoint, isBack, words }) => said.push(`${endpoint} ${isBack ? 'back' : 'left'}: ${words}`);
     monitor.begin();
-    return { clock, health, monitor, said, rpcs };
+    const areUp = () => answers.map((_, i) => health.isUp(i));
+    return { clock, health, areUp, monitor, said };
   }
 
   it('reports outages and their length', async () => {
     let isThere = true;
-    const { clock, health, monitor, said } = monitored(() => {
-      if (!isThere) throw new TransportError('http://fake: connection refused', 'refused');
-      return '0x5';
-    });
+    const { clock, health, monitor, said } = monitored(() => (isThere ? '0x5' : lose()));
     await clock.advance(2500);
     isThere = false;
     await clock.advance(1000);
@@ -48,10 +51,7 @@ describe('Monitor', () => {
   it('an outage of all begins with the first request without a response', async () => {
     let areThere = true;
     const late = () => (areThere ? '0x5' : new Promise(() => {}));
-    const { clock, health, monitor, said } = monitored(late, () => {
-      if (!areThere) throw new TransportError('http://fake: connection refused', 'refused');
-      return '0x5';
-    });
+    const { clock, health, monitor, said } = monitored(late, () => (areThere ? '0x5' : lose()));
     await clock.advance(2500);
     areThere = false;
     await clock.advance(10_000);
@@ -91,10 +91,7 @@ describe('Monitor', () => {
 
   it('enters nothing after stop()', async () => {
     let isThere = true;
-    const { clock, monitor, said } = monitored(() => {
-      if (!isThere) throw new TransportError('http://fake: connection refused', 'refused');
-      return '0x5';
-    });
+    const { clock, monitor, said } = monitored(() => (isThere ? '0x5' : lose()));
     await clock.advance(2200);
     monitor.stop();
     isThere = false;
@@ -133,21 +130,12 @@ describe('Monitor', () => {
   it('down without a response in five seconds; behind if it falls behind', async () => {
     let head = 5;
     const late = () => new Promise(() => {});
-    const { clock, health, monitor, said } = monitored(
-      () => `0x${(head += 1).toString(16)}`,
-      late,
-      () => '0x5',
-    );
+    const ways = [() => `0x${(head += 1).toString(16)}`, late, () => '0x5'];
+    const { clock, areUp, monitor, said } = monitored(...ways);
     await clock.advance(4000);
-    assert.deepEqual(
-      [0, 1, 2].map((i) => health.isUp(i)),
-      [true, true, false],
-    );
+    assert.deepEqual(areUp(), [true, true, false]);
     await clock.advance(1100);
-    assert.deepEqual(
-      [0, 1, 2].map((i) => health.isUp(i)),
-      [true, false, false],
-    );
+    assert.deepEqual(areUp(), [true, false, false]);
     assert.deepEqual(said, ['2 left: it is behind the others', '1 left: no answer within 5 s']);
     monitor.stop();
   });
@@ -155,38 +143,31 @@ describe('Monitor', () => {
   it('behind: without a block that another endpoint has had for three seconds, for as long as that one answers', async () => {
     let head = 9;
     let isThere = true;
-    const { clock, health, monitor } = monitored(
-      () => {
-        if (!isThere) throw new TransportError('gone', 'refused');
-        return `0x${head.toString(16)}`;
-      },
-      () => '0x9',
-    );
+    const first = () => (isThere ? `0x${head.toString(16)}` : lose());
+    const { clock, areUp, monitor } = monitored(first, () => '0x9');
     await clock.advance(500);
     head = 10;
     await clock.advance(3000);
-    assert.equal(health.isUp(1), true);
+    assert.equal(areUp()[1], true);
     await clock.advance(1500);
-    assert.deepEqual([health.isUp(0), health.isUp(1)], [true, false]);
+    assert.deepEqual(areUp(), [true, false]);
     isThere = false;
     await clock.advance(2000);
-    assert.deepEqual([health.isUp(0), health.isUp(1)], [false, true]);
+    assert.deepEqual(areUp(), [false, true]);
     // A reorg: the other one is no longer ahead.
     isThere = true;
     await clock.advance(4500);
-    assert.equal(health.isUp(1), false);
+    assert.equal(areUp()[1], false);
     head = 8;
     await clock.advance(1500);
-    assert.equal(health.isUp(1), true);
+    assert.equal(areUp()[1], true);
     monitor.stop();
   });
 
   it('an endpoint that is ahead for a moment does not make others behind', async () => {
     let second = 0;
-    const { clock, said, monitor } = monitored(
-      () => `0x${(second * 10 + 10).toString(16)}`,
-      () => `0x${(second * 10).toString(16)}`,
-    );
+    const headOf = (/** @type {number} */ ahead) => () => `0x${(second * 10 + ahead).toString(16)}`;
+    const { clock, said, monitor } = monitored(headOf(10), headOf(0));
     for (; second < 20; second += 1) await clock.advance(1000);
     assert.deepEqual(said, []);
     monitor.stop();
@@ -194,14 +175,8 @@ describe('Monitor', () => {
 
   it('waits until all endpoints that are up have the newest block', async () => {
     let slow = 3;
-    const gone = () => {
-      throw new TransportError('gone', 'refused');
-    };
-    const { clock, monitor } = monitored(
-      () => '0x9',
-      () => `0x${slow}`,
-      gone,
-    );
+    const ways = [() => '0x9', () => `0x${slow}`, lose];
+    const { clock, monitor } = monitored(...ways);
     let isLevel = false;
     void monitor.waitUntilSynced(new AbortController().signal).then(() => (isLevel = true));
     await clock.advance(1000);

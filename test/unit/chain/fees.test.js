@@ -4,68 +4,65 @@ import { createFees, readFees } from '../../../src/chain/fees.js';
 import { RpcError, TransportError } from '../../../src/errors.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
-/** @import { FeeState } from '../../../src/chain/fees.js' */
+/**
+ * @import { Fee, Fees } from '../../../src/types.d.ts'
+ * @import { FeeState } from '../../../src/chain/fees.js'
+ */
 
 const GWEI = 10n ** 9n;
 const AUTO = Object.freeze({ legacy: false, gasPriceWei: null, maxFeeWei: null });
+const LEGACY = Object.freeze({ legacy: true });
+
+/** @param {bigint | null} baseFeeWei @param {bigint} tipWei @param {{legacy?: boolean, maxFeeWei?: bigint}} [more] */
+const feesOf = (baseFeeWei, tipWei, more) =>
+  createFees({ baseFeeWei, tipWei, legacy: false, maxFeeWei: null, ...more });
+
+/** @param {string} text 'fee/tip', or a gas price @returns {any} */
+function feeOf(text) {
+  const [fee, tip] = text.split('/').map(BigInt);
+  return tip === undefined ? { gasPriceWei: fee } : { maxFeePerGasWei: fee, maxPriorityFeePerGasWei: tip };
+}
+
+/** What is offered now, checked to be the worst price and to be of the mode. @param {Fees} fees */
+function offerOf(fees) {
+  const fee = fees.current();
+  assert.equal(fees.mode, fee.gasPriceWei === undefined ? 'eip1559' : 'legacy');
+  assert.equal(fees.worstPriceWei(), fee.gasPriceWei ?? fee.maxFeePerGasWei);
+  return textOf(fee);
+}
+
+/** @param {Fee} fee */
+function textOf({ gasPriceWei, maxFeePerGasWei, maxPriorityFeePerGasWei }) {
+  return gasPriceWei === undefined ? `${maxFeePerGasWei}/${maxPriorityFeePerGasWei}` : `${gasPriceWei}`;
+}
 
 describe('createFees()', () => {
-  it('EIP-1559: five times the base fee and the tip, and follows the base fee', () => {
-    const fees = createFees({ baseFeeWei: 7n, tipWei: 2n, legacy: false, maxFeeWei: null });
-    assert.equal(fees.mode, 'eip1559');
-    assert.deepEqual(fees.current(), { maxFeePerGasWei: 37n, maxPriorityFeePerGasWei: 2n });
-    assert.equal(fees.worstPriceWei(), 37n);
-    fees.observe(35n * GWEI);
-    assert.deepEqual(fees.current(), { maxFeePerGasWei: 175n * GWEI + 2n, maxPriorityFeePerGasWei: 2n });
-    assert.equal(fees.worstPriceWei(), 175n * GWEI + 2n);
-    fees.observe(1n);
-    assert.deepEqual(fees.current(), { maxFeePerGasWei: 7n, maxPriorityFeePerGasWei: 2n });
-  });
+  /** The base fees that blocks have, and the offers: at first, and after each of them. @type {Array<[string, Fees, Array<bigint | null>, string[]]>} */
+  const offers = [
+    ['EIP-1559: five times the base fee and the tip', feesOf(7n, 2n), [35n, 1n], ['37/2', '177/2', '7/2']],
+    ['legacy: twice the base fee and the tip', feesOf(10n, 1n, LEGACY), [20n], ['21', '41']],
+    ['a chain without a base fee: the gas price', feesOf(null, 3n), [null, 50n], ['3', '3', '3']],
+    ['never more than the cap', feesOf(10n, 8n, { maxFeeWei: 60n }), [11n], ['58/8', '60/8']],
+    ['never a tip above the offer', feesOf(10n, 8n, { maxFeeWei: 5n }), [], ['5/5']],
+    ['never a gas price above the cap', feesOf(10n, 8n, { ...LEGACY, maxFeeWei: 20n }), [], ['20']],
+  ];
+  for (const [name, fees, observed, expected] of offers)
+    it(name, () => {
+      const later = () => observed.map((baseFee) => (fees.observe(baseFee), offerOf(fees)));
+      assert.deepEqual([offerOf(fees), ...later()], expected);
+    });
 
   it('an offer outlasts 13 full blocks of waiting, and not 14', () => {
     const start = 1000n * GWEI;
-    const { maxFeePerGasWei = 0n } = createFees({
-      baseFeeWei: start,
-      tipWei: 1n,
-      legacy: false,
-      maxFeeWei: null,
-    }).current();
+    const { maxFeePerGasWei = 0n } = feesOf(start, 1n).current();
     let baseFee = start;
     for (let block = 0; block < 13; block += 1) baseFee += baseFee / 8n;
     assert.ok(maxFeePerGasWei > baseFee);
     assert.ok(maxFeePerGasWei < baseFee + baseFee / 8n);
   });
 
-  it('legacy on a chain with a base fee: twice the base fee and the tip', () => {
-    const fees = createFees({ baseFeeWei: 10n, tipWei: 1n, legacy: true, maxFeeWei: null });
-    assert.equal(fees.mode, 'legacy');
-    assert.deepEqual(fees.current(), { gasPriceWei: 21n });
-    fees.observe(20n);
-    assert.deepEqual(fees.current(), { gasPriceWei: 41n });
-    assert.equal(fees.worstPriceWei(), 41n);
-  });
-
-  it('a chain without a base fee: the gas price, whatever blocks say later', () => {
-    const fees = createFees({ baseFeeWei: null, tipWei: 3n * GWEI, legacy: false, maxFeeWei: null });
-    assert.equal(fees.mode, 'legacy');
-    fees.observe(null);
-    fees.observe(50n);
-    assert.deepEqual(fees.current(), { gasPriceWei: 3n * GWEI });
-  });
-
-  it('never offers more than the cap, and never a tip above the offer', () => {
-    const fees = createFees({ baseFeeWei: 10n, tipWei: 8n, legacy: false, maxFeeWei: 60n });
-    assert.deepEqual(fees.current(), { maxFeePerGasWei: 58n, maxPriorityFeePerGasWei: 8n });
-    fees.observe(11n);
-    assert.deepEqual(fees.current(), { maxFeePerGasWei: 60n, maxPriorityFeePerGasWei: 8n });
-    const tight = createFees({ baseFeeWei: 10n, tipWei: 8n, legacy: false, maxFeeWei: 5n });
-    assert.deepEqual(tight.current(), { maxFeePerGasWei: 5n, maxPriorityFeePerGasWei: 5n });
-    const legacy = createFees({ baseFeeWei: 10n, tipWei: 8n, legacy: true, maxFeeWei: 20n });
-    assert.deepEqual(legacy.current(), { gasPriceWei: 20n });
-  });
-
   it('keeps its offer while the base fee stands still or a block says nothing of it', () => {
-    const fees = createFees({ baseFeeWei: 7n, tipWei: 1n, legacy: false, maxFeeWei: null });
+    const fees = feesOf(7n, 1n);
     const before = fees.current();
     fees.observe(7n);
     fees.observe(null);
@@ -74,81 +71,57 @@ describe('createFees()', () => {
 });
 
 describe('readFees()', () => {
-  it('asks for the tip where blocks have a base fee', async () => {
-    const rpc = fakeRpc({ eth_maxPriorityFeePerGas: () => '0x3' });
-    const fees = await readFees(rpc, 10n, AUTO);
-    assert.deepEqual(fees.current(), { maxFeePerGasWei: 53n, maxPriorityFeePerGasWei: 3n });
-    assert.equal(rpc.count(), 1);
-  });
-
-  it('offers a tip even where the node says that none is needed, or does not know', async () => {
-    const zero = await readFees(fakeRpc({ eth_maxPriorityFeePerGas: () => '0x0' }), 10n, AUTO);
-    assert.equal(zero.current().maxPriorityFeePerGasWei, 1n);
-    const unknown = fakeRpc({
-      eth_maxPriorityFeePerGas: () => {
-        throw new RpcError('eth_maxPriorityFeePerGas', -32601, 'the method does not exist');
-      },
+  const unknown = () => {
+    throw new RpcError('eth_maxPriorityFeePerGas', -32601, 'the method does not exist');
+  };
+  /** What the node answers, the base fee, the options, the offer and the requests. @type {Array<[string, Record<string, () => string>, bigint | null, object, string, number]>} */
+  const rows = [
+    ['asks for the tip', { eth_maxPriorityFeePerGas: () => '0x3' }, 10n, {}, '53/3', 1],
+    ['offers a tip where none is needed', { eth_maxPriorityFeePerGas: () => '0x0' }, 10n, {}, '51/1', 1],
+    ['offers a tip the node does not know', { eth_maxPriorityFeePerGas: unknown }, 10n, {}, '1000000050/1000000000', 1],
+    ['asks for the gas price', { eth_gasPrice: () => '0x2540be400' }, null, {}, '10000000000', 1],
+    ['--legacy still asks for the tip', { eth_maxPriorityFeePerGas: () => '0x5' }, 10n, LEGACY, '25', 1],
+    ['a fixed gas price asks for nothing', {}, 10n, { gasPriceWei: 9n }, '9', 0],
+  ];
+  for (const [name, answers, baseFee, options, offer, count] of rows)
+    it(name, async () => {
+      const rpc = fakeRpc(answers);
+      const fees = await readFees(rpc, baseFee, { ...AUTO, ...options });
+      assert.deepEqual([offerOf(fees), rpc.count()], [offer, count]);
     });
-    assert.equal((await readFees(unknown, 10n, AUTO)).current().maxPriorityFeePerGasWei, GWEI);
-  });
 
-  it('asks for the gas price where blocks have no base fee', async () => {
-    const rpc = fakeRpc({ eth_gasPrice: () => '0x2540be400' });
-    const fees = await readFees(rpc, null, AUTO);
-    assert.equal(fees.mode, 'legacy');
-    assert.deepEqual(fees.current(), { gasPriceWei: 10n * GWEI });
-  });
-
-  it('--legacy on a chain with a base fee still asks for the tip', async () => {
-    const rpc = fakeRpc({ eth_maxPriorityFeePerGas: () => '0x5' });
-    const fees = await readFees(rpc, 10n, { ...AUTO, legacy: true });
-    assert.deepEqual(fees.current(), { gasPriceWei: 25n });
-  });
-
-  it('a fixed gas price asks for nothing and follows nothing', async () => {
-    const rpc = fakeRpc({});
-    const fees = await readFees(rpc, 10n, { ...AUTO, gasPriceWei: 9n });
-    assert.equal(fees.mode, 'legacy');
-    fees.observe(1000n);
-    assert.deepEqual(fees.current(), { gasPriceWei: 9n });
-    assert.equal(rpc.count(), 0);
+  it('a fixed gas price follows nothing, and always holds', async () => {
+    const fees = await readFees(fakeRpc({}), 10n, { ...AUTO, gasPriceWei: 9n });
+    const earlier = fees.current();
+    fees.observe(1000n * GWEI);
+    assert.equal(offerOf(fees), '9');
+    assert.ok(fees.holds(earlier));
   });
 
   it('does not take an endpoint that is gone for a node that does not know', async () => {
-    const rpc = fakeRpc({
-      eth_maxPriorityFeePerGas: () => {
-        throw new TransportError('connection refused', 'refused');
-      },
-    });
-    await assert.rejects(readFees(rpc, 10n, AUTO), TransportError);
+    const gone = () => {
+      throw new TransportError('connection refused', 'refused');
+    };
+    await assert.rejects(readFees(fakeRpc({ eth_maxPriorityFeePerGas: gone }), 10n, AUTO), TransportError);
   });
 });
 
 describe('fees.holds()', () => {
-  it('EIP-1559: what offers less than three quarters of what is offered now does not hold', () => {
-    const fees = createFees({ baseFeeWei: 80n, tipWei: 0n, legacy: false, maxFeeWei: null });
-    assert.equal(fees.worstPriceWei(), 400n);
-    const offers = [299n, 300n, 400n, 10_000n * GWEI];
-    assert.deepEqual(
-      offers.map((maxFeePerGasWei) => fees.holds({ maxFeePerGasWei, maxPriorityFeePerGasWei: 0n })),
-      [false, true, true, true],
-      'what is offered too much is not paid',
-    );
-  });
-
-  it('legacy: neither less than three quarters, nor more than a third above, because all of it is paid', () => {
-    const fees = createFees({ baseFeeWei: 150n, tipWei: 0n, legacy: true, maxFeeWei: null });
-    assert.equal(fees.worstPriceWei(), 300n);
-    assert.deepEqual(
-      [224n, 225n, 300n, 400n, 401n].map((gasPriceWei) => fees.holds({ gasPriceWei })),
-      [false, true, true, true, false],
-    );
-  });
+  /** The offer of now; those that do not hold, and those that do. @type {Array<[string, Fees, string, string[], string[]]>} */
+  const rows = [
+    ['EIP-1559: three quarters', feesOf(80n, 0n), '400/0', ['299/0'], ['300/0', '400/0', `${10_000n * GWEI}/0`]],
+    ['legacy: all of it is paid', feesOf(150n, 0n, LEGACY), '300', ['224', '401'], ['225', '300', '400']],
+  ];
+  for (const [name, fees, offer, not, held] of rows)
+    it(name, () => {
+      assert.equal(offerOf(fees), offer);
+      for (const text of [...not, ...held]) assert.equal(fees.holds(feeOf(text)), held.includes(text), text);
+    });
 
   for (const legacy of [false, true]) {
     it(`an offer ${legacy ? 'of a gas price' : 'of a dynamic fee'} outlasts two full blocks, and not four`, () => {
       let baseFee = 1000n * GWEI;
-      const fees = createFees({ baseFeeWei: baseFee, tipWei: 1n, legacy, maxFeeWei: null });
+      const fees = feesOf(baseFee, 1n, { legacy });
       const earlier = fees.current();
       const held = [];
       for (let block = 0; block < 4; block += 1) {
@@ -162,82 +135,42 @@ describe('fees.holds()', () => {
     });
   }
 
-  it('one that fell: a dynamic fee holds however far, a gas price does not', () => {
-    for (const [legacy, expected] of /** @type {const} */ ([
-      [false, true],
-      [true, false],
-    ])) {
-      const fees = createFees({ baseFeeWei: 1000n * GWEI, tipWei: 1n, legacy, maxFeeWei: null });
+  /** Whether the first offer holds after a block. @type {Array<[string, Fees, bigint, boolean]>} */
+  const later = [
+    ['a dynamic fee that fell', feesOf(1000n * GWEI, 1n), 7n, true],
+    ['a gas price that fell', feesOf(1000n * GWEI, 1n, LEGACY), 7n, false],
+    ['at the cap', feesOf(100n, 1n, { maxFeeWei: 200n }), 100_000n, true],
+  ];
+  for (const [name, fees, baseFee, holds] of later)
+    it(`${name}: ${holds}`, () => {
       const earlier = fees.current();
-      fees.observe(7n);
-      assert.equal(fees.holds(earlier), expected);
-    }
-  });
-
-  it('at the cap all offers are the same, and hold', () => {
-    const fees = createFees({ baseFeeWei: 100n, tipWei: 1n, legacy: false, maxFeeWei: 200n });
-    const earlier = fees.current();
-    fees.observe(100_000n);
-    assert.ok(fees.holds(earlier));
-  });
-
-  it('a fixed price always holds', async () => {
-    const fees = await readFees(fakeRpc({}), 10n, { ...AUTO, gasPriceWei: 9n });
-    const earlier = fees.current();
-    fees.observe(1000n * GWEI);
-    assert.ok(fees.holds(earlier));
-  });
+      fees.observe(baseFee);
+      assert.equal(fees.holds(earlier), holds);
+    });
 });
 
 describe('fees.raise()', () => {
-  const EIP1559 = Object.freeze({ baseFeeWei: 100n, tipWei: 8n, legacy: false, maxFeeWei: null });
-
-  it('both fees are an eighth higher than before, and a wei: a pool asks for a tenth of each', () => {
-    const fees = createFees(EIP1559);
-    const raised = fees.raise({ maxFeePerGasWei: 800n, maxPriorityFeePerGasWei: 80n });
-    assert.deepEqual(raised, { maxFeePerGasWei: 901n, maxPriorityFeePerGasWei: 91n });
-  });
-
-  it('each is what is offered now where that is more', () => {
-    const fees = createFees(EIP1559); // 508 and 8
-    assert.deepEqual(fees.raise({ maxFeePerGasWei: 100n, maxPriorityFeePerGasWei: 2n }), {
-      maxFeePerGasWei: 508n,
-      maxPriorityFeePerGasWei: 8n,
+  /** @type {Array<[string, Fees, string, string | null]>} */
+  const rows = [
+    ['both are an eighth higher, and a wei: a pool asks for a tenth of each', feesOf(100n, 8n), '800/80', '901/91'],
+    ['what is offered now, where that is more', feesOf(100n, 8n), '100/2', '508/8'],
+    ['the fee of now, where that is more', feesOf(100n, 8n), '100/80', '508/91'],
+    ['the tip of now, where that is more', feesOf(100n, 8n), '800/2', '901/8'],
+    ['a tip is never more than the whole fee', feesOf(0n, 0n), '80/160', '181/181'],
+    ['a gas price', feesOf(100n, 8n, LEGACY), '800', '901'],
+    ['the gas price of now, where that is more', feesOf(100n, 8n, LEGACY), '100', '208'],
+    ['as much as may be offered', feesOf(100n, 8n, { maxFeeWei: 901n }), '800/8', '901/10'],
+    ['more than may be offered', feesOf(100n, 8n, { maxFeeWei: 901n }), '801/8', null],
+    ['a gas price above the cap', feesOf(100n, 8n, { ...LEGACY, maxFeeWei: 300n }), '300', null],
+  ];
+  for (const [name, fees, before, expected] of rows)
+    it(name, () => {
+      const raised = fees.raise(feeOf(before));
+      assert.equal(raised && textOf(raised), expected);
     });
-    assert.deepEqual(fees.raise({ maxFeePerGasWei: 100n, maxPriorityFeePerGasWei: 80n }), {
-      maxFeePerGasWei: 508n,
-      maxPriorityFeePerGasWei: 91n,
-    });
-    assert.deepEqual(fees.raise({ maxFeePerGasWei: 800n, maxPriorityFeePerGasWei: 2n }), {
-      maxFeePerGasWei: 901n,
-      maxPriorityFeePerGasWei: 8n,
-    });
-  });
-
-  it('a tip is never more than the whole fee', () => {
-    const fees = createFees({ ...EIP1559, baseFeeWei: 0n, tipWei: 0n });
-    assert.deepEqual(fees.raise({ maxFeePerGasWei: 80n, maxPriorityFeePerGasWei: 160n }), {
-      maxFeePerGasWei: 181n,
-      maxPriorityFeePerGasWei: 181n,
-    });
-  });
-
-  it('a gas price is raised as one', () => {
-    const fees = createFees({ ...EIP1559, legacy: true }); // 208
-    assert.deepEqual(fees.raise({ gasPriceWei: 800n }), { gasPriceWei: 901n });
-    assert.deepEqual(fees.raise({ gasPriceWei: 100n }), { gasPriceWei: 208n });
-  });
-
-  it('more than may be offered is not offered', () => {
-    const fees = createFees({ ...EIP1559, maxFeeWei: 901n });
-    assert.ok(fees.raise({ maxFeePerGasWei: 800n, maxPriorityFeePerGasWei: 8n }));
-    assert.equal(fees.raise({ maxFeePerGasWei: 801n, maxPriorityFeePerGasWei: 8n }), null);
-    const legacy = createFees({ ...EIP1559, legacy: true, maxFeeWei: 300n });
-    assert.equal(legacy.raise({ gasPriceWei: 300n }), null);
-  });
 
   it('again and again, each is enough for a pool that asks for a tenth more', () => {
-    const fees = createFees({ ...EIP1559, baseFeeWei: 0n, tipWei: 0n });
+    const fees = feesOf(0n, 0n);
     let before = { maxFeePerGasWei: 1n, maxPriorityFeePerGasWei: 1n };
     for (let i = 0; i < 50; i += 1) {
       const { maxFeePerGasWei = 0n, maxPriorityFeePerGasWei = 0n } = fees.raise(before) ?? assert.fail('no bound');
@@ -249,38 +182,30 @@ describe('fees.raise()', () => {
 });
 
 describe('fees.isTooLow()', () => {
-  it('what offers less than the base fee of the newest block', () => {
-    for (const legacy of [false, true]) {
-      const fees = createFees({ baseFeeWei: 100n, tipWei: 8n, legacy, maxFeeWei: null });
-      const areTooLow = () =>
-        [99n, 100n, 500n].map((price) => fees.isTooLow(legacy ? { gasPriceWei: price } : { maxFeePerGasWei: price }));
+  for (const legacy of [false, true])
+    it(`what offers less than the base fee of the newest block, legacy ${legacy}`, () => {
+      const fees = feesOf(100n, 8n, { legacy });
+      const areTooLow = () => ['99', '100', '500'].map((price) => fees.isTooLow(feeOf(legacy ? price : `${price}/0`)));
       assert.deepEqual(areTooLow(), [true, false, false]);
       fees.observe(501n);
       assert.deepEqual(areTooLow(), [true, true, true]);
       fees.observe(1n);
       assert.deepEqual(areTooLow(), [false, false, false]);
-    }
-  });
+    });
 
-  it('nothing, where blocks have no base fee', () => {
-    const fees = createFees({ baseFeeWei: null, tipWei: 100n, legacy: false, maxFeeWei: null });
-    assert.equal(fees.isTooLow({ gasPriceWei: 1n }), false);
-  });
+  it('nothing, where blocks have no base fee', () => assert.equal(feesOf(null, 100n).isTooLow(feeOf('1')), false));
 });
 
 describe('fees.priceWei()', () => {
   it('a dynamic fee pays the base fee and the tip, and never more than it offers', () => {
-    const fees = createFees({ baseFeeWei: 100n, tipWei: 8n, legacy: false, maxFeeWei: 300n });
-    assert.equal(fees.priceWei(), 108n);
-    fees.observe(200n);
-    assert.equal(fees.priceWei(), 208n);
-    fees.observe(299n);
-    assert.equal(fees.priceWei(), 300n);
+    const fees = feesOf(100n, 8n, { maxFeeWei: 300n });
+    const later = [200n, 299n].map((baseFee) => (fees.observe(baseFee), fees.priceWei()));
+    assert.deepEqual(later, [208n, 300n]);
+    assert.equal(feesOf(100n, 8n).priceWei(), 108n);
   });
 
   it('a gas price is paid in full', () => {
-    assert.equal(createFees({ baseFeeWei: 100n, tipWei: 8n, legacy: true, maxFeeWei: null }).priceWei(), 208n);
-    assert.equal(createFees({ baseFeeWei: null, tipWei: 9n, legacy: false, maxFeeWei: null }).priceWei(), 9n);
+    assert.deepEqual([feesOf(100n, 8n, LEGACY).priceWei(), feesOf(null, 9n).priceWei()], [208n, 9n]);
   });
 });
 
@@ -309,7 +234,7 @@ describe('fees.state()', () => {
   }
 
   it('the two go their own ways', () => {
-    const fees = createFees({ baseFeeWei: 7n, tipWei: 2n, legacy: false, maxFeeWei: null });
+    const fees = feesOf(7n, 2n);
     const copy = createFees(structuredClone(fees.state()));
     copy.observe(100n);
     assert.deepEqual(fees.current(), { maxFeePerGasWei: 37n, maxPriorityFeePerGasWei: 2n });

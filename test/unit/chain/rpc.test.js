@@ -5,7 +5,7 @@ import { createRpc, displayUrl, submitFailure, toBigInt, toHex, toNumber } from 
 import { ProtocolError, RpcError, TransportError, oneLine } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
 
-/** @import { Reply } from '../../../src/types.d.ts' */
+/** @import { Purpose, Reply } from '../../../src/types.d.ts' */
 
 const HTML = '<html><body>Welcome to nginx!</body></html>';
 
@@ -90,97 +90,60 @@ describe('call()', () => {
     assert.equal(rpc.callCounts().audit, 1);
   });
 
-  /** @type {Array<[string, (asked: Asked) => unknown, number, string, unknown]>} code, message and data */
+  /** The error, what else the answer has, code, message, data and HTTP status. @type {Array<[unknown, object, number, string, unknown?, number?]>} */
   const errors = [
-    ['an error object', ({ id }) => ({ id, error: { code: -32000, message: 'no' } }), -32000, 'no', undefined],
-    ['one with data', ({ id }) => ({ id, error: { code: 3, message: 'reverted', data: '0x' } }), 3, 'reverted', '0x'],
-    ['one without an id', () => ({ id: null, error: { code: -32700, message: 'bad' } }), -32700, 'bad', undefined],
-    ['one of HTTP status 400', ({ id }) => reply(400, { id, error: { code: -1, message: 'no' } }), -1, 'no', undefined],
-    ['one that is a text', () => reply(200, { error: 'no token' }), 0, 'no token', undefined],
-    ['one without a message', ({ id }) => ({ id, error: { code: 5 } }), 5, '{"code":5}', undefined],
-    [
-      'a message with escapes',
-      ({ id }) => ({ id, error: { code: 1, message: 'a\u001b[31m\nb' } }),
-      1,
-      'a [31m b',
-      undefined,
-    ],
-    [
-      'an error beside a result',
-      ({ id }) => ({ id, result: 1, error: { code: 1, message: 'no' } }),
-      1,
-      'no',
-      undefined,
-    ],
+    [{ code: -32000, message: 'no' }, {}, -32000, 'no'],
+    [{ code: 3, message: 'reverted', data: '0x' }, {}, 3, 'reverted', '0x'],
+    [{ code: -32700, message: 'bad' }, { id: null }, -32700, 'bad'],
+    [{ code: -1, message: 'no' }, {}, -1, 'no', undefined, 400],
+    ['no token', { id: undefined }, 0, 'no token'],
+    [{ code: 5 }, {}, 5, '{"code":5}'],
+    [{ code: 1, message: 'a\u001b[31m\nb' }, {}, 1, 'a [31m b'],
+    [{ code: 1, message: 'no' }, { result: 1 }, 1, 'no'],
+    [{ code: 'E_NO', message: 'no' }, {}, 0, 'no'],
   ];
-  for (const [name, respond, code, message, data] of errors) {
-    it(`${name} is an RpcError`, async () => {
-      const error = await caught(() => rpcOver(respond).rpc.call('eth_call', [], 'setup'));
+  for (const [given, more, code, message, data, status = 200] of errors) {
+    it(`${JSON.stringify({ error: given, ...more })} is an RpcError`, async () => {
+      const { rpc } = rpcOver(({ id }) => reply(status, { id, error: given, ...more }));
+      const error = await caught(() => rpc.call('eth_call', [], 'setup'));
       assert.ok(error instanceof RpcError, String(error));
-      assert.equal(error.rpcCode, code);
-      assert.equal(error.rpcMessage, message);
-      assert.equal(error.data, data);
-      assert.equal(error.method, 'eth_call');
-      assert.equal(error.message, `eth_call: ${message} (${code})`);
+      assert.deepEqual([error.rpcCode, error.rpcMessage, error.data], [code, message, data]);
+      assert.deepEqual([error.method, error.message], ['eth_call', `eth_call: ${message} (${code})`]);
     });
   }
-
-  it('an error whose code is no number has the code 0', async () => {
-    const { rpc } = rpcOver(({ id }) => ({ id, error: { code: 'E_NO', message: 'no' } }));
-    assert.equal((await caught(() => rpc.call('m', [], 'setup'))).rpcCode, 0);
-  });
 
   it('a null error beside a result is none', async () => {
     const { rpc } = rpcOver(({ id }) => ({ id, result: 7, error: null }));
     assert.equal(await rpc.call('m', [], 'setup'), 7);
   });
 
+  const BAD_URL = 'answered HTTP STATUS without JSON-RPC: check the URL and its credentials';
+  const NO_JSON = 'does not speak JSON-RPC: it answered';
   /** @type {Array<[string, (asked: Asked) => unknown, string]>} */
   const nonsense = [
-    ['the id of another', ({ id }) => ({ id: id + 1, result: 1 }), 'http://node answered m with a foreign id'],
-    ['the id as a text', ({ id }) => ({ id: String(id), result: 1 }), 'http://node answered m with a foreign id'],
-    ['no id', () => ({ result: 1 }), 'http://node answered m with a foreign id'],
-    ['an array', ({ id }) => [{ id, result: 1 }], 'http://node answered m with a foreign id'],
-    ['neither result nor error', ({ id }) => ({ id }), 'http://node answered m without a result'],
-    ['null', () => null, 'http://node answered m without JSON-RPC'],
-    ['a text', () => 'hello', 'http://node answered m without JSON-RPC'],
-    ['a number', () => 5, 'http://node answered m without JSON-RPC'],
-    [
-      'HTML',
-      () => ({ text: HTML }),
-      'http://node does not speak JSON-RPC: it answered "<html><body>Welcome to nginx!</body></ht..."',
-    ],
-    ['an empty body', () => ({ text: '' }), 'http://node does not speak JSON-RPC: it answered an empty body'],
-    ['half a body', () => ({ text: '{"id":1,' }), 'http://node does not speak JSON-RPC: it answered "{"id":1,"'],
-    [
-      'HTTP 401',
-      () => ({ status: 401, text: HTML }),
-      'http://node answered HTTP 401 without JSON-RPC: check the URL and its credentials',
-    ],
-    [
-      'HTTP 403',
-      () => ({ status: 403, text: '' }),
-      'http://node answered HTTP 403 without JSON-RPC: check the URL and its credentials',
-    ],
-    [
-      'HTTP 404',
-      () => ({ status: 404, text: 'no' }),
-      'http://node answered HTTP 404 without JSON-RPC: check the URL and its credentials',
-    ],
-    ['HTTP 429', () => ({ status: 429, text: 'slow' }), 'http://node answered HTTP 429 without JSON-RPC'],
-    ['HTTP 500', () => ({ status: 500, text: HTML }), 'http://node answered HTTP 500 without JSON-RPC'],
-    [
-      'HTTP 204',
-      () => ({ status: 204, text: '' }),
-      'http://node answered HTTP 204 without JSON-RPC: check the URL and its credentials',
-    ],
+    ['the id of another', ({ id }) => ({ id: id + 1, result: 1 }), 'answered m with a foreign id'],
+    ['the id as a text', ({ id }) => ({ id: String(id), result: 1 }), 'answered m with a foreign id'],
+    ['no id', () => ({ result: 1 }), 'answered m with a foreign id'],
+    ['an array', ({ id }) => [{ id, result: 1 }], 'answered m with a foreign id'],
+    ['neither result nor error', ({ id }) => ({ id }), 'answered m without a result'],
+    ['null', () => null, 'answered m without JSON-RPC'],
+    ['a text', () => 'hello', 'answered m without JSON-RPC'],
+    ['a number', () => 5, 'answered m without JSON-RPC'],
+    ['HTML', () => ({ text: HTML }), `${NO_JSON} "<html><body>Welcome to nginx!</body></ht..."`],
+    ['an empty body', () => ({ text: '' }), `${NO_JSON} an empty body`],
+    ['half a body', () => ({ text: '{"id":1,' }), `${NO_JSON} "{"id":1,"`],
+    ['HTTP 401', () => ({ status: 401, text: HTML }), BAD_URL.replace('STATUS', '401')],
+    ['HTTP 403', () => ({ status: 403, text: '' }), BAD_URL.replace('STATUS', '403')],
+    ['HTTP 404', () => ({ status: 404, text: 'no' }), BAD_URL.replace('STATUS', '404')],
+    ['HTTP 204', () => ({ status: 204, text: '' }), BAD_URL.replace('STATUS', '204')],
+    ['HTTP 429', () => ({ status: 429, text: 'slow' }), 'answered HTTP 429 without JSON-RPC'],
+    ['HTTP 500', () => ({ status: 500, text: HTML }), 'answered HTTP 500 without JSON-RPC'],
   ];
   for (const [name, respond, message] of nonsense) {
     it(`${name} is a ProtocolError`, async () => {
       const error = await caught(() => rpcOver(respond).rpc.call('m', [], 'setup'));
       assert.ok(error instanceof ProtocolError, String(error));
-      assert.equal(error.message, message);
-      assert.equal(error.exitCode, 69);
+      assert.deepEqual([error.message, error.exitCode], [`http://node ${message}`, 69]);
     });
   }
 
@@ -228,22 +191,18 @@ describe('a connection that is lost', () => {
     assert.equal(bodies.length, 2);
   });
 
-  it('a transaction is not sent again: the node may have it', async () => {
-    const { rpc, bodies } = failing('reset');
-    assert.equal((await caught(() => rpc.call('eth_sendRawTransaction', ['0x'], 'submit'))).code, 'transport_reset');
-    assert.equal(bodies.length, 1);
-  });
-
-  it('a call that is the load is not made twice: it would be another one', async () => {
-    const { rpc, bodies } = failing('reset');
-    assert.equal((await caught(() => rpc.call('eth_blockNumber', [], 'load'))).code, 'transport_reset');
-    assert.equal(bodies.length, 1);
-  });
-
-  for (const reason of ['timeout', 'refused', 'not_sent', 'body_too_large']) {
-    it(`${reason} is no such case`, async () => {
+  /** Method, purpose and reason. @type {Array<[string, Purpose, string]>} */
+  const once = [
+    ['eth_sendRawTransaction', 'submit', 'reset'],
+    ['eth_blockNumber', 'load', 'reset'],
+    ...['timeout', 'refused', 'not_sent', 'body_too_large'].map(
+      (reason) => /** @type {[string, Purpose, string]} */ (['eth_call', 'readback', reason]),
+    ),
+  ];
+  for (const [method, purpose, reason] of once) {
+    it(`${method} for ${purpose} is not asked again after ${reason}`, async () => {
       const { rpc, bodies } = failing(reason);
-      assert.equal((await caught(() => rpc.call('eth_call', [], 'readback'))).code, `transport_${reason}`);
+      assert.equal((await caught(() => rpc.call(method, ['0x'], purpose))).code, `transport_${reason}`);
       assert.equal(bodies.length, 1);
     });
   }
@@ -255,14 +214,10 @@ function reply(status, body) {
 }
 
 describe('batch()', () => {
-  it('answers nothing without a request', async () => {
-    const { rpc, bodies } = rpcOver(() => assert.fail('it asked'));
+  it('answers nothing without a request, and asks for a single one without a batch', async () => {
+    const { rpc, bodies } = rpcOver((asked) => right(asked));
     assert.deepEqual(await rpc.batch([], 'setup'), []);
     assert.equal(bodies.length, 0);
-  });
-
-  it('asks for a single one without a batch', async () => {
-    const { rpc, bodies } = rpcOver((asked) => right(asked));
     assert.deepEqual(await rpc.batch(requests(1), 'setup'), [0]);
     assert.ok(!Array.isArray(bodies[0]));
   });
@@ -295,16 +250,11 @@ describe('batch()', () => {
     assert.equal(error.message, 'echo: no state (-32000)');
   });
 
+  const refusal = (/** @type {string} */ message) => ({ jsonrpc: '2.0', id: null, error: { code: -32600, message } });
   /** @type {Array<[string, (asked: Asked[]) => unknown]>} */
   const refusals = [
-    [
-      'a single error object',
-      () => ({ jsonrpc: '2.0', id: null, error: { code: -32600, message: 'batch not supported' } }),
-    ],
-    [
-      'an array of one error',
-      () => [{ jsonrpc: '2.0', id: null, error: { code: -32600, message: 'batch too large' } }],
-    ],
+    ['a single error object', () => refusal('batch not supported')],
+    ['an array of one error', () => [refusal('batch too large')]],
     ['HTTP 413', () => ({ status: 413, text: 'Payload Too Large' })],
     ['HTTP 500 and HTML', () => ({ status: 500, text: HTML })],
     ['an empty array', () => []],
@@ -335,7 +285,7 @@ describe('batch()', () => {
     for (const most of [10, 30, 50, 99]) {
       const { rpc, bodies } = rpcOver((asked) =>
         asked.length > most
-          ? [{ jsonrpc: '2.0', id: null, error: { code: -32600, message: 'batch too large' } }]
+          ? [refusal('batch too large')]
           : Array.isArray(asked)
             ? asked.map((one) => right(one))
             : right(asked),
@@ -580,6 +530,7 @@ describe('submitFailure()', () => {
     ['transaction underpriced: address 0x01 have gas fee cap (0) < pool minimum fee cap (1)', 'underpriced'],
     ['max fee per gas less than block base fee: address 0x01, maxFeePerGas: 1, baseFee: 7', 'underpriced'],
     ['max fee per gas less than block base fee', 'underpriced'],
+    ['transaction gas price below minimum: gas tip cap 0, minimum needed 1', 'underpriced'],
     ['txpool is full', 'pool_full'],
     ['intrinsic gas too low: gas 100, minimum needed 21000', 'rejected'],
     ['intrinsic gas too high -- tx.gas_limit > env.block.gas_limit', 'rejected'],
@@ -599,16 +550,9 @@ describe('submitFailure()', () => {
   }
 });
 
-describe('submitFailure() of geth 1.17', () => {
-  it('knows a tip below the minimum', () => {
-    const message = 'transaction gas price below minimum: gas tip cap 0, minimum needed 1';
-    assert.equal(submitFailure(new RpcError('eth_sendRawTransaction', -32000, message)), 'underpriced');
-  });
-});
-
 describe('quantities', () => {
-  /** @type {Array<[unknown, number | null, bigint | null]>} what it is as a number, as an integer; null: refused */
-  const table = [
+  /** What it is as a number and as an integer; null: refused. @type {Array<[unknown, number | null, bigint | null]>} */
+  const valid = [
     ['0x0', 0, 0n],
     ['0x1b4', 436, 436n],
     ['0xFF', 255, 255n],
@@ -617,30 +561,14 @@ describe('quantities', () => {
     ['0x20000000000000', null, 2n ** 53n],
     [`0x${'f'.repeat(64)}`, null, 2n ** 256n - 1n],
     ['0x', null, 0n],
-    ['', null, null],
-    ['436', null, null],
-    ['1b4', null, null],
-    ['0xg', null, null],
-    ['0x-1', null, null],
-    ['-0x1', null, null],
-    [' 0x1', null, null],
-    ['0x1\n', null, null],
-    ['0x1.5', null, null],
-    [436, null, null],
-    [436n, null, null],
-    [NaN, null, null],
-    [null, null, null],
-    [undefined, null, null],
-    [true, null, null],
-    [{}, null, null],
-    [['0x1'], null, null],
-    ['\u001b[31m', null, null],
-    [`0x${'f'.repeat(65)}`, null, null],
-    [`0x${'f'.repeat(10_000_000)}`, null, null],
-    [JSON.parse('1e999'), null, null],
-    [JSON.parse('{"toString":1,"valueOf":1}'), null, null],
-    [JSON.parse(`${'['.repeat(1e5)}${']'.repeat(1e5)}`), null, null],
   ];
+  const refused = [
+    ...['', '436', '1b4', '0xg', '0x-1', '-0x1', ' 0x1', '0x1\n', '0x1.5', '\u001b[31m', `0x${'f'.repeat(65)}`],
+    ...[436, 436n, NaN, null, undefined, true, {}, ['0x1'], `0x${'f'.repeat(10_000_000)}`],
+    ...['1e999', '{"toString":1,"valueOf":1}', `${'['.repeat(1e5)}${']'.repeat(1e5)}`].map((text) => JSON.parse(text)),
+  ];
+  /** @type {typeof valid} */
+  const table = [...valid, ...refused.map((quantity) => /** @type {[unknown, null, null]} */ ([quantity, null, null]))];
   for (const [quantity, number, integer] of table) {
     it(`${typeof quantity} ${oneLine(quantity, 40)}`, async () => {
       for (const [read, expected] of /** @type {const} */ ([
@@ -681,18 +609,13 @@ describe('what an endpoint says that knows the secrets of its URL', () => {
     });
     return createRpc({ post }, 'http://node', { secrets });
   };
-  /** @type {Array<[string, (id: number) => {text: string, status?: number}]>} */
+  const failed = (/** @type {number} */ id, /** @type {unknown} */ error) => ({
+    text: JSON.stringify({ jsonrpc: '2.0', id, error }),
+  });
+  /** @type {Array<[string, (id: number) => {text: string}]>} */
   const answers = [
-    [
-      'an error',
-      (id) => ({
-        text: JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32000, message: 'no user:hunter2pass' } }),
-      }),
-    ],
-    [
-      'an error that is no object',
-      (id) => ({ text: JSON.stringify({ jsonrpc: '2.0', id, error: 'bad password: hunter2pass' }) }),
-    ],
+    ['an error', (id) => failed(id, { code: -32000, message: 'no user:hunter2pass' })],
+    ['an error that is no object', (id) => failed(id, 'bad password: hunter2pass')],
     ['no JSON, cut in the middle of it', () => ({ text: `${'-'.repeat(32)} hunter2pass` })],
   ];
   for (const [what, answer] of answers) {

@@ -153,6 +153,28 @@ describe('sendAll()', () => {
   /** @param {string} hash */
   const receipt = (hash) => ({ transactionHash: hash, status: '0x1', blockNumber: '0x1', contractAddress: null });
 
+  const noAnswer = () => new TransportError('no answer in time', 'timeout');
+  const refused = (/** @type {string} */ words) => new RpcError('eth_sendRawTransaction', -32000, words);
+  const nonceTooLow = () => refused('nonce too low: next nonce 1, tx nonce 0');
+  const UNMINED = { eth_sendRawTransaction: () => '0x', eth_getTransactionReceipt: () => null };
+
+  /** One order, whose submission is answered in turn by an error, or else by its hash. @param {Error[]} errors */
+  function answering(errors) {
+    /** @type {Array<[number, string]>} */
+    const sent = [];
+    const base = setting({
+      eth_sendRawTransaction: (raw) => {
+        sent.push([(base.clock.nowUs() - startUs) / 1000, raw]);
+        const error = errors.shift();
+        if (error !== undefined) throw error;
+        return '0x';
+      },
+      eth_getTransactionReceipt: receipt,
+    });
+    const startUs = base.clock.nowUs();
+    return { ...base, sent, orders: base.orders.slice(0, 1) };
+  }
+
   it('sends each with the next nonce of its wallet, and gives the receipts in order', async () => {
     let asked = 0;
     const { clock, sender, wallets, orders } = setting({
@@ -174,19 +196,14 @@ describe('sendAll()', () => {
   });
 
   it('takes a transaction that the node has already as sent', async () => {
-    const { sender, orders } = setting({
-      eth_sendRawTransaction: () => {
-        throw new RpcError('eth_sendRawTransaction', -32000, 'already known');
-      },
-      eth_getTransactionReceipt: receipt,
-    });
-    assert.equal((await sendAll(sender, orders)).length, 2);
+    const { sender, orders } = answering([refused('already known')]);
+    assert.equal((await sendAll(sender, orders)).length, 1);
   });
 
   it('names wallet and nonce if another sender used the nonce', async () => {
     const { sender, orders, wallets } = setting({
       eth_sendRawTransaction: () => {
-        throw new RpcError('eth_sendRawTransaction', -32000, 'nonce too low: next nonce 5, tx nonce 0');
+        throw nonceTooLow();
       },
     });
     const error = await caught(() => sendAll(sender, orders.slice(1)));
@@ -200,8 +217,7 @@ describe('sendAll()', () => {
     let sent = 0;
     const { clock, sender, orders, wallets } = setting({
       eth_sendRawTransaction: () => {
-        if ((sent += 1) > 1)
-          throw new RpcError('eth_sendRawTransaction', -32000, 'nonce too low: next nonce 1, tx nonce 0');
+        if ((sent += 1) > 1) throw nonceTooLow();
         return '0x';
       },
       eth_getTransactionByHash: () => null,
@@ -229,10 +245,7 @@ describe('sendAll()', () => {
   });
 
   it('gives up after the time-out, says how many are missing, and asks ever less often', async () => {
-    const { rpc, clock, sender, orders } = setting({
-      eth_sendRawTransaction: () => '0x',
-      eth_getTransactionReceipt: () => null,
-    });
+    const { rpc, clock, sender, orders } = setting(UNMINED);
     const failed = caught(() => sendAll(sender, orders));
     await clock.advance(6000);
     const error = await failed;
@@ -242,36 +255,13 @@ describe('sendAll()', () => {
   });
 
   it('ends when it is interrupted', async () => {
-    const { clock, controller, sender, orders } = setting({
-      eth_sendRawTransaction: () => '0x',
-      eth_getTransactionReceipt: () => null,
-    });
+    const { clock, controller, sender, orders } = setting(UNMINED);
     const failed = caught(() => sendAll(sender, orders));
     await clock.advance(100);
     controller.abort();
     assert.ok((await failed) instanceof InterruptedError);
     assert.equal(clock.pending(), 0);
   });
-
-  const noAnswer = () => new TransportError('no answer in time', 'timeout');
-  const nonceTooLow = () => new RpcError('eth_sendRawTransaction', -32000, 'nonce too low: next nonce 1, tx nonce 0');
-
-  /** One order, whose submission is answered in turn by an error, or else by its hash. @param {Error[]} errors */
-  function answering(errors) {
-    /** @type {Array<[number, string]>} */
-    const sent = [];
-    const base = setting({
-      eth_sendRawTransaction: (raw) => {
-        sent.push([(base.clock.nowUs() - startUs) / 1000, raw]);
-        const error = errors.shift();
-        if (error !== undefined) throw error;
-        return '0x';
-      },
-      eth_getTransactionReceipt: receipt,
-    });
-    const startUs = base.clock.nowUs();
-    return { ...base, sent, orders: base.orders.slice(0, 1) };
-  }
 
   for (const error of [noAnswer(), new ProtocolError('no JSON')]) {
     it(`after a ${error.name} the same bytes are sent again, ever later`, async () => {
@@ -299,8 +289,6 @@ describe('sendAll()', () => {
     assert.ok(sent[sent.length - 1][0] <= 30_000);
   });
 
-  const refused = (/** @type {string} */ words) => new RpcError('eth_sendRawTransaction', -32000, words);
-
   it('a transaction that the node refuses is not sent again', async () => {
     const { sender, orders, sent } = answering([refused('intrinsic gas too low')]);
     assert.match((await caught(() => sendAll(sender, orders))).message, /intrinsic gas too low/);
@@ -321,8 +309,7 @@ describe('sendAll()', () => {
 
   it('a nonce that is used after an answer was lost is ours', async () => {
     for (const words of ['nonce too low', 'replacement transaction underpriced', 'already known']) {
-      const refusal = new RpcError('eth_sendRawTransaction', -32000, words);
-      const { clock, sender, orders, sent } = answering([noAnswer(), refusal, refusal]);
+      const { clock, sender, orders, sent } = answering([noAnswer(), refused(words), refused(words)]);
       const done = sendAll(sender, orders);
       await clock.advance(100);
       assert.equal((await done).length, 1, words);
