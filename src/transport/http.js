@@ -218,6 +218,8 @@ export function parseHead(text) {
       head.retryAfter ??= value;
     }
   }
+  // It never has a body.
+  if (head.status === 204) return { ...head, body: 0 };
   // RFC 9112, section 6.3: a message with several may be an attempt at request smuggling.
   if (bodies.length !== 1) throw malformed('it needs one Content-Length or one "Transfer-Encoding: chunked"');
   return { ...head, body: bodies[0] };

@@ -149,7 +149,7 @@ const framed = (framing, text = TEXT) =>
     .record({
       text,
       how: CHUNKING,
-      status: fc.integer({ min: 200, max: 599 }),
+      status: fc.integer({ min: 200, max: 599 }).filter((status) => status !== 204),
       reason: REASON,
       connection: CONNECTION,
       others: fc.array(OTHER_FIELD, { maxLength: 3 }),
