@@ -13,7 +13,7 @@ import { numbered } from '../text.js';
  *
  * @typedef {object} ChainIdentityState plain data, for other threads
  * @property {number | null} chainId null: not identified yet
- * @property {{number: number, hash: string} | null} block the latest one that was compared
+ * @property {{number: number, hash: string} | null} block that all endpoints have
  */
 
 /** Comparisons before different blocks count as different chains: a short fork may disappear. */
@@ -51,38 +51,56 @@ export class ChainIdentity {
     if (other >= 0) throw this.#refusal(0, other, `chains ${ids[0]} and ${ids[other]}`);
     urls.forEach((url) => checkChain(url, ids[0], chainId, allowChain));
     [this.state.chainId] = ids;
-    await this.compare(0, signal);
-    const retryOptions = { clock: this.#clock, signal };
-    const heads = await Promise.all(this.#rpcs.map((rpc) => retry(() => headOf(rpc), retryOptions)));
-    await this.compare(Math.min(...heads), signal);
+    await this.compare(Infinity, signal);
     return Promise.all(
       this.#rpcs.map(async (rpc) => ({ display: rpc.display, clientVersion: await clientVersionOf(rpc) })),
     );
   }
 
   /**
-   * Compares a block of the endpoints that are up and have it.
-   * @param {number} number
+   * Compares the endpoints that are up.
+   * @param {number} newest the newest block to compare
    * @param {AbortSignal} signal
    * @throws {RefusedError}
    */
-  async compare(number, signal) {
+  async compare(newest, signal) {
     for (let tries = 1; ; tries += 1) {
-      const hashes = await Promise.all(
-        this.#rpcs.map(async (rpc, i) =>
-          this.#health.isUp(i) ? hashOf(rpc, number, 'setup').catch(() => null) : null,
-        ),
-      );
-      const known = hashes.find((hash) => hash !== null) ?? null;
-      const other = hashes.findIndex((hash) => hash !== null && hash !== known);
-      if (other < 0) {
-        if (known !== null) this.state.block = { number, hash: known };
-        return;
-      }
+      const different = await this.#compareOnce(newest, signal);
+      if (different === null) return;
+      const { one, other, number } = different;
       const words = `chains of id ${this.state.chainId} with different blocks ${number}`;
-      if (tries === MAX_COMPARISONS || signal.aborted) throw this.#refusal(hashes.indexOf(known), other, words);
+      const mayDisappear = number > 0 && tries < MAX_COMPARISONS && !signal.aborted;
+      if (!mayDisappear) throw this.#refusal(Math.min(one, other), Math.max(one, other), words);
       await this.#clock.sleep(PAUSE_MS, signal);
     }
+  }
+
+  /**
+   * Compares each endpoint with the one that has the most blocks, at its own newest block: an endpoint that is behind
+   * must not hide where the others differ.
+   * @param {number} newest
+   * @param {AbortSignal} signal
+   */
+  async #compareOnce(newest, signal) {
+    const options = { clock: this.#clock, signal };
+    /** @template T @param {number} i @param {(rpc: Rpc) => Promise<T>} call @returns {Promise<T | null>} */
+    const ask = async (i, call) =>
+      this.#health.isUp(i) ? retry(() => call(this.#rpcs[i]), options).catch(() => null) : null;
+    const heads = await Promise.all(this.#rpcs.map((_, i) => ask(i, headOf)));
+    const one = heads.indexOf(Math.max(...heads.map((head) => head ?? -1)));
+    /** @type {ChainIdentityState['block']} */
+    let common = null;
+    for (const [other, head] of heads.entries()) {
+      if (head === null) continue;
+      const number = Math.min(head, newest);
+      const [hash, own] = await Promise.all([one, other].map((i) => ask(i, (rpc) => hashOf(rpc, number, 'setup'))));
+      // Null: a node does not keep that block.
+      if (hash === null || own === null) continue;
+      if (hash !== own) return { one, other, number };
+      if (common === null || number < common.number) common = { number, hash };
+    }
+    this.state.block = common ?? this.state.block;
+    return null;
   }
 
   /**

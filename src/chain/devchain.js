@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { connect, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { constants, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { UnavailableError, oneLine } from '../errors.js';
@@ -31,6 +31,8 @@ const ANVIL_FLAGS = [
 /** Balance of each wallet on an embedded chain: more than any run needs. */
 const DEV_BALANCE_WEI = 10_000n * 10n ** 18n;
 
+/** Of the keeper, after the grace time of its command. */
+const STOP_TIMEOUT_MS = 5000;
 const START_TIMEOUT_MS = 20_000;
 const START_TRIES = 3;
 
@@ -132,14 +134,22 @@ export function launch(command, options, { cwd, env, output }) {
     keeper.once('error', (error) => resolve(oneLine(error.message)));
     keeper.once('exit', (code, signal) => {
       if (signal !== null) endInsteadOfKeeper(pid(), options.folder);
-      resolve(signal ?? `exit code ${code}`);
+      resolve(signal === null ? exitWords(code ?? 0) : `killed by ${signal}`);
     });
   });
   const stop = async () => {
     keeper.stdin?.end();
+    const timer = setTimeout(() => keeper.kill('SIGKILL'), options.graceMs + STOP_TIMEOUT_MS);
     await ended;
+    clearTimeout(timer);
   };
   return { keeper, ended, pid, stop };
+}
+
+/** Shells add 128 to the number of the signal that ended a command. @param {number} code */
+function exitWords(code) {
+  const signal = Object.entries(constants.signals).find(([, number]) => 128 + number === code)?.[0];
+  return signal === undefined ? `exit code ${code}` : `killed by ${signal}`;
 }
 
 /** The keeper itself was killed. @param {number | null} pid of the command @param {string} [folder] */

@@ -82,14 +82,11 @@ describe('ChainIdentity.identify() and compare()', () => {
   });
 
   for (const [nodes, words] of /** @type {Array<[Node[], string]>} */ ([
-    [[node('abc'), node('xbc')], '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 0'],
+    [[node('a'), node('x')], '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 0'],
     [[node('abc'), node('ayz')], '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 2'],
     [[node('abcde'), node('ay')], '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 1'],
     [[node('abc'), node('abz')], '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 2'],
-    [
-      [node('abc'), node('ab'), node('axyz')],
-      '1 and http://127.0.0.1:3 are chains of id 31337 with different blocks 1',
-    ],
+    [[node('abc'), node('a'), node('axyz')], '1 and http://127.0.0.1:3 are chains of id 31337 with different blocks 2'],
     [[node('---d'), node('aBCD')], '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 3'],
   ]))
     it(`refuses ${nodes.map(({ hashes }) => hashes.map((hash) => hash ?? '-').join(''))}`, () =>
