@@ -177,23 +177,28 @@ export function bodyTooLarge(maxBodyBytes) {
  * @property {number | 'chunked'} body its length in bytes, or how its end is found
  */
 
-const STATUS_LINE = /^HTTP\/1\.1 ([2-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
+const STATUS_LINE = /^HTTP\/1\.([01]) ([2-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 const FIELD_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)$/;
 /** Size of the cache of heads. Within a second most heads of a server are identical. */
 const MAX_CACHED_HEADS = 64;
 
 /** @param {string} why */
 function malformed(why) {
-  return new TransportError(`cannot read the answer: ${why}; --transport undici reads more of HTTP`, 'bad_response');
+  return new TransportError(`the answer is not HTTP/1.1: ${why}`, 'bad_response');
+}
+
+/** What only the other transport reads. @param {string} what */
+function unsupported(what) {
+  return new TransportError(`--transport tcp does not read ${what}; --transport undici does`, 'bad_response');
 }
 
 /** @param {string} text the head without the empty line at its end @returns {Head} @throws {TransportError} */
 export function parseHead(text) {
   const [first, ...lines] = text.split('\r\n');
   const match = STATUS_LINE.exec(first);
-  if (match === null) throw malformed('its first line is not a status line of HTTP/1.1');
+  if (match === null) throw malformed('its first line is not a status line');
   /** @type {Omit<Head, 'body'>} */
-  const head = { status: Number(match[1]), keepAlive: true, keepAliveMs: null, retryAfter: null };
+  const head = { status: Number(match[2]), keepAlive: match[1] === '1', keepAliveMs: null, retryAfter: null };
   /** @type {Head['body'][]} */
   const bodies = [];
   for (const [name, value] of lines.map(fieldOf)) {
@@ -218,11 +223,14 @@ export function parseHead(text) {
       head.retryAfter ??= value;
     }
   }
+  // RFC 9112, section 6.3: a message with several may be an attempt at request smuggling.
+  if (bodies.length > 1) throw malformed('it has several lengths');
   // It never has a body.
   if (head.status === 204) return { ...head, body: 0 };
-  // RFC 9112, section 6.3: a message with several may be an attempt at request smuggling.
-  if (bodies.length !== 1) throw malformed('it needs one Content-Length or one "Transfer-Encoding: chunked"');
-  return { ...head, body: bodies[0] };
+  if (bodies.length === 1) return { ...head, body: bodies[0] };
+  // Go's server sends errors so; the status says enough.
+  if (head.status >= 400) return { ...head, keepAlive: false, body: 0 };
+  throw unsupported('answers without Content-Length or chunks');
 }
 
 /** @param {string} line @returns {[string, string]} the name in lower case, and the value */
@@ -326,8 +334,8 @@ export class ResponseParser {
       const head = this.#take(END_OF_HEAD, this.#maxHeadBytes, `its header is larger than ${this.#maxHeadBytes} bytes`);
       if (head !== null) return head;
       // Recognises another protocol by its first bytes, before the time-out.
-      if (!'HTTP/1.1'.startsWith(this.#unread.toString('latin1', 0, 8)))
-        throw malformed('it does not start with HTTP/1.1');
+      if (!'HTTP/1.'.startsWith(this.#unread.toString('latin1', 0, 7)))
+        throw malformed('its first line is not a status line');
       yield;
     }
   }

@@ -1,4 +1,4 @@
-/** What every transport must do with servers that only raw sockets can play: odd and broken ones. */
+/** What every transport must do with servers that only raw sockets can play: odd, old and broken ones. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -69,6 +69,41 @@ const BROKEN = [
 
 for (const name of Object.keys(transports).filter((speaks) => speaks !== 'ws')) {
   describe(`transport ${name}: servers of another kind`, LIMIT, () => {
+    for (const [framing, fields, readBy] of /** @type {Array<[string, (body: string) => string, string]>} */ ([
+      ['with a Content-Length', (body) => `Content-Length: ${body.length}\r\n`, name],
+      ['without one', () => '', 'undici'],
+    ])) {
+      if (name !== readBy) continue;
+      it(`HTTP/1.0 ${framing}, closing after each answer`, async (t) => {
+        const { transport, server } = await connect(
+          ...[t, name],
+          ({ socket, body }) => socket.end(`HTTP/1.0 200 OK\r\n${fields(`answer to ${body}`)}\r\nanswer to ${body}`),
+          { connections: 3 },
+        );
+        await Promise.all(Array.from({ length: 30 }, (_, i) => assertAnswered(transport, String(i))));
+        assert.equal(server.connections(), 30);
+      });
+    }
+
+    it("an error as Go's server sends it: without a length", async (t) => {
+      const { transport, server } = await connect(t, name, ({ socket, body }) => {
+        if (body !== 'bad') socket.write(response(`answer to ${body}`));
+        else socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n400 Bad Request');
+      });
+      assert.equal((await transport.post('bad')).status, 400);
+      await assertAnswered(transport, 'next');
+      assert.equal(server.connections(), 2);
+    });
+
+    if (name === 'undici')
+      it('a hint before the answer', async (t) => {
+        const hint = 'HTTP/1.1 103 Early Hints\r\nRetry-After: 5\r\nLink: </a>\r\n\r\n';
+        const { transport } = await connect(t, name, ({ socket, body }) =>
+          socket.write(hint + response(`answer to ${body}`)),
+        );
+        await assertAnswered(transport, '1');
+      });
+
     it('an answer before the whole request has been sent', async (t) => {
       let isFirst = true;
       const { transport, server } = await connect(t, name, echo, {

@@ -36,16 +36,16 @@ test('a results folder that cannot be written is found before anything is sent',
 });
 
 const REFUSED = /** @type {const} */ ([
-  ['an array that starts at 1', ['--array=1-3'], /^stress: the array has 3 tasks from 1 to 3, /],
-  ['an array with gaps', ['--array=0-4:2'], /^stress: .*gaps/],
-  ['an array that contradicts --instances', ['--array=0-2'], /^stress: --instances 4 contradicts/],
+  ['an array that starts at 1', '--array=1-3', [], /^stress: the array has 3 tasks from 1 to 3, /],
+  ['an array with gaps', '--array=0-4:2', [], /^stress: .*gaps/],
+  ['an array that contradicts --instances', '--array=0-2', ['--instances', '4'], /^stress: --instances 4 contradicts/],
 ]);
-for (const [what, options, words] of REFUSED) {
+for (const [what, option, more, words] of REFUSED) {
   test(`${what} is refused`, async (t) => {
     const site = new Site(t, lab);
-    const load = await site.submit('array.sbatch', { options: [...options], args: ['-d', '10s', '--instances', '4'] });
+    const load = await site.submit('array.sbatch', { options: [option], args: ['-d', '10s', ...more] });
     await site.expect(load, '64:0', '64:0', '64:0');
-    const [, first] = options[0].split('=');
+    const [, first] = option.split('=');
     assert.match(site.log(`stress-${load}-${first[0]}.log`), words);
     await assertNothingSent(site);
   });

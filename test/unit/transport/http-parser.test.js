@@ -1,6 +1,7 @@
 /**
- * The parser of HTTP/1.1 responses. Those with a status from 200 and one Content-Length or chunks give the same answers
- * wherever their bytes are cut. Everything else is an error, not a guess and not an endless wait.
+ * The parser of HTTP/1 responses. Those with a status from 200 and one Content-Length or chunks, and errors without
+ * either, give the same answers wherever their bytes are cut. Everything else is an error, not a guess and not an
+ * endless wait.
  */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -149,6 +150,7 @@ const framed = (framing, text = TEXT) =>
     .record({
       text,
       how: CHUNKING,
+      minor: fc.constantFrom(1, 1, 0),
       status: fc.integer({ min: 200, max: 599 }).filter((status) => status !== 204),
       reason: REASON,
       connection: CONNECTION,
@@ -162,17 +164,17 @@ const framed = (framing, text = TEXT) =>
       coding: anyCase('chunked'),
       space: SPACE,
     })
-    .map(({ text: body, how, status, reason, connection, others, position, names, coding, space }) => {
+    .map(({ text: body, how, minor, status, reason, connection, others, position, names, coding, space }) => {
       const payload = Buffer.from(body);
       const isChunked = framing === 'chunked';
       const value = isChunked ? coding : payload.length;
       const fields = [...others];
       fields.splice(position, 0, `${isChunked ? names.coding : names.length}:${space}${value}${space}`);
       if (connection.value !== null) fields.splice(position, 0, `${names.connection}: ${connection.value}`);
-      const head = [`HTTP/1.1 ${status}${reason}`, ...fields, '', ''].join('\r\n');
+      const head = [`HTTP/1.${minor} ${status}${reason}`, ...fields, '', ''].join('\r\n');
       return {
         bytes: Buffer.concat([bytesOf(head), isChunked ? chunked(payload, how) : payload]),
-        answer: { status, body, keepAlive: connection.keep },
+        answer: { status, body, keepAlive: connection.keep && minor === 1 },
       };
     });
 
@@ -244,6 +246,14 @@ describe('valid responses', () => {
     );
   });
 
+  it('may be errors without a length: the status is read, and the connection closed', () => {
+    const bytes = bytesOf('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n400 Bad Request');
+    const head = bytes.indexOf('\r\n\r\n') + 4;
+    for (let at = 0; at <= bytes.length; at += 1)
+      assert.deepEqual(parse(bytes, [at]).answers, [{ status: 400, body: '', keepAlive: false }], `cut at ${at}`);
+    assert.deepEqual(parse(bytes.subarray(0, head - 1), []).answers, []);
+  });
+
   it('are not complete before their last byte', () => {
     fc.assert(
       fc.property(RESPONSE, ({ bytes, answer }) => {
@@ -277,7 +287,7 @@ const LARGE = 'transport_body_too_large';
 
 /** Status lines before a valid rest. */
 const STATUS_LINES = [
-  ...['Content-Length: 0', 'HTTP/2.0 200 OK', 'HTTP/1.0 200 OK', 'HTTP/1.2 200 OK', 'http/1.1 200 OK', 'HTTP/1.1', ''],
+  ...['Content-Length: 0', 'HTTP/2.0 200 OK', 'HTTP/1.2 200 OK', 'http/1.1 200 OK', 'HTTP/1.1', ''],
   ...['HTTP/1.1 20 OK', 'HTTP/1.1 2000 OK', 'HTTP/1.1 099 OK', 'HTTP/1.1 600 OK', 'HTTP/1.1 2x0 OK', 'HTTP/1.1 200OK'],
   ...['HTTP/1.1  200 OK', 'HTTP/1.1\t200 OK', 'HTTP/1.1 200 O\x1bK', 'HTTP/1.1 200 OK\nA: b', 'HTTP/1.1 200 OK\rA: b'],
   ...['HTTP/1.1 100 Continue', 'HTTP/1.1 101 Switching Protocols', 'HTTP/1.1 103 Early Hints'],
@@ -368,8 +378,12 @@ describe('malformed responses', () => {
   it('the message says what is wrong in one line, without what the server sent', async () => {
     const secret = 'HTTP/1.1 200 \x1b[31m\r\n\r\n';
     const error = await caught(() => new ResponseParser(TIGHT, parseHead, () => {}).feed(bytesOf(secret)));
-    const words =
-      'cannot read the answer: its first line is not a status line of HTTP/1.1; --transport undici reads more of HTTP';
+    assert.equal(error.message, 'the answer is not HTTP/1.1: its first line is not a status line');
+  });
+
+  it('the message names the other transport, where that reads the answer', async () => {
+    const error = await caught(() => parseHead(OK.trim()));
+    const words = '--transport tcp does not read answers without Content-Length or chunks; --transport undici does';
     assert.equal(error.message, words);
   });
 });
