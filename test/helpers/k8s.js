@@ -15,6 +15,7 @@ export const BASE = join(ROOT, 'scripts', 'k8s');
 const IMAGE = 'evm-stress:test';
 const MINUTE_MS = 60_000;
 const POLL_MS = 250;
+const EVICTION_MS = 3000;
 const run = promisify(execFile);
 
 /** @typedef {Record<string, any>} Json of an object of the cluster */
@@ -151,6 +152,16 @@ export class Cluster {
     const pid = Number(readFileSync(join(this.kubeconfig, '..', node, 'kubelet.pid'), 'utf8'));
     process.kill(pid, 'SIGSTOP');
     return () => void process.kill(pid, 'SIGCONT');
+  }
+
+  /**
+   * Waits until pods can be started on a node again. The controller that evicts pods learns of the end of a taint a
+   * little later than the scheduler, and would evict new ones.
+   * @param {string} node
+   */
+  async ready(node) {
+    while ((await this.get('node', node)).spec.taints !== undefined) await sleep(POLL_MS);
+    await sleep(EVICTION_MS);
   }
 }
 

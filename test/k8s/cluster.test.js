@@ -272,6 +272,7 @@ test('a kubelet dies and its pods live on: never two processes for one index', a
   reconnect();
   const status = await cluster.ended('load', JOB_TIMEOUT_MS);
   assert.equal(status.failed, INSTANCES, 'what was evicted has failed, too, and was not started again');
+  await cluster.ready('n2');
 });
 
 test('a barrier with one instance missing ends by its timeout, with 75 in every pod', async (t) => {
