@@ -14,6 +14,7 @@ import { numbered } from '../text.js';
  * @typedef {object} ChainIdentityState plain data, for other threads
  * @property {number | null} chainId null: not identified yet
  * @property {{number: number, hash: string} | null} block that all endpoints have
+ * @property {number[]} unconfirmed endpoints that were compared at block 0 only, which other chains may have as well
  */
 
 /** Comparisons before different blocks count as different chains: a short fork may disappear. */
@@ -29,7 +30,7 @@ export class ChainIdentity {
   #names;
 
   /** @param {Rpc[]} rpcs @param {{health: Health, clock: Clock, state?: ChainIdentityState}} options */
-  constructor(rpcs, { health, clock, state = { chainId: null, block: null } }) {
+  constructor(rpcs, { health, clock, state = { chainId: null, block: null, unconfirmed: [] } }) {
     this.#rpcs = rpcs;
     this.#health = health;
     this.#clock = clock;
@@ -100,25 +101,33 @@ export class ChainIdentity {
       if (common === null || number < common.number) common = { number, hash };
     }
     this.state.block = common ?? this.state.block;
+    this.state.unconfirmed = [...heads.keys()].filter((i) => heads[i] === 0 || newest === 0);
     return null;
   }
 
   /**
-   * Checks an endpoint that answers again.
+   * Checks an endpoint that answers again, or is not confirmed yet.
    * @param {number} index
    * @param {number} head its newest block
+   * @param {boolean} isUp
    * @returns {Promise<Fault | null>} null: it can be used
    */
-  async check(index, head) {
-    const { chainId, block } = this.state;
+  async check(index, head, isUp) {
+    const { chainId, block, unconfirmed } = this.state;
+    const isConfirmed = head === 0 || !unconfirmed.includes(index);
+    if (isUp && isConfirmed) return null;
     const rpc = this.#rpcs[index];
     const id = await chainIdOf(rpc, 'health');
     if (id !== chainId) return otherChain(`it answers as chain ${id}`);
     if (block === null) return null;
-    if (head < block.number) return { why: 'it is behind the others' };
-    const hash = await hashOf(rpc, block.number, 'health');
-    // Null: the node no longer has the block.
-    return hash === null || hash === block.hash ? null : otherChain(`it has another block ${block.number}`);
+    const number = isConfirmed ? block.number : Math.max(block.number, 1);
+    if (head < number) return isUp ? null : { why: 'it is behind the others' };
+    const hash = await hashOf(rpc, number, 'health');
+    // The node no longer has the block.
+    if (hash === null) return null;
+    this.state.unconfirmed = this.state.unconfirmed.filter((i) => i !== index);
+    if (number > Number(this.state.block?.number)) this.state.block = { number, hash };
+    return hash === this.state.block?.hash ? null : otherChain(`it has another block ${number}`);
   }
 
   /** @param {number} one @param {number} other @param {string} what */

@@ -43,11 +43,12 @@ const LONGEST_BLOCK_S = 60;
  * @param {(line: string) => void} parts.notice
  */
 export async function estimateRunCost(load, parts) {
-  const { chain, workload, missing } = parts;
+  const { chain, workload, wallets, missing } = parts;
   const isFree = parts.isEmbedded || DEV_CHAIN_IDS.has(chain.chainId);
   if (isFree && load.maxSpendWei === null) return;
-  const deployments = await workload.unprepared(parts);
-  const cost = estimateCost({ ...parts, ...workload, ...chain, load, deployments, payments: missing.length });
+  const deployments = await workload.unprepared({ wallets, chain });
+  const [{ gas }, { blockSeconds }] = [workload, chain];
+  const cost = estimateCost({ ...parts, load, gas, blockSeconds, deployments, payments: missing.length });
   if (!isFree) parts.notice(costLine(cost));
   checkCost(cost, load.maxSpendWei);
 }

@@ -60,21 +60,19 @@ export async function openCalls(calls, network, preparation) {
   return { workload, accounts, facts: { weight, users: accounts.length, ...workload.facts?.() } };
 }
 
-/** Methods whose results are not added up. @type {Array<keyof Engine>} */
-const METHODS = ['prepare', 'start', 'setWindow', 'stop', 'close'];
-
 /** @param {Engine[]} engines of transactions, and of calls @returns {Engine} */
 export function mixEngines(engines) {
-  /** @param {keyof Engine} method @returns {(...args: any[]) => Promise<any[]>} */
-  const all =
-    (method) =>
-    (/** @type {any[]} */ ...args) =>
-      Promise.all(engines.map((engine) => /** @type {any} */ (engine)[method](...args)));
-  return /** @type {any} */ ({
-    ...Object.fromEntries(METHODS.map((method) => [method, all(method)])),
-    snapshot: async (/** @type {any[]} */ ...args) =>
-      (await all('snapshot')(...args)).reduce((a, b) => merge(SNAPSHOT, a, b)),
+  /** @template T @param {(engine: Engine) => T} call @returns {Promise<Array<Awaited<T>>>} */
+  const all = (call) => Promise.all(engines.map(call));
+  return {
+    prepare: async (signal) => void (await all((engine) => engine.prepare(signal))),
+    start: (plan) => void all((engine) => engine.start(plan)),
+    setWindow: (plan) => void all((engine) => engine.setWindow(plan)),
+    snapshot: async (nowUs, endsInterval) =>
+      (await all((engine) => engine.snapshot(nowUs, endsInterval))).reduce((a, b) => merge(SNAPSHOT, a, b)),
+    stop: (nowUs) => void all((engine) => engine.stop(nowUs)),
     // The ledger of the transactions.
-    drain: async (/** @type {any[]} */ ...args) => (await all('drain')(...args))[0],
-  });
+    drain: async (timeoutMs, signal) => (await all((engine) => engine.drain(timeoutMs, signal)))[0],
+    close: async () => void (await all((engine) => engine.close())),
+  };
 }

@@ -177,8 +177,10 @@ export function bodyTooLarge(maxBodyBytes) {
  * @property {number | 'chunked'} body its length in bytes, or how its end is found
  */
 
-const STATUS_LINE = /^HTTP\/1\.([01]) ([2-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
+const STATUS_LINE = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 const FIELD_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)$/;
+const LENGTH = /^[\t ]*(\d{1,15})[\t ]*$/;
+const CHUNKED = /^[\t ]*chunked[\t ]*$/i;
 /** Size of the cache of heads. Within a second most heads of a server are identical. */
 const MAX_CACHED_HEADS = 64;
 
@@ -189,8 +191,14 @@ function malformed(why) {
 
 /** What only the other transport reads. @param {string} what */
 function unsupported(what) {
-  return new TransportError(`--transport tcp does not read ${what}; --transport undici does`, 'bad_response');
+  return new TransportError(
+    `--transport tcp does not read ${what}; --transport undici does, without --no-keep-alive`,
+    'bad_response',
+  );
 }
+
+const oddChunks = () =>
+  malformed('its chunks are malformed, or have extensions or trailers, which --transport undici reads');
 
 /** @param {string} text the head without the empty line at its end @returns {Head} @throws {TransportError} */
 export function parseHead(text) {
@@ -203,26 +211,23 @@ export function parseHead(text) {
   const bodies = [];
   for (const [name, value] of lines.map(fieldOf)) {
     if (name === 'content-length') {
-      if (!/^\d{1,15}$/.test(value)) throw malformed('its Content-Length is not a number');
-      bodies.push(Number(value));
+      const length = LENGTH.exec(value);
+      if (length === null) throw malformed('its Content-Length is not a number');
+      bodies.push(Number(length[1]));
     } else if (name === 'transfer-encoding') {
-      if (value.toLowerCase() !== 'chunked') throw malformed('its Transfer-Encoding is not "chunked"');
+      if (!CHUNKED.test(value)) throw malformed('its Transfer-Encoding is not "chunked"');
       bodies.push('chunked');
     } else if (name === 'connection') {
-      if (
-        value
-          .toLowerCase()
-          .split(/[\t ,]+/)
-          .includes('close')
-      )
-        head.keepAlive = false;
+      const tokens = value.toLowerCase().split(/[\t ,]+/);
+      head.keepAlive &&= !tokens.includes('close');
     } else if (name === 'keep-alive') {
       const timeout = /(?:^|[\t ,])timeout=(\d{1,9})/i.exec(value);
       if (timeout !== null) head.keepAliveMs = Number(timeout[1]) * 1000;
     } else if (name === 'retry-after') {
-      head.retryAfter ??= value;
+      head.retryAfter ??= value.trim();
     }
   }
+  if (head.status < 200) throw unsupported('interim responses');
   // RFC 9112, section 6.3: a message with several may be an attempt at request smuggling.
   if (bodies.length > 1) throw malformed('it has several lengths');
   // It never has a body.
@@ -233,11 +238,11 @@ export function parseHead(text) {
   throw unsupported('answers without Content-Length or chunks');
 }
 
-/** @param {string} line @returns {[string, string]} the name in lower case, and the value */
+/** @param {string} line @returns {[string, string]} the name in lower case, and the value with the spaces around it */
 function fieldOf(line) {
   const match = FIELD_LINE.exec(line);
   if (match === null) throw malformed('a header line is malformed');
-  return [match[1].toLowerCase(), match[2].trim()];
+  return [match[1].toLowerCase(), match[2]];
 }
 
 /** A parser that caches the latest heads. @returns {typeof parseHead} */
@@ -255,11 +260,12 @@ export function createHeadCache() {
 }
 
 const END_OF_HEAD = '\r\n\r\n';
+const MAX_CHUNK_LINE_BYTES = 8;
 const CHUNK_SIZE = /^[0-9A-Fa-f]{1,8}$/;
 
 /**
- * A parser of what JSON-RPC servers send; it rejects everything else. Input may be split at any place, and may contain several
- * responses. The generators below read from the input in order, and yield where more of it is needed.
+ * A parser of what JSON-RPC servers send; it rejects everything else. Input may be split at any place, and may contain
+ * several responses. The generators below read from the input in order, and yield where more of it is needed.
  */
 export class ResponseParser {
   /** Received, but not read yet. */
@@ -331,7 +337,7 @@ export class ResponseParser {
   /** @returns {Generator<void, string>} */
   *#readHead() {
     for (;;) {
-      const head = this.#take(END_OF_HEAD, this.#maxHeadBytes, `its header is larger than ${this.#maxHeadBytes} bytes`);
+      const head = this.#take(END_OF_HEAD, this.#maxHeadBytes);
       if (head !== null) return head;
       // Recognises another protocol by its first bytes, before the time-out.
       if (!'HTTP/1.'.startsWith(this.#unread.toString('latin1', 0, 7)))
@@ -344,10 +350,10 @@ export class ResponseParser {
   *#readChunks() {
     for (;;) {
       const text = yield* this.#readLine();
-      if (!CHUNK_SIZE.test(text)) throw malformed('the size of a chunk is not a number');
+      if (!CHUNK_SIZE.test(text)) throw oddChunks();
       const size = Number.parseInt(text, 16);
       yield* this.#readBody(size);
-      if ((yield* this.#readLine()) !== '') throw malformed('a chunk is longer than its size, or has trailers');
+      if ((yield* this.#readLine()) !== '') throw oddChunks();
       if (size === 0) return;
     }
   }
@@ -355,16 +361,17 @@ export class ResponseParser {
   /** Before or behind a chunk. @returns {Generator<void, string>} */
   *#readLine() {
     for (;;) {
-      const line = this.#take('\r\n', 8, 'a line between its chunks is too long');
+      const line = this.#take('\r\n', MAX_CHUNK_LINE_BYTES);
       if (line !== null) return line;
       yield;
     }
   }
 
-  /** @param {string} delimiter @param {number} maxBytes @param {string} tooLong @returns {string | null} null: not complete */
-  #take(delimiter, maxBytes, tooLong) {
+  /** @param {string} delimiter @param {number} maxBytes @returns {string | null} null: not complete */
+  #take(delimiter, maxBytes) {
     const end = this.#unread.indexOf(delimiter);
-    if (end > maxBytes || (end === -1 && this.#unread.length >= maxBytes + delimiter.length)) throw malformed(tooLong);
+    if (end > maxBytes || (end === -1 && this.#unread.length >= maxBytes + delimiter.length))
+      throw delimiter === END_OF_HEAD ? malformed(`its header is larger than ${maxBytes} bytes`) : oddChunks();
     if (end === -1) return null;
     const text = this.#unread.toString('latin1', 0, end);
     this.#unread = this.#unread.subarray(end + delimiter.length);

@@ -56,7 +56,7 @@ describe('--mix', { concurrency: 2 }, () => {
 
   test('calls beside transactions: by share of the users, or of the rate', async (t) => {
     const mix = '--mix counter:60,calls:40 --calls wallet -d 1s --in-flight 3';
-    const { run, stdout } = await mixed(t, `${mix} --workers 2`);
+    const { run, stdout } = await mixed(t, `${mix} --workers 2 --warmup auto`);
     const { wallets, verified } = run.audit;
     assert.deepEqual([wallets, verified], [6, run.byName.counter.counts.verified]);
     assert.ok(run.byName.eth_blockNumber.counts.verified > 0);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ChainIdentity } from '../../../src/chain/chain-identity.js';
 import { Health, Monitor } from '../../../src/chain/endpoint-health.js';
-import { RefusedError, TransportError } from '../../../src/errors.js';
+import { RefusedError, RpcError, TransportError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
@@ -83,6 +83,10 @@ describe('ChainIdentity.identify() and compare()', () => {
 
   for (const [nodes, words] of /** @type {Array<[Node[], string]>} */ ([
     [[node('a'), node('x')], '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 0'],
+    [
+      [node('abc'), node('abcde'), node('abcxyz')],
+      '2 and http://127.0.0.1:3 are chains of id 31337 with different blocks 4',
+    ],
     [[node('abc'), node('ayz')], '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 2'],
     [[node('abcde'), node('ay')], '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 1'],
     [[node('abc'), node('abz')], '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 2'],
@@ -121,6 +125,10 @@ describe('ChainIdentity.identify() and compare()', () => {
     b.hashes.push('x');
     const words = 'http://127.0.0.1:1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 1';
     await assertRefused(compare(1), words);
+    const answer = rpcs[1].call;
+    rpcs[1].call = () => Promise.reject(new RpcError('eth_getBlockByNumber', -32000, 'header not found'));
+    await compare(1);
+    rpcs[1].call = answer;
     health.open(1, { why: '' });
     const before = rpcs[1].calls.length;
     await compare(1);
@@ -152,8 +160,22 @@ describe('ChainIdentity.check() of an endpoint that answers again', () => {
       await identify();
       await compare(2);
       Object.assign(second, after);
-      assert.deepEqual(await chainIdentity.check(1, after.hashes.length - 1), fault);
+      assert.deepEqual(await chainIdentity.check(1, after.hashes.length - 1, false), fault);
     });
+
+  it('an endpoint that is up is checked once it has another block than the first one', async () => {
+    const nodes = [node('a'), node('a'), node('a')];
+    const { identify, compare, chainIdentity, rpcs } = chainOf(...nodes);
+    await identify();
+    await compare(0);
+    assert.equal(await chainIdentity.check(1, 0, true), null);
+    for (const [i, letter] of [...'bbx'].entries()) nodes[i].hashes.push(letter);
+    const faults = await Promise.all([0, 1, 2].map((index) => chainIdentity.check(index, 1, true)));
+    assert.deepEqual(faults, [null, null, other('it has another block 1')]);
+    const before = rpcs[1].calls.length;
+    assert.equal(await chainIdentity.check(1, 1, true), null);
+    assert.equal(rpcs[1].calls.length, before);
+  });
 });
 
 describe('Monitor with ChainIdentity', () => {
@@ -198,8 +220,9 @@ describe('Monitor with ChainIdentity', () => {
     let answer = () => {};
     const rpcs = [fakeRpc({ eth_blockNumber: () => new Promise((resolve) => (answer = resolve)) })];
     let checked = 0;
-    const checkIdentity = async () => {
-      checked += 1;
+    /** @type {ConstructorParameters<typeof Monitor>[0]['checkIdentity']} */
+    const checkIdentity = async (_, __, isUp) => {
+      if (!isUp) checked += 1;
       return null;
     };
     const monitor = new Monitor({ rpcs, health, clock, checkIdentity });

@@ -300,12 +300,20 @@ const FIELDS = [
 /** All fields of the framing. */
 const FRAMINGS = [
   ...['A: b', 'Content-Length: 1\r\nContent-Length: 1', 'Content-Length: 1\r\nCONTENT-LENGTH: 2'],
-  ...['', '-1', '+1', '0x1', '1a', '1.0', '1e1', '1 1', '1, 1', '"1"', '1;', '\xb9', '9'.repeat(16)].map(
+  ...['', '-1', '+1', '0x1', '1a', '1.0', '1e1', '1 1', '1, 1', '"1"', '1;', '1\xa0', '\xb9', '9'.repeat(16)].map(
     (value) => `Content-Length: ${value}`,
   ),
-  ...['gzip', 'identity', '', 'chunked, gzip', 'gzip, chunked', 'chunked, chunked', 'xchunked', 'chunked;a'].map(
-    (value) => `Transfer-Encoding: ${value}`,
-  ),
+  ...[
+    'gzip',
+    'identity',
+    '',
+    'chunked\xa0',
+    'chunked, gzip',
+    'gzip, chunked',
+    'chunked, chunked',
+    'xchunked',
+    'chunked;a',
+  ].map((value) => `Transfer-Encoding: ${value}`),
   ...['Content-Length: 5\r\nTransfer-Encoding: chunked', 'Transfer-Encoding: chunked\r\nContent-Length: 5'],
   ...['chunked', 'gzip'].map((value) => `Transfer-Encoding: ${value}\r\nTransfer-Encoding: chunked`),
 ];
@@ -383,7 +391,8 @@ describe('malformed responses', () => {
 
   it('the message names the other transport, where that reads the answer', async () => {
     const error = await caught(() => parseHead(OK.trim()));
-    const words = '--transport tcp does not read answers without Content-Length or chunks; --transport undici does';
+    const words =
+      '--transport tcp does not read answers without Content-Length or chunks; --transport undici does, without --no-keep-alive';
     assert.equal(error.message, words);
   });
 });

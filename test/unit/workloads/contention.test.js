@@ -10,7 +10,7 @@ import { slotsByWeight } from '../../../src/workloads/zipf.js';
 
 const WALLETS = Array.from({ length: 20 }, (_, i) => ({ address: `0x${String(i).padStart(40, 'a')}`, nonce: i }));
 const WRITES = 10_000;
-/** Writes behind a fault: they must not hide it. */
+/** Writes behind a fault, which must not hide it; all in the first run of each kind. */
 const BEHIND = 200;
 const hasher = await createKeccak(256);
 const keccak256 = (/** @type {string} */ hex) => `0x${hasher.init().update(Buffer.from(hex, 'hex')).digest('hex')}`;
@@ -70,8 +70,9 @@ describe('the order of writes', () => {
     it(`one ${name} write in 10,000 is found and named, in each of 20 runs`, () => {
       for (let seed = 1; seed <= 20; seed += 1) {
         let at = Math.floor(randomNumbers(seed)() * (WRITES - BEHIND));
-        const options = { times: (/** @type {number} */ index) => (index === at ? times : 1), writes: at + BEHIND };
-        const { order, receipts, state } = chainWith(seed, options);
+        const timesAt = (/** @type {number} */ index) => (index === at ? times : 1);
+        const writes = seed === 1 ? WRITES : at + BEHIND;
+        const { order, receipts, state } = chainWith(seed, { times: timesAt, writes });
         if (name === 'swapped') {
           // The block lists them in another order than that of the execution: neighbours of one slot and of two wallets.
           const slotAt = (/** @type {number} */ i) => receipts[i].logs?.[0].data.slice(0, 66);
