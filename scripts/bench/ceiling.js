@@ -73,8 +73,5 @@ function setting() {
 
 function reservations() {
   if (cpus().length >= CORES_FOR_WORKERS) return [];
-  return [
-    `This machine has ${cpus().length} cores for the workers, their parent and the null chain together: ` +
-      'the rows with workers are judged by the CPU per increment, not by the TPS.',
-  ];
+  return [`${cpus().length} cores carry the workers, their parent and the null chain: judge workers by CPU, not TPS.`];
 }
