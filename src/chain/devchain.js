@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { rmSync } from 'node:fs';
+import { accessSync, constants as fsConstants, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { connect, createServer } from 'node:net';
 import { constants, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { UnavailableError, oneLine } from '../errors.js';
+import { OutputError, UnavailableError, errnoWords, oneLine } from '../errors.js';
 import { toHex } from './rpc.js';
 
 /**
@@ -79,11 +79,21 @@ function listenBriefly(port) {
  */
 export async function startDevChain(clock, { port } = {}) {
   const binary = anvilBinary();
+  try {
+    accessSync(`${tmpdir()}/`, fsConstants.W_OK);
+  } catch (error) {
+    throw new OutputError(
+      `cannot write the temporary folder ${oneLine(tmpdir())} (TMPDIR): ${errnoWords(error)}`,
+      error,
+    );
+  }
   let lastWords = '';
   // Another process may take the port before the chain listens on it.
   for (let tries = 0; tries < (port === undefined ? START_TRIES : 1); tries += 1) {
     const chain = launchAnvil(binary, port ?? (await freePort()));
-    const outcome = await Promise.race([answers(chain, clock), chain.ended]);
+    const over = new AbortController();
+    const outcome = await Promise.race([answers(chain, clock, over.signal), chain.ended]);
+    over.abort();
     if (outcome === true) return chain;
     await chain.stop();
     lastWords = outcome === false ? `it did not answer within ${START_TIMEOUT_MS / 1000} s` : outcome;
@@ -168,12 +178,12 @@ function keeperEnvironment() {
   return { PATH, NODE_V8_COVERAGE, SystemRoot };
 }
 
-/** The process id of the chain can arrive after its first answer. @param {DevChain} chain @param {Clock} clock @returns {Promise<boolean>} false after a time-out */
-async function answers({ url, chainPid }, clock) {
+/** The process id of the chain can arrive after its first answer. @param {DevChain} chain @param {Clock} clock @param {AbortSignal} signal @returns {Promise<boolean>} false after a time-out */
+async function answers({ url, chainPid }, clock, signal) {
   const deadlineUs = clock.nowUs() + START_TIMEOUT_MS * 1000;
-  while (clock.nowUs() < deadlineUs) {
+  while (!signal.aborted && clock.nowUs() < deadlineUs) {
     if (chainPid() !== null && (await canConnect(Number(url.port)))) return true;
-    await clock.sleep(25);
+    await clock.sleep(25, signal);
   }
   return false;
 }
