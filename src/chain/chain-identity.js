@@ -52,6 +52,7 @@ export class ChainIdentity {
     if (other >= 0) throw this.#refusal(0, other, `chains ${ids[0]} and ${ids[other]}`);
     urls.forEach((url) => checkChain(url, ids[0], chainId, allowChain));
     [this.state.chainId] = ids;
+    await this.compare(0, signal);
     await this.compare(Infinity, signal);
     return Promise.all(
       this.#rpcs.map(async (rpc) => ({ display: rpc.display, clientVersion: await clientVersionOf(rpc) })),

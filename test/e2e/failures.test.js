@@ -88,7 +88,7 @@ for (const [what, wrongCount] of /** @type {const} */ ([
   });
 
 test('lost: a transaction that the node forgets is neither reverted nor wrong, and its nonce is used again', async (t) => {
-  const { anvil, miner, counter, endAfter } = await loadedRun(t, '--tx-timeout 1500ms');
+  const { anvil, miner, counter, endAfter } = await loadedRun(t, '--tx-timeout 6s');
   await miner.pause();
   await pending(anvil, 5);
   const { pending: pool } = await anvil.rpc('txpool_content');

@@ -93,10 +93,16 @@ describe('workers share the slice', { concurrency: 2 }, () => {
     });
 
   test('blocks from before the load do not count', async (t) => {
-    const before = Number(await paced.rpc('eth_blockNumber'));
-    const inSeconds = (/** @type {number} */ seconds) => {
-      const startAt = (Date.now() / 1000 + seconds).toFixed(3);
-      return runOf(t, `--workers 2 -d 1s --start-at ${startAt}`, { chain: paced, threads: 4, exit: null });
+    let before = NaN;
+    const inSeconds = async (/** @type {number} */ seconds) => {
+      const startMs = Date.now() + seconds * 1000;
+      const words = `--workers 2 -d 1s --start-at ${(startMs / 1000).toFixed(3)}`;
+      const running = runOf(t, words, { chain: paced, threads: 4, exit: null });
+      for (let head = NaN; Date.now() < startMs; await sleep(50)) {
+        before = head;
+        head = Number(await paced.rpc('eth_blockNumber'));
+      }
+      return running;
     };
     // A machine may be too busy to be ready in time.
     const soon = await inSeconds(5);
@@ -104,8 +110,7 @@ describe('workers share the slice', { concurrency: 2 }, () => {
     assert.equal(run?.exitCode, 0, stderr);
     assert.equal(countsSaid(stdout).size, 0, 'without -v no increment is told of');
     const { count, firstNumber } = run.blocks;
-    // 50 blocks at least are made while the start is waited for.
-    assert.ok(count > 0 && firstNumber > before + 25, `${count} blocks from ${firstNumber}; ${before} before`);
+    assert.ok(count > 0 && firstNumber > before, `${count} blocks from ${firstNumber}; ${before} before`);
   });
 
   test('--workers auto: one for every two cores, and no more than there are wallets', async (t) => {

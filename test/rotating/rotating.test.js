@@ -61,16 +61,21 @@ await test('API nodes come and go, and every operation is verified', async (t) =
     assert.equal(/** @type {any} */ (block).hash, run.audit.blockHash, `${url} has the same chain`);
   }
   const samples = readSamples(`${folder}/samples.csv`);
-  for (const node of [0, 1]) assertLeftAndUsedAgain(node, run.generator.endpoints[node].events, samples);
+  const [first, second] = run.generator.endpoints.map((/** @type {any} */ { events: all }) => all);
+  assertLeftAndUsedAgain(0, first, second, samples);
+  assertLeftAndUsedAgain(1, second, first, samples);
 });
 
 /**
- * Nothing was sent to a node while it was left, and something after each return.
+ * Nothing was sent to a node while it was left and the other one was not, and something after each return.
  * @param {number} node
  * @param {Array<{atMs: number, isBack: boolean}>} events of the run file
+ * @param {Array<{atMs: number, isBack: boolean}>} others of the other node
  * @param {Array<{endpoint: number, sentAtMs: number}>} samples
  */
-function assertLeftAndUsedAgain(node, events, samples) {
+function assertLeftAndUsedAgain(node, events, others, samples) {
+  // On a busy machine a node that lives may not answer in time. Requests go on if all are left.
+  const isOtherUp = (/** @type {number} */ ms) => others.findLast(({ atMs }) => atMs <= ms)?.isBack ?? true;
   const own = samples.filter(({ endpoint }) => endpoint === node);
   const sent = (/** @type {number} */ fromMs, /** @type {number} */ toMs) =>
     own.filter(({ sentAtMs }) => sentAtMs > fromMs && sentAtMs < toMs).length;
@@ -82,7 +87,10 @@ function assertLeftAndUsedAgain(node, events, samples) {
     if (isBack) assert.ok(count > 0, `node ${node + 1} was used when it was back`);
     else {
       const until = events[i + 1]?.atMs ?? Infinity;
-      const late = own.map(({ sentAtMs }) => sentAtMs - atMs).filter((ms) => ms > GRACE_MS && atMs + ms < until);
+      const late = own
+        .filter(({ sentAtMs }) => isOtherUp(sentAtMs))
+        .map(({ sentAtMs }) => sentAtMs - atMs)
+        .filter((ms) => ms > GRACE_MS && atMs + ms < until);
       assert.deepEqual(late, [], `node ${node + 1} got requests while it was down, after these milliseconds`);
     }
   });

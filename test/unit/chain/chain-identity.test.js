@@ -82,7 +82,7 @@ describe('ChainIdentity.identify() and compare()', () => {
   });
 
   for (const [nodes, words] of /** @type {Array<[Node[], string]>} */ ([
-    [[node('a'), node('x')], '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 0'],
+    [[node('abc'), node('xbc')], '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 0'],
     [
       [node('abc'), node('abcde'), node('abcxyz')],
       '2 and http://127.0.0.1:3 are chains of id 31337 with different blocks 4',
