@@ -13,8 +13,7 @@ import { numbered } from '../text.js';
  *
  * @typedef {object} ChainIdentityState plain data, for other threads
  * @property {number | null} chainId null: not identified yet
- * @property {{number: number, hash: string} | null} block that all endpoints have
- * @property {number[]} unconfirmed endpoints that were compared at block 0 only, which other chains may have as well
+ * @property {{number: number, hash: string} | null} block the oldest of the latest comparison
  */
 
 /** Comparisons before different blocks count as different chains: a short fork may disappear. */
@@ -30,7 +29,7 @@ export class ChainIdentity {
   #names;
 
   /** @param {Rpc[]} rpcs @param {{health: Health, clock: Clock, state?: ChainIdentityState}} options */
-  constructor(rpcs, { health, clock, state = { chainId: null, block: null, unconfirmed: [] } }) {
+  constructor(rpcs, { health, clock, state = { chainId: null, block: null } }) {
     this.#rpcs = rpcs;
     this.#health = health;
     this.#clock = clock;
@@ -53,6 +52,8 @@ export class ChainIdentity {
     urls.forEach((url) => checkChain(url, ids[0], chainId, allowChain));
     [this.state.chainId] = ids;
     await this.compare(0, signal);
+    const options = { clock: this.#clock, signal };
+    await Promise.all(this.#rpcs.map((rpc) => retry(() => headOf(rpc), options)));
     await this.compare(Infinity, signal);
     return Promise.all(
       this.#rpcs.map(async (rpc) => ({ display: rpc.display, clientVersion: await clientVersionOf(rpc) })),
@@ -60,14 +61,14 @@ export class ChainIdentity {
   }
 
   /**
-   * Compares the endpoints that are up.
+   * Compares the endpoints that are up and answer.
    * @param {number} newest the newest block to compare
    * @param {AbortSignal} signal
    * @throws {RefusedError}
    */
   async compare(newest, signal) {
     for (let tries = 1; ; tries += 1) {
-      const different = await this.#compareOnce(newest, signal);
+      const different = await this.#compareOnce(newest);
       if (different === null) return;
       const { one, other, number } = different;
       const words = `chains of id ${this.state.chainId} with different blocks ${number}`;
@@ -81,54 +82,45 @@ export class ChainIdentity {
    * Compares each endpoint with the one that has the most blocks, at its own newest block: an endpoint that is behind
    * must not hide where the others differ.
    * @param {number} newest
-   * @param {AbortSignal} signal
    */
-  async #compareOnce(newest, signal) {
-    const options = { clock: this.#clock, signal };
+  async #compareOnce(newest) {
     /** @template T @param {number} i @param {(rpc: Rpc) => Promise<T>} call @returns {Promise<T | null>} */
-    const ask = async (i, call) =>
-      this.#health.isUp(i) ? retry(() => call(this.#rpcs[i]), options).catch(() => null) : null;
+    const ask = async (i, call) => (this.#health.isUp(i) ? call(this.#rpcs[i]).catch(() => null) : null);
     const heads = await Promise.all(this.#rpcs.map((_, i) => ask(i, headOf)));
     const one = heads.indexOf(Math.max(...heads.map((head) => head ?? -1)));
-    /** @type {ChainIdentityState['block']} */
-    let common = null;
-    for (const [other, head] of heads.entries()) {
-      if (head === null) continue;
-      const number = Math.min(head, newest);
-      const [hash, own] = await Promise.all([one, other].map((i) => ask(i, (rpc) => hashOf(rpc, number, 'setup'))));
-      // Null: a node does not keep that block.
-      if (hash === null || own === null) continue;
-      if (hash !== own) return { one, other, number };
-      if (common === null || number < common.number) common = { number, hash };
-    }
-    this.state.block = common ?? this.state.block;
-    this.state.unconfirmed = [...heads.keys()].filter((i) => heads[i] === 0 || newest === 0);
+    const compared = await Promise.all(
+      heads.map(async (head, other) => {
+        if (head === null) return null;
+        const number = Math.min(head, newest);
+        const hash = await ask(other, (rpc) => hashOf(rpc, number, 'setup'));
+        const ofOne = other === one ? hash : await ask(one, (rpc) => hashOf(rpc, number, 'setup'));
+        // Null: a node does not keep that block.
+        return hash === null || ofOne === null ? null : { one, other, number, hash, isSame: hash === ofOne };
+      }),
+    );
+    const known = compared.filter((pair) => pair !== null).sort((a, b) => a.number - b.number);
+    const different = known.find(({ isSame }) => !isSame);
+    if (different !== undefined) return different;
+    if (known.length > 0) this.state.block = { number: known[0].number, hash: known[0].hash };
     return null;
   }
 
   /**
-   * Checks an endpoint that answers again, or is not confirmed yet.
+   * Checks an endpoint that answers again.
    * @param {number} index
    * @param {number} head its newest block
-   * @param {boolean} isUp
    * @returns {Promise<Fault | null>} null: it can be used
    */
-  async check(index, head, isUp) {
-    const { chainId, block, unconfirmed } = this.state;
-    const isConfirmed = head === 0 || !unconfirmed.includes(index);
-    if (isUp && isConfirmed) return null;
+  async check(index, head) {
+    const { chainId, block } = this.state;
     const rpc = this.#rpcs[index];
     const id = await chainIdOf(rpc, 'health');
     if (id !== chainId) return otherChain(`it answers as chain ${id}`);
     if (block === null) return null;
-    const number = isConfirmed ? block.number : Math.max(block.number, 1);
-    if (head < number) return isUp ? null : { why: 'it is behind the others' };
-    const hash = await hashOf(rpc, number, 'health');
-    // The node no longer has the block.
-    if (hash === null) return null;
-    this.state.unconfirmed = this.state.unconfirmed.filter((i) => i !== index);
-    if (number > Number(this.state.block?.number)) this.state.block = { number, hash };
-    return hash === this.state.block?.hash ? null : otherChain(`it has another block ${number}`);
+    if (head < block.number) return { why: 'it is behind the others' };
+    const hash = await hashOf(rpc, block.number, 'health');
+    // Null: the node no longer has the block.
+    return hash === null || hash === block.hash ? null : otherChain(`it has another block ${block.number}`);
   }
 
   /** @param {number} one @param {number} other @param {string} what */

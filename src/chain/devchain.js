@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { accessSync, constants as fsConstants, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, rmdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { connect, createServer } from 'node:net';
 import { constants, tmpdir } from 'node:os';
@@ -80,10 +80,10 @@ function listenBriefly(port) {
 export async function startDevChain(clock, { port } = {}) {
   const binary = anvilBinary();
   try {
-    accessSync(`${tmpdir()}/`, fsConstants.W_OK);
+    rmdirSync(mkdtempSync(join(tmpdir(), 'stress-')));
   } catch (error) {
     throw new OutputError(
-      `cannot write the temporary folder ${oneLine(tmpdir())} (TMPDIR): ${errnoWords(error)}`,
+      `cannot write to the temporary folder ${oneLine(tmpdir())} (TMPDIR): ${errnoWords(error)}`,
       error,
     );
   }
@@ -156,7 +156,7 @@ export function launch(command, options, { cwd, env, output }) {
   return { keeper, ended, pid, stop };
 }
 
-/** Shells add 128 to the number of the signal that ended a command. @param {number} code */
+/** The keeper, like shells, adds 128 to the number of the signal that ended a command. @param {number} code */
 function exitWords(code) {
   const signal = Object.entries(constants.signals).find(([, number]) => 128 + number === code)?.[0];
   return signal === undefined ? `exit code ${code}` : `killed by ${signal}`;

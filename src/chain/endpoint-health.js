@@ -158,10 +158,9 @@ const SYNC_PAUSE_MS = 50;
 /**
  * Asks every endpoint for its newest block about once a second.
  *
- * @callback CheckIdentity whether an endpoint serves the chain of the run
+ * @callback CheckIdentity whether an endpoint that answers again serves the chain of the run
  * @param {number} index
  * @param {number} head its newest block
- * @param {boolean} isUp
  * @returns {Promise<Fault | null>} null: yes
  */
 export class Monitor {
@@ -254,7 +253,7 @@ export class Monitor {
     const { heads } = this.#seen[index];
     this.#seen[index].invalidAnswers = 0;
     const rpc = this.#rpcs[index];
-    const fault = await this.#checkIdentity(index, number, wasUp).catch((error) => faultOf(rpc, error));
+    const fault = wasUp ? null : await this.#checkIdentity(index, number).catch((error) => faultOf(rpc, error));
     // Heads of another chain do not count.
     if (fault !== null) return fault;
     // A reorg at this endpoint.

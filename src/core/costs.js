@@ -47,7 +47,7 @@ export async function estimateRunCost(load, parts) {
   const isFree = parts.isEmbedded || DEV_CHAIN_IDS.has(chain.chainId);
   if (isFree && load.maxSpendWei === null) return;
   const deployments = await workload.unprepared({ wallets, chain });
-  const [{ gas }, { blockSeconds }] = [workload, chain];
+  const [gas, blockSeconds] = [workload.gas, chain.blockSeconds];
   const cost = estimateCost({ ...parts, load, gas, blockSeconds, deployments, payments: missing.length });
   if (!isFree) parts.notice(costLine(cost));
   checkCost(cost, load.maxSpendWei);

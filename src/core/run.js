@@ -25,6 +25,7 @@ import { createEngine } from './workers.js';
 
 /**
  * @import { AuditReport, BrokenPromises, Clock, CommonStart, Config, DevChain, EngineConfig, Log, Output, Rpc, Rung, RunFile, Surroundings, Workload } from '../types.d.ts'
+ * @import { ChainIdentity } from '../chain/chain-identity.js'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { GivenKeys } from './connect.js'
  * @import { Balance } from './costs.js'
@@ -193,7 +194,7 @@ async function prepare(config, surroundings, opened) {
   const start = await startBlockOf(ready, confirmations, setUpBlock);
   const before = sender === null ? NOT_PAID : await balanceOf(rpc, wallets, start.startBlock, 'setup');
   await monitor.waitUntilSynced(stop.drain);
-  await identity?.compare(start.startBlock, stop.drain);
+  await identity?.compare(sender === null ? Infinity : start.startBlock, stop.drain);
 
   // Workers open their own connections.
   if (workers > 1) await endpoints.closeIdle();
@@ -286,6 +287,8 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
   warnOfEndpoints(health, watch, names.length > 0 ? names : [rpc.display]);
   // Plain calls show themselves whether the endpoint answers.
   if (identity === null && workload.kind === 'transaction') monitor.begin();
+  if (identity !== null && prepared.start.startHash !== null && prepared.start.startBlock === 0)
+    watch.warnOf('unconfirmed', 'the endpoints have only block 0: whether they serve one chain is unknown');
   for (const [rung, words] of Object.entries(prepared.ladder?.lacks ?? {}))
     if (config.ladder.includes(rung)) watch.warnOf('ladder', `--ladder ${rung} is off: ${words}`);
   if (check !== null) check.onViolation = (code, words) => watch.warnOnce(code, `${code}: ${words}`);
@@ -316,7 +319,8 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
       const { accounts, start } = prepared;
       // A request that timed out may still arrive within its time limit.
       const timeoutMs = Math.max(config.drainTimeoutMs, config.requestTimeoutMs);
-      const parts = { rpc, clock, accounts, ledger: loaded.ledger, startBlock: start.startBlock, workload, timeoutMs };
+      const { ledger } = loaded;
+      const parts = { rpc, identity, clock, accounts, ledger, startBlock: start.startBlock, workload, timeoutMs };
       onProgress('auditing wallets', 0, accounts.length);
       audited = await auditUnlessAborted(parts, start, stop);
     }
@@ -375,7 +379,7 @@ async function waitForStart({ common, times }, clock, watch) {
 }
 
 /**
- * @param {Omit<Parameters<typeof audit>[0], 'signal'>} parts
+ * @param {Omit<Parameters<typeof audit>[0], 'signal'> & {identity?: ChainIdentity | null}} parts
  * @param {StartBlock} start
  * @param {Stop} stop
  * @returns {Promise<{report: AuditReport | null, reason: string}>} reason: why there is no report
@@ -385,6 +389,7 @@ export async function auditUnlessAborted(parts, start, stop) {
   if (stop.now.aborted) return aborted();
   try {
     await assertSameChain(parts.rpc, start);
+    if (start.startBlock === 0) await parts.identity?.compare(1, stop.now);
     return { report: await audit({ ...parts, signal: stop.now }), reason: '' };
   } catch (error) {
     if (stop.now.aborted) return aborted();

@@ -148,8 +148,7 @@ export function asTransportError(error) {
     const message = `its certificate is not accepted: ${oneLine(error.message, 100)}; --insecure accepts any`;
     return new TransportError(message, 'certificate', error);
   }
-  if (code === 'UND_ERR_HEADERS_OVERFLOW')
-    return new TransportError(`the answer's header is larger than ${MAX_HEAD_BYTES} bytes`, 'bad_response', error);
+  if (code === 'UND_ERR_HEADERS_OVERFLOW') return headTooLarge(MAX_HEAD_BYTES, error);
   return new TransportError(oneLine(error.message) || code, code.toLowerCase(), error);
 }
 
@@ -161,6 +160,11 @@ function describeTlsError({ code, message, reason = /SSL routines:[^:]*:([^:]+):
   return code === 'ERR_SSL_WRONG_VERSION_NUMBER' || reason === 'wrong version number'
     ? 'it does not speak TLS: check whether the URL should begin with http:// or ws://'
     : `no TLS connection: ${oneLine(reason ?? code, 100)}`;
+}
+
+/** @param {number} maxHeadBytes @param {unknown} [cause] */
+function headTooLarge(maxHeadBytes, cause) {
+  return new TransportError(`the answer's header is larger than ${maxHeadBytes} bytes`, 'bad_response', cause);
 }
 
 /** @param {number} maxBodyBytes */
@@ -186,15 +190,12 @@ const MAX_CACHED_HEADS = 64;
 
 /** @param {string} why */
 function malformed(why) {
-  return new TransportError(`the answer is not HTTP/1.1: ${why}`, 'bad_response');
+  return new TransportError(`cannot read the answer: ${why}`, 'bad_response');
 }
 
 /** What only the other transport reads. @param {string} what */
 function unsupported(what) {
-  return new TransportError(
-    `--transport tcp does not read ${what}; --transport undici does, without --no-keep-alive`,
-    'bad_response',
-  );
+  return new TransportError(`--transport tcp does not read ${what}; --transport undici does`, 'bad_response');
 }
 
 const oddChunks = () =>
@@ -204,7 +205,7 @@ const oddChunks = () =>
 export function parseHead(text) {
   const [first, ...lines] = text.split('\r\n');
   const match = STATUS_LINE.exec(first);
-  if (match === null) throw malformed('its first line is not a status line');
+  if (match === null) throw malformed('its first line is not a status line of HTTP/1');
   /** @type {Omit<Head, 'body'>} */
   const head = { status: Number(match[2]), keepAlive: match[1] === '1', keepAliveMs: null, retryAfter: null };
   /** @type {Head['body'][]} */
@@ -227,14 +228,14 @@ export function parseHead(text) {
       head.retryAfter ??= value.trim();
     }
   }
-  if (head.status < 200) throw unsupported('interim responses');
+  if (head.status < 200) throw malformed(`it is an interim response (${head.status})`);
   // RFC 9112, section 6.3: a message with several may be an attempt at request smuggling.
   if (bodies.length > 1) throw malformed('it has several lengths');
   // It never has a body.
   if (head.status === 204) return { ...head, body: 0 };
   if (bodies.length === 1) return { ...head, body: bodies[0] };
-  // Go's server sends errors so; the status says enough.
-  if (head.status >= 400) return { ...head, keepAlive: false, body: 0 };
+  // Go's server sends errors so. Their body is not read.
+  if (head.status >= 300) return { ...head, keepAlive: false, body: 0 };
   throw unsupported('answers without Content-Length or chunks');
 }
 
@@ -341,7 +342,7 @@ export class ResponseParser {
       if (head !== null) return head;
       // Recognises another protocol by its first bytes, before the time-out.
       if (!'HTTP/1.'.startsWith(this.#unread.toString('latin1', 0, 7)))
-        throw malformed('its first line is not a status line');
+        throw malformed('its first line is not a status line of HTTP/1');
       yield;
     }
   }
@@ -371,7 +372,7 @@ export class ResponseParser {
   #take(delimiter, maxBytes) {
     const end = this.#unread.indexOf(delimiter);
     if (end > maxBytes || (end === -1 && this.#unread.length >= maxBytes + delimiter.length))
-      throw delimiter === END_OF_HEAD ? malformed(`its header is larger than ${maxBytes} bytes`) : oddChunks();
+      throw delimiter === END_OF_HEAD ? headTooLarge(maxBytes) : oddChunks();
     if (end === -1) return null;
     const text = this.#unread.toString('latin1', 0, end);
     this.#unread = this.#unread.subarray(end + delimiter.length);

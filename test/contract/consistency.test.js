@@ -19,7 +19,7 @@ import { FAULTS, startInconsistentNode } from '../helpers/inconsistent-node.js';
 
 /** One in so many answers is wrong. */
 const EVERY = 10;
-const LONGEST_MS = 20_000;
+const LONGEST_MS = 90_000;
 
 /**
  * A contract that counts its calls and logs each count; a call with data answers the count:

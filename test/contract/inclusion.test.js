@@ -1162,7 +1162,7 @@ for (const name of NAMES) {
   });
 }
 
-describe('inclusion detectors over a WebSocket to a real node', { timeout: 120_000 }, () => {
+describe('inclusion detectors over a WebSocket to a real node', { timeout: 300_000 }, () => {
   /** @type {Anvil} */
   let anvil;
   before(async () => {

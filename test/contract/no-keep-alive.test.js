@@ -13,7 +13,7 @@ import { closedPort, echo, failure, response, startRawServer, until } from '../h
  */
 
 /** No test waits for anything this long, unless it hangs. */
-const LIMIT = Object.freeze({ timeout: 60_000 });
+const LIMIT = Object.freeze({ timeout: 300_000 });
 const TIMEOUT_MS = 300;
 
 /** @param {TestContext} t @param {(asked: Asked) => void} [answer] @param {Partial<TransportOptions>} [options] */

@@ -18,7 +18,7 @@ import { failure, response, startRawServer, until } from '../helpers/raw-server.
  */
 
 /** No test waits for anything this long, unless it hangs. */
-const LIMIT = Object.freeze({ timeout: 60_000 });
+const LIMIT = Object.freeze({ timeout: 300_000 });
 const TIMEOUT_MS = 500;
 /** @typedef {Partial<TransportOptions> & {host?: string, onData?: (socket: Socket) => void}} Options */
 

@@ -19,7 +19,7 @@ import { encodeFrame, startWsServer } from '../helpers/ws-server.js';
  */
 
 /** No test waits for anything this long, unless it hangs. */
-const LIMIT = Object.freeze({ timeout: 60_000 });
+const LIMIT = Object.freeze({ timeout: 300_000 });
 
 /**
  * A transport to a server of its own, both of which end with the test.

@@ -23,7 +23,7 @@ import { temporaryFolder } from '../helpers/temporary.js';
  * @import { TestContext } from 'node:test'
  */
 
-const LIMIT = Object.freeze({ timeout: 120_000 });
+const LIMIT = Object.freeze({ timeout: 300_000 });
 const PRICE_WEI = 10n ** 10n;
 const BALANCE = toHex(10n ** 21n);
 

@@ -136,7 +136,7 @@ studies
   trend DIR/none -> 65 cannot read *none: no such file; give a file that --out has written
   -t 1 -d 1s --dashboard 99999999 -> 64 --dashboard must be at most 65535*
   -t 1 -d 1s --html DIR/none/x.html -> 73 cannot write *x.html: its folder does not exist
-  TMPDIR=DIR/none -t 1 -> 73 cannot write the temporary folder *none (TMPDIR): no such file
+  TMPDIR=DIR/none -t 1 -> 73 cannot write to the temporary folder *none (TMPDIR): no such file
 
 several instances
   -t 5 --index -1 --instances 4 -> 64 --index must be at least 0, not "-1"

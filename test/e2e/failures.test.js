@@ -5,7 +5,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Transaction } from 'ethers';
 import { countOf, pending, startMinedChain } from '../helpers/anvil.js';
+import { passOn, serve } from '../helpers/endpoint.js';
 import { startOf } from '../helpers/run-of.js';
 
 /** @import { TestContext } from 'node:test' */
@@ -20,10 +22,17 @@ const word = (value) => `0x${value.toString(16).padStart(64, '0')}`;
  * A run of five wallets on a chain that the test mines, in the middle of its load.
  * @param {TestContext} t
  * @param {string} [words]
+ * @param {{hash: string}} [forgotten] the node accepts this transaction and forgets it
  */
-async function loadedRun(t, words = '') {
+async function loadedRun(t, words = '', forgotten = { hash: '' }) {
   const { anvil, miner } = await startMinedChain(t);
-  const stress = startOf(t, `-v ${words}`, { chain: anvil, threads: 5 });
+  const { url: rpc } = await serve((body) => {
+    const { id, method, params } = JSON.parse(body);
+    const hash = method === 'eth_sendRawTransaction' ? Transaction.from(params[0]).hash : null;
+    const result = JSON.stringify({ jsonrpc: '2.0', id, result: hash });
+    return hash === forgotten.hash ? { body: result } : passOn(anvil.url, body);
+  });
+  const stress = startOf(t, `-v ${words}`, { chain: anvil, rpc, threads: 5 });
   const [, counter] = await stress.waitFor(/^2 (0x\w{40}) 3$/m);
   /** When this wallet has verified once more, the run ends. @param {number} [exit] @param {number} [wallet] */
   const endAfter = async (exit = 143, wallet = 2) => {
@@ -88,13 +97,15 @@ for (const [what, wrongCount] of /** @type {const} */ ([
   });
 
 test('lost: a transaction that the node forgets is neither reverted nor wrong, and its nonce is used again', async (t) => {
-  const { anvil, miner, counter, endAfter } = await loadedRun(t, '--tx-timeout 6s');
+  const forgotten = { hash: '' };
+  const { anvil, miner, counter, endAfter } = await loadedRun(t, '--tx-timeout 6s', forgotten);
   await miner.pause();
   await pending(anvil, 5);
   const { pending: pool } = await anvil.rpc('txpool_content');
   const [[nonce, lost]] = Object.values(pool)
     .map((byNonce) => Object.entries(/** @type {Record<string, any>} */ (byNonce))[0])
     .filter(([, { to }]) => to.toLowerCase() === counter.toLowerCase());
+  forgotten.hash = lost.hash;
   assert.equal(await anvil.rpc('anvil_dropTransaction', [lost.hash]), lost.hash);
   miner.resume();
   const { failures, counts, audit } = await endAfter();

@@ -386,13 +386,12 @@ describe('malformed responses', () => {
   it('the message says what is wrong in one line, without what the server sent', async () => {
     const secret = 'HTTP/1.1 200 \x1b[31m\r\n\r\n';
     const error = await caught(() => new ResponseParser(TIGHT, parseHead, () => {}).feed(bytesOf(secret)));
-    assert.equal(error.message, 'the answer is not HTTP/1.1: its first line is not a status line');
+    assert.equal(error.message, 'cannot read the answer: its first line is not a status line of HTTP/1');
   });
 
   it('the message names the other transport, where that reads the answer', async () => {
     const error = await caught(() => parseHead(OK.trim()));
-    const words =
-      '--transport tcp does not read answers without Content-Length or chunks; --transport undici does, without --no-keep-alive';
+    const words = '--transport tcp does not read answers without Content-Length or chunks; --transport undici does';
     assert.equal(error.message, words);
   });
 });
