@@ -66,7 +66,7 @@ const OTHER_CHAIN = {
   exitCodes: [69],
   isOtherChain: true,
   withoutPace: true,
-  says: /serves another chain now|has another block \d+ than the one at which|the latest block of \S+ is \d+, and the load began/,
+  says: /serves another chain now|has another block \d+ than the one at which|does not have the block \d+ at which the load began/,
 };
 
 function stoppedRow() {
