@@ -105,10 +105,13 @@ describe('stress sweep', () => {
     const args = [...quick('600ms'), '-t', '2,3', '--repeat', '2', '--dir', 'kept'];
     const first = startStress(args, { cwd, timeoutMs });
     await first.waitFor(/^1\/4 .*\n/m);
+    // It must not come to its end while another one starts.
+    first.child.kill('SIGSTOP');
     const meanwhile = await runStress(args, { cwd, timeoutMs });
     const says = `another stress (pid ${first.child.pid}) is at work in kept: give --dir another folder`;
     assert.deepEqual([meanwhile.code, meanwhile.stderr], [73, `stress: ${says}\n`]);
     first.child.kill('SIGINT');
+    first.child.kill('SIGCONT');
     const { code, stdout } = await first.done;
     assert.equal(code, 130);
     assert.ok(!existsSync(join(cwd, 'kept', '.lock')));
