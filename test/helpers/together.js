@@ -9,6 +9,9 @@ import './endpoint.js';
 import './fault-proxy.js';
 import './pty.js';
 
+// The reporter writes nothing more after an error of standard output: results would be missing without a word.
+process.stdout.on('error', () => (process.exitCode = 1));
+
 /** @param {Array<{name: string, url: string}>} files */
 export function runTogether(files) {
   for (const { name, url } of files) {
