@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { anvilFor } from '../helpers/anvil.js';
+import { anvilFor, startMinedChain } from '../helpers/anvil.js';
 import { serveBetween } from '../helpers/endpoint.js';
 import { runStress } from '../helpers/cli.js';
 import { DEV_WALLETS } from '../helpers/dev-wallets.js';
@@ -111,22 +111,26 @@ describe('payments and payloads', { concurrency: 2 }, () => {
     ['to receivers, no receipts for the audit', '--receivers 4', ['eth_getBlockReceipts', 'audit']],
   ]))
     test(`payments that are reverted fail, and the audit counts them: ${name}`, async (t) => {
-      const { url } = await serveBetween(anvil.url, ({ method, params }) => {
+      const { anvil: mined, miner } = await startMinedChain(t, ['--accounts', '60']);
+      const { url } = await serveBetween(mined.url, ({ method, params }) => {
         const isFull = method === 'eth_getBlockByNumber' && params[1] === true;
         if (!lacks.includes(method) && !(isFull && lacks.includes('audit'))) return null;
         return { error: { code: -32601, message: `the method ${method} does not exist/is not available` } };
       });
       const words = `--in-flight 4 --workload transfer -v --iterations 40 --samples DIR/samples.ndjson ${more}`;
-      const stress = startOf(t, words, { chain: anvil, rpc: url, threads: 3 });
+      const stress = startOf(t, words, { chain: mined, rpc: url, threads: 3 });
       const line = new RegExp(`^${stress.offset + 1} (0x[0-9a-f]{40}) 0x[0-9a-f]{64}$`, 'mi');
       const [, receiver] = await stress.waitFor(line);
-      await anvil.rpc('anvil_setCode', [receiver, '0x60006000fd']);
+      // During a block anvil would write an old nonce of the wallet back.
+      await miner.pause();
+      await mined.rpc('anvil_setCode', [receiver, '0x60006000fd']);
+      miner.resume();
       const { run, stdout, stderr } = await stress.end();
       const rows = readRows(join(stress.folder, 'samples.ndjson'));
       assert.equal(rows.length, 120);
       for (const { hash, outcome, code } of rows) {
         if (outcome !== 'verified' && code !== 'reverted') continue;
-        const { status } = await anvil.rpc('eth_getTransactionReceipt', [hash]);
+        const { status } = await mined.rpc('eth_getTransactionReceipt', [hash]);
         assert.equal(status, outcome === 'verified' ? '0x1' : '0x0');
       }
       const { audit, failures, counts } = run;
