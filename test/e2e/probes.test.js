@@ -29,8 +29,9 @@ describe('probes', { concurrency: 3 }, () => {
       stress.child.kill('SIGINT');
     };
     const { run, stdout } = await runOf(t, words, { chain, threads: 1, exit: 130, during });
-    // On a busy machine this process serves the page late, and blocks come late.
-    const ofLoad = /no (page|answer) within \d+ m?s$|the window has \d+ of the \d+ blocks/;
+    // On a busy machine this process serves the page late, and blocks come late; other programs may have the ports.
+    const ofLoad =
+      /no (page|answer) within \d+ m?s$|the window has \d+ of the \d+ blocks|^the sockets of this machine may use /;
     for (const words of run.warnings) assert.match(words, ofLoad);
     for (const name of ['metrics', 'node', 'pool'])
       assert.ok(
