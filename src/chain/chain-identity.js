@@ -13,7 +13,7 @@ import { numbered } from '../text.js';
  *
  * @typedef {object} ChainIdentityState plain data, for other threads
  * @property {number | null} chainId null: not identified yet
- * @property {{number: number, hash: string} | null} block the oldest of the latest comparison
+ * @property {{number: number, hash: string} | null} block the oldest that the latest comparison read
  */
 
 /** Comparisons before different blocks count as different chains: a short fork may disappear. */
@@ -52,6 +52,7 @@ export class ChainIdentity {
     urls.forEach((url) => checkChain(url, ids[0], chainId, allowChain));
     [this.state.chainId] = ids;
     await this.compare(0, signal);
+    // compare() skips endpoints that do not answer. An endpoint that has no head is refused.
     const options = { clock: this.#clock, signal };
     await Promise.all(this.#rpcs.map((rpc) => retry(() => headOf(rpc), options)));
     await this.compare(Infinity, signal);

@@ -47,8 +47,8 @@ export async function estimateRunCost(load, parts) {
   const isFree = parts.isEmbedded || DEV_CHAIN_IDS.has(chain.chainId);
   if (isFree && load.maxSpendWei === null) return;
   const deployments = await workload.unprepared({ wallets, chain });
-  const [gas, blockSeconds] = [workload.gas, chain.blockSeconds];
-  const cost = estimateCost({ ...parts, load, gas, blockSeconds, deployments, payments: missing.length });
+  const own = { gas: workload.gas, blockSeconds: chain.blockSeconds };
+  const cost = estimateCost({ ...own, load, fees: parts.fees, deployments, payments: missing.length });
   if (!isFree) parts.notice(costLine(cost));
   checkCost(cost, load.maxSpendWei);
 }

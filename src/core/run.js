@@ -25,7 +25,6 @@ import { createEngine } from './workers.js';
 
 /**
  * @import { AuditReport, BrokenPromises, Clock, CommonStart, Config, DevChain, EngineConfig, Log, Output, Rpc, Rung, RunFile, Surroundings, Workload } from '../types.d.ts'
- * @import { ChainIdentity } from '../chain/chain-identity.js'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { GivenKeys } from './connect.js'
  * @import { Balance } from './costs.js'
@@ -319,8 +318,7 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
       const { accounts, start } = prepared;
       // A request that timed out may still arrive within its time limit.
       const timeoutMs = Math.max(config.drainTimeoutMs, config.requestTimeoutMs);
-      const { ledger } = loaded;
-      const parts = { rpc, identity, clock, accounts, ledger, startBlock: start.startBlock, workload, timeoutMs };
+      const parts = { rpc, clock, accounts, ledger: loaded.ledger, startBlock: start.startBlock, workload, timeoutMs };
       onProgress('auditing wallets', 0, accounts.length);
       audited = await auditUnlessAborted(parts, start, stop);
     }
@@ -379,7 +377,7 @@ async function waitForStart({ common, times }, clock, watch) {
 }
 
 /**
- * @param {Omit<Parameters<typeof audit>[0], 'signal'> & {identity?: ChainIdentity | null}} parts
+ * @param {Omit<Parameters<typeof audit>[0], 'signal'>} parts
  * @param {StartBlock} start
  * @param {Stop} stop
  * @returns {Promise<{report: AuditReport | null, reason: string}>} reason: why there is no report
@@ -389,7 +387,6 @@ export async function auditUnlessAborted(parts, start, stop) {
   if (stop.now.aborted) return aborted();
   try {
     await assertSameChain(parts.rpc, start);
-    if (start.startBlock === 0) await parts.identity?.compare(1, stop.now);
     return { report: await audit({ ...parts, signal: stop.now }), reason: '' };
   } catch (error) {
     if (stop.now.aborted) return aborted();

@@ -198,7 +198,7 @@ function unsupported(what) {
   return new TransportError(`--transport tcp does not read ${what}; --transport undici does`, 'bad_response');
 }
 
-const oddChunks = () =>
+const malformedChunks = () =>
   malformed('its chunks are malformed, or have extensions or trailers, which --transport undici reads');
 
 /** @param {string} text the head without the empty line at its end @returns {Head} @throws {TransportError} */
@@ -351,10 +351,10 @@ export class ResponseParser {
   *#readChunks() {
     for (;;) {
       const text = yield* this.#readLine();
-      if (!CHUNK_SIZE.test(text)) throw oddChunks();
+      if (!CHUNK_SIZE.test(text)) throw malformedChunks();
       const size = Number.parseInt(text, 16);
       yield* this.#readBody(size);
-      if ((yield* this.#readLine()) !== '') throw oddChunks();
+      if ((yield* this.#readLine()) !== '') throw malformedChunks();
       if (size === 0) return;
     }
   }
@@ -372,7 +372,7 @@ export class ResponseParser {
   #take(delimiter, maxBytes) {
     const end = this.#unread.indexOf(delimiter);
     if (end > maxBytes || (end === -1 && this.#unread.length >= maxBytes + delimiter.length))
-      throw delimiter === END_OF_HEAD ? headTooLarge(maxBytes) : oddChunks();
+      throw delimiter === END_OF_HEAD ? headTooLarge(maxBytes) : malformedChunks();
     if (end === -1) return null;
     const text = this.#unread.toString('latin1', 0, end);
     this.#unread = this.#unread.subarray(end + delimiter.length);

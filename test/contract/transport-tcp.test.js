@@ -69,21 +69,19 @@ const BROKEN = [
 
 for (const name of Object.keys(transports).filter((speaks) => speaks !== 'ws')) {
   describe(`transport ${name}: servers of another kind`, LIMIT, () => {
-    for (const [framing, fields, readBy] of /** @type {Array<[string, (body: string) => string, string]>} */ ([
-      ['with a Content-Length', (body) => `Content-Length: ${body.length}\r\n`, name],
-      ['without one', () => '', 'undici'],
-    ])) {
-      if (name !== readBy) continue;
-      it(`HTTP/1.0 ${framing}, closing after each answer`, async (t) => {
+    for (const hasLength of name === 'undici' ? [true, false] : [true])
+      it(`HTTP/1.0 ${hasLength ? 'with' : 'without'} a Content-Length, closing after each answer`, async (t) => {
         const { transport, server } = await connect(
           ...[t, name],
-          ({ socket, body }) => socket.end(`HTTP/1.0 200 OK\r\n${fields(`answer to ${body}`)}\r\nanswer to ${body}`),
+          ({ socket, body }) => {
+            const text = `answer to ${body}`;
+            socket.end(`HTTP/1.0 200 OK\r\n${hasLength ? `Content-Length: ${text.length}\r\n` : ''}\r\n${text}`);
+          },
           { connections: 3 },
         );
         await Promise.all(Array.from({ length: 30 }, (_, i) => assertAnswered(transport, String(i))));
         assert.equal(server.connections(), 30);
       });
-    }
 
     it("an error as Go's server sends it: without a length", async (t) => {
       const { transport, server } = await connect(t, name, ({ socket, body }) => {

@@ -140,6 +140,14 @@ for (const victim of /** @type {const} */ (['keeper', 'chain']))
     assert.ok(run.counts.verified > 0);
   });
 
+test('a keeper that does not end is killed, and the chain with it', async (t) => {
+  const stress = start(t, '-d 500ms');
+  await stress.waitFor(INTERVAL_LINE);
+  process.kill(chainProcesses(stress.TMPDIR).keeper ?? assert.fail('there is no keeper'), 'SIGSTOP');
+  await stress.end(0);
+  await assertNothingLeft(stress.TMPDIR, FOLLOW_MS);
+});
+
 test('kill -9 of the chain during the set-up: exit 69, nothing left', async (t) => {
   const stress = start(t, '-d 1s', { threads: 400 });
   await stress.waitFor(/its 400 wallets funded/);

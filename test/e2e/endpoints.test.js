@@ -130,10 +130,19 @@ describe('several endpoints', { concurrency: false }, () => {
     assert.ok(atA > 0 && Math.abs(atA - atB) <= 2, `${atA} and ${atB}`);
   });
 
+  test('that have block 0 only: whether they serve one chain is unknown', async (t) => {
+    const fresh = await startAnvil({ args: ['--accounts', '5'] });
+    const { url } = await serve((body) => passOn(fresh.url, body));
+    const words = `--workload transfer -d 500ms --rpc ${fresh.url},${url}`;
+    const { stderr, run } = await runOf(t, words, { chain: fresh, rpc: null, threads: 2 });
+    assert.match(stderr, /^WARN: the endpoints have only block 0: whether they serve one chain is unknown$/m);
+    assert.equal(run.audit.exact, true);
+  });
+
   test('of different chains are refused, and so is one that is not there', async (t) => {
-    const flags = ['--chain-id 1337', '--timestamp 1700000000', '--timestamp 1700000000'];
+    const flags = ['--chain-id 1337', ...Array(3).fill('--timestamp 1700000000')];
     const chains = await Promise.all(flags.map((words) => startAnvil({ args: words.split(' ') })));
-    const [other, first, second] = chains;
+    const [other, first, second, behind] = chains;
     // What is in the blocks behind the first one differs, as in two chains that were used.
     for (const [i, { url }] of [first, second].entries()) {
       await rpcCall(url, 'anvil_setBalance', [`0x${'1'.repeat(40)}`, `0x${i}`]);
@@ -141,16 +150,17 @@ describe('several endpoints', { concurrency: false }, () => {
     }
     const unused = `http://127.0.0.1:${await freePort()}`;
     const one = 'all --rpc endpoints must serve one chain';
-    const both = (/** @type {string} */ a, /** @type {string} */ b) => `-t 2 -d 1s --rpc ${a} --rpc ${b}`;
+    const both = (/** @type {string} */ a, /** @type {string} */ b) => `-t 3 -d 1s --rpc ${a} --rpc ${b}`;
     const [x, y, z] = [anvil.url, first.url, second.url];
     await assertRefused(t, [
       [both(x, other.url), 77, `${x} and ${other.url} are chains 31337 and 1337: ${one}`],
       [both(x, y), 77, `${x} and ${y} are chains of id 31337 with different blocks 0: ${one}`],
       [both(y, z), 77, `${y} and ${z} are chains of id 31337 with different blocks 1: ${one}`],
+      [`${both(y, z)} --rpc ${behind.url}`, 77, `${y} and ${z} are chains of id 31337 with different blocks 1: ${one}`],
       [both(x, unused), 69, `${unused}: connection refused`],
     ]);
     for (const { url } of [first, second])
       assert.equal(await rpcCall(url, 'eth_blockNumber'), '0x1', 'nothing was sent');
-    await Promise.all([other.stop(), first.stop(), second.stop()]);
+    await Promise.all(chains.map((chain) => chain.stop()));
   });
 });

@@ -117,8 +117,10 @@ export function spawnStress(args, { env, cwd, timeoutMs, script = STRESS, input 
   return watched(child, { args, transcript, ended, timeoutMs });
 }
 
-/** Lines that depend on the machine: how far a slow step has come, and the ports that all programs have taken. */
-const OF_MACHINE = /^(?:[a-z][^\n:]*: [\d,]+ of [\d,]+|WARN: the sockets of this machine may use .*)\n/gm;
+/** A warning that depends on the sockets of all programs. */
+export const PORTS_WARNING = 'the sockets of this machine may use ';
+/** How far a step has come, which only a slow machine prints, and that warning. */
+const OF_MACHINE = new RegExp(`^(?:[a-z][^\\n:]*: [\\d,]+ of [\\d,]+|WARN: ${PORTS_WARNING}.*)\\n`, 'gm');
 
 /**
  * @param {ChildProcessWithoutNullStreams} child

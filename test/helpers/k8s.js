@@ -160,7 +160,11 @@ export class Cluster {
    * @param {string} node
    */
   async ready(node) {
-    while ((await this.get('node', node)).spec.taints !== undefined) await sleep(POLL_MS);
+    const deadlineMs = Date.now() + MINUTE_MS;
+    while ((await this.get('node', node)).spec.taints !== undefined) {
+      if (Date.now() > deadlineMs) throw new Error(`node ${node} still has a taint`);
+      await sleep(POLL_MS);
+    }
     await sleep(EVICTION_MS);
   }
 }
