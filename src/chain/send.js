@@ -101,12 +101,15 @@ async function send(sender, { wallet, ...call }) {
   const endUs = startUs + Math.min(sender.timeoutMs, RETRY_MS) * 1000;
   let mayHaveArrived = false;
   for (let tries = 0; ; tries += 1) {
+    let writes = 0;
     try {
-      await sender.rpc.call('eth_sendRawTransaction', [raw], 'setup');
+      await sender.rpc.call('eth_sendRawTransaction', [raw], 'setup', () => (writes += 1) > 0);
       return { raw, hash, wallet, nonce };
     } catch (error) {
       const failure = error instanceof RpcError ? submitFailure(error) : null;
       const isNonceUsed = failure === 'nonce_too_low' || failure === 'nonce_in_use';
+      // With several endpoints, one call may try several of them.
+      mayHaveArrived ||= writes > 1;
       // If an earlier answer was lost, the nonce may be taken by this very transaction; its receipt will tell.
       if (failure === 'already_known' || (isNonceUsed && mayHaveArrived)) return { raw, hash, wallet, nonce };
       if (isNonceUsed) throw new NonceTakenError(wallet, nonce, hash, /** @type {RpcError} */ (error).rpcMessage);
@@ -126,6 +129,8 @@ async function waitForReceipts(sender, sent, onProgress) {
   const deadlineUs = clock.nowUs() + timeoutMs * 1000;
   /** @type {Map<string, Receipt>} */
   const receipts = new Map();
+  /** @type {Set<string>} */
+  const refused = new Set();
   let pauseMs = 20;
   let checkedAtUs = clock.nowUs();
   while (receipts.size < sent.length) {
@@ -139,13 +144,13 @@ async function waitForReceipts(sender, sent, onProgress) {
     onProgress(receipts.size);
     if (receipts.size === sent.length) break;
     if (clock.nowUs() > deadlineUs) {
-      await resendLost(rpc, missing);
+      await resendLost(rpc, missing, null);
       throw new UnavailableError(
         `${sent.length - receipts.size} of ${sent.length} set-up transactions are in no block after ${timeoutMs / 1000} s (the first: ${missing[0].hash}): does the chain make blocks?`,
       );
     }
     if (clock.nowUs() - checkedAtUs > LOST_AFTER_MS * 1000) {
-      await resendLost(rpc, missing);
+      await resendLost(rpc, missing, refused);
       checkedAtUs = clock.nowUs();
     }
     await clock.sleep(pauseMs, signal);
@@ -164,16 +169,19 @@ function withoutLogs({ transactionHash, status, blockNumber, gasUsed, effectiveG
  * gets into a block.
  * @param {Rpc} rpc
  * @param {Sent[]} missing
+ * @param {Set<string> | null} refused hashes whose nonce was used at the last look; null: this is the last look
  * @throws {NonceTakenError}
  */
-async function resendLost(rpc, missing) {
+async function resendLost(rpc, missing, refused) {
   await Promise.all(
     missing.map(async ({ raw, hash, wallet, nonce }) => {
       const known = await rpc.gather('eth_getTransactionByHash', [hash], 'setup').catch(() => undefined);
       if (known !== null) return;
       const error = await rpc.call('eth_sendRawTransaction', [raw], 'setup').catch((thrown) => thrown);
-      if (error instanceof RpcError && submitFailure(error) === 'nonce_too_low')
-        throw new NonceTakenError(wallet, nonce, hash, error.rpcMessage);
+      if (!(error instanceof RpcError) || submitFailure(error) !== 'nonce_too_low') return;
+      // It may be ours: an endpoint that lags does not know it yet, nor does AvalancheGo until its block is accepted.
+      if (refused === null || refused.has(hash)) throw new NonceTakenError(wallet, nonce, hash, error.rpcMessage);
+      refused.add(hash);
     }),
   );
 }

@@ -163,12 +163,13 @@ describe('the page of a run', { skip: NO_BROWSER }, () => {
     await dark.page.screenshot({ path: screenshots(t)('run-dark'), fullPage: true });
     const { page } = await openPage(t, made.url, { colorScheme: 'light' });
     assert.equal(await background(page), 'rgb(255, 255, 255)');
-    const inkBefore = await page.evaluate(() => Reflect.get(window, '__charts').tps.ctx.canvas.toDataURL());
+    const lightPlot = await page.evaluate(() => Reflect.get(window, '__charts').tps.ctx.canvas.toDataURL());
     await page.emulateMedia({ colorScheme: 'dark' });
     assert.equal(await background(page), 'rgb(20, 23, 26)');
-    await page.waitForTimeout(50);
-    const inkAfter = await page.evaluate(() => Reflect.get(window, '__charts').tps.ctx.canvas.toDataURL());
-    assert.notEqual(inkAfter, inkBefore, 'the plots are drawn again');
+    await page.waitForFunction(
+      (light) => Reflect.get(window, '__charts').tps.ctx.canvas.toDataURL() !== light,
+      lightPlot,
+    );
   });
 
   it('can be read on a phone, and on paper', async (t) => {

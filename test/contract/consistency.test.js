@@ -60,7 +60,7 @@ async function check(url, kinds = Infinity) {
   const ended = new AbortController();
   const { signal } = ended;
   const address = new URL(url);
-  const transport = transports[chooseTransport('auto', address)]({ url: address, connections: 1, timeoutMs: 5000 });
+  const transport = transports[chooseTransport('auto', address)]({ url: address, connections: 1, timeoutMs: 120_000 });
   const endpoint = new CheckedEndpoint(createRpc(transport, url), url, clock, signal);
   const onViolation = () => setTimeout(() => ended.abort(), 300);
   const checker = new ConsistencyChecker({ endpoints: [endpoint], clock, signal, share: 1, onViolation });

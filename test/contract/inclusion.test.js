@@ -1173,7 +1173,7 @@ describe('inclusion detectors over a WebSocket to a real node', { timeout: 300_0
   for (const name of NAMES) {
     it(`${name}: finds each transaction in its block, without polling`, async (t) => {
       const url = new URL(anvil.url.replace('http', 'ws'));
-      const transport = transports.ws({ url, connections: 2, timeoutMs: 5000 });
+      const transport = transports.ws({ url, connections: 2, timeoutMs: 120_000 });
       t.after(() => transport.close());
       const rpc = createRpc(transport, 'anvil');
       let polls = 0;

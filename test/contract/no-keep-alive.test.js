@@ -19,7 +19,13 @@ const TIMEOUT_MS = 300;
 /** @param {TestContext} t @param {(asked: Asked) => void} [answer] @param {Partial<TransportOptions>} [options] */
 async function connect(t, answer = echo, options = {}) {
   const server = await startRawServer(t, answer);
-  const transport = transports.tcp({ url: server.url, connections: 2, timeoutMs: 5000, keepAlive: false, ...options });
+  const transport = transports.tcp({
+    url: server.url,
+    connections: 2,
+    timeoutMs: 120_000,
+    keepAlive: false,
+    ...options,
+  });
   t.after(() => transport.close());
   return { transport, server };
 }
@@ -96,7 +102,7 @@ for (const name of ['undici', 'tcp']) {
     if (!Object.values(networkInterfaces()).some((addresses) => addresses?.some(({ address }) => address === '::1')))
       return t.skip('there is no ::1 on this machine');
     const url = new URL(`http://localhost:${await closedPort(t)}`);
-    const transport = transports[name]({ url, connections: 2, timeoutMs: 1000 });
+    const transport = transports[name]({ url, connections: 2, timeoutMs: 120_000 });
     t.after(() => transport.close());
     const { code, message } = await failure(transport.post('{}'));
     assert.deepEqual([code, message], ['transport_refused', 'connection refused']);

@@ -39,7 +39,7 @@ async function connect(t, onMessage, { onHandshake, tls, ...options } = {}) {
  */
 function open(t, port, { scheme = 'ws', ...options } = {}) {
   const url = new URL(`${scheme}://127.0.0.1:${port}`);
-  const transport = transports.ws({ url, connections: 1, timeoutMs: 5000, ...options });
+  const transport = transports.ws({ url, connections: 1, timeoutMs: 120_000, ...options });
   t.after(() => transport.close());
   const subscribe = /** @type {NonNullable<typeof transport.subscribe>} */ (transport.subscribe);
   return { transport, subscribe };

@@ -73,7 +73,7 @@ async function connect(t, name, handler, { credentials = '', path = '', ...optio
   });
   const port = await listen(t, server);
   const url = new URL(`http://${credentials}127.0.0.1:${port}${path}`);
-  const transport = transports[name]({ url, connections: 2, timeoutMs: 5000, ...options });
+  const transport = transports[name]({ url, connections: 2, timeoutMs: 120_000, ...options });
   t.after(() => transport.close());
   /** @type {Server} */
   const facts = { url, connections: () => connections, open: () => open, requests };
@@ -114,7 +114,7 @@ async function connectWs(t, handler, { credentials, path, ...options }) {
     },
   });
   const url = new URL(`ws://${credentials}127.0.0.1:${server.port}${path}`);
-  const inner = transports.ws({ url, connections: 2, timeoutMs: 5000, ...options });
+  const inner = transports.ws({ url, connections: 2, timeoutMs: 120_000, ...options });
   let [posts, answers] = [0, 0];
   /** @type {Transport} */
   const transport = {
@@ -322,7 +322,7 @@ for (const name of Object.keys(transports)) {
       const server = createTcpServer();
       const port = await listen(t, server);
       await new Promise((resolve) => server.close(resolve));
-      const transport = transports[name]({ url: urlOf(name, port), connections: 1, timeoutMs: 1000 });
+      const transport = transports[name]({ url: urlOf(name, port), connections: 1, timeoutMs: 120_000 });
       t.after(() => transport.close());
       let sent = 0;
       const error = await failure(() => transport.post(prefixOf(1), () => (sent += 1)));
@@ -462,7 +462,7 @@ for (const name of Object.keys(transports)) {
         socket.on('data', () => socket.end('SSH-2.0-OpenSSH_9.6\r\n'));
       });
       const port = await listen(t, server);
-      const transport = transports[name]({ url: urlOf(name, port), connections: 1, timeoutMs: 1000 });
+      const transport = transports[name]({ url: urlOf(name, port), connections: 1, timeoutMs: 120_000 });
       t.after(() => transport.close());
       const { message } = await failure(() => transport.post(prefixOf(1)));
       assert.ok(message.length > 5);

@@ -144,8 +144,9 @@ test('a keeper that does not end is killed, and the chain with it', async (t) =>
   const stress = start(t, '-d 500ms');
   await stress.waitFor(INTERVAL_LINE);
   process.kill(chainProcesses(stress.TMPDIR).keeper ?? assert.fail('there is no keeper'), 'SIGSTOP');
-  await stress.end(0);
+  await stress.done;
   await assertNothingLeft(stress.TMPDIR, FOLLOW_MS);
+  await stress.end(0);
 });
 
 test('kill -9 of the chain during the set-up: exit 69, nothing left', async (t) => {

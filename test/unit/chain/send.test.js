@@ -230,6 +230,22 @@ describe('sendAll()', () => {
     assert.deepEqual([error.wallet, error.nonce], [wallets[1], 0]);
   });
 
+  it("a nonce that is used when ours is not known is not another sender's at the first look", async () => {
+    let sent = 0;
+    const { clock, sender, orders } = setting({
+      eth_sendRawTransaction: () => {
+        if ((sent += 1) > 1) throw nonceTooLow();
+        return '0x';
+      },
+      eth_getTransactionByHash: () => null,
+      eth_getTransactionReceipt: (hash) => (sent > 1 ? receipt(hash) : null),
+    });
+    const done = sendAll(sender, orders.slice(1));
+    await clock.advance(4500);
+    assert.equal((await done).length, 1);
+    assert.equal(sent, 2);
+  });
+
   it('asks one by one where the node answers with an error for what is in no block yet', async () => {
     let tries = 0;
     const { clock, sender, orders } = setting({
@@ -317,6 +333,16 @@ describe('sendAll()', () => {
     }
     const { sender, orders } = answering([nonceTooLow()]);
     assert.ok((await caught(() => sendAll(sender, orders))) instanceof NonceTakenError);
+  });
+
+  it('nor when the call has tried several endpoints', async () => {
+    const { sender, rpc, orders } = answering([nonceTooLow()]);
+    /** @type {typeof rpc.call} */
+    const twice = (method, params, purpose, onSent) => {
+      for (const endpoint of [0, 1]) onSent?.(endpoint);
+      return rpc.call(method, params, purpose);
+    };
+    assert.equal((await sendAll({ ...sender, rpc: { ...rpc, call: twice } }, orders)).length, 1);
   });
 
   it('nothing is sent again once it is interrupted', async () => {
