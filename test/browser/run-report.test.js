@@ -226,23 +226,24 @@ describe('the page of a run', { skip: NO_BROWSER }, () => {
     for (const name of ['plot-tps', 'plot-heat', 'SUMMARY']) assert.ok(reached.has(name), name);
   });
 
-  it('is drawn in less than 2 s with 3 million operations in 2,000 intervals', async (t) => {
+  it('is drawn in less than 2 s of CPU time with 3 million operations in 2,000 intervals', async (t) => {
     const file = join(temporaryFolder(t), 'long.html');
     const text = runPage(longRun({ pattern: made.run }));
     assert.ok(Buffer.byteLength(text) < 2e6, `${Buffer.byteLength(text)} bytes`);
     writeFileSync(file, text);
     const { page, complaints } = await openPage(t, String(pathToFileURL(file)));
-    const ms = await page.evaluate(async () => {
-      // When the frame is there that the script has drawn.
-      await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
-      return performance.now();
-    });
+    // CPU time of the page, which a busy machine changes little.
+    const devtools = await page.context().newCDPSession(page);
+    await devtools.send('Performance.enable', { timeDomain: 'threadTicks' });
+    await page.reload();
     const plots = await plotsOf(page);
+    const { metrics } = await devtools.send('Performance.getMetrics');
+    const cpuMs = 1000 * (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? NaN);
     assert.equal(plots.heat.points, 2000);
     assert.ok(plots.heat.drawn && plots.failures.drawn);
     await page.screenshot({ path: screenshots(t)('run-long'), fullPage: true });
-    t.diagnostic(`${Math.round(ms)} ms, ${Buffer.byteLength(text)} bytes`);
-    assert.ok(ms < 2000, `${ms} ms`);
+    t.diagnostic(`${Math.round(cpuMs)} ms, ${Buffer.byteLength(text)} bytes`);
+    assert.ok(cpuMs < 2000, `${cpuMs} ms`);
     assert.deepEqual(complaints, []);
   });
 });
