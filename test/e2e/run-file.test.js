@@ -86,8 +86,8 @@ describe('the run file', { concurrency: 3 }, () => {
     await t.test('says what the run was', () => {
       assert.deepEqual([run.end, run.exitCode, run.partial], ['duration', 0, false]);
       assert.equal(run.audit.exact, true);
-      assert.ok(run.intervals.length >= 2 && run.window.durationMs >= 1500, `${run.window.durationMs} ms`);
-      assert.ok(run.counts.verified > 5, `${run.counts.verified} verified`);
+      assert.ok(run.intervals.length >= 1 && run.window.durationMs >= 1500, `${run.window.durationMs} ms`);
+      assert.ok(run.counts.verified >= 5, `${run.counts.verified} verified`);
       const { threads, offset, durationMs, intervalMs, verbose, hdPath } = run.config;
       assert.deepEqual([threads, offset, durationMs, intervalMs, verbose], [5, 25, 1500, 500, true]);
       assert.equal(hdPath, "m/44'/60'/0'/0");
