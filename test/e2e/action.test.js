@@ -36,12 +36,12 @@ function runAction(t, given) {
 }
 
 test('action.yml: a run with thresholds, of which one fails', (t) => {
-  const given = { options: "-t 3 -d 600ms --set 'note=a b'", thresholds: 'tps>0\ntps<0.5\n' };
+  const given = { options: "-t 3 -d 2s --set 'note=a b'", thresholds: 'tps>0\ntps<0.1\n' };
   assert.equal(runAction(t, given).status, 64, 'quotes as in a shell: the counter has no settings');
-  const { status, stderr, outputs, summary } = runAction(t, { ...given, options: '-t 3 -d 600ms' });
+  const { status, stderr, outputs, summary } = runAction(t, { ...given, options: '-t 3 -d 2s' });
   assert.equal(status, 99, stderr);
-  assert.equal(outputs.verdict, 'stress failed (exit code 99): tps<0.5');
-  assert.match(summary, /^\*\*stress failed[^]*\| tps>0 \| passed \| [^]*\| tps\\<0\.5 \| FAILED \| /);
+  assert.equal(outputs.verdict, 'stress failed (exit code 99): tps<0.1');
+  assert.match(summary, /^\*\*stress failed[^]*\| tps>0 \| passed \| [^]*\| tps\\<0\.1 \| FAILED \| /);
   assert.equal(readFileSync(outputs.markdown, 'utf8'), summary);
   assert.equal(readJson(outputs['run-file']).audit.exact, true);
   assert.match(readFileSync(outputs.page, 'utf8'), /<title>/);

@@ -61,7 +61,7 @@ const AFTER_MS = 14_000;
 const END_MS = 60_000;
 
 /** The first line of the report: the load has begun. */
-const FIRST_INTERVAL = /^ +1\.\d s +[\d,]+ +/m;
+const FIRST_INTERVAL = /^ +\d+\.\d s +[\d,]+ +/m;
 
 /** Of every row that does not say otherwise. */
 const COMMON = Object.freeze({ '-t': '20', '-o': '0', '--interval': '1s', '--tx-timeout': '20s' });
