@@ -138,7 +138,7 @@ test('abandoned: what a chain that stands still leaves open takes at least as lo
   await miner.pause();
   // The window and the drain are over.
   await stress.waitFor(/^ +[3-9]\.\d s /m);
-  await sleep(2500);
+  await sleep(8000);
   miner.resume();
   const { stdout, run } = await stress.end(99);
   const { counts, latency, thresholds, audit } = run;
