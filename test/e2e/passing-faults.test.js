@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startAnvil } from '../helpers/anvil.js';
+import { startAnvil, startMinedChain } from '../helpers/anvil.js';
 import { HANG_UP, passOn, serve } from '../helpers/endpoint.js';
 import { runOf, startOf } from '../helpers/run-of.js';
 
@@ -92,13 +92,17 @@ describe('a reorg', () => {
   });
 
   test('in the drain, with 2 threads: nothing is abandoned, the audit is exact', async (t) => {
-    const chain = await startAnvil({ args: ['--block-time', '0.5'] });
-    t.after(chain.stop);
-    const stress = startOf(t, '-d 2s --interval 1m --workers 2 --drain-timeout 5m', { chain, threads: 10 });
-    // The line of the only interval is printed when the drain begins.
-    await stress.waitFor(/^ +\d+\.\d s/m);
+    const { anvil: chain, miner } = await startMinedChain(t);
+    const words = '-d 4s --interval 500ms --workers 2 --drain-timeout 5m';
+    const stress = startOf(t, words, { chain, threads: 10 });
+    await stress.waitFor(/^ +[1-9]\.\d s +[\d,]+ +[1-9]/m);
+    // Without blocks there is a drain.
+    await miner.pause();
+    await stress.waitFor(/^ +[4-9]\.\d s/m);
     await chain.rpc('anvil_reorg', [2, []]);
+    miner.resume();
     const { run } = await stress.end();
+    assert.ok(run.reorgs.operations > 0, 'operations of the run were in the blocks that were removed');
     assert.deepEqual([run.audit.exact, run.counts.abandoned], [true, 0]);
   });
 });

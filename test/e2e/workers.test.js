@@ -75,7 +75,7 @@ describe('workers share the slice', { concurrency: 2 }, () => {
     [2, 10, 'undici', 'blocks', 'instant'],
   ]))
     test(`--workers ${workers} -t ${threads}, ${transport}, ${inclusion}, ${chain} blocks`, async (t) => {
-      const words = `--workers ${workers} -d 900ms --interval 300ms -v --transport ${transport} --inclusion ${inclusion}`;
+      const words = `--workers ${workers} -d 3s --interval 1s -v --transport ${transport} --inclusion ${inclusion}`;
       const own = { chain: chain === 'instant' ? instant : null, threads, isAlone: true };
       const result = await runOf(t, words, own);
       const { run, stdout, stderr, offset } = result;
@@ -192,7 +192,7 @@ const script = mutant(
     },
     silent: {
       ...{ file: WORKER, behind: '  const aborted = new AbortController();\n' },
-      code: `if (task.wallets[0].index === ${IS_VICTIM}) setTimeout(() => { ${THROWS} }, 2500);`,
+      code: `if (task.wallets[0].index === ${IS_VICTIM}) setTimeout(() => { ${THROWS} }, 6000);`,
     },
     'all die': {
       ...{ file: WORKER, behind: '      aborted.abort();\n' },
@@ -233,7 +233,7 @@ describe('a worker that fails', { concurrency: 2 }, () => {
     assert.deepEqual([run.exitCode, run.end, run.audit], [70, 'worker_died', null]);
     assertContiguous(run);
     const { counts, latency, inFlight } = run;
-    assert.ok(inFlight >= 3, 'what it had in flight at its last report stays so');
+    assert.ok(inFlight >= 1, 'what it had in flight at its last report stays so');
     assert.equal(counts.started, counts.verified + counts.failed + counts.timedOut + counts.abandoned + inFlight);
     assert.equal(run.intervals.at(-1).inFlight, inFlight);
     // Operations after the last report of the dead worker are not in the figures.
