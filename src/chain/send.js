@@ -101,15 +101,12 @@ async function send(sender, { wallet, ...call }) {
   const endUs = startUs + Math.min(sender.timeoutMs, RETRY_MS) * 1000;
   let mayHaveArrived = false;
   for (let tries = 0; ; tries += 1) {
-    let writes = 0;
     try {
-      await sender.rpc.call('eth_sendRawTransaction', [raw], 'setup', () => (writes += 1) > 0);
+      await sender.rpc.call('eth_sendRawTransaction', [raw], 'setup');
       return { raw, hash, wallet, nonce };
     } catch (error) {
       const failure = error instanceof RpcError ? submitFailure(error) : null;
       const isNonceUsed = failure === 'nonce_too_low' || failure === 'nonce_in_use';
-      // With several endpoints, one call may try several of them.
-      mayHaveArrived ||= writes > 1;
       // If an earlier answer was lost, the nonce may be taken by this very transaction; its receipt will tell.
       if (failure === 'already_known' || (isNonceUsed && mayHaveArrived)) return { raw, hash, wallet, nonce };
       if (isNonceUsed) throw new NonceTakenError(wallet, nonce, hash, /** @type {RpcError} */ (error).rpcMessage);
