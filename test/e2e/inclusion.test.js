@@ -9,6 +9,8 @@ import { runOf } from '../helpers/run-of.js';
 /** @import { TestContext } from 'node:test' */
 
 const chain = anvilFor('--accounts 60 --block-time 0.2');
+/** Most answers wait for a block here, also those to a busy machine. */
+const slow = anvilFor('--accounts 60 --block-time 1');
 const instant = anvilFor();
 
 /**
@@ -44,11 +46,11 @@ async function exactRun(t, of, rpc, words, threads) {
 }
 
 test('sync: the submission lasts until the block, over HTTP and a WebSocket', async (t) => {
-  for (const url of [chain.url, chain.url.replace('http', 'ws')]) {
-    const { run, stderr } = await exactRun(t, chain, url, '--inclusion sync --in-flight 2 --confirmations 1', 10);
+  for (const url of [slow.url, slow.url.replace('http', 'ws')]) {
+    const { run, stderr } = await exactRun(t, slow, url, '--inclusion sync --in-flight 2 --confirmations 1', 10);
     assert.equal(stderr, '');
     const { submit, queued } = run.latency.stages;
-    assert.ok(submit.maxUs > 50_000, `${submit.maxUs} us: answers waited for a block`);
+    assert.ok(submit.p90Us > 50_000, `${submit.p90Us} us: many answers waited for a block`);
     assert.ok(submit.sumUs > queued.sumUs);
     assert.deepEqual(run.environment.inclusion, { name: 'sync', why: 'asked for with --inclusion' });
     assert.equal(run.generator.resubmissions.repeated, 0);

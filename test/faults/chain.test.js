@@ -81,10 +81,12 @@ function dropRow(args) {
   return {
     fault: `a twentieth of the pool is dropped ten times a second${args.length === 0 ? '' : `, ${args.join(' ')}`}`,
     args,
+    // A busy machine makes fewer looks.
+    faultMs: 12_000,
     begin: (/** @type {Scene} */ scene) => repeat(() => drop(scene), 100, ending.signal),
     end: async () => ending.abort(),
     proof: () => {
-      assert.ok(dropped > 2, `${dropped} dropped`);
+      assert.ok(dropped > 10, `${dropped} dropped`);
       return `${dropped} transactions`;
     },
   };
