@@ -231,7 +231,7 @@ export class TransactionRecovery extends Recovery {
 
   /**
    * Rebroadcasts accepted transactions that are overdue: those that the node lost, and replaces those with too low a
-   * fee. Transactions that the node knows stay as they are while no blocks are made.
+   * fee or queued although they are next. Transactions that the node knows stay as they are while no blocks are made.
    * @override
    */
   async watch() {
@@ -382,8 +382,10 @@ export class TransactionRecovery extends Recovery {
         operation.lastRebroadcast.times = 0;
       } else if (isNext) {
         const { lastRebroadcast, fee } = operation;
-        const isTooLow = fee !== null && presigner.isTooLow(fee);
         const isSkipped = newestBlock - (lastRebroadcast.block ?? newestBlock) >= SKIPPED_BLOCKS;
+        const isTooLow =
+          fee !== null &&
+          (presigner.isTooLow(fee) || (isSkipped && lastRebroadcast.times > 0 && (await this.#isQueued(operation))));
         if (isTooLow || isSkipped) await this.#rebroadcast(operation, { isTooLow });
         else lastRebroadcast.atUs = clock.nowUs();
       }
@@ -392,10 +394,21 @@ export class TransactionRecovery extends Recovery {
   }
 
   /**
+   * Whether the node does not count the next transaction of a wallet as executable. anvil never includes one that it
+   * received while it made the block with the nonce before it, and knows the same bytes already: only a replacement helps.
+   * @param {Operation} operation
+   */
+  async #isQueued({ account, nonce }) {
+    const params = [account.wallet.address, 'pending'];
+    const pending = await nullIfRefused(this.#tools.rpc.call('eth_getTransactionCount', params, 'resolve'));
+    return pending !== null && Number(pending) <= nonce;
+  }
+
+  /**
    * Sends a transaction again, with a higher fee if the node requires it. Errors are ignored: the chain decides the
    * status.
    * @param {UnresolvedOperation['operation'] | Operation} operation
-   * @param {{isTooLow?: boolean, isUnknown?: boolean}} [evidence] isTooLow: the fee is known to be too low; isUnknown:
+   * @param {{isTooLow?: boolean, isUnknown?: boolean}} [evidence] isTooLow: only a higher fee helps; isUnknown:
    *   the node has just reported it as unknown
    */
   async #rebroadcast(operation, { isTooLow = false, isUnknown = false } = {}) {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Transaction } from 'ethers';
 import { anvilFor } from '../helpers/anvil.js';
 import { HANG_UP, passOn, serve } from '../helpers/endpoint.js';
 import { killedBy, runOf } from '../helpers/run-of.js';
@@ -28,6 +29,22 @@ test('submissions that are under way when the drain ends: exact', async (t) => {
   });
   const own = { chain, rpc: url, threads: 20, exit: 130, during: killedBy('SIGINT') };
   assert.equal((await runOf(t, '--drain-timeout 0s', own)).run.audit.exact, true);
+});
+
+test("a wallet's next transaction that the node holds as queued is replaced, and the wallet goes on", async (t) => {
+  let sent = 0;
+  const { url } = await serve(async (body) => {
+    if (!body.includes('eth_sendRawTransaction') || (sent += 1) !== 5) return passOn(chain.url, body);
+    // anvil does not look again whether the transactions before it are missing.
+    const { from, nonce } = Transaction.from(JSON.parse(body).params[0]);
+    await chain.rpc('anvil_setNonce', [from, `0x${(nonce - 1).toString(16)}`]);
+    const answer = await passOn(chain.url, body);
+    await chain.rpc('anvil_setNonce', [from, `0x${nonce.toString(16)}`]);
+    return answer;
+  });
+  const { run } = await runOf(t, '-d 1h --iterations 10', { chain, rpc: url, threads: 1 });
+  const { generator, counts, audit } = run;
+  assert.deepEqual([generator.resubmissions.replaced, counts.verified, audit.exact], [1, 10, true]);
 });
 
 test('a connection that is lost in the audit is used again', async (t) => {

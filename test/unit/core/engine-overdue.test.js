@@ -14,10 +14,10 @@ async function begun(options) {
     run.rpc.calls
       .filter(({ method, purpose }) => method === 'eth_sendRawTransaction' && purpose === 'resubmit')
       .map(({ params: [raw] }) => JSON.parse(raw));
-  /** Blocks of others, without ours. @param {number} seconds */
-  const othersMine = async (seconds) => {
+  /** Blocks of others, without ours. @param {number} seconds @param {number} [perSecond] */
+  const othersMine = async (seconds, perSecond = 1) => {
     for (let i = 0; i < seconds; i += 1) {
-      run.see(run.mine(0));
+      for (let n = 0; n < perSecond; n += 1) run.see(run.mine(0));
       await run.advance(1000);
     }
   };
@@ -145,6 +145,25 @@ describe('a transaction that the node knows', () => {
     const run = await begun({ fees: risingFees({ mostRaises: 0 }) });
     await run.advance(5000);
     assert.deepEqual([run.again(), await run.resubmissions()], [[], NONE]);
+  });
+
+  it('is replaced if it is next and the node holds it as queued, after it was sent again in vain', async () => {
+    const run = await begun({ fees: risingFees({ isTooLow: false }) });
+    const { eth_getTransactionCount: count } = run.handlers;
+    run.handlers.eth_getTransactionCount = (address) => count(address, 'latest');
+    await run.othersMine(5, 3);
+    equalBy(run.again(), ({ price }) => price, [1]);
+    await run.othersMine(3, 3);
+    equalBy(run.again(), ({ price }) => price, [1, 2]);
+    assert.deepEqual(await run.resubmissions(), { ...NONE, rebroadcast: 1, replaced: 1 });
+    await run.block();
+    assert.equal(run.sampleOf(0, 0)?.hash, run.again()[1].hash);
+  });
+
+  it('is not replaced while the node counts it as executable', async () => {
+    const run = await begun({ fees: risingFees({ isTooLow: false }) });
+    await run.othersMine(30, 3);
+    equalBy(run.again(), ({ price }) => price, [1, 1, 1, 1]);
   });
 
   it('is replaced once each time that the node reports a low fee, by at most twenty transactions', async () => {
