@@ -21,7 +21,7 @@ import { groupByAccount } from './nonces.js';
  * @property {number} walletIndex
  * @property {number} nonce
  * @property {string | null} hash
- * @property {string} outcome
+ * @property {string} outcome verified: its block left the chain
  * @property {string | null} code
  * @property {TransactionStatus} fate
  *

@@ -230,8 +230,8 @@ export class TransactionRecovery extends Recovery {
   }
 
   /**
-   * Rebroadcasts accepted transactions that are overdue: those that the node lost, and replaces those with too low a
-   * fee or queued although they are next. Transactions that the node knows stay as they are while no blocks are made.
+   * Sends overdue accepted transactions again if the node has lost them. Replaces those whose fee is too low, and those
+   * that the node keeps queued although their nonce is next. Transactions that the node knows stay as they are while no blocks are made.
    * @override
    */
   async watch() {
@@ -355,7 +355,7 @@ export class TransactionRecovery extends Recovery {
    */
   async #checkOverdue(overdue, newestBlock) {
     const { rpc, clock, startBlock, presigner } = this.#tools;
-    const [nonces, known] = await Promise.all([
+    const [nonces, known, pending] = await Promise.all([
       rpc.batch(
         overdue.map(({ account }) => ({
           method: 'eth_getTransactionCount',
@@ -364,6 +364,16 @@ export class TransactionRecovery extends Recovery {
         'resolve',
       ),
       Promise.all(overdue.map(({ hash }) => nullIfRefused(rpc.gather('eth_getTransactionByHash', [hash], 'resolve')))),
+      // If anvil receives a transaction while it makes the block with the previous nonce, it keeps the transaction queued
+      // and never includes it. Sending the same bytes again has no effect there: a replacement helps, and one is enough.
+      Promise.all(
+        overdue.map(async ({ account, lastRebroadcast }) => {
+          if (lastRebroadcast.times !== 1) return null;
+          return rpc
+            .gather('eth_getTransactionCount', [account.wallet.address, 'pending'], 'resolve')
+            .catch(() => null);
+        }),
+      ),
     ]);
     /** @type {Map<Account, number>} */
     const nextNonces = new Map();
@@ -382,11 +392,10 @@ export class TransactionRecovery extends Recovery {
         operation.lastRebroadcast.times = 0;
       } else if (isNext) {
         const { lastRebroadcast, fee } = operation;
+        const isTooLow = fee !== null && presigner.isTooLow(fee);
         const isSkipped = newestBlock - (lastRebroadcast.block ?? newestBlock) >= SKIPPED_BLOCKS;
-        const isTooLow =
-          fee !== null &&
-          (presigner.isTooLow(fee) || (isSkipped && lastRebroadcast.times > 0 && (await this.#isQueued(operation))));
-        if (isTooLow || isSkipped) await this.#rebroadcast(operation, { isTooLow });
+        const isQueued = fee !== null && isSkipped && pending[i] !== null && Number(pending[i]) === operation.nonce;
+        if (isTooLow || isSkipped) await this.#rebroadcast(operation, { isTooLow, isQueued });
         else lastRebroadcast.atUs = clock.nowUs();
       }
     }
@@ -394,24 +403,14 @@ export class TransactionRecovery extends Recovery {
   }
 
   /**
-   * Whether the node does not count the next transaction of a wallet as executable. anvil never includes one that it
-   * received while it made the block with the nonce before it, and knows the same bytes already: only a replacement helps.
-   * @param {Operation} operation
-   */
-  async #isQueued({ account, nonce }) {
-    const params = [account.wallet.address, 'pending'];
-    const pending = await nullIfRefused(this.#tools.rpc.call('eth_getTransactionCount', params, 'resolve'));
-    return pending !== null && Number(pending) <= nonce;
-  }
-
-  /**
    * Sends a transaction again, with a higher fee if the node requires it. Errors are ignored: the chain decides the
    * status.
    * @param {UnresolvedOperation['operation'] | Operation} operation
-   * @param {{isTooLow?: boolean, isUnknown?: boolean}} [evidence] isTooLow: only a higher fee helps; isUnknown:
+   * @param {{isTooLow?: boolean, isQueued?: boolean, isUnknown?: boolean}} [evidence] isTooLow: the fee is known to be too low; isQueued: the
+   *   node keeps it queued although its nonce is next; isUnknown:
    *   the node has just reported it as unknown
    */
-  async #rebroadcast(operation, { isTooLow = false, isUnknown = false } = {}) {
+  async #rebroadcast(operation, { isTooLow = false, isQueued = false, isUnknown = false } = {}) {
     const { clock, presigner, resubmissions } = this.#tools;
     const { lastRebroadcast } = operation;
     if (lastRebroadcast !== undefined) {
@@ -421,8 +420,9 @@ export class TransactionRecovery extends Recovery {
     }
     const raise = () =>
       'setTransaction' in operation && operation.hashes.length < MAX_HASHES && presigner.raise(operation);
-    if (isTooLow && !raise()) return;
-    if (isTooLow) resubmissions.replaced += 1;
+    const isRaised = (isTooLow || isQueued) && raise();
+    if (isTooLow && !isRaised) return;
+    if (isRaised) resubmissions.replaced += 1;
     else resubmissions.rebroadcast += 1;
     const failure = await this.#send(operation);
     // Another node behind the same address may know it and answers with an error.

@@ -31,21 +31,33 @@ test('submissions that are under way when the drain ends: exact', async (t) => {
   assert.equal((await runOf(t, '--drain-timeout 0s', own)).run.audit.exact, true);
 });
 
-test("a wallet's next transaction that the node holds as queued is replaced, and the wallet goes on", async (t) => {
-  let sent = 0;
+test("a wallet's next transaction that the node keeps queued is replaced, and the wallet goes on", async (t) => {
+  let queued = 0;
   const { url } = await serve(async (body) => {
-    if (!body.includes('eth_sendRawTransaction') || (sent += 1) !== 5) return passOn(chain.url, body);
-    // anvil does not look again whether the transactions before it are missing.
+    if (queued > 0 || !body.includes('eth_sendRawTransaction')) return passOn(chain.url, body);
     const { from, nonce } = Transaction.from(JSON.parse(body).params[0]);
-    await chain.rpc('anvil_setNonce', [from, `0x${(nonce - 1).toString(16)}`]);
+    if (nonce !== 4) return passOn(chain.url, body);
+    await newBlocks(2); // the pool is done with the previous transaction
+    // anvil decides only on arrival whether an earlier nonce is missing.
+    await chain.rpc('anvil_setNonce', [from, '0x3']);
     const answer = await passOn(chain.url, body);
-    await chain.rpc('anvil_setNonce', [from, `0x${nonce.toString(16)}`]);
+    await chain.rpc('anvil_setNonce', [from, '0x4']);
+    queued = Number((await chain.rpc('txpool_status')).queued);
     return answer;
   });
   const { run } = await runOf(t, '-d 1h --iterations 10', { chain, rpc: url, threads: 1 });
+  assert.equal(queued, 1, 'the fault happened');
   const { generator, counts, audit } = run;
-  assert.deepEqual([generator.resubmissions.replaced, counts.verified, audit.exact], [1, 10, true]);
+  assert.ok(generator.resubmissions.replaced > 0);
+  assert.deepEqual([counts.verified, audit.exact], [10, true]);
 });
+
+/** @param {number} count */
+async function newBlocks(count) {
+  const head = async () => Number(await chain.rpc('eth_blockNumber'));
+  const last = (await head()) + count;
+  while ((await head()) < last) await sleep(20);
+}
 
 test('a connection that is lost in the audit is used again', async (t) => {
   let lost = 0;

@@ -1,11 +1,15 @@
 /** Faults that pass, where nothing is measured: in the set-up, in the drain, in the audit; and reorgs that touch much. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pending, startAnvil, startMinedChain } from '../helpers/anvil.js';
 import { HANG_UP, passOn, serve } from '../helpers/endpoint.js';
 import { runOf, startOf } from '../helpers/run-of.js';
 
-/** @import { Answer } from '../helpers/endpoint.js' */
+/**
+ * @import { Anvil } from '../helpers/anvil.js'
+ * @import { Answer } from '../helpers/endpoint.js'
+ */
 
 const BUSY = { status: 429, headers: { 'retry-after': '1' }, body: 'too many requests' };
 
@@ -67,6 +71,29 @@ describe('set-up and audit outlive', { concurrency: 2 }, () => {
     });
 });
 
+/**
+ * A reorg while the miner is paused, until all transactions of the removed blocks are back in the pool. anvil never
+ * includes some of those that come while it makes a block.
+ * @param {Pick<Anvil, 'rpc'>} chain
+ * @param {number} depth
+ */
+async function reorg(chain, depth) {
+  /** @type {string[]} */
+  const accounts = await chain.rpc('eth_accounts');
+  const nonces = () =>
+    Promise.all(accounts.map((a) => chain.rpc('eth_getTransactionCount', [a, 'latest']).then(Number)));
+  const before = await nonces();
+  await chain.rpc('anvil_reorg', [depth, []]);
+  await chain.rpc('evm_mine');
+  const after = await nonces();
+  const areBack = (/** @type {Record<'pending' | 'queued', Record<string, object>>} */ { pending, queued }) =>
+    accounts.every((account, i) => {
+      const inPool = Object.keys({ ...queued[account.toLowerCase()], ...pending[account.toLowerCase()] }).map(Number);
+      return inPool.filter((nonce) => nonce >= after[i] && nonce < before[i]).length === before[i] - after[i];
+    });
+  while (!areBack(await chain.rpc('txpool_inspect'))) await sleep(20);
+}
+
 describe('a reorg', () => {
   test('of blocks that hold hundreds of operations: each is sent again a few times at most, and the run goes on', async (t) => {
     const { anvil: chain, miner } = await startMinedChain(t);
@@ -78,7 +105,8 @@ describe('a reorg', () => {
       await pending(chain, 200);
       await chain.rpc('evm_mine');
     }
-    await chain.rpc('anvil_reorg', [3, []]);
+    await pending(chain, 200);
+    await reorg(chain, 3);
     miner.resume();
     await stress.waitFor(/reorg/);
     // It goes on: the first of these intervals may have begun before the reorg.
@@ -99,7 +127,7 @@ describe('a reorg', () => {
     // Without blocks there is a drain.
     await miner.pause();
     await stress.waitFor(/^ +[4-9]\.\d s/m);
-    await chain.rpc('anvil_reorg', [2, []]);
+    await reorg(chain, 2);
     miner.resume();
     const { run } = await stress.end();
     assert.ok(run.reorgs.operations > 0, 'operations of the run were in the blocks that were removed');

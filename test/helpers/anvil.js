@@ -116,9 +116,17 @@ export async function countOf(url, addresses) {
 /** @param {string} url @param {string} file of --contracts */
 export const countersIn = (url, file) => countOf(url, Object.values(JSON.parse(readFileSync(file, 'utf8')).contracts));
 
-/** Waits until so many transactions are in the pool. @param {Pick<Anvil, 'rpc'>} anvil @param {number} count */
+/**
+ * Waits until so many transactions are in the pool, executable or not.
+ * @param {Pick<Anvil, 'rpc'>} anvil
+ * @param {number} count
+ */
 export async function pending({ rpc }, count) {
-  while (Number((await rpc('txpool_status')).pending) < count) await sleep(20);
+  for (;;) {
+    const { pending, queued } = await rpc('txpool_status');
+    if (Number(pending) + Number(queued) >= count) return;
+    await sleep(20);
+  }
 }
 
 /**

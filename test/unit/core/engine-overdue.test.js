@@ -7,9 +7,14 @@ import { begun as begin } from './simulation.js';
 
 /** @import { SimulationOptions } from './simulation.js' */
 
-/** Blocks come every 400 ms: an operation is overdue after two seconds. @param {SimulationOptions} [options] */
-async function begun(options) {
+/**
+ * Blocks come every 400 ms: an operation is overdue after two seconds.
+ * @param {SimulationOptions & {latestIsPending?: boolean}} [options] latestIsPending: the node counts nothing as executable
+ */
+async function begun({ latestIsPending = false, ...options } = {}) {
   const run = await begin({ inFlight: 1, txTimeoutMs: 600_000, blockMs: 400, ...options });
+  const { eth_getTransactionCount: count } = run.handlers;
+  if (latestIsPending) run.handlers.eth_getTransactionCount = (address) => count(address, 'latest');
   const again = () =>
     run.rpc.calls
       .filter(({ method, purpose }) => method === 'eth_sendRawTransaction' && purpose === 'resubmit')
@@ -147,17 +152,35 @@ describe('a transaction that the node knows', () => {
     assert.deepEqual([run.again(), await run.resubmissions()], [[], NONE]);
   });
 
-  it('is replaced if it is next and the node holds it as queued, after it was sent again in vain', async () => {
-    const run = await begun({ fees: risingFees({ isTooLow: false }) });
-    const { eth_getTransactionCount: count } = run.handlers;
-    run.handlers.eth_getTransactionCount = (address) => count(address, 'latest');
-    await run.othersMine(5, 3);
+  it('is replaced once if it is next, and the node keeps it queued after it was sent again', async () => {
+    const run = await begun({ fees: risingFees({ isTooLow: false }), latestIsPending: true });
+    await run.othersMine(2, 3);
+    await run.advance(60_000);
     equalBy(run.again(), ({ price }) => price, [1]);
-    await run.othersMine(3, 3);
+    await run.othersMine(6, 3);
     equalBy(run.again(), ({ price }) => price, [1, 2]);
-    assert.deepEqual(await run.resubmissions(), { ...NONE, rebroadcast: 1, replaced: 1 });
+    await run.othersMine(10, 3);
+    equalBy(run.again(), ({ price }) => price, [1, 2, 2]);
+    assert.deepEqual(await run.resubmissions(), { ...NONE, rebroadcast: 2, replaced: 1 });
     await run.block();
     assert.equal(run.sampleOf(0, 0)?.hash, run.again()[1].hash);
+  });
+
+  it('is sent again unchanged if the node keeps it queued and the fee cannot be raised', async () => {
+    const run = await begun({ fees: risingFees({ isTooLow: false, mostRaises: 0 }), latestIsPending: true });
+    await run.othersMine(10, 3);
+    equalBy(run.again(), ({ price }) => price, [1, 1]);
+  });
+
+  it('is sent again if the node does not answer what is pending', async () => {
+    const run = await begun({ fees: risingFees({ isTooLow: false }) });
+    const { eth_getTransactionCount: count } = run.handlers;
+    run.handlers.eth_getTransactionCount = (address, block) => {
+      if (block === 'pending') throw new TransportError('no answer', 'timeout');
+      return count(address, block);
+    };
+    await run.othersMine(10, 3);
+    equalBy(run.again(), ({ price }) => price, [1, 1]);
   });
 
   it('is not replaced while the node counts it as executable', async () => {

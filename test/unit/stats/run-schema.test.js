@@ -55,6 +55,12 @@ describe('docs/run.schema.json', () => {
     assert.deepEqual(differences(READINGS, SCHEMA.$defs.probes, 'probes'), []);
   });
 
+  it('takes every outcome as that of an operation whose block left the chain', () => {
+    const outcomes = Object.values(COUNTS).flatMap(({ outcome }) => outcome ?? []);
+    const { enum: taken } = SCHEMA.$defs.audit.properties.resolutions.items.properties.outcome;
+    assert.deepEqual([...taken].sort(), outcomes.sort());
+  });
+
   it('has every duration that thresholds can name', () => {
     const { visibility, ...stages } = SCHEMA.properties.latency.properties.stages.properties;
     assert.ok(visibility !== undefined, 'run files of earlier versions have it');
