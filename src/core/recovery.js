@@ -231,7 +231,8 @@ export class TransactionRecovery extends Recovery {
 
   /**
    * Sends overdue accepted transactions again if the node has lost them. Replaces those whose fee is too low, and those
-   * that the node keeps queued although their nonce is next. Transactions that the node knows stay as they are while no blocks are made.
+   * that the node keeps queued although their nonce is next. Transactions that the node knows stay as they are while no
+   * blocks are made.
    * @override
    */
   async watch() {
@@ -394,7 +395,7 @@ export class TransactionRecovery extends Recovery {
         const { lastRebroadcast, fee } = operation;
         const isTooLow = fee !== null && presigner.isTooLow(fee);
         const isSkipped = newestBlock - (lastRebroadcast.block ?? newestBlock) >= SKIPPED_BLOCKS;
-        const isQueued = fee !== null && isSkipped && pending[i] !== null && Number(pending[i]) === operation.nonce;
+        const isQueued = pending[i] !== null && Number(pending[i]) === operation.nonce;
         if (isTooLow || isSkipped) await this.#rebroadcast(operation, { isTooLow, isQueued });
         else lastRebroadcast.atUs = clock.nowUs();
       }
@@ -406,9 +407,9 @@ export class TransactionRecovery extends Recovery {
    * Sends a transaction again, with a higher fee if the node requires it. Errors are ignored: the chain decides the
    * status.
    * @param {UnresolvedOperation['operation'] | Operation} operation
-   * @param {{isTooLow?: boolean, isQueued?: boolean, isUnknown?: boolean}} [evidence] isTooLow: the fee is known to be too low; isQueued: the
-   *   node keeps it queued although its nonce is next; isUnknown:
-   *   the node has just reported it as unknown
+   * @param {{isTooLow?: boolean, isQueued?: boolean, isUnknown?: boolean}} [evidence] isTooLow: the fee is known to be too
+   *   low; isQueued: the node keeps it queued although its nonce is next; isUnknown: the node has just reported it as
+   *   unknown
    */
   async #rebroadcast(operation, { isTooLow = false, isQueued = false, isUnknown = false } = {}) {
     const { clock, presigner, resubmissions } = this.#tools;
