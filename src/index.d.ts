@@ -126,6 +126,7 @@ export interface IntervalRow {
 /** Figures of a group of operations: of one name, or of one endpoint. */
 export interface Group {
   counts: Omit<Counts, 'scheduled' | 'dropped' | 'started'>;
+  /** Of the window, spread over the time in which the blocks were made: no whole number. */
   windowVerified: number;
   latency: Distribution;
 }
@@ -152,8 +153,21 @@ export interface Rates {
   attemptedPerSecond: number | null;
   acceptedPerSecond: number | null;
   includedPerSecond: number | null;
-  /** The TPS. */
+  /** The TPS: spread over the time in which the blocks were made, like includedPerSecond and chainGasPerSecond. */
   verifiedPerSecond: number | null;
+  /** Gas of all transactions in blocks; null for plain calls. */
+  chainGasPerSecond?: number | null;
+  /** The part of the window that these rates refer to. */
+  spreadMs?: number;
+}
+
+/** The throughput over time: verified operations, and gas of all transactions, in each step. */
+export interface Series {
+  /** Of the first step, since the start of the load. */
+  startMs: number;
+  stepMs: number;
+  verified: number[];
+  gas: number[];
 }
 
 /** A run, as `--out` writes it: evm-stress/run@1. docs/run.schema.json describes each member. */
@@ -189,6 +203,8 @@ export interface RunFile {
   ladder?: BrokenPromises & { rungs: Record<string, RungFigures | null> };
   lag: Distribution | null;
   intervals: IntervalRow[];
+  /** Absent in files of release 0.2.0. */
+  series?: Series;
   blocks: { count: number; transactions: number | null; ours: number; gasUsed: number | null };
   probes: object | null;
   generator: { cpuUs: number | null; peakRssBytes: number; cpuUsPerVerified: number | null };

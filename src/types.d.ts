@@ -22,6 +22,7 @@ import type { Distribution, DistributionState } from './stats/histogram.js';
 import type { MeasuredRun, buildPartialRunFile, buildRunFile } from './stats/run-file.js';
 import type { RUNGS, STAGES } from './stats/sample.js';
 import type { Stats } from './stats/stats.js';
+import type { Span, SpreadReport } from './stats/throughput.js';
 import type { Checked, Operator } from './stats/thresholds.js';
 import type { compare, compareMetrics } from './studies/compare.js';
 import type { Header, Headers } from './transport/headers.js';
@@ -270,6 +271,14 @@ export type Block = {
   gasLimit: number;
   transactions: number;
   ours: number;
+  /** its gas is spread from then to seenAtUs; absent: it counts when it was seen */
+  spreadFromUs?: number;
+};
+
+/** Operations that were seen in blocks together, with the time over which the throughput spreads them (stats/throughput.js). */
+export type Sighting = Span & {
+  /** operations of it that have not ended */
+  open: number;
 };
 
 /** A new block of the chain, as outputs get it. */
@@ -287,6 +296,8 @@ export type Inclusion = {
   hash: string;
   /** when the block had its confirmations */
   seenAtUs: number;
+  /** absent: found by its receipt */
+  sighting?: Sighting;
 };
 
 /** blocks that are no longer part of the chain */
@@ -306,6 +317,7 @@ export type Reorg = {
 /** An object instead of a callback, because there is one for each operation in flight. */
 export type Watcher = {
   setInclusion: (hash: string, inclusion: Inclusion) => void;
+  startedAtUs?: number;
   promise?: Promised | null;
 };
 
@@ -324,7 +336,8 @@ export type InclusionDetector = {
    * source: how new heads are learned of now; resolutionMs: how late a block can be seen because of polling, 0 where
    * heads are pushed; silentMs: how long nothing was heard, in answer or unasked; stillMs: how long there was no new
    * block; behindMs: how long the node's head has been below blocks that were read; blockMs: mean time between two
-   * blocks, lately; newestBlock: number of the last one that was read; warning: what the user should know, in words
+   * blocks, lately; sightedUs: when blocks were seen last; periodUs: median time between two sightings, null while not
+   * known; newestBlock: number of the last one that was read; warning: what the user should know, in words
    */
   stats: () => {
     source: 'poll' | 'subscription';
@@ -335,6 +348,8 @@ export type InclusionDetector = {
     stillMs: number;
     behindMs: number;
     blockMs: number;
+    sightedUs: number;
+    periodUs: number | null;
     newestBlock: number;
     warning: string | null;
   };
@@ -489,6 +504,8 @@ export type Snapshot = {
   traffic: ThreadStats;
   /** how the law of conservation is broken */
   violation: string | null;
+  /** where the throughput counts what was verified since the last snapshot */
+  spread: SpreadReport;
 };
 
 /** a snapshot for another thread */
@@ -856,6 +873,7 @@ export type GasOfOperations = { operations: number; used: number };
 /** Operations of one name, or sent to one endpoint. */
 export type GroupFigures = {
   counts: Pick<Counts, 'verified' | 'failed' | 'timedOut' | 'abandoned'>;
+  /** operations verified, as far as the throughput counts them in the window; of a stage, in its time */
   windowVerified: number;
   gas: GasOfOperations;
   /** latency of the verified ones */
@@ -938,8 +956,10 @@ export type IntervalRow = {
   failures: Record<string, number>;
   /** at the end of the interval */
   inFlight: number;
-  /** verified operations per second; null for the drain */
+  /** verified operations per second, by stats/throughput.js; null for the drain */
   tps: number | null;
+  /** the same of what is in blocks; absent for plain calls and the drain, and in older files */
+  perSecond?: BlockRates;
   /** operations verified in the interval */
   latency: DistributionJson;
   /** from due to started, of operations due in the interval */
@@ -954,6 +974,17 @@ export type IntervalRow = {
   /** time without a response about the chain at the end of the interval, and the reason */
   silence?: { ms: number; words: string };
 };
+
+/** Verified operations, and gas of all transactions in blocks, in each step of time (stats/throughput.js). */
+export type Series = {
+  /** of the first point, since the start of the load; below 0: before it */
+  startMs: number;
+  stepMs: number;
+  verified: number[];
+  gas: number[];
+};
+
+export type BlockRates = { blocks: number; transactions: number; ours: number; gas: number };
 
 export type Phase = 'warmup' | 'load' | 'drain';
 
@@ -1099,6 +1130,8 @@ export type Sample = {
   /** effect read back, or given up */
   endedAtUs: number;
   blockNumber: number | null;
+  /** null: in no block, or found by its receipt */
+  sighting: Span | null;
   effect: string | null;
   target: string | null;
   /** by its receipt; null if it was verified without one */
@@ -1268,8 +1301,8 @@ export type LiveFigures = {
   /** since the start of the load */
   verified: number;
   inFlight: number;
-  /** verified operations per second of the running interval */
-  tps: number;
+  /** verified operations per second of the last interval before the newest sighting; null: none was seen yet */
+  tps: number | null;
 };
 
 export type Address = { host: string; port: number };

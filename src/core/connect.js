@@ -9,7 +9,7 @@ import { EXIT, ForeignSenderError, InterruptedError, UnavailableError, UsageErro
 import { chooseTransport } from '../transport/choose.js';
 import { transports } from '../transport/index.js';
 import { unlessAborted } from '../workloads/user-code.js';
-import { SetUpCosts, secondsPerBlock } from './costs.js';
+import { DEFAULT_BLOCK_S, SetUpCosts, secondsPerBlock } from './costs.js';
 import { sliceIndexes } from './nonces.js';
 
 /**
@@ -137,7 +137,7 @@ export async function readChain(rpc, url, allowed) {
     genesisHash: typeof genesis?.hash === 'string' ? genesis.hash : null,
     baseFeeWei: baseFeeOf(latest),
     blockGasLimit: toNumber(latest.gasLimit),
-    blockSeconds: await secondsPerBlock(rpc, latest),
+    blockSeconds: (await secondsPerBlock(rpc, latest)) ?? DEFAULT_BLOCK_S,
   };
 }
 

@@ -27,7 +27,7 @@ const ASSUMED_OPERATIONS = 1000;
 /** Blocks used to measure the block time: timestamps are whole seconds. */
 const PACE_BLOCKS = 100;
 /** Assumed for a chain with too few blocks, or with pauses between them. */
-const DEFAULT_BLOCK_S = 1;
+export const DEFAULT_BLOCK_S = 1;
 const LONGEST_BLOCK_S = 60;
 
 /**
@@ -112,15 +112,16 @@ function operationsExpected({ threads, inFlight, ratePerSecond, stages, warmupMs
   return (warmupS + seconds) * (ratePerSecond ?? (threads * inFlight) / blockSeconds);
 }
 
-/** @param {Rpc} rpc @param {{number: string, timestamp: string}} latest block @returns {Promise<number>} */
+/** @param {Rpc} rpc @param {{number: string, timestamp: string}} latest block @returns {Promise<number | null>} null: not known */
 export async function secondsPerBlock(rpc, { number, timestamp }) {
   const head = toNumber(number);
   // The timestamp of the genesis block is arbitrary.
   const from = Math.max(1, head - PACE_BLOCKS);
-  if (head - from < 2) return DEFAULT_BLOCK_S;
+  if (head - from < 2) return null;
   const first = await rpc.call('eth_getBlockByNumber', [toHex(from), false], 'setup');
-  const seconds = (toNumber(timestamp) - toNumber(first?.timestamp ?? 0)) / (head - from);
-  return seconds > 0 && seconds <= LONGEST_BLOCK_S ? seconds : DEFAULT_BLOCK_S;
+  if (!first?.timestamp) return null;
+  const seconds = (toNumber(timestamp) - toNumber(first.timestamp)) / (head - from);
+  return seconds > 0 && seconds <= LONGEST_BLOCK_S ? seconds : null;
 }
 
 /** @param {Cost} cost @returns {string} one line */

@@ -7,6 +7,7 @@ import { GENERATOR } from '../stats/metrics.js';
 import { noReorgs } from '../stats/reorgs.js';
 import { buildRunFile } from '../stats/run-file.js';
 import { Stats, noneUsed } from '../stats/stats.js';
+import { Series } from '../stats/throughput.js';
 import { transportsOf } from '../transport/choose.js';
 import { timeText } from '../text.js';
 import { MIX, isCallWorkload } from '../workloads/table.js';
@@ -60,7 +61,8 @@ export function describeRun(
   const { times, endpoints: network, workers, common } = site;
   const { ready, environment, valueWei, schedule, warmUp } = prepared;
   const { report } = audited;
-  const { stats, window, intervals, windowStartedAtMs, loadStartUs } = loaded;
+  const { stats, window, intervals, windowStartedAtMs, loadStartUs, throughput } = loaded;
+  const windowEndUs = Math.min(window.endUs, ended.untilUs);
   const { failureWords, reorgs, ...engineStats } = loaded.engineStats;
   const spending = describeSpending(config.maxSpendWei, ready, { decrease, valueWei, report });
   const own = network.stats();
@@ -89,7 +91,11 @@ export function describeRun(
     instance: describeInstance(config, common?.facts()),
     environment,
     stats,
-    durationUs: Math.max(0, Math.min(window.endUs, ended.untilUs) - window.startUs),
+    durationUs: Math.max(0, windowEndUs - window.startUs),
+    ratesUs: Math.max(0, Math.min(windowEndUs, throughput.endUs) - window.startUs),
+    periodUs: throughput.periodUs,
+    series: throughput.series,
+    windowGas: throughput.windowGas,
     intervals,
     windowStartedAtMs,
     failureWords,
@@ -216,6 +222,7 @@ export function describeFailedSetUp(error, config, surroundings, { endpoints, ..
     traffic: NO_TRAFFIC,
     untilUs,
     intervals: [],
+    throughput: { series: new Series().toJSON(), windowGas: 0, endUs: untilUs, periodUs: null },
     generator: { cpuUs: 0, peakRssBytes: process.resourceUsage().maxRSS * 1024 },
     loadStartUs: untilUs,
     windowStartedAtMs: opened.times.timeOfDayMs(untilUs),

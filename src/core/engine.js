@@ -18,13 +18,14 @@ import { Presigner } from './signing.js';
 import { MAX_SUBMISSIONS, RetryPolicy, Submissions } from './submit.js';
 
 /**
- * @import { BlockTotals, Clock, Engine, EngineConfig, Fees, InclusionDetector, LoopReading, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, Rung, SeenBlock, Signer, Snapshot, ThreadStats, Workload } from '../types.d.ts'
+ * @import { BlockTotals, Clock, Engine, EngineConfig, Fees, InclusionDetector, LoopReading, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, Rung, SeenBlock, Sighting, Signer, Snapshot, ThreadStats, Workload } from '../types.d.ts'
  * @import { DetectorRow } from '../inclusion/index.js'
  * @import { DriverOptions } from './driver.js'
  * @import { Account } from './nonces.js'
  * @import { Tools } from './operation.js'
  * @import { Schedule, Share } from './pacer.js'
  * @import { Stats } from '../stats/stats.js'
+ * @import { SpreadReport } from '../stats/throughput.js'
  * @import { Resubmissions } from './submit.js'
  */
 
@@ -60,6 +61,7 @@ import { MAX_SUBMISSIONS, RetryPolicy, Submissions } from './submit.js';
  * @property {number} chainId
  * @property {number} startBlock latest block when the load began
  * @property {string | null} startHash its hash
+ * @property {number | null} [periodUs] time between the blocks before; null: not known
  * @property {string} inclusion name of the detector
  * @property {bigint | null} capWei limit of fees; null: none
  * @property {number} confirmations blocks required on top before an operation counts as included
@@ -106,6 +108,9 @@ export class ThreadEngine {
   /** Null: without --ladder. @type {Ladder | null} */
   #ladder = null;
   #deadlines;
+  /** Those with operations that may not have ended, in order. @type {Sighting[]} */
+  #sightings = [];
+  #settledUs = 0;
   #loop = probes.loop();
   #random;
   #retryPolicy;
@@ -180,6 +185,7 @@ export class ThreadEngine {
       clock,
       head: startBlock,
       headHash: startHash,
+      periodUs: about.periodUs,
       confirmations,
       onBlock: (block) => {
         fees.observe(block.baseFeeWei);
@@ -193,6 +199,7 @@ export class ThreadEngine {
         this.#ladder?.seen(block);
         onBlock(seen);
       },
+      onSighting: (sighting) => this.#sightings.push(sighting),
       onReorg: (reorg) => this.#reorganise(reorg),
       onReplaced: (words) => onStop('chain_replaced', new UnavailableError(words)),
     });
@@ -292,7 +299,17 @@ export class ThreadEngine {
       generator: this.#figures(),
       traffic: this.#options.traffic(),
       violation: recorder.isBalanced(this.#driver.live.size) ? null : this.#violation(),
+      spread: this.#takeSpread(nowUs),
     };
+  }
+
+  /** @param {number} nowUs @returns {SpreadReport} */
+  #takeSpread(nowUs) {
+    const spans = this.#recorder.takeSpans();
+    if (this.#detector === null) return { spans, settledUs: nowUs, sightedUs: nowUs, periodUs: null };
+    const { sightedUs, periodUs } = this.#detector.stats();
+    while (this.#sightings[0]?.open === 0) this.#settledUs = this.#sightings.shift()?.toUs ?? 0;
+    return { spans, settledUs: this.#settledUs, sightedUs, periodUs };
   }
 
   /** @param {number} nowUs @returns {EngineReport} */

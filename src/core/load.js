@@ -4,10 +4,11 @@ import { endedOf } from '../stats/recorder.js';
 import { asJson } from '../stats/merge.js';
 import { reorgInWords } from '../stats/reorgs.js';
 import { IntervalLog, Stats, rowOf, zeroCounts } from '../stats/stats.js';
+import { Throughput } from '../stats/throughput.js';
 
 /**
  * @import { Stop } from './stop.js'
- * @import { Clock, Counts, Engine, Output, Phase, Readings, RunFile, Snapshot, Surroundings } from '../types.d.ts'
+ * @import { Clock, Counts, Engine, IntervalRow, Output, Phase, Readings, RunFile, Snapshot, Surroundings, Totals } from '../types.d.ts'
  * @import { ConsistencyCheck } from '../consistency/index.js'
  * @import { EngineReport, Plan } from './engine.js'
  * @import { GasRate } from './gas-rate.js'
@@ -35,6 +36,7 @@ import { IntervalLog, Stats, rowOf, zeroCounts } from '../stats/stats.js';
  * @property {Checkpoints} checkpoints started here, stopped by the caller
  * @property {(soFar: LoadSoFar) => RunFile} describeSoFar
  * @property {(atUs: number) => number} timeOfDayMs time of day of an instant of the clock
+ * @property {Throughput} [throughput] is told of the blocks
  * @property {boolean} [isPlain] plain calls
  * @property {Surroundings['onProgress']} [onProgress] of the drain
  * @property {() => Promise<number>} begin waits for the common start; resolves with the start of the load
@@ -51,31 +53,35 @@ const SILENT_MS = 1500;
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Time between two showings of the running interval, and its least length. */
+/** Time between two showings of the running interval. */
 const LIVE_MS = 500;
-const YOUNGEST_MS = 250;
+
+/** A row waits for the next blocks as long as the longer of so many intervals, or of the usual times between two blocks. */
+const WAIT = 2;
 
 /** The load from the first operation to the end of the drain, with a row for the outputs and the run file at every interval. */
 export class Load {
   #options;
   /** An automatic warm-up sets the window later. @type {Plan} */
   #plan = { loadStartUs: Infinity, startUs: Infinity, endUs: Infinity };
-  #log = new IntervalLog();
+  #throughput;
+  #log;
+  /** Rows that the outputs do not have yet. @type {Array<{row: IntervalRow, sums: Omit<Totals, 'runTps'>}>} */
+  #unsettled = [];
   /** The sum of the intervals that have ended. @type {Stats | null} */
   #past = null;
   /** @type {Snapshot | null} */
   #latest = null;
-  #windowVerified = 0;
   /** CPU time of this process in the window. */
   #cpuUs = 0;
-  /** The running interval began here. */
-  #interval = { startUs: 0, verified: 0 };
   /** Resolved when all rows so far are written. @type {Promise<void>} */
   #written = Promise.resolve();
 
   /** @param {LoadOptions} options */
   constructor(options) {
     this.#options = options;
+    this.#throughput = options.throughput ?? new Throughput(new IntervalLog());
+    this.#log = this.#throughput.log;
   }
 
   async run() {
@@ -93,14 +99,12 @@ export class Load {
     });
     const startUs =
       typeof times.warmupMs !== 'number' || warmUp !== null ? Infinity : loadStartUs + times.warmupMs * 1000;
-    this.#plan = { loadStartUs, startUs, endUs: this.#endOf(startUs) };
-
+    this.#setPlan({ loadStartUs, startUs, endUs: this.#endOf(startUs) });
     const startedAtMs = this.#options.timeOfDayMs(loadStartUs);
     for (const output of outputs) output.start?.({ startUs: loadStartUs, startedAtMs, isPlain: this.#options.isPlain });
     watch.begin();
     engine.start(this.#plan);
     checkpoints.begin(source);
-    this.#interval.startUs = loadStartUs;
     const endLive = this.#showRunning();
     if (startUs > loadStartUs) {
       if (warmUp !== null) await this.#reportUntilWindow(warmUp);
@@ -113,36 +117,64 @@ export class Load {
 
     const endUs = Math.min(Math.max(clock.nowUs(), stop.reason === 'duration' ? plan.endUs : 0), plan.endUs);
     engine.stop(endUs);
+    this.#setPlan({ ...plan, endUs });
     endLive();
     await this.#report(endUs < plan.startUs ? 'warmup' : 'load', endUs);
     const endProgress = this.#showDrain();
     const ledger = await engine.drain(times.drainTimeoutMs, stop.now).finally(endProgress);
     await this.#report('drain', clock.nowUs());
+    this.#written = this.#written.then(() => this.#showSettled(Infinity));
     await this.#written.catch((error) => stop.request('internal', EXIT.internal, error));
     return { ...this.#soFar(), ledger };
   }
 
-  /** @returns {() => void} ends it */
+  /** @param {Plan} plan */
+  #setPlan(plan) {
+    this.#plan = plan;
+    this.#throughput.plan(plan);
+  }
+
+  /** Shows the running interval, and rows when their rates are known. @returns {() => void} ends it */
   #showRunning() {
     const shown = this.#options.outputs.flatMap((output) => output.live?.bind(output) ?? []);
-    if (shown.length === 0) return () => {};
-    return this.#repeat(({ atUs, counts }) => {
-      const { loadStartUs, startUs, endUs } = this.#plan;
-      const { verified } = counts;
-      const seconds = (atUs - this.#interval.startUs) / 1e6;
-      if (1000 * seconds < YOUNGEST_MS) return;
-      const isWarmUp = atUs < startUs;
-      const [fromUs, toUs] = isWarmUp ? [loadStartUs, startUs] : [startUs, endUs];
-      const figures = {
-        phase: /** @type {Phase} */ (isWarmUp ? 'warmup' : 'load'),
-        elapsedMs: (atUs - fromUs) / 1000,
-        lengthMs: toUs === Infinity ? null : (toUs - fromUs) / 1000,
-        verified,
-        inFlight: inFlightIn(counts),
-        tps: (verified - this.#interval.verified) / seconds,
-      };
-      for (const show of shown) show(figures);
-    });
+    return this.#repeat(
+      ({ atUs, counts }) => {
+        this.#showSettled(atUs);
+        const { loadStartUs, startUs, endUs } = this.#plan;
+        const isWarmUp = atUs < startUs;
+        const [fromUs, toUs] = isWarmUp ? [loadStartUs, startUs] : [startUs, endUs];
+        const figures = {
+          phase: /** @type {Phase} */ (isWarmUp ? 'warmup' : 'load'),
+          elapsedMs: (atUs - fromUs) / 1000,
+          lengthMs: toUs === Infinity ? null : (toUs - fromUs) / 1000,
+          verified: counts.verified,
+          inFlight: inFlightIn(counts),
+          tps: this.#throughput.lately(atUs, this.#options.times.intervalMs),
+        };
+        for (const show of shown) show(figures);
+      },
+      () => shown.length > 0 || this.#unsettled.length > 0,
+    );
+  }
+
+  /**
+   * Gives the outputs the rows whose rates are known, and those that have waited too long, without a rate.
+   * @param {number} nowUs Infinity: the load is over
+   */
+  #showSettled(nowUs) {
+    const { settledUs, periodUs } = this.#throughput;
+    const { loadStartUs } = this.#plan;
+    const waitUs = WAIT * Math.max(1000 * this.#options.times.intervalMs, periodUs ?? 0);
+    while (this.#unsettled.length > 0) {
+      const [{ row, sums }] = this.#unsettled;
+      const endUs = loadStartUs + 1000 * row.endMs;
+      const isSettled = nowUs === Infinity || settledUs >= endUs;
+      if (!isSettled && nowUs < endUs + waitUs) return;
+      this.#unsettled.shift();
+      const shown = isSettled ? row : { ...row, tps: null, perSecond: undefined };
+      const totals = { ...sums, runTps: row.phase === 'load' && isSettled ? meanTps(this.#log.rows, row.endMs) : null };
+      for (const output of this.#options.outputs) output.interval?.(shown, totals);
+    }
   }
 
   /** @returns {() => void} ends it */
@@ -159,13 +191,17 @@ export class Load {
     };
   }
 
-  /** @param {(snapshot: Snapshot) => void} show called with the figures so far @returns {() => void} ends it */
-  #repeat(show) {
+  /**
+   * @param {(snapshot: Snapshot) => void} show called with the figures so far
+   * @param {() => boolean} [isDue] false: not this time
+   * @returns {() => void} ends it
+   */
+  #repeat(show, isDue = () => true) {
     const { clock } = this.#options;
     let isOver = false;
     const turn = async () => {
       // An error is thrown again by the next report.
-      const snapshot = await this.#take(clock.nowUs(), false).catch(() => null);
+      const snapshot = isDue() ? await this.#take(clock.nowUs(), false).catch(() => null) : null;
       if (isOver) return;
       if (snapshot !== null) show(snapshot);
       cancel = clock.after(() => void turn(), LIVE_MS);
@@ -188,9 +224,13 @@ export class Load {
     const { atUs, rest, window, generator, traffic } = /** @type {Snapshot} */ (this.#latest);
     const stats = new Stats((this.#past ?? rest).startUs);
     if (this.#past !== null) stats.add(this.#past);
+    stats.add(rest);
+    const { series, windowGas, periodUs } = this.#throughput;
+    const endUs = this.#throughput.endUs(atUs, stats.counts.started - endedOf(stats.counts) + stats.counts.abandoned);
     return {
-      stats: stats.add(rest),
+      stats,
       window,
+      throughput: { series: series.toJSON(), windowGas, endUs, periodUs },
       engineStats: generator,
       traffic,
       untilUs: atUs,
@@ -207,6 +247,7 @@ export class Load {
     const { engine, stop } = this.#options;
     const snapshot = await engine.snapshot(nowUs, endsInterval);
     this.#latest = snapshot;
+    this.#throughput.add(snapshot.spread);
     this.#options.check?.noteTraffic(snapshot.traffic.rpcCalls);
     const ended = snapshot.interval?.stats;
     if (ended !== undefined) this.#past = (this.#past ?? new Stats(ended.startUs)).add(ended);
@@ -227,7 +268,7 @@ export class Load {
       .windowStartUs(loadStartUs, countsNow, stop.drain)
       .then((startUs) => {
         if (startUs === null) return;
-        this.#plan = { loadStartUs, startUs, endUs: this.#endOf(startUs), perSecond: warmUp.gas?.facts.perSecond };
+        this.#setPlan({ loadStartUs, startUs, endUs: this.#endOf(startUs), perSecond: warmUp.gas?.facts.perSecond });
         engine.setWindow(this.#plan);
         for (const words of [warmUp.warning, warmUp.gas?.warning ?? null])
           if (words !== null) watch.warnOf('warmup', words);
@@ -269,7 +310,6 @@ export class Load {
     try {
       const { interval, counts, traffic } = await this.#take(nowUs, true);
       const report = /** @type {EngineReport} */ (interval);
-      this.#interval = { startUs: nowUs, verified: counts.verified };
       const { loop, silence, reorgs, warnings } = report;
       // The row is written when all probes have responded, without delaying the next interval.
       const probes = watch.sample(loop, traffic.transport);
@@ -289,30 +329,36 @@ export class Load {
 
   /** @param {Phase} phase @param {EngineReport} report @param {Counts} totals @param {Readings} probes */
   #addRow(phase, { stats, inFlight, blocks, silence }, totals, probes) {
-    const { loadStartUs, startUs } = this.#plan;
-    if (phase === 'load') {
-      this.#cpuUs += probes.self.cpuUs;
-      this.#windowVerified += stats.counts.verified;
-    }
+    const { loadStartUs } = this.#plan;
+    if (phase === 'load') this.#cpuUs += probes.self.cpuUs;
     const gapMaxMs = Math.max(blocks.gapMaxMs ?? 0, silence?.stillMs ?? 0);
-    const row = rowOf(stats, { phase, loadStartUs, inFlight, blocks: { ...blocks, gapMaxMs }, probes });
+    const { isPlain } = this.#options;
+    const row = rowOf(stats, { phase, loadStartUs, inFlight, blocks: { ...blocks, gapMaxMs }, probes, isPlain });
     if (silence !== null && silence.silentMs >= SILENT_MS)
       row.silence = { ms: silence.silentMs, words: silence.words || 'no answer in time' };
     const { check } = this.#options;
     if (check) row.violations = check.takeFound();
     this.#log.add(row);
-    const windowS = (stats.endUs - startUs) / 1e6;
     const censored = stats.distribution('censored');
     const sums = {
       attempts: totals.started,
       verified: totals.verified,
-      runTps: phase === 'load' && windowS > 0 ? this.#windowVerified / windowS : null,
       ...(censored.count > 0 && { censored: censored.toJSON() }),
       stages: stats.stages(),
       ...(Object.keys(stats.ladder).length > 0 && { ladder: /** @type {any} */ (asJson(stats.ladder)) }),
     };
-    for (const output of this.#options.outputs) output.interval?.(row, sums);
+    this.#unsettled.push({ row, sums });
+    this.#showSettled(stats.endUs);
   }
+}
+
+/** Of the window so far. @param {IntervalRow[]} rows @param {number} untilMs */
+function meanTps(rows, untilMs) {
+  const load = rows.filter(({ phase, tps, endMs }) => phase === 'load' && tps !== null && endMs <= untilMs);
+  const lengthMs = load.reduce((sum, { startMs, endMs }) => sum + endMs - startMs, 0);
+  return lengthMs === 0
+    ? null
+    : load.reduce((sum, { tps, startMs, endMs }) => sum + Number(tps) * (endMs - startMs), 0) / lengthMs;
 }
 
 /** @param {Counts} counts */
@@ -335,9 +381,6 @@ function endpointLostMessage({ silentMs, words }, names = []) {
  * - For --rate in gas enough operations are in blocks.
  * - It ends after --tx-timeout at the latest: by then every first operation has ended.
  *
- * The window then begins at a random time within one block interval. If it always began with a block, it would end at
- * the same distance from one in every run, with the same error.
- *
  * @typedef {object} WarmUpOptions
  * @property {Clock} clock
  * @property {number} operations most operations in flight
@@ -345,7 +388,6 @@ function endpointLostMessage({ silentMs, words }, names = []) {
  * @property {boolean} hasBlocks false: plain calls
  * @property {number} mostMs
  * @property {GasRate | null} [gas]
- * @property {() => number} [random]
  */
 
 const PERIOD_MS = 100;
@@ -357,8 +399,6 @@ export class WarmUp {
   #loadStartUs = Infinity;
   /** Blocks since the start of the load. */
   #blocks = 0;
-  #firstBlockUs = 0;
-  #lastBlockUs = 0;
   /** Operations that have to end; in an open loop known after the first one. @type {number | null} */
   #wanted;
   #isOver = false;
@@ -374,11 +414,8 @@ export class WarmUp {
 
   /** @param {{number: number, ours: number, seenAtUs: number}} block */
   onBlock = (block) => {
-    const { seenAtUs } = block;
-    if (seenAtUs < this.#loadStartUs || this.#isOver) return;
+    if (block.seenAtUs < this.#loadStartUs || this.#isOver) return;
     this.gas?.onBlock(block);
-    if (this.#blocks === 0) this.#firstBlockUs = seenAtUs;
-    this.#lastBlockUs = seenAtUs;
     this.#blocks += 1;
   };
 
@@ -389,15 +426,13 @@ export class WarmUp {
    * @returns {Promise<number | null>} start of the window; null: ended early
    */
   async windowStartUs(loadStartUs, countsNow, signal) {
-    const { clock, random = Math.random } = this.#options;
+    const { clock } = this.#options;
     this.#loadStartUs = loadStartUs;
     await this.#waitUntilOver(loadStartUs, countsNow, signal);
     if (signal.aborted) return null;
     this.#isOver = true;
     await this.gas?.measure();
-    const soonUs = clock.nowUs() + AHEAD_MS * 1000;
-    const blockUs = this.#blocks > 1 ? (this.#lastBlockUs - this.#firstBlockUs) / (this.#blocks - 1) : 0;
-    return soonUs + Math.round(random() * blockUs);
+    return clock.nowUs() + AHEAD_MS * 1000;
   }
 
   /**

@@ -120,7 +120,10 @@ export class Operation {
    */
   setInclusion(hash, inclusion) {
     if (this.inclusion !== null) return;
-    if (!this.#isOver) this.hash = hash;
+    if (!this.#isOver) {
+      this.hash = hash;
+      if (inclusion.sighting) inclusion.sighting.open += 1;
+    }
     this.inclusion = inclusion;
     this.wake();
     this.#onIncluded?.(inclusion);
@@ -129,6 +132,7 @@ export class Operation {
 
   /** Its block was reorged: waits for the next inclusion. */
   orphaned() {
+    if (this.inclusion?.sighting) this.inclusion.sighting.open -= 1;
     this.inclusion = null;
     this.#watchAll();
     this.wake();
@@ -183,6 +187,7 @@ export class Operation {
     this.#release();
     const { account, nonce, hash, intendedAtUs, startedAtUs, sentAtUs, acceptedAtUs, effect, target } = this;
     const { name, endpoint, gasUsed, visibleAtUs } = this;
+    if (this.inclusion?.sighting) this.inclusion.sighting.open -= 1;
     // Inclusion is never before acceptance. Without an accepted submission only the audit decides.
     const inclusion = acceptedAtUs === null ? null : this.inclusion;
     const includedAtUs = inclusion === null ? null : Math.max(inclusion.seenAtUs, acceptedAtUs ?? 0);
@@ -201,6 +206,7 @@ export class Operation {
       visibleAtUs,
       endedAtUs,
       blockNumber: inclusion === null ? null : inclusion.number,
+      sighting: inclusion?.sighting ?? null,
       effect,
       target,
       gasUsed,

@@ -6,6 +6,8 @@ import { EXIT, InternalError, ProtocolError, RpcError, StressError, UnavailableE
 import { auditWarning } from '../stats/audit-result.js';
 import { shortWindow } from '../stats/growth.js';
 import { buildPartialRunFile, buildRunFile } from '../stats/run-file.js';
+import { IntervalLog } from '../stats/stats.js';
+import { Throughput } from '../stats/throughput.js';
 import { indexRanges, numbered } from '../text.js';
 import { createWorkload } from '../workloads/index.js';
 import { audit } from './audit.js';
@@ -24,7 +26,7 @@ import { SideThreads } from './side-thread.js';
 import { createEngine } from './workers.js';
 
 /**
- * @import { AuditReport, BrokenPromises, Clock, CommonStart, Config, DevChain, EngineConfig, Log, Output, Rpc, Rung, RunFile, Surroundings, Workload } from '../types.d.ts'
+ * @import { AuditReport, BrokenPromises, Clock, CommonStart, Config, DevChain, EngineConfig, Log, Output, Rpc, Rung, RunFile, SeenBlock, Surroundings, Workload } from '../types.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { GivenKeys } from './connect.js'
  * @import { Balance } from './costs.js'
@@ -205,7 +207,8 @@ async function prepare(config, surroundings, opened) {
   const environment = describeEnvironment(config, surroundings, opened, ready, identified, facts);
   const check = config.check.length === 0 ? null : new ConsistencyCheck(openThread, config.checkShare);
   await abandonable(stop, async () => check?.ready);
-  const listeners = { onBlock: warmUp?.onBlock, onOperation: check?.add };
+  const throughput = new Throughput(new IntervalLog());
+  const listeners = { onBlock: blockListener(warmUp, throughput), onOperation: check?.add };
   const parts = { endpoints, urls, sendUrl: config.sendRpc, workers, clock, stop, outputs, ...listeners };
   const engine = await createEngines(parts, {
     transactions: {
@@ -226,8 +229,16 @@ async function prepare(config, surroundings, opened) {
     },
   });
   const valueWei = workload.kind === 'transaction' ? workload.valueWei : 0n;
-  const made = { environment, valueWei, workload, schedule, accounts, start, before, warmUp, engine, names, check };
-  return { ready, ladder, ...made };
+  const made = { environment, valueWei, workload, schedule, accounts, start, before, engine, names, check };
+  return { ready, ladder, warmUp, throughput, ...made };
+}
+
+/** @param {WarmUp | null} warmUp @param {Throughput} throughput @returns {(block: SeenBlock) => void} */
+function blockListener(warmUp, throughput) {
+  return (block) => {
+    warmUp?.onBlock(block);
+    throughput.addBlock(block);
+  };
 }
 
 /**

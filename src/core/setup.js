@@ -21,7 +21,7 @@ import { chooseInclusion, warningOf } from '../inclusion/index.js';
 import { chooseKeys, deriveWallets, identify, openSender, readChainAndKeys } from './connect.js';
 import { rateOf } from './config.js';
 import { loadText } from './describe.js';
-import { SetUpCosts, estimateRunCost, warmupSeconds } from './costs.js';
+import { SetUpCosts, estimateRunCost, secondsPerBlock, warmupSeconds } from './costs.js';
 import { sliceIndexes } from './nonces.js';
 
 /**
@@ -235,6 +235,7 @@ async function nextOf(rpc, wallet, head) {
  * @typedef {object} StartBlock the latest block before the load, by which the chain is known later
  * @property {number} startBlock
  * @property {string | null} startHash
+ * @property {number | null} [periodUs] time between the blocks before; null: not known
  */
 
 /** Time limit for confirmations of the set-up, and for reorged transactions to return. */
@@ -280,7 +281,8 @@ export async function startBlockOf({ sender, wallets }, confirmations, setUpBloc
   const startBlock = Math.min(head, Math.max(setUpBlock, head - confirmations));
   const block = startBlock === head ? latest : await blockAt(rpc, toHex(startBlock));
   await waitForNonces(sender, wallets, clock.nowUs() + WAIT_MS * 1000);
-  return { startBlock, startHash: block.hash };
+  const seconds = await secondsPerBlock(rpc, latest);
+  return { startBlock, startHash: block.hash, periodUs: seconds && 1e6 * seconds };
 }
 
 /** @param {Rpc} rpc */

@@ -112,6 +112,7 @@ class WorkerHandle {
       atUs: nowUs,
       interval: endsInterval ? interval : null,
       rest: new Stats(nowUs).toState(),
+      spread: { ...last.spread, spans: [] },
       window: { startUs: last.window.startUs, endUs: 0 },
     };
   }

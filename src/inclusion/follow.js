@@ -1,10 +1,10 @@
 import { retryAfterMs } from '../chain/retries.js';
 import { toNumber } from '../chain/rpc.js';
 import { ProtocolError, RpcError, TransportError } from '../errors.js';
-import { BlockNotServedError, HeadSource, PollPace, describeBlock, fetchBlock, fetchHead } from './heads.js';
+import { BlockNotServedError, HeadSource, PollPace, Sightings, describeBlock, fetchBlock, fetchHead } from './heads.js';
 
 /**
- * @import { InclusionDetector, Watcher } from '../types.d.ts'
+ * @import { Block, InclusionDetector, Watcher } from '../types.d.ts'
  * @import { InclusionOptions } from './index.js'
  *
  * @typedef {object} Found a watched transaction in a block
@@ -56,6 +56,7 @@ export class ChainFollower {
   #lastError = null;
   #options;
   #pace;
+  #sightings;
   #heads;
   /** Ends the pause between two polls. */
   #waiting = new AbortController();
@@ -69,13 +70,14 @@ export class ChainFollower {
 
   /** @param {InclusionOptions} options */
   constructor(options) {
-    const { rpc, clock, head, headHash } = options;
+    const { rpc, clock, head, headHash, periodUs = null, confirmations } = options;
     this.#options = options;
     this.#done = head;
     if (headHash) this.#hashes.set(head, headHash);
     this.#newestAtUs = clock.nowUs();
     this.#lastSuccessUs = clock.nowUs();
     this.#pace = new PollPace(clock, head);
+    this.#sightings = new Sightings(clock.nowUs(), periodUs, confirmations);
     this.#heads = new HeadSource(rpc, { clock, head, onHead: () => this.#wake() });
     this.#loop = this.#follow();
   }
@@ -116,6 +118,8 @@ export class ChainFollower {
       failedPolls: this.#failedPolls,
       lastError: this.#lastError,
       blockMs: this.#pace.blockMs,
+      sightedUs: this.#sightings.lastUs,
+      periodUs: this.#sightings.periodUs,
       behindMs,
       silentMs: Math.max(0, (nowUs - this.#lastSuccessUs) / 1000 - this.#waitMs()),
       ...this.#last,
@@ -197,21 +201,19 @@ export class ChainFollower {
 
   /** @param {number} head */
   async #readUpTo(head) {
-    // An endpoint may announce any number of blocks.
-    while (this.#done < head && !this.#isStopped) {
-      const first = this.#done + 1;
-      const count = Math.min(MAX_IN_FLIGHT, head - this.#done);
-      const requests = Array.from({ length: count }, (_, i) => this.#fetch(first + i));
-      // The blocks before a failed request are used.
-      for (const answer of await Promise.allSettled(requests)) {
-        if (answer.status === 'rejected') throw answer.reason;
-        const block = answer.value;
-        const parent = this.#hashes.get(this.#done);
-        // Some nodes state no parents.
-        if (parent !== undefined && typeof block.parentHash === 'string' && block.parentHash !== parent)
-          return this.#goBack(this.#done);
-        this.#take(block);
+    const { clock } = this.#options;
+    try {
+      // An endpoint may announce any number of blocks.
+      while (this.#done < head && !this.#isStopped) {
+        const first = this.#done + 1;
+        const count = Math.min(MAX_IN_FLIGHT, head - this.#done);
+        const answers = await Promise.allSettled(Array.from({ length: count }, (_, i) => this.#fetch(first + i)));
+        const { isFork, error } = this.#takeAll(answers, clock.nowUs());
+        if (isFork) return await this.#goBack(this.#done);
+        if (error !== null) throw error;
       }
+    } finally {
+      this.#sightings.end();
     }
   }
 
@@ -220,21 +222,42 @@ export class ChainFollower {
     return fetchBlock(this.#options.rpc, this.#options.clock, number);
   }
 
-  /** @param {any} block the next one to read */
-  #take(block) {
-    const { rpc, clock, onBlock } = this.#options;
+  /**
+   * Takes the blocks before the first answer that is none, or that is no child of the last block.
+   * @param {Array<PromiseSettledResult<any>>} answers blocks, the next one to read first
+   * @param {number} seenAtUs
+   * @returns {{isFork: boolean, error: Error | null}}
+   */
+  #takeAll(answers, seenAtUs) {
+    /** @type {Block[]} */
+    const blocks = [];
+    let [isFork, error] = [false, /** @type {Error | null} */ (null)];
+    for (const answer of answers) {
+      const parent = this.#hashes.get(this.#done);
+      // Some nodes state no parents.
+      if (answer.status === 'rejected') error = answer.reason;
+      else if (toNumber(answer.value.number) !== this.#done + 1)
+        error = new ProtocolError(`${this.#options.rpc.display} answered with another block`);
+      else if (parent !== undefined && typeof answer.value.parentHash === 'string')
+        isFork = answer.value.parentHash !== parent;
+      if (isFork || error !== null) break;
+      blocks.push(this.#take(/** @type {PromiseFulfilledResult<any>} */ (answer).value, seenAtUs));
+    }
+    if (blocks.length > 0) this.#report(blocks, seenAtUs);
+    return { isFork, error };
+  }
+
+  /** @param {any} block the next one to read @param {number} seenAtUs @returns {Block} */
+  #take(block, seenAtUs) {
     const number = this.#done + 1;
-    if (toNumber(block.number) !== number) throw new ProtocolError(`${rpc.display} answered with another block`);
-    const seenAtUs = clock.nowUs();
     const found = this.#takeListed(block, number);
     const described = describeBlock(block, seenAtUs, found.length);
     this.#done = number;
     this.#newestAtUs = seenAtUs;
     this.#hashes.set(number, described.hash);
     if (this.#hashes.size > MAX_HISTORY) this.#hashes.delete(/** @type {number} */ (this.#hashes.keys().next().value));
-    onBlock(described);
     this.#unconfirmed.push(...found);
-    this.#reportConfirmed(seenAtUs);
+    return described;
   }
 
   /** Removes the transactions of a block from the watched ones. @param {any} block @param {number} number */
@@ -250,14 +273,18 @@ export class ChainFollower {
     return found;
   }
 
-  /** @param {number} seenAtUs */
-  #reportConfirmed(seenAtUs) {
-    const deepest = this.#done - (this.#options.confirmations ?? 0);
+  /** Reports blocks that were read, and the transactions that have their confirmations now. @param {Block[]} blocks @param {number} seenAtUs */
+  #report(blocks, seenAtUs) {
+    const { onBlock, onSighting, confirmations = 0 } = this.#options;
+    const deepest = this.#done - confirmations;
     const confirmed = this.#unconfirmed.filter(({ blockNumber }) => blockNumber <= deepest);
     this.#unconfirmed = this.#unconfirmed.filter(({ blockNumber }) => blockNumber > deepest);
-    for (const { hash, blockNumber, blockHash, watcher } of confirmed) {
-      watcher.setInclusion(hash, { number: blockNumber, hash: blockHash, seenAtUs });
-    }
+    const startsUs = confirmed.flatMap(({ watcher }) => watcher.startedAtUs ?? []);
+    const { blocksFromUs, ...sighting } = this.#sightings.add(seenAtUs, startsUs);
+    for (const block of blocks) onBlock({ ...block, spreadFromUs: blocksFromUs });
+    for (const { hash, blockNumber, blockHash, watcher } of confirmed)
+      watcher.setInclusion(hash, { number: blockNumber, hash: blockHash, seenAtUs, sighting });
+    onSighting?.(sighting);
   }
 
   /**

@@ -5,7 +5,7 @@ import { ProtocolError, RpcError } from '../errors.js';
 /**
  * How new heads are learned of: a subscription if the endpoint supports it, otherwise polls; and the requests for blocks.
  *
- * @import { Block, Clock, Rpc } from '../types.d.ts'
+ * @import { Block, Clock, Rpc, Sighting } from '../types.d.ts'
  */
 
 const POLLS_PER_BLOCK = 10;
@@ -64,6 +64,78 @@ export class PollPace {
   /** Running mean of the time between two blocks. */
   get blockMs() {
     return this.#blockMs;
+  }
+}
+
+/** Gaps between sightings of which the median is the period. */
+const GAPS = 20;
+/** With fewer gaps the period is that of the blocks before the load. */
+const ENOUGH_GAPS = 3;
+
+/** A gap so many times longer than usual may be a pause without load. */
+const PAUSE = 2;
+
+/** When blocks were seen. A sighting is one reading of the chain that found blocks, however many. */
+export class Sightings {
+  /** Ends of the latest readings that found blocks. @type {number[]} */
+  #endsUs = [];
+  #firstPeriodUs;
+  #depth;
+  /** Whether the current reading has found blocks. */
+  #hasFound = false;
+  /** The last sighting, or the start. */
+  lastUs;
+
+  /**
+   * @param {number} startUs
+   * @param {number | null} periodUs of the blocks before; null: not known
+   * @param {number} [confirmations] blocks that an operation waits for after its own
+   */
+  constructor(startUs, periodUs, confirmations = 0) {
+    this.lastUs = startUs;
+    this.#firstPeriodUs = periodUs;
+    this.#depth = 1 + confirmations;
+  }
+
+  /** The median time between two sightings. @returns {number | null} null: not known yet */
+  get periodUs() {
+    const endsUs = this.#endsUs.slice(-1 - GAPS);
+    const gapsUs = endsUs.slice(1).map((us, i) => us - endsUs[i]);
+    if (gapsUs.length < ENOUGH_GAPS && this.#firstPeriodUs !== null) return this.#firstPeriodUs;
+    return gapsUs.length === 0 ? null : gapsUs.sort((a, b) => a - b)[Math.floor(gapsUs.length / 2)];
+  }
+
+  /**
+   * Operations are spread over the time that their blocks took: since the sighting before, with confirmations as many
+   * more. So blocks that are read late make no peak. After a pause it is no longer than usual, or since the first of them
+   * began, so that blocks made on demand are not spread over a time without load.
+   * @param {number} seenAtUs
+   * @param {readonly number[]} startsUs starts of the operations
+   * @returns {Sighting & {blocksFromUs: number}} blocksFromUs: of the blocks themselves
+   */
+  add(seenAtUs, startsUs) {
+    const ownUs = startsUs.reduce((longest, startUs) => Math.max(longest, seenAtUs - startUs), 0);
+    this.lastUs = seenAtUs;
+    this.#hasFound = true;
+    const [fromUs, blocksFromUs] = [this.#depth, 1].map((depth) => seenAtUs - this.#lengthUs(depth, seenAtUs, ownUs));
+    return { fromUs, toUs: seenAtUs, open: 0, blocksFromUs };
+  }
+
+  /** @param {number} depth sightings before @param {number} seenAtUs @param {number} ownUs */
+  #lengthUs(depth, seenAtUs, ownUs) {
+    const usualUs = depth * (this.periodUs ?? 0);
+    const beforeUs = this.#endsUs.at(-depth);
+    // Before the first sightings it is not known when blocks were made.
+    if (beforeUs === undefined) return Math.max(usualUs, ownUs);
+    return Math.min(seenAtUs - beforeUs, Math.max(PAUSE * usualUs, ownUs));
+  }
+
+  /** The reading has ended. */
+  end() {
+    if (!this.#hasFound) return;
+    this.#hasFound = false;
+    this.#endsUs.push(this.lastUs);
+    if (this.#endsUs.length > Math.max(1 + GAPS, this.#depth)) this.#endsUs.shift();
   }
 }
 

@@ -7,7 +7,7 @@ import { METHOD as SYNC, SyncInclusion, isRefused } from './sync.js';
 /**
  * The table of inclusion detectors, which find the block of a transaction, and the choice of the one that a run uses.
  *
- * @import { Block, Chosen, Clock, InclusionDetector, Purpose, Reorg, Rpc } from '../types.d.ts'
+ * @import { Block, Chosen, Clock, InclusionDetector, Purpose, Reorg, Rpc, Sighting } from '../types.d.ts'
  *
  * @callback Submit used in place of eth_sendRawTransaction
  * @param {string} raw
@@ -22,11 +22,13 @@ import { METHOD as SYNC, SyncInclusion, isRefused } from './sync.js';
  * @property {Clock} clock
  * @property {number} head number of the latest block when the load starts
  * @property {string | null} [headHash] its hash
+ * @property {number | null} [periodUs] between the blocks before the load; null: not known
  * @property {number} [confirmations] blocks after its own before a transaction is reported; 0 unless given
  * @property {(reorg: Reorg) => void} [onReorg] called before the replacing blocks are read; transactions that were
  *   reported are no longer watched
  * @property {(reason: string) => void} [onReplaced] the endpoint does not have the block at which the load began
  * @property {(block: Block) => void} onBlock called for each new block, in order, before its transactions are reported
+ * @property {(sighting: Sighting) => void} [onSighting] called when its transactions are reported
  *
  * @typedef {object} DetectorRow
  * @property {(options: InclusionOptions) => InclusionDetector} create

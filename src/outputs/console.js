@@ -142,7 +142,7 @@ function figuresOf(row, totals) {
     verified: count(totals.verified),
     tps: figure(row.tps),
     runTps: figure(totals.runTps),
-    gas: figure(row.blocks.gasUsed / (1000 * (row.endMs - row.startMs))),
+    gas: figure(row.perSecond === undefined ? null : row.perSecond.gas / 1e6),
     ...Object.fromEntries(LATENCIES.map((name, i) => [name, latencies[i]])),
     inFlight: count(row.inFlight),
     failed: count(row.counts.failed + row.counts.timedOut),

@@ -81,7 +81,7 @@ function jsonText(text) {
 /** The columns, for good: docs/outputs.md says what is in each. */
 const SAMPLE_COLUMNS = Object.freeze(
   'wallet nonce hash outcome code intended_at_us started_at_us sent_at_us accepted_at_us included_at_us ended_at_us block'
-    .concat(' effect target name endpoint visible_at_us')
+    .concat(' effect target name endpoint visible_at_us spread_from_us spread_to_us')
     .split(' '),
 );
 
@@ -107,7 +107,7 @@ export function createSamplesOutput({ samples }) {
         ...[since(sample.intendedAtUs), since(sample.startedAtUs), since(sample.sentAtUs)],
         ...[since(sample.acceptedAtUs), since(sample.includedAtUs), since(sample.endedAtUs)],
         ...[sample.blockNumber, sample.effect, sample.target, sample.name, sample.endpoint],
-        since(sample.visibleAtUs),
+        ...[since(sample.visibleAtUs), since(sample.sighting?.fromUs ?? null), since(sample.sighting?.toUs ?? null)],
       ]),
   };
 }

@@ -1,5 +1,5 @@
 import { auditResult } from '../stats/audit-result.js';
-import { censoredOf, figureOf } from '../stats/figures.js';
+import { censoredOf, figureOf, spreadPerSecond } from '../stats/figures.js';
 import { heldRate } from '../stats/growth.js';
 import { LISTED_COUNTS } from '../stats/metrics.js';
 import { endpointsOf } from '../stats/recorder.js';
@@ -23,20 +23,17 @@ export function mergedOf(run) {
 
 /** The main figures: each with its label, and what it is. @param {RunFile} run @returns {Table} */
 export function overviewTable(run) {
-  const { counts, window, rates, generator } = run;
+  const { counts, rates, generator } = run;
   const isOpenLoop = rates.askedPerSecond !== null;
   const words = countedWords(isPlain(run));
   const hasCalls = /** @type {any} */ (run.environment.workload)?.calls !== undefined && !isPlain(run);
-  const tps = `${words.verified} per second of the window (${count(window.counts.verified)} in it)`;
   const rows = [
-    [words.tps, figure(rates.verifiedPerSecond), `${tps}${hasCalls ? ', calls included' : ''}`],
-    isOpenLoop
-      ? rateRow(run)
-      : [
-          'achieved',
-          figure(rates.achievedPerSecond),
-          `begun in the window and ${words.verified}, also after its end, per second`,
-        ],
+    ...(isOpenLoop ? [rateRow(run)] : []),
+    [
+      words.tps,
+      figure(rates.verifiedPerSecond),
+      `${words.verified} per second of the window${hasCalls ? ', calls included' : ''}`,
+    ],
     ...gasRateRow(run),
     ['attempts', count(counts.started), ''],
     ...(isOpenLoop || counts.dropped > 0 ? [droppedRow(run)] : []),
@@ -161,11 +158,11 @@ function sumOf(values) {
 
 /** The most frequent first; empty with one name. @param {RunFile} run @returns {Table} */
 function namesTable(run) {
-  const { byName = {}, window } = run;
+  const { byName = {} } = run;
   const groups = Object.entries(byName).sort(([, a], [, b]) => endedOf(b) - endedOf(a));
   const isGasKnown = groups.some(([, { gas }]) => (gas?.operations ?? 0) > 0);
   const rows = groups.map(([name, { counts, windowVerified, gas, latency, censored }]) => {
-    const perSecond = window.durationMs === 0 ? null : (1000 * windowVerified) / window.durationMs;
+    const perSecond = spreadPerSecond(run, windowVerified);
     return [
       ...[name, count(endedOf({ counts })), figure(perSecond), count(counts.failed)],
       ...(isGasKnown ? [count(gas && gas.operations > 0 ? gas.used / gas.operations : null)] : []),

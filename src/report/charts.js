@@ -44,6 +44,7 @@ import { html } from './html.js';
  * @property {string} [unit] of y
  * @property {boolean} [isLog] y is logarithmic
  * @property {Array<number>} [x] default: the time axis
+ * @property {TimeAxis} [time] a time axis of its own, of the same range
  * @property {string} [xLabel]
  * @property {string} [xUnit]
  * @property {string[]} [xTexts] labels of x values

@@ -3,6 +3,7 @@ import { stageName } from '../outputs/run-tables.js';
 import { censoredOf } from '../stats/figures.js';
 import { recordedValues } from '../stats/histogram.js';
 import { STAGES, countedWords, isPlain } from '../stats/sample.js';
+import { Series } from '../stats/throughput.js';
 import { LOGARITHMIC, LOOKS, isSkewed, middle, rounded, sentence } from './charts.js';
 import { quantity } from './client/quantity.js';
 
@@ -10,7 +11,7 @@ import { quantity } from './client/quantity.js';
  * The charts over the time of a run, of run files and of the live page: which series they have, how each is read from an
  * interval, and the data of the page, without any HTML.
  *
- * @import { IntervalRow, RunFile } from '../types.d.ts'
+ * @import { BlockRates, IntervalRow, RunFile } from '../types.d.ts'
  * @import { Chart, TimeAxis } from './charts.js'
  *
  * @typedef {IntervalRow & {buckets?: Map<number, number>}} Row buckets: counts of its latencies, if computed before
@@ -26,6 +27,7 @@ import { quantity } from './client/quantity.js';
  * @property {string} [note]
  * @property {'loop' | 'sockets' | 'pool' | 'node'} [probe] its source
  * @property {boolean} [isOptional] left out if it has no values
+ * @property {boolean} [isOfSeries] drawn by the points of the throughput, where they are closer than the intervals
  *
  * @typedef {{time: TimeAxis, charts: Record<'load' | 'blocks' | 'generator' | 'node', Chart[]>}} RunData by section of the page
  */
@@ -36,11 +38,7 @@ const TIMED_OUT = 'timed_out';
 /** @param {RunFile} run @returns {RunData} */
 export function runData(run) {
   const rows = /** @type {Row[]} */ (run.intervals);
-  const time = {
-    from: rows.map(({ startMs }) => seconds(startMs)),
-    to: rows.map(({ endMs }) => seconds(endMs)),
-    phases: phasesOf(rows),
-  };
+  const time = timeOf(rows);
   const without = run.counts.verified === 0 ? 'nothing was verified' : 'there was no report of it';
   const of = (/** @type {ChartPlan[]} */ plans, why = without) => plans.flatMap((plan) => chartOf(run, plan, why));
   const [tps, latency, ...others] = of(loadPlans(run));
@@ -57,8 +55,10 @@ export function runData(run) {
 
 /** @param {RunFile} run @param {ChartPlan} plan @param {string} without why it has no values, if nothing else is known @returns {Chart[]} one, or none */
 function chartOf(run, plan, without) {
-  const { id, title, kind = 'lines', unit, isWide, note, isOptional } = plan;
-  const rows = /** @type {Row[]} */ (run.intervals);
+  const { id, title, kind = 'lines', unit, isWide, note, isOptional, isOfSeries } = plan;
+  const points = isOfSeries ? pointsOf(run) : [];
+  const rows = points.length > 0 ? points : /** @type {Row[]} */ (run.intervals);
+  const time = points.length > 0 ? { time: timeOf(points) } : {};
   const series = Object.entries(plan.series).map(([label, read], i) => ({
     label,
     ...LOOKS[i % LOOKS.length],
@@ -67,13 +67,13 @@ function chartOf(run, plan, without) {
   const isEmpty = series.every(({ values }) => values.every((value) => value === null));
   if (isEmpty && isOptional) return [];
   const isLog = id === 'latency' && isSkewed(series);
-  const chart = { id, title, kind, unit, isWide, note, isLog, series };
-  return [{ ...chart, summary: summaryOf(run, chart), why: isEmpty ? (whyMissing(run, plan) ?? without) : undefined }];
+  const chart = { id, title, kind, unit, isWide, note, isLog, series, ...time };
+  return [{ ...chart, summary: summaryOf(rows, chart), why: isEmpty ? (whyMissing(run, plan) ?? without) : undefined }];
 }
 
-/** One sentence on the values in the window. @param {RunFile} run @param {Pick<Chart, 'series' | 'unit' | 'isLog'>} chart */
-function summaryOf(run, { series, unit, isLog }) {
-  const isInWindow = run.intervals.map(({ phase }) => phase === 'load');
+/** One sentence on the values in the window. @param {Row[]} rows @param {Pick<Chart, 'series' | 'unit' | 'isLog'>} chart */
+function summaryOf(rows, { series, unit, isLog }) {
+  const isInWindow = rows.map(({ phase }) => phase === 'load');
   const hasWindow = isInWindow.includes(true);
   const parts = series.map(({ label, values }) => {
     const inWindow = values.filter((_, i) => !hasWindow || isInWindow[i]);
@@ -82,6 +82,38 @@ function summaryOf(run, { series, unit, isLog }) {
   // Labels stay as they are in the legend: some are codes.
   const all = series.length === 1 ? parts[0] : `${parts.join('; ')}.`;
   return isLog ? `${all}${LOGARITHMIC}` : all;
+}
+
+/** @param {Row[]} rows @returns {TimeAxis} */
+function timeOf(rows) {
+  return {
+    from: rows.map(({ startMs }) => seconds(startMs)),
+    to: rows.map(({ endMs }) => seconds(endMs)),
+    phases: phasesOf(rows),
+  };
+}
+
+/** The points of the throughput, as parts of the intervals. @param {RunFile} run @returns {Row[]} none where intervals are as close */
+function pointsOf({ intervals, series }) {
+  if (series === undefined || series.verified.length <= intervals.length) return [];
+  let i = 0;
+  return Series.from(series)
+    .points()
+    .flatMap(({ fromMs, toMs, ...amounts }) => {
+      while (i < intervals.length && intervals[i].endMs <= (fromMs + toMs) / 2) i += 1;
+      if (fromMs < 0 || i >= intervals.length || intervals[i].phase === 'drain') return [];
+      const { counts, perSecond: rates, ...row } = intervals[i];
+      const lengthMs = toMs - fromMs;
+      const scheduled = (counts.scheduled * lengthMs) / Math.max(1, row.endMs - row.startMs);
+      return {
+        ...row,
+        startMs: fromMs,
+        endMs: toMs,
+        counts: { ...counts, scheduled },
+        tps: (1000 * amounts.verified) / lengthMs,
+        ...(rates && { perSecond: { ...rates, gas: (1000 * amounts.gas) / lengthMs } }),
+      };
+    });
 }
 
 /** @param {Pick<RunFile, 'end'>} run */
@@ -115,8 +147,8 @@ function loadPlans(run) {
     rates.askedPerSecond !== null || (config.ratePerSecond !== null && config.ratePerSecond !== undefined);
   const codes = [failures, ...intervals.map((row) => row.failures)].flatMap((one) => Object.keys(one));
   if (counts.timedOut > 0) codes.push(TIMED_OUT);
-  /** In the drain nothing is due. @param {'verified' | 'scheduled'} name @returns {Reads[string]} */
-  const rate = (name) => (row) => (row.phase === 'drain' ? null : perSecond(row, row.counts[name]));
+  /** In the drain nothing is due. @type {Reads[string]} */
+  const asked = (row) => (row.phase === 'drain' ? null : perSecond(row, row.counts.scheduled));
   /** @type {Reads} */
   const latency = {
     p50: (row) => ms(row.latency.p50Us),
@@ -128,10 +160,11 @@ function loadPlans(run) {
   const byStage = STAGES.map((stage) => [stageName(stage), (row) => meanMs(row.stages?.[stage])]);
   /** @type {Array<[string, Reads[string]]>} */
   const byCode = codes.map((code) => [code, (row) => failuresOf(row)[code] ?? 0]);
-  const tps = { [words.verified]: rate('verified'), ...(isOpenLoop ? { 'asked for': rate('scheduled') } : {}) };
+  const tps = { [words.verified]: tpsOf, ...(isOpenLoop ? { 'asked for': asked } : {}) };
   return [
     plan('tps', isPlain(run) ? 'Calls per second' : 'Operations per second', '/s', tps, {
       isWide: true,
+      isOfSeries: true,
     }),
     plan('latency', 'Latency', 'ms', latency, {
       isWide: true,
@@ -175,20 +208,47 @@ const BLOCKS = [
     'Transactions in blocks',
     '/s',
     {
-      ours: (row) => perSecond(row, row.blocks.ours),
-      "others'": (row) => perSecond(row, Math.max(0, row.blocks.transactions - row.blocks.ours)),
+      ours: (row) => blockRate(row, 'ours'),
+      "others'": (row) => {
+        const [all, ours] = [blockRate(row, 'transactions'), blockRate(row, 'ours')];
+        return all === null || ours === null ? null : Math.max(0, all - ours);
+      },
     },
     { kind: 'stacked' },
   ),
-  plan('gas-rate', 'Gas per second', 'Mgas/s', {
-    'all transactions': (row) => perSecond(row, row.blocks.gasUsed / 1e6),
-  }),
+  plan(
+    'gas-rate',
+    'Gas per second',
+    'Mgas/s',
+    {
+      'all transactions': (row) => {
+        const gas = blockRate(row, 'gas');
+        return gas === null ? null : gas / 1e6;
+      },
+    },
+    { isOfSeries: true },
+  ),
   plan('gas', 'Gas used of the block gas limit', '%', {
     used: ({ blocks: { count, gasUsed, gasLimit } }) =>
       count === 0 || !gasLimit ? null : (100 * gasUsed) / (count * gasLimit),
   }),
-  plan('block-rate', 'Blocks', '/s', { seen: (row) => perSecond(row, row.blocks.count) }),
+  plan('block-rate', 'Blocks', '/s', { seen: (row) => blockRate(row, 'blocks') }),
 ];
+
+/** Older files have the counts only. @param {Row} row @param {keyof BlockRates} name */
+function blockRate(row, name) {
+  const { blocks, perSecond: rates } = row;
+  if (rates !== undefined) return row.endMs - row.startMs < MIN_INTERVAL_MS ? null : rates[name];
+  return perSecond(
+    row,
+    { blocks: blocks.count, transactions: blocks.transactions, ours: blocks.ours, gas: blocks.gasUsed }[name],
+  );
+}
+
+/** @param {Row} row */
+function tpsOf({ startMs, endMs, tps }) {
+  return endMs - startMs < MIN_INTERVAL_MS ? null : tps;
+}
 
 /** @type {Reads} */
 const LOOP_DELAYS = {

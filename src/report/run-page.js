@@ -53,8 +53,10 @@ export function createReportOutput({ html: file }) {
 function figures(run) {
   const { head, rows } = latencyTable(run);
   const latencies = ['p50', 'p99', 'max'].map((name) => [`latency ${name}`, `${rows[0][head.indexOf(name)]} ms`, '']);
-  const [tps, achieved, ...others] = overviewTable(run).rows;
-  return [tps, achieved, ...latencies, ...others, ['window', quantity(run.window.durationMs / 1000, 's'), '']];
+  const { rows: all } = overviewTable(run);
+  // In an open loop the rate that was held comes first.
+  const main = all.splice(0, run.rates.askedPerSecond === null ? 1 : 2);
+  return [...main, ...latencies, ...all, ['window', quantity(run.window.durationMs / 1000, 's'), '']];
 }
 
 /** @param {RunFile} run @param {RunData} data */

@@ -7,7 +7,6 @@ import { settingsOf } from '../studies/metrics.js';
 import { LOOKS, capital, chartBox, latencyCharts, middle, rounded } from './charts.js';
 import { digits, quantity } from './client/quantity.js';
 import { html, renderPage, section } from './html.js';
-import { perSecond } from './run-charts.js';
 import { badge, dataTable, note, tableSection } from './sections.js';
 
 /**
@@ -164,7 +163,7 @@ function tpsChart(runs) {
     const rows = run.intervals.filter(({ phase }) => phase === 'load');
     const points = rows.map((row) => ({
       x: Math.round((row.startMs + row.endMs) / 2 - rows[0].startMs) / 1000,
-      y: rounded(perSecond(row, row.counts.verified)),
+      y: rounded(row.tps),
     }));
     if (points.every(({ y }) => y === null)) return [];
     return [{ label: name, ...LOOKS[i], x: points.map(({ x }) => x), values: points.map(({ y }) => y) }];

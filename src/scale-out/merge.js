@@ -10,7 +10,7 @@ import { counted } from '../text.js';
 import { checkConservation, choose, headerOf, listed, missingWords, unnamedWords, walletsOf } from './choose.js';
 import { findSources } from './sources.js';
 import { Total } from './totals.js';
-import { commonWindow, compareClocks, maxOf, minOf } from './window.js';
+import { SAME_WINDOW, commonWindow, compareClocks, maxOf, minOf } from './window.js';
 
 /**
  * @import { AuditReport, IntervalRow, RunFile, Threshold } from '../types.d.ts'
@@ -35,8 +35,6 @@ import { commonWindow, compareClocks, maxOf, minOf } from './window.js';
  * @property {Total} total
  */
 
-/** From this share on, the common window and that of an instance count as equal. */
-const SAME_WINDOW = 0.99;
 /** Limits of different warnings, of reasons why an audit is incomplete, and of names in a message. */
 const LISTED = Object.freeze({ warnings: 20, gaps: 100, clocks: 5, names: 3 });
 
@@ -143,6 +141,7 @@ function mergedRun(parts, ofOneInstance) {
     window,
     rates,
     intervals,
+    series: total.grid.series.toJSON(),
     generator: { ...generator, cpuUsPerVerified: verified > 0 ? generator.cpuUs / verified || null : null },
     audit: audit && { ...audit, ...auditOf(chosen) },
     verdict: commonVerdict(headers.map((header) => header.run.verdict)),
@@ -180,8 +179,8 @@ function countsOf(intervals, phase) {
 }
 
 /** Counts that no interval has are known of whole windows only, and scaled to the common one. @param {Parts} parts */
-function windowOf({ chosen: { headers }, common: { startMs, shares }, total }) {
-  const { counts, durationMs } = total.window;
+function windowOf({ chosen: { headers }, common: { startMs, endMs, shares }, total }) {
+  const { counts, spread, durationMs } = total.window;
   const { scheduled, dropped, started, verified, failed, timedOut } = counts;
   const isSame = shares.every((share) => share === 0 || share >= SAME_WINDOW);
   const scaled = (/** @type {(header: RunHeader) => number} */ of) =>
@@ -190,6 +189,10 @@ function windowOf({ chosen: { headers }, common: { startMs, shares }, total }) {
   const included = scaled(({ run }) => run.window.counts.included);
   const rate = (/** @type {number | null} */ count) =>
     count === null || durationMs === 0 ? null : (1000 * count) / durationMs;
+  const includedOf = (/** @type {RunHeader} */ { run: { rates, window } }) =>
+    ((rates.includedPerSecond ?? 0) * (rates.spreadMs ?? window.durationMs)) / 1000;
+  const { originMs, series } = total.grid;
+  const hasBlocks = headers.some(({ run }) => run.rates.chainGasPerSecond !== null);
   const isOpenLoop = headers.some(({ run }) => run.rates.askedPerSecond !== null);
   return {
     window: {
@@ -199,11 +202,15 @@ function windowOf({ chosen: { headers }, common: { startMs, shares }, total }) {
     },
     rates: {
       askedPerSecond: isOpenLoop ? rate(scheduled) : null,
-      achievedPerSecond: rate(scaled(({ achieved }) => achieved)),
+      achievedPerSecond: isOpenLoop ? rate(scaled(({ achieved }) => achieved)) : null,
       attemptedPerSecond: rate(started),
       acceptedPerSecond: rate(accepted),
-      includedPerSecond: rate(included),
-      verifiedPerSecond: rate(verified),
+      includedPerSecond: isSame
+        ? rate(headers.reduce((sum, header, i) => sum + shares[i] * includedOf(header), 0))
+        : null,
+      verifiedPerSecond: rate(spread),
+      chainGasPerSecond: hasBlocks ? rate(series.between(startMs - originMs, endMs - originMs).gas) : null,
+      spreadMs: durationMs,
     },
   };
 }

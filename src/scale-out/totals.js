@@ -3,7 +3,7 @@ import { addUp, merge } from '../stats/merge.js';
 import { RUN } from '../stats/metrics.js';
 import { zeroCounts } from '../stats/stats.js';
 import { numbered } from '../text.js';
-import { Grid, maxOf, minOf } from './window.js';
+import { Grid, SAME_WINDOW, maxOf, minOf, seriesOf } from './window.js';
 
 /**
  * @import { RunFile } from '../types.d.ts'
@@ -30,7 +30,7 @@ function mapped(record = {}, change) {
 function asPart(run, share, shiftMs, endpointOf) {
   const { latency, probes, generator, environment, reorgs } = /** @type {any} */ (run);
   const later = (/** @type {any} */ event) => ({ ...event, atMs: event.atMs + shiftMs });
-  const scaled = (/** @type {any} */ group) => ({ ...group, windowVerified: Math.round(share * group.windowVerified) });
+  const scaled = (/** @type {any} */ group) => ({ ...group, windowVerified: share * group.windowVerified });
   /** @type {any[]} */
   const endpoints = [];
   for (const [i, one] of Object.entries(generator.endpoints ?? []))
@@ -58,6 +58,8 @@ export class Total {
   sum = {};
   /** Rows in the common window: an instance may have a little more or less than it, so that the mean length counts. */
   #window = { counts: zeroCounts(), lengthMs: 0, instances: 0 };
+  /** Verified operations, as the throughput spreads them over the common window. */
+  #spread = 0;
   /** Endpoints of all instances by their names. @type {Map<string, {display: string}>} */
   #endpoints = new Map();
 
@@ -79,11 +81,16 @@ export class Total {
   add(run, i) {
     const [share, loadStartMs] = [this.common.shares[i], this.loadStartsMs[i]];
     const endpointOf = this.#addEndpoints(run.environment);
-    const { intervals, ...part } = asPart(run, share, loadStartMs - this.grid.originMs, endpointOf);
+    const { intervals, series, ...part } = asPart(run, share, loadStartMs - this.grid.originMs, endpointOf);
     // Also the first one is added, so that an error in its histograms names its file.
     this.sum = merge(RUN, this.sum, part);
-    this.grid.add(intervals, loadStartMs);
+    this.grid.add({ intervals, series }, loadStartMs);
     const { startMs, endMs } = this.common;
+    const { verifiedPerSecond, spreadMs = run.window.durationMs } = run.rates;
+    this.#spread +=
+      share < SAME_WINDOW || verifiedPerSecond === null
+        ? seriesOf(run).between(startMs - loadStartMs, endMs - loadStartMs).verified
+        : (share * spreadMs * verifiedPerSecond) / 1000;
     const rows = run.intervals.filter((row) => {
       const middleMs = loadStartMs + (row.startMs + row.endMs) / 2;
       return share > 0 && row.phase === 'load' && middleMs >= startMs && middleMs <= endMs;
@@ -111,6 +118,6 @@ export class Total {
 
   get window() {
     const { counts, lengthMs, instances } = this.#window;
-    return { counts, durationMs: lengthMs / Math.max(1, instances) };
+    return { counts, spread: this.#spread, durationMs: lengthMs / Math.max(1, instances) };
   }
 }

@@ -1,11 +1,12 @@
 import { IncompleteError, InputError } from '../errors.js';
 import { asJson, merge } from '../stats/merge.js';
 import { ROW } from '../stats/metrics.js';
-import { INTERVAL_LIMIT, tpsOf } from '../stats/stats.js';
+import { INTERVAL_LIMIT } from '../stats/stats.js';
+import { Series } from '../stats/throughput.js';
 import { whichOf } from './choose.js';
 
 /**
- * @import { IntervalRow } from '../types.d.ts'
+ * @import { IntervalRow, RunFile } from '../types.d.ts'
  * @import { RunHeader } from './choose.js'
  */
 
@@ -113,6 +114,9 @@ export function commonWindow(headers, { correctionsMs }, allowPartial) {
   return { startMs, endMs: startMs + commonMs, shares };
 }
 
+/** From this share on, the common window and that of an instance count as equal. */
+export const SAME_WINDOW = 0.99;
+
 /** Warm-up, load and drain may each need an additional row. */
 const MAX_ROWS = INTERVAL_LIMIT - 3;
 /** The slot of all drains, after the others. */
@@ -127,6 +131,8 @@ export class Grid {
   /** @type {Map<number, IntervalRow>} */
   #slots = new Map();
   #firstLoad;
+  /** The throughput of all instances. */
+  series = new Series();
 
   /**
    * @param {object} times
@@ -144,18 +150,21 @@ export class Grid {
 
   /**
    * The blocks of the instance that comes first are used, because all instances see the same blocks.
-   * @param {IntervalRow[]} rows of one instance
-   * @param {number} loadStartMs time of day at time 0 of the rows
+   * @param {Pick<RunFile, 'intervals' | 'series'>} run of one instance
+   * @param {number} loadStartMs time of day at time 0 of its rows
    */
-  add(rows, loadStartMs) {
+  add({ intervals: rows, series }, loadStartMs) {
     const shiftMs = loadStartMs - this.originMs;
+    const isFirst = this.#slots.size === 0;
+    for (const { fromMs, toMs, verified, gas } of seriesOf({ intervals: rows, series }).points())
+      this.series.add(fromMs + shiftMs, toMs + shiftMs, { verified, gas: isFirst ? gas : 0 });
     /** @type {Map<number, IntervalRow>} */
     const own = new Map();
     for (const row of rows) {
       const shifted = { ...row, startMs: row.startMs + shiftMs, endMs: row.endMs + shiftMs, silence: undefined };
       const slot = this.#slotOf(shifted);
       const before = own.get(slot);
-      own.set(slot, before === undefined ? shifted : merge(ROW, before, shifted, 0.5));
+      own.set(slot, before === undefined ? shifted : merge(ROW, before, shifted, shareOf(before, shifted)));
     }
     for (const [slot, row] of own) this.#slots.set(slot, merge(ROW, this.#slots.get(slot), row));
   }
@@ -174,9 +183,26 @@ export class Grid {
     let startMs = 0;
     return slots.map(([slot, sum]) => {
       const endMs = slot < last ? (slot + 1) * this.stepMs : Math.max(startMs, sum.endMs);
-      const row = { ...sum, startMs, endMs };
+      const { verified } = this.series.between(startMs, endMs);
+      const tps = slot === DRAIN || endMs <= startMs ? null : (1000 * verified) / (endMs - startMs);
+      const row = { ...sum, startMs, endMs, tps };
       startMs = endMs;
-      return asJson({ ...row, tps: tpsOf(row) });
+      return asJson(row);
     });
   }
+}
+
+/** Of two neighbours. @param {IntervalRow} a @param {IntervalRow} b @returns {number} the share of a in the time of both */
+function shareOf(a, b) {
+  const [aMs, bMs] = [a.endMs - a.startMs, b.endMs - b.startMs];
+  return aMs + bMs > 0 ? aMs / (aMs + bMs) : 0.5;
+}
+
+/** Files of release 0.2.0 have no series: what each row counted is taken as even. @param {Pick<RunFile, 'intervals' | 'series'>} run @returns {Series} */
+export function seriesOf({ intervals, series }) {
+  if (series !== undefined) return Series.from(series);
+  const ofRows = new Series();
+  for (const { startMs, endMs, counts, blocks } of intervals)
+    ofRows.add(startMs, endMs, { verified: counts.verified, gas: blocks.gasUsed });
+  return ofRows;
 }

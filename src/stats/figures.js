@@ -16,13 +16,13 @@ import { COUNTS, MEASURED } from './metrics.js';
  * null, label, words. Those of COMPUTED are no member themselves.
  */
 const TABLE = `
-  tps          | perSecond    | higher | /rates/verifiedPerSecond    | TPS                | verified operations per second of the window
+  tps          | perSecond    | higher | /rates/verifiedPerSecond    | TPS                | verified operations per second of the window, spread over the time of their blocks
   achieved     | perSecond    | higher | /rates/achievedPerSecond    | achieved per s     | of the operations due in the window those verified, per second of it
   held         | percent      | higher | /rates/askedPerSecond       | rate held          | of the rate at which operations were due in the window, the share at which they were verified, with the growth of their queue
   asked        | perSecond    | higher | /rates/askedPerSecond       | asked per s        | operations due per second of the window, where a rate was asked for
   attempted    | perSecond    | higher | /rates/attemptedPerSecond   | attempted per s    | operations started per second of the window
   accepted     | perSecond    | higher | /rates/acceptedPerSecond    | accepted per s     | hashes read back per second of the window
-  included     | perSecond    | higher | /rates/includedPerSecond    | included per s     | operations seen in a block per second of the window
+  included     | perSecond    | higher | /rates/includedPerSecond    | included per s     | operations in blocks per second of the window
   gas          | gasPerSecond | higher | /rates                      | gas per s          | gas per second of the window that the transactions of this run used
   chain.gas    | gasPerSecond | higher | /rates                      | chain gas per s    | gas per second of the window that all transactions in its blocks used
   gas.op       | gas          |        | /gas                        | gas per operation  | mean gas of an operation
@@ -40,12 +40,13 @@ const TABLE = `
 /** @type {Record<string, (run: MeasuredRun) => number | null>} */
 const COMPUTED = {
   gas: (run) => {
-    const [perOperation, { ours, transactions, gasUsed }] = [gasPerOperation(run), run.blocks];
+    const [perOperation, { ours, transactions }] = [gasPerOperation(run), run.blocks];
     if (perOperation === null) return null;
-    return perSecond(run, ours === transactions ? gasUsed : ours * perOperation);
+    if (ours === transactions) return chainGas(run);
+    return run.rates.includedPerSecond === null ? null : run.rates.includedPerSecond * perOperation;
   },
   held: heldPercent,
-  'chain.gas': (run) => perSecond(run, run.blocks.gasUsed),
+  'chain.gas': chainGas,
   'gas.op': gasPerOperation,
   fullness: ({ blocks: { count, fullnessSum } }) =>
     count === 0 || fullnessSum === undefined ? null : (100 * fullnessSum) / count,
@@ -116,6 +117,17 @@ export function whyNull({ pointer = '', why }, run) {
 /** @param {MeasuredRun} run @param {number} value @returns {number | null} */
 function perSecond({ window: { durationMs } }, value) {
   return durationMs === 0 ? null : (1000 * value) / durationMs;
+}
+
+/** Older files have no such rate. @param {MeasuredRun} run @returns {number | null} */
+function chainGas(run) {
+  const { chainGasPerSecond = perSecond(run, run.blocks.gasUsed) } = run.rates;
+  return chainGasPerSecond;
+}
+
+/** Of what was spread over the window. @param {Pick<MeasuredRun, 'window' | 'rates'>} run @param {number} amount @returns {number | null} */
+export function spreadPerSecond({ window: { durationMs }, rates: { spreadMs = durationMs } }, amount) {
+  return spreadMs === 0 ? null : (1000 * amount) / spreadMs;
 }
 
 /**
@@ -291,7 +303,7 @@ const OF_CALL = {
   tps: {
     unit: 'perSecond',
     words: 'those verified per second of the window',
-    of: ({ windowVerified }, run) => perSecond(run, windowVerified),
+    of: ({ windowVerified }, run) => spreadPerSecond(run, windowVerified),
   },
   gas: {
     unit: 'gas',

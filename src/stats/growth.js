@@ -126,33 +126,22 @@ function meanLatencyUs(rows) {
   return all.meanUs;
 }
 
-/** With fewer blocks the rates of a window depend on their positions. */
+/** With fewer blocks in the window, chance decides too much. */
 const BLOCKS_OF_WINDOW = 10;
 
 /**
- * Operations are verified block by block, so that in a short window the operations in flight at its end matter.
  * @param {Pick<MeasuredRun, 'environment' | 'end' | 'window' | 'blocks' | 'intervals'> & Partial<Pick<MeasuredRun, 'verdict'>>} run
- * @returns {{blocks: number, words: string} | null} the possible error of TPS; null where the window is long enough
+ * @returns {{blocks: number, words: string} | null} null where the window is long enough
  */
-export function shortWindow({ environment, end, window, blocks, intervals, verdict }) {
-  const load = intervals.filter(({ phase }) => phase === 'load');
+export function shortWindow({ environment, end, blocks, intervals, verdict }) {
   const all = intervals.reduce((sum, row) => addBlocks(sum, row.blocks), noBlocks());
-  // A run that ends after its iterations has no operation in flight at its end.
-  if (isPlain({ environment }) || end === 'iterations' || load.length === 0 || all.count === 0) return null;
+  const hasLoad = intervals.some(({ phase }) => phase === 'load');
+  if (isPlain({ environment }) || end === 'iterations' || !hasLoad || all.count === 0) return null;
   // While the endpoint was down, a longer window would not have had more blocks.
   if (blocks.count >= BLOCKS_OF_WINDOW || verdict?.name === 'endpoint-down') return null;
-  const inFlight = load.at(-1)?.inFlight ?? 0;
-  const inFlightBefore = intervals.findLast(({ phase }) => phase === 'warmup')?.inFlight ?? null;
-  if (inFlight + (inFlightBefore ?? 0) === 0) return null;
-  const { verified } = window.counts;
-  const isWarm = inFlightBefore !== null;
-  const percent = (/** @type {number} */ part) => `${Math.round(100 * part)} %`;
-  const bias = isWarm
-    ? `TPS may be ${blocks.count === 0 ? '' : `${percent(1 / blocks.count)} `}too low or too high, by one block more or less in it`
-    : `TPS may be ${verified === 0 ? '' : `${percent(inFlight / verified)} `}too low, because what was in flight at its end (${inFlight}) is not counted`;
   const blockMs = blockIntervalMs(all, intervals.at(-1)?.endMs ?? 0);
   // One more, because the position of the first block is unknown.
-  const needed = `--duration ${Math.ceil(((BLOCKS_OF_WINDOW + 1) * blockMs) / 1000)}s or longer`;
-  const words = `the window has ${blocks.count} of the ${BLOCKS_OF_WINDOW} blocks that it needs: ${bias}; give ${needed}${isWarm ? '' : ' and --warmup auto'}`;
+  const seconds = Math.ceil(((BLOCKS_OF_WINDOW + 1) * blockMs) / 1000);
+  const words = `the window has ${blocks.count} of the ${BLOCKS_OF_WINDOW} blocks that its figures need: they may differ in the next run; give --duration ${seconds}s or longer`;
   return { blocks: blocks.count, words };
 }

@@ -86,6 +86,10 @@ export const last = either((a, b, aShare) => (aShare === SAME_TIME ? a : b));
 export const gauge = either((a, b, aShare) => (aShare === SAME_TIME ? a + b : b));
 /** A mean over time: of two threads the larger one. */
 export const mean = either((a, b, aShare) => (aShare === SAME_TIME ? Math.max(a, b) : a * aShare + b * (1 - aShare)));
+/** A rate that two threads or instances have together. */
+export const rate = either((a, b, aShare) => (aShare === SAME_TIME ? a + b : a * aShare + b * (1 - aShare)));
+/** A rate of the chain, which all of them see. */
+export const meanRate = either((a, b, aShare) => (aShare === SAME_TIME ? a : a * aShare + b * (1 - aShare)));
 /** Used by one thread: of two threads the larger one. */
 export const used = either((a, b, aShare) => (aShare === SAME_TIME ? Math.max(a, b) : a + b));
 

@@ -10,10 +10,12 @@ import {
   listed,
   max,
   mean,
+  meanRate,
   merge,
   min,
   namedEntries,
   placed,
+  rate,
   shown,
   sum,
   used,
@@ -245,6 +247,7 @@ export const STATS = {
     endUs: max,
     counts: COUNTERS,
     window: COUNTERS,
+    spread: COUNTERS,
     gas: COUNTERS,
     failures: COUNTERS,
     halves: HALVES,
@@ -262,7 +265,8 @@ export const ROW = {
   members: {
     startMs: min,
     endMs: shown(max, 'stress_load_elapsed_seconds', 'From the start of the load to the end of the last interval'),
-    tps: shown(gauge, 'stress_tps', 'Verified operations per second of the last interval'),
+    tps: shown(rate, 'stress_tps', 'Verified operations per second of the last interval whose blocks are known'),
+    perSecond: { members: { blocks: meanRate, transactions: meanRate, ours: rate, gas: meanRate } },
     counts: COUNTED,
     failures: { each: shown(sum, 'stress_failures_total', 'Operations that failed, by code'), tag: 'code' },
     inFlight: shown(gauge, 'stress_in_flight', 'Operations in flight at the end of the last interval'),
@@ -388,6 +392,7 @@ export const SNAPSHOT = {
     generator: GENERATOR,
     traffic: GENERATOR,
     violation: first,
+    spread: { members: { spans: either((a, b) => [...a, ...b]), settledUs: min, sightedUs: min, periodUs: max } },
   },
 };
 

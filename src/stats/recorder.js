@@ -1,13 +1,16 @@
 import { InternalError } from '../errors.js';
 import { numbered } from '../text.js';
+import { spreadPerSecond } from './figures.js';
 import { OTHERS, addUp, zero } from './merge.js';
 import { MAX_GROUPS, RUNG } from './metrics.js';
 import { isCensored, stagesUs, totalUs } from './sample.js';
 import { Stats, groupJson, newGroup, zeroCounts } from './stats.js';
+import { SpanLog, shareIn } from './throughput.js';
 
 /**
  * @import { Counts, EndpointFigures, GasOfOperations, GroupFigures, Latencies, Rung, RungFigures, Sample } from '../types.d.ts'
  * @import { MeasuredRun } from './run-file.js'
+ * @import { Span } from './throughput.js'
  */
 
 const OUTCOME_COUNT = Object.freeze(
@@ -30,6 +33,7 @@ export class Recorder {
   #stageEndsUs;
   /** The names of operations that have a group of their own. @type {Set<string>} */
   #names = new Set();
+  #spans = new SpanLog();
 
   /**
    * @param {number[]} walletIndexes of the slice, by position
@@ -153,10 +157,36 @@ export class Recorder {
     if (code !== null) stats.failures[code] = (stats.failures[code] ?? 0) + 1;
     this.#countInWindow(sample, stats);
     this.#recordLatency(sample, stats);
-    if (name !== null) this.#addToGroup(this.#groupOf(stats.byName, name), sample);
-    if (endpoint !== null) this.#addToGroup((stats.byEndpoint[endpoint] ??= newGroup()), sample);
+    const windowShare = outcome === 'verified' ? this.#spread(sample, stats) : 0;
+    if (name !== null) this.#addToGroup(this.#groupOf(stats.byName, name), sample, windowShare);
+    if (endpoint !== null) this.#addToGroup((stats.byEndpoint[endpoint] ??= newGroup()), sample, windowShare);
     if (this.#stageEndsUs.length > 0 && this.isInWindow(sample.intendedAtUs))
-      this.#addToGroup(this.#stageOf(stats, sample.intendedAtUs), sample);
+      this.#addToGroup(this.#stageOf(stats, sample.intendedAtUs), sample, 0);
+  }
+
+  /** Counts a verified operation in the throughput. @param {Sample} sample @param {Stats} stats @returns {number} its share in the window */
+  #spread({ sighting, endedAtUs }, stats) {
+    const span = sighting ?? { fromUs: endedAtUs, toUs: endedAtUs };
+    this.#spans.add(span, this);
+    const windowShare = this.#shareInWindow(span);
+    stats.spread.verified += windowShare;
+    this.#stageEndsUs.forEach((stageEndUs, i) => {
+      const fromUs = Math.max(this.startUs, this.#loadStartUs + (this.#stageEndsUs[i - 1] ?? 0));
+      const toUs = Math.min(this.endUs, this.#loadStartUs + stageEndUs);
+      const share = toUs > fromUs ? shareIn(span, fromUs, toUs) : 0;
+      if (share > 0) this.#stage(stats, i).windowVerified += share;
+    });
+    return windowShare;
+  }
+
+  /** @param {Span} span */
+  #shareInWindow(span) {
+    return shareIn(span, this.startUs, this.endUs);
+  }
+
+  /** Where the operations count that were verified since the last call. */
+  takeSpans() {
+    return this.#spans.take();
   }
 
   /** @param {Rung} rung @param {number} nowUs @param {number} us since the operation was due @param {boolean} isReached */
@@ -175,9 +205,12 @@ export class Recorder {
   }
 
   /** @param {Sample} sample @param {Stats} stats */
-  #countInWindow({ acceptedAtUs, includedAtUs, endedAtUs, outcome, gasUsed }, { window, gas }) {
+  #countInWindow({ acceptedAtUs, includedAtUs, endedAtUs, sighting, outcome, gasUsed }, { window, gas, spread }) {
     if (acceptedAtUs !== null && this.isInWindow(acceptedAtUs)) window.accepted += 1;
-    if (includedAtUs !== null && this.isInWindow(includedAtUs)) window.included += 1;
+    if (includedAtUs !== null) {
+      if (this.isInWindow(includedAtUs)) window.included += 1;
+      spread.included += this.#shareInWindow(sighting ?? { fromUs: includedAtUs, toUs: includedAtUs });
+    }
     if (!this.isInWindow(endedAtUs) || outcome === 'abandoned') return;
     window[OUTCOME_COUNT[outcome]] += 1;
     if (outcome === 'verified' && gasUsed !== null) addGas(gas, gasUsed);
@@ -216,22 +249,25 @@ export class Recorder {
   }
 
   /** The stage of --stages in which an operation is due. @param {Stats} stats @param {number} dueUs */
-  #stageOf({ byStage }, dueUs) {
+  #stageOf(stats, dueUs) {
     const stage = this.#stageEndsUs.findIndex((endUs) => dueUs - this.#loadStartUs < endUs);
-    return (byStage[stage < 0 ? this.#stageEndsUs.length - 1 : stage] ??= { ...newGroup(), counts: zeroCounts() });
+    return this.#stage(stats, stage < 0 ? this.#stageEndsUs.length - 1 : stage);
   }
 
-  /** @param {GroupFigures} group @param {Sample} sample */
-  #addToGroup(group, sample) {
+  /** @param {Stats} stats @param {number} stage */
+  #stage({ byStage }, stage) {
+    return (byStage[stage] ??= { ...newGroup(), counts: zeroCounts() });
+  }
+
+  /** @param {GroupFigures} group @param {Sample} sample @param {number} windowShare */
+  #addToGroup(group, sample, windowShare) {
     const { outcome, code, gasUsed } = sample;
     group.counts[OUTCOME_COUNT[outcome]] += 1;
     if (code !== null) group.failures[code] = (group.failures[code] ?? 0) + 1;
     const isVerified = outcome === 'verified';
     if (isVerified) group.sumUs += totalUs(sample);
-    if (isVerified && this.isInWindow(sample.endedAtUs)) {
-      group.windowVerified += 1;
-      if (gasUsed !== null) addGas(group.gas, gasUsed);
-    }
+    group.windowVerified += windowShare;
+    if (isVerified && gasUsed !== null && this.isInWindow(sample.endedAtUs)) addGas(group.gas, gasUsed);
     if (!this.isInWindow(sample.intendedAtUs)) return;
     if (isVerified) group.latency.record(totalUs(sample));
     else if (isCensored(sample)) group.censored.record(totalUs(sample));
@@ -294,15 +330,16 @@ function recordStages(latencies, sample, latencyUs) {
   latencies.readBack.record(readBackUs);
 }
 
-/** @param {Pick<MeasuredRun, 'environment' | 'generator' | 'byEndpoint' | 'window'>} run @returns {EndpointFigures[]} empty with one endpoint, or in files of older versions */
-export function endpointsOf({ environment, generator, byEndpoint = {}, window }) {
+/** @param {Pick<MeasuredRun, 'environment' | 'generator' | 'byEndpoint' | 'window' | 'rates'>} run @returns {EndpointFigures[]} empty with one endpoint, or in files of older versions */
+export function endpointsOf(run) {
+  const { environment, generator, byEndpoint = {} } = run;
   const all = /** @type {Array<{display: string, clientVersion: string | null}>} */ (environment.endpoints ?? []);
   const endpointOutages = /** @type {Array<{left: number, awayMs: number}>} */ (generator.endpoints ?? []);
   const names = numbered(all.map(({ display }) => display));
   return all.map(({ clientVersion }, i) => {
     const display = names[i];
     const group = byEndpoint[i] ?? groupJson(newGroup());
-    const tps = window.durationMs === 0 ? null : (1000 * group.windowVerified) / window.durationMs;
+    const tps = spreadPerSecond(run, group.windowVerified);
     const { left = 0, awayMs = 0 } = endpointOutages[i] ?? {};
     return { display, clientVersion, group, tps, left, awayMs };
   });

@@ -5,6 +5,7 @@ import { Distribution } from './histogram.js';
 import { zero } from './merge.js';
 import { RUNG } from './metrics.js';
 import { groupJson, probesOf, stagesOf } from './stats.js';
+import { milliseconds, seconds as secondsText } from '../text.js';
 import { checkThresholds, thresholdExit } from './thresholds.js';
 import { judge } from './verdict.js';
 
@@ -22,7 +23,7 @@ import { judge } from './verdict.js';
  */
 const DEFINITIONS = Object.freeze({
   window:
-    'The measured part of the run: from the first operation, or the end of --warmup, to the moment no new ones were started. Set-up, warm-up and drain are outside. Every rate is a count inside it, divided by its length.',
+    'The measured part of the run: from the first operation, or the end of --warmup, to the moment no new ones were started. Set-up, warm-up and drain are outside.',
   attempts: 'Operations started.',
   verified:
     'Operations whose transaction was included in a block and whose effect was read back as of that block and found right.',
@@ -31,9 +32,9 @@ const DEFINITIONS = Object.freeze({
   abandoned: 'Operations still open when the drain ended.',
   dropped:
     'Operations that were due by the schedule of --rate or --stages and not started, because no wallet was idle: they are never started later.',
-  tps: 'Verified operations per second of the window: those whose effect was read back inside it.',
+  tps: 'Verified operations per second of the window. What one reading of the chain found is spread evenly over the time in which its blocks were made, so that the rate does not depend on where the ends of the window fall between two blocks. Operations that no block has, such as plain calls, count at their instant.',
   rates:
-    'Per second of the window: asked (due by the schedule), attempted (started), accepted, included and verified (by when that happened), and achieved: operations due inside the window that were verified, those that ended in the drain included.',
+    'Per second of the window: asked (due by the schedule), attempted (started) and accepted by when that happened; verified, included and gas spread over the time of their blocks; and of open loops achieved: operations due inside the window that were verified, those that ended in the drain included.',
   latency:
     'From the moment an operation was due to the moment its effect was read back, on one monotonic clock. It covers operations due inside the window, those that ended in the drain included. Operations without a good answer in time (timed out, lost, abandoned, calls that timed out) are censored: they count with the time they were waited for, and a figure that they may make larger is printed with >=. Other failed ones do not count.',
   fromStart:
@@ -94,7 +95,7 @@ export function buildPartialRunFile(parts) {
 /** @param {MeasuredRun} run */
 function warningsOf(run) {
   const { samplesDropped } = run.generator;
-  const words = [rateNotHeld(run), gasRateNotHeld(run), shortWindow(run)?.words ?? null].filter(
+  const words = [rateNotHeld(run), gasRateNotHeld(run), shortWindow(run)?.words ?? null, cutShort(run)].filter(
     (word) => word !== null,
   );
   return [
@@ -102,6 +103,12 @@ function warningsOf(run) {
     ...words,
     ...((samplesDropped ?? 0) === 0 ? [] : [`${samplesDropped} samples were dropped: the disk could not follow`]),
   ];
+}
+
+/** @param {MeasuredRun} run @returns {string | null} a warning */
+function cutShort({ rates: { spreadMs }, window: { durationMs } }) {
+  if (spreadMs >= durationMs) return null;
+  return `the drain ended before the next block: TPS is that of the first ${secondsText(spreadMs)} of the window, up to its last block; give a longer --drain-timeout`;
 }
 
 /**
@@ -113,8 +120,6 @@ function measuredRun(parts, partial) {
   const { stats, generator, durationUs } = parts;
   const seconds = durationUs / 1e6;
   const { latency, fromStart, timedOut, censored, fromStartCensored, lag } = stats.inside;
-  /** @param {number} count */
-  const rate = (count) => (seconds > 0 ? count / seconds : null);
   const load = parts.intervals.filter(({ phase }) => phase === 'load');
   // CPU time is known up to the last report.
   const verified = load.reduce((sum, { counts }) => sum + counts.verified, 0);
@@ -142,14 +147,7 @@ function measuredRun(parts, partial) {
     failures: stats.failures,
     failureWords: parts.failureWords,
     reorgs: parts.reorgs,
-    rates: {
-      askedPerSecond: parts.isOpenLoop ? rate(stats.window.scheduled) : null,
-      achievedPerSecond: rate(latency.count),
-      attemptedPerSecond: rate(stats.window.started),
-      acceptedPerSecond: rate(stats.window.accepted),
-      includedPerSecond: rate(stats.window.included),
-      verifiedPerSecond: rate(stats.window.verified),
-    },
+    rates: ratesOf(parts),
     ...(parts.gasRate && { gasRate: parts.gasRate }),
     latency: {
       total: sum(latency, censored),
@@ -167,6 +165,7 @@ function measuredRun(parts, partial) {
     ...(parts.promises && { ladder: ladderOf(stats, parts.promises) }),
     lag: lag.toJSON(),
     intervals: parts.intervals,
+    series: parts.series,
     blocks: load.reduce((all, { blocks }) => addBlocks(all, blocks), noBlocks()),
     probes: load.length === 0 ? null : probesOf(load),
     generator: {
@@ -180,6 +179,38 @@ function measuredRun(parts, partial) {
     thresholds: /** @type {ThresholdResult[]} */ ([]),
     unmeasured: unmeasuredFigures(parts, { seconds, verified, isProbed: load.length > 0 }),
   };
+}
+
+/** @param {RunParts} parts */
+function ratesOf(parts) {
+  const { stats, durationUs, ratesUs, isOpenLoop } = parts;
+  const { window, spread, inside } = stats;
+  const isKnown = ratesUs > 0 && !isShorterThanBlock(parts);
+  const rate = (/** @type {number} */ count) => (durationUs > 0 ? (1e6 * count) / durationUs : null);
+  const spreadRate = (/** @type {number} */ amount) => (isKnown ? (1e6 * amount) / ratesUs : null);
+  return {
+    askedPerSecond: isOpenLoop ? rate(window.scheduled) : null,
+    achievedPerSecond: isOpenLoop ? rate(inside.latency.count) : null,
+    attemptedPerSecond: rate(window.started),
+    acceptedPerSecond: rate(window.accepted),
+    includedPerSecond: spreadRate(spread.included),
+    verifiedPerSecond: spreadRate(spread.verified),
+    chainGasPerSecond: parts.environment.inclusion === null ? null : spreadRate(parts.windowGas),
+    spreadMs: ratesUs / 1000,
+  };
+}
+
+/**
+ * Whether nothing is known of the rate: the window has no block, and is shorter than the usual time between two.
+ * @param {Pick<RunParts, 'intervals' | 'periodUs' | 'durationUs'>} parts
+ */
+function isShorterThanBlock({ intervals, periodUs, durationUs }) {
+  return (
+    periodUs !== null &&
+    durationUs > 0 &&
+    durationUs < periodUs &&
+    !intervals.some(({ phase, blocks }) => phase === 'load' && blocks.count > 0)
+  );
 }
 
 /** By the law of conservation, which was checked against the live operations. @param {Counts} counts */
@@ -203,7 +234,7 @@ function byStage({ stats, schedule = null, durationUs }) {
     const group = stats.byStage[firstStage + i];
     if (group === undefined || endUs <= startUs) return [];
     const { counts, latency, censored } = group;
-    const tps = (1e6 * counts.verified) / (endUs - startUs);
+    const tps = (1e6 * group.windowVerified) / (endUs - startUs);
     const place = { stage: i + 1, startMs: startUs / 1000, endMs: endUs / 1000, fromPerSecond, toPerSecond };
     return [{ ...place, counts, tps, latency: sum(latency, censored), censored: censored.toJSON() }];
   });
@@ -234,10 +265,17 @@ function groups(figures) {
  * @param {{seconds: number, verified: number, isProbed: boolean}} known
  * @returns {Record<string, string>} reasons of null figures by JSON pointer
  */
-function unmeasuredFigures({ unmeasured, isOpenLoop, generator, gasRate, promises }, { seconds, verified, isProbed }) {
+function unmeasuredFigures(parts, { seconds, verified, isProbed }) {
+  const { unmeasured, isOpenLoop, generator, gasRate, promises, environment, ratesUs, periodUs } = parts;
   /** @type {Record<string, string>} */
   const reasons = { ...unmeasured };
-  if (!isOpenLoop) reasons['/rates/askedPerSecond'] = 'no rate was asked for (--rate, --stages)';
+  for (const name of isOpenLoop ? [] : ['askedPerSecond', 'achievedPerSecond'])
+    reasons[`/rates/${name}`] = 'no rate was asked for (--rate, --stages)';
+  if (environment.inclusion === null) reasons['/rates/chainGasPerSecond'] = 'plain calls are in no block';
+  if (isShorterThanBlock(parts) || (seconds > 0 && ratesUs === 0))
+    for (const name of ['includedPerSecond', 'verifiedPerSecond', 'chainGasPerSecond'])
+      reasons[`/rates/${name}`] ??=
+        `the window is shorter than the time between two blocks (${milliseconds(periodUs ?? 0)})`;
   if (generator.arrivalSeed === null) reasons['/generator/arrivalSeed'] = 'arrivals were not random';
   for (const name of /** @type {const} */ (['inclusionResolutionMs', 'headSource']))
     if (generator[name] === null) reasons[`/generator/${name}`] ??= 'no thread has reported';

@@ -1,10 +1,11 @@
 import { Distribution } from './histogram.js';
-import { asJson, mapDistributions, merge, zero } from './merge.js';
+import { addUp, asJson, mapDistributions, merge, zero } from './merge.js';
 import { COUNTED, GROUP, READINGS, ROW, STATS } from './metrics.js';
 import { STAGES } from './sample.js';
+import { shareIn } from './throughput.js';
 
 /**
- * @import { Counts, DistributionJson, GasOfOperations, GroupFigures, GroupJson, IntervalRow, Latencies, RungFigures, Stage, StatsState } from '../types.d.ts'
+ * @import { BlockRates, Counts, DistributionJson, GasOfOperations, GroupFigures, GroupJson, IntervalRow, Latencies, RungFigures, Stage, StatsState } from '../types.d.ts'
  */
 
 /** @returns {Counts} */
@@ -54,6 +55,8 @@ export class Stats {
   counts = zeroCounts();
   /** By instants inside the window. */
   window = zeroWindowCounts();
+  /** Of operations in blocks, as far as the throughput counts them in the window: no whole numbers (stats/throughput.js). */
+  spread = { verified: 0, included: 0 };
   /** Of operations verified inside the window. @type {GasOfOperations} */
   gas = { operations: 0, used: 0 };
   /** By code. @type {Record<string, number>} */
@@ -110,10 +113,10 @@ export class Stats {
 /**
  * The row of an interval.
  * @param {Stats} stats
- * @param {Pick<IntervalRow, 'phase' | 'inFlight' | 'blocks' | 'probes'> & {loadStartUs: number}} known
+ * @param {Pick<IntervalRow, 'phase' | 'inFlight' | 'blocks' | 'probes'> & {loadStartUs: number, isPlain?: boolean}} known
  * @returns {IntervalRow}
  */
-export function rowOf(stats, { phase, loadStartUs, inFlight, blocks, probes }) {
+export function rowOf(stats, { phase, loadStartUs, inFlight, blocks, probes, isPlain = false }) {
   const { startUs, endUs, counts, failures, byEndpoint } = stats;
   const sums = (/** @type {GroupFigures} */ group) => ({ ...group.counts, sumUs: group.sumUs });
   const row = {
@@ -124,7 +127,8 @@ export function rowOf(stats, { phase, loadStartUs, inFlight, blocks, probes }) {
     failures,
     inFlight,
     byEndpoint: Object.fromEntries(Object.entries(byEndpoint).map(([key, group]) => [key, sums(group)])),
-    tps: null,
+    // Grows as what was verified is spread over the rows.
+    tps: phase === 'drain' || endUs <= startUs ? null : 0,
     latency: stats.distribution('latency').toJSON(),
     lag: stats.distribution('lag').toJSON(),
     stages: stagesOf((stage) => {
@@ -134,7 +138,7 @@ export function rowOf(stats, { phase, loadStartUs, inFlight, blocks, probes }) {
     blocks,
     probes,
   };
-  return { ...row, tps: tpsOf(row) };
+  return row.tps === null || isPlain ? row : { ...row, perSecond: { blocks: 0, transactions: 0, ours: 0, gas: 0 } };
 }
 
 /** @template T @param {(stage: Stage) => T} of @returns {Record<Stage, T>} */
@@ -150,8 +154,7 @@ export function stagesOf(of) {
  */
 function mergeRows(a, b) {
   const [aMs, bMs] = [a.endMs - a.startMs, b.endMs - b.startMs];
-  const row = merge(ROW, a, b, aMs + bMs > 0 ? aMs / (aMs + bMs) : 0.5);
-  return asJson({ ...row, tps: tpsOf(row) });
+  return asJson(merge(ROW, a, b, aMs + bMs > 0 ? aMs / (aMs + bMs) : 0.5));
 }
 
 /** Readings of all rows. @param {IntervalRow[]} rows consecutive, at least one */
@@ -162,17 +165,20 @@ export function probesOf([{ probes, startMs }, ...rows]) {
   );
 }
 
-/** @param {Pick<IntervalRow, 'phase' | 'startMs' | 'endMs' | 'counts'>} row @returns {number | null} null for the drain */
-export function tpsOf({ phase, startMs, endMs, counts }) {
-  return phase === 'drain' || endMs <= startMs ? null : (1000 * counts.verified) / (endMs - startMs);
-}
-
 /** Limit of the rows of a run; above it neighbours are merged in pairs. */
 export const INTERVAL_LIMIT = 2000;
+/** Share of the rows that are not merged yet. */
+const RECENT_SHARE = 0.01;
+/** Limit of the spans that may reach into the next row; above it neighbours are joined. */
+const SPAN_LIMIT = 4096;
+
+/** @typedef {{fromMs: number, toMs: number, amounts: Partial<BlockRates & {verified: number}>}} Part of the throughput */
 
 export class IntervalLog {
   /** @type {IntervalRow[]} */
   rows = [];
+  /** What may reach into the next row. @type {Part[]} */
+  #ahead = [];
 
   /** @param {number} [limit] */
   constructor(limit = INTERVAL_LIMIT) {
@@ -181,15 +187,53 @@ export class IntervalLog {
 
   /** @param {IntervalRow} row */
   add(row) {
+    for (const part of this.#ahead) credit(row, part);
+    this.#ahead = this.#ahead.filter(({ toMs }) => toMs > row.endMs);
     this.rows.push(row);
     if (this.rows.length <= this.limit) return;
+    // The latest rows still change.
+    const old = this.rows.slice(0, this.rows.length - Math.floor(RECENT_SHARE * this.limit));
     /** @type {IntervalRow[]} */
     const merged = [];
-    for (let i = 0; i < this.rows.length; i += 2) {
-      const [one, next] = this.rows.slice(i, i + 2);
+    for (let i = 0; i < old.length; i += 2) {
+      const [one, next] = old.slice(i, i + 2);
       if (next?.phase === one.phase) merged.push(mergeRows(one, next));
-      else merged.push(...this.rows.slice(i, i + 2));
+      else merged.push(...old.slice(i, i + 2));
     }
-    this.rows = merged;
+    this.rows = [...merged, ...this.rows.slice(old.length)];
   }
+
+  /** Adds to the rates of the rows, by their parts of the time. @param {number} fromMs @param {number} toMs @param {Part['amounts']} amounts */
+  spread(fromMs, toMs, amounts) {
+    const part = { fromMs, toMs, amounts };
+    for (let i = this.rows.length - 1; i >= 0 && this.rows[i].endMs >= fromMs; i -= 1) credit(this.rows[i], part);
+    if (toMs <= (this.rows.at(-1)?.endMs ?? -Infinity)) return;
+    this.#ahead.push(part);
+    if (this.#ahead.length > SPAN_LIMIT) this.#ahead = joined(this.#ahead);
+  }
+}
+
+/** @param {IntervalRow} row @param {Part} part */
+function credit(row, { fromMs, toMs, amounts }) {
+  const share = shareIn({ fromUs: fromMs, toUs: toMs }, row.startMs, row.endMs);
+  if (share === 0 || row.tps === null) return;
+  const factor = (1000 * share) / (row.endMs - row.startMs);
+  const { verified = 0, ...ofBlocks } = amounts;
+  row.tps += factor * verified;
+  if (row.perSecond === undefined) return;
+  for (const [name, amount] of Object.entries(ofBlocks))
+    row.perSecond[/** @type {keyof BlockRates} */ (name)] += factor * amount;
+}
+
+/** @param {Part[]} parts @returns {Part[]} half as many */
+function joined(parts) {
+  return parts.flatMap((one, i) => {
+    if (i % 2 === 1) return [];
+    const next = parts[i + 1] ?? { ...one, amounts: {} };
+    const amounts = addUp(
+      /** @type {Record<string, number>} */ (one.amounts),
+      /** @type {Record<string, number>} */ (next.amounts),
+    );
+    return { fromMs: Math.min(one.fromMs, next.fromMs), toMs: Math.max(one.toMs, next.toMs), amounts };
+  });
 }

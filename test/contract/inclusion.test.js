@@ -119,7 +119,7 @@ for (const name of NAMES) {
       await clock.advance(NOTICED_MS);
       chain.mine([], { baseFeePerGas: null });
       await clock.advance(NOTICED_MS);
-      const [{ seenAtUs, ...first }, second, third] = blocks;
+      const [{ seenAtUs, spreadFromUs, ...first }, second, third] = blocks;
       assert.deepEqual(first, {
         number: HEAD + 1,
         hash: blockHash(HEAD + 1),
@@ -131,6 +131,7 @@ for (const name of NAMES) {
         ours: 2,
       });
       assert.ok(seenAtUs > 0 && seenAtUs <= second.seenAtUs);
+      assert.ok(Number(spreadFromUs) <= seenAtUs);
       assert.deepEqual([second.baseFeeWei, second.ours, second.transactions], [null, 0, 0]);
       assert.equal(third.baseFeeWei, null);
       assert.deepEqual(numbers(), range(HEAD + 1, HEAD + 3));
@@ -792,9 +793,10 @@ for (const name of NAMES) {
           chain.mine();
           await clock.advance(NOTICED_MS);
         }
-        const [[hash, inclusion]] = found;
+        const [[hash, { sighting, ...inclusion }]] = found;
         const { seenAtUs } = blocks[confirmations];
         assert.deepEqual([hash, inclusion], ['0xa', { number: HEAD + 1, hash: blockHash(HEAD + 1), seenAtUs }]);
+        assert.deepEqual([sighting?.toUs, sighting?.open], [seenAtUs, 0], 'of the block that confirms it');
         assert.deepEqual([detector.hasPassed(HEAD + 4 - confirmations), found.length], [true, 1]);
         assert.equal(detector.hasPassed(HEAD + 5 - confirmations), false);
         assert.equal(blocks[0].ours, 1, 'it is ours the moment that it is seen');

@@ -51,9 +51,9 @@ export function assertAgrees(run, rows) {
     },
     Object.fromEntries(NAMES.map((name) => [name, window.counts[name]])),
   );
-  const { verified } = window.counts;
+  const spread = ended('verified').reduce((sum, row) => sum + shareIn(spanOf(row), fromUs, toUs), 0);
   if (run.rates.verifiedPerSecond !== null)
-    assertNear(run.rates.verifiedPerSecond, verified / ((toUs - fromUs) / 1e6), 1e-9, 'TPS');
+    assertNear(run.rates.verifiedPerSecond, (1000 * spread) / run.rates.spreadMs, 1e-9, 'TPS');
 
   const due = rows.filter((row) => inside(row.intended_at_us));
   const good = due.filter(({ outcome }) => outcome === 'verified');
@@ -75,6 +75,18 @@ export function assertAgrees(run, rows) {
     const ofStage = stages.flatMap((stage) => stage[/** @type {keyof typeof stage} */ (name)] ?? []);
     assertDistribution(latency.stages[name], ofStage, name);
   }
+}
+
+/** The time over which the throughput spreads a verified operation; without a sighting an instant. @param {Row} row */
+function spanOf({ spread_from_us: from, spread_to_us: to, ended_at_us: ended }) {
+  return from === null ? { fromUs: ended, toUs: ended } : { fromUs: from, toUs: to };
+}
+
+/** @param {{fromUs: number, toUs: number}} span @param {number} startUs @param {number} endUs */
+function shareIn(span, startUs, endUs) {
+  if (span.fromUs === span.toUs) return span.toUs > startUs && span.toUs <= endUs ? 1 : 0;
+  const partUs = Math.min(span.toUs, endUs) - Math.max(span.fromUs, startUs);
+  return Math.max(0, partUs) / (span.toUs - span.fromUs);
 }
 
 /** Of the run file, on the clock of the samples: from the first interval of the load to the last. @param {RunFile} run */

@@ -198,23 +198,24 @@ function assertWindow(run) {
 }
 
 /** @param {RunFile} run */
-function assertRates({ window, rates, latency, config }) {
+function assertRates({ window, rates, latency, config, counts, series }) {
   const seconds = window.durationMs / 1000;
   const isOpen = (config.ratePerSecond ?? config.gasPerSecond ?? config.stages ?? null) !== null;
-  const { scheduled, started, accepted, included, verified } = window.counts;
+  const { scheduled, started, accepted } = window.counts;
   const byRate = /** @type {Array<[number, number | null]>} */ ([
     ...(isOpen ? [[scheduled, rates.askedPerSecond]] : []),
-    [latency.total.count - latency.censored.count, rates.achievedPerSecond],
+    ...(isOpen ? [[latency.total.count - latency.censored.count, rates.achievedPerSecond]] : []),
     [started, rates.attemptedPerSecond],
     [accepted, rates.acceptedPerSecond],
-    [included, rates.includedPerSecond],
-    [verified, rates.verifiedPerSecond],
   ]);
   for (const [count, rate] of byRate) {
     if (seconds === 0) assert.equal(rate, null);
     else assertNear((rate ?? NaN) * seconds, count, 1e-9);
   }
   if (!isOpen) assert.equal(rates.askedPerSecond, null, 'a closed loop asks for no rate');
+  assert.ok(rates.spreadMs <= window.durationMs);
+  // Points are rounded to a millionth.
+  assertNear(sumOf(series.verified), counts.verified, 1e-5);
 }
 
 /** @param {RunFile} run */
@@ -268,9 +269,11 @@ function assertPhases(run) {
     assert.equal(row.startMs, endMs, 'each begins where the one before it ended');
     endMs = row.endMs;
     if (row.phase === 'drain') assert.equal(row.counts.scheduled, 0, 'nothing is due any more');
-    else if (row.endMs > row.startMs)
-      assertNear((row.tps ?? NaN) * (row.endMs - row.startMs), row.counts.verified * 1000, 1e-9);
+    else if (row.endMs > row.startMs) assert.ok(Number(row.tps) >= 0, `a rate in each row, not ${row.tps}`);
   }
+  const ofRows = sumOf(load.map(({ tps, startMs, endMs: toMs }) => ((tps ?? 0) * (toMs - startMs)) / 1000));
+  if (run.rates.verifiedPerSecond !== null)
+    assertNear(ofRows, (run.rates.verifiedPerSecond * run.rates.spreadMs) / 1000, 1e-6);
   const warmupMs = config.warmupMs === 'auto' ? (warmup.at(-1)?.endMs ?? 0) : Number(config.warmupMs ?? 0);
   assert.equal(warmup.length > 0, warmupMs > 0, 'a warm-up where one was asked for');
   if (load.length === 0) {

@@ -30,7 +30,7 @@ export class Plot {
   /** @param {Chart} chart @param {TimeAxis | null} time the shared axis, if any @param {() => void} onRange called when the visible part changes */
   constructor(chart, time, onRange) {
     this.chart = chart;
-    this.time = chart.x === undefined && chart.series.every(({ x }) => x === undefined) ? time : null;
+    this.time = chart.x === undefined && chart.series.every(({ x }) => x === undefined) ? (chart.time ?? time) : null;
     this.onRange = onRange;
     this.element = /** @type {HTMLElement} */ (document.getElementById(`plot-${chart.id}`));
     this.columns = columnsOf(chart, this.time);

@@ -91,10 +91,11 @@ describe('secondsPerBlock()', () => {
     assert.equal(await measure(2, 10), 2);
   });
 
-  it('is one second for a short chain, without timestamps, or after pauses', async () => {
-    assert.equal(await measure(12, 2), 1);
-    assert.equal(await measure(0, 5000), 1);
-    assert.equal(await measure(3600, 5000), 1);
+  it('is not known of a short chain, with equal timestamps or those in milliseconds, or after pauses', async () => {
+    assert.equal(await measure(12, 2), null);
+    assert.equal(await measure(0, 5000), null);
+    assert.equal(await measure(12_000, 5000), null);
+    assert.equal(await measure(3600, 5000), null);
   });
 });
 

@@ -15,6 +15,7 @@ import { readingsOf } from '../../helpers/samples.js';
  * @import { Clock, Counts, IntervalRow, LiveFigures, Output } from '../../../src/types.d.ts'
  * @import { EngineReport, Plan } from '../../../src/core/engine.js'
  * @import { WarmUpOptions } from '../../../src/core/load.js'
+ * @import { SpanCount } from '../../../src/stats/throughput.js'
  */
 
 /** Timers fire early by this time, and each reading takes it. */
@@ -38,7 +39,10 @@ function coarseClock() {
  * @param {WarmUp | null} [options.warmUp]
  * @param {Clock} [options.clock]
  * @param {number} [options.intervalMs]
+ * @param {number} [options.durationMs]
  * @param {(nowUs: number) => Counts} [options.counts]
+ * @param {(nowUs: number) => SpanCount[]} [options.spansAt] what counts since the last snapshot
+ * @param {(nowUs: number) => number} [options.settledAt]
  * @param {Output['live']} [options.live]
  * @param {() => Promise<void>} [options.drain]
  * @param {(label: string, done: number, all: number) => void} [options.onProgress]
@@ -48,7 +52,10 @@ async function loadOf({
   names,
   warmUp = null,
   intervalMs = 100,
+  durationMs = 1000,
   counts = zeroCounts,
+  spansAt = () => [],
+  settledAt = (nowUs) => nowUs,
   live,
   ...others
 }) {
@@ -82,6 +89,7 @@ async function loadOf({
       generator: {},
       traffic: { transport: {} },
       violation: null,
+      spread: { spans: spansAt(nowUs), settledUs: settledAt(nowUs), sightedUs: nowUs, periodUs: null },
     }),
     setWindow: (/** @type {Plan} */ { startUs, endUs }) => void intervals.setWindow(startUs, endUs),
   });
@@ -93,7 +101,7 @@ async function loadOf({
   const load = new Load({
     times: {
       warmupMs: warmUp === null ? 0 : 'auto',
-      durationMs: 1000,
+      durationMs,
       intervalMs,
       txTimeoutMs: 1000,
       drainTimeoutMs: 0,
@@ -178,24 +186,26 @@ describe('what is shown between the rows', () => {
     return { ...zeroCounts(), started: verified + 5, verified };
   };
 
-  it('the running interval, every 500 ms, but none younger than 250 ms', async () => {
-    for (const [intervalMs, times] of /** @type {Array<[number, number[]]>} */ ([
-      [5000, [500]],
-      [400, []],
-    ])) {
-      const clock = createFakeClock({ startUs });
-      /** @type {LiveFigures[]} */
-      const shown = [];
-      const running = loadOf({ clock, counts, intervalMs, live: (figures) => shown.push(figures) });
-      await clock.advance(1000);
-      await running;
-      assert.equal(clock.pending(), 0);
-      const figures = { phase: 'load', lengthMs: 1000, inFlight: 5, tps: 100 };
-      assert.deepEqual(
-        shown,
-        times.map((ms) => ({ ...figures, elapsedMs: ms, verified: ms / 10 })),
-      );
-    }
+  it('the running interval, every 500 ms, with the rate of the seconds that are over', async () => {
+    const clock = createFakeClock({ startUs });
+    /** @type {LiveFigures[]} */
+    const shown = [];
+    let reportedUs = startUs;
+    const spansAt = (/** @type {number} */ nowUs) => {
+      const span = { fromUs: reportedUs, toUs: nowUs, verified: (nowUs - reportedUs) / 10_000 };
+      reportedUs = nowUs;
+      return span.verified > 0 ? [span] : [];
+    };
+    const live = (/** @type {LiveFigures} */ figures) => shown.push(figures);
+    const running = loadOf({ clock, counts, spansAt, intervalMs: 5000, durationMs: 2000, live });
+    await clock.advance(2000);
+    await running;
+    assert.equal(clock.pending(), 0);
+    const figures = { phase: 'load', lengthMs: 2000, inFlight: 5 };
+    assert.deepEqual(
+      shown,
+      [500, 1000, 1500].map((ms) => ({ ...figures, elapsedMs: ms, verified: ms / 10, tps: ms < 1000 ? null : 100 })),
+    );
   });
 
   it('how many operations the drain waits for', async () => {
@@ -234,7 +244,6 @@ async function warmUp({ blockMs = 1000, firstBlockMs = blockMs, untilMs = 120_00
     isOpenLoop: false,
     hasBlocks: blockMs !== Infinity,
     mostMs: 60_000,
-    random: () => 0,
     ...given,
   });
   const loadStartUs = clock.nowUs();
@@ -288,7 +297,7 @@ describe('an automatic warm-up', () => {
 
   it('plain calls: waits for a second, not for blocks', async () => {
     const countsAt = (/** @type {number} */ ms) => ({ started: ms + 50, verified: ms });
-    const { namedMs, startMs } = await warmUp({ blockMs: Infinity, countsAt, random: () => 0.9 });
+    const { namedMs, startMs } = await warmUp({ blockMs: Infinity, countsAt });
     assert.ok(namedMs >= 1000 && namedMs <= 1100, String(namedMs));
     assert.equal(Number(startMs) - namedMs, 300, 'where there are no blocks, there is no phase to draw');
   });
@@ -305,21 +314,6 @@ describe('an automatic warm-up', () => {
 
   it('sets no window if ended early', async () => {
     assert.equal((await warmUp({ blockMs: 40_000, untilMs: 3000 })).startMs, null);
-  });
-
-  it('starts the window at a random time within a block interval', async () => {
-    const [blockMs, windowMs, runs] = [2000, 3000, 100];
-    let blocks = 0;
-    const found = new Set();
-    for (let i = 0; i < runs; i += 1) {
-      const { startMs } = await warmUp({ blockMs, random: () => (i + 0.5) / runs });
-      const before = Math.floor(Number(startMs) / blockMs);
-      const inside = Math.floor((Number(startMs) + windowMs) / blockMs) - before;
-      found.add(inside);
-      blocks += inside;
-    }
-    assert.deepEqual([...found].sort(), [1, 2]);
-    assert.equal(blocks / runs, windowMs / blockMs);
   });
 
   it('is expected to take four blocks, or a second', () => {

@@ -35,7 +35,7 @@ describe('confirmSetUp() and startBlockOf()', () => {
     assert.equal(rpc.count(), 0);
     await clock.advance(30_000);
     const start = await startBlockOf(ready, confirmations, 0);
-    assert.deepEqual(start, { startBlock: 130, startHash: 'hash 130' });
+    assert.deepEqual(start, { startBlock: 130, startHash: 'hash 130', periodUs: null });
     assert.deepEqual(fees, [130n], 'the fees of now');
   });
 

@@ -210,7 +210,8 @@ describe('output samples', () => {
     const file = join(temporaryFolder(t), 'samples.csv');
     const output = outputTo(file);
     output.start?.({ startUs: 1000, startedAtMs: 0 });
-    const where = { name: 'eth_call', endpoint: 1, visibleAtUs: 5700 };
+    const sighting = { fromUs: 4900, toUs: 5500 };
+    const where = { name: 'eth_call', endpoint: 1, visibleAtUs: 5700, sighting };
     output.sample?.(
       sampleOf({ walletIndex: 7, nonce: 3, startUs: 5000, hash: '0xab', target: '0xc0', effect: '12', ...where }),
     );
@@ -230,10 +231,10 @@ describe('output samples', () => {
     );
     await output.close?.();
     const header =
-      'wallet,nonce,hash,outcome,code,intended_at_us,started_at_us,sent_at_us,accepted_at_us,included_at_us,ended_at_us,block,effect,target,name,endpoint,visible_at_us';
+      'wallet,nonce,hash,outcome,code,intended_at_us,started_at_us,sent_at_us,accepted_at_us,included_at_us,ended_at_us,block,effect,target,name,endpoint,visible_at_us,spread_from_us,spread_to_us';
     assert.equal(
       readFileSync(file, 'utf8'),
-      `${header}\n7,3,0xab,verified,,4000,4000,4100,4300,4600,5000,1,12,0xc0,eth_call,1,4700\n0,0,,failed,lost,4000,4000,,,,5000,,,,,,\n`,
+      `${header}\n7,3,0xab,verified,,4000,4000,4100,4300,4600,5000,1,12,0xc0,eth_call,1,4700,3900,4500\n0,0,,failed,lost,4000,4000,,,,5000,,,,,,,,\n`,
     );
     assert.ok(readFileSync(new URL('../../../docs/outputs.md', import.meta.url), 'utf8').includes(header));
   });

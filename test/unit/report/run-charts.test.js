@@ -44,6 +44,7 @@ const ROWS = [
       node: { cpuUs: 3_000_000, rssBytes: 7_000_000, threads: 1 },
     }),
     blocks: { ...rowOf().blocks, count: 2, transactions: 10, ours: 4, gasUsed: 300, gasLimit: 1000 },
+    perSecond: { blocks: 1, transactions: 5, ours: 2, gas: 150 },
   }),
   rowOf({
     phase: 'drain',

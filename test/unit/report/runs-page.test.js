@@ -41,7 +41,7 @@ function unmeasured(number) {
 function rows(verified, ms) {
   return [0, ...verified].map((count, i) => {
     const row = rowOf({ phase: i === 0 ? 'warmup' : 'load', startMs: i * ms, endMs: (i + 1) * ms });
-    return { ...row, counts: { ...row.counts, verified: count } };
+    return { ...row, counts: { ...row.counts, verified: count }, tps: (1000 * count) / ms };
   });
 }
 

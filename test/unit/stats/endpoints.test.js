@@ -16,7 +16,12 @@ describe('endpoints by name', () => {
 
   it('are told apart in the figures of a run', () => {
     const endpoints = ['http://a/***', 'http://a/***'].map((display) => ({ display, clientVersion: null }));
-    const run = /** @type {any} */ ({ environment: { endpoints }, generator: {}, window: { durationMs: 1000 } });
+    const run = /** @type {any} */ ({
+      environment: { endpoints },
+      generator: {},
+      window: { durationMs: 1000 },
+      rates: {},
+    });
     equalBy(endpointsOf(run), ({ display }) => display, ['http://a/*** (1)', 'http://a/*** (2)']);
   });
 });

@@ -26,8 +26,9 @@ describe('buildRunFile()', () => {
         return [stage, startMs, endMs, counts.scheduled, counts.dropped, counts.verified, tps, latency.count];
       }),
       [
-        [1, 0, 1000, 2, 0, 2, 2, 2],
-        [2, 1000, 1500, 2, 1, 1, 2, 1],
+        // The second one due in the first stage ended in the second.
+        [1, 0, 1000, 2, 0, 2, 1, 2],
+        [2, 1000, 1500, 2, 1, 1, 4, 1],
       ],
     );
     assert.equal('byStage' in runFileOf(), false, 'only with --stages');
