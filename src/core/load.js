@@ -58,6 +58,8 @@ const LIVE_MS = 500;
 
 /** A row waits for the next blocks as long as the longer of so many intervals, or of the usual times between two blocks. */
 const WAIT = 2;
+/** In place of the interval, when the load is over. */
+const DRAIN_WAIT_MS = 1000;
 
 /** The load from the first operation to the end of the drain, with a row for the outputs and the run file at every interval. */
 export class Load {
@@ -66,6 +68,7 @@ export class Load {
   #plan = { loadStartUs: Infinity, startUs: Infinity, endUs: Infinity };
   #throughput;
   #log;
+  #isStopped = false;
   /** Rows that the outputs do not have yet. @type {Array<{row: IntervalRow, sums: Omit<Totals, 'runTps'>}>} */
   #unsettled = [];
   /** The sum of the intervals that have ended. @type {Stats | null} */
@@ -117,11 +120,11 @@ export class Load {
 
     const endUs = Math.min(Math.max(clock.nowUs(), stop.reason === 'duration' ? plan.endUs : 0), plan.endUs);
     engine.stop(endUs);
-    this.#setPlan({ ...plan, endUs });
-    endLive();
+    this.#isStopped = true;
     await this.#report(endUs < plan.startUs ? 'warmup' : 'load', endUs);
     const endProgress = this.#showDrain();
     const ledger = await engine.drain(times.drainTimeoutMs, stop.now).finally(endProgress);
+    endLive();
     await this.#report('drain', clock.nowUs());
     this.#written = this.#written.then(() => this.#showSettled(Infinity));
     await this.#written.catch((error) => stop.request('internal', EXIT.internal, error));
@@ -140,6 +143,7 @@ export class Load {
     return this.#repeat(
       ({ atUs, counts }) => {
         this.#showSettled(atUs);
+        if (this.#isStopped) return;
         const { loadStartUs, startUs, endUs } = this.#plan;
         const isWarmUp = atUs < startUs;
         const [fromUs, toUs] = isWarmUp ? [loadStartUs, startUs] : [startUs, endUs];
@@ -153,7 +157,7 @@ export class Load {
         };
         for (const show of shown) show(figures);
       },
-      () => shown.length > 0 || this.#unsettled.length > 0,
+      () => (shown.length > 0 && !this.#isStopped) || this.#unsettled.length > 0,
     );
   }
 
@@ -164,7 +168,8 @@ export class Load {
   #showSettled(nowUs) {
     const { settledUs, periodUs } = this.#throughput;
     const { loadStartUs } = this.#plan;
-    const waitUs = WAIT * Math.max(1000 * this.#options.times.intervalMs, periodUs ?? 0);
+    const leastMs = this.#isStopped ? DRAIN_WAIT_MS : this.#options.times.intervalMs;
+    const waitUs = WAIT * Math.max(1000 * leastMs, periodUs ?? 0);
     while (this.#unsettled.length > 0) {
       const [{ row, sums }] = this.#unsettled;
       const endUs = loadStartUs + 1000 * row.endMs;
@@ -225,12 +230,12 @@ export class Load {
     const stats = new Stats((this.#past ?? rest).startUs);
     if (this.#past !== null) stats.add(this.#past);
     stats.add(rest);
-    const { series, windowGas, periodUs } = this.#throughput;
+    const { series, inWindow, periodUs } = this.#throughput;
     const endUs = this.#throughput.endUs(atUs, stats.counts.started - endedOf(stats.counts) + stats.counts.abandoned);
     return {
       stats,
       window,
-      throughput: { series: series.toJSON(), windowGas, endUs, periodUs },
+      throughput: { series: series.toJSON(), inWindow: { ...inWindow }, endUs, periodUs },
       engineStats: generator,
       traffic,
       untilUs: atUs,
@@ -247,6 +252,8 @@ export class Load {
     const { engine, stop } = this.#options;
     const snapshot = await engine.snapshot(nowUs, endsInterval);
     this.#latest = snapshot;
+    // The threads end the window a little later than they were told.
+    if (this.#isStopped) this.#setPlan({ ...this.#plan, endUs: snapshot.window.endUs });
     this.#throughput.add(snapshot.spread);
     this.#options.check?.noteTraffic(snapshot.traffic.rpcCalls);
     const ended = snapshot.interval?.stats;

@@ -4,7 +4,7 @@ import { describeForeign } from '../chain/funding.js';
 import { ConsistencyCheck } from '../consistency/index.js';
 import { EXIT, InternalError, ProtocolError, RpcError, StressError, UnavailableError, worstExit } from '../errors.js';
 import { auditWarning } from '../stats/audit-result.js';
-import { shortWindow } from '../stats/growth.js';
+import { cutShort, shortWindow } from '../stats/growth.js';
 import { buildPartialRunFile, buildRunFile } from '../stats/run-file.js';
 import { IntervalLog } from '../stats/stats.js';
 import { Throughput } from '../stats/throughput.js';
@@ -478,9 +478,8 @@ function logProblems(log, stop, run, { foreign }, logged) {
     const indexes = foreign.map(({ walletIndex }) => walletIndex);
     log.error(describeForeign(`wallets ${indexRanges(indexes)}`, foreign[0]));
   }
-  // Warnings not logged yet are logged as errors, so that --quiet shows them too. The summary has the one about a short
-  // window.
-  const known = [...logged, shortWindow(run)?.words];
+  // Warnings not logged yet are logged as errors, so that --quiet shows them too. The summary has those about the window.
+  const known = [...logged, shortWindow(run)?.words, cutShort(run)];
   for (const warning of run.warnings) if (!known.includes(warning)) log.error(warning);
   const warning = auditWarning(run);
   if (warning !== null && !messages.some((message) => warning.endsWith(message))) log.error(warning);

@@ -2,7 +2,7 @@ import { figureOf } from './figures.js';
 import { Distribution } from './histogram.js';
 import { addBlocks, blockIntervalMs, noBlocks } from './blocks.js';
 import { isPlain } from './sample.js';
-import { milliseconds } from '../text.js';
+import { milliseconds, seconds as secondsText } from '../text.js';
 
 /**
  * @import { IntervalRow } from '../types.d.ts'
@@ -144,4 +144,10 @@ export function shortWindow({ environment, end, blocks, intervals, verdict }) {
   const seconds = Math.ceil(((BLOCKS_OF_WINDOW + 1) * blockMs) / 1000);
   const words = `the window has ${blocks.count} of the ${BLOCKS_OF_WINDOW} blocks that its figures need: they may differ in the next run; give --duration ${seconds}s or longer`;
   return { blocks: blocks.count, words };
+}
+
+/** @param {Pick<MeasuredRun, 'rates' | 'window'>} run @returns {string | null} a warning */
+export function cutShort({ rates: { spreadMs }, window: { durationMs } }) {
+  if (spreadMs >= durationMs) return null;
+  return `TPS is that of the first ${secondsText(spreadMs)} of the window, up to its last block: the drain ended before the next one`;
 }

@@ -247,7 +247,6 @@ export const STATS = {
     endUs: max,
     counts: COUNTERS,
     window: COUNTERS,
-    spread: COUNTERS,
     gas: COUNTERS,
     failures: COUNTERS,
     halves: HALVES,

@@ -157,30 +157,26 @@ export class Recorder {
     if (code !== null) stats.failures[code] = (stats.failures[code] ?? 0) + 1;
     this.#countInWindow(sample, stats);
     this.#recordLatency(sample, stats);
-    const windowShare = outcome === 'verified' ? this.#spread(sample, stats) : 0;
+    const windowShare = this.#spread(sample, stats);
     if (name !== null) this.#addToGroup(this.#groupOf(stats.byName, name), sample, windowShare);
     if (endpoint !== null) this.#addToGroup((stats.byEndpoint[endpoint] ??= newGroup()), sample, windowShare);
     if (this.#stageEndsUs.length > 0 && this.isInWindow(sample.intendedAtUs))
       this.#addToGroup(this.#stageOf(stats, sample.intendedAtUs), sample, 0);
   }
 
-  /** Counts a verified operation in the throughput. @param {Sample} sample @param {Stats} stats @returns {number} its share in the window */
-  #spread({ sighting, endedAtUs }, stats) {
-    const span = sighting ?? { fromUs: endedAtUs, toUs: endedAtUs };
-    this.#spans.add(span, this);
-    const windowShare = this.#shareInWindow(span);
-    stats.spread.verified += windowShare;
+  /** Counts an operation in the throughput. @param {Sample} sample @param {Stats} stats @returns {number} share in the window, if it was verified */
+  #spread({ sighting, outcome, includedAtUs, endedAtUs }, stats) {
+    const isVerified = outcome === 'verified';
+    if (includedAtUs !== null) this.#spans.add(sighting ?? instant(includedAtUs), this, { included: 1 });
+    if (!isVerified) return 0;
+    const span = sighting ?? instant(endedAtUs);
+    this.#spans.add(span, this, { verified: 1 });
     this.#stageEndsUs.forEach((stageEndUs, i) => {
       const fromUs = Math.max(this.startUs, this.#loadStartUs + (this.#stageEndsUs[i - 1] ?? 0));
       const toUs = Math.min(this.endUs, this.#loadStartUs + stageEndUs);
       const share = toUs > fromUs ? shareIn(span, fromUs, toUs) : 0;
       if (share > 0) this.#stage(stats, i).windowVerified += share;
     });
-    return windowShare;
-  }
-
-  /** @param {Span} span */
-  #shareInWindow(span) {
     return shareIn(span, this.startUs, this.endUs);
   }
 
@@ -205,12 +201,9 @@ export class Recorder {
   }
 
   /** @param {Sample} sample @param {Stats} stats */
-  #countInWindow({ acceptedAtUs, includedAtUs, endedAtUs, sighting, outcome, gasUsed }, { window, gas, spread }) {
+  #countInWindow({ acceptedAtUs, includedAtUs, endedAtUs, outcome, gasUsed }, { window, gas }) {
     if (acceptedAtUs !== null && this.isInWindow(acceptedAtUs)) window.accepted += 1;
-    if (includedAtUs !== null) {
-      if (this.isInWindow(includedAtUs)) window.included += 1;
-      spread.included += this.#shareInWindow(sighting ?? { fromUs: includedAtUs, toUs: includedAtUs });
-    }
+    if (includedAtUs !== null && this.isInWindow(includedAtUs)) window.included += 1;
     if (!this.isInWindow(endedAtUs) || outcome === 'abandoned') return;
     window[OUTCOME_COUNT[outcome]] += 1;
     if (outcome === 'verified' && gasUsed !== null) addGas(gas, gasUsed);
@@ -302,6 +295,11 @@ export class Recorder {
         `started ${started} = verified ${verified} + failed ${failed} + timed out ${timedOut} + abandoned ${abandoned} + in flight ${inFlight}. This is a bug of stress`,
     );
   }
+}
+
+/** @param {number} atUs @returns {Span} */
+function instant(atUs) {
+  return { fromUs: atUs, toUs: atUs };
 }
 
 /** @param {GasOfOperations} gas @param {number} gasUsed */

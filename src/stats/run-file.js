@@ -1,11 +1,11 @@
 import { worstExit } from '../errors.js';
-import { gasRateNotHeld, rateNotHeld, shortWindow } from './growth.js';
+import { cutShort, gasRateNotHeld, rateNotHeld, shortWindow } from './growth.js';
 import { addBlocks, noBlocks } from './blocks.js';
 import { Distribution } from './histogram.js';
 import { zero } from './merge.js';
 import { RUNG } from './metrics.js';
 import { groupJson, probesOf, stagesOf } from './stats.js';
-import { milliseconds, seconds as secondsText } from '../text.js';
+import { milliseconds } from '../text.js';
 import { checkThresholds, thresholdExit } from './thresholds.js';
 import { judge } from './verdict.js';
 
@@ -105,12 +105,6 @@ function warningsOf(run) {
   ];
 }
 
-/** @param {MeasuredRun} run @returns {string | null} a warning */
-function cutShort({ rates: { spreadMs }, window: { durationMs } }) {
-  if (spreadMs >= durationMs) return null;
-  return `the drain ended before the next block: TPS is that of the first ${secondsText(spreadMs)} of the window, up to its last block; give a longer --drain-timeout`;
-}
-
 /**
  * All measurements, without verdict, warnings and exit code.
  * @param {RunParts} parts
@@ -183,8 +177,8 @@ function measuredRun(parts, partial) {
 
 /** @param {RunParts} parts */
 function ratesOf(parts) {
-  const { stats, durationUs, ratesUs, isOpenLoop } = parts;
-  const { window, spread, inside } = stats;
+  const { stats, durationUs, ratesUs, isOpenLoop, inWindow } = parts;
+  const { window, inside } = stats;
   const isKnown = ratesUs > 0 && !isShorterThanBlock(parts);
   const rate = (/** @type {number} */ count) => (durationUs > 0 ? (1e6 * count) / durationUs : null);
   const spreadRate = (/** @type {number} */ amount) => (isKnown ? (1e6 * amount) / ratesUs : null);
@@ -193,9 +187,9 @@ function ratesOf(parts) {
     achievedPerSecond: isOpenLoop ? rate(inside.latency.count) : null,
     attemptedPerSecond: rate(window.started),
     acceptedPerSecond: rate(window.accepted),
-    includedPerSecond: spreadRate(spread.included),
-    verifiedPerSecond: spreadRate(spread.verified),
-    chainGasPerSecond: parts.environment.inclusion === null ? null : spreadRate(parts.windowGas),
+    includedPerSecond: spreadRate(inWindow.included),
+    verifiedPerSecond: spreadRate(inWindow.verified),
+    chainGasPerSecond: parts.environment.inclusion === null ? null : spreadRate(inWindow.gas),
     spreadMs: ratesUs / 1000,
   };
 }

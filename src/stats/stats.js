@@ -55,8 +55,6 @@ export class Stats {
   counts = zeroCounts();
   /** By instants inside the window. */
   window = zeroWindowCounts();
-  /** Of operations in blocks, as far as the throughput counts them in the window: no whole numbers (stats/throughput.js). */
-  spread = { verified: 0, included: 0 };
   /** Of operations verified inside the window. @type {GasOfOperations} */
   gas = { operations: 0, used: 0 };
   /** By code. @type {Record<string, number>} */

@@ -10,7 +10,7 @@
  * @property {number} fromUs not in it
  * @property {number} toUs equal to fromUs: an instant
  *
- * @typedef {Span & {verified: number}} SpanCount
+ * @typedef {Span & {verified: number, included: number}} SpanCount
  *
  * @typedef {object} SpreadReport of a thread
  * @property {SpanCount[]} spans since the last report
@@ -32,22 +32,23 @@ export function shareIn(span, fromUs, toUs) {
 /** Instants that are at most so far apart become one span. */
 const INSTANTS_US = 100_000;
 
-/** The verified operations of a thread by their spans, until the next report. */
+/** The operations of a thread by their spans, until the next report. */
 export class SpanLog {
   /** By the end of a sighting. @type {Map<number, SpanCount>} */
   #sightings = new Map();
   /** By time; those before, in and after the window are kept apart. @type {Map<number, SpanCount>} */
   #instants = new Map();
 
-  /** @param {Span} span @param {{startUs: number, endUs: number}} window */
-  add({ fromUs, toUs }, { startUs, endUs }) {
+  /** @param {Span} span @param {{startUs: number, endUs: number}} window @param {Partial<SpanCount>} counts */
+  add({ fromUs, toUs }, { startUs, endUs }, { verified = 0, included = 0 }) {
     const isInstant = fromUs === toUs;
     const place = toUs <= startUs ? 0 : toUs <= endUs ? 1 : 2;
     const spans = isInstant ? this.#instants : this.#sightings;
     const key = isInstant ? 3 * Math.floor(toUs / INSTANTS_US) + place : toUs;
     const known = spans.get(key);
-    if (known === undefined) return void spans.set(key, { fromUs, toUs, verified: 1 });
-    known.verified += 1;
+    if (known === undefined) return void spans.set(key, { fromUs, toUs, verified, included });
+    known.verified += verified;
+    known.included += included;
     known.fromUs = Math.min(known.fromUs, fromUs);
     known.toUs = Math.max(known.toUs, toUs);
   }
@@ -152,8 +153,8 @@ const HALT = 5;
 /** The throughput of a whole run: what its threads report, spread over the rows of the intervals and over the series. */
 export class Throughput {
   series = new Series();
-  /** Gas of all transactions, spread over the window. */
-  windowGas = 0;
+  /** What the window has of all that was spread. */
+  inWindow = { verified: 0, included: 0, gas: 0 };
   /** When blocks were seen last by all threads, and all of their operations had ended. */
   settledUs = -Infinity;
   sightedUs = -Infinity;
@@ -175,14 +176,19 @@ export class Throughput {
 
   /** @param {SpreadReport} report */
   add({ spans, settledUs, sightedUs, periodUs }) {
-    for (const span of spans) this.#spread(span, { verified: span.verified });
+    for (const span of spans) {
+      const share = shareIn(span, this.#window.startUs, this.#window.endUs);
+      this.inWindow.verified += share * span.verified;
+      this.inWindow.included += share * span.included;
+      this.#spread(span, { verified: span.verified });
+    }
     Object.assign(this, { settledUs, sightedUs, periodUs });
   }
 
   /** @param {SeenBlock} block */
   addBlock = ({ spreadFromUs, seenAtUs, transactions, ours, gasUsed }) => {
     const span = { fromUs: spreadFromUs ?? seenAtUs, toUs: seenAtUs };
-    this.windowGas += gasUsed * shareIn(span, this.#window.startUs, this.#window.endUs);
+    this.inWindow.gas += gasUsed * shareIn(span, this.#window.startUs, this.#window.endUs);
     this.#spread(span, { blocks: 1, transactions, ours, gas: gasUsed });
   };
 
@@ -198,12 +204,12 @@ export class Throughput {
    * in flight is not known, and they end with the last block; but if the chain had halted, nothing is missing.
    * @param {number} untilUs end of the drain
    * @param {number} open operations that the drain did not wait for
-   * @returns {number} its end
+   * @returns {number} its end, if that is before the window's
    */
   endUs(untilUs, open) {
     const { startUs, endUs } = this.#window;
     const isCut = open > 0 && this.sightedUs < endUs && untilUs - this.sightedUs <= HALT * (this.periodUs ?? Infinity);
-    return isCut ? Math.max(startUs, this.sightedUs) : endUs;
+    return isCut ? Math.max(startUs, this.sightedUs) : Infinity;
   }
 
   /** @param {number} nowUs @param {number} lengthMs @returns {number | null} operations per second lately */

@@ -120,7 +120,10 @@ function doubtsOf(base, candidate) {
     const short = shortWindow(run);
     return short === null ? [] : [{ blocks: short.blocks, words: `${displayName(file)}: ${short.words}` }];
   });
+  /** @param {RunFile} run */
+  const isOld = ({ series }) => series === undefined;
   return [
+    ...(entries.every(({ run }) => isOld(run)) ? [] : warn('TPS of release 0.2.0 has another definition', isOld)),
     ...warn('the audit is not exact', (run) => auditResult(run) === 'not_exact'),
     ...warn('the audit is incomplete', (run) => run.audit !== null && auditResult(run) === 'incomplete'),
     ...warn('there was no audit', (run) => run.audit === null && !isPlain(run)),

@@ -207,7 +207,7 @@ export function partsOf(given = {}) {
     ratesUs: given.durationUs ?? 2_000_000,
     periodUs: 100_000,
     series: { startMs: 0, stepMs: 1000, verified: [9, 8], gas: [250_000, 250_000] },
-    windowGas: 500_000,
+    inWindow: { verified: stats.window.verified, included: stats.window.included, gas: 500_000 },
     intervals: [rowOf({ counts, failures, latency, lag, blocks: totalsOfBlock(blockOf()), endMs: 2000, tps: 8.5 })],
     windowStartedAtMs: Date.UTC(2026, 0, 1, 0, 0, 1),
     failureWords: {},

@@ -192,7 +192,7 @@ describe('what is shown between the rows', () => {
     const shown = [];
     let reportedUs = startUs;
     const spansAt = (/** @type {number} */ nowUs) => {
-      const span = { fromUs: reportedUs, toUs: nowUs, verified: (nowUs - reportedUs) / 10_000 };
+      const span = { fromUs: reportedUs, toUs: nowUs, verified: (nowUs - reportedUs) / 10_000, included: 0 };
       reportedUs = nowUs;
       return span.verified > 0 ? [span] : [];
     };

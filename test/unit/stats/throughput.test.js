@@ -92,8 +92,8 @@ function runThread({
 
 /** The rate of the window. @param {Model} model */
 function tpsOf(model) {
-  const { recorder, startUs, endUs } = runThread(model);
-  return (S * recorder.rest().spread.verified) / (endUs - startUs);
+  const { report, startUs, endUs } = runThread(model);
+  return (S * rowsOf([report], startUs, endUs).throughput.inWindow.verified) / (endUs - startUs);
 }
 
 /** Blocks whose intervals differ by up to a share. */
@@ -157,7 +157,7 @@ describe('throughput of a closed loop, a block for each operation', () => {
     fc.assert(
       fc.property(models, (model) => {
         const { recorder, report, startUs, endUs } = runThread(model);
-        const { counts, spread } = recorder.rest();
+        const { counts } = recorder.rest();
         const { rows, throughput } = rowsOf([report], startUs, endUs);
         assertNear(
           throughput.series.toJSON().verified.reduce((a, b) => a + b, 0),
@@ -166,8 +166,8 @@ describe('throughput of a closed loop, a block for each operation', () => {
         );
         const inRows = rows.reduce((sum, row) => sum + ((row.tps ?? 0) * (row.endMs - row.startMs)) / 1000, 0);
         assert.ok(
-          Math.abs(inRows - spread.verified) <= 1e-6 * counts.verified + 1e-9,
-          `${inRows}, not ${spread.verified}`,
+          Math.abs(inRows - throughput.inWindow.verified) <= 1e-6 * counts.verified + 1e-9,
+          `${inRows}, not ${throughput.inWindow.verified}`,
         );
       }),
       { seed: 37, numRuns: 100 },
@@ -185,7 +185,10 @@ describe('throughput of a closed loop, a block for each operation', () => {
           endUs,
         );
         const inRows = rows.reduce((sum, row) => sum + ((row.tps ?? 0) * (row.endMs - row.startMs)) / 1000, 0);
-        const sum = threads.reduce((all, { recorder }) => all.add(recorder.rest()), new Stats(LOAD_US)).spread.verified;
+        const sum = threads.reduce(
+          (all, { report }) => all + rowsOf([report], startUs, endUs).throughput.inWindow.verified,
+          0,
+        );
         assertNear(inRows + 1, sum + 1, 1e-6);
       }),
       { seed: 38, numRuns: 50 },
@@ -249,8 +252,7 @@ describe('throughput', () => {
   it('blocks made on demand do not spread over the pause before the load', () => {
     // The last block was made 9 s before the load.
     const blocksUs = [LOAD_US - 9 * S, ...Array.from({ length: 500 }, (_, i) => LOAD_US + 10_000 * (i + 1))];
-    const { recorder } = runThread({ wallets: 1, blocksUs, warmupUs: 0, windowUs: 4 * S });
-    assertNear(recorder.rest().spread.verified, 400, 1e-3);
+    assertNear(tpsOf({ wallets: 1, blocksUs, warmupUs: 0, windowUs: 4 * S }), 100, 1e-3);
   });
 
   it('with confirmations the sighting counts that confirms', () => {
@@ -263,12 +265,12 @@ describe('throughput', () => {
     const halted = runThread({ wallets: 20, blocksUs, warmupUs: 0, windowUs: 20 * S });
     const cut = runThread({ wallets: 20, blocksUs: everySecond(40), warmupUs: 0, windowUs: 20 * S, drainUs: 0 });
     for (const [{ report, startUs, endUs, open }, untilUs, expected] of /** @type {const} */ ([
-      [halted, LOAD_US + 30 * S, LOAD_US + 20 * S],
+      [halted, LOAD_US + 30 * S, Infinity],
       [cut, LOAD_US + 20 * S, LOAD_US + 19.4 * S],
     ])) {
       const { throughput } = rowsOf([report], startUs, endUs);
       assert.equal(throughput.endUs(untilUs, open), expected);
-      assert.equal(throughput.endUs(untilUs, 0), LOAD_US + 20 * S, 'where nothing was in flight, nothing is missing');
+      assert.equal(throughput.endUs(untilUs, 0), Infinity, 'where nothing was in flight, nothing is missing');
     }
   });
 
@@ -277,8 +279,9 @@ describe('throughput', () => {
     recorder.open(0, S, 2 * S);
     for (const endedAtUs of [S / 2, 1.5 * S, 2 * S, 2 * S + 1]) recorder.add(sampleOf({ endedAtUs }));
     recorder.add(sampleOf({ endedAtUs: 1.6 * S, outcome: 'failed', code: 'reverted' }));
-    assert.equal(recorder.rest().spread.verified, 2);
     const spans = recorder.takeSpans();
+    const report = { spans, settledUs: 3 * S, sightedUs: 3 * S, periodUs: null };
+    assert.equal(rowsOf([report], S, 2 * S).throughput.inWindow.verified, 2);
     assert.equal(
       spans.reduce((sum, { verified }) => sum + verified, 0),
       4,
@@ -299,7 +302,7 @@ describe('throughput', () => {
       [2.5 * S, 3.5 * S],
     ])
       throughput.addBlock(blockOf({ spreadFromUs, seenAtUs, gasUsed: 100 }));
-    assert.equal(throughput.windowGas, 200);
+    assert.equal(throughput.inWindow.gas, 200);
     assert.deepEqual(throughput.series.toJSON().gas, [50, 100, 100, 50]);
   });
 
@@ -309,7 +312,7 @@ describe('throughput', () => {
     const report = (/** @type {number} */ atUs) => ({ settledUs: atUs, sightedUs: atUs, periodUs: S });
     assert.equal(throughput.lately(0.5 * S, 5000), null);
     for (let i = 1; i <= 20; i += 1)
-      throughput.add({ spans: [{ fromUs: (i - 1) * S, toUs: i * S, verified: 60 }], ...report(i * S) });
+      throughput.add({ spans: [{ fromUs: (i - 1) * S, toUs: i * S, verified: 60, included: 60 }], ...report(i * S) });
     assert.equal(throughput.lately(20.9 * S, 5000), 60);
     assert.equal(throughput.lately(24 * S, 5000), (60 * 3) / 5);
     assert.equal(throughput.lately(60 * S, 5000), 0);
