@@ -98,9 +98,8 @@ const ROWS = Object.freeze([
   ),
   // An idle wallet is started at once; and with the latency of the node alone there would have been enough wallets.
   generator(
-    (f) => f.isDropping && f.isEnough && f.lateStartUs >= 100_000,
-    (f) =>
-      `1 % of the operations were begun, or dropped, ${milliseconds(f.lateStartUs)} or more after they were due, which is not the node's doing`,
+    (f) => f.isDropping && f.isEnough && f.isLate,
+    (f) => `${lateStarts(f)}, which is not the node's doing`,
   ),
   // From here on less than half of the latency is the generator's, and is subtracted. A queue that grows is the node's.
   node(
@@ -140,7 +139,13 @@ const ROWS = Object.freeze([
     ({ run: { window }, fastestUs }) =>
       `${whole(window.counts.dropped)} of ${whole(window.counts.scheduled)} operations were due while all were busy, and the fastest took ${milliseconds(fastestUs)}`,
   ),
-  { name: 'unknown', when: () => true, evidence: (f) => seen(f).join(', '), advice: whatWouldTell },
+  {
+    name: 'unknown',
+    when: () => true,
+    evidence: (f) => seen(f).join(', '),
+    advice: ({ asked, cores, noun }) =>
+      `${cores === null ? 'the CPU time of the node (--node-pid) or ' : ''}${asked === null ? `a run with twice the ${noun} (-t)` : 'a run at a lower rate'} would tell more`,
+  },
 ]);
 
 /** @param {Row['when']} when @param {Row['evidence']} words @returns {Row} */
@@ -162,7 +167,7 @@ function generator(when, words) {
 /** @param {Row['when']} when @param {Row['evidence']} words @returns {Row} */
 function concurrency(when, words) {
   const isPossible = (/** @type {Facts} */ f) =>
-    (f.asked === null || f.isDropping) && f.isAnswered && f.pausedShare <= PAUSED && !f.isMixed;
+    (f.asked === null || f.isDropping) && f.isAnswered && f.pausedShare <= PAUSED;
   const isRoom = (/** @type {Facts} */ f) => (f.fullness ?? 0) < 0.9 && (f.cores ?? 0) < BUSY_NODE;
   return {
     name: 'concurrency-bound',
@@ -194,11 +199,20 @@ export function judge(run) {
   if (run.window.counts.scheduled === 0 || run.window.durationMs === 0) return null;
   const facts = factsOf(run);
   const { name, evidence, advice } = /** @type {Row} */ (ROWS.find(({ when }) => when(facts)));
-  const { waitedShare, lateUs } = facts;
-  // Waiting of the generator that did not limit the run.
-  const isNoted = name !== 'generator-bound' && waitedShare >= NOTED && lateUs >= 1000;
-  const note = `other programs had the CPU ${percent(waitedShare)} of the time: latencies are up to ${milliseconds(lateUs)} too high`;
-  return { name, evidence: [evidence(facts), isNoted ? note : '', advice?.(facts) ?? ''].filter(Boolean).join('; ') };
+  const notes = name === 'generator-bound' ? [] : notesOf(facts);
+  return { name, evidence: [evidence(facts), ...notes, ...(advice ? [advice(facts)] : [])].join('; ') };
+}
+
+/** Waiting of the generator that did not limit the run. @param {Facts} facts @returns {string[]} */
+function notesOf(facts) {
+  const { waitedShare, lateUs, isLate } = facts;
+  const words = `other programs had the CPU ${percent(waitedShare)} of the time: latencies are up to ${milliseconds(lateUs)} too high`;
+  return [...(waitedShare >= NOTED && lateUs >= 1000 ? [words] : []), ...(isLate ? [lateStarts(facts)] : [])];
+}
+
+/** @param {Facts} facts */
+function lateStarts({ run: { lag } }) {
+  return `1 % of the operations were begun, or dropped, ${milliseconds(lag.p99Us ?? 0)} or more after they were due`;
 }
 
 /** Little's law: the operations in flight with which an open loop would drop none; null in a closed loop. @param {MeasuredRun} run */
@@ -243,11 +257,10 @@ function factsOf(run) {
     isHeld: asked !== null && achieved >= 0.99 * asked && !isDropping && growth === null,
     // With the latency of the node alone there would have been an idle wallet for each operation.
     isEnough: asked !== null && (asked * Math.max(0, p90Us - waits.waitUs)) / 1e6 < wallets * inFlight,
-    lateStartUs: run.lag.p99Us ?? 0,
+    isLate: asked !== null && (run.lag.p99Us ?? 0) >= 100_000,
     ...waits,
     // Beside calls the latency and the rate are those of both.
-    isMixed: calls !== undefined,
-    isAnswered: counts.failed + counts.timedOut + counts.abandoned <= RELEVANT * counts.started,
+    isAnswered: calls === undefined && counts.failed + counts.timedOut + counts.abandoned <= RELEVANT * counts.started,
     ...{ p50Us, p90Us, inclusionUs: latency.stages.inclusion.meanUs ?? 0, ...firstAndLater(run), ...chainOf(run) },
     cores: cpu === null ? null : cpu / 100,
   };
@@ -380,12 +393,6 @@ function moreAtOnce({ run, wallets, inFlight, slots, asked }) {
   const perWallet = Math.ceil(most / wallets);
   const orInFlight = isPlain(run) || perWallet > 16 ? '' : ` or --in-flight ${perWallet}`;
   return `-t ${Math.ceil(most / inFlight)}${orInFlight} would ask for ${asked === null ? 'more' : `${tenths(asked)} per second`}`;
-}
-
-/** @param {Facts} facts */
-function whatWouldTell({ run, noun, asked }) {
-  const watched = run.probes?.node ? '' : 'the CPU time of the node (--node-pid) or ';
-  return `${watched}${asked === null ? `a run with twice the ${noun} (-t)` : 'a run at a lower rate'} would tell more`;
 }
 
 /** What was seen, in words. @param {Facts} facts @returns {string[]} */
