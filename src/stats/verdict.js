@@ -226,7 +226,10 @@ export function inFlightNeeded({ rates: { askedPerSecond: asked }, latency: { fr
 
 /** What the rows use. @param {MeasuredRun} run */
 function factsOf(run) {
-  const { config, counts, environment, failures, latency, probes, rates, window } = run;
+  const { blocks, config, counts, environment, failures, latency, probes, rates, window } = run;
+  const { gasLimit } = blocks;
+  const intervalUs = 1000 * blockIntervalMs(blocks, window.durationMs);
+  const roundTripUs = 1000 * (Number(environment.roundTripMs) || 0);
   const [wallets, inFlight] = [Number(config.threads), Number(config.inFlight ?? 1)];
   const { limitAnswers = 0, limitedMs = 0 } = run.generator.pauses ?? {};
   const rows = run.intervals.filter(({ phase }) => phase !== 'drain');
@@ -261,7 +264,16 @@ function factsOf(run) {
     ...waits,
     // Beside calls the latency and the rate are those of both.
     isAnswered: calls === undefined && counts.failed + counts.timedOut + counts.abandoned <= RELEVANT * counts.started,
-    ...{ p50Us, p90Us, inclusionUs: latency.stages.inclusion.meanUs ?? 0, ...firstAndLater(run), ...chainOf(run) },
+    ...{ p50Us, p90Us, inclusionUs: latency.stages.inclusion.meanUs ?? 0, ...firstAndLater(run) },
+    // Without a gas limit nothing is known of the room in a block.
+    isFull: blocks.count > 0 && Boolean(gasLimit) && (blocks.full ?? 0) >= 0.5 * blocks.count,
+    fullness: blocks.count === 0 || !gasLimit ? null : blocks.gasUsed / (blocks.count * gasLimit),
+    // Few blocks prove nothing. Fast ones may be produced on demand, so that their interval follows the load.
+    blockUs: blocks.count >= 4 && intervalUs >= 50_000 ? intervalUs : Infinity,
+    confirmations: Number(config.confirmations ?? 0),
+    // Measured before the load; and the time of an operation on an idle chain beside that for its block.
+    roundTripUs,
+    extraUs: 3 * roundTripUs + 1000 * (run.generator.inclusionResolutionMs ?? 0),
     cores: cpu === null ? null : cpu / 100,
   };
 }
@@ -290,25 +302,6 @@ function waitsOf({ environment, generator: own, latency: { stages }, probes, win
     loop: own.workers > 1 ? 'the event loop of the busiest worker' : "the generator's event loop",
     ...{ utilization, isSaturated: busy >= 0.9, waitedShare: Math.min(1, waitedUs / (1000 * window.durationMs)) },
     ...{ readsUs, lateUs, waitUs, waitShare: waitUs / meanUs },
-  };
-}
-
-/** @param {MeasuredRun} run */
-function chainOf(run) {
-  const { blocks, config, environment, generator: own, window } = run;
-  const { count, full = 0, gasUsed, gasLimit } = blocks;
-  const intervalUs = 1000 * blockIntervalMs(blocks, window.durationMs);
-  return {
-    // Without a gas limit nothing is known of the room in a block.
-    isFull: count > 0 && Boolean(gasLimit) && full >= 0.5 * count,
-    fullness: count === 0 || !gasLimit ? null : gasUsed / (count * gasLimit),
-    // Few blocks prove nothing. Fast ones may be produced on demand, so that their interval follows the load.
-    blockUs: count >= 4 && intervalUs >= 50_000 ? intervalUs : Infinity,
-    confirmations: Number(config.confirmations ?? 0),
-    // The other time of an operation on an idle chain.
-    extraUs: 3000 * (Number(environment.roundTripMs) || 0) + 1000 * (own.inclusionResolutionMs ?? 0),
-    // Measured before the load.
-    roundTripUs: 1000 * (Number(environment.roundTripMs) || 0),
   };
 }
 
@@ -398,21 +391,20 @@ function moreAtOnce({ run, wallets, inFlight, slots, asked }) {
 /** What was seen, in words. @param {Facts} facts @returns {string[]} */
 function seen({ run, noun, asked, achieved, pausedShare, fullness, loop, utilization, cores }) {
   const { counts, failures, window } = run;
-  const words = [counts.verified === 0 ? 'nothing was verified' : longestStage(run)];
   const { failed, timedOut, started } = counts;
-  if (failed + timedOut > RELEVANT * started)
-    words.push(byCode(timedOut > 0 ? { ...failures, timed_out: timedOut } : failures));
-  if (asked !== null) words.push(`${tenths(achieved)} of ${tenths(asked)} per second were achieved`);
   const { dropped, scheduled } = window.counts;
-  if (dropped > 0) words.push(`${whole(dropped)} of ${whole(scheduled)} were dropped because all wallets were busy`);
-  if (fullness !== null) words.push(`${percent(fullness)} of the gas limit was used`);
-  if (utilization !== null) words.push(`${loop} busy ${percent(utilization)} of the time`);
-  if (cores !== null) words.push(`the node used ${percent(cores)} of a core`);
-  if (pausedShare > RELEVANT)
-    words.push(
+  const words = [
+    counts.verified === 0 ? 'nothing was verified' : longestStage(run),
+    failed + timedOut > RELEVANT * started && byCode(timedOut > 0 ? { ...failures, timed_out: timedOut } : failures),
+    asked !== null && `${tenths(achieved)} of ${tenths(asked)} per second were achieved`,
+    dropped > 0 && `${whole(dropped)} of ${whole(scheduled)} were dropped because all wallets were busy`,
+    fullness !== null && `${percent(fullness)} of the gas limit was used`,
+    utilization !== null && `${loop} busy ${percent(utilization)} of the time`,
+    cores !== null && `the node used ${percent(cores)} of a core`,
+    pausedShare > RELEVANT &&
       `${noun} were given a pause for ${percent(pausedShare)} of the time, because calls were not answered (${byCode(failures)})`,
-    );
-  return words;
+  ];
+  return words.filter((part) => typeof part === 'string');
 }
 
 const STAGE_WORDS = {
