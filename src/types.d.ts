@@ -762,7 +762,8 @@ export type ChainInfo = {
   head: number;
   /** null on chains without base fee */
   baseFeeWei: bigint | null;
-  blockGasLimit: number;
+  /** null on chains that state none, or 0 */
+  blockGasLimit: number | null;
   /** mean of the last blocks, by their timestamps */
   blockSeconds: number;
 };

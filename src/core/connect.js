@@ -136,7 +136,7 @@ export async function readChain(rpc, url, allowed) {
     head: toNumber(latest.number),
     genesisHash: typeof genesis?.hash === 'string' ? genesis.hash : null,
     baseFeeWei: baseFeeOf(latest),
-    blockGasLimit: toNumber(latest.gasLimit),
+    blockGasLimit: toNumber(latest.gasLimit ?? '0x0') || null,
     blockSeconds: (await secondsPerBlock(rpc, latest)) ?? DEFAULT_BLOCK_S,
   };
 }

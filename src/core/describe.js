@@ -128,9 +128,14 @@ function missingFacts({ environment, ready }) {
   /** @type {Record<string, string>} */
   const reasons = {};
   const notAsked = 'plain calls do not need it';
-  const noGenesis = ready.sender === null ? notAsked : 'the node does not serve its first block';
+  /** @type {Record<string, string>} */
+  const notAnswered = {
+    genesisHash: 'the node does not serve its first block',
+    blockGasLimit: 'the chain states no gas limit of its blocks',
+  };
   for (const [name, value] of Object.entries(environment))
-    if (value === null) reasons[`/environment/${name}`] = name === 'genesisHash' ? noGenesis : notAsked;
+    if (value === null)
+      reasons[`/environment/${name}`] = (ready.sender === null ? undefined : notAnswered[name]) ?? notAsked;
   if (environment.clientVersion === null)
     reasons['/environment/clientVersion'] = 'the node does not answer web3_clientVersion';
   if (ready.sender !== null) return reasons;

@@ -42,7 +42,7 @@ const PROOF_TIMEOUT_MS = 10_000;
 
 /**
  * @typedef {object} Ready the result of the set-up
- * @property {Identity & {genesisHash?: string | null, blockGasLimit?: number}} chain
+ * @property {Identity & {genesisHash?: string | null, blockGasLimit?: number | null}} chain
  * @property {Wallet[]} wallets by position
  * @property {Sender | null} sender null: plain calls
  * @property {SetUpCosts} costs

@@ -287,7 +287,8 @@ export function describeBlock(block, seenAtUs, ours) {
     timestampS: toNumber(block.timestamp),
     baseFeeWei: baseFeeOf(block),
     gasUsed: toNumber(block.gasUsed),
-    gasLimit: toNumber(block.gasLimit),
+    // Some chains state no gas limit, or 0: it only feeds figures.
+    gasLimit: toNumber(block.gasLimit ?? '0x0'),
     transactions: block.transactions.length,
     ours,
   };

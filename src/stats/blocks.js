@@ -13,8 +13,8 @@ export function noBlocks() {
 /** @param {SeenBlock} block @returns {BlockTotals} */
 export function totalsOfBlock({ number, transactions, ours, gasUsed, gasLimit, skewMs, gapMs }) {
   // Nodes reserve a transaction's gas limit, which may be twice the gas that it uses.
-  const isFull = transactions > 0 && gasUsed + (2 * gasUsed) / transactions > gasLimit;
-  const fullness = gasLimit > 0 ? gasUsed / gasLimit : 0;
+  const isFull = gasLimit > 0 && transactions > 0 && gasUsed + (2 * gasUsed) / transactions > gasLimit;
+  const fullness = gasLimit > 0 ? gasUsed / gasLimit : null;
   return {
     count: 1,
     firstNumber: number,
@@ -24,8 +24,8 @@ export function totalsOfBlock({ number, transactions, ours, gasUsed, gasLimit, s
     gasUsed,
     own: ours === transactions ? { transactions, gasUsed } : { transactions: 0, gasUsed: 0 },
     gasLimit,
-    fullnessSum: fullness,
-    fullness: { [(100 * fullness).toFixed(1)]: 1 },
+    fullnessSum: fullness ?? 0,
+    fullness: fullness === null ? {} : { [(100 * fullness).toFixed(1)]: 1 },
     full: isFull ? 1 : 0,
     gapMaxMs: gapMs,
     skewMinMs: skewMs,

@@ -26,9 +26,9 @@ const TABLE = `
   gas          | gasPerSecond | higher | /rates                      | gas per s          | gas per second of the window that the transactions of this run used
   chain.gas    | gasPerSecond | higher | /rates                      | chain gas per s    | gas per second of the window that all transactions in its blocks used
   gas.op       | gas          |        | /gas                        | gas per operation  | mean gas of an operation
-  fullness     | percent      | higher | /blocks                     | block fullness     | mean share of the gas limit that the blocks used
-  fullness.p50 | percent      | higher | /blocks                     | block fullness p50 | percentile 50 of the share of the gas limit that a block used
-  fullness.p90 | percent      | higher | /blocks                     | block fullness p90 | percentile 90 of the share of the gas limit that a block used
+  fullness     | percent      | higher | /environment/blockGasLimit  | block fullness     | mean share of the gas limit that the blocks used
+  fullness.p50 | percent      | higher | /environment/blockGasLimit  | block fullness p50 | percentile 50 of the share of the gas limit that a block used
+  fullness.p90 | percent      | higher | /environment/blockGasLimit  | block fullness p90 | percentile 90 of the share of the gas limit that a block used
   cpu          | us           |        | /generator/cpuUsPerVerified | generator CPU      | CPU time of this process for a verified operation
   rss          | bytes        |        | /generator/peakRssBytes     | generator memory   | most resident memory of this process
   timewait     | count        |        | /probes/sockets/timeWait    | TIME_WAIT          | most sockets of this machine in TIME_WAIT
@@ -48,8 +48,10 @@ const COMPUTED = {
   held: heldPercent,
   'chain.gas': chainGas,
   'gas.op': gasPerOperation,
-  fullness: ({ blocks: { count, fullnessSum } }) =>
-    count === 0 || fullnessSum === undefined ? null : (100 * fullnessSum) / count,
+  fullness: ({ blocks }) => {
+    const known = blocksOfKnownFullness(blocks);
+    return known === 0 || blocks.fullnessSum === undefined ? null : (100 * blocks.fullnessSum) / known;
+  },
   'fullness.p50': ({ blocks }) => fullnessPercentile(blocks, 50),
   'fullness.p90': ({ blocks }) => fullnessPercentile(blocks, 90),
   ports_left: portsLeft,
@@ -203,11 +205,19 @@ function gasPerOperation({ gas, blocks }) {
   return known === undefined ? null : known.used / known.operations;
 }
 
+/** Blocks with a gas limit. @param {MeasuredRun['blocks']} blocks */
+function blocksOfKnownFullness({ gasLimit, fullness = {} }) {
+  // Files of before count blocks without a gas limit as empty ones.
+  return gasLimit === 0 ? 0 : Object.values(fullness).reduce((sum, count) => sum + count, 0);
+}
+
 /** The nearest rank. @param {MeasuredRun['blocks']} blocks @param {number} p */
-function fullnessPercentile({ fullness: counts, count: blocks }, p) {
-  if (blocks === 0 || counts === undefined) return null;
+function fullnessPercentile(blocks, p) {
+  const { fullness: counts = {} } = blocks;
+  const known = blocksOfKnownFullness(blocks);
+  if (known === 0) return null;
   const shares = Object.keys(counts).sort((a, b) => Number(a) - Number(b));
-  let left = Math.ceil((p / 100) * blocks);
+  let left = Math.ceil((p / 100) * known);
   return Number(shares.find((share) => (left -= counts[share]) <= 0) ?? shares.at(-1));
 }
 

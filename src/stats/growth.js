@@ -67,11 +67,12 @@ export function backlog(run) {
   const { window, latency, intervals, blocks, rates } = run;
   if (blocks.count > 0 && blocks.count < ENOUGH_BLOCKS) return null;
   const [first, second] = latency.halves;
-  const means =
+  const quarters = quartersOf(intervals);
+  // The halves are not known if the end of the run was not.
+  const [firstUs, secondUs] =
     first.count > 0 && second.count > 0
       ? [first.sumUs / first.count, second.sumUs / second.count]
-      : halvesOf(intervals).map(meanLatencyUs);
-  const [firstUs, secondUs] = means;
+      : [quarters.slice(0, 2), quarters.slice(2)].map((rows) => meanLatencyUs(rows.flat()));
   if (firstUs === null || secondUs === null) return null;
   const isLeftOver = window.counts.verified < VERIFIED_IN_WINDOW * window.counts.scheduled;
   const isSteady = rates.askedPerSecond !== null && growsSteadily(run, (secondUs - firstUs) / 1000);
@@ -79,29 +80,25 @@ export function backlog(run) {
   return `latency grew from ${milliseconds(firstUs)} in the first half of the window to ${milliseconds(secondUs)} in the second`;
 }
 
+/** A node that falls short of the rate by this share lets latency grow by the same share of the time. */
+const SHORTFALL = 0.01;
+
 /**
  * A growing queue raises latency in every quarter of the window; after a stall, latency is as before.
  * @param {MeasuredRun} run
  * @param {number} grownMs from one half to the other
  */
 function growsSteadily({ window, intervals, blocks }, grownMs) {
-  const halfMs = window.durationMs / 2;
   // The position of the blocks in each half moves its mean by a part of a block interval.
   const byChanceMs = blocks.count === 0 ? 0 : window.durationMs / blocks.count / 4;
-  if (grownMs - byChanceMs < SHORTFALL * halfMs) return false;
-  return grows(quartersOf(intervals).map((rows) => (rows.length === 0 ? null : meanLatencyUs(rows))));
-}
-
-/** A node that falls short of the rate by this share lets latency grow by the same share of the time. */
-const SHORTFALL = 0.01;
-/** Share of the growth that each quarter must have. */
-const EACH = 0.1;
-
-/** Whether values grow at each step, and by a quarter in total. @param {Array<number | null>} values */
-function grows(values) {
-  const [first, last] = [values[0] ?? null, values.at(-1) ?? null];
-  if (first === null || last === null || last < 1.25 * first) return false;
-  return values.every((value, i) => i === 0 || (value ?? NaN) - (values[i - 1] ?? NaN) >= EACH * (last - first));
+  if (grownMs - byChanceMs < (SHORTFALL * window.durationMs) / 2) return false;
+  const means = quartersOf(intervals).map(meanLatencyUs);
+  const [first, last] = [means[0] ?? NaN, means[3] ?? NaN];
+  // By a quarter in all, a tenth of which is in each step.
+  return (
+    last >= 1.25 * first &&
+    means.every((us, i) => i === 0 || (us ?? NaN) - (means[i - 1] ?? NaN) >= (last - first) / 10)
+  );
 }
 
 /** Rows of the window by the quarter in which they end. @param {IntervalRow[]} intervals */
@@ -111,12 +108,6 @@ function quartersOf(intervals) {
   return [0, 1, 2, 3].map((i) =>
     load.filter((row) => Math.ceil((4 * (row.endMs - startMs)) / (endMs - startMs)) - 1 === i),
   );
-}
-
-/** For runs whose end was not known beforehand. @param {IntervalRow[]} intervals */
-function halvesOf(intervals) {
-  const quarters = quartersOf(intervals);
-  return [quarters.slice(0, 2).flat(), quarters.slice(2).flat()];
 }
 
 /** @param {IntervalRow[]} rows */

@@ -8,89 +8,178 @@ import { byCode, count as whole, milliseconds, percent, seconds, tenths } from '
 /** @import { MeasuredRun } from './run-file.js' */
 
 /**
- * The verdict: what limited a run, in one word with its evidence. Every figure it uses is in the run file. A verdict
- * needs evidence that excludes the other explanations; without it the verdict is `unknown`.
+ * The verdict: what, if there were more of it, would raise the throughput? Every figure in it is in the run file. Without
+ * evidence that excludes the other explanations it is `unknown`.
  *
  * @typedef {'endpoint-down' | 'funds' | 'port-bound' | 'endpoint-limited' | 'generator-bound' | 'rate-bound' | 'node-bound' | 'concurrency-bound' | 'unknown'} VerdictName
+ * @typedef {{name: VerdictName, evidence: string}} Verdict evidence: one sentence with the figures
  *
- * @typedef {object} Verdict
- * @property {VerdictName} name
- * @property {string} evidence one sentence with the figures
+ * @typedef {{name: VerdictName, when: (facts: Facts) => boolean, evidence: (facts: Facts) => string, advice?: (facts: Facts) => string}} Row
+ *   advice: what would do more, or tell more
  */
 
 /** Share of the operations below which a failure does not count as a limit. */
 const RELEVANT = 0.01;
-/** Share of the port range: with fewer ports left, new connections may not find one. */
-const FEW_PORTS = 0.02;
-/** Share of the wallets that ran out of funds. */
-const EMPTY = 0.25;
-
-/** Shares of the latency: waiting that the endpoint asked for; waiting before sending. */
-const LIMITED = 0.25;
-const QUEUED = 0.5;
-const QUEUED_US = 5000;
-/** Mean wait for a connection from which on reads of heads and blocks wait as well, so that inclusion is seen late. */
-const READS_QUEUED_US = 50_000;
-
-/** Shares of the window: endpoint down; think time; pauses after unanswered calls. */
-const DOWN = 0.5;
-const IDLE = 0.5;
+/** Share of the time that users paused after unanswered calls. */
 const PAUSED = 0.25;
-
-/** Share of the time that an event loop is busy: above it there is no room for bursts. */
-const BUSY = 0.9;
-/** Share of the window that a thread was ready to run while other programs had the CPUs. */
-const STARVED = 0.25;
-/** Mean delay of timers; a single block of transactions does not cause as much. */
-const LATE_TIMERS_US = 50_000;
-/** Waiting for a CPU limits nothing while timers are on time. */
-const STARVED_TIMERS_US = 5000;
-/** Open loop: only the generator can delay a start, because operations without an idle wallet are dropped. */
-const LATE_STARTS_US = 100_000;
-
-/** Share of the asked rate that counts as achieved: operations at the end of the window may fail. */
-const ACHIEVED = 0.99;
-const DROPPED = 0.001;
-
-/** Share of the blocks; fewer than ENOUGH_BLOCKS prove nothing. */
-const FULL = 0.5;
-/** Share of the gas limit above which the chain may be the limit. */
-const ROOM_LEFT = 0.9;
-const ENOUGH_BLOCKS = 4;
-/** Blocks that come faster may be produced on demand, so that their interval follows the load. */
-const PACED_US = 50_000;
-/** In block intervals: on an idle chain an operation takes one; several mean that the chain is overloaded. */
-const ONE_BLOCK = 1.3;
-const ONE_BLOCK_P90 = 1.6;
-const SEVERAL_BLOCKS = 2.5;
-const LATER_BLOCKS = 1.5;
-/** Share of failed polls above which the times of blocks are not reliable. */
-const FAILED_POLLS = 0.05;
-
-/** Shares of a core; between them the node may be the limit or not. */
+/** Share of the time without a CPU from which on it is mentioned. */
+const NOTED = 0.1;
+/** More operations in flight than Little's law says, because arrivals and blocks are not even. */
+const MARGIN = 1.2;
+/** Share of a core from which on the node may be the limit. */
 const BUSY_NODE = 0.9;
-const IDLE_NODE = 0.5;
-/** Factor within which the median counts as fast as the fastest operation or as a round trip without load. */
-const AS_FAST = 2;
-/** Factor between the first and the later operations that proves a queue. */
-const SLOWER = 3;
 
-/** In order of precedence: a shortage in the generator or in the network explains everything after it. @type {ReadonlyArray<[VerdictName, (run: MeasuredRun, facts: Facts) => string | null]>} */
-const CHECKS = [
-  ['endpoint-down', endpointDown],
-  ['funds', funds],
-  ['port-bound', ports],
-  ['endpoint-limited', endpointLimit],
-  ['generator-bound', generator],
-  ['rate-bound', rate],
-  ['node-bound', overloadedChain],
-  ['concurrency-bound', concurrency],
-  ['node-bound', busyNode],
-  ['unknown', unknown],
-];
+/** Tested in order: the first row whose condition holds is the verdict. @type {readonly Row[]} */
+const ROWS = Object.freeze([
+  // Without answers, funds or ports nothing else was tried: these four exclude all others.
+  { name: 'endpoint-down', when: (f) => f.down !== null, evidence: (f) => `${f.down}` },
+  {
+    name: 'funds',
+    when: (f) =>
+      f.empty > 0 && (f.empty >= 0.25 * f.wallets || f.run.end === 'no_wallets' || f.run.counts.verified === 0),
+    evidence: (f) =>
+      `${whole(f.empty)} of ${whole(f.wallets)} wallets had too little left for a transaction (insufficient_funds ${whole(f.run.failures.insufficient_funds)})`,
+    advice: () => '--fund-amount sets what each must have',
+  },
+  {
+    name: 'port-bound',
+    when: (f) =>
+      f.portless > 0 && (f.portless >= RELEVANT * f.run.counts.started || (f.hasFewPorts && f.pausedShare > PAUSED)),
+    evidence: (f) => `${whole(f.portless)} operations failed because no local port was left for their connection`,
+  },
+  {
+    name: 'endpoint-limited',
+    when: (f) => f.limitAnswers > 0 && f.limitedShare >= 0.25,
+    evidence: (f) =>
+      `${percent(f.limitedShare)} of ${isPlain(f.run) ? 'the time of all users' : 'the latency'} is waiting because the endpoint asked for less: ${whole(f.limitAnswers)} answers were 429, Retry-After or "limit exceeded" (-32005)`,
+  },
+  // All that was asked for was done: generator, wallets and node can do at least that, however busy they were.
+  {
+    name: 'rate-bound',
+    when: (f) => f.isHeld && f.pausedShare <= PAUSED,
+    evidence: (f) =>
+      `${tenths(f.achieved)} of ${tenths(f.asked ?? 0)} per second were achieved, ${whole(f.run.window.counts.dropped)} dropped`,
+    advice: () => 'a higher rate would tell what the node can do',
+  },
+  // Transactions were left over: more wallets or a faster generator would only lengthen the queue.
+  node(
+    (f) => f.isFull,
+    (f) =>
+      `${whole(f.run.blocks.full ?? 0)} of ${whole(f.run.blocks.count)} blocks had no room for another transaction (${percent(f.fullness ?? 0)} of the gas limit was used)`,
+  ),
+  // Most of the time users wait neither for the node nor for the generator.
+  {
+    name: 'rate-bound',
+    when: (f) => f.restShare > 0.5 && f.pausedShare <= PAUSED && !f.isSaturated,
+    evidence: (f) => `users rested ${percent(f.restShare)} of the time (--think-time)`,
+    advice: () => 'more of them would tell what the node can do',
+  },
+  // The next block took each operation: no queue in the node, and what the generator waited was within the block.
+  concurrency(
+    (f) => !f.isEnough && isOneBlock(f),
+    ({ p50Us, blockUs, fullness }) =>
+      `half of them took no more than ${tenths(p50Us / blockUs)} block intervals (${milliseconds(blockUs)})${fullness === null ? '' : `, ${percent(fullness)} of the gas limit was used`}`,
+  ),
+  // A single operation waits for no other, and an event loop with time left is no limit.
+  concurrency(
+    (f) => f.slots === 1 && !f.isSaturated,
+    () => 'one at a time, none waits for another',
+  ),
+  // Answers wait in the kernel for a saturated loop: the rows below would take that for the node's time.
+  generator(
+    (f) => f.isSaturated,
+    (f) => `${f.loop} was busy ${percent(f.utilization ?? 0)} of the time`,
+  ),
+  // At most half of the latency is left for the node.
+  generator(
+    (f) => f.waitShare >= 0.5 && f.waitUs >= 5000,
+    (f) =>
+      `${percent(f.waitShare)} of the latency is waiting in the generator${f.readsUs > 0 ? ', of the transactions and of the reads that see their blocks,' : ','} for ${f.utilization === null ? '' : `${f.loop} (busy ${percent(f.utilization)} of the time, ${milliseconds(f.lateUs)} late) or for `}one of its connections (--connections)`,
+  ),
+  // An idle wallet is started at once; and with the latency of the node alone there would have been enough wallets.
+  generator(
+    (f) => f.isDropping && f.isEnough && f.isLate,
+    (f) => `${lateStarts(f)}, which is not the node's doing`,
+  ),
+  // From here on less than half of the latency is the generator's, and is subtracted. A queue that grows is the node's.
+  node(
+    (f) => f.growth !== null,
+    (f) => `${f.growth}`,
+  ),
+  // The first operations were included sooner, so it is not the chain's usual time, and the looks at the chain were sound.
+  node(
+    isIncludedLate,
+    ({ inclusionUs, fastestUs, blockUs }) =>
+      `transactions that the node had taken waited ${tenths(inclusionUs / blockUs)} block intervals (${milliseconds(blockUs)}), and the fastest operation took ${tenths(fastestUs / blockUs)} in all`,
+  ),
+  node(
+    (f) => (f.cores ?? 0) >= BUSY_NODE && !isOneBlock(f),
+    (f) => [...new Set([`the node used ${percent(f.cores ?? 0)} of a core`, ...seen(f)])].join(', '),
+  ),
+  // The first operations found an idle node, all later ones a queue.
+  node(
+    (f) => f.laterUs - f.waitUs >= 3 * f.firstUs + f.twoBlocksUs,
+    (f) =>
+      `the first operations took from ${milliseconds(f.firstUs)} on, 99 % of the later ones ${milliseconds(f.laterUs)} or more: they wait for each other, ${seen(f).join(', ')}`,
+  ),
+  // There is no sign of a queue, and an operation takes as long as on an idle node.
+  concurrency(
+    (f) => f.p50Us <= 2 * f.roundTripUs,
+    (f) =>
+      `half of them took no more than ${milliseconds(f.p50Us)}, and an exchange without load took ${milliseconds(f.roundTripUs)}`,
+  ),
+  concurrency(
+    (f) => (f.cores ?? 1) <= 0.5 && f.p90Us <= 2 * f.fastestUs,
+    (f) =>
+      `the node used ${percent(f.cores ?? 0)} of a core, and 90 % of them took no more than ${milliseconds(f.p90Us)}, the fastest ${milliseconds(f.fastestUs)}`,
+  ),
+  // Operations found no idle wallet, and the node was about as fast as for the first one.
+  concurrency(
+    (f) => f.isDropping && f.p50Us - f.waitUs <= nearFastestUs(f),
+    ({ run: { window }, fastestUs }) =>
+      `${whole(window.counts.dropped)} of ${whole(window.counts.scheduled)} operations were due while all were busy, and the fastest took ${milliseconds(fastestUs)}`,
+  ),
+  {
+    name: 'unknown',
+    when: () => true,
+    evidence: (f) => seen(f).join(', '),
+    advice: ({ asked, cores, noun }) =>
+      `${cores === null ? 'the CPU time of the node (--node-pid) or ' : ''}${asked === null ? `a run with twice the ${noun} (-t)` : 'a run at a lower rate'} would tell more`,
+  },
+]);
 
-/** In order of precedence, which also ranks the verdicts of several instances. */
-export const VERDICTS = Object.freeze([...new Set(CHECKS.map(([name]) => name))]);
+/** @param {Row['when']} when @param {Row['evidence']} words @returns {Row} */
+function node(when, words) {
+  // Operations that ended in the drain do not count.
+  const inWindow = (/** @type {Facts} */ { asked, run: { rates } }) =>
+    `; ${tenths(rates.verifiedPerSecond ?? 0)} of ${tenths(asked ?? 0)} per second were verified in the window`;
+  return { name: 'node-bound', when, evidence: (f) => `${words(f)}${f.asked === null ? '' : inWindow(f)}` };
+}
+
+/** @param {Row['when']} when @param {Row['evidence']} words @returns {Row} */
+function generator(when, words) {
+  // Late timers alone do not show the cause; the scheduler's figures do (Linux only).
+  const noCpu = (/** @type {Facts} */ { waitedShare }) =>
+    waitedShare < NOTED ? '' : `: for ${percent(waitedShare)} of it other programs had the CPU`;
+  return { name: 'generator-bound', when, evidence: (f) => `${words(f)}${noCpu(f)}` };
+}
+
+/** @param {Row['when']} when @param {Row['evidence']} words @returns {Row} */
+function concurrency(when, words) {
+  const isPossible = (/** @type {Facts} */ f) =>
+    (f.asked === null || f.isDropping) && f.isAnswered && f.pausedShare <= PAUSED;
+  const isRoom = (/** @type {Facts} */ f) => (f.fullness ?? 0) < 0.9 && (f.cores ?? 0) < BUSY_NODE;
+  return {
+    name: 'concurrency-bound',
+    when: (f) => isPossible(f) && isRoom(f) && when(f),
+    evidence: (f) =>
+      `${whole(f.wallets)} ${f.noun} with ${whole(f.inFlight)} in flight each did ${tenths(f.done)} per second, ${milliseconds(f.p50Us)} for the median operation: ${words(f)}`,
+    advice: moreAtOnce,
+  };
+}
+
+/** In the order of the table, which also ranks the verdicts of several instances. */
+export const VERDICTS = Object.freeze([...new Set(ROWS.map(({ name }) => name))]);
 
 /** @type {Record<string, string>} */
 export const LIMIT_WORDS = {
@@ -109,58 +198,124 @@ export const LIMIT_WORDS = {
 export function judge(run) {
   if (run.window.counts.scheduled === 0 || run.window.durationMs === 0) return null;
   const facts = factsOf(run);
-  for (const [name, evidenceOf] of CHECKS) {
-    const evidence = evidenceOf(run, facts);
-    if (evidence !== null) return { name, evidence };
-  }
-  return null;
+  const { name, evidence, advice } = /** @type {Row} */ (ROWS.find(({ when }) => when(facts)));
+  const notes = name === 'generator-bound' ? [] : notesOf(facts);
+  return { name, evidence: [evidence(facts), ...notes, ...(advice ? [advice(facts)] : [])].join('; ') };
+}
+
+/** Waiting of the generator that did not limit the run. @param {Facts} facts @returns {string[]} */
+function notesOf(facts) {
+  const { waitedShare, lateUs, isLate } = facts;
+  const words = `other programs had the CPU ${percent(waitedShare)} of the time: latencies are up to ${milliseconds(lateUs)} too high`;
+  return [...(waitedShare >= NOTED && lateUs >= 1000 ? [words] : []), ...(isLate ? [lateStarts(facts)] : [])];
+}
+
+/** @param {Facts} facts */
+function lateStarts({ run: { lag } }) {
+  return `1 % of the operations were begun, or dropped, ${milliseconds(lag.p99Us ?? 0)} or more after they were due`;
+}
+
+/** Little's law: the operations in flight with which an open loop would drop none; null in a closed loop. @param {MeasuredRun} run */
+export function inFlightNeeded({ rates: { askedPerSecond: asked }, latency: { fromStart, total } }) {
+  // Operations of one block end together: the longest latency counts, not the mean one.
+  const us = (fromStart ?? total).p90Us;
+  return asked === null || us === null ? null : Math.ceil((MARGIN * asked * us) / 1e6);
 }
 
 /** @typedef {ReturnType<typeof factsOf>} Facts */
 
-/** What several checks use. @param {MeasuredRun} run */
+/** What the rows use. @param {MeasuredRun} run */
 function factsOf(run) {
-  const { blocks, environment, generator: own, intervals, latency, probes, window } = run;
-  const [wallets, inFlight] = [Number(run.config.threads), Number(run.config.inFlight ?? 1)];
-  const timeMs = lengthMs(intervals.filter(({ phase }) => phase !== 'drain')) * wallets * inFlight;
-  const { limitedMs = 0, unansweredMs = 0 } = own.pauses ?? {};
-  const queuedUs = Math.max(0, latency.stages.queued.sumUs - 1000 * (limitedMs + unansweredMs));
-  const meanQueuedUs = queuedUs / Math.max(1, latency.stages.queued.count);
-  const cpu = nodeCpuPercent(run);
-  const intervalUs = blocks.count < ENOUGH_BLOCKS ? 0 : 1000 * blockIntervalMs(blocks, window.durationMs);
-  const { roundTripMs = null } = /** @type {{roundTripMs?: number | null}} */ (environment);
+  const { blocks, config, counts, environment, failures, latency, probes, rates, window } = run;
+  const { gasLimit } = blocks;
+  const intervalUs = 1000 * blockIntervalMs(blocks, window.durationMs);
+  const roundTripUs = 1000 * (Number(environment.roundTripMs) || 0);
+  const [wallets, inFlight] = [Number(config.threads), Number(config.inFlight ?? 1)];
+  const { limitAnswers = 0, limitedMs = 0 } = run.generator.pauses ?? {};
+  const rows = run.intervals.filter(({ phase }) => phase !== 'drain');
+  const allMs = rows.reduce((sum, { startMs, endMs }) => sum + endMs - startMs, 0) * wallets * inFlight;
+  const { callsPerIteration = 1, calls } = /** @type {any} */ (environment.workload) ?? {};
+  const thinkUs = (1000 * Number(config.thinkTimeMs ?? 0)) / Number(callsPerIteration);
+  const { askedPerSecond: asked, achievedPerSecond, verifiedPerSecond } = rates;
+  const achieved = achievedPerSecond ?? 0;
+  const isDropping = window.counts.dropped > 0.001 * window.counts.scheduled;
+  const growth = asked === null ? null : backlog(run);
+  const [p50Us, p90Us] = [latency.total.p50Us ?? Infinity, latency.total.p90Us ?? Infinity];
+  const waits = waitsOf(run);
+  const [cpu, sockets] = [nodeCpuPercent(run), probes?.sockets];
   return {
-    isDropping: window.counts.dropped > DROPPED * window.counts.scheduled,
-    /** pausedShare: pauses after unanswered calls, as a share of the time of all users */
-    users: {
-      noun: isPlain(run) ? 'users' : 'wallets',
-      wallets,
-      inFlight,
-      timeMs,
-      pausedShare: timeMs > 0 ? Math.min(1, (own.pausedMs ?? 0) / timeMs) : 0,
-    },
-    /** queuedUs: without the pauses that the endpoint caused; lateReadsUs: reads of the head and of its block both wait */
-    generator: {
-      loop: own.workers > 1 ? 'the event loop of the busiest worker' : "the generator's event loop",
-      waitedShare: Math.min(1, (probes?.loop?.waitedUs ?? 0) / (1000 * window.durationMs)),
-      queuedUs,
-      lateReadsUs: meanQueuedUs < READS_QUEUED_US ? 0 : 2 * meanQueuedUs,
-    },
-    /** blockUs: Infinity if it is not known, or follows the load; extraUs: the other time of an operation on an idle chain */
-    chain: {
-      fullness: blocks.count === 0 || !blocks.gasLimit ? null : blocks.gasUsed / (blocks.count * blocks.gasLimit),
-      blockUs: intervalUs >= PACED_US ? intervalUs : Infinity,
-      confirmations: Number(run.config.confirmations ?? 0),
-      extraUs: 3000 * (roundTripMs ?? 0) + 1000 * (own.inclusionResolutionMs ?? 0),
-    },
-    /** cores: null if the node was not watched; roundTripUs: measured before the load */
-    node: { cores: cpu === null ? null : cpu / 100, roundTripUs: roundTripMs === null ? null : 1000 * roundTripMs },
+    ...{ run, wallets, inFlight, slots: wallets * inFlight, noun: isPlain(run) ? 'users' : 'wallets' },
+    down: endpointDown(run),
+    // With several in flight more operations fail than wallets are empty.
+    empty: Math.min(failures.insufficient_funds ?? 0, wallets, run.generator.retiredWallets || Infinity),
+    portless: failures.transport_no_ports ?? 0,
+    hasFewPorts: (sockets?.endpoints ?? []).some(({ portsLeft }) => portsLeft < 0.02 * (sockets?.range.ports ?? 0)),
+    limitAnswers,
+    limitedShare: Math.min(1, limitedMs / Math.max(1, isPlain(run) ? allMs : latency.total.sumUs / 1000)),
+    // Pauses after unanswered calls, and think time, as shares of the time of all users.
+    pausedShare: allMs > 0 ? Math.min(1, (run.generator.pausedMs ?? 0) / allMs) : 0,
+    restShare: thinkUs / Math.max(1, thinkUs + (latency.total.meanUs ?? 0)),
+    ...{ asked, achieved, isDropping, growth, done: (asked === null ? verifiedPerSecond : achieved) ?? 0 },
+    // Operations at the end of the window may fail.
+    isHeld: asked !== null && achieved >= 0.99 * asked && !isDropping && growth === null,
+    // With the latency of the node alone there would have been an idle wallet for each operation.
+    isEnough: asked !== null && (asked * Math.max(0, p90Us - waits.waitUs)) / 1e6 < wallets * inFlight,
+    isLate: asked !== null && (run.lag.p99Us ?? 0) >= 100_000,
+    ...waits,
+    // Beside calls the latency and the rate are those of both.
+    isAnswered: calls === undefined && counts.failed + counts.timedOut + counts.abandoned <= RELEVANT * counts.started,
+    ...{ p50Us, p90Us, inclusionUs: latency.stages.inclusion.meanUs ?? 0, ...firstAndLater(run) },
+    // Without a gas limit nothing is known of the room in a block.
+    isFull: blocks.count > 0 && Boolean(gasLimit) && (blocks.full ?? 0) >= 0.5 * blocks.count,
+    fullness: blocks.count === 0 || !gasLimit ? null : blocks.gasUsed / (blocks.count * gasLimit),
+    // Few blocks prove nothing. Fast ones may be produced on demand, so that their interval follows the load.
+    blockUs: blocks.count >= 4 && intervalUs >= 50_000 ? intervalUs : Infinity,
+    confirmations: Number(config.confirmations ?? 0),
+    // Measured before the load; and the time of an operation on an idle chain beside that for its block.
+    roundTripUs,
+    extraUs: 3 * roundTripUs + 1000 * (run.generator.inclusionResolutionMs ?? 0),
+    cores: cpu === null ? null : cpu / 100,
   };
 }
 
-/** @param {MeasuredRun['intervals']} rows */
-function lengthMs(rows) {
-  return rows.reduce((sum, { startMs, endMs }) => sum + endMs - startMs, 0);
+/** Waiting in the generator, as means of an operation. @param {MeasuredRun} run */
+function waitsOf({ environment, generator: own, latency: { stages }, probes, window }) {
+  const count = Math.max(1, stages.queued.count);
+  const meanUs = Math.max(1, sumUs(stages) / count);
+  const { limitedMs = 0, unansweredMs = 0 } = own.pauses ?? {};
+  const { utilization = null, delayMeanUs = 0, waitedUs = 0 } = probes?.loop ?? {};
+  const busy = utilization ?? 0;
+  // An operation waits for the loop when its block is seen, when that is read, and when its effect is; a plain call once.
+  const turnsUs = (isPlain({ environment }) ? 1 : 3) * delayMeanUs;
+  // Answers to reads wait for a loop that is busy most of the time.
+  const readBackUs = busy < 0.5 ? 0 : busy * (stages.readBack?.meanUs ?? 0);
+  const lateUs = Math.min(meanUs, Math.max(turnsUs, readBackUs));
+  // Connections that a slow node keeps are no shortage of ours.
+  const roundTripUs = 1000 * (Number(environment.roundTripMs) || Infinity);
+  const isNodeSlow = (stages.submit.meanUs ?? 0) > 3 * roundTripUs + lateUs;
+  const askedMs = limitedMs + unansweredMs;
+  const queuedUs = isNodeSlow ? 0 : Math.max(0, stages.queued.sumUs - 1000 * askedMs) / count;
+  // Reads of heads and blocks wait for a connection as well, so that inclusion is seen late.
+  const readsUs = queuedUs < 50_000 ? 0 : Math.min(stages.inclusion.meanUs ?? 0, 2 * queuedUs);
+  const waitUs = Math.min(meanUs, queuedUs + readsUs + lateUs);
+  return {
+    loop: own.workers > 1 ? 'the event loop of the busiest worker' : "the generator's event loop",
+    ...{ utilization, isSaturated: busy >= 0.9, waitedShare: Math.min(1, waitedUs / (1000 * window.durationMs)) },
+    ...{ readsUs, lateUs, waitUs, waitShare: waitUs / meanUs },
+  };
+}
+
+/** @param {MeasuredRun} run */
+function firstAndLater({ blocks, intervals, latency, window }) {
+  const [first, ...later] = intervals.filter((row) => row.phase !== 'drain' && row.latency.count > 0);
+  const all = new Distribution();
+  for (const row of later) all.add(row.latency);
+  const firstUs = first?.latency.minUs ?? Infinity;
+  return {
+    ...{ firstUs, laterUs: all.percentileUs(1) ?? 0, fastestUs: Math.min(firstUs, latency.total.minUs ?? Infinity) },
+    // Operations follow the blocks: any of them may take longer than the fastest of the first.
+    twoBlocksUs: blocks.count === 0 ? 0 : 2000 * blockIntervalMs(blocks, window.durationMs),
+  };
 }
 
 /** @type {Readonly<Record<string, string>>} */
@@ -185,7 +340,7 @@ function endpointDown(run) {
   if (ENDED_BY_ENDPOINT[run.end] !== undefined) return [ENDED_BY_ENDPOINT[run.end], words].filter(Boolean).join(': ');
   if (isAway) return `${words}, until the window ended at ${seconds(endMs)}`;
   const downMs = away.reduce((sum, { fromMs, toMs }) => sum + Math.max(0, toMs - Math.max(fromMs, startMs)), 0);
-  if (downMs < DOWN * (endMs - startMs) || last === undefined) return null;
+  if (downMs < 0.5 * (endMs - startMs) || last === undefined) return null;
   return `the endpoint was away for ${seconds(downMs)} of ${seconds(endMs - startMs)} (${last.words})`;
 }
 
@@ -202,198 +357,54 @@ function outagesOf(run, load) {
   return [...known, { fromMs: silent[0].startMs, toMs: Infinity, words: codes.join(', ') }];
 }
 
-/** @param {MeasuredRun} run @param {Facts} facts */
-function funds({ failures, counts, end, generator }, { users: { wallets } }) {
-  const failed = failures.insufficient_funds ?? 0;
-  // With several in flight more operations fail than wallets are empty.
-  const dry = Math.min(failed, wallets, generator.retiredWallets || Infinity);
-  if (failed === 0 || (dry < EMPTY * wallets && end !== 'no_wallets' && counts.verified > 0)) return null;
-  return `${whole(dry)} of ${whole(wallets)} wallets had too little left for a transaction (insufficient_funds ${whole(failed)}): --fund-amount sets what each must have`;
-}
-
-/** @param {MeasuredRun} run @param {Facts} facts */
-function ports({ failures, probes, counts }, { users }) {
-  const refused = failures.transport_no_ports ?? 0;
-  const { endpoints, range } = probes?.sockets ?? { endpoints: [], range: { ports: 0 } };
-  const isShort = endpoints.some(({ portsLeft }) => portsLeft < FEW_PORTS * range.ports);
-  const isRelevant = refused >= RELEVANT * counts.started || (isShort && users.pausedShare > PAUSED);
-  if (refused === 0 || !isRelevant) return null;
-  return `${whole(refused)} operations failed because no local port was left for their connection`;
-}
-
-/** @param {MeasuredRun} run @param {Facts} facts */
-function endpointLimit(run, { users }) {
-  const { limitAnswers = 0, limitedMs = 0 } = run.generator.pauses ?? {};
-  const ofAllMs = isPlain(run) ? users.timeMs : run.latency.total.sumUs / 1000;
-  const part = Math.min(1, limitedMs / Math.max(1, ofAllMs));
-  if (limitAnswers === 0 || part < LIMITED) return null;
-  const of = isPlain(run) ? 'the time of all users' : 'the latency';
-  return `${percent(part)} of ${of} is waiting because the endpoint asked for less: ${whole(limitAnswers)} answers were 429, Retry-After or "limit exceeded" (-32005)`;
-}
-
-/** @param {MeasuredRun} run @param {Facts} facts */
-function generator({ probes, rates, lag, latency: { stages } }, { generator: own }) {
-  const loop = probes?.loop ?? null;
-  const waited = percent(own.waitedShare);
-  // Late timers alone do not show the cause; the scheduler's figures do (Linux only).
-  const why = own.waitedShare < STARVED ? '' : `: for ${waited} of it other programs had the CPU`;
-  if (loop !== null) {
-    const { utilization, delayMeanUs } = loop;
-    if (utilization >= BUSY) return `${own.loop} was busy ${percent(utilization)} of the time${why}`;
-    if (own.waitedShare >= STARVED && delayMeanUs >= STARVED_TIMERS_US)
-      return `${own.loop} waited ${waited} of the time for a CPU, and timers fired ${milliseconds(delayMeanUs)} late on average: other programs, or the node, had the CPU`;
-    if (delayMeanUs >= LATE_TIMERS_US)
-      return `timers of ${own.loop} fired ${milliseconds(delayMeanUs)} late on average${why}`;
-  }
-  if (rates.askedPerSecond !== null && lag.p99Us !== null && lag.p99Us > LATE_STARTS_US)
-    return `1 % of the operations were begun, or dropped, ${milliseconds(lag.p99Us)} or more after they were due, which is not the node's doing${why}`;
-  const { count } = stages.queued;
-  const readsUs = Math.min(stages.inclusion.sumUs, own.lateReadsUs * count);
-  const part = (own.queuedUs + readsUs) / Math.max(1, sumUs(stages));
-  if (part < QUEUED || own.queuedUs < QUEUED_US * count) return null;
-  const what = readsUs > 0 ? ', of the transactions and of the reads that see their blocks,' : ',';
-  return `${percent(part)} of the latency is waiting in the generator${what} for ${loop === null ? '' : `${own.loop} (busy ${percent(loop.utilization)} of the time) or for `}one of its connections (--connections)`;
-}
-
-/** @param {MeasuredRun} run @param {Facts} facts */
-function rate(run, { users, isDropping }) {
-  if (users.pausedShare > PAUSED) return null;
-  const { askedPerSecond: asked, achievedPerSecond: achieved } = run.rates;
-  // Think time as a share of an operation and the think time behind it.
-  const calls = Number(/** @type {any} */ (run.environment.workload)?.callsPerIteration ?? 1);
-  const thinkUs = (1000 * Number(run.config.thinkTimeMs ?? 0)) / calls;
-  const rest = thinkUs / Math.max(1, thinkUs + (run.latency.total.meanUs ?? 0));
-  if (rest > IDLE)
-    return `users rested ${percent(rest)} of the time (--think-time): more of them would tell what the node can do`;
-  if (asked === null || achieved === null) return null;
-  if (achieved < ACHIEVED * asked || isDropping || backlog(run) !== null) return null;
-  return `${tenths(achieved)} of ${tenths(asked)} per second were achieved, ${whole(run.window.counts.dropped)} dropped: a higher rate would tell what the node can do`;
-}
-
-/** @param {MeasuredRun} run @param {Facts} facts */
-function overloadedChain(run, facts) {
-  const { blocks, rates } = run;
-  const { full = 0, count } = blocks;
-  const isFull = count > 0 && full >= FULL * count;
-  const used = percent(facts.chain.fullness ?? 0);
-  const words = isFull
-    ? `${whole(full)} of ${whole(count)} blocks had no room for another transaction (${used} of the gas limit was used)`
-    : ((rates.askedPerSecond === null ? null : backlog(run)) ?? lateInclusion(run, facts));
-  if (words === null || rates.askedPerSecond === null) return words;
-  // Operations that ended in the drain do not count.
-  return `${words}; ${tenths(rates.verifiedPerSecond ?? 0)} of ${tenths(rates.askedPerSecond)} per second were verified in the window`;
-}
-
-/** @param {MeasuredRun} run @param {Facts} facts */
-function lateInclusion({ counts, latency, generator: own }, { chain, generator: { lateReadsUs } }) {
-  const { blockUs, confirmations, extraUs } = chain;
-  const meanUs = latency.stages.inclusion.meanUs ?? 0;
-  const [minUs, p50Us] = [latency.total.minUs ?? 0, latency.total.p50Us ?? 0];
-  const polls = /** @type {Record<string, number>} */ (own.rpcCalls).inclusion ?? 0;
-  const { rebroadcast, replaced } = own.resubmissions;
-  const isSound = own.failedPolls <= FAILED_POLLS * polls && rebroadcast + replaced <= RELEVANT * counts.verified;
-  const isLate = meanUs - lateReadsUs >= (SEVERAL_BLOCKS + confirmations) * blockUs + extraUs;
-  // On a chain with slow inclusion the first operations would have waited as long.
-  if (!isSound || !isLate || p50Us - minUs <= LATER_BLOCKS * blockUs) return null;
-  return `transactions that the node had taken waited ${tenths(meanUs / blockUs)} block intervals (${milliseconds(blockUs)}), and the fastest operation took ${tenths(minUs / blockUs)} in all`;
-}
-
-/** @param {MeasuredRun} run @param {Facts} facts */
-function concurrency(run, facts) {
-  const { rates, counts, environment, latency } = run;
-  const { noun, wallets, inFlight, pausedShare } = facts.users;
-  const asked = rates.askedPerSecond;
-  if (asked !== null && !facts.isDropping) return null;
-  // Beside calls the latency and the rate are those of both.
-  if (/** @type {any} */ (environment.workload)?.calls !== undefined) return null;
-  const unanswered = counts.failed + counts.timedOut + counts.abandoned;
-  if (pausedShare > PAUSED || unanswered > RELEVANT * counts.started) return null;
-  if ((facts.chain.fullness ?? 0) >= ROOM_LEFT) return null;
-  const single = wallets * inFlight === 1 ? 'one at a time, none waits for another' : null;
-  const why = oneBlock(run, facts) ?? single ?? idleNode(run, facts);
-  if (why === null) return null;
-  const done = (asked === null ? rates.verifiedPerSecond : rates.achievedPerSecond) ?? 0;
-  const factor = asked === null || done === 0 ? 2 : Math.max(1.2, (1.2 * asked) / done);
-  const orInFlight = isPlain(run) ? '' : ` or --in-flight ${Math.ceil(inFlight * factor)}`;
-  const most = `${whole(wallets)} ${noun} with ${whole(inFlight)} in flight each did ${tenths(done)} per second, ${milliseconds(latency.total.p50Us ?? 0)} for the median operation`;
-  const rest = asked === null ? 'more' : `${tenths(asked)} per second`;
-  return `${most}: ${why}; -t ${Math.ceil(wallets * factor)}${orInFlight} would ask for ${rest}`;
-}
-
-/** @param {MeasuredRun} run @param {Facts} facts */
-function oneBlock(run, { chain, node }) {
-  if (!isOneBlock(run, chain) || (node.cores ?? 0) >= BUSY_NODE) return null;
-  const blocks = tenths((run.latency.total.p50Us ?? 0) / chain.blockUs);
-  return `half of them took no more than ${blocks} block intervals (${milliseconds(chain.blockUs)}), ${percent(chain.fullness ?? 0)} of the gas limit was used`;
-}
-
-/** @param {MeasuredRun} run @param {Facts['chain']} chain */
-function isOneBlock({ latency: { total } }, { blockUs, confirmations, extraUs }) {
-  if (blockUs === Infinity || total.p50Us === null || total.p90Us === null) return false;
+/** @param {Facts} facts */
+function isOneBlock({ p50Us, p90Us, blockUs, confirmations, extraUs }) {
   const within = (/** @type {number} */ blocks) => (blocks + confirmations) * blockUs + extraUs;
-  // With room for most of the operations only the others wait for a second block.
-  return total.p50Us <= within(ONE_BLOCK) && total.p90Us <= within(ONE_BLOCK_P90);
+  // On an idle chain an operation takes one block. With room for most of them only the others wait for a second one.
+  return blockUs < Infinity && p50Us <= within(1.3) && p90Us <= within(1.6);
 }
 
-/** @param {MeasuredRun} run @param {Facts} facts */
-function idleNode({ latency: { total } }, { node: { cores, roundTripUs } }) {
-  const [p50Us, p90Us, minUs] = [total.p50Us ?? Infinity, total.p90Us ?? Infinity, total.minUs ?? 0];
-  if (roundTripUs !== null && p50Us <= AS_FAST * roundTripUs)
-    return `half of them took no more than ${milliseconds(p50Us)}, and an exchange without load took ${milliseconds(roundTripUs)}`;
-  if (cores === null || cores > IDLE_NODE || p90Us > AS_FAST * minUs) return null;
-  return `the node used ${percent(cores)} of a core, and 90 % of them took no more than ${milliseconds(p90Us)}, the fastest ${milliseconds(minUs)}`;
+/** On a chain with slow inclusion the first operation takes as long, apart from its position in a block interval. @param {Facts} facts */
+function nearFastestUs({ fastestUs, blockUs }) {
+  return blockUs === Infinity ? 2 * fastestUs : fastestUs >= 1.5 * blockUs ? fastestUs + blockUs : 0;
 }
 
-/** @param {MeasuredRun} run @param {Facts} facts */
-function busyNode(run, facts) {
-  const { cores } = facts.node;
-  if (cores !== null && cores >= BUSY_NODE && !isOneBlock(run, facts.chain))
-    return [...new Set([`the node used ${percent(cores)} of a core`, ...seen(run, facts)])].join(', ');
-  const [first, ...later] = run.intervals.filter(({ phase, latency }) => phase !== 'drain' && latency.count > 0);
-  const all = new Distribution();
-  for (const { latency } of later) all.add(latency);
-  const [firstUs, laterUs] = [first?.latency.minUs ?? null, all.percentileUs(1)];
-  // Operations follow the blocks: any of them may take a block longer than the fastest of the first.
-  const blocksUs = run.blocks.count === 0 ? 0 : 2000 * blockIntervalMs(run.blocks, run.window.durationMs);
-  if (firstUs === null || laterUs === null || laterUs < SLOWER * firstUs + blocksUs) return null;
-  return `the first operations took from ${milliseconds(firstUs)} on, 99 % of the later ones ${milliseconds(laterUs)} or more: they wait for each other, ${seen(run, facts).join(', ')}`;
+/** @param {Facts} facts */
+function isIncludedLate({ run, inclusionUs, blockUs, confirmations, extraUs, waitUs, p50Us, fastestUs }) {
+  const { counts, generator: own } = run;
+  const { rebroadcast, replaced } = own.resubmissions;
+  const isSound =
+    own.failedPolls <= 0.05 * (Reflect.get(own.rpcCalls, 'inclusion') ?? 0) &&
+    rebroadcast + replaced <= RELEVANT * counts.verified;
+  const isLate = inclusionUs - waitUs >= (2.5 + confirmations) * blockUs + extraUs;
+  return isSound && isLate && p50Us - fastestUs > 1.5 * blockUs;
 }
 
-/** @param {MeasuredRun} run @param {Facts} facts */
-function unknown(run, facts) {
-  const { noun, pausedShare } = facts.users;
-  const words = seen(run, facts);
-  if (pausedShare > RELEVANT)
-    words.push(
-      `users were given a pause for ${percent(pausedShare)} of the time, because calls were not answered (${byCode(run.failures)})`,
-    );
-  const tells = [
-    ...(run.probes?.node ? [] : ['the CPU time of the node (--node-pid)']),
-    run.rates.askedPerSecond === null ? `a run with twice the ${noun} (-t)` : 'a run at a lower rate',
-  ];
-  return `${words.join(', ')}; ${tells.join(' or ')} would tell more`;
+/** @param {Facts} facts */
+function moreAtOnce({ run, wallets, inFlight, slots, asked }) {
+  const most = asked === null ? 2 * slots : Math.max(MARGIN * slots, inFlightNeeded(run) ?? 0);
+  const perWallet = Math.ceil(most / wallets);
+  const orInFlight = isPlain(run) || perWallet > 16 ? '' : ` or --in-flight ${perWallet}`;
+  return `-t ${Math.ceil(most / inFlight)}${orInFlight} would ask for ${asked === null ? 'more' : `${tenths(asked)} per second`}`;
 }
 
-/** What was seen, in words. @param {MeasuredRun} run @param {Facts} facts @returns {string[]} */
-function seen(run, { chain: { fullness }, generator: { loop }, node: { cores } }) {
-  const { counts, failures, intervals, probes, rates, window } = run;
-  const words = [counts.verified === 0 ? 'nothing was verified' : longestStage(run)];
+/** What was seen, in words. @param {Facts} facts @returns {string[]} */
+function seen({ run, noun, asked, achieved, pausedShare, fullness, loop, utilization, cores }) {
+  const { counts, failures, window } = run;
   const { failed, timedOut, started } = counts;
-  if (failed + timedOut > RELEVANT * started)
-    words.push(byCode(timedOut > 0 ? { ...failures, timed_out: timedOut } : failures));
-  if (rates.askedPerSecond !== null) {
-    words.push(`${tenths(rates.achievedPerSecond ?? 0)} of ${tenths(rates.askedPerSecond)} per second were achieved`);
-    const { dropped, scheduled } = window.counts;
-    if (dropped > 0) words.push(`${whole(dropped)} of ${whole(scheduled)} were dropped because all wallets were busy`);
-  }
-  if (fullness !== null) words.push(`${percent(fullness)} of the gas limit was used`);
-  // Rows of a long run are merged, so their lengths differ.
-  const load = intervals.filter(({ phase }) => phase === 'load');
-  const product = load.reduce((sum, row) => sum + row.inFlight * lengthMs([row]), 0);
-  if (lengthMs(load) > 0) words.push(`${whole(product / lengthMs(load))} in flight`);
-  if (probes?.loop) words.push(`${loop} busy ${percent(probes.loop.utilization)} of the time`);
-  if (cores !== null) words.push(`the node used ${percent(cores)} of a core`);
-  return words;
+  const { dropped, scheduled } = window.counts;
+  const words = [
+    counts.verified === 0 ? 'nothing was verified' : longestStage(run),
+    failed + timedOut > RELEVANT * started && byCode(timedOut > 0 ? { ...failures, timed_out: timedOut } : failures),
+    asked !== null && `${tenths(achieved)} of ${tenths(asked)} per second were achieved`,
+    dropped > 0 && `${whole(dropped)} of ${whole(scheduled)} were dropped because all wallets were busy`,
+    fullness !== null && `${percent(fullness)} of the gas limit was used`,
+    utilization !== null && `${loop} busy ${percent(utilization)} of the time`,
+    cores !== null && `the node used ${percent(cores)} of a core`,
+    pausedShare > RELEVANT &&
+      `${noun} were given a pause for ${percent(pausedShare)} of the time, because calls were not answered (${byCode(failures)})`,
+  ];
+  return words.filter((part) => typeof part === 'string');
 }
 
 const STAGE_WORDS = {

@@ -83,9 +83,8 @@ Summary: ran for its duration, window 2.0 s
   gas         0.3 Mgas/s in all blocks; blocks 1.7 % full on average, p50 1.7 %, p90 1.7 %
   fees        900 wei: the limit is 1,000 wei (--max-spend); 10 wei for the set-up
   verdict     unknown: 92 % of the latency is waiting for a block, reverted 1, timed_out 1, 2 % of
-              the gas limit was used, 0 in flight, the generator's event loop busy 0 % of the time;
-              the CPU time of the node (--node-pid) or a run with twice the wallets (-t) would tell
-              more
+              the gas limit was used, the generator's event loop busy 0 % of the time; the CPU time
+              of the node (--node-pid) or a run with twice the wallets (-t) would tell more
   audit       exact: 2 counters grew by 18 = 17 verified + 1 included late, at block 1,234`,
     );
   });

@@ -1,8 +1,9 @@
 /** The figures of gas, from blocks and receipts that are made by hand. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { describeBlock } from '../../../src/inclusion/heads.js';
 import { addBlocks, noBlocks, totalsOfBlock } from '../../../src/stats/blocks.js';
-import { figureOf } from '../../../src/stats/figures.js';
+import { figureOf, whyNull } from '../../../src/stats/figures.js';
 import { merge } from '../../../src/stats/merge.js';
 import { BLOCKS } from '../../../src/stats/metrics.js';
 import { Recorder } from '../../../src/stats/recorder.js';
@@ -70,6 +71,22 @@ describe('gas', () => {
       [null, null, null, null],
     );
     assert.equal(figures['chain.gas'], 0);
+  });
+
+  it('a gas limit of 0 gives no fullness and no full block', () => {
+    const unlimited = { transactions: 3, ours: 3, gasUsed: 300, gasLimit: 0 };
+    const { full, fullness } = totalsOf(unlimited, unlimited);
+    assert.deepEqual([full, fullness], [0, {}]);
+    const none = figuresOf(totalsOf(unlimited, unlimited));
+    assert.deepEqual([none.fullness, none['fullness.p50'], none['fullness.p90'], none.gas], [null, null, null, 300]);
+    const environment = { ...runFileOf().environment, blockGasLimit: null };
+    const run = { ...runFileOf(), environment, unmeasured: { '/environment/blockGasLimit': 'the chain states none' } };
+    assert.equal(whyNull(/** @type {any} */ (figureOf('fullness')), run), 'the chain states none');
+    const block = { number: '0x1', hash: '0x1', timestamp: '0x1', gasUsed: '0x1', transactions: [] };
+    assert.equal(describeBlock(block, 0, 0).gasLimit, 0, 'a missing one as well');
+    // Of some of the blocks it is known.
+    const some = figuresOf(totalsOf(unlimited, { transactions: 1, gasUsed: 500 }));
+    assert.deepEqual([some.fullness, some['fullness.p50']], [50, 50]);
   });
 
   it('receipts count for operations verified in the window, in all and by name', () => {

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { rateNotHeld } from '../../../src/stats/growth.js';
 import { noBlocks } from '../../../src/stats/blocks.js';
 import { Recorder } from '../../../src/stats/recorder.js';
-import { judge } from '../../../src/stats/verdict.js';
+import { inFlightNeeded, judge } from '../../../src/stats/verdict.js';
 import { distributionOf, readingsOf, rowOf, runFileOf } from '../../helpers/samples.js';
 
 /** @import { BlockTotals, Readings, RunFile } from '../../../src/types.d.ts' */
@@ -47,6 +47,7 @@ function closedRun({
     inclusion: distributionOf(latencyUs - 8000),
     readBack: distributionOf(4000),
   };
+  const latencies = distributionOf(fastestUs, latencyUs, latencyUs);
   const rows = [0, 1, 2, 3].map((i) =>
     rowOf({ startMs: 2500 * i, endMs: 2500 * (i + 1), inFlight: 200, latency: distributionOf(latencyUs) }),
   );
@@ -61,7 +62,7 @@ function closedRun({
     },
     counts: { ...run.counts, started: 20_000, verified: 20_000, failed: 0, timedOut: 0, ...counts },
     failures: {},
-    latency: { ...run.latency, total: distributionOf(fastestUs, latencyUs, latencyUs), stages },
+    latency: { ...run.latency, total: latencies, fromStart: latencies, stages },
     intervals: [...rows, rowOf({ phase: 'drain', startMs: 10_000, endMs: 11_000, inFlight: 9000 })],
     blocks: { ...noBlocks(), count: 100, gasUsed: 860_000_000, gasLimit: 1_000_000_000, ...blocks },
     generator: { ...run.generator, ...generator },
@@ -154,6 +155,31 @@ const CASES = {
       /did 2,000\.0 per second, .*; -t 480 or --in-flight 3 would ask for 4,000\.0 per second$/,
     ],
     [
+      'an open loop with too few wallets on a chain without paced blocks',
+      openRun({ asked: 4000, achieved: 2000, dropped: 20_000, latencyUs: 200_000, fastestUs: 150_000 }),
+      /20,000 of 40,000 operations were due while all were busy, and the fastest took 150 ms; -t 960 or --in-flight 5 would/,
+    ],
+    [
+      'an open loop with too few wallets on a chain that always takes three blocks',
+      openRun({ asked: 400, achieved: 300, dropped: 1000, latencyUs: 3e5, fastestUs: 3e5, blocks: { count: 100 } }),
+      /the fastest took 300 ms/,
+    ],
+    [
+      'one block, though other programs have the CPUs and timers are late',
+      closedRun({
+        latencyUs: 1_060_000,
+        blocks: { count: 10 },
+        probes: { loop: { ...LOOP, delayMeanUs: 7200, cpuUs: 1e6, waitedUs: 4e6 } },
+      }),
+      /; other programs had the CPU 40 % of the time: latencies are up to 22 ms too high; -t 400/,
+    ],
+    ['one block, beside a loop that is always busy', closedRun({ probes: { loop: { ...LOOP, utilization: 1 } } })],
+    [
+      'full blocks that state no gas limit',
+      closedRun({ blocks: { full: 100, gasLimit: 0 } }),
+      /intervals \(100 ms\); -t 400/,
+    ],
+    [
       'one at a time, whatever it takes',
       closedRun({ latencyUs: 900_000, config: { threads: 1 } }),
       /one at a time, none waits for another/,
@@ -188,6 +214,20 @@ const CASES = {
       'full blocks',
       closedRun({ blocks: { full: 90 } }),
       /^90 of 100 blocks had no room for another transaction \(0\.9 % of the gas limit was used\)$/,
+    ],
+    [
+      'full blocks beside a saturated loop',
+      closedRun({ blocks: { full: 90 }, probes: { loop: { ...LOOP, utilization: 1 } } }),
+    ],
+    [
+      'full blocks, and wallets that are all busy',
+      openRun({ asked: 4000, achieved: 2000, dropped: 20_000, blocks: { count: 100, full: 90 } }),
+      /; 499\.0 of 4,000\.0 per second were verified in the window$/,
+    ],
+    [
+      'late inclusion, and wallets that are all busy',
+      openRun({ asked: 4000, achieved: 2000, dropped: 20_000, latencyUs: 9e5, fastestUs: 1e5, blocks: { count: 100 } }),
+      /waited 8\.9 block intervals/,
     ],
     [
       'blocks that do not take what there is',
@@ -244,7 +284,7 @@ const CASES = {
     [
       'slower than a block takes, and the node was not watched',
       closedRun({ latencyUs: 200_000 }),
-      /^96 % of the latency is waiting for a block, 0\.9 % of the gas limit was used, 200 in flight, the generator's event loop busy 41 % of the time; the CPU time of the node \(--node-pid\) or a run with twice the wallets \(-t\) would tell more$/,
+      /^96 % of the latency is waiting for a block, 0\.9 % of the gas limit was used, the generator's event loop busy 41 % of the time; the CPU time of the node \(--node-pid\) or a run with twice the wallets \(-t\) would tell more$/,
     ],
     ['blocks on demand', closedRun({ blocks: { count: 900 } })],
     ['slow calls, and the node was not watched', callRun([50_000, 51_000, 52_000]), /waiting for the answer/],
@@ -266,7 +306,7 @@ const CASES = {
     [
       'an open loop that is kept up with',
       openRun({}),
-      /^499\.0 of 500\.0 per second were achieved, 0 dropped: a higher rate would tell what the node can do$/,
+      /^499\.0 of 500\.0 per second were achieved, 0 dropped; a higher rate would tell what the node can do$/,
     ],
     ['99 % of the rate, 0.1 % dropped', openRun({ achieved: 495, dropped: 5 }), /^495\.0 of 500\.0 .*, 5 dropped/],
     ['an open loop without ports', openRun({ probes: { sockets: null } })],
@@ -276,33 +316,47 @@ const CASES = {
     ['one interval tells nothing', openRun({ verified: 2500, latencies: [7e6] })],
     ['a stall and then as before', openRun({ latencies: [1e5, 1e5, 1e5, 1e5, 1e5, 3e6, 1e5, 1e5] })],
     ['three blocks tell nothing', openRun({ verified: 2500, latencies: [1e6, 7e6], blocks: { count: 3 } })],
+    [
+      'held, however busy the generator is',
+      openRun({ probes: { loop: { ...LOOP, utilization: 0.97, delayMeanUs: 9000, cpuUs: 3e6, waitedUs: 4e6 } } }),
+      /; other programs had the CPU 40 % of the time: latencies are up to 27 ms too high; a higher rate/,
+    ],
+    [
+      'held, though starts were late',
+      openRun({ lagUs: [150_000] }),
+      /; 1 % of the operations were begun, .* 150 ms or more/,
+    ],
+    ['held in full blocks', openRun({ blocks: { count: 100, full: 90 } })],
     ['users who rest', closedRun({ config: { thinkTimeMs: 1000 } }), /^users rested 91 % of the time \(--think-time\)/],
   ],
   'generator-bound': [
     [
-      'a busy generator',
-      closedRun({ probes: { loop: { ...LOOP, utilization: 0.94 } } }),
+      'a busy generator, and operations take more than a block',
+      closedRun({ latencyUs: 200_000, probes: { loop: { ...LOOP, utilization: 0.94 } } }),
       /^the generator's event loop was busy 94 % of the time$/,
     ],
-    ['a generator at its limit', closedRun({ probes: { loop: { ...LOOP, utilization: 0.9 } } }), /90 %/],
+    ['at its limit', closedRun({ latencyUs: 200_000, probes: { loop: { ...LOOP, utilization: 0.9 } } }), /90 %/],
     [
       'busy, because other programs have the CPUs',
-      closedRun({ probes: { loop: { ...LOOP, utilization: 0.94, cpuUs: 3e6, waitedUs: 6e6 } } }),
+      closedRun({ latencyUs: 200_000, probes: { loop: { ...LOOP, utilization: 0.94, cpuUs: 3e6, waitedUs: 6e6 } } }),
       /busy 94 % of the time: for 60 % of it other programs had the CPU$/,
     ],
     [
-      'not that busy, but without a CPU',
-      closedRun({ probes: { loop: { ...LOOP, delayMeanUs: 8000, cpuUs: 3e6, waitedUs: 3e6 } } }),
-      /waited 30 % of the time for a CPU, and timers fired 8\.0 ms late on average: other programs, or the node, had the CPU$/,
+      'one at a time, but the loop is saturated',
+      closedRun({ latencyUs: 200_000, config: { threads: 1 }, probes: { loop: { ...LOOP, utilization: 0.95 } } }),
     ],
     [
-      'late timers tell nothing of other programs',
-      closedRun({ probes: { loop: { ...LOOP, delayMeanUs: 62_000 } } }),
-      /^timers of the generator's event loop fired 62 ms late on average$/,
+      'an open loop that falls behind beside a saturated loop',
+      openRun({ verified: 2500, latencies: [1e6, 7e6], probes: { loop: { ...LOOP, utilization: 0.95 } } }),
     ],
     [
-      'late beginnings',
-      openRun({ lagUs: [150_000] }),
+      'late timers make half of the latency',
+      closedRun({ latencyUs: 300_000, probes: { loop: { ...LOOP, delayMeanUs: 52_000 } } }),
+      /^52 % of the latency is waiting in the generator, for the generator's event loop \(busy 41 % of the time, 156 ms late\) or for one of its connections/,
+    ],
+    [
+      'late starts and drops, with more wallets than the rate needs',
+      openRun({ asked: 500, achieved: 480, dropped: 150, lagUs: [150_000], latencyUs: 200_000 }),
       /^1 % of the operations were begun, or dropped, 150 ms or more after they were due/,
     ],
   ],
@@ -375,8 +429,26 @@ describe('judge()', () => {
     assert.equal(queued(1000)?.name, 'node-bound');
   });
 
+  it('the number of wallets that drops nothing follows from rate and latency', () => {
+    const run = openRun({ asked: 40, achieved: 10, dropped: 300, latencyUs: 1_000_000 });
+    assert.equal(inFlightNeeded(run), 48);
+    assert.equal(inFlightNeeded(closedRun()), null, 'a closed loop drops nothing');
+    const none = { ...run.latency, fromStart: distributionOf() };
+    assert.equal(inFlightNeeded({ ...run, latency: none }), null);
+  });
+
+  it('operations that wait for connections which a slow node keeps: no generator-bound', () => {
+    const run = closedRun({ latencyUs: 2_000_000, fastestUs: 1_900_000 });
+    /** @param {number} submitUs */
+    const slow = (submitUs) => {
+      const stages = { ...run.latency.stages, queued: distributionOf(3e6), submit: distributionOf(submitUs) };
+      return judge({ ...run, latency: { ...run.latency, stages } })?.name;
+    };
+    assert.deepEqual([slow(3000), slow(800_000)], ['generator-bound', 'unknown']);
+  });
+
   it('waiting in the generator for most of the time: generator-bound, and --connections is named', () => {
-    const run = closedRun();
+    const run = closedRun({ latencyUs: 200_000 });
     const slow = (/** @type {number} */ queuedUs, generator = {}) => {
       const stages = { ...run.latency.stages, queued: distributionOf(queuedUs), inclusion: distributionOf(10) };
       return judge({ ...run, latency: { ...run.latency, stages }, generator: { ...run.generator, ...generator } });
@@ -386,7 +458,7 @@ describe('judge()', () => {
       slow(10_000_000)?.evidence ?? '',
       /^100 % of the latency is waiting in the generator, .*--connections/,
     );
-    assert.equal(slow(4900)?.name, 'concurrency-bound', 'too little to count');
+    assert.notEqual(slow(3400)?.name, 'generator-bound', 'too little to count');
     // Pauses that others asked for are no waiting in here.
     assert.notEqual(slow(10_000_000, pausesOf({ unansweredMs: 9999 }))?.name, 'generator-bound');
   });
@@ -430,7 +502,8 @@ describe('judge()', () => {
   });
 
   it('of several workers it is the busiest', () => {
-    const run = closedRun({ probes: { loop: { ...LOOP, utilization: 0.95 } }, generator: { workers: 4 } });
+    const loop = { ...LOOP, utilization: 0.95 };
+    const run = closedRun({ latencyUs: 200_000, probes: { loop }, generator: { workers: 4 } });
     assert.equal(judge(run)?.evidence, 'the event loop of the busiest worker was busy 95 % of the time');
   });
 
