@@ -201,8 +201,8 @@ function reasonsOf({ searched, trials, conditions, end, stopped }, estimate, lim
   const advice = LIMITS.find(({ words }) => words === limit)?.advice;
   return [
     ...(advice === undefined ? [] : [`to find it: ${advice}`]),
-    ...(held === undefined ? [] : [`nearest run that held: ${at(held)}`]),
-    ...(failed === undefined ? [] : [`nearest run that failed: ${at(failed)}: ${failureText(failed)}`]),
+    ...(held === undefined ? [] : [`nearest run that held, at ${at(held)}`]),
+    ...(failed === undefined ? [] : [`nearest run that failed, at ${at(failed)}: ${failureText(failed)}`]),
     ...(end === 'noise' || end === 'trials'
       ? ['runs near the answer hold and fail by turns: more runs add little']
       : []),

@@ -241,7 +241,7 @@ export function howItWasMade(sweep) {
   return [
     ...(find === null ? [command] : []),
     ...(beforeCell == null ? [] : [`before each run --before-cell, ${commandWords(beforeCell)}`]),
-    `${startedAt} to ${endedAt ?? '(not ended)'}, ${end}`,
+    `${startedAt} to ${endedAt ?? '(not ended)'}, ${find === null ? end : stateOf(find, end)}`,
     ...(environment === null
       ? []
       : [

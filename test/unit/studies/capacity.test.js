@@ -96,10 +96,10 @@ describe('stress find', () => {
       lines,
       /^ {2}verdict {3}Holds 2,0[0-6]0 op\/s \(95 % interval [\d,]+ to [\d,]+\)\. Limit: the node fell behind\.$/m,
     );
-    assert.match(lines, /^ +- nearest run that held: 2,0[0-4]0\/s$/m);
+    assert.match(lines, /^ +- nearest run that held, at 2,0[0-4]0\/s$/m);
     assert.match(
       lines,
-      /^ +- nearest run that failed: 2,\d\d0\/s: held 9\d(\.\d+)? % is not >= 98%; .*; node-bound: 2000 per/m,
+      /^ +- nearest run that failed, at 2,\d\d0\/s: held 9\d(\.\d+)? % is not >= 98%; .*; node-bound: 2000 per/m,
     );
     assert.match(lines, /^ {2}rate +achieved per s +rate held % +TPS +avg ms/m);
     assert.match(lines, /^Search: complete, \d+ runs; /m);
@@ -178,6 +178,18 @@ describe('stress find', () => {
     assert.match(lines, /^ {2}verdict {3}Holds [\d,]+ op\/s \(95 % interval /m);
     assert.match(lines, /^ +- the time limit was reached: run the same command again to resume$/m);
     assert.ok((find?.high ?? Infinity) / (find?.low ?? 0) < 1.5, find?.words);
+  });
+
+  it('is resumed by the same command, with what its runs met', async (t) => {
+    const folder = temporaryFolder(t);
+    const first = await found(folder, ['--time-limit=60s'], { busy: 0.9 });
+    const second = await found(folder, ['--time-limit=60s']);
+    const before = first.find?.trials ?? [];
+    assert.match(second.lines, new RegExp(`^${before.length + 1} runs are in .* already, and kept$`, 'm'));
+    assert.deepEqual(second.find?.trials.slice(0, before.length), before);
+    assert.ok((second.find?.trials.length ?? 0) > before.length);
+    assert.ok(before.some(({ limit }) => limit?.words === 'other programs on this machine were the limit'));
+    assert.equal(second.find?.trials.at(-1)?.othersShare, 0);
   });
 
   it('claims nothing that no run has shown', async (t) => {

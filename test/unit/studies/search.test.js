@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { Stop } from '../../../src/core/stop.js';
 import { parseThreshold } from '../../../src/stats/thresholds.js';
-import { answerOf } from '../../../src/studies/find-answer.js';
 import { judgeTrial, search } from '../../../src/studies/find.js';
 import { metricOf } from '../../../src/studies/metrics.js';
 import { reader } from '../../../src/studies/run-files.js';
@@ -13,9 +12,8 @@ import { runOf } from './runs.js';
 import { studied } from './study.js';
 
 /**
- * @import { RunFile, Trial } from '../../../src/types.d.ts'
+ * @import { RunFile } from '../../../src/types.d.ts'
  * @import { Finished } from '../../../src/studies/experiment.js'
- * @import { End } from '../../../src/studies/threshold-estimate.js'
  * @import { Asked } from './study.js'
  */
 
@@ -113,7 +111,7 @@ describe('search()', () => {
       sweep.find?.words ?? '',
       /^not found: the generator was the limit; the node took at least 30\d per second$/,
     );
-    assert.match(sweep.find?.reasons?.join('\n') ?? '', /failed: 3\d\d\/s: held .*; generator-bound: busy$/m);
+    assert.match(sweep.find?.reasons?.join('\n') ?? '', /failed, at 3\d\d\/s: held .*; generator-bound: busy$/m);
     assert.deepEqual([exitCode, sweep.find?.estimate], [99, null]);
   });
 
@@ -223,74 +221,4 @@ describe('the figure held', () => {
     assert.ok((heldOf(runAt({ asked: 315, served: 300, blocks: 20 })) ?? 0) < 96);
     assert.equal(heldOf(runAt({ asked: 315, served: 300, blocks: 4 })), 100);
   });
-});
-
-describe('answerOf()', () => {
-  const trial = (/** @type {number} */ value, /** @type {Partial<Trial>} */ given = {}) => ({
-    ...{ value, holds: true, failed: [], file: `${value}.json`, startedAt: '2026-01-01T00:00:00.000Z' },
-    ...given,
-  });
-  const failed = (/** @type {number} */ value, /** @type {Trial['limit']} */ limit = null) =>
-    trial(value, { holds: false, failed: ['held 93.1 % is not >= 98%'], limit });
-  const tried = {
-    searched: { name: 'rate', behind: ' per second', short: '/s' },
-    trials: [trial(410), failed(616), failed(494), trial(290), failed(900)],
-    end: /** @type {End} */ (null),
-    figures: { estimate: 443, low: 300, high: 601 },
-    scale: { lowest: 1, highest: 4000 },
-    conditions: ['p99<2s', 'held>=98%'],
-    stopped: null,
-    heldShare: 0.98,
-  };
-
-  it('is between the nearest run that held and the nearest that failed, and names both', () => {
-    const { words, reasons, low, high } = answerOf({ ...tried, stopped: 'time' });
-    assert.equal(words, 'Holds 443 op/s (95 % interval 294 to 601). Limit: held 93.1 % is not >= 98%.');
-    assert.deepEqual(reasons, [
-      'nearest run that held: 410/s',
-      'nearest run that failed: 494/s: held 93.1 % is not >= 98%',
-      'the time limit was reached: run the same command again to resume',
-      '5 runs, 2 held, with p99<2s and held>=98%',
-    ]);
-    assert.deepEqual([low, high], [294, 601], 'a run that holds may have done 2 % less than its rate');
-  });
-
-  it('names the limit of the nearest failed run', () => {
-    const trials = [trial(410), failed(494, { words: 'blocks are full', isOurs: false }), failed(616)];
-    assert.match(answerOf({ ...tried, trials }).words, /\. Limit: blocks are full\.$/);
-  });
-
-  it('has no answer if most failed runs near it met a limit on our side, and one if a single run did', () => {
-    const ours = { words: 'the generator was the limit', isOurs: true };
-    const most = answerOf({ ...tried, trials: [trial(410), failed(494, ours), failed(550, ours), failed(601)] });
-    assert.equal(most.words, 'not found: the generator was the limit; the node took at least 410 per second');
-    assert.deepEqual([most.estimate, most.low, most.high, most.limit], [null, null, null, ours.words]);
-    for (const trials of [
-      [trial(410), failed(494, ours), failed(550), failed(616)],
-      [trial(410), failed(494), failed(616), failed(900, ours), failed(1800, ours), failed(3600, ours)],
-    ])
-      assert.match(answerOf({ ...tried, trials }).words, /^Holds 443 op\/s/);
-  });
-
-  const threads = { name: 'threads', behind: '', short: ' threads' };
-  const figures = { estimate: 1234, low: 1200, high: 1301 };
-  /** @type {Array<[Partial<Parameters<typeof answerOf>[0]>, string]>} */
-  const table = [
-    [{ end: 'at least' }, 'Holds at least 4,000 op/s, the end of the range.'],
-    [{ end: 'below' }, 'Holds less than 1 op/s, the start of the range.'],
-    [{ trials: [trial(300), trial(310)] }, 'Holds at least 310 op/s: no run failed.'],
-    [{ trials: [failed(320), failed(310)] }, 'Holds less than 310 op/s: no run held.'],
-    [{ trials: [] }, 'not known yet: no run was made'],
-    [{ figures }, 'Holds 1,230 op/s (95 % interval 1,180 to 1,300). Limit: held 93.1 % is not >= 98%.'],
-    [
-      { figures, searched: threads, heldShare: 1 },
-      'Holds 1,234 threads (95 % interval 1,200 to 1,301). Limit: held 93.1 % is not >= 98%.',
-    ],
-  ];
-  for (const [given, words] of table)
-    it(words, () => {
-      const answer = answerOf({ ...tried, ...given });
-      assert.equal(answer.words, words);
-      assert.ok(words.split(' ').length <= 25);
-    });
 });
