@@ -256,7 +256,7 @@ export function findCharts(find, cells) {
   };
   const answer =
     shared.band === undefined
-      ? ' There is no answer yet.'
+      ? ' There is no answer.'
       : ` The line is the answer, the band its ${quantity(100 * confidence, '%')} interval.`;
   const asked = name === 'rate' && find.range?.endsWith('gas') !== true ? [{ ...ASKED, x: values, values }] : [];
   const latencies = ['p50', 'p99'].flatMap((metric) => seriesOfMetric(metric, `${metric}, `));
