@@ -688,7 +688,7 @@ export type StudyConfig = {
   files: readonly string[];
   repeat: number | null;
   restMs: number;
-  /** null: in stress find the longer of 3 minutes and 60 blocks, 20 minutes in a comparison, none in a bisection */
+  /** null: in stress find the longer of 3 minutes and 120 blocks, 20 minutes in a comparison, none in a bisection */
   timeLimitMs: number | null;
   untilSure: boolean;
   /** largest change without meaning, as a fraction */
@@ -1449,6 +1449,10 @@ export type Trial = {
   file: string;
   startedAt: string;
   verdict?: { name: string; evidence: string } | null;
+  /** of the CPU time of this machine that other programs used before it */
+  othersShare?: number | null;
+  /** what limited a failed run; isOurs: it was on our side, and the node may do more */
+  limit?: { words: string; isOurs: boolean } | null;
 };
 
 export type Find = {
@@ -1463,7 +1467,12 @@ export type Find = {
   /** whether the rate had to be held as well */
   rateHeld?: boolean;
   sharp: boolean;
+  /** why the search ended before its answer was sharp */
+  stopped?: 'time' | 'fees' | null;
+  /** what was the limit on our side, so that there is no answer */
+  limit?: string | null;
   words: string;
+  reasons?: string[];
   trials: Trial[];
 };
 

@@ -92,14 +92,12 @@ function markdownTable({ head, rows, note }) {
 }
 
 /** @param {Result} result @returns {string} */
-export function resultMarkdown({ title, verdict, tables, notes }) {
+export function resultMarkdown({ title, verdict, reasons = [], tables, notes }) {
+  const list = (/** @type {readonly string[]} */ lines) => lines.map((line) => `- ${escaped(line)}`).join('\n');
   return markdownOf(
-    [
-      bold(verdict),
-      ...tables.map(markdownTable),
-      notes.map((note) => `- ${escaped(note)}`).join('\n'),
-      escaped(title),
-    ].filter((block) => block !== ''),
+    [bold(verdict), list(reasons), ...tables.map(markdownTable), list(notes), escaped(title)].filter(
+      (block) => block !== '',
+    ),
   );
 }
 

@@ -259,22 +259,22 @@ export function thresholdsTable({ thresholds, end }) {
 /** Six digits, because 99.96 must not look like 100. */
 const precise = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6 });
 
-/** @param {ThresholdResult} result */
-export function measuredText({ value, unit, why, atMost, censored }) {
+/** @param {ThresholdResult} result @param {Intl.NumberFormat} [format] */
+export function measuredText({ value, unit, why, atMost, censored }, format = precise) {
   if (value === null) return `not measured: ${why}`;
   if (typeof value === 'string') return value;
-  if (atMost === undefined) return valueText(value, unit);
-  const bounds =
-    atMost === null ? `>= ${valueText(value, unit)}` : `${valueText(value, unit)} to ${valueText(atMost, unit)}`;
+  const text = (/** @type {number} */ one) => valueText(one, unit, format);
+  if (atMost === undefined) return text(value);
+  const bounds = atMost === null ? `>= ${text(value)}` : `${text(value)} to ${text(atMost)}`;
   return `${bounds}; ${count(censored ?? null)} censored`;
 }
 
-/** @param {number} value @param {ThresholdResult['unit']} unit */
-function valueText(value, unit) {
-  const text = precise.format(value);
-  if (unit === 'us') return Math.abs(value) < 1000 ? `${text} us` : `${precise.format(value / 1000)} ms`;
-  if (unit === 'bytes') return `${precise.format(value / 1e6)} MB`;
+/** @param {number} value @param {ThresholdResult['unit']} unit @param {Intl.NumberFormat} format */
+function valueText(value, unit, format) {
+  const text = format.format(value);
+  if (unit === 'us') return Math.abs(value) < 1000 ? `${text} us` : `${format.format(value / 1000)} ms`;
+  if (unit === 'bytes') return `${format.format(value / 1e6)} MB`;
   if (unit === 'percent') return `${text} %`;
-  if (unit === 'gasPerSecond') return `${precise.format(value / 1e6)} Mgas/s`;
+  if (unit === 'gasPerSecond') return `${format.format(value / 1e6)} Mgas/s`;
   return unit === 'perSecond' ? `${text} per second` : count(value);
 }

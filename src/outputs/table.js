@@ -14,6 +14,7 @@ import { printable } from '../text.js';
  * @typedef {object} Result of a study
  * @property {string} title what was made, and how far it came
  * @property {string} verdict one sentence
+ * @property {readonly string[]} [reasons] listed below the verdict
  * @property {Table[]} tables
  * @property {string[]} notes
  */
@@ -49,10 +50,17 @@ export function tableText({ head, rows, note }, columns = Infinity, droppable = 
 /** Before each column. */
 const GAP = '  ';
 
+const UNDER_VERDICT = ' '.repeat('  verdict   '.length);
+
 /** A result for the terminal, printable. @param {Result} result @param {number} [columns] */
-export function resultText({ title, verdict, tables, notes }, columns) {
+export function resultText({ title, verdict, reasons = [], tables, notes }, columns) {
   const texts = tables.map((table) => `${tableText(table, columns, lastFirst(table.head))}\n`);
-  const lines = [...texts, ...notes.map((note) => `${GAP}${note}`), `${GAP}verdict   ${verdict}`];
+  const lines = [
+    ...texts,
+    ...notes.map((note) => `${GAP}${note}`),
+    `${GAP}verdict   ${verdict}`,
+    ...reasons.map((reason) => `${UNDER_VERDICT}- ${reason}`),
+  ];
   return printable(['', title, ...lines].join('\n'));
 }
 

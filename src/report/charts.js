@@ -36,7 +36,7 @@ import { html } from './html.js';
  * @property {string} id
  * @property {string} title
  * @property {'lines' | 'stacked' | 'points' | 'path' | 'heat'} kind stacked: areas; points: values
- *   without lines; path: points joined in their order, not by x
+ *   without lines, except series with dashes; path: points joined in their order, not by x
  * @property {string} summary one sentence
  * @property {string} [note]
  * @property {boolean} [isWide]
@@ -49,6 +49,8 @@ import { html } from './html.js';
  * @property {string} [xUnit]
  * @property {string[]} [xTexts] labels of x values
  * @property {Array<[number, string]>} [xTicks] default: all of xTexts
+ * @property {boolean} [isLogX] x is logarithmic
+ * @property {{low: number, at: number, high: number}} [band] of x: a line, and an interval around it
  * @property {Series[]} series
  * @property {Heat} [heat]
  */

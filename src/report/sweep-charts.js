@@ -224,32 +224,72 @@ function evenly(all) {
   return Array.from({ length: MAX_LINES }, (_, i) => all[Math.round((i * (all.length - 1)) / (MAX_LINES - 1))]);
 }
 
-/** @param {Find} find @returns {Chart} */
-export function findChart({ name, trials, estimate, low, high, confidence }) {
-  const values = (/** @type {boolean} */ holds) => trials.map((trial) => (trial.holds === holds ? trial.value : null));
-  const last = estimate === null ? [] : [estimate];
-  const none = trials.map(() => null);
-  const texts = [...trials.map((_, i) => String(i + 1)), ...last.map(() => 'answer')];
-  const held = trials.filter(({ holds }) => holds).length;
-  const interval =
-    estimate === null ? '' : ` The line at the answer is its ${quantity(100 * confidence, '%')} interval.`;
-  return {
-    id: 'find',
-    title: `The search for the highest ${name}`,
-    kind: 'points',
-    summary: `Each point is a run at one ${name}, in the order in which they were made: ${held} of ${trials.length} held.${interval}`,
+/** Colours of runs that held and of those that failed; their marks differ as well. */
+const HELD = 2;
+const FAILED = 1;
+
+/**
+ * The runs of a search by the value that was searched, with the answer and its interval.
+ * @param {Find} find
+ * @param {readonly SweepCell[]} cells
+ * @returns {Chart[]}
+ */
+export function findCharts(find, cells) {
+  const { name, trials, estimate, low, high, confidence } = find;
+  const runs = trials.map((trial) => ({ ...trial, metrics: metricsOf(trial.file, cells) }));
+  const sides = [
+    { word: 'held', color: HELD, of: runs.filter(({ holds }) => holds) },
+    { word: 'failed', color: FAILED, of: runs.filter(({ holds }) => !holds) },
+  ];
+  const seriesOfMetric = (/** @type {string} */ metric, label = '') =>
+    sides.map(({ word, color, of }) => ({
+      ...{ label: `${label}${word}`, color, x: of.map(({ value }) => value) },
+      values: of.map(({ metrics }) => rounded(metrics(metric))),
+    }));
+  const values = [...new Set(trials.map(({ value }) => value))].sort((a, b) => a - b);
+  const shared = {
+    kind: /** @type {const} */ ('points'),
     isWide: true,
-    xLabel: 'run',
-    x: texts.map((_, i) => i + 1),
-    xTexts: texts,
-    series: [
-      { label: 'the conditions hold', color: 2, values: [...values(true), ...last.map(() => null)] },
-      { label: 'they do not', color: 1, values: [...values(false), ...last.map(() => null)] },
-      ...last.map((answer) => ({
-        ...{ label: 'the answer', color: 0 },
-        ...{ values: [...none, answer], low: [...none, low], high: [...none, high] },
-      })),
-    ],
+    xLabel: name === 'rate' ? 'rate asked per second' : name,
+    isLogX: values.length > 1 && values[values.length - 1] > LOG_SCALE_FROM * values[0],
+    ...(estimate !== null && low !== null && high !== null ? { band: { low, at: estimate, high } } : {}),
+  };
+  const answer =
+    shared.band === undefined
+      ? ' There is no answer.'
+      : ` The line is the answer, the band its ${quantity(100 * confidence, '%')} interval.`;
+  const asked = name === 'rate' && find.range?.endsWith('gas') !== true ? [{ ...ASKED, x: values, values }] : [];
+  const latencies = ['p50', 'p99'].flatMap((metric) => seriesOfMetric(metric, `${metric}, `));
+  const all = latencies.flatMap((one) => one.values).filter((value) => value !== null);
+  const isLog = Math.max(...all) > LOG_SCALE_FROM * Math.min(...all);
+  return [
+    {
+      ...shared,
+      id: 'find-throughput',
+      title: `Throughput against ${name}`,
+      summary: `Each point is a run: ${sides[0].of.length} held, ${sides[1].of.length} failed.${answer}`,
+      unit: '/s',
+      series: [...seriesOfMetric('tps'), ...asked],
+    },
+    {
+      ...shared,
+      id: 'find-latency',
+      title: `Latency against ${name}`,
+      summary: `Median and 99th percentile of the same runs.${isLog ? LOGARITHMIC : ''}`,
+      unit: 'ms',
+      isLog,
+      series: latencies,
+    },
+  ];
+}
+
+/** The figures of one run. @param {string} file @param {readonly SweepCell[]} cells @returns {(name: string) => number | null} */
+function metricsOf(file, cells) {
+  const cell = cells.find(({ runs }) => runs.some((run) => run.file === file));
+  const i = cell?.runs.findIndex((run) => run.file === file) ?? -1;
+  return (name) => {
+    const value = cell?.metrics[name]?.[i] ?? null;
+    return value === null ? null : metricOf(name).scaled(value);
   };
 }
 

@@ -1,11 +1,11 @@
 import { meanOf } from '../studies/statistics.js';
-import { GRID_METRICS, howItWasMade, sweepResult } from '../studies/sweep-text.js';
+import { GRID_METRICS, howItWasMade, isComplete, sweepResult } from '../studies/sweep-text.js';
 import { digits } from '../studies/metrics.js';
 import { cellName } from '../studies/plan.js';
 import { chartBox, sentence } from './charts.js';
 import { html, renderPage, section } from './html.js';
 import { badBadge, badge, dataTable, listSection, minuteOf, note, tableSection } from './sections.js';
-import { colorSteps, findChart, sweepCharts } from './sweep-charts.js';
+import { colorSteps, findCharts, sweepCharts } from './sweep-charts.js';
 
 /**
  * @import { Find, SweepFile } from '../types.d.ts'
@@ -19,9 +19,9 @@ import { colorSteps, findChart, sweepCharts } from './sweep-charts.js';
  * @returns {string} an HTML document
  */
 export function renderSweep(sweep, { folder = '.' } = {}) {
-  const { cells, axes, find, warnings, environment, startedAt, end, repeat } = sweep;
-  const { title, verdict, tables, notes } = sweepResult(sweep);
-  const charts = [...(find === null ? [] : [findChart(find)]), ...sweepCharts(sweep)];
+  const { cells, axes, find, warnings, environment, startedAt, repeat } = sweep;
+  const { title, verdict, reasons = [], tables, notes } = sweepResult(sweep);
+  const charts = find !== null && find.trials.length > 0 ? findCharts(find, cells) : sweepCharts(sweep);
   const what =
     find === null ? `Sweep of ${axes.map(({ name }) => name).join(' × ')}` : `Search for the highest ${find.name}`;
   const runs = cells.flatMap((cell) => cell.runs);
@@ -30,11 +30,12 @@ export function renderSweep(sweep, { folder = '.' } = {}) {
     title: `${what}${environment === null ? '' : ` at ${environment.endpoint}`}, ${minuteOf(startedAt)}`,
     verdict: sentence(verdict),
     badges: [
-      badge(title, end === 'complete' ? 'good' : 'bad'),
+      badge(title, isComplete(sweep) ? 'good' : 'bad'),
       badBadge(runs.filter(({ exitCode }) => exitCode !== 0).length, 'run', ' with an exit code other than 0'),
       badBadge(warnings.length, 'warning'),
     ],
-    main: html`${listSection('notes', 'Notes', notes.map(sentence))}
+    main: html`${listSection('reasons', 'Why', reasons.map(sentence))}
+    ${listSection('notes', 'Notes', notes.map(sentence))}
     ${section(
       'load',
       find === null ? 'Throughput and latency' : 'The search',
@@ -90,10 +91,10 @@ function trialsTable({ name, trials }) {
   return {
     id: 'runs',
     title: 'Runs',
-    head: [name, 'held', 'file'],
+    head: [name, 'result', 'file'],
     rows: trials.map(({ value, holds, failed, file }) => [
       digits(value),
-      holds ? 'yes' : `no: ${failed.join(', ')}`,
+      holds ? 'holds' : `fails: ${failed.join(', ')}`,
       file,
     ]),
   };

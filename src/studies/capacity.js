@@ -2,38 +2,49 @@ import { keyFileSource } from '../chain/keys.js';
 import { blockIntervalMs } from '../stats/blocks.js';
 import { isCallWorkload } from '../workloads/table.js';
 import { argsOf } from './plan.js';
+import { median } from './statistics.js';
 
 /**
  * What `stress find` decides itself: how many wallets, how many operations in flight, how long a run is, how long the
  * search, and what is left to spend.
  *
- * @import { Config, RunFile } from '../types.d.ts'
+ * @import { Config, Find, RunFile } from '../types.d.ts'
  */
 
-/** Both are raised by this factor where they are the limit. */
-const STEP = 4;
-/** geth keeps 16 transactions of an account in its pool for certain (--txpool.accountslots). */
+/** geth keeps 16 transactions of an account in its pool for certain (--txpool.accountslots), other clients no fewer. */
 const MOST_IN_FLIGHT = 16;
 const MOST_WALLETS = 10_000;
+
+/**
+ * Operations in flight that a rate needs, as a multiple of rate x median latency. Operations that wait for the next block
+ * take between nothing and a block interval: just before a block twice the mean are in flight. The rest is a reserve.
+ */
+const RESERVE = 2.5;
 
 /** The first run measures how fast blocks come. */
 const FIRST_RUN_MS = 6000;
 /** Runs have at least this many blocks, and are not shorter than this. */
-const BLOCKS_PER_RUN = 4;
+const BLOCKS_PER_RUN = 10;
 const SHORTEST_MS = 8000;
+/** A run was too short if the blocks came slower than expected by this factor. */
+const SLOWER_BLOCKS = 1.25;
 
 const SHORTEST_SEARCH_MS = 180_000;
-const BLOCKS_PER_SEARCH = 60;
+const BLOCKS_PER_SEARCH = 120;
 
-/** Verdicts of a run with too few wallets, or too few operations in flight. */
-const TOO_FEW = Object.freeze(['concurrency-bound', 'unknown']);
+/** @param {number} perSecond @param {number} latencyUs median @returns {number} operations in flight that this rate needs */
+export function neededInFlight(perSecond, latencyUs) {
+  return Math.ceil((RESERVE * perSecond * latencyUs) / 1e6);
+}
 
 export class Capacity {
   #config;
   #clock;
   #startUs;
-  /** Of blocks. @type {number | null} */
-  #intervalMs = null;
+  /** Of blocks, in each run. @type {number[]} */
+  #intervalsMs = [];
+  /** A run was made again because it was too short. */
+  #isLonger = false;
   #spentWei = 0n;
   #longestRunMs = 0;
   #wallets;
@@ -59,7 +70,13 @@ export class Capacity {
   get runMs() {
     const { durationMs } = this.#config;
     if (durationMs !== null) return durationMs;
-    return this.#intervalMs === null ? FIRST_RUN_MS : Math.max(SHORTEST_MS, BLOCKS_PER_RUN * this.#intervalMs);
+    // One more, because the position of the first block is unknown.
+    return this.#intervalMs === null ? FIRST_RUN_MS : Math.max(SHORTEST_MS, (BLOCKS_PER_RUN + 1) * this.#intervalMs);
+  }
+
+  /** The median, because a node that stalls in one run should not make all later ones longer. */
+  get #intervalMs() {
+    return this.#intervalsMs.length === 0 ? null : median(this.#intervalsMs);
   }
 
   get limitMs() {
@@ -70,11 +87,10 @@ export class Capacity {
     return this.limitMs - (this.#clock.nowUs() - this.#startUs) / 1000;
   }
 
-  /** @returns {string | null} why no further run is made */
+  /** @returns {Find['stopped']} why no further run is made */
   get isOver() {
-    if (this.leftMs < this.#longestRunMs)
-      return `the time limit of ${Math.round(this.limitMs / 1000)} s was reached: the same command goes on`;
-    return this.#leftWei === 0n ? 'the limit of fees (--max-spend) was reached' : null;
+    if (this.leftMs < this.#longestRunMs) return 'time';
+    return this.#leftWei === 0n ? 'fees' : null;
   }
 
   /** @returns {bigint | null} null: no limit */
@@ -101,8 +117,9 @@ export class Capacity {
 
   /** @param {RunFile} run @param {number} tookMs with its set-up */
   learn({ blocks, window, spending, config }, tookMs) {
-    if (blocks.count > 0) this.#intervalMs = blockIntervalMs(blocks, window.durationMs);
-    else if (!this.#isOfCalls && window.durationMs > 0) this.#intervalMs ??= 2 * window.durationMs;
+    if (blocks.count > 0) this.#intervalsMs.push(blockIntervalMs(blocks, window.durationMs));
+    else if (!this.#isOfCalls && window.durationMs > 0 && this.#intervalMs === null)
+      this.#intervalsMs.push(2 * window.durationMs);
     this.#longestRunMs = Math.max(this.#longestRunMs, tookMs);
     const { capWei, setUpWei, spentWei, leftWei = null } = spending;
     // Without an audit a run has spent its limit at most.
@@ -121,38 +138,41 @@ export class Capacity {
     return true;
   }
 
+  /** @param {RunFile} run that was learned from @returns {boolean} whether it has too few blocks and should be longer, at most once */
+  isTooShort({ window }) {
+    if (this.#isLonger || this.runMs <= SLOWER_BLOCKS * window.durationMs) return false;
+    this.#isLonger = true;
+    return true;
+  }
+
   /**
-   * More operations at once, if a run had too few of them.
-   * @param {RunFile} run
-   * @returns {string | null} what was changed; null: they were enough, or are given by the user
+   * More operations at once, as far as the user's options and the keys allow. More in flight cost nothing, so they come
+   * first; each wallet must be funded and set up.
+   * @param {number} needed operations in flight
+   * @returns {string | null} what was changed; null: nothing
    */
-  raise({ verdict, window }) {
+  raise(needed) {
     const { options } = this.#config.study;
-    if (
-      this.#isFixed ||
-      !TOO_FEW.includes(verdict?.name ?? '') ||
-      (verdict?.name === 'unknown' && window.counts.dropped === 0)
-    )
-      return null;
-    this.#before = [this.#wallets, this.#inFlight];
-    if (options['in-flight'] === undefined && !this.#isOfCalls && this.#inFlight < MOST_IN_FLIGHT) {
-      this.#inFlight = Math.min(MOST_IN_FLIGHT, STEP * this.#inFlight);
-      return `${this.#inFlight} operations in flight per wallet in place of ${this.#before[1]}${droppedText(window)}`;
-    }
-    if (options.threads !== undefined || this.#wallets >= this.#mostWallets) {
-      this.#before = null;
-      return null;
-    }
-    this.#wallets = Math.min(this.#mostWallets, STEP * this.#wallets);
-    return `${this.#wallets} ${this.#isOfCalls ? 'users' : 'wallets'} in place of ${this.#before[0]}${droppedText(window)}`;
+    const [wallets, inFlight] = [this.#wallets, this.#inFlight];
+    if (this.#isFixed || needed <= wallets * inFlight) return null;
+    if (options['in-flight'] === undefined && !this.#isOfCalls)
+      this.#inFlight = Math.max(inFlight, Math.min(MOST_IN_FLIGHT, Math.ceil(needed / wallets)));
+    if (options.threads === undefined)
+      this.#wallets = Math.max(wallets, Math.min(this.#mostWallets, Math.ceil(needed / this.#inFlight)));
+    const changes = [
+      ...(this.#inFlight > inFlight
+        ? [`${this.#inFlight} operations in flight per wallet instead of ${inFlight}`]
+        : []),
+      ...(this.#wallets > wallets
+        ? [`${this.#wallets} ${this.#isOfCalls ? 'users' : 'wallets'} instead of ${wallets}`]
+        : []),
+    ];
+    if (changes.length === 0) return null;
+    this.#before ??= [wallets, inFlight];
+    return changes.join(', ');
   }
 
   get #isOfCalls() {
     return isCallWorkload(this.#config.workload);
   }
-}
-
-/** @param {RunFile['window']} window */
-function droppedText({ counts: { dropped, scheduled } }) {
-  return dropped === 0 ? '' : `: ${dropped} of ${scheduled} operations were dropped`;
 }

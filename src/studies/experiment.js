@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import { rmSync } from 'node:fs';
-import { constants as osConstants } from 'node:os';
+import { cpus, constants as osConstants } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EXIT, StressError, UnavailableError, oneLine, withoutKeys } from '../errors.js';
@@ -45,6 +45,8 @@ import { runCommand, startNode } from './shell-commands.js';
  * @property {string} startedAt
  * @property {string} complaint what to say of a run without a result
  * @property {boolean} isKept it was in the folder already
+ * @property {number | null} [othersShare] of the CPU time of this machine in the pause before the run, when neither the run
+ *   nor its node was at work: that of other programs; null: there was no pause
  */
 
 const PROGRAM = fileURLToPath(new URL('../../bin/stress.js', import.meta.url));
@@ -107,7 +109,17 @@ async function runChild({ args, env, out, stop }) {
 }
 
 /** What makes a run and starts a node; tests give others. */
-export const TOOLS = Object.freeze({ runChild, startNode });
+export const TOOLS = Object.freeze({ runChild, startNode, cpus });
+
+/** The clocks of CPUs tick every 10 ms: a shorter pause tells little. */
+const SHORTEST_PAUSE_MS = 500;
+
+/** @param {() => ReturnType<typeof cpus>} read @returns {{busyMs: number, allMs: number}} of all CPUs, since boot */
+function cpuTime(read) {
+  const times = read().map((cpu) => cpu.times);
+  const allMs = times.flatMap((one) => Object.values(one)).reduce((sum, ms) => sum + ms, 0);
+  return { allMs, busyMs: allMs - times.reduce((sum, { idle }) => sum + idle, 0) };
+}
 
 /** @type {readonly number[]} */
 const BY_SIGNAL = [EXIT.interrupted, EXIT.terminated, EXIT.hangup];
@@ -146,7 +158,7 @@ export class Experiment {
   /** @param {Wanted} wanted @returns {Promise<Made | null>} */
   async #try(wanted) {
     const { clock, stop, onProgress } = this.#parts;
-    if (this.#first !== null) await clock.sleep(this.#config.restMs, stop.drain);
+    const othersShare = this.#first === null ? null : await this.#rest();
     if (stop.drain.aborted) return null;
     this.#first ??= { us: clock.nowUs(), done: wanted.done };
     onProgress(`${wanted.label}${this.#leftText(wanted)}`, wanted.done, wanted.all);
@@ -160,11 +172,28 @@ export class Experiment {
       if (whole === null && stop.drain.aborted) return null;
       const end = run === null ? `it left no run file (exit code ${exitCode})` : `it ended early: ${run.end}`;
       const words = complaint ?? (whole === null ? end : `it ended with exit code ${exitCode}`);
-      return { run: whole, exitCode, startedAt: whole?.startedAt ?? startedAt, complaint: words, isKept: false };
+      return {
+        run: whole,
+        exitCode,
+        startedAt: whole?.startedAt ?? startedAt,
+        complaint: words,
+        isKept: false,
+        othersShare,
+      };
     } finally {
       // The progress bar is removed before a line is printed.
       onProgress('', 1, 1);
     }
+  }
+
+  /** The pause between two runs. @returns {Promise<number | null>} share of the CPU time that other programs used */
+  async #rest() {
+    const { restMs } = this.#config;
+    const before = cpuTime(this.#tools.cpus);
+    await this.#parts.clock.sleep(restMs, this.#parts.stop.drain);
+    const after = cpuTime(this.#tools.cpus);
+    const allMs = after.allMs - before.allMs;
+    return restMs < SHORTEST_PAUSE_MS || allMs <= 0 ? null : (after.busyMs - before.busyMs) / allMs;
   }
 
   /** Runs --before-cell. @param {Wanted} wanted */

@@ -3,11 +3,10 @@ import { EXIT, UsageError, displayName } from '../errors.js';
 import { measuredText } from '../outputs/run-tables.js';
 import { resultText } from '../outputs/table.js';
 import { checkThresholds, parseThreshold } from '../stats/thresholds.js';
-import { LIMIT_WORDS } from '../stats/verdict.js';
-import { counted, timeText } from '../text.js';
-import { Capacity } from './capacity.js';
+import { timeText } from '../text.js';
+import { Capacity, neededInFlight } from './capacity.js';
 import { failure } from './experiment.js';
-import { digits } from './metrics.js';
+import { answerOf, limitOf, valueText } from './find-answer.js';
 import { argsOf, cellName, fileOf, planCells } from './plan.js';
 import { environmentOf } from './run-files.js';
 import { runStudy } from './study.js';
@@ -16,10 +15,10 @@ import { sweepResult } from './sweep-text.js';
 import { CONFIDENCE, MAX_TRIALS, ThresholdEstimate } from './threshold-estimate.js';
 
 /**
- * @import { Config, Find, Parts, RunFile, Searched, SweepCell, SweepFile, Threshold, Trial } from '../types.d.ts'
+ * @import { Config, Find, Parts, RunFile, Searched, SweepCell, SweepFile, Threshold, ThresholdResult } from '../types.d.ts'
  * @import { Made, TOOLS, Wanted } from './experiment.js'
  * @import { Study } from './study.js'
- * @import { End, Figures } from './threshold-estimate.js'
+ * @import { End } from './threshold-estimate.js'
  */
 
 /**
@@ -51,11 +50,22 @@ export function judgeTrial(search, run) {
   const judged = { holds: true, failed: [], figures: [] };
   for (const result of checkThresholds(conditionsOf(search), run)) {
     const { figure, operator, expression, passed } = result;
-    const measured = `${figure} ${measuredText(result)}`;
+    const measured = `${figure} ${measuredText(result, formatOf(result))}`;
     if (passed) judged.figures.push(measured);
     else judged.failed.push(`${measured} is not ${operator} ${expression.split(/[<>=!]+\s*/)[1]}`);
   }
   return { ...judged, holds: judged.failed.length === 0 };
+}
+
+/** Formats with three digits and more. */
+const FORMATS = Object.freeze(
+  [3, 4, 5, 6].map((most) => new Intl.NumberFormat('en-US', { maximumSignificantDigits: most })),
+);
+
+/** The fewest digits that do not look like the limit where the condition fails: 97.96 % is not 98 %. @param {ThresholdResult} result */
+function formatOf({ value, limit, passed }) {
+  const isClear = (/** @type {number} */ most) => passed || Number(Number(value).toPrecision(most)) !== limit;
+  return FORMATS[[3, 4, 5].findIndex(isClear)] ?? FORMATS[FORMATS.length - 1];
 }
 
 /** A window needs at least so many operations. */
@@ -91,8 +101,19 @@ export async function search(config, parts, { tools, isCapacity = false } = {}) 
     words: '',
     trials: [],
   };
-  const plan = { ...planOf(config, find), inner: 'find', tools };
-  return runStudy(config, parts, plan, (study) => new Search(study, capacity));
+  const plan = planOf(config, find);
+  /** @type {Find['trials']} */
+  let earlier = [];
+  const begin = (/** @type {SweepFile | null} */ before) => {
+    earlier = before?.find?.trials ?? [];
+    return plan.begin(before);
+  };
+  return runStudy(
+    config,
+    parts,
+    { ...plan, begin, inner: 'find', tools },
+    (study) => new Search(study, capacity, earlier),
+  );
 }
 
 /** @param {Config['study']} study @returns {string} the given range, with its unit */
@@ -105,10 +126,13 @@ function startText(config) {
   const { rpc, timeLimitMs } = config;
   const [url] = rpc;
   const where = url === undefined ? 'the embedded chain, which says what this machine can do' : displayUrl(url);
-  const time = timeLimitMs === null ? '3 minutes, or 60 blocks if they take longer' : timeText(timeLimitMs / 1000);
+  const time = timeLimitMs === null ? '3 minutes, or 120 blocks if they take longer' : timeText(timeLimitMs / 1000);
   const conditions = conditionsOf(config).map(({ expression }) => expression);
-  return `search for the highest rate with ${conditions.join(', ')} at ${where}, for ${time}; Ctrl-C ends it, and the same command goes on`;
+  return `search for the highest rate with ${conditions.join(', ')} at ${where}, for ${time}; Ctrl-C ends it, and the same command resumes it`;
 }
+
+/** Share of the operations that may be dropped before the number in flight counts as the limit. */
+const DROPPED = 0.01;
 
 class Search {
   #study;
@@ -118,28 +142,37 @@ class Search {
   #scale;
   /** @type {End} */
   #end = null;
-  /** Why the search cannot go on. @type {string | null} */
-  #over = null;
+  /** Why the search cannot go on. @type {Find['stopped']} */
+  #stopped = null;
   #capacity;
+  /** What runs of an earlier command met. */
+  #earlier;
+  /** Runs by rate, with their median latency. @type {Array<{value: number, holds: boolean, latencyUs: number}>} */
+  #latencies = [];
+  /** Operations per unit of the value. @type {number | null} */
+  #operations;
 
-  /** @param {Study<SweepFile>} study @param {Capacity | null} capacity */
-  constructor(study, capacity) {
+  /** @param {Study<SweepFile>} study @param {Capacity | null} capacity @param {Find['trials']} earlier */
+  constructor(study, capacity, earlier) {
     const durationMs = capacity?.runMs ?? study.config.durationMs;
     this.#study = study;
     this.#capacity = capacity;
+    this.#earlier = new Map(earlier.map((trial) => [trial.file, trial.othersShare]));
     this.#find = /** @type {Find} */ (study.file.find);
     this.#searched = /** @type {Searched} */ (study.config.study.searched);
     const { name, lowest, highest, unit } = this.#searched;
+    this.#operations = unit === undefined ? 1 : null;
     const fewest = name === 'rate' && unit === undefined ? MIN_OPERATIONS / ((durationMs ?? 1000) / 1000) : lowest;
     this.#scale = { lowest: Math.max(lowest, fewest), highest };
   }
 
-  /** A condition that holds for no value counts as a failed threshold. */
+  /** A condition that holds for no value counts as a failed threshold, and so does a search without an answer. */
   get exitCodes() {
     const { parts } = this.#study;
-    const isWithoutAnswer =
-      this.#capacity !== null && !parts.stop.drain.aborted && !this.#find.trials.some(({ holds }) => holds);
-    return this.#end === 'below' || isWithoutAnswer ? [EXIT.thresholdFailed] : [];
+    const { limit = null, trials } = this.#find;
+    const isOver = !parts.stop.drain.aborted;
+    const isWithoutAnswer = limit !== null || (this.#capacity !== null && !trials.some(({ holds }) => holds));
+    return this.#end === 'below' || (isOver && isWithoutAnswer) ? [EXIT.thresholdFailed] : [];
   }
 
   /** @returns {AsyncGenerator<Wanted, SweepFile['end'], Made>} */
@@ -147,56 +180,96 @@ class Search {
     const { config, parts } = this.#study;
     const { from = null, to = null } = config.study.bracket ?? {};
     if (this.#capacity !== null) parts.say(startText(config));
-    const guess = to !== null ? null : from !== null ? Number(from) : yield* this.#pilot();
+    // stress find needs the pilot for the interval of the blocks and the latency as well.
+    const measured = from === null || this.#capacity !== null ? yield* this.#pilot(from === null) : null;
+    const guess = to !== null ? null : from !== null ? Number(from) : measured;
     if (to !== null) this.#scale = { lowest: Number(from), highest: Number(to) };
     const estimate = new ThresholdEstimate({ ...this.#scale, guess, isWhole: this.#searched.name !== 'rate' });
     this.#conclude(estimate);
-    while (this.#end === null) {
-      this.#over = this.#capacity?.isOver ?? (yield* this.#try(estimate.next(), estimate));
+    while (this.#end === null && this.#stopped === null) {
+      this.#stopped = this.#capacity?.isOver ?? (yield* this.#try(estimate.next(), estimate));
       this.#conclude(estimate);
-      if (this.#over !== null) break;
     }
     return 'complete';
   }
 
-  /** The throughput without a rate is the start of the search. @returns {AsyncGenerator<Wanted, number, Made>} */
-  async *#pilot() {
+  /** The throughput without a rate is the start of the search. @param {boolean} isStart @returns {AsyncGenerator<Wanted, number, Made>} */
+  async *#pilot(isStart) {
     const { made } = yield* this.#measure({}, 'pilot', {
       name: 'without a rate',
       label: 'a pilot run without a rate',
     });
     const { run, isKept } = made;
     const perSecond = run?.rates.verifiedPerSecond ?? 0;
-    const text = `${digits(perSecond)}/s`.padEnd(18);
+    const text = `${valueText({ name: 'rate' }, perSecond)}/s`.padEnd(18);
     if (!isKept)
-      this.#study.parts.say(`${text} without a rate, ${run?.config.threads} wallets: the search starts there`);
+      this.#study.parts.say(
+        `${text} without a rate, ${run?.config.threads} wallets${isStart ? ': the search starts there' : ''}`,
+      );
+    if (run !== null) this.#learn(run, 0, false);
     return Math.max(this.#scale.lowest, perSecond);
   }
 
-  /** @param {number} value @param {ThresholdEstimate} estimate @returns {AsyncGenerator<Wanted, string | null, Made>} why the search cannot go on */
+  /** @param {RunFile} run @param {number} value @param {boolean} holds */
+  #learn({ latency, rates }, value, holds) {
+    const { p50Us } = latency.total;
+    if (p50Us !== null) this.#latencies.push({ value, holds, latencyUs: p50Us });
+    if (rates.askedPerSecond !== null && value > 0) this.#operations ??= rates.askedPerSecond / value;
+  }
+
+  /**
+   * Operations in flight that a rate needs, by the latency of the nearest run that held, before one did by that of the
+   * lowest. Latency at the rate itself proves nothing: behind a slow node it grows without end.
+   * @param {number} value
+   * @returns {number | null} null: not known
+   */
+  #needed(value) {
+    const held = this.#latencies.filter(({ holds }) => holds);
+    const distance = (/** @type {{value: number}} */ one) => Math.abs(Math.log(one.value / value));
+    const [nearest] = held.sort((a, b) => distance(a) - distance(b));
+    const [lowest] = this.#latencies.toSorted((a, b) => a.value - b.value);
+    const { latencyUs = null } = nearest ?? lowest ?? {};
+    if (latencyUs === null || this.#operations === null || this.#searched.name !== 'rate') return null;
+    return neededInFlight(value * this.#operations, latencyUs);
+  }
+
+  /** @param {RunFile} run @param {number} value @returns {boolean | null} whether it dropped operations for lack of idle wallets, and not because the node was slow */
+  #isShort({ window: { counts }, config }, value) {
+    const needed = this.#needed(value);
+    if (needed === null) return null;
+    const isDropping = counts.dropped > DROPPED * counts.scheduled;
+    return isDropping && needed > Number(config.threads) * Number(config.inFlight ?? 1);
+  }
+
+  /** @param {number} value @param {ThresholdEstimate} estimate @returns {AsyncGenerator<Wanted, Find['stopped'], Made>} why the search cannot go on */
   async *#try(value, estimate) {
     const { config, parts } = this.#study;
     const { trials } = this.#find;
-    const { name, unit = '' } = this.#searched;
-    const shown = valueText(this.#searched, value).padEnd(18);
+    const { name, short, unit = '' } = this.#searched;
+    const shown = `${valueText(this.#searched, value)}${short}`.padEnd(18);
     const label = `run ${trials.length + 1}, of ${MAX_TRIALS} at most: ${shown.trimEnd()}`;
     const settings = { [name]: `${value}${unit}` };
+    const before = this.#capacity?.raise(this.#needed(value) ?? 0) ?? null;
     const { made, file } = yield* this.#measure(settings, trials.length + 1, { name: cellName(settings), label });
     const { run, isKept } = made;
-    if (run === null) return 'what is left of --max-spend does not pay for another run';
+    if (run === null) return 'fees';
     const say = isKept ? () => {} : parts.say;
     const { figures, ...judged } = judgeTrial(config, run);
-    const raised = judged.holds ? null : (this.#capacity?.raise(run) ?? null);
-    if (raised !== null) {
-      say(`${shown} again   with ${raised}`);
+    this.#learn(run, value, judged.holds);
+    const isShort = this.#isShort(run, value);
+    const raised = !judged.holds && isShort ? (this.#capacity?.raise(this.#needed(value) ?? 0) ?? null) : null;
+    const again = this.#capacity?.isTooShort(run) ? 'with a longer run, for 10 blocks' : raised && `with ${raised}`;
+    if (again !== null) {
+      say(`${shown} again   ${again}`);
       return null;
     }
-    trials.push({ value, ...judged, file, startedAt: run.startedAt, verdict: run.verdict });
+    const othersShare = (isKept ? this.#earlier.get(file) : made.othersShare) ?? null;
+    const limit = judged.holds ? null : limitOf({ run, isShort, othersShare });
+    trials.push({ value, ...judged, file, startedAt: run.startedAt, verdict: run.verdict, othersShare, limit });
     addRun(this.#cellOf(value), made, file);
     estimate.add(value, judged.holds);
-    say(
-      `${shown} ${judged.holds ? 'holds' : 'fails'}  ${(judged.holds ? figures : judged.failed).join(', ')}`.trimEnd(),
-    );
+    const words = [...(judged.holds ? figures : judged.failed), ...(before === null ? [] : [`with ${before}`])];
+    say(`${shown} ${judged.holds ? 'holds' : 'fails'}  ${words.join(', ')}`.trimEnd());
     return null;
   }
 
@@ -247,30 +320,20 @@ class Search {
 
   /** @param {ThresholdEstimate} estimate */
   #conclude(estimate) {
-    const { trials: count } = estimate;
-    const { trials } = this.#find;
-    const figures = estimate.figures();
-    const end = estimate.end();
-    const scale = this.#scale;
-    const [held, failed] = [true, false].map((holds) => trials.filter((trial) => trial.holds === holds).map(valueOf));
-    const tried = { held: Math.max(...held), failed: Math.min(...failed) };
-    const isBetween = end !== null || (held.length > 0 && failed.length > 0);
-    const isAnswer = end !== 'at least' && end !== 'below' && count > 0 && isBetween;
-    this.#end = end;
-    const answer = {
-      estimate: isAnswer ? figures.estimate : null,
-      low: isAnswer ? figures.low : end === 'at least' ? scale.highest : null,
-      high: isAnswer ? figures.high : end === 'below' ? scale.lowest : null,
-      sharp: end === 'sharp',
-    };
-    const conditions = conditionsOf(this.#study.config).map(({ expression }) => expression);
-    const words = answerText(this.#searched, { conditions, figures, end, scale, trials: count, tried });
-    const beyond = end === 'at least' ? null : firstBeyond(trials, answer);
-    const limit = beyond === null ? [] : [limitText(this.#searched, beyond)];
-    Object.assign(this.#find, {
-      ...answer,
-      words: [words, ...(this.#over === null ? [] : [this.#over]), ...limit].join('; '),
+    const conditions = conditionsOf(this.#study.config);
+    const held = conditions.find(({ figure, operator }) => figure === 'held' && operator.startsWith('>'));
+    this.#end = estimate.end();
+    const answer = answerOf({
+      searched: this.#searched,
+      trials: this.#find.trials,
+      figures: estimate.figures(),
+      end: this.#end,
+      scale: this.#scale,
+      conditions: conditions.map(({ expression }) => expression),
+      stopped: this.#stopped,
+      heldShare: held === undefined ? 1 : Number(held.limit) / 100,
     });
+    Object.assign(this.#find, answer, { stopped: this.#stopped });
   }
 
   /** @param {SweepFile['end']} end */
@@ -278,61 +341,7 @@ class Search {
     const { parts, folder, file } = this.#study;
     if (end === 'failed') return;
     parts.say(resultText(sweepResult(file)));
-    if (end === 'interrupted') parts.say('interrupted: the same command goes on from here');
+    if (end === 'interrupted') parts.say('interrupted: run the same command again to resume');
     parts.say(`sweep.json and the run files are in ${displayName(folder)}`);
   }
-}
-
-/** @param {Trial} trial */
-function valueOf({ value }) {
-  return value;
-}
-
-/**
- * The lowest failed run above the interval, otherwise above the answer.
- * @param {readonly Trial[]} trials
- * @param {{estimate: number | null, high: number | null}} answer
- * @returns {Trial | null}
- */
-function firstBeyond(trials, { estimate, high }) {
-  const failed = trials.filter(({ holds }) => !holds).sort((a, b) => a.value - b.value);
-  const above = (/** @type {number | null} */ limit) => failed.find(({ value }) => value >= (limit ?? 0));
-  return above(high) ?? above(estimate) ?? null;
-}
-
-/** @param {Searched} searched @param {number} value */
-function valueText({ short }, value) {
-  return `${digits(value)}${short}`;
-}
-
-/**
- * @param {Pick<Searched, 'noun' | 'behind'>} searched
- * @param {{conditions: readonly string[], end: End, figures: Figures, scale: {lowest: number, highest: number}, trials: number,
- *   tried: {held: number, failed: number}}} outcome tried: the highest value that held, and the lowest that failed; infinite: none
- * @returns {string} one sentence
- */
-export function answerText({ noun, behind }, { conditions, end, figures, scale, trials, tried }) {
-  const what = `${end === null ? 'so far, ' : ''}the highest ${noun} with ${conditions.join(' and ')}`;
-  const runs = counted(trials, 'run');
-  const text = (/** @type {number} */ value) => `${digits(value)}${behind}`;
-  if (trials === 0) return `${what} is not known yet`;
-  if (end === 'at least' || (end === null && tried.failed === Infinity))
-    return `${what} is at least ${text(end === null ? tried.held : scale.highest)} (${runs})`;
-  if (end === 'below' || (end === null && tried.held === -Infinity))
-    return `${what} is below ${text(end === null ? tried.failed : scale.lowest)} (${runs})`;
-  const interval = `${Math.round(100 * CONFIDENCE)} % interval ${digits(figures.low)} to ${digits(figures.high)}, ${runs}`;
-  const noise = end === 'noise' || end === 'trials' ? '; noise prevents a sharper answer' : '';
-  return `${what} is ${text(figures.estimate)} (${interval})${noise}`;
-}
-
-/** Why a run above the answer failed, and whose limit that was. @param {Searched} searched @param {Trial} trial */
-function limitText(searched, { value, failed, verdict = null }) {
-  const at = `at ${valueText(searched, value)}: ${failed.join('; ')}`;
-  // A run that almost held its rate has the verdict rate-bound, which would confuse here.
-  if (verdict === null || verdict.name === 'rate-bound' || verdict.name === 'unknown') return at;
-  const words = `${at}; ${verdict.name}: ${verdict.evidence}`;
-  // The search may vary the number of wallets.
-  const isVaried = searched.name !== 'rate' && verdict.name === 'concurrency-bound';
-  if (isVaried || verdict.name === 'node-bound') return words;
-  return `${words}; ${LIMIT_WORDS[verdict.name] ?? verdict.name}: the node may do more`;
 }

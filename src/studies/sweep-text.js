@@ -1,6 +1,6 @@
 import { resultMarkdown } from '../outputs/markdown.js';
 import { csvLine } from '../outputs/rows.js';
-import { shellWord } from '../text.js';
+import { counted, shellWord } from '../text.js';
 import { KEPT, digits, metricOf } from './metrics.js';
 import { cellName, commandWords, namedParts } from './plan.js';
 import { mean, meanOf, standardDeviation } from './statistics.js';
@@ -17,6 +17,8 @@ import { mean, meanOf, standardDeviation } from './statistics.js';
 /** Marks a saturated cell in a grid. */
 const MARK = '*';
 
+/** Of a search for a rate: what it achieved of its rate decides, so it comes first. */
+const RATE_METRICS = ['achieved', 'held'];
 const ROW_METRICS = ['tps', 'avg', 'p50', 'p99', 'max', 'cpu', 'failed'];
 export const GRID_METRICS = Object.freeze(['tps', 'avg', 'p99']);
 
@@ -27,8 +29,12 @@ function cellTables({ axes: swept, find, cells }) {
   if (axes.length === 2) return GRID_METRICS.map((name) => gridTable(axes, cells, metricColumn(name), isMarked));
   const columns = [
     ...axes.map(({ name }) => ({ head: name, text: (/** @type {SweepCell} */ { settings }) => settings[name] })),
-    ...(cells.some(({ asked }) => asked !== null) ? [ASKED] : []),
-    ...ROW_METRICS.map(metricColumn),
+    ...(cells.some(({ asked, settings }) => asked !== null && (find === null || asked !== Number(settings.rate)))
+      ? [ASKED]
+      : []),
+    ...[...(find?.name === 'rate' ? RATE_METRICS : []), ...ROW_METRICS].map((name) =>
+      metricColumn(name, find !== null),
+    ),
     ...(isMarked ? [SATURATED] : []),
     ...(find === null ? [] : [heldColumn(find)]),
   ];
@@ -44,14 +50,14 @@ const SATURATED = { head: '', text: ({ saturated }) => (saturated ? 'saturated' 
 /** Whether the conditions held in the runs of a cell. @param {Find} find @returns {Column} */
 function heldColumn({ name, trials }) {
   return {
-    head: 'held',
+    head: 'result',
     text: ({ settings }) => {
       const here = trials.filter(({ value }) => value === Number.parseFloat(settings[name]));
       const failed = here.filter(({ holds }) => !holds);
-      if (failed.length === 0) return 'yes';
+      if (failed.length === 0) return 'holds';
       return failed.length < here.length
-        ? `${here.length - failed.length} of ${here.length}`
-        : `no: ${failed[0].failed.join(', ')}`;
+        ? `${here.length - failed.length} of ${here.length} hold`
+        : `fails: ${failed[0].failed.join(', ')}`;
     },
   };
 }
@@ -70,16 +76,19 @@ function gridTable([down, right], cells, { head, text }, isMarked) {
   };
 }
 
-/** The mean of a cell's runs, with their standard deviation. @param {string} name @returns {Column} */
-function metricColumn(name) {
+const threeDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
+
+/** The mean of a cell's runs, with their standard deviation. @param {string} name @param {boolean} [isShort] three digits, and no more before the decimal point @returns {Column} */
+function metricColumn(name, isShort = false) {
+  const format = isShort ? threeDigits.format : digits;
   const { label, suffix, scaled } = metricOf(name);
   return {
     head: `${label.replace(/^latency /, '').replace('generator ', '')} ${suffix}`.trimEnd(),
     text: ({ metrics, atLeast = [] }) => {
       const values = known(metrics[name]).map(scaled);
       if (values.length === 0) return '-';
-      const text = `${atLeast.includes(name) ? '>= ' : ''}${digits(mean(values))}`;
-      return values.length < 2 ? text : `${text} ± ${digits(standardDeviation(values))}`;
+      const text = `${atLeast.includes(name) ? '>= ' : ''}${format(mean(values))}`;
+      return values.length < 2 ? text : `${text} ± ${format(standardDeviation(values))}`;
     },
   };
 }
@@ -106,6 +115,7 @@ export function sweepResult(sweep) {
   return {
     title: headline(sweep),
     verdict: verdict(sweep),
+    reasons: sweep.find?.reasons ?? [],
     tables: runsOf(sweep) > 0 ? cellTables(sweep) : [],
     notes: notes(sweep),
   };
@@ -123,7 +133,7 @@ const NAMED = 4;
 /** @param {SweepFile} sweep */
 function verdict({ find, saturation, cells }) {
   if (find !== null)
-    return find.words === '' ? `the search has not ended: ${find.trials.length} runs so far` : find.words;
+    return find.words === '' ? `the search has not ended: ${counted(find.trials.length, 'run')} so far` : find.words;
   const best = bestOf(cells);
   if (best === null) return 'nothing was measured';
   const most = `the most was ${digits(best.tps)} verified per second, at ${cellName(best.cell.settings)}`;
@@ -147,8 +157,23 @@ export function bestOf(cells) {
 function headline(sweep) {
   const { end, cells, repeat, environment, find } = sweep;
   const where = environment === null ? '' : `; ${environment.clientVersion ?? 'a node'} at ${environment.endpoint}`;
-  if (find !== null) return `Search: ${ENDS[end]}, ${find.trials.length} runs${where}`;
+  if (find !== null) return `Search: ${stateOf(find, end)}, ${counted(find.trials.length, 'run')}${where}`;
   return `Sweep: ${ENDS[end]}, ${runsOf(sweep)} of ${cells.length * repeat} runs${repeat > 1 ? ` (mean ± standard deviation of ${repeat})` : ''}${where}`;
+}
+
+/** @type {Readonly<Record<NonNullable<Find['stopped']>, string>>} */
+const STOPPED = Object.freeze({ time: 'stopped at the time limit, resumable', fees: 'stopped at --max-spend' });
+
+/** @param {Find} find @param {SweepFile['end']} end */
+function stateOf({ limit = null, stopped = null }, end) {
+  if (end !== 'complete') return ENDS[end];
+  if (limit !== null) return 'not found';
+  return stopped === null ? ENDS.complete : STOPPED[stopped];
+}
+
+/** Whether it came to its end with an answer. @param {SweepFile} sweep */
+export function isComplete({ end, find }) {
+  return end === 'complete' && !find?.limit && !find?.stopped;
 }
 
 /** @param {SweepFile} sweep */
@@ -216,7 +241,7 @@ export function howItWasMade(sweep) {
   return [
     ...(find === null ? [command] : []),
     ...(beforeCell == null ? [] : [`before each run --before-cell, ${commandWords(beforeCell)}`]),
-    `${startedAt} to ${endedAt ?? '(not ended)'}, ${end}`,
+    `${startedAt} to ${endedAt ?? '(not ended)'}, ${find === null ? end : stateOf(find, end)}`,
     ...(environment === null
       ? []
       : [

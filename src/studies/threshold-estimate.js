@@ -35,6 +35,12 @@ const LAPSES = 0.02;
 /** Widths as logarithms: half of the changes from yes to no lie within about one width of the threshold. */
 const WIDTHS = Object.freeze([0.003, 0.01, 0.03, 0.06, 0.12, 0.25]);
 
+/** Wider ones are less likely: nodes seldom hold and fail by turns over more than this. With equal chances few runs gave intervals of a factor of two. */
+const USUAL_WIDTH = 0.03;
+
+/** How far a first guess may be off, as a logarithm: after an answer the next value is up to four times as high or as low. */
+const GUESS_SCALE = 2;
+
 /** Quantiles of the distribution that are candidates for the next run. */
 const CANDIDATES = Object.freeze([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95]);
 
@@ -71,9 +77,12 @@ export class ThresholdEstimate {
     const from = Math.log(scale.lowest) - MARGIN;
     const points = Math.ceil((Math.log(scale.highest) + MARGIN - from) / STEP) + 1;
     this.#logs = Float64Array.from({ length: points }, (_, i) => from + i * STEP);
-    // Around a guess it falls off so that values double or halve until both answers were seen.
-    const prior = this.#logs.map((log) => (guess === null ? 1 : Math.exp(-Math.abs(log - Math.log(guess)))));
-    this.#probabilities = normalized(WIDTHS.map(() => prior));
+    const prior = this.#logs.map((log) =>
+      guess === null ? 1 : Math.exp(-Math.abs(log - Math.log(guess)) / GUESS_SCALE),
+    );
+    this.#probabilities = normalized(
+      WIDTHS.map((width) => prior.map((probability) => probability * Math.min(1, USUAL_WIDTH / width))),
+    );
     this.#chances = WIDTHS.map((width) =>
       Float64Array.from({ length: 2 * points - 1 }, (_, i) => chanceOfYes((i - points + 1) * STEP, width)),
     );

@@ -114,17 +114,40 @@ describe('the page of a sweep in a browser', { skip: NO_BROWSER, timeout: 180_00
       high: 104,
       confidence: 0.95,
       sharp: true,
-      words: 'the highest rate for which p99<2s holds is 101 per second',
+      words: 'Holds 101 op/s (95 % interval 96 to 104). Limit: the node fell behind.',
       trials,
     };
-    const sweep = { ...sweepOf([{ settings: { rate: '1' } }]), axes: [], cells: [], find };
+    const cells = trials.map(({ value, file }) => {
+      const metrics = { tps: [Math.min(value, 101)], p50: [1e5], p99: [value < 100 ? 2e5 : 3e6] };
+      const [cell] = sweepOf([{ settings: { rate: String(value) }, metrics }]).cells;
+      return { ...cell, runs: cell.runs.map((run) => ({ ...run, file })) };
+    });
+    const sweep = { ...sweepOf([{ settings: { rate: '1' } }]), axes: [], cells, find };
     const { page, complaints } = await openPage(t, pageIn(t, renderSweep(sweep)));
     assert.deepEqual(complaints, []);
-    const [runs, holds, fails, answer] = await dataOf(page, 'find');
-    assert.deepEqual(runs, [1, 2, 3, 4, 5, 6]);
-    assert.deepEqual(holds, [80, null, 95, null, 98, null]);
-    assert.deepEqual(fails, [null, 120, null, 105, null, null]);
-    assert.deepEqual(answer, [null, null, null, null, null, 101]);
+    const [rates, held, failed, asked] = await dataOf(page, 'find-throughput');
+    const at = (/** @type {Array<number | null>} */ values) =>
+      values.flatMap((value, i) => (value === null ? [] : [[rates[i], value]]));
+    assert.deepEqual(
+      at(held),
+      [80, 95, 98].map((rate) => [rate, rate]),
+    );
+    assert.deepEqual(
+      at(failed),
+      [105, 120].map((rate) => [rate, 101]),
+    );
+    assert.deepEqual(
+      at(asked),
+      [80, 95, 98, 105, 120].map((rate) => [rate, rate]),
+    );
+    const [, , , slow, slower] = await dataOf(page, 'find-latency');
+    assert.deepEqual(
+      [slow, slower].map((values) => at(values).length),
+      [3, 2],
+    );
+    // The band of the interval is behind the points.
+    const band = await page.evaluate(() => /** @type {any} */ (globalThis).__board.plots[0].chart.band);
+    assert.deepEqual(band, { low: 96, at: 101, high: 104 });
     await page.screenshot({ path: screenshots(t)('find'), fullPage: true });
   });
 });

@@ -19,19 +19,23 @@ it('stress find says what a node can take, with its evidence, a table and a page
   first.child.kill('SIGINT');
   const interrupted = await first.done;
   assert.equal(interrupted.code, 130, interrupted.stdout);
-  assert.match(interrupted.stdout, /so far, .*\n(.*\n)*interrupted: the same command goes on from here/);
+  assert.match(
+    interrupted.stdout,
+    /^Search: interrupted, 1 run; .*\n(.*\n)* {2}verdict {3}Holds at least [23]\d(\.\d)? op\/s: no run failed\.\n(.*\n)*interrupted: run the same command again to resume/m,
+  );
   const before = readJson(join(dir, 'sweep.json'));
   assert.deepEqual([before.end, before.find.trials.length], ['interrupted', 1]);
 
   // As many runs as a search makes at most, each with its set-up, while others use the machine.
   const { stdout } = await exited(0, args, { timeoutMs: 200_000 });
-  assert.match(stdout, /^1 run is in .* already, and kept/m);
+  assert.match(stdout, /^2 runs are in .* already, and kept/m);
   const { find, end } = readJson(join(dir, 'sweep.json'));
   assert.deepEqual([end, find.low, find.range], ['complete', 40, '20..40']);
   assert.deepEqual(find.trials[0], before.find.trials[0]);
   assert.match(stdout, /^search for the highest rate with tps>0 at http:\/\/[\w.]+:\d+, for 1m40s; Ctrl-C ends it/m);
-  assert.match(stdout, /^ {2}verdict {3}the highest rate with tps>0 is at least 40 per second/m);
-  assert.match(stdout, /^ {2}rate +asked\/s +TPS /m);
+  assert.match(stdout, /^Search: complete, \d+ runs; /m);
+  assert.match(stdout, /^ {2}verdict {3}Holds at least 40 op\/s, the end of the range\.$/m);
+  assert.match(stdout, /^ {2}rate +achieved per s +rate held % +TPS /m);
   assert.match(readFileSync(page, 'utf8'), /Search for the highest rate/);
   for (const { file } of find.trials) assert.equal(readJson(join(dir, file)).audit.exact, true);
 });

@@ -1,13 +1,13 @@
 /// <reference lib="dom" />
 import { color } from './colors.js';
-import { columnsOf, drawOver, stack } from './shapes.js';
+import { columnsOf, drawBand, drawOver, stack } from './shapes.js';
 import { bucketMs, heatTicks } from './buckets.js';
 import { drawHeat, drawHeatScale, heatWords } from './heat.js';
 import { intervalWords, shadePhases } from './time-marks.js';
 import { clockTime, quantity } from './quantity.js';
 
 /**
- * @import { Chart, Heat, TimeAxis } from '../charts.js'
+ * @import { Chart, Heat, Series, TimeAxis } from '../charts.js'
  * @import uPlot from 'uplot'
  */
 
@@ -69,11 +69,17 @@ export class Plot {
         ...(isTimed ? { sync: { key: 'time', scales: ['x', null] } } : {}),
         points: { size: 7 },
       },
-      scales: { x: { time: false, range: isTimed ? this.#timeRange : padded }, y: this.#yScale() },
+      scales: {
+        x: { time: false, range: isTimed ? this.#timeRange : padded, ...(chart.isLogX ? LOGARITHMIC_X : {}) },
+        y: this.#yScale(),
+      },
       axes: [this.#xAxis(), this.#yAxis()],
       series: [{ label: chart.xLabel ?? 'interval', value: shown((column) => this.at(column)) }, ...this.#series()],
       hooks: {
-        drawClear: [(/** @type {uPlot} */ u) => time !== null && shadePhases(u, time)],
+        drawClear: [
+          (/** @type {uPlot} */ u) => time !== null && shadePhases(u, time),
+          (/** @type {uPlot} */ u) => chart.band !== undefined && drawBand(u, chart.band),
+        ],
         draw: [(/** @type {uPlot} */ u) => this.#draw(u)],
         // The words of a heat map depend on the height of the pointer as well.
         setCursor: [
@@ -140,16 +146,17 @@ export class Plot {
     const { kind, series } = this.chart;
     const none = { paths: () => null, points: { show: false } };
     if (kind === 'heat') return [{ ...none, label: 'latency', value: shown((column) => this.#heatWords(column)) }];
+    const isLine = (/** @type {Series} */ { dash }) => kind !== 'points' || dash !== undefined;
     const all = series.map(({ label, color: number, dash = [] }, s) => ({
       label: labelOf(label, `stroke-${number}`, [
-        ...(kind === 'points' ? [] : [`<line x1="0" y1="5" x2="26" y2="5" stroke-dasharray="${dash.join(' ')}"/>`]),
-        ...(kind === 'points' || kind === 'path'
+        ...(isLine(series[s]) ? [`<line x1="0" y1="5" x2="26" y2="5" stroke-dasharray="${dash.join(' ')}"/>`] : []),
+        ...(!isLine(series[s]) || kind === 'path'
           ? [`<path d="${SHAPES[s % SHAPES.length]}" fill="currentcolor"/>`]
           : []),
       ]),
       value: shown((column) => this.text(s, column)),
       stroke: () => color(`c${number}`),
-      width: kind === 'points' ? 0 : 1.75,
+      width: isLine(series[s]) ? 1.75 : 0,
       dash,
       spanGaps: this.time === null,
       ...(kind === 'stacked' ? { fill: () => color(`f${number}`) } : {}),
@@ -223,8 +230,13 @@ function shown(text) {
   ) => (i === null ? '' : text(i));
 }
 
-/** Circle, square and triangle, as shapes.js draws them. */
-const SHAPES = ['M13 1 A4 4 0 1 1 13 9 A4 4 0 1 1 13 1 Z', 'M9 1 H17 V9 H9 Z', 'M13 0 L18 9 H8 Z'];
+/** Circle, square, triangle and diamond, as shapes.js draws them. */
+const SHAPES = [
+  'M13 1 A4 4 0 1 1 13 9 A4 4 0 1 1 13 1 Z',
+  'M9 1 H17 V9 H9 Z',
+  'M13 0 L18 9 H8 Z',
+  'M13 0 L18 5 L13 10 L8 5 Z',
+];
 
 /** @param {string} label @param {string} style a class of page.css @param {string[]} marker SVG elements */
 function labelOf(label, style, marker) {
@@ -270,6 +282,12 @@ function named(ticks) {
     values: (/** @type {uPlot} */ _, /** @type {number[]} */ splits) => splits.map((x) => texts.get(x) ?? ''),
   };
 }
+
+/** A factor beside the outermost points. */
+const LOGARITHMIC_X = {
+  distr: 3,
+  range: (/** @type {uPlot} */ _, /** @type {number} */ min, /** @type {number} */ max) => [min / 1.15, max * 1.15],
+};
 
 /** Space beside the outermost points. @param {uPlot} _ @param {number} min @param {number} max @returns {[number, number]} */
 function padded(_, min, max) {

@@ -30,8 +30,8 @@ function xOf(chart, series) {
 }
 
 /**
- * The columns of a plot: their ascending x, and of each series the index of its point there. A path has a column for each
- * point, because it may go back.
+ * The columns of a plot: their ascending x, and of each series the index of its point there. Series with an x of their own
+ * have a column for each point, because a path may go back, and several points may have one x.
  * @param {Chart} chart
  * @param {TimeAxis | null} time
  * @returns {{xs: number[], places: Array<Array<number | undefined>>}}
@@ -43,7 +43,7 @@ export function columnsOf(chart, time) {
     return { xs, places: series.map(() => xs.map((_, i) => i)) };
   }
   const points = series.flatMap((one, s) => xOf(chart, one).map((x, i) => ({ x, s, i }))).sort((a, b) => a.x - b.x);
-  if (kind === 'path')
+  if (kind === 'path' || chart.x === undefined)
     return {
       xs: points.map(({ x }) => x),
       places: series.map((_, at) => points.map(({ s, i }) => (s === at ? i : undefined))),
@@ -54,6 +54,27 @@ export function columnsOf(chart, time) {
     return xs.map((x) => at.get(x));
   });
   return { xs, places };
+}
+
+/** An interval of x, and a line in it. @param {uPlot} u @param {NonNullable<Chart['band']>} band */
+export function drawBand(u, { low, at, high }) {
+  const { ctx, bbox } = u;
+  const [left, middle, right] = [low, at, high].map((x) => u.valToPos(x, 'x', true));
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  ctx.fillStyle = color('shade');
+  // A sharp interval must be visible as well.
+  const width = Math.max(right - left, 4 * devicePixelRatio);
+  ctx.fillRect((left + right - width) / 2, bbox.top, width, bbox.height);
+  ctx.strokeStyle = color('c0');
+  ctx.lineWidth = 1.75 * devicePixelRatio;
+  ctx.beginPath();
+  ctx.moveTo(middle, bbox.top);
+  ctx.lineTo(middle, bbox.top + bbox.height);
+  ctx.stroke();
+  ctx.restore();
 }
 
 /** @param {uPlot} u @param {Chart} chart */
@@ -72,7 +93,7 @@ export function drawOver(u, chart) {
     const points = placesOf(u, chart, series);
     if (chart.kind === 'path') drawPath(ctx, points, series);
     drawIntervals(u, chart, series);
-    if (chart.kind === 'path' || chart.kind === 'points') drawShapes(ctx, points, i);
+    if (chart.kind === 'path' || (chart.kind === 'points' && series.dash === undefined)) drawShapes(ctx, points, i);
     drawNames(u, points, names);
     drawCrosses(ctx, points);
   }
@@ -104,12 +125,17 @@ function drawShapes(ctx, points, shape) {
   const size = 4 * devicePixelRatio;
   for (const { x, y } of points) {
     ctx.beginPath();
-    if (shape % 3 === 0) ctx.arc(x, y, size, 0, 2 * Math.PI);
-    else if (shape % 3 === 1) ctx.rect(x - size, y - size, 2 * size, 2 * size);
-    else {
+    if (shape % 4 === 0) ctx.arc(x, y, size, 0, 2 * Math.PI);
+    else if (shape % 4 === 1) ctx.rect(x - size, y - size, 2 * size, 2 * size);
+    else if (shape % 4 === 2) {
       ctx.moveTo(x, y - 1.3 * size);
       ctx.lineTo(x + 1.2 * size, y + size);
       ctx.lineTo(x - 1.2 * size, y + size);
+    } else {
+      ctx.moveTo(x, y - 1.4 * size);
+      ctx.lineTo(x + 1.4 * size, y);
+      ctx.lineTo(x, y + 1.4 * size);
+      ctx.lineTo(x - 1.4 * size, y);
     }
     ctx.fill();
   }

@@ -183,24 +183,54 @@ describe('the page of a sweep', () => {
   });
 
   it('shows a search: the answer, its interval and every run', () => {
-    const sweep = { ...sweepOf([{ settings: { rate: '1' } }]), axes: [], cells: [], find: found() };
+    const cells = [
+      ['80', 80, 1e5],
+      ['92', 91, 2e5],
+      ['110', 96, 9e5],
+    ].map(([rate, tps, us]) => ({ settings: { rate: String(rate) }, metrics: metrics([Number(tps)], [Number(us)]) }));
+    const swept = sweepOf(cells, { axes: [], find: found() });
+    for (const { settings, runs } of swept.cells) runs[0].file = `find/${settings.rate}.json`;
+    const sweep = swept;
     const page = renderSweep(sweep);
     assert.match(page, /<p class="verdict">P99&lt;2s holds up to a rate of 95\.<\/p>/);
     assert.deepEqual(tableOf(page, 'Runs').slice(0, 3), [
-      ['rate', 'held', 'file'],
-      ['80', 'yes', 'find/80.json'],
-      ['110', 'no: p99<2s: 2.3 s', 'find/110.json'],
+      ['rate', 'result', 'file'],
+      ['80', 'holds', 'find/80.json'],
+      ['110', 'fails: p99<2s: 2.3 s', 'find/110.json'],
     ]);
     assert.match(page, /href="\.\/find\/110\.json"/);
-    const [holds, fails, answer] = chartsOf(page).find.series;
-    assert.deepEqual(holds.values, [80, null, 92, null]);
-    assert.deepEqual(fails.values, [null, 110, null, null]);
-    assert.deepEqual([answer.values[3], answer.low?.[3], answer.high?.[3]], [95, 90, 101]);
+    const { 'find-throughput': throughput, 'find-latency': latency } = chartsOf(page);
+    assert.deepEqual(throughput.band, { low: 90, at: 95, high: 101 });
+    assert.deepEqual(latency.band, throughput.band);
+    equalBy(throughput.series, ({ label, x, values }) => ({ label, x, values }), [
+      { label: 'held', x: [80, 92], values: [80, 91] },
+      { label: 'failed', x: [110], values: [96] },
+      { label: 'all that was asked', x: [80, 92, 110], values: [80, 92, 110] },
+    ]);
+    assert.notEqual(throughput.series[0].color, throughput.series[1].color);
+    equalBy(latency.series, ({ label, values }) => [label, ...values], [
+      ['p50, held', 100, 200],
+      ['p50, failed', 900],
+      ['p99, held', 200, 400],
+      ['p99, failed', 1800],
+    ]);
     assert.doesNotMatch(page, /the rate held/);
     assert.match(
       renderSweep({ ...sweep, find: { ...found(), rateHeld: true } }),
       /Conditions: p99&lt;2s, the rate held \(always required/,
     );
+  });
+
+  it('calls a search complete only if it came to its end with an answer', () => {
+    const page = (/** @type {Partial<SweepFile['find']>} */ given) =>
+      renderSweep({
+        ...sweepOf([{ settings: { rate: '1' } }]),
+        find: { ...found(), ...given },
+      });
+    assert.match(page({}), /<li class="good">✓ Search: complete, 3 runs/);
+    assert.match(page({ stopped: 'time' }), /<li class="bad">✗ Search: stopped at the time limit, resumable, 3 runs/);
+    assert.match(page({ limit: 'the generator was the limit' }), /<li class="bad">✗ Search: not found, 3 runs/);
+    assert.match(page({ reasons: ['the time limit was reached'] }), /<li>The time limit was reached\.<\/li>/);
   });
 
   it('mentions the --before-cell command', () =>

@@ -10,30 +10,38 @@ import { studied } from './study.js';
 
 /** @import { RunFile } from '../../../src/types.d.ts' */
 
-/** The highest rate of the node, and what an operation in flight does per second. */
+/** The highest rate of the node. Its operations wait for a block each second. */
 const NODE_PER_SECOND = 2000;
+const LATENCY_MS = 500;
+/** As many as the operations that wait for one block. */
 const PER_OPERATION = 1;
 
 /** @param {readonly string[]} args @param {string} name */
 const given = (args, name) => args.find((arg) => arg.startsWith(`--${name}=`))?.split('=')[1];
 
-/** A run of a node with a block each second. @param {readonly string[]} args @returns {RunFile} */
-function runWith(args) {
+/** @typedef {{blockS?: number, node?: number, verdict?: string}} Chain verdict: of each run that fails */
+
+/** A run of a node with a block each second. @param {readonly string[]} args @param {Chain} [chain] @returns {RunFile} */
+function runWith(args, { blockS = 1, node = NODE_PER_SECOND, verdict } = {}) {
   const [threads, inFlight] = [Number(given(args, 'threads')), Number(given(args, 'in-flight') ?? 1)];
   const asked = given(args, 'rate') === undefined ? null : Number(given(args, 'rate'));
-  const most = threads * inFlight * PER_OPERATION;
-  const served = Math.min(asked ?? Infinity, most, NODE_PER_SECOND);
+  const most = (threads * inFlight * PER_OPERATION) / blockS;
+  const served = Math.min(asked ?? Infinity, most, node);
   const durationMs = Number.parseInt(given(args, 'duration') ?? '', 10);
-  const run = runOf(1, { config: { threads, inFlight, ratePerSecond: asked } });
+  // Behind a slow node each wallet waits for its turn.
+  const latencyMs = served < most && served === node ? (1000 * threads * inFlight) / node : blockS * LATENCY_MS;
+  const run = runOf(1, { latencyMs, config: { threads, inFlight, ratePerSecond: asked } });
   const isHeld = asked !== null && served >= asked;
-  const name = isHeld ? 'rate-bound' : served === most ? 'concurrency-bound' : 'node-bound';
+  const name = isHeld ? 'rate-bound' : (verdict ?? (served === most ? 'concurrency-bound' : 'node-bound'));
+  const scheduled = Math.round(((asked ?? served) * durationMs) / 1000);
+  const counts = { ...run.window.counts, scheduled, dropped: scheduled - Math.round((served * durationMs) / 1000) };
   return /** @type {RunFile} */ (
     /** @type {unknown} */ ({
       ...run,
       environment: { ...run.environment, endpoint: 'http://127.0.0.1:1', chainId: 1, node: 'v20' },
       rates: { ...run.rates, askedPerSecond: asked, achievedPerSecond: served, verifiedPerSecond: served },
-      window: { ...run.window, durationMs },
-      blocks: { ...run.blocks, count: durationMs / 1000 },
+      window: { ...run.window, durationMs, counts },
+      blocks: { ...run.blocks, count: Math.floor(durationMs / 1000 / blockS) },
       latency: { ...run.latency, halves: [1, 2].map(() => ({ count: 1, sumUs: 1 })) },
       spending: { setUpWei: '100', leftWei: null, spentWei: '1000', capWei: null },
       verdict: { name, evidence: `${served} per second` },
@@ -41,80 +49,164 @@ function runWith(args) {
   );
 }
 
-/** @param {string} folder @param {string[]} args @param {number} [mostWallets] there are keys for */
-async function found(folder, args, mostWallets = Infinity) {
-  const line = ['find', '--rest=0s', `--dir=${folder}`, '--rpc=http://127.0.0.1:1', ...args];
+/**
+ * @param {string} folder
+ * @param {string[]} args
+ * @param {Chain & {mostWallets?: number, busy?: number}} [chain] mostWallets: there are keys for; busy: share of the CPU time that
+ *   other programs use
+ */
+async function found(folder, args, { mostWallets = Infinity, busy = 0, ...chain } = {}) {
+  const line = ['find', `--dir=${folder}`, '--rpc=http://127.0.0.1:1', ...args];
+  let ticks = 0;
+  const cpus = () => {
+    ticks += 1000;
+    const [user, idle] = [busy * ticks, (1 - busy) * ticks];
+    return [{ model: '', speed: 0, times: { user, idle, nice: 0, sys: 0, irq: 0 } }];
+  };
   const { result, lines, runs } = studied(
-    async (config, parts, tools) => (await search(config, parts, { tools, isCapacity: true })).exitCode,
+    async (config, parts, tools) =>
+      (await search(config, parts, { tools: { ...tools, cpus }, isCapacity: true })).exitCode,
     line,
     (asked) =>
       Number(given(asked.args, 'threads')) > mostWallets
         ? { run: null, exitCode: 64, complaint: 'wallets 100..399 do not exist' }
-        : { run: runWith(asked.args) },
+        : { run: runWith(asked.args, chain) },
   );
   const exitCode = await result;
-  const { find } = (await reader('sweep'))(`${folder}/sweep.json`);
-  return { exitCode, lines: lines.join('\n'), runs: runs.map((run) => run.args), find };
+  const { find, end } = (await reader('sweep'))(`${folder}/sweep.json`);
+  return { exitCode, lines: lines.join('\n'), runs: runs.map((run) => run.args), find, end };
 }
 
+/** @param {readonly string[]} args */
+const slotsOf = (args) => Number(given(args, 'threads')) * Number(given(args, 'in-flight'));
+
 describe('stress find', () => {
-  it('raises operations in flight, then wallets, until the node is the limit', async (t) => {
+  it('raises operations in flight, then wallets, to what a rate needs, and no further', async (t) => {
     const { exitCode, lines, runs, find } = await found(temporaryFolder(t), ['--time-limit=1h']);
     assert.equal(exitCode, 0);
     assert.deepEqual([given(runs[0], 'threads'), given(runs[0], 'in-flight')], ['100', '1']);
     assert.ok(Math.abs((find?.estimate ?? 0) / NODE_PER_SECOND - 1) < 0.05, find?.words);
-    assert.match(lines, /again {3}with 4 operations in flight per wallet in place of 1/);
-    assert.match(lines, /again {3}with 400 wallets|again {3}with 16 operations in flight/);
+    for (const args of runs.slice(1))
+      assert.ok(slotsOf(args) >= 2 * (LATENCY_MS / 1000) * Number(given(args, 'rate')), `${args}`);
+    const most = Math.max(...runs.map((args) => Number(given(args, 'rate') ?? 0)));
+    assert.ok(Math.max(...runs.map(slotsOf)) <= 3 * LATENCY_MS * most);
+    assert.match(lines, /\/s +(holds|fails) .* with \d+ operations in flight per wallet instead of 1/);
+    assert.match(lines, /with (16 operations in flight per wallet instead of \d+, )?\d+ wallets instead of 100/);
     assert.match(
       lines,
-      /^ {2}verdict {3}the highest rate with held>=98% is [\d,]+ per second \(95 % interval .* runs\)/m,
+      /^ {2}verdict {3}Holds 2,0[0-6]0 op\/s \(95 % interval [\d,]+ to [\d,]+\)\. Limit: the node fell behind\.$/m,
     );
-    assert.match(lines, /node-bound: 2000 per second/);
-    assert.match(lines, /^ {2}rate +asked\/s +TPS +avg ms/m);
-    assert.ok(
-      find?.trials.every(({ holds, verdict }) => holds || verdict?.name !== 'concurrency-bound'),
-      'no such run is an answer',
+    assert.match(lines, /^ +- nearest run that held, at 2,0[0-4]0\/s$/m);
+    assert.match(
+      lines,
+      /^ +- nearest run that failed, at 2,\d\d0\/s: held 9\d(\.\d+)? % is not >= 98%; .*; node-bound: 2000 per/m,
     );
+    assert.match(lines, /^ {2}rate +achieved per s +rate held % +TPS +avg ms/m);
+    assert.match(lines, /^Search: complete, \d+ runs; /m);
   });
 
-  it('leaves what the user gives as it is', async (t) => {
-    const { runs, lines } = await found(temporaryFolder(t), ['-t300', '--in-flight=2', '-d7s', '--time-limit=1h']);
+  it('a node that falls behind drops operations with any number of wallets: it is the limit, whatever the verdict', async (t) => {
+    const { find, runs } = await found(temporaryFolder(t), ['--time-limit=1h'], {
+      node: 300,
+      verdict: 'concurrency-bound',
+    });
+    assert.match(find?.words ?? '', /^Holds 30\d op\/s .* Limit: the node fell behind\.$/);
+    assert.ok(Math.max(...runs.map(slotsOf)) < 8000, 'wallets of the first, too high rates');
+    assert.doesNotMatch(find?.reasons?.join() ?? '', /concurrency-bound/);
+  });
+
+  it('makes runs of ten blocks, and searches for 120', async (t) => {
+    const { runs, lines } = await found(temporaryFolder(t), [], { blockS: 5 });
+    const durations = runs.map((args) => Number.parseInt(given(args, 'duration') ?? '', 10));
+    assert.equal(durations[0], 6000);
+    assert.ok(
+      durations.slice(2).every((ms) => ms >= 50_000),
+      `${durations}`,
+    );
+    assert.match(lines, /3 minutes, or 120 blocks if they take longer/);
+    // Each run takes 10 s here, and the limit is 10 minutes.
+    assert.ok(runs.length > 18, `${runs.length} runs`);
+    const short = await found(temporaryFolder(t), ['--time-limit=1h'], { blockS: 0.1 });
+    assert.deepEqual(new Set(short.runs.slice(1).map((args) => given(args, 'duration'))), new Set(['8000ms']));
+  });
+
+  it('leaves what the user gives as it is, and says that this was the limit', async (t) => {
+    const { runs, lines, exitCode, find } = await found(temporaryFolder(t), [
+      ...['-t300', '--in-flight=2', '-d7s', '--time-limit=1h'],
+    ]);
     for (const args of runs)
       equalBy(['threads', 'in-flight', 'duration'], (name) => given(args, name), ['300', '2', '7000ms']);
-    assert.match(lines, /the number of wallets was the limit, not the node: the node may do more/);
+    assert.match(
+      lines,
+      /^ {2}verdict {3}not found: the number of wallets was the limit; the node took at least 6\d\d per second$/m,
+    );
+    assert.match(lines, /^Search: not found, /m);
+    assert.match(lines, /^ +- to find it: give a higher -t or --in-flight, or more keys$/m);
+    assert.deepEqual([exitCode, find?.estimate, find?.low, find?.high, find?.sharp], [99, null, null, null, false]);
+    assert.equal(find?.limit, 'the number of wallets was the limit');
   });
 
   it('goes on with fewer wallets where there are no more', async (t) => {
-    const { exitCode, lines } = await found(temporaryFolder(t), ['--in-flight=1', '--time-limit=1h'], 100);
-    assert.equal(exitCode, 0);
+    const { exitCode, lines } = await found(temporaryFolder(t), ['--in-flight=1', '--time-limit=1h'], {
+      mostWallets: 100,
+    });
+    assert.equal(exitCode, 99);
     assert.match(lines, /the search goes on with as many as before: wallets 100\.\.399 do not exist/);
-    assert.match(lines, /the number of wallets was the limit, not the node: the node may do more/);
+    assert.match(lines, /not found: the number of wallets was the limit; the node took at least 10\d per second/);
   });
 
-  it('ends at its time limit, by default after 60 blocks or 3 minutes, and answers so far', async (t) => {
-    const { lines, runs } = await found(temporaryFolder(t), []);
-    // Each run takes 10 s.
-    assert.ok(runs.length <= 18, `${runs.length} runs`);
+  it('gives no answer if the generator was the limit, or other programs on the machine of the node', async (t) => {
+    const generator = await found(temporaryFolder(t), ['--time-limit=1h'], { verdict: 'generator-bound' });
     assert.match(
-      lines,
-      /^ {2}verdict {3}so far, the highest rate with held>=98% is .*; the time limit of 180 s was reached/m,
+      generator.find?.words ?? '',
+      /^not found: the generator was the limit; the node took at least 2,0\d0 per second$/,
     );
+    assert.equal(generator.exitCode, 99);
+    const busy = await found(temporaryFolder(t), ['--time-limit=1h'], { busy: 0.9 });
+    assert.match(busy.find?.words ?? '', /^not found: other programs on this machine were the limit; /);
+    assert.ok(busy.find?.trials.every(({ othersShare }) => Math.abs((othersShare ?? 0) - 0.9) < 0.01));
+    const quiet = await found(temporaryFolder(t), ['--time-limit=1h'], { busy: 0.3 });
+    assert.equal(quiet.exitCode, 0);
+  });
+
+  it('ends at its time limit, answers so far, and says that it can be resumed', async (t) => {
+    const { lines, runs, find, end } = await found(temporaryFolder(t), ['--time-limit=120s']);
+    // Each run takes 10 s.
+    assert.ok(runs.length <= 12, `${runs.length} runs`);
+    assert.deepEqual([end, find?.stopped, find?.sharp], ['complete', 'time', false]);
+    assert.match(lines, /^Search: stopped at the time limit, resumable, 1[01] runs; /m);
+    assert.match(lines, /^ {2}verdict {3}Holds [\d,]+ op\/s \(95 % interval /m);
+    assert.match(lines, /^ +- the time limit was reached: run the same command again to resume$/m);
+    assert.ok((find?.high ?? Infinity) / (find?.low ?? 0) < 1.5, find?.words);
+  });
+
+  it('is resumed by the same command, with what its runs met', async (t) => {
+    const folder = temporaryFolder(t);
+    const first = await found(folder, ['--time-limit=60s'], { busy: 0.9 });
+    const second = await found(folder, ['--time-limit=60s']);
+    const before = first.find?.trials ?? [];
+    assert.match(second.lines, new RegExp(`^${before.length + 1} runs are in .* already, and kept$`, 'm'));
+    assert.deepEqual(second.find?.trials.slice(0, before.length), before);
+    assert.ok((second.find?.trials.length ?? 0) > before.length);
+    assert.ok(before.some(({ limit }) => limit?.words === 'other programs on this machine were the limit'));
+    assert.equal(second.find?.trials.at(-1)?.othersShare, 0);
   });
 
   it('claims nothing that no run has shown', async (t) => {
     const { exitCode, lines } = await found(temporaryFolder(t), [
-      '-t20',
-      '--in-flight=1',
-      '--rate=2000',
-      '--time-limit=25s',
+      ...['-t20', '--in-flight=1', '--rate=2000', '--time-limit=25s'],
     ]);
-    assert.match(lines, /^ {2}verdict {3}so far, the highest rate with held>=98% is below [\d,]+ per second/m);
+    assert.match(lines, /^ {2}verdict {3}not found: the number of wallets was the limit; no run held its rate$/m);
     assert.equal(exitCode, 99);
+    const below = await found(temporaryFolder(t), ['--rate=9000', '--time-limit=25s']);
+    assert.match(below.lines, /^ {2}verdict {3}Holds less than [\d,]+ op\/s: no run held\.$/m);
+    assert.equal(below.exitCode, 99);
   });
 
   it('never spends more than --max-spend, set-up included', async (t) => {
     const { runs, lines } = await found(temporaryFolder(t), ['--max-spend=4500wei', '--time-limit=1h']);
     equalBy(runs, (args) => given(args, 'max-spend'), ['4500wei', '3500wei', '2500wei', '1500wei', '500wei']);
+    assert.match(lines, /^Search: stopped at --max-spend, /m);
     assert.match(lines, /the limit of fees \(--max-spend\) was reached/);
   });
 });

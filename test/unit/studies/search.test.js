@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { Stop } from '../../../src/core/stop.js';
 import { parseThreshold } from '../../../src/stats/thresholds.js';
-import { answerText, judgeTrial, search } from '../../../src/studies/find.js';
+import { judgeTrial, search } from '../../../src/studies/find.js';
 import { metricOf } from '../../../src/studies/metrics.js';
 import { reader } from '../../../src/studies/run-files.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
@@ -80,42 +80,39 @@ describe('search()', () => {
     assert.ok(find.low <= 306 && find.high >= 300, `${find.low} to ${find.high}`);
     assert.deepEqual([end, axes], ['complete', []]);
     assert.equal(cells.flatMap(({ metrics }) => metrics.held).length, find.trials.length, 'trials are runs of cells');
-    assert.match(lines.join('\n'), /\n {2}rate +asked\/s +TPS +avg ms/);
+    assert.match(lines.join('\n'), /\n {2}rate +achieved per s +rate held % +TPS +avg ms/);
     assert.equal(find.trials.length, rates.length - 1);
-    assert.match(lines.join('\n'), /\/s +fails {2}held \d\d\.\d+ % is not >= 98%/);
+    assert.match(lines.join('\n'), /\/s +fails {2}held \d\d(\.\d+)? % is not >= 98%/);
     assert.match(
       find.words,
-      /^the highest rate with p99<10s and held>=98% is 30\d per second \(95 % interval \d+ to \d+, \d+ runs\); at 3\d\d\/s: held 9\d\.\d+ % is not >= 98%$/,
+      /^Holds 30\d op\/s \(95 % interval \d+ to \d+\)\. Limit: held 9\d(\.\d+)? % is not >= 98%\.$/,
     );
-    assert.ok(lines.join('\n').includes(`\n  verdict   ${find.words}\n`));
+    assert.match(find.reasons?.at(-1) ?? '', /^\d+ runs, \d+ held, with p99<10s and held>=98%$/);
+    assert.ok(lines.join('\n').includes(`\n  verdict   ${find.words}\n            - ${find.reasons?.[0]}\n`));
   });
 
   it('stays inside a range and reports results at its ends', async (t) => {
     const all = await searched(temporaryFolder(t), chainOf(300), { args: ['--rate=50..200'] });
     assert.ok(all.rates.every((rate) => rate !== null && rate >= 50 && rate <= 200));
     assert.deepEqual([all.exitCode, all.sweep.find?.estimate, all.sweep.find?.low], [0, null, 200]);
-    assert.match(
-      all.sweep.find?.words ?? '',
-      /^the highest rate with p99<10s and held>=98% is at least 200 per second \(/,
-    );
+    assert.equal(all.sweep.find?.words, 'Holds at least 200 op/s, the end of the range.');
     const none = await searched(temporaryFolder(t), chainOf(300), { args: ['--rate=500..900'] });
     assert.deepEqual([none.exitCode, none.sweep.find?.estimate, none.sweep.find?.high], [99, null, 500]);
-    assert.match(
-      none.sweep.find?.words ?? '',
-      /^the highest rate with p99<10s and held>=98% is below 500 per second \(/,
-    );
+    assert.equal(none.sweep.find?.words, 'Holds less than 500 op/s, the start of the range.');
   });
 
-  it('reports limits of the generator in the answer', async (t) => {
-    const verdict = { name: /** @type {const} */ ('concurrency-bound'), evidence: '20 wallets' };
-    const { sweep } = await searched(temporaryFolder(t), (rate) => {
+  it('gives no answer where the generator was the limit', async (t) => {
+    const verdict = { name: /** @type {const} */ ('generator-bound'), evidence: 'busy' };
+    const { sweep, exitCode } = await searched(temporaryFolder(t), (rate) => {
       const { run } = chainOf(300)(rate);
       return { run: { ...run, verdict } };
     });
     assert.match(
       sweep.find?.words ?? '',
-      /; at 3\d\d\/s: held .*; concurrency-bound: 20 wallets; the number of wallets was the limit, not the node: the node may do more$/,
+      /^not found: the generator was the limit; the node took at least 30\d per second$/,
     );
+    assert.match(sweep.find?.reasons?.join('\n') ?? '', /failed, at 3\d\d\/s: held .*; generator-bound: busy$/m);
+    assert.deepEqual([exitCode, sweep.find?.estimate], [99, null]);
   });
 
   it('continues after an interruption without repeating runs', async (t) => {
@@ -134,7 +131,7 @@ describe('search()', () => {
     assert.deepEqual([first.exitCode, first.sweep.end, first.sweep.find?.trials.length], [130, 'interrupted', 4]);
     assert.match(
       first.lines.join('\n'),
-      /so far, the highest rate .* 4 runs\)[^]*\ninterrupted: the same command goes on/,
+      /Search: interrupted, 4 runs;[^]*Holds [^]*\ninterrupted: run the same command again to resume/,
     );
     const second = await searched(folder, chainOf(300));
     assert.match(second.lines[0], /^5 runs are in .* already, and kept$/);
@@ -177,9 +174,22 @@ describe('judgeTrial()', () => {
 
   it('requires that the rate is held, unless a condition covers it', () => {
     const run = runAt({ asked: 320, served: 300 });
-    assert.match(judgeTrial({ find: 'rate', until }, run).failed.join(), /^held 9[34]\.\d+ % is not >= 98%$/);
+    assert.match(judgeTrial({ find: 'rate', until }, run).failed.join(), /^held 9[34](\.\d)? % is not >= 98%$/);
     assert.equal(judgeTrial({ find: 'threads', until }, run).holds, true);
     assert.equal(judgeTrial({ find: 'rate', until: [...until, parseThreshold('dropped<1%')] }, run).holds, true);
+  });
+
+  it('prints three digits, and more where a figure that fails would look like its limit', () => {
+    const textAt = (/** @type {number} */ achievedPerSecond) => {
+      const run = runOf(1);
+      const rates = { ...run.rates, askedPerSecond: 100, achievedPerSecond };
+      return judgeTrial({ find: 'rate', until: [] }, { ...run, rates }).failed.join();
+    };
+    assert.deepEqual([93.6293, 97.96, 97.9996].map(textAt), [
+      'held 93.6 % is not >= 98%',
+      'held 97.96 % is not >= 98%',
+      'held 97.9996 % is not >= 98%',
+    ]);
   });
 
   it('lists failed conditions with figures', () => {
@@ -211,30 +221,4 @@ describe('the figure held', () => {
     assert.ok((heldOf(runAt({ asked: 315, served: 300, blocks: 20 })) ?? 0) < 96);
     assert.equal(heldOf(runAt({ asked: 315, served: 300, blocks: 4 })), 100);
   });
-});
-
-describe('answerText()', () => {
-  const searched = { noun: 'number of wallets', behind: '' };
-  const found = {
-    conditions: ['p99<2s', 'failed<1%'],
-    end: /** @type {const} */ ('sharp'),
-    figures: { estimate: 305, low: 300, high: 310 },
-    scale: { lowest: 1, highest: 400 },
-    trials: 12,
-    tried: { held: 300, failed: 310 },
-  };
-  const what = 'the highest number of wallets with p99<2s and failed<1%';
-  /** @type {Array<[Partial<Parameters<typeof answerText>[1]>, string]>} */
-  const table = [
-    [{}, `${what} is 305 (95 % interval 300 to 310, 12 runs)`],
-    [{ end: 'noise' }, `${what} is 305 (95 % interval 300 to 310, 12 runs); noise prevents a sharper answer`],
-    [{ end: 'below' }, `${what} is below 1 (12 runs)`],
-    [{ end: 'at least' }, `${what} is at least 400 (12 runs)`],
-    [{ end: null }, `so far, ${what} is 305 (95 % interval 300 to 310, 12 runs)`],
-    [{ end: null, tried: { held: 300, failed: Infinity } }, `so far, ${what} is at least 300 (12 runs)`],
-    [{ end: null, tried: { held: -Infinity, failed: 310 } }, `so far, ${what} is below 310 (12 runs)`],
-    [{ end: null, trials: 0 }, `so far, ${what} is not known yet`],
-  ];
-  for (const [given, words] of table)
-    it(words, () => assert.equal(answerText(searched, { ...found, ...given }), words));
 });
