@@ -1,13 +1,13 @@
 import { oneLine, withoutKeys } from '../errors.js';
 import { counted, timeText } from '../text.js';
 import { pText, percentText } from '../outputs/format.js';
-import { mean, runsNeeded } from './statistics.js';
+import { mean } from './statistics.js';
 import { metricOf } from './metrics.js';
 
 /**
  * @import { ComparedMetric, Comparison, FailIf, Sequential } from '../types.d.ts'
  * @import { Result, Table } from '../outputs/table.js'
- * @import { Change } from './compare.js'
+ * @import { Change, Word } from './compare.js'
  */
 
 /** The sentences and tables of a comparison, for its file, the terminal and the page; and the conditions of --fail-if. */
@@ -118,7 +118,7 @@ function metricsTable(comparison) {
     const { show } = metricOf(name);
     return [
       ...[`${label}${isPrimary ? ' *' : ''}`, show(base.mean, base.atLeast), show(candidate.mean, candidate.atLeast)],
-      ...[percentText(change.estimate), boundsText(change), pText(pAdjusted), word],
+      ...[percentText(change.estimate), boundsText(change), pText(pAdjusted), wordText(word, comparison.method)],
     ];
   });
   const head = ['metric', ...namesOf(comparison), 'change', 'interval', 'p', 'result'];
@@ -130,16 +130,19 @@ export function boundsText({ low, high }) {
   return low === null || high === null ? '-' : `${percentText(low)} .. ${percentText(high)}`;
 }
 
+/** @param {Word} word @param {Pick<Comparison['method'], 'name' | 'pairs' | 'minimum'>} method */
+function wordText(word, { name, pairs, minimum }) {
+  if (word !== 'too few runs') return word;
+  if (name === 'sequential') return 'too few pairs so far';
+  return pairs === null ? `too few runs: ${minimum} a side needed` : `too few pairs: ${minimum} needed`;
+}
+
 /** @param {Comparison} comparison */
-function footnote({ metrics: [primary, ...others], method: { name, pairs, secondaries } }) {
+function footnote({ method: { name, secondaries } }) {
   if (name === 'sequential')
     return '* decides. Means of the runs; intervals and p hold after any pair, corrected for being many';
-  const corrected = secondaries === 0 ? '' : `; p of the other ${secondaries} corrected for being many (Holm)`;
-  const line = `* decides. Means of the runs; changes and intervals of their geometric means${corrected}`;
-  const mute = others.filter(({ word }) => word === 'too few runs').length;
-  if (mute === 0 || primary.word === 'too few runs') return line;
-  const needed = `${runsNeeded(pairs !== null, secondaries)} ${pairs === null ? 'runs on each side' : 'pairs'}`;
-  return `${line}. Too few runs for a verdict on ${mute} of the others: ${needed} are needed`;
+  const together = secondaries === 0 ? '' : `; p of the other ${secondaries}: tested together (step-down max-T)`;
+  return `* decides. Means of the runs; changes and intervals of their geometric means${together}`;
 }
 
 /** @param {Comparison} comparison @returns {Table} */
