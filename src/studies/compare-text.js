@@ -5,7 +5,7 @@ import { mean } from './statistics.js';
 import { metricOf } from './metrics.js';
 
 /**
- * @import { ComparedMetric, Comparison, FailIf, Sequential } from '../types.d.ts'
+ * @import { ComparedMetric, Comparison, FailIf, Sequential, SideFailure } from '../types.d.ts'
  * @import { Result, Table } from '../outputs/table.js'
  * @import { Change, Word } from './compare.js'
  */
@@ -27,10 +27,13 @@ export function methodWords(isPaired, why, needed) {
  * @param {{name: string}} comparison.base
  * @param {{name: string}} comparison.candidate
  * @param {Sequential} [comparison.sequential] the pairs were made until sure
+ * @param {readonly SideFailure[]} [comparison.failures]
+ * @param {number[]} [comparison.leftOut]
  * @param {{deciding: number, isApart: boolean}} how deciding: the first of the metrics; isApart: one side always ran before
  *   the other, which matters where their order was not drawn by chance
  */
-export function verdictOf({ metrics, method, base, candidate, sequential }, { deciding, isApart }) {
+export function verdictOf(comparison, { deciding, isApart }) {
+  const { metrics, method, base, candidate, sequential, leftOut = [] } = comparison;
   const { pairs, runs, minimum } = method;
   const size = pairs === null ? `${runs.base} and ${runs.candidate} runs` : counted(pairs, 'pair');
   const caveat = isApart && sequential === undefined ? ', if nothing else changed between their runs' : '';
@@ -53,8 +56,24 @@ export function verdictOf({ metrics, method, base, candidate, sequential }, { de
   const isOpen = word === 'no difference shown' || word === 'too few runs';
   return {
     word: isOpen && sequential !== undefined ? /** @type {const} */ ('undecided') : word,
-    sentence: sentences.join('; '),
+    sentence: [...sentences, ...(leftOut.length === 0 ? [] : failureWords(comparison))].join('; '),
   };
+}
+
+/**
+ * Which side failed, how often, and why.
+ * @param {{base: {name: string}, candidate: {name: string}, failures?: readonly SideFailure[], leftOut?: number[]}} comparison
+ */
+function failureWords({ failures = [], leftOut = [], ...sides }) {
+  const words = /** @type {const} */ (['base', 'candidate']).flatMap((side) => {
+    const own = failures.filter((one) => one.side === side);
+    const last = own.at(-1);
+    if (last === undefined) return [];
+    return [`${sideWords(sides[side].name)} failed in ${counted(own.length, 'run')} (the last: ${last.reason})`];
+  });
+  const pairs =
+    leftOut.length === 0 ? [] : [`left out: ${leftOut.length === 1 ? 'pair' : 'pairs'} ${leftOut.join(', ')}`];
+  return [...words, ...pairs];
 }
 
 export const SEQUENTIAL_WORDS =
@@ -89,7 +108,10 @@ export function compareResult(comparison) {
       speedUpTable(comparison),
       ...(failIf.length === 0 ? [] : [conditionsTable(comparison)]),
     ],
-    notes: [...differences.map((words) => `different: ${words}`), ...warnings.map((words) => `warning: ${words}`)],
+    notes: [
+      ...differences.map((words) => `different: ${words}`),
+      ...[...failureWords(comparison), ...warnings].map((words) => `warning: ${words}`),
+    ],
   };
 }
 

@@ -26,7 +26,7 @@ import {
 } from './statistics.js';
 
 /**
- * @import { Comparison, DistributionJson, FailIf, RunFile, Sequential } from '../types.d.ts'
+ * @import { Comparison, DistributionJson, FailIf, PairFailure, RunFile, Sequential, SideFailure } from '../types.d.ts'
  * @import { Tested } from './max-t.js'
  */
 
@@ -310,6 +310,7 @@ const APART =
  * @property {readonly string[]} [more] the next metrics
  * @property {Sequential} [sequential] the pairs were made in random order, until sure
  * @property {readonly FailIf[]} [failIf]
+ * @property {readonly PairFailure[]} [failures] runs of live pairs that failed
  * @property {boolean} [allowDifferent]
  * @property {ReadonlySet<string>} mayDiffer keys of configurations in which comparable runs may differ
  * @property {string} stress its version
@@ -325,7 +326,7 @@ const SECONDARIES = Object.freeze(['tps', 'avg', 'max', 'min', 'p50', 'p99', 'cp
  * @throws {InputError} when they must not be compared
  */
 export function compare(baseRuns, candidateRuns, options) {
-  const { primary = 'tps', more = [], failIf = [], sequential } = options;
+  const { primary = 'tps', more = [], failIf = [], failures = [], sequential } = options;
   const given = {
     base: baseRuns.map((run, i) => ({ run, file: options.baseFiles[i] })),
     candidate: candidateRuns.map((run, i) => ({ run, file: options.candidateFiles[i] })),
@@ -364,8 +365,13 @@ export function compare(baseRuns, candidateRuns, options) {
     distributions: distributions(base, candidate),
     failIf: failIf.map((condition) => judgeFailIf(condition, compared)),
     differences,
-    // In random order one side may run first in all pairs, by chance.
-    warnings: [...(sequential === undefined ? warnings : []), ...compared.warnings, ...doubtsOf(base, candidate)],
+    ...(failures.length === 0 ? {} : { failures: failures.map(withSide), leftOut: leftOutOf(failures) }),
+    warnings: [
+      // In random order one side may run first in all pairs, by chance.
+      ...(sequential === undefined ? warnings : []),
+      ...compared.warnings,
+      ...doubtsOf(base, candidate),
+    ],
     ...(sequential === undefined ? {} : { sequential }),
   };
   const { isApart } = arranged;
@@ -384,9 +390,20 @@ function sequentialMethod(deciding) {
   };
 }
 
-/** @param {Comparison} comparison */
-export function compareExit({ failIf }) {
-  return failIf.every(({ passed }) => passed) ? EXIT.ok : EXIT.thresholdFailed;
+/** A side that crashes does not pass. @param {Comparison} comparison */
+export function compareExit({ failIf, leftOut = [] }) {
+  return failIf.every(({ passed }) => passed) && leftOut.length === 0 ? EXIT.ok : EXIT.thresholdFailed;
+}
+
+/** @param {PairFailure} failure @returns {SideFailure} */
+function withSide({ side, ...failure }) {
+  return { ...failure, side: side === 'a' ? 'base' : 'candidate' };
+}
+
+/** The pairs that were left out, because a run failed again. @param {readonly PairFailure[]} failures */
+function leftOutOf(failures) {
+  const pairs = failures.map(({ pair }) => pair);
+  return pairs.filter((pair, i) => pairs.indexOf(pair) < i);
 }
 
 /** @param {Entry[]} base @param {Entry[]} candidate @param {Required<Pick<CompareOptions, 'primary' | 'more' | 'failIf'>> & {isPaired: boolean, sequential?: Sequential}} options */
