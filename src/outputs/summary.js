@@ -2,7 +2,7 @@ import { auditGaps, auditResult } from '../stats/audit-result.js';
 import { figureOf, nodeCpuPercent, socketWarnings } from '../stats/figures.js';
 import { shortWindow } from '../stats/growth.js';
 import { LISTED_COUNTS } from '../stats/metrics.js';
-import { count, filled, hanging, printable, seconds, tenths } from '../text.js';
+import { count, counted, digits, filled, hanging, printable, seconds } from '../text.js';
 import { amount, figure, megabytes } from './format.js';
 import {
   auditWord,
@@ -58,8 +58,15 @@ export function mergedLines(run) {
 }
 
 /** @param {Merged} merged */
-function startText({ startSkewMs, rawStartSkewMs, clockSkewMs, clocksKnownToMs = null }) {
-  const start = `start       all within ${count(startSkewMs)} ms`;
+function startText({ instances, startSkewMs, rawStartSkewMs, clockSkewMs, clocksKnownToMs = null }) {
+  const began = instances.filter((/** @type {any} */ { durationMs }) => durationMs > 0);
+  const some = `${count(began.length)} of ${counted(instances.length, 'instance')} began`;
+  if (began.length < 2) return `start       ${some}`;
+  const all = began.length === instances.length ? 'all' : `${some},`;
+  const start = `start       ${all} within ${count(startSkewMs)} ms`;
+  const [{ host }] = began;
+  if (host !== null && began.every((/** @type {any} */ one) => one.host === host))
+    return `${start}, by the clock of ${host}`;
   const isRaw = Math.abs(rawStartSkewMs - startSkewMs) < 1;
   const raw = isRaw ? '' : ` (${seconds(rawStartSkewMs)} by their own clocks, which do not agree)`;
   if (clockSkewMs === null) return `${start}${raw}; nothing tells whether their clocks agree`;
@@ -250,7 +257,7 @@ function gasText(run) {
   const full =
     mean === null
       ? ''
-      : `; blocks ${tenths(mean)} % full on average, p50 ${tenths(p50 ?? 0)} %, p90 ${tenths(p90 ?? 0)} %`;
+      : `; blocks ${digits(mean)} % full on average, p50 ${digits(p50 ?? 0)} %, p90 ${digits(p90 ?? 0)} %`;
   return [`  gas         ${ours}${figure(chain / 1e6)} Mgas/s in all blocks${full}`];
 }
 

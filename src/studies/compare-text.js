@@ -1,5 +1,5 @@
 import { oneLine, withoutKeys } from '../errors.js';
-import { counted, timeText } from '../text.js';
+import { counted, percent, timeText } from '../text.js';
 import { pText, percentText } from '../outputs/format.js';
 import { mean } from './statistics.js';
 import { metricOf } from './metrics.js';
@@ -43,7 +43,7 @@ export function verdictOf(comparison, { deciding, isApart }) {
     if (word === 'faster' || word === 'slower')
       return `${sideWords(candidate.name)} is ${word} than ${sideWords(base.name)}: ${figures}${caveat}`;
     if (sequential !== undefined && word === 'equivalent')
-      return `there is no difference of ${label} larger than ${100 * sequential.equivalent} %: ${figures}`;
+      return `there is no difference of ${label} larger than ${percent(sequential.equivalent)}: ${figures}`;
     if (sequential !== undefined) {
       const after = sequential.end === 'time_limit' ? ` after ${timeText(sequential.timeLimitMs / 1000)}` : '';
       return `undecided${after}: ${figures}`;
@@ -86,7 +86,7 @@ export function sideWords(name) {
 
 /** @param {Change} change */
 function rangeText({ low, high, confidence }) {
-  const level = `${new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 }).format(100 * confidence)} %`;
+  const level = percent(confidence);
   if (low === null || high === null) return `${level} interval without bounds`;
   return `${level} interval ${percentText(low)} to ${percentText(high)}`;
 }

@@ -6,8 +6,9 @@ import { shortWindow } from '../stats/growth.js';
 import { Distribution } from '../stats/histogram.js';
 import { censoredOf } from '../stats/figures.js';
 import { isPlain } from '../stats/sample.js';
+import { digits, percent } from '../text.js';
 import { SEQUENTIAL_WORDS, judgeFailIf, methodWords, speedUps, verdictOf } from './compare-text.js';
-import { digits, metricOf, settingsOf } from './metrics.js';
+import { metricOf, settingsOf } from './metrics.js';
 import { pairedFigure, stepDownMaxT, unpairedFigure } from './max-t.js';
 import { legible, safeName, schemaOf } from './run-files.js';
 import { PairedSequence } from './sequential.js';
@@ -145,12 +146,11 @@ function failures(base, candidate) {
   const [a, b] = [base, candidate].map((side) => {
     const sum = (/** @type {(counts: RunFile['counts']) => number} */ of) =>
       side.reduce((total, { run }) => total + of(run.counts), 0);
-    return (100 * sum(({ failed, timedOut }) => failed + timedOut)) / sum(({ started }) => started);
+    return sum(({ failed, timedOut }) => failed + timedOut) / sum(({ started }) => started);
   });
-  const share = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 2 });
   if (a === 0 && b === 0) return [];
   return [
-    `${share.format(a)} % of the operations failed or timed out in the baseline, ${share.format(b)} % in the candidate: only a --fail-if compares such counts`,
+    `${percent(a)} of the operations failed or timed out in the baseline, ${percent(b)} in the candidate: only a --fail-if compares such counts`,
   ];
 }
 

@@ -46,7 +46,7 @@ describe('shortWindow()', () => {
     [
       'without a warm-up what is in flight at the end is missing',
       runOf({ seconds: 8, verifiedBlocks: 7 }),
-      /^the window has 7 of the 10 blocks that it needs: TPS may be 14 % too low, because what was in flight at its end \(50\) is not counted; give --duration \d+s or longer and --warmup auto$/,
+      /^the window has 7 of the 10 blocks that it needs: TPS may be 14\.3 % too low, because what was in flight at its end \(50\) is not counted; give --duration \d+s or longer and --warmup auto$/,
     ],
     [
       'with one it is a block more or less',
