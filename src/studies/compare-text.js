@@ -163,7 +163,7 @@ function wordText(word, { name, pairs, minimum }) {
 function footnote({ method: { name, secondaries } }) {
   if (name === 'sequential')
     return '* decides. Means of the runs; intervals and p hold after any pair, corrected for being many';
-  const together = secondaries === 0 ? '' : `; p of the other ${secondaries}: tested together (step-down max-T)`;
+  const together = secondaries === 0 ? '' : `; the other ${secondaries} are tested together (step-down max-T)`;
   return `* decides. Means of the runs; changes and intervals of their geometric means${together}`;
 }
 
