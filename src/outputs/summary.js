@@ -184,7 +184,7 @@ function headline(run) {
   const { end, verdict, config, counts, environment } = run;
   const { instances = null, expected = null } = mergedOf(run) ?? {};
   const of = expected === null || expected === instances.length ? '' : ` of ${count(expected)}`;
-  const words = `${instances === null ? '' : `${count(instances.length)}${of} instances as one, `}${END_WORDS[end] ?? end}`;
+  const words = `${instances === null ? '' : `${count(instances.length)}${of} instances as one, `}${endText(run)}`;
   // A run may reach its end although the endpoint was down.
   const down = verdict?.name === 'endpoint-down' && end === 'duration' ? ', but the endpoint was down' : '';
   if (typeof config.iterations !== 'number') return words + down;
@@ -194,7 +194,7 @@ function headline(run) {
 }
 
 /** Why a run ended, by `end` of its run file. @type {Record<string, string>} */
-export const END_WORDS = {
+const END_WORDS = {
   running: 'not ended',
   duration: 'ran for its duration',
   iterations: 'all iterations were made',
@@ -214,6 +214,14 @@ export const END_WORDS = {
   set_up_failed: 'ended before its load began',
   output_closed: 'ended because its output was closed',
 };
+
+/** Why a run ended; of a merge, the worst end, and how many instances have it. @param {RunFile} run */
+export function endText(run) {
+  const words = /** @type {Record<string, string>} */ (END_WORDS)[run.end] ?? run.end;
+  const instances = /** @type {any[]} */ (mergedOf(run)?.instances ?? []);
+  const times = instances.filter(({ end }) => end === run.end).length;
+  return times === 0 || times === instances.length ? words : `${count(times)} of ${count(instances.length)} ${words}`;
+}
 
 /** @param {RunFile} run @returns {string[]} empty without fees */
 function feesText(run) {

@@ -450,8 +450,10 @@ test('files of version 0.1 whose windows differ: counts that no interval has are
   // One of them failed in its set-up.
   const { merged: facts } = /** @type {any} */ (merged);
   const [first, second] = facts.instances;
-  const never = { ...second, durationMs: 0, verifiedPerSecond: null };
-  const some = summaryText(/** @type {any} */ ({ ...merged, merged: { ...facts, instances: [first, never] } }), false);
+  const never = { ...second, durationMs: 0, verifiedPerSecond: null, end: 'set_up_failed' };
+  const failed = { ...merged, end: 'set_up_failed', merged: { ...facts, instances: [first, never] } };
+  const some = summaryText(/** @type {any} */ (failed), false);
+  assert.match(some, /^Summary: 2 instances as one, 1 of 2 ended before its load began, window/m);
   assert.match(some, /\n {2}- +5\.\.9 +- +- +\d/);
   assert.match(some, /\n {2}start +1 of 2 instances began\n/);
   const three = summaryText(/** @type {any} */ ({ ...merged, merged: { ...facts, instances: [first, second, never] } }), false); // prettier-ignore
