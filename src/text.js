@@ -35,7 +35,14 @@ export function counted(value, noun) {
   return `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
 }
 
-/** With a decimal: 498.9 of 500.0 is not 499 of 500. @param {number} value */
+const threeDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
+
+/** A rate, a share or a mean: three digits, or all before the decimal point. @param {number} value */
+export function digits(value) {
+  return (Math.abs(value) < 100 ? threeDigits : whole).format(value);
+}
+
+/** @param {number} value */
 export function tenths(value) {
   return oneDecimal.format(value);
 }
@@ -50,9 +57,9 @@ export function milliseconds(us) {
   return `${us < 10_000 ? tenths(us / 1000) : count(us / 1000)} ms`;
 }
 
-/** With a decimal below 1 %. @param {number} part of 1 */
+/** @param {number} part of 1 */
 export function percent(part) {
-  return `${part > 0 && part < 0.01 ? tenths(100 * part) : count(100 * part)} %`;
+  return `${digits(100 * part)} %`;
 }
 
 /** @param {Record<string, number>} failures by code */

@@ -1368,7 +1368,8 @@ export type FailIf = {
 
 /** How a comparison with --until-sure ended. */
 export type Sequential = {
-  end: 'decided' | 'time_limit' | 'interrupted';
+  /** failed: a run failed in several pairs in a row */
+  end: 'decided' | 'time_limit' | 'interrupted' | 'failed';
   /** of the coin that ordered the runs of each pair */
   seed: number;
   /** as a fraction */
@@ -1396,7 +1397,14 @@ export type PairsFile = StudyFile & {
   asked: Record<string, string>;
   /** of the coin of --until-sure */
   seed: number;
+  failures: PairFailure[];
 };
+
+/** a run of a pair that measured nothing, or not to its end; the second one of a pair leaves it out */
+export type PairFailure = { pair: number; side: 'a' | 'b'; exitCode: number; reason: string };
+
+/** the same in a comparison */
+export type SideFailure = Omit<PairFailure, 'side'> & { side: 'base' | 'candidate' };
 
 export type BisectFile = StudyFile & {
   end: 'running' | 'complete' | 'interrupted' | 'failed';
@@ -1422,6 +1430,8 @@ export type Both = {
   files: { base: string[]; candidate: string[] };
   /** of --until-sure */
   sequential?: Sequential;
+  /** of live pairs */
+  failures?: PairFailure[];
 };
 
 /** a run of a cell; file: relative to sweep.json; complaint: error of a run that measured nothing */

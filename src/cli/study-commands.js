@@ -154,6 +154,7 @@ const studyCommands = {
       more: metrics.slice(1),
       sequential: both.sequential,
       failIf,
+      failures: both.failures,
       allowDifferent,
       mayDiffer: RUNS_MAY_DIFFER_IN,
       pairs: isLive,
@@ -222,14 +223,18 @@ function pageOf(reports, html) {
 }
 
 /** A test case for each --fail-if, and one for the comparison. @param {Comparison} comparison */
-function compareJunit({ failIf, verdict, startedAt, endedAt }) {
+function compareJunit({ failIf, verdict, startedAt, endedAt, leftOut = [] }) {
   const judged = failIf.map(({ expression, passed, why }) => ({
     group: 'fail-if',
     name: expression,
     trouble: passed ? null : { kind: /** @type {const} */ ('failure'), words: `${why}; ${verdict.sentence}` },
   }));
   const seconds = (Date.parse(endedAt) - Date.parse(startedAt)) / 1000;
-  return suiteText([...judged, { group: 'comparison', name: verdict.sentence, trouble: null }], { startedAt, seconds });
+  const trouble =
+    leftOut.length === 0
+      ? null
+      : { kind: /** @type {const} */ ('failure'), words: `pairs left out: ${leftOut.join()}` };
+  return suiteText([...judged, { group: 'comparison', name: verdict.sentence, trouble }], { startedAt, seconds });
 }
 
 /** What a study that makes runs is given from outside. @param {Config} config @param {Surroundings} surroundings @returns {Parts} */

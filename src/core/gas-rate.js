@@ -1,4 +1,5 @@
 import { toHex, toNumber } from '../chain/rpc.js';
+import { digits } from '../text.js';
 import { HIGHEST_RATE } from './pacer.js';
 
 /**
@@ -66,7 +67,7 @@ export class GasRate {
   async measure() {
     const gas = await this.#readReceipts();
     if (gas.length === 0) {
-      this.warning = `the gas of an operation could not be measured in the warm-up: the rate of ${this.facts.perSecond.toFixed(1)} per second is based on an estimate`;
+      this.warning = `the gas of an operation could not be measured in the warm-up: the rate of ${digits(this.facts.perSecond)} per second is based on an estimate`;
       return;
     }
     if (this.#seen < this.#first)

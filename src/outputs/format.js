@@ -1,5 +1,5 @@
 import { boundsOf, statisticOf } from '../stats/histogram.js';
-import { count, tenths } from '../text.js';
+import { count, digits, percent } from '../text.js';
 
 export { byCode, count, seconds } from '../text.js';
 
@@ -10,10 +10,9 @@ export { byCode, count, seconds } from '../text.js';
 
 /** Formats of figures in texts. An unmeasured figure is a dash, not a zero. */
 
-/** One decimal below 100. @param {number | null} value */
+/** @param {number | null} value */
 export function figure(value) {
-  if (value === null) return '-';
-  return Math.abs(value) < 100 ? tenths(value) : count(value);
+  return value === null ? '-' : digits(value);
 }
 
 /** @param {number | null} us microseconds @returns {string} milliseconds, without the unit */
@@ -54,18 +53,14 @@ export function megabytes(bytes) {
   return `${count(bytes / 1e6)} MB`;
 }
 
-const signedTenths = new Intl.NumberFormat('en-US', {
-  minimumFractionDigits: 1,
-  maximumFractionDigits: 1,
-  signDisplay: 'exceptZero',
-});
-const signedWhole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0, signDisplay: 'exceptZero' });
+/** Changes below this are rounding errors. */
+const LEAST_CHANGE = 5e-6;
 
 /** A change in percent, with its sign. @param {number | null} fraction */
 export function percentText(fraction) {
   if (fraction === null) return '-';
-  const percent = 100 * fraction;
-  return `${(Math.abs(percent) < 100 ? signedTenths : signedWhole).format(percent)} %`;
+  if (Math.abs(fraction) < LEAST_CHANGE) return percent(0);
+  return `${fraction > 0 ? '+' : ''}${percent(fraction)}`;
 }
 
 /** @param {number} p */

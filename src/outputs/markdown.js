@@ -3,7 +3,7 @@ import { cannotWrite, writeFileAtomically } from '../files.js';
 import { auditResult } from '../stats/audit-result.js';
 import { count, printable, seconds } from '../text.js';
 import { latencyTable, overviewTable, thresholdsTable } from './run-tables.js';
-import { END_WORDS, auditLines, consistencyLines } from './summary.js';
+import { auditLines, consistencyLines, endText } from './summary.js';
 import { wordColumns } from './table.js';
 
 /**
@@ -59,15 +59,11 @@ export function runMarkdown(run) {
 
 /** @param {RunFile} run */
 function resultWords(run) {
-  const { exitCode, thresholds, end } = run;
+  const { exitCode, thresholds } = run;
   const failed = thresholds.filter(({ passed }) => !passed).map(({ expression }) => expression);
   if (exitCode === 0) return `passed${thresholds.length === 0 ? '' : `: ${thresholds.length} thresholds`}`;
   const why =
-    failed.length > 0
-      ? failed.join(', ')
-      : auditResult(run) === 'not_exact'
-        ? 'the audit is not exact'
-        : (END_WORDS[end] ?? end);
+    failed.length > 0 ? failed.join(', ') : auditResult(run) === 'not_exact' ? 'the audit is not exact' : endText(run);
   return `failed (exit code ${exitCode}): ${why}`;
 }
 

@@ -4,7 +4,7 @@ import { heldRate } from '../stats/growth.js';
 import { LISTED_COUNTS } from '../stats/metrics.js';
 import { endpointsOf } from '../stats/recorder.js';
 import { STAGES, countedWords, isPlain } from '../stats/sample.js';
-import { byCode, count, seconds, tenths } from '../text.js';
+import { byCode, count, digits, percent, seconds } from '../text.js';
 import { boundedMs, figure, megabytes } from './format.js';
 
 /**
@@ -56,21 +56,18 @@ export function overviewTable(run) {
   return { title: 'Figures', head: [], rows };
 }
 
-/** Two digits, so that small shares do not look like 0. */
-const twoDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 2 });
-
 /** @param {RunFile} run @returns {string[]} */
 function rateRow(run) {
   const held = heldRate(run);
   // A merge may know the asked rate without the achieved rate.
-  if (held === null) return ['rate', '-', `achieved of ${tenths(run.rates.askedPerSecond ?? 0)} asked per second`];
+  if (held === null) return ['rate', '-', `achieved of ${digits(run.rates.askedPerSecond ?? 0)} asked per second`];
   const { asked, rate, isHeld, growth } = held;
   const of =
     growth === null
-      ? `achieved of ${tenths(asked)} asked per second`
-      : `of ${tenths(asked)} asked per second in the window, the rest after it`;
-  const short = isHeld ? '' : `: ${tenths(100 - (100 * rate) / asked)} % SHORT of the rate asked for`;
-  return ['rate', tenths(rate), of + short];
+      ? `achieved of ${digits(asked)} asked per second`
+      : `of ${digits(asked)} asked per second in the window, the rest after it`;
+  const short = isHeld ? '' : `: ${percent(1 - rate / asked)} SHORT of the rate asked for`;
+  return ['rate', digits(rate), of + short];
 }
 
 /** What --rate 30Mgas asked for. @param {RunFile} run @returns {string[][]} */
@@ -87,11 +84,11 @@ function gasRateRow(run) {
 /** Drops in the window, as in thresholds and warnings. @param {RunFile} run @returns {string[]} */
 function droppedRow({ window, counts }) {
   const { dropped, scheduled } = window.counts;
-  const share = twoDigits.format(scheduled === 0 ? 0 : (100 * dropped) / scheduled);
+  const share = percent(scheduled === 0 ? 0 : dropped / scheduled);
   const why = dropped === 0 ? '' : ': no wallet was idle';
   const others = counts.dropped - dropped;
   const outside = others > 0 ? `; ${count(others)} more outside of it` : '';
-  return ['dropped', count(dropped), `${share} % of ${count(scheduled)} due in the window${why}${outside}`];
+  return ['dropped', count(dropped), `${share} of ${count(scheduled)} due in the window${why}${outside}`];
 }
 
 /** @param {RunFile} run @returns {Table} */
@@ -216,7 +213,8 @@ export function instancesTable(run, most) {
     const { index, attempt, offset, threads, counts, partial, host } = one;
     return [
       `${index ?? '-'}${attempt > 0 ? `, attempt ${attempt}` : ''}`,
-      ...[`${offset}..${offset + threads - 1}`, one.windowStartedAt.slice(11, 23), seconds(one.durationMs)],
+      `${offset}..${offset + threads - 1}`,
+      ...(one.durationMs > 0 ? [one.windowStartedAt.slice(11, 23), seconds(one.durationMs)] : ['-', '-']),
       ...[count(counts.verified), count(counts.failed + counts.timedOut + counts.abandoned)],
       ...[figure(one.verifiedPerSecond), instanceAudit(one), partial ? 'PARTIAL' : (host ?? '')],
     ];
@@ -256,25 +254,28 @@ export function thresholdsTable({ thresholds, end }) {
   };
 }
 
-/** Six digits, because 99.96 must not look like 100. */
-const precise = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 6 });
-
-/** @param {ThresholdResult} result @param {Intl.NumberFormat} [format] */
-export function measuredText({ value, unit, why, atMost, censored }, format = precise) {
+/** @param {ThresholdResult} result */
+export function measuredText({ value, unit, why, atMost, censored, limit }) {
   if (value === null) return `not measured: ${why}`;
   if (typeof value === 'string') return value;
-  const text = (/** @type {number} */ one) => valueText(one, unit, format);
+  const text = (/** @type {number} */ one) => valueText(besides(one, Number(limit)), unit);
   if (atMost === undefined) return text(value);
   const bounds = atMost === null ? `>= ${text(value)}` : `${text(value)} to ${text(atMost)}`;
   return `${bounds}; ${count(censored ?? null)} censored`;
 }
 
-/** @param {number} value @param {ThresholdResult['unit']} unit @param {Intl.NumberFormat} format */
-function valueText(value, unit, format) {
-  const text = format.format(value);
-  if (unit === 'us') return Math.abs(value) < 1000 ? `${text} us` : `${format.format(value / 1000)} ms`;
-  if (unit === 'bytes') return `${format.format(value / 1e6)} MB`;
-  if (unit === 'percent') return `${text} %`;
-  if (unit === 'gasPerSecond') return `${format.format(value / 1e6)} Mgas/s`;
-  return unit === 'perSecond' ? `${text} per second` : count(value);
+/** Three digits, and as many more as tell it from the limit: beside 100, 99.96 must not be 100. @param {number} value @param {number} limit */
+function besides(value, limit) {
+  const rounded = [3, 4, 5, 6].map((length) => Number(value.toPrecision(length)));
+  return rounded.find((one) => Math.sign(one - limit) === Math.sign(value - limit)) ?? value;
+}
+
+/** @param {number} value rounded @param {ThresholdResult['unit']} unit */
+function valueText(value, unit) {
+  const text = (/** @type {number} */ one) => one.toLocaleString('en-US', { maximumSignificantDigits: 6 });
+  if (unit === 'us') return Math.abs(value) < 1000 ? `${text(value)} us` : `${text(value / 1000)} ms`;
+  if (unit === 'bytes') return `${text(value / 1e6)} MB`;
+  if (unit === 'percent') return `${text(value)} %`;
+  if (unit === 'gasPerSecond') return `${text(value / 1e6)} Mgas/s`;
+  return unit === 'perSecond' ? `${text(value)} per second` : count(value);
 }

@@ -2,7 +2,7 @@ import { auditGaps, auditResult } from '../stats/audit-result.js';
 import { figureOf, nodeCpuPercent, socketWarnings } from '../stats/figures.js';
 import { shortWindow } from '../stats/growth.js';
 import { LISTED_COUNTS } from '../stats/metrics.js';
-import { count, filled, hanging, printable, seconds, tenths } from '../text.js';
+import { count, counted, digits, filled, hanging, printable, seconds } from '../text.js';
 import { amount, figure, megabytes } from './format.js';
 import {
   auditWord,
@@ -58,8 +58,15 @@ export function mergedLines(run) {
 }
 
 /** @param {Merged} merged */
-function startText({ startSkewMs, rawStartSkewMs, clockSkewMs, clocksKnownToMs = null }) {
-  const start = `start       all within ${count(startSkewMs)} ms`;
+function startText({ instances, startSkewMs, rawStartSkewMs, clockSkewMs, clocksKnownToMs = null }) {
+  const began = instances.filter((/** @type {any} */ { durationMs }) => durationMs > 0);
+  const some = `${count(began.length)} of ${counted(instances.length, 'instance')} began`;
+  if (began.length < 2) return `start       ${some}`;
+  const all = began.length === instances.length ? 'all' : `${some},`;
+  const start = `start       ${all} within ${count(startSkewMs)} ms`;
+  const [{ host }] = began;
+  if (host !== null && began.every((/** @type {any} */ one) => one.host === host))
+    return `${start}, by the clock of ${host}`;
   const isRaw = Math.abs(rawStartSkewMs - startSkewMs) < 1;
   const raw = isRaw ? '' : ` (${seconds(rawStartSkewMs)} by their own clocks, which do not agree)`;
   if (clockSkewMs === null) return `${start}${raw}; nothing tells whether their clocks agree`;
@@ -177,7 +184,7 @@ function headline(run) {
   const { end, verdict, config, counts, environment } = run;
   const { instances = null, expected = null } = mergedOf(run) ?? {};
   const of = expected === null || expected === instances.length ? '' : ` of ${count(expected)}`;
-  const words = `${instances === null ? '' : `${count(instances.length)}${of} instances as one, `}${END_WORDS[end] ?? end}`;
+  const words = `${instances === null ? '' : `${count(instances.length)}${of} instances as one, `}${endText(run)}`;
   // A run may reach its end although the endpoint was down.
   const down = verdict?.name === 'endpoint-down' && end === 'duration' ? ', but the endpoint was down' : '';
   if (typeof config.iterations !== 'number') return words + down;
@@ -187,7 +194,7 @@ function headline(run) {
 }
 
 /** Why a run ended, by `end` of its run file. @type {Record<string, string>} */
-export const END_WORDS = {
+const END_WORDS = {
   running: 'not ended',
   duration: 'ran for its duration',
   iterations: 'all iterations were made',
@@ -207,6 +214,14 @@ export const END_WORDS = {
   set_up_failed: 'ended before its load began',
   output_closed: 'ended because its output was closed',
 };
+
+/** Why a run ended; of a merge, the worst end, and how many instances have it. @param {RunFile} run */
+export function endText(run) {
+  const words = /** @type {Record<string, string>} */ (END_WORDS)[run.end] ?? run.end;
+  const instances = /** @type {any[]} */ (mergedOf(run)?.instances ?? []);
+  const times = instances.filter(({ end }) => end === run.end).length;
+  return times === 0 || times === instances.length ? words : `${count(times)} of ${count(instances.length)} ${words}`;
+}
 
 /** @param {RunFile} run @returns {string[]} empty without fees */
 function feesText(run) {
@@ -250,7 +265,7 @@ function gasText(run) {
   const full =
     mean === null
       ? ''
-      : `; blocks ${tenths(mean)} % full on average, p50 ${tenths(p50 ?? 0)} %, p90 ${tenths(p90 ?? 0)} %`;
+      : `; blocks ${digits(mean)} % full on average, p50 ${digits(p50 ?? 0)} %, p90 ${digits(p90 ?? 0)} %`;
   return [`  gas         ${ours}${figure(chain / 1e6)} Mgas/s in all blocks${full}`];
 }
 

@@ -70,7 +70,7 @@ function runsChart(comparison) {
   ].sort((a, b) => a.at.localeCompare(b.at));
   const higher = metric.base.values.filter((value, i) => metric.candidate.values[i] > value).length;
   const lower = metric.base.values.filter((value, i) => metric.candidate.values[i] < value).length;
-  const order = 'All runs in the order in which they were made.';
+  const order = 'The compared runs in the order in which they were made.';
   return {
     id: 'runs',
     title: `${metric.label} of each run`,

@@ -75,12 +75,14 @@ function chartOf(run, plan, without) {
 function summaryOf(rows, { series, unit, isLog }) {
   const isInWindow = rows.map(({ phase }) => phase === 'load');
   const hasWindow = isInWindow.includes(true);
+  const isPart = hasWindow && series.some(({ values }) => values.some((value, i) => value !== null && !isInWindow[i]));
   const parts = series.map(({ label, values }) => {
     const inWindow = values.filter((_, i) => !hasWindow || isInWindow[i]);
-    return series.length === 1 ? sentence(middle(inWindow, unit)) : `${label}: ${middle(inWindow, unit)}`;
+    return series.length === 1 ? middle(inWindow, unit) : `${label}: ${middle(inWindow, unit)}`;
   });
   // Labels stay as they are in the legend: some are codes.
-  const all = series.length === 1 ? parts[0] : `${parts.join('; ')}.`;
+  const words = series.length === 1 && !isPart ? sentence(parts[0]) : `${parts.join('; ')}.`;
+  const all = isPart ? `In the window: ${words}` : words;
   return isLog ? `${all}${LOGARITHMIC}` : all;
 }
 
@@ -388,7 +390,7 @@ function heatSummary(run) {
   if (latency.total.count === 0) return `${words}.`;
   const names = /** @type {const} */ (['p50', 'p99', 'max']);
   const figures = boundedMs(latency.total, censoredOf(run), names).map((text, i) => `${names[i]} ${text} ms`);
-  return `${words}. In the window: ${figures.join(', ')}.`;
+  return `${words}. Of those that were due in the window: ${figures.join(', ')}.`;
 }
 
 /** @param {Array<[bucket: number, count: number]>} counts @returns {Map<number, number>} */

@@ -1,7 +1,7 @@
 import { writeFileAtomically } from '../files.js';
 import { boundedMs, figure } from '../outputs/format.js';
 import { groupTables, latencyTable, mergedOf, overviewTable, thresholdsTable } from '../outputs/run-tables.js';
-import { END_WORDS } from '../outputs/summary.js';
+import { endText } from '../outputs/summary.js';
 import { auditResult } from '../stats/audit-result.js';
 import { censoredOf, figureOf } from '../stats/figures.js';
 import { isPlain } from '../stats/sample.js';
@@ -160,7 +160,7 @@ function badges(run) {
     badBadge(figureOf('violations')?.read(run) ?? 0, 'contradiction'),
     reorgs.count > 0 && badge(`${reorgs.count} reorgs`, 'bad'),
     badBadge(warnings.length, 'warning'),
-    badge(END_WORDS[end] ?? end, GOOD_ENDS.has(end) ? 'plain' : 'bad'),
+    badge(endText(run), GOOD_ENDS.has(end) ? 'plain' : 'bad'),
     exitCode !== null && badge(`exit code ${exitCode}`, exitCode === 0 ? 'plain' : 'bad'),
   ];
 }

@@ -88,7 +88,7 @@ export function stages(run) {
   const allUs = parts.reduce((sum, { of }) => sum + of.sumUs, 0);
   const words = parts.map(
     ({ stage, of }) =>
-      `${stageName(stage)} ${quantity(ms(of.meanUs), 'ms')} (${Math.round((100 * of.sumUs) / allUs)} %)`,
+      `${stageName(stage)} ${quantity(ms(of.meanUs), 'ms')} (${quantity((100 * of.sumUs) / allUs, '%')})`,
   );
   return tableSection(
     latencyTable(run),

@@ -106,7 +106,7 @@ function throughput({ across, linesBy, groups }, { name, lines }, suffix) {
     ...chartAcross(across),
     id: `throughput${suffix}`,
     title: `Throughput against ${across.asked !== null ? 'what was asked' : across.label}${name === '' ? '' : `: ${name}`}`,
-    summary: throughputWords(across, lines),
+    summary: throughputWords(across, shown),
     note: cut.length === 0 ? undefined : `${sentence(cut.join('; '))} The table has all.`,
     isWide: groups.length === 1,
     unit: '/s',
@@ -153,15 +153,16 @@ function percentiles({ across }, line) {
  */
 function latencyPath({ across }, lines, names) {
   const isOne = names.length === 1;
+  const shown = evenly(lines);
   const load = across.asked !== null ? 'the rate' : across.label;
   return {
     id: `path-${names.join('-')}`,
     title: `${isOne ? capital(metricOf(names[0]).label) : 'Latency'} against throughput`,
     kind: 'path',
-    summary: `Each point is one load, named by ${load}; more load from one to the next. Where a line turns upwards or back, more load brings latency and no throughput.${crossWords(lines)}`,
+    summary: `Each point is one load, named by ${load}; more load from one to the next. Where a line turns upwards or back, more load brings latency and no throughput.${crossWords(shown)}`,
     unit: 'ms',
     xLabel: 'verified per second',
-    series: evenly(lines)
+    series: shown
       .flatMap(({ label, cells }) =>
         names.map((name) => ({ cells, name, label: isOne ? label : metricOf(name).label })),
       )

@@ -1,6 +1,6 @@
 import { meanOf } from '../studies/statistics.js';
 import { GRID_METRICS, howItWasMade, isComplete, sweepResult } from '../studies/sweep-text.js';
-import { digits } from '../studies/metrics.js';
+import { digits } from '../text.js';
 import { cellName } from '../studies/plan.js';
 import { chartBox, sentence } from './charts.js';
 import { html, renderPage, section } from './html.js';

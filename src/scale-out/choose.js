@@ -263,8 +263,10 @@ function intervalMsOf({ config, intervals }) {
 
 /** Of each interval with blocks. @param {RunFile} run */
 function blocksOf({ intervals }) {
-  return intervals.flatMap(({ blocks: { firstNumber, lastNumber, skewMinMs } }) =>
-    firstNumber === null || lastNumber === null || skewMinMs === null ? [] : [{ firstNumber, lastNumber, skewMinMs }],
+  return intervals.flatMap(({ startMs, endMs, blocks: { firstNumber, lastNumber, skewMinMs } }) =>
+    firstNumber === null || lastNumber === null || skewMinMs === null
+      ? []
+      : [{ firstNumber, lastNumber, skewMinMs, lengthMs: endMs - startMs }],
   );
 }
 

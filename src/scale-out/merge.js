@@ -6,7 +6,7 @@ import { zeroCounts } from '../stats/stats.js';
 import { checkThresholds, thresholdExit } from '../stats/thresholds.js';
 import { VERDICTS } from '../stats/verdict.js';
 import { checker, legible } from '../studies/run-files.js';
-import { counted } from '../text.js';
+import { counted, percent } from '../text.js';
 import { checkConservation, choose, headerOf, listed, missingWords, unnamedWords, walletsOf } from './choose.js';
 import { findSources } from './sources.js';
 import { Total } from './totals.js';
@@ -359,7 +359,7 @@ function warningsOf({ chosen, clocks, common: { shares }, total }) {
   else {
     if (minOf(known) < SAME_WINDOW)
       warnings.push(
-        `the common window is ${Math.round(100 * minOf(known))} % of the longest: figures by name and by endpoint in it are estimates`,
+        `the common window is ${percent(minOf(known))} of the longest: figures by name and by endpoint in it are estimates`,
       );
     if (without.length > 0) warnings.push(`without a window of their own: ${listed(without, LISTED.names)}`);
   }

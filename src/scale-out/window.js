@@ -12,7 +12,7 @@ import { whichOf } from './choose.js';
 
 /**
  * Differences of the machines' clocks, derived from the blocks: all instances see the same blocks, each by its own
- * clock. The result is as exact as the time that it takes to see a block.
+ * clock. The result is as exact as the time that it takes to see a block. Instances on one host have the same clock.
  *
  * @typedef {object} Clocks
  * @property {Array<number | null>} offsetsMs of each header: how far its clock is ahead of the median clock; null: unknown
@@ -25,17 +25,27 @@ import { whichOf } from './choose.js';
 const LEAST_KNOWN_MS = 100;
 /** A block is seen up to one resolution late, and the response takes time, too. */
 const RESOLUTIONS = 2;
+/** Blocks that both saw: the first one of a run may be old, and timestamps have whole seconds. */
+const LEAST_SEEN = Object.freeze({ blocks: 3, ms: 1000 });
 
 /** @param {RunHeader[]} headers @returns {Clocks} */
 export function compareClocks(headers) {
   const reference = headers.reduce((best, header) => (header.blocks.length > best.blocks.length ? header : best));
-  const ahead = headers.map(({ blocks }) => differenceMs(blocks, reference.blocks));
+  const seen = headers.map(({ blocks }) => differenceMs(blocks, reference.blocks));
+  const ahead = headers.map((header, i) => {
+    if (header.host === null) return seen[i];
+    const isHere = (/** @type {RunHeader} */ { host }) => host === header.host;
+    const here = seen.filter((ms, other) => ms !== null && isHere(headers[other]));
+    return isHere(reference) ? 0 : (here[0] ?? null);
+  });
   const known = ahead.flatMap((ms) => ms ?? []).sort((a, b) => a - b);
+  const hosts = new Set(headers.map(({ host, name }, i) => (ahead[i] === null ? null : (host ?? name))));
   const resolutionMs = maxOf(headers.map(({ run }) => run.generator.inclusionResolutionMs ?? 0));
   const knownToMs = Math.max(LEAST_KNOWN_MS, RESOLUTIONS * resolutionMs);
   const none = ahead.map(() => 0);
-  // A single clock proves nothing, and the reference clock may be the wrong one.
-  if (known.length < 2) return { offsetsMs: ahead.map(() => null), correctionsMs: none, skewMs: null, knownToMs };
+  // A single clock proves nothing of others, and the reference clock may be the wrong one.
+  if (known.length < 2 || (hosts.size === 2 && hosts.has(null)))
+    return { offsetsMs: ahead.map(() => null), correctionsMs: none, skewMs: null, knownToMs };
   const middle = known[Math.floor((known.length - 1) / 2)];
   const offsetsMs = ahead.map((ms) => (ms === null ? null : ms - middle));
   const skewMs = known[known.length - 1] - known[0];
@@ -56,15 +66,17 @@ function differenceMs(blocks, others) {
   const to = Math.min(blocks[blocks.length - 1].lastNumber, others[others.length - 1].lastNumber);
   if (from > to) return null;
   const ms = leastSkewMs(blocks, from, to) - leastSkewMs(others, from, to);
-  // One of them has a gap there.
+  // One of them saw too few of them, or has a gap there.
   return Number.isFinite(ms) ? ms : null;
 }
 
-/** Of intervals whose blocks are all in the range; otherwise of those with some blocks in it. @param {RunHeader['blocks']} blocks @param {number} from @param {number} to */
+/** Of intervals whose blocks are all in the range. @param {RunHeader['blocks']} blocks @param {number} from @param {number} to @returns {number} infinite: too few */
 function leastSkewMs(blocks, from, to) {
-  const partly = blocks.filter(({ firstNumber, lastNumber }) => firstNumber <= to && lastNumber >= from);
-  const whole = partly.filter(({ firstNumber, lastNumber }) => firstNumber >= from && lastNumber <= to);
-  return minOf((whole.length > 0 ? whole : partly).map(({ skewMinMs }) => skewMinMs));
+  const whole = blocks.filter(({ firstNumber, lastNumber }) => firstNumber >= from && lastNumber <= to);
+  const count = whole.reduce((sum, { firstNumber, lastNumber }) => sum + lastNumber - firstNumber + 1, 0);
+  const lengthMs = whole.reduce((sum, interval) => sum + interval.lengthMs, 0);
+  if (count < LEAST_SEEN.blocks || lengthMs < LEAST_SEEN.ms) return Infinity;
+  return minOf(whole.map(({ skewMinMs }) => skewMinMs));
 }
 
 /** @param {readonly number[]} values */

@@ -2,7 +2,7 @@ import { figureOf } from './figures.js';
 import { Distribution } from './histogram.js';
 import { addBlocks, blockIntervalMs, noBlocks } from './blocks.js';
 import { isPlain } from './sample.js';
-import { milliseconds, seconds as secondsText } from '../text.js';
+import { digits, milliseconds, percent, seconds as secondsText } from '../text.js';
 
 /**
  * @import { IntervalRow } from '../types.d.ts'
@@ -38,7 +38,7 @@ export function rateNotHeld(run) {
   const { asked = 0, rate = 0, isHeld = true, growth = null } = heldRate(run) ?? {};
   if (isHeld) return null;
   const { dropped, scheduled } = run.window.counts;
-  const words = `THE RATE WAS NOT HELD: ${rate.toFixed(1)} of ${asked.toFixed(1)} operations per second, ${(100 * (1 - rate / asked)).toFixed(1)} % short`;
+  const words = `THE RATE WAS NOT HELD: ${digits(rate)} of ${digits(asked)} operations per second, ${percent(1 - rate / asked)} short`;
   return growth === null
     ? `${words}; ${dropped} of ${scheduled} were dropped because no wallet was idle`
     : `${words}, and the rest only after the window; ${growth}`;
@@ -54,8 +54,8 @@ export function gasRateNotHeld(run) {
   if (gasRate === null || own === null) return null;
   const share = own / gasRate.gasPerSecond;
   if (Math.abs(share - 1) <= GAS_HELD) return null;
-  const [used, asked] = [own, gasRate.gasPerSecond].map((gas) => (gas / 1e6).toFixed(1));
-  return `THE GAS RATE WAS NOT HELD: ${used} of ${asked} Mgas/s, ${(100 * share).toFixed(0)} %`;
+  const [used, asked] = [own, gasRate.gasPerSecond].map((gas) => digits(gas / 1e6));
+  return `THE GAS RATE WAS NOT HELD: ${used} of ${asked} Mgas/s, ${percent(share)}`;
 }
 
 /**

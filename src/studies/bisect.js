@@ -6,7 +6,7 @@ import { makeFolder, writeFileAtomically } from '../files.js';
 import { percentText } from '../outputs/format.js';
 import { resultMarkdown } from '../outputs/markdown.js';
 import { randomNumbers } from '../random.js';
-import { counted, printable } from '../text.js';
+import { counted, percent, printable } from '../text.js';
 import { Bisection, CONFIDENCE } from './bisection.js';
 import { FATAL, failure, isVerified } from './experiment.js';
 import { checkOut, readRange, short } from './git-range.js';
@@ -302,7 +302,7 @@ class BisectRun {
 
 /** Never more than it is. @param {number} share */
 function chanceText(share) {
-  return percentText(Math.floor(1000 * share) / 1000).replace('+', '');
+  return percent(Math.floor(1000 * share) / 1000);
 }
 
 /** @param {BisectFile} file @returns {string} */

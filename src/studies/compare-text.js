@@ -1,13 +1,13 @@
 import { oneLine, withoutKeys } from '../errors.js';
-import { counted, timeText } from '../text.js';
+import { counted, percent, timeText } from '../text.js';
 import { pText, percentText } from '../outputs/format.js';
-import { mean, runsNeeded } from './statistics.js';
+import { mean } from './statistics.js';
 import { metricOf } from './metrics.js';
 
 /**
- * @import { ComparedMetric, Comparison, FailIf, Sequential } from '../types.d.ts'
+ * @import { ComparedMetric, Comparison, FailIf, Sequential, SideFailure } from '../types.d.ts'
  * @import { Result, Table } from '../outputs/table.js'
- * @import { Change } from './compare.js'
+ * @import { Change, Word } from './compare.js'
  */
 
 /** The sentences and tables of a comparison, for its file, the terminal and the page; and the conditions of --fail-if. */
@@ -27,10 +27,13 @@ export function methodWords(isPaired, why, needed) {
  * @param {{name: string}} comparison.base
  * @param {{name: string}} comparison.candidate
  * @param {Sequential} [comparison.sequential] the pairs were made until sure
+ * @param {readonly SideFailure[]} [comparison.failures]
+ * @param {number[]} [comparison.leftOut]
  * @param {{deciding: number, isApart: boolean}} how deciding: the first of the metrics; isApart: one side always ran before
  *   the other, which matters where their order was not drawn by chance
  */
-export function verdictOf({ metrics, method, base, candidate, sequential }, { deciding, isApart }) {
+export function verdictOf(comparison, { deciding, isApart }) {
+  const { metrics, method, base, candidate, sequential, leftOut = [] } = comparison;
   const { pairs, runs, minimum } = method;
   const size = pairs === null ? `${runs.base} and ${runs.candidate} runs` : counted(pairs, 'pair');
   const caveat = isApart && sequential === undefined ? ', if nothing else changed between their runs' : '';
@@ -40,7 +43,7 @@ export function verdictOf({ metrics, method, base, candidate, sequential }, { de
     if (word === 'faster' || word === 'slower')
       return `${sideWords(candidate.name)} is ${word} than ${sideWords(base.name)}: ${figures}${caveat}`;
     if (sequential !== undefined && word === 'equivalent')
-      return `there is no difference of ${label} larger than ${100 * sequential.equivalent} %: ${figures}`;
+      return `there is no difference of ${label} larger than ${percent(sequential.equivalent)}: ${figures}`;
     if (sequential !== undefined) {
       const after = sequential.end === 'time_limit' ? ` after ${timeText(sequential.timeLimitMs / 1000)}` : '';
       return `undecided${after}: ${figures}`;
@@ -53,8 +56,24 @@ export function verdictOf({ metrics, method, base, candidate, sequential }, { de
   const isOpen = word === 'no difference shown' || word === 'too few runs';
   return {
     word: isOpen && sequential !== undefined ? /** @type {const} */ ('undecided') : word,
-    sentence: sentences.join('; '),
+    sentence: [...sentences, ...(leftOut.length === 0 ? [] : failureWords(comparison))].join('; '),
   };
+}
+
+/**
+ * Which side failed, how often, and why.
+ * @param {{base: {name: string}, candidate: {name: string}, failures?: readonly SideFailure[], leftOut?: number[]}} comparison
+ */
+function failureWords({ failures = [], leftOut = [], ...sides }) {
+  const words = /** @type {const} */ (['base', 'candidate']).flatMap((side) => {
+    const own = failures.filter((one) => one.side === side);
+    const last = own.at(-1);
+    if (last === undefined) return [];
+    return [`${sideWords(sides[side].name)} failed in ${counted(own.length, 'run')} (the last: ${last.reason})`];
+  });
+  const pairs =
+    leftOut.length === 0 ? [] : [`left out: ${leftOut.length === 1 ? 'pair' : 'pairs'} ${leftOut.join(', ')}`];
+  return [...words, ...pairs];
 }
 
 export const SEQUENTIAL_WORDS =
@@ -67,7 +86,7 @@ export function sideWords(name) {
 
 /** @param {Change} change */
 function rangeText({ low, high, confidence }) {
-  const level = `${new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 }).format(100 * confidence)} %`;
+  const level = percent(confidence);
   if (low === null || high === null) return `${level} interval without bounds`;
   return `${level} interval ${percentText(low)} to ${percentText(high)}`;
 }
@@ -89,7 +108,10 @@ export function compareResult(comparison) {
       speedUpTable(comparison),
       ...(failIf.length === 0 ? [] : [conditionsTable(comparison)]),
     ],
-    notes: [...differences.map((words) => `different: ${words}`), ...warnings.map((words) => `warning: ${words}`)],
+    notes: [
+      ...differences.map((words) => `different: ${words}`),
+      ...[...failureWords(comparison), ...warnings].map((words) => `warning: ${words}`),
+    ],
   };
 }
 
@@ -118,7 +140,7 @@ function metricsTable(comparison) {
     const { show } = metricOf(name);
     return [
       ...[`${label}${isPrimary ? ' *' : ''}`, show(base.mean, base.atLeast), show(candidate.mean, candidate.atLeast)],
-      ...[percentText(change.estimate), boundsText(change), pText(pAdjusted), word],
+      ...[percentText(change.estimate), boundsText(change), pText(pAdjusted), wordText(word, comparison.method)],
     ];
   });
   const head = ['metric', ...namesOf(comparison), 'change', 'interval', 'p', 'result'];
@@ -130,16 +152,19 @@ export function boundsText({ low, high }) {
   return low === null || high === null ? '-' : `${percentText(low)} .. ${percentText(high)}`;
 }
 
+/** @param {Word} word @param {Pick<Comparison['method'], 'name' | 'pairs' | 'minimum'>} method */
+function wordText(word, { name, pairs, minimum }) {
+  if (word !== 'too few runs') return word;
+  if (name === 'sequential') return 'too few pairs so far';
+  return pairs === null ? `too few runs: ${minimum} a side needed` : `too few pairs: ${minimum} needed`;
+}
+
 /** @param {Comparison} comparison */
-function footnote({ metrics: [primary, ...others], method: { name, pairs, secondaries } }) {
+function footnote({ method: { name, secondaries } }) {
   if (name === 'sequential')
     return '* decides. Means of the runs; intervals and p hold after any pair, corrected for being many';
-  const corrected = secondaries === 0 ? '' : `; p of the other ${secondaries} corrected for being many (Holm)`;
-  const line = `* decides. Means of the runs; changes and intervals of their geometric means${corrected}`;
-  const mute = others.filter(({ word }) => word === 'too few runs').length;
-  if (mute === 0 || primary.word === 'too few runs') return line;
-  const needed = `${runsNeeded(pairs !== null, secondaries)} ${pairs === null ? 'runs on each side' : 'pairs'}`;
-  return `${line}. Too few runs for a verdict on ${mute} of the others: ${needed} are needed`;
+  const together = secondaries === 0 ? '' : `; the other ${secondaries} are tested together (step-down max-T)`;
+  return `* decides. Means of the runs; changes and intervals of their geometric means${together}`;
 }
 
 /** @param {Comparison} comparison @returns {Table} */

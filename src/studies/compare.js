@@ -6,15 +6,16 @@ import { shortWindow } from '../stats/growth.js';
 import { Distribution } from '../stats/histogram.js';
 import { censoredOf } from '../stats/figures.js';
 import { isPlain } from '../stats/sample.js';
+import { digits, percent } from '../text.js';
 import { SEQUENTIAL_WORDS, judgeFailIf, methodWords, speedUps, verdictOf } from './compare-text.js';
-import { digits, metricOf, settingsOf } from './metrics.js';
+import { metricOf, settingsOf } from './metrics.js';
+import { pairedFigure, stepDownMaxT, unpairedFigure } from './max-t.js';
 import { legible, safeName, schemaOf } from './run-files.js';
 import { PairedSequence } from './sequential.js';
 import {
   ALPHA,
   MAX_FALSE_ALARMS,
   exchanges,
-  holm,
   interval,
   mean,
   median,
@@ -25,7 +26,10 @@ import {
   smallestP,
 } from './statistics.js';
 
-/** @import { Comparison, DistributionJson, FailIf, RunFile, Sequential } from '../types.d.ts' */
+/**
+ * @import { Comparison, DistributionJson, FailIf, PairFailure, RunFile, Sequential, SideFailure } from '../types.d.ts'
+ * @import { Tested } from './max-t.js'
+ */
 
 /**
  * The comparison of two sets of runs: whether they may be compared, which runs form pairs, the statistical decision and
@@ -145,12 +149,11 @@ function failures(base, candidate) {
   const [a, b] = [base, candidate].map((side) => {
     const sum = (/** @type {(counts: RunFile['counts']) => number} */ of) =>
       side.reduce((total, { run }) => total + of(run.counts), 0);
-    return (100 * sum(({ failed, timedOut }) => failed + timedOut)) / sum(({ started }) => started);
+    return sum(({ failed, timedOut }) => failed + timedOut) / sum(({ started }) => started);
   });
-  const share = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 2 });
   if (a === 0 && b === 0) return [];
   return [
-    `${share.format(a)} % of the operations failed or timed out in the baseline, ${share.format(b)} % in the candidate: only a --fail-if compares such counts`,
+    `${percent(a)} of the operations failed or timed out in the baseline, ${percent(b)} in the candidate: only a --fail-if compares such counts`,
   ];
 }
 
@@ -178,48 +181,62 @@ function failures(base, candidate) {
 const SEED = 20_250_107;
 
 /**
- * The first metric decides by itself; the others are corrected for multiple tests.
+ * The first metric decides by itself; the others are tested together.
  * @param {readonly Sides[]} metrics
  * @param {boolean} isPaired
  * @returns {Decision[]}
  */
 export function decide([primary, ...secondaries], isPaired) {
-  const main = test(primary, isPaired);
-  const others = secondaries.map((sides) => test(sides, isPaired));
-  const corrected = holm(
-    others.map(({ p }) => p),
-    MAX_FALSE_ALARMS,
+  const values = typicalValues(primary, isPaired);
+  const p = pValue(values);
+  const isEnough = rejects(smallestP(values), ALPHA);
+  const others = stepDownMaxT(
+    secondaries.map((sides) => figureOf(sides, isPaired)),
+    ALPHA,
   );
   return [
-    decision(primary, main, { adjusted: main.p, level: ALPHA }),
-    ...others.map((tested, i) => decision(secondaries[i], tested, corrected[i])),
+    decision(primary, { p, adjusted: p, ...interval(values, ALPHA) }, isEnough),
+    ...others.map((tested, i) => decision(secondaries[i], tested, isEnough)),
   ];
 }
 
-/** @param {Sides} sides @param {boolean} isPaired */
-function test({ base, candidate, isRaw = false }, isPaired) {
-  const [a, b] = isRaw ? [base, candidate] : [base.map(Math.log), candidate.map(Math.log)];
-  const random = randomNumbers(SEED);
-  const values = isPaired
-    ? signFlips(
-        b.map((value, i) => value - a[i]),
-        random,
-      )
-    : exchanges(a, b, random);
-  return { values, p: pValue(values), shift: mean(b) - mean(a) };
+/** @param {Sides} sides */
+function logsOf({ base, candidate, isRaw = false }) {
+  return isRaw ? { base, candidate } : { base: base.map(Math.log), candidate: candidate.map(Math.log) };
 }
 
-/** @param {Sides} sides @param {ReturnType<typeof test>} tested @param {{adjusted: number, level: number}} corrected @returns {Decision} */
-function decision({ better, base, isRaw = false }, { values, p, shift }, { adjusted, level }) {
-  const { low, high } = interval(values, level);
+/** @param {{base: readonly number[], candidate: readonly number[]}} pairs of logarithms, or of raw values */
+function ratiosOf({ base, candidate }) {
+  return candidate.map((value, i) => value - base[i]);
+}
+
+/** @param {Sides} sides @param {boolean} isPaired */
+function typicalValues(sides, isPaired) {
+  const { base, candidate } = logsOf(sides);
+  const random = randomNumbers(SEED);
+  return isPaired ? signFlips(ratiosOf({ base, candidate }), random) : exchanges(base, candidate, random);
+}
+
+/** With the same random numbers for each figure: all get the same relabellings. @param {Sides} sides @param {boolean} isPaired */
+function figureOf(sides, isPaired) {
+  const { base, candidate } = logsOf(sides);
+  const random = randomNumbers(SEED);
+  return isPaired ? pairedFigure(ratiosOf({ base, candidate }), random) : unpairedFigure(base, candidate, random);
+}
+
+/** @param {Sides} sides @param {Tested} tested @param {boolean} isEnough whether any data of so many runs could be rejected @returns {Decision} */
+function decision(sides, { p, adjusted, low, high }, isEnough) {
+  const { better, base, isRaw = false } = sides;
+  const logs = logsOf(sides);
+  const shift = mean(logs.candidate) - mean(logs.base);
   const fraction = (/** @type {number} */ by) => (isRaw ? by / mean(base) : Math.expm1(by));
   const bound = (/** @type {number} */ by) => (Number.isFinite(by) ? fraction(by) : null);
   /** @type {Word} */
   let word = shift > 0 === (better === 'higher') ? 'faster' : 'slower';
-  if (!rejects(p, level)) word = 'no difference shown';
-  if (!rejects(smallestP(values), level)) word = 'too few runs';
+  if (!rejects(adjusted, ALPHA)) word = 'no difference shown';
+  if (!isEnough) word = 'too few runs';
   return {
-    change: { estimate: fraction(shift), low: bound(low), high: bound(high), confidence: 1 - level },
+    change: { estimate: fraction(shift), low: bound(low), high: bound(high), confidence: 1 - ALPHA },
     p,
     pAdjusted: adjusted,
     word,
@@ -296,6 +313,7 @@ const APART =
  * @property {readonly string[]} [more] the next metrics
  * @property {Sequential} [sequential] the pairs were made in random order, until sure
  * @property {readonly FailIf[]} [failIf]
+ * @property {readonly PairFailure[]} [failures] runs of live pairs that failed
  * @property {boolean} [allowDifferent]
  * @property {ReadonlySet<string>} mayDiffer keys of configurations in which comparable runs may differ
  * @property {string} stress its version
@@ -303,8 +321,6 @@ const APART =
 
 /** The other metrics, most important first. */
 const SECONDARIES = Object.freeze(['tps', 'avg', 'max', 'min', 'p50', 'p99', 'cpu']);
-/** With more, Holm's correction could not reject any with the default of 8 pairs: 0.05 / 6 > 2 / 2^8. */
-const MAX_SECONDARIES = 6;
 
 /**
  * @param {readonly RunFile[]} baseRuns
@@ -313,7 +329,7 @@ const MAX_SECONDARIES = 6;
  * @throws {InputError} when they must not be compared
  */
 export function compare(baseRuns, candidateRuns, options) {
-  const { primary = 'tps', more = [], failIf = [], sequential } = options;
+  const { primary = 'tps', more = [], failIf = [], failures = [], sequential } = options;
   const given = {
     base: baseRuns.map((run, i) => ({ run, file: options.baseFiles[i] })),
     candidate: candidateRuns.map((run, i) => ({ run, file: options.candidateFiles[i] })),
@@ -352,8 +368,13 @@ export function compare(baseRuns, candidateRuns, options) {
     distributions: distributions(base, candidate),
     failIf: failIf.map((condition) => judgeFailIf(condition, compared)),
     differences,
-    // In random order one side may run first in all pairs, by chance.
-    warnings: [...(sequential === undefined ? warnings : []), ...compared.warnings, ...doubtsOf(base, candidate)],
+    ...(failures.length === 0 ? {} : { failures: failures.map(withSide), leftOut: leftOutOf(failures) }),
+    warnings: [
+      // In random order one side may run first in all pairs, by chance.
+      ...(sequential === undefined ? warnings : []),
+      ...compared.warnings,
+      ...doubtsOf(base, candidate),
+    ],
     ...(sequential === undefined ? {} : { sequential }),
   };
   const { isApart } = arranged;
@@ -372,21 +393,30 @@ function sequentialMethod(deciding) {
   };
 }
 
-/** @param {Comparison} comparison */
-export function compareExit({ failIf }) {
-  return failIf.every(({ passed }) => passed) ? EXIT.ok : EXIT.thresholdFailed;
+/** A side that crashes does not pass. @param {Comparison} comparison */
+export function compareExit({ failIf, leftOut = [] }) {
+  return failIf.every(({ passed }) => passed) && leftOut.length === 0 ? EXIT.ok : EXIT.thresholdFailed;
+}
+
+/** @param {PairFailure} failure @returns {SideFailure} */
+function withSide({ side, ...failure }) {
+  return { ...failure, side: side === 'a' ? 'base' : 'candidate' };
+}
+
+/** The pairs that were left out, because a run failed again. @param {readonly PairFailure[]} failures */
+function leftOutOf(failures) {
+  const pairs = failures.map(({ pair }) => pair);
+  return pairs.filter((pair, i) => pairs.indexOf(pair) < i);
 }
 
 /** @param {Entry[]} base @param {Entry[]} candidate @param {Required<Pick<CompareOptions, 'primary' | 'more' | 'failIf'>> & {isPaired: boolean, sequential?: Sequential}} options */
 function compareMetrics(base, candidate, { primary, more, failIf, isPaired, sequential }) {
   const main = metricOf(primary);
-  // Metrics of --fail-if come first, so that the number of secondaries does not grow.
   const conditions = new Set(failIf.map(({ metric }) => metric));
   const asked = new Set([main.name, ...more, ...conditions]);
-  const wanted = [...new Set([...asked, ...SECONDARIES])].slice(1);
-  const room = Math.max(MAX_SECONDARIES, asked.size - 1);
+  const wanted = new Set([...asked, ...SECONDARIES]);
   const files = [...base, ...candidate].map(({ file }) => displayName(file));
-  const readings = [main.name, ...wanted.slice(0, room)].map((name) => {
+  const readings = [...wanted].map((name) => {
     const metric = metricOf(name);
     const sides = { base: valuesOf(base, metric.read), candidate: valuesOf(candidate, metric.read) };
     const values = [...sides.base, ...sides.candidate];

@@ -1,4 +1,5 @@
 import { randomNumbers } from '../random.js';
+import { percent } from '../text.js';
 import { firstSlotShare } from '../workloads/zipf.js';
 import { leastSquares } from './statistics.js';
 
@@ -92,7 +93,6 @@ function crossing(samples, h) {
 
 /** @param {Parallel} parallel */
 export function parallelText({ share, low, high, breakAt, isShown, runs, cells }) {
-  const percent = (/** @type {number} */ value) => `${(100 * value).toFixed(0)} %`;
   const words = isShown
     ? `${percent(share)} of the execution runs in parallel (95 % interval ${percent(low)} to ${percent(high)}); a slot is the limit from ${percent(breakAt)} of the writes on`
     : `no part of the execution is shown to run in parallel (at most ${percent(high)})`;

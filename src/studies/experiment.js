@@ -56,7 +56,7 @@ const MAX_STDERR = 10_000;
 /** Exit codes that all other runs would have as well. @type {readonly number[]} */
 export const FATAL = Object.freeze([EXIT.usage, EXIT.badInput, EXIT.refused, EXIT.cannotWrite]);
 
-/** @param {string} name of the run @param {Made} made */
+/** @param {string} name of the run @param {Pick<Made, 'complaint' | 'exitCode'>} made */
 export function failure(name, { complaint, exitCode }) {
   const code = exitCode === EXIT.ok ? EXIT.unavailable : exitCode;
   return new StressError(`the run ${name} failed: ${complaint}`, 'run_failed', code);

@@ -15,7 +15,7 @@ import { sweepResult } from './sweep-text.js';
 import { CONFIDENCE, MAX_TRIALS, ThresholdEstimate } from './threshold-estimate.js';
 
 /**
- * @import { Config, Find, Parts, RunFile, Searched, SweepCell, SweepFile, Threshold, ThresholdResult } from '../types.d.ts'
+ * @import { Config, Find, Parts, RunFile, Searched, SweepCell, SweepFile, Threshold } from '../types.d.ts'
  * @import { Made, TOOLS, Wanted } from './experiment.js'
  * @import { Study } from './study.js'
  * @import { End } from './threshold-estimate.js'
@@ -50,22 +50,11 @@ export function judgeTrial(search, run) {
   const judged = { holds: true, failed: [], figures: [] };
   for (const result of checkThresholds(conditionsOf(search), run)) {
     const { figure, operator, expression, passed } = result;
-    const measured = `${figure} ${measuredText(result, formatOf(result))}`;
+    const measured = `${figure} ${measuredText(result)}`;
     if (passed) judged.figures.push(measured);
     else judged.failed.push(`${measured} is not ${operator} ${expression.split(/[<>=!]+\s*/)[1]}`);
   }
   return { ...judged, holds: judged.failed.length === 0 };
-}
-
-/** Formats with three digits and more. */
-const FORMATS = Object.freeze(
-  [3, 4, 5, 6].map((most) => new Intl.NumberFormat('en-US', { maximumSignificantDigits: most })),
-);
-
-/** The fewest digits that do not look like the limit where the condition fails: 97.96 % is not 98 %. @param {ThresholdResult} result */
-function formatOf({ value, limit, passed }) {
-  const isClear = (/** @type {number} */ most) => passed || Number(Number(value).toPrecision(most)) !== limit;
-  return FORMATS[[3, 4, 5].findIndex(isClear)] ?? FORMATS[FORMATS.length - 1];
 }
 
 /** A window needs at least so many operations. */

@@ -2,6 +2,7 @@ import { oneLine, withoutKeys } from '../errors.js';
 import { LISTED_COUNTS } from '../stats/metrics.js';
 import { censoredOf, figureOf, labelOf } from '../stats/figures.js';
 import { parseThreshold } from '../stats/thresholds.js';
+import { digits } from '../text.js';
 
 /** @import { Figure, RunFile, Unit } from '../types.d.ts' */
 
@@ -74,14 +75,6 @@ function isAtLeast(figure, run) {
 /** The metrics that are lower bounds. @param {RunFile} run @param {readonly string[]} [names] */
 export function lowerBounds(run, names = METRICS) {
   return names.filter((name) => metricOf(name).isAtLeast(run));
-}
-
-const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
-const threeDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
-
-/** Three digits, or all before the decimal point. @param {number} value */
-export function digits(value) {
-  return (Math.abs(value) < 100 ? threeDigits : whole).format(value);
 }
 
 /** @param {Pick<Figure, 'name' | 'unit'>} figure */

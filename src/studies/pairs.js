@@ -1,12 +1,12 @@
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { displayUrl } from '../chain/rpc.js';
-import { InputError, UsageError } from '../errors.js';
+import { EXIT, InputError, UsageError, oneLine } from '../errors.js';
 import { percentText } from '../outputs/format.js';
 import { randomNumbers } from '../random.js';
 import { timeText } from '../text.js';
 import { boundsText } from './compare-text.js';
-import { failure, isVerified } from './experiment.js';
+import { FATAL, failure, isVerified } from './experiment.js';
 import { metricOf } from './metrics.js';
 import { commandWords, fingerprint, optionTexts, restText } from './plan.js';
 import { PairedSequence } from './sequential.js';
@@ -14,7 +14,7 @@ import { MAX_FALSE_ALARMS } from './statistics.js';
 import { runStudy } from './study.js';
 
 /**
- * @import { Both, Config, PairsFile, Parts, RunFile, Sequential } from '../types.d.ts'
+ * @import { Both, Config, PairFailure, PairsFile, Parts, RunFile, Sequential } from '../types.d.ts'
  * @import { Made, TOOLS, Wanted } from './experiment.js'
  * @import { Study } from './study.js'
  */
@@ -24,6 +24,9 @@ import { runStudy } from './study.js';
  * affects both sides alike; or in an order drawn by a coin, until all metrics are decided (--until-sure). The result of
  * the latter is valid after any pair, so that it can go on after its end.
  *
+ * A pair of which a run fails, for example because the node crashed, is made once more in the same order, and then left
+ * out. This is fair to equal sides: what a run measures, and whether it fails, then depends on its place in the pair only.
+ *
  * @typedef {'a' | 'b'} Side
  */
 
@@ -31,6 +34,12 @@ import { runStudy } from './study.js';
 const SIDES = Object.freeze(['a', 'b']);
 const PAIRS = 8;
 const MAX_PAIRS = 1000;
+/** How often a pair is made until it counts. */
+const TRIES = 2;
+/** Pairs left out in a row after which no other is made. */
+const MAX_LEFT_OUT = 3;
+/** Exit codes of a run that was measured to its end. @type {readonly number[]} */
+const MEASURED = Object.freeze([EXIT.ok, EXIT.notExact, EXIT.thresholdFailed]);
 /** Limit of the first run of each side. */
 const MAX_FIRST_MS = 5000;
 const TIME_LIMIT_MS = 20 * 60_000;
@@ -48,7 +57,7 @@ export async function runPairs(config, parts, tools) {
     folder: config.dir ?? 'compare',
     begin: (/** @type {PairsFile | null} */ before) => {
       const seed = config.seed ?? before?.seed ?? randomInt(2 ** 32);
-      return { seed, asked: askedOf(config, seed) };
+      return { seed, asked: askedOf(config, seed), failures: before?.failures ?? [] };
     },
     optionsOf: (/** @type {PairsFile} */ { asked }) => asked,
     tools,
@@ -116,7 +125,8 @@ class Pairs {
   get both() {
     const { config, file } = this.#study;
     const { a, b } = this.#made;
-    const pairs = { base: a.runs, candidate: b.runs, files: { base: a.files, candidate: b.files } };
+    const { failures } = file;
+    const pairs = { base: a.runs, candidate: b.runs, files: { base: a.files, candidate: b.files }, failures };
     if (!config.untilSure) return pairs;
     const end = /** @type {Sequential['end']} */ (file.end);
     const { equivalent } = config;
@@ -131,25 +141,67 @@ class Pairs {
     const most = config.untilSure ? MAX_PAIRS : (config.repeat ?? PAIRS);
     let expectedUs = null;
     let longestUs = 0;
+    let leftOut = 0;
     for (let pair = 1; pair <= most; pair += 1) {
       const isAFirst = config.untilSure ? coin() < 0.5 : pair % 2 === 1;
       const order = /** @type {Side[]} */ (isAFirst ? ['a', 'b'] : ['b', 'a']);
-      const wanted = order.map((side) => this.#wanted(side, pair, most));
-      const missing = wanted.filter((one) => keptRun(one) === null).length;
-      if (missing > 0) {
-        expectedUs ??= yield* this.#firstRuns();
-        if (!this.#hasTimeFor(longestUs || expectedUs)) return 'time_limit';
+      /** @type {Record<Side, RunFile> | null} */
+      let runs = null;
+      while (runs === null && this.#failuresOf(pair) < TRIES) {
+        const wanted = order.map((side) => this.#wanted(side, pair, most));
+        const missing = wanted.filter((one) => keptRun(one) === null).length;
+        if (missing > 0) {
+          expectedUs ??= yield* this.#firstRuns();
+          if (!this.#hasTimeFor(longestUs || expectedUs)) return 'time_limit';
+        }
+        const startedUs = clock.nowUs();
+        runs = yield* this.#pair(pair, order, wanted);
+        if (runs === null) continue;
+        if (missing === 2) longestUs = Math.max(longestUs, clock.nowUs() - startedUs);
+        this.#add(runs, order, wanted);
+        if (missing > 0) parts.say(this.#line(pair, order, runs));
       }
-      const startedUs = clock.nowUs();
-      const runs = /** @type {Record<Side, RunFile>} */ ({});
-      // A pair that was interrupted is completed: to leave out a run that was seen already could bias the result.
-      for (const [i, side] of order.entries()) runs[side] = this.#checked(wanted[i], yield wanted[i]);
-      if (missing === 2) longestUs = Math.max(longestUs, clock.nowUs() - startedUs);
-      this.#add(pair, runs);
-      if (missing > 0) parts.say(this.#line(pair, order, runs));
+      leftOut = runs === null ? leftOut + 1 : 0;
+      if (leftOut === MAX_LEFT_OUT) return this.#giveUp();
       if (config.untilSure && this.#tested.every(({ sequence }) => sequence.decision() !== null)) return 'decided';
     }
+    if (this.#made.a.runs.length === 0) return this.#giveUp();
     return config.untilSure ? 'time_limit' : 'complete';
+  }
+
+  /** @param {number} pair */
+  #failuresOf(pair) {
+    return this.#study.file.failures.filter((one) => one.pair === pair).length;
+  }
+
+  /** @param {number} pair @param {Side[]} order @param {Wanted[]} wanted @returns {AsyncGenerator<Wanted, Record<Side, RunFile> | null, Made>} null: a run failed */
+  async *#pair(pair, order, wanted) {
+    const { file, parts } = this.#study;
+    const runs = /** @type {Record<Side, RunFile>} */ ({});
+    // A pair that was interrupted is completed: to leave out a run that was seen already could bias the result.
+    for (const [i, side] of order.entries()) {
+      const made = yield wanted[i];
+      if (!isMeasured(made) && !FATAL.includes(made.exitCode)) {
+        const { exitCode, complaint } = made;
+        file.failures.push({ pair, side, exitCode, reason: oneLine(complaint) });
+        const isLast = this.#failuresOf(pair) === TRIES;
+        const then = isLast ? 'the pair is left out' : 'the pair is made once more';
+        parts.say(oneLine(`warning: pair ${pair}: the run ${wanted[i].name} failed: ${complaint}; ${then}`, 500));
+        return null;
+      }
+      runs[side] = this.#checked(wanted[i], made);
+    }
+    return runs;
+  }
+
+  /** @returns {'failed'} @throws {StressError} nothing can be compared */
+  #giveUp() {
+    const { file } = this.#study;
+    if (this.#made.a.runs.length > 0) return 'failed';
+    const [{ side, exitCode, reason }] = file.failures.slice(-1);
+    // The same command tries all pairs again.
+    file.failures = [];
+    throw failure(side.toUpperCase(), { exitCode, complaint: reason });
   }
 
   /** Before the first pair: a node that was just started is slower. @returns {AsyncGenerator<Wanted, number, Made>} how long a pair is expected to take */
@@ -163,7 +215,8 @@ class Pairs {
     const args = config.stages === null ? [`--duration=${Math.min(MAX_FIRST_MS, durationMs)}ms`] : [];
     for (const side of SIDES) {
       const label = `first run on ${side.toUpperCase()}`;
-      const wanted = { ...this.#wanted(side, 1, 1), file: `first-${side}.json`, label, args, isMeasured: false };
+      const file = `first-${side}.json`;
+      const wanted = { ...this.#wanted(side, 1, 1), file, label, args, isMeasured: false, tries: TRIES };
       this.#checked(wanted, yield wanted);
     }
     const moreMs = config.stages === null ? Math.max(0, durationMs - MAX_FIRST_MS) : 0;
@@ -176,17 +229,17 @@ class Pairs {
     const { url, command } = sideOf(config, side);
     const log = join(folder, `node-${side}.log`);
     const name = side.toUpperCase();
+    const again = this.#failuresOf(pair) > 0 ? '-again' : '';
     return {
       name,
-      file: `${side}-${pair}.json`,
+      file: `${side}-${pair}${again}.json`,
       label: `pair ${pair}, on ${name}`,
       done: pair - 1,
       all,
       limitMs: (this.#deadlineUs - parts.clock.nowUs()) / 1000,
       env: envOf(config, side),
       node: command === null ? undefined : { name: `--start-${side}`, command, url, log, env: parts.env },
-      tries: 2,
-      accepts: isVerified,
+      accepts: isMeasured,
     };
   }
 
@@ -194,6 +247,7 @@ class Pairs {
   #hasTimeFor(pairUs) {
     if (this.#deadlineUs - this.#study.parts.clock.nowUs() >= pairUs) return true;
     if (this.#made.a.runs.length > 0) return false;
+    if (this.#study.file.failures.length > 0) this.#giveUp();
     throw new UsageError(
       `--time-limit ${this.#limitMs / 1000}s is too short: one pair of runs takes about ${timeText(pairUs / 1e6)}, after the first runs; raise it, or lower --duration`,
     );
@@ -201,7 +255,7 @@ class Pairs {
 
   /** @param {Wanted} wanted @param {Made} made @returns {RunFile} @throws {StressError | InputError} */
   #checked({ name, file }, made) {
-    if (made.run === null || !isVerified(made)) throw failure(name, made);
+    if (made.run === null || !isMeasured(made)) throw failure(name, made);
     for (const { metric } of this.#tested) {
       const value = metric.read(made.run);
       if ((value ?? 0) > 0) continue;
@@ -212,11 +266,11 @@ class Pairs {
     return made.run;
   }
 
-  /** @param {number} pair @param {Record<Side, RunFile>} runs */
-  #add(pair, runs) {
-    for (const side of SIDES) {
+  /** @param {Record<Side, RunFile>} runs @param {Side[]} order @param {Wanted[]} wanted */
+  #add(runs, order, wanted) {
+    for (const [i, side] of order.entries()) {
       this.#made[side].runs.push(runs[side]);
-      this.#made[side].files.push(join(this.#study.folder, `${side}-${pair}.json`));
+      this.#made[side].files.push(join(this.#study.folder, wanted[i].file));
     }
     for (const { metric, sequence } of this.#tested)
       sequence.add(Math.log(Number(metric.read(runs.b)) / Number(metric.read(runs.a))));
@@ -238,8 +292,16 @@ class Pairs {
 
   /** @param {string} end */
   report(end) {
-    if (end !== 'interrupted' && end !== 'time_limit') return;
-    const what = end === 'interrupted' ? 'interrupted' : 'the time limit is over';
-    this.#study.parts.say(`${what}: pairs made: ${this.#made.a.runs.length}; the same command continues`);
+    const pairs = `pairs made: ${this.#made.a.runs.length}`;
+    const { say } = this.#study.parts;
+    if (end === 'interrupted') say(`interrupted: ${pairs}; the same command continues`);
+    if (end === 'time_limit') say(`the time limit is over: ${pairs}; the same command continues`);
+    if (end === 'failed' && this.#made.a.runs.length > 0)
+      say(`${MAX_LEFT_OUT} pairs in a row failed: ${pairs}; to compare again, give --dir another folder`);
   }
+}
+
+/** @param {Made} made @returns {boolean} whether its run can be compared */
+function isMeasured(made) {
+  return isVerified(made) && MEASURED.includes(made.exitCode);
 }

@@ -1,3 +1,4 @@
+import { digits, percent } from '../text.js';
 import { cellName } from './plan.js';
 import { meanOf } from './statistics.js';
 
@@ -63,14 +64,14 @@ function plateau(cell, best, along) {
   const [tps, before, latencyUs, beforeUs] = ['tps', 'avg'].flatMap((name) => [meanIn(cell, name), meanIn(best, name)]);
   const where = `at ${along}=${best.settings[along]}`;
   if (tps === null || before === null) return null;
-  if (tps === 0) return `nothing was verified, after ${rate(before)} TPS ${where}`;
+  if (tps === 0) return `nothing was verified, after ${digits(before)} TPS ${where}`;
   if (latencyUs === null || beforeUs === null) return null;
   const load = Number(cell.settings[along]) / Number(best.settings[along]);
   const growth = tps / before - 1;
   const latencyGrowth = latencyUs / beforeUs - 1;
   if (load < 1 + MORE_LOAD || growth >= GROWTH || latencyGrowth < LATENCY_GROWTH) return null;
   const change = `${percent(Math.abs(growth))} ${growth < 0 ? 'less' : 'more'}`;
-  return `${rate(tps)} TPS are ${change} than ${where}, while the mean latency grew by ${percent(latencyGrowth)}`;
+  return `${digits(tps)} TPS are ${change} than ${where}, while the mean latency grew by ${percent(latencyGrowth)}`;
 }
 
 /** @param {SweepCell[]} line @param {string} along @returns {Saturation} */
@@ -93,14 +94,4 @@ function judged(line, along) {
 /** @param {Record<string, string>} settings @param {string} along */
 function others(settings, along) {
   return Object.fromEntries(Object.entries(settings).filter(([name]) => name !== along));
-}
-
-/** @param {number} value */
-function rate(value) {
-  return value.toLocaleString('en-US', { maximumFractionDigits: 1 });
-}
-
-/** @param {number} share */
-function percent(share) {
-  return `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
 }

@@ -144,7 +144,13 @@ const SAMPLED = 20_000;
  * @returns {TypicalValues}
  */
 export function signFlips(differences, random) {
-  return typical(differences, { size: differences.length, count: 2 ** differences.length, random });
+  return typical(relabelPairs(differences, random), differences);
+}
+
+/** @param {readonly number[]} differences @param {Random} random */
+export function relabelPairs(differences, random) {
+  const { length: size } = differences;
+  return relabel(differences, { size, count: 2 ** size, random });
 }
 
 /**
@@ -155,8 +161,13 @@ export function signFlips(differences, random) {
  * @returns {TypicalValues}
  */
 export function exchanges(base, candidate, random) {
+  return typical(relabelSamples(base, candidate, random), [...base, ...candidate]);
+}
+
+/** @param {readonly number[]} base @param {readonly number[]} candidate @param {Random} random */
+export function relabelSamples(base, candidate, random) {
   const all = [...candidate, ...base.map((value) => -value)];
-  return typical(all, { size: candidate.length, count: combinations(all.length, candidate.length), random });
+  return relabel(all, { size: candidate.length, count: combinations(all.length, candidate.length), random });
 }
 
 /**
@@ -197,31 +208,47 @@ export function rejects(p, alpha) {
   return p <= alpha * (1 + 1e-9);
 }
 
-/**
- * The values of relabellings. Each moves some of the data, of which the candidate's come first and the base's have the
- * opposite sign; unpaired, as many of the base's move as of the candidate's.
- * @param {readonly number[]} data
- * @param {{size: number, count: number, random: Random}} how size: of the candidate's; count: of all relabellings
- * @returns {TypicalValues}
- */
-function typical(data, { size, count, random }) {
-  const values = count <= SAMPLED ? allValues(data, size, count) : sampledValues(data, size, random);
-  // Rounding errors around zero would break ties.
-  const nothing = 1e-12 * Math.max(...data.map(Math.abs));
-  for (let i = 0; i < values.length; i += 1) if (Math.abs(values[i]) <= nothing) values[i] = 0;
-  return { values: values.sort() };
+/** @param {Relabelled} relabelled @param {readonly number[]} data @returns {TypicalValues} */
+function typical({ sums, moved }, data) {
+  const nothing = rounding(data);
+  const values = sums.map((sum, i) => sum / moved[i]);
+  return { values: values.map((value) => (Math.abs(value) <= nothing ? 0 : value)).sort() };
 }
 
-/** @param {readonly number[]} data @param {number} size @param {number} count */
-function allValues(data, size, count) {
-  const values = new Float64Array(count - 1);
+/** Rounding errors around zero, at most so large, would break ties. @param {readonly number[]} data */
+export function rounding(data) {
+  return 1e-12 * Math.max(...data.map(Math.abs));
+}
+
+/**
+ * All relabellings but the identity, or a sample of them. Each moves some of the data, of which the candidate's come
+ * first and the base's have the opposite sign; unpaired, as many of the base's move as of the candidate's.
+ *
+ * @typedef {object} Relabelled in an order that depends on the sizes of the sides and on the random numbers only
+ * @property {Float64Array} sums of the moved data
+ * @property {Uint32Array} moved the candidate's data among them
+ *
+ * @param {readonly number[]} data
+ * @param {{size: number, count: number, random: Random}} how size: of the candidate's; count: of all relabellings
+ * @returns {Relabelled}
+ */
+function relabel(data, { size, count, random }) {
+  return count <= SAMPLED ? relabelAll(data, size, count) : relabelSample(data, size, random);
+}
+
+/** @param {readonly number[]} data @param {number} size @param {number} count @returns {Relabelled} */
+function relabelAll(data, size, count) {
+  const sums = new Float64Array(count - 1);
+  const moved = new Uint32Array(count - 1);
   const isPaired = size === data.length;
   let at = 0;
   /** @param {number} i @param {number} sum of the moved ones @param {number} left the candidate's among them @param {number} joined the base's */
   const walk = (i, sum, left, joined) => {
     if (!isPaired && left - joined > data.length - Math.max(i, size)) return;
     if (i === data.length) {
-      if (left > 0) values[at++] = sum / left;
+      if (left === 0) return;
+      sums[at] = sum;
+      moved[at++] = left;
       return;
     }
     walk(i + 1, sum, left, joined);
@@ -229,11 +256,11 @@ function allValues(data, size, count) {
     else if (joined < left) walk(i + 1, sum + data[i], left, joined + 1);
   };
   walk(0, 0, 0, 0);
-  return values;
+  return { sums, moved };
 }
 
-/** @param {readonly number[]} data @param {number} size @param {Random} random */
-function sampledValues(data, size, random) {
+/** @param {readonly number[]} data @param {number} size @param {Random} random @returns {Relabelled} */
+function relabelSample(data, size, random) {
   const order = data.map((_, i) => i);
   const isPaired = size === data.length;
   const exchanged = () => {
@@ -244,14 +271,16 @@ function sampledValues(data, size, random) {
     }
     return order.filter((index, place) => index < size !== place < size);
   };
-  return new Float64Array(SAMPLED - 1).map(() => {
+  const moved = new Uint32Array(SAMPLED - 1);
+  const sums = new Float64Array(SAMPLED - 1).map((_, i) => {
     /** @type {number[]} */
-    let moved = [];
+    let chosen = [];
     // No move is the identity, which is already counted.
-    while (moved.length === 0) moved = isPaired ? order.filter(() => random() < 0.5) : exchanged();
-    const left = moved.filter((index) => index < size).length;
-    return moved.reduce((sum, index) => sum + data[index], 0) / left;
+    while (chosen.length === 0) chosen = isPaired ? order.filter(() => random() < 0.5) : exchanged();
+    moved[i] = chosen.filter((index) => index < size).length;
+    return chosen.reduce((sum, index) => sum + data[index], 0);
   });
+  return { sums, moved };
 }
 
 /** @param {number} n @param {number} k */
@@ -265,15 +294,14 @@ function combinations(n, k) {
 export const MAX_FALSE_ALARMS = 0.05;
 
 /**
- * Level of the primary metric. It is below MAX_FALSE_ALARMS, so that a thousand comparisons of a node with itself stay
+ * Level of the primary metric, and of all others together. It is below MAX_FALSE_ALARMS, so that a thousand comparisons of a node with itself stay
  * below that rate whatever the noise (scripts/false-alarms.js), not only on average.
  */
 export const ALPHA = 0.035;
 
-/** The number of pairs, or of unpaired runs per side, below which no difference can be shown. @param {boolean} isPaired @param {number} [metrics] */
-export function runsNeeded(isPaired, metrics = 1) {
-  const level = metrics === 1 ? ALPHA : MAX_FALSE_ALARMS / metrics;
+/** The number of pairs, or of unpaired runs per side, below which no difference can be shown. @param {boolean} isPaired */
+export function runsNeeded(isPaired) {
   let n = 1;
-  while (!rejects(2 / (isPaired ? 2 ** n : combinations(2 * n, n)), level)) n += 1;
+  while (!rejects(2 / (isPaired ? 2 ** n : combinations(2 * n, n)), ALPHA)) n += 1;
   return n;
 }

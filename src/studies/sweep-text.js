@@ -1,7 +1,7 @@
 import { resultMarkdown } from '../outputs/markdown.js';
 import { csvLine } from '../outputs/rows.js';
-import { counted, shellWord } from '../text.js';
-import { KEPT, digits, metricOf } from './metrics.js';
+import { counted, digits, shellWord } from '../text.js';
+import { KEPT, metricOf } from './metrics.js';
 import { cellName, commandWords, namedParts } from './plan.js';
 import { mean, meanOf, standardDeviation } from './statistics.js';
 

@@ -1,8 +1,9 @@
 import { InputError, UsageError } from '../errors.js';
 import { pText, percentText } from '../outputs/format.js';
 import { tableText } from '../outputs/table.js';
+import { digits } from '../text.js';
 import { parallelShare, parallelText, slotsOfCell } from './contention.js';
-import { METRICS, digits, lowerBounds, metricOf, readMetrics, settingsOf } from './metrics.js';
+import { METRICS, lowerBounds, metricOf, readMetrics, settingsOf } from './metrics.js';
 import { safeName } from './run-files.js';
 import { fitLine, holm, median } from './statistics.js';
 

@@ -24,8 +24,7 @@ describe('gas', () => {
     assert.equal(sumOf(Object.values(fullness)), count);
     assert.deepEqual([own, ours], [{ transactions, gasUsed }, transactions]);
     assert.match(stdout, /^ {2}elapsed .* run TPS +Mgas\/s +avg ms/m);
-    const line =
-      /^ {2}gas +\d+\.\d Mgas\/s by this run, [\d,]+ an operation; \d+\.\d Mgas\/s in all blocks; blocks \d/m;
+    const line = /^ {2}gas +[\d.]+ Mgas\/s by this run, [\d,]+ an operation; [\d.]+ Mgas\/s in all blocks; blocks \d/m;
     assert.match(stdout, line);
   });
 
@@ -37,7 +36,7 @@ describe('gas', () => {
     assert.deepEqual([gasPerSecond, perSecond, run.config.ratePerSecond], [1e6, 1e6 / gasPerOperation, null]);
     const { askedPerSecond } = run.rates;
     assert.ok(Math.abs(askedPerSecond - perSecond) <= 1, `${askedPerSecond} and ${perSecond}`);
-    assert.match(stdout, /^ {2}Mgas\/s +[\d.]+ {2}of 1\.0 asked for: 37\.\d operations per second of 26,\d+ gas$/m);
+    assert.match(stdout, /^ {2}Mgas\/s +[\d.]+ {2}of 1 asked for: 37(\.\d)? operations per second of 26,\d+ gas$/m);
   });
 
   test('--rate 1Mgas in two workers, with random arrivals', async (t) => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { measuredText } from '../../../src/outputs/run-tables.js';
 import { summaryText } from '../../../src/outputs/summary.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { parseThreshold } from '../../../src/stats/thresholds.js';
@@ -72,31 +73,31 @@ Summary: ran for its duration, window 2.0 s
   generator  350  us of CPU per verified operation; peak memory 123 MB
   warning     the window has 1 of the 10 blocks that its figures need: they may differ in the next
               run; give --duration 22s or longer
-                  avg   min   p50     p90       p99     p99.9       max
-  latency ms   >= 188  10.0   100  >= 500  >= 1,550  >= 1,550  >= 1,550
-    queued        1.0   1.0   1.0     1.0       1.0       1.0       1.0
-    submit        2.0   2.0   2.0     2.0       2.0       2.0       2.0
-    inclusion    83.0   3.0  83.0     153       163       163       163
-    read-back     4.0   4.0   4.0     4.0       4.0       4.0       4.0
+                  avg  min  p50     p90       p99     p99.9       max
+  latency ms   >= 188   10  100  >= 500  >= 1,550  >= 1,550  >= 1,550
+    queued          1    1    1       1         1         1         1
+    submit          2    2    2       2         2         2         2
+    inclusion      83    3   83     153       163       163       163
+    read-back       4    4    4       4         4         4         4
     2 of 19 operations got no good answer in time: figures with >= are lower bounds; stages leave these operations out
   heads       polled every 10 ms: inclusion times are up to 10 ms late
-  gas         0.3 Mgas/s in all blocks; blocks 1.7 % full on average, p50 1.7 %, p90 1.7 %
+  gas         0.25 Mgas/s in all blocks; blocks 1.67 % full on average, p50 1.7 %, p90 1.7 %
   fees        900 wei: the limit is 1,000 wei (--max-spend); 10 wei for the set-up
-  verdict     unknown: 92 % of the latency is waiting for a block, reverted 1, timed_out 1, 2 % of
-              the gas limit was used, the generator's event loop busy 0 % of the time; the CPU time
-              of the node (--node-pid) or a run with twice the wallets (-t) would tell more
+  verdict     unknown: 92.2 % of the latency is waiting for a block, reverted 1, timed_out 1, 1.67 %
+              of the gas limit was used, the generator's event loop busy 0 % of the time; the CPU
+              time of the node (--node-pid) or a run with twice the wallets (-t) would tell more
   audit       exact: 2 counters grew by 18 = 17 verified + 1 included late, at block 1,234`,
     );
   });
 
   /** @type {Array<[number, number, RegExp]>} asked, achieved */
   const rates = [
-    [500, 498.94, /^ {2}rate +498\.9 {2}achieved of 500\.0 asked per second$/m],
-    [600, 495, /^ {2}rate +495\.0 {2}achieved of 600\.0 asked per second: 17\.5 % SHORT of the rate asked for$/m],
-    [100, 95, /^ {2}rate +95\.0 {2}achieved of 100\.0 asked per second$/m],
+    [500, 498.94, /^ {2}rate +499 {2}achieved of 500 asked per second$/m],
+    [600, 495, /^ {2}rate +495 {2}achieved of 600 asked per second: 17\.5 % SHORT of the rate asked for$/m],
+    [100, 95, /^ {2}rate +95 {2}achieved of 100 asked per second$/m],
     [100, 94.9, /: 5\.1 % SHORT of the rate asked for$/m],
-    [12_345, 12_346, /^ {2}rate +12,346\.0 {2}achieved of 12,345\.0 asked per second$/m],
-    [0, 0, /^ {2}rate +0\.0 {2}achieved of 0\.0 asked per second$/m],
+    [12_345, 12_346, /^ {2}rate +12,346 {2}achieved of 12,345 asked per second$/m],
+    [0, 0, /^ {2}rate +0 {2}achieved of 0 asked per second$/m],
   ];
   for (const [askedPerSecond, achievedPerSecond, expected] of rates) {
     it(`${achievedPerSecond} of ${askedPerSecond} per second`, () => {
@@ -166,13 +167,19 @@ Summary: ran for its duration, window 2.0 s
       '  thresholds      result  measured',
       '  tps>=8.6        FAILED  8.5 per second',
       '  p99 < 200ms     FAILED  >= 1,550 ms; 2 censored',
-      '  rss<1GB         passed  123.457 MB',
+      '  rss<1GB         passed  123 MB',
       '  timed_out<5.1%  passed  5 %',
       '  failed=0        FAILED  1',
       '  asked>1         FAILED  not measured: no rate was asked for (--rate, --stages)',
-      '  p50<9us         FAILED  100.031 ms',
+      '  p50<9us         FAILED  100 ms',
     ]);
     assert.doesNotMatch(summaryText(runFileOf(), false), /thresholds/);
+  });
+
+  it('figures of thresholds have three digits, and more only beside their limit', () => {
+    const held = (/** @type {number} */ value, /** @type {number} */ limit) =>
+      measuredText({ expression: '', figure: 'held', operator: '>=', unit: 'percent', passed: false, value, limit });
+    assert.deepEqual([held(93.6293, 98), held(99.96, 100), held(98.04, 98), held(98, 98)], ['93.6 %', '99.96 %', '98.04 %', '98 %']); // prettier-ignore
   });
 
   it('resubmissions with their reasons', () => {
@@ -216,9 +223,9 @@ Summary: ran for its duration, window 2.0 s
       }),
       false,
     );
-    assert.match(text, /^ {2}generator {3,}- {2}us of CPU/m);
+    assert.match(text, /^ {2}generator {2,}- {2}us of CPU/m);
     assert.match(text, /^ {2}latency ms( +-){7}$/m);
-    assert.match(text, /^ {2}TPS +0\.0 /m);
+    assert.match(text, /^ {2}TPS +0 /m);
     assert.match(text, /^ {2}audit {7}INCOMPLETE: it could not be made: ended at once, on request$/m);
   });
 

@@ -65,7 +65,7 @@ it('a run in Markdown: the result, the figures, the latencies, the thresholds an
   const text = runMarkdown(runFileOf({ thresholds: ['tps>=5', 'p99<200ms'].map(parseThreshold) }));
   assert.match(text, /^\*\*stress failed \(exit code 99\): p99\\<200ms\*\*\n\nunknown: /);
   assert.match(text, /\n\| TPS \| 8\.5 \| verified per second/);
-  assert.match(text, /\n\| latency ms \| >= 188 \| 10\.0 /);
+  assert.match(text, /\n\| latency ms \| >= 188 \| 10 /);
   assert.match(text, /\n\| p99\\<200ms \| FAILED \| >= 1,550 ms; 2 censored \|\n/);
   assert.match(text, /\n\naudit exact: 2 counters grew by 18 = 17 verified/);
 });

@@ -64,8 +64,8 @@ describe('the text output: intervals', () => {
       text(),
       [
         '  elapsed   attempts   verified      TPS  run TPS   Mgas/s   avg ms   min ms   max ms   p50 ms   p99 ms in flight   failed',
-        '    5.0 s      1,250      1,234      247      247      0.0 >= 1,112     10.0 >= 4,000     30.0 >= 4,000       200        3  reverted 1, rpc_error 1, timed_out 1',
-        '   10.0 s      1,250      1,234      0.0      123      0.0        -        -        -        -        -       200        0',
+        '    5.0 s      1,250      1,234      247      247        0 >= 1,112       10 >= 4,000       30 >= 4,000       200        3  reverted 1, rpc_error 1, timed_out 1',
+        '   10.0 s      1,250      1,234        0      123        0        -        -        -        -        -       200        0',
         '',
       ].join('\n'),
     );

@@ -123,6 +123,19 @@ describe('what a page draws of a run', () => {
     assert.deepEqual([queued[0], submit[0]], [null, 2.5]);
   });
 
+  it('says in the caption what is of the window only', () => {
+    const caption = (/** @type {string} */ id, run = RUN) =>
+      Object.values(runData(run).charts)
+        .flat()
+        .find((one) => one.id === id)?.summary;
+    // In the drain the line falls to 0.
+    assert.equal(caption('flight'), 'In the window: always 7.');
+    assert.match(caption('tps') ?? '', /^In the window: verified: always 2\/s; asked for: always 5\/s\.$/);
+    const [, load] = ROWS;
+    assert.equal(caption('flight', { ...RUN, intervals: [load] }), 'Always 7.');
+    assert.equal(caption('gas'), 'Always 15 %.', 'nothing is drawn of the others');
+  });
+
   it('knows what lies outside of the window', () => {
     assert.deepEqual(runData(RUN).time.phases, [
       { from: 0, to: 1, name: 'warm-up' },

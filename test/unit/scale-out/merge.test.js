@@ -201,7 +201,7 @@ describe('clocks', () => {
   const blocksOf = (aheadMs, firstBlock = 100) =>
     [0, 1, 2].map((i) => {
       const firstNumber = firstBlock + 5 * i;
-      return { firstNumber, lastNumber: firstNumber + 4, skewMinMs: 40 + 10 * i + aheadMs };
+      return { firstNumber, lastNumber: firstNumber + 4, skewMinMs: 40 + 10 * i + aheadMs, lengthMs: 1000 };
     });
 
   const polled = { run: /** @type {any} */ ({ ...headerOf(0).run, generator: { inclusionResolutionMs: 250 } }) };
@@ -220,6 +220,24 @@ describe('clocks', () => {
       const { offsetsMs, correctionsMs, skewMs } = compareClocks(headersOf(...seen.map((blocks) => ({ blocks }))));
       assert.deepEqual([offsetsMs, correctionsMs, skewMs], [offsets, corrections, skew]);
     });
+
+  test('of one host are one clock, whatever its instances saw and when', () => {
+    const hosts = (/** @type {string[]} */ ...names) =>
+      compareClocks(headersOf(...names.map((host, i) => ({ host, blocks: [b0, blocksOf(907), []][i] }))));
+    const one = hosts('a', 'a', 'a');
+    assert.deepEqual([one.offsetsMs, one.correctionsMs, one.skewMs], [[0, 0, 0], [0, 0, 0], 0]);
+    assert.deepEqual(hosts('a', 'b', 'b').offsetsMs, [-907, 0, 0]);
+    const unknown = hosts('a', 'a', 'b').skewMs;
+    assert.equal(hosts('b', 'a', 'a').skewMs, 907);
+    assert.equal(unknown, null, 'of the other host nothing is known');
+  });
+
+  test('are not compared by the first blocks of one of them, which may be old', () => {
+    const first = { firstNumber: 110, lastNumber: 111, skewMinMs: 950, lengthMs: 1000 };
+    assert.equal(compareClocks(headersOf({ blocks: b0 }, { blocks: [first] })).skewMs, null);
+    const overlap = { firstNumber: 113, lastNumber: 130, skewMinMs: 950, lengthMs: 1000 };
+    assert.equal(compareClocks(headersOf({ blocks: b0 }, { blocks: [overlap] })).skewMs, null);
+  });
 
   test('are known to 100 ms, or as rarely as heads are polled', () => {
     assert.equal(compareClocks(headersOf({ blocks: b0 }, { blocks: b90 })).knownToMs, 100);
@@ -429,9 +447,20 @@ test('files of version 0.1 whose windows differ: counts that no interval has are
   assert.match(unmeasured['/rates/acceptedPerSecond'], /^known of whole windows only/);
   assert.match(warnings.join(), /the common window is 75 % of the longest/);
   const text = summaryText({ ...merged, rates: { ...rates, askedPerSecond: 100 } }, false);
-  assert.match(text, /rate +- +achieved of 100\.0 asked per second\n/);
+  assert.match(text, /rate +- +achieved of 100 asked per second\n/);
   assert.ok((rates.verifiedPerSecond ?? 0) > 0);
   assert.equal(counts.verified, 2 * run.counts.verified);
+  // One of them failed in its set-up.
+  const { merged: facts } = /** @type {any} */ (merged);
+  const [first, second] = facts.instances;
+  const never = { ...second, durationMs: 0, verifiedPerSecond: null, end: 'set_up_failed' };
+  const failed = { ...merged, end: 'set_up_failed', merged: { ...facts, instances: [first, never] } };
+  const some = summaryText(/** @type {any} */ (failed), false);
+  assert.match(some, /^Summary: 2 instances as one, 1 of 2 ended before its load began, window/m);
+  assert.match(some, /\n {2}- +5\.\.9 +- +- +\d/);
+  assert.match(some, /\n {2}start +1 of 2 instances began\n/);
+  const three = summaryText(/** @type {any} */ ({ ...merged, merged: { ...facts, instances: [first, second, never] } }), false); // prettier-ignore
+  assert.match(three, /\n {2}start +2 of 3 instances began, within 500 ms; their clocks/);
 });
 
 test('what is no file in a folder is left out, and not waited for', async (t) => {

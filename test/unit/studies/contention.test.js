@@ -80,7 +80,7 @@ describe('the share of the execution that runs in parallel', () => {
     const text = trendText(trend(pointsOfSweep(sweepOf(4))));
     assert.match(
       text,
-      /^\nContention, 24 runs with \d+ shares of the most written slot\n {2}verdict {3}7\d % of the execution runs in parallel \(95 % interval \d+ % to \d+ %\); a slot is the limit from 2\d % of the writes on$/,
+      /^\nContention, 24 runs with \d+ shares of the most written slot\n {2}verdict {3}7\d(\.\d)? % of the execution runs in parallel \(95 % interval [\d.]+ % to [\d.]+ %\); a slot is the limit from 2\d(\.\d)? % of the writes on$/,
     );
     const none = { share: 0, low: 0, high: 0.02, breakAt: 1, isShown: false, runs: 8, cells: 4 };
     assert.match(parallelText(none), /no part of the execution is shown to run in parallel \(at most 2 %\)/);

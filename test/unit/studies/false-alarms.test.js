@@ -12,6 +12,12 @@ for (const plan of PLANS.filter(({ test: name, runs }) => (name === 'paired' ? r
     assert.ok(secondaries <= limit(TRIALS), `${100 * secondaries} % of any secondary`);
   });
 
+test('false alarms of the other secondaries where two of them did change', () => {
+  const [plan] = PLANS.filter(({ runs, noise }) => runs === 8 && noise === 'log-normal');
+  const { secondaries } = alarms(plan, { trials: TRIALS, seed: 42, change: -0.2, changed: 2 });
+  assert.ok(secondaries <= limit(TRIALS), `${100 * secondaries} % of any`);
+});
+
 for (const plan of TREND_PLANS.filter(({ values }) => values === 8))
   test(`trends of noise: ${plan.values} values, ${plan.repeats} runs of each, ${plan.noise}`, () => {
     const trials = 300;

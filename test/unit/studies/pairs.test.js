@@ -38,12 +38,15 @@ function made(folder, { args = [], b = 100, stop, from, onRun = () => {} } = {})
 }
 
 /** @param {Both} both @param {string[]} [failIf] @param {string[]} [more] */
-function comparedOf({ base, candidate, files, sequential }, failIf = [], more = []) {
+function comparedOf({ base, candidate, files, sequential, failures }, failIf = [], more = []) {
   return compare(base, candidate, {
+    failures,
     ...{ baseFiles: files.base, candidateFiles: files.candidate, sequential, pairs: true, more },
     ...{ failIf: failIf.map(parseFailIf), mayDiffer: RUNS_MAY_DIFFER_IN, stress: '1.0.0' },
   });
 }
+
+const NOTHING = Object.freeze({ exitCode: 69, run: null, complaint: 'cannot reach it' });
 
 /** @param {string} folder @param {{args?: string[], stop?: Stop, answer?: (run: number) => object}} [given] */
 function fixed(folder, { args = [], stop, answer = () => ({}) } = {}) {
@@ -82,18 +85,62 @@ describe('runPairs(), a fixed number', () => {
     equalBy(warnings, (line) => line.slice(0, 50), ['warning: A: the window has 1 of the 10 blocks that']);
   });
 
-  it('makes a run that measured nothing once more, and ends when that does not help', async (t) => {
-    const nothing = { exitCode: 69, run: null, complaint: 'cannot reach it' };
-    const once = fixed(temporaryFolder(t), { args: ['--repeat=1'], answer: (run) => (run === 3 ? nothing : {}) });
-    assert.equal((await once.result).base.length, 1);
-    assert.equal(once.runs.length, 5);
-    assert.match(once.lines.join('\n'), /the run A measured nothing: cannot reach it; once more/);
-    const twice = fixed(temporaryFolder(t), { answer: (run) => (run >= 4 ? nothing : {}) });
-    await assert.rejects(twice.result, { exitCode: 69, message: 'the run B failed: cannot reach it' });
-    assert.equal(twice.runs.length, 5);
-    const refused = fixed(temporaryFolder(t), { answer: () => ({ ...nothing, exitCode: 77 }) });
+  it('makes a pair that failed once more, both runs of it', async (t) => {
+    const folder = temporaryFolder(t);
+    const once = fixed(folder, { args: ['--repeat=1'], answer: (run) => (run === 4 ? NOTHING : {}) });
+    const both = await once.result;
+    assert.equal(once.runs.map(({ env }) => (env.STRESS_RPC === A ? 'A' : 'B')).join(''), 'ABABAB');
+    assert.deepEqual(both.files, {
+      base: [join(folder, 'a-1-again.json')],
+      candidate: [join(folder, 'b-1-again.json')],
+    });
+    const warning = 'warning: pair 1: the run B failed: cannot reach it; the pair is made once more';
+    assert.ok(once.lines.includes(warning), once.lines.join('\n'));
+    const comparison = comparedOf(both);
+    assert.deepEqual([compareExit(comparison), comparison.leftOut], [0, []], 'it may be chance');
+    const note = 'warning: the candidate failed in 1 run (the last: cannot reach it)';
+    assert.ok(compareResult(comparison).notes?.includes(note));
+  });
+
+  it('leaves a pair out that failed twice, and does not let the side pass; so does the same command later', async (t) => {
+    const folder = temporaryFolder(t);
+    // Two first runs, the first pair, and A of the second pair, behind B.
+    const crashed = (/** @type {number} */ number) => ({ exitCode: 69, run: runOf(number), complaint: 'it crashed' });
+    const answer = (/** @type {number} */ run) => (run === 5 || run === 6 ? crashed(run) : {});
+    const { result, lines } = fixed(folder, { args: ['--repeat=3'], answer });
+    const both = await result;
+    assert.ok(lines.includes('warning: pair 2: the run B failed: it crashed; the pair is left out'), lines.join('\n'));
+    const comparison = comparedOf(both);
+    assert.deepEqual([comparison.method.pairs, comparison.leftOut, compareExit(comparison)], [2, [2], 99]);
+    const words = 'the candidate failed in 2 runs (the last: it crashed); left out: pair 2';
+    assert.ok(comparison.verdict.sentence.endsWith(words), comparison.verdict.sentence);
+    const file = join(folder, 'compare.json');
+    writeFileSync(file, JSON.stringify(comparison));
+    assert.deepEqual((await reader('compare'))(file), comparison);
+    assert.match(renderCompare(comparison), /failed in 2 runs/);
+    const later = fixed(folder, { args: ['--repeat=3'] });
+    assert.deepEqual(comparedOf(await later.result), { ...comparison, endedAt: comparison.endedAt });
+    assert.equal(later.runs.length, 0);
+  });
+
+  it('ends after three failed pairs in a row, with what there is; without any pair it is an error', async (t) => {
+    const folder = temporaryFolder(t);
+    const { result, runs, lines } = fixed(folder, { answer: (run) => (run > 4 ? NOTHING : {}) });
+    const both = await result;
+    assert.deepEqual([both.base.length, comparedOf(both).leftOut], [1, [2, 3, 4]]);
+    assert.equal(lines.at(-1), '3 pairs in a row failed: pairs made: 1; to compare again, give --dir another folder');
+    assert.equal(runs.length, 4 + 6);
+    const empty = temporaryFolder(t);
+    const none = fixed(empty, { answer: (run) => (run > 2 ? NOTHING : {}) });
+    await assert.rejects(none.result, { exitCode: 69, message: 'the run A failed: cannot reach it' });
+    assert.equal(none.runs.length, 2 + 6);
+    assert.equal((await fixed(empty).result).base.length, 8, 'the same command tries all again');
+    const refused = fixed(temporaryFolder(t), { answer: () => ({ ...NOTHING, exitCode: 77 }) });
     await assert.rejects(refused.result, { exitCode: 77 });
     assert.equal(refused.runs.length, 1, 'what was refused is refused again');
+    const first = fixed(temporaryFolder(t), { answer: () => NOTHING });
+    await assert.rejects(first.result, { exitCode: 69, message: 'the run A failed: cannot reach it' });
+    assert.equal(first.runs.length, 2, 'the first run of a side is made twice');
   });
 
   it('gives the whole pairs when it is interrupted, and the same command makes the others', async (t) => {
@@ -143,11 +190,11 @@ describe('runPairs(), until sure', () => {
     assert.deepEqual([...new Set(couples)].sort(), ['AB', 'BA']);
     const coins = lines.flatMap((line) => /^pair \d+ \((\w) (\w)\)/.exec(line)?.slice(1).join('') ?? []);
     assert.deepEqual(coins, couples);
-    assert.match(lines.at(-1) ?? '', /^pair \d \(\w \w\) {2}TPS -\d\.\d % \(-.* \.\. -.*\)$/);
+    assert.match(lines.at(-1) ?? '', /^pair \d \(\w \w\) {2}TPS -\d(\.\d+)? % \(-.* \.\. -.*\)$/);
     const { verdict, metrics, method } = comparedOf(both, ['tps<-5%']);
     assert.match(
       verdict.sentence,
-      /^the candidate is slower than the baseline: TPS changed by -\d\.\d % \(95 % interval -\S+ % to -\S+ %, \d pairs\)$/,
+      /^the candidate is slower than the baseline: TPS changed by -\d(?:\.\d+)? % \(95 % interval -\S+ % to -\S+ %, \d pairs\)$/,
     );
     assert.deepEqual([verdict.word, metrics[0].word, method.name], ['slower', 'slower', 'sequential']);
     assert.ok(metrics[0].p <= 0.05);

@@ -182,8 +182,8 @@ describe('saturation', () => {
   const other = { '10 tcp': { tps: 100 }, '100 tcp': { tps: 900, ms: 900 } };
   const noise = 'rate=100 may be noise, a higher load did better; --repeat shows whether';
   const from = (/** @type {string} */ load, /** @type {string} */ why) => [`saturated from ${load} on: ${why}`];
-  const more = '400 TPS are 2.6 % more than at threads=40, while the mean latency grew by 145 %';
-  const none = '100 TPS are 0.0 % more than at threads=10, while the mean latency grew by 800 %';
+  const more = '400 TPS are 2.56 % more than at threads=40, while the mean latency grew by 145 %';
+  const none = '100 TPS are 0 % more than at threads=10, while the mean latency grew by 800 %';
   const ofGrid = [`transport=undici: ${from('threads=100', none)}`, 'transport=tcp: not saturated up to threads=100'];
   const nothing = 'nothing was verified, after 390 TPS at threads=40';
   /** What is asked for, the figures of each cell, and what is said of each line. @type {Array<[string, string[], Record<string, Figures>, string[]]>} */
@@ -195,9 +195,9 @@ describe('saturation', () => {
       'less below and above',
       upTo(400),
       rates([80, 200, 200, 100]),
-      from('rate=300', `67 % of the rate was held; ${noise}`),
+      from('rate=300', `66.7 % of the rate was held; ${noise}`),
     ],
-    ['ends after the window', ['-t=5', '--rate=100,101'], late, from('rate=101', '77 % of the rate was held')],
+    ['ends after the window', ['-t=5', '--rate=100,101'], late, from('rate=101', '77.1 % of the rate was held')],
     ['wallets at a rate', ['-t=1,9', '--rate=100'], wallets([[1, 10, 100], [9, 90, 100]]), []], // prettier-ignore
     [
       'no more',

@@ -58,7 +58,7 @@ test('growth from 0 is named first', () => {
   const [{ words }] = trend(pointsOfSweep({ cells })).lines;
   assert.equal(
     words,
-    'shown to grow with rate: failed from 0, queued p50 +56.0 %, submit p50 +6.5 %, inclusion p50 +5.7 %',
+    'shown to grow with rate: failed from 0, queued p50 +56 %, submit p50 +6.5 %, inclusion p50 +5.74 %',
   );
 });
 
