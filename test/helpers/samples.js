@@ -170,6 +170,19 @@ export function blockOf(given = {}) {
   return { number: 7, hash: `0x${'cd'.repeat(32)}`, transactions: 20, ours: 18, ...times, ...gas, ...given };
 }
 
+/** As many blocks as a window needs, with the transactions of one. */
+function tenBlocks() {
+  const one = totalsOfBlock(blockOf());
+  const fullness = Object.fromEntries(Object.keys(one.fullness ?? {}).map((share) => [share, 10]));
+  return {
+    ...one,
+    count: 10,
+    lastNumber: Number(one.firstNumber) + 9,
+    fullnessSum: 10 * (one.fullnessSum ?? 0),
+    fullness,
+  };
+}
+
 /** @param {Partial<RunParts>} [given] */
 export function runFileOf(given = {}) {
   return buildRunFile(partsOf(given));
@@ -208,7 +221,7 @@ export function partsOf(given = {}) {
     periodUs: 100_000,
     series: { startMs: 0, stepMs: 1000, verified: [9, 8], gas: [250_000, 250_000] },
     inWindow: { verified: stats.window.verified, included: stats.window.included, gas: 500_000 },
-    intervals: [rowOf({ counts, failures, latency, lag, blocks: totalsOfBlock(blockOf()), endMs: 2000, tps: 8.5 })],
+    intervals: [rowOf({ counts, failures, latency, lag, blocks: tenBlocks(), endMs: 2000, tps: 8.5 })],
     windowStartedAtMs: Date.UTC(2026, 0, 1, 0, 0, 1),
     failureWords: {},
     reorgs: noReorgs(),

@@ -71,8 +71,6 @@ Summary: ran for its duration, window 2.0 s
   timed out    1
   abandoned    1  still open when the drain ended
   generator  350  us of CPU per verified operation; peak memory 123 MB
-  warning     the window has 1 of the 10 blocks that its figures need: they may differ in the next
-              run; give --duration 22s or longer
                   avg  min  p50     p90       p99     p99.9       max
   latency ms   >= 188   10  100  >= 500  >= 1,550  >= 1,550  >= 1,550
     queued          1    1    1       1         1         1         1
@@ -83,8 +81,8 @@ Summary: ran for its duration, window 2.0 s
   heads       polled every 10 ms: inclusion times are up to 10 ms late
   gas         0.25 Mgas/s in all blocks; blocks 1.67 % full on average, p50 1.7 %, p90 1.7 %
   fees        900 wei: the limit is 1,000 wei (--max-spend); 10 wei for the set-up
-  verdict     unknown: 92.2 % of the latency is waiting for a block, reverted 1, timed_out 1, 1.67 %
-              of the gas limit was used, the generator's event loop busy 0 % of the time; the CPU
+  verdict     unknown: 92.2 % of the latency is waiting for a block, reverted 1, timed_out 1, 0.167
+              % of the gas limit was used, the generator's event loop busy 0 % of the time; the CPU
               time of the node (--node-pid) or a run with twice the wallets (-t) would tell more
   audit       exact: 2 counters grew by 18 = 17 verified + 1 included late, at block 1,234`,
     );

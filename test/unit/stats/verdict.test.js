@@ -327,7 +327,7 @@ const CASES = {
       /; 1 % of the operations were begun, .* 150 ms or more/,
     ],
     ['held in full blocks', openRun({ blocks: { count: 100, full: 90 } })],
-    ['users who rest', closedRun({ config: { thinkTimeMs: 1000 } }), /^users rested 91 % of the time \(--think-time\)/],
+    ['users who rest', closedRun({ config: { thinkTimeMs: 1000 } }), /^users rested 90\.9 % of the time \(--think-time\)/],
   ],
   'generator-bound': [
     [
@@ -352,7 +352,7 @@ const CASES = {
     [
       'late timers make half of the latency',
       closedRun({ latencyUs: 300_000, probes: { loop: { ...LOOP, delayMeanUs: 52_000 } } }),
-      /^52 % of the latency is waiting in the generator, for the generator's event loop \(busy 41 % of the time, 156 ms late\) or for one of its connections/,
+      /^52\.3 % of the latency is waiting in the generator, for the generator's event loop \(busy 41 % of the time, 156 ms late\) or for one of its connections/,
     ],
     [
       'late starts and drops, with more wallets than the rate needs',

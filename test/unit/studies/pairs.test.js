@@ -75,8 +75,7 @@ describe('runPairs(), a fixed number', () => {
   it('warns once of too short windows', async (t) => {
     const run = (/** @type {number} */ number) => {
       const plain = runOf(number);
-      const [row] = plain.intervals;
-      return { ...plain, intervals: [{ ...row, inFlight: 10 }] };
+      return { ...plain, blocks: { ...plain.blocks, count: 1 } };
     };
     const answer = (/** @type {number} */ number) => ({ run: run(number) });
     const { result, lines } = fixed(temporaryFolder(t), { args: ['--repeat=3'], answer });
