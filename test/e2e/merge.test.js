@@ -298,5 +298,12 @@ function assertSamples(merged, all) {
   assert.ok(sum > 0);
   assert.equal(merged.window.counts.verified, sum);
   assertNear(merged.window.durationMs, 3000, 0.4, 'length of the common window');
-  assertNear(merged.rates.verifiedPerSecond, (1000 * sum) / merged.window.durationMs, 1e-9, 'TPS');
+  // The instances had the same window, but for a small part.
+  const rates = runs.map((run) => run.rates.verifiedPerSecond);
+  assertNear(
+    merged.rates.verifiedPerSecond,
+    rates.reduce((all, rate) => all + rate, 0),
+    0.05,
+    'TPS',
+  );
 }

@@ -44,7 +44,7 @@ function assertSchemaIsStrict(run) {
     ...['/blocks', '/intervals/0/blocks'].flatMap((blocks) =>
       ['full', 'gapMaxMs', 'own', 'fullness', 'fullnessSum'].map((name) => `${blocks}/${name}`),
     ),
-    '/gas',
+    ...['/gas', '/series', '/rates/chainGasPerSecond', '/rates/spreadMs', '/intervals/0/perSecond'],
     ...['/probes', '/intervals/0/probes'].flatMap((probes) => [`${probes}/loop/cpuUs`, `${probes}/loop/waitedUs`]),
     ...['/latency/censored', '/latency/fromStartCensored', '/spending/leftWei'],
   ]);
