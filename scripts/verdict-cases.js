@@ -33,6 +33,7 @@ const FIRST_ROW = /^ +\d+\.\d s /m;
 /** It ends with us however we end. */
 const BUSY_LOOP = 'const parent = process.ppid; while (process.ppid === parent) for (let i = 0; i < 1e8; i += 1);';
 
+const ATTEMPTS = 3;
 const UNKNOWN_AT_MOST = 5;
 
 /** @param {Case} one @returns {Promise<{code: number | null, stdout: string, stderr: string, run: any}>} run: null without a run file */
@@ -74,6 +75,17 @@ export async function runCase({ prepare }) {
   }
 }
 
+/** On a busy machine a node may not start in time. @param {Case} one @returns {Promise<{run: any, stderr: string}>} */
+async function attempt(one) {
+  for (let left = ATTEMPTS - 1; ; left -= 1)
+    try {
+      return await runCase(one);
+    } catch (error) {
+      const stderr = `${one.name}: ${/** @type {Error} */ (error).message}`;
+      if (left === 0) return { run: null, stderr };
+    }
+}
+
 /** @param {number} count of loops @returns {() => void} ends them */
 function startBusyLoops(count) {
   const loops = Array.from({ length: count }, () => spawn(process.execPath, ['-e', BUSY_LOOP], { stdio: 'ignore' }));
@@ -89,7 +101,7 @@ async function runAll(cases, { machine, judgeOld, save, evidence }) {
   try {
     const rows = [];
     for (const one of cases) {
-      const { run, stderr } = await runCase(one);
+      const { run, stderr } = await attempt(one);
       const why = stderr.trim().split('\n').at(-1) ?? '';
       const verdict = /** @type {NonNullable<Verdict>} */ (run?.verdict ?? { name: 'none', evidence: why });
       const load = loadavg()[0].toFixed(1);

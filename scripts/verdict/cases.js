@@ -132,7 +132,7 @@ function stopped(options) {
 const BY_VERDICT = {
   'concurrency-bound': {
     ...Object.fromEntries(
-      [20, 60].map((wallets) => [
+      [20, 40].map((wallets) => [
         `closed loop, ${wallets} wallets, embedded chain (100 ms blocks)`,
         embedded(`-t ${wallets} -d 6s`),
       ]),
