@@ -32,7 +32,11 @@ const BUSY_NODE = 0.9;
 /** Tested in order: the first row whose condition holds is the verdict. @type {readonly Row[]} */
 const ROWS = Object.freeze([
   // Without answers, funds or ports nothing else was tried: these four exclude all others.
-  { name: 'endpoint-down', when: (f) => f.down !== null, evidence: (f) => `${f.down}` },
+  {
+    name: 'endpoint-down',
+    when: (f) => f.down !== null && (f.isUnanswered || f.waitShare < 0.5),
+    evidence: (f) => `${f.down}`,
+  },
   {
     name: 'funds',
     when: (f) =>
@@ -246,6 +250,8 @@ function factsOf(run) {
   return {
     ...{ run, wallets, inFlight, slots: wallets * inFlight, noun: isPlain(run) ? 'users' : 'wallets' },
     down: endpointDown(run),
+    // Without these, calls may only have waited in the generator.
+    isUnanswered: counts.verified < counts.started || run.generator.resubmissions.repeated > 0,
     // With several in flight more operations fail than wallets are empty.
     empty: Math.min(failures.insufficient_funds ?? 0, wallets, run.generator.retiredWallets || Infinity),
     portless: failures.transport_no_ports ?? 0,

@@ -437,6 +437,14 @@ describe('judge()', () => {
     assert.equal(inFlightNeeded({ ...run, latency: none }), null);
   });
 
+  it('calls that wait in the generator are no outage, unless one is not answered', () => {
+    const run = closedRun({ latencyUs: 5e6, generator: outageOf(2500, 9000) });
+    const latency = { ...run.latency, stages: { ...run.latency.stages, queued: distributionOf(1e8) } };
+    const away = withRows({ ...run, latency }, [[1e5], [1e5], [1e5], [1e5]]);
+    assert.equal(judge(away)?.name, 'generator-bound');
+    assert.equal(judge({ ...away, counts: { ...away.counts, abandoned: 1, verified: 19_999 } })?.name, 'endpoint-down');
+  });
+
   it('operations that wait for connections which a slow node keeps: no generator-bound', () => {
     const run = closedRun({ latencyUs: 2_000_000, fastestUs: 1_900_000 });
     /** @param {number} submitUs */
@@ -464,7 +472,8 @@ describe('judge()', () => {
   });
 
   it('plain calls: rows without answers show an outage', () => {
-    const run = callRun([1000]);
+    const answered = callRun([1000]);
+    const run = { ...answered, counts: { ...answered.counts, verified: 19_993, failed: 7 } };
     const row = run.intervals[0];
     const rowAt = (/** @type {number} */ i, verified = 0, failures = {}) =>
       rowOf({ startMs: i * 1000, endMs: (i + 1) * 1000, counts: { ...row.counts, verified }, failures });
