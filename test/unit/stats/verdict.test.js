@@ -327,7 +327,11 @@ const CASES = {
       /; 1 % of the operations were begun, .* 150 ms or more/,
     ],
     ['held in full blocks', openRun({ blocks: { count: 100, full: 90 } })],
-    ['users who rest', closedRun({ config: { thinkTimeMs: 1000 } }), /^users rested 90\.9 % of the time \(--think-time\)/],
+    [
+      'users who rest',
+      closedRun({ config: { thinkTimeMs: 1000 } }),
+      /^users rested 90\.9 % of the time \(--think-time\)/,
+    ],
   ],
   'generator-bound': [
     [
