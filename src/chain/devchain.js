@@ -22,9 +22,10 @@ const KEEPER = fileURLToPath(new URL('keeper.js', import.meta.url));
  * A block every 100 ms is as fast as automine, but does not store a state for each transaction. With its high gas limit
  * the base fee never rises. With anvil's defaults, block bodies and old states would fill memory and disk by gigabytes.
  */
+export const BLOCK_SECONDS = 0.1;
 const ANVIL_FLAGS = [
   ...['--quiet', '--host', '127.0.0.1', '--accounts', '1'],
-  ...['--block-time', '0.1', '--gas-limit', '1000000000'],
+  ...['--block-time', `${BLOCK_SECONDS}`, '--gas-limit', '1000000000'],
   ...['--transaction-block-keeper', '600', '--max-persisted-states', '1'],
 ];
 

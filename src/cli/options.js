@@ -197,7 +197,7 @@ const TABLE = {
       mayDiffer: 'instances',
       help: 'number of threads that share the wallets; auto: one for every two cores' },
     { name: 'duration', usual: true, synonyms: ['z'], alias: 'd', key: 'durationMs', argument: 'TIME', parse: parse.duration(100), commands: NEEDED,
-      mayDiffer: 'runs', defaultText: 'until interrupted; in stress find 8s or 4 blocks',
+      mayDiffer: 'runs', defaultText: 'until interrupted; in stress find 8s or 10 blocks',
       help: 'length of the load, such as 30s, 5m, 1h' },
     { name: 'warmup', usual: true, key: 'warmupMs', argument: 'TIME|auto', choices: ['auto'], parse: parse.duration(0), fallback: '0s', commands: NEEDED,
       help: 'warm-up before the measured window; it is not part of --duration; auto (default of find, sweep and compare) ends it when as many operations have ended as can be in flight' },

@@ -62,6 +62,7 @@ import { MAX_SUBMISSIONS, RetryPolicy, Submissions } from './submit.js';
  * @property {number} startBlock latest block when the load began
  * @property {string | null} startHash its hash
  * @property {number | null} [periodUs] time between the blocks before; null: not known
+ * @property {number} [headAtUs] when the latest block was made, by its timestamp
  * @property {string} inclusion name of the detector
  * @property {bigint | null} capWei limit of fees; null: none
  * @property {number} confirmations blocks required on top before an operation counts as included
@@ -186,6 +187,7 @@ export class ThreadEngine {
       head: startBlock,
       headHash: startHash,
       periodUs: about.periodUs,
+      headAtUs: about.headAtUs,
       confirmations,
       onBlock: (block) => {
         fees.observe(block.baseFeeWei);

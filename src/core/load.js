@@ -126,9 +126,13 @@ export class Load {
     const ledger = await engine.drain(times.drainTimeoutMs, stop.now).finally(endProgress);
     endLive();
     await this.#report('drain', clock.nowUs());
-    this.#written = this.#written.then(() => this.#showSettled(Infinity));
-    await this.#written.catch((error) => stop.request('internal', EXIT.internal, error));
-    return { ...this.#soFar(), ledger };
+    const loaded = await this.#written
+      .then(() => this.#closeRows())
+      .catch((error) => {
+        stop.request('internal', EXIT.internal, error);
+        return this.#soFar();
+      });
+    return { ...loaded, ledger };
   }
 
   /** @param {Plan} plan */
@@ -180,6 +184,16 @@ export class Load {
       const totals = { ...sums, runTps: row.phase === 'load' && isSettled ? meanTps(this.#log.rows, row.endMs) : null };
       for (const output of this.#options.outputs) output.interval?.(shown, totals);
     }
+  }
+
+  /** No rate is known of rows that end after the last block, if the drain was cut short. */
+  #closeRows() {
+    const loaded = this.#soFar();
+    const { loadStartUs } = this.#plan;
+    for (const row of this.#log.rows)
+      if (row.phase === 'load' && loadStartUs + 1000 * row.endMs > loaded.throughput.endUs) withoutRate(row);
+    this.#showSettled(Infinity);
+    return loaded;
   }
 
   /** @returns {() => void} ends it */
@@ -357,6 +371,12 @@ export class Load {
     this.#unsettled.push({ row, sums });
     this.#showSettled(stats.endUs);
   }
+}
+
+/** @param {IntervalRow} row */
+function withoutRate(row) {
+  row.tps = null;
+  delete row.perSecond;
 }
 
 /** Of the window so far. @param {IntervalRow[]} rows @param {number} untilMs */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { startDevChain } from '../chain/devchain.js';
+import { BLOCK_SECONDS, startDevChain } from '../chain/devchain.js';
 import { describeForeign } from '../chain/funding.js';
 import { ConsistencyCheck } from '../consistency/index.js';
 import { EXIT, InternalError, ProtocolError, RpcError, StressError, UnavailableError, worstExit } from '../errors.js';
@@ -193,6 +193,7 @@ async function prepare(config, surroundings, opened) {
   await opened.common?.wait({ chainId: ready.chain.chainId, genesisHash: ready.chain.genesisHash ?? null });
   const accounts = wallets.map((wallet, position) => new Account(position, wallet));
   const start = await startBlockOf(ready, confirmations, setUpBlock);
+  if (opened.isEmbedded) start.periodUs ??= 1e6 * BLOCK_SECONDS;
   const before = sender === null ? NOT_PAID : await balanceOf(rpc, wallets, start.startBlock, 'setup');
   await monitor.waitUntilSynced(stop.drain);
   await identity?.compare(sender === null ? Infinity : start.startBlock, stop.drain);

@@ -236,6 +236,7 @@ async function nextOf(rpc, wallet, head) {
  * @property {number} startBlock
  * @property {string | null} startHash
  * @property {number | null} [periodUs] time between the blocks before; null: not known
+ * @property {number} [headAtUs] when it was made, by its timestamp
  */
 
 /** Time limit for confirmations of the set-up, and for reorged transactions to return. */
@@ -282,7 +283,13 @@ export async function startBlockOf({ sender, wallets }, confirmations, setUpBloc
   const block = startBlock === head ? latest : await blockAt(rpc, toHex(startBlock));
   await waitForNonces(sender, wallets, clock.nowUs() + WAIT_MS * 1000);
   const seconds = await secondsPerBlock(rpc, latest);
-  return { startBlock, startHash: block.hash, periodUs: seconds && 1e6 * seconds };
+  const ageMs = Math.max(0, clock.wallMs() - 1000 * toNumber(latest.timestamp ?? '0x0'));
+  return {
+    startBlock,
+    startHash: block.hash,
+    periodUs: seconds && 1e6 * seconds,
+    headAtUs: clock.nowUs() - 1000 * ageMs,
+  };
 }
 
 /** @param {Rpc} rpc */

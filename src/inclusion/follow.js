@@ -70,14 +70,14 @@ export class ChainFollower {
 
   /** @param {InclusionOptions} options */
   constructor(options) {
-    const { rpc, clock, head, headHash, periodUs = null, confirmations } = options;
+    const { rpc, clock, head, headHash, periodUs = null, headAtUs, confirmations } = options;
     this.#options = options;
     this.#done = head;
     if (headHash) this.#hashes.set(head, headHash);
     this.#newestAtUs = clock.nowUs();
     this.#lastSuccessUs = clock.nowUs();
     this.#pace = new PollPace(clock, head);
-    this.#sightings = new Sightings(clock.nowUs(), periodUs, confirmations);
+    this.#sightings = new Sightings(clock.nowUs(), periodUs, confirmations, headAtUs);
     this.#heads = new HeadSource(rpc, { clock, head, onHead: () => this.#wake() });
     this.#loop = this.#follow();
   }

@@ -80,6 +80,7 @@ export class Sightings {
   /** Ends of the latest readings that found blocks. @type {number[]} */
   #endsUs = [];
   #firstPeriodUs;
+  #headAtUs;
   #depth;
   /** Whether the current reading has found blocks. */
   #hasFound = false;
@@ -90,10 +91,12 @@ export class Sightings {
    * @param {number} startUs
    * @param {number | null} periodUs of the blocks before; null: not known
    * @param {number} [confirmations] blocks that an operation waits for after its own
+   * @param {number} [headAtUs] when the block before was made, by its timestamp
    */
-  constructor(startUs, periodUs, confirmations = 0) {
+  constructor(startUs, periodUs, confirmations = 0, headAtUs = -Infinity) {
     this.lastUs = startUs;
     this.#firstPeriodUs = periodUs;
+    this.#headAtUs = headAtUs;
     this.#depth = 1 + confirmations;
   }
 
@@ -125,8 +128,8 @@ export class Sightings {
   #lengthUs(depth, seenAtUs, ownUs) {
     const usualUs = depth * (this.periodUs ?? 0);
     const beforeUs = this.#endsUs.at(-depth);
-    // Before the first sightings it is not known when blocks were made.
-    if (beforeUs === undefined) return Math.max(usualUs, ownUs);
+    // Timestamps are whole seconds: before the first sightings they are a limit only.
+    if (beforeUs === undefined) return Math.max(ownUs, Math.min(usualUs, seenAtUs - this.#headAtUs));
     return Math.min(seenAtUs - beforeUs, Math.max(PAUSE * usualUs, ownUs));
   }
 

@@ -23,6 +23,7 @@ import { METHOD as SYNC, SyncInclusion, isRefused } from './sync.js';
  * @property {number} head number of the latest block when the load starts
  * @property {string | null} [headHash] its hash
  * @property {number | null} [periodUs] between the blocks before the load; null: not known
+ * @property {number} [headAtUs] when that block was made, by its timestamp
  * @property {number} [confirmations] blocks after its own before a transaction is reported; 0 unless given
  * @property {(reorg: Reorg) => void} [onReorg] called before the replacing blocks are read; transactions that were
  *   reported are no longer watched

@@ -32,7 +32,8 @@ export function overviewTable(run) {
     [
       words.tps,
       figure(rates.verifiedPerSecond),
-      `${words.verified} per second of the window${hasCalls ? ', calls included' : ''}`,
+      run.unmeasured['/rates/verifiedPerSecond'] ??
+        `${words.verified} per second of the window${hasCalls ? ', calls included' : ''}`,
     ],
     ...gasRateRow(run),
     ['attempts', count(counts.started), ''],

@@ -1,6 +1,6 @@
 import { auditGaps, auditResult } from '../stats/audit-result.js';
 import { figureOf, nodeCpuPercent, socketWarnings } from '../stats/figures.js';
-import { shortWindow } from '../stats/growth.js';
+import { cutShort, shortWindow } from '../stats/growth.js';
 import { LISTED_COUNTS } from '../stats/metrics.js';
 import { count, counted, digits, filled, hanging, printable, seconds } from '../text.js';
 import { amount, figure, megabytes } from './format.js';
@@ -108,7 +108,7 @@ function thresholdLines(run) {
  * @returns {string} printable
  */
 export function summaryText(run, explain, paint = noPaint, columns = Infinity) {
-  const short = shortWindow(run);
+  const doubts = [shortWindow(run)?.words ?? null, cutShort(run)].filter((words) => words !== null);
   /** @type {Array<string | Highlight>} */
   const parts = [
     '',
@@ -118,7 +118,7 @@ export function summaryText(run, explain, paint = noPaint, columns = Infinity) {
       ? [`  partial: the generator ended before the run did; figures up to ${run.endedAt}`]
       : []),
     tableText(overviewTable(run)),
-    ...(short === null ? [] : [highlight('yellow', wrapped('warning', short.words, columns))]),
+    ...doubts.map((words) => highlight('yellow', wrapped('warning', words, columns))),
     ...Object.entries(run.failureWords).map(([code, words]) => `  first ${code}: ${words}`),
     ...[latencyTable(run), ...groupTables(run)].map((table) => tableText(table)),
     ...surroundings(run, columns),

@@ -192,6 +192,9 @@ function windowOf({ chosen: { headers }, common: { startMs, endMs, shares }, tot
   const includedOf = (/** @type {RunHeader} */ { run: { rates, window } }) =>
     ((rates.includedPerSecond ?? 0) * (rates.spreadMs ?? window.durationMs)) / 1000;
   const { originMs, series } = total.grid;
+  // Not the length of the rows whose middle is in it.
+  const spreadMs = endMs - startMs;
+  const spreadRate = (/** @type {number} */ amount) => (spreadMs === 0 ? null : (1000 * amount) / spreadMs);
   const hasBlocks = headers.some(({ run }) => run.rates.chainGasPerSecond !== null);
   const isOpenLoop = headers.some(({ run }) => run.rates.askedPerSecond !== null);
   return {
@@ -206,11 +209,11 @@ function windowOf({ chosen: { headers }, common: { startMs, endMs, shares }, tot
       attemptedPerSecond: rate(started),
       acceptedPerSecond: rate(accepted),
       includedPerSecond: isSame
-        ? rate(headers.reduce((sum, header, i) => sum + shares[i] * includedOf(header), 0))
+        ? spreadRate(headers.reduce((sum, header, i) => sum + shares[i] * includedOf(header), 0))
         : null,
-      verifiedPerSecond: rate(spread),
-      chainGasPerSecond: hasBlocks ? rate(series.between(startMs - originMs, endMs - originMs).gas) : null,
-      spreadMs: durationMs,
+      verifiedPerSecond: spreadRate(spread),
+      chainGasPerSecond: hasBlocks ? spreadRate(series.between(startMs - originMs, endMs - originMs).gas) : null,
+      spreadMs,
     },
   };
 }

@@ -139,6 +139,6 @@ export function shortWindow({ environment, end, blocks, intervals, verdict }) {
 
 /** @param {Pick<MeasuredRun, 'rates' | 'window'>} run @returns {string | null} a warning */
 export function cutShort({ rates: { spreadMs }, window: { durationMs } }) {
-  if (spreadMs >= durationMs) return null;
+  if (!(spreadMs > 0 && spreadMs < durationMs)) return null;
   return `TPS is that of the first ${secondsText(spreadMs)} of the window, up to its last block: the drain ended before the next one`;
 }

@@ -179,9 +179,8 @@ function measuredRun(parts, partial) {
 function ratesOf(parts) {
   const { stats, durationUs, ratesUs, isOpenLoop, inWindow } = parts;
   const { window, inside } = stats;
-  const isKnown = ratesUs > 0 && !isShorterThanBlock(parts);
   const rate = (/** @type {number} */ count) => (durationUs > 0 ? (1e6 * count) / durationUs : null);
-  const spreadRate = (/** @type {number} */ amount) => (isKnown ? (1e6 * amount) / ratesUs : null);
+  const spreadRate = (/** @type {number} */ amount) => (ratesUs > 0 ? (1e6 * amount) / ratesUs : null);
   return {
     askedPerSecond: isOpenLoop ? rate(window.scheduled) : null,
     achievedPerSecond: isOpenLoop ? rate(inside.latency.count) : null,
@@ -192,19 +191,6 @@ function ratesOf(parts) {
     chainGasPerSecond: parts.environment.inclusion === null ? null : spreadRate(inWindow.gas),
     spreadMs: ratesUs / 1000,
   };
-}
-
-/**
- * Whether nothing is known of the rate: the window has no block, and is shorter than the usual time between two.
- * @param {Pick<RunParts, 'intervals' | 'periodUs' | 'durationUs'>} parts
- */
-function isShorterThanBlock({ intervals, periodUs, durationUs }) {
-  return (
-    periodUs !== null &&
-    durationUs > 0 &&
-    durationUs < periodUs &&
-    !intervals.some(({ phase, blocks }) => phase === 'load' && blocks.count > 0)
-  );
 }
 
 /** By the law of conservation, which was checked against the live operations. @param {Counts} counts */
@@ -266,10 +252,10 @@ function unmeasuredFigures(parts, { seconds, verified, isProbed }) {
   for (const name of isOpenLoop ? [] : ['askedPerSecond', 'achievedPerSecond'])
     reasons[`/rates/${name}`] = 'no rate was asked for (--rate, --stages)';
   if (environment.inclusion === null) reasons['/rates/chainGasPerSecond'] = 'plain calls are in no block';
-  if (isShorterThanBlock(parts) || (seconds > 0 && ratesUs === 0))
+  if (seconds > 0 && ratesUs === 0)
     for (const name of ['includedPerSecond', 'verifiedPerSecond', 'chainGasPerSecond'])
       reasons[`/rates/${name}`] ??=
-        `the window is shorter than the time between two blocks (${milliseconds(periodUs ?? 0)})`;
+        `the window has no block${periodUs === null ? '' : `, and about ${milliseconds(periodUs)} pass between two`}`;
   if (generator.arrivalSeed === null) reasons['/generator/arrivalSeed'] = 'arrivals were not random';
   for (const name of /** @type {const} */ (['inclusionResolutionMs', 'headSource']))
     if (generator[name] === null) reasons[`/generator/${name}`] ??= 'no thread has reported';

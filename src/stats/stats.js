@@ -166,7 +166,7 @@ export function probesOf([{ probes, startMs }, ...rows]) {
 /** Limit of the rows of a run; above it neighbours are merged in pairs. */
 export const INTERVAL_LIMIT = 2000;
 /** Share of the rows that are not merged yet. */
-const RECENT_SHARE = 0.01;
+const RECENT_SHARE = 0.05;
 /** Limit of the spans that may reach into the next row; above it neighbours are joined. */
 const SPAN_LIMIT = 4096;
 

@@ -160,6 +160,8 @@ export class Throughput {
   sightedUs = -Infinity;
   /** @type {number | null} */
   periodUs = null;
+  /** Seen in the window. */
+  #blocks = 0;
   #loadStartUs = 0;
   #window = { startUs: Infinity, endUs: Infinity };
 
@@ -188,6 +190,7 @@ export class Throughput {
   /** @param {SeenBlock} block */
   addBlock = ({ spreadFromUs, seenAtUs, transactions, ours, gasUsed }) => {
     const span = { fromUs: spreadFromUs ?? seenAtUs, toUs: seenAtUs };
+    this.#blocks += Number(seenAtUs > this.#window.startUs && seenAtUs <= this.#window.endUs);
     this.inWindow.gas += gasUsed * shareIn(span, this.#window.startUs, this.#window.endUs);
     this.#spread(span, { blocks: 1, transactions, ours, gas: gasUsed });
   };
@@ -200,14 +203,17 @@ export class Throughput {
   }
 
   /**
-   * The time that the rates of a window refer to. If the drain ended before the first block after the window, what was
-   * in flight is not known, and they end with the last block; but if the chain had halted, nothing is missing.
+   * Until when rates are known. If the drain ended before the first block after the window, what was in flight is not
+   * known, and they end with the last block; but if the chain had halted, nothing is missing. Of a window without a
+   * block that is shorter than the usual time between two nothing is known.
    * @param {number} untilUs end of the drain
    * @param {number} open operations that the drain did not wait for
-   * @returns {number} its end, if that is before the window's
+   * @returns {number} Infinity: the whole window
    */
   endUs(untilUs, open) {
     const { startUs, endUs } = this.#window;
+    const lengthUs = Math.min(endUs, untilUs) - startUs;
+    if (this.#blocks === 0 && this.periodUs !== null && lengthUs < this.periodUs) return startUs;
     const isCut = open > 0 && this.sightedUs < endUs && untilUs - this.sightedUs <= HALT * (this.periodUs ?? Infinity);
     return isCut ? Math.max(startUs, this.sightedUs) : Infinity;
   }

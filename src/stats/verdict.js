@@ -3,7 +3,7 @@ import { Distribution } from './histogram.js';
 import { blockIntervalMs } from './blocks.js';
 import { nodeCpuPercent } from './figures.js';
 import { STAGES, isPlain } from './sample.js';
-import { byCode, count as whole, milliseconds, percent, seconds, tenths } from '../text.js';
+import { byCode, count as whole, counted, digits, milliseconds, percent, seconds, tenths } from '../text.js';
 
 /** @import { MeasuredRun } from './run-file.js' */
 
@@ -62,7 +62,7 @@ const ROWS = Object.freeze([
     name: 'rate-bound',
     when: (f) => f.isHeld && f.pausedShare <= PAUSED,
     evidence: (f) =>
-      `${tenths(f.achieved)} of ${tenths(f.asked ?? 0)} per second were achieved, ${whole(f.run.window.counts.dropped)} dropped`,
+      `${digits(f.achieved)} of ${digits(f.asked ?? 0)} per second were achieved, ${whole(f.run.window.counts.dropped)} dropped`,
     advice: () => 'a higher rate would tell what the node can do',
   },
   // Transactions were left over: more wallets or a faster generator would only lengthen the queue.
@@ -156,7 +156,7 @@ const ROWS = Object.freeze([
 function node(when, words) {
   // Operations that ended in the drain do not count.
   const inWindow = (/** @type {Facts} */ { asked, run: { rates } }) =>
-    `; ${tenths(rates.verifiedPerSecond ?? 0)} of ${tenths(asked ?? 0)} per second were verified in the window`;
+    `; ${digits(rates.verifiedPerSecond ?? 0)} of ${digits(asked ?? 0)} per second were verified in the window`;
   return { name: 'node-bound', when, evidence: (f) => `${words(f)}${f.asked === null ? '' : inWindow(f)}` };
 }
 
@@ -177,7 +177,7 @@ function concurrency(when, words) {
     name: 'concurrency-bound',
     when: (f) => isPossible(f) && isRoom(f) && when(f),
     evidence: (f) =>
-      `${whole(f.wallets)} ${f.noun} with ${whole(f.inFlight)} in flight each did ${tenths(f.done)} per second, ${milliseconds(f.p50Us)} for the median operation: ${words(f)}`,
+      `${counted(f.wallets, f.noun.slice(0, -1))} with ${whole(f.inFlight)} in flight each did ${digits(f.done)} per second, ${milliseconds(f.p50Us)} for the median operation: ${words(f)}`,
     advice: moreAtOnce,
   };
 }
@@ -391,7 +391,7 @@ function moreAtOnce({ run, wallets, inFlight, slots, asked }) {
   const most = asked === null ? 2 * slots : Math.max(MARGIN * slots, inFlightNeeded(run) ?? 0);
   const perWallet = Math.ceil(most / wallets);
   const orInFlight = isPlain(run) || perWallet > 16 ? '' : ` or --in-flight ${perWallet}`;
-  return `-t ${Math.ceil(most / inFlight)}${orInFlight} would ask for ${asked === null ? 'more' : `${tenths(asked)} per second`}`;
+  return `-t ${Math.ceil(most / inFlight)}${orInFlight} would ask for ${asked === null ? 'more' : `${digits(asked)} per second`}`;
 }
 
 /** What was seen, in words. @param {Facts} facts @returns {string[]} */
@@ -402,7 +402,7 @@ function seen({ run, noun, asked, achieved, pausedShare, fullness, loop, utiliza
   const words = [
     counts.verified === 0 ? 'nothing was verified' : longestStage(run),
     failed + timedOut > RELEVANT * started && byCode(timedOut > 0 ? { ...failures, timed_out: timedOut } : failures),
-    asked !== null && `${tenths(achieved)} of ${tenths(asked)} per second were achieved`,
+    asked !== null && `${digits(achieved)} of ${digits(asked)} per second were achieved`,
     dropped > 0 && `${whole(dropped)} of ${whole(scheduled)} were dropped because all wallets were busy`,
     fullness !== null && `${percent(fullness)} of the gas limit was used`,
     utilization !== null && `${loop} busy ${percent(utilization)} of the time`,

@@ -161,11 +161,11 @@ function headline({ searched, trials, end, scale }, figures) {
   if (trials.length === 0) return 'not known yet: no run was made';
   if (figures !== null) {
     const [low, high] = [figures.low, figures.high].map((value) => valueText(searched, value));
-    const { limit = null, failed: why = [] } = nearestOf(trials, figures.estimate).failed ?? {};
+    const { limit = null, failed: [why] = [] } = nearestOf(trials, figures.estimate).failed ?? {};
     // A limit on our side that one run met says nothing about the answer.
-    const words = limit === null || limit.isOurs ? why[0] : limit.words;
+    const words = limit !== null && !limit.isOurs ? `Limit: ${limit.words}` : why && `Above it ${why}`;
     const interval = `${Math.round(100 * CONFIDENCE)} % interval ${low} to ${high}`;
-    return `Holds ${text(figures.estimate)} (${interval}).${words === undefined ? '' : ` Limit: ${words}.`}`;
+    return `Holds ${text(figures.estimate)} (${interval}).${words === undefined ? '' : ` ${words}.`}`;
   }
   if (end === 'at least') return `Holds at least ${text(scale.highest)}, the end of the range.`;
   if (end === 'below') return `Holds less than ${text(scale.lowest)}, the start of the range.`;

@@ -81,7 +81,7 @@ describe('a study continues in its folder', () => {
       const dir = join(temporaryFolder(t), 'it');
       mkdirSync(dir);
       try {
-        execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${name === 'compare' ? 120 : 64}k`, 'tmpfs', dir], {
+        execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${{ compare: 120, find: 100 }[name] ?? 64}k`, 'tmpfs', dir], {
           stdio: 'ignore',
         });
       } catch {

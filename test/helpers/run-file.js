@@ -269,10 +269,11 @@ function assertPhases(run) {
     assert.equal(row.startMs, endMs, 'each begins where the one before it ended');
     endMs = row.endMs;
     if (row.phase === 'drain') assert.equal(row.counts.scheduled, 0, 'nothing is due any more');
-    else if (row.endMs > row.startMs) assert.ok(Number(row.tps) >= 0, `a rate in each row, not ${row.tps}`);
+    else if (row.endMs > row.startMs)
+      assert.ok(row.tps !== null || run.rates.spreadMs < window.durationMs, 'a rate in each row');
   }
   const ofRows = sumOf(load.map(({ tps, startMs, endMs: toMs }) => ((tps ?? 0) * (toMs - startMs)) / 1000));
-  if (run.rates.verifiedPerSecond !== null)
+  if (run.rates.verifiedPerSecond !== null && run.rates.spreadMs === window.durationMs)
     assertNear(ofRows, (run.rates.verifiedPerSecond * run.rates.spreadMs) / 1000, 1e-6);
   const warmupMs = config.warmupMs === 'auto' ? (warmup.at(-1)?.endMs ?? 0) : Number(config.warmupMs ?? 0);
   assert.equal(warmup.length > 0, warmupMs > 0, 'a warm-up where one was asked for');
@@ -463,7 +464,11 @@ function explainsItself(run, pointer) {
   if (/^\/audit\/resolutions\/\d+\/(code|hash)$/.test(pointer)) return true;
   const cut = pointer.lastIndexOf('/');
   const parent = valueAt(run, pointer.slice(0, cut));
-  if (pointer.endsWith('/tps')) return parent.phase === 'drain' || parent.startMs === parent.endMs;
+  if (pointer.endsWith('/tps'))
+    return (
+      parent.phase !== 'warmup' &&
+      (parent.phase === 'drain' || parent.startMs === parent.endMs || run.rates.spreadMs < run.window.durationMs)
+    );
   if (/^(\/intervals\/\d+)?\/probes\/[^/]+$/.test(pointer)) return isText(parent.why?.[pointer.slice(cut + 1)]);
   if (/^\/audit\/checks\/\d+\/why$/.test(pointer)) return parent.holds !== null;
   if (/^\/audit\/checks\/\d+\/(expected|found|holds)$/.test(pointer)) return isText(parent.why);

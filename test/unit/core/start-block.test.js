@@ -34,7 +34,8 @@ describe('confirmSetUp() and startBlockOf()', () => {
     assert.equal(await confirmSetUp(ready, confirmations), 0);
     assert.equal(rpc.count(), 0);
     await clock.advance(30_000);
-    const start = await startBlockOf(ready, confirmations, 0);
+    const { headAtUs, ...start } = await startBlockOf(ready, confirmations, 0);
+    assert.ok(Number(headAtUs) <= clock.nowUs());
     assert.deepEqual(start, { startBlock: 130, startHash: 'hash 130', periodUs: null });
     assert.deepEqual(fees, [130n], 'the fees of now');
   });

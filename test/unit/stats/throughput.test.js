@@ -28,6 +28,7 @@ const INTERVAL_US = 5 * S;
  * @property {number | null} [periodUs] of the blocks before, as timestamps say
  * @property {(blockUs: number) => number} [seenUs] when the follower reads a block
  * @property {number} [firstUs] start of the follower
+ * @property {number} [headAtUs] when the block before was made
  * @property {number} [confirmations]
  * @property {(k: number) => boolean} [hasOurs] whether our transactions get into a block
  * @property {number} [drainUs] length of the drain; default: until all operations have ended
@@ -42,6 +43,7 @@ function runThread({
   periodUs = null,
   seenUs = (us) => us,
   firstUs = LOAD_US - 10 * S,
+  headAtUs,
   confirmations = 0,
   hasOurs = () => true,
   drainUs = Infinity,
@@ -52,7 +54,7 @@ function runThread({
     LOAD_US,
   );
   recorder.open(LOAD_US, startUs, endUs);
-  const sightings = new Sightings(firstUs, periodUs, confirmations);
+  const sightings = new Sightings(firstUs, periodUs, confirmations, headAtUs);
   /** @type {Array<Sighting & {blocks: number}>} */
   const seen = [];
   // Blocks of one reading are one sighting.
@@ -250,9 +252,9 @@ describe('throughput', () => {
   });
 
   it('blocks made on demand do not spread over the pause before the load', () => {
-    // The last block was made 9 s before the load.
-    const blocksUs = [LOAD_US - 9 * S, ...Array.from({ length: 500 }, (_, i) => LOAD_US + 10_000 * (i + 1))];
-    assertNear(tpsOf({ wallets: 1, blocksUs, warmupUs: 0, windowUs: 4 * S }), 100, 1e-3);
+    const blocksUs = Array.from({ length: 500 }, (_, i) => LOAD_US + 10_000 * (i + 1));
+    for (const periodUs of [null, 30 * S])
+      assertNear(tpsOf({ wallets: 1, blocksUs, periodUs, headAtUs: LOAD_US, warmupUs: 0, windowUs: 4 * S }), 100, 1e-3);
   });
 
   it('with confirmations the sighting counts that confirms', () => {
@@ -272,6 +274,35 @@ describe('throughput', () => {
       assert.equal(throughput.endUs(untilUs, open), expected);
       assert.equal(throughput.endUs(untilUs, 0), Infinity, 'where nothing was in flight, nothing is missing');
     }
+  });
+
+  it('of a window without a block that is shorter than the time between two nothing is known', () => {
+    const { report, startUs, endUs } = runThread({
+      wallets: 5,
+      blocksUs: everySecond(20),
+      warmupUs: 0,
+      windowUs: 0.3 * S,
+    });
+    assert.equal(rowsOf([report], startUs, endUs).throughput.endUs(endUs + 2 * S, 0), startUs);
+  });
+
+  it('an open loop is as steady as its arrivals, over windows of any phase', () => {
+    const [everyUs, startUs, endUs] = [37_000, LOAD_US + 3.3 * S, LOAD_US + 16.05 * S];
+    const recorder = new Recorder([0], LOAD_US);
+    recorder.open(LOAD_US, startUs, endUs);
+    const sightings = new Sightings(LOAD_US - S, S);
+    let dueUs = LOAD_US;
+    for (const atUs of everySecond(25).filter((us) => us > LOAD_US)) {
+      const due = Array.from({ length: Math.ceil((atUs - dueUs) / everyUs) }, (_, i) => dueUs + i * everyUs);
+      const sighting = sightings.add(atUs, due);
+      sightings.end();
+      for (const us of due) recorder.add(sampleOf({ startUs: us, includedAtUs: atUs, endedAtUs: atUs, sighting }));
+      dueUs += due.length * everyUs;
+    }
+    const { lastUs: sightedUs, periodUs } = sightings;
+    const report = { spans: recorder.takeSpans(), settledUs: sightedUs, sightedUs, periodUs };
+    const { verified } = rowsOf([report], startUs, endUs).throughput.inWindow;
+    assertNear((S * verified) / (endUs - startUs), S / everyUs, 0.005);
   });
 
   it('an operation without a sighting counts at its instant, and one that failed does not count', () => {

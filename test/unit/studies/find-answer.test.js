@@ -30,7 +30,7 @@ describe('answerOf()', () => {
 
   it('is between the nearest run that held and the nearest that failed, and names both', () => {
     const { words, reasons, low, high } = answerOf({ ...tried, stopped: 'time' });
-    assert.equal(words, 'Holds 443 op/s (95 % interval 294 to 601). Limit: held 93.1 % is not >= 98%.');
+    assert.equal(words, 'Holds 443 op/s (95 % interval 294 to 601). Above it held 93.1 % is not >= 98%.');
     assert.deepEqual(reasons, [
       'nearest run that held, at 410/s',
       'nearest run that failed, at 494/s: held 93.1 % is not >= 98%',
@@ -66,10 +66,10 @@ describe('answerOf()', () => {
     [{ trials: [trial(300), trial(310)] }, 'Holds at least 310 op/s: no run failed.'],
     [{ trials: [failed(320), failed(310)] }, 'Holds less than 310 op/s: no run held.'],
     [{ trials: [] }, 'not known yet: no run was made'],
-    [{ figures }, 'Holds 1,230 op/s (95 % interval 1,180 to 1,300). Limit: held 93.1 % is not >= 98%.'],
+    [{ figures }, 'Holds 1,230 op/s (95 % interval 1,180 to 1,300). Above it held 93.1 % is not >= 98%.'],
     [
       { figures, searched: threads, heldShare: 1 },
-      'Holds 1,234 threads (95 % interval 1,200 to 1,301). Limit: held 93.1 % is not >= 98%.',
+      'Holds 1,234 threads (95 % interval 1,200 to 1,301). Above it held 93.1 % is not >= 98%.',
     ],
   ];
   for (const [given, words] of table)

@@ -85,7 +85,7 @@ describe('search()', () => {
     assert.match(lines.join('\n'), /\/s +fails {2}held \d\d(\.\d+)? % is not >= 98%/);
     assert.match(
       find.words,
-      /^Holds 30\d op\/s \(95 % interval \d+ to \d+\)\. Limit: held 9\d(\.\d+)? % is not >= 98%\.$/,
+      /^Holds 30\d op\/s \(95 % interval \d+ to \d+\)\. Above it held 9\d(\.\d+)? % is not >= 98%\.$/,
     );
     assert.match(find.reasons?.at(-1) ?? '', /^\d+ runs, \d+ held, with p99<10s and held>=98%$/);
     assert.ok(lines.join('\n').includes(`\n  verdict   ${find.words}\n            - ${find.reasons?.[0]}\n`));
