@@ -166,11 +166,14 @@ export class Recorder {
 
   /** Counts an operation in the throughput. @param {Sample} sample @param {Stats} stats @returns {number} share in the window, if it was verified */
   #spread({ sighting, outcome, includedAtUs, endedAtUs }, stats) {
-    const isVerified = outcome === 'verified';
-    if (includedAtUs !== null) this.#spans.add(sighting ?? instant(includedAtUs), this, { included: 1 });
-    if (!isVerified) return 0;
+    const verified = outcome === 'verified' ? 1 : 0;
+    if (sighting !== null) this.#spans.add(sighting, this, 1, verified);
+    else {
+      if (includedAtUs !== null) this.#spans.add(instant(includedAtUs), this, 1, 0);
+      if (verified === 1) this.#spans.add(instant(endedAtUs), this, 0, 1);
+    }
+    if (verified === 0) return 0;
     const span = sighting ?? instant(endedAtUs);
-    this.#spans.add(span, this, { verified: 1 });
     this.#stageEndsUs.forEach((stageEndUs, i) => {
       const fromUs = Math.max(this.startUs, this.#loadStartUs + (this.#stageEndsUs[i - 1] ?? 0));
       const toUs = Math.min(this.endUs, this.#loadStartUs + stageEndUs);

@@ -39,8 +39,8 @@ export class SpanLog {
   /** By time; those before, in and after the window are kept apart. @type {Map<number, SpanCount>} */
   #instants = new Map();
 
-  /** @param {Span} span @param {{startUs: number, endUs: number}} window @param {Partial<SpanCount>} counts */
-  add({ fromUs, toUs }, { startUs, endUs }, { verified = 0, included = 0 }) {
+  /** @param {Span} span @param {{startUs: number, endUs: number}} window @param {number} included @param {number} verified */
+  add({ fromUs, toUs }, { startUs, endUs }, included, verified) {
     const isInstant = fromUs === toUs;
     const place = toUs <= startUs ? 0 : toUs <= endUs ? 1 : 2;
     const spans = isInstant ? this.#instants : this.#sightings;
