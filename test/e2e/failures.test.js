@@ -118,14 +118,17 @@ test('lost: a transaction that the node forgets is neither reverted nor wrong, a
 });
 
 test('timed out: a transaction that is late is not lost, and it counts when it comes', async (t) => {
-  const { miner, stress, endAfter } = await loadedRun(t, '--tx-timeout 1s');
+  const { anvil, miner, stress, endAfter } = await loadedRun(t, '--tx-timeout 2s');
   await miner.pause();
-  await stress.waitFor(/ timed_out [1-5]$/m);
+  await pending(anvil, 5);
+  // A row waits for the next block. A wallet is retired two seconds after its time-out.
+  await sleep(2500);
   miner.resume();
+  await stress.waitFor(/ timed_out [1-5]$/m);
   const { stdout, failures, counts, audit, latency } = await endAfter();
   const late = counts.timedOut;
   assert.deepEqual([failures, audit.exact, audit.includedLate], [{}, true, late]);
-  assert.ok(late >= 1 && latency.timedOut.minUs >= 999_000, `${latency.timedOut.minUs} us`);
+  assert.ok(late >= 1 && latency.timedOut.minUs >= 1_999_000, `${latency.timedOut.minUs} us`);
   for (const { outcome, code, fate } of audit.resolutions)
     assert.deepEqual([outcome, code, fate], ['timed_out', null, 'included']);
   assert.match(stdout, new RegExp(`^ {2}timed out +${late}$`, 'm'));
