@@ -36,7 +36,7 @@ import { Throughput } from '../stats/throughput.js';
  * @property {Checkpoints} checkpoints started here, stopped by the caller
  * @property {(soFar: LoadSoFar) => RunFile} describeSoFar
  * @property {(atUs: number) => number} timeOfDayMs time of day of an instant of the clock
- * @property {Throughput} [throughput] is told of the blocks
+ * @property {Throughput} [throughput] of the run; the caller gives it the blocks
  * @property {boolean} [isPlain] plain calls
  * @property {Surroundings['onProgress']} [onProgress] of the drain
  * @property {() => Promise<number>} begin waits for the common start; resolves with the start of the load

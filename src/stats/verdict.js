@@ -103,7 +103,7 @@ const ROWS = Object.freeze([
   // An idle wallet is started at once; and with the latency of the node alone there would have been enough wallets.
   generator(
     (f) => f.isDropping && f.isEnough && f.isLate,
-    (f) => `${lateStarts(f)}, which is not the node's doing`,
+    (f) => `${lateStarts(f)}, a delay of the generator`,
   ),
   // From here on less than half of the latency is the generator's, and is subtracted. A queue that grows is the node's.
   node(

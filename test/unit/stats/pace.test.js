@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { summaryText } from '../../../src/outputs/summary.js';
-import { shortWindow } from '../../../src/stats/growth.js';
+import { cutShort, shortWindow } from '../../../src/stats/growth.js';
 import { noBlocks } from '../../../src/stats/blocks.js';
 import { buildRunFile } from '../../../src/stats/run-file.js';
 import { partsOf, rowOf } from '../../helpers/samples.js';
@@ -81,5 +81,17 @@ describe('shortWindow()', () => {
     const text = summaryText(buildRunFile(parts), false);
     assert.match(text, /\n {2}warning {5}the window has 4 of the 10 blocks that its figures need: they /);
     assert.ok(text.split('\n').every((line) => line.length <= 130));
+  });
+});
+
+describe('cutShort()', () => {
+  it('says until when TPS is known, in the warnings and in the summary', () => {
+    const words =
+      'TPS is that of the first 1.5 s of the window, up to its last block: the drain ended before the next one';
+    const run = buildRunFile(partsOf({ ratesUs: 1_500_000 }));
+    assert.equal(cutShort(run), words);
+    assert.ok(run.warnings.includes(words));
+    assert.match(summaryText(run, false), /\n {2}warning {5}TPS is that of the first 1\.5 s of the window/);
+    assert.equal(cutShort(buildRunFile(partsOf())), null);
   });
 });
