@@ -111,6 +111,7 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
       return post(body, { purpose, calls: texts.length, tries, onSent }, answered);
     },
     resultOf: (answer, item, reply) => resultOf(answer, item, reply, endpoint),
+    maySendAgain: tries > 1,
   });
   const reads = new Batcher(exchangeOf(READ_TRIES), batches);
   const submissions = new Batcher(exchangeOf(1), { limit: batch, largest: 1 });

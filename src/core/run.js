@@ -16,7 +16,7 @@ import { engineConfigOf, rateOf, scheduleOf, settingsOf, workersOf } from './con
 import { abandonable, checkDescriptors, interruptible, openNetwork, readKeys, warnOfEndpoints } from './connect.js';
 import { NOT_PAID, balanceOf, decreaseBetween } from './costs.js';
 import { describeEnvironment, describeFailedSetUp, describeRun } from './describe.js';
-import { GasRate } from './gas-rate.js';
+import { GasRate, OwnBlocks } from './gas-rate.js';
 import { chooseRungs, findBroken } from './ladder.js';
 import { Load, WarmUp } from './load.js';
 import { mixEngines, openCalls, splitLoad } from './mixed-engine.js';
@@ -210,7 +210,8 @@ async function prepare(config, surroundings, opened) {
   const check = config.check.length === 0 ? null : new ConsistencyCheck(openThread, config.checkShare);
   await abandonable(stop, async () => check?.ready);
   const throughput = new Throughput(new IntervalLog());
-  const listeners = { onBlock: blockListener(warmUp, throughput), onOperation: check?.add };
+  const ownBlocks = new OwnBlocks();
+  const listeners = { onBlock: blockListener(warmUp, throughput, ownBlocks), onOperation: check?.add };
   const parts = { endpoints, urls, sendUrl: config.sendRpc, workers, clock, stop, outputs, ...listeners };
   const engine = await createEngines(parts, {
     transactions: {
@@ -232,14 +233,15 @@ async function prepare(config, surroundings, opened) {
   });
   const valueWei = workload.kind === 'transaction' ? workload.valueWei : 0n;
   const made = { environment, valueWei, workload, schedule, accounts, start, before, engine, names, check };
-  return { ready, ladder, warmUp, throughput, ...made };
+  return { ready, ladder, warmUp, throughput, ownBlocks, ...made };
 }
 
-/** @param {WarmUp | null} warmUp @param {Throughput} throughput @returns {(block: SeenBlock) => void} */
-function blockListener(warmUp, throughput) {
+/** @param {WarmUp | null} warmUp @param {Throughput} throughput @param {OwnBlocks} ownBlocks @returns {(block: SeenBlock) => void} */
+function blockListener(warmUp, throughput, ownBlocks) {
   return (block) => {
     warmUp?.onBlock(block);
     throughput.addBlock(block);
+    ownBlocks.add(block);
   };
 }
 
@@ -334,6 +336,8 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
       const parts = { rpc, clock, accounts, ledger: loaded.ledger, startBlock: start.startBlock, workload, timeoutMs };
       onProgress('auditing wallets', 0, accounts.length);
       audited = await auditUnlessAborted(parts, start, stop);
+      const { stats, intervals } = loaded;
+      if (!stop.now.aborted) stats.gas = await prepared.ownBlocks.gasOf(rpc, ready.wallets, stats.gas, intervals);
     }
     const promises = await promisesAfter(rpc, prepared, loaded, audited);
     const decrease = await decreaseAfter(rpc, prepared, audited);
