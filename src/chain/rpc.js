@@ -81,7 +81,7 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
     return transport.post(body, onSent).then(then, (error) => {
       if (!(error instanceof TransportError)) throw error;
       if (tries > 1 && error.code === 'transport_reset') return post(body, { ...exchange, tries: tries - 1 }, then);
-      error.message = `${display}: ${oneLine(error.message, MAX_MESSAGE_CHARS, secrets)}`;
+      error.message = `${display}: ${oneLine(failureWords(error, body, exchange), MAX_MESSAGE_CHARS, secrets)}`;
       throw error;
     });
   }
@@ -146,6 +146,18 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
     callCounts: () => ({ ...counts }),
     batchFacts: (of) => (of === 'submissions' ? submissions : reads).facts(),
   };
+}
+
+/**
+ * With what the transport does not know: the question without an answer.
+ * @param {TransportError} error
+ * @param {string} body
+ * @param {{calls: number}} exchange
+ */
+function failureWords({ code, message }, body, { calls }) {
+  if (code !== 'transport_timeout') return message;
+  const [, method = 'a request'] = /"method":"([^"]*)"/.exec(body) ?? [];
+  return message.replace('no answer', `no answer to ${method}${calls > 1 ? ` (a batch of ${calls})` : ''}`);
 }
 
 /** @param {Rpc['gather']} gather @returns {Rpc['batch']} */

@@ -273,7 +273,7 @@ endpoints
   -t 1 --rpc http://user:%zz@127.0.0.1:1 -> 64 --rpc*
   -t 1 --rpc <nobody> -> 69 http://127.0.0.1:*: connection refused
   -t 1 --rpc <no such host> -> 69 http://stress.invalid:8545: host name not found
-  -t 1 --rpc <silence> --request-timeout 500ms -> 69 http://127.0.0.1:*: no answer in time
+  -t 1 --rpc <silence> --request-timeout 500ms -> 69 http://127.0.0.1:*: no answer to eth_chainId within 0.5 s (--request-timeout)
   -t 1 --rpc <hang-up> -> 69 http://127.0.0.1:*: connection lost
   -t 1 --rpc <no TLS> -> 69 https://127.0.0.1:*: it does not speak TLS*
   -t 1 --rpc <a web page> -> 69 *does not speak JSON-RPC: it answered "<!doctype html><title>Welcome</title>"
