@@ -148,16 +148,21 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
   };
 }
 
+/** Where the first question of the set-up is refused. */
+export const IS_IT_RUNNING = '; is the node running? --wait-for 30s waits for it';
+
 /**
- * With what the transport does not know: the question without an answer.
+ * With what the transport does not know: the question without an answer, and the option that waits for a node.
  * @param {TransportError} error
  * @param {string} body
- * @param {{calls: number}} exchange
+ * @param {{purpose: string, calls: number}} exchange
  */
-function failureWords({ code, message }, body, { calls }) {
-  if (code !== 'transport_timeout') return message;
+function failureWords({ code, message }, body, { purpose, calls }) {
   const [, method = 'a request'] = /"method":"([^"]*)"/.exec(body) ?? [];
-  return message.replace('no answer', `no answer to ${method}${calls > 1 ? ` (a batch of ${calls})` : ''}`);
+  if (code === 'transport_timeout')
+    return message.replace('no answer', `no answer to ${method}${calls > 1 ? ` (a batch of ${calls})` : ''}`);
+  const isFirst = code === 'transport_refused' && method === 'eth_chainId' && purpose === 'setup';
+  return isFirst ? `${message}${IS_IT_RUNNING}` : message;
 }
 
 /** @param {Rpc['gather']} gather @returns {Rpc['batch']} */

@@ -165,6 +165,17 @@ describe('call()', () => {
     assert.equal(error.code, 'transport_refused');
   });
 
+  it('names --wait-for where the first question of the set-up is refused', async () => {
+    const { rpc } = rpcOver(() => {
+      throw new TransportError('connection refused', 'refused');
+    });
+    const words = async (/** @type {Purpose} */ purpose) =>
+      (await caught(() => rpc.call('eth_chainId', [], purpose))).message;
+    const hint = 'is the node running? --wait-for 30s waits for it';
+    assert.equal(await words('setup'), `http://node: connection refused; ${hint}`);
+    assert.equal(await words('health'), 'http://node: connection refused');
+  });
+
   it('names the method and the size of the batch that got no answer in time', async () => {
     let isWell = true;
     const { rpc } = rpcOver((asked) => {
