@@ -3,6 +3,7 @@ import { fundOnDevChain, isFree, startDevChain } from '../chain/devchain.js';
 import { ether, pay, reclaim, settleWallets, shortfalls } from '../chain/funding.js';
 import { DEFAULT_HD_PATH } from '../chain/keys.js';
 import { createRpc, displayUrl } from '../chain/rpc.js';
+import { waitForEndpoints } from '../chain/wait-for.js';
 import {
   abandonable,
   chooseKeys,
@@ -264,6 +265,8 @@ async function connected(config, surroundings, action) {
   const network = openNetwork(engineConfig, { urls: [url], sendUrl: config.sendRpc, clock, home: 0, retryOptions });
   try {
     await interruptible(stop, network, async () => {
+      const wait = { clock, signal: stop.drain, notice: (/** @type {string} */ line) => say(config, line) };
+      await waitForEndpoints(config, { urls: [url], endpoints: network, ...wait });
       const { chain, source } = await readChainAndKeys(config, { given, urls: [url], endpoints: network });
       const sender = await openSender(config, surroundings, network.rpc, chain);
       const wallets = await deriveWallets(source, all, stop.drain, onProgress);

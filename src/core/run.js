@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { BLOCK_SECONDS, startDevChain } from '../chain/devchain.js';
 import { describeForeign } from '../chain/funding.js';
 import { isBusy } from '../chain/refusals.js';
+import { waitForEndpoints } from '../chain/wait-for.js';
 import { ConsistencyCheck } from '../consistency/index.js';
 import { EXIT, InternalError, ProtocolError, RpcError, StressError, UnavailableError, worstExit } from '../errors.js';
 import { auditWarning } from '../stats/audit-result.js';
@@ -177,6 +178,8 @@ async function prepare(config, surroundings, opened) {
   /** @type {Awaited<ReturnType<NonNullable<typeof identity>['identify']>>} */
   let identified = [];
   const ready = await interruptible(stop, endpoints, async () => {
+    const wait = { clock, signal: stop.drain, notice: opened.notice };
+    if (!opened.isEmbedded) await waitForEndpoints(config, { urls, endpoints, ...wait });
     if (identity !== null) {
       identified = await identity.identify(urls, { chainId, allowChain }, stop.drain);
       monitor.begin();

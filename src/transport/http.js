@@ -36,7 +36,7 @@ export class Exchange {
 
   /** Its time limit is over. */
   expire() {
-    this.fail(failureOf('timeout'));
+    this.fail(timedOut(this.#deadlines));
     this.connection?.giveUp(this);
   }
 
@@ -131,6 +131,11 @@ const FAILURES = Object.freeze({
 /** @param {keyof typeof MESSAGES} code @param {unknown} [cause] */
 export function failureOf(code, cause) {
   return new TransportError(MESSAGES[code], code, cause);
+}
+
+/** createRpc() says to what there is no answer. @param {Pick<Deadlines, 'timeoutMs'>} deadlines */
+export function timedOut({ timeoutMs }) {
+  return new TransportError(`no answer within ${timeoutMs / 1000} s (--request-timeout)`, 'timeout');
 }
 
 /** @param {Error & {code?: string}} error @returns {TransportError} */

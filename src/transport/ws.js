@@ -3,7 +3,7 @@ import { parseJson } from '../chain/json.js';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
 import { TransportError, oneLine } from '../errors.js';
-import { Exchange, MAX_BODY_BYTES, asTransportError, failureOf, ownHeaders } from './http.js';
+import { Exchange, MAX_BODY_BYTES, asTransportError, failureOf, ownHeaders, timedOut } from './http.js';
 
 /**
  * JSON-RPC over WebSockets. Each socket carries many requests at once; answers come in any order and are matched by id.
@@ -64,7 +64,7 @@ class WsConnection {
   constructor(pool) {
     this.#pool = pool;
     this.#socket = new WebSocket(pool.address, pool.options);
-    const deadline = pool.deadlines.set({ expire: () => this.close(failureOf('timeout')) });
+    const deadline = pool.deadlines.set({ expire: () => this.close(timedOut(pool.deadlines)) });
     this.#socket.on('open', () => {
       pool.deadlines.clear(deadline);
       pool.stats.connectionsOpened += 1;
