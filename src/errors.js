@@ -33,9 +33,6 @@ export function withoutControl(text, limit) {
   return text.slice(0, limit).replace(CONTROL_CHARACTERS, ' ');
 }
 
-/** The code of a JSON-RPC error for a rate limit (EIP-1474). */
-const LIMIT_EXCEEDED = -32005;
-
 /** Least number of characters of a text that are searched for secrets; the rest is cut off. */
 const MIN_SEARCHED_CHARS = 4096;
 
@@ -243,10 +240,10 @@ export class RpcError extends StressError {
     this.rpcCode = rpcCode;
     this.rpcMessage = rpcMessage;
     this.data = data;
+    /** Of HTTP. */
+    this.status = status;
     /** The wait that the endpoint asked for. */
     this.retryAfterMs = retryAfterMs;
-    /** A rate limit, or too much load: a retry may succeed. */
-    this.isBusy = rpcCode === LIMIT_EXCEEDED || status === 429 || status === 503;
   }
 }
 

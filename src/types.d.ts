@@ -265,7 +265,8 @@ export type Block = {
   number: number;
   hash: string;
   seenAtUs: number;
-  timestampS: number;
+  /** null: the node states none */
+  timestampS: number | null;
   baseFeeWei: bigint | null;
   gasUsed: number;
   gasLimit: number;

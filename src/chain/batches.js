@@ -1,4 +1,5 @@
 import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
+import { isBusy } from './refusals.js';
 
 /** @import { BatchFacts, Reply } from '../types.d.ts' */
 
@@ -118,7 +119,7 @@ export class Batcher {
     }
     const error = this.#errorIn(isList ? answers : [answers], part[0].item, reply);
     // A busy node says nothing about the accepted size of a batch.
-    if (this.#isProven && error?.isBusy) for (const { reject } of missing) reject(error);
+    if (this.#isProven && isBusy(error)) for (const { reject } of missing) reject(error);
     else this.#refuse(missing, part.length, error?.rpcMessage ?? 'answers are missing');
   }
 

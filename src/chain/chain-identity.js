@@ -1,7 +1,7 @@
+import { RefusedError, oneLine } from '../errors.js';
+import { CHAIN_ID, CLIENT_VERSION, HEAD, ask, headerAt, nullIfAbsent } from './answers.js';
 import { checkChain } from './networks.js';
 import { retry } from './retries.js';
-import { toHex, toNumber } from './rpc.js';
-import { RefusedError, oneLine } from '../errors.js';
 import { numbered } from '../text.js';
 
 /**
@@ -46,7 +46,7 @@ export class ChainIdentity {
    * @throws {RefusedError}
    */
   async identify(urls, { chainId, allowChain }, signal) {
-    const ids = await Promise.all(this.#rpcs.map((rpc) => chainIdOf(rpc, 'setup')));
+    const ids = await Promise.all(this.#rpcs.map((rpc) => ask(rpc, CHAIN_ID, 'setup')));
     const other = ids.findIndex((id) => id !== ids[0]);
     if (other >= 0) throw this.#refusal(0, other, `chains ${ids[0]} and ${ids[other]}`);
     urls.forEach((url) => checkChain(url, ids[0], chainId, allowChain));
@@ -115,7 +115,7 @@ export class ChainIdentity {
   async check(index, head) {
     const { chainId, block } = this.state;
     const rpc = this.#rpcs[index];
-    const id = await chainIdOf(rpc, 'health');
+    const id = await ask(rpc, CHAIN_ID, 'health');
     if (id !== chainId) return otherChain(`it answers as chain ${id}`);
     if (block === null) return null;
     if (head < block.number) return { why: 'it is behind the others' };
@@ -141,7 +141,7 @@ export class ChainIdentity {
  * @throws {RefusedError}
  */
 export async function assertOneChain({ other, option, reading, chainId }) {
-  const id = await chainIdOf(other, 'setup');
+  const id = await ask(other, CHAIN_ID, 'setup');
   if (chainId === null || id === chainId) return;
   const words = `--rpc ${reading.display} has chain id ${chainId}, and ${option} ${other.display} has ${id}`;
   throw new RefusedError(`${words}: both must serve one chain`);
@@ -154,19 +154,12 @@ function otherChain(words) {
 
 /** @param {Rpc} rpc @returns {Promise<string | null>} */
 export async function clientVersionOf(rpc) {
-  const version = await rpc.call('web3_clientVersion', [], 'setup').catch(() => null);
+  const version = await ask(rpc, CLIENT_VERSION, 'setup').catch(() => null);
   return version === null ? null : oneLine(version, 100, rpc.secrets);
 }
 
-/** @param {Rpc} rpc @param {Purpose} purpose */
-async function chainIdOf(rpc, purpose) {
-  return toNumber(await rpc.call('eth_chainId', [], purpose));
-}
-
 /** @param {Rpc} rpc */
-async function headOf(rpc) {
-  return toNumber(await rpc.call('eth_blockNumber', [], 'setup'));
-}
+const headOf = (rpc) => ask(rpc, HEAD, 'setup');
 
 /**
  * @param {Rpc} rpc
@@ -175,6 +168,5 @@ async function headOf(rpc) {
  * @returns {Promise<string | null>} null: the node does not have it
  */
 export async function hashOf(rpc, number, purpose) {
-  const block = await rpc.call('eth_getBlockByNumber', [toHex(number), false], purpose);
-  return typeof block?.hash === 'string' ? block.hash : null;
+  return (await nullIfAbsent(ask(rpc, headerAt(number), purpose)))?.hash ?? null;
 }

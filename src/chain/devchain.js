@@ -7,7 +7,7 @@ import { constants, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { OutputError, UnavailableError, errnoWords, oneLine } from '../errors.js';
-import { toHex } from './rpc.js';
+import { toHex } from './answers.js';
 
 /**
  * The embedded chain: starts, funds and stops anvil for runs without --rpc.

@@ -1,6 +1,7 @@
-import { isLost } from './retries.js';
-import { toNumber } from './rpc.js';
 import { ProtocolError, RpcError, TransportError } from '../errors.js';
+import { HEAD, ask } from './answers.js';
+import { classOf, isBusy } from './refusals.js';
+import { isLost } from './retries.js';
 
 /**
  * The health of the endpoints as one thread sees it: a circuit for each. A lost request opens it at once. A request for
@@ -109,9 +110,6 @@ export class Health {
   }
 }
 
-/** Error messages of nodes that are not ready. */
-const NOT_READY = /bootstrapp|still starting|not ready/i;
-
 /** Status of a gateway without a node, or of a node that is not ready (AvalancheGo: 404 before the chain exists). */
 const DOWN_STATUS = Object.freeze([404, 502, 503, 504]);
 
@@ -122,7 +120,7 @@ const DOWN_STATUS = Object.freeze([404, 502, 503, 504]);
  */
 export function isDownError(error) {
   if (error instanceof TransportError) return isLost(error) && error.code !== 'transport_timeout';
-  if (error instanceof RpcError) return NOT_READY.test(error.rpcMessage);
+  if (error instanceof RpcError) return classOf(error) === 'starting';
   return error instanceof ProtocolError && DOWN_STATUS.includes(error.status);
 }
 
@@ -241,9 +239,8 @@ export class Monitor {
       .sleep(ANSWER_MS, answered.signal)
       .then(() => this.#clock.sleep(READ_MS, answered.signal))
       .then(() => ({ why: `no answer within ${ANSWER_MS / 1000} s` }));
-    const asked = this.#rpcs[index]
-      .call('eth_blockNumber', [], 'health')
-      .then((answer) => this.#judgeHead(index, toNumber(answer), wasUp))
+    const asked = ask(this.#rpcs[index], HEAD, 'health')
+      .then((number) => this.#judgeHead(index, number, wasUp))
       .catch((error) => this.#judgeError(index, error, wasUp));
     return Promise.race([asked, late]).finally(() => answered.abort());
   }
@@ -272,7 +269,7 @@ export class Monitor {
    */
   #judgeError(index, error, wasUp) {
     const one = this.#seen[index];
-    const isInvalid = error instanceof ProtocolError || (error instanceof RpcError && error.isBusy);
+    const isInvalid = error instanceof ProtocolError || isBusy(error);
     one.invalidAnswers = isInvalid ? one.invalidAnswers + 1 : 0;
     const isThere = isInvalid ? wasUp && one.invalidAnswers < MAX_INVALID_ANSWERS : error instanceof RpcError;
     return isThere && !isDownError(error) ? null : faultOf(this.#rpcs[index], error);

@@ -1,5 +1,4 @@
-import { RpcError } from '../errors.js';
-import { toBigInt } from './rpc.js';
+import { GAS_PRICE, TIP, ask, nullIfOdd } from './answers.js';
 
 /** @import { Fee, Fees, Rpc } from '../types.d.ts' */
 
@@ -33,21 +32,18 @@ const REPLACEMENT_DIVISOR = 8n;
 export async function readFees(rpc, baseFeeWei, options) {
   if (options.gasPriceWei !== null) return createFees({ baseFeeWei: null, tipWei: options.gasPriceWei, ...options });
   if (baseFeeWei === null) {
-    const gasPriceWei = toBigInt(await rpc.call('eth_gasPrice', [], 'setup'));
-    return createFees({ baseFeeWei, tipWei: gasPriceWei, ...options });
+    return createFees({ baseFeeWei, tipWei: await ask(rpc, GAS_PRICE, 'setup'), ...options });
   }
   return createFees({ baseFeeWei, tipWei: await readTip(rpc), ...options });
 }
 
+/** Offered where a node proposes none. */
+const USUAL_TIP_WEI = 1_000_000_000n;
+
 /** @param {Rpc} rpc */
 async function readTip(rpc) {
-  try {
-    const tip = toBigInt(await rpc.call('eth_maxPriorityFeePerGas', [], 'setup'));
-    return tip > 0n ? tip : 1n;
-  } catch (error) {
-    if (!(error instanceof RpcError)) throw error;
-    return 1_000_000_000n;
-  }
+  const tipWei = (await nullIfOdd(ask(rpc, TIP, 'setup'))) ?? USUAL_TIP_WEI;
+  return tipWei > 0n ? tipWei : 1n;
 }
 
 /**
@@ -120,10 +116,4 @@ function replacementFee(earlier, current) {
 /** @param {Fee} fee @returns {bigint} the most that one gas can cost */
 function maxPriceWei(fee) {
   return fee.gasPriceWei ?? fee.maxFeePerGasWei ?? 0n;
-}
-
-/** Null before EIP-1559. @param {{baseFeePerGas?: string | null} | null} block */
-export function baseFeeOf(block) {
-  const baseFee = block?.baseFeePerGas ?? null;
-  return baseFee === null ? null : toBigInt(baseFee);
 }

@@ -10,8 +10,19 @@ import {
   UnavailableError,
 } from '../errors.js';
 import { indexRanges } from '../text.js';
-import { baseFeeOf } from './fees.js';
-import { toBigInt, toHex, toNumber } from './rpc.js';
+import {
+  POOL,
+  POOL_STATUS,
+  ask,
+  askAll,
+  balanceOf,
+  gasOf,
+  headerAt,
+  nonceOf,
+  pendingNonces,
+  pooledNoncesOf,
+  toHex,
+} from './answers.js';
 import { estimateGas, findMinedTransaction, sendAll } from './send.js';
 
 /**
@@ -36,6 +47,9 @@ export const WALLETS_PER_PAYMENT = 200;
 /** Wallets paid before the fee is updated: their payments fill fewer blocks than the offered fee covers. */
 const WALLETS_AT_ONCE = 5000;
 
+/** For so long an endpoint may lag: nonces that grow then are no evidence of another sender. */
+const LAG_MS = 5000;
+
 /** How long a slice with a foreign sender is watched, to name all affected wallets. */
 const FOREIGN_WATCH_MS = 1000;
 
@@ -53,18 +67,18 @@ const TRANSFER_GAS = 21_000;
 
 /** @param {Rpc} rpc @param {Wallet[]} wallets @returns {Promise<WalletState[]>} */
 async function readStates(rpc, wallets) {
-  const answers = await rpc.batch(
-    wallets.flatMap(({ address }) => [
-      { method: 'eth_getBalance', params: [address, 'latest'] },
-      { method: 'eth_getTransactionCount', params: [address, 'latest'] },
-      { method: 'eth_getTransactionCount', params: [address, 'pending'] },
-    ]),
-    'setup',
-  );
-  return wallets.map((_, i) => ({
-    balanceWei: toBigInt(answers[3 * i]),
-    latest: toNumber(answers[3 * i + 1]),
-    pending: toNumber(answers[3 * i + 2]),
+  const addresses = wallets.map(({ address }) => address);
+  const latest = addresses.map((address) => nonceOf(address, 'latest'));
+  const balances = addresses.map((address) => balanceOf(address, 'latest'));
+  const [nonces, balancesWei, pending] = await Promise.all([
+    askAll(rpc, latest, 'setup'),
+    askAll(rpc, balances, 'setup'),
+    pendingNonces(rpc, addresses, 'setup'),
+  ]);
+  return nonces.map((nonce, i) => ({
+    balanceWei: balancesWei[i],
+    latest: nonce,
+    pending: Math.max(nonce, pending[i]),
   }));
 }
 
@@ -73,17 +87,17 @@ async function readStates(rpc, wallets) {
  * @param {{rpc: Rpc, clock: Clock, signal: AbortSignal, timeoutMs: number}} sender
  * @param {Wallet[]} wallets
  * @returns {Promise<WalletState[]>}
- * @throws {ForeignSenderError} a wallet's nonce passed the first pending one: another sender uses the wallet
+ * @throws {ForeignSenderError} wallets send although this run has sent nothing yet
  * @throws {UnavailableError} still pending after timeoutMs
  */
 export async function settleWallets({ rpc, clock, signal, timeoutMs }, wallets) {
-  const deadlineUs = clock.nowUs() + timeoutMs * 1000;
+  const startUs = clock.nowUs();
   const states = await readStates(rpc, wallets);
   const pendingAtFirst = states.map(({ pending }) => pending);
-  let open = wallets.map((_, i) => i).filter((i) => states[i].latest !== states[i].pending);
+  let open = wallets.map((_, i) => i).filter((i) => states[i].latest < states[i].pending);
   while (open.length > 0) {
     if (signal.aborted) throw new InterruptedError('interrupted during set-up');
-    if (clock.nowUs() > deadlineUs) {
+    if (clock.nowUs() > startUs + timeoutMs * 1000) {
       throw stillInPool(
         open.map((i) => wallets[i]),
         timeoutMs,
@@ -94,9 +108,11 @@ export async function settleWallets({ rpc, clock, signal, timeoutMs }, wallets) 
       rpc,
       open.map((i) => wallets[i]),
     );
+    const isLate = clock.nowUs() > startUs + LAG_MS * 1000;
+    // One more may be the last transaction of an earlier run, and at first an endpoint that lags catches up.
+    const isActive = open.some((i, k) => now[k].latest > Math.max(pendingAtFirst[i] + 1, states[i].latest));
     now.forEach((state, k) => (states[open[k]] = state));
-    // One more may be the last transaction of an earlier run that was killed; two prove an active sender.
-    if (open.some((i) => states[i].latest > pendingAtFirst[i] + 1)) {
+    if (isActive && isLate) {
       await clock.sleep(FOREIGN_WATCH_MS, signal);
       // This run has sent nothing yet.
       const latest = await readStates(rpc, wallets);
@@ -104,7 +120,7 @@ export async function settleWallets({ rpc, clock, signal, timeoutMs }, wallets) 
       const used = wallets.filter((_, i) => latest[i].latest > pendingAtFirst[i]);
       throw await foreignSender(rpc, used, pendingAtFirst[first]);
     }
-    open = open.filter((i) => states[i].latest !== states[i].pending);
+    open = open.filter((i) => states[i].latest < states[i].pending);
   }
   wallets.forEach((wallet, i) => (wallet.nonce = states[i].latest));
   return states;
@@ -206,8 +222,7 @@ function fillersOf(wallet, first) {
  */
 async function pooledNonces(rpc, wallets) {
   try {
-    const status = await rpc.call('txpool_status', [], 'setup');
-    const [pending, queued] = [toNumber(status?.pending), toNumber(status?.queued)];
+    const { pending, queued } = await ask(rpc, POOL_STATUS, 'setup');
     if (pending + queued === 0) return new Map();
     const pools = await poolsOf(rpc, wallets, pending + queued);
     /** @type {Map<Wallet, number>} */
@@ -226,25 +241,17 @@ async function pooledNonces(rpc, wallets) {
 /** @param {Rpc} rpc @param {Wallet[]} wallets @param {number} size of the pool @returns {Promise<number[][]>} pooled nonces by wallet */
 async function poolsOf(rpc, wallets, size) {
   try {
-    const answers = await rpc.batch(
-      wallets.map(({ address }) => ({ method: 'txpool_contentFrom', params: [address] })),
+    return await askAll(
+      rpc,
+      wallets.map(({ address }) => pooledNoncesOf(address)),
       'setup',
     );
-    return answers.map((pool) => noncesIn(pool?.pending, pool?.queued));
   } catch (error) {
     // Anvil can only return the whole pool.
     if (!(error instanceof RpcError) || size > MAX_POOL) throw error;
-    const { pending, queued } = (await rpc.call('txpool_content', [], 'setup')) ?? {};
-    const byAddress = [pending, queued].map(
-      (part) => new Map(Object.entries(part ?? {}).map(([address, nonces]) => [address.toLowerCase(), nonces])),
-    );
-    return wallets.map(({ address }) => noncesIn(...byAddress.map((part) => part.get(address.toLowerCase()))));
+    const noncesOf = await ask(rpc, POOL, 'setup');
+    return wallets.map(({ address }) => noncesOf(address));
   }
-}
-
-/** @param {any[]} parts transactions by nonce @returns {number[]} */
-function noncesIn(...parts) {
-  return parts.flatMap((part) => Object.keys(part ?? {}).map(Number)).filter(Number.isSafeInteger);
 }
 
 /**
@@ -306,9 +313,9 @@ export async function topUp(sender, funder, missing, onProgress) {
     const receipts = await sendAll(sender, wave, (done) =>
       onProgress?.(Math.min(i * WALLETS_AT_ONCE + done * WALLETS_PER_PAYMENT, missing.length)),
     );
-    const failed = receipts.find(({ status }) => toNumber(status) !== 1);
+    const failed = receipts.find(({ isSuccess }) => !isSuccess);
     if (failed !== undefined)
-      throw new UnavailableError(`the payment ${failed.transactionHash} was reverted: no wallet in it was funded`);
+      throw new UnavailableError(`the payment ${failed.hash} was reverted: no wallet in it was funded`);
   }
   return { transactions: orders.length, paidWei };
 }
@@ -323,9 +330,7 @@ export async function topUp(sender, funder, missing, onProgress) {
  */
 export async function reclaim(sender, wallets, to, onProgress) {
   const states = await settleWallets(sender, wallets);
-  const gas = toNumber(
-    await sender.rpc.call('eth_estimateGas', [{ from: wallets[0].address, to, value: '0x0' }], 'setup'),
-  );
+  const gas = await ask(sender.rpc, gasOf({ from: wallets[0].address, to, value: '0x0' }), 'setup');
   // A plain payment uses exactly its gas limit, so nothing is left over; a contract may use more than estimated.
   const gasLimit = gas === TRANSFER_GAS ? BigInt(gas) : BigInt(Math.ceil(gas * 1.2));
   const back = { wallets: 0, returnedWei: 0n };
@@ -345,10 +350,10 @@ export async function reclaim(sender, wallets, to, onProgress) {
     const receipts = await sendAll({ ...sender, fees: { ...sender.fees, current: () => fee } }, orders, (done) =>
       onProgress?.(back.wallets + done),
     );
-    const failed = receipts.filter(({ status }) => toNumber(status) !== 1);
+    const failed = receipts.filter(({ isSuccess }) => !isSuccess);
     if (failed.length > 0) {
       throw new UnavailableError(
-        `${failed.length} of ${orders.length} payments to ${to} were reverted (the first: ${failed[0].transactionHash}): check that the address accepts payments`,
+        `${failed.length} of ${orders.length} payments to ${to} were reverted (the first: ${failed[0].hash}): check that the address accepts payments`,
       );
     }
     back.wallets += orders.length;
@@ -362,10 +367,9 @@ function partsOf(all, size) {
   return Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size));
 }
 
-/** Payments fill blocks, which raises the base fee. @param {Sender} sender */
-async function followFees({ rpc, fees }) {
-  const latest = await rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
-  fees.observe(baseFeeOf(latest));
+/** Payments fill blocks, which raises the base fee. @param {Pick<Sender, 'rpc' | 'fees'>} sender */
+export async function followFees({ rpc, fees }) {
+  fees.observe((await ask(rpc, headerAt('latest'), 'setup'))?.baseFeeWei ?? null);
 }
 
 /** @param {number} wallets */

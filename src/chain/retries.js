@@ -1,7 +1,12 @@
-import { batchOf, toHex } from './rpc.js';
 import { ProtocolError, RpcError, TransportError } from '../errors.js';
+import { askAll } from './answers.js';
+import { classOf, isBusy } from './refusals.js';
+import { batchOf } from './rpc.js';
 
-/** @import { Clock, Purpose, RetryOptions, Rpc } from '../types.d.ts' */
+/**
+ * @import { Question } from '../contracts/chain.d.ts'
+ * @import { Clock, Purpose, RetryOptions, Rpc } from '../types.d.ts'
+ */
 
 /** The retry policy: which failures may be temporary, how long to wait, and for how long to try again. */
 
@@ -15,9 +20,6 @@ const PERMANENT = new Set([
 ]);
 
 const HTTP_TOO_MANY_REQUESTS = 429;
-
-/** JSON-RPC 2.0. Some nodes report a missing method in the same words as a missing block. */
-const METHOD_NOT_FOUND = -32601;
 
 /** First and longest backoff. */
 const BACKOFF_MS = Object.freeze([50, 2000]);
@@ -35,7 +37,7 @@ export function isLost(error) {
 
 /** Whether a retry may succeed: no answer came, or the endpoint is busy. @param {unknown} error */
 export function isRetryable(error) {
-  return isLost(error) || ((error instanceof ProtocolError || error instanceof RpcError) && error.isBusy);
+  return isLost(error) || isBusy(error);
 }
 
 /** The wait that the endpoint asked for (Retry-After, RFC 9110), 0 if none. @param {unknown} error */
@@ -43,9 +45,9 @@ export function retryAfterMs(error) {
   return error instanceof ProtocolError || error instanceof RpcError ? (error.retryAfterMs ?? 0) : 0;
 }
 
-/** Whether it is a rate limit: HTTP 429, Retry-After, or the JSON-RPC error for it. @param {unknown} error */
+/** Whether it is a rate limit: HTTP 429, Retry-After, or an error answer that says so. @param {unknown} error */
 export function isLimit(error) {
-  if (error instanceof RpcError) return error.isBusy;
+  if (error instanceof RpcError) return (error.retryAfterMs ?? 0) > 0 || classOf(error) === 'rate_limit';
   return error instanceof ProtocolError && (error.status === HTTP_TOO_MANY_REQUESTS || (error.retryAfterMs ?? 0) > 0);
 }
 
@@ -60,26 +62,26 @@ export function backOffMs(tries, random) {
   return mostMs / 2 + (random() * mostMs) / 2;
 }
 
-/** Whether the block left the chain. Nodes without EIP-1898 answer with other errors. @param {unknown} error */
+/** Whether the node does not have the block. Nodes without EIP-1898 answer with other errors. @param {unknown} error */
 export function isUnknownBlock(error) {
-  if (!(error instanceof RpcError) || error.rpcCode === METHOD_NOT_FOUND) return false;
-  return /not found|unknown|could not find|not canonical/i.test(error.rpcMessage);
+  return error instanceof RpcError && classOf(error) === 'absent';
 }
 
 /**
  * Reads state as of a block: by its hash, so that a reorg cannot change the block, or by its number where a node lacks
  * EIP-1898.
+ * @template T
  * @param {Pick<Rpc, 'batch'>} rpc
  * @param {{hash: string, number: number}} block
- * @param {(block: unknown) => {method: string, params: unknown[]}[]} requestsAt
- * @returns {Promise<any[]>}
+ * @param {(block: number | {blockHash: string}) => Question<T>[]} questionsAt
+ * @returns {Promise<T[]>}
  */
-export async function readAtBlock(rpc, { hash, number }, requestsAt) {
+export async function readAtBlock(rpc, { hash, number }, questionsAt) {
   try {
-    return await rpc.batch(requestsAt({ blockHash: hash }), 'audit');
+    return await askAll(rpc, questionsAt({ blockHash: hash }), 'audit');
   } catch (error) {
     if (!(error instanceof RpcError) || isUnknownBlock(error)) throw error;
-    return rpc.batch(requestsAt(toHex(number)), 'audit');
+    return askAll(rpc, questionsAt(number), 'audit');
   }
 }
 

@@ -5,7 +5,7 @@ import { parseJson } from './json.js';
 
 /**
  * JSON-RPC 2.0 over a transport: matches answers to requests by id, turns error answers into error classes, and counts
- * calls by purpose. Also here: the checks of values in answers, subscriptions, and what of a URL may be shown.
+ * calls by purpose. Also here: subscriptions, and what of a URL may be shown.
  *
  * @import { Headers } from '../transport/headers.js'
  * @import { Reply, Rpc, Transport } from '../types.d.ts'
@@ -161,7 +161,7 @@ export function batchOf(gather) {
 }
 
 /**
- * @typedef {{id: number, method: string, purpose?: string}} Request
+ * @typedef {{id: number, method: string}} Request
  *
  * @param {Reply} reply to a single request @param {Request} request @param {Endpoint} endpoint
  */
@@ -170,7 +170,7 @@ function resultIn(reply, request, endpoint) {
 }
 
 /** @param {any} answer @param {Request} request @param {Reply} reply @param {Endpoint} endpoint */
-function resultOf(answer, { id, method, purpose }, reply, { display, secrets }) {
+function resultOf(answer, { id, method }, reply, { display, secrets }) {
   if (answer === null || typeof answer !== 'object')
     throw new ProtocolError(`${display} answered ${method} without JSON-RPC`);
   const { error } = answer;
@@ -180,26 +180,7 @@ function resultOf(answer, { id, method, purpose }, reply, { display, secrets }) 
   }
   if (answer.id !== id) throw new ProtocolError(`${display} answered ${method} with a foreign id`);
   if (answer.result === undefined) throw new ProtocolError(`${display} answered ${method} without a result`);
-  // The calls of the load are the user's own.
-  const isOwn = purpose === 'load' || purpose === 'check';
-  if (!isOwn && !areHashesValid(method, answer.result))
-    throw new ProtocolError(`${display} answered ${method} with an invalid hash or address`);
   return answer.result;
-}
-
-/** Hashes are stored as the node sends them, so their form is checked. @param {string} method @param {any} result */
-function areHashesValid(method, result) {
-  if (method === 'eth_sendRawTransaction') return isHash(result);
-  const { hash, parentHash, transactionHash, blockHash } = result ?? {};
-  const isReceipt = method === 'eth_getTransactionReceipt' || method === 'eth_sendRawTransactionSync';
-  const hashes = method === 'eth_getBlockByNumber' ? [hash, parentHash] : isReceipt ? [transactionHash, blockHash] : [];
-  // A pending block has no hash.
-  return hashes.every((value) => value === undefined || value === null || isHash(value));
-}
-
-/** @param {unknown} value @returns {value is string} */
-export function isHash(value) {
-  return typeof value === 'string' && /^0x[0-9a-f]{64}$/i.test(value);
 }
 
 /** Of the load. @param {string} method @param {string} [purpose] */
@@ -222,67 +203,6 @@ function createEncoder() {
     }
     return `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":${text}}`;
   };
-}
-
-/**
- * The failure code for a refused transaction. Nodes have no common error codes for this, so the message is searched for
- * the words of geth, its forks and anvil.
- * @param {RpcError} error
- */
-export function submitFailure({ rpcMessage }) {
-  const text = rpcMessage.toLowerCase();
-  if (text.includes('already known') || text.includes('already imported')) return 'already_known';
-  if (text.includes('nonce too low')) return 'nonce_too_low';
-  if (text.includes('nonce too high')) return 'nonce_too_high';
-  if (text.includes('replacement transaction underpriced')) return 'nonce_in_use';
-  if (text.includes('insufficient funds')) return 'insufficient_funds';
-  if (
-    text.includes('underpriced') ||
-    text.includes('gas tip cap') ||
-    text.includes('less than block base fee') ||
-    text.includes('fee too low')
-  )
-    return 'underpriced';
-  if (text.includes('pool') && (text.includes('full') || text.includes('limit'))) return 'pool_full';
-  return 'rejected';
-}
-
-/**
- * For answers that some nodes give as an error instead of null.
- * @template T
- * @param {Promise<T>} answer
- * @returns {Promise<T | null>}
- */
-export async function nullIfRefused(answer) {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof RpcError) return null;
-    throw error;
-  }
-}
-
-/** @param {unknown} quantity a JSON-RPC QUANTITY such as 0x1b4 @returns {number} */
-export function toNumber(quantity) {
-  const value = typeof quantity === 'string' && /^0x[0-9a-f]{1,64}$/i.test(quantity) ? Number(quantity) : NaN;
-  if (!Number.isSafeInteger(value)) throw notQuantity(quantity);
-  return value;
-}
-
-/** @param {unknown} quantity @returns {bigint} */
-export function toBigInt(quantity) {
-  if (typeof quantity !== 'string' || !/^0x[0-9a-f]{0,64}$/i.test(quantity)) throw notQuantity(quantity);
-  return quantity === '0x' ? 0n : BigInt(quantity);
-}
-
-/** It is not quoted: it may repeat a secret of the URL. @param {unknown} answer */
-function notQuantity(answer) {
-  return new ProtocolError(`expected a quantity such as 0x1b4, got ${answer === null ? 'null' : typeof answer}`);
-}
-
-/** @param {number | bigint} value @returns {string} */
-export function toHex(value) {
-  return `0x${value.toString(16)}`;
 }
 
 /** A part of a URL's path of this length may be a key. */

@@ -1,9 +1,24 @@
 import { InterruptedError, ProtocolError, RpcError, UnavailableError, oneLine } from '../errors.js';
+import {
+  HEAD,
+  ask,
+  askAll,
+  fullBlockAt,
+  gasOf,
+  gather,
+  nonceOf,
+  nullIfAbsent,
+  nullIfRefused,
+  receiptOf,
+  resultOf,
+  transactionOf,
+} from './answers.js';
+import { classOf } from './refusals.js';
 import { backOffMs, isRetryable, retryAfterMs } from './retries.js';
-import { isHash, nullIfRefused, submitFailure, toHex, toNumber } from './rpc.js';
 
 /**
- * @import { Call, Purpose, Receipt, Rpc, Sender } from '../types.d.ts'
+ * @import { ChainReceipt } from '../contracts/chain.d.ts'
+ * @import { Call, Purpose, Rpc, Sender } from '../types.d.ts'
  * @import { Wallet } from './keys.js'
  */
 
@@ -12,7 +27,7 @@ import { isHash, nullIfRefused, submitFailure, toHex, toNumber } from './rpc.js'
  *
  * @typedef {object} Costs
  * @property {(orders: Order[], priceWei: bigint) => number} reserve how many of the orders, from the first on, may be sent now
- * @property {(receipts: Receipt[], priceWei: bigint) => void} spend
+ * @property {(receipts: ChainReceipt[], priceWei: bigint) => void} spend
  *
  * @typedef {Call & {wallet: Wallet}} Order a transaction with its wallet's next nonce
  */
@@ -42,9 +57,9 @@ const LOST_AFTER_MS = 3000;
  */
 export async function revertReason(rpc, hash, purpose) {
   try {
-    const transaction = await rpc.call('eth_getTransactionByHash', [hash], purpose);
-    const { from, to, input, value, gas, blockNumber } = transaction;
-    await rpc.call('eth_call', [{ from, to, data: input, value, gas }, blockNumber], purpose);
+    const transaction = await ask(rpc, transactionOf(hash), purpose);
+    if (transaction === null || transaction.blockNumber === null) return null;
+    await ask(rpc, resultOf(transaction.call, transaction.blockNumber), purpose);
     return 'the same call succeeds on the state of its block';
   } catch (error) {
     if (!(error instanceof RpcError) || error.method !== 'eth_call') return null;
@@ -69,10 +84,10 @@ export class NonceTakenError extends UnavailableError {
  * @param {Sender} sender
  * @param {Order[]} orders
  * @param {(done: number) => void} [onProgress]
- * @returns {Promise<Receipt[]>} in the order of the orders
+ * @returns {Promise<ChainReceipt[]>} in the order of the orders
  */
 export async function sendAll(sender, orders, onProgress) {
-  /** @type {Receipt[]} */
+  /** @type {ChainReceipt[]} */
   const receipts = [];
   const { costs } = sender;
   while (receipts.length < orders.length) {
@@ -92,52 +107,51 @@ export async function sendAll(sender, orders, onProgress) {
 
 /** @param {Sender} sender @param {Order} order @returns {Promise<Sent>} */
 async function send(sender, { wallet, ...call }) {
-  const { signer, fees, chainId } = sender;
+  const { rpc, clock, signal, signer, fees, chainId } = sender;
   const nonce = wallet.nonce;
   wallet.nonce += 1;
-  const { raw, hash } = wallet.signOnce({ chainId, nonce, fee: fees.current(), call }, signer);
-  const { clock, signal } = sender;
+  const sent = { ...wallet.signOnce({ chainId, nonce, fee: fees.current(), call }, signer), wallet, nonce };
   const startUs = clock.nowUs();
   const endUs = startUs + Math.min(sender.timeoutMs, RETRY_MS) * 1000;
   let mayHaveArrived = false;
   for (let tries = 0; ; tries += 1) {
     try {
-      await sender.rpc.call('eth_sendRawTransaction', [raw], 'setup');
-      return { raw, hash, wallet, nonce };
+      await rpc.call('eth_sendRawTransaction', [sent.raw], 'setup');
+      return sent;
     } catch (error) {
-      const failure = error instanceof RpcError ? submitFailure(error) : null;
-      const isNonceUsed = failure === 'nonce_too_low' || failure === 'nonce_in_use';
+      const refusal = error instanceof RpcError ? classOf(error) : null;
+      const isNonceUsed = refusal === 'nonce_low' || refusal === 'replacement';
       // If an earlier answer was lost, the nonce may be taken by this very transaction; its receipt will tell.
-      if (failure === 'already_known' || (isNonceUsed && mayHaveArrived)) return { raw, hash, wallet, nonce };
-      if (isNonceUsed) throw new NonceTakenError(wallet, nonce, hash, /** @type {RpcError} */ (error).rpcMessage);
-      const isPoolBehind = failure === 'insufficient_funds' && clock.nowUs() < startUs + POOL_LAG_MS * 1000;
-      const mayPass = isRetryable(error) || error instanceof ProtocolError || failure === 'pool_full' || isPoolBehind;
+      if (refusal === 'known' || (isNonceUsed && mayHaveArrived)) return sent;
+      const isPoolBehind = refusal === 'funds' && clock.nowUs() < startUs + POOL_LAG_MS * 1000;
+      const mayPass = isRetryable(error) || error instanceof ProtocolError || refusal === 'pool_full' || isPoolBehind;
       const pauseMs = Math.max(backOffMs(tries, Math.random), retryAfterMs(error));
-      if (!mayPass || clock.nowUs() + pauseMs * 1000 > endUs || signal.aborted) throw error;
+      if (!mayPass || clock.nowUs() + pauseMs * 1000 > endUs || signal.aborted) {
+        // The words may be those of a node that has the transaction.
+        if ((await nullIfRefused(ask(rpc, transactionOf(sent.hash), 'setup')).catch(() => null)) !== null) return sent;
+        if (!isNonceUsed) throw error;
+        throw new NonceTakenError(wallet, nonce, sent.hash, /** @type {RpcError} */ (error).rpcMessage);
+      }
       mayHaveArrived ||= !isPoolBehind;
       await clock.sleep(pauseMs, signal);
     }
   }
 }
 
-/** @param {Sender} sender @param {Sent[]} sent @param {(done: number) => void} onProgress @returns {Promise<Receipt[]>} */
+/** @param {Sender} sender @param {Sent[]} sent @param {(done: number) => void} onProgress @returns {Promise<ChainReceipt[]>} */
 async function waitForReceipts(sender, sent, onProgress) {
   const { rpc, clock, signal, timeoutMs } = sender;
   const deadlineUs = clock.nowUs() + timeoutMs * 1000;
-  /** @type {Map<string, Receipt>} */
+  /** @type {Map<string, ChainReceipt>} */
   const receipts = new Map();
   /** @type {Set<string>} */
   const refused = new Set();
   let pauseMs = 20;
   let checkedAtUs = clock.nowUs();
-  while (receipts.size < sent.length) {
+  for (;;) {
     if (signal.aborted) throw new InterruptedError('interrupted during set-up');
     const missing = sent.filter(({ hash }) => !receipts.has(hash));
-    const answers = await Promise.all(
-      // AvalancheGo answers with an error until a transaction is accepted.
-      missing.map(({ hash }) => nullIfRefused(rpc.gather('eth_getTransactionReceipt', [hash], 'setup'))),
-    );
-    for (const receipt of answers) if (receipt !== null) receipts.set(receipt.transactionHash, withoutLogs(receipt));
+    for (const receipt of await minedOf(rpc, missing)) receipts.set(receipt.hash, withoutLogs(receipt));
     onProgress(receipts.size);
     if (receipts.size === sent.length) break;
     if (clock.nowUs() > deadlineUs) {
@@ -153,12 +167,37 @@ async function waitForReceipts(sender, sent, onProgress) {
     await clock.sleep(pauseMs, signal);
     pauseMs = Math.min(pauseMs * 1.5, 500);
   }
-  return sent.map(({ hash }) => /** @type {Receipt} */ (receipts.get(hash)));
+  return sent.map(({ hash }) => /** @type {ChainReceipt} */ (receipts.get(hash)));
 }
 
-/** Logs and blooms of 100,000 receipts would take hundreds of megabytes. @param {Receipt} receipt @returns {Receipt} */
-function withoutLogs({ transactionHash, status, blockNumber, gasUsed, effectiveGasPrice, contractAddress }) {
-  return { transactionHash, status, blockNumber, gasUsed, effectiveGasPrice, contractAddress };
+/**
+ * The receipts of those that are in a block. The nonces of their wallets are asked first: on some chains a look-up of what
+ * is not there takes seconds.
+ * @param {Rpc} rpc
+ * @param {Sent[]} missing
+ * @returns {Promise<ChainReceipt[]>}
+ */
+async function minedOf(rpc, missing) {
+  const wallets = [...new Set(missing.map(({ wallet }) => wallet))];
+  const nonces = await askAll(
+    rpc,
+    wallets.map(({ address }) => nonceOf(address, 'latest')),
+    'setup',
+  );
+  const next = new Map(wallets.map((wallet, i) => [wallet, nonces[i]]));
+  const mined = missing.filter(({ wallet, nonce }) => /** @type {number} */ (next.get(wallet)) > nonce);
+  const [head, ...found] = await Promise.all([
+    mined.length === 0 ? 0 : ask(rpc, HEAD, 'setup'),
+    // AvalancheGo answers with an error until a transaction is accepted.
+    ...mined.map(({ hash }) => nullIfRefused(gather(rpc, receiptOf(hash), 'setup'))),
+  ]);
+  // Some nodes give receipts before the block is sealed.
+  return found.flatMap((receipt) => (receipt !== null && receipt.blockNumber <= head ? [receipt] : []));
+}
+
+/** Logs and blooms of 100,000 receipts would take hundreds of megabytes. @param {ChainReceipt} receipt @returns {ChainReceipt} */
+function withoutLogs(receipt) {
+  return { ...receipt, logs: null, printed: null };
 }
 
 /**
@@ -172,10 +211,10 @@ function withoutLogs({ transactionHash, status, blockNumber, gasUsed, effectiveG
 async function resendLost(rpc, missing, refused) {
   await Promise.all(
     missing.map(async ({ raw, hash, wallet, nonce }) => {
-      const known = await rpc.gather('eth_getTransactionByHash', [hash], 'setup').catch(() => undefined);
+      const known = await nullIfAbsent(gather(rpc, transactionOf(hash), 'setup')).catch(() => undefined);
       if (known !== null) return;
       const error = await rpc.call('eth_sendRawTransaction', [raw], 'setup').catch((thrown) => thrown);
-      if (!(error instanceof RpcError) || submitFailure(error) !== 'nonce_too_low') return;
+      if (!(error instanceof RpcError) || classOf(error) !== 'nonce_low') return;
       // It may be ours: an endpoint that lags does not know it yet, nor does AvalancheGo until its block is accepted.
       if (refused === null || refused.has(hash)) throw new NonceTakenError(wallet, nonce, hash, error.rpcMessage);
       refused.add(hash);
@@ -189,8 +228,7 @@ async function resendLost(rpc, missing, refused) {
  * @param {{from: string, to?: string, data: string, value?: string}} transaction
  */
 export async function estimateGas(rpc, transaction) {
-  const gas = toNumber(await rpc.call('eth_estimateGas', [transaction], 'setup'));
-  return BigInt(Math.ceil(gas * 1.1));
+  return BigInt(Math.ceil((await ask(rpc, gasOf(transaction), 'setup')) * 1.1));
 }
 
 /**
@@ -204,23 +242,18 @@ export async function estimateGas(rpc, transaction) {
  */
 export async function findMinedTransaction(rpc, address, nonce, fromBlock) {
   let low = fromBlock;
-  let high = toNumber(await rpc.call('eth_blockNumber', [], 'resolve'));
+  let high = await ask(rpc, HEAD, 'resolve');
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
     if ((await nonceAt(rpc, address, middle)) > nonce) high = middle;
     else low = middle + 1;
   }
-  const block = await rpc.call('eth_getBlockByNumber', [toHex(low), true], 'resolve');
-  const found = block?.transactions?.find(
-    (/** @type {any} */ tx) => tx.from?.toLowerCase() === address.toLowerCase() && toNumber(tx.nonce) === nonce,
-  );
-  if (found === undefined) return null;
-  if (!isHash(found.hash)) throw new ProtocolError(`${rpc.display} answered eth_getBlockByNumber with an invalid hash`);
-  return { hash: found.hash, blockNumber: low };
+  const block = await nullIfAbsent(ask(rpc, fullBlockAt(low), 'resolve'));
+  const found = block?.transactions.find((one) => one.from === address.toLowerCase() && one.nonce === nonce);
+  return found === undefined ? null : { hash: found.hash, blockNumber: low };
 }
 
 /** A pruned state is an old one: -1 sorts it before the transaction. @param {Rpc} rpc @param {string} address @param {number} block */
 async function nonceAt(rpc, address, block) {
-  const nonce = await nullIfRefused(rpc.call('eth_getTransactionCount', [address, toHex(block)], 'resolve'));
-  return nonce === null ? -1 : toNumber(nonce);
+  return (await nullIfRefused(ask(rpc, nonceOf(address, block), 'resolve'))) ?? -1;
 }

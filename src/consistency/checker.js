@@ -1,3 +1,4 @@
+import { isBusy } from '../chain/refusals.js';
 import { ProtocolError, RpcError, StressError, oneLine } from '../errors.js';
 import { shellWord } from '../text.js';
 import { CHECKS, HEAD_CHECKS, missing, byNumber } from './checks.js';
@@ -223,7 +224,7 @@ export class ConsistencyChecker {
 
 /** Whether the endpoint is away or busy; otherwise it refused the method, or its answer has another form. @param {unknown} error */
 function isPassing(error) {
-  if (error instanceof RpcError || error instanceof ProtocolError) return error.isBusy;
+  if (error instanceof RpcError || error instanceof ProtocolError) return isBusy(error);
   return error instanceof StressError;
 }
 

@@ -1,4 +1,5 @@
-import { isHash, toNumber } from '../chain/rpc.js';
+import { isHash, toNumber } from '../chain/answers.js';
+import { isBusy } from '../chain/refusals.js';
 import { ProtocolError, RpcError } from '../errors.js';
 import { byHash, byNumber } from './checks.js';
 
@@ -49,7 +50,7 @@ export class CheckedEndpoint {
     try {
       return await this.#rpc.call(method, params, 'consistency');
     } catch (error) {
-      if (mayBeRefused && error instanceof RpcError && !error.isBusy) return null;
+      if (mayBeRefused && error instanceof RpcError && !isBusy(error)) return null;
       throw error;
     }
   }
@@ -130,7 +131,9 @@ export class CheckedEndpoint {
 
   /** @param {any} header @returns {CheckedBlock} */
   #blockOf(header) {
-    const { hash, number, transactions } = header ?? {};
+    const { hash, number } = header ?? {};
+    // Some nodes list whole transactions although hashes were asked for.
+    const transactions = header?.transactions?.map?.((/** @type {any} */ one) => one?.hash ?? one);
     if (!isHash(hash) || !Array.isArray(transactions) || !transactions.every(isHash))
       throw new ProtocolError(`${this.name} answered with an invalid block`);
     return { number: toNumber(number), hash, transactions, header };

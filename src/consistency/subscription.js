@@ -1,4 +1,4 @@
-import { isHash, toNumber } from '../chain/rpc.js';
+import { isHash, toNumber } from '../chain/answers.js';
 import { StressError } from '../errors.js';
 import { byHash, byNumber } from './checks.js';
 

@@ -1,5 +1,5 @@
+import { ask, headerAt, nonceOf, pendingNonces } from '../chain/answers.js';
 import { readAtBlock } from '../chain/retries.js';
-import { toNumber } from '../chain/rpc.js';
 import { findMinedTransaction } from '../chain/send.js';
 import { ProtocolError, RpcError, TransportError } from '../errors.js';
 import { indexRanges } from '../text.js';
@@ -108,24 +108,20 @@ class Audit {
 
   /** Reads all counters and nonces at one block. */
   async readAll() {
-    const block = await this.#rpc.call('eth_getBlockByNumber', ['latest', false], 'audit');
+    const block = await ask(this.#rpc, headerAt('latest'), 'audit');
     if (block === null) throw new ProtocolError(`${this.#rpc.display} has no latest block`);
-    const [hash, number] = [/** @type {string} */ (block.hash), toNumber(block.number)];
+    const { hash, number } = block;
     const reverted = this.#accounts.map((account) => account.reverted);
     const counted = await this.#options.workload.audit?.(hash, number, reverted);
-    const nonces = (await readAtBlock(this.#rpc, { hash, number }, (at) => this.#noncesAt(at))).map(toNumber);
-    const pendingNonces = (await this.#rpc.batch(this.#noncesAt('pending'), 'audit')).map(toNumber);
+    const addresses = this.#accounts.map(({ wallet }) => wallet.address);
+    const nonces = await readAtBlock(this.#rpc, { hash, number }, (at) =>
+      addresses.map((address) => nonceOf(address, at)),
+    );
+    const pending = await pendingNonces(this.#rpc, addresses, 'audit');
     // Without a count on the chain the nonces are the effects. That these are successes is shown by receipts: each
     // operation was verified by its own, or the workload reads those of the run.
     const effects = counted ?? this.#accounts.map((account, i) => effectOf(account, nonces[i]));
-    return { number, hash, effects, nonces, pendingNonces };
-  }
-
-  /** @param {unknown} block */
-  #noncesAt(block) {
-    return this.#accounts.map(({ wallet }) => {
-      return { method: 'eth_getTransactionCount', params: [wallet.address, block] };
-    });
+    return { number, hash, effects, nonces, pendingNonces: nonces.map((nonce, i) => Math.max(nonce, pending[i])) };
   }
 
   /**

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
-import { baseFeeOf, readFees } from '../chain/fees.js';
+import { CHAIN_ID, ask, blockAt, headerAt, nullIfOdd } from '../chain/answers.js';
+import { readFees } from '../chain/fees.js';
 import { DEV_MNEMONIC, createSigner, funderWallet, keyFileSource, mnemonicSource } from '../chain/keys.js';
 import { checkChain, devMnemonicAllowed } from '../chain/networks.js';
 import { assertOneChain, clientVersionOf } from '../chain/chain-identity.js';
 import { openEndpoints } from '../chain/endpoints.js';
-import { toNumber } from '../chain/rpc.js';
 import { EXIT, ForeignSenderError, InterruptedError, UnavailableError, UsageError, worstExit } from '../errors.js';
 import { chooseTransport } from '../transport/choose.js';
 import { transports } from '../transport/index.js';
@@ -107,8 +107,7 @@ export function abandonable(stop, action) {
 
 /** @param {Rpc} rpc @param {URL} url @param {AllowedChain} allowed @returns {Promise<Identity>} */
 export async function identify(rpc, url, allowed) {
-  const [firstMs, id] = await timed(() => rpc.call('eth_chainId', [], 'setup'));
-  const chainId = toNumber(id);
+  const [firstMs, chainId] = await timed(() => ask(rpc, CHAIN_ID, 'setup'));
   checkChain(url, chainId, allowed.chainId, allowed.allowChain);
   const [secondMs, clientVersion] = await timed(() => clientVersionOf(rpc));
   return { chainId, clientVersion, roundTripMs: Math.min(firstMs, secondMs) };
@@ -124,19 +123,16 @@ async function timed(ask) {
 /** @param {Rpc} rpc @param {URL} url @param {AllowedChain} allowed @returns {Promise<ChainInfo>} */
 export async function readChain(rpc, url, allowed) {
   const introduction = await identify(rpc, url, allowed);
-  const genesis = await rpc.call('eth_getBlockByNumber', ['0x0', false], 'setup');
-  const latest = await rpc.call('eth_getBlockByNumber', ['latest', false], 'setup');
+  // Some nodes have pruned it.
+  const genesis = await nullIfOdd(ask(rpc, headerAt(0), 'setup'));
+  const latest = await ask(rpc, blockAt('latest'), 'setup');
   if (latest === null) throw new UnavailableError(`${rpc.display} has no latest block: is the node still starting?`);
-  if (!Array.isArray(latest.transactions))
-    throw new UnavailableError(
-      `${rpc.display} does not list the transactions of a block (eth_getBlockByNumber), where stress looks for its own`,
-    );
   return {
     ...introduction,
-    head: toNumber(latest.number),
-    genesisHash: typeof genesis?.hash === 'string' ? genesis.hash : null,
-    baseFeeWei: baseFeeOf(latest),
-    blockGasLimit: toNumber(latest.gasLimit ?? '0x0') || null,
+    head: latest.number,
+    genesisHash: genesis?.hash ?? null,
+    baseFeeWei: latest.baseFeeWei,
+    blockGasLimit: latest.gasLimit,
     blockSeconds: (await secondsPerBlock(rpc, latest)) ?? DEFAULT_BLOCK_S,
   };
 }

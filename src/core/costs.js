@@ -1,10 +1,11 @@
+import { ask, askAll, balanceOf as balanceAt, headerAt, nullIfOdd } from '../chain/answers.js';
 import { ether, paymentsFor } from '../chain/funding.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
-import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
 import { RefusedError, StressError } from '../errors.js';
 import { operationsOf } from './pacer.js';
 
 /**
+ * @import { ChainReceipt, Header } from '../contracts/chain.d.ts'
  * @import { AuditReport, ChainInfo, Fees, Gas, LoadSize, Rpc, TransactionWorkload } from '../types.d.ts'
  * @import { Wallet } from '../chain/keys.js'
  * @import { Ready } from './setup.js'
@@ -112,15 +113,14 @@ function operationsExpected({ threads, inFlight, ratePerSecond, stages, warmupMs
   return (warmupS + seconds) * (ratePerSecond ?? (threads * inFlight) / blockSeconds);
 }
 
-/** @param {Rpc} rpc @param {{number: string, timestamp: string}} latest block @returns {Promise<number | null>} null: not known */
-export async function secondsPerBlock(rpc, { number, timestamp }) {
-  const head = toNumber(number);
+/** @param {Rpc} rpc @param {Pick<Header, 'number' | 'timestampS'>} latest block @returns {Promise<number | null>} null: not known */
+export async function secondsPerBlock(rpc, { number: head, timestampS }) {
   // The timestamp of the genesis block is arbitrary.
   const from = Math.max(1, head - PACE_BLOCKS);
   if (head - from < 2) return null;
-  const first = await rpc.call('eth_getBlockByNumber', [toHex(from), false], 'setup');
-  if (!first?.timestamp) return null;
-  const seconds = (toNumber(timestamp) - toNumber(first.timestamp)) / (head - from);
+  const first = await nullIfOdd(ask(rpc, headerAt(from), 'setup'));
+  if (timestampS === null || (first?.timestampS ?? null) === null) return null;
+  const seconds = (timestampS - Number(first?.timestampS)) / (head - from);
   return seconds > 0 && seconds <= LONGEST_BLOCK_S ? seconds : null;
 }
 
@@ -185,12 +185,12 @@ export class SetUpCosts {
   }
 
   /**
-   * @param {Array<{gasUsed: string, effectiveGasPrice?: string}>} receipts
-   * @param {bigint} priceWei for receipts without a price
+   * @param {ChainReceipt[]} receipts
+   * @param {bigint} offeredWei price for receipts without one
    */
-  spend(receipts, priceWei) {
-    for (const { gasUsed, effectiveGasPrice } of receipts)
-      this.spentWei += toBigInt(gasUsed) * (effectiveGasPrice === undefined ? priceWei : toBigInt(effectiveGasPrice));
+  spend(receipts, offeredWei) {
+    for (const { gasUsed, priceWei, l1FeeWei } of receipts)
+      this.spentWei += BigInt(gasUsed ?? 0) * (priceWei ?? offeredWei) + l1FeeWei;
   }
 }
 
@@ -205,10 +205,9 @@ export class SetUpCosts {
  */
 export async function balanceOf(rpc, wallets, blockNumber, purpose) {
   try {
-    const params = (/** @type {string} */ address) => [address, toHex(blockNumber)];
-    const requests = wallets.map(({ address }) => ({ method: 'eth_getBalance', params: params(address) }));
-    const balances = await rpc.batch(requests, purpose);
-    return { wei: balances.reduce((sum, balance) => sum + toBigInt(balance), 0n) };
+    const questions = wallets.map(({ address }) => balanceAt(address, blockNumber));
+    const balances = await askAll(rpc, questions, purpose);
+    return { wei: balances.reduce((sum, balance) => sum + balance, 0n) };
   } catch (error) {
     if (!(error instanceof StressError)) throw error;
     return { why: `the balances of the wallets could not be read: ${error.message}` };

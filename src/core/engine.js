@@ -15,7 +15,7 @@ import { changedAt, createPacer, stageEndsUs } from './pacer.js';
 import { runCall, runSteps, runTransaction } from './operation.js';
 import { CallRecovery, TransactionRecovery } from './recovery.js';
 import { Presigner } from './signing.js';
-import { MAX_SUBMISSIONS, RetryPolicy, Submissions } from './submit.js';
+import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './submit.js';
 
 /**
  * @import { BlockTotals, Clock, Engine, EngineConfig, Fees, InclusionDetector, LoopReading, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, Rung, SeenBlock, Sighting, Signer, Snapshot, ThreadStats, Workload } from '../types.d.ts'
@@ -196,7 +196,7 @@ export class ThreadEngine {
         // The first block has no gap.
         const gapMs = (block.seenAtUs - (this.#lastBlockAtUs || block.seenAtUs)) / 1000;
         this.#lastBlockAtUs = block.seenAtUs;
-        const seen = { ...block, seenAtMs, skewMs: seenAtMs - block.timestampS * 1000, gapMs };
+        const seen = { ...block, seenAtMs, skewMs: seenAtMs - (block.timestampS ?? seenAtMs / 1000) * 1000, gapMs };
         this.#blocks = addBlocks(this.#blocks, totalsOfBlock(seen));
         this.#ladder?.seen(block);
         onBlock(seen);
@@ -218,6 +218,7 @@ export class ThreadEngine {
       rpc,
       deadlines: this.#deadlines,
       submissions: new Submissions((operation) => void runSteps(tools, operation), most),
+      lookups: new Lookups((operation) => lookUp(tools, operation)),
       workload,
       inclusion,
       presigner,

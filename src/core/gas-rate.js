@@ -1,4 +1,4 @@
-import { toHex, toNumber } from '../chain/rpc.js';
+import { ask, receiptsAt } from '../chain/answers.js';
 import { digits } from '../text.js';
 import { HIGHEST_RATE } from './pacer.js';
 
@@ -84,9 +84,9 @@ export class GasRate {
     const gas = [];
     for (const number of this.#blocks.reverse()) {
       if (gas.length >= OPERATIONS) break;
-      const receipts = await this.#rpc.call('eth_getBlockReceipts', [toHex(number)], 'readback').catch(() => null);
-      if (!Array.isArray(receipts)) break;
-      for (const { from, gasUsed } of receipts) if (own.has(String(from).toLowerCase())) gas.push(toNumber(gasUsed));
+      const receipts = await ask(this.#rpc, receiptsAt(number), 'readback').catch(() => null);
+      if (receipts === null) break;
+      for (const { from, gasUsed } of receipts) if (own.has(from ?? '') && gasUsed !== null) gas.push(gasUsed);
     }
     return gas;
   }

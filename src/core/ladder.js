@@ -1,7 +1,7 @@
-import { toNumber } from '../chain/rpc.js';
+import { PENDING_BLOCK, ask, gather, headerAt, nullIfAbsent, receiptOf } from '../chain/answers.js';
+import { isBusy } from '../chain/refusals.js';
 import { RpcError, StressError } from '../errors.js';
 import { RUNGS, isCensored } from '../stats/sample.js';
-import { nullIfUnknown } from './transaction-status.js';
 
 /**
  * The ladder of promises (--ladder): when each operation was accepted, listed in the pending block, in a block, safe and
@@ -230,10 +230,9 @@ export class Ladder {
 
   async #readPending() {
     const { rpc, clock, watcherOf } = this.#options;
-    const block = await rpc.call('eth_getBlockByNumber', ['pending', false], 'ladder');
-    const { number = null, transactions } = block ?? {};
+    const { number, transactions } = await ask(rpc, PENDING_BLOCK, 'ladder');
     // It may be older than the block that was read meanwhile.
-    if (!Array.isArray(transactions) || (number !== null && toNumber(number) <= this.#newestBlock)) return;
+    if (transactions === null || (number !== null && number <= this.#newestBlock)) return;
     const atUs = clock.nowUs();
     for (const hash of transactions) reach(watcherOf(hash)?.promise, 'pending', atUs);
   }
@@ -243,10 +242,11 @@ export class Ladder {
     do {
       this.#isReadAgain = false;
       const answers = this.#tags.map(async (tag) => {
-        const block = await rpc.gather('eth_getBlockByNumber', [tag.name, false], 'ladder');
-        const number = toNumber(block?.number);
+        const block = await gather(rpc, headerAt(tag.name), 'ladder');
+        if (block === null) return;
+        const { number, hash } = block;
         // A node on another fork promises nothing of the blocks that were read.
-        if ((this.#hashes.get(number) ?? block.hash) !== block.hash) return;
+        if ((this.#hashes.get(number) ?? hash) !== hash) return;
         const atUs = clock.nowUs();
         this.#recordAll(tag, tag.advance(number, atUs), { atUs, isReached: true });
       });
@@ -283,15 +283,16 @@ export async function chooseRungs(rpc, asked, isSync) {
 
 /** @param {Pick<Rpc, 'call'>} rpc @param {Rung} rung @returns {Promise<string | null>} null: it has a block of that name */
 async function lackOf(rpc, rung) {
-  const read = (/** @type {string} */ tag) => rpc.call('eth_getBlockByNumber', [tag, false], 'setup');
   try {
-    const latest = await read('latest');
-    const block = await read(rung);
-    if (block === null) return 'it answers null';
-    const isAlias = rung === 'pending' && block.hash !== null && block.hash === latest?.hash;
-    return isAlias ? 'it answers with the latest block' : null;
+    const latest = await ask(rpc, headerAt('latest'), 'setup');
+    if (rung === 'pending') {
+      const { hash, transactions } = await ask(rpc, PENDING_BLOCK, 'setup');
+      if (transactions === null) return 'it answers null';
+      return hash !== null && hash === latest?.hash ? 'it answers with the latest block' : null;
+    }
+    return (await ask(rpc, headerAt(rung), 'setup')) === null ? 'it answers null' : null;
   } catch (error) {
-    if (error instanceof RpcError && !error.isBusy) return error.rpcMessage;
+    if (error instanceof RpcError && !isBusy(error)) return error.rpcMessage;
     throw error;
   }
 }
@@ -331,8 +332,7 @@ export async function findBroken(rpc, { doubts, uncheckedDoubts }, rungs) {
 
 /** @param {Pick<Rpc, 'gather'>} rpc @param {string[]} hashes */
 async function isInChain(rpc, hashes) {
-  for (const hash of hashes)
-    if ((await nullIfUnknown(rpc.gather('eth_getTransactionReceipt', [hash], 'audit'))) !== null) return true;
+  for (const hash of hashes) if ((await nullIfAbsent(gather(rpc, receiptOf(hash), 'audit'))) !== null) return true;
   return false;
 }
 

@@ -1,5 +1,6 @@
 import { Failed, submit } from './submit.js';
-import { submitFailure, toHex, toNumber } from '../chain/rpc.js';
+import { ask, gather, headerAt, receiptOf } from '../chain/answers.js';
+import { classOf, failureCodeOf } from '../chain/refusals.js';
 import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
 import { reach } from './ladder.js';
 import { transactionStatusOf } from './transaction-status.js';
@@ -12,7 +13,7 @@ import { transactionStatusOf } from './transaction-status.js';
  * @import { Ladder, Promised } from './ladder.js'
  * @import { Account } from './nonces.js'
  * @import { Presigner, Signed } from './signing.js'
- * @import { RetryPolicy, Resubmissions, Submissions } from './submit.js'
+ * @import { Lookups, RetryPolicy, Resubmissions, Submissions } from './submit.js'
  */
 
 /**
@@ -228,6 +229,7 @@ function nothing() {}
  * @property {Clock} clock
  * @property {Deadlines} deadlines of --tx-timeout
  * @property {Submissions} submissions
+ * @property {Lookups} lookups
  * @property {TransactionWorkload} workload
  * @property {InclusionDetector} inclusion
  * @property {Presigner} presigner
@@ -317,10 +319,10 @@ async function readBack({ rpc, clock, workload, retryPolicy }, operation, found)
     operation.gasUsed = verdict.gasUsed ?? null;
     const { state } = verdict;
     // The effect may be that of another operation; the receipt decides.
-    const status = state === 'likely' || state === 'missing' ? await statusOf(rpc, operation.hashes) : null;
-    if (status === 0)
+    const isSuccess = state === 'likely' || state === 'missing' ? await succeeded(rpc, operation.hashes) : null;
+    if (isSuccess === false)
       throw new Failed(verdict.code ?? 'reverted', `transaction ${operation.hash} in block ${found.number}`);
-    if (state === 'ok' || (state === 'likely' && status !== null)) {
+    if (state === 'ok' || (state === 'likely' && isSuccess !== null)) {
       // A reorg has removed the block while it was read.
       if (operation.inclusion !== found) return false;
       // Set here: all results of a batch are processed before the first promise continues.
@@ -337,7 +339,7 @@ async function readBack({ rpc, clock, workload, retryPolicy }, operation, found)
       attempt += 1; // repeat the same query: the node may have answered as of the next block
     }
     // A count below the bound is wrong only if no other operation of the wallet was reverted, which changes the bound.
-    const isTooFew = state === 'missing' && status !== null && least === bounds.least;
+    const isTooFew = state === 'missing' && isSuccess !== null && least === bounds.least;
     if (isTooFew && (await areExecuted(rpc, account.othersAsOf(operation, found.number))) && !operation.isCancelled) {
       const isSettled = account.boundsAsOf(operation, found.number).least === least;
       if (isSettled && (await isStillThere(rpc, found))) throw new Failed('wrong_count');
@@ -351,8 +353,8 @@ async function readBack({ rpc, clock, workload, retryPolicy }, operation, found)
 
 /** @param {Rpc} rpc @param {Inclusion} block */
 async function isStillThere(rpc, { number, hash }) {
-  const block = await rpc.call('eth_getBlockByNumber', [toHex(number), false], 'readback').catch(() => null);
-  return block?.hash === hash;
+  const header = await ask(rpc, headerAt(number), 'readback').catch(() => null);
+  return header?.hash === hash;
 }
 
 /** Connection errors and invalid responses tell nothing about the effect. @param {unknown} error @returns {Verdict} */
@@ -362,19 +364,19 @@ function noVerdict(error) {
   throw error;
 }
 
-/** @param {Rpc} rpc @param {string[]} hashes @returns {Promise<number | null>} null: no receipt yet */
-async function statusOf(rpc, hashes) {
+/** By the receipt. @param {Rpc} rpc @param {string[]} hashes @returns {Promise<boolean | null>} null: no receipt yet */
+async function succeeded(rpc, hashes) {
   for (const hash of hashes) {
-    const receipt = await rpc.call('eth_getTransactionReceipt', [hash], 'readback').catch(() => null);
-    if (receipt !== null) return toNumber(receipt.status);
+    const receipt = await gather(rpc, receiptOf(hash), 'readback').catch(() => null);
+    if (receipt !== null) return receipt.isSuccess;
   }
   return null;
 }
 
 /** @param {Rpc} rpc @param {Operation[]} operations */
 async function areExecuted(rpc, operations) {
-  const statuses = await Promise.all(operations.map(({ hashes }) => statusOf(rpc, hashes)));
-  return statuses.every((status) => status === 1);
+  const all = await Promise.all(operations.map(({ hashes }) => succeeded(rpc, hashes)));
+  return all.every((isSuccess) => isSuccess === true);
 }
 
 /**
@@ -402,7 +404,7 @@ async function timeOut({ rpc, clock, startBlock }, operation) {
 function failureCode(error) {
   if (error instanceof Failed) return error.code;
   if (error instanceof RpcError)
-    return error.method.startsWith('eth_sendRawTransaction') ? submitFailure(error) : 'rpc_error';
+    return error.method.startsWith('eth_sendRawTransaction') ? failureCodeOf(classOf(error)) : 'rpc_error';
   if (error instanceof TransportError || error instanceof ProtocolError) return error.code;
   return error instanceof StressError ? error.code : 'internal';
 }

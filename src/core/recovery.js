@@ -1,5 +1,6 @@
+import { askAll, gather, nonceOf, nullIfRefused, transactionOf } from '../chain/answers.js';
+import { classOf } from '../chain/refusals.js';
 import { isLimit } from '../chain/retries.js';
-import { nullIfRefused, submitFailure } from '../chain/rpc.js';
 import { revertReason } from '../chain/send.js';
 import { InternalError, RpcError, WorkloadError } from '../errors.js';
 import { TOUCHED } from '../stats/reorgs.js';
@@ -9,6 +10,7 @@ import { foundByReceipt } from './submit.js';
 import { transactionStatusOf } from './transaction-status.js';
 
 /**
+ * @import { RefusalClass } from '../contracts/chain.d.ts'
  * @import { ReorgEvent, Sample } from '../types.d.ts'
  * @import { Driver } from './driver.js'
  * @import { Ledger, UnresolvedOperation } from './ledger.js'
@@ -357,29 +359,25 @@ export class TransactionRecovery extends Recovery {
   async #checkOverdue(overdue, newestBlock) {
     const { rpc, clock, startBlock, presigner } = this.#tools;
     const [nonces, known, pending] = await Promise.all([
-      rpc.batch(
-        overdue.map(({ account }) => ({
-          method: 'eth_getTransactionCount',
-          params: [account.wallet.address, 'latest'],
-        })),
+      askAll(
+        rpc,
+        overdue.map(({ account }) => nonceOf(account.wallet.address, 'latest')),
         'resolve',
       ),
-      Promise.all(overdue.map(({ hash }) => nullIfRefused(rpc.gather('eth_getTransactionByHash', [hash], 'resolve')))),
+      Promise.all(overdue.map(({ hash }) => nullIfRefused(gather(rpc, transactionOf(String(hash)), 'resolve')))),
       // If anvil receives a transaction while it makes the block with the previous nonce, it keeps the transaction queued
       // and never includes it. Sending the same bytes again has no effect there: a replacement helps, and one is enough.
       Promise.all(
         overdue.map(async ({ account, lastRebroadcast }) => {
           if (lastRebroadcast.times !== 1) return null;
-          return rpc
-            .gather('eth_getTransactionCount', [account.wallet.address, 'pending'], 'resolve')
-            .catch(() => null);
+          return gather(rpc, nonceOf(account.wallet.address, 'pending'), 'resolve').catch(() => null);
         }),
       ),
     ]);
     /** @type {Map<Account, number>} */
     const nextNonces = new Map();
     for (const [i, operation] of overdue.entries()) {
-      const next = Number(nonces[i]);
+      const next = nonces[i];
       nextNonces.set(operation.account, next);
       const isNext = next === operation.nonce;
       if (operation.inclusion !== null || operation.isCancelled) continue;
@@ -395,7 +393,7 @@ export class TransactionRecovery extends Recovery {
         const { lastRebroadcast, fee } = operation;
         const isTooLow = fee !== null && presigner.isTooLow(fee);
         const isSkipped = newestBlock - (lastRebroadcast.block ?? newestBlock) >= SKIPPED_BLOCKS;
-        const isQueued = pending[i] !== null && Number(pending[i]) === operation.nonce;
+        const isQueued = pending[i] === operation.nonce;
         if (isTooLow || isSkipped) await this.#rebroadcast(operation, { isTooLow, isQueued });
         else lastRebroadcast.atUs = clock.nowUs();
       }
@@ -431,14 +429,14 @@ export class TransactionRecovery extends Recovery {
       resubmissions.lost += 1;
       this.#ledger.doubt(operation, 'never_sent');
     }
-    if (failure !== 'underpriced' || !raise()) return;
+    if (failure !== 'price' || !raise()) return;
     resubmissions.replaced += 1;
     await this.#send(operation);
   }
 
   /**
    * @param {UnresolvedOperation['operation'] | Operation} operation
-   * @returns {Promise<string | null>} failure code; null: accepted
+   * @returns {Promise<RefusalClass | 'no_answer' | null>} null: accepted
    */
   async #send(operation) {
     const { rpc, clock, retryPolicy } = this.#tools;
@@ -449,7 +447,7 @@ export class TransactionRecovery extends Recovery {
       return null;
     } catch (error) {
       retryPolicy.noteRetryAfter(error, clock.nowUs());
-      return error instanceof RpcError ? submitFailure(error) : 'no_answer';
+      return error instanceof RpcError ? classOf(error) : 'no_answer';
     }
   }
 

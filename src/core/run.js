@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { BLOCK_SECONDS, startDevChain } from '../chain/devchain.js';
 import { describeForeign } from '../chain/funding.js';
+import { isBusy } from '../chain/refusals.js';
 import { ConsistencyCheck } from '../consistency/index.js';
 import { EXIT, InternalError, ProtocolError, RpcError, StressError, UnavailableError, worstExit } from '../errors.js';
 import { auditWarning } from '../stats/audit-result.js';
@@ -403,7 +404,7 @@ export async function auditUnlessAborted(parts, start, stop) {
   } catch (error) {
     if (stop.now.aborted) return aborted();
     // The endpoint cannot serve the audit: pruned state or a missing method.
-    const isAnswer = (error instanceof RpcError || error instanceof ProtocolError) && !error.isBusy;
+    const isAnswer = (error instanceof RpcError || error instanceof ProtocolError) && !isBusy(error);
     if (isAnswer) return { report: null, reason: error.message };
     const known = error instanceof StressError ? error : new InternalError(unexpected(error), error);
     stop.request('audit_failed', known.exitCode, known);

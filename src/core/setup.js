@@ -1,5 +1,5 @@
+import { HEAD, ask, askAll, headerAt, nonceOf, nullIfRefused } from '../chain/answers.js';
 import { hashOf } from '../chain/chain-identity.js';
-import { baseFeeOf } from '../chain/fees.js';
 import { fundOnDevChain } from '../chain/devchain.js';
 import {
   describeForeign,
@@ -13,7 +13,6 @@ import {
 } from '../chain/funding.js';
 import { Wallet } from '../chain/keys.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
-import { nullIfRefused, toHex, toNumber } from '../chain/rpc.js';
 import { NonceTakenError, findMinedTransaction } from '../chain/send.js';
 import { ForeignSenderError, UnavailableError, UsageError } from '../errors.js';
 import { chainReplaced } from '../inclusion/follow.js';
@@ -226,9 +225,9 @@ export async function proveForeignSender({ wallet, nonce, hash }, { rpc, clock, 
 
 /** The next nonce that is not ours, as of the latest block. @param {Rpc} rpc @param {Wallet} wallet @param {number} head */
 async function nextOf(rpc, wallet, head) {
-  const block = Math.max(head, toNumber(await rpc.call('eth_blockNumber', [], 'resolve')));
-  const mined = await rpc.call('eth_getTransactionCount', [wallet.address, toHex(block)], 'resolve');
-  return { nonce: Math.max(toNumber(mined), wallet.nonce), block };
+  const block = Math.max(head, await ask(rpc, HEAD, 'resolve'));
+  const mined = await ask(rpc, nonceOf(wallet.address, block), 'resolve');
+  return { nonce: Math.max(mined, wallet.nonce), block };
 }
 
 /**
@@ -254,9 +253,9 @@ const PAUSE_MS = 250;
 export async function confirmSetUp({ sender, wallets }, confirmations) {
   if (sender === null || confirmations === 0) return 0;
   const { rpc, clock, signal } = sender;
-  const setUpBlock = toNumber((await latestBlock(rpc)).number);
+  const setUpBlock = (await latestHeader(rpc)).number;
   const endUs = clock.nowUs() + WAIT_MS * 1000;
-  while (toNumber((await latestBlock(rpc)).number) < setUpBlock + confirmations) {
+  while ((await latestHeader(rpc)).number < setUpBlock + confirmations) {
     if (clock.nowUs() > endUs || signal.aborted) break;
     await clock.sleep(PAUSE_MS, signal);
   }
@@ -275,44 +274,38 @@ export async function confirmSetUp({ sender, wallets }, confirmations) {
 export async function startBlockOf({ sender, wallets }, confirmations, setUpBlock) {
   if (sender === null) return { startBlock: 0, startHash: null };
   const { rpc, clock, fees } = sender;
-  const latest = await latestBlock(rpc);
-  const head = toNumber(latest.number);
+  const latest = await latestHeader(rpc);
+  const head = latest.number;
   // The set-up may have ended long before the common start.
-  fees.observe(baseFeeOf(latest));
+  fees.observe(latest.baseFeeWei);
   const startBlock = Math.min(head, Math.max(setUpBlock, head - confirmations));
-  const block = startBlock === head ? latest : await blockAt(rpc, toHex(startBlock));
+  const startHash = startBlock === head ? latest.hash : await nullIfRefused(hashOf(rpc, startBlock, 'setup'));
   await waitForNonces(sender, wallets, clock.nowUs() + WAIT_MS * 1000);
   const seconds = await secondsPerBlock(rpc, latest);
-  const ageMs = Math.max(0, clock.wallMs() - 1000 * toNumber(latest.timestamp ?? '0x0'));
+  const ageMs = Math.max(0, clock.wallMs() - 1000 * (latest.timestampS ?? 0));
   return {
     startBlock,
-    startHash: block.hash,
+    startHash,
     periodUs: seconds && 1e6 * seconds,
     headAtUs: clock.nowUs() - 1000 * ageMs,
   };
 }
 
 /** @param {Rpc} rpc */
-const latestBlock = (rpc) => blockAt(rpc, 'latest');
-
-/** @param {Rpc} rpc @param {string} which */
-async function blockAt(rpc, which) {
-  const block = await rpc.call('eth_getBlockByNumber', [which, false], 'setup');
-  if (block === null)
-    throw new UnavailableError(
-      `${rpc.display} has no ${which === 'latest' ? 'latest block' : `block ${toNumber(which)}`}: is the node still starting?`,
-    );
-  return block;
+async function latestHeader(rpc) {
+  const header = await ask(rpc, headerAt('latest'), 'setup');
+  if (header === null) throw new UnavailableError(`${rpc.display} has no latest block: is the node still starting?`);
+  return header;
 }
 
 /** Waits for reorged transactions of the set-up to return. @param {Sender} sender @param {Wallet[]} wallets @param {number} endUs */
 async function waitForNonces({ rpc, clock, signal }, wallets, endUs) {
   for (;;) {
-    const answers = await rpc.batch(
-      wallets.map(({ address }) => ({ method: 'eth_getTransactionCount', params: [address, 'latest'] })),
+    const nonces = await askAll(
+      rpc,
+      wallets.map(({ address }) => nonceOf(address, 'latest')),
       'setup',
     );
-    const nonces = answers.map(toNumber);
     // Another run may have used the wallets since, for instance during the wait for the common start.
     const used = wallets.filter(({ nonce }, i) => nonces[i] > nonce);
     if (used.length > 0) throw await foreignSender(rpc, used, used[0].nonce);
@@ -335,6 +328,6 @@ async function waitForNonces({ rpc, clock, signal }, wallets, endUs) {
 export async function assertSameChain(rpc, { startBlock, startHash }) {
   const hash = await nullIfRefused(hashOf(rpc, startBlock, 'audit'));
   if (startHash === null || hash === startHash) return;
-  const isPruned = hash === null && toNumber(await rpc.call('eth_blockNumber', [], 'audit')) >= startBlock;
+  const isPruned = hash === null && (await ask(rpc, HEAD, 'audit')) >= startBlock;
   if (!isPruned) throw new UnavailableError(chainReplaced(rpc.display, startBlock));
 }

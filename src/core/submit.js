@@ -1,11 +1,13 @@
+import { submittedHash } from '../chain/answers.js';
+import { classOf } from '../chain/refusals.js';
 import { backOffMs, isLimit, isLost, retryAfterMs } from '../chain/retries.js';
-import { submitFailure, toNumber } from '../chain/rpc.js';
 import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
 import { reach } from './ladder.js';
 import { Queue } from './queue.js';
 import { knownOf } from './transaction-status.js';
 
 /**
+ * @import { ChainReceipt, RefusalClass } from '../contracts/chain.d.ts'
  * @import { Pauses } from '../types.d.ts'
  * @import { Operation, Tools } from './operation.js'
  */
@@ -23,6 +25,15 @@ import { knownOf } from './transaction-status.js';
 
 /** Lookups of the own transaction when the node reports its nonce as used. */
 const MAX_LOOKUPS = 5;
+
+/** After an outage a node may refuse for so long what it takes later, for instance before its first block. */
+const AFTER_OUTAGE_MS = 5000;
+
+/** Refusals that the node makes before it looks at the transaction, or at the first sending of one. @type {ReadonlySet<RefusalClass>} */
+const NOT_ARRIVED = new Set(/** @type {const} */ (['rate_limit', 'starting', 'funds', 'price', 'pool_full']));
+
+/** Refusals that time may mend. @type {ReadonlySet<RefusalClass>} */
+const PASSING = new Set(/** @type {const} */ (['rate_limit', 'starting', 'busy', 'pool_full', 'nonce_high']));
 
 /** Fee increases after "underpriced" before the operation fails. */
 const MAX_RAISES = 5;
@@ -83,7 +94,7 @@ export class Submissions {
  * @returns {Promise<void>} resolves when the node has it or the operation was cancelled; rejects with the node's error
  */
 export async function submit(tools, operation, onSent) {
-  const { rpc, clock, inclusion, retryPolicy, presigner, resubmissions } = tools;
+  const { rpc, clock, inclusion, retryPolicy, presigner, resubmissions, lookups } = tools;
   // An earlier operation with the same nonce may have been received as well.
   let isUnsure = operation.hashes.length > 1;
   /** Of the current try. */
@@ -94,7 +105,7 @@ export async function submit(tools, operation, onSent) {
     return onSent(endpoint);
   };
   const noteReceipt = () => reach(operation.promise, 'sync', clock.nowUs());
-  let lookups = 0;
+  let failedLookups = 0;
   let raises = 0;
   let isRaised = false;
   for (let tries = 0; ; tries += 1) {
@@ -110,28 +121,65 @@ export async function submit(tools, operation, onSent) {
       const answer = await (inclusion.submit === undefined
         ? rpc.call('eth_sendRawTransaction', [raw], purpose, noteSent)
         : inclusion.submit(String(raw), String(hash), purpose, noteSent, noteReceipt));
-      if (answer !== hash) throw new Failed('hash_mismatch');
+      if (answer !== hash && submittedHash(answer, rpc) !== hash) throw new Failed('hash_mismatch');
       return;
     } catch (error) {
-      const failure = error instanceof RpcError ? submitFailure(error) : null;
+      const refusal = error instanceof RpcError ? classOf(error) : null;
       isUnsure ||= writes > 1;
-      const isTransient = isRepeatable(error, failure);
-      if (failure === 'already_known' || operation.isCancelled || operation.inclusion !== null) return;
+      if (refusal === 'known' || operation.isCancelled || operation.inclusion !== null) return;
       if (error instanceof StressError) operation.error = error;
-      if (isUnsure && (failure === 'nonce_too_low' || failure === 'nonce_in_use')) {
-        const { isKnown, receipt } = await knownOf(rpc, operation);
-        if (receipt !== null) foundByReceipt(tools, operation, receipt);
-        if (isKnown) return;
-        if ((lookups += 1) > MAX_LOOKUPS) throw error;
-      } else if (failure === 'underpriced' && (raises += 1) <= MAX_RAISES) {
-        if (!presigner.raise(operation)) throw error;
-        isRaised = true;
-      } else if (!isTransient) throw error;
-      isUnsure ||= !(error instanceof TransportError && error.code === 'transport_refused');
       retryPolicy.noteRetryAfter(error, clock.nowUs());
+      if (refusal === 'price' && (raises += 1) <= MAX_RAISES && presigner.raise(operation)) isRaised = true;
+      else if (!isTransient(error, refusal)) {
+        // The chain decides: the words may be those of a node that has the transaction.
+        const mayHaveArrived = refusal !== null && (isUnsure || !NOT_ARRIVED.has(refusal));
+        if (mayHaveArrived && (await lookups.find(operation))) return;
+        const isNonceUsed = refusal === 'nonce_low' || refusal === 'replacement';
+        const mayPass = (isUnsure && isNonceUsed) || (mayHaveArrived && retryPolicy.isAfterOutage(clock.nowUs()));
+        if (!mayPass || (isNonceUsed && (failedLookups += 1) > MAX_LOOKUPS)) throw error;
+      }
+      isUnsure ||= !(error instanceof TransportError && error.code === 'transport_refused');
       await pause(tools, operation, backOffMs(tries, tools.random), isLimit(error) ? 'limitedMs' : 'unansweredMs');
     }
   }
+}
+
+/** Looks operations up whose submission was refused: all that wait in one batch, and one batch at a time. */
+export class Lookups {
+  /** @type {Array<{operation: Operation, resolve: (isKnown: boolean) => void}>} */
+  #waiting = [];
+  #isAsking = false;
+  #find;
+
+  /** @param {(operation: Operation) => Promise<boolean>} find */
+  constructor(find) {
+    this.#find = find;
+  }
+
+  /** @param {Operation} operation @returns {Promise<boolean>} whether the node has it */
+  find(operation) {
+    return new Promise((resolve) => {
+      this.#waiting.push({ operation, resolve });
+      if (!this.#isAsking) void this.#askAll();
+    });
+  }
+
+  async #askAll() {
+    this.#isAsking = true;
+    while (this.#waiting.length > 0) {
+      const round = this.#waiting;
+      this.#waiting = [];
+      await Promise.all(round.map(async ({ operation, resolve }) => resolve(await this.#find(operation))));
+    }
+    this.#isAsking = false;
+  }
+}
+
+/** @param {Pick<Tools, 'rpc' | 'clock' | 'inclusion'>} tools @param {Operation} operation */
+export async function lookUp(tools, operation) {
+  const { isKnown, receipt } = await knownOf(tools.rpc, operation);
+  if (receipt !== null) foundByReceipt(tools, operation, receipt);
+  return isKnown;
 }
 
 /**
@@ -150,18 +198,16 @@ async function pause({ clock, retryPolicy }, operation, ms, why) {
  * Uses a receipt, if its block was already read before the hash was watched. Later blocks are found by the detector.
  * @param {Pick<Tools, 'clock' | 'inclusion'>} tools
  * @param {Operation} operation
- * @param {any} receipt
+ * @param {ChainReceipt} receipt
  */
-export function foundByReceipt({ clock, inclusion }, operation, receipt) {
-  const number = toNumber(receipt.blockNumber);
+export function foundByReceipt({ clock, inclusion }, operation, { hash, blockNumber: number, blockHash }) {
   if (!inclusion.hasPassed(number)) return;
-  operation.setInclusion(receipt.transactionHash, { number, hash: receipt.blockHash, seenAtUs: clock.nowUs() });
+  operation.setInclusion(hash, { number, hash: blockHash ?? '', seenAtUs: clock.nowUs() });
 }
 
-/** @param {unknown} error @param {string | null} failure */
-function isRepeatable(error, failure) {
-  if (error instanceof RpcError) return error.isBusy || failure === 'pool_full' || failure === 'nonce_too_high';
-  return error instanceof ProtocolError || isLost(error);
+/** @param {unknown} error @param {RefusalClass | null} refusal */
+function isTransient(error, refusal) {
+  return refusal === null ? error instanceof ProtocolError || isLost(error) : PASSING.has(refusal);
 }
 
 /** Longest Retry-After that is respected. */
@@ -175,6 +221,8 @@ export class RetryPolicy {
   /** Time that wallets paused after calls without a response. */
   pausedMs = 0;
   #untilUs = 0;
+  /** When a request had no answer for the last time. */
+  #lostAtUs = -Infinity;
   #random;
 
   /** @param {() => number} random from 0 to 1 */
@@ -184,9 +232,15 @@ export class RetryPolicy {
 
   /** @param {unknown} error @param {number} nowUs */
   noteRetryAfter(error, nowUs) {
+    if (isLost(error)) this.#lostAtUs = nowUs;
     if (isLimit(error)) this.pauses.limitAnswers += 1;
     const askedMs = Math.min(retryAfterMs(error), MAX_RETRY_AFTER_MS);
     if (askedMs > 0) this.#untilUs = Math.max(this.#untilUs, nowUs + askedMs * 1000);
+  }
+
+  /** @param {number} nowUs */
+  isAfterOutage(nowUs) {
+    return nowUs - this.#lostAtUs < AFTER_OUTAGE_MS * 1000;
   }
 
   /**

@@ -1,8 +1,8 @@
-import { toNumber } from '../chain/rpc.js';
+import { gather, nonceOf, nullIfAbsent, pendingNonces, receiptOf, transactionOf } from '../chain/answers.js';
 import { findMinedTransaction } from '../chain/send.js';
-import { RpcError } from '../errors.js';
 
 /**
+ * @import { ChainReceipt } from '../contracts/chain.d.ts'
  * @import { Purpose, Rpc } from '../types.d.ts'
  * @import { UnresolvedOperation } from './ledger.js'
  */
@@ -18,10 +18,11 @@ import { RpcError } from '../errors.js';
  * @property {TransactionStatus} status
  * @property {{hash: string, blockNumber: number} | null} foreign mined with the nonce
  * @property {number} [blockNumber] of the inclusion
- * @property {any} [receipt]
+ * @property {ChainReceipt} [receipt]
  */
 
 /**
+ * The nonce and the transactions are asked first: on some chains the receipt of what is not there takes seconds.
  * @param {Rpc} rpc
  * @param {UnresolvedOperation['operation']} operation
  * @param {Purpose} purpose
@@ -30,24 +31,22 @@ import { RpcError } from '../errors.js';
  */
 export async function transactionStatusOf(rpc, operation, purpose, startBlock) {
   const { address } = operation.account.wallet;
-  const latest = toNumber(await rpc.call('eth_getTransactionCount', [address, 'latest'], purpose));
-  for (const hash of operation.hashes) {
-    const receipt = await nullIfUnknown(rpc.call('eth_getTransactionReceipt', [hash], purpose));
-    if (receipt !== null) {
-      const status = toNumber(receipt.status) === 1 ? 'included' : 'reverted';
-      return { status, foreign: null, blockNumber: toNumber(receipt.blockNumber), receipt };
-    }
-  }
+  const latest = await gather(rpc, nonceOf(address, 'latest'), purpose);
   if (latest > operation.nonce) {
+    for (const hash of operation.hashes) {
+      const receipt = await nullIfAbsent(gather(rpc, receiptOf(hash), purpose));
+      if (receipt === null) continue;
+      const status = receipt.isSuccess ? 'included' : 'reverted';
+      return { status, foreign: null, blockNumber: receipt.blockNumber, receipt };
+    }
     // A missing receipt proves nothing: nodes index late, and another node may have answered.
     const mined = await findMinedTransaction(rpc, address, operation.nonce, startBlock);
     return mined === null || operation.hashes.includes(mined.hash) ? decided('pending') : decided('replaced', mined);
   }
   for (const hash of operation.hashes) {
-    if ((await nullIfUnknown(rpc.call('eth_getTransactionByHash', [hash], purpose))) !== null)
-      return decided('pending');
+    if ((await nullIfAbsent(gather(rpc, transactionOf(hash), purpose))) !== null) return decided('pending');
   }
-  const pending = toNumber(await rpc.call('eth_getTransactionCount', [address, 'pending'], purpose));
+  const [pending] = await pendingNonces(rpc, [address], purpose);
   return decided(pending > operation.nonce ? 'pending' : 'never_sent');
 }
 
@@ -55,36 +54,16 @@ export async function transactionStatusOf(rpc, operation, purpose, startBlock) {
  * What the node knows of an operation's transactions; no response counts as unknown.
  * @param {Rpc} rpc
  * @param {Pick<UnresolvedOperation['operation'], 'hashes'>} operation
- * @returns {Promise<{isKnown: boolean, receipt: any}>} receipt: null if not included
+ * @returns {Promise<{isKnown: boolean, receipt: ChainReceipt | null}>} receipt: null if not included
  */
 export async function knownOf(rpc, { hashes }) {
-  let isKnown = false;
-  for (const hash of hashes) {
-    const receipt = await rpc.call('eth_getTransactionReceipt', [hash], 'resolve').catch(() => null);
-    if (receipt !== null) return { isKnown: true, receipt };
-    isKnown ||= (await rpc.call('eth_getTransactionByHash', [hash], 'resolve').catch(() => null)) !== null;
-  }
-  return { isKnown, receipt: null };
+  const found = await Promise.all(hashes.map((hash) => gather(rpc, transactionOf(hash), 'resolve').catch(() => null)));
+  const mined = found.find((transaction) => (transaction?.blockNumber ?? null) !== null) ?? null;
+  const receipt = mined && (await gather(rpc, receiptOf(mined.hash), 'resolve').catch(() => null));
+  return { isKnown: found.some((transaction) => transaction !== null), receipt };
 }
 
 /** @param {TransactionStatus} status @param {Decision['foreign']} [foreign] @returns {Decision} */
 function decided(status, foreign = null) {
   return { status, foreign };
-}
-
-/**
- * Some nodes answer with an error instead of null for a transaction that is not in an accepted block.
- * @param {Promise<any>} answer
- */
-export async function nullIfUnknown(answer) {
-  try {
-    return await answer;
-  } catch (error) {
-    if (
-      error instanceof RpcError &&
-      /not found|unknown transaction|indexing|unfinalized|not accepted/i.test(error.rpcMessage)
-    )
-      return null;
-    throw error;
-  }
 }

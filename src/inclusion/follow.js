@@ -1,9 +1,9 @@
 import { retryAfterMs } from '../chain/retries.js';
-import { toNumber } from '../chain/rpc.js';
-import { ProtocolError, RpcError, TransportError } from '../errors.js';
+import { TransportError } from '../errors.js';
 import { BlockNotServedError, HeadSource, PollPace, Sightings, describeBlock, fetchBlock, fetchHead } from './heads.js';
 
 /**
+ * @import { BlockWithHashes } from '../contracts/chain.d.ts'
  * @import { Block, InclusionDetector, Watcher } from '../types.d.ts'
  * @import { InclusionOptions } from './index.js'
  *
@@ -26,6 +26,9 @@ const SAFETY_POLL_MS = 1000;
 /** Longest accepted Retry-After. */
 const MAX_RETRY_AFTER_MS = 30_000;
 
+/** After this time without a block while later ones are served there is none at its height. */
+const HOLE_MS = 2000;
+
 /** After this time with a head below the last block read there is a warning. */
 const LAG_MS = 5000;
 
@@ -44,8 +47,16 @@ export class ChainFollower {
   #unconfirmed = [];
   /** Hashes of the newest blocks that were read, in ascending order of numbers. @type {Map<number, string>} */
   #hashes = new Map();
-  /** Number of the last block that was read. */
+  /** Number of the last block that was read, or of a height without one after it. */
   #done;
+  /** Hash of the last block that was read. @type {string | null} */
+  #lastHash;
+  /** Parents cannot be compared: on some chains they are not the hashes of the blocks before. */
+  #isParentless = false;
+  /** The next block is not served, and since when. @type {{number: number, sinceUs: number} | null} */
+  #absent = null;
+  /** What is unusual about the chain. @type {string | null} */
+  #note = null;
   /** When it was read. */
   #newestAtUs;
   #lastSuccessUs;
@@ -74,6 +85,7 @@ export class ChainFollower {
     this.#options = options;
     this.#done = head;
     if (headHash) this.#hashes.set(head, headHash);
+    this.#lastHash = headHash ?? null;
     this.#newestAtUs = clock.nowUs();
     this.#lastSuccessUs = clock.nowUs();
     this.#pace = new PollPace(clock, head);
@@ -125,7 +137,10 @@ export class ChainFollower {
       ...this.#last,
       stillMs: (nowUs - this.#newestAtUs) / 1000,
       newestBlock: this.#done,
-      warning: describeLag(this.#options.rpc.display, this.#done, this.#last?.behindMs ?? behindMs),
+      warning:
+        describeLag(this.#options.rpc.display, this.#done, this.#last?.behindMs ?? behindMs) ??
+        this.#wait() ??
+        this.#note,
     };
   }
 
@@ -154,6 +169,14 @@ export class ChainFollower {
 
   #behindMs() {
     return this.#behindSinceUs === null ? 0 : (this.#options.clock.nowUs() - this.#behindSinceUs) / 1000;
+  }
+
+  /** What it waits for. @returns {string | null} */
+  #wait() {
+    const { rpc, clock } = this.#options;
+    const absentMs = this.#absent === null ? 0 : (clock.nowUs() - this.#absent.sinceUs) / 1000;
+    if (absentMs < LAG_MS) return null;
+    return `waiting for block ${this.#absent?.number}: ${rpc.display} announces it and does not serve it`;
   }
 
   async #follow() {
@@ -202,6 +225,8 @@ export class ChainFollower {
   /** @param {number} head */
   async #readUpTo(head) {
     const { clock } = this.#options;
+    // Without parents only the last block itself shows that it was replaced.
+    if (this.#isParentless && (await this.#isReplaced(this.#done))) return this.#goBack(this.#done);
     try {
       // An endpoint may announce any number of blocks.
       while (this.#done < head && !this.#isStopped) {
@@ -209,7 +234,8 @@ export class ChainFollower {
         const count = Math.min(MAX_IN_FLIGHT, head - this.#done);
         const answers = await Promise.allSettled(Array.from({ length: count }, (_, i) => this.#fetch(first + i)));
         const { isFork, error } = this.#takeAll(answers, clock.nowUs());
-        if (isFork) return await this.#goBack(this.#done);
+        if (isFork) await this.#goBack(this.#done);
+        if (isFork && !this.#isParentless) return;
         if (error !== null) throw error;
       }
     } finally {
@@ -224,35 +250,61 @@ export class ChainFollower {
 
   /**
    * Takes the blocks before the first answer that is none, or that is no child of the last block.
-   * @param {Array<PromiseSettledResult<any>>} answers blocks, the next one to read first
+   * @param {Array<PromiseSettledResult<BlockWithHashes | null>>} answers the next block to read first
    * @param {number} seenAtUs
    * @returns {{isFork: boolean, error: Error | null}}
    */
   #takeAll(answers, seenAtUs) {
+    const blocks = answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : null));
     /** @type {Block[]} */
-    const blocks = [];
+    const taken = [];
     let [isFork, error] = [false, /** @type {Error | null} */ (null)];
-    for (const answer of answers) {
-      const parent = this.#hashes.get(this.#done);
-      // Some nodes state no parents.
+    for (const [i, answer] of answers.entries()) {
+      const block = blocks[i];
       if (answer.status === 'rejected') error = answer.reason;
-      else if (toNumber(answer.value.number) !== this.#done + 1)
-        error = new ProtocolError(`${this.#options.rpc.display} answered with another block`);
-      else if (parent !== undefined && typeof answer.value.parentHash === 'string')
-        isFork = answer.value.parentHash !== parent;
+      else if (block === null) {
+        const next = blocks.slice(i + 1).find((later) => later !== null) ?? null;
+        if (this.#isHole(next)) continue;
+        error = new BlockNotServedError(`block ${this.#done + 1} is announced but not served yet`);
+      } else isFork = this.#isFork(block);
       if (isFork || error !== null) break;
-      blocks.push(this.#take(/** @type {PromiseFulfilledResult<any>} */ (answer).value, seenAtUs));
+      if (block !== null) taken.push(this.#take(block, seenAtUs));
     }
-    if (blocks.length > 0) this.#report(blocks, seenAtUs);
+    if (taken.length > 0) this.#report(taken, seenAtUs);
     return { isFork, error };
   }
 
-  /** @param {any} block the next one to read @param {number} seenAtUs @returns {Block} */
-  #take(block, seenAtUs) {
+  /** Some nodes state no parents. @param {BlockWithHashes} block the next one to read */
+  #isFork({ parentHash }) {
+    if (this.#isParentless || parentHash === null || this.#lastHash === null) return false;
+    return parentHash !== this.#lastHash;
+  }
+
+  /**
+   * Whether the chain has no block at the next height; then it is passed. The next block is evidence if its parent is the
+   * last one. Otherwise time is, because another node may have answered.
+   * @param {BlockWithHashes | null} next of the later blocks the first that is served
+   */
+  #isHole(next) {
+    const { clock, rpc } = this.#options;
     const number = this.#done + 1;
-    const found = this.#takeListed(block, number);
+    if (this.#absent?.number !== number) this.#absent = { number, sinceUs: clock.nowUs() };
+    const isOld = clock.nowUs() - this.#absent.sinceUs >= HOLE_MS * 1000;
+    if (next === null || (next.parentHash !== this.#lastHash && !isOld)) return false;
+    this.#note ??= `the chain of ${rpc.display} has heights without a block (the first: ${number}): they are passed`;
+    this.#absent = null;
+    this.#done = number;
+    return true;
+  }
+
+  /** @param {BlockWithHashes} block the next one to read @param {number} seenAtUs @returns {Block} */
+  #take(block, seenAtUs) {
+    const { number } = block;
+    const found = this.#takeListed(block);
     const described = describeBlock(block, seenAtUs, found.length);
     this.#done = number;
+    this.#lastHash = block.hash;
+    this.#absent = null;
     this.#newestAtUs = seenAtUs;
     this.#hashes.set(number, described.hash);
     if (this.#hashes.size > MAX_HISTORY) this.#hashes.delete(/** @type {number} */ (this.#hashes.keys().next().value));
@@ -260,15 +312,15 @@ export class ChainFollower {
     return described;
   }
 
-  /** Removes the transactions of a block from the watched ones. @param {any} block @param {number} number */
-  #takeListed(block, number) {
+  /** Removes the transactions of a block from the watched ones. @param {BlockWithHashes} block */
+  #takeListed(block) {
     /** @type {Found[]} */
     const found = [];
     for (const hash of block.transactions) {
       const watcher = this.#watched.get(hash);
       if (watcher === undefined) continue;
       this.#watched.delete(hash);
-      found.push({ hash, blockNumber: number, blockHash: block.hash, watcher });
+      found.push({ hash, blockNumber: block.number, blockHash: block.hash, watcher });
     }
     return found;
   }
@@ -293,9 +345,16 @@ export class ChainFollower {
    * @param {number} head
    */
   async #fallBehind(head) {
-    const known = this.#hashes.get(head);
-    if (known !== undefined && (await this.#fetch(head)).hash !== known) return this.#goBack(head);
+    if (await this.#isReplaced(head)) return this.#goBack(head);
     if (head < this.#options.head && this.#behindMs() >= BELOW_START_MS) this.#reportReplaced();
+  }
+
+  /** Whether the block of this height has another hash now. @param {number} number */
+  async #isReplaced(number) {
+    const known = this.#hashes.get(number);
+    if (known === undefined) return false;
+    const hash = await this.#hashAt(number);
+    return hash !== null && hash !== known;
   }
 
   #reportReplaced() {
@@ -305,18 +364,22 @@ export class ChainFollower {
 
   /** Detects a replacement of the last block, which no later block has shown. */
   async #checkLast() {
-    const known = this.#hashes.get(this.#done);
-    if (known !== undefined && (await this.#fetch(this.#done)).hash !== known) await this.#goBack(this.#done - 1);
+    if (await this.#isReplaced(this.#done)) await this.#goBack(this.#done);
   }
 
   /** Goes back to the last common block. @param {number} number */
   async #goBack(number) {
     const fork = await this.#forkUpTo(number);
     if (fork === null) this.#reportReplaced();
-    else this.#rewind(fork);
+    else if (fork < this.#done) this.#rewind(fork);
+    else {
+      this.#isParentless = true;
+      this.#note ??= `the parents in the blocks of ${this.#options.rpc.display} are not the hashes of the blocks before: reorgs are found by comparing blocks of one height`;
+    }
   }
 
   /**
+   * A reorg needs two hashes at one height.
    * @param {number} number of the last block read, or of one before it
    * @returns {Promise<number | null>} number of the newest of these blocks that the chain still has; null: it does not
    *   have the block at which the load began
@@ -324,11 +387,17 @@ export class ChainFollower {
   async #forkUpTo(number) {
     const { head, headHash = null } = this.#options;
     const oldest = this.#hashes.keys().next().value ?? null;
-    for (let at = number; at >= (oldest ?? number); at -= 1) {
+    if (oldest === null) return this.#done;
+    let isReplaced = false;
+    for (let at = number; at >= oldest; at -= 1) {
       const known = this.#hashes.get(at);
-      if (known === undefined || (await this.#fetch(at)).hash === known) return at;
+      if (known === undefined) continue;
+      const hash = await this.#hashAt(at);
+      if (hash === known) return isReplaced ? at : this.#done;
+      isReplaced ||= hash !== null;
     }
-    if (oldest === null || oldest <= head) return null;
+    if (!isReplaced) return this.#done;
+    if (oldest <= head) return null;
     // If the node has pruned the start block, there is no evidence of another chain.
     const start = await this.#hashAt(head);
     return start === null || headHash === null || start === headHash ? oldest - 1 : null;
@@ -336,7 +405,6 @@ export class ChainFollower {
 
   /** @param {number} fork the last block that is still part of the chain */
   #rewind(fork) {
-    if (fork >= this.#done) return;
     const number = fork + 1;
     const unconfirmed = this.#unconfirmed.filter(({ blockNumber }) => blockNumber > fork);
     const reorg = {
@@ -347,6 +415,7 @@ export class ChainFollower {
     };
     for (const known of [...this.#hashes.keys()]) if (known > fork) this.#hashes.delete(known);
     this.#done = fork;
+    this.#lastHash = [...this.#hashes.values()].at(-1) ?? null;
     // An earlier push may have been of a replaced block.
     this.#heads.newest = fork;
     for (const { hash, watcher } of unconfirmed) this.#watched.set(hash, watcher);
@@ -356,12 +425,7 @@ export class ChainFollower {
 
   /** @param {number} number @returns {Promise<string | null>} null: the node no longer has the block */
   async #hashAt(number) {
-    try {
-      return (await this.#fetch(number)).hash;
-    } catch (error) {
-      if (error instanceof BlockNotServedError || error instanceof RpcError) return null;
-      throw error;
-    }
+    return (await this.#fetch(number))?.hash ?? null;
   }
 }
 

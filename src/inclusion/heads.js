@@ -1,10 +1,10 @@
-import { baseFeeOf } from '../chain/fees.js';
-import { toNumber } from '../chain/rpc.js';
+import { HEAD, ask, blockAt, nullIfAbsent, pushedNumber } from '../chain/answers.js';
 import { ProtocolError, RpcError } from '../errors.js';
 
 /**
  * How new heads are learned of: a subscription if the endpoint supports it, otherwise polls; and the requests for blocks.
  *
+ * @import { BlockWithHashes } from '../contracts/chain.d.ts'
  * @import { Block, Clock, Rpc, Sighting } from '../types.d.ts'
  */
 
@@ -225,8 +225,8 @@ export class HeadSource {
 
   /** @param {any} header */
   #take(header) {
-    const number = Number(header?.number);
-    if (!Number.isSafeInteger(number)) return;
+    const number = pushedNumber(header);
+    if (number === null) return;
     this.newest = number; // lower than before after a reorg
     this.#missed = 0;
     this.#waitMs = MIN_RESUBSCRIBE_MS;
@@ -267,32 +267,30 @@ async function hedged(clock, call) {
 
 /** @param {Rpc} rpc @param {Clock} clock @returns {Promise<number>} number of the latest block */
 export async function fetchHead(rpc, clock) {
-  return toNumber(await hedged(clock, () => rpc.call('eth_blockNumber', [], 'inclusion')));
+  return hedged(clock, () => ask(rpc, HEAD, 'inclusion'));
 }
 
-/** @param {Rpc} rpc @param {Clock} clock @param {number} number @returns {Promise<any>} the block with transaction hashes */
-export async function fetchBlock(rpc, clock, number) {
-  const params = [`0x${number.toString(16)}`, false];
-  const block = await hedged(clock, () => rpc.call('eth_getBlockByNumber', params, 'inclusion'));
-  // The caller fetches the block again at its next poll.
-  if (block === null) throw new BlockNotServedError(`block ${number} is announced but not served yet`);
-  if (typeof block?.hash !== 'string' || !Array.isArray(block.transactions))
-    throw new ProtocolError(`${rpc.display} answered eth_getBlockByNumber with an invalid block`);
-  return block;
+/**
+ * @param {Rpc} rpc
+ * @param {Clock} clock
+ * @param {number} number
+ * @returns {Promise<BlockWithHashes | null>} null: it is not served yet, or there is none at this height
+ */
+export function fetchBlock(rpc, clock, number) {
+  return hedged(clock, () => nullIfAbsent(ask(rpc, blockAt(number), 'inclusion')));
 }
 
-/** @param {any} block @param {number} seenAtUs @param {number} ours @returns {Block} */
-export function describeBlock(block, seenAtUs, ours) {
+/** @param {BlockWithHashes} block @param {number} seenAtUs @param {number} ours @returns {Block} */
+export function describeBlock(
+  { number, hash, timestampS, baseFeeWei, gasUsed, gasLimit, transactions },
+  seenAtUs,
+  ours,
+) {
   return {
-    number: toNumber(block.number),
-    hash: block.hash,
-    seenAtUs,
-    timestampS: toNumber(block.timestamp),
-    baseFeeWei: baseFeeOf(block),
-    gasUsed: toNumber(block.gasUsed),
-    // Some chains state no gas limit, or 0: it only feeds figures.
-    gasLimit: toNumber(block.gasLimit ?? '0x0'),
-    transactions: block.transactions.length,
-    ours,
+    ...{ number, hash, seenAtUs, timestampS, baseFeeWei, ours },
+    gasUsed: gasUsed ?? 0,
+    // 0: the chain states none.
+    gasLimit: gasLimit ?? 0,
+    transactions: transactions.length,
   };
 }

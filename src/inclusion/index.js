@@ -1,3 +1,4 @@
+import { isBusy } from '../chain/refusals.js';
 import { retry } from '../chain/retries.js';
 import { RpcError, StressError, UnavailableError } from '../errors.js';
 import { numbered } from '../text.js';
@@ -60,7 +61,7 @@ export const detectors = {
         return `${SYNC} (EIP-7966) accepts an empty transaction`;
       } catch (error) {
         // Only a node that has the method complains about the transaction.
-        if (error instanceof RpcError && !error.isBusy && !isRefused(error)) return null;
+        if (error instanceof RpcError && !isBusy(error) && !isRefused(error)) return null;
         throw error;
       }
     },

@@ -1,4 +1,5 @@
-import { toNumber } from '../chain/rpc.js';
+import { syncReceipt } from '../chain/answers.js';
+import { classOf } from '../chain/refusals.js';
 import { RpcError } from '../errors.js';
 import { ChainFollower } from './follow.js';
 
@@ -14,14 +15,7 @@ export const METHOD = 'eth_sendRawTransactionSync';
 
 const PLAIN = 'eth_sendRawTransaction';
 
-/** JSON-RPC error code for a missing method. Gateways use codes and words of their own. */
-const NO_METHOD = -32601;
-
-/** Messages about a missing or forbidden method. */
-const REFUSAL =
-  /method.*(not (found|supported|available|exist|allowed)|unsupported|unknown|disabled)|(unknown|unsupported) method|white-?list|allow-?list|not (available|enabled|allowed|permitted|implemented)|\b(plan|tier|subscription|upgrade|forbidden|api.?key|unauthori[sz]ed|access denied)\b/i;
-
-/** Error code of EIP-7966: the node has the transaction, but no block included it in time. */
+/** Error code of EIP-7966: the node has the transaction, but no block included it in time. Some use it for other errors. */
 const NOT_IN_TIME = 4;
 
 export class SyncInclusion extends ChainFollower {
@@ -53,11 +47,11 @@ export class SyncInclusion extends ChainFollower {
   async submit(raw, hash, purpose, onSent, onReceipt) {
     if (this.#refusal === null) {
       try {
-        const receipt = await this.#rpc.call(METHOD, [raw], purpose, onSent);
-        if (typeof receipt?.transactionHash === 'string') {
-          this.announce(toNumber(receipt.blockNumber));
+        const receipt = syncReceipt(await this.#rpc.call(METHOD, [raw], purpose, onSent));
+        if (receipt !== null) {
+          if (receipt.blockNumber !== null) this.announce(receipt.blockNumber);
           onReceipt?.();
-          return receipt.transactionHash;
+          return receipt.hash;
         }
         this.#refusal = 'it answers without a receipt';
       } catch (error) {
@@ -73,14 +67,19 @@ export class SyncInclusion extends ChainFollower {
 
 /** Whether the method is missing or forbidden. Transactions are never refused in this way. @param {unknown} error @returns {error is RpcError} */
 export function isRefused(error) {
-  if (!(error instanceof RpcError) || error.isBusy) return false;
+  if (!(error instanceof RpcError)) return false;
+  const { rpcCode, status } = error;
   // The name of the method contains some of the words searched for.
-  return error.rpcCode === NO_METHOD || REFUSAL.test(error.rpcMessage.replaceAll(METHOD, 'the method'));
+  return classOf({ rpcCode, status, rpcMessage: error.rpcMessage.replaceAll(METHOD, 'the method') }) === 'unsupported';
 }
 
 /** Whether the node has the transaction, but no block included it in time. @param {unknown} error @param {string} hash */
 function isPending(error, hash) {
   if (!(error instanceof RpcError)) return false;
+  const isInWords = /tim(e|ed)\b|timeout|within/i.test(error.rpcMessage);
   // Anvil has no code for it.
-  return error.rpcCode === NOT_IN_TIME || error.data === hash || /confirmation timeout/i.test(error.rpcMessage);
+  return (
+    String(error.data).toLowerCase() === hash ||
+    (isInWords && (error.rpcCode === NOT_IN_TIME || /confirmation/i.test(error.rpcMessage)))
+  );
 }

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { toNumber } from '../chain/rpc.js';
-import { RpcError } from '../errors.js';
+import { POOL_STATUS, ask } from '../chain/answers.js';
+import { ProtocolError, RpcError } from '../errors.js';
 import { createMetricsProbe } from './node-metrics.js';
 import { createNodeProbe } from './node.js';
 import { createLoopProbe, createSelfProbe } from './process.js';
@@ -42,10 +42,9 @@ export function createPoolProbe({ rpc }) {
     sample: async () => {
       if (!isRefused) {
         try {
-          const status = await rpc.call('txpool_status', [], 'probe');
-          return { pending: toNumber(status?.pending), queued: toNumber(status?.queued) };
+          return await ask(rpc, POOL_STATUS, 'probe');
         } catch (error) {
-          if (!(error instanceof RpcError)) throw error;
+          if (!(error instanceof RpcError || error instanceof ProtocolError)) throw error;
           // Repeated calls would only be load.
           isRefused = true;
         }

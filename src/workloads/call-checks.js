@@ -1,4 +1,5 @@
-import { toHex, toNumber } from '../chain/rpc.js';
+import { ask, blockAt, toHex } from '../chain/answers.js';
+import { classOf } from '../chain/refusals.js';
 import { CheckError, ProtocolError, RpcError, StressError, UnavailableError, oneLine, withoutKeys } from '../errors.js';
 import { compile } from './templates.js';
 
@@ -161,15 +162,14 @@ export class Head {
 
   /** @param {string} tag @param {Purpose} purpose @returns {Promise<number>} of the block */
   async #add(tag, purpose) {
-    const block = await this.#rpc.call('eth_getBlockByNumber', [tag, false], purpose);
-    if (typeof block?.hash !== 'string' || !Array.isArray(block.transactions))
-      throw new ProtocolError(`${this.#rpc.display} answered eth_getBlockByNumber without a block`);
+    const block = await ask(this.#rpc, blockAt(tag), purpose);
+    if (block === null) throw new ProtocolError(`${this.#rpc.display} has no ${tag} block`);
     const { state } = this;
     if (!state.blockHashes.includes(block.hash)) {
       state.blockHashes = [...state.blockHashes, block.hash].slice(-MAX_BLOCKS_KEPT);
       state.transactions = [...state.transactions, ...block.transactions].slice(-MAX_TRANSACTIONS_KEPT);
     }
-    return toNumber(block.number);
+    return block.number;
   }
 }
 
@@ -218,9 +218,6 @@ export class Reference {
   }
 }
 
-/** JSON-RPC 2.0: the method does not exist or is not available. */
-const METHOD_NOT_FOUND = -32601;
-
 /**
  * Makes a call of each kind before the load, to report errors early. A failure is a notice, because the user may intend
  * to measure it.
@@ -240,19 +237,11 @@ export async function tryCalls(rpc, kinds, make, notice) {
       if (fault !== null) notice(`${where}: the check of a trial call failed: ${fault}`);
     } catch (error) {
       if (!(error instanceof RpcError)) throw error;
-      if (isUnknown(error))
+      if (classOf(error) === 'unsupported')
         throw new UnavailableError(
           `${rpc.display} has no method ${method} (${where}): leave it out, or use a node that has it`,
         );
       notice(`${where}: a trial call failed: ${error.message}`);
     }
   }
-}
-
-/** @param {RpcError} error */
-function isUnknown({ rpcCode, rpcMessage }) {
-  return (
-    rpcCode === METHOD_NOT_FOUND ||
-    /\bmethod\b.*\b(not found|not exist|not available|not supported|unknown)/i.test(rpcMessage)
-  );
 }

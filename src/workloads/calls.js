@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { assertOneChain, hashOf } from '../chain/chain-identity.js';
-import { nullIfRefused } from '../chain/rpc.js';
+import { nullIfRefused } from '../chain/answers.js';
 import { CheckError, UsageError } from '../errors.js';
 import { drawBits, randomNumbers } from '../random.js';
 import { Head, Reference, faultOf, tryCalls } from './call-checks.js';

@@ -1,4 +1,4 @@
-import { toNumber } from '../chain/rpc.js';
+import { HEAD, ask } from '../chain/answers.js';
 import { MAX_OF_OPERATIONS, callOf, readArtifact, selectorOf, stateCheck, word } from './contract-state.js';
 import { MAX_AUDIT_MS, UNSURE, areOurs, checkOf, successCheck } from './receipts.js';
 import { slotsByWeight } from './zipf.js';
@@ -38,7 +38,7 @@ export default function create({ kit, rpc, set: { slots, theta }, state, openThr
     unprepared: async () => 1,
     prepare: async ({ wallets }) => {
       to = await kit.deployOnce(readArtifact('Contention'));
-      const startBlock = toNumber(await rpc.call('eth_blockNumber', [], 'setup'));
+      const startBlock = await ask(rpc, HEAD, 'setup');
       const starts = wallets.map(({ address, nonce }) => ({ address, nonce }));
       /** @type {OrderTask} */
       const task = { seed: kit.seed, slots, theta, wallets: starts, startBlock, depth: DEPTH };

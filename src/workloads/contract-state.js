@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { id } from 'ethers';
-import { toHex } from '../chain/rpc.js';
-import { ProtocolError, RpcError, StressError } from '../errors.js';
+import { askAll, toHex, valueOf } from '../chain/answers.js';
+import { RpcError, StressError } from '../errors.js';
 import { checkOf } from './receipts.js';
 
 /**
@@ -37,9 +37,8 @@ export async function stateCheck({ rpc, snapshot, signal, why }, { name, words, 
     if (signal.aborted) return unsure(`there was time for ${at} of ${count} values`);
     const part = Array.from({ length: Math.min(READ_AT_ONCE, count - at) }, (_, i) => entryOf(at + i));
     try {
-      const requests = part.map(({ read: [method, ...params] }) => ({ method, params: [...params, blocks[0]] }));
-      (await rpc.batch(requests, 'audit')).forEach((answer, i) => {
-        const found = valueIn(answer);
+      const questions = part.map(({ read: [method, ...params] }) => valueOf(method, [...params, blocks[0]]));
+      (await askAll(rpc, questions, 'audit')).forEach((found, i) => {
         const { of, mustBe } = part[i];
         if (found === mustBe) right += 1;
         else fault ||= ` (${of} ${show(found)}, not ${show(mustBe)})`;
@@ -74,10 +73,4 @@ export function selectorOf(signature) {
 /** @param {string} name of a contract of this program */
 export function readArtifact(name) {
   return JSON.parse(readFileSync(new URL(`../../contracts/artifacts/${name}.json`, import.meta.url), 'utf8'));
-}
-
-/** An answer without digits, as of an address without code, is zero. @param {unknown} answer */
-function valueIn(answer) {
-  if (typeof answer === 'string' && /^0x[0-9a-f]*$/i.test(answer)) return BigInt(answer === '0x' ? 0 : answer);
-  throw new ProtocolError('a value on the chain is not hexadecimal');
 }

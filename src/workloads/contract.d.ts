@@ -166,6 +166,8 @@ export interface AuditSnapshot {
   undecided: number[];
   areOurs: boolean;
   signal: AbortSignal;
+  /** Where prices of transactions are taken from; receipts unless given. */
+  pricesFrom?: 'receipts' | 'blocks';
 }
 
 export interface Receipt {
@@ -182,6 +184,10 @@ export interface Receipt {
   logs: Array<{ address: string; topics: string[]; data: string }>;
   /** A rollup's charge for data on the underlying chain. */
   l1Fee?: string | null;
+  /** By its status. */
+  succeeded: boolean;
+  /** What it paid in all; null: the node does not state it. */
+  feeWei: bigint | null;
 }
 
 export interface ReceiptsCheck {

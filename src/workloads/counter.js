@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { isAddress } from 'ethers';
-import { nullIfRefused } from '../chain/rpc.js';
+import { gather, nullIfRefused, resultOf } from '../chain/answers.js';
 import { InputError, displayName } from '../errors.js';
 import { writeFileAtomically } from '../files.js';
 import { readJsonFile } from '../json-file.js';
@@ -63,7 +63,7 @@ export default function create({ kit, rpc, settings: { contracts: file = null, p
     const found = wallets.map(async ({ address }) => {
       const to = known[address];
       if (to === undefined) return null;
-      const owner = await nullIfRefused(rpc.gather('eth_call', [{ to, data: OWNER }, 'latest'], 'setup'));
+      const owner = await nullIfRefused(gather(rpc, resultOf({ to, data: OWNER }, 'latest'), 'setup'));
       return owner === `0x${word(address)}` ? to : null;
     });
     return { known, found: await Promise.all(found) };

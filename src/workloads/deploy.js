@@ -1,7 +1,6 @@
 import { keccak256, toBeArray } from 'ethers';
 import { noise } from '../random.js';
 import { MAX_OF_OPERATIONS } from './contract-state.js';
-import { isSuccess } from './receipts.js';
 
 /**
  * The workload `deploy`: each operation deploys a contract of a given size. The audit reads the code of the first 10,000.
@@ -44,7 +43,7 @@ export default function create({ kit, set: { bytes } }) {
       /** @type {string[]} */
       const deployed = [];
       const { check, compare } = await kit.checkReceipts(snapshot, (position, nonce, receipt) => {
-        if (isSuccess(receipt) && deployed.length < limit) deployed.push(kit.createAddress(wallets[position], nonce));
+        if (receipt.succeeded && deployed.length < limit) deployed.push(kit.createAddress(wallets[position], nonce));
       });
       const codes = await compare({
         name: 'code',

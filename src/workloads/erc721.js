@@ -1,5 +1,4 @@
 import { MAX_OF_OPERATIONS, callOf, readArtifact, selectorOf, word } from './contract-state.js';
-import { isSuccess } from './receipts.js';
 
 /**
  * The workload `erc721`: each operation mints a token of a contract made for the run. The audit reads the balance of each
@@ -41,7 +40,7 @@ export default function create({ kit, state }) {
       /** @type {{id: bigint, owner: string}[]} */
       const tokens = [];
       const { check, compare } = await kit.checkReceipts(snapshot, (position, nonce, receipt) => {
-        if (!isSuccess(receipt)) return;
+        if (!receipt.succeeded) return;
         minted[position] += 1;
         if (tokens.length < MAX_OF_OPERATIONS) tokens.push({ id: tokenId(position, nonce), owner: owners[position] });
       });

@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { Interface, concat, getBytes, getCreateAddress, id, isHexString, keccak256 } from 'ethers';
 import { createCurve } from '../chain/keys.js';
 import { readAtBlock } from '../chain/retries.js';
-import { toBigInt, toHex, toNumber } from '../chain/rpc.js';
+import { ask, askAll, countOf, gasOf, gather, headerAt, resultOf, toBigInt, toHex } from '../chain/answers.js';
 import { revertReason, sendAll } from '../chain/send.js';
 import { signAuthorization } from '../chain/transaction.js';
 import { CheckError, RpcError, UnavailableError, WorkloadError, displayName, oneLine } from '../errors.js';
 import { drawBits } from '../random.js';
 import { stateCheck } from './contract-state.js';
-import { MAX_AUDIT_MS, Receipts, UNSURE, areOurs, isSuccess, successCheck } from './receipts.js';
+import { MAX_AUDIT_MS, Receipts, UNSURE, areOurs, successCheck } from './receipts.js';
 import { compile } from './solidity.js';
 import { describeValue } from './user-code.js';
 import { CALL_WORDS, isCall } from './user-file.js';
@@ -181,15 +181,15 @@ export class WorkloadHost {
         return { ...others, chainId: toHex(chainId), nonce: toHex(nonce), yParity: toHex(yParity) };
       }),
     };
-    const gas = toNumber(await this.#rpc.call('eth_estimateGas', [call], 'setup'));
+    const gas = await ask(this.#rpc, gasOf(call), 'setup');
     return BigInt(gas === PAYMENT_GAS ? gas : Math.ceil(gas * 1.1));
   }
 
   /** A disagreement is proven only if the block of the audit is still on the chain. @param {AuditSnapshot} snapshot @param {Check[]} checks */
   async proven({ blockHash, blockNumber }, checks) {
     if (checks.every(({ holds }) => holds !== false)) return checks;
-    const block = await this.#rpc.call('eth_getBlockByNumber', [toHex(blockNumber), false], 'audit');
-    if (block?.hash === blockHash) return checks;
+    const header = await ask(this.#rpc, headerAt(blockNumber), 'audit');
+    if (header?.hash === blockHash) return checks;
     const why = `block ${blockNumber} left the chain during the audit`;
     return checks.map((check) => ({ ...check, holds: null, why }));
   }
@@ -205,7 +205,7 @@ export class WorkloadHost {
     /** @type {typeof onReceipt} */
     const take = (position, nonce, receipt) => {
       if (mix === null || mix.isOwn(position, nonce)) onReceipt?.(position, nonce, receipt);
-      else onOther?.(position, receipt, isSuccess(receipt) ? mix.valueOf(position, nonce) : 0n);
+      else onOther?.(position, receipt, receipt.succeeded ? mix.valueOf(position, nonce) : 0n);
     };
     const outcomes = await this.#receipts.ofRun(this.#addresses, snapshot, limited(snapshot.signal), take);
     const why = 'why' in outcomes ? outcomes.why : areOurs(outcomes, snapshot) ? null : UNSURE;
@@ -270,13 +270,13 @@ export class WorkloadHost {
       return { wallet: wallets[position], ...lists, data, value, gasLimit };
     });
     const receipts = await sendAll(sender, orders, (done) => onProgress(label, done, calls.length));
-    const failed = receipts.findIndex(({ status }) => toNumber(status) !== 1);
+    const failed = receipts.findIndex(({ isSuccess }) => !isSuccess);
     if (failed < 0) return;
     const { index } = orders[failed].wallet;
-    const { transactionHash } = receipts[failed];
-    const reason = await revertReason(sender.rpc, transactionHash, 'setup');
+    const { hash } = receipts[failed];
+    const reason = await revertReason(sender.rpc, hash, 'setup');
     const why = reason === null ? '' : `: ${reason}`;
-    throw this.#error(`the transaction of wallet ${index} was reverted (${transactionHash})${why}`);
+    throw this.#error(`the transaction of wallet ${index} was reverted (${hash})${why}`);
   }
 
   /** @type {Kit['verifyByReceipt']} */
@@ -292,11 +292,9 @@ export class WorkloadHost {
   #countedBy(callOf) {
     const at = this.#starts.length;
     this.#starts.push(this.#state?.starts[at] ?? []);
-    /** @param {number} count @param {unknown} block */
-    const requestsAt = (count, block) =>
-      Array.from({ length: count }, (_, position) => ({ method: 'eth_call', params: [callOf(position), block] }));
     this.#readings.push(async ({ wallets }) => {
-      const answers = await this.#rpc.batch(requestsAt(wallets.length, 'latest'), 'setup');
+      const questions = wallets.map((_, position) => resultOf(callOf(position), 'latest'));
+      const answers = await askAll(this.#rpc, questions, 'setup');
       this.#starts[at] = answers.map((answer, position) => {
         if (/^0x[0-9a-f]{1,64}$/i.test(answer)) return toBigInt(answer);
         const words = `the call to ${oneLine(callOf(position).to, 60)} answered ${oneLine(answer, 60)}, which is not a number`;
@@ -307,7 +305,7 @@ export class WorkloadHost {
     const verify = (position, executed, inclusion, attempt) => {
       const call = callOf(position);
       const counter = { start: Number(this.#starts[at][position]), target: call.to };
-      const read = (/** @type {string} */ block) => this.#rpc.gather('eth_call', [call, block], 'readback');
+      const read = (/** @type {number | 'latest'} */ block) => gather(this.#rpc, countOf(call, block), 'readback');
       return verdictAt(read, counter, executed, inclusion, attempt);
     };
     this.#counts.set(verify, callOf);
@@ -316,8 +314,8 @@ export class WorkloadHost {
       audit: async (blockHash, blockNumber) => {
         const starts = this.#starts[at];
         const block = { hash: blockHash, number: blockNumber };
-        const answers = await readAtBlock(this.#rpc, block, (at) => requestsAt(starts.length, at));
-        return starts.map((start, i) => ({ start, now: toBigInt(answers[i]), target: callOf(i).to }));
+        const counts = await readAtBlock(this.#rpc, block, (at) => starts.map((_, i) => countOf(callOf(i), at)));
+        return starts.map((start, i) => ({ start, now: counts[i], target: callOf(i).to }));
       },
     };
   }
@@ -355,7 +353,7 @@ function createAddress(from, nonce) {
  * Reads what a wallet has done as of a block, from a count that only the wallet itself can raise. Nodes may have pruned
  * the state of the block, or not have it yet. Therefore attempts alternate between this block and the latest one, which
  * says nearly the same because only the wallet changes the count.
- * @param {(block: string) => Promise<unknown>} readCount the wallet's count as of a block
+ * @param {(block: number | 'latest') => Promise<bigint>} readCount the wallet's count as of a block
  * @param {{start: number, target: string}} counter start: the count before this run
  * @param {Executed} bounds
  * @param {{number: number}} inclusion
@@ -365,9 +363,9 @@ function createAddress(from, nonce) {
 function verdictAt(readCount, { start, target }, { least, most, latest }, inclusion, attempt) {
   const isExact = attempt % 2 === 0;
   const bound = isExact ? most : latest;
-  return readCount(isExact ? toHex(inclusion.number) : 'latest').then(
+  return readCount(isExact ? inclusion.number : 'latest').then(
     (answer) => {
-      const count = Number(toBigInt(answer));
+      const count = Number(answer);
       const executed = count - start;
       const effect = String(count);
       if (executed === bound) return { state: 'ok', effect, target };

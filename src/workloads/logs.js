@@ -1,5 +1,5 @@
 import { id, isAddress } from 'ethers';
-import { toBigInt, toHex } from '../chain/rpc.js';
+import { toBigInt, toHex } from '../chain/answers.js';
 import { InputError, RpcError, UnavailableError, displayName } from '../errors.js';
 import { checkWritable, writeFileAtomically } from '../files.js';
 import { readJsonFile } from '../json-file.js';

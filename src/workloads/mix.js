@@ -1,6 +1,6 @@
 import { WorkloadError, displayName } from '../errors.js';
 import { isWorkloadFile } from '../files.js';
-import { checkOf, isSuccess, sum } from './receipts.js';
+import { checkOf, sum } from './receipts.js';
 import { labelOf, setOfMember } from './table.js';
 
 /**
@@ -117,7 +117,7 @@ async function reconcile(kit, parts, draw, snapshot) {
   const succeeded = parts.map(() => snapshot.nonces.map(() => 0));
   const reverted = parts.map(() => snapshot.nonces.map(() => 0));
   const { check, why } = await kit.checkReceipts(snapshot, (position, nonce, receipt) => {
-    (isSuccess(receipt) ? succeeded : reverted)[draw(position, nonce)][position] += 1;
+    (receipt.succeeded ? succeeded : reverted)[draw(position, nonce)][position] += 1;
   });
   const checks = [check];
   const isBesideFile = parts.some(({ isFile }) => isFile);

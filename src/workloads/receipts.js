@@ -1,11 +1,13 @@
+import { ask, fullBlockAt, gather, nullIfAbsent, nullIfRefused, receiptOf, receiptsAt } from '../chain/answers.js';
+import { isBusy } from '../chain/refusals.js';
 import { isRetryable, isUnknownBlock } from '../chain/retries.js';
-import { nullIfRefused, toHex, toNumber } from '../chain/rpc.js';
-import { ProtocolError, RpcError, StressError } from '../errors.js';
+import { StressError } from '../errors.js';
 
 /**
  * Reads from receipts whether transactions succeeded or reverted. The receipts of a block are read in one call
- * (eth_getBlockReceipts); if a node does not serve it, receipts are read one by one, in batches.
+ * (eth_getBlockReceipts); those that are missing in the answer are read one by one, in batches.
  *
+ * @import { ChainReceipt, ChainTransaction, Header } from '../contracts/chain.d.ts'
  * @import { AuditSnapshot, Check, Purpose, Rpc } from '../types.d.ts'
  * @import { Receipt, RevertCode, Verdict } from './contract.d.ts'
  *
@@ -26,7 +28,7 @@ export class Receipts {
   #rpc;
   /** Until the node refuses receipts of whole blocks. */
   #servesBlocks = true;
-  /** The members of each receipt that verify() needs, by block. @type {Map<string, Promise<Map<string, ReturnType<typeof brief>> | null>>} */
+  /** The members of each receipt that verify() needs, by block. @type {Map<string, Promise<Map<string, Brief> | null>>} */
   #blocks = new Map();
 
   /** @param {Rpc} rpc */
@@ -44,19 +46,18 @@ export class Receipts {
    */
   async verdict(hash, block, target, codeOf) {
     const receipt = await this.#find(hash, block);
-    if (receipt === null || toNumber(receipt.blockNumber) !== block.number)
-      return { state: 'behind', effect: null, target };
-    const found = { effect: hash, target: target ?? receipt.to ?? receipt.contractAddress ?? null };
-    if (isSuccess(receipt)) return { state: 'ok', ...found, gasUsed: toNumber(receipt.gasUsed) };
-    return { state: 'missing', ...found, code: codeOf?.(receipt) };
+    if (receipt === null || receipt.blockNumber !== block.number) return { state: 'behind', effect: null, target };
+    const found = { effect: hash, target: target ?? receipt.to ?? receipt.contractAddress };
+    if (receipt.isSuccess) return { state: 'ok', ...found, gasUsed: receipt.gasUsed ?? undefined };
+    return { state: 'missing', ...found, code: codeOf?.(receipt.printed) };
   }
 
-  /** @param {string} hash @param {{number: number, hash?: string}} block @returns {Promise<ReturnType<typeof brief> | null>} null: not available yet */
+  /** @param {string} hash @param {{number: number, hash?: string}} block @returns {Promise<Brief | null>} null: not available yet */
   async #find(hash, { number, hash: key = String(number) }) {
     let reading = this.#blocks.get(key);
     if (reading === undefined) {
       reading = this.#ofBlock(number, 'readback').then(
-        (all) => all && new Map(all.map((receipt) => [receipt.transactionHash, brief(receipt)])),
+        (all) => all && new Map(all.map((receipt) => [receipt.hash, brief(receipt)])),
       );
       this.#blocks.set(key, reading);
       const [oldest] = this.#blocks.keys();
@@ -64,26 +65,22 @@ export class Receipts {
     }
     const found = await reading.catch((error) => {
       if (this.#blocks.get(key) === reading) this.#blocks.delete(key);
-      if (error instanceof RpcError && (error.isBusy || isUnknownBlock(error))) return new Map();
+      if (isBusy(error) || isUnknownBlock(error)) return null;
       throw error;
     });
-    // AvalancheGo answers with an error until the block is accepted.
-    if (found === null) return nullIfRefused(this.#rpc.gather('eth_getTransactionReceipt', [hash], 'readback'));
-    const receipt = found.get(hash) ?? null;
+    const receipt = found?.get(hash) ?? null;
+    if (receipt !== null) return receipt;
     // The node may have answered before it had the whole block.
-    if (receipt === null && this.#blocks.get(key) === reading) this.#blocks.delete(key);
-    return receipt;
+    if (this.#servesBlocks && this.#blocks.get(key) === reading) this.#blocks.delete(key);
+    // AvalancheGo answers with an error until the block is accepted.
+    return nullIfRefused(gather(this.#rpc, receiptOf(hash), 'readback'));
   }
 
-  /** @param {number} number @param {Purpose} purpose @returns {Promise<Receipt[] | null>} null: the node does not serve receipts of whole blocks */
+  /** @param {number} number @param {Purpose} purpose @returns {Promise<ChainReceipt[] | null>} null: the node does not serve them */
   async #ofBlock(number, purpose) {
     if (!this.#servesBlocks) return null;
     try {
-      // null: it does not have the block.
-      const answer = (await this.#rpc.call('eth_getBlockReceipts', [toHex(number)], purpose)) ?? [];
-      if (Array.isArray(answer) && answer.every((receipt) => typeof receipt === 'object' && receipt !== null))
-        return answer;
-      throw new ProtocolError('the answer to eth_getBlockReceipts is not a list of receipts');
+      return await ask(this.#rpc, receiptsAt(number), purpose);
     } catch (error) {
       // The load may ask for a block before the node has it.
       const isEarly = purpose === 'readback' && isUnknownBlock(error);
@@ -96,12 +93,12 @@ export class Receipts {
   /**
    * The outcomes of all transactions of the wallets in the blocks of a run.
    * @param {readonly string[]} addresses of the wallets, by position
-   * @param {Pick<AuditSnapshot, 'startBlock' | 'blockNumber' | 'startNonces' | 'nonces'>} snapshot
+   * @param {Pick<AuditSnapshot, 'startBlock' | 'blockNumber' | 'startNonces' | 'nonces' | 'pricesFrom'>} snapshot
    * @param {AbortSignal} signal
    * @param {(position: number, nonce: number, receipt: Receipt) => void} [onReceipt]
    * @returns {Promise<Outcomes | {why: string}>} why: the reason why they are unknown
    */
-  async ofRun(addresses, { startBlock, blockNumber, startNonces, nonces }, signal, onReceipt = () => {}) {
+  async ofRun(addresses, { startBlock, blockNumber, startNonces, nonces, pricesFrom }, signal, onReceipt = () => {}) {
     const positions = new Map(addresses.map((address, i) => [address.toLowerCase(), i]));
     const outcomes = { succeeded: addresses.map(() => 0), reverted: addresses.map(() => 0) };
     const { succeeded, reverted } = outcomes;
@@ -111,13 +108,13 @@ export class Receipts {
       const size = Math.min(MAX_BLOCKS_AT_ONCE, count - done);
       const part = Array.from({ length: size }, (_, i) => startBlock + 1 + done + i);
       try {
-        const blocks = await Promise.all(part.map((number) => this.#oursIn(number, positions)));
+        const blocks = await Promise.all(part.map((number) => this.#oursIn(number, positions, pricesFrom)));
         for (const receipt of blocks.flat()) {
-          const position = positions.get(String(receipt.from).toLowerCase());
+          const position = positions.get(receipt.from ?? '');
           if (position === undefined) continue;
           // A wallet's transactions are included in the order of their nonces.
-          onReceipt(position, startNonces[position] + succeeded[position] + reverted[position], receipt);
-          (isSuccess(receipt) ? succeeded : reverted)[position] += 1;
+          onReceipt(position, startNonces[position] + succeeded[position] + reverted[position], forWorkloads(receipt));
+          (receipt.isSuccess ? succeeded : reverted)[position] += 1;
         }
       } catch (error) {
         if (!(error instanceof StressError)) throw error;
@@ -129,21 +126,52 @@ export class Receipts {
     return seen === used ? outcomes : { why: `the node has the receipts of ${seen} of ${used} transactions` };
   }
 
-  /** @param {number} number @param {Map<string, number>} positions by address @returns {Promise<Receipt[]>} in the block's order, at least those of the addresses */
-  async #oursIn(number, positions) {
-    const all = await this.#ofBlock(number, 'audit');
-    if (all !== null) return all;
-    const block = await this.#rpc.call('eth_getBlockByNumber', [toHex(number), true], 'audit');
-    const hashes = (block?.transactions ?? [])
-      .filter((/** @type {any} */ { from }) => positions.has(String(from).toLowerCase()))
-      .map((/** @type {any} */ { hash }) => ({ method: 'eth_getTransactionReceipt', params: [hash] }));
-    return (await this.#rpc.batch(hashes, 'audit')).filter((receipt) => receipt !== null);
+  /**
+   * @param {number} number
+   * @param {Map<string, number>} positions by address
+   * @param {'receipts' | 'blocks'} [pricesFrom]
+   * @returns {Promise<ChainReceipt[]>} in the block's order, at least those of the addresses
+   */
+  async #oursIn(number, positions, pricesFrom = 'receipts') {
+    const all = (await this.#ofBlock(number, 'audit').catch(nullIfNotThere)) ?? [];
+    const ours = all.filter(({ from }) => positions.has(from ?? ''));
+    const arePriced = pricesFrom === 'receipts' && ours.every(({ priceWei }) => priceWei !== null);
+    // Some nodes answer with an empty list for a block that has transactions.
+    if (all.length > 0 && arePriced) return all;
+    const block = await nullIfAbsent(ask(this.#rpc, fullBlockAt(number), 'audit'));
+    if (block === null) return [];
+    const own = block.transactions.filter(({ from }) => positions.has(from ?? ''));
+    const known = new Map(ours.map((receipt) => [receipt.hash, receipt]));
+    const receipts = await Promise.all(
+      own.map(async (transaction) => {
+        const { hash, from } = transaction;
+        const receipt = known.get(hash) ?? (await gather(this.#rpc, receiptOf(hash), 'audit'));
+        if (receipt === null) return [];
+        const isOdd = pricesFrom === 'blocks' || receipt.priceWei === null;
+        return { ...receipt, from, ...(isOdd && { priceWei: priceIn(block, transaction) }) };
+      }),
+    );
+    return receipts.flat();
   }
 }
 
-/** @param {Pick<Receipt, 'status'>} receipt */
-export function isSuccess({ status }) {
-  return toNumber(status) === 1;
+/** @param {unknown} error @returns {null} */
+function nullIfNotThere(error) {
+  if (isUnknownBlock(error)) return null;
+  throw error;
+}
+
+/** The price per gas that the block implies (EIP-1559). @param {Header} block @param {ChainTransaction} transaction */
+function priceIn({ baseFeeWei }, { maxPriceWei, maxTipWei }) {
+  if (maxPriceWei === null || baseFeeWei === null || maxTipWei === null) return maxPriceWei;
+  const wei = baseFeeWei + maxTipWei;
+  return wei < maxPriceWei ? wei : maxPriceWei;
+}
+
+/** As the contract of workloads states it. @param {ChainReceipt} receipt @returns {Receipt} */
+function forWorkloads({ printed, isSuccess, gasUsed, priceWei, l1FeeWei }) {
+  const feeWei = gasUsed === null || priceWei === null ? null : BigInt(gasUsed) * priceWei + l1FeeWei;
+  return { ...printed, succeeded: isSuccess, feeWei };
 }
 
 /** Why a check that needs the number of successes could not be made. */
@@ -185,9 +213,13 @@ export function areOurs({ succeeded, reverted }, snapshot) {
   return snapshot.executed.every((count, i) => count === succeeded[i] && snapshot.reverted[i] === reverted[i]);
 }
 
-/** The receipts of a full block are megabytes. @param {Receipt} receipt */
-function brief({ blockNumber, status, to, contractAddress, gasUsed }) {
-  return { blockNumber, status, to, contractAddress, gasUsed };
+/**
+ * The receipts of a full block are megabytes.
+ * @typedef {ReturnType<typeof brief>} Brief
+ * @param {ChainReceipt} receipt
+ */
+function brief({ blockNumber, isSuccess, to, contractAddress, gasUsed, printed }) {
+  return { blockNumber, isSuccess, to, contractAddress, gasUsed, printed: { gasUsed: printed.gasUsed } };
 }
 
 /** @param {readonly number[] | Uint32Array} numbers */

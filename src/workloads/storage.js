@@ -1,5 +1,4 @@
 import { MAX_OF_OPERATIONS, callOf, readArtifact, selectorOf, word } from './contract-state.js';
-import { isSuccess } from './receipts.js';
 
 /**
  * The workload `storage`: each operation writes storage slots of its wallet, in a contract made for the run. Some slots are
@@ -86,7 +85,7 @@ export default function create({ kit, set, state }) {
       /** @type {number[][]} */
       const nonces = wallets.map(() => []);
       const { check, compare } = await kit.checkReceipts(snapshot, (position, nonce, receipt) => {
-        if (isSuccess(receipt)) nonces[position].push(nonce);
+        if (receipt.succeeded) nonces[position].push(nonce);
       });
       const limit = Math.ceil(MAX_OF_OPERATIONS / wallets.length);
       const entries = nonces.flatMap((own, position) =>

@@ -1,6 +1,4 @@
-import { toBigInt } from '../chain/rpc.js';
 import { callOf, readArtifact, selectorOf, word } from './contract-state.js';
-import { isSuccess } from './receipts.js';
 
 /**
  * The workload `swap`: each operation swaps an amount of one token for the other one, in a constant-product pool made for
@@ -64,14 +62,14 @@ export default function create({ kit, set, state }) {
     // The pool reverts with gas left in one case only, slippage: any other failure uses up the limit.
     verify: kit.verifyByReceipt(
       () => null,
-      ({ gasUsed }) => (toBigInt(gasUsed) < gasLimit ? 'slippage' : 'reverted'),
+      ({ gasUsed }) => (BigInt(gasUsed) < gasLimit ? 'slippage' : 'reverted'),
     ),
     reconcile: async (snapshot) => {
       const wallets = kit.addresses();
       const reserves = [RESERVE, RESERVE];
       const balances = wallets.map(() => [SUPPLY, SUPPLY]);
       const { check, compare } = await kit.checkReceipts(snapshot, (position, nonce, receipt) => {
-        if (!isSuccess(receipt)) return;
+        if (!receipt.succeeded) return;
         const token = tokenOf(position, nonce);
         const taken = quote(amount, reserves[token], reserves[1 - token]);
         reserves[token] += amount;

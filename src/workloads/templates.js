@@ -1,4 +1,4 @@
-import { toHex } from '../chain/rpc.js';
+import { toHex } from '../chain/answers.js';
 import { oneLine, withoutKeys } from '../errors.js';
 import { word } from './contract-state.js';
 import { TOPIC } from './logs.js';

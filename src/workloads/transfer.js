@@ -1,5 +1,5 @@
-import { WALLETS_PER_PAYMENT, disperseData } from '../chain/funding.js';
-import { baseFeeOf } from '../chain/fees.js';
+import { WALLETS_PER_PAYMENT, followFees, disperseData } from '../chain/funding.js';
+import { askAll, codeOf } from '../chain/answers.js';
 import { UnavailableError } from '../errors.js';
 import { createPayloads, payloadGas } from './payload.js';
 import { createPayments } from './payments.js';
@@ -100,14 +100,17 @@ async function createAll(kit, { addressOf }, count, { wallets, sender, onProgres
     // The first transaction, whose gas is estimated, creates as many receivers as any other.
     await kit.sendAll(calls, 'creating receivers');
     onProgress('creating receivers', end, count);
-    sender.fees.observe(baseFeeOf(await sender.rpc.call('eth_getBlockByNumber', ['latest', false], 'setup')));
+    await followFees(sender);
   }
 }
 
 /** Addresses with code may refuse payments, or need more gas. @param {Rpc} rpc @param {readonly {index: number, address: string}[]} wallets */
 async function refuseCode(rpc, wallets) {
-  const requests = wallets.map(({ address }) => ({ method: 'eth_getCode', params: [address, 'latest'] }));
-  const codes = await rpc.batch(requests, 'setup');
+  const codes = await askAll(
+    rpc,
+    wallets.map(({ address }) => codeOf(address)),
+    'setup',
+  );
   const found = wallets.find((_, i) => codes[i] !== '0x');
   if (found !== undefined)
     throw new UnavailableError(

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { toHex, toNumber } from '../chain/rpc.js';
+import { HEAD, ask, headerAt, receiptsAt } from '../chain/answers.js';
 import { StressError, UnavailableError } from '../errors.js';
 import { drawBits } from '../random.js';
 import { WriteOrder } from './write-order.js';
@@ -9,9 +9,9 @@ import { slotsByWeight } from './zipf.js';
  * The thread of the workload `contention`: reads the blocks of the run when they are older than a reorg, because
  * nodes do not keep them until the end.
  *
+ * @import { ChainReceipt, Header } from '../contracts/chain.d.ts'
  * @import { Failure, SideWork } from '../core/side-thread.js'
  * @import { Rpc } from '../types.d.ts'
- * @import { Receipt } from './contract.d.ts'
  * @import { SlotState } from './write-order.js'
  *
  * @typedef {object} OrderTask plain data
@@ -41,19 +41,25 @@ export default async function follow({ seed, slots, theta, wallets, startBlock, 
   let last = Infinity;
   onMessage(({ blockNumber }) => (last = blockNumber));
   let done = startBlock;
-  /** @type {string | null} */
-  let hash = null;
+  /** The last block that was read. @type {{number: number, hash: string} | null} */
+  let newest = null;
   /** @type {string | null} */
   let trouble = null;
   while (done < last) {
     try {
-      const to = last < Infinity ? last : toNumber(await rpc.call('eth_blockNumber', [], 'audit')) - depth;
+      const to = last < Infinity ? last : (await ask(rpc, HEAD, 'audit')) - depth;
       const numbers = Array.from({ length: Math.min(AT_ONCE, to - done) }, (_, i) => done + 1 + i);
-      for (const { block, receipts } of await Promise.all(numbers.map((number) => readBlock(rpc, number)))) {
-        if (hash !== null && block.parentHash !== hash)
-          return { why: `block ${done} was replaced after it was read: a reorg of more than ${depth} blocks` };
-        order.add(receipts);
-        ({ hash } = block);
+      const headers = await Promise.all(numbers.map((number) => ask(rpc, headerAt(number), 'audit')));
+      for (const [i, header] of headers.entries()) {
+        const isHole = header === null && newest !== null && headers[i + 1]?.parentHash === newest.hash;
+        if (!isHole) {
+          if (newest !== null && header?.parentHash !== newest.hash && (await isReplaced(rpc, newest)))
+            return {
+              why: `block ${newest.number} was replaced after it was read: a reorg of more than ${depth} blocks`,
+            };
+          order.add(await receiptsOf(rpc, numbers[i], header));
+          newest = header;
+        }
         done += 1;
       }
       trouble = null;
@@ -69,16 +75,19 @@ export default async function follow({ seed, slots, theta, wallets, startBlock, 
   return { slots: left, writes, succeeded, reverted, fault };
 }
 
-/** @param {Rpc} rpc @param {number} number @returns {Promise<{block: any, receipts: Receipt[]}>} */
-async function readBlock(rpc, number) {
-  const [block, receipts] = await Promise.all([
-    rpc.call('eth_getBlockByNumber', [toHex(number), false], 'audit'),
-    rpc.call('eth_getBlockReceipts', [toHex(number)], 'audit'),
-  ]);
+/** Whether a block that was read has another hash now. Not all chains have parents that can be compared. @param {Rpc} rpc @param {{number: number, hash: string}} block */
+async function isReplaced(rpc, { number, hash }) {
+  const now = await ask(rpc, headerAt(number), 'audit');
+  return now !== null && now.hash !== hash;
+}
+
+/** @param {Rpc} rpc @param {number} number @param {Header | null} header @returns {Promise<ChainReceipt[]>} */
+async function receiptsOf(rpc, number, header) {
+  const receipts = header && (await ask(rpc, receiptsAt(number), 'audit'));
   // anvil answers as if a block that it has dropped were empty.
-  if (block === null || !Array.isArray(receipts) || (receipts.length === 0 && toNumber(block.gasUsed) > 0))
+  if (header === null || receipts === null || (receipts.length === 0 && (header.gasUsed ?? 0) > 0))
     throw new UnavailableError(`the node does not have the receipts of block ${number} any more`);
-  if (receipts.some(({ blockHash }) => blockHash !== block.hash))
+  if (receipts.some(({ blockHash }) => blockHash !== null && blockHash !== header.hash))
     throw new UnavailableError(`block ${number} is being replaced`);
-  return { block, receipts };
+  return receipts;
 }

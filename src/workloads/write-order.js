@@ -1,12 +1,11 @@
 import { keccak256 } from 'ethers';
 import { word } from './contract-state.js';
-import { isSuccess } from './receipts.js';
 
 /**
  * What each slot of contracts/Contention.sol must have if the transactions were executed one after the other in the
  * order of their blocks: computed from the receipts, block by block.
  *
- * @import { Receipt } from './contract.d.ts'
+ * @import { ChainReceipt } from '../contracts/chain.d.ts'
  *
  * @typedef {object} SlotState
  * @property {number} count
@@ -43,21 +42,21 @@ export class WriteOrder {
     this.reverted = options.wallets.map(() => 0);
   }
 
-  /** @param {readonly Receipt[]} receipts of the next block, in its order */
+  /** @param {readonly ChainReceipt[]} receipts of the next block, in its order */
   add(receipts) {
     for (const receipt of receipts) {
-      const position = this.#positions.get(String(receipt.from).toLowerCase());
+      const position = this.#positions.get(receipt.from ?? '');
       if (position === undefined) continue;
       // The transactions of a wallet are executed in the order of their nonces.
       const nonce = this.#nonces[position];
       this.#nonces[position] += 1;
-      (isSuccess(receipt) ? this.succeeded : this.reverted)[position] += 1;
-      if (isSuccess(receipt)) this.#write(position, nonce, receipt);
+      (receipt.isSuccess ? this.succeeded : this.reverted)[position] += 1;
+      if (receipt.isSuccess) this.#write(position, nonce, receipt);
     }
   }
 
-  /** @param {number} position @param {number} nonce @param {Receipt} receipt */
-  #write(position, nonce, { transactionHash, blockNumber, logs = [] }) {
+  /** @param {number} position @param {number} nonce @param {ChainReceipt} receipt */
+  #write(position, nonce, { hash, blockNumber, logs }) {
     const slot = this.#options.slotOf(position, nonce);
     const { address } = this.#options.wallets[position];
     const { count, chain } = this.slots.get(slot) ?? EMPTY;
@@ -65,14 +64,14 @@ export class WriteOrder {
     this.slots.set(slot, state);
     this.writes += 1;
     // The event of the write has what it left: its words are slot, count and chain.
-    const found = logs.length === 1 ? logs[0].data : '0x';
+    const found = logs?.length === 1 ? logs[0].data : '0x';
     if (this.fault !== null || found === `0x${word(slot)}${word(state.count)}${state.chain.slice(2)}`) return;
     const left =
       found === '0x'
         ? 'nothing'
         : textOf(Number(`0x${found.slice(2, 66)}`), BigInt(`0x${found.slice(66, 130)}`), found.slice(130));
     this.fault =
-      `transaction ${nonce} of ${address} (${transactionHash}, block ${Number(blockNumber)}) left ${left}, ` +
+      `transaction ${nonce} of ${address} (${hash}, block ${blockNumber}) left ${left}, ` +
       `not ${textOf(slot, state.count, state.chain.slice(2))}`;
   }
 }

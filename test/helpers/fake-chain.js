@@ -2,7 +2,7 @@
  * A chain behind the Rpc interface that makes its blocks by hand or by the fake clock, as much of one as a detector
  * of inclusion needs.
  */
-import { toHex } from '../../src/chain/rpc.js';
+import { toHex } from '../../src/chain/answers.js';
 import { fakeRpc } from './fake-rpc.js';
 
 /**

@@ -3,7 +3,7 @@
  * what a test makes of its answers.
  */
 import { Transaction, getCreateAddress } from 'ethers';
-import { toHex } from '../../src/chain/rpc.js';
+import { toHex } from '../../src/chain/answers.js';
 
 /** @import { Clock, Transport } from '../../src/types.d.ts' */
 

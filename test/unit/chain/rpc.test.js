@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { createRpc, displayUrl, submitFailure, toBigInt, toHex, toNumber } from '../../../src/chain/rpc.js';
+import { toBigInt, toHex, toNumber } from '../../../src/chain/answers.js';
+import { createRpc, displayUrl } from '../../../src/chain/rpc.js';
 import { ProtocolError, RpcError, TransportError, oneLine } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
 
@@ -510,46 +511,6 @@ describe('displayUrl()', () => {
   for (const [url, expected] of table) it(url, () => assert.equal(displayUrl(new URL(url)), expected));
 });
 
-describe('submitFailure()', () => {
-  /** What geth 1.17, AvalancheGo 1.13 and anvil 1.7 answer to eth_sendRawTransaction. @type {Array<[string, string]>} */
-  const table = [
-    ['already known', 'already_known'],
-    ['transaction already imported', 'already_known'],
-    ['nonce too low', 'nonce_too_low'],
-    ['nonce too low: next nonce 5, tx nonce 3', 'nonce_too_low'],
-    ['nonce too low: address 0x0000000000000000000000000000000000000001, tx: 0 state: 1', 'nonce_too_low'],
-    ['nonce too high', 'nonce_too_high'],
-    ['nonce too high: tx nonce 70, gapped nonce 6', 'nonce_too_high'],
-    ['replacement transaction underpriced', 'nonce_in_use'],
-    ['replacement transaction underpriced: new tx gas fee cap 1 <= 2 queued', 'nonce_in_use'],
-    ['insufficient funds for gas * price + value: balance 0, tx cost 21000, overshot 21000', 'insufficient_funds'],
-    ['Insufficient funds for gas * price + value', 'insufficient_funds'],
-    ['insufficient funds for gas * price + value: address 0x01 have (0) want (21000)', 'insufficient_funds'],
-    ['transaction underpriced', 'underpriced'],
-    ['transaction underpriced: tip needed 1, tip permitted 0', 'underpriced'],
-    ['transaction underpriced: address 0x01 have gas fee cap (0) < pool minimum fee cap (1)', 'underpriced'],
-    ['max fee per gas less than block base fee: address 0x01, maxFeePerGas: 1, baseFee: 7', 'underpriced'],
-    ['max fee per gas less than block base fee', 'underpriced'],
-    ['transaction gas price below minimum: gas tip cap 0, minimum needed 1', 'underpriced'],
-    ['txpool is full', 'pool_full'],
-    ['intrinsic gas too low: gas 100, minimum needed 21000', 'rejected'],
-    ['intrinsic gas too high -- tx.gas_limit > env.block.gas_limit', 'rejected'],
-    ['intrinsic gas too low', 'rejected'],
-    ['exceeds block gas limit', 'rejected'],
-    ['invalid sender', 'rejected'],
-    ['only replay-protected (EIP-155) transactions allowed over RPC', 'rejected'],
-    ['max priority fee per gas higher than max fee per gas', 'rejected'],
-    ['invalid sender: invalid chain id for signer: have 5 want 1337', 'rejected'],
-    ['invalid chain id for signer', 'rejected'],
-    ['tx fee (10000.00 ether) exceeds the configured cap (1.00 ether)', 'rejected'],
-    ['', 'rejected'],
-  ];
-  for (const [message, expected] of table) {
-    it(`${message}: ${expected}`, () =>
-      assert.equal(submitFailure(new RpcError('eth_sendRawTransaction', -32000, message)), expected));
-  }
-});
-
 describe('quantities', () => {
   /** What it is as a number and as an integer; null: refused. @type {Array<[unknown, number | null, bigint | null]>} */
   const valid = [
@@ -561,10 +522,11 @@ describe('quantities', () => {
     ['0x20000000000000', null, 2n ** 53n],
     [`0x${'f'.repeat(64)}`, null, 2n ** 256n - 1n],
     ['0x', null, 0n],
+    [436, 436, 436n],
   ];
   const refused = [
     ...['', '436', '1b4', '0xg', '0x-1', '-0x1', ' 0x1', '0x1\n', '0x1.5', '\u001b[31m', `0x${'f'.repeat(65)}`],
-    ...[436, 436n, NaN, null, undefined, true, {}, ['0x1'], `0x${'f'.repeat(10_000_000)}`],
+    ...[-1, 1.5, 436n, NaN, null, undefined, true, {}, ['0x1'], `0x${'f'.repeat(10_000_000)}`],
     ...['1e999', '{"toString":1,"valueOf":1}', `${'['.repeat(1e5)}${']'.repeat(1e5)}`].map((text) => JSON.parse(text)),
   ];
   /** @type {typeof valid} */
@@ -579,7 +541,10 @@ describe('quantities', () => {
         else {
           const error = await caught(() => read(quantity));
           assert.ok(error instanceof ProtocolError, String(error));
-          assert.match(error.message, /^expected a quantity such as 0x1b4, got [^\u0000-\u001f]*$/);
+          assert.match(
+            error.message,
+            /^the endpoint: a request: the answer is [^\u0000-\u001f]*; a quantity such as "0x1b4" is expected$/,
+          );
         }
       }
     });

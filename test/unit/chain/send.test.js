@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { createFees } from '../../../src/chain/fees.js';
 import { Wallet, createSigner } from '../../../src/chain/keys.js';
-import { toHex } from '../../../src/chain/rpc.js';
+import { toHex } from '../../../src/chain/answers.js';
 import { NonceTakenError, estimateGas, findMinedTransaction, sendAll } from '../../../src/chain/send.js';
 import { InterruptedError, ProtocolError, RpcError, TransportError, UnavailableError } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
@@ -187,7 +187,7 @@ describe('sendAll()', () => {
     const sent = sendAll(sender, [...orders, orders[0]], (done) => progress.push(done));
     await clock.advance(100);
     const receipts = await sent;
-    assert.equal(new Set(receipts.map(({ transactionHash }) => transactionHash)).size, 3);
+    assert.equal(new Set(receipts.map(({ hash }) => hash)).size, 3);
     assert.deepEqual(
       wallets.map(({ nonce }) => nonce),
       [9, 1],

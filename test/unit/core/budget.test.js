@@ -138,8 +138,12 @@ describe('SetUpCosts', () => {
 
   it('counts the cost of receipts; the rest is left for the load', () => {
     const costs = new SetUpCosts(1000n);
-    costs.spend([{ gasUsed: '0x64', effectiveGasPrice: '0x2' }, { gasUsed: '0xa' }], 30n);
-    assert.deepEqual([costs.spentWei, costs.leftWei], [500n, 500n]);
+    const receipts = [
+      { gasUsed: 100, priceWei: 2n, l1FeeWei: 0n },
+      { gasUsed: 10, priceWei: null, l1FeeWei: 7n },
+    ];
+    costs.spend(/** @type {any} */ (receipts), 30n);
+    assert.deepEqual([costs.spentWei, costs.leftWei], [507n, 493n]);
     assert.equal(costs.reserve(orders, 10n), 2);
     assert.equal(new SetUpCosts(null).leftWei, null);
   });

@@ -80,9 +80,11 @@ describe('secondsPerBlock()', () => {
   /** @param {number} perBlock @param {number} head */
   const measure = (perBlock, head) => {
     const blockOf = (/** @type {string} */ number) => {
-      return { number, timestamp: `0x${Math.floor(1000 + Number(number) * perBlock).toString(16)}` };
+      const timestamp = `0x${Math.floor(1000 + Number(number) * perBlock).toString(16)}`;
+      return { number, timestamp, hash: `0x${'1'.repeat(64)}` };
     };
-    return secondsPerBlock(fakeRpc({ eth_getBlockByNumber: blockOf }), blockOf(`0x${head.toString(16)}`));
+    const timestampS = Math.floor(1000 + head * perBlock);
+    return secondsPerBlock(fakeRpc({ eth_getBlockByNumber: blockOf }), { number: head, timestampS });
   };
 
   it('is measured over many blocks, because timestamps are whole seconds', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { toHex } from '../../../src/chain/rpc.js';
+import { toHex } from '../../../src/chain/answers.js';
 import { Ladder, chooseRungs, findBroken } from '../../../src/core/ladder.js';
 import { RpcError, TransportError } from '../../../src/errors.js';
 import { Distribution } from '../../../src/stats/histogram.js';

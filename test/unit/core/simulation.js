@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Wallet } from '../../../src/chain/keys.js';
-import { toHex } from '../../../src/chain/rpc.js';
+import { toHex } from '../../../src/chain/answers.js';
 import { audit } from '../../../src/core/audit.js';
 import { ThreadEngine } from '../../../src/core/engine.js';
 import { Account } from '../../../src/core/nonces.js';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Wallet } from '../../../src/chain/keys.js';
 import { backOffMs, isLimit } from '../../../src/chain/retries.js';
-import { toHex } from '../../../src/chain/rpc.js';
+import { toHex } from '../../../src/chain/answers.js';
 import { Account } from '../../../src/core/nonces.js';
 import { Operation, runSteps, runTransaction } from '../../../src/core/operation.js';
 import { RetryPolicy, Submissions, submit } from '../../../src/core/submit.js';

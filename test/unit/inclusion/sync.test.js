@@ -1,7 +1,7 @@
 /** What only the detector that submits does; what it does as all of them do is in test/contract/inclusion.test.js. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { toHex } from '../../../src/chain/rpc.js';
+import { toHex } from '../../../src/chain/answers.js';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { detectors } from '../../../src/inclusion/index.js';
 import { createFakeClock } from '../../helpers/clock.js';

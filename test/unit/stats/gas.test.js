@@ -82,8 +82,8 @@ describe('gas', () => {
     const environment = { ...runFileOf().environment, blockGasLimit: null };
     const run = { ...runFileOf(), environment, unmeasured: { '/environment/blockGasLimit': 'the chain states none' } };
     assert.equal(whyNull(/** @type {any} */ (figureOf('fullness')), run), 'the chain states none');
-    const block = { number: '0x1', hash: '0x1', timestamp: '0x1', gasUsed: '0x1', transactions: [] };
-    assert.equal(describeBlock(block, 0, 0).gasLimit, 0, 'a missing one as well');
+    const block = { number: 1, hash: '0x1', timestampS: 1, gasUsed: 1, gasLimit: null, transactions: [] };
+    assert.equal(describeBlock(/** @type {any} */ (block), 0, 0).gasLimit, 0, 'a missing one as well');
     // Of some of the blocks it is known.
     const some = figuresOf(totalsOf(unlimited, { transactions: 1, gasUsed: 500 }));
     assert.deepEqual([some.fullness, some['fullness.p50']], [50, 50]);

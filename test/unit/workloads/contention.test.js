@@ -6,7 +6,7 @@ import { drawBits, randomNumbers } from '../../../src/random.js';
 import { WriteOrder } from '../../../src/workloads/write-order.js';
 import { slotsByWeight } from '../../../src/workloads/zipf.js';
 
-/** @import { Receipt } from '../../../src/workloads/contract.d.ts' */
+/** @import { ChainReceipt } from '../../../src/contracts/chain.d.ts' */
 
 const WALLETS = Array.from({ length: 20 }, (_, i) => ({ address: `0x${String(i).padStart(40, 'a')}`, nonce: i }));
 const WRITES = 10_000;
@@ -38,8 +38,8 @@ function chainWith(seed, { times = () => 1, writes = WRITES } = {}) {
       state.set(slot, { count, chain });
     }
     const log = { address: '0x', topics: [], data: `0x${word(slot)}${word(count)}${chain.slice(2)}` };
-    const transaction = { from: address, transactionHash: `0x${index}`, blockNumber: '0x1' };
-    return /** @type {Receipt} */ (/** @type {unknown} */ ({ ...transaction, status: '0x1', logs: [log] }));
+    const transaction = { from: address, hash: `0x${index}`, blockNumber: 1 };
+    return /** @type {ChainReceipt} */ (/** @type {unknown} */ ({ ...transaction, isSuccess: true, logs: [log] }));
   });
   return { order: new WriteOrder({ wallets: WALLETS, slotOf }), receipts, state };
 }
@@ -55,8 +55,8 @@ describe('the order of writes', () => {
   it('a reverted write leaves nothing, and transactions of others are skipped', () => {
     const { order, receipts, state } = chainWith(2, { times: (index) => (index === 77 ? 0 : 1) });
     order.add([
-      /** @type {any} */ ({ from: `0x${'b'.repeat(40)}`, status: '0x1', logs: [] }),
-      ...receipts.map((receipt, i) => (i === 77 ? { ...receipt, status: '0x0', logs: [] } : receipt)),
+      /** @type {any} */ ({ from: `0x${'b'.repeat(40)}`, isSuccess: true, logs: [] }),
+      ...receipts.map((receipt, i) => (i === 77 ? { ...receipt, isSuccess: false, logs: [] } : receipt)),
     ]);
     assert.deepEqual([order.fault, order.writes, order.reverted[77 % WALLETS.length]], [null, WRITES - 1, 1]);
     assert.deepEqual(order.slots, state);

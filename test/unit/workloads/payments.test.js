@@ -1,7 +1,7 @@
 /** The audit by balances, against a ledger of the test's own: what is right holds, and each fault is found. */
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import { toHex } from '../../../src/chain/rpc.js';
+import { toHex } from '../../../src/chain/answers.js';
 import { RpcError } from '../../../src/errors.js';
 import { createPayments } from '../../../src/workloads/payments.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';

@@ -1,0 +1,513 @@
+import { ProtocolError, RpcError, oneLine } from '../errors.js';
+import { classOf, isBusy } from './refusals.js';
+
+/**
+ * The one place where an answer of a node becomes a value of ours. The tables say of each field whether it is needed (a run
+ * cannot be right without it) or feeds a figure only (null where it is absent or odd); other fields are not used. An
+ * answer belongs to the hash or number that was asked for, whatever the node prints.
+ *
+ * @import { Asked, BlockWithHashes, BlockWithTransactions, ChainReceipt, ChainTransaction, Header, Question } from '../contracts/chain.d.ts'
+ * @import { Purpose, Rpc } from '../types.d.ts'
+ */
+
+const NEEDED = 'needed';
+const FIGURE = 'figure';
+
+/** @typedef {{words: string, read: (value: any) => any}} Kind read: undefined for a value of another kind */
+
+/** @type {Kind} a QUANTITY; some nodes print numbers */
+const NUMBER = {
+  words: 'a quantity such as "0x1b4"',
+  read: (value) => {
+    const number = typeof value === 'number' ? value : isHex(value) ? Number(value) : NaN;
+    return Number.isSafeInteger(number) && number >= 0 ? number : undefined;
+  },
+};
+
+/** @type {Kind} */
+const BIG = {
+  words: NUMBER.words,
+  read: (value) => {
+    if (Number.isSafeInteger(value) && value >= 0) return BigInt(value);
+    return isHex(value) ? BigInt(value) : undefined;
+  },
+};
+
+/** @type {Kind} */
+const HASH = { words: 'a hash', read: (value) => (isHash(value) ? value.toLowerCase() : undefined) };
+
+/** @type {Kind} */
+const ADDRESS = {
+  words: 'an address',
+  read: (value) => (typeof value === 'string' && /^0x[0-9a-f]{40}$/i.test(value) ? value.toLowerCase() : undefined),
+};
+
+/** @type {Kind} 0x1, or 0x0 if the transaction was reverted */
+const STATUS = {
+  words: 'the status 0x1 or 0x0',
+  read: (value) => {
+    const number = typeof value === 'boolean' ? Number(value) : NUMBER.read(value);
+    return number === 0 || number === 1 ? number === 1 : undefined;
+  },
+};
+
+/** @type {Kind} some nodes list whole transactions although hashes were asked for */
+const HASHES = {
+  words: 'a list of hashes',
+  read: (value) => {
+    if (!Array.isArray(value)) return undefined;
+    const hashes = value.map((one) => HASH.read(one?.hash ?? one));
+    return hashes.includes(undefined) ? undefined : hashes;
+  },
+};
+
+/** @type {Kind} */
+const LIST = { words: 'a list', read: (value) => (Array.isArray(value) ? value : undefined) };
+
+/** By our name: the node's name, whether it is needed, and its kind. @typedef {Record<string, readonly [string, string, Kind]>} Table */
+
+/** @type {Table} */
+const HEADER = {
+  number: ['number', NEEDED, NUMBER],
+  hash: ['hash', NEEDED, HASH],
+  parentHash: ['parentHash', FIGURE, HASH],
+  timestampS: ['timestamp', FIGURE, NUMBER],
+  baseFeeWei: ['baseFeePerGas', FIGURE, BIG],
+  gasUsed: ['gasUsed', FIGURE, NUMBER],
+  gasLimit: ['gasLimit', FIGURE, NUMBER],
+};
+
+/** @type {Table} */
+const BLOCK = { ...HEADER, transactions: ['transactions', NEEDED, HASHES] };
+
+/** @type {Table} */
+const TRANSACTION = {
+  hash: ['hash', NEEDED, HASH],
+  from: ['from', FIGURE, ADDRESS],
+  nonce: ['nonce', FIGURE, NUMBER],
+  blockNumber: ['blockNumber', FIGURE, NUMBER],
+  gasLimit: ['gas', FIGURE, NUMBER],
+  maxPriceWei: ['maxFeePerGas', FIGURE, BIG],
+  maxTipWei: ['maxPriorityFeePerGas', FIGURE, BIG],
+};
+
+/** @type {Table} */
+const RECEIPT = {
+  hash: ['transactionHash', NEEDED, HASH],
+  blockNumber: ['blockNumber', NEEDED, NUMBER],
+  blockHash: ['blockHash', FIGURE, HASH],
+  isSuccess: ['status', NEEDED, STATUS],
+  from: ['from', FIGURE, ADDRESS],
+  to: ['to', FIGURE, ADDRESS],
+  contractAddress: ['contractAddress', FIGURE, ADDRESS],
+  gasUsed: ['gasUsed', FIGURE, NUMBER],
+  priceWei: ['effectiveGasPrice', FIGURE, BIG],
+  logs: ['logs', FIGURE, LIST],
+};
+
+/** What rollups charge for data beside gas, in wei: OP stack and its forks, Scroll, Mantle and Fraxtal. */
+const L1_FEES = Object.freeze(['l1Fee', 'operatorFee', 'daFee']);
+
+/** @param {Table} table @param {any} answer @param {Asked} from @param {Record<string, unknown>} [asked] fields that the question states */
+function fieldsOf(table, answer, from, asked = {}) {
+  if (typeof answer !== 'object' || answer === null) throw invalid(from, 'the answer', answer, 'an object');
+  /** @type {Record<string, any>} */
+  const fields = {};
+  for (const ours in table) {
+    const [theirs, need, kind] = table[ours];
+    const value = kind.read(answer[theirs]) ?? asked[ours];
+    if (value === undefined && need === NEEDED) throw invalid(from, theirs, answer[theirs], kind.words);
+    fields[ours] = value ?? null;
+  }
+  return fields;
+}
+
+/** @param {Asked} from @param {string} field @param {unknown} found @param {string} words */
+function invalid({ display, secrets = [], method }, field, found, words) {
+  const type = found === null || found === undefined ? '' : ` (a ${Array.isArray(found) ? 'list' : typeof found})`;
+  const shown = found === undefined ? 'not there' : `${oneLine(found, 40, secrets)}${type}`;
+  return new ProtocolError(`${display}: ${method}: ${field} is ${shown}; ${words} is expected`);
+}
+
+/** @param {unknown} value @returns {value is string} */
+function isHex(value) {
+  return typeof value === 'string' && /^0x[0-9a-f]{1,64}$/i.test(value);
+}
+
+/** @param {unknown} value @returns {value is string} */
+export function isHash(value) {
+  return typeof value === 'string' && /^0x[0-9a-f]{64}$/i.test(value);
+}
+
+/** For what is compared as the node printed it. @param {unknown} value @returns {number} */
+export function toNumber(value) {
+  return number(value, PRINTED);
+}
+
+/** The same. @param {unknown} value @returns {bigint} */
+export function toBigInt(value) {
+  return big(value, PRINTED);
+}
+
+/** @type {Asked} */
+const PRINTED = Object.freeze({ display: 'the endpoint', method: 'a request' });
+
+/** @param {number | bigint} value @returns {string} */
+export function toHex(value) {
+  return `0x${value.toString(16)}`;
+}
+
+/** @param {any} answer @param {Asked} from @returns {number} */
+function number(answer, from) {
+  const value = NUMBER.read(answer);
+  if (value === undefined) throw invalid(from, 'the answer', answer, NUMBER.words);
+  return value;
+}
+
+/** @param {any} answer @param {Asked} from @returns {bigint} */
+function big(answer, from) {
+  const value = answer === '0x' ? 0n : BIG.read(answer);
+  if (value === undefined) throw invalid(from, 'the answer', answer, NUMBER.words);
+  return value;
+}
+
+/** @param {any} answer @param {Asked} from @returns {string} */
+function text(answer, from) {
+  if (typeof answer !== 'string') throw invalid(from, 'the answer', answer, 'hexadecimal data');
+  return answer;
+}
+
+/** @typedef {number | string} At a block by number, tag or hash */
+
+/** @param {At | {blockHash: string}} at */
+const printed = (at) => (typeof at === 'number' ? toHex(at) : at);
+
+/**
+ * A block that was asked for by its number has it: at a height without a block some nodes answer with the one before.
+ * @param {At} at
+ * @param {any} answer
+ */
+const isOther = (at, answer) => typeof at === 'number' && (NUMBER.read(answer?.number) ?? at) !== at;
+
+/** @param {Table} table @param {any} answer @param {Asked} from @param {At} at @returns {any} null: the node does not have it */
+function blockFrom(table, answer, from, at) {
+  if (answer === null || isOther(at, answer)) return null;
+  const fields = fieldsOf(table, answer, from, typeof at === 'number' ? { number: at } : {});
+  return { ...fields, gasLimit: fields.gasLimit || null };
+}
+
+/** @param {any} answer @param {Asked} from @returns {ChainTransaction} */
+function transactionFrom(answer, from) {
+  const fields = fieldsOf(TRANSACTION, answer, from);
+  const { from: sender, to, input, data, value, gas, gasPrice } = answer;
+  const priceWei = BIG.read(gasPrice) ?? null;
+  const prices = { maxPriceWei: fields.maxPriceWei ?? priceWei, maxTipWei: fields.maxTipWei ?? priceWei };
+  return /** @type {any} */ ({ ...fields, ...prices, call: { from: sender, to, data: input ?? data, value, gas } });
+}
+
+/**
+ * @param {any} answer
+ * @param {Asked} from
+ * @param {string} [hash] that was asked for
+ * @returns {ChainReceipt | null} null: of no block yet
+ */
+function receiptFrom(answer, from, hash) {
+  // Some nodes give receipts of transactions whose block is not sealed.
+  if (answer === null || (answer?.blockNumber === null && answer.status !== undefined)) return null;
+  const fields = fieldsOf(RECEIPT, answer, from);
+  const l1FeeWei = L1_FEES.reduce((sum, name) => sum + (BIG.read(answer[name]) ?? 0n), 0n);
+  return /** @type {any} */ ({ ...fields, ...(hash && { hash }), l1FeeWei, printed: answer });
+}
+
+/** @type {Question<number>} */
+export const HEAD = Object.freeze({ method: 'eth_blockNumber', params: [], read: number });
+
+/** @type {Question<number>} */
+export const CHAIN_ID = Object.freeze({
+  method: 'eth_chainId',
+  params: [],
+  read: (answer, from) => {
+    if (isHex(answer) && NUMBER.read(answer) === undefined)
+      throw invalid(from, 'the chain id', answer, 'one below 2^53');
+    return number(answer, from);
+  },
+});
+
+/** @type {Question<bigint>} */
+export const GAS_PRICE = Object.freeze({ method: 'eth_gasPrice', params: [], read: big });
+
+/** @type {Question<bigint | null>} */
+export const TIP = Object.freeze({
+  method: 'eth_maxPriorityFeePerGas',
+  params: [],
+  read: (answer) => BIG.read(answer) ?? null,
+});
+
+/** @type {Question<unknown>} */
+export const CLIENT_VERSION = Object.freeze({ method: 'web3_clientVersion', params: [], read: (answer) => answer });
+
+/** @type {Question<{pending: number, queued: number}>} transactions in the node's pool */
+export const POOL_STATUS = Object.freeze({
+  method: 'txpool_status',
+  params: [],
+  read: (answer, from) => ({ pending: number(answer?.pending, from), queued: number(answer?.queued, from) }),
+});
+
+/** @type {Question<(address: string) => number[]>} the nonces in the pool, of each sender */
+export const POOL = Object.freeze({
+  method: 'txpool_content',
+  params: [],
+  read: (answer) => {
+    const parts = [answer?.pending, answer?.queued].map(
+      (part) => new Map(Object.entries(part ?? {}).map(([address, nonces]) => [address.toLowerCase(), nonces])),
+    );
+    return (/** @type {string} */ address) => noncesIn(parts.map((part) => part.get(address.toLowerCase())));
+  },
+});
+
+/** @param {string} address @returns {Question<number[]>} */
+export function pooledNoncesOf(address) {
+  const read = (/** @type {any} */ answer) => noncesIn([answer?.pending, answer?.queued]);
+  return { method: 'txpool_contentFrom', params: [address], read };
+}
+
+/** @param {any[]} parts transactions by nonce @returns {number[]} */
+function noncesIn(parts) {
+  return parts.flatMap((part) => Object.keys(part ?? {}).map(Number)).filter(Number.isSafeInteger);
+}
+
+/** @param {At} at @returns {Question<Header | null>} */
+export function headerAt(at) {
+  const read = (/** @type {any} */ answer, /** @type {Asked} */ from) => blockFrom(HEADER, answer, from, at);
+  return { method: 'eth_getBlockByNumber', params: [printed(at), false], read };
+}
+
+/** @param {At} at @returns {Question<BlockWithHashes | null>} */
+export function blockAt(at) {
+  return { ...headerAt(at), read: (answer, from) => blockFrom(BLOCK, answer, from, at) };
+}
+
+/** @param {number} at @returns {Question<BlockWithTransactions | null>} */
+export function fullBlockAt(at) {
+  return {
+    method: 'eth_getBlockByNumber',
+    params: [printed(at), true],
+    read: (answer, from) => {
+      const header = blockFrom(HEADER, answer, from, at);
+      if (header === null) return null;
+      if (!Array.isArray(answer.transactions))
+        throw invalid(from, 'transactions', answer.transactions, 'a list of transactions');
+      const transactions = answer.transactions.map((/** @type {any} */ one) => transactionFrom(one, from));
+      return { ...header, transactions };
+    },
+  };
+}
+
+/** @type {Question<{number: number | null, hash: string | null, transactions: string[] | null}>} */
+export const PENDING_BLOCK = Object.freeze({
+  method: 'eth_getBlockByNumber',
+  params: ['pending', false],
+  read: (answer) => ({
+    number: NUMBER.read(answer?.number) ?? null,
+    hash: HASH.read(answer?.hash) ?? null,
+    transactions: HASHES.read(answer?.transactions) ?? null,
+  }),
+});
+
+/** @param {string} address @param {At | {blockHash: string}} at @returns {Question<number>} */
+export function nonceOf(address, at) {
+  return { method: 'eth_getTransactionCount', params: [address, printed(at)], read: number };
+}
+
+/** @param {string} address @param {At} at @returns {Question<bigint>} */
+export function balanceOf(address, at) {
+  return { method: 'eth_getBalance', params: [address, printed(at)], read: big };
+}
+
+/** @param {string} method @param {unknown[]} params @returns {Question<bigint>} a number on the chain; 0 at an address without code */
+export function valueOf(method, params) {
+  return { method, params, read: big };
+}
+
+/** @param {object} call @param {At | {blockHash: string}} at @returns {Question<bigint>} of a call that answers with a number */
+export function countOf(call, at) {
+  return { method: 'eth_call', params: [call, printed(at)], read: big };
+}
+
+/** @param {object} call @param {At | {blockHash: string}} at @returns {Question<string>} */
+export function resultOf(call, at) {
+  return { method: 'eth_call', params: [call, printed(at)], read: text };
+}
+
+/** @param {string} address @returns {Question<string>} */
+export function codeOf(address) {
+  return { method: 'eth_getCode', params: [address, 'latest'], read: text };
+}
+
+/** @param {object} transaction @returns {Question<number>} */
+export function gasOf(transaction) {
+  return { method: 'eth_estimateGas', params: [transaction], read: number };
+}
+
+/** @param {string} hash @returns {Question<ChainTransaction | null>} null: not known */
+export function transactionOf(hash) {
+  /** @type {Question<ChainTransaction | null>['read']} */
+  const read = (answer, from) => (answer === null ? null : transactionFrom({ ...answer, hash }, from));
+  return { method: 'eth_getTransactionByHash', params: [hash], read };
+}
+
+/** @param {string} hash @returns {Question<ChainReceipt | null>} null: in no block */
+export function receiptOf(hash) {
+  return {
+    method: 'eth_getTransactionReceipt',
+    params: [hash],
+    read: (answer, from) => receiptFrom(answer, from, hash),
+  };
+}
+
+/** @param {any} answer @param {Asked} from */
+function receiptsFrom(answer, from) {
+  if (answer === null) return null;
+  if (!Array.isArray(answer)) throw invalid(from, 'the answer', answer, 'a list of receipts');
+  const receipts = answer.map((one) => receiptFrom(one, from));
+  return /** @type {ChainReceipt[]} */ (receipts.filter((receipt) => receipt !== null));
+}
+
+/** @param {number} at @returns {Question<ChainReceipt[] | null>} null: the node does not have the block */
+export function receiptsAt(at) {
+  return { method: 'eth_getBlockReceipts', params: [printed(at)], read: receiptsFrom };
+}
+
+/** The number of a pushed head; null: none. @param {any} event */
+export function pushedNumber(event) {
+  return NUMBER.read(event?.number) ?? null;
+}
+
+/** @param {Partial<Rpc>} rpc @param {string} method @returns {Asked} */
+function askedOf({ display = 'the endpoint', secrets }, method) {
+  return { display, secrets, method };
+}
+
+/** Of eth_sendRawTransaction. @param {any} answer @param {Partial<Rpc>} rpc @returns {string} */
+export function submittedHash(answer, rpc) {
+  const hash = HASH.read(answer);
+  if (hash === undefined) throw invalid(askedOf(rpc, 'eth_sendRawTransaction'), 'the answer', answer, HASH.words);
+  return hash;
+}
+
+/** Of eth_sendRawTransactionSync (EIP-7966); null: no receipt. @param {any} answer @returns {{hash: string, blockNumber: number | null} | null} */
+export function syncReceipt(answer) {
+  const hash = HASH.read(answer?.transactionHash);
+  return hash === undefined ? null : { hash, blockNumber: NUMBER.read(answer.blockNumber) ?? null };
+}
+
+/**
+ * @template T
+ * @param {Pick<Rpc, 'call'> & Partial<Rpc>} rpc
+ * @param {Question<T>} question
+ * @param {Purpose} purpose
+ * @returns {Promise<T>}
+ */
+export function ask(rpc, { method, params, read }, purpose) {
+  return rpc.call(method, params, purpose).then((answer) => read(answer, askedOf(rpc, method)));
+}
+
+/**
+ * In a batch with others of the same turn of the event loop.
+ * @template T
+ * @param {Pick<Rpc, 'gather'> & Partial<Rpc>} rpc
+ * @param {Question<T>} question
+ * @param {Purpose} purpose
+ * @returns {Promise<T>}
+ */
+export function gather(rpc, { method, params, read }, purpose) {
+  return rpc.gather(method, params, purpose).then((answer) => read(answer, askedOf(rpc, method)));
+}
+
+/**
+ * @template T
+ * @param {Pick<Rpc, 'batch'> & Partial<Rpc>} rpc
+ * @param {Question<T>[]} questions
+ * @param {Purpose} purpose
+ * @returns {Promise<T[]>} rejects with the first error
+ */
+export async function askAll(rpc, questions, purpose) {
+  const answers = await rpc.batch(
+    questions.map(({ method, params }) => ({ method, params })),
+    purpose,
+  );
+  return answers.map((answer, i) => questions[i].read(answer, askedOf(rpc, questions[i].method)));
+}
+
+/** Requests that may fail one by one and are under way at the same time. */
+const MAX_IN_FLIGHT = 800;
+
+/**
+ * The next nonces with the pool's transactions. Not all nodes know the tag; some answer with less than for the latest block.
+ * @param {Pick<Rpc, 'gather'> & Partial<Rpc>} rpc
+ * @param {readonly string[]} addresses
+ * @param {Purpose} purpose
+ * @returns {Promise<number[]>} 0: not known
+ */
+export async function pendingNonces(rpc, addresses, purpose) {
+  /** @type {number[]} */
+  const nonces = [];
+  for (let at = 0; at < addresses.length; at += MAX_IN_FLIGHT) {
+    const part = addresses.slice(at, at + MAX_IN_FLIGHT);
+    const asked = part.map((address) => gather(rpc, nonceOf(address, 'pending'), purpose).catch(zeroIfOdd));
+    nonces.push(...(await Promise.all(asked)));
+    if (nonces.every((nonce) => nonce === 0)) break;
+  }
+  return addresses.map((_, i) => nonces[i] ?? 0);
+}
+
+/** @param {unknown} error */
+function zeroIfOdd(error) {
+  if (error instanceof ProtocolError || (error instanceof RpcError && !isBusy(error))) return 0;
+  throw error;
+}
+
+/**
+ * Null for what some nodes answer with an error: a block, state or transaction that is not there.
+ * @template T
+ * @param {Promise<T>} answer
+ * @returns {Promise<T | null>}
+ */
+export async function nullIfAbsent(answer) {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof RpcError && classOf(error) === 'absent') return null;
+    throw error;
+  }
+}
+
+/**
+ * Null for any answer that is an error or odd: for what feeds a figure only.
+ * @template T
+ * @param {Promise<T>} answer
+ * @returns {Promise<T | null>}
+ */
+export async function nullIfOdd(answer) {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof RpcError || error instanceof ProtocolError) return null;
+    throw error;
+  }
+}
+
+/**
+ * Null for any error answer.
+ * @template T
+ * @param {Promise<T>} answer
+ * @returns {Promise<T | null>}
+ */
+export async function nullIfRefused(answer) {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof RpcError) return null;
+    throw error;
+  }
+}

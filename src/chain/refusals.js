@@ -1,0 +1,194 @@
+import { ProtocolError, RpcError } from '../errors.js';
+
+/**
+ * What error answers of nodes and gateways mean. There are no common codes: each from -32000 to -32099 means something else
+ * on another client. So words decide, and the code only where no pattern matches. Words only speed a decision up: whether
+ * a transaction has arrived is decided by the chain.
+ *
+ * @import { RefusalClass } from '../contracts/chain.d.ts'
+ *
+ * @typedef {object} Row
+ * @property {RefusalClass} is
+ * @property {readonly RegExp[]} words of the message without hexadecimal numbers
+ * @property {string} clients where they were seen
+ */
+
+/** The first row with matching words decides. @type {readonly Row[]} */
+const ROWS = Object.freeze([
+  {
+    is: 'known',
+    words: [
+      /\bknown transaction|already ?(known|imported|pending|submitted|received)|existing tx with same hash/i,
+      /already (exists |present |included )?in (the )?(cache|system|\w*pool)|duplicate (transaction|tx)\b/i,
+    ],
+    clients:
+      'geth, Erigon, reth, Besu, Nethermind (AlreadyKnown), Cosmos EVM and Sei (cache, mempool), Substrate, zkSync',
+  },
+  {
+    is: 'nonce_high',
+    words: [
+      /nonce ?(is )?too ?(high|distant|far|large)|nonce.{0,30}(higher|greater|ahead|distant)|gapped|nonce ?gap|future/i,
+    ],
+    clients: 'geth, Besu (too distant), Nethermind (NonceGap), zkSync (allowed range), Filecoin, Substrate (Future)',
+  },
+  {
+    is: 'replacement',
+    words: [
+      /replacement|same nonce|nonce.{0,20}in use|\b(to|cannot|could not) replace|replaced ?tx|price ?bump|too ?low ?priority/i,
+    ],
+    clients:
+      'geth and forks, Parity and Klaytn (same nonce), Nethermind (ReplacementNotAllowed), Substrate (TooLowPriority)',
+  },
+  {
+    is: 'nonce_low',
+    words: [
+      /nonce ?(is )?too ?(low|small|old)|old ?nonce|nonce.{0,30}(lower|less than|smaller|below|expired)|nonce.{0,20}already/i,
+      /already (mined|finali[sz]ed|executed|confirmed|used)|(\(|::)stale\b|\boutdated\b/i,
+    ],
+    clients: 'geth and forks, Besu, Nethermind (OldNonce), hedera, Harmony (already finalized), Substrate (Stale)',
+  },
+  {
+    is: 'funds',
+    words: [
+      /insufficient ?(funds|balance)|(not|n't have) enough (funds|balance|ether)|cannot afford|overdraft|::payment\b/i,
+      /(exceeds?|lacks?).{0,20} (balance|funds)\b|balance.{0,20}(too low|not enough|insufficient)|exceeds allowance/i,
+    ],
+    clients:
+      'geth and forks, Besu (Upfront cost exceeds account balance), Nethermind, monad, Harmony, hardhat, ganache',
+  },
+  {
+    is: 'pool_full',
+    words: [
+      /(pool|queue).{0,30}(full|limit|overflow|capacity|exceed)|queue ?full|too many.{0,20} (transactions|messages)|congestion/i,
+      /immediately ?dropped|exhausts|(full|limit).{0,30}(pool|queue)|in-?flight.{0,20}limit|account.{0,20}limit|slots|already reserved/i,
+    ],
+    clients:
+      'geth, Erigon (sub-pool), reth (slots), Parity, Arbitrum (queue full, L2 congestion), Substrate, Cosmos EVM',
+  },
+  {
+    is: 'invalid',
+    words: [
+      /(fee|price).{0,20}too (high|large)|exceeds.{0,30}\bcap\b|cap exceeded|(?<!tx\.)gas ?limit|\brange\b|batch|more than \d+/i,
+      /too (large|big)|oversized|not authorized to send/i,
+    ],
+    clients: 'Besu (-32005: gas limit, range, batch; -32007: permissions), geth (fee cap), old Optimism (fee too high)',
+  },
+  {
+    is: 'price',
+    words: [
+      /underpriced|fee ?too ?low|(fee|price|tip).{0,60}(too low|below|less than|lower than|minim|insufficient|not enough)/i,
+      /(insufficient|unacceptable|minimum) (\w+ )?(gas ?)?(fee|price|tip)|below.{0,30}(base ?fee|minimum)/i,
+    ],
+    clients:
+      'geth and forks, Besu (configured minimum, base fee), Nethermind (FeeTooLow), Celo (floor), Metis, zkSync, Cosmos EVM',
+  },
+  {
+    is: 'rate_limit',
+    words: [
+      /rate.{0,3}limit|too many (\w+ )?requests|throttl|quota|(compute|credit) units?|\b429\b|requests? per (second|minute|day)/i,
+      /(request|daily|usage|capacity|calls?|rps|monthly|credits?|tier).{0,20}(limit|exceeded)|limit exceeded|exceeded.{0,40}(limit|capacity|requests)/i,
+    ],
+    clients: 'gateways',
+  },
+  {
+    is: 'unsupported',
+    words: [
+      /method.*(not (found|supported|available|exist|allowed)|unsupported|unknown|disabled)|(unknown|unsupported) method/i,
+    ],
+    clients: 'all',
+  },
+  {
+    is: 'absent',
+    words: [
+      /not found|unknown (block|transaction|header)|could not find|not canonical|null round|prun|missing trie node|indexing/i,
+      /unfinalized|not accepted|(state|block|history|receipts?).{0,40}(not( yet)?|un) ?available|no such (block|state)/i,
+    ],
+    clients: 'all: a block, a state or a transaction that is not there yet, or no more',
+  },
+  {
+    is: 'starting',
+    words: [/bootstrapp|(still|is) starting|not ready|initiali[sz]ing/i],
+    clients: 'AvalancheGo and others after their start',
+  },
+  {
+    is: 'busy',
+    words: [
+      /timed? ?out|deadline exceeded|unavailable|overload|\bbusy\b|try again|temporar/i,
+      /\b50[234]\b|bad gateway|internal server error|network is unreachable|connection (refused|reset)|no such host/i,
+      /returns a null value|healthy|^syncing|is syncing/i,
+    ],
+    clients: 'gateways, Arbitrum (network is unreachable), hedera',
+  },
+  {
+    is: 'unsupported',
+    words: [
+      /white-?list|allow-?list|not (available|enabled|allowed|permitted|implemented)|access denied|forbidden$/i,
+      /\b(plan|tier|subscription|upgrade|api.?key|unauthori[sz]ed)\b/i,
+    ],
+    clients: 'gateways that forward some methods only',
+  },
+]);
+
+/** Codes that decide where no words match. @type {Readonly<Record<number, RefusalClass>>} */
+const CODES = Object.freeze({
+  ...Object.fromEntries(
+    [429, -32005, -32007, -32016, -32029, -32090, -32097, -32429].map((code) => [code, 'rate_limit']),
+  ),
+  [-32601]: 'unsupported',
+  [-32004]: 'unsupported', // EIP-1474
+  [-32001]: 'absent', // EIP-1474
+  [4444]: 'absent', // pruned history (execution-apis)
+  [-32006]: 'nonce_high', // Besu
+  [-32009]: 'price', // Besu
+});
+
+/** Cosmos, hardhat, ganache and EthereumJS state both nonces: which is higher says which of the two it is. */
+const BOTH_NONCES = [
+  /(?:nonce|sequence).*\bgot:? ?(?<own>\d+),? expected:? ?(?<next>\d+)/i,
+  /(?:nonce|sequence).*\bexpected:?(?: nonce to be)? ?(?<next>\d+),?(?: but)? got:? ?(?<own>\d+)/i,
+  /account has nonce of: ?(?<next>\d+) tx has nonce of: ?(?<own>\d+)/i,
+];
+
+/** HTTP status of the answer, where the words say nothing. */
+const STATUSES = Object.freeze(/** @type {Record<number, RefusalClass>} */ ({ 429: 'rate_limit', 503: 'busy' }));
+
+/**
+ * @param {{rpcCode: number, rpcMessage: string, status?: number}} error an error answer
+ * @returns {RefusalClass} invalid: final, or not known
+ */
+export function classOf({ rpcCode, rpcMessage, status = 200 }) {
+  // Addresses and hashes have any digits.
+  const words = rpcMessage.replace(/0x[0-9a-f]+/gi, '0x');
+  const nonces = BOTH_NONCES.map((pattern) => pattern.exec(words)?.groups).find((groups) => groups !== undefined);
+  if (nonces !== undefined) return BigInt(nonces.own) < BigInt(nonces.next) ? 'nonce_low' : 'nonce_high';
+  if (STATUSES[status] !== undefined) return STATUSES[status];
+  if (/execution reverted/i.test(words)) return 'invalid';
+  const row = ROWS.find((one) => one.words.some((pattern) => pattern.test(words)));
+  return row?.is ?? CODES[rpcCode] ?? 'invalid';
+}
+
+/** The failure code of an operation whose submission was refused. Stable: run files have it. */
+const FAILURE_CODES = Object.freeze(
+  /** @type {Partial<Record<RefusalClass, string>>} */ ({
+    known: 'already_known',
+    nonce_low: 'nonce_too_low',
+    nonce_high: 'nonce_too_high',
+    replacement: 'nonce_in_use',
+    funds: 'insufficient_funds',
+    price: 'underpriced',
+    pool_full: 'pool_full',
+  }),
+);
+
+/** @param {RefusalClass} refusal */
+export function failureCodeOf(refusal) {
+  return FAILURE_CODES[refusal] ?? 'rejected';
+}
+
+/** Refusals that a retry may mend. @type {ReadonlySet<RefusalClass>} */
+const PASSING = new Set(/** @type {const} */ (['rate_limit', 'starting', 'busy']));
+
+/** Whether it answered that it has too much to do, or is not ready. @param {unknown} error */
+export function isBusy(error) {
+  return error instanceof RpcError ? PASSING.has(classOf(error)) : error instanceof ProtocolError && error.isBusy;
+}
