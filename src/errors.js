@@ -207,13 +207,15 @@ export class ProtocolError extends StressError {
    * @param {unknown} [cause]
    * @param {number} [status] HTTP status code
    * @param {number | null} [retryAfterMs] the wait that the endpoint asked for
+   * @param {boolean} [isLimit] whether it is a rate limit
    */
-  constructor(message, cause, status = 200, retryAfterMs = null) {
+  constructor(message, cause, status = 200, retryAfterMs = null, isLimit = status === 429 || (retryAfterMs ?? 0) > 0) {
     super(message, 'protocol', EXIT.unavailable, cause);
     this.status = status;
     this.retryAfterMs = retryAfterMs;
+    this.isLimit = isLimit;
     /** Too many requests, or a gateway without a node: a retry may succeed. */
-    this.isBusy = status === 429 || status >= 500;
+    this.isBusy = isLimit || status >= 500;
   }
 }
 

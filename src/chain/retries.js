@@ -19,8 +19,6 @@ const PERMANENT = new Set([
   'transport_body_too_large',
 ]);
 
-const HTTP_TOO_MANY_REQUESTS = 429;
-
 /** First and longest backoff. */
 const BACKOFF_MS = Object.freeze([50, 2000]);
 
@@ -48,7 +46,7 @@ export function retryAfterMs(error) {
 /** Whether it is a rate limit: HTTP 429, Retry-After, or an error answer that says so. @param {unknown} error */
 export function isLimit(error) {
   if (error instanceof RpcError) return (error.retryAfterMs ?? 0) > 0 || classOf(error) === 'rate_limit';
-  return error instanceof ProtocolError && (error.status === HTTP_TOO_MANY_REQUESTS || (error.retryAfterMs ?? 0) > 0);
+  return error instanceof ProtocolError && error.isLimit;
 }
 
 /**

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
 import { Batcher } from './batches.js';
 import { parseJson } from './json.js';
+import { classOf } from './refusals.js';
 
 /**
  * JSON-RPC 2.0 over a transport: matches answers to requests by id, turns error answers into error classes, and counts
@@ -10,26 +11,36 @@ import { parseJson } from './json.js';
  * @import { Headers } from '../transport/headers.js'
  * @import { Reply, Rpc, Transport } from '../types.d.ts'
  *
- * @typedef {Pick<Rpc, 'display' | 'secrets'>} Endpoint
+ * @typedef {Pick<Rpc, 'display' | 'secrets'> & {hasAnswered?: boolean}} Endpoint hasAnswered: as it should
  */
 
+/** Some gateways use it for rate limits as well as for credentials. */
+const FORBIDDEN = 403;
+
 /** @param {Reply} reply @param {Endpoint} endpoint @returns {any} @throws {ProtocolError} */
-export function parseReply({ status, text, retryAfterMs }, { display, secrets }) {
+export function parseReply({ status, text, retryAfterMs }, endpoint) {
+  const { display, secrets } = endpoint;
   try {
     const answer = parseJson(text);
     // A node may send a JSON-RPC error with any status. Other JSON with an error status comes from a gateway.
     const isAnswer = Array.isArray(answer) || answer?.jsonrpc === '2.0' || answer?.error?.code !== undefined;
-    if (status === 200 || isAnswer) return answer;
+    if (status === 200 || isAnswer) {
+      endpoint.hasAnswered = true;
+      return answer;
+    }
     throw new ProtocolError('not JSON-RPC');
   } catch (cause) {
     if (status !== 200) {
-      // With 429 and from 500 on the request was right: the server is busy or broken.
-      const advice = status === 429 || status >= 500 ? '' : ': check the URL and its credentials';
+      const isSaid = classOf({ rpcCode: 0, rpcMessage: text.slice(0, MAX_MESSAGE_CHARS) }) === 'rate_limit';
+      const isLimit = status === 429 || isSaid || (status === FORBIDDEN && endpoint.hasAnswered === true);
+      // With a rate limit and from 500 on the request was right: the server is busy or broken.
+      const advice = isLimit || status >= 500 ? '' : ': check the URL and its credentials';
       throw new ProtocolError(
         `${display} answered HTTP ${status} without JSON-RPC${advice}`,
         cause,
         status,
         retryAfterMs,
+        isLimit || (retryAfterMs ?? 0) > 0,
       );
     }
     const start = oneLine(text, 40, secrets);
@@ -58,7 +69,7 @@ const MAX_IN_FLIGHT = 800;
  * @returns {Rpc}
  */
 export function createRpc(transport, display, { fixedId = null, secrets = [], batches, batch = 1 } = {}) {
-  const endpoint = { display, secrets };
+  const endpoint = { display, secrets, hasAnswered: false };
   // A random start: a server that sends a constant answer must not match the first request by chance.
   let lastId = randomInt(2 ** 20, 2 ** 30);
   const nextId = () => fixedId ?? ++lastId;

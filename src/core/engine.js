@@ -198,6 +198,7 @@ export class ThreadEngine {
         onBlock(seen);
       },
       onSighting: (sighting) => this.#sightings.push(sighting),
+      onFailure: (error) => this.#retryPolicy.noteOutage(error, clock.nowUs()),
       onReorg: (reorg) => this.#reorganise(reorg),
       onReplaced: (words) => onStop('chain_replaced', new UnavailableError(words)),
     });

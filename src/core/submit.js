@@ -232,10 +232,15 @@ export class RetryPolicy {
 
   /** @param {unknown} error @param {number} nowUs */
   noteRetryAfter(error, nowUs) {
-    if (isLost(error)) this.#lostAtUs = nowUs;
+    this.noteOutage(error, nowUs);
     if (isLimit(error)) this.pauses.limitAnswers += 1;
     const askedMs = Math.min(retryAfterMs(error), MAX_RETRY_AFTER_MS);
     if (askedMs > 0) this.#untilUs = Math.max(this.#untilUs, nowUs + askedMs * 1000);
+  }
+
+  /** @param {unknown} error of any request @param {number} nowUs */
+  noteOutage(error, nowUs) {
+    if (isLost(error)) this.#lostAtUs = nowUs;
   }
 
   /** @param {number} nowUs */

@@ -191,6 +191,7 @@ export class ChainFollower {
       } catch (error) {
         this.#failedPolls += 1;
         this.#lastError = /** @type {Error} */ (error);
+        this.#options.onFailure?.(error);
         // The announced block may not exist.
         this.#heads.newest = this.#done;
         if (error instanceof BlockNotServedError) this.#pace.notServed();
@@ -374,7 +375,7 @@ export class ChainFollower {
     else if (fork < this.#done) this.#rewind(fork);
     else {
       this.#isParentless = true;
-      this.#note ??= `the parents in the blocks of ${this.#options.rpc.display} are not the hashes of the blocks before: reorgs are found by comparing blocks of one height`;
+      this.#note ??= `the parents in the blocks of ${this.#options.rpc.display} are not the hashes of the blocks before: that a block was replaced is found by its own hash`;
     }
   }
 

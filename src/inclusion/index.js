@@ -31,6 +31,7 @@ import { METHOD as SYNC, SyncInclusion, isRefused } from './sync.js';
  * @property {(reason: string) => void} [onReplaced] the endpoint does not have the block at which the load began
  * @property {(block: Block) => void} onBlock called for each new block, in order, before its transactions are reported
  * @property {(sighting: Sighting) => void} [onSighting] called when its transactions are reported
+ * @property {(error: unknown) => void} [onFailure] called when the chain could not be read
  *
  * @typedef {object} DetectorRow
  * @property {(options: InclusionOptions) => InclusionDetector} create
