@@ -327,7 +327,9 @@ export const PENDING_BLOCK = Object.freeze({
 
 /** @param {string} address @param {At | {blockHash: string}} at @returns {Question<number>} */
 export function nonceOf(address, at) {
-  return { method: 'eth_getTransactionCount', params: [address, printed(at)], read: number };
+  // The pool of EthereumJS knows addresses in lower case only.
+  const key = at === 'pending' ? address.toLowerCase() : address;
+  return { method: 'eth_getTransactionCount', params: [key, printed(at)], read: number };
 }
 
 /** @param {string} address @param {At} at @returns {Question<bigint>} */
