@@ -36,7 +36,7 @@ import { hash32, hex } from './memory-chain.js';
 /** What no run may say of a node that only speaks in another way. */
 export const ACCUSATIONS = [
   /another run/,
-  /\breorg/i,
+  /\breorg of|by a reorg\b/,
   /\blost\b/,
   /NOT EXACT/,
   /does not speak JSON-RPC/,
