@@ -4,18 +4,20 @@ pragma solidity 0.8.37;
 /// Logs that can be listed page by page. Their data is made here from their ids: it repeats nowhere, so that it cannot
 /// be compressed, and travels in no transaction.
 contract Logs {
+    /// Once for each page, so that pages can be listed without their data. The block of a page is that of its logs: on
+    /// some chains block.number is not the number that the node shows.
+    event Page(uint256 indexed page);
     event Item(uint256 indexed page, uint256 indexed id, bytes data);
 
-    /// Pages in all, pages of each writer, and the block of each page.
+    /// Pages in all, and pages of each writer.
     uint256 public pages;
     mapping(address => uint256) public count;
-    mapping(uint256 => uint256) public blockOf;
 
     /// Encodes by hand, because an emit statement would copy the data once more for each log.
     function write(uint256 amount, uint256 size) external {
         uint256 page = pages++;
         count[msg.sender]++;
-        blockOf[page] = block.number;
+        emit Page(page);
         bytes32 topic = Item.selector;
         assembly ("memory-safe") {
             let encoded := mload(0x40)

@@ -21,6 +21,7 @@ const OTHER_SUITES = [
   'faults',
   'geth',
   'avalanche',
+  'clients',
   'rotating',
   'ports',
   'prometheus',

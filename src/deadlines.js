@@ -14,20 +14,19 @@ export class Deadlines {
   #cancel = null;
   #isStopped = false;
   #clock;
-  #timeoutMs;
 
   /** @param {Pick<Clock, 'nowUs' | 'after'>} clock @param {number} timeoutMs */
   constructor(clock, timeoutMs) {
     this.#clock = clock;
-    this.#timeoutMs = timeoutMs;
+    this.timeoutMs = timeoutMs;
   }
 
   /** @param {Expiring} target @returns {Deadline} */
   set(target) {
-    const deadline = { dueUs: this.#clock.nowUs() + this.#timeoutMs * 1000, target };
+    const deadline = { dueUs: this.#clock.nowUs() + this.timeoutMs * 1000, target };
     this.#all.add(deadline);
     // The timer keeps running when there is no deadline, because the next one usually comes soon.
-    if (!this.#isStopped) this.#cancel ??= this.#clock.after(() => this.#expire(), this.#timeoutMs);
+    if (!this.#isStopped) this.#cancel ??= this.#clock.after(() => this.#expire(), this.timeoutMs);
     return deadline;
   }
 

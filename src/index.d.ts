@@ -43,6 +43,7 @@ export interface RunOptions {
   rpc?: string | URL | readonly (string | URL)[];
   spread?: 'sticky' | 'round-robin' | 'apart';
   sendRpc?: string | URL;
+  waitFor?: string;
   chainId?: number;
   allowChain?: number;
   check?: 'consistency';

@@ -170,6 +170,8 @@ export type Sender = {
   signer: Signer;
   fees: Fees;
   chainId: number;
+  /** null: none */
+  blockGasLimit?: number | null;
   timeoutMs: number;
   signal: AbortSignal;
   costs?: Costs;
@@ -270,6 +272,8 @@ export type Block = {
   baseFeeWei: bigint | null;
   gasUsed: number;
   gasLimit: number;
+  /** summed gas limits of our transactions, about; absent: not known */
+  ownGasLimit?: number;
   transactions: number;
   ours: number;
   /** its gas is spread from then to seenAtUs; absent: it counts when it was seen */
@@ -613,6 +617,8 @@ export type ChainConfig = AllowedChain & {
   rpc: readonly URL[];
   /** endpoint of the submissions, if that is another one */
   sendRpc: URL | null;
+  /** limit of the wait for endpoints that do not answer yet; 0: none */
+  waitForMs: number;
   port: number | null;
 };
 

@@ -1,6 +1,6 @@
 /**
- * Builds the node binaries of the tests and the benchmarks from the Go module proxy, and runs one as a
- * child that ends with us. What only one kind of node needs is in geth.js and avalanche.js.
+ * Installs the nodes of the tests and the benchmarks, from the Go module proxy or the npm registry, and runs one as a
+ * child that ends with us. What only one kind of node needs is in geth.js, avalanche.js, ethereumjs.js and hardhat.js.
  */
 import { spawn } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, renameSync, rmSync } from 'node:fs';
@@ -30,37 +30,64 @@ function cacheFolder() {
 }
 
 /**
- * The path of a binary that `go install` made, which is done once per version and machine. Two builders
- * at a time do no harm: each builds in a folder of its own, and a rename is all or nothing.
+ * @typedef {object} Installer a program that installs a node
+ * @property {string} command
+ * @property {string} site where the program itself is to be had
+ * @property {(folder: string) => string[]} args to install into that folder
+ * @property {(folder: string) => Record<string, string>} [env] added to the environment
+ */
+
+/**
+ * The path of a binary that `go install` made, which is done once per version and machine.
  * @param {{ name: string, module: string, version: string }} node `module` is the path of the package to install
  * @param {AbortSignal} [signal] gives a build up
  */
 export async function ensureBuilt({ name, module, version }, signal) {
-  const folder = join(cacheFolder(), 'nodes', `${name}-${version}`);
   const file = basename(module); // go names a binary after the last element of the path of its package
-  const binary = join(folder, file);
-  if (existsSync(binary)) return binary;
+  /** @type {Installer} */
+  const go = {
+    command: 'go',
+    site: 'https://go.dev/dl',
+    args: () => ['install', `${module}@${version}`],
+    env: (folder) => ({ GOBIN: folder, GOFLAGS: '-trimpath' }),
+  };
+  return ensureInstalled(go, { name: `${name}-${version}`, file }, signal);
+}
+
+/**
+ * The path of a file or folder that an installer makes, once per machine. Two at a time do no harm: each installs into a
+ * folder of its own, and a rename is all or nothing.
+ * @param {Installer} installer
+ * @param {{name: string, file: string}} made name: of its folder in the cache
+ * @param {AbortSignal} [signal] gives it up
+ */
+export async function ensureInstalled(installer, { name, file }, signal) {
+  const folder = join(cacheFolder(), 'nodes', name);
+  const path = join(folder, file);
+  if (existsSync(path)) return path;
   mkdirSync(folder, { recursive: true });
   const temporary = mkdtempSync(join(folder, 'building-'));
   try {
-    process.stderr.write(`building ${name} ${version} into ${folder}: once, some minutes\n`);
-    await goInstall(`${module}@${version}`, temporary, signal);
-    renameSync(join(temporary, file), binary);
+    process.stderr.write(`installing ${name} into ${folder}: once, some minutes\n`);
+    await install(installer, temporary, signal);
+    renameSync(join(temporary, file), path);
   } finally {
     rmSync(temporary, { recursive: true, force: true });
   }
-  return binary;
+  return path;
 }
 
-/** @param {string} target package@version @param {string} folder where the binary goes @param {AbortSignal} [signal] */
-async function goInstall(target, folder, signal) {
-  const go = spawn('go', ['install', target], {
-    env: { ...process.env, GOBIN: folder, GOFLAGS: '-trimpath' },
+/** @param {Installer} installer @param {string} folder where it installs to @param {AbortSignal} [signal] */
+async function install({ command, site, args, env }, folder, signal) {
+  const what = `${command} ${args(folder).join(' ')}`;
+  const child = spawn(command, args(folder), {
+    env: { ...process.env, ...env?.(folder) },
     stdio: ['ignore', 'ignore', 'pipe'],
     detached: true, // in a process group of its own, so that its compilers can be ended with it
   });
   const kill = () => {
-    if (go.pid !== undefined && go.exitCode === null && go.signalCode === null) process.kill(-go.pid, 'SIGKILL');
+    if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
+      process.kill(-child.pid, 'SIGKILL');
   };
   const cleanUp = () => {
     kill();
@@ -70,16 +97,16 @@ async function goInstall(target, folder, signal) {
   if (signal?.aborted) kill();
   signal?.addEventListener('abort', kill, { once: true });
   let tail = '';
-  go.stderr.on('data', (chunk) => (tail = (tail + chunk).slice(-4096)));
+  child.stderr.on('data', (chunk) => (tail = (tail + chunk).slice(-4096)));
   try {
     const code = await new Promise((resolve, reject) => {
-      go.once('error', reject);
-      go.once('close', resolve);
+      child.once('error', reject);
+      child.once('close', resolve);
     });
-    if (code !== 0) throw new UnavailableError(`cannot build ${target}: go install: ${lastComplaint(tail)}`);
+    if (code !== 0) throw new UnavailableError(`${what}: ${lastComplaint(tail)}`);
   } catch (error) {
     if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'ENOENT') throw error;
-    throw new UnavailableError(`cannot build ${target}: go is not on the PATH (https://go.dev/dl)`, error);
+    throw new UnavailableError(`${what}: ${command} is not on the PATH (${site})`, error);
   } finally {
     process.off('exit', cleanUp);
     signal?.removeEventListener('abort', kill);
@@ -173,14 +200,15 @@ export async function startNode({ name, binary, args, findUrl, funderKey, readyT
  * @param {string} url
  * @param {string} method
  * @param {unknown[]} [params]
+ * @param {number} [timeoutMs]
  * @returns {Promise<unknown>} the result
  */
-export async function call(url, method, params = []) {
+export async function call(url, method, params = [], timeoutMs = 2_000) {
   const response = await fetch(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-    signal: AbortSignal.timeout(2_000),
+    signal: AbortSignal.timeout(timeoutMs),
   });
   const answer = /** @type {any} */ (await response.json());
   if (answer.error) throw new UnavailableError(`${method}: ${oneLine(answer.error.message)}`);

@@ -253,7 +253,9 @@ export const POOL_STATUS = Object.freeze({
   read: (answer, from) => ({ pending: number(answer?.pending, from), queued: number(answer?.queued, from) }),
 });
 
-/** @type {Question<(address: string) => number[]>} the nonces in the pool, of each sender */
+/** @typedef {{nonces: number[], costWei: bigint}} Pooled of a wallet: its transactions in the pool, and what they may cost */
+
+/** @type {Question<(address: string) => Pooled>} the transactions in the pool, of each sender */
 export const POOL = Object.freeze({
   method: 'txpool_content',
   params: [],
@@ -261,19 +263,28 @@ export const POOL = Object.freeze({
     const parts = [answer?.pending, answer?.queued].map(
       (part) => new Map(Object.entries(part ?? {}).map(([address, nonces]) => [address.toLowerCase(), nonces])),
     );
-    return (/** @type {string} */ address) => noncesIn(parts.map((part) => part.get(address.toLowerCase())));
+    return (/** @type {string} */ address) => pooledIn(parts.map((part) => part.get(address.toLowerCase())));
   },
 });
 
-/** @param {string} address @returns {Question<number[]>} */
-export function pooledNoncesOf(address) {
-  const read = (/** @type {any} */ answer) => noncesIn([answer?.pending, answer?.queued]);
+/** @param {string} address @returns {Question<Pooled>} */
+export function pooledOf(address) {
+  const read = (/** @type {any} */ answer) => pooledIn([answer?.pending, answer?.queued]);
   return { method: 'txpool_contentFrom', params: [address], read };
 }
 
-/** @param {any[]} parts transactions by nonce @returns {number[]} */
-function noncesIn(parts) {
-  return parts.flatMap((part) => Object.keys(part ?? {}).map(Number)).filter(Number.isSafeInteger);
+/** @param {any[]} parts transactions by nonce @returns {Pooled} */
+function pooledIn(parts) {
+  const entries = parts.flatMap((part) => Object.entries(part ?? {}));
+  const costs = entries.map(([, transaction]) => {
+    const { gas, maxFeePerGas, gasPrice, value } = transaction ?? {};
+    const [limit, priceWei] = [BIG.read(gas) ?? 0n, BIG.read(maxFeePerGas) ?? BIG.read(gasPrice) ?? 0n];
+    return limit * priceWei + (BIG.read(value) ?? 0n);
+  });
+  return {
+    nonces: entries.map(([nonce]) => Number(nonce)).filter(Number.isSafeInteger),
+    costWei: costs.reduce((sum, wei) => sum + wei, 0n),
+  };
 }
 
 /** @param {At} at @returns {Question<Header | null>} */

@@ -19,6 +19,7 @@ import { isBusy } from './refusals.js';
  * @property {Item} item
  * @property {(result: any) => void} resolve
  * @property {(error: unknown) => void} reject
+ * @property {number} [timeouts]
  */
 
 /** The limit at first. Nodes accept 100 and more, gateways often fewer. */
@@ -26,6 +27,9 @@ const FIRST_LIMIT = 100;
 
 /** After these failures it is unknown whether the batch was the reason. */
 const UNCLEAR_FAILURES = new Set(['transport_timeout', 'transport_reset']);
+
+/** A request that timed out in a batch is repeated so often, in smaller ones. */
+const MAX_TIMEOUTS = 2;
 
 export class Batcher {
   #limit;
@@ -36,16 +40,19 @@ export class Batcher {
   /** By purpose. @type {Map<string, QueuedItem[]>} */
   #queues = new Map();
   #options;
+  #maySendAgain;
 
   /**
    * @param {object} options
    * @param {(texts: string[], purpose: string, onSent?: () => boolean) => Promise<{answer: any, reply: Reply}>} options.post
    *   sends one body and parses the answer; rejects with TransportError or ProtocolError
    * @param {(answer: any, item: Item, reply: Reply) => any} options.resultOf throws RpcError or ProtocolError
+   * @param {boolean} options.maySendAgain whether the same request may be sent twice
    * @param {{limit: number, largest: number}} [known] the facts of an earlier Batcher for the same endpoint
    */
   constructor(options, known) {
     this.#options = options;
+    this.#maySendAgain = options.maySendAgain;
     this.#limit = known?.limit ?? FIRST_LIMIT;
     this.#largest = known?.largest ?? 1;
   }
@@ -157,7 +164,11 @@ export class Batcher {
     const isRefusal =
       (error instanceof ProtocolError && !(this.#isProven && error.isBusy)) ||
       (error instanceof TransportError && this.#isSuspect(error));
-    if (part.length > 1 && isRefusal) this.#refuse(part, part.length, error.message);
+    // Some nodes answer the requests of a batch one after another: fewer take less time.
+    const isLate = error instanceof TransportError && error.code === 'transport_timeout' && this.#maySendAgain;
+    const isRepeated = isLate && part.every(({ timeouts = 0 }) => timeouts < MAX_TIMEOUTS);
+    if (isRepeated) for (const waiting of part) waiting.timeouts = (waiting.timeouts ?? 0) + 1;
+    if (part.length > 1 && (isRefusal || isRepeated)) this.#refuse(part, part.length, error.message);
     else for (const { reject } of part) reject(error);
   }
 

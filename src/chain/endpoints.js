@@ -156,8 +156,10 @@ export function openEndpoints({ urls, open, openExtra, fixedId, clock, home, spr
   const { sendUrl, headers, batch } = options;
   const ownUrls = [...urls, sendUrl ?? []].flat();
   const transports = ownUrls.map(open);
+  // This header is no secret, and errors have its value.
+  const secretHeaders = { ...headers, 'accept-encoding': '' };
   const opened = ownUrls.map((url, i) =>
-    createRpc(transports[i], displayUrl(url), { fixedId, secrets: secretsOf(url, headers), batches, batch }),
+    createRpc(transports[i], displayUrl(url), { fixedId, secrets: secretsOf(url, secretHeaders), batches, batch }),
   );
   const rpcs = opened.slice(0, urls.length);
   const sending = sendUrl === null ? null : opened[urls.length];

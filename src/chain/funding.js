@@ -20,7 +20,7 @@ import {
   headerAt,
   nonceOf,
   pendingNonces,
-  pooledNoncesOf,
+  pooledOf,
   toHex,
 } from './answers.js';
 import { estimateGas, findMinedTransaction, sendAll } from './send.js';
@@ -28,6 +28,7 @@ import { estimateGas, findMinedTransaction, sendAll } from './send.js';
 /**
  * @import { Clock, Rpc, Sender } from '../types.d.ts'
  * @import { Wallet } from './keys.js'
+ * @import { Pooled } from './answers.js'
  * @import { Order } from './send.js'
  */
 
@@ -46,6 +47,10 @@ export const WALLETS_PER_PAYMENT = 200;
 
 /** Wallets paid before the fee is updated: their payments fill fewer blocks than the offered fee covers. */
 const WALLETS_AT_ONCE = 5000;
+const ORDERS_AT_ONCE = WALLETS_AT_ONCE / WALLETS_PER_PAYMENT;
+
+/** No transaction may take more (EIP-7825). Other chains allow more, but nothing here needs it. */
+const MAX_TRANSACTION_GAS = 2 ** 24;
 
 /** For so long an endpoint may lag: nonces that grow then are no evidence of another sender. */
 const LAG_MS = 5000;
@@ -217,52 +222,62 @@ function fillersOf(wallet, first) {
 /**
  * @param {Rpc} rpc
  * @param {Wallet[]} wallets
- * @returns {Promise<Map<Wallet, number> | null>} the lowest pooled nonce of each wallet that has any; null without
- *   access to the pool
+ * @returns {Promise<Map<Wallet, Pooled> | null>} of each wallet with transactions in the pool; null without access to it
  */
-async function pooledNonces(rpc, wallets) {
+export async function readPool(rpc, wallets) {
   try {
     const { pending, queued } = await ask(rpc, POOL_STATUS, 'setup');
     if (pending + queued === 0) return new Map();
     const pools = await poolsOf(rpc, wallets, pending + queued);
-    /** @type {Map<Wallet, number>} */
-    const first = new Map();
+    /** @type {Map<Wallet, Pooled>} */
+    const found = new Map();
     for (const [i, wallet] of wallets.entries()) {
-      const nonces = pools[i].filter((nonce) => nonce >= wallet.nonce);
-      if (nonces.length > 0) first.set(wallet, Math.min(...nonces));
+      const nonces = pools[i].nonces.filter((nonce) => nonce >= wallet.nonce);
+      if (nonces.length > 0) found.set(wallet, { ...pools[i], nonces });
     }
-    return first;
+    return found;
   } catch (error) {
     if (error instanceof RpcError || error instanceof ProtocolError || error instanceof TransportError) return null;
     throw error;
   }
 }
 
-/** @param {Rpc} rpc @param {Wallet[]} wallets @param {number} size of the pool @returns {Promise<number[][]>} pooled nonces by wallet */
+/** @param {Rpc} rpc @param {Wallet[]} wallets @param {number} size of the pool @returns {Promise<Pooled[]>} by wallet */
 async function poolsOf(rpc, wallets, size) {
   try {
     return await askAll(
       rpc,
-      wallets.map(({ address }) => pooledNoncesOf(address)),
+      wallets.map(({ address }) => pooledOf(address)),
       'setup',
     );
   } catch (error) {
     // Anvil can only return the whole pool.
     if (!(error instanceof RpcError) || size > MAX_POOL) throw error;
-    const noncesOf = await ask(rpc, POOL, 'setup');
-    return wallets.map(({ address }) => noncesOf(address));
+    const pooled = await ask(rpc, POOL, 'setup');
+    return wallets.map(({ address }) => pooled(address));
   }
+}
+
+/**
+ * The lowest pooled nonce of each wallet that has any.
+ * @param {Rpc} rpc
+ * @param {Wallet[]} wallets
+ */
+async function pooledNonces(rpc, wallets) {
+  const pool = await readPool(rpc, wallets);
+  return pool && new Map([...pool].map(([wallet, { nonces }]) => [wallet, Math.min(...nonces)]));
 }
 
 /**
  * @param {Wallet[]} wallets
  * @param {WalletState[]} states
  * @param {bigint} needWei of each wallet
+ * @param {Map<Wallet, Pooled> | null} [pool] transactions of an earlier run that will be mined first
  * @returns {Array<{wallet: Wallet, missingWei: bigint}>} the wallets that have less
  */
-export function shortfalls(wallets, states, needWei) {
+export function shortfalls(wallets, states, needWei, pool = null) {
   return wallets
-    .map((wallet, i) => ({ wallet, missingWei: needWei - states[i].balanceWei }))
+    .map((wallet, i) => ({ wallet, missingWei: needWei + (pool?.get(wallet)?.costWei ?? 0n) - states[i].balanceWei }))
     .filter(({ missingWei }) => missingWei > 0n);
 }
 
@@ -284,35 +299,77 @@ export function fundsMissing(missing, needWei, remedy = "fund them with --fund-f
 }
 
 /**
- * Funds wallets through the Disperse contract, many in one transaction.
+ * @typedef {object} Payments
+ * @property {Array<Order & {gasLimit: bigint}>} orders
+ * @property {number} perOrder wallets in each
+ * @property {bigint} gas of all
+ * @property {bigint} paidWei
+ */
+
+/**
+ * Payments through the Disperse contract, many in one transaction: as many as the chain lets one pay. What a payment to a
+ * new account costs differs between chains (EIP-8037: ten times as much as before).
  * @param {Sender} sender
  * @param {Wallet} funder
- * @param {Array<{wallet: Wallet, missingWei: bigint}>} missing
- * @param {(done: number) => void} [onProgress]
- * @returns {Promise<{transactions: number, paidWei: bigint}>}
+ * @param {Array<{wallet: {address: string}, missingWei: bigint}>} missing
+ * @returns {Promise<Payments>}
+ * @throws {UnavailableError} the funder has too little, or the chain allows no payment
  */
-export async function topUp(sender, funder, missing, onProgress) {
+export async function planPayments(sender, funder, missing) {
   const [{ balanceWei }] = await settleWallets(sender, [funder]);
-  const paidWei = missing.reduce((sum, { missingWei }) => sum + missingWei, 0n);
+  const sumOf = (/** @type {typeof missing} */ part) => part.reduce((sum, { missingWei }) => sum + missingWei, 0n);
+  const paidWei = sumOf(missing);
   if (balanceWei < paidWei) throw funderTooPoor(funder, balanceWei, paidWei);
-  const orders = partsOf(missing, WALLETS_PER_PAYMENT).map((part) => {
-    const value = part.reduce((sum, { missingWei }) => sum + missingWei, 0n);
-    return { wallet: funder, to: null, data: disperseData(part), value, gasLimit: 0n };
-  });
-  const waves = partsOf(orders, WALLETS_AT_ONCE / WALLETS_PER_PAYMENT);
-  const estimate = async (/** @type {typeof orders[number]} */ order) => {
-    const { data, value } = order;
-    order.gasLimit = await estimateGas(sender.rpc, { from: funder.address, data, value: toHex(value) });
+  const estimate = async (/** @type {typeof missing} */ part) => {
+    const [data, value] = [disperseData(part), sumOf(part)];
+    const gasLimit = await estimateGas(sender.rpc, { from: funder.address, data, value: toHex(value) });
+    return { wallet: funder, to: null, data, value, gasLimit };
   };
-  for (const wave of waves) await Promise.all(wave.map(estimate));
+  const perOrder = await largestBatch(missing, sender, async (part) => (await estimate(part)).gasLimit);
+  /** @type {Payments['orders']} */
+  const orders = [];
+  for (const wave of partsOf(partsOf(missing, perOrder), ORDERS_AT_ONCE))
+    orders.push(...(await Promise.all(wave.map(estimate))));
   const gas = orders.reduce((sum, { gasLimit }) => sum + gasLimit, 0n);
   const costWei = paidWei + gas * sender.fees.worstPriceWei();
   if (balanceWei < costWei) throw funderTooPoor(funder, balanceWei, costWei);
-  for (const [i, wave] of waves.entries()) {
+  return { orders, perOrder, gas, paidWei };
+}
+
+/**
+ * How many of the items fit into a transaction.
+ * @template T
+ * @param {T[]} items
+ * @param {{blockGasLimit?: number | null}} chain
+ * @param {(part: T[]) => Promise<bigint>} gasOfPart rejects with RpcError if the node allows no such transaction
+ * @returns {Promise<number>}
+ */
+export async function largestBatch(items, { blockGasLimit }, gasOfPart) {
+  const cap = BigInt(Math.min(MAX_TRANSACTION_GAS, blockGasLimit ?? Infinity));
+  for (let size = WALLETS_PER_PAYMENT; ; size = Math.ceil(size / 2)) {
+    const isLast = size === 1;
+    const gas = await gasOfPart(items.slice(0, size)).catch((error) => {
+      if (isLast || !(error instanceof RpcError)) throw error;
+      return null;
+    });
+    if (gas !== null && gas <= cap) return size;
+    if (isLast)
+      throw new UnavailableError(
+        `a payment takes ${gas} gas, and a transaction of this chain may take ${cap}: use wallets that have funds`,
+      );
+  }
+}
+
+/**
+ * @param {Sender} sender
+ * @param {Payments} payments
+ * @param {(done: number) => void} [onProgress] wallets
+ * @returns {Promise<{transactions: number, paidWei: bigint}>}
+ */
+export async function pay(sender, { orders, perOrder, paidWei }, onProgress) {
+  for (const [i, wave] of partsOf(orders, ORDERS_AT_ONCE).entries()) {
     await followFees(sender);
-    const receipts = await sendAll(sender, wave, (done) =>
-      onProgress?.(Math.min(i * WALLETS_AT_ONCE + done * WALLETS_PER_PAYMENT, missing.length)),
-    );
+    const receipts = await sendAll(sender, wave, (done) => onProgress?.((i * ORDERS_AT_ONCE + done) * perOrder));
     const failed = receipts.find(({ isSuccess }) => !isSuccess);
     if (failed !== undefined)
       throw new UnavailableError(`the payment ${failed.hash} was reverted: no wallet in it was funded`);
@@ -370,11 +427,6 @@ function partsOf(all, size) {
 /** Payments fill blocks, which raises the base fee. @param {Pick<Sender, 'rpc' | 'fees'>} sender */
 export async function followFees({ rpc, fees }) {
   fees.observe((await ask(rpc, headerAt('latest'), 'setup'))?.baseFeeWei ?? null);
-}
-
-/** @param {number} wallets */
-export function paymentsFor(wallets) {
-  return Math.ceil(wallets / WALLETS_PER_PAYMENT);
 }
 
 /** The code of a contract creation that pays the wallets. @param {Array<{wallet: {address: string}, missingWei: bigint}>} part */

@@ -81,7 +81,7 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
     return transport.post(body, onSent).then(then, (error) => {
       if (!(error instanceof TransportError)) throw error;
       if (tries > 1 && error.code === 'transport_reset') return post(body, { ...exchange, tries: tries - 1 }, then);
-      error.message = `${display}: ${oneLine(error.message, MAX_MESSAGE_CHARS, secrets)}`;
+      error.message = `${display}: ${oneLine(failureWords(error, body, exchange), MAX_MESSAGE_CHARS, secrets)}`;
       throw error;
     });
   }
@@ -111,6 +111,7 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
       return post(body, { purpose, calls: texts.length, tries, onSent }, answered);
     },
     resultOf: (answer, item, reply) => resultOf(answer, item, reply, endpoint),
+    maySendAgain: tries > 1,
   });
   const reads = new Batcher(exchangeOf(READ_TRIES), batches);
   const submissions = new Batcher(exchangeOf(1), { limit: batch, largest: 1 });
@@ -146,6 +147,23 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
     callCounts: () => ({ ...counts }),
     batchFacts: (of) => (of === 'submissions' ? submissions : reads).facts(),
   };
+}
+
+/** Where the first question of the set-up is refused. */
+export const IS_IT_RUNNING = '; is the node running? --wait-for 30s waits for it';
+
+/**
+ * With what the transport does not know: the question without an answer, and the option that waits for a node.
+ * @param {TransportError} error
+ * @param {string} body
+ * @param {{purpose: string, calls: number}} exchange
+ */
+function failureWords({ code, message }, body, { purpose, calls }) {
+  const [, method = 'a request'] = /"method":"([^"]*)"/.exec(body) ?? [];
+  if (code === 'transport_timeout')
+    return message.replace('no answer', `no answer to ${method}${calls > 1 ? ` (a batch of ${calls})` : ''}`);
+  const isFirst = code === 'transport_refused' && method === 'eth_chainId' && purpose === 'setup';
+  return isFirst ? `${message}${IS_IT_RUNNING}` : message;
 }
 
 /** @param {Rpc['gather']} gather @returns {Rpc['batch']} */

@@ -1,4 +1,4 @@
-import { InterruptedError, ProtocolError, RpcError, UnavailableError, oneLine } from '../errors.js';
+import { FundsError, InterruptedError, ProtocolError, RpcError, UnavailableError, oneLine } from '../errors.js';
 import {
   HEAD,
   ask,
@@ -129,6 +129,7 @@ async function send(sender, { wallet, ...call }) {
       if (!mayPass || clock.nowUs() + pauseMs * 1000 > endUs || signal.aborted) {
         // The words may be those of a node that has the transaction.
         if ((await nullIfRefused(ask(rpc, transactionOf(sent.hash), 'setup')).catch(() => null)) !== null) return sent;
+        if (refusal === 'funds') throw fundsRefused(wallet, /** @type {RpcError} */ (error));
         if (!isNonceUsed) throw error;
         throw new NonceTakenError(wallet, nonce, sent.hash, /** @type {RpcError} */ (error).rpcMessage);
       }
@@ -136,6 +137,14 @@ async function send(sender, { wallet, ...call }) {
       await clock.sleep(pauseMs, signal);
     }
   }
+}
+
+/** @param {Wallet} wallet @param {RpcError} error */
+function fundsRefused({ index, address }, { rpcMessage }) {
+  const words = `the node refuses a set-up transaction of wallet ${index} (${address}): ${rpcMessage}`;
+  return new FundsError(
+    `${words}; transactions that an earlier run left in the pool count as well: fund the wallet with more (--fund-amount), or use other wallets (-o)`,
+  );
 }
 
 /** @param {Sender} sender @param {Sent[]} sent @param {(done: number) => void} onProgress @returns {Promise<ChainReceipt[]>} */

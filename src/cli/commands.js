@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { fundOnDevChain, isFree, startDevChain } from '../chain/devchain.js';
-import { ether, reclaim, settleWallets, shortfalls } from '../chain/funding.js';
+import { ether, pay, reclaim, settleWallets, shortfalls } from '../chain/funding.js';
 import { DEFAULT_HD_PATH } from '../chain/keys.js';
 import { createRpc, displayUrl } from '../chain/rpc.js';
+import { waitForEndpoints } from '../chain/wait-for.js';
 import {
   abandonable,
   chooseKeys,
@@ -18,7 +19,7 @@ import { engineConfigOf } from '../core/config.js';
 import { estimatePayments } from '../core/costs.js';
 import { run } from '../core/run.js';
 import { splitLoad } from '../core/mixed-engine.js';
-import { fundFrom, walletNeedWei } from '../core/setup.js';
+import { paymentsOf, walletNeedWei } from '../core/setup.js';
 import { EXIT, InternalError, UnavailableError, UsageError, displayName, worstExit } from '../errors.js';
 import { checkWritable, claimFile, isWorkloadFile, writeFileAtomically } from '../files.js';
 import { say, status, streamForPeople } from '../outputs/streams.js';
@@ -129,14 +130,18 @@ export const commands = {
       const needWei = config.fundAmountWei ?? FUND_MARGIN * estimateWei;
       const words = config.fundAmountWei === null ? ' (twice the estimated need)' : '';
       const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
-      const foreseen = estimatePayments({ capWei: config.maxSpendWei, chain, fees: sender.fees, missing });
+      const payments = await paymentsOf(present(funder), sender, wallets, missing);
+      const about = { chain, fees: sender.fees, wallets: missing.length, payments };
+      const foreseen = estimatePayments({ capWei: config.maxSpendWei, ...about });
       if (foreseen !== null) say(config, foreseen);
-      const { paidWei, transactions } = await accounted(config, wallets.length, 'topped up', (onDone) =>
-        fundFrom(present(funder), sender, wallets, missing, (label, done, all) => {
+      const { paidWei, transactions } = await accounted(config, wallets.length, 'topped up', async (onDone) => {
+        if (payments === null) return { paidWei: 0n, transactions: 0 };
+        return pay(sender, payments, (paid) => {
+          const done = Math.min(paid, missing.length);
           onDone(done);
-          surroundings.onProgress(label, done, all);
-        }),
-      );
+          surroundings.onProgress('funding wallets', done, missing.length);
+        });
+      });
       say(
         config,
         `${missing.length} of ${wallets.length} wallets topped up to ${ether(needWei)}${words}: ${ether(paidWei)} in ${transactions} transactions`,
@@ -260,6 +265,8 @@ async function connected(config, surroundings, action) {
   const network = openNetwork(engineConfig, { urls: [url], sendUrl: config.sendRpc, clock, home: 0, retryOptions });
   try {
     await interruptible(stop, network, async () => {
+      const wait = { clock, signal: stop.drain, notice: (/** @type {string} */ line) => say(config, line) };
+      await waitForEndpoints(config, { urls: [url], endpoints: network, ...wait });
       const { chain, source } = await readChainAndKeys(config, { given, urls: [url], endpoints: network });
       const sender = await openSender(config, surroundings, network.rpc, chain);
       const wallets = await deriveWallets(source, all, stop.drain, onProgress);

@@ -61,7 +61,7 @@ export function helpText(command, { all = false, isBrief = false, columns = WIDT
 /** @param {string} name of the command @param {number} hidden number of options that are not shown */
 function epilogue(name, hidden) {
   const more = `${hidden} more options: stress${name} --help-all. `;
-  return `${hidden === 0 ? '' : more}${name === '' ? 'Help for a command: stress help COMMAND. ' : ''}Each option can also be set in the environment (--tx-timeout is STRESS_TX_TIMEOUT), in a file (--config FILE) or in ./stress.config.json. Messages are controlled by --log-level and --log-file. Times: 250ms, 30s, 1m30s, 1h. Numbers: 500, 10k, 2M.`;
+  return `${hidden === 0 ? '' : more}${name === '' ? 'Help for a command: stress help COMMAND. ' : ''}Each option can also be set in the environment (--tx-timeout is STRESS_TX_TIMEOUT), in a file (--config FILE) or in ./stress.config.json. Messages are controlled by --log-level and --log-file. Times: 250ms, 30s, 1m30s, 1h. Numbers: 500, 10k, 2M.${name === '' ? ' What stress needs of a node: docs/clients.md.' : ''}`;
 }
 
 /** Options that a command has for itself are usual ones of it. @param {Option} option @param {Command} command */

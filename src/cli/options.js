@@ -302,6 +302,8 @@ const TABLE = {
       help: 'use of several --rpc: one per wallet (sticky), in turn (round-robin), or submit at one and read at the next (apart)' },
     { name: 'send-rpc', argument: 'URL', parse: parse.endpoint, commands: ONE_ENDPOINT, needs: ['rpc'],
       help: 'endpoint of the same chain for submissions (eth_sendRawTransaction); everything else goes to --rpc' },
+    { name: 'wait-for', key: 'waitForMs', argument: 'TIME', parse: parse.duration(0), fallback: '0s', commands: REMOTE,
+      help: 'longest wait for endpoints whose node is still starting; exit code 69 if one does not answer' },
     { name: 'chain-id', usual: true, argument: 'ID', parse: parse.chainId, commands: REMOTE,
       help: 'refuse any other chain; required with --instances, and unless the chain is local or a known development chain' },
     { name: 'allow-chain', argument: 'ID', parse: parse.chainId, commands: REMOTE,

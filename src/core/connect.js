@@ -190,11 +190,11 @@ export async function readChainAndKeys({ sendRpc, hdPath, ...allowed }, { given,
  * @param {Rpc} rpc
  * @param {ChainInfo} chain
  */
-export async function openSender(config, { clock, stop }, rpc, { chainId, baseFeeWei }) {
+export async function openSender(config, { clock, stop }, rpc, { chainId, baseFeeWei, blockGasLimit }) {
   const { legacy, gasPriceWei, maxFeeWei, maxSpendWei, txTimeoutMs: timeoutMs } = config;
   const fees = await readFees(rpc, baseFeeWei, { legacy, gasPriceWei, maxFeeWei });
   const [signer, costs] = [await createSigner(), new SetUpCosts(maxSpendWei)];
-  return { rpc, clock, fees, signer, chainId, timeoutMs, signal: stop.drain, costs };
+  return { rpc, clock, fees, signer, chainId, blockGasLimit, timeoutMs, signal: stop.drain, costs };
 }
 
 /**

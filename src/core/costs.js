@@ -1,5 +1,5 @@
 import { ask, askAll, balanceOf as balanceAt, headerAt, nullIfOdd } from '../chain/answers.js';
-import { ether, paymentsFor } from '../chain/funding.js';
+import { ether } from '../chain/funding.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
 import { RefusedError, StressError } from '../errors.js';
 import { operationsOf } from './pacer.js';
@@ -17,10 +17,6 @@ import { operationsOf } from './pacer.js';
  *
  * @typedef {ReturnType<typeof estimateCost>} Cost
  */
-
-/** Gas of a payment through Disperse, and of each new wallet in it. */
-const PAYMENT_GAS = 100_000n;
-const PAID_WALLET_GAS = 40_000n;
 
 /** Operations estimated without a duration. */
 const ASSUMED_OPERATIONS = 1000;
@@ -40,16 +36,16 @@ const LONGEST_BLOCK_S = 60;
  * @param {Fees} parts.fees
  * @param {TransactionWorkload} parts.workload
  * @param {Wallet[]} parts.wallets
- * @param {Array<{missingWei: bigint}>} parts.missing
+ * @param {bigint} parts.paymentGas of what the funder pays
  * @param {(line: string) => void} parts.notice
  */
 export async function estimateRunCost(load, parts) {
-  const { chain, workload, wallets, missing } = parts;
+  const { chain, workload, wallets, paymentGas } = parts;
   const isFree = parts.isEmbedded || DEV_CHAIN_IDS.has(chain.chainId);
   if (isFree && load.maxSpendWei === null) return;
   const deployments = await workload.unprepared({ wallets, chain });
   const own = { gas: workload.gas, blockSeconds: chain.blockSeconds };
-  const cost = estimateCost({ ...own, load, fees: parts.fees, deployments, payments: missing.length });
+  const cost = estimateCost({ ...own, load, fees: parts.fees, deployments, paymentGas });
   if (!isFree) parts.notice(costLine(cost));
   checkCost(cost, load.maxSpendWei);
 }
@@ -61,9 +57,9 @@ export async function estimateRunCost(load, parts) {
  * @param {Fees} parts.fees
  * @param {number} parts.blockSeconds
  * @param {number} parts.deployments
- * @param {number} parts.payments wallets to pay
+ * @param {bigint} parts.paymentGas
  */
-export function estimateCost({ load, gas, fees, blockSeconds, deployments, payments }) {
+export function estimateCost({ load, gas, fees, blockSeconds, deployments, paymentGas }) {
   const priceWei = fees.priceWei();
   const isBounded = load.durationMs !== null;
   const operations = isBounded ? Math.ceil(operationsExpected(load, blockSeconds)) : ASSUMED_OPERATIONS;
@@ -73,7 +69,7 @@ export function estimateCost({ load, gas, fees, blockSeconds, deployments, payme
     /** Whether a duration limits the operations; otherwise they are a round number. */
     isBounded,
     /** Fees of deployments and payments. */
-    setUpWei: BigInt(deployments) * gas.likely.perWallet * priceWei + paymentsWei(payments, fees),
+    setUpWei: BigInt(deployments) * gas.likely.perWallet * priceWei + paymentGas * priceWei,
     loadWei: BigInt(operations) * gas.likely.perOperation * priceWei,
     /** At the offered price. */
     worstWei: BigInt(operations) * gas.perOperation * fees.worstPriceWei(),
@@ -86,23 +82,18 @@ export function estimateCost({ load, gas, fees, blockSeconds, deployments, payme
  * @param {bigint | null} parts.capWei
  * @param {{chainId: number}} parts.chain
  * @param {Fees} parts.fees
- * @param {Array<{missingWei: bigint}>} parts.missing
+ * @param {number} parts.wallets to be paid
+ * @param {{gas: bigint, paidWei: bigint} | null} parts.payments null: none
  * @returns {string | null} one line; null: nothing to pay, or a development chain
  */
-export function estimatePayments({ capWei, chain, fees, missing }) {
-  const wei = paymentsWei(missing.length, fees);
+export function estimatePayments({ capWei, chain, fees, wallets, payments }) {
+  const wei = (payments?.gas ?? 0n) * fees.priceWei();
   if (capWei !== null && wei > capWei)
     throw new RefusedError(
       `the payments are expected to cost ${rounded(wei)} in fees, and --max-spend allows ${ether(capWei)}: fund fewer wallets, or raise --max-spend`,
     );
-  if (DEV_CHAIN_IDS.has(chain.chainId) || missing.length === 0) return null;
-  const movedWei = missing.reduce((sum, { missingWei }) => sum + missingWei, 0n);
-  return `${ether(movedWei)} will be paid to ${missing.length} wallets, for about ${rounded(wei)} in fees (an estimate, at ${gwei(fees.priceWei())} gwei a gas)`;
-}
-
-/** @param {number} wallets @param {Fees} fees */
-function paymentsWei(wallets, fees) {
-  return (BigInt(paymentsFor(wallets)) * PAYMENT_GAS + BigInt(wallets) * PAID_WALLET_GAS) * fees.priceWei();
+  if (DEV_CHAIN_IDS.has(chain.chainId) || payments === null) return null;
+  return `${ether(payments.paidWei)} will be paid to ${wallets} wallets, for about ${rounded(wei)} in fees (an estimate, at ${gwei(fees.priceWei())} gwei a gas)`;
 }
 
 /** @param {LoadSize} load @param {number} blockSeconds */

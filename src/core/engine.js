@@ -18,7 +18,7 @@ import { Presigner } from './signing.js';
 import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './submit.js';
 
 /**
- * @import { BlockTotals, Clock, Engine, EngineConfig, Fees, InclusionDetector, LoopReading, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, Rung, SeenBlock, Sighting, Signer, Snapshot, ThreadStats, Workload } from '../types.d.ts'
+ * @import { BlockTotals, Clock, Engine, EngineConfig, Fees, InclusionDetector, LoopReading, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, Rung, SeenBlock, Sighting, Signer, Snapshot, ThreadStats, TransactionWorkload, Workload } from '../types.d.ts'
  * @import { DetectorRow } from '../inclusion/index.js'
  * @import { DriverOptions } from './driver.js'
  * @import { Account } from './nonces.js'
@@ -158,7 +158,7 @@ export class ThreadEngine {
 
   /** How an operation runs and how its wallet is recovered. @returns {Pick<DriverOptions, 'run' | 'recoveryOf'>} */
   #operations() {
-    const { config, clock, rpc, workload, chain, onBlock, onStop } = this.#options;
+    const { config, clock, rpc, workload, chain, accounts, onBlock, onStop } = this.#options;
     if (workload.kind === 'call') {
       return {
         run: (operation) => runCall({ clock, rpc, workload }, operation),
@@ -167,18 +167,7 @@ export class ThreadEngine {
     }
     const { signer, fees, chainId, startBlock, startHash, ...about } = /** @type {ChainTools} */ (chain);
     const { confirmations, capWei, rungs = [] } = about;
-    /**
-     * A workload that throws costs nothing: the operation fails before it is sent.
-     * @param {number} position
-     * @param {number} nonce
-     */
-    const gasLimitOf = (position, nonce) => {
-      try {
-        return workload.next(position, nonce).gasLimit;
-      } catch {
-        return 0n;
-      }
-    };
+    const gasLimitOf = gasLimitsOf(workload);
     const budget = capWei === null ? null : new FeeBudget({ capWei, fees, gasLimitOf });
     const createDetector = this.#options.createDetector ?? detectors[about.inclusion].create;
     const inclusion = createDetector({
@@ -196,7 +185,14 @@ export class ThreadEngine {
         // The first block has no gap.
         const gapMs = (block.seenAtUs - (this.#lastBlockAtUs || block.seenAtUs)) / 1000;
         this.#lastBlockAtUs = block.seenAtUs;
-        const seen = { ...block, seenAtMs, skewMs: seenAtMs - (block.timestampS ?? seenAtMs / 1000) * 1000, gapMs };
+        const ownGasLimit = block.ours * Number(gasLimitOf(0, accounts[0].wallet.nonce));
+        const seen = {
+          ...block,
+          ownGasLimit,
+          seenAtMs,
+          skewMs: seenAtMs - (block.timestampS ?? seenAtMs / 1000) * 1000,
+          gapMs,
+        };
         this.#blocks = addBlocks(this.#blocks, totalsOfBlock(seen));
         this.#ladder?.seen(block);
         onBlock(seen);
@@ -405,4 +401,19 @@ function refusedWords(limit, why) {
 function iterationsOf({ config: { iterations, thinkTimeMs }, workload }) {
   const perIteration = workload.kind === 'call' ? (workload.callsPerIteration ?? 1) : 1;
   return { operationsEach: (iterations ?? Infinity) * perIteration, perIteration, thinkTimeMs };
+}
+
+/**
+ * A workload that throws costs nothing: the operation fails before it is sent.
+ * @param {TransactionWorkload} workload
+ * @returns {(position: number, nonce: number) => bigint}
+ */
+function gasLimitsOf(workload) {
+  return (position, nonce) => {
+    try {
+      return workload.next(position, nonce).gasLimit;
+    } catch {
+      return 0n;
+    }
+  };
 }

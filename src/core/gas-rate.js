@@ -6,7 +6,7 @@ import { HIGHEST_RATE } from './pacer.js';
  * The rate of operations for --rate 30Mgas: the gas that is asked for, divided by the mean gas of our transactions in the
  * last blocks of the warm-up. It is set once, because a rate that follows the measurement would hide a drift.
  *
- * @import { Rpc } from '../types.d.ts'
+ * @import { BlockTotals, GasOfOperations, Rpc } from '../types.d.ts'
  *
  * @typedef {object} GasRateFacts for the run file
  * @property {number} gasPerSecond as asked
@@ -65,7 +65,7 @@ export class GasRate {
 
   /** Ends the measurement. */
   async measure() {
-    const gas = await this.#readReceipts();
+    const gas = await gasIn(this.#rpc, this.#wallets, this.#blocks.reverse());
     if (gas.length === 0) {
       this.warning = `the gas of an operation could not be measured in the warm-up: the rate of ${digits(this.facts.perSecond)} per second is based on an estimate`;
       return;
@@ -76,18 +76,54 @@ export class GasRate {
     const perSecond = Math.min(HIGHEST_RATE, this.facts.gasPerSecond / gasPerOperation);
     this.facts = { ...this.facts, gasPerOperation, perSecond };
   }
+}
 
-  /** The gas of our transactions, the latest blocks first. Blocks may have transactions of other instances. */
-  async #readReceipts() {
-    const own = new Set(this.#wallets.map(({ address }) => address.toLowerCase()));
-    /** @type {number[]} */
-    const gas = [];
-    for (const number of this.#blocks.reverse()) {
-      if (gas.length >= OPERATIONS) break;
-      const receipts = await ask(this.#rpc, receiptsAt(number), 'readback').catch(() => null);
-      if (receipts === null) break;
-      for (const { from, gasUsed } of receipts) if (own.has(from ?? '') && gasUsed !== null) gas.push(gasUsed);
-    }
-    return gas;
+/**
+ * The gas of our transactions by their receipts. Blocks may have transactions of others.
+ * @param {Pick<Rpc, 'call'>} rpc
+ * @param {readonly {address: string}[]} wallets
+ * @param {readonly number[]} blocks the first ones first
+ * @returns {Promise<number[]>} of each of the first transactions; none where the node serves no receipts of blocks
+ */
+export async function gasIn(rpc, wallets, blocks) {
+  const own = new Set(wallets.map(({ address }) => address.toLowerCase()));
+  /** @type {number[]} */
+  const gas = [];
+  for (const number of blocks) {
+    if (gas.length >= OPERATIONS) break;
+    const receipts = await ask(rpc, receiptsAt(number), 'readback').catch(() => null);
+    if (receipts === null) break;
+    for (const { from, gasUsed } of receipts) if (own.has(from ?? '') && gasUsed !== null) gas.push(gasUsed);
+  }
+  return gas;
+}
+
+/** Blocks read for the gas of a run. */
+const LAST_BLOCKS = 8;
+
+/** The latest blocks with transactions of ours. */
+export class OwnBlocks {
+  /** @type {number[]} */
+  #numbers = [];
+
+  /** @param {{number: number, ours: number}} block */
+  add({ number, ours }) {
+    if (ours === 0) return;
+    this.#numbers.push(number);
+    if (this.#numbers.length > LAST_BLOCKS) this.#numbers.shift();
+  }
+
+  /**
+   * Where neither the workload reads receipts nor a block has transactions of ours only.
+   * @param {Pick<Rpc, 'call'>} rpc
+   * @param {readonly {address: string}[]} wallets
+   * @param {GasOfOperations} gas as the load has counted it
+   * @param {ReadonlyArray<{blocks: BlockTotals}>} intervals
+   * @returns {Promise<GasOfOperations>}
+   */
+  async gasOf(rpc, wallets, gas, intervals) {
+    if (gas.operations > 0 || intervals.some(({ blocks }) => (blocks.own?.transactions ?? 0) > 0)) return gas;
+    const used = await gasIn(rpc, wallets, this.#numbers);
+    return { operations: used.length, used: used.reduce((sum, one) => sum + one, 0) };
   }
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { BLOCK_SECONDS, startDevChain } from '../chain/devchain.js';
 import { describeForeign } from '../chain/funding.js';
 import { isBusy } from '../chain/refusals.js';
+import { waitForEndpoints } from '../chain/wait-for.js';
 import { ConsistencyCheck } from '../consistency/index.js';
 import { EXIT, InternalError, ProtocolError, RpcError, StressError, UnavailableError, worstExit } from '../errors.js';
 import { auditWarning } from '../stats/audit-result.js';
@@ -16,7 +17,7 @@ import { engineConfigOf, rateOf, scheduleOf, settingsOf, workersOf } from './con
 import { abandonable, checkDescriptors, interruptible, openNetwork, readKeys, warnOfEndpoints } from './connect.js';
 import { NOT_PAID, balanceOf, decreaseBetween } from './costs.js';
 import { describeEnvironment, describeFailedSetUp, describeRun } from './describe.js';
-import { GasRate } from './gas-rate.js';
+import { GasRate, OwnBlocks } from './gas-rate.js';
 import { chooseRungs, findBroken } from './ladder.js';
 import { Load, WarmUp } from './load.js';
 import { mixEngines, openCalls, splitLoad } from './mixed-engine.js';
@@ -177,6 +178,8 @@ async function prepare(config, surroundings, opened) {
   /** @type {Awaited<ReturnType<NonNullable<typeof identity>['identify']>>} */
   let identified = [];
   const ready = await interruptible(stop, endpoints, async () => {
+    const wait = { clock, signal: stop.drain, notice: opened.notice };
+    if (!opened.isEmbedded) await waitForEndpoints(config, { urls, endpoints, ...wait });
     if (identity !== null) {
       identified = await identity.identify(urls, { chainId, allowChain }, stop.drain);
       monitor.begin();
@@ -210,7 +213,8 @@ async function prepare(config, surroundings, opened) {
   const check = config.check.length === 0 ? null : new ConsistencyCheck(openThread, config.checkShare);
   await abandonable(stop, async () => check?.ready);
   const throughput = new Throughput(new IntervalLog());
-  const listeners = { onBlock: blockListener(warmUp, throughput), onOperation: check?.add };
+  const ownBlocks = new OwnBlocks();
+  const listeners = { onBlock: blockListener(warmUp, throughput, ownBlocks), onOperation: check?.add };
   const parts = { endpoints, urls, sendUrl: config.sendRpc, workers, clock, stop, outputs, ...listeners };
   const engine = await createEngines(parts, {
     transactions: {
@@ -232,14 +236,15 @@ async function prepare(config, surroundings, opened) {
   });
   const valueWei = workload.kind === 'transaction' ? workload.valueWei : 0n;
   const made = { environment, valueWei, workload, schedule, accounts, start, before, engine, names, check };
-  return { ready, ladder, warmUp, throughput, ...made };
+  return { ready, ladder, warmUp, throughput, ownBlocks, ...made };
 }
 
-/** @param {WarmUp | null} warmUp @param {Throughput} throughput @returns {(block: SeenBlock) => void} */
-function blockListener(warmUp, throughput) {
+/** @param {WarmUp | null} warmUp @param {Throughput} throughput @param {OwnBlocks} ownBlocks @returns {(block: SeenBlock) => void} */
+function blockListener(warmUp, throughput, ownBlocks) {
   return (block) => {
     warmUp?.onBlock(block);
     throughput.addBlock(block);
+    ownBlocks.add(block);
   };
 }
 
@@ -334,6 +339,8 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
       const parts = { rpc, clock, accounts, ledger: loaded.ledger, startBlock: start.startBlock, workload, timeoutMs };
       onProgress('auditing wallets', 0, accounts.length);
       audited = await auditUnlessAborted(parts, start, stop);
+      const { stats, intervals } = loaded;
+      if (!stop.now.aborted) stats.gas = await prepared.ownBlocks.gasOf(rpc, ready.wallets, stats.gas, intervals);
     }
     const promises = await promisesAfter(rpc, prepared, loaded, audited);
     const decrease = await decreaseAfter(rpc, prepared, audited);

@@ -1,4 +1,4 @@
-import { HEAD, ask, askAll, headerAt, nonceOf, nullIfRefused } from '../chain/answers.js';
+import { HEAD, ask, askAll, gasOf, headerAt, nonceOf, nullIfRefused, toHex } from '../chain/answers.js';
 import { hashOf } from '../chain/chain-identity.js';
 import { fundOnDevChain } from '../chain/devchain.js';
 import {
@@ -7,14 +7,16 @@ import {
   foreignSender,
   fundsMissing,
   mineQueued,
+  pay,
+  planPayments,
+  readPool,
   settleWallets,
   shortfalls,
-  topUp,
 } from '../chain/funding.js';
 import { Wallet } from '../chain/keys.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
 import { NonceTakenError, findMinedTransaction } from '../chain/send.js';
-import { ForeignSenderError, UnavailableError, UsageError } from '../errors.js';
+import { ForeignSenderError, RpcError, UnavailableError, UsageError } from '../errors.js';
 import { chainReplaced } from '../inclusion/follow.js';
 import { chooseInclusion, warningOf } from '../inclusion/index.js';
 import { chooseKeys, deriveWallets, identify, openSender, readChainAndKeys } from './connect.js';
@@ -25,6 +27,7 @@ import { sliceIndexes } from './nonces.js';
 
 /**
  * @import { CallWorkload, ChainInfo, Chosen, Config, Fees, Gas, Rpc, Sender, Surroundings, TransactionWorkload } from '../types.d.ts'
+ * @import { Payments } from '../chain/funding.js'
  * @import { GivenKeys, Identity } from './connect.js'
  * @import { Opened } from './run.js'
  */
@@ -33,6 +36,8 @@ import { sliceIndexes } from './nonces.js';
 
 /** Operations per wallet assumed for the funding check without a duration. */
 const OPERATIONS_WITHOUT_DURATION = 1000;
+/** A later price per gas that the operations in flight can be paid with at least. */
+const LEAST_PRICE_WEI = 10n ** 9n;
 /** Assumed for development chains, which make blocks on demand. */
 const FASTEST_BLOCKS_PER_SECOND = 20;
 
@@ -107,9 +112,11 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
       );
     }
     const { index, instances } = config;
+    await refuseLargeOperations(rpc, wallets[0], workload.gas.likely.perOperation, chain);
     const needWei = walletNeedWei(config, workload.gas, fees, chain);
     onProgress('reading wallets until none has a pending transaction', 0, threads);
-    let missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
+    const states = await settleWallets(sender, wallets);
+    let missing = shortfalls(wallets, states, needWei, isEmbedded ? null : await readPool(rpc, wallets));
     onProgress('reading wallets until none has a pending transaction', threads, threads);
     if (missing.length > 0 && isTestChain(given, chain)) {
       await fundOnDevChain(rpc, addressesOf(missing.map(({ wallet }) => wallet)), needWei);
@@ -121,9 +128,13 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
       throw fundsMissing(missing, needWei, index === null || instances === 1 ? undefined : ofAll);
     }
     const load = { ...config, ratePerSecond: rateOf(config, workload) };
-    await estimateRunCost(load, { chain, isEmbedded, fees, workload, wallets, missing, notice });
-    if (given.funder !== null && missing.length > 0) {
-      const paid = await fundFrom(given.funder, sender, wallets, missing, onProgress);
+    const payments = await paymentsOf(given.funder, sender, wallets, missing);
+    const paymentGas = payments?.gas ?? 0n;
+    await estimateRunCost(load, { chain, isEmbedded, fees, workload, wallets, paymentGas, notice });
+    if (payments !== null) {
+      const paid = await pay(sender, payments, (done) =>
+        onProgress('funding wallets', Math.min(done, missing.length), missing.length),
+      );
       log.info(`${missing.length} wallets funded: ${paid.transactions} transactions, ${ether(paid.paidWei)}`);
     }
     if (!isEmbedded) await mineQueued(sender, wallets, notice);
@@ -133,6 +144,37 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
     throw (await proveForeignSender(error, sender, wallets, chain.head)) ?? error;
   }
   return { chain, wallets, sender, costs, inclusion };
+}
+
+/** Operations of less gas fit into a transaction of any chain. */
+const LARGE_GAS = 8_000_000n;
+
+/**
+ * Asks for the gas of a contract creation that hashes so much memory that it takes as much as an operation: the only way to
+ * learn a limit below that of the block, such as EIP-7825's, before anything is paid.
+ * @param {Rpc} rpc
+ * @param {Wallet} wallet
+ * @param {bigint} gas of an operation
+ * @param {Pick<ChainInfo, 'blockGasLimit'>} chain
+ * @throws {UnavailableError}
+ */
+async function refuseLargeOperations(rpc, { address }, gas, { blockGasLimit }) {
+  if (gas < LARGE_GAS) return;
+  // Memory of w words and its hash take 9 w + w^2 / 512 (Ethereum Yellow Paper, appendices G and H).
+  const words = Math.floor(256 * (Math.sqrt(81 + Number(gas) / 128) - 9));
+  const size = toHex(words * 32)
+    .slice(2)
+    .padStart(8, '0');
+  const refused = await ask(rpc, gasOf({ from: address, data: `0x63${size}60002000` }), 'setup').then(
+    () => null,
+    (error) => (error instanceof RpcError ? error.rpcMessage : null),
+  );
+  if (refused === null) return;
+  const limit =
+    blockGasLimit === null ? '' : `; a block has ${blockGasLimit}, and EIP-7825 allows a transaction 16777216`;
+  throw new UnavailableError(
+    `${rpc.display} lets no transaction use ${gas} gas (${refused})${limit}: give smaller operations`,
+  );
 }
 
 /**
@@ -166,19 +208,23 @@ export function walletNeedWei({ warmupMs, durationMs, fundAmountWei, inFlight },
   const operations = inTurn * (inFlight ?? 1);
   const { perWallet, perOperation } = gas.value ?? { perWallet: 0n, perOperation: 0n };
   const valueWei = perWallet + perOperation * BigInt(operations);
-  return (gas.perWallet + gas.perOperation * BigInt(operations)) * fees.worstPriceWei() + valueWei;
+  const needWei = (gas.perWallet + gas.perOperation * BigInt(operations)) * fees.worstPriceWei() + valueWei;
+  // A base fee that has decayed to a few wei rises when the load begins: what is in flight must be affordable then.
+  const leastWei = gas.perOperation * BigInt(inFlight ?? 1) * LEAST_PRICE_WEI + valueWei;
+  return needWei > leastWei ? needWei : leastWei;
 }
 
 /**
- * @param {Wallet} funder
+ * @param {Wallet | null} funder
  * @param {Sender} sender
  * @param {Wallet[]} wallets
  * @param {Array<{wallet: Wallet, missingWei: bigint}>} missing
- * @param {(label: string, done: number, all: number) => void} onProgress
+ * @returns {Promise<Payments | null>} null: none
  */
-export async function fundFrom(funder, sender, wallets, missing, onProgress) {
+export async function paymentsOf(funder, sender, wallets, missing) {
+  if (funder === null || missing.length === 0) return null;
   refuseOwnFunder(funder, wallets);
-  return topUp(sender, funder, missing, (done) => onProgress('funding wallets', done, missing.length));
+  return planPayments(sender, funder, missing);
 }
 
 /** @param {Wallet} funder @param {Wallet[]} wallets */

@@ -11,9 +11,12 @@ export function noBlocks() {
 }
 
 /** @param {SeenBlock} block @returns {BlockTotals} */
-export function totalsOfBlock({ number, transactions, ours, gasUsed, gasLimit, skewMs, gapMs }) {
+export function totalsOfBlock({ number, transactions, ours, gasUsed, gasLimit, ownGasLimit = 0, skewMs, gapMs }) {
   // Nodes reserve a transaction's gas limit, which may be twice the gas that it uses.
-  const isFull = gasLimit > 0 && transactions > 0 && gasUsed + (2 * gasUsed) / transactions > gasLimit;
+  const isUsedUp = transactions > 0 && gasUsed + (2 * gasUsed) / transactions > gasLimit;
+  // Some chains fill blocks by the gas limits of transactions: they never go above that of the block.
+  const isReserved = ours > 0 && ownGasLimit <= gasLimit && ownGasLimit + ownGasLimit / ours > gasLimit;
+  const isFull = gasLimit > 0 && (isUsedUp || isReserved);
   const fullness = gasLimit > 0 ? gasUsed / gasLimit : null;
   return {
     count: 1,
@@ -81,7 +84,8 @@ export class SharedBlocks {
     else {
       // The first sighting counts, not the first report.
       const first = block.skewMs < known.block.skewMs ? block : known.block;
-      known.block = { ...first, ours: known.block.ours + block.ours };
+      const ownGasLimit = (known.block.ownGasLimit ?? 0) + (block.ownGasLimit ?? 0);
+      known.block = { ...first, ours: known.block.ours + block.ours, ownGasLimit };
       known.seen += 1;
     }
     if ((this.#open.get(key)?.seen ?? 0) < threads) return;

@@ -36,7 +36,7 @@ export class Exchange {
 
   /** Its time limit is over. */
   expire() {
-    this.fail(failureOf('timeout'));
+    this.fail(timedOut(this.#deadlines));
     this.connection?.giveUp(this);
   }
 
@@ -133,6 +133,11 @@ export function failureOf(code, cause) {
   return new TransportError(MESSAGES[code], code, cause);
 }
 
+/** createRpc() says to what there is no answer. @param {Pick<Deadlines, 'timeoutMs'>} deadlines */
+export function timedOut({ timeoutMs }) {
+  return new TransportError(`no answer within ${timeoutMs / 1000} s (--request-timeout)`, 'timeout');
+}
+
 /** @param {Error & {code?: string}} error @returns {TransportError} */
 export function asTransportError(error) {
   if (error instanceof TransportError) return error;
@@ -198,6 +203,15 @@ function unsupported(what) {
   return new TransportError(`--transport tcp does not read ${what}; --transport undici does`, 'bad_response');
 }
 
+/** @param {string} encoding */
+function compressed(encoding) {
+  const words = `it sends compressed answers (${oneLine(encoding, 20)}), which --transport tcp does not read`;
+  return new TransportError(
+    `${words}; use --transport undici, or leave out the Accept-Encoding header`,
+    'bad_response',
+  );
+}
+
 const malformedChunks = () =>
   malformed('its chunks are malformed, or have extensions or trailers, which --transport undici reads');
 
@@ -210,6 +224,7 @@ export function parseHead(text) {
   const head = { status: Number(match[2]), keepAlive: match[1] === '1', keepAliveMs: null, retryAfter: null };
   /** @type {Head['body'][]} */
   const bodies = [];
+  let encoding = 'identity';
   for (const [name, value] of lines.map(fieldOf)) {
     if (name === 'content-length') {
       const length = LENGTH.exec(value);
@@ -226,9 +241,13 @@ export function parseHead(text) {
       if (timeout !== null) head.keepAliveMs = Number(timeout[1]) * 1000;
     } else if (name === 'retry-after') {
       head.retryAfter ??= value.trim();
+    } else if (name === 'content-encoding') {
+      encoding = value.trim();
     }
   }
   if (head.status < 200) throw malformed(`it is an interim response (${head.status})`);
+  // Of an error the status is enough.
+  if (head.status < 300 && !/^(identity)?$/i.test(encoding)) throw compressed(encoding);
   // RFC 9112, section 6.3: a message with several may be an attempt at request smuggling.
   if (bodies.length > 1) throw malformed('it has several lengths');
   // It never has a body.

@@ -3,7 +3,7 @@ import { createUndiciTransport } from './undici.js';
 import { createWsTransport } from './ws.js';
 
 /**
- * @import { Transport } from '../types.d.ts'
+ * @import { Clock, Transport } from '../types.d.ts'
  * @import { Headers } from './headers.js'
  */
 
@@ -25,6 +25,7 @@ import { createWsTransport } from './ws.js';
  * @property {boolean} [keepAlive] of tcp; false: a connection for each request, closed by this side after the answer
  * @property {Headers} [headers] of the user, sent with each request
  * @property {boolean} [insecure] true: any certificate of an https endpoint is accepted
+ * @property {Clock} [clock] of ws; by default that of the system
  */
 
 /** @type {Record<string, (options: TransportOptions) => Transport>} */

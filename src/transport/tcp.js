@@ -12,6 +12,7 @@ import {
   failureOf,
   requestHeaders,
   retryAfterMs,
+  timedOut,
 } from './http.js';
 
 /**
@@ -65,7 +66,7 @@ class TcpConnection {
         },
       },
     });
-    const deadline = pool.deadlines.set({ expire: () => this.close(failureOf('timeout')) });
+    const deadline = pool.deadlines.set({ expire: () => this.close(timedOut(pool.deadlines)) });
     this.#socket.on('connect', () => {
       pool.deadlines.clear(deadline);
       this.#isOpen = true;

@@ -1,6 +1,7 @@
 import { Pool, buildConnector } from 'undici';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
+import { decoded } from './content-encoding.js';
 import {
   Exchange,
   MAX_BODY_BYTES,
@@ -15,6 +16,7 @@ import {
  * HTTP/1.1 over undici's connections. It uses dispatch() instead of request(), because dispatch() reports when a request
  * is written to its socket, and needs no stream for each response.
  *
+ * @import { TransportError } from '../errors.js'
  * @import { Transport } from '../types.d.ts'
  * @import { TransportOptions } from './index.js'
  * @import { IncomingHttpHeaders } from 'node:http'
@@ -77,6 +79,8 @@ class ReplyHandler extends Exchange {
   status = 0;
   /** @type {number | null} */
   retryAfterMs = null;
+  /** Of the body. @type {string | string[] | undefined} */
+  encoding;
   bytes = 0;
   /** @type {Buffer[]} */
   chunks = [];
@@ -108,6 +112,7 @@ class ReplyHandler extends Exchange {
    */
   onResponseStart(controller, status, headers) {
     this.status = status;
+    this.encoding = headers['content-encoding'];
     const retryAfter = headers['retry-after'];
     this.retryAfterMs = retryAfter === undefined ? null : retryAfterMs([retryAfter].flat()[0], Date.now());
     if (Number(headers['content-length']) > this.maxBodyBytes) controller.abort(bodyTooLarge(this.maxBodyBytes));
@@ -125,8 +130,13 @@ class ReplyHandler extends Exchange {
   }
 
   onResponseEnd() {
-    const text = this.chunks.length === 1 ? this.chunks[0].toString() : Buffer.concat(this.chunks).toString();
-    this.succeed({ status: this.status, text, retryAfterMs: this.retryAfterMs });
+    let body = this.chunks.length === 1 ? this.chunks[0] : Buffer.concat(this.chunks);
+    try {
+      if (this.encoding !== undefined) body = decoded(body, String(this.encoding), this.maxBodyBytes);
+    } catch (error) {
+      return this.fail(/** @type {TransportError} */ (error));
+    }
+    this.succeed({ status: this.status, text: body.toString(), retryAfterMs: this.retryAfterMs });
   }
 
   /** @param {unknown} _controller @param {Error} error */

@@ -3,7 +3,7 @@ import { parseJson } from '../chain/json.js';
 import { createClock } from '../clock.js';
 import { Deadlines } from '../deadlines.js';
 import { TransportError, oneLine } from '../errors.js';
-import { Exchange, MAX_BODY_BYTES, asTransportError, failureOf, ownHeaders } from './http.js';
+import { Exchange, MAX_BODY_BYTES, asTransportError, failureOf, ownHeaders, timedOut } from './http.js';
 
 /**
  * JSON-RPC over WebSockets. Each socket carries many requests at once; answers come in any order and are matched by id.
@@ -25,6 +25,11 @@ const FIRST_ID = /^\[?\{"jsonrpc":"2\.0","id":(\d+)[,}]/;
  */
 const REQUESTS_PER_SOCKET = 64;
 
+/** Time between pings. A connection whose other end is gone without a word looks like one on which nothing happens. */
+const PING_EVERY_MS = 10_000;
+/** A connection without a message or an answer to pings for this time is lost. */
+const SILENT_MS = 20_000;
+
 /** @param {string} text @returns {number[]} the ids of a message or batch */
 function idsIn(text) {
   const first = text.startsWith('{') ? FIRST_ID.exec(text) : null;
@@ -43,6 +48,9 @@ class WsConnection {
   #byId = new Map();
   /** Requests that have timed out since the last message came. */
   #timedOut = 0;
+  /** Pings since the last message or answer to a ping. */
+  #unanswered = 0;
+  #stopPings = () => {};
   /** @type {Set<Listener>} */
   #listeners = new Set();
   #isOpen = false;
@@ -56,14 +64,16 @@ class WsConnection {
   constructor(pool) {
     this.#pool = pool;
     this.#socket = new WebSocket(pool.address, pool.options);
-    const deadline = pool.deadlines.set({ expire: () => this.close(failureOf('timeout')) });
+    const deadline = pool.deadlines.set({ expire: () => this.close(timedOut(pool.deadlines)) });
     this.#socket.on('open', () => {
       pool.deadlines.clear(deadline);
       pool.stats.connectionsOpened += 1;
       this.#isOpen = true;
+      this.#pingLater();
       for (const exchange of new Set(this.#byId.values())) this.#send(exchange);
     });
     this.#socket.on('message', (data) => this.#receive(String(data)));
+    this.#socket.on('pong', () => (this.#unanswered = 0));
     this.#socket.on('unexpected-response', (_, { statusCode }) => this.close(handshakeRefused(statusCode)));
     this.#socket.on('error', (error) => (this.#fault ??= this.#describe(error)));
     this.#socket.on('close', () => {
@@ -119,12 +129,26 @@ class WsConnection {
     if (this.#isGone) return;
     this.#pool.stats.bytesReceived += Buffer.byteLength(text);
     this.#timedOut = 0;
+    this.#unanswered = 0;
     const exchange = this.#byId.get(Number(FIRST_ID.exec(text)?.[1])) ?? this.#whose(text);
     if (exchange === undefined) return;
     this.#forget(exchange);
     // At once, because the first notification may follow immediately.
     if (exchange.listener !== null) this.#listen(exchange.listener);
     exchange.succeed({ status: 200, text, retryAfterMs: null });
+  }
+
+  #pingLater() {
+    const { clock, timeoutMs } = this.#pool;
+    this.#stopPings = clock.after(() => {
+      const silentMs = this.#unanswered * PING_EVERY_MS;
+      // Some nodes answer one request after the other, and pings only then: a slow request has its own time limit.
+      if (silentMs >= (this.load === 0 ? SILENT_MS : Math.max(SILENT_MS, timeoutMs)))
+        return this.close(new TransportError(`connection lost: no answer to pings for ${silentMs / 1000} s`, 'reset'));
+      this.#unanswered += 1;
+      this.#socket.ping();
+      this.#pingLater();
+    }, PING_EVERY_MS);
   }
 
   /** A message without ids goes to the listeners. @param {string} text @returns {WsExchange | undefined} undefined: no request's */
@@ -152,6 +176,7 @@ class WsConnection {
     if (this.#isGone) return;
     this.#isGone = true;
     this.#isOpen = false;
+    this.#stopPings();
     this.#socket.close();
     this.#socket.terminate();
     this.#pool.connections.delete(this);
@@ -201,12 +226,14 @@ class WsPool {
   #maxConnections;
 
   /** @param {TransportOptions} options */
-  constructor({ url, connections, timeoutMs, maxBodyBytes = MAX_BODY_BYTES, headers, insecure = false }) {
+  constructor({ url, connections, timeoutMs, maxBodyBytes = MAX_BODY_BYTES, headers, insecure = false, clock }) {
+    this.clock = clock ?? createClock();
+    this.timeoutMs = timeoutMs;
     this.address = new URL(url);
     this.address.username = '';
     this.address.password = '';
     this.#maxConnections = connections;
-    this.deadlines = new Deadlines(createClock(), timeoutMs);
+    this.deadlines = new Deadlines(this.clock, timeoutMs);
     this.options = {
       headers: ownHeaders(url, headers),
       rejectUnauthorized: !insecure,

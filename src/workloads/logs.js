@@ -1,15 +1,15 @@
 import { id, isAddress } from 'ethers';
-import { toBigInt, toHex } from '../chain/answers.js';
-import { InputError, RpcError, UnavailableError, displayName } from '../errors.js';
+import { ask, countOf, toBigInt, toHex, transactionOf } from '../chain/answers.js';
+import { InputError, ProtocolError, RpcError, StressError, UnavailableError, displayName } from '../errors.js';
 import { checkWritable, writeFileAtomically } from '../files.js';
 import { readJsonFile } from '../json-file.js';
 import { readArtifact, selectorOf, word } from './contract-state.js';
-import { checkOf } from './receipts.js';
+import { MAX_AUDIT_MS, checkOf } from './receipts.js';
 
 /**
  * The workload `logs`: each operation writes a page of logs. Each log has three topics: the event's, the number of its
- * page, and its own number. The audit reads pages back, and the blocks of all pages are written into a file (--logs),
- * the data set that `--calls pages` lists.
+ * page, and its own number. The audit lists the pages of the run by an event that each page has once, and reads pages
+ * back. The blocks of all pages are written into a file (--logs), the data set that `--calls pages` lists.
  *
  * @import { Check, DataSet, Rpc } from '../types.d.ts'
  * @import { Preparation, TransactionWorkload } from './contract.d.ts'
@@ -21,18 +21,21 @@ const SCHEMA = 'evm-stress/logs@2';
 const ADVICE = 'give a file that --workload logs of this version has written';
 
 export const TOPIC = id('Item(uint256,uint256,bytes)');
+export const PAGE_TOPIC = id('Page(uint256)');
 
 /** Functions of contracts/Logs.sol. */
 const WRITE = selectorOf('write(uint256,uint256)');
 const COUNT = selectorOf('count(address)');
 const PAGES = selectorOf('pages()');
-const BLOCK_OF = selectorOf('blockOf(uint256)');
 
 /** Gas of the contract and of a transaction without logs, of a log without data, and of a byte of data: upper bounds. */
 const GAS = Object.freeze({ base: 120_000n, perLog: 5000n, perByte: 14n });
 
 /** Most pages that are read back. */
 const MOST_PAGES = 50;
+
+/** Blocks whose pages are listed by one call, until the node refuses as many. */
+const BLOCKS_AT_ONCE = 50;
 
 /** @param {BuiltInOptions} options @returns {TransactionWorkload} */
 export default function create({ kit, rpc, settings, state }) {
@@ -64,28 +67,68 @@ export default function create({ kit, rpc, settings, state }) {
     },
     next: () => call,
     ...kit.countedBy((position) => ({ to: call.to, data: COUNT + word(kit.addresses()[position]) })),
-    reconcile: async ({ blockNumber, signal }) => {
-      const read = async (/** @type {string[]} */ all) => {
-        const block = toHex(blockNumber);
-        const requests = all.map((data) => ({ method: 'eth_call', params: [{ to: call.to, data }, block] }));
-        return (await rpc.batch(requests, 'audit')).map((answer) => Number(toBigInt(answer)));
-      };
-      const [pages] = await read([PAGES]);
-      // A file has the blocks of all pages; without one the others would be read for nothing.
-      const numbers = sampleOf(pages, file === null ? MOST_PAGES : pages);
-      const found = await read(numbers.map((page) => BLOCK_OF + word(page)));
-      /** @type {number[]} */
-      const blocks = new Array(pages);
-      numbers.forEach((page, i) => (blocks[page] = found[i]));
+    reconcile: async ({ startBlock, blockNumber: to, signal }) => {
+      const pages = Number(await ask(rpc, countOf({ to: call.to, data: PAGES }, to), 'audit'));
+      // A data set needs the whole list, and a check does not.
+      const end = file === null ? AbortSignal.any([signal, AbortSignal.timeout(MAX_AUDIT_MS)]) : signal;
+      const { check, blocks } = await listPages(rpc, { address: call.to, from: startBlock + 1, to, pages }, end);
       const dataSet = { schema: SCHEMA, ...chain, address: call.to, bytes, pageSize, blocks };
-      const check = await readBack(rpc, dataSet, signal);
-      if (file !== null && check.holds && pages > 0) await writeFileAtomically(file, `${JSON.stringify(dataSet)}\n`);
-      const isWritten = file === null || check.holds !== null;
-      return [isWritten ? check : { ...check, why: `${check.why}; ${displayName(file)} is not written` }];
+      const checks = check.holds ? [check, await readBack(rpc, dataSet, end)] : [check];
+      if (file === null) return checks;
+      const isRight = checks.every(({ holds }) => holds);
+      if (isRight && pages > 0) await writeFileAtomically(file, `${JSON.stringify(dataSet)}\n`);
+      return checks.map((one) =>
+        one.holds === null ? { ...one, why: `${one.why}; ${displayName(file)} is not written` } : one,
+      );
     },
     facts: () => ({ address: call.to, bytes, pageSize }),
     handOver: () => call.to,
   };
+}
+
+/**
+ * Lists the pages in a range of blocks, each of which must be there once.
+ * @param {Pick<Rpc, 'call'>} rpc
+ * @param {{address: string, from: number, to: number, pages: number}} run its blocks, and how many pages the contract has
+ * @param {AbortSignal} signal
+ * @returns {Promise<{check: Check, blocks: number[]}>} blocks: of each page that is listed
+ */
+export async function listPages(rpc, { address, from, to, pages }, signal) {
+  const words = 'pages that the node lists once';
+  /** @param {string} why */
+  const unknown = (why) => ({ check: checkOf('list', words, 0, 0, why), blocks: [] });
+  /** @type {number[]} */
+  const blocks = new Array(pages);
+  let right = 0;
+  let fault = '';
+  for (let [at, size] = [from, BLOCKS_AT_ONCE]; at <= to;) {
+    if (signal.aborted) return unknown(`there was time for ${at - from} of ${to - from + 1} blocks`);
+    const last = Math.min(at + size - 1, to);
+    try {
+      const filter = { address, fromBlock: toHex(at), toBlock: toHex(last), topics: [PAGE_TOPIC] };
+      for (const { page, block } of pagesIn(await rpc.call('eth_getLogs', [filter], 'check'))) {
+        if (blocks[page] === undefined && page < pages) {
+          blocks[page] = block;
+          right += 1;
+        } else fault ||= ` (page ${page} in block ${block} is listed twice, or there is no such page)`;
+      }
+      at = last + 1;
+    } catch (error) {
+      if (!(error instanceof StressError)) throw error;
+      // Nodes and gateways limit the blocks, the logs or the bytes of an answer.
+      if (size === 1) return unknown(`the node does not list the pages of block ${at}: ${error.message}`);
+      size = Math.ceil(size / 2);
+    }
+  }
+  const missing = blocks.findIndex((block) => block === undefined);
+  if (missing !== -1) fault ||= ` (page ${missing} is not listed)`;
+  return { check: checkOf('list', words, pages, `${right}${fault}`, null), blocks };
+}
+
+/** @param {unknown} logs @returns {Array<{page: number, block: number}>} */
+function pagesIn(logs) {
+  if (!Array.isArray(logs)) throw new ProtocolError('the result is not a list of logs');
+  return logs.map((log) => ({ page: Number(log?.topics?.[1]), block: Number(toBigInt(log?.blockNumber)) }));
 }
 
 /**
@@ -105,15 +148,29 @@ export async function readBack(rpc, { address, pageSize, blocks }, signal) {
     const filter = { address, fromBlock: block, toBlock: block, topics: [TOPIC, `0x${word(page)}`] };
     try {
       // Answers to a check have the size limit of those to the load.
-      const wrong = faultOf(await rpc.call('eth_getLogs', [filter], 'check'), page * pageSize, pageSize);
+      const logs = await rpc.call('eth_getLogs', [filter], 'check');
+      const wrong =
+        faultOf(logs, page * pageSize, pageSize) ?? (await otherBlock(rpc, logs[0].transactionHash, blocks[page]));
       if (wrong === null) right += 1;
       else fault ||= ` (page ${page}: ${wrong})`;
     } catch (error) {
-      if (!(error instanceof RpcError)) throw error;
-      return checkOf('pages', words, 0, 0, `the node does not list page ${page}: ${error.message}`);
+      if (!(error instanceof StressError)) throw error;
+      return checkOf('pages', words, 0, 0, `page ${page} cannot be read back: ${error.message}`);
     }
   }
   return checkOf('pages', words, pages.length, `${right}${fault}`, null);
+}
+
+/**
+ * The block of a page is known from its logs only, so the transaction is asked for its block too.
+ * @param {Pick<Rpc, 'call'>} rpc
+ * @param {string} hash of the transaction
+ * @param {number} block of its logs
+ * @returns {Promise<string | null>} null: the same, or nodes that do not keep transactions by hash
+ */
+async function otherBlock(rpc, hash, block) {
+  const found = (await ask(rpc, transactionOf(hash), 'check'))?.blockNumber ?? block;
+  return found === block ? null : `its transaction is in block ${found}, and its logs are in block ${block}`;
 }
 
 /** Numbers of pages, evenly spread. @param {number} count @param {number} most */

@@ -8,6 +8,7 @@ import { chooseTransport } from '../../src/transport/choose.js';
 import { transports } from '../../src/transport/index.js';
 import { caught } from '../helpers/caught.js';
 import { CERTIFICATE, CERTIFICATE_KEY } from '../helpers/certificate.js';
+import { createFakeClock } from '../helpers/clock.js';
 import { encodeFrame, startWsServer } from '../helpers/ws-server.js';
 
 /**
@@ -384,6 +385,74 @@ describe('transport ws: subscriptions', LIMIT, () => {
     await listen('second');
     await transport.close();
     assert.deepEqual(lost, ['first transport_reset']);
+  });
+});
+
+describe('transport ws: an endpoint that is gone without a word', LIMIT, () => {
+  const echo = (/** @type {Peer} */ { send }, /** @type {string} */ text) => send(answer(idOf(text)));
+  const words = 'connection lost: no answer to pings for 20 s';
+
+  /** @param {TestContext} t @param {number} timeoutMs */
+  async function connectByHand(t, timeoutMs) {
+    const clock = createFakeClock();
+    const connected = await connect(t, echo, { clock, timeoutMs });
+    await connected.transport.post(ask(1));
+    return { clock, ...connected, socket: connected.server.peers[0].socket };
+  }
+
+  it('its subscription is lost after 20 to 30 s, and the next request opens another connection', async (t) => {
+    const { clock, transport, subscribe, server, socket } = await connectByHand(t, 10_000);
+    /** @type {string[]} */
+    const lost = [];
+    await subscribe(
+      ask(2),
+      () => {},
+      ({ code, message }) => lost.push(`${code} ${message}`),
+    );
+    // Bytes are still taken, and nothing comes back, as behind a cable that is pulled.
+    socket.pause();
+    await clock.advance(29_999);
+    assert.deepEqual(lost, []);
+    await clock.advance(1);
+    assert.deepEqual(lost, [`transport_reset ${words}`]);
+    assert.equal((await transport.post(ask(3))).text, answer(3));
+    assert.equal(server.connections(), 2);
+    await transport.close();
+    assert.equal(clock.pending(), 0);
+  });
+
+  it('open requests fail as with a connection that is reset', async (t) => {
+    const { clock, transport, socket } = await connectByHand(t, 20_000);
+    socket.pause();
+    await clock.advance(15_000);
+    const open = [2, 3].map((id) => caught(() => transport.post(ask(id))));
+    await clock.advance(15_000);
+    for (const { code, message } of await Promise.all(open))
+      assert.deepEqual([code, message], ['transport_reset', words]);
+  });
+
+  it('a request that takes longer than that is waited for, as long as it may', async (t) => {
+    const { clock, transport, server, socket } = await connectByHand(t, 60_000);
+    socket.pause();
+    const slow = transport.post(ask(2));
+    await clock.advance(59_000);
+    socket.resume();
+    assert.equal((await slow).text, answer(2));
+    assert.equal(server.connections(), 1);
+  });
+
+  it('one that answers pings, and says nothing else, is not', async (t) => {
+    const { clock, subscribe, server } = await connectByHand(t, 10_000);
+    await subscribe(
+      ask(2),
+      () => {},
+      () => assert.fail('it is not lost'),
+    );
+    for (let pings = 1; pings <= 8; pings += 1) {
+      await clock.advance(10_000);
+      await until(() => server.peers[0].pings === pings);
+      await sleep(2);
+    }
   });
 });
 

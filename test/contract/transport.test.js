@@ -387,6 +387,7 @@ for (const name of Object.keys(transports)) {
       );
       const error = await failure(() => transport.post('silent'), LATEST_MS);
       assert.equal(error.code, 'transport_timeout');
+      assert.equal(error.message, `no answer within ${TIMEOUT_MS / 1000} s (--request-timeout)`);
       assert.equal((await transport.post('{}')).text, '{}');
     });
 

@@ -271,9 +271,11 @@ endpoints
   -t 1 --rpc http://127.0.0.1:8546 --transport ws -> 64 --transport ws does not speak http://: leave it out, or give another URL with --rpc
   -t 1 --rpc ws://127.0.0.1:1 --no-keep-alive -> 64 --no-keep-alive needs an http:// endpoint*
   -t 1 --rpc http://user:%zz@127.0.0.1:1 -> 64 --rpc*
-  -t 1 --rpc <nobody> -> 69 http://127.0.0.1:*: connection refused
+  -t 1 --rpc <nobody> -> 69 http://127.0.0.1:*: connection refused; is the node running? --wait-for 30s waits for it
   -t 1 --rpc <no such host> -> 69 http://stress.invalid:8545: host name not found
-  -t 1 --rpc <silence> --request-timeout 500ms -> 69 http://127.0.0.1:*: no answer in time
+  -t 1 --rpc <silence> --request-timeout 500ms -> 69 http://127.0.0.1:*: no answer to eth_chainId within 0.5 s (--request-timeout)
+  -t 1 --rpc <nobody> --wait-for 700ms -> 69 http://127.0.0.1:* did not answer within 0.7 s (--wait-for): connection refused
+  -t 1 --wait-for 30 -> 64 --wait-for must be a duration with its unit such as 250ms, 30s, 1m30s or 1h, not "30"
   -t 1 --rpc <hang-up> -> 69 http://127.0.0.1:*: connection lost
   -t 1 --rpc <no TLS> -> 69 https://127.0.0.1:*: it does not speak TLS*
   -t 1 --rpc <a web page> -> 69 *does not speak JSON-RPC: it answered "<!doctype html><title>Welcome</title>"

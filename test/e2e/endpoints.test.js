@@ -157,7 +157,7 @@ describe('several endpoints', { concurrency: false }, () => {
       [both(x, y), 77, `${x} and ${y} are chains of id 31337 with different blocks 0: ${one}`],
       [both(y, z), 77, `${y} and ${z} are chains of id 31337 with different blocks 1: ${one}`],
       [`${both(y, z)} --rpc ${behind.url}`, 77, `${y} and ${z} are chains of id 31337 with different blocks 1: ${one}`],
-      [both(x, unused), 69, `${unused}: connection refused`],
+      [both(x, unused), 69, `${unused}: connection refused; is the node running? --wait-for 30s waits for it`],
     ]);
     for (const { url } of [first, second])
       assert.equal(await rpcCall(url, 'eth_blockNumber'), '0x1', 'nothing was sent');

@@ -89,7 +89,10 @@ describe('the library', () => {
     assert.equal(status, 0, stderr);
     const lines = stdout.trim().split('\n');
     assert.match(lines[0], /^true true 64 run\(\): another run of this process has not ended/);
-    assert.match(lines[1], /^false true 69 http:\/\/127\.0\.0\.1:1: connection refused$/);
+    assert.match(
+      lines[1],
+      /^false true 69 http:\/\/127\.0\.0\.1:1: connection refused; is the node running\? --wait-for 30s waits for it$/,
+    );
     assert.match(lines[2], /^true true 64 run\(\): unknown option "out"/);
     assert.match(lines[3], /^true true 64 run\(\): unknown option "nope"/);
     const wrong = /^true true 64 workload must be a name, the path of a file, or the result of defineWorkload/;

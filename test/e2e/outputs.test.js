@@ -177,7 +177,13 @@ describe('outputs of a run that ended before its load began', () => {
   const mainnet = async () => `--rpc ${(await serveMethods({ eth_chainId: '0x1' })).url}`;
   /** @type {Array<[string, () => Promise<string>, number, string | undefined, RegExp]>} */
   const ROWS = [
-    ['no endpoint', nowhere, 69, 'endpoint-down', /^http:\/\/127\.0\.0\.1:\d+: connection refused$/],
+    [
+      'no endpoint',
+      nowhere,
+      69,
+      'endpoint-down',
+      /^http:\/\/127\.0\.0\.1:\d+: connection refused; is the node running\? --wait-for 30s waits for it$/,
+    ],
     ['no funds', async () => `-o 70 --rpc ${chain.url}`, 69, 'funds', /1 wallet has less than the/],
     ['a public mainnet', mainnet, 77, undefined, /a public network whose coins are worth money/],
   ];

@@ -63,5 +63,6 @@ test('--log-format json: also the last message is a line of JSON', async () => {
   const { code, stdout, stderr } = await runStress(['-t', '1', '-o', '0', '--rpc', endpoint, '--log-format', 'json']);
   assert.deepEqual([code, stdout], [69, '']);
   const { level, exitCode, msg } = JSON.parse(stderr);
-  assert.deepEqual([level, exitCode, msg], [60, 69, `${endpoint}: connection refused`]);
+  const hint = 'is the node running? --wait-for 30s waits for it';
+  assert.deepEqual([level, exitCode, msg], [60, 69, `${endpoint}: connection refused; ${hint}`]);
 });

@@ -47,10 +47,10 @@ after(() => {
 
 /**
  * @param {(body: string, headers: IncomingHttpHeaders, request: IncomingMessage) => Answer | Raw | typeof SILENCE | typeof HANG_UP | Promise<Answer | Raw>} respond
- * @param {{isSecure?: boolean}} [options] isSecure: it speaks https with a certificate of its own
+ * @param {{isSecure?: boolean, port?: number}} [options] isSecure: it speaks https with a certificate of its own
  * @returns {Promise<Endpoint>} it ends when the tests of the file end
  */
-export async function serve(respond, { isSecure = false } = {}) {
+export async function serve(respond, { isSecure = false, port: wanted = 0 } = {}) {
   /** @type {string[]} */
   const methods = [];
   /** @param {IncomingMessage} request @param {ServerResponse} response */
@@ -73,7 +73,7 @@ export async function serve(respond, { isSecure = false } = {}) {
   // An idle connection is not closed: a request may be on its way then, and would be lost.
   server.keepAliveTimeout = 0;
   servers.add(server);
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+  await new Promise((resolve) => server.listen(wanted, '127.0.0.1', () => resolve(undefined)));
   const { port } = /** @type {AddressInfo} */ (server.address());
   return { url: `${isSecure ? 'https' : 'http'}://127.0.0.1:${port}`, methods };
 }

@@ -22,6 +22,7 @@ const OPCODES = Object.freeze({ continuation: 0, text: 1, binary: 2, close: 8, p
  * @property {Duplex} socket
  * @property {IncomingMessage} handshake
  * @property {string[]} pongs what came back to pings
+ * @property {number} pings that came
  * @property {boolean} saidClose whether a close frame came
  * @property {(kind: keyof typeof OPCODES, payload?: string | Buffer, isLast?: boolean, written?: () => void) => void} frame
  * @property {(text: string) => void} send one whole text message
@@ -98,7 +99,7 @@ function createPeer(handshake, socket) {
     if (!socket.writable) return;
     socket.write(encodeFrame(OPCODES[kind], Buffer.from(payload), isLast), written);
   };
-  return { socket, handshake, pongs: [], saidClose: false, frame, send: (text) => frame('text', text) };
+  return { socket, handshake, pongs: [], pings: 0, saidClose: false, frame, send: (text) => frame('text', text) };
 }
 
 /**
@@ -127,7 +128,10 @@ function readFrames(peer, head, onMessage) {
       if (frame.opcode === OPCODES.text) onMessage(peer, frame.payload.toString());
       else if (frame.opcode === OPCODES.pong) peer.pongs.push(frame.payload.toString());
       else if (frame.opcode === OPCODES.close) peer.saidClose = true;
-      else throw new Error(`the test server did not expect opcode ${frame.opcode}`);
+      else if (frame.opcode === OPCODES.ping) {
+        peer.pings += 1;
+        peer.frame('pong', frame.payload);
+      } else throw new Error(`the test server did not expect opcode ${frame.opcode}`);
     }
   };
   peer.socket.on('data', read);

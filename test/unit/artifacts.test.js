@@ -27,6 +27,11 @@ describe('contracts/artifacts', () => {
       const { bytecode } = JSON.parse(readFileSync(new URL(name, FOLDER), 'utf8'));
       assert.ok(!opcodes(bytecode).includes(0x5f), 'PUSH0');
     });
+
+    it(`${name} does not read the number of its block, which is not that of the RPC on some chains`, () => {
+      const { bytecode } = JSON.parse(readFileSync(new URL(name, FOLDER), 'utf8'));
+      assert.ok(!opcodes(bytecode).includes(0x43), 'NUMBER');
+    });
   }
 });
 

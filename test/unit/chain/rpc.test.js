@@ -164,6 +164,35 @@ describe('call()', () => {
     assert.equal(error.message, 'http://node: connection refused');
     assert.equal(error.code, 'transport_refused');
   });
+
+  it('names --wait-for where the first question of the set-up is refused', async () => {
+    const { rpc } = rpcOver(() => {
+      throw new TransportError('connection refused', 'refused');
+    });
+    const words = async (/** @type {Purpose} */ purpose) =>
+      (await caught(() => rpc.call('eth_chainId', [], purpose))).message;
+    const hint = 'is the node running? --wait-for 30s waits for it';
+    assert.equal(await words('setup'), `http://node: connection refused; ${hint}`);
+    assert.equal(await words('health'), 'http://node: connection refused');
+  });
+
+  it('names the method and the size of the batch that got no answer in time', async () => {
+    let isWell = true;
+    const { rpc } = rpcOver((asked) => {
+      if (!isWell) throw new TransportError('no answer within 10 s (--request-timeout)', 'timeout');
+      return asked.map((/** @type {Asked} */ one) => right(one));
+    });
+    await rpc.batch(requests(2), 'setup');
+    isWell = false;
+    const ask = (/** @type {number} */ count) => caught(() => rpc.batch(requests(count), 'setup'));
+    const end = 'within 10 s (--request-timeout)';
+    assert.equal((await ask(40)).message, `http://node: no answer to echo (a batch of 40) ${end}`);
+    assert.equal((await ask(1)).message, `http://node: no answer to echo ${end}`);
+    assert.equal(
+      (await caught(() => rpc.call('eth_call', [], 'load'))).message,
+      `http://node: no answer to eth_call ${end}`,
+    );
+  });
 });
 
 describe('a connection that is lost', () => {

@@ -67,7 +67,7 @@ describe('readInvocation(): values', () => {
       ...{ spread: 'sticky', inclusion: 'auto', confirmations: 0, checkShare: 0.01 },
       ...{ transport: 'auto', connections: 64, batch: 1 },
       ...{ intervalMs: 5000, drainTimeoutMs: 30_000, txTimeoutMs: 60_000, requestTimeoutMs: 10_000 },
-      ...{ startTimeoutMs: 600_000, verbose: false, wide: false, explain: false, quiet: false },
+      ...{ startTimeoutMs: 600_000, waitForMs: 0, verbose: false, wide: false, explain: false, quiet: false },
       ...{ logLevel: 'warn', logFormat: 'text' },
     };
     assert.deepEqual(values, {
@@ -91,6 +91,7 @@ describe('readInvocation(): values', () => {
     ['-t 5 --verbose=false', 'verbose', false],
     ['-t 5 -d 5m', 'durationMs', 300_000],
     ['-t 5 --tx-timeout 250ms', 'txTimeoutMs', 250],
+    ['-t 5 --wait-for 1m30s', 'waitForMs', 90_000],
     ['-t 5 --fund-amount 0.5', 'fundAmountWei', 5n * 10n ** 17n],
     ['-t 5 --gas-price 2', 'gasPriceWei', 2_000_000_000n],
     ['-t 5 --max-fee 1wei', 'maxFeeWei', 1n],

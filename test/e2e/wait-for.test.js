@@ -1,0 +1,110 @@
+/** --wait-for: a run that begins before its node. */
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { freePort, startAnvil } from '../helpers/anvil.js';
+import { exited } from '../helpers/cli.js';
+import { passOn, serve, serveMethods } from '../helpers/endpoint.js';
+import { SECOND_WISH_MS, killedBy, nodeFor, runOf, startOf } from '../helpers/run-of.js';
+import { assertRefused } from '../helpers/table.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+
+/** At once: far below the limit of the wait. */
+const SOON_MS = 20_000;
+const WAITING = /^waiting up to (\d+) s \(--wait-for\) for http:\/\/127\.0\.0\.1:\d+ \(connection refused\)$/gm;
+
+const node = nodeFor(10);
+
+/** An endpoint at which nothing listens yet. */
+async function lateEndpoint() {
+  const port = await freePort();
+  const begin = () => serve((body) => passOn(node.url, body), { port });
+  return { url: `http://127.0.0.1:${port}`, begin };
+}
+
+describe('--wait-for', { concurrency: 4 }, () => {
+  for (const isAlone of [true, false])
+    test(`${isAlone ? 'an endpoint' : 'one of two endpoints'} that begins later`, async (t) => {
+      const late = await lateEndpoint();
+      const rpc = isAlone ? late.url : `${node.url},${late.url}`;
+      const words = `--wait-for 60s -d 500ms --rpc ${rpc}`;
+      const { stdout, run } = await runOf(t, words, {
+        ...{ chain: node, rpc: null, threads: 2 },
+        during: async (stress) => {
+          await stress.waitFor(new RegExp(WAITING, 'm'));
+          await late.begin();
+        },
+      });
+      assert.equal(stdout.match(WAITING)?.length, 1);
+      assert.equal(run.audit.exact, true);
+      assert.equal(run.config.waitForMs, 60_000);
+    });
+
+  test('a limit that ends: 69 with the last reason, no credentials, and a run file', async (t) => {
+    const port = await freePort();
+    const words = `-t 1 -d 1s --rpc http://user:hunter2@127.0.0.1:${port}`;
+    const env = { STRESS_WAIT_FOR: '1s' };
+    const { stderr, run } = await runOf(t, words, { rpc: null, exit: 69, env });
+    const says = `http://***@127.0.0.1:${port} did not answer within 1 s (--wait-for): connection refused`;
+    assert.equal(stderr, `stress: ${says}\n`);
+    assert.deepEqual([run.end, run.verdict.name, run.verdict.evidence], ['set_up_failed', 'endpoint-down', says]);
+  });
+
+  test('what a wait cannot mend ends it at once', async (t) => {
+    const missing = (await lateEndpoint()).url;
+    const unauthorized = (await serve(() => ({ status: 401, body: 'Unauthorized' }))).url;
+    const other = (await serveMethods({ eth_chainId: '0x539' })).url;
+    const secure = (await serve(() => ({ body: '{}' }), { isSecure: true })).url;
+    const [run, chain] = ['-t 2 -d 1s --wait-for 10m', '--chain-id 31337'];
+    const key = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
+    const beganMs = Date.now();
+    const isAnother = `${other} is chain 1337, not 31337 as --chain-id says`;
+    const words = `${run} --rpc ${missing}`;
+    await assertRefused(
+      t,
+      [
+        [`${run} --rpc ${unauthorized}`, 69, /answered HTTP 401 without JSON-RPC: check the URL and its credentials/],
+        [`${run} --rpc ${secure}`, 69, /its certificate is not accepted/],
+        [`${words} --rpc ${other} ${chain}`, 77, isAnother],
+        [`${words} --send-rpc ${other} ${chain}`, 77, isAnother],
+        [`fund ${run} --rpc ${other} ${chain}`, 77, isAnother],
+      ],
+      { STRESS_FUNDER_KEY: key },
+    );
+    assert.ok(Date.now() - beganMs < SOON_MS);
+  });
+
+  test('stress fund and reclaim wait as well', async () => {
+    const { url } = await lateEndpoint();
+    const to = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266';
+    const { stderr } = await exited(69, `reclaim -t 1 --to ${to} --wait-for 600ms --rpc ${url}`.split(' '));
+    assert.equal(stderr, `stress: ${url} did not answer within 0.6 s (--wait-for): connection refused\n`);
+  });
+
+  test('Ctrl-C ends it', async (t) => {
+    const { url } = await lateEndpoint();
+    const stress = startOf(t, `-t 1 -d 1s --wait-for 10m --rpc ${url}`);
+    await killedBy('SIGINT', new RegExp(WAITING, 'm'))(stress);
+    const endedMs = Date.now();
+    const { stderr } = await stress.end(130);
+    assert.ok(Date.now() - endedMs < SECOND_WISH_MS * 10);
+    assert.equal(stderr, 'stress: interrupted during set-up\n');
+  });
+
+  test('it precedes the barrier', async (t) => {
+    const { url } = await lateEndpoint();
+    const folder = temporaryFolder(t);
+    const common = `--chain-id 31337 --instances 2 --index 0 --run-id demo --barrier ${folder}`;
+    const { stderr } = await exited(69, `-t 1 -d 1s --wait-for 600ms --rpc ${url} ${common}`.split(' '));
+    assert.match(stderr, /did not answer within 0\.6 s \(--wait-for\): connection refused\n$/);
+    assert.deepEqual(readdirSync(join(folder, 'demo')), []);
+  });
+
+  test('a chain that makes blocks on demand: the run goes on with block 0', async (t) => {
+    const chain = await startAnvil();
+    const { stdout, run } = await runOf(t, '--wait-for 1s -d 500ms', { chain, threads: 2 });
+    assert.match(stdout, /^http:\S+ has no block after block 0: the run goes on/m);
+    assert.equal(run.audit.exact, true);
+  });
+});
