@@ -10,7 +10,7 @@ const chain = anvilFor('--accounts 10 --block-time 0.5', ({ rpc }) =>
   rpc('anvil_setBalance', [FUNDER.address, '0xd3c21bcecceda1000000']),
 );
 
-describe('a run before a chain that answers as', { concurrency: 2 }, () => {
+describe('a run before a chain that answers as', { concurrency: 4 }, () => {
   for (const variant of DIALECTS.filter(({ on = [] }) => on.includes('anvil'))) {
     const {
       row,

@@ -371,7 +371,7 @@ export const DIALECTS = [
     'receipts before their block, of none': early(() => ({ blockNumber: null, blockHash: null })),
     'receipts before their block, of the next': early((head) => ({ blockNumber: hex(head + 1), blockHash: ZERO })),
   }),
-  ...rows('H', 'Arbitrum', { args: '--workload logs', on: ['anvil'] })({
+  ...rows('H', 'Arbitrum', { args: '--workload logs --page-size 3 --bytes 64', on: ['anvil'] })({
     'the NUMBER opcode counts other blocks': renumbered(
       (real) => real + 1000,
       (number) => Math.max(0, number - 1000),
