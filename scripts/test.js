@@ -35,8 +35,8 @@ const CONCURRENCY = 4;
 const GROUPS = 10;
 /** About how many seconds files, and folders of small ones, take where four run at once on two cores. */
 const SECONDS = Object.entries({
-  60: 'studies',
-  40: 'contract sweep checkpoint workers plain-calls own-workload endpoints',
+  60: 'studies contract dialects',
+  40: 'sweep checkpoint workers plain-calls own-workload endpoints',
   30: 'endings submissions run-file unread-output merge workloads',
   22: 'mix common-start passing-faults instances mutants spend outputs terminal failures library',
   16: 'gas protocol pipelining calls find transfer inclusion bad-input',

@@ -9,7 +9,12 @@ import { simulatedRun } from '../helpers/simulated-run.js';
 
 /** @param {Words} words @param {Situation} situation */
 async function endOf(words, situation) {
-  const { code, words: said, run, executed } = await simulatedRun(situation.args ?? '', speaks(words, situation));
+  const {
+    code,
+    words: said,
+    run,
+    executed,
+  } = await simulatedRun(`-t 2 -d 6s ${situation.args ?? ''}`, speaks(words, situation));
   for (const pattern of ACCUSATIONS) assert.doesNotMatch(said, pattern);
   assert.ok(run !== null, said);
   const { counts, failures, verdict, audit, generator } = run;

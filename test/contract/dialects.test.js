@@ -17,7 +17,8 @@ async function check(variant) {
   for (const pattern of says) assert.match(words, pattern);
   for (const pattern of [...ACCUSATIONS, ...silent]) assert.doesNotMatch(words, pattern);
   if (exit !== 0) return assert.equal(run, null);
-  const { counts, audit } = run;
+  const { counts, audit, reorgs } = run;
+  assert.equal(reorgs.count, 0);
   assert.ok(isIncomplete ? audit.result !== 'not_exact' : audit.exact, JSON.stringify(audit));
   assert.equal(counts.verified + audit.includedLate, executed, 'the counts are those of the receipts');
   assert.ok(counts.verified > 0);

@@ -3,13 +3,14 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { anvilFor } from '../helpers/anvil.js';
 import { startDialectProxy, startDialectSocket } from '../helpers/dialect-node.js';
-import { ACCUSATIONS, DIALECTS } from '../helpers/dialects.js';
+import { ACCUSATIONS, DIALECTS, FUNDER } from '../helpers/dialects.js';
 import { runOf, takeWallets } from '../helpers/run-of.js';
 
-const chain = anvilFor('--accounts 10 --block-time 0.5');
-const WALLETS = 8;
+const chain = anvilFor('--accounts 10 --block-time 0.5', ({ rpc }) =>
+  rpc('anvil_setBalance', [FUNDER.address, '0xd3c21bcecceda1000000']),
+);
 
-describe('a run before a chain that answers as', { concurrency: 2 }, () => {
+describe('a run before a chain that answers as', { concurrency: 4 }, () => {
   for (const variant of DIALECTS.filter(({ on = [] }) => on.includes('anvil'))) {
     const {
       row,
@@ -29,8 +30,8 @@ describe('a run before a chain that answers as', { concurrency: 2 }, () => {
         : await startDialectProxy(chain.url, variant);
       const words = [/(^| )-t /.test(args) ? '' : '-t 4', /(^| )-d /.test(args) ? '' : '-d 4s', args];
       if (transport !== undefined && !isSocket) words.push(`--transport ${transport}`);
-      const offset = takeWallets(chain, WALLETS);
-      const own = { chain, rpc: url, offset, exit };
+      const offset = takeWallets(chain, Number(/-t (\d+)/.exec(args)?.[1] ?? 4));
+      const own = { chain, rpc: url, offset, exit, env: variant.env };
       for (let i = 1; i < runs; i += 1) await runOf(t, `${words.join(' ')} -o ${offset}`, own);
       const { stdout, stderr, run } = await runOf(t, `${words.join(' ')} -o ${offset}`, own);
       const said = `${stdout}\n${stderr}`;

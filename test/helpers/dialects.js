@@ -36,7 +36,7 @@ import { hash32, hex } from './memory-chain.js';
 /** What no run may say of a node that only speaks in another way. */
 export const ACCUSATIONS = [
   /another run/,
-  /\breorg/i,
+  /\breorg of|by a reorg\b/,
   /\blost\b/,
   /NOT EXACT/,
   /does not speak JSON-RPC/,
@@ -165,7 +165,9 @@ const CAP_WORDS = 'transaction gas limit too high (cap: 16777216, tx: 20000000)'
 const QUEUED_WORDS =
   'insufficient funds for gas * price + value: balance 1000, queued cost 900, tx cost 200, overshot 100';
 const LATE_WORDS = 'The transaction was added to the transaction pool but was not processed in time';
-const FUNDER = new Wallet(hash32(1, '0'));
+/** It pays for wallets that have nothing. */
+export const FUNDER = new Wallet(hash32(1, '0'));
+const FUNDED = Object.freeze({ STRESS_FUNDER_KEY: FUNDER.privateKey });
 const ZERO = hash32(0, '0');
 const L1_FEE_WEI = 10n ** 12n;
 /** @type {[string, number]} */
@@ -369,7 +371,7 @@ export const DIALECTS = [
     'receipts before their block, of none': early(() => ({ blockNumber: null, blockHash: null })),
     'receipts before their block, of the next': early((head) => ({ blockNumber: hex(head + 1), blockHash: ZERO })),
   }),
-  ...rows('H', 'Arbitrum', { args: '--workload logs', on: ['anvil'] })({
+  ...rows('H', 'Arbitrum', { args: '--workload logs --page-size 3 --bytes 64', on: ['anvil'] })({
     'the NUMBER opcode counts other blocks': renumbered(
       (real) => real + 1000,
       (number) => Math.max(0, number - 1000),
@@ -402,6 +404,13 @@ export const DIALECTS = [
       ),
       after: ({ method, params }, { result }) =>
         method === 'eth_estimateGas' && params[0].to ? { result: hex(Number(result) + NEW_ACCOUNT_GAS) } : undefined,
+    },
+    'a payment to many fresh accounts is above 16,777,216 gas': {
+      ...{ on: ['anvil'], args: '-t 200', env: FUNDED, ...refused(isAboveCap, CAP_WORDS) },
+      after: ({ method, params: [call] }, { result }) =>
+        method === 'eth_estimateGas' && !call.to && Number(call.value) > 0
+          ? { result: hex(5 * Number(result)) }
+          : undefined,
     },
     'a transaction above 16,777,216 gas is refused': {
       ...{ args: '--workload compute --set gas=20000000', ...refused(isAboveCap, CAP_WORDS) },
@@ -458,7 +467,7 @@ export const DIALECTS = [
     },
   })({
     'a base fee that has decayed to 1 wei': {
-      env: { STRESS_FUNDER_KEY: FUNDER.privateKey },
+      env: FUNDED,
       check: hasNoFailures,
     },
   }),
