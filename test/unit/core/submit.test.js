@@ -155,7 +155,7 @@ describe('submit()', () => {
     [
       'a refused connection sent nothing: the nonce is foreign',
       { answers: [refused(), LOW, LOW] },
-      { end: LOW, sent: 2, repeated: 1 },
+      { end: LOW, sent: 2, lookups: 1, repeated: 1 },
     ],
     [
       'a used nonce with an unknown transaction is looked up five more times, then foreign',
@@ -276,6 +276,22 @@ describe('submit(): repeated or not', () => {
       backOffMs(5000, () => 1),
       2000,
     );
+  });
+});
+
+describe('submit(): a final refusal after an outage', () => {
+  it('is asked again while the node may be starting, at most five seconds, whatever others lose meanwhile', async () => {
+    const error = refusal('exceeds block gas limit');
+    const soon = setUp({ answers: [refused(), error, error] });
+    await soon.clock.advance(1000);
+    assert.deepEqual([soon.end(), soon.sent.length], ['done', 4]);
+    const never = setUp({ answers: [refused(), ...Array(99).fill(error)] });
+    for (let seconds = 0; seconds < 10; seconds += 1) {
+      never.tools.retryPolicy.noteRetryAfter(noAnswer(), never.clock.nowUs());
+      await never.clock.advance(1000);
+    }
+    assert.equal(never.end(), error);
+    assert.ok(never.times().at(-1) <= 6100, `${never.times()}`);
   });
 });
 
