@@ -123,10 +123,12 @@ function fieldsOf(table, answer, from, asked = {}) {
 }
 
 /** @param {Asked} from @param {string} field @param {unknown} found @param {string} words */
-function invalid({ display, secrets = [], method }, field, found, words) {
-  const type = found === null || found === undefined ? '' : ` (a ${Array.isArray(found) ? 'list' : typeof found})`;
-  const shown = found === undefined ? 'not there' : `${oneLine(found, 40, secrets)}${type}`;
-  return new ProtocolError(`${display}: ${method}: ${field} is ${shown}; ${words} is expected`);
+function invalid({ display, secrets, method }, field, found, words) {
+  const type = Array.isArray(found) ? 'a list' : typeof found === 'object' ? 'an object' : `a ${typeof found}`;
+  // It may repeat a secret of the URL.
+  const shown = secrets === undefined ? type : `${oneLine(found, 40, secrets)} (${type})`;
+  const is = found === undefined ? 'not there' : found === null ? 'null' : shown;
+  return new ProtocolError(`${display}: ${method}: ${field} is ${is}; ${words} is expected`);
 }
 
 /** @param {unknown} value @returns {value is string} */

@@ -106,6 +106,8 @@ export async function submit(tools, operation, onSent) {
   };
   const noteReceipt = () => reach(operation.promise, 'sync', clock.nowUs());
   let failedLookups = 0;
+  /** When the node refused it for the first time although time cannot mend that. */
+  let refusedAtUs = Infinity;
   let raises = 0;
   let isRaised = false;
   for (let tries = 0; ; tries += 1) {
@@ -135,7 +137,9 @@ export async function submit(tools, operation, onSent) {
         const mayHaveArrived = refusal !== null && (isUnsure || !NOT_ARRIVED.has(refusal));
         if (mayHaveArrived && (await lookups.find(operation))) return;
         const isNonceUsed = refusal === 'nonce_low' || refusal === 'replacement';
-        const mayPass = (isUnsure && isNonceUsed) || (mayHaveArrived && retryPolicy.isAfterOutage(clock.nowUs()));
+        const nowUs = clock.nowUs();
+        refusedAtUs = Math.min(refusedAtUs, nowUs);
+        const mayPass = isNonceUsed ? isUnsure : mayHaveArrived && retryPolicy.isAfterOutage(nowUs, refusedAtUs);
         if (!mayPass || (isNonceUsed && (failedLookups += 1) > MAX_LOOKUPS)) throw error;
       }
       isUnsure ||= !(error instanceof TransportError && error.code === 'transport_refused');
@@ -243,9 +247,9 @@ export class RetryPolicy {
     if (isLost(error)) this.#lostAtUs = nowUs;
   }
 
-  /** @param {number} nowUs */
-  isAfterOutage(nowUs) {
-    return nowUs - this.#lostAtUs < AFTER_OUTAGE_MS * 1000;
+  /** Others may lose requests for ever. @param {number} nowUs @param {number} refusedAtUs by the first such refusal */
+  isAfterOutage(nowUs, refusedAtUs) {
+    return nowUs - Math.min(this.#lostAtUs, refusedAtUs) < AFTER_OUTAGE_MS * 1000;
   }
 
   /**

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { POOL_STATUS, ask } from '../chain/answers.js';
-import { ProtocolError, RpcError } from '../errors.js';
+import { RpcError } from '../errors.js';
 import { createMetricsProbe } from './node-metrics.js';
 import { createNodeProbe } from './node.js';
 import { createLoopProbe, createSelfProbe } from './process.js';
@@ -44,7 +44,7 @@ export function createPoolProbe({ rpc }) {
         try {
           return await ask(rpc, POOL_STATUS, 'probe');
         } catch (error) {
-          if (!(error instanceof RpcError || error instanceof ProtocolError)) throw error;
+          if (!(error instanceof RpcError)) throw error;
           // Repeated calls would only be load.
           isRefused = true;
         }

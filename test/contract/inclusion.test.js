@@ -15,6 +15,7 @@ import { transports } from '../../src/transport/index.js';
 import { startAnvil } from '../helpers/anvil.js';
 import { createFakeClock } from '../helpers/clock.js';
 import { blockHash, createFakeChain } from '../helpers/fake-chain.js';
+import { hash32 } from '../helpers/samples.js';
 
 /**
  * @import { Block, Inclusion, Reorg, Rpc } from '../../src/types.d.ts'
@@ -48,7 +49,7 @@ function setUp(name, { latencyMs = 0, subscribe = null, ...options } = {}) {
   chain.rpc.subscribe = subscribe;
   /** @type {Block[]} */
   const blocks = [];
-  /** Each inclusion that was reported. @type {Array<[string, Inclusion]>} */
+  /** Each inclusion that was reported, by the name of the transaction. @type {Array<[string, Inclusion]>} */
   const found = [];
   /** Each reorg that was reported, with how many blocks had been read. @type {Array<Reorg & {read: number}>} */
   const reorgs = [];
@@ -63,12 +64,12 @@ function setUp(name, { latencyMs = 0, subscribe = null, ...options } = {}) {
     onReorg: (reorg) => reorgs.push({ ...reorg, read: blocks.length }),
     onReplaced: (words) => replaced.push(words),
   });
-  const watch = (/** @type {string} */ hash) =>
-    detector.watch(hash, { setInclusion: (_, inclusion) => found.push([hash, inclusion]) });
-  /** Watched, then sent, as an operation does it. @param {string} hash */
-  const send = (hash) => {
-    watch(hash);
-    chain.send(hash);
+  const watch = (/** @type {string} */ name) =>
+    detector.watch(hash32(name), { setInclusion: (_, inclusion) => found.push([name, inclusion]) });
+  /** Watched, then sent, as an operation does it. @param {string} name */
+  const send = (name) => {
+    watch(name);
+    chain.send(name);
   };
   const numbers = () => blocks.map(({ number }) => number);
   const polls = () => chain.rpc.count('eth_blockNumber');
@@ -144,7 +145,7 @@ for (const name of NAMES) {
       const told = [];
       for (let i = 0; i < 20; i += 1) {
         const hash = `0x${i}`;
-        detector.watch(hash, { setInclusion: (_, { number }) => told.push([number, numbers()]) });
+        detector.watch(hash32(hash), { setInclusion: (_, { number }) => told.push([number, numbers()]) });
         chain.send(hash);
         if (i % 3 === 2) chain.mine();
       }
@@ -159,7 +160,7 @@ for (const name of NAMES) {
       const { clock, chain, detector, numbers } = setUp(name);
       /** @type {Array<[number, number[]]>} */
       const told = [];
-      detector.watch('0xa', { setInclusion: (_, { number }) => told.push([number, numbers()]) });
+      detector.watch(hash32('0xa'), { setInclusion: (_, { number }) => told.push([number, numbers()]) });
       chain.send('0xa');
       let mined = false;
       chain.fail((method) => {
@@ -184,8 +185,8 @@ for (const name of NAMES) {
       const { clock, chain, detector, found, blocks, send } = setUp(name);
       send('0xa');
       send('0xb');
-      detector.unwatch('0xa');
-      detector.unwatch('0xnever');
+      detector.unwatch(hash32('0xa'));
+      detector.unwatch(hash32('0xnever'));
       chain.mine();
       await clock.advance(NOTICED_MS);
       assert.deepEqual(
@@ -193,7 +194,7 @@ for (const name of NAMES) {
         ['0xb'],
       );
       assert.equal(blocks[0].ours, 1);
-      detector.unwatch('0xb');
+      detector.unwatch(hash32('0xb'));
     });
 
     it('can be told of the next one while it tells of one', async () => {
@@ -203,7 +204,7 @@ for (const name of NAMES) {
         if (left === 0) return;
         left -= 1;
         const hash = `0x${left}`;
-        detector.watch(hash, {
+        detector.watch(hash32(hash), {
           setInclusion: (_, inclusion) => {
             found.push([hash, inclusion]);
             next();
@@ -816,7 +817,7 @@ for (const name of NAMES) {
       await clock.advance(2 * NOTICED_MS);
       assert.deepEqual(
         reorgs.map(({ number, unconfirmed }) => [number, unconfirmed]),
-        [[HEAD + 2, ['0xb']]],
+        [[HEAD + 2, [hash32('0xb')]]],
       );
       assert.deepEqual(told(setting), [['0xa', blockHash(HEAD + 1)]], 'what was before it stays');
       chain.mine();

@@ -4,6 +4,7 @@
  */
 import { toHex } from '../../src/chain/answers.js';
 import { fakeRpc } from './fake-rpc.js';
+import { hash32 } from './samples.js';
 
 /**
  * @import { Clock } from '../../src/types.d.ts'
@@ -24,15 +25,16 @@ export function createFakeChain({ clock, head = 100, latencyMs = 0 }) {
   const blocks = new Map();
   /** @type {Map<string, number>} */
   const minedIn = new Map();
-  /** Transactions that wait for the next block. @type {string[]} */
+  /** Names of transactions that wait for the next block. @type {string[]} */
   let pool = [];
   let latest = head;
   let forks = 0;
   /** What each call runs into before it is answered. @type {(method: string, params: any[]) => void} */
   let fault = () => {};
 
-  /** @param {number} number @param {string[]} transactions @param {Record<string, unknown>} [members] */
-  const put = (number, transactions, members = {}) => {
+  /** @param {number} number @param {string[]} names of transactions, whose hashes are hash32() of them @param {Record<string, unknown>} [members] */
+  const put = (number, names, members = {}) => {
+    const transactions = names.map(hash32);
     for (const hash of transactions) minedIn.set(hash, number);
     const hash = blockHash(number, forks);
     const parentHash = blocks.get(number - 1)?.hash ?? blockHash(number - 1);
@@ -105,8 +107,8 @@ export function createFakeChain({ clock, head = 100, latencyMs = 0 }) {
     reorg,
     restart,
     head: () => latest,
-    /** @param {string} hash */
-    send: (hash) => void pool.push(hash),
+    /** @param {string} name */
+    send: (name) => void pool.push(name),
     /** Announces a block that is not served, until it is put. */
     announce: () => (latest += 1),
     put,

@@ -13,6 +13,10 @@ import { Stats, rowOf as rowOfStats, noneUsed } from '../../src/stats/stats.js';
 /** @param {number} index */
 export const addressOf = (index) => `0x${index.toString(16).padStart(40, '0')}`;
 
+/** A 32-byte hash with a number or a short text in it. @param {number | string} name */
+export const hash32 = (name) =>
+  `0x${typeof name === 'number' ? name.toString(16).padStart(64, '0') : Buffer.from(name).toString('hex').padEnd(64, '0')}`;
+
 /**
  * A sample; what is not given is that of a verified one of 1,000 us: 100 queued, 200 submit, 300 inclusion, 400
  * read-back.

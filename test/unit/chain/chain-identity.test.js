@@ -5,6 +5,7 @@ import { Health, Monitor } from '../../../src/chain/endpoint-health.js';
 import { RefusedError, RpcError, TransportError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { hash32 } from '../../helpers/samples.js';
 
 /**
  * @import { Fault } from '../../../src/chain/endpoint-health.js'
@@ -24,7 +25,7 @@ function chainOf(...nodes) {
       eth_blockNumber: () => `0x${(node.hashes.length - 1).toString(16)}`,
       eth_getBlockByNumber: (number) => {
         const hash = node.hashes[Number(number)] ?? null;
-        return hash === null ? null : { hash };
+        return hash === null ? null : { hash: hash32(hash) };
       },
       web3_clientVersion: () => `Node/${i}`,
     }),

@@ -8,6 +8,7 @@ import { indexRanges } from '../../../src/text.js';
 import { caught } from '../../helpers/caught.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { hash32 } from '../../helpers/samples.js';
 
 const ETHER = 10n ** 18n;
 
@@ -160,15 +161,25 @@ describe('settleWallets()', () => {
     assert.match(error.message, /^wallets 0 still have transactions in the node's pool after 1 s/);
   });
 
-  it('reports transactions of another sender from a wallet', async () => {
+  it('an endpoint that lags behind an earlier run catches up: that is no other sender', async () => {
     const { tools, clock } = node({
       '0xaddress0': [
         [3, 4],
         [6, 7],
+        [8, 8],
       ],
     });
-    const failed = caught(() => settleWallets(tools, [wallet(0)]));
-    await clock.advance(1200);
+    const wallets = [wallet(0)];
+    const settled = settleWallets(tools, wallets);
+    await clock.advance(400);
+    await settled;
+    assert.equal(wallets[0].nonce, 8);
+  });
+
+  it('reports transactions of another sender from a wallet: they go on for longer than an endpoint lags', async () => {
+    const { tools, clock } = node({ '0xaddress0': Array.from({ length: 60 }, (_, i) => [3 + i, 4 + i]) });
+    const failed = caught(() => settleWallets({ ...tools, timeoutMs: 10_000 }, [wallet(0)]));
+    await clock.advance(7000);
     const error = await failed;
     assert.ok(error instanceof ForeignSenderError);
     assert.equal(error.exitCode, 76);
@@ -203,7 +214,7 @@ describe('mineQueued()', () => {
     const mine = () => {
       for (const [i, pool] of pools.entries())
         while (pool.delete(nonces[i])) {
-          mined.add(`${i}:${nonces[i]}`);
+          mined.add(hash32(`${i}:${nonces[i]}`));
           nonces[i] += 1;
         }
       clock.after(mine, 200);
@@ -238,14 +249,16 @@ describe('mineQueued()', () => {
         const [i, nonce] = raw.split(':').map(Number);
         sent.push(raw);
         pools[i].add(nonce);
-        return raw;
+        return hash32(raw);
       },
-      eth_getTransactionReceipt: (hash) => (mined.has(hash) ? { transactionHash: hash, status: '0x1' } : null),
+      eth_getTransactionReceipt: (hash) =>
+        mined.has(hash) ? { transactionHash: hash, blockNumber: '0x1', status: '0x1' } : null,
+      eth_blockNumber: () => '0x1',
     });
     const wallets = addresses.map((_, i) => {
       const own = wallet(i);
       own.nonce = 5;
-      own.signOnce = ({ nonce }) => ({ raw: `${i}:${nonce}`, hash: `${i}:${nonce}` });
+      own.signOnce = ({ nonce }) => ({ raw: `${i}:${nonce}`, hash: hash32(`${i}:${nonce}`) });
       return own;
     });
     const fees = { current: () => ({}), worstPriceWei: () => 1n };

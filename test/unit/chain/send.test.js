@@ -9,13 +9,11 @@ import { InterruptedError, ProtocolError, RpcError, TransportError, UnavailableE
 import { caught } from '../../helpers/caught.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { hash32 } from '../../helpers/samples.js';
 
 /** @import { Handlers } from '../../helpers/fake-rpc.js' */
 
 const ADDRESS = '0xAbCdEf0000000000000000000000000000000001';
-
-/** @param {number} nonce */
-const hashOf = (nonce) => `0x${String(nonce).padStart(64, '0')}`;
 
 /** @returns {never} */
 function noState() {
@@ -34,10 +32,11 @@ function chainWith(head, minedIn, prunedBelow = 0) {
     eth_getTransactionCount: (_, block) =>
       Number(block) < prunedBelow ? noState() : toHex(minedIn.filter((number) => number <= Number(block)).length),
     eth_getBlockByNumber: (block) => ({
+      hash: hash32(block),
       transactions: [
-        { hash: hashOf(99), from: '0x0000000000000000000000000000000000000002', nonce: '0x0' },
+        { hash: hash32(99), from: '0x0000000000000000000000000000000000000002', nonce: '0x0' },
         ...minedIn.flatMap((number, nonce) =>
-          number === Number(block) ? [{ hash: hashOf(nonce), from: ADDRESS.toLowerCase(), nonce: toHex(nonce) }] : [],
+          number === Number(block) ? [{ hash: hash32(nonce), from: ADDRESS.toLowerCase(), nonce: toHex(nonce) }] : [],
         ),
       ],
     }),
@@ -49,7 +48,7 @@ describe('findMinedTransaction()', () => {
     const minedIn = [3, 3, 4, 90, 100];
     for (const [nonce, blockNumber] of minedIn.entries()) {
       const rpc = chainWith(100, minedIn);
-      assert.deepEqual(await findMinedTransaction(rpc, ADDRESS, nonce, 2), { hash: hashOf(nonce), blockNumber });
+      assert.deepEqual(await findMinedTransaction(rpc, ADDRESS, nonce, 2), { hash: hash32(nonce), blockNumber });
       assert.ok(rpc.count() <= 2 + Math.ceil(Math.log2(100)), `${rpc.count()} calls`);
     }
   });
@@ -63,7 +62,7 @@ describe('findMinedTransaction()', () => {
         async ([head, a, b]) => {
           const [fromBlock, blockNumber] = [Math.min(a, b), Math.max(a, b)];
           const rpc = chainWith(head, [blockNumber]);
-          assert.deepEqual(await findMinedTransaction(rpc, ADDRESS, 0, fromBlock), { hash: hashOf(0), blockNumber });
+          assert.deepEqual(await findMinedTransaction(rpc, ADDRESS, 0, fromBlock), { hash: hash32(0), blockNumber });
           assert.ok(rpc.count() <= 3 + Math.ceil(Math.log2(head + 1)));
         },
       ),
@@ -79,7 +78,7 @@ describe('findMinedTransaction()', () => {
   it('goes on where old states are gone', async () => {
     // The node has states for blocks 80 and later only.
     assert.deepEqual(await findMinedTransaction(chainWith(100, [90], 80), ADDRESS, 0, 0), {
-      hash: hashOf(0),
+      hash: hash32(0),
       blockNumber: 90,
     });
     // It was mined where there is no state: the search ends at the oldest one that there is.
@@ -102,10 +101,10 @@ describe('findMinedTransaction()', () => {
     const rpc = fakeRpc({
       eth_blockNumber: () => '0x1',
       eth_getTransactionCount: () => '0x1',
-      eth_getBlockByNumber: () => ({ transactions: [evil] }),
+      eth_getBlockByNumber: () => ({ hash: hash32(1), transactions: [evil] }),
     });
     const { message } = await caught(() => findMinedTransaction(rpc, ADDRESS, 0, 0));
-    assert.equal(message, 'http://fake answered eth_getBlockByNumber with an invalid hash');
+    assert.equal(message, 'http://fake: eth_getBlockByNumber: hash is [2J (a string); a hash is expected');
   });
 
   it('says when the endpoint is gone', async () => {
@@ -134,7 +133,8 @@ const signer = await createSigner();
 describe('sendAll()', () => {
   /** @param {Handlers} handlers */
   function setting(handlers) {
-    const rpc = fakeRpc(handlers);
+    // The nonces are used, and the receipts decide.
+    const rpc = fakeRpc({ eth_getTransactionCount: () => '0x9', eth_blockNumber: () => '0x1', ...handlers });
     const clock = createFakeClock();
     const controller = new AbortController();
     const fees = createFees({ baseFeeWei: 1n, tipWei: 1n, legacy: false, maxFeeWei: null });
@@ -156,7 +156,7 @@ describe('sendAll()', () => {
   const noAnswer = () => new TransportError('no answer in time', 'timeout');
   const refused = (/** @type {string} */ words) => new RpcError('eth_sendRawTransaction', -32000, words);
   const nonceTooLow = () => refused('nonce too low: next nonce 1, tx nonce 0');
-  const UNMINED = { eth_sendRawTransaction: () => '0x', eth_getTransactionReceipt: () => null };
+  const UNMINED = { eth_sendRawTransaction: () => '0x', eth_getTransactionCount: () => '0x0' };
 
   /** One order, whose submission is answered in turn by an error, or else by its hash. @param {Error[]} errors */
   function answering(errors) {
@@ -271,7 +271,8 @@ describe('sendAll()', () => {
     const error = await failed;
     assert.ok(error instanceof UnavailableError);
     assert.match(error.message, /^2 of 2 set-up transactions are in no block after 5 s \(the first: 0x[0-9a-f]{64}\)/);
-    assert.ok(rpc.count('eth_getTransactionReceipt') <= 2 * 20, String(rpc.count('eth_getTransactionReceipt')));
+    assert.ok(rpc.count('eth_getTransactionCount') <= 2 * 20, String(rpc.count('eth_getTransactionCount')));
+    assert.equal(rpc.count('eth_getTransactionReceipt'), 0, 'the nonces are not used yet');
   });
 
   it('ends when it is interrupted', async () => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { equalBy } from '../../helpers/equal-by.js';
+import { hash32 } from '../../helpers/samples.js';
 import { begun as begin } from './simulation.js';
 
 /** @import { SimulationOptions } from './simulation.js' */
@@ -219,7 +220,7 @@ describe('a nonce that is used', () => {
     await run.advance(3000);
     assert.equal(run.sampleOf(0, 0), undefined, 'no transaction with the nonce was found');
     const transactions = [{ hash: `0x${'f'.repeat(64)}`, from: address, nonce: '0x0' }];
-    run.handlers.eth_getBlockByNumber = (number) => ({ number, hash: number, transactions });
+    run.handlers.eth_getBlockByNumber = (number) => ({ number, hash: hash32(Number(number)), transactions });
     await run.advance(3000);
     assert.equal(run.sampleOf(0, 0)?.code, 'replaced');
     assert.deepEqual(run.stops, [['foreign_sender', undefined]]);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { TransportError } from '../../../src/errors.js';
+import { hash32 } from '../../helpers/samples.js';
 import { begun, simulate } from './simulation.js';
 
 /**
@@ -156,7 +157,7 @@ describe('an engine after a reorg', () => {
       const touched = [0, 1, 2].map((nonce) => ({ walletIndex: 0, nonce, hash: run.sampleOf(0, nonce)?.hash }));
       await run.advance(1000);
       const { resubmissions, reorgs } = await run.count();
-      const about = { atMs: atUs / 1000 - 1000, blockNumber: 101, blockHash: '0x65', depth: 1 };
+      const about = { atMs: atUs / 1000 - 1000, blockNumber: 101, blockHash: hash32(101), depth: 1 };
       assert.deepEqual(reorgs.events, [{ ...about, operations: 3, touched, isComplete: true }]);
       assert.ok(resubmissions.rebroadcast >= 3);
       await run.block(6000);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { GasRate } from '../../../src/core/gas-rate.js';
 import { changedAt, createPacer } from '../../../src/core/pacer.js';
+import { addressOf, hash32 } from '../../helpers/samples.js';
 
 /** @import { Schedule } from '../../../src/core/pacer.js' */
 
@@ -18,8 +19,11 @@ function gasRate(gasUsed, { first = 10, isMix = false } = {}) {
     assert.equal(method, 'eth_getBlockReceipts');
     asked.push(Number(block));
     if (gasUsed === null) throw new Error('not served');
-    const ours = gasUsed.map((gas) => ({ from: WALLET.toLowerCase(), gasUsed: `0x${gas.toString(16)}` }));
-    return [...ours, { from: `0x${'bb'.repeat(20)}`, gasUsed: '0xffffff' }];
+    const receiptOf = (/** @type {string} */ from, /** @type {number} */ gas) => {
+      const receipt = { transactionHash: hash32('t'), blockNumber: block, status: '0x1' };
+      return { ...receipt, from, gasUsed: `0x${gas.toString(16)}` };
+    };
+    return [...gasUsed.map((gas) => receiptOf(WALLET.toLowerCase(), gas)), receiptOf(addressOf(0xbb), 0xffffff)];
   };
   return { gas: new GasRate(3_000_000, 10, { call }, [{ address: WALLET }], { first, isMix }), asked };
 }

@@ -9,6 +9,7 @@ import { RUN } from '../../../src/stats/metrics.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { hash32 } from '../../helpers/samples.js';
 import { simulate } from './simulation.js';
 
 /**
@@ -242,9 +243,9 @@ describe('the tracker', () => {
 
   it('believes no tag of another fork, and goes on after an error', async () => {
     const answers = [
-      { number: '0x7', hash: '0xother' },
+      { number: '0x7', hash: hash32('other') },
       new TransportError('no answer', 'timeout'),
-      { number: '0x7', hash: '0xours' },
+      { number: '0x7', hash: hash32('ours') },
     ];
     const { clock, recorder, ladder, end } = trackerOf({
       eth_getBlockByNumber: () => {
@@ -254,7 +255,7 @@ describe('the tracker', () => {
       },
     });
     for (const number of [7, 8, 9]) {
-      ladder.seen({ number, hash: number === 7 ? '0xours' : `0x${number}` });
+      ladder.seen({ number, hash: hash32(number === 7 ? 'ours' : number) });
       await clock.advance(100);
       if (number === 7) end(7);
     }
@@ -264,24 +265,26 @@ describe('the tracker', () => {
 });
 
 describe('what is broken at the end', () => {
+  const IN = hash32('in a block');
   /** @param {Partial<Promised>} promise @returns {Promised} */
   const doubt = (promise) => ({
-    ...{ status: 'never_sent', lostAfter: ['accepted'], hashes: ['0x1'] },
+    ...{ status: 'never_sent', lostAfter: ['accepted'], hashes: [hash32(1)] },
     reachedAtUs: { accepted: 1 },
     ...promise,
   });
 
   it('by cause, and each is looked up once more by all its hashes', async () => {
     const doubts = new Set([
-      doubt({ hashes: ['0x1', '0xin'] }),
-      doubt({ hashes: ['0xin'], status: 'pending', lostAfter: null }),
+      doubt({ hashes: [hash32(1), IN] }),
+      doubt({ hashes: [IN], status: 'pending', lostAfter: null }),
       doubt({ status: 'replaced', reachedAtUs: { accepted: 1, pending: 2 } }),
       doubt({ reachedAtUs: { accepted: 1, latest: 2 } }),
       doubt({ status: 'pending' }),
       doubt({}),
       doubt({ reachedAtUs: {} }),
     ]);
-    const rpc = fakeRpc({ eth_getTransactionReceipt: (hash) => (hash === '0xin' ? { status: '0x0' } : null) });
+    const receipt = { transactionHash: IN, blockNumber: '0x1', status: '0x0' };
+    const rpc = fakeRpc({ eth_getTransactionReceipt: (hash) => (hash === IN ? receipt : null) });
     const found = await findBroken(rpc, { doubts, uncheckedDoubts: 4 }, ['accepted', 'pending']);
     assert.deepEqual([found.broken, found.restored], [{ lost: 1, replaced: 1, reorged: 1, unknown: 5 }, 1]);
     assert.deepEqual(found.rungs.pending, { broken: { ...NONE, replaced: 1 }, restored: 0 });
@@ -313,7 +316,7 @@ describe('the rungs that a chain has', () => {
   const rpc = fakeRpc({
     eth_getBlockByNumber: (tag) => {
       if (tag === 'finalized') throw new RpcError('eth_getBlockByNumber', -39001, 'unknown block');
-      return tag === 'safe' ? null : { number: '0x1', hash: '0xa' };
+      return tag === 'safe' ? null : { number: '0x1', hash: hash32('a'), transactions: [] };
     },
   });
 

@@ -15,7 +15,7 @@ import createCounter from '../../../src/workloads/counter.js';
 import { WorkloadHost } from '../../../src/workloads/kit.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
-import { addressOf } from '../../helpers/samples.js';
+import { addressOf, hash32 } from '../../helpers/samples.js';
 
 /**
  * @import { EngineOptions, EngineReport } from '../../../src/core/engine.js'
@@ -76,7 +76,7 @@ export function simulate({
     const wallet = Wallet.withoutKey(position);
     wallet.address = addressOf(1 + position);
     wallet.sign = ({ nonce, fee: { gasPriceWei = 1n } }) => {
-      const hash = `0x${(signatures += 1).toString(16).padStart(64, '0')}`;
+      const hash = hash32((signatures += 1));
       return { raw: JSON.stringify({ hash, position, nonce, price: Number(gasPriceWei) }), hash };
     };
     return new Account(position, wallet);
@@ -159,8 +159,8 @@ export function simulate({
       const transaction = mined.get(hash);
       if (transaction === undefined) return null;
       const { isReverted, blockNumber } = transaction;
-      const number = toHex(blockNumber ?? 0);
-      return { status: isReverted ? '0x0' : '0x1', blockNumber: number, blockHash: number, transactionHash: hash };
+      const block = { blockNumber: toHex(blockNumber ?? 0), blockHash: hash32(blockNumber ?? 0) };
+      return { status: isReverted ? '0x0' : '0x1', ...block, transactionHash: hash };
     },
     eth_getTransactionByHash: (hash) =>
       mined.get(hash) ?? [...pool.values()].find((each) => each.hash === hash) ?? null,
@@ -168,7 +168,7 @@ export function simulate({
     eth_getBlockByNumber: (block) => {
       const number = block === 'latest' ? blocks.length - 1 : Number(block);
       const transactions = blocks[number].transactions.map((each) => ({ ...each, nonce: toHex(each.nonce) }));
-      return { number: toHex(number), hash: toHex(number), transactions };
+      return { number: toHex(number), hash: hash32(number), transactions };
     },
   };
   const rpc = fakeRpc(handlers);
@@ -210,7 +210,7 @@ export function simulate({
       ),
       chainId: 1,
       startBlock: START_BLOCK,
-      startHash: toHex(START_BLOCK),
+      startHash: hash32(START_BLOCK),
       inclusion: '',
       capWei,
       confirmations: 0,
@@ -276,7 +276,7 @@ export function simulate({
   const see = (number) => {
     lastSeen = Math.max(lastSeen, number);
     const { transactions } = blocks[number];
-    const found = { number, hash: toHex(number), seenAtUs: clock.nowUs() };
+    const found = { number, hash: hash32(number), seenAtUs: clock.nowUs() };
     const { length } = transactions;
     const gas = { baseFeeWei: 0n, gasUsed: length * GAS_USED, gasLimit: 30_000_000 };
     detection.onBlock?.({ ...found, ...gas, timestampS: clock.wallMs() / 1000, transactions: length, ours: length });
@@ -308,7 +308,7 @@ export function simulate({
 
   /** The detector notices that blocks are gone. @param {number} number of the first @param {string[]} [unconfirmed] */
   const notice = (number, unconfirmed = []) => {
-    detection.onReorg?.({ number, hash: toHex(number), depth: Math.max(1, lastSeen - number + 1), unconfirmed });
+    detection.onReorg?.({ number, hash: hash32(number), depth: Math.max(1, lastSeen - number + 1), unconfirmed });
     lastSeen = Math.min(lastSeen, number - 1);
   };
 

@@ -5,6 +5,9 @@ import { assertSameChain, confirmSetUp, proveForeignSender, startBlockOf } from 
 import { ForeignSenderError, RpcError, TransportError, UnavailableError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { addressOf, hash32 } from '../../helpers/samples.js';
+
+const ADDRESS = addressOf(1);
 
 /** A chain with a block per second; the set-up ended at block 100. */
 function site({ nonce = 3 } = {}) {
@@ -14,14 +17,14 @@ function site({ nonce = 3 } = {}) {
   /** @param {string} which */
   const block = (which) => {
     const number = which === 'latest' ? head() : Number(which);
-    return { number: `0x${number.toString(16)}`, hash: `hash ${number}`, baseFeePerGas: `0x${number.toString(16)}` };
+    return { number: `0x${number.toString(16)}`, hash: hash32(number), baseFeePerGas: `0x${number.toString(16)}` };
   };
   const rpc = fakeRpc({ eth_getBlockByNumber: block, eth_getTransactionCount: () => '0x3' });
   /** @type {unknown[]} */
   const fees = [];
   const { signal } = new AbortController();
   const ready = /** @type {any} */ ({
-    wallets: [{ index: 7, address: '0x1', nonce }],
+    wallets: [{ index: 7, address: ADDRESS, nonce }],
     sender: { rpc, clock, signal, fees: { observe: (/** @type {bigint} */ fee) => fees.push(fee) } },
   });
   return { clock, head, rpc, ready, fees };
@@ -36,7 +39,7 @@ describe('confirmSetUp() and startBlockOf()', () => {
     await clock.advance(30_000);
     const { headAtUs, ...start } = await startBlockOf(ready, confirmations, 0);
     assert.ok(Number(headAtUs) <= clock.nowUs());
-    assert.deepEqual(start, { startBlock: 130, startHash: 'hash 130', periodUs: null });
+    assert.deepEqual(start, { startBlock: 130, startHash: hash32(130), periodUs: null });
     assert.deepEqual(fees, [130n], 'the fees of now');
   });
 
@@ -55,7 +58,7 @@ describe('confirmSetUp() and startBlockOf()', () => {
       await clock.advance(waitMs);
       const [before, atUs] = [head(), clock.nowUs()];
       const start = await startBlockOf(ready, confirmations, setUpBlock);
-      assert.deepEqual([start.startBlock, start.startHash, before - startBlock], [startBlock, `hash ${startBlock}`, 6]);
+      assert.deepEqual([start.startBlock, start.startHash, before - startBlock], [startBlock, hash32(startBlock), 6]);
       assert.equal(clock.nowUs(), atUs);
     }
   });
@@ -86,7 +89,7 @@ describe('confirmSetUp() and startBlockOf()', () => {
 describe('a wallet used since the set-up', () => {
   it('is named with its transaction before the load', async () => {
     const { rpc, ready } = site({ nonce: 2 });
-    const transaction = { from: '0x1', nonce: '0x2', hash: `0x${'f0'.repeat(32)}` };
+    const transaction = { from: ADDRESS, nonce: '0x2', hash: `0x${'f0'.repeat(32)}` };
     const call = rpc.call;
     rpc.call = async (method, params, ...rest) => {
       if (method === 'eth_blockNumber') return '0x64';
@@ -114,10 +117,11 @@ describe('a nonce of the set-up that another sender used, on a node that has dro
       },
       eth_getBlockByNumber: (block) => {
         const nonce = nonceAt(Number(block)) - 1;
-        return { transactions: [{ from: '0x1', nonce: `0x${nonce.toString(16)}`, hash: `0x${'f0'.repeat(32)}` }] };
+        const transaction = { from: ADDRESS, nonce: `0x${nonce.toString(16)}`, hash: `0x${'f0'.repeat(32)}` };
+        return { hash: hash32(block), transactions: [transaction] };
       },
     });
-    const wallet = /** @type {any} */ ({ index: 21, address: '0x1', nonce: 28 });
+    const wallet = /** @type {any} */ ({ index: 21, address: ADDRESS, nonce: 28 });
     const { signal } = new AbortController();
     const error = new NonceTakenError(wallet, 27, '0x2', 'nonce too low');
     const proving = proveForeignSender(error, { rpc, clock, signal, timeoutMs: 60_000 }, [wallet], 100);
@@ -140,7 +144,7 @@ describe('a nonce of the set-up that another sender used, on a node that has dro
 });
 
 describe('assertSameChain()', () => {
-  const start = { startBlock: 5, startHash: 'hash 5' };
+  const start = { startBlock: 5, startHash: hash32(5) };
   /** @param {Record<number, string | Error | null>} hashes that are not as they were @param {number} [head] */
   const check = (hashes, head = 400) =>
     assertSameChain(
@@ -148,7 +152,7 @@ describe('assertSameChain()', () => {
         eth_blockNumber: () => `0x${head.toString(16)}`,
         eth_getBlockByNumber: (/** @type {string} */ which) => {
           const number = Number(which);
-          const hash = number in hashes ? hashes[number] : `hash ${number}`;
+          const hash = number in hashes ? hashes[number] : hash32(number);
           if (hash instanceof Error) throw hash;
           return hash === null || number > head ? null : { number: which, hash };
         },
@@ -158,12 +162,12 @@ describe('assertSameChain()', () => {
 
   it('accepts the same start block, and a node with pruned blocks', async () => {
     const pruned = new RpcError('eth_getBlockByNumber', 4444, 'pruned history unavailable');
-    for (const answer of [`hash 5`, null, pruned]) await check({ 5: answer });
+    for (const answer of [hash32(5), null, pruned]) await check({ 5: answer });
   });
 
   it('rejects another start block or a head below it; an endpoint without a response is no other chain', async () => {
     const words = /^UnavailableError: http:\/\/fake does not have the block 5 at which the load began/;
-    await assert.rejects(check({ 5: 'other' }), words);
+    await assert.rejects(check({ 5: hash32('other') }), words);
     await assert.rejects(check({}, 4), words);
     await assert.rejects(check({ 5: new TransportError('connection refused', 'refused') }), /connection refused/);
   });

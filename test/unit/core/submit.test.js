@@ -5,12 +5,13 @@ import { backOffMs, isLimit } from '../../../src/chain/retries.js';
 import { toHex } from '../../../src/chain/answers.js';
 import { Account } from '../../../src/core/nonces.js';
 import { Operation, runSteps, runTransaction } from '../../../src/core/operation.js';
-import { RetryPolicy, Submissions, submit } from '../../../src/core/submit.js';
+import { Lookups, RetryPolicy, Submissions, lookUp, submit } from '../../../src/core/submit.js';
 import { Deadlines } from '../../../src/deadlines.js';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { equalBy } from '../../helpers/equal-by.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { hash32 } from '../../helpers/samples.js';
 
 /** @import { Tools } from '../../../src/core/operation.js' */
 
@@ -48,7 +49,7 @@ function setUp({ answers = [], earlier = [], mostRaises = Infinity, random = 0, 
     eth_sendRawTransaction: (raw) => {
       sent.push([(clock.nowUs() - startUs) / 1000, raw]);
       onSent?.(operation);
-      const answer = answers.shift() ?? `hash of ${raw}`;
+      const answer = answers.shift() ?? hash32(raw);
       if (answer instanceof Error) throw answer;
       return answer;
     },
@@ -56,9 +57,10 @@ function setUp({ answers = [], earlier = [], mostRaises = Infinity, random = 0, 
       const number = minedIn.get(hash);
       return number === undefined
         ? null
-        : { transactionHash: hash, blockNumber: toHex(number), blockHash: `0x${number}`, status: '0x1' };
+        : { transactionHash: hash, blockNumber: toHex(number), blockHash: hash32(number), status: '0x1' };
     },
-    eth_getTransactionByHash: (hash) => (pool.has(hash) ? {} : null),
+    eth_getTransactionByHash: (hash) =>
+      pool.has(hash) || minedIn.has(hash) ? { blockNumber: minedIn.get(hash) } : null,
   });
   const account = new Account(0, Wallet.withoutKey(0));
   if (earlier.length > 0) {
@@ -67,27 +69,27 @@ function setUp({ answers = [], earlier = [], mostRaises = Infinity, random = 0, 
   }
   const operation = new Operation(account, { intendedAtUs: startUs, startedAtUs: startUs }, () => {});
   let raises = 0;
-  const offer = () => operation.setTransaction({ raw: `raw ${raises}`, hash: `hash of raw ${raises}`, fee: {} });
+  const offer = () => operation.setTransaction({ raw: `raw ${raises}`, hash: hash32(`raw ${raises}`), fee: {} });
   offer();
   const resubmissions = { repeated: 0, rebroadcast: 0, lost: 0, replaced: 0 };
-  const tools = /** @type {Tools} */ (
-    /** @type {unknown} */ ({
-      rpc,
-      clock,
-      resubmissions,
-      retryPolicy: new RetryPolicy(() => 0),
-      random: () => random,
-      inclusion: { hasPassed: (/** @type {number} */ number) => number <= READ_BLOCK },
-      presigner: {
-        raise: () => {
-          if (raises === mostRaises) return false;
-          raises += 1;
-          offer();
-          return true;
-        },
+  /** @type {Tools} */
+  const tools = /** @type {any} */ ({
+    rpc,
+    clock,
+    lookups: new Lookups((looked) => lookUp(tools, looked)),
+    resubmissions,
+    retryPolicy: new RetryPolicy(() => 0),
+    random: () => random,
+    inclusion: { hasPassed: (/** @type {number} */ number) => number <= READ_BLOCK },
+    presigner: {
+      raise: () => {
+        if (raises === mostRaises) return false;
+        raises += 1;
+        offer();
+        return true;
       },
-    })
-  );
+    },
+  });
   /** @type {unknown} */
   let end = null;
   submit(tools, operation, () => {}).then(
@@ -108,63 +110,72 @@ function setUp({ answers = [], earlier = [], mostRaises = Infinity, random = 0, 
   };
 }
 
-/** @typedef {{end?: unknown, sent: number, found?: string, receipts?: number, repeated?: number, replaced?: number}} Found */
+/** @typedef {{end?: unknown, sent: number, found?: string, lookups?: number, receipts?: number, repeated?: number, replaced?: number}} Found */
 
 describe('submit()', () => {
   const LOW = NONCE_TOO_LOW;
-  const ours = 'hash of raw 0';
+  const [ours, earlier] = [hash32('raw 0'), hash32('earlier')];
   const taken = refusal('replacement transaction underpriced');
   const many = (/** @type {Error} */ error) => Array(20).fill(error);
   /** @type {Array<[string, Parameters<typeof setUp>[0] & {inPool?: boolean, mined?: [string, number]}, Found]>} found: the hash that is included */
   const table = [
     ['accepted with one request', {}, { sent: 1 }],
     ['known to the node already', { answers: [refusal('already known')] }, { sent: 1 }],
-    ['a wrong hash is a failure', { answers: ['0xother'] }, { end: 'hash_mismatch', sent: 1 }],
+    ['a wrong hash is a failure', { answers: [hash32('other')] }, { end: 'hash_mismatch', sent: 1 }],
     [
       'a used nonce after a lost response is ours if the node knows the transaction',
       { answers: [noAnswer(), LOW, noAnswer()], inPool: true },
-      { sent: 2, receipts: 1, repeated: 1 },
+      { sent: 2, lookups: 1, repeated: 1 },
     ],
     [
       'so is a nonce that another transaction has',
       { answers: [noAnswer(), taken, noAnswer()], inPool: true },
-      { sent: 2, receipts: 1, repeated: 1 },
+      { sent: 2, lookups: 1, repeated: 1 },
     ],
     [
       'a used nonce after a lost response: included in a block already read',
       { answers: [noAnswer(), LOW], mined: [ours, READ_BLOCK] },
-      { sent: 2, receipts: 1, repeated: 1, found: ours },
+      { sent: 2, lookups: 1, receipts: 1, repeated: 1, found: ours },
     ],
     [
       'included in a later block: left to the detector',
       { answers: [noAnswer(), LOW], mined: [ours, READ_BLOCK + 1] },
-      { sent: 2, receipts: 1, repeated: 1 },
+      { sent: 2, lookups: 1, receipts: 1, repeated: 1 },
     ],
     [
       'a used nonce is ours if an earlier operation used it',
-      { answers: [LOW], earlier: ['0xearlier'], mined: ['0xearlier', READ_BLOCK] },
-      { sent: 1, receipts: 1, found: '0xearlier' },
+      { answers: [LOW], earlier: [earlier], mined: [earlier, READ_BLOCK] },
+      { sent: 1, lookups: 2, receipts: 1, found: earlier },
+    ],
+    [
+      'a refusal in any words of a transaction that the node has',
+      { answers: [refusal('not today')], inPool: true },
+      { sent: 1, lookups: 1 },
     ],
     [
       'a refused connection sent nothing: the nonce is foreign',
       { answers: [refused(), LOW, LOW] },
-      { end: LOW, sent: 2, repeated: 1 },
+      { end: LOW, sent: 2, lookups: 1, repeated: 1 },
     ],
     [
       'a used nonce with an unknown transaction is looked up five more times, then foreign',
       { answers: [noAnswer(), ...many(LOW)] },
-      { end: LOW, sent: 7, receipts: 6, repeated: 6 },
+      { end: LOW, sent: 7, lookups: 6, repeated: 6 },
     ],
     [
       'a fee that is too low is raised, and the earlier transaction may stay in the pool',
       { answers: [UNDERPRICED, LOW], inPool: true },
-      { sent: 2, receipts: 2, replaced: 1 },
+      { sent: 2, lookups: 2, replaced: 1 },
     ],
-    ['a fee is raised five times at most', { answers: many(UNDERPRICED) }, { end: UNDERPRICED, sent: 6, replaced: 5 }],
+    [
+      'a fee is raised five times at most',
+      { answers: many(UNDERPRICED) },
+      { end: UNDERPRICED, sent: 6, lookups: 6, replaced: 5 },
+    ],
     [
       'a fee is not raised above the limit',
       { answers: many(UNDERPRICED), mostRaises: 1 },
-      { end: UNDERPRICED, sent: 2, replaced: 1 },
+      { end: UNDERPRICED, sent: 2, lookups: 2, replaced: 1 },
     ],
   ];
   for (const [name, { inPool, mined, ...given }, expected] of table)
@@ -173,15 +184,16 @@ describe('submit()', () => {
       if (inPool) pool.add(ours);
       if (mined) minedIn.set(...mined);
       await clock.advance(60_000);
-      const { end: wanted = 'done', found = null, receipts = 0, repeated = 0, replaced = 0 } = expected;
+      const { end: wanted = 'done', found = null, lookups = 0, receipts = 0, repeated = 0, replaced = 0 } = expected;
       assert.equal(wanted === 'hash_mismatch' ? /** @type {any} */ (end()).code : end(), wanted);
       const raws = Array.from({ length: expected.sent }, (_, i) => `raw ${Math.min(i, replaced)}`);
       equalBy(sent, ([, raw]) => raw, raws);
-      const hashes = [...new Set(raws)].map((raw) => `hash of ${raw}`);
+      const hashes = [...new Set(raws)].map(hash32);
       assert.deepEqual(operation.hashes.slice(-hashes.length), hashes);
       const { hash, inclusion } = operation;
       const included = inclusion && [hash, inclusion.number, inclusion.hash];
-      assert.deepEqual(included, found && [found, READ_BLOCK, `0x${READ_BLOCK}`]);
+      assert.deepEqual(included, found && [found, READ_BLOCK, hash32(READ_BLOCK)]);
+      assert.equal(rpc.count('eth_getTransactionByHash'), lookups);
       assert.equal(rpc.count('eth_getTransactionReceipt'), receipts);
       assert.deepEqual(resubmissions, { repeated, rebroadcast: 0, lost: 0, replaced });
       assert.equal(clock.pending(), 0);
@@ -224,9 +236,6 @@ describe('submit(): repeated or not', () => {
       ]),
     ),
     'no funds': refusal('insufficient funds for gas * price + value'),
-    'a nonce that is used': NONCE_TOO_LOW,
-    'a nonce that another one has': refusal('replacement transaction underpriced'),
-    'anything else': refusal('not today'),
     'a bug': new TypeError('of ours'),
   };
   for (const [name, error] of Object.entries(final)) {
@@ -235,6 +244,20 @@ describe('submit(): repeated or not', () => {
       await clock.advance(10_000);
       assert.equal(end(), error);
       assert.equal(rpc.count(), 1, 'nor by asking for what was never sent');
+    });
+  }
+
+  const lookedUp = {
+    'a nonce that is used': NONCE_TOO_LOW,
+    'a nonce that another one has': refusal('replacement transaction underpriced'),
+    'anything else': refusal('not today'),
+  };
+  for (const [name, error] of Object.entries(lookedUp)) {
+    it(`${name}: is not repeated if the node does not have the transaction`, async () => {
+      const { rpc, end, clock } = setUp({ answers: [error, error] });
+      await clock.advance(10_000);
+      assert.equal(end(), error);
+      equalBy(rpc.calls, ({ method }) => method, ['eth_sendRawTransaction', 'eth_getTransactionByHash']);
     });
   }
 
@@ -256,6 +279,22 @@ describe('submit(): repeated or not', () => {
   });
 });
 
+describe('submit(): a final refusal after an outage', () => {
+  it('is asked again while the node may be starting, at most five seconds, whatever others lose meanwhile', async () => {
+    const error = refusal('exceeds block gas limit');
+    const soon = setUp({ answers: [refused(), error, error] });
+    await soon.clock.advance(1000);
+    assert.deepEqual([soon.end(), soon.sent.length], ['done', 4]);
+    const never = setUp({ answers: [refused(), ...Array(99).fill(error)] });
+    for (let seconds = 0; seconds < 10; seconds += 1) {
+      never.tools.retryPolicy.noteRetryAfter(noAnswer(), never.clock.nowUs());
+      await never.clock.advance(1000);
+    }
+    assert.equal(never.end(), error);
+    assert.ok(never.times().at(-1) <= 6100, `${never.times()}`);
+  });
+});
+
 describe('submit(): an operation that ends meanwhile', () => {
   it('is not sent again and ends its pause', async () => {
     const { end, clock, sent, operation } = setUp({ answers: [noAnswer()] });
@@ -268,7 +307,7 @@ describe('submit(): an operation that ends meanwhile', () => {
   it('is not sent again once included', async () => {
     const { end, clock, sent, operation } = setUp({ answers: [noAnswer()] });
     await clock.advance(10);
-    operation.setInclusion('hash of raw 0', { number: 1, hash: '0xb', seenAtUs: 0 });
+    operation.setInclusion(hash32('raw 0'), { number: 1, hash: '0xb', seenAtUs: 0 });
     await clock.settle();
     assert.deepEqual([end(), sent.length], ['done', 1]);
   });
@@ -277,7 +316,7 @@ describe('submit(): an operation that ends meanwhile', () => {
     for (const error of [NONCE_TOO_LOW, noAnswer(), refusal('not today')]) {
       const { end, clock, sent } = setUp({
         answers: [error],
-        onSent: (operation) => operation.setInclusion('hash of raw 0', { number: 1, hash: '0xb', seenAtUs: 0 }),
+        onSent: (operation) => operation.setInclusion(hash32('raw 0'), { number: 1, hash: '0xb', seenAtUs: 0 }),
       });
       await clock.advance(10_000);
       assert.deepEqual([end(), sent.length], ['done', 1]);

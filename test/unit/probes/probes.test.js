@@ -110,7 +110,7 @@ describe('createPoolProbe()', () => {
     assert.equal(rpc.count(), 1);
   });
 
-  const NONSENSE = [null, {}, { pending: 1, queued: 2 }, { pending: '0x1' }, 'none', { pending: '0x1', queued: '' }];
+  const NONSENSE = [null, {}, { pending: -1, queued: 2 }, { pending: '0x1' }, 'none', { pending: '0x1', queued: '' }];
   for (const nonsense of NONSENSE) {
     it(`has no reading where the node says ${JSON.stringify(nonsense)}`, async () => {
       const probe = createPoolProbe({ rpc: fakeRpc({ txpool_status: () => nonsense }) });

@@ -9,6 +9,7 @@ import { createWorkload } from '../../../src/workloads/index.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { equalBy } from '../../helpers/equal-by.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { hash32 } from '../../helpers/samples.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
 /**
@@ -95,7 +96,7 @@ describe('the head of the chain', () => {
     let head = 100;
     const eth_getBlockByNumber = () => ({
       number: `0x${(head += 1).toString(16)}`,
-      hash: `0x${head}`,
+      hash: hash32(head),
       transactions: [],
     });
     const handlers = { eth_getBlockByNumber, a: () => null };
@@ -115,11 +116,15 @@ describe('the head of the chain', () => {
   it('a transaction is looked for in the blocks before, and only so far', async () => {
     const blockAt = (/** @type {string} */ tag) => {
       const number = tag === 'latest' ? 9 : Number(tag);
-      return { number: `0x${number.toString(16)}`, hash: `0xb${number}`, transactions: number === 6 ? ['0xt'] : [] };
+      return {
+        number: `0x${number.toString(16)}`,
+        hash: hash32(number),
+        transactions: number === 6 ? [hash32('t')] : [],
+      };
     };
     const head = new Head(fakeRpc({ eth_getBlockByNumber: blockAt }), createFakeClock());
     await head.prepare(true);
-    assert.deepEqual([head.state.transactions, head.state.blockHashes], [['0xt'], ['0xb9', '0xb8', '0xb7', '0xb6']]);
+    assert.deepEqual([head.state.transactions, head.state.blockHashes], [[hash32('t')], [9, 8, 7, 6].map(hash32)]);
     const empty = fakeRpc({ eth_getBlockByNumber: (tag) => ({ ...blockAt(tag), transactions: [] }) });
     await assert.rejects(new Head(empty, createFakeClock()).prepare(true), {
       exitCode: 69,

@@ -28,7 +28,7 @@ describe('the kit: verifyByReceipt', () => {
   const verdict = async (receipt) => {
     const answer = () => {
       if (receipt instanceof Error) throw receipt;
-      return receipt;
+      return receipt && { transactionHash: HASH, ...receipt };
     };
     const eth_getBlockReceipts = () => {
       throw new RpcError('eth_getBlockReceipts', -32601, 'the method does not exist');
@@ -125,7 +125,9 @@ describe('the kit: comparing values with what follows from receipts', () => {
 
   /** @param {Handlers} handlers @param {number} executed */
   async function compared(handlers, executed = 1) {
-    const receipts = () => [{ from: TO, status: '0x1' }];
+    const receipts = () => [
+      { transactionHash: HASH, blockNumber: '0x9', from: TO, status: '0x1', effectiveGasPrice: '0x1' },
+    ];
     const { kit, begin, rpc } = host({ eth_getBlockReceipts: receipts, ...handlers });
     begin(preparation([7]));
     const all = {
@@ -155,7 +157,10 @@ describe('the kit: comparing values with what follows from receipts', () => {
       /^0 \(value 0 is <0>, not <5>\)$/,
     );
     const { holds, why } = (await compared({ eth_getBalance: () => 'five' })).compared;
-    assert.deepEqual([holds, why], [null, 'a value on the chain is not hexadecimal']);
+    assert.deepEqual(
+      [holds, why],
+      [null, 'http://fake: eth_getBalance: the answer is five (a string); a quantity such as "0x1b4" is expected'],
+    );
   });
 
   it('nothing is read while it is not known which operations succeeded', async () => {

@@ -5,6 +5,7 @@ import { toHex } from '../../../src/chain/answers.js';
 import { RpcError } from '../../../src/errors.js';
 import { createPayments } from '../../../src/workloads/payments.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { addressOf, hash32 } from '../../helpers/samples.js';
 import { hostOf } from './host.js';
 
 /**
@@ -53,9 +54,20 @@ function pay(receivers, receiverWei) {
     Array.from({ length: PAYMENTS[position] }, (_, i) => {
       add(receivers.receiverOf(position, START_NONCES[position] + i), VALUE_WEI);
       add(from, -VALUE_WEI - 21_000n * GAS_PRICE_WEI);
-      return { from: from.toLowerCase(), status: '0x1', gasUsed: '0x5208', effectiveGasPrice: toHex(GAS_PRICE_WEI) };
+      const place = { transactionHash: hash32(`${position}:${i}`), blockNumber: toHex(101 + position) };
+      const paid = { status: '0x1', gasUsed: '0x5208', effectiveGasPrice: toHex(GAS_PRICE_WEI) };
+      return { ...place, from: from.toLowerCase(), ...paid };
     }),
   );
+}
+
+/** With a transaction of another sender. @param {string} number */
+function blockAt(number) {
+  const others = [{ from: addressOf(0), hash: hash32('of a stranger') }];
+  const own = (receipts[Number(number) - 101] ?? []).map(({ from, transactionHash: hash }) => {
+    return { from, hash, gasPrice: toHex(GAS_PRICE_WEI) };
+  });
+  return { hash: HASH, transactions: [...others, ...own] };
 }
 
 /** @param {ReturnType<typeof paymentsOf>} receivers @param {{receiverWei?: bigint, handlers?: Handlers, snapshot?: Partial<AuditSnapshot>}} [given] */
@@ -63,7 +75,7 @@ async function checksOf(receivers, { receiverWei = 0n, handlers = {}, snapshot =
   let isAfter = false;
   const payments = paymentsOf(receivers.made, {
     eth_getBlockReceipts: (number) => receipts[Number(number) - 101] ?? [],
-    eth_getBlockByNumber: () => ({ hash: HASH }),
+    eth_getBlockByNumber: blockAt,
     ...handlers,
     eth_getBalance: (address, block) => {
       if (!isAfter) return toHex(before[PAYERS.indexOf(address)]);
@@ -136,6 +148,13 @@ describe('payments to receivers that were made', () => {
     assert.deepEqual(held(await checksOf(receivers)), { wallets: true, receivers: true });
   });
 
+  it('a node whose receipts state another price: what was paid follows from the blocks', async () => {
+    for (const receipt of receipts.flat()) receipt.effectiveGasPrice = '0x1';
+    const checks = await checksOf(receivers);
+    assert.deepEqual(held(checks), { wallets: true, receivers: true });
+    assert.match(checks.wallets.words, /, at the base fee of the block plus the tip/);
+  });
+
   it('while it is not known what became of some, nothing is said of balances', async () => {
     const checks = await checksOf(receivers, { snapshot: ONE_UNDECIDED });
     assert.deepEqual(held(checks), { wallets: null, receivers: null });
@@ -147,15 +166,9 @@ describe('payments to receivers that were made', () => {
     const missing = (/** @type {string} */ method) => () => {
       throw new RpcError(method, -32601, 'the method does not exist');
     };
-    const one = (/** @type {string} */ hash) => receipts[Number(hash.split(':')[0]) - 101][Number(hash.split(':')[1])];
+    const one = (/** @type {string} */ hash) => receipts.flat().find(({ transactionHash }) => transactionHash === hash);
     const handlers = {
       eth_getBlockReceipts: missing('eth_getBlockReceipts'),
-      eth_getBlockByNumber: (/** @type {string} */ number) => {
-        const from = PAYERS[Number(number) - 101];
-        const others = [{ from: `0x${'00'.repeat(20)}`, hash: 'of a stranger' }];
-        const own = (receipts[Number(number) - 101] ?? []).map((_, i) => ({ from, hash: `${Number(number)}:${i}` }));
-        return { hash: HASH, transactions: [...others, ...own] };
-      },
       eth_getTransactionReceipt: one,
     };
     const checks = await checksOf(receivers, { handlers });
@@ -206,7 +219,9 @@ describe('payments to receivers that were made', () => {
 
   it('a block that left the chain meanwhile says nothing against the run', async () => {
     add(receivers.addressOf(3), 1n);
-    const checks = await checksOf(receivers, { handlers: { eth_getBlockByNumber: () => ({ hash: '0xother' }) } });
+    const checks = await checksOf(receivers, {
+      handlers: { eth_getBlockByNumber: () => ({ hash: hash32('other'), transactions: [] }) },
+    });
     assert.deepEqual(held(checks), { wallets: null, receivers: null });
     assert.match(String(checks.wallets.why), /block 103 left the chain/);
   });

@@ -4,22 +4,25 @@ import { describe, it } from 'node:test';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { Receipts, successCheck } from '../../../src/workloads/receipts.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { addressOf, hash32 } from '../../helpers/samples.js';
 
 /** @import { Handlers } from '../../helpers/fake-rpc.js' */
 
-const BLOCK = Object.freeze({ number: 5, hash: '0xb5' });
-const hashOf = (/** @type {number} */ n) => `0x${n.toString(16).padStart(64, '0')}`;
+const BLOCK = Object.freeze({ number: 5, hash: hash32('b5') });
+const TO = addressOf(1);
+const FROM = `0x${'aB'.repeat(20)}`;
 
 /** @param {number} n @param {string} [status] */
 const receiptOf = (n, status = '0x1') => {
   return {
-    transactionHash: hashOf(n),
+    transactionHash: hash32(n),
     blockNumber: '0x5',
     status,
-    to: '0xto',
+    to: TO,
     contractAddress: null,
-    from: '0xFROM',
+    from: FROM,
     gasUsed: '0x5208',
+    effectiveGasPrice: '0x1',
   };
 };
 
@@ -33,12 +36,12 @@ describe('the verdict on a transaction', () => {
   it('one call tells of all transactions of a block', async () => {
     const list = Array.from({ length: 50 }, (_, i) => receiptOf(i, i % 10 === 3 ? '0x0' : '0x1'));
     const { rpc, receipts } = reading({ eth_getBlockReceipts: () => list });
-    const verdicts = await Promise.all(list.map((_, i) => receipts.verdict(hashOf(i), BLOCK, null)));
+    const verdicts = await Promise.all(list.map((_, i) => receipts.verdict(hash32(i), BLOCK, null)));
     assert.equal(rpc.count(), 1);
     assert.deepEqual(rpc.calls[0], { method: 'eth_getBlockReceipts', params: ['0x5'], purpose: 'readback' });
-    assert.deepEqual(verdicts[0], { state: 'ok', effect: hashOf(0), target: '0xto', gasUsed: 21_000 });
+    assert.deepEqual(verdicts[0], { state: 'ok', effect: hash32(0), target: TO, gasUsed: 21_000 });
     assert.equal(verdicts.filter(({ state }) => state === 'missing').length, 5);
-    assert.equal((await receipts.verdict(hashOf(13), BLOCK, 'ours')).target, 'ours');
+    assert.equal((await receipts.verdict(hash32(13), BLOCK, 'ours')).target, 'ours');
     assert.equal(rpc.count(), 1, 'it is kept');
   });
 
@@ -47,10 +50,10 @@ describe('the verdict on a transaction', () => {
     const { receipts } = reading({ eth_getBlockReceipts: () => list });
     /** @type {(receipt: {gasUsed: string}) => 'slippage' | 'reverted'} */
     const codeOf = ({ gasUsed }) => (Number(gasUsed) < 200 ? 'slippage' : 'reverted');
-    const found = await receipts.verdict(hashOf(1), BLOCK, null, codeOf);
+    const found = await receipts.verdict(hash32(1), BLOCK, null, codeOf);
     assert.deepEqual([found.state, found.code], ['missing', 'slippage']);
-    assert.equal((await receipts.verdict(hashOf(1), BLOCK, null)).code, undefined);
-    assert.equal((await receipts.verdict(hashOf(2), BLOCK, null, codeOf)).code, undefined);
+    assert.equal((await receipts.verdict(hash32(1), BLOCK, null)).code, undefined);
+    assert.equal((await receipts.verdict(hash32(2), BLOCK, null, codeOf)).code, undefined);
   });
 
   for (const [name, error] of /** @type {Array<[string, Error]>} */ ([
@@ -65,8 +68,8 @@ describe('the verdict on a transaction', () => {
         },
         eth_getTransactionReceipt: (hash) => receiptOf(Number(hash), Number(hash) === 2 ? '0x0' : '0x1'),
       });
-      assert.equal((await receipts.verdict(hashOf(1), BLOCK, null)).state, 'ok');
-      assert.equal((await receipts.verdict(hashOf(2), BLOCK, null)).state, 'missing');
+      assert.equal((await receipts.verdict(hash32(1), BLOCK, null)).state, 'ok');
+      assert.equal((await receipts.verdict(hash32(2), BLOCK, null)).state, 'missing');
       assert.equal(rpc.count('eth_getBlockReceipts'), 1);
     });
 
@@ -75,7 +78,7 @@ describe('the verdict on a transaction', () => {
       eth_getBlockReceipts: () => ({ 0: receiptOf(1) }),
       eth_getTransactionReceipt: () => receiptOf(1, '0x0'),
     });
-    assert.equal((await receipts.verdict(hashOf(1), BLOCK, null)).state, 'missing');
+    assert.equal((await receipts.verdict(hash32(1), BLOCK, null)).state, 'missing');
   });
 
   it('a node that does not have the block yet, or is asked too much, is asked again', async () => {
@@ -91,21 +94,35 @@ describe('the verdict on a transaction', () => {
       },
       () => [receiptOf(1)],
     ];
-    const { rpc, receipts } = reading({ eth_getBlockReceipts: () => answers.shift()?.() });
+    const { rpc, receipts } = reading({
+      eth_getBlockReceipts: () => answers.shift()?.(),
+      eth_getTransactionReceipt: () => null,
+    });
     for (const state of ['behind', 'behind', 'behind', 'behind', 'ok'])
-      assert.equal((await receipts.verdict(hashOf(1), BLOCK, null)).state, state);
-    assert.equal(rpc.count(), 5);
+      assert.equal((await receipts.verdict(hash32(1), BLOCK, null)).state, state);
+    assert.equal(rpc.count('eth_getBlockReceipts'), 5);
+  });
+
+  it('a receipt that the answer for the block lacks is read by itself', async () => {
+    for (const answer of [null, [], [receiptOf(2)]]) {
+      const { rpc, receipts } = reading({
+        eth_getBlockReceipts: () => answer,
+        eth_getTransactionReceipt: (hash) => receiptOf(Number(hash)),
+      });
+      assert.equal((await receipts.verdict(hash32(1), BLOCK, null)).state, 'ok');
+      assert.equal(rpc.count('eth_getTransactionReceipt'), 1);
+    }
   });
 
   it('another block with the same number is read anew, and a few blocks are kept', async () => {
     const { rpc, receipts } = reading({ eth_getBlockReceipts: (number) => [{ ...receiptOf(1), blockNumber: number }] });
-    await receipts.verdict(hashOf(1), BLOCK, null);
-    await receipts.verdict(hashOf(1), { number: 5, hash: '0xother' }, null);
+    await receipts.verdict(hash32(1), BLOCK, null);
+    await receipts.verdict(hash32(1), { number: 5, hash: hash32('other') }, null);
     assert.equal(rpc.count(), 2);
-    for (let number = 6; number < 20; number += 1) await receipts.verdict(hashOf(1), { number }, null);
-    await receipts.verdict(hashOf(1), { number: 19 }, null);
+    for (let number = 6; number < 20; number += 1) await receipts.verdict(hash32(1), { number }, null);
+    await receipts.verdict(hash32(1), { number: 19 }, null);
     assert.equal(rpc.count(), 16);
-    await receipts.verdict(hashOf(1), BLOCK, null);
+    await receipts.verdict(hash32(1), BLOCK, null);
     assert.equal(rpc.count(), 17, 'it was forgotten');
   });
 });
@@ -116,14 +133,14 @@ describe('what became of all transactions of a run', () => {
   it('nonces follow the order of the blocks, and strangers are left out', async () => {
     const { rpc, receipts } = reading({
       eth_getBlockReceipts: (number) => [
-        { ...receiptOf(0), from: '0xstranger' },
-        { ...receiptOf(1, Number(number) === 109 ? '0x0' : '0x1'), from: '0xfrom' },
+        { ...receiptOf(0), from: addressOf(2) },
+        { ...receiptOf(1, Number(number) === 109 ? '0x0' : '0x1'), from: FROM.toLowerCase() },
       ],
     });
     /** @type {number[]} */
     const nonces = [];
     const { signal } = new AbortController();
-    const outcomes = await receipts.ofRun(['0xFrom'], snapshot, signal, (_, nonce, { status }) => {
+    const outcomes = await receipts.ofRun([FROM], snapshot, signal, (_, nonce, { status }) => {
       if (status === '0x0') nonces.push(nonce);
     });
     assert.deepEqual(outcomes, { succeeded: [19], reverted: [1] });

@@ -4,6 +4,7 @@ import { InterruptedError, RpcError, TransportError, WorkloadError } from '../..
 import { createWorkload } from '../../../src/workloads/index.js';
 import { caught } from '../../helpers/caught.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { hash32 } from '../../helpers/samples.js';
 
 /** @import { Handlers } from '../../helpers/fake-rpc.js' */
 
@@ -117,9 +118,9 @@ describe('a workload of the user: verify(), audit() and reconcile()', () => {
 
   it('a check without figures states whether it holds', async () => {
     const given = [true, false, null].map((holds) => ({ name: 'a', words: 'b', holds }));
-    const handlers = { eth_getBlockByNumber: () => ({ hash: '0xb5' }) };
+    const handlers = { eth_getBlockByNumber: () => ({ hash: hash32('b5') }) };
     const workload = await transactions({ reconcile: () => given, audit: () => [] }, handlers);
-    const [, failed, unknown] = await workload.reconcile({ blockHash: '0xb5', blockNumber: 5 });
+    const [, failed, unknown] = await workload.reconcile({ blockHash: hash32('b5'), blockNumber: 5 });
     assert.deepEqual([failed.expected, failed.found, failed.holds], ['true', 'false', false]);
     assert.equal(unknown.why, 'it does not say why');
     for (const wrong of [undefined, [5], [{ name: 'a', words: 'b', holds: 1 }]])
@@ -130,14 +131,20 @@ describe('a workload of the user: verify(), audit() and reconcile()', () => {
   });
 
   it('without audit() the receipts are read, unless each operation was verified by its own', async () => {
-    const receipts = ['0x1', '0x1', '0x0'].map((status) => ({ from: TO, status }));
-    const handlers = { eth_getBlockReceipts: () => receipts, eth_getBlockByNumber: () => ({ hash: '0xb9' }) };
+    const receipts = ['0x1', '0x1', '0x0'].map((status) => ({
+      transactionHash: hash32(status),
+      blockNumber: '0x9',
+      from: TO,
+      status,
+      effectiveGasPrice: '0x1',
+    }));
+    const handlers = { eth_getBlockReceipts: () => receipts, eth_getBlockByNumber: () => ({ hash: hash32('b9') }) };
     /** @param {any} own @param {number} executed @param {number} reverted */
     const holds = async (own, executed, reverted) => {
       const workload = await transactions(own, handlers);
       await workload.prepare(preparation());
       const [counts, { signal }] = [{ executed: [executed], reverted: [reverted] }, new AbortController()];
-      const blocks = { blockHash: '0xb9', blockNumber: 9, startBlock: 8, startNonces: [7], nonces: [10] };
+      const blocks = { blockHash: hash32('b9'), blockNumber: 9, startBlock: 8, startNonces: [7], nonces: [10] };
       const checks = await workload.reconcile({ ...blocks, ...counts, undecided: [0], areOurs: true, signal });
       return checks.map((/** @type {any} */ check) => check.holds);
     };
