@@ -186,7 +186,8 @@ describe('call()', () => {
     isWell = false;
     const ask = (/** @type {number} */ count) => caught(() => rpc.batch(requests(count), 'setup'));
     const end = 'within 10 s (--request-timeout)';
-    assert.equal((await ask(40)).message, `http://node: no answer to echo (a batch of 40) ${end}`);
+    // A batch that times out is halved twice.
+    assert.equal((await ask(40)).message, `http://node: no answer to echo (a batch of 10) ${end}`);
     assert.equal((await ask(1)).message, `http://node: no answer to echo ${end}`);
     assert.equal(
       (await caught(() => rpc.call('eth_call', [], 'load'))).message,
