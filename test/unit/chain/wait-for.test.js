@@ -110,7 +110,13 @@ describe('waitForEndpoints()', () => {
   const OF_A_START = [
     ...['refused', 'reset', 'timeout', 'dns', 'ehostunreach'].map(ofTransport),
     ...[404, 429, 502, 503, 504].flatMap((status) => [http(status), handshake(status)]),
-    ...['Node is starting up', 'still initializing', 'rate limit exceeded', 'chain is not done bootstrapping', 'not ready'].map(rpcError),
+    ...[
+      'Node is starting up',
+      'still initializing',
+      'rate limit exceeded',
+      'chain is not done bootstrapping',
+      'not ready',
+    ].map(rpcError),
   ];
   for (const error of OF_A_START)
     it(`waits after: ${error.message}`, async () => {

@@ -33,7 +33,7 @@ function setUp(options = {}) {
     if (!method.startsWith(PLAIN)) return call(method, params, purpose, onSent);
     sent.push([method, params, purpose]);
     onSent?.();
-    if (method === PLAIN) return Promise.resolve(hash32(params[0]));
+    if (method === PLAIN) return Promise.resolve(hash32(String(params[0])));
     return new Promise((answer, fail) => held.push({ params, purpose, answer, fail }));
   };
   /** @type {number[]} */
