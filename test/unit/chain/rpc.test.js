@@ -187,11 +187,7 @@ describe('call()', () => {
     isWell = false;
     const ask = (/** @type {number} */ count) => caught(() => rpc.batch(requests(count), 'setup'));
     const end = 'within 10 s (--request-timeout)';
-<<<<<<< HEAD
-    // It was repeated in smaller ones.
-=======
     // A batch that times out is halved twice.
->>>>>>> waitfor
     assert.equal((await ask(40)).message, `http://node: no answer to echo (a batch of 10) ${end}`);
     assert.equal((await ask(1)).message, `http://node: no answer to echo ${end}`);
     assert.equal(
