@@ -209,7 +209,7 @@ export class ProtocolError extends StressError {
    * @param {number | null} [retryAfterMs] the wait that the endpoint asked for
    * @param {boolean} [isLimit] whether it is a rate limit
    */
-  constructor(message, cause, status = 200, retryAfterMs = null, isLimit = status === 429 || (retryAfterMs ?? 0) > 0) {
+  constructor(message, cause, status = 200, retryAfterMs = null, isLimit = status === 429) {
     super(message, 'protocol', EXIT.unavailable, cause);
     this.status = status;
     this.retryAfterMs = retryAfterMs;

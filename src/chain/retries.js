@@ -46,7 +46,7 @@ export function retryAfterMs(error) {
 /** Whether it is a rate limit: HTTP 429, Retry-After, or an error answer that says so. @param {unknown} error */
 export function isLimit(error) {
   if (error instanceof RpcError) return (error.retryAfterMs ?? 0) > 0 || classOf(error) === 'rate_limit';
-  return error instanceof ProtocolError && error.isLimit;
+  return error instanceof ProtocolError && (error.isLimit || (error.retryAfterMs ?? 0) > 0);
 }
 
 /**

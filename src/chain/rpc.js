@@ -40,7 +40,7 @@ export function parseReply({ status, text, retryAfterMs }, endpoint) {
         cause,
         status,
         retryAfterMs,
-        isLimit || (retryAfterMs ?? 0) > 0,
+        isLimit,
       );
     }
     const start = oneLine(text, 40, secrets);

@@ -18,7 +18,7 @@ import { Presigner } from './signing.js';
 import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './submit.js';
 
 /**
- * @import { BlockTotals, Clock, Engine, EngineConfig, Fees, InclusionDetector, LoopReading, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, Rung, SeenBlock, Sighting, Signer, Snapshot, ThreadStats, TransactionWorkload, Workload } from '../types.d.ts'
+ * @import { Block, BlockTotals, Clock, Engine, EngineConfig, Fees, InclusionDetector, LoopReading, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, Rung, SeenBlock, Sighting, Signer, Snapshot, ThreadStats, TransactionWorkload, Workload } from '../types.d.ts'
  * @import { DetectorRow } from '../inclusion/index.js'
  * @import { DriverOptions } from './driver.js'
  * @import { Account } from './nonces.js'
@@ -181,18 +181,7 @@ export class ThreadEngine {
       onBlock: (block) => {
         fees.observe(block.baseFeeWei);
         budget?.observe(block);
-        const seenAtMs = clock.wallMs();
-        // The first block has no gap.
-        const gapMs = (block.seenAtUs - (this.#lastBlockAtUs || block.seenAtUs)) / 1000;
-        this.#lastBlockAtUs = block.seenAtUs;
-        const ownGasLimit = block.ours * Number(gasLimitOf(0, accounts[0].wallet.nonce));
-        const seen = {
-          ...block,
-          ownGasLimit,
-          seenAtMs,
-          skewMs: seenAtMs - (block.timestampS ?? seenAtMs / 1000) * 1000,
-          gapMs,
-        };
+        const seen = this.#describe(block, gasLimitOf(0, accounts[0].wallet.nonce));
         this.#blocks = addBlocks(this.#blocks, totalsOfBlock(seen));
         this.#ladder?.seen(block);
         onBlock(seen);
@@ -230,6 +219,16 @@ export class ThreadEngine {
       run: (operation) => runTransaction(tools, operation),
       recoveryOf: (driver) => (this.#recovery = new TransactionRecovery(driver, tools, this.#ledger)),
     };
+  }
+
+  /** @param {Block} block @param {bigint} gasLimit of one of our transactions @returns {SeenBlock} */
+  #describe(block, gasLimit) {
+    const seenAtMs = this.#options.clock.wallMs();
+    // The first block has no gap.
+    const gapMs = (block.seenAtUs - (this.#lastBlockAtUs || block.seenAtUs)) / 1000;
+    this.#lastBlockAtUs = block.seenAtUs;
+    const skewMs = seenAtMs - (block.timestampS ?? seenAtMs / 1000) * 1000;
+    return { ...block, ownGasLimit: block.ours * Number(gasLimit), seenAtMs, skewMs, gapMs };
   }
 
   /** @param {Rung[]} rungs @param {InclusionDetector} inclusion */

@@ -84,8 +84,8 @@ export class SharedBlocks {
     else {
       // The first sighting counts, not the first report.
       const first = block.skewMs < known.block.skewMs ? block : known.block;
-      const ownGasLimit = (known.block.ownGasLimit ?? 0) + (block.ownGasLimit ?? 0);
-      known.block = { ...first, ours: known.block.ours + block.ours, ownGasLimit };
+      const [ours, { ownGasLimit = 0 }] = [known.block.ours + block.ours, known.block];
+      known.block = { ...first, ours, ownGasLimit: ownGasLimit + (block.ownGasLimit ?? 0) };
       known.seen += 1;
     }
     if ((this.#open.get(key)?.seen ?? 0) < threads) return;

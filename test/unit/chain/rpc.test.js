@@ -382,7 +382,8 @@ describe('batch()', () => {
       await other.rpc.batch(requests(50), 'setup');
       isWell = false;
       await assert.rejects(other.rpc.batch(requests(50), 'setup'), TransportError);
-      assert.equal(other.rpc.batchFacts().limit, 100);
+      // What takes long may take less time in smaller ones.
+      assert.equal(other.rpc.batchFacts().limit, reason === 'timeout' ? 12 : 100);
     });
   }
 });

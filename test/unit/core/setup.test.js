@@ -5,25 +5,31 @@ import { walletNeedWei } from '../../../src/core/setup.js';
 
 const GAS = Object.freeze({ perWallet: 100n, perOperation: 10n, likely: { perWallet: 50n, perOperation: 5n } });
 const VALUE = Object.freeze({ ...GAS, value: { perWallet: 1000n, perOperation: 7n } });
-/** Gas costs 1 wei, so that amounts are gas. */
-const FEES = createFees({ baseFeeWei: null, tipWei: 1n, legacy: true, maxFeeWei: null });
+const GWEI = 10n ** 9n;
+const feesOf = (/** @type {bigint} */ tipWei) =>
+  createFees({ baseFeeWei: null, tipWei, legacy: true, maxFeeWei: null });
 
 /** @param {number} chainId @param {number} blockSeconds @param {number | null} durationMs @param {{warmupMs?: number, inFlight?: number, fundAmountWei?: bigint | null}} [given] */
-function need(chainId, blockSeconds, durationMs, given = {}, gas = GAS) {
+function need(chainId, blockSeconds, durationMs, given = {}, gas = GAS, fees = feesOf(GWEI)) {
   const config = { warmupMs: 0, durationMs, inFlight: 1, fundAmountWei: null, ...given };
-  return walletNeedWei(config, gas, FEES, { chainId, blockSeconds });
+  return walletNeedWei(config, gas, fees, { chainId, blockSeconds });
 }
 
 describe('walletNeedWei()', () => {
   /** @type {Array<[string, bigint, bigint]>} */
   const table = [
-    ['a development chain: its pauses are ignored', need(1337, 30, 20_000), 100n + 401n * 10n],
-    ['another chain: one operation in each block', need(4242, 12, 60_000), 100n + 11n * 10n],
-    ['without a duration: a thousand operations', need(4242, 12, null), 100n + 1000n * 10n],
-    ['the warm-up', need(4242, 12, 60_000, { warmupMs: 60_000 }), 100n + 21n * 10n],
-    ['operations in flight', need(4242, 12, 60_000, { inFlight: 4 }), 100n + 4n * 11n * 10n],
-    ['operations in flight without a duration', need(4242, 12, null, { inFlight: 4 }), 100n + 4000n * 10n],
-    ['transferred value', need(4242, 12, 60_000, {}, VALUE), 100n + 11n * 10n + 1000n + 11n * 7n],
+    ['a development chain: its pauses are ignored', need(1337, 30, 20_000), (100n + 401n * 10n) * GWEI],
+    ['another chain: one operation in each block', need(4242, 12, 60_000), (100n + 11n * 10n) * GWEI],
+    ['without a duration: a thousand operations', need(4242, 12, null), (100n + 1000n * 10n) * GWEI],
+    ['the warm-up', need(4242, 12, 60_000, { warmupMs: 60_000 }), (100n + 21n * 10n) * GWEI],
+    ['operations in flight', need(4242, 12, 60_000, { inFlight: 4 }), (100n + 4n * 11n * 10n) * GWEI],
+    ['operations in flight without a duration', need(4242, 12, null, { inFlight: 4 }), (100n + 4000n * 10n) * GWEI],
+    ['transferred value', need(4242, 12, 60_000, {}, VALUE), (100n + 11n * 10n) * GWEI + 1000n + 11n * 7n],
+    [
+      'a fee that has decayed: what is in flight at 1 gwei',
+      need(4242, 12, 60_000, { inFlight: 4 }, GAS, feesOf(1n)),
+      40n * GWEI,
+    ],
     ['--fund-amount if given', need(1337, 1, 20_000, { fundAmountWei: 7n }), 7n],
   ];
   for (const [name, wei, expected] of table) it(name, () => assert.equal(wei, expected));
