@@ -92,6 +92,12 @@ const SHELLS = [
   'ObjectExpression > Property[key.name="shell"]',
 ].map((selector) => ({ selector, message: 'No shell: start a program with its arguments as a list.' }));
 
+/** One file reads what nodes answer. Submissions are no questions. */
+const RAW_ANSWERS = [
+  'CallExpression[callee.property.name=/^(call|gather)$/] > Literal[value=/^(eth_(?!sendRaw)|txpool_|web3_|debug_)/]',
+  'Property[key.name="method"] > Literal[value=/^(eth_(?!sendRaw)|txpool_|web3_|debug_)/]',
+].map((selector) => ({ selector, message: 'Raw answer of a node: use a question of src/chain/answers.js.' }));
+
 export default [
   { ignores: ['contracts/', 'coverage/', 'docs/'] },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
@@ -151,6 +157,12 @@ export default [
       'max-lines': ['error', { max: 600, skipBlankLines: true, skipComments: true }],
       'max-lines-per-function': ['error', { max: 70, skipBlankLines: true, skipComments: true }],
     },
+  },
+  {
+    files: ['src/**/*.js'],
+    // The reader itself, and what compares answers as nodes print them.
+    ignores: ['src/chain/answers.js', 'src/consistency/**', 'src/workloads/call*.js'],
+    rules: { 'no-restricted-syntax': ['error', ...MODULE_STATE, ...SHELLS, ...RAW_ANSWERS] },
   },
   { files: ['src/{cli,outputs}/**/*.js'], rules: { 'no-console': 'off' } },
   // What a page runs in a browser.

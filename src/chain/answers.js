@@ -6,7 +6,7 @@ import { classOf, isBusy } from './refusals.js';
  * cannot be right without it) or feeds a figure only (null where it is absent or odd); other fields are not used. An
  * answer belongs to the hash or number that was asked for, whatever the node prints.
  *
- * @import { Asked, BlockWithHashes, BlockWithTransactions, ChainReceipt, ChainTransaction, Header, Question } from '../contracts/chain.d.ts'
+ * @import { Asked, BlockWithHashes, BlockWithTransactions, ChainLog, ChainReceipt, ChainTransaction, Header, Question } from '../contracts/chain.d.ts'
  * @import { Purpose, Rpc } from '../types.d.ts'
  */
 
@@ -391,6 +391,25 @@ function receiptsFrom(answer, from) {
 /** @param {number} at @returns {Question<ChainReceipt[] | null>} null: the node does not have the block */
 export function receiptsAt(at) {
   return { method: 'eth_getBlockReceipts', params: [printed(at)], read: receiptsFrom };
+}
+
+/** @type {Table} */
+const LOG = {
+  blockNumber: ['blockNumber', NEEDED, NUMBER],
+  transactionHash: ['transactionHash', NEEDED, HASH],
+  topics: ['topics', NEEDED, LIST],
+};
+
+/** @param {object} filter @returns {Question<ChainLog[]>} */
+export function logsOf(filter) {
+  return {
+    method: 'eth_getLogs',
+    params: [filter],
+    read: (answer, from) => {
+      if (!Array.isArray(answer)) throw invalid(from, 'the answer', answer, 'a list of logs');
+      return answer.map((one) => /** @type {any} */ (fieldsOf(LOG, one, from)));
+    },
+  };
 }
 
 /** The number of a pushed head; null: none. @param {any} event */

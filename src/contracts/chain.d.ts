@@ -78,3 +78,5 @@ export type ChainReceipt = {
   /** for workloads of users */
   printed: any;
 };
+
+export type ChainLog = { blockNumber: number; transactionHash: string; topics: string[] };

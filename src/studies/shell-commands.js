@@ -1,5 +1,6 @@
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { launch } from '../chain/devchain.js';
+import { CHAIN_ID, ask } from '../chain/answers.js';
 import { createRpc, displayUrl, secretsOf } from '../chain/rpc.js';
 import { TransportError, UnavailableError, displayName, oneLine, withoutKeys } from '../errors.js';
 import { cannotWrite } from '../files.js';
@@ -94,7 +95,7 @@ async function probe(url) {
   const options = { url, connections: 1, timeoutMs: TIMEOUT_MS, insecure: true };
   const transport = transports[chooseTransport('auto', url)](options);
   try {
-    await createRpc(transport, displayUrl(url), { secrets: secretsOf(url) }).call('eth_chainId', [], 'setup');
+    await ask(createRpc(transport, displayUrl(url), { secrets: secretsOf(url) }), CHAIN_ID, 'setup');
     return 'chain';
   } catch (error) {
     return error instanceof TransportError ? 'nothing' : 'other';

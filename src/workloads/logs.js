@@ -1,6 +1,6 @@
 import { id, isAddress } from 'ethers';
-import { ask, countOf, toBigInt, toHex, transactionOf } from '../chain/answers.js';
-import { InputError, ProtocolError, RpcError, StressError, UnavailableError, displayName } from '../errors.js';
+import { ask, countOf, logsOf, toHex, transactionOf } from '../chain/answers.js';
+import { InputError, RpcError, StressError, UnavailableError, displayName } from '../errors.js';
 import { checkWritable, writeFileAtomically } from '../files.js';
 import { readJsonFile } from '../json-file.js';
 import { readArtifact, selectorOf, word } from './contract-state.js';
@@ -11,6 +11,7 @@ import { MAX_AUDIT_MS, checkOf } from './receipts.js';
  * page, and its own number. The audit lists the pages of the run by an event that each page has once, and reads pages
  * back. The blocks of all pages are written into a file (--logs), the data set that `--calls pages` lists.
  *
+ * @import { ChainLog } from '../contracts/chain.d.ts'
  * @import { Check, DataSet, Rpc } from '../types.d.ts'
  * @import { Preparation, TransactionWorkload } from './contract.d.ts'
  * @import { BuiltInOptions } from './index.js'
@@ -106,7 +107,8 @@ export async function listPages(rpc, { address, from, to, pages }, signal) {
     const last = Math.min(at + size - 1, to);
     try {
       const filter = { address, fromBlock: toHex(at), toBlock: toHex(last), topics: [PAGE_TOPIC] };
-      for (const { page, block } of pagesIn(await rpc.call('eth_getLogs', [filter], 'check'))) {
+      for (const { topics, blockNumber: block } of await ask(rpc, logsOf(filter), 'check')) {
+        const page = Number(topics[1]);
         if (blocks[page] === undefined && page < pages) {
           blocks[page] = block;
           right += 1;
@@ -123,12 +125,6 @@ export async function listPages(rpc, { address, from, to, pages }, signal) {
   const missing = blocks.findIndex((block) => block === undefined);
   if (missing !== -1) fault ||= ` (page ${missing} is not listed)`;
   return { check: checkOf('list', words, pages, `${right}${fault}`, null), blocks };
-}
-
-/** @param {unknown} logs @returns {Array<{page: number, block: number}>} */
-function pagesIn(logs) {
-  if (!Array.isArray(logs)) throw new ProtocolError('the result is not a list of logs');
-  return logs.map((log) => ({ page: Number(log?.topics?.[1]), block: Number(toBigInt(log?.blockNumber)) }));
 }
 
 /**
@@ -148,7 +144,7 @@ export async function readBack(rpc, { address, pageSize, blocks }, signal) {
     const filter = { address, fromBlock: block, toBlock: block, topics: [TOPIC, `0x${word(page)}`] };
     try {
       // Answers to a check have the size limit of those to the load.
-      const logs = await rpc.call('eth_getLogs', [filter], 'check');
+      const logs = await ask(rpc, logsOf(filter), 'check');
       const wrong =
         faultOf(logs, page * pageSize, pageSize) ?? (await otherBlock(rpc, logs[0].transactionHash, blocks[page]));
       if (wrong === null) right += 1;
@@ -179,11 +175,10 @@ function sampleOf(count, most) {
   return Array.from({ length: amount }, (_, i) => Math.floor((i * count) / amount));
 }
 
-/** @param {unknown} logs of a page, in any order @param {number} first number of a log @param {number} count */
+/** @param {ChainLog[]} logs of a page, in any order @param {number} first number of a log @param {number} count */
 function faultOf(logs, first, count) {
-  if (!Array.isArray(logs)) return 'the result is not a list of logs';
   if (logs.length !== count) return `it has ${logs.length} logs, not ${count}`;
-  const ids = new Set(logs.map((log) => Number(log?.topics?.[2])));
+  const ids = new Set(logs.map(({ topics }) => Number(topics[2])));
   const isPage = ids.size === count && [...ids].every((id) => id >= first && id < first + count);
   return isPage ? null : `they are not logs ${first}..${first + count - 1}`;
 }

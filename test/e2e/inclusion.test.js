@@ -102,7 +102,11 @@ for (const [asked, lacks, words] of /** @type {Array<[string, Parameters<typeof 
     { isRefused: (method) => method === 'eth_sendRawTransactionSync' },
     /^stress: --inclusion sync cannot be used: .*: Method not found \(-32601\); use --inclusion auto\n$/,
   ],
-  ['auto', { isListing: false }, /^stress: .*: eth_getBlockByNumber: transactions is not there; a list of hashes is expected$/m],
+  [
+    'auto',
+    { isListing: false },
+    /^stress: .*: eth_getBlockByNumber: transactions is not there; a list of hashes is expected$/m,
+  ],
 ])) {
   test(`--inclusion ${asked}, which the endpoint cannot do: refused in a line, before anything is spent`, async () => {
     const url = await startPoorEndpoint(lacks);
