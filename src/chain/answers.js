@@ -341,7 +341,12 @@ export function balanceOf(address, at) {
 
 /** @param {string} method @param {unknown[]} params @returns {Question<bigint>} a number on the chain; 0 at an address without code */
 export function valueOf(method, params) {
-  return { method, params, read: big };
+  return { method, params, read: (answer, from) => (isData(answer) ? BigInt(`${answer}0`) >> 4n : big(answer, from)) };
+}
+
+/** Hexadecimal of any length, such as code. @param {unknown} value @returns {value is string} */
+function isData(value) {
+  return typeof value === 'string' && /^0x[0-9a-f]*$/i.test(value);
 }
 
 /** @param {object} call @param {At | {blockHash: string}} at @returns {Question<bigint>} of a call that answers with a number */

@@ -112,7 +112,7 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
       );
     }
     const { index, instances } = config;
-    await refuseLargeOperations(rpc, wallets[0], workload.gas.likely.perOperation, chain);
+    await refuseLargeOperations(rpc, wallets[0], workload.gas, chain);
     const needWei = walletNeedWei(config, workload.gas, fees, chain);
     onProgress('reading wallets until none has a pending transaction', 0, threads);
     const states = await settleWallets(sender, wallets);
@@ -154,12 +154,14 @@ const LARGE_GAS = 8_000_000n;
  * learn a limit below that of the block, such as EIP-7825's, before anything is paid.
  * @param {Rpc} rpc
  * @param {Wallet} wallet
- * @param {bigint} gas of an operation
+ * @param {Gas} gas of an operation
  * @param {Pick<ChainInfo, 'blockGasLimit'>} chain
  * @throws {UnavailableError}
  */
-async function refuseLargeOperations(rpc, { address }, gas, { blockGasLimit }) {
-  if (gas < LARGE_GAS) return;
+async function refuseLargeOperations(rpc, { address }, { likely, perOperation }, { blockGasLimit }) {
+  const gas = likely.perOperation;
+  // Where they are equal, it is an upper bound: the operation may take less.
+  if (gas < LARGE_GAS || gas === perOperation) return;
   // Memory of w words and its hash take 9 w + w^2 / 512 (Ethereum Yellow Paper, appendices G and H).
   const words = Math.floor(256 * (Math.sqrt(81 + Number(gas) / 128) - 9));
   const size = toHex(words * 32)

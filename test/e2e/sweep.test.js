@@ -206,7 +206,7 @@ describe('stress sweep', () => {
     const cwd = temporaryFolder(t);
     const nowhere = 'sweep -d 300ms --warmup 0s --rest 0s -t 1,2,3,4 --rpc http://127.0.0.1:1';
     const { stdout, stderr } = await exited(69, nowhere.split(' '), { cwd, timeoutMs });
-    assert.match(stderr, /^stress: 3 runs in a row measured nothing; the last: .*refused\n$/);
+    assert.match(stderr, /^stress: 3 runs in a row measured nothing; the last: .*refused; is the node running\?.*\n$/);
     assert.equal(stdout.match(/^\d\/4 .* measured nothing \(exit code 69\)/gm)?.length, 3);
     const { end, cells } = sweepIn(join(cwd, 'sweep'));
     assert.deepEqual([end, cells.map(({ runs }) => runs.length)], ['failed', [1, 1, 1, 0]]);
