@@ -341,7 +341,11 @@ export function balanceOf(address, at) {
 
 /** @param {string} method @param {unknown[]} params @returns {Question<bigint>} a number on the chain; 0 at an address without code */
 export function valueOf(method, params) {
-  return { method, params, read: (answer, from) => (isData(answer) && answer !== '0x' ? BigInt(answer) : big(answer, from)) };
+  return {
+    method,
+    params,
+    read: (answer, from) => (isData(answer) && answer !== '0x' ? BigInt(answer) : big(answer, from)),
+  };
 }
 
 /** Hexadecimal of any length, such as code. @param {unknown} value @returns {value is string} */
