@@ -110,7 +110,8 @@ const L1_FEES = Object.freeze(['l1Fee', 'operatorFee', 'daFee']);
 
 /** @param {Table} table @param {any} answer @param {Asked} from @param {Record<string, unknown>} [asked] fields that the question states */
 function fieldsOf(table, answer, from, asked = {}) {
-  if (typeof answer !== 'object' || answer === null) throw invalid(from, 'the answer', answer, 'an object');
+  if (typeof answer !== 'object' || answer === null || Array.isArray(answer))
+    throw invalid(from, 'the answer', answer, 'an object');
   /** @type {Record<string, any>} */
   const fields = {};
   for (const ours in table) {
@@ -198,13 +199,18 @@ function blockFrom(table, answer, from, at) {
   return { ...fields, gasLimit: fields.gasLimit || null };
 }
 
-/** @param {any} answer @param {Asked} from @returns {ChainTransaction} */
-function transactionFrom(answer, from) {
-  const fields = fieldsOf(TRANSACTION, answer, from);
+/** @param {any} answer @param {Asked} from @param {{hash?: string}} [asked] @returns {ChainTransaction} */
+function transactionFrom(answer, from, asked) {
+  const fields = fieldsOf(TRANSACTION, answer, from, asked);
   const { from: sender, to, input, data, value, gas, gasPrice } = answer;
   const priceWei = BIG.read(gasPrice) ?? null;
   const prices = { maxPriceWei: fields.maxPriceWei ?? priceWei, maxTipWei: fields.maxTipWei ?? priceWei };
-  return /** @type {any} */ ({ ...fields, ...prices, call: { from: sender, to, data: input ?? data, value, gas } });
+  return /** @type {any} */ ({
+    ...fields,
+    ...prices,
+    ...asked,
+    call: { from: sender, to, data: input ?? data, value, gas },
+  });
 }
 
 /**
@@ -376,7 +382,7 @@ export function gasOf(transaction) {
 /** @param {string} hash @returns {Question<ChainTransaction | null>} null: not known */
 export function transactionOf(hash) {
   /** @type {Question<ChainTransaction | null>['read']} */
-  const read = (answer, from) => (answer === null ? null : transactionFrom({ ...answer, hash }, from));
+  const read = (answer, from) => (answer === null ? null : transactionFrom(answer, from, { hash }));
   return { method: 'eth_getTransactionByHash', params: [hash], read };
 }
 

@@ -116,7 +116,7 @@ async function runAgainst(t, url, more = [], duration = '1s') {
   const { code, stdout, stderr } = await stress.done.finally(() => clearInterval(watch));
   for (const [what, text] of Object.entries({ stdout, stderr, ...read({ log, out }) })) {
     assert.doesNotMatch(text, UNSAFE, `${what}: ${JSON.stringify(text)}`);
-    assert.doesNotMatch(text, /\n\s+at /, what);
+    assert.doesNotMatch(text, /\n\s+at .*:\d+:\d+/, what);
     assert.doesNotMatch(text, /^ERROR: forged/m, what);
   }
   assert.ok(peakKb < MOST_MEMORY_KB, `${peakKb} KB of memory`);
