@@ -283,7 +283,7 @@ export function pooledOf(address) {
 
 /** @param {any[]} parts transactions by nonce @returns {Pooled} */
 function pooledIn(parts) {
-  const entries = parts.flatMap((part) => Object.entries(part ?? {}));
+  const entries = parts.flatMap((part) => (typeof part === 'object' ? Object.entries(part ?? {}) : []));
   const costs = entries.map(([, transaction]) => {
     const { gas, maxFeePerGas, gasPrice, value } = transaction ?? {};
     const [limit, priceWei] = [BIG.read(gas) ?? 0n, BIG.read(maxFeePerGas) ?? BIG.read(gasPrice) ?? 0n];

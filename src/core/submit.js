@@ -206,7 +206,7 @@ async function pause({ clock, retryPolicy }, operation, ms, why) {
  */
 export function foundByReceipt({ clock, inclusion }, operation, { hash, blockNumber: number, blockHash }) {
   if (!inclusion.hasPassed(number)) return;
-  operation.setInclusion(hash, { number, hash: blockHash ?? '', seenAtUs: clock.nowUs() });
+  operation.setInclusion(hash, { number, hash: blockHash ?? `block ${number}`, seenAtUs: clock.nowUs() });
 }
 
 /** @param {unknown} error @param {RefusalClass | null} refusal */
