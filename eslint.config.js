@@ -32,6 +32,7 @@ const MAY_IMPORT = {
   ...Object.fromEntries(PLUG_INS.map((folder) => [`src/${folder}`, BELOW_PLUG_INS])),
   'src/consistency': ['chain', ...LEAVES],
   'src/chain': LEAVES,
+  'src/contracts': [],
   'src/stats': LEAVES,
   'src/files.js': ['errors.js'],
   'src/json-file.js': ['errors.js'],

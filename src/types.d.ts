@@ -357,6 +357,8 @@ export type InclusionDetector = {
     periodUs: number | null;
     newestBlock: number;
     warning: string | null;
+    /** what is unusual about the chain */
+    note?: string | null;
   };
   /** checks the last block for a reorg, then stops */
   stop: () => Promise<void>;

@@ -499,20 +499,21 @@ const MAX_IN_FLIGHT = 800;
  * @returns {Promise<number[]>} 0: not known
  */
 export async function pendingNonces(rpc, addresses, purpose) {
-  /** @type {number[]} */
+  /** @type {Array<number | null>} */
   const nonces = [];
   for (let at = 0; at < addresses.length; at += MAX_IN_FLIGHT) {
     const part = addresses.slice(at, at + MAX_IN_FLIGHT);
-    const asked = part.map((address) => gather(rpc, nonceOf(address, 'pending'), purpose).catch(zeroIfOdd));
+    const asked = part.map((address) => gather(rpc, nonceOf(address, 'pending'), purpose).catch(nullUnlessBusy));
     nonces.push(...(await Promise.all(asked)));
-    if (nonces.every((nonce) => nonce === 0)) break;
+    // Without the tag the others are not asked.
+    if (nonces.every((nonce) => nonce === null)) break;
   }
   return addresses.map((_, i) => nonces[i] ?? 0);
 }
 
 /** @param {unknown} error */
-function zeroIfOdd(error) {
-  if (error instanceof ProtocolError || (error instanceof RpcError && !isBusy(error))) return 0;
+function nullUnlessBusy(error) {
+  if ((error instanceof ProtocolError || error instanceof RpcError) && !isBusy(error)) return null;
   throw error;
 }
 

@@ -102,7 +102,7 @@ export class Batcher {
     this.#options.post(texts, purpose, onSent).then(
       ({ answer, reply }) =>
         part.length === 1 ? this.#settle(part[0], answer, reply) : this.#distribute(part, answer, reply),
-      (error) => (unwanted.size > 0 ? this.#sendOthers(part, unwanted, error) : this.#failed(part, error)),
+      (error) => (unwanted.size > 0 ? this.#sendOthers(part, unwanted, error) : this.#failed(part, error, purpose)),
     );
   }
 
@@ -122,6 +122,8 @@ export class Batcher {
     }
     if (missing.length === 0) {
       this.#largest = Math.max(this.#largest, part.length);
+      // Twice as many took too long.
+      if (part.some(({ timeouts = 0 }) => timeouts > 0)) this.#limit = Math.min(this.#limit, part.length);
       return;
     }
     const error = this.#errorIn(isList ? answers : [answers], part[0].item, reply);
@@ -158,8 +160,8 @@ export class Batcher {
     }
   }
 
-  /** @param {QueuedItem[]} part @param {unknown} error */
-  #failed(part, error) {
+  /** @param {QueuedItem[]} part @param {unknown} error @param {string} purpose */
+  #failed(part, error, purpose) {
     // A second attempt in smaller batches shows whether the batch was the reason.
     const isRefusal =
       (error instanceof ProtocolError && !(this.#isProven && error.isBusy)) ||
@@ -167,9 +169,17 @@ export class Batcher {
     // Some nodes answer the requests of a batch one after another: fewer take less time.
     const isLate = error instanceof TransportError && error.code === 'transport_timeout' && this.#maySendAgain;
     const isRepeated = isLate && part.every(({ timeouts = 0 }) => timeouts < MAX_TIMEOUTS);
-    if (isRepeated) for (const waiting of part) waiting.timeouts = (waiting.timeouts ?? 0) + 1;
-    if (part.length > 1 && (isRefusal || isRepeated)) this.#refuse(part, part.length, error.message);
+    if (part.length > 1 && isRefusal) this.#refuse(part, part.length, error.message);
+    else if (part.length > 1 && isRepeated) this.#halve(part, purpose);
     else for (const { reject } of part) reject(error);
+  }
+
+  /** @param {QueuedItem[]} part that timed out @param {string} purpose */
+  #halve(part, purpose) {
+    for (const waiting of part) waiting.timeouts = (waiting.timeouts ?? 0) + 1;
+    const half = Math.ceil(part.length / 2);
+    this.#exchange(part.slice(0, half), purpose);
+    this.#exchange(part.slice(half), purpose);
   }
 
   /** A node that has never answered a batch may support none. @param {TransportError} error */

@@ -16,6 +16,23 @@ import { ProtocolError, RpcError } from '../errors.js';
 /** The first row with matching words decides. @type {readonly Row[]} */
 const ROWS = Object.freeze([
   {
+    is: 'rate_limit',
+    words: [
+      /rate.{0,3}limit|throttl|request queue|too many (\w+[ -])*requests|requests? (per|in) |(limit|number) of requests|credits? used/i,
+    ],
+    clients: 'gateways, whose words are those of a full pool otherwise',
+  },
+  {
+    is: 'absent',
+    words: [/future (epoch|block)|in the future/i],
+    clients: 'Lotus',
+  },
+  {
+    is: 'replacement',
+    words: [/another (tx|transaction).{0,20}same nonce/i],
+    clients: 'Klaytn, Parity and others, also of one that is pending already',
+  },
+  {
     is: 'known',
     words: [
       /\bknown transaction|already ?(known|imported|pending|submitted|received)|existing tx with same hash/i,
@@ -50,11 +67,16 @@ const ROWS = Object.freeze([
   {
     is: 'funds',
     words: [
-      /insufficient ?(funds|balance)|(not|n't have) enough (funds|balance|ether)|cannot afford|overdraft|::payment\b/i,
+      /insufficient ?(funds|balance)|balance is lower|(not|n't have) enough (funds|balance|ether)|cannot afford|overdraft|::payment\b/i,
       /(exceeds?|lacks?).{0,20} (balance|funds)\b|balance.{0,20}(too low|not enough|insufficient)|exceeds allowance/i,
     ],
     clients:
       'geth and forks, Besu (Upfront cost exceeds account balance), Nethermind, monad, Harmony, hardhat, ganache',
+  },
+  {
+    is: 'invalid',
+    words: [/exceeds.{0,30}gas ?limit|gas ?limit.{0,20}(exceed|too)|intrinsic gas/i],
+    clients: 'geth, Besu (-32005), Nethermind (GasLimitExceeded)',
   },
   {
     is: 'pool_full',
@@ -68,7 +90,7 @@ const ROWS = Object.freeze([
   {
     is: 'invalid',
     words: [
-      /(fee|price).{0,20}too (high|large)|exceeds.{0,30}\bcap\b|cap exceeded|(?<!tx\.)gas ?limit|\brange\b|batch|more than \d+/i,
+      /(fee|price).{0,20}too (high|large)|exceeds.{0,30}\bcap\b|cap exceeded|\brange\b|batch|more than \d+/i,
       /too (large|big)|oversized|not authorized to send/i,
     ],
     clients: 'Besu (-32005: gas limit, range, batch; -32007: permissions), geth (fee cap), old Optimism (fee too high)',
@@ -76,7 +98,7 @@ const ROWS = Object.freeze([
   {
     is: 'price',
     words: [
-      /underpriced|fee ?too ?low|(fee|price|tip).{0,60}(too low|below|less than|lower than|minim|insufficient|not enough)/i,
+      /underpriced|fee ?too ?low|insufficient max ?fee|(fee|price|tip).{0,60}(too low|below|less than|lower than|minim|insufficient|not enough)/i,
       /(insufficient|unacceptable|minimum) (\w+ )?(gas ?)?(fee|price|tip)|below.{0,30}(base ?fee|minimum)/i,
     ],
     clients:
@@ -162,7 +184,7 @@ export function classOf({ rpcCode, rpcMessage, status = 200 }) {
   const nonces = BOTH_NONCES.map((pattern) => pattern.exec(words)?.groups).find((groups) => groups !== undefined);
   if (nonces !== undefined) return BigInt(nonces.own) < BigInt(nonces.next) ? 'nonce_low' : 'nonce_high';
   if (STATUSES[status] !== undefined) return STATUSES[status];
-  if (/execution reverted/i.test(words)) return 'invalid';
+  if (/\breverted?\b/i.test(words)) return 'invalid';
   const row = ROWS.find((one) => one.words.some((pattern) => pattern.test(words)));
   return row?.is ?? CODES[rpcCode] ?? 'invalid';
 }

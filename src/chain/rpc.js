@@ -11,28 +11,27 @@ import { classOf } from './refusals.js';
  * @import { Headers } from '../transport/headers.js'
  * @import { Reply, Rpc, Transport } from '../types.d.ts'
  *
- * @typedef {Pick<Rpc, 'display' | 'secrets'> & {hasAnswered?: boolean}} Endpoint hasAnswered: as it should
+ * @typedef {Pick<Rpc, 'display' | 'secrets'> & {served?: Set<string>}} Endpoint served: methods that it has answered
  */
+
+/** Of the first request in a body. */
+const METHOD = /"method":"([^"]*)"/;
 
 /** Some gateways use it for rate limits as well as for credentials. */
 const FORBIDDEN = 403;
 
-/** @param {Reply} reply @param {Endpoint} endpoint @returns {any} @throws {ProtocolError} */
-export function parseReply({ status, text, retryAfterMs }, endpoint) {
-  const { display, secrets } = endpoint;
+/** @param {Reply} reply @param {Endpoint} endpoint @param {string} method @returns {any} @throws {ProtocolError} */
+export function parseReply({ status, text, retryAfterMs }, { display, secrets, served }, method) {
   try {
     const answer = parseJson(text);
     // A node may send a JSON-RPC error with any status. Other JSON with an error status comes from a gateway.
     const isAnswer = Array.isArray(answer) || answer?.jsonrpc === '2.0' || answer?.error?.code !== undefined;
-    if (status === 200 || isAnswer) {
-      endpoint.hasAnswered = true;
-      return answer;
-    }
+    if (status === 200 || isAnswer) return answer;
     throw new ProtocolError('not JSON-RPC');
   } catch (cause) {
     if (status !== 200) {
       const isSaid = classOf({ rpcCode: 0, rpcMessage: text.slice(0, MAX_MESSAGE_CHARS) }) === 'rate_limit';
-      const isLimit = status === 429 || isSaid || (status === FORBIDDEN && endpoint.hasAnswered === true);
+      const isLimit = status === 429 || isSaid || (status === FORBIDDEN && served?.has(method) === true);
       // With a rate limit and from 500 on the request was right: the server is busy or broken.
       const advice = isLimit || status >= 500 ? '' : ': check the URL and its credentials';
       throw new ProtocolError(
@@ -69,7 +68,7 @@ const MAX_IN_FLIGHT = 800;
  * @returns {Rpc}
  */
 export function createRpc(transport, display, { fixedId = null, secrets = [], batches, batch = 1 } = {}) {
-  const endpoint = { display, secrets, hasAnswered: false };
+  const endpoint = { display, secrets, served: new Set() };
   // A random start: a server that sends a constant answer must not match the first request by chance.
   let lastId = randomInt(2 ** 20, 2 ** 30);
   const nextId = () => fixedId ?? ++lastId;
@@ -118,7 +117,8 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
   const exchangeOf = (tries) => ({
     post: (texts, purpose, onSent) => {
       const body = texts.length === 1 ? texts[0] : `[${texts.join(',')}]`;
-      const answered = (/** @type {Reply} */ reply) => ({ answer: parseReply(reply, endpoint), reply });
+      const [, method = ''] = METHOD.exec(body) ?? [];
+      const answered = (/** @type {Reply} */ reply) => ({ answer: parseReply(reply, endpoint, method), reply });
       return post(body, { purpose, calls: texts.length, tries, onSent }, answered);
     },
     resultOf: (answer, item, reply) => resultOf(answer, item, reply, endpoint),
@@ -170,7 +170,7 @@ export const IS_IT_RUNNING = '; is the node running? --wait-for 30s waits for it
  * @param {{purpose: string, calls: number}} exchange
  */
 function failureWords({ code, message }, body, { purpose, calls }) {
-  const [, method = 'a request'] = /"method":"([^"]*)"/.exec(body) ?? [];
+  const [, method = 'a request'] = METHOD.exec(body) ?? [];
   if (code === 'transport_timeout')
     return message.replace('no answer', `no answer to ${method}${calls > 1 ? ` (a batch of ${calls})` : ''}`);
   const isFirst = code === 'transport_refused' && method === 'eth_chainId' && purpose === 'setup';
@@ -195,11 +195,11 @@ export function batchOf(gather) {
  * @param {Reply} reply to a single request @param {Request} request @param {Endpoint} endpoint
  */
 function resultIn(reply, request, endpoint) {
-  return resultOf(parseReply(reply, endpoint), request, reply, endpoint);
+  return resultOf(parseReply(reply, endpoint, request.method), request, reply, endpoint);
 }
 
 /** @param {any} answer @param {Request} request @param {Reply} reply @param {Endpoint} endpoint */
-function resultOf(answer, { id, method }, reply, { display, secrets }) {
+function resultOf(answer, { id, method }, reply, { display, secrets, served }) {
   if (answer === null || typeof answer !== 'object')
     throw new ProtocolError(`${display} answered ${method} without JSON-RPC`);
   const { error } = answer;
@@ -209,6 +209,7 @@ function resultOf(answer, { id, method }, reply, { display, secrets }) {
   }
   if (answer.id !== id) throw new ProtocolError(`${display} answered ${method} with a foreign id`);
   if (answer.result === undefined) throw new ProtocolError(`${display} answered ${method} without a result`);
+  served?.add(method);
   return answer.result;
 }
 

@@ -123,8 +123,9 @@ async function send(sender, { wallet, ...call }) {
       const isNonceUsed = refusal === 'nonce_low' || refusal === 'replacement';
       // If an earlier answer was lost, the nonce may be taken by this very transaction; its receipt will tell.
       if (refusal === 'known' || (isNonceUsed && mayHaveArrived)) return sent;
+      const isPassing = refusal === 'pool_full' || refusal === 'nonce_high';
       const isPoolBehind = refusal === 'funds' && clock.nowUs() < startUs + POOL_LAG_MS * 1000;
-      const mayPass = isRetryable(error) || error instanceof ProtocolError || refusal === 'pool_full' || isPoolBehind;
+      const mayPass = isRetryable(error) || error instanceof ProtocolError || isPassing || isPoolBehind;
       const pauseMs = Math.max(backOffMs(tries, Math.random), retryAfterMs(error));
       if (!mayPass || clock.nowUs() + pauseMs * 1000 > endUs || signal.aborted) {
         // The words may be those of a node that has the transaction.

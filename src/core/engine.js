@@ -322,6 +322,7 @@ export class ThreadEngine {
     const silence = detector === undefined ? null : { silentMs: detector.silentMs, stillMs, words };
     /** @type {Record<string, string>} */
     const warnings = typeof detector?.warning === 'string' ? { inclusion: detector.warning } : {};
+    if (detector?.note) warnings.chain = detector.note;
     const { limit = 1, refused = 0, why = '' } = this.#options.traffic().submissionBatches ?? {};
     if (refused > 0) warnings.batch = refusedWords(limit, why);
     const [reorgs, blocks] = [this.#newReorgs, this.#blocks];

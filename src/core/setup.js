@@ -212,8 +212,15 @@ export function walletNeedWei({ warmupMs, durationMs, fundAmountWei, inFlight },
   const valueWei = perWallet + perOperation * BigInt(operations);
   const needWei = (gas.perWallet + gas.perOperation * BigInt(operations)) * fees.worstPriceWei() + valueWei;
   // A base fee that has decayed to a few wei rises when the load begins: what is in flight must be affordable then.
-  const leastWei = gas.perOperation * BigInt(inFlight ?? 1) * LEAST_PRICE_WEI + valueWei;
+  const leastWei = gas.perOperation * BigInt(inFlight ?? 1) * leastPriceWei(fees) + valueWei;
   return needWei > leastWei ? needWei : leastWei;
+}
+
+/** A fixed price stays as it is. @param {Pick<Fees, 'mode' | 'state'>} fees */
+function leastPriceWei({ mode, state }) {
+  const { maxFeeWei } = state();
+  if (mode === 'legacy') return 0n;
+  return maxFeeWei !== null && maxFeeWei < LEAST_PRICE_WEI ? maxFeeWei : LEAST_PRICE_WEI;
 }
 
 /**

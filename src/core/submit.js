@@ -139,7 +139,7 @@ export async function submit(tools, operation, onSent) {
         const isNonceUsed = refusal === 'nonce_low' || refusal === 'replacement';
         const nowUs = clock.nowUs();
         refusedAtUs = Math.min(refusedAtUs, nowUs);
-        const mayPass = isNonceUsed ? isUnsure : mayHaveArrived && retryPolicy.isAfterOutage(nowUs, refusedAtUs);
+        const mayPass = isNonceUsed ? isUnsure : refusal !== null && retryPolicy.isAfterOutage(nowUs, refusedAtUs);
         if (!mayPass || (isNonceUsed && (failedLookups += 1) > MAX_LOOKUPS)) throw error;
       }
       isUnsure ||= !(error instanceof TransportError && error.code === 'transport_refused');

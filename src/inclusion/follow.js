@@ -1,5 +1,6 @@
 import { retryAfterMs } from '../chain/retries.js';
-import { TransportError } from '../errors.js';
+import { isBusy } from '../chain/refusals.js';
+import { RpcError, TransportError } from '../errors.js';
 import { BlockNotServedError, HeadSource, PollPace, Sightings, describeBlock, fetchBlock, fetchHead } from './heads.js';
 
 /**
@@ -28,6 +29,8 @@ const MAX_RETRY_AFTER_MS = 30_000;
 
 /** After this time without a block while later ones are served there is none at its height. */
 const HOLE_MS = 2000;
+/** The same where none of the next ones is served. */
+const HOLES_MS = 10_000;
 
 /** After this time with a head below the last block read there is a warning. */
 const LAG_MS = 5000;
@@ -53,6 +56,10 @@ export class ChainFollower {
   #lastHash;
   /** Parents cannot be compared: on some chains they are not the hashes of the blocks before. */
   #isParentless = false;
+  /** Some parent was the hash of the block before. */
+  #hasParents = false;
+  /** The last block whose child has another parent, and since when. @type {{number: number, sinceUs: number} | null} */
+  #odd = null;
   /** The next block is not served, and since when. @type {{number: number, sinceUs: number} | null} */
   #absent = null;
   /** What is unusual about the chain. @type {string | null} */
@@ -137,10 +144,8 @@ export class ChainFollower {
       ...this.#last,
       stillMs: (nowUs - this.#newestAtUs) / 1000,
       newestBlock: this.#done,
-      warning:
-        describeLag(this.#options.rpc.display, this.#done, this.#last?.behindMs ?? behindMs) ??
-        this.#wait() ??
-        this.#note,
+      warning: describeLag(this.#options.rpc.display, this.#done, this.#last?.behindMs ?? behindMs) ?? this.#wait(),
+      note: this.#note,
     };
   }
 
@@ -234,7 +239,7 @@ export class ChainFollower {
         const first = this.#done + 1;
         const count = Math.min(MAX_IN_FLIGHT, head - this.#done);
         const answers = await Promise.allSettled(Array.from({ length: count }, (_, i) => this.#fetch(first + i)));
-        const { isFork, error } = this.#takeAll(answers, clock.nowUs());
+        const { isFork, error } = this.#takeAll(answers, clock.nowUs(), head);
         if (isFork) await this.#goBack(this.#done);
         if (isFork && !this.#isParentless) return;
         if (error !== null) throw error;
@@ -253,20 +258,26 @@ export class ChainFollower {
    * Takes the blocks before the first answer that is none, or that is no child of the last block.
    * @param {Array<PromiseSettledResult<BlockWithHashes | null>>} answers the next block to read first
    * @param {number} seenAtUs
+   * @param {number} head
    * @returns {{isFork: boolean, error: Error | null}}
    */
-  #takeAll(answers, seenAtUs) {
+  #takeAll(answers, seenAtUs, head) {
     const blocks = answers.map((answer) => (answer.status === 'fulfilled' ? answer.value : null));
+    // A node may say in any words that there is no block at a height.
+    const isRefused = (/** @type {unknown} */ reason) => reason instanceof RpcError && !isBusy(reason);
     /** @type {Block[]} */
     const taken = [];
     let [isFork, error] = [false, /** @type {Error | null} */ (null)];
     for (const [i, answer] of answers.entries()) {
       const block = blocks[i];
-      if (answer.status === 'rejected') error = answer.reason;
+      if (answer.status === 'rejected' && !isRefused(answer.reason)) error = answer.reason;
       else if (block === null) {
         const next = blocks.slice(i + 1).find((later) => later !== null) ?? null;
-        if (this.#isHole(next)) continue;
-        error = new BlockNotServedError(`block ${this.#done + 1} is announced but not served yet`);
+        if (this.#isHole(next, head)) continue;
+        const isNull = answer.status === 'fulfilled';
+        error = isNull
+          ? new BlockNotServedError(`block ${this.#done + 1} is announced but not served yet`)
+          : answer.reason;
       } else isFork = this.#isFork(block);
       if (isFork || error !== null) break;
       if (block !== null) taken.push(this.#take(block, seenAtUs));
@@ -277,23 +288,31 @@ export class ChainFollower {
 
   /** Some nodes state no parents. @param {BlockWithHashes} block the next one to read */
   #isFork({ parentHash }) {
-    if (this.#isParentless || parentHash === null || this.#lastHash === null) return false;
-    return parentHash !== this.#lastHash;
+    if (parentHash === null) this.#isParentless = true;
+    if (this.#isParentless || this.#lastHash === null) return false;
+    const isFork = parentHash !== this.#lastHash;
+    if (!isFork) this.#hasParents = true;
+    return isFork;
   }
 
   /**
    * Whether the chain has no block at the next height; then it is passed. The next block is evidence if its parent is the
    * last one. Otherwise time is, because another node may have answered.
-   * @param {BlockWithHashes | null} next of the later blocks the first that is served
+   * @param {BlockWithHashes | null} next of the later blocks that were asked for the first that is served
+   * @param {number} head
    */
-  #isHole(next) {
+  #isHole(next, head) {
     const { clock, rpc } = this.#options;
     const number = this.#done + 1;
     if (this.#absent?.number !== number) this.#absent = { number, sinceUs: clock.nowUs() };
-    const isOld = clock.nowUs() - this.#absent.sinceUs >= HOLE_MS * 1000;
-    if (next === null || (next.parentHash !== this.#lastHash && !isOld)) return false;
+    const { sinceUs } = this.#absent;
+    const absentMs = (clock.nowUs() - sinceUs) / 1000;
+    const isProven = next !== null && (next.parentHash === this.#lastHash || absentMs >= HOLE_MS);
+    const isLong = next === null && head >= number + MAX_IN_FLIGHT && absentMs >= HOLES_MS;
+    if (!isProven && !isLong) return false;
     this.#note ??= `the chain of ${rpc.display} has heights without a block (the first: ${number}): they are passed`;
-    this.#absent = null;
+    // Of many in a row only the first is waited for.
+    this.#absent = isLong ? { number: number + 1, sinceUs } : null;
     this.#done = number;
     return true;
   }
@@ -373,10 +392,17 @@ export class ChainFollower {
     const fork = await this.#forkUpTo(number);
     if (fork === null) this.#reportReplaced();
     else if (fork < this.#done) this.#rewind(fork);
-    else {
+    else if (this.#isOddForLong()) {
       this.#isParentless = true;
       this.#note ??= `the parents in the blocks of ${this.#options.rpc.display} are not the hashes of the blocks before: that a block was replaced is found by its own hash`;
     }
+  }
+
+  /** One stale answer is not enough where parents could be compared before. */
+  #isOddForLong() {
+    const nowUs = this.#options.clock.nowUs();
+    if (this.#odd?.number !== this.#done) this.#odd = { number: this.#done, sinceUs: nowUs };
+    return !this.#hasParents || nowUs - this.#odd.sinceUs >= HOLE_MS * 1000;
   }
 
   /**

@@ -289,8 +289,8 @@ export function describeBlock(
   return {
     ...{ number, hash, seenAtUs, timestampS, baseFeeWei, ours },
     gasUsed: gasUsed ?? 0,
-    // 0: the chain states none.
-    gasLimit: gasLimit ?? 0,
+    // 0: the chain states none, or the used part of it is not known.
+    gasLimit: gasUsed === null ? 0 : (gasLimit ?? 0),
     transactions: transactions.length,
   };
 }

@@ -21,6 +21,9 @@ const MAX_BLOCKS_KEPT = 8;
 /** Blocks read at once: the receipts of a full block are megabytes. */
 const MAX_BLOCKS_AT_ONCE = 8;
 
+/** The node has too much to do. @type {Map<string, Brief>} */
+const BUSY = new Map();
+
 /** Time limit for reading the receipts of a run. */
 export const MAX_AUDIT_MS = 60_000;
 
@@ -65,9 +68,12 @@ export class Receipts {
     }
     const found = await reading.catch((error) => {
       if (this.#blocks.get(key) === reading) this.#blocks.delete(key);
-      if (isBusy(error) || isUnknownBlock(error)) return null;
+      if (isBusy(error)) return BUSY;
+      if (isUnknownBlock(error)) return null;
       throw error;
     });
+    // Single receipts would be more load.
+    if (found === BUSY) return null;
     const receipt = found?.get(hash) ?? null;
     if (receipt !== null) return receipt;
     // The node may have answered before it had the whole block.

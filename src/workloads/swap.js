@@ -62,7 +62,7 @@ export default function create({ kit, set, state }) {
     // The pool reverts with gas left in one case only, slippage: any other failure uses up the limit.
     verify: kit.verifyByReceipt(
       () => null,
-      ({ gasUsed }) => (BigInt(gasUsed) < gasLimit ? 'slippage' : 'reverted'),
+      ({ gasUsed }) => (gasUsed && BigInt(gasUsed) < gasLimit ? 'slippage' : 'reverted'),
     ),
     reconcile: async (snapshot) => {
       const wallets = kit.addresses();

@@ -1,4 +1,4 @@
-import { WALLETS_PER_PAYMENT, followFees, disperseData } from '../chain/funding.js';
+import { WALLETS_PER_PAYMENT, disperseData, followFees, largestBatch } from '../chain/funding.js';
 import { askAll, codeOf } from '../chain/answers.js';
 import { UnavailableError } from '../errors.js';
 import { createPayloads, payloadGas } from './payload.js';
@@ -85,18 +85,20 @@ export default function create(options) {
  * @param {Preparation} preparation
  */
 async function createAll(kit, { addressOf }, count, { wallets, sender, onProgress }) {
-  for (let at = 0; at < count; at += MAX_IN_FLIGHT * WALLETS_PER_PAYMENT) {
-    const end = Math.min(count, at + MAX_IN_FLIGHT * WALLETS_PER_PAYMENT);
+  const partAt = (/** @type {number} */ at, /** @type {number} */ size) =>
+    Array.from({ length: Math.min(size, count - at) }, (_, i) => {
+      return { wallet: { address: addressOf(at + i) }, missingWei: FIRST_WEI };
+    });
+  /** @param {ReturnType<typeof partAt>} part */
+  const callOf = (part) => ({ to: null, data: disperseData(part), value: FIRST_WEI * BigInt(part.length) });
+  const [{ address: from }] = wallets;
+  const most = partAt(0, WALLETS_PER_PAYMENT);
+  const perCall = await largestBatch(most, sender, (part) => kit.estimateGas({ from, ...callOf(part) }));
+  for (let at = 0; at < count; at += MAX_IN_FLIGHT * perCall) {
+    const end = Math.min(count, at + MAX_IN_FLIGHT * perCall);
     const calls = [];
-    for (let from = at; from < end; from += WALLETS_PER_PAYMENT) {
-      const length = Math.min(end - from, WALLETS_PER_PAYMENT);
-      const part = Array.from({ length }, (_, i) => ({
-        wallet: { address: addressOf(from + i) },
-        missingWei: FIRST_WEI,
-      }));
-      const position = (from / WALLETS_PER_PAYMENT) % wallets.length;
-      calls.push({ position, to: null, data: disperseData(part), value: FIRST_WEI * BigInt(length) });
-    }
+    for (let first = at; first < end; first += perCall)
+      calls.push({ position: (first / perCall) % wallets.length, ...callOf(partAt(first, perCall)) });
     // The first transaction, whose gas is estimated, creates as many receivers as any other.
     await kit.sendAll(calls, 'creating receivers');
     onProgress('creating receivers', end, count);

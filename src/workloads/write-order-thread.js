@@ -51,7 +51,7 @@ export default async function follow({ seed, slots, theta, wallets, startBlock, 
       const numbers = Array.from({ length: Math.min(AT_ONCE, to - done) }, (_, i) => done + 1 + i);
       const headers = await Promise.all(numbers.map((number) => ask(rpc, headerAt(number), 'audit')));
       for (const [i, header] of headers.entries()) {
-        const isHole = header === null && newest !== null && headers[i + 1]?.parentHash === newest.hash;
+        const isHole = header === null && newest !== null && nextOf(headers, i)?.parentHash === newest.hash;
         if (!isHole) {
           if (newest !== null && header?.parentHash !== newest.hash && (await isReplaced(rpc, newest)))
             return {
@@ -74,6 +74,9 @@ export default async function follow({ seed, slots, theta, wallets, startBlock, 
   const { slots: left, writes, succeeded, reverted, fault } = order;
   return { slots: left, writes, succeeded, reverted, fault };
 }
+
+/** @param {Array<Header | null>} headers @param {number} at */
+const nextOf = (headers, at) => headers.slice(at + 1).find((header) => header !== null);
 
 /** Whether a block that was read has another hash now. Not all chains have parents that can be compared. @param {Rpc} rpc @param {{number: number, hash: string}} block */
 async function isReplaced(rpc, { number, hash }) {

@@ -38,12 +38,14 @@ const MESSAGES = {
     ['Nonce too high', -32006],
   ],
   replacement: [
+    'another transaction with the same nonce is already pending',
     'replacement transaction underpriced',
     'replacement transaction underpriced: new tx gas fee cap 1 <= 2 queued',
     'Pool(TooLowPriority { old: 1, new: 2 })',
     'Transaction gas price 100wei is too low. There is another transaction with same nonce in the queue with gas price 150wei. Try increasing the gas price or incrementing the nonce.',
   ],
   funds: [
+    "sender's balance is lower than gas limit * gas price + value",
     'insufficient funds for gas * price + value: balance 0, tx cost 21000, overshot 21000',
     'Insufficient funds for gas * price + value',
     'insufficient funds for gas * price + value: address 0x01 have (0) want (21000)',
@@ -53,6 +55,9 @@ const MESSAGES = {
     "Sender doesn't have enough funds to send tx. The max upfront cost is: 1 and the sender's balance is: 0.",
   ],
   price: [
+    'gas price too low: 1, minimum 5, gas limit: 21000',
+    'insufficient fee; got 1 required 5, gas limit 21000',
+    'insufficient maxFeePerGas: 1 < 7',
     'transaction underpriced',
     'transaction underpriced: tip needed 1, tip permitted 0',
     'transaction underpriced: address 0x01 have gas fee cap (0) < pool minimum fee cap (1)',
@@ -73,6 +78,13 @@ const MESSAGES = {
     'ImmediatelyDropped',
   ],
   rate_limit: [
+    'account rate limit exceeded',
+    "You can't make more than 25 requests per second",
+    'Your account has reached its limit of requests',
+    'request queue limit exceeded',
+    'too many in-flight requests, limit 50',
+    'Rate limit exceeded: batch of 100',
+    'Monthly credits used up, please upgrade your plan',
     'Your app has exceeded its compute units per second capacity',
     ['daily request count exceeded, request rate limited', -32005],
     'project ID request rate exceeded',
@@ -97,6 +109,7 @@ const MESSAGES = {
     'rpc method is not allowed',
   ],
   absent: [
+    "requested a future epoch (beyond 'latest')",
     'header not found',
     'missing trie node 0xab (path )',
     'block not found',
@@ -107,6 +120,8 @@ const MESSAGES = {
     'transaction indexing is in progress',
   ],
   invalid: [
+    'txpool: exceeds block gas limit',
+    "VM Exception while processing transaction: reverted with reason string 'not ready'",
     'intrinsic gas too low: gas 100, minimum needed 21000',
     'intrinsic gas too high -- tx.gas_limit > env.block.gas_limit',
     'intrinsic gas too low',

@@ -6,8 +6,8 @@ import { walletNeedWei } from '../../../src/core/setup.js';
 const GAS = Object.freeze({ perWallet: 100n, perOperation: 10n, likely: { perWallet: 50n, perOperation: 5n } });
 const VALUE = Object.freeze({ ...GAS, value: { perWallet: 1000n, perOperation: 7n } });
 const GWEI = 10n ** 9n;
-const feesOf = (/** @type {bigint} */ tipWei) =>
-  createFees({ baseFeeWei: null, tipWei, legacy: true, maxFeeWei: null });
+const feesOf = (/** @type {bigint} */ tipWei, maxFeeWei = /** @type {bigint | null} */ (null)) =>
+  createFees({ baseFeeWei: 0n, tipWei, legacy: false, maxFeeWei });
 
 /** @param {number} chainId @param {number} blockSeconds @param {number | null} durationMs @param {{warmupMs?: number, inFlight?: number, fundAmountWei?: bigint | null}} [given] */
 function need(chainId, blockSeconds, durationMs, given = {}, gas = GAS, fees = feesOf(GWEI)) {
@@ -30,6 +30,7 @@ describe('walletNeedWei()', () => {
       need(4242, 12, 60_000, { inFlight: 4 }, GAS, feesOf(1n)),
       40n * GWEI,
     ],
+    ['the same under --max-fee', need(4242, 12, 60_000, { inFlight: 4 }, GAS, feesOf(1n, 100n)), 4000n],
     ['--fund-amount if given', need(1337, 1, 20_000, { fundAmountWei: 7n }), 7n],
   ];
   for (const [name, wei, expected] of table) it(name, () => assert.equal(wei, expected));
