@@ -683,6 +683,27 @@ for (const name of NAMES) {
       assert.equal(reorgs.length, 1);
     });
 
+    it('a cache that still has the blocks before it: a reorg when it has not, and parents go on to be compared', async () => {
+      const { clock, chain, reorgs, detector } = knowing();
+      for (let i = 0; i < 4; i += 1) chain.mine();
+      await clock.advance(NOTICED_MS);
+      const { call } = chain.rpc;
+      const hex = `0x${(HEAD + 4).toString(16)}`;
+      const cached = await call('eth_getBlockByNumber', [hex, false], 'inclusion');
+      let isStale = true;
+      chain.rpc.call = async (method, params, purpose) =>
+        isStale && method === 'eth_getBlockByNumber' && params[0] === hex ? cached : call(method, params, purpose);
+      chain.reorg(2, [[], [], []]);
+      await clock.advance(1000);
+      assert.deepEqual([reorgs.length, detector.stats().note], [0, null]);
+      isStale = false;
+      await clock.advance(NOTICED_MS);
+      assert.deepEqual(
+        reorgs.map(({ number, depth }) => [number, depth]),
+        [[HEAD + 3, 2]],
+      );
+    });
+
     it('and the block there is another one: at once', async () => {
       const { clock, chain, reorgs } = knowing();
       for (let i = 0; i < 4; i += 1) chain.mine();

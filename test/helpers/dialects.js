@@ -256,7 +256,11 @@ export const DIALECTS = [
   ...rows('A', 'Filecoin: Lotus before 2024, Lotus, Forest; Flow, Kakarot, Aurora, RSK', { check: isPrompt })({
     'null at heights without a block': { ...holed({ result: null }), on: ALL },
     'error 12 at heights without a block': holed({ error: { code: 12, message: 'requested epoch was a null round' } }),
+    'an error in other words at heights without a block': holed({
+      error: { code: -32000, message: 'failed to load tipset: no messages at this epoch' },
+    }),
     'the block before at heights without one': holed(),
+    'blocks state no parent': fieldOf('parentHash', () => undefined),
     'parentHash is not the hash of the block before': { ...fieldOf('parentHash', () => hash32(7, 'a')), on: BOTH },
   }),
   ...rows('B', 'Frontier, Nimbus, Besu settings, gateways', { check: isPrompt })({
@@ -461,6 +465,13 @@ export const DIALECTS = [
         if (nowMs() > 6000 && nowMs() < 8000) throw new Error('the node restarts');
         const isRestarted = method === SEND && nowMs() >= 8000 && nowMs() < 9500;
         return isRestarted ? { error: { code: -32000, message: 'exceeds block gas limit' } } : undefined;
+      },
+    },
+    'no answers, then "insufficient funds"': {
+      before: ({ method }, { nowMs }) => {
+        if (nowMs() > 6000 && nowMs() < 8000) throw new Error('the node restarts');
+        const isRestarted = method === SEND && nowMs() >= 8000 && nowMs() < 9500;
+        return isRestarted ? { error: { code: -32000, message: 'insufficient funds for transfer' } } : undefined;
       },
     },
   }),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ask, transactionOf } from '../../../src/chain/answers.js';
-import { ProtocolError } from '../../../src/errors.js';
+import { ask, pendingNonces, transactionOf } from '../../../src/chain/answers.js';
+import { ProtocolError, RpcError } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 import { hash32 } from '../../helpers/samples.js';
@@ -21,5 +21,24 @@ describe('transactionOf()', () => {
     assert.equal(await asked(null), null);
     for (const answer of ['0x', 'f'.repeat(1e6), 5, true, []])
       assert.ok((await caught(() => asked(answer))) instanceof ProtocolError);
+  });
+});
+
+describe('pendingNonces()', () => {
+  const addresses = Array.from({ length: 1700 }, (_, i) => `0x${String(i).padStart(40, '0')}`);
+
+  it('of many wallets without transactions the last one is seen as well', async () => {
+    const rpc = fakeRpc({ eth_getTransactionCount: (address) => (address === addresses[1650] ? '0x2' : '0x0') });
+    const nonces = await pendingNonces(rpc, addresses, 'setup');
+    assert.deepEqual([nonces.length, nonces[1650], nonces[1649]], [1700, 2, 0]);
+  });
+
+  it('a node without the tag is asked no more than once for each wallet of the first part', async () => {
+    const refuse = () => {
+      throw new RpcError('eth_getTransactionCount', -32602, 'pending is not available');
+    };
+    const rpc = fakeRpc({ eth_getTransactionCount: refuse });
+    assert.deepEqual(new Set(await pendingNonces(rpc, addresses, 'setup')), new Set([0]));
+    assert.equal(rpc.count(), 800);
   });
 });
