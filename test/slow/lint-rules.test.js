@@ -176,7 +176,7 @@ const CASES = {
       ['src/stats', 'var state = 1;'],
       ['src/core/pacer.js', "await import('node:fs');"],
       ['src/core', "rpc.call('eth_getLogs', []);"],
-      ['src/workloads', "f({ method: 'eth_call' });"],
+      ['src/inclusion', "f({ method: 'eth_call' });"],
       ['test', "import { test } from 'node:test';\ntest('a', (t) => { t.test('b'); });"],
       ...SHELLS.flatMap((text) => /** @type {[string, string][]} */ (['bin', 'src/core'].map((part) => [part, text]))),
     ],
