@@ -1,5 +1,6 @@
 import { ProtocolError, RpcError, oneLine } from '../errors.js';
-import { classOf, isBusy } from './refusals.js';
+import { isAbsent, isBusy } from './refusals.js';
+import { MAX_IN_FLIGHT } from './rpc.js';
 
 /**
  * The one place where an answer of a node becomes a value of ours. The tables say of each field whether it is needed (a run
@@ -258,7 +259,10 @@ export const CLIENT_VERSION = Object.freeze({ method: 'web3_clientVersion', para
 export const POOL_STATUS = Object.freeze({
   method: 'txpool_status',
   params: [],
-  read: (answer, from) => ({ pending: number(answer?.pending, from), queued: number(answer?.queued, from) }),
+  read: (/** @type {any} */ answer, from) => ({
+    pending: number(answer?.pending, from),
+    queued: number(answer?.queued, from),
+  }),
 });
 
 /** @typedef {{nonces: number[], costWei: bigint}} Pooled of a wallet: its transactions in the pool, and what they may cost */
@@ -267,7 +271,7 @@ export const POOL_STATUS = Object.freeze({
 export const POOL = Object.freeze({
   method: 'txpool_content',
   params: [],
-  read: (answer) => {
+  read: (/** @type {any} */ answer) => {
     const parts = [answer?.pending, answer?.queued].map(
       (part) => new Map(Object.entries(part ?? {}).map(([address, nonces]) => [address.toLowerCase(), nonces])),
     );
@@ -311,7 +315,7 @@ export function fullBlockAt(at) {
   return {
     method: 'eth_getBlockByNumber',
     params: [printed(at), true],
-    read: (answer, from) => {
+    read: (/** @type {any} */ answer, from) => {
       const header = blockFrom(HEADER, answer, from, at);
       if (header === null) return null;
       if (!Array.isArray(answer.transactions))
@@ -326,7 +330,7 @@ export function fullBlockAt(at) {
 export const PENDING_BLOCK = Object.freeze({
   method: 'eth_getBlockByNumber',
   params: ['pending', false],
-  read: (answer) => ({
+  read: (/** @type {any} */ answer) => ({
     number: NUMBER.read(answer?.number) ?? null,
     hash: HASH.read(answer?.hash) ?? null,
     transactions: HASHES.read(answer?.transactions) ?? null,
@@ -488,9 +492,6 @@ export async function askAll(rpc, questions, purpose) {
   return answers.map((answer, i) => questions[i].read(answer, askedOf(rpc, questions[i].method)));
 }
 
-/** Requests that may fail one by one and are under way at the same time. */
-const MAX_IN_FLIGHT = 800;
-
 /**
  * The next nonces with the pool's transactions. Not all nodes know the tag; some answer with less than for the latest block.
  * @param {Pick<Rpc, 'gather'> & Partial<Rpc>} rpc
@@ -503,7 +504,9 @@ export async function pendingNonces(rpc, addresses, purpose) {
   const nonces = [];
   for (let at = 0; at < addresses.length; at += MAX_IN_FLIGHT) {
     const part = addresses.slice(at, at + MAX_IN_FLIGHT);
-    const asked = part.map((address) => gather(rpc, nonceOf(address, 'pending'), purpose).catch(nullUnlessBusy));
+    const asked = part.map((address) =>
+      nullIf(gather(rpc, nonceOf(address, 'pending'), purpose), (error) => isOdd(error) && !isBusy(error)),
+    );
     nonces.push(...(await Promise.all(asked)));
     // Without the tag the others are not asked.
     if (nonces.every((nonce) => nonce === null)) break;
@@ -512,52 +515,26 @@ export async function pendingNonces(rpc, addresses, purpose) {
 }
 
 /** @param {unknown} error */
-function nullUnlessBusy(error) {
-  if ((error instanceof ProtocolError || error instanceof RpcError) && !isBusy(error)) return null;
-  throw error;
-}
+const isOdd = (error) => error instanceof RpcError || error instanceof ProtocolError;
 
 /**
- * Null for what some nodes answer with an error: a block, state or transaction that is not there.
  * @template T
  * @param {Promise<T>} answer
+ * @param {(error: unknown) => boolean} isNull
  * @returns {Promise<T | null>}
  */
-export async function nullIfAbsent(answer) {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof RpcError && classOf(error) === 'absent') return null;
+function nullIf(answer, isNull) {
+  return answer.catch((error) => {
+    if (isNull(error)) return null;
     throw error;
-  }
+  });
 }
 
-/**
- * Null for any answer that is an error or odd: for what feeds a figure only.
- * @template T
- * @param {Promise<T>} answer
- * @returns {Promise<T | null>}
- */
-export async function nullIfOdd(answer) {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof RpcError || error instanceof ProtocolError) return null;
-    throw error;
-  }
-}
+/** Some nodes answer with an error for what is not there. @template T @param {Promise<T>} answer @returns {Promise<T | null>} */
+export const nullIfAbsent = (answer) => nullIf(answer, isAbsent);
 
-/**
- * Null for any error answer.
- * @template T
- * @param {Promise<T>} answer
- * @returns {Promise<T | null>}
- */
-export async function nullIfRefused(answer) {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof RpcError) return null;
-    throw error;
-  }
-}
+/** For what feeds a figure only. @template T @param {Promise<T>} answer @returns {Promise<T | null>} null: an error, or odd */
+export const nullIfOdd = (answer) => nullIf(answer, isOdd);
+
+/** @template T @param {Promise<T>} answer @returns {Promise<T | null>} null: any error answer */
+export const nullIfRefused = (answer) => nullIf(answer, (error) => error instanceof RpcError);

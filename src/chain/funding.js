@@ -50,7 +50,7 @@ const WALLETS_AT_ONCE = 5000;
 const ORDERS_AT_ONCE = WALLETS_AT_ONCE / WALLETS_PER_PAYMENT;
 
 /** No transaction may take more (EIP-7825). Other chains allow more, but nothing here needs it. */
-const MAX_TRANSACTION_GAS = 2 ** 24;
+export const MAX_TRANSACTION_GAS = 2 ** 24;
 
 /** For so long an endpoint may lag: nonces that grow then are no evidence of another sender. */
 const LAG_MS = 5000;
@@ -346,7 +346,7 @@ export async function planPayments(sender, funder, missing) {
  */
 export async function largestBatch(items, { blockGasLimit }, gasOfPart) {
   const cap = BigInt(Math.min(MAX_TRANSACTION_GAS, blockGasLimit ?? Infinity));
-  for (let size = WALLETS_PER_PAYMENT; ; size = Math.ceil(size / 2)) {
+  for (let size = Math.min(WALLETS_PER_PAYMENT, items.length); ; size = Math.ceil(size / 2)) {
     const isLast = size === 1;
     const gas = await gasOfPart(items.slice(0, size)).catch((error) => {
       if (isLast || !(error instanceof RpcError)) throw error;

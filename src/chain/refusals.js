@@ -9,12 +9,20 @@ import { ProtocolError, RpcError } from '../errors.js';
  *
  * @typedef {object} Row
  * @property {RefusalClass} is
+ * @property {number} [code] the row is for answers with this code only
  * @property {readonly RegExp[]} words of the message without hexadecimal numbers
  * @property {string} clients where they were seen
  */
 
 /** The first row with matching words decides. @type {readonly Row[]} */
 const ROWS = Object.freeze([
+  {
+    is: 'known',
+    code: 4,
+    words: [/\btime|timeout|within|processed/i],
+    clients:
+      'EIP-7966 (eth_sendRawTransactionSync): no block included it in time. Some nodes use the code for other errors',
+  },
   {
     is: 'rate_limit',
     words: [
@@ -30,16 +38,16 @@ const ROWS = Object.freeze([
   {
     is: 'replacement',
     words: [/another (tx|transaction).{0,20}same nonce/i],
-    clients: 'Klaytn, Parity and others, also of one that is pending already',
+    clients: 'Klaytn, Parity, also if the other transaction is pending',
   },
   {
     is: 'known',
     words: [
-      /\bknown transaction|already ?(known|imported|pending|submitted|received)|existing tx with same hash/i,
+      /\bknown transaction|confirmation timeout|already ?(known|imported|pending|submitted|received)|existing tx with same hash/i,
       /already (exists |present |included )?in (the )?(cache|system|\w*pool)|duplicate (transaction|tx)\b/i,
     ],
     clients:
-      'geth, Erigon, reth, Besu, Nethermind (AlreadyKnown), Cosmos EVM and Sei (cache, mempool), Substrate, zkSync',
+      'geth, anvil, Erigon, reth, Besu, Nethermind (AlreadyKnown), Cosmos EVM and Sei (cache, mempool), Substrate, zkSync',
   },
   {
     is: 'nonce_high',
@@ -185,7 +193,8 @@ export function classOf({ rpcCode, rpcMessage, status = 200 }) {
   if (nonces !== undefined) return BigInt(nonces.own) < BigInt(nonces.next) ? 'nonce_low' : 'nonce_high';
   if (STATUSES[status] !== undefined) return STATUSES[status];
   if (/\breverted?\b/i.test(words)) return 'invalid';
-  const row = ROWS.find((one) => one.words.some((pattern) => pattern.test(words)));
+  const isFor = (/** @type {Row} */ { code = rpcCode }) => code === rpcCode;
+  const row = ROWS.find((one) => isFor(one) && one.words.some((pattern) => pattern.test(words)));
   return row?.is ?? CODES[rpcCode] ?? 'invalid';
 }
 
@@ -207,10 +216,18 @@ export function failureCodeOf(refusal) {
   return FAILURE_CODES[refusal] ?? 'rejected';
 }
 
-/** Refusals that a retry may mend. @type {ReadonlySet<RefusalClass>} */
-const PASSING = new Set(/** @type {const} */ (['rate_limit', 'starting', 'busy']));
+/** A node with too much to do, or that is not ready. @type {ReadonlySet<RefusalClass>} */
+const BUSY = new Set(/** @type {const} */ (['rate_limit', 'starting', 'busy']));
+
+/** Refused transactions that the node may accept later. @type {ReadonlySet<RefusalClass>} */
+export const PASSING = new Set(/** @type {const} */ ([...BUSY, 'pool_full', 'nonce_high']));
 
 /** Whether it answered that it has too much to do, or is not ready. @param {unknown} error */
 export function isBusy(error) {
-  return error instanceof RpcError ? PASSING.has(classOf(error)) : error instanceof ProtocolError && error.isBusy;
+  return error instanceof RpcError ? BUSY.has(classOf(error)) : error instanceof ProtocolError && error.isBusy;
+}
+
+/** Whether a block, a state or a transaction is not there. Nodes without EIP-1898 answer with other errors. @param {unknown} error */
+export function isAbsent(error) {
+  return error instanceof RpcError && classOf(error) === 'absent';
 }

@@ -1,6 +1,6 @@
 import { ProtocolError, RpcError, TransportError } from '../errors.js';
 import { askAll } from './answers.js';
-import { classOf, isBusy } from './refusals.js';
+import { classOf, isAbsent, isBusy } from './refusals.js';
 import { batchOf } from './rpc.js';
 
 /**
@@ -60,11 +60,6 @@ export function backOffMs(tries, random) {
   return mostMs / 2 + (random() * mostMs) / 2;
 }
 
-/** Whether the node does not have the block. Nodes without EIP-1898 answer with other errors. @param {unknown} error */
-export function isUnknownBlock(error) {
-  return error instanceof RpcError && classOf(error) === 'absent';
-}
-
 /**
  * Reads state as of a block: by its hash, so that a reorg cannot change the block, or by its number where a node lacks
  * EIP-1898.
@@ -78,7 +73,7 @@ export async function readAtBlock(rpc, { hash, number }, questionsAt) {
   try {
     return await askAll(rpc, questionsAt({ blockHash: hash }), 'audit');
   } catch (error) {
-    if (!(error instanceof RpcError) || isUnknownBlock(error)) throw error;
+    if (!(error instanceof RpcError) || isAbsent(error)) throw error;
     return askAll(rpc, questionsAt(number), 'audit');
   }
 }

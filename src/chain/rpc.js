@@ -57,7 +57,7 @@ const READ_TRIES = 3;
 const MAX_MESSAGE_CHARS = 300;
 
 /** Requests of one list that are under way at the same time. */
-const MAX_IN_FLIGHT = 800;
+export const MAX_IN_FLIGHT = 800;
 
 /**
  * @param {Pick<Transport, 'post' | 'subscribe'>} transport

@@ -13,7 +13,7 @@ import {
   resultOf,
   transactionOf,
 } from './answers.js';
-import { classOf } from './refusals.js';
+import { PASSING, classOf } from './refusals.js';
 import { backOffMs, isRetryable, retryAfterMs } from './retries.js';
 
 /**
@@ -123,7 +123,7 @@ async function send(sender, { wallet, ...call }) {
       const isNonceUsed = refusal === 'nonce_low' || refusal === 'replacement';
       // If an earlier answer was lost, the nonce may be taken by this very transaction; its receipt will tell.
       if (refusal === 'known' || (isNonceUsed && mayHaveArrived)) return sent;
-      const isPassing = refusal === 'pool_full' || refusal === 'nonce_high';
+      const isPassing = refusal !== null && PASSING.has(refusal);
       const isPoolBehind = refusal === 'funds' && clock.nowUs() < startUs + POOL_LAG_MS * 1000;
       const mayPass = isRetryable(error) || error instanceof ProtocolError || isPassing || isPoolBehind;
       const pauseMs = Math.max(backOffMs(tries, Math.random), retryAfterMs(error));
@@ -181,8 +181,8 @@ async function waitForReceipts(sender, sent, onProgress) {
 }
 
 /**
- * The receipts of those that are in a block. The nonces of their wallets are asked first: on some chains a look-up of what
- * is not there takes seconds.
+ * Reads the receipts of mined transactions. It reads the nonces of the wallets first, because some nodes take seconds to look
+ * up a transaction that is not mined.
  * @param {Rpc} rpc
  * @param {Sent[]} missing
  * @returns {Promise<ChainReceipt[]>}

@@ -109,7 +109,7 @@ async function untilBlock(rpc, untilUs, { clock, signal, notice }) {
     if (clock.nowUs() + BLOCK_POLL_MS * 1000 > untilUs) break;
     await clock.sleep(BLOCK_POLL_MS, signal);
   }
-  notice(`${rpc.display} has no block after block 0: the run goes on, as on chains that make blocks on demand`);
+  notice(`${rpc.display} has block 0 only: the run starts now, because the chain may make blocks on demand`);
 }
 
 /** @param {Awaited[]} all */

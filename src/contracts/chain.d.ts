@@ -24,7 +24,7 @@ export type RefusalClass =
 export type Question<T> = {
   method: string;
   params: unknown[];
-  read: (answer: any, from: Asked) => T;
+  read: (answer: unknown, from: Asked) => T;
 };
 
 /** For messages about an answer. */
@@ -75,8 +75,8 @@ export type ChainReceipt = {
   logs: Array<{ address: string; topics: string[]; data: string }> | null;
   /** what a rollup charges for data on the chain below it */
   l1FeeWei: bigint;
-  /** for workloads of users */
-  printed: any;
+  /** for workloads of users; null: not kept */
+  printed: Record<string, unknown> | null;
 };
 
 export type ChainLog = { blockNumber: number; transactionHash: string; topics: string[] };

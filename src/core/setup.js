@@ -2,6 +2,7 @@ import { HEAD, ask, askAll, gasOf, headerAt, nonceOf, nullIfRefused, toHex } fro
 import { hashOf } from '../chain/chain-identity.js';
 import { fundOnDevChain } from '../chain/devchain.js';
 import {
+  MAX_TRANSACTION_GAS,
   describeForeign,
   ether,
   foreignSender,
@@ -173,7 +174,9 @@ async function refuseLargeOperations(rpc, { address }, { likely, perOperation },
   );
   if (refused === null) return;
   const limit =
-    blockGasLimit === null ? '' : `; a block has ${blockGasLimit}, and EIP-7825 allows a transaction 16777216`;
+    blockGasLimit === null
+      ? ''
+      : `; a block has ${blockGasLimit}, and EIP-7825 allows a transaction ${MAX_TRANSACTION_GAS}`;
   throw new UnavailableError(
     `${rpc.display} lets no transaction use ${gas} gas (${refused})${limit}: give smaller operations`,
   );

@@ -1,5 +1,5 @@
 import { submittedHash } from '../chain/answers.js';
-import { classOf } from '../chain/refusals.js';
+import { PASSING, classOf } from '../chain/refusals.js';
 import { backOffMs, isLimit, isLost, retryAfterMs } from '../chain/retries.js';
 import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
 import { reach } from './ladder.js';
@@ -31,9 +31,6 @@ const AFTER_OUTAGE_MS = 5000;
 
 /** Refusals that the node makes before it looks at the transaction, or at the first sending of one. @type {ReadonlySet<RefusalClass>} */
 const NOT_ARRIVED = new Set(/** @type {const} */ (['rate_limit', 'starting', 'funds', 'price', 'pool_full']));
-
-/** Refusals that time may mend. @type {ReadonlySet<RefusalClass>} */
-const PASSING = new Set(/** @type {const} */ (['rate_limit', 'starting', 'busy', 'pool_full', 'nonce_high']));
 
 /** Fee increases after "underpriced" before the operation fails. */
 const MAX_RAISES = 5;

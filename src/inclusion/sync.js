@@ -15,9 +15,6 @@ export const METHOD = 'eth_sendRawTransactionSync';
 
 const PLAIN = 'eth_sendRawTransaction';
 
-/** Error code of EIP-7966: the node has the transaction, but no block included it in time. Some use it for other errors. */
-const NOT_IN_TIME = 4;
-
 export class SyncInclusion extends ChainFollower {
   /** Why the method is no longer used. @type {string | null} */
   #refusal = null;
@@ -75,11 +72,5 @@ export function isRefused(error) {
 
 /** Whether the node has the transaction, but no block included it in time. @param {unknown} error @param {string} hash */
 function isPending(error, hash) {
-  if (!(error instanceof RpcError)) return false;
-  const isInWords = /tim(e|ed)\b|timeout|within/i.test(error.rpcMessage);
-  // Anvil has no code for it.
-  return (
-    String(error.data).toLowerCase() === hash ||
-    (isInWords && (error.rpcCode === NOT_IN_TIME || /confirmation/i.test(error.rpcMessage)))
-  );
+  return error instanceof RpcError && (String(error.data).toLowerCase() === hash || classOf(error) === 'known');
 }

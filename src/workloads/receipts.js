@@ -1,11 +1,20 @@
-import { ask, fullBlockAt, gather, nullIfAbsent, nullIfRefused, receiptOf, receiptsAt } from '../chain/answers.js';
-import { isBusy } from '../chain/refusals.js';
-import { isRetryable, isUnknownBlock } from '../chain/retries.js';
+import {
+  ask,
+  fullBlockAt,
+  gather,
+  nullIfAbsent,
+  nullIfRefused,
+  receiptOf,
+  receiptsAt,
+  toHex,
+} from '../chain/answers.js';
+import { isAbsent, isBusy } from '../chain/refusals.js';
+import { isRetryable } from '../chain/retries.js';
 import { StressError } from '../errors.js';
 
 /**
  * Reads from receipts whether transactions succeeded or reverted. The receipts of a block are read in one call
- * (eth_getBlockReceipts); those that are missing in the answer are read one by one, in batches.
+ * (eth_getBlockReceipts). Receipts that this answer lacks are read one by one, in batches.
  *
  * @import { ChainReceipt, ChainTransaction, Header } from '../contracts/chain.d.ts'
  * @import { AuditSnapshot, Check, Purpose, Rpc } from '../types.d.ts'
@@ -52,7 +61,11 @@ export class Receipts {
     if (receipt === null || receipt.blockNumber !== block.number) return { state: 'behind', effect: null, target };
     const found = { effect: hash, target: target ?? receipt.to ?? receipt.contractAddress };
     if (receipt.isSuccess) return { state: 'ok', ...found, gasUsed: receipt.gasUsed ?? undefined };
-    return { state: 'missing', ...found, code: codeOf?.(receipt.printed) };
+    return {
+      state: 'missing',
+      ...found,
+      code: codeOf?.({ gasUsed: receipt.gasUsed === null ? '' : toHex(receipt.gasUsed) }),
+    };
   }
 
   /** @param {string} hash @param {{number: number, hash?: string}} block @returns {Promise<Brief | null>} null: not available yet */
@@ -69,7 +82,7 @@ export class Receipts {
     const found = await reading.catch((error) => {
       if (this.#blocks.get(key) === reading) this.#blocks.delete(key);
       if (isBusy(error)) return BUSY;
-      if (isUnknownBlock(error)) return null;
+      if (isAbsent(error)) return null;
       throw error;
     });
     // Single receipts would be more load.
@@ -89,7 +102,7 @@ export class Receipts {
       return await ask(this.#rpc, receiptsAt(number), purpose);
     } catch (error) {
       // The load may ask for a block before the node has it.
-      const isEarly = purpose === 'readback' && isUnknownBlock(error);
+      const isEarly = purpose === 'readback' && isAbsent(error);
       if (!(error instanceof StressError) || isRetryable(error) || isEarly) throw error;
       this.#servesBlocks = false;
       return null;
@@ -139,7 +152,7 @@ export class Receipts {
    * @returns {Promise<ChainReceipt[]>} in the block's order, at least those of the addresses
    */
   async #oursIn(number, positions, pricesFrom = 'receipts') {
-    const all = (await this.#ofBlock(number, 'audit').catch(nullIfNotThere)) ?? [];
+    const all = (await nullIfAbsent(this.#ofBlock(number, 'audit'))) ?? [];
     const ours = all.filter(({ from }) => positions.has(from ?? ''));
     const arePriced = pricesFrom === 'receipts' && ours.every(({ priceWei }) => priceWei !== null);
     // Some nodes answer with an empty list for a block that has transactions.
@@ -161,12 +174,6 @@ export class Receipts {
   }
 }
 
-/** @param {unknown} error @returns {null} */
-function nullIfNotThere(error) {
-  if (isUnknownBlock(error)) return null;
-  throw error;
-}
-
 /** The price per gas that the block implies (EIP-1559). @param {Header} block @param {ChainTransaction} transaction */
 function priceIn({ baseFeeWei }, { maxPriceWei, maxTipWei }) {
   if (maxPriceWei === null || baseFeeWei === null || maxTipWei === null) return maxPriceWei;
@@ -177,7 +184,7 @@ function priceIn({ baseFeeWei }, { maxPriceWei, maxTipWei }) {
 /** As the contract of workloads states it. @param {ChainReceipt} receipt @returns {Receipt} */
 function forWorkloads({ printed, isSuccess, gasUsed, priceWei, l1FeeWei }) {
   const feeWei = gasUsed === null || priceWei === null ? null : BigInt(gasUsed) * priceWei + l1FeeWei;
-  return { ...printed, succeeded: isSuccess, feeWei };
+  return /** @type {Receipt} */ ({ ...printed, succeeded: isSuccess, feeWei });
 }
 
 /** Why a check that needs the number of successes could not be made. */
@@ -224,8 +231,8 @@ export function areOurs({ succeeded, reverted }, snapshot) {
  * @typedef {ReturnType<typeof brief>} Brief
  * @param {ChainReceipt} receipt
  */
-function brief({ blockNumber, isSuccess, to, contractAddress, gasUsed, printed }) {
-  return { blockNumber, isSuccess, to, contractAddress, gasUsed, printed: { gasUsed: printed.gasUsed } };
+function brief({ blockNumber, isSuccess, to, contractAddress, gasUsed }) {
+  return { blockNumber, isSuccess, to, contractAddress, gasUsed };
 }
 
 /** @param {readonly number[] | Uint32Array} numbers */

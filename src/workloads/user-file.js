@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { isHexString } from 'ethers';
-import { isUnknownBlock } from '../chain/retries.js';
+import { isAbsent } from '../chain/refusals.js';
 import { InputError, WorkloadError, displayName } from '../errors.js';
 import { describeValue, inTime, locateError, messageOf } from './user-code.js';
 
@@ -179,7 +179,7 @@ function checkedPart(own, name, { wanted, holds = () => true, complete = (value)
   };
   /** @param {unknown} error */
   const fail = (error) => {
-    if (name === 'verify' && isUnknownBlock(error)) return { state: 'behind', effect: null, target: null };
+    if (name === 'verify' && isAbsent(error)) return { state: 'behind', effect: null, target: null };
     throw locateError(error, file, what);
   };
   return (...given) => {

@@ -168,8 +168,8 @@ describe('waitForEndpoints()', () => {
   const BLOCKS = [
     ['there is one', () => '0x1', 0, null],
     ['it comes', inTurn('0x0', '0x0', '0x1'), 2000, null],
-    ['none comes within 5 s', () => '0x0', 5000, /^http:\/\/a has no block after block 0: the run goes on/],
-    ['the limit is over before', () => '0x0', 2000, /^http:\/\/a has no block after block 0/, 2500],
+    ['none comes within 5 s', () => '0x0', 5000, /^http:\/\/a has block 0 only: the run starts now/],
+    ['the limit is over before', () => '0x0', 2000, /^http:\/\/a has block 0 only/, 2500],
     ['the method is missing', inTurn(new RpcError('eth_blockNumber', -32601, 'no such method')), 0, null],
   ];
   for (const [name, eth_blockNumber, ms, says, waitForMs] of BLOCKS)
