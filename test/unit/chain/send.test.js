@@ -195,6 +195,14 @@ describe('sendAll()', () => {
     assert.deepEqual(progress, [0, 3]);
   });
 
+  it('sends again what a node refuses until an earlier nonce has arrived', async () => {
+    const { clock, sender, orders, sent } = answering([refused('nonce too high'), refused('nonce too high')]);
+    const all = sendAll(sender, orders);
+    await clock.advance(1000);
+    assert.equal((await all).length, 1);
+    assert.equal(sent.length, 3);
+  });
+
   it('takes a transaction that the node has already as sent', async () => {
     const { sender, orders } = answering([refused('already known')]);
     assert.equal((await sendAll(sender, orders)).length, 1);

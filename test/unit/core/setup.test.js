@@ -9,6 +9,8 @@ const GWEI = 10n ** 9n;
 const feesOf = (/** @type {bigint} */ tipWei, maxFeeWei = /** @type {bigint | null} */ (null)) =>
   createFees({ baseFeeWei: 0n, tipWei, legacy: false, maxFeeWei });
 
+const FIXED = createFees({ baseFeeWei: null, tipWei: 1n, legacy: true, maxFeeWei: null });
+
 /** @param {number} chainId @param {number} blockSeconds @param {number | null} durationMs @param {{warmupMs?: number, inFlight?: number, fundAmountWei?: bigint | null}} [given] */
 function need(chainId, blockSeconds, durationMs, given = {}, gas = GAS, fees = feesOf(GWEI)) {
   const config = { warmupMs: 0, durationMs, inFlight: 1, fundAmountWei: null, ...given };
@@ -30,6 +32,7 @@ describe('walletNeedWei()', () => {
       need(4242, 12, 60_000, { inFlight: 4 }, GAS, feesOf(1n)),
       40n * GWEI,
     ],
+    ['the same at a fixed price', need(4242, 12, 60_000, { inFlight: 4 }, GAS, FIXED), 100n + 44n * 10n],
     ['the same under --max-fee', need(4242, 12, 60_000, { inFlight: 4 }, GAS, feesOf(1n, 100n)), 4000n],
     ['--fund-amount if given', need(1337, 1, 20_000, { fundAmountWei: 7n }), 7n],
   ];
