@@ -30,6 +30,8 @@ const UNCLEAR_FAILURES = new Set(['transport_timeout', 'transport_reset']);
 
 /** A request that timed out in a batch is repeated so often, in smaller ones. */
 const MAX_TIMEOUTS = 2;
+/** Of a batch that timed out: after two timeouts 100 requests are in batches of four. */
+const PARTS = 5;
 
 export class Batcher {
   #limit;
@@ -122,7 +124,7 @@ export class Batcher {
     }
     if (missing.length === 0) {
       this.#largest = Math.max(this.#largest, part.length);
-      // Twice as many took too long.
+      // More of them took too long.
       if (part.some(({ timeouts = 0 }) => timeouts > 0)) this.#limit = Math.min(this.#limit, part.length);
       return;
     }
@@ -170,16 +172,15 @@ export class Batcher {
     const isLate = error instanceof TransportError && error.code === 'transport_timeout' && this.#maySendAgain;
     const isRepeated = isLate && part.every(({ timeouts = 0 }) => timeouts < MAX_TIMEOUTS);
     if (part.length > 1 && isRefusal) this.#refuse(part, part.length, error.message);
-    else if (part.length > 1 && isRepeated) this.#halve(part, purpose);
+    else if (part.length > 1 && isRepeated) this.#split(part, purpose);
     else for (const { reject } of part) reject(error);
   }
 
   /** @param {QueuedItem[]} part that timed out @param {string} purpose */
-  #halve(part, purpose) {
+  #split(part, purpose) {
     for (const waiting of part) waiting.timeouts = (waiting.timeouts ?? 0) + 1;
-    const half = Math.ceil(part.length / 2);
-    this.#exchange(part.slice(0, half), purpose);
-    this.#exchange(part.slice(half), purpose);
+    const size = Math.ceil(part.length / PARTS);
+    for (let at = 0; at < part.length; at += size) this.#exchange(part.slice(at, at + size), purpose);
   }
 
   /** A node that has never answered a batch may support none. @param {TransportError} error */

@@ -1,4 +1,4 @@
-import { RefusedError, oneLine } from '../errors.js';
+import { RefusedError, TransportError, oneLine } from '../errors.js';
 import { CHAIN_ID, CLIENT_VERSION, HEAD, ask, headerAt, nullIfAbsent } from './answers.js';
 import { checkChain } from './networks.js';
 import { retry } from './retries.js';
@@ -46,7 +46,7 @@ export class ChainIdentity {
    * @throws {RefusedError}
    */
   async identify(urls, { chainId, allowChain }, signal) {
-    const ids = await Promise.all(this.#rpcs.map((rpc) => ask(rpc, CHAIN_ID, 'setup')));
+    const ids = await Promise.all(this.#rpcs.map(chainIdOf));
     const other = ids.findIndex((id) => id !== ids[0]);
     if (other >= 0) throw this.#refusal(0, other, `chains ${ids[0]} and ${ids[other]}`);
     urls.forEach((url) => checkChain(url, ids[0], chainId, allowChain));
@@ -132,6 +132,19 @@ export class ChainIdentity {
 }
 
 /**
+ * The first question to an endpoint.
+ * @param {Rpc} rpc
+ * @throws {TransportError} with the option that waits for a node, if the connection is refused
+ */
+export async function chainIdOf(rpc) {
+  return ask(rpc, CHAIN_ID, 'setup').catch((error) => {
+    if (error instanceof TransportError && error.code === 'transport_refused')
+      error.message += '; is the node running? --wait-for 30s waits for it';
+    throw error;
+  });
+}
+
+/**
  * Checks that a second endpoint, which may serve little else, has the chain id of the first one.
  * @param {object} endpoints
  * @param {Rpc} endpoints.other
@@ -141,7 +154,7 @@ export class ChainIdentity {
  * @throws {RefusedError}
  */
 export async function assertOneChain({ other, option, reading, chainId }) {
-  const id = await ask(other, CHAIN_ID, 'setup');
+  const id = await chainIdOf(other);
   if (chainId === null || id === chainId) return;
   const words = `--rpc ${reading.display} has chain id ${chainId}, and ${option} ${other.display} has ${id}`;
   throw new RefusedError(`${words}: both must serve one chain`);

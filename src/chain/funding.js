@@ -53,7 +53,7 @@ const ORDERS_AT_ONCE = WALLETS_AT_ONCE / WALLETS_PER_PAYMENT;
 export const MAX_TRANSACTION_GAS = 2 ** 24;
 
 /** For so long an endpoint may lag: nonces that grow then are no evidence of another sender. */
-const LAG_MS = 5000;
+export const LAG_MS = 5000;
 
 /** How long a slice with a foreign sender is watched, to name all affected wallets. */
 const FOREIGN_WATCH_MS = 1000;
@@ -136,12 +136,16 @@ export async function settleWallets({ rpc, clock, signal, timeoutMs }, wallets) 
  * @param {Rpc} rpc
  * @param {Wallet[]} used
  * @param {number} nonce of the first one's transaction
+ * @param {Wallet[]} [wallets] of the slice; the funder is none of them
  */
-export async function foreignSender(rpc, used, nonce) {
-  const [{ address, index: walletIndex }] = used;
+export async function foreignSender(rpc, used, nonce, wallets = used) {
+  const [{ address, index }] = used;
   const mined = await findMinedTransaction(rpc, address, nonce, 0).catch(() => null);
   const hash = mined?.hash ?? '(hash not found)';
-  return new ForeignSenderError(describeForeign(listWallets(used), { hash, walletIndex, nonce }));
+  const isOwn = wallets.includes(used[0]);
+  return new ForeignSenderError(
+    describeForeign(isOwn ? listWallets(used) : 'the funder', { hash, walletIndex: isOwn ? index : null, nonce }),
+  );
 }
 
 /**

@@ -91,7 +91,7 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
     return transport.post(body, onSent).then(then, (error) => {
       if (!(error instanceof TransportError)) throw error;
       if (tries > 1 && error.code === 'transport_reset') return post(body, { ...exchange, tries: tries - 1 }, then);
-      error.message = `${display}: ${oneLine(failureWords(error, body, exchange), MAX_MESSAGE_CHARS, secrets)}`;
+      error.message = `${display}: ${oneLine(failureWords(error, body, calls), MAX_MESSAGE_CHARS, secrets)}`;
       throw error;
     });
   }
@@ -160,21 +160,16 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
   };
 }
 
-/** Where the first question of the set-up is refused. */
-export const IS_IT_RUNNING = '; is the node running? --wait-for 30s waits for it';
-
 /**
- * With what the transport does not know: the question without an answer, and the option that waits for a node.
+ * With what the transport does not know: the question without an answer.
  * @param {TransportError} error
  * @param {string} body
- * @param {{purpose: string, calls: number}} exchange
+ * @param {number} calls in it
  */
-function failureWords({ code, message }, body, { purpose, calls }) {
+function failureWords({ code, message }, body, calls) {
+  if (code !== 'transport_timeout') return message;
   const [, method = 'a request'] = METHOD.exec(body) ?? [];
-  if (code === 'transport_timeout')
-    return message.replace('no answer', `no answer to ${method}${calls > 1 ? ` (a batch of ${calls})` : ''}`);
-  const isFirst = code === 'transport_refused' && method === 'eth_chainId' && purpose === 'setup';
-  return isFirst ? `${message}${IS_IT_RUNNING}` : message;
+  return message.replace('no answer', `no answer to ${method}${calls > 1 ? ` (a batch of ${calls})` : ''}`);
 }
 
 /** @param {Rpc['gather']} gather @returns {Rpc['batch']} */

@@ -4,7 +4,6 @@ import { faultOf, isDownError } from './endpoint-health.js';
 import { checkChain } from './networks.js';
 import { isBusy } from './refusals.js';
 import { isLimit } from './retries.js';
-import { IS_IT_RUNNING } from './rpc.js';
 
 /**
  * Waits for endpoints whose node is still starting (--wait-for).
@@ -119,16 +118,11 @@ function missing(all) {
 
 /** @param {{rpc: Rpc, error: Error}} endpoint */
 function stateOf({ rpc, error }) {
-  return `${rpc.display} (${reasonOf(rpc, error)})`;
+  return `${rpc.display} (${faultOf(rpc, error).why})`;
 }
 
 /** @param {{rpc: Rpc, error: Error}} endpoint @param {string} limit */
 function lateWords({ rpc, error }, limit) {
   const what = error instanceof TransportError ? 'did not answer' : 'was not ready';
-  return `${rpc.display} ${what} within ${limit} (--wait-for): ${reasonOf(rpc, error)}`;
-}
-
-/** @param {Rpc} rpc @param {Error} error */
-function reasonOf(rpc, error) {
-  return faultOf(rpc, error).why.replace(IS_IT_RUNNING, '');
+  return `${rpc.display} ${what} within ${limit} (--wait-for): ${faultOf(rpc, error).why}`;
 }

@@ -131,6 +131,7 @@ export class ConsistencyChecker {
     const number = head.number - Math.floor(random() ** 3 * Math.min(RECENT_BLOCKS, head.number));
     const block = await endpoint.blockAt(number);
     if (block === null) {
+      if (await endpoint.isHole(number)) return null;
       const words = `the latest block was ${head.number}, and block ${number} is missing`;
       await this.#prove(endpoint, missing(words, [byNumber(head), byNumber({ number })], head));
       return null;

@@ -14,6 +14,9 @@ import { byHash, byNumber } from './checks.js';
 /** Blocks that are checked: development chains keep at least 128, the embedded one 600. */
 export const RECENT_BLOCKS = 64;
 
+/** Most heights in a row without a block. */
+const MAX_HOLES = 7;
+
 /** Time in which a head that went back must reach the same block again. */
 const RETURN_MS = 10_000;
 const PAUSE_MS = 100;
@@ -61,6 +64,22 @@ export class CheckedEndpoint {
     if (known !== undefined) return known;
     const header = await this.ask(byNumber({ number }), true);
     return header === null ? null : this.#keep(this.#blockOf(header));
+  }
+
+  /**
+   * Whether the chain has no block at a height, as Filecoin's null rounds: the block above follows the block below.
+   * @param {number} number of a height that is missing
+   */
+  async isHole(number) {
+    const near = async (/** @type {1 | -1} */ step) => {
+      for (let at = number + step; Math.abs(at - number) <= MAX_HOLES; at += step) {
+        const block = await this.blockAt(at);
+        if (block !== null) return block;
+      }
+      return null;
+    };
+    const [above, below] = await Promise.all([near(1), near(-1)]);
+    return above !== null && below !== null && above.header.parentHash === below.hash;
   }
 
   /** Known blocks that follow each other up to this one. @param {CheckedBlock} last @param {number} most */

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
-import { CHAIN_ID, ask, blockAt, headerAt, nullIfOdd } from '../chain/answers.js';
+import { ask, blockAt, headerAt, nullIfOdd } from '../chain/answers.js';
 import { readFees } from '../chain/fees.js';
 import { DEV_MNEMONIC, createSigner, funderWallet, keyFileSource, mnemonicSource } from '../chain/keys.js';
 import { checkChain, devMnemonicAllowed } from '../chain/networks.js';
-import { assertOneChain, clientVersionOf } from '../chain/chain-identity.js';
+import { assertOneChain, chainIdOf, clientVersionOf } from '../chain/chain-identity.js';
 import { openEndpoints } from '../chain/endpoints.js';
 import { EXIT, ForeignSenderError, InterruptedError, UnavailableError, UsageError, worstExit } from '../errors.js';
 import { chooseTransport } from '../transport/choose.js';
@@ -107,7 +107,7 @@ export function abandonable(stop, action) {
 
 /** @param {Rpc} rpc @param {URL} url @param {AllowedChain} allowed @returns {Promise<Identity>} */
 export async function identify(rpc, url, allowed) {
-  const [firstMs, chainId] = await timed(() => ask(rpc, CHAIN_ID, 'setup'));
+  const [firstMs, chainId] = await timed(() => chainIdOf(rpc));
   checkChain(url, chainId, allowed.chainId, allowed.allowChain);
   const [secondMs, clientVersion] = await timed(() => clientVersionOf(rpc));
   return { chainId, clientVersion, roundTripMs: Math.min(firstMs, secondMs) };

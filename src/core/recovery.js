@@ -351,54 +351,78 @@ export class TransactionRecovery extends Recovery {
   }
 
   /**
-   * Checks all of them with one batch; more calls only where needed.
+   * The nonces decide what else is asked, in batches. A transaction whose question is not answered waits for the next
+   * round: on some chains a transaction that is not there takes seconds.
    * @param {Operation[]} overdue
    * @param {number} newestBlock
    * @returns {Promise<Map<Account, number>>} next nonce of each wallet on the chain
    */
   async #checkOverdue(overdue, newestBlock) {
-    const { rpc, clock, startBlock, presigner } = this.#tools;
-    const [nonces, known, pending] = await Promise.all([
-      askAll(
-        rpc,
-        overdue.map(({ account }) => nonceOf(account.wallet.address, 'latest')),
-        'resolve',
-      ),
-      Promise.all(overdue.map(({ hash }) => nullIfRefused(gather(rpc, transactionOf(String(hash)), 'resolve')))),
-      // If anvil receives a transaction while it makes the block with the previous nonce, it keeps the transaction queued
-      // and never includes it. Sending the same bytes again has no effect there: a replacement helps, and one is enough.
-      Promise.all(
-        overdue.map(async ({ account, lastRebroadcast }) => {
-          if (lastRebroadcast.times !== 1) return null;
-          return gather(rpc, nonceOf(account.wallet.address, 'pending'), 'resolve').catch(() => null);
-        }),
-      ),
-    ]);
-    /** @type {Map<Account, number>} */
-    const nextNonces = new Map();
-    for (const [i, operation] of overdue.entries()) {
-      const next = nonces[i];
-      nextNonces.set(operation.account, next);
-      const isNext = next === operation.nonce;
-      if (operation.inclusion !== null || operation.isCancelled) continue;
-      if (next > operation.nonce) {
-        const decision = await transactionStatusOf(rpc, operation, 'resolve', startBlock).catch(() => null);
-        if (decision?.status === 'replaced') operation.end('failed', 'replaced', clock.nowUs());
-        else if (decision?.receipt !== undefined) foundByReceipt(this.#tools, operation, decision.receipt);
-      } else if (known[i] === null) {
-        await this.#rebroadcast(operation, { isUnknown: true });
-        // The node may lose it again soon.
-        operation.lastRebroadcast.times = 0;
-      } else if (isNext) {
-        const { lastRebroadcast, fee } = operation;
-        const isTooLow = fee !== null && presigner.isTooLow(fee);
-        const isSkipped = newestBlock - (lastRebroadcast.block ?? newestBlock) >= SKIPPED_BLOCKS;
-        const isQueued = pending[i] === operation.nonce;
-        if (isTooLow || isSkipped) await this.#rebroadcast(operation, { isTooLow, isQueued });
-        else lastRebroadcast.atUs = clock.nowUs();
-      }
+    const { rpc } = this.#tools;
+    const nonces = await askAll(
+      rpc,
+      overdue.map(({ account }) => nonceOf(account.wallet.address, 'latest')),
+      'resolve',
+    );
+    const next = new Map(overdue.map(({ account }, i) => [account, nonces[i]]));
+    const looked = overdue.map((operation) => ({ operation, answers: this.#lookAt(operation, next) }));
+    const byAccount = groupByAccount(looked, ({ operation }) => operation.account);
+    await Promise.all(
+      [...byAccount].map(async ([account, own]) => {
+        // In nonce order.
+        for (const { operation, answers } of own)
+          await this.#checkOne(operation, Number(next.get(account)), await answers, newestBlock);
+      }),
+    );
+    return next;
+  }
+
+  /**
+   * @param {Operation} operation overdue
+   * @param {Map<Account, number>} next
+   * @returns {Promise<{isKnown?: boolean, pending?: number | null}>} isKnown: undefined without an answer
+   */
+  async #lookAt({ account, nonce, hash, lastRebroadcast }, next) {
+    const { rpc, clock, retryPolicy } = this.#tools;
+    if (Number(next.get(account)) > nonce) return {};
+    // If anvil receives a transaction while it makes the block with the previous nonce, it keeps the transaction queued
+    // and never includes it. Sending the same bytes again has no effect there: a replacement helps, and one is enough.
+    const isAsked = lastRebroadcast.times === 1;
+    const pending = isAsked ? gather(rpc, nonceOf(account.wallet.address, 'pending'), 'resolve').catch(() => null) : null;
+    try {
+      const known = await nullIfRefused(gather(rpc, transactionOf(String(hash)), 'resolve'));
+      return { isKnown: known !== null, pending: await pending };
+    } catch (error) {
+      retryPolicy.noteRetryAfter(error, clock.nowUs());
+      return {};
     }
-    return nextNonces;
+  }
+
+  /**
+   * @param {Operation} operation overdue
+   * @param {number} next nonce of its wallet
+   * @param {{isKnown?: boolean, pending?: number | null}} answers
+   * @param {number} newestBlock
+   */
+  async #checkOne(operation, next, { isKnown, pending }, newestBlock) {
+    const { rpc, clock, startBlock, presigner } = this.#tools;
+    const { nonce, lastRebroadcast, fee } = operation;
+    if (operation.inclusion !== null || operation.isCancelled) return;
+    if (next > nonce) {
+      const decision = await transactionStatusOf(rpc, operation, 'resolve', startBlock).catch(() => null);
+      if (decision?.status === 'replaced') operation.end('failed', 'replaced', clock.nowUs());
+      else if (decision?.receipt !== undefined) foundByReceipt(this.#tools, operation, decision.receipt);
+    } else if (isKnown === false) {
+      await this.#rebroadcast(operation, { isUnknown: true });
+      // The node may lose it again soon.
+      lastRebroadcast.times = 0;
+    } else if (isKnown && next === nonce) {
+      const isTooLow = fee !== null && presigner.isTooLow(fee);
+      const isSkipped = newestBlock - (lastRebroadcast.block ?? newestBlock) >= SKIPPED_BLOCKS;
+      const isQueued = pending === nonce;
+      if (isTooLow || isSkipped) await this.#rebroadcast(operation, { isTooLow, isQueued });
+      else lastRebroadcast.atUs = clock.nowUs();
+    }
   }
 
   /**

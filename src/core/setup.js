@@ -2,11 +2,12 @@ import { HEAD, ask, askAll, gasOf, headerAt, nonceOf, nullIfRefused, toHex } fro
 import { hashOf } from '../chain/chain-identity.js';
 import { fundOnDevChain } from '../chain/devchain.js';
 import {
+  LAG_MS,
   MAX_TRANSACTION_GAS,
-  describeForeign,
   ether,
   foreignSender,
   fundsMissing,
+  listWallets,
   mineQueued,
   pay,
   planPayments,
@@ -16,7 +17,7 @@ import {
 } from '../chain/funding.js';
 import { Wallet } from '../chain/keys.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
-import { NonceTakenError, findMinedTransaction } from '../chain/send.js';
+import { NonceTakenError } from '../chain/send.js';
 import { ForeignSenderError, RpcError, UnavailableError, UsageError } from '../errors.js';
 import { chainReplaced } from '../inclusion/follow.js';
 import { chooseInclusion, warningOf } from '../inclusion/index.js';
@@ -42,7 +43,7 @@ const LEAST_PRICE_WEI = 10n ** 9n;
 /** Assumed for development chains, which make blocks on demand. */
 const FASTEST_BLOCKS_PER_SECOND = 20;
 
-/** Time limit for a foreign transaction with our nonce to be mined. */
+/** How long the next transaction of another sender is waited for. */
 const PROOF_TIMEOUT_MS = 10_000;
 
 /**
@@ -142,7 +143,7 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
     await workload.prepare({ wallets, sender, chain, onProgress });
   } catch (error) {
     if (!(error instanceof NonceTakenError)) throw error;
-    throw (await proveForeignSender(error, sender, wallets, chain.head)) ?? error;
+    throw await foreignSenderOf(sender, [error.wallet], wallets, error.message);
   }
   return { chain, wallets, sender, costs, inclusion };
 }
@@ -249,43 +250,37 @@ function refuseOwnFunder(funder, wallets) {
 }
 
 /**
- * The node refused a nonce of the set-up. The proof of another sender is a mined transaction of the wallet that is not
- * ours. If the node has dropped the states by which it is found, the sender's next transaction is one: its nonce is
- * above those that the set-up has used.
- * @param {NonceTakenError} error
- * @param {Pick<Sender, 'rpc' | 'clock' | 'timeoutMs' | 'signal'>} sender
- * @param {Wallet[]} wallets
- * @param {number} head latest block when the set-up began
- * @returns {Promise<ForeignSenderError | null>} null without a proof
+ * Nonces that the set-up did not use are used. They may be those of a run before, which an endpoint that lags had not told
+ * yet: another sender is proved by a transaction that follows when no endpoint can lag any more.
+ * @param {Pick<Sender, 'rpc' | 'clock' | 'signal'>} sender
+ * @param {Wallet[]} used
+ * @param {Wallet[]} wallets of the slice
+ * @param {string} words what was seen
+ * @returns {Promise<ForeignSenderError | UnavailableError>}
  */
-export async function proveForeignSender({ wallet, nonce, hash }, { rpc, clock, timeoutMs, signal }, wallets, head) {
-  const { address } = wallet;
-  const deadlineUs = clock.nowUs() + Math.min(timeoutMs, PROOF_TIMEOUT_MS) * 1000;
-  /** @type {{nonce: number, block: number} | null} */
-  let next = null;
+export async function foreignSenderOf({ rpc, clock, signal }, used, wallets, words) {
+  await clock.sleep(LAG_MS, signal);
+  const before = await nextNonces(rpc, used);
+  const deadlineUs = clock.nowUs() + PROOF_TIMEOUT_MS * 1000;
   while (clock.nowUs() < deadlineUs && !signal.aborted) {
-    let [mined, minedNonce] = [await findMinedTransaction(rpc, address, nonce, head).catch(() => null), nonce];
-    if (mined?.hash === hash) return null;
-    next ??= await nextOf(rpc, wallet, head).catch(() => null);
-    if (mined === null && next !== null) {
-      mined = await findMinedTransaction(rpc, address, next.nonce, next.block).catch(() => null);
-      minedNonce = next.nonce;
-    }
-    if (mined !== null) {
-      const isOwn = wallets.includes(wallet);
-      const proof = { hash: mined.hash, walletIndex: isOwn ? wallet.index : null, nonce: minedNonce };
-      return new ForeignSenderError(describeForeign(isOwn ? `wallets ${wallet.index}` : 'the funder', proof));
-    }
-    await clock.sleep(250, signal);
+    await clock.sleep(PAUSE_MS, signal);
+    const nonces = await nextNonces(rpc, used);
+    const grown = used.filter((_, i) => nonces[i] > before[i]);
+    if (grown.length > 0) return foreignSender(rpc, grown, before[used.indexOf(grown[0])], wallets);
   }
-  return null;
+  return new UnavailableError(
+    `${words}; a run that ended just before may have sent it, and none followed within ${PROOF_TIMEOUT_MS / 1000} s: start the run again`,
+  );
 }
 
-/** The next nonce that is not ours, as of the latest block. @param {Rpc} rpc @param {Wallet} wallet @param {number} head */
-async function nextOf(rpc, wallet, head) {
-  const block = Math.max(head, await ask(rpc, HEAD, 'resolve'));
-  const mined = await ask(rpc, nonceOf(wallet.address, block), 'resolve');
-  return { nonce: Math.max(mined, wallet.nonce), block };
+/** By wallet, the next nonce on the chain that is not ours. @param {Rpc} rpc @param {Wallet[]} wallets */
+async function nextNonces(rpc, wallets) {
+  const mined = await askAll(
+    rpc,
+    wallets.map(({ address }) => nonceOf(address, 'latest')),
+    'setup',
+  );
+  return mined.map((nonce, i) => Math.max(nonce, wallets[i].nonce));
 }
 
 /**
@@ -357,7 +352,8 @@ async function latestHeader(rpc) {
 }
 
 /** Waits for reorged transactions of the set-up to return. @param {Sender} sender @param {Wallet[]} wallets @param {number} endUs */
-async function waitForNonces({ rpc, clock, signal }, wallets, endUs) {
+async function waitForNonces(sender, wallets, endUs) {
+  const { rpc, clock, signal } = sender;
   for (;;) {
     const nonces = await askAll(
       rpc,
@@ -366,7 +362,10 @@ async function waitForNonces({ rpc, clock, signal }, wallets, endUs) {
     );
     // Another run may have used the wallets since, for instance during the wait for the common start.
     const used = wallets.filter(({ nonce }, i) => nonces[i] > nonce);
-    if (used.length > 0) throw await foreignSender(rpc, used, used[0].nonce);
+    if (used.length > 0) {
+      const words = `${listWallets(used)} have sent transactions that are not of this run`;
+      throw await foreignSenderOf(sender, used, wallets, words);
+    }
     if (wallets.every(({ nonce }, i) => nonces[i] >= nonce)) return;
     if (clock.nowUs() > endUs || signal.aborted) {
       const words = `what the set-up sent is no longer on the chain of ${rpc.display}: its blocks were removed by a reorg; start the run again`;

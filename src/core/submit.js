@@ -128,11 +128,19 @@ export async function submit(tools, operation, onSent) {
       if (refusal === 'known' || operation.isCancelled || operation.inclusion !== null) return;
       if (error instanceof StressError) operation.error = error;
       retryPolicy.noteRetryAfter(error, clock.nowUs());
+      let hasPaused = false;
+      const backOff = () => {
+        hasPaused = true;
+        return pause(tools, operation, backOffMs(tries, tools.random), isLimit(error) ? 'limitedMs' : 'unansweredMs');
+      };
       if (refusal === 'price' && (raises += 1) <= MAX_RAISES && presigner.raise(operation)) isRaised = true;
       else if (!isTransient(error, refusal)) {
         // The chain decides: the words may be those of a node that has the transaction.
         const mayHaveArrived = refusal !== null && (isUnsure || !NOT_ARRIVED.has(refusal));
-        if (mayHaveArrived && (await lookups.find(operation))) return;
+        if (mayHaveArrived) {
+          await backOff();
+          if (operation.isCancelled || operation.inclusion !== null || (await lookups.find(operation))) return;
+        }
         const isNonceUsed = refusal === 'nonce_low' || refusal === 'replacement';
         const nowUs = clock.nowUs();
         refusedAtUs = Math.min(refusedAtUs, nowUs);
@@ -140,7 +148,7 @@ export async function submit(tools, operation, onSent) {
         if (!mayPass || (isNonceUsed && (failedLookups += 1) > MAX_LOOKUPS)) throw error;
       }
       isUnsure ||= !(error instanceof TransportError && error.code === 'transport_refused');
-      await pause(tools, operation, backOffMs(tries, tools.random), isLimit(error) ? 'limitedMs' : 'unansweredMs');
+      if (!hasPaused) await backOff();
     }
   }
 }

@@ -53,14 +53,21 @@ export async function transactionStatusOf(rpc, operation, purpose, startBlock) {
 /**
  * What the node knows of an operation's transactions; no response counts as unknown.
  * @param {Rpc} rpc
- * @param {Pick<UnresolvedOperation['operation'], 'hashes'>} operation
+ * @param {Pick<UnresolvedOperation['operation'], 'account' | 'nonce' | 'hashes'>} operation
  * @returns {Promise<{isKnown: boolean, receipt: ChainReceipt | null}>} receipt: null if not included
  */
-export async function knownOf(rpc, { hashes }) {
-  const found = await Promise.all(hashes.map((hash) => gather(rpc, transactionOf(hash), 'resolve').catch(() => null)));
-  const mined = found.find((transaction) => (transaction?.blockNumber ?? null) !== null) ?? null;
-  const receipt = mined && (await gather(rpc, receiptOf(mined.hash), 'resolve').catch(() => null));
-  return { isKnown: found.some((transaction) => transaction !== null), receipt };
+export async function knownOf(rpc, { account, nonce, hashes }) {
+  const [latest, ...found] = await Promise.all([
+    gather(rpc, nonceOf(account.wallet.address, 'latest'), 'resolve').catch(() => 0),
+    ...hashes.map((hash) => gather(rpc, transactionOf(hash), 'resolve').catch(() => null)),
+  ]);
+  if (latest <= nonce) return { isKnown: found.some((transaction) => transaction !== null), receipt: null };
+  // On some chains the receipt of a transaction that is not there takes seconds.
+  for (const hash of hashes) {
+    const receipt = await gather(rpc, receiptOf(hash), 'resolve').catch(() => null);
+    if (receipt !== null) return { isKnown: true, receipt };
+  }
+  return { isKnown: found.some((transaction) => transaction !== null), receipt: null };
 }
 
 /** @param {TransactionStatus} status @param {Decision['foreign']} [foreign] @returns {Decision} */

@@ -25,6 +25,12 @@ const FIRST_ID = /^\[?\{"jsonrpc":"2\.0","id":(\d+)[,}]/;
  */
 const REQUESTS_PER_SOCKET = 64;
 
+/**
+ * Some nodes answer the requests on a socket one after the other. So a batch has a connection of its own, and one without a
+ * message for this time while requests wait takes no more, as long as others can be opened.
+ */
+const STALLED_MS = 1000;
+
 /** Time between pings. A connection whose other end is gone without a word looks like one on which nothing happens. */
 const PING_EVERY_MS = 10_000;
 /** A connection without a message or an answer to pings for this time is lost. */
@@ -46,10 +52,13 @@ function idsIn(text) {
 class WsConnection {
   /** Requests without an answer. @type {Map<number, WsExchange>} */
   #byId = new Map();
+  #batches = 0;
   /** Requests that have timed out since the last message came. */
   #timedOut = 0;
   /** Pings since the last message or answer to a ping. */
   #unanswered = 0;
+  /** Since when requests wait without a message. */
+  #waitsSinceUs = 0;
   #stopPings = () => {};
   /** @type {Set<Listener>} */
   #listeners = new Set();
@@ -86,6 +95,13 @@ class WsConnection {
     return this.#byId.size;
   }
 
+  /** Whether another request would not wait behind slow ones. @param {boolean} isBatch @param {number} nowUs */
+  isFree(isBatch, nowUs) {
+    if (isBatch || this.load === 0) return this.load === 0;
+    const isStalled = this.#isOpen && nowUs - this.#waitsSinceUs > STALLED_MS * 1000;
+    return !isStalled && this.#batches === 0 && this.load < REQUESTS_PER_SOCKET;
+  }
+
   get isIdle() {
     return this.load === 0 && this.#listeners.size === 0;
   }
@@ -93,6 +109,8 @@ class WsConnection {
   /** @param {WsExchange} exchange sent now, or when the connection is open */
   post(exchange) {
     exchange.connection = this;
+    if (this.load === 0) this.#waitsSinceUs = this.#pool.clock.nowUs();
+    if (exchange.isBatch) this.#batches += 1;
     for (const id of exchange.ids) this.#byId.set(id, exchange);
     if (this.#isOpen) this.#send(exchange);
   }
@@ -130,6 +148,7 @@ class WsConnection {
     this.#pool.stats.bytesReceived += Buffer.byteLength(text);
     this.#timedOut = 0;
     this.#unanswered = 0;
+    this.#waitsSinceUs = this.#pool.clock.nowUs();
     const exchange = this.#byId.get(Number(FIRST_ID.exec(text)?.[1])) ?? this.#whose(text);
     if (exchange === undefined) return;
     this.#forget(exchange);
@@ -159,7 +178,8 @@ class WsConnection {
   }
 
   /** @param {WsExchange} exchange */
-  #forget({ ids }) {
+  #forget({ ids, isBatch }) {
+    if (isBatch && this.#byId.has(ids[0])) this.#batches -= 1;
     for (const id of ids) this.#byId.delete(id);
   }
 
@@ -215,6 +235,7 @@ class WsExchange extends Exchange {
   /** @type {Listener | null} */
   listener = null;
   ids = idsIn(this.body);
+  isBatch = this.ids.length > 1;
 }
 
 /** The connections to one endpoint. */
@@ -256,17 +277,23 @@ class WsPool {
     return new Promise((resolve, reject) => {
       const exchange = new WsExchange(body, onSent, this.deadlines, resolve, reject);
       exchange.listener = listener;
-      this.#leastLoaded().post(exchange);
+      this.#connectionFor(exchange).post(exchange);
     });
   }
 
-  /** @returns {WsConnection} a new one if the others have many requests */
-  #leastLoaded() {
+  /** @param {WsExchange} exchange @returns {WsConnection} the free one with the fewest requests, or a new one */
+  #connectionFor({ isBatch }) {
+    const nowUs = this.clock.nowUs();
+    /** @type {WsConnection | null} */
+    let free = null;
     /** @type {WsConnection | null} */
     let least = null;
-    for (const connection of this.connections) if (least === null || connection.load < least.load) least = connection;
-    const isEnough = this.connections.size >= this.#maxConnections || Number(least?.load) < REQUESTS_PER_SOCKET;
-    if (least !== null && isEnough) return least;
+    for (const connection of this.connections) {
+      if (least === null || connection.load < least.load) least = connection;
+      if (connection.isFree(isBatch, nowUs) && (free === null || connection.load < free.load)) free = connection;
+    }
+    if (free !== null) return free;
+    if (least !== null && this.connections.size >= this.#maxConnections) return least;
     const opened = new WsConnection(this);
     this.connections.add(opened);
     return opened;

@@ -32,7 +32,7 @@ import { startWsServer } from './ws-server.js';
  * @property {(request: RpcRequest, answer: Answer, context: Context) => Answer | undefined | void | Promise<Answer | undefined | void>} [after]
  *   what becomes of the node's answer; undefined: it stays
  * @property {(requests: RpcRequest[]) => Answer | undefined} [batch] the answer to a whole batch
- * @property {boolean} [isInTurn] batches are answered one by one, and so are the requests in them
+ * @property {boolean} [isInTurn] the requests of a batch are answered one by one; on a WebSocket all requests of a connection
  * @property {'gzip' | 'br' | 'deflate'} [encoding] of bodies, which nobody asked for
  * @property {number} [muteAfterMs] a WebSocket says nothing from then on, and is not closed
  */
@@ -81,8 +81,6 @@ function createSpeaker(dialect, ask, clock) {
     for (const request of requests) answers.push(await answerOf(request));
     return answers;
   };
-  /** @type {Promise<Answer[]>} */
-  let turn = Promise.resolve([]);
   return async (body) => {
     const asked = JSON.parse(body);
     /** @type {RpcRequest[]} */
@@ -90,7 +88,7 @@ function createSpeaker(dialect, ask, clock) {
     const whole = Array.isArray(asked) ? dialect.batch?.(requests) : undefined;
     if (whole !== undefined) return { status: 200, text: JSON.stringify({ jsonrpc: '2.0', id: null, ...whole }) };
     const answers = await (dialect.isInTurn && Array.isArray(asked)
-      ? (turn = turn.then(() => inTurn(requests)))
+      ? inTurn(requests)
       : Promise.all(requests.map(answerOf)));
     const page = answers.find(({ status }) => status !== undefined);
     if (page?.status !== undefined) return { status: page.status, text: '<html>no</html>' };
@@ -157,13 +155,26 @@ export async function startDialectSocket(t, url, { muteAfterMs = Infinity, ...di
   const speak = createSpeaker(dialect, askOf(url), createClock());
   /** Connections that are dead. @type {WeakSet<object>} */
   const mute = new WeakSet();
+  /** The last answer of each connection. @type {WeakMap<object, Promise<unknown>>} */
+  const turns = new WeakMap();
   /** @type {NodeJS.Timeout | undefined} */
   let timer;
   const server = await startWsServer(t, {
     onMessage: (peer, text) => {
       if (muteAfterMs < Infinity)
         timer ??= setTimeout(() => server.peers.forEach((each) => mute.add(each)), muteAfterMs);
-      if (!mute.has(peer)) void speak(text).then((reply) => mute.has(peer) || peer.send(reply.text));
+      if (mute.has(peer)) return;
+      const turn = dialect.isInTurn ? turns.get(peer) : undefined;
+      const answer = async () => {
+        await turn;
+        const reply = await speak(text);
+        if (!mute.has(peer)) peer.send(reply.text);
+      };
+      // The node may have been stopped.
+      turns.set(
+        peer,
+        answer().catch(() => {}),
+      );
     },
   });
   t.after(() => clearTimeout(timer));

@@ -1,10 +1,10 @@
 /**
- * What public chains and gateways answer otherwise than geth, as data: rows A to V of issue 36 with their variants, and what
+ * What public chains and gateways answer otherwise than geth, as data: kinds A to V with their variants, and what
  * a run must come to with each. The same table runs in memory (test/contract/dialects.test.js) and before real nodes
  * (test/e2e/dialects.test.js, test/geth/dialects.test.js).
  */
 import assert from 'node:assert/strict';
-import { Transaction, Wallet, getCreateAddress } from 'ethers';
+import { Transaction, Wallet, getCreateAddress, keccak256 } from 'ethers';
 import { hash32, hex } from './memory-chain.js';
 
 /**
@@ -17,10 +17,11 @@ import { hash32, hex } from './memory-chain.js';
  * @property {boolean} [isIncomplete] the audit may be incomplete
  * @property {RegExp[]} [says] in the words of the run
  * @property {RegExp[]} [silent] not in them, beside ACCUSATIONS
+ * @property {RegExp} [admits] one of ACCUSATIONS that is true here
  * @property {(run: any) => void} [check] of the run file, which throws
  *
  * @typedef {object} Setting
- * @property {string} row of issue 36
+ * @property {string} row kind, a letter
  * @property {string} name
  * @property {string} words which public chains do so
  * @property {string} [args] of the command line
@@ -33,11 +34,14 @@ import { hash32, hex } from './memory-chain.js';
  * @typedef {Dialect & Expectation & Setting} Variant
  */
 
+/** Of transactions. */
+const LOST = /\blost\b/;
+
 /** What no run may say of a node that only speaks in another way. */
 export const ACCUSATIONS = [
   /another run/,
   /\breorg of|by a reorg\b/,
-  /\blost\b/,
+  LOST,
   /NOT EXACT/,
   /does not speak JSON-RPC/,
   /bug of stress/,
@@ -133,12 +137,17 @@ const holed = (atHole) =>
     atHole,
   );
 
-/** One of two requests is answered by a replica that is some blocks behind. @param {number} blocks @returns {Dialect} */
-const lagging = (blocks) => ({
-  before: async ({ method, params }, { node, head, count }) => {
+/**
+ * Reads are answered by a replica that is some blocks behind: every second one, or all.
+ * @param {number} blocks @param {(context: Context) => boolean} [isBehind] @returns {Dialect}
+ */
+const lagging = (blocks, isBehind = ({ count }) => count('reads') % 2 === 1) => ({
+  before: async ({ method, params }, context) => {
+    const { node, head, nowMs, state } = context;
+    if (method === 'eth_chainId') state.begunMs = nowMs();
     const isState = [NONCE, 'eth_getBalance', 'eth_call', 'eth_getCode'].includes(method);
     if (!isState && ![BLOCK, 'eth_blockNumber', RECEIPT].includes(method)) return undefined;
-    if (count('reads') % 2 === 0) return undefined;
+    if (!isBehind(context)) return undefined;
     const last = (await head()) - blocks;
     if (method === 'eth_blockNumber') return { result: hex(last) };
     const at = params[isState ? 1 : 0];
@@ -260,6 +269,13 @@ export const DIALECTS = [
       error: { code: -32000, message: 'failed to load tipset: no messages at this epoch' },
     }),
     'the block before at heights without one': holed(),
+    'null at heights without a block, --check consistency': {
+      ...{ ...holed({ result: null }), on: ['anvil'], args: '--check consistency -d 10s' },
+      check: ({ consistency: { violations, checks } }) => {
+        assert.deepEqual(violations, {});
+        assert.ok(checks.block > 2, JSON.stringify(checks));
+      },
+    },
     'blocks state no parent': fieldOf('parentHash', () => undefined),
     'parentHash is not the hash of the block before': { ...fieldOf('parentHash', () => hash32(7, 'a')), on: BOTH },
   }),
@@ -427,6 +443,10 @@ export const DIALECTS = [
   }),
   ...rows('L', 'gateways over several nodes', { runs: 2 })({
     'a replica three blocks behind, two runs': { ...lagging(3), args: '-t 6', on: BOTH },
+    'a replica five blocks behind in all reads of the first two seconds, two runs': {
+      ...lagging(5, ({ nowMs, state }) => nowMs() - state.begunMs < 2000),
+      ...{ exit: 69, says: [/start the run again/] },
+    },
   }),
   ...rows('M', 'EIP-7966', { args: '--inclusion sync', check: isNotLost })({
     'code 4 after it arrived': {
@@ -451,6 +471,22 @@ export const DIALECTS = [
         await sleep(isPooled ? 51_000 : 1500);
       },
       silent: [/is down|does not answer/],
+    },
+  }),
+  ...rows('O', 'Cosmos EVM', { args: '-t 40 -d 20s', transport: 'ws', on: ['anvil'] })({
+    'over a socket, 40 transactions are dropped, and looking for each takes 1.5 s': {
+      isInTurn: true,
+      before: ({ method, params }, { count, nowMs }) =>
+        method === SEND && nowMs() > 4000 && count('dropped') <= 40 ? { result: keccak256(params[0]) } : undefined,
+      after: async ({ method }, { result }, { sleep }) => {
+        if (result === null && [RECEIPT, TRANSACTION].includes(method)) await sleep(1500);
+      },
+      silent: [/is down|does not answer/],
+      admits: LOST,
+      check: ({ counts, generator }) => {
+        assert.deepEqual([counts.abandoned, counts.timedOut], [0, 0]);
+        assert.ok(generator.resubmissions.lost >= 40);
+      },
     },
   }),
   ...rows('P', 'EthereumJS', { args: TRANSFER, isIncomplete: true, says: [/effectiveGasPrice/], on: BOTH })({

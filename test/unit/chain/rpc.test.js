@@ -166,17 +166,6 @@ describe('call()', () => {
     assert.equal(error.code, 'transport_refused');
   });
 
-  it('names --wait-for where the first question of the set-up is refused', async () => {
-    const { rpc } = rpcOver(() => {
-      throw new TransportError('connection refused', 'refused');
-    });
-    const words = async (/** @type {Purpose} */ purpose) =>
-      (await caught(() => rpc.call('eth_chainId', [], purpose))).message;
-    const hint = 'is the node running? --wait-for 30s waits for it';
-    assert.equal(await words('setup'), `http://node: connection refused; ${hint}`);
-    assert.equal(await words('health'), 'http://node: connection refused');
-  });
-
   it('names the method and the size of the batch that got no answer in time', async () => {
     let isWell = true;
     const { rpc } = rpcOver((asked) => {
@@ -187,8 +176,8 @@ describe('call()', () => {
     isWell = false;
     const ask = (/** @type {number} */ count) => caught(() => rpc.batch(requests(count), 'setup'));
     const end = 'within 10 s (--request-timeout)';
-    // A batch that times out is halved twice.
-    assert.equal((await ask(40)).message, `http://node: no answer to echo (a batch of 10) ${end}`);
+    // A batch that times out is split twice.
+    assert.equal((await ask(50)).message, `http://node: no answer to echo (a batch of 2) ${end}`);
     assert.equal((await ask(1)).message, `http://node: no answer to echo ${end}`);
     assert.equal(
       (await caught(() => rpc.call('eth_call', [], 'load'))).message,

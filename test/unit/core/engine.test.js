@@ -74,6 +74,7 @@ describe('an engine with several operations of one wallet', () => {
 
   it('one never sent delays later ones until another operation uses its nonce', async () => {
     const run = await begun({ fault: once({ 1: 'refuse' }) });
+    await run.advance(50); // the backoff before the chain is asked
     assert.equal(run.sampleOf(0, 1)?.code, 'rejected');
     await run.block();
     assert.deepEqual(outcomes(run, 3), ['verified', 'rejected', 'open']);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { NonceTakenError } from '../../../src/chain/send.js';
-import { assertSameChain, confirmSetUp, proveForeignSender, startBlockOf } from '../../../src/core/setup.js';
+import { assertSameChain, confirmSetUp, foreignSenderOf, startBlockOf } from '../../../src/core/setup.js';
 import { ForeignSenderError, RpcError, TransportError, UnavailableError } from '../../../src/errors.js';
+import { toHex } from '../../../src/chain/answers.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 import { addressOf, hash32 } from '../../helpers/samples.js';
@@ -86,60 +86,74 @@ describe('confirmSetUp() and startBlockOf()', () => {
   });
 });
 
-describe('a wallet used since the set-up', () => {
-  it('is named with its transaction before the load', async () => {
-    const { rpc, ready } = site({ nonce: 2 });
-    const transaction = { from: ADDRESS, nonce: '0x2', hash: `0x${'f0'.repeat(32)}` };
-    const call = rpc.call;
-    rpc.call = async (method, params, ...rest) => {
-      if (method === 'eth_blockNumber') return '0x64';
-      const answer = await call(method, params, ...rest);
-      return params[1] === true ? { ...answer, transactions: [transaction] } : answer;
-    };
-    await assert.rejects(async () => startBlockOf(ready, 0, 0), {
-      name: 'ForeignSenderError',
-      message: /^wallets 7 sent a transaction that is not of this run: 0x(f0){32} \(wallet 7, nonce 2\)/,
-    });
-  });
-});
-
-describe('a nonce of the set-up that another sender used, on a node that has dropped the states since', () => {
-  /** The node keeps the states of ten blocks. @param {(block: number) => number} nonceAt of the wallet */
-  const prove = async (nonceAt) => {
+describe('nonces that the set-up did not use', () => {
+  /**
+   * On a node that keeps the states of ten blocks, and makes one a second.
+   * @param {(block: number) => number} nonceAt of the wallet
+   * @param {{isFunder?: boolean}} [options]
+   */
+  const judge = async (nonceAt, { isFunder = false } = {}) => {
     const clock = createFakeClock();
     const startUs = clock.nowUs();
     const head = () => 400 + Math.floor((clock.nowUs() - startUs) / 1e6);
     const rpc = fakeRpc({
-      eth_blockNumber: () => `0x${head().toString(16)}`,
-      eth_getTransactionCount: (_, block) => {
-        if (Number(block) > head() - 10) return `0x${nonceAt(Number(block)).toString(16)}`;
+      eth_blockNumber: () => toHex(head()),
+      eth_getTransactionCount: (_, at) => {
+        const block = at === 'latest' ? head() : Number(at);
+        if (block > head() - 10) return toHex(nonceAt(block));
         throw new RpcError('eth_getTransactionCount', -32000, 'missing trie node');
       },
       eth_getBlockByNumber: (block) => {
         const nonce = nonceAt(Number(block)) - 1;
-        const transaction = { from: ADDRESS, nonce: `0x${nonce.toString(16)}`, hash: `0x${'f0'.repeat(32)}` };
+        const transaction = { from: ADDRESS, nonce: toHex(nonce), hash: `0x${'f0'.repeat(32)}` };
         return { hash: hash32(block), transactions: [transaction] };
       },
     });
     const wallet = /** @type {any} */ ({ index: 21, address: ADDRESS, nonce: 28 });
     const { signal } = new AbortController();
-    const error = new NonceTakenError(wallet, 27, '0x2', 'nonce too low');
-    const proving = proveForeignSender(error, { rpc, clock, signal, timeoutMs: 60_000 }, [wallet], 100);
-    await clock.advance(11_000);
-    return proving;
+    const wallets = isFunder ? [] : [wallet];
+    const judging = foreignSenderOf({ rpc, clock, signal }, [wallet], wallets, 'the node does not take nonce 27');
+    await clock.advance(16_000);
+    return judging;
   };
 
-  it('the next transaction of that sender is the proof', async () => {
-    const error = await prove((block) => block - 270);
-    assert.ok(error instanceof ForeignSenderError);
-    assert.match(
-      error.message,
-      /^wallets 21 sent a transaction that is not of this run: 0x(f0){32} \(wallet 21, nonce 130\)/,
-    );
+  it('another sender is proved by its next transaction, seen when no endpoint lags any more', async () => {
+    for (const [options, who, place] of /** @type {const} */ ([
+      [{}, 'wallets 21', 'wallet 21, nonce 135'],
+      [{ isFunder: true }, 'the funder', 'nonce 135'],
+    ])) {
+      const error = await judge((block) => block - 270, options);
+      assert.ok(error instanceof ForeignSenderError);
+      const [start] = error.message.split('; ');
+      assert.equal(
+        start,
+        `${who} sent a transaction that is not of this run: 0x${'f0'.repeat(32)} (${place}) was mined`,
+      );
+    }
   });
 
-  it('no proof: the node may have told an old nonce before, and no transaction follows', async () => {
-    assert.equal(await prove(() => 130), null);
+  it('a run that ended before accuses nobody, also if the endpoint lagged for four seconds', async () => {
+    for (const nonceAt of [() => 130, (/** @type {number} */ block) => (block < 404 ? 28 : 130)]) {
+      const error = await judge(nonceAt);
+      assert.ok(error instanceof UnavailableError);
+      assert.match(
+        error.message,
+        /^the node does not take nonce 27; .* none followed within 10 s: start the run again$/,
+      );
+    }
+  });
+
+  it('transactions of the set-up that are still to come are no evidence', async () => {
+    assert.ok((await judge((block) => Math.min(28, block - 380))) instanceof UnavailableError);
+  });
+
+  it('are found before the load', async () => {
+    const { clock, ready } = site({ nonce: 2 });
+    const starting = assert.rejects(async () => startBlockOf(ready, 0, 0), {
+      message: /^wallets 7 have sent transactions that are not of this run; .*: start the run again$/,
+    });
+    await clock.advance(20_000);
+    await starting;
   });
 });
 

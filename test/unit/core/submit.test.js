@@ -59,6 +59,7 @@ function setUp({ answers = [], earlier = [], mostRaises = Infinity, random = 0, 
         ? null
         : { transactionHash: hash, blockNumber: toHex(number), blockHash: hash32(number), status: '0x1' };
     },
+    eth_getTransactionCount: () => toHex(minedIn.size),
     eth_getTransactionByHash: (hash) =>
       pool.has(hash) || minedIn.has(hash) ? { blockNumber: minedIn.get(hash) } : null,
   });
@@ -252,12 +253,21 @@ describe('submit(): repeated or not', () => {
     'a nonce that another one has': refusal('replacement transaction underpriced'),
     'anything else': refusal('not today'),
   };
+  it('the chain is asked after the backoff', async () => {
+    const { rpc, clock } = setUp({ answers: [NONCE_TOO_LOW] });
+    await clock.advance(24);
+    assert.equal(rpc.count(), 1);
+    await clock.advance(1);
+    assert.equal(rpc.count(), 3);
+  });
+
   for (const [name, error] of Object.entries(lookedUp)) {
     it(`${name}: is not repeated if the node does not have the transaction`, async () => {
       const { rpc, end, clock } = setUp({ answers: [error, error] });
       await clock.advance(10_000);
       assert.equal(end(), error);
-      equalBy(rpc.calls, ({ method }) => method, ['eth_sendRawTransaction', 'eth_getTransactionByHash']);
+      const asked = ['eth_sendRawTransaction', 'eth_getTransactionCount', 'eth_getTransactionByHash'];
+      equalBy(rpc.calls, ({ method }) => method, asked);
     });
   }
 
