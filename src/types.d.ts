@@ -290,8 +290,8 @@ export type Sighting = Span & {
 export type SeenBlock = Block & {
   /** time of day */
   seenAtMs: number;
-  /** how much later than its timestamp */
-  skewMs: number;
+  /** how much later than its timestamp; null: the node states none */
+  skewMs: number | null;
   /** since the previous block was seen */
   gapMs: number;
 };

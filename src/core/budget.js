@@ -70,6 +70,8 @@ export class FeeBudget {
    * @param {Pick<Block, 'hash' | 'baseFeeWei' | 'gasUsed'>} block
    */
   observe({ hash, baseFeeWei, gasUsed }) {
+    // Without a statement of its gas the fees of its transactions stay charged in full.
+    if (gasUsed === 0) return;
     this.#blocks.set(hash, { baseFeeWei, gasUsed: BigInt(gasUsed), gas: 0n, priceWei: 0n });
     for (const oldest of this.#blocks.keys()) {
       if (this.#blocks.size <= BLOCKS_KEPT) return;

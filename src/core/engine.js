@@ -227,7 +227,7 @@ export class ThreadEngine {
     // The first block has no gap.
     const gapMs = (block.seenAtUs - (this.#lastBlockAtUs || block.seenAtUs)) / 1000;
     this.#lastBlockAtUs = block.seenAtUs;
-    const skewMs = seenAtMs - (block.timestampS ?? seenAtMs / 1000) * 1000;
+    const skewMs = block.timestampS === null ? null : seenAtMs - block.timestampS * 1000;
     return { ...block, ownGasLimit: block.ours * Number(gasLimit), seenAtMs, skewMs, gapMs };
   }
 

@@ -388,7 +388,9 @@ export class TransactionRecovery extends Recovery {
     // If anvil receives a transaction while it makes the block with the previous nonce, it keeps the transaction queued
     // and never includes it. Sending the same bytes again has no effect there: a replacement helps, and one is enough.
     const isAsked = lastRebroadcast.times === 1;
-    const pending = isAsked ? gather(rpc, nonceOf(account.wallet.address, 'pending'), 'resolve').catch(() => null) : null;
+    const pending = isAsked
+      ? gather(rpc, nonceOf(account.wallet.address, 'pending'), 'resolve').catch(() => null)
+      : null;
     try {
       const known = await nullIfRefused(gather(rpc, transactionOf(String(hash)), 'resolve'));
       return { isKnown: known !== null, pending: await pending };

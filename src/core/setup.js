@@ -18,7 +18,7 @@ import {
 import { Wallet } from '../chain/keys.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
 import { NonceTakenError } from '../chain/send.js';
-import { ForeignSenderError, RpcError, UnavailableError, UsageError } from '../errors.js';
+import { RpcError, UnavailableError, UsageError } from '../errors.js';
 import { chainReplaced } from '../inclusion/follow.js';
 import { chooseInclusion, warningOf } from '../inclusion/index.js';
 import { chooseKeys, deriveWallets, identify, openSender, readChainAndKeys } from './connect.js';
@@ -29,6 +29,7 @@ import { sliceIndexes } from './nonces.js';
 
 /**
  * @import { CallWorkload, ChainInfo, Chosen, Config, Fees, Gas, Rpc, Sender, Surroundings, TransactionWorkload } from '../types.d.ts'
+ * @import { ForeignSenderError } from '../errors.js'
  * @import { Payments } from '../chain/funding.js'
  * @import { GivenKeys, Identity } from './connect.js'
  * @import { Opened } from './run.js'

@@ -1,3 +1,4 @@
+import { statesGas } from '../stats/blocks.js';
 import { Distribution } from '../stats/histogram.js';
 import { countedWords } from '../stats/sample.js';
 import { byCode, count, hanging, printable, seconds, timeText } from '../text.js';
@@ -142,7 +143,7 @@ function figuresOf(row, totals) {
     verified: count(totals.verified),
     tps: figure(row.tps),
     runTps: figure(totals.runTps),
-    gas: figure(row.perSecond === undefined ? null : row.perSecond.gas / 1e6),
+    gas: figure(row.perSecond === undefined || !statesGas(row.blocks) ? null : row.perSecond.gas / 1e6),
     ...Object.fromEntries(LATENCIES.map((name, i) => [name, latencies[i]])),
     inFlight: count(row.inFlight),
     failed: count(row.counts.failed + row.counts.timedOut),

@@ -10,6 +10,11 @@ export function noBlocks() {
   return zero(BLOCKS);
 }
 
+/** Each transaction takes gas: without any the node states none. @param {{transactions: number, gasUsed: number}} blocks */
+export function statesGas({ transactions, gasUsed }) {
+  return transactions === 0 || gasUsed > 0;
+}
+
 /** @param {SeenBlock} block @returns {BlockTotals} */
 export function totalsOfBlock({ number, transactions, ours, gasUsed, gasLimit, ownGasLimit = 0, skewMs, gapMs }) {
   // Nodes reserve a transaction's gas limit, which may be twice the gas that it uses.
@@ -33,7 +38,7 @@ export function totalsOfBlock({ number, transactions, ours, gasUsed, gasLimit, o
     gapMaxMs: gapMs,
     skewMinMs: skewMs,
     skewMaxMs: skewMs,
-    skewSumMs: skewMs,
+    skewSumMs: skewMs ?? 0,
   };
 }
 
@@ -83,7 +88,7 @@ export class SharedBlocks {
     if (known === undefined) this.#open.set(key, { block, seen: 1 });
     else {
       // The first sighting counts, not the first report.
-      const first = block.skewMs < known.block.skewMs ? block : known.block;
+      const first = block.seenAtMs < known.block.seenAtMs ? block : known.block;
       const [ours, { ownGasLimit = 0 }] = [known.block.ours + block.ours, known.block];
       known.block = { ...first, ours, ownGasLimit: ownGasLimit + (block.ownGasLimit ?? 0) };
       known.seen += 1;

@@ -201,7 +201,7 @@ function gasPerOperation({ gas, blocks }) {
   // Instances that are merged have the blocks with transactions of several of them in common.
   const all = blocks.ours === blocks.transactions ? { operations: blocks.ours, used: blocks.gasUsed } : undefined;
   const own = { operations: blocks.own?.transactions ?? 0, used: blocks.own?.gasUsed ?? 0 };
-  const known = [gas, all, own].find((sums) => (sums?.operations ?? 0) > 0);
+  const known = [gas, all, own].find((sums) => (sums?.operations ?? 0) > 0 && Number(sums?.used) > 0);
   return known === undefined ? null : known.used / known.operations;
 }
 

@@ -1,6 +1,6 @@
 import { worstExit } from '../errors.js';
 import { cutShort, gasRateNotHeld, rateNotHeld, shortWindow } from './growth.js';
-import { addBlocks, noBlocks } from './blocks.js';
+import { addBlocks, noBlocks, statesGas } from './blocks.js';
 import { Distribution } from './histogram.js';
 import { zero } from './merge.js';
 import { RUNG } from './metrics.js';
@@ -12,7 +12,7 @@ import { judge } from './verdict.js';
 /**
  * The run file (evm-stress/run@1): a whole run as one JSON document, described by docs/run.schema.json.
  *
- * @import { Counts, DistributionJson, GroupFigures, RunParts, RungJson, ThresholdResult } from '../types.d.ts'
+ * @import { BlockTotals, Counts, DistributionJson, GroupFigures, RunParts, RungJson, ThresholdResult } from '../types.d.ts'
  * @import { Stats } from './stats.js'
  * @import { Verdict } from './verdict.js'
  */
@@ -117,6 +117,7 @@ function measuredRun(parts, partial) {
   const load = parts.intervals.filter(({ phase }) => phase === 'load');
   // CPU time is known up to the last report.
   const verified = load.reduce((sum, { counts }) => sum + counts.verified, 0);
+  const blocks = load.reduce((all, interval) => addBlocks(all, interval.blocks), noBlocks());
   return {
     schema: RUN_SCHEMA,
     id: parts.id,
@@ -141,7 +142,7 @@ function measuredRun(parts, partial) {
     failures: stats.failures,
     failureWords: parts.failureWords,
     reorgs: parts.reorgs,
-    rates: ratesOf(parts),
+    rates: ratesOf(parts, blocks),
     ...(parts.gasRate && { gasRate: parts.gasRate }),
     latency: {
       total: sum(latency, censored),
@@ -160,7 +161,7 @@ function measuredRun(parts, partial) {
     lag: lag.toJSON(),
     intervals: parts.intervals,
     series: parts.series,
-    blocks: load.reduce((all, { blocks }) => addBlocks(all, blocks), noBlocks()),
+    blocks,
     probes: load.length === 0 ? null : probesOf(load),
     generator: {
       ...generator,
@@ -171,12 +172,12 @@ function measuredRun(parts, partial) {
     spending: parts.spending,
     verdict: /** @type {Verdict | null} */ (null),
     thresholds: /** @type {ThresholdResult[]} */ ([]),
-    unmeasured: unmeasuredFigures(parts, { seconds, verified, isProbed: load.length > 0 }),
+    unmeasured: unmeasuredFigures(parts, { seconds, verified, blocks, isProbed: load.length > 0 }),
   };
 }
 
-/** @param {RunParts} parts */
-function ratesOf(parts) {
+/** @param {RunParts} parts @param {BlockTotals} blocks of the window */
+function ratesOf(parts, blocks) {
   const { stats, durationUs, ratesUs, isOpenLoop, inWindow } = parts;
   const { window, inside } = stats;
   const rate = (/** @type {number} */ count) => (durationUs > 0 ? (1e6 * count) / durationUs : null);
@@ -188,7 +189,7 @@ function ratesOf(parts) {
     acceptedPerSecond: rate(window.accepted),
     includedPerSecond: spreadRate(inWindow.included),
     verifiedPerSecond: spreadRate(inWindow.verified),
-    chainGasPerSecond: parts.environment.inclusion === null ? null : spreadRate(inWindow.gas),
+    chainGasPerSecond: parts.environment.inclusion === null || !statesGas(blocks) ? null : spreadRate(inWindow.gas),
     spreadMs: ratesUs / 1000,
   };
 }
@@ -242,16 +243,20 @@ function groups(figures) {
 
 /**
  * @param {RunParts} parts
- * @param {{seconds: number, verified: number, isProbed: boolean}} known
+ * @param {{seconds: number, verified: number, blocks: BlockTotals, isProbed: boolean}} known
  * @returns {Record<string, string>} reasons of null figures by JSON pointer
  */
-function unmeasuredFigures(parts, { seconds, verified, isProbed }) {
+function unmeasuredFigures(parts, { seconds, verified, blocks, isProbed }) {
   const { unmeasured, isOpenLoop, generator, gasRate, promises, environment, ratesUs, periodUs } = parts;
   /** @type {Record<string, string>} */
   const reasons = { ...unmeasured };
   for (const name of isOpenLoop ? [] : ['askedPerSecond', 'achievedPerSecond'])
     reasons[`/rates/${name}`] = 'no rate was asked for (--rate, --stages)';
   if (environment.inclusion === null) reasons['/rates/chainGasPerSecond'] = 'plain calls are in no block';
+  if (!statesGas(blocks)) reasons['/rates/chainGasPerSecond'] = 'eth_getBlockByNumber: gasUsed is not there';
+  if (blocks.count > 0 && blocks.skewMaxMs === null)
+    for (const name of ['skewMinMs', 'skewMaxMs'])
+      reasons[`/blocks/${name}`] = 'eth_getBlockByNumber: timestamp is not there';
   if (seconds > 0 && ratesUs === 0)
     for (const name of ['includedPerSecond', 'verifiedPerSecond', 'chainGasPerSecond'])
       reasons[`/rates/${name}`] ??=

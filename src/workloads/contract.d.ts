@@ -298,8 +298,11 @@ export interface Kit {
   auditByCall: (
     callOf: (position: number) => { to: string; data: string },
   ) => NonNullable<TransactionWorkload['audit']>;
-  /** The same audit, and a verification of each operation by that number. */
-  countedBy: (callOf: (position: number) => { to: string; data: string }) => Counted;
+  /** The same audit, and a verification of each operation by that number. onCount is called when a wallet's is above zero. */
+  countedBy: (
+    callOf: (position: number) => { to: string; data: string },
+    onCount?: (position: number) => void,
+  ) => Counted;
   /**
    * In reconcile(): reads the receipts of all blocks of the run. onReceipt is called for each operation, in the order of
    * the chain; in a mix onOther is called for those of other members, with the value that they sent.

@@ -12,7 +12,7 @@ import { createPayloads, payloadGas } from './payload.js';
  * operation, and again by the audit. Also the file of `--contracts`, which keeps the addresses for later runs. A chain is
  * identified by its genesis hash, because development chains share chain ids and are often reset.
  *
- * @import { Preparation, TransactionWorkload } from './contract.d.ts'
+ * @import { Call, Preparation, TransactionWorkload } from './contract.d.ts'
  * @import { BuiltInOptions } from './index.js'
  */
 
@@ -49,8 +49,23 @@ export default function create({ kit, rpc, settings: { contracts: file = null, p
   // One text for all wallets. The contract ignores the tag. Without it, two instances that use the same wallets by mistake
   // would send identical transactions, and each would count those of the other as its own.
   const data = INCREMENT + kit.tag;
-  const incrementOf = (/** @type {string} */ to) => ({ to, data });
+  const incrementOf = (/** @type {string} */ to) => /** @type {Call & {to: string}} */ ({ to, data });
   let increments = /** @type {string[]} */ (state ?? []).map(incrementOf);
+  /** Wallets whose count is above zero. @type {Set<number>} */
+  const counting = new Set();
+  /** What an increment takes that is not the first: some chains fill their blocks by gas limits. @type {bigint | undefined} */
+  let laterGas;
+  const noteCount = (/** @type {number} */ position) => {
+    if (counting.has(position)) return;
+    counting.add(position);
+    if (counting.size > 1) return;
+    const call = { to: increments[position].to, data: payloadOf === null ? data : INCREMENT + payloadOf(position, 0) };
+    // Without an answer the gas limit stays that of a first increment.
+    kit.estimateGas({ from: kit.addresses()[position], ...call }).then(
+      (gas) => (laterGas = gas),
+      () => {},
+    );
+  };
 
   /**
    * The contracts of the file on this chain, and those of them that the wallets own.
@@ -97,10 +112,15 @@ export default function create({ kit, rpc, settings: { contracts: file = null, p
       await writeFileAtomically(file, `${JSON.stringify(json, null, 2)}\n`);
     },
     next: (position, nonce) => {
-      if (payloadOf === null) return increments[position];
-      return { to: increments[position].to, data: INCREMENT + payloadOf(position, nonce) };
+      const { to } = increments[position];
+      const gasLimit = counting.has(position) ? laterGas : undefined;
+      if (payloadOf !== null) return { to, data: INCREMENT + payloadOf(position, nonce), gasLimit };
+      // The same object is encoded once.
+      if (increments[position].gasLimit !== gasLimit && gasLimit !== undefined)
+        increments[position] = { to, data, gasLimit };
+      return increments[position];
     },
-    ...kit.countedBy((position) => ({ to: increments[position].to, data: COUNT })),
+    ...kit.countedBy((position) => ({ to: increments[position].to, data: COUNT }), noteCount),
     handOver: (first, count) => increments.slice(first, first + count).map(({ to }) => to),
   };
 }

@@ -100,7 +100,7 @@ export class WorkloadHost {
       authority: (seed) => authorityOf(`${tag} ${seed}`),
       verifyByReceipt: (targetOf, codeOf) => this.#verifyByReceipt(targetOf, codeOf),
       auditByNonce: () => undefined,
-      countedBy: (callOf) => this.#countedBy(callOf),
+      countedBy: (...given) => this.#countedBy(...given),
       auditByCall: (callOf) => this.#countedBy(callOf).audit,
       checkReceipts: (...given) => this.#checkReceipts(...given),
       wrong: (words) => new CheckError(words),
@@ -289,7 +289,7 @@ export class WorkloadHost {
   }
 
   /** @type {Kit['countedBy']} */
-  #countedBy(callOf) {
+  #countedBy(callOf, onCount) {
     const at = this.#starts.length;
     this.#starts.push(this.#state?.starts[at] ?? []);
     this.#readings.push(async ({ wallets }) => {
@@ -306,7 +306,7 @@ export class WorkloadHost {
       const call = callOf(position);
       const counter = { start: Number(this.#starts[at][position]), target: call.to };
       const read = (/** @type {number | 'latest'} */ block) => gather(this.#rpc, countOf(call, block), 'readback');
-      return verdictAt(read, counter, executed, inclusion, attempt);
+      return verdictAt(read, counter, executed, inclusion, attempt, onCount && (() => onCount(position)));
     };
     this.#counts.set(verify, callOf);
     return {
@@ -358,14 +358,16 @@ function createAddress(from, nonce) {
  * @param {Executed} bounds
  * @param {{number: number}} inclusion
  * @param {number} attempt
+ * @param {() => void} [onCount] called when it is above zero
  * @returns {Promise<Verdict>}
  */
-function verdictAt(readCount, { start, target }, { least, most, latest }, inclusion, attempt) {
+function verdictAt(readCount, { start, target }, { least, most, latest }, inclusion, attempt, onCount) {
   const isExact = attempt % 2 === 0;
   const bound = isExact ? most : latest;
   return readCount(isExact ? inclusion.number : 'latest').then(
     (answer) => {
       const count = Number(answer);
+      if (count > 0) onCount?.();
       const executed = count - start;
       const effect = String(count);
       if (executed === bound) return { state: 'ok', effect, target };

@@ -1,8 +1,10 @@
 import {
   ask,
+  countAt,
   fullBlockAt,
   gather,
   nullIfAbsent,
+  nullIfOdd,
   nullIfRefused,
   receiptOf,
   receiptsAt,
@@ -152,11 +154,15 @@ export class Receipts {
    * @returns {Promise<ChainReceipt[]>} in the block's order, at least those of the addresses
    */
   async #oursIn(number, positions, pricesFrom = 'receipts') {
-    const all = (await nullIfAbsent(this.#ofBlock(number, 'audit'))) ?? [];
+    const [listed, count] = await Promise.all([
+      nullIfAbsent(this.#ofBlock(number, 'audit')),
+      nullIfOdd(gather(this.#rpc, countAt(number), 'audit')),
+    ]);
+    const all = listed ?? [];
     const ours = all.filter(({ from }) => positions.has(from ?? ''));
     const arePriced = pricesFrom === 'receipts' && ours.every(({ priceWei }) => priceWei !== null);
-    // Some nodes answer with an empty list for a block that has transactions.
-    if (all.length > 0 && arePriced) return all;
+    // Some nodes answer with an empty list for a block that has transactions, or with a part of it.
+    if (arePriced && all.length >= (count ?? 1)) return all;
     const block = await nullIfAbsent(ask(this.#rpc, fullBlockAt(number), 'audit'));
     if (block === null) return [];
     const own = block.transactions.filter(({ from }) => positions.has(from ?? ''));

@@ -15,7 +15,8 @@ async function check(variant) {
   const { code, words, run, executed } = await simulatedRun(args, variant, { runs, chain, env });
   assert.equal(code, exit, words);
   for (const pattern of says) assert.match(words, pattern);
-  for (const pattern of [...ACCUSATIONS.filter((one) => one !== variant.admits), ...silent]) assert.doesNotMatch(words, pattern);
+  for (const pattern of [...ACCUSATIONS.filter((one) => one !== variant.admits), ...silent])
+    assert.doesNotMatch(words, pattern);
   if (exit !== 0) return assert.equal(run, null);
   const { counts, audit, reorgs } = run;
   assert.equal(reorgs.count, 0);

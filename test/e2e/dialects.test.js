@@ -36,7 +36,8 @@ describe('a run before a chain that answers as', { concurrency: 4 }, () => {
       const { stdout, stderr, run } = await runOf(t, `${words.join(' ')} -o ${offset}`, own);
       const said = `${stdout}\n${stderr}`;
       for (const pattern of says) assert.match(said, pattern);
-      for (const pattern of [...ACCUSATIONS.filter((one) => one !== variant.admits), ...silent]) assert.doesNotMatch(said, pattern);
+      for (const pattern of [...ACCUSATIONS.filter((one) => one !== variant.admits), ...silent])
+        assert.doesNotMatch(said, pattern);
       if (exit !== 0) return;
       assert.ok(isIncomplete ? run.audit.result !== 'not_exact' : run.audit.exact, JSON.stringify(run.audit));
       assert.ok(run.counts.verified > 0);

@@ -328,9 +328,21 @@ export const DIALECTS = [
   )({
     'eth_maxPriorityFeePerGas is null': instead(isTo('eth_maxPriorityFeePerGas'), { result: null }),
     'gasUsed is a JSON number': fieldOf('gasUsed', Number),
-    'gasUsed is absent': fieldOf('gasUsed', () => undefined),
+    'gasUsed is absent': {
+      ...fieldOf('gasUsed', () => undefined),
+      check: ({ rates, unmeasured }) => {
+        assert.equal(rates.chainGasPerSecond, null);
+        assert.match(unmeasured['/rates/chainGasPerSecond'], /gasUsed is not there/);
+      },
+    },
     'timestamp is a JSON number': fieldOf('timestamp', Number),
-    'timestamp is null': fieldOf('timestamp', () => null),
+    'timestamp is null': {
+      ...fieldOf('timestamp', () => null),
+      check: ({ blocks, unmeasured }) => {
+        assert.equal(blocks.skewMaxMs, null);
+        assert.match(unmeasured['/blocks/skewMaxMs'], /timestamp is not there/);
+      },
+    },
     'number is a JSON number': fieldOf('number', Number),
     'parentHash is absent': fieldOf('parentHash', () => undefined),
   }),
@@ -384,6 +396,11 @@ export const DIALECTS = [
   }),
   ...rows('G', 'gateways, old Erigon', { args: TRANSFER, check: isPrompt })({
     'block receipts are null': { ...instead(isTo(RECEIPTS), { result: null }), on: BOTH },
+    'block receipts lack some': {
+      after: ({ method }, { result }) =>
+        method === RECEIPTS && result?.length > 1 ? { result: result.slice(1) } : undefined,
+      on: BOTH,
+    },
     'block receipts are []': instead(isTo(RECEIPTS), { result: [] }),
     'block receipts are not found': instead(isTo(RECEIPTS), { error: { code: -32000, message: 'block not found' } }),
   }),
@@ -492,8 +509,14 @@ export const DIALECTS = [
   ...rows('P', 'EthereumJS', { args: TRANSFER, isIncomplete: true, says: [/effectiveGasPrice/], on: BOTH })({
     'effectiveGasPrice lacks the base fee': receiptField('effectiveGasPrice', () => '0x1'),
   }),
-  ...rows('Q', 'Cosmos EVM', { args: '-t 8 --in-flight 4', chain: { packsByLimit: true, gasLimit: 300_000 } })({
-    'blocks are packed by gas limit': { check: ({ verdict }) => assert.match(verdict.evidence, /had no room/) },
+  ...rows('Q', 'Cosmos EVM', { args: '-t 8 -d 20s --in-flight 4', chain: { packsByLimit: true, gasLimit: 300_000 } })({
+    'blocks are packed by gas limit': {
+      check: ({ verdict, blocks }) => {
+        assert.match(verdict.evidence, /had no room/);
+        // Six of the gas limit of a first increment, ten of a later one.
+        assert.ok(blocks.ours / blocks.count > 8, `${blocks.ours} in ${blocks.count} blocks`);
+      },
+    },
   }),
   ...rows('R', 'geth after its start', { args: '-d 15s', check: hasNoFailures, silent: [/rejected/] })({
     'no answers, then "exceeds block gas limit"': {

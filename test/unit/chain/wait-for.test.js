@@ -7,8 +7,7 @@ import { fakeRpc } from '../../helpers/fake-rpc.js';
 
 /** @typedef {() => unknown} Answer */
 
-const refused = () =>
-  new TransportError('http://a: connection refused', 'refused');
+const refused = () => new TransportError('http://a: connection refused', 'refused');
 const CHAIN = '0x7a69';
 
 /** Answers that throw their errors, the last one for ever. @param {...unknown} answers @returns {Answer} */

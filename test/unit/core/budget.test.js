@@ -85,6 +85,13 @@ describe('FeeBudget', () => {
     assert.equal(used(), 2500n);
   });
 
+  it('a transaction in a block that states no gas is charged in full', () => {
+    const { budget, begin, end, used } = budgetOf(1000n);
+    budget.observe(blockOf('0xa', 2n, 0));
+    end(begin(), '0xa');
+    assert.equal(used(), 1000n);
+  });
+
   it('what was sent and is in no known block is charged in full, and never released', () => {
     const { budget, begin, end, used } = budgetOf(2000n);
     end(begin());
