@@ -323,6 +323,10 @@ export class ThreadEngine {
     /** @type {Record<string, string>} */
     const warnings = typeof detector?.warning === 'string' ? { inclusion: detector.warning } : {};
     if (detector?.note) warnings.chain = detector.note;
+    const { unreadBlock } = this.#retryPolicy;
+    if (unreadBlock !== null)
+      warnings.readback = `waiting for the receipts or the state of block ${unreadBlock}: ${this.#options.rpc.display} announces it and does not serve them`;
+    this.#retryPolicy.unreadBlock = null;
     const { limit = 1, refused = 0, why = '' } = this.#options.traffic().submissionBatches ?? {};
     if (refused > 0) warnings.batch = refusedWords(limit, why);
     const [reorgs, blocks] = [this.#newReorgs, this.#blocks];

@@ -244,6 +244,9 @@ function nothing() {}
 /** First and longest pause between two attempts to read the effect; it doubles. */
 const READ_BACK_PAUSE_MS = [5, 250];
 
+/** A wait of the read-back that is longer is said. */
+const SAID_AFTER_MS = 5000;
+
 const LOST_CHECK_MS = 1000;
 
 /** @param {Tools} tools @param {Operation} operation */
@@ -345,6 +348,7 @@ async function readBack({ rpc, clock, workload, retryPolicy }, operation, found)
       if (isSettled && (await isStillThere(rpc, found))) throw new Failed('wrong_count');
     }
     retryPolicy.readBackRetries += 1;
+    if (clock.nowUs() - found.seenAtUs > SAID_AFTER_MS * 1000) retryPolicy.unreadBlock = found.number;
     await operation.pause(clock, Math.max(pauseMs, retryPolicy.waitMs(clock.nowUs())));
     pauseMs = Math.min(pauseMs * 2, longestPauseMs);
   }

@@ -404,6 +404,13 @@ export const DIALECTS = [
     'block receipts are []': instead(isTo(RECEIPTS), { result: [] }),
     'block receipts are not found': instead(isTo(RECEIPTS), { error: { code: -32000, message: 'block not found' } }),
   }),
+  ...rows('G', 'nodes that index late', { args: `${TRANSFER} -d 20s` })({
+    'no receipts for twelve seconds': {
+      before: ({ method }, { nowMs }) =>
+        [RECEIPTS, RECEIPT].includes(method) && nowMs() > 6000 && nowMs() < 18_000 ? { result: null } : undefined,
+      says: [/waiting for the receipts or the state of block \d+: http:\/\/127\.0\.0\.1:1 announces it/],
+    },
+  }),
   ...rows('G', 'flashblocks: Base, Unichain', { check: hasNoFailures })({
     'receipts before their block, of none': early(() => ({ blockNumber: null, blockHash: null })),
     'receipts before their block, of the next': early((head) => ({ blockNumber: hex(head + 1), blockHash: ZERO })),
