@@ -20,8 +20,14 @@ const METHOD = /"method":"([^"]*)"/;
 /** Some gateways use it for rate limits as well as for credentials. */
 const FORBIDDEN = 403;
 
-/** @param {Reply} reply @param {Endpoint} endpoint @param {string} method @returns {any} @throws {ProtocolError} */
-export function parseReply({ status, text, retryAfterMs }, { display, secrets, served }, method) {
+/**
+ * @param {Reply} reply
+ * @param {Endpoint} endpoint
+ * @param {{method?: string, body?: string}} asked one of both
+ * @returns {any}
+ * @throws {ProtocolError}
+ */
+export function parseReply({ status, text, retryAfterMs }, { display, secrets, served }, { method, body = '' }) {
   try {
     const answer = parseJson(text);
     // A node may send a JSON-RPC error with any status. Other JSON with an error status comes from a gateway.
@@ -31,7 +37,8 @@ export function parseReply({ status, text, retryAfterMs }, { display, secrets, s
   } catch (cause) {
     if (status !== 200) {
       const isSaid = classOf({ rpcCode: 0, rpcMessage: text.slice(0, MAX_MESSAGE_CHARS) }) === 'rate_limit';
-      const isLimit = status === 429 || isSaid || (status === FORBIDDEN && served?.has(method) === true);
+      const isServed = served?.has(method ?? METHOD.exec(body)?.[1] ?? '') === true;
+      const isLimit = status === 429 || isSaid || (status === FORBIDDEN && isServed);
       // With a rate limit and from 500 on the request was right: the server is busy or broken.
       const advice = isLimit || status >= 500 ? '' : ': check the URL and its credentials';
       throw new ProtocolError(
@@ -117,8 +124,7 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
   const exchangeOf = (tries) => ({
     post: (texts, purpose, onSent) => {
       const body = texts.length === 1 ? texts[0] : `[${texts.join(',')}]`;
-      const [, method = ''] = METHOD.exec(body) ?? [];
-      const answered = (/** @type {Reply} */ reply) => ({ answer: parseReply(reply, endpoint, method), reply });
+      const answered = (/** @type {Reply} */ reply) => ({ answer: parseReply(reply, endpoint, { body }), reply });
       return post(body, { purpose, calls: texts.length, tries, onSent }, answered);
     },
     resultOf: (answer, item, reply) => resultOf(answer, item, reply, endpoint),
@@ -190,7 +196,7 @@ export function batchOf(gather) {
  * @param {Reply} reply to a single request @param {Request} request @param {Endpoint} endpoint
  */
 function resultIn(reply, request, endpoint) {
-  return resultOf(parseReply(reply, endpoint, request.method), request, reply, endpoint);
+  return resultOf(parseReply(reply, endpoint, request), request, reply, endpoint);
 }
 
 /** @param {any} answer @param {Request} request @param {Reply} reply @param {Endpoint} endpoint */
