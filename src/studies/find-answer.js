@@ -98,8 +98,7 @@ export function answerOf(tried) {
   const { trials, end, scale, heldShare } = tried;
   const isEach = [true, false].every((holds) => trials.some((trial) => trial.holds === holds));
   const isAnswer = end !== 'at least' && end !== 'below' && trials.length > 0 && (end !== null || isEach);
-  // A run may hold although the node did a little less than its rate.
-  const figures = { ...tried.figures, low: tried.figures.low * heldShare };
+  const figures = withinTried(tried.figures, trials, heldShare);
   const limit = ourLimit(tried, isAnswer ? figures : null);
   const shown = limit !== null || !isAnswer ? null : figures;
   return {
@@ -111,6 +110,20 @@ export function answerOf(tried) {
     words: limit === null ? headline(tried, shown) : notFound(tried, limit),
     reasons: reasonsOf(tried, isAnswer ? figures.estimate : null, limit),
   };
+}
+
+/**
+ * An answer that may be wrong by chance gives the distribution a long tail: the interval ends where runs were made.
+ * @param {Figures} figures
+ * @param {readonly Trial[]} trials
+ * @param {number} heldShare
+ * @returns {Figures}
+ */
+function withinTried({ estimate, low, high }, trials, heldShare) {
+  const lowest = heldOf(trials).find(({ value }) => value <= estimate)?.value ?? 0;
+  const highest = failedOf(trials).findLast(({ value }) => value >= estimate)?.value ?? Infinity;
+  // A run may hold although the node did a little less than its rate.
+  return { estimate, low: Math.max(low, lowest) * heldShare, high: Math.min(high, highest) };
 }
 
 /**

@@ -40,6 +40,12 @@ describe('answerOf()', () => {
     assert.deepEqual([low, high], [294, 601], 'a run that holds may have done 2 % less than its rate');
   });
 
+  it('has no bound outside of the runs, where a single answer may be wrong by chance', () => {
+    const figures = { estimate: 443, low: 3, high: 112_000 };
+    const { low, high } = answerOf({ ...tried, figures });
+    assert.deepEqual([low, high], [290 * 0.98, 900]);
+  });
+
   it('names the limit of the nearest failed run', () => {
     const trials = [trial(410), failed(494, { words: 'blocks are full', isOurs: false }), failed(616)];
     assert.match(answerOf({ ...tried, trials }).words, /\. Limit: blocks are full\.$/);
