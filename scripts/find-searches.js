@@ -74,7 +74,9 @@ function judgeNull(finds, limit) {
 
 /** @param {Find[]} finds */
 function judgeNode(finds) {
-  const answers = finds.flatMap(({ estimate, limit = null }) => (estimate === null || limit !== null ? [] : [estimate]));
+  const answers = finds.flatMap(({ estimate, limit = null }) =>
+    estimate === null || limit !== null ? [] : [estimate],
+  );
   const middle = answers.length === 0 ? NaN : median(answers);
   const far = Math.max(0, ...answers.map((value) => Math.abs(value / middle - 1)));
   const found = `${answers.length} of ${finds.length} found a rate`;

@@ -13,7 +13,7 @@ import { writeOrCheck } from './generated.js';
 
 const schema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
-  $id: 'evm-stress/config@1',
+  $id: 'urn:evm-stress:config:1',
   title: 'Options of stress, for --config FILE',
   description: 'Options by their names on the command line. Flags and the environment win over the file.',
   type: 'object',

@@ -414,6 +414,8 @@ export type Gas = {
   likely: { perWallet: bigint; perOperation: bigint };
   /** transferred wei; default: none */
   value?: { perWallet: bigint; perOperation: bigint };
+  /** accounts that it creates on the chain */
+  created?: { perWallet: bigint; perOperation: bigint };
 };
 
 type Own = Required<OwnTransactions>;

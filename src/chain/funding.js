@@ -68,7 +68,7 @@ const MAX_FILLED = 64;
 const MAX_POOL = 10_000;
 
 /** A plain payment (Ethereum Yellow Paper, appendix G). */
-const TRANSFER_GAS = 21_000;
+export const TRANSFER_GAS = 21_000;
 
 /** @param {Rpc} rpc @param {Wallet[]} wallets @returns {Promise<WalletState[]>} */
 async function readStates(rpc, wallets) {

@@ -19,7 +19,7 @@ import { engineConfigOf } from '../core/config.js';
 import { estimatePayments } from '../core/costs.js';
 import { run } from '../core/run.js';
 import { splitLoad } from '../core/mixed-engine.js';
-import { paymentsOf, walletNeedWei } from '../core/setup.js';
+import { gasOnChain, paymentsOf, walletNeedWei } from '../core/setup.js';
 import { EXIT, InternalError, UnavailableError, UsageError, displayName, worstExit } from '../errors.js';
 import { checkWritable, claimFile, isWorkloadFile, writeFileAtomically } from '../files.js';
 import { say, status, streamForPeople } from '../outputs/streams.js';
@@ -125,7 +125,8 @@ export const commands = {
       );
       if (workload.kind === 'call')
         throw new UsageError(`--workload ${config.workload} sends no transactions: there is nothing to fund`);
-      const estimateWei = walletNeedWei(config, workload.gas, sender.fees, chain);
+      const gas = await gasOnChain(sender.rpc, present(funder), workload.gas);
+      const estimateWei = walletNeedWei(config, gas, sender.fees, chain);
       // The fee may rise before the load, which asks again what it needs.
       const needWei = config.fundAmountWei ?? FUND_MARGIN * estimateWei;
       const words = config.fundAmountWei === null ? ' (twice the estimated need)' : '';

@@ -1,9 +1,11 @@
-import { HEAD, ask, askAll, gasOf, headerAt, nonceOf, nullIfRefused, toHex } from '../chain/answers.js';
+import { randomBytes } from 'node:crypto';
+import { HEAD, ask, askAll, gasOf, headerAt, nonceOf, nullIfOdd, nullIfRefused, toHex } from '../chain/answers.js';
 import { hashOf } from '../chain/chain-identity.js';
 import { fundOnDevChain } from '../chain/devchain.js';
 import {
   LAG_MS,
   MAX_TRANSACTION_GAS,
+  TRANSFER_GAS,
   ether,
   foreignSender,
   fundsMissing,
@@ -116,7 +118,8 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
     }
     const { index, instances } = config;
     await refuseLargeOperations(rpc, wallets[0], workload.gas, chain);
-    const needWei = walletNeedWei(config, workload.gas, fees, chain);
+    const gas = await gasOnChain(rpc, given.funder ?? wallets[0], workload.gas);
+    const needWei = walletNeedWei(config, gas, fees, chain);
     onProgress('reading wallets until none has a pending transaction', 0, threads);
     const states = await settleWallets(sender, wallets);
     let missing = shortfalls(wallets, states, needWei, isEmbedded ? null : await readPool(rpc, wallets));
@@ -133,7 +136,15 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
     const load = { ...config, ratePerSecond: rateOf(config, workload) };
     const payments = await paymentsOf(given.funder, sender, wallets, missing);
     const paymentGas = payments?.gas ?? 0n;
-    await estimateRunCost(load, { chain, isEmbedded, fees, workload, wallets, paymentGas, notice });
+    await estimateRunCost(load, {
+      chain,
+      isEmbedded,
+      fees,
+      workload: { ...workload, gas },
+      wallets,
+      paymentGas,
+      notice,
+    });
     if (payments !== null) {
       const paid = await pay(sender, payments, (done) =>
         onProgress('funding wallets', Math.min(done, missing.length), missing.length),
@@ -197,6 +208,26 @@ function isTestChain({ source, funder }, { clientVersion }) {
 /** @param {Wallet[]} wallets */
 function addressesOf(wallets) {
   return wallets.map(({ address }) => address);
+}
+
+/**
+ * The gas of the load with what this chain charges for accounts that are new on it (EIP-8037: about 186,000).
+ * @param {Rpc} rpc
+ * @param {Pick<Wallet, 'address'>} wallet that has funds
+ * @param {Gas} gas
+ * @returns {Promise<Gas>}
+ */
+export async function gasOnChain(rpc, { address }, gas) {
+  const { created } = gas;
+  if (created === undefined || created.perWallet + created.perOperation === 0n) return gas;
+  const to = `0x${randomBytes(20).toString('hex')}`;
+  const payment = await nullIfOdd(ask(rpc, gasOf({ from: address, to, value: '0x1' }), 'setup'));
+  const more = BigInt(Math.max(0, (payment ?? 0) - TRANSFER_GAS));
+  const added = (/** @type {{perWallet: bigint, perOperation: bigint}} */ { perWallet, perOperation }) => ({
+    perWallet: perWallet + created.perWallet * more,
+    perOperation: perOperation + created.perOperation * more,
+  });
+  return { ...gas, ...added(gas), likely: added(gas.likely) };
 }
 
 /**

@@ -14,6 +14,9 @@ import { auditLines } from './summary.js';
  * @typedef {{kind: 'failure' | 'skipped', words: string} | null} Trouble null: it passed
  */
 
+/** What the schema of Ant's JUnit task needs (github.com/windyroad/JUnit-Schema). */
+const TYPES = Object.freeze({ failure: { type: 'failed' }, skipped: {} });
+
 /** @param {OutputOptions} options @returns {Output} */
 export function createJunitOutput({ junit }) {
   const finish = async (/** @type {RunFile} */ run) => {
@@ -54,15 +57,18 @@ export function suiteText(cases, { startedAt, seconds }) {
     errors: '0',
     skipped: times('skipped'),
     time: String(seconds),
-    timestamp: startedAt,
+    // In UTC: the JUnit schema has no time zones.
+    timestamp: startedAt.slice(0, 'yyyy-mm-ddThh:mm:ss'.length),
+    hostname: 'localhost',
   });
   const lines = cases.map(({ group, name, trouble }) => {
     const head = `  <testcase${attributes({ classname: `stress.${group}`, name, time: '0' })}`;
     return trouble === null
       ? `${head}/>`
-      : `${head}><${trouble.kind}${attributes({ message: trouble.words })}/></testcase>`;
+      : `${head}><${trouble.kind}${attributes({ message: trouble.words, ...TYPES[trouble.kind] })}/></testcase>`;
   });
-  return ['<?xml version="1.0" encoding="UTF-8"?>', `<testsuite${suite}>`, ...lines, '</testsuite>', ''].join('\n');
+  const body = ['  <properties/>', ...lines, '  <system-out/>', '  <system-err/>'];
+  return ['<?xml version="1.0" encoding="UTF-8"?>', `<testsuite${suite}>`, ...body, '</testsuite>', ''].join('\n');
 }
 
 /** @param {ThresholdResult} result @returns {Trouble} */

@@ -169,6 +169,7 @@ export function createPrometheusOutput({ prometheus, info, instance = null, quie
       response.writeHead(status, { 'content-type': `text/plain${version}; charset=utf-8` }).end(text);
     if (!isOwnHost(request, host)) answer(403, `${foreignHost('prometheus')}\n`);
     else if (request.url?.split('?')[0] !== '/metrics') answer(404, 'the metrics are at /metrics\n');
+    else if (!['GET', 'HEAD'].includes(request.method ?? '')) answer(405, 'the metrics are read with GET\n');
     else answer(200, pageOf(state, labels), '; version=0.0.4');
   });
   return {

@@ -69,8 +69,10 @@ function chartFigure({ id, title, kind, x, summary, note, why, isWide = false })
     aria-labelledby="title-${id}"
     aria-describedby="caption-${id}"
   >
-    <h3 id="title-${id}">${title}</h3>
-    <figcaption id="caption-${id}">${summary}</figcaption>
+    <figcaption>
+      <h3 id="title-${id}">${title}</h3>
+      <p id="caption-${id}">${summary}</p>
+    </figcaption>
     ${note !== undefined && html`<p class="note">${note}</p>`} ${kind === 'heat' && heatScale(id)}
     <div
       class="plot"

@@ -55,7 +55,7 @@ const ROWS = Object.freeze([
     name: 'endpoint-limited',
     when: (f) => f.limitAnswers > 0 && f.limitedShare >= 0.25,
     evidence: (f) =>
-      `${percent(f.limitedShare)} of ${isPlain(f.run) ? 'the time of all users' : 'the latency'} is waiting because the endpoint asked for less: ${whole(f.limitAnswers)} answers were 429, Retry-After or "limit exceeded" (-32005)`,
+      `${percent(f.limitedShare)} of ${isPlain(f.run) ? 'the time of all users' : 'the latency'} is waiting because the endpoint asked for less: ${whole(f.limitAnswers)} answers were rate limits (429, Retry-After, or an error that says so)`,
   },
   // All that was asked for was done: generator, wallets and node can do at least that, however busy they were.
   {
@@ -190,7 +190,7 @@ export const LIMIT_WORDS = {
   'endpoint-down': 'the endpoint was down',
   funds: 'wallets without funds were the limit',
   'port-bound': 'local ports were the limit',
-  'endpoint-limited': 'a limit that the endpoint sets (429, Retry-After) was the limit',
+  'endpoint-limited': 'a rate limit of the endpoint was the limit',
   'generator-bound': 'this generator was the limit',
   'rate-bound': 'the rate asked for was the limit',
   'node-bound': 'the node was the limit',

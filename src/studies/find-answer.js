@@ -50,7 +50,7 @@ const LIMITS = Object.freeze([
   ofVerdict('port-bound', 'the local ports were the limit', 'use fewer connections (--connections)'),
   ofVerdict('funds', 'the funds of the wallets were the limit', 'give a higher --fund-amount'),
   ofVerdict('endpoint-down', 'the endpoint was down'),
-  ofVerdict('endpoint-limited', 'the endpoint limits requests (429)'),
+  ofVerdict('endpoint-limited', 'the endpoint limits requests'),
   ofVerdict('node-bound', 'the node fell behind'),
   // With enough in flight for this rate, operations are dropped because latency has risen.
   {

@@ -104,6 +104,8 @@ export interface Gas {
   likely?: { perWallet: bigint; perOperation: bigint };
   /** Wei sent with an operation: by default that of the first call without prepare(), otherwise 0. */
   value?: { perWallet?: bigint; perOperation?: bigint };
+  /** Accounts that it creates on the chain: some chains charge far more gas for them (EIP-8037). */
+  created?: { perWallet?: bigint; perOperation?: bigint };
 }
 
 export interface Wallet {

@@ -96,10 +96,11 @@ function completed(workload, host) {
   const verify = workload.verify ?? host.kit.verifyByReceipt();
   const { gas = GAS, subject = 'wallets executed', valueWei, audit } = workload;
   const value = { perWallet: 0n, perOperation: firstValueOf(workload), ...gas.value };
+  const created = { perWallet: 0n, perOperation: 0n, ...gas.created };
   return /** @type {TransactionWorkload} */ ({
     kind: 'transaction',
     subject,
-    gas: { likely: gas, ...gas, value },
+    gas: { likely: gas, ...gas, value, created },
     valueWei,
     unprepared: (preparation) =>
       beforeLoad(file, 'unprepared()', () => {

@@ -54,6 +54,7 @@ export default function create(options) {
       perWallet,
       perOperation: MAX_PAYMENT_GAS + most,
       likely: { perWallet, perOperation: PAYMENT_GAS + likely },
+      ...(!arePayers && { created: createdBy({ receivers: receivers ?? 0, creations, threads }) }),
     },
     unprepared: async ({ wallets }) => Math.min(wallets.length, creations),
     prepare: async (preparation) => {
@@ -75,6 +76,12 @@ export default function create(options) {
     }),
     handOver: () => payments.toState(),
   };
+}
+
+/** At most. @param {{receivers: number, creations: number, threads: number}} counts creations: transactions before the load that create receivers */
+function createdBy({ receivers, creations, threads }) {
+  if (creations === 0) return { perWallet: 0n, perOperation: 1n };
+  return { perWallet: BigInt(Math.ceil(receivers / threads)), perOperation: 0n };
 }
 
 /**

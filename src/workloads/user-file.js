@@ -33,9 +33,12 @@ const isAmount = (value, bits) => typeof value === 'bigint' && value >= 0n && va
 const isAddress = (value) => isHexString(value, 20);
 
 /** @param {any} gas */
-function isGas({ likely, value = {}, ...gas }) {
+function isGas({ likely, value = {}, created = {}, ...gas }) {
   const amounts = [gas, likely ?? gas].flatMap(({ perWallet, perOperation }) => [perWallet, perOperation]);
-  return typeof value === 'object' && [...amounts, ...Object.values(value)].every((amount) => isAmount(amount, 256));
+  const others = [value, created].flatMap((one) =>
+    one === null || typeof one !== 'object' ? [one] : Object.values(one),
+  );
+  return [...amounts, ...others].every((amount) => isAmount(amount, 256));
 }
 
 /** @param {any} call */
@@ -140,7 +143,7 @@ export function checkedWorkload(own, file) {
   assert(own.next !== undefined, 'the workload lacks next(), which returns the next operation');
   assert(
     gas === undefined || holdsFor(gas, isGas),
-    'gas must be { perWallet, perOperation }, both bigints such as 50_000n; so must be the members of gas.value',
+    'gas must be { perWallet, perOperation }, both bigints such as 50_000n; so must be the members of gas.value and gas.created',
   );
   // By name, because the members of a class are not its own properties.
   /** @type {Record<string, any>} */

@@ -91,7 +91,11 @@ describe('Router.route()', () => {
 /** The error of a response without JSON-RPC. @param {number} status @returns {Error} */
 function answered(status) {
   try {
-    return parseReply({ status, text: '<html>', retryAfterMs: null }, { display: 'http://a', secrets: [] }, { method: 'eth_call' });
+    return parseReply(
+      { status, text: '<html>', retryAfterMs: null },
+      { display: 'http://a', secrets: [] },
+      { method: 'eth_call' },
+    );
   } catch (error) {
     return /** @type {Error} */ (error);
   }

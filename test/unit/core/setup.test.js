@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createFees } from '../../../src/chain/fees.js';
-import { walletNeedWei } from '../../../src/core/setup.js';
+import { toHex } from '../../../src/chain/answers.js';
+import { gasOnChain, walletNeedWei } from '../../../src/core/setup.js';
+import { RpcError } from '../../../src/errors.js';
+import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { addressOf } from '../../helpers/samples.js';
 
 const GAS = Object.freeze({ perWallet: 100n, perOperation: 10n, likely: { perWallet: 50n, perOperation: 5n } });
 const VALUE = Object.freeze({ ...GAS, value: { perWallet: 1000n, perOperation: 7n } });
@@ -37,4 +41,33 @@ describe('walletNeedWei()', () => {
     ['--fund-amount if given', need(1337, 1, 20_000, { fundAmountWei: 7n }), 7n],
   ];
   for (const [name, wei, expected] of table) it(name, () => assert.equal(wei, expected));
+});
+
+describe('gasOnChain()', () => {
+  const own = { perWallet: 0n, perOperation: 25_000n };
+  /** @param {bigint} perOperation accounts that an operation creates @param {number | Error} payment gas of one to a new account */
+  const gasWith = async (perOperation, payment) => {
+    const rpc = fakeRpc({
+      eth_estimateGas: () => {
+        if (payment instanceof Error) throw payment;
+        return toHex(payment);
+      },
+    });
+    const gas = { ...own, likely: { perWallet: 0n, perOperation: 21_000n }, created: { perWallet: 2n, perOperation } };
+    const { perWallet, perOperation: most, likely } = await gasOnChain(rpc, { address: addressOf(1) }, gas);
+    return [perWallet, most, likely.perOperation].map(Number);
+  };
+
+  it('adds what new accounts take on this chain', async () => {
+    assert.deepEqual(await gasWith(1n, 21_000), [0, 25_000, 21_000]);
+    assert.deepEqual(await gasWith(1n, 207_000), [372_000, 211_000, 207_000]);
+    assert.deepEqual(await gasWith(1n, new RpcError('eth_estimateGas', -32601, 'no such method')), [0, 25_000, 21_000]);
+  });
+
+  it('asks nothing for operations that create none', async () => {
+    const rpc = fakeRpc({});
+    const gas = { ...own, likely: own };
+    assert.equal(await gasOnChain(rpc, { address: addressOf(1) }, gas), gas);
+    assert.equal(rpc.count(), 0);
+  });
 });

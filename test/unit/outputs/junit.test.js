@@ -22,7 +22,7 @@ function parseXml(text) {
   /** @type {Element} */
   const document = { name: '', attributes: {}, children: [] };
   const open = [document];
-  const tokens = /\s*<(?:\/(\w+)>|(\w+)((?: \w+="[^"<]*")*)(\/?)>)\s*/y;
+  const tokens = /\s*<(?:\/([\w-]+)>|([\w-]+)((?: \w+="[^"<]*")*)(\/?)>)\s*/y;
   const body = rest.join('\n');
   while (tokens.lastIndex < body.length) {
     const at = tokens.lastIndex;
@@ -49,12 +49,19 @@ function unescapeXml(value) {
   return value.replace(/[\t\n\r]/g, ' ').replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)));
 }
 
+/** The order is that of the schema. @param {Element} suite */
+function testcases({ children }) {
+  const cases = children.filter(({ name }) => name === 'testcase');
+  const names = children.map(({ name }) => name);
+  assert.deepEqual(names, ['properties', ...cases.map(({ name }) => name), 'system-out', 'system-err']);
+  return cases;
+}
+
 /** @param {RunFile} run */
 function casesOf(run) {
   const suite = parseXml(junitText(run));
   return Object.fromEntries(
-    suite.children.map(({ name, attributes, children }) => {
-      assert.equal(name, 'testcase');
+    testcases(suite).map(({ attributes, children }) => {
       assert.ok(children.length <= 1);
       const [trouble] = children;
       return [attributes.name, trouble === undefined ? 'passed' : `${trouble.name}: ${trouble.attributes.message}`];
@@ -76,10 +83,11 @@ describe('junitText()', () => {
       errors: '0',
       skipped: '0',
       time: '5',
-      timestamp: '2026-01-01T00:00:00.000Z',
+      timestamp: '2026-01-01T00:00:00',
+      hostname: 'localhost',
     });
     assert.deepEqual(
-      suite.children.map(({ attributes }) => attributes.classname),
+      testcases(suite).map(({ attributes }) => attributes.classname),
       ['stress.thresholds', 'stress.thresholds', 'stress.thresholds', 'stress.audit', 'stress.run'],
     );
     assert.deepEqual(casesOf(run), {

@@ -211,6 +211,7 @@ describe('output prometheus', () => {
     const response = await fetch(`${url}?x=1`);
     assert.match(response.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/);
     assert.deepEqual([response.status, (await fetch(url.replace('/metrics', '/'))).status], [200, 404]);
+    assert.equal((await fetch(url, { method: 'POST' })).status, 405);
   });
 
   it('a port that is taken: one line that says so, and 69', async (t) => {

@@ -43,7 +43,9 @@ export function chartsOf(page) {
 
 /** No value is missing. @param {string} page */
 export function assertWhole(page) {
-  assert.doesNotMatch(page.replace(/<(script|style).*?<\/\1>/gs, ''), /undefined|NaN|\[object|Infinity|>null</);
+  const markup = page.replace(/<(script|style).*?<\/\1>/gs, '');
+  assert.doesNotMatch(markup, /undefined|NaN|\[object|Infinity|>null</);
+  assert.doesNotMatch(markup, /<figure[^>]*>\s*<(?!figcaption)/, 'a caption is the first element of its figure');
 }
 
 export const HOSTILE = `"><img src=http://evil.example/x onerror=alert(1)></script><script>alert(2)</script>'`;
