@@ -19,11 +19,11 @@ function setUp() {
 describe('SharedBlocks', () => {
   it('a block counts once all threads have seen it, with the transactions of each', () => {
     const { shared, whole } = setUp();
-    shared.add(blockOf(1, { ours: 2, ownGasLimit: 20, skewMs: 50 }), 3);
-    shared.add(blockOf(1, { ours: 3, ownGasLimit: 30, skewMs: 40 }), 3);
+    shared.add(blockOf(1, { ours: 2, ownGasLimit: 20, skewMs: 50, seenAtMs: 50 }), 3);
+    shared.add(blockOf(1, { ours: 3, ownGasLimit: 30, skewMs: 40, seenAtMs: 40 }), 3);
     assert.deepEqual([whole, shared.take(false).count], [[], 0]);
-    shared.add(blockOf(1, { ours: 4, ownGasLimit: 40, skewMs: 60 }), 3);
-    assert.deepEqual(whole, [blockOf(1, { ours: 9, ownGasLimit: 90, skewMs: 40 })]);
+    shared.add(blockOf(1, { ours: 4, ownGasLimit: 40, skewMs: 60, seenAtMs: 60 }), 3);
+    assert.deepEqual(whole, [blockOf(1, { ours: 9, ownGasLimit: 90, skewMs: 40, seenAtMs: 40 })]);
     const { count, transactions, ours, skewSumMs, gasUsed } = shared.take(false);
     assert.deepEqual([count, transactions, ours, skewSumMs, gasUsed], [1, 9, 9, 40, 100]);
     assert.equal(shared.take(false).count, 0, 'it was taken');

@@ -375,7 +375,7 @@ const CASES = {
     [
       'Retry-After',
       closedRun({ latencyUs: 900_000, generator: pausesOf({ limitAnswers: 30, limitedMs: 1188 }) }),
-      /^44 % of the latency is waiting because the endpoint asked for less: 30 answers were 429, Retry-After or/,
+      /^44 % of the latency is waiting because the endpoint asked for less: 30 answers were rate limits/,
     ],
     [
       'calls that get 429',
