@@ -297,7 +297,7 @@ export class ChainFollower {
 
   /**
    * Whether the chain has no block at the next height; then it is passed. The next block is evidence if its parent is the
-   * last one. Otherwise time is, because another node may have answered.
+   * last one. Otherwise time is, because another node may have answered; more of it where parents can be compared.
    * @param {BlockWithHashes | null} next of the later blocks that were asked for the first that is served
    * @param {number} head
    */
@@ -307,7 +307,8 @@ export class ChainFollower {
     if (this.#absent?.number !== number) this.#absent = { number, sinceUs: clock.nowUs() };
     const { sinceUs } = this.#absent;
     const absentMs = (clock.nowUs() - sinceUs) / 1000;
-    const isProven = next !== null && (next.parentHash === this.#lastHash || absentMs >= HOLE_MS);
+    const longMs = this.#hasParents ? HOLES_MS : HOLE_MS;
+    const isProven = next !== null && (next.parentHash === this.#lastHash || absentMs >= longMs);
     const isLong = next === null && head >= number + MAX_IN_FLIGHT && absentMs >= HOLES_MS;
     if (!isProven && !isLong) return false;
     this.#note ??= `the chain of ${rpc.display} has heights without a block (the first: ${number}): they are passed`;

@@ -292,6 +292,27 @@ for (const name of NAMES) {
       );
     });
 
+    it('does not pass a block that another node has, while the parents of later ones show that it exists', async () => {
+      const { clock, chain, found, numbers, watch } = setUp(name);
+      watch('0xa');
+      watch('0xb');
+      chain.mine(['0xa']);
+      chain.mine();
+      await clock.advance(NOTICED_MS);
+      const { call } = chain.rpc;
+      chain.rpc.call = async (method, params, purpose) =>
+        method === 'eth_getBlockByNumber' && Number(params[0]) === HEAD + 3 ? null : call(method, params, purpose);
+      chain.mine(['0xb']);
+      chain.mine();
+      chain.mine();
+      await clock.advance(6000);
+      assert.deepEqual(numbers(), [HEAD + 1, HEAD + 2]);
+      chain.rpc.call = call;
+      await clock.advance(2000);
+      assert.deepEqual(numbers(), range(HEAD + 1, HEAD + 5));
+      assert.equal(found.length, 2);
+    });
+
     for (const error of [
       new TransportError('connection refused', 'refused'),
       new RpcError('eth_blockNumber', -32000, 'header not found'),
