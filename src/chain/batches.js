@@ -20,6 +20,7 @@ import { isBusy } from './refusals.js';
  * @property {(result: any) => void} resolve
  * @property {(error: unknown) => void} reject
  * @property {number} [timeouts]
+ * @property {number} [size] of the parts into which the batch was split that timed out
  */
 
 /** The limit at first. Nodes accept 100 and more, gateways often fewer. */
@@ -30,12 +31,18 @@ const UNCLEAR_FAILURES = new Set(['transport_timeout', 'transport_reset']);
 
 /** A request that timed out in a batch is repeated so often, in smaller ones. */
 const MAX_TIMEOUTS = 2;
+/** Full batches that must be answered before they become larger again. */
+const FULL_BEFORE_MORE = 5;
 /** Of a batch that timed out: after two timeouts 100 requests are in batches of four. */
 const PARTS = 5;
 
 export class Batcher {
   #limit;
   #largest;
+  /** Without time-outs. */
+  #mostAccepted;
+  /** Full batches in a row that were answered. */
+  #full = 0;
   #refused = 0;
   /** @type {string | null} */
   #why = null;
@@ -56,6 +63,7 @@ export class Batcher {
     this.#options = options;
     this.#maySendAgain = options.maySendAgain;
     this.#limit = known?.limit ?? FIRST_LIMIT;
+    this.#mostAccepted = this.#limit;
     this.#largest = known?.largest ?? 1;
   }
 
@@ -124,14 +132,25 @@ export class Batcher {
     }
     if (missing.length === 0) {
       this.#largest = Math.max(this.#largest, part.length);
-      // More of them took too long.
-      if (part.some(({ timeouts = 0 }) => timeouts > 0)) this.#limit = Math.min(this.#limit, part.length);
+      this.#adapt(part);
       return;
     }
     const error = this.#errorIn(isList ? answers : [answers], part[0].item, reply);
     // A busy node says nothing about the accepted size of a batch.
     if (this.#isProven && isBusy(error)) for (const { reject } of missing) reject(error);
     else this.#refuse(missing, part.length, error?.rpcMessage ?? 'answers are missing');
+  }
+
+  /** After time-outs batches are smaller, and grow again while they are answered. @param {QueuedItem[]} part that was answered */
+  #adapt(part) {
+    const { size = 0 } = part[0];
+    const isLate = size > 0;
+    this.#full = isLate ? 0 : this.#full + Number(part.length >= this.#limit);
+    if (isLate) this.#limit = Math.min(this.#limit, size);
+    else if (this.#full >= FULL_BEFORE_MORE && this.#limit < this.#mostAccepted) {
+      this.#full = 0;
+      this.#limit = Math.min(2 * this.#limit, this.#mostAccepted);
+    }
   }
 
   /** @param {any[]} answers @param {Item} item @param {Reply} reply @returns {RpcError | null} the first error among the answers */
@@ -178,8 +197,8 @@ export class Batcher {
 
   /** @param {QueuedItem[]} part that timed out @param {string} purpose */
   #split(part, purpose) {
-    for (const waiting of part) waiting.timeouts = (waiting.timeouts ?? 0) + 1;
     const size = Math.ceil(part.length / PARTS);
+    for (const waiting of part) Object.assign(waiting, { timeouts: (waiting.timeouts ?? 0) + 1, size });
     for (let at = 0; at < part.length; at += size) this.#exchange(part.slice(at, at + size), purpose);
   }
 
@@ -205,6 +224,7 @@ export class Batcher {
     this.#refused += 1;
     this.#why = oneLine(why, 200);
     this.#limit = Math.max(1, Math.min(this.#limit, Math.floor(size / 2)));
+    this.#mostAccepted = this.#limit;
     for (const waiting of unanswered) this.#enqueue(waiting);
   }
 }

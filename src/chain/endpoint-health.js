@@ -239,15 +239,15 @@ export class Monitor {
       .sleep(ANSWER_MS, answered.signal)
       .then(() => this.#clock.sleep(READ_MS, answered.signal))
       .then(() => ({ why: `no answer within ${ANSWER_MS / 1000} s` }));
-    const askHead = () =>
-      ask(this.#rpcs[index], HEAD, 'health')
-        .then((number) => this.#judgeHead(index, number, wasUp))
-        .catch((error) => this.#judgeError(index, error, wasUp));
+    const askHead = () => ask(this.#rpcs[index], HEAD, 'health');
     // The first may wait behind a slow request of ours on the same connection; the second takes another one.
     const again = this.#clock
       .sleep(ANSWER_MS / 2, answered.signal)
-      .then(() => (answered.signal.aborted ? null : askHead()));
-    return Promise.race([askHead(), again, late]).finally(() => answered.abort());
+      .then(() => (answered.signal.aborted ? 0 : askHead()));
+    const asked = Promise.race([askHead(), again])
+      .then((number) => this.#judgeHead(index, number, wasUp))
+      .catch((error) => this.#judgeError(index, error, wasUp));
+    return Promise.race([asked, late]).finally(() => answered.abort());
   }
 
   /** @param {number} index @param {number} number @param {boolean} wasUp */

@@ -27,7 +27,7 @@ import { backOffMs, isRetryable, retryAfterMs } from './retries.js';
  *
  * @typedef {object} Costs
  * @property {(orders: Order[], priceWei: bigint) => number} reserve how many of the orders, from the first on, may be sent now
- * @property {(receipts: ChainReceipt[], priceWei: bigint) => void} spend
+ * @property {(orders: Order[], receipts: ChainReceipt[], priceWei: bigint) => void} spend
  *
  * @typedef {Call & {wallet: Wallet}} Order a transaction with its wallet's next nonce
  */
@@ -97,7 +97,7 @@ export async function sendAll(sender, orders, onProgress) {
     const wave = costs === undefined ? next : next.slice(0, costs.reserve(next, priceWei));
     const sent = await Promise.all(wave.map((order) => send(sender, order)));
     const mined = await waitForReceipts(sender, sent, (done) => onProgress?.(at + done));
-    costs?.spend(mined, priceWei);
+    costs?.spend(wave, mined, priceWei);
     receipts.push(...mined);
   }
   return receipts;

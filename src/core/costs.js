@@ -176,12 +176,14 @@ export class SetUpCosts {
   }
 
   /**
-   * @param {ChainReceipt[]} receipts
-   * @param {bigint} offeredWei price for receipts without one
+   * What receipts do not state counts as it was offered.
+   * @param {Array<{gasLimit: bigint}>} orders
+   * @param {ChainReceipt[]} receipts of the orders
+   * @param {bigint} offeredWei price per gas
    */
-  spend(receipts, offeredWei) {
-    for (const { gasUsed, priceWei, l1FeeWei } of receipts)
-      this.spentWei += BigInt(gasUsed ?? 0) * (priceWei ?? offeredWei) + l1FeeWei;
+  spend(orders, receipts, offeredWei) {
+    for (const [i, { gasUsed, priceWei, l1FeeWei }] of receipts.entries())
+      this.spentWei += BigInt(gasUsed ?? orders[i].gasLimit) * (priceWei ?? offeredWei) + l1FeeWei;
   }
 }
 

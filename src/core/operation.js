@@ -1,6 +1,7 @@
-import { Failed, submit } from './submit.js';
+import { Failed, pause, submit } from './submit.js';
 import { ask, gather, headerAt, receiptOf } from '../chain/answers.js';
-import { classOf, failureCodeOf } from '../chain/refusals.js';
+import { classOf, failureCodeOf, isBusy } from '../chain/refusals.js';
+import { backOffMs, isLimit } from '../chain/retries.js';
 import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
 import { reach } from './ladder.js';
 import { transactionStatusOf } from './transaction-status.js';
@@ -301,7 +302,8 @@ export async function runSteps(tools, operation) {
  * @param {Inclusion} found
  * @returns {Promise<boolean>} false: the block was reorged, or the operation has ended
  */
-async function readBack({ rpc, clock, workload, retryPolicy }, operation, found) {
+async function readBack(tools, operation, found) {
+  const { rpc, clock, workload, retryPolicy } = tools;
   const { account } = operation;
   const [firstPauseMs, longestPauseMs] = READ_BACK_PAUSE_MS;
   let pauseMs = firstPauseMs;
@@ -309,11 +311,14 @@ async function readBack({ rpc, clock, workload, retryPolicy }, operation, found)
   for (let attempt = 0; !operation.isCancelled && operation.inclusion === found; attempt += 1) {
     const bounds = account.boundsAsOf(operation, found.number);
     const askedAtUs = clock.nowUs();
+    /** @type {unknown} */
+    let failure = null;
     let verdict;
     try {
       const sent = { nonce: operation.nonce, hash: operation.hash ?? '' };
       verdict = await workload.verify(account.position, bounds, found, attempt, sent);
     } catch (error) {
+      failure = error;
       verdict = noVerdict(error);
       retryPolicy.noteRetryAfter(error, clock.nowUs());
     }
@@ -348,7 +353,9 @@ async function readBack({ rpc, clock, workload, retryPolicy }, operation, found)
       if (isSettled && (await isStillThere(rpc, found))) throw new Failed('wrong_count');
     }
     retryPolicy.readBackRetries += 1;
-    if (clock.nowUs() - found.seenAtUs > SAID_AFTER_MS * 1000) retryPolicy.unreadBlock = found.number;
+    const isLate = clock.nowUs() - found.seenAtUs > SAID_AFTER_MS * 1000;
+    if (isLate && failure === null && state === 'behind') retryPolicy.unreadBlock = found.number;
+    if (isLimit(failure)) await pause(tools, operation, backOffMs(attempt, tools.random), 'limitedMs');
     await operation.pause(clock, Math.max(pauseMs, retryPolicy.waitMs(clock.nowUs())));
     pauseMs = Math.min(pauseMs * 2, longestPauseMs);
   }
@@ -363,7 +370,7 @@ async function isStillThere(rpc, { number, hash }) {
 
 /** Connection errors and invalid responses tell nothing about the effect. @param {unknown} error @returns {Verdict} */
 function noVerdict(error) {
-  if (error instanceof TransportError || error instanceof ProtocolError)
+  if (error instanceof TransportError || error instanceof ProtocolError || isBusy(error))
     return { state: 'behind', effect: null, target: null };
   throw error;
 }

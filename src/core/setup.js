@@ -20,7 +20,7 @@ import {
 import { Wallet } from '../chain/keys.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
 import { NonceTakenError } from '../chain/send.js';
-import { RpcError, UnavailableError, UsageError } from '../errors.js';
+import { InterruptedError, RpcError, UnavailableError, UsageError } from '../errors.js';
 import { chainReplaced } from '../inclusion/follow.js';
 import { chooseInclusion, warningOf } from '../inclusion/index.js';
 import { chooseKeys, deriveWallets, identify, openSender, readChainAndKeys } from './connect.js';
@@ -288,21 +288,32 @@ function refuseOwnFunder(funder, wallets) {
  * @param {Wallet[]} used
  * @param {Wallet[]} wallets of the slice
  * @param {string} words what was seen
- * @returns {Promise<ForeignSenderError | UnavailableError>}
+ * @returns {Promise<ForeignSenderError | InterruptedError | UnavailableError>}
  */
 export async function foreignSenderOf({ rpc, clock, signal }, used, wallets, words) {
+  const fromS = Math.floor(clock.wallMs() / 1000);
   await clock.sleep(LAG_MS, signal);
-  const before = await nextNonces(rpc, used);
+  let before = await nextNonces(rpc, used);
   const deadlineUs = clock.nowUs() + PROOF_TIMEOUT_MS * 1000;
   while (clock.nowUs() < deadlineUs && !signal.aborted) {
     await clock.sleep(PAUSE_MS, signal);
-    const nonces = await nextNonces(rpc, used);
+    // An endpoint that does not answer proves nothing.
+    const nonces = await nextNonces(rpc, used).catch(() => before);
     const grown = used.filter((_, i) => nonces[i] > before[i]);
-    if (grown.length > 0) return foreignSender(rpc, grown, before[used.indexOf(grown[0])], wallets);
+    if (grown.length === 0) continue;
+    if (await isMadeSince(rpc, fromS)) return foreignSender(rpc, grown, nonces[used.indexOf(grown[0])] - 1, wallets);
+    before = nonces;
   }
+  if (signal.aborted) return new InterruptedError('interrupted during set-up');
   return new UnavailableError(
     `${words}; a run that ended just before may have sent it, and none followed within ${PROOF_TIMEOUT_MS / 1000} s: start the run again`,
   );
+}
+
+/** Whether the newest block was made since then: a replica may still be catching up. @param {Rpc} rpc @param {number} fromS time of day */
+async function isMadeSince(rpc, fromS) {
+  const header = await ask(rpc, headerAt('latest'), 'setup').catch(() => null);
+  return (header?.timestampS ?? 0) >= fromS;
 }
 
 /** By wallet, the next nonce on the chain that is not ours. @param {Rpc} rpc @param {Wallet[]} wallets */

@@ -197,7 +197,7 @@ export async function lookUp(tools, operation) {
  * @param {number} ms
  * @param {'limitedMs' | 'unansweredMs'} why
  */
-async function pause({ clock, retryPolicy }, operation, ms, why) {
+export async function pause({ clock, retryPolicy }, operation, ms, why) {
   const fromUs = clock.nowUs();
   await operation.pause(clock, ms);
   retryPolicy.pauses[why] += (clock.nowUs() - fromUs) / 1000;

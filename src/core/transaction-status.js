@@ -63,7 +63,8 @@ export async function knownOf(rpc, { account, nonce, hashes }) {
   ]);
   if (latest <= nonce) return { isKnown: found.some((transaction) => transaction !== null), receipt: null };
   // On some chains the receipt of a transaction that is not there takes seconds.
-  for (const hash of hashes) {
+  const mined = found.find((transaction) => (transaction?.blockNumber ?? null) !== null) ?? null;
+  for (const hash of mined === null ? hashes : [mined.hash]) {
     const receipt = await gather(rpc, receiptOf(hash), 'resolve').catch(() => null);
     if (receipt !== null) return { isKnown: true, receipt };
   }

@@ -31,6 +31,9 @@ const REQUESTS_PER_SOCKET = 64;
  */
 const STALLED_MS = 1000;
 
+/** Status of a handshake with which servers refuse more connections. */
+const TOO_MANY = Object.freeze([429, 503]);
+
 /** Time between pings. A connection whose other end is gone without a word looks like one on which nothing happens. */
 const PING_EVERY_MS = 10_000;
 /** A connection without a message or an answer to pings for this time is lost. */
@@ -83,7 +86,10 @@ class WsConnection {
     });
     this.#socket.on('message', (data) => this.#receive(String(data)));
     this.#socket.on('pong', () => (this.#unanswered = 0));
-    this.#socket.on('unexpected-response', (_, { statusCode }) => this.close(handshakeRefused(statusCode)));
+    this.#socket.on('unexpected-response', (_, { statusCode }) => {
+      if (TOO_MANY.includes(statusCode ?? 0)) pool.stayWithOthers(this);
+      this.close(handshakeRefused(statusCode));
+    });
     this.#socket.on('error', (error) => (this.#fault ??= this.#describe(error)));
     this.#socket.on('close', () => {
       pool.deadlines.clear(deadline);
@@ -113,6 +119,17 @@ class WsConnection {
     if (exchange.isBatch) this.#batches += 1;
     for (const id of exchange.ids) this.#byId.set(id, exchange);
     if (this.#isOpen) this.#send(exchange);
+  }
+
+  /** Its requests, none of which was sent. @returns {WsExchange[]} */
+  takeAll() {
+    const waiting = [...new Set(this.#byId.values())];
+    for (const exchange of waiting) this.#forget(exchange);
+    return waiting;
+  }
+
+  get isOpen() {
+    return this.#isOpen;
   }
 
   /** A late answer has an unknown id. @param {WsExchange} exchange has timed out */
@@ -297,6 +314,14 @@ class WsPool {
     const opened = new WsConnection(this);
     this.connections.add(opened);
     return opened;
+  }
+
+  /** The server allows no more connections than are open, if any is. @param {WsConnection} refused */
+  stayWithOthers(refused) {
+    const open = [...this.connections].filter(({ isOpen }) => isOpen);
+    if (open.length === 0) return;
+    this.#maxConnections = open.length;
+    for (const exchange of refused.takeAll()) open.reduce((a, b) => (b.load < a.load ? b : a)).post(exchange);
   }
 
   closeIdle() {

@@ -27,9 +27,13 @@ export const MAX_OF_OPERATIONS = 10_000;
  * @param {Values} values
  * @returns {Promise<Check>} which names the first wrong value
  */
-export async function stateCheck({ rpc, snapshot, signal, why }, { name, words, count, entryOf, show = String }) {
+export async function stateCheck(
+  { rpc, snapshot, signal, why },
+  { name, words, count, entryOf, show = String, ...values },
+) {
   const unsure = (/** @type {string} */ reason) => checkOf(name, words, 0, 0, reason);
-  if (why !== null) return unsure(why);
+  const reason = why ?? values.why ?? null;
+  if (reason !== null) return unsure(reason);
   let right = 0;
   let fault = '';
   const blocks = [{ blockHash: snapshot.blockHash }, toHex(snapshot.blockNumber), 'latest'];

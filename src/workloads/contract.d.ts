@@ -206,6 +206,8 @@ export interface ReceiptsCheck {
 export interface Values {
   /** Of the check. */
   name: string;
+  /** The reason why they cannot be compared. */
+  why?: string;
   /** What is counted: the values that are right. */
   words: string;
   count: number;
@@ -300,10 +302,10 @@ export interface Kit {
   auditByCall: (
     callOf: (position: number) => { to: string; data: string },
   ) => NonNullable<TransactionWorkload['audit']>;
-  /** The same audit, and a verification of each operation by that number. onCount is called when a wallet's is above zero. */
+  /** The same audit, and a verification of each operation by that number. onCount: whether a wallet's is above zero, and no effect is missing. */
   countedBy: (
     callOf: (position: number) => { to: string; data: string },
-    onCount?: (position: number) => void,
+    onCount?: (position: number, isThere: boolean) => void,
   ) => Counted;
   /**
    * In reconcile(): reads the receipts of all blocks of the run. onReceipt is called for each operation, in the order of

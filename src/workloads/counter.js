@@ -55,8 +55,10 @@ export default function create({ kit, rpc, settings: { contracts: file = null, p
   const counting = new Set();
   /** What an increment takes that is not the first: some chains fill their blocks by gas limits. @type {bigint | undefined} */
   let laterGas;
-  const noteCount = (/** @type {number} */ position) => {
-    if (counting.has(position)) return;
+  const noteCount = (/** @type {number} */ position, /** @type {boolean} */ isThere) => {
+    // After a reorg the first may be gone. If gas has become dearer, increments run out of it.
+    if (!isThere) counting.delete(position);
+    if (!isThere || counting.has(position)) return;
     counting.add(position);
     if (counting.size > 1) return;
     const call = { to: increments[position].to, data: payloadOf === null ? data : INCREMENT + payloadOf(position, 0) };

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Interface, concat, getBytes, getCreateAddress, id, isHexString, keccak256 } from 'ethers';
 import { createCurve } from '../chain/keys.js';
+import { isBusy } from '../chain/refusals.js';
 import { readAtBlock } from '../chain/retries.js';
 import { ask, askAll, countOf, gasOf, gather, headerAt, resultOf, toBigInt, toHex } from '../chain/answers.js';
 import { revertReason, sendAll } from '../chain/send.js';
@@ -306,7 +307,14 @@ export class WorkloadHost {
       const call = callOf(position);
       const counter = { start: Number(this.#starts[at][position]), target: call.to };
       const read = (/** @type {number | 'latest'} */ block) => gather(this.#rpc, countOf(call, block), 'readback');
-      return verdictAt(read, counter, executed, inclusion, attempt, onCount && (() => onCount(position)));
+      return verdictAt(
+        read,
+        counter,
+        executed,
+        inclusion,
+        attempt,
+        onCount && ((isThere) => onCount(position, isThere)),
+      );
     };
     this.#counts.set(verify, callOf);
     return {
@@ -358,7 +366,7 @@ function createAddress(from, nonce) {
  * @param {Executed} bounds
  * @param {{number: number}} inclusion
  * @param {number} attempt
- * @param {() => void} [onCount] called when it is above zero
+ * @param {(isThere: boolean) => void} [onCount] whether it is above zero; false also if an effect is missing
  * @returns {Promise<Verdict>}
  */
 function verdictAt(readCount, { start, target }, { least, most, latest }, inclusion, attempt, onCount) {
@@ -367,8 +375,8 @@ function verdictAt(readCount, { start, target }, { least, most, latest }, inclus
   return readCount(isExact ? inclusion.number : 'latest').then(
     (answer) => {
       const count = Number(answer);
-      if (count > 0) onCount?.();
       const executed = count - start;
+      onCount?.(count > 0 && executed >= least);
       const effect = String(count);
       if (executed === bound) return { state: 'ok', effect, target };
       if (executed >= least && executed < bound) return { state: 'likely', effect, target };
@@ -376,7 +384,7 @@ function verdictAt(readCount, { start, target }, { least, most, latest }, inclus
       return { state: isExact ? 'missing' : 'behind', effect, target };
     },
     (error) => {
-      if (error instanceof RpcError) return { state: 'behind', effect: null, target };
+      if (error instanceof RpcError && !isBusy(error)) return { state: 'behind', effect: null, target };
       throw error;
     },
   );

@@ -119,19 +119,24 @@ async function valuesAfter(kit, { value, arePayers, count, addressOf, indexFor, 
   const sent = payers.map(() => 0);
   /** Fees in wei, and in a mix what other members sent. */
   const costs = payers.map(() => 0n);
+  let unknownFees = 0;
+  const feeOf = (/** @type {{feeWei?: bigint | null}} */ { feeWei = null }) => {
+    if (feeWei === null) unknownFees += 1;
+    return feeWei ?? 0n;
+  };
   /** Payments by receiver. */
   const to = new Uint32Array(areRead ? count : 0);
   // Receipts first, because nodes that prune old blocks prune more of them in the meantime.
   const receipts = await kit.checkReceipts(
     snapshot,
     (position, nonce, receipt) => {
-      if (paysFees) costs[position] += receipt.feeWei ?? 0n;
+      if (paysFees) costs[position] += feeOf(receipt);
       if (!receipt.succeeded) return;
       sent[position] += 1;
       if (areRead) to[indexFor(position, nonce)] += 1;
     },
     (position, receipt, valueWei) => {
-      if (paysFees) costs[position] += (receipt.feeWei ?? 0n) + valueWei;
+      if (paysFees) costs[position] += feeOf(receipt) + valueWei;
     },
   );
   /** @param {string} address @param {bigint} mustBe */
@@ -147,6 +152,7 @@ async function valuesAfter(kit, { value, arePayers, count, addressOf, indexFor, 
       return entry(payers[i], balances[i] + value * BigInt(received - sent[i]) - costs[i]);
     },
     show,
+    ...(unknownFees > 0 && { why: `the receipts of ${unknownFees} transactions state no gasUsed or no price` }),
   };
   /** @type {Values} */
   const ofReceivers = {

@@ -1,5 +1,6 @@
 import {
   ask,
+  blockAt,
   countAt,
   fullBlockAt,
   gather,
@@ -10,7 +11,7 @@ import {
   receiptsAt,
   toHex,
 } from '../chain/answers.js';
-import { isAbsent, isBusy } from '../chain/refusals.js';
+import { isAbsent } from '../chain/refusals.js';
 import { isRetryable } from '../chain/retries.js';
 import { StressError } from '../errors.js';
 
@@ -31,9 +32,6 @@ import { StressError } from '../errors.js';
 const MAX_BLOCKS_KEPT = 8;
 /** Blocks read at once: the receipts of a full block are megabytes. */
 const MAX_BLOCKS_AT_ONCE = 8;
-
-/** The node has too much to do. @type {Map<string, Brief>} */
-const BUSY = new Map();
 
 /** Time limit for reading the receipts of a run. */
 export const MAX_AUDIT_MS = 60_000;
@@ -83,12 +81,9 @@ export class Receipts {
     }
     const found = await reading.catch((error) => {
       if (this.#blocks.get(key) === reading) this.#blocks.delete(key);
-      if (isBusy(error)) return BUSY;
       if (isAbsent(error)) return null;
       throw error;
     });
-    // Single receipts would be more load.
-    if (found === BUSY) return null;
     const receipt = found?.get(hash) ?? null;
     if (receipt !== null) return receipt;
     // The node may have answered before it had the whole block.
@@ -159,10 +154,13 @@ export class Receipts {
       nullIfOdd(gather(this.#rpc, countAt(number), 'audit')),
     ]);
     const all = listed ?? [];
+    // Not all nodes count them.
+    const listedIn = async () => (await nullIfAbsent(ask(this.#rpc, blockAt(number), 'audit')))?.transactions.length;
+    const expected = count ?? (all.length === 0 ? 1 : ((await listedIn()) ?? 1));
     const ours = all.filter(({ from }) => positions.has(from ?? ''));
     const arePriced = pricesFrom === 'receipts' && ours.every(({ priceWei }) => priceWei !== null);
     // Some nodes answer with an empty list for a block that has transactions, or with a part of it.
-    if (arePriced && all.length >= (count ?? 1)) return all;
+    if (arePriced && all.length >= expected) return all;
     const block = await nullIfAbsent(ask(this.#rpc, fullBlockAt(number), 'audit'));
     if (block === null) return [];
     const own = block.transactions.filter(({ from }) => positions.has(from ?? ''));

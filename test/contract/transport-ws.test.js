@@ -271,6 +271,27 @@ describe('transport ws: connections', LIMIT, () => {
     });
   }
 
+  it('a server that allows no more connections gets all requests on those that are open', async (t) => {
+    let allowed = 1;
+    const server = await startWsServer(t, {
+      onHandshake: (_, socket) => {
+        allowed -= 1;
+        if (allowed < 0) socket.end('HTTP/1.1 429 X\r\ncontent-length: 0\r\n\r\n');
+        return allowed >= 0;
+      },
+      onMessage: (peer, text) => void setTimeout(() => peer.send(answer(JSON.parse(text).id)), 20),
+    });
+    const { transport } = open(t, server.port, { connections: 4 });
+    const ids = Array.from({ length: 100 }, (_, i) => i + 1);
+    await transport.post(ask(1000));
+    const replies = await Promise.all(ids.map((id) => transport.post(ask(id))));
+    assert.deepEqual(
+      replies.map(({ text }) => text),
+      ids.map((id) => answer(id)),
+    );
+    assert.deepEqual([server.connections(), transport.stats().connectionsOpened], [2, 1]);
+  });
+
   it('a handshake with the wrong key', async (t) => {
     const { transport, server } = await connect(t, () => {}, {
       onHandshake: (_, socket) => {

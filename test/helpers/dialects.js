@@ -291,6 +291,21 @@ export const DIALECTS = [
   }),
   ...rows('C', 'gateways', { check: hasNoFailures, silent: [/rejected/] })({
     ...Object.fromEntries(limits),
+    'a rate limit of reads for nine seconds': {
+      ...refused(
+        ({ method }, { nowMs }) => method === 'eth_call' && nowMs() > 5000 && nowMs() < 14_000,
+        'rate limit exceeded',
+        -32005,
+      ),
+      args: '-d 20s',
+      silent: [/rejected/, /does not serve/],
+      check: (run) => {
+        hasNoFailures(run);
+        const { limitAnswers, limitedMs } = run.generator.pauses;
+        assert.ok(limitAnswers > 4 && limitedMs > 8000, JSON.stringify(run.generator.pauses));
+        assert.equal(run.verdict.name, 'endpoint-limited');
+      },
+    },
     'HTTP 403 now and then': {
       before: (request, context) => (oneIn(15)(request, context) ? { status: 403 } : undefined),
     },
@@ -347,6 +362,7 @@ export const DIALECTS = [
     'parentHash is absent': fieldOf('parentHash', () => undefined),
   }),
   ...rows('E', 'old Cosmos EVM, chains before London', { args: TRANSFER, isIncomplete: true })({
+    'gasUsed of receipts is absent': receiptField('gasUsed', () => undefined),
     'effectiveGasPrice is null': receiptField('effectiveGasPrice', () => null),
     'effectiveGasPrice is absent': receiptField('effectiveGasPrice', () => undefined),
   }),
@@ -400,6 +416,14 @@ export const DIALECTS = [
       after: ({ method }, { result }) =>
         method === RECEIPTS && result?.length > 1 ? { result: result.slice(1) } : undefined,
       on: BOTH,
+    },
+    'block receipts lack some, and the node does not count transactions': {
+      before: ({ method }) =>
+        method === 'eth_getBlockTransactionCountByNumber'
+          ? { error: { code: -32601, message: 'method not found' } }
+          : undefined,
+      after: ({ method }, { result }) =>
+        method === RECEIPTS && result?.length > 1 ? { result: result.slice(1) } : undefined,
     },
     'block receipts are []': instead(isTo(RECEIPTS), { result: [] }),
     'block receipts are not found': instead(isTo(RECEIPTS), { error: { code: -32000, message: 'block not found' } }),

@@ -149,7 +149,7 @@ describe('SetUpCosts', () => {
       { gasUsed: 100, priceWei: 2n, l1FeeWei: 0n },
       { gasUsed: 10, priceWei: null, l1FeeWei: 7n },
     ];
-    costs.spend(/** @type {any} */ (receipts), 30n);
+    costs.spend(orders, /** @type {any} */ (receipts), 30n);
     assert.deepEqual([costs.spentWei, costs.leftWei], [507n, 493n]);
     assert.equal(costs.reserve(orders, 10n), 2);
     assert.equal(new SetUpCosts(null).leftWei, null);

@@ -90,9 +90,9 @@ describe('nonces that the set-up did not use', () => {
   /**
    * On a node that keeps the states of ten blocks, and makes one a second.
    * @param {(block: number) => number} nonceAt of the wallet
-   * @param {{isFunder?: boolean}} [options]
+   * @param {{isFunder?: boolean, lateS?: number}} [options] lateS: the endpoint is so far behind
    */
-  const judge = async (nonceAt, { isFunder = false } = {}) => {
+  const judge = async (nonceAt, { isFunder = false, lateS = 0 } = {}) => {
     const clock = createFakeClock();
     const startUs = clock.nowUs();
     const head = () => 400 + Math.floor((clock.nowUs() - startUs) / 1e6);
@@ -104,6 +104,12 @@ describe('nonces that the set-up did not use', () => {
         throw new RpcError('eth_getTransactionCount', -32000, 'missing trie node');
       },
       eth_getBlockByNumber: (block) => {
+        if (block === 'latest')
+          return {
+            number: toHex(head()),
+            hash: hash32(head()),
+            timestamp: toHex(Math.floor(clock.wallMs() / 1000) - lateS),
+          };
         const nonce = nonceAt(Number(block)) - 1;
         const transaction = { from: ADDRESS, nonce: toHex(nonce), hash: `0x${'f0'.repeat(32)}` };
         return { hash: hash32(block), transactions: [transaction] };
@@ -141,6 +147,10 @@ describe('nonces that the set-up did not use', () => {
         /^the node does not take nonce 27; .* none followed within 10 s: start the run again$/,
       );
     }
+  });
+
+  it('nor one that is still behind after that', async () => {
+    assert.ok((await judge((block) => block - 270, { lateS: 30 })) instanceof UnavailableError);
   });
 
   it('transactions of the set-up that are still to come are no evidence', async () => {

@@ -81,7 +81,7 @@ describe('the verdict on a transaction', () => {
     assert.equal((await receipts.verdict(hash32(1), BLOCK, null)).state, 'missing');
   });
 
-  it('a node that does not have the block yet, or is asked too much, is asked again', async () => {
+  it('a node that does not have the block yet is asked again', async () => {
     /** @type {Array<() => unknown>} */
     const answers = [
       () => null,
@@ -89,18 +89,25 @@ describe('the verdict on a transaction', () => {
       () => {
         throw new RpcError('eth_getBlockReceipts', -32000, 'header not found');
       },
-      () => {
-        throw new RpcError('eth_getBlockReceipts', -32005, 'limit exceeded');
-      },
       () => [receiptOf(1)],
     ];
     const { rpc, receipts } = reading({
       eth_getBlockReceipts: () => answers.shift()?.(),
       eth_getTransactionReceipt: () => null,
     });
-    for (const state of ['behind', 'behind', 'behind', 'behind', 'ok'])
+    for (const state of ['behind', 'behind', 'behind', 'ok'])
       assert.equal((await receipts.verdict(hash32(1), BLOCK, null)).state, state);
-    assert.equal(rpc.count('eth_getBlockReceipts'), 5);
+    assert.equal(rpc.count('eth_getBlockReceipts'), 4);
+  });
+
+  it('a node that is asked too much is not asked for single receipts', async () => {
+    const { rpc, receipts } = reading({
+      eth_getBlockReceipts: () => {
+        throw new RpcError('eth_getBlockReceipts', -32005, 'limit exceeded');
+      },
+    });
+    await assert.rejects(async () => receipts.verdict(hash32(1), BLOCK, null), { rpcMessage: 'limit exceeded' });
+    assert.equal(rpc.count(), 1);
   });
 
   it('a receipt that the answer for the block lacks is read by itself', async () => {
