@@ -33,7 +33,9 @@ const INTERVAL_MS = 300;
 const FOLLOW_MS = 5000;
 const SET_UP_MS = 1000;
 /** A block a second leaves something to wait for when the load is over. */
-const DRAIN_MS = 800;
+const DRAIN_MS = 700;
+/** From the contracts file to the load. */
+const BEGIN_MS = 150;
 /** A run that has ended before its instant is no case; another one takes its place. */
 const MOST_TRIES = 3;
 
@@ -64,9 +66,11 @@ async function once(t, signal, phase, n) {
   const args = ['-t', '10', '-o', '0', '-d', `${LOAD_MS}ms`, '--interval', `${INTERVAL_MS}ms`, '--out', files.out];
   const stress = spawnStress([...args, ...given], { env: { TMPDIR }, timeoutMs: 40_000 });
   if (phase === 'set-up') await sleep(instant(n) * SET_UP_MS);
-  else await stress.waitFor(FIRST_INTERVAL);
+  else if (phase === 'load') await stress.waitFor(FIRST_INTERVAL);
+  // Rows come with the blocks, up to a second late. This file is written just before the load.
+  else while (!existsSync(files.contracts) && stress.child.exitCode === null) await sleep(5);
   if (phase === 'load') await sleep(instant(n) * (LOAD_MS - 2 * INTERVAL_MS));
-  if (phase === 'drain') await sleep(LOAD_MS - INTERVAL_MS + instant(n) * DRAIN_MS);
+  if (phase === 'drain') await sleep(LOAD_MS + BEGIN_MS + instant(n) * DRAIN_MS);
   if (stress.child.exitCode !== null) return null;
   const wasWritten = existsSync(files.out) && readJson(files.out).partial === false;
   const killedMs = performance.now();
