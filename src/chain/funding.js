@@ -52,7 +52,7 @@ const ORDERS_AT_ONCE = WALLETS_AT_ONCE / WALLETS_PER_PAYMENT;
 /** No transaction may take more (EIP-7825). Other chains allow more, but nothing here needs it. */
 export const MAX_TRANSACTION_GAS = 2 ** 24;
 
-/** For so long an endpoint may lag: nonces that grow then are no evidence of another sender. */
+/** At least so long an endpoint may lag: nonces that grow then are no evidence of another sender. */
 export const LAG_MS = 5000;
 
 /** How long a slice with a foreign sender is watched, to name all affected wallets. */
@@ -97,6 +97,7 @@ async function readStates(rpc, wallets) {
  */
 export async function settleWallets({ rpc, clock, signal, timeoutMs }, wallets) {
   const startUs = clock.nowUs();
+  const startS = Math.floor(clock.wallMs() / 1000);
   const states = await readStates(rpc, wallets);
   const pendingAtFirst = states.map(({ pending }) => pending);
   let open = wallets.map((_, i) => i).filter((i) => states[i].latest < states[i].pending);
@@ -117,7 +118,9 @@ export async function settleWallets({ rpc, clock, signal, timeoutMs }, wallets) 
     // One more may be the last transaction of an earlier run, and at first an endpoint that lags catches up.
     const isActive = open.some((i, k) => now[k].latest > Math.max(pendingAtFirst[i] + 1, states[i].latest));
     now.forEach((state, k) => (states[open[k]] = state));
-    if (isActive && isLate) {
+    if (isActive && isLate && !(await isMadeSince(rpc, startS)))
+      for (const i of open) pendingAtFirst[i] = Math.max(pendingAtFirst[i], states[i].latest);
+    else if (isActive && isLate) {
       await clock.sleep(FOREIGN_WATCH_MS, signal);
       // This run has sent nothing yet.
       const latest = await readStates(rpc, wallets);
@@ -129,6 +132,18 @@ export async function settleWallets({ rpc, clock, signal, timeoutMs }, wallets) 
   }
   wallets.forEach((wallet, i) => (wallet.nonce = states[i].latest));
   return states;
+}
+
+/**
+ * Whether the newest block was made after that second. Until it was, an endpoint may still be catching up, and nonces that grow are
+ * no evidence of another sender.
+ * @param {Rpc} rpc
+ * @param {number} fromS time of day
+ */
+export async function isMadeSince(rpc, fromS) {
+  const header = await ask(rpc, headerAt('latest'), 'setup').catch(() => null);
+  // Timestamps are whole seconds.
+  return (header?.timestampS ?? 0) > fromS;
 }
 
 /**

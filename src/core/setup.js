@@ -9,6 +9,7 @@ import {
   ether,
   foreignSender,
   fundsMissing,
+  isMadeSince,
   listWallets,
   mineQueued,
   pay,
@@ -308,12 +309,6 @@ export async function foreignSenderOf({ rpc, clock, signal }, used, wallets, wor
   return new UnavailableError(
     `${words}; a run that ended just before may have sent it, and none followed within ${PROOF_TIMEOUT_MS / 1000} s: start the run again`,
   );
-}
-
-/** Whether the newest block was made since then: a replica may still be catching up. @param {Rpc} rpc @param {number} fromS time of day */
-async function isMadeSince(rpc, fromS) {
-  const header = await ask(rpc, headerAt('latest'), 'setup').catch(() => null);
-  return (header?.timestampS ?? 0) >= fromS;
 }
 
 /** By wallet, the next nonce on the chain that is not ours. @param {Rpc} rpc @param {Wallet[]} wallets */

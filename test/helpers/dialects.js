@@ -491,6 +491,10 @@ export const DIALECTS = [
   }),
   ...rows('L', 'gateways over several nodes', { runs: 2 })({
     'a replica three blocks behind, two runs': { ...lagging(3), args: '-t 6', on: BOTH },
+    'a replica four blocks of two seconds behind in all reads of the set-up, two runs': {
+      ...lagging(4, ({ nowMs, state }) => nowMs() - state.begunMs < 40_000),
+      ...{ chain: { blockMs: 2000 }, args: '-d 60s', exit: 69, says: [/start the run again/] },
+    },
     'a replica five blocks behind in all reads of the first two seconds, two runs': {
       ...lagging(5, ({ nowMs, state }) => nowMs() - state.begunMs < 2000),
       ...{ exit: 69, says: [/start the run again/] },

@@ -106,14 +106,18 @@ describe('settleWallets()', () => {
   function node(states) {
     /** @type {Record<string, number>} */
     const asked = {};
+    const clock = createFakeClock();
     const rpc = fakeRpc({
       eth_getBalance: () => '0x5',
+      eth_getBlockByNumber: () => ({
+        ...{ number: '0x1', hash: `0x${'b'.repeat(64)}` },
+        timestamp: `0x${Math.floor(clock.wallMs() / 1000).toString(16)}`,
+      }),
       eth_getTransactionCount: (address, tag) => {
         const k = Math.min((asked[address + tag] = (asked[address + tag] ?? -1) + 1), states[address].length - 1);
         return `0x${states[address][k][tag === 'latest' ? 0 : 1].toString(16)}`;
       },
     });
-    const clock = createFakeClock();
     const controller = new AbortController();
     return { rpc, clock, controller, tools: { rpc, clock, signal: controller.signal, timeoutMs: 1000 } };
   }
