@@ -53,7 +53,7 @@ const ORDERS_AT_ONCE = WALLETS_AT_ONCE / WALLETS_PER_PAYMENT;
 export const MAX_TRANSACTION_GAS = 2 ** 24;
 
 /** At least so long an endpoint may lag: nonces that grow then are no evidence of another sender. */
-export const LAG_MS = 5000;
+const LAG_MS = 5000;
 
 /** How long a slice with a foreign sender is watched, to name all affected wallets. */
 const FOREIGN_WATCH_MS = 1000;
@@ -135,13 +135,14 @@ export async function settleWallets({ rpc, clock, signal, timeoutMs }, wallets) 
 }
 
 /**
- * Whether the newest block was made after that second. Until it was, an endpoint may still be catching up, and nonces that grow are
- * no evidence of another sender.
+ * Whether a block was made after that second. Until the newest one was, an endpoint may still be catching up, and nonces
+ * that grow are no evidence of another sender.
  * @param {Rpc} rpc
  * @param {number} fromS time of day
+ * @param {number | 'latest'} [block]
  */
-export async function isMadeSince(rpc, fromS) {
-  const header = await ask(rpc, headerAt('latest'), 'setup').catch(() => null);
+export async function isMadeSince(rpc, fromS, block = 'latest') {
+  const header = await ask(rpc, headerAt(block), 'setup').catch(() => null);
   // Timestamps are whole seconds.
   return (header?.timestampS ?? 0) > fromS;
 }
@@ -152,11 +153,12 @@ export async function isMadeSince(rpc, fromS) {
  * @param {Wallet[]} used
  * @param {number} nonce of the first one's transaction
  * @param {Wallet[]} [wallets] of the slice; the funder is none of them
+ * @param {string | null} [known] its hash
  */
-export async function foreignSender(rpc, used, nonce, wallets = used) {
+export async function foreignSender(rpc, used, nonce, wallets = used, known = /** @type {string | null} */ (null)) {
   const [{ address, index }] = used;
-  const mined = await findMinedTransaction(rpc, address, nonce, 0).catch(() => null);
-  const hash = mined?.hash ?? '(hash not found)';
+  const mined = known === null ? await findMinedTransaction(rpc, address, nonce, 0).catch(() => null) : null;
+  const hash = known ?? mined?.hash ?? '(hash not found)';
   const isOwn = wallets.includes(used[0]);
   return new ForeignSenderError(
     describeForeign(isOwn ? listWallets(used) : 'the funder', { hash, walletIndex: isOwn ? index : null, nonce }),

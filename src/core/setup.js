@@ -3,7 +3,6 @@ import { HEAD, ask, askAll, gasOf, headerAt, nonceOf, nullIfOdd, nullIfRefused, 
 import { hashOf } from '../chain/chain-identity.js';
 import { fundOnDevChain } from '../chain/devchain.js';
 import {
-  LAG_MS,
   MAX_TRANSACTION_GAS,
   TRANSFER_GAS,
   ether,
@@ -20,7 +19,7 @@ import {
 } from '../chain/funding.js';
 import { Wallet } from '../chain/keys.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
-import { NonceTakenError } from '../chain/send.js';
+import { NonceTakenError, findMinedTransaction } from '../chain/send.js';
 import { InterruptedError, RpcError, UnavailableError, UsageError } from '../errors.js';
 import { chainReplaced } from '../inclusion/follow.js';
 import { chooseInclusion, warningOf } from '../inclusion/index.js';
@@ -57,6 +56,7 @@ const PROOF_TIMEOUT_MS = 10_000;
  * @property {Sender | null} sender null: plain calls
  * @property {SetUpCosts} costs
  * @property {Chosen | null} inclusion null: plain calls
+ * @property {number} startS time of day when it began
  *
  * @typedef {Pick<Opened, 'given' | 'urls' | 'endpoints' | 'isEmbedded' | 'notice'>} Site
  */
@@ -83,7 +83,7 @@ export async function setUpCalls(config, { onProgress, stop }, { given, urls, en
   };
   await workload.prepare?.({ chain, addresses, notice });
   const wallets = sliceIndexes(slice).map((index) => Wallet.withoutKey(index));
-  return { chain, wallets, sender: null, costs: new SetUpCosts(null), inclusion: null };
+  return { chain, wallets, sender: null, costs: new SetUpCosts(null), inclusion: null, startS: 0 };
 }
 
 /**
@@ -96,6 +96,7 @@ export async function setUpCalls(config, { onProgress, stop }, { given, urls, en
 export async function setUp(config, surroundings, { given, urls, endpoints, isEmbedded, notice }, workload) {
   const { clock, onProgress, stop, log } = surroundings;
   const { threads, offset, connections } = config;
+  const startS = Math.floor(clock.wallMs() / 1000);
   const { rpc, rpcs } = endpoints;
   const { chain, source } = await readChainAndKeys(config, { given, urls, endpoints });
   const last = offset + threads - 1;
@@ -156,9 +157,10 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
     await workload.prepare({ wallets, sender, chain, onProgress });
   } catch (error) {
     if (!(error instanceof NonceTakenError)) throw error;
-    throw await foreignSenderOf(sender, [error.wallet], wallets, error.message);
+    const { wallet, nonce, hash, message: words } = error;
+    throw await foreignSenderOf(sender, { used: [wallet], nonce, hash, words }, wallets, startS);
   }
-  return { chain, wallets, sender, costs, inclusion };
+  return { chain, wallets, sender, costs, inclusion, startS };
 }
 
 /** Operations of less gas fit into a transaction of any chain. */
@@ -283,32 +285,40 @@ function refuseOwnFunder(funder, wallets) {
 }
 
 /**
- * Nonces that the set-up did not use are used. They may be those of a run before, which an endpoint that lags had not told
- * yet: another sender is proved by a transaction that follows when no endpoint can lag any more.
+ * @typedef {object} Taken nonces that others have used
+ * @property {Wallet[]} used wallets
+ * @property {number} nonce of the first one's transaction
+ * @property {string} [hash] of our transaction with this nonce
+ * @property {string} words what was seen
+ */
+
+/**
+ * Another sender is proved by a transaction in a block that was made since the set-up began: this one, or the next. One in
+ * an older block may be of a run before, which an endpoint that lags had not told yet.
  * @param {Pick<Sender, 'rpc' | 'clock' | 'signal'>} sender
- * @param {Wallet[]} used
+ * @param {Taken} taken
  * @param {Wallet[]} wallets of the slice
- * @param {string} words what was seen
+ * @param {number} startS time of day when the set-up began
  * @returns {Promise<ForeignSenderError | InterruptedError | UnavailableError>}
  */
-export async function foreignSenderOf({ rpc, clock, signal }, used, wallets, words) {
-  const fromS = Math.floor(clock.wallMs() / 1000);
-  await clock.sleep(LAG_MS, signal);
-  let before = await nextNonces(rpc, used);
+export async function foreignSenderOf({ rpc, clock, signal }, { used, nonce, hash, words }, wallets, startS) {
   const deadlineUs = clock.nowUs() + PROOF_TIMEOUT_MS * 1000;
+  let before = await nextNonces(rpc, used);
   while (clock.nowUs() < deadlineUs && !signal.aborted) {
+    const mined = await findMinedTransaction(rpc, used[0].address, nonce, 0).catch(() => null);
+    if (mined?.hash === hash) break;
+    if (mined !== null && (await isMadeSince(rpc, startS, mined.blockNumber)))
+      return foreignSender(rpc, used, nonce, wallets, mined.hash);
     await clock.sleep(PAUSE_MS, signal);
     // An endpoint that does not answer proves nothing.
     const nonces = await nextNonces(rpc, used).catch(() => before);
     const grown = used.filter((_, i) => nonces[i] > before[i]);
-    if (grown.length === 0) continue;
-    if (await isMadeSince(rpc, fromS)) return foreignSender(rpc, grown, nonces[used.indexOf(grown[0])] - 1, wallets);
+    if (grown.length > 0 && (await isMadeSince(rpc, startS)))
+      return foreignSender(rpc, grown, nonces[used.indexOf(grown[0])] - 1, wallets);
     before = nonces;
   }
   if (signal.aborted) return new InterruptedError('interrupted during set-up');
-  return new UnavailableError(
-    `${words}; a run that ended just before may have sent it, and none followed within ${PROOF_TIMEOUT_MS / 1000} s: start the run again`,
-  );
+  return new UnavailableError(`${words}; a run that ended just before may have sent it: start the run again`);
 }
 
 /** By wallet, the next nonce on the chain that is not ours. @param {Rpc} rpc @param {Wallet[]} wallets */
@@ -336,12 +346,12 @@ const PAUSE_MS = 250;
 /**
  * Waits until the set-up has --confirmations, so that a reorg cannot remove it. Done before the common start, because
  * it takes time.
- * @param {Pick<Ready, 'sender' | 'wallets'>} ready
+ * @param {Pick<Ready, 'sender' | 'wallets' | 'startS'>} ready
  * @param {number} confirmations
  * @returns {Promise<number>} a block that contains the set-up
  * @throws {UnavailableError} the set-up was reorged
  */
-export async function confirmSetUp({ sender, wallets }, confirmations) {
+export async function confirmSetUp({ sender, wallets, startS }, confirmations) {
   if (sender === null || confirmations === 0) return 0;
   const { rpc, clock, signal } = sender;
   const setUpBlock = (await latestHeader(rpc)).number;
@@ -350,19 +360,19 @@ export async function confirmSetUp({ sender, wallets }, confirmations) {
     if (clock.nowUs() > endUs || signal.aborted) break;
     await clock.sleep(PAUSE_MS, signal);
   }
-  await waitForNonces(sender, wallets, endUs);
+  await waitForNonces({ sender, wallets, startS }, endUs);
   return setUpBlock;
 }
 
 /**
  * The start block: with --confirmations, so that a reorg during the load cannot remove it.
- * @param {Pick<Ready, 'sender' | 'wallets'>} ready
+ * @param {Pick<Ready, 'sender' | 'wallets' | 'startS'>} ready
  * @param {number} confirmations
  * @param {number} setUpBlock
  * @returns {Promise<StartBlock>}
  * @throws {UnavailableError} the set-up was reorged
  */
-export async function startBlockOf({ sender, wallets }, confirmations, setUpBlock) {
+export async function startBlockOf({ sender, wallets, startS }, confirmations, setUpBlock) {
   if (sender === null) return { startBlock: 0, startHash: null };
   const { rpc, clock, fees } = sender;
   const latest = await latestHeader(rpc);
@@ -371,7 +381,7 @@ export async function startBlockOf({ sender, wallets }, confirmations, setUpBloc
   fees.observe(latest.baseFeeWei);
   const startBlock = Math.min(head, Math.max(setUpBlock, head - confirmations));
   const startHash = startBlock === head ? latest.hash : await nullIfRefused(hashOf(rpc, startBlock, 'setup'));
-  await waitForNonces(sender, wallets, clock.nowUs() + WAIT_MS * 1000);
+  await waitForNonces({ sender, wallets, startS }, clock.nowUs() + WAIT_MS * 1000);
   const seconds = await secondsPerBlock(rpc, latest);
   const ageMs = Math.max(0, clock.wallMs() - 1000 * (latest.timestampS ?? 0));
   return {
@@ -389,8 +399,8 @@ async function latestHeader(rpc) {
   return header;
 }
 
-/** Waits for reorged transactions of the set-up to return. @param {Sender} sender @param {Wallet[]} wallets @param {number} endUs */
-async function waitForNonces(sender, wallets, endUs) {
+/** Waits for reorged transactions of the set-up to return. @param {{sender: Sender} & Pick<Ready, 'wallets' | 'startS'>} ready @param {number} endUs */
+async function waitForNonces({ sender, wallets, startS }, endUs) {
   const { rpc, clock, signal } = sender;
   for (;;) {
     const nonces = await askAll(
@@ -402,7 +412,7 @@ async function waitForNonces(sender, wallets, endUs) {
     const used = wallets.filter(({ nonce }, i) => nonces[i] > nonce);
     if (used.length > 0) {
       const words = `${listWallets(used)} have sent transactions that are not of this run`;
-      throw await foreignSenderOf(sender, used, wallets, words);
+      throw await foreignSenderOf(sender, { used, nonce: used[0].nonce, words }, wallets, startS);
     }
     if (wallets.every(({ nonce }, i) => nonces[i] >= nonce)) return;
     if (clock.nowUs() > endUs || signal.aborted) {

@@ -71,10 +71,12 @@ test('reverted: counted by that name, the wallet goes on, the audit is exact', a
 
 for (const [what, wrongCount] of /** @type {const} */ ([
   ['too high', 1000],
-  ['too low', 0],
+  // An increment of zero would need more gas than later increments offer.
+  ['too low', 1],
 ]))
   test(`wrong_count: a count that is ${what} is counted by that name, the audit is not exact`, async (t) => {
     const { anvil, miner, stress, counter, endAfter } = await loadedRun(t, '--tx-timeout 1m');
+    while ((await countOf(anvil.url, [counter])) < 3) await sleep(20);
     await miner.pause();
     // What was mined has been verified when the next one is in the pool.
     await pending(anvil, 5);
