@@ -116,11 +116,12 @@ export async function settleWallets({ rpc, clock, signal, timeoutMs }, wallets) 
     );
     const isLate = clock.nowUs() > startUs + LAG_MS * 1000;
     // One more may be the last transaction of an earlier run, and at first an endpoint that lags catches up.
-    const isActive = open.some((i, k) => now[k].latest > Math.max(pendingAtFirst[i] + 1, states[i].latest));
+    const active = open.findIndex((i, k) => now[k].latest > Math.max(pendingAtFirst[i] + 1, states[i].latest));
     now.forEach((state, k) => (states[open[k]] = state));
-    if (isActive && isLate && !(await isMadeSince(rpc, startS)))
+    const isActive = isLate && active >= 0;
+    if (isActive && (await minedSince(rpc, wallets[open[active]], now[active].latest - 1, startS)) === null)
       for (const i of open) pendingAtFirst[i] = Math.max(pendingAtFirst[i], states[i].latest);
-    else if (isActive && isLate) {
+    else if (isActive) {
       await clock.sleep(FOREIGN_WATCH_MS, signal);
       // This run has sent nothing yet.
       const latest = await readStates(rpc, wallets);
@@ -135,16 +136,18 @@ export async function settleWallets({ rpc, clock, signal, timeoutMs }, wallets) 
 }
 
 /**
- * Whether a block was made after that second. Until the newest one was, an endpoint may still be catching up, and nonces
- * that grow are no evidence of another sender.
+ * A wallet's transaction, if its block was made after that second. In an older one it may be of a run before, which an
+ * endpoint that lags had not told yet.
  * @param {Rpc} rpc
+ * @param {Pick<Wallet, 'address'>} wallet
+ * @param {number} nonce
  * @param {number} fromS time of day
- * @param {number | 'latest'} [block]
  */
-export async function isMadeSince(rpc, fromS, block = 'latest') {
-  const header = await ask(rpc, headerAt(block), 'setup').catch(() => null);
+export async function minedSince(rpc, { address }, nonce, fromS) {
+  const mined = await findMinedTransaction(rpc, address, nonce, 0).catch(() => null);
+  const header = mined && (await ask(rpc, headerAt(mined.blockNumber), 'setup').catch(() => null));
   // Timestamps are whole seconds.
-  return (header?.timestampS ?? 0) > fromS;
+  return (header?.timestampS ?? 0) > fromS ? mined : null;
 }
 
 /**

@@ -8,8 +8,8 @@ import {
   ether,
   foreignSender,
   fundsMissing,
-  isMadeSince,
   listWallets,
+  minedSince,
   mineQueued,
   pay,
   planPayments,
@@ -19,7 +19,7 @@ import {
 } from '../chain/funding.js';
 import { Wallet } from '../chain/keys.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
-import { NonceTakenError, findMinedTransaction } from '../chain/send.js';
+import { NonceTakenError } from '../chain/send.js';
 import { InterruptedError, RpcError, UnavailableError, UsageError } from '../errors.js';
 import { chainReplaced } from '../inclusion/follow.js';
 import { chooseInclusion, warningOf } from '../inclusion/index.js';
@@ -305,17 +305,18 @@ export async function foreignSenderOf({ rpc, clock, signal }, { used, nonce, has
   const deadlineUs = clock.nowUs() + PROOF_TIMEOUT_MS * 1000;
   let before = await nextNonces(rpc, used);
   while (clock.nowUs() < deadlineUs && !signal.aborted) {
-    const mined = await findMinedTransaction(rpc, used[0].address, nonce, 0).catch(() => null);
-    if (mined?.hash === hash) break;
-    if (mined !== null && (await isMadeSince(rpc, startS, mined.blockNumber)))
-      return foreignSender(rpc, used, nonce, wallets, mined.hash);
+    const mined = await minedSince(rpc, used[0], nonce, startS);
+    if (mined !== null && mined.hash === hash) break;
+    if (mined !== null) return foreignSender(rpc, used, nonce, wallets, mined.hash);
     await clock.sleep(PAUSE_MS, signal);
     // An endpoint that does not answer proves nothing.
     const nonces = await nextNonces(rpc, used).catch(() => before);
     const grown = used.filter((_, i) => nonces[i] > before[i]);
-    if (grown.length > 0 && (await isMadeSince(rpc, startS)))
-      return foreignSender(rpc, grown, nonces[used.indexOf(grown[0])] - 1, wallets);
     before = nonces;
+    if (grown.length === 0) continue;
+    const last = nonces[used.indexOf(grown[0])] - 1;
+    const next = await minedSince(rpc, grown[0], last, startS);
+    if (next !== null) return foreignSender(rpc, grown, last, wallets, next.hash);
   }
   if (signal.aborted) return new InterruptedError('interrupted during set-up');
   return new UnavailableError(`${words}; a run that ended just before may have sent it: start the run again`);

@@ -109,8 +109,12 @@ describe('settleWallets()', () => {
     const clock = createFakeClock();
     const rpc = fakeRpc({
       eth_getBalance: () => '0x5',
+      eth_blockNumber: () => '0x1',
       eth_getBlockByNumber: () => ({
         ...{ number: '0x1', hash: `0x${'b'.repeat(64)}` },
+        transactions: Array.from({ length: 100 }, (_, nonce) => ({
+          ...{ hash: `0x${'f0'.repeat(32)}`, from: Object.keys(states)[0], nonce: `0x${nonce.toString(16)}` },
+        })),
         timestamp: `0x${Math.floor(clock.wallMs() / 1000).toString(16)}`,
       }),
       eth_getTransactionCount: (address, tag) => {
@@ -181,8 +185,10 @@ describe('settleWallets()', () => {
   });
 
   it('reports transactions of another sender from a wallet: they go on for longer than an endpoint lags', async () => {
-    const { tools, clock } = node({ '0xaddress0': Array.from({ length: 60 }, (_, i) => [3 + i, 4 + i]) });
-    const failed = caught(() => settleWallets({ ...tools, timeoutMs: 10_000 }, [wallet(0)]));
+    const address = `0x${'a1'.repeat(20)}`;
+    const { tools, clock } = node({ [address]: Array.from({ length: 60 }, (_, i) => [3 + i, 4 + i]) });
+    const sending = /** @type {any} */ ({ ...wallet(0), address });
+    const failed = caught(() => settleWallets({ ...tools, timeoutMs: 10_000 }, [sending]));
     await clock.advance(7000);
     const error = await failed;
     assert.ok(error instanceof ForeignSenderError);

@@ -91,11 +91,12 @@ describe('nonces that the set-up did not use', () => {
   /**
    * On a node that keeps the states of ten blocks, and makes one a second.
    * @param {(block: number) => number} nonceAt of the wallet
-   * @param {{isFunder?: boolean, lateS?: number}} [options] lateS: the endpoint is so far behind
+   * @param {{isFunder?: boolean, lateS?: number, hash?: string}} [options] hash: of ours; lateS: the endpoint is so far behind
    */
-  const judge = async (nonceAt, { isFunder = false, lateS = 0 } = {}) => {
+  const judge = async (nonceAt, { isFunder = false, lateS = 0, hash = '0x2' } = {}) => {
     const clock = createFakeClock();
     const startUs = clock.nowUs();
+    const startMs = clock.wallMs();
     const head = () => 400 + Math.floor((clock.nowUs() - startUs) / 1e6);
     const rpc = fakeRpc({
       eth_blockNumber: () => toHex(head()),
@@ -105,21 +106,16 @@ describe('nonces that the set-up did not use', () => {
         throw new RpcError('eth_getTransactionCount', -32000, 'missing trie node');
       },
       eth_getBlockByNumber: (block) => {
-        if (block === 'latest')
-          return {
-            number: toHex(head()),
-            hash: hash32(head()),
-            timestamp: toHex(Math.floor(clock.wallMs() / 1000) - lateS),
-          };
-        const nonce = nonceAt(Number(block)) - 1;
-        const transaction = { from: ADDRESS, nonce: toHex(nonce), hash: `0x${'f0'.repeat(32)}` };
-        return { hash: hash32(block), transactions: [transaction] };
+        const number = Number(block);
+        const transaction = { from: ADDRESS, nonce: toHex(nonceAt(number) - 1), hash: `0x${'f0'.repeat(32)}` };
+        const timestamp = toHex(Math.floor(startMs / 1000) + number - 400 - lateS);
+        return { number: toHex(number), hash: hash32(number), timestamp, transactions: [transaction] };
       },
     });
     const wallet = /** @type {any} */ ({ index: 21, address: ADDRESS, nonce: 28 });
     const { signal } = new AbortController();
     const wallets = isFunder ? [] : [wallet];
-    const taken = { used: [wallet], nonce: 27, hash: '0x2', words: 'the node does not take nonce 27' };
+    const taken = { used: [wallet], nonce: 27, hash, words: 'the node does not take nonce 27' };
     const judging = foreignSenderOf({ rpc, clock, signal }, taken, wallets, Math.floor(clock.wallMs() / 1000));
     await clock.advance(16_000);
     return judging;
@@ -142,7 +138,7 @@ describe('nonces that the set-up did not use', () => {
 
   it('a run that ended before accuses nobody, also if the endpoint lagged for four seconds', async () => {
     for (const nonceAt of [() => 130, (/** @type {number} */ block) => (block < 404 ? 28 : 130)]) {
-      const error = await judge(nonceAt);
+      const error = await judge(nonceAt, { lateS: 10 });
       assert.ok(error instanceof UnavailableError);
       assert.match(error.message, /^the node does not take nonce 27; .* may have sent it: start the run again$/);
     }
@@ -153,7 +149,8 @@ describe('nonces that the set-up did not use', () => {
   });
 
   it('transactions of the set-up that are still to come are no evidence', async () => {
-    assert.ok((await judge((block) => Math.min(28, block - 380))) instanceof UnavailableError);
+    const hash = `0x${'f0'.repeat(32)}`;
+    assert.ok((await judge((block) => Math.min(28, block - 380), { hash })) instanceof UnavailableError);
   });
 
   it('are found before the load', async () => {
