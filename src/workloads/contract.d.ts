@@ -302,7 +302,10 @@ export interface Kit {
   auditByCall: (
     callOf: (position: number) => { to: string; data: string },
   ) => NonNullable<TransactionWorkload['audit']>;
-  /** The same audit, and a verification of each operation by that number. onCount: whether a wallet's is above zero, and no effect is missing. */
+  /**
+   * The same audit, and a verification of each operation by that number. onCount is called with each number that was read:
+   * isThere is false if it is zero, or if an effect is missing in it.
+   */
   countedBy: (
     callOf: (position: number) => { to: string; data: string },
     onCount?: (position: number, isThere: boolean) => void,

@@ -49,18 +49,18 @@ export default function create({ kit, rpc, settings: { contracts: file = null, p
   // One text for all wallets. The contract ignores the tag. Without it, two instances that use the same wallets by mistake
   // would send identical transactions, and each would count those of the other as its own.
   const data = INCREMENT + kit.tag;
-  const incrementOf = (/** @type {string} */ to) => /** @type {Call & {to: string}} */ ({ to, data });
+  const incrementOf = (/** @type {string} */ to) => ({ to, data });
   let increments = /** @type {string[]} */ (state ?? []).map(incrementOf);
-  /** Wallets whose count is above zero. @type {Set<number>} */
-  const counting = new Set();
-  /** What an increment takes that is not the first: some chains fill their blocks by gas limits. @type {bigint | undefined} */
+  /** Whether the increments of a wallet take less gas than its first one. @type {Map<number, boolean>} */
+  const isCheaper = new Map();
+  /** Gas limit of increments that are not the first: some chains fill their blocks by gas limits. @type {bigint | undefined} */
   let laterGas;
-  const noteCount = (/** @type {number} */ position, /** @type {boolean} */ isThere) => {
-    // After a reorg the first may be gone. If gas has become dearer, increments run out of it.
-    if (!isThere) counting.delete(position);
-    if (!isThere || counting.has(position)) return;
-    counting.add(position);
-    if (counting.size > 1) return;
+  let isAsked = false;
+  const onCount = (/** @type {number} */ position, /** @type {boolean} */ isThere) => {
+    // An effect that is missing may be a reorg of the first increment, or gas that has become dearer.
+    if (!isThere || !isCheaper.has(position)) isCheaper.set(position, isThere);
+    if (!isThere || isAsked) return;
+    isAsked = true;
     const call = { to: increments[position].to, data: payloadOf === null ? data : INCREMENT + payloadOf(position, 0) };
     // Without an answer the gas limit stays that of a first increment.
     kit.estimateGas({ from: kit.addresses()[position], ...call }).then(
@@ -68,6 +68,8 @@ export default function create({ kit, rpc, settings: { contracts: file = null, p
       () => {},
     );
   };
+  /** Increments with this gas limit, by position. @type {Call[]} */
+  const later = [];
 
   /**
    * The contracts of the file on this chain, and those of them that the wallets own.
@@ -115,14 +117,12 @@ export default function create({ kit, rpc, settings: { contracts: file = null, p
     },
     next: (position, nonce) => {
       const { to } = increments[position];
-      const gasLimit = counting.has(position) ? laterGas : undefined;
+      const gasLimit = isCheaper.get(position) === true ? laterGas : undefined;
       if (payloadOf !== null) return { to, data: INCREMENT + payloadOf(position, nonce), gasLimit };
       // The same object is encoded once.
-      if (increments[position].gasLimit !== gasLimit && gasLimit !== undefined)
-        increments[position] = { to, data, gasLimit };
-      return increments[position];
+      return gasLimit === undefined ? increments[position] : (later[position] ??= { to, data, gasLimit });
     },
-    ...kit.countedBy((position) => ({ to: increments[position].to, data: COUNT }), noteCount),
+    ...kit.countedBy((position) => ({ to: increments[position].to, data: COUNT }), onCount),
     handOver: (first, count) => increments.slice(first, first + count).map(({ to }) => to),
   };
 }

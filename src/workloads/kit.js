@@ -305,16 +305,10 @@ export class WorkloadHost {
     /** @type {Counted['verify']} */
     const verify = (position, executed, inclusion, attempt) => {
       const call = callOf(position);
-      const counter = { start: Number(this.#starts[at][position]), target: call.to };
+      const start = Number(this.#starts[at][position]);
+      const counter = { start, target: call.to, position, onCount };
       const read = (/** @type {number | 'latest'} */ block) => gather(this.#rpc, countOf(call, block), 'readback');
-      return verdictAt(
-        read,
-        counter,
-        executed,
-        inclusion,
-        attempt,
-        onCount && ((isThere) => onCount(position, isThere)),
-      );
+      return verdictAt(read, counter, executed, inclusion, attempt);
     };
     this.#counts.set(verify, callOf);
     return {
@@ -362,21 +356,21 @@ function createAddress(from, nonce) {
  * the state of the block, or not have it yet. Therefore attempts alternate between this block and the latest one, which
  * says nearly the same because only the wallet changes the count.
  * @param {(block: number | 'latest') => Promise<bigint>} readCount the wallet's count as of a block
- * @param {{start: number, target: string}} counter start: the count before this run
+ * @param {{start: number, target: string, position: number, onCount?: (position: number, isThere: boolean) => void}} counter start:
+ *   the count before this run
  * @param {Executed} bounds
  * @param {{number: number}} inclusion
  * @param {number} attempt
- * @param {(isThere: boolean) => void} [onCount] whether it is above zero; false also if an effect is missing
  * @returns {Promise<Verdict>}
  */
-function verdictAt(readCount, { start, target }, { least, most, latest }, inclusion, attempt, onCount) {
+function verdictAt(readCount, { start, target, position, onCount }, { least, most, latest }, inclusion, attempt) {
   const isExact = attempt % 2 === 0;
   const bound = isExact ? most : latest;
   return readCount(isExact ? inclusion.number : 'latest').then(
     (answer) => {
       const count = Number(answer);
       const executed = count - start;
-      onCount?.(count > 0 && executed >= least);
+      onCount?.(position, count > 0 && executed >= least);
       const effect = String(count);
       if (executed === bound) return { state: 'ok', effect, target };
       if (executed >= least && executed < bound) return { state: 'likely', effect, target };

@@ -1,11 +1,18 @@
 /** Settings of built-in workloads, and what their audits compute again. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { toHex } from '../../../src/chain/answers.js';
+import { RpcError } from '../../../src/errors.js';
+import createCounter from '../../../src/workloads/counter.js';
 import { runtimeCode } from '../../../src/workloads/deploy.js';
 import { tokenId } from '../../../src/workloads/erc721.js';
 import { countsOf, slotsOf, valueOf } from '../../../src/workloads/storage.js';
+import { WorkloadHost } from '../../../src/workloads/kit.js';
 import createSwap, { quote } from '../../../src/workloads/swap.js';
 import { WORKLOADS, setProblem, setsOf } from '../../../src/workloads/table.js';
+import { addressOf } from '../../helpers/samples.js';
+import { fakeRpc } from '../../helpers/fake-rpc.js';
 import { hostOf } from './host.js';
 
 describe('--set of built-in workloads', () => {
@@ -34,6 +41,63 @@ describe('--set of built-in workloads', () => {
         setProblem('compute', [[name, text]]),
         `--set ${name}=${text} is no setting of --workload compute: it has gas from 50000 to 30000000 (gas per operation; default 500000)`,
       );
+  });
+});
+
+describe('counter', () => {
+  const to = addressOf(9);
+  const one = { least: 1, most: 1, latest: 1 };
+
+  /** @param {(count: number) => number | Error} gasOf a counter's increment by its count */
+  function counterOf(gasOf) {
+    const state = { count: 0 };
+    const rpc = fakeRpc({
+      eth_call: () => toHex(state.count),
+      eth_estimateGas: () => {
+        const gas = gasOf(state.count);
+        if (gas instanceof Error) throw gas;
+        return toHex(gas);
+      },
+    });
+    const kitState = { tag: '0a0b0c0d', first: 0, starts: [[0n]], gasLimit: 47_888n };
+    const host = new WorkloadHost(null, { rpc, addresses: [addressOf(1)], state: { own: null, kit: kitState } });
+    const workload = createCounter(/** @type {any} */ ({ kit: host.kit, rpc, settings: {}, state: [to] }));
+    const limit = (/** @type {number} */ nonce) => Number(host.filled(workload.next(0, nonce)).gasLimit);
+    const verify = async () => {
+      const verdict = await workload.verify?.(0, one, { number: 1 }, 0, { nonce: 0, hash: '' });
+      await turn();
+      return verdict?.state;
+    };
+    return { state, rpc, limit, verify };
+  }
+
+  it('offers less gas after the first increment of a wallet, estimated once', async () => {
+    const { state, rpc, limit, verify } = counterOf((count) => (count === 0 ? 43_534 : 26_434));
+    assert.equal(limit(1), 47_888);
+    state.count = 1;
+    assert.equal(await verify(), 'ok');
+    assert.deepEqual([limit(2), limit(3)], [29_078, 29_078]);
+    await verify();
+    assert.equal(rpc.count('eth_estimateGas'), 1);
+  });
+
+  it('offers the gas of a first increment again if an effect is missing, such as after a reorg', async () => {
+    const { state, limit, verify } = counterOf(() => 26_434);
+    state.count = 1;
+    await verify();
+    state.count = 0;
+    assert.equal(await verify(), 'missing');
+    assert.equal(limit(2), 47_888);
+    state.count = 1;
+    await verify();
+    assert.equal(limit(3), 47_888);
+  });
+
+  it('keeps the gas of a first increment where the node estimates none', async () => {
+    const { state, limit, verify } = counterOf(() => new RpcError('eth_estimateGas', -32601, 'no such method'));
+    state.count = 1;
+    await verify();
+    assert.equal(limit(2), 47_888);
   });
 });
 
