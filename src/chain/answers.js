@@ -407,11 +407,6 @@ function receiptsFrom(answer, from) {
   return /** @type {ChainReceipt[]} */ (receipts.filter((receipt) => receipt !== null));
 }
 
-/** Transactions in a block. @param {number} at @returns {Question<number>} */
-export function countAt(at) {
-  return { method: 'eth_getBlockTransactionCountByNumber', params: [printed(at)], read: number };
-}
-
 /** @param {number} at @returns {Question<ChainReceipt[] | null>} null: the node does not have the block */
 export function receiptsAt(at) {
   return { method: 'eth_getBlockReceipts', params: [printed(at)], read: receiptsFrom };

@@ -1,11 +1,9 @@
 import {
   ask,
   blockAt,
-  countAt,
   fullBlockAt,
   gather,
   nullIfAbsent,
-  nullIfOdd,
   nullIfRefused,
   receiptOf,
   receiptsAt,
@@ -149,18 +147,15 @@ export class Receipts {
    * @returns {Promise<ChainReceipt[]>} in the block's order, at least those of the addresses
    */
   async #oursIn(number, positions, pricesFrom = 'receipts') {
-    const [listed, count] = await Promise.all([
+    const [listed, hashes] = await Promise.all([
       nullIfAbsent(this.#ofBlock(number, 'audit')),
-      nullIfOdd(gather(this.#rpc, countAt(number), 'audit')),
+      nullIfAbsent(gather(this.#rpc, blockAt(number), 'audit')),
     ]);
     const all = listed ?? [];
-    // Not all nodes count them.
-    const listedIn = async () => (await nullIfAbsent(ask(this.#rpc, blockAt(number), 'audit')))?.transactions.length;
-    const expected = count ?? (all.length === 0 ? 1 : ((await listedIn()) ?? 1));
     const ours = all.filter(({ from }) => positions.has(from ?? ''));
     const arePriced = pricesFrom === 'receipts' && ours.every(({ priceWei }) => priceWei !== null);
     // Some nodes answer with an empty list for a block that has transactions, or with a part of it.
-    if (arePriced && all.length >= expected) return all;
+    if (arePriced && all.length >= (hashes?.transactions.length ?? 1)) return all;
     const block = await nullIfAbsent(ask(this.#rpc, fullBlockAt(number), 'audit'));
     if (block === null) return [];
     const own = block.transactions.filter(({ from }) => positions.has(from ?? ''));

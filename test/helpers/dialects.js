@@ -417,14 +417,6 @@ export const DIALECTS = [
         method === RECEIPTS && result?.length > 1 ? { result: result.slice(1) } : undefined,
       on: BOTH,
     },
-    'block receipts lack some, and the node does not count transactions': {
-      before: ({ method }) =>
-        method === 'eth_getBlockTransactionCountByNumber'
-          ? { error: { code: -32601, message: 'method not found' } }
-          : undefined,
-      after: ({ method }, { result }) =>
-        method === RECEIPTS && result?.length > 1 ? { result: result.slice(1) } : undefined,
-    },
     'block receipts are []': instead(isTo(RECEIPTS), { result: [] }),
     'block receipts are not found': instead(isTo(RECEIPTS), { error: { code: -32000, message: 'block not found' } }),
   }),

@@ -239,7 +239,6 @@ export function createMemoryChain({ clock, blockMs = 1000, gasLimit = 30_000_000
       return receipts.get(hash);
     },
     eth_getTransactionReceipt: (hash) => receipts.get(hash) ?? null,
-    eth_getBlockTransactionCountByNumber: (at) => hex(blocks[numberAt(at)].transactions.length),
     eth_getBlockReceipts: (at) =>
       blocks[numberAt(at)].transactions.map((/** @type {any} */ tx) => receipts.get(tx.hash)) ?? null,
     eth_getTransactionByHash: (hash) => {

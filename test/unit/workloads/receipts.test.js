@@ -152,7 +152,7 @@ describe('what became of all transactions of a run', () => {
     });
     assert.deepEqual(outcomes, { succeeded: [19], reverted: [1] });
     assert.deepEqual(nonces, [15]);
-    assert.equal(rpc.count(), 20);
+    assert.deepEqual([rpc.count('eth_getBlockReceipts'), rpc.count()], [20, 40], 'receipts and hashes of each block');
   });
 });
 

@@ -138,7 +138,11 @@ describe('a workload of the user: verify(), audit() and reconcile()', () => {
       status,
       effectiveGasPrice: '0x1',
     }));
-    const handlers = { eth_getBlockReceipts: () => receipts, eth_getBlockByNumber: () => ({ hash: hash32('b9') }) };
+    const hashes = receipts.map(({ transactionHash }) => transactionHash);
+    const handlers = {
+      eth_getBlockReceipts: () => receipts,
+      eth_getBlockByNumber: () => ({ hash: hash32('b9'), transactions: hashes }),
+    };
     /** @param {any} own @param {number} executed @param {number} reverted */
     const holds = async (own, executed, reverted) => {
       const workload = await transactions(own, handlers);
