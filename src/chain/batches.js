@@ -20,7 +20,7 @@ import { isBusy } from './refusals.js';
  * @property {(result: any) => void} resolve
  * @property {(error: unknown) => void} reject
  * @property {number} [timeouts]
- * @property {number} [size] of the parts into which the batch was split that timed out
+ * @property {number} [size] requests in each part of its batch, which timed out and was split
  */
 
 /** The limit at first. Nodes accept 100 and more, gateways often fewer. */
@@ -39,7 +39,7 @@ const PARTS = 5;
 export class Batcher {
   #limit;
   #largest;
-  /** Without time-outs. */
+  /** The limit without timeouts. */
   #mostAccepted;
   /** Full batches in a row that were answered. */
   #full = 0;
@@ -141,7 +141,7 @@ export class Batcher {
     else this.#refuse(missing, part.length, error?.rpcMessage ?? 'answers are missing');
   }
 
-  /** After time-outs batches are smaller, and grow again while they are answered. @param {QueuedItem[]} part that was answered */
+  /** Timeouts make batches smaller. Answers make them larger again. @param {QueuedItem[]} part that was answered */
   #adapt(part) {
     const { size = 0 } = part[0];
     const isLate = size > 0;

@@ -243,6 +243,7 @@ export class Monitor {
     // The first may wait behind a slow request of ours on the same connection; the second takes another one.
     const again = this.#clock
       .sleep(ANSWER_MS / 2, answered.signal)
+      // Where the first has answered nobody reads this.
       .then(() => (answered.signal.aborted ? 0 : askHead()));
     const asked = Promise.race([askHead(), again])
       .then((number) => this.#judgeHead(index, number, wasUp))

@@ -68,7 +68,7 @@ const MAX_FILLED = 64;
 const MAX_POOL = 10_000;
 
 /** A plain payment (Ethereum Yellow Paper, appendix G). */
-export const TRANSFER_GAS = 21_000;
+export const PAYMENT_GAS = 21_000;
 
 /** @param {Rpc} rpc @param {Wallet[]} wallets @returns {Promise<WalletState[]>} */
 async function readStates(rpc, wallets) {
@@ -119,16 +119,16 @@ export async function settleWallets({ rpc, clock, signal, timeoutMs }, wallets) 
     const active = open.findIndex((i, k) => now[k].latest > Math.max(pendingAtFirst[i] + 1, states[i].latest));
     now.forEach((state, k) => (states[open[k]] = state));
     const isActive = isLate && active >= 0;
-    if (isActive && (await minedSince(rpc, wallets[open[active]], now[active].latest - 1, startS)) === null)
-      for (const i of open) pendingAtFirst[i] = Math.max(pendingAtFirst[i], states[i].latest);
-    else if (isActive) {
+    const sender = wallets[open[active]];
+    const proof = isActive ? await minedSince(rpc, sender, now[active].latest - 1, startS) : null;
+    if (proof !== null) {
       await clock.sleep(FOREIGN_WATCH_MS, signal);
       // This run has sent nothing yet.
       const latest = await readStates(rpc, wallets);
-      const first = latest.findIndex((state, i) => state.latest > pendingAtFirst[i]);
-      const used = wallets.filter((_, i) => latest[i].latest > pendingAtFirst[i]);
-      throw await foreignSender(rpc, used, pendingAtFirst[first]);
+      const others = wallets.filter((wallet, i) => wallet !== sender && latest[i].latest > pendingAtFirst[i]);
+      throw foreignSender([sender, ...others], proof);
     }
+    if (isActive) for (const i of open) pendingAtFirst[i] = Math.max(pendingAtFirst[i], states[i].latest);
     open = open.filter((i) => states[i].latest < states[i].pending);
   }
   wallets.forEach((wallet, i) => (wallet.nonce = states[i].latest));
@@ -147,24 +147,20 @@ export async function minedSince(rpc, { address }, nonce, fromS) {
   const mined = await findMinedTransaction(rpc, address, nonce, 0).catch(() => null);
   const header = mined && (await ask(rpc, headerAt(mined.blockNumber), 'setup').catch(() => null));
   // Timestamps are whole seconds.
-  return (header?.timestampS ?? 0) > fromS ? mined : null;
+  return mined !== null && (header?.timestampS ?? 0) > fromS ? { hash: mined.hash, nonce } : null;
 }
 
 /**
  * The error for wallets that have mined transactions which are not of this run.
- * @param {Rpc} rpc
  * @param {Wallet[]} used
- * @param {number} nonce of the first one's transaction
+ * @param {{hash: string, nonce: number}} proof a transaction of the first one
  * @param {Wallet[]} [wallets] of the slice; the funder is none of them
- * @param {string | null} [known] its hash
  */
-export async function foreignSender(rpc, used, nonce, wallets = used, known = /** @type {string | null} */ (null)) {
-  const [{ address, index }] = used;
-  const mined = known === null ? await findMinedTransaction(rpc, address, nonce, 0).catch(() => null) : null;
-  const hash = known ?? mined?.hash ?? '(hash not found)';
+export function foreignSender(used, { hash, nonce }, wallets = used) {
   const isOwn = wallets.includes(used[0]);
+  const walletIndex = isOwn ? used[0].index : null;
   return new ForeignSenderError(
-    describeForeign(isOwn ? listWallets(used) : 'the funder', { hash, walletIndex: isOwn ? index : null, nonce }),
+    describeForeign(isOwn ? listWallets(used) : 'the funder', { hash, walletIndex, nonce }),
   );
 }
 
@@ -413,7 +409,7 @@ export async function reclaim(sender, wallets, to, onProgress) {
   const states = await settleWallets(sender, wallets);
   const gas = await ask(sender.rpc, gasOf({ from: wallets[0].address, to, value: '0x0' }), 'setup');
   // A plain payment uses exactly its gas limit, so nothing is left over; a contract may use more than estimated.
-  const gasLimit = gas === TRANSFER_GAS ? BigInt(gas) : BigInt(Math.ceil(gas * 1.2));
+  const gasLimit = gas === PAYMENT_GAS ? BigInt(gas) : BigInt(Math.ceil(gas * 1.2));
   const back = { wallets: 0, returnedWei: 0n };
   for (const part of partsOf(
     wallets.map((wallet, i) => ({ wallet, ...states[i] })),

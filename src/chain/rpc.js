@@ -23,7 +23,7 @@ const FORBIDDEN = 403;
 /**
  * @param {Reply} reply
  * @param {Endpoint} endpoint
- * @param {{method?: string, body?: string}} asked one of both
+ * @param {{method?: string, body?: string}} asked the method of the request, or the body of a batch
  * @returns {any}
  * @throws {ProtocolError}
  */

@@ -16,10 +16,10 @@ import {
   readKeys,
 } from '../core/connect.js';
 import { engineConfigOf } from '../core/config.js';
-import { estimatePayments } from '../core/costs.js';
+import { estimatePayments, gasOnChain } from '../core/costs.js';
 import { run } from '../core/run.js';
 import { splitLoad } from '../core/mixed-engine.js';
-import { gasOnChain, paymentsOf, walletNeedWei } from '../core/setup.js';
+import { paymentsOf, walletNeedWei } from '../core/setup.js';
 import { EXIT, InternalError, UnavailableError, UsageError, displayName, worstExit } from '../errors.js';
 import { checkWritable, claimFile, isWorkloadFile, writeFileAtomically } from '../files.js';
 import { say, status, streamForPeople } from '../outputs/streams.js';

@@ -1,5 +1,6 @@
-import { ask, askAll, balanceOf as balanceAt, headerAt, nullIfOdd } from '../chain/answers.js';
-import { ether } from '../chain/funding.js';
+import { randomBytes } from 'node:crypto';
+import { ask, askAll, balanceOf as balanceAt, gasOf, headerAt, nullIfOdd } from '../chain/answers.js';
+import { PAYMENT_GAS, ether } from '../chain/funding.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
 import { RefusedError, StressError } from '../errors.js';
 import { operationsOf } from './pacer.js';
@@ -48,6 +49,26 @@ export async function estimateRunCost(load, parts) {
   const cost = estimateCost({ ...own, load, fees: parts.fees, deployments, paymentGas });
   if (!isFree) parts.notice(costLine(cost));
   checkCost(cost, load.maxSpendWei);
+}
+
+/**
+ * The gas of the load with what this chain charges for accounts that are new on it (EIP-8037: about 186,000).
+ * @param {Rpc} rpc
+ * @param {Pick<Wallet, 'address'>} wallet that has funds
+ * @param {Gas} gas
+ * @returns {Promise<Gas>}
+ */
+export async function gasOnChain(rpc, { address }, gas) {
+  const { created } = gas;
+  if (created === undefined || created.perWallet + created.perOperation === 0n) return gas;
+  const to = `0x${randomBytes(20).toString('hex')}`;
+  const payment = await nullIfOdd(ask(rpc, gasOf({ from: address, to, value: '0x1' }), 'setup'));
+  const more = BigInt(Math.max(0, (payment ?? 0) - PAYMENT_GAS));
+  const added = (/** @type {{perWallet: bigint, perOperation: bigint}} */ { perWallet, perOperation }) => ({
+    perWallet: perWallet + created.perWallet * more,
+    perOperation: perOperation + created.perOperation * more,
+  });
+  return { ...gas, ...added(gas), likely: added(gas.likely) };
 }
 
 /**

@@ -245,8 +245,8 @@ function nothing() {}
 /** First and longest pause between two attempts to read the effect; it doubles. */
 const READ_BACK_PAUSE_MS = [5, 250];
 
-/** A wait of the read-back that is longer is said. */
-const SAID_AFTER_MS = 5000;
+/** stress warns when a read-back takes longer. */
+const LATE_READ_BACK_MS = 5000;
 
 const LOST_CHECK_MS = 1000;
 
@@ -353,7 +353,7 @@ async function readBack(tools, operation, found) {
       if (isSettled && (await isStillThere(rpc, found))) throw new Failed('wrong_count');
     }
     retryPolicy.readBackRetries += 1;
-    const isLate = clock.nowUs() - found.seenAtUs > SAID_AFTER_MS * 1000;
+    const isLate = clock.nowUs() - found.seenAtUs > LATE_READ_BACK_MS * 1000;
     if (isLate && failure === null && state === 'behind') retryPolicy.unreadBlock = found.number;
     if (isLimit(failure)) await pause(tools, operation, backOffMs(attempt, tools.random), 'limitedMs');
     await operation.pause(clock, Math.max(pauseMs, retryPolicy.waitMs(clock.nowUs())));

@@ -1,10 +1,8 @@
-import { randomBytes } from 'node:crypto';
-import { HEAD, ask, askAll, gasOf, headerAt, nonceOf, nullIfOdd, nullIfRefused, toHex } from '../chain/answers.js';
+import { HEAD, ask, askAll, gasOf, headerAt, nonceOf, nullIfRefused, toHex } from '../chain/answers.js';
 import { hashOf } from '../chain/chain-identity.js';
 import { fundOnDevChain } from '../chain/devchain.js';
 import {
   MAX_TRANSACTION_GAS,
-  TRANSFER_GAS,
   ether,
   foreignSender,
   fundsMissing,
@@ -26,7 +24,7 @@ import { chooseInclusion, warningOf } from '../inclusion/index.js';
 import { chooseKeys, deriveWallets, identify, openSender, readChainAndKeys } from './connect.js';
 import { rateOf } from './config.js';
 import { loadText } from './describe.js';
-import { SetUpCosts, estimateRunCost, secondsPerBlock, warmupSeconds } from './costs.js';
+import { SetUpCosts, estimateRunCost, gasOnChain, secondsPerBlock, warmupSeconds } from './costs.js';
 import { sliceIndexes } from './nonces.js';
 
 /**
@@ -214,26 +212,6 @@ function addressesOf(wallets) {
 }
 
 /**
- * The gas of the load with what this chain charges for accounts that are new on it (EIP-8037: about 186,000).
- * @param {Rpc} rpc
- * @param {Pick<Wallet, 'address'>} wallet that has funds
- * @param {Gas} gas
- * @returns {Promise<Gas>}
- */
-export async function gasOnChain(rpc, { address }, gas) {
-  const { created } = gas;
-  if (created === undefined || created.perWallet + created.perOperation === 0n) return gas;
-  const to = `0x${randomBytes(20).toString('hex')}`;
-  const payment = await nullIfOdd(ask(rpc, gasOf({ from: address, to, value: '0x1' }), 'setup'));
-  const more = BigInt(Math.max(0, (payment ?? 0) - TRANSFER_GAS));
-  const added = (/** @type {{perWallet: bigint, perOperation: bigint}} */ { perWallet, perOperation }) => ({
-    perWallet: perWallet + created.perWallet * more,
-    perOperation: perOperation + created.perOperation * more,
-  });
-  return { ...gas, ...added(gas), likely: added(gas.likely) };
-}
-
-/**
  * The estimated need of one wallet: as many operations as can be in flight in every block, at the highest price
  * offered. A wallet without funds is retired; `--fund-amount` sets another amount.
  * @param {{warmupMs: number | 'auto', durationMs: number | null, fundAmountWei: bigint | null, inFlight: number}} load
@@ -306,8 +284,9 @@ export async function foreignSenderOf({ rpc, clock, signal }, { used, nonce, has
   let before = await nextNonces(rpc, used);
   while (clock.nowUs() < deadlineUs && !signal.aborted) {
     const mined = await minedSince(rpc, used[0], nonce, startS);
+    // The answer to our own was lost.
     if (mined !== null && mined.hash === hash) break;
-    if (mined !== null) return foreignSender(rpc, used, nonce, wallets, mined.hash);
+    if (mined !== null) return foreignSender(used, mined, wallets);
     await clock.sleep(PAUSE_MS, signal);
     // An endpoint that does not answer proves nothing.
     const nonces = await nextNonces(rpc, used).catch(() => before);
@@ -316,7 +295,7 @@ export async function foreignSenderOf({ rpc, clock, signal }, { used, nonce, has
     if (grown.length === 0) continue;
     const last = nonces[used.indexOf(grown[0])] - 1;
     const next = await minedSince(rpc, grown[0], last, startS);
-    if (next !== null) return foreignSender(rpc, grown, last, wallets, next.hash);
+    if (next !== null) return foreignSender(grown, next, wallets);
   }
   if (signal.aborted) return new InterruptedError('interrupted during set-up');
   return new UnavailableError(`${words}; a run that ended just before may have sent it: start the run again`);

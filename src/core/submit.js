@@ -227,7 +227,7 @@ export class RetryPolicy {
   /** @type {Pauses} */
   pauses = { limitAnswers: 0, limitedMs: 0, unansweredMs: 0 };
   readBackRetries = 0;
-  /** A block whose effects have been waited for for long, since this was last asked. @type {number | null} */
+  /** A block of which the endpoint serves no effects for long; null after each report. @type {number | null} */
   unreadBlock = null;
   /** Time that wallets paused after calls without a response. */
   pausedMs = 0;

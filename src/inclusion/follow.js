@@ -297,7 +297,8 @@ export class ChainFollower {
 
   /**
    * Whether the chain has no block at the next height; then it is passed. The next block is evidence if its parent is the
-   * last one. Otherwise time is, because another node may have answered; more of it where parents can be compared.
+   * last one. Otherwise time is evidence, because another node may have answered. Where parents can be compared it takes
+   * longer, because the next block shows that this one exists.
    * @param {BlockWithHashes | null} next of the later blocks that were asked for the first that is served
    * @param {number} head
    */

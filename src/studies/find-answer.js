@@ -113,7 +113,7 @@ export function answerOf(tried) {
 }
 
 /**
- * An answer that may be wrong by chance gives the distribution a long tail: the interval ends where runs were made.
+ * The distribution has a long tail, because a run may fail by chance. The interval ends at rates that were tried.
  * @param {Figures} figures
  * @param {readonly Trial[]} trials
  * @param {number} heldShare

@@ -121,7 +121,7 @@ class WsConnection {
     if (this.#isOpen) this.#send(exchange);
   }
 
-  /** Its requests, none of which was sent. @returns {WsExchange[]} */
+  /** Takes its requests away. None was sent: it never opened. @returns {WsExchange[]} */
   takeAll() {
     const waiting = [...new Set(this.#byId.values())];
     for (const exchange of waiting) this.#forget(exchange);
@@ -316,7 +316,7 @@ class WsPool {
     return opened;
   }
 
-  /** The server allows no more connections than are open, if any is. @param {WsConnection} refused */
+  /** The server allows no more connections: the requests go to those that are open, if any is. @param {WsConnection} refused */
   stayWithOthers(refused) {
     const open = [...this.connections].filter(({ isOpen }) => isOpen);
     if (open.length === 0) return;

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Interface, concat, getBytes, getCreateAddress, id, isHexString, keccak256 } from 'ethers';
 import { createCurve } from '../chain/keys.js';
+import { PAYMENT_GAS } from '../chain/funding.js';
 import { isBusy } from '../chain/refusals.js';
 import { readAtBlock } from '../chain/retries.js';
 import { ask, askAll, countOf, gasOf, gather, headerAt, resultOf, toBigInt, toHex } from '../chain/answers.js';
@@ -32,9 +33,6 @@ import { CALL_WORDS, isCall } from './user-file.js';
  * @property {bigint[][]} starts counts before the load, of its wallets
  * @property {bigint} [gasLimit] of an operation that states none
  */
-
-/** A payment without data takes exactly this (Ethereum Yellow Paper, appendix G): its estimate needs no margin. */
-const PAYMENT_GAS = 21_000;
 
 /** The kit, and what the program does with it around the functions of a workload. */
 export class WorkloadHost {
@@ -183,6 +181,7 @@ export class WorkloadHost {
       }),
     };
     const gas = await ask(this.#rpc, gasOf(call), 'setup');
+    // A payment without data takes exactly this.
     return BigInt(gas === PAYMENT_GAS ? gas : Math.ceil(gas * 1.1));
   }
 

@@ -1,4 +1,4 @@
-import { WALLETS_PER_PAYMENT, disperseData, followFees, largestBatch } from '../chain/funding.js';
+import { PAYMENT_GAS, WALLETS_PER_PAYMENT, disperseData, followFees, largestBatch } from '../chain/funding.js';
 import { askAll, codeOf } from '../chain/answers.js';
 import { UnavailableError } from '../errors.js';
 import { createPayloads, payloadGas } from './payload.js';
@@ -15,8 +15,7 @@ import { createPayments } from './payments.js';
  * @import { Asset } from './payments.js'
  */
 
-/** A plain payment (Ethereum Yellow Paper, appendix G), and an upper bound of its estimate on chains where it costs more. */
-const PAYMENT_GAS = 21_000n;
+/** An upper bound of the estimate of a payment, on chains where it costs more than usual. */
 const MAX_PAYMENT_GAS = 25_000n;
 
 /** Receivers created before the load get this amount. */
@@ -53,7 +52,7 @@ export default function create(options) {
     gas: {
       perWallet,
       perOperation: MAX_PAYMENT_GAS + most,
-      likely: { perWallet, perOperation: PAYMENT_GAS + likely },
+      likely: { perWallet, perOperation: BigInt(PAYMENT_GAS) + likely },
       ...(!arePayers && { created: createdBy({ receivers: receivers ?? 0, creations, threads }) }),
     },
     unprepared: async ({ wallets }) => Math.min(wallets.length, creations),

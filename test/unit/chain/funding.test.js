@@ -195,7 +195,7 @@ describe('settleWallets()', () => {
     assert.equal(error.exitCode, 76);
     assert.match(
       error.message,
-      /^wallets 0 sent a transaction that is not of this run: .* \(wallet 0, nonce 4\) was mined; /,
+      /^wallets 0 sent a transaction that is not of this run: 0x(f0){32} \(wallet 0, nonce 28\) was mined; /,
     );
   });
 
