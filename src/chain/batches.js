@@ -31,8 +31,8 @@ const UNCLEAR_FAILURES = new Set(['transport_timeout', 'transport_reset']);
 
 /** A request that timed out in a batch is repeated so often, in smaller ones. */
 const MAX_TIMEOUTS = 2;
-/** Full batches that must be answered before they become larger again. */
-const FULL_BEFORE_MORE = 5;
+/** Large batches that must be answered before they become larger again. */
+const LARGE_BEFORE_MORE = 5;
 /** Of a batch that timed out: after two timeouts 100 requests are in batches of four. */
 const PARTS = 5;
 
@@ -41,8 +41,8 @@ export class Batcher {
   #largest;
   /** The limit without timeouts. */
   #mostAccepted;
-  /** Full batches in a row that were answered. */
-  #full = 0;
+  /** Large batches in a row that were answered. */
+  #large = 0;
   #refused = 0;
   /** @type {string | null} */
   #why = null;
@@ -145,10 +145,11 @@ export class Batcher {
   #adapt(part) {
     const { size = 0 } = part[0];
     const isLate = size > 0;
-    this.#full = isLate ? 0 : this.#full + Number(part.length >= this.#limit);
+    // More requests than the limit are dealt out in equal parts, each larger than half of it.
+    this.#large = isLate ? 0 : this.#large + Number(part.length > this.#limit / 2);
     if (isLate) this.#limit = Math.min(this.#limit, size);
-    else if (this.#full >= FULL_BEFORE_MORE && this.#limit < this.#mostAccepted) {
-      this.#full = 0;
+    else if (this.#large >= LARGE_BEFORE_MORE && this.#limit < this.#mostAccepted) {
+      this.#large = 0;
       this.#limit = Math.min(2 * this.#limit, this.#mostAccepted);
     }
   }

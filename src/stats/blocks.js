@@ -30,10 +30,7 @@ export function totalsOfBlock({ number, transactions, ours, gasUsed, gasLimit, o
     transactions,
     ours,
     gasUsed,
-    own:
-      ours === transactions && statesGas({ transactions, gasUsed })
-        ? { transactions, gasUsed }
-        : { transactions: 0, gasUsed: 0 },
+    own: ours === transactions ? { transactions, gasUsed } : { transactions: 0, gasUsed: 0 },
     gasLimit,
     fullnessSum: fullness ?? 0,
     fullness: fullness === null ? {} : { [(100 * fullness).toFixed(1)]: 1 },

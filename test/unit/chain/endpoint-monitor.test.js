@@ -64,6 +64,18 @@ describe('Monitor', () => {
     monitor.stop();
   });
 
+  it('asks once more, because the first request may wait behind others of ours', async () => {
+    let asked = 0;
+    const { clock, said, monitor } = monitored(() => {
+      asked += 1;
+      return asked % 2 === 1 ? new Promise(() => {}) : '0x5';
+    });
+    await clock.advance(10_000);
+    assert.deepEqual(said, []);
+    assert.ok(asked >= 4);
+    monitor.stop();
+  });
+
   it('reads a response that arrived while this process was blocked', async () => {
     const { clock, said, monitor } = monitored(async () => {
       await Promise.resolve();

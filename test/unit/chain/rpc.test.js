@@ -260,6 +260,25 @@ describe('batch()', () => {
     }
   });
 
+  it('after a time-out they are smaller, and grow while they are answered', async () => {
+    let isLate = true;
+    const { rpc, bodies } = rpcOver((asked) => {
+      if (isLate && asked.length > 20) throw new TransportError('no answer', 'timeout');
+      return [asked].flat().map((/** @type {Asked} */ one) => right(one));
+    });
+    await rpc.batch(requests(2), 'setup');
+    assert.deepEqual(await rpc.batch(requests(91), 'setup'), numbers(91));
+    assert.equal(rpc.batchFacts().limit, 19, 'not the 15 of the last part');
+    isLate = false;
+    for (const limit of [19, 19, 19, 19, 38, 38]) {
+      await rpc.batch(requests(19), 'setup');
+      assert.equal(rpc.batchFacts().limit, limit);
+    }
+    for (let i = 0; i < 10; i += 1) await rpc.batch(requests(100), 'setup');
+    assert.equal(rpc.batchFacts().limit, 100);
+    assert.equal(Math.max(...bodies.map(({ length }) => length)), 100);
+  });
+
   it('rejects with the error of one of them', async () => {
     const { rpc } = rpcOver((asked) =>
       asked.map((/** @type {Asked} */ one) =>

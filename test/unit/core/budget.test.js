@@ -148,9 +148,10 @@ describe('SetUpCosts', () => {
     const receipts = [
       { gasUsed: 100, priceWei: 2n, l1FeeWei: 0n },
       { gasUsed: 10, priceWei: null, l1FeeWei: 7n },
+      { gasUsed: null, priceWei: 1n, l1FeeWei: 0n },
     ];
     costs.spend(orders, /** @type {any} */ (receipts), 30n);
-    assert.deepEqual([costs.spentWei, costs.leftWei], [507n, 493n]);
+    assert.deepEqual([costs.spentWei, costs.leftWei], [537n, 463n], 'the gas limit where none is stated');
     assert.equal(costs.reserve(orders, 10n), 2);
     assert.equal(new SetUpCosts(null).leftWei, null);
   });

@@ -153,6 +153,17 @@ describe('nonces that the set-up did not use', () => {
     assert.ok((await judge((block) => Math.min(28, block - 380), { hash })) instanceof UnavailableError);
   });
 
+  it('an interrupt ends the wait for a proof', async () => {
+    const { ready, clock } = site({ nonce: 2 });
+    const controller = new AbortController();
+    ready.sender.signal = controller.signal;
+    const starting = assert.rejects(async () => startBlockOf(ready, 0, 0), { name: 'InterruptedError' });
+    await clock.advance(1000);
+    controller.abort();
+    await clock.advance(1000);
+    await starting;
+  });
+
   it('are found before the load', async () => {
     const { clock, ready } = site({ nonce: 2 });
     const starting = assert.rejects(async () => startBlockOf(ready, 0, 0), {

@@ -90,6 +90,14 @@ describe('junitText()', () => {
       testcases(suite).map(({ attributes }) => attributes.classname),
       ['stress.thresholds', 'stress.thresholds', 'stress.thresholds', 'stress.audit', 'stress.run'],
     );
+    const troubles = testcases(suite).flatMap(({ children }) => children);
+    assert.deepEqual(
+      troubles.map(({ name, attributes }) => [name, attributes.type]),
+      [
+        ['failure', 'failed'],
+        ['failure', 'failed'],
+      ],
+    );
     assert.deepEqual(casesOf(run), {
       'tps>=5': 'passed',
       'p99 < 200ms': `failure: p99: >= 1,550 ms; 2 censored (p99 < 200ms)`,

@@ -55,6 +55,11 @@ describe('gas', () => {
     assert.equal(figuresOf(blocks).gas, null);
   });
 
+  it('of blocks that state no gas: not known', () => {
+    const { gas, 'gas.op': perOperation } = figuresOf(totalsOf({ transactions: 2, ours: 2, gasUsed: 0 }));
+    assert.deepEqual([gas, perOperation], [null, null]);
+  });
+
   it('of instances whose transactions share the blocks', () => {
     const both = merge(
       BLOCKS,
