@@ -7,10 +7,11 @@
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { AVALANCHEGO } from './nodes/avalanche.js';
+import { isBuilt } from './nodes/build.js';
+import { GETH } from './nodes/geth.js';
 
 const TEST = fileURLToPath(new URL('test.js', import.meta.url));
 
@@ -18,18 +19,21 @@ const TEST = fileURLToPath(new URL('test.js', import.meta.url));
 const lacks = (program) => (spawnSync(program, ['--version']).error === undefined ? null : `no ${program}`);
 const noRoot = () => (process.platform === 'linux' && process.getuid?.() === 0 ? null : 'needs Linux and root');
 const noLab = () => noRoot() ?? (existsSync(process.env.STRESS_LAB ?? '') ? null : 'STRESS_LAB names no folder');
-/** A node that was built before needs no Go. */
-const noGo = () => (existsSync(join(homedir(), '.cache', 'evm-stress', 'nodes')) ? null : lacks('go'));
+/** A node that was built before needs no Go. @type {(node: Parameters<typeof isBuilt>[0]) => string | null} */
+const noNode = (node) => (isBuilt(node) ? null : lacks('go'));
+const noGeth = () => noNode(GETH);
+const noAvalanche = () => noNode(AVALANCHEGO);
 
 /** In this order: the cheap ones first. @type {Record<string, {needs?: () => string | null, options?: string[]}>} */
 const SUITES = {
+  golden: {},
   fuzz: {},
   slow: { options: ['--test-concurrency=1'] },
-  geth: { needs: noGo },
-  clients: { needs: noGo },
-  faults: { needs: noGo },
-  avalanche: { needs: noGo },
-  rotating: { needs: noGo },
+  geth: { needs: noGeth },
+  clients: { needs: noGeth },
+  faults: { needs: noGeth },
+  avalanche: { needs: noAvalanche },
+  rotating: { needs: noAvalanche },
   ports: { needs: noRoot },
   prometheus: { needs: () => lacks('prometheus') },
   browser: { needs: () => lacks('chromium') },

@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { ensureBuilt, parsePort, serve, startNode } from './build.js';
 
 /** Later versions carry replace directives in go.mod, which `go install` refuses. */
-const AVALANCHEGO = { name: 'avalanchego', module: 'github.com/ava-labs/avalanchego/main', version: 'v1.13.5' };
+export const AVALANCHEGO = { name: 'avalanchego', module: 'github.com/ava-labs/avalanchego/main', version: 'v1.13.5' };
 
 /** The key that the genesis of network-id=local funds. It is in AvalancheGo's source: no secret. */
 export const FUNDER_KEY = '0x56289e99c94b6912bfc12adc093c9b51124f0dc54ac7a766b2bc5ccf558d8027';

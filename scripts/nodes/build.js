@@ -37,6 +37,11 @@ function cacheFolder() {
  * @property {(folder: string) => Record<string, string>} [env] added to the environment
  */
 
+/** Whether ensureBuilt() has built it before. @param {{name: string, version: string}} node */
+export function isBuilt({ name, version }) {
+  return existsSync(join(cacheFolder(), 'nodes', `${name}-${version}`));
+}
+
 /**
  * The path of a binary that `go install` made, which is done once per version and machine.
  * @param {{ name: string, module: string, version: string }} node `module` is the path of the package to install
