@@ -57,8 +57,16 @@ const HASHES = {
   words: 'a list of hashes',
   read: (value) => {
     if (!Array.isArray(value)) return undefined;
-    const hashes = value.map((one) => HASH.read(one?.hash ?? one));
-    return hashes.includes(undefined) ? undefined : hashes;
+    /** @type {string[]} */
+    const hashes = new Array(value.length);
+    for (let i = 0; i < value.length; i += 1) {
+      const one = value[i];
+      const hash = typeof one === 'string' ? one : one?.hash;
+      // Blocks of thousands: their form is looked at once.
+      if (typeof hash !== 'string' || (i === 0 && !isHash(hash))) return undefined;
+      hashes[i] = hash.toLowerCase();
+    }
+    return hashes;
   },
 };
 
@@ -473,8 +481,22 @@ export function ask(rpc, { method, params, read }, purpose) {
  * @param {Purpose} purpose
  * @returns {Promise<T>}
  */
-export function gather(rpc, { method, params, read }, purpose) {
-  return rpc.gather(method, params, purpose).then((answer) => read(answer, askedOf(rpc, method)));
+export function gather(rpc, question, purpose) {
+  return gatherThen(rpc, question, purpose, (value) => value);
+}
+
+/**
+ * The same for each operation: one promise less.
+ * @template T, R
+ * @param {Pick<Rpc, 'gather'> & Partial<Rpc>} rpc
+ * @param {Question<T>} question
+ * @param {Purpose} purpose
+ * @param {(value: T) => R} then
+ * @param {(error: unknown) => R} [onError] of the request
+ * @returns {Promise<R>}
+ */
+export function gatherThen(rpc, { method, params, read }, purpose, then, onError) {
+  return rpc.gather(method, params, purpose).then((answer) => then(read(answer, askedOf(rpc, method))), onError);
 }
 
 /**

@@ -51,14 +51,14 @@ export default function create({ kit, rpc, settings: { contracts: file = null, p
   const data = INCREMENT + kit.tag;
   const incrementOf = (/** @type {string} */ to) => ({ to, data });
   let increments = /** @type {string[]} */ (state ?? []).map(incrementOf);
-  /** Whether the increments of a wallet take less gas than its first one. @type {Map<number, boolean>} */
-  const isCheaper = new Map();
+  /** Whether the increments of a wallet take less gas than its first one, by position. @type {boolean[]} */
+  const isCheaper = [];
   /** Gas limit of increments that are not the first: some chains fill their blocks by gas limits. @type {bigint | undefined} */
   let laterGas;
   let isAsked = false;
   const onCount = (/** @type {number} */ position, /** @type {boolean} */ isThere) => {
     // An effect that is missing may be a reorg of the first increment, or gas that has become dearer.
-    if (!isThere || !isCheaper.has(position)) isCheaper.set(position, isThere);
+    if (!isThere || isCheaper[position] === undefined) isCheaper[position] = isThere;
     if (!isThere || isAsked) return;
     isAsked = true;
     const call = { to: increments[position].to, data: payloadOf === null ? data : INCREMENT + payloadOf(position, 0) };
@@ -117,7 +117,7 @@ export default function create({ kit, rpc, settings: { contracts: file = null, p
     },
     next: (position, nonce) => {
       const { to } = increments[position];
-      const gasLimit = isCheaper.get(position) === true ? laterGas : undefined;
+      const gasLimit = isCheaper[position] ? laterGas : undefined;
       if (payloadOf !== null) return { to, data: INCREMENT + payloadOf(position, nonce), gasLimit };
       // The same object is encoded once.
       return gasLimit === undefined ? increments[position] : (later[position] ??= { to, data, gasLimit });

@@ -4,7 +4,7 @@ import { createCurve } from '../chain/keys.js';
 import { PAYMENT_GAS } from '../chain/funding.js';
 import { isBusy } from '../chain/refusals.js';
 import { readAtBlock } from '../chain/retries.js';
-import { ask, askAll, countOf, gasOf, gather, headerAt, resultOf, toBigInt, toHex } from '../chain/answers.js';
+import { ask, askAll, countOf, gasOf, gatherThen, headerAt, resultOf, toBigInt, toHex } from '../chain/answers.js';
 import { revertReason, sendAll } from '../chain/send.js';
 import { signAuthorization } from '../chain/transaction.js';
 import { CheckError, RpcError, UnavailableError, WorkloadError, displayName, oneLine } from '../errors.js';
@@ -19,7 +19,7 @@ import { CALL_WORDS, isCall } from './user-file.js';
  * The kit that workloads are written on: RPC access, deployment and other transactions of the set-up, and ready-made
  * verification and audits.
  *
- * @import { Check, Preparation, Verdict } from '../types.d.ts'
+ * @import { Check, Preparation, Rpc, Verdict } from '../types.d.ts'
  * @import { Artifact, AuditSnapshot, Call, Counted, Executed, Kit, ReceiptsCheck, Rpc as KitRpc, TransactionWorkload, Wallet } from './contract.d.ts'
  * @import { WorkloadOptions } from './index.js'
  *
@@ -303,11 +303,8 @@ export class WorkloadHost {
     });
     /** @type {Counted['verify']} */
     const verify = (position, executed, inclusion, attempt) => {
-      const call = callOf(position);
-      const start = Number(this.#starts[at][position]);
-      const counter = { start, target: call.to, position, onCount };
-      const read = (/** @type {number | 'latest'} */ block) => gather(this.#rpc, countOf(call, block), 'readback');
-      return verdictAt(read, counter, executed, inclusion, attempt);
+      const counter = { call: callOf(position), start: Number(this.#starts[at][position]), position, onCount };
+      return verdictAt(this.#rpc, counter, executed, inclusion, attempt);
     };
     this.#counts.set(verify, callOf);
     return {
@@ -354,18 +351,23 @@ function createAddress(from, nonce) {
  * Reads what a wallet has done as of a block, from a count that only the wallet itself can raise. Nodes may have pruned
  * the state of the block, or not have it yet. Therefore attempts alternate between this block and the latest one, which
  * says nearly the same because only the wallet changes the count.
- * @param {(block: number | 'latest') => Promise<bigint>} readCount the wallet's count as of a block
- * @param {{start: number, target: string, position: number, onCount?: (position: number, isThere: boolean) => void}} counter start:
- *   the count before this run
+ * @param {Rpc} rpc
+ * @param {{call: {to: string, data: string}, start: number, position: number, onCount?: (position: number, isThere: boolean) => void}} counter call: for
+ *   the wallet's count; start: the count before this run
  * @param {Executed} bounds
  * @param {{number: number}} inclusion
  * @param {number} attempt
  * @returns {Promise<Verdict>}
  */
-function verdictAt(readCount, { start, target, position, onCount }, { least, most, latest }, inclusion, attempt) {
+function verdictAt(rpc, { call, start, position, onCount }, { least, most, latest }, inclusion, attempt) {
   const isExact = attempt % 2 === 0;
   const bound = isExact ? most : latest;
-  return readCount(isExact ? inclusion.number : 'latest').then(
+  const { to: target } = call;
+  return gatherThen(
+    rpc,
+    countOf(call, isExact ? inclusion.number : 'latest'),
+    'readback',
+    /** @returns {Verdict} */
     (answer) => {
       const count = Number(answer);
       const executed = count - start;
