@@ -2,7 +2,7 @@
  * Mutation test: changes one operator, constant or condition at a time in a copy of the sources, and counts how many of
  * these mutants the given tests find.
  *
- *     node scripts/mutate.js --src src/core,src/stats --tests test/unit/core,test/unit/stats [--count 100] [--seed 1]
+ *     node scripts/mutate.js --src src/core,src/stats --tests test/laws/core,test/laws/stats [--count 100] [--seed 1]
  *                            [--root CHECKOUT]
  *
  * Prints each mutant with its result, and the share found. --root names another checkout (with node_modules), so that
@@ -31,7 +31,7 @@ import { randomNumbers } from '../src/random.js';
 const { values } = parseArgs({
   options: {
     src: { type: 'string', default: 'src/core,src/stats' },
-    tests: { type: 'string', default: 'test/unit/core,test/unit/stats' },
+    tests: { type: 'string', default: 'test/laws/core,test/laws/stats' },
     count: { type: 'string', default: '100' },
     seed: { type: 'string', default: '1' },
     root: { type: 'string', default: fileURLToPath(new URL('..', import.meta.url)) },

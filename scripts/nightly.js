@@ -28,6 +28,7 @@ const noAvalanche = () => noNode(AVALANCHEGO);
 const SUITES = {
   golden: {},
   fuzz: {},
+  e2e: {},
   slow: { options: ['--test-concurrency=1'] },
   geth: { needs: noGeth },
   clients: { needs: noGeth },

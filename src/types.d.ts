@@ -2,13 +2,14 @@
  * The contracts between the folders of src/, each once. The contract of a workload file is in workloads/contract.d.ts.
  */
 import type { Spread } from './chain/endpoints.js';
+import type { FeeState } from './chain/fees.js';
 import type { Curve, Wallet } from './chain/keys.js';
 import type { Costs } from './chain/send.js';
 import type { Mismatch } from './core/audit.js';
 import type { describeRun } from './core/describe.js';
 import type { EngineReport, EngineStats, Plan } from './core/engine.js';
 import type { Foreign, Ledger, Resolution } from './core/ledger.js';
-import type { Stop } from './core/load.js';
+import type { Stop } from './core/stop.js';
 import type { Promised } from './core/ladder.js';
 import type { Slice } from './core/nonces.js';
 import type { GasRateFacts } from './core/gas-rate.js';
@@ -24,7 +25,7 @@ import type { RUNGS, STAGES } from './stats/sample.js';
 import type { Stats } from './stats/stats.js';
 import type { Span, SpreadReport } from './stats/throughput.js';
 import type { Checked, Operator } from './stats/thresholds.js';
-import type { compare, compareMetrics } from './studies/compare.js';
+import type { compare } from './studies/compare.js';
 import type { Header, Headers } from './transport/headers.js';
 import type { OnSent, Subscription } from './transport/index.js';
 import type {
@@ -1390,7 +1391,7 @@ export type Sequential = {
 
 export type Comparison = ReturnType<typeof compare>;
 
-export type ComparedMetric = ReturnType<typeof compareMetrics>['metrics'][number];
+export type ComparedMetric = Comparison['metrics'][number];
 
 /** what the files of all studies begin with */
 export type StudyFile = {

@@ -8,7 +8,7 @@ import { equalBy } from '../helpers/equal-by.js';
 import { startAnvil } from '../helpers/anvil.js';
 import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
 import { exited, readJson, runStress } from '../helpers/cli.js';
-import { sidesOf } from '../unit/studies/runs.js';
+import { sidesOf } from '../laws/studies/runs.js';
 import { LOOKS, assertReadable, dataOf, pageIn, suiteFolder, tableIn } from './pages.js';
 
 /** @import { Comparison } from '../../src/types.d.ts' */

@@ -1,6 +1,6 @@
 /**
  * What public chains and gateways answer otherwise than geth, as data: kinds A to V with their variants, and what
- * a run must come to with each. The same table runs in memory (test/contract/dialects.test.js) and before real nodes
+ * a run must come to with each. The same table runs in memory (test/contracts/dialects.test.js) and before real nodes
  * (test/e2e/dialects.test.js, test/geth/dialects.test.js).
  */
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-/** What only the detector that submits does; what it does as all of them do is in test/contract/inclusion.test.js. */
+/** What only the detector that submits does; what it does as all of them do is in test/contracts/inclusion.test.js. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { toHex } from '../../../src/chain/answers.js';

@@ -3,12 +3,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { freePort } from '../../../src/chain/devchain.js';
-import { createClock } from '../../../src/clock.js';
-import { Stop } from '../../../src/core/stop.js';
-import { runCommand, startNode } from '../../../src/studies/shell-commands.js';
-import { processesOf } from '../../helpers/leftovers.js';
-import { temporaryFolder } from '../../helpers/temporary.js';
+import { freePort } from '../../src/chain/devchain.js';
+import { createClock } from '../../src/clock.js';
+import { Stop } from '../../src/core/stop.js';
+import { runCommand, startNode } from '../../src/studies/shell-commands.js';
+import { processesOf } from '../helpers/leftovers.js';
+import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
  * @import { AddressInfo } from 'node:net'

@@ -4,18 +4,18 @@ import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import { connect } from 'node:net';
 import { describe, it } from 'node:test';
-import { UnavailableError } from '../../../src/errors.js';
-import { isOwnHost } from '../../../src/outputs/listen.js';
-import { createPrometheusOutput } from '../../../src/outputs/prometheus.js';
-import { totalsOfBlock } from '../../../src/stats/blocks.js';
-import { STAGES } from '../../../src/stats/sample.js';
-import { freePort } from '../../helpers/anvil.js';
-import { caught } from '../../helpers/caught.js';
-import { readPage, valueOf } from '../../helpers/prometheus-page.js';
-import { blockOf, distributionOf, readingsOf, rowOf } from '../../helpers/samples.js';
+import { UnavailableError } from '../../src/errors.js';
+import { isOwnHost } from '../../src/outputs/listen.js';
+import { createPrometheusOutput } from '../../src/outputs/prometheus.js';
+import { totalsOfBlock } from '../../src/stats/blocks.js';
+import { STAGES } from '../../src/stats/sample.js';
+import { freePort } from '../helpers/anvil.js';
+import { caught } from '../helpers/caught.js';
+import { readPage, valueOf } from '../helpers/prometheus-page.js';
+import { blockOf, distributionOf, readingsOf, rowOf } from '../helpers/samples.js';
 
 /**
- * @import { OutputOptions, Totals } from '../../../src/types.d.ts'
+ * @import { OutputOptions, Totals } from '../../src/types.d.ts'
  * @import { AddressInfo } from 'node:net'
  * @import { TestContext } from 'node:test'
  */

@@ -3,15 +3,15 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, it } from 'node:test';
-import { makeRepository } from '../../helpers/slowed-repository.js';
-import { Stop } from '../../../src/core/stop.js';
-import { UnavailableError } from '../../../src/errors.js';
-import { bisect } from '../../../src/studies/bisect.js';
-import { readRange } from '../../../src/studies/git-range.js';
-import { equalBy } from '../../helpers/equal-by.js';
-import { temporaryFolder } from '../../helpers/temporary.js';
-import { runOf } from './runs.js';
-import { studied } from './study.js';
+import { makeRepository } from '../helpers/slowed-repository.js';
+import { Stop } from '../../src/core/stop.js';
+import { UnavailableError } from '../../src/errors.js';
+import { bisect } from '../../src/studies/bisect.js';
+import { readRange } from '../../src/studies/git-range.js';
+import { equalBy } from '../helpers/equal-by.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+import { runOf } from '../laws/studies/runs.js';
+import { studied } from '../laws/studies/study.js';
 
 /** @import { TestContext } from 'node:test' */
 

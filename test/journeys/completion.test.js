@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, it } from 'node:test';
-import { completionText } from '../../../src/cli/completion.js';
-import { optionsOf } from '../../../src/cli/options.js';
-import { STRESS } from '../../helpers/cli.js';
+import { completionText } from '../../src/cli/completion.js';
+import { optionsOf } from '../../src/cli/options.js';
+import { STRESS } from '../helpers/cli.js';
 
 /** @param {string[]} words up to the one that is completed */
 function completed(...words) {

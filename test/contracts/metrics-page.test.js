@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { describe, it } from 'node:test';
-import { createMetricsProbe } from '../../../src/probes/node-metrics.js';
-import { caught } from '../../helpers/caught.js';
+import { createMetricsProbe } from '../../src/probes/node-metrics.js';
+import { caught } from '../helpers/caught.js';
 
 /**
  * @import { RequestListener } from 'node:http'

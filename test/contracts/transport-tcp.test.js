@@ -54,7 +54,7 @@ function garbageCollector() {
 
 /**
  * What a server may send for an answer to a post, which must fail then. Node.js' own parser, which undici has, is
- * more lenient with some of it. (test/unit/transport/http-parser.test.js has all that the parser refuses.)
+ * more lenient with some of it. (test/laws/transport/http-parser.test.js has all that the parser refuses.)
  * @type {Array<{name: string, text: string, onlyTcp?: boolean}>}
  */
 const BROKEN = [

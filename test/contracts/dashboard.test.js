@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { describe, it } from 'node:test';
-import { stdout } from '../../../src/outputs/streams.js';
-import { createDashboardOutput } from '../../../src/report/live.js';
-import { buildPartialRunFile } from '../../../src/stats/run-file.js';
-import { freePort } from '../../helpers/anvil.js';
-import { caught } from '../../helpers/caught.js';
-import { partsOf, rowOf, runFileOf } from '../../helpers/samples.js';
+import { stdout } from '../../src/outputs/streams.js';
+import { createDashboardOutput } from '../../src/report/live.js';
+import { buildPartialRunFile } from '../../src/stats/run-file.js';
+import { freePort } from '../helpers/anvil.js';
+import { caught } from '../helpers/caught.js';
+import { partsOf, rowOf, runFileOf } from '../helpers/samples.js';
 
 /**
- * @import { IntervalRow } from '../../../src/types.d.ts'
+ * @import { IntervalRow } from '../../src/types.d.ts'
  * @import { TestContext } from 'node:test'
  */
 

@@ -120,22 +120,49 @@ function assertBlocks(run, blocks, samples) {
   for (const { outcome, block } of samples) assert.ok(outcome !== 'verified' || numbers.has(block), `block ${block}`);
 }
 
+/** What people read. @param {any} run @param {string} folder @param {string} stdout */
+function assertTexts(run, folder, stdout) {
+  const verified = run.window.counts.verified.toLocaleString('en-US');
+  const text = (/** @type {string} */ name) => readFileSync(join(folder, name), 'utf8');
+  for (const words of [stdout, text('run.html'), text('run.md')]) assert.ok(words.includes(verified), verified);
+  assert.match(text('junit.xml'), /<testsuite name="stress" tests="\d+" failures="0" errors="0"/);
+  const rows = text('rows.ndjson').trim().split('\n').map((line) => JSON.parse(line)); // prettier-ignore
+  assert.deepEqual(rows, run.intervals);
+}
+
 /** @param {string} samples @param {string} blocks */
 const everything = (samples, blocks) => `--samples DIR/${samples} --blocks DIR/${blocks} --hlog DIR/run.hlog`;
 
-describe('all outputs of a run', () => {
-  for (const [name, samples, blocks, more] of /** @type {Array<[string, string, string, string]>} */ ([
-    ['CSV', 'samples.csv', 'blocks.csv', ''],
-    ['NDJSON, compressed, with a warm-up', 'samples.ndjson.gz', 'blocks.ndjson.gz', '--warmup 500ms'],
-    ['an automatic warm-up, two workers', 'samples.csv', 'blocks.jsonl', '--warmup auto --in-flight 2 --workers 2'],
-    ['a rate that is too high', 'samples.csv.gz', 'blocks.jsonl', '--rate 400'],
-  ]))
+const COMPRESSED = { samples: 'samples.ndjson.gz', blocks: 'blocks.ndjson.gz' };
+
+/** @type {Record<string, {words?: string, samples?: string, blocks?: string, isWebSocket?: boolean}>} */
+const JOURNEYS = {
+  'counter, as many as there are wallets': {},
+  'a warm-up, compressed files': { words: '--warmup 500ms', ...COMPRESSED },
+  'an automatic warm-up, two workers, two in flight': { words: '--warmup auto --in-flight 2 --workers 2' },
+  'a rate that is too high': { words: '--rate 400', samples: 'samples.csv.gz' },
+  'random arrivals in batches': { words: '--rate 60 --arrival poisson --batch 10', ...COMPRESSED },
+  'transfer, over tcp': { words: '--workload transfer --transport tcp' },
+  'erc20, a confirmation, four in flight': { words: '--workload erc20 --confirmations 1 --in-flight 4' },
+  'erc721, over a WebSocket': { words: '--workload erc721', isWebSocket: true },
+  'a mix of two': { words: '--mix counter:50,storage:50' },
+  'contention, each submission waits for its block': { words: '--workload contention --inclusion sync' },
+  'the promises of the node, and its contradictions': { words: '--ladder pending --check consistency' },
+};
+
+describe('all outputs of a run', { concurrency: 2 }, () => {
+  for (const [name, given] of Object.entries(JOURNEYS))
     test(`agree with each other: ${name}`, async (t) => {
+      const { words: more = '', samples = 'samples.csv', blocks = 'blocks.jsonl', isWebSocket = false } = given;
       const port = await freePort();
-      const words = `-d 1s --interval 400ms ${more} --prometheus ${port} ${everything(samples, blocks)}`;
-      const running = startOf(t, words, { chain, threads: 4 });
+      const texts = '--junit DIR/junit.xml --html DIR/run.html --markdown DIR/run.md --intervals DIR/rows.ndjson';
+      const words = `-d 1s --interval 400ms ${more} --prometheus ${port} ${everything(samples, blocks)} ${texts}`;
+      const rpc = isWebSocket ? chain.url.replace('http', 'ws') : chain.url;
+      const running = startOf(t, words, { chain, rpc, threads: 4 });
       const page = await lastPage(port, running.done);
-      const { run, folder } = await running.end();
+      const { run, folder, stdout } = await running.end();
+      assert.ok(run.audit.exact);
+      assertTexts(run, folder, stdout);
       const rows = readRows(join(folder, samples));
       assert.ok(run.counts.verified > 0);
       assert.equal(run.generator.samplesDropped, 0);

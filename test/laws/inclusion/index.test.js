@@ -1,0 +1,3 @@
+import { importTests } from '../../helpers/together.js';
+
+importTests(import.meta.url);
