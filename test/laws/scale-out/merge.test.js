@@ -300,6 +300,36 @@ describe('the common window', () => {
   });
 });
 
+describe('the throughput of instances', () => {
+  /** A point per second, of blocks of 0.8 s: some points have one block and others two. */
+  const POINTS = [60, 60, 48, 60, 60, 48, 60, 60, 48, 60, 60, 48];
+  const rateBetween = (/** @type {number} */ fromMs, /** @type {number} */ toMs) =>
+    POINTS.reduce((sum, count, i) => {
+      const overlapMs = Math.min(toMs, 1000 * (i + 1)) - Math.max(fromMs, 1000 * i);
+      return sum + Math.max(0, overlapMs / 1000) * count;
+    }, 0);
+
+  for (const laterMs of [0, 1, 137, 500, 999, 2500, 4001])
+    test(`adds up where one began ${laterMs} ms after the other`, () => {
+      const later = START_MS + laterMs;
+      const header = { loadStartMs: later, windowStartMs: later, windowEndMs: later + 10_000 };
+      const headers = headersOf({}, header);
+      const common = commonWindow(headers, { correctionsMs: [0, 0], knownToMs: 100 }, false);
+      const total = new Total(headers, [0, 0], common);
+      const series = { startMs: 0, stepMs: 1000, verified: POINTS, gas: POINTS };
+      const rates = { ...runFileOf().rates, verifiedPerSecond: rateBetween(0, 10_000) / 10, spreadMs: 10_000 };
+      const run = /** @type {any} */ ({ ...runFileOf(), series, rates });
+      for (const i of [0, 1]) total.add(run, i);
+      const exact = rateBetween(laterMs, 10_000) + rateBetween(0, 10_000 - laterMs);
+      const { spread } = total.window;
+      // Within a point nothing is known of where its operations were.
+      assert.ok(Math.abs(spread - exact) < 1, `${spread}, not ${exact}`);
+      const { originMs, series: sum } = total.grid;
+      const between = sum.between(common.startMs - originMs, common.endMs - originMs).verified;
+      assert.ok(Math.abs(between - exact) <= 60, `the series has ${between}, not ${exact}`);
+    });
+});
+
 describe('intervals on one grid', () => {
   /** @param {number} startMs @param {number} verified @param {Partial<IntervalRow>} [given] */
   const row = (startMs, verified, given = {}) => {
