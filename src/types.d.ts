@@ -25,7 +25,7 @@ import type { RUNGS, STAGES } from './stats/sample.js';
 import type { Stats } from './stats/stats.js';
 import type { Span, SpreadReport } from './stats/throughput.js';
 import type { Checked, Operator } from './stats/thresholds.js';
-import type { compare } from './studies/compare.js';
+import type { compare, compareMetrics } from './studies/compare.js';
 import type { Header, Headers } from './transport/headers.js';
 import type { OnSent, Subscription } from './transport/index.js';
 import type {
@@ -283,6 +283,8 @@ export type Block = {
 
 /** Operations that were seen in blocks together, with the time over which the throughput spreads them (stats/throughput.js). */
 export type Sighting = Span & {
+  /** when all of it and of those before have ended, what counts before this instant is known */
+  settledUs: number;
   /** operations of it that have not ended */
   open: number;
 };
@@ -1391,7 +1393,7 @@ export type Sequential = {
 
 export type Comparison = ReturnType<typeof compare>;
 
-export type ComparedMetric = Comparison['metrics'][number];
+export type ComparedMetric = ReturnType<typeof compareMetrics>['metrics'][number];
 
 /** what the files of all studies begin with */
 export type StudyFile = {

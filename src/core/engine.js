@@ -307,7 +307,7 @@ export class ThreadEngine {
     const spans = this.#recorder.takeSpans();
     if (this.#detector === null) return { spans, settledUs: nowUs, sightedUs: nowUs, periodUs: null };
     const { sightedUs, periodUs } = this.#detector.stats();
-    while (this.#sightings[0]?.open === 0) this.#settledUs = this.#sightings.shift()?.toUs ?? 0;
+    while (this.#sightings[0]?.open === 0) this.#settledUs = this.#sightings.shift()?.settledUs ?? 0;
     return { spans, settledUs: this.#settledUs, sightedUs, periodUs };
   }
 

@@ -121,7 +121,9 @@ export class Sightings {
     this.lastUs = seenAtUs;
     this.#hasFound = true;
     const [fromUs, blocksFromUs] = [this.#depth, 1].map((depth) => seenAtUs - this.#lengthUs(depth, seenAtUs, ownUs));
-    return { fromUs, toUs: seenAtUs, open: 0, blocksFromUs };
+    // Operations of the next sighting are spread from here on.
+    const settledUs = this.#depth === 1 ? seenAtUs : (this.#endsUs.at(1 - this.#depth) ?? 0);
+    return { fromUs, toUs: seenAtUs, settledUs, open: 0, blocksFromUs };
   }
 
   /** @param {number} depth sightings before @param {number} seenAtUs @param {number} ownUs */

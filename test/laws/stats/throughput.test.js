@@ -305,6 +305,20 @@ describe('throughput', () => {
     assertNear((S * verified) / (endUs - startUs), S / everyUs, 0.005);
   });
 
+  it('nothing counts before what earlier sightings have settled, with confirmations as well', () => {
+    for (const confirmations of [0, 1, 2, 5]) {
+      const sightings = new Sightings(LOAD_US, S, confirmations);
+      let settledUs = 0;
+      for (const atUs of everySecond(20).filter((us) => us > LOAD_US)) {
+        const sighting = sightings.add(atUs, [LOAD_US]);
+        sightings.end();
+        assert.ok(sighting.fromUs >= settledUs, `${sighting.fromUs}, settled ${settledUs}`);
+        ({ settledUs } = sighting);
+      }
+      assert.ok(settledUs >= LOAD_US + (18 - confirmations) * S, 'rows do not wait longer than that');
+    }
+  });
+
   it('an operation without a sighting counts at its instant, and one that failed does not count', () => {
     const recorder = new Recorder([0], 0);
     recorder.open(0, S, 2 * S);
