@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { InputError, displayName, errnoWords } from './errors.js';
 
-/** @import { ErrorObject } from 'ajv' */
+/** @import { ErrorObject, ValidateFunction } from 'ajv' */
 
 /** Reads JSON files, and checks JSON against a schema: a file may have been cut or edited by another program. */
 
@@ -42,9 +42,11 @@ const FORMATS = Object.freeze({
 export async function schemaCheck(schema) {
   // Loaded on demand, because the validator takes long to load.
   const { Ajv2020 } = await import('ajv/dist/2020.js');
-  const validate = new Ajv2020({ strict: false, formats: FORMATS }).compile(schema);
+  /** Compiling takes longer than checking, and a new study has nothing to check. @type {ValidateFunction | undefined} */
+  let validate;
   const depth = (/** @type {ErrorObject} */ { instancePath }) => instancePath.split('/').length;
   return (json) => {
+    validate ??= new Ajv2020({ strict: false, formats: FORMATS }).compile(schema);
     if (validate(json)) return null;
     // Of the alternatives of a schema, the deepest error is the most helpful one.
     const [deepest] = [...(validate.errors ?? [])].sort((a, b) => depth(b) - depth(a));

@@ -410,7 +410,7 @@ function leftOutOf(failures) {
 }
 
 /** @param {Entry[]} base @param {Entry[]} candidate @param {Required<Pick<CompareOptions, 'primary' | 'more' | 'failIf'>> & {isPaired: boolean, sequential?: Sequential}} options */
-function compareMetrics(base, candidate, { primary, more, failIf, isPaired, sequential }) {
+export function compareMetrics(base, candidate, { primary, more, failIf, isPaired, sequential }) {
   const main = metricOf(primary);
   const conditions = new Set(failIf.map(({ metric }) => metric));
   const asked = new Set([main.name, ...more, ...conditions]);

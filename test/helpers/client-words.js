@@ -3,6 +3,7 @@
  * same load must come to the same end in the words of each. {tx} and {next} stand for nonces.
  */
 import { Transaction } from 'ethers';
+import { senderOf } from './memory-chain.js';
 
 /**
  * @import { Answer, Context, Dialect } from './dialect-node.js'
@@ -203,7 +204,7 @@ export function speaks(words, { refuse, loses }) {
   /** @param {RpcRequest} request @param {Context} context @returns {Promise<[Transaction, number]>} with the sender's next nonce */
   const read = async ({ params: [raw] }, { node }) => {
     const transaction = Transaction.from(raw);
-    const { result } = await node('eth_getTransactionCount', [transaction.from, 'pending']);
+    const { result } = await node('eth_getTransactionCount', [senderOf(transaction), 'pending']);
     return [transaction, Number(result)];
   };
   return {

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { Transaction, Wallet, getCreateAddress, keccak256 } from 'ethers';
-import { hash32, hex } from './memory-chain.js';
+import { hash32, hex, senderOf } from './memory-chain.js';
 
 /**
  * @import { Answer, Context, Dialect } from './dialect-node.js'
@@ -584,7 +584,7 @@ export const DIALECTS = [
   ...rows('U', 'geth', { exit: 69, says: [/wallet 2\b/, /stress fund|--fund|wait|-o/] })({
     'queued transactions of an earlier run count': refused(({ method, params }, { state }) => {
       if (method !== SEND) return false;
-      const { from } = Transaction.from(params[0]);
+      const from = senderOf(Transaction.from(params[0]));
       state.senders = [...new Set([...(state.senders ?? []), from])];
       return state.senders.indexOf(from) === 2;
     }, QUEUED_WORDS),

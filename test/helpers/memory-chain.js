@@ -50,7 +50,7 @@ function parsed(raw) {
 }
 
 /** What ethers does in half a millisecond takes a tenth of it here. @param {Transaction} transaction signed */
-function senderOf({ unsignedHash, signature }) {
+export function senderOf({ unsignedHash, signature }) {
   const { r, s, yParity } = /** @type {NonNullable<typeof signature>} */ (signature);
   const bytes = (/** @type {string} */ hex) => Buffer.from(hex.slice(2), 'hex');
   const key = recover(bytes(unsignedHash), Buffer.concat([bytes(r), bytes(s)]), yParity, false);

@@ -120,14 +120,18 @@ function assertBlocks(run, blocks, samples) {
   for (const { outcome, block } of samples) assert.ok(outcome !== 'verified' || numbers.has(block), `block ${block}`);
 }
 
-/** What people read. @param {any} run @param {string} folder @param {string} stdout */
+/** What people and CI read. @param {any} run @param {string} folder @param {string} stdout */
 function assertTexts(run, folder, stdout) {
-  const verified = run.window.counts.verified.toLocaleString('en-US');
   const text = (/** @type {string} */ name) => readFileSync(join(folder, name), 'utf8');
-  for (const words of [stdout, text('run.html'), text('run.md')]) assert.ok(words.includes(verified), verified);
-  assert.match(text('junit.xml'), /<testsuite name="stress" tests="\d+" failures="0" errors="0"/);
-  const rows = text('rows.ndjson').trim().split('\n').map((line) => JSON.parse(line)); // prettier-ignore
-  assert.deepEqual(rows, run.intervals);
+  const verified = run.counts.verified.toLocaleString('en-US');
+  const tps = String(Number(run.rates.verifiedPerSecond.toPrecision(3)));
+  assert.match(stdout, new RegExp(`^ +verified +${verified}$`, 'm'));
+  assert.ok(text('run.md').includes(`\n| verified | ${verified} |`), 'Markdown');
+  const page = text('run.html').replaceAll(/<(script|style)[^]*?<\/\1>/g, '');
+  assert.ok(page.includes(`>${tps} verified per second<`) || page.includes(`>${tps}<`), `no ${tps} on the page`);
+  assert.match(text('junit.xml'), /<testsuite name="stress" tests="2" failures="0" errors="0" skipped="0"/);
+  const rows = text('rows.ndjson').trim().split('\n');
+  assert.deepEqual(rows.map((line) => JSON.parse(line)), run.intervals); // prettier-ignore
 }
 
 /** @param {string} samples @param {string} blocks */

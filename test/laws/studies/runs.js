@@ -18,6 +18,14 @@ export const ENVIRONMENT = {
   inclusion: { name: 'blocks', why: 'as asked' },
 };
 const { generator } = partsOf();
+/** What all of them have in common. */
+const COMMON = runFileOf({
+  generator: {
+    ...generator,
+    rpcCalls: { submit: 20, setup: 1 },
+    transport: { requests: 20, connectionsOpened: 1, bytesReceived: 1 },
+  },
+});
 
 /**
  * @param {number} number makes its id, and when it began unless that is said
@@ -30,22 +38,16 @@ const { generator } = partsOf();
  * @returns {RunFile}
  */
 export function runOf(number, { tps = 100, latencyMs = 50, at = number, config = {}, over = {} } = {}) {
-  const run = runFileOf({
-    id: `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`,
-    startedAtMs: Date.UTC(2026, 0, 1, 0, at),
-    endedAtMs: Date.UTC(2026, 0, 1, 0, at, 30),
-    config: { ...CONFIG, ...config },
-    environment: { ...ENVIRONMENT },
-    generator: {
-      ...generator,
-      rpcCalls: { submit: 20, setup: 1 },
-      transport: { requests: 20, connectionsOpened: 1, bytesReceived: 1 },
-    },
-  });
+  const run = structuredClone(COMMON);
   const total = new Distribution();
   for (const factor of [0.5, 0.9, 1, 1.2, 4]) total.record(Math.round(1000 * latencyMs * factor));
   return /** @type {RunFile} */ ({
     ...run,
+    id: `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`,
+    startedAt: new Date(Date.UTC(2026, 0, 1, 0, at)).toISOString(),
+    endedAt: new Date(Date.UTC(2026, 0, 1, 0, at, 30)).toISOString(),
+    config: { ...CONFIG, ...config },
+    environment: { ...ENVIRONMENT },
     rates: { ...run.rates, verifiedPerSecond: tps },
     counts: { ...run.counts, failed: 0, timedOut: 0 },
     latency: { ...run.latency, total: total.toJSON(), censored: new Distribution().toJSON() },
