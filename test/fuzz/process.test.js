@@ -25,7 +25,7 @@ import {
 
 /** Most of it is the start of a process on a busy machine, in milliseconds. */
 const LIMIT_MS = 15_000;
-const INPUTS = 60;
+const INPUTS = Number(process.env.STRESS_FUZZ_RUNS ?? 60);
 const AT_ONCE = 2;
 
 const root = mkdtempSync(join(tmpdir(), 'stress-fuzz-'));
