@@ -22,6 +22,7 @@ import { Throughput } from '../stats/throughput.js';
  * @property {number} intervalMs
  * @property {number} txTimeoutMs
  * @property {number} drainTimeoutMs
+ * @property {number} [confirmations] blocks after its own that an operation waits for
  *
  * @typedef {object} LoadOptions
  * @property {LoadTimes} times
@@ -56,7 +57,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 /** Time between two showings of the running interval. */
 const LIVE_MS = 500;
 
-/** A row waits for the next blocks as long as the longer of so many intervals, or of the usual times between two blocks. */
+/** A row waits for the blocks that complete it as long as the longer of so many intervals, or of the times that they usually take. */
 const WAIT = 2;
 /** In place of the interval, when the load is over. */
 const DRAIN_WAIT_MS = 1000;
@@ -173,7 +174,8 @@ export class Load {
     const { settledUs, periodUs } = this.#throughput;
     const { loadStartUs } = this.#plan;
     const leastMs = this.#isStopped ? DRAIN_WAIT_MS : this.#options.times.intervalMs;
-    const waitUs = WAIT * Math.max(1000 * leastMs, periodUs ?? 0);
+    const blocks = 1 + (this.#options.times.confirmations ?? 0);
+    const waitUs = WAIT * Math.max(1000 * leastMs, blocks * (periodUs ?? 0));
     while (this.#unsettled.length > 0) {
       const [{ row, sums }] = this.#unsettled;
       const endUs = loadStartUs + 1000 * row.endMs;

@@ -43,6 +43,8 @@ function coarseClock() {
  * @param {(nowUs: number) => Counts} [options.counts]
  * @param {(nowUs: number) => SpanCount[]} [options.spansAt] what counts since the last snapshot
  * @param {(nowUs: number) => number} [options.settledAt]
+ * @param {number | null} [options.periodUs] time between two blocks
+ * @param {number} [options.confirmations]
  * @param {Output['live']} [options.live]
  * @param {() => Promise<void>} [options.drain]
  * @param {(label: string, done: number, all: number) => void} [options.onProgress]
@@ -56,6 +58,8 @@ async function loadOf({
   counts = zeroCounts,
   spansAt = () => [],
   settledAt = (nowUs) => nowUs,
+  periodUs = null,
+  confirmations,
   live,
   ...others
 }) {
@@ -89,7 +93,7 @@ async function loadOf({
       generator: {},
       traffic: { transport: {} },
       violation: null,
-      spread: { spans: spansAt(nowUs), settledUs: settledAt(nowUs), sightedUs: nowUs, periodUs: null },
+      spread: { spans: spansAt(nowUs), settledUs: settledAt(nowUs), sightedUs: nowUs, periodUs },
     }),
     setWindow: (/** @type {Plan} */ { startUs, endUs }) => void intervals.setWindow(startUs, endUs),
   });
@@ -105,6 +109,7 @@ async function loadOf({
       intervalMs,
       txTimeoutMs: 1000,
       drainTimeoutMs: 0,
+      confirmations,
     },
     clock,
     outputs,
@@ -140,6 +145,17 @@ it('a row mentions an endpoint that was silent for 1.5 s', async () => {
   ])) {
     const { rows } = await loadOf({ silence: { silentMs, stillMs: 0, words: '' } });
     assert.deepEqual(rows[0].silence, expected);
+  }
+});
+
+it('a row waits for the blocks that confirm its operations, and no longer', async () => {
+  for (const [confirmations, isKnown] of /** @type {const} */ ([
+    [0, false],
+    [2, true],
+  ])) {
+    const settledAt = (/** @type {number} */ nowUs) => nowUs - 350_000;
+    const { rows } = await loadOf({ settledAt, periodUs: 100_000, confirmations });
+    assert.equal(rows[0].tps !== null, isKnown, `${confirmations} confirmations`);
   }
 });
 
