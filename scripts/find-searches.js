@@ -77,9 +77,13 @@ function judgeNode(finds) {
   const answers = finds.flatMap(({ estimate, limit = null }) =>
     estimate === null || limit !== null ? [] : [estimate],
   );
-  const middle = answers.length === 0 ? NaN : median(answers);
-  const far = Math.max(0, ...answers.map((value) => Math.abs(value / middle - 1)));
   const found = `${answers.length} of ${finds.length} found a rate`;
+  if (answers.length === 0) {
+    console.log(found);
+    return true;
+  }
+  const middle = median(answers);
+  const far = Math.max(...answers.map((value) => Math.abs(value / middle - 1)));
   console.log(`${found}; median ${middle.toFixed(0)}/s, the farthest is ${(100 * far).toFixed(1)} % from it`);
   return far <= FARTHEST;
 }
