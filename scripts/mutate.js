@@ -12,7 +12,7 @@
 import { spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
-import { join, relative, resolve } from 'node:path';
+import { basename, join, relative, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -167,7 +167,9 @@ async function work(mutants, tests, report) {
 
 const all = filesIn(values.src.split(',')).flatMap(mutantsOf);
 const drawn = draw(all, Number(values.count), Number(values.seed));
-const tests = filesIn(values.tests.split(',')).filter((file) => file.endsWith('.test.js'));
+// The index of a folder only imports the others.
+const isTest = (/** @type {string} */ file) => file.endsWith('.test.js') && basename(file) !== 'index.test.js';
+const tests = filesIn(values.tests.split(',')).filter(isTest);
 const count = drawn.length;
 let found = 0;
 console.log(`${count} of ${all.length} mutants of ${relative('', ROOT) || '.'}, ${tests.length} test files`);

@@ -57,16 +57,8 @@ const HASHES = {
   words: 'a list of hashes',
   read: (value) => {
     if (!Array.isArray(value)) return undefined;
-    /** @type {string[]} */
-    const hashes = new Array(value.length);
-    for (let i = 0; i < value.length; i += 1) {
-      const one = value[i];
-      const hash = typeof one === 'string' ? one : one?.hash;
-      // Blocks of thousands: their form is looked at once.
-      if (typeof hash !== 'string' || (i === 0 && !isHash(hash))) return undefined;
-      hashes[i] = hash.toLowerCase();
-    }
-    return hashes;
+    const hashes = value.map((one) => HASH.read(one?.hash ?? one));
+    return hashes.includes(undefined) ? undefined : hashes;
   },
 };
 
@@ -486,7 +478,7 @@ export function gather(rpc, question, purpose) {
 }
 
 /**
- * The same for each operation: one promise less.
+ * gather() with what is done with the value: one promise less, for the read-back of each operation.
  * @template T, R
  * @param {Pick<Rpc, 'gather'> & Partial<Rpc>} rpc
  * @param {Question<T>} question

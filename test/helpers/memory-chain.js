@@ -49,7 +49,7 @@ function parsed(raw) {
   }
 }
 
-/** What ethers does in half a millisecond takes a tenth of it here. @param {Transaction} transaction signed */
+/** ethers takes ten times as long to recover a sender. @param {Transaction} transaction signed */
 export function senderOf({ unsignedHash, signature }) {
   const { r, s, yParity } = /** @type {NonNullable<typeof signature>} */ (signature);
   const bytes = (/** @type {string} */ hex) => Buffer.from(hex.slice(2), 'hex');

@@ -24,7 +24,7 @@ import { createMemoryChain } from './memory-chain.js';
 
 /** No simulated run lasts longer. */
 const MOST_MS = 600_000;
-const STEP_MS = 40;
+const STEP_MS = 20;
 
 /** The first run of a process loads files, and meanwhile the clock runs away. @type {Promise<unknown> | null} */
 let firstRun = null;

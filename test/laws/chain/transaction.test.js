@@ -11,7 +11,7 @@ import { encodeCall, signAuthorization, signTransaction } from '../../../src/cha
 /** With short r and s among its signatures. */
 const SEED = 8;
 /** Of each kind without lists, and with lists. */
-const RUNS = 150;
+const RUNS = 300;
 const LIST_RUNS = 80;
 const LARGE_RUNS = 3;
 const LAST_KEY = '0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364140';

@@ -158,7 +158,7 @@ describe('Intervals of a run', () => {
         }
         recorder.assertConservation(new Map([[0, live]]));
       }),
-      { seed: 31, numRuns: 500 },
+      { seed: 31, numRuns: 1000 },
     );
   });
 });

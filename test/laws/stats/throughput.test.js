@@ -136,7 +136,7 @@ describe('throughput of a closed loop, a block for each operation', () => {
         const expected = (S * wallets * intervalsIn(blocksUs, startUs, startUs + windowUs)) / windowUs;
         assertNear(tpsOf(model), expected, 1e-3);
       }),
-      { seed: 35, numRuns: 200 },
+      { seed: 35, numRuns: 300 },
     );
   });
 
@@ -151,7 +151,7 @@ describe('throughput of a closed loop, a block for each operation', () => {
         // A poll moves each end by up to one period; an interval that is shortened by it weighs more by its jitter.
         assertNear(tpsOf({ ...model, seenUs }), expected, 1e-3 + (2 * 1.5 * pollUs) / windowUs);
       }),
-      { seed: 36, numRuns: 150 },
+      { seed: 36, numRuns: 300 },
     );
   });
 

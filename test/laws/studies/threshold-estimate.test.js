@@ -59,7 +59,7 @@ function simulated({ noise, lapses }, times, scale = RANGE) {
 const shareOf = (list) => list.filter(Boolean).length / list.length;
 
 describe('ThresholdEstimate', () => {
-  const byNoise = [0, 0.01, 0.05, 0.15].map((noise) => simulated({ noise }, 30));
+  const byNoise = [0, 0.01, 0.05, 0.15].map((noise) => simulated({ noise }, 50));
 
   it('finds a threshold without noise, sharply, in few runs', () => {
     for (const { error, covers, end, trials } of byNoise[0]) {
@@ -81,12 +81,12 @@ describe('ThresholdEstimate', () => {
 
   it('reports noise only if it prevents a sharper answer', () => {
     assert.ok(shareOf(byNoise[3].map(({ end }) => end === 'noise' || end === 'trials')) >= 0.85);
-    const quiet = simulated({ noise: 0.003 }, 20);
+    const quiet = simulated({ noise: 0.003 }, 40);
     assert.ok(shareOf(quiet.map(({ end }) => end === 'sharp')) >= 0.9);
   });
 
   it('survives an answer that was wrong', () => {
-    const results = simulated({ noise: 0, lapses: 0.04 }, 20);
+    const results = simulated({ noise: 0, lapses: 0.04 }, 40);
     assert.ok(shareOf(results.map(({ error }) => error <= 0.05)) >= 0.95);
   });
 
