@@ -344,8 +344,8 @@ export type InclusionDetector = {
    * source: how new heads are learned of now; resolutionMs: how late a block can be seen because of polling, 0 where
    * heads are pushed; silentMs: how long nothing was heard, in answer or unasked; stillMs: how long there was no new
    * block; behindMs: how long the node's head has been below blocks that were read; blockMs: mean time between two
-   * blocks, lately; sightedUs: when blocks were seen last; periodUs: median time between two sightings, null while not
-   * known; newestBlock: number of the last one that was read; warning: what the user should know, in words
+   * blocks, lately; sightedUs: when blocks were seen last; periodUs: median time between two sightings, spanUs:
+   * over how long operations are usually spread, both null while not known; newestBlock: number of the last one that was read; warning: what the user should know, in words
    */
   stats: () => {
     source: 'poll' | 'subscription';
@@ -358,6 +358,7 @@ export type InclusionDetector = {
     blockMs: number;
     sightedUs: number;
     periodUs: number | null;
+    spanUs: number | null;
     newestBlock: number;
     warning: string | null;
     /** what is unusual about the chain */

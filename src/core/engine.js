@@ -305,10 +305,10 @@ export class ThreadEngine {
   /** @param {number} nowUs @returns {SpreadReport} */
   #takeSpread(nowUs) {
     const spans = this.#recorder.takeSpans();
-    if (this.#detector === null) return { spans, settledUs: nowUs, sightedUs: nowUs, periodUs: null };
-    const { sightedUs, periodUs } = this.#detector.stats();
+    if (this.#detector === null) return { spans, settledUs: nowUs, sightedUs: nowUs, periodUs: null, spanUs: null };
+    const { sightedUs, periodUs, spanUs } = this.#detector.stats();
     while (this.#sightings[0]?.open === 0) this.#settledUs = this.#sightings.shift()?.settledUs ?? 0;
-    return { spans, settledUs: this.#settledUs, sightedUs, periodUs };
+    return { spans, settledUs: this.#settledUs, sightedUs, periodUs, spanUs };
   }
 
   /** @param {number} nowUs @returns {EngineReport} */

@@ -22,7 +22,6 @@ import { Throughput } from '../stats/throughput.js';
  * @property {number} intervalMs
  * @property {number} txTimeoutMs
  * @property {number} drainTimeoutMs
- * @property {number} [confirmations] blocks after its own that an operation waits for
  *
  * @typedef {object} LoadOptions
  * @property {LoadTimes} times
@@ -57,7 +56,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 /** Time between two showings of the running interval. */
 const LIVE_MS = 500;
 
-/** A row waits for the blocks that complete it as long as the longer of so many intervals, or of the times that they usually take. */
+/** A row waits for its rate as long as the longer of so many intervals, or of the times over which operations are usually spread. */
 const WAIT = 2;
 /** In place of the interval, when the load is over. */
 const DRAIN_WAIT_MS = 1000;
@@ -171,11 +170,10 @@ export class Load {
    * @param {number} nowUs Infinity: the load is over
    */
   #showSettled(nowUs) {
-    const { settledUs, periodUs } = this.#throughput;
+    const { settledUs, spanUs } = this.#throughput;
     const { loadStartUs } = this.#plan;
     const leastMs = this.#isStopped ? DRAIN_WAIT_MS : this.#options.times.intervalMs;
-    const blocks = 1 + (this.#options.times.confirmations ?? 0);
-    const waitUs = WAIT * Math.max(1000 * leastMs, blocks * (periodUs ?? 0));
+    const waitUs = WAIT * Math.max(1000 * leastMs, spanUs ?? 0);
     while (this.#unsettled.length > 0) {
       const [{ row, sums }] = this.#unsettled;
       const endUs = loadStartUs + 1000 * row.endMs;

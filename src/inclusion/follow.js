@@ -139,6 +139,7 @@ export class ChainFollower {
       blockMs: this.#pace.blockMs,
       sightedUs: this.#sightings.lastUs,
       periodUs: this.#sightings.periodUs,
+      spanUs: this.#sightings.spanUs,
       behindMs,
       silentMs: Math.max(0, (nowUs - this.#lastSuccessUs) / 1000 - this.#waitMs()),
       ...this.#last,

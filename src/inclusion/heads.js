@@ -108,6 +108,12 @@ export class Sightings {
     return gapsUs.length === 0 ? null : gapsUs.sort((a, b) => a - b)[Math.floor(gapsUs.length / 2)];
   }
 
+  /** Over how long operations are usually spread. @returns {number | null} null: not known yet */
+  get spanUs() {
+    const { periodUs } = this;
+    return periodUs === null ? null : this.#depth * periodUs;
+  }
+
   /**
    * Operations are spread over the time that their blocks took: since the sighting before, with confirmations as many
    * more. So blocks that are read late make no peak. After a pause it is no longer than usual, or since the first of them

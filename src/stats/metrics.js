@@ -391,7 +391,9 @@ export const SNAPSHOT = {
     generator: GENERATOR,
     traffic: GENERATOR,
     violation: first,
-    spread: { members: { spans: either((a, b) => [...a, ...b]), settledUs: min, sightedUs: min, periodUs: max } },
+    spread: {
+      members: { spans: either((a, b) => [...a, ...b]), settledUs: min, sightedUs: min, periodUs: max, spanUs: max },
+    },
   },
 };
 

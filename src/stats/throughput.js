@@ -17,6 +17,7 @@
  * @property {number} settledUs what counts before this instant was reported; exceptions are rare
  * @property {number} sightedUs when blocks were seen last; without blocks the time of the report
  * @property {number | null} periodUs typical time between two sightings; null: not known, or there are no blocks
+ * @property {number | null} spanUs over how long operations are usually spread
  *
  * @import { BlockRates, SeenBlock, Series as SeriesJson } from '../types.d.ts'
  * @import { IntervalLog } from './stats.js'
@@ -160,6 +161,8 @@ export class Throughput {
   sightedUs = -Infinity;
   /** @type {number | null} */
   periodUs = null;
+  /** @type {number | null} */
+  spanUs = null;
   /** Seen in the window. */
   #blocks = 0;
   #loadStartUs = 0;
@@ -177,14 +180,14 @@ export class Throughput {
   }
 
   /** @param {SpreadReport} report */
-  add({ spans, settledUs, sightedUs, periodUs }) {
+  add({ spans, ...known }) {
     for (const span of spans) {
       const share = shareIn(span, this.#window.startUs, this.#window.endUs);
       this.inWindow.verified += share * span.verified;
       this.inWindow.included += share * span.included;
       this.#spread(span, { verified: span.verified });
     }
-    Object.assign(this, { settledUs, sightedUs, periodUs });
+    Object.assign(this, known);
   }
 
   /** @param {SeenBlock} block */
@@ -221,7 +224,7 @@ export class Throughput {
   /** @param {number} nowUs @param {number} lengthMs @returns {number | null} operations per second lately */
   lately(nowUs, lengthMs) {
     // During a halt of the chain the rate falls.
-    const recentUs = nowUs - 2 * Math.max(this.periodUs ?? 0, 1000 * POINT_MS);
+    const recentUs = nowUs - 2 * Math.max(this.spanUs ?? 0, 1000 * POINT_MS);
     const untilMs = POINT_MS * Math.floor((Math.max(this.settledUs, recentUs) - this.#loadStartUs) / 1000 / POINT_MS);
     const fromMs = Math.max(0, untilMs - lengthMs);
     return untilMs <= fromMs ? null : (1000 * this.series.between(fromMs, untilMs).verified) / (untilMs - fromMs);

@@ -128,14 +128,20 @@ function assertBlocks(run, blocks, samples) {
 function assertTexts(run, folder, stdout) {
   const text = (/** @type {string} */ name) => readFileSync(join(folder, name), 'utf8');
   const verified = run.counts.verified.toLocaleString('en-US');
-  const tps = String(Number(run.rates.verifiedPerSecond.toPrecision(3)));
+  const tps = run.rates.verifiedPerSecond.toLocaleString('en-US', { maximumSignificantDigits: 3 });
   assert.match(stdout, new RegExp(`^ +verified +${verified}$`, 'm'));
   assert.ok(text('run.md').includes(`\n| verified | ${verified} |`), 'Markdown');
   const page = text('run.html').replaceAll(/<(script|style)[^]*?<\/\1>/g, '');
-  assert.ok(page.includes(`>${tps} verified per second<`) || page.includes(`>${tps}<`), `no ${tps} on the page`);
+  assert.ok(page.includes(`>${tps} operations verified per second, `), `no ${tps} on the page`);
   assert.match(text('junit.xml'), /<testsuite name="stress" tests="2" failures="0" errors="0" skipped="0"/);
-  const rows = text('rows.ndjson').trim().split('\n');
-  assert.deepEqual(rows.map((line) => JSON.parse(line)), run.intervals); // prettier-ignore
+  const lines = text('rows.ndjson').trim().split('\n');
+  assert.equal(lines.length, run.intervals.length);
+  lines.forEach((line, i) => {
+    const row = JSON.parse(line);
+    const { perSecond, ...withoutRate } = run.intervals[i];
+    // On a busy machine the blocks that complete a row may come too late for it.
+    assert.deepEqual(row, row.tps === null ? { ...withoutRate, tps: null } : { ...withoutRate, perSecond });
+  });
 }
 
 /** @param {string} samples @param {string} blocks */

@@ -43,8 +43,7 @@ function coarseClock() {
  * @param {(nowUs: number) => Counts} [options.counts]
  * @param {(nowUs: number) => SpanCount[]} [options.spansAt] what counts since the last snapshot
  * @param {(nowUs: number) => number} [options.settledAt]
- * @param {number | null} [options.periodUs] time between two blocks
- * @param {number} [options.confirmations]
+ * @param {number | null} [options.spanUs] over how long operations are spread
  * @param {Output['live']} [options.live]
  * @param {() => Promise<void>} [options.drain]
  * @param {(label: string, done: number, all: number) => void} [options.onProgress]
@@ -58,8 +57,7 @@ async function loadOf({
   counts = zeroCounts,
   spansAt = () => [],
   settledAt = (nowUs) => nowUs,
-  periodUs = null,
-  confirmations,
+  spanUs = null,
   live,
   ...others
 }) {
@@ -93,7 +91,7 @@ async function loadOf({
       generator: {},
       traffic: { transport: {} },
       violation: null,
-      spread: { spans: spansAt(nowUs), settledUs: settledAt(nowUs), sightedUs: nowUs, periodUs },
+      spread: { spans: spansAt(nowUs), settledUs: settledAt(nowUs), sightedUs: nowUs, periodUs: null, spanUs },
     }),
     setWindow: (/** @type {Plan} */ { startUs, endUs }) => void intervals.setWindow(startUs, endUs),
   });
@@ -109,7 +107,6 @@ async function loadOf({
       intervalMs,
       txTimeoutMs: 1000,
       drainTimeoutMs: 0,
-      confirmations,
     },
     clock,
     outputs,
@@ -148,14 +145,14 @@ it('a row mentions an endpoint that was silent for 1.5 s', async () => {
   }
 });
 
-it('a row waits for the blocks that confirm its operations, and no longer', async () => {
-  for (const [confirmations, isKnown] of /** @type {const} */ ([
-    [0, false],
-    [2, true],
+it('a row waits for its rate twice as long as operations are spread', async () => {
+  for (const [spanUs, isKnown] of /** @type {const} */ ([
+    [100_000, false],
+    [300_000, true],
   ])) {
     const settledAt = (/** @type {number} */ nowUs) => nowUs - 350_000;
-    const { rows } = await loadOf({ settledAt, periodUs: 100_000, confirmations });
-    assert.equal(rows[0].tps !== null, isKnown, `${confirmations} confirmations`);
+    const { rows } = await loadOf({ settledAt, spanUs });
+    assert.equal(rows[0].tps !== null, isKnown, `${spanUs}`);
   }
 });
 

@@ -88,7 +88,13 @@ function runThread({
     if (atUs >= endUs) open = 0;
   }
   const { lastUs } = sightings;
-  const report = { spans: recorder.takeSpans(), settledUs: lastUs, sightedUs: lastUs, periodUs: sightings.periodUs };
+  const report = {
+    spans: recorder.takeSpans(),
+    settledUs: lastUs,
+    sightedUs: lastUs,
+    periodUs: sightings.periodUs,
+    spanUs: null,
+  };
   return { recorder, seen, startUs, endUs, open, report };
 }
 
@@ -300,7 +306,7 @@ describe('throughput', () => {
       dueUs += due.length * everyUs;
     }
     const { lastUs: sightedUs, periodUs } = sightings;
-    const report = { spans: recorder.takeSpans(), settledUs: sightedUs, sightedUs, periodUs };
+    const report = { spans: recorder.takeSpans(), settledUs: sightedUs, sightedUs, periodUs, spanUs: null };
     const { verified } = rowsOf([report], startUs, endUs).throughput.inWindow;
     assertNear((S * verified) / (endUs - startUs), S / everyUs, 0.005);
   });
@@ -316,6 +322,7 @@ describe('throughput', () => {
         ({ settledUs } = sighting);
       }
       assert.ok(settledUs >= LOAD_US + (18 - confirmations) * S, 'rows do not wait longer than that');
+      assert.equal(sightings.spanUs, (1 + confirmations) * S);
     }
   });
 
@@ -325,7 +332,7 @@ describe('throughput', () => {
     for (const endedAtUs of [S / 2, 1.5 * S, 2 * S, 2 * S + 1]) recorder.add(sampleOf({ endedAtUs }));
     recorder.add(sampleOf({ endedAtUs: 1.6 * S, outcome: 'failed', code: 'reverted' }));
     const spans = recorder.takeSpans();
-    const report = { spans, settledUs: 3 * S, sightedUs: 3 * S, periodUs: null };
+    const report = { spans, settledUs: 3 * S, sightedUs: 3 * S, periodUs: null, spanUs: null };
     assert.equal(rowsOf([report], S, 2 * S).throughput.inWindow.verified, 2);
     assert.equal(
       spans.reduce((sum, { verified }) => sum + verified, 0),
@@ -354,13 +361,15 @@ describe('throughput', () => {
   it('lately: of the last seconds before the newest block, and falling when no more come', () => {
     const throughput = new Throughput(new IntervalLog());
     throughput.plan({ loadStartUs: 0, startUs: 0, endUs: Infinity });
-    const report = (/** @type {number} */ atUs) => ({ settledUs: atUs, sightedUs: atUs, periodUs: S });
+    const report = (/** @type {number} */ atUs) => ({ settledUs: atUs, sightedUs: atUs, periodUs: S, spanUs: S });
     assert.equal(throughput.lately(0.5 * S, 5000), null);
     for (let i = 1; i <= 20; i += 1)
       throughput.add({ spans: [{ fromUs: (i - 1) * S, toUs: i * S, verified: 60, included: 60 }], ...report(i * S) });
     assert.equal(throughput.lately(20.9 * S, 5000), 60);
     assert.equal(throughput.lately(24 * S, 5000), (60 * 3) / 5);
     assert.equal(throughput.lately(60 * S, 5000), 0);
+    throughput.add({ spans: [], ...report(20 * S), spanUs: 5 * S });
+    assert.equal(throughput.lately(24 * S, 5000), 60, 'operations that are confirmed later are not missing yet');
   });
 });
 
