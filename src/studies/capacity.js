@@ -1,4 +1,5 @@
 import { keyFileSource } from '../chain/keys.js';
+import { warmupSeconds } from '../core/costs.js';
 import { blockIntervalMs } from '../stats/blocks.js';
 import { isCallWorkload } from '../workloads/table.js';
 import { argsOf } from './plan.js';
@@ -26,6 +27,8 @@ const FIRST_RUN_MS = 6000;
 /** Runs have at least this many blocks, and are not shorter than this. */
 const BLOCKS_PER_RUN = 10;
 const SHORTEST_MS = 8000;
+/** A warm-up lasts at least this many times the latency of the pilot run, whose wallets are all busy. */
+const LATENCIES_PER_WARMUP = 2;
 /** A run was too short if the blocks came slower than expected by this factor. */
 const SLOWER_BLOCKS = 1.25;
 
@@ -47,6 +50,8 @@ export class Capacity {
   #isLonger = false;
   #spentWei = 0n;
   #longestRunMs = 0;
+  /** Of the pilot run, 99 %. @type {number | null} */
+  #latencyMs = null;
   #wallets;
   #mostWallets;
   #inFlight;
@@ -79,6 +84,18 @@ export class Capacity {
     return this.#intervalsMs.length === 0 ? null : median(this.#intervalsMs);
   }
 
+  /**
+   * The measured length of the warm-up. The automatic one ends when the first operations have ended, which takes long at a
+   * rate that the node cannot take.
+   * @returns {number | null} null: as the user's options say, or not known
+   */
+  get #warmupMs() {
+    const { warmupMs, study } = this.#config;
+    if (warmupMs !== 'auto' || study.searched?.unit !== undefined || this.#latencyMs === null) return null;
+    const blocksMs = 1000 * warmupSeconds('auto', (this.#intervalMs ?? 0) / 1000);
+    return Math.max(blocksMs, LATENCIES_PER_WARMUP * this.#latencyMs);
+  }
+
   get limitMs() {
     return this.#config.timeLimitMs ?? Math.max(SHORTEST_SEARCH_MS, BLOCKS_PER_SEARCH * (this.#intervalMs ?? 0));
   }
@@ -108,15 +125,19 @@ export class Capacity {
   /** Options of the next run. @returns {string[]} */
   get args() {
     const leftWei = this.#leftWei;
+    const warmupMs = this.#warmupMs;
     return [
       ...argsOf({ settings: this.size }),
       `--duration=${Math.round(this.runMs)}ms`,
+      ...(warmupMs === null ? [] : [`--warmup=${Math.round(warmupMs)}ms`]),
       ...(leftWei === null ? [] : [`--max-spend=${leftWei}wei`]),
     ];
   }
 
   /** @param {RunFile} run @param {number} tookMs with its set-up */
-  learn({ blocks, window, spending, config }, tookMs) {
+  learn({ blocks, window, spending, config, latency }, tookMs) {
+    const { p99Us } = latency.total;
+    if (p99Us !== null) this.#latencyMs ??= p99Us / 1000;
     if (blocks.count > 0) this.#intervalsMs.push(blockIntervalMs(blocks, window.durationMs));
     else if (!this.#isOfCalls && window.durationMs > 0 && this.#intervalMs === null)
       this.#intervalsMs.push(2 * window.durationMs);

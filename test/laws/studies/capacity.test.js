@@ -126,6 +126,17 @@ describe('stress find', () => {
     assert.match(lines, /3 minutes, or 120 blocks if they take longer/);
     // Each run takes 10 s here, and the limit is 10 minutes.
     assert.ok(runs.length > 18, `${runs.length} runs`);
+    const warmups = runs.map((args) => Number.parseInt(given(args, 'warmup') ?? '0', 10));
+    assert.equal(warmups[0], 0, 'that of the pilot is automatic');
+    assert.ok(
+      warmups.slice(1).every((ms) => ms >= 20_000 && ms < 25_000),
+      `${warmups}: four blocks`,
+    );
+    const own = await found(temporaryFolder(t), ['--time-limit=1h', '--warmup=7s'], { blockS: 5 });
+    assert.ok(
+      own.runs.every((args) => given(args, 'warmup') === undefined),
+      'the warm-up of the user stays',
+    );
     const short = await found(temporaryFolder(t), ['--time-limit=1h'], { blockS: 0.1 });
     assert.deepEqual(new Set(short.runs.slice(1).map((args) => given(args, 'duration'))), new Set(['8000ms']));
   });
