@@ -230,7 +230,7 @@ const TABLE = {
     { name: 'rest', key: 'restMs', argument: 'TIME', parse: parse.duration(0), fallback: '1s', commands: STUDIES,
       help: 'pause between two runs' },
     { name: 'time-limit', key: 'timeLimitMs', argument: 'TIME', parse: parse.duration(1000), commands: ['find', 'compare', 'bisect'], needs: ['until-sure'],
-      defaultText: 'in stress find the longer of 3m and 120 blocks; 20m in a comparison',
+      defaultText: 'in stress find the longer of 3m and 240 blocks; 20m in a comparison',
       help: 'longest time for a search, for pairs until a decision, or for a bisection; a run that has begun is finished' },
     { name: 'until-sure', isFlag: true, commands: COMPARE, needs: ['rpc-a'],
       help: 'make pairs of runs until a difference or --equivalent is shown at 95 %, or --time-limit is over' },

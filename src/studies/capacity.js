@@ -32,8 +32,10 @@ const LATENCIES_PER_WARMUP = 2;
 /** A run was too short if the blocks came slower than expected by this factor. */
 const SLOWER_BLOCKS = 1.25;
 
+/** A run takes about 20 blocks with its set-up, warm-up and drain, and twelve runs give a narrow interval. */
+const BLOCKS_PER_SEARCH = 240;
 const SHORTEST_SEARCH_MS = 180_000;
-const BLOCKS_PER_SEARCH = 120;
+export const SEARCH_TIME = `${SHORTEST_SEARCH_MS / 60_000} minutes, or ${BLOCKS_PER_SEARCH} blocks if they take longer`;
 
 /** @param {number} perSecond @param {number} latencyUs median @returns {number} operations in flight that this rate needs */
 export function neededInFlight(perSecond, latencyUs) {
@@ -55,10 +57,11 @@ export class Capacity {
   #wallets;
   #mostWallets;
   #inFlight;
+  #mostInFlight = MOST_IN_FLIGHT;
   /** Before they were raised, until a run was made with the new ones. @type {[wallets: number, inFlight: number] | null} */
   #before = null;
-  /** More of them are not possible: there are no keys or funds for them, for example. */
-  #isFixed = false;
+  /** Of the pilot run. */
+  #first;
 
   /** @param {Config} config @param {{nowUs: () => number}} clock */
   constructor(config, clock) {
@@ -70,6 +73,7 @@ export class Capacity {
     this.#wallets =
       study.options.threads === undefined ? Math.min(config.threads, Math.max(1, this.#mostWallets)) : config.threads;
     this.#inFlight = config.inFlight;
+    this.#first = { threads: this.#wallets, inFlight: this.#inFlight };
   }
 
   get runMs() {
@@ -150,12 +154,12 @@ export class Capacity {
     this.#before = null;
   }
 
-  /** After a run that failed. @returns {boolean} whether it failed after a raise, which is taken back */
+  /** After a run that failed. @returns {boolean} whether it failed after a raise, which is taken back: no later run gets more */
   undo() {
     if (this.#before === null) return false;
     [this.#wallets, this.#inFlight] = this.#before;
+    [this.#mostWallets, this.#mostInFlight] = this.#before;
     this.#before = null;
-    this.#isFixed = true;
     return true;
   }
 
@@ -167,30 +171,29 @@ export class Capacity {
   }
 
   /**
-   * More operations at once, as far as the user's options and the keys allow. More in flight cost nothing, so they come
-   * first; each wallet must be funded and set up.
-   * @param {number} needed operations in flight
+   * As many operations at once as a rate needs, as far as the user's options and the keys allow. More in flight cost
+   * nothing, so they come first; each wallet must be funded and set up. A lower rate gets fewer: the backlog of a node that
+   * cannot take it is as long as there are operations in flight.
+   * @param {number | null} needed operations in flight; null: not known, as many as before
    * @returns {string | null} what was changed; null: nothing
    */
-  raise(needed) {
-    const { options } = this.#config.study;
-    const [wallets, inFlight] = [this.#wallets, this.#inFlight];
-    if (this.#isFixed || needed <= wallets * inFlight) return null;
-    if (options['in-flight'] === undefined && !this.#isOfCalls)
-      this.#inFlight = Math.max(inFlight, Math.min(MOST_IN_FLIGHT, Math.ceil(needed / wallets)));
-    if (options.threads === undefined)
-      this.#wallets = Math.max(wallets, Math.min(this.#mostWallets, Math.ceil(needed / this.#inFlight)));
+  fit(needed) {
+    if (needed === null) return null;
+    const before = /** @type {[number, number]} */ ([this.#wallets, this.#inFlight]);
+    const { threads, inFlight } = this.#first;
+    const most = this.#config.study.options['in-flight'] === undefined && !this.#isOfCalls ? this.#mostInFlight : 0;
+    this.#inFlight = Math.max(inFlight, Math.min(most, Math.ceil(needed / threads)));
+    if (this.#config.study.options.threads === undefined)
+      this.#wallets = Math.max(threads, Math.min(this.#mostWallets, Math.ceil(needed / this.#inFlight)));
+    const wallets = this.#isOfCalls ? 'users' : 'wallets';
     const changes = [
-      ...(this.#inFlight > inFlight
-        ? [`${this.#inFlight} operations in flight per wallet instead of ${inFlight}`]
-        : []),
-      ...(this.#wallets > wallets
-        ? [`${this.#wallets} ${this.#isOfCalls ? 'users' : 'wallets'} instead of ${wallets}`]
-        : []),
+      ...(this.#inFlight === before[1]
+        ? []
+        : [`${this.#inFlight} operations in flight per wallet instead of ${before[1]}`]),
+      ...(this.#wallets === before[0] ? [] : [`${this.#wallets} ${wallets} instead of ${before[0]}`]),
     ];
-    if (changes.length === 0) return null;
-    this.#before ??= [wallets, inFlight];
-    return changes.join(', ');
+    if (this.#wallets > before[0] || this.#inFlight > before[1]) this.#before ??= before;
+    return changes.length === 0 ? null : changes.join(', ');
   }
 
   get #isOfCalls() {

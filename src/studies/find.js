@@ -4,7 +4,7 @@ import { measuredText } from '../outputs/run-tables.js';
 import { resultText } from '../outputs/table.js';
 import { checkThresholds, parseThreshold } from '../stats/thresholds.js';
 import { timeText } from '../text.js';
-import { Capacity, neededInFlight } from './capacity.js';
+import { Capacity, SEARCH_TIME, neededInFlight } from './capacity.js';
 import { failure } from './experiment.js';
 import { answerOf, limitOf, valueText } from './find-answer.js';
 import { argsOf, cellName, fileOf, planCells } from './plan.js';
@@ -115,7 +115,7 @@ function startText(config) {
   const { rpc, timeLimitMs } = config;
   const [url] = rpc;
   const where = url === undefined ? 'the embedded chain, which says what this machine can do' : displayUrl(url);
-  const time = timeLimitMs === null ? '3 minutes, or 120 blocks if they take longer' : timeText(timeLimitMs / 1000);
+  const time = timeLimitMs === null ? SEARCH_TIME : timeText(timeLimitMs / 1000);
   const conditions = conditionsOf(config).map(({ expression }) => expression);
   return `search for the highest rate with ${conditions.join(', ')} at ${where}, for ${time}; Ctrl-C ends it, and the same command resumes it`;
 }
@@ -238,7 +238,7 @@ class Search {
     const shown = `${valueText(this.#searched, value)}${short}`.padEnd(18);
     const label = `run ${trials.length + 1}, of ${MAX_TRIALS} at most: ${shown.trimEnd()}`;
     const settings = { [name]: `${value}${unit}` };
-    const before = this.#capacity?.raise(this.#needed(value) ?? 0) ?? null;
+    const before = this.#capacity?.fit(this.#needed(value)) ?? null;
     const { made, file } = yield* this.#measure(settings, trials.length + 1, { name: cellName(settings), label });
     const { run, isKept } = made;
     if (run === null) return 'fees';
@@ -246,7 +246,7 @@ class Search {
     const { figures, ...judged } = judgeTrial(config, run);
     this.#learn(run, value, judged.holds);
     const isShort = this.#isShort(run, value);
-    const raised = !judged.holds && isShort ? (this.#capacity?.raise(this.#needed(value) ?? 0) ?? null) : null;
+    const raised = !judged.holds && isShort ? (this.#capacity?.fit(this.#needed(value)) ?? null) : null;
     const again = this.#capacity?.isTooShort(run) ? 'with a longer run, for 10 blocks' : raised && `with ${raised}`;
     if (again !== null) {
       say(`${shown} again   ${again}`);

@@ -115,7 +115,7 @@ describe('stress find', () => {
     assert.doesNotMatch(find?.reasons?.join() ?? '', /concurrency-bound/);
   });
 
-  it('makes runs of ten blocks, and searches for 120', async (t) => {
+  it('makes runs of ten blocks, and searches for 240', async (t) => {
     const { runs, lines } = await found(temporaryFolder(t), [], { blockS: 5 });
     const durations = runs.map((args) => Number.parseInt(given(args, 'duration') ?? '', 10));
     assert.equal(durations[0], 6000);
@@ -123,8 +123,8 @@ describe('stress find', () => {
       durations.slice(2).every((ms) => ms >= 50_000),
       `${durations}`,
     );
-    assert.match(lines, /3 minutes, or 120 blocks if they take longer/);
-    // Each run takes 10 s here, and the limit is 10 minutes.
+    assert.match(lines, /3 minutes, or 240 blocks if they take longer/);
+    // Each run takes 10 s here, and the limit is 20 minutes.
     assert.ok(runs.length > 18, `${runs.length} runs`);
     const warmups = runs.map((args) => Number.parseInt(given(args, 'warmup') ?? '0', 10));
     assert.equal(warmups[0], 0, 'that of the pilot is automatic');
