@@ -284,12 +284,17 @@ function factsOf(run) {
   };
 }
 
+/** @param {Pick<MeasuredRun, 'probes' | 'window'>} run @returns {number} share of the time for which the load waited for a CPU */
+export function waitedShareOf({ probes, window }) {
+  return Math.min(1, (probes?.loop?.waitedUs ?? 0) / (1000 * window.durationMs));
+}
+
 /** Waiting in the generator, as means of an operation. @param {MeasuredRun} run */
 function waitsOf({ environment, generator: own, latency: { stages }, probes, window }) {
   const count = Math.max(1, stages.queued.count);
   const meanUs = Math.max(1, sumUs(stages) / count);
   const { limitedMs = 0, unansweredMs = 0 } = own.pauses ?? {};
-  const { utilization = null, delayMeanUs = 0, waitedUs = 0 } = probes?.loop ?? {};
+  const { utilization = null, delayMeanUs = 0 } = probes?.loop ?? {};
   const busy = utilization ?? 0;
   // An operation waits for the loop when its block is seen, when that is read, and when its effect is; a plain call once.
   const turnsUs = (isPlain({ environment }) ? 1 : 3) * delayMeanUs;
@@ -306,7 +311,7 @@ function waitsOf({ environment, generator: own, latency: { stages }, probes, win
   const waitUs = Math.min(meanUs, queuedUs + readsUs + lateUs);
   return {
     loop: own.workers > 1 ? 'the event loop of the busiest worker' : "the generator's event loop",
-    ...{ utilization, isSaturated: busy >= 0.9, waitedShare: Math.min(1, waitedUs / (1000 * window.durationMs)) },
+    ...{ utilization, isSaturated: busy >= 0.9, waitedShare: waitedShareOf({ probes, window }) },
     ...{ readsUs, lateUs, waitUs, waitShare: waitUs / meanUs },
   };
 }

@@ -3,7 +3,8 @@ import { EXIT, UsageError, displayName } from '../errors.js';
 import { measuredText } from '../outputs/run-tables.js';
 import { resultText } from '../outputs/table.js';
 import { checkThresholds, parseThreshold } from '../stats/thresholds.js';
-import { timeText } from '../text.js';
+import { waitedShareOf } from '../stats/verdict.js';
+import { percent, timeText } from '../text.js';
 import { Capacity, SEARCH_TIME, neededInFlight } from './capacity.js';
 import { failure } from './experiment.js';
 import { answerOf, limitOf, valueText } from './find-answer.js';
@@ -15,7 +16,7 @@ import { sweepResult } from './sweep-text.js';
 import { CONFIDENCE, MAX_TRIALS, ThresholdEstimate } from './threshold-estimate.js';
 
 /**
- * @import { Config, Find, Parts, RunFile, Searched, SweepCell, SweepFile, Threshold } from '../types.d.ts'
+ * @import { Config, Find, Parts, RunFile, Searched, SweepCell, SweepFile, Threshold, Trial } from '../types.d.ts'
  * @import { Made, TOOLS, Wanted } from './experiment.js'
  * @import { Study } from './study.js'
  * @import { End } from './threshold-estimate.js'
@@ -123,6 +124,13 @@ function startText(config) {
 /** Share of the operations that may be dropped before the number in flight counts as the limit. */
 const DROPPED = 0.01;
 
+/**
+ * A run that achieved at least this share of its rate and failed proves little if the load waited for a CPU for this share of
+ * the time, and the node was not found to be the limit.
+ */
+const NEARLY = 0.75;
+const DISTURBED = 0.1;
+
 class Search {
   #study;
   #find;
@@ -138,6 +146,10 @@ class Search {
   #earlier;
   /** Runs by rate, with their median latency. @type {Array<{value: number, holds: boolean, latencyUs: number}>} */
   #latencies = [];
+  /** Values whose runs were made again because other programs had the CPU. @type {Set<number>} */
+  #again = new Set();
+  /** Runs of the current trial that do not count. */
+  #repeats = 0;
   /** Operations per unit of the value. @type {number | null} */
   #operations;
 
@@ -239,27 +251,50 @@ class Search {
     const label = `run ${trials.length + 1}, of ${MAX_TRIALS} at most: ${shown.trimEnd()}`;
     const settings = { [name]: `${value}${unit}` };
     const before = this.#capacity?.fit(this.#needed(value)) ?? null;
-    const { made, file } = yield* this.#measure(settings, trials.length + 1, { name: cellName(settings), label });
+    // A repeat has a file of its own: files in the folder are not made again.
+    const number = `${trials.length + 1}${this.#repeats === 0 ? '' : `-${this.#repeats + 1}`}`;
+    const { made, file } = yield* this.#measure(settings, number, { name: cellName(settings), label });
     const { run, isKept } = made;
     if (run === null) return 'fees';
     const say = isKept ? () => {} : parts.say;
     const { figures, ...judged } = judgeTrial(config, run);
     this.#learn(run, value, judged.holds);
     const isShort = this.#isShort(run, value);
-    const raised = !judged.holds && isShort ? (this.#capacity?.fit(this.#needed(value)) ?? null) : null;
-    const again = this.#capacity?.isTooShort(run) ? 'with a longer run, for 10 blocks' : raised && `with ${raised}`;
-    if (again !== null) {
-      say(`${shown} again   ${again}`);
-      return null;
-    }
     const othersShare = (isKept ? this.#earlier.get(file) : made.othersShare) ?? null;
     const limit = judged.holds ? null : limitOf({ run, isShort, othersShare });
+    const again = this.#reasonToRepeat(run, value, { isShort, limit, holds: judged.holds });
+    if (again !== null) {
+      say(`${shown} again   ${again}`);
+      this.#repeats += 1;
+      return null;
+    }
+    this.#repeats = 0;
     trials.push({ value, ...judged, file, startedAt: run.startedAt, verdict: run.verdict, othersShare, limit });
     addRun(this.#cellOf(value), made, file);
     estimate.add(value, judged.holds);
     const words = [...(judged.holds ? figures : judged.failed), ...(before === null ? [] : [`with ${before}`])];
     say(`${shown} ${judged.holds ? 'holds' : 'fails'}  ${words.join(', ')}`.trimEnd());
     return null;
+  }
+
+  /**
+   * @param {RunFile} run
+   * @param {number} value
+   * @param {{holds: boolean, isShort: boolean | null, limit: Trial['limit']}} judged
+   * @returns {string | null} why the run is made again and does not count
+   */
+  #reasonToRepeat(run, value, { holds, isShort, limit }) {
+    if (this.#capacity?.isTooShort(run)) return 'with a longer run, for 10 blocks';
+    if (holds) return null;
+    const raised = isShort ? (this.#capacity?.fit(this.#needed(value)) ?? null) : null;
+    if (raised !== null) return `with ${raised}`;
+    const { askedPerSecond, achievedPerSecond } = run.rates;
+    const waitedShare = waitedShareOf(run);
+    const isNear = askedPerSecond !== null && (achievedPerSecond ?? 0) >= NEARLY * askedPerSecond;
+    const isChance = isNear && waitedShare >= DISTURBED && limit?.isOurs !== false;
+    if (!isChance || this.#again.has(value)) return null;
+    this.#again.add(value);
+    return `other programs had the CPU ${percent(waitedShare)} of the time`;
   }
 
   /**
