@@ -52,26 +52,26 @@ describe('FeeBudget', () => {
     assert.equal(budgetOf(999n).begin(), null);
   });
 
-  it('charges base fee and tip of the block, at most the price offered', () => {
-    for (const [baseFeeWei, spentWei] of /** @type {Array<[bigint | null, bigint]>} */ ([
+  it('charges base fee and tip of the block, at most the price offered; in full if the block does not say it', () => {
+    for (const [
+      baseFeeWei,
+      spentWei,
+      fee,
+      gasUsed = 100_000,
+    ] of /** @type {Array<[bigint | null, bigint, Fee?, number?]>} */ ([
       [2n, 300n],
       [9n, 1000n],
       [50n, 1000n],
       [null, 1000n],
+      [2n, 700n, { gasPriceWei: 7n }],
+      [2n, 1000n, undefined, 0],
     ])) {
-      const { budget, begin, end, used } = budgetOf(1000n);
+      const { budget, begin, end, used } = budgetOf(1000n, fee);
       const operation = begin();
-      budget.observe(blockOf('0xa', baseFeeWei, 100_000));
+      budget.observe(blockOf('0xa', baseFeeWei, gasUsed));
       end(operation, '0xa');
       assert.equal(used(), spentWei, `base fee ${baseFeeWei}`);
     }
-  });
-
-  it('a legacy transaction pays its whole gas price', () => {
-    const { budget, begin, end, used } = budgetOf(1000n, { gasPriceWei: 7n });
-    budget.observe(blockOf('0xa', 2n, 100_000));
-    end(begin(), '0xa');
-    assert.equal(used(), 700n);
   });
 
   it('our transactions in a block used at most its gas, at our highest price', () => {
@@ -85,25 +85,15 @@ describe('FeeBudget', () => {
     assert.equal(used(), 2500n);
   });
 
-  it('a transaction in a block that states no gas is charged in full', () => {
-    const { budget, begin, end, used } = budgetOf(1000n);
-    budget.observe(blockOf('0xa', 2n, 0));
-    end(begin(), '0xa');
-    assert.equal(used(), 1000n);
-  });
-
   it('what was sent and is in no known block is charged in full, and never released', () => {
     const { budget, begin, end, used } = budgetOf(2000n);
     end(begin());
     for (let i = 0; i <= 256; i += 1) budget.observe(blockOf(`0x${i}`, 1n, 1_000_000));
     end(begin(), '0x0');
     assert.equal(used(), 2000n, 'the block is too old');
-  });
-
-  it('what was not sent costs nothing', () => {
-    const { budget, begin, used } = budgetOf(1000n);
-    budget.settle(begin());
-    assert.equal(used(), 0n);
+    const unsent = budgetOf(1000n);
+    unsent.budget.settle(unsent.begin());
+    assert.equal(unsent.used(), 0n, 'what was not sent costs nothing');
   });
 
   it('a replacement reserves the difference, or is refused', () => {

@@ -9,10 +9,9 @@ import { createPacer } from '../../../src/core/pacer.js';
 import { Recovery } from '../../../src/core/recovery.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { createFakeClock } from '../../helpers/clock.js';
-import { equalBy } from '../../helpers/equal-by.js';
 
 /**
- * @import { Clock, Sample } from '../../../src/types.d.ts'
+ * @import { Clock } from '../../../src/types.d.ts'
  * @import { Operation } from '../../../src/core/operation.js'
  * @import { Schedule } from '../../../src/core/pacer.js'
  */
@@ -24,7 +23,7 @@ import { equalBy } from '../../helpers/equal-by.js';
  * @property {Schedule | null} [schedule]
  * @property {() => number} [latenessMs] of each timer
  * @property {boolean} [isInstant] an operation ends as soon as it is begun
- * @property {boolean} [isWatchBroken]
+ * @property {'settle' | 'watch'} [bugIn] of recovery
  */
 
 const START_US = 5_000_000;
@@ -36,7 +35,7 @@ function at(perSecond, given = {}) {
 }
 
 /** A driver whose operations are ended by the test. @param {Options} [options] */
-function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isInstant, isWatchBroken } = {}) {
+function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isInstant, bugIn } = {}) {
   const byHand = createFakeClock({ startUs: START_US });
   let stalledUs = 0;
   /** @type {Clock} */
@@ -59,17 +58,8 @@ function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isIns
   };
   /** All started operations, in order. @type {Operation[]} */
   const begun = [];
-  /**
-   * Recoveries in order.
-   * @type {Array<{operation: Operation, done: (isUsable: boolean) => Promise<void>, fail: (error: Error) => Promise<void>}>}
-   */
-  const recoveries = [];
   /** @type {Array<[string, Error | undefined]>} */
   const stops = [];
-  /** @type {Sample[]} */
-  const samples = [];
-  /** @type {AbortSignal | null} */
-  let watchSignal = null;
   const driver = new Driver({
     clock,
     accounts,
@@ -83,24 +73,18 @@ function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isIns
     },
     recoveryOf: (driver) =>
       new (class extends Recovery {
-        /** @override @param {Operation} operation @returns {Promise<boolean>} */
-        settle(operation) {
-          return new Promise((resolve, reject) => {
-            recoveries.push({
-              operation,
-              done: async (isUsable) => (resolve(isUsable), await turn(), void (await turn())),
-              fail: async (error) => (reject(error), void (await turn())),
-            });
-          });
+        /** @override */
+        async settle() {
+          if (bugIn === 'settle') throw new Error('a bug in settle');
+          return true;
         }
 
         /** @override */
         async watch() {
-          watchSignal = driver.drained;
-          if (isWatchBroken) throw new Error('the watch is broken');
+          if (bugIn === 'watch') throw new Error('a bug in watch');
         }
       })(driver),
-    onSample: (sample) => samples.push(sample),
+    onSample: () => {},
     onStop: (reason, error) => stops.push([reason, error]),
   });
   /** @param {Operation[]} operations */
@@ -112,20 +96,14 @@ function harness({ wallets = 2, inFlight = 1, schedule = null, latenessMs, isIns
     clock,
     driver,
     accounts,
-    recorder,
     dropped,
     begun,
-    recoveries,
     stops,
-    samples,
     verify,
     advance: byHand.advance,
     timers: byHand.pending,
-    watchSignal: () => watchSignal ?? assert.fail('no signal is watched in this test'),
     /** Advances time without running timers. @param {number} ms */
     stall: (ms) => void (stalledUs += ms * 1000),
-    /** @param {Operation} operation */
-    fail: (operation) => operation.end('failed', 'reverted', clock.nowUs()),
     intended: () => begun.map(({ intendedAtUs }) => intendedAtUs - START_US),
     assertConserved: () => {
       const inFlightBy = new Map();
@@ -166,36 +144,6 @@ describe('Driver: closed loop', () => {
 });
 
 describe('Driver: open loop', () => {
-  it('the intended time is that of the schedule, however late timers are', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.double({ min: 0, max: 40, noNaN: true }), { minLength: 1, maxLength: 20 }),
-        fc.constantFrom('uniform', /** @type {const} */ ('poisson')),
-        fc.integer({ min: 1, max: 10_000 }),
-        async (latenesses, arrival, seed) => {
-          let asked = 0;
-          const schedule = at(333.3, { arrival, seed });
-          const { driver, begun, intended, advance, dropped, recorder } = harness({
-            wallets: 1,
-            schedule,
-            isInstant: true,
-            latenessMs: () => latenesses[asked++ % latenesses.length],
-          });
-          driver.start(START_US, Infinity);
-          await advance(300);
-          driver.stop(START_US + 300_000);
-          const pacer = createPacer(schedule);
-          const wanted = Array.from({ length: 400 }, (_, n) => pacer.dueUs(n)).filter((us) => us < 300_000);
-          assert.deepEqual(intended(), wanted);
-          assert.deepEqual(dropped, []);
-          for (const { intendedAtUs, startedAtUs } of begun) assert.ok(startedAtUs >= intendedAtUs);
-          assert.equal(recorder.counts.scheduled, wanted.length);
-        },
-      ),
-      { seed: 4, numRuns: 40 },
-    );
-  });
-
   it('sets a timer again that fired early', async () => {
     const early = [0.004, 0, 0];
     const { driver, begun, advance } = harness({ schedule: at(100), latenessMs: () => -(early.shift() ?? 0) });
@@ -301,129 +249,39 @@ describe('Driver: open loop', () => {
   });
 });
 
-describe('Driver: recovery', () => {
-  it('counts failures in a row until one is verified; keeps the first message per code', async () => {
-    const { driver, begun, fail, recoveries, accounts, verify } = harness({ wallets: 1 });
-    driver.start(START_US, Infinity);
-    for (const words of ['a', 'b']) {
-      const operation = begun.at(-1) ?? assert.fail();
-      operation.error = new Error(words);
-      fail(operation);
-      accounts[0].settle(operation.nonce, 'used');
-      await recoveries.at(-1)?.done(true);
-    }
-    assert.equal(accounts[0].failuresInRow, 2);
-    assert.deepEqual(driver.failureWords, { reverted: 'a' });
-    await verify(begun[2]);
-    assert.equal(accounts[0].failuresInRow, 0);
-  });
-
-  it('any order of failures, ends and recoveries: the allowed number is in flight once all is settled', async () => {
-    /** What happens to an operation or recovery, by index. */
-    const steps = fc.array(
-      fc.record({ kind: fc.constantFrom('verify', 'fail', 'recover', 'retire'), place: fc.nat({ max: 50 }) }),
-      { maxLength: 60 },
-    );
-    await fc.assert(
-      fc.asyncProperty(steps, fc.integer({ min: 1, max: 4 }), fc.boolean(), async (list, inFlight, isOpen) => {
-        const wallets = 3;
-        const schedule = isOpen ? at(10_000) : null;
-        const { driver, recoveries, fail, accounts, assertConserved, advance, stops } = harness({
-          wallets,
-          inFlight,
-          schedule,
-        });
-        /** @type {typeof recoveries} */
-        const settled = [];
-        const settle = async (/** @type {typeof recoveries[number]} */ one, /** @type {boolean} */ isUsable) => {
-          settled.push(one);
-          one.operation.account.settle(one.operation.nonce, 'used');
-          await one.done(isUsable);
-        };
-        const open = () => recoveries.filter((one) => !settled.includes(one));
-        driver.start(START_US, Infinity);
-        for (const { kind, place } of list) {
-          const live = [...driver.live];
-          const operation = live[place % live.length];
-          const one = open()[place % open().length];
-          if (kind === 'verify') operation?.end('verified', null, driver.options.clock.nowUs());
-          else if (kind === 'fail' && operation !== undefined) fail(operation);
-          else if (one !== undefined) await settle(one, kind !== 'retire');
-          await advance(1);
-          assertConserved();
-          for (const account of accounts) {
-            const mine = [...driver.live].filter((each) => each.account === account);
-            const asleep = open().filter((each) => each.operation.account === account).length;
-            assert.ok(mine.length + asleep <= inFlight, `${mine.length} live and ${asleep} recoveries`);
-            assert.equal(account.recovering, asleep);
-            // No two live operations have the same nonce.
-            assert.equal(new Set(mine.map(({ nonce }) => nonce)).size, mine.length);
-          }
-        }
-        for (const one of open()) await settle(one, true);
-        for (let ms = 0; ms < 5; ms += 1) await advance(10);
-        for (const account of accounts) {
-          const live = [...driver.live].filter((each) => each.account === account).length;
-          if (!account.isRetired) assert.equal(live, inFlight, 'nothing that may be in flight was lost, or won');
-        }
-        const retired = accounts.filter((account) => account.isRetired).length;
-        equalBy(stops, ([reason]) => reason, retired === wallets ? ['no_wallets'] : []);
-      }),
-      { seed: 6, numRuns: 150 },
-    );
-  });
+it('the drain waits for live operations, and no longer', async () => {
+  const { driver, begun, verify, timers } = harness({ wallets: 2 });
+  driver.start(START_US, Infinity);
+  driver.stop(START_US + 1);
+  let isDrained = false;
+  const drained = driver.drain(1000, new AbortController().signal).then(() => (isDrained = true));
+  await verify(begun[0]);
+  assert.equal(isDrained, false);
+  await verify(begun[1]);
+  await drained;
+  assert.equal(timers(), 0);
 });
 
-describe('Driver: the drain', () => {
-  it('waits for live operations within the time limit', async () => {
-    const { driver, begun, verify, recorder, watchSignal } = harness({ wallets: 2 });
-    driver.start(START_US, Infinity);
-    driver.stop(START_US + 1);
-    let isDrained = false;
-    const drained = driver.drain(1000, new AbortController().signal).then(() => (isDrained = true));
-    await verify(begun[0]);
-    assert.equal(isDrained, false);
-    assert.equal(watchSignal().aborted, false, 'what is overdue is still looked after');
-    await verify(begun[1]);
-    await drained;
-    assert.equal(watchSignal().aborted, true);
-    assert.equal(recorder.counts.verified, 2);
-    assert.equal(recorder.counts.abandoned, 0);
-  });
-
-  it('ends at once without live operations', async () => {
-    const { driver, begun, verify, timers } = harness({ wallets: 1 });
-    driver.start(START_US, Infinity);
-    driver.stop(START_US);
-    await verify(...begun);
-    await driver.drain(1000, new AbortController().signal);
-    assert.equal(timers(), 0);
-  });
-});
-
-describe('Driver: bugs in stress end the run', () => {
-  it('in an operation, with its message', async () => {
-    const { driver, begun, stops } = harness({ wallets: 1 });
-    driver.start(START_US, Infinity);
-    begun[0].error = new Error('x is not a function');
-    begun[0].end('failed', 'internal', START_US);
-    assert.equal(stops[0][0], 'internal');
-    assert.match(String(stops[0][1]?.message), /x is not a function/);
-  });
-
-  it('in recovery, in the overdue check, in onSample', async () => {
-    const inRepair = harness({ wallets: 1 });
-    inRepair.driver.start(START_US, Infinity);
-    inRepair.fail(inRepair.begun[0]);
-    await inRepair.recoveries[0].fail(new Error('no repair'));
-    const inWatch = harness({ isWatchBroken: true });
-    inWatch.driver.start(START_US, Infinity);
-    await turn();
-    const inSample = harness({ wallets: 1 });
-    inSample.driver.options.onSample = () => assert.fail('no sample');
-    inSample.driver.start(START_US, Infinity);
-    inSample.begun[0].end('verified', null, START_US);
-    const stops = [inRepair, inWatch, inSample].flatMap((each) => each.stops.map((stop) => stop[1]?.message));
-    assert.deepEqual(stops, ['no repair', 'the watch is broken', 'no sample']);
-  });
+it('a bug in an operation, in recovery, in the overdue check or in onSample ends the run with its message', async () => {
+  const inOperation = harness({ wallets: 1 });
+  inOperation.driver.start(START_US, Infinity);
+  inOperation.begun[0].error = new Error('x is not a function');
+  inOperation.begun[0].end('failed', 'internal', START_US);
+  const inRepair = harness({ wallets: 1, bugIn: 'settle' });
+  inRepair.driver.start(START_US, Infinity);
+  inRepair.begun[0].end('failed', 'reverted', START_US);
+  const inWatch = harness({ bugIn: 'watch' });
+  inWatch.driver.start(START_US, Infinity);
+  await turn();
+  const inSample = harness({ wallets: 1 });
+  inSample.driver.options.onSample = () => assert.fail('no sample');
+  inSample.driver.start(START_US, Infinity);
+  inSample.begun[0].end('verified', null, START_US);
+  const stops = [inOperation, inRepair, inWatch, inSample].map((each) => each.stops.map(String));
+  assert.deepEqual(stops, [
+    ['internal,InternalError: x is not a function'],
+    ['internal,Error: a bug in settle'],
+    ['internal,Error: a bug in watch'],
+    ['internal,AssertionError [ERR_ASSERTION]: no sample'],
+  ]);
 });

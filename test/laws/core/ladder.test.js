@@ -19,9 +19,8 @@ import { simulate } from './simulation.js';
  */
 
 const BLOCK_MS = 300;
-/** How late the pending block lists a transaction, and how late the answer with a receipt is. */
+/** How late the pending block lists a transaction. */
 const LISTED_MS = 90;
-const ANSWER_MS = 40;
 /** How long it lists a transaction that never gets into a block. */
 const FORGOTTEN_MS = 1000;
 /** The pending block is read ten times a block: every 60 ms, as the simulated detector says 600 ms. */
@@ -29,29 +28,20 @@ const SEEN_MS = 120;
 
 /**
  * A simulated chain with pending, safe and finalized blocks: safe is one block behind, finalized three.
- * @param {{wallets: number, isLost: (n: number) => boolean, rungs: Rung[], isSync?: boolean, txTimeoutMs?: number}} options isLost: whether the
+ * @param {{wallets: number, isLost: (n: number) => boolean, rungs: Rung[], txTimeoutMs?: number}} options isLost: whether the
  *   n-th transaction is promised and never gets into a block
  */
-function chainWithRungs({ wallets, isLost, rungs, isSync = false, txTimeoutMs = 60_000 }) {
+function chainWithRungs({ wallets, isLost, rungs, txTimeoutMs = 60_000 }) {
   /** When each transaction was sent. @type {Map<string, number>} */
   const sentAtUs = new Map();
   /** @type {Set<string>} */
   const lost = new Set();
-  /** @type {ReturnType<typeof simulate>} */
   const run = simulate({
     wallets,
     inFlight: 1,
     // A wallet whose transaction is lost does nothing else.
     txTimeoutMs,
     rungs,
-    ...(isSync && {
-      submit: async (raw, hash, purpose, onSent, onReceipt) => {
-        const answer = await run.rpc.call('eth_sendRawTransaction', [raw], purpose, onSent);
-        await run.clock.sleep(ANSWER_MS);
-        onReceipt?.();
-        return answer;
-      },
-    }),
   });
   const { handlers, clock, mined } = run;
   const { eth_sendRawTransaction: arrive, eth_getBlockByNumber: blockOf } = handlers;
@@ -138,26 +128,6 @@ describe('the ladder of promises', () => {
     assert.equal(audit.mismatchCount, 0);
   });
 
-  it('answers with a receipt that break 2 % of their promises, and are late', async () => {
-    const rungs = /** @type {Rung[]} */ (['sync', 'latest']);
-    const run = chainWithRungs({ wallets: 50, isLost: (n) => n % 50 === 49, rungs, isSync: true });
-    run.start();
-    await run.settle();
-    await run.mineBlocks(20);
-    const { ladder, found } = await run.finish();
-    const { length: all } = run.samples;
-    assert.deepEqual(timesOf(ladder.sync), [ANSWER_MS, ANSWER_MS, all, 0]);
-    assert.deepEqual([run.lost.size, all], [Math.floor(all / 50), run.sentAtUs.size]);
-    assert.deepEqual(found, {
-      broken: { ...NONE, lost: run.lost.size },
-      restored: 0,
-      rungs: {
-        sync: { broken: { ...NONE, lost: run.lost.size }, restored: 0 },
-        latest: { broken: NONE, restored: 0 },
-      },
-    });
-  });
-
   it('a transaction that the node forgot and that was sent again is restored, not broken', async () => {
     const run = chainWithRungs({ wallets: 2, isLost: (n) => n === 0, rungs: ['accepted', 'latest'] });
     run.start();
@@ -195,21 +165,6 @@ describe('the ladder of promises', () => {
     );
     for (const rung of ['latest', 'safe', 'finalized'])
       assert.equal(ladder[rung].latency.count + ladder[rung].censored.count, run.samples.length, rung);
-  });
-
-  it('a reverted transaction is in the chain, and a refused one was never promised', async () => {
-    const rungs = /** @type {Rung[]} */ (['accepted', 'latest']);
-    const run = simulate({ wallets: 2, inFlight: 1, rungs, fault: (wallet) => (wallet === 0 ? 'revert' : 'refuse') });
-    run.start();
-    await run.settle();
-    run.see(run.mine());
-    await run.advance(10);
-    const { ledger } = await run.end();
-    const { ladder } = await statsOf(run);
-    assert.ok(run.samples.some(({ code }) => code === 'rejected'));
-    const promised = run.samples.filter(({ acceptedAtUs }) => acceptedAtUs !== null).length;
-    assert.equal(ladder.accepted.latency.count + ladder.accepted.censored.count, promised);
-    assert.deepEqual((await findBroken(run.rpc, ledger, rungs)).broken, NONE);
   });
 });
 

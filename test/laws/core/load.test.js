@@ -36,7 +36,6 @@ function coarseClock() {
  * @param {object} options
  * @param {EngineReport['silence']} [options.silence]
  * @param {string[]} [options.names]
- * @param {WarmUp | null} [options.warmUp]
  * @param {Clock} [options.clock]
  * @param {number} [options.intervalMs]
  * @param {number} [options.durationMs]
@@ -51,7 +50,6 @@ function coarseClock() {
 async function loadOf({
   silence = null,
   names,
-  warmUp = null,
   intervalMs = 100,
   durationMs = 1000,
   counts = zeroCounts,
@@ -102,7 +100,7 @@ async function loadOf({
   });
   const load = new Load({
     times: {
-      warmupMs: warmUp === null ? 0 : 'auto',
+      warmupMs: 0,
       durationMs,
       intervalMs,
       txTimeoutMs: 1000,
@@ -114,7 +112,7 @@ async function loadOf({
     engine,
     watch,
     names,
-    warmUp,
+    warmUp: null,
     checkpoints: new Checkpoints({ clock, outputs, stop, warn: () => {} }),
     describeSoFar: () => /** @type {any} */ ({}),
     timeOfDayMs: (/** @type {number} */ atUs) => atUs,
@@ -126,13 +124,9 @@ async function loadOf({
 }
 
 it("a timer that fires just before an interval's end costs no report", async () => {
-  const { rows } = await loadOf({});
+  const { rows, generator } = await loadOf({});
   assert.equal(rows.filter(({ phase }) => phase === 'load').length, 10);
-});
-
-it('the CPU time is that of the window', async () => {
-  const { generator } = await loadOf({});
-  assert.equal(generator.cpuUs, 10 * 7);
+  assert.equal(generator.cpuUs, 10 * 7, 'of the window');
 });
 
 it('a row mentions an endpoint that was silent for 1.5 s', async () => {
@@ -154,25 +148,6 @@ it('a row waits for its rate twice as long as operations are spread', async () =
     const { rows } = await loadOf({ settledAt, spanUs });
     assert.equal(rows[0].tps !== null, isKnown, `${spanUs}`);
   }
-});
-
-it('an automatic warm-up sets the window, and no row crosses its start', async () => {
-  const warmUp = /** @type {any} */ ({
-    windowStartUs: async (/** @type {number} */ us) => us + 350_000,
-    warning: null,
-  });
-  const { rows } = await loadOf({ warmUp });
-  const [warmup, window] = ['warmup', 'load'].map((phase) => rows.filter((row) => row.phase === phase));
-  assert.ok(warmup.length > 0);
-  assert.deepEqual([warmup.at(-1)?.endMs, window[0].startMs, window.at(-1)?.endMs], [350, 350, 1350]);
-});
-
-it('a failing warm-up ends the run without a window', async () => {
-  const error = new Error('a bug');
-  const warmUp = /** @type {any} */ ({ windowStartUs: async () => Promise.reject(error) });
-  const { rows, stop } = await loadOf({ warmUp });
-  assert.deepEqual([stop.reason, stop.errors], ['internal', [error]]);
-  assert.ok(rows.length > 0 && rows.every(({ phase }) => phase !== 'load'));
 });
 
 it('silent endpoints end the run and are named', async () => {
@@ -288,32 +263,27 @@ async function warmUp({ blockMs = 1000, firstBlockMs = blockMs, untilMs = 120_00
 }
 
 describe('an automatic warm-up', () => {
-  it('waits for three blocks', async () => {
-    const { namedMs, startMs, warning } = await warmUp({ blockMs: 2000 });
-    assert.ok(namedMs >= 6000 && namedMs <= 6100, String(namedMs));
-    assert.equal(Number(startMs) - namedMs, 300, 'every thread is told before it begins');
-    assert.equal(warning, null);
-  });
-
-  it('waits until as many operations have ended as are in flight', async () => {
-    const countsAt = (/** @type {number} */ ms) => ({ started: 50, verified: Math.floor(ms / 100) });
-    const { namedMs } = await warmUp({ blockMs: 100, countsAt });
-    assert.ok(namedMs >= 5000 && namedMs <= 5100, String(namedMs));
-  });
-
-  it('open loop: waits for those started before the first one ended', async () => {
-    // Ten per second, four seconds each: most wallets are never used.
-    const countsAt = (/** @type {number} */ ms) => ({ started: ms / 100, verified: Math.max(0, (ms - 4000) / 100) });
-    const { namedMs } = await warmUp({ blockMs: 100, isOpenLoop: true, operations: 1000, countsAt });
-    assert.ok(namedMs >= 8000 && namedMs <= 8400, String(namedMs));
-  });
-
-  it('plain calls: waits for a second, not for blocks', async () => {
-    const countsAt = (/** @type {number} */ ms) => ({ started: ms + 50, verified: ms });
-    const { namedMs, startMs } = await warmUp({ blockMs: Infinity, countsAt });
-    assert.ok(namedMs >= 1000 && namedMs <= 1100, String(namedMs));
-    assert.equal(Number(startMs) - namedMs, 300, 'where there are no blocks, there is no phase to draw');
-  });
+  const steadily = (/** @type {number} */ ms) => ({ started: ms + 50, verified: ms });
+  const slowly = (/** @type {number} */ ms) => ({ started: 50, verified: Math.floor(ms / 100) });
+  /** Ten per second, four seconds each: most wallets are never used. @param {number} ms */
+  const late = (ms) => ({ started: ms / 100, verified: Math.max(0, (ms - 4000) / 100) });
+  /** @type {Array<[string, Parameters<typeof warmUp>[0], number]>} */
+  const table = [
+    ['for three blocks', { blockMs: 2000 }, 6000],
+    ['until as many operations have ended as are in flight', { blockMs: 100, countsAt: slowly }, 5000],
+    [
+      'in an open loop, for those started before the first one ended',
+      { blockMs: 100, isOpenLoop: true, operations: 1000, countsAt: late },
+      8000,
+    ],
+    ['with plain calls, for a second, not for blocks', { blockMs: Infinity, countsAt: steadily }, 1000],
+  ];
+  for (const [name, given, leastMs] of table)
+    it(`waits ${name}`, async () => {
+      const { namedMs, startMs, warning } = await warmUp(given);
+      assert.ok(namedMs >= leastMs && namedMs <= leastMs + 400, String(namedMs));
+      assert.deepEqual([Number(startMs) - namedMs, warning], [300, null], 'every thread is told before it begins');
+    });
 
   it('ends at its limit with a warning', async () => {
     const { namedMs, startMs, warning } = await warmUp({ blockMs: 40_000 });

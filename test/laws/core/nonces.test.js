@@ -104,30 +104,6 @@ describe('Account.reopen()', () => {
     account.reopen([{ nonce: START_NONCE, isExecuted: true }]);
     assert.equal(account.ahead, null);
   });
-
-  it('settled again in any order, the account is as before', () => {
-    const kinds = fc.array(fc.constantFrom('executed', /** @type {NonceState} */ ('used')), {
-      minLength: 1,
-      maxLength: 6,
-    });
-    fc.assert(
-      fc.property(kinds, fc.array(fc.nat(), { minLength: 1 }), fc.nat({ max: 2 }), (list, picks, live) => {
-        const account = accountWith(list, live);
-        const before = [account.wallet.nonce, account.executed, account.slots.length];
-        const places = [...new Set(picks.map((pick) => pick % list.length))];
-        const orphans = places.map((place) => ({
-          nonce: START_NONCE + place,
-          isExecuted: list[place] === 'executed',
-        }));
-        account.reopen(orphans);
-        assert.equal(account.wallet.nonce, START_NONCE + Math.min(...places));
-        for (const { nonce, isExecuted } of orphans) account.settle(nonce, isExecuted ? 'executed' : 'used');
-        // Foreign nonces between them stay used.
-        assert.deepEqual([account.wallet.nonce, account.executed, account.slots.length], before);
-      }),
-      { seed: 5 },
-    );
-  });
 });
 
 describe('Account.boundsAsOf()', () => {
@@ -184,78 +160,6 @@ describe('Account.boundsAsOf()', () => {
     assert.deepEqual(account.othersAsOf(fourth, 11), [first, second, third]);
     account.settle(second.nonce, 'executed');
     assert.deepEqual(account.othersAsOf(third, 10), [first]);
-  });
-
-  /**
-   * A model: transactions of one wallet that the chain executes in the order of their nonces, and what we know of them.
-   * Each operation ends as the chain has it; what is asked are the bounds of one that is in a block.
-   */
-  it('contains the true count for any blocks and any knowledge of them', () => {
-    const plan = fc.array(
-      fc.record({
-        /** Blocks after the previous operation. */
-        gap: fc.nat({ max: 2 }),
-        isReverted: fc.boolean(),
-        isMined: fc.boolean(),
-        /** What is known: nothing, its block, its outcome, or that it ended early. */
-        known: fc.constantFrom('nothing', 'block', 'outcome', 'given up', 'found afterwards'),
-      }),
-      { minLength: 1, maxLength: 8 },
-    );
-    fc.assert(
-      fc.property(plan, fc.array(fc.nat()), (list, order) => {
-        const account = accountOf();
-        let block = 10;
-        let isMined = true;
-        const all = list.map((given) => {
-          block += given.gap;
-          isMined &&= given.isMined;
-          return { ...given, isMined, block, operation: begin(account, {}) };
-        });
-        const known = [...order.map((n) => all[n % all.length]), ...all].filter(
-          (one, i, whole) => whole.indexOf(one) === i,
-        );
-        for (const { operation, known: how, isMined: isIn, isReverted, block: number } of known) {
-          if (how === 'given up') stand(account, operation, 'unresolved');
-          if (!isIn || how === 'nothing' || how === 'given up') continue;
-          if (how !== 'found afterwards') operation.inclusion = { number, hash: '0xb', seenAtUs: 50 };
-          if (how !== 'block') account.settle(operation.nonce, isReverted ? 'used' : 'executed');
-        }
-        for (const one of all) {
-          const slot = account.slotOf(one.operation.nonce);
-          if (slot?.state !== 'live' || one.operation.inclusion === null) continue;
-          const { least, most, latest } = account.boundsAsOf(one.operation, one.block);
-          const inBlock = all.filter((each) => each.isMined && each.block <= one.block);
-          const count = inBlock.filter(({ isReverted }) => !isReverted).length;
-          const later = all.filter((each) => each.isMined && !each.isReverted).length;
-          // Live operations count as executed; an unknown revert lowers the count.
-          const reverts = inBlock.filter(
-            (each) => each.isReverted && account.slotOf(each.operation.nonce)?.state === 'live',
-          );
-          const unseen = all.filter(
-            (each) =>
-              each.isMined &&
-              !each.isReverted &&
-              each.block <= one.block &&
-              each.operation.nonce > one.operation.nonce &&
-              account.slotOf(each.operation.nonce)?.state === 'live' &&
-              each.operation.inclusion === null,
-          );
-          assert.ok(least <= most && most <= latest);
-          assert.ok(count >= least - reverts.length, `${count} are executed, at least ${least}`);
-          assert.ok(count <= most + unseen.length, `${count} are executed, at most ${most}`);
-          assert.ok(later <= latest);
-          if (unseen.length > 0) assert.equal(account.hasUnseenBefore(50), true);
-          const isCertain = all.every((each) => {
-            const state = account.slotOf(each.operation.nonce)?.state ?? 'settled';
-            return state === 'settled' || (state === 'live' && each.operation.inclusion !== null);
-          });
-          if (isCertain) assert.equal(least, most, 'nothing is open');
-          if (isCertain && reverts.length === 0) assert.equal(count, least, 'one more or less would be seen');
-        }
-      }),
-      { seed: 9, numRuns: 3000 },
-    );
   });
 });
 

@@ -15,8 +15,8 @@ import { runFileOf } from '../../helpers/samples.js';
 const making = (describe) => ({ ask: async () => ({}), describe });
 const usual = making(runFileOf);
 
-/** @param {{costMs?: number, keep?: (run: unknown) => void | Promise<void>}} [options] what it takes to keep one */
-function setUp({ costMs = 0, keep = () => {} } = {}) {
+/** @param {{costMs?: number, diskMs?: number, keep?: () => void}} [options] costMs: of this thread, diskMs: of a write */
+function setUp({ costMs = 0, diskMs = 0, keep = () => {} } = {}) {
   const clock = createFakeClock();
   const stop = new Stop();
   /** @type {string[]} */
@@ -28,10 +28,11 @@ function setUp({ costMs = 0, keep = () => {} } = {}) {
   const slowClock = { ...clock, nowUs: () => clock.nowUs() + spentUs };
   /** @type {Output} */
   const keeper = {
-    checkpoint: (run) => {
+    checkpoint: () => {
       kept.push((clock.nowUs() - startUs) / 1000);
       spentUs += costMs * 1000;
-      return keep(run);
+      keep();
+      return diskMs === 0 ? undefined : clock.sleep(diskMs);
     },
   };
   const outputs = [{ ...keeper, checkpoint: undefined }, keeper];
@@ -41,24 +42,24 @@ function setUp({ costMs = 0, keep = () => {} } = {}) {
 }
 
 describe('Checkpoints', () => {
-  it('the first after one second, then one every five seconds', async () => {
-    const { clock, kept, checkpoints } = setUp();
-    checkpoints.begin(usual);
-    await clock.advance(17_000);
-    assert.deepEqual(kept, [1000, 6000, 11_000, 16_000]);
-    await checkpoints.stop();
-    await clock.advance(60_000);
-    assert.equal(kept.length, 4);
-    assert.equal(clock.pending(), 0);
-  });
-
-  it('a slow checkpoint is followed by a long pause: at most 1/50 of the time', async () => {
-    const { clock, kept, checkpoints } = setUp({ costMs: 200 });
-    checkpoints.begin(usual);
-    await clock.advance(25_000);
-    assert.deepEqual(kept, [1000, 11_000, 21_000]);
-    await checkpoints.stop();
-  });
+  /** @type {Array<[string, Parameters<typeof setUp>[0], number, number, number[]]>} until when, how long asking takes, when one was kept */
+  const table = [
+    ['the first after one second, then one every five seconds', {}, 17_000, 0, [1000, 6000, 11_000, 16_000]],
+    ['a slow one is followed by a pause: at most 1/50 of the time', { costMs: 200 }, 25_000, 0, [1000, 11_000, 21_000]],
+    ['waiting for workers does not delay the next one', {}, 14_000, 900, [1900, 7800, 13_700]],
+    ['a slow disk costs no time here, and writes do not overlap', { diskMs: 8000 }, 30_000, 0, [1000, 14_000, 27_000]],
+  ];
+  for (const [name, options, untilMs, askMs, expected] of table)
+    it(name, async () => {
+      const { clock, kept, checkpoints } = setUp(options);
+      checkpoints.begin({ ...usual, ask: () => clock.sleep(askMs) });
+      await clock.advance(untilMs);
+      assert.deepEqual(kept, expected);
+      const stopped = checkpoints.stop();
+      await clock.advance(60_000);
+      await stopped;
+      assert.deepEqual([kept.length, clock.pending()], [expected.length, 0]);
+    });
 
   it('a full disk gives one warning and no end of the run', async () => {
     let isFull = true;
@@ -88,24 +89,8 @@ describe('Checkpoints', () => {
     }
   });
 
-  it('waiting for workers does not delay the next checkpoint', async () => {
-    const { clock, kept, checkpoints } = setUp();
-    checkpoints.begin({ ask: () => clock.sleep(900), describe: () => runFileOf() });
-    await clock.advance(14_000);
-    assert.deepEqual(kept, [1900, 7800, 13_700]);
-    await checkpoints.stop();
-  });
-
-  it('a slow disk costs no time of this thread, and writes do not overlap', async () => {
-    const { clock, kept, checkpoints } = setUp({ keep: () => clock.sleep(8000) });
-    checkpoints.begin(usual);
-    await clock.advance(30_000);
-    assert.deepEqual(kept, [1000, 14_000, 27_000]);
-    void checkpoints.stop();
-  });
-
   it('stop() waits for the current write, which would replace the final run file', async () => {
-    const { clock, checkpoints } = setUp({ keep: () => clock.sleep(8000) });
+    const { clock, checkpoints } = setUp({ diskMs: 8000 });
     checkpoints.begin(usual);
     await clock.advance(2000);
     let isStopped = false;

@@ -47,21 +47,11 @@ function setUp({ legacy = false, wallets = 1, maxFeeWei = null, budget = null } 
   return { presigner, fees, workload, accounts, account: accounts[0], signatures: () => signatures };
 }
 
-describe('Presigner', () => {
-  it('signs in a later turn of the event loop, and the signature is used', async () => {
-    const { presigner, account, signatures } = setUp();
-    presigner.signLater(account, 5);
-    assert.equal(signatures(), 0, 'not while the answer is handled');
-    await Promise.resolve();
-    assert.equal(signatures(), 0, 'nor in its microtasks');
-    await turn();
-    assert.equal(signatures(), 1);
-    const ahead = account.ahead?.signed;
-    assert.equal(presigner.sign(account, 5), ahead);
-    assert.equal(signatures(), 1, 'nothing is left to sign when it is due');
-    assert.deepEqual(presigner.stats, { used: 1, discarded: 0 });
-  });
+const tired = () => {
+  throw new WorkloadError('mine.js:3:1: next() threw: tired');
+};
 
+describe('Presigner', () => {
   it('gives the same bytes as signing at once', async () => {
     for (const legacy of [false, true]) {
       const { presigner, account } = setUp({ legacy });
@@ -77,42 +67,28 @@ describe('Presigner', () => {
     }
   });
 
-  /** @type {Array<[string, {ahead?: number[], before?: bigint, after?: bigint, asked: number[]}, {used: number, discarded: number, signed: number, gwei: bigint}]>} base fees in quarters of a gwei */
+  /** @type {Array<[string, {ahead?: number[], before?: bigint, after?: bigint, asked: number[]}, [number, number, number, bigint]]>} base fees in quarters of a gwei; used, discarded, signed, gwei */
   const table = [
-    ['is used once', { asked: [5, 5] }, { used: 1, discarded: 0, signed: 2, gwei: 5n }],
-    [
-      'is discarded for another nonce, and does not come back',
-      { asked: [4, 5] },
-      { used: 0, discarded: 1, signed: 3, gwei: 5n },
-    ],
-    [
-      'is discarded if its fee no longer holds',
-      { after: 8n, asked: [5] },
-      { used: 0, discarded: 1, signed: 2, gwei: 10n },
-    ],
-    ['is used if its fee still holds', { after: 5n, asked: [5] }, { used: 1, discarded: 0, signed: 1, gwei: 5n }],
-    [
-      'offers the fee at the time of signing',
-      { before: 8n, asked: [5] },
-      { used: 1, discarded: 0, signed: 1, gwei: 10n },
-    ],
-    [
-      'requested twice, is made once for the last nonce',
-      { ahead: [5, 6], asked: [6] },
-      { used: 1, discarded: 0, signed: 1, gwei: 5n },
-    ],
+    ['is used once', { asked: [5, 5] }, [1, 0, 2, 5n]],
+    ['is discarded for another nonce, and does not come back', { asked: [4, 5] }, [0, 1, 3, 5n]],
+    ['is discarded if its fee no longer holds', { after: 8n, asked: [5] }, [0, 1, 2, 10n]],
+    ['is used if its fee still holds', { after: 5n, asked: [5] }, [1, 0, 1, 5n]],
+    ['offers the fee at the time of signing', { before: 8n, asked: [5] }, [1, 0, 1, 10n]],
+    ['requested twice, is made once for the last nonce', { ahead: [5, 6], asked: [6] }, [1, 0, 1, 5n]],
   ];
-  for (const [name, { ahead = [5], before, after, asked }, { signed, gwei, ...stats }] of table)
+  for (const [name, { ahead = [5], before, after, asked }, [used, discarded, signed, gwei]] of table)
     it(`a signature ${name}`, async () => {
       const { presigner, account, fees, signatures } = setUp();
       for (const nonce of ahead) presigner.signLater(account, nonce);
+      await Promise.resolve();
+      assert.equal(signatures(), 0, 'not while the answer is handled, nor in its microtasks');
       if (before !== undefined) fees.observe((before * GWEI) / 4n);
       await turn();
       if (after !== undefined) fees.observe((after * GWEI) / 4n);
       const transactions = asked.map((nonce) => Transaction.from(presigner.sign(account, nonce).raw));
       equalBy(transactions, ({ nonce }) => nonce, asked);
       assert.equal(transactions[0].maxFeePerGas, gwei * GWEI + 1n);
-      assert.deepEqual([presigner.stats, signatures(), account.ahead], [stats, signed, null]);
+      assert.deepEqual([presigner.stats, signatures(), account.ahead], [{ used, discarded }, signed, null]);
     });
 
   it('an operation due before it was signed ahead is signed once', async () => {
@@ -123,36 +99,33 @@ describe('Presigner', () => {
     assert.deepEqual([signatures(), account.ahead, presigner.stats], [1, null, { used: 0, discarded: 0 }]);
   });
 
-  it('many wallets: a few per turn, each once, in order', async () => {
-    const wallets = 10;
-    const { presigner, accounts, signatures } = setUp({ wallets });
-    for (const account of accounts) presigner.signLater(account, account.position);
-    for (let done = 0; done < wallets;) {
+  it('many wallets: a few per turn, in order, each once and with its own key', async () => {
+    const { presigner, accounts, signatures } = setUp({ wallets: 11 });
+    presigner.signLater(accounts[10], 1);
+    presigner.sign(accounts[10], 1);
+    for (const account of accounts.slice(0, 10)) presigner.signLater(account, account.position);
+    for (const done of [PER_TURN, 2 * PER_TURN, 10, 10]) {
       await turn();
-      done = Math.min(wallets, done + PER_TURN);
-      assert.equal(signatures(), done);
-      assert.deepEqual(
-        accounts.map(({ ahead }) => ahead?.nonce),
-        accounts.map(({ position }) => (position < done ? position : undefined)),
+      assert.equal(signatures() - 1, done);
+      equalBy(
+        accounts,
+        ({ ahead }) => ahead !== null,
+        Array.from(accounts, (_, i) => i < done),
       );
     }
-    await turn();
-    assert.equal(signatures(), wallets);
-    for (const account of accounts) {
-      const { from } = Transaction.from(presigner.sign(account, account.position).raw);
-      assert.equal(from, account.wallet.address, 'each with its own key');
-    }
-    assert.equal(presigner.stats.used, wallets);
+    for (const { wallet, ahead } of accounts.slice(0, 10))
+      assert.equal(Transaction.from(String(ahead?.signed.raw)).from, wallet.address);
   });
 
-  it('signs no more per turn after an early sign()', async () => {
-    const { presigner, accounts, signatures } = setUp({ wallets: 2 * PER_TURN + 1 });
-    presigner.signLater(accounts[0], 1);
-    presigner.sign(accounts[0], 1);
-    const signedAtOnce = signatures();
-    for (const account of accounts.slice(1)) presigner.signLater(account, 1);
+  it('an error ahead of time is thrown when the operation signs', async () => {
+    const { presigner, account, workload } = setUp();
+    workload.next = tired;
+    await presigner.signFirst([account], new AbortController().signal);
+    presigner.signLater(account, 5);
     await turn();
-    assert.equal(signatures() - signedAtOnce, PER_TURN);
+    await turn();
+    assert.equal(account.ahead, null);
+    assert.throws(() => presigner.sign(account, 5), { code: 'workload_error' });
   });
 });
 
@@ -197,49 +170,21 @@ describe('Presigner.raise()', () => {
     assert.equal(operation.hashes.length, 4);
   });
 
-  it('does not exceed the highest fee allowed', () => {
-    const setting = setUp({ maxFeeWei: 5n * GWEI + 1n });
-    const operation = begin(setting);
-    const { raw } = operation;
-    assert.equal(setting.presigner.raise(operation), false);
-    assert.deepEqual([operation.raw, operation.hashes.length, setting.signatures()], [raw, 1, 1]);
-  });
-
-  it('does not exceed the budget', () => {
+  it('not beyond the highest fee, nor the budget, nor if the workload fails: the earlier transaction stays', () => {
     /** @type {any[]} */
     const asked = [];
     let isEnough = false;
     const budget = { raise: (/** @type {any[]} */ ...args) => (asked.push(args), isEnough) };
-    const setting = setUp({ budget });
-    const operation = begin(setting);
-    assert.equal(setting.presigner.raise(operation), false);
-    assert.deepEqual([operation.hashes.length, setting.signatures()], [1, 1]);
+    const [capped, poor, failing] = [setUp({ maxFeeWei: 5n * GWEI + 1n }), setUp({ budget }), setUp()];
+    const operations = [capped, poor, failing].map(begin);
+    failing.workload.next = tired;
+    for (const [i, setting] of [capped, poor, failing].entries()) {
+      const { raw } = operations[i];
+      assert.equal(setting.presigner.raise(operations[i]), false);
+      assert.deepEqual([operations[i].raw, operations[i].hashes.length, setting.signatures()], [raw, 1, 1]);
+    }
     isEnough = true;
-    assert.equal(setting.presigner.raise(operation), true);
-    assert.equal(asked[0][0], operation);
-    assert.deepEqual(asked[1][1], operation.fee);
-  });
-
-  it('an error ahead of time is thrown when the operation signs', async () => {
-    const { presigner, account, workload } = setUp();
-    workload.next = () => {
-      throw new WorkloadError('mine.js:3:1: next() threw: tired');
-    };
-    await presigner.signFirst([account], new AbortController().signal);
-    presigner.signLater(account, 5);
-    await turn();
-    await turn();
-    assert.equal(account.ahead, null);
-    assert.throws(() => presigner.sign(account, 5), { code: 'workload_error' });
-  });
-
-  it('an error while raising keeps the earlier transaction', () => {
-    const setting = setUp();
-    const operation = begin(setting);
-    setting.workload.next = () => {
-      throw new WorkloadError('mine.js:3:1: next() threw: tired');
-    };
-    assert.equal(setting.presigner.raise(operation), false);
-    assert.equal(operation.hashes.length, 1);
+    assert.equal(poor.presigner.raise(operations[1]), true);
+    assert.deepEqual([asked[0][0], asked[1][1]], [operations[1], operations[1].fee]);
   });
 });

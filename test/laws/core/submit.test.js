@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Wallet } from '../../../src/chain/keys.js';
-import { backOffMs, isLimit } from '../../../src/chain/retries.js';
 import { toHex } from '../../../src/chain/answers.js';
 import { Account } from '../../../src/core/nonces.js';
-import { Operation, runSteps, runTransaction } from '../../../src/core/operation.js';
+import { Operation } from '../../../src/core/operation.js';
 import { Lookups, RetryPolicy, Submissions, lookUp, submit } from '../../../src/core/submit.js';
-import { Deadlines } from '../../../src/deadlines.js';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { equalBy } from '../../helpers/equal-by.js';
@@ -212,23 +210,6 @@ describe('submit(): repeated or not', () => {
     'a full pool': refusal('txpool is full'),
     'a nonce before it that is on its way': refusal('nonce too high'),
   };
-  for (const [name, error] of Object.entries(again)) {
-    it(`${name}: repeats the same bytes after a pause`, async () => {
-      const { rpc, end, clock, sent, resubmissions, operation } = setUp({ answers: [error] });
-      await clock.advance(24);
-      assert.equal(sent.length, 1);
-      assert.equal(operation.error, error);
-      await clock.advance(1);
-      assert.deepEqual(sent, [
-        [0, 'raw 0'],
-        [25, 'raw 0'],
-      ]);
-      assert.equal(end(), 'done');
-      equalBy(rpc.calls, ({ purpose }) => purpose, ['submit', 'resubmit']);
-      assert.deepEqual(resubmissions, { repeated: 1, rebroadcast: 0, lost: 0, replaced: 0 });
-    });
-  }
-
   const final = {
     ...Object.fromEntries(
       ['not_sent', 'closed', 'no_ports', 'certificate', 'body_too_large'].map((reason) => [
@@ -239,37 +220,21 @@ describe('submit(): repeated or not', () => {
     'no funds': refusal('insufficient funds for gas * price + value'),
     'a bug': new TypeError('of ours'),
   };
-  for (const [name, error] of Object.entries(final)) {
-    it(`${name}: is not repeated`, async () => {
-      const { rpc, end, clock } = setUp({ answers: [error, error] });
-      await clock.advance(10_000);
-      assert.equal(end(), error);
-      assert.equal(rpc.count(), 1, 'nor by asking for what was never sent');
-    });
-  }
+  const lookedUp = { 'a nonce that is used': NONCE_TOO_LOW, 'anything else': refusal('not today') };
 
-  const lookedUp = {
-    'a nonce that is used': NONCE_TOO_LOW,
-    'a nonce that another one has': refusal('replacement transaction underpriced'),
-    'anything else': refusal('not today'),
-  };
-  it('the chain is asked after the backoff', async () => {
-    const { rpc, clock } = setUp({ answers: [NONCE_TOO_LOW] });
-    await clock.advance(24);
-    assert.equal(rpc.count(), 1);
-    await clock.advance(1);
-    assert.equal(rpc.count(), 3);
+  it('the same bytes again after a pause, the chain asked after it, or nothing at all', async () => {
+    for (const [name, error] of Object.entries({ ...again, ...final, ...lookedUp })) {
+      const { rpc, end, clock, times, operation } = setUp({ answers: [error, ...(name in again ? [] : [error])] });
+      await clock.advance(24);
+      assert.deepEqual([rpc.count(), operation.error], [1, name === 'a bug' ? null : error], name);
+      await clock.advance(1);
+      const asked = name in lookedUp ? ['getTransactionCount resolve', 'getTransactionByHash resolve'] : [];
+      const made = name in again ? ['sendRawTransaction resubmit'] : asked;
+      equalBy(rpc.calls.slice(1), ({ method, purpose }) => `${method.slice(4)} ${purpose}`, made, name);
+      await clock.advance(10_000);
+      assert.deepEqual([end(), times()], name in again ? ['done', [0, 25]] : [error, [0]], name);
+    }
   });
-
-  for (const [name, error] of Object.entries(lookedUp)) {
-    it(`${name}: is not repeated if the node does not have the transaction`, async () => {
-      const { rpc, end, clock } = setUp({ answers: [error, error] });
-      await clock.advance(10_000);
-      assert.equal(end(), error);
-      const asked = ['eth_sendRawTransaction', 'eth_getTransactionCount', 'eth_getTransactionByHash'];
-      equalBy(rpc.calls, ({ method }) => method, asked);
-    });
-  }
 
   it('pauses double up to two seconds, half of them random', async () => {
     for (const [random, times] of /** @type {const} */ ([
@@ -278,126 +243,73 @@ describe('submit(): repeated or not', () => {
     ])) {
       const setting = setUp({ answers: Array.from({ length: 8 }, noAnswer), random });
       await setting.clock.advance(20_000);
-      assert.deepEqual(setting.times(), times);
-      assert.equal(setting.end(), 'done');
-      assert.equal(setting.resubmissions.repeated, 8);
+      assert.deepEqual([setting.times(), setting.end(), setting.resubmissions.repeated], [times, 'done', 8]);
     }
-    assert.equal(
-      backOffMs(5000, () => 1),
-      2000,
-    );
   });
-});
 
-describe('submit(): a final refusal after an outage', () => {
-  it('is asked again while the node may be starting, at most five seconds, whatever others lose meanwhile', async () => {
+  it('a final refusal after an outage is asked again while the node may be starting, at most five seconds', async () => {
     const error = refusal('exceeds block gas limit');
     const soon = setUp({ answers: [refused(), error, error] });
     await soon.clock.advance(1000);
     assert.deepEqual([soon.end(), soon.sent.length], ['done', 4]);
     const never = setUp({ answers: [refused(), ...Array(99).fill(error)] });
     for (let seconds = 0; seconds < 10; seconds += 1) {
+      // What others lose meanwhile makes no difference.
       never.tools.retryPolicy.noteRetryAfter(noAnswer(), never.clock.nowUs());
       await never.clock.advance(1000);
     }
     assert.equal(never.end(), error);
     assert.ok(Number(never.times().at(-1)) <= 6100, `${never.times()}`);
   });
-});
 
-describe('submit(): an operation that ends meanwhile', () => {
-  it('is not sent again and ends its pause', async () => {
-    const { end, clock, sent, operation } = setUp({ answers: [noAnswer()] });
-    await clock.advance(10);
-    operation.end('timed_out', null, clock.nowUs());
-    await clock.settle();
-    assert.deepEqual([end(), sent.length, clock.pending()], ['done', 1, 0]);
-  });
-
-  it('is not sent again once included', async () => {
-    const { end, clock, sent, operation } = setUp({ answers: [noAnswer()] });
-    await clock.advance(10);
-    operation.setInclusion(hash32('raw 0'), { number: 1, hash: '0xb', seenAtUs: 0 });
-    await clock.settle();
-    assert.deepEqual([end(), sent.length], ['done', 1]);
-  });
-
-  it('an inclusion outweighs a refusal', async () => {
+  it('an operation that ends or is included meanwhile is not sent again', async () => {
+    const included = (/** @type {Operation} */ operation) =>
+      operation.setInclusion(hash32('raw 0'), { number: 1, hash: '0xb', seenAtUs: 0 });
+    const over = (/** @type {Operation} */ operation) => operation.end('timed_out', null, 0);
+    for (const change of [included, over]) {
+      const { end, clock, sent, operation } = setUp({ answers: [noAnswer()] });
+      await clock.advance(10);
+      change(operation);
+      await clock.settle();
+      assert.deepEqual([end(), sent.length, clock.pending()], ['done', 1, 0]);
+    }
     for (const error of [NONCE_TOO_LOW, noAnswer(), refusal('not today')]) {
-      const { end, clock, sent } = setUp({
-        answers: [error],
-        onSent: (operation) => operation.setInclusion(hash32('raw 0'), { number: 1, hash: '0xb', seenAtUs: 0 }),
-      });
+      const { end, clock, sent } = setUp({ answers: [error], onSent: included });
       await clock.advance(10_000);
-      assert.deepEqual([end(), sent.length], ['done', 1]);
+      assert.deepEqual([end(), sent.length], ['done', 1], 'an inclusion outweighs a refusal');
     }
   });
 });
 
-describe('submit(): pauses', () => {
-  it('are counted by reason: rate limit or no response', async () => {
-    const limit = new ProtocolError('429', undefined, 429, 3000);
-    const { clock, tools, end } = setUp({ answers: [limit, noAnswer()] });
-    await clock.advance(10_000);
-    assert.equal(end(), 'done');
-    const { limitAnswers, limitedMs, unansweredMs } = tools.retryPolicy.pauses;
-    assert.deepEqual([limitAnswers, limitedMs], [1, 3000]);
-    assert.ok(unansweredMs > 0 && unansweredMs < 1000, `${unansweredMs} ms`);
-    assert.deepEqual(setUp().tools.retryPolicy.pauses, { limitAnswers: 0, limitedMs: 0, unansweredMs: 0 });
-  });
-
-  it('a busy endpoint is a rate limit, no response is not', () => {
-    const refusals = [refusal('limit exceeded', { code: -32005 }), new ProtocolError('429', undefined, 429)];
-    assert.deepEqual(refusals.map(isLimit), [true, true]);
-    const others = [noAnswer(), refusal('not today'), new ProtocolError('bad gateway', undefined, 502)];
-    assert.deepEqual(others.map(isLimit), [false, false, false]);
-  });
-});
-
-describe('submit() and Retry-After', () => {
+describe('Retry-After', () => {
   for (const error of [
     new ProtocolError('429', undefined, 429, 3000),
     refusal('limit exceeded', { code: -32005, status: 429, retryAfterMs: 3000 }),
   ]) {
-    it(`${error.name}: all operations wait for Retry-After`, async () => {
-      const { clock, tools, times, end } = setUp({ answers: [error] });
+    it(`${error.name}: all operations wait for it, and pauses count by their reason`, async () => {
+      const { clock, tools, times, end } = setUp({ answers: [error, noAnswer()] });
       await clock.advance(1000);
       const other = setUp();
       const waiting = submit({ ...tools, rpc: other.rpc }, other.operation, () => {});
       await clock.advance(1999);
-      assert.equal(other.rpc.count(), 1, 'only what it sent by itself');
-      assert.deepEqual(times(), [0]);
+      assert.deepEqual([times(), other.rpc.count()], [[0], 1], 'only what it sent by itself');
       await clock.advance(1);
       await waiting;
       assert.equal(other.rpc.count(), 2);
-      assert.deepEqual([times(), end()], [[0, 3000], 'done']);
+      await clock.advance(10_000);
+      assert.deepEqual([times(), end()], [[0, 3000, 3050], 'done']);
+      assert.deepEqual(tools.retryPolicy.pauses, { limitAnswers: 1, limitedMs: 3000 + 2000, unansweredMs: 50 });
     });
   }
-});
 
-describe('RetryPolicy', () => {
-  it('does not wait without Retry-After', () => {
-    const retryPolicy = new RetryPolicy(() => 1);
-    assert.equal(retryPolicy.waitMs(0), 0);
-    for (const error of [noAnswer(), new ProtocolError('no JSON'), refusal('not today'), new Error('x'), null]) {
-      retryPolicy.noteRetryAfter(error, 1_000_000);
-    }
-    assert.equal(retryPolicy.waitMs(1_000_000), 0);
-  });
-
-  it('the longest Retry-After counts, plus up to a random tenth', () => {
+  it('the longest one counts, plus up to a random tenth; without one, or with 0, there is no wait', () => {
     const retryPolicy = new RetryPolicy(() => 0.5);
+    const others = [noAnswer(), new ProtocolError('no JSON'), refusal('not today'), new Error('x'), null];
+    for (const error of [...others, new ProtocolError('busy', undefined, 503, 0)]) retryPolicy.noteRetryAfter(error, 1);
+    assert.equal(retryPolicy.waitMs(1), 0);
     retryPolicy.noteRetryAfter(new ProtocolError('busy', undefined, 503, 4000), 0);
     retryPolicy.noteRetryAfter(new ProtocolError('busy', undefined, 503, 1000), 1_000_000);
-    assert.equal(retryPolicy.waitMs(0), 4200);
-    assert.equal(retryPolicy.waitMs(2_000_000), 2100);
-    assert.equal(retryPolicy.waitMs(4_000_000), 0);
-  });
-
-  it('Retry-After 0 is no wait', () => {
-    const retryPolicy = new RetryPolicy(() => 1);
-    retryPolicy.noteRetryAfter(new ProtocolError('busy', undefined, 503, 0), 1000);
-    assert.equal(retryPolicy.waitMs(1000), 0);
+    equalBy([0, 2_000_000, 4_000_000], (us) => retryPolicy.waitMs(us), [4200, 2100, 0]);
   });
 });
 
@@ -434,39 +346,5 @@ describe('Submissions', () => {
     for (let i = 0; i < 20_000; i += 1) submissions.add(operation(''));
     await turn();
     assert.equal(started, 20_000);
-  });
-
-  it('an earlier transaction with its nonce is included while it waits: nothing is signed or sent', async () => {
-    const clock = createFakeClock();
-    const account = new Account(0, Wallet.withoutKey(0));
-    const undecided = /** @type {any} */ ({ operation: { hashes: ['0xearlier'] } });
-    account.slots.push({ state: 'free', operation: null, undecided });
-    const first = operation('first');
-    const tools = /** @type {any} */ ({
-      clock,
-      deadlines: new Deadlines(clock, 1000),
-      submissions: new Submissions((next) => next !== first && void runSteps(tools, next), 1),
-      inclusion: { watch: () => {}, unwatch: () => {} },
-      retryPolicy: new RetryPolicy(() => 0),
-      presigner: { sign: () => assert.fail('signed'), signLater: () => {} },
-      workload: {
-        verify: async (/** @type {any[]} */ ...[, , , , { hash }]) => ({
-          state: hash === '0xearlier' ? 'ok' : 'behind',
-          effect: null,
-          target: null,
-        }),
-      },
-    });
-    tools.submissions.add(first);
-    /** @type {any[]} */
-    const samples = [];
-    const instants = { intendedAtUs: clock.nowUs(), startedAtUs: clock.nowUs() };
-    const waiting = new Operation(account, instants, (_, sample) => samples.push(sample));
-    runTransaction(tools, waiting);
-    waiting.setInclusion('0xearlier', { number: 7, hash: '0xb', seenAtUs: clock.nowUs() });
-    tools.submissions.release();
-    await turn();
-    await clock.advance(100);
-    equalBy(samples, ({ outcome, hash }) => [outcome, hash], [['verified', '0xearlier']]);
   });
 });

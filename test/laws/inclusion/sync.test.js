@@ -1,6 +1,6 @@
 /** What only the detector that submits does; what it does as all of them do is in test/contracts/inclusion.test.js. */
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { afterEach, describe, it } from 'node:test';
 import { toHex } from '../../../src/chain/answers.js';
 import { RpcError, TransportError } from '../../../src/errors.js';
 import { detectors } from '../../../src/inclusion/index.js';
@@ -16,6 +16,10 @@ const PLAIN = 'eth_sendRawTransaction';
 
 /** @param {number} code @param {string} words @param {unknown} [data] */
 const refusal = (code, words, data) => new RpcError(SYNC, code, words, data);
+
+/** Ends of the detectors of a test. @type {Array<() => Promise<void>>} */
+const running = [];
+afterEach(() => Promise.all(running.splice(0).map((stop) => stop())));
 
 /**
  * A node that answers each submission when the test says so.
@@ -68,21 +72,21 @@ function setUp(options = {}) {
     status: '0x1',
   });
   const polls = () => chain.rpc.count('eth_blockNumber');
-  const stop = async () => {
+  running.push(async () => {
     const stopped = detector.stop();
     await clock.advance(0);
     await stopped;
-  };
-  return { clock, chain, detector, held, sent, blocks, found, ends, submit, receiptOf, polls, stop };
+  });
+  return { clock, chain, detector, held, sent, blocks, found, ends, submit, receiptOf, polls };
 }
 
 describe('inclusion sync: the receipt answers the submission', () => {
   it('its block is read at once, without a poll, and reported before it is told of', async () => {
-    const { clock, chain, held, sent, found, ends, submit, receiptOf, polls, stop } = setUp();
+    const { clock, chain, held, sent, found, ends, submit, receiptOf, polls } = setUp();
     await clock.advance(20_000); // polls are 250 ms apart by now
-    await submit('a');
-    await clock.settle();
-    assert.deepEqual(ends, [], 'the node has not answered');
+    let times = 0;
+    await submit('a', () => (times += 1));
+    assert.deepEqual([ends, times], [[], 1], 'it is sent, and the node has not answered');
     const before = polls();
     chain.mine(['a']);
     held[0].answer(receiptOf('a'));
@@ -91,11 +95,10 @@ describe('inclusion sync: the receipt answers the submission', () => {
     assert.deepEqual(found, [['a', HEAD + 1, `${HEAD + 1}`]]);
     assert.equal(polls(), before);
     assert.deepEqual(sent, [[SYNC, ['a'], 'submit']]);
-    await stop();
   });
 
   it('many answers of one block cost one look at it', async () => {
-    const { clock, chain, held, found, submit, receiptOf, stop } = setUp();
+    const { clock, chain, held, found, submit, receiptOf } = setUp();
     for (let i = 0; i < 50; i += 1) await submit(`${i}`);
     await clock.advance(20_000);
     chain.mine(held.map((_, i) => `${i}`));
@@ -104,12 +107,11 @@ describe('inclusion sync: the receipt answers the submission', () => {
     await clock.settle();
     assert.equal(found.length, 50);
     assert.ok(chain.rpc.count() - before <= 2, `${chain.rpc.count() - before} calls`);
-    await stop();
   });
 
   it('a receipt of a block that another one has replaced tells nothing', async () => {
     for (const isRead of [false, true]) {
-      const { clock, chain, held, found, submit, receiptOf, stop } = setUp();
+      const { clock, chain, held, found, submit, receiptOf } = setUp();
       await submit('a');
       chain.mine();
       if (isRead) await clock.advance(1000);
@@ -122,12 +124,11 @@ describe('inclusion sync: the receipt answers the submission', () => {
         found.map(([, number]) => number),
         [HEAD + 2],
       );
-      await stop();
     }
   });
 
   it('with confirmations it is told of when it has them', async () => {
-    const { clock, chain, held, found, submit, receiptOf, stop } = setUp({ confirmations: 1 });
+    const { clock, chain, held, found, submit, receiptOf } = setUp({ confirmations: 1 });
     await submit('a');
     chain.mine(['a']);
     held[0].answer(receiptOf('a'));
@@ -136,11 +137,10 @@ describe('inclusion sync: the receipt answers the submission', () => {
     chain.mine();
     await clock.advance(1000);
     assert.deepEqual(found, [['a', HEAD + 1, `${HEAD + 1},${HEAD + 2}`]]);
-    await stop();
   });
 
   it('a block that is not there, as a receipt says it, does not keep it from following the chain', async () => {
-    const { clock, chain, detector, held, blocks, submit, receiptOf, stop } = setUp();
+    const { clock, chain, detector, held, blocks, submit, receiptOf } = setUp();
     await submit('a');
     held[0].answer(receiptOf('a', 2 ** 50));
     await clock.advance(1000);
@@ -148,11 +148,10 @@ describe('inclusion sync: the receipt answers the submission', () => {
     await clock.advance(1000);
     assert.deepEqual(blocks, [HEAD + 1]);
     assert.ok(detector.stats().failedPolls <= 2, 'it is looked for no longer');
-    await stop();
   });
 
   it('a hash that is not awaited any more is forgotten', async () => {
-    const { clock, chain, detector, held, found, submit, receiptOf, stop } = setUp();
+    const { clock, chain, detector, held, found, submit, receiptOf } = setUp();
     await submit('a');
     await submit('b');
     detector.unwatch(hash32('a'));
@@ -162,15 +161,6 @@ describe('inclusion sync: the receipt answers the submission', () => {
     chain.mine(['a', 'b']);
     await clock.advance(1000);
     assert.equal(found.length, 0);
-    await stop();
-  });
-
-  it('the sender learns when it is written', async () => {
-    const { submit, stop } = setUp();
-    let times = 0;
-    await submit('a', () => (times += 1));
-    assert.equal(times, 1);
-    await stop();
   });
 });
 
@@ -182,7 +172,7 @@ describe('inclusion sync: other answers', () => {
     ['in no block in time, as anvil says it', refusal(-32603, 'Transaction confirmation timeout')],
   ])) {
     it(`${words}: the node has it, and its block is found by its head`, async () => {
-      const { clock, chain, held, found, ends, submit, stop } = setUp();
+      const { clock, chain, held, found, ends, submit } = setUp();
       await submit('a');
       held[0].fail(error);
       await clock.settle();
@@ -190,7 +180,6 @@ describe('inclusion sync: other answers', () => {
       chain.mine(['a']);
       await clock.advance(1000);
       assert.equal(found.length, 1);
-      await stop();
     });
   }
 
@@ -201,24 +190,22 @@ describe('inclusion sync: other answers', () => {
       refusal(4, 'invalid opcode'),
       new TransportError('no answer in time', 'timeout'),
     ]) {
-      const { clock, held, ends, submit, stop } = setUp();
+      const { clock, held, ends, submit } = setUp();
       await submit('a');
       held[0].fail(error);
       await clock.settle();
       assert.deepEqual(ends, [error]);
-      await stop();
     }
   });
 
   it('a receipt may have no block yet, and another hash is passed on', async () => {
-    const { clock, held, ends, submit, receiptOf, stop } = setUp();
+    const { clock, held, ends, submit, receiptOf } = setUp();
     for (const answer of [{ ...receiptOf('a'), blockNumber: null }, receiptOf('b')]) {
       await submit('a');
       held.at(-1)?.answer(answer);
       await clock.settle();
     }
     assert.deepEqual(ends, [hash32('a'), hash32('b')]);
-    await stop();
   });
 });
 
@@ -230,7 +217,7 @@ describe('inclusion sync: an endpoint that will not have it any more', () => {
     ['it answers without a receipt', null],
   ])) {
     it(`${words}: it is sent as others are, at once, and so are those after it; said`, async () => {
-      const { clock, chain, detector, held, sent, found, ends, submit, stop } = setUp();
+      const { clock, chain, detector, held, sent, found, ends, submit } = setUp();
       await submit('a');
       await submit('b');
       assert.equal(detector.stats().warning, null);
@@ -253,12 +240,11 @@ describe('inclusion sync: an endpoint that will not have it any more', () => {
       chain.mine(['a', 'c']);
       await clock.advance(1000);
       assert.equal(found.length, 2);
-      await stop();
     });
   }
 
   it('what it has against a transaction is no such refusal', async () => {
-    const { clock, held, ends, submit, stop, detector } = setUp();
+    const { clock, held, ends, submit, detector } = setUp();
     const errors = [
       refusal(-32000, 'nonce too low'),
       refusal(-32000, 'transaction type not supported'),
@@ -272,6 +258,5 @@ describe('inclusion sync: an endpoint that will not have it any more', () => {
     }
     assert.deepEqual(ends, errors);
     assert.equal(detector.stats().warning, null);
-    await stop();
   });
 });
