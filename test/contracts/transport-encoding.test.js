@@ -4,7 +4,6 @@ import { createServer } from 'node:http';
 import { describe, it } from 'node:test';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { transports } from '../../src/transport/index.js';
-import { exited } from '../helpers/cli.js';
 import { failure, listen } from '../helpers/raw-server.js';
 
 /**
@@ -41,8 +40,35 @@ async function connect(t, name, { encoding, body, status = 200 }, options = {}) 
     ...options,
   });
   t.after(() => transport.close());
-  return { transport, asked, url: `http://127.0.0.1:${port}` };
+  return { transport, asked };
 }
+
+/** @param {string} encoding */
+const unread = (encoding) =>
+  `it sends answers with the Content-Encoding ${encoding}, which stress does not read; leave out the Accept-Encoding header`;
+/** @param {string} encoding */
+const ofTcp = (encoding) =>
+  `it sends compressed answers (${encoding}), which --transport tcp does not read; use --transport undici, or leave out the Accept-Encoding header`;
+
+/** Transport, encoding and body that it does not read, and its words. @type {Array<[string, string, Buffer | string, string]>} */
+const UNREAD = [
+  ['undici', 'gzip', TEXT, 'cannot read the answer: its gzip body is malformed'],
+  ['undici', 'gzip', gzipSync(TEXT).subarray(0, 40), 'cannot read the answer: its gzip body is malformed'],
+  ['undici', 'br', gzipSync(TEXT), 'cannot read the answer: its br body is malformed'],
+  ['undici', 'zstd', TEXT, unread('zstd')],
+  ['undici', 'constructor', TEXT, unread('constructor')],
+  ['tcp', 'gzip', gzipSync(TEXT), ofTcp('gzip')],
+  ['tcp', 'br', brotliCompressSync(TEXT), ofTcp('br')],
+];
+
+describe('compressed answers: refused in one line', LIMIT, () => {
+  for (const [name, encoding, body, says] of UNREAD)
+    it(`transport ${name}: ${encoding} with ${body.length} bytes`, async (t) => {
+      const { transport } = await connect(t, name, { encoding, body });
+      const { code, message } = await failure(transport.post('{}'));
+      assert.deepEqual([code, message], ['transport_bad_response', says]);
+    });
+});
 
 describe('transport undici: compressed answers', LIMIT, () => {
   /** @type {Array<[string | string[], Buffer | string]>} */
@@ -92,50 +118,9 @@ describe('transport undici: compressed answers', LIMIT, () => {
       const { transport: larger } = await connect(t, 'undici', { encoding, body }, { maxBodyBytes: 200_000 });
       assert.equal((await larger.post('{}')).text.length, 200_000);
     });
-
-  /** @type {Array<[string, Buffer | string, string]>} */
-  const unreadable = [
-    ['gzip', TEXT, 'cannot read the answer: its gzip body is malformed'],
-    ['gzip', gzipSync(TEXT).subarray(0, 40), 'cannot read the answer: its gzip body is malformed'],
-    ['br', gzipSync(TEXT), 'cannot read the answer: its br body is malformed'],
-    ['zstd', TEXT, unread('zstd')],
-    ['constructor', TEXT, unread('constructor')],
-  ];
-  for (const [encoding, body, says] of unreadable)
-    it(`${encoding} with ${body.length} other bytes: one line`, async (t) => {
-      const { transport } = await connect(t, 'undici', { encoding, body });
-      const { code, message } = await failure(transport.post('{}'));
-      assert.deepEqual([code, message], ['transport_bad_response', says]);
-    });
 });
 
 describe('transport tcp: compressed answers', LIMIT, () => {
-  for (const [encoding, body] of /** @type {Array<[string, Buffer | string]>} */ ([
-    ['gzip', gzipSync(TEXT)],
-    ['br', brotliCompressSync(TEXT)],
-    ['zstd', TEXT],
-  ]))
-    it(`${encoding}: refused in one line`, async (t) => {
-      const { transport } = await connect(t, 'tcp', { encoding, body });
-      const { code, message } = await failure(transport.post('{}'));
-      assert.equal(code, 'transport_bad_response');
-      assert.equal(
-        message,
-        `it sends compressed answers (${encoding}), which --transport tcp does not read; use --transport undici, or leave out the Accept-Encoding header`,
-      );
-    });
-
-  it('that a header of the user asked for: a command ends with that line', async (t) => {
-    const { url, asked } = await connect(t, 'tcp', { encoding: 'gzip', body: gzipSync(TEXT) });
-    const args = ['-t', '1', '--rpc', url, '--transport', 'tcp', '--header', 'Accept-Encoding: gzip'];
-    const { stderr } = await exited(69, args);
-    assert.equal(
-      stderr,
-      `stress: ${url}: it sends compressed answers (gzip), which --transport tcp does not read; use --transport undici, or leave out the Accept-Encoding header\n`,
-    );
-    assert.equal(asked[0]['accept-encoding'], 'gzip');
-  });
-
   it('identity, and the status of an error, are read', async (t) => {
     const { transport } = await connect(t, 'tcp', { encoding: 'identity', body: TEXT });
     assert.equal((await transport.post('{}')).text, TEXT);
@@ -143,8 +128,3 @@ describe('transport tcp: compressed answers', LIMIT, () => {
     assert.equal((await busy.transport.post('{}')).status, 429);
   });
 });
-
-/** @param {string} encoding */
-function unread(encoding) {
-  return `it sends answers with the Content-Encoding ${encoding}, which stress does not read; leave out the Accept-Encoding header`;
-}

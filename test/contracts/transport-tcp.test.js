@@ -1,42 +1,23 @@
-/** What every transport must do with servers that only raw sockets can play: odd, old and broken ones. */
+/** What every HTTP transport must do with servers that only raw sockets can play: odd and old ones. */
 import assert from 'node:assert/strict';
+import { networkInterfaces } from 'node:os';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { asTransportError } from '../../src/transport/http.js';
 import { transports } from '../../src/transport/index.js';
 import { caught } from '../helpers/caught.js';
-import { failure, response, startRawServer, until } from '../helpers/raw-server.js';
+import { HTTP_TRANSPORTS, closedPort, connectRaw, failure, response, until } from '../helpers/raw-server.js';
 
 /**
  * @import { Transport } from '../../src/types.d.ts'
- * @import { TransportError } from '../../src/errors.js'
- * @import { TransportOptions } from '../../src/transport/index.js'
- * @import { Socket } from 'node:net'
- * @import { TestContext } from 'node:test'
  * @import { Asked } from '../helpers/raw-server.js'
  */
 
 /** No test waits for anything this long, unless it hangs. */
 const LIMIT = Object.freeze({ timeout: 300_000 });
-const HANG_MS = 120_000;
 const TIMEOUT_MS = 500;
-/** @typedef {Partial<TransportOptions> & {host?: string, onData?: (socket: Socket) => void}} Options */
-
-/**
- * A transport to a raw server of its own, both of which end with the test. The server never closes a connection by
- * itself.
- * @param {TestContext} t
- * @param {string} name
- * @param {(asked: Asked) => void} answer called with each whole request
- * @param {Options} [options]
- */
-async function connect(t, name, answer, { host, onData, ...options } = {}) {
-  const server = await startRawServer(t, answer, { host, onData });
-  const transport = transports[name]({ url: server.url, connections: 1, timeoutMs: HANG_MS, ...options });
-  t.after(() => transport.close());
-  return { transport, server, url: server.url };
-}
 
 /** @param {Asked} asked */
 const echo = ({ socket, body }) => void socket.write(response(`answer to ${body}`));
@@ -52,28 +33,12 @@ function garbageCollector() {
   return runInNewContext('gc');
 }
 
-/**
- * What a server may send for an answer to a post, which must fail then. Node.js' own parser, which undici has, is
- * more lenient with some of it. (test/laws/transport/http-parser.test.js has all that the parser refuses.)
- * @type {Array<{name: string, text: string, onlyTcp?: boolean}>}
- */
-const BROKEN = [
-  { name: 'no HTTP', text: 'SSH-2.0-OpenSSH_9.6\r\n' },
-  { name: 'TLS', text: '\x15\x03\x01\x00\x02\x02\x46' },
-  { name: 'two Content-Lengths', text: 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}' },
-  {
-    name: 'the size of a chunk is not a number',
-    text: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n{}\r\n',
-  },
-  { name: 'a folded field', text: 'HTTP/1.1 200 OK\r\nA: b\r\n c\r\nContent-Length: 2\r\n\r\n{}', onlyTcp: true },
-];
-
-for (const name of Object.keys(transports).filter((speaks) => speaks !== 'ws')) {
-  describe(`transport ${name}: servers of another kind`, LIMIT, () => {
+for (const [way, { name, keepAlive = true }] of Object.entries(HTTP_TRANSPORTS)) {
+  describe(`transport ${way}: servers of another kind`, LIMIT, () => {
     for (const hasLength of name === 'undici' ? [true, false] : [true])
       it(`HTTP/1.0 ${hasLength ? 'with' : 'without'} a Content-Length, closing after each answer`, async (t) => {
-        const { transport, server } = await connect(
-          ...[t, name],
+        const { transport, server } = await connectRaw(
+          ...[t, way],
           ({ socket, body }) => {
             const text = `answer to ${body}`;
             socket.end(`HTTP/1.0 200 OK\r\n${hasLength ? `Content-Length: ${text.length}\r\n` : ''}\r\n${text}`);
@@ -85,7 +50,7 @@ for (const name of Object.keys(transports).filter((speaks) => speaks !== 'ws')) 
       });
 
     it("an error as Go's server sends it: without a length", async (t) => {
-      const { transport, server } = await connect(t, name, ({ socket, body }) => {
+      const { transport, server } = await connectRaw(t, way, ({ socket, body }) => {
         if (body !== 'bad') socket.write(response(`answer to ${body}`));
         else socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n400 Bad Request');
       });
@@ -97,7 +62,7 @@ for (const name of Object.keys(transports).filter((speaks) => speaks !== 'ws')) 
     if (name === 'undici')
       it('a hint before the answer', async (t) => {
         const hint = 'HTTP/1.1 103 Early Hints\r\nRetry-After: 5\r\nLink: </a>\r\n\r\n';
-        const { transport } = await connect(t, name, ({ socket, body }) =>
+        const { transport } = await connectRaw(t, way, ({ socket, body }) =>
           socket.write(hint + response(`answer to ${body}`)),
         );
         await assertAnswered(transport, '1');
@@ -105,7 +70,7 @@ for (const name of Object.keys(transports).filter((speaks) => speaks !== 'ws')) 
 
     it('an answer before the whole request has been sent', async (t) => {
       let isFirst = true;
-      const { transport, server } = await connect(t, name, echo, {
+      const { transport, server } = await connectRaw(t, way, echo, {
         onData: (socket) => {
           if (isFirst)
             socket.write('HTTP/1.1 413 Payload Too Large\r\nConnection: close\r\nContent-Length: 3\r\n\r\nbig');
@@ -118,7 +83,7 @@ for (const name of Object.keys(transports).filter((speaks) => speaks !== 'ws')) 
     });
 
     it('an IPv6 address', async (t) => {
-      const connected = await connect(t, name, echo, { host: '::1' }).catch(() => null);
+      const connected = await connectRaw(t, way, echo, { host: '::1' }).catch(() => null);
       if (connected === null) return t.skip('there is no ::1 on this machine');
       const { transport, server, url } = connected;
       assert.match(url.hostname, /^\[::1\]$/);
@@ -127,24 +92,24 @@ for (const name of Object.keys(transports).filter((speaks) => speaks !== 'ws')) 
     });
   });
 
-  describe(`transport ${name}: what it sends`, LIMIT, () => {
+  describe(`transport ${way}: what it sends`, LIMIT, () => {
     for (const body of ['', '{"id":1}', 'é', 'ÿ\x80', '€', '😀', `{"text":"${'aä€😀'.repeat(10_000)}"}`, '\ud800']) {
       it(`the length of ${JSON.stringify(body.slice(0, 20))} is that of its bytes`, async (t) => {
-        const { transport, server } = await connect(t, name, echo);
+        const { transport, server } = await connectRaw(t, way, echo);
         await transport.post(body);
         // What is no character is sent as the one that stands for such: in UTF-8 there is nothing else for it.
         const sent = Buffer.from(body);
         assert.ok(server.asked[0].body === sent.toString(), 'it came changed');
         assert.match(server.asked[0].head, new RegExp(`^content-length: ${sent.length}$`, 'im'));
         await assertAnswered(transport, 'next');
-        assert.equal(server.connections(), 1);
+        assert.equal(server.connections(), keepAlive ? 1 : 2);
       });
     }
 
     it('no field of the request holds a line end, whatever the URL is', async (t) => {
-      const { server, url } = await connect(t, name, echo);
+      const { server, url } = await connectRaw(t, way, echo);
       const odd = new URL(`http://us%0D%0Aer:pass%0D%0AX-Evil: 1@${url.host}/pa%0D%0Ath?a=%0D%0A b`);
-      const transport = transports[name]({ url: odd, connections: 1, timeoutMs: HANG_MS });
+      const transport = transports[name]({ url: odd, connections: 1, timeoutMs: 120_000, keepAlive });
       t.after(() => transport.close());
       await assertAnswered(transport, '{}');
       assert.doesNotMatch(server.asked[0].head, /evil/i);
@@ -152,73 +117,32 @@ for (const name of Object.keys(transports).filter((speaks) => speaks !== 'ws')) 
     });
   });
 
-  describe(`transport ${name}: unexpected answers`, LIMIT, () => {
-    it('with others waiting for the connection: each gets its own', async (t) => {
-      const { transport } = await connect(t, name, ({ socket, body }) => {
-        socket.write(response(`answer to ${body}`) + response('a second answer'));
-      });
-      await Promise.all(Array.from({ length: 20 }, (_, i) => assertAnswered(transport, String(i))));
-    });
-
-    for (const [what, unasked] of [['an answer', response('unexpected')]]) {
-      it(`${what} on an idle connection: it is closed, and the next post gets its own`, async (t) => {
-        const { transport, server } = await connect(t, name, echo);
+  describe(`transport ${way}: keeping connections`, LIMIT, () => {
+    for (const [what, fields, connections] of /** @type {Array<[string, string, number]>} */ ([
+      [
+        'that the server keeps for 1 s only: it may be closed just then',
+        'Connection: keep-alive\r\nKeep-Alive: timeout=1',
+        3,
+      ],
+      ['that it keeps for a minute', 'Keep-Alive: timeout=60, max=1000', keepAlive ? 1 : 3],
+    ]))
+      it(`one ${what}, is used by ${connections === 1 ? 'all' : 'one'}`, async (t) => {
+        const { transport, server } = await connectRaw(t, way, ({ socket, body }) => {
+          socket.write(response(`answer to ${body}`, `${fields}\r\n`));
+        });
         for (let i = 1; i <= 3; i += 1) {
           await assertAnswered(transport, String(i));
-          server.asked.at(-1)?.socket.write(unasked);
-          await until(() => server.open() === 0);
+          await sleep(5);
         }
-        assert.equal(server.connections(), 3);
-        assert.equal(transport.stats().requests, 3);
+        assert.equal(server.connections(), connections);
       });
-    }
   });
 
-  describe(`transport ${name}: broken answers`, LIMIT, () => {
-    for (const { name: what, text } of BROKEN.filter(({ onlyTcp }) => name === 'tcp' || !onlyTcp)) {
-      it(`${what}: that post fails at once, and the next one works`, async (t) => {
-        const { transport } = await connect(t, name, ({ socket, body }) => {
-          socket.write(body === 'broken' ? Buffer.from(text, 'latin1') : response(`answer to ${body}`));
-        });
-        await assertAnswered(transport, 'before');
-        const posts = [failure(transport.post('broken')), assertAnswered(transport, 'behind it')];
-        const [{ code, message }] = /** @type {[TransportError, void]} */ (await Promise.all(posts));
-        if (name === 'tcp') assert.equal(code, 'transport_bad_response');
-        assert.doesNotMatch(message, /[\x00-\x1f]/);
-        await assertAnswered(transport, 'after');
-      });
-    }
-  });
-
-  describe(`transport ${name}: keeping connections`, LIMIT, () => {
-    it('one that the server keeps for 1 s only is not used again: it may be closed just then', async (t) => {
-      const { transport, server } = await connect(t, name, ({ socket, body }) => {
-        socket.write(response(`answer to ${body}`, 'Connection: keep-alive\r\nKeep-Alive: timeout=1\r\n'));
-      });
-      for (let i = 1; i <= 3; i += 1) {
-        await assertAnswered(transport, String(i));
-        await sleep(5);
-      }
-      assert.equal(server.connections(), 3);
-    });
-
-    it('one that it keeps for a minute is', async (t) => {
-      const { transport, server } = await connect(t, name, ({ socket, body }) => {
-        socket.write(response(`answer to ${body}`, 'Keep-Alive: timeout=60, max=1000\r\n'));
-      });
-      for (let i = 1; i <= 3; i += 1) {
-        await assertAnswered(transport, String(i));
-        await sleep(5);
-      }
-      assert.equal(server.connections(), 1);
-    });
-  });
-
-  describe(`transport ${name}: many that wait`, LIMIT, () => {
+  describe(`transport ${way}: many that wait`, LIMIT, () => {
     it('for a server that accepts and never answers: all time out, none is sent later, none is kept', async (t) => {
       let isSilent = true;
-      const { transport, server } = await connect(
-        ...[t, name],
+      const { transport, server } = await connectRaw(
+        ...[t, way],
         (/** @type {Asked} */ asked) => {
           if (!isSilent) echo(asked);
         },
@@ -250,7 +174,7 @@ for (const name of Object.keys(transports).filter((speaks) => speaks !== 'ws')) 
     });
 
     it('and are not wanted any more when their turn comes: they fail, however many they are', async (t) => {
-      const { transport, server } = await connect(t, name, echo);
+      const { transport, server } = await connectRaw(t, way, echo);
       const first = assertAnswered(transport, 'first');
       const unwanted = Array.from({ length: 20_000 }, () => caught(() => transport.post('unwanted', () => false)));
       const last = assertAnswered(transport, 'last');
@@ -261,5 +185,58 @@ for (const name of Object.keys(transports).filter((speaks) => speaks !== 'ws')) 
         ['first', 'last'],
       );
     });
+
+    it('no listener on any address of the host: "refused"', async (t) => {
+      if (!Object.values(networkInterfaces()).some((all) => all?.some(({ address }) => address === '::1')))
+        return t.skip('there is no ::1 on this machine');
+      const url = new URL(`http://localhost:${await closedPort(t)}`);
+      const transport = transports[name]({ url, connections: 2, timeoutMs: 120_000, keepAlive });
+      t.after(() => transport.close());
+      const { code, message } = await failure(transport.post('{}'));
+      assert.deepEqual([code, message], ['transport_refused', 'connection refused']);
+    });
   });
 }
+
+// This side closes first, and with a FIN, so that the TIME_WAIT is ours.
+describe('transport tcp without keep-alive', LIMIT, () => {
+  for (const [what, answer] of /** @type {Array<[string, string]>} */ ([
+    ['of known length', response('{}')],
+    ['in chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n'],
+    ['of a megabyte', response('x'.repeat(1_000_000))],
+    ['that promises to keep the connection', response('{}', 'Keep-Alive: timeout=60\r\n')],
+  ]))
+    it(`gives each request a connection, and closes it behind an answer ${what}, without asking the server to`, async (t) => {
+      const { transport, server } = await connectRaw(
+        ...[t, 'tcp without keep-alive', (/** @type {Asked} */ { socket }) => void socket.write(answer)],
+        { connections: 4 },
+      );
+      await Promise.all(Array.from({ length: 30 }, () => transport.post('{}')));
+      // The server closes nothing by itself: that all are gone means that we have closed.
+      await until(() => server.open() === 0);
+      assert.equal(transport.stats().connectionsOpened, 30);
+      assert.ok(server.most() <= 5, `${server.most()} were open at once`);
+      assert.deepEqual(server.ends, Array(30).fill(['end']));
+      assert.match(server.asked[0].head, /^connection: keep-alive$/im);
+    });
+});
+
+describe('what a failure to connect is called', () => {
+  const error = (/** @type {string} */ code) => Object.assign(new Error(`connect ${code} ...`), { code });
+
+  for (const [codes, expected] of /** @type {Array<[string[], RegExp]>} */ ([
+    [['EADDRNOTAVAIL'], /^transport_no_ports no local port is left .*TIME_WAIT/],
+    [['ECONNREFUSED', 'ECONNREFUSED'], /^transport_refused /],
+    // There is no listener on ::1, and towards 127.0.0.1 no port is left.
+    [['ECONNREFUSED', 'EADDRNOTAVAIL'], /^transport_no_ports /],
+    // There is no IPv6 here, and no listener on 127.0.0.1.
+    [['EADDRNOTAVAIL', 'ECONNREFUSED'], /^transport_refused /],
+    [['ENETUNREACH', 'ETIMEDOUT'], /^transport_timeout /],
+    [[], /^transport_aggregateerror /],
+  ]))
+    it(`${codes.join(', ')}: the last address speaks for all`, () => {
+      const several = Object.assign(new AggregateError(codes.map(error)), { code: codes[0] });
+      const { code, message } = asTransportError(codes.length === 1 ? error(codes[0]) : several);
+      assert.match(`${code} ${message}`, expected);
+    });
+});

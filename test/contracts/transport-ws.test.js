@@ -1,6 +1,5 @@
 /** What only the transport over WebSockets has: many requests on one socket, and a node that speaks first. */
 import assert from 'node:assert/strict';
-import { createServer } from 'node:net';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UsageError } from '../../src/errors.js';
@@ -9,12 +8,12 @@ import { transports } from '../../src/transport/index.js';
 import { caught } from '../helpers/caught.js';
 import { CERTIFICATE, CERTIFICATE_KEY } from '../helpers/certificate.js';
 import { createFakeClock } from '../helpers/clock.js';
+import { failure } from '../helpers/raw-server.js';
 import { encodeFrame, startWsServer } from '../helpers/ws-server.js';
 
 /**
  * @import { TransportOptions } from '../../src/transport/index.js'
  * @import { Peer, WsServerOptions } from '../helpers/ws-server.js'
- * @import { AddressInfo } from 'node:net'
  * @import { Duplex } from 'node:stream'
  * @import { TestContext } from 'node:test'
  */
@@ -196,81 +195,114 @@ describe('transport ws: frames', LIMIT, () => {
     assert.deepEqual(server.peers[0].pongs, ['still there?']);
   });
 
-  for (const [what, bytes] of /** @type {Array<[string, Buffer]>} */ ([
-    ['an opcode that there is not', encodeFrame(3, Buffer.from('x'))],
-    ['a masked frame', Buffer.from([0x81, 0x81, 1, 2, 3, 4, 5])],
-    ['text that is no UTF-8', encodeFrame(1, Buffer.from([0xff, 0xfe]))],
+  for (const [what, message] of /** @type {const} */ ([
+    ['an id that is nested deeply', `{"id":${'['.repeat(300_000)}${']'.repeat(300_000)}}`],
+    ['ids that are objects', '[{"id":{"toString":1}},{"id":{"__proto__":null}},null,[],5]'],
+    ['ids like what every object has', '[{"id":"__proto__"},{"id":"constructor"}]'],
   ])) {
-    it(`${what}: the open requests fail with that, and the next one is on a new socket`, async (t) => {
-      const { transport, server } = await connect(t, ({ socket, send }, text) => {
-        if (idOf(text) === 3) send(answer(3));
-        else if (idOf(text) === 2) socket.write(bytes);
+    it(`${what}, before the answers: ignored`, async (t) => {
+      let asked = 0;
+      const { transport } = await connect(t, ({ send }) => {
+        if ((asked += 1) === 2) for (const text of [message, answer(1), answer(2)]) send(text);
       });
-      const errors = await Promise.all([1, 2].map((id) => caught(() => transport.post(ask(id)))));
-      for (const { code, message } of errors) {
-        assert.equal(code, 'transport_bad_response');
-        assert.match(message, /^it sent an invalid WebSocket message/);
-      }
-      assert.equal((await transport.post(ask(3))).text, answer(3));
-      assert.equal(server.connections(), 2);
+      assert.deepEqual(await textsOf([1, 2].map((id) => transport.post(ask(id)))), [answer(1), answer(2)]);
     });
   }
 });
 
-describe('transport ws: connections', LIMIT, () => {
-  for (const [how, end] of /** @type {Array<[string, (peer: Peer) => void]>} */ ([
-    ['reset', ({ socket }) => socket.destroy()],
-    ['closed', ({ socket }) => socket.end()],
-    ['closed with a close frame', ({ frame, socket }) => socket.end(void frame('close', Buffer.of(3, 0xe9)))],
-  ])) {
-    it(`one that is ${how} fails what is open on it, each with an error of its own; the next opens another`, async (t) => {
-      const { transport, server } = await connect(t, (peer, text) => {
-        if (idOf(text) === 9) peer.send(answer(9));
-        if (idOf(text) === 3) end(peer);
-      });
-      const errors = await Promise.all([1, 2, 3].map((id) => caught(() => transport.post(ask(id)))));
-      for (const { code, message } of errors) {
-        assert.deepEqual([code, message], ['transport_reset', 'connection lost']);
-      }
-      assert.equal(new Set(errors).size, 3);
-      assert.equal((await transport.post(ask(9))).text, answer(9));
+/** Again and again, until the other side closes. @param {Duplex} socket @param {() => void} write @param {number} everyMs */
+function repeat(socket, write, everyMs) {
+  const timer = setInterval(write, everyMs);
+  socket.on('close', () => clearInterval(timer));
+}
+
+describe('transport ws: an endpoint that', LIMIT, () => {
+  const options = { timeoutMs: 1000, maxBodyBytes: 100_000 };
+  const invalid = /^transport_bad_response it sent an invalid WebSocket message/;
+  const lost = /^transport_reset connection lost$/;
+  /** What it does with the second request. @type {Array<[string, (peer: Peer) => unknown, RegExp]>} */
+  const hostile = [
+    ['sends an opcode that there is not', ({ socket }) => socket.write(encodeFrame(3, Buffer.from('x'))), invalid],
+    ['masks a frame', ({ socket }) => socket.write(Buffer.from([0x81, 0x81, 1, 2, 3, 4, 5])), invalid],
+    ['sends text that is no UTF-8', ({ frame }) => frame('text', Buffer.from([0xff, 0xfe])), invalid],
+    ['resets its connection', ({ socket }) => socket.destroy(), lost],
+    ['closes its connection', ({ socket }) => socket.end(), lost],
+    [
+      'closes it with a reason full of escape sequences',
+      ({ frame, socket }) => {
+        frame('close', Buffer.concat([Buffer.from([0x03, 0xf3]), Buffer.from('\u001b[2J\u202e\nbye')]));
+        socket.end();
+      },
+      lost,
+    ],
+    [
+      'never ends its message',
+      ({ frame, socket }) => {
+        frame('text', 'x', false);
+        repeat(socket, () => frame('continuation', 'x'.repeat(20_000), false), 1);
+      },
+      /larger than \d+ bytes$/,
+    ],
+    ['sends half a message', ({ frame }) => frame('text', '{"id":', false), /^transport_timeout /],
+  ];
+  for (const [what, act, says] of hostile)
+    it(`${what}: the open requests fail, each with an error of its own, and the next is on a new socket`, async (t) => {
+      const { transport, server } = await connect(
+        ...[
+          t,
+          (/** @type {Peer} */ peer, /** @type {string} */ text) => {
+            if (idOf(text) === 3) peer.send(answer(3));
+            else if (idOf(text) === 2) act(peer);
+          },
+        ],
+        options,
+      );
+      const errors = await Promise.all([1, 2].map((id) => failure(transport.post(ask(id)))));
+      assert.equal(new Set(errors).size, 2);
+      for (const { code, message } of errors) assert.match(`${code} ${message}`, says);
+      assert.equal((await transport.post(ask(3))).text, answer(3));
       assert.equal(server.connections(), 2);
     });
-  }
 
-  it('what waits for a slow handshake is given up at its deadline, and never sent', async (t) => {
-    let sent = 0;
-    /** @type {string[]} */
-    const asked = [];
-    const server = await startWsServer(t, { onHandshake: () => false, onMessage: (_, text) => asked.push(text) });
-    const { transport } = open(t, server.port, { timeoutMs: 200 });
-    const errors = await Promise.all([1, 2].map((id) => caught(() => transport.post(ask(id), () => (sent += 1)))));
-    for (const { code } of errors) assert.equal(code, 'transport_timeout');
-    await until(() => server.open() === 0);
-    assert.deepEqual([sent, asked, transport.stats().connectionsOpened], [0, [], 0]);
-  });
-
-  for (const [status, words] of /** @type {Array<[number, RegExp]>} */ ([
-    [200, /HTTP 200: check the URL$/],
-    [301, /HTTP 301: check the URL$/],
-    [401, /HTTP 401: check its credentials$/],
-    [404, /HTTP 404: check the URL$/],
-    [503, /HTTP 503: check the URL$/],
-  ])) {
-    it(`a handshake answered with HTTP ${status}: said so, in one line`, async (t) => {
-      const { transport } = await connect(t, () => {}, {
+  const refusal = (/** @type {number} */ status) =>
+    `HTTP/1.1 ${status} X\r\nlocation: /elsewhere\r\ncontent-length: 2\r\n\r\nno`;
+  const wrongKey =
+    'HTTP/1.1 101 X\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: guessed\r\n\r\n';
+  /** What it sends at once, and again and again. @type {Array<[string, string, string, RegExp]>} */
+  const handshakes = [
+    ...[200, 301, 404, 503].map(
+      (status) =>
+        /** @type {[string, string, string, RegExp]} */ ([
+          ...[`HTTP ${status}`, refusal(status), ''],
+          new RegExp(`^transport_handshake .*HTTP ${status}: check the URL$`),
+        ]),
+    ),
+    ['HTTP 401', refusal(401), '', /^transport_handshake .*HTTP 401: check its credentials$/],
+    ['the wrong key', wrongKey, '', /^transport_bad_response /],
+    ['other bytes', 'SSH-2.0-OpenSSH_9.6\r\n', '', /^transport_/],
+    ['nothing', '', '', /^transport_timeout /],
+    ['a head without end', 'HTTP/1.1 101 ', 'x', /^transport_timeout /],
+  ];
+  for (const [what, bytes, more, says] of handshakes)
+    it(`answers the handshake with ${what}: said so, in one line, and nothing is sent`, async (t) => {
+      const { transport, server } = await connect(...[t, () => assert.fail('it is no WebSocket')], {
+        ...options,
         onHandshake: (_, socket) => {
-          socket.end(`HTTP/1.1 ${status} X\r\nlocation: /elsewhere\r\ncontent-length: 2\r\n\r\nno`);
+          socket.write(bytes);
+          if (more !== '') repeat(socket, () => socket.write(more), 20);
           return false;
         },
       });
-      const { code, message } = await caught(() => transport.post(ask(1)));
-      assert.equal(code, 'transport_handshake');
-      assert.match(message, words);
-      assert.doesNotMatch(message, /\n/);
+      let sent = 0;
+      const errors = await Promise.all([1, 2].map((id) => failure(transport.post(ask(id), () => (sent += 1)))));
+      for (const { code, message } of errors) assert.match(`${code} ${message}`, says);
+      await transport.close();
+      await until(() => server.open() === 0);
+      assert.deepEqual([sent, transport.stats().connectionsOpened], [0, 0]);
     });
-  }
+});
 
+describe('transport ws: connections', LIMIT, () => {
   it('a server that allows no more connections gets all requests on those that are open', async (t) => {
     let allowed = 1;
     const server = await startWsServer(t, {
@@ -290,25 +322,6 @@ describe('transport ws: connections', LIMIT, () => {
       ids.map((id) => answer(id)),
     );
     assert.deepEqual([server.connections(), transport.stats().connectionsOpened], [2, 1]);
-  });
-
-  it('a handshake with the wrong key', async (t) => {
-    const { transport, server } = await connect(t, () => {}, {
-      onHandshake: (_, socket) => {
-        const lines = ['HTTP/1.1 101 X', 'upgrade: websocket', 'connection: upgrade', 'sec-websocket-accept: guessed'];
-        return !socket.write(`${lines.join('\r\n')}\r\n\r\n`);
-      },
-    });
-    assert.equal((await caught(() => transport.post(ask(1)))).code, 'transport_bad_response');
-    await until(() => server.open() === 0);
-  });
-
-  it('a port without a listener', async (t) => {
-    const server = createServer();
-    await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
-    const { port } = /** @type {AddressInfo} */ (server.address());
-    await new Promise((resolve) => server.close(resolve));
-    assert.equal((await caught(() => open(t, port).transport.post(ask(1)))).code, 'transport_refused');
   });
 
   it('wss: the certificate is looked at, unless any is good', async (t) => {

@@ -3,9 +3,11 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TransportError } from '../../src/errors.js';
+import { transports } from '../../src/transport/index.js';
 import { caught } from './caught.js';
 
 /**
+ * @import { TransportOptions } from '../../src/transport/index.js'
  * @import { AddressInfo, Server, Socket } from 'node:net'
  * @import { TestContext } from 'node:test'
  *
@@ -61,7 +63,7 @@ export async function closedPort(t) {
  * @param {(asked: Asked) => void} answer called with each whole request
  * @param {{host?: string, onData?: (socket: Socket) => void}} [options]
  */
-export async function startRawServer(t, answer, { host = '127.0.0.1', onData } = {}) {
+async function startRawServer(t, answer, { host = '127.0.0.1', onData } = {}) {
   /** @type {Asked[]} */
   const asked = [];
   /** How the client ended each connection: `end`, or the code of an error. @type {string[][]} */
@@ -95,14 +97,31 @@ export async function startRawServer(t, answer, { host = '127.0.0.1', onData } =
   return { ...facts, url, asked, ends };
 }
 
+/** The transports that speak HTTP, one of them also with a connection for each request. @type {Record<string, {name: string, keepAlive?: boolean}>} */
+export const HTTP_TRANSPORTS = {
+  undici: { name: 'undici' },
+  tcp: { name: 'tcp' },
+  'tcp without keep-alive': { name: 'tcp', keepAlive: false },
+};
+
+/**
+ * A transport to a raw server of its own, both of which end with the test.
+ * @param {TestContext} t
+ * @param {string} way of HTTP_TRANSPORTS
+ * @param {(asked: Asked) => void} answer called with each whole request
+ * @param {Partial<TransportOptions> & {host?: string, onData?: (socket: Socket) => void}} [options]
+ */
+export async function connectRaw(t, way, answer, { host, onData, ...options } = {}) {
+  const server = await startRawServer(t, answer, { host, onData });
+  const { name, ...usual } = HTTP_TRANSPORTS[way];
+  const transport = transports[name]({ url: server.url, connections: 1, timeoutMs: 120_000, ...usual, ...options });
+  t.after(() => transport.close());
+  return { transport, server, url: server.url };
+}
+
 /** A usual answer. @param {string} body @param {string} [fields] */
 export function response(body, fields = '') {
   return `HTTP/1.1 200 OK\r\n${fields}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
-}
-
-/** @param {Asked} asked */
-export function echo({ socket, body }) {
-  socket.write(response(body));
 }
 
 /** @param {() => boolean} condition */

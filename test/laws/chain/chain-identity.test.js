@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ChainIdentity } from '../../../src/chain/chain-identity.js';
-import { Health, Monitor } from '../../../src/chain/endpoint-health.js';
-import { RefusedError, RpcError, TransportError } from '../../../src/errors.js';
+import { Health } from '../../../src/chain/endpoint-health.js';
+import { RefusedError, RpcError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 import { hash32 } from '../../helpers/samples.js';
@@ -89,8 +89,6 @@ describe('ChainIdentity.identify() and compare()', () => {
       '2 and http://127.0.0.1:3 are chains of id 31337 with different blocks 4',
     ],
     [[node('abc'), node('ayz')], '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 2'],
-    [[node('abcde'), node('ay')], '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 1'],
-    [[node('abc'), node('abz')], '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 2'],
     [[node('abc'), node('a'), node('axyz')], '1 and http://127.0.0.1:3 are chains of id 31337 with different blocks 2'],
     [[node('---d'), node('aBCD')], '1 and http://127.0.0.1:2 are chains of id 31337 with different blocks 3'],
   ]))
@@ -168,65 +166,4 @@ describe('ChainIdentity.check() of an endpoint that answers again', () => {
       Object.assign(second, after);
       assert.deepEqual(await chainIdentity.check(1, after.hashes.length - 1), fault);
     });
-});
-
-describe('Monitor with ChainIdentity', () => {
-  it('uses an endpoint of the chain again, and reports another chain once', async () => {
-    /** @type {Fault | null} */
-    let finding = null;
-    let isThere = true;
-    const clock = createFakeClock();
-    const health = new Health(2, clock);
-    const second = () => {
-      if (!isThere) throw new TransportError('connection refused', 'refused');
-      return finding === null ? '0x5' : '0xfff';
-    };
-    const rpcs = [fakeRpc({ eth_blockNumber: () => '0x5' }), fakeRpc({ eth_blockNumber: second })];
-    const checkIdentity = async (/** @type {number} */ index) => (index === 1 ? finding : null);
-    const monitor = new Monitor({ rpcs, health, clock, checkIdentity });
-    /** @type {string[]} */
-    const said = [];
-    health.onEvent = ({ endpoint, isBack, words }) => said.push(`${endpoint} ${isBack ? 'back' : 'left'}: ${words}`);
-    monitor.begin();
-    await clock.advance(1500);
-    isThere = false;
-    await clock.advance(2000);
-    isThere = true;
-    finding = { why: 'it serves another chain now', isOther: true };
-    // The head of another chain does not count.
-    await clock.advance(10_000);
-    assert.deepEqual([health.isUp(0), health.isUp(1)], [true, false]);
-    assert.deepEqual(said, ['1 left: connection refused', '1 left: it serves another chain now']);
-    assert.equal(said.length, 2);
-    finding = null;
-    await clock.advance(1500);
-    assert.equal(health.isUp(1), true);
-    assert.match(said[2], /^1 back/);
-    monitor.stop();
-  });
-
-  it('checks the chain of an endpoint that a request marked as down meanwhile', async () => {
-    const clock = createFakeClock();
-    const health = new Health(1, clock);
-    /** @type {(head: string) => void} */
-    let answer = () => {};
-    const rpcs = [fakeRpc({ eth_blockNumber: () => new Promise((resolve) => (answer = resolve)) })];
-    let checked = 0;
-    const checkIdentity = async () => {
-      checked += 1;
-      return null;
-    };
-    const monitor = new Monitor({ rpcs, health, clock, checkIdentity });
-    monitor.begin();
-    await clock.advance(10);
-    health.open(0, { why: '' });
-    answer('0x5');
-    await clock.advance(10);
-    assert.deepEqual([health.isUp(0), checked], [false, 0]);
-    await clock.advance(1000);
-    answer('0x5');
-    await clock.advance(10);
-    assert.deepEqual([health.isUp(0), checked], [true, 1]);
-    monitor.stop();
-  });
 });

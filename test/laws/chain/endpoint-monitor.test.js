@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { beforeEach, describe, it } from 'node:test';
 import { Health, Monitor } from '../../../src/chain/endpoint-health.js';
 import { ProtocolError, TransportError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
+
+/** @import { CheckIdentity, Fault } from '../../../src/chain/endpoint-health.js' */
 
 /** A request was lost. */
 const LOST = Object.freeze({ why: 'a request to it was lost' });
@@ -18,51 +20,77 @@ const totals = (health) =>
   health.facts([{ requests: 0, failures: 0 }], 0).flatMap(({ left, awayMs }) => [left, awayMs]);
 
 describe('Monitor', () => {
-  /** @param {Array<() => unknown>} answers to eth_blockNumber */
+  /** Of the monitor that is made next. @type {CheckIdentity} */
+  let checkIdentity = async () => null;
+  beforeEach(() => void (checkIdentity = async () => null));
+
+  /** @param {Array<(second: number) => unknown>} answers to eth_blockNumber */
   function monitored(...answers) {
     const clock = createFakeClock();
+    const startUs = clock.nowUs();
     const health = new Health(answers.length, clock);
-    const rpcs = answers.map((answer) => fakeRpc({ eth_blockNumber: answer }));
-    const monitor = new Monitor({ rpcs, health, clock });
+    const rpcs = answers.map((answer) =>
+      fakeRpc({ eth_blockNumber: () => answer(Math.round((clock.nowUs() - startUs) / 1e6)) }),
+    );
+    const monitor = new Monitor({ rpcs, health, clock, checkIdentity: (...all) => checkIdentity(...all) });
     /** @type {string[]} */
     const said = [];
     health.onEvent = ({ endpoint, isBack, words }) => said.push(`${endpoint} ${isBack ? 'back' : 'left'}: ${words}`);
     monitor.begin();
-    const areUp = () => answers.map((_, i) => health.isUp(i));
-    return { clock, health, areUp, monitor, said };
+    return { clock, health, monitor, said };
   }
 
-  it('reports outages and their length', async () => {
-    let isThere = true;
-    const { clock, health, monitor, said } = monitored(() => (isThere ? '0x5' : lose()));
-    await clock.advance(2500);
-    isThere = false;
-    await clock.advance(1000);
-    assert.equal(health.isUp(0), false);
-    await clock.advance(2000);
-    isThere = true;
-    await clock.advance(2000);
-    assert.equal(health.isUp(0), true);
-    assert.deepEqual(said, ['0 left: connection refused', '0 back: after 3.0 s']);
-    assert.deepEqual(totals(health), [1, 3000]);
-    monitor.stop();
-  });
+  const nonsense = (/** @type {number} */ status) =>
+    new ProtocolError(`http://fake answered HTTP ${status} without JSON-RPC`, undefined, status);
+  /** @type {Record<string, () => unknown>} */
+  const WAYS = {
+    '-': lose,
+    '.': () => new Promise(() => {}),
+    n: () => assert.fail(nonsense(500)),
+    b: () => assert.fail(nonsense(429)),
+  };
 
-  it('an outage of all begins with the first request without a response', async () => {
-    let areThere = true;
-    const late = () => (areThere ? '0x5' : new Promise(() => {}));
-    const { clock, health, monitor, said } = monitored(late, () => (areThere ? '0x5' : lose()));
-    await clock.advance(2500);
-    areThere = false;
-    await clock.advance(10_000);
-    areThere = true;
-    await clock.advance(2000);
-    assert.deepEqual(said.slice(0, 2), ['1 left: connection refused', '0 left: no answer within 5 s']);
-    const [{ fromMs, toMs, words }, ...others] = health.outages(0);
-    assert.deepEqual([words, others], ['no answer within 5 s', []]);
-    assert.equal(Math.round((toMs ?? 0) - fromMs), 10_000);
-    monitor.stop();
-  });
+  /** What each endpoint answers to the request of each second: its head, or one of WAYS; what is said. @type {Array<[string, string[], string[]]>} */
+  const rows = [
+    ['an outage and its length', ['555---55'], ['0 left: connection refused', '0 back: after 3.0 s']],
+    ['nothing of a single response that is nonsense', ['555nn555'], []],
+    [
+      'repeated nonsense, until a valid response',
+      ['5nnnnb5'],
+      ['0 left: it answered HTTP 500 without JSON-RPC', '0 back: after 3.0 s'],
+    ],
+    ['nonsense does not end an outage', ['5-nbnb5'], ['0 left: connection refused', '0 back: after 5.0 s']],
+    [
+      'no response, and one that falls behind',
+      ['123456', '......', '111111'],
+      ['2 left: it is behind the others', '1 left: no answer within 5 s'],
+    ],
+    [
+      'one that falls behind, while the other answers; and a reorg',
+      ['9aaaaaa--aaaaaaa88', '999999999999999999'],
+      [
+        ...[
+          '1 left: it is behind the others',
+          '0 left: connection refused',
+          '1 back: after 3.0 s',
+          '0 back: after 2.0 s',
+        ],
+        ...['1 left: it is behind the others', '1 back: after 7.0 s', '0 left: it is behind the others'],
+      ],
+    ],
+    ['nothing of one that is ahead for a moment', ['123456789', '012345678'], []],
+  ];
+  for (const [name, answers, expected] of rows)
+    it(name, async () => {
+      const ways = answers.map((text) => (/** @type {number} */ second) => {
+        const now = text[Math.min(text.length - 1, second)];
+        return WAYS[now]?.() ?? `0x${now}`;
+      });
+      const { clock, said, monitor } = monitored(...ways);
+      await clock.advance(answers[0].length * 1000 - 500);
+      assert.deepEqual(said, expected);
+      monitor.stop();
+    });
 
   it('asks once more, because the first request may wait behind others of ours', async () => {
     let asked = 0;
@@ -101,6 +129,25 @@ describe('Monitor', () => {
     monitor.stop();
   });
 
+  it('uses an endpoint of the chain again, and reports another chain once; its head does not count', async () => {
+    /** @type {Fault | null} */
+    let finding = { why: 'it serves another chain now', isOther: true };
+    const isOther = () => finding !== null;
+    const { clock, health, said, monitor } = monitored(
+      () => '0x5',
+      (second) => (second === 2 ? lose() : second > 2 && isOther() ? '0xfff' : '0x5'),
+    );
+    checkIdentity = async (index) => (index === 1 ? finding : null);
+    await clock.advance(12_500);
+    assert.deepEqual([health.isUp(0), health.isUp(1)], [true, false]);
+    assert.deepEqual(said, ['1 left: connection refused', '1 left: it serves another chain now']);
+    finding = null;
+    await clock.advance(1500);
+    assert.equal(health.isUp(1), true);
+    assert.match(said[2], /^1 back/);
+    monitor.stop();
+  });
+
   it('enters nothing after stop()', async () => {
     let isThere = true;
     const { clock, monitor, said } = monitored(() => (isThere ? '0x5' : lose()));
@@ -109,80 +156,6 @@ describe('Monitor', () => {
     isThere = false;
     await clock.advance(3000);
     assert.deepEqual(said, []);
-  });
-
-  it('repeated invalid responses mean down, until a valid one', async () => {
-    /** @type {Error | null} */
-    let nonsense = null;
-    const { clock, health, said } = monitored(() => {
-      if (nonsense !== null) throw nonsense;
-      return '0x5';
-    });
-    await clock.advance(500);
-    nonsense = new ProtocolError('http://fake answered HTTP 500 without JSON-RPC', undefined, 500);
-    await clock.advance(2000);
-    assert.equal(health.isUp(0), true);
-    await clock.advance(3000);
-    assert.equal(health.isUp(0), false);
-    nonsense = null;
-    await clock.advance(1000);
-    assert.equal(health.isUp(0), true);
-    // Such a response does not end an outage.
-    health.open(0, LOST);
-    nonsense = new ProtocolError('http://fake answered HTTP 429 without JSON-RPC', undefined, 429);
-    await clock.advance(1000);
-    assert.equal(health.isUp(0), false);
-    assert.deepEqual(said, [
-      '0 left: it answered HTTP 500 without JSON-RPC',
-      '0 back: after 3.0 s',
-      '0 left: a request to it was lost',
-    ]);
-  });
-
-  it('down without a response in five seconds; behind if it falls behind', async () => {
-    let head = 5;
-    const late = () => new Promise(() => {});
-    const ways = [() => `0x${(head += 1).toString(16)}`, late, () => '0x5'];
-    const { clock, areUp, monitor, said } = monitored(...ways);
-    await clock.advance(4000);
-    assert.deepEqual(areUp(), [true, true, false]);
-    await clock.advance(1100);
-    assert.deepEqual(areUp(), [true, false, false]);
-    assert.deepEqual(said, ['2 left: it is behind the others', '1 left: no answer within 5 s']);
-    monitor.stop();
-  });
-
-  it('behind: without a block that another endpoint has had for three seconds, for as long as that one answers', async () => {
-    let head = 9;
-    let isThere = true;
-    const first = () => (isThere ? `0x${head.toString(16)}` : lose());
-    const { clock, areUp, monitor } = monitored(first, () => '0x9');
-    await clock.advance(500);
-    head = 10;
-    await clock.advance(3000);
-    assert.equal(areUp()[1], true);
-    await clock.advance(1500);
-    assert.deepEqual(areUp(), [true, false]);
-    isThere = false;
-    await clock.advance(2000);
-    assert.deepEqual(areUp(), [false, true]);
-    // A reorg: the other one is no longer ahead.
-    isThere = true;
-    await clock.advance(4500);
-    assert.equal(areUp()[1], false);
-    head = 8;
-    await clock.advance(1500);
-    assert.equal(areUp()[1], true);
-    monitor.stop();
-  });
-
-  it('an endpoint that is ahead for a moment does not make others behind', async () => {
-    let second = 0;
-    const headOf = (/** @type {number} */ ahead) => () => `0x${(second * 10 + ahead).toString(16)}`;
-    const { clock, said, monitor } = monitored(headOf(10), headOf(0));
-    for (; second < 20; second += 1) await clock.advance(1000);
-    assert.deepEqual(said, []);
-    monitor.stop();
   });
 
   it('waits until all endpoints that are up have the newest block', async () => {

@@ -168,17 +168,6 @@ describe('fees.raise()', () => {
       const raised = fees.raise(feeOf(before));
       assert.equal(raised && textOf(raised), expected);
     });
-
-  it('again and again, each is enough for a pool that asks for a tenth more', () => {
-    const fees = feesOf(0n, 0n);
-    let before = { maxFeePerGasWei: 1n, maxPriorityFeePerGasWei: 1n };
-    for (let i = 0; i < 50; i += 1) {
-      const { maxFeePerGasWei = 0n, maxPriorityFeePerGasWei = 0n } = fees.raise(before) ?? assert.fail('no bound');
-      assert.ok(maxFeePerGasWei * 10n >= before.maxFeePerGasWei * 11n);
-      assert.ok(maxPriorityFeePerGasWei * 10n >= before.maxPriorityFeePerGasWei * 11n);
-      before = { maxFeePerGasWei, maxPriorityFeePerGasWei };
-    }
-  });
 });
 
 describe('fees.isTooLow()', () => {
@@ -232,12 +221,4 @@ describe('fees.state()', () => {
       }
     });
   }
-
-  it('the two go their own ways', () => {
-    const fees = feesOf(7n, 2n);
-    const copy = createFees(structuredClone(fees.state()));
-    copy.observe(100n);
-    assert.deepEqual(fees.current(), { maxFeePerGasWei: 37n, maxPriorityFeePerGasWei: 2n });
-    assert.equal(fees.state().baseFeeWei, 7n);
-  });
 });

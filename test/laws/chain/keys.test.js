@@ -25,30 +25,13 @@ const ORDER = 'fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141'
 const LAST = 'fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364140';
 
 describe('normalizeKey()', () => {
-  /** @type {Array<[string, unknown, string | null]>} */
-  const table = [
-    ['with 0x', `0x${A}`, `0x${A}`],
-    ['without 0x', A, `0x${A}`],
-    ['in capitals', A.toUpperCase(), `0x${A}`],
-    ['with 0X', `0X${A}`, `0x${A}`],
-    ['one', '1'.padStart(64, '0'), `0x${'1'.padStart(64, '0')}`],
-    ['the last one of the curve', LAST, `0x${LAST}`],
-    ['zero', '0'.repeat(64), null],
-    ['the order of the curve', ORDER, null],
-    ['above the order', 'f'.repeat(64), null],
-    ['63 digits', A.slice(1), null],
-    ['65 digits', `${A}0`, null],
-    ['an address', `0x${A.slice(0, 40)}`, null],
-    ['a wrong digit', `g${A.slice(1)}`, null],
-    ['a newline behind it', `${A}\n`, null],
-    ['empty', '', null],
-    ['0x', '0x', null],
-    ['undefined', undefined, null],
-    ['null', null, null],
-    ['a number', 5, null],
-    ['an object', { privateKey: A }, null],
-  ];
-  for (const [name, value, expected] of table) it(name, () => assert.equal(normalizeKey(value), expected));
+  it('is 64 digits in lower case, with 0x, between zero and the order of the curve; or null', () => {
+    for (const key of [`0x${A}`, A, A.toUpperCase(), `0X${A}`]) assert.equal(normalizeKey(key), `0x${A}`);
+    for (const key of ['1'.padStart(64, '0'), LAST]) assert.equal(normalizeKey(key), `0x${key}`);
+    const others = ['0'.repeat(64), ORDER, 'f'.repeat(64), A.slice(1), `${A}0`, `g${A.slice(1)}`, `${A}\n`, ''];
+    for (const other of [...others, '0x', undefined, null, 5, { privateKey: A }])
+      assert.equal(normalizeKey(other), null);
+  });
 });
 
 describe('keyFileSource()', () => {
@@ -62,12 +45,15 @@ describe('keyFileSource()', () => {
   /** @type {Array<[string, string, string[]]>} */
   const good = [
     ['one key a line', `${A}\n0x${B}\n`, [A, B]],
-    ['without a newline at the end', `${A}\n${B}`, [A, B]],
     ['Windows line ends', `${A}\r\n${B}\r\n`, [A, B]],
     ['comments and empty lines', `# keys\n\n  ${A}  \n# more\n\t${B}\n\n`, [A, B]],
     ['a JSON array of strings', JSON.stringify([`0x${A}`, ` ${B} `]), [A, B]],
     ['a JSON array of objects', JSON.stringify([{ address: 'x', privateKey: A }, { privateKey: `0x${B}` }]), [A, B]],
-    ['a mixed JSON array, with space before it', `\n  ${JSON.stringify([A, { privateKey: B }])}`, [A, B]],
+    [
+      'a mixed JSON array, with space and a byte order mark before it',
+      `\ufeff\n  ${JSON.stringify([A, { privateKey: B }])}`,
+      [A, B],
+    ],
     ['a byte order mark before lines', `\ufeff${A}\n${B}`, [A, B]],
   ];
   for (const [name, text, keys] of good) {
@@ -87,8 +73,6 @@ describe('keyFileSource()', () => {
   const bad = [
     ['an empty file', '', /holds no key/],
     ['only comments', '# nothing\n\n', /holds no key/],
-    ['an empty array', '[]', /holds no key/],
-    ['a short key', `${B}\n${A.slice(1)}\n`, /, line 2: not a private key/],
     ['a key with a wrong digit', `#\n${A.slice(1)}g\n`, /, line 2: not a private key/],
     ['zero', '0'.repeat(64), /, line 1: not a private key/],
     ['the same key twice', `${A}\n${B}\n${A}`, /, line 3: the same key as line 1$/],
@@ -99,10 +83,6 @@ describe('keyFileSource()', () => {
     ],
     ['JSON with a fault', `["${A}", "${B}"`, /not valid JSON/],
     ['JSON of something else', JSON.stringify([A, 5]), /, entry 2: not a private key/],
-    ['JSON with null', JSON.stringify([null]), /, entry 1: not a private key/],
-    ['objects without a key', JSON.stringify([{ key: A }]), /, entry 1: not a private key/],
-    ['a JSON object', JSON.stringify({ privateKey: A }), /, line 1: not a private key/],
-    ['two keys on a line', `${A} ${B}`, /, line 1: not a private key/],
   ];
   for (const [name, text, message] of bad) {
     it(`refuses ${name} and shows no key`, async (t) => {
@@ -121,16 +101,6 @@ describe('keyFileSource()', () => {
     const directory = await caught(() => keyFileSource(folder));
     assert.match(directory.message, /: it is a folder$/);
     for (const error of [missing, directory]) assert.ok(error instanceof InputError);
-  });
-
-  it('reads a JSON file with a byte order mark', (t) => {
-    assert.equal(keyFileSource(fileWith(t, `\ufeff${JSON.stringify([A])}`)).size, 1);
-  });
-
-  it('shows no key that is given in the place of the file', async () => {
-    for (const value of [`0x${A}`, A, `"${A}"`, `${A},${B}`, DEV_MNEMONIC]) {
-      assertHidden(await caught(() => keyFileSource(value)), [A, B, DEV_MNEMONIC]);
-    }
   });
 });
 
@@ -157,7 +127,6 @@ describe('mnemonicSource()', () => {
   /** @type {Array<[string, string, RegExp]>} */
   const bad = [
     ['11 words', DEV_MNEMONIC.split(' ').slice(1).join(' '), /has 11 words: give 12, 15, 18, 21 or 24/],
-    ['13 words', `${DEV_MNEMONIC} test`, /has 13 words/],
     ['a word that is not in the list', DEV_MNEMONIC.replace('junk', 'junkk'), /is not valid/],
     ['a wrong checksum', DEV_MNEMONIC.replace('junk', 'test'), /is not valid/],
   ];
@@ -186,8 +155,6 @@ describe('funderWallet()', () => {
     /** @type {Array<[string, typeof UsageError | typeof InputError, RegExp]>} */
     const table = [
       [A.slice(1), UsageError, /^STRESS_FUNDER_KEY \(or --fund-from\) is neither a private key/],
-      [`0x${A}b`, UsageError, /^STRESS_FUNDER_KEY \(or --fund-from\) is neither a private key/],
-      ['0'.repeat(64), UsageError, /^STRESS_FUNDER_KEY \(or --fund-from\) is neither a private key/],
       [ORDER, UsageError, /^STRESS_FUNDER_KEY \(or --fund-from\) is neither a private key/],
       [file, InputError, /has 2 keys: give a file with one key$/],
       [`${file}.not`, InputError, /: no such file$/],
@@ -197,12 +164,6 @@ describe('funderWallet()', () => {
       assert.ok(error instanceof type, String(error));
       assert.match(error.message, message);
       assertHidden(error, [A, B, A.slice(1)]);
-    }
-  });
-
-  it('shows neither a mistyped key nor a mnemonic', async () => {
-    for (const value of [`${A.slice(1)}g`, `"${A}"`, `key=${A}`, DEV_MNEMONIC]) {
-      assertHidden(await caught(() => funderWallet(value)), [A.slice(1), DEV_MNEMONIC]);
     }
   });
 });
@@ -218,16 +179,6 @@ describe('Wallet', () => {
     ];
     for (const text of shown) assertHidden(new Error(text), [A, inspect(Buffer.from(A, 'hex')).slice(8, 30)]);
     assert.deepEqual(JSON.parse(JSON.stringify(wallet)), { index: 3, address: computeAddress(key), nonce: 0 });
-  });
-
-  it('neither does where it comes from', (t) => {
-    const file = join(temporaryFolder(t), 'keys');
-    writeFileSync(file, A);
-    const sources = [keyFileSource(file), mnemonicSource(DEV_MNEMONIC)];
-    for (const source of sources) {
-      const shown = inspect(source, { showHidden: true, depth: 10 }) + JSON.stringify(source);
-      assertHidden(new Error(shown), [A, 'junk']);
-    }
   });
 
   it('believes an address that is known already', () => {

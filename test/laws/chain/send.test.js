@@ -44,56 +44,43 @@ function chainWith(head, minedIn, prunedBelow = 0) {
 }
 
 describe('findMinedTransaction()', () => {
-  it('finds each transaction after the block it is told', async () => {
-    const minedIn = [3, 3, 4, 90, 100];
-    for (const [nonce, blockNumber] of minedIn.entries()) {
-      const rpc = chainWith(100, minedIn);
-      assert.deepEqual(await findMinedTransaction(rpc, ADDRESS, nonce, 2), { hash: hash32(nonce), blockNumber });
-      assert.ok(rpc.count() <= 2 + Math.ceil(Math.log2(100)), `${rpc.count()} calls`);
-    }
-  });
-
-  it('finds it wherever it is, in a logarithmic number of calls', async () => {
+  it('finds each, wherever it is, in a logarithmic number of calls', async () => {
+    const places = fc
+      .nat({ max: 5000 })
+      .chain((head) => fc.tuple(fc.constant(head), fc.array(fc.nat({ max: head }), { minLength: 2, maxLength: 5 })));
     await fc.assert(
-      fc.asyncProperty(
-        fc
-          .nat({ max: 5000 })
-          .chain((head) => fc.tuple(fc.constant(head), fc.nat({ max: head }), fc.nat({ max: head }))),
-        async ([head, a, b]) => {
-          const [fromBlock, blockNumber] = [Math.min(a, b), Math.max(a, b)];
-          const rpc = chainWith(head, [blockNumber]);
-          assert.deepEqual(await findMinedTransaction(rpc, ADDRESS, 0, fromBlock), { hash: hash32(0), blockNumber });
-          assert.ok(rpc.count() <= 3 + Math.ceil(Math.log2(head + 1)));
-        },
-      ),
+      fc.asyncProperty(places, fc.nat(), async ([head, unsorted], place) => {
+        const [fromBlock, ...minedIn] = unsorted.sort((a, b) => a - b);
+        const nonce = place % minedIn.length;
+        const rpc = chainWith(head, minedIn);
+        const found = await findMinedTransaction(rpc, ADDRESS, nonce, fromBlock);
+        assert.deepEqual(found, { hash: hash32(nonce), blockNumber: minedIn[nonce] });
+        assert.ok(rpc.count() <= 3 + Math.ceil(Math.log2(head + 1)), `${rpc.count()} calls`);
+      }),
       { seed: 3 },
     );
   });
 
-  it('is null when the nonce is not used yet', async () => {
-    assert.equal(await findMinedTransaction(chainWith(100, [3, 50]), ADDRESS, 2, 0), null);
-    assert.equal(await findMinedTransaction(chainWith(0, []), ADDRESS, 0, 0), null);
-  });
-
-  it('goes on where old states are gone', async () => {
-    // The node has states for blocks 80 and later only.
-    assert.deepEqual(await findMinedTransaction(chainWith(100, [90], 80), ADDRESS, 0, 0), {
-      hash: hash32(0),
-      blockNumber: 90,
+  /** The head, the blocks of nonce 0 and so on, the nonce, and the oldest block with a state. @type {Array<[string, number, number[], number, number, number | null]>} */
+  const places = [
+    ['the nonce is not used yet', 100, [3, 50], 2, 0, null],
+    ['there is one block', 0, [], 0, 0, null],
+    ['it was mined where there is a state', 100, [90], 0, 80, 90],
+    ['it was mined where there is none', 100, [40], 0, 80, null],
+    ['there is no state at all', 100, [90], 0, 1000, null],
+  ];
+  for (const [name, head, minedIn, nonce, prunedBelow, blockNumber] of places)
+    it(name, async () => {
+      const found = await findMinedTransaction(chainWith(head, minedIn, prunedBelow), ADDRESS, nonce, 0);
+      assert.equal(found?.blockNumber ?? null, blockNumber);
     });
-    // It was mined where there is no state: the search ends at the oldest one that there is.
-    assert.equal(await findMinedTransaction(chainWith(100, [40], 80), ADDRESS, 0, 0), null);
-  });
 
-  it('is null where no state at all is left, or no block', async () => {
-    assert.equal(await findMinedTransaction(chainWith(100, [90], 1000), ADDRESS, 0, 0), null);
-    const rpc = chainWith(100, [90]);
-    const withoutBlocks = fakeRpc({
-      eth_blockNumber: () => '0x64',
-      eth_getTransactionCount: (address, block) => rpc.call('eth_getTransactionCount', [address, block], 'resolve'),
-      eth_getBlockByNumber: () => null,
+  it('is null where the block is not there', async () => {
+    const rpc = fakeRpc({
+      ...{ eth_blockNumber: () => '0x64', eth_getBlockByNumber: () => null },
+      eth_getTransactionCount: (_, block) => (Number(block) < 90 ? '0x0' : '0x1'),
     });
-    assert.equal(await findMinedTransaction(withoutBlocks, ADDRESS, 0, 0), null);
+    assert.equal(await findMinedTransaction(rpc, ADDRESS, 0, 0), null);
   });
 
   it('a hash that is none does not get further', async () => {
@@ -118,14 +105,15 @@ describe('findMinedTransaction()', () => {
   });
 });
 
-describe('estimateGas()', () => {
-  it('adds a tenth, rounded up', async () => {
+it('estimateGas() adds a tenth, rounded up', async () => {
+  for (const [estimate, expected] of /** @type {const} */ ([
+    ['0x5208', 23_101n],
+    ['0xb', 13n],
+  ]))
     assert.equal(
-      await estimateGas(fakeRpc({ eth_estimateGas: () => '0x5208' }), { from: ADDRESS, data: '0x' }),
-      23_101n,
+      await estimateGas(fakeRpc({ eth_estimateGas: () => estimate }), { from: ADDRESS, data: '0x' }),
+      expected,
     );
-    assert.equal(await estimateGas(fakeRpc({ eth_estimateGas: () => '0xb' }), { from: ADDRESS, data: '0x' }), 13n);
-  });
 });
 
 const signer = await createSigner();
@@ -195,18 +183,43 @@ describe('sendAll()', () => {
     assert.deepEqual(progress, [0, 3]);
   });
 
-  it('sends again what a node refuses until an earlier nonce has arrived', async () => {
-    const { clock, sender, orders, sent } = answering([refused('nonce too high'), refused('nonce too high')]);
-    const all = sendAll(sender, orders);
-    await clock.advance(1000);
-    assert.equal((await all).length, 1);
-    assert.equal(sent.length, 3);
-  });
+  /** Answers to one submission after the other, and after how many it is sent. @type {Array<[string, Error[], number]>} */
+  const fine = [
+    ['nonces that have not arrived', [refused('nonce too high'), refused('nonce too high')], 3],
+    ['one that the node has already', [refused('already known')], 1],
+    ...['nonce too low', 'replacement transaction underpriced', 'already known'].map(
+      (words) =>
+        /** @type {[string, Error[], number]} */ ([
+          `a lost answer, then ${words}: it is ours`,
+          [noAnswer(), refused(words), refused(words)],
+          2,
+        ]),
+    ),
+    ['a pool without the state of the last block', [refused('insufficient funds'), refused('insufficient funds')], 3],
+  ];
+  for (const [name, errors, times] of fine)
+    it(`is sent: ${name}`, async () => {
+      const { clock, sender, orders, sent } = answering([...errors]);
+      const done = sendAll(sender, orders);
+      await clock.advance(1000);
+      assert.deepEqual([(await done).length, sent.length], [1, times]);
+    });
 
-  it('takes a transaction that the node has already as sent', async () => {
-    const { sender, orders } = answering([refused('already known')]);
-    assert.equal((await sendAll(sender, orders)).length, 1);
-  });
+  /** The answer to every submission, the times of it, and how long it is tried in milliseconds. @type {Array<[string, (words: string) => Error, number, number]>} */
+  const hopeless = [
+    ['no answer in time', noAnswer, 60, 30_000],
+    ['insufficient funds', refused, 60, 7000],
+    ['intrinsic gas too low', refused, 1, 0],
+  ];
+  for (const [words, makeError, most, mostMs] of hopeless)
+    it(`is given up: ${words}`, async () => {
+      const { clock, sender, orders, sent } = answering(Array.from({ length: 99 }, () => makeError(words)));
+      const failed = caught(() => sendAll(sender, orders));
+      for (let seconds = 0; seconds < 40; seconds += 1) await clock.advance(1000);
+      assert.match((await failed).message, new RegExp(words));
+      assert.ok(sent.length <= most && (most === 1 || sent.length > 5), String(sent.length));
+      assert.ok(sent[sent.length - 1][0] <= mostMs, String(sent[sent.length - 1][0]));
+    });
 
   it('names wallet and nonce if another sender used the nonce', async () => {
     const { sender, orders, wallets } = setting({
@@ -221,11 +234,14 @@ describe('sendAll()', () => {
     assert.match(error.message, /^wallet 2 \(0x.*\): the node does not take nonce 0: nonce too low/);
   });
 
-  for (const [when, timeoutMs] of /** @type {const} */ ([
-    ['at the second look', 60_000],
-    ['at the deadline', 1000],
-  ]))
-    it(`names it too, ${when}, if the pool has dropped ours silently, because the nonce was used in a block`, async () => {
+  /** The pool drops a transaction silently, and then refuses its nonce as used: whether its receipt comes. @type {Array<[string, boolean, number]>} */
+  const dropped = [
+    ['another sender has used the nonce: known at the second look', false, 60_000],
+    ['another sender has used the nonce: known at the deadline', false, 1000],
+    ['at the first look it may still be ours', true, 60_000],
+  ];
+  for (const [name, hasReceipt, timeoutMs] of dropped)
+    it(name, async () => {
       let sent = 0;
       const { clock, sender, orders, wallets } = setting({
         eth_sendRawTransaction: () => {
@@ -233,30 +249,15 @@ describe('sendAll()', () => {
           return '0x';
         },
         eth_getTransactionByHash: () => null,
-        eth_getTransactionReceipt: () => null,
+        eth_getTransactionReceipt: (hash) => (hasReceipt && sent > 1 ? receipt(hash) : null),
       });
-      const failed = caught(() => sendAll({ ...sender, timeoutMs }, orders.slice(1)));
-      await clock.advance(8000);
-      const error = await failed;
-      assert.ok(error instanceof NonceTakenError, String(error));
-      assert.deepEqual([error.wallet, error.nonce], [wallets[1], 0]);
+      const end = sendAll({ ...sender, timeoutMs }, orders.slice(1)).catch((error) => error);
+      await clock.advance(hasReceipt ? 4500 : 8000);
+      const found = await end;
+      if (hasReceipt) return assert.deepEqual([found.length, sent], [1, 2]);
+      assert.ok(found instanceof NonceTakenError, String(found));
+      assert.deepEqual([found.wallet, found.nonce], [wallets[1], 0]);
     });
-
-  it("a nonce that is used when ours is not known is not another sender's at the first look", async () => {
-    let sent = 0;
-    const { clock, sender, orders } = setting({
-      eth_sendRawTransaction: () => {
-        if ((sent += 1) > 1) throw nonceTooLow();
-        return '0x';
-      },
-      eth_getTransactionByHash: () => null,
-      eth_getTransactionReceipt: (hash) => (sent > 1 ? receipt(hash) : null),
-    });
-    const done = sendAll(sender, orders.slice(1));
-    await clock.advance(4500);
-    assert.equal((await done).length, 1);
-    assert.equal(sent, 2);
-  });
 
   it('asks one by one where the node answers with an error for what is in no block yet', async () => {
     let tries = 0;
@@ -308,45 +309,6 @@ describe('sendAll()', () => {
       assert.equal(wallets[0].nonce, 1);
     });
   }
-
-  it('not for longer than half a minute', async () => {
-    const { clock, sender, orders, sent } = answering(Array.from({ length: 99 }, noAnswer));
-    const failed = caught(() => sendAll(sender, orders));
-    for (let seconds = 0; seconds < 40; seconds += 1) await clock.advance(1000);
-    assert.ok((await failed) instanceof TransportError);
-    assert.ok(sent.length > 5 && sent.length < 60, String(sent.length));
-    assert.ok(sent[sent.length - 1][0] <= 30_000);
-  });
-
-  it('a transaction that the node refuses is not sent again', async () => {
-    const { sender, orders, sent } = answering([refused('intrinsic gas too low')]);
-    assert.match((await caught(() => sendAll(sender, orders))).message, /intrinsic gas too low/);
-    assert.equal(sent.length, 1);
-  });
-
-  it('insufficient funds are tried again for five seconds: the pool may not have the state of the last block yet', async () => {
-    const soon = answering([refused('insufficient funds'), refused('insufficient funds')]);
-    const done = sendAll(soon.sender, soon.orders);
-    await soon.clock.advance(1000);
-    assert.equal((await done).length, 1);
-    const never = answering(Array.from({ length: 99 }, () => refused('insufficient funds')));
-    const failed = caught(() => sendAll(never.sender, never.orders));
-    for (let seconds = 0; seconds < 10; seconds += 1) await never.clock.advance(1000);
-    assert.match((await failed).message, /insufficient funds/);
-    assert.ok(never.sent[never.sent.length - 1][0] <= 7000, String(never.sent[never.sent.length - 1][0]));
-  });
-
-  it('a nonce that is used after an answer was lost is ours', async () => {
-    for (const words of ['nonce too low', 'replacement transaction underpriced', 'already known']) {
-      const { clock, sender, orders, sent } = answering([noAnswer(), refused(words), refused(words)]);
-      const done = sendAll(sender, orders);
-      await clock.advance(100);
-      assert.equal((await done).length, 1, words);
-      assert.equal(sent.length, 2);
-    }
-    const { sender, orders } = answering([nonceTooLow()]);
-    assert.ok((await caught(() => sendAll(sender, orders))) instanceof NonceTakenError);
-  });
 
   it('nothing is sent again once it is interrupted', async () => {
     const { clock, controller, sender, orders, sent } = answering(Array.from({ length: 9 }, noAnswer));

@@ -21,33 +21,44 @@ async function read(line, env = {}) {
 }
 
 describe('readInvocation(): one of several instances', () => {
-  /** @type {Array<[string, string, NodeJS.ProcessEnv, [number, number | null, string | null]]>} offset, index, scheduler */
+  const FUNDER = { STRESS_FUNDER_KEY: '1a'.repeat(32) };
+  const STUDY = { ...POD, ...GANG, STRESS_INSTANCES: '4', STRESS_INDEX: 'auto' };
+  const NAMES =
+    '--out {index}.json --junit j{index} --samples {index}-{index}.csv --blocks b{index}.csv --hlog {index}';
+  /** The command line, the environment, and members of the config. @type {Array<[string, NodeJS.ProcessEnv, Record<string, unknown>]>} */
   const table = [
-    ['the only one', '-t 50 -o 100', { ...POD, ...GANG }, [100, null, null]],
-    ['by hand', `${ONE} -o 100`, { ...POD, ...GANG }, [200, 2, null]],
-    ['the first', `-t 50 ${URL_AND_CHAIN} -o 7 --index 0 --instances 4`, {}, [7, 0, null]],
-    ['Kubernetes, as auto is the default', `-t 50 ${URL_AND_CHAIN} --instances 4`, POD, [150, 3, 'kubernetes']],
-    ['Slurm', `-t 50 ${URL_AND_CHAIN} -o 1 --index auto`, GANG, [51, 1, 'slurm-gang']],
+    ['-t 50 -o 100', { ...POD, ...GANG }, { offset: 100, index: null, scheduler: null }],
+    [`${ONE} -o 100`, { ...POD, ...GANG }, { offset: 200, index: 2, scheduler: null, firstOffset: 100 }],
+    [`-t 50 ${URL_AND_CHAIN} -o 7 --index 0 --instances 4`, {}, { offset: 7, index: 0 }],
+    [`-t 50 ${URL_AND_CHAIN} --instances 4`, POD, { offset: 150, index: 3, scheduler: 'kubernetes' }],
+    [`-t 50 ${URL_AND_CHAIN} -o 1 --index auto`, GANG, { offset: 51, index: 1, scheduler: 'slurm-gang' }],
+    [`--users 50 --workload rpc --method eth_chainId ${URL_AND_CHAIN} --instances 4`, POD, { offset: 150, index: 3 }],
+    [`-t 50 ${URL_AND_CHAIN}`, { ...POD, STRESS_INSTANCES: '4' }, { offset: 150, index: 3 }],
     [
-      'users, another word for -t',
-      `--users 50 --workload rpc --method eth_chainId ${URL_AND_CHAIN} --instances 4`,
-      POD,
-      [150, 3, 'kubernetes'],
-    ],
-    ['the environment', `-t 50 ${URL_AND_CHAIN}`, { ...POD, STRESS_INSTANCES: '4' }, [150, 3, 'kubernetes']],
-    [
-      'a flag before the environment',
       `-t 50 ${URL_AND_CHAIN} --index 1`,
       { ...POD, STRESS_INSTANCES: '4', STRESS_INDEX: '2' },
-      [50, 1, null],
+      { offset: 50, index: 1 },
     ],
+    // {index} in the names of its files is its index, and in no other name; without an index it is a name.
+    [`${ONE} ${NAMES}`, {}, { out: '2.json', junit: 'j2', samples: '2-2.csv', blocks: 'b2.csv', hlog: '2' }],
+    [`${ONE} --html h{index} --log-file l{index} --out -`, {}, { html: 'h2', logFile: 'l{index}', out: '-' }],
+    ['-t 50 --out {index}.json', {}, { out: '{index}.json' }],
+    // stress fund is told how long the load will be; other commands ask no scheduler, and studies are not distributed.
+    [
+      `fund -t 5 ${URL_AND_CHAIN} --warmup 10s --in-flight 3`,
+      { ...FUNDER, STRESS_DURATION: '5m' },
+      { durationMs: 300_000, warmupMs: 10_000, inFlight: 3 },
+    ],
+    [`fund -t 50 -o 100 ${URL_AND_CHAIN}`, { ...STUDY, ...FUNDER }, { offset: 100, index: null, instances: 4 }],
+    ['sweep -t 5,10 -d 1s', STUDY, { offset: 0, index: null, instances: null }],
   ];
-  for (const [name, line, env, expected] of table) {
-    it(name, async () => {
-      const { offset, index, scheduler } = await read(line, env);
-      assert.deepEqual([offset, index, scheduler], expected);
+  for (const [line, env, expected] of table)
+    it(`${line} ${Object.keys(env)}`, async () => {
+      const config = /** @type {any} */ (await read(line, env));
+      for (const [key, value] of Object.entries(expected)) assert.deepEqual(config[key], value, key);
+      if (line.startsWith('sweep'))
+        assert.equal(config.study.env.STRESS_INSTANCES, undefined, 'its runs are not either');
     });
-  }
 
   it('from the config file', async (t) => {
     const file = join(temporaryFolder(t), 'config.json');
@@ -62,39 +73,12 @@ describe('readInvocation(): one of several instances', () => {
   });
 
   it('the run file states what was given', async () => {
-    const { firstOffset, redacted } = await read(`-t 50 -o 100 ${URL_AND_CHAIN} --instances 4`, POD);
-    assert.equal(firstOffset, 100);
+    const { redacted } = await read(`-t 50 -o 100 ${URL_AND_CHAIN} --instances 4`, POD);
     assert.deepEqual([redacted.offset, redacted.index, redacted.instances, redacted.attempt], [100, 'auto', 4, null]);
     const byHand = await read(`${ONE} -o 100`);
     assert.deepEqual([byHand.redacted.offset, byHand.redacted.index], [100, 2]);
     assert.equal((await read('-t 50')).redacted.index, null);
-  });
-
-  it('{index} in the names of its files is its index, and the run file states what was given', async () => {
-    const names =
-      '--out {index}.json --junit j{index} --samples {index}-{index}.csv --blocks b{index}.csv --hlog {index}';
-    const config = await read(`${ONE} ${names} --html h{index} --log-file l{index}`);
-    const { out, junit, samples, blocks, hlog, html, logFile, redacted } = config;
-    assert.deepEqual([out, junit, samples, blocks, hlog, html], ['2.json', 'j2', '2-2.csv', 'b2.csv', '2', 'h2']);
-    assert.equal(logFile, 'l{index}', 'no other name has it');
-    assert.equal(redacted.out, '{index}.json');
-    assert.equal((await read(`${ONE} --out -`)).out, '-');
-    assert.equal((await read('-t 50 --out {index}.json')).out, '{index}.json', 'without an index it is a name');
-  });
-
-  it('stress fund is told how long the load will be, also by the environment', async () => {
-    const env = { STRESS_FUNDER_KEY: '1a'.repeat(32), STRESS_DURATION: '5m' };
-    const { durationMs, warmupMs, inFlight } = await read(`fund -t 5 ${URL_AND_CHAIN} --warmup 10s --in-flight 3`, env);
-    assert.deepEqual([durationMs, warmupMs, inFlight], [300_000, 10_000, 3]);
-  });
-
-  it('other commands ask no scheduler, and studies are not distributed', async () => {
-    const env = { ...POD, ...GANG, STRESS_INSTANCES: '4', STRESS_INDEX: 'auto' };
-    const fund = await read(`fund -t 50 -o 100 ${URL_AND_CHAIN}`, { ...env, STRESS_FUNDER_KEY: '1a'.repeat(32) });
-    assert.deepEqual([fund.offset, fund.index, fund.instances], [100, null, 4]);
-    const sweep = await read('sweep -t 5,10 -d 1s', env);
-    assert.deepEqual([sweep.offset, sweep.index, sweep.instances], [0, null, null]);
-    assert.equal(sweep.study.env.STRESS_INSTANCES, undefined, 'its runs are not either');
+    assert.equal((await read(`${ONE} --out {index}.json`)).redacted.out, '{index}.json');
   });
 });
 
@@ -111,15 +95,11 @@ describe('readInvocation(): what instances have to say together', () => {
       /^this is an instance of a distributed run, and instances need a chain that they share: --rpc URL$/,
     ],
     ['-t 5 --attempt 1', /^--attempt 1 says .*: give --index, too$/],
-    ['-t 5 --results x', /^--results needs --instances N or --index I\|auto$/],
-    ['-t 5 --barrier x --run-id a', /^--barrier needs --instances N or --index I\|auto$/],
     [`${ONE} --barrier x`, /^--barrier needs a name that all .*: --run-id NAME$/],
-    [`${ONE} --barrier x --run-id a --start-at ${later(5)}`, /^--barrier and --start-at exclude each other: /],
     [
       `-t 5 --start-at ${later(3)} --start-timeout 2s`,
       /^--start-at is 3 s from now, and --start-timeout waits for 2 s/,
     ],
-    ['-t 5 --expect 4', /^--expect is an option of stress merge, not of stress$/],
   ];
   for (const [line, message, env] of table) {
     it(line, async () => {

@@ -1,16 +1,20 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { DEFAULT_HD_PATH } from '../../../src/chain/keys.js';
-import { COMMANDS, OPTIONS } from '../../../src/cli/options.js';
+import { readInvocation } from '../../../src/cli/config.js';
+import { COMMANDS, OPTIONS, optionsOf } from '../../../src/cli/options.js';
 import { SPREADS } from '../../../src/chain/endpoints.js';
 import { arrivals } from '../../../src/core/pacer.js';
 import { detectors } from '../../../src/inclusion/index.js';
 import { transports } from '../../../src/transport/index.js';
 import { CALL_PRESETS } from '../../../src/workloads/calls-file.js';
+import { caught } from '../../helpers/caught.js';
+
+/** @import { Command, Option } from '../../../src/cli/options.js' */
 
 describe('OPTIONS', () => {
-  it('each has a name, a key and an alias of its own', () => {
-    for (const property of /** @type {const} */ (['name', 'key', 'alias'])) {
+  it('each has a name, a key, an alias and a variable of its own', () => {
+    for (const property of /** @type {const} */ (['name', 'key', 'alias', 'variable'])) {
       const values = OPTIONS.map((option) => option[property]).filter((value) => value !== undefined);
       assert.equal(new Set(values).size, values.length, property);
     }
@@ -52,3 +56,105 @@ describe('what the table repeats, because its modules are too large to load for 
 
   it('the default of --hd-path', () => assert.equal(rows['hd-path'].fallback, DEFAULT_HD_PATH));
 });
+
+const KEY = '1a'.repeat(32);
+/** Values that options take, by what --help calls them or by their names. @type {Record<string, string>} */
+const VALUES = {
+  ...{ N: '2', TIME: '30s', URL: 'http://127.0.0.1:1', PERCENT: '5%', EXPR: 'tps>1', PRICE: '1', LIST: '1/1s' },
+  ...{ OPTION: 'rate', 'NAME:WEIGHT': 'counter:1', 'NAME|FILE': 'deploy', 'start-at': '2030-01-01T00:00:00Z' },
+  ...{ params: '[]', mnemonic: 'legal winner thank year wave sausage worth useful legal winner thank yellow' },
+};
+
+/** @param {Option} option */
+const given = ({ name, argument, isFlag, choices }) =>
+  `--${name}=${VALUES[name] ?? (isFlag ? 'true' : (choices?.at(-1) ?? VALUES[argument] ?? 'x'))}`;
+
+/** @param {Command | undefined} command @param {string[]} words @param {NodeJS.ProcessEnv} [env] @returns {Promise<string>} */
+async function refusal(command = 'run', words, env = {}) {
+  const argv = [...(command === 'run' ? [] : [command]), ...words];
+  const { message, code } = await caught(() => readInvocation(argv, env, '0', { hasUsualConfig: false }));
+  assert.equal(code, 'usage', message);
+  assert.ok(!message.includes(KEY) && !message.includes('undefined'), message);
+  return message;
+}
+
+for (const option of OPTIONS) {
+  const {
+    name,
+    alias,
+    argument,
+    variable,
+    isFlag,
+    isList,
+    file,
+    commands,
+    choices,
+    needs = [],
+    excludes = [],
+  } = option;
+  const label = alias === undefined ? `--${name}` : `-${alias} (--${name})`;
+  const [command] = commands;
+  /** @param {string} other @returns {[Command, Option]} */
+  const together = (other) => {
+    const found = commands.flatMap((one) => optionsOf(one).flatMap((row) => (row.name === other ? [[one, row]] : [])));
+    return /** @type {any} */ (found[0]);
+  };
+
+  describe(`--${name}`, () => {
+    it('is refused where another command has it, and with a letter less in the environment', async () => {
+      const other = /** @type {const} */ (['run', 'node', 'merge']).find((one) => !commands.includes(one));
+      if (other !== undefined)
+        assert.match(await refusal(other, [`--${name}=1`]), new RegExp(`^--${name} is an option of .*, not of stress`));
+      const misspelt = variable.slice(0, -1);
+      if (name.length < 7 || OPTIONS.some((one) => one !== option && one.variable.startsWith(misspelt))) return;
+      const words = `unknown variable ${misspelt} in the environment: did you mean ${variable}?`;
+      assert.equal(await refusal(command, ['-q'], { [misspelt]: '1' }), words);
+    });
+
+    it('is refused without a value, and twice', async () => {
+      if (isFlag) return;
+      assert.equal(await refusal(command, [`--${name}=`]), `${label} needs a value (${argument})`);
+      if (!isList)
+        assert.equal(
+          await refusal(command, [given(option), given(option)]),
+          `${label} is given 2 times: once is enough`,
+        );
+    });
+
+    it('is refused with a value that it does not take, from wherever that comes', async () => {
+      const { integer = null } = option;
+      const wrong = /** @type {Array<[string, string]>} */ ([
+        ...(isFlag ? [['perhaps', 'must be true or false, not "perhaps"']] : []),
+        ...(choices && !option.isOpen ? [['zzz', 'must be one of ']] : []),
+        ...(integer && !choices
+          ? [
+              [`${integer[0] - 1}`, `must be at least ${integer[0]}, not "${integer[0] - 1}"`],
+              [`${integer[1] + 1}`, `must be at most ${integer[1]}, not "${integer[1] + 1}"`],
+              ['1.5', 'must be a whole number'],
+            ]
+          : []),
+        ...(file && file !== 'secret' ? [[KEY, 'must be ']] : []),
+      ]);
+      for (const [i, [text, says]] of wrong.entries()) {
+        assert.ok((await refusal(command, [`--${name}=${text}`])).startsWith(`${label} ${says}`), text);
+        if (i > 0) continue;
+        assert.ok(
+          (await refusal(command, [name === 'quiet' ? '--log-format=text' : '-q'], { [variable]: text })).startsWith(
+            `${variable} ${says}`,
+          ),
+          text,
+        );
+      }
+    });
+
+    it('is refused without what it needs, and with what it excludes', async () => {
+      const there = needs.map(together).find((one) => one !== undefined);
+      if (there !== undefined) assert.match(await refusal(there[0], [given(option)]), new RegExp(`^--${name} needs -`));
+      for (const [one, row] of excludes.map(together))
+        assert.equal(
+          await refusal(one, [given(option), given(row)]),
+          `--${name} and --${row.name} exclude each other: leave one of them out`,
+        );
+    });
+  });
+}

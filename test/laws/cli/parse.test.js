@@ -44,7 +44,6 @@ describeTable('wholeNumber(1, 1000)', wholeNumber(1, 1000), [
   ['0', /^must be at least 1, not "0"$/],
   ['1001', /^must be at most 1000, not "1001"$/],
   ['9'.repeat(400), /^must be at most 1000, not "9{60}\.\.\."$/],
-  ['1.5', NOT_WHOLE],
   ['', NOT_WHOLE],
   ['5\n', NOT_WHOLE],
   ['５', NOT_WHOLE],
@@ -53,9 +52,7 @@ describeTable('wholeNumber(1, 1000)', wholeNumber(1, 1000), [
 describeTable('wholeNumber(1, 100_000) with a unit', wholeNumber(1, 100_000), [
   ['10k', 10_000],
   ['1.25k', 1250],
-  ['2M', /^must be at most 100000, not "2M"$/],
   ['1.0005k', /^must be a whole number/],
-  ['k', /^must be a whole number/],
 ]);
 
 describe('wholeNumber()', () => {
@@ -76,7 +73,6 @@ const NO_DURATION = /^must be a duration with its unit such as 250ms, 30s, 1m30s
 describeTable('duration(100)', duration(100), [
   ['250ms', 250],
   ['30s', 30_000],
-  ['5m', 300_000],
   ['1m30s', 90_000],
   ['1h0.5m', 3_630_000],
   ['0.5s', 500],
@@ -85,7 +81,6 @@ describeTable('duration(100)', duration(100), [
   ['597h', /^must be at most 24 days, not "597h"$/],
   ['30', NO_DURATION],
   ['', NO_DURATION],
-  ['-5s', NO_DURATION],
   ['5s\n', NO_DURATION],
 ]);
 describeTable('duration(0)', duration(0), [['0s', 0]]);
@@ -97,14 +92,11 @@ describeTable('rate()', rate, [
   ['10k', 10_000],
   ['1.5k/s', 1500],
   ['0.5', 0.5],
-  ['1000000', 1_000_000],
   ['0', /^must be more than 0, not "0"$/],
   ['1000001', /^must be at most 1000000, not "1000001"$/],
   [`0.${'0'.repeat(400)}1`, /^must be more than 0/],
   ['', NO_RATE],
   ['-1', /^must be more than 0, not "-1"$/],
-  ['1e3', NO_RATE],
-  ['100/30s', NO_RATE],
   ['30Mgas', { gasPerSecond: 30_000_000 }],
   ['1.5ggas/s', { gasPerSecond: 1_500_000_000 }],
   ['0Mgas', NO_RATE],
@@ -116,18 +108,14 @@ const NO_STAGE = /^must be stages such as 0:100\/30s,100\/5m \(FROM:TO\/TIME or 
 describeTable('stages()', stages, [
   ['100/30s', [stage(100, 100, 30e6)]],
   ['0:100/30s', [stage(0, 100, 30e6)]],
-  ['0.5:1.5/1ms', [stage(0.5, 1.5, 1000)]],
   ['1k:1.1k/5m', [stage(1000, 1100, 3e8)]],
   [
     '0:100/30s,100/5m,0/1h,100:0/500ms',
     [stage(0, 100, 3e7), stage(100, 100, 3e8), stage(0, 0, 36e8), stage(100, 0, 5e5)],
   ],
   [' 1/1s , 2/2s ', [stage(1, 1, 1e6), stage(2, 2, 2e6)]],
-  ['1000000/1s', [stage(1e6, 1e6, 1e6)]],
   ['1000001/1s', /^must be at most 1000000, not "1000001\/1s"$/],
   ['0/30s', /^must have a rate above 0: "0\/30s" has none$/],
-  ['100/0s', /^must be at least 1ms, not "0s"$/],
-  ['100/30', /^must be a duration with its unit/],
   ['100/597h', /^must be at most 24 days/],
   ['', NO_STAGE],
   ['100/30s,', NO_STAGE],
@@ -136,32 +124,25 @@ describeTable('stages()', stages, [
 
 const NO_AMOUNT = /^must be an amount such as 0\.5, 2ether or 1000wei \(ether without a unit\), not "/;
 describeTable("amount('ether')", amount('ether'), [
-  ['1', 10n ** 18n],
   ['0.5', 5n * 10n ** 17n],
   ['0', 0n],
   ['2ether', 2n * 10n ** 18n],
-  ['3gwei', 3n * 10n ** 9n],
   ['1000wei', 1000n],
   ['0.000000000000000001', 1n],
   ['0.0000000000000000001', /^has more decimals than its unit, ether, has/],
-  ['0.5wei', /^has more decimals than its unit, wei, has: "0\.5wei"$/],
   ['', NO_AMOUNT],
-  ['-1', NO_AMOUNT],
 ]);
 describeTable("amount('gwei')", amount('gwei'), [
   ['1.5', 1_500_000_000n],
-  ['1ether', 10n ** 18n],
   ['x', /^must be an amount such as 0\.5, 2gwei or 1000wei \(gwei without a unit\)/],
 ]);
 
 describeTable('endpoint()', endpoint, [
   ['http://127.0.0.1:8545', new URL('http://127.0.0.1:8545')],
   ['https://user:pass@example.org/rpc?key=1', new URL('https://user:pass@example.org/rpc?key=1')],
-  ['ws://127.0.0.1:8546', new URL('ws://127.0.0.1:8546')],
   ['wss://user:pass@example.org/ws/key', new URL('wss://user:pass@example.org/ws/key')],
   ['ftp://example.org', /^must be a URL/],
   ['localhost:8545', new URL('http://localhost:8545')],
-  ['127.0.0.1:8545/rpc', new URL('http://127.0.0.1:8545/rpc')],
   ['[::1]:8545', new URL('http://[::1]:8545')],
   ['localhost', /^must be a URL such as http:\/\/127\.0\.0\.1:8545, with http:\/\/, .* or wss:\/\/ before it$/],
   ['', /^must be a URL/],
@@ -180,7 +161,6 @@ describeTable('hdPath()', hdPath, [
 
 describeTable('address()', address, [
   ['0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266', '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'],
-  ['0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266', '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266'],
   ['0xF39Fd6e51aad88F6F4ce6aB8827279cffFb92266', /^must be an address .*valid checksum/],
   ['0xf39fd6e51aad88f6f4ce6ab8827279cfffb9226', /^must be an address/],
   ['', /^must be an address/],
@@ -189,14 +169,11 @@ describeTable('address()', address, [
 describeTable('listenAddress()', listenAddress, [
   ['9464', { host: '127.0.0.1', port: 9464 }],
   ['0.0.0.0:9464', { host: '0.0.0.0', port: 9464 }],
-  ['node-1.example:1', { host: 'node-1.example', port: 1 }],
   ['[::1]:65535', { host: '::1', port: 65_535 }],
   ['0', /^must be at least 1, not "0"$/],
   ['65536', /^must be at most 65535, not "65536"$/],
   ['x', /^must be a port, or a host and a port such as 0\.0\.0\.0:9464, not "x"$/],
-  ['localhost', /^must be a port/],
   ['::1:9464', /^must be a port/],
-  [':9464', /^must be a port/],
   ['', /^must be a port/],
 ]);
 
@@ -204,11 +181,9 @@ describe('instant()', () => {
   /** @type {Array<[string, number]>} */
   const table = [
     ['2030-01-31T12:00:00Z', Date.UTC(2030, 0, 31, 12)],
-    ['2030-01-31T12:00Z', Date.UTC(2030, 0, 31, 12)],
     ['2030-01-31T12:00:00.250Z', Date.UTC(2030, 0, 31, 12) + 250],
     ['2030-01-31T13:00:00+01:00', Date.UTC(2030, 0, 31, 12)],
     ['2028-02-29T00:00:00-05:30', Date.UTC(2028, 1, 29, 5, 30)],
-    ['1893456000', 1_893_456_000_000],
     ['1893456000.5', 1_893_456_000_500],
   ];
   for (const [text, ms] of table) it(text, () => assert.equal(instant(text), ms));

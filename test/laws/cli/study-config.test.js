@@ -123,12 +123,9 @@ describe('config.study of stress sweep', () => {
   const table = [
     ['sweep -t 5,10', /^stress sweep needs the length of a run/],
     ['sweep -t 5 --duration 1s,2s', /^-d|^--duration|duration.* must be a duration/],
-    ['sweep -t 5,10 -d 1s --find rate', /^--find needs --until EXPR$/],
-    ['sweep -t 5,10 -d 1s --until p99<1s', /^--until needs --find OPTION$/],
     ['sweep -t 5,10 -d 1s --find rate --until p99<1s', /varies one option only: give --threads one value/],
     ['sweep -t 5,5 -d 1s', /^-t \(--threads\) 5,5: the values are equal, and a sweep needs different ones$/],
     ['sweep -t 5 --rate 10..10 -d 1s', /^--rate 10\.\.10: the values are equal/],
-    ['sweep -t 5 -d 1s --find rate --until p99<1s --threshold tps>1', /^--find and --threshold exclude each other: /],
     ['compare a.json --with b.json -d 1s', /^--duration is for new runs, and the runs of these files have ended/],
     ['compare a.json --with b.json --out c.json --repeat 3', /^--repeat is for new runs/],
     ['sweep -t 5,10 -d 1s --transport undici --no-keep-alive', /^--no-keep-alive needs an http:/],

@@ -151,17 +151,12 @@ describe('createLoopProbe()', () => {
     assert.ok(utilization > 0.9 && utilization <= 1, `${utilization}`);
   });
 
-  it('counts each stall once', async (t) => {
+  it('counts each stall once, also one that begins right behind a sample', async (t) => {
     const probe = probeFor(t);
     block(BLOCKED_MS);
     probe.sample();
     await turn();
     assert.ok(probe.sample().delayMaxUs < (BLOCKED_MS - 20) * 1000);
-  });
-
-  it('sees a stall that begins right behind a sample', async (t) => {
-    const probe = probeFor(t);
-    probe.sample();
     block(BLOCKED_MS);
     await turn();
     assert.ok(probe.sample().delayMaxUs >= (BLOCKED_MS - 11) * 1000);
@@ -227,28 +222,21 @@ describe('createNodeProbe()', () => {
 
   const GONE = `process ${PID} is gone`;
 
-  it('a process that ended is gone', async (t) => {
-    const { proc, folder } = procFor(t);
-    const probe = createNodeProbe({ pid: PID, proc });
-    rmSync(folder, { recursive: true });
-    await assert.rejects(async () => probe.sample(), { message: GONE });
-  });
+  /** What becomes of the process. @type {Array<[string, (given: ReturnType<typeof procFor>) => void]>} */
+  const ends = [
+    ['that ended', ({ folder }) => rmSync(folder, { recursive: true })],
+    ['whose number another has now', ({ set }) => set({ start: 2222843 })],
+    ['that is dead and not yet buried', ({ set }) => set({ state: 'Z' })],
+  ];
+  for (const [what, end] of ends)
+    it(`one ${what} is gone`, async (t) => {
+      const given = procFor(t);
+      const probe = createNodeProbe({ pid: PID, proc: given.proc });
+      end(given);
+      await assert.rejects(async () => probe.sample(), { message: GONE });
+    });
 
-  it('so is one whose number another has now', async (t) => {
-    const { proc, set } = procFor(t);
-    const probe = createNodeProbe({ pid: PID, proc });
-    set({ start: 2222843 });
-    await assert.rejects(async () => probe.sample(), { message: GONE });
-  });
-
-  it('and one that is dead and not yet buried', async (t) => {
-    const { proc, set } = procFor(t);
-    const probe = createNodeProbe({ pid: PID, proc });
-    set({ state: 'Z' });
-    await assert.rejects(async () => probe.sample(), { message: GONE });
-  });
-
-  it('and one that was never there, whatever gets its number later', async (t) => {
+  it('so is one that was never there, whatever gets its number later', async (t) => {
     const { proc, set, folder } = procFor(t);
     rmSync(join(folder, 'stat'));
     const probe = createNodeProbe({ pid: PID, proc });

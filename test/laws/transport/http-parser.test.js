@@ -74,114 +74,58 @@ const outcomeOf = ({ answers, error }) => ({ answers, error });
 
 /** ---- Valid responses ---- */
 
-/** @typedef {{bytes: Buffer, answer: Answer}} Sample */
+/** Status lines, fields that do not say how long the body is, and whether the connection stays. @type {Array<[string, string[], boolean]>} */
+const HEADS = [
+  ['HTTP/1.1 200 OK', [], true],
+  ['HTTP/1.0 200 OK', [], false],
+  ['HTTP/1.0 200 OK', ['Connection: Keep-Alive'], false],
+  ['HTTP/1.1 299', ['Connection: close'], false],
+  ['HTTP/1.1 404 ', ['CONNECTION:CLOSE'], false],
+  ['HTTP/1.1 599 a\tb', ['connection: \tfoo ,\tclose \t'], false],
+  ['HTTP/1.1 500 \xe9\xff', ['Connection: x-close', 'Keep-Alive: timeout=5, max=100', 'Server: a: b\xe9\xff'], true],
+  [
+    'HTTP/1.1 200 OK',
+    ['X-Content-Length: 9', 'Content-Length-Not: 9', 'X-Transfer-Encoding: chunked', "!#$%&'*+.^_`|~09aZ:\t"],
+    true,
+  ],
+];
+/** The last one looks like framing. */
+const BODIES = ['', '{"id":1,"result":"ä€😀"}', '\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n0\r\n\r\n'];
 
-const TEXT = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 40 }),
-  fc.constant(''),
-  fc.constant('{"jsonrpc":"2.0","id":1,"result":"ä€😀"}'),
-  // What looks like framing is a body like any other.
-  fc.constant('\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n0\r\n\r\n'),
-);
-
-/** Header names may be written in any case. @param {string} name */
-const anyCase = (name) =>
-  fc
-    .array(fc.boolean(), { minLength: name.length, maxLength: name.length })
-    .map((upper) => [...name].map((c, i) => (upper[i] ? c.toUpperCase() : c.toLowerCase())).join(''));
-
-const SPACE = fc.constantFrom('', ' ', '\t', ' \t ');
-
-/** A field line without its CR LF. @param {fc.Arbitrary<string>} name @param {fc.Arbitrary<string>} value */
-const field = (name, value) =>
-  fc.tuple(name, SPACE, value, SPACE).map(([n, before, v, behind]) => `${n}:${before}${v}${behind}`);
-
-/** Fields that say nothing of the framing. */
-const OTHER_FIELD = fc.oneof(
-  field(anyCase('content-type'), fc.constant('application/json')),
-  field(anyCase('server'), fc.constantFrom('', 'nginx/1.2', 'a: b', 'x\xe9\xff')),
-  field(
-    fc.constantFrom('X-Content-Length', 'Content-Length-Not', 'X-Transfer-Encoding', "!#$%&'*+.^_`|~09aZ"),
-    fc.constantFrom('9', 'chunked'),
-  ),
-  field(anyCase('keep-alive'), fc.constantFrom('timeout=5', 'timeout=5, max=100', 'max=3')),
-);
-
-/** What a Connection field says, and whether the connection may be used again. */
-const CONNECTION = fc.constantFrom(
-  { value: null, keep: true },
-  { value: 'close', keep: false },
-  { value: 'CLOSE', keep: false },
-  { value: 'Keep-Alive', keep: true },
-  { value: 'x-close', keep: true },
-  { value: 'foo ,\tclose', keep: false },
-  { value: 'keep-alive, close', keep: false },
-);
-
-const REASON = fc.constantFrom(' OK', ' ', '', ' Not Found', ' a\tb', ' \xe9\xff');
-/** A body in chunks of these sizes, and the rest in one. */
-const CHUNKING = fc.record({
-  sizes: fc.array(fc.nat({ max: 20 }), { maxLength: 4 }),
-  zeros: fc.constantFrom('', '0', '000'),
-  isUpper: fc.boolean(),
-});
-
-/** @param {Buffer} body @param {{sizes: number[], zeros: string, isUpper: boolean}} how */
-function chunked(body, { sizes, zeros, isUpper }) {
-  const parts = [];
-  let at = 0;
-  for (const wanted of [...sizes, body.length]) {
-    const part = body.subarray(at, at + wanted);
-    if (part.length === 0) continue;
-    at += part.length;
-    const size = `${zeros}${part.length.toString(16)}`;
-    parts.push(bytesOf(`${isUpper ? size.toUpperCase() : size}\r\n`), part, bytesOf('\r\n'));
-  }
-  return Buffer.concat([...parts, bytesOf(`${zeros}0\r\n\r\n`)]);
+/** A body in chunks of so many bytes. @param {Buffer} body @param {number} size @param {string} zeros */
+function chunked(body, size, zeros) {
+  const parts = Array.from({ length: Math.ceil(body.length / size) }, (_, i) =>
+    body.subarray(i * size, (i + 1) * size),
+  );
+  return Buffer.concat(
+    [...parts, Buffer.alloc(0)].flatMap((part) => {
+      const digits = `${zeros}${part.length.toString(16)}`;
+      return [bytesOf(`${zeros === '' ? digits : digits.toUpperCase()}\r\n`), part, bytesOf('\r\n')];
+    }),
+  );
 }
 
-/**
- * @param {'length' | 'chunked'} framing
- * @param {fc.Arbitrary<string>} [text]
- * @returns {fc.Arbitrary<Sample>}
- */
-const framed = (framing, text = TEXT) =>
-  fc
-    .record({
-      text,
-      how: CHUNKING,
-      minor: fc.constantFrom(1, 1, 0),
-      status: fc.integer({ min: 200, max: 599 }).filter((status) => status !== 204),
-      reason: REASON,
-      connection: CONNECTION,
-      others: fc.array(OTHER_FIELD, { maxLength: 3 }),
-      position: fc.nat({ max: 3 }),
-      names: fc.record({
-        length: anyCase('content-length'),
-        coding: anyCase('transfer-encoding'),
-        connection: anyCase('connection'),
-      }),
-      coding: anyCase('chunked'),
-      space: SPACE,
-    })
-    .map(({ text: body, how, minor, status, reason, connection, others, position, names, coding, space }) => {
-      const payload = Buffer.from(body);
-      const isChunked = framing === 'chunked';
-      const value = isChunked ? coding : payload.length;
-      const fields = [...others];
-      fields.splice(position, 0, `${isChunked ? names.coding : names.length}:${space}${value}${space}`);
-      if (connection.value !== null) fields.splice(position, 0, `${names.connection}: ${connection.value}`);
-      const head = [`HTTP/1.${minor} ${status}${reason}`, ...fields, '', ''].join('\r\n');
-      return {
-        bytes: Buffer.concat([bytesOf(head), isChunked ? chunked(payload, how) : payload]),
-        answer: { status, body, keepAlive: connection.keep && minor === 1 },
-      };
-    });
+/** Ways to say where a body ends: a field, and the bytes. @type {Array<(body: Buffer) => [string, Buffer]>} */
+const FRAMES = [
+  (body) => [`Content-Length:${body.length}`, body],
+  (body) => [`content-LENGTH: \t00${body.length}\t `, body],
+  (body) => ['Transfer-Encoding: chunked', chunked(body, 1, '')],
+  (body) => ['TRANSFER-encoding:\tCHUNKED \t', chunked(body, 11, '000')],
+];
 
-const RESPONSE = fc.oneof(framed('length'), framed('chunked'));
+const SAMPLES = HEADS.flatMap(([line, fields, keepAlive]) =>
+  BODIES.flatMap((body) =>
+    FRAMES.map((frame, i) => {
+      const [field, bytes] = frame(Buffer.from(body));
+      const lines = [line, ...(i % 2 === 0 ? [field, ...fields] : [...fields, field])];
+      const head = bytesOf(`${lines.join('\r\n')}\r\n\r\n`);
+      return { bytes: Buffer.concat([head, bytes]), answer: { status: Number(line.slice(9, 12)), body, keepAlive } };
+    }),
+  ),
+);
 
-/** Several responses in one stream of bytes. */
-const STREAM = fc.array(RESPONSE, { minLength: 1, maxLength: 4 }).map((samples) => ({
+/** Several of them in one stream of bytes. */
+const STREAM = fc.array(fc.constantFrom(...SAMPLES), { minLength: 1, maxLength: 4 }).map((samples) => ({
   bytes: Buffer.concat(samples.map(({ bytes }) => bytes)),
   answers: samples.map(({ answer }) => answer),
 }));
@@ -194,55 +138,27 @@ const placesOf = (fractions, length) =>
   fractions.map((fraction) => Math.floor(fraction * length)).sort((a, b) => a - b);
 
 describe('valid responses', () => {
-  it('give their status, their body and whether the connection stays, in one piece', () => {
-    fc.assert(
-      fc.property(STREAM, ({ bytes, answers }) => {
-        const parsed = parse(bytes, []);
-        assert.deepEqual(outcomeOf(parsed), { answers, error: null });
-        assert.equal(parsed.isInside, false);
-      }),
-      { seed: SEED, numRuns: 500 },
-    );
-  });
+  for (const { bytes, answer } of SAMPLES)
+    it(`${JSON.stringify(bytes.toString('latin1').slice(0, 120))}: the same answer wherever it is cut, and none before its last byte`, () => {
+      const expected = { answers: [answer], error: null };
+      for (let at = 0; at <= bytes.length; at += 1)
+        assert.deepEqual(outcomeOf(parse(bytes, [at])), expected, `cut at ${at}`);
+      assert.deepEqual(outcomeOf(parse(bytes, byteByByte(bytes))), expected);
+      assert.deepEqual(parse(bytes.subarray(0, -1), []), {
+        answers: [],
+        error: null,
+        isInside: true,
+        fed: bytes.length - 1,
+      });
+    });
 
-  it('give the same cut in two at every place', () => {
+  it('in one stream are read as each alone', () => {
     fc.assert(
-      fc.property(STREAM, ({ bytes, answers }) => {
-        for (let at = 0; at <= bytes.length; at += 1) {
-          assert.deepEqual(outcomeOf(parse(bytes, [at])), { answers, error: null }, `cut at ${at}`);
-        }
-      }),
-      { seed: SEED, numRuns: 60 },
-    );
-  });
-
-  it('give the same cut in many pieces, empty ones among them, and byte by byte', () => {
-    fc.assert(
-      fc.property(STREAM, cutsOf(30), ({ bytes, answers }, fractions) => {
+      fc.property(STREAM, cutsOf(10), ({ bytes, answers }, fractions) => {
         const cuts = placesOf(fractions, bytes.length);
         assert.deepEqual(outcomeOf(parse(bytes, cuts)), { answers, error: null }, `cut at ${cuts}`);
-        assert.deepEqual(outcomeOf(parse(bytes, byteByByte(bytes))), { answers, error: null });
       }),
       { seed: SEED, numRuns: 300 },
-    );
-  });
-
-  it('are large ones, too', () => {
-    const text = fc.nat({ max: 30_000 }).map((n) => 'äb€c😀'.repeat(n / 5));
-    fc.assert(
-      fc.property(
-        fc.oneof(framed('length', text), framed('chunked', text)),
-        cutsOf(50),
-        ({ bytes, answer }, fractions) => {
-          const cuts = placesOf(fractions, bytes.length);
-          const parsed = outcomeOf(parse(bytes, cuts));
-          // Not deepEqual: its message would hold both bodies.
-          assert.ok(parsed.error === null && parsed.answers.length === 1, `${parsed.error}, cut at ${cuts}`);
-          assert.ok(parsed.answers[0].body === answer.body, `another body, cut at ${cuts}`);
-          assert.equal(parsed.answers[0].status, answer.status);
-        },
-      ),
-      { seed: SEED, numRuns: 60 },
     );
   });
 
@@ -252,18 +168,6 @@ describe('valid responses', () => {
     for (let at = 0; at <= bytes.length; at += 1)
       assert.deepEqual(parse(bytes, [at]).answers, [{ status: 400, body: '', keepAlive: false }], `cut at ${at}`);
     assert.deepEqual(parse(bytes.subarray(0, head - 1), []).answers, []);
-  });
-
-  it('are not complete before their last byte', () => {
-    fc.assert(
-      fc.property(RESPONSE, ({ bytes, answer }) => {
-        const parsed = parse(bytes.subarray(0, -1), []);
-        assert.deepEqual(outcomeOf(parsed), { answers: [], error: null });
-        assert.equal(parsed.isInside, true);
-        assert.deepEqual(parse(bytes, []).answers, [answer]);
-      }),
-      { seed: SEED, numRuns: 200 },
-    );
   });
 
   it('go up to the limits of the head and of the body', () => {
@@ -365,14 +269,11 @@ describe('malformed responses', () => {
       for (let at = 1; at < bytes.length; at += 1) {
         assert.deepEqual(outcomeOf(parse(bytes, [at], TIGHT)), expected, `cut at ${at}`);
       }
-    });
-
-    it(`${JSON.stringify(text.slice(0, 90))}: takes nothing back of the answer before it`, () => {
-      const before = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}';
-      const bytes = bytesOf(before + text + goesOn.repeat(2 * within));
-      const expected = { answers: [{ status: 200, body: '{}', keepAlive: true }], error: code };
-      assert.deepEqual(outcomeOf(parse(bytes, [], TIGHT)), expected);
-      assert.deepEqual(outcomeOf(parse(bytes, [before.length + 3], TIGHT)), expected);
+      // Nothing is taken back of the answer before it.
+      const before = SAMPLES[1 * FRAMES.length];
+      const stream = Buffer.concat([before.bytes, bytesOf(text + goesOn.repeat(2 * within))]);
+      for (const cuts of [[], [before.bytes.length + 3]])
+        assert.deepEqual(outcomeOf(parse(stream, cuts, TIGHT)), { answers: [before.answer], error: code });
     });
   }
 
@@ -408,8 +309,6 @@ function mutated(bytes, { kind, at, value }) {
 
 describe('valid responses with a fault in them', () => {
   it('give an error, answers, or a wait for more, and the same wherever they are cut', () => {
-    /** How often each of the three came about: a property that only ever sees one of them shows nothing. */
-    const seen = { error: 0, waits: 0, complete: 0 };
     fc.assert(
       fc.property(
         ...[STREAM, fc.array(MUTATION, { minLength: 1, maxLength: 2 }), cutsOf(10)],
@@ -418,25 +317,11 @@ describe('valid responses with a fault in them', () => {
           // parse() lets every other error than a TransportError pass, and fails with it.
           const whole = parse(faulty, []);
           assert.ok([null, BAD, LARGE].includes(whole.error), String(whole.error));
-          if (whole.error !== null) seen.error += 1;
-          else seen[whole.isInside ? 'waits' : 'complete'] += 1;
-          for (const cuts of [byteByByte(faulty), placesOf(fractions, faulty.length)]) {
+          for (const cuts of [byteByByte(faulty), placesOf(fractions, faulty.length)])
             assert.deepEqual(outcomeOf(parse(faulty, cuts)), outcomeOf(whole), `cut at ${cuts}`);
-          }
         },
       ),
-      { seed: SEED, numRuns: 2000 },
-    );
-    for (const [kind, times] of Object.entries(seen)) assert.ok(times > 20, `${kind} only ${times} times`);
-  });
-
-  it('random bytes, too', () => {
-    fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 200 }), fc.boolean(), (tail, isBehindHead) => {
-        const bytes = Buffer.concat([bytesOf(isBehindHead ? CHUNKED : ''), tail]);
-        assert.deepEqual(outcomeOf(parse(bytes, byteByByte(bytes))), outcomeOf(parse(bytes, [])));
-      }),
-      { seed: SEED, numRuns: 500 },
+      { seed: SEED, numRuns: 1000 },
     );
   });
 
@@ -508,30 +393,11 @@ describe('createHeadCache()', () => {
     assert.equal(readHead(text), head);
   });
 
-  it('is not shared with another one', () => {
-    assert.notEqual(createHeadCache()(text), createHeadCache()(text));
-  });
-
-  it('throws for a malformed head each time', async () => {
-    const readHead = createHeadCache();
-    for (let i = 0; i < 3; i += 1) assert.equal((await caught(() => readHead('HTTP/1.1'))).code, BAD);
-  });
-
   it('forgets: a server whose heads all differ does not fill the memory', () => {
     const readHead = createHeadCache();
     const head = readHead(text);
     for (let i = 0; i < 1000; i += 1) assert.equal(readHead(`${OK}X: ${i}\r\nContent-Length: 1`).body, 1);
     assert.notEqual(readHead(text), head);
     assert.deepEqual(readHead(text), head);
-  });
-
-  it('a parser that uses it gives the same answers', () => {
-    /** @type {string[]} */
-    const bodies = [];
-    const parser = new ResponseParser(ROOMY, createHeadCache(), (_, body) => bodies.push(body));
-    for (const body of ['one', 'two', 'three', 'six', '', 'three']) {
-      parser.feed(bytesOf(`${OK}Content-Length: ${body.length}\r\n\r\n${body}`));
-    }
-    assert.deepEqual(bodies, ['one', 'two', 'three', 'six', '', 'three']);
   });
 });
