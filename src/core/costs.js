@@ -27,6 +27,9 @@ const PACE_BLOCKS = 100;
 /** Assumed for a chain with too few blocks, or with pauses between them. */
 export const DEFAULT_BLOCK_S = 1;
 const LONGEST_BLOCK_S = 60;
+/** The last gaps between blocks, and how many of them may be pauses. */
+const LATE_GAPS = 10;
+const LONGEST_GAPS = 2;
 
 /**
  * Prints the estimated cost where fees are real money, and checks it against --max-spend.
@@ -132,8 +135,29 @@ export async function secondsPerBlock(rpc, { number: head, timestampS }) {
   if (head - from < 2) return null;
   const first = await nullIfOdd(ask(rpc, headerAt(from), 'setup'));
   if (timestampS === null || (first?.timestampS ?? null) === null) return null;
-  const seconds = (timestampS - Number(first?.timestampS)) / (head - from);
+  const seconds = Math.min(
+    (timestampS - Number(first?.timestampS)) / (head - from),
+    await lately(rpc, head, timestampS),
+  );
   return seconds > 0 && seconds <= LONGEST_BLOCK_S ? seconds : null;
+}
+
+/**
+ * Without the longest gaps, so that pauses of a chain that makes blocks on demand do not count.
+ * @param {Rpc} rpc
+ * @param {number} head
+ * @param {number} timestampS of the head
+ * @returns {Promise<number>} infinite: not known
+ */
+async function lately(rpc, head, timestampS) {
+  const numbers = Array.from({ length: Math.min(LATE_GAPS, head - 1) }, (_, i) => head - 1 - i);
+  const headers = await nullIfOdd(askAll(rpc, numbers.map(headerAt), 'setup'));
+  const timesS = [timestampS, ...(headers ?? []).flatMap((header) => header?.timestampS ?? [])];
+  const gapsS = timesS.slice(1).map((timeS, i) => timesS[i] - timeS);
+  if (gapsS.length < LATE_GAPS) return Infinity;
+  const usual = gapsS.sort((a, b) => a - b).slice(0, -LONGEST_GAPS);
+  // Timestamps are whole seconds: the sum may be one too low.
+  return (usual.reduce((sum, gapS) => sum + gapS, 0) + 1) / usual.length;
 }
 
 /** @param {Cost} cost @returns {string} one line */

@@ -174,13 +174,16 @@ export class Load {
     const { loadStartUs } = this.#plan;
     const leastMs = this.#isStopped ? DRAIN_WAIT_MS : this.#options.times.intervalMs;
     const waitUs = WAIT * Math.max(1000 * leastMs, spanUs ?? 0);
+    // Of a window without a block that is shorter than the time between two nothing is known.
+    const knownUs = this.#isStopped ? this.#throughput.endUs(nowUs, 0) : Infinity;
     while (this.#unsettled.length > 0) {
       const [{ row, sums }] = this.#unsettled;
       const endUs = loadStartUs + 1000 * row.endMs;
       const isSettled = nowUs === Infinity || settledUs >= endUs;
       if (!isSettled && nowUs < endUs + waitUs) return;
       this.#unsettled.shift();
-      const shown = isSettled ? row : { ...row, tps: null, perSecond: undefined };
+      const shown =
+        isSettled && (row.phase !== 'load' || endUs <= knownUs) ? row : { ...row, tps: null, perSecond: undefined };
       const totals = { ...sums, runTps: row.phase === 'load' && isSettled ? meanTps(this.#log.rows, row.endMs) : null };
       for (const output of this.#options.outputs) output.interval?.(shown, totals);
     }

@@ -1,4 +1,5 @@
 import { auditGaps, auditResult } from '../stats/audit-result.js';
+import { blockIntervalMs } from '../stats/blocks.js';
 import { figureOf, nodeCpuPercent, socketWarnings } from '../stats/figures.js';
 import { cutShort, shortWindow } from '../stats/growth.js';
 import { LISTED_COUNTS } from '../stats/metrics.js';
@@ -273,7 +274,7 @@ const GAS_FIGURES = ['gas', 'chain.gas', 'gas.op', 'fullness', 'fullness.p50', '
 
 /** A stall is longer than STALL_MS and than STALL block intervals. */
 const STALL_MS = 2000;
-const STALL = 10;
+const STALL = 5;
 const LISTED_OUTAGES = 3;
 
 /** Lines on outages, stalls, resubmissions and reorgs. @param {RunFile} run */
@@ -285,10 +286,9 @@ function troubles({ generator, reorgs, blocks, window }) {
   });
   if (outages.length > LISTED_OUTAGES) lines.push(`  outage      and ${count(outages.length - LISTED_OUTAGES)} more`);
   const gapMs = blocks.gapMaxMs ?? 0;
-  if (blocks.count > 1 && gapMs >= Math.max(STALL_MS, STALL * (window.durationMs / blocks.count)))
-    lines.push(
-      `  stall       no new block was seen for ${seconds(gapMs)}; ${seconds(window.durationMs / blocks.count)} is the average`,
-    );
+  const usualMs = blockIntervalMs(blocks, window.durationMs);
+  if (blocks.count > 1 && gapMs >= Math.max(STALL_MS, STALL * usualMs))
+    lines.push(`  stall       no new block was seen for ${seconds(gapMs)}; ${seconds(usualMs)} is usual`);
   const { repeated, rebroadcast, lost = 0, replaced } = generator.resubmissions;
   /** @type {Array<[number, string]>} */
   const sentAgain = [

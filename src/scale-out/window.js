@@ -107,8 +107,9 @@ export function minOf(values) {
  * @throws {InputError | IncompleteError} the former if nothing shows that these are instances of one run
  */
 export function commonWindow(headers, { correctionsMs }, allowPartial) {
-  const windows = headers.map(({ windowStartMs, windowEndMs, hasLoad }, i) => {
-    return { startMs: windowStartMs + correctionsMs[i], endMs: windowEndMs + correctionsMs[i], hasLoad };
+  const windows = headers.map(({ windowStartMs, windowEndMs, knownMs, hasLoad }, i) => {
+    const endMs = Math.min(windowEndMs, windowStartMs + knownMs) + correctionsMs[i];
+    return { startMs: windowStartMs + correctionsMs[i], endMs, hasLoad };
   });
   // Instances without any interval in their window are excluded from the common window.
   const measured = windows.filter(({ hasLoad }) => hasLoad);
@@ -143,6 +144,8 @@ export class Grid {
   /** @type {Map<number, IntervalRow>} */
   #slots = new Map();
   #firstLoad;
+  /** Slots of which an instance does not know its rate. @type {Set<number>} */
+  #unknown = new Set();
   /** The throughput of all instances. */
   series = new Series();
 
@@ -178,7 +181,10 @@ export class Grid {
       const before = own.get(slot);
       own.set(slot, before === undefined ? shifted : merge(ROW, before, shifted, shareOf(before, shifted)));
     }
-    for (const [slot, row] of own) this.#slots.set(slot, merge(ROW, this.#slots.get(slot), row));
+    for (const [slot, row] of own) {
+      if (row.phase === 'load' && row.tps === null) this.#unknown.add(slot);
+      this.#slots.set(slot, merge(ROW, this.#slots.get(slot), row));
+    }
   }
 
   /** @param {IntervalRow} row */
@@ -196,7 +202,8 @@ export class Grid {
     return slots.map(([slot, sum]) => {
       const endMs = slot < last ? (slot + 1) * this.stepMs : Math.max(startMs, sum.endMs);
       const { verified } = this.series.between(startMs, endMs);
-      const tps = slot === DRAIN || endMs <= startMs ? null : (1000 * verified) / (endMs - startMs);
+      const tps =
+        slot === DRAIN || this.#unknown.has(slot) || endMs <= startMs ? null : (1000 * verified) / (endMs - startMs);
       const row = { ...sum, startMs, endMs, tps };
       startMs = endMs;
       return asJson(row);

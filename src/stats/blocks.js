@@ -17,8 +17,11 @@ export function statesGas({ transactions, gasUsed }) {
 
 /** @param {SeenBlock} block @returns {BlockTotals} */
 export function totalsOfBlock({ number, transactions, ours, gasUsed, gasLimit, ownGasLimit = 0, skewMs, gapMs }) {
-  // Nodes reserve a transaction's gas limit, which may be twice the gas that it uses.
-  const isUsedUp = transactions > 0 && gasUsed + (2 * gasUsed) / transactions > gasLimit;
+  // Nodes reserve a transaction's gas limit. Those of others are not known: they may be twice the gas used, but a block that
+  // is half empty proves nothing.
+  const areLimitsKnown = ours === transactions && ownGasLimit > 0;
+  const nextGas = areLimitsKnown ? ownGasLimit / ours : (2 * gasUsed) / transactions;
+  const isUsedUp = transactions > 0 && gasUsed + nextGas > gasLimit && (areLimitsKnown || gasUsed >= gasLimit / 2);
   // Some chains fill blocks by the gas limits of transactions: they never go above that of the block.
   const isReserved = ours > 0 && ownGasLimit <= gasLimit && ownGasLimit + ownGasLimit / ours > gasLimit;
   const isFull = gasLimit > 0 && (isUsedUp || isReserved);
@@ -33,13 +36,18 @@ export function totalsOfBlock({ number, transactions, ours, gasUsed, gasLimit, o
     own: ours === transactions ? { transactions, gasUsed } : { transactions: 0, gasUsed: 0 },
     gasLimit,
     fullnessSum: fullness ?? 0,
-    fullness: fullness === null ? {} : { [(100 * fullness).toFixed(1)]: 1 },
+    fullness: fullness === null ? {} : { [fullnessKey(100 * fullness)]: 1 },
     full: isFull ? 1 : 0,
     gapMaxMs: gapMs,
     skewMinMs: skewMs,
     skewMaxMs: skewMs,
     skewSumMs: skewMs ?? 0,
   };
+}
+
+/** Few different ones, and two digits also of blocks that are nearly empty. @param {number} percent */
+function fullnessKey(percent) {
+  return percent >= 1 || percent === 0 ? percent.toFixed(1) : String(Number(percent.toPrecision(2)));
 }
 
 /** The blocks of consecutive times. @param {BlockTotals} a @param {BlockTotals} b the later ones @returns {BlockTotals} */

@@ -205,7 +205,7 @@ function sum(a, b) {
 }
 
 /** Figures of the stages of --stages that had begun; empty without --stages. @param {RunParts} parts */
-function byStage({ stats, schedule = null, durationUs }) {
+function byStage({ stats, schedule = null, durationUs, ratesUs }) {
   if (schedule?.firstStage === undefined) return {};
   const { stages, firstStage } = schedule;
   let endUs = 0;
@@ -215,7 +215,9 @@ function byStage({ stats, schedule = null, durationUs }) {
     const group = stats.byStage[firstStage + i];
     if (group === undefined || endUs <= startUs) return [];
     const { counts, latency, censored } = group;
-    const tps = (1e6 * group.windowVerified) / (endUs - startUs);
+    // If the drain was cut short, rates are known up to the last block.
+    const knownUs = Math.min(endUs, ratesUs) - startUs;
+    const tps = knownUs > 0 ? (1e6 * group.windowVerified) / knownUs : null;
     const place = { stage: i + 1, startMs: startUs / 1000, endMs: endUs / 1000, fromPerSecond, toPerSecond };
     return [{ ...place, counts, tps, latency: sum(latency, censored), censored: censored.toJSON() }];
   });

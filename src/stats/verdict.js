@@ -232,6 +232,7 @@ export function inFlightNeeded({ rates: { askedPerSecond: asked }, latency: { fr
 function factsOf(run) {
   const { blocks, config, counts, environment, failures, latency, probes, rates, window } = run;
   const { gasLimit } = blocks;
+  const inclusion = /** @type {{name?: string} | null} */ (environment.inclusion);
   const intervalUs = 1000 * blockIntervalMs(blocks, window.durationMs);
   const roundTripUs = 1000 * (Number(environment.roundTripMs) || 0);
   const [wallets, inFlight] = [Number(config.threads), Number(config.inFlight ?? 1)];
@@ -271,6 +272,8 @@ function factsOf(run) {
     // Beside calls the latency and the rate are those of both.
     isAnswered: calls === undefined && counts.failed + counts.timedOut + counts.abandoned <= RELEVANT * counts.started,
     ...{ p50Us, p90Us, inclusionUs: latency.stages.inclusion.meanUs ?? 0, ...firstAndLater(run) },
+    // With --inclusion sync the answer comes with the block.
+    submitUs: inclusion?.name === 'sync' ? 0 : (latency.stages.submit.meanUs ?? 0),
     // Without a gas limit nothing is known of the room in a block.
     isFull: blocks.count > 0 && Boolean(gasLimit) && (blocks.full ?? 0) >= 0.5 * blocks.count,
     fullness: blocks.count === 0 || !gasLimit ? null : blocks.gasUsed / (blocks.count * gasLimit),
@@ -368,8 +371,16 @@ function outagesOf(run, load) {
   return [...known, { fromMs: silent[0].startMs, toMs: Infinity, words: codes.join(', ') }];
 }
 
+/** Share of the block interval for which a transaction waits on average to be taken, if all of them take most of it. */
+const SLOW_SUBMISSION = 0.4;
+/** Share of the wallets that the rate and the median latency account for; less if the chain halted, for example. */
+const ACCOUNTED = 0.7;
+
 /** @param {Facts} facts */
-function isOneBlock({ p50Us, p90Us, blockUs, confirmations, extraUs }) {
+function isOneBlock({ p50Us, p90Us, blockUs, confirmations, extraUs, submitUs, lateUs, asked, done, slots }) {
+  // One transaction after the other is taken: with more of them the last would miss the block.
+  const isTakenSlowly = submitUs - lateUs > SLOW_SUBMISSION * blockUs + extraUs;
+  if (isTakenSlowly || (asked === null && (done * p50Us) / 1e6 < ACCOUNTED * slots)) return false;
   const within = (/** @type {number} */ blocks) => (blocks + confirmations) * blockUs + extraUs;
   // On an idle chain an operation takes one block. With room for most of them only the others wait for a second one.
   return blockUs < Infinity && p50Us <= within(1.3) && p90Us <= within(1.6);

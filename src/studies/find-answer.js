@@ -80,7 +80,8 @@ const threeDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3
 
 /**
  * @typedef {object} Tried what a search knows
- * @property {Pick<Searched, 'name' | 'behind' | 'short'>} searched
+ * @property {number} [mostPerSecond] throughput of the fastest run, whether it held or not
+ * @property {Pick<Searched, 'name' | 'behind' | 'short' | 'unit'>} searched
  * @property {readonly Trial[]} trials
  * @property {Figures} figures
  * @property {End} end
@@ -157,12 +158,10 @@ function heldOf(trials) {
 }
 
 /** @param {Tried} tried @param {string} limit */
-function notFound({ searched, trials }, limit) {
-  const most = heldOf(trials).at(-1);
+function notFound({ searched, trials, mostPerSecond = 0 }, limit) {
+  const most = heldOf(trials).at(-1)?.value ?? (searched.unit === undefined ? mostPerSecond : 0);
   const atLeast =
-    most === undefined
-      ? 'no run held its rate'
-      : `the node took at least ${valueText(searched, most.value)}${searched.behind}`;
+    most === 0 ? 'no run held its rate' : `the node took at least ${valueText(searched, most)}${searched.behind}`;
   return `not found: ${limit}; ${atLeast}`;
 }
 

@@ -10,6 +10,7 @@ import { failure } from './experiment.js';
 import { answerOf, limitOf, valueText } from './find-answer.js';
 import { argsOf, cellName, fileOf, planCells } from './plan.js';
 import { environmentOf } from './run-files.js';
+import { median } from './statistics.js';
 import { runStudy } from './study.js';
 import { addRun, cellOf, planOf } from './sweep.js';
 import { sweepResult } from './sweep-text.js';
@@ -130,6 +131,8 @@ const DROPPED = 0.01;
  */
 const NEARLY = 0.75;
 const DISTURBED = 0.1;
+/** And for so many times the share of runs that held: a node on the same machine always takes some. */
+const MORE = 1.5;
 
 class Search {
   #study;
@@ -144,8 +147,12 @@ class Search {
   #capacity;
   /** What runs of an earlier command met. */
   #earlier;
+  /** Throughput of the fastest run. */
+  #mostPerSecond = 0;
   /** Runs by rate, with their median latency. @type {Array<{value: number, holds: boolean, latencyUs: number}>} */
   #latencies = [];
+  /** Shares of the time for which the load of runs that held waited for a CPU. @type {number[]} */
+  #waitedShares = [];
   /** Values whose runs were made again because other programs had the CPU. @type {Set<number>} */
   #again = new Set();
   /** Runs of the current trial that do not count. */
@@ -214,6 +221,7 @@ class Search {
   /** @param {RunFile} run @param {number} value @param {boolean} holds */
   #learn({ latency, rates }, value, holds) {
     const { p50Us } = latency.total;
+    this.#mostPerSecond = Math.max(this.#mostPerSecond, rates.verifiedPerSecond ?? 0);
     if (p50Us !== null) this.#latencies.push({ value, holds, latencyUs: p50Us });
     if (rates.askedPerSecond !== null && value > 0) this.#operations ??= rates.askedPerSecond / value;
   }
@@ -285,13 +293,17 @@ class Search {
    */
   #reasonToRepeat(run, value, { holds, isShort, limit }) {
     if (this.#capacity?.isTooShort(run)) return 'with a longer run, for 10 blocks';
-    if (holds) return null;
+    const waitedShare = waitedShareOf(run);
+    if (holds) {
+      this.#waitedShares.push(waitedShare);
+      return null;
+    }
     const raised = isShort ? (this.#capacity?.fit(this.#needed(value)) ?? null) : null;
     if (raised !== null) return `with ${raised}`;
     const { askedPerSecond, achievedPerSecond } = run.rates;
-    const waitedShare = waitedShareOf(run);
+    const usualShare = this.#waitedShares.length === 0 ? 0 : median(this.#waitedShares);
     const isNear = askedPerSecond !== null && (achievedPerSecond ?? 0) >= NEARLY * askedPerSecond;
-    const isChance = isNear && waitedShare >= DISTURBED && limit?.isOurs !== false;
+    const isChance = isNear && waitedShare >= Math.max(DISTURBED, MORE * usualShare) && limit?.isOurs !== false;
     if (!isChance || this.#again.has(value)) return null;
     this.#again.add(value);
     return `other programs had the CPU ${percent(waitedShare)} of the time`;
@@ -348,6 +360,7 @@ class Search {
     const held = conditions.find(({ figure, operator }) => figure === 'held' && operator.startsWith('>'));
     this.#end = estimate.end();
     const answer = answerOf({
+      mostPerSecond: this.#mostPerSecond,
       searched: this.#searched,
       trials: this.#find.trials,
       figures: estimate.figures(),

@@ -60,6 +60,7 @@ function headerOf(index, given = {}, run = {}) {
     loadStartMs: START_MS,
     windowStartMs: START_MS,
     windowEndMs: START_MS + 10_000,
+    knownMs: 10_000,
     intervalMs: 1000,
     hasLoad: true,
     achieved: 1,

@@ -23,6 +23,8 @@ function socketsOf(portsLeft) {
  * @param {Partial<Readings>} [given.probes]
  * @param {number} [given.latencyUs]
  * @param {number} [given.fastestUs]
+ * @param {number} [given.submitUs]
+ * @param {number} [given.doneShare] of what the wallets do with this latency
  * @param {Partial<BlockTotals>} [given.blocks]
  * @param {Partial<RunFile['generator']>} [given.generator]
  * @param {Record<string, unknown>} [given.config]
@@ -34,6 +36,8 @@ function closedRun({
   probes = {},
   latencyUs = 100_000,
   fastestUs = latencyUs,
+  submitUs = 3000,
+  doneShare = 1,
   blocks,
   generator,
   config,
@@ -43,17 +47,22 @@ function closedRun({
   const run = runFileOf();
   const stages = {
     queued: distributionOf(1000),
-    submit: distributionOf(3000),
-    inclusion: distributionOf(latencyUs - 8000),
+    submit: distributionOf(submitUs),
+    inclusion: distributionOf(latencyUs - submitUs - 5000),
     readBack: distributionOf(4000),
   };
   const latencies = distributionOf(fastestUs, latencyUs, latencyUs);
   const rows = [0, 1, 2, 3].map((i) =>
     rowOf({ startMs: 2500 * i, endMs: 2500 * (i + 1), inFlight: 200, latency: distributionOf(latencyUs) }),
   );
+  const own = { threads: 200, inFlight: 1, ...config };
   return {
     ...run,
-    config: { ...run.config, threads: 200, inFlight: 1, ...config },
+    config: { ...run.config, ...own },
+    rates: {
+      ...run.rates,
+      verifiedPerSecond: (doneShare * Number(own.threads) * Number(own.inFlight) * 1e6) / latencyUs,
+    },
     environment: { ...run.environment, roundTripMs: 1, ...environment },
     window: {
       ...run.window,
@@ -280,6 +289,8 @@ const CASES = {
         generator: { resubmissions: { repeated: 0, rebroadcast: 900, lost: 0, replaced: 0 } },
       }),
     ],
+    ['a chain that stood still for half of the window', closedRun({ doneShare: 0.5 })],
+    ['transactions that are taken one after the other', closedRun({ submitUs: 80_000 })],
     ['a busy node, in step with the blocks', closedRun({ probes: nodeOf(1.34) }), /used 134 % of a core/],
     [
       'slower than a block takes, and the node was not watched',
