@@ -95,23 +95,6 @@ describe('a mix of calls', () => {
     const latencyMs = Number(latency.total.sumUs) / 1000;
     assert.ok(latencyMs <= window.durationMs * 2 - 4 * SLOW_MS + 50, 'which is no latency');
   });
-
-  test('runs of the same calls compare, those of others do not', async (t) => {
-    const folder = temporaryFolder(t);
-    const [first, third] = [
-      await run(t, [MIX[0]], '-t 2 --iterations 30'),
-      await run(t, [MIX[1]], '-t 2 --iterations 30'),
-    ];
-    // Files of one name, in folders of their own.
-    const [a, b, c] = [first.run, { ...first.run, id: crypto.randomUUID() }, third.run].map((json, i) => {
-      const file = join(folder, `${i}.json`);
-      writeFileSync(file, JSON.stringify({ ...json, config: { ...json.config, calls: 'calls.json' } }));
-      return file;
-    });
-    await exited(0, ['compare', a, '--with', b]);
-    const different = await exited(65, ['compare', a, '--with', c]);
-    assert.match(different.stderr, /the calls in .* are not those in/);
-  });
 });
 
 describe('pages of a data set', () => {

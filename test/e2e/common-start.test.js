@@ -6,11 +6,9 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
-import { rpcCall, startAnvil } from '../helpers/anvil.js';
-import { exited, readJson, runStress, spawnStress, startStress } from '../helpers/cli.js';
-import { DEV_WALLETS } from '../helpers/dev-wallets.js';
-import { assertPartialRunFile, assertRunFile } from '../helpers/run-file.js';
-import { INTERVAL_LINE, SECOND_WISH_MS, killedBy, nodeFor, runOf, startOf } from '../helpers/run-of.js';
+import { readJson, startStress } from '../helpers/cli.js';
+import { assertRunFile } from '../helpers/run-file.js';
+import { SECOND_WISH_MS, nodeFor, runOf, startOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /** @import { TestContext } from 'node:test' */
@@ -67,12 +65,6 @@ function assertBeganTogether({ instance: { start }, window }) {
   assert.ok(Math.abs(offMs) <= 1, `${window.startedAt} is not ${lateMs} ms after ${start.at}`);
 }
 
-/** @param {number} index of a wallet @returns {Promise<number>} how many transactions it has sent */
-async function sentFrom(index) {
-  const { address } = DEV_WALLETS.deriveChild(index);
-  return Number(await rpcCall(node.url, 'eth_getTransactionCount', [address, 'pending']));
-}
-
 /** A machine may be too busy to be ready in time. @param {number} seconds @param {(startAt: string) => Promise<any>} run */
 async function soonOrLater(seconds, run) {
   const at = (/** @type {number} */ seconds) => (Date.now() / 1000 + seconds).toFixed(3);
@@ -110,33 +102,6 @@ describe('a common start', { concurrency: 4 }, () => {
     });
   });
 
-  test('interrupted while it waits: it ends promptly, and leaves nothing behind', async (t) => {
-    const { args, own } = site(t, 20);
-    const running = startStress(args(1));
-    await running.waitFor(/^waiting for 1 of 2 instances: 0$/m);
-    assert.deepEqual(readdirSync(own), ['1-0.json']);
-    running.child.kill('SIGINT');
-    const { code, stderr } = await running.done;
-    assert.deepEqual([code, stderr], [130, 'stress: interrupted while waiting for the common start\n']);
-    assert.deepEqual(readdirSync(own), []);
-  });
-
-  test('killed while it waits and started again with its attempt: it takes part in its own place', async (t) => {
-    const { args, results, own } = site(t, 40);
-    const killed = spawnStress(args(1));
-    await killed.waitFor(/^waiting for 1 of 2 instances: 0$/m);
-    killed.child.kill('SIGKILL');
-    await killed.done;
-    const both = await Promise.all([runStress(args(0)), runStress(args(1, { '--attempt': 1 }))]);
-    // Index 0 may be there before the one that was started again: it begins with the one whose word it has.
-    const { arrivals } = readJson(join(own, 'start.json'));
-    const isIn = arrivals[1].attempt === 1;
-    assert.deepEqual([both[0].code, both[1].code], [0, isIn ? 0 : 75], both[1].stderr);
-    assert.ok(existsSync(join(results, 'demo-00000-0.json')));
-    assert.equal(existsSync(join(results, 'demo-00001-1.json')), isIn);
-    if (!isIn) assert.match(both[1].stderr, /starts without this instance|started at/);
-  });
-
   test('--start-at: met to the millisecond, without an index as well', async (t) => {
     let startAt = '';
     const words = '-t 3 -o 62 -d 700ms --start-at';
@@ -150,69 +115,11 @@ describe('a common start', { concurrency: 4 }, () => {
     const { index, start } = run.instance;
     assert.deepEqual([index, start.at], [null, new Date(Math.round(Number(startAt) * 1000)).toISOString()]);
   });
-
-  test('--start-at: the wait for confirmations of the set-up is over by then', async (t) => {
-    const chain = await startAnvil({ args: ['--accounts', '3', '-b', '0.25'] });
-    t.after(() => chain.stop());
-    const { stderr, run } = await soonOrLater(6, (at) =>
-      runOf(t, `-t 3 -d 700ms --confirmations 8 --start-at ${at}`, { chain, exit: null }),
-    );
-    assert.equal(run?.exitCode, 0, stderr);
-    assertBeganTogether(run);
-    // Eight blocks are two seconds, and a load that begins more than one second late does not begin.
-    assert.equal(run.audit.exact, true);
-  });
-
-  test('--start-at that was missed: 75, and nothing was sent', async () => {
-    const common = ['--rpc', node.url, '-t', '3', '-o', '66', '-d', '700ms'];
-    const { stderr } = await exited(75, [...common, '--start-at', ((Date.now() - 5000) / 1000).toFixed(3)]);
-    assert.match(stderr, /^stress: --start-at \S+Z had passed by \d+\.\d s before this instance arrived; .*\n$/);
-    assert.equal(await sentFrom(66), 0);
-  });
 });
 
 describe('results', { concurrency: 4 }, () => {
-  test('a folder that cannot be written is found before anything is sent', async (t) => {
-    const { args, folder, results } = site(t, 70);
-    writeFileSync(join(folder, 'file'), '');
-    for (const [option, place, words] of /** @type {Array<[string, string, RegExp]>} */ ([
-      ['--results', join(folder, 'file'), /cannot write .*file: a file is in the way/],
-      ['--results', '/proc/nobody/can', /cannot write .*can: /],
-      ['--barrier', join(folder, 'file'), /cannot write .*demo: a file is in the way/],
-    ])) {
-      const { stderr } = await exited(73, args(0, { [option]: place }));
-      assert.match(stderr, words);
-    }
-    assert.equal(await sentFrom(70), 0);
-    assert.ok(!existsSync(results) || readdirSync(results).length === 0);
-  });
-
   /** The only instance, with wallets that no other test uses. @param {number} offset */
   const alone = (offset) => `--chain-id 31337 -t 2 -o ${offset} --instances 1 --index 0`;
-
-  test('killed in its load: its partial run file is there, with who it is', async (t) => {
-    const words = `${alone(80)} --results DIR/results --interval 300ms`;
-    const running = startOf(t, words, { rpc: node.url, start: spawnStress });
-    await running.waitFor(INTERVAL_LINE);
-    running.child.kill('SIGKILL');
-    await running.done;
-    assert.deepEqual(readdirSync(join(running.folder, 'results')), ['run-00000-0.json']);
-    const run = readJson(join(running.folder, 'results', 'run-00000-0.json'));
-    assertPartialRunFile(run);
-    const { index, instances, start } = run.instance;
-    assert.deepEqual([index, instances, start], [0, 1, { by: null, at: null, waitedMs: null, lateMs: null }]);
-  });
-
-  for (const [name, more, exit] of /** @type {Array<[string, string, number]>} */ ([
-    ['a threshold that failed, with --quiet', '-d 500ms --threshold tps>1000000 --quiet', 99],
-    ['an interrupt', '', 130],
-  ]))
-    test(`the line is printed after ${name}`, async (t) => {
-      const during = exit === 130 ? killedBy('SIGINT', /^ +\d\.\d s /m) : undefined;
-      const { stdout, run } = await runOf(t, `${alone(exit)} ${more}`, { rpc: node.url, exit, during });
-      assert.deepEqual([resultsIn(stdout), run.exitCode], [[run], exit]);
-      if (exit === 99) assert.match(stdout, /^STRESS_RESULT \S+\n$/, 'and nothing else');
-    });
 
   test('interrupted when all is ready, shortly before the load: no run file that looks like one killed under load', async (t) => {
     const { stdout, stderr, code, folder, out } = await soonOrLater(14, async (startAt) => {
@@ -252,11 +159,5 @@ export default () => ({ kind: 'transaction', next: () => ({ to: '0x' + '11'.repe
     }
     // Where the signal meets it depends on the speed of the machine.
     assert.match((await running.end(130)).stderr, /^stress: interrupted (during set-up|before the load)\n$/);
-  });
-
-  test('a failure before the load has no line', async () => {
-    const words = alone(88).replace('31337', '5').split(' ');
-    const { code, stdout } = await runStress(['--rpc', node.url, ...words, '-d', '500ms']);
-    assert.deepEqual([code, stdout], [77, '']);
   });
 });

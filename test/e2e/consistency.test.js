@@ -7,12 +7,8 @@ import { anvilFor } from '../helpers/anvil.js';
 import { passOn, serve } from '../helpers/endpoint.js';
 import { FAULTS, startInconsistentNode } from '../helpers/inconsistent-node.js';
 import { runOf, sumOf } from '../helpers/run-of.js';
-import { assertRefused } from '../helpers/table.js';
 
 /** @import { TestContext } from 'node:test' */
-
-/** Each was made, or is named with the reason. */
-const KINDS = 'block effect head index logs nonce receipt subscription unknown'.split(' ');
 
 const anvil = anvilFor('--block-time 0.1');
 
@@ -43,18 +39,6 @@ describe('--check consistency', { concurrency: true }, () => {
     assert.equal(run.audit?.result, 'exact');
   });
 
-  test('a node that agrees with itself passes, with worker threads as well', async (t) => {
-    const { stdout, run } = await checked(t, anvil.url, '--workers 2 --threshold violations=0');
-    assert.match(stdout, /consistency \d+ checks of \d+ kinds, no contradiction\n/);
-    const { checks, off } = run.consistency;
-    assert.ok(checks.effect > 0 && checks.nonce > 0);
-    assert.deepEqual(Object.keys({ ...checks, ...off }).sort(), KINDS);
-    // Half of the requests of the load, 4 per second, and a last round.
-    const load = sumOf(Object.values(run.generator.rpcCalls));
-    const seconds = (Date.parse(run.endedAt) - Date.parse(run.startedAt)) / 1000;
-    assert.ok(run.consistency.requests <= load / 2 + 4 * seconds + 20, `${run.consistency.requests} of ${load}`);
-  });
-
   test('what the chain does not have is off, and named; each endpoint is asked over several connections', async (t) => {
     const sockets = new Set();
     const { url } = await serve((body, _, { socket }) => {
@@ -70,12 +54,4 @@ describe('--check consistency', { concurrency: true }, () => {
     assert.match(stdout, /not checked: block \(http:.*no such method.*\)/);
     assert.deepEqual(run.consistency.violations, {});
   });
-
-  test('plain calls leave nothing to check; a threshold needs the checks', (t) =>
-    assertRefused(t, [
-      ['-t 1 --workload rpc --method a --check consistency', 64, /^stress: --check consistency needs transactions: /],
-      ['-t 1 --threshold violations=0', 64, /^stress: --threshold on violations needs .*: --check consistency\n$/],
-      ['-t 1 --check-share 2%', 64, /^stress: --check-share needs --check KIND\n$/],
-      ['-t 1 --check order', 64, /^stress: --check must be one of consistency, not .*\n$/],
-    ]));
 });

@@ -14,7 +14,7 @@ import { assertNothingLeft, chainProcesses } from '../helpers/leftovers.js';
 import { mutant } from '../helpers/mutant.js';
 import { CTRL_C, spawnOnTerminal } from '../helpers/pty.js';
 import { serveBehind } from '../helpers/endpoint.js';
-import { EXACT, INTERVAL_LINE, SECOND_WISH_MS, STACK_TRACE, killedBy, runOf, startOf } from '../helpers/run-of.js';
+import { EXACT, INTERVAL_LINE, SECOND_WISH_MS, STACK_TRACE, startOf } from '../helpers/run-of.js';
 
 /**
  * @import { TestContext } from 'node:test'
@@ -54,18 +54,6 @@ test('Ctrl-C on a terminal: the chain lives until the drain is over, the audit i
   assert.deepEqual([run.end, run.exitCode, run.audit.exact], ['interrupted', 130, true]);
   assert.equal(run.counts.verified, run.counts.started, 'what was in flight was drained');
 });
-
-for (const [signal, exit, end] of /** @type {const} */ ([
-  ['SIGTERM', 143, 'terminated'],
-  ['SIGHUP', 129, 'hangup'],
-]))
-  test(`${signal}: a whole summary, an exact audit, exit ${exit}`, async (t) => {
-    const { stdout, stderr, run } = await runOf(t, '', { ...SLICE, exit, during: killedBy(signal) });
-    assert.equal(stderr, '');
-    assert.match(stdout, /^Summary: [^]*^ {2}latency ms/m);
-    assert.match(stdout, EXACT);
-    assert.deepEqual([run.end, run.counts.verified], [end, run.counts.started]);
-  });
 
 test('the terminal is closed: the run file is whole, nothing is left', async (t) => {
   const stress = start(t, '', { start: spawnOnTerminal });

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { anvilFor, freePort, rpcCall, startAnvil } from '../helpers/anvil.js';
+import { anvilFor } from '../helpers/anvil.js';
 import { startFaultProxy } from '../helpers/fault-proxy.js';
-import { passOn, serve } from '../helpers/endpoint.js';
+import { passOn, serve, serveMethods } from '../helpers/endpoint.js';
 import { assertAgrees } from '../helpers/recompute.js';
 import { readRows } from '../helpers/rows.js';
 import { runOf, startOf, sumOf } from '../helpers/run-of.js';
@@ -123,44 +123,9 @@ describe('several endpoints', { concurrency: false }, () => {
     assert.ok(run.latency.stages.readBack.maxUs > 150_000 && run.audit.exact);
   });
 
-  test('round-robin: they take turns with what is sent', async (t) => {
-    const [a, b] = [await startEndpoint(), await startEndpoint()];
-    const words = `-d 1s --spread round-robin --rpc ${a.url},${b.url}`;
-    const [atA, atB] = verifiedAt((await runOf(t, words, { chain: anvil, rpc: null, threads: 2 })).run);
-    assert.ok(atA > 0 && Math.abs(atA - atB) <= 2, `${atA} and ${atB}`);
-  });
-
-  test('that have block 0 only: whether they serve one chain is unknown', async (t) => {
-    const fresh = await startAnvil({ args: ['--accounts', '5'] });
-    const { url } = await serve((body) => passOn(fresh.url, body));
-    const words = `--workload transfer -d 500ms --rpc ${fresh.url},${url}`;
-    const { stderr, run } = await runOf(t, words, { chain: fresh, rpc: null, threads: 2 });
-    assert.match(stderr, /^WARN: the endpoints have only block 0: whether they serve one chain is unknown$/m);
-    assert.equal(run.audit.exact, true);
-  });
-
-  test('of different chains are refused, and so is one that is not there', async (t) => {
-    const flags = ['--chain-id 1337', ...Array(3).fill('--timestamp 1700000000')];
-    const chains = await Promise.all(flags.map((words) => startAnvil({ args: words.split(' ') })));
-    const [other, first, second, behind] = chains;
-    // What is in the blocks behind the first one differs, as in two chains that were used.
-    for (const [i, { url }] of [first, second].entries()) {
-      await rpcCall(url, 'anvil_setBalance', [`0x${'1'.repeat(40)}`, `0x${i}`]);
-      await rpcCall(url, 'evm_mine');
-    }
-    const unused = `http://127.0.0.1:${await freePort()}`;
-    const one = 'all --rpc endpoints must serve one chain';
-    const both = (/** @type {string} */ a, /** @type {string} */ b) => `-t 3 -d 1s --rpc ${a} --rpc ${b}`;
-    const [x, y, z] = [anvil.url, first.url, second.url];
-    await assertRefused(t, [
-      [both(x, other.url), 77, `${x} and ${other.url} are chains 31337 and 1337: ${one}`],
-      [both(x, y), 77, `${x} and ${y} are chains of id 31337 with different blocks 0: ${one}`],
-      [both(y, z), 77, `${y} and ${z} are chains of id 31337 with different blocks 1: ${one}`],
-      [`${both(y, z)} --rpc ${behind.url}`, 77, `${y} and ${z} are chains of id 31337 with different blocks 1: ${one}`],
-      [both(x, unused), 69, `${unused}: connection refused; is the node running? --wait-for 30s waits for it`],
-    ]);
-    for (const { url } of [first, second])
-      assert.equal(await rpcCall(url, 'eth_blockNumber'), '0x1', 'nothing was sent');
-    await Promise.all(chains.map((chain) => chain.stop()));
+  test('of different chains are refused', async (t) => {
+    const { url } = await serveMethods({ eth_chainId: '0x539' });
+    const says = `${anvil.url} and ${url} are chains 31337 and 1337: all --rpc endpoints must serve one chain`;
+    await assertRefused(t, [[`-t 3 -d 1s --rpc ${anvil.url} --rpc ${url}`, 77, says]]);
   });
 });

@@ -1,12 +1,11 @@
 /** What wallets must have, who pays what is missing, how it comes back, and at what price transactions are sent. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Wallet, formatEther, parseEther } from 'ethers';
 import { anvilFor, startAnvil } from '../helpers/anvil.js';
 import { exited, runStress } from '../helpers/cli.js';
 import { DEV_MNEMONIC, DEV_WALLETS } from '../helpers/dev-wallets.js';
-import { runOf, startOf } from '../helpers/run-of.js';
+import { runOf } from '../helpers/run-of.js';
 
 /** @import { Anvil } from '../helpers/anvil.js' */
 
@@ -59,17 +58,6 @@ describe('wallets without funds', () => {
     return stderr;
   }
 
-  test('one message says how many, the first of them, and how much', async () => {
-    await setBalance(chain, walletAt(2).address, parseEther('0.4'));
-    await setBalance(chain, walletAt(3).address, parseEther('1'));
-    const [one, two, four] = [1, 2, 4].map((index) => walletAt(index).address);
-    const says =
-      `5 wallets have less than the 0.5 ether this run may need, 2.1 ether in all: ` +
-      `wallet 1 (${one}) lacks 0.5 ether, 2 (${two}) lacks 0.1 ether, 4 (${four}) lacks 0.5 ether, ...; ` +
-      `fund them with --fund-from or 'stress fund', or set the need with --fund-amount`;
-    await refused('-t 6 -o 1 -d 1s --fund-amount 0.5', AS_GIVEN, 69, says);
-  });
-
   test('without --fund-amount the need is an estimate that grows with the duration', async () => {
     const words = /^stress: 1 wallet has less than the (\S+) ether this run may need, \1 ether in all: /;
     const [short, long] = [
@@ -95,14 +83,6 @@ describe('wallets without funds', () => {
     const says = 'the funder is wallet 0 of the slice; use another key for --fund-from, or another slice';
     for (const command of ['-d 1s', 'fund'])
       await refused(`${command} -t 2 -o 0 --fund-amount 1`, WITH_FUNDER, 64, says);
-  });
-
-  test('a funder that is no key is not shown', async () => {
-    const digits = FUNDER.privateKey.slice(2);
-    for (const STRESS_FUNDER_KEY of [`"${FUNDER.privateKey}"`, `${digits},`, digits.replace(/.$/, 'g')]) {
-      const stderr = await refused('-t 1 -o 1 -d 1s', { STRESS_FUNDER_KEY }, 64, /^stress: /);
-      assert.ok(!stderr.includes(digits.slice(0, 20)), stderr);
-    }
   });
 
   test('are funded by anvil if they are the test wallets and there is no funder', async () => {
@@ -190,43 +170,6 @@ describe('a funder', () => {
   });
 });
 
-describe('wallets with pending transactions', () => {
-  const chain = anvilFor('--accounts 1 --no-mining', async () => {
-    for (const index of [1, 2, 3]) await setBalance(chain, walletAt(index).address, parseEther('10'));
-    const { address, privateKey } = walletAt(2);
-    const raw = await new Wallet(privateKey).signTransaction({
-      type: 2,
-      chainId: 31337,
-      nonce: 0,
-      gasLimit: 21_000,
-      to: address,
-      value: 1,
-      maxFeePerGas: 10n ** 10n,
-      maxPriorityFeePerGas: 1,
-    });
-    await chain.rpc('eth_sendRawTransaction', [raw]);
-  });
-
-  test('are refused after --tx-timeout', async () => {
-    const args = ['-t', '3', '-o', '1', '-d', '300ms', '--rpc', chain.url, '--tx-timeout', '1s'];
-    const { stderr } = await exited(69, args);
-    const words =
-      "stress: wallets 2 still have transactions in the node's pool after 1 s: wait until they are mined, or";
-    assert.equal(stderr, `${words} use other wallets (-o)\n`);
-    assert.equal(await nonceOf(chain, walletAt(2).address, 'pending'), 1);
-  });
-
-  test('are waited for', async (t) => {
-    const running = startOf(t, '-d 300ms', { chain, threads: 3, offset: 1 });
-    await running.waitFor(/^3 wallets \(1\.\.3 of .*chain 31337/m);
-    await sleep(500);
-    await chain.rpc('evm_setAutomine', [true]);
-    await chain.rpc('evm_mine');
-    const { audit, counts } = (await running.end()).run;
-    assert.deepEqual([audit.exact, counts.failed], [true, 0]);
-  });
-});
-
 describe('the price', { concurrency: 3 }, () => {
   const GWEI = 10n ** 9n;
   const big = (/** @type {string} */ hex) => BigInt(hex);
@@ -260,14 +203,4 @@ describe('the price', { concurrency: 3 }, () => {
       }
       await chain.stop();
     });
-
-  test('--max-fee below the base fee: one line, nothing is sent', async () => {
-    // It makes no empty blocks, with each of which the base fee would fall.
-    const chain = await startAnvil();
-    const args = ['-t', '2', '-d', '1s', '--rpc', chain.url, '--max-fee', '0.001', '--fund-amount', '1'];
-    const { stderr } = await exited(69, args);
-    assert.match(stderr, /^stress: .*fee.*\n$/);
-    assert.equal(await chain.rpc('eth_blockNumber'), '0x0');
-    await chain.stop();
-  });
 });

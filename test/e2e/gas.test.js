@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { anvilFor } from '../helpers/anvil.js';
 import { runOf, sumOf } from '../helpers/run-of.js';
-import { assertRefused } from '../helpers/table.js';
 
 const chain = anvilFor('--accounts 30 --block-time 0.2 --gas-limit 30000000');
 
@@ -38,18 +37,4 @@ describe('gas', () => {
     assert.ok(Math.abs(askedPerSecond - perSecond) <= 1, `${askedPerSecond} and ${perSecond}`);
     assert.match(stdout, /^ {2}Mgas\/s +[\d.]+ {2}of 1 asked for: 37(\.\d)? operations per second of 26,\d+ gas$/m);
   });
-
-  test('--rate 1Mgas in two workers, with random arrivals', async (t) => {
-    const words = '-d 1s --rate 1Mgas --workers 2 --arrival poisson --in-flight 4';
-    const { run } = await runOf(t, words, { chain, threads: 10 });
-    // Some first increments may be among them, because the warm-up is short.
-    const { gasPerOperation } = run.gasRate;
-    assert.ok(gasPerOperation > 26_000 && gasPerOperation < 35_000, `${gasPerOperation}`);
-  });
-
-  test('calls use no gas, and stages have rates of their own', (t) =>
-    assertRefused(t, [
-      ['-t 1 --workload rpc --method a --rate 1Mgas', 64, /--rate in gas needs transactions: calls use no gas$/m],
-      ['-t 1 --rate 1Mgas --stages 1/1s', 64, /--rate and --stages exclude each other: leave one of them out$/m],
-    ]));
 });

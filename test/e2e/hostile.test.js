@@ -154,15 +154,6 @@ describe('an endpoint that is hostile from the start', { concurrency: 2 }, () =>
     });
   }
 
-  it('redirects: the target gets no request', async (t) => {
-    const other = await serve(() => assert.fail('it was asked'));
-    const { url } = await serve(() => ({ status: 307, headers: { location: other.url }, body: '' }));
-    const { code, stderr } = await runAgainst(t, url);
-    assert.deepEqual(other.methods, []);
-    assert.equal(code, 69);
-    assert.match(stderr, /^stress: http:\S+ answered HTTP 307 without JSON-RPC: check the URL and its credentials\n$/);
-  });
-
   it('says evil words as the version of the client', async (t) => {
     const anvil = await startAnvil();
     t.after(() => anvil.stop());

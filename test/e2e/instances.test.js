@@ -158,13 +158,6 @@ test('overlapping slices that send at the same time are found while running, wit
   await assertUnharmed(second, 90);
 });
 
-test('overlapping slices that deploy their counters at the same time are found out, with proof', async (t) => {
-  const [first, second] = await collide(t, [instance(t, 140), instance(t, 150)]);
-  assert.equal(first.code, 76, first.stderr);
-  await assertProven(first.instance, first.stderr, 150);
-  await assertUnharmed(second, 150);
-});
-
 test('two instances that would send the very same transactions are found out, and nothing counts twice', async (t) => {
   const instances = [instance(t, 120, 10), instance(t, 120, 10)];
   await start(t, instances[0], '-d 100ms').end();

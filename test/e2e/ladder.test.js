@@ -39,27 +39,6 @@ test("anvil's pending block, of two workers: seen before the block, and kept", a
   assert.match(stdout, /promises +reached +not reached +p50 ms +p99 +max +broken +unknown +restored\n +accepted +\d/);
 });
 
-test('answers with a receipt are a rung in place of accepted', async (t) => {
-  const words = '-d 1s --inclusion sync --connections 20 --ladder pending';
-  const { run } = await runOf(t, words, { chain, threads: 10 });
-  assert.deepEqual(Object.keys(run.ladder.rungs), ['pending', 'sync', 'latest']);
-  assert.equal(run.ladder.rungs.sync.reached, run.counts.verified);
-});
-
-test('a chain without safe and finalized blocks: named once, the rungs are off, and the run file says why', async (t) => {
-  const unknown = { error: { code: -39_001, message: 'unknown block' } };
-  const rpc = await startAnswering((method, [tag]) =>
-    method === 'eth_getBlockByNumber' && (tag === 'safe' || tag === 'finalized') ? unknown : null,
-  );
-  const { run, stdout, stderr } = await runOf(t, '-d 1s --ladder safe,finalized', { chain, rpc, threads: 10 });
-  assert.equal(stderr.match(/--ladder safe is off: \S+ has no safe block: unknown block/g)?.length, 1, stderr);
-  assert.equal(stderr.match(/--ladder finalized is off/g)?.length, 1);
-  assert.deepEqual(Object.keys(run.ladder.rungs), ['accepted', 'latest', 'safe', 'finalized']);
-  assert.deepEqual([run.ladder.rungs.safe, run.ladder.rungs.finalized], [null, null]);
-  assert.match(run.unmeasured['/ladder/rungs/safe'], /unknown block/);
-  assert.match(stdout, /no safe block: unknown block; /);
-});
-
 test('a node that accepts a transaction and forgets it breaks its promise: counted, and a threshold fails', async (t) => {
   /** @type {Set<string>} */
   const seen = new Set();

@@ -1,13 +1,11 @@
 /** The workload logs: what its data set says is on the chain is there. */
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { AbiCoder } from 'ethers';
 import { TOPIC } from '../../src/workloads/logs.js';
 import { anvilFor } from '../helpers/anvil.js';
 import { exited, readJson, runStress } from '../helpers/cli.js';
-import { serveBetween } from '../helpers/endpoint.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 const BYTES = 5001;
@@ -49,18 +47,6 @@ describe('--workload logs', () => {
         for (const { blockNumber } of own) assert.equal(Number(blockNumber), block);
       }
     });
-
-  test('logs that the node does not list are no data set', async (t) => {
-    const file = join(temporaryFolder(t), 'logs.json');
-    const refusal = { error: { code: -32005, message: 'query exceeds max results' } };
-    const { url } = await serveBetween(chain.url, ({ method }) => (method === 'eth_getLogs' ? refusal : null));
-    const { stdout } = await exited(0, ['--rpc', url, ...LOAD, ...SIZES, '--logs', file]);
-    assert.match(
-      stdout,
-      /the pages of block \d+: eth_getLogs: query exceeds max results.*; .*logs\.json is not written/,
-    );
-    assert.ok(!existsSync(file));
-  });
 
   test('a page that fits into no block', async () => {
     const args = ['--rpc', chain.url, ...LOAD, '--bytes', '262144', '--page-size', '100'];

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { copyFileSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { gzipSync } from 'node:zlib';
 import { anvilFor } from '../helpers/anvil.js';
 import { exited, readJson, runStress } from '../helpers/cli.js';
-import { assertDistribution, assertNear, stagesUs, totalUs, windowOf } from '../helpers/recompute.js';
+import { assertNear } from '../helpers/recompute.js';
 import { readRows } from '../helpers/rows.js';
 import { schemaErrors } from '../helpers/run-file.js';
 import { sumOf } from '../helpers/run-of.js';
+import { assertMergedExactly } from '../helpers/scale-out.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
@@ -77,8 +77,6 @@ describe('stress merge', { concurrency: 2 }, () => {
     const merged = readJson(out);
     assert.deepEqual(schemaErrors(merged), []);
     assertSums(merged);
-    const all = Array.from({ length: INSTANCES }, (_, i) => readRows(join(made, `${i}.csv`)));
-    assertSamples(merged, all);
     assert.match(stdout, /4 instances as one/);
     assert.match(stdout, /audit +exact: 20 counters/);
     assert.deepEqual([merged.partial, merged.end, merged.exitCode, merged.audit.exact], [false, 'duration', 0, true]);
@@ -191,40 +189,6 @@ describe('stress merge', { concurrency: 2 }, () => {
     }
   });
 
-  test('an empty folder is no run, and one that must have instances lacks all of them', async (t) => {
-    const folder = temporaryFolder(t);
-    const codes = await Promise.all(
-      [[], ['--expect', '4']].map(async (more) => (await runStress(['merge', folder, ...more])).code),
-    );
-    assert.deepEqual(codes, [65, 75]);
-    const file = join(folder, 'x.log.gz');
-    writeFileSync(file, gzipSync(readFileSync(join(made, '0.log'))));
-    const { stderr } = await exited(65, ['merge', file]);
-    assert.match(stderr, /x\.log\.gz is no run file, and no log with a STRESS_RESULT line in it/);
-  });
-
-  test('a clock that is 10 s ahead is seen, said, and taken out', async (t) => {
-    const later = (/** @type {string} */ text) => new Date(Date.parse(text) + 10_000).toISOString();
-    const folder = folderWith(t, 2, (run) => {
-      Object.assign(run, { startedAt: later(run.startedAt), endedAt: later(run.endedAt) });
-      run.instance.host = 'another machine';
-      run.window.startedAt = later(run.window.startedAt);
-      for (const { blocks } of [run, ...run.intervals])
-        if (blocks.count > 0) {
-          blocks.skewMinMs += 10_000;
-          blocks.skewMaxMs += 10_000;
-          blocks.skewSumMs += 10_000 * blocks.count;
-        }
-    });
-    const { stdout } = await exited(0, ['merge', folder, '--out', '-']);
-    const { merged, warnings } = JSON.parse(stdout);
-    assertNear(merged.clockSkewMs, 10_000, 0.1, 'skew of the clocks');
-    assertNear(merged.rawStartSkewMs, 10_000, 0.1, 'start skew by the clocks as they are');
-    assert.ok(merged.startSkewMs < 1000, `and ${merged.startSkewMs} ms by clocks that agree`);
-    assert.ok(merged.common.durationMs > 2000, 'the window is common all the same');
-    assert.match(warnings.join('\n'), /the clock of instance 2 is (9|10)\d{3} ms ahead/);
-  });
-
   test('an error in the histograms of any file names that file', async (t) => {
     for (const index of [0, 1]) {
       // A histogram without values is not read, and on a slow machine an interval may have none.
@@ -236,73 +200,30 @@ describe('stress merge', { concurrency: 2 }, () => {
       assert.match(stderr, new RegExp(`0000${index}-0\\.json has figures that cannot be read`));
     }
   });
-
-  for (const [name, change, words] of /** @type {Array<[string, (run: any) => void, RegExp]>} */ ([
-    ['another chain', (run) => (run.environment.chainId = 1), /chain id is 31337 and 1/],
-    ['no whole run file', (run) => delete run.counts, /is no whole run file: \/counts is missing/],
-  ]))
-    test(`${name} is refused`, async (t) => {
-      const { code, stdout, stderr } = await runStress(['merge', folderWith(t, 3, change), '--partial']);
-      assert.deepEqual([code, stdout], [65, ''], stderr);
-      assert.match(stderr, words);
-      assert.equal(stderr.trim().split('\n').length, 1, stderr);
-    });
 });
 
-/** @param {any} merged */
+/** Beside the counts: the rows, what the generators used, and the audit. @param {any} merged */
 function assertSums(merged) {
-  /** @param {(run: any) => number} of */
-  const sum = (of) => sumOf(runs.map(of));
-  for (const [name, count] of Object.entries(merged.counts)) {
-    const ofRuns = runs.map(({ counts }) => counts[name]);
-    assert.equal(count, sumOf(ofRuns), name);
-    const ofRows = merged.intervals.map((/** @type {any} */ row) => row.counts[name]);
-    assert.equal(sumOf(ofRows), count, `${name} of the rows`);
-  }
-  const lags = sum(({ lag }) => lag.count);
-  assert.equal(merged.lag.count, lags);
-  for (const name of ['cpuUs', 'readBackRetries']) {
-    const ofRuns = runs.map(({ generator }) => generator[name]);
-    assert.equal(merged.generator[name], sumOf(ofRuns));
-  }
+  const instances = runs.map((run, i) => ({ run, rows: readRows(join(made, `${i}.csv`)) }));
+  assertMergedExactly(merged, instances);
+  const sum = (/** @type {(run: any) => number} */ of) => sumOf(runs.map(of));
+  for (const [name, count] of Object.entries(merged.counts))
+    assert.equal(
+      sumOf(merged.intervals.map((/** @type {any} */ row) => row.counts[name])),
+      count,
+      `${name} of the rows`,
+    );
+  for (const name of ['cpuUs', 'readBackRetries'])
+    assert.equal(
+      merged.generator[name],
+      sum(({ generator }) => generator[name]),
+    );
   assert.equal(merged.audit.effectsOnChain, String(sum(({ audit }) => Number(audit.effectsOnChain))));
   assert.equal(merged.audit.wallets, INSTANCES * THREADS);
-}
-
-/** The figures once more, from every sample of every instance. @param {any} merged @param {any[][]} all */
-function assertSamples(merged, all) {
-  const due = all.flatMap((rows, i) => {
-    const { fromUs, toUs } = windowOf(runs[i]);
-    return rows.filter(
-      (row) => row.intended_at_us >= fromUs && row.intended_at_us <= toUs && row.outcome === 'verified',
-    );
-  });
-  assertDistribution(merged.latency.total, due.map(totalUs), 'total');
-  const stages = due.map(stagesUs);
-  for (const name of /** @type {const} */ (['queued', 'submit', 'inclusion', 'readBack']))
-    assertDistribution(
-      merged.latency.stages[name],
-      stages.map((stage) => stage[name]),
-      name,
-    );
-  // By the wall clock: what was verified in the intervals whose middle is in the window that all had in common.
-  const startMs = Math.max(...runs.map(({ window }) => Date.parse(window.startedAt)));
-  const endMs = Math.min(...runs.map(({ window }) => Date.parse(window.startedAt) + window.durationMs));
-  const verified = runs.flatMap(({ window, intervals }) => {
-    const load = intervals.filter((/** @type {any} */ { phase }) => phase === 'load');
-    const zeroMs = Date.parse(window.startedAt) - load[0].startMs;
-    const middleOf = (/** @type {any} */ row) => zeroMs + (row.startMs + row.endMs) / 2;
-    return load.filter((/** @type {any} */ row) => middleOf(row) >= startMs && middleOf(row) <= endMs);
-  });
-  const sum = verified.reduce((/** @type {number} */ all, /** @type {any} */ { counts }) => all + counts.verified, 0);
-  assert.ok(sum > 0);
-  assert.equal(merged.window.counts.verified, sum);
-  assertNear(merged.window.durationMs, 3000, 0.4, 'length of the common window');
   // The instances had the same window, but for a small part.
-  const rates = runs.map((run) => run.rates.verifiedPerSecond);
   assertNear(
     merged.rates.verifiedPerSecond,
-    rates.reduce((all, rate) => all + rate, 0),
+    sum(({ rates }) => rates.verifiedPerSecond),
     0.05,
     'TPS',
   );

@@ -7,9 +7,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, test } from 'node:test';
 import { anvilFor } from '../helpers/anvil.js';
-import { exited, readJson } from '../helpers/cli.js';
+import { readJson } from '../helpers/cli.js';
 import { runOf, startOf, sumOf } from '../helpers/run-of.js';
-import { assertRefused } from '../helpers/table.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
@@ -47,34 +46,6 @@ describe('--mix', { concurrency: 2 }, () => {
     assert.deepEqual([run.config.workload, run.config.mix[0]], ['mix', 'counter:40']);
   });
 
-  test('in an open loop, at a rate in gas and with thresholds by name', async (t) => {
-    const limits = '--threshold calls.compute.gas>250k --threshold calls.counter.gas<50k';
-    const mix = '--mix counter:1,compute:1 --set compute.gas=260000 --rate 3Mgas --in-flight 3';
-    const { gasPerOperation } = (await mixed(t, `${mix} -d 2s ${limits}`)).run.gasRate;
-    assert.ok(gasPerOperation > 90_000 && gasPerOperation < 200_000, `${gasPerOperation}`);
-  });
-
-  test('calls beside transactions: by share of the users, or of the rate', async (t) => {
-    const mix = '--mix counter:60,calls:40 --calls wallet -d 1s --in-flight 3';
-    const { run, stdout } = await mixed(t, `${mix} --workers 2 --warmup auto`);
-    const { wallets, verified } = run.audit;
-    assert.deepEqual([wallets, verified], [6, run.byName.counter.counts.verified]);
-    assert.ok(run.byName.eth_blockNumber.counts.verified > 0);
-    assert.match(stdout, /^ {2}by name +count [^]*\n {2}counter +\d/m);
-
-    const { counts, byName, window } = (await mixed(t, `${mix} --rate 100`)).run;
-    assert.ok(Math.abs(window.counts.scheduled - 100) <= 2, `${window.counts.scheduled}`);
-    const counted = byName.counter.counts.verified;
-    assert.ok(counted <= 62 && counts.verified - counted <= 42, `${counted} of ${counts.verified}`);
-  });
-
-  test('an instance with calls beside transactions is merged', async (t) => {
-    const instance = '--index 0 --instances 1 --chain-id 31337';
-    const { out } = await mixed(t, `${instance} --mix counter:3,calls:2 --method eth_blockNumber -d 1s`);
-    const merged = await exited(0, ['merge', '--expect', '1', out]);
-    assert.match(merged.stdout, /^ {2}audit +exact: 6 wallets executed \d+/m);
-  });
-
   test("the audit of a member is told how many of the member's operations were reverted", async (t) => {
     const file = join(temporaryFolder(t), 'reverting.mjs');
     writeFileSync(
@@ -101,21 +72,4 @@ export default () => ({
     assert.equal(checkOf(run, 'counter').holds, false);
     assert.match(stdout, new RegExp(`effects of counter, .*${target}`, 'i'));
   });
-
-  test('refusals', (t) =>
-    assertRefused(t, [
-      ['-t 2 --mix counter:1,erc02:1', 64, /--mix must be one of .*erc20/],
-      ['-t 2 --mix counter:1,counter:2', 64, /--mix has counter twice: give each workload once/],
-      ['-t 2 --mix counter:0', 64, /--mix must be workloads with weights above 0, .*"counter:0"/],
-      ['-t 2 --mix counter:many', 64, /--mix must be workloads with weights above 0/],
-      ['-t 2 --mix counter:1 --workload erc20', 64, /--mix and --workload exclude each other/],
-      ['-t 2 --mix counter:1 --set storage.slots=5', 64, /--set storage\.slots=\.\.\. is for .* as counter\.slots/],
-      ['-t 2 --mix storage:1 --set slots=5', 64, /--set slots=\.\.\. is for no member of --mix: .* as storage\.slots/],
-      [
-        '-t 2 --mix storage:1,counter:1 --set storage.slots=0',
-        64,
-        /--set storage\.slots=0 is no setting of .* storage/,
-      ],
-      ['-t 2 --mix counter:1 --receivers 5', 64, /--receivers is an option of --workload/],
-    ]));
 });

@@ -81,31 +81,6 @@ describe('what goes wrong in mid-run is counted, named and bounded', () => {
     assert.equal(result.audit.exact, true);
   });
 
-  it('an operation that is reverted is a failure, which the audit by nonce knows', async (t) => {
-    const file = write(t, "next: (_, nonce) => ({ to: null, data: nonce % 2 ? '0xfe' : '0x00', gasLimit: 60000n })");
-    const { stdout, run: result } = await run(t, file, '-d 2s');
-    const { audit, failures, failureWords } = result;
-    assert.ok(failures.reverted > 0);
-    assert.match(failureWords.reverted, /^transaction 0x[0-9a-f]{64} in block \d+: .*InvalidFEOpcode/);
-    assert.ok(stdout.includes(`  first reverted: ${failureWords.reverted}\n`), stdout);
-    assert.match(stdout, /\nwritten: \S+\.json\n$/);
-    assert.equal(audit.exact, true);
-  });
-
-  it('a worker thread in which it cannot be made ends the run before the load', async (t) => {
-    const before = "if (!isMainThread) throw new Error('not here');";
-    const file = write(t, PAY, before);
-    writeFileSync(file, `import { isMainThread } from 'node:worker_threads'; ${readFileSync(file, 'utf8')}`);
-    const { stderr } = await run(t, file, '-d 1s --workers 2', 65);
-    assert.match(stderr, /^stress: .*mine\.mjs: create\(\) threw: not here \(at .*mine\.mjs:4:\d+\)+$/m);
-  });
-
-  it('what the run file cannot state ends the run before the load', async (t) => {
-    const file = write(t, `${PAY}, facts() { const a = {}; return Object.assign(a, { a }); }`);
-    const { stderr } = await run(t, file, '', 65);
-    assert.match(stderr, /mine\.mjs: facts\(\) threw: Converting circular structure to JSON/);
-  });
-
   it('one that ends the process has not ended well', async (t) => {
     const ends = await run(t, write(t, `next() { process.exit(0); }`), '', 65);
     assert.match(ends.stderr, /mine\.mjs: the process was ended before the run was over/);

@@ -1,13 +1,11 @@
 /** `--workload rpc`: plain calls, which need no wallets, no funds and no chain that mines. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { anvilFor, startAnvil } from '../helpers/anvil.js';
-import { HANG_UP, SILENCE, serve } from '../helpers/endpoint.js';
-import { INTERVAL_LINE, STACK_TRACE, killedBy, runOf, startOf, sumOf } from '../helpers/run-of.js';
+import { anvilFor } from '../helpers/anvil.js';
+import { SILENCE, serve } from '../helpers/endpoint.js';
+import { runOf, sumOf } from '../helpers/run-of.js';
 
 /**
- * @import { Answer } from '../helpers/endpoint.js'
  * @import { RunOptions } from '../helpers/run-of.js'
  * @import { TestContext } from 'node:test'
  */
@@ -107,26 +105,6 @@ describe('--workload rpc', () => {
     assert.match(stdout, /p99<2900ms +FAILED +>= [\d.,]+ ms; 12 censored$/m);
   });
 
-  test('asks for what it was told to, as often as it says', async (t) => {
-    /** @type {Array<{method: string, params: unknown[]}>} */
-    const asked = [];
-    const endpoint = await serve((body) => {
-      asked.push(JSON.parse(body));
-      return reply(body);
-    });
-    const params = '["0x1", {"a": "\\"ü\\n"}, null, 1.5]';
-    const { run } = await callsOf(t, endpoint, ['--method', 'any_thing', '--params', params, '-d', '300ms']);
-    const mine = asked.filter(({ method }) => method === 'any_thing');
-    assert.ok(mine.length > 0 && mine.length === run.counts.started);
-    for (const request of mine) assert.deepEqual(request.params, JSON.parse(params));
-    const others = new Set(asked.map(({ method }) => method).filter((method) => method !== 'any_thing'));
-    assert.deepEqual([...others].sort(), ['eth_chainId', 'web3_clientVersion']);
-  });
-
-  test('a result of null is an answer', async (t) => {
-    await callsOf(t, anvil, '--method eth_getBlockByNumber --params ["0xffffff",false] -d 300ms');
-  });
-
   test('on the embedded chain, without a wallet', async (t) => {
     const { run, stdout, stderr } = await callsOf(t, null, '--method eth_blockNumber -d 500ms');
     assert.equal(stderr, '');
@@ -142,15 +120,6 @@ describe('--workload rpc', () => {
     assert.deepEqual([end, generator.pausedMs], ['iterations', 0]);
     assert.match(stdout, /rpc_error/);
   });
-
-  test('SIGINT: drained, exit 130, a whole summary', async (t) => {
-    const own = { exit: 130, during: killedBy('SIGINT') };
-    const { run, stdout, stderr } = await callsOf(t, anvil, '--method eth_blockNumber', own);
-    assert.equal(stderr, '');
-    assert.match(stdout, /^Summary: interrupted/m);
-    const { counts, exitCode } = run;
-    assert.deepEqual([exitCode, counts.abandoned, counts.verified], [130, 0, counts.started]);
-  });
 });
 
 test('a server that answers a constant needs --fixed-id', async (t) => {
@@ -165,52 +134,4 @@ test('a server that answers a constant needs --fixed-id', async (t) => {
     const { stderr } = await runOf(t, words, { chain: constant, exit: 69 });
     assert.match(stderr, /^stress: http:\/\/127\.0\.0\.1:\d+ answered eth_chainId with a foreign id$/m);
   }
-});
-
-describe('an endpoint that fails in the middle', () => {
-  /** @type {Array<[string, string, Answer | typeof HANG_UP, RegExp]>} */
-  const FAILURES = [
-    ['HTTP 503', 'undici', { status: 503, body: 'busy' }, /^protocol$/],
-    ['HTTP 503', 'tcp', { status: 503, body: 'busy' }, /^protocol$/],
-    ['a connection that is closed', 'undici', HANG_UP, /^transport_/],
-  ];
-  for (const [name, transport, failure, code] of FAILURES)
-    test(`${name}, ${transport}: it is counted, not hammered, and used again when it is well`, async (t) => {
-      let [isDown, askedWhileDown] = [false, 0];
-      const endpoint = await serve((body) => {
-        askedWhileDown += isDown ? 1 : 0;
-        return isDown ? /** @type {any} */ (failure) : reply(body);
-      });
-      const words = `${USERS} --method eth_blockNumber --transport ${transport}`;
-      const stress = startOf(t, words, { chain: endpoint });
-      await stress.waitFor(INTERVAL_LINE);
-      isDown = true;
-      while (askedWhileDown < 12) await sleep(20);
-      isDown = false;
-      await stress.waitFor(/^ +\d+\.\d s +[\d,]+ +[\d,]+ +[1-9][\d.,]* .* 0$/m, 'now');
-      stress.child.kill('SIGINT');
-      const { run, stdout, stderr } = await stress.end(130);
-      assertCalls(run);
-      assert.doesNotMatch(stdout + stderr, STACK_TRACE);
-      const { counts, failures, generator, intervals } = run;
-      assert.ok(counts.failed > 0);
-      for (const word of Object.keys(failures)) assert.match(word, code);
-      // After each failure its user pauses, for 50, 100, 200, ... ms; a lost connection is tried three times.
-      assert.ok(askedWhileDown <= 3 * (counts.failed + 4), `${askedWhileDown} requests, ${counts.failed} failures`);
-      assert.ok(generator.pausedMs >= 40 * counts.failed, `${generator.pausedMs} ms for ${counts.failed} failures`);
-      const first = intervals.findIndex((/** @type {any} */ row) => row.counts.failed > 0);
-      const goesOn = intervals.slice(first + 1).some((/** @type {any} */ row) => row.counts.verified > 0);
-      assert.ok(goesOn, 'it goes on afterwards');
-    });
-
-  test('one that is gone for good, with a duration: exit 0, because there was an answer, and the failures', async (t) => {
-    const endpoint = await startAnvil();
-    const during = async (/** @type {any} */ stress) => {
-      await stress.waitFor(INTERVAL_LINE);
-      await endpoint.stop();
-    };
-    const { run, stdout } = await callsOf(t, endpoint, '--method eth_blockNumber -d 4s', { during });
-    assert.match(stdout, /transport_/);
-    assert.ok(run.counts.failed > 0 && run.generator.pausedMs >= 40 * run.counts.failed);
-  });
 });

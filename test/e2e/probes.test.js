@@ -1,13 +1,12 @@
 /** What is read beside the load, of a real node process and of pages that are there, are not, or are something else. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { anvilFor, freePort } from '../helpers/anvil.js';
 import { PORTS_WARNING, readJson } from '../helpers/cli.js';
-import { SILENCE, serve } from '../helpers/endpoint.js';
-import { runOf, startOf } from '../helpers/run-of.js';
+import { serve } from '../helpers/endpoint.js';
+import { runOf } from '../helpers/run-of.js';
 
 const chain = anvilFor('--block-time 0.2');
 
@@ -57,42 +56,15 @@ describe('probes', { concurrency: 3 }, () => {
     assert.ok(Number(probes?.node?.rssBytes) > 1e6 && Number(probes?.node?.threads) > 1, JSON.stringify(probes?.why));
   });
 
-  for (const [what, start, why] of /** @type {Array<[string, () => Promise<string>, RegExp]>} */ ([
-    ['that is not there', async () => `http://user:s3cr3t@127.0.0.1:${await freePort()}`, /refused|no page within/],
-    [
-      'of HTML',
-      async () => (await serve(() => ({ headers: { 'content-type': 'text/html' }, body: '<html>hello</html>' }))).url,
-      /./,
-    ],
-    ['that never answers', async () => (await serve(() => SILENCE)).url, /no page within/],
-  ]))
-    test(`a page ${what}: said once, null in the file, and the run goes on`, async (t) => {
-      const words = `-d 1500ms --node-metrics ${await start()}`;
-      const { run, stdout, stderr } = await runOf(t, words, { chain, threads: 1 });
-      assert.equal(times(stderr, /--node-metrics/), 1, stderr);
-      assert.equal(times(run.warnings.join('\n'), /--node-metrics/), 1, run.warnings.join('\n'));
-      for (const { probes } of run.intervals) {
-        assert.equal(probes.metrics, null);
-        assert.match(probes.why.metrics, why);
-      }
-      assert.ok(!(stderr + stdout + JSON.stringify(run)).includes('s3cr3t'));
-    });
-
-  test('a process that ends in mid-run: said once, null from then on', async (t) => {
-    const sleeper = spawn('sleep', ['600']);
-    t.after(() => sleeper.kill('SIGKILL'));
-    const stress = startOf(t, `--node-pid ${sleeper.pid}`, { chain, threads: 1 });
-    await stress.waitFor(/^ +\d\.\d s /m);
-    sleeper.kill('SIGKILL');
-    await stress.waitFor(/is gone/);
-    stress.child.kill('SIGINT');
-    const { run, stderr } = await stress.end(130);
-    const { intervals, warnings } = run;
-    assert.notEqual(intervals[0].probes.node, null);
-    assert.equal(intervals.at(-1).probes.node, null);
-    assert.match(intervals.at(-1).probes.why.node, /process \d+ is gone/);
-    // Others are about this machine: a block that came late, for instance.
-    assert.equal(times(warnings.join('\n'), /is gone/), 1);
-    assert.equal(times(stderr, /is gone/), 1, stderr);
+  test('a page that is not there: said once, null in the file, and the run goes on', async (t) => {
+    const words = `-d 1500ms --node-metrics http://user:s3cr3t@127.0.0.1:${await freePort()}`;
+    const { run, stdout, stderr } = await runOf(t, words, { chain, threads: 1 });
+    assert.equal(times(stderr, /--node-metrics/), 1, stderr);
+    assert.equal(times(run.warnings.join('\n'), /--node-metrics/), 1, run.warnings.join('\n'));
+    for (const { probes } of run.intervals) {
+      assert.equal(probes.metrics, null);
+      assert.match(probes.why.metrics, /refused|no page within/);
+    }
+    assert.ok(!(stderr + stdout + JSON.stringify(run)).includes('s3cr3t'));
   });
 });

@@ -9,10 +9,9 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseEther } from 'ethers';
 import { anvilFor, startAnvil } from '../helpers/anvil.js';
-import { exited, readJson, runStress, startStress } from '../helpers/cli.js';
+import { exited, runStress, startStress } from '../helpers/cli.js';
 import { DEV_MNEMONIC, DEV_WALLETS } from '../helpers/dev-wallets.js';
 import { runOf } from '../helpers/run-of.js';
-import { assertRefused } from '../helpers/table.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
@@ -35,37 +34,6 @@ const balances = (chain, indexes) => Promise.all(indexes.map((index) => balanceA
 const range = (from, to) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 
 const chain = anvilFor('--accounts 20 --block-time 0.1');
-
-test('each has its slice, by hand, from Kubernetes and from Slurm', async (t) => {
-  const slurm = { SLURM_JOB_ID: '7', SLURM_PROCID: '2', SLURM_NTASKS: '3', SLURM_STEP_ID: '0' };
-  const instances = /** @type {Array<[string, NodeJS.ProcessEnv]>} */ ([
-    ['--index 0', { JOB_COMPLETION_INDEX: '2' }],
-    ['', { JOB_COMPLETION_INDEX: '1' }],
-    ['--index auto', slurm],
-  ]).map(([more, env]) => runOf(t, `-t 5 -o 2 -d 1s --chain-id 31337 --instances 3 ${more}`, { chain, env }));
-  for (const [i, { run, stdout }] of (await Promise.all(instances)).entries()) {
-    const wallets = `${2 + 5 * i}\\.\\.${6 + 5 * i}`;
-    assert.match(stdout, new RegExp(`^5 wallets \\(${wallets} of the well-known .*chain 31337\\)`, 'm'));
-    const { offset, threads, instances: count, index } = run.config;
-    assert.deepEqual([offset, threads, count, index], [2, 5, 3, i === 0 ? 0 : 'auto'], 'as they were given');
-    assert.equal(run.audit.exact, true);
-  }
-});
-
-test('another chain than --chain-id says: nothing is sent, of transactions and of calls', async (t) => {
-  const nonces = async () => {
-    const addresses = range(0, 19).map((i) => DEV_WALLETS.deriveChild(i).address);
-    return Promise.all(addresses.map((address) => chain.rpc('eth_getTransactionCount', [address, 'pending'])));
-  };
-  const earlier = await nonces();
-  const words = `-t 5 -d 1s --rpc ${chain.url} --index 1 --instances 3 --chain-id 1337`;
-  const says = `${chain.url} is chain 31337, not 1337 as --chain-id says`;
-  await assertRefused(t, [
-    [words, 77, says],
-    [`${words} --workload rpc --method eth_blockNumber`, 77, says],
-  ]);
-  assert.deepEqual(await nonces(), earlier);
-});
 
 describe('files of instances with one command line', () => {
   /** @param {number} index @param {string[]} args */
@@ -99,15 +67,6 @@ describe('files of instances with one command line', () => {
     assert.match((await instance(1, out('b{index}'))).stderr, /another instance has this index, or it ran before$/m);
     assert.deepEqual(readdirSync(folder).sort(), ['b0.json', 'b1.json']);
   });
-
-  test('an instance that does not come to its load leaves a run file that says why, and no empty file', async (t) => {
-    const folder = temporaryFolder(t);
-    const own = ['--results', folder, '--out', join(folder, 'out'), '--samples', join(folder, 's.csv')];
-    const { code } = await instance(0, [...own, '--fund-amount', '1000000', '--mnemonic', DEV_MNEMONIC]);
-    assert.equal(code, 69);
-    assert.deepEqual(readdirSync(folder), ['out']);
-    assert.equal(readJson(join(folder, 'out')).end, 'set_up_failed');
-  });
 });
 
 describe('the funds of all slices', () => {
@@ -116,13 +75,6 @@ describe('the funds of all slices', () => {
   /** @param {string[]} args @param {NodeJS.ProcessEnv} [env] */
   const stress = (args, env = WITH_FUNDER) => runStress([...args, '--rpc', chain.url, '--instances', '3'], { env });
   const SLICES = Object.freeze(['-t', '4', '-o', '1']);
-
-  test('--max-spend is of all of them, and refused before the first payment', async () => {
-    const { code, stderr } = await stress(['fund', ...SLICES, '--fund-amount', '0.1', '--max-spend', '1wei']);
-    assert.equal(code, 77);
-    assert.match(stderr, /^stress: the payments are expected to cost 0\.\d+ ether in fees, and --max-spend allows /);
-    assert.equal(await chain.rpc('eth_blockNumber'), '0x0');
-  });
 
   test('a funder in the slice of another instance is refused', async () => {
     const env = { STRESS_FUNDER_KEY: DEV_WALLETS.deriveChild(9).privateKey };
@@ -200,13 +152,5 @@ describe('more wallets than are paid at once', () => {
     const second = await exited(0, ['fund', ...args], { env: WITH_FUNDER });
     assert.equal(second.stdout, '200 of 5200 wallets topped up to 0.1 ether: 20.0 ether in 1 transactions\n');
     assert.deepEqual(await balances(chain, [1, 5000, 5001, 5200, 5201]), [TENTH, TENTH, TENTH, TENTH, 0n]);
-  });
-
-  test('a funder who cannot pay all of them pays none', async () => {
-    const head = await chain.rpc('eth_blockNumber');
-    const args = ['-t', '650', '-o', '6000', '--instances', '8', '--rpc', chain.url, '--fund-amount', '3'];
-    const { stderr } = await exited(69, ['fund', ...args], { env: WITH_FUNDER });
-    assert.match(stderr, /^stress: the funder 0x\w+ has 9\d+\.\d+ ether, the payments need 15600\.\d+ ether\n$/);
-    assert.equal(await chain.rpc('eth_blockNumber'), head);
   });
 });

@@ -1,18 +1,11 @@
 /** What a run costs is said before, capped while it lasts, and never spent where it was not meant to be. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { formatEther, parseEther } from 'ethers';
-import { PUBLIC_MAINNETS } from '../../src/chain/networks.js';
-import { createRpc, displayUrl } from '../../src/chain/rpc.js';
-import { identify, openTransport, readChain } from '../../src/core/connect.js';
-import { RefusedError } from '../../src/errors.js';
 import { anvilFor, startAnvil } from '../helpers/anvil.js';
-import { caught } from '../helpers/caught.js';
 import { exited, readJson, runStress } from '../helpers/cli.js';
 import { DEV_MNEMONIC, DEV_WALLETS } from '../helpers/dev-wallets.js';
-import { serve } from '../helpers/endpoint.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { runOf } from '../helpers/run-of.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -171,57 +164,4 @@ test('on a development chain nothing is said of costs, and a cap holds all the s
   assert.doesNotMatch(stdout, COST_LINE);
   assert.equal(readJson(out).end, 'max_spend');
   await chain.stop();
-});
-
-describe('a public network', () => {
-  test('each that is known is refused by what its endpoint says, unless it is named twice', async () => {
-    let chainId = 0;
-    const { url, methods } = await serve((body) => {
-      const { id, method } = JSON.parse(body);
-      const result = method === 'eth_chainId' ? `0x${chainId.toString(16)}` : null;
-      return { body: JSON.stringify({ jsonrpc: '2.0', id, result }) };
-    });
-    const endpoint = new URL(url);
-    const settings = { transport: 'auto', connections: 1, requestTimeoutMs: 5000, noKeepAlive: false, insecure: false };
-    const transport = openTransport(settings, endpoint);
-    const rpc = createRpc(transport, displayUrl(endpoint));
-    assert.ok(PUBLIC_MAINNETS.size > 50);
-    for (const [id, name] of PUBLIC_MAINNETS) {
-      chainId = id;
-      for (const [given, allowed] of [
-        [null, null],
-        [id, null],
-        [null, id + 1],
-      ]) {
-        const config = /** @type {any} */ ({ chainId: given, allowChain: allowed });
-        for (const connect of [readChain, identify]) {
-          methods.length = 0;
-          const error = await caught(() => connect(rpc, endpoint, config));
-          assert.ok(error instanceof RefusedError, `${name}: ${error}`);
-          assert.ok(error.message.startsWith(`chain ${id} is ${name}, a public network`), error.message);
-          assert.deepEqual(methods, ['eth_chainId'], 'nothing else was asked');
-        }
-      }
-      const config = /** @type {any} */ ({ chainId: id, allowChain: id });
-      assert.equal((await identify(rpc, endpoint, config)).chainId, id);
-    }
-    await transport.close();
-  });
-
-  test('a local chain that says it is Ethereum is refused, and goes on when it is named twice', async (t) => {
-    const chain = await startAnvil({ args: ['--chain-id', '1', '--block-time', '0.1'] });
-    const out = join(temporaryFolder(t), 'run.json');
-    const args = ['-t', '2', '-d', '300ms', '--rpc', chain.url, '--out', out];
-    const refused = await exited(77, args, { env: { STRESS_MNEMONIC: DEV_MNEMONIC } });
-    assert.match(refused.stderr, /^stress: chain 1 is Ethereum, a public network .* --allow-chain 1\n$/);
-    assert.equal(await sentByFunder(chain), 0);
-
-    const meant = await exited(0, [...args, '--chain-id', '1', '--allow-chain', '1'], {
-      env: { STRESS_MNEMONIC: DEV_MNEMONIC },
-    });
-    assert.match(meant.stdout, COST_LINE);
-    const run = JSON.parse(readFileSync(out, 'utf8'));
-    assert.deepEqual([run.environment.chainId, run.audit.exact], [1, true]);
-    await chain.stop();
-  });
 });

@@ -125,8 +125,6 @@ describe('--send-rpc', () => {
   });
 });
 
-/** @param {Asked[]} asked @returns {Promise<any[]>} */
-const answersOf = async (asked) => JSON.parse((await passOn(anvil.url, JSON.stringify(asked))).body);
 /** @param {unknown} answers */
 const reply = (answers) => ({ body: JSON.stringify(answers) });
 /** @param {number | null} id @param {string} message */
@@ -142,17 +140,8 @@ describe('--batch', () => {
       if (words === '') assert.ok(Math.max(...sizes) > 1, String(sizes));
     });
 
-  it('sends them over a WebSocket, too', async (t) => {
-    const { run } = await exact(t, `--rpc ${anvil.url.replace('http', 'ws')} --batch 4`);
-    assert.ok(run.generator.submissionBatches.largest > 1);
-  });
-
   /** @type {Record<string, Batches>} */
   const faults = {
-    'answers in another order': async (asked) => reply((await answersOf(asked)).reverse()),
-    'one of them refused because the pool is full': async ([first, ...others]) =>
-      reply([failed(first.id, 'txpool is full'), ...(await answersOf(others))]),
-    'an answer that is missing': async (asked) => reply((await answersOf(asked)).slice(1)),
     'HTTP 413 for more than two': async ({ length }) =>
       length > 2 ? { status: 413, body: 'Payload Too Large' } : null,
     'refused with an error': async () => reply(failed(null, 'batch requests are not supported')),

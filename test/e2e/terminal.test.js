@@ -1,10 +1,7 @@
 /** What a terminal shows: rows that do not wrap, the running interval, colours. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { join } from 'node:path';
-import { readFileSync } from 'node:fs';
-import { freePort } from '../helpers/anvil.js';
-import { PORTS_WARNING, exited, readJson, runStress } from '../helpers/cli.js';
+import { PORTS_WARNING } from '../helpers/cli.js';
 import { CTRL_C, spawnOnTerminal } from '../helpers/pty.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -43,26 +40,3 @@ for (const columns of [80, 120])
       if (NO_COLOR === undefined) for (const color of expected.slice(0, 5)) assert.ok(colors.has(color), color);
       else assert.equal(colors.size, 0);
     });
-
-test('--intervals: the rows of the run file; with - people read standard error', async (t) => {
-  const [rows, out] = ['rows.ndjson', 'run.json'].map((name) => join(temporaryFolder(t), name));
-  const args = ['-t', '2', '-o', '10', '-d', '600ms', '--interval', '300ms', '--out', out];
-  const parse = (/** @type {string} */ text) => JSON.parse(`[${text.trimEnd().replaceAll('\n', ',')}]`);
-  await exited(0, [...args, '--intervals', rows]);
-  assert.deepEqual(parse(readFileSync(rows, 'utf8')), readJson(out).intervals);
-  const piped = await runStress([...args, '--intervals', '-']);
-  assert.deepEqual(parse(piped.stdout), readJson(out).intervals);
-  assert.match(piped.stderr, /^Summary: ran for its duration/m);
-  const refused = await runStress([...args.slice(0, -2), '--intervals=-', '--out=-']);
-  assert.deepEqual([refused.code, refused.stdout], [64, '']);
-  assert.match(refused.stderr, /^stress: --out - and --intervals - both write to standard output: [^\n]+\n$/);
-});
-
-test('--log-format json: also the last message is a line of JSON', async () => {
-  const endpoint = `http://127.0.0.1:${await freePort()}`;
-  const { code, stdout, stderr } = await runStress(['-t', '1', '-o', '0', '--rpc', endpoint, '--log-format', 'json']);
-  assert.deepEqual([code, stdout], [69, '']);
-  const { level, exitCode, msg } = JSON.parse(stderr);
-  const hint = 'is the node running? --wait-for 30s waits for it';
-  assert.deepEqual([level, exitCode, msg], [60, 69, `${endpoint}: connection refused; ${hint}`]);
-});

@@ -3,15 +3,12 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { freePort, startAnvil } from '../helpers/anvil.js';
+import { freePort } from '../helpers/anvil.js';
 import { exited } from '../helpers/cli.js';
-import { passOn, serve, serveMethods } from '../helpers/endpoint.js';
+import { passOn, serve } from '../helpers/endpoint.js';
 import { SECOND_WISH_MS, killedBy, nodeFor, runOf, startOf } from '../helpers/run-of.js';
-import { assertRefused } from '../helpers/table.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-/** At once: far below the limit of the wait. */
-const SOON_MS = 20_000;
 const WAITING = /^waiting up to (\d+) s \(--wait-for\) for http:\/\/127\.0\.0\.1:\d+ \(connection refused\)$/gm;
 
 const node = nodeFor(10);
@@ -51,37 +48,6 @@ describe('--wait-for', { concurrency: 4 }, () => {
     assert.deepEqual([run.end, run.verdict.name, run.verdict.evidence], ['set_up_failed', 'endpoint-down', says]);
   });
 
-  test('what a wait cannot mend ends it at once', async (t) => {
-    const missing = (await lateEndpoint()).url;
-    const unauthorized = (await serve(() => ({ status: 401, body: 'Unauthorized' }))).url;
-    const other = (await serveMethods({ eth_chainId: '0x539' })).url;
-    const secure = (await serve(() => ({ body: '{}' }), { isSecure: true })).url;
-    const [run, chain] = ['-t 2 -d 1s --wait-for 10m', '--chain-id 31337'];
-    const key = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80';
-    const beganMs = Date.now();
-    const isAnother = `${other} is chain 1337, not 31337 as --chain-id says`;
-    const words = `${run} --rpc ${missing}`;
-    await assertRefused(
-      t,
-      [
-        [`${run} --rpc ${unauthorized}`, 69, /answered HTTP 401 without JSON-RPC: check the URL and its credentials/],
-        [`${run} --rpc ${secure}`, 69, /its certificate is not accepted/],
-        [`${words} --rpc ${other} ${chain}`, 77, isAnother],
-        [`${words} --send-rpc ${other} ${chain}`, 77, isAnother],
-        [`fund ${run} --rpc ${other} ${chain}`, 77, isAnother],
-      ],
-      { STRESS_FUNDER_KEY: key },
-    );
-    assert.ok(Date.now() - beganMs < SOON_MS);
-  });
-
-  test('stress fund and reclaim wait as well', async () => {
-    const { url } = await lateEndpoint();
-    const to = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266';
-    const { stderr } = await exited(69, `reclaim -t 1 --to ${to} --wait-for 600ms --rpc ${url}`.split(' '));
-    assert.equal(stderr, `stress: ${url} did not answer within 0.6 s (--wait-for): connection refused\n`);
-  });
-
   test('Ctrl-C ends it', async (t) => {
     const { url } = await lateEndpoint();
     const stress = startOf(t, `-t 1 -d 1s --wait-for 10m --rpc ${url}`);
@@ -99,12 +65,5 @@ describe('--wait-for', { concurrency: 4 }, () => {
     const { stderr } = await exited(69, `-t 1 -d 1s --wait-for 600ms --rpc ${url} ${common}`.split(' '));
     assert.match(stderr, /did not answer within 0\.6 s \(--wait-for\): connection refused\n$/);
     assert.deepEqual(readdirSync(join(folder, 'demo')), []);
-  });
-
-  test('a chain that makes blocks on demand: the run goes on with block 0', async (t) => {
-    const chain = await startAnvil();
-    const { stdout, run } = await runOf(t, '--wait-for 1s -d 500ms', { chain, threads: 2 });
-    assert.match(stdout, /^http:\S+ has block 0 only: the run starts now/m);
-    assert.equal(run.audit.exact, true);
   });
 });

@@ -1,12 +1,12 @@
 /** Wallets and contracts of a run, and that keys stay secret. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { HDNodeWallet, Mnemonic, Wallet } from 'ethers';
-import { anvilFor, freePort, startAnvil } from '../helpers/anvil.js';
-import { exited, runStress, spawnStress, startStress } from '../helpers/cli.js';
+import { anvilFor, freePort } from '../helpers/anvil.js';
+import { exited, spawnStress, startStress } from '../helpers/cli.js';
 import { passOn, serve, serveBetween } from '../helpers/endpoint.js';
 import { chainProcesses } from '../helpers/leftovers.js';
 import { runOf } from '../helpers/run-of.js';
@@ -87,16 +87,6 @@ describe('wallet i of a mnemonic has the address that ethers derives', { concurr
       await assertUses(t, { args: path === undefined ? [] : ['--hd-path', path], env, addresses, offset });
     });
   }
-});
-
-describe('the well-known test mnemonic', { concurrency: 2 }, () => {
-  test('is used on loopback with chain id 1337, and one line says so', async () => {
-    const { url, stop } = await startAnvil({ args: ['--chain-id', '1337', '--block-time', '0.1'] });
-    const { code, stdout, stderr } = await runStress(['-t', '2', '--rpc', url, '-d', '200ms']);
-    await stop();
-    assert.equal(code, 0, stderr);
-    assert.match(stdout, /^2 wallets \(0\.\.1 of the well-known test mnemonic\): .*chain 1337\), /m);
-  });
 });
 
 describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
@@ -213,20 +203,6 @@ describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
     assertHidden({ said, wallets, texts });
   });
 
-  test('by a run whose funder is too poor', async (t) => {
-    const log = join(temporaryFolder(t), 'log');
-    const { phrase } = Mnemonic.fromEntropy(randomBytes(16));
-    const parent = HDNodeWallet.fromPhrase(phrase, '', "m/44'/60'/0'/0");
-    const funder = Wallet.createRandom();
-    const { stdout, stderr } = await exited(
-      69,
-      ['-t', '2', '--rpc', chain.url, '-d', '1s', '-v', '--log-level', 'debug', '--log-file', log],
-      { env: { STRESS_MNEMONIC: phrase, STRESS_FUNDER_KEY: funder.privateKey } },
-    );
-    assert.match(stderr, /^stress: the funder 0x\S+ has 0\.0 ether, the payments need \S+ ether$/m);
-    assertHidden({ said: [stdout, stderr, readFileSync(log)], wallets: [parent.deriveChild(0), funder], phrase });
-  });
-
   test('to the processes of the embedded chain', { skip: process.platform !== 'linux' }, async (t) => {
     const folder = temporaryFolder(t);
     const { phrase } = Mnemonic.fromEntropy(randomBytes(16));
@@ -250,41 +226,4 @@ describe('no key and no mnemonic is shown', { concurrency: 3 }, () => {
     const { stdout, stderr } = await running.done;
     assertHidden({ said: [...said, stdout, stderr], wallets: [funder], phrase, texts: [password] });
   });
-});
-
-describe('a file with secrets that others can read', { skip: process.platform === 'win32', concurrency: 2 }, () => {
-  const WARNING = /^WARN: (\S+) holds secrets and its mode 0644 lets others read it: chmod 600 \1$/gm;
-
-  /** @param {TestContext} t @param {string} content @param {number} mode */
-  function secretFile(t, content, mode) {
-    const file = join(temporaryFolder(t), 'secret');
-    writeFileSync(file, content);
-    chmodSync(file, mode);
-    return file;
-  }
-
-  for (const [mode, warnings] of /** @type {Array<[number, number]>} */ ([
-    [0o644, 1],
-    [0o600, 0],
-  ])) {
-    test(`${mode.toString(8)}: a run, fund and reclaim warn ${warnings} times, and do what they do`, async (t) => {
-      const [wallet, funder] = await newWallets(2);
-      const keys = secretFile(t, wallet.privateKey, mode);
-      const payer = secretFile(t, funder.privateKey, mode);
-      const config = secretFile(t, JSON.stringify({ 'fund-from': funder.privateKey }), mode);
-      const common = ['-t', '1', '--rpc', chain.url];
-      /** @type {Array<[string[], number]>} */
-      const rows = [
-        [[...common, '-d', '100ms', '--keys', keys], warnings],
-        [[...common, '-d', '100ms', '--keys', keys, '--config', config], 2 * warnings],
-        [['fund', ...common, '--keys', keys, '--fund-from', payer], 2 * warnings],
-        [['reclaim', ...common, '--keys', keys, '--fund-from', payer], 2 * warnings],
-        [['reclaim', ...common, '--keys', keys, '--config', config, '--quiet'], 0],
-      ];
-      for (const [args, count] of rows) {
-        const { stderr } = await exited(0, args);
-        assert.equal(stderr.match(WARNING)?.length ?? 0, count, `${args.join(' ')}\n${stderr}`);
-      }
-    });
-  }
 });

@@ -5,16 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { anvilFor, pending, startAnvil, startMinedChain } from '../helpers/anvil.js';
 import { mutant } from '../helpers/mutant.js';
 import { schemaErrors } from '../helpers/run-file.js';
-import {
-  EXACT,
-  INTERVAL_LINE,
-  SECOND_WISH_MS,
-  STACK_TRACE,
-  killedBy,
-  runOf,
-  startOf,
-  sumOf,
-} from '../helpers/run-of.js';
+import { EXACT, INTERVAL_LINE, SECOND_WISH_MS, STACK_TRACE, runOf, startOf, sumOf } from '../helpers/run-of.js';
 
 /** @import { TestContext } from 'node:test' */
 
@@ -92,27 +83,6 @@ describe('workers share the slice', { concurrency: 2 }, () => {
       assert.ok(Number(generator.inclusionResolutionMs) > 0);
     });
 
-  test('blocks from before the load do not count', async (t) => {
-    let before = NaN;
-    const inSeconds = async (/** @type {number} */ seconds) => {
-      const startMs = Date.now() + seconds * 1000;
-      const words = `--workers 2 -d 1s --start-at ${(startMs / 1000).toFixed(3)}`;
-      const running = runOf(t, words, { chain: paced, threads: 4, exit: null });
-      for (let head = NaN; Date.now() < startMs; await sleep(50)) {
-        before = head;
-        head = Number(await paced.rpc('eth_blockNumber'));
-      }
-      return running;
-    };
-    // A machine may be too busy to be ready in time.
-    const soon = await inSeconds(5);
-    const { run, stdout, stderr } = soon.code === 75 ? await inSeconds(60) : soon;
-    assert.equal(run?.exitCode, 0, stderr);
-    assert.equal(countsSaid(stdout).size, 0, 'without -v no increment is told of');
-    const { count, firstNumber } = run.blocks;
-    assert.ok(count > 0 && firstNumber > before, `${count} blocks from ${firstNumber}; ${before} before`);
-  });
-
   test('--workers auto: one for every two cores, and no more than there are wallets', async (t) => {
     const result = await runOf(t, '--workers auto -d 500ms -v', { chain: paced, threads: 2 });
     const { generator, environment } = result.run;
@@ -122,18 +92,6 @@ describe('workers share the slice', { concurrency: 2 }, () => {
 });
 
 describe('workers are asked to end', { concurrency: 2 }, () => {
-  test('SIGINT: drained, exact, exit 130', async (t) => {
-    const own = { chain: paced, threads: 6, isAlone: true };
-    const result = await runOf(t, '--workers 2 -v', { ...own, exit: 130, during: killedBy('SIGINT') });
-    const { run, stdout, stderr } = result;
-    assert.equal(stderr, '');
-    assert.match(stdout, /^Summary: interrupted/m);
-    assert.match(stdout, EXACT);
-    assert.deepEqual([run.end, run.exitCode], ['interrupted', 130]);
-    assert.equal(run.counts.verified, run.counts.started, 'what was in flight was drained');
-    assertWhole(result, 6);
-  });
-
   test('a second SIGINT during a drain ends at once with what is known of all workers', async (t) => {
     const { anvil, miner } = await startMinedChain(t);
     const words = '--workers 2 -v --interval 1m --drain-timeout 1h --tx-timeout 1h';

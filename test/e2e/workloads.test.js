@@ -1,7 +1,7 @@
 /** The built-in workloads on a real chain: the audit is exact, and finds what somebody else has done to their state. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { id, keccak256 } from 'ethers';
+import { keccak256 } from 'ethers';
 import { anvilFor, startAnvil } from '../helpers/anvil.js';
 import { runOf, startOf } from '../helpers/run-of.js';
 
@@ -87,18 +87,6 @@ const CASES = {
   },
 };
 
-/** @param {string} from @param {number} nonce @returns {Promise<any>} */
-async function transactionOf(from, nonce) {
-  for (let number = Number(await anvil.rpc('eth_blockNumber')); number > 0; number -= 1) {
-    const { transactions } = await anvil.rpc('eth_getBlockByNumber', [`0x${number.toString(16)}`, true]);
-    const found = transactions.find(
-      (/** @type {any} */ tx) => tx.from === from.toLowerCase() && Number(tx.nonce) === nonce,
-    );
-    if (found !== undefined) return found;
-  }
-  return assert.fail(`no transaction ${nonce} of ${from}`);
-}
-
 for (const [name, { options, whilePlanted = '', checks, plant, fails, says }] of Object.entries(CASES))
   describe(`workload ${name}`, { concurrency: 2 }, () => {
     const given = `--workload ${name} ${options}`.trim();
@@ -156,30 +144,5 @@ describe('figures of workloads', { concurrency: 2 }, () => {
     assert.deepEqual([audit.exact, Object.keys(failures), audit.reverted], [true, ['slippage'], failures.slippage]);
     assert.ok(failures.slippage >= 3 && counts.verified >= 3, stdout);
     assert.match(stdout, /^ {2}failed +\d+ +slippage \d+$/m);
-  });
-
-  /** The last transaction of the first wallet of a run. @param {number} offset */
-  async function lastOf(offset) {
-    const address = (await anvil.rpc('eth_accounts'))[offset];
-    const nonce = Number(await anvil.rpc('eth_getTransactionCount', [address, 'latest'])) - 1;
-    const { hash, input } = await transactionOf(address, nonce);
-    return { input, ...(await anvil.rpc('eth_getTransactionReceipt', [hash])) };
-  }
-
-  for (const gas of [100_000, 2_000_000])
-    test(`compute uses about ${gas} gas`, async (t) => {
-      const words = `--workload compute --set gas=${gas} --iterations 3`;
-      const { offset } = await runOf(t, words, { chain: anvil, threads: 4 });
-      const { input, gasUsed } = await lastOf(offset);
-      assert.ok(input.startsWith(id('run(uint256)').slice(0, 10)));
-      assert.ok(Math.abs(Number(gasUsed) / gas - 1) < 0.02, `${Number(gasUsed)} gas`);
-    });
-
-  test('deploy: the code has the size that was asked for', async (t) => {
-    const words = '--workload deploy --set bytes=24576 --iterations 1';
-    const { run, offset } = await runOf(t, words, { chain: anvil, threads: 1 });
-    const deployed = await anvil.rpc('eth_getCode', [(await lastOf(offset)).contractAddress, 'latest']);
-    assert.equal(deployed.length, 2 + 2 * 24_576);
-    assert.equal(keccak256(deployed), run.environment.workload.codeHash);
   });
 });

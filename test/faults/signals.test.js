@@ -4,9 +4,9 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { anvilFor } from '../helpers/anvil.js';
+import { anvilFor, countersIn } from '../helpers/anvil.js';
 import { readJson, spawnStress } from '../helpers/cli.js';
-import { countersOnChain, expectRows, keepResult } from '../helpers/fault-results.js';
+import { expectRows, keepResult } from '../helpers/fault-results.js';
 import { assertNothingLeft, endProcessesOf } from '../helpers/leftovers.js';
 import { assertRunFile, schemaErrors } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
@@ -100,7 +100,7 @@ async function once(t, signal, phase, n) {
     assert.equal(run.audit.exact, true);
     if (rpc !== null) {
       const { verified } = run.counts;
-      assert.equal(await countersOnChain(rpc.rpc, files.contracts), verified + run.audit.includedLate);
+      assert.equal(await countersIn(rpc.url, files.contracts), verified + run.audit.includedLate);
     }
   }
   await assertNothingLeft(TMPDIR, FOLLOW_MS);
@@ -111,7 +111,7 @@ async function once(t, signal, phase, n) {
 async function assertCheckpoint(run, chain, contracts) {
   assert.deepEqual(schemaErrors(run), []);
   assert.equal(run.partial, true);
-  if (chain !== null) assert.ok((await countersOnChain(chain.rpc, contracts)) >= run.counts.verified);
+  if (chain !== null) assert.ok((await countersIn(chain.url, contracts)) >= run.counts.verified);
 }
 
 const SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGKILL']);

@@ -225,11 +225,13 @@ const early = (placeAfter) => ({
   },
 });
 
-/** A needed field is absent: one line, before anything of the load is sent. @param {string} method @param {string} field @param {Dialect} dialect @returns {Dialect & Expectation} */
-const needed = (method, field, dialect) => ({
-  ...dialect,
-  exit: 69,
-  says: [new RegExp(`^(?:stress: )?http://127\\.0\\.0\\.1:\\d+: ${method}: ${field} is .* expected`, 'm')],
+/** A node that is gone for two seconds, and then refuses for a while. @param {string} message @returns {Dialect} */
+const restarted = (message) => ({
+  before: ({ method }, { nowMs }) => {
+    if (nowMs() > 6000 && nowMs() < 8000) throw new Error('the node restarts');
+    const isRestarted = method === SEND && nowMs() >= 8000 && nowMs() < 9500;
+    return isRestarted ? { error: { code: -32000, message } } : undefined;
+  },
 });
 
 /** @typedef {Dialect & Expectation & Partial<Setting>} Part */
@@ -259,6 +261,21 @@ const limits = Object.entries(LIMITS).map(([who, [code, message]]) => [
   `a rate limit of ${who}`,
   { ...refused(oneIn(7), message, code), ...(who === 'Alchemy' && { on: ALL }) },
 ]);
+
+/** A field that is needed is absent, or as it cannot be: one line, before anything of the load is sent. */
+const NEEDED = Object.fromEntries(
+  /** @type {Array<[name: string, method: string, field: string, dialect: Dialect, more?: Part]>} */ ([
+    ['blocks have no hash', BLOCK, 'hash', fieldOf('hash', () => undefined)],
+    ['blocks have no number', BLOCK, 'number', fieldOf('number', () => null)],
+    ['blocks have no transactions', BLOCK, 'transactions', fieldOf('transactions', () => null), { on: BOTH }],
+    ['receipts have no status', RECEIPT, 'status', receiptField('status', () => undefined)],
+    ['nonces are null', NONCE, '.*', changed([NONCE], () => null)],
+    ['the chain id is above 2^53', 'eth_chainId', '.*', changed(['eth_chainId'], () => '0x20000000000001')],
+  ]).map(([name, method, field, dialect, more]) => {
+    const says = new RegExp(`^(?:stress: )?http://127\\.0\\.0\\.1:\\d+: ${method}: ${field} is .* expected`, 'm');
+    return [name, { ...dialect, says: [says], ...more }];
+  }),
+);
 
 /** @type {Variant[]} */
 export const DIALECTS = [
@@ -366,44 +383,7 @@ export const DIALECTS = [
     'effectiveGasPrice is null': receiptField('effectiveGasPrice', () => null),
     'effectiveGasPrice is absent': receiptField('effectiveGasPrice', () => undefined),
   }),
-  ...rows(
-    'E',
-    'what a run needs',
-  )({
-    'blocks have no hash': needed(
-      BLOCK,
-      'hash',
-      fieldOf('hash', () => undefined),
-    ),
-    'blocks have no number': needed(
-      BLOCK,
-      'number',
-      fieldOf('number', () => null),
-    ),
-    'blocks have no transactions': {
-      ...needed(
-        BLOCK,
-        'transactions',
-        fieldOf('transactions', () => null),
-      ),
-      on: BOTH,
-    },
-    'receipts have no status': needed(
-      RECEIPT,
-      'status',
-      receiptField('status', () => undefined),
-    ),
-    'nonces are null': needed(
-      NONCE,
-      '.*',
-      changed([NONCE], () => null),
-    ),
-    'the chain id is above 2^53': needed(
-      'eth_chainId',
-      '.*',
-      changed(['eth_chainId'], () => '0x20000000000001'),
-    ),
-  }),
+  ...rows('E', 'what a run needs', { exit: 69 })(NEEDED),
   ...rows('F', 'Oasis, VeChain', { check: isPrompt })({
     'whole transactions although hashes were asked for': {
       ...changed([BLOCK], async (_, { params }, { node }) => (await node(BLOCK, [params[0], true])).result),
@@ -550,20 +530,8 @@ export const DIALECTS = [
     },
   }),
   ...rows('R', 'geth after its start', { args: '-d 15s', check: hasNoFailures, silent: [/rejected/] })({
-    'no answers, then "exceeds block gas limit"': {
-      before: ({ method }, { nowMs }) => {
-        if (nowMs() > 6000 && nowMs() < 8000) throw new Error('the node restarts');
-        const isRestarted = method === SEND && nowMs() >= 8000 && nowMs() < 9500;
-        return isRestarted ? { error: { code: -32000, message: 'exceeds block gas limit' } } : undefined;
-      },
-    },
-    'no answers, then "insufficient funds"': {
-      before: ({ method }, { nowMs }) => {
-        if (nowMs() > 6000 && nowMs() < 8000) throw new Error('the node restarts');
-        const isRestarted = method === SEND && nowMs() >= 8000 && nowMs() < 9500;
-        return isRestarted ? { error: { code: -32000, message: 'insufficient funds for transfer' } } : undefined;
-      },
-    },
+    'no answers, then "exceeds block gas limit"': restarted('exceeds block gas limit'),
+    'no answers, then "insufficient funds"': restarted('insufficient funds for transfer'),
   }),
   ...rows('S', 'quiet test networks', {
     chain: {

@@ -26,9 +26,6 @@ import { basename, join } from 'node:path';
  * @property {string[]} problems what did not hold
  */
 
-/** The selector of count() of contracts/Counter.sol. */
-const COUNT = '0x06661abd';
-
 /** Where the rows of one run of the suite meet: its test files have the same parent. */
 export const ROWS_FOLDER = join(tmpdir(), `stress-fault-rows-${process.ppid}`);
 
@@ -126,18 +123,4 @@ export function auditOf(run) {
     .map(([what, count]) => `${count} ${what}`);
   if (exact) return ['exact', ...facts].join(', ');
   return ['not exact', `${bounds.atLeast} to ${bounds.atMost} executed`, `${pending} pending`, ...facts].join(', ');
-}
-
-/**
- * All counters of a run together, asked of the chain without the program.
- * @param {(method: string, params?: unknown[]) => Promise<any>} rpc
- * @param {string} file of --contracts
- */
-export async function countersOnChain(rpc, file) {
-  const { contracts } = JSON.parse(readFileSync(file, 'utf8'));
-  const answers = await Promise.all(
-    Object.values(contracts).map((to) => rpc('eth_call', [{ to, data: COUNT }, 'latest'])),
-  );
-  // A chain that lost history may have lost a contract, too.
-  return answers.reduce((sum, answer) => sum + Number(answer === '0x' ? 0 : answer), 0);
 }

@@ -7,11 +7,11 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { rpcCall, startAnvil } from './anvil.js';
+import { countersIn, rpcCall, startAnvil } from './anvil.js';
 import { readJson, spawnStress } from './cli.js';
 import { SHARE, WITHIN_MS, paceOf } from './fault-pace.js';
 import { startFaultProxy } from './fault-proxy.js';
-import { Problems, auditOf, brokenRow, countersOnChain, expectRows, keepResult } from './fault-results.js';
+import { Problems, auditOf, brokenRow, expectRows, keepResult } from './fault-results.js';
 import { assertRunFile } from './run-file.js';
 import { temporaryFolder } from './temporary.js';
 
@@ -85,14 +85,16 @@ async function carryOut(t, row) {
   t.after(proxy.close);
   const folder = temporaryFolder(t);
   const files = { out: join(folder, 'run.json'), contracts: join(folder, 'contracts.json') };
-  const scene = { node, proxy, rpc: rpcTo(node), files };
+  // A node that was restarted needs no other one.
+  const rpc = (/** @type {string} */ method, /** @type {unknown[]} */ params = []) => rpcCall(node.url, method, params);
+  const scene = { node, proxy, rpc, files };
   await row.setUp?.(scene);
   const faultMs = row.faultMs ?? FAULT_MS;
   const seconds = Math.ceil((BEFORE_MS + faultMs + AFTER_MS) / 1000);
   const url = { http: proxy.url, ws: proxy.wsUrl, direct: node.url }[row.path ?? 'http'];
   const given = ['--rpc', url, '-d', `${seconds}s`, '--out', files.out, '--contracts', files.contracts];
   // Contracts of an earlier run have counts of their own.
-  const earlier = existsSync(files.contracts) ? await countersOnChain(scene.rpc, files.contracts) : 0;
+  const earlier = existsSync(files.contracts) ? await countersIn(node.url, files.contracts) : 0;
   const { args = [] } = row;
   const common = Object.entries(COMMON)
     .filter(([name]) => !args.includes(name))
@@ -168,8 +170,8 @@ async function assertEnd(problems, { exitCodes = [0], says, isOtherChain }, { co
  * @param {number} earlier what the counters had before the run
  * @param {any} run
  */
-async function assertChain({ rpc, files }, earlier, { audit, counts }) {
-  const onChain = (await countersOnChain(rpc, files.contracts)) - earlier;
+async function assertChain({ node, files }, earlier, { audit, counts }) {
+  const onChain = (await countersIn(node.url, files.contracts)) - earlier;
   if (audit?.exact) assert.equal(onChain, counts.verified + audit.includedLate - (audit.reorgedOut ?? 0));
   else assert.equal(String(onChain), audit?.effectsOnChain);
 }
@@ -180,11 +182,6 @@ function assertPace(pace, retired) {
   assert.ok(before, 'there is none before the fault');
   const words = `${after?.toFixed(1)} TPS at best within ${WITHIN_MS / 1000} s after the fault, ${before.toFixed(1)} before it, ${retired} wallets retired`;
   assert.ok((after ?? 0) >= before * SHARE, words);
-}
-
-/** @param {RowNode} node @returns {Scene['rpc']} a node that was restarted needs no new one */
-function rpcTo(node) {
-  return (method, params) => rpcCall(node.url, method, params);
 }
 
 /** Enough for a run that is limited by blocks, and not by this machine. @param {TestContext} t */

@@ -1,10 +1,10 @@
 /** A node that contradicts itself now and then: a proxy, over HTTP and WebSocket, that changes one answer in so many. */
-import { Agent, createServer, request } from 'node:http';
 import { once } from 'node:events';
 import { WebSocket, WebSocketServer } from 'ws';
+import { rpcCall } from './anvil.js';
+import { passOn, serve } from './endpoint.js';
 
 /**
- * @import { IncomingMessage } from 'node:http'
  * @import { AddressInfo } from 'node:net'
  *
  * @typedef {(method: string, params?: unknown[]) => Promise<any>} Ask the node itself
@@ -87,59 +87,30 @@ export const FAULTS = {
  * @param {number} every one in so many answers (or heads) is changed
  */
 export async function startInconsistentNode(url, fault, every) {
-  const agent = new Agent({ keepAlive: true });
-  const upstream = new URL(url);
   let isOn = false;
   let eligible = 0;
   let changed = 0;
   const isDue = () => isOn && (eligible += 1) % every === 0 && (changed += 1) > 0;
 
-  /** @param {unknown} body @returns {Promise<any>} */
-  const post = async (body) => {
-    const sent = request(upstream, { method: 'POST', agent, headers: { 'content-type': 'application/json' } });
-    sent.end(JSON.stringify(body));
-    const [response] = await once(sent, 'response');
-    let text = '';
-    for await (const chunk of response.setEncoding('utf8')) text += chunk;
-    return JSON.parse(text);
-  };
   /** @type {Ask} */
-  const ask = async (method, params = []) => (await post({ jsonrpc: '2.0', id: 1, method, params })).result;
+  const ask = (method, params) => rpcCall(url, method, params).catch(() => undefined);
   /** @param {any} sent @param {Reply} reply */
   const through = async ({ method, params = [] }, reply) =>
     fault.applies?.(method, params, reply) && isDue() ? /** @type {any} */ (fault).change(reply, params, ask) : reply;
   /** @param {string} text */
   const answer = async (text) => {
     const body = JSON.parse(text);
-    const reply = await post(body);
-    const replies = Array.isArray(body)
-      ? await Promise.all(
-          body.map((one) =>
-            through(
-              one,
-              reply.find((/** @type {Reply} */ { id }) => id === one.id),
-            ),
-          ),
-        )
-      : await through(body, reply);
-    return JSON.stringify(replies);
+    const reply = JSON.parse((await passOn(url, text)).body);
+    if (!Array.isArray(body)) return JSON.stringify(await through(body, reply));
+    /** @type {Map<unknown, Reply>} */
+    const replies = new Map(reply.map((/** @type {Reply} */ one) => [one.id, one]));
+    return JSON.stringify(
+      await Promise.all(body.map((one) => through(one, /** @type {Reply} */ (replies.get(one.id))))),
+    );
   };
 
-  /** @param {IncomingMessage} request */
-  const read = async (request) => {
-    let text = '';
-    for await (const chunk of request.setEncoding('utf8')) text += chunk;
-    return text;
-  };
-  const server = createServer((request, response) => {
-    void read(request)
-      .then(answer)
-      .then(
-        (body) => response.end(body),
-        () => response.destroy(),
-      );
-  });
-  const sockets = new WebSocketServer({ server });
+  const { url: http } = await serve(async (body) => ({ body: await answer(body) }));
+  const sockets = new WebSocketServer({ host: '127.0.0.1', port: 0 });
   sockets.on('connection', (client) => {
     // Subscriptions go over a connection of their own; all else is answered as over HTTP.
     const node = new WebSocket(url.replace('http', 'ws'));
@@ -158,19 +129,16 @@ export async function startInconsistentNode(url, fault, every) {
     client.on('error', () => node.terminate());
     node.on('error', () => client.terminate());
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = /** @type {AddressInfo} */ (server.address());
+  await once(sockets, 'listening');
+  const { port } = /** @type {AddressInfo} */ (sockets.address());
   return {
-    http: `http://127.0.0.1:${port}`,
+    http,
     ws: `ws://127.0.0.1:${port}`,
     changed: () => changed,
     begin: () => (isOn = true),
     stop: () => {
       sockets.clients.forEach((client) => client.terminate());
-      server.close();
-      server.closeAllConnections();
-      agent.destroy();
+      sockets.close();
     },
   };
 }

@@ -25,13 +25,21 @@ export function frameFilter(passes) {
   };
 }
 
-/** RFC 6455, section 5.2; a server does not mask. @param {Buffer} bytes @returns {{payload: Buffer, bytes: Buffer} | null} */
-function firstFrame(bytes) {
+/**
+ * RFC 6455, section 5.2.
+ * @param {Buffer} bytes
+ * @returns {{opcode: number, isMasked: boolean, payload: Buffer, bytes: Buffer} | null} null: it is not complete
+ */
+export function firstFrame(bytes) {
   if (bytes.length < 2) return null;
+  const isMasked = (bytes[1] & 0x80) !== 0;
   const short = bytes[1] & 0x7f;
   const head = short < 126 ? 2 : short === 126 ? 4 : 10;
-  if (bytes.length < head) return null;
+  const start = head + (isMasked ? 4 : 0);
+  if (bytes.length < start) return null;
   const length = short < 126 ? short : short === 126 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2));
-  const end = head + length;
-  return bytes.length < end ? null : { payload: bytes.subarray(head, end), bytes: bytes.subarray(0, end) };
+  if (bytes.length < start + length) return null;
+  const payload = Buffer.from(bytes.subarray(start, start + length));
+  if (isMasked) for (let i = 0; i < length; i += 1) payload[i] ^= bytes[head + (i % 4)];
+  return { opcode: bytes[0] & 0x0f, isMasked, payload, bytes: bytes.subarray(0, start + length) };
 }

@@ -6,10 +6,11 @@ import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { passOn } from './endpoint.js';
+import { listen } from './raw-server.js';
+import { firstFrame } from './ws-frames.js';
 
 /**
  * @import { IncomingMessage } from 'node:http'
- * @import { AddressInfo, Socket } from 'node:net'
  * @import { Duplex } from 'node:stream'
  * @import { TestContext } from 'node:test'
  */
@@ -48,15 +49,7 @@ const OPCODES = Object.freeze({ continuation: 0, text: 1, binary: 2, close: 8, p
 export async function startWsServer(t, { onMessage = () => {}, onHandshake = () => true, tls }) {
   /** @type {Peer[]} */
   const peers = [];
-  /** @type {Set<Socket>} */
-  const sockets = new Set();
-  let connections = 0;
   const server = tls === undefined ? createServer() : createTlsServer(tls);
-  server.on('connection', (socket) => {
-    connections += 1;
-    sockets.add(socket);
-    socket.on('error', () => {}).on('close', () => sockets.delete(socket));
-  });
   server.on('upgrade', (request, socket, head) => {
     // Node.js leaves its half open after an upgrade.
     socket.on('error', () => {}).on('end', () => socket.end());
@@ -68,13 +61,8 @@ export async function startWsServer(t, { onMessage = () => {}, onHandshake = () 
     peers.push(peer);
     readFrames(peer, head, onMessage);
   });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
-  t.after(() => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  });
-  const { port } = /** @type {AddressInfo} */ (server.address());
-  return { port, peers, open: () => sockets.size, connections: () => connections };
+  const { port, open, connections } = await listen(t, server);
+  return { port, peers, open, connections };
 }
 
 /**
@@ -123,8 +111,10 @@ function readFrames(peer, head, onMessage) {
   /** @param {Buffer} chunk */
   const read = (chunk) => {
     bytes = Buffer.concat([bytes, chunk]);
-    for (let frame = decodeFrame(bytes); frame !== null; frame = decodeFrame(bytes)) {
-      bytes = bytes.subarray(frame.bytes);
+    for (let frame = firstFrame(bytes); frame !== null; frame = firstFrame(bytes)) {
+      bytes = bytes.subarray(frame.bytes.length);
+      // RFC 6455, section 5.1: a client masks what it sends.
+      if (!frame.isMasked) throw new Error('a frame of the client is not masked');
       if (frame.opcode === OPCODES.text) onMessage(peer, frame.payload.toString());
       else if (frame.opcode === OPCODES.pong) peer.pongs.push(frame.payload.toString());
       else if (frame.opcode === OPCODES.close) peer.saidClose = true;
@@ -135,20 +125,4 @@ function readFrames(peer, head, onMessage) {
     }
   };
   peer.socket.on('data', read);
-}
-
-/** @param {Buffer} bytes @returns {{opcode: number, payload: Buffer, bytes: number} | null} null: it is not complete */
-function decodeFrame(bytes) {
-  if (bytes.length < 2) return null;
-  const short = bytes[1] & 0x7f;
-  const head = short < 126 ? 2 : short === 126 ? 4 : 10;
-  if (bytes.length < head + 4) return null;
-  const length = short < 126 ? short : short === 126 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2));
-  if (bytes.length < head + 4 + length) return null;
-  // RFC 6455, section 5.1: a client masks what it sends.
-  if ((bytes[1] & 0x80) === 0) throw new Error('a frame of the client is not masked');
-  const mask = bytes.subarray(head, head + 4);
-  const payload = Buffer.from(bytes.subarray(head + 4, head + 4 + length));
-  for (let i = 0; i < payload.length; i += 1) payload[i] ^= mask[i % 4];
-  return { opcode: bytes[0] & 0x0f, payload, bytes: head + 4 + length };
 }

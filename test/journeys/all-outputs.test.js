@@ -182,6 +182,7 @@ describe('all outputs of a run', { concurrency: 2 }, () => {
       const rows = readRows(join(folder, samples));
       assert.ok(run.counts.verified > 0);
       assert.equal(run.generator.samplesDropped, 0);
+      assert.equal(run.generator.headSource === 'subscription', isWebSocket);
       assertAgrees(run, rows);
       assertPage(run, page);
       assertHlog(run, join(folder, 'run.hlog'));

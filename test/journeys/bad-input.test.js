@@ -26,6 +26,7 @@ const MNEMONIC = `STRESS_MNEMONIC='${LAST_WORDS} junk'`;
 const FUNDER = `STRESS_FUNDER_KEY=${KEYS[0]}`;
 /** Two endpoints, which are not asked. */
 const LIVE = 'compare --rpc-a http://127.0.0.1:1 --rpc-b http://127.0.0.1:2 -t 1 -d 30s';
+const BISECT = 'bisect --good a --bad b --start x --rpc http://127.0.0.1:1 -t 2 -d 1s';
 
 /** Files in DIR, of which a row has those that it names. @type {Record<string, string>} */
 const FILES = {
@@ -103,6 +104,9 @@ studies
   compare DIR/none.json --with DIR/none.json -> 65 cannot read *none.json: no such file; give a file that --out has written
   compare a.json --with b.json --until-sure -> 64 --until-sure needs --rpc-a URL
   ${LIVE} --until-sure --time-limit 60s -> 64 --time-limit 60s is shorter than one pair of runs, which takes at least 61s: raise it, or lower --duration
+  bisect --good a --start x --rpc http://127.0.0.1:1 -t 2 -d 1s -> 64 stress bisect needs --bad*
+  ${BISECT} --time-limit 2s -> 64 --time-limit 2s is shorter than one pair of runs*
+  ${BISECT} --metric speed -> 64 --metric names "speed", which is no figure*
   -t 1 -d 1s --html DIR/none/x.html -> 73 cannot write *x.html: its folder does not exist
   TMPDIR=DIR/none -t 1 -> 73 cannot write to the temporary folder *none (TMPDIR): no such file
 
@@ -182,11 +186,27 @@ calls
   -t 1 --workload rpc --method a --params [1 -> 64 *--params *
   -t 1 --workload rpc --method a --params {"a":1} -> 64 *--params *
   -t 1 --workload rpc --method a --fixed-id x -> 64 *--fixed-id *
+  -t 1 --workload rpc --method a --rpc http://127.0.0.1:1 --rate 1Mgas -> 64 --rate in gas needs transactions: calls use no gas
+  -t 1 --workload rpc --method a --check consistency -> 64 --check consistency needs transactions: *
+  -t 1 --threshold violations=0 -> 64 --threshold on violations needs *: --check consistency
+  -t 1 --check-share 2% -> 64 --check-share needs --check KIND
+  -t 1 --check order -> 64 --check must be one of consistency, not *
   -t 1 --workload rpc --calls DIR/no.json -> 65 cannot read the calls file *no.json: no such file; *; presets: light, wallet, indexer, pages
   -t 1 --workload rpc --calls DIR/c.json -> 64 *c.json compares answers with a second endpoint ("check": "same"): give --check-rpc URL
   -t 1 --workload rpc --calls pages -> 64 the preset pages lists a data set: give --data FILE, written by --workload logs
   -t 1 --workload rpc --calls light --data DIR/logs.json -> 64 --data is for calls with {{data...}} or {{page...}} in them, and the preset light has none
   -t 1 --workload rpc --calls indexer --check-rpc http://127.0.0.1:1 -> 64 --check-rpc is for calls with "check": "same", and the preset indexer has none
+
+mixes
+  -t 2 --mix counter:1,erc02:1 -> 64 --mix must be one of *erc20*
+  -t 2 --mix counter:1,counter:2 -> 64 --mix has counter twice: give each workload once*
+  -t 2 --mix counter:0 -> 64 --mix must be workloads with weights above 0, *"counter:0"*
+  -t 2 --mix counter:many -> 64 --mix must be workloads with weights above 0*
+  -t 2 --mix counter:1 --workload erc20 -> 64 --mix and --workload exclude each other*
+  -t 2 --mix counter:1 --set storage.slots=5 -> 64 --set storage.slots=... is for * as counter.slots*
+  -t 2 --mix storage:1 --set slots=5 -> 64 --set slots=... is for no member of --mix: * as storage.slots*
+  -t 2 --mix storage:1,counter:1 --set storage.slots=0 -> 64 --set storage.slots=0 is no setting of * storage*
+  -t 2 --mix counter:1 --receivers 5 -> 64 --receivers is an option of --workload*
 
 durations
   -t 1 -d 5 -> 64 -d (--duration) must be a duration with its unit such as 250ms, 30s, 1m30s or 1h, not "5"
@@ -198,6 +218,7 @@ endpoints
   -t 1 --rpc <no such host> -> 69 http://stress.invalid:8545: host name not found
   -t 1 --rpc <silence> --request-timeout 500ms -> 69 http://127.0.0.1:*: no answer to eth_chainId within 0.5 s (--request-timeout)
   -t 1 --rpc <nobody> --wait-for 700ms -> 69 http://127.0.0.1:* did not answer within 0.7 s (--wait-for): connection refused
+  reclaim -t 1 --to 0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266 --wait-for 600ms --rpc <nobody> -> 69 http://127.0.0.1:* did not answer within 0.6 s (--wait-for): connection refused
   -t 1 --rpc <hang-up> -> 69 http://127.0.0.1:*: connection lost
   -t 1 --rpc <no TLS> -> 69 https://127.0.0.1:*: it does not speak TLS*
   -t 1 --rpc <a web page> -> 69 *does not speak JSON-RPC: it answered "<!doctype html><title>Welcome</title>"
@@ -226,6 +247,7 @@ files
   -t 1 --contracts DIR/no-json -> 65 *no-json is not valid JSON; give --contracts a file that stress wrote, or a new name
   -t 1 --contracts DIR/braces -> 65 *braces is not a contracts file*
   -t 1 --samples DIR/none/s.csv -> 73 cannot write *s.csv: its folder does not exist
+  -t 1 --intervals - --out - -> 64 --out - and --intervals - both write to standard output: *
   -t 1 --samples a.csv --blocks ./a.csv -> 64 --samples and --blocks name the same file
   -t 1 --log-file DIR/none/log -> 73 cannot write */none/log: its folder does not exist
 

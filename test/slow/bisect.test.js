@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { makeRepository, startCommand } from '../helpers/slowed-repository.js';
 import { freePort } from '../../src/chain/devchain.js';
-import { exited, runStress, spawnStress } from '../helpers/cli.js';
+import { exited, spawnStress } from '../helpers/cli.js';
 import { endProcessesOf, processesOf } from '../helpers/leftovers.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
@@ -43,35 +43,5 @@ describe('stress bisect', () => {
     // The nodes of the run that was killed are ended by their keepers.
     const chains = processesOf(folder).filter(({ command }) => command.includes('null-chain.js'));
     assert.deepEqual(chains, []);
-  });
-
-  it('says what is wrong in one line', async (t) => {
-    const folder = temporaryFolder(t);
-    const ids = makeRepository(folder, { commits: 2, first: 1 });
-    const port = await freePort();
-    const where = ['--repository', folder, '--rpc', `http://127.0.0.1:${port}`, '--dir', join(folder, 'study')];
-    const rest = ['--start', 'exit 3', '-t', '2', '-d', '1s', ...where];
-    const [good, bad] = [`--good=${ids[0]}`, `--bad=${ids[2]}`];
-    for (const [code, args, message] of /** @type {Array<[number, string[], RegExp]>} */ ([
-      [64, [good, bad, ...rest, '--time-limit', '2s'], /--time-limit 2s is shorter than one pair of runs/],
-      [64, [good, bad, ...rest, '--metric', 'speed'], /--metric .*speed/],
-      [64, [good, ...rest], /stress bisect needs --bad/],
-      [65, [`--good=${ids[2]}`, `--bad=${ids[0]}`, ...rest], /--good \w{7} is after --bad \w{7}: exchange them/],
-      [65, [good, '--bad=nothing', ...rest], /--bad nothing: no such commit/],
-      [65, [good, bad, ...rest, '--build', 'echo no compiler; exit 1'], /does not build .*: no compiler/],
-      [69, [good, bad, ...rest], /a run at \w{7} measured nothing: --start exit 3: it ended \(exit code 3\)/],
-    ])) {
-      const { code: found, stderr } = await runStress(['bisect', ...args]);
-      assert.equal(found, code, stderr);
-      assert.match(stderr, message);
-      assert.equal(
-        stderr
-          .trim()
-          .split('\n')
-          .filter((line) => line.startsWith('stress: ')).length,
-        1,
-        stderr,
-      );
-    }
   });
 });

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { closeSync, constants, existsSync, openSync, readFileSync, readSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, constants, openSync, readFileSync, readSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { gunzipSync, constants as zlib } from 'node:zlib';
-import { OutputError } from '../../../src/errors.js';
 import { BoundedFile } from '../../../src/outputs/bounded-file.js';
 import { caught } from '../../helpers/caught.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
@@ -65,25 +64,6 @@ describe('BoundedFile', () => {
     if (spawnSync('gzip', ['--version']).status === 0)
       assert.equal(execFileSync('gzip', ['-dc', path], { encoding: 'utf8' }), text);
   });
-
-  it(
-    '/dev/full: every line is dropped and counted, and the end says why',
-    { skip: !existsSync('/dev/full') },
-    async () => {
-      const file = new BoundedFile('/dev/full');
-      const { open, settle, finish } = file.members;
-      await open();
-      file.begin('header\n');
-      addAll(file, linesOf(0, 10));
-      file.cut();
-      await until(() => file.error !== null);
-      addAll(file, linesOf(0, 5000));
-      assert.equal((await settle()).samplesDropped, 5010);
-      const error = await caught(finish);
-      assert.ok(error instanceof OutputError, String(error));
-      assert.deepEqual([error.message, error.exitCode], ['cannot write /dev/full: the disk is full', 73]);
-    },
-  );
 
   for (const name of ['lines', 'lines.gz']) {
     it(`a disk that becomes full: ${name} has the first lines, the others are counted`, async (t) => {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { runPage } from '../../../src/report/run-page.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { buildPartialRunFile } from '../../../src/stats/run-file.js';
-import { equalBy } from '../../helpers/equal-by.js';
+import { assertGoldenPage } from '../../golden/assert-golden.js';
 import { longRun } from '../../helpers/long-run.js';
 import { exactAudit, partsOf, rowOf, runFileOf } from '../../helpers/samples.js';
 import { HOSTILE, assertHarmless, assertWhole, chartsOf, figuresOf, tableOf } from './pages.js';
@@ -47,29 +48,12 @@ function hostileRun() {
   );
 }
 
-describe('the page of a run', () => {
-  it('has the figures of the summary', () => {
-    const run = runFileOf();
-    const page = runPage(run);
-    const { TPS, verified, failed, generator, ...others } = figuresOf(page);
-    assert.deepEqual([TPS, verified, failed, generator, others['timed out']], ['8.5', '17', '1', '350', '1']);
-    equalBy(['p50', 'p99', 'max'], (name) => others[`latency ${name}`], ['100 ms', '>= 1,550 ms', '>= 1,550 ms']);
-    const latencies = tableOf(page, 'Where the time goes');
-    assert.match(latencies[1].join(' '), /^latency ms >= 188 10 100 >= 500( >= 1,550){3}$/);
-    assert.deepEqual(latencies.at(-1), ['read-back', ...Array(7).fill('4')]);
-    assert.deepEqual(tableOf(page, 'Failures')[1], ['reverted', '1', '5 %', '']);
-    assert.match(page, /2 of 19 operations got no good answer in time/);
-    assert.match(page, /operations verified per second, p99 &gt;= 1,550 ms;/);
-  });
+const FIXTURES = new URL('../../fixtures/runs-0.1/', import.meta.url);
 
-  it('lists reorgs when they were seen, those without details as well', () => {
-    const event = { blockHash: null, operations: 3, touched: [], isComplete: true };
-    const events = [1500, 2500].map((atMs, i) => ({ ...event, atMs, blockNumber: 7 + i, depth: 2 }));
-    const page = runPage(runFileOf({ reorgs: { count: 5, deepest: 2, operations: 6, events } }));
-    assert.match(page, /<li>1\.5 s: reorg: 2 blocks from 7 on left the chain, with 3 of our operations<\/li>/);
-    assert.match(page, /<li>2\.5 s: reorg: 2 blocks from 8 on .*<li>and 3 more<\/li>/s);
-    assert.doesNotMatch(runPage(runFileOf()), /id="reorgs"/);
-  });
+describe('the page of a run', () => {
+  for (const name of ['open-loop-with-drops', 'reorg', 'plain-calls', 'interrupted'])
+    it(`is that which is kept: ${name}`, () =>
+      assertGoldenPage(name, runPage(JSON.parse(readFileSync(new URL(`${name}.json`, FIXTURES), 'utf8')))));
 
   it('has the command line of the run, and its configuration', () => {
     const run = runFileOf({
@@ -81,27 +65,6 @@ describe('the page of a run', () => {
     assert.deepEqual(tableOf(page, 'Configuration'), [['threads', '3'], ['mnemonic', '[redacted]']]); // prettier-ignore
     assert.match(page, /Secrets are in no run file/);
     assert.doesNotMatch(runPage(runFileOf()), /<pre/);
-  });
-
-  it('says in a sentence what each chart shows, and what the metrics of the node did', () => {
-    const probes = (/** @type {number} */ value) => ({ ...rowOf().probes, metrics: { series: { calls: value } } });
-    const intervals = [5, 25].map((value, i) =>
-      rowOf({ startMs: i * 2000, endMs: (i + 1) * 2000, probes: probes(value), inFlight: 3 + i }),
-    );
-    const page = runPage(runFileOf({ intervals }));
-    assert.match(page, /id="caption-flight">Median 3, from 3 to 4\.</);
-    assert.deepEqual(tableOf(page, 'The node&#39;s own metrics')[1], ['calls', '5', '25', '10/s']);
-  });
-
-  it('plain calls are answered, and there are no transactions', () => {
-    const page = runPage(runFileOf({ environment: { inclusion: null } })).replace(
-      /<section aria-labelledby="definitions".*/s,
-      '',
-    );
-    const text = page.replace(/<(script|style)>.*?<\/\1>/gs, '').replace(/<[^>]*>/g, ' ');
-    assert.match(text, /8\.5 calls per second/);
-    assert.match(text, /answered\s+17/);
-    assert.doesNotMatch(text.replace(/verified \+ .*/g, ''), /\bTPS\b|verified\s+17/);
   });
 
   it('loads nothing: no URL outside of text, and a policy for its own script and style only', () => {
@@ -162,12 +125,6 @@ describe('the page of a run', () => {
     assert.match(page, /nothing to draw over time/);
     assert.match(page, /INCOMPLETE: it could not be made: nothing was sent\./);
     assert.equal(figuresOf(page)['latency p99'], '- ms');
-  });
-
-  it('leaves out blocks where calls are in none', () => {
-    const page = runPage(runFileOf({ audit: null, environment: { inclusion: null } }));
-    assert.doesNotMatch(page, /id="figure-blocks"|id="missing-blocks"|id="missing-gas"/);
-    assert.match(page, /Calls per second/);
   });
 
   it('stays below 2 MB with 3 million operations in 2,000 intervals', () => {

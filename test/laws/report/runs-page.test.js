@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { RUNS_MAY_DIFFER_IN } from '../../../src/cli/options.js';
 import { latencyCharts } from '../../../src/report/charts.js';
 import { namesOf, renderRuns } from '../../../src/report/runs-page.js';
 import { Distribution } from '../../../src/stats/histogram.js';
-import { equalBy } from '../../helpers/equal-by.js';
+import { assertGoldenPage } from '../../golden/assert-golden.js';
 import { longRun } from '../../helpers/long-run.js';
 import { rowOf } from '../../helpers/samples.js';
 import { runOf } from '../studies/runs.js';
@@ -14,11 +15,6 @@ import { HOSTILE, assertHarmless, assertWhole, chartsOf, tableOf } from './pages
  * @import { Chart } from '../../../src/report/charts.js'
  * @import { RunFile } from '../../../src/types.d.ts'
  */
-
-/** @param {Array<Parameters<typeof runOf>[1]>} given @param {string[]} [names] */
-function entries(given, names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']) {
-  return given.map((one, i) => ({ file: `runs/${names[i] ?? `run-${i}`}.json`, run: runOf(i, one) }));
-}
 
 /** A run that ended in its warm-up. @param {number} number @returns {RunFile} */
 function unmeasured(number) {
@@ -37,62 +33,21 @@ function unmeasured(number) {
   };
 }
 
-/** Rows of a window behind a warm-up. @param {number[]} verified in each @param {number} ms that each takes @returns {RunFile['intervals']} */
-function rows(verified, ms) {
-  return [0, ...verified].map((count, i) => {
-    const row = rowOf({ phase: i === 0 ? 'warmup' : 'load', startMs: i * ms, endMs: (i + 1) * ms });
-    return { ...row, counts: { ...row.counts, verified: count }, tps: (1000 * count) / ms };
-  });
-}
-
 /** The runs of the table, by the heads of its columns. @param {string} page @returns {Array<Record<string, string>>} */
 function overviewOf(page) {
   const [head, ...rows] = tableOf(page, 'The runs and their figures');
   return rows.map((cells) => Object.fromEntries(cells.map((text, i) => [head[i], text])));
 }
 
-const DIFFERENCES = 'What differs in how they were made';
-
 /** @param {Parameters<typeof renderRuns>[0]} runs */
 const pageOf = (runs) => renderRuns(runs, RUNS_MAY_DIFFER_IN);
 
 describe('the page of several runs', () => {
-  it('names the highest and the lowest, and has the figures of the run files', () => {
-    const given = entries([{ tps: 100 }, { tps: 150 }, { tps: 75, latencyMs: 80 }]);
-    const page = pageOf(given);
-    assert.match(page, /<p class="verdict">Highest TPS: 150, of b; lowest: 75, of c\.<\/p>/);
-    const [a, , c] = overviewOf(page);
-    assert.deepEqual(
-      [c.run, c.TPS, c.verified, c.failed, c['timed out'], c['p50 ms'], c.max, c.audit, c['exit code'], c.file],
-      ['c', '75', '17', '0', '0', '80.1', '320', '✓ exact', '0', 'runs/c.json'],
-    );
-    assert.deepEqual([a['p50 ms'], a.window], ['50', '2 s']);
-    assertWhole(page);
-  });
-
-  it('shows runs that measured nothing or ended too early', () => {
-    const given = [
-      ...entries([{ tps: 100 }]),
-      { file: 'none.json', run: unmeasured(1) },
-      { file: 'part.json', run: runOf(2, { tps: 40, over: { partial: true, exitCode: null, audit: null } }) },
-    ];
-    const page = pageOf(given);
-    assert.match(page, /Highest TPS: 100, of a; lowest: 40, of part\./);
-    assert.match(page, /2 of 3 did not end with exit code 0/);
-    const [, none, part] = overviewOf(page);
-    assert.deepEqual([none.TPS, none['exit code'], none['p50 ms']], ['-', '130', '-']);
-    assert.deepEqual([part.run, part['exit code'], part.audit], ['part partial', '-', 'none']);
-    assert.match(page, /Without any latency: none\./);
-    for (const { series } of Object.values(chartsOf(page)))
-      assert.deepEqual(
-        series.map(({ label, color }) => [label, color]),
-        [
-          ['a', 0],
-          ['part', 2],
-        ],
-        'a run has one colour in all charts',
-      );
-    assertWhole(page);
+  it('is that which is kept, of run files of release 0.1', () => {
+    const files = ['closed-loop', 'interrupted', 'plain-calls', 'two-endpoints'].map((name) => `${name}.json`);
+    const read = (/** @type {string} */ file) =>
+      JSON.parse(readFileSync(new URL(`../../fixtures/runs-0.1/${file}`, import.meta.url), 'utf8'));
+    assertGoldenPage('runs', pageOf(files.map((file) => ({ file, run: read(file) }))));
   });
 
   it('has a page also where nothing was measured at all', () => {
@@ -104,21 +59,6 @@ describe('the page of several runs', () => {
     assertWhole(page);
   });
 
-  it('draws the rate of each run from where its own window began', () => {
-    const [a, b] = entries([{}, {}]).map(({ file, run }, i) => ({
-      file,
-      run: { ...run, intervals: rows([10, 20, 30], i === 0 ? 500 : 1000) },
-    }));
-    const { tps } = chartsOf(pageOf([a, b]));
-    equalBy(tps.series, ({ x }) => x, [
-      [0.25, 0.75, 1.25],
-      [0.5, 1.5, 2.5],
-    ]);
-    assert.deepEqual(tps.series[0].values, [20, 40, 60]);
-    equalBy(tps.series[1].values, (value) => Math.round(value ?? NaN), [10, 20, 30]);
-    assert.notDeepEqual(tps.series[0].dash, tps.series[1].dash);
-  });
-
   it('stays small with many long runs', () => {
     const run = longRun({ pattern: runOf(0) });
     const page = pageOf(Array.from({ length: 60 }, (_, i) => ({ file: `${i}.json`, run })));
@@ -128,20 +68,6 @@ describe('the page of several runs', () => {
     assert.match(page, /The first 6 of 50 runs are drawn\./);
     assert.equal(overviewOf(page).length, 50);
     assert.ok(page.length < 2e6, `${page.length} bytes`);
-  });
-
-  it('has the options that differ, and no others', () => {
-    const configs = [{ threads: 5, out: 'a.json' }, { threads: 5, out: 'b.json', warmupMs: 60_000 }, { threads: 20 }];
-    const given = entries(configs.map((config) => ({ config })));
-    assert.deepEqual(tableOf(pageOf(given), DIFFERENCES), [
-      ['run', 'threads', 'warmup'],
-      ['a', '5', '-'],
-      ['b', '5', '60000'],
-      ['c', '20', '-'],
-    ]);
-    assert.match(pageOf(entries([{}, {}])), /All of them were made in the same way/);
-    given[1].run.environment.clientVersion = 'node/v2';
-    equalBy(tableOf(pageOf(given), DIFFERENCES), (row) => row[2], ['node', 'node/v1', 'node/v2', 'node/v1']);
   });
 
   it('escapes texts of files everywhere', () => {

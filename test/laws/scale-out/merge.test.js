@@ -506,6 +506,17 @@ test('what is no file in a folder is left out, and not waited for', async (t) =>
   );
 });
 
+test('an empty folder is no run, and lacks all instances that are expected', async (t) => {
+  const folder = temporaryFolder(t);
+  const options = { mayDiffer: new Set([]), ofOneInstance: new Set([]) };
+  for (const [expect, exitCode] of /** @type {Array<[number | null, number]>} */ ([
+    [null, 65],
+    [4, 75],
+  ]))
+    // prettier-ignore
+    await assert.rejects(merge([folder], { ...NO_WISHES, expect, thresholds: [], options }, Readable.from([])), { exitCode });
+});
+
 test('the merged verdict has the number of instances per verdict', () => {
   assert.equal(commonVerdict([]), null);
   const node = { name: /** @type {const} */ ('node-bound'), evidence: 'the node' };

@@ -190,6 +190,10 @@ test('settings must be equal within and between the sides, unless --allow-differ
       /window has 2 s in 0\.json and 1\.9 s in 15\.json/,
     ],
     [{ over: { partial: true } }, /15\.json is partial/],
+    [
+      { over: { environment: { ...runOf(1).environment, workload: { callsHash: 'b' } } } },
+      /the calls in 0\.json are not those in 15\.json/,
+    ],
   ])) {
     assert.throws(() => withLast(given), { code: 'bad_input', message: words });
     assert.throws(() => withLast(given), /--allow-different/);
