@@ -80,3 +80,47 @@ export type ChainReceipt = {
 };
 
 export type ChainLog = { blockNumber: number; transactionHash: string; topics: string[] };
+
+export type { Spread } from '../chain/endpoints.js';
+export type { FeeState } from '../chain/fees.js';
+export type { Wallet, Signature } from '../chain/keys.js';
+export type { Order, Costs } from '../chain/send.js';
+export type { Transaction } from '../chain/transaction.js';
+export type { Submit } from '../inclusion/index.js';
+export type { Headers } from '../transport/headers.js';
+export type { OnSent, Subscription } from '../transport/index.js';
+export type {
+  AllowedChain,
+  ChainConfig,
+  WalletConfig,
+  ConnectionConfig,
+  HeaderConfig,
+  EngineConfig,
+  Purpose,
+  Request,
+  Rpc,
+  BatchFacts,
+  RetryOptions,
+  ChainInfo,
+  Traffic,
+  ThreadStats,
+  DevChain,
+  KeySource,
+  Signer,
+  Fee,
+  Fees,
+  Call,
+  SignedTransaction,
+  Sender,
+  Reply,
+  TransportStats,
+  Transport,
+  Block,
+  Sighting,
+  SeenBlock,
+  Inclusion,
+  Reorg,
+  Watcher,
+  InclusionDetector,
+  Chosen,
+} from '../types.d.ts';

@@ -1,0 +1,27 @@
+/** The types are moved here from where they are now. */
+export type { Word, Decision, Change } from '../studies/compare.js';
+export type {
+  StudyConfig,
+  Axis,
+  Searched,
+  StudyOptions,
+  Parts,
+  FailIf,
+  Comparison,
+  ComparedMetric,
+  Sequential,
+  StudyFile,
+  PairsFile,
+  PairFailure,
+  SideFailure,
+  BisectFile,
+  BisectPair,
+  Both,
+  SweepFile,
+  SweepRun,
+  SweepCell,
+  Saturation,
+  Environment,
+  Find,
+  Trial,
+} from '../types.d.ts';
