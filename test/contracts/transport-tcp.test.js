@@ -9,7 +9,7 @@ import { caught } from '../helpers/caught.js';
 import { failure, response, startRawServer, until } from '../helpers/raw-server.js';
 
 /**
- * @import { Transport } from '../../src/types.d.ts'
+ * @import { Transport } from '../../src/contracts/chain.d.ts'
  * @import { TransportError } from '../../src/errors.js'
  * @import { TransportOptions } from '../../src/transport/index.js'
  * @import { Socket } from 'node:net'

@@ -10,8 +10,8 @@ import { caught } from '../helpers/caught.js';
 import { startWsServer } from '../helpers/ws-server.js';
 
 /**
+ * @import { Transport } from '../../src/contracts/chain.d.ts'
  * @import { TransportOptions } from '../../src/transport/index.js'
- * @import { Transport } from '../../src/types.d.ts'
  * @import { IncomingHttpHeaders } from 'node:http'
  * @import { AddressInfo, Server as NetServer, Socket } from 'node:net'
  * @import { Duplex } from 'node:stream'

@@ -7,7 +7,7 @@ import { exited, readJson } from '../helpers/cli.js';
 import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-/** @import { Trial } from '../../src/types.d.ts' */
+/** @import { Trial } from '../../src/contracts/study.d.ts' */
 
 /** As many runs as a search makes at most, each with its set-up, while others use the machine. */
 const TIMEOUT_MS = 200_000;

@@ -12,9 +12,8 @@ import { createFakeClock } from '../../helpers/clock.js';
 import { equalBy } from '../../helpers/equal-by.js';
 
 /**
- * @import { Clock, Sample } from '../../../src/types.d.ts'
+ * @import { Clock, Sample, Schedule } from '../../../src/contracts/load.d.ts'
  * @import { Operation } from '../../../src/core/operation.js'
- * @import { Schedule } from '../../../src/core/pacer.js'
  */
 
 /**

@@ -5,7 +5,7 @@ import { junitText } from '../../../src/outputs/junit.js';
 import { parseThreshold } from '../../../src/stats/thresholds.js';
 import { exactAudit, runFileOf } from '../../helpers/samples.js';
 
-/** @import { RunFile } from '../../../src/types.d.ts' */
+/** @import { RunFile } from '../../../src/contracts/run-file.d.ts' */
 
 /** @typedef {{name: string, attributes: Record<string, string>, children: Element[]}} Element */
 
@@ -115,6 +115,7 @@ describe('junitText()', () => {
   });
 
   it('an incomplete audit is skipped, with what could not be checked; so is one that could not be made', () => {
+    /** @type {ReturnType<typeof exactAudit>} */
     const audit = { ...exactAudit(), exact: false, result: 'incomplete', incomplete: ['fees: no receipts', 'more'] };
     const { audit: words, run } = casesOf(runFileOf({ audit }));
     assert.match(words, /^skipped: INCOMPLETE: .*; not checked: fees: no receipts; not checked: more$/);

@@ -7,8 +7,7 @@ import { parseThreshold } from '../../../src/stats/thresholds.js';
 import { addressOf, exactAudit, readingsOf, runFileOf } from '../../helpers/samples.js';
 
 /**
- * @import { AuditReport } from '../../../src/types.d.ts'
- * @import { Mismatch } from '../../../src/core/audit.js'
+ * @import { AuditReport, Mismatch } from '../../../src/contracts/run-file.d.ts'
  */
 
 /** @param {Partial<AuditReport>} given */

@@ -9,7 +9,7 @@ import { sidesOf } from '../studies/runs.js';
 import { equalBy } from '../../helpers/equal-by.js';
 import { HOSTILE, assertHarmless, assertWhole, chartsOf, tableOf } from './pages.js';
 
-/** @import { Comparison } from '../../../src/types.d.ts' */
+/** @import { Comparison } from '../../../src/contracts/study.d.ts' */
 
 const ABBA = 'ABBAABBAABBAABBA';
 

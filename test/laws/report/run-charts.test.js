@@ -7,7 +7,7 @@ import { equalBy } from '../../helpers/equal-by.js';
 import { readingsOf, rowOf, runFileOf } from '../../helpers/samples.js';
 
 /**
- * @import { Counts, RunFile } from '../../../src/types.d.ts'
+ * @import { Counts, RunFile } from '../../../src/contracts/run-file.d.ts'
  */
 
 /** @param {number[]} valuesMs */
