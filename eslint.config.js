@@ -18,7 +18,7 @@ const BELOW_CORE = ['consistency', ...PLUG_INS, ...BELOW_PLUG_INS];
 
 /**
  * What each part may import from src/, besides itself. Imports point down only; what is not listed is
- * forbidden. Types imported in JSDoc comments are not imports and are not checked.
+ * forbidden. Types imported in JSDoc comments are not imports and are not checked; those of a contract are.
  * @type {Record<string, string[]>}
  */
 const MAY_IMPORT = {
@@ -99,6 +99,10 @@ const RAW_ANSWERS = [
   'Property[key.name="method"] > Literal[value=/^(eth_(?!sendRaw)|txpool_|web3_|debug_)/]',
 ].map((selector) => ({ selector, message: 'Raw answer of a node: use a question of src/chain/answers.js.' }));
 
+/** The kit of workloads has an Interface of ethers. */
+const NO_CONTRACT = String.raw`^(?!\./(contracts/)?[\w-]+\.d\.ts$|ethers$)`;
+const OF_CONTRACTS = 'A contract imports contracts only, at the top of its file.';
+
 export default [
   { ignores: ['contracts/', 'coverage/', 'docs/'] },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
@@ -133,6 +137,24 @@ export default [
       '@typescript-eslint/no-floating-promises': 'error',
       '@typescript-eslint/no-misused-promises': 'error',
       '@typescript-eslint/require-await': 'off',
+    },
+  },
+  {
+    // What is promised depends on no implementation: neither by an import of types, nor by what a function returns.
+    files: ['src/**/*.d.ts'],
+    plugins: { '@typescript-eslint': tseslint.plugin },
+    languageOptions: { parser: tseslint.parser },
+    rules: {
+      'no-undef': 'off', // tsc knows the names of types
+      'no-unused-vars': 'off',
+      '@typescript-eslint/no-unused-vars': 'error',
+      '@typescript-eslint/no-explicit-any': 'error',
+      'no-restricted-imports': ['error', { patterns: [{ regex: NO_CONTRACT, message: OF_CONTRACTS }] }],
+      'no-restricted-syntax': [
+        'error',
+        { selector: 'TSImportType', message: OF_CONTRACTS },
+        { selector: 'TSTypeReference > Identifier[name="ReturnType"]', message: 'Write the type of the result.' },
+      ],
     },
   },
   {

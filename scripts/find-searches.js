@@ -21,7 +21,7 @@ import { startNullChain } from './bench/null-chain.js';
 import { call } from './nodes/build.js';
 import { startGeth } from './nodes/geth.js';
 
-/** @import { Find } from '../src/types.d.ts' */
+/** @import { Find } from '../src/contracts/study.d.ts' */
 
 const PROGRAM = fileURLToPath(new URL('../bin/stress.js', import.meta.url));
 /** Share of the intervals that contain the limit, and the ratio of their ends. */

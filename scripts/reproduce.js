@@ -15,7 +15,10 @@ import { fileURLToPath } from 'node:url';
 import { startAvalanche } from './nodes/avalanche.js';
 import { startGeth } from './nodes/geth.js';
 
-/** @import { RunFile, SweepCell, SweepFile } from '../src/types.d.ts' */
+/**
+ * @import { RunFile } from '../src/contracts/run-file.d.ts'
+ * @import { SweepCell, SweepFile } from '../src/contracts/study.d.ts'
+ */
 
 const SELF = fileURLToPath(import.meta.url);
 const STRESS = fileURLToPath(new URL('../bin/stress.js', import.meta.url));

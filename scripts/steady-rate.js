@@ -16,7 +16,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { startGeth } from './nodes/geth.js';
 
-/** @import { RunFile } from '../src/types.d.ts' */
+/** @import { RunFile } from '../src/contracts/run-file.d.ts' */
 
 const STRESS = fileURLToPath(new URL('../bin/stress.js', import.meta.url));
 const OFF = 0.05;

@@ -1,4 +1,4 @@
-/** @import { Clock } from './types.d.ts' */
+/** @import { Clock } from './contracts/load.d.ts' */
 
 /** @returns {Clock} */
 export function createClock() {

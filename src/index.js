@@ -31,9 +31,11 @@ export {
  * The library: a run inside of another program. It prints nothing, installs no handlers of the process, and leaves
  * nothing open. docs/library.md describes it, index.d.ts has its types.
  *
+ * @import { Config, Log } from './contracts/load.d.ts'
+ * @import { Output } from './contracts/output.d.ts'
+ * @import { RunFile } from './contracts/run-file.d.ts'
+ * @import { Create, Workload } from './contracts/workload.d.ts'
  * @import { DefinedWorkload, IntervalRow as PublicRow, RunCallbacks, RunFile as PublicRunFile, RunOptions } from './index.d.ts'
- * @import { Config, Log, Output, RunFile } from './types.d.ts'
- * @import { Create, Workload } from './workloads/contract.d.ts'
  */
 
 /** What is printed or written, and the place among several instances, belong to the command line. */

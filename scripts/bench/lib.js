@@ -12,7 +12,7 @@ export { freePort } from '../../src/chain/devchain.js';
 export { publish } from './page.js';
 
 /**
- * @import { RunFile } from '../../src/types.d.ts'
+ * @import { RunFile } from '../../src/contracts/run-file.d.ts'
  */
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));

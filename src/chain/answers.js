@@ -7,8 +7,7 @@ import { MAX_IN_FLIGHT } from './rpc.js';
  * cannot be right without it) or feeds a figure only (null where it is absent or odd); other fields are not used. An
  * answer belongs to the hash or number that was asked for, whatever the node prints.
  *
- * @import { Asked, BlockWithHashes, BlockWithTransactions, ChainLog, ChainReceipt, ChainTransaction, Header, Question } from '../contracts/chain.d.ts'
- * @import { Purpose, Rpc } from '../types.d.ts'
+ * @import { Asked, BlockWithHashes, BlockWithTransactions, ChainLog, ChainReceipt, ChainTransaction, Header, Purpose, Question, Rpc } from '../contracts/chain.d.ts'
  */
 
 const NEEDED = 'needed';

@@ -1,7 +1,7 @@
 import { ProtocolError, RpcError, TransportError, oneLine } from '../errors.js';
 import { isBusy } from './refusals.js';
 
-/** @import { BatchFacts, Reply } from '../types.d.ts' */
+/** @import { BatchFacts, Reply } from '../contracts/chain.d.ts' */
 
 /**
  * Sends the requests of one turn of the event loop as JSON-RPC batches. The largest batch that a node accepts is found

@@ -8,7 +8,8 @@ import { numbered } from '../text.js';
  * Checks that several endpoints serve one chain. Chains with one id can have the same first block (two `geth --dev`),
  * so later blocks are compared as well.
  *
- * @import { AllowedChain, Clock, Purpose, Rpc } from '../types.d.ts'
+ * @import { AllowedChain, Purpose, Rpc } from '../contracts/chain.d.ts'
+ * @import { Clock } from '../contracts/load.d.ts'
  * @import { Fault, Health } from './endpoint-health.js'
  *
  * @typedef {object} ChainIdentityState plain data, for other threads

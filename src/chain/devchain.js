@@ -12,7 +12,8 @@ import { toHex } from './answers.js';
 /**
  * The embedded chain: starts, funds and stops anvil for runs without --rpc.
  *
- * @import { Clock, DevChain, Rpc } from '../types.d.ts'
+ * @import { DevChain, Rpc } from '../contracts/chain.d.ts'
+ * @import { Clock } from '../contracts/load.d.ts'
  * @import { AddressInfo } from 'node:net'
  */
 

@@ -8,7 +8,9 @@ import { isLost } from './retries.js';
  * the newest block about once a second finds what other requests do not show (the endpoint hangs, is behind the others,
  * or serves another chain), and closes the circuit when the endpoint can be used again.
  *
- * @import { Clock, EndpointFacts, Outage, Rpc, Traffic } from '../types.d.ts'
+ * @import { Rpc, Traffic } from '../contracts/chain.d.ts'
+ * @import { Clock } from '../contracts/load.d.ts'
+ * @import { EndpointFacts, Outage } from '../contracts/run-file.d.ts'
  *
  * @typedef {object} Fault of an endpoint that must not be used
  * @property {string} why

@@ -9,11 +9,9 @@ import { TransportError } from '../errors.js';
  * The endpoints of a run as one thread uses them. Several endpoints of one chain are one Rpc: each request is routed by
  * its purpose and by the health of the endpoints.
  *
- * @import { Clock, Purpose, RetryOptions, Rpc, ThreadStats, Traffic, Transport } from '../types.d.ts'
- * @import { Headers } from '../transport/headers.js'
+ * @import { Headers, Purpose, RetryOptions, Rpc, Spread, ThreadStats, Traffic, Transport } from '../contracts/chain.d.ts'
+ * @import { Clock } from '../contracts/load.d.ts'
  * @import { ChainIdentityState } from './chain-identity.js'
- *
- * @typedef {'sticky' | 'round-robin' | 'apart'} Spread
  */
 
 /** @type {readonly Spread[]} */

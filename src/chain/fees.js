@@ -1,6 +1,6 @@
 import { GAS_PRICE, TIP, ask, nullIfOdd } from './answers.js';
 
-/** @import { Fee, Fees, Rpc } from '../types.d.ts' */
+/** @import { Fee, Fees, FeeState, Rpc } from '../contracts/chain.d.ts' */
 
 /**
  * The fee that transactions offer. It follows the base fee of blocks that are fetched anyway, without calls of its own.
@@ -46,15 +46,7 @@ async function readTip(rpc) {
   return tipWei > 0n ? tipWei : 1n;
 }
 
-/**
- * @typedef {object} FeeState
- * @property {bigint | null} baseFeeWei null on chains without a base fee
- * @property {bigint} tipWei the whole gas price on chains without a base fee
- * @property {boolean} legacy
- * @property {bigint | null} maxFeeWei
- *
- * @param {FeeState} options @returns {Fees}
- */
+/** @param {FeeState} options @returns {Fees} */
 export function createFees({ baseFeeWei, tipWei, legacy, maxFeeWei }) {
   const mode = legacy || baseFeeWei === null ? 'legacy' : 'eip1559';
   const headroom = mode === 'legacy' ? LEGACY_HEADROOM : DYNAMIC_HEADROOM;

@@ -26,10 +26,9 @@ import {
 import { estimateGas, findMinedTransaction, sendAll } from './send.js';
 
 /**
- * @import { Clock, Rpc, Sender } from '../types.d.ts'
- * @import { Wallet } from './keys.js'
+ * @import { Order, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
+ * @import { Clock } from '../contracts/load.d.ts'
  * @import { Pooled } from './answers.js'
- * @import { Order } from './send.js'
  */
 
 /**

@@ -7,8 +7,8 @@ import { InputError, UsageError, displayName, errnoWords } from '../errors.js';
 import { encodeCall, signTransaction } from './transaction.js';
 
 /**
- * @import { Call, KeySource, Signer } from '../types.d.ts'
- * @import { Transaction } from './transaction.js'
+ * @import * as Contract from '../contracts/chain.d.ts'
+ * @import { Call, KeySource, Signature, Signer, Transaction, WalletState } from '../contracts/chain.d.ts'
  *
  * @typedef {typeof import('secp256k1')} NativeLibrary
  * @typedef {typeof import('tiny-secp256k1')} WasmLibrary
@@ -18,11 +18,6 @@ import { encodeCall, signTransaction } from './transaction.js';
  * Private keys: the secp256k1 curve, wallets, mnemonics and key files. libsecp256k1 is used as native code or, on
  * platforms without a binary, as WebAssembly, which takes twice as long to sign; ethers takes seven times as long. BIP-32
  * is implemented here because ethers needs 0.1 s for the first key.
- *
- * @typedef {object} Signature deterministic (RFC 6979) and with a low s (EIP-2), so that all libraries give the same bytes
- * @property {string} r 64 hexadecimal digits
- * @property {string} s 64 hexadecimal digits
- * @property {number} yParity 0 or 1
  *
  * @typedef {object} Curve
  * @property {string} name the package, as the run file states it
@@ -166,7 +161,10 @@ const BYTE_ORDER_MARK = /^\uFEFF/;
 /** The order of the secp256k1 group (SEC 2, section 2.4.1): private keys are below it and above 0. */
 const SECP256K1_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 
-/** A key, its address and its next nonce. The key is private to the class, so it cannot be logged by mistake. */
+/**
+ * A key, its address and its next nonce. The key is private to the class, so it cannot be logged by mistake.
+ * @implements {Contract.Wallet}
+ */
 export class Wallet {
   /** @type {Buffer} */
   #privateKey;
@@ -202,7 +200,7 @@ export class Wallet {
     };
   }
 
-  /** @param {ReturnType<Wallet['toState']>} state */
+  /** @param {WalletState} state */
   static fromState({ index, address, nonce, privateKey }) {
     const wallet = new Wallet(index, toHexKey(privateKey), address);
     wallet.nonce = nonce;
@@ -319,7 +317,7 @@ export function normalizeKey(value) {
   return number > 0n && number < SECP256K1_ORDER ? key : null;
 }
 
-/** @param {string} value a key, or the name of a file with exactly one @returns {Wallet} */
+/** @param {string} value a key, or the name of a file with exactly one @returns {Contract.Wallet} */
 export function funderWallet(value) {
   const key = normalizeKey(value.trim());
   if (key !== null) return new Wallet(0, key);

@@ -4,8 +4,8 @@ import { classOf, isAbsent, isBusy } from './refusals.js';
 import { batchOf } from './rpc.js';
 
 /**
- * @import { Question } from '../contracts/chain.d.ts'
- * @import { Clock, Purpose, RetryOptions, Rpc } from '../types.d.ts'
+ * @import { Purpose, Question, RetryOptions, Rpc } from '../contracts/chain.d.ts'
+ * @import { Clock } from '../contracts/load.d.ts'
  */
 
 /** The retry policy: which failures may be temporary, how long to wait, and for how long to try again. */

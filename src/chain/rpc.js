@@ -8,8 +8,7 @@ import { classOf } from './refusals.js';
  * JSON-RPC 2.0 over a transport: matches answers to requests by id, turns error answers into error classes, and counts
  * calls by purpose. Also here: subscriptions, and what of a URL may be shown.
  *
- * @import { Headers } from '../transport/headers.js'
- * @import { Reply, Rpc, Transport } from '../types.d.ts'
+ * @import { Headers, Reply, Rpc, Transport } from '../contracts/chain.d.ts'
  *
  * @typedef {Pick<Rpc, 'display' | 'secrets'> & {served?: Set<string>}} Endpoint served: methods that it has answered
  */

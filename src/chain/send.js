@@ -17,19 +17,11 @@ import { PASSING, classOf } from './refusals.js';
 import { backOffMs, isRetryable, retryAfterMs } from './retries.js';
 
 /**
- * @import { ChainReceipt } from '../contracts/chain.d.ts'
- * @import { Call, Purpose, Rpc, Sender } from '../types.d.ts'
- * @import { Wallet } from './keys.js'
+ * @import { ChainReceipt, Order, Purpose, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
  */
 
 /**
  * Sends the transactions of the set-up in waves and waits for their receipts. The load does not use this file.
- *
- * @typedef {object} Costs
- * @property {(orders: Order[], priceWei: bigint) => number} reserve how many of the orders, from the first on, may be sent now
- * @property {(orders: Order[], receipts: ChainReceipt[], priceWei: bigint) => void} spend
- *
- * @typedef {Call & {wallet: Wallet}} Order a transaction with its wallet's next nonce
  */
 
 /** Transactions of a wave. */

@@ -1,15 +1,12 @@
-/** @import { Authorization, Call, Fee, SignedTransaction, Signer } from '../types.d.ts' */
+/**
+ * @import { Call, SignedTransaction, Signer, Transaction } from '../contracts/chain.d.ts'
+ * @import { Authorization } from '../contracts/workload.d.ts'
+ */
 
 /**
  * Encodes and signs transactions: legacy with replay protection (EIP-155), access list (EIP-2930, type 1), dynamic fee
  * (EIP-1559, type 2) and set code (EIP-7702, type 4). The fee and the lists of the call decide the type.
  * The encoder is on the hot path: building RLP as one hex string costs a tenth of what ethers' encoder does.
- *
- * @typedef {object} Transaction
- * @property {number} chainId
- * @property {number} nonce
- * @property {Fee} fee
- * @property {Call} call
  */
 
 /** The prefix of an RLP string or list (Ethereum Yellow Paper, appendix B). @param {number} bytes @param {number} base 0x80 or 0xc0 */

@@ -8,7 +8,8 @@ import { isLimit } from './retries.js';
 /**
  * Waits for endpoints whose node is still starting (--wait-for).
  *
- * @import { ChainConfig, Clock, Rpc } from '../types.d.ts'
+ * @import { ChainConfig, Rpc } from '../contracts/chain.d.ts'
+ * @import { Clock } from '../contracts/load.d.ts'
  * @import { Endpoints } from './endpoints.js'
  *
  * @typedef {object} Wait

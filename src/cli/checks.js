@@ -9,7 +9,7 @@ import { dashed } from './help.js';
 import { COMMANDS, OF_THE_STUDY, OPTIONS, optionNamed, optionsOf } from './options.js';
 
 /**
- * @import { Config } from '../types.d.ts'
+ * @import { Config } from '../contracts/load.d.ts'
  * @import { Command, Option } from './options.js'
  */
 

@@ -35,8 +35,8 @@ import { workloadFiles } from './config.js';
 import { OPTIONS } from './options.js';
 
 /**
- * @import { Wallet } from '../chain/keys.js'
- * @import { BeforeLoad, ChainInfo, Clock, Config, Sender, Surroundings as RunSurroundings } from '../types.d.ts'
+ * @import { ChainInfo, Sender, Wallet } from '../contracts/chain.d.ts'
+ * @import { BeforeLoad, Clock, Config, Surroundings as RunSurroundings } from '../contracts/load.d.ts'
  * @import { WorkCommand } from './options.js'
  */
 

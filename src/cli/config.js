@@ -24,7 +24,7 @@ import { quote } from './parse.js';
 import { StudyBuilder } from './study-config.js';
 
 /**
- * @import { Config, RateStage } from '../types.d.ts'
+ * @import { Config, RateStage } from '../contracts/load.d.ts'
  * @import { Command, Option, WorkCommand } from './options.js'
  */
 

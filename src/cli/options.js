@@ -4,7 +4,8 @@ import { MEMBERS, WORKLOADS } from '../workloads/table.js';
 import * as parse from './parse.js';
 
 /**
- * @import { Config, Output, OutputOptions } from '../types.d.ts'
+ * @import { Config } from '../contracts/load.d.ts'
+ * @import { Output, OutputOptions } from '../contracts/output.d.ts'
  */
 
 /**

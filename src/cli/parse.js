@@ -2,7 +2,10 @@ import { HIGHEST_RATE, operationsOf } from '../core/pacer.js';
 import { UsageError, oneLine, withoutKeys } from '../errors.js';
 import { isWorkloadFile } from '../files.js';
 
-/** @import { RateStage, Threshold } from '../types.d.ts' */
+/**
+ * @import { RateStage } from '../contracts/load.d.ts'
+ * @import { Threshold } from '../contracts/run-file.d.ts'
+ */
 
 /**
  * Parsers of option values: text in, value out. They throw a plain Error whose message goes behind the option's

@@ -30,7 +30,8 @@ import { readInvocation } from './config.js';
 import { INSTANCES_MAY_DIFFER_IN, OF_ONE_INSTANCE, RUNS_MAY_DIFFER_IN, VARIABLES } from './options.js';
 
 /**
- * @import { Both, Comparison, Config, Parts } from '../types.d.ts'
+ * @import { Config } from '../contracts/load.d.ts'
+ * @import { Both, Comparison, Parts } from '../contracts/study.d.ts'
  * @import { Surroundings } from './commands.js'
  */
 

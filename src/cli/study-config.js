@@ -3,7 +3,7 @@ import { OF_THE_STUDY, OPTIONS, VARIABLES } from './options.js';
 import { axisTexts, bracketTexts } from './parse.js';
 
 /**
- * @import { Axis, Searched, StudyOptions } from '../types.d.ts'
+ * @import { Axis, Searched, StudyOptions } from '../contracts/study.d.ts'
  * @import { Found } from './config.js'
  * @import { Option } from './options.js'
  */

@@ -7,7 +7,8 @@ import { RECENT_BLOCKS } from './endpoint.js';
 /**
  * Makes rounds of all checks at each endpoint, at a bounded rate, and collects proven contradictions.
  *
- * @import { Clock, Consistency } from '../types.d.ts'
+ * @import { Clock } from '../contracts/load.d.ts'
+ * @import { Consistency } from '../contracts/run-file.d.ts'
  * @import { Contradiction, Subject, VerifiedOperation } from './checks.js'
  * @import { CheckedEndpoint } from './endpoint.js'
  *

@@ -7,7 +7,8 @@ import { byHash, byNumber } from './checks.js';
  * One endpoint as the consistency checks see it: its head, its recent blocks as they were first read, and how far it is
  * behind.
  *
- * @import { Clock, Rpc } from '../types.d.ts'
+ * @import { Rpc } from '../contracts/chain.d.ts'
+ * @import { Clock } from '../contracts/load.d.ts'
  * @import { CheckedBlock, Contradiction, Request } from './checks.js'
  */
 

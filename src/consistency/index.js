@@ -2,9 +2,10 @@
  * --check consistency: compares answers of the endpoints with each other and with what this run has verified. The checks
  * are made by a thread of their own; this is the side of the load.
  *
+ * @import { Sample, Workload } from '../contracts/load.d.ts'
+ * @import { Consistency } from '../contracts/run-file.d.ts'
  * @import { SideThread } from '../core/side-thread.js'
  * @import { Account } from '../core/nonces.js'
- * @import { Consistency, Sample, Workload } from '../types.d.ts'
  * @import { VerifiedOperation } from './checks.js'
  *
  * @typedef {(module: URL, task: object, onMessage: (message: any) => void) => SideThread} OpenThread

@@ -7,8 +7,8 @@ import { checkSubscription } from './subscription.js';
 /**
  * The thread of --check consistency.
  *
+ * @import { Consistency } from '../contracts/run-file.d.ts'
  * @import { SideWork } from '../core/side-thread.js'
- * @import { Consistency } from '../types.d.ts'
  * @import { VerifiedOperation } from './checks.js'
  *
  * @typedef {{operation?: VerifiedOperation, requests?: number, isOver?: boolean}} ConsistencyMessage requests: of the load so far

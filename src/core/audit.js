@@ -6,22 +6,14 @@ import { indexRanges } from '../text.js';
 import { transactionStatusOf } from './transaction-status.js';
 
 /**
- * @import { AuditReport, Check, Clock, Rpc, TransactionWorkload } from '../types.d.ts'
+ * @import { Rpc } from '../contracts/chain.d.ts'
+ * @import { Check, Clock, TransactionWorkload } from '../contracts/load.d.ts'
+ * @import { AuditReport, Mismatch } from '../contracts/run-file.d.ts'
  * @import { Ledger } from './ledger.js'
  * @import { Account } from './nonces.js'
  */
 
 /**
- * @typedef {object} Mismatch
- * @property {number} walletIndex
- * @property {string} address
- * @property {string | null} target
- * @property {string} expectedEffect
- * @property {string} effect
- * @property {number} expectedNonce
- * @property {number} nonce
- * @property {number} pendingNonce
- *
  * @typedef {object} AuditOptions
  * @property {Rpc} rpc
  * @property {Clock} clock

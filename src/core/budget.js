@@ -1,5 +1,5 @@
 /**
- * @import { Block, Fee, Fees } from '../types.d.ts'
+ * @import { Block, Fee, Fees } from '../contracts/chain.d.ts'
  * @import { Account } from './nonces.js'
  * @import { Operation } from './operation.js'
  */

@@ -7,8 +7,8 @@ import { headersOf } from '../transport/headers.js';
 import { MAX_BODY_BYTES, MAX_CALL_BODY_BYTES } from '../transport/http.js';
 
 /**
- * @import { Config, EngineConfig, LoadSize, RateStage, Settings, Workload } from '../types.d.ts'
- * @import { Arrival, Schedule } from './pacer.js'
+ * @import { EngineConfig } from '../contracts/chain.d.ts'
+ * @import { Arrival, Config, LoadSize, RateStage, Schedule, Settings, Workload } from '../contracts/load.d.ts'
  */
 
 /**

@@ -13,10 +13,8 @@ import { DEFAULT_BLOCK_S, SetUpCosts, secondsPerBlock } from './costs.js';
 import { sliceIndexes } from './nonces.js';
 
 /**
- * @import { Wallet } from '../chain/keys.js'
- * @import { AllowedChain, ChainInfo, Config, ConnectionConfig, EngineConfig, KeySource, Rpc, Surroundings, Transport } from '../types.d.ts'
- * @import { Headers } from '../transport/headers.js'
- * @import { Stop } from './stop.js'
+ * @import { AllowedChain, ChainInfo, ConnectionConfig, EngineConfig, Headers, KeySource, Rpc, Transport, Wallet } from '../contracts/chain.d.ts'
+ * @import { Config, Stop, Surroundings } from '../contracts/load.d.ts'
  * @import { Slice } from './nonces.js'
  * @import { Event, Health } from '../chain/endpoint-health.js'
  * @import { EndpointOptions, Endpoints } from '../chain/endpoints.js'

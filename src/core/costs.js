@@ -6,9 +6,9 @@ import { RefusedError, StressError } from '../errors.js';
 import { operationsOf } from './pacer.js';
 
 /**
- * @import { ChainReceipt, Header } from '../contracts/chain.d.ts'
- * @import { AuditReport, ChainInfo, Fees, Gas, LoadSize, Rpc, TransactionWorkload } from '../types.d.ts'
- * @import { Wallet } from '../chain/keys.js'
+ * @import { ChainInfo, ChainReceipt, Fees, Header, Rpc, Wallet } from '../contracts/chain.d.ts'
+ * @import { Gas, LoadSize, TransactionWorkload } from '../contracts/load.d.ts'
+ * @import { AuditReport } from '../contracts/run-file.d.ts'
  * @import { Ready } from './setup.js'
  */
 

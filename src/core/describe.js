@@ -14,10 +14,11 @@ import { MIX, isCallWorkload } from '../workloads/table.js';
 import { SetUpCosts, describeSpending } from './costs.js';
 
 /**
- * @import { AuditReport, BrokenPromises, Config, Consistency, InstanceFacts, Rpc, RunFile, StartFacts, Surroundings, ThreadStats } from '../types.d.ts'
+ * @import { Rpc, ThreadStats } from '../contracts/chain.d.ts'
+ * @import { Config, Surroundings } from '../contracts/load.d.ts'
+ * @import { AuditReport, BrokenPromises, Consistency, InstanceFacts, RunFile, StartFacts, Verdict } from '../contracts/run-file.d.ts'
  * @import { StressError } from '../errors.js'
  * @import { Endpoints } from '../chain/endpoints.js'
- * @import { Verdict } from '../stats/verdict.js'
  * @import { Balance } from './costs.js'
  * @import { LoadSoFar } from './load.js'
  * @import { Opened, Prepared } from './run.js'
@@ -116,7 +117,7 @@ export function describeRun(
     gasRate: warmUp?.gas?.facts ?? null,
     ...(prepared.ladder && { promises: { ...prepared.ladder, found: promises } }),
     thresholds: config.thresholds,
-    audit: /** @type {object | null} */ (report),
+    audit: report,
     ...(consistency !== undefined && { consistency: 'why' in consistency ? null : consistency }),
     spending: spending.facts,
     unmeasured,

@@ -4,7 +4,7 @@ import { Operation } from './operation.js';
 import { Queue } from './queue.js';
 
 /**
- * @import { Clock, Sample } from '../types.d.ts'
+ * @import { Clock, Sample } from '../contracts/load.d.ts'
  * @import { Recorder } from '../stats/recorder.js'
  * @import { FeeBudget, Reservation } from './budget.js'
  * @import { Ladder } from './ladder.js'

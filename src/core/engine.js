@@ -18,15 +18,14 @@ import { Presigner } from './signing.js';
 import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './submit.js';
 
 /**
- * @import { Block, BlockTotals, Clock, Engine, EngineConfig, Fees, InclusionDetector, LoopReading, Pauses, Reorg, ReorgEvent, Reorgs, Rpc, Rung, SeenBlock, Sighting, Signer, Snapshot, ThreadStats, TransactionWorkload, Workload } from '../types.d.ts'
+ * @import { Block, EngineConfig, Fees, InclusionDetector, Reorg, Rpc, SeenBlock, Sighting, Signer, ThreadStats } from '../contracts/chain.d.ts'
+ * @import { Clock, Engine, EngineReport, Plan, Schedule, Snapshot, SpreadReport, TransactionWorkload, Workload } from '../contracts/load.d.ts'
+ * @import { EngineStats, ReorgEvent, Resubmissions, Rung } from '../contracts/run-file.d.ts'
  * @import { DetectorRow } from '../inclusion/index.js'
  * @import { DriverOptions } from './driver.js'
  * @import { Account } from './nonces.js'
  * @import { Tools } from './operation.js'
- * @import { Schedule, Share } from './pacer.js'
- * @import { Stats } from '../stats/stats.js'
- * @import { SpreadReport } from '../stats/throughput.js'
- * @import { Resubmissions } from './submit.js'
+ * @import { Share } from './pacer.js'
  */
 
 /**
@@ -49,12 +48,6 @@ import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './su
  * @property {DriverOptions['onStop']} onStop
  * @property {() => ThreadStats} traffic of this thread
  *
- * @typedef {object} Plan on the run's clock
- * @property {number} loadStartUs the warm-up is before the window
- * @property {number} startUs Infinity during an automatic warm-up
- * @property {number} endUs Infinity while unknown
- * @property {number} [perSecond] of the window, where the warm-up has measured it
- *
  * @typedef {object} ChainTools
  * @property {Signer} signer
  * @property {Fees} fees
@@ -67,32 +60,9 @@ import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './su
  * @property {bigint | null} capWei limit of fees; null: none
  * @property {number} confirmations blocks required on top before an operation counts as included
  * @property {Rung[]} [rungs] of the ladder; none: without --ladder
- *
- * @typedef {object} EngineReport an interval that has ended
- * @property {Stats} stats
- * @property {number} inFlight
- * @property {{silentMs: number, stillMs: number, words: string} | null} silence silentMs: time since the last successful poll, and
- *   why; stillMs: time without a new block
- * @property {Record<string, string>} warnings by kind; each kind is shown once
- * @property {ReorgEvent[]} reorgs
- * @property {LoopReading | null} loop null: not known
- * @property {BlockTotals} blocks
- *
- * @typedef {object} EngineStats of the whole run so far
- * @property {number} readBackRetries
- * @property {number} pausedMs pauses of all wallets because calls got no response
- * @property {number} retiredWallets
- * @property {number | null} inclusionResolutionMs null: not polled
- * @property {'poll' | 'subscription' | null} headSource
- * @property {number} failedPolls
- * @property {{used: number, discarded: number}} presigned
- * @property {Resubmissions} resubmissions
- * @property {Pauses} pauses
- * @property {Reorgs} reorgs
- * @property {Record<string, string>} failureWords first message by failure code
  */
 
-/** @implements {Engine} */
+/** @implements {Engine<Ledger>} */
 export class ThreadEngine {
   #recorder;
   #ledger;

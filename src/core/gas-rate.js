@@ -6,12 +6,8 @@ import { HIGHEST_RATE } from './pacer.js';
  * The rate of operations for --rate 30Mgas: the gas that is asked for, divided by the mean gas of our transactions in the
  * last blocks of the warm-up. It is set once, because a rate that follows the measurement would hide a drift.
  *
- * @import { BlockTotals, GasOfOperations, Rpc } from '../types.d.ts'
- *
- * @typedef {object} GasRateFacts for the run file
- * @property {number} gasPerSecond as asked
- * @property {number | null} gasPerOperation as measured in the warm-up; null: not measured
- * @property {number} perSecond operations
+ * @import { Rpc } from '../contracts/chain.d.ts'
+ * @import { BlockTotals, GasOfOperations, GasRateFacts } from '../contracts/run-file.d.ts'
  */
 
 /** The measurement ends with as many operations or blocks. Fewer operations tell too little of a mix. */

@@ -7,18 +7,12 @@ import { RUNGS, isCensored } from '../stats/sample.js';
  * The ladder of promises (--ladder): when each operation was accepted, listed in the pending block, in a block, safe and
  * finalized, and which operations are not in the chain at the end although a rung had promised it.
  *
- * @import { BrokenPromises, Clock, Rpc, Rung, Sample, Watcher } from '../types.d.ts'
+ * @import { Rpc, Watcher } from '../contracts/chain.d.ts'
+ * @import { Clock, Promised, Sample } from '../contracts/load.d.ts'
+ * @import { BrokenPromises, Rung } from '../contracts/run-file.d.ts'
  * @import { Recorder } from '../stats/recorder.js'
  * @import { Ledger } from './ledger.js'
  * @import { Operation } from './operation.js'
- * @import { TransactionStatus } from './transaction-status.js'
- *
- * @typedef {object} Promised of one operation. The operation, its entry in the ledger and its orphan share the object
- * @property {Partial<Record<Rung, number>>} reachedAtUs first instant of each rung; of safe and finalized only if the block was
- *   removed
- * @property {TransactionStatus | null} status why it may be broken, by the last check; null: nothing speaks against it
- * @property {Rung[] | null} lostAfter rungs that it had reached when the node first did not know its transactions
- * @property {string[]} hashes sent until that check
  *
  * @typedef {object} LadderOptions
  * @property {Pick<Rpc, 'call' | 'gather'>} rpc

@@ -1,29 +1,15 @@
 import { groupByAccount } from './nonces.js';
 
 /**
- * @import { Outcome, Rung, Sample } from '../types.d.ts'
- * @import { Promised } from './ladder.js'
+ * @import { Outcome, Promised, Sample, TransactionStatus } from '../contracts/load.d.ts'
+ * @import { Foreign, Resolution, Rung } from '../contracts/run-file.d.ts'
  * @import { Account, NonceState } from './nonces.js'
  * @import { Operation } from './operation.js'
- * @import { Decision, TransactionStatus } from './transaction-status.js'
+ * @import { Decision } from './transaction-status.js'
  */
 
 /**
  * The statuses of operations that were not verified or were reorged. The audit compares them with the chain.
- *
- * @typedef {object} Foreign a mined transaction of one of our wallets that stress did not send
- * @property {number} walletIndex
- * @property {number} nonce
- * @property {string} hash
- * @property {number} blockNumber
- *
- * @typedef {object} Resolution
- * @property {number} walletIndex
- * @property {number} nonce
- * @property {string | null} hash
- * @property {string} outcome verified: its block left the chain
- * @property {string | null} code
- * @property {TransactionStatus} fate
  *
  * @typedef {object} UnresolvedOperation an operation with an unknown status, or one that may still change
  * @property {{account: Account, nonce: number, hashes: string[], raw: string | null, promise?: Promised | null, lastRebroadcast?: Operation['lastRebroadcast']}}

@@ -7,11 +7,12 @@ import { IntervalLog, Stats, rowOf, zeroCounts } from '../stats/stats.js';
 import { Throughput } from '../stats/throughput.js';
 
 /**
- * @import { Stop } from './stop.js'
- * @import { Clock, Counts, Engine, IntervalRow, Output, Phase, Readings, RunFile, Snapshot, Surroundings, Totals } from '../types.d.ts'
+ * @import { Clock, Engine, EngineReport, Plan, Snapshot, Stop, Surroundings } from '../contracts/load.d.ts'
+ * @import { Output, Totals } from '../contracts/output.d.ts'
+ * @import { Counts, IntervalRow, Phase, Readings, RunFile } from '../contracts/run-file.d.ts'
  * @import { ConsistencyCheck } from '../consistency/index.js'
- * @import { EngineReport, Plan } from './engine.js'
  * @import { GasRate } from './gas-rate.js'
+ * @import { Ledger } from './ledger.js'
  * @import { Checkpoints, Watch } from './reports.js'
  */
 
@@ -28,7 +29,7 @@ import { Throughput } from '../stats/throughput.js';
  * @property {Clock} clock
  * @property {Output[]} outputs
  * @property {Stop} stop
- * @property {Engine} engine
+ * @property {Engine<Ledger>} engine
  * @property {Watch} watch
  * @property {WarmUp | null} [warmUp] null unless --warmup auto
  * @property {readonly string[]} [names] of the endpoints

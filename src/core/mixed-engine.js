@@ -10,7 +10,9 @@ import { Account, sliceIndexes } from './nonces.js';
  * Calls beside transactions (--mix counter:60,calls:40). Each side has an engine, a part of the slice and of the
  * connections, and in an open loop a part of the rate, by weight. All figures are added up.
  *
- * @import { CallWorkload, Clock, Config, Engine, Rpc } from '../types.d.ts'
+ * @import { Rpc } from '../contracts/chain.d.ts'
+ * @import { CallWorkload, Clock, Config, Engine } from '../contracts/load.d.ts'
+ * @import { Ledger } from './ledger.js'
  */
 
 /**
@@ -60,9 +62,9 @@ export async function openCalls(calls, network, preparation) {
   return { workload, accounts, facts: { weight, users: accounts.length, ...workload.facts?.() } };
 }
 
-/** @param {Engine[]} engines of transactions, and of calls @returns {Engine} */
+/** @param {Engine<Ledger>[]} engines of transactions, and of calls @returns {Engine<Ledger>} */
 export function mixEngines(engines) {
-  /** @template T @param {(engine: Engine) => T} call @returns {Promise<Array<Awaited<T>>>} */
+  /** @template T @param {(engine: Engine<Ledger>) => T} call @returns {Promise<Array<Awaited<T>>>} */
   const all = (call) => Promise.all(engines.map(call));
   return {
     prepare: async (signal) => void (await all((engine) => engine.prepare(signal))),

@@ -1,5 +1,5 @@
 /**
- * @import { Wallet } from '../chain/keys.js'
+ * @import { Wallet } from '../contracts/chain.d.ts'
  * @import { UnresolvedOperation } from './ledger.js'
  * @import { Operation } from './operation.js'
  * @import { Signed } from './signing.js'

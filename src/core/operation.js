@@ -7,14 +7,15 @@ import { reach } from './ladder.js';
 import { transactionStatusOf } from './transaction-status.js';
 
 /**
- * @import { CallWorkload, Clock, Fee, Inclusion, InclusionDetector, Outcome, Rpc, Sample, TransactionWorkload } from '../types.d.ts'
+ * @import { Fee, Inclusion, InclusionDetector, Rpc } from '../contracts/chain.d.ts'
+ * @import { CallWorkload, Clock, Outcome, Promised, Sample, TransactionWorkload, Verdict } from '../contracts/load.d.ts'
+ * @import { Resubmissions } from '../contracts/run-file.d.ts'
  * @import { Deadline, Deadlines } from '../deadlines.js'
- * @import { Verdict } from '../types.d.ts'
  * @import { Reservation } from './budget.js'
- * @import { Ladder, Promised } from './ladder.js'
+ * @import { Ladder } from './ladder.js'
  * @import { Account } from './nonces.js'
  * @import { Presigner, Signed } from './signing.js'
- * @import { Lookups, RetryPolicy, Resubmissions, Submissions } from './submit.js'
+ * @import { Lookups, RetryPolicy, Submissions } from './submit.js'
  */
 
 /**

@@ -1,6 +1,6 @@
 import { randomNumbers } from '../random.js';
 
-/** @import { RateStage } from '../types.d.ts' */
+/** @import { Arrival, RateStage, Schedule } from '../contracts/load.d.ts' */
 
 /** The highest rate that is scheduled: an operation a microsecond. */
 export const HIGHEST_RATE = 1_000_000;
@@ -108,14 +108,6 @@ function instantUs({ startUs, durationUs, fromPerSecond, toPerSecond, owedAtStar
  * @property {boolean} isOpen false: closed loop, dueUs is not used
  * @property {(ordinal: number) => number} dueUs of operation `ordinal` (from 0, called in ascending order), in
  *   microseconds since the start of the load; Infinity when the schedule is over
- *
- * @typedef {object} Schedule of an open loop
- * @property {RateStage[]} stages
- * @property {Arrival} arrival
- * @property {number} seed
- * @property {number} [firstStage] index of the first stage of --stages, after the warm-up; absent without --stages
- *
- * @typedef {'uniform' | 'poisson'} Arrival
  *
  * @typedef {object} Share a thread's part of the schedule: of every `of` operations in a row, those with these numbers,
  *   in ascending order

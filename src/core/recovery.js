@@ -11,7 +11,8 @@ import { transactionStatusOf } from './transaction-status.js';
 
 /**
  * @import { RefusalClass } from '../contracts/chain.d.ts'
- * @import { ReorgEvent, Sample } from '../types.d.ts'
+ * @import { Sample } from '../contracts/load.d.ts'
+ * @import { ReorgEvent } from '../contracts/run-file.d.ts'
  * @import { Driver } from './driver.js'
  * @import { Ledger, UnresolvedOperation } from './ledger.js'
  * @import { Account } from './nonces.js'

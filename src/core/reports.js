@@ -3,9 +3,11 @@ import { probes } from '../probes/index.js';
 import { socketWarnings } from '../stats/figures.js';
 
 /**
- * @import { Clock, LoopReading, Output, Readings, Rpc, RunFile, TransportStats } from '../types.d.ts'
+ * @import { Rpc, TransportStats } from '../contracts/chain.d.ts'
+ * @import { Clock, Stop } from '../contracts/load.d.ts'
+ * @import { Output } from '../contracts/output.d.ts'
+ * @import { LoopReading, Readings, RunFile } from '../contracts/run-file.d.ts'
  * @import { Probe as IndexProbe } from '../probes/index.js'
- * @import { Stop } from './stop.js'
  */
 
 /**

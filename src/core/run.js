@@ -28,16 +28,18 @@ import { SideThreads } from './side-thread.js';
 import { createEngine } from './workers.js';
 
 /**
- * @import { AuditReport, BrokenPromises, Clock, CommonStart, Config, DevChain, EngineConfig, Log, Output, Rpc, Rung, RunFile, SeenBlock, Surroundings, Workload } from '../types.d.ts'
+ * @import { DevChain, EngineConfig, Rpc, SeenBlock } from '../contracts/chain.d.ts'
+ * @import { Clock, CommonStart, Config, Log, Stop, Surroundings, Workload } from '../contracts/load.d.ts'
+ * @import { Output } from '../contracts/output.d.ts'
+ * @import { AuditReport, BrokenPromises, RunFile, Rung } from '../contracts/run-file.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { GivenKeys } from './connect.js'
  * @import { Balance } from './costs.js'
  * @import { Ledger } from './ledger.js'
- * @import { LoadSoFar, Loaded } from './load.js'
+ * @import { Loaded, LoadSoFar } from './load.js'
  * @import { EngineParts } from './workers.js'
  * @import { ChainTools } from './engine.js'
  * @import { Ready, StartBlock } from './setup.js'
- * @import { Stop } from './stop.js'
  */
 
 /**

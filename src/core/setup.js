@@ -15,7 +15,7 @@ import {
   settleWallets,
   shortfalls,
 } from '../chain/funding.js';
-import { Wallet } from '../chain/keys.js';
+import { Wallet as WalletClass } from '../chain/keys.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
 import { NonceTakenError } from '../chain/send.js';
 import { InterruptedError, RpcError, UnavailableError, UsageError } from '../errors.js';
@@ -28,7 +28,8 @@ import { SetUpCosts, estimateRunCost, gasOnChain, secondsPerBlock, warmupSeconds
 import { sliceIndexes } from './nonces.js';
 
 /**
- * @import { CallWorkload, ChainInfo, Chosen, Config, Fees, Gas, Rpc, Sender, Surroundings, TransactionWorkload } from '../types.d.ts'
+ * @import { ChainInfo, Chosen, Fees, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
+ * @import { CallWorkload, Config, Gas, Surroundings, TransactionWorkload } from '../contracts/load.d.ts'
  * @import { ForeignSenderError } from '../errors.js'
  * @import { Payments } from '../chain/funding.js'
  * @import { GivenKeys, Identity } from './connect.js'
@@ -80,7 +81,7 @@ export async function setUpCalls(config, { onProgress, stop }, { given, urls, en
     return addressesOf(await deriveWallets(source, slice, stop.drain, onProgress));
   };
   await workload.prepare?.({ chain, addresses, notice });
-  const wallets = sliceIndexes(slice).map((index) => Wallet.withoutKey(index));
+  const wallets = sliceIndexes(slice).map((index) => WalletClass.withoutKey(index));
   return { chain, wallets, sender: null, costs: new SetUpCosts(null), inclusion: null, startS: 0 };
 }
 

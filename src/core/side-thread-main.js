@@ -6,8 +6,8 @@ import { transports } from '../transport/index.js';
 /**
  * The program of the threads that SideThread starts.
  *
+ * @import { Rpc } from '../contracts/chain.d.ts'
  * @import { MessagePort } from 'node:worker_threads'
- * @import { Rpc } from '../types.d.ts'
  * @import { SideTask } from './side-thread.js'
  */
 

@@ -5,8 +5,8 @@ import { displayUrl } from '../chain/rpc.js';
  * Threads beside the load that ask the endpoints over connections of their own: for checks that would cost the load
  * thread too much.
  *
- * @import { Rpc, Clock, EngineConfig } from '../types.d.ts'
- * @import { Headers } from '../transport/headers.js'
+ * @import { EngineConfig, Headers, Rpc } from '../contracts/chain.d.ts'
+ * @import { Clock } from '../contracts/load.d.ts'
  *
  * @typedef {object} SideTask plain data
  * @property {string} module exports a SideWork as its default

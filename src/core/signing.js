@@ -1,7 +1,8 @@
 import { WorkloadError } from '../errors.js';
 
 /**
- * @import { Clock, Fee, Fees, SignedTransaction, Signer, TransactionWorkload } from '../types.d.ts'
+ * @import { Fee, Fees, SignedTransaction, Signer } from '../contracts/chain.d.ts'
+ * @import { Clock, TransactionWorkload } from '../contracts/load.d.ts'
  * @import { FeeBudget } from './budget.js'
  * @import { Account } from './nonces.js'
  * @import { Operation } from './operation.js'

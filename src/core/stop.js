@@ -1,9 +1,15 @@
 import { setMaxListeners } from 'node:events';
 import { EXIT } from '../errors.js';
 
-/** @import { StopReason } from './driver.js' */
+/**
+ * @import * as Contract from '../contracts/load.d.ts'
+ * @import { StopReason } from './driver.js'
+ */
 
-/** Ends a run: first gracefully (no new operations, drain, audit), then at once. The first reason is kept. */
+/**
+ * Ends a run: first gracefully (no new operations, drain, audit), then at once. The first reason is kept.
+ * @implements {Contract.Stop}
+ */
 export class Stop {
   #drain = new AbortController();
   #now = new AbortController();
@@ -54,7 +60,7 @@ const STOP_EXIT = Object.freeze({
   internal: EXIT.internal,
 });
 
-/** Ends the run for a reason of the driver. @param {Stop} stop @param {StopReason} reason @param {Error} [error] */
+/** Ends the run for a reason of the driver. @param {Pick<Stop, 'request' | 'abort'>} stop @param {StopReason} reason @param {Error} [error] */
 export function requestStop(stop, reason, error) {
   stop.request(reason, STOP_EXIT[reason], error);
   // Nothing sent to the earlier chain can arrive any more.

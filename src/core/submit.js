@@ -8,19 +8,13 @@ import { knownOf } from './transaction-status.js';
 
 /**
  * @import { ChainReceipt, RefusalClass } from '../contracts/chain.d.ts'
- * @import { Pauses } from '../types.d.ts'
+ * @import { Pauses } from '../contracts/run-file.d.ts'
  * @import { Operation, Tools } from './operation.js'
  */
 
 /**
  * Submits a transaction and repeats it while the outcome is unknown. After a lost response the same bytes are sent
  * again: the hash identifies the transaction, and a chain includes it only once.
- *
- * @typedef {object} Resubmissions how often transactions were sent again
- * @property {number} repeated the same bytes, after a lost response or because the node was busy
- * @property {number} rebroadcast the same bytes of a transaction that was accepted and is overdue or reorged
- * @property {number} lost rebroadcasts that the node accepted again because it had lost the transaction
- * @property {number} replaced with a higher fee
  */
 
 /** Lookups of the own transaction when the node reports its nonce as used. */

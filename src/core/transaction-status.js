@@ -2,17 +2,13 @@ import { gather, nonceOf, nullIfAbsent, pendingNonces, receiptOf, transactionOf 
 import { findMinedTransaction } from '../chain/send.js';
 
 /**
- * @import { ChainReceipt } from '../contracts/chain.d.ts'
- * @import { Purpose, Rpc } from '../types.d.ts'
+ * @import { ChainReceipt, Purpose, Rpc } from '../contracts/chain.d.ts'
+ * @import { TransactionStatus } from '../contracts/load.d.ts'
  * @import { UnresolvedOperation } from './ledger.js'
  */
 
 /**
- * The status of an operation that was not verified. included: executed after all; reverted: included without effect;
- * replaced: a foreign transaction was mined with its nonce; never_sent: unknown to the node; pending: may still be
- * included, or cannot be determined.
- *
- * @typedef {'included' | 'reverted' | 'replaced' | 'never_sent' | 'pending'} TransactionStatus
+ * The status of an operation that was not verified.
  *
  * @typedef {object} Decision
  * @property {TransactionStatus} status

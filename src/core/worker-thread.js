@@ -5,9 +5,9 @@
  * @property {EngineConfig} config
  * @property {{urls: string[], sendUrl: string | null, names: string[], home: number, identity?: ChainIdentityState}} endpoints home: index of the
  *   endpoint of its wallets
- * @property {Array<ReturnType<Wallet['toState']>>} wallets
+ * @property {WalletState[]} wallets
  * @property {{name: string, settings: Settings, state: WorkloadState}} workload
- * @property {(Omit<ChainTools, 'signer' | 'fees'> & {signer: null, fees: ReturnType<Fees['state']>}) | null} chain
+ * @property {(Omit<ChainTools, 'signer' | 'fees'> & {signer: null, fees: FeeState}) | null} chain
  * @property {BatchFacts} batches as learned in the set-up
  * @property {boolean} wantsSamples
  * @property {number} operationsPerSecond verified ones that it posts; 0: none
@@ -31,13 +31,13 @@ import { ThreadEngine } from './engine.js';
 import { Account } from './nonces.js';
 
 /**
- * @import { BatchFacts, Clock, EngineConfig, Fees, Sample, SeenBlock, Settings, SnapshotState } from '../types.d.ts'
+ * @import { BatchFacts, EngineConfig, FeeState, SeenBlock, WalletState } from '../contracts/chain.d.ts'
+ * @import { Clock, Sample, Schedule, Settings, SnapshotState, WorkloadState } from '../contracts/load.d.ts'
  * @import { StopReason } from './driver.js'
  * @import { ChainIdentityState } from '../chain/chain-identity.js'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { ChainTools } from './engine.js'
- * @import { Schedule, Share } from './pacer.js'
- * @import { WorkloadState } from '../workloads/index.js'
+ * @import { Share } from './pacer.js'
  * @import { VerifiedOperation } from '../consistency/checks.js'
  * @import { MessagePort } from 'node:worker_threads'
  */

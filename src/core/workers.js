@@ -24,16 +24,16 @@ import { shares } from './pacer.js';
 import { requestStop } from './stop.js';
 
 /**
- * @import { Clock, Engine, EngineConfig, Output, Sample, SeenBlock, Settings, Snapshot, SnapshotState, Workload } from '../types.d.ts'
+ * @import { EngineConfig, SeenBlock } from '../contracts/chain.d.ts'
+ * @import { Clock, Engine, Plan, Sample, Schedule, Settings, Snapshot, SnapshotState, Stop, Workload } from '../contracts/load.d.ts'
+ * @import { Output } from '../contracts/output.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { StressError } from '../errors.js'
  * @import { StopReason } from './driver.js'
- * @import { ChainTools, Plan } from './engine.js'
+ * @import { ChainTools } from './engine.js'
  * @import { LedgerState } from './ledger.js'
- * @import { Stop } from './stop.js'
  * @import { VerifiedOperation } from '../consistency/checks.js'
  * @import { Account } from './nonces.js'
- * @import { Schedule } from './pacer.js'
  * @import { Method, Task, WorkerMessage } from './worker-thread.js'
  */
 
@@ -227,7 +227,7 @@ function errorOf({ reason, message }) {
  * @property {Stop} stop
  * @property {Output[]} outputs
  *
- * @implements {Engine}
+ * @implements {Engine<Ledger>}
  */
 class WorkerPool {
   #options;
@@ -368,7 +368,7 @@ class WorkerPool {
  * @property {ChainTools | null} chain null: plain calls
  */
 
-/** @param {EngineParts} parts @returns {Promise<Engine>} */
+/** @param {EngineParts} parts @returns {Promise<Engine<Ledger>>} */
 export async function createEngine(parts) {
   const { config, endpoints, stop, outputs, onOperation, accounts, workload } = parts;
   const listeners = [...outputs.flatMap((output) => output.block?.bind(output) ?? []), parts.onBlock ?? []].flat();

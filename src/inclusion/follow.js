@@ -4,8 +4,7 @@ import { RpcError, TransportError } from '../errors.js';
 import { BlockNotServedError, HeadSource, PollPace, Sightings, describeBlock, fetchBlock, fetchHead } from './heads.js';
 
 /**
- * @import { BlockWithHashes } from '../contracts/chain.d.ts'
- * @import { Block, InclusionDetector, Watcher } from '../types.d.ts'
+ * @import { Block, BlockWithHashes, InclusionDetector, Watcher } from '../contracts/chain.d.ts'
  * @import { InclusionOptions } from './index.js'
  *
  * @typedef {object} Found a watched transaction in a block

@@ -4,8 +4,8 @@ import { ProtocolError, RpcError } from '../errors.js';
 /**
  * How new heads are learned of: a subscription if the endpoint supports it, otherwise polls; and the requests for blocks.
  *
- * @import { BlockWithHashes } from '../contracts/chain.d.ts'
- * @import { Block, Clock, Rpc, Sighting } from '../types.d.ts'
+ * @import { Block, BlockWithHashes, Rpc, Sighting } from '../contracts/chain.d.ts'
+ * @import { Clock } from '../contracts/load.d.ts'
  */
 
 const POLLS_PER_BLOCK = 10;

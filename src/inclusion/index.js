@@ -8,15 +8,8 @@ import { METHOD as SYNC, SyncInclusion, isRefused } from './sync.js';
 /**
  * The table of inclusion detectors, which find the block of a transaction, and the choice of the one that a run uses.
  *
- * @import { Block, Chosen, Clock, InclusionDetector, Purpose, Reorg, Rpc, Sighting } from '../types.d.ts'
- *
- * @callback Submit used in place of eth_sendRawTransaction
- * @param {string} raw
- * @param {string} hash
- * @param {Purpose} purpose
- * @param {(endpoint?: number) => unknown} [onSent] as for Rpc.call
- * @param {() => void} [onReceipt] called if the answer promises the inclusion
- * @returns {Promise<string>} the hash of the accepted transaction; rejects like Rpc.call
+ * @import { Block, Chosen, InclusionDetector, Reorg, Rpc, Sighting } from '../contracts/chain.d.ts'
+ * @import { Clock } from '../contracts/load.d.ts'
  *
  * @typedef {object} InclusionOptions
  * @property {Rpc} rpc

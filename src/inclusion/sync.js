@@ -7,7 +7,7 @@ import { ChainFollower } from './follow.js';
  * Inclusion by submission (EIP-7966): the node answers a transaction with its receipt once a block has it, and the block
  * is read at once. Transactions without a receipt are found in their blocks as well.
  *
- * @import { Purpose } from '../types.d.ts'
+ * @import { Purpose } from '../contracts/chain.d.ts'
  * @import { InclusionOptions } from './index.js'
  */
 
@@ -39,7 +39,7 @@ export class SyncInclusion extends ChainFollower {
    * @param {Purpose} purpose
    * @param {(endpoint?: number) => unknown} [onSent] as for Rpc.call
    * @param {() => void} [onReceipt] the answer is the receipt
-   * @returns {Promise<string>} the hash of the accepted transaction
+   * @returns {Promise<unknown>} the answer: the hash of the accepted transaction
    */
   async submit(raw, hash, purpose, onSent, onReceipt) {
     if (this.#refusal === null) {

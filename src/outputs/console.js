@@ -7,9 +7,9 @@ import { summaryText } from './summary.js';
 import { columnsOf, paintOf } from './terminal.js';
 
 /**
- * @import { Clock, IntervalRow, LiveFigures, Output, OutputOptions, Totals } from '../types.d.ts'
- * @import { OutputStream } from './streams.js'
- * @import { StatusLine } from './terminal.js'
+ * @import { Clock } from '../contracts/load.d.ts'
+ * @import { LiveFigures, Output, OutputOptions, OutputStream, StatusLine, Totals } from '../contracts/output.d.ts'
+ * @import { IntervalRow } from '../contracts/run-file.d.ts'
  *
  * @typedef {readonly [key: string, title: string, width: number]} Column
  */

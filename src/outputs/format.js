@@ -4,8 +4,8 @@ import { count, digits, percent } from '../text.js';
 export { byCode, count, seconds } from '../text.js';
 
 /**
+ * @import { DistributionJson } from '../contracts/run-file.d.ts'
  * @import { Statistic } from '../stats/histogram.js'
- * @import { DistributionJson } from '../types.d.ts'
  */
 
 /** Formats of figures in texts. An unmeasured figure is a dash, not a zero. */

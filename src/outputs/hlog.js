@@ -4,7 +4,8 @@ import { STAGES } from '../stats/sample.js';
 import { BoundedFile } from './bounded-file.js';
 
 /**
- * @import { DistributionJson, IntervalRow, Output, OutputOptions } from '../types.d.ts'
+ * @import { Output, OutputOptions } from '../contracts/output.d.ts'
+ * @import { DistributionJson, IntervalRow } from '../contracts/run-file.d.ts'
  */
 
 /** Readers of the format expect nanoseconds and show milliseconds. */

@@ -8,7 +8,8 @@ import { columnsOf } from './terminal.js';
 import { stdout } from './streams.js';
 
 /**
- * @import { Output, OutputOptions, RunFile } from '../types.d.ts'
+ * @import { Output, OutputOptions } from '../contracts/output.d.ts'
+ * @import { RunFile } from '../contracts/run-file.d.ts'
  */
 
 /**

@@ -5,7 +5,8 @@ import { measuredText } from './run-tables.js';
 import { auditLines } from './summary.js';
 
 /**
- * @import { Output, OutputOptions, RunFile, ThresholdResult } from '../types.d.ts'
+ * @import { Output, OutputOptions } from '../contracts/output.d.ts'
+ * @import { RunFile, ThresholdResult } from '../contracts/run-file.d.ts'
  */
 
 /**

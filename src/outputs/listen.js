@@ -2,7 +2,7 @@ import { isIP, isIPv6 } from 'node:net';
 import { UnavailableError, errnoWords } from '../errors.js';
 
 /**
- * @import { Address, OutputOptions } from '../types.d.ts'
+ * @import { Address, OutputOptions } from '../contracts/output.d.ts'
  * @import { IncomingMessage, Server } from 'node:http'
  */
 

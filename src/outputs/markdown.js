@@ -9,7 +9,8 @@ import { wordColumns } from './table.js';
 /**
  * Results as Markdown, for the summary of a CI job and for comments of pull requests: the verdict first, then tables.
  *
- * @import { Output, OutputOptions, RunFile } from '../types.d.ts'
+ * @import { Output, OutputOptions } from '../contracts/output.d.ts'
+ * @import { RunFile } from '../contracts/run-file.d.ts'
  * @import { Result, Table } from './table.js'
  */
 

@@ -7,7 +7,8 @@ import { stagesOf, zeroCounts } from '../stats/stats.js';
 import { foreignHost, isOwnHost, listen } from './listen.js';
 
 /**
- * @import { Address, IntervalRow, Output, OutputOptions, Totals } from '../types.d.ts'
+ * @import { Address, Output, OutputOptions, Totals } from '../contracts/output.d.ts'
+ * @import { IntervalRow } from '../contracts/run-file.d.ts'
  * @import { Page, Rule } from '../stats/merge.js'
  */
 

@@ -3,7 +3,8 @@ import { BoundedFile } from './bounded-file.js';
 import { stdout } from './streams.js';
 
 /**
- * @import { IntervalRow, Output, OutputOptions } from '../types.d.ts'
+ * @import { Output, OutputOptions } from '../contracts/output.d.ts'
+ * @import { IntervalRow } from '../contracts/run-file.d.ts'
  */
 
 /**

@@ -10,7 +10,7 @@ import { boundedMs, figure, megabytes } from './format.js';
 /**
  * The figures of a run as tables, for the summary, Markdown and the pages.
  *
- * @import { DistributionJson, RunFile, Stage, ThresholdResult } from '../types.d.ts'
+ * @import { DistributionJson, RunFile, Stage, ThresholdResult } from '../contracts/run-file.d.ts'
  * @import { Table } from './table.js'
  *
  * @typedef {any} Merged see docs/run.schema.json

@@ -3,9 +3,10 @@ import { hanging } from '../text.js';
 import { StatusLine, columnsOf } from './terminal.js';
 
 /**
+ * @import { Config } from '../contracts/load.d.ts'
+ * @import * as Contract from '../contracts/output.d.ts'
  * @import { Stats } from 'node:fs'
  * @import { Writable } from 'node:stream'
- * @import { Config } from '../types.d.ts'
  */
 
 /** Limit of unread characters: more than 10,000 lines. */
@@ -14,6 +15,7 @@ const BOUND_CHARS = 1 << 20;
 /**
  * A text stream that never blocks this thread and is bounded. Optional lines are dropped and counted while too much
  * waits; required lines always wait.
+ * @implements {Contract.OutputStream}
  */
 export class OutputStream {
   #dropped = 0;

@@ -20,7 +20,8 @@ import { noPaint } from './terminal.js';
 /**
  * The summary: what a run prints at its end, and `stress report` for run files.
  *
- * @import { AuditReport, Check, RunFile } from '../types.d.ts'
+ * @import { Check } from '../contracts/load.d.ts'
+ * @import { AuditReport, RunFile } from '../contracts/run-file.d.ts'
  * @import { Merged } from './run-tables.js'
  * @import { Paint, Style } from './terminal.js'
  *
@@ -319,7 +320,7 @@ const INDENT = 14;
 
 /** The result of the audit, and what belongs to it. @param {RunFile} run @returns {string[]} the first line says the result */
 export function auditLines(run) {
-  const audit = /** @type {AuditReport | null} */ (run.audit);
+  const { audit } = run;
   const result = auditResult(run);
   const gaps = auditGaps(run);
   if (audit === null) return [result === null ? `none: ${run.unmeasured['/audit']}` : `INCOMPLETE: ${gaps[0]}`];

@@ -1,11 +1,15 @@
 import { styleText } from 'node:util';
 
 /**
+ * @import * as Contract from '../contracts/output.d.ts'
+ * @import { Screen } from '../contracts/output.d.ts'
+ */
+
+/**
  * What a stream can show: colours, and lines of a limited width on a terminal.
  *
  * @typedef {'red' | 'green' | 'yellow' | 'bold' | 'dim'} Style
  * @typedef {(style: Style, text: string) => string} Paint text without control characters, see printable()
- * @typedef {NodeJS.WritableStream & {isTTY?: boolean, columns?: number, writableLength?: number}} Screen
  */
 
 /** For files and pages. @type {Paint} */
@@ -34,6 +38,7 @@ export function screenFormat(stream) {
 
 /**
  * A line at the bottom of the terminal that is rewritten. Each OutputStream of the process erases it before it writes.
+ * @implements {Contract.StatusLine}
  */
 export class StatusLine {
   #stream;

@@ -9,7 +9,8 @@ import { createLoopProbe, createSelfProbe } from './process.js';
  * The table of probes, which observe the generator and the node beside the load. Creating a probe never fails; sample()
  * reports the reason if there is no reading.
  *
- * @import { ConnectionsReading, PoolReading, Rpc, SocketsReading } from '../types.d.ts'
+ * @import { Rpc } from '../contracts/chain.d.ts'
+ * @import { ConnectionsReading, PoolReading, SocketsReading } from '../contracts/run-file.d.ts'
  *
  * @template T
  * @typedef {object} Probe

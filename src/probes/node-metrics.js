@@ -2,7 +2,7 @@ import { Agent, request } from 'undici';
 import { displayUrl, secretsOf } from '../chain/rpc.js';
 import { oneLine, withoutControl } from '../errors.js';
 
-/** @import { MetricsReading } from '../types.d.ts' */
+/** @import { MetricsReading } from '../contracts/run-file.d.ts' */
 
 /** A probe of a node's Prometheus page. */
 

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 
-/** @import { NodeReading } from '../types.d.ts' */
+/** @import { NodeReading } from '../contracts/run-file.d.ts' */
 
 /** A probe of a local node's process, by its files in /proc. */
 

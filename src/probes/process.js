@@ -4,7 +4,7 @@ import { PerformanceObserver, createHistogram, performance } from 'node:perf_hoo
 /**
  * Probes of this process: its CPU time and memory, and the event loop of the thread that creates the probe.
  *
- * @import { LoopReading, SelfReading } from '../types.d.ts'
+ * @import { LoopReading, SelfReading } from '../contracts/run-file.d.ts'
  */
 
 /** Interval of the delay measurement. Shorter stalls are detected only by chance. */

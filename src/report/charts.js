@@ -4,7 +4,7 @@ import { quantity } from './client/quantity.js';
 import { html } from './html.js';
 
 /**
- * @import { DistributionJson } from '../types.d.ts'
+ * @import { DistributionJson } from '../contracts/run-file.d.ts'
  */
 
 /**

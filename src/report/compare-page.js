@@ -6,7 +6,7 @@ import { html, list, renderPage, section } from './html.js';
 import { badBadge, badge, listSection, minuteOf, note, passedBadge, tableSection } from './sections.js';
 
 /**
- * @import { ComparedMetric, Comparison } from '../types.d.ts'
+ * @import { ComparedMetric, Comparison } from '../contracts/study.d.ts'
  * @import { Chart } from './charts.js'
  */
 

@@ -5,7 +5,8 @@ import { bucketsOf } from './run-charts.js';
 import { runPage } from './run-page.js';
 
 /**
- * @import { Address, Output, OutputOptions, RunFile } from '../types.d.ts'
+ * @import { Address, Output, OutputOptions } from '../contracts/output.d.ts'
+ * @import { RunFile } from '../contracts/run-file.d.ts'
  * @import { Row } from './run-charts.js'
  * @import { IncomingMessage, ServerResponse } from 'node:http'
  */

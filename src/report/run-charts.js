@@ -11,7 +11,7 @@ import { quantity } from './client/quantity.js';
  * The charts over the time of a run, of run files and of the live page: which series they have, how each is read from an
  * interval, and the data of the page, without any HTML.
  *
- * @import { BlockRates, IntervalRow, RunFile } from '../types.d.ts'
+ * @import { BlockRates, IntervalRow, RunFile } from '../contracts/run-file.d.ts'
  * @import { Chart, TimeAxis } from './charts.js'
  *
  * @typedef {IntervalRow & {buckets?: Map<number, number>}} Row buckets: counts of its latencies, if computed before

@@ -14,7 +14,8 @@ import * as sections from './run-sections.js';
 import { badBadge, badge, dataTable, listSection, minuteOf, note, passedBadge, tableSection } from './sections.js';
 
 /**
- * @import { Output, OutputOptions, RunFile } from '../types.d.ts'
+ * @import { Output, OutputOptions } from '../contracts/output.d.ts'
+ * @import { RunFile } from '../contracts/run-file.d.ts'
  * @import { Part } from './html.js'
  * @import { RunData } from './run-charts.js'
  */

@@ -13,7 +13,7 @@ import { dataTable, listSection, note, tableSection } from './sections.js';
 /**
  * The sections of a run's page with tables; '' or false where the run has nothing to show.
  *
- * @import { DistributionJson, EndpointFacts, RunFile } from '../types.d.ts'
+ * @import { DistributionJson, EndpointFacts, RunFile } from '../contracts/run-file.d.ts'
  */
 
 /** @param {RunFile} run */

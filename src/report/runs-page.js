@@ -10,7 +10,7 @@ import { html, renderPage, section } from './html.js';
 import { badge, dataTable, note, tableSection } from './sections.js';
 
 /**
- * @import { RunFile } from '../types.d.ts'
+ * @import { RunFile } from '../contracts/run-file.d.ts'
  * @import { Chart } from './charts.js'
  *
  * @typedef {{name: string, file: string, run: RunFile}} NamedRun a run with a short unique name

@@ -6,7 +6,7 @@ import { LOGARITHMIC, LOOKS, capital, isSkewed, rounded, sentence } from './char
 import { quantity } from './client/quantity.js';
 
 /**
- * @import { Axis, Find, SweepCell, SweepFile } from '../types.d.ts'
+ * @import { Axis, Find, SweepCell, SweepFile } from '../contracts/study.d.ts'
  * @import { Chart, Series } from './charts.js'
  */
 

@@ -8,7 +8,7 @@ import { badBadge, badge, dataTable, listSection, minuteOf, note, tableSection }
 import { colorSteps, findCharts, sweepCharts } from './sweep-charts.js';
 
 /**
- * @import { Find, SweepFile } from '../types.d.ts'
+ * @import { Find, SweepFile } from '../contracts/study.d.ts'
  * @import { Table } from '../outputs/table.js'
  */
 

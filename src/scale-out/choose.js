@@ -5,7 +5,7 @@ import { settingsOf } from '../studies/metrics.js';
 import { counted, indexRanges } from '../text.js';
 
 /**
- * @import { InstanceFacts, RunFile } from '../types.d.ts'
+ * @import { InstanceFacts, RunFile } from '../contracts/run-file.d.ts'
  * @import { Source } from './sources.js'
  */
 

@@ -13,8 +13,7 @@ import { Total } from './totals.js';
 import { SAME_WINDOW, commonWindow, compareClocks, maxOf, minOf } from './window.js';
 
 /**
- * @import { AuditReport, IntervalRow, RunFile, Threshold } from '../types.d.ts'
- * @import { Verdict } from '../stats/verdict.js'
+ * @import { IntervalRow, RunFile, Threshold, Verdict } from '../contracts/run-file.d.ts'
  * @import { Chosen, Damaged, RunHeader, Wanted as WantedFiles } from './choose.js'
  * @import { Source } from './sources.js'
  * @import { Clocks, Common } from './window.js'
@@ -303,8 +302,7 @@ export function commonVerdict(verdicts) {
 /** @param {RunHeader} header @param {number | null} clockOffsetMs */
 function instanceOf({ run, ...header }, clockOffsetMs) {
   const { index, attempt, host, offset, wallets: threads, windowStartMs } = header;
-  const { id, partial, end, exitCode, counts } = run;
-  const audit = /** @type {AuditReport | null} */ (run.audit);
+  const { id, partial, end, exitCode, counts, audit } = run;
   return {
     ...{ index, attempt, id, host, offset, threads },
     windowStartedAt: instant(windowStartMs),

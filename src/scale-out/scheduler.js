@@ -1,6 +1,6 @@
 import { UsageError, oneLine } from '../errors.js';
 
-/** @import { Scheduler } from '../types.d.ts' */
+/** @import { Scheduler } from '../contracts/load.d.ts' */
 
 /**
  * Which instance of a run this is: as --index says, or as the scheduler that started it numbers it. The variables of a

@@ -5,7 +5,10 @@ import { EXIT, IncompleteError, InterruptedError, RefusedError, worstExit } from
 import { FILE_MODE, cannotWrite, proveWritable } from '../files.js';
 import { indexRanges } from '../text.js';
 
-/** @import { BeforeLoad, StartFacts } from '../types.d.ts' */
+/**
+ * @import { BeforeLoad } from '../contracts/load.d.ts'
+ * @import { StartFacts } from '../contracts/run-file.d.ts'
+ */
 
 /**
  * All instances of a run start their load at one time: a given one (--start-at), or one that index 0 publishes in a

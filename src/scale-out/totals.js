@@ -6,7 +6,7 @@ import { numbered } from '../text.js';
 import { Grid, SAME_WINDOW, maxOf, minOf, seriesOf } from './window.js';
 
 /**
- * @import { RunFile } from '../types.d.ts'
+ * @import { RunFile } from '../contracts/run-file.d.ts'
  * @import { RunHeader } from './choose.js'
  * @import { Clocks, Common } from './window.js'
  */

@@ -6,7 +6,7 @@ import { Series } from '../stats/throughput.js';
 import { whichOf } from './choose.js';
 
 /**
- * @import { IntervalRow, RunFile } from '../types.d.ts'
+ * @import { IntervalRow, RunFile } from '../contracts/run-file.d.ts'
  * @import { RunHeader } from './choose.js'
  */
 

@@ -1,8 +1,7 @@
 import { isPlain } from './sample.js';
 
 /**
- * @import { AuditReport } from '../types.d.ts'
- * @import { MeasuredRun } from './run-file.js'
+ * @import { RunFile } from '../contracts/run-file.d.ts'
  */
 
 /**
@@ -10,7 +9,7 @@ import { isPlain } from './sample.js';
  *
  * @typedef {'exact' | 'incomplete' | 'not_exact'} AuditResult
  *
- * @typedef {Pick<MeasuredRun, 'audit' | 'environment' | 'partial' | 'unmeasured'>} Audited
+ * @typedef {Pick<RunFile, 'audit' | 'environment' | 'partial' | 'unmeasured'>} Audited
  */
 
 /** @type {readonly AuditResult[]} */
@@ -18,7 +17,7 @@ export const AUDIT_RESULTS = Object.freeze(['exact', 'incomplete', 'not_exact'])
 
 /** @param {Audited} run @returns {AuditResult | null} null: the run goes on, or leaves nothing on the chain to audit */
 export function auditResult(run) {
-  const audit = /** @type {AuditReport | null} */ (run.audit);
+  const { audit } = run;
   if (audit === null) return run.partial || isPlain(run) ? null : 'incomplete';
   const { exact, result, checks = [] } = audit;
   if (result !== undefined) return result;
@@ -34,8 +33,7 @@ export function auditWarning(run) {
 }
 
 /** @param {Audited} run @returns {string[]} checks that could not be made, with reasons */
-export function auditGaps({ audit: given, unmeasured }) {
-  const audit = /** @type {AuditReport | null} */ (given);
+export function auditGaps({ audit, unmeasured }) {
   if (audit === null) return [`it could not be made: ${unmeasured['/audit']}`];
   const { incomplete, checks = [] } = audit;
   return incomplete ?? checks.filter(({ holds }) => holds === null).map(({ words, why }) => `${words}: ${why}`);

@@ -1,7 +1,10 @@
 import { merge, zero } from './merge.js';
 import { BLOCKS } from './metrics.js';
 
-/** @import { BlockTotals, SeenBlock } from '../types.d.ts' */
+/**
+ * @import { SeenBlock } from '../contracts/chain.d.ts'
+ * @import { BlockTotals } from '../contracts/run-file.d.ts'
+ */
 
 /** The blocks of the chain while a run goes on. */
 

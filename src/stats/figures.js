@@ -4,11 +4,8 @@ import { COUNTS, MEASURED } from './metrics.js';
 /**
  * The figures of a run that thresholds and studies can name, and how to read each of a run file.
  *
- * @import { Counts, DistributionJson, Figure, GroupJson, SocketsReading, Unit } from '../types.d.ts'
- * @import { Bounds, Statistic } from './histogram.js'
- * @import { MeasuredRun } from './run-file.js'
- *
- * @typedef {Bounds & {censored: number}} CensoredBounds with the number of censored operations
+ * @import { CensoredBounds, Counts, DistributionJson, Figure, GroupJson, RunFile, SocketsReading, Unit } from '../contracts/run-file.d.ts'
+ * @import { Statistic } from './histogram.js'
  */
 
 /**
@@ -37,7 +34,7 @@ const TABLE = `
   node.rss     | bytes        |        | /probes/node/rssBytes       | node memory        | most resident memory of the node's process
   violations   | count        |        | /consistency                | contradictions     | proven contradictions between answers of the endpoints (--check consistency)`;
 
-/** @type {Record<string, (run: MeasuredRun) => number | null>} */
+/** @type {Record<string, (run: RunFile) => number | null>} */
 const COMPUTED = {
   gas: (run) => {
     const [perOperation, { ours, transactions }] = [gasPerOperation(run), run.blocks];
@@ -59,7 +56,7 @@ const COMPUTED = {
   violations: violationsIn,
 };
 
-/** How counts of operations due in the window are read. @type {Record<string, (run: MeasuredRun) => number>} */
+/** How counts of operations due in the window are read. @type {Record<string, (run: RunFile) => number>} */
 const READ = {
   verified: (run) => run.latency.total.count - censoredOf(run).count,
   failed: sinceWindow('counts', 'failed'),
@@ -72,12 +69,12 @@ const FIGURES = Object.freeze([
     .split('\n')
     .map((line) => {
       const [name, unit, better, pointer, label, words] = line.split('|').map((cell) => cell.trim());
-      const read = COMPUTED[name] ?? ((/** @type {MeasuredRun} */ run) => memberAt(run, pointer));
+      const read = COMPUTED[name] ?? ((/** @type {RunFile} */ run) => memberAt(run, pointer));
       return /** @type {Figure} */ ({ name, unit, label, words, pointer, better: better || undefined, read });
     }),
   ...Object.entries(COUNTS).map(([key, row]) => {
     const { name = key, help = '', words = help, label = name.replace('_', ' '), better, whole, isOfWindow } = row;
-    const read = (/** @type {MeasuredRun} */ { counts, window }) =>
+    const read = (/** @type {RunFile} */ { counts, window }) =>
       /** @type {Record<string, number>} */ (isOfWindow ? window.counts : counts)[key] ?? null;
     return { ...countFigure(name, words, READ[key] ?? read, whole), label, better };
   }),
@@ -88,8 +85,8 @@ const FIGURES = Object.freeze([
     words:
       'operations due in the window that are not in the chain at the end, although the node had promised it (--ladder)',
     pointer: '/ladder/broken',
-    why: (/** @type {MeasuredRun} */ { ladder }) => (ladder === undefined ? '--ladder was not given' : undefined),
-    read: (/** @type {MeasuredRun} */ run) => brokenBounds(run).us,
+    why: (/** @type {RunFile} */ { ladder }) => (ladder === undefined ? '--ladder was not given' : undefined),
+    read: (/** @type {RunFile} */ run) => brokenBounds(run).us,
     bounds: brokenBounds,
   },
 ]);
@@ -97,7 +94,7 @@ const FIGURES = Object.freeze([
 /** @param {string} name @param {string} words @param {Figure['read']} read @param {string} [whole] @returns {Figure} */
 function countFigure(name, words, read, whole) {
   // With a window of no length nothing was measured, not even the absence of failures.
-  const readWindow = (/** @type {MeasuredRun} */ run) => (run.window.durationMs === 0 ? null : read(run));
+  const readWindow = (/** @type {RunFile} */ run) => (run.window.durationMs === 0 ? null : read(run));
   return { name, unit: 'count', words, whole, pointer: '/rates', read: readWindow };
 }
 
@@ -107,7 +104,7 @@ function memberAt(run, pointer) {
   return keys.reduce((value, key) => value?.[key] ?? null, /** @type {any} */ (run));
 }
 
-/** Why a figure is null: the reason of the nearest member of the run file that has one. @param {Figure} figure @param {MeasuredRun} run */
+/** Why a figure is null: the reason of the nearest member of the run file that has one. @param {Figure} figure @param {RunFile} run */
 export function whyNull({ pointer = '', why }, run) {
   const keys = pointer.split('/');
   const pointers = keys.map((_, i) => keys.slice(0, keys.length - i).join('/'));
@@ -116,18 +113,18 @@ export function whyNull({ pointer = '', why }, run) {
   return reason ?? 'there was nothing of it in the window';
 }
 
-/** @param {MeasuredRun} run @param {number} value @returns {number | null} */
+/** @param {RunFile} run @param {number} value @returns {number | null} */
 function perSecond({ window: { durationMs } }, value) {
   return durationMs === 0 ? null : (1000 * value) / durationMs;
 }
 
-/** Older files have no such rate. @param {MeasuredRun} run @returns {number | null} */
+/** Older files have no such rate. @param {RunFile} run @returns {number | null} */
 function chainGas(run) {
   const { chainGasPerSecond = perSecond(run, run.blocks.gasUsed) } = run.rates;
   return chainGasPerSecond;
 }
 
-/** Of what was spread over the window. @param {Pick<MeasuredRun, 'window' | 'rates'>} run @param {number} amount @returns {number | null} */
+/** Of what was spread over the window. @param {Pick<RunFile, 'window' | 'rates'>} run @param {number} amount @returns {number | null} */
 export function spreadPerSecond({ window: { durationMs }, rates: { spreadMs = durationMs } }, amount) {
   return spreadMs === 0 ? null : (1000 * amount) / spreadMs;
 }
@@ -138,7 +135,7 @@ export function spreadPerSecond({ window: { durationMs }, rates: { spreadMs = du
  * @param {string} name
  */
 function sinceWindow(key, name) {
-  return (/** @type {MeasuredRun} */ run) => {
+  return (/** @type {RunFile} */ run) => {
     /** @param {{counts: Counts, failures: Record<string, number>}} part */
     const of = (part) => /** @type {Record<string, number>} */ (part[key])[name] ?? 0;
     // Instances may warm up at different times: a merged run has the counts of its warm-ups apart.
@@ -151,7 +148,7 @@ function sinceWindow(key, name) {
 /**
  * If operations of the second half of the window waited longer than those of the first, a queue grows: with g seconds per
  * second, 1 / (1 + g) of the due operations was served. Growth that the positions of the blocks can explain does not count.
- * @param {MeasuredRun} run
+ * @param {RunFile} run
  * @returns {number | null} null: nothing was due, or there is no rate
  */
 function heldPercent({ rates, latency, window, blocks }) {
@@ -166,7 +163,7 @@ function heldPercent({ rates, latency, window, blocks }) {
   return (100 * achieved) / asked / (1 + Math.max(0, grownUs - byChanceUs) / halfUs);
 }
 
-/** Unknown: of these operations nothing proves that the promise is broken. @param {MeasuredRun} run @returns {CensoredBounds} */
+/** Unknown: of these operations nothing proves that the promise is broken. @param {RunFile} run @returns {CensoredBounds} */
 function brokenBounds({ ladder }) {
   if (!ladder?.broken) return { us: null, atMostUs: Infinity, censored: 0 };
   const { lost, replaced, reorged, unknown } = ladder.broken;
@@ -174,19 +171,19 @@ function brokenBounds({ ladder }) {
   return { us: proven, atMostUs: proven + unknown, censored: unknown };
 }
 
-/** @param {MeasuredRun} run */
+/** @param {RunFile} run */
 function portsLeft({ probes }) {
   const left = (probes?.sockets?.endpoints ?? []).map((endpoint) => endpoint.portsLeft);
   return left.length === 0 ? null : Math.min(...left);
 }
 
-/** Null if no check was made. @param {MeasuredRun} run */
+/** Null if no check was made. @param {RunFile} run */
 function violationsIn({ consistency = null }) {
   if (consistency === null || Object.keys(consistency.checks).length === 0) return null;
   return Object.values(consistency.violations).reduce((sum, { count }) => sum + count, 0);
 }
 
-/** @param {MeasuredRun} run */
+/** @param {RunFile} run */
 export function nodeCpuPercent(run) {
   const node = run.probes?.node ?? null;
   return node === null ? null : perSecond(run, node.cpuUs / 10_000);
@@ -194,7 +191,7 @@ export function nodeCpuPercent(run) {
 
 /**
  * By receipts, where the workload reads them, or by the blocks in which all transactions are ours.
- * @param {MeasuredRun} run
+ * @param {RunFile} run
  * @returns {number | null}
  */
 function gasPerOperation({ gas, blocks }) {
@@ -205,13 +202,13 @@ function gasPerOperation({ gas, blocks }) {
   return known === undefined ? null : known.used / known.operations;
 }
 
-/** Blocks with a gas limit. @param {MeasuredRun['blocks']} blocks */
+/** Blocks with a gas limit. @param {RunFile['blocks']} blocks */
 function blocksOfKnownFullness({ gasLimit, fullness = {} }) {
   // Files of before count blocks without a gas limit as empty ones.
   return gasLimit === 0 ? 0 : Object.values(fullness).reduce((sum, count) => sum + count, 0);
 }
 
-/** The nearest rank. @param {MeasuredRun['blocks']} blocks @param {number} p */
+/** The nearest rank. @param {RunFile['blocks']} blocks @param {number} p */
 function fullnessPercentile(blocks, p) {
   const { fullness: counts = {} } = blocks;
   const known = blocksOfKnownFullness(blocks);
@@ -223,7 +220,7 @@ function fullnessPercentile(blocks, p) {
 
 /**
  * Durations; each has the figures avg, min, max, stddev and any percentile.
- * @type {Record<string, {words: string, of: (run: MeasuredRun) => DistributionJson, censored?: (run: MeasuredRun) => DistributionJson | number, isOfVerified?: boolean}>}
+ * @type {Record<string, {words: string, of: (run: RunFile) => DistributionJson, censored?: (run: RunFile) => DistributionJson | number, isOfVerified?: boolean}>}
  */
 export const DURATIONS = Object.freeze({
   total: { words: 'latency, from due to read back', of: ({ latency }) => latency.total, censored: censoredOf },
@@ -243,13 +240,13 @@ export const DURATIONS = Object.freeze({
 function ofStage(stage, words) {
   return {
     words,
-    of: (/** @type {MeasuredRun} */ { latency }) => latency.stages[stage] ?? new Distribution().toJSON(),
-    censored: (/** @type {MeasuredRun} */ run) => censoredOf(run).count,
+    of: (/** @type {RunFile} */ { latency }) => latency.stages[stage] ?? new Distribution().toJSON(),
+    censored: (/** @type {RunFile} */ run) => censoredOf(run).count,
     isOfVerified: true,
   };
 }
 
-/** The censored operations; older run files only have those that timed out. @param {Pick<MeasuredRun, 'latency'>} run */
+/** The censored operations; older run files only have those that timed out. @param {Pick<RunFile, 'latency'>} run */
 export function censoredOf({ latency }) {
   return latency.censored ?? latency.timedOut;
 }
@@ -307,7 +304,7 @@ function normalized(text) {
   return text.toLowerCase().replace(/[_-]/g, '');
 }
 
-/** @type {Record<string, {unit: Unit, words: string, of: (group: GroupJson, run: MeasuredRun) => number | null}>} */
+/** @type {Record<string, {unit: Unit, words: string, of: (group: GroupJson, run: RunFile) => number | null}>} */
 const OF_CALL = {
   failed: { unit: 'count', words: 'those that failed', of: ({ counts }) => counts.failed },
   tps: {
@@ -330,7 +327,7 @@ const OF_CALL = {
  * @returns {Figure | null}
  */
 function callFigure(text, name, word) {
-  /** @param {MeasuredRun} run @returns {GroupJson | undefined} */
+  /** @param {RunFile} run @returns {GroupJson | undefined} */
   const groupOf = ({ byName }) => (Object.hasOwn(byName, name) ? byName[name] : undefined);
   /** @type {NonNullable<Figure['why']>} */
   const why = (run) =>
@@ -342,7 +339,7 @@ function callFigure(text, name, word) {
   if (statistic !== null) return { ...of, words: `latency of ${name}`, ...statisticFigure(groupOf, statistic) };
   if (!Object.hasOwn(OF_CALL, word)) return null;
   const { unit, words, of: read } = OF_CALL[word];
-  const readCall = (/** @type {MeasuredRun} */ run) => {
+  const readCall = (/** @type {RunFile} */ run) => {
     const group = groupOf(run);
     return group === undefined ? null : read(group, run);
   };
@@ -366,7 +363,7 @@ function durationFigure(word) {
 }
 
 /**
- * @param {(run: MeasuredRun) => {latency: DistributionJson, censored?: DistributionJson | number} | undefined} partOf
+ * @param {(run: RunFile) => {latency: DistributionJson, censored?: DistributionJson | number} | undefined} partOf
  * @param {Statistic | number} statistic
  * @returns {Pick<Figure, 'unit' | 'read' | 'bounds'>}
  */

@@ -5,8 +5,7 @@ import { isPlain } from './sample.js';
 import { digits, milliseconds, percent, seconds as secondsText } from '../text.js';
 
 /**
- * @import { IntervalRow } from '../types.d.ts'
- * @import { MeasuredRun } from './run-file.js'
+ * @import { IntervalRow, RunFile } from '../contracts/run-file.d.ts'
  */
 
 /** Whether an open loop held its rate, and whether the window was long enough to know. */
@@ -22,7 +21,7 @@ const ENOUGH_BLOCKS = 4;
 
 /**
  * What an open loop achieved of its rate. A queue that grows counts as what was verified inside the window.
- * @param {MeasuredRun} run
+ * @param {RunFile} run
  * @returns {{asked: number, rate: number, isHeld: boolean, growth: string | null} | null} null: a closed loop
  */
 export function heldRate(run) {
@@ -33,7 +32,7 @@ export function heldRate(run) {
   return { asked, rate: growth === null ? achieved : verified, isHeld: growth === null, growth };
 }
 
-/** @param {MeasuredRun} run @returns {string | null} a warning; null in a closed loop, or if the rate was held */
+/** @param {RunFile} run @returns {string | null} a warning; null in a closed loop, or if the rate was held */
 export function rateNotHeld(run) {
   const { asked = 0, rate = 0, isHeld = true, growth = null } = heldRate(run) ?? {};
   if (isHeld) return null;
@@ -47,7 +46,7 @@ export function rateNotHeld(run) {
 /** A gas rate is off by more than this if the gas of an operation has changed since the warm-up. */
 const GAS_HELD = 0.05;
 
-/** @param {MeasuredRun} run @returns {string | null} a warning; null without a rate in gas, or if it was held */
+/** @param {RunFile} run @returns {string | null} a warning; null without a rate in gas, or if it was held */
 export function gasRateNotHeld(run) {
   const { gasRate = null } = run;
   const own = figureOf('gas')?.read(run) ?? null;
@@ -60,7 +59,7 @@ export function gasRateNotHeld(run) {
 
 /**
  * A slow node with enough wallets causes no drops: latency grows instead, and the drain hides the rest.
- * @param {MeasuredRun} run
+ * @param {RunFile} run
  * @returns {string | null} null: latency did not grow
  */
 export function backlog(run) {
@@ -85,7 +84,7 @@ const SHORTFALL = 0.01;
 
 /**
  * A growing queue raises latency in every quarter of the window; after a stall, latency is as before.
- * @param {MeasuredRun} run
+ * @param {RunFile} run
  * @param {number} grownMs from one half to the other
  */
 function growsSteadily({ window, intervals, blocks }, grownMs) {
@@ -121,7 +120,7 @@ function meanLatencyUs(rows) {
 const BLOCKS_OF_WINDOW = 10;
 
 /**
- * @param {Pick<MeasuredRun, 'environment' | 'end' | 'window' | 'blocks' | 'intervals'> & Partial<Pick<MeasuredRun, 'verdict'>>} run
+ * @param {Pick<RunFile, 'environment' | 'end' | 'window' | 'blocks' | 'intervals'> & Partial<Pick<RunFile, 'verdict'>>} run
  * @returns {{blocks: number, words: string} | null} null where the window is long enough
  */
 export function shortWindow({ environment, end, blocks, intervals, verdict }) {
@@ -137,7 +136,7 @@ export function shortWindow({ environment, end, blocks, intervals, verdict }) {
   return { blocks: blocks.count, words };
 }
 
-/** Not of merged runs, whose common window ends with it. @param {Pick<MeasuredRun, 'rates' | 'window'> & {merged?: unknown}} run @returns {string | null} a warning */
+/** Not of merged runs, whose common window ends with it. @param {Pick<RunFile, 'rates' | 'window'> & {merged?: unknown}} run @returns {string | null} a warning */
 export function cutShort({ rates: { spreadMs }, window: { durationMs }, merged }) {
   if (merged !== undefined || !(spreadMs > 0 && spreadMs < durationMs)) return null;
   return `TPS is that of the first ${secondsText(spreadMs)} of the window, up to its last block: the drain ended before the next one`;

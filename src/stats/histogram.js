@@ -2,7 +2,11 @@ import { inflateSync } from 'node:zlib';
 import * as hdr from 'hdr-histogram-js';
 import { InputError } from '../errors.js';
 
-/** @import { DistributionJson } from '../types.d.ts' */
+/**
+ * @import * as Contract from '../contracts/load.d.ts'
+ * @import { DistributionState } from '../contracts/load.d.ts'
+ * @import { Bounds, DistributionJson } from '../contracts/run-file.d.ts'
+ */
 
 /**
  * Distributions of durations, and the histograms of run files in HdrHistogram's V2 encoding. A run file can come from
@@ -78,15 +82,10 @@ export function recordedValues(json) {
 }
 
 /**
- * @typedef {object} Bounds of a figure. Censored values are known to be at least the time waited; they may be infinite.
- * @property {number | null} us with censored values as the time waited; null when nothing was recorded
- * @property {number} atMostUs with censored values as infinity; the same as us where that makes no difference
- *
  * @typedef {'avg' | 'min' | 'max' | 'stddev'} Statistic
  */
 
-/** A distribution as plain data, for another thread. @typedef {ReturnType<Distribution['toState']>} DistributionState */
-
+/** @implements {Contract.Distribution} */
 export class Distribution {
   count = 0;
   sumUs = 0;
@@ -108,7 +107,7 @@ export class Distribution {
 
   /**
    * Adds the values of another distribution. The figures are those of all values recorded into one.
-   * @param {Distribution | DistributionJson | DistributionState} other
+   * @param {Contract.Distribution | DistributionJson | DistributionState} other
    * @returns {this}
    * @throws {InputError} which says what is wrong with its histogram
    */
@@ -122,7 +121,7 @@ export class Distribution {
       histogram.addToCountAtIndex(place, times);
     if (other instanceof Distribution) eachPlace(other.#histogram, take);
     else if ('hdr' in other) eachPlace(decoded(other), take);
-    else other.places.forEach((place, i) => take(place, other.times[i]));
+    else if ('times' in other) other.places.forEach((place, i) => take(place, other.times[i]));
     this.#isSettled = false;
     this.count += other.count;
     this.sumUs += other.sumUs;
@@ -156,7 +155,7 @@ export class Distribution {
   /**
    * The percentile with censored values as infinity.
    * @param {number} percentile from 0 to 100
-   * @param {Distribution | number} censored values: those in this distribution, or how many there are beside it
+   * @param {Contract.Distribution | number} censored values: those in this distribution, or how many there are beside it
    * @returns {number} in microseconds; Infinity where it is a censored one
    */
   percentileAtMostUs(percentile, censored) {
@@ -167,7 +166,7 @@ export class Distribution {
     const rank = Math.max(1, Math.ceil(exactRank * (1 - Number.EPSILON)));
     if (rank > known) return Infinity;
     const histogram = this.#settled();
-    const others = isBeside ? null : censored.#histogram;
+    const others = isBeside ? null : /** @type {Distribution} */ (censored).#histogram;
     for (let i = 0, seen = 0, all = 0; all < this.count; i += 1) {
       const count = histogram.getCountAtIndex(i);
       all += count;

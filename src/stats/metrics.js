@@ -23,7 +23,8 @@ import {
 import { TOUCHED } from './reorgs.js';
 
 /**
- * @import { AuditReport, Check, ReorgEvent, Reorgs } from '../types.d.ts'
+ * @import { Check } from '../contracts/load.d.ts'
+ * @import { AuditReport, ReorgEvent, Reorgs } from '../contracts/run-file.d.ts'
  * @import { Rule } from './merge.js'
  */
 
@@ -460,7 +461,7 @@ const RATE_STAGE = {
     fromPerSecond: sum,
     toPerSecond: sum,
     counts: COUNTERS,
-    tps: sum,
+    tps: both((a, b) => a + b),
     latency: histogram,
     censored: histogram,
   },

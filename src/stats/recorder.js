@@ -8,9 +8,8 @@ import { Stats, groupJson, newGroup, zeroCounts } from './stats.js';
 import { SpanLog, shareIn } from './throughput.js';
 
 /**
- * @import { Counts, EndpointFigures, GasOfOperations, GroupFigures, Latencies, Rung, RungFigures, Sample } from '../types.d.ts'
- * @import { MeasuredRun } from './run-file.js'
- * @import { Span } from './throughput.js'
+ * @import { GroupFigures, Latencies, RungFigures, Sample, Span } from '../contracts/load.d.ts'
+ * @import { Counts, EndpointFigures, GasOfOperations, RunFile, Rung } from '../contracts/run-file.d.ts'
  */
 
 const OUTCOME_COUNT = Object.freeze(
@@ -331,7 +330,7 @@ function recordStages(latencies, sample, latencyUs) {
   latencies.readBack.record(readBackUs);
 }
 
-/** @param {Pick<MeasuredRun, 'environment' | 'generator' | 'byEndpoint' | 'window' | 'rates'>} run @returns {EndpointFigures[]} empty with one endpoint, or in files of older versions */
+/** @param {Pick<RunFile, 'environment' | 'generator' | 'byEndpoint' | 'window' | 'rates'>} run @returns {EndpointFigures[]} empty with one endpoint, or in files of older versions */
 export function endpointsOf(run) {
   const { environment, generator, byEndpoint = {} } = run;
   const all = /** @type {Array<{display: string, clientVersion: string | null}>} */ (environment.endpoints ?? []);

@@ -1,4 +1,4 @@
-/** @import { ReorgEvent, Reorgs } from '../types.d.ts' */
+/** @import { ReorgEvent, Reorgs } from '../contracts/run-file.d.ts' */
 
 /** Reorgs: blocks that were read and then left the chain. A run lists the first of them, each with some operations. */
 export const TOUCHED = 20;

@@ -12,9 +12,9 @@ import { judge } from './verdict.js';
 /**
  * The run file (evm-stress/run@1): a whole run as one JSON document, described by docs/run.schema.json.
  *
- * @import { BlockTotals, Counts, DistributionJson, GroupFigures, RunParts, RungJson, ThresholdResult } from '../types.d.ts'
- * @import { Stats } from './stats.js'
- * @import { Verdict } from './verdict.js'
+ * @import * as Contract from '../contracts/load.d.ts'
+ * @import { GroupFigures, Stats } from '../contracts/load.d.ts'
+ * @import { BlockTotals, Counts, Rates, RunFile, RungJson, RunParts } from '../contracts/run-file.d.ts'
  */
 
 /**
@@ -61,7 +61,7 @@ const NOT_JUDGED = 'no operation was due in the window';
 
 const STILL_RUNNING = 'the run was still running when this file was written';
 
-/** @param {RunParts} parts */
+/** @param {RunParts} parts @returns {RunFile & {exitCode: number}} */
 export function buildRunFile(parts) {
   const measured = measuredRun(parts, false);
   const verdict = judge(measured);
@@ -80,6 +80,7 @@ export function buildRunFile(parts) {
 /**
  * The figures so far. There is no verdict, because it would cost time during the load.
  * @param {RunParts} parts
+ * @returns {RunFile}
  */
 export function buildPartialRunFile(parts) {
   const measured = measuredRun(parts, true);
@@ -92,7 +93,7 @@ export function buildPartialRunFile(parts) {
   };
 }
 
-/** @param {MeasuredRun} run */
+/** @param {RunFile} run */
 function warningsOf(run) {
   const { samplesDropped } = run.generator;
   const words = [rateNotHeld(run), gasRateNotHeld(run), shortWindow(run)?.words ?? null, cutShort(run)].filter(
@@ -109,6 +110,7 @@ function warningsOf(run) {
  * All measurements, without verdict, warnings and exit code.
  * @param {RunParts} parts
  * @param {boolean} partial
+ * @returns {RunFile}
  */
 function measuredRun(parts, partial) {
   const { stats, generator, durationUs } = parts;
@@ -125,7 +127,7 @@ function measuredRun(parts, partial) {
     endedAt: new Date(parts.endedAtMs).toISOString(),
     end: parts.end,
     partial,
-    exitCode: /** @type {number | null} */ (0),
+    exitCode: 0,
     config: parts.config,
     instance: parts.instance ?? null,
     environment: parts.environment,
@@ -151,8 +153,7 @@ function measuredRun(parts, partial) {
       censored: censored.toJSON(),
       fromStartCensored: fromStartCensored.toJSON(),
       halves: stats.halves,
-      // Files of older versions lack some stages.
-      stages: /** @type {Record<string, DistributionJson>} */ (stagesOf((stage) => stats.inside[stage].toJSON())),
+      stages: stagesOf((stage) => stats.inside[stage].toJSON()),
     },
     byName: groups(stats.byName),
     byEndpoint: groups(stats.byEndpoint),
@@ -170,13 +171,13 @@ function measuredRun(parts, partial) {
     audit: parts.audit,
     ...(parts.consistency !== undefined && { consistency: parts.consistency }),
     spending: parts.spending,
-    verdict: /** @type {Verdict | null} */ (null),
-    thresholds: /** @type {ThresholdResult[]} */ ([]),
+    verdict: null,
+    thresholds: [],
     unmeasured: unmeasuredFigures(parts, { seconds, verified, blocks, isProbed: load.length > 0 }),
   };
 }
 
-/** @param {RunParts} parts @param {BlockTotals} blocks of the window */
+/** @param {RunParts} parts @param {BlockTotals} blocks of the window @returns {Rates} */
 function ratesOf(parts, blocks) {
   const { stats, durationUs, ratesUs, isOpenLoop, inWindow } = parts;
   const { window, inside } = stats;
@@ -199,7 +200,7 @@ function inFlight({ started, verified, failed, timedOut, abandoned }) {
   return started - verified - failed - timedOut - abandoned;
 }
 
-/** @param {Distribution} a @param {Distribution} b */
+/** @param {Contract.Distribution} a @param {Contract.Distribution} b */
 function sum(a, b) {
   return new Distribution().add(a).add(b).toJSON();
 }
@@ -272,10 +273,10 @@ function unmeasuredFigures(parts, { seconds, verified, blocks, isProbed }) {
   if (promises && 'why' in promises.found)
     for (const pointer of ['', ...promises.rungs.map((rung) => `/rungs/${rung}`)])
       for (const name of ['broken', 'restored']) reasons[`/ladder${pointer}/${name}`] = promises.found.why;
+  for (const [i, { tps }] of (byStage(parts).byStage ?? []).entries())
+    if (tps === null) reasons[`/byStage/${i}/tps`] = 'the drain ended before a block of the stage was seen';
   if (seconds === 0) reasons['/rates'] = 'the window has no length';
   if (!isProbed) reasons['/probes'] = 'the window was over before its first report';
   if (verified === 0) reasons['/generator/cpuUsPerVerified'] = 'nothing was verified in the window';
   return reasons;
 }
-
-/** @typedef {ReturnType<typeof measuredRun>} MeasuredRun */

@@ -1,4 +1,4 @@
-/** @import { Sample } from '../types.d.ts' */
+/** @import { Sample } from '../contracts/load.d.ts' */
 
 /**
  * Samples: what is derived from the single, frozen record of an operation.

@@ -5,7 +5,9 @@ import { STAGES } from './sample.js';
 import { shareIn } from './throughput.js';
 
 /**
- * @import { BlockRates, Counts, DistributionJson, GasOfOperations, GroupFigures, GroupJson, IntervalRow, Latencies, RungFigures, Stage, StatsState } from '../types.d.ts'
+ * @import * as Contract from '../contracts/load.d.ts'
+ * @import { GroupFigures, Latencies, RungFigures, StatsState } from '../contracts/load.d.ts'
+ * @import { BlockRates, Counts, DistributionJson, GasOfOperations, GroupJson, IntervalRow, Stage } from '../contracts/run-file.d.ts'
  */
 
 /** @returns {Counts} */
@@ -50,7 +52,10 @@ export function groupJson({ counts, windowVerified, gas, failures, latency, cens
   return { counts, windowVerified, gas, failures, latency: all.toJSON(), censored: censored.toJSON() };
 }
 
-/** The figures of a run, or of a part of its time or of its wallets. Each operation is recorded in one of them only. */
+/**
+ * The figures of a run, or of a part of its time or of its wallets. Each operation is recorded in one of them only.
+ * @implements {Contract.Stats}
+ */
 export class Stats {
   counts = zeroCounts();
   /** By instants inside the window. */
@@ -87,7 +92,7 @@ export class Stats {
     return Object.assign(this, merge(STATS, this, other));
   }
 
-  /** A distribution of all operations, in the window or not. @param {keyof Latencies} name */
+  /** A distribution of all operations, in the window or not. @param {keyof Latencies} name @returns {Contract.Distribution} */
   distribution(name) {
     return new Distribution().add(this.inside[name]).add(this.outside[name]);
   }

@@ -4,22 +4,11 @@ import { AUDIT_RESULTS, auditResult } from './audit-result.js';
 import { figureNames, figureOf, whyNull } from './figures.js';
 
 /**
- * @import { Figure, Threshold, ThresholdResult, Unit } from '../types.d.ts'
- * @import { MeasuredRun } from './run-file.js'
+ * @import { Figure, Operator, RunFile, Threshold, ThresholdResult, Unit } from '../contracts/run-file.d.ts'
  */
 
 /**
  * Thresholds: a figure that is on the wrong side of its limit makes the run end with exit code 99.
- *
- * @typedef {'<' | '<=' | '>' | '>=' | '=' | '!='} Operator
- *
- * @typedef {object} Checked
- * @property {number | string | null} value null: not measured, so that the threshold fails
- * @property {number | null} [atMost] only if the value is a lower bound because of censored operations: its upper bound;
- *   null: infinite
- * @property {number} [censored] with atMost: number of censored operations
- * @property {boolean} passed
- * @property {string} [why] why there is no value
  */
 
 const OF_GAS = { '': 1, k: 1e3, m: 1e6, g: 1e9, kgas: 1e3, mgas: 1e6, ggas: 1e9 };
@@ -95,7 +84,7 @@ function auditThreshold(expression) {
   });
 }
 
-/** @param {readonly Threshold[]} thresholds @param {MeasuredRun} run @returns {ThresholdResult[]} */
+/** @param {readonly Threshold[]} thresholds @param {RunFile} run @returns {ThresholdResult[]} */
 export function checkThresholds(thresholds, run) {
   return thresholds.map((threshold) => {
     if (threshold.unit === 'result') return checkResult(threshold, run);
@@ -107,7 +96,7 @@ export function checkThresholds(thresholds, run) {
   });
 }
 
-/** @param {Threshold} threshold of the audit @param {MeasuredRun} run @returns {ThresholdResult} */
+/** @param {Threshold} threshold of the audit @param {RunFile} run @returns {ThresholdResult} */
 function checkResult(threshold, run) {
   const value = auditResult(run);
   if (value === null) return { ...threshold, value, passed: false, why: run.unmeasured['/audit'] };
@@ -119,7 +108,7 @@ export function thresholdExit(results) {
   return results.every(({ passed }) => passed) ? EXIT.ok : EXIT.thresholdFailed;
 }
 
-/** @param {Threshold} threshold @param {MeasuredRun} run @returns {{value: number | null, atMost?: number, censored?: number, why?: string}} */
+/** @param {Threshold} threshold @param {RunFile} run @returns {{value: number | null, atMost?: number, censored?: number, why?: string}} */
 function measure({ figure: name, unit }, run) {
   const figure = known(name);
   if (figure.bounds !== undefined) {

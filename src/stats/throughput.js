@@ -6,20 +6,9 @@
  * A sighting is one reading of the chain that found blocks, however many (inclusion/heads.js). An operation without one,
  * such as a plain call, counts at its instant.
  *
- * @typedef {object} Span
- * @property {number} fromUs not in it
- * @property {number} toUs equal to fromUs: an instant
- *
- * @typedef {Span & {verified: number, included: number}} SpanCount
- *
- * @typedef {object} SpreadReport of a thread
- * @property {SpanCount[]} spans since the last report
- * @property {number} settledUs what counts before this instant was reported; exceptions are rare
- * @property {number} sightedUs when blocks were seen last; without blocks the time of the report
- * @property {number | null} periodUs typical time between two sightings; null: not known, or there are no blocks
- * @property {number | null} spanUs over how long operations are usually spread
- *
- * @import { BlockRates, SeenBlock, Series as SeriesJson } from '../types.d.ts'
+ * @import { SeenBlock } from '../contracts/chain.d.ts'
+ * @import { Span, SpanCount, SpreadReport } from '../contracts/load.d.ts'
+ * @import { BlockRates, Series as SeriesJson } from '../contracts/run-file.d.ts'
  * @import { IntervalLog } from './stats.js'
  */
 

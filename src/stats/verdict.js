@@ -5,14 +5,11 @@ import { nodeCpuPercent } from './figures.js';
 import { STAGES, isPlain } from './sample.js';
 import { byCode, count as whole, counted, digits, milliseconds, percent, seconds, tenths } from '../text.js';
 
-/** @import { MeasuredRun } from './run-file.js' */
+/** @import { RunFile, Verdict, VerdictName } from '../contracts/run-file.d.ts' */
 
 /**
  * The verdict: what, if there were more of it, would raise the throughput? Every figure in it is in the run file. Without
  * evidence that excludes the other explanations it is `unknown`.
- *
- * @typedef {'endpoint-down' | 'funds' | 'port-bound' | 'endpoint-limited' | 'generator-bound' | 'rate-bound' | 'node-bound' | 'concurrency-bound' | 'unknown'} VerdictName
- * @typedef {{name: VerdictName, evidence: string}} Verdict evidence: one sentence with the figures
  *
  * @typedef {{name: VerdictName, when: (facts: Facts) => boolean, evidence: (facts: Facts) => string, advice?: (facts: Facts) => string}} Row
  *   advice: what would do more, or tell more
@@ -198,7 +195,7 @@ export const LIMIT_WORDS = {
   unknown: 'the limit is unknown',
 };
 
-/** @param {MeasuredRun} run @returns {Verdict | null} null: nothing was due in the window */
+/** @param {RunFile} run @returns {Verdict | null} null: nothing was due in the window */
 export function judge(run) {
   if (run.window.counts.scheduled === 0 || run.window.durationMs === 0) return null;
   const facts = factsOf(run);
@@ -219,7 +216,7 @@ function lateStarts({ run: { lag } }) {
   return `1 % of the operations were begun, or dropped, ${milliseconds(lag.p99Us ?? 0)} or more after they were due`;
 }
 
-/** Little's law: the operations in flight with which an open loop would drop none; null in a closed loop. @param {MeasuredRun} run */
+/** Little's law: the operations in flight with which an open loop would drop none; null in a closed loop. @param {RunFile} run */
 export function inFlightNeeded({ rates: { askedPerSecond: asked }, latency: { fromStart, total } }) {
   // Operations of one block end together: the longest latency counts, not the mean one.
   const us = (fromStart ?? total).p90Us;
@@ -228,7 +225,7 @@ export function inFlightNeeded({ rates: { askedPerSecond: asked }, latency: { fr
 
 /** @typedef {ReturnType<typeof factsOf>} Facts */
 
-/** What the rows use. @param {MeasuredRun} run */
+/** What the rows use. @param {RunFile} run */
 function factsOf(run) {
   const { blocks, config, counts, environment, failures, latency, probes, rates, window } = run;
   const { gasLimit } = blocks;
@@ -287,12 +284,12 @@ function factsOf(run) {
   };
 }
 
-/** @param {Pick<MeasuredRun, 'probes' | 'window'>} run @returns {number} share of the time for which the load waited for a CPU */
+/** @param {Pick<RunFile, 'probes' | 'window'>} run @returns {number} share of the time for which the load waited for a CPU */
 export function waitedShareOf({ probes, window }) {
   return Math.min(1, (probes?.loop?.waitedUs ?? 0) / (1000 * window.durationMs));
 }
 
-/** Waiting in the generator, as means of an operation. @param {MeasuredRun} run */
+/** Waiting in the generator, as means of an operation. @param {RunFile} run */
 function waitsOf({ environment, generator: own, latency: { stages }, probes, window }) {
   const count = Math.max(1, stages.queued.count);
   const meanUs = Math.max(1, sumUs(stages) / count);
@@ -319,7 +316,7 @@ function waitsOf({ environment, generator: own, latency: { stages }, probes, win
   };
 }
 
-/** @param {MeasuredRun} run */
+/** @param {RunFile} run */
 function firstAndLater({ blocks, intervals, latency, window }) {
   const [first, ...later] = intervals.filter((row) => row.phase !== 'drain' && row.latency.count > 0);
   const all = new Distribution();
@@ -338,7 +335,7 @@ const ENDED_BY_ENDPOINT = Object.freeze({
   endpoint_lost: 'the endpoint stopped answering',
 });
 
-/** @param {MeasuredRun} run */
+/** @param {RunFile} run */
 function endpointDown(run) {
   const { intervals, window } = run;
   const load = intervals.filter(({ phase }) => phase === 'load');
@@ -360,7 +357,7 @@ function endpointDown(run) {
 
 const NO_ANSWER = Object.freeze(['refused', 'reset', 'timeout', 'closed', 'dns'].map((why) => `transport_${why}`));
 
-/** @param {MeasuredRun} run @param {MeasuredRun['intervals']} load @returns {Array<{fromMs: number, toMs: number, words: string}>} */
+/** @param {RunFile} run @param {RunFile['intervals']} load @returns {Array<{fromMs: number, toMs: number, words: string}>} */
 function outagesOf(run, load) {
   const outages = run.generator.outages ?? [];
   const known = outages.map(({ fromMs, toMs, words }) => ({ fromMs, toMs: toMs ?? Infinity, words }));
@@ -436,12 +433,12 @@ const STAGE_WORDS = {
   readBack: 'read-back',
 };
 
-/** @param {MeasuredRun['latency']['stages']} stages */
+/** @param {RunFile['latency']['stages']} stages */
 function sumUs(stages) {
   return STAGES.reduce((sum, stage) => sum + (stages[stage]?.sumUs ?? 0), 0);
 }
 
-/** @param {MeasuredRun} run */
+/** @param {RunFile} run */
 function longestStage(run) {
   const { stages } = run.latency;
   const allUs = sumUs(stages);

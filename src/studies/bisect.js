@@ -20,7 +20,8 @@ import { runStudy } from './study.js';
  * The bisection: finds the commit that made a metric worse. It makes pairs of runs, one at a commit and one at the good
  * commit, in an order drawn by chance, until src/studies/bisection.js is sure.
  *
- * @import { BisectFile, BisectPair, Config, Parts } from '../types.d.ts'
+ * @import { Config } from '../contracts/load.d.ts'
+ * @import { BisectFile, BisectPair, Parts } from '../contracts/study.d.ts'
  * @import { BisectionEnd } from './bisection.js'
  * @import { Made, TOOLS, Wanted } from './experiment.js'
  * @import { Commit, Range } from './git-range.js'

@@ -9,7 +9,9 @@ import { median } from './statistics.js';
  * What `stress find` decides itself: how many wallets, how many operations in flight, how long a run is, how long the
  * search, and what is left to spend.
  *
- * @import { Config, Find, RunFile } from '../types.d.ts'
+ * @import { Config } from '../contracts/load.d.ts'
+ * @import { RunFile } from '../contracts/run-file.d.ts'
+ * @import { Find } from '../contracts/study.d.ts'
  */
 
 /** geth keeps 16 transactions of an account in its pool for certain (--txpool.accountslots), other clients no fewer. */

@@ -5,9 +5,8 @@ import { mean } from './statistics.js';
 import { metricOf } from './metrics.js';
 
 /**
- * @import { ComparedMetric, Comparison, FailIf, Sequential, SideFailure } from '../types.d.ts'
+ * @import { Change, ComparedMetric, Comparison, FailIf, JudgedFailIf, Sequential, SideFailure, Word } from '../contracts/study.d.ts'
  * @import { Result, Table } from '../outputs/table.js'
- * @import { Change, Word } from './compare.js'
  */
 
 /** The sentences and tables of a comparison, for its file, the terminal and the page; and the conditions of --fail-if. */
@@ -31,6 +30,7 @@ export function methodWords(isPaired, why, needed) {
  * @param {number[]} [comparison.leftOut]
  * @param {{deciding: number, isApart: boolean}} how deciding: the first of the metrics; isApart: one side always ran before
  *   the other, which matters where their order was not drawn by chance
+ * @returns {Comparison['verdict']}
  */
 export function verdictOf(comparison, { deciding, isApart }) {
   const { metrics, method, base, candidate, sequential, leftOut = [] } = comparison;
@@ -55,7 +55,7 @@ export function verdictOf(comparison, { deciding, isApart }) {
   const [{ word }] = metrics;
   const isOpen = word === 'no difference shown' || word === 'too few runs';
   return {
-    word: isOpen && sequential !== undefined ? /** @type {const} */ ('undecided') : word,
+    word: isOpen && sequential !== undefined ? 'undecided' : word,
     sentence: [...sentences, ...(leftOut.length === 0 ? [] : failureWords(comparison))].join('; '),
   };
 }
@@ -199,6 +199,7 @@ function speedUpTable({ speedUps: { words, onAverage, onSlowest, onFastest } }) 
 /**
  * Speed-ups as in build benchmarks, from the changes of the metrics avg, max and min.
  * @param {readonly ComparedMetric[]} metrics
+ * @returns {Comparison['speedUps']}
  */
 export function speedUps(metrics) {
   const geometric = (/** @type {readonly number[]} */ values) => Math.exp(mean(values.map(Math.log)));
@@ -258,6 +259,7 @@ function comparedMetric(text) {
  * @param {readonly ComparedMetric[]} compared.metrics
  * @param {readonly ComparedMetric[]} compared.raw metrics that are 0 in some run, compared without logarithms
  * @param {readonly string[]} compared.zeros metrics that are 0 in every run
+ * @returns {JudgedFailIf}
  */
 export function judgeFailIf({ expression, metric: name, operator, limitPercent }, { metrics, raw, zeros }) {
   const isRaw = raw.some((one) => one.name === name);

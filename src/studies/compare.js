@@ -27,7 +27,8 @@ import {
 } from './statistics.js';
 
 /**
- * @import { Comparison, DistributionJson, FailIf, PairFailure, RunFile, Sequential, SideFailure } from '../types.d.ts'
+ * @import { DistributionJson, RunFile } from '../contracts/run-file.d.ts'
+ * @import { ComparedMetric, ComparedSide, Comparison, Decision, FailIf, PairFailure, Sequential, SideFailure, SideSummary, Word } from '../contracts/study.d.ts'
  * @import { Tested } from './max-t.js'
  */
 
@@ -160,21 +161,11 @@ function failures(base, candidate) {
 /**
  * The decision is made from figures only, so that scripts/false-alarms.js can test this code.
  *
- * @typedef {'faster' | 'slower' | 'no difference shown' | 'equivalent' | 'too few runs'} Word equivalent: of --until-sure
- *
  * @typedef {object} Sides values of a metric by run; of pairs, the i-th of each side belong together
  * @property {'higher' | 'lower'} better
  * @property {readonly number[]} base above 0, like candidate
  * @property {readonly number[]} candidate
  * @property {boolean} [isRaw] compared without logarithms, because values may be 0
- *
- * @typedef {object} Change of the geometric mean as a fraction of the base; of raw values, of the mean
- * @property {number} estimate infinite if raw values of the base are all 0
- * @property {number | null} low bound of the confidence interval; null: too few runs
- * @property {number | null} high
- * @property {number} confidence of the interval, chosen so that it agrees with the word
- *
- * @typedef {{change: Change, p: number, pAdjusted: number, word: Word}} Decision
  */
 
 /** A fixed seed, so that the same runs give the same result. */
@@ -326,6 +317,7 @@ const SECONDARIES = Object.freeze(['tps', 'avg', 'max', 'min', 'p50', 'p99', 'cp
  * @param {readonly RunFile[]} baseRuns
  * @param {readonly RunFile[]} candidateRuns
  * @param {CompareOptions} options
+ * @returns {Comparison}
  * @throws {InputError} when they must not be compared
  */
 export function compare(baseRuns, candidateRuns, options) {
@@ -409,7 +401,7 @@ function leftOutOf(failures) {
   return pairs.filter((pair, i) => pairs.indexOf(pair) < i);
 }
 
-/** @param {Entry[]} base @param {Entry[]} candidate @param {Required<Pick<CompareOptions, 'primary' | 'more' | 'failIf'>> & {isPaired: boolean, sequential?: Sequential}} options */
+/** @param {Entry[]} base @param {Entry[]} candidate @param {Required<Pick<CompareOptions, 'primary' | 'more' | 'failIf'>> & {isPaired: boolean, sequential?: Sequential}} options @returns {{deciding: number, metrics: ComparedMetric[], raw: ComparedMetric[], zeros: string[], warnings: string[]}} */
 export function compareMetrics(base, candidate, { primary, more, failIf, isPaired, sequential }) {
   const main = metricOf(primary);
   const conditions = new Set(failIf.map(({ metric }) => metric));
@@ -478,7 +470,7 @@ function kindOf(values, isCondition) {
 /**
  * @param {number[]} values
  * @param {boolean[]} isAtLeast whether each value is a lower bound, because of censored operations
- * @returns {{values: number[], mean: number, median: number, min: number, max: number, atLeast?: boolean}}
+ * @returns {SideSummary}
  */
 function summary(values, isAtLeast) {
   const bound = isAtLeast.includes(true) ? { atLeast: true } : {};
@@ -486,7 +478,7 @@ function summary(values, isAtLeast) {
   return { values, mean: mean(values), median: median(values), min, max, ...bound };
 }
 
-/** @param {Entry[]} side @param {string} role @param {{label?: string | null, name?: string | null}} given */
+/** @param {Entry[]} side @param {string} role @param {{label?: string | null, name?: string | null}} given @returns {ComparedSide} */
 function side(side, role, { label, name }) {
   const versions = [...new Set(side.map(({ run }) => run.environment.clientVersion ?? null))];
   const distinct = (/** @type {(run: RunFile) => string} */ of) => {

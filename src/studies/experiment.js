@@ -9,8 +9,9 @@ import { isWhole, readIfAny, reader } from './run-files.js';
 import { runCommand, startNode } from './shell-commands.js';
 
 /**
- * @import { Config, Parts, RunFile } from '../types.d.ts'
- * @import { Stop } from '../core/stop.js'
+ * @import { Config, Stop } from '../contracts/load.d.ts'
+ * @import { RunFile } from '../contracts/run-file.d.ts'
+ * @import { Parts } from '../contracts/study.d.ts'
  * @import { NodeCommand } from './shell-commands.js'
  */
 

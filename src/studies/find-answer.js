@@ -5,7 +5,8 @@ import { CONFIDENCE } from './threshold-estimate.js';
 /**
  * What a search says: why a run failed, and the answer of all runs, as one sentence and a list of reasons.
  *
- * @import { Find, RunFile, Searched, Trial } from '../types.d.ts'
+ * @import { RunFile } from '../contracts/run-file.d.ts'
+ * @import { Find, Searched, Trial } from '../contracts/study.d.ts'
  * @import { End, Figures } from './threshold-estimate.js'
  *
  * @typedef {object} Failure a run that failed

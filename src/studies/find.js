@@ -17,7 +17,9 @@ import { sweepResult } from './sweep-text.js';
 import { CONFIDENCE, MAX_TRIALS, ThresholdEstimate } from './threshold-estimate.js';
 
 /**
- * @import { Config, Find, Parts, RunFile, Searched, SweepCell, SweepFile, Threshold, Trial } from '../types.d.ts'
+ * @import { Config } from '../contracts/load.d.ts'
+ * @import { RunFile, Threshold } from '../contracts/run-file.d.ts'
+ * @import { Find, Parts, Searched, SweepCell, SweepFile, Trial } from '../contracts/study.d.ts'
  * @import { Made, TOOLS, Wanted } from './experiment.js'
  * @import { Study } from './study.js'
  * @import { End } from './threshold-estimate.js'

@@ -4,7 +4,7 @@ import { censoredOf, figureOf, labelOf } from '../stats/figures.js';
 import { parseThreshold } from '../stats/thresholds.js';
 import { digits } from '../text.js';
 
-/** @import { Figure, RunFile, Unit } from '../types.d.ts' */
+/** @import { Figure, RunFile, Unit } from '../contracts/run-file.d.ts' */
 
 /**
  * The figures that studies read from run files: all figures of thresholds, with labels and formats.

@@ -14,7 +14,9 @@ import { MAX_FALSE_ALARMS } from './statistics.js';
 import { runStudy } from './study.js';
 
 /**
- * @import { Both, Config, PairFailure, PairsFile, Parts, RunFile, Sequential } from '../types.d.ts'
+ * @import { Config } from '../contracts/load.d.ts'
+ * @import { RunFile } from '../contracts/run-file.d.ts'
+ * @import { Both, PairsFile, Parts, Sequential } from '../contracts/study.d.ts'
  * @import { Made, TOOLS, Wanted } from './experiment.js'
  * @import { Study } from './study.js'
  */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { UsageError } from '../errors.js';
 
-/** @import { Axis, SweepFile } from '../types.d.ts' */
+/** @import { Axis, SweepFile } from '../contracts/study.d.ts' */
 
 /**
  * The runs of a sweep and their order.

@@ -6,8 +6,9 @@ import { RUN_SCHEMA } from '../stats/run-file.js';
 /**
  * Reads the files of studies, each checked against its schema in docs/, if it has one.
  *
+ * @import { RunFile } from '../contracts/run-file.d.ts'
+ * @import { BisectFile, Comparison, Environment, PairsFile, SweepFile } from '../contracts/study.d.ts'
  * @import { ErrorObject } from 'ajv'
- * @import { BisectFile, Comparison, Environment, PairsFile, RunFile, SweepFile } from '../types.d.ts'
  *
  * @typedef {{run: RunFile, sweep: SweepFile, compare: Comparison, pairs: PairsFile, bisect: BisectFile}} Files
  * @typedef {keyof Files} Kind

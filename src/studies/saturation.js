@@ -5,7 +5,7 @@ import { meanOf } from './statistics.js';
 /**
  * The analysis of saturation: from which load on more load only adds latency.
  *
- * @import { Axis, Saturation, SweepCell } from '../types.d.ts'
+ * @import { Axis, Saturation, SweepCell } from '../contracts/study.d.ts'
  */
 
 /** With a rate: less of it is held. */

@@ -11,8 +11,7 @@ import { transports } from '../transport/index.js';
  * Commands of the user for the shell: those that start a node for one run (--start, --start-a, --start-b), and those that
  * end by themselves (--build, --before-cell). What they start ends with them, or with this process.
  *
- * @import { Clock } from '../types.d.ts'
- * @import { Stop } from '../core/stop.js'
+ * @import { Clock, Stop } from '../contracts/load.d.ts'
  *
  * @typedef {object} Command
  * @property {string} command

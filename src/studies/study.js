@@ -13,7 +13,8 @@ import { isWhole, readIfAny, reader, schemaOf } from './run-files.js';
  * continues a study after an interrupt, a kill -9 or a full disk: the engine gives it the runs that are in the folder, and
  * makes the others.
  *
- * @import { Config, Parts, StudyFile } from '../types.d.ts'
+ * @import { Config } from '../contracts/load.d.ts'
+ * @import { Parts, StudyFile } from '../contracts/study.d.ts'
  * @import { Made, TOOLS, Wanted } from './experiment.js'
  */
 

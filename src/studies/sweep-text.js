@@ -8,7 +8,7 @@ import { mean, meanOf, standardDeviation } from './statistics.js';
 /**
  * A sweep or a search as text: tables for the terminal, Markdown and the page, and CSV.
  *
- * @import { Axis, Find, SweepCell, SweepFile } from '../types.d.ts'
+ * @import { Axis, Find, SweepCell, SweepFile } from '../contracts/study.d.ts'
  * @import { Result, Table } from '../outputs/table.js'
  *
  * @typedef {{head: string, text: (cell: SweepCell) => string}} Column

@@ -12,7 +12,8 @@ import { runStudy } from './study.js';
 import { sweepCsv, sweepMarkdown, sweepResult } from './sweep-text.js';
 
 /**
- * @import { Config, Find, Parts, SweepCell, SweepFile } from '../types.d.ts'
+ * @import { Config } from '../contracts/load.d.ts'
+ * @import { Find, Parts, SweepCell, SweepFile } from '../contracts/study.d.ts'
  * @import { Made, TOOLS, Wanted } from './experiment.js'
  * @import { Cell } from './plan.js'
  * @import { Study } from './study.js'

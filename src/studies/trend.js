@@ -8,7 +8,7 @@ import { safeName } from './run-files.js';
 import { fitLine, holm, median } from './statistics.js';
 
 /**
- * @import { RunFile } from '../types.d.ts'
+ * @import { RunFile } from '../contracts/run-file.d.ts'
  * @import { Slots } from './contention.js'
  */
 

@@ -4,7 +4,7 @@ import { UsageError } from '../errors.js';
  * Which transport is used for a URL. Options are checked for every command, and the transports take long to load, so this
  * does not import them.
  *
- * @import { Config } from '../types.d.ts'
+ * @import { Config } from '../contracts/load.d.ts'
  */
 
 /**

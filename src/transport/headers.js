@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { InputError, UsageError, displayName, errnoWords } from '../errors.js';
 
+/** @import { HeaderField, Headers } from '../contracts/chain.d.ts' */
+
 /**
  * Headers of the user: their form, and the file that they may be in. They are secrets: no message has a value.
- *
- * @typedef {Record<string, string>} Headers values by name in lower case
- * @typedef {readonly [name: string, value: string]} Header
  */
 
 /** A name is a token, and a value is Latin-1 without control characters (RFC 9110, section 5). */
@@ -19,7 +18,7 @@ const OF_TRANSPORT =
 const SECRET_NAMES = /auth|cookie|key|token|secret|pass|cred|session|sign|jwt/;
 const SECRET_VALUES = /^(bearer|basic|digest) /i;
 
-/** @param {string} text @returns {Header} @throws {Error} whose message goes behind the name of its source */
+/** @param {string} text @returns {HeaderField} @throws {Error} whose message goes behind the name of its source */
 export function header(text) {
   const [, given, value] = FORM.exec(text.trim()) ?? [];
   if (given === undefined)
@@ -39,7 +38,7 @@ export function literalHeader(text) {
 }
 
 /**
- * @param {{header: readonly Header[], headerFile: string | null}} config
+ * @param {{header: readonly HeaderField[], headerFile: string | null}} config
  * @returns {Headers}
  * @throws {InputError | UsageError}
  */
@@ -53,7 +52,7 @@ export function headersOf({ header: given, headerFile }) {
   return headers;
 }
 
-/** @param {string} file @returns {Header[]} */
+/** @param {string} file @returns {HeaderField[]} */
 function readHeaderFile(file) {
   let text;
   try {

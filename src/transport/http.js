@@ -4,10 +4,8 @@ import { TransportError, oneLine } from '../errors.js';
  * What the transports share: an exchange of bodies, request headers, limits, failures, and for the tcp transport a
  * strict parser of the HTTP/1.1 responses (RFC 9112) of JSON-RPC servers.
  *
+ * @import { Headers, OnSent, Reply } from '../contracts/chain.d.ts'
  * @import { Deadlines } from '../deadlines.js'
- * @import { Reply } from '../types.d.ts'
- * @import { Headers } from './headers.js'
- * @import { OnSent } from './index.js'
  */
 
 /** One body and its answer, with one time limit. */

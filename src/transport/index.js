@@ -3,19 +3,12 @@ import { createUndiciTransport } from './undici.js';
 import { createWsTransport } from './ws.js';
 
 /**
- * @import { Clock, Transport } from '../types.d.ts'
- * @import { Headers } from './headers.js'
+ * @import { Headers, Transport } from '../contracts/chain.d.ts'
+ * @import { Clock } from '../contracts/load.d.ts'
  */
 
 /**
  * The table of transports. A transport carries bodies to one endpoint and back, without knowledge of their content.
- *
- * @callback OnSent called when a body is about to be written to its socket
- * @returns {unknown} false: do not send it, it is no longer wanted
- *
- * @typedef {object} Subscription
- * @property {string} text the answer
- * @property {(lastBody?: string) => void} end stops listening; lastBody is sent without waiting for its answer
  *
  * @typedef {object} TransportOptions
  * @property {URL} url the endpoint, credentials included

@@ -19,7 +19,7 @@ import {
  * HTTP/1.1 over raw sockets: one request at a time on each keep-alive connection, as with undici, for less CPU time. It
  * implements the part of HTTP that JSON-RPC needs, without TLS.
  *
- * @import { Transport } from '../types.d.ts'
+ * @import { Transport } from '../contracts/chain.d.ts'
  * @import { Head } from './http.js'
  * @import { TransportOptions } from './index.js'
  *

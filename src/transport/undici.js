@@ -16,8 +16,8 @@ import {
  * HTTP/1.1 over undici's connections. It uses dispatch() instead of request(), because dispatch() reports when a request
  * is written to its socket, and needs no stream for each response.
  *
+ * @import { Transport } from '../contracts/chain.d.ts'
  * @import { TransportError } from '../errors.js'
- * @import { Transport } from '../types.d.ts'
  * @import { TransportOptions } from './index.js'
  * @import { IncomingHttpHeaders } from 'node:http'
  * @import { Dispatcher } from 'undici'

@@ -9,8 +9,8 @@ import { Exchange, MAX_BODY_BYTES, asTransportError, failureOf, ownHeaders, time
  * JSON-RPC over WebSockets. Each socket carries many requests at once; answers come in any order and are matched by id.
  * The ids of all requests are numbers, and none is used twice.
  *
- * @import { Reply, Transport } from '../types.d.ts'
- * @import { OnSent, Subscription, TransportOptions } from './index.js'
+ * @import { OnSent, Reply, Subscription, Transport } from '../contracts/chain.d.ts'
+ * @import { TransportOptions } from './index.js'
  *
  * @typedef {{onPush: (text: string) => void, onLost: (error: TransportError) => void, end: Subscription['end']}} Listener
  */

@@ -4,7 +4,8 @@ import { CheckError, ProtocolError, RpcError, StressError, UnavailableError, one
 import { compile } from './templates.js';
 
 /**
- * @import { Clock, Purpose, Rpc } from '../types.d.ts'
+ * @import { Purpose, Rpc } from '../contracts/chain.d.ts'
+ * @import { Clock } from '../contracts/load.d.ts'
  * @import { CallKind } from './calls-file.js'
  * @import { Compiled } from './templates.js'
  */

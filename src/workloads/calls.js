@@ -13,12 +13,13 @@ import { checkSameChain, readDataSet } from './logs.js';
  *
  * Random values come from the tag of the run, with a separate sequence for each user.
  *
- * @import { Clock, DataSet, Rpc, Settings } from '../types.d.ts'
+ * @import { Rpc } from '../contracts/chain.d.ts'
+ * @import { Clock, DataSet, Settings } from '../contracts/load.d.ts'
+ * @import { CallWorkload } from '../contracts/workload.d.ts'
  * @import { InputError } from '../errors.js'
  * @import { Random } from '../random.js'
  * @import { HeadState } from './call-checks.js'
  * @import { CallKind, CallPlan } from './calls-file.js'
- * @import { CallWorkload } from './contract.d.ts'
  * @import { BuiltInOptions } from './index.js'
  *
  * @typedef {object} User

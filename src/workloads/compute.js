@@ -5,7 +5,7 @@ import { readArtifact, selectorOf, word } from './contract-state.js';
  * The workload `compute`: each operation uses a given amount of gas for rounds of keccak and arithmetic, and raises a
  * counter of its wallet.
  *
- * @import { TransactionWorkload } from './contract.d.ts'
+ * @import { TransactionWorkload } from '../contracts/workload.d.ts'
  * @import { BuiltInOptions } from './index.js'
  */
 

@@ -7,7 +7,7 @@ import { slotsByWeight } from './zipf.js';
  * The workload `contention`: all wallets write a few slots of one contract (contracts/Contention.sol). The audit computes
  * what each slot must have if the transactions were executed one after the other in the order of their blocks.
  *
- * @import { TransactionWorkload } from './contract.d.ts'
+ * @import { TransactionWorkload } from '../contracts/workload.d.ts'
  * @import { BuiltInOptions } from './index.js'
  * @import { Failure, SideThread } from '../core/side-thread.js'
  * @import { Order, OrderTask } from './write-order-thread.js'

@@ -7,8 +7,9 @@ import { checkOf } from './receipts.js';
 /**
  * Compares values on the chain with what must be there, as of the block of the audit.
  *
- * @import { AuditSnapshot, Check, Rpc } from '../types.d.ts'
- * @import { ReceiptsCheck, Values } from './contract.d.ts'
+ * @import { Rpc } from '../contracts/chain.d.ts'
+ * @import { Check } from '../contracts/load.d.ts'
+ * @import { AuditSnapshot, ReceiptsCheck, Values } from '../contracts/workload.d.ts'
  *
  * @typedef {Pick<ReceiptsCheck, 'why' | 'signal'> & {rpc: Rpc, snapshot: AuditSnapshot}} Reading
  */

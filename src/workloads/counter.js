@@ -12,7 +12,7 @@ import { createPayloads, payloadGas } from './payload.js';
  * operation, and again by the audit. Also the file of `--contracts`, which keeps the addresses for later runs. A chain is
  * identified by its genesis hash, because development chains share chain ids and are often reset.
  *
- * @import { Call, Preparation, TransactionWorkload } from './contract.d.ts'
+ * @import { Call, Preparation, TransactionWorkload } from '../contracts/workload.d.ts'
  * @import { BuiltInOptions } from './index.js'
  */
 

@@ -5,7 +5,7 @@ import { MAX_OF_OPERATIONS } from './contract-state.js';
 /**
  * The workload `deploy`: each operation deploys a contract of a given size. The audit reads the code of the first 10,000.
  *
- * @import { TransactionWorkload } from './contract.d.ts'
+ * @import { TransactionWorkload } from '../contracts/workload.d.ts'
  * @import { BuiltInOptions } from './index.js'
  */
 

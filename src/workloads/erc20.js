@@ -6,7 +6,7 @@ import { createPayments } from './payments.js';
  * the slice, or to one of many addresses made for the run. An operation is verified by the status of its receipt. The
  * audit adds up the balances of the token, and reads its total supply again.
  *
- * @import { TransactionWorkload } from './contract.d.ts'
+ * @import { TransactionWorkload } from '../contracts/workload.d.ts'
  * @import { BuiltInOptions } from './index.js'
  * @import { Asset } from './payments.js'
  */

@@ -4,7 +4,7 @@ import { MAX_OF_OPERATIONS, callOf, readArtifact, selectorOf, word } from './con
  * The workload `erc721`: each operation mints a token of a contract made for the run. The audit reads the balance of each
  * wallet, the total supply, and the owner of the first 10,000 tokens.
  *
- * @import { TransactionWorkload } from './contract.d.ts'
+ * @import { TransactionWorkload } from '../contracts/workload.d.ts'
  * @import { BuiltInOptions } from './index.js'
  */
 

@@ -10,9 +10,9 @@ import { checkedWorkload, loadWorkloadFile } from './user-file.js';
  * audited, and plain calls. Wallets are identified by their position in the thread, from 0; plain calls have positions
  * without wallets.
  *
- * @import { AuditReading, CallWorkload, Check, Clock, Rpc, Settings, TransactionWorkload, Workload } from '../types.d.ts'
- * @import { AuditReading as OwnReading, CallWorkload as OwnCalls, Create, Gas, Kit, TransactionWorkload as OwnTransactions } from './contract.d.ts'
- * @import { KitState } from './kit.js'
+ * @import { Rpc } from '../contracts/chain.d.ts'
+ * @import { AuditReading, CallWorkload, Check, Clock, Settings, TransactionWorkload, Workload, WorkloadState } from '../contracts/load.d.ts'
+ * @import { AuditReading as OwnReading, CallWorkload as OwnCalls, Create, Gas, Kit, TransactionWorkload as OwnTransactions } from '../contracts/workload.d.ts'
  * @import { SideThread } from '../core/side-thread.js'
  *
  * @typedef {object} WorkloadOptions
@@ -24,10 +24,6 @@ import { checkedWorkload, loadWorkloadFile } from './user-file.js';
  * @property {Create} [create] of a workload that a program has given as an object
  * @property {WorkloadState} [state] in a worker thread: the result of handOver() for its part
  * @property {readonly string[]} [addresses] in a worker thread: of its wallets
- *
- * @typedef {object} WorkloadState for a worker thread
- * @property {any} own the result of the workload's handOver()
- * @property {KitState} kit
  *
  * @typedef {Pick<WorkloadOptions, 'rpc' | 'settings' | 'clock' | 'connect' | 'openThread'> & Given} BuiltInOptions
  *

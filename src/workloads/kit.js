@@ -19,19 +19,14 @@ import { CALL_WORDS, isCall } from './user-file.js';
  * The kit that workloads are written on: RPC access, deployment and other transactions of the set-up, and ready-made
  * verification and audits.
  *
- * @import { Check, Preparation, Rpc, Verdict } from '../types.d.ts'
- * @import { Artifact, AuditSnapshot, Call, Counted, Executed, Kit, ReceiptsCheck, Rpc as KitRpc, TransactionWorkload, Wallet } from './contract.d.ts'
+ * @import { Rpc } from '../contracts/chain.d.ts'
+ * @import { Check, KitState, Preparation, Verdict } from '../contracts/load.d.ts'
+ * @import { Artifact, AuditSnapshot, Call, Counted, Executed, Kit, ReceiptsCheck, Rpc as KitRpc, TransactionWorkload, Wallet } from '../contracts/workload.d.ts'
  * @import { WorkloadOptions } from './index.js'
  *
  * @typedef {object} Membership in a mix of workloads
  * @property {(position: number, nonce: number) => boolean} isOwn whether an operation is of this member
  * @property {(position: number, nonce: number) => bigint} valueOf what an operation of any member sends, in wei
- *
- * @typedef {object} KitState of a worker thread
- * @property {string} tag
- * @property {number} first position of its first wallet in the slice
- * @property {bigint[][]} starts counts before the load, of its wallets
- * @property {bigint} [gasLimit] of an operation that states none
  */
 
 /** The kit, and what the program does with it around the functions of a workload. */

@@ -11,9 +11,9 @@ import { MAX_AUDIT_MS, checkOf } from './receipts.js';
  * page, and its own number. The audit lists the pages of the run by an event that each page has once, and reads pages
  * back. The blocks of all pages are written into a file (--logs), the data set that `--calls pages` lists.
  *
- * @import { ChainLog } from '../contracts/chain.d.ts'
- * @import { Check, DataSet, Rpc } from '../types.d.ts'
- * @import { Preparation, TransactionWorkload } from './contract.d.ts'
+ * @import { ChainLog, Rpc } from '../contracts/chain.d.ts'
+ * @import { Check, DataSet } from '../contracts/load.d.ts'
+ * @import { Preparation, TransactionWorkload } from '../contracts/workload.d.ts'
  * @import { BuiltInOptions } from './index.js'
  */
 

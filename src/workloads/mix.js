@@ -7,9 +7,9 @@ import { labelOf, setOfMember } from './table.js';
  * A mix of workloads (--mix counter:50,erc20:30). Which member an operation is of follows from the run's tag, the wallet
  * and the nonce, so that the audit can compute it again. Operations are verified by their receipts.
  *
+ * @import { Check, Member, TransactionWorkload } from '../contracts/load.d.ts'
+ * @import { AuditSnapshot, Kit, TransactionWorkload as OwnTransactions } from '../contracts/workload.d.ts'
  * @import { Outcomes } from './receipts.js'
- * @import { AuditSnapshot, Check, Member, TransactionWorkload } from '../types.d.ts'
- * @import { Kit, TransactionWorkload as OwnTransactions } from './contract.d.ts'
  * @import { BuiltInOptions } from './index.js'
  * @import { WorkloadHost } from './kit.js'
  *

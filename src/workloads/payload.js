@@ -6,7 +6,7 @@ import { noise } from '../random.js';
  * bytes, so that a large payload costs little more than a small one. No byte is zero, because zeros cost less gas and one
  * estimate is used for all.
  *
- * @import { Kit } from './contract.d.ts'
+ * @import { Kit } from '../contracts/workload.d.ts'
  */
 
 /** Nodes accept transactions of up to 128 KiB, of which the rest of a transaction takes a few hundred bytes. */

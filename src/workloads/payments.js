@@ -10,8 +10,7 @@ import { NEEDS_TWO } from './table.js';
  * Receivers are computed again from the tag of the run; balances and receipts are read from the chain. Neither depends on
  * what the load has counted.
  *
- * @import { AuditSnapshot } from '../types.d.ts'
- * @import { Entry, Kit, ReceiptsCheck, Values } from './contract.d.ts'
+ * @import { AuditSnapshot, Entry, Kit, ReceiptsCheck, Values } from '../contracts/workload.d.ts'
  * @import { BuiltInOptions } from './index.js'
  *
  * @typedef {object} Asset what is paid

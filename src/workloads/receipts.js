@@ -17,9 +17,9 @@ import { StressError } from '../errors.js';
  * Reads from receipts whether transactions succeeded or reverted. The receipts of a block are read in one call
  * (eth_getBlockReceipts). Receipts that this answer lacks are read one by one, in batches.
  *
- * @import { ChainReceipt, ChainTransaction, Header } from '../contracts/chain.d.ts'
- * @import { AuditSnapshot, Check, Purpose, Rpc } from '../types.d.ts'
- * @import { Receipt, RevertCode, Verdict } from './contract.d.ts'
+ * @import { ChainReceipt, ChainTransaction, Header, Purpose, Rpc } from '../contracts/chain.d.ts'
+ * @import { Check } from '../contracts/load.d.ts'
+ * @import { AuditSnapshot, Receipt, RevertCode, Verdict } from '../contracts/workload.d.ts'
  *
  * @typedef {object} Outcomes number of transactions of each wallet in a run, by position
  * @property {number[]} succeeded

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { WorkloadError } from '../errors.js';
 
-/** @import { Artifact } from './contract.d.ts' */
+/** @import { Artifact } from '../contracts/workload.d.ts' */
 
 /**
  * Compiles Solidity. solc takes 200 MB and changes how unhandled errors end the process, so it runs in a thread that ends

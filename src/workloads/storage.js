@@ -5,7 +5,7 @@ import { MAX_OF_OPERATIONS, callOf, readArtifact, selectorOf, word } from './con
  * new, some are changed, and some that earlier operations have added are set back to zero (contracts/Slots.sol). The audit
  * computes the values again from the operations that succeeded.
  *
- * @import { TransactionWorkload } from './contract.d.ts'
+ * @import { TransactionWorkload } from '../contracts/workload.d.ts'
  * @import { BuiltInOptions } from './index.js'
  *
  * @typedef {object} Counts slots of an operation

@@ -5,7 +5,7 @@ import { callOf, readArtifact, selectorOf, word } from './contract-state.js';
  * the run (contracts/Pool.sol). The audit carries out all successful swaps again, in the order of the chain, and compares
  * the reserves of the pool and what the wallets have.
  *
- * @import { TransactionWorkload } from './contract.d.ts'
+ * @import { TransactionWorkload } from '../contracts/workload.d.ts'
  * @import { BuiltInOptions } from './index.js'
  */
 

@@ -7,7 +7,7 @@ import { isWorkloadFile } from '../files.js';
  * is; their settings are options of the command line, or numbers of --set. The file of a workload has the name of its row,
  * and is loaded when the workload is chosen.
  *
- * @import { Settings } from '../types.d.ts'
+ * @import { Settings } from '../contracts/load.d.ts'
  *
  * @typedef {object} WorkloadRow
  * @property {boolean} [isCall] it makes plain calls

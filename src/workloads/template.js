@@ -30,8 +30,8 @@ export default function create({ kit, settings, state }) {
   // What the user may say on the command line: --set value=7
   const write = notes.encodeFunctionData('write', [BigInt(settings.set.value ?? 1)]) + kit.tag;
 
-  /** The transaction of each wallet, by its position. @type {Array<{to: string, data: string}>} */
-  let calls = state ?? [];
+  // The transaction of each wallet, by its position.
+  let calls = /** @type {Array<{to: string, data: string}>} */ (state ?? []);
 
   return {
     kind: 'transaction',

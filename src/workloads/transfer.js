@@ -9,8 +9,9 @@ import { createPayments } from './payments.js';
  * many addresses made for the run. An operation is verified by the status of its receipt, because a reverted payment
  * raises the wallet's nonce too. The audit compares the balance of each wallet and receiver.
  *
- * @import { Preparation, Rpc } from '../types.d.ts'
- * @import { Kit, TransactionWorkload } from './contract.d.ts'
+ * @import { Rpc } from '../contracts/chain.d.ts'
+ * @import { Preparation } from '../contracts/load.d.ts'
+ * @import { Kit, TransactionWorkload } from '../contracts/workload.d.ts'
  * @import { BuiltInOptions } from './index.js'
  * @import { Asset } from './payments.js'
  */

@@ -9,7 +9,7 @@ import { describeValue, inTime, locateError, messageOf } from './user-code.js';
 /**
  * A user's workload file (`--workload ./mine.js`): loads it, and checks what its functions return.
  *
- * @import { Create, Workload } from './contract.d.ts'
+ * @import { Create, Workload } from '../contracts/workload.d.ts'
  *
  * @typedef {object} Part a function of a workload
  * @property {string} [wanted] what it must return; anything unless given

@@ -9,9 +9,8 @@ import { slotsByWeight } from './zipf.js';
  * The thread of the workload `contention`: reads the blocks of the run when they are older than a reorg, because
  * nodes do not keep them until the end.
  *
- * @import { ChainReceipt, Header } from '../contracts/chain.d.ts'
+ * @import { ChainReceipt, Header, Rpc } from '../contracts/chain.d.ts'
  * @import { Failure, SideWork } from '../core/side-thread.js'
- * @import { Rpc } from '../types.d.ts'
  * @import { SlotState } from './write-order.js'
  *
  * @typedef {object} OrderTask plain data

@@ -11,7 +11,7 @@ import { exited, readJson, runStress } from '../helpers/cli.js';
 import { sidesOf } from '../laws/studies/runs.js';
 import { LOOKS, assertReadable, dataOf, pageIn, suiteFolder, tableIn } from './pages.js';
 
-/** @import { Comparison } from '../../src/types.d.ts' */
+/** @import { Comparison } from '../../src/contracts/study.d.ts' */
 
 /** A candidate that is a sixth slower. */
 function slower() {

@@ -14,7 +14,7 @@ import { temporaryFolder } from '../helpers/temporary.js';
 import { figuresOf, overflow, suiteFolder, tableIn } from './pages.js';
 
 /**
- * @import { RunFile } from '../../src/types.d.ts'
+ * @import { RunFile } from '../../src/contracts/run-file.d.ts'
  * @import { Page } from 'playwright-core'
  */
 

@@ -9,7 +9,7 @@ import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
 import { exited, readJson } from '../helpers/cli.js';
 import { dataOf, overflow, suiteFolder, tableIn } from './pages.js';
 
-/** @import { RunFile } from '../../src/types.d.ts' */
+/** @import { RunFile } from '../../src/contracts/run-file.d.ts' */
 
 /** @param {Array<number | null>} values */
 const sum = (values) => values.reduce((/** @type {number} */ all, value) => all + (value ?? 0), 0);

@@ -11,7 +11,7 @@ import { readJson, runStress } from '../helpers/cli.js';
 import { sweepOf } from '../helpers/sweep-file.js';
 import { LOOKS, assertReadable, dataOf, pageIn, suiteFolder, tableIn } from './pages.js';
 
-/** @import { SweepFile } from '../../src/types.d.ts' */
+/** @import { SweepFile } from '../../src/contracts/study.d.ts' */
 
 /** Of two wallets that can do some ten per second each, and of many. */
 const GRID = ['--threads', '2,20', '--rate', '20,100', '-d', '1s', '--repeat', '2', '--rest', '0s'];

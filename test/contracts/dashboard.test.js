@@ -10,7 +10,7 @@ import { caught } from '../helpers/caught.js';
 import { partsOf, rowOf, runFileOf } from '../helpers/samples.js';
 
 /**
- * @import { IntervalRow } from '../../src/types.d.ts'
+ * @import { IntervalRow } from '../../src/contracts/run-file.d.ts'
  * @import { TestContext } from 'node:test'
  */
 

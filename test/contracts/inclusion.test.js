@@ -11,7 +11,7 @@ import { blockHash, createFakeChain } from '../helpers/fake-chain.js';
 import { hash32 } from '../helpers/samples.js';
 
 /**
- * @import { Block, Inclusion, Reorg, Rpc } from '../../src/types.d.ts'
+ * @import { Block, Inclusion, Reorg, Rpc } from '../../src/contracts/chain.d.ts'
  * @import { InclusionOptions as Options } from '../../src/inclusion/index.js'
  */
 

@@ -15,7 +15,8 @@ import { blockOf, exactAudit, rowOf, runFileOf, sampleOf } from '../helpers/samp
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { Output, OutputOptions, RunFile, Totals } from '../../src/types.d.ts'
+ * @import { Output, OutputOptions, Totals } from '../../src/contracts/output.d.ts'
+ * @import { RunFile } from '../../src/contracts/run-file.d.ts'
  * @import { TestContext } from 'node:test'
  */
 

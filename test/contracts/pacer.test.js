@@ -5,8 +5,8 @@ import fc from 'fast-check';
 import { arrivals, createPacer, shares } from '../../src/core/pacer.js';
 
 /**
- * @import { RateStage } from '../../src/types.d.ts'
- * @import { Arrival, Pacer } from '../../src/core/pacer.js'
+ * @import { Arrival, RateStage } from '../../src/contracts/load.d.ts'
+ * @import { Pacer } from '../../src/core/pacer.js'
  * @import { Arbitrary } from 'fast-check'
  */
 

@@ -15,7 +15,7 @@ import { readPage, valueOf } from '../helpers/prometheus-page.js';
 import { blockOf, distributionOf, readingsOf, rowOf } from '../helpers/samples.js';
 
 /**
- * @import { OutputOptions, Totals } from '../../src/types.d.ts'
+ * @import { OutputOptions, Totals } from '../../src/contracts/output.d.ts'
  * @import { AddressInfo } from 'node:net'
  * @import { TestContext } from 'node:test'
  */

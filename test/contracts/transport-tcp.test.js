@@ -11,7 +11,7 @@ import { caught } from '../helpers/caught.js';
 import { HTTP_TRANSPORTS, closedPort, connectRaw, failure, response, until } from '../helpers/raw-server.js';
 
 /**
- * @import { Transport } from '../../src/types.d.ts'
+ * @import { Transport } from '../../src/contracts/chain.d.ts'
  * @import { Asked } from '../helpers/raw-server.js'
  */
 

@@ -7,8 +7,8 @@ import { closedPort, failure, listen, until } from '../helpers/raw-server.js';
 import { startWsServer } from '../helpers/ws-server.js';
 
 /**
+ * @import { Transport } from '../../src/contracts/chain.d.ts'
  * @import { TransportOptions } from '../../src/transport/index.js'
- * @import { Transport } from '../../src/types.d.ts'
  * @import { IncomingHttpHeaders } from 'node:http'
  * @import { Duplex } from 'node:stream'
  * @import { TestContext } from 'node:test'

@@ -20,7 +20,9 @@ import { fakeRpc } from '../helpers/fake-rpc.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { Executed, Preparation, Rpc, Settings, TransactionWorkload as Workload } from '../../src/types.d.ts'
+ * @import { Rpc } from '../../src/contracts/chain.d.ts'
+ * @import { Preparation, Settings, TransactionWorkload as Workload } from '../../src/contracts/load.d.ts'
+ * @import { Executed } from '../../src/contracts/workload.d.ts'
  * @import { TestContext } from 'node:test'
  */
 

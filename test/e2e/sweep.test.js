@@ -13,7 +13,7 @@ import { assertRunFile } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { SweepFile } from '../../src/types.d.ts'
+ * @import { SweepFile } from '../../src/contracts/study.d.ts'
  */
 
 const SCHEMA = JSON.parse(readFileSync(new URL('../../docs/sweep.schema.json', import.meta.url), 'utf8'));

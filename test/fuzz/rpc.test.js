@@ -16,7 +16,7 @@ import { anyJson, assertHides, fuzz, nonsense, outcomeOf, secretUrl } from '../h
 import { honestBlock, honestChain, rushingClock, transportTo } from '../helpers/hostile-chain.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
-/** @import { Block } from '../../src/types.d.ts' */
+/** @import { Block } from '../../src/contracts/chain.d.ts' */
 
 const URL_OF = new URL('http://127.0.0.1:1');
 const DISPLAY = 'http://127.0.0.1:1';

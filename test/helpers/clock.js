@@ -1,4 +1,4 @@
-/** @import { Clock } from '../../src/types.d.ts' */
+/** @import { Clock } from '../../src/contracts/load.d.ts' */
 
 /**
  * A clock that a test turns by hand. Time stands still until it does, and while it moves everything that became

@@ -7,8 +7,9 @@ import { HANG_UP, serve } from './endpoint.js';
 import { startWsServer } from './ws-server.js';
 
 /**
+ * @import { Transport } from '../../src/contracts/chain.d.ts'
+ * @import { Clock } from '../../src/contracts/load.d.ts'
  * @import { TestContext } from 'node:test'
- * @import { Clock, Transport } from '../../src/types.d.ts'
  * @import { TransportOptions } from '../../src/transport/index.js'
  * @import { RpcRequest } from './endpoint.js'
  * @import { Ask } from './memory-chain.js'

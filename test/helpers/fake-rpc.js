@@ -1,4 +1,4 @@
-/** @import { Rpc } from '../../src/types.d.ts' */
+/** @import { Rpc } from '../../src/contracts/chain.d.ts' */
 
 /**
  * The Rpc interface of src/chain/rpc.js without a transport: each method answers with what a function returns, or

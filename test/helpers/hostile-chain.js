@@ -5,7 +5,10 @@
 import { Transaction, getCreateAddress } from 'ethers';
 import { toHex } from '../../src/chain/answers.js';
 
-/** @import { Clock, Transport } from '../../src/types.d.ts' */
+/**
+ * @import { Transport } from '../../src/contracts/chain.d.ts'
+ * @import { Clock } from '../../src/contracts/load.d.ts'
+ */
 
 const HEAD = 100;
 const WORD = `0x${'0'.repeat(64)}`;

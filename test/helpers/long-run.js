@@ -3,7 +3,7 @@ import { randomNumbers } from '../../src/random.js';
 import { Distribution } from '../../src/stats/histogram.js';
 import { runFileOf } from './samples.js';
 
-/** @import { IntervalRow, RunFile } from '../../src/types.d.ts' */
+/** @import { IntervalRow, RunFile } from '../../src/contracts/run-file.d.ts' */
 
 /**
  * Latencies from 0.1 ms to about 60 s, so that each interval has as many different ones as it can.

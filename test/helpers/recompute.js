@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { equalBy } from './equal-by.js';
 
-/** @import { DistributionJson, RunFile } from '../../src/types.d.ts' */
+/** @import { DistributionJson, RunFile } from '../../src/contracts/run-file.d.ts' */
 
 /**
  * @typedef {Record<string, any>} Row of --samples

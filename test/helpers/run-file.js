@@ -5,7 +5,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as hdr from 'hdr-histogram-js';
 
 /**
- * @import { AuditReport, DistributionJson, Phase, RunFile as SummaryRunFile } from '../../src/types.d.ts'
+ * @import { AuditReport, DistributionJson, Phase, RunFile as SummaryRunFile } from '../../src/contracts/run-file.d.ts'
  * @import { ValidateFunction } from 'ajv'
  */
 

@@ -8,7 +8,11 @@ import { noReorgs } from '../../src/stats/reorgs.js';
 import { buildRunFile } from '../../src/stats/run-file.js';
 import { Stats, rowOf as rowOfStats, noneUsed } from '../../src/stats/stats.js';
 
-/** @import { AuditReport, IntervalRow, Readings, RunParts, Sample, SeenBlock } from '../../src/types.d.ts' */
+/**
+ * @import { SeenBlock } from '../../src/contracts/chain.d.ts'
+ * @import { Sample } from '../../src/contracts/load.d.ts'
+ * @import { AuditReport, IntervalRow, Readings, RunParts } from '../../src/contracts/run-file.d.ts'
+ */
 
 /** @param {number} index */
 export const addressOf = (index) => `0x${index.toString(16).padStart(40, '0')}`;
@@ -72,7 +76,7 @@ export function distributionOf(...valuesUs) {
 export function figuresOf(recorder) {
   const stats = recorder.rest();
   const { counts, failures, window, halves, inside, outside, byName, byEndpoint } = stats;
-  const both = (/** @type {Distribution} */ a, /** @type {Distribution} */ b) => new Distribution().add(a).add(b);
+  const both = (/** @type {typeof inside.lag} */ a, /** @type {typeof a} */ b) => new Distribution().add(a).add(b);
   return {
     counts,
     failures,

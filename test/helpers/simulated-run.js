@@ -10,7 +10,9 @@ import { dialectTransport } from './dialect-node.js';
 import { createMemoryChain } from './memory-chain.js';
 
 /**
- * @import { Clock, Output, RunFile } from '../../src/types.d.ts'
+ * @import { Clock } from '../../src/contracts/load.d.ts'
+ * @import { Output } from '../../src/contracts/output.d.ts'
+ * @import { RunFile } from '../../src/contracts/run-file.d.ts'
  * @import { ByHand } from './clock.js'
  * @import { Dialect } from './dialect-node.js'
  * @import { MemoryChainOptions } from './memory-chain.js'

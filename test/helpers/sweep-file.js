@@ -2,7 +2,7 @@
 import { KEPT } from '../../src/studies/metrics.js';
 import { schemaOf } from '../../src/studies/run-files.js';
 
-/** @import { SweepFile } from '../../src/types.d.ts' */
+/** @import { SweepFile } from '../../src/contracts/study.d.ts' */
 
 /**
  *

@@ -5,7 +5,7 @@ import * as library from '../../src/index.js';
 import { optionsOf } from '../../src/cli/options.js';
 
 /** @import { IntervalRow, RunFile } from '../../src/index.d.ts' */
-/** @import * as Inside from '../../src/types.d.ts' */
+/** @import * as Inside from '../../src/contracts/run-file.d.ts' */
 
 /** Names that are not those of the command line in camelCase. @type {Record<string, string>} */
 const NAMES = { threads: 'wallets' };

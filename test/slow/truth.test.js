@@ -11,7 +11,7 @@ import { assertRunFile, sumOf } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { DistributionJson } from '../../src/types.d.ts'
+ * @import { DistributionJson } from '../../src/contracts/run-file.d.ts'
  * @import { StressProcess } from '../helpers/cli.js'
  * @import { Call, Plan } from '../helpers/known-latency.js'
  * @import { Row } from '../helpers/recompute.js'

@@ -13,8 +13,7 @@ import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
 /**
- * @import { Purpose } from '../../../src/types.d.ts'
- * @import { Spread } from '../../../src/chain/endpoints.js'
+ * @import { Purpose, Spread } from '../../../src/contracts/chain.d.ts'
  */
 
 const [UP, DOWN] = [true, false];

@@ -5,8 +5,7 @@ import { RpcError, TransportError } from '../../../src/errors.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
 /**
- * @import { Fee, Fees } from '../../../src/types.d.ts'
- * @import { FeeState } from '../../../src/chain/fees.js'
+ * @import { Fee, Fees, FeeState } from '../../../src/contracts/chain.d.ts'
  */
 
 const GWEI = 10n ** 9n;

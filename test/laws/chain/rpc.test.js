@@ -7,7 +7,7 @@ import { createRpc, displayUrl, secretsOf } from '../../../src/chain/rpc.js';
 import { ProtocolError, RpcError, TransportError, oneLine } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
 
-/** @import { Purpose } from '../../../src/types.d.ts' */
+/** @import { Purpose } from '../../../src/contracts/chain.d.ts' */
 
 const HTML = '<html><body>Welcome to nginx!</body></html>';
 

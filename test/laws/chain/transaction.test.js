@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { Wallet, createNativeCurve, createSigner, createWasmCurve } from '../../../src/chain/keys.js';
 import { encodeCall, signAuthorization, signTransaction } from '../../../src/chain/transaction.js';
 
-/** @import { Call, Fee, Signer } from '../../../src/types.d.ts' */
+/** @import { Call, Fee, Signer } from '../../../src/contracts/chain.d.ts' */
 
 /** With short r and s among its signatures. */
 const SEED = 8;

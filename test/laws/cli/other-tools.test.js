@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { readInvocation } from '../../../src/cli/config.js';
 import { textOf } from '../../../src/cli/help.js';
 
-/** @import { Config } from '../../../src/types.d.ts' */
+/** @import { Config } from '../../../src/contracts/load.d.ts' */
 
 const RPC = 'http://127.0.0.1:8545';
 const ENV = { ETH_RPC_URL: RPC };

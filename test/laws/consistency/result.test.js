@@ -12,7 +12,7 @@ import { equalBy } from '../../helpers/equal-by.js';
 import { schemaErrors } from '../../helpers/run-file.js';
 import { partsOf } from '../../helpers/samples.js';
 
-/** @import { Consistency } from '../../../src/types.d.ts' */
+/** @import { Consistency } from '../../../src/contracts/run-file.d.ts' */
 
 const EXAMPLE = {
   endpoint: 'http://a',

@@ -6,7 +6,7 @@ import { InternalError, ProtocolError, RpcError, TransportError } from '../../..
 import { begun } from './simulation.js';
 
 /**
- * @import { Check } from '../../../src/types.d.ts'
+ * @import { Check } from '../../../src/contracts/load.d.ts'
  * @import { SimulationOptions } from './simulation.js'
  */
 

@@ -6,7 +6,7 @@ import { RefusedError, RpcError } from '../../../src/errors.js';
 import { equalBy } from '../../helpers/equal-by.js';
 
 /**
- * @import { Fee } from '../../../src/types.d.ts'
+ * @import { Fee } from '../../../src/contracts/chain.d.ts'
  * @import { Account } from '../../../src/core/nonces.js'
  */
 

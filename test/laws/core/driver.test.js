@@ -11,9 +11,8 @@ import { Recorder } from '../../../src/stats/recorder.js';
 import { createFakeClock } from '../../helpers/clock.js';
 
 /**
- * @import { Clock } from '../../../src/types.d.ts'
+ * @import { Clock, Schedule } from '../../../src/contracts/load.d.ts'
  * @import { Operation } from '../../../src/core/operation.js'
- * @import { Schedule } from '../../../src/core/pacer.js'
  */
 
 /**

@@ -7,7 +7,7 @@ import { Account } from '../../../src/core/nonces.js';
 import { ProtocolError, RpcError, TransportError, WorkloadError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 
-/** @import { EngineConfig } from '../../../src/types.d.ts' */
+/** @import { EngineConfig } from '../../../src/contracts/chain.d.ts' */
 
 /**
  * @typedef {object} Options

@@ -6,7 +6,7 @@ import { hash32 } from '../../helpers/samples.js';
 import { begun, simulate } from './simulation.js';
 
 /**
- * @import { Counts } from '../../../src/types.d.ts'
+ * @import { Counts } from '../../../src/contracts/run-file.d.ts'
  * @import { Fault } from './simulation.js'
  */
 

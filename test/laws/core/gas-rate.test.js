@@ -4,7 +4,7 @@ import { GasRate } from '../../../src/core/gas-rate.js';
 import { changedAt, createPacer } from '../../../src/core/pacer.js';
 import { addressOf, hash32 } from '../../helpers/samples.js';
 
-/** @import { Schedule } from '../../../src/core/pacer.js' */
+/** @import { Schedule } from '../../../src/contracts/load.d.ts' */
 
 const WALLET = `0x${'Aa'.repeat(20)}`;
 

@@ -13,9 +13,8 @@ import { hash32 } from '../../helpers/samples.js';
 import { simulate } from './simulation.js';
 
 /**
- * @import { Promised } from '../../../src/core/ladder.js'
- * @import { EngineReport } from '../../../src/core/engine.js'
- * @import { Rung, RungFigures } from '../../../src/types.d.ts'
+ * @import { EngineReport, Promised, RungFigures } from '../../../src/contracts/load.d.ts'
+ * @import { Rung } from '../../../src/contracts/run-file.d.ts'
  */
 
 const BLOCK_MS = 300;

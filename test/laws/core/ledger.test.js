@@ -7,9 +7,10 @@ import { Account } from '../../../src/core/nonces.js';
 import { sampleOf } from '../../helpers/samples.js';
 
 /**
+ * @import { TransactionStatus } from '../../../src/contracts/load.d.ts'
  * @import { UnresolvedOperation } from '../../../src/core/ledger.js'
  * @import { Operation } from '../../../src/core/operation.js'
- * @import { Decision, TransactionStatus } from '../../../src/core/transaction-status.js'
+ * @import { Decision } from '../../../src/core/transaction-status.js'
  */
 
 const FIRST_INDEX = 100;

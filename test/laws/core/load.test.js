@@ -12,10 +12,10 @@ import { createFakeClock } from '../../helpers/clock.js';
 import { readingsOf } from '../../helpers/samples.js';
 
 /**
- * @import { Clock, Counts, IntervalRow, LiveFigures, Output } from '../../../src/types.d.ts'
- * @import { EngineReport, Plan } from '../../../src/core/engine.js'
+ * @import { Clock, EngineReport, Plan, SpanCount } from '../../../src/contracts/load.d.ts'
+ * @import { LiveFigures, Output } from '../../../src/contracts/output.d.ts'
+ * @import { Counts, IntervalRow } from '../../../src/contracts/run-file.d.ts'
  * @import { WarmUpOptions } from '../../../src/core/load.js'
- * @import { SpanCount } from '../../../src/stats/throughput.js'
  */
 
 /** Timers fire early by this time, and each reading takes it. */

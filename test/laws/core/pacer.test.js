@@ -4,7 +4,7 @@ import { scheduleOf } from '../../../src/core/config.js';
 import { arrivals, createPacer, operationsOf } from '../../../src/core/pacer.js';
 
 /**
- * @import { RateStage } from '../../../src/types.d.ts'
+ * @import { RateStage } from '../../../src/contracts/load.d.ts'
  * @import { Pacer } from '../../../src/core/pacer.js'
  */
 

@@ -7,8 +7,8 @@ import { createFakeClock } from '../../helpers/clock.js';
 import { runFileOf } from '../../helpers/samples.js';
 
 /**
+ * @import { Output } from '../../../src/contracts/output.d.ts'
  * @import { CheckpointSource } from '../../../src/core/reports.js'
- * @import { Output } from '../../../src/types.d.ts'
  */
 
 /** @param {() => any} describe @returns {CheckpointSource<unknown>} */

@@ -11,7 +11,10 @@ import { WorkloadError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { equalBy } from '../../helpers/equal-by.js';
 
-/** @import { Signer, TransactionWorkload } from '../../../src/types.d.ts' */
+/**
+ * @import { Signer } from '../../../src/contracts/chain.d.ts'
+ * @import { TransactionWorkload } from '../../../src/contracts/load.d.ts'
+ */
 
 const CHAIN_ID = 31_337;
 const GWEI = 10n ** 9n;

@@ -18,9 +18,10 @@ import { fakeRpc } from '../../helpers/fake-rpc.js';
 import { addressOf, hash32 } from '../../helpers/samples.js';
 
 /**
- * @import { EngineOptions, EngineReport } from '../../../src/core/engine.js'
- * @import { Submit } from '../../../src/inclusion/index.js'
- * @import { EngineConfig, Fees, InclusionDetector, Rung, Sample, TransactionWorkload, Watcher } from '../../../src/types.d.ts'
+ * @import { EngineConfig, Fees, InclusionDetector, Submit, Watcher } from '../../../src/contracts/chain.d.ts'
+ * @import { EngineReport, Sample, TransactionWorkload } from '../../../src/contracts/load.d.ts'
+ * @import { Rung } from '../../../src/contracts/run-file.d.ts'
+ * @import { EngineOptions } from '../../../src/core/engine.js'
  */
 
 /**

@@ -6,7 +6,7 @@ import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
 /**
- * @import { Rpc } from '../../../src/types.d.ts'
+ * @import { Rpc } from '../../../src/contracts/chain.d.ts'
  * @import { Handlers } from '../../helpers/fake-rpc.js'
  */
 

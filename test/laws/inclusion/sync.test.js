@@ -52,7 +52,7 @@ function setUp(options = {}) {
     onBlock: ({ number }) => blocks.push(number),
     ...options,
   });
-  /** @type {Array<string | Error>} */
+  /** @type {unknown[]} */
   const ends = [];
   /** @param {string} raw its name, too @param {() => unknown} [onSent] */
   const submit = async (raw, onSent) => {

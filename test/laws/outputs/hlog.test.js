@@ -10,7 +10,7 @@ import { assertNear } from '../../helpers/recompute.js';
 import { distributionOf, rowOf } from '../../helpers/samples.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
-/** @import { OutputOptions, Totals } from '../../../src/types.d.ts' */
+/** @import { OutputOptions, Totals } from '../../../src/contracts/output.d.ts' */
 
 /** @param {string} file @param {Array<{startMs: number, endMs: number, valuesUs: number[]}>} intervals */
 async function write(file, intervals) {

@@ -6,7 +6,7 @@ import { parseThreshold } from '../../../src/stats/thresholds.js';
 import { assertGolden } from '../../golden/assert-golden.js';
 import { exactAudit, runFileOf } from '../../helpers/samples.js';
 
-/** @import { RunFile } from '../../../src/types.d.ts' */
+/** @import { RunFile } from '../../../src/contracts/run-file.d.ts' */
 
 /** @typedef {{name: string, attributes: Record<string, string>, children: Element[]}} Element */
 
@@ -60,6 +60,7 @@ function testcases({ children }) {
 
 const thresholds = ['tps>=5', 'p99 < 200ms', 'asked>1'].map(parseThreshold);
 const failing = [parseThreshold('tps>1000')];
+/** @type {ReturnType<typeof exactAudit>} */
 const incomplete = { ...exactAudit(), exact: false, result: 'incomplete', incomplete: ['fees: no receipts', 'more'] };
 const PLAIN = { audit: null, environment: { inclusion: null }, unmeasured: { '/audit': 'plain calls have none' } };
 const ENDS = /** @type {Array<[string, number[]]>} */ ([

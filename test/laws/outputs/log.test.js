@@ -9,8 +9,8 @@ import { equalBy } from '../../helpers/equal-by.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
 /**
+ * @import { Log } from '../../../src/contracts/load.d.ts'
  * @import { TestContext } from 'node:test'
- * @import { Log } from '../../../src/types.d.ts'
  */
 
 const LOG = new URL('../../../src/outputs/log.js', import.meta.url).href;

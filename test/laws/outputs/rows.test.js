@@ -21,7 +21,11 @@ import { parseCsv, readRows } from '../../helpers/rows.js';
 import { rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
-/** @import { OutputOptions, RunFile, Sample } from '../../../src/types.d.ts' */
+/**
+ * @import { Sample } from '../../../src/contracts/load.d.ts'
+ * @import { OutputOptions } from '../../../src/contracts/output.d.ts'
+ * @import { RunFile } from '../../../src/contracts/run-file.d.ts'
+ */
 
 /** Strings that quoting is about, numbers, and nothing. */
 const cell = fc.oneof(

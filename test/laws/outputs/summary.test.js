@@ -8,8 +8,7 @@ import { assertGolden } from '../../golden/assert-golden.js';
 import { addressOf, exactAudit, readingsOf, runFileOf } from '../../helpers/samples.js';
 
 /**
- * @import { AuditReport } from '../../../src/types.d.ts'
- * @import { Mismatch } from '../../../src/core/audit.js'
+ * @import { AuditReport, Mismatch } from '../../../src/contracts/run-file.d.ts'
  */
 
 /** @param {Partial<AuditReport>} given */

@@ -10,7 +10,7 @@ import { assertGolden } from '../../golden/assert-golden.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { addressOf, distributionOf, rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 
-/** @import { OutputOptions } from '../../../src/types.d.ts' */
+/** @import { OutputOptions } from '../../../src/contracts/output.d.ts' */
 
 /** @param {NodeJS.ProcessEnv} env of colours */
 function setEnvironment({ NO_COLOR = '', FORCE_COLOR }) {

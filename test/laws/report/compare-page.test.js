@@ -8,7 +8,7 @@ import { assertGoldenPage } from '../../golden/assert-golden.js';
 import { sidesOf } from '../studies/runs.js';
 import { HOSTILE, assertHarmless, assertWhole, chartsOf, tableOf } from './pages.js';
 
-/** @import { Comparison } from '../../../src/types.d.ts' */
+/** @import { Comparison } from '../../../src/contracts/study.d.ts' */
 
 const ABBA = 'ABBAABBAABBAABBA';
 

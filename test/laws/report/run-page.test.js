@@ -10,7 +10,7 @@ import { longRun } from '../../helpers/long-run.js';
 import { exactAudit, partsOf, rowOf, runFileOf } from '../../helpers/samples.js';
 import { HOSTILE, assertHarmless, assertWhole, chartsOf, figuresOf, tableOf } from './pages.js';
 
-/** @import { RunFile } from '../../../src/types.d.ts' */
+/** @import { RunFile } from '../../../src/contracts/run-file.d.ts' */
 
 /** Every tag of the page with its attributes, what stands in script and style apart. @param {string} page */
 function tagsOf(page) {
@@ -93,6 +93,7 @@ describe('the page of a run', () => {
     assert.match(runPage(runFileOf()), /audit exact/);
     const failed = runPage(runFileOf({ audit: { ...exactAudit(), exact: false, mismatchCount: 2 } }));
     assert.match(failed, /✗ audit not exact/);
+    /** @type {ReturnType<typeof exactAudit>} */
     const audit = { ...exactAudit(), exact: false, result: 'incomplete', incomplete: ['the fees: no receipts'] };
     const incomplete = runPage(runFileOf({ audit }));
     assert.match(incomplete, /✗ audit incomplete/);

@@ -12,8 +12,8 @@ import { runOf } from '../studies/runs.js';
 import { HOSTILE, assertHarmless, assertWhole, chartsOf, tableOf } from './pages.js';
 
 /**
+ * @import { RunFile } from '../../../src/contracts/run-file.d.ts'
  * @import { Chart } from '../../../src/report/charts.js'
- * @import { RunFile } from '../../../src/types.d.ts'
  */
 
 /** A run that ended in its warm-up. @param {number} number @returns {RunFile} */

@@ -7,7 +7,7 @@ import { assertGoldenPage } from '../../golden/assert-golden.js';
 import { sweepOf } from '../../helpers/sweep-file.js';
 import { HOSTILE, assertHarmless, assertWhole, chartsOf, tableOf } from './pages.js';
 
-/** @import { SweepFile } from '../../../src/types.d.ts' */
+/** @import { SweepFile } from '../../../src/contracts/study.d.ts' */
 
 /** Rates by wallets, as in a test of an open loop. */
 function gridSweep() {

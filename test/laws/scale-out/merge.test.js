@@ -22,8 +22,8 @@ import { rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
 /**
+ * @import { IntervalRow } from '../../../src/contracts/run-file.d.ts'
  * @import { RunHeader } from '../../../src/scale-out/choose.js'
- * @import { IntervalRow } from '../../../src/types.d.ts'
  */
 
 const START_MS = Date.UTC(2026, 0, 1);

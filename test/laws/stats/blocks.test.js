@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { SharedBlocks } from '../../../src/stats/blocks.js';
 import { blockOf as seenBlock } from '../../helpers/samples.js';
 
-/** @import { SeenBlock } from '../../../src/types.d.ts' */
+/** @import { SeenBlock } from '../../../src/contracts/chain.d.ts' */
 
 /** @param {number} number @param {Partial<SeenBlock>} [given] */
 const blockOf = (number, given) =>

@@ -6,7 +6,7 @@ import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
 import { InputError } from '../../../src/errors.js';
 import { boundsOf, Distribution, recordedValues } from '../../../src/stats/histogram.js';
 
-/** @import { DistributionJson } from '../../../src/types.d.ts' */
+/** @import { DistributionJson } from '../../../src/contracts/run-file.d.ts' */
 
 const SEED = 11;
 

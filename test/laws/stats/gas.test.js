@@ -9,7 +9,7 @@ import { BLOCKS } from '../../../src/stats/metrics.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { blockOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 
-/** @import { SeenBlock } from '../../../src/types.d.ts' */
+/** @import { SeenBlock } from '../../../src/contracts/chain.d.ts' */
 
 /** @param {Array<Partial<SeenBlock>>} blocks */
 function totalsOf(...blocks) {

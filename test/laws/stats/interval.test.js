@@ -5,7 +5,7 @@ import { Recorder } from '../../../src/stats/recorder.js';
 import { Stats } from '../../../src/stats/stats.js';
 import { sampleOf } from '../../helpers/samples.js';
 
-/** @import { Outcome } from '../../../src/types.d.ts' */
+/** @import { Outcome } from '../../../src/contracts/load.d.ts' */
 
 /** @typedef {ReturnType<Recorder['take']>} Interval */
 

@@ -7,7 +7,7 @@ import { IntervalLog } from '../../../src/stats/stats.js';
 import { equalBy } from '../../helpers/equal-by.js';
 import { blockOf, readingsOf, rowOf } from '../../helpers/samples.js';
 
-/** @import { IntervalRow as Row } from '../../../src/types.d.ts' */
+/** @import { IntervalRow as Row } from '../../../src/contracts/run-file.d.ts' */
 
 const EMPTY = new Distribution().toJSON();
 

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { SAME_TIME, merge } from '../../../src/stats/merge.js';
 import { LOOP, READINGS } from '../../../src/stats/metrics.js';
 
-/** @import { LoopReading, Readings } from '../../../src/types.d.ts' */
+/** @import { LoopReading, Readings } from '../../../src/contracts/run-file.d.ts' */
 
 /** @param {Readings} a @param {Readings} b @param {number} aMs @param {number} bMs @returns {Readings} */
 const mergeReadings = (a, b, aMs, bMs) => merge(READINGS, a, b, aMs / (aMs + bMs));

@@ -8,7 +8,7 @@ import { Stats } from '../../../src/stats/stats.js';
 import { caught } from '../../helpers/caught.js';
 import { figuresOf, runRecorder, sampleOf } from '../../helpers/samples.js';
 
-/** @import { Outcome, Sample } from '../../../src/types.d.ts' */
+/** @import { Outcome, Sample } from '../../../src/contracts/load.d.ts' */
 
 const START = 1000;
 const END = 5000;

@@ -5,7 +5,7 @@ import { REORGS } from '../../../src/stats/metrics.js';
 import { noReorgs, reorgInWords, reorgsOf as reorgOf } from '../../../src/stats/reorgs.js';
 import { equalBy } from '../../helpers/equal-by.js';
 
-/** @import { ReorgEvent, Reorgs } from '../../../src/types.d.ts' */
+/** @import { ReorgEvent, Reorgs } from '../../../src/contracts/run-file.d.ts' */
 
 /** Events that are kept one by one, and operations of one of them, as src/stats/reorgs.js has it. */
 const KEPT = 100;

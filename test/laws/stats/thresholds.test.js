@@ -8,7 +8,7 @@ import { Stats } from '../../../src/stats/stats.js';
 import { checkThresholds, parseThreshold, thresholdExit } from '../../../src/stats/thresholds.js';
 import { exactAudit, readingsOf, rowOf, runFileOf, sampleOf } from '../../helpers/samples.js';
 
-/** @import { RunFile } from '../../../src/types.d.ts' */
+/** @import { RunFile } from '../../../src/contracts/run-file.d.ts' */
 
 /** @param {string} text */
 function refusal(text) {
@@ -125,7 +125,7 @@ describe('a threshold of the audit', () => {
     assert.match(refusal('audti=1'), /no figure: did you mean audit\?/);
   });
 
-  /** @param {object | null} audit @param {Record<string, unknown>} [environment] */
+  /** @param {any} audit @param {Record<string, unknown>} [environment] */
   const resultOf = (audit, environment = {}) => {
     const run = runFileOf({ audit, environment, unmeasured: audit === null ? { '/audit': 'the reason' } : {} });
     return check('audit=exact', run);

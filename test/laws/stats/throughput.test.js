@@ -12,7 +12,7 @@ import { Series, Throughput, shareIn } from '../../../src/stats/throughput.js';
 import { noBlocks } from '../../../src/stats/blocks.js';
 import { blockOf, readingsOf, sampleOf } from '../../helpers/samples.js';
 
-/** @import { Sighting } from '../../../src/types.d.ts' */
+/** @import { Sighting } from '../../../src/contracts/chain.d.ts' */
 
 const S = 1_000_000;
 /** The load begins here, so that blocks were made before it. */

@@ -6,7 +6,7 @@ import { Recorder } from '../../../src/stats/recorder.js';
 import { inFlightNeeded, judge } from '../../../src/stats/verdict.js';
 import { distributionOf, readingsOf, rowOf, runFileOf } from '../../helpers/samples.js';
 
-/** @import { BlockTotals, Readings, RunFile } from '../../../src/types.d.ts' */
+/** @import { BlockTotals, Readings, RunFile } from '../../../src/contracts/run-file.d.ts' */
 
 const LOOP = { utilization: 0.41, delayMeanUs: 500, delayP99Us: 20_000, delayMaxUs: 90_000, gcUs: 0 };
 const RANGE = { from: 32_768, to: 60_999, ports: 28_232 };

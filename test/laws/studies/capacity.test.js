@@ -8,7 +8,7 @@ import { temporaryFolder } from '../../helpers/temporary.js';
 import { runOf } from './runs.js';
 import { studied } from './study.js';
 
-/** @import { RunFile } from '../../../src/types.d.ts' */
+/** @import { RunFile } from '../../../src/contracts/run-file.d.ts' */
 
 /** The highest rate of the node. Its operations wait for a block each second. */
 const NODE_PER_SECOND = 2000;

@@ -13,7 +13,7 @@ import { equalBy } from '../../helpers/equal-by.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 import { runOf, sidesOf } from './runs.js';
 
-/** @import { RunFile } from '../../../src/types.d.ts' */
+/** @import { RunFile } from '../../../src/contracts/run-file.d.ts' */
 
 const SCHEMA = JSON.parse(readFileSync(new URL('../../../docs/compare.schema.json', import.meta.url), 'utf8'));
 const EIGHT = 'ABBAABBAABBAABBA';

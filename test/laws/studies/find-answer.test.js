@@ -6,7 +6,7 @@ import { answerOf } from '../../../src/studies/find-answer.js';
 import { MAX_TRIALS, ThresholdEstimate } from '../../../src/studies/threshold-estimate.js';
 
 /**
- * @import { Trial } from '../../../src/types.d.ts'
+ * @import { Trial } from '../../../src/contracts/study.d.ts'
  * @import { End } from '../../../src/studies/threshold-estimate.js'
  */
 

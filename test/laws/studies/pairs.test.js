@@ -15,7 +15,8 @@ import { runOf } from './runs.js';
 import { studied } from './study.js';
 
 /**
- * @import { Both, RunFile } from '../../../src/types.d.ts'
+ * @import { RunFile } from '../../../src/contracts/run-file.d.ts'
+ * @import { Both } from '../../../src/contracts/study.d.ts'
  * @import { Asked } from './study.js'
  */
 

@@ -3,7 +3,7 @@ import { RUNS_MAY_DIFFER_IN } from '../../../src/cli/options.js';
 import { Distribution } from '../../../src/stats/histogram.js';
 import { partsOf, runFileOf } from '../../helpers/samples.js';
 
-/** @import { RunFile } from '../../../src/types.d.ts' */
+/** @import { RunFile } from '../../../src/contracts/run-file.d.ts' */
 
 /** Readers of run files refuse one without these. */
 const CONFIG = {

@@ -12,7 +12,7 @@ import { runOf } from './runs.js';
 import { studied } from './study.js';
 
 /**
- * @import { RunFile } from '../../../src/types.d.ts'
+ * @import { RunFile } from '../../../src/contracts/run-file.d.ts'
  * @import { Finished } from '../../../src/studies/experiment.js'
  * @import { Asked } from './study.js'
  */

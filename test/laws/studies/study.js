@@ -7,7 +7,8 @@ import { createFakeClock } from '../../helpers/clock.js';
 import { runOf } from './runs.js';
 
 /**
- * @import { Config, Parts } from '../../../src/types.d.ts'
+ * @import { Config } from '../../../src/contracts/load.d.ts'
+ * @import { Parts } from '../../../src/contracts/study.d.ts'
  * @import { Finished } from '../../../src/studies/experiment.js'
  *
  * @typedef {{args: readonly string[], env: NodeJS.ProcessEnv, number: number}} Asked number: from 1

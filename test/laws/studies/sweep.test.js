@@ -16,7 +16,7 @@ import { ENVIRONMENT, runOf } from './runs.js';
 import { studied } from './study.js';
 
 /**
- * @import { RunFile } from '../../../src/types.d.ts'
+ * @import { RunFile } from '../../../src/contracts/run-file.d.ts'
  * @import { Asked } from './study.js'
  */
 

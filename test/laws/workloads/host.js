@@ -1,7 +1,7 @@
 import { WorkloadHost } from '../../../src/workloads/kit.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
-/** @import { Rpc } from '../../../src/types.d.ts' */
+/** @import { Rpc } from '../../../src/contracts/chain.d.ts' */
 
 /**
  * A host with a tag of the test's, as in a worker thread.

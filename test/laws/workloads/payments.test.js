@@ -9,7 +9,8 @@ import { addressOf, hash32 } from '../../helpers/samples.js';
 import { hostOf } from './host.js';
 
 /**
- * @import { AuditSnapshot, Check } from '../../../src/types.d.ts'
+ * @import { Check } from '../../../src/contracts/load.d.ts'
+ * @import { AuditSnapshot } from '../../../src/contracts/workload.d.ts'
  * @import { Handlers } from '../../helpers/fake-rpc.js'
  */
 

@@ -14,7 +14,7 @@ export interface Options {
   rpc: Rpc;
   settings: { set: Readonly<Record<string, string>> };
   /** In a worker thread the result of handOver() for its part of the wallets; undefined in the main thread. */
-  state?: any;
+  state?: unknown;
 }
 
 export type Workload = TransactionWorkload | CallWorkload;
@@ -64,7 +64,7 @@ export interface CallWorkload {
   /** Throws kit.wrong(words) for a wrong answer; may return a short description of the answer. */
   check?: (
     position: number,
-    result: any,
+    result: unknown,
     request: { method: string; params: unknown[]; name?: string },
   ) => string | null | undefined | void | Promise<string | null | undefined | void>;
   /** Facts for the run file, after prepare(). */
@@ -235,10 +235,10 @@ export interface Check {
 
 /** The endpoint of the run, with its counts of calls. The default purpose is 'setup' before the load and 'readback' then. */
 export interface Rpc {
-  call: (method: string, params?: unknown[], purpose?: Purpose) => Promise<any>;
+  call: (method: string, params?: unknown[], purpose?: Purpose) => Promise<unknown>;
   /** For reads: requests of one turn of the event loop are sent as one batch. */
-  gather: (method: string, params?: unknown[], purpose?: Purpose) => Promise<any>;
-  batch: (requests: { method: string; params?: unknown[] }[], purpose?: Purpose) => Promise<any[]>;
+  gather: (method: string, params?: unknown[], purpose?: Purpose) => Promise<unknown>;
+  batch: (requests: { method: string; params?: unknown[] }[], purpose?: Purpose) => Promise<unknown[]>;
 }
 
 export type Purpose = 'setup' | 'readback' | 'audit';

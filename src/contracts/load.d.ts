@@ -1,0 +1,531 @@
+/**
+ * What the parts of a load promise each other: the clock, the configuration, the workload with everything filled in, the
+ * engine, and the figures that it hands over. src/contracts/ imports nothing from the implementation.
+ */
+import type {
+  Call,
+  ChainConfig,
+  EngineConfig,
+  HeaderConfig,
+  Request,
+  Sender,
+  ThreadStats,
+  Wallet,
+  WalletConfig,
+} from './chain.d.ts';
+import type { Output, OutputConfig } from './output.d.ts';
+import type {
+  BlockTotals,
+  Counts,
+  DistributionJson,
+  EngineStats,
+  GasOfOperations,
+  LoopReading,
+  OutcomeCounts,
+  ReorgEvent,
+  Rung,
+  Stage,
+  StartFacts,
+  WindowCounts,
+} from './run-file.d.ts';
+import type { StudyConfig } from './study.d.ts';
+import type * as Own from './workload.d.ts';
+
+/** The one clock of a run. It is injected everywhere, so that tests can turn it by hand. */
+export type Clock = {
+  /** monotonic time in whole microseconds, from an origin that all threads share */
+  nowUs: () => number;
+  /** time of day in milliseconds since the Unix epoch */
+  wallMs: () => number;
+  /** ends after `ms`, or when the signal aborts */
+  sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
+  /** calls back once after `ms`; the result cancels it */
+  after: (callback: () => void, ms: number) => () => void;
+};
+
+/** Takes texts only, so that no object that holds a key can be logged. */
+export type Log = Record<'info' | 'warn' | 'error', (text: string) => void> & {
+  fatal: (text: string, exitCode: number) => void;
+};
+
+/** An error that this program raises on purpose (errors.js). */
+export interface StressError extends Error {
+  code: string;
+  exitCode: number;
+}
+
+/** Ends a run: first gracefully (no new operations, drain, audit), then at once. */
+export interface Stop {
+  /** the first one is kept */
+  reason: string | null;
+  abortReason: string | null;
+  exitCodes: number[];
+  errors: Error[];
+  readonly drain: AbortSignal;
+  readonly now: AbortSignal;
+  request: (reason: string, exitCode?: number, error?: Error) => void;
+  /** without drain and audit */
+  abort: (why?: string) => void;
+}
+
+// configuration: checked and frozen by src/cli/config.js; the table of options explains the members
+
+/** Decides the number of operations. */
+export type LoadSize = {
+  threads: number;
+  durationMs: number | null;
+  warmupMs: number | 'auto';
+  /** operations per second of this instance; null: closed loop, or stages */
+  ratePerSecond: number | null;
+  stages: RateStage[] | null;
+  inFlight: number;
+};
+
+/** of --mix: a workload, and its weight among all members */
+export type Member = { name: string; weight: number };
+
+/** Kind, amount and length of the load. */
+export type LoadConfig = LoadSize & {
+  /** members that worker threads get too: of the load, without secrets */
+  loadKeys: ReadonlySet<string>;
+  /** of --rate 30Mgas, then without ratePerSecond */
+  gasPerSecond: number | null;
+  arrival: Arrival | null;
+  intervalMs: number;
+  drainTimeoutMs: number;
+  workload: string;
+  set: ReadonlyArray<readonly [string, string]>;
+  /** empty: one workload */
+  mix: readonly Member[];
+  workers: number | 'auto';
+  method: string | null;
+  params: unknown[] | null;
+  calls: string | null;
+  data: string | null;
+  checkRpc: URL | null;
+  contracts: string | null;
+  payload: number | null;
+  /** number of receivers; null: the wallets pay each other */
+  receivers: number | null;
+  createReceivers: 'before' | 'during' | null;
+  logBytes: number | null;
+  pageSize: number | null;
+  logs: string | null;
+};
+
+/** A linear change of the rate. */
+export type RateStage = {
+  fromPerSecond: number;
+  toPerSecond: number;
+  /** Infinity: to the end of the run */
+  durationUs: number;
+};
+
+export type Arrival = 'uniform' | 'poisson';
+
+/** Of an open loop. */
+export type Schedule = {
+  stages: RateStage[];
+  arrival: Arrival;
+  seed: number;
+  /** index of the first stage of --stages, after the warm-up; absent without --stages */
+  firstStage?: number;
+};
+
+export type NodeConfig = {
+  /** kinds of checks beside the load: consistency */
+  check: readonly string[];
+  /** their part of the requests of the load, as a fraction */
+  checkShare: number;
+  inclusion: string;
+  /** empty: promises are not followed */
+  ladder: readonly string[];
+  confirmations: number;
+  nodePid: number | null;
+  nodeMetrics: URL | null;
+  nodeSeries: string[] | null;
+};
+
+export type Scheduler = 'kubernetes' | 'slurm-array' | 'slurm-gang';
+
+/** The common start of the instances of a run. */
+export type StartConfig = {
+  /** index of this instance; null without --instances */
+  index: number | null;
+  instances: number | null;
+  attempt: number;
+  runId: string | null;
+  /** start of the load of all instances, ms since 1970 */
+  startAtMs: number | null;
+  barrier: string | null;
+  startTimeoutMs: number;
+};
+
+/** This process among the instances of a run. */
+export type InstanceConfig = StartConfig & {
+  /** source of the index; null: given by the user */
+  scheduler: Scheduler | null;
+  results: string | null;
+  expect: number | null;
+  allowPartial: boolean;
+};
+
+/** All options of a command. The run file has them flat as well. */
+export type Config = LoadConfig &
+  WalletConfig &
+  ChainConfig &
+  Omit<EngineConfig, 'headers'> &
+  HeaderConfig &
+  NodeConfig &
+  OutputConfig &
+  StudyConfig &
+  InstanceConfig;
+
+// the workload of contracts/workload.d.ts with everything filled in
+
+export type Check = Required<Own.Check>;
+export type Verdict = Required<Omit<Own.Verdict, 'code' | 'gasUsed'>> & Pick<Own.Verdict, 'code' | 'gasUsed'>;
+export type AuditReading = Required<Own.AuditReading>;
+
+/** Requests of one name are also counted together. */
+export type NamedRequest = Request & { name?: string };
+
+export type Preparation = {
+  wallets: Wallet[];
+  sender: Sender;
+  chain: { chainId: number; genesisHash: string | null };
+  onProgress: (label: string, done: number, all: number) => void;
+};
+
+export type CallPreparation = {
+  chain: { chainId: number };
+  addresses: () => Promise<string[]>;
+  notice: (line: string) => void;
+};
+
+export type Settings = Partial<LoadConfig>;
+
+export type DataSet = {
+  schema: string;
+  chainId: number;
+  /** null if the node has pruned its genesis block */
+  genesisHash: string | null;
+  address: string;
+  /** of data of each log */
+  bytes: number;
+  /** logs per page */
+  pageSize: number;
+  /** numbers of the blocks, by page */
+  blocks: number[];
+};
+
+/** Gas for the funding check. */
+export type Gas = {
+  perWallet: bigint;
+  perOperation: bigint;
+  likely: { perWallet: bigint; perOperation: bigint };
+  /** transferred wei; default: none */
+  value?: { perWallet: bigint; perOperation: bigint };
+  /** accounts that it creates on the chain */
+  created?: { perWallet: bigint; perOperation: bigint };
+};
+
+/** A workload of workloads/contract.d.ts with everything filled in. */
+export type TransactionWorkload = Pick<Required<Own.TransactionWorkload>, 'kind' | 'subject'> &
+  Pick<Own.TransactionWorkload, 'facts' | 'valueWei'> & {
+    gas: Gas;
+    handOver: (first: number, count: number) => WorkloadState;
+    unprepared: (preparation: Pick<Preparation, 'wallets' | 'chain'>) => Promise<number>;
+    prepare: (preparation: Preparation) => Promise<void>;
+    next: (position: number, nonce: number) => Call;
+    /** of an operation; its figures are also counted by name */
+    nameOf?: (position: number, nonce: number) => string;
+    /** reads the count that verifies the operations of a wallet; it only grows */
+    countCall?: (position: number) => { to: string; data: string };
+    verify: (...given: Parameters<NonNullable<Own.TransactionWorkload['verify']>>) => Promise<Verdict>;
+    /** without it, the effects are the nonces without reverted transactions */
+    audit?: (...given: Parameters<NonNullable<Own.TransactionWorkload['audit']>>) => Promise<AuditReading[]>;
+    reconcile?: (snapshot: Own.AuditSnapshot) => Promise<Check[]>;
+  };
+
+export type CallWorkload = Pick<Own.CallWorkload, 'kind' | 'callsPerIteration' | 'facts'> & {
+  handOver: (first: number, count: number) => WorkloadState;
+  prepare?: (preparation: CallPreparation) => Promise<void>;
+  next: (position: number) => NamedRequest;
+  check: (position: number, result: unknown, request: NamedRequest) => string | null | Promise<string | null>;
+};
+
+export type Workload = TransactionWorkload | CallWorkload;
+
+/** For a worker thread. own: the result of the workload's handOver() */
+export type WorkloadState = { own: unknown; kit: KitState };
+
+/** first: position of its first wallet in the slice; starts: counts before the load; gasLimit: of an operation that states none */
+export type KitState = { tag: string; first: number; starts: bigint[][]; gasLimit?: bigint };
+
+// the run
+
+export type Surroundings = {
+  clock: Clock;
+  log: Log;
+  outputs: Output[];
+  onProgress: (label: string, done: number, all: number) => void;
+  stop: Stop;
+  version: string;
+  /** factory of a workload object of the library */
+  create?: Own.Create;
+  beforeLoad?: BeforeLoad;
+};
+
+/** Lets a run wait for other instances before its load. */
+export type BeforeLoad = (options: {
+  id: string;
+  config: StartConfig & { threads: number; firstOffset: number };
+  clock: Clock;
+  stop: Stop;
+  notice: (line: string) => void;
+}) => CommonStart;
+
+export type CommonStart = {
+  /** fails early, before anything is sent */
+  open: () => Promise<void>;
+  /** waits for all instances, until it is time for the last preparations */
+  wait: (chain: { chainId: number; genesisHash: string | null }) => Promise<void>;
+  /** waits for the start of the load; both clocks at that time, and a warning; null: no common start */
+  begin: () => Promise<{ beginUs: number; wallMs: number; nowUs: number; words: string | null } | null>;
+  facts: () => StartFacts;
+};
+
+/** On the run's clock. */
+export type Plan = {
+  /** the warm-up is before the window */
+  loadStartUs: number;
+  /** Infinity during an automatic warm-up */
+  startUs: number;
+  /** Infinity while unknown */
+  endUs: number;
+  /** of the window, where the warm-up has measured it */
+  perSecond?: number;
+};
+
+/** The load, in this thread (core/engine.js) or in several (core/workers.js); Ledger: what the audit compares with the chain. */
+export type Engine<Ledger> = {
+  /** before the load; the signal ends it early */
+  prepare: (signal: AbortSignal) => Promise<void>;
+  start: (plan: Plan) => void;
+  /** the automatic warm-up finds the start of the window during the load */
+  setWindow: (plan: Plan) => void;
+  /**
+   * what was done since the last interval; nothing in it is proportional to the number of wallets
+   */
+  snapshot: (nowUs: number, endsInterval: boolean) => Promise<Snapshot>;
+  /** starts no more operations; the window ends at nowUs */
+  stop: (nowUs: number) => void;
+  /** waits for the operations in flight, and abandons the rest after the time limit or on abort */
+  drain: (timeoutMs: number, signal: AbortSignal) => Promise<Ledger>;
+  close: () => Promise<void>;
+};
+
+export type Snapshot = {
+  atUs: number;
+  /** of the whole run so far */
+  counts: Counts;
+  /** null: the interval goes on */
+  interval: EngineReport | null;
+  /** what was recorded after the last interval */
+  rest: Stats;
+  window: { startUs: number; endUs: number };
+  /** of the whole run so far */
+  generator: EngineStats;
+  /** of the threads of the engine */
+  traffic: ThreadStats;
+  /** how the law of conservation is broken */
+  violation: string | null;
+  /** where the throughput counts what was verified since the last snapshot */
+  spread: SpreadReport;
+};
+
+/** a snapshot for another thread */
+export type SnapshotState = Omit<Snapshot, 'interval' | 'rest'> & {
+  interval: (Omit<EngineReport, 'stats'> & { stats: StatsState }) | null;
+  rest: StatsState;
+};
+
+/** An interval that has ended. */
+export type EngineReport = {
+  stats: Stats;
+  inFlight: number;
+  /** silentMs: time since the last successful poll, and why; stillMs: time without a new block */
+  silence: { silentMs: number; stillMs: number; words: string } | null;
+  /** by kind; each kind is shown once */
+  warnings: Record<string, string>;
+  reorgs: ReorgEvent[];
+  /** null: not known */
+  loop: LoopReading | null;
+  blocks: BlockTotals;
+};
+
+export type Outcome = 'verified' | 'failed' | 'timed_out' | 'abandoned';
+
+/**
+ * Of an operation that was not verified. included: executed after all; reverted: included without effect; replaced: a
+ * foreign transaction was mined with its nonce; never_sent: unknown to the node; pending: may still be included, or cannot
+ * be determined.
+ */
+export type TransactionStatus = 'included' | 'reverted' | 'replaced' | 'never_sent' | 'pending';
+
+export type Sample = {
+  /** of the wallet in the slice, from 0 */
+  position: number;
+  walletIndex: number;
+  nonce: number;
+  /** null if nothing was signed */
+  hash: string | null;
+  outcome: Outcome;
+  /** failure code; null unless failed */
+  code: string | null;
+  /** due, on the run's clock */
+  intendedAtUs: number;
+  startedAtUs: number;
+  sentAtUs: number | null;
+  acceptedAtUs: number | null;
+  /** block read; not before acceptedAtUs */
+  includedAtUs: number | null;
+  /** when the read was sent that found the effect; null without one */
+  visibleAtUs: number | null;
+  /** effect read back, or given up */
+  endedAtUs: number;
+  blockNumber: number | null;
+  /** null: in no block, or found by its receipt */
+  sighting: Span | null;
+  effect: string | null;
+  target: string | null;
+  /** by its receipt; null if it was verified without one */
+  gasUsed: number | null;
+  /** name of the call; null without names */
+  name: string | null;
+  /** index of the endpoint of the last submission; null with one endpoint */
+  endpoint: number | null;
+};
+
+/** Finality levels of one operation. The operation, its entry in the ledger and its orphan share the object. */
+export type Promised = {
+  /** first instant of each rung; of safe and finalized only if the block was removed */
+  reachedAtUs: Partial<Record<Rung, number>>;
+  /** why it may be broken, by the last check; null: nothing speaks against it */
+  status: TransactionStatus | null;
+  /** rungs that it had reached when the node first did not know its transactions */
+  lostAfter: Rung[] | null;
+  /** sent until that check */
+  hashes: string[];
+};
+
+// figures of the load (stats/)
+
+/** Durations, with a histogram. */
+export interface Distribution {
+  count: number;
+  sumUs: number;
+  /** Infinity if nothing was recorded */
+  minUs: number;
+  maxUs: number;
+  record(valueUs: number): void;
+  add(other: Distribution | DistributionJson | DistributionState): this;
+  percentileUs(percentile: number): number | null;
+  toJSON(): DistributionJson;
+}
+
+/** A distribution as plain data, for another thread. */
+export type DistributionState = Pick<Distribution, 'count' | 'sumUs' | 'minUs' | 'maxUs'> & {
+  places: Uint32Array;
+  times: Float64Array;
+};
+
+/** of verified operations; censored: of operations without a good answer in time, the time waited */
+export type Latencies = Record<
+  'lag' | 'latency' | 'fromStart' | Stage | 'censored' | 'fromStartCensored' | 'timedOut',
+  Distribution
+>;
+
+/** Operations of one name, or sent to one endpoint. */
+export type GroupFigures = {
+  counts: OutcomeCounts;
+  /** operations verified, as far as the throughput counts them in the window; of a stage, in its time */
+  windowVerified: number;
+  gas: GasOfOperations;
+  /** latency of the verified ones */
+  sumUs: number;
+  failures: Record<string, number>;
+  /** of verified operations due inside the window */
+  latency: Distribution;
+  /** of censored operations due inside the window */
+  censored: Distribution;
+};
+
+export type RungFigures = {
+  /** of the operations that reached it, from when each was due */
+  latency: Distribution;
+  /** of the others: how long it was waited for */
+  censored: Distribution;
+  notMeasured: number;
+};
+
+/** The figures of a run, or of a part of its time or of its wallets. */
+export interface StatsFigures {
+  startUs: number;
+  endUs: number;
+  counts: Counts;
+  /** by instants inside the window */
+  window: WindowCounts;
+  /** of operations verified inside the window */
+  gas: GasOfOperations;
+  failures: Record<string, number>;
+  /** latency of operations due in each half of the planned window; without a planned end all are in the first */
+  halves: Array<{ count: number; sumUs: number }>;
+  /** of operations due inside the window */
+  inside: Latencies;
+  outside: Latencies;
+  byName: Record<string, GroupFigures>;
+  /** only with several endpoints */
+  byEndpoint: Record<string, GroupFigures>;
+  /** operations due in the window, by the index of the stage of the schedule; only with --stages */
+  byStage: Record<string, GroupFigures & { counts: Counts }>;
+  /** of operations due in the window; only with --ladder */
+  ladder: Record<string, RungFigures>;
+}
+
+export interface Stats extends StatsFigures {
+  /** adds the figures of another part of the run */
+  add(other: Stats): this;
+  /** of all operations, in the window or not */
+  distribution(name: keyof Latencies): Distribution;
+  stages(): Record<Stage, DistributionJson>;
+  toState(): StatsState;
+}
+
+/** Data with a DistributionState for each Distribution. */
+type Plain<T> = {
+  [K in keyof T]: T[K] extends Distribution ? DistributionState : T[K] extends object ? Plain<T[K]> : T[K];
+};
+
+/** Stats as plain data. */
+export type StatsState = Plain<StatsFigures>;
+
+/** The time over which throughput is spread (stats/throughput.js). fromUs is not in it; toUs equal to fromUs: an instant. */
+export type Span = { fromUs: number; toUs: number };
+
+export type SpanCount = Span & { verified: number; included: number };
+
+/** Of a thread. */
+export type SpreadReport = {
+  /** since the last report */
+  spans: SpanCount[];
+  /** what counts before this instant was reported; exceptions are rare */
+  settledUs: number;
+  /** when blocks were seen last; without blocks the time of the report */
+  sightedUs: number;
+  /** typical time between two sightings; null: not known, or there are no blocks */
+  periodUs: number | null;
+  /** over how long operations are usually spread */
+  spanUs: number | null;
+};

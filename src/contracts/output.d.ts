@@ -1,0 +1,139 @@
+/** What outputs are given, and what they promise (outputs/). */
+import type { SeenBlock } from './chain.d.ts';
+import type { Sample, StressError } from './load.d.ts';
+import type { DistributionJson, IntervalRow, Phase, RunFile, Stage } from './run-file.d.ts';
+
+export type OutputConfig = {
+  out: string | null;
+  junit: string | null;
+  markdown: string | null;
+  samples: string | null;
+  blocks: string | null;
+  hlog: string | null;
+  intervals: string | null;
+  prometheus: { host: string; port: number } | null;
+  verbose: boolean;
+  wide: boolean;
+  quiet: boolean;
+  explain: boolean;
+  logLevel: string;
+  logFormat: string;
+  logFile: string | null;
+  html: string | null;
+  dashboard: { host: string; port: number } | null;
+  /** for the run file, without secrets */
+  redacted: Record<string, unknown>;
+  /** as it was typed, with options from elsewhere, without secrets */
+  commandLine: string;
+};
+
+/** What is known of a stream that may be a terminal. */
+export type Screen = NodeJS.WritableStream & { isTTY?: boolean; columns?: number; writableLength?: number };
+
+/** A text stream that never blocks this thread and is bounded. */
+export interface OutputStream {
+  stream: Screen;
+  /** a line that may be missing while nothing is read */
+  offer: (line: string) => void;
+  /** a text that is never dropped */
+  write: (text: string) => void;
+  /** when nothing waits, or nothing can be written any more */
+  written: () => Promise<void>;
+}
+
+/** A line at the bottom of the terminal that is rewritten. */
+export interface StatusLine {
+  isPossible: boolean;
+  /** one line; the rest is cut off */
+  show: (text: string) => void;
+  erase: () => void;
+}
+
+/** Figures of the run so far, and stages of the interval. */
+export type Totals = {
+  attempts: number;
+  verified: number;
+  /** verified operations per second since the start; null for the drain */
+  runTps: number | null;
+  /** of the operations verified in the interval */
+  stages: Record<Stage, DistributionJson>;
+  /** by rung, of the operations that reached it in the interval */
+  ladder?: Record<string, { latency: DistributionJson }>;
+  /**
+   * the time waited for those that ended in the interval without a good answer in time; row.latency is of the others
+   */
+  censored?: DistributionJson;
+};
+
+/** What outputs are given beside the options. */
+type OutputParts = {
+  /** for text */
+  stream: OutputStream;
+  /** for the running interval */
+  status?: StatusLine;
+  /** what the run is, in a word each, for readers who have not seen its command line */
+  info: Record<string, string>;
+  /** which instance of a larger run this is, for figures and files that are put beside those of the others */
+  instance: { runId: string | null; index: number | null; instances: number | null; attempt?: number } | null;
+};
+
+export type OutputOptions = OutputConfig & { results: string | null } & OutputParts;
+
+/** An output shows or keeps what a run reports. It decides nothing. */
+export type Output = {
+  /** before the set-up: opens its port or checks its file; rejects with a StressError */
+  open?: () => Promise<void>;
+  /** once, before the load */
+  start?: (begun: {
+    /** start of the load on the run's clock */
+    startUs: number;
+    /** time of day then */
+    startedAtMs: number;
+    /** whether the operations are plain calls */
+    isPlain?: boolean;
+  }) => void;
+  notice?: (line: string) => void;
+  /** called for every operation: must be cheap; without it, samples are not sent to the main thread */
+  sample?: (sample: Sample) => void;
+  /** every new block, once and in order */
+  block?: (block: SeenBlock) => void;
+  interval?: (row: IntervalRow, totals: Totals) => void;
+  /** the running interval, about twice a second during the load */
+  live?: (figures: LiveFigures) => void;
+  /**
+   * now and then from the beginning of the load on, with what is known so far, in case that the run does not come to
+   * its end; a StressError if it cannot be kept
+   */
+  checkpoint?: (run: RunFile) => void | Promise<void>;
+  /** no load took place: removes what a checkpoint wrote */
+  discard?: () => void;
+  /**
+   * after the last sample and the last interval, before the run file is made: writes what is left, waits no longer
+   * than 5 s for it, and says what was dropped; error: why not all could be written, which finish() throws again
+   */
+  settle?: () => Promise<{ samplesDropped?: number; error?: StressError | null }>;
+  finish?: (run: RunFile) => void | Promise<void>;
+  /**
+   * in place of finish where there was no load, because the endpoint or what is needed there was missing, or going on
+   * could have done harm
+   */
+  setUpFailed?: (run: RunFile) => void | Promise<void>;
+  /** at the end, also after errors: closes ports and files; never throws */
+  close?: () => Promise<void>;
+};
+
+/** The running interval. */
+export type LiveFigures = {
+  phase: Phase;
+  /** since the start of the phase */
+  elapsedMs: number;
+  /** of the phase; null: not known */
+  lengthMs: number | null;
+  /** since the start of the load */
+  verified: number;
+  inFlight: number;
+  /** verified operations per second of the last interval before the newest sighting; null: none was seen yet */
+  tps: number | null;
+};
+
+export type Address = { host: string; port: number };
