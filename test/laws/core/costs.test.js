@@ -92,6 +92,18 @@ describe('secondsPerBlock()', () => {
     assert.equal(await measure(2, 10), 2);
   });
 
+  it('leaves out the pauses of a chain that makes blocks on demand', async () => {
+    // A block each 50 ms, but for two pauses of a minute, lately and before.
+    const timeS = (/** @type {number} */ number) =>
+      Math.floor(1000 + number * 0.05 + (number > 4950 ? 60 : 0) + (number > 4997 ? 60 : 0));
+    const blockOf = (/** @type {string} */ number) => {
+      return { number, timestamp: `0x${timeS(Number(number)).toString(16)}`, hash: `0x${'1'.repeat(64)}` };
+    };
+    const rpc = fakeRpc({ eth_getBlockByNumber: blockOf });
+    const seconds = (await secondsPerBlock(rpc, { number: 5000, timestampS: timeS(5000) })) ?? Infinity;
+    assert.ok(seconds <= 0.25, `${seconds} s`);
+  });
+
   it('is not known of a short chain, with equal timestamps or those in milliseconds, or after pauses', async () => {
     assert.equal(await measure(12, 2), null);
     assert.equal(await measure(0, 5000), null);

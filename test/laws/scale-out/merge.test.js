@@ -284,6 +284,11 @@ describe('the common window', () => {
     assert.deepEqual([endMs - startMs, shares], [10_000, [1, 0]]);
   });
 
+  test('ends with the last block of an instance whose drain was cut short', () => {
+    const { startMs, endMs, shares } = commonWindow(headersOf({}, { knownMs: 4000 }), clocksOf(), false);
+    assert.deepEqual([startMs, endMs, shares], [START_MS, START_MS + 4000, [0.4, 1]]);
+  });
+
   test('counts intervals whose middle is inside it, in full; rates refer to their length', () => {
     const late = { loadStartMs: START_MS + 2400, windowStartMs: START_MS + 2400 };
     const common = { startMs: START_MS + 250, endMs: START_MS + 3100, shares: [0.9, 0.9] };
@@ -329,6 +334,17 @@ describe('the throughput of instances', () => {
       const between = sum.between(common.startMs - originMs, common.endMs - originMs).verified;
       assert.ok(Math.abs(between - exact) <= 60, `the series has ${between}, not ${exact}`);
     });
+});
+
+test('a rate that an instance does not know is not known of the sum', () => {
+  const grid = new Grid({ loadStartMs: START_MS, windowStartMs: START_MS, endMs: START_MS + 2000, stepMs: 1000 });
+  const rowsOf = (/** @type {number | null} */ tps) =>
+    [8, tps].map((rate, i) => rowOf({ startMs: 1000 * i, endMs: 1000 * (i + 1), tps: rate }));
+  for (const tps of [8, null]) grid.add(/** @type {any} */ ({ intervals: rowsOf(tps) }), START_MS);
+  assert.deepEqual(
+    grid.rows().map(({ tps }) => tps === null),
+    [false, true],
+  );
 });
 
 describe('intervals on one grid', () => {

@@ -8,6 +8,7 @@ import { equalBy } from '../../helpers/equal-by.js';
 import { blockOf, readingsOf, rowOf } from '../../helpers/samples.js';
 
 /** @import { IntervalRow as Row } from '../../../src/contracts/run-file.d.ts' */
+/** @import { SeenBlock } from '../../../src/contracts/chain.d.ts' */
 
 const EMPTY = new Distribution().toJSON();
 
@@ -137,6 +138,26 @@ describe('IntervalLog', () => {
 });
 
 describe('blocks', () => {
+  it('a block with room for another transaction is not full', () => {
+    /** @type {Array<[Partial<SeenBlock>, number]>} */
+    const rows = [
+      [{ transactions: 1, ours: 1, gasUsed: 11_500_000, ownGasLimit: 12_600_000 }, 0],
+      [{ transactions: 2, ours: 2, gasUsed: 23_000_000, ownGasLimit: 25_200_000 }, 1],
+      [{ transactions: 1, ours: 1, gasUsed: 11_500_000, ownGasLimit: 20_000_000 }, 1],
+      // The gas limits of others are not known: a block that is half empty proves nothing.
+      [{ transactions: 1, ours: 0, gasUsed: 11_500_000, ownGasLimit: 0 }, 0],
+      [{ transactions: 2, ours: 1, gasUsed: 23_000_000, ownGasLimit: 12_600_000 }, 1],
+    ];
+    for (const [given, full] of rows)
+      assert.equal(totalsOfBlock(blockOf({ gasLimit: 30_000_000, ...given })).full, full, JSON.stringify(given));
+  });
+
+  it('the shares of blocks that are nearly empty have two digits', () => {
+    const sharesOf = (/** @type {number} */ gasUsed) =>
+      Object.keys(totalsOfBlock(blockOf({ gasLimit: 1_000_000, gasUsed })).fullness ?? {});
+    assert.deepEqual([513, 9990, 0, 384_000].flatMap(sharesOf), ['0.051', '1', '0.0', '38.4']);
+  });
+
   it('a block is full without room for twice the mean transaction; the longest gap stays', () => {
     const block = { transactions: 3, ours: 3, gasLimit: 1000 };
     const first = addBlocks(

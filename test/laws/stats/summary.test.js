@@ -32,6 +32,17 @@ describe('buildRunFile()', () => {
       ],
     );
     assert.equal('byStage' in runFileOf(), false, 'only with --stages');
+    // The drain was cut short: nothing is known after the last block.
+    const ratesUs = 500_000;
+    const cut = runFileOf({ stats: recorder.rest(), durationUs: 1_500_000, ratesUs, schedule });
+    assert.deepEqual(
+      cut.byStage?.map(({ tps }) => tps),
+      [2, null],
+    );
+    assert.deepEqual(
+      Object.keys(cut.unmeasured).filter((pointer) => pointer.startsWith('/byStage')),
+      ['/byStage/1/tps'],
+    );
   });
 
   it('what could not be measured is null with a reason, never 0', () => {
