@@ -99,7 +99,7 @@ function timeOf(rows) {
 function pointsOf({ intervals, series }) {
   if (series === undefined || series.verified.length <= intervals.length) return [];
   let i = 0;
-  return Series.from(series)
+  const points = Series.from(series)
     .points()
     .flatMap(({ fromMs, toMs, ...amounts }) => {
       while (i < intervals.length && intervals[i].endMs <= (fromMs + toMs) / 2) i += 1;
@@ -116,6 +116,10 @@ function pointsOf({ intervals, series }) {
         ...(rates && { perSecond: { ...rates, gas: (1000 * amounts.gas) / lengthMs } }),
       };
     });
+  // All charts end at the same time, so that they are zoomed together.
+  const lastMs = points.at(-1)?.endMs ?? 0;
+  const drain = intervals.filter(({ phase, endMs }) => phase === 'drain' && endMs > lastMs);
+  return [...points, ...drain.map((row) => ({ ...row, startMs: Math.max(row.startMs, lastMs) }))];
 }
 
 /** @param {Pick<RunFile, 'end'>} run */

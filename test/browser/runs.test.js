@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { rounded } from '../../src/report/charts.js';
-import { perSecond } from '../../src/report/run-charts.js';
 import { startAnvil } from '../helpers/anvil.js';
 import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
 import { exited, readJson } from '../helpers/cli.js';
@@ -48,7 +47,7 @@ describe('the page of several runs in a browser', { skip: NO_BROWSER, timeout: 1
     const [, ...rates] = await dataOf(page, 'tps');
     rates.forEach((values, i) => {
       const rows = runs[i].intervals.filter(({ phase }) => phase === 'load');
-      const rates = rows.map((row) => rounded(perSecond(row, row.counts.verified))).filter((value) => value !== null);
+      const rates = rows.map(({ tps }) => rounded(tps)).filter((value) => value !== null);
       assert.deepEqual(
         values.filter((value) => value !== null),
         rates,
