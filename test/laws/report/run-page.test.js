@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { runData } from '../../../src/report/run-charts.js';
 import { runPage } from '../../../src/report/run-page.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { buildPartialRunFile } from '../../../src/stats/run-file.js';
@@ -54,6 +55,16 @@ describe('the page of a run', () => {
   for (const name of ['open-loop-with-drops', 'reorg', 'plain-calls', 'interrupted'])
     it(`is that which is kept: ${name}`, () =>
       assertGoldenPage(name, runPage(JSON.parse(readFileSync(new URL(`${name}.json`, FIXTURES), 'utf8')))));
+
+  it('all charts over time end together, also where the throughput has more points than the run has intervals', () => {
+    const drain = rowOf({ phase: 'drain', startMs: 6000, endMs: 6048, tps: null });
+    const series = { startMs: -1000, stepMs: 1000, verified: [1, 5, 5, 5, 5, 5, 4], gas: [0, 0, 0, 0, 0, 0, 0] };
+    const { time, charts } = runData(runFileOf({ intervals: [rowOf({ startMs: 0, endMs: 6000 }), drain], series }));
+    const ends = Object.values(charts).flatMap((list) => list.map((chart) => (chart.time ?? time).to.at(-1)));
+    assert.deepEqual([...new Set(ends)], [6.048]);
+    const [tps] = charts.load;
+    assert.deepEqual(tps.series[0].values, [5, 5, 5, 5, 5, 4, null]);
+  });
 
   it('has the command line of the run, and its configuration', () => {
     const run = runFileOf({
