@@ -3,7 +3,7 @@ import { oneLine, withoutKeys } from '../errors.js';
 import { isWorkloadFile } from '../files.js';
 
 /**
- * The table of workloads. Those that come with the program are written to the contract of contract.d.ts, as a user's file
+ * The table of workloads. Those that come with the program are written to the contract of contracts/workload.d.ts, as a user's file
  * is; their settings are options of the command line, or numbers of --set. The file of a workload has the name of its row,
  * and is loaded when the workload is chosen.
  *
