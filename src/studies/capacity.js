@@ -31,6 +31,7 @@ const BLOCKS_PER_RUN = 10;
 const SHORTEST_MS = 8000;
 /** A warm-up lasts at least this many times the latency of the pilot run, whose wallets are all busy. */
 const LATENCIES_PER_WARMUP = 2;
+const LAST_RUNS = 3;
 /** A run was too short if the blocks came slower than expected by this factor. */
 const SLOWER_BLOCKS = 1.25;
 
@@ -53,7 +54,8 @@ export class Capacity {
   /** A run was made again because it was too short. */
   #isLonger = false;
   #spentWei = 0n;
-  #longestRunMs = 0;
+  /** Of the last runs, with their set-up. @type {number[]} */
+  #tookMs = [];
   /** Of the pilot run, 99 %. @type {number | null} */
   #latencyMs = null;
   #wallets;
@@ -112,7 +114,8 @@ export class Capacity {
 
   /** @returns {Find['stopped']} why no further run is made */
   get isOver() {
-    if (this.leftMs < this.#longestRunMs) return 'time';
+    // One that was far above the limit, early in the search, took longer than the next ones will.
+    if (this.leftMs < Math.max(0, ...this.#tookMs)) return 'time';
     return this.#leftWei === 0n ? 'fees' : null;
   }
 
@@ -147,7 +150,7 @@ export class Capacity {
     if (blocks.count > 0) this.#intervalsMs.push(blockIntervalMs(blocks, window.durationMs));
     else if (!this.#isOfCalls && window.durationMs > 0 && this.#intervalMs === null)
       this.#intervalsMs.push(2 * window.durationMs);
-    this.#longestRunMs = Math.max(this.#longestRunMs, tookMs);
+    this.#tookMs = [...this.#tookMs, tookMs].slice(-LAST_RUNS);
     const { capWei, setUpWei, spentWei, leftWei = null } = spending;
     // Without an audit a run has spent its limit at most.
     this.#spentWei += BigInt(spentWei ?? 0) || BigInt(setUpWei ?? 0) + BigInt(leftWei ?? capWei ?? 0);
