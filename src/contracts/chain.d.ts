@@ -454,8 +454,8 @@ export type Reorg = {
   hash: string | null;
   depth: number;
   /**
-   * hashes of transactions in them that were watched for and not told of, for want of confirmations; they are watched
-   * for again
+   * hashes of watched transactions in these blocks that did not have their confirmations yet; the detector watches them
+   * again
    */
   unconfirmed: string[];
 };

@@ -330,7 +330,7 @@ export type Snapshot = {
   atUs: number;
   /** of the whole run so far */
   counts: Counts;
-  /** null: the interval goes on */
+  /** null: the interval has not ended */
   interval: EngineReport | null;
   /** what was recorded after the last interval */
   rest: Stats;

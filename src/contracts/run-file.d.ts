@@ -186,7 +186,10 @@ export type StageJson = Pick<RateStage, 'fromPerSecond' | 'toPerSecond'> &
     DistributionJson
   > & { counts: Counts };
 
-/** Promised operations that are not in the chain at the end, by cause, and those that are in it only because stress sent them again. */
+/**
+ * broken: operations whose finality level was reached and that no block has at the end, by cause; restored: operations that
+ * a block has only because stress sent them again
+ */
 type Broken = { broken: Record<'lost' | 'replaced' | 'reorged' | 'unknown', number>; restored: number };
 
 /** The same in the run file; null if not measured. */

@@ -88,7 +88,7 @@ export interface Call {
 
 /** Signed by the account that it is about, the authority; nonce is that of the authority. */
 export interface Authorization {
-  /** 0: any chain. */
+  /** 0: valid on all chains. */
   chainId: number | bigint;
   /** The contract whose code the authority gets. */
   address: string;

@@ -155,8 +155,6 @@ class Search {
   #latencies = [];
   /** Shares of the time for which the load of runs that held waited for a CPU. @type {number[]} */
   #waitedShares = [];
-  /** Values whose runs were made again because other programs had the CPU. @type {Set<number>} */
-  #again = new Set();
   /** Runs of the current trial that do not count. */
   #repeats = 0;
   /** Operations per unit of the value. @type {number | null} */
@@ -306,9 +304,7 @@ class Search {
     const usualShare = this.#waitedShares.length === 0 ? 0 : median(this.#waitedShares);
     const isNear = askedPerSecond !== null && (achievedPerSecond ?? 0) >= NEARLY * askedPerSecond;
     const isChance = isNear && waitedShare >= Math.max(DISTURBED, MORE * usualShare) && limit?.isOurs !== false;
-    if (!isChance || this.#again.has(value)) return null;
-    this.#again.add(value);
-    return `other programs had the CPU ${percent(waitedShare)} of the time`;
+    return isChance && this.#repeats === 0 ? `other programs had the CPU ${percent(waitedShare)} of the time` : null;
   }
 
   /**

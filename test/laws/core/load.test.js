@@ -42,6 +42,7 @@ function coarseClock() {
  * @param {(nowUs: number) => Counts} [options.counts]
  * @param {(nowUs: number) => SpanCount[]} [options.spansAt] what counts since the last snapshot
  * @param {(nowUs: number) => number} [options.settledAt]
+ * @param {number | null} [options.periodUs] typical time between two sightings
  * @param {number | null} [options.spanUs] over how long operations are spread
  * @param {Output['live']} [options.live]
  * @param {() => Promise<void>} [options.drain]
@@ -55,6 +56,7 @@ async function loadOf({
   counts = zeroCounts,
   spansAt = () => [],
   settledAt = (nowUs) => nowUs,
+  periodUs = null,
   spanUs = null,
   live,
   ...others
@@ -89,7 +91,7 @@ async function loadOf({
       generator: {},
       traffic: { transport: {} },
       violation: null,
-      spread: { spans: spansAt(nowUs), settledUs: settledAt(nowUs), sightedUs: nowUs, periodUs: null, spanUs },
+      spread: { spans: spansAt(nowUs), settledUs: settledAt(nowUs), sightedUs: nowUs, periodUs, spanUs },
     }),
     setWindow: (/** @type {Plan} */ { startUs, endUs }) => void intervals.setWindow(startUs, endUs),
   });
@@ -147,6 +149,21 @@ it('a row waits for its rate twice as long as operations are spread', async () =
     const settledAt = (/** @type {number} */ nowUs) => nowUs - 350_000;
     const { rows } = await loadOf({ settledAt, spanUs });
     assert.equal(rows[0].tps !== null, isKnown, `${spanUs}`);
+  }
+});
+
+it('a row has no rate where the window is shorter than the time between two blocks and has none', async () => {
+  for (const [periodUs, isKnown] of /** @type {const} */ ([
+    [1e9, false],
+    [1000, true],
+    [null, true],
+  ])) {
+    const { rows } = await loadOf({ durationMs: 600, intervalMs: 1000, periodUs });
+    const load = rows.filter(({ phase }) => phase === 'load');
+    assert.deepEqual(
+      load.map(({ tps }) => tps !== null),
+      [isKnown],
+    );
   }
 });
 
