@@ -65,7 +65,9 @@ async function loadOf({
   const stop = new Stop();
   /** @type {IntervalRow[]} */
   const rows = [];
-  const outputs = /** @type {any[]} */ ([{ interval: (/** @type {IntervalRow} */ row) => rows.push(row), live }]);
+  const outputs = /** @type {any[]} */ ([
+    { interval: (/** @type {IntervalRow} */ row) => rows.push({ ...row }), live },
+  ]);
   const intervals = new Recorder([0], 0);
   const engine = /** @type {any} */ ({
     prepare: async () => {},
