@@ -14,7 +14,7 @@ const PLUG_INS = ['inclusion', 'outputs', 'probes', 'transport', 'workloads'];
 const LEAVES = ['clock.js', 'deadlines.js', 'errors.js', 'random.js', 'similar-names.js', 'text.js'];
 const BELOW_PLUG_INS = ['chain', 'stats', 'files.js', 'json-file.js', ...LEAVES];
 /** The core never imports the annexes: report/, studies/, scale-out/. */
-const BELOW_CORE = ['consistency', ...PLUG_INS, ...BELOW_PLUG_INS];
+const BELOW_CORE = ['observers', ...PLUG_INS, ...BELOW_PLUG_INS];
 
 /**
  * What each part may import from src/, besides itself. Imports point down only; what is not listed is
@@ -30,7 +30,7 @@ const MAY_IMPORT = {
   'src/studies': ['core', ...BELOW_CORE],
   'src/scale-out': ['studies', ...BELOW_CORE],
   ...Object.fromEntries(PLUG_INS.map((folder) => [`src/${folder}`, BELOW_PLUG_INS])),
-  'src/consistency': ['chain', ...LEAVES],
+  'src/observers': BELOW_PLUG_INS,
   'src/chain': LEAVES,
   'src/contracts': [],
   'src/stats': LEAVES,
@@ -184,7 +184,7 @@ export default [
   {
     files: ['src/**/*.js'],
     // The reader itself, and what compares answers as nodes print them.
-    ignores: ['src/chain/answers.js', 'src/consistency/**', 'src/workloads/call*.js'],
+    ignores: ['src/chain/answers.js', 'src/observers/consistency/**', 'src/workloads/call*.js'],
     rules: { 'no-restricted-syntax': ['error', ...MODULE_STATE, ...SHELLS, ...RAW_ANSWERS] },
   },
   { files: ['src/{cli,outputs}/**/*.js'], rules: { 'no-console': 'off' } },

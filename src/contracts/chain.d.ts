@@ -2,7 +2,7 @@
  * What the rooms below the load promise: what a node's answers become (chain/answers.js, chain/refusals.js), JSON-RPC, keys
  * and fees, the transport, and the inclusion of transactions.
  */
-import type { Clock, Promised, Span, StressError } from './load.d.ts';
+import type { Clock, Span, StressError } from './load.d.ts';
 import type { Call as OwnCall } from './workload.d.ts';
 
 /**
@@ -464,7 +464,6 @@ export type Reorg = {
 export type Watcher = {
   setInclusion: (hash: string, inclusion: Inclusion) => void;
   startedAtUs?: number;
-  promise?: Promised | null;
 };
 
 /** Used in place of eth_sendRawTransaction. Resolves with the answer, which has to be the hash; rejects like Rpc.call. */
@@ -485,8 +484,8 @@ export type InclusionDetector = {
   submit?: Submit;
   /** forgets a hash, found or not */
   unwatch: (hash: string) => void;
-  /** of a hash that was found in no block yet */
-  watcherOf: (hash: string) => Watcher | undefined;
+  /** whether it waits for this transaction */
+  isWatched: (hash: string) => boolean;
   /** whether the block was read and has its confirmations */
   hasPassed: (number: number) => boolean;
   /**

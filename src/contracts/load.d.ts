@@ -8,6 +8,8 @@ import type {
   EngineConfig,
   HeaderConfig,
   Request,
+  Rpc,
+  SeenBlock,
   Sender,
   ThreadStats,
   Wallet,
@@ -22,8 +24,10 @@ import type {
   GasOfOperations,
   LoopReading,
   OutcomeCounts,
+  IntervalRow,
   ReorgEvent,
-  Rung,
+  Reorgs,
+  RunFile,
   Stage,
   StartFacts,
   WindowCounts,
@@ -381,6 +385,8 @@ export type Sample = {
   nonce: number;
   /** null if nothing was signed */
   hash: string | null;
+  /** all that were sent for it, and for earlier operations with the same nonce */
+  hashes: readonly string[];
   outcome: Outcome;
   /** failure code; null unless failed */
   code: string | null;
@@ -389,6 +395,8 @@ export type Sample = {
   startedAtUs: number;
   sentAtUs: number | null;
   acceptedAtUs: number | null;
+  /** when a submission was answered with the receipt (--inclusion sync) */
+  receiptAtUs: number | null;
   /** block read; not before acceptedAtUs */
   includedAtUs: number | null;
   /** when the read was sent that found the effect; null without one */
@@ -408,16 +416,113 @@ export type Sample = {
   endpoint: number | null;
 };
 
-/** Finality levels of one operation. The operation, its entry in the ledger and its orphan share the object. */
-export type Promised = {
-  /** first instant of each rung; of safe and finalized only if the block was removed */
-  reachedAtUs: Partial<Record<Rung, number>>;
-  /** why it may be broken, by the last check; null: nothing speaks against it */
-  status: TransactionStatus | null;
-  /** rungs that it had reached when the node first did not know its transactions */
-  lostAfter: Rung[] | null;
-  /** sent until that check */
-  hashes: string[];
+// observers (src/observers/): they listen to the load, and hand facts to the run file
+
+/** An operation for those who keep something of it. */
+export type OperationIdentity = Pick<Sample, 'walletIndex' | 'nonce' | 'startedAtUs' | 'hashes'> & {
+  /** absent: it has ended */
+  live?: Pick<Sample, 'intendedAtUs' | 'acceptedAtUs' | 'receiptAtUs'>;
+};
+
+/** An operation whose block left the chain. seenAtUs: when that block was read; null: the operation had ended */
+export type RemovedOperation = OperationIdentity & { blockNumber: number; seenAtUs: number | null };
+
+/** Listens in a thread of the load. What it throws detaches it. */
+export type Observer = {
+  /** the load begins */
+  begin?: () => void;
+  /** a block was read */
+  block?: (block: SeenBlock) => void;
+  /** an operation has ended: must be cheap */
+  operation?: (sample: Sample) => void;
+  /** blocks from this number on left the chain */
+  reorg?: (blockNumber: number, removed: readonly RemovedOperation[]) => void;
+  /** of an operation that was not verified, or whose transaction the node has lost */
+  status?: (operation: OperationIdentity, status: TransactionStatus) => void;
+  /** its facts since the last interval ended, plain data and distributions; false: the interval goes on */
+  interval?: (endsInterval: boolean) => unknown;
+  /** after the drain; facts that it has only now are part of the next interval */
+  finish?: () => Promise<void>;
+};
+
+/** What an observer in a thread can use. */
+export type ObserverTools = {
+  rpc: Pick<Rpc, 'call' | 'gather'>;
+  clock: Clock;
+  /** by position */
+  accounts: ReadonlyArray<{ wallet: { address: string } }>;
+  workload: Workload;
+  /** operations in flight per wallet */
+  inFlight: number;
+  /** of the load that this thread has, as a fraction */
+  share: number;
+  /** whether operations due then count in the window */
+  isInWindow: (dueUs: number) => boolean;
+  /** whether an operation in flight waits for this transaction */
+  isWatched: (hash: string) => boolean;
+  /** mean time between two blocks */
+  blockMs: () => number;
+  /** plain data for the side of the run */
+  post: (message: unknown) => void;
+  onBug: (error: Error) => void;
+};
+
+/** What the run has when its observers are made, before the load. */
+export type OpenOptions = {
+  rpc: Rpc;
+  wallets: readonly Wallet[];
+  /** name of the detector; null: plain calls */
+  inclusion: string | null;
+  /** of the load; null: closed loop */
+  ratePerSecond: number | null;
+  /** highest rate that can be scheduled */
+  highest: number;
+  /** operations that begin at once */
+  first: number;
+  isMix: boolean;
+  /** a thread beside the load; its module, its task, and what it posts */
+  openThread: (module: URL, task: object, onMessage: (message: unknown) => void) => SideThread;
+  /** ends early with the run */
+  unlessStopped: <T>(action: () => Promise<T>) => Promise<T>;
+};
+
+/** A thread beside the load. */
+export type SideThread = {
+  post: (message: object) => void;
+  /** its result, or why there is none */
+  result: Promise<unknown>;
+  finish: (message: object, timeoutMs: number) => Promise<unknown>;
+};
+
+/** The side of the run of an observer, in the main thread. */
+export type RunObserver = Pick<Observer, 'block' | 'status'> & {
+  /** of its sides in the threads: plain data; absent: it has none there */
+  plan?: unknown;
+  begin?: (watch: { warnOf: Warn; warnOnce: Warn }) => void;
+  /** from its side in a thread */
+  message?(message: unknown): void;
+  snapshot?: (snapshot: Snapshot) => void;
+  /** its members of the row of the interval that has ended */
+  row?: () => Partial<IntervalRow>;
+  /** the load is over, the audit follows */
+  drained?(facts: unknown): Promise<void> | void;
+  /** after the audit */
+  finish?: (ended: RunEnd) => Promise<void>;
+  /** its members of the run file, by the facts of all threads so far */
+  describe(facts: unknown): { members: Partial<RunFile>; unmeasured?: Record<string, string> };
+};
+
+type Warn = (kind: string, words: string) => void;
+
+export type RunEnd = {
+  rpc: Rpc;
+  /** why there is none; null: there is one */
+  noAudit: string | null;
+  isAborted: boolean;
+  reorgs: Reorgs;
+  /** as the load has counted it */
+  gas: GasOfOperations;
+  intervals: readonly IntervalRow[];
 };
 
 // figures of the load (stats/)
@@ -462,7 +567,8 @@ export type GroupFigures = {
   censored: Distribution;
 };
 
-export type RungFigures = {
+/** Operations by a finality level. */
+export type LevelFigures = {
   /** of the operations that reached it, from when each was due */
   latency: Distribution;
   /** of the others: how long it was waited for */
@@ -490,8 +596,8 @@ export interface StatsFigures {
   byEndpoint: Record<string, GroupFigures>;
   /** operations due in the window, by the index of the stage of the schedule; only with --stages */
   byStage: Record<string, GroupFigures & { counts: Counts }>;
-  /** of operations due in the window; only with --ladder */
-  ladder: Record<string, RungFigures>;
+  /** of observers, by name */
+  facts: Record<string, unknown>;
 }
 
 export interface Stats extends StatsFigures {

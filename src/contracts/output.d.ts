@@ -57,8 +57,8 @@ export type Totals = {
   runTps: number | null;
   /** of the operations verified in the interval */
   stages: Record<Stage, DistributionJson>;
-  /** by rung, of the operations that reached it in the interval */
-  ladder?: Record<string, { latency: DistributionJson }>;
+  /** of observers, by name */
+  facts?: Record<string, unknown>;
   /**
    * the time waited for those that ended in the interval without a good answer in time; row.latency is of the others
    */

@@ -31,8 +31,6 @@ type Described = {
   /** absent in files of release 0.2.0 */
   series: Series;
   audit: AuditReport | null;
-  /** with --check; null: without a result */
-  consistency?: Consistency | null;
   spending: Spending;
   /** why a member is null, by its JSON pointer */
   unmeasured: Record<string, string>;
@@ -68,6 +66,8 @@ export type RunFile = Described & {
   byStage?: StageJson[];
   /** with --ladder; null: the chain lacks the rung */
   ladder?: BrokenJson & { rungs: Record<string, RungJson | null> };
+  /** with --check; null: without a result */
+  consistency?: Consistency | null;
   lag: DistributionJson;
   blocks: BlockTotals;
   probes: Readings | null;
@@ -92,9 +92,8 @@ export type RunParts = Described & {
   generator: Omit<GeneratorFacts, 'cpuUsPerVerified'>;
   isOpenLoop: boolean;
   schedule: Schedule | null;
-  gasRate: GasRateFacts | null;
-  /** with --ladder; lacks: why a rung is not followed */
-  promises?: { rungs: Rung[]; lacks: Record<string, string>; found: BrokenPromises | { why: string } };
+  /** members that observers know */
+  observed: Partial<RunFile>;
   thresholds: Threshold[];
 };
 

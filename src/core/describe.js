@@ -16,7 +16,7 @@ import { SetUpCosts, describeSpending } from './costs.js';
 /**
  * @import { Rpc, ThreadStats } from '../contracts/chain.d.ts'
  * @import { Config, Surroundings } from '../contracts/load.d.ts'
- * @import { AuditReport, BrokenPromises, Consistency, InstanceFacts, RunFile, StartFacts, Verdict } from '../contracts/run-file.d.ts'
+ * @import { AuditReport, InstanceFacts, RunFile, StartFacts, Verdict } from '../contracts/run-file.d.ts'
  * @import { StressError } from '../errors.js'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { Balance } from './costs.js'
@@ -29,7 +29,7 @@ import { SetUpCosts, describeSpending } from './costs.js';
  * @typedef {Pick<Opened, 'times' | 'workers' | 'common' | 'isEmbedded'> & {endpoints: Pick<Endpoints, 'sending' | 'health' | 'stats'> & {rpc: Pick<Rpc, 'display'>}}}
  *   Site
  *
- * @typedef {Pick<Prepared, 'environment' | 'valueWei' | 'schedule' | 'warmUp' | 'ladder'> & {ready: Described}} Parts
+ * @typedef {Pick<Prepared, 'environment' | 'valueWei' | 'schedule'> & {ready: Described}} Parts
  *
  * @typedef {Pick<Ready, 'sender' | 'costs' | 'inclusion'> & {chain: Partial<Ready['chain']>}} Described
  *
@@ -37,8 +37,7 @@ import { SetUpCosts, describeSpending } from './costs.js';
  * @property {LoadSoFar} loaded
  * @property {{report: AuditReport | null, reason: string}} audited reason: why there is no report
  * @property {Balance} decrease of the balance during the load
- * @property {BrokenPromises | {why: string}} promises
- * @property {Consistency | {why: string}} [consistency] with --check consistency, when the load has ended
+ * @property {{members: Partial<RunFile>, unmeasured: Record<string, string>}} observed
  * @property {string[]} warnings
  * @property {number} untilUs
  * @property {string} end
@@ -57,10 +56,10 @@ export function describeRun(
   { stop },
   site,
   prepared,
-  { loaded, audited, decrease, promises, consistency, warnings, ...ended },
+  { loaded, audited, decrease, observed, warnings, ...ended },
 ) {
   const { times, endpoints: network, workers, common } = site;
-  const { ready, environment, valueWei, schedule, warmUp } = prepared;
+  const { ready, environment, valueWei, schedule } = prepared;
   const { report } = audited;
   const { stats, window, intervals, windowStartedAtMs, loadStartUs, throughput } = loaded;
   const windowEndUs = Math.min(window.endUs, ended.untilUs);
@@ -75,7 +74,7 @@ export function describeRun(
     ...(traffic.batches.why === null ? { '/generator/batches/why': 'no batch was refused' } : {}),
     ...(traffic.submissionBatches?.why === null ? { '/generator/submissionBatches/why': 'no batch was refused' } : {}),
     ...missingFacts(prepared),
-    ...(consistency !== undefined && 'why' in consistency ? { '/consistency': consistency.why } : {}),
+    ...observed.unmeasured,
     ...spending.unmeasured,
   };
   return {
@@ -114,11 +113,9 @@ export function describeRun(
     },
     isOpenLoop: schedule !== null,
     schedule,
-    gasRate: warmUp?.gas?.facts ?? null,
-    ...(prepared.ladder && { promises: { ...prepared.ladder, found: promises } }),
+    observed: observed.members,
     thresholds: config.thresholds,
     audit: report,
-    ...(consistency !== undefined && { consistency: 'why' in consistency ? null : consistency }),
     spending: spending.facts,
     unmeasured,
   };
@@ -220,7 +217,7 @@ export function describeFailedSetUp(error, config, surroundings, { endpoints, ..
   const site = { ...opened, endpoints: endpoints ?? none };
   const ready = { chain: {}, sender: null, costs: new SetUpCosts(null), inclusion: null };
   const environment = describeEnvironment(config, surroundings, site, ready);
-  const prepared = { ready, environment, valueWei: 0n, schedule: null, warmUp: null, ladder: null };
+  const prepared = { ready, environment, valueWei: 0n, schedule: null };
   const loaded = {
     stats: new Stats(untilUs),
     window: { startUs: untilUs, endUs: untilUs },
@@ -239,7 +236,13 @@ export function describeFailedSetUp(error, config, surroundings, { endpoints, ..
     windowStartedAtMs: opened.times.timeOfDayMs(untilUs),
   };
   const about = { warnings: [error.message], untilUs, end: 'set_up_failed', samplesDropped: 0 };
-  const outcome = { loaded, audited: { report: null, reason: why }, decrease: { why }, promises: { why }, ...about };
+  const outcome = {
+    loaded,
+    audited: { report: null, reason: why },
+    decrease: { why },
+    observed: { members: {}, unmeasured: {} },
+    ...about,
+  };
   const run = buildRunFile(describeRun(config, surroundings, site, prepared, outcome));
   const verdict = verdictOf(error);
   const pointers = Object.keys(run.unmeasured).filter((pointer) => pointer !== '/verdict');

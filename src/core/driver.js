@@ -7,7 +7,6 @@ import { Queue } from './queue.js';
  * @import { Clock, Sample } from '../contracts/load.d.ts'
  * @import { Recorder } from '../stats/recorder.js'
  * @import { FeeBudget, Reservation } from './budget.js'
- * @import { Ladder } from './ladder.js'
  * @import { Account } from './nonces.js'
  * @import { Pacer } from './pacer.js'
  * @import { Recovery } from './recovery.js'
@@ -29,8 +28,7 @@ import { Queue } from './queue.js';
  * @property {Recorder} recorder
  * @property {Pacer} pacer
  * @property {FeeBudget | null} [budget] null: no limit
- * @property {Ladder | null} [ladder] null: promises are not followed
- * @property {(sample: Sample) => void} onSample
+ * @property {((sample: Sample) => void) | null} onSample null: nobody listens
  * @property {(reason: StopReason, error?: Error) => void} onStop
  *
  * @typedef {'iterations' | 'foreign_sender' | 'no_wallets' | 'workload_failed' | 'max_spend' | 'chain_replaced' | 'internal'}
@@ -243,8 +241,7 @@ export class Driver {
       const { account, nonce } = operation;
       this.live.delete(operation);
       this.options.recorder.add(sample);
-      this.options.onSample(sample);
-      this.options.ladder?.ended(operation, sample);
+      this.options.onSample?.(sample);
       if (sample.outcome === 'verified') {
         account.settle(nonce, 'executed');
         account.failuresInRow = 0;

@@ -1,6 +1,7 @@
 import { Deadlines } from '../deadlines.js';
 import { InternalError, UnavailableError } from '../errors.js';
 import { detectors } from '../inclusion/index.js';
+import { Observers } from '../observers/index.js';
 import { probes } from '../probes/index.js';
 import { addBlocks, noBlocks, totalsOfBlock } from '../stats/blocks.js';
 import { merge } from '../stats/merge.js';
@@ -9,7 +10,6 @@ import { Recorder } from '../stats/recorder.js';
 import { noReorgs, reorgsOf } from '../stats/reorgs.js';
 import { FeeBudget } from './budget.js';
 import { Driver } from './driver.js';
-import { Ladder } from './ladder.js';
 import { Ledger } from './ledger.js';
 import { changedAt, createPacer, stageEndsUs } from './pacer.js';
 import { runCall, runSteps, runTransaction } from './operation.js';
@@ -19,8 +19,8 @@ import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './su
 
 /**
  * @import { Block, EngineConfig, Fees, InclusionDetector, Reorg, Rpc, SeenBlock, Sighting, Signer, ThreadStats } from '../contracts/chain.d.ts'
- * @import { Clock, Engine, EngineReport, Plan, Schedule, Snapshot, SpreadReport, TransactionWorkload, Workload } from '../contracts/load.d.ts'
- * @import { EngineStats, ReorgEvent, Resubmissions, Rung } from '../contracts/run-file.d.ts'
+ * @import { Clock, Engine, EngineReport, ObserverTools, Plan, Schedule, Snapshot, SpreadReport, TransactionWorkload, Workload } from '../contracts/load.d.ts'
+ * @import { EngineStats, ReorgEvent, Resubmissions } from '../contracts/run-file.d.ts'
  * @import { DetectorRow } from '../inclusion/index.js'
  * @import { DriverOptions } from './driver.js'
  * @import { Account } from './nonces.js'
@@ -43,7 +43,9 @@ import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './su
  * @property {ChainTools | null} chain null: plain calls
  * @property {DetectorRow['create']} [createDetector] default: the one that chain names
  * @property {() => number} [random] from 0 to 1
- * @property {DriverOptions['onSample']} onSample
+ * @property {DriverOptions['onSample']} onSample beside the observers; null: nobody listens
+ * @property {Readonly<Record<string, unknown>>} [observers] plans by name
+ * @property {(name: string, message: unknown) => void} [onMessage] of an observer for its side of the run
  * @property {(block: SeenBlock) => void} onBlock
  * @property {DriverOptions['onStop']} onStop
  * @property {() => ThreadStats} traffic of this thread
@@ -59,7 +61,6 @@ import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './su
  * @property {string} inclusion name of the detector
  * @property {bigint | null} capWei limit of fees; null: none
  * @property {number} confirmations blocks required on top before an operation counts as included
- * @property {Rung[]} [rungs] of the ladder; none: without --ladder
  */
 
 /** @implements {Engine<Ledger>} */
@@ -76,8 +77,7 @@ export class ThreadEngine {
   #recovery = null;
   /** Null: no limit. @type {FeeBudget | null} */
   #budget = null;
-  /** Null: without --ladder. @type {Ladder | null} */
-  #ladder = null;
+  #observers = new Observers();
   #deadlines;
   /** Those with operations that may not have ended, in order. @type {Sighting[]} */
   #sightings = [];
@@ -100,7 +100,7 @@ export class ThreadEngine {
 
   /** @param {EngineOptions} options */
   constructor(options) {
-    const { config, clock, accounts, schedule, share, onSample, onStop } = options;
+    const { config, clock, accounts, schedule, share, onStop } = options;
     this.#options = options;
     this.#random = options.random ?? Math.random;
     this.#retryPolicy = new RetryPolicy(this.#random);
@@ -111,17 +111,17 @@ export class ThreadEngine {
     );
     this.#ledger = new Ledger(accounts, () => onStop('foreign_sender'));
     this.#deadlines = new Deadlines(clock, config.txTimeoutMs);
+    const operations = this.#operations();
     this.#driver = new Driver({
       clock,
       accounts,
-      onSample,
+      onSample: inTurn(options.onSample, this.#observers.operation),
       onStop,
-      ...this.#operations(),
+      ...operations,
       recorder: this.#recorder,
       pacer: createPacer(schedule, share),
       inFlight: config.inFlight,
       budget: this.#budget,
-      ladder: this.#ladder,
       ...iterationsOf(options),
     });
   }
@@ -136,7 +136,7 @@ export class ThreadEngine {
       };
     }
     const { signer, fees, chainId, startBlock, startHash, ...about } = /** @type {ChainTools} */ (chain);
-    const { confirmations, capWei, rungs = [] } = about;
+    const { confirmations, capWei } = about;
     const gasLimitOf = gasLimitsOf(workload);
     const budget = capWei === null ? null : new FeeBudget({ capWei, fees, gasLimitOf });
     const createDetector = this.#options.createDetector ?? detectors[about.inclusion].create;
@@ -153,7 +153,7 @@ export class ThreadEngine {
         budget?.observe(block);
         const seen = this.#describe(block, gasLimitOf(0, accounts[0].wallet.nonce));
         this.#blocks = addBlocks(this.#blocks, totalsOfBlock(seen));
-        this.#ladder?.seen(block);
+        this.#observers.block(seen);
         onBlock(seen);
       },
       onSighting: (sighting) => this.#sightings.push(sighting),
@@ -161,7 +161,8 @@ export class ThreadEngine {
       onReorg: (reorg) => this.#reorganise(reorg),
       onReplaced: (words) => onStop('chain_replaced', new UnavailableError(words)),
     });
-    this.#ladder = rungs.length === 0 ? null : this.#createLadder(rungs, inclusion);
+    this.#observers = new Observers(this.#options.observers ?? {}, (name) => this.#toolsOf(name, inclusion));
+    this.#ledger.onStatus = (operation, status) => this.#observers.status(operation, status);
     const presigner = new Presigner({ clock, signer, fees, workload, chainId, budget });
     this.#detector = inclusion;
     this.#presigner = presigner;
@@ -178,7 +179,7 @@ export class ThreadEngine {
       workload,
       inclusion,
       presigner,
-      ladder: this.#ladder,
+      observers: this.#observers,
       startBlock,
       retryPolicy: this.#retryPolicy,
       random: this.#random,
@@ -201,25 +202,28 @@ export class ThreadEngine {
     return { ...block, ownGasLimit: block.ours * Number(gasLimit), seenAtMs, skewMs, gapMs };
   }
 
-  /** @param {Rung[]} rungs @param {InclusionDetector} inclusion */
-  #createLadder(rungs, inclusion) {
-    const { rpc, clock, onStop } = this.#options;
-    return new Ladder({
+  /** @param {string} name @param {InclusionDetector} inclusion @returns {ObserverTools} */
+  #toolsOf(name, inclusion) {
+    const { config, rpc, clock, accounts, workload, share, onMessage, onStop } = this.#options;
+    return {
       rpc,
       clock,
-      rungs,
-      recorder: this.#recorder,
-      watcherOf: (hash) => inclusion.watcherOf(hash),
+      accounts,
+      workload,
+      inFlight: config.inFlight,
+      share: share === undefined ? 1 : share.numbers.length / share.of,
+      isInWindow: (dueUs) => this.#recorder.isInWindow(dueUs),
+      isWatched: (hash) => inclusion.isWatched(hash),
       blockMs: () => inclusion.stats().blockMs,
+      post: (message) => onMessage?.(name, message),
       onBug: (error) => onStop('internal', error),
-    });
+    };
   }
 
   /** @param {Reorg} reorg */
   #reorganise({ number, hash, depth, unconfirmed }) {
     if (this.#recovery === null) return;
     const touched = this.#recovery.reorganise(number, unconfirmed);
-    this.#ladder?.goBack(number);
     const atMs = (this.#options.clock.nowUs() - this.#loadStartUs) / 1000;
     const event = { atMs, blockNumber: number, blockHash: hash, depth, ...touched };
     this.#reorgs = merge(REORGS, this.#reorgs, reorgsOf(event), 0.5);
@@ -240,7 +244,7 @@ export class ThreadEngine {
     this.#recorder.open(loadStartUs, startUs, endUs);
     this.#loop.sample(); // discard what happened before
     this.#driver.start(loadStartUs, endUs);
-    this.#ladder?.start();
+    this.#observers.begin();
   }
 
   /** After an automatic warm-up. @param {Plan} plan */
@@ -259,11 +263,13 @@ export class ThreadEngine {
     const atUs = this.#isStopped ? Math.max(nowUs, recorder.endUs) : nowUs;
     const interval = endsInterval ? this.#endInterval(atUs) : null;
     const { startUs, endUs, counts } = recorder;
+    const rest = recorder.rest();
+    rest.facts = this.#observers.facts(false);
     return {
       atUs,
       counts,
       interval,
-      rest: recorder.rest(),
+      rest,
       window: { startUs, endUs },
       generator: this.#figures(),
       traffic: this.#options.traffic(),
@@ -285,6 +291,7 @@ export class ThreadEngine {
   #endInterval(nowUs) {
     const inFlight = this.#recorder.inFlightAtEnd(this.#driver.live.size);
     const stats = this.#recorder.take(nowUs);
+    stats.facts = this.#observers.facts(true);
     const detector = this.#detector?.stats();
     const words = detector?.lastError?.message ?? '';
     // Not counting the time before the load.
@@ -293,6 +300,7 @@ export class ThreadEngine {
     /** @type {Record<string, string>} */
     const warnings = typeof detector?.warning === 'string' ? { inclusion: detector.warning } : {};
     if (detector?.note) warnings.chain = detector.note;
+    Object.assign(warnings, this.#observers.warnings);
     const { unreadBlock } = this.#retryPolicy;
     if (unreadBlock !== null)
       warnings.readback = `waiting for the receipts or the state of block ${unreadBlock}: ${this.#options.rpc.display} announces it and does not serve them`;
@@ -333,7 +341,7 @@ export class ThreadEngine {
   async drain(timeoutMs, signal) {
     await this.#driver.drain(timeoutMs, signal);
     await this.#detector?.stop();
-    await this.#ladder?.end();
+    await this.#observers.finish();
     const words = this.#violation();
     if (words !== null) this.#options.onStop('internal', new InternalError(words));
     this.#ledger.verifiedBy = this.#recorder.verifiedBy;
@@ -370,6 +378,15 @@ export class ThreadEngine {
 function refusedWords(limit, why) {
   const now = limit === 1 ? 'are sent one by one' : `are sent in batches of at most ${limit}`;
   return `the endpoint refused a batch of submissions (${why}): they ${now} from now on`;
+}
+
+/** @param {DriverOptions['onSample']} first @param {DriverOptions['onSample']} second @returns {DriverOptions['onSample']} */
+function inTurn(first, second) {
+  if (first === null || second === null) return first ?? second;
+  return (sample) => {
+    first(sample);
+    second(sample);
+  };
 }
 
 /** @param {EngineOptions} options */

@@ -1,8 +1,8 @@
 import { groupByAccount } from './nonces.js';
 
 /**
- * @import { Outcome, Promised, Sample, TransactionStatus } from '../contracts/load.d.ts'
- * @import { Foreign, Resolution, Rung } from '../contracts/run-file.d.ts'
+ * @import { OperationIdentity, Outcome, Sample, TransactionStatus } from '../contracts/load.d.ts'
+ * @import { Foreign, Resolution } from '../contracts/run-file.d.ts'
  * @import { Account, NonceState } from './nonces.js'
  * @import { Operation } from './operation.js'
  * @import { Decision } from './transaction-status.js'
@@ -12,7 +12,7 @@ import { groupByAccount } from './nonces.js';
  * The statuses of operations that were not verified or were reorged. The audit compares them with the chain.
  *
  * @typedef {object} UnresolvedOperation an operation with an unknown status, or one that may still change
- * @property {{account: Account, nonce: number, hashes: string[], raw: string | null, promise?: Promised | null, lastRebroadcast?: Operation['lastRebroadcast']}}
+ * @property {{account: Account, nonce: number, startedAtUs: number, hashes: string[], raw: string | null, lastRebroadcast?: Operation['lastRebroadcast']}}
  *   operation
  * @property {SampleIdentity} sample
  * @property {boolean} [isOrphan] it was executed in a block that was removed by a reorg
@@ -27,20 +27,15 @@ import { groupByAccount } from './nonces.js';
  * @property {Partial<Record<TransactionStatus, number>>} statusCounts
  * @property {Foreign[]} foreign
  * @property {EntryState[]} recentInclusions
- * @property {Promised[]} doubts
- * @property {number} uncheckedDoubts
  * @property {Float64Array} verifiedBy
  *
- * @typedef {{nonce: number, hashes: string[], raw: string | null, promise?: Promised | null, sample: SampleIdentity, isOrphan?: boolean}}
+ * @typedef {{nonce: number, startedAtUs: number, hashes: string[], raw: string | null, sample: SampleIdentity, isOrphan?: boolean}}
  *   UnresolvedState
  * @typedef {{state: NonceState, undecided: UnresolvedState | null}} SlotState
  */
 
 /** Resolutions kept one by one; more are only counted. */
 const RESOLUTIONS_KEPT = 1000;
-
-/** Promises that may be broken and are checked at the end; more are only counted. */
-const MOST_DOUBTS = 50_000;
 
 /** Nonce states by transaction status. @type {Readonly<Record<TransactionStatus, NonceState>>} */
 const NONCE_STATES = Object.freeze({
@@ -50,6 +45,13 @@ const NONCE_STATES = Object.freeze({
   never_sent: 'free',
   pending: 'unresolved',
 });
+
+/** For observers. @param {UnresolvedOperation['operation'] | Operation} operation @returns {OperationIdentity} */
+export function identityOf(operation) {
+  const { account, nonce, startedAtUs, hashes } = operation;
+  const identity = { walletIndex: account.wallet.index, nonce, startedAtUs, hashes };
+  return 'isCancelled' in operation && !operation.isCancelled ? { ...identity, live: operation } : identity;
+}
 
 /** @param {Pick<UnresolvedOperation['operation'], 'account' | 'nonce'>} operation */
 function keyOf({ account, nonce }) {
@@ -66,9 +68,8 @@ export class Ledger {
   /** @type {Foreign[]} */
   foreign = [];
   recentInclusions = new RecentInclusions();
-  /** Promises that may be broken; empty without --ladder. @type {Set<Promised>} */
-  doubts = new Set();
-  uncheckedDoubts = 0;
+  /** Called with each status that is entered. @type {(operation: OperationIdentity, status: TransactionStatus) => void} */
+  onStatus = () => {};
 
   /** @param {Account[]} accounts by position @param {() => void} onForeign called on proof of a foreign sender */
   constructor(accounts, onForeign) {
@@ -95,7 +96,7 @@ export class Ledger {
    * @param {Decision} decision
    */
   settle(operation, sample, { status, foreign, blockNumber }) {
-    const { account, nonce, hashes, raw, promise } = operation;
+    const { account, nonce, startedAtUs, hashes, raw } = operation;
     const { wallet } = account;
     const slot = account.slotOf(nonce);
     // A transaction that the node did not know may have arrived since: it is settled again.
@@ -116,23 +117,11 @@ export class Ledger {
     } else if (status === 'included') account.includedLate += 1;
     if (status === 'reverted') account.reverted += 1;
     account.settle(nonce, NONCE_STATES[status]);
-    if (status !== 'included' && status !== 'reverted') this.doubt(operation, status);
-    const own = { account, nonce, hashes, raw, promise, outcome: sample.outcome };
+    this.onStatus(identityOf(operation), status);
+    const own = { account, nonce, startedAtUs, hashes, raw, outcome: sample.outcome };
     if (blockNumber !== undefined)
       this.recentInclusions.add({ ...own, blockNumber, isExecuted: status === 'included' });
     if (foreign !== null) this.addForeign({ walletIndex: wallet.index, nonce, ...foreign });
-  }
-
-  /**
-   * Notes that what the node promised of an operation may be broken.
-   * @param {Pick<UnresolvedOperation['operation'], 'promise' | 'hashes'>} operation
-   * @param {TransactionStatus} status
-   */
-  doubt({ promise = null, hashes }, status) {
-    if (promise === null || Object.keys(promise.reachedAtUs).length === 0) return;
-    if (this.doubts.size >= MOST_DOUBTS && !this.doubts.has(promise)) return void (this.uncheckedDoubts += 1);
-    if (status === 'never_sent') promise.lostAfter ??= /** @type {Rung[]} */ (Object.keys(promise.reachedAtUs));
-    this.doubts.add(Object.assign(promise, { status, hashes }));
   }
 
   /**
@@ -213,8 +202,6 @@ export class Ledger {
       resolutions: this.resolutions,
       statusCounts: this.statusCounts,
       foreign: this.foreign,
-      doubts: [...this.doubts],
-      uncheckedDoubts: this.uncheckedDoubts,
     };
   }
 
@@ -236,8 +223,6 @@ export class Ledger {
     this.verifiedBy.set(state.verifiedBy, first);
     this.resolutions.push(...state.resolutions.slice(0, RESOLUTIONS_KEPT - this.resolutions.length));
     this.foreign.push(...state.foreign);
-    for (const promise of state.doubts) this.doubts.add(promise);
-    this.uncheckedDoubts += state.uncheckedDoubts;
     this.recentInclusions.fromState(state.recentInclusions, (position) => this.accounts[first + position]);
     for (const [status, count] of Object.entries(state.statusCounts)) {
       const key = /** @type {TransactionStatus} */ (status);
@@ -247,13 +232,13 @@ export class Ledger {
 }
 
 /** @param {UnresolvedOperation} open @returns {UnresolvedState} */
-function toUnresolvedState({ operation: { nonce, hashes, raw, promise }, sample, isOrphan }) {
-  return { nonce, hashes, raw, promise, sample, isOrphan };
+function toUnresolvedState({ operation: { nonce, startedAtUs, hashes, raw }, sample, isOrphan }) {
+  return { nonce, startedAtUs, hashes, raw, sample, isOrphan };
 }
 
 /** @param {Account} account @param {UnresolvedState} state @returns {UnresolvedOperation} */
-function fromUnresolvedState(account, { nonce, hashes, raw, promise, sample, isOrphan }) {
-  return { operation: { account, nonce, hashes, raw, promise }, sample, isOrphan };
+function fromUnresolvedState(account, { sample, isOrphan, ...operation }) {
+  return { operation: { account, ...operation }, sample, isOrphan };
 }
 
 /** @param {UnresolvedOperation['sample']} sample */
@@ -272,9 +257,9 @@ const MAX_RECENT_INCLUSIONS = 16_384;
  * @typedef {object} Entry
  * @property {Account} account
  * @property {number} nonce
+ * @property {number} startedAtUs
  * @property {string[]} hashes
  * @property {string | null} raw of the last transaction
- * @property {Promised | null} [promise] null: without --ladder
  * @property {number} blockNumber
  * @property {Outcome} outcome
  * @property {boolean} isExecuted false: reverted
@@ -348,7 +333,8 @@ class RecentInclusions {
 }
 
 /** @param {Entry} entry @returns {UnresolvedOperation} */
-function orphanOf({ account, nonce, hashes, raw, promise, blockNumber, outcome, isExecuted }) {
+function orphanOf({ blockNumber, outcome, isExecuted, ...operation }) {
+  const { account, hashes } = operation;
   const sample = { walletIndex: account.wallet.index, hash: hashes.at(-1) ?? null, outcome, code: null };
-  return { operation: { account, nonce, hashes, raw, promise }, sample, isOrphan: isExecuted, lostBlock: blockNumber };
+  return { operation, sample, isOrphan: isExecuted, lostBlock: blockNumber };
 }

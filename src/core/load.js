@@ -10,8 +10,8 @@ import { Throughput } from '../stats/throughput.js';
  * @import { Clock, Engine, EngineReport, Plan, Snapshot, Stop, Surroundings } from '../contracts/load.d.ts'
  * @import { Output, Totals } from '../contracts/output.d.ts'
  * @import { Counts, IntervalRow, Phase, Readings, RunFile } from '../contracts/run-file.d.ts'
- * @import { ConsistencyCheck } from '../consistency/index.js'
- * @import { GasRate } from './gas-rate.js'
+ * @import { RunObservers } from '../observers/index.js'
+ * @import { GasRate } from '../observers/gas.js'
  * @import { Ledger } from './ledger.js'
  * @import { Checkpoints, Watch } from './reports.js'
  */
@@ -33,7 +33,7 @@ import { Throughput } from '../stats/throughput.js';
  * @property {Watch} watch
  * @property {WarmUp | null} [warmUp] null unless --warmup auto
  * @property {readonly string[]} [names] of the endpoints
- * @property {ConsistencyCheck | null} [check] null without --check consistency
+ * @property {RunObservers} [observers]
  * @property {Checkpoints} checkpoints started here, stopped by the caller
  * @property {(soFar: LoadSoFar) => RunFile} describeSoFar
  * @property {(atUs: number) => number} timeOfDayMs time of day of an instant of the clock
@@ -273,7 +273,7 @@ export class Load {
     // The threads end the window a little later than they were told.
     if (this.#isStopped) this.#setPlan({ ...this.#plan, endUs: snapshot.window.endUs });
     this.#throughput.add(snapshot.spread);
-    this.#options.check?.noteTraffic(snapshot.traffic.rpcCalls);
+    this.#options.observers?.snapshot(snapshot);
     const ended = snapshot.interval?.stats;
     if (ended !== undefined) this.#past = (this.#past ?? new Stats(ended.startUs)).add(ended);
     if (snapshot.violation !== null) stop.request('internal', EXIT.internal, new InternalError(snapshot.violation));
@@ -361,8 +361,7 @@ export class Load {
     const row = rowOf(stats, { phase, loadStartUs, inFlight, blocks: { ...blocks, gapMaxMs }, probes, isPlain });
     if (silence !== null && silence.silentMs >= SILENT_MS)
       row.silence = { ms: silence.silentMs, words: silence.words || 'no answer in time' };
-    const { check } = this.#options;
-    if (check) row.violations = check.takeFound();
+    Object.assign(row, this.#options.observers?.row());
     this.#log.add(row);
     const censored = stats.distribution('censored');
     const sums = {
@@ -370,7 +369,7 @@ export class Load {
       verified: totals.verified,
       ...(censored.count > 0 && { censored: censored.toJSON() }),
       stages: stats.stages(),
-      ...(Object.keys(stats.ladder).length > 0 && { ladder: /** @type {any} */ (asJson(stats.ladder)) }),
+      ...(Object.keys(stats.facts).length > 0 && { facts: asJson(stats.facts) }),
     };
     this.#unsettled.push({ row, sums });
     this.#showSettled(stats.endUs);
@@ -446,7 +445,6 @@ export class WarmUp {
   /** @param {{number: number, ours: number, seenAtUs: number}} block */
   onBlock = (block) => {
     if (block.seenAtUs < this.#loadStartUs || this.#isOver) return;
-    this.gas?.onBlock(block);
     this.#blocks += 1;
   };
 

@@ -3,16 +3,15 @@ import { ask, gather, headerAt, receiptOf } from '../chain/answers.js';
 import { classOf, failureCodeOf, isBusy } from '../chain/refusals.js';
 import { backOffMs, isLimit } from '../chain/retries.js';
 import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
-import { reach } from './ladder.js';
 import { transactionStatusOf } from './transaction-status.js';
 
 /**
  * @import { Fee, Inclusion, InclusionDetector, Rpc } from '../contracts/chain.d.ts'
- * @import { CallWorkload, Clock, Outcome, Promised, Sample, TransactionWorkload, Verdict } from '../contracts/load.d.ts'
+ * @import { CallWorkload, Clock, Outcome, Sample, TransactionWorkload, Verdict } from '../contracts/load.d.ts'
  * @import { Resubmissions } from '../contracts/run-file.d.ts'
  * @import { Deadline, Deadlines } from '../deadlines.js'
  * @import { Reservation } from './budget.js'
- * @import { Ladder } from './ladder.js'
+ * @import { Observers } from '../observers/index.js'
  * @import { Account } from './nonces.js'
  * @import { Presigner, Signed } from './signing.js'
  * @import { Lookups, RetryPolicy, Submissions } from './submit.js'
@@ -56,8 +55,8 @@ export class Operation {
   verifiedAtUs = null;
   /** When the read was sent that found the effect. @type {number | null} */
   visibleAtUs = null;
-  /** Null without --ladder. @type {Promised | null} */
-  promise = null;
+  /** When a submission was answered with the receipt. @type {number | null} */
+  receiptAtUs = null;
   /** Stops its steps. */
   isCancelled = false;
   /** The last error. @type {Error | null} */
@@ -97,7 +96,6 @@ export class Operation {
   begin(tools) {
     this.#tools = tools;
     this.#deadline = tools.deadlines.set(this);
-    this.promise = tools.ladder?.promiseOf(this) ?? null;
     this.#watchAll();
   }
 
@@ -189,7 +187,7 @@ export class Operation {
     this.endSubmission();
     this.#release();
     const { account, nonce, hash, intendedAtUs, startedAtUs, sentAtUs, acceptedAtUs, effect, target } = this;
-    const { name, endpoint, gasUsed, visibleAtUs } = this;
+    const { hashes, name, endpoint, gasUsed, receiptAtUs, visibleAtUs } = this;
     if (this.inclusion?.sighting) this.inclusion.sighting.open -= 1;
     // Inclusion is never before acceptance. Without an accepted submission only the audit decides.
     const inclusion = acceptedAtUs === null ? null : this.inclusion;
@@ -199,12 +197,14 @@ export class Operation {
       walletIndex: account.wallet.index,
       nonce,
       hash,
+      hashes,
       outcome,
       code,
       intendedAtUs,
       startedAtUs,
       sentAtUs,
       acceptedAtUs,
+      receiptAtUs,
       includedAtUs,
       visibleAtUs,
       endedAtUs,
@@ -235,7 +235,7 @@ function nothing() {}
  * @property {TransactionWorkload} workload
  * @property {InclusionDetector} inclusion
  * @property {Presigner} presigner
- * @property {Ladder | null} [ladder] null: without --ladder
+ * @property {Observers} observers
  * @property {RetryPolicy} retryPolicy
  * @property {Resubmissions} resubmissions
  * @property {() => number} random from 0 to 1
@@ -277,7 +277,6 @@ export async function runSteps(tools, operation) {
     }
     if (operation.isCancelled) return;
     operation.acceptedAtUs = clock.nowUs();
-    reach(operation.promise, 'accepted', operation.acceptedAtUs);
     operation.error = null;
     operation.endSubmission();
     presigner.signLater(operation.account, operation.account.nextNonce);

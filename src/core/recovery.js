@@ -5,6 +5,7 @@ import { revertReason } from '../chain/send.js';
 import { InternalError, RpcError, WorkloadError } from '../errors.js';
 import { TOUCHED } from '../stats/reorgs.js';
 import { Queue } from './queue.js';
+import { identityOf } from './ledger.js';
 import { groupByAccount } from './nonces.js';
 import { foundByReceipt } from './submit.js';
 import { transactionStatusOf } from './transaction-status.js';
@@ -226,10 +227,11 @@ export class TransactionRecovery extends Recovery {
   }
 
   /** @override @param {Operation} operation */
-  onVerified({ account, nonce, hashes, raw, promise, inclusion }) {
+  onVerified({ account, nonce, startedAtUs, hashes, raw, inclusion }) {
     const blockNumber = inclusion?.number ?? 0;
     const { recentInclusions } = this.#ledger;
-    recentInclusions.add({ account, nonce, hashes, raw, promise, blockNumber, outcome: 'verified', isExecuted: true });
+    const own = { account, nonce, startedAtUs, hashes, raw };
+    recentInclusions.add({ ...own, blockNumber, outcome: 'verified', isExecuted: true });
   }
 
   /**
@@ -291,14 +293,16 @@ export class TransactionRecovery extends Recovery {
     const touched = [...this.driver.live].filter(({ inclusion, hashes }) =>
       inclusion === null ? hashes.some((hash) => removed.has(hash)) : inclusion.number >= blockNumber,
     );
-    const { ladder } = this.#tools;
-    for (const { operation, lostBlock = blockNumber } of orphans) ladder?.removed(operation.promise, lostBlock);
-    for (const operation of touched) {
-      const { inclusion, promise } = operation;
-      if (inclusion === null) continue;
-      ladder?.removed(promise, inclusion.number, inclusion.seenAtUs);
-      operation.orphaned();
-    }
+    this.#tools.observers.reorg(blockNumber, [
+      ...orphans.map(({ operation, lostBlock = blockNumber }) => {
+        return { ...identityOf(operation), blockNumber: lostBlock, seenAtUs: null };
+      }),
+      ...touched.flatMap((operation) => {
+        const { number = null, seenAtUs = 0 } = operation.inclusion ?? {};
+        return number === null ? [] : { ...identityOf(operation), blockNumber: number, seenAtUs };
+      }),
+    ]);
+    for (const operation of touched) if (operation.inclusion !== null) operation.orphaned();
     this.#resubmitOrphans(orphans);
     const resubmitted = new Set(orphans.map(({ operation }) => operation.account));
     for (const account of new Set(touched.map((operation) => operation.account))) {
@@ -454,7 +458,7 @@ export class TransactionRecovery extends Recovery {
     // Another node behind the same address may know it and answers with an error.
     if (isUnknown && failure === null) {
       resubmissions.lost += 1;
-      this.#ledger.doubt(operation, 'never_sent');
+      this.#tools.observers.status(identityOf(operation), 'never_sent');
     }
     if (failure !== 'price' || !raise()) return;
     resubmissions.replaced += 1;

@@ -3,7 +3,6 @@ import { BLOCK_SECONDS, startDevChain } from '../chain/devchain.js';
 import { describeForeign } from '../chain/funding.js';
 import { isBusy } from '../chain/refusals.js';
 import { waitForEndpoints } from '../chain/wait-for.js';
-import { ConsistencyCheck } from '../consistency/index.js';
 import { EXIT, InternalError, ProtocolError, RpcError, StressError, UnavailableError, worstExit } from '../errors.js';
 import { auditWarning } from '../stats/audit-result.js';
 import { cutShort, shortWindow } from '../stats/growth.js';
@@ -11,17 +10,17 @@ import { buildPartialRunFile, buildRunFile } from '../stats/run-file.js';
 import { IntervalLog } from '../stats/stats.js';
 import { Throughput } from '../stats/throughput.js';
 import { indexRanges, numbered } from '../text.js';
+import { RunObservers } from '../observers/index.js';
 import { createWorkload } from '../workloads/index.js';
 import { audit } from './audit.js';
 import { engineConfigOf, rateOf, scheduleOf, settingsOf, workersOf } from './config.js';
 import { abandonable, checkDescriptors, interruptible, openNetwork, readKeys, warnOfEndpoints } from './connect.js';
 import { NOT_PAID, balanceOf, decreaseBetween } from './costs.js';
 import { describeEnvironment, describeFailedSetUp, describeRun } from './describe.js';
-import { GasRate, OwnBlocks } from './gas-rate.js';
-import { chooseRungs, findBroken } from './ladder.js';
 import { Load, WarmUp } from './load.js';
 import { mixEngines, openCalls, splitLoad } from './mixed-engine.js';
 import { Account } from './nonces.js';
+import { HIGHEST_RATE } from './pacer.js';
 import { Checkpoints, Watch } from './reports.js';
 import { assertSameChain, confirmSetUp, setUp, setUpCalls, startBlockOf } from './setup.js';
 import { SideThreads } from './side-thread.js';
@@ -31,9 +30,10 @@ import { createEngine } from './workers.js';
  * @import { DevChain, EngineConfig, Rpc, SeenBlock } from '../contracts/chain.d.ts'
  * @import { Clock, CommonStart, Config, Log, Stop, Surroundings, Workload } from '../contracts/load.d.ts'
  * @import { Output } from '../contracts/output.d.ts'
- * @import { AuditReport, BrokenPromises, RunFile, Rung } from '../contracts/run-file.d.ts'
+ * @import { AuditReport, RunFile } from '../contracts/run-file.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { GivenKeys } from './connect.js'
+ * @import { GasRate } from '../observers/gas.js'
  * @import { Balance } from './costs.js'
  * @import { Ledger } from './ledger.js'
  * @import { Loaded, LoadSoFar } from './load.js'
@@ -206,18 +206,14 @@ async function prepare(config, surroundings, opened) {
 
   // Workers open their own connections.
   if (workers > 1) await endpoints.closeIdle();
-  const warmUp = warmUpOf(config, { clock, rpc, wallets, workload, ratePerSecond, isOpenLoop: schedule !== null });
+  const listening = { rpc, ready, ratePerSecond, isOpenLoop: schedule !== null, openThread };
+  const { onBlock, ...listeners } = await listenersOf(config, surroundings, listening);
+  const { observers } = listeners;
   const names = numbered(identified.map(({ display }) => display));
-  const isFollowed = config.ladder.length > 0 && ready.inclusion !== null;
-  const ladder = isFollowed ? await chooseRungs(rpc, config.ladder, ready.inclusion?.name === 'sync') : null;
   const facts = { ...workload.facts?.(), ...(beside !== null && { calls: beside.facts }) };
   const environment = describeEnvironment(config, surroundings, opened, ready, identified, facts);
-  const check = config.check.length === 0 ? null : new ConsistencyCheck(openThread, config.checkShare);
-  await abandonable(stop, async () => check?.ready);
-  const throughput = new Throughput(new IntervalLog());
-  const ownBlocks = new OwnBlocks();
-  const listeners = { onBlock: blockListener(warmUp, throughput, ownBlocks), onOperation: check?.add };
-  const parts = { endpoints, urls, sendUrl: config.sendRpc, workers, clock, stop, outputs, ...listeners };
+  const heard = { onBlock, observers: observers.plans, onMessage: observers.message };
+  const parts = { endpoints, urls, sendUrl: config.sendRpc, workers, clock, stop, outputs, ...heard };
   const engine = await createEngines(parts, {
     transactions: {
       config: { ...engineConfig, connections: own.connections },
@@ -225,7 +221,7 @@ async function prepare(config, surroundings, opened) {
       accounts,
       workload,
       settings: settingsOf(own),
-      chain: chainToolsOf(ready, start, confirmations, ladder?.rungs),
+      chain: chainToolsOf(ready, start, confirmations),
     },
     calls: calls && {
       config: { ...engineConfig, connections: calls.connections },
@@ -237,17 +233,35 @@ async function prepare(config, surroundings, opened) {
     },
   });
   const valueWei = workload.kind === 'transaction' ? workload.valueWei : 0n;
-  const made = { environment, valueWei, workload, schedule, accounts, start, before, engine, names, check };
-  return { ready, ladder, warmUp, throughput, ownBlocks, ...made };
+  const made = { environment, valueWei, workload, schedule, accounts, start, before, engine, names };
+  return { ready, ...listeners, ...made };
 }
 
-/** @param {WarmUp | null} warmUp @param {Throughput} throughput @param {OwnBlocks} ownBlocks @returns {(block: SeenBlock) => void} */
-function blockListener(warmUp, throughput, ownBlocks) {
-  return (block) => {
+/**
+ * What listens to the load in this thread.
+ * @param {Config} config
+ * @param {Pick<Surroundings, 'clock' | 'stop'>} surroundings
+ * @param {{rpc: Rpc, ready: Ready, ratePerSecond: number | null, isOpenLoop: boolean, openThread: SideThreads['open']}} load
+ */
+async function listenersOf(config, { clock, stop }, { ready, isOpenLoop, ...load }) {
+  const observers = await RunObservers.open(config, {
+    ...load,
+    wallets: ready.wallets,
+    inclusion: ready.inclusion?.name ?? null,
+    highest: HIGHEST_RATE,
+    first: config.threads * config.inFlight,
+    isMix: config.mix.length > 1,
+    unlessStopped: (action) => abandonable(stop, action),
+  });
+  const gas = /** @type {{rate: GasRate | null} | null} */ (observers.get('gas'))?.rate ?? null;
+  const warmUp = warmUpOf(config, { clock, isOpenLoop, hasBlocks: ready.inclusion !== null, gas });
+  const throughput = new Throughput(new IntervalLog());
+  const onBlock = (/** @type {SeenBlock} */ block) => {
     warmUp?.onBlock(block);
     throughput.addBlock(block);
-    ownBlocks.add(block);
+    observers.block(block);
   };
+  return { observers, warmUp, throughput, onBlock };
 }
 
 /**
@@ -261,42 +275,30 @@ async function createEngines(parts, { transactions, calls }) {
   if (calls === null) return engine;
   // In one thread both use the same connections, whose traffic counts once.
   const endpoints = { ...parts.endpoints, stats: () => /** @type {any} */ ({}) };
-  const own = { ...parts, ...calls, endpoints, onBlock: undefined, onOperation: undefined };
+  const own = { ...parts, ...calls, endpoints, onBlock: undefined, observers: {} };
   return mixEngines([engine, await createEngine(own)]);
 }
 
 /**
  * @param {Config} config
- * @param {object} known
- * @param {Clock} known.clock
- * @param {Rpc} known.rpc
- * @param {Ready['wallets']} known.wallets
- * @param {Workload} known.workload
- * @param {number | null} known.ratePerSecond
- * @param {boolean} known.isOpenLoop
+ * @param {{clock: Clock, isOpenLoop: boolean, hasBlocks: boolean, gas: GasRate | null}} known
  * @returns {WarmUp | null} null: none, or one of a given length
  */
-function warmUpOf(config, { rpc, wallets, workload, ratePerSecond, ...known }) {
-  const { gasPerSecond, txTimeoutMs: mostMs } = config;
-  if (config.warmupMs !== 'auto') return null;
-  const operations = config.threads * config.inFlight;
-  const mixed = { first: operations, isMix: config.mix.length > 1 };
-  const isAsked = gasPerSecond !== null && ratePerSecond !== null;
-  const gas = isAsked ? new GasRate(gasPerSecond, ratePerSecond, rpc, wallets, mixed) : null;
-  return new WarmUp({ ...known, operations, hasBlocks: workload.kind === 'transaction', mostMs, gas });
+function warmUpOf({ warmupMs, threads, inFlight, txTimeoutMs: mostMs }, known) {
+  return warmupMs === 'auto' ? new WarmUp({ ...known, operations: threads * inFlight, mostMs }) : null;
 }
 
-/** @param {Ready} ready @param {StartBlock} start @param {number} confirmations @param {Rung[]} [rungs] @returns {ChainTools | null} */
-function chainToolsOf({ sender, inclusion, costs }, start, confirmations, rungs) {
+/** @param {Ready} ready @param {StartBlock} start @param {number} confirmations @returns {ChainTools | null} */
+function chainToolsOf({ sender, inclusion, costs }, start, confirmations) {
   if (sender === null || inclusion === null) return null;
   const { chainId, fees, signer } = sender;
-  return { chainId, fees, signer, inclusion: inclusion.name, ...start, confirmations, rungs, capWei: costs.leftWei };
+  return { chainId, fees, signer, inclusion: inclusion.name, ...start, confirmations, capWei: costs.leftWei };
 }
 
 /** @param {Config} config @param {Surroundings} surroundings @param {Opened} opened @param {Prepared} prepared */
 async function loadAndAudit(config, surroundings, opened, prepared) {
   const { clock, stop, log, onProgress } = surroundings;
-  const { ready, workload, check, names } = prepared;
+  const { ready, workload, observers, names } = prepared;
   const { rpc, identity, monitor, health } = opened.endpoints;
   const { nodeMetrics: metrics, nodeSeries: series, insecure } = config;
   const warn = (/** @type {string} */ words) => log.warn(words);
@@ -308,15 +310,17 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
   if (identity === null && workload.kind === 'transaction') monitor.begin();
   if (identity !== null && prepared.start.startHash !== null && prepared.start.startBlock === 0)
     watch.warnOf('unconfirmed', 'the endpoints have only block 0: whether they serve one chain is unknown');
-  for (const [rung, words] of Object.entries(prepared.ladder?.lacks ?? {}))
-    if (config.ladder.includes(rung)) watch.warnOf('ladder', `--ladder ${rung} is off: ${words}`);
-  if (check !== null) check.onViolation = (code, words) => watch.warnOnce(code, `${code}: ${words}`);
+  observers.begin({
+    warnOf: (kind, words) => watch.warnOf(kind, words),
+    warnOnce: (kind, words) => watch.warnOnce(kind, words),
+  });
   const checkpoints = new Checkpoints({ ...surroundings, warn });
   /** @param {LoadSoFar} loaded */
   const describeSoFar = (loaded) => {
-    const unknown = { audited: { report: null, reason: '' }, decrease: STILL_RUNNING, promises: STILL_RUNNING };
+    const unknown = { audited: { report: null, reason: '' }, decrease: STILL_RUNNING };
     const { untilUs } = loaded;
-    const soFar = { loaded, ...unknown, untilUs, end: 'running', samplesDropped: null, warnings };
+    const observed = observers.describe(loaded.stats.facts);
+    const soFar = { loaded, observed, ...unknown, untilUs, end: 'running', samplesDropped: null, warnings };
     return buildPartialRunFile(describeRun(config, surroundings, opened, prepared, soFar));
   };
   try {
@@ -331,7 +335,8 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
       isPlain: workload.kind === 'call',
       begin: () => waitForStart(opened, clock, watch),
     }).run();
-    const consistency = await check?.finish();
+    await observers.drained(loaded.stats.facts);
+    loaded.ledger.onStatus = observers.status;
     let audited = { report: /** @type {AuditReport | null} */ (null), reason: NOTHING_TO_AUDIT };
     if (workload.kind === 'transaction') {
       await monitor.waitUntilSynced(stop.now);
@@ -341,12 +346,13 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
       const parts = { rpc, clock, accounts, ledger: loaded.ledger, startBlock: start.startBlock, workload, timeoutMs };
       onProgress('auditing wallets', 0, accounts.length);
       audited = await auditUnlessAborted(parts, start, stop);
-      const { stats, intervals } = loaded;
-      if (!stop.now.aborted) stats.gas = await prepared.ownBlocks.gasOf(rpc, ready.wallets, stats.gas, intervals);
     }
-    const promises = await promisesAfter(rpc, prepared, loaded, audited);
+    const { stats, intervals, engineStats } = loaded;
+    const noAudit = audited.report === null ? audited.reason : null;
+    const load = { gas: stats.gas, intervals, reorgs: engineStats.reorgs };
+    await observers.finish({ rpc, noAudit, isAborted: stop.now.aborted, ...load });
     const decrease = await decreaseAfter(rpc, prepared, audited);
-    return { loaded, audited, promises, decrease, consistency, warnings };
+    return { loaded, audited, observed: observers.describe(stats.facts), decrease, warnings };
   } finally {
     onProgress('', 1, 1);
     watch.close();
@@ -370,22 +376,6 @@ async function decreaseAfter(rpc, { ready, before }, { report, reason }) {
   if ('why' in before) return before;
   if (report === null) return { why: `there is no audit: ${reason}` };
   return decreaseBetween(before, await balanceOf(rpc, ready.wallets, report.blockNumber, 'audit'));
-}
-
-/**
- * The broken promises, which the audit has decided.
- * @param {Rpc} rpc
- * @param {Prepared} prepared
- * @param {Loaded} loaded
- * @param {{report: AuditReport | null, reason: string}} audited
- * @returns {Promise<BrokenPromises | {why: string}>}
- */
-async function promisesAfter(rpc, { ladder }, { ledger, engineStats }, { report, reason }) {
-  if (ladder === null) return { why: 'not asked for (--ladder)' };
-  if (report === null) return { why: `there is no audit: ${reason}` };
-  if (engineStats.reorgs.events.some(({ isComplete }) => !isComplete))
-    return { why: 'a reorg removed blocks whose operations are no longer kept' };
-  return findBroken(rpc, ledger, ladder.rungs).catch((error) => ({ why: /** @type {Error} */ (error).message }));
 }
 
 /** @param {Opened} opened @param {Clock} clock @param {Watch} watch @returns {Promise<number>} start of the load */

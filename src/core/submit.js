@@ -2,7 +2,6 @@ import { submittedHash } from '../chain/answers.js';
 import { PASSING, classOf } from '../chain/refusals.js';
 import { backOffMs, isLimit, isLost, retryAfterMs } from '../chain/retries.js';
 import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
-import { reach } from './ladder.js';
 import { Queue } from './queue.js';
 import { knownOf } from './transaction-status.js';
 
@@ -95,7 +94,7 @@ export async function submit(tools, operation, onSent) {
     writes += 1;
     return onSent(endpoint);
   };
-  const noteReceipt = () => reach(operation.promise, 'sync', clock.nowUs());
+  const noteReceipt = () => void (operation.receiptAtUs ??= clock.nowUs());
   let failedLookups = 0;
   /** When the node refused it for the first time although time cannot mend that. */
   let refusedAtUs = Infinity;

@@ -10,20 +10,19 @@
  * @property {(Omit<ChainTools, 'signer' | 'fees'> & {signer: null, fees: FeeState}) | null} chain
  * @property {BatchFacts} batches as learned in the set-up
  * @property {boolean} wantsSamples
- * @property {number} operationsPerSecond verified ones that it posts; 0: none
+ * @property {Readonly<Record<string, unknown>>} observers plans by name
  * @property {Schedule | null} schedule
  * @property {Share} share
  *
  * @typedef {'prepare' | 'start' | 'setWindow' | 'snapshot' | 'stop' | 'drain' | 'abort' | 'close'} Method
  *
- * @typedef {{type: 'answer', id: number, result: unknown} | {type: 'block', block: SeenBlock} | {type: 'samples', samples: Sample[]} | {type: 'operation', operation: VerifiedOperation} | {type: 'stop', reason: StopReason, message: string | null}}
+ * @typedef {{type: 'answer', id: number, result: unknown} | {type: 'block', block: SeenBlock} | {type: 'samples', samples: Sample[]} | {type: 'observed', name: string, message: unknown} | {type: 'stop', reason: StopReason, message: string | null}}
  *   WorkerMessage answer: to the request of that id; 0: it is ready
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { createFees } from '../chain/fees.js';
 import { Wallet, createSigner } from '../chain/keys.js';
 import { createClock } from '../clock.js';
-import { operationSampler } from '../consistency/index.js';
 import { createWorkload } from '../workloads/index.js';
 import { strayErrorOf } from '../workloads/user-code.js';
 import { openNetwork } from './connect.js';
@@ -38,7 +37,6 @@ import { Account } from './nonces.js';
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { ChainTools } from './engine.js'
  * @import { Share } from './pacer.js'
- * @import { VerifiedOperation } from '../consistency/checks.js'
  * @import { MessagePort } from 'node:worker_threads'
  */
 
@@ -48,7 +46,7 @@ const SAMPLES_WAIT_MS = 200;
 
 /** @param {Task} task @param {MessagePort} port */
 async function work(task, port) {
-  const { config, wallets, chain, operationsPerSecond: perSecond } = task;
+  const { wallets, chain } = task;
   /** @param {WorkerMessage} message */
   const post = (message) => port.postMessage(message);
   /** @param {StopReason} reason @param {Error} [error] */
@@ -63,15 +61,11 @@ async function work(task, port) {
   const addresses = wallets.map(({ address }) => address);
   const { name, settings, state } = task.workload;
   const workload = await createWorkload(name, { rpc, settings, state, addresses, clock, connect });
-  const onOperation = (/** @type {VerifiedOperation} */ operation) => post({ type: 'operation', operation });
-  const sampled = { accounts, workload, inFlight: config.inFlight, perSecond };
-  const wanted = [
-    ...(task.wantsSamples ? [batcher.add] : []),
-    ...(perSecond > 0 ? [operationSampler(sampled, onOperation)] : []),
-  ];
-  const onSample = (/** @type {Sample} */ sample) => wanted.forEach((want) => want(sample));
+  const onSample = task.wantsSamples ? batcher.add : null;
+  /** @param {string} name @param {unknown} message */
+  const onMessage = (name, message) => post({ type: 'observed', name, message });
   const signing = chain === null ? null : { ...chain, signer: await createSigner(), fees: createFees(chain.fees) };
-  const load = { ...task, accounts, workload, onSample, traffic: endpoints.stats };
+  const load = { ...task, accounts, workload, onSample, onMessage, traffic: endpoints.stats };
   const engine = new ThreadEngine({ ...load, clock, rpc, chain: signing, onBlock, onStop });
   catchStrayErrors(name, onStop);
   const methods = methodsOf(engine, endpoints, task, batcher.flush, () => port.close());

@@ -9,7 +9,6 @@ import {
   displayName,
   worstExit,
 } from '../errors.js';
-import { OPERATIONS_PER_SECOND, operationSampler } from '../consistency/index.js';
 import { isWorkloadFile } from '../files.js';
 import { SharedBlocks, noBlocks } from '../stats/blocks.js';
 import { merge } from '../stats/merge.js';
@@ -32,7 +31,6 @@ import { requestStop } from './stop.js';
  * @import { StopReason } from './driver.js'
  * @import { ChainTools } from './engine.js'
  * @import { LedgerState } from './ledger.js'
- * @import { VerifiedOperation } from '../consistency/checks.js'
  * @import { Account } from './nonces.js'
  * @import { Method, Task, WorkerMessage } from './worker-thread.js'
  */
@@ -48,7 +46,7 @@ const ABORT_MS = 2000;
  * @property {Stop} stop
  * @property {Output[]} outputs
  * @property {(block: SeenBlock) => void} onBlock
- * @property {((operation: VerifiedOperation) => void) | undefined} onOperation
+ * @property {(name: string, message: unknown) => void} onMessage
  * @property {() => void} onDone
  */
 
@@ -163,8 +161,8 @@ class WorkerHandle {
       this.#answer(message.id, message.result);
     } else if (message.type === 'samples') {
       for (const sample of message.samples) for (const output of outputs) output.sample?.(sample);
-    } else if (message.type === 'operation') {
-      this.#options.onOperation?.(message.operation);
+    } else if (message.type === 'observed') {
+      this.#options.onMessage(message.name, message.message);
     } else if (message.type === 'block') {
       this.#options.onBlock(message.block);
     } else if (message.reason === 'iterations') {
@@ -223,7 +221,7 @@ function errorOf({ reason, message }) {
  * @property {Task[]} tasks of the workers
  * @property {Account[]} accounts by position
  * @property {(block: SeenBlock) => void} onBlock each new block, in order, with our transactions of all workers
- * @property {((operation: VerifiedOperation) => void) | undefined} onOperation some of the verified ones
+ * @property {(name: string, message: unknown) => void} onMessage of an observer for its side of the run
  * @property {Stop} stop
  * @property {Output[]} outputs
  *
@@ -240,14 +238,14 @@ class WorkerPool {
 
   /** @param {PoolOptions} options */
   constructor(options) {
-    const { tasks, accounts, onOperation, stop, outputs } = options;
+    const { tasks, accounts, onMessage, stop, outputs } = options;
     this.#options = options;
     this.#blocks = new SharedBlocks(options.onBlock, ({ seenAtUs }) => seenAtUs >= this.#plan.loadStartUs);
     let first = 0;
     this.#handles = tasks.map((task) => {
       const own = accounts.slice(first, (first += task.wallets.length));
       const { onBlock, onDone } = { onBlock: this.#onBlock, onDone: this.#onDone };
-      return new WorkerHandle(task, { accounts: own, stop, outputs, onOperation, onBlock, onDone });
+      return new WorkerHandle(task, { accounts: own, stop, outputs, onMessage, onBlock, onDone });
     });
   }
 
@@ -360,7 +358,8 @@ class WorkerPool {
  * @property {Stop} stop
  * @property {Output[]} outputs
  * @property {((block: SeenBlock) => void) | undefined} onBlock beside the outputs
- * @property {((operation: VerifiedOperation) => void) | undefined} onOperation with --check consistency: some of the verified ones
+ * @property {Readonly<Record<string, unknown>>} observers plans by name
+ * @property {(name: string, message: unknown) => void} onMessage of an observer for its side of the run
  * @property {Schedule | null} schedule
  * @property {Account[]} accounts
  * @property {Workload} workload
@@ -370,26 +369,21 @@ class WorkerPool {
 
 /** @param {EngineParts} parts @returns {Promise<Engine<Ledger>>} */
 export async function createEngine(parts) {
-  const { config, endpoints, stop, outputs, onOperation, accounts, workload } = parts;
+  const { endpoints, stop, outputs } = parts;
   const listeners = [...outputs.flatMap((output) => output.block?.bind(output) ?? []), parts.onBlock ?? []].flat();
   /** @param {SeenBlock} block */
   const onBlock = (block) => listeners.forEach((listener) => listener(block));
   if (parts.workers > 1) return WorkerPool.start({ ...parts, tasks: tasksOf(parts), onBlock });
-  const { inFlight } = config;
-  const sampled = { accounts, workload, inFlight, perSecond: OPERATIONS_PER_SECOND };
-  const toCheck = onOperation && operationSampler(sampled, onOperation);
+  const wanting = outputs.flatMap((output) => output.sample?.bind(output) ?? []);
   /** @param {Sample} sample */
-  const onSample = (sample) => {
-    outputs.forEach((output) => output.sample?.(sample));
-    toCheck?.(sample);
-  };
+  const onSample = (sample) => wanting.forEach((want) => want(sample));
   /** @param {StopReason} reason @param {Error} [error] */
   const onStop = (reason, error) => requestStop(stop, reason, error);
   /** @type {ThreadEngine} */
   const engine = new ThreadEngine({
     ...parts,
     rpc: endpoints.rpc,
-    onSample,
+    onSample: wanting.length === 0 ? null : onSample,
     onBlock: (block) => engine.hasStarted && onBlock(block),
     onStop,
     traffic: endpoints.stats,
@@ -406,7 +400,7 @@ function tasksOf(parts) {
     // The first workers get the remainder.
     config: { ...config, connections: Math.floor((config.connections + workers - 1 - i) / workers) },
     wantsSamples: parts.outputs.some((output) => output.sample !== undefined),
-    operationsPerSecond: parts.onOperation === undefined ? 0 : OPERATIONS_PER_SECOND / workers,
+    observers: parts.observers,
     schedule,
     share: sharesOfRate[i],
     endpoints: {

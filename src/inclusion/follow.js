@@ -111,8 +111,8 @@ export class ChainFollower {
   }
 
   /** @param {string} hash */
-  watcherOf(hash) {
-    return this.#watched.get(hash);
+  isWatched(hash) {
+    return this.#watched.has(hash);
   }
 
   /** @param {number} number */

@@ -43,12 +43,12 @@ class PrometheusState {
   }
 
   /** @param {IntervalRow} row @param {Totals} totals */
-  add(row, { runTps, stages, ladder }) {
+  add(row, { runTps, stages, facts }) {
     // The rate of an interval may not be known yet.
     const isOver = row.phase === 'drain';
     this.row = { ...row, tps: row.tps ?? (isOver ? null : (this.row?.tps ?? null)) };
     this.runTps = runTps ?? (isOver ? null : this.runTps);
-    this.sum = merge(INTERVALS, this.sum, { ...row, stages, ladder }, 0.5);
+    this.sum = merge(INTERVALS, this.sum, { ...row, stages, facts }, 0.5);
   }
 }
 

@@ -238,8 +238,11 @@ const GROUPS = { each: GROUP, most: MAX_GROUPS };
 
 const HALVES = placed(COUNTERS);
 
-/** Operations by a rung of the ladder of promises; censored: those that did not reach it. */
-export const RUNG = { members: { latency: histogram, censored: histogram, notMeasured: sum } };
+/** Operations by a finality level; censored: those that did not reach it. */
+export const LEVEL = { members: { latency: histogram, censored: histogram, notMeasured: sum } };
+const HANDED_OVER = { members: { reached: listed(Infinity), doubts: listed(Infinity), unchecked: sum } };
+/** The facts of observers, by name. */
+export const OBSERVED = { members: { ladder: { members: { levels: { each: LEVEL }, kept: HANDED_OVER } } } };
 
 /** Figures that are recorded operation by operation. @type {Rule} */
 export const STATS = {
@@ -256,7 +259,7 @@ export const STATS = {
     byName: GROUPS,
     byEndpoint: { each: GROUP },
     byStage: { each: GROUP },
-    ladder: { each: RUNG },
+    facts: OBSERVED,
   },
 };
 
@@ -292,11 +295,19 @@ export const INTERVALS = {
       each: shown(histogram, 'stress_stage_seconds', 'The stages of the latency, which add up to it'),
       tag: 'stage',
     },
-    ladder: {
-      each: {
-        members: { latency: shown(histogram, 'stress_promise_seconds', 'From due to each rung of --ladder') },
+    facts: {
+      members: {
+        ladder: {
+          members: {
+            levels: {
+              each: {
+                members: { latency: shown(histogram, 'stress_promise_seconds', 'From due to each rung of --ladder') },
+              },
+              tag: 'rung',
+            },
+          },
+        },
       },
-      tag: 'rung',
     },
   },
 };
@@ -505,7 +516,7 @@ export const RUN = {
       members: {
         ...BROKEN,
         rungs: {
-          each: { members: { reached: sum, notReached: sum, ...RUNG.members, ...BROKEN } },
+          each: { members: { reached: sum, notReached: sum, ...LEVEL.members, ...BROKEN } },
         },
       },
     },

@@ -1,15 +1,15 @@
 import { InternalError } from '../errors.js';
 import { numbered } from '../text.js';
 import { spreadPerSecond } from './figures.js';
-import { OTHERS, addUp, zero } from './merge.js';
-import { MAX_GROUPS, RUNG } from './metrics.js';
+import { OTHERS, addUp } from './merge.js';
+import { MAX_GROUPS } from './metrics.js';
 import { isCensored, stagesUs, totalUs } from './sample.js';
 import { Stats, groupJson, newGroup, zeroCounts } from './stats.js';
 import { SpanLog, shareIn } from './throughput.js';
 
 /**
- * @import { GroupFigures, Latencies, RungFigures, Sample, Span } from '../contracts/load.d.ts'
- * @import { Counts, EndpointFigures, GasOfOperations, RunFile, Rung } from '../contracts/run-file.d.ts'
+ * @import { GroupFigures, Latencies, Sample, Span } from '../contracts/load.d.ts'
+ * @import { Counts, EndpointFigures, GasOfOperations, RunFile } from '../contracts/run-file.d.ts'
  */
 
 const OUTCOME_COUNT = Object.freeze(
@@ -185,21 +185,6 @@ export class Recorder {
   /** Where the operations count that were verified since the last call. */
   takeSpans() {
     return this.#spans.take();
-  }
-
-  /** @param {Rung} rung @param {number} nowUs @param {number} us since the operation was due @param {boolean} isReached */
-  addRung(rung, nowUs, us, isReached) {
-    this.#rungAt(rung, nowUs)[isReached ? 'latency' : 'censored'].record(us);
-  }
-
-  /** An operation whose rung is not followed. @param {Rung} rung @param {number} nowUs */
-  leaveOutRung(rung, nowUs) {
-    this.#rungAt(rung, nowUs).notMeasured += 1;
-  }
-
-  /** @param {Rung} rung @param {number} nowUs @returns {RungFigures} */
-  #rungAt(rung, nowUs) {
-    return (this.#at(nowUs).ladder[rung] ??= zero(RUNG));
   }
 
   /** @param {Sample} sample @param {Stats} stats */

@@ -2,8 +2,6 @@ import { worstExit } from '../errors.js';
 import { cutShort, gasRateNotHeld, rateNotHeld, shortWindow } from './growth.js';
 import { addBlocks, noBlocks, statesGas } from './blocks.js';
 import { Distribution } from './histogram.js';
-import { zero } from './merge.js';
-import { RUNG } from './metrics.js';
 import { groupJson, probesOf, stagesOf } from './stats.js';
 import { milliseconds } from '../text.js';
 import { checkThresholds, thresholdExit } from './thresholds.js';
@@ -14,7 +12,7 @@ import { judge } from './verdict.js';
  *
  * @import * as Contract from '../contracts/load.d.ts'
  * @import { GroupFigures, Stats } from '../contracts/load.d.ts'
- * @import { BlockTotals, Counts, Rates, RunFile, RungJson, RunParts } from '../contracts/run-file.d.ts'
+ * @import { BlockTotals, Counts, Rates, RunFile, RunParts } from '../contracts/run-file.d.ts'
  */
 
 /**
@@ -145,7 +143,6 @@ function measuredRun(parts, partial) {
     failureWords: parts.failureWords,
     reorgs: parts.reorgs,
     rates: ratesOf(parts, blocks),
-    ...(parts.gasRate && { gasRate: parts.gasRate }),
     latency: {
       total: sum(latency, censored),
       fromStart: sum(fromStart, fromStartCensored),
@@ -158,7 +155,6 @@ function measuredRun(parts, partial) {
     byName: groups(stats.byName),
     byEndpoint: groups(stats.byEndpoint),
     ...byStage(parts),
-    ...(parts.promises && { ladder: ladderOf(stats, parts.promises) }),
     lag: lag.toJSON(),
     intervals: parts.intervals,
     series: parts.series,
@@ -169,7 +165,7 @@ function measuredRun(parts, partial) {
       cpuUsPerVerified: verified > 0 ? generator.cpuUs / verified : null,
     },
     audit: parts.audit,
-    ...(parts.consistency !== undefined && { consistency: parts.consistency }),
+    ...parts.observed,
     spending: parts.spending,
     verdict: null,
     thresholds: [],
@@ -225,20 +221,6 @@ function byStage({ stats, schedule = null, durationUs, ratesUs }) {
   return { byStage: rows };
 }
 
-/** The ladder of promises. @param {Stats} stats @param {NonNullable<RunParts['promises']>} promises */
-function ladderOf({ ladder: figures }, { rungs, lacks, found }) {
-  const unknown = { broken: null, restored: null };
-  const { rungs: byRung, ...all } = 'why' in found ? { ...unknown, rungs: null } : found;
-  const followed = rungs.map((rung) => {
-    const { latency, censored, notMeasured } = figures[rung] ?? zero(RUNG);
-    const counts = { reached: latency.count, notReached: censored.count, notMeasured };
-    const times = { latency: sum(latency, censored), censored: censored.toJSON() };
-    return [rung, { ...counts, ...times, ...(byRung?.[rung] ?? unknown) }];
-  });
-  const off = Object.keys(lacks).map((rung) => [rung, null]);
-  return { ...all, rungs: /** @type {Record<string, RungJson | null>} */ (Object.fromEntries([...followed, ...off])) };
-}
-
 /** @param {Record<string, GroupFigures>} figures */
 function groups(figures) {
   return Object.fromEntries(Object.entries(figures).map(([key, group]) => [key, groupJson(group)]));
@@ -250,7 +232,7 @@ function groups(figures) {
  * @returns {Record<string, string>} reasons of null figures by JSON pointer
  */
 function unmeasuredFigures(parts, { seconds, verified, blocks, isProbed }) {
-  const { unmeasured, isOpenLoop, generator, gasRate, promises, environment, ratesUs, periodUs } = parts;
+  const { unmeasured, isOpenLoop, generator, environment, ratesUs, periodUs } = parts;
   /** @type {Record<string, string>} */
   const reasons = { ...unmeasured };
   for (const name of isOpenLoop ? [] : ['askedPerSecond', 'achievedPerSecond'])
@@ -267,12 +249,6 @@ function unmeasuredFigures(parts, { seconds, verified, blocks, isProbed }) {
   if (generator.arrivalSeed === null) reasons['/generator/arrivalSeed'] = 'arrivals were not random';
   for (const name of /** @type {const} */ (['inclusionResolutionMs', 'headSource']))
     if (generator[name] === null) reasons[`/generator/${name}`] ??= 'no thread has reported';
-  if (gasRate?.gasPerOperation === null)
-    reasons['/gasRate/gasPerOperation'] = 'no gas of an operation was known when the warm-up ended';
-  for (const [rung, why] of Object.entries(promises?.lacks ?? {})) reasons[`/ladder/rungs/${rung}`] = why;
-  if (promises && 'why' in promises.found)
-    for (const pointer of ['', ...promises.rungs.map((rung) => `/rungs/${rung}`)])
-      for (const name of ['broken', 'restored']) reasons[`/ladder${pointer}/${name}`] = promises.found.why;
   for (const [i, { tps }] of (byStage(parts).byStage ?? []).entries())
     if (tps === null) reasons[`/byStage/${i}/tps`] = 'the drain ended before a block of the stage was seen';
   if (seconds === 0) reasons['/rates'] = 'the window has no length';

@@ -12,8 +12,8 @@
 
 export const STAGES = Object.freeze(/** @type {const} */ (['queued', 'submit', 'inclusion', 'readBack']));
 
-/** The promises of the ladder, in their order. */
-export const RUNGS = Object.freeze(
+/** The finality levels of --ladder, in their order. */
+export const LEVELS = Object.freeze(
   /** @type {const} */ (['accepted', 'pending', 'sync', 'latest', 'safe', 'finalized']),
 );
 

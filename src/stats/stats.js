@@ -6,7 +6,7 @@ import { shareIn } from './throughput.js';
 
 /**
  * @import * as Contract from '../contracts/load.d.ts'
- * @import { GroupFigures, Latencies, RungFigures, StatsState } from '../contracts/load.d.ts'
+ * @import { GroupFigures, Latencies, StatsState } from '../contracts/load.d.ts'
  * @import { BlockRates, Counts, DistributionJson, GasOfOperations, GroupJson, IntervalRow, Stage } from '../contracts/run-file.d.ts'
  */
 
@@ -78,8 +78,8 @@ export class Stats {
   byEndpoint = {};
   /** Operations due in the window, by the index of the stage of the schedule; only with --stages. @type {Record<string, GroupFigures & {counts: Counts}>} */
   byStage = {};
-  /** Of operations due in the window; only with --ladder. @type {Record<string, RungFigures>} */
-  ladder = {};
+  /** Of observers, by name. @type {Record<string, unknown>} */
+  facts = {};
 
   /** @param {number} startUs @param {number} [endUs] */
   constructor(startUs, endUs = startUs) {

@@ -4,9 +4,9 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRpc } from '../../src/chain/rpc.js';
 import { createClock } from '../../src/clock.js';
-import { ConsistencyChecker } from '../../src/consistency/checker.js';
-import { CheckedEndpoint } from '../../src/consistency/endpoint.js';
-import { checkSubscription } from '../../src/consistency/subscription.js';
+import { ConsistencyChecker } from '../../src/observers/consistency/checker.js';
+import { CheckedEndpoint } from '../../src/observers/consistency/endpoint.js';
+import { checkSubscription } from '../../src/observers/consistency/subscription.js';
 import { chooseTransport } from '../../src/transport/choose.js';
 import { transports } from '../../src/transport/index.js';
 import { startAnvil } from '../helpers/anvil.js';
@@ -14,7 +14,7 @@ import { FAULTS, startInconsistentNode } from '../helpers/inconsistent-node.js';
 
 /**
  * @import { Anvil } from '../helpers/anvil.js'
- * @import { VerifiedOperation } from '../../src/consistency/checks.js'
+ * @import { VerifiedOperation } from '../../src/observers/consistency/checks.js'
  */
 
 /** One in so many answers is wrong. */

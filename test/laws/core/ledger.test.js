@@ -158,7 +158,7 @@ function verify(ledger, blockNumber, position = 0) {
   const hash = `0x${(++lastHash).toString(16).padStart(64, '0')}`;
   const { nonce } = account.take(/** @type {any} */ ({ account, hashes: [hash] }));
   account.settle(nonce, 'executed');
-  const own = { account, nonce, hashes: [hash], raw: `raw ${hash}`, promise: null };
+  const own = { account, nonce, hashes: [hash], raw: `raw ${hash}`, startedAtUs: 0 };
   ledger.recentInclusions.add({ ...own, blockNumber, outcome: 'verified', isExecuted: true });
 }
 

@@ -20,8 +20,8 @@ import { addressOf, hash32 } from '../../helpers/samples.js';
 /**
  * @import { EngineConfig, Fees, InclusionDetector, Submit, Watcher } from '../../../src/contracts/chain.d.ts'
  * @import { EngineReport, Sample, TransactionWorkload } from '../../../src/contracts/load.d.ts'
- * @import { Rung } from '../../../src/contracts/run-file.d.ts'
  * @import { EngineOptions } from '../../../src/core/engine.js'
+ * @import { Ledger } from '../../../src/core/ledger.js'
  */
 
 /**
@@ -45,7 +45,7 @@ import { addressOf, hash32 } from '../../helpers/samples.js';
  * @property {number} [blockMs] between two blocks, as the detector says
  * @property {Partial<Fees>} [fees] default: they never change
  * @property {bigint | null} [capWei] limit of fees; default: none
- * @property {Rung[]} [rungs] of the ladder; default: none
+ * @property {Record<string, unknown>} [observers] plans by name; default: none
  * @property {Submit} [submit] in place of eth_sendRawTransaction
  * @property {(wallet: number, nonce: number) => Fault} [fault] of each submission
  * @property {(count: number) => boolean} [isBehind] whether the node says that it does not have a block yet, by how
@@ -66,7 +66,7 @@ export function simulate({
   blockMs = 600,
   fees = {},
   capWei = null,
-  rungs = [],
+  observers = {},
   submit,
   fault = () => 'pass',
   isBehind = () => false,
@@ -215,15 +215,15 @@ export function simulate({
       inclusion: '',
       capWei,
       confirmations: 0,
-      rungs,
     },
+    observers,
     createDetector: (options) => {
       detection = options;
       return /** @type {InclusionDetector} */ (
         /** @type {unknown} */ ({
           watch: (/** @type {string} */ hash, /** @type {any} */ watcher) => void watched.set(hash, watcher),
           unwatch: (/** @type {string} */ hash) => void watched.delete(hash),
-          watcherOf: (/** @type {string} */ hash) => watched.get(hash),
+          isWatched: (/** @type {string} */ hash) => watched.has(hash),
           ...(submit && { submit }),
           stats: () => ({ blockMs, newestBlock: lastSeen }),
           hasPassed: (/** @type {number} */ number) => number <= lastSeen,
@@ -358,12 +358,16 @@ export function simulate({
       await settle();
     },
     start: () => engine.start({ loadStartUs: clock.nowUs(), startUs: clock.nowUs(), endUs: Infinity }),
-    /** Ends the run: operations in flight are abandoned. mines: whether more blocks are made. */
-    end: async ({ mines = true } = {}) => {
+    /**
+     * Ends the run: operations in flight are abandoned.
+     * @param {{mines?: boolean, drained?: (ledger: Ledger) => Promise<void>}} [how] mines: whether more blocks are made; drained: before the audit
+     */
+    end: async ({ mines = true, drained } = {}) => {
       engine.stop(clock.nowUs());
       const draining = engine.drain(100, new AbortController().signal);
       await clock.advance(200);
       const ledger = await draining;
+      await drained?.(ledger);
       await engine.close();
       const { signal } = new AbortController();
       const parts = { rpc, clock, workload, accounts, ledger, startBlock: START_BLOCK };

@@ -1,19 +1,23 @@
 import { ask, receiptsAt } from '../chain/answers.js';
 import { digits } from '../text.js';
-import { HIGHEST_RATE } from './pacer.js';
 
 /**
- * The rate of operations for --rate 30Mgas: the gas that is asked for, divided by the mean gas of our transactions in the
- * last blocks of the warm-up. It is set once, because a rate that follows the measurement would hide a drift.
+ * The gas of our operations, by the receipts of their blocks.
  *
  * @import { Rpc } from '../contracts/chain.d.ts'
- * @import { BlockTotals, GasOfOperations, GasRateFacts } from '../contracts/run-file.d.ts'
+ * @import { OpenOptions, RunObserver } from '../contracts/load.d.ts'
+ * @import { GasOfOperations, GasRateFacts } from '../contracts/run-file.d.ts'
+ * @import { ObserverRow } from './index.js'
  */
 
 /** The measurement ends with as many operations or blocks. Fewer operations tell too little of a mix. */
 const OPERATIONS = 1000;
 const BLOCKS = 50;
 
+/**
+ * The rate of operations for --rate 30Mgas: the gas that is asked for, divided by the mean gas of our transactions in the
+ * last blocks of the warm-up. It is set once, because a rate that follows the measurement would hide a drift.
+ */
 export class GasRate {
   /** @type {GasRateFacts} */
   facts;
@@ -27,26 +31,29 @@ export class GasRate {
   #wallets;
   #first;
   #wanted;
+  #highest;
+  #isMeasured = false;
 
   /**
    * @param {number} gasPerSecond
    * @param {number} perSecond operations, estimated
    * @param {Pick<Rpc, 'call'>} rpc
    * @param {readonly {address: string}[]} wallets
-   * @param {{first: number, isMix: boolean}} load first: operations that are not measured: the first one of a wallet
-   *   often costs more, because it fills storage
+   * @param {{first: number, isMix: boolean, highest: number}} load first: operations that are not measured: the first one
+   *   of a wallet often costs more, because it fills storage; highest: operations per second
    */
-  constructor(gasPerSecond, perSecond, rpc, wallets, { first, isMix }) {
+  constructor(gasPerSecond, perSecond, rpc, wallets, { first, isMix, highest }) {
     this.facts = { gasPerSecond, gasPerOperation: null, perSecond };
     this.#rpc = rpc;
     this.#wallets = wallets;
     this.#first = first;
+    this.#highest = highest;
     this.#wanted = isMix ? OPERATIONS : Math.min(first, OPERATIONS);
   }
 
   /** @param {{number: number, ours: number}} block of the warm-up */
-  onBlock({ number, ours }) {
-    if (ours === 0) return;
+  block({ number, ours }) {
+    if (ours === 0 || this.#isMeasured) return;
     this.#blocks.push(number);
     if (this.#blocks.length > BLOCKS) this.#blocks.shift();
     if (this.#seen < this.#first && this.#seen + ours >= this.#first) this.#blocks = [];
@@ -61,6 +68,7 @@ export class GasRate {
 
   /** Ends the measurement. */
   async measure() {
+    this.#isMeasured = true;
     const gas = await gasIn(this.#rpc, this.#wallets, this.#blocks.reverse());
     if (gas.length === 0) {
       this.warning = `the gas of an operation could not be measured in the warm-up: the rate of ${digits(this.facts.perSecond)} per second is based on an estimate`;
@@ -69,7 +77,7 @@ export class GasRate {
     if (this.#seen < this.#first)
       this.warning = `the warm-up ended before each wallet had made two operations: the gas of an operation may be too high, and the rate too low; give a longer --tx-timeout`;
     const gasPerOperation = gas.reduce((sum, used) => sum + used, 0) / gas.length;
-    const perSecond = Math.min(HIGHEST_RATE, this.facts.gasPerSecond / gasPerOperation);
+    const perSecond = Math.min(this.#highest, this.facts.gasPerSecond / gasPerOperation);
     this.facts = { ...this.facts, gasPerOperation, perSecond };
   }
 }
@@ -97,29 +105,54 @@ export async function gasIn(rpc, wallets, blocks) {
 /** Blocks read for the gas of a run. */
 const LAST_BLOCKS = 8;
 
-/** The latest blocks with transactions of ours. */
-export class OwnBlocks {
-  /** @type {number[]} */
-  #numbers = [];
+/** The gas in the run file. @implements {RunObserver} */
+class RunGas {
+  /** The latest blocks with transactions of ours. @type {number[]} */
+  #blocks = [];
+  /** Where neither the workload reads receipts nor a block has transactions of ours only. @type {GasOfOperations | null} */
+  #gas = null;
+  #options;
+
+  /** @param {{rate: GasRate | null, rpc: Pick<Rpc, 'call'>, wallets: readonly {address: string}[]}} options */
+  constructor(options) {
+    this.#options = options;
+    this.rate = options.rate;
+  }
 
   /** @param {{number: number, ours: number}} block */
-  add({ number, ours }) {
-    if (ours === 0) return;
-    this.#numbers.push(number);
-    if (this.#numbers.length > LAST_BLOCKS) this.#numbers.shift();
+  block(block) {
+    this.rate?.block(block);
+    if (block.ours === 0) return;
+    this.#blocks.push(block.number);
+    if (this.#blocks.length > LAST_BLOCKS) this.#blocks.shift();
   }
 
-  /**
-   * Where neither the workload reads receipts nor a block has transactions of ours only.
-   * @param {Pick<Rpc, 'call'>} rpc
-   * @param {readonly {address: string}[]} wallets
-   * @param {GasOfOperations} gas as the load has counted it
-   * @param {ReadonlyArray<{blocks: BlockTotals}>} intervals
-   * @returns {Promise<GasOfOperations>}
-   */
-  async gasOf(rpc, wallets, gas, intervals) {
-    if (gas.operations > 0 || intervals.some(({ blocks }) => (blocks.own?.transactions ?? 0) > 0)) return gas;
-    const used = await gasIn(rpc, wallets, this.#numbers);
-    return { operations: used.length, used: used.reduce((sum, one) => sum + one, 0) };
+  /** @type {NonNullable<RunObserver['finish']>} */
+  async finish({ isAborted, gas, intervals }) {
+    const isKnown = gas.operations > 0 || intervals.some(({ blocks }) => (blocks.own?.transactions ?? 0) > 0);
+    if (isKnown || isAborted) return;
+    const used = await gasIn(this.#options.rpc, this.#options.wallets, this.#blocks);
+    this.#gas = { operations: used.length, used: used.reduce((sum, one) => sum + one, 0) };
+  }
+
+  /** @returns {ReturnType<RunObserver['describe']>} */
+  describe() {
+    const members = { ...(this.#gas && { gas: this.#gas }), ...(this.rate && { gasRate: this.rate.facts }) };
+    if (this.rate === null || this.rate.facts.gasPerOperation !== null) return { members };
+    const why = 'no gas of an operation was known when the warm-up ended';
+    return { members, unmeasured: { '/gasRate/gasPerOperation': why } };
   }
 }
+
+/** @type {ObserverRow} */
+export const gas = {
+  open: async ({ gasPerSecond }, { rpc, wallets, inclusion, ratePerSecond, ...load }) => {
+    if (inclusion === null) return null;
+    const isAsked = gasPerSecond !== null && ratePerSecond !== null;
+    return new RunGas({
+      rpc,
+      wallets,
+      rate: isAsked ? new GasRate(gasPerSecond, ratePerSecond, rpc, wallets, load) : null,
+    });
+  },
+};

@@ -1,5 +1,5 @@
 import { keccak256 } from 'ethers';
-import { toBigInt, toHex, toNumber } from '../chain/answers.js';
+import { toBigInt, toHex, toNumber } from '../../chain/answers.js';
 
 /**
  * The table of the consistency checks. Each asks one endpoint for answers that must agree, and a function without I/O

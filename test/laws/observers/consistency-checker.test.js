@@ -1,9 +1,9 @@
 /** The rounds of the consistency checks on a chain in memory: rate, lag, reorgs, and checks that are off. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ConsistencyChecker } from '../../../src/consistency/checker.js';
-import { CheckedEndpoint } from '../../../src/consistency/endpoint.js';
-import { operationSampler } from '../../../src/consistency/index.js';
+import { ConsistencyChecker } from '../../../src/observers/consistency/checker.js';
+import { CheckedEndpoint } from '../../../src/observers/consistency/endpoint.js';
+import { OperationSampler } from '../../../src/observers/consistency/index.js';
 import { RpcError, TransportError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
@@ -195,9 +195,12 @@ describe('the operations that are checked', () => {
   const sampled = (inFlight, times) => {
     /** @type {any[]} */
     const found = [];
-    const add = operationSampler({ accounts, workload, inFlight, perSecond: 20 }, (operation) => found.push(operation));
+    const post = (/** @type {any} */ operation) => void found.push(operation);
+    const sampler = new OperationSampler({ perSecond: 20 }, { accounts, workload, inFlight, share: 1, post });
     for (const ms of times)
-      add(sampleOf({ position: 0, nonce: 0, hash: HASH, blockNumber: 5, effect: '1', endedAtUs: 1000 * ms }));
+      sampler.operation(
+        sampleOf({ position: 0, nonce: 0, hash: HASH, blockNumber: 5, effect: '1', endedAtUs: 1000 * ms }),
+      );
     return found;
   };
 

@@ -33,7 +33,7 @@ const BAD = { ...GOOD, violations: { stale_read: { count: 3, examples: [EXAMPLE,
 
 /** @param {Consistency | null} consistency @param {Record<string, string>} [unmeasured] */
 function runOf(consistency, unmeasured = {}) {
-  const parts = partsOf({ consistency, thresholds: [parseThreshold('violations=0')] });
+  const parts = partsOf({ observed: { consistency }, thresholds: [parseThreshold('violations=0')] });
   return buildRunFile({ ...parts, unmeasured: { ...parts.unmeasured, ...unmeasured } });
 }
 

@@ -1,14 +1,14 @@
-import { isHash, toNumber } from '../chain/answers.js';
-import { isBusy } from '../chain/refusals.js';
-import { ProtocolError, RpcError } from '../errors.js';
+import { isHash, toNumber } from '../../chain/answers.js';
+import { isBusy } from '../../chain/refusals.js';
+import { ProtocolError, RpcError } from '../../errors.js';
 import { byHash, byNumber } from './checks.js';
 
 /**
  * One endpoint as the consistency checks see it: its head, its recent blocks as they were first read, and how far it is
  * behind.
  *
- * @import { Rpc } from '../contracts/chain.d.ts'
- * @import { Clock } from '../contracts/load.d.ts'
+ * @import { Rpc } from '../../contracts/chain.d.ts'
+ * @import { Clock } from '../../contracts/load.d.ts'
  * @import { CheckedBlock, Contradiction, Request } from './checks.js'
  */
 

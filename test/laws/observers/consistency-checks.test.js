@@ -1,10 +1,10 @@
 /** What each check calls a contradiction, and what it does not. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { CHECKS, isInBloom } from '../../../src/consistency/checks.js';
-import { HeadOrder } from '../../../src/consistency/subscription.js';
+import { CHECKS, isInBloom } from '../../../src/observers/consistency/checks.js';
+import { HeadOrder } from '../../../src/observers/consistency/subscription.js';
 
-/** @import { CheckedBlock, Subject } from '../../../src/consistency/checks.js' */
+/** @import { CheckedBlock, Subject } from '../../../src/observers/consistency/checks.js' */
 
 const hashOf = (/** @type {number} */ n) => `0x${n.toString(16).padStart(64, '0')}`;
 const hex = (/** @type {number} */ n) => `0x${n.toString(16)}`;

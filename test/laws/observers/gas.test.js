@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { GasRate } from '../../../src/core/gas-rate.js';
+import { GasRate } from '../../../src/observers/gas.js';
 import { changedAt, createPacer } from '../../../src/core/pacer.js';
 import { addressOf, hash32 } from '../../helpers/samples.js';
 
@@ -25,15 +25,16 @@ function gasRate(gasUsed, { first = 10, isMix = false } = {}) {
     };
     return [...gasUsed.map((gas) => receiptOf(WALLET.toLowerCase(), gas)), receiptOf(addressOf(0xbb), 0xffffff)];
   };
-  return { gas: new GasRate(3_000_000, 10, { call }, [{ address: WALLET }], { first, isMix }), asked };
+  const load = { first, isMix, highest: 1_000_000 };
+  return { gas: new GasRate(3_000_000, 10, { call }, [{ address: WALLET }], load), asked };
 }
 
 describe('the rate of --rate 3Mgas', () => {
   it('is that of our receipts, after the first operations of the wallets', async () => {
     const { gas, asked } = gasRate([40_000, 60_000]);
-    for (const [number, ours] of [6, 5, 0, 5].entries()) gas.onBlock({ number, ours });
+    for (const [number, ours] of [6, 5, 0, 5].entries()) gas.block({ number, ours });
     assert.equal(gas.isEnough, false);
-    gas.onBlock({ number: 4, ours: 5 });
+    gas.block({ number: 4, ours: 5 });
     assert.equal(gas.isEnough, true);
     await gas.measure();
     assert.deepEqual(gas.facts, { gasPerSecond: 3_000_000, gasPerOperation: 50_000, perSecond: 60 });
@@ -42,7 +43,7 @@ describe('the rate of --rate 3Mgas', () => {
 
   it('is measured until a mix has made 1,000 operations', async () => {
     const { gas, asked } = gasRate(Array(100).fill(30_000), { isMix: true });
-    for (let number = 0; !gas.isEnough; number += 1) gas.onBlock({ number, ours: 100 });
+    for (let number = 0; !gas.isEnough; number += 1) gas.block({ number, ours: 100 });
     await gas.measure();
     assert.equal(gas.facts.perSecond, 100);
     assert.equal(asked[0], 10, 'the first block has the first operations');
@@ -50,7 +51,7 @@ describe('the rate of --rate 3Mgas', () => {
 
   it('is measured in 50 small blocks', async () => {
     const { gas, asked } = gasRate([30_000], { isMix: true });
-    for (let number = 0; !gas.isEnough; number += 1) gas.onBlock({ number, ours: 1 });
+    for (let number = 0; !gas.isEnough; number += 1) gas.block({ number, ours: 1 });
     await gas.measure();
     assert.deepEqual(
       asked,
@@ -60,15 +61,15 @@ describe('the rate of --rate 3Mgas', () => {
 
   it('is at most what can be scheduled', async () => {
     const { gas } = gasRate([1]);
-    gas.onBlock({ number: 1, ours: 10 });
-    gas.onBlock({ number: 2, ours: 10 });
+    gas.block({ number: 1, ours: 10 });
+    gas.block({ number: 2, ours: 10 });
     await gas.measure();
     assert.equal(gas.facts.perSecond, 1_000_000);
   });
 
   it('may be too low if the warm-up has first operations only, with a warning', async () => {
     const { gas } = gasRate([50_000]);
-    gas.onBlock({ number: 1, ours: 9 });
+    gas.block({ number: 1, ours: 9 });
     await gas.measure();
     assert.equal(gas.facts.perSecond, 60);
     assert.match(String(gas.warning), /^the warm-up ended before each wallet had made two operations: /);
@@ -76,7 +77,7 @@ describe('the rate of --rate 3Mgas', () => {
 
   it('stays estimated, with a warning, if nothing is known', async () => {
     const { gas, asked } = gasRate(null);
-    for (const number of [1, 2, 3]) gas.onBlock({ number, ours: 10 });
+    for (const number of [1, 2, 3]) gas.block({ number, ours: 10 });
     await gas.measure();
     assert.deepEqual(gas.facts, { gasPerSecond: 3_000_000, gasPerOperation: null, perSecond: 10 });
     assert.equal(asked.length, 1);

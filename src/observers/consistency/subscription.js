@@ -1,5 +1,5 @@
-import { isHash, toNumber } from '../chain/answers.js';
-import { StressError } from '../errors.js';
+import { isHash, toNumber } from '../../chain/answers.js';
+import { StressError } from '../../errors.js';
 import { byHash, byNumber } from './checks.js';
 
 /**

@@ -1,14 +1,14 @@
-import { isBusy } from '../chain/refusals.js';
-import { ProtocolError, RpcError, StressError, oneLine } from '../errors.js';
-import { shellWord } from '../text.js';
+import { isBusy } from '../../chain/refusals.js';
+import { ProtocolError, RpcError, StressError, oneLine } from '../../errors.js';
+import { shellWord } from '../../text.js';
 import { CHECKS, HEAD_CHECKS, missing, byNumber } from './checks.js';
 import { RECENT_BLOCKS } from './endpoint.js';
 
 /**
  * Makes rounds of all checks at each endpoint, at a bounded rate, and collects proven contradictions.
  *
- * @import { Clock } from '../contracts/load.d.ts'
- * @import { Consistency } from '../contracts/run-file.d.ts'
+ * @import { Clock } from '../../contracts/load.d.ts'
+ * @import { Consistency } from '../../contracts/run-file.d.ts'
  * @import { Contradiction, Subject, VerifiedOperation } from './checks.js'
  * @import { CheckedEndpoint } from './endpoint.js'
  *

@@ -1,5 +1,5 @@
-import { createClock } from '../clock.js';
-import { numbered } from '../text.js';
+import { createClock } from '../../clock.js';
+import { numbered } from '../../text.js';
 import { ConsistencyChecker } from './checker.js';
 import { CheckedEndpoint } from './endpoint.js';
 import { checkSubscription } from './subscription.js';
@@ -7,8 +7,8 @@ import { checkSubscription } from './subscription.js';
 /**
  * The thread of --check consistency.
  *
- * @import { Consistency } from '../contracts/run-file.d.ts'
- * @import { SideWork } from '../core/side-thread.js'
+ * @import { Consistency } from '../../contracts/run-file.d.ts'
+ * @import { SideWork } from '../../core/side-thread.js'
  * @import { VerifiedOperation } from './checks.js'
  *
  * @typedef {{operation?: VerifiedOperation, requests?: number, isOver?: boolean}} ConsistencyMessage requests: of the load so far

@@ -1,19 +1,20 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { toHex } from '../../../src/chain/answers.js';
-import { Ladder, chooseRungs, findBroken } from '../../../src/core/ladder.js';
+import { Observers } from '../../../src/observers/index.js';
+import { Ladder, RunLadder, chooseLevels } from '../../../src/observers/ladder.js';
 import { RpcError, TransportError } from '../../../src/errors.js';
 import { Distribution } from '../../../src/stats/histogram.js';
 import { asJson, merge } from '../../../src/stats/merge.js';
 import { RUN } from '../../../src/stats/metrics.js';
-import { Recorder } from '../../../src/stats/recorder.js';
+import { noReorgs } from '../../../src/stats/reorgs.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
-import { hash32 } from '../../helpers/samples.js';
-import { simulate } from './simulation.js';
+import { hash32, sampleOf } from '../../helpers/samples.js';
+import { simulate } from '../core/simulation.js';
 
 /**
- * @import { EngineReport, Promised, RungFigures } from '../../../src/contracts/load.d.ts'
+ * @import { EngineReport, LevelFigures, TransactionStatus } from '../../../src/contracts/load.d.ts'
  * @import { Rung } from '../../../src/contracts/run-file.d.ts'
  */
 
@@ -40,7 +41,7 @@ function chainWithRungs({ wallets, isLost, rungs, txTimeoutMs = 60_000 }) {
     inFlight: 1,
     // A wallet whose transaction is lost does nothing else.
     txTimeoutMs,
-    rungs,
+    observers: { ladder: { levels: rungs } },
   });
   const { handlers, clock, mined } = run;
   const { eth_sendRawTransaction: arrive, eth_getBlockByNumber: blockOf } = handlers;
@@ -73,11 +74,27 @@ function chainWithRungs({ wallets, isLost, rungs, txTimeoutMs = 60_000 }) {
     },
     /** Ends the run. @param {Parameters<typeof run.end>[0]} [how] */
     finish: async (how) => {
-      const audit = await run.end(how);
-      const { ladder } = await statsOf(run);
-      return { audit, ladder, found: await findBroken(run.rpc, audit.ledger, rungs) };
+      const side = new RunLadder({ levels: rungs, lacks: {}, asked: [] });
+      /** @type {any} */
+      let facts;
+      const audit = await run.end({
+        ...how,
+        drained: async (ledger) => {
+          facts = (await statsOf(run)).facts.ladder;
+          side.drained(facts);
+          ledger.onStatus = (operation, status) => side.status(operation, status);
+        },
+      });
+      return { audit, ladder: facts.levels, found: await brokenOf(side, run.rpc) };
     },
   };
+}
+
+/** @param {RunLadder} side @param {any} rpc @returns {Promise<any>} of the run file */
+async function brokenOf(side, rpc) {
+  const load = { gas: { operations: 0, used: 0 }, intervals: [], reorgs: noReorgs() };
+  await side.finish({ rpc, noAudit: null, isAborted: false, ...load });
+  return side.describe(undefined).members.ladder;
 }
 
 /** All figures. @param {ReturnType<typeof simulate>} run */
@@ -86,14 +103,14 @@ async function statsOf({ engine, clock }) {
   return /** @type {EngineReport} */ (interval).stats.add(rest);
 }
 
-/** Least and largest latency of a rung in milliseconds, and how many operations reached it and did not. @param {RungFigures} figures */
+/** Least and largest latency of a rung in milliseconds, and how many operations reached it and did not. @param {LevelFigures} figures */
 function timesOf({ latency, censored }) {
   return [latency.minUs / 1000, latency.maxUs / 1000, latency.count, censored.count];
 }
 
 const NONE = { lost: 0, replaced: 0, reorged: 0, unknown: 0 };
 
-describe('the ladder of promises', () => {
+describe('the finality levels', () => {
   it('pending blocks that break 2 % of their promises: the broken ones are counted, and each rung is as late as it was', async () => {
     const rungs = /** @type {Rung[]} */ (['accepted', 'pending', 'latest', 'safe', 'finalized']);
     const run = chainWithRungs({ wallets: 100, isLost: (n) => n % 50 === 7, rungs });
@@ -121,7 +138,7 @@ describe('the ladder of promises', () => {
     assert.equal(isIn - finalized, inBlock(138) + inBlock(139) + inBlock(140));
     const broken = { ...NONE, lost: run.lost.size, unknown: waiting };
     assert.deepEqual(found.broken, broken);
-    assert.deepEqual(found.rungs.accepted, { broken, restored: 0 });
+    assert.deepEqual([found.rungs.accepted.broken, found.rungs.accepted.restored], [broken, 0]);
     assert.deepEqual(found.rungs.pending.broken, { ...broken, unknown: 0 });
     for (const rung of ['latest', 'safe', 'finalized']) assert.deepEqual(found.rungs[rung].broken, NONE, rung);
     assert.equal(audit.mismatchCount, 0);
@@ -171,27 +188,24 @@ describe('the tracker', () => {
   /** @param {Record<string, (...params: any[]) => any>} handlers @param {number} [mostWaiting] */
   const trackerOf = (handlers, mostWaiting) => {
     const clock = createFakeClock();
-    const recorder = new Recorder([0], clock.nowUs());
-    const ladder = new Ladder({
-      ...{ rpc: fakeRpc(handlers), clock, recorder, mostWaiting, rungs: ['latest', 'safe'] },
-      watcherOf: () => undefined,
-      blockMs: () => 100,
-      onBug: (error) => assert.fail(error),
-    });
+    const tools = {
+      ...{ rpc: fakeRpc(handlers), clock, blockMs: () => 100, isInWindow: () => true, isWatched: () => false },
+      onBug: (/** @type {Error} */ error) => assert.fail(error),
+    };
+    const ladder = new Ladder({ levels: ['latest', 'safe'], mostWaiting }, /** @type {any} */ (tools));
     const end = (/** @type {number} */ blockNumber) => {
       const nowUs = clock.nowUs();
-      const operation = { intendedAtUs: nowUs, promise: ladder.promiseOf({ intendedAtUs: nowUs }) };
       const instants = { intendedAtUs: nowUs, acceptedAtUs: nowUs, includedAtUs: nowUs, endedAtUs: nowUs };
-      ladder.ended(operation, /** @type {any} */ ({ ...instants, blockNumber, outcome: 'verified' }));
+      ladder.operation(sampleOf({ ...instants, blockNumber }));
     };
-    return { clock, recorder, ladder, end };
+    return { clock, ladder, end };
   };
 
   it('keeps at most so many operations: of more a rung is not measured', async () => {
-    const { recorder, ladder, end } = trackerOf({ eth_getBlockByNumber: () => null }, 2);
+    const { ladder, end } = trackerOf({ eth_getBlockByNumber: () => null }, 2);
     for (let i = 0; i < 5; i += 1) end(7);
-    await ladder.end();
-    const { latency, censored, notMeasured } = recorder.rest().ladder.safe;
+    await ladder.finish();
+    const { latency, censored, notMeasured } = ladder.interval(true).levels.safe;
     assert.deepEqual([latency.count, censored.count, notMeasured], [0, 2, 3]);
   });
 
@@ -201,7 +215,7 @@ describe('the tracker', () => {
       new TransportError('no answer', 'timeout'),
       { number: '0x7', hash: hash32('ours') },
     ];
-    const { clock, recorder, ladder, end } = trackerOf({
+    const { clock, ladder, end } = trackerOf({
       eth_getBlockByNumber: () => {
         const answer = answers.shift() ?? null;
         if (answer instanceof Error) throw answer;
@@ -209,39 +223,45 @@ describe('the tracker', () => {
       },
     });
     for (const number of [7, 8, 9]) {
-      ladder.seen({ number, hash: hash32(number === 7 ? 'ours' : number) });
+      ladder.block({ number, hash: hash32(number === 7 ? 'ours' : number) });
       await clock.advance(100);
       if (number === 7) end(7);
     }
-    const { latency } = recorder.rest().ladder.safe;
+    const { latency } = ladder.interval(true).levels.safe;
     assert.deepEqual([latency.count, latency.maxUs], [1, 100_000]);
   });
 });
 
 describe('what is broken at the end', () => {
   const IN = hash32('in a block');
-  /** @param {Partial<Promised>} promise @returns {Promised} */
-  const doubt = (promise) => ({
-    ...{ status: 'never_sent', lostAfter: ['accepted'], hashes: [hash32(1)] },
-    reachedAtUs: { accepted: 1 },
-    ...promise,
-  });
+  const LEVELS = ['accepted', 'pending', 'sync', 'latest'];
 
   it('by cause, and each is looked up once more by all its hashes', async () => {
-    const doubts = new Set([
-      doubt({ hashes: [hash32(1), IN] }),
-      doubt({ hashes: [IN], status: 'pending', lostAfter: null }),
-      doubt({ status: 'replaced', reachedAtUs: { accepted: 1, pending: 2 } }),
-      doubt({ reachedAtUs: { accepted: 1, latest: 2 } }),
-      doubt({ status: 'pending' }),
-      doubt({}),
-      doubt({ reachedAtUs: {} }),
-    ]);
+    const levels = /** @type {Rung[]} */ (['accepted', 'pending']);
+    const side = new RunLadder({ levels, lacks: {}, asked: [] });
+    const operations = [
+      { hashes: [hash32(1), IN] },
+      { hashes: [IN], status: 'pending' },
+      { status: 'replaced', reached: ['accepted', 'pending'] },
+      { reached: ['accepted', 'latest'] },
+      { status: 'pending' },
+      {},
+      { reached: [] },
+    ].map(({ hashes = [hash32(1)], status = 'never_sent', reached = ['accepted'] }, nonce) => {
+      const operation = { walletIndex: 0, nonce, startedAtUs: 7, hashes };
+      return { operation, status: /** @type {TransactionStatus} */ (status), reached };
+    });
+    const bits = (/** @type {string[]} */ names) => names.reduce((sum, name) => sum | (1 << LEVELS.indexOf(name)), 0);
+    const reached = operations.map(({ reached }, nonce) => [`0:${nonce}:7`, bits(reached)]);
+    side.drained(/** @type {any} */ ({ levels: {}, kept: { reached, doubts: [], unchecked: 4 } }));
+    for (const { operation, status } of operations) side.status(operation, status);
     const receipt = { transactionHash: IN, blockNumber: '0x1', status: '0x0' };
-    const rpc = fakeRpc({ eth_getTransactionReceipt: (hash) => (hash === IN ? receipt : null) });
-    const found = await findBroken(rpc, { doubts, uncheckedDoubts: 4 }, ['accepted', 'pending']);
+    const found = await brokenOf(
+      side,
+      fakeRpc({ eth_getTransactionReceipt: (hash) => (hash === IN ? receipt : null) }),
+    );
     assert.deepEqual([found.broken, found.restored], [{ lost: 1, replaced: 1, reorged: 1, unknown: 5 }, 1]);
-    assert.deepEqual(found.rungs.pending, { broken: { ...NONE, replaced: 1 }, restored: 0 });
+    assert.deepEqual(found.rungs.pending.broken, { ...NONE, replaced: 1 });
   });
 });
 
@@ -266,7 +286,7 @@ describe('the ladders of two instances', () => {
   });
 });
 
-describe('the rungs that a chain has', () => {
+describe('the levels that a chain has', () => {
   const rpc = fakeRpc({
     eth_getBlockByNumber: (tag) => {
       if (tag === 'finalized') throw new RpcError('eth_getBlockByNumber', -39001, 'unknown block');
@@ -275,8 +295,8 @@ describe('the rungs that a chain has', () => {
   });
 
   it('those asked for, and why the others are off', async () => {
-    const { rungs, lacks } = await chooseRungs(rpc, ['auto'], false);
-    assert.deepEqual(rungs, ['accepted', 'latest']);
+    const { levels, lacks } = await chooseLevels(rpc, ['auto'], false);
+    assert.deepEqual(levels, ['accepted', 'latest']);
     assert.deepEqual(
       Object.entries(lacks).map(([rung, words]) => [rung, words.replace(/^.*? has/, 'it has')]),
       [
@@ -288,7 +308,24 @@ describe('the rungs that a chain has', () => {
   });
 
   it('with receipts as answers, accepted is sync', async () => {
-    const { rungs, lacks } = await chooseRungs(rpc, ['safe'], true);
-    assert.deepEqual([rungs, Object.keys(lacks)], [['sync', 'latest'], ['safe']]);
+    const { levels, lacks } = await chooseLevels(rpc, ['safe'], true);
+    assert.deepEqual([levels, Object.keys(lacks)], [['sync', 'latest'], ['safe']]);
+  });
+});
+
+describe('an observer that throws', () => {
+  it('hears nothing more, and the run says so; without observers an operation costs no call', () => {
+    let calls = 0;
+    const isInWindow = () => {
+      calls += 1;
+      throw new Error('no window');
+    };
+    const tools = /** @type {any} */ ({ isInWindow });
+    const observers = new Observers({ ladder: { levels: ['latest'] } }, () => tools);
+    observers.operation?.(sampleOf());
+    observers.operation?.(sampleOf());
+    assert.equal(calls, 1);
+    assert.match(observers.warnings.ladder, /^--ladder ended during the load.*: no window. This is a bug of stress$/);
+    assert.equal(new Observers().operation, null);
   });
 });

@@ -1,0 +1,542 @@
+import { PENDING_BLOCK, ask, gather, headerAt, nullIfAbsent, receiptOf } from '../chain/answers.js';
+import { isBusy } from '../chain/refusals.js';
+import { RpcError, StressError } from '../errors.js';
+import { Distribution } from '../stats/histogram.js';
+import { merge, zero } from '../stats/merge.js';
+import { LEVEL, OBSERVED } from '../stats/metrics.js';
+import { LEVELS, isCensored } from '../stats/sample.js';
+
+/**
+ * The finality levels (--ladder): when each operation was accepted, listed in the pending block, in a block, safe and
+ * finalized, and which operations are not in the chain at the end although they had reached a level.
+ *
+ * @import { Rpc } from '../contracts/chain.d.ts'
+ * @import { LevelFigures, Observer, ObserverTools, OperationIdentity, RemovedOperation, RunObserver, Sample, TransactionStatus } from '../contracts/load.d.ts'
+ * @import { BrokenPromises, RunFile, Rung } from '../contracts/run-file.d.ts'
+ * @import { ObserverRow } from './index.js'
+ *
+ * @typedef {object} Doubt an operation that had reached a level, and may not be in the chain
+ * @property {number} reached levels
+ * @property {number | null} lostAfter levels that it had reached when the node first did not know its transactions
+ * @property {TransactionStatus} status by the last check
+ * @property {readonly string[]} hashes sent until then
+ *
+ * @typedef {object} Kept what a thread hands over when its load has ended
+ * @property {Array<[string, number]>} reached
+ * @property {Array<[string, Doubt]>} doubts
+ * @property {number} unchecked
+ *
+ * @typedef {{levels: Record<string, LevelFigures>, kept?: Kept}} LadderFacts of a thread, or of all
+ */
+
+/** Operations that wait for a tag, of all tags: 8 bytes each. */
+const MOST_WAITING = 1_000_000;
+/** Advances of a tag that are kept, and hashes of blocks. */
+const KEPT = 4096;
+/** Verified operations whose levels are known after a reorg. */
+const RECENT = 16_384;
+/** Doubts that are checked at the end; more are only counted. */
+const MOST_DOUBTS = 50_000;
+
+/** Time limit of the last reading. */
+const LAST_READ_MS = 2000;
+
+/** The pending block is read so often per block, within these limits in milliseconds. */
+const POLLS_PER_BLOCK = 10;
+const POLL_MS = Object.freeze([10, 250]);
+
+/** @typedef {'safe' | 'finalized'} TagName */
+/** @type {readonly Rung[]} */
+const TAGS = Object.freeze(/** @type {const} */ (['safe', 'finalized']));
+
+/** Levels as one number. @param {Rung} level */
+function bitOf(level) {
+  return 1 << LEVELS.indexOf(level);
+}
+
+/** @param {number} reached @returns {Rung[]} */
+function levelsIn(reached) {
+  return LEVELS.filter((level) => (reached & bitOf(level)) !== 0);
+}
+
+/** @param {Pick<OperationIdentity, 'walletIndex' | 'nonce' | 'startedAtUs'>} operation */
+function keyOf({ walletIndex, nonce, startedAtUs }) {
+  return `${walletIndex}:${nonce}:${startedAtUs}`;
+}
+
+/** A tag that the node moves along the chain. An operation has reached it when the tag has reached its block. */
+class Tag {
+  /** Its advances, ascending. @type {Array<{number: number, atUs: number}>} */
+  #steps = [];
+  /** Due times of operations, by the block that has to be reached. @type {Map<number, number[]>} */
+  #waiting = new Map();
+
+  /** @param {TagName} name */
+  constructor(name) {
+    this.name = name;
+  }
+
+  /** When it reached a block; of old blocks the oldest instant that is kept. @param {number} number @returns {number | null} */
+  instantOf(number) {
+    let i = this.#steps.length;
+    while (i > 0 && this.#steps[i - 1].number >= number) i -= 1;
+    return this.#steps[i]?.atUs ?? null;
+  }
+
+  /** @param {number} number @param {number} dueUs */
+  wait(number, dueUs) {
+    const times = this.#waiting.get(number);
+    if (times === undefined) this.#waiting.set(number, [dueUs]);
+    else times.push(dueUs);
+  }
+
+  /** @param {number} number @param {number} atUs @returns {number[]} due times of operations that have reached it now */
+  advance(number, atUs) {
+    if (number <= (this.#steps.at(-1)?.number ?? -1)) return [];
+    this.#steps.push({ number, atUs });
+    if (this.#steps.length > KEPT) this.#steps.shift();
+    return this.#take((block) => block <= number);
+  }
+
+  /** Blocks left the chain. @param {number} number of the first @returns {number[]} due times of operations that waited in them */
+  goBack(number) {
+    const last = this.#steps.findIndex((step) => step.number >= number);
+    if (last >= 0) this.#steps.splice(last, Infinity, { number: number - 1, atUs: this.#steps[last].atUs });
+    return this.#take((block) => block >= number);
+  }
+
+  /** @param {(block: number) => boolean} isWanted */
+  #take(isWanted) {
+    /** @type {number[][]} */
+    const taken = [];
+    for (const [block, times] of this.#waiting) {
+      if (!isWanted(block)) continue;
+      taken.push(times);
+      this.#waiting.delete(block);
+    }
+    return taken.flat();
+  }
+}
+
+/** The levels that operations had reached when they ended, and which of them may be broken. */
+class Reached {
+  /** Of verified operations the latest ones, in the order in which they ended. @type {Map<string, number>} */
+  #verified = new Map();
+  /** Of the others, until their status is known. @type {Map<string, number>} */
+  #open = new Map();
+  /** @type {Map<string, Doubt>} */
+  doubts = new Map();
+  unchecked = 0;
+
+  /** @param {string} key @param {number} reached @param {boolean} isVerified */
+  add(key, reached, isVerified) {
+    const doubt = this.doubts.get(key);
+    if (doubt !== undefined) doubt.reached = reached;
+    if (!isVerified) return void this.#open.set(key, reached);
+    this.#verified.set(key, reached);
+    if (this.#verified.size > RECENT) this.#verified.delete(/** @type {string} */ (this.#verified.keys().next().value));
+  }
+
+  /** Its block left the chain. @param {string} key @param {number} reached meanwhile */
+  reopen(key, reached) {
+    const known = this.#verified.get(key);
+    if (known === undefined) return;
+    this.#verified.delete(key);
+    this.#open.set(key, known | reached);
+  }
+
+  /**
+   * @param {string} key
+   * @param {TransactionStatus} status
+   * @param {readonly string[]} hashes
+   * @param {number} [live] what an operation in flight has reached
+   */
+  decide(key, status, hashes, live) {
+    const reached = this.#open.get(key) ?? this.#verified.get(key) ?? live ?? this.doubts.get(key)?.reached ?? 0;
+    if (status !== 'pending' && this.#open.delete(key)) this.add(key, reached, true);
+    if (reached === 0 || status === 'included' || status === 'reverted') return;
+    const { lostAfter = null } = this.doubts.get(key) ?? {};
+    if (this.doubts.size >= MOST_DOUBTS && !this.doubts.has(key)) return void (this.unchecked += 1);
+    this.doubts.set(key, {
+      reached,
+      status,
+      hashes,
+      lostAfter: status === 'never_sent' ? (lostAfter ?? reached) : lostAfter,
+    });
+  }
+
+  /** @returns {Kept} */
+  toState() {
+    return { reached: [...this.#verified, ...this.#open], doubts: [...this.doubts], unchecked: this.unchecked };
+  }
+
+  /** @param {Kept} state @returns {Reached} */
+  static fromState({ reached, doubts, unchecked }) {
+    const all = new Reached();
+    for (const [key, levels] of reached) all.#open.set(key, levels);
+    all.doubts = new Map(doubts);
+    all.unchecked = unchecked;
+    return all;
+  }
+}
+
+/** Follows the operations of one thread. Questions to the node are asked per block, not per operation. @implements {Observer} */
+export class Ladder {
+  #tools;
+  #levels;
+  #tags;
+  #mostWaiting;
+  #waiting = 0;
+  /** Since the last interval. @type {Record<string, LevelFigures>} */
+  #figures = {};
+  #reached = new Reached();
+  /** Hashes of operations in flight that the pending block had, and when. @type {Map<string, number>} */
+  #listed = new Map();
+  /** Levels that an operation in flight reached in a block that left the chain. @type {Map<string, Partial<Record<Rung, number>>>} */
+  #early = new Map();
+  /** Of the blocks that were read, by number. @type {Map<number, string>} */
+  #hashes = new Map();
+  #newestBlock = -1;
+  #stopping = new AbortController();
+  #following = Promise.resolve();
+  /** The reading of the tags that is under way. @type {Promise<void> | null} */
+  #reading = null;
+  #isReadAgain = false;
+  /** Handed over with the last interval. @type {Kept | undefined} */
+  #kept;
+
+  /** @param {{levels: readonly Rung[], mostWaiting?: number}} plan @param {ObserverTools} tools */
+  constructor({ levels, mostWaiting = MOST_WAITING }, tools) {
+    this.#tools = tools;
+    this.#levels = levels;
+    this.#mostWaiting = mostWaiting;
+    this.#tags = levels.flatMap((level) => (level === 'safe' || level === 'finalized' ? new Tag(level) : []));
+  }
+
+  begin() {
+    if (this.#levels.includes('pending')) this.#following = this.#followPending().catch(this.#tools.onBug);
+  }
+
+  /** A block was read. @param {{number: number, hash: string}} block */
+  block({ number, hash }) {
+    this.#newestBlock = number;
+    this.#hashes.set(number, hash);
+    if (this.#hashes.size > KEPT) this.#hashes.delete(/** @type {number} */ (this.#hashes.keys().next().value));
+    if (this.#tags.length === 0) return;
+    if (this.#reading === null) this.#reading = this.#readTags().catch(this.#tools.onBug);
+    else this.#isReadAgain = true;
+  }
+
+  /** @param {Sample} sample */
+  operation(sample) {
+    const { intendedAtUs, acceptedAtUs, includedAtUs, endedAtUs, blockNumber } = sample;
+    const key = keyOf(sample);
+    const instants = this.#instantsOf(sample, key);
+    for (const hash of sample.hashes) this.#listed.delete(hash);
+    // What the node has refused had reached nothing.
+    if (!this.#tools.isInWindow(intendedAtUs) || (acceptedAtUs === null && !isCensored(sample))) return;
+    for (const level of this.#levels) {
+      const tag = this.#tags.find(({ name }) => name === level);
+      // An operation in a block can no longer be seen in the pending one.
+      const untilUs = level === 'pending' ? (includedAtUs ?? endedAtUs) : endedAtUs;
+      const atUs = instants[level];
+      if (tag !== undefined && atUs === undefined && includedAtUs !== null)
+        this.#wait(tag, { number: Number(blockNumber), dueUs: intendedAtUs, includedAtUs });
+      else this.#record(level, (atUs ?? untilUs) - intendedAtUs, atUs !== undefined);
+    }
+    const reached = bitsOf(instants);
+    if (reached > 0) this.#reached.add(key, reached, sample.outcome === 'verified');
+  }
+
+  /** When it reached each level for the first time. @param {Pick<Sample, 'acceptedAtUs' | 'receiptAtUs' | 'includedAtUs' | 'hashes'>} operation @param {string} key @returns {Partial<Record<Rung, number>>} */
+  #instantsOf({ acceptedAtUs, receiptAtUs, includedAtUs, hashes }, key) {
+    const listed = hashes.flatMap((hash) => this.#listed.get(hash) ?? []);
+    const early = this.#early.get(key);
+    if (early !== undefined) this.#early.delete(key);
+    return {
+      ...(acceptedAtUs !== null && { accepted: acceptedAtUs }),
+      ...(receiptAtUs !== null && { sync: receiptAtUs }),
+      ...(listed.length > 0 && { pending: Math.min(...listed) }),
+      ...(includedAtUs !== null && { latest: includedAtUs }),
+      ...early,
+    };
+  }
+
+  /** @param {number} number of the first block @param {readonly RemovedOperation[]} removed operations in the removed blocks */
+  reorg(number, removed) {
+    for (const { blockNumber, seenAtUs, ...operation } of removed) {
+      const key = keyOf(operation);
+      const tags = this.#tags.flatMap((tag) => {
+        const atUs = tag.instantOf(blockNumber);
+        return atUs === null ? [] : [[tag.name, atUs]];
+      });
+      const instants = Object.fromEntries(tags);
+      if (seenAtUs === null) this.#reached.reopen(key, bitsOf(instants));
+      else this.#early.set(key, { latest: seenAtUs, ...instants, ...this.#early.get(key) });
+    }
+    const nowUs = this.#tools.clock.nowUs();
+    this.#newestBlock = Math.min(this.#newestBlock, number - 1);
+    for (const known of [...this.#hashes.keys()]) if (known >= number) this.#hashes.delete(known);
+    for (const tag of this.#tags) this.#recordAll(tag, tag.goBack(number), { atUs: nowUs, isReached: false });
+  }
+
+  /** @param {OperationIdentity} operation @param {TransactionStatus} status */
+  status(operation, status) {
+    const { live, hashes } = operation;
+    const key = keyOf(operation);
+    const isFollowed = live !== undefined && this.#tools.isInWindow(live.intendedAtUs);
+    const listed = hashes.some((hash) => this.#listed.has(hash)) ? bitOf('pending') : 0;
+    const accepted = isFollowed && live.acceptedAtUs !== null ? bitOf('accepted') : 0;
+    const early = bitsOf(this.#early.get(key) ?? {});
+    const receipt = isFollowed && live.receiptAtUs !== null ? bitOf('sync') : 0;
+    this.#reached.decide(key, status, hashes, isFollowed ? accepted | listed | early | receipt : undefined);
+  }
+
+  /** @param {boolean} endsInterval @returns {LadderFacts} */
+  interval(endsInterval) {
+    const facts = { levels: this.#figures, ...(this.#kept && { kept: this.#kept }) };
+    if (!endsInterval) return merge(OBSERVED.members.ladder, {}, facts);
+    this.#figures = {};
+    this.#kept = undefined;
+    return facts;
+  }
+
+  /** After the drain: what still waits has not reached its level. */
+  async finish() {
+    const { clock } = this.#tools;
+    this.#stopping.abort();
+    const over = new AbortController();
+    await Promise.race([this.#readLast(), clock.sleep(LAST_READ_MS, over.signal)]).finally(() => over.abort());
+    const atUs = clock.nowUs();
+    for (const tag of this.#tags) this.#recordAll(tag, tag.goBack(0), { atUs, isReached: false });
+    this.#kept = this.#reached.toState();
+  }
+
+  async #readLast() {
+    await Promise.all([this.#following, this.#reading]);
+    if (this.#tags.length > 0) await this.#readTags();
+  }
+
+  /** @param {Tag} tag @param {{number: number, dueUs: number, includedAtUs: number}} operation */
+  #wait(tag, { number, dueUs, includedAtUs }) {
+    const atUs = tag.instantOf(number);
+    if (atUs !== null) return this.#record(tag.name, Math.max(atUs, includedAtUs) - dueUs, true);
+    if (this.#waiting >= this.#mostWaiting) return void (this.#figuresOf(tag.name).notMeasured += 1);
+    this.#waiting += 1;
+    tag.wait(number, dueUs);
+  }
+
+  /** @param {Tag} tag @param {number[]} times when they were due @param {{atUs: number, isReached: boolean}} end */
+  #recordAll(tag, times, { atUs, isReached }) {
+    this.#waiting -= times.length;
+    for (const dueUs of times) this.#record(tag.name, atUs - dueUs, isReached);
+  }
+
+  /** @param {Rung} level @param {number} us since it was due @param {boolean} isReached */
+  #record(level, us, isReached) {
+    this.#figuresOf(level)[isReached ? 'latency' : 'censored'].record(us);
+  }
+
+  /** @param {Rung} level @returns {LevelFigures} */
+  #figuresOf(level) {
+    return (this.#figures[level] ??= zero(LEVEL));
+  }
+
+  async #followPending() {
+    const { clock, blockMs } = this.#tools;
+    const [least, most] = POLL_MS;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      await this.#readPending().catch(ignoreAnswer);
+      await clock.sleep(Math.min(Math.max(blockMs() / POLLS_PER_BLOCK, least), most), signal);
+    }
+  }
+
+  async #readPending() {
+    const { rpc, clock, isWatched } = this.#tools;
+    const { number, transactions } = await ask(rpc, PENDING_BLOCK, 'ladder');
+    // It may be older than the block that was read meanwhile.
+    if (transactions === null || (number !== null && number <= this.#newestBlock)) return;
+    const atUs = clock.nowUs();
+    for (const hash of transactions) if (!this.#listed.has(hash) && isWatched(hash)) this.#listed.set(hash, atUs);
+  }
+
+  async #readTags() {
+    const { rpc, clock } = this.#tools;
+    do {
+      this.#isReadAgain = false;
+      const answers = this.#tags.map(async (tag) => {
+        const block = await gather(rpc, headerAt(tag.name), 'ladder');
+        if (block === null) return;
+        const { number, hash } = block;
+        // A node on another fork has finalized nothing of the blocks that were read.
+        if ((this.#hashes.get(number) ?? hash) !== hash) return;
+        const atUs = clock.nowUs();
+        this.#recordAll(tag, tag.advance(number, atUs), { atUs, isReached: true });
+      });
+      await Promise.all(answers.map((answer) => answer.catch(ignoreAnswer)));
+    } while (this.#isReadAgain && !this.#stopping.signal.aborted);
+    this.#reading = null;
+  }
+}
+
+/** @param {Partial<Record<string, number>>} instants */
+function bitsOf(instants) {
+  return Object.keys(instants).reduce((bits, level) => bits | bitOf(/** @type {Rung} */ (level)), 0);
+}
+
+/** The next answer may be better. @param {unknown} error */
+function ignoreAnswer(error) {
+  if (!(error instanceof StressError)) throw error;
+}
+
+/** The run's side: which levels the chain has, and after the audit which operations are not in it. @implements {RunObserver} */
+export class RunLadder {
+  plan;
+  #options;
+  #reached = new Reached();
+  /** @type {BrokenPromises | {why: string}} */
+  #broken = { why: 'the run was still running when this file was written' };
+
+  /** @param {{levels: Rung[], lacks: Record<string, string>, asked: readonly string[]}} options lacks: why other levels are off */
+  constructor(options) {
+    this.#options = options;
+    this.plan = { levels: options.levels };
+  }
+
+  /** @type {NonNullable<RunObserver['begin']>} */
+  begin({ warnOf }) {
+    const { lacks, asked } = this.#options;
+    for (const [level, words] of Object.entries(lacks))
+      if (asked.includes(level)) warnOf('ladder', `--ladder ${level} is off: ${words}`);
+  }
+
+  /** @param {LadderFacts | undefined} facts */
+  drained(facts) {
+    if (facts?.kept !== undefined) this.#reached = Reached.fromState(facts.kept);
+  }
+
+  /** @param {OperationIdentity} operation @param {TransactionStatus} status */
+  status(operation, status) {
+    this.#reached.decide(keyOf(operation), status, operation.hashes);
+  }
+
+  /** @type {NonNullable<RunObserver['finish']>} */
+  async finish({ rpc, noAudit, reorgs }) {
+    if (noAudit !== null) this.#broken = { why: `there is no audit: ${noAudit}` };
+    else if (reorgs.events.some(({ isComplete }) => !isComplete))
+      this.#broken = { why: 'a reorg removed blocks whose operations are no longer kept' };
+    else this.#broken = await this.#findBroken(rpc).catch((error) => ({ why: /** @type {Error} */ (error).message }));
+  }
+
+  /**
+   * Each doubt is looked up once more by all its hashes, because a transaction may have arrived after its status was
+   * decided.
+   * @param {Pick<Rpc, 'gather'>} rpc
+   * @returns {Promise<BrokenPromises>}
+   */
+  async #findBroken(rpc) {
+    const { levels } = this.#options;
+    const none = () => ({ broken: { lost: 0, replaced: 0, reorged: 0, unknown: 0 }, restored: 0 });
+    const all = { ...none(), rungs: Object.fromEntries(levels.map((level) => [level, none()])) };
+    all.broken.unknown = this.#reached.unchecked;
+    const open = [...this.#reached.doubts.values()];
+    for (let at = 0; at < open.length; at += AT_ONCE) {
+      await Promise.all(
+        open.slice(at, at + AT_ONCE).map(async (doubt) => {
+          const isKept = await isInChain(rpc, doubt.hashes);
+          const reached = levelsIn(isKept ? (doubt.lostAfter ?? 0) : doubt.reached);
+          const own = levels.filter((level) => reached.includes(level));
+          for (const part of own.length === 0 ? [] : [all, ...own.map((level) => all.rungs[level])]) {
+            if (isKept) part.restored += 1;
+            else part.broken[causeOf(doubt)] += 1;
+          }
+        }),
+      );
+    }
+    return all;
+  }
+
+  /** @param {LadderFacts | undefined} facts of all threads @returns {ReturnType<RunObserver['describe']>} */
+  describe(facts) {
+    const { levels, lacks } = this.#options;
+    const unknown = { broken: null, restored: null };
+    const isKnown = !('why' in this.#broken);
+    const { rungs: byLevel, ...all } = 'why' in this.#broken ? { ...unknown, rungs: null } : this.#broken;
+    const followed = levels.map((level) => {
+      const { latency, censored, notMeasured } = facts?.levels[level] ?? zero(LEVEL);
+      const counts = { reached: latency.count, notReached: censored.count, notMeasured };
+      const both = new Distribution().add(latency).add(censored).toJSON();
+      return [level, { ...counts, latency: both, censored: censored.toJSON(), ...(byLevel?.[level] ?? unknown) }];
+    });
+    const off = Object.keys(lacks).map((level) => [level, null]);
+    /** @type {Record<string, string>} */
+    const unmeasured = Object.fromEntries(Object.entries(lacks).map(([level, why]) => [`/ladder/rungs/${level}`, why]));
+    for (const pointer of isKnown ? [] : ['', ...levels.map((level) => `/rungs/${level}`)])
+      for (const name of ['broken', 'restored'])
+        unmeasured[`/ladder${pointer}/${name}`] = /** @type {{why: string}} */ (this.#broken).why;
+    const ladder = /** @type {RunFile['ladder']} */ ({ ...all, rungs: Object.fromEntries([...followed, ...off]) });
+    return { members: { ladder }, unmeasured };
+  }
+}
+
+/** Receipts that are read at once. */
+const AT_ONCE = 500;
+
+/** @param {Pick<Rpc, 'gather'>} rpc @param {readonly string[]} hashes */
+async function isInChain(rpc, hashes) {
+  for (const hash of hashes) if ((await nullIfAbsent(gather(rpc, receiptOf(hash), 'audit'))) !== null) return true;
+  return false;
+}
+
+/** @param {Doubt} doubt @returns {keyof BrokenPromises['broken']} */
+function causeOf({ status, reached }) {
+  if (status === 'replaced') return 'replaced';
+  if (status !== 'never_sent') return 'unknown';
+  return (reached & bitOf('latest')) === 0 ? 'lost' : 'reorged';
+}
+
+/**
+ * @param {Pick<Rpc, 'call' | 'display'>} rpc
+ * @param {readonly string[]} asked values of --ladder
+ * @param {boolean} isSync whether submissions are answered with the receipt
+ * @returns {Promise<{levels: Rung[], lacks: Record<string, string>}>} lacks: why other levels are off
+ */
+export async function chooseLevels(rpc, asked, isSync) {
+  /** @type {Record<string, string>} */
+  const lacks = {};
+  /** @type {Rung[]} */
+  const levels = [isSync ? 'sync' : 'accepted', 'latest'];
+  for (const level of /** @type {const} */ (['pending', ...TAGS])) {
+    if (!asked.includes(level) && !asked.includes('auto')) continue;
+    const lack = await lackOf(rpc, level);
+    if (lack === null) levels.push(level);
+    else lacks[level] = `${rpc.display} has no ${level} block: ${lack}`;
+  }
+  return { levels: LEVELS.filter((level) => levels.includes(level)), lacks };
+}
+
+/** @param {Pick<Rpc, 'call'>} rpc @param {Rung} level @returns {Promise<string | null>} null: it has a block of that name */
+async function lackOf(rpc, level) {
+  try {
+    const latest = await ask(rpc, headerAt('latest'), 'setup');
+    if (level === 'pending') {
+      const { hash, transactions } = await ask(rpc, PENDING_BLOCK, 'setup');
+      if (transactions === null) return 'it answers null';
+      return hash !== null && hash === latest?.hash ? 'it answers with the latest block' : null;
+    }
+    return (await ask(rpc, headerAt(level), 'setup')) === null ? 'it answers null' : null;
+  } catch (error) {
+    if (error instanceof RpcError && !isBusy(error)) return error.rpcMessage;
+    throw error;
+  }
+}
+
+/** @type {ObserverRow} */
+export const ladder = {
+  open: async ({ ladder: asked }, { rpc, inclusion }) =>
+    asked.length === 0 || inclusion === null
+      ? null
+      : new RunLadder({ asked, ...(await chooseLevels(rpc, asked, inclusion === 'sync')) }),
+  observe: (plan, tools) => new Ladder(plan, tools),
+};
