@@ -103,7 +103,7 @@ class Audit {
     const block = await ask(this.#rpc, headerAt('latest'), 'audit');
     if (block === null) throw new ProtocolError(`${this.#rpc.display} has no latest block`);
     const { hash, number } = block;
-    const reverted = this.#accounts.map((account) => account.reverted);
+    const reverted = this.#ledger.counts.map((counts) => counts.reverted);
     const counted = await this.#options.workload.audit?.(hash, number, reverted);
     const addresses = this.#accounts.map(({ wallet }) => wallet.address);
     const nonces = await readAtBlock(this.#rpc, { hash, number }, (at) =>
@@ -112,7 +112,7 @@ class Audit {
     const pending = await pendingNonces(this.#rpc, addresses, 'audit');
     // Without a count on the chain the nonces are the effects. That these are successes is shown by receipts: each
     // operation was verified by its own, or the workload reads those of the run.
-    const effects = counted ?? this.#accounts.map((account, i) => effectOf(account, nonces[i]));
+    const effects = counted ?? this.#accounts.map((account, i) => effectOf(account, nonces[i], reverted[i]));
     return { number, hash, effects, nonces, pendingNonces: nonces.map((nonce, i) => Math.max(nonce, pending[i])) };
   }
 
@@ -166,7 +166,7 @@ class Audit {
 
   /** Executed operations of a wallet by the ledger. @param {number} position */
   #claimed(position) {
-    const { includedLate, reorgedOut } = this.#accounts[position];
+    const { includedLate, reorgedOut } = this.#ledger.counts[position];
     return this.#ledger.verifiedBy[position] + includedLate - reorgedOut;
   }
 
@@ -176,7 +176,7 @@ class Audit {
       const { start, now, target } = effects[i];
       const executed = this.#claimed(i);
       const expectedEffect = start + BigInt(executed);
-      const expectedNonce = account.startNonce + executed + account.reverted;
+      const expectedNonce = account.startNonce + executed + this.#ledger.counts[i].reverted;
       if (now === expectedEffect && nonces[i] === expectedNonce && pendingNonces[i] === nonces[i]) return [];
       return {
         walletIndex: account.wallet.index,
@@ -216,7 +216,7 @@ class Audit {
     const { workload, startBlock, signal } = this.#options;
     const [accounts, ledger] = [this.#accounts, this.#ledger];
     if (workload.reconcile === undefined) return [];
-    const isOurs = accounts.every(({ reverted }) => reverted === 0);
+    const isOurs = ledger.counts.every(({ reverted }) => reverted === 0);
     const snapshot = {
       blockHash: hash,
       blockNumber: number,
@@ -225,7 +225,7 @@ class Audit {
       signal,
       startNonces: accounts.map(({ startNonce }) => startNonce),
       executed: accounts.map((_, i) => this.#claimed(i)),
-      reverted: accounts.map(({ reverted }) => reverted),
+      reverted: ledger.counts.map(({ reverted }) => reverted),
       undecided: this.#unresolvedBy(),
       areOurs: isOurs && mismatches.length === 0 && ledger.foreign.length === 0 && ledger.unresolved.size === 0,
     };
@@ -276,7 +276,7 @@ class Audit {
       verified: ledger.verifiedBy.reduce((sum, count) => sum + count, 0),
       includedLate: statusCounts.included ?? 0,
       reverted: statusCounts.reverted ?? 0,
-      reorgedOut: accounts.reduce((sum, account) => sum + account.reorgedOut, 0),
+      reorgedOut: ledger.counts.reduce((sum, counts) => sum + counts.reorgedOut, 0),
       neverSent: statusCounts.never_sent ?? 0,
       replaced: statusCounts.replaced ?? 0,
       pending: unresolved.size,
@@ -314,8 +314,8 @@ class Audit {
   }
 }
 
-/** @param {Account} account @param {number} nonce */
-function effectOf({ wallet, startNonce, reverted }, nonce) {
+/** @param {Account} account @param {number} nonce @param {number} reverted */
+function effectOf({ wallet, startNonce }, nonce, reverted) {
   return { start: BigInt(startNonce), now: BigInt(nonce - reverted), target: wallet.address };
 }
 

@@ -22,6 +22,7 @@ export class FeeBudget {
   #capWei;
   #fees;
   #gasLimitOf;
+  #feeAhead;
   /** Charged or reserved. */
   #usedWei = 0n;
   /**
@@ -35,23 +36,26 @@ export class FeeBudget {
    * @param {bigint} options.capWei
    * @param {Pick<Fees, 'current'>} options.fees
    * @param {(position: number, nonce: number) => bigint} options.gasLimitOf
+   * @param {(position: number, nonce: number) => Fee | null} options.feeAhead of a transaction signed ahead of time
    */
-  constructor({ capWei, fees, gasLimitOf }) {
+  constructor({ capWei, fees, gasLimitOf, feeAhead }) {
     this.#capWei = capWei;
     this.#fees = fees;
     this.#gasLimitOf = gasLimitOf;
+    this.#feeAhead = feeAhead;
   }
 
   /**
    * Reserves the fee of the wallet's next operation.
-   * @param {Pick<Account, 'position' | 'nextNonce' | 'ahead'>} account
+   * @param {Pick<Account, 'position' | 'nextNonce'>} account
    * @returns {Reservation | null} null: the limit would be exceeded
    */
-  reserve({ position, nextNonce, ahead }) {
+  reserve({ position, nextNonce }) {
     const reservation = { gasLimit: this.#gasLimitOf(position, nextNonce), priceWei: 0n, tipWei: 0n };
     const offers = [this.#fees.current()];
     // The transaction signed ahead of time may be sent instead.
-    if (ahead?.nonce === nextNonce) offers.push(ahead.signed.fee);
+    const ahead = this.#feeAhead(position, nextNonce);
+    if (ahead !== null) offers.push(ahead);
     return this.#increase(reservation, offers) ? reservation : null;
   }
 

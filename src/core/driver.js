@@ -36,6 +36,19 @@ import { Queue } from './queue.js';
  */
 
 /**
+ * What may be started with a wallet.
+ *
+ * @typedef {object} Seat
+ * @property {number} left operations that may still be started (--iterations)
+ * @property {number} submitting submissions in flight
+ * @property {number} waitingStarts starts postponed because of too many of them
+ * @property {number} recovering operations in recovery; meanwhile only operations that fill a nonce gap are started
+ * @property {number} heldStarts starts postponed by recovery
+ * @property {number} failuresInRow
+ * @property {boolean} isRetired no more operations are started with it
+ */
+
+/**
  * Submissions of one wallet at a time. They arrive in any order; a node queues nonces that come early and drops what
  * exceeds its queue (geth: 64 per account).
  */
@@ -56,6 +69,8 @@ export class Driver {
   failureWords = {};
   /** Holds a wallet once per operation that may be started with it. @type {Queue<Account>} */
   #idle = new Queue();
+  /** By position. @type {Seat[]} */
+  #seats;
   /** Operations that may still be started, of all wallets. */
   #left;
   /** Started or dropped. */
@@ -75,11 +90,19 @@ export class Driver {
   constructor(options) {
     this.options = options;
     const { accounts, operationsEach = Infinity } = options;
-    for (const account of accounts) account.left = operationsEach;
+    this.#seats = accounts.map(() => ({
+      ...{ left: operationsEach, submitting: 0, waitingStarts: 0 },
+      ...{ recovering: 0, heldStarts: 0, failuresInRow: 0, isRetired: false },
+    }));
     this.#left = accounts.length * operationsEach;
     // Every wallet in recovery adds a listener.
     setMaxListeners(0, this.halted, this.drained);
     this.recovery = options.recoveryOf(this);
+  }
+
+  /** @param {Account} account @returns {Seat} */
+  seatOf({ position }) {
+    return this.#seats[position];
   }
 
   /** Aborts when no more operations are started. */
@@ -190,11 +213,12 @@ export class Driver {
   #takeIdle() {
     const { budget = null } = this.options;
     for (let account = this.#idle.shift(); account !== null; account = this.#idle.shift()) {
-      if (account.isRetired || account.left === 0) continue;
+      const seat = this.seatOf(account);
+      if (seat.isRetired || seat.left === 0) continue;
       // Recovery may itself wait for the nonce gap to be filled.
-      const isHeld = account.recovering > 0 && !account.hasGap;
-      if (isHeld) account.heldStarts += 1;
-      else if (account.submitting >= MAX_SUBMITTING) account.waitingStarts += 1;
+      const isHeld = seat.recovering > 0 && !account.hasGap;
+      if (isHeld) seat.heldStarts += 1;
+      else if (seat.submitting >= MAX_SUBMITTING) seat.waitingStarts += 1;
       else {
         const reservation = budget === null ? null : budget.reserve(account);
         if (budget !== null && reservation === null) return this.#cannotPay(account);
@@ -219,8 +243,9 @@ export class Driver {
     const { recorder, run } = this.options;
     const operation = new Operation(account, instants, this.#finish, this.#onSubmitted);
     operation.reservation = reservation;
-    account.submitting += 1;
-    account.left -= 1;
+    const seat = this.seatOf(account);
+    seat.submitting += 1;
+    seat.left -= 1;
     this.#left -= 1;
     this.live.add(operation);
     recorder.start(account.position, instants.intendedAtUs, instants.startedAtUs);
@@ -229,9 +254,10 @@ export class Driver {
 
   /** @param {Operation} operation */
   #onSubmitted = ({ account }) => {
-    account.submitting -= 1;
-    if (account.waitingStarts === 0) return;
-    account.waitingStarts -= 1;
+    const seat = this.seatOf(account);
+    seat.submitting -= 1;
+    if (seat.waitingStarts === 0) return;
+    seat.waitingStarts -= 1;
     this.rearm(account, 1);
   };
 
@@ -244,7 +270,7 @@ export class Driver {
       this.options.onSample?.(sample);
       if (sample.outcome === 'verified') {
         account.settle(nonce, 'executed');
-        account.failuresInRow = 0;
+        this.seatOf(account).failuresInRow = 0;
         this.recovery.onVerified(operation);
         this.#rearmAfterThinkTime(account);
       } else {
@@ -253,7 +279,8 @@ export class Driver {
         const { message = '' } = operation.error ?? {};
         if (message !== '') this.failureWords[sample.code ?? sample.outcome] ??= message;
         // Operations of one wallet that fail together count once.
-        if (account.recovering === 0) account.failuresInRow += 1;
+        const seat = this.seatOf(account);
+        if (seat.recovering === 0) seat.failuresInRow += 1;
         this.recovery.recover(operation, sample, this.#thinkTimeMsOf(account));
       }
       if (this.options.budget) {
@@ -270,8 +297,9 @@ export class Driver {
 
   /** The wallet is retired. @param {Account} account */
   forfeit(account) {
-    if (account.left < Infinity) this.#left -= account.left;
-    account.left = 0;
+    const seat = this.seatOf(account);
+    if (seat.left < Infinity) this.#left -= seat.left;
+    seat.left = 0;
     this.#endIfDone();
   }
 

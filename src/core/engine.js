@@ -18,7 +18,7 @@ import { Presigner } from './signing.js';
 import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './submit.js';
 
 /**
- * @import { Block, EngineConfig, Fees, InclusionDetector, Reorg, Rpc, SeenBlock, Sighting, Signer, ThreadStats } from '../contracts/chain.d.ts'
+ * @import { Block, EngineConfig, Fee, Fees, InclusionDetector, Reorg, Rpc, SeenBlock, Sighting, Signer, ThreadStats } from '../contracts/chain.d.ts'
  * @import { Clock, Engine, EngineReport, ObserverTools, Plan, Schedule, Snapshot, SpreadReport, TransactionWorkload, Workload } from '../contracts/load.d.ts'
  * @import { EngineStats, ReorgEvent, Resubmissions } from '../contracts/run-file.d.ts'
  * @import { DetectorRow } from '../inclusion/index.js'
@@ -138,7 +138,9 @@ export class ThreadEngine {
     const { signer, fees, chainId, startBlock, startHash, ...about } = /** @type {ChainTools} */ (chain);
     const { confirmations, capWei } = about;
     const gasLimitOf = gasLimitsOf(workload);
-    const budget = capWei === null ? null : new FeeBudget({ capWei, fees, gasLimitOf });
+    /** @type {(position: number, nonce: number) => Fee | null} */
+    const feeAhead = (position, nonce) => presigner.feeAhead(position, nonce);
+    const budget = capWei === null ? null : new FeeBudget({ capWei, fees, gasLimitOf, feeAhead });
     const createDetector = this.#options.createDetector ?? detectors[about.inclusion].create;
     const inclusion = createDetector({
       rpc,

@@ -20,7 +20,7 @@ import { groupByAccount } from './nonces.js';
  * @property {boolean} [isResubmitted] the audit has resubmitted it
  *
  * @typedef {object} LedgerState a ledger for another thread, with positions in its part of the wallets
- * @property {Array<Pick<Account, 'executed' | 'includedLate' | 'reverted' | 'reorgedOut'> & {nonce: number, slots: SlotState[]}>}
+ * @property {Array<Pick<Account, 'executed'> & LedgerCounts & {nonce: number, slots: SlotState[]}>}
  *   accounts
  * @property {Array<UnresolvedState & {position: number}>} unresolved
  * @property {Resolution[]} resolutions
@@ -32,6 +32,15 @@ import { groupByAccount } from './nonces.js';
  * @typedef {{nonce: number, startedAtUs: number, hashes: string[], raw: string | null, sample: SampleIdentity, isOrphan?: boolean}}
  *   UnresolvedState
  * @typedef {{state: NonceState, undecided: UnresolvedState | null}} SlotState
+ */
+
+/**
+ * Of a wallet, beside the verified ones.
+ *
+ * @typedef {object} LedgerCounts
+ * @property {number} includedLate operations that did not verify but were executed
+ * @property {number} reverted operations included without effect
+ * @property {number} reorgedOut operations counted as executed and removed by a reorg for good
  */
 
 /** Resolutions kept one by one; more are only counted. */
@@ -74,6 +83,8 @@ export class Ledger {
   /** @param {Account[]} accounts by position @param {() => void} onForeign called on proof of a foreign sender */
   constructor(accounts, onForeign) {
     this.accounts = accounts;
+    /** By position. @type {LedgerCounts[]} */
+    this.counts = accounts.map(() => ({ includedLate: 0, reverted: 0, reorgedOut: 0 }));
     /** Verified operations by position, set after the drain. */
     this.verifiedBy = new Float64Array(accounts.length);
     this.onForeign = onForeign;
@@ -98,6 +109,7 @@ export class Ledger {
   settle(operation, sample, { status, foreign, blockNumber }) {
     const { account, nonce, startedAtUs, hashes, raw } = operation;
     const { wallet } = account;
+    const counts = this.counts[account.position];
     const slot = account.slotOf(nonce);
     // A transaction that the node did not know may have arrived since: it is settled again.
     const isAgain = slot !== null && slot.undecided?.operation === operation;
@@ -112,10 +124,10 @@ export class Ledger {
     else this.#keep({ ...pick(sample), nonce, fate: status });
     if (isOrphan) {
       // It counts as verified unless it stays removed.
-      if (isAgain) account.reorgedOut -= 1;
-      if (status !== 'included' && status !== 'pending') account.reorgedOut += 1;
-    } else if (status === 'included') account.includedLate += 1;
-    if (status === 'reverted') account.reverted += 1;
+      if (isAgain) counts.reorgedOut -= 1;
+      if (status !== 'included' && status !== 'pending') counts.reorgedOut += 1;
+    } else if (status === 'included') counts.includedLate += 1;
+    if (status === 'reverted') counts.reverted += 1;
     account.settle(nonce, NONCE_STATES[status]);
     this.onStatus(identityOf(operation), status);
     const own = { account, nonce, startedAtUs, hashes, raw, outcome: sample.outcome };
@@ -150,7 +162,7 @@ export class Ledger {
   #reopen(entries) {
     for (const [account, own] of groupByAccount(entries, ({ account }) => account)) {
       const reverted = own.filter(({ isExecuted }) => !isExecuted).length;
-      account.reverted -= reverted;
+      this.counts[account.position].reverted -= reverted;
       if (reverted > 0) this.statusCounts.reverted = (this.statusCounts.reverted ?? 0) - reverted;
       account.reopen(own);
     }
@@ -184,12 +196,10 @@ export class Ledger {
     return {
       recentInclusions: this.recentInclusions.toState(),
       verifiedBy: this.verifiedBy,
-      accounts: this.accounts.map(({ wallet, executed, includedLate, reverted, reorgedOut, slots }) => ({
+      accounts: this.accounts.map(({ wallet, executed, slots }, position) => ({
         nonce: wallet.nonce,
         executed,
-        includedLate,
-        reverted,
-        reorgedOut,
+        ...this.counts[position],
         slots: slots.map(({ state, undecided }) => ({
           state,
           undecided: undecided === null ? null : toUnresolvedState(undecided),
@@ -207,9 +217,10 @@ export class Ledger {
 
   /** Adds the state of another thread. @param {LedgerState} state @param {number} first position of its first wallet */
   fromState(state, first) {
-    state.accounts.forEach(({ nonce, slots, ...counts }, i) => {
+    state.accounts.forEach(({ nonce, slots, executed, ...counts }, i) => {
       const account = this.accounts[first + i];
-      Object.assign(account, counts);
+      account.executed = executed;
+      this.counts[first + i] = counts;
       account.wallet.nonce = nonce;
       account.slots = slots.map(({ state, undecided }) => ({
         state,

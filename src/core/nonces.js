@@ -2,7 +2,6 @@
  * @import { Wallet } from '../contracts/chain.d.ts'
  * @import { UnresolvedOperation } from './ledger.js'
  * @import { Operation } from './operation.js'
- * @import { Signed } from './signing.js'
  */
 
 /**
@@ -26,29 +25,8 @@
 export class Account {
   /** Executed operations below the first unsettled nonce. */
   executed = 0;
-  /** Operations that did not verify but were executed. */
-  includedLate = 0;
-  /** Operations included without effect. */
-  reverted = 0;
-  /** Operations counted as executed and removed by a reorg for good. */
-  reorgedOut = 0;
-  /** No more operations are started with this wallet. */
-  isRetired = false;
   /** By nonce, from the wallet's nonce (the first unsettled one) on. @type {Slot[]} */
   slots = [];
-  /** Operations that may still be started (--iterations). */
-  left = Infinity;
-  /** Operations in recovery; meanwhile only operations that fill a nonce gap are started. */
-  recovering = 0;
-  /** Starts postponed by recovery. */
-  heldStarts = 0;
-  /** The next transaction, signed ahead of time. @type {{nonce: number, signed: Signed} | null} */
-  ahead = null;
-  failuresInRow = 0;
-  /** Submissions in flight. */
-  submitting = 0;
-  /** Starts postponed because of too many submissions in flight. */
-  waitingStarts = 0;
 
   /** @param {number} position in the slice @param {Wallet} wallet */
   constructor(position, wallet) {
@@ -117,7 +95,6 @@ export class Account {
     }
     this.slots = [...reopened, ...this.slots];
     wallet.nonce -= reopened.length;
-    this.ahead = null;
     for (const { nonce } of orphans) {
       const slot = this.slotOf(nonce);
       if (slot !== null) Object.assign(slot, { state: 'unresolved', operation: null });

@@ -76,7 +76,7 @@ export class Recovery {
 
   /** @param {Operation} operation @param {Sample} sample */
   #keepsFailing({ account, error }, { code }) {
-    if (code !== 'workload_error' || account.failuresInRow < WORKLOAD_FAILURES) return false;
+    if (code !== 'workload_error' || this.driver.seatOf(account).failuresInRow < WORKLOAD_FAILURES) return false;
     this.#workloadError ??= error?.message ?? null;
     return true;
   }
@@ -87,14 +87,15 @@ export class Recovery {
    * @param {number} toStart operations that may be started afterwards
    */
   holdUntil(account, recovered, toStart) {
-    account.recovering += 1;
+    const seat = this.driver.seatOf(account);
+    seat.recovering += 1;
     recovered.then(
       (isUsable) => {
-        account.recovering -= 1;
+        seat.recovering -= 1;
         if (!isUsable) return this.#retire(account);
         // If it is still held, the driver holds these starts again.
-        this.driver.rearm(account, account.heldStarts + toStart);
-        account.heldStarts = 0;
+        this.driver.rearm(account, seat.heldStarts + toStart);
+        seat.heldStarts = 0;
       },
       (error) => this.driver.options.onStop('internal', error),
     );
@@ -102,8 +103,9 @@ export class Recovery {
 
   /** @param {Account} account */
   #retire(account) {
-    if (account.isRetired) return;
-    account.isRetired = true;
+    const seat = this.driver.seatOf(account);
+    if (seat.isRetired) return;
+    seat.isRetired = true;
     this.retired += 1;
     const { accounts, onStop } = this.driver.options;
     if (this.retired < accounts.length) this.driver.forfeit(account);
@@ -140,7 +142,7 @@ export class CallRecovery extends Recovery {
     }
     // Calls of one wallet that fail together count once.
     const before = this.#pauses.get(account) ?? 0;
-    const inRow = account.recovering === 0 || before === 0 ? before + 1 : before;
+    const inRow = this.driver.seatOf(account).recovering === 0 || before === 0 ? before + 1 : before;
     this.#pauses.set(account, inRow);
     const fromUs = clock.nowUs();
     await clock.sleep(Math.min(firstMs * 2 ** (inRow - 1), longestMs), this.driver.halted);
@@ -205,7 +207,7 @@ export class TransactionRecovery extends Recovery {
   async settle(operation, sample) {
     const { account } = operation;
     this.#ledger.addUnresolved({ operation, sample });
-    const pauseMs = PAUSE_MS[0] * 2 ** (account.failuresInRow - 1);
+    const pauseMs = PAUSE_MS[0] * 2 ** (this.driver.seatOf(account).failuresInRow - 1);
     const isResolved = await this.#watchStatus(operation, pauseMs, this.driver.halted, async (decision) => {
       if (decision.status === 'pending') {
         if (isDue(operation, this.#tools.clock.nowUs(), this.#overdueAfterMs())) await this.#rebroadcast(operation);

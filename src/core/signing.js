@@ -29,6 +29,8 @@ const TURN_US = 1000;
 export class Presigner {
   /** Transactions signed ahead of time. */
   stats = { used: 0, discarded: 0 };
+  /** The next transaction of each wallet, by position. @type {Array<{nonce: number, signed: Signed} | undefined>} */
+  #ahead = [];
   /** Nonces to sign next, by wallet. @type {Map<Account, number>} */
   #queue = new Map();
   #isStopped = false;
@@ -42,15 +44,21 @@ export class Presigner {
 
   /** @param {Account} account @param {number} nonce @returns {Signed} */
   sign(account, nonce) {
-    const { ahead } = account;
-    account.ahead = null;
+    const ahead = this.#ahead[account.position];
+    this.#ahead[account.position] = undefined;
     this.#queue.delete(account);
-    if (ahead !== null && ahead.nonce === nonce && this.#options.fees.holds(ahead.signed.fee)) {
+    if (ahead !== undefined && ahead.nonce === nonce && this.#options.fees.holds(ahead.signed.fee)) {
       this.stats.used += 1;
       return ahead.signed;
     }
-    if (ahead !== null) this.stats.discarded += 1;
+    if (ahead !== undefined) this.stats.discarded += 1;
     return this.#signNow(account, nonce, this.#options.fees.current());
+  }
+
+  /** The fee of the transaction that is signed for a nonce. @param {number} position @param {number} nonce @returns {Fee | null} */
+  feeAhead(position, nonce) {
+    const ahead = this.#ahead[position];
+    return ahead?.nonce === nonce ? ahead.signed.fee : null;
   }
 
   /** @param {Account} account @param {number} nonce */
@@ -95,7 +103,7 @@ export class Presigner {
       this.#queue.delete(account);
       const fee = fees.current();
       try {
-        account.ahead = { nonce, signed: this.#signNow(account, nonce, fee) };
+        this.#ahead[account.position] = { nonce, signed: this.#signNow(account, nonce, fee) };
       } catch {
         // Its operation fails with the same error and counts it.
       }

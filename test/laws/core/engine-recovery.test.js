@@ -123,7 +123,7 @@ describe('the transactions of a wallet after a reorg', () => {
     run.reorg(1, false);
     await run.advance(200_000);
     assert.equal(run.resubmitted().filter(({ nonce }) => nonce === 0).length, 20);
-    assert.equal(run.accounts[0].reorgedOut, 1);
+    assert.equal((await run.end()).counts[0].reorgedOut, 1);
   });
 
   it('thirty-two wallets resubmit at a time, the others after them', async () => {

@@ -67,8 +67,8 @@ describe('an engine with several operations of one wallet', () => {
       await run.advance(2000);
       assert.deepEqual(outcomes(run, 3), ['verified', 'reverted', 'verified']);
       assert.deepEqual((await run.count()).failures, { reverted: 1 });
-      assert.deepEqual([run.accounts[0].reverted, run.accounts[0].includedLate], [1, 0]);
-      assert.equal((await run.end()).exact, true);
+      const { exact, counts } = await run.end();
+      assert.deepEqual([exact, counts], [true, [{ includedLate: 0, reverted: 1, reorgedOut: 0 }]]);
     }
   });
 
@@ -137,8 +137,8 @@ describe('an engine with several operations of one wallet', () => {
     const run = await begun({ inFlight: 2, fault: once({ 0: 'garble', 1: 'revert' }) });
     await run.block(2000);
     assert.deepEqual(outcomes(run, 2), ['hash_mismatch', 'reverted']);
-    assert.deepEqual([run.accounts[0].includedLate, run.accounts[0].reverted], [1, 1]);
-    assert.equal((await run.end()).exact, true);
+    const { exact, counts } = await run.end();
+    assert.deepEqual([exact, counts], [true, [{ includedLate: 1, reverted: 1, reorgedOut: 0 }]]);
   });
 });
 
@@ -162,8 +162,8 @@ describe('an engine after a reorg', () => {
       assert.deepEqual(reorgs.events, [{ ...about, operations: 3, touched, isComplete: true }]);
       assert.ok(resubmissions.rebroadcast >= 3);
       await run.block(6000);
-      assert.deepEqual([run.accounts[0].includedLate, run.accounts[0].reorgedOut], [0, 0]);
-      assert.equal((await run.end()).exact, true);
+      const { exact, counts } = await run.end();
+      assert.deepEqual([exact, counts], [true, [{ includedLate: 0, reverted: 0, reorgedOut: 0 }]]);
     }
   });
 

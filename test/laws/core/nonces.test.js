@@ -85,27 +85,6 @@ describe('Account: nonces', () => {
   });
 });
 
-describe('Account.reopen()', () => {
-  /**
-   * An account with these settled nonces and this number of live operations.
-   * @param {NonceState[]} settled
-   * @param {number} [live]
-   */
-  function accountWith(settled, live = 0) {
-    const account = accountOf();
-    for (const state of settled) account.settle(begin(account).nonce, state);
-    for (let i = 0; i < live; i += 1) begin(account);
-    return account;
-  }
-
-  it('discards the transaction signed ahead of time', () => {
-    const account = accountWith(['executed']);
-    account.ahead = { nonce: START_NONCE + 1, signed: /** @type {any} */ ({}) };
-    account.reopen([{ nonce: START_NONCE, isExecuted: true }]);
-    assert.equal(account.ahead, null);
-  });
-});
-
 describe('Account.boundsAsOf()', () => {
   /** @type {Array<[string, Array<number | null>, NonceState[], number, [number, number, number]]>} */
   const table = [

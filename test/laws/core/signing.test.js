@@ -91,7 +91,9 @@ describe('Presigner', () => {
       const transactions = asked.map((nonce) => Transaction.from(presigner.sign(account, nonce).raw));
       equalBy(transactions, ({ nonce }) => nonce, asked);
       assert.equal(transactions[0].maxFeePerGas, gwei * GWEI + 1n);
-      assert.deepEqual([presigner.stats, signatures(), account.ahead], [{ used, discarded }, signed, null]);
+      const last = asked[asked.length - 1];
+      assert.deepEqual([presigner.stats, signatures()], [{ used, discarded }, signed]);
+      assert.equal(presigner.feeAhead(account.position, last), null);
     });
 
   it('an operation due before it was signed ahead is signed once', async () => {
@@ -99,7 +101,8 @@ describe('Presigner', () => {
     presigner.signLater(account, 5);
     presigner.sign(account, 5);
     for (let i = 0; i < 3; i += 1) await turn();
-    assert.deepEqual([signatures(), account.ahead, presigner.stats], [1, null, { used: 0, discarded: 0 }]);
+    assert.deepEqual([signatures(), presigner.stats], [1, { used: 0, discarded: 0 }]);
+    assert.equal(presigner.feeAhead(account.position, 5), null);
   });
 
   it('many wallets: a few per turn, in order, each once and with its own key', async () => {
@@ -112,12 +115,12 @@ describe('Presigner', () => {
       assert.equal(signatures() - 1, done);
       equalBy(
         accounts,
-        ({ ahead }) => ahead !== null,
+        ({ position }) => presigner.feeAhead(position, position) !== null,
         Array.from(accounts, (_, i) => i < done),
       );
     }
-    for (const { wallet, ahead } of accounts.slice(0, 10))
-      assert.equal(Transaction.from(String(ahead?.signed.raw)).from, wallet.address);
+    for (const account of accounts.slice(0, 10))
+      assert.equal(Transaction.from(presigner.sign(account, account.position).raw).from, account.wallet.address);
   });
 
   it('an error ahead of time is thrown when the operation signs', async () => {
@@ -127,7 +130,7 @@ describe('Presigner', () => {
     presigner.signLater(account, 5);
     await turn();
     await turn();
-    assert.equal(account.ahead, null);
+    assert.equal(presigner.feeAhead(account.position, 5), null);
     assert.throws(() => presigner.sign(account, 5), { code: 'workload_error' });
   });
 });

@@ -360,7 +360,7 @@ export function simulate({
     start: () => engine.start({ loadStartUs: clock.nowUs(), startUs: clock.nowUs(), endUs: Infinity }),
     /**
      * Ends the run: operations in flight are abandoned.
-     * @param {{mines?: boolean, drained?: (ledger: Ledger) => Promise<void>}} [how] mines: whether more blocks are made; drained: before the audit
+     * @param {{mines?: boolean, drained?: (ledger: Ledger) => Promise<void>}} [how] mines: whether more blocks are made; drained: before the audit. counts: of the ledger then
      */
     end: async ({ mines = true, drained } = {}) => {
       engine.stop(clock.nowUs());
@@ -368,6 +368,7 @@ export function simulate({
       await clock.advance(200);
       const ledger = await draining;
       await drained?.(ledger);
+      const counts = structuredClone(ledger.counts);
       await engine.close();
       const { signal } = new AbortController();
       const parts = { rpc, clock, workload, accounts, ledger, startBlock: START_BLOCK };
@@ -376,7 +377,7 @@ export function simulate({
         await clock.advance(1000);
         if (mines) mine();
       }
-      return { ...(await report), ledger };
+      return { ...(await report), ledger, counts };
     },
     /** The last sample of a wallet's nonce. @param {number} position @param {number} nonce */
     sampleOf: (position, nonce) => samples.findLast((each) => each.position === position && each.nonce === nonce),
