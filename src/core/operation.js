@@ -30,11 +30,6 @@ export class Operation {
   fee = null;
   /** What is reserved for its fees; null without --max-spend. @type {Reservation | null} */
   reservation = null;
-  /**
-   * The last rebroadcast, their number, and the newest block at that time (or soon after acceptance).
-   * @type {{atUs: number, times: number, block: number | null}}
-   */
-  lastRebroadcast = { atUs: 0, times: 0, block: null };
   /** Name of the kind of call, for workloads with several. @type {string | null} */
   name = null;
   /** Index of the endpoint it was sent to last, with several endpoints. @type {number | null} */

@@ -181,12 +181,20 @@ const MAX_CHECKED = 100;
 /** Most transactions for one nonce. */
 const MAX_HASHES = 20;
 
+/**
+ * The last rebroadcast of a transaction, their number, and the newest block at that time (or soon after acceptance).
+ *
+ * @typedef {{atUs: number, times: number, block: number | null}} Rebroadcast
+ */
+
 /** A failed transaction decides the next nonce of its wallet; a reorg returns transactions that had been included. */
 export class TransactionRecovery extends Recovery {
   /** Wallets that resubmit now, and those that wait. */
   #active = 0;
   /** @type {Queue<() => void>} */
   #waiting = new Queue();
+  /** By operation: of those that took long. @type {WeakMap<object, Rebroadcast>} */
+  #rebroadcasts = new WeakMap();
   #tools;
   #ledger;
 
@@ -210,7 +218,8 @@ export class TransactionRecovery extends Recovery {
     const pauseMs = PAUSE_MS[0] * 2 ** (this.driver.seatOf(account).failuresInRow - 1);
     const isResolved = await this.#watchStatus(operation, pauseMs, this.driver.halted, async (decision) => {
       if (decision.status === 'pending') {
-        if (isDue(operation, this.#tools.clock.nowUs(), this.#overdueAfterMs())) await this.#rebroadcast(operation);
+        if (this.#isDue(operation, this.#tools.clock.nowUs(), this.#overdueAfterMs()))
+          await this.#rebroadcast(operation);
         return false;
       }
       this.#ledger.settle(operation, sample, decision);
@@ -256,8 +265,8 @@ export class TransactionRecovery extends Recovery {
       const all = [];
       for (const operation of live) {
         if (operation.inclusion !== null || operation.acceptedAtUs === null) continue;
-        operation.lastRebroadcast.block ??= newestBlock;
-        if (isDue(operation, nowUs, overdueMs)) all.push(operation);
+        this.#lastOf(operation).block ??= newestBlock;
+        if (this.#isDue(operation, nowUs, overdueMs)) all.push(operation);
       }
       // Rotates, so that slow operations do not hide others.
       const from = (round * MAX_CHECKED) % Math.max(all.length, 1);
@@ -276,6 +285,20 @@ export class TransactionRecovery extends Recovery {
         else if (nowUs - sinceUs >= BEHIND_MS * 1000) this.#resubmitOrphans(this.#ledger.reopenOf(account, next));
       }
     }
+  }
+
+  /** @param {object} operation @returns {Rebroadcast} */
+  #lastOf(operation) {
+    const known = this.#rebroadcasts.get(operation) ?? { atUs: 0, times: 0, block: null };
+    this.#rebroadcasts.set(operation, known);
+    return known;
+  }
+
+  /** @param {Operation} operation @param {number} nowUs @param {number} overdueMs */
+  #isDue(operation, nowUs, overdueMs) {
+    const { atUs, times } = this.#lastOf(operation);
+    const sinceUs = Math.max(operation.acceptedAtUs ?? operation.startedAtUs, atUs);
+    return nowUs - sinceUs >= Math.min(overdueMs * 2 ** Math.min(times, 10), MAX_INTERVAL_MS) * 1000;
   }
 
   #overdueAfterMs() {
@@ -335,7 +358,7 @@ export class TransactionRecovery extends Recovery {
     for (const { operation, state } of [...slots]) {
       if (state !== 'live' || operation === null) continue;
       if (operation.acceptedAtUs === null || operation.inclusion !== null || operation.isCancelled) continue;
-      operation.lastRebroadcast.times = 0;
+      this.#lastOf(operation).times = 0;
       await this.#rebroadcast(operation);
     }
   }
@@ -389,12 +412,13 @@ export class TransactionRecovery extends Recovery {
    * @param {Map<Account, number>} next
    * @returns {Promise<{isKnown?: boolean, pending?: number | null}>} isKnown: undefined without an answer
    */
-  async #lookAt({ account, nonce, hash, lastRebroadcast }, next) {
+  async #lookAt(operation, next) {
+    const { account, nonce, hash } = operation;
     const { rpc, clock, retryPolicy } = this.#tools;
     if (Number(next.get(account)) > nonce) return {};
     // If anvil receives a transaction while it makes the block with the previous nonce, it keeps the transaction queued
     // and never includes it. Sending the same bytes again has no effect there: a replacement helps, and one is enough.
-    const isAsked = lastRebroadcast.times === 1;
+    const isAsked = this.#lastOf(operation).times === 1;
     const pending = isAsked
       ? gather(rpc, nonceOf(account.wallet.address, 'pending'), 'resolve').catch(() => null)
       : null;
@@ -415,7 +439,8 @@ export class TransactionRecovery extends Recovery {
    */
   async #checkOne(operation, next, { isKnown, pending }, newestBlock) {
     const { rpc, clock, startBlock, presigner } = this.#tools;
-    const { nonce, lastRebroadcast, fee } = operation;
+    const { nonce, fee } = operation;
+    const last = this.#lastOf(operation);
     if (operation.inclusion !== null || operation.isCancelled) return;
     if (next > nonce) {
       const decision = await transactionStatusOf(rpc, operation, 'resolve', startBlock).catch(() => null);
@@ -424,13 +449,13 @@ export class TransactionRecovery extends Recovery {
     } else if (isKnown === false) {
       await this.#rebroadcast(operation, { isUnknown: true });
       // The node may lose it again soon.
-      lastRebroadcast.times = 0;
+      last.times = 0;
     } else if (isKnown && next === nonce) {
       const isTooLow = fee !== null && presigner.isTooLow(fee);
-      const isSkipped = newestBlock - (lastRebroadcast.block ?? newestBlock) >= SKIPPED_BLOCKS;
+      const isSkipped = newestBlock - (last.block ?? newestBlock) >= SKIPPED_BLOCKS;
       const isQueued = pending === nonce;
       if (isTooLow || isSkipped) await this.#rebroadcast(operation, { isTooLow, isQueued });
-      else lastRebroadcast.atUs = clock.nowUs();
+      else last.atUs = clock.nowUs();
     }
   }
 
@@ -444,12 +469,10 @@ export class TransactionRecovery extends Recovery {
    */
   async #rebroadcast(operation, { isTooLow = false, isQueued = false, isUnknown = false } = {}) {
     const { clock, presigner, resubmissions } = this.#tools;
-    const { lastRebroadcast } = operation;
-    if (lastRebroadcast !== undefined) {
-      lastRebroadcast.atUs = clock.nowUs();
-      lastRebroadcast.times += 1;
-      lastRebroadcast.block = null;
-    }
+    const last = this.#lastOf(operation);
+    last.atUs = clock.nowUs();
+    last.times += 1;
+    last.block = null;
     const raise = () =>
       'setTransaction' in operation && operation.hashes.length < MAX_HASHES && presigner.raise(operation);
     const isRaised = (isTooLow || isQueued) && raise();
@@ -542,12 +565,6 @@ export class TransactionRecovery extends Recovery {
       pauseMs = Math.min(Math.max(pauseMs * 2, shortestPauseMs), longestPauseMs);
     }
   }
-}
-
-/** @param {Operation} operation @param {number} nowUs @param {number} overdueMs */
-function isDue({ acceptedAtUs, startedAtUs, lastRebroadcast }, nowUs, overdueMs) {
-  const sinceUs = Math.max(acceptedAtUs ?? startedAtUs, lastRebroadcast.atUs);
-  return nowUs - sinceUs >= Math.min(overdueMs * 2 ** Math.min(lastRebroadcast.times, 10), MAX_INTERVAL_MS) * 1000;
 }
 
 /** @param {Operation} operation @param {Sample} sample */
