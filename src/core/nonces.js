@@ -109,7 +109,7 @@ export class Account {
    */
   boundsAsOf(operation, blockNumber) {
     const bounds = { least: this.executed, most: this.executed, latest: this.executed };
-    const last = this.#lastAsOf(operation, blockNumber);
+    const last = lastAsOf(this, operation, blockNumber);
     this.slots.forEach(({ state, operation: own }, i) => {
       if (state === 'used') return;
       // An operation that ended early, or was executed late, can be in any block.
@@ -120,44 +120,44 @@ export class Account {
     });
     return bounds;
   }
+}
 
-  /**
-   * Other operations in flight that must be in that block or an earlier one.
-   * @param {Operation} operation
-   * @param {number} blockNumber
-   * @returns {Operation[]}
-   */
-  othersAsOf(operation, blockNumber) {
-    return this.slots
-      .slice(0, this.#lastAsOf(operation, blockNumber) + 1)
-      .flatMap(({ state, operation: other }) =>
-        state === 'live' && other !== null && other !== operation ? other : [],
-      );
-  }
+/**
+ * Other operations in flight that must be in that block or an earlier one.
+ * @param {Account} account
+ * @param {Operation} operation
+ * @param {number} blockNumber
+ * @returns {Operation[]}
+ */
+export function othersAsOf(account, operation, blockNumber) {
+  return account.slots
+    .slice(0, lastAsOf(account, operation, blockNumber) + 1)
+    .flatMap(({ state, operation: other }) => (state === 'live' && other !== null && other !== operation ? other : []));
+}
 
-  /**
-   * Nonces execute in order, so an included operation implies all before it.
-   * @param {Operation} operation
-   * @param {number} blockNumber
-   * @returns {number} place of its slot
-   */
-  #lastAsOf({ nonce }, blockNumber) {
-    return this.slots.reduce((last, { operation }, i) => {
-      const inclusion = operation?.inclusion ?? null;
-      return inclusion !== null && inclusion.number <= blockNumber ? Math.max(last, i) : last;
-    }, nonce - this.wallet.nonce);
-  }
+/** Whether an operation of the wallet that was sent before this time is not included yet. @param {Account} account @param {number} atUs */
+export function hasUnseenBefore({ slots }, atUs) {
+  return slots.some(
+    ({ state, operation, undecided }) =>
+      state === 'live' &&
+      operation !== null &&
+      operation.inclusion === null &&
+      (undecided !== null || (operation.sentAtUs ?? atUs) < atUs),
+  );
+}
 
-  /** Whether an operation sent before this time is not included yet. @param {number} atUs */
-  hasUnseenBefore(atUs) {
-    return this.slots.some(
-      ({ state, operation, undecided }) =>
-        state === 'live' &&
-        operation !== null &&
-        operation.inclusion === null &&
-        (undecided !== null || (operation.sentAtUs ?? atUs) < atUs),
-    );
-  }
+/**
+ * Nonces execute in order, so an included operation implies all before it.
+ * @param {Account} account
+ * @param {Operation} operation
+ * @param {number} blockNumber
+ * @returns {number} place of its slot
+ */
+function lastAsOf({ slots, wallet }, { nonce }, blockNumber) {
+  return slots.reduce((last, { operation }, i) => {
+    const inclusion = operation?.inclusion ?? null;
+    return inclusion !== null && inclusion.number <= blockNumber ? Math.max(last, i) : last;
+  }, nonce - wallet.nonce);
 }
 
 /** @template T @param {T[]} items @param {(item: T) => Account} accountOf @returns {Map<Account, T[]>} */

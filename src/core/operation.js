@@ -3,6 +3,7 @@ import { ask, gather, headerAt, receiptOf } from '../chain/answers.js';
 import { classOf, failureCodeOf, isBusy } from '../chain/refusals.js';
 import { backOffMs, isLimit } from '../chain/retries.js';
 import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
+import { hasUnseenBefore, othersAsOf } from './nonces.js';
 import { transactionStatusOf } from './transaction-status.js';
 
 /**
@@ -336,14 +337,14 @@ async function readBack(tools, operation, found) {
     const { least, most, latest } = account.boundsAsOf(operation, found.number);
     // A count above the bound is wrong only when the inclusion of every earlier submission of the wallet is known.
     const isWrong = state === 'wrong' && most === bounds.most && latest === bounds.latest;
-    if (isWrong && !account.hasUnseenBefore(found.seenAtUs)) {
+    if (isWrong && !hasUnseenBefore(account, found.seenAtUs)) {
       if (isWrongBefore && (await isStillThere(rpc, found))) throw new Failed('wrong_count');
       isWrongBefore = true;
       attempt += 1; // repeat the same query: the node may have answered as of the next block
     }
     // A count below the bound is wrong only if no other operation of the wallet was reverted, which changes the bound.
     const isTooFew = state === 'missing' && isSuccess !== null && least === bounds.least;
-    if (isTooFew && (await areExecuted(rpc, account.othersAsOf(operation, found.number))) && !operation.isCancelled) {
+    if (isTooFew && (await areExecuted(rpc, othersAsOf(account, operation, found.number))) && !operation.isCancelled) {
       const isSettled = account.boundsAsOf(operation, found.number).least === least;
       if (isSettled && (await isStillThere(rpc, found))) throw new Failed('wrong_count');
     }

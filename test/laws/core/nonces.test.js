@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { Wallet } from '../../../src/chain/keys.js';
-import { Account, sliceIndexes, splitSlice } from '../../../src/core/nonces.js';
+import { Account, hasUnseenBefore, othersAsOf, sliceIndexes, splitSlice } from '../../../src/core/nonces.js';
 
 /**
  * @import { UnresolvedOperation } from '../../../src/core/ledger.js'
@@ -118,27 +118,27 @@ describe('Account.boundsAsOf()', () => {
   it('hasUnseenBefore(): sent before a time and not included', () => {
     const account = accountOf();
     const first = begin(account, { sentAtUs: null });
-    assert.equal(account.hasUnseenBefore(100), false, 'not sent');
+    assert.equal(hasUnseenBefore(account, 100), false, 'not sent');
     first.sentAtUs = 100;
-    assert.equal(account.hasUnseenBefore(100), false);
-    assert.equal(account.hasUnseenBefore(101), true);
+    assert.equal(hasUnseenBefore(account, 100), false);
+    assert.equal(hasUnseenBefore(account, 101), true);
     first.inclusion = { number: 1, hash: '0xb', seenAtUs: 0 };
-    assert.equal(account.hasUnseenBefore(101), false, 'it is in a block');
+    assert.equal(hasUnseenBefore(account, 101), false, 'it is in a block');
     const second = begin(account, { sentAtUs: 200 });
     const slot = account.slotOf(second.nonce) ?? assert.fail();
     slot.undecided = OPEN;
-    assert.equal(account.hasUnseenBefore(101), true, 'what was sent with its nonce before may be');
+    assert.equal(hasUnseenBefore(account, 101), true, 'what was sent with its nonce before may be');
     stand(account, second, 'unresolved');
-    assert.equal(account.hasUnseenBefore(1000), false);
+    assert.equal(hasUnseenBefore(account, 1000), false);
   });
 
   it('othersAsOf(): others that must be in the block', () => {
     const account = accountOf();
     const [first, second, third, fourth] = [10, 10, 10, 11].map((block) => begin(account, { block }));
-    assert.deepEqual(account.othersAsOf(first, 10), [second, third]);
-    assert.deepEqual(account.othersAsOf(fourth, 11), [first, second, third]);
+    assert.deepEqual(othersAsOf(account, first, 10), [second, third]);
+    assert.deepEqual(othersAsOf(account, fourth, 11), [first, second, third]);
     account.settle(second.nonce, 'executed');
-    assert.deepEqual(account.othersAsOf(third, 10), [first]);
+    assert.deepEqual(othersAsOf(account, third, 10), [first]);
   });
 });
 
