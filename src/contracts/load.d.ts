@@ -320,9 +320,10 @@ export type Engine<Ledger> = {
   /** the automatic warm-up finds the start of the window during the load */
   setWindow: (plan: Plan) => void;
   /**
-   * what was done since the last interval; nothing in it is proportional to the number of wallets
+   * what was done since the last interval; nothing in it is proportional to the number of wallets. hasFigures: false:
+   * counts and rates only, which cost little
    */
-  snapshot: (nowUs: number, endsInterval: boolean) => Promise<Snapshot>;
+  snapshot: (nowUs: number, endsInterval: boolean, hasFigures?: boolean) => Promise<Snapshot>;
   /** starts no more operations; the window ends at nowUs */
   stop: (nowUs: number) => void;
   /** waits for the operations in flight, and abandons the rest after the time limit or on abort */
@@ -336,8 +337,8 @@ export type Snapshot = {
   counts: Counts;
   /** null: the interval has not ended */
   interval: EngineReport | null;
-  /** what was recorded after the last interval */
-  rest: Stats;
+  /** what was recorded after the last interval; null: without figures */
+  rest: Stats | null;
   window: { startUs: number; endUs: number };
   /** of the whole run so far */
   generator: EngineStats;
@@ -352,7 +353,7 @@ export type Snapshot = {
 /** a snapshot for another thread */
 export type SnapshotState = Omit<Snapshot, 'interval' | 'rest'> & {
   interval: (Omit<EngineReport, 'stats'> & { stats: StatsState }) | null;
-  rest: StatsState;
+  rest: StatsState | null;
 };
 
 /** An interval that has ended. */

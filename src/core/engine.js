@@ -258,15 +258,15 @@ export class ThreadEngine {
       this.#driver.setPacer(createPacer(changedAt(schedule, startUs - loadStartUs, perSecond), share));
   }
 
-  /** @param {number} nowUs @param {boolean} endsInterval @returns {Promise<Snapshot>} */
-  async snapshot(nowUs, endsInterval) {
+  /** @param {number} nowUs @param {boolean} endsInterval @param {boolean} [hasFigures] @returns {Promise<Snapshot>} */
+  async snapshot(nowUs, endsInterval, hasFigures = true) {
     const recorder = this.#recorder;
     if (endsInterval) this.#driver.catchUp();
     const atUs = this.#isStopped ? Math.max(nowUs, recorder.endUs) : nowUs;
     const interval = endsInterval ? this.#endInterval(atUs) : null;
     const { startUs, endUs, counts } = recorder;
-    const rest = recorder.rest();
-    rest.facts = this.#observers.facts(false);
+    const rest = hasFigures ? recorder.rest() : null;
+    if (rest !== null) rest.facts = this.#observers.facts(false);
     return {
       atUs,
       counts,

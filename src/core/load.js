@@ -42,6 +42,8 @@ import { Throughput } from '../stats/throughput.js';
  * @property {Surroundings['onProgress']} [onProgress] of the drain
  * @property {() => Promise<number>} begin waits for the common start; resolves with the start of the load
  *
+ * @typedef {Snapshot & {rest: NonNullable<Snapshot['rest']>}} FullSnapshot
+ *
  * @typedef {Awaited<ReturnType<Load['run']>>} Loaded
  * @typedef {Omit<Loaded, 'ledger'>} LoadSoFar
  */
@@ -74,8 +76,9 @@ export class Load {
   #unsettled = [];
   /** The sum of the intervals that have ended. @type {Stats | null} */
   #past = null;
-  /** @type {Snapshot | null} */
+  /** The latest one with figures. @type {FullSnapshot | null} */
   #latest = null;
+  #counts = zeroCounts();
   /** CPU time of this process in the window. */
   #cpuUs = 0;
   /** Resolved when all rows so far are written. @type {Promise<void>} */
@@ -204,7 +207,7 @@ export class Load {
   #showDrain() {
     const { onProgress } = this.#options;
     if (onProgress === undefined) return () => {};
-    const all = inFlightIn(this.#latest?.counts ?? zeroCounts());
+    const all = inFlightIn(this.#counts);
     const label = 'waiting for operations in flight';
     onProgress(label, 0, all);
     const end = this.#repeat(({ counts }) => onProgress(label, all - inFlightIn(counts), all));
@@ -224,7 +227,7 @@ export class Load {
     let isOver = false;
     const turn = async () => {
       // An error is thrown again by the next report.
-      const snapshot = isDue() ? await this.#take(clock.nowUs(), false).catch(() => null) : null;
+      const snapshot = isDue() ? await this.#take(clock.nowUs(), false, false).catch(() => null) : null;
       if (isOver) return;
       if (snapshot !== null) show(snapshot);
       cancel = clock.after(() => void turn(), LIVE_MS);
@@ -244,7 +247,7 @@ export class Load {
 
   /** The figures of the run so far. */
   #soFar() {
-    const { atUs, rest, window, generator, traffic } = /** @type {Snapshot} */ (this.#latest);
+    const { atUs, rest, window, generator, traffic } = /** @type {FullSnapshot} */ (this.#latest);
     const stats = new Stats((this.#past ?? rest).startUs);
     if (this.#past !== null) stats.add(this.#past);
     stats.add(rest);
@@ -265,11 +268,13 @@ export class Load {
     };
   }
 
-  /** @param {number} nowUs @param {boolean} endsInterval */
-  async #take(nowUs, endsInterval) {
+  /** @param {number} nowUs @param {boolean} endsInterval @param {boolean} [hasFigures] */
+  async #take(nowUs, endsInterval, hasFigures = true) {
     const { engine, stop } = this.#options;
-    const snapshot = await engine.snapshot(nowUs, endsInterval);
-    this.#latest = snapshot;
+    const snapshot = await engine.snapshot(nowUs, endsInterval, hasFigures);
+    const { rest } = snapshot;
+    if (rest !== null) this.#latest = { ...snapshot, rest };
+    this.#counts = snapshot.counts;
     // The threads end the window a little later than they were told.
     if (this.#isStopped) this.#setPlan({ ...this.#plan, endUs: snapshot.window.endUs });
     this.#throughput.add(snapshot.spread);
@@ -286,8 +291,8 @@ export class Load {
     const { loadStartUs } = this.#plan;
     const isSet = new AbortController();
     const countsNow = async () => {
-      await this.#take(clock.nowUs(), false);
-      return this.#latest?.counts ?? zeroCounts();
+      await this.#take(clock.nowUs(), false, false);
+      return this.#counts;
     };
     const setting = warmUp
       .windowStartUs(loadStartUs, countsNow, stop.drain)

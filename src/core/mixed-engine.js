@@ -70,8 +70,8 @@ export function mixEngines(engines) {
     prepare: async (signal) => void (await all((engine) => engine.prepare(signal))),
     start: (plan) => void all((engine) => engine.start(plan)),
     setWindow: (plan) => void all((engine) => engine.setWindow(plan)),
-    snapshot: async (nowUs, endsInterval) =>
-      (await all((engine) => engine.snapshot(nowUs, endsInterval))).reduce((a, b) => merge(SNAPSHOT, a, b)),
+    snapshot: async (...given) =>
+      (await all((engine) => engine.snapshot(...given))).reduce((a, b) => merge(SNAPSHOT, a, b)),
     stop: (nowUs) => void all((engine) => engine.stop(nowUs)),
     // The ledger of the transactions.
     drain: async (timeoutMs, signal) => (await all((engine) => engine.drain(timeoutMs, signal)))[0],

@@ -103,11 +103,11 @@ function methodsOf(engine, endpoints, task, flushSamples, closePort) {
       if (task.endpoints.urls.length > 1) monitor.begin();
       await engine.prepare(aborted.signal);
     },
-    snapshot: async (/** @type {number} */ nowUs, /** @type {boolean} */ endsInterval) => {
+    snapshot: async (/** @type {[number, boolean, boolean?]} */ ...[nowUs, endsInterval, hasFigures]) => {
       flushSamples();
-      const { interval, rest, ...others } = await engine.snapshot(nowUs, endsInterval);
+      const { interval, rest, ...others } = await engine.snapshot(nowUs, endsInterval, hasFigures);
       const ended = interval && { ...interval, stats: interval.stats.toState() };
-      return /** @type {SnapshotState} */ ({ ...others, interval: ended, rest: rest.toState() });
+      return /** @type {SnapshotState} */ ({ ...others, interval: ended, rest: rest && rest.toState() });
     },
     drain: async (/** @type {number} */ timeoutMs) => (await engine.drain(timeoutMs, aborted.signal)).toState(),
     abort: async () => {

@@ -92,9 +92,10 @@ class WorkerHandle {
     return this.#answerTo(id, mostMs);
   }
 
-  /** @param {number} nowUs @param {boolean} endsInterval @returns {Promise<Snapshot>} */
-  async snapshot(nowUs, endsInterval) {
-    const state = (await this.ask('snapshot', [nowUs, endsInterval])) ?? this.#asReported(nowUs, endsInterval);
+  /** @param {number} nowUs @param {boolean} endsInterval @param {boolean} [hasFigures] @returns {Promise<Snapshot>} */
+  async snapshot(nowUs, endsInterval, hasFigures) {
+    const given = [nowUs, endsInterval, hasFigures];
+    const state = (await this.ask('snapshot', given)) ?? this.#asReported(nowUs, endsInterval);
     if (endsInterval) this.last = state;
     return fromState(state);
   }
@@ -197,7 +198,7 @@ class WorkerHandle {
 /** @param {SnapshotState} state @returns {Snapshot} */
 function fromState({ interval, rest, ...others }) {
   const ended = interval && { ...interval, stats: Stats.fromState(interval.stats) };
-  return { ...others, interval: ended, rest: Stats.fromState(rest) };
+  return { ...others, interval: ended, rest: rest && Stats.fromState(rest) };
 }
 
 /** Without an error a thread ends only by process.exit() in the user's workload. @param {string} workload */
@@ -298,9 +299,9 @@ class WorkerPool {
     void this.#askAll('setWindow', plan);
   }
 
-  /** @param {number} nowUs @param {boolean} endsInterval @returns {Promise<Snapshot>} */
-  async snapshot(nowUs, endsInterval) {
-    const all = await Promise.all(this.#handles.map((handle) => handle.snapshot(nowUs, endsInterval)));
+  /** @param {number} nowUs @param {boolean} endsInterval @param {boolean} [hasFigures] @returns {Promise<Snapshot>} */
+  async snapshot(nowUs, endsInterval, hasFigures) {
+    const all = await Promise.all(this.#handles.map((handle) => handle.snapshot(nowUs, endsInterval, hasFigures)));
     const sum = all.reduce((a, b) => merge(SNAPSHOT, a, b));
     // Without living workers it has no end of its own.
     sum.window = { startUs: this.#plan.startUs, endUs: sum.window.endUs || this.#endUs };

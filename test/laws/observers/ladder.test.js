@@ -100,7 +100,7 @@ async function brokenOf(side, rpc) {
 /** All figures. @param {ReturnType<typeof simulate>} run */
 async function statsOf({ engine, clock }) {
   const { interval, rest } = await engine.snapshot(clock.nowUs(), true);
-  return /** @type {EngineReport} */ (interval).stats.add(rest);
+  return /** @type {EngineReport} */ (interval).stats.add(rest ?? assert.fail('it has figures'));
 }
 
 /** Least and largest latency of a rung in milliseconds, and how many operations reached it and did not. @param {LevelFigures} figures */
