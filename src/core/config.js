@@ -1,49 +1,12 @@
 import { randomInt } from 'node:crypto';
-import { availableParallelism } from 'node:os';
 import { UsageError } from '../errors.js';
-import { isWorkloadFile } from '../files.js';
 import { HIGHEST_RATE } from './pacer.js';
-import { headersOf } from '../transport/headers.js';
-import { MAX_BODY_BYTES, MAX_CALL_BODY_BYTES } from '../transport/http.js';
 
-/**
- * @import { EngineConfig } from '../contracts/chain.d.ts'
- * @import { Arrival, Config, LoadSize, RateStage, Schedule, Settings, Workload } from '../contracts/load.d.ts'
- */
-
-/**
- * The number of workers: a multiple of the number of endpoints, so that each endpoint gets as many wallets.
- * @param {{workers: number | 'auto', threads: number, connections: number, rpc: readonly URL[]}} config
- */
-export function workersOf({ workers, threads, connections, rpc }) {
-  const endpoints = Math.max(1, rpc.length);
-  // Half of the CPUs are left for a node on the same machine.
-  const wanted = workers === 'auto' ? Math.floor(availableParallelism() / 2) : workers;
-  const most = Math.floor(Math.min(threads, connections) / endpoints);
-  return endpoints * Math.max(1, Math.min(Math.ceil(wanted / endpoints), most));
-}
-
-/** @param {Config} config @returns {EngineConfig} plain data, for worker threads as well */
-export function engineConfigOf(config) {
-  const { transport, connections, requestTimeoutMs, noKeepAlive, insecure, batch, fixedId, spread } = config;
-  const { txTimeoutMs, inFlight, iterations, thinkTimeMs } = config;
-  // The embedded chain is no endpoint of the user.
-  const headers = config.rpc.length === 0 ? {} : headersOf(config);
-  const names = [config.workload, ...config.mix.map(({ name }) => name)];
-  const mayCall = config.calls !== null || config.method !== null || names.some(isWorkloadFile);
-  const maxBodyBytes = mayCall ? MAX_CALL_BODY_BYTES : MAX_BODY_BYTES;
-  const network = { headers, transport, connections, requestTimeoutMs, noKeepAlive, insecure, batch, fixedId, spread };
-  return { ...network, maxBodyBytes, txTimeoutMs, inFlight, iterations, thinkTimeMs };
-}
-
-/** The settings of a workload in worker threads. @param {Config} config @returns {Settings} plain data without secrets */
-export function settingsOf(config) {
-  return Object.fromEntries(Object.entries(config).filter(([key]) => config.loadKeys.has(key)));
-}
+/** @import { LoadConfig, RateStage, Schedule, Workload } from '../contracts/load.d.ts' */
 
 /**
  * Operations per second. A rate in gas is an estimate, until the gas of an operation is measured in the warm-up.
- * @param {Pick<Config, 'ratePerSecond' | 'gasPerSecond'>} config
+ * @param {Pick<LoadConfig, 'ratePerSecond' | 'gasPerSecond'>} load
  * @param {Workload} workload
  * @returns {number | null} null: no rate
  */
@@ -59,7 +22,7 @@ export function rateOf({ ratePerSecond, gasPerSecond }, workload) {
 
 /**
  * The schedule of the pacer.
- * @param {Omit<LoadSize, 'threads' | 'durationMs' | 'inFlight'> & {arrival: Arrival | null}} config
+ * @param {Pick<LoadConfig, 'ratePerSecond' | 'stages' | 'arrival' | 'warmupMs'>} load
  * @param {number} [seed] of random arrivals
  * @returns {Schedule | null} null: closed loop
  */

@@ -18,8 +18,8 @@ import { Presigner } from './signing.js';
 import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './submit.js';
 
 /**
- * @import { Block, EngineConfig, Fees, InclusionDetector, Reorg, Rpc, SeenBlock, Sighting, Signer, ThreadStats } from '../contracts/chain.d.ts'
- * @import { Clock, Engine, EngineReport, Plan, Schedule, Snapshot, SpreadReport, TransactionWorkload, Workload } from '../contracts/load.d.ts'
+ * @import { Block, Fees, InclusionDetector, Reorg, Rpc, SeenBlock, Sighting, Signer, ThreadStats } from '../contracts/chain.d.ts'
+ * @import { Clock, Engine, EngineConfig, EngineReport, Plan, Schedule, Snapshot, SpreadReport, TransactionWorkload, Workload } from '../contracts/load.d.ts'
  * @import { EngineStats, ReorgEvent, Resubmissions, Rung } from '../contracts/run-file.d.ts'
  * @import { DetectorRow } from '../inclusion/index.js'
  * @import { DriverOptions } from './driver.js'
@@ -110,7 +110,7 @@ export class ThreadEngine {
       stageEndsUs(schedule),
     );
     this.#ledger = new Ledger(accounts, () => onStop('foreign_sender'));
-    this.#deadlines = new Deadlines(clock, config.txTimeoutMs);
+    this.#deadlines = new Deadlines(clock, config.network.txTimeoutMs);
     this.#driver = new Driver({
       clock,
       accounts,
@@ -119,7 +119,7 @@ export class ThreadEngine {
       ...this.#operations(),
       recorder: this.#recorder,
       pacer: createPacer(schedule, share),
-      inFlight: config.inFlight,
+      inFlight: config.load.inFlight,
       budget: this.#budget,
       ladder: this.#ladder,
       ...iterationsOf(options),
@@ -183,7 +183,7 @@ export class ThreadEngine {
       retryPolicy: this.#retryPolicy,
       random: this.#random,
       resubmissions: this.#resubmissions,
-      txTimeoutMs: config.txTimeoutMs,
+      txTimeoutMs: config.network.txTimeoutMs,
     };
     return {
       run: (operation) => runTransaction(tools, operation),
@@ -373,7 +373,8 @@ function refusedWords(limit, why) {
 }
 
 /** @param {EngineOptions} options */
-function iterationsOf({ config: { iterations, thinkTimeMs }, workload }) {
+function iterationsOf({ config, workload }) {
+  const { iterations, thinkTimeMs } = config.load;
   const perIteration = workload.kind === 'call' ? (workload.callsPerIteration ?? 1) : 1;
   return { operationsEach: (iterations ?? Infinity) * perIteration, perIteration, thinkTimeMs };
 }

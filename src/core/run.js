@@ -13,7 +13,7 @@ import { Throughput } from '../stats/throughput.js';
 import { indexRanges, numbered } from '../text.js';
 import { createWorkload } from '../workloads/index.js';
 import { audit } from './audit.js';
-import { engineConfigOf, rateOf, scheduleOf, settingsOf, workersOf } from './config.js';
+import { rateOf, scheduleOf } from './config.js';
 import { abandonable, checkDescriptors, interruptible, openNetwork, readKeys, warnOfEndpoints } from './connect.js';
 import { NOT_PAID, balanceOf, decreaseBetween } from './costs.js';
 import { describeEnvironment, describeFailedSetUp, describeRun } from './describe.js';
@@ -28,7 +28,7 @@ import { SideThreads } from './side-thread.js';
 import { createEngine } from './workers.js';
 
 /**
- * @import { DevChain, EngineConfig, Rpc, SeenBlock } from '../contracts/chain.d.ts'
+ * @import { DevChain, Rpc, SeenBlock } from '../contracts/chain.d.ts'
  * @import { Clock, CommonStart, Config, Log, Stop, Surroundings, Workload } from '../contracts/load.d.ts'
  * @import { Output } from '../contracts/output.d.ts'
  * @import { AuditReport, BrokenPromises, RunFile, Rung } from '../contracts/run-file.d.ts'
@@ -50,7 +50,6 @@ import { createEngine } from './workers.js';
  * @property {Times} times
  * @property {GivenKeys} given
  * @property {number} workers
- * @property {EngineConfig} engineConfig
  * @property {(line: string) => void} notice
  * @property {CommonStart | null} common
  * @property {URL[]} urls
@@ -72,15 +71,16 @@ const NOTHING_TO_AUDIT = 'plain calls leave nothing on the chain to audit';
 /** @param {Config} config @param {Surroundings} surroundings @returns {Promise<number>} the exit code */
 export async function run(config, surroundings) {
   const { clock, stop, outputs } = surroundings;
-  const given = readKeys(config);
+  const { load, chain, network } = config;
+  const { workers } = load;
+  const given = readKeys(config.wallets, load.threads);
   const times = startOf(clock);
-  const workers = workersOf(config);
-  const engineConfig = engineConfigOf(config);
-  const isEmbedded = config.rpc.length === 0;
+  const isEmbedded = chain.rpc.length === 0;
   const notice = (/** @type {string} */ line) => outputs.forEach((output) => output.notice?.(line));
-  const common = surroundings.beforeLoad?.({ id: times.id, config, clock, stop, notice }) ?? null;
-  const endpointsInUse = Math.max(1, config.rpc.length) + (config.sendRpc === null ? 0 : 1);
-  checkDescriptors(config.connections * endpointsInUse, workers);
+  const starts = { ...config.instance, threads: load.threads };
+  const common = surroundings.beforeLoad?.({ id: times.id, config: starts, clock, stop, notice }) ?? null;
+  const endpointsInUse = Math.max(1, chain.rpc.length) + (chain.sendRpc === null ? 0 : 1);
+  checkDescriptors(network.connections * endpointsInUse, workers);
   /** @type {DevChain | null} */
   let devChain = null;
   /** @type {Endpoints | null} */
@@ -93,19 +93,19 @@ export async function run(config, surroundings) {
     areOpen = true;
     await common?.open();
     if (isEmbedded) devChain = await startDevChain(clock);
-    const urls = devChain === null ? [...config.rpc] : [devChain.url];
-    const mostMs = { audit: Math.max(config.drainTimeoutMs, config.requestTimeoutMs) };
+    const urls = devChain === null ? [...chain.rpc] : [devChain.url];
+    const mostMs = { audit: Math.max(load.drainTimeoutMs, network.requestTimeoutMs) };
     const retryOptions = { clock, signals: { setup: stop.drain, audit: stop.now }, mostMs };
-    const opened = openNetwork(engineConfig, { urls, sendUrl: config.sendRpc, clock, home: 0, retryOptions });
+    const opened = openNetwork(network, { urls, sendUrl: chain.sendRpc, clock, home: 0, retryOptions });
     endpoints = opened;
     stop.now.addEventListener('abort', () => {
       opened.monitor.stop();
       void opened.close();
     });
     devChain?.ended.then((words) => chainEnded(stop, words)).catch(() => {});
-    threads = new SideThreads({ config: engineConfig, urls, clock });
-    const nodePid = config.nodePid ?? devChain?.chainPid() ?? null;
-    const asked = { times, given, workers, engineConfig, notice, common, isEmbedded };
+    threads = new SideThreads({ network, urls, clock });
+    const nodePid = chain.nodePid ?? devChain?.chainPid() ?? null;
+    const asked = { times, given, workers, notice, common, isEmbedded };
     const own = { ...asked, urls, endpoints: opened, nodePid, threads };
     const prepared = await prepare(config, surroundings, own);
     // Worker threads would keep the process alive.
@@ -166,24 +166,26 @@ function startOf(clock) {
  */
 async function prepare(config, surroundings, opened) {
   const { clock, outputs, stop, create } = surroundings;
-  const { urls, endpoints, workers, engineConfig } = opened;
+  const { urls, endpoints, workers } = opened;
   const { rpc, connect, identity, monitor } = endpoints;
-  const { chainId, allowChain, confirmations } = config;
+  const { network } = config;
+  const { confirmations } = network;
   const { own, calls } = splitLoad(config);
+  const { workload: settings } = own;
   /** @type {SideThreads['open']} */
   const openThread = (...given) => opened.threads.open(...given);
   const workload = await abandonable(stop, () =>
-    createWorkload(own.workload, { rpc, settings: own, clock, connect, create, openThread }),
+    createWorkload(settings.workload, { rpc, settings, threads: own.load.threads, clock, connect, create, openThread }),
   );
-  const ratePerSecond = rateOf(own, workload);
-  const schedule = scheduleOf({ ...config, ratePerSecond: calls === null ? ratePerSecond : config.ratePerSecond });
+  const ratePerSecond = rateOf(own.load, workload);
+  const schedule = scheduleOf(calls === null ? { ...own.load, ratePerSecond } : config.load);
   /** @type {Awaited<ReturnType<NonNullable<typeof identity>['identify']>>} */
   let identified = [];
   const ready = await interruptible(stop, endpoints, async () => {
     const wait = { clock, signal: stop.drain, notice: opened.notice };
-    if (!opened.isEmbedded) await waitForEndpoints(config, { urls, endpoints, ...wait });
+    if (!opened.isEmbedded) await waitForEndpoints(config.chain, { urls, endpoints, ...wait });
     if (identity !== null) {
-      identified = await identity.identify(urls, { chainId, allowChain }, stop.drain);
+      identified = await identity.identify(urls, config.chain, stop.drain);
       monitor.begin();
     }
     return workload.kind === 'call'
@@ -208,31 +210,29 @@ async function prepare(config, surroundings, opened) {
   if (workers > 1) await endpoints.closeIdle();
   const warmUp = warmUpOf(config, { clock, rpc, wallets, workload, ratePerSecond, isOpenLoop: schedule !== null });
   const names = numbered(identified.map(({ display }) => display));
-  const isFollowed = config.ladder.length > 0 && ready.inclusion !== null;
-  const ladder = isFollowed ? await chooseRungs(rpc, config.ladder, ready.inclusion?.name === 'sync') : null;
+  const isFollowed = network.ladder.length > 0 && ready.inclusion !== null;
+  const ladder = isFollowed ? await chooseRungs(rpc, network.ladder, ready.inclusion?.name === 'sync') : null;
   const facts = { ...workload.facts?.(), ...(beside !== null && { calls: beside.facts }) };
   const environment = describeEnvironment(config, surroundings, opened, ready, identified, facts);
-  const check = config.check.length === 0 ? null : new ConsistencyCheck(openThread, config.checkShare);
+  const check = network.check.length === 0 ? null : new ConsistencyCheck(openThread, network.checkShare);
   await abandonable(stop, async () => check?.ready);
   const throughput = new Throughput(new IntervalLog());
   const ownBlocks = new OwnBlocks();
   const listeners = { onBlock: blockListener(warmUp, throughput, ownBlocks), onOperation: check?.add };
-  const parts = { endpoints, urls, sendUrl: config.sendRpc, workers, clock, stop, outputs, ...listeners };
+  const parts = { endpoints, urls, sendUrl: config.chain.sendRpc, workers, clock, stop, outputs, ...listeners };
   const engine = await createEngines(parts, {
     transactions: {
-      config: { ...engineConfig, connections: own.connections },
-      schedule: scheduleOf({ ...own, ratePerSecond }, schedule?.seed),
+      config: own,
+      schedule: scheduleOf({ ...own.load, ratePerSecond }, schedule?.seed),
       accounts,
       workload,
-      settings: settingsOf(own),
       chain: chainToolsOf(ready, start, confirmations, ladder?.rungs),
     },
     calls: calls && {
-      config: { ...engineConfig, connections: calls.connections },
+      config: calls,
       // With the same seed both sides would have their bursts together.
-      schedule: scheduleOf(calls, schedule === null ? undefined : schedule.seed + 1),
+      schedule: scheduleOf(calls.load, schedule === null ? undefined : schedule.seed + 1),
       .../** @type {NonNullable<typeof beside>} */ (beside),
-      settings: settingsOf(calls),
       chain: null,
     },
   });
@@ -251,7 +251,7 @@ function blockListener(warmUp, throughput, ownBlocks) {
 }
 
 /**
- * @typedef {'config' | 'schedule' | 'accounts' | 'workload' | 'settings' | 'chain'} OfEngine
+ * @typedef {'config' | 'schedule' | 'accounts' | 'workload' | 'chain'} OfEngine
  *
  * @param {Omit<EngineParts, OfEngine>} parts
  * @param {{transactions: Pick<EngineParts, OfEngine>, calls: Pick<EngineParts, OfEngine> | null}} loads transactions: or plain calls alone
@@ -277,13 +277,19 @@ async function createEngines(parts, { transactions, calls }) {
  * @returns {WarmUp | null} null: none, or one of a given length
  */
 function warmUpOf(config, { rpc, wallets, workload, ratePerSecond, ...known }) {
-  const { gasPerSecond, txTimeoutMs: mostMs } = config;
-  if (config.warmupMs !== 'auto') return null;
-  const operations = config.threads * config.inFlight;
-  const mixed = { first: operations, isMix: config.mix.length > 1 };
+  const { gasPerSecond, warmupMs, threads, inFlight } = config.load;
+  if (warmupMs !== 'auto') return null;
+  const operations = threads * inFlight;
+  const mixed = { first: operations, isMix: config.workload.mix.length > 1 };
   const isAsked = gasPerSecond !== null && ratePerSecond !== null;
   const gas = isAsked ? new GasRate(gasPerSecond, ratePerSecond, rpc, wallets, mixed) : null;
-  return new WarmUp({ ...known, operations, hasBlocks: workload.kind === 'transaction', mostMs, gas });
+  return new WarmUp({
+    ...known,
+    operations,
+    hasBlocks: workload.kind === 'transaction',
+    mostMs: config.network.txTimeoutMs,
+    gas,
+  });
 }
 
 /** @param {Ready} ready @param {StartBlock} start @param {number} confirmations @param {Rung[]} [rungs] @returns {ChainTools | null} */
@@ -298,7 +304,8 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
   const { clock, stop, log, onProgress } = surroundings;
   const { ready, workload, check, names } = prepared;
   const { rpc, identity, monitor, health } = opened.endpoints;
-  const { nodeMetrics: metrics, nodeSeries: series, insecure } = config;
+  const { nodeMetrics: metrics, nodeSeries: series } = config.chain;
+  const { insecure, ladder, txTimeoutMs, requestTimeoutMs } = config.network;
   const warn = (/** @type {string} */ words) => log.warn(words);
   const node = { pid: opened.nodePid, metrics, series, insecure };
   const watch = new Watch({ node, clock, rpc: ready.sender === null ? null : rpc, warn });
@@ -309,7 +316,7 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
   if (identity !== null && prepared.start.startHash !== null && prepared.start.startBlock === 0)
     watch.warnOf('unconfirmed', 'the endpoints have only block 0: whether they serve one chain is unknown');
   for (const [rung, words] of Object.entries(prepared.ladder?.lacks ?? {}))
-    if (config.ladder.includes(rung)) watch.warnOf('ladder', `--ladder ${rung} is off: ${words}`);
+    if (ladder.includes(rung)) watch.warnOf('ladder', `--ladder ${rung} is off: ${words}`);
   if (check !== null) check.onViolation = (code, words) => watch.warnOnce(code, `${code}: ${words}`);
   const checkpoints = new Checkpoints({ ...surroundings, warn });
   /** @param {LoadSoFar} loaded */
@@ -323,7 +330,7 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
     const loaded = await new Load({
       ...surroundings,
       ...prepared,
-      times: config,
+      times: { ...config.load, txTimeoutMs },
       watch,
       checkpoints,
       describeSoFar,
@@ -337,7 +344,7 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
       await monitor.waitUntilSynced(stop.now);
       const { accounts, start } = prepared;
       // A request that timed out may still arrive within its time limit.
-      const timeoutMs = Math.max(config.drainTimeoutMs, config.requestTimeoutMs);
+      const timeoutMs = Math.max(config.load.drainTimeoutMs, requestTimeoutMs);
       const parts = { rpc, clock, accounts, ledger: loaded.ledger, startBlock: start.startBlock, workload, timeoutMs };
       onProgress('auditing wallets', 0, accounts.length);
       audited = await auditUnlessAborted(parts, start, stop);

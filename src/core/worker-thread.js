@@ -6,7 +6,7 @@
  * @property {{urls: string[], sendUrl: string | null, names: string[], home: number, identity?: ChainIdentityState}} endpoints home: index of the
  *   endpoint of its wallets
  * @property {WalletState[]} wallets
- * @property {{name: string, settings: Settings, state: WorkloadState}} workload
+ * @property {WorkloadState} workload
  * @property {(Omit<ChainTools, 'signer' | 'fees'> & {signer: null, fees: FeeState}) | null} chain
  * @property {BatchFacts} batches as learned in the set-up
  * @property {boolean} wantsSamples
@@ -31,8 +31,8 @@ import { ThreadEngine } from './engine.js';
 import { Account } from './nonces.js';
 
 /**
- * @import { BatchFacts, EngineConfig, FeeState, SeenBlock, WalletState } from '../contracts/chain.d.ts'
- * @import { Clock, Sample, Schedule, Settings, SnapshotState, WorkloadState } from '../contracts/load.d.ts'
+ * @import { BatchFacts, FeeState, SeenBlock, WalletState } from '../contracts/chain.d.ts'
+ * @import { Clock, EngineConfig, Sample, Schedule, SnapshotState, WorkloadState } from '../contracts/load.d.ts'
  * @import { StopReason } from './driver.js'
  * @import { ChainIdentityState } from '../chain/chain-identity.js'
  * @import { Endpoints } from '../chain/endpoints.js'
@@ -61,10 +61,11 @@ async function work(task, port) {
   const batcher = createBatcher(clock, (samples) => post({ type: 'samples', samples }));
   const accounts = wallets.map((state, position) => new Account(position, Wallet.fromState(state)));
   const addresses = wallets.map(({ address }) => address);
-  const { name, settings, state } = task.workload;
-  const workload = await createWorkload(name, { rpc, settings, state, addresses, clock, connect });
+  const { workload: settings } = config;
+  const { workload: name } = settings;
+  const workload = await createWorkload(name, { rpc, settings, state: task.workload, addresses, clock, connect });
   const onOperation = (/** @type {VerifiedOperation} */ operation) => post({ type: 'operation', operation });
-  const sampled = { accounts, workload, inFlight: config.inFlight, perSecond };
+  const sampled = { accounts, workload, inFlight: config.load.inFlight, perSecond };
   const wanted = [
     ...(task.wantsSamples ? [batcher.add] : []),
     ...(perSecond > 0 ? [operationSampler(sampled, onOperation)] : []),
@@ -148,7 +149,7 @@ function openThreadEndpoints({ config, endpoints, batches }, clock) {
   const { home, identity } = endpoints;
   const urls = endpoints.urls.map((url) => new URL(url));
   const sendUrl = endpoints.sendUrl === null ? null : new URL(endpoints.sendUrl);
-  return openNetwork(config, { urls, sendUrl, clock, home, batches, identity });
+  return openNetwork(config.network, { urls, sendUrl, clock, home, batches, identity });
 }
 
 /**
