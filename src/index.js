@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { readOptions } from './cli/config.js';
-import { optionsOf } from './cli/options.js';
+import { isOfCommandLine, optionsOf } from './cli/options.js';
 import { createClock } from './clock.js';
 import { run as runLoad, unexpected } from './core/run.js';
 import { Stop } from './core/stop.js';
@@ -37,10 +37,7 @@ export {
  * @import { DefinedWorkload, IntervalRow as PublicRow, RunCallbacks, RunFile as PublicRunFile, RunOptions } from './index.d.ts'
  */
 
-/** What is printed or written, and the place among several instances, belong to the command line. */
-const OPTIONS = Object.freeze(
-  optionsOf('run').filter(({ group, file }) => group !== 'outputs' && group !== 'instance' && file !== 'written'),
-);
+const OPTIONS = Object.freeze(optionsOf('run').filter((option) => !isOfCommandLine(option)));
 
 /** The name of an option in the library, by its name on the command line. @param {string} name */
 function libraryName(name) {

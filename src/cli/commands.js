@@ -121,14 +121,13 @@ export const commands = {
 
   fund: (config, surroundings) =>
     connected(config, surroundings, async ({ wallets, funder, sender, chain }) => {
-      const { own } = splitLoad(config);
-      const { workload: name } = config.workload;
+      const { load, workload: settings } = splitLoad(config).own;
       const { fundAmountWei, maxSpendWei } = config.wallets;
       const workload = await abandonable(surroundings.stop, () =>
-        createWorkload(name, { rpc: sender.rpc, settings: own.workload, threads: own.load.threads }),
+        createWorkload(settings.workload, { rpc: sender.rpc, settings, threads: load.threads }),
       );
       if (workload.kind === 'call')
-        throw new UsageError(`--workload ${name} sends no transactions: there is nothing to fund`);
+        throw new UsageError(`--workload ${settings.workload} sends no transactions: there is nothing to fund`);
       const gas = await gasOnChain(sender.rpc, present(funder), workload.gas);
       const estimateWei = walletNeedWei({ ...config.load, fundAmountWei }, gas, sender.fees, chain);
       // The fee may rise before the load, which asks again what it needs.
@@ -197,14 +196,13 @@ function sayWritten(config, exitCode) {
 
 /** The outputs that the options select, in the order of the table. @param {Config} config @param {string} version */
 async function wantedOutputs(config, version) {
-  const { runId, index, instances, attempt, results } = config.instance;
   const options = {
     ...config.outputs,
-    results,
+    results: config.instance.results,
     stream: streamForPeople(config.outputs),
     status,
     info: { version, workload: config.workload.workload, transport: transportsOf(config.network, config.chain) },
-    instance: { runId, index, instances, attempt },
+    instance: config.instance,
   };
   const creators = OPTIONS.flatMap((option) => {
     const { output } = option;
@@ -275,12 +273,9 @@ async function connected(config, surroundings, action) {
   try {
     await interruptible(stop, network, async () => {
       const wait = { clock, signal: stop.drain, notice: (/** @type {string} */ line) => say(config.outputs, line) };
-      await waitForEndpoints(config.chain, { urls: [url], endpoints: network, ...wait });
-      const { chain, source } = await readChainAndKeys(config.chain, hdPath, {
-        given,
-        urls: [url],
-        endpoints: network,
-      });
+      const open = { urls: [url], endpoints: network };
+      await waitForEndpoints(config.chain, { ...open, ...wait });
+      const { chain, source } = await readChainAndKeys(config.chain, hdPath, { ...open, given });
       const { txTimeoutMs: timeoutMs } = asked;
       const sender = await openSender(config.wallets, { clock, stop, timeoutMs }, network.rpc, chain);
       const wallets = await deriveWallets(source, all, stop.drain, onProgress);

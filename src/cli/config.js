@@ -249,10 +249,8 @@ export async function readOptions({ files = [], nowMs = Date.now(), ...sources }
   const { command, env = {}, file = null } = sources;
   const { config, redacted, given, study, warnings, commandLine } = await collectOptions(sources);
   const { load, chain, workload, instance } = config;
-  if (command === 'find') {
-    config.study.find = 'rate';
-    load.threads ??= FIRST_WALLETS;
-  }
+  if (command === 'find') config.study.find = 'rate';
+  if (command === 'find') load.threads ??= FIRST_WALLETS;
   if (command === 'run' && instance.instances !== null) redacted.index = instance.index ?? 'auto';
   derive(config, redacted);
   placeInstance(command, config, env);
@@ -274,7 +272,8 @@ export async function readOptions({ files = [], nowMs = Date.now(), ...sources }
 }
 
 /** What follows from several options. @param {Groups} config @param {Record<string, unknown>} redacted */
-function derive({ load, chain, network, workload }, redacted) {
+function derive(config, redacted) {
+  const { load, workload } = config;
   const { ratePerSecond, warmupMs, stages } = load;
   const { gasPerSecond = null } = ratePerSecond ?? {};
   const isCounted = stages !== null || load.iterations !== null;
@@ -285,42 +284,30 @@ function derive({ load, chain, network, workload }, redacted) {
     warmupMs: warmupMs === 0 && gasPerSecond !== null ? 'auto' : warmupMs === 'auto' && isCounted ? 0 : warmupMs,
   };
   if (workload.mix.length > 0) workload.workload = MIX;
-  Object.assign(load, derived, {
-    workers: workersOf(load.workers, load.threads, network.connections, chain.rpc.length),
-  });
+  Object.assign(load, derived, { workers: workersOf(config) });
   Object.assign(redacted, derived, { workload: workload.workload });
+  const ofStagesUs = /** @type {RateStage[] | null} */ (stages)?.reduce((sum, one) => sum + one.durationUs, 0);
   // Stages have their own times.
-  load.durationMs ??=
-    stages?.reduce(
-      (/** @type {number} */ sum, /** @type {RateStage} */ { durationUs }) => sum + durationUs / 1000,
-      0,
-    ) ?? null;
+  load.durationMs ??= ofStagesUs === undefined ? null : ofStagesUs / 1000;
   // Worker threads are given plain data.
   workload.checkRpc &&= workload.checkRpc.href;
 }
 
-/**
- * The number of workers: a multiple of the number of endpoints, so that each endpoint gets as many wallets.
- * @param {number | 'auto' | null} asked
- * @param {number} threads
- * @param {number} connections
- * @param {number} urls
- */
-function workersOf(asked, threads, connections, urls) {
-  const endpoints = Math.max(1, urls);
+/** A multiple of the number of endpoints, so that each endpoint gets as many wallets. @param {Groups} config */
+function workersOf({ load: { workers, threads }, network: { connections }, chain: { rpc } }) {
+  const endpoints = Math.max(1, rpc.length);
   // Half of the CPUs are left for a node on the same machine.
-  const wanted = asked === 'auto' ? Math.floor(availableParallelism() / 2) : (asked ?? 1);
+  const wanted = workers === 'auto' ? Math.floor(availableParallelism() / 2) : workers;
   const most = Math.floor(Math.min(threads, connections) / endpoints);
   return endpoints * Math.max(1, Math.min(Math.ceil(wanted / endpoints), most));
 }
 
 /** The index of this instance, and its slice. @param {Command} command @param {Groups} config @param {NodeJS.ProcessEnv} env */
 function placeInstance(command, { load, wallets, instance }, env) {
-  const { offset: firstOffset } = wallets;
-  const none = { scheduler: null, index: null };
-  const own = command === 'run' ? instanceOf(/** @type {InstanceConfig} */ (instance), env) : none;
-  Object.assign(instance, own, { firstOffset });
-  wallets.offset = firstOffset + (instance.index ?? 0) * load.threads;
+  const given = /** @type {InstanceConfig} */ (instance);
+  const own = command === 'run' ? instanceOf(given, env) : { index: null, scheduler: null };
+  Object.assign(instance, own, { firstOffset: wallets.offset });
+  wallets.offset += (own.index ?? 0) * load.threads;
 }
 
 /** Warns of secrets that other users of the machine can read: on the command line, or in a file by its mode. @param {Option} option @param {Found} found @returns {string[]} */

@@ -607,12 +607,9 @@ function keysOf(test) {
   return new Set(OPTIONS.filter(test).map(({ key }) => key));
 }
 
-/** The load and its measurement follow from them. @type {readonly Group[]} */
-const OF_THE_LOAD = Object.freeze(['load', 'workload', 'network']);
-
 /** @param {Option} option @param {'runs' | 'instances'} what */
 function mayDiffer({ group, mayDiffer: of }, what) {
-  return !OF_THE_LOAD.includes(group) || of === what || of === 'both';
+  return !['load', 'workload', 'network'].includes(group) || of === what || of === 'both';
 }
 
 /** Comparable runs may differ in these: who paid, where the load went, what was written and shown. */
@@ -621,12 +618,15 @@ export const RUNS_MAY_DIFFER_IN = keysOf((one) => mayDiffer(one, 'runs'));
 /** Instances of one run may differ in these. */
 export const INSTANCES_MAY_DIFFER_IN = keysOf((one) => mayDiffer(one, 'instances'));
 
+/** What is printed or written, and the place among several instances. @param {Pick<Option, 'group' | 'file'>} option */
+export function isOfCommandLine({ group, file }) {
+  return group === 'instance' || group === 'outputs' || file === 'written';
+}
+
 /** These make a run one of several instances, or are its own files and pages: the merged run has none of them. */
 export const OF_ONE_INSTANCE = keysOf(
   ({ group, file, fallback, isList }) =>
-    fallback === undefined &&
-    !isList &&
-    (group === 'instance' || group === 'outputs' || file === 'kept' || file === 'written'),
+    fallback === undefined && !isList && (isOfCommandLine({ group, file }) || file === 'kept'),
 );
 
 /** A study shows or writes these itself, so that its runs do not. */

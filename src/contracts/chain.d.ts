@@ -117,16 +117,13 @@ export type WalletConfig = {
   maxFeeWei: bigint | null;
 };
 
-export type ConnectionConfig = {
+/** How endpoints are asked and followed. It goes to worker threads as it is. */
+export type NetworkConfig = {
   transport: string;
   connections: number;
   requestTimeoutMs: number;
   noKeepAlive: boolean;
   insecure: boolean;
-};
-
-/** How endpoints are asked and followed. It goes to worker threads as it is. */
-export type NetworkConfig = ConnectionConfig & {
   /** of the user, from --header and --header-file */
   headers: Headers;
   /** largest answer that is read */

@@ -13,7 +13,7 @@ import { DEFAULT_BLOCK_S, SetUpCosts, secondsPerBlock } from './costs.js';
 import { sliceIndexes } from './nonces.js';
 
 /**
- * @import { AllowedChain, ChainConfig, ChainInfo, ConnectionConfig, Headers, KeySource, NetworkConfig, Rpc, Transport, Wallet, WalletConfig } from '../contracts/chain.d.ts'
+ * @import { AllowedChain, ChainConfig, ChainInfo, Headers, KeySource, NetworkConfig, Rpc, Transport, Wallet, WalletConfig } from '../contracts/chain.d.ts'
  * @import { Stop, Surroundings } from '../contracts/load.d.ts'
  * @import { Slice } from './nonces.js'
  * @import { Event, Health } from '../chain/endpoint-health.js'
@@ -33,9 +33,9 @@ import { sliceIndexes } from './nonces.js';
 /** Wallets derived per turn of the event loop. */
 const DERIVE_AT_ONCE = 50;
 
-/** @param {ConnectionConfig & {maxBodyBytes?: number}} config @param {URL} url @param {Headers} [headers] of the user */
-export function openTransport(config, url, headers) {
-  const { transport, connections, requestTimeoutMs: timeoutMs, noKeepAlive, insecure, maxBodyBytes } = config;
+/** @param {NetworkConfig} network @param {URL} url @param {Headers} [headers] of the user */
+export function openTransport(network, url, headers) {
+  const { transport, connections, requestTimeoutMs: timeoutMs, noKeepAlive, insecure, maxBodyBytes } = network;
   const open = transports[chooseTransport(transport, url, noKeepAlive)];
   return open({ url, connections, timeoutMs, maxBodyBytes, keepAlive: !noKeepAlive, insecure, headers });
 }

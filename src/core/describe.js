@@ -26,7 +26,7 @@ import { SetUpCosts, describeSpending } from './costs.js';
  */
 
 /**
- * @typedef {Pick<Opened, 'times' | 'workers' | 'common' | 'isEmbedded'> & {endpoints: Pick<Endpoints, 'sending' | 'health' | 'stats'> & {rpc: Pick<Rpc, 'display'>}}}
+ * @typedef {Pick<Opened, 'times' | 'common' | 'isEmbedded'> & {endpoints: Pick<Endpoints, 'sending' | 'health' | 'stats'> & {rpc: Pick<Rpc, 'display'>}}}
  *   Site
  *
  * @typedef {Pick<Prepared, 'environment' | 'valueWei' | 'schedule' | 'warmUp' | 'ladder'> & {ready: Described}} Parts
@@ -59,7 +59,7 @@ export function describeRun(
   prepared,
   { loaded, audited, decrease, promises, consistency, warnings, ...ended },
 ) {
-  const { times, endpoints: network, workers, common } = site;
+  const { times, endpoints: network, common } = site;
   const { ready, environment, valueWei, schedule, warmUp } = prepared;
   const { report } = audited;
   const { stats, window, intervals, windowStartedAtMs, loadStartUs, throughput } = loaded;
@@ -68,7 +68,7 @@ export function describeRun(
   const spending = describeSpending(config.wallets.maxSpendWei, ready, { decrease, valueWei, report });
   const own = network.stats();
   /** Workers have connections of their own. @type {ThreadStats} */
-  const { endpoints, ...traffic } = workers > 1 ? merge(GENERATOR, own, loaded.traffic) : own;
+  const { endpoints, ...traffic } = config.load.workers > 1 ? merge(GENERATOR, own, loaded.traffic) : own;
   /** @type {Record<string, string>} */
   const unmeasured = {
     ...(report === null ? { '/audit': audited.reason } : {}),
@@ -105,7 +105,7 @@ export function describeRun(
     generator: {
       ...loaded.generator,
       ...engineStats,
-      workers,
+      workers: config.load.workers,
       ...traffic,
       endpoints: network.health.facts(endpoints, loadStartUs),
       outages: network.health.outages(loadStartUs),

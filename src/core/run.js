@@ -13,7 +13,6 @@ import { Throughput } from '../stats/throughput.js';
 import { indexRanges, numbered } from '../text.js';
 import { createWorkload } from '../workloads/index.js';
 import { audit } from './audit.js';
-import { rateOf, scheduleOf } from './config.js';
 import { abandonable, checkDescriptors, interruptible, openNetwork, readKeys, warnOfEndpoints } from './connect.js';
 import { NOT_PAID, balanceOf, decreaseBetween } from './costs.js';
 import { describeEnvironment, describeFailedSetUp, describeRun } from './describe.js';
@@ -22,6 +21,7 @@ import { chooseRungs, findBroken } from './ladder.js';
 import { Load, WarmUp } from './load.js';
 import { mixEngines, openCalls, splitLoad } from './mixed-engine.js';
 import { Account } from './nonces.js';
+import { rateOf, scheduleOf } from './pacer.js';
 import { Checkpoints, Watch } from './reports.js';
 import { assertSameChain, confirmSetUp, setUp, setUpCalls, startBlockOf } from './setup.js';
 import { SideThreads } from './side-thread.js';
@@ -49,7 +49,6 @@ import { createEngine } from './workers.js';
  * @typedef {object} Opened
  * @property {Times} times
  * @property {GivenKeys} given
- * @property {number} workers
  * @property {(line: string) => void} notice
  * @property {CommonStart | null} common
  * @property {URL[]} urls
@@ -72,7 +71,6 @@ const NOTHING_TO_AUDIT = 'plain calls leave nothing on the chain to audit';
 export async function run(config, surroundings) {
   const { clock, stop, outputs } = surroundings;
   const { load, chain, network } = config;
-  const { workers } = load;
   const given = readKeys(config.wallets, load.threads);
   const times = startOf(clock);
   const isEmbedded = chain.rpc.length === 0;
@@ -80,7 +78,7 @@ export async function run(config, surroundings) {
   const starts = { ...config.instance, threads: load.threads };
   const common = surroundings.beforeLoad?.({ id: times.id, config: starts, clock, stop, notice }) ?? null;
   const endpointsInUse = Math.max(1, chain.rpc.length) + (chain.sendRpc === null ? 0 : 1);
-  checkDescriptors(network.connections * endpointsInUse, workers);
+  checkDescriptors(network.connections * endpointsInUse, load.workers);
   /** @type {DevChain | null} */
   let devChain = null;
   /** @type {Endpoints | null} */
@@ -105,7 +103,7 @@ export async function run(config, surroundings) {
     devChain?.ended.then((words) => chainEnded(stop, words)).catch(() => {});
     threads = new SideThreads({ network, urls, clock });
     const nodePid = chain.nodePid ?? devChain?.chainPid() ?? null;
-    const asked = { times, given, workers, notice, common, isEmbedded };
+    const asked = { times, given, notice, common, isEmbedded };
     const own = { ...asked, urls, endpoints: opened, nodePid, threads };
     const prepared = await prepare(config, surroundings, own);
     // Worker threads would keep the process alive.
@@ -118,7 +116,7 @@ export async function run(config, surroundings) {
   } catch (error) {
     // CI servers read the files of such a run as well.
     if (areOpen && !times.hasBegun() && error instanceof StressError && REPORTED_EXIT_CODES.includes(error.exitCode)) {
-      const opened = { times, workers, common, isEmbedded, endpoints };
+      const opened = { times, common, isEmbedded, endpoints };
       const unwritten = await toOutputs(
         outputs,
         'setUpFailed',
@@ -166,7 +164,7 @@ function startOf(clock) {
  */
 async function prepare(config, surroundings, opened) {
   const { clock, outputs, stop, create } = surroundings;
-  const { urls, endpoints, workers } = opened;
+  const { urls, endpoints } = opened;
   const { rpc, connect, identity, monitor } = endpoints;
   const { network } = config;
   const { confirmations } = network;
@@ -207,7 +205,7 @@ async function prepare(config, surroundings, opened) {
   await identity?.compare(sender === null ? Infinity : start.startBlock, stop.drain);
 
   // Workers open their own connections.
-  if (workers > 1) await endpoints.closeIdle();
+  if (own.load.workers > 1) await endpoints.closeIdle();
   const warmUp = warmUpOf(config, { clock, rpc, wallets, workload, ratePerSecond, isOpenLoop: schedule !== null });
   const names = numbered(identified.map(({ display }) => display));
   const isFollowed = network.ladder.length > 0 && ready.inclusion !== null;
@@ -219,7 +217,7 @@ async function prepare(config, surroundings, opened) {
   const throughput = new Throughput(new IntervalLog());
   const ownBlocks = new OwnBlocks();
   const listeners = { onBlock: blockListener(warmUp, throughput, ownBlocks), onOperation: check?.add };
-  const parts = { endpoints, urls, sendUrl: config.chain.sendRpc, workers, clock, stop, outputs, ...listeners };
+  const parts = { endpoints, urls, sendUrl: config.chain.sendRpc, clock, stop, outputs, ...listeners };
   const engine = await createEngines(parts, {
     transactions: {
       config: own,
@@ -278,18 +276,13 @@ async function createEngines(parts, { transactions, calls }) {
  */
 function warmUpOf(config, { rpc, wallets, workload, ratePerSecond, ...known }) {
   const { gasPerSecond, warmupMs, threads, inFlight } = config.load;
+  const { txTimeoutMs: mostMs } = config.network;
   if (warmupMs !== 'auto') return null;
   const operations = threads * inFlight;
   const mixed = { first: operations, isMix: config.workload.mix.length > 1 };
   const isAsked = gasPerSecond !== null && ratePerSecond !== null;
   const gas = isAsked ? new GasRate(gasPerSecond, ratePerSecond, rpc, wallets, mixed) : null;
-  return new WarmUp({
-    ...known,
-    operations,
-    hasBlocks: workload.kind === 'transaction',
-    mostMs: config.network.txTimeoutMs,
-    gas,
-  });
+  return new WarmUp({ ...known, operations, hasBlocks: workload.kind === 'transaction', mostMs, gas });
 }
 
 /** @param {Ready} ready @param {StartBlock} start @param {number} confirmations @param {Rung[]} [rungs] @returns {ChainTools | null} */
@@ -305,7 +298,7 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
   const { ready, workload, check, names } = prepared;
   const { rpc, identity, monitor, health } = opened.endpoints;
   const { nodeMetrics: metrics, nodeSeries: series } = config.chain;
-  const { insecure, ladder, txTimeoutMs, requestTimeoutMs } = config.network;
+  const { insecure, txTimeoutMs, requestTimeoutMs } = config.network;
   const warn = (/** @type {string} */ words) => log.warn(words);
   const node = { pid: opened.nodePid, metrics, series, insecure };
   const watch = new Watch({ node, clock, rpc: ready.sender === null ? null : rpc, warn });
@@ -316,7 +309,7 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
   if (identity !== null && prepared.start.startHash !== null && prepared.start.startBlock === 0)
     watch.warnOf('unconfirmed', 'the endpoints have only block 0: whether they serve one chain is unknown');
   for (const [rung, words] of Object.entries(prepared.ladder?.lacks ?? {}))
-    if (ladder.includes(rung)) watch.warnOf('ladder', `--ladder ${rung} is off: ${words}`);
+    if (config.network.ladder.includes(rung)) watch.warnOf('ladder', `--ladder ${rung} is off: ${words}`);
   if (check !== null) check.onViolation = (code, words) => watch.warnOnce(code, `${code}: ${words}`);
   const checkpoints = new Checkpoints({ ...surroundings, warn });
   /** @param {LoadSoFar} loaded */

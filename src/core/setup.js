@@ -22,10 +22,10 @@ import { InterruptedError, RpcError, UnavailableError, UsageError } from '../err
 import { chainReplaced } from '../inclusion/follow.js';
 import { chooseInclusion, warningOf } from '../inclusion/index.js';
 import { chooseKeys, deriveWallets, identify, openSender, readChainAndKeys } from './connect.js';
-import { rateOf } from './config.js';
 import { loadText } from './describe.js';
 import { SetUpCosts, estimateRunCost, gasOnChain, secondsPerBlock, warmupSeconds } from './costs.js';
 import { sliceIndexes } from './nonces.js';
+import { rateOf } from './pacer.js';
 
 /**
  * @import { ChainInfo, Chosen, Fees, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'

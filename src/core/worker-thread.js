@@ -62,8 +62,8 @@ async function work(task, port) {
   const accounts = wallets.map((state, position) => new Account(position, Wallet.fromState(state)));
   const addresses = wallets.map(({ address }) => address);
   const { workload: settings } = config;
-  const { workload: name } = settings;
-  const workload = await createWorkload(name, { rpc, settings, state: task.workload, addresses, clock, connect });
+  const given = { rpc, settings, state: task.workload, addresses, clock, connect };
+  const workload = await createWorkload(settings.workload, given);
   const onOperation = (/** @type {VerifiedOperation} */ operation) => post({ type: 'operation', operation });
   const sampled = { accounts, workload, inFlight: config.load.inFlight, perSecond };
   const wanted = [
@@ -74,7 +74,7 @@ async function work(task, port) {
   const signing = chain === null ? null : { ...chain, signer: await createSigner(), fees: createFees(chain.fees) };
   const load = { ...task, accounts, workload, onSample, traffic: endpoints.stats };
   const engine = new ThreadEngine({ ...load, clock, rpc, chain: signing, onBlock, onStop });
-  catchStrayErrors(name, onStop);
+  catchStrayErrors(settings.workload, onStop);
   const methods = methodsOf(engine, endpoints, task, batcher.flush, () => port.close());
   const call = (/** @type {Method} */ method, /** @type {any[]} */ args) =>
     method in methods ? methods[method]?.(...args) : /** @type {any} */ (engine)[method](...args);

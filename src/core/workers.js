@@ -352,7 +352,6 @@ class WorkerPool {
  *
  * @typedef {object} EngineParts
  * @property {EngineConfig} config
- * @property {number} workers
  * @property {URL[]} urls
  * @property {URL | null} sendUrl as in EndpointOptions
  * @property {Endpoints} endpoints
@@ -373,7 +372,7 @@ export async function createEngine(parts) {
   const listeners = [...outputs.flatMap((output) => output.block?.bind(output) ?? []), parts.onBlock ?? []].flat();
   /** @param {SeenBlock} block */
   const onBlock = (block) => listeners.forEach((listener) => listener(block));
-  if (parts.workers > 1) return WorkerPool.start({ ...parts, tasks: tasksOf(parts), onBlock });
+  if (config.load.workers > 1) return WorkerPool.start({ ...parts, tasks: tasksOf(parts), onBlock });
   const { inFlight } = config.load;
   const sampled = { accounts, workload, inFlight, perSecond: OPERATIONS_PER_SECOND };
   const toCheck = onOperation && operationSampler(sampled, onOperation);
@@ -398,8 +397,9 @@ export async function createEngine(parts) {
 
 /** @param {EngineParts} parts @returns {Task[]} */
 function tasksOf(parts) {
-  const { config, workers, urls, endpoints, schedule, accounts, chain } = parts;
+  const { config, urls, endpoints, schedule, accounts, chain } = parts;
   const { load, network, workload } = config;
+  const { workers } = load;
   const slices = splitSlice({ offset: 0, threads: accounts.length }, workers);
   const sharesOfRate = shares(slices.map(({ threads }) => threads));
   // The first workers get the remainder.
