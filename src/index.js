@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { readOptions } from './cli/config.js';
-import { optionsOf } from './cli/options.js';
+import { isOfCommandLine, optionsOf } from './cli/options.js';
 import { createClock } from './clock.js';
-import { workersOf } from './core/config.js';
 import { run as runLoad, unexpected } from './core/run.js';
 import { Stop } from './core/stop.js';
 import { EXIT, InternalError, StressError, UsageError, oneLine } from './errors.js';
@@ -38,8 +37,7 @@ export {
  * @import { DefinedWorkload, IntervalRow as PublicRow, RunCallbacks, RunFile as PublicRunFile, RunOptions } from './index.d.ts'
  */
 
-/** What is printed or written, and the place among several instances, belong to the command line. */
-const OPTIONS = Object.freeze(optionsOf('run').filter(({ role }) => role !== 'output' && role !== 'instance'));
+const OPTIONS = Object.freeze(optionsOf('run').filter((option) => !isOfCommandLine(option)));
 
 /** The name of an option in the library, by its name on the command line. @param {string} name */
 function libraryName(name) {
@@ -138,12 +136,12 @@ async function carryOut(parsed, create, stop, onInterval) {
 }
 
 /** Functions cannot be sent to threads. @param {Config} config */
-function checkThreads(config) {
-  if (config.rpc.length > 1)
+function checkThreads({ load, chain }) {
+  if (chain.rpc.length > 1)
     throw new UsageError(
       'a workload object runs in one thread, and several endpoints need several threads: give the path of a workload file',
     );
-  if (workersOf(config) > 1)
+  if (load.workers > 1)
     throw new UsageError('a workload object cannot be sent to worker threads: give workers: 1, or the path of a file');
 }
 

@@ -8,7 +8,7 @@ import { isLimit } from './retries.js';
 /**
  * Waits for endpoints whose node is still starting (--wait-for).
  *
- * @import { ChainConfig, Rpc } from '../contracts/chain.d.ts'
+ * @import { AllowedChain, ChainConfig, Rpc } from '../contracts/chain.d.ts'
  * @import { Clock } from '../contracts/load.d.ts'
  * @import { Endpoints } from './endpoints.js'
  *
@@ -36,7 +36,7 @@ const HANDSHAKE_OF_A_START = /HTTP (404|429|502|503|504)\b/;
 
 /**
  * Asks all endpoints until each has answered eth_chainId. All share one limit; what a wait cannot mend ends it at once.
- * @param {ChainConfig} config
+ * @param {AllowedChain & Pick<ChainConfig, 'waitForMs' | 'sendRpc'>} config
  * @param {{urls: readonly URL[], endpoints: Pick<Endpoints, 'rpcs' | 'sending'>} & Wait} options
  * @throws {TransportError} the limit is over
  */
@@ -71,7 +71,7 @@ export async function waitForEndpoints(config, { urls, endpoints, clock, signal,
   await Promise.all(endpoints.rpcs.map((rpc) => untilBlock(rpc, blockUntilUs, { clock, signal, notice })));
 }
 
-/** @param {Awaited} endpoint @param {ChainConfig} config @param {Wait} wait */
+/** @param {Awaited} endpoint @param {AllowedChain} config @param {Wait} wait */
 async function untilAnswer(endpoint, { chainId, allowChain }, { clock, signal }) {
   while (!signal.aborted) {
     try {

@@ -9,7 +9,9 @@ import { dashed } from './help.js';
 import { COMMANDS, OF_THE_STUDY, OPTIONS, optionNamed, optionsOf } from './options.js';
 
 /**
- * @import { Config } from '../contracts/load.d.ts'
+ * @import { Config, LoadConfig } from '../contracts/load.d.ts'
+ * @import { StudyConfig } from '../contracts/study.d.ts'
+ * @import { Groups } from './config.js'
  * @import { Command, Option } from './options.js'
  */
 
@@ -38,33 +40,34 @@ export function checkTogether(command, config, surroundings) {
 function* problemsOf(command, config, { given, env, nowMs }) {
   yield* relationProblems(command, given);
   const { takes, usage } = COMMANDS[command];
-  if (command === 'compare') yield* sideProblems(config);
-  else if (takes === 'files' && config.files.length === 0)
+  const { load, network, outputs, study, workload } = config;
+  if (command === 'compare') yield* sideProblems(study);
+  else if (takes === 'files' && study.files.length === 0)
     yield `stress ${command} needs files: stress ${command} ${usage}`;
-  else if (command === 'new-workload') yield* templateProblems(config);
-  if (takes !== undefined && config.rpcA === null) return;
-  if (command === 'sweep') yield* sweepProblems(config);
-  if (command === 'bisect' && config.metrics.length > 1) yield 'stress bisect follows one figure: give one --metric';
-  if (command === 'compare' || command === 'bisect') yield* timeLimitProblems(config);
+  else if (command === 'new-workload') yield* templateProblems(study);
+  if (takes !== undefined && study.rpcA === null) return;
+  if (command === 'sweep') yield* sweepProblems(study);
+  if (command === 'bisect' && study.metrics.length > 1) yield 'stress bisect follows one figure: give one --metric';
+  if (command === 'compare' || command === 'bisect') yield* timeLimitProblems(study, load.durationMs);
   yield* missingOptions(command, given);
-  if (isCallWorkload(config.workload)) yield* callProblems(command, config, given);
+  if (isCallWorkload(workload.workload)) yield* callProblems(command, config, given);
   yield* workloadProblems(command, config);
   yield* connectionProblems(command, config, given);
-  transportsOf(config);
-  if (config.study.flags.includes('header') && (env.STRESS_HEADER ?? '') !== '')
+  transportsOf(network, config.chain);
+  if (study.flags.includes('header') && (env.STRESS_HEADER ?? '') !== '')
     yield '--header and STRESS_HEADER are given: put all headers into STRESS_HEADER or --header-file';
   if (command === 'run') yield* instanceProblems(config, nowMs);
-  yield* paceProblems(config);
+  yield* paceProblems(load);
   const isLimited = (/** @type {string} */ name) =>
-    command !== 'merge' && config.thresholds.some(({ figure }) => figure === name);
-  if (config.check.length === 0 && isLimited('violations'))
+    command !== 'merge' && study.thresholds.some(({ figure }) => figure === name);
+  if (network.check.length === 0 && isLimited('violations'))
     yield '--threshold on violations needs the checks that find them: --check consistency';
-  if (config.ladder.length === 0 && isLimited('broken'))
+  if (network.ladder.length === 0 && isLimited('broken'))
     yield '--threshold on broken needs the promises that are followed: --ladder auto';
-  if (config.out === '-' && config.intervals === '-')
+  if (outputs.out === '-' && outputs.intervals === '-')
     yield '--out - and --intervals - both write to standard output: give one of them a file';
-  yield* fundsProblems(command, config);
-  const isEndless = config.durationMs === null && config.iterations === null;
+  yield* fundsProblems(command, load.threads * (config.instance.instances ?? 1));
+  const isEndless = load.durationMs === null && load.iterations === null;
   if ((command === 'sweep' || command === 'compare' || command === 'bisect') && isEndless)
     yield `stress ${command} needs the length of a run: --duration, such as -d 30s`;
   if (command === 'run' && isEndless && /^(true|1)$/i.test(env.CI ?? ''))
@@ -97,13 +100,13 @@ function usageOf({ name, alias, argument }) {
 }
 
 /** @param {Config} config @param {number} nowMs */
-function* instanceProblems({ index, runId, startAtMs, barrier, startTimeoutMs, ...config }, nowMs) {
+function* instanceProblems({ instance, chain: { rpc, chainId }, wallets: { fundFrom } }, nowMs) {
+  const { index, instances, runId, startAtMs, barrier, startTimeoutMs } = instance;
   if (barrier !== null && runId === null) yield '--barrier needs a name that all instances share: --run-id NAME';
   if (startAtMs !== null && startAtMs - nowMs > startTimeoutMs)
     yield `--start-at is ${Math.round((startAtMs - nowMs) / 1000)} s from now, and --start-timeout waits for ${startTimeoutMs / 1000} s: raise it, or start later`;
   if (index === null) return;
   // An instance does not know the others.
-  const { instances, rpc, chainId, fundFrom } = config;
   const what = instances === 1 ? 'this is an instance of a distributed run' : `this is instance ${index} of several`;
   if (rpc.length === 0) yield `${what}, and instances need a chain that they share: --rpc URL`;
   if (chainId === null) yield `${what}, and all must use one chain: --chain-id N, checked before anything is sent`;
@@ -114,8 +117,8 @@ function* instanceProblems({ index, runId, startAtMs, barrier, startTimeoutMs, .
 /** Commands whose common options say what is made of the runs. */
 const OF_FILES = Object.freeze(['compare', 'bisect']);
 
-/** Files, or two endpoints to make them with. @param {Config} config */
-function* sideProblems({ files, candidates, rpcA, study }) {
+/** Files, or two endpoints to make them with. @param {StudyConfig} study */
+function* sideProblems({ files, candidates, rpcA, flags }) {
   if (rpcA !== null && (files.length > 0 || candidates.length > 0))
     yield 'stress compare takes run files, or --rpc-a and --rpc-b: not both';
   if (rpcA !== null) return;
@@ -124,21 +127,21 @@ function* sideProblems({ files, candidates, rpcA, study }) {
   // Options that compare shares with other commands are for new runs, but for --metric, which bisect has too.
   const ofRuns = optionsOf('compare').find(
     ({ name, key, commands }) =>
-      study.flags.includes(name) && commands.some((one) => !OF_FILES.includes(one)) && !OF_THE_STUDY.has(key),
+      flags.includes(name) && commands.some((one) => !OF_FILES.includes(one)) && !OF_THE_STUDY.has(key),
   );
   if (ofRuns !== undefined)
     yield `--${ofRuns.name} is for new runs, and the runs of these files have ended: leave it out, or give --rpc-a and --rpc-b`;
 }
 
-/** @param {Config} config */
-function* timeLimitProblems({ timeLimitMs, durationMs, restMs }) {
+/** @param {StudyConfig} study @param {number | null} durationMs */
+function* timeLimitProblems({ timeLimitMs, restMs }, durationMs) {
   const pairMs = 2 * (durationMs ?? 0) + restMs;
   if (timeLimitMs !== null && timeLimitMs < pairMs)
     yield `--time-limit ${timeLimitMs / 1000}s is shorter than one pair of runs, which takes at least ${pairMs / 1000}s: raise it, or lower --duration`;
 }
 
-/** @param {Config} config */
-function* sweepProblems({ find, study: { axes, alike } }) {
+/** @param {StudyConfig} study */
+function* sweepProblems({ find, axes, alike }) {
   if (find === null && axes.length === 0 && alike !== null)
     yield `${alike}: the values are equal, and a sweep needs different ones`;
   if (find === null && axes.length === 0)
@@ -146,7 +149,7 @@ function* sweepProblems({ find, study: { axes, alike } }) {
   if (find !== null && axes.length > 0) yield `--find ${find} varies one option only: give --${axes[0].name} one value`;
 }
 
-/** @param {Config} config */
+/** @param {LoadConfig} load */
 function* paceProblems({ gasPerSecond, stages, warmupMs, iterations }) {
   if (gasPerSecond !== null && iterations !== null)
     yield '--rate in gas and --iterations exclude each other: the warm-up, which measures the gas of an operation, has no iterations';
@@ -159,14 +162,14 @@ function* paceProblems({ gasPerSecond, stages, warmupMs, iterations }) {
 /** Options of submissions. */
 const SENDING = Object.freeze(['batch', 'send-rpc']);
 
-/** @param {Config} config */
+/** @param {StudyConfig} study */
 function* templateProblems({ files }) {
   if (files.length !== 1 || !/\.m?js$/.test(files[0]))
     yield 'stress new-workload needs the name of one file, which ends in .js or .mjs: stress new-workload FILE.js';
 }
 
 /** A workload without transactions. @param {Command} command @param {Config} config @param {ReadonlySet<string>} given */
-function* callProblems(command, { workload, rpc, check }, given) {
+function* callProblems(command, { chain: { rpc }, network: { check }, workload: { workload } }, given) {
   if (check.length > 0) yield `--check ${check[0]} needs transactions: --workload ${workload} leaves nothing to check`;
   const [sending] = SENDING.filter((name) => given.has(name));
   if (sending !== undefined) yield `--${sending} is for submissions, and --workload ${workload} sends none`;
@@ -177,12 +180,12 @@ function* callProblems(command, { workload, rpc, check }, given) {
 
 /** @param {Command} command @param {Config} config */
 function* workloadProblems(command, config) {
-  const { workload, set, mix } = config;
+  const { workload, set, mix } = config.workload;
   const chosen = mix.length > 0 ? mix.map(({ name }) => (name === CALLS ? 'rpc' : name)) : [workload];
-  for (const { name, key, workload: only } of OPTIONS) {
-    const its = [only ?? chosen].flat();
-    if (!its.some((one) => chosen.includes(one)) && config[/** @type {keyof Config} */ (key)] !== null)
-      yield `--${name} is an option of --workload ${its.join(' and ')}`;
+  for (const option of OPTIONS) {
+    const its = [option.workload ?? chosen].flat();
+    if (!its.some((one) => chosen.includes(one)) && valueOf(config, option) !== null)
+      yield `--${option.name} is an option of --workload ${its.join(' and ')}`;
   }
   yield* mixProblems(config);
   for (const name of chosen.filter((one) => WORKLOADS[one] !== undefined)) {
@@ -190,13 +193,16 @@ function* workloadProblems(command, config) {
     const wrong = setProblem(name, own, mix.length > 0 ? `${name}.` : '');
     if (wrong !== null) yield wrong;
     const lacking =
-      command === 'fund' && isCallWorkload(name) ? null : WORKLOADS[name].lacks?.({ ...config, set: own });
+      command === 'fund' && isCallWorkload(name)
+        ? null
+        : WORKLOADS[name].lacks?.({ ...config.workload, set: own, threads: config.load.threads });
     if (lacking) yield `${mix.length > 0 ? '--mix with calls' : `--workload ${name}`} ${lacking}`;
   }
 }
 
 /** @param {Config} config */
-function* mixProblems({ mix, set, threads, iterations, gasPerSecond, connections }) {
+function* mixProblems({ load, network: { connections }, workload: { mix, set } }) {
+  const { threads, iterations, gasPerSecond } = load;
   if (mix.length === 0) return;
   const names = mix.map(({ name }) => labelOf(name));
   const twice = names.find((name, i) => names.indexOf(name) < i);
@@ -216,7 +222,8 @@ function* mixProblems({ mix, set, threads, iterations, gasPerSecond, connections
 }
 
 /** @param {Command} command @param {Config} config @param {ReadonlySet<string>} given */
-function* connectionProblems(command, { rpc, spread, threads, connections, sendRpc, inclusion, fixedId }, given) {
+function* connectionProblems(command, { load: { threads }, chain: { rpc, sendRpc }, network }, given) {
+  const { spread, connections, inclusion, fixedId } = network;
   if (rpc.length > 1 && !optionsOf(command).some(({ name }) => name === 'spread'))
     yield `stress ${command} takes one endpoint, and --rpc gives ${rpc.length}`;
   if (rpc.length < 2 && (spread ?? 'sticky') !== 'sticky')
@@ -236,19 +243,19 @@ function* connectionProblems(command, { rpc, spread, threads, connections, sendR
 /** All of them are in memory. */
 const MOST_FUNDED = 200_000;
 
-/** All of them are in memory. @param {Command} command @param {Config} config */
-function* fundsProblems(command, { threads, instances }) {
-  const wallets = threads * (instances ?? 1);
+/** @param {Command} command @param {number} wallets of all instances */
+function* fundsProblems(command, wallets) {
   if ((command === 'fund' || command === 'reclaim') && wallets > MOST_FUNDED)
     yield `stress ${command} takes at most ${MOST_FUNDED} wallets at a time, not ${wallets}: use -t and -o, or fewer --instances, in several commands`;
 }
 
 /**
  * Which calls have figures of their own is known before they are made.
- * @param {Config} config
+ * @param {StudyConfig['thresholds']} thresholds
+ * @param {string} workload
  * @param {readonly string[]} names of the calls
  */
-export function checkCallNames({ thresholds, workload }, names) {
+export function checkCallNames(thresholds, workload, names) {
   for (const { expression, figure } of thresholds) {
     const name = figureOf(figure)?.ofCall;
     if (name === undefined || names.includes(name)) continue;
@@ -270,15 +277,11 @@ export function checkCallNames({ thresholds, workload }, names) {
 /** Placeholder of the index in names of files. */
 const INDEX = '{index}';
 
-/**
- * Their names with the index in its place.
- * @param {Config} given
- * @param {number | null} index null: they are what was given
- * @returns {Partial<Config>}
- */
-export function instanceFiles(given, index) {
-  if (index === null) return {};
-  return Object.fromEntries(ownFiles(given).map(({ key, file }) => [key, file.replaceAll(INDEX, String(index))]));
+/** Puts the index, if there is one, into their names. @param {Groups} config */
+export function nameInstanceFiles(config) {
+  const { index } = config.instance;
+  if (index === null) return;
+  for (const { group, key, file } of ownFiles(config)) config[group][key] = file.replaceAll(INDEX, String(index));
 }
 
 /**
@@ -290,11 +293,11 @@ export function claimInstanceFiles(config) {
   /** @type {Array<() => void>} */
   const claims = [];
   const giveBack = () => claims.forEach((release) => release());
-  if (config.index === null) return giveBack;
+  if (config.instance.index === null) return giveBack;
   try {
     for (const { key, file } of ownFiles(config)) {
       if (file === '-' || isDevice(file)) continue;
-      const isOwn = String(config.redacted[key]).includes(INDEX);
+      const isOwn = String(config.outputs.redacted[key]).includes(INDEX);
       const cure = isOwn ? 'another instance has this index, or it ran before' : `put ${INDEX} into its name`;
       claims.push(
         claimFile(file, `${displayName(file)} exists: instances do not overwrite each other's files; ${cure}`),
@@ -307,30 +310,37 @@ export function claimInstanceFiles(config) {
   return giveBack;
 }
 
-/** The files that a run writes anew. @param {Config} config */
+/** The files that a run writes anew. @param {Config | Groups} config */
 function ownFiles(config) {
   return filesNamed(config).filter(({ use }) => use === 'written');
 }
 
 /** What a command has written, in the order of the options: files, and the folder of --results. @param {Config} config */
 export function writtenBy(config) {
-  return OPTIONS.flatMap(({ key, file, output }) => {
-    const name = config[/** @type {keyof Config} */ (key)];
+  return OPTIONS.flatMap((option) => {
+    const { file, output } = option;
+    const name = valueOf(config, option);
     const isOutput = file === 'written' || (file === 'folder' && output !== undefined);
     return isOutput && typeof name === 'string' && existsSync(name) && !isDevice(name) ? [displayName(name)] : [];
   });
 }
 
+/** @param {Config | Groups} config @param {Option} option @returns {unknown} */
+export function valueOf(config, { group, key }) {
+  return /** @type {Groups} */ (config)[group][key];
+}
+
 /**
- * @param {Config} config
- * @returns {Array<{name: string, key: string, use: Option['file'], file: string}>} the files that options name, '-' for
- *   standard output
+ * @param {Config | Groups} config
+ * @returns {Array<Pick<Option, 'name' | 'group' | 'key'> & {use: Option['file'], file: string}>} the files that options
+ *   name, '-' for standard output
  */
 export function filesNamed(config) {
-  return OPTIONS.flatMap(({ name, key, file: use, choices = [] }) => {
-    const value = config[/** @type {keyof Config} */ (key)];
+  return OPTIONS.flatMap((option) => {
+    const { name, group, key, file: use, choices = [] } = option;
+    const value = valueOf(config, option);
     const isFile = use !== undefined && use !== 'folder' && typeof value === 'string' && !choices.includes(value);
-    return isFile ? [{ name, key, use, file: value }] : [];
+    return isFile ? [{ name, group, key, use, file: value }] : [];
   });
 }
 
@@ -340,7 +350,7 @@ export function filesNamed(config) {
  * @param {Array<string | null>} inputs files without an option of their own: behind the command, and the config file
  */
 export function checkFilesDiffer(config, inputs) {
-  const read = [...inputs, ...config.candidates].flatMap((file) =>
+  const read = [...inputs, ...config.study.candidates].flatMap((file) =>
     file === null ? [] : [{ label: displayName(file), isRead: true, file }],
   );
   const named = filesNamed(config).map(({ name, use, file }) => {

@@ -15,7 +15,6 @@ import {
   readChainAndKeys,
   readKeys,
 } from '../core/connect.js';
-import { engineConfigOf } from '../core/config.js';
 import { estimatePayments, gasOnChain } from '../core/costs.js';
 import { run } from '../core/run.js';
 import { splitLoad } from '../core/mixed-engine.js';
@@ -30,13 +29,14 @@ import { createWorkload } from '../workloads/index.js';
 import { labelOf } from '../workloads/table.js';
 import { loadWorkloadFile } from '../workloads/user-file.js';
 import { shellWord } from '../text.js';
-import { checkCallNames, claimInstanceFiles, filesNamed, writtenBy } from './checks.js';
+import { checkCallNames, claimInstanceFiles, filesNamed, valueOf, writtenBy } from './checks.js';
 import { workloadFiles } from './config.js';
 import { OPTIONS } from './options.js';
 
 /**
  * @import { ChainInfo, Sender, Wallet } from '../contracts/chain.d.ts'
- * @import { BeforeLoad, Clock, Config, Surroundings as RunSurroundings } from '../contracts/load.d.ts'
+ * @import { BeforeLoad, Clock, Config, InstanceConfig, Surroundings as RunSurroundings } from '../contracts/load.d.ts'
+ * @import { OutputConfig } from '../contracts/output.d.ts'
  * @import { WorkCommand } from './options.js'
  */
 
@@ -58,21 +58,22 @@ const FUND_MARGIN = 2n;
 /** @type {Record<WorkCommand, (config: Config, surroundings: Surroundings) => Promise<number>>} */
 export const commands = {
   run: async (config, surroundings) => {
-    const { calls, contracts } = config;
+    const { calls, contracts, checkRpc, data, mix, workload } = config.workload;
     for (const { use, file } of filesNamed(config))
       if ((use === 'written' || use === 'kept') && file !== '-') await checkWritable(file);
     if (contracts !== null) readContractsFile(contracts);
-    const plan = calls === null ? null : (await readCallSettings({ ...config, calls })).plan;
+    const plan = calls === null ? null : (await readCallSettings({ calls, data, checkRpc })).plan;
     // A workload of the user's own gives names as it goes.
-    for (const file of workloadFiles(config)) await abandonable(surroundings.stop, () => loadWorkloadFile(file));
-    const kinds = [...(plan?.kinds.map(({ name }) => name) ?? []), ...config.mix.map(({ name }) => labelOf(name))];
-    if (!isWorkloadFile(config.workload)) checkCallNames(config, kinds);
+    for (const file of workloadFiles(config.workload))
+      await abandonable(surroundings.stop, () => loadWorkloadFile(file));
+    const kinds = [...(plan?.kinds.map(({ name }) => name) ?? []), ...mix.map(({ name }) => labelOf(name))];
+    if (!isWorkloadFile(workload)) checkCallNames(config.study.thresholds, workload, kinds);
     const giveBack = claimInstanceFiles(config);
     /** @type {number} */
     let exitCode = EXIT.cannotWrite;
     try {
       const outputs = await wantedOutputs(config, surroundings.version);
-      exitCode = await run(config, { ...surroundings, outputs, beforeLoad: await commonStartOf(config) });
+      exitCode = await run(config, { ...surroundings, outputs, beforeLoad: await commonStartOf(config.instance) });
     } finally {
       if (exitCode === EXIT.cannotWrite) giveBack();
     }
@@ -80,24 +81,24 @@ export const commands = {
     return exitCode;
   },
 
-  'new-workload': async (config) => {
-    const [file] = config.files;
+  'new-workload': async ({ outputs, study: { files } }) => {
+    const [file] = files;
     claimFile(file, `${displayName(file)} is there already: give another name`);
     await writeFileAtomically(file, readFileSync(TEMPLATE, 'utf8'));
-    say(config, `${displayName(file)} is a workload that runs as it is; docs/own-workload.md says how to go on`);
-    say(config, `next: stress -t 5 -d 3s --workload ${shellWord(displayName(file))}`);
+    say(outputs, `${displayName(file)} is a workload that runs as it is; docs/own-workload.md says how to go on`);
+    say(outputs, `next: stress -t 5 -d 3s --workload ${shellWord(displayName(file))}`);
     return EXIT.ok;
   },
 
-  node: async (config, { clock, stop, onProgress }) => {
-    const chain = await startNode(config, clock);
+  node: async ({ load, wallets: { offset }, network, outputs, ...config }, { clock, stop, onProgress }) => {
+    const chain = await startNode(config.chain.port, clock);
     try {
       const transport = openTransport(
-        { ...config, transport: 'undici', connections: 4, requestTimeoutMs: 10_000, noKeepAlive: false },
+        { ...network, transport: 'undici', connections: 4, requestTimeoutMs: 10_000, noKeepAlive: false },
         chain.url,
       );
       const source = chooseKeys({ source: null, funder: null }, DEFAULT_HD_PATH, chain.url, 31337);
-      const wallets = await deriveWallets(source, config, stop.drain, onProgress);
+      const wallets = await deriveWallets(source, { offset, threads: load.threads }, stop.drain, onProgress);
       await fundOnDevChain(
         createRpc(transport, displayUrl(chain.url)),
         wallets.map(({ address }) => address),
@@ -105,8 +106,8 @@ export const commands = {
       await transport.close();
       const url = displayUrl(chain.url);
       say(
-        config,
-        `${url} (chain 31337): wallets ${config.offset}..${config.offset + config.threads - 1} of the well-known test mnemonic are funded; use it with: stress --rpc ${url} -t N -o N. Ctrl-C ends it`,
+        outputs,
+        `${url} (chain 31337): wallets ${offset}..${offset + load.threads - 1} of the well-known test mnemonic are funded; use it with: stress --rpc ${url} -t N -o N. Ctrl-C ends it`,
       );
       const asked = new Promise((resolve) => stop.drain.addEventListener('abort', resolve));
       // A signal that came while the wallets were funded is no event any more.
@@ -120,22 +121,24 @@ export const commands = {
 
   fund: (config, surroundings) =>
     connected(config, surroundings, async ({ wallets, funder, sender, chain }) => {
+      const { load, workload: settings } = splitLoad(config).own;
+      const { fundAmountWei, maxSpendWei } = config.wallets;
       const workload = await abandonable(surroundings.stop, () =>
-        createWorkload(config.workload, { rpc: sender.rpc, settings: splitLoad(config).own }),
+        createWorkload(settings.workload, { rpc: sender.rpc, settings, threads: load.threads }),
       );
       if (workload.kind === 'call')
-        throw new UsageError(`--workload ${config.workload} sends no transactions: there is nothing to fund`);
+        throw new UsageError(`--workload ${settings.workload} sends no transactions: there is nothing to fund`);
       const gas = await gasOnChain(sender.rpc, present(funder), workload.gas);
-      const estimateWei = walletNeedWei(config, gas, sender.fees, chain);
+      const estimateWei = walletNeedWei({ ...config.load, fundAmountWei }, gas, sender.fees, chain);
       // The fee may rise before the load, which asks again what it needs.
-      const needWei = config.fundAmountWei ?? FUND_MARGIN * estimateWei;
-      const words = config.fundAmountWei === null ? ' (twice the estimated need)' : '';
+      const needWei = fundAmountWei ?? FUND_MARGIN * estimateWei;
+      const words = fundAmountWei === null ? ' (twice the estimated need)' : '';
       const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
       const payments = await paymentsOf(present(funder), sender, wallets, missing);
       const about = { chain, fees: sender.fees, wallets: missing.length, payments };
-      const foreseen = estimatePayments({ capWei: config.maxSpendWei, ...about });
-      if (foreseen !== null) say(config, foreseen);
-      const { paidWei, transactions } = await accounted(config, wallets.length, 'topped up', async (onDone) => {
+      const foreseen = estimatePayments({ capWei: maxSpendWei, ...about });
+      if (foreseen !== null) say(config.outputs, foreseen);
+      const { paidWei, transactions } = await accounted(config.outputs, wallets.length, 'topped up', async (onDone) => {
         if (payments === null) return { paidWei: 0n, transactions: 0 };
         return pay(sender, payments, (paid) => {
           const done = Math.min(paid, missing.length);
@@ -144,21 +147,21 @@ export const commands = {
         });
       });
       say(
-        config,
+        config.outputs,
         `${missing.length} of ${wallets.length} wallets topped up to ${ether(needWei)}${words}: ${ether(paidWei)} in ${transactions} transactions`,
       );
     }),
 
   reclaim: (config, surroundings) =>
     connected(config, surroundings, async ({ wallets, funder, sender }) => {
-      const to = config.to ?? present(funder).address;
-      const back = await accounted(config, wallets.length, 'emptied', (onDone) =>
+      const to = config.wallets.to ?? present(funder).address;
+      const back = await accounted(config.outputs, wallets.length, 'emptied', (onDone) =>
         reclaim(sender, wallets, to, (done) => {
           onDone(done);
           surroundings.onProgress('reclaiming', done, wallets.length);
         }),
       );
-      say(config, `${ether(back.returnedWei)} sent to ${to} from ${back.wallets} of ${wallets.length} wallets`);
+      say(config.outputs, `${ether(back.returnedWei)} sent to ${to} from ${back.wallets} of ${wallets.length} wallets`);
     }),
 
   report: study('report'),
@@ -188,27 +191,28 @@ function study(name) {
 /** Not when one of them could not be written: an older file may have its name. @param {Config} config @param {number} exitCode */
 function sayWritten(config, exitCode) {
   const names = exitCode === EXIT.cannotWrite ? [] : writtenBy(config);
-  if (names.length > 0) say(config, `written: ${names.join(', ')}`);
+  if (names.length > 0) say(config.outputs, `written: ${names.join(', ')}`);
 }
 
 /** The outputs that the options select, in the order of the table. @param {Config} config @param {string} version */
 async function wantedOutputs(config, version) {
-  const { runId, index, instances, attempt, workload } = config;
   const options = {
-    ...config,
-    stream: streamForPeople(config),
+    ...config.outputs,
+    results: config.instance.results,
+    stream: streamForPeople(config.outputs),
     status,
-    info: { version, workload, transport: transportsOf(config) },
-    instance: { runId, index, instances, attempt },
+    info: { version, workload: config.workload.workload, transport: transportsOf(config.network, config.chain) },
+    instance: config.instance,
   };
-  const creators = OPTIONS.flatMap(({ key, output }) => {
-    const isWanted = output?.wanted?.(config) ?? config[/** @type {keyof Config} */ (key)] !== null;
+  const creators = OPTIONS.flatMap((option) => {
+    const { output } = option;
+    const isWanted = output?.wanted?.(config.outputs) ?? valueOf(config, option) !== null;
     return output !== undefined && isWanted ? [output.load()] : [];
   });
   return (await Promise.all(creators)).map((create) => create(options));
 }
 
-/** @param {Config} config @returns {Promise<BeforeLoad | undefined>} */
+/** @param {InstanceConfig} instance @returns {Promise<BeforeLoad | undefined>} */
 async function commonStartOf({ startAtMs, barrier }) {
   if (startAtMs === null && barrier === null) return undefined;
   const { CommonStart } = await import('../scale-out/start.js');
@@ -221,8 +225,8 @@ function present(value) {
   return value;
 }
 
-/** @param {Config} config @param {Clock} clock */
-async function startNode({ port }, clock) {
+/** @param {number | null} port @param {Clock} clock */
+async function startNode(port, clock) {
   if (port === null) return startDevChain(clock, (await isFree(USUAL_PORT)) ? { port: USUAL_PORT } : {});
   if (!(await isFree(port))) throw new UnavailableError(`port ${port} is taken: give --port another one`);
   return startDevChain(clock, { port });
@@ -231,19 +235,19 @@ async function startNode({ port }, clock) {
 /**
  * Says how far it came where the rest fails or is interrupted.
  * @template T
- * @param {Config} config
+ * @param {OutputConfig} outputs
  * @param {number} all wallets
  * @param {string} done what was done to a wallet
  * @param {(onDone: (wallets: number) => void) => Promise<T>} action
  */
-async function accounted(config, all, done, action) {
+async function accounted(outputs, all, done, action) {
   let wallets = 0;
   try {
     return await action((now) => (wallets = now));
   } catch (error) {
     if (wallets > 0)
       say(
-        config,
+        outputs,
         `${wallets} of ${all} wallets were ${done} before it ended, perhaps some more; the same command again does the rest`,
       );
     throw error;
@@ -258,18 +262,22 @@ async function accounted(config, all, done, action) {
  */
 async function connected(config, surroundings, action) {
   const { clock, stop, onProgress } = surroundings;
-  const url = present(config.rpc[0] ?? null);
-  const all = { offset: config.offset, threads: config.threads * (config.instances ?? 1) };
-  const given = readKeys({ ...config, ...all });
-  const engineConfig = { ...engineConfigOf(config), transport: 'auto', noKeepAlive: false };
+  const url = present(config.chain.rpc[0] ?? null);
+  const { hdPath, offset } = config.wallets;
+  const all = { offset, threads: config.load.threads * (config.instance.instances ?? 1) };
+  const given = readKeys(config.wallets, all.threads);
+  const asked = { ...config.network, transport: 'auto', noKeepAlive: false };
   const retryOptions = { clock, signals: { setup: stop.drain } };
-  const network = openNetwork(engineConfig, { urls: [url], sendUrl: config.sendRpc, clock, home: 0, retryOptions });
+  const { sendRpc: sendUrl } = config.chain;
+  const network = openNetwork(asked, { urls: [url], sendUrl, clock, home: 0, retryOptions });
   try {
     await interruptible(stop, network, async () => {
-      const wait = { clock, signal: stop.drain, notice: (/** @type {string} */ line) => say(config, line) };
-      await waitForEndpoints(config, { urls: [url], endpoints: network, ...wait });
-      const { chain, source } = await readChainAndKeys(config, { given, urls: [url], endpoints: network });
-      const sender = await openSender(config, surroundings, network.rpc, chain);
+      const wait = { clock, signal: stop.drain, notice: (/** @type {string} */ line) => say(config.outputs, line) };
+      const open = { urls: [url], endpoints: network };
+      await waitForEndpoints(config.chain, { ...open, ...wait });
+      const { chain, source } = await readChainAndKeys(config.chain, hdPath, { ...open, given });
+      const { txTimeoutMs: timeoutMs } = asked;
+      const sender = await openSender(config.wallets, { clock, stop, timeoutMs }, network.rpc, chain);
       const wallets = await deriveWallets(source, all, stop.drain, onProgress);
       onProgress('reading wallets', 0, wallets.length);
       await action({ wallets, funder: given.funder, sender, chain });

@@ -1,10 +1,13 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { displayUrl } from '../chain/rpc.js';
 import { EXIT, InputError, UsageError, displayName, oneLine, errnoWords, withoutKeys } from '../errors.js';
 import { isWorkloadFile, modeForOthers } from '../files.js';
 import { instanceOf } from '../scale-out/scheduler.js';
 import { similarNames } from '../similar-names.js';
 import { shellWord } from '../text.js';
+import { headersOf } from '../transport/headers.js';
+import { MAX_BODY_BYTES, MAX_CALL_BODY_BYTES } from '../transport/http.js';
 import { MIX } from '../workloads/table.js';
 import { splitCommandLine } from './command-line.js';
 import { checkVariables } from './environment.js';
@@ -13,7 +16,6 @@ import {
   COMMANDS,
   COMMAND_NAMES,
   GENERAL_OPTIONS,
-  LOAD_KEYS,
   OPTIONS,
   STUDIES,
   namesOf,
@@ -24,8 +26,8 @@ import { quote } from './parse.js';
 import { StudyBuilder } from './study-config.js';
 
 /**
- * @import { Config, RateStage } from '../contracts/load.d.ts'
- * @import { Command, Option, WorkCommand } from './options.js'
+ * @import { Config, InstanceConfig, RateStage, WorkloadConfig } from '../contracts/load.d.ts'
+ * @import { Command, Group, Option, WorkCommand } from './options.js'
  */
 
 /**
@@ -35,6 +37,8 @@ import { StudyBuilder } from './study-config.js';
  *
  * @typedef {{parsed: Record<string, unknown>, env: NodeJS.ProcessEnv, fromFile: Record<string, unknown>}} Sources of values
  *   by the names of options; a flag overrides the environment, the environment the file
+ *
+ * @typedef {Record<Group, Record<string, any>>} Groups of Config, while they are made
  *
  * @typedef {'flag' | 'environment' | 'file' | 'default'} Source
  * @typedef {{text: string, where: Source, label: string, parts: string[]}} Found parts: as they were given; text: all
@@ -132,7 +136,7 @@ export async function readInvocation(argv, given, version, surroundings = {}) {
   const notices = file?.isFound ? [`the options in ${USUAL_CONFIG} are used`] : [];
   if (unknown.length > 0)
     notices.push(`not an option of stress, and ignored: ${unknown.join(', ')} in the environment`);
-  return { kind: 'command', command, ...read, notices, workloadFiles: workloadFiles(read.config) };
+  return { kind: 'command', command, ...read, notices, workloadFiles: workloadFiles(read.config.workload) };
 }
 
 /**
@@ -196,8 +200,8 @@ async function collectOptions({ command, parsed, env = {}, file = null }) {
   const found = new Map(options.map((option) => [option.name, find(option, sources)]));
   const searched = command === 'find' ? 'rate' : (found.get('find')?.text ?? null);
   const study = new StudyBuilder(env, searched);
-  /** @type {Record<string, any>} */
-  const config = Object.fromEntries(OPTIONS.map(({ key, isList }) => [key, isList ? [] : null]));
+  const config = /** @type {Groups} */ ({});
+  for (const { group, key, isList } of OPTIONS) (config[group] ??= {})[key] = isList ? [] : null;
   /** @type {Record<string, unknown>} */
   const redacted = { command };
   /** For --print-config. @type {Record<string, unknown>} */
@@ -209,7 +213,7 @@ async function collectOptions({ command, parsed, env = {}, file = null }) {
   const warnings = file !== null && isExposed ? exposureOf(file.name) : [];
   for (const option of options) {
     const one = found.get(option.name) ?? null;
-    redacted[option.key] = option.argument === 'URL' ? null : config[option.key];
+    redacted[option.key] = option.argument === 'URL' ? null : config[option.group][option.key];
     if (one === null) continue;
     const texts = command === 'sweep' || option.name === searched ? study.textsOf(option, one, searched) : [one.text];
     /** @param {string} text */
@@ -219,7 +223,7 @@ async function collectOptions({ command, parsed, env = {}, file = null }) {
     const [value] = values;
     const first = withText(texts[0]);
     const words = shownTexts(option, value, first);
-    config[option.key] = value;
+    config[option.group][option.key] = value;
     redacted[option.key] = redact(option, value, { words, text: first.text });
     study.add(option, first, words.join());
     warnings.push(...warningsOf(option, one));
@@ -244,60 +248,72 @@ const FIRST_WALLETS = 100;
 export async function readOptions({ files = [], nowMs = Date.now(), ...sources }) {
   const { command, env = {}, file = null } = sources;
   const { config, redacted, given, study, warnings, commandLine } = await collectOptions(sources);
-  if (command === 'find') Object.assign(config, { find: 'rate', threads: config.threads ?? FIRST_WALLETS });
-  const { durationMs, ...derived } = derivedFrom(config);
-  Object.assign(config, derived);
-  Object.assign(redacted, derived);
-  if (command === 'run' && config.instances !== null) redacted.index = config.index ?? 'auto';
-  const { checkFilesDiffer, checkTogether, instanceFiles } = await import('./checks.js');
-  const place = placeOf(command, /** @type {Config} */ (config), env);
-  const complete = /** @type {Config} */ ({
-    ...config,
-    ...place,
-    ...instanceFiles(/** @type {Config} */ (config), place.index),
-    durationMs,
-    files,
-    study: study.build(),
-    loadKeys: LOAD_KEYS,
-    redacted: Object.freeze(redacted),
-    commandLine,
-  });
+  const { load, chain, workload, instance } = config;
+  if (command === 'find') config.study.find = 'rate';
+  if (command === 'find') load.threads ??= FIRST_WALLETS;
+  if (command === 'run' && instance.instances !== null) redacted.index = instance.index ?? 'auto';
+  derive(config, redacted);
+  placeInstance(command, config, env);
+  Object.assign(config.outputs, { redacted: Object.freeze(redacted), commandLine });
+  Object.assign(config.study, { ...study.build(), files });
+  const complete = /** @type {Config} */ (/** @type {unknown} */ (config));
+  const { checkFilesDiffer, checkTogether, nameInstanceFiles } = await import('./checks.js');
+  nameInstanceFiles(config);
   checkTogether(command, complete, { given, env, nowMs });
   checkFilesDiffer(complete, [...(COMMANDS[command].takes === 'files' ? files : []), file?.name ?? null]);
+  const mayCall = workload.calls !== null || workload.method !== null || workloadFiles(complete.workload).length > 0;
+  Object.assign(config.network, {
+    maxBodyBytes: mayCall ? MAX_CALL_BODY_BYTES : MAX_BODY_BYTES,
+    // The embedded chain is no endpoint of the user.
+    headers: chain.rpc.length === 0 ? {} : headersOf(complete.chain),
+  });
+  Object.values(config).forEach(Object.freeze);
   return { config: Object.freeze(complete), warnings: [...new Set(warnings)] };
 }
 
-/** What follows from several options. @param {Record<string, any>} config */
-function derivedFrom({ ratePerSecond, warmupMs, durationMs, stages, iterations, workload, mix }) {
+/** What follows from several options. @param {Groups} config @param {Record<string, unknown>} redacted */
+function derive(config, redacted) {
+  const { load, workload } = config;
+  const { ratePerSecond, warmupMs, stages } = load;
   const { gasPerSecond = null } = ratePerSecond ?? {};
-  const isCounted = stages !== null || iterations !== null;
-  const ofStagesMs = stages?.reduce(
-    (/** @type {number} */ sum, /** @type {RateStage} */ { durationUs }) => sum + durationUs / 1000,
-    0,
-  );
-  return {
+  const isCounted = stages !== null || load.iterations !== null;
+  const derived = {
     gasPerSecond,
     ratePerSecond: gasPerSecond === null ? ratePerSecond : null,
     // The warm-up measures the gas of an operation.
     warmupMs: warmupMs === 0 && gasPerSecond !== null ? 'auto' : warmupMs === 'auto' && isCounted ? 0 : warmupMs,
-    workload: mix.length > 0 ? MIX : workload,
-    // Stages have their own times.
-    durationMs: durationMs ?? ofStagesMs ?? null,
   };
+  if (workload.mix.length > 0) workload.workload = MIX;
+  Object.assign(load, derived, { workers: workersOf(config) });
+  Object.assign(redacted, derived, { workload: workload.workload });
+  const ofStagesUs = /** @type {RateStage[] | null} */ (stages)?.reduce((sum, one) => sum + one.durationUs, 0);
+  // Stages have their own times.
+  load.durationMs ??= ofStagesUs === undefined ? null : ofStagesUs / 1000;
+  // Worker threads are given plain data.
+  workload.checkRpc &&= workload.checkRpc.href;
 }
 
-/** The index of this instance, and its slice. @param {Command} command @param {Config} given @param {NodeJS.ProcessEnv} env */
-function placeOf(command, given, env) {
-  const { offset: firstOffset, threads } = given;
-  if (command !== 'run') return { firstOffset, scheduler: null, index: null };
-  const instance = instanceOf(given, env);
-  return { ...instance, firstOffset, offset: firstOffset + (instance.index ?? 0) * threads };
+/** A multiple of the number of endpoints, so that each endpoint gets as many wallets. @param {Groups} config */
+function workersOf({ load: { workers, threads }, network: { connections }, chain: { rpc } }) {
+  const endpoints = Math.max(1, rpc.length);
+  // Half of the CPUs are left for a node on the same machine.
+  const wanted = workers === 'auto' ? Math.floor(availableParallelism() / 2) : workers;
+  const most = Math.floor(Math.min(threads, connections) / endpoints);
+  return endpoints * Math.max(1, Math.min(Math.ceil(wanted / endpoints), most));
+}
+
+/** The index of this instance, and its slice. @param {Command} command @param {Groups} config @param {NodeJS.ProcessEnv} env */
+function placeInstance(command, { load, wallets, instance }, env) {
+  const given = /** @type {InstanceConfig} */ (instance);
+  const own = command === 'run' ? instanceOf(given, env) : { index: null, scheduler: null };
+  Object.assign(instance, own, { firstOffset: wallets.offset });
+  wallets.offset += (own.index ?? 0) * load.threads;
 }
 
 /** Warns of secrets that other users of the machine can read: on the command line, or in a file by its mode. @param {Option} option @param {Found} found @returns {string[]} */
 function warningsOf(option, { text, where }) {
   if (isSecretFile(option, text)) return exposureOf(text);
-  if (option.role !== 'secret' || option.literal !== undefined || where !== 'flag') return [];
+  if (!option.isSecret || option.literal !== undefined || where !== 'flag') return [];
   return [
     `--${option.name} on the command line can be read by every user of this machine: use ${option.variable} instead`,
   ];
@@ -312,7 +328,7 @@ function exposureOf(file) {
 
 /** @param {Option} option @param {string} text */
 function isSecret(option, text) {
-  return option.role === 'secret' && !isSecretFile(option, text);
+  return option.isSecret === true && !isSecretFile(option, text);
 }
 
 /** The option may also take the key itself, perhaps a mistyped one. @param {Option} option @param {string} text */
@@ -330,16 +346,16 @@ function shownTexts(option, value, { text, parts }) {
 
 /** An option of the command line, wherever it came from; nothing of a secret. @param {Option} option @param {unknown} value @param {Found} found */
 function typedWords(option, value, found) {
-  const { name, alias, isFlag, role } = option;
+  const { name, alias, isFlag, isSecret: isHidden } = option;
   const dash = alias === undefined ? `--${name}` : `-${alias}`;
-  if (role === 'secret') return [];
+  if (isHidden) return [];
   if (isFlag) return [value === true ? dash : `--${name}=false`];
   return shownTexts(option, value, found).map((text) => `${dash} ${shellWord(text)}`);
 }
 
 /** For the run file. @param {Option} option @param {unknown} value @param {{words: string[], text: string}} shown */
-function redact({ role, argument, isList }, value, { words, text }) {
-  if (role === 'secret') return '[redacted]';
+function redact({ isSecret: isHidden, argument, isList }, value, { words, text }) {
+  if (isHidden) return '[redacted]';
   // Run files of one endpoint have a string.
   if (argument === 'URL') return words.length > 1 ? words : words[0];
   if (isList) return words;
@@ -422,7 +438,7 @@ function nameOf(command) {
   return command === 'run' ? 'stress' : `stress ${command}`;
 }
 
-/** Files of the user's own workloads. @param {Config} config */
+/** Files of the user's own workloads. @param {WorkloadConfig} config */
 export function workloadFiles({ workload, mix }) {
   return [workload, ...mix.map(({ name }) => name)].filter(isWorkloadFile);
 }

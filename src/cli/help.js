@@ -40,11 +40,11 @@ export function helpText(command, { all = false, isBrief = false, columns = WIDT
   const { help, usage = '-t N [-o N]', examples = [] } = COMMANDS[command];
   const own = [...optionsOf(command), ...GENERAL_OPTIONS];
   const options = all ? own : own.filter((option) => isUsual(option, command));
-  const groups = [...new Set(options.map(({ group }) => group))];
+  const headings = [...new Set(options.map(({ heading }) => heading))];
   const name = command === 'run' ? '' : ` ${command}`;
   const hidden = own.length - options.length;
   const sections = all
-    ? groups.map((group) => ({ title: group, options: options.filter((one) => one.group === group) }))
+    ? headings.map((heading) => ({ title: heading, options: options.filter((one) => one.heading === heading) }))
     : [{ title: hidden === 0 ? 'Options' : 'Usual options', options }];
   return [
     `Usage: stress${name} ${usage}`,

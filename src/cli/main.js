@@ -32,8 +32,8 @@ export async function main(argv, env, leave = () => {}, begin = () => {}) {
       return invocation.exitCode ?? EXIT.ok;
     }
     const [{ createLog }, { runCommand }] = await Promise.all([import('../outputs/log.js'), import('./session.js')]);
-    const log = createLog(invocation.config);
-    ({ logFormat, logFile } = invocation.config);
+    const log = createLog(invocation.config.outputs);
+    ({ logFormat, logFile } = invocation.config.outputs);
     isGuest = invocation.workloadFiles.length > 0;
     begin();
     const { exitCode, errors } = await runCommand(invocation, { log, version }, async () => {

@@ -5,7 +5,7 @@ import * as parse from './parse.js';
 
 /**
  * @import { Config } from '../contracts/load.d.ts'
- * @import { Output, OutputOptions } from '../contracts/output.d.ts'
+ * @import { Output, OutputConfig, OutputOptions } from '../contracts/output.d.ts'
  */
 
 /**
@@ -15,9 +15,8 @@ import * as parse from './parse.js';
  * @typedef {'run' | 'node' | 'fund' | 'reclaim' | 'new-workload' | 'report' | 'sweep' | 'compare' | 'trend' | 'merge' | 'find' | 'bisect' | 'completion' | 'help' | 'version'} Command
  * @typedef {Exclude<Command, 'completion' | 'help' | 'version'>} WorkCommand a command that is more than text
  *
- * @typedef {'load' | 'wallets' | 'chain' | 'network' | 'output' | 'study' | 'instance' | 'secret'} Role what an option
- *   decides. Only options of the roles load and network shape the load or its measurement. A secret is never shown, and
- *   on the command line, where `ps` shows it, it is warned about.
+ * @typedef {keyof Config} Group of Config. Only options of the groups load, workload and network shape the load or its
+ *   measurement.
  *
  * @typedef {{noun: string, behind: string, short: string, range?: readonly [number, number]}} Search words for its
  *   values: behind one in a sentence, and in a table; range: of the search, where it is no integer
@@ -27,7 +26,7 @@ import * as parse from './parse.js';
  * @property {string} [alias] one letter
  * @property {readonly string[]} [synonyms] other names, as other tools have them
  * @property {boolean} [usual] --help shows it; without it, only --help-all does
- * @property {string} [key] in Config; without it, the name in camel case
+ * @property {string} [key] in its group of Config, and in the run file; without it, the name in camel case
  * @property {string} [env] in the environment; without it, STRESS_NAME
  * @property {string} [argument] what --help calls the value; none for a flag
  * @property {boolean} [isFlag]
@@ -50,21 +49,22 @@ import * as parse from './parse.js';
  * @property {string} [fallback] the default, as text; false for a flag
  * @property {string} [defaultText] the default in words, if there is none or it needs an explanation
  * @property {readonly Command[]} commands
- * @property {Role} [role] default: the role of its heading
+ * @property {Group} [group] default: the group of its heading
+ * @property {boolean} [isSecret] it is never shown, and on the command line, where `ps` shows it, it is warned about
  * @property {string | readonly string[]} [workload] the only one, or the only ones, that the option is for
  * @property {'written' | 'kept' | 'log' | 'read' | 'secret' | 'folder'} [file] the value names a file: that the command
  *   writes anew, that it reads and writes, that it appends to, that it reads, that it reads and that holds secrets, or
  *   a folder
- * @property {'runs' | 'instances' | 'both'} [mayDiffer] what may differ in it although it is of the role load or
- *   network: runs that are compared, instances of one run, or both
+ * @property {'runs' | 'instances' | 'both'} [mayDiffer] what may differ in it although it is of a group that
+ *   shapes the load: runs that are compared, instances of one run, or both
  * @property {OutputRow} [output] the output that it selects
  * @property {string} help
  *
  * @typedef {object} OutputRow
  * @property {() => Promise<(options: OutputOptions) => Output>} load
- * @property {(config: Config) => boolean} [wanted] without it, where the option has a value
+ * @property {(config: OutputConfig) => boolean} [wanted] without it, where the option has a value
  *
- * @typedef {Row & {key: string, role: Role, argument: string, group: string, variable: string, isOpen: boolean, parse:
+ * @typedef {Row & {key: string, group: Group, argument: string, heading: string, variable: string, isOpen: boolean, parse:
  *   (text: string) => unknown}} Option a row with its heading in --help and with everything that follows from its other
  *   members; isOpen: there are values beside the choices
  */
@@ -263,12 +263,12 @@ const TABLE = {
       file: 'secret',
       help: 'file with private keys: a JSON array of strings, or of objects with privateKey, or one key per line' },
     { name: 'mnemonic', argument: 'WORDS', commands: REMOTE,
-      role: 'secret', defaultText: 'the public test mnemonic, on local development chains only',
+      isSecret: true, defaultText: 'the public test mnemonic, on local development chains only',
       help: 'BIP-39 mnemonic; safer in STRESS_MNEMONIC' },
     { name: 'hd-path', argument: 'PATH', parse: parse.hdPath, fallback: "m/44'/60'/0'/0", commands: REMOTE,
       help: "derivation path; the wallet's index is appended" },
     { name: 'fund-from', usual: true, synonyms: ['private-key'], env: 'STRESS_FUNDER_KEY', argument: 'FILE', commands: REMOTE, neededBy: ['fund'],
-      role: 'secret', file: 'secret',
+      isSecret: true, file: 'secret',
       help: 'file with the private key of the funder, which tops up the wallets; or the key itself, safer in STRESS_FUNDER_KEY' },
     { name: 'fund-amount', key: 'fundAmountWei', argument: 'AMOUNT', parse: parse.amount('ether'), commands: NEEDED,
       defaultText: 'estimated from duration and fees; twice that for stress fund',
@@ -299,7 +299,7 @@ const TABLE = {
     { name: 'start-b', argument: 'COMMAND', commands: COMPARE, needs: ['rpc-b'],
       help: 'the same for the candidate at --rpc-b, which may be the URL of --rpc-a' },
     { name: 'spread', isAxis: true, argument: 'HOW', choices: ['sticky', 'round-robin', 'apart'], fallback: 'sticky', commands: ['run', 'find', 'sweep'],
-      role: 'network',
+      group: 'network',
       help: 'use of several --rpc: one per wallet (sticky), in turn (round-robin), or submit at one and read at the next (apart)' },
     { name: 'send-rpc', argument: 'URL', parse: parse.endpoint, commands: ONE_ENDPOINT, needs: ['rpc'],
       help: 'endpoint of the same chain for submissions (eth_sendRawTransaction); everything else goes to --rpc' },
@@ -314,16 +314,16 @@ const TABLE = {
       help: 'port of the chain, on loopback' },
     { name: 'inclusion', isAxis: true, argument: 'NAME', choices: DETECTORS, fallback: 'auto', commands: LOAD,
       removed: { receipts: 'give blocks, or auto, which find transactions in the lists of the blocks' },
-      role: 'network',
+      group: 'network',
       help: 'how inclusion in a block is detected: new heads are pushed or polled, or eth_sendRawTransactionSync answers' },
     { name: 'ladder', isList: true, argument: 'RUNGS', choices: ['auto', 'pending', 'safe', 'finalized'], commands: LOAD,
-      role: 'network', defaultText: 'off',
+      group: 'network', defaultText: 'off',
       help: 'follow each promise that the node makes of an operation, to the rungs pending, safe and finalized, or to all that the chain has (auto), and count broken promises' },
     { name: 'confirmations', isAxis: true, argument: 'N', integer: [0, 64], fallback: '0', commands: LOAD,
-      role: 'network',
+      group: 'network',
       help: 'blocks required on top of a block before its operations count as included' },
     { name: 'tx-timeout', key: 'txTimeoutMs', argument: 'TIME', parse: parse.duration(100), fallback: '60s', commands: REMOTE,
-      role: 'network',
+      group: 'network',
       help: 'time limit for the inclusion of a transaction' },
   ],
   Workload: [
@@ -348,7 +348,7 @@ const TABLE = {
     { name: 'check-rpc', workload: 'rpc', argument: 'URL', parse: parse.endpoint, commands: LOAD, needs: ['calls'],
       help: 'second endpoint of the same chain, for calls whose answers are compared' },
     { name: 'fixed-id', workload: 'rpc', argument: 'N', integer: [0, Number.MAX_SAFE_INTEGER], commands: LOAD,
-      defaultText: 'a new id per request',
+      group: 'network', defaultText: 'a new id per request',
       help: 'id of every request of --workload rpc, for servers with a constant answer; it is still checked' },
     { name: 'receivers', workload: ['transfer', 'erc20'], isAxis: true, argument: 'N', integer: [1, 10_000_000], commands: NEEDED,
       defaultText: 'the wallets pay each other',
@@ -369,7 +369,7 @@ const TABLE = {
       defaultText: '100',
       help: 'logs of each operation of --workload logs' },
     { name: 'logs', workload: 'logs', argument: 'FILE', parse: parse.fileName, commands: RUN,
-      role: 'output', file: 'written',
+      file: 'written', mayDiffer: 'both',
       help: 'file for the positions of the logs of --workload logs, for --data' },
   ],
   Results: [
@@ -427,11 +427,11 @@ const TABLE = {
     { name: 'threshold', usual: true, key: 'thresholds', isList: true, argument: 'EXPR', parse: parse.threshold, commands: ['run', 'sweep', 'merge'],
       help: "condition on a figure, such as 'p99<2s'; exit code 99 if it fails; may be repeated" },
     { name: 'markdown', argument: 'FILE', choices: ['auto'], parse: parse.fileName, commands: ['run', 'find', 'sweep', 'compare', 'bisect', 'merge'],
-      role: 'output', file: 'written',
+      group: 'outputs', file: 'written',
       output: { load: async () => (await import('../outputs/markdown.js')).createMarkdownOutput },
       help: "file for the result as Markdown, verdict first; 'auto' appends it to $GITHUB_STEP_SUMMARY, if that is set" },
     { name: 'junit', argument: 'FILE', parse: parse.fileName, commands: ['run', 'compare'],
-      role: 'output', file: 'written',
+      group: 'outputs', file: 'written',
       output: { load: async () => (await import('../outputs/junit.js')).createJunitOutput },
       help: 'file for thresholds, --fail-if and audit as test cases (JUnit XML)' },
     { name: 'until', isList: true, argument: 'EXPR', parse: parse.threshold, commands: ['find', 'sweep'], needs: ['find'],
@@ -454,15 +454,15 @@ const TABLE = {
     { name: 'no-keep-alive', isAxis: true, isFlag: true, commands: LOAD,
       help: 'one connection per request, closed by this client after the response; http:// and --transport tcp only' },
     { name: 'header', synonyms: ['H'], isList: true, separator: '\n', argument: "'NAME: VALUE'", parse: header, literal: literalHeader, commands: REMOTE,
-      role: 'secret',
+      group: 'chain', isSecret: true,
       help: 'header of each request to --rpc and --send-rpc, such as X-Team: load; may be repeated; secret ones, one a line, in STRESS_HEADER or in --header-file' },
     { name: 'header-file', argument: 'FILE', parse: parse.pathName, commands: REMOTE,
-      role: 'chain', file: 'secret',
+      group: 'chain', file: 'secret',
       help: "file with such headers, one a line; '#' starts a comment" },
     { name: 'batch', isAxis: true, argument: 'N', integer: [1, 1000], fallback: '1', commands: LOAD,
       help: 'highest number of submissions in one JSON-RPC batch; a batch has submissions that are due at the same time; not with --inclusion sync' },
     { name: 'insecure', isFlag: true, commands: REMOTE,
-      role: 'chain',
+      mayDiffer: 'both',
       help: 'accept any certificate of an https endpoint' },
     { name: 'request-timeout', key: 'requestTimeoutMs', argument: 'TIME', parse: parse.duration(100), fallback: '10s', commands: REMOTE,
       help: 'time limit of a request' },
@@ -473,13 +473,13 @@ const TABLE = {
     { name: 'check-share', argument: 'PERCENT', parse: parse.share('1%', 0.01, 100), fallback: '1%', commands: LOAD, needs: ['check'],
       help: 'requests of --check, as a share of those of the load; 4 per second are added' },
     { name: 'node-pid', argument: 'PID', integer: [1, 4_194_304], commands: LOAD,
-      mayDiffer: 'both',
+      group: 'chain',
       help: 'process id of a node on this machine: its CPU, memory and threads are recorded' },
     { name: 'node-metrics', argument: 'URL', parse: parse.pageUrl, commands: LOAD,
-      mayDiffer: 'both',
+      group: 'chain',
       help: "the node's Prometheus page, read in each interval" },
     { name: 'node-series', argument: 'NAMES', parse: parse.metricNames, commands: LOAD,
-      mayDiffer: 'both', defaultText: 'metrics known of geth and AvalancheGo', needs: ['node-metrics'],
+      group: 'chain', defaultText: 'metrics known of geth and AvalancheGo', needs: ['node-metrics'],
       help: 'metrics to record from that page, separated by commas' },
   ],
   Instances: [
@@ -537,30 +537,30 @@ const TABLE = {
   ],
 };
 
-/** Roles by headings: see option(). @type {Readonly<Record<string, Role>>} */
-const ROLES = Object.freeze({
+/** Groups by headings: see option(). @type {Readonly<Record<string, Group>>} */
+const GROUPS = Object.freeze({
   Load: 'load',
   'Wallets and funds': 'wallets',
   'Endpoint and chain': 'chain',
-  Workload: 'load',
-  Results: 'output',
+  Workload: 'workload',
+  Results: 'outputs',
   'Thresholds and CI': 'study',
   Connections: 'network',
   'Observing the node': 'network',
   Instances: 'instance',
-  General: 'output',
+  General: 'outputs',
 });
 
-/** @param {Row} row @param {string} group @returns {Option} */
-function option(row, group) {
+/** @param {Row} row @param {string} heading @returns {Option} */
+function option(row, heading) {
   const { name, commands, isFlag = false, choices, integer, removed } = row;
   const isOfStudies =
     commands.length > 0 && commands.every((command) => STUDIES.includes(command) || command === 'trend');
   const other = row.parse ?? (integer && parse.wholeNumber(...integer));
   return Object.freeze({
     ...row,
-    group,
-    role: row.role ?? (isOfStudies ? 'study' : ROLES[group]),
+    heading,
+    group: row.group ?? (isOfStudies ? 'study' : GROUPS[heading]),
     isOpen: choices !== undefined && other !== undefined,
     key: row.key ?? name.replace(/-(\w)/g, (_, letter) => letter.toUpperCase()),
     variable: row.env ?? `STRESS_${name.toUpperCase().replaceAll('-', '_')}`,
@@ -572,7 +572,7 @@ function option(row, group) {
 
 /** @type {readonly Option[]} */
 export const ALL_OPTIONS = Object.freeze(
-  Object.entries(TABLE).flatMap(([group, rows]) => rows.map((row) => option(row, group))),
+  Object.entries(TABLE).flatMap(([heading, rows]) => rows.map((row) => option(row, heading))),
 );
 
 /** They say what to do in place of a command, or where options come from. */
@@ -602,14 +602,14 @@ export function optionsOf(command) {
 /** All names that the environment may hold. */
 export const VARIABLES = Object.freeze(ALL_OPTIONS.map(({ variable }) => variable));
 
-/** @param {(option: Option) => boolean} test @returns {ReadonlySet<string>} keys in Config */
+/** @param {(option: Option) => boolean} test @returns {ReadonlySet<string>} keys in the run file */
 function keysOf(test) {
   return new Set(OPTIONS.filter(test).map(({ key }) => key));
 }
 
 /** @param {Option} option @param {'runs' | 'instances'} what */
-function mayDiffer({ role, mayDiffer: of }, what) {
-  return (role !== 'load' && role !== 'network') || of === what || of === 'both';
+function mayDiffer({ group, mayDiffer: of }, what) {
+  return !['load', 'workload', 'network'].includes(group) || of === what || of === 'both';
 }
 
 /** Comparable runs may differ in these: who paid, where the load went, what was written and shown. */
@@ -618,14 +618,16 @@ export const RUNS_MAY_DIFFER_IN = keysOf((one) => mayDiffer(one, 'runs'));
 /** Instances of one run may differ in these. */
 export const INSTANCES_MAY_DIFFER_IN = keysOf((one) => mayDiffer(one, 'instances'));
 
+/** What is printed or written, and the place among several instances. @param {Pick<Option, 'group' | 'file'>} option */
+export function isOfCommandLine({ group, file }) {
+  return group === 'instance' || group === 'outputs' || file === 'written';
+}
+
 /** These make a run one of several instances, or are its own files and pages: the merged run has none of them. */
 export const OF_ONE_INSTANCE = keysOf(
-  ({ role, file, fallback, isList }) =>
-    fallback === undefined && !isList && (role === 'instance' || role === 'output' || file === 'kept'),
+  ({ group, file, fallback, isList }) =>
+    fallback === undefined && !isList && (isOfCommandLine({ group, file }) || file === 'kept'),
 );
 
-/** Settings of workloads, also in worker threads: plain data. A URL may hold a secret. */
-export const LOAD_KEYS = keysOf(({ role, argument }) => role === 'load' && argument !== 'URL');
-
 /** A study shows or writes these itself, so that its runs do not. */
-export const OF_THE_STUDY = keysOf(({ role, commands }) => role === 'output' && commands.includes('compare'));
+export const OF_THE_STUDY = keysOf(({ group, commands }) => group === 'outputs' && commands.includes('compare'));

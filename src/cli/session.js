@@ -25,17 +25,18 @@ const SERIOUS = Object.freeze([EXIT.cannotWrite, EXIT.internal]);
  * @returns {Promise<{exitCode: number, errors: Error[]}>} errors: those that nothing has shown yet
  */
 export async function runCommand({ command, config, warnings, notices, workloadFiles }, { log, version }, allWritten) {
+  const { logFormat, quiet } = config.outputs;
   for (const warning of warnings) log.warn(warning);
   for (const notice of notices) {
-    if (config.logFormat === 'json') log.info(notice);
-    else if (!config.quiet) stderr.write(`stress: ${notice}\n`);
+    if (logFormat === 'json') log.info(notice);
+    else if (!quiet) stderr.write(`stress: ${notice}\n`);
   }
   const stop = new Stop();
   const clock = createClock();
   const [guest] = workloadFiles;
-  const disconnect = connectSignals(stop, clock, (thrown) => strayErrorOf(guest ?? config.workload, thrown));
+  const disconnect = connectSignals(stop, clock, (thrown) => strayErrorOf(guest ?? config.workload.workload, thrown));
   const ignoreExit = guest === undefined ? () => {} : catchExit(guest);
-  const isQuiet = config.quiet || config.logFormat === 'json';
+  const isQuiet = quiet || logFormat === 'json';
   const progress = createProgress({ stream: stderr, status, clock, isQuiet });
   try {
     const exitCode = await commands[command](config, { clock, log, stop, version, onProgress: progress.update });

@@ -31,7 +31,8 @@ import { INSTANCES_MAY_DIFFER_IN, OF_ONE_INSTANCE, RUNS_MAY_DIFFER_IN, VARIABLES
 
 /**
  * @import { Config } from '../contracts/load.d.ts'
- * @import { Both, Comparison, Parts } from '../contracts/study.d.ts'
+ * @import { OutputConfig } from '../contracts/output.d.ts'
+ * @import { Both, Comparison, Parts, StudyConfig } from '../contracts/study.d.ts'
  * @import { Surroundings } from './commands.js'
  */
 
@@ -39,7 +40,7 @@ import { INSTANCES_MAY_DIFFER_IN, OF_ONE_INSTANCE, RUNS_MAY_DIFFER_IN, VARIABLES
  * What is made of a result.
  *
  * @typedef {object} ResultKind
- * @property {(content: any, config: Config) => string} text
+ * @property {(content: any, outputs: OutputConfig) => string} text
  * @property {(content: any) => string} [markdown]
  * @property {(content: any, where: {file: string, html: string}) => string} [page] HTML; file: of the result
  * @property {(content: any) => string} [junit]
@@ -48,7 +49,7 @@ import { INSTANCES_MAY_DIFFER_IN, OF_ONE_INSTANCE, RUNS_MAY_DIFFER_IN, VARIABLES
 /** @type {Readonly<Record<'run' | 'sweep' | 'compare' | 'trend' | 'bisect', ResultKind>>} */
 const RESULTS = Object.freeze({
   run: {
-    text: (run, config) => summaryText(run, config.explain, ...screenFormat(streamForPeople(config).stream)),
+    text: (run, outputs) => summaryText(run, outputs.explain, ...screenFormat(streamForPeople(outputs).stream)),
     markdown: runMarkdown,
     page: (run) => runPage(run),
   },
@@ -60,12 +61,12 @@ const RESULTS = Object.freeze({
       renderSweep(swept, { folder: relative(dirname(resolve(html)), dirname(resolve(file))) || '.' }),
   },
   compare: {
-    text: (comparison, config) => resultText(compareResult(comparison), columnsOf(streamForPeople(config).stream)),
+    text: (comparison, outputs) => resultText(compareResult(comparison), columnsOf(streamForPeople(outputs).stream)),
     markdown: (comparison) => resultMarkdown(compareResult(comparison)),
     page: renderCompare,
     junit: compareJunit,
   },
-  trend: { text: (result, config) => trendText(result, columnsOf(streamForPeople(config).stream)) },
+  trend: { text: (result, outputs) => trendText(result, columnsOf(streamForPeople(outputs).stream)) },
   bisect: { text: bisectText, markdown: bisectMarkdown },
 });
 
@@ -80,7 +81,7 @@ function resultFile(name) {
   throw new InputError(`${displayName(name)} is a folder without ${FILES.join(' or ')}: give a file`);
 }
 
-/** Writes a result to the files that the options name. @param {Config} config @param {keyof typeof RESULTS} kind @param {object} content @param {string} [file] of the result */
+/** Writes a result to the files that the options name. @param {OutputConfig} outputs @param {keyof typeof RESULTS} kind @param {object} content @param {string} [file] of the result */
 async function write({ out, html, markdown, junit }, kind, content, file = '') {
   const made = RESULTS[kind];
   const json = `${JSON.stringify(content, null, 2)}\n`;
@@ -95,7 +96,7 @@ async function write({ out, html, markdown, junit }, kind, content, file = '') {
 
 /** @param {StudyCommand} name @param {Config} config @param {Surroundings} surroundings @returns {Promise<number>} the exit code */
 export async function runStudyCommand(name, config, surroundings) {
-  const { out, html } = config;
+  const { out, html } = config.outputs;
   if (out !== null && out !== '-') await checkWritable(out);
   if (html !== null) await checkWritable(html);
   return studyCommands[name](config, surroundings);
@@ -103,8 +104,8 @@ export async function runStudyCommand(name, config, surroundings) {
 
 const studyCommands = {
   /** @param {Config} config */
-  report: async (config) => {
-    const { files, html } = config;
+  report: async ({ outputs, study: { files } }) => {
+    const { html } = outputs;
     // All files are read before one is printed.
     const reports = await Promise.all(
       files.map(resultFile).map(async (file) => {
@@ -113,13 +114,13 @@ const studyCommands = {
         const read = await reader(kind);
         const content = read(file);
         const of = (/** @type {() => string} */ make) => legible(displayName(file), make);
-        return { file, kind, content, of, text: of(() => RESULTS[kind].text(content, config)) };
+        return { file, kind, content, of, text: of(() => RESULTS[kind].text(content, outputs)) };
       }),
     );
     const page = html === null ? null : pageOf(reports, html);
     reports.forEach(({ file, text }, i) => {
-      if (reports.length > 1) say(config, `${i > 0 ? '\n' : ''}${displayName(file)}:`);
-      say(config, text);
+      if (reports.length > 1) say(outputs, `${i > 0 ? '\n' : ''}${displayName(file)}:`);
+      say(outputs, text);
     });
     if (html !== null && page !== null) await writeFileAtomically(html, page);
     return EXIT.ok;
@@ -128,24 +129,25 @@ const studyCommands = {
   /** @param {Config} config @param {Surroundings} surroundings */
   sweep: async (config, surroundings) => {
     const parts = partsOf(config, surroundings);
-    const { exitCode, file } = await (config.find === null ? sweep(config, parts) : search(config, parts));
-    await write(config, 'sweep', file, join(folderOf(config), 'sweep.json'));
+    const { exitCode, file } = await (config.study.find === null ? sweep(config.study, parts) : search(config, parts));
+    await write(config.outputs, 'sweep', file, join(folderOf(config.study), 'sweep.json'));
     return exitCode;
   },
 
   /** @param {Config} config @param {Surroundings} surroundings */
   find: async (config, surroundings) => {
     const { exitCode, file } = await search(config, partsOf(config, surroundings), { isCapacity: true });
-    await write(config, 'sweep', file, join(folderOf(config), 'sweep.json'));
+    await write(config.outputs, 'sweep', file, join(folderOf(config.study), 'sweep.json'));
     return exitCode;
   },
 
   /** @param {Config} config @param {Surroundings} surroundings */
   compare: async (config, surroundings) => {
     const { stop, version } = surroundings;
-    const { metrics, failIf, allowDifferent, labelA, labelB, rpcA, rpcB } = config;
+    const { outputs, study } = config;
+    const { metrics, failIf, allowDifferent, labelA, labelB, rpcA, rpcB } = study;
     const isLive = rpcA !== null;
-    const both = isLive ? await runPairs(config, partsOf(config, surroundings)) : await runsOf(config);
+    const both = isLive ? await runPairs(config, partsOf(config, surroundings)) : await runsOf(study);
     // Interrupted before there was anything to compare.
     if (isLive && both.base.length === 0) return worstExit(stop.exitCodes);
     const comparison = compare(both.base, both.candidate, {
@@ -163,38 +165,39 @@ const studyCommands = {
       labels: { base: rpcA && displayUrl(rpcA), candidate: rpcB && displayUrl(rpcB) },
       names: { base: labelA, candidate: labelB },
     });
-    const file = join(config.dir ?? 'compare', 'compare.json');
+    const file = join(study.dir ?? 'compare', 'compare.json');
     if (isLive) await writeFileAtomically(file, `${JSON.stringify(comparison, null, 2)}\n`);
-    say(config, RESULTS.compare.text(comparison, config));
-    if (isLive) say(config, `\ncompare.json and the run files are in ${displayName(dirname(file))}`);
-    await write(config, 'compare', comparison);
+    say(outputs, RESULTS.compare.text(comparison, outputs));
+    if (isLive) say(outputs, `\ncompare.json and the run files are in ${displayName(dirname(file))}`);
+    await write(outputs, 'compare', comparison);
     return worstExit([compareExit(comparison), ...stop.exitCodes]);
   },
 
   /** @param {Config} config @param {Surroundings} surroundings */
   bisect: async (config, surroundings) => {
     const { exitCode, file } = await bisect(config, partsOf(config, surroundings));
-    if (file.result !== null) await write(config, 'bisect', file);
+    if (file.result !== null) await write(config.outputs, 'bisect', file);
     return exitCode;
   },
 
   /** @param {Config} config */
-  trend: async (config) => {
-    const result = trend(await pointsOf(config.files), { over: config.over });
-    await write(config, 'trend', result);
-    say(config, RESULTS.trend.text(result, config));
+  trend: async ({ outputs, study: { files, over } }) => {
+    const result = trend(await pointsOf(files), { over });
+    await write(outputs, 'trend', result);
+    say(outputs, RESULTS.trend.text(result, outputs));
     return EXIT.ok;
   },
 
   /** @param {Config} config @param {Surroundings} surroundings */
-  merge: async (config, surroundings) => {
-    const { files, expect, runId, allowPartial, thresholds } = config;
+  merge: async ({ outputs, study, instance }, surroundings) => {
+    const { files, thresholds } = study;
+    const { expect, runId, allowPartial } = instance;
     const options = { mayDiffer: INSTANCES_MAY_DIFFER_IN, ofOneInstance: OF_ONE_INSTANCE };
     const wanted = { expect, runId, allowPartial, thresholds, options };
     const { run, notes } = await merge(files, wanted, process.stdin);
-    for (const note of notes) if (!config.quiet) stderr.write(`${printable(note)}\n`);
-    await write(config, 'run', run);
-    say(config, RESULTS.run.text(run, config));
+    for (const note of notes) if (!outputs.quiet) stderr.write(`${printable(note)}\n`);
+    await write(outputs, 'run', run);
+    say(outputs, RESULTS.run.text(run, outputs));
     const warning = auditWarning(run);
     if (warning !== null) surroundings.log.error(printable(warning));
     return run.exitCode;
@@ -239,21 +242,21 @@ function compareJunit({ failIf, verdict, startedAt, endedAt, leftOut = [] }) {
 }
 
 /** What a study that makes runs is given from outside. @param {Config} config @param {Surroundings} surroundings @returns {Parts} */
-function partsOf(config, { clock, stop, log, version, onProgress }) {
+function partsOf({ outputs, study: { env: given } }, { clock, stop, log, version, onProgress }) {
   return {
     clock,
     stop,
     log,
     version,
     onProgress,
-    say: (line) => say(config, line),
+    say: (line) => say(outputs, line),
     // The runs have all options of the study already.
     checkCell: (args, env) => readInvocation([...args, '--config=none'], env, version),
-    env: Object.fromEntries(Object.entries(config.study.env).filter(([name]) => !VARIABLES.includes(name))),
+    env: Object.fromEntries(Object.entries(given).filter(([name]) => !VARIABLES.includes(name))),
   };
 }
 
-/** @param {Config} config @returns {Promise<Both>} */
+/** @param {StudyConfig} study @returns {Promise<Both>} */
 async function runsOf({ files, candidates }) {
   const runs = [...files, ...candidates].map(await reader('run'));
   return {

@@ -72,7 +72,7 @@ export class StudyBuilder {
     if (where === 'default' || !option.commands.includes('run') || OF_THE_STUDY.has(option.key)) return;
     if (this.#varied.has(option.name)) return;
     this.#study.env[option.variable] = text;
-    if (option.role !== 'secret') this.#study.options[option.name] = shown;
+    if (!option.isSecret) this.#study.options[option.name] = shown;
   }
 
   /** @returns {StudyOptions} */

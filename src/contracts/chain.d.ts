@@ -94,13 +94,17 @@ export type ChainConfig = AllowedChain & {
   /** limit of the wait for endpoints that do not answer yet; 0: none */
   waitForMs: number;
   port: number | null;
+  /** names in lower case, with values */
+  header: readonly HeaderField[];
+  headerFile: string | null;
+  nodePid: number | null;
+  nodeMetrics: URL | null;
+  nodeSeries: string[] | null;
 };
 
 export type WalletConfig = {
   /** index of the first wallet of this instance */
   offset: number;
-  /** index of the first wallet of all instances (-o) */
-  firstOffset: number;
   keys: string | null;
   mnemonic: string | null;
   hdPath: string;
@@ -113,23 +117,14 @@ export type WalletConfig = {
   maxFeeWei: bigint | null;
 };
 
-export type ConnectionConfig = {
+/** How endpoints are asked and followed. It goes to worker threads as it is. */
+export type NetworkConfig = {
   transport: string;
   connections: number;
   requestTimeoutMs: number;
   noKeepAlive: boolean;
   insecure: boolean;
-};
-
-export type HeaderConfig = {
-  /** names in lower case, with values */
-  header: readonly HeaderField[];
-  headerFile: string | null;
-};
-
-/** What the load of one thread needs of the options; plain data. */
-export type EngineConfig = ConnectionConfig & {
-  /** of the user */
+  /** of the user, from --header and --header-file */
   headers: Headers;
   /** largest answer that is read */
   maxBodyBytes: number;
@@ -138,9 +133,14 @@ export type EngineConfig = ConnectionConfig & {
   fixedId: number | null;
   spread: Spread;
   txTimeoutMs: number;
-  inFlight: number;
-  iterations: number | null;
-  thinkTimeMs: number;
+  inclusion: string;
+  /** empty: promises are not followed */
+  ladder: readonly string[];
+  confirmations: number;
+  /** kinds of checks beside the load: consistency */
+  check: readonly string[];
+  /** their part of the requests of the load, as a fraction */
+  checkShare: number;
 };
 
 // JSON-RPC

@@ -5,8 +5,7 @@
 import type {
   Call,
   ChainConfig,
-  EngineConfig,
-  HeaderConfig,
+  NetworkConfig,
   Request,
   Rpc,
   SeenBlock,
@@ -88,25 +87,30 @@ export type LoadSize = {
 /** of --mix: a workload, and its weight among all members */
 export type Member = { name: string; weight: number };
 
-/** Kind, amount and length of the load. */
+/** Amount and length of the load. It goes to worker threads as it is. */
 export type LoadConfig = LoadSize & {
-  /** members that worker threads get too: of the load, without secrets */
-  loadKeys: ReadonlySet<string>;
   /** of --rate 30Mgas, then without ratePerSecond */
   gasPerSecond: number | null;
   arrival: Arrival | null;
   intervalMs: number;
   drainTimeoutMs: number;
+  workers: number;
+  iterations: number | null;
+  thinkTimeMs: number;
+};
+
+/** What an operation does. It goes to worker threads as it is. */
+export type WorkloadConfig = {
   workload: string;
   set: ReadonlyArray<readonly [string, string]>;
   /** empty: one workload */
   mix: readonly Member[];
-  workers: number | 'auto';
   method: string | null;
   params: unknown[] | null;
   calls: string | null;
   data: string | null;
-  checkRpc: URL | null;
+  /** a URL is no plain data */
+  checkRpc: string | null;
   contracts: string | null;
   payload: number | null;
   /** number of receivers; null: the wallets pay each other */
@@ -136,20 +140,6 @@ export type Schedule = {
   firstStage?: number;
 };
 
-export type NodeConfig = {
-  /** kinds of checks beside the load: consistency */
-  check: readonly string[];
-  /** their part of the requests of the load, as a fraction */
-  checkShare: number;
-  inclusion: string;
-  /** empty: promises are not followed */
-  ladder: readonly string[];
-  confirmations: number;
-  nodePid: number | null;
-  nodeMetrics: URL | null;
-  nodeSeries: string[] | null;
-};
-
 export type Scheduler = 'kubernetes' | 'slurm-array' | 'slurm-gang';
 
 /** The common start of the instances of a run. */
@@ -157,6 +147,8 @@ export type StartConfig = {
   /** index of this instance; null without --instances */
   index: number | null;
   instances: number | null;
+  /** index of the first wallet of all instances (-o) */
+  firstOffset: number;
   attempt: number;
   runId: string | null;
   /** start of the load of all instances, ms since 1970 */
@@ -174,16 +166,20 @@ export type InstanceConfig = StartConfig & {
   allowPartial: boolean;
 };
 
-/** All options of a command. The run file has them flat as well. */
-export type Config = LoadConfig &
-  WalletConfig &
-  ChainConfig &
-  Omit<EngineConfig, 'headers'> &
-  HeaderConfig &
-  NodeConfig &
-  OutputConfig &
-  StudyConfig &
-  InstanceConfig;
+/** All options of a command, by what they are for. The run file has them in one object. */
+export type Config = Readonly<{
+  load: LoadConfig;
+  wallets: WalletConfig;
+  chain: ChainConfig;
+  network: NetworkConfig;
+  workload: WorkloadConfig;
+  outputs: OutputConfig;
+  study: StudyConfig;
+  instance: InstanceConfig;
+}>;
+
+/** What the load of one thread needs of the options: plain data without keys. */
+export type EngineConfig = Pick<Config, 'load' | 'network' | 'workload'>;
 
 // the workload of contracts/workload.d.ts with everything filled in
 
@@ -207,7 +203,7 @@ export type CallPreparation = {
   notice: (line: string) => void;
 };
 
-export type Settings = Partial<LoadConfig>;
+export type Settings = Partial<WorkloadConfig>;
 
 export type DataSet = {
   schema: string;
@@ -284,7 +280,7 @@ export type Surroundings = {
 /** Lets a run wait for other instances before its load. */
 export type BeforeLoad = (options: {
   id: string;
-  config: StartConfig & { threads: number; firstOffset: number };
+  config: StartConfig & { threads: number };
   clock: Clock;
   stop: Stop;
   notice: (line: string) => void;

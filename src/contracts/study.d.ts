@@ -2,7 +2,7 @@
 import type { Clock, Log, Stop } from './load.d.ts';
 import type { DistributionJson, RunFile, Threshold, Unit } from './run-file.d.ts';
 
-export type StudyConfig = {
+export type StudyConfig = StudyOptions & {
   thresholds: Threshold[];
   files: readonly string[];
   repeat: number | null;
@@ -34,7 +34,6 @@ export type StudyConfig = {
   failIf: FailIf[];
   allowDifferent: boolean;
   over: string | null;
-  study: StudyOptions;
 };
 
 export type Axis = { name: string; values: readonly string[] };
@@ -53,6 +52,7 @@ export type Searched = {
   highest: number;
 };
 
+/** What a study gives to the runs that it starts. */
 export type StudyOptions = {
   /** options with several values, in the order of src/cli/options.js */
   axes: readonly Axis[];

@@ -13,8 +13,8 @@ import { DEFAULT_BLOCK_S, SetUpCosts, secondsPerBlock } from './costs.js';
 import { sliceIndexes } from './nonces.js';
 
 /**
- * @import { AllowedChain, ChainInfo, ConnectionConfig, EngineConfig, Headers, KeySource, Rpc, Transport, Wallet } from '../contracts/chain.d.ts'
- * @import { Config, Stop, Surroundings } from '../contracts/load.d.ts'
+ * @import { AllowedChain, ChainConfig, ChainInfo, Headers, KeySource, NetworkConfig, Rpc, Transport, Wallet, WalletConfig } from '../contracts/chain.d.ts'
+ * @import { Stop, Surroundings } from '../contracts/load.d.ts'
  * @import { Slice } from './nonces.js'
  * @import { Event, Health } from '../chain/endpoint-health.js'
  * @import { EndpointOptions, Endpoints } from '../chain/endpoints.js'
@@ -33,23 +33,20 @@ import { sliceIndexes } from './nonces.js';
 /** Wallets derived per turn of the event loop. */
 const DERIVE_AT_ONCE = 50;
 
-/** @param {ConnectionConfig & {maxBodyBytes?: number}} config @param {URL} url @param {Headers} [headers] of the user */
-export function openTransport(config, url, headers) {
-  const { transport, connections, requestTimeoutMs: timeoutMs, noKeepAlive, insecure, maxBodyBytes } = config;
+/** @param {NetworkConfig} network @param {URL} url @param {Headers} [headers] of the user */
+export function openTransport(network, url, headers) {
+  const { transport, connections, requestTimeoutMs: timeoutMs, noKeepAlive, insecure, maxBodyBytes } = network;
   const open = transports[chooseTransport(transport, url, noKeepAlive)];
   return open({ url, connections, timeoutMs, maxBodyBytes, keepAlive: !noKeepAlive, insecure, headers });
 }
 
-/** @param {EngineConfig} config @param {Omit<EndpointOptions, 'fixedId' | 'spread' | 'headers' | 'batch' | 'open' | 'openExtra'>} options */
-export function openNetwork(config, options) {
+/** @param {NetworkConfig} network @param {Omit<EndpointOptions, keyof NetworkConfig | 'open' | 'openExtra'>} options */
+export function openNetwork(network, options) {
   return openEndpoints({
+    ...network,
     ...options,
-    fixedId: config.fixedId,
-    spread: config.spread,
-    headers: config.headers,
-    batch: config.batch,
-    open: (url) => openTransport(config, url, config.headers),
-    openExtra: (url) => openTransport({ ...config, transport: 'auto', noKeepAlive: false }, url),
+    open: (url) => openTransport(network, url, network.headers),
+    openExtra: (url) => openTransport({ ...network, transport: 'auto', noKeepAlive: false }, url),
   });
 }
 
@@ -141,10 +138,11 @@ export async function readChain(rpc, url, allowed) {
  * @typedef {object} GivenKeys
  * @property {KeySource | null} source null: the test mnemonic, if allowed
  * @property {Wallet | null} funder
- * @param {Config} config
+ * @param {Pick<WalletConfig, 'keys' | 'mnemonic' | 'hdPath' | 'fundFrom' | 'offset'>} wallets
+ * @param {number} threads
  * @returns {GivenKeys}
  */
-export function readKeys({ keys, mnemonic, hdPath, fundFrom, offset, threads }) {
+export function readKeys({ keys, mnemonic, hdPath, fundFrom, offset }, threads) {
   const source = keys !== null ? keyFileSource(keys) : mnemonic !== null ? mnemonicSource(mnemonic, hdPath) : null;
   if (source !== null && offset + threads > source.size) {
     const last = offset + threads - 1;
@@ -168,10 +166,11 @@ export function chooseKeys({ source }, hdPath, url, chainId) {
 
 /**
  * The chain of all endpoints, and the keys for it.
- * @param {Pick<Config, 'sendRpc' | 'hdPath' | 'chainId' | 'allowChain'>} config
+ * @param {Pick<ChainConfig, 'sendRpc' | 'chainId' | 'allowChain'>} allowed
+ * @param {string} hdPath
  * @param {{given: GivenKeys, urls: URL[], endpoints: Pick<Endpoints, 'rpc' | 'sending'>}} network
  */
-export async function readChainAndKeys({ sendRpc, hdPath, ...allowed }, { given, urls, endpoints }) {
+export async function readChainAndKeys({ sendRpc, ...allowed }, hdPath, { given, urls, endpoints }) {
   const { rpc, sending } = endpoints;
   const chain = await readChain(rpc, urls[0], allowed);
   const { chainId } = chain;
@@ -183,15 +182,14 @@ export async function readChainAndKeys({ sendRpc, hdPath, ...allowed }, { given,
 
 /**
  * What signs and sends the transactions of the set-up.
- * @param {Pick<Config, 'legacy' | 'gasPriceWei' | 'maxFeeWei' | 'maxSpendWei' | 'txTimeoutMs'>} config
- * @param {Pick<Surroundings, 'clock' | 'stop'>} surroundings
+ * @param {Pick<WalletConfig, 'legacy' | 'gasPriceWei' | 'maxFeeWei' | 'maxSpendWei'>} wallets
+ * @param {Pick<Surroundings, 'clock' | 'stop'> & {timeoutMs: number}} surroundings
  * @param {Rpc} rpc
  * @param {ChainInfo} chain
  */
-export async function openSender(config, { clock, stop }, rpc, { chainId, baseFeeWei, blockGasLimit }) {
-  const { legacy, gasPriceWei, maxFeeWei, maxSpendWei, txTimeoutMs: timeoutMs } = config;
-  const fees = await readFees(rpc, baseFeeWei, { legacy, gasPriceWei, maxFeeWei });
-  const [signer, costs] = [await createSigner(), new SetUpCosts(maxSpendWei)];
+export async function openSender(wallets, { clock, stop, timeoutMs }, rpc, { chainId, baseFeeWei, blockGasLimit }) {
+  const fees = await readFees(rpc, baseFeeWei, wallets);
+  const [signer, costs] = [await createSigner(), new SetUpCosts(wallets.maxSpendWei)];
   return { rpc, clock, fees, signer, chainId, blockGasLimit, timeoutMs, signal: stop.drain, costs };
 }
 

@@ -26,7 +26,7 @@ import { SetUpCosts, describeSpending } from './costs.js';
  */
 
 /**
- * @typedef {Pick<Opened, 'times' | 'workers' | 'common' | 'isEmbedded'> & {endpoints: Pick<Endpoints, 'sending' | 'health' | 'stats'> & {rpc: Pick<Rpc, 'display'>}}}
+ * @typedef {Pick<Opened, 'times' | 'common' | 'isEmbedded'> & {endpoints: Pick<Endpoints, 'sending' | 'health' | 'stats'> & {rpc: Pick<Rpc, 'display'>}}}
  *   Site
  *
  * @typedef {Pick<Prepared, 'environment' | 'valueWei' | 'schedule'> & {ready: Described}} Parts
@@ -58,16 +58,16 @@ export function describeRun(
   prepared,
   { loaded, audited, decrease, observed, warnings, ...ended },
 ) {
-  const { times, endpoints: network, workers, common } = site;
+  const { times, endpoints: network, common } = site;
   const { ready, environment, valueWei, schedule } = prepared;
   const { report } = audited;
   const { stats, window, intervals, windowStartedAtMs, loadStartUs, throughput } = loaded;
   const windowEndUs = Math.min(window.endUs, ended.untilUs);
   const { failureWords, reorgs, ...engineStats } = loaded.engineStats;
-  const spending = describeSpending(config.maxSpendWei, ready, { decrease, valueWei, report });
+  const spending = describeSpending(config.wallets.maxSpendWei, ready, { decrease, valueWei, report });
   const own = network.stats();
   /** Workers have connections of their own. @type {ThreadStats} */
-  const { endpoints, ...traffic } = workers > 1 ? merge(GENERATOR, own, loaded.traffic) : own;
+  const { endpoints, ...traffic } = config.load.workers > 1 ? merge(GENERATOR, own, loaded.traffic) : own;
   /** @type {Record<string, string>} */
   const unmeasured = {
     ...(report === null ? { '/audit': audited.reason } : {}),
@@ -87,7 +87,7 @@ export function describeRun(
       report?.result === 'not_exact' ? EXIT.notExact : EXIT.ok,
       stats.counts.verified === 0 ? EXIT.nothingVerified : EXIT.ok,
     ],
-    config: config.redacted,
+    config: config.outputs.redacted,
     instance: describeInstance(config, common?.facts()),
     environment,
     stats,
@@ -104,7 +104,7 @@ export function describeRun(
     generator: {
       ...loaded.generator,
       ...engineStats,
-      workers,
+      workers: config.load.workers,
       ...traffic,
       endpoints: network.health.facts(endpoints, loadStartUs),
       outages: network.health.outages(loadStartUs),
@@ -114,7 +114,7 @@ export function describeRun(
     isOpenLoop: schedule !== null,
     schedule,
     observed: observed.members,
-    thresholds: config.thresholds,
+    thresholds: config.study.thresholds,
     audit: report,
     spending: spending.facts,
     unmeasured,
@@ -154,7 +154,7 @@ export function describeEnvironment(config, { version }, site, ready, endpoints 
   const { rpc, sending } = site.endpoints;
   const { chain, sender, inclusion } = ready;
   return {
-    commandLine: config.commandLine,
+    commandLine: config.outputs.commandLine,
     stress: version,
     node: process.version,
     platform: `${process.platform} ${process.arch} ${release()}`,
@@ -173,9 +173,9 @@ export function describeEnvironment(config, { version }, site, ready, endpoints 
     feeMode: sender?.fees.mode ?? null,
     signer: sender?.signer.name ?? null,
     transport: {
-      name: transportsOf(config),
-      connections: config.connections,
-      keepAlive: !config.noKeepAlive,
+      name: transportsOf(config.network, config.chain),
+      connections: config.network.connections,
+      keepAlive: !config.network.noKeepAlive,
     },
     inclusion,
     workload: facts,
@@ -187,7 +187,8 @@ const NO_COMMON_START = Object.freeze({ by: null, at: null, waitedMs: null, late
 
 /** @param {Config} config @param {StartFacts} [start] @returns {InstanceFacts | null} null: a single instance without a common start */
 function describeInstance(config, start = NO_COMMON_START) {
-  const { runId, index, instances, attempt, scheduler, offset, threads } = config;
+  const { runId, index, instances, attempt, scheduler } = config.instance;
+  const { threads, offset } = { ...config.load, ...config.wallets };
   if (runId === null && index === null && start.by === null) return null;
   return { runId, index, instances, attempt, scheduler, offset, threads, host: hostname(), start };
 }
@@ -260,13 +261,13 @@ function verdictOf(error) {
 
 /**
  * What the load will do, and for how long.
- * @param {Config} config
+ * @param {Pick<Config, 'load' | 'workload'>} config
  * @param {string} who the wallets, or the users
  * @param {string} place the endpoint
  */
 export function loadText(config, who, place) {
-  const { workload, mix, method, calls, warmupMs, durationMs, iterations } = config;
-  const { ratePerSecond, gasPerSecond, stages, arrival } = config;
+  const { workload, mix, method, calls } = config.workload;
+  const { ratePerSecond, gasPerSecond, stages, arrival, warmupMs, durationMs, iterations } = config.load;
   const time = (/** @type {number} */ ms) => (ms < 60_000 ? `${ms / 1000} s` : timeText(ms / 1000));
   const call = isCallWorkload(workload) ? ` (${calls === null ? method : displayName(calls)})` : '';
   const names = workload === MIX ? mix.map(({ name, weight }) => `${name}:${weight}`).join(',') : `${workload}${call}`;

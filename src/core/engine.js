@@ -18,8 +18,8 @@ import { Presigner } from './signing.js';
 import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './submit.js';
 
 /**
- * @import { Block, EngineConfig, Fee, Fees, InclusionDetector, Reorg, Rpc, SeenBlock, Sighting, Signer, ThreadStats } from '../contracts/chain.d.ts'
- * @import { Clock, Engine, EngineReport, ObserverTools, Plan, Schedule, Snapshot, SpreadReport, TransactionWorkload, Workload } from '../contracts/load.d.ts'
+ * @import { Block, Fee, Fees, InclusionDetector, Reorg, Rpc, SeenBlock, Sighting, Signer, ThreadStats } from '../contracts/chain.d.ts'
+ * @import { Clock, Engine, EngineConfig, EngineReport, ObserverTools, Plan, Schedule, Snapshot, SpreadReport, TransactionWorkload, Workload } from '../contracts/load.d.ts'
  * @import { EngineStats, ReorgEvent, Resubmissions } from '../contracts/run-file.d.ts'
  * @import { DetectorRow } from '../inclusion/index.js'
  * @import { DriverOptions } from './driver.js'
@@ -110,7 +110,7 @@ export class ThreadEngine {
       stageEndsUs(schedule),
     );
     this.#ledger = new Ledger(accounts, () => onStop('foreign_sender'));
-    this.#deadlines = new Deadlines(clock, config.txTimeoutMs);
+    this.#deadlines = new Deadlines(clock, config.network.txTimeoutMs);
     const operations = this.#operations();
     this.#driver = new Driver({
       clock,
@@ -120,7 +120,7 @@ export class ThreadEngine {
       ...operations,
       recorder: this.#recorder,
       pacer: createPacer(schedule, share),
-      inFlight: config.inFlight,
+      inFlight: config.load.inFlight,
       budget: this.#budget,
       ...iterationsOf(options),
     });
@@ -186,7 +186,7 @@ export class ThreadEngine {
       retryPolicy: this.#retryPolicy,
       random: this.#random,
       resubmissions: this.#resubmissions,
-      txTimeoutMs: config.txTimeoutMs,
+      txTimeoutMs: config.network.txTimeoutMs,
     };
     return {
       run: (operation) => runTransaction(tools, operation),
@@ -212,7 +212,7 @@ export class ThreadEngine {
       clock,
       accounts,
       workload,
-      inFlight: config.inFlight,
+      inFlight: config.load.inFlight,
       share: share === undefined ? 1 : share.numbers.length / share.of,
       isInWindow: (dueUs) => this.#recorder.isInWindow(dueUs),
       isWatched: (hash) => inclusion.isWatched(hash),
@@ -392,7 +392,8 @@ function inTurn(first, second) {
 }
 
 /** @param {EngineOptions} options */
-function iterationsOf({ config: { iterations, thinkTimeMs }, workload }) {
+function iterationsOf({ config, workload }) {
+  const { iterations, thinkTimeMs } = config.load;
   const perIteration = workload.kind === 'call' ? (workload.callsPerIteration ?? 1) : 1;
   return { operationsEach: (iterations ?? Infinity) * perIteration, perIteration, thinkTimeMs };
 }

@@ -7,7 +7,7 @@ import { IntervalLog, Stats, rowOf, zeroCounts } from '../stats/stats.js';
 import { Throughput } from '../stats/throughput.js';
 
 /**
- * @import { Clock, Engine, EngineReport, Plan, Snapshot, Stop, Surroundings } from '../contracts/load.d.ts'
+ * @import { Clock, Engine, EngineReport, LoadConfig, Plan, Snapshot, Stop, Surroundings } from '../contracts/load.d.ts'
  * @import { Output, Totals } from '../contracts/output.d.ts'
  * @import { Counts, IntervalRow, Phase, Readings, RunFile } from '../contracts/run-file.d.ts'
  * @import { RunObservers } from '../observers/index.js'
@@ -17,15 +17,8 @@ import { Throughput } from '../stats/throughput.js';
  */
 
 /**
- * @typedef {object} LoadTimes
- * @property {number | 'auto'} warmupMs
- * @property {number | null} durationMs
- * @property {number} intervalMs
- * @property {number} txTimeoutMs
- * @property {number} drainTimeoutMs
- *
  * @typedef {object} LoadOptions
- * @property {LoadTimes} times
+ * @property {Pick<LoadConfig, 'warmupMs' | 'durationMs' | 'intervalMs' | 'drainTimeoutMs'> & {txTimeoutMs: number}} times
  * @property {Clock} clock
  * @property {Output[]} outputs
  * @property {Stop} stop

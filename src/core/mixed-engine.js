@@ -11,7 +11,7 @@ import { Account, sliceIndexes } from './nonces.js';
  * connections, and in an open loop a part of the rate, by weight. All figures are added up.
  *
  * @import { Rpc } from '../contracts/chain.d.ts'
- * @import { CallWorkload, Clock, Config, Engine } from '../contracts/load.d.ts'
+ * @import { CallWorkload, Clock, Config, Engine, WorkloadConfig } from '../contracts/load.d.ts'
  * @import { Ledger } from './ledger.js'
  */
 
@@ -20,31 +20,31 @@ import { Account, sliceIndexes } from './nonces.js';
  * @returns {{own: Config, calls: Config | null}} own: of the transactions; calls: null without calls in the mix
  */
 export function splitLoad(config) {
-  const { mix, threads, connections, offset, ratePerSecond, stages } = config;
-  const weightOf = (/** @type {Config['mix']} */ members) => members.reduce((sum, { weight }) => sum + weight, 0);
+  const { load, wallets, network, workload } = config;
+  const { mix } = workload;
+  const weightOf = (/** @type {WorkloadConfig['mix']} */ members) =>
+    members.reduce((sum, { weight }) => sum + weight, 0);
   const others = mix.filter(({ name }) => name !== CALLS);
   if (others.length === mix.length) return { own: config, calls: null };
   const share = weightOf(others) / weightOf(mix);
   const partOf = (/** @type {number} */ all) => Math.min(all - 1, Math.max(1, Math.round(share * all)));
-  /** @param {number} part @param {Partial<Config>} size @returns {Config} */
-  const scaled = (part, size) => ({
-    ...config,
-    ...size,
-    ratePerSecond: ratePerSecond === null ? null : part * ratePerSecond,
-    stages:
-      stages?.map(({ fromPerSecond, toPerSecond, durationUs }) => {
-        return { fromPerSecond: part * fromPerSecond, toPerSecond: part * toPerSecond, durationUs };
-      }) ?? null,
-  });
-  const [wallets, sockets] = [partOf(threads), partOf(connections)];
+  /** @param {number} part @param {number} threads @param {number} connections */
+  const scaled = (part, threads, connections) => {
+    const ratePerSecond = load.ratePerSecond && part * load.ratePerSecond;
+    const stages = load.stages?.map(({ fromPerSecond, toPerSecond, durationUs }) => {
+      return { fromPerSecond: part * fromPerSecond, toPerSecond: part * toPerSecond, durationUs };
+    });
+    const scaledLoad = { ...load, threads, ratePerSecond, stages: stages ?? null };
+    return { ...config, network: { ...network, connections }, load: scaledLoad };
+  };
+  const [threads, sockets] = [partOf(load.threads), partOf(network.connections)];
   return {
-    own: scaled(share, { mix: others, threads: wallets, connections: sockets }),
-    calls: scaled(1 - share, {
-      workload: 'rpc',
-      offset: offset + wallets,
-      threads: threads - wallets,
-      connections: connections - sockets,
-    }),
+    own: { ...scaled(share, threads, sockets), workload: { ...workload, mix: others } },
+    calls: {
+      ...scaled(1 - share, load.threads - threads, network.connections - sockets),
+      wallets: { ...wallets, offset: wallets.offset + threads },
+      workload: { ...workload, workload: 'rpc' },
+    },
   };
 }
 
@@ -54,11 +54,14 @@ export function splitLoad(config) {
  * @param {Parameters<NonNullable<CallWorkload['prepare']>>[0]} preparation
  */
 export async function openCalls(calls, network, preparation) {
-  preparation.notice(loadText(calls, `${calls.threads} users`, network.rpc.display));
-  const workload = /** @type {CallWorkload} */ (await createWorkload('rpc', { ...network, settings: calls }));
+  const { threads } = calls.load;
+  preparation.notice(loadText(calls, `${threads} users`, network.rpc.display));
+  const workload = /** @type {CallWorkload} */ (await createWorkload('rpc', { ...network, settings: calls.workload }));
   await workload.prepare?.(preparation);
-  const accounts = sliceIndexes(calls).map((index, i) => new Account(i, Wallet.withoutKey(index)));
-  const weight = calls.mix.find(({ name }) => name === CALLS)?.weight;
+  const accounts = sliceIndexes({ offset: calls.wallets.offset, threads }).map(
+    (index, i) => new Account(i, Wallet.withoutKey(index)),
+  );
+  const weight = calls.workload.mix.find(({ name }) => name === CALLS)?.weight;
   return { workload, accounts, facts: { weight, users: accounts.length, ...workload.facts?.() } };
 }
 

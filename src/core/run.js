@@ -13,21 +13,20 @@ import { indexRanges, numbered } from '../text.js';
 import { RunObservers } from '../observers/index.js';
 import { createWorkload } from '../workloads/index.js';
 import { audit } from './audit.js';
-import { engineConfigOf, rateOf, scheduleOf, settingsOf, workersOf } from './config.js';
 import { abandonable, checkDescriptors, interruptible, openNetwork, readKeys, warnOfEndpoints } from './connect.js';
 import { NOT_PAID, balanceOf, decreaseBetween } from './costs.js';
 import { describeEnvironment, describeFailedSetUp, describeRun } from './describe.js';
 import { Load, WarmUp } from './load.js';
 import { mixEngines, openCalls, splitLoad } from './mixed-engine.js';
 import { Account } from './nonces.js';
-import { HIGHEST_RATE } from './pacer.js';
+import { HIGHEST_RATE, rateOf, scheduleOf } from './pacer.js';
 import { Checkpoints, Watch } from './reports.js';
 import { assertSameChain, confirmSetUp, setUp, setUpCalls, startBlockOf } from './setup.js';
 import { SideThreads } from './side-thread.js';
 import { createEngine } from './workers.js';
 
 /**
- * @import { DevChain, EngineConfig, Rpc, SeenBlock } from '../contracts/chain.d.ts'
+ * @import { DevChain, Rpc, SeenBlock } from '../contracts/chain.d.ts'
  * @import { Clock, CommonStart, Config, Log, Stop, Surroundings, Workload } from '../contracts/load.d.ts'
  * @import { Output } from '../contracts/output.d.ts'
  * @import { AuditReport, RunFile } from '../contracts/run-file.d.ts'
@@ -49,8 +48,6 @@ import { createEngine } from './workers.js';
  * @typedef {object} Opened
  * @property {Times} times
  * @property {GivenKeys} given
- * @property {number} workers
- * @property {EngineConfig} engineConfig
  * @property {(line: string) => void} notice
  * @property {CommonStart | null} common
  * @property {URL[]} urls
@@ -72,15 +69,15 @@ const NOTHING_TO_AUDIT = 'plain calls leave nothing on the chain to audit';
 /** @param {Config} config @param {Surroundings} surroundings @returns {Promise<number>} the exit code */
 export async function run(config, surroundings) {
   const { clock, stop, outputs } = surroundings;
-  const given = readKeys(config);
+  const { load, chain, network } = config;
+  const given = readKeys(config.wallets, load.threads);
   const times = startOf(clock);
-  const workers = workersOf(config);
-  const engineConfig = engineConfigOf(config);
-  const isEmbedded = config.rpc.length === 0;
+  const isEmbedded = chain.rpc.length === 0;
   const notice = (/** @type {string} */ line) => outputs.forEach((output) => output.notice?.(line));
-  const common = surroundings.beforeLoad?.({ id: times.id, config, clock, stop, notice }) ?? null;
-  const endpointsInUse = Math.max(1, config.rpc.length) + (config.sendRpc === null ? 0 : 1);
-  checkDescriptors(config.connections * endpointsInUse, workers);
+  const starts = { ...config.instance, threads: load.threads };
+  const common = surroundings.beforeLoad?.({ id: times.id, config: starts, clock, stop, notice }) ?? null;
+  const endpointsInUse = Math.max(1, chain.rpc.length) + (chain.sendRpc === null ? 0 : 1);
+  checkDescriptors(network.connections * endpointsInUse, load.workers);
   /** @type {DevChain | null} */
   let devChain = null;
   /** @type {Endpoints | null} */
@@ -93,19 +90,19 @@ export async function run(config, surroundings) {
     areOpen = true;
     await common?.open();
     if (isEmbedded) devChain = await startDevChain(clock);
-    const urls = devChain === null ? [...config.rpc] : [devChain.url];
-    const mostMs = { audit: Math.max(config.drainTimeoutMs, config.requestTimeoutMs) };
+    const urls = devChain === null ? [...chain.rpc] : [devChain.url];
+    const mostMs = { audit: Math.max(load.drainTimeoutMs, network.requestTimeoutMs) };
     const retryOptions = { clock, signals: { setup: stop.drain, audit: stop.now }, mostMs };
-    const opened = openNetwork(engineConfig, { urls, sendUrl: config.sendRpc, clock, home: 0, retryOptions });
+    const opened = openNetwork(network, { urls, sendUrl: chain.sendRpc, clock, home: 0, retryOptions });
     endpoints = opened;
     stop.now.addEventListener('abort', () => {
       opened.monitor.stop();
       void opened.close();
     });
     devChain?.ended.then((words) => chainEnded(stop, words)).catch(() => {});
-    threads = new SideThreads({ config: engineConfig, urls, clock });
-    const nodePid = config.nodePid ?? devChain?.chainPid() ?? null;
-    const asked = { times, given, workers, engineConfig, notice, common, isEmbedded };
+    threads = new SideThreads({ network, urls, clock });
+    const nodePid = chain.nodePid ?? devChain?.chainPid() ?? null;
+    const asked = { times, given, notice, common, isEmbedded };
     const own = { ...asked, urls, endpoints: opened, nodePid, threads };
     const prepared = await prepare(config, surroundings, own);
     // Worker threads would keep the process alive.
@@ -118,7 +115,7 @@ export async function run(config, surroundings) {
   } catch (error) {
     // CI servers read the files of such a run as well.
     if (areOpen && !times.hasBegun() && error instanceof StressError && REPORTED_EXIT_CODES.includes(error.exitCode)) {
-      const opened = { times, workers, common, isEmbedded, endpoints };
+      const opened = { times, common, isEmbedded, endpoints };
       const unwritten = await toOutputs(
         outputs,
         'setUpFailed',
@@ -166,24 +163,26 @@ function startOf(clock) {
  */
 async function prepare(config, surroundings, opened) {
   const { clock, outputs, stop, create } = surroundings;
-  const { urls, endpoints, workers, engineConfig } = opened;
+  const { urls, endpoints } = opened;
   const { rpc, connect, identity, monitor } = endpoints;
-  const { chainId, allowChain, confirmations } = config;
+  const { network } = config;
+  const { confirmations } = network;
   const { own, calls } = splitLoad(config);
+  const { workload: settings } = own;
   /** @type {SideThreads['open']} */
   const openThread = (...given) => opened.threads.open(...given);
   const workload = await abandonable(stop, () =>
-    createWorkload(own.workload, { rpc, settings: own, clock, connect, create, openThread }),
+    createWorkload(settings.workload, { rpc, settings, threads: own.load.threads, clock, connect, create, openThread }),
   );
-  const ratePerSecond = rateOf(own, workload);
-  const schedule = scheduleOf({ ...config, ratePerSecond: calls === null ? ratePerSecond : config.ratePerSecond });
+  const ratePerSecond = rateOf(own.load, workload);
+  const schedule = scheduleOf(calls === null ? { ...own.load, ratePerSecond } : config.load);
   /** @type {Awaited<ReturnType<NonNullable<typeof identity>['identify']>>} */
   let identified = [];
   const ready = await interruptible(stop, endpoints, async () => {
     const wait = { clock, signal: stop.drain, notice: opened.notice };
-    if (!opened.isEmbedded) await waitForEndpoints(config, { urls, endpoints, ...wait });
+    if (!opened.isEmbedded) await waitForEndpoints(config.chain, { urls, endpoints, ...wait });
     if (identity !== null) {
-      identified = await identity.identify(urls, { chainId, allowChain }, stop.drain);
+      identified = await identity.identify(urls, config.chain, stop.drain);
       monitor.begin();
     }
     return workload.kind === 'call'
@@ -205,7 +204,7 @@ async function prepare(config, surroundings, opened) {
   await identity?.compare(sender === null ? Infinity : start.startBlock, stop.drain);
 
   // Workers open their own connections.
-  if (workers > 1) await endpoints.closeIdle();
+  if (own.load.workers > 1) await endpoints.closeIdle();
   const listening = { rpc, ready, ratePerSecond, isOpenLoop: schedule !== null, openThread };
   const { onBlock, ...listeners } = await listenersOf(config, surroundings, listening);
   const { observers } = listeners;
@@ -213,22 +212,20 @@ async function prepare(config, surroundings, opened) {
   const facts = { ...workload.facts?.(), ...(beside !== null && { calls: beside.facts }) };
   const environment = describeEnvironment(config, surroundings, opened, ready, identified, facts);
   const heard = { onBlock, observers: observers.plans, onMessage: observers.message };
-  const parts = { endpoints, urls, sendUrl: config.sendRpc, workers, clock, stop, outputs, ...heard };
+  const parts = { endpoints, urls, sendUrl: config.chain.sendRpc, clock, stop, outputs, ...heard };
   const engine = await createEngines(parts, {
     transactions: {
-      config: { ...engineConfig, connections: own.connections },
-      schedule: scheduleOf({ ...own, ratePerSecond }, schedule?.seed),
+      config: own,
+      schedule: scheduleOf({ ...own.load, ratePerSecond }, schedule?.seed),
       accounts,
       workload,
-      settings: settingsOf(own),
       chain: chainToolsOf(ready, start, confirmations),
     },
     calls: calls && {
-      config: { ...engineConfig, connections: calls.connections },
+      config: calls,
       // With the same seed both sides would have their bursts together.
-      schedule: scheduleOf(calls, schedule === null ? undefined : schedule.seed + 1),
+      schedule: scheduleOf(calls.load, schedule === null ? undefined : schedule.seed + 1),
       .../** @type {NonNullable<typeof beside>} */ (beside),
-      settings: settingsOf(calls),
       chain: null,
     },
   });
@@ -249,8 +246,8 @@ async function listenersOf(config, { clock, stop }, { ready, isOpenLoop, ...load
     wallets: ready.wallets,
     inclusion: ready.inclusion?.name ?? null,
     highest: HIGHEST_RATE,
-    first: config.threads * config.inFlight,
-    isMix: config.mix.length > 1,
+    first: config.load.threads * config.load.inFlight,
+    isMix: config.workload.mix.length > 1,
     unlessStopped: (action) => abandonable(stop, action),
   });
   const gas = /** @type {{rate: GasRate | null} | null} */ (observers.get('gas'))?.rate ?? null;
@@ -265,7 +262,7 @@ async function listenersOf(config, { clock, stop }, { ready, isOpenLoop, ...load
 }
 
 /**
- * @typedef {'config' | 'schedule' | 'accounts' | 'workload' | 'settings' | 'chain'} OfEngine
+ * @typedef {'config' | 'schedule' | 'accounts' | 'workload' | 'chain'} OfEngine
  *
  * @param {Omit<EngineParts, OfEngine>} parts
  * @param {{transactions: Pick<EngineParts, OfEngine>, calls: Pick<EngineParts, OfEngine> | null}} loads transactions: or plain calls alone
@@ -284,8 +281,9 @@ async function createEngines(parts, { transactions, calls }) {
  * @param {{clock: Clock, isOpenLoop: boolean, hasBlocks: boolean, gas: GasRate | null}} known
  * @returns {WarmUp | null} null: none, or one of a given length
  */
-function warmUpOf({ warmupMs, threads, inFlight, txTimeoutMs: mostMs }, known) {
-  return warmupMs === 'auto' ? new WarmUp({ ...known, operations: threads * inFlight, mostMs }) : null;
+function warmUpOf({ load: { warmupMs, threads, inFlight }, network }, known) {
+  const operations = threads * inFlight;
+  return warmupMs === 'auto' ? new WarmUp({ ...known, operations, mostMs: network.txTimeoutMs }) : null;
 }
 
 /** @param {Ready} ready @param {StartBlock} start @param {number} confirmations @returns {ChainTools | null} */
@@ -300,7 +298,8 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
   const { clock, stop, log, onProgress } = surroundings;
   const { ready, workload, observers, names } = prepared;
   const { rpc, identity, monitor, health } = opened.endpoints;
-  const { nodeMetrics: metrics, nodeSeries: series, insecure } = config;
+  const { nodeMetrics: metrics, nodeSeries: series } = config.chain;
+  const { insecure, txTimeoutMs, requestTimeoutMs } = config.network;
   const warn = (/** @type {string} */ words) => log.warn(words);
   const node = { pid: opened.nodePid, metrics, series, insecure };
   const watch = new Watch({ node, clock, rpc: ready.sender === null ? null : rpc, warn });
@@ -327,7 +326,7 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
     const loaded = await new Load({
       ...surroundings,
       ...prepared,
-      times: config,
+      times: { ...config.load, txTimeoutMs },
       watch,
       checkpoints,
       describeSoFar,
@@ -342,7 +341,7 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
       await monitor.waitUntilSynced(stop.now);
       const { accounts, start } = prepared;
       // A request that timed out may still arrive within its time limit.
-      const timeoutMs = Math.max(config.drainTimeoutMs, config.requestTimeoutMs);
+      const timeoutMs = Math.max(config.load.drainTimeoutMs, requestTimeoutMs);
       const parts = { rpc, clock, accounts, ledger: loaded.ledger, startBlock: start.startBlock, workload, timeoutMs };
       onProgress('auditing wallets', 0, accounts.length);
       audited = await auditUnlessAborted(parts, start, stop);

@@ -22,10 +22,10 @@ import { InterruptedError, RpcError, UnavailableError, UsageError } from '../err
 import { chainReplaced } from '../inclusion/follow.js';
 import { chooseInclusion, warningOf } from '../inclusion/index.js';
 import { chooseKeys, deriveWallets, identify, openSender, readChainAndKeys } from './connect.js';
-import { rateOf } from './config.js';
 import { loadText } from './describe.js';
 import { SetUpCosts, estimateRunCost, gasOnChain, secondsPerBlock, warmupSeconds } from './costs.js';
 import { sliceIndexes } from './nonces.js';
+import { rateOf } from './pacer.js';
 
 /**
  * @import { ChainInfo, Chosen, Fees, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
@@ -57,23 +57,26 @@ const PROOF_TIMEOUT_MS = 10_000;
  * @property {Chosen | null} inclusion null: plain calls
  * @property {number} startS time of day when it began
  *
+ * @typedef {Pick<Config, 'load' | 'wallets' | 'chain' | 'network' | 'workload' | 'instance'>} Asked
+ *
  * @typedef {Pick<Opened, 'given' | 'urls' | 'endpoints' | 'isEmbedded' | 'notice'>} Site
  */
 
 /**
  * Plain calls need no funds, contracts or keys.
- * @param {Config} config
+ * @param {Asked} asked
  * @param {Surroundings} surroundings
  * @param {Site} site
  * @param {CallWorkload} workload
  * @returns {Promise<Ready>}
  */
-export async function setUpCalls(config, { onProgress, stop }, { given, urls, endpoints, notice }, workload) {
-  const { threads, offset, hdPath, chainId, allowChain } = config;
+export async function setUpCalls(asked, { onProgress, stop }, { given, urls, endpoints, notice }, workload) {
+  const { threads } = asked.load;
+  const { offset, hdPath } = asked.wallets;
   const { rpc } = endpoints;
-  const chain = await identify(rpc, urls[0], { chainId, allowChain });
+  const chain = await identify(rpc, urls[0], asked.chain);
   const node = chain.clientVersion ?? 'an unknown endpoint';
-  notice(loadText(config, `${threads} users`, `${rpc.display} (${node})`));
+  notice(loadText(asked, `${threads} users`, `${rpc.display} (${node})`));
   const slice = { offset, threads };
   // Derived only if the calls use them.
   const addresses = async () => {
@@ -86,27 +89,29 @@ export async function setUpCalls(config, { onProgress, stop }, { given, urls, en
 }
 
 /**
- * @param {Config} config
+ * @param {Asked} asked
  * @param {Surroundings} surroundings
  * @param {Site} site
  * @param {TransactionWorkload} workload
  * @returns {Promise<Ready>}
  */
-export async function setUp(config, surroundings, { given, urls, endpoints, isEmbedded, notice }, workload) {
+export async function setUp(asked, surroundings, { given, urls, endpoints, isEmbedded, notice }, workload) {
   const { clock, onProgress, stop, log } = surroundings;
-  const { threads, offset, connections } = config;
+  const { load, network } = asked;
+  const { threads } = load;
+  const { offset, hdPath, fundAmountWei, maxSpendWei } = asked.wallets;
   const startS = Math.floor(clock.wallMs() / 1000);
   const { rpc, rpcs } = endpoints;
-  const { chain, source } = await readChainAndKeys(config, { given, urls, endpoints });
+  const { chain, source } = await readChainAndKeys(asked.chain, hdPath, { given, urls, endpoints });
   const last = offset + threads - 1;
   const who = `${threads} wallets (${offset}..${last} of ${source.name})`;
-  notice(loadText(config, who, `${rpc.display} (${chain.clientVersion ?? 'an unknown node'}, chain ${chain.chainId})`));
+  notice(loadText(asked, who, `${rpc.display} (${chain.clientVersion ?? 'an unknown node'}, chain ${chain.chainId})`));
   const wallets = await deriveWallets(source, { offset, threads }, stop.drain, onProgress);
-  const inclusion = await chooseInclusion(config.inclusion, rpcs, { clock, signal: stop.drain });
-  const warning = warningOf(inclusion.name, rpcs, connections, threads * config.inFlight);
+  const inclusion = await chooseInclusion(network.inclusion, rpcs, { clock, signal: stop.drain });
+  const warning = warningOf(inclusion.name, rpcs, network.connections, threads * load.inFlight);
   if (warning !== null) log.warn(warning);
 
-  const sender = await openSender(config, surroundings, rpc, chain);
+  const sender = await openSender(asked.wallets, { clock, stop, timeoutMs: network.txTimeoutMs }, rpc, chain);
   const { fees, costs } = sender;
   try {
     if (isEmbedded) {
@@ -117,10 +122,10 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
         `embedded chain started and its ${wallets.length} wallets funded; to share one between instances: stress node -t ${last + 1}, then stress --rpc URL`,
       );
     }
-    const { index, instances } = config;
+    const { index, instances } = asked.instance;
     await refuseLargeOperations(rpc, wallets[0], workload.gas, chain);
     const gas = await gasOnChain(rpc, given.funder ?? wallets[0], workload.gas);
-    const needWei = walletNeedWei(config, gas, fees, chain);
+    const needWei = walletNeedWei({ ...load, fundAmountWei }, gas, fees, chain);
     onProgress('reading wallets until none has a pending transaction', 0, threads);
     const states = await settleWallets(sender, wallets);
     let missing = shortfalls(wallets, states, needWei, isEmbedded ? null : await readPool(rpc, wallets));
@@ -134,18 +139,11 @@ export async function setUp(config, surroundings, { given, urls, endpoints, isEm
       const ofAll = `fund the wallets of all instances before, with 'stress fund --instances ${instances}' and the options of the run`;
       throw fundsMissing(missing, needWei, index === null || instances === 1 ? undefined : ofAll);
     }
-    const load = { ...config, ratePerSecond: rateOf(config, workload) };
     const payments = await paymentsOf(given.funder, sender, wallets, missing);
     const paymentGas = payments?.gas ?? 0n;
-    await estimateRunCost(load, {
-      chain,
-      isEmbedded,
-      fees,
-      workload: { ...workload, gas },
-      wallets,
-      paymentGas,
-      notice,
-    });
+    const planned = { ...load, maxSpendWei, ratePerSecond: rateOf(load, workload) };
+    const parts = { chain, isEmbedded, fees, workload: { ...workload, gas }, wallets, paymentGas, notice };
+    await estimateRunCost(planned, parts);
     if (payments !== null) {
       const paid = await pay(sender, payments, (done) =>
         onProgress('funding wallets', Math.min(done, missing.length), missing.length),

@@ -13,7 +13,8 @@ import { transports } from '../transport/index.js';
 
 const port = /** @type {MessagePort} */ (parentPort);
 /** @type {SideTask} */
-const { module, task, urls, names, headers, insecure, requestTimeoutMs: timeoutMs } = workerData;
+const { module, task, urls, names, network } = workerData;
+const { headers, insecure, requestTimeoutMs: timeoutMs } = network;
 const { connections = 1 } = task;
 const rpcs = urls.map((text, i) => {
   const url = new URL(text);

@@ -5,7 +5,7 @@ import { displayUrl } from '../chain/rpc.js';
  * Threads beside the load that ask the endpoints over connections of their own: for checks that would cost the load
  * thread too much.
  *
- * @import { EngineConfig, Headers, Rpc } from '../contracts/chain.d.ts'
+ * @import { NetworkConfig, Rpc } from '../contracts/chain.d.ts'
  * @import { Clock } from '../contracts/load.d.ts'
  *
  * @typedef {object} SideTask plain data
@@ -13,9 +13,7 @@ import { displayUrl } from '../chain/rpc.js';
  * @property {{connections?: number}} task connections: to each endpoint, one at random for each call; 1 by default
  * @property {string[]} urls
  * @property {string[]} names of the endpoints in messages, without credentials
- * @property {Headers} headers of the user
- * @property {boolean} insecure
- * @property {number} requestTimeoutMs
+ * @property {NetworkConfig} network
  *
  * @typedef {{why: string}} Failure the reason why there is no result
  */
@@ -78,16 +76,15 @@ export class SideThreads {
   /** @type {SideThread[]} */
   #threads = [];
 
-  /** @param {{config: EngineConfig, urls: URL[], clock: Clock}} options */
+  /** @param {{network: NetworkConfig, urls: URL[], clock: Clock}} options */
   constructor(options) {
     this.#options = options;
   }
 
   /** @param {URL} module @param {object} task plain data @param {(message: any) => void} [onMessage] @returns {SideThread} */
   open(module, task, onMessage) {
-    const { config, urls, clock } = this.#options;
-    const { headers, insecure, requestTimeoutMs } = config;
-    const endpoints = { urls: urls.map(String), names: urls.map(displayUrl), headers, insecure, requestTimeoutMs };
+    const { network, urls, clock } = this.#options;
+    const endpoints = { urls: urls.map(String), names: urls.map(displayUrl), network };
     const thread = new SideThread({ module: String(module), task, ...endpoints }, clock, onMessage);
     this.#threads.push(thread);
     return thread;

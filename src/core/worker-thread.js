@@ -6,7 +6,7 @@
  * @property {{urls: string[], sendUrl: string | null, names: string[], home: number, identity?: ChainIdentityState}} endpoints home: index of the
  *   endpoint of its wallets
  * @property {WalletState[]} wallets
- * @property {{name: string, settings: Settings, state: WorkloadState}} workload
+ * @property {WorkloadState} workload
  * @property {(Omit<ChainTools, 'signer' | 'fees'> & {signer: null, fees: FeeState}) | null} chain
  * @property {BatchFacts} batches as learned in the set-up
  * @property {boolean} wantsSamples
@@ -30,8 +30,8 @@ import { ThreadEngine } from './engine.js';
 import { Account } from './nonces.js';
 
 /**
- * @import { BatchFacts, EngineConfig, FeeState, SeenBlock, WalletState } from '../contracts/chain.d.ts'
- * @import { Clock, Sample, Schedule, Settings, SnapshotState, WorkloadState } from '../contracts/load.d.ts'
+ * @import { BatchFacts, FeeState, SeenBlock, WalletState } from '../contracts/chain.d.ts'
+ * @import { Clock, EngineConfig, Sample, Schedule, SnapshotState, WorkloadState } from '../contracts/load.d.ts'
  * @import { StopReason } from './driver.js'
  * @import { ChainIdentityState } from '../chain/chain-identity.js'
  * @import { Endpoints } from '../chain/endpoints.js'
@@ -46,7 +46,7 @@ const SAMPLES_WAIT_MS = 200;
 
 /** @param {Task} task @param {MessagePort} port */
 async function work(task, port) {
-  const { wallets, chain } = task;
+  const { config, wallets, chain } = task;
   /** @param {WorkerMessage} message */
   const post = (message) => port.postMessage(message);
   /** @param {StopReason} reason @param {Error} [error] */
@@ -59,15 +59,16 @@ async function work(task, port) {
   const batcher = createBatcher(clock, (samples) => post({ type: 'samples', samples }));
   const accounts = wallets.map((state, position) => new Account(position, Wallet.fromState(state)));
   const addresses = wallets.map(({ address }) => address);
-  const { name, settings, state } = task.workload;
-  const workload = await createWorkload(name, { rpc, settings, state, addresses, clock, connect });
+  const { workload: settings } = config;
+  const given = { rpc, settings, state: task.workload, addresses, clock, connect };
+  const workload = await createWorkload(settings.workload, given);
   const onSample = task.wantsSamples ? batcher.add : null;
   /** @param {string} name @param {unknown} message */
   const onMessage = (name, message) => post({ type: 'observed', name, message });
   const signing = chain === null ? null : { ...chain, signer: await createSigner(), fees: createFees(chain.fees) };
   const load = { ...task, accounts, workload, onSample, onMessage, traffic: endpoints.stats };
   const engine = new ThreadEngine({ ...load, clock, rpc, chain: signing, onBlock, onStop });
-  catchStrayErrors(name, onStop);
+  catchStrayErrors(settings.workload, onStop);
   const methods = methodsOf(engine, endpoints, task, batcher.flush, () => port.close());
   const call = (/** @type {Method} */ method, /** @type {any[]} */ args) =>
     method in methods ? methods[method]?.(...args) : /** @type {any} */ (engine)[method](...args);
@@ -142,7 +143,7 @@ function openThreadEndpoints({ config, endpoints, batches }, clock) {
   const { home, identity } = endpoints;
   const urls = endpoints.urls.map((url) => new URL(url));
   const sendUrl = endpoints.sendUrl === null ? null : new URL(endpoints.sendUrl);
-  return openNetwork(config, { urls, sendUrl, clock, home, batches, identity });
+  return openNetwork(config.network, { urls, sendUrl, clock, home, batches, identity });
 }
 
 /**

@@ -23,8 +23,8 @@ import { shares } from './pacer.js';
 import { requestStop } from './stop.js';
 
 /**
- * @import { EngineConfig, SeenBlock } from '../contracts/chain.d.ts'
- * @import { Clock, Engine, Plan, Sample, Schedule, Settings, Snapshot, SnapshotState, Stop, Workload } from '../contracts/load.d.ts'
+ * @import { SeenBlock } from '../contracts/chain.d.ts'
+ * @import { Clock, Engine, EngineConfig, Plan, Sample, Schedule, Snapshot, SnapshotState, Stop, Workload } from '../contracts/load.d.ts'
  * @import { Output } from '../contracts/output.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { StressError } from '../errors.js'
@@ -75,7 +75,7 @@ class WorkerHandle {
     this.#worker = new Worker(new URL('./worker-thread.js', import.meta.url), { workerData: task });
     this.#worker.on('message', (message) => this.#onMessage(message));
     this.#worker.on('error', (error) => this.#died(error.message, error));
-    this.#worker.on('exit', (code) => this.#died(`it exited with ${code}`, exitError(task.workload.name)));
+    this.#worker.on('exit', (code) => this.#died(`it exited with ${code}`, exitError(task.config.workload.workload)));
     this.ready = this.#answerTo(0, ANSWER_MS);
   }
 
@@ -351,7 +351,6 @@ class WorkerPool {
  *
  * @typedef {object} EngineParts
  * @property {EngineConfig} config
- * @property {number} workers
  * @property {URL[]} urls
  * @property {URL | null} sendUrl as in EndpointOptions
  * @property {Endpoints} endpoints
@@ -364,7 +363,6 @@ class WorkerPool {
  * @property {Schedule | null} schedule
  * @property {Account[]} accounts
  * @property {Workload} workload
- * @property {Settings} settings of the workload
  * @property {ChainTools | null} chain null: plain calls
  */
 
@@ -374,7 +372,7 @@ export async function createEngine(parts) {
   const listeners = [...outputs.flatMap((output) => output.block?.bind(output) ?? []), parts.onBlock ?? []].flat();
   /** @param {SeenBlock} block */
   const onBlock = (block) => listeners.forEach((listener) => listener(block));
-  if (parts.workers > 1) return WorkerPool.start({ ...parts, tasks: tasksOf(parts), onBlock });
+  if (parts.config.load.workers > 1) return WorkerPool.start({ ...parts, tasks: tasksOf(parts), onBlock });
   const wanting = outputs.flatMap((output) => output.sample?.bind(output) ?? []);
   /** @param {Sample} sample */
   const onSample = (sample) => wanting.forEach((want) => want(sample));
@@ -394,12 +392,15 @@ export async function createEngine(parts) {
 
 /** @param {EngineParts} parts @returns {Task[]} */
 function tasksOf(parts) {
-  const { config, workers, urls, endpoints, schedule, accounts, settings, chain } = parts;
+  const { config, urls, endpoints, schedule, accounts, chain } = parts;
+  const { load, network, workload } = config;
+  const { workers } = load;
   const slices = splitSlice({ offset: 0, threads: accounts.length }, workers);
   const sharesOfRate = shares(slices.map(({ threads }) => threads));
+  // The first workers get the remainder.
+  const connectionsOf = (/** @type {number} */ i) => Math.floor((network.connections + workers - 1 - i) / workers);
   return slices.map(({ offset: first, threads: count }, i) => ({
-    // The first workers get the remainder.
-    config: { ...config, connections: Math.floor((config.connections + workers - 1 - i) / workers) },
+    config: { load, network: { ...network, connections: connectionsOf(i) }, workload },
     wantsSamples: parts.outputs.some((output) => output.sample !== undefined),
     observers: parts.observers,
     schedule,
@@ -413,7 +414,7 @@ function tasksOf(parts) {
     },
     batches: endpoints.rpc.batchFacts(),
     wallets: accounts.slice(first, first + count).map(({ wallet }) => wallet.toState()),
-    workload: { name: String(settings.workload), settings, state: parts.workload.handOver(first, count) },
+    workload: parts.workload.handOver(first, count),
     chain: chain && {
       ...chain,
       signer: null,

@@ -146,7 +146,7 @@ class RunGas {
 
 /** @type {ObserverRow} */
 export const gas = {
-  open: async ({ gasPerSecond }, { rpc, wallets, inclusion, ratePerSecond, ...load }) => {
+  open: async ({ load: { gasPerSecond } }, { rpc, wallets, inclusion, ratePerSecond, ...load }) => {
     if (inclusion === null) return null;
     const isAsked = gasPerSecond !== null && ratePerSecond !== null;
     return new RunGas({

@@ -534,7 +534,7 @@ async function lackOf(rpc, level) {
 
 /** @type {ObserverRow} */
 export const ladder = {
-  open: async ({ ladder: asked }, { rpc, inclusion }) =>
+  open: async ({ network: { ladder: asked } }, { rpc, inclusion }) =>
     asked.length === 0 || inclusion === null
       ? null
       : new RunLadder({ asked, ...(await chooseLevels(rpc, asked, inclusion === 'sync')) }),

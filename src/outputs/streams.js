@@ -3,7 +3,7 @@ import { hanging } from '../text.js';
 import { StatusLine, columnsOf } from './terminal.js';
 
 /**
- * @import { Config } from '../contracts/load.d.ts'
+ * @import { OutputConfig } from '../contracts/output.d.ts'
  * @import * as Contract from '../contracts/output.d.ts'
  * @import { Stats } from 'node:fs'
  * @import { Writable } from 'node:stream'
@@ -89,12 +89,12 @@ function isOneFile(a, b) {
   return a.dev === b.dev && a.ino === b.ino;
 }
 
-/** Standard output, unless a program reads it. @param {Pick<Config, 'out' | 'intervals'>} config @returns {OutputStream} */
+/** Standard output, unless a program reads it. @param {Pick<OutputConfig, 'out' | 'intervals'>} config @returns {OutputStream} */
 export function streamForPeople({ out, intervals }) {
   return out === '-' || intervals === '-' ? stderr : stdout;
 }
 
-/** @param {Pick<Config, 'out' | 'intervals' | 'quiet'>} config @param {string} text printable */
+/** @param {Pick<OutputConfig, 'out' | 'intervals' | 'quiet'>} config @param {string} text printable */
 export function say(config, text) {
   if (config.quiet) return;
   const stream = streamForPeople(config);

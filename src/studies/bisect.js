@@ -21,7 +21,7 @@ import { runStudy } from './study.js';
  * commit, in an order drawn by chance, until src/studies/bisection.js is sure.
  *
  * @import { Config } from '../contracts/load.d.ts'
- * @import { BisectFile, BisectPair, Parts } from '../contracts/study.d.ts'
+ * @import { BisectFile, BisectPair, Parts, StudyConfig } from '../contracts/study.d.ts'
  * @import { BisectionEnd } from './bisection.js'
  * @import { Made, TOOLS, Wanted } from './experiment.js'
  * @import { Commit, Range } from './git-range.js'
@@ -34,31 +34,31 @@ const NO_ROOM = /no space left on device/i;
 /** A commit cannot be built or started, or its run measures nothing. */
 class Untestable extends Error {}
 
-/** @param {Config} config @param {Parts} parts @param {Partial<typeof TOOLS>} [tools] */
-export async function bisect(config, parts, tools) {
-  const { good, bad, repository, study } = config;
+/** @param {Pick<Config, 'chain' | 'study'>} config @param {Parts} parts @param {Partial<typeof TOOLS>} [tools] */
+export async function bisect({ study, chain: { rpc } }, parts, tools) {
+  const { good, bad, repository } = study;
   const range = await readRange(repository, { good: String(good), bad: String(bad) });
   await parts.checkCell([], study.env);
   const plan = {
     kind: /** @type {const} */ ('bisect'),
-    folder: config.dir ?? 'bisect',
+    folder: study.dir ?? 'bisect',
     inner: 'runs',
     begin: (/** @type {BisectFile | null} */ before) => {
-      const seed = config.seed ?? before?.seed ?? randomInt(2 ** 32);
-      const asked = askedOf(config, range, seed);
+      const seed = study.seed ?? before?.seed ?? randomInt(2 ** 32);
+      const asked = askedOf(study, range, seed);
       return { asked, seed, skipped: before?.skipped ?? {}, pairs: [], commits: [], result: null };
     },
     optionsOf: (/** @type {BisectFile} */ { asked }) => asked,
     tools,
   };
-  return runStudy(config, parts, plan, (begun) => new BisectRun(begun, range));
+  return runStudy(study, parts, plan, (begun) => new BisectRun(begun, range, rpc[0]));
 }
 
-/** @param {Config} config @param {Range} range @param {number} seed */
-function askedOf({ build, start, metrics, equivalent, study }, { commits, good }, seed) {
+/** @param {StudyConfig} study @param {Range} range @param {number} seed */
+function askedOf({ build, start, metrics, equivalent, options }, { commits, good }, seed) {
   const command = (/** @type {string} */ text) => commandWords(fingerprint(text));
   return {
-    ...optionTexts(study.options),
+    ...optionTexts(options),
     ...{ '--good': good.id, '--bad': commits[commits.length - 1].id, '--start': command(String(start)) },
     ...(build === null ? {} : { '--build': command(build) }),
     ...{ '--metric': metrics[0], '--equivalent': `${100 * equivalent}%`, '--seed': String(seed) },
@@ -68,6 +68,7 @@ function askedOf({ build, start, metrics, equivalent, study }, { commits, good }
 class BisectRun {
   #study;
   #range;
+  #url;
   #metric;
   #bisection;
   /** The good commit, then those of the range: by position. @type {Commit[]} */
@@ -78,11 +79,12 @@ class BisectRun {
   /** @type {number[]} */
   exitCodes = [];
 
-  /** @param {Study<BisectFile>} study @param {Range} range */
-  constructor(study, range) {
+  /** @param {Study<BisectFile>} study @param {Range} range @param {URL} url of the node */
+  constructor(study, range, url) {
     const { config, parts } = study;
     this.#study = study;
     this.#range = range;
+    this.#url = url;
     this.#metric = metricOf(config.metrics[0]);
     this.#commits = [range.good, ...range.commits];
     this.#bisection = new Bisection(range.commits.length, config.equivalent);
@@ -187,7 +189,7 @@ class BisectRun {
       ...{ name, file, label: `pair ${pairs.length + 1}, ${name}` },
       ...{ done: pairs.length, all: pairs.length + this.#bisection.pairsLeft() },
       limitMs: timeLimitMs === null ? undefined : timeLimitMs - this.#elapsedMs,
-      node: { name: '--start', command: String(config.start), url: config.rpc[0], ...node },
+      node: { name: '--start', command: String(config.start), url: this.#url, ...node },
       ...{ tries: 2, accepts: isVerified },
     };
   }

@@ -72,16 +72,17 @@ export class Capacity {
     this.#config = config;
     this.#clock = clock;
     this.#startUs = clock.nowUs();
-    const { keys, offset, study } = config;
+    const { load, study } = config;
+    const { keys, offset } = config.wallets;
     this.#mostWallets = keys === null ? MOST_WALLETS : Math.min(MOST_WALLETS, keyFileSource(keys).size - offset);
     this.#wallets =
-      study.options.threads === undefined ? Math.min(config.threads, Math.max(1, this.#mostWallets)) : config.threads;
-    this.#inFlight = config.inFlight;
+      study.options.threads === undefined ? Math.min(load.threads, Math.max(1, this.#mostWallets)) : load.threads;
+    this.#inFlight = load.inFlight;
     this.#first = { threads: this.#wallets, inFlight: this.#inFlight };
   }
 
   get runMs() {
-    const { durationMs } = this.#config;
+    const { durationMs } = this.#config.load;
     if (durationMs !== null) return durationMs;
     // One more, because the position of the first block is unknown.
     return this.#intervalMs === null ? FIRST_RUN_MS : Math.max(SHORTEST_MS, (BLOCKS_PER_RUN + 1) * this.#intervalMs);
@@ -98,14 +99,14 @@ export class Capacity {
    * @returns {number | null} null: as the user's options say, or not known
    */
   get #warmupMs() {
-    const { warmupMs, study } = this.#config;
-    if (warmupMs !== 'auto' || study.searched?.unit !== undefined || this.#latencyMs === null) return null;
+    const { load, study } = this.#config;
+    if (load.warmupMs !== 'auto' || study.searched?.unit !== undefined || this.#latencyMs === null) return null;
     const blocksMs = 1000 * warmupSeconds('auto', (this.#intervalMs ?? 0) / 1000);
     return Math.max(blocksMs, LATENCIES_PER_WARMUP * this.#latencyMs);
   }
 
   get limitMs() {
-    return this.#config.timeLimitMs ?? Math.max(SHORTEST_SEARCH_MS, BLOCKS_PER_SEARCH * (this.#intervalMs ?? 0));
+    return this.#config.study.timeLimitMs ?? Math.max(SHORTEST_SEARCH_MS, BLOCKS_PER_SEARCH * (this.#intervalMs ?? 0));
   }
 
   get leftMs() {
@@ -121,7 +122,7 @@ export class Capacity {
 
   /** @returns {bigint | null} null: no limit */
   get #leftWei() {
-    const { maxSpendWei } = this.#config;
+    const { maxSpendWei } = this.#config.wallets;
     if (maxSpendWei === null) return null;
     return maxSpendWei > this.#spentWei ? maxSpendWei - this.#spentWei : 0n;
   }
@@ -202,6 +203,6 @@ export class Capacity {
   }
 
   get #isOfCalls() {
-    return isCallWorkload(this.#config.workload);
+    return isCallWorkload(this.#config.workload.workload);
   }
 }

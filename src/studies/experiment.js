@@ -9,9 +9,9 @@ import { isWhole, readIfAny, reader } from './run-files.js';
 import { runCommand, startNode } from './shell-commands.js';
 
 /**
- * @import { Config, Stop } from '../contracts/load.d.ts'
+ * @import { Stop } from '../contracts/load.d.ts'
  * @import { RunFile } from '../contracts/run-file.d.ts'
- * @import { Parts } from '../contracts/study.d.ts'
+ * @import { Parts, StudyConfig } from '../contracts/study.d.ts'
  * @import { NodeCommand } from './shell-commands.js'
  */
 
@@ -136,7 +136,7 @@ export class Experiment {
   /** When the first run of this command began, and how many steps were done before it. @type {{us: number, done: number} | null} */
   #first = null;
 
-  /** @param {{config: Config, parts: Parts, folder: string, tools?: Partial<typeof TOOLS>}} given */
+  /** @param {{config: StudyConfig, parts: Parts, folder: string, tools?: Partial<typeof TOOLS>}} given */
   constructor({ config, parts, folder, tools }) {
     this.#config = config;
     this.#parts = parts;
@@ -212,7 +212,7 @@ export class Experiment {
   }
 
   /** @param {Wanted} wanted @returns {Promise<Finished>} */
-  async #runOn({ file, args = [], env = this.#config.study.env, node }) {
+  async #runOn({ file, args = [], env = this.#config.env, node }) {
     const { clock, stop } = this.#parts;
     const out = join(this.#folder, file);
     const start = () => this.#tools.runChild({ args, env, out, stop });

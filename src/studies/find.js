@@ -19,7 +19,7 @@ import { CONFIDENCE, MAX_TRIALS, ThresholdEstimate } from './threshold-estimate.
 /**
  * @import { Config } from '../contracts/load.d.ts'
  * @import { RunFile, Threshold } from '../contracts/run-file.d.ts'
- * @import { Find, Parts, Searched, SweepCell, SweepFile, Trial } from '../contracts/study.d.ts'
+ * @import { Find, Parts, Searched, StudyConfig, SweepCell, SweepFile, Trial } from '../contracts/study.d.ts'
  * @import { Made, TOOLS, Wanted } from './experiment.js'
  * @import { Study } from './study.js'
  * @import { End } from './threshold-estimate.js'
@@ -74,27 +74,28 @@ const MEASURED = Object.freeze([EXIT.ok, EXIT.nothingVerified]);
  *   wallets and of operations in flight as well, and has a time limit
  */
 export async function search(config, parts, { tools, isCapacity = false } = {}) {
-  const { env, searched, bracket } = config.study;
+  const { study } = config;
+  const { env, searched, bracket } = study;
   const capacity = isCapacity ? new Capacity(config, parts.clock) : null;
-  if (config.repeat !== null) throw new UsageError('--find repeats runs where it needs to: leave --repeat out');
+  if (study.repeat !== null) throw new UsageError('--find repeats runs where it needs to: leave --repeat out');
   const { name, lowest, unit = '' } = /** @type {Searched} */ (searched);
   const first = bracket?.from ?? String(lowest);
   for (const value of [first, bracket?.to ?? first])
     await parts.checkCell([`--${name}=${value}${unit}`, ...(capacity?.args ?? [])], env);
   const find = {
     name,
-    until: config.until.map(({ expression }) => expression),
+    until: study.until.map(({ expression }) => expression),
     estimate: null,
     low: null,
     high: null,
     confidence: CONFIDENCE,
-    rateHeld: conditionsOf(config).includes(HELD),
-    ...(isCapacity && { range: bracketText(config.study) }),
+    rateHeld: conditionsOf(study).includes(HELD),
+    ...(isCapacity && { range: bracketText(study) }),
     sharp: false,
     words: '',
     trials: [],
   };
-  const plan = planOf(config, find);
+  const plan = planOf(study, find);
   /** @type {Find['trials']} */
   let earlier = [];
   const begin = (/** @type {SweepFile | null} */ before) => {
@@ -102,25 +103,24 @@ export async function search(config, parts, { tools, isCapacity = false } = {}) 
     return plan.begin(before);
   };
   return runStudy(
-    config,
+    study,
     parts,
     { ...plan, begin, inner: 'find', tools },
-    (study) => new Search(study, capacity, earlier),
+    (begun) => new Search(begun, config, capacity, earlier),
   );
 }
 
-/** @param {Config['study']} study @returns {string} the given range, with its unit */
+/** @param {StudyConfig} study @returns {string} the given range, with its unit */
 function bracketText({ bracket, searched }) {
   return [bracket?.from, bracket?.to].flatMap((end) => (end == null ? [] : `${end}${searched?.unit ?? ''}`)).join('..');
 }
 
-/** What stress find will do, and for how long. @param {Config} config */
-function startText(config) {
-  const { rpc, timeLimitMs } = config;
-  const [url] = rpc;
+/** What stress find will do, and for how long. @param {StudyConfig} study @param {URL | undefined} url */
+function startText(study, url) {
+  const { timeLimitMs } = study;
   const where = url === undefined ? 'the embedded chain, which says what this machine can do' : displayUrl(url);
   const time = timeLimitMs === null ? SEARCH_TIME : timeText(timeLimitMs / 1000);
-  const conditions = conditionsOf(config).map(({ expression }) => expression);
+  const conditions = conditionsOf(study).map(({ expression }) => expression);
   return `search for the highest rate with ${conditions.join(', ')} at ${where}, for ${time}; Ctrl-C ends it, and the same command resumes it`;
 }
 
@@ -138,6 +138,7 @@ const MORE = 1.5;
 
 class Search {
   #study;
+  #config;
   #find;
   #searched;
   /** @type {{lowest: number, highest: number}} */
@@ -160,14 +161,15 @@ class Search {
   /** Operations per unit of the value. @type {number | null} */
   #operations;
 
-  /** @param {Study<SweepFile>} study @param {Capacity | null} capacity @param {Find['trials']} earlier */
-  constructor(study, capacity, earlier) {
-    const durationMs = capacity?.runMs ?? study.config.durationMs;
+  /** @param {Study<SweepFile>} study @param {Config} config @param {Capacity | null} capacity @param {Find['trials']} earlier */
+  constructor(study, config, capacity, earlier) {
+    const durationMs = capacity?.runMs ?? config.load.durationMs;
     this.#study = study;
+    this.#config = config;
     this.#capacity = capacity;
     this.#earlier = new Map(earlier.map((trial) => [trial.file, trial.othersShare]));
     this.#find = /** @type {Find} */ (study.file.find);
-    this.#searched = /** @type {Searched} */ (study.config.study.searched);
+    this.#searched = /** @type {Searched} */ (study.config.searched);
     const { name, lowest, highest, unit } = this.#searched;
     this.#operations = unit === undefined ? 1 : null;
     const fewest = name === 'rate' && unit === undefined ? MIN_OPERATIONS / ((durationMs ?? 1000) / 1000) : lowest;
@@ -186,8 +188,8 @@ class Search {
   /** @returns {AsyncGenerator<Wanted, SweepFile['end'], Made>} */
   async *steps() {
     const { config, parts } = this.#study;
-    const { from = null, to = null } = config.study.bracket ?? {};
-    if (this.#capacity !== null) parts.say(startText(config));
+    const { from = null, to = null } = config.bracket ?? {};
+    if (this.#capacity !== null) parts.say(startText(config, this.#config.chain.rpc[0]));
     // stress find needs the pilot for the interval of the blocks and the latency as well.
     const measured = from === null || this.#capacity !== null ? yield* this.#pilot(from === null) : null;
     const guess = to !== null ? null : from !== null ? Number(from) : measured;
@@ -314,7 +316,8 @@ class Search {
    * @returns {AsyncGenerator<Wanted, {made: Made, file: string}, Made>} without a run if it would cost too much
    */
   async *#measure(settings, number, { name, label }) {
-    const { config, parts, file: sweepFile } = this.#study;
+    const { parts, file: sweepFile } = this.#study;
+    const { load, wallets } = this.#config;
     const done = this.#find.trials.length;
     for (;;) {
       const startUs = parts.clock.nowUs();
@@ -324,7 +327,7 @@ class Search {
         args: [...argsOf({ settings }), ...(this.#capacity?.args ?? [])],
         accepts: ({ run, exitCode }) => run !== null && MEASURED.includes(exitCode),
         // A short window is a choice of this study.
-        warns: this.#capacity === null || config.durationMs !== null,
+        warns: this.#capacity === null || load.durationMs !== null,
       };
       const { run, exitCode, complaint, isKept } = made;
       if (run !== null) this.#capacity?.learn(run, isKept ? 0 : (parts.clock.nowUs() - startUs) / 1000);
@@ -332,7 +335,7 @@ class Search {
         sweepFile.environment ??= environmentOf(run);
         return { made, file };
       }
-      if (exitCode === EXIT.refused && config.maxSpendWei !== null && done > 0)
+      if (exitCode === EXIT.refused && wallets.maxSpendWei !== null && done > 0)
         return { made: { ...made, run: null }, file };
       if (!this.#capacity?.undo()) throw failure(name, made);
       parts.say(`the search goes on with as many as before: ${complaint}`);
@@ -346,7 +349,7 @@ class Search {
     const { cells } = file;
     const found = cells.find(({ settings }) => settings[name] === `${value}${unit}`);
     if (found !== undefined) return found;
-    const [cell] = planCells([{ name, values: [`${value}${unit}`] }], config.study.options).map(cellOf);
+    const [cell] = planCells([{ name, values: [`${value}${unit}`] }], config.options).map(cellOf);
     cells.push(cell);
     cells.sort((a, b) => Number.parseFloat(a.settings[name]) - Number.parseFloat(b.settings[name]));
     return cell;

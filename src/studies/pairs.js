@@ -14,9 +14,9 @@ import { MAX_FALSE_ALARMS } from './statistics.js';
 import { runStudy } from './study.js';
 
 /**
- * @import { Config } from '../contracts/load.d.ts'
+ * @import { Config, LoadConfig } from '../contracts/load.d.ts'
  * @import { RunFile } from '../contracts/run-file.d.ts'
- * @import { Both, PairsFile, Parts, Sequential } from '../contracts/study.d.ts'
+ * @import { Both, PairsFile, Parts, Sequential, StudyConfig } from '../contracts/study.d.ts'
  * @import { Made, TOOLS, Wanted } from './experiment.js'
  * @import { Study } from './study.js'
  */
@@ -47,37 +47,37 @@ const MAX_FIRST_MS = 5000;
 const TIME_LIMIT_MS = 20 * 60_000;
 
 /**
- * @param {Config} config
+ * @param {Pick<Config, 'load' | 'study'>} config
  * @param {Parts} parts
  * @param {Partial<typeof TOOLS>} [tools]
  * @returns {Promise<Both>} also if interrupted (parts.stop)
  */
-export async function runPairs(config, parts, tools) {
-  for (const side of SIDES) await parts.checkCell([], envOf(config, side));
+export async function runPairs({ load, study }, parts, tools) {
+  for (const side of SIDES) await parts.checkCell([], envOf(study, side));
   const plan = {
     kind: /** @type {const} */ ('pairs'),
-    folder: config.dir ?? 'compare',
+    folder: study.dir ?? 'compare',
     begin: (/** @type {PairsFile | null} */ before) => {
-      const seed = config.seed ?? before?.seed ?? randomInt(2 ** 32);
-      return { seed, asked: askedOf(config, seed), failures: before?.failures ?? [] };
+      const seed = study.seed ?? before?.seed ?? randomInt(2 ** 32);
+      return { seed, asked: askedOf(study, seed), failures: before?.failures ?? [] };
     },
     optionsOf: (/** @type {PairsFile} */ { asked }) => asked,
     tools,
   };
-  const { steps } = await runStudy(config, parts, plan, (study) => new Pairs(study));
+  const { steps } = await runStudy(study, parts, plan, (begun) => new Pairs(begun, load));
   return steps.both;
 }
 
-/** What must not change in the course of a comparison. @param {Config} config @param {number} seed @returns {Record<string, string>} */
+/** What must not change in the course of a comparison. @param {StudyConfig} config @param {number} seed @returns {Record<string, string>} */
 function askedOf(config, seed) {
-  const { study, restMs, untilSure, repeat, equivalent } = config;
+  const { options, restMs, untilSure, repeat, equivalent } = config;
   const sides = SIDES.flatMap((side) => {
     const { url, command } = sideOf(config, side);
     const start = command === null ? [] : [[`--start-${side}`, commandWords(fingerprint(command))]];
     return [[`--rpc-${side}`, displayUrl(url)], ...start];
   });
   return {
-    ...optionTexts(study.options),
+    ...optionTexts(options),
     ...Object.fromEntries(sides),
     '--rest': restText(restMs),
     ...(untilSure
@@ -86,23 +86,24 @@ function askedOf(config, seed) {
   };
 }
 
-/** @param {Config} config @param {Side} side */
+/** @param {StudyConfig} config @param {Side} side */
 function sideOf({ rpcA, rpcB, startA, startB }, side) {
   return { url: /** @type {URL} */ (side === 'a' ? rpcA : rpcB), command: side === 'a' ? startA : startB };
 }
 
-/** @param {Config} config @param {Side} side @returns {NodeJS.ProcessEnv} passes the URL, so that no process list shows its secrets */
+/** @param {StudyConfig} config @param {Side} side @returns {NodeJS.ProcessEnv} passes the URL, so that no process list shows its secrets */
 function envOf(config, side) {
-  return { ...config.study.env, STRESS_RPC: sideOf(config, side).url.href };
+  return { ...config.env, STRESS_RPC: sideOf(config, side).url.href };
 }
 
-/** The metrics that decide: those of --metric and of --fail-if. @param {Pick<Config, 'metrics' | 'failIf'>} config */
+/** The metrics that decide: those of --metric and of --fail-if. @param {Pick<StudyConfig, 'metrics' | 'failIf'>} config */
 function decidingMetrics({ metrics, failIf }) {
   return [...new Set([...metrics, ...failIf.map(({ metric }) => metric)])];
 }
 
 class Pairs {
   #study;
+  #load;
   /** The metrics that --until-sure tests: their intervals hold together (C. Bonferroni, 1936). */
   #tested;
   #limitMs;
@@ -110,9 +111,10 @@ class Pairs {
   /** @type {Record<Side, {runs: RunFile[], files: string[]}>} */
   #made = { a: { runs: [], files: [] }, b: { runs: [], files: [] } };
 
-  /** @param {Study<PairsFile>} study */
-  constructor(study) {
+  /** @param {Study<PairsFile>} study @param {LoadConfig} load */
+  constructor(study, load) {
     this.#study = study;
+    this.#load = load;
     const { timeLimitMs, untilSure, equivalent, ...config } = study.config;
     const names = decidingMetrics(config);
     const alpha = MAX_FALSE_ALARMS / names.length;
@@ -212,16 +214,17 @@ class Pairs {
     const [a, b] = SIDES.map((side) => displayUrl(sideOf(config, side).url));
     parts.say(`A is ${a}, B is ${b}; a first run on each is not measured`);
     const startedUs = parts.clock.nowUs();
-    const durationMs = config.durationMs ?? MAX_FIRST_MS;
+    const { durationMs: givenMs, stages } = this.#load;
+    const durationMs = givenMs ?? MAX_FIRST_MS;
     // With stages, the first run goes through all of them.
-    const args = config.stages === null ? [`--duration=${Math.min(MAX_FIRST_MS, durationMs)}ms`] : [];
+    const args = stages === null ? [`--duration=${Math.min(MAX_FIRST_MS, durationMs)}ms`] : [];
     for (const side of SIDES) {
       const label = `first run on ${side.toUpperCase()}`;
       const file = `first-${side}.json`;
       const wanted = { ...this.#wanted(side, 1, 1), file, label, args, isMeasured: false, tries: TRIES };
       this.#checked(wanted, yield wanted);
     }
-    const moreMs = config.stages === null ? Math.max(0, durationMs - MAX_FIRST_MS) : 0;
+    const moreMs = stages === null ? Math.max(0, durationMs - MAX_FIRST_MS) : 0;
     return parts.clock.nowUs() - startedUs + 2000 * moreMs;
   }
 

@@ -13,8 +13,7 @@ import { isWhole, readIfAny, reader, schemaOf } from './run-files.js';
  * continues a study after an interrupt, a kill -9 or a full disk: the engine gives it the runs that are in the folder, and
  * makes the others.
  *
- * @import { Config } from '../contracts/load.d.ts'
- * @import { Parts, StudyFile } from '../contracts/study.d.ts'
+ * @import { Parts, StudyConfig, StudyFile } from '../contracts/study.d.ts'
  * @import { Made, TOOLS, Wanted } from './experiment.js'
  */
 
@@ -33,7 +32,7 @@ import { isWhole, readIfAny, reader, schemaOf } from './run-files.js';
 /**
  * @template {StudyFile} F
  * @typedef {object} Study
- * @property {Config} config
+ * @property {StudyConfig} config
  * @property {Parts} parts
  * @property {string} folder
  * @property {F} file
@@ -51,7 +50,7 @@ import { isWhole, readIfAny, reader, schemaOf } from './run-files.js';
 /**
  * @template {StudyFile} F
  * @template S
- * @param {Config} config
+ * @param {StudyConfig} config
  * @param {Parts} parts
  * @param {Plan<F>} plan
  * @param {(study: Study<F>) => S & Steps<F>} stepsOf

@@ -12,8 +12,7 @@ import { runStudy } from './study.js';
 import { sweepCsv, sweepMarkdown, sweepResult } from './sweep-text.js';
 
 /**
- * @import { Config } from '../contracts/load.d.ts'
- * @import { Find, Parts, SweepCell, SweepFile } from '../contracts/study.d.ts'
+ * @import { Find, Parts, StudyConfig, SweepCell, SweepFile } from '../contracts/study.d.ts'
  * @import { Made, TOOLS, Wanted } from './experiment.js'
  * @import { Cell } from './plan.js'
  * @import { Study } from './study.js'
@@ -41,10 +40,9 @@ export function addRun(cell, { run, exitCode, startedAt, complaint }, file) {
 /** Failed runs in a row that end the sweep. */
 const MAX_EMPTY_RUNS = 3;
 
-/** @param {Config} config @param {Parts} parts @param {Partial<typeof TOOLS>} [tools] */
-export async function sweep(config, parts, tools) {
-  const { study, repeat } = config;
-  checkSize(study.axes, repeat ?? 1);
+/** @param {StudyConfig} study @param {Parts} parts @param {Partial<typeof TOOLS>} [tools] */
+export async function sweep(study, parts, tools) {
+  checkSize(study.axes, study.repeat ?? 1);
   const cells = planCells(study.axes, study.options);
   for (const cell of cells) {
     try {
@@ -55,22 +53,22 @@ export async function sweep(config, parts, tools) {
       throw error instanceof UsageError ? new UsageError(words) : new InputError(words, error);
     }
   }
-  const plan = { ...planOf(config, null), outputs: ['sweep.csv', 'sweep.md'], inner: 'cells', tools };
-  return runStudy(config, parts, plan, (begun) => new Sweep(begun, cells));
+  const plan = { ...planOf(study, null), outputs: ['sweep.csv', 'sweep.md'], inner: 'cells', tools };
+  return runStudy(study, parts, plan, (begun) => new Sweep(begun, cells));
 }
 
-/** @param {Pick<Config, 'dir' | 'find'>} config of a sweep or a search */
+/** @param {Pick<StudyConfig, 'dir' | 'find'>} study of a sweep or a search */
 export function folderOf({ dir, find }) {
   return dir ?? (find === null ? 'sweep' : 'find');
 }
 
-/** What a sweep and a search have in common. @param {Config} config @param {Find | null} find */
-export function planOf(config, find) {
-  const { study, repeat, restMs, beforeCell } = config;
+/** What a sweep and a search have in common. @param {StudyConfig} study @param {Find | null} find */
+export function planOf(study, find) {
+  const { repeat, restMs, beforeCell } = study;
   const asked = { axes: study.axes, repeat: repeat ?? 1, restMs, options: study.options };
   return {
     kind: /** @type {const} */ ('sweep'),
-    folder: folderOf(config),
+    folder: folderOf(study),
     begin: (/** @type {SweepFile | null} */ before) => ({
       id: before?.id ?? randomUUID(),
       ...asked,

@@ -4,7 +4,7 @@ import { UsageError } from '../errors.js';
  * Which transport is used for a URL. Options are checked for every command, and the transports take long to load, so this
  * does not import them.
  *
- * @import { Config } from '../contracts/load.d.ts'
+ * @import { ChainConfig, NetworkConfig } from '../contracts/chain.d.ts'
  */
 
 /**
@@ -28,10 +28,11 @@ export function chooseTransport(name, url, noKeepAlive = false) {
 
 /**
  * Names of the transports of all endpoints.
- * @param {Pick<Config, 'transport' | 'noKeepAlive' | 'rpc' | 'sendRpc'>} config
+ * @param {Pick<NetworkConfig, 'transport' | 'noKeepAlive'>} network
+ * @param {Pick<ChainConfig, 'rpc' | 'sendRpc'>} chain
  * @throws {UsageError}
  */
-export function transportsOf({ transport, noKeepAlive, rpc, sendRpc }) {
+export function transportsOf({ transport, noKeepAlive }, { rpc, sendRpc }) {
   const urls = [...rpc, sendRpc ?? []].flat();
   const names = (urls.length === 0 ? [null] : urls).map((url) => chooseTransport(transport, url, noKeepAlive));
   return [...new Set(names)].join(', ');

@@ -68,10 +68,7 @@ export async function readCallSettings({ calls, data = null, checkRpc = null }) 
 /** @param {BuiltInOptions} options @returns {Promise<CallWorkload>} @throws {InputError | UsageError} */
 export default async function create({ settings, state, ...options }) {
   const { calls, method, params, mix = [] } = settings;
-  // Worker threads are not given endpoints among the settings.
-  const checkRpc = state?.checkUrl ? new URL(state.checkUrl) : (settings.checkRpc ?? null);
-  const given = { ...settings, checkRpc };
-  if (calls) return createCalls({ ...options, state, settings: given }, await readCallSettings({ ...given, calls }));
+  if (calls) return createCalls({ ...options, state, settings }, await readCallSettings({ ...settings, calls }));
   // Beside transactions the calls have figures of their own.
   const name = mix.length > 0 ? String(method) : undefined;
   const request = { name, method: String(method), params: params ?? [] };
@@ -85,7 +82,7 @@ function createCalls({ kit, rpc, settings, state, ...options }, { plan, data }) 
   const connect = /** @type {(url: URL) => Rpc} */ (options.connect);
   const { checkRpc = null } = settings;
   const head = needs.has('head') ? new Head(rpc, clock, state?.head) : null;
-  const other = checkRpc === null ? null : connect(checkRpc);
+  const other = checkRpc === null ? null : connect(new URL(checkRpc));
   const reference = other && new Reference(other, clock);
   const pages = data?.blocks.length ?? 1;
   const callsPerIteration = isPaged ? pages : 1;
@@ -150,7 +147,7 @@ function createCalls({ kit, rpc, settings, state, ...options }, { plan, data }) 
       callsPerIteration,
       data: data && { count: pages * data.pageSize, bytes: data.bytes, pageSize: data.pageSize },
     }),
-    handOver: () => ({ head: head?.state, addresses, checkUrl: checkRpc?.href }),
+    handOver: () => ({ head: head?.state, addresses }),
   };
 }
 

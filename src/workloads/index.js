@@ -17,7 +17,8 @@ import { checkedWorkload, loadWorkloadFile } from './user-file.js';
  *
  * @typedef {object} WorkloadOptions
  * @property {Rpc} rpc
- * @property {Settings} settings in a worker thread: plain data
+ * @property {Settings} settings
+ * @property {number} [threads] wallets of the load; not in a worker thread
  * @property {Clock} [clock] of the run
  * @property {(url: URL) => Rpc} [connect] opens another endpoint for the rest of the run
  * @property {(module: URL, task: object) => SideThread} [openThread] for the rest of the run; not in a worker thread
@@ -25,7 +26,7 @@ import { checkedWorkload, loadWorkloadFile } from './user-file.js';
  * @property {WorkloadState} [state] in a worker thread: the result of handOver() for its part
  * @property {readonly string[]} [addresses] in a worker thread: of its wallets
  *
- * @typedef {Pick<WorkloadOptions, 'rpc' | 'settings' | 'clock' | 'connect' | 'openThread'> & Given} BuiltInOptions
+ * @typedef {Pick<WorkloadOptions, 'rpc' | 'settings' | 'threads' | 'clock' | 'connect' | 'openThread'> & Given} BuiltInOptions
  *
  * @typedef {object} Given
  * @property {Kit} kit

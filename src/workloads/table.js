@@ -12,7 +12,7 @@ import { isWorkloadFile } from '../files.js';
  * @typedef {object} WorkloadRow
  * @property {boolean} [isCall] it makes plain calls
  * @property {Readonly<Record<string, SetRow>>} [sets] values of --set
- * @property {(settings: Settings) => string | null} [lacks] what the settings lack, in words that follow the name
+ * @property {(settings: Settings & {threads?: number}) => string | null} [lacks] what the settings lack, in words that follow the name
  *
  * @typedef {object} SetRow a number
  * @property {number} least
@@ -22,7 +22,7 @@ import { isWorkloadFile } from '../files.js';
  * @property {boolean} [isDecimal] it may have digits behind a point
  */
 
-/** @param {Settings} settings */
+/** @param {Settings & {threads?: number}} settings */
 const lacksReceivers = ({ threads, receivers = null }) => (receivers === null && threads === 1 ? NEEDS_TWO : null);
 
 /** Of payments between the wallets. */

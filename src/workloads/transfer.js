@@ -30,8 +30,8 @@ const MAX_IN_FLIGHT = 20;
 
 /** @param {BuiltInOptions} options @returns {TransactionWorkload} */
 export default function create(options) {
-  const { kit, rpc, state } = options;
-  const { receivers = null, createReceivers = null, payload = null, threads = 1 } = options.settings;
+  const { kit, rpc, state, threads = 1 } = options;
+  const { receivers = null, createReceivers = null, payload = null } = options.settings;
   const payments = createPayments(options, state);
   const { value, arePayers } = payments;
   const payloadOf = createPayloads(kit, payload);

@@ -124,7 +124,7 @@ describe('fuzz: the command line', () => {
       const env = { STRESS_MNEMONIC: given.mnemonic.text, STRESS_FUNDER_KEY: given.key.text };
       const { value: invocation, said } = await read(words, env);
       const secrets = Object.values(given).flatMap((one) => one.secrets);
-      assertHides(said + JSON.stringify(invocation?.config.redacted ?? ''), secrets);
+      assertHides(said + JSON.stringify(invocation?.config.outputs.redacted ?? ''), secrets);
     });
   });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import * as library from '../../src/index.js';
-import { optionsOf } from '../../src/cli/options.js';
+import { isOfCommandLine, optionsOf } from '../../src/cli/options.js';
 
 /** @import { IntervalRow, RunFile } from '../../src/index.d.ts' */
 /** @import * as Inside from '../../src/contracts/run-file.d.ts' */
@@ -63,7 +63,7 @@ describe('the types of the library', () => {
   it('have each option that the library takes', () => {
     const [, body = ''] = /interface RunOptions \{([\s\S]*?)\n\}/.exec(TYPES) ?? [];
     const typed = [...body.matchAll(/^ {2}(\w+)\?:/gm)].map(([, name]) => name);
-    const taken = optionsOf('run').filter(({ role }) => role !== 'output' && role !== 'instance');
+    const taken = optionsOf('run').filter((option) => !isOfCommandLine(option));
     assert.deepEqual(
       typed.sort(),
       taken.map(({ name }) => NAMES[name] ?? name.replace(/-(\w)/g, (_, letter) => letter.toUpperCase())).sort(),

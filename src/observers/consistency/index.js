@@ -102,7 +102,7 @@ export class OperationSampler {
 
 /** @type {ObserverRow} */
 export const consistency = {
-  open: async ({ check, checkShare: share }, { openThread, unlessStopped }) => {
+  open: async ({ network: { check, checkShare: share } }, { openThread, unlessStopped }) => {
     if (check.length === 0) return null;
     const task = { share, connections: CONNECTIONS };
     const module = new URL('thread.js', import.meta.url);

@@ -6,7 +6,7 @@ import { Health, isDownError } from '../../../src/chain/endpoint-health.js';
 import { Router, SPREADS } from '../../../src/chain/endpoints.js';
 import { merge } from '../../../src/stats/merge.js';
 import { SNAPSHOT } from '../../../src/stats/metrics.js';
-import { workersOf } from '../../../src/core/config.js';
+import { readOptions } from '../../../src/cli/config.js';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { asTransportError } from '../../../src/transport/http.js';
 import { createFakeClock } from '../../helpers/clock.js';
@@ -77,13 +77,13 @@ describe('Router.route()', () => {
     assert.deepEqual(ways(routeOf('sticky', [DOWN, DOWN], 1), 'submit', 'inclusion'), [1, 1]);
   });
 
-  it('every endpoint has as many workers as the others', () => {
-    const of = (/** @type {object} */ given) =>
-      workersOf({ workers: 1, threads: 100, connections: 64, rpc: [], ...given });
-    const rpc = [new URL('http://a'), new URL('http://b')];
-    assert.deepEqual([of({}), of({ workers: 3 })], [1, 3]);
-    assert.deepEqual([of({ rpc }), of({ rpc, workers: 3 }), of({ rpc, threads: 2, workers: 2 })], [2, 4, 2]);
-    assert.equal(of({ rpc, threads: 3, workers: 3 }), 2);
+  it('every endpoint has as many workers as the others', async () => {
+    const of = async (/** @type {object} */ given) =>
+      (await readOptions({ command: 'run', parsed: { threads: 100, ...given } })).config.load.workers;
+    const rpc = ['http://a', 'http://b'];
+    assert.deepEqual([await of({}), await of({ workers: 3 })], [1, 3]);
+    assert.deepEqual([await of({ rpc }), await of({ rpc, workers: 3 })], [2, 4]);
+    assert.deepEqual([await of({ rpc, threads: 2, workers: 2 }), await of({ rpc, threads: 3, workers: 3 })], [2, 2]);
   });
 });
 

@@ -41,7 +41,7 @@ function waiting(endpoints, { waitForMs = 30_000, chainId = 31337, isLastSending
   let end = null;
   const beganUs = clock.nowUs();
   const over = (/** @type {any} */ error) => void (end = { ms: (clock.nowUs() - beganUs) / 1000, error });
-  const config = { waitForMs, chainId, allowChain: null, rpc: urls, sendRpc, port: null };
+  const config = { waitForMs, chainId, allowChain: null, sendRpc };
   const notice = (/** @type {string} */ line) => void said.push(line);
   waitForEndpoints(config, { urls, endpoints: { rpcs, sending }, clock, signal: stop.signal, notice }).then(
     () => over(null),

@@ -26,7 +26,8 @@ describe('docs/config.schema.json', () => {
     writeFileSync(file, JSON.stringify(config));
     const invocation = await readInvocation(['--config', file], {}, '0.0.0');
     assert.ok(invocation.kind === 'command');
-    const { threads, durationMs, thresholds, legacy } = invocation.config;
+    const { load, study, wallets } = invocation.config;
+    const { threads, durationMs, thresholds, legacy } = { ...load, ...study, ...wallets };
     assert.deepEqual([threads, durationMs, thresholds.length, legacy], [5, 3000, 2, true]);
   });
 
@@ -44,6 +45,6 @@ describe('docs/config.schema.json', () => {
     writeFileSync(file, JSON.stringify(config));
     const invocation = await readInvocation(['compare', 'a.json', '--config', file], {}, '0.0.0');
     assert.ok(invocation.kind === 'command');
-    assert.deepEqual(invocation.config.candidates, ['b,1.json', 'c.json']);
+    assert.deepEqual(invocation.config.study.candidates, ['b,1.json', 'c.json']);
   });
 });

@@ -6,7 +6,6 @@ import { inspect } from 'node:util';
 import { readInvocation } from '../../../src/cli/config.js';
 import { textOf } from '../../../src/cli/help.js';
 import { COMMANDS, OPTIONS, optionsOf } from '../../../src/cli/options.js';
-import { engineConfigOf, settingsOf } from '../../../src/core/config.js';
 import { caught } from '../../helpers/caught.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
 
@@ -29,6 +28,9 @@ async function read(argv, env = {}) {
 function refused(argv, env) {
   return caught(() => read(argv, env));
 }
+
+/** All members. @param {object} config @returns {Record<string, unknown>} */
+const flat = (config) => Object.assign({}, ...Object.values(config));
 
 /** With --print-config. @param {string} line @param {NodeJS.ProcessEnv} [env] */
 async function printed(line, env = {}) {
@@ -54,20 +56,19 @@ describe('readInvocation(): values', () => {
     const { command, config, warnings } = await read('-t 200 -o 0');
     assert.equal(command, 'run');
     assert.deepEqual(warnings, []);
-    assert.ok(Object.isFrozen(config) && Object.isFrozen(config.redacted));
-    const { redacted, study, loadKeys, commandLine, ...values } = config;
-    assert.deepEqual(study.axes, []);
-    assert.equal(commandLine, 'stress -t 200 -o 0');
-    assert.ok(loadKeys.has('payload') && !loadKeys.has('mnemonic'));
+    assert.ok([config, config.outputs.redacted, ...Object.values(config)].every(Object.isFrozen));
     const usual = OPTIONS.map(async ({ key, isList, isRest, fallback, parse, commands }) => [
       key,
       isList || isRest ? [] : fallback === undefined || !commands.includes('run') ? null : await parse(fallback),
     ]);
-    assert.deepEqual(values, {
+    const expected = {
       ...Object.fromEntries(await Promise.all(usual)),
       ...{ files: [], scheduler: null, gasPerSecond: null, threads: 200, offset: 0, firstOffset: 0, attempt: 0 },
-    });
-    assert.equal(redacted.command, 'run');
+      ...{ workers: 1, axes: [], headers: {}, commandLine: 'stress -t 200 -o 0' },
+    };
+    const values = flat(config);
+    for (const [key, value] of Object.entries(expected)) assert.deepEqual(values[key], value, key);
+    assert.equal(config.outputs.redacted.command, 'run');
   });
 
   const SERVICE = { STRESS_SERVICE_HOST: '10.0.0.1', STRESS_SERVICE_PORT: '80', STRESS_PORT: 'tcp://10.0.0.1:80' };
@@ -140,7 +141,7 @@ describe('readInvocation(): values', () => {
     it([line, ...Object.keys(env ?? {}), json === undefined ? '' : JSON.stringify(json)].join(' '), async (t) => {
       const file = json === undefined ? '' : ` --config ${configFile(t, json)}`;
       const { config } = await read(line + file, env);
-      const values = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (config));
+      const values = flat(config);
       for (const [key, value] of Object.entries(expected)) assert.deepEqual(values[key], value, key);
     });
 
@@ -161,9 +162,9 @@ describe('readInvocation(): values', () => {
       const flags = given.flatMap((text) => ['--threshold', text]);
       const env = variable === null ? {} : { STRESS_THRESHOLD: variable };
       const { config } = await read(['-t', '5', ...file, ...flags], env);
-      assert.deepEqual(config.redacted.thresholds, expected, 'the run file states them as they were given');
+      assert.deepEqual(config.outputs.redacted.thresholds, expected, 'the run file states them as they were given');
       assert.deepEqual(
-        config.thresholds.map(({ expression }) => expression),
+        config.study.thresholds.map(({ expression }) => expression),
         expected,
       );
     });
@@ -212,11 +213,11 @@ describe('readInvocation(): stress.config.json and --print-config', () => {
     t.after(() => process.chdir(before));
     const invocation = await readInvocation([], {}, '1.2.3');
     assert.ok(invocation.kind === 'command');
-    assert.equal(invocation.config.threads, 3);
+    assert.equal(invocation.config.load.threads, 3);
     assert.deepEqual(invocation.notices, ['the options in stress.config.json are used']);
     const none = await readInvocation(['-t', '4', '--config', 'none'], {}, '1.2.3');
     assert.ok(none.kind === 'command');
-    assert.equal(none.config.durationMs, null);
+    assert.equal(none.config.load.durationMs, null);
     assert.deepEqual(none.notices, []);
   });
 
@@ -242,7 +243,7 @@ describe('readInvocation(): stress.config.json and --print-config', () => {
     });
     const args = ['--config', configFile(t, json)];
     const { config } = await read(args, { STRESS_MNEMONIC: env.STRESS_MNEMONIC });
-    assert.equal(config.ratePerSecond, 10_000);
+    assert.equal(config.load.ratePerSecond, 10_000);
     assert.match((await refused(args)).message, /^"mnemonic" in the config file is masked \(\*\*\*\): write the value/);
   });
 
@@ -302,13 +303,14 @@ describe('readInvocation(): secrets', () => {
       STRESS_MNEMONIC: MNEMONIC,
       STRESS_FUNDER_KEY: KEY,
     });
-    const shown = inspect(config.redacted) + JSON.stringify(config.redacted) + config.commandLine;
+    const { redacted, commandLine } = config.outputs;
+    const shown = inspect(redacted) + JSON.stringify(redacted) + commandLine;
     for (const secret of [MNEMONIC, 'sausage', KEY, 'pass', '0123456789', 'k=1'])
       assert.ok(!shown.includes(secret), secret);
-    assert.equal(config.redacted.mnemonic, '[redacted]');
-    assert.equal(config.redacted.fundFrom, '[redacted]');
-    assert.equal(config.redacted.rpc, 'https://***@h.org/v3/***?***');
-    assert.equal(config.commandLine, "stress -t 5 --rpc 'https://***@h.org/v3/***?***'");
+    assert.equal(redacted.mnemonic, '[redacted]');
+    assert.equal(redacted.fundFrom, '[redacted]');
+    assert.equal(redacted.rpc, 'https://***@h.org/v3/***?***');
+    assert.equal(commandLine, "stress -t 5 --rpc 'https://***@h.org/v3/***?***'");
   });
 
   it('the command line is that which was typed, with the options of the environment, and leads to the same configuration', async () => {
@@ -318,33 +320,36 @@ describe('readInvocation(): secrets', () => {
       STRESS_WARMUP: '1500ms',
     });
     assert.equal(
-      config.commandLine,
+      config.outputs.commandLine,
       `stress -t 5 -d 90s --warmup 1500ms --workload rpc --method eth_call --params '[{"a": "b c"}]' --threshold 'p99<2s' --threshold 'tps>5' -q`,
     );
-    const words = [...config.commandLine.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare);
+    const words = [...config.outputs.commandLine.matchAll(/'([^']*)'|(\S+)/g)].map(
+      ([, quoted, bare]) => quoted ?? bare,
+    );
     const again = await read(words.slice(1), { STRESS_MNEMONIC: MNEMONIC });
-    assert.deepEqual(again.config.redacted, config.redacted);
+    assert.deepEqual(again.config.outputs.redacted, config.outputs.redacted);
     const key = `0x${'ab'.repeat(32)}`;
     const call = await read(['-t', '5', '--workload', 'rpc', '--method', 'eth_call', '--params', `["${key}"]`]);
-    assert.match(call.config.commandLine, /--params '\["\*\*\*"\]'$/);
+    assert.match(call.config.outputs.commandLine, /--params '\["\*\*\*"\]'$/);
   });
 
-  it('are not given to the workload of a worker thread', async () => {
+  it('what goes to a worker thread is plain data without keys', async () => {
     const given = ['-t', '5', '--rpc', 'http://u:pass@h', '--workload', 'rpc', '--calls', 'wallet'];
-    const { config } = await read([...given, '--check-rpc', 'http://u:pass@i'], { STRESS_MNEMONIC: MNEMONIC });
-    const settings = structuredClone(settingsOf(config));
-    const { workload, calls, threads } = settings;
-    assert.deepEqual([workload, calls, threads], ['rpc', 'wallet', 5]);
-    for (const secret of ['sausage', 'pass']) assert.ok(!inspect(settings).includes(secret), secret);
+    const { config } = await read([...given, '--check-rpc', 'http://i'], { STRESS_MNEMONIC: MNEMONIC });
+    const { load, network, workload } = config;
+    const cloned = structuredClone({ load, network, workload });
+    assert.deepEqual(cloned, { load, network, workload });
+    assert.deepEqual([cloned.workload.calls, cloned.workload.checkRpc], ['wallet', 'http://i/']);
+    for (const secret of ['sausage', 'pass']) assert.ok(!inspect(cloned).includes(secret), secret);
   });
 
   it('several endpoints are a list, from wherever they come, and none of their secrets is shown', async () => {
     const urls = ['http://u:pass@a/?k=1,2', 'ws://b'];
     const given = ['-t', '5', ...urls.flatMap((url) => ['--rpc', url])];
     for (const { config } of [await read(given), await read('-t 5', { STRESS_RPC: urls.join() })]) {
-      assert.deepEqual(config.rpc.map(String), ['http://u:pass@a/?k=1,2', 'ws://b/']);
-      assert.deepEqual(config.redacted.rpc, ['http://***@a?***', 'ws://b']);
-      assert.equal(config.spread, 'sticky');
+      assert.deepEqual(config.chain.rpc.map(String), ['http://u:pass@a/?k=1,2', 'ws://b/']);
+      assert.deepEqual(config.outputs.redacted.rpc, ['http://***@a?***', 'ws://b']);
+      assert.equal(config.network.spread, 'sticky');
     }
   });
 
@@ -471,7 +476,7 @@ describe('readInvocation(): files', () => {
     const run = join(temporaryFolder(t), 'run.json');
     writeFileSync(run, '{}');
     const { config } = await read(['compare', run, '--with', run]);
-    assert.deepEqual(config.candidates, [run]);
+    assert.deepEqual(config.study.candidates, [run]);
   });
 });
 
@@ -483,6 +488,6 @@ describe('the largest answer that is read', () => {
     ['-t 1 --workload ./mine.js', 64],
   ]))
     it(`${line}: ${megabytes} MB`, async () => {
-      assert.equal(engineConfigOf((await read(line)).config).maxBodyBytes, megabytes * 1024 * 1024);
+      assert.equal((await read(line)).config.network.maxBodyBytes, megabytes * 1024 * 1024);
     });
 });

@@ -55,7 +55,8 @@ describe('readInvocation(): one of several instances', () => {
   for (const [line, env, expected] of table)
     it(`${line} ${Object.keys(env)}`, async () => {
       const config = /** @type {any} */ (await read(line, env));
-      for (const [key, value] of Object.entries(expected)) assert.deepEqual(config[key], value, key);
+      const flat = Object.assign({}, ...Object.values(config));
+      for (const [key, value] of Object.entries(expected)) assert.deepEqual(flat[key], value, key);
       if (line.startsWith('sweep'))
         assert.equal(config.study.env.STRESS_INSTANCES, undefined, 'its runs are not either');
     });
@@ -63,22 +64,21 @@ describe('readInvocation(): one of several instances', () => {
   it('from the config file', async (t) => {
     const file = join(temporaryFolder(t), 'config.json');
     writeFileSync(file, JSON.stringify({ instances: 4, 'run-id': 'a.b', results: 'x', 'start-timeout': '1m' }));
-    const { offset, instances, runId, results, startTimeoutMs } = await read(
-      `-t 50 ${URL_AND_CHAIN} --config ${file}`,
-      POD,
-    );
-    assert.deepEqual([offset, instances, runId, results, startTimeoutMs], [150, 4, 'a.b', 'x', 60_000]);
+    const { instance, wallets } = await read(`-t 50 ${URL_AND_CHAIN} --config ${file}`, POD);
+    const { instances, runId, results, startTimeoutMs } = instance;
+    assert.deepEqual([wallets.offset, instances, runId, results, startTimeoutMs], [150, 4, 'a.b', 'x', 60_000]);
     writeFileSync(file, JSON.stringify({ instances: 0 }));
     assert.ok((await caught(() => read(`-t 50 ${URL_AND_CHAIN} --config ${file}`, POD))) instanceof InputError);
   });
 
   it('the run file states what was given', async () => {
-    const { redacted } = await read(`-t 50 -o 100 ${URL_AND_CHAIN} --instances 4`, POD);
+    const stated = async (/** @type {Parameters<typeof read>} */ ...given) => (await read(...given)).outputs.redacted;
+    const redacted = await stated(`-t 50 -o 100 ${URL_AND_CHAIN} --instances 4`, POD);
     assert.deepEqual([redacted.offset, redacted.index, redacted.instances, redacted.attempt], [100, 'auto', 4, null]);
-    const byHand = await read(`${ONE} -o 100`);
-    assert.deepEqual([byHand.redacted.offset, byHand.redacted.index], [100, 2]);
-    assert.equal((await read('-t 50')).redacted.index, null);
-    assert.equal((await read(`${ONE} --out {index}.json`)).redacted.out, '{index}.json');
+    const byHand = await stated(`${ONE} -o 100`);
+    assert.deepEqual([byHand.offset, byHand.index], [100, 2]);
+    assert.equal((await stated('-t 50')).index, null);
+    assert.equal((await stated(`${ONE} --out {index}.json`)).out, '{index}.json');
   });
 });
 

@@ -35,7 +35,7 @@ describe('OPTIONS', () => {
   });
 
   it('keys, mnemonics and headers are marked as secrets', () => {
-    const secrets = OPTIONS.filter(({ role }) => role === 'secret').map(({ key }) => key);
+    const secrets = OPTIONS.filter(({ isSecret }) => isSecret).map(({ key }) => key);
     assert.deepEqual(secrets.sort(), ['fundFrom', 'header', 'mnemonic']);
   });
 });

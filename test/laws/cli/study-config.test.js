@@ -71,7 +71,8 @@ describe('config.study of stress sweep', () => {
 
   it('has an axis for each setting of the workload, if one of them has several values', async () => {
     const given = 'sweep -t 5 -d 1s --workload contention --set slots=1,16';
-    const { study, set } = await read(`${given},theta=0..1/0.5`);
+    const { study, workload } = await read(`${given},theta=0..1/0.5`);
+    const { set } = workload;
     assert.deepEqual(study.axes, [
       { name: 'set.slots', values: ['1', '16'] },
       { name: 'set.theta', values: ['0', '0.5', '1'] },
@@ -93,8 +94,8 @@ describe('config.study of stress sweep', () => {
 
   it('warms up until the pipeline is full, unless told otherwise, or where the length of a run is another', async () => {
     const warmUpOf = async (/** @type {string} */ line, env = {}) => {
-      const { warmupMs, study } = await read(line, env);
-      return [warmupMs, study.env.STRESS_WARMUP];
+      const { load, study } = await read(line, env);
+      return [load.warmupMs, study.env.STRESS_WARMUP];
     };
     const live = 'compare --rpc-a http://127.0.0.1:1 --rpc-b http://127.0.0.1:2 -t 5';
     for (const line of ['sweep -t 5,10 -d 1s', 'sweep -t 5 --find rate --until p99<1s -d 1s', `${live} -d 1s`])
@@ -103,14 +104,14 @@ describe('config.study of stress sweep', () => {
     assert.deepEqual(await warmUpOf('sweep -t 5,10 -d 1s', { STRESS_WARMUP: '2s' }), [2000, '2s']);
     for (const line of ['sweep -t 5,10 --iterations 3', 'sweep -t 5,10 --stages 0:9/1s', `${live} --iterations 3`])
       assert.deepEqual(await warmUpOf(line), [0, 'auto'], line);
-    assert.equal((await read('-t 5 -d 1s')).warmupMs, 0, 'a run of its own has none');
+    assert.equal((await read('-t 5 -d 1s')).load.warmupMs, 0, 'a run of its own has none');
   });
 
   it('compares files whatever the environment says of runs, and those runs that it makes', async () => {
-    const { files } = await read('compare a.json --with b.json --metric p99 -q', { STRESS_DURATION: '5s' });
-    assert.deepEqual(files, ['a.json']);
+    const { study } = await read('compare a.json --with b.json --metric p99 -q', { STRESS_DURATION: '5s' });
+    assert.deepEqual(study.files, ['a.json']);
     const line = 'compare --rpc-a http://127.0.0.1:1 --rpc-b http://127.0.0.1:2 -t 5 -d 1s --rest 2s --dir x';
-    assert.equal((await read(line)).restMs, 2000);
+    assert.equal((await read(line)).study.restMs, 2000);
   });
 
   it('searches between two values, or from one', async () => {

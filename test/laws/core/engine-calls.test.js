@@ -7,12 +7,12 @@ import { Account } from '../../../src/core/nonces.js';
 import { ProtocolError, RpcError, TransportError, WorkloadError } from '../../../src/errors.js';
 import { createFakeClock } from '../../helpers/clock.js';
 
-/** @import { EngineConfig } from '../../../src/contracts/chain.d.ts' */
+/** @import { EngineConfig, LoadConfig } from '../../../src/contracts/load.d.ts' */
 
 /**
  * @typedef {object} Options
  * @property {number} [perSecond] default: closed loop
- * @property {Partial<EngineConfig>} [config]
+ * @property {Partial<LoadConfig>} [config]
  * @property {number} [callsPerIteration]
  * @property {(position: number) => Error | null} [fault] of the next call
  * @property {(position: number) => boolean} [isTired] whether the workload throws
@@ -28,11 +28,8 @@ function harness({ perSecond, config, callsPerIteration, fault = () => null, isT
   const stages = [{ fromPerSecond: perSecond ?? 0, toPerSecond: perSecond ?? 0, durationUs: Infinity }];
   const engine = new ThreadEngine({
     config: /** @type {EngineConfig} */ ({
-      txTimeoutMs: 1000,
-      inFlight: 1,
-      iterations: null,
-      thinkTimeMs: 0,
-      ...config,
+      network: { txTimeoutMs: 1000 },
+      load: { inFlight: 1, iterations: null, thinkTimeMs: 0, ...config },
     }),
     schedule: perSecond === undefined ? null : { stages, arrival: 'uniform', seed: 1 },
     clock,

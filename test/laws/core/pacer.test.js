@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { scheduleOf } from '../../../src/core/config.js';
-import { arrivals, createPacer, operationsOf } from '../../../src/core/pacer.js';
+import { arrivals, createPacer, operationsOf, scheduleOf } from '../../../src/core/pacer.js';
 
 /**
  * @import { RateStage } from '../../../src/contracts/load.d.ts'

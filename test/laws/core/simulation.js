@@ -18,8 +18,8 @@ import { fakeRpc } from '../../helpers/fake-rpc.js';
 import { addressOf, hash32 } from '../../helpers/samples.js';
 
 /**
- * @import { EngineConfig, Fees, InclusionDetector, Submit, Watcher } from '../../../src/contracts/chain.d.ts'
- * @import { EngineReport, Sample, TransactionWorkload } from '../../../src/contracts/load.d.ts'
+ * @import { Fees, InclusionDetector, Submit, Watcher } from '../../../src/contracts/chain.d.ts'
+ * @import { EngineConfig, EngineReport, Sample, TransactionWorkload } from '../../../src/contracts/load.d.ts'
  * @import { EngineOptions } from '../../../src/core/engine.js'
  * @import { Ledger } from '../../../src/core/ledger.js'
  */
@@ -189,9 +189,10 @@ export function simulate({
   /** @type {Partial<Parameters<NonNullable<EngineOptions['createDetector']>>[0]>} */
   let detection = {};
   const engine = new ThreadEngine({
-    config: /** @type {EngineConfig} */ (
-      /** @type {Partial<EngineConfig>} */ ({ txTimeoutMs, inFlight, iterations: null, thinkTimeMs: 0 })
-    ),
+    config: /** @type {EngineConfig} */ ({
+      network: { txTimeoutMs },
+      load: { inFlight, iterations: null, thinkTimeMs: 0 },
+    }),
     schedule: null,
     clock,
     rpc,

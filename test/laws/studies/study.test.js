@@ -75,7 +75,7 @@ describe('runStudy()', () => {
           ...{ kind: /** @type {const} */ ('pairs'), folder, tools, optionsOf: () => ({}) },
           begin: () => ({ seed: 1, asked: {} }),
         };
-        return runStudy(config, parts, plan, () => ({
+        return runStudy(config.study, parts, plan, () => ({
           /** @returns {AsyncGenerator<Wanted, string, Made>} */
           async *steps() {
             for (const number of [1, 2]) {
