@@ -1,6 +1,6 @@
 import * as hdr from 'hdr-histogram-js';
+import { STAGES } from '../stats/figures.js';
 import { recordedValues } from '../stats/histogram.js';
-import { STAGES } from '../stats/sample.js';
 import { BoundedFile } from './bounded-file.js';
 
 /**
@@ -36,7 +36,7 @@ export function createHlogOutput({ hlog }) {
     },
     interval: (row, { stages }) => {
       line(row, row.latency, '');
-      for (const stage of STAGES) line(row, stages[stage], stage);
+      for (const { name } of STAGES) line(row, stages[name], name);
       file.cut();
     },
   };

@@ -1,3 +1,4 @@
+import { COUNTS } from './figures.js';
 import {
   COUNTERS,
   SAME_TIME,
@@ -28,72 +29,13 @@ import { TOUCHED } from './reorgs.js';
  * @import { Rule } from './merge.js'
  */
 
-/** The figures of a run: how those of intervals, threads and instances are added, and what Prometheus shows of them. */
+/** How the figures of intervals, threads and instances are merged, and what the Prometheus page shows of them. */
 
 /** Bounds the memory if a workload uses unlimited names: further names go into one group. */
 export const MAX_GROUPS = 64;
 
 /** Lists of the run file are bounded. */
 const LISTED = Object.freeze({ reorgs: 100, endpointEvents: 200, audit: 100, resolutions: 1000, violations: 3 });
-
-/**
- * Counts of operations. A further one is a row here, with a label, and a line of stats/recorder.js that counts it: all
- * outputs, thresholds and studies have it then.
- *
- * @typedef {object} CountRow
- * @property {string} [label] in the summary and on the page, of counts that have no line of their own there
- * @property {string} [help] of the count of the whole run
- * @property {string} [words] of the figure; default: help
- * @property {string} [name] of the figure, if not that of the count
- * @property {string} [family] on the Prometheus page
- * @property {string} [outcome] label of that family
- * @property {'higher'} [better]
- * @property {string} [whole] what a limit in percent refers to
- * @property {boolean} [isOfWindow] whether thresholds see the count of the window, not of the whole run
- */
-
-/** Failures in the warm-up do not count. */
-export const MEASURED = 'from the beginning of the window to the end of the drain';
-
-/** @type {Readonly<Record<string, CountRow>>} */
-export const COUNTS = Object.freeze({
-  scheduled: {
-    family: 'stress_operations_scheduled_total',
-    help: 'Operations that were due',
-    words: 'operations due in the window',
-    better: 'higher',
-    isOfWindow: true,
-  },
-  dropped: {
-    family: 'stress_operations_dropped_total',
-    help: 'Operations that were due while no wallet was idle',
-    words: 'those of them for which no wallet was idle',
-    whole: 'scheduled',
-    isOfWindow: true,
-  },
-  started: {
-    family: 'stress_operations_started_total',
-    help: 'Operations started',
-    words: 'those of them that were started',
-    better: 'higher',
-    isOfWindow: true,
-  },
-  verified: { ...ofOutcome('verified', 'those of them that were verified, also in the drain'), better: 'higher' },
-  failed: ofOutcome('failed', `operations that failed ${MEASURED}`),
-  timedOut: { ...ofOutcome('timed_out', 'those of them that timed out, also in the drain'), name: 'timed_out' },
-  abandoned: ofOutcome('abandoned', 'operations still open when the drain ended'),
-});
-
-/** @param {string} outcome @param {string} words @returns {CountRow} */
-function ofOutcome(outcome, words) {
-  const help = 'Operations that ended, by outcome';
-  return { family: 'stress_operations_total', help, outcome, words, whole: 'started' };
-}
-
-/** Counts that the summary and the page list by their labels. */
-export const LISTED_COUNTS = Object.freeze(
-  Object.entries(COUNTS).flatMap(([name, { label, help = '' }]) => (label === undefined ? [] : { name, label, help })),
-);
 
 /** A count of a later version adds up as well. @type {Rule} */
 export const COUNTED = {

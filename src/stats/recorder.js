@@ -1,9 +1,9 @@
 import { InternalError } from '../errors.js';
 import { numbered } from '../text.js';
-import { spreadPerSecond } from './figures.js';
+import { STAGES, spreadPerSecond } from './figures.js';
 import { OTHERS, addUp, zero } from './merge.js';
 import { MAX_GROUPS, RUNG } from './metrics.js';
-import { isCensored, stagesUs, totalUs } from './sample.js';
+import { isCensored, totalUs } from './sample.js';
 import { Stats, groupJson, newGroup, zeroCounts } from './stats.js';
 import { SpanLog, shareIn } from './throughput.js';
 
@@ -226,7 +226,7 @@ export class Recorder {
     if (isVerified) {
       latencies.latency.record(latencyUs);
       latencies.fromStart.record(sample.endedAtUs - sample.startedAtUs);
-      recordStages(latencies, sample, latencyUs);
+      recordStages(latencies, sample);
       return;
     }
     latencies.censored.record(latencyUs);
@@ -315,19 +315,18 @@ export function endedOf({ verified, failed, timedOut, abandoned }) {
   return verified + failed + timedOut + abandoned;
 }
 
-/** @param {Latencies} latencies @param {Sample} sample a verified one @param {number} latencyUs */
-function recordStages(latencies, sample, latencyUs) {
-  const stages = stagesUs(sample);
-  const { queuedUs, submitUs, inclusionUs, readBackUs } = stages;
-  const isNegative = queuedUs < 0 || submitUs < 0 || inclusionUs < 0 || readBackUs < 0;
-  if (isNegative || queuedUs + submitUs + inclusionUs + readBackUs !== latencyUs)
-    throw new InternalError(
-      `the stages of wallet ${sample.walletIndex}, nonce ${sample.nonce} are no parts of its latency: ${JSON.stringify(stages)}, ${latencyUs} us in all`,
-    );
-  latencies.queued.record(queuedUs);
-  latencies.submit.record(submitUs);
-  latencies.inclusion.record(inclusionUs);
-  latencies.readBack.record(readBackUs);
+/** @param {Latencies} latencies @param {Sample} sample a verified one */
+function recordStages(latencies, sample) {
+  let startUs = sample.intendedAtUs;
+  for (const { name, until } of STAGES) {
+    const endUs = sample[until] ?? startUs;
+    if (!(endUs >= startUs))
+      throw new InternalError(
+        `the stages of wallet ${sample.walletIndex}, nonce ${sample.nonce} are no parts of its latency: ${name} took ${endUs - startUs} us`,
+      );
+    latencies[name].record(endUs - startUs);
+    startUs = endUs;
+  }
 }
 
 /** @param {Pick<RunFile, 'environment' | 'generator' | 'byEndpoint' | 'window' | 'rates'>} run @returns {EndpointFigures[]} empty with one endpoint, or in files of older versions */
