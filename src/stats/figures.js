@@ -33,7 +33,7 @@ import { Distribution, STATISTICS, boundsOf, statisticOf } from './histogram.js'
  *
  * @typedef {object} StageRow from the end of the stage before it, at first from when the operation was due
  * @property {Stage} name in run files
- * @property {'sentAtUs' | 'acceptedAtUs' | 'includedAtUs' | 'visibleAtUs' | 'endedAtUs'} until without this instant it takes no time
+ * @property {(sample: Sample) => number | null} until its end; null: it takes no time
  * @property {string} label in tables and charts
  * @property {string} words
  * @property {string} definition of run files and their schema
@@ -44,15 +44,15 @@ import { Distribution, STATISTICS, boundsOf, statisticOf } from './histogram.js'
 // prettier-ignore
 /** The stages of the latency, in their order; the last one ends with the operation. @type {readonly StageRow[]} */
 export const STAGES = Object.freeze([
-  { name: 'queued', label: 'queued', until: 'sentAtUs', isOfCalls: true, work: 'waiting in the generator',
+  { name: 'queued', label: 'queued', until: (sample) => sample.sentAtUs, isOfCalls: true, work: 'waiting in the generator',
     words: 'from due to written to the socket', definition: 'due to written to the socket; signing is in it' },
-  { name: 'submit', label: 'submit', until: 'acceptedAtUs', isOfCalls: true, work: 'submission',
+  { name: 'submit', label: 'submit', until: (sample) => sample.acceptedAtUs, isOfCalls: true, work: 'submission',
     words: 'from there to the hash read',
     definition: 'to the hash read back; with --inclusion sync to the receipt, once a block has it' },
-  { name: 'inclusion', label: 'inclusion', until: 'includedAtUs', work: 'waiting for a block',
+  { name: 'inclusion', label: 'inclusion', until: (sample) => sample.includedAtUs, work: 'waiting for a block',
     words: 'from there to the block seen',
     definition: 'to the block seen, with --confirmations to the last of those on top' },
-  { name: 'readBack', label: 'read-back', until: 'endedAtUs', work: 'read-back',
+  { name: 'readBack', label: 'read-back', until: (sample) => sample.endedAtUs, work: 'read-back',
     words: 'from there to the effect read back', definition: 'to the effect read back' },
 ]);
 

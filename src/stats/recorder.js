@@ -315,16 +315,20 @@ export function endedOf({ verified, failed, timedOut, abandoned }) {
   return verified + failed + timedOut + abandoned;
 }
 
+// Two arrays cost an operation less than rows, whose members differ.
+const STAGE_NAMES = STAGES.map(({ name }) => name);
+const STAGE_ENDS = STAGES.map(({ until }) => until);
+
 /** @param {Latencies} latencies @param {Sample} sample a verified one */
 function recordStages(latencies, sample) {
   let startUs = sample.intendedAtUs;
-  for (const { name, until } of STAGES) {
-    const endUs = sample[until] ?? startUs;
+  for (let i = 0; i < STAGE_ENDS.length; i += 1) {
+    const endUs = STAGE_ENDS[i](sample) ?? startUs;
     if (!(endUs >= startUs))
       throw new InternalError(
-        `the stages of wallet ${sample.walletIndex}, nonce ${sample.nonce} are no parts of its latency: ${name} took ${endUs - startUs} us`,
+        `the stages of wallet ${sample.walletIndex}, nonce ${sample.nonce} are no parts of its latency: ${STAGE_NAMES[i]} took ${endUs - startUs} us`,
       );
-    latencies[name].record(endUs - startUs);
+    latencies[STAGE_NAMES[i]].record(endUs - startUs);
     startUs = endUs;
   }
 }
