@@ -19,7 +19,7 @@ const NS_PER_MS = 1e6;
  * @returns {Output}
  */
 export function createHlogOutput({ hlog }) {
-  const file = new BoundedFile(/** @type {string} */ (hlog), { isWhole: true });
+  const file = new BoundedFile(/** @type {string} */ (hlog), { isLossAnError: true });
   const writer = new hdr.HistogramLogWriter((text) => file.add(text));
   /** @param {IntervalRow} row @param {DistributionJson} distribution @param {string} tag */
   const line = ({ startMs, endMs }, distribution, tag) =>

@@ -174,10 +174,10 @@ function endedOf({ counts }) {
 /** By the endpoint that operations were sent to last. @param {RunFile} run @returns {Table} empty with one endpoint */
 function endpointsTable(run) {
   const words = countedWords(isPlain(run));
-  const rows = endpointsOf(run).map(({ display, group: { counts, latency, censored }, tps, left, awayMs }) => [
+  const rows = endpointsOf(run).map(({ display, group: { counts, latency, censored }, tps, outages, awayMs }) => [
     ...[display, count(counts.verified), count(counts.failed), count(counts.timedOut), figure(tps)],
     ...boundedMs(latency, censored, ['avg', 'p50', 'p99']),
-    ...[count(left), left === 0 ? '' : seconds(awayMs)],
+    ...[count(outages), outages === 0 ? '' : seconds(awayMs)],
   ]);
   const counted = ['endpoint', words.verified, 'failed', 'timed out', words.tps];
   return {

@@ -337,13 +337,13 @@ function recordStages(latencies, sample) {
 export function endpointsOf(run) {
   const { environment, generator, byEndpoint = {} } = run;
   const all = /** @type {Array<{display: string, clientVersion: string | null}>} */ (environment.endpoints ?? []);
-  const endpointOutages = /** @type {Array<{left: number, awayMs: number}>} */ (generator.endpoints ?? []);
+  const known = /** @type {Array<{left: number, awayMs: number}>} */ (generator.endpoints ?? []);
   const names = numbered(all.map(({ display }) => display));
   return all.map(({ clientVersion }, i) => {
     const display = names[i];
     const group = byEndpoint[i] ?? groupJson(newGroup());
     const tps = spreadPerSecond(run, group.windowVerified);
-    const { left = 0, awayMs = 0 } = endpointOutages[i] ?? {};
-    return { display, clientVersion, group, tps, left, awayMs };
+    const { left: outages = 0, awayMs = 0 } = known[i] ?? {};
+    return { display, clientVersion, group, tps, outages, awayMs };
   });
 }
