@@ -1,11 +1,11 @@
 /**
- * Writes the counts of docs/run.schema.json from the table of src/stats/metrics.js: npm run run:schema. With --check it
+ * Writes the counts and the stages of docs/run.schema.json from the tables of src/stats/figures.js: npm run run:schema. With --check it
  * only says whether the file is up to date.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { format, resolveConfig } from 'prettier';
-import { COUNTS } from '../src/stats/metrics.js';
+import { COUNTS, STAGES } from '../src/stats/figures.js';
 import { writeOrCheck } from './generated.js';
 
 const FILE = fileURLToPath(new URL('../docs/run.schema.json', import.meta.url));
@@ -22,6 +22,15 @@ Object.assign(schema.$defs.counts, {
     rows.map(([name, row]) => [name, { $ref: '#/$defs/count', description: descriptionOf(row) }]),
   ),
 });
+
+// Files of other versions may lack a stage that was added later: none is added to those that are required.
+const [ofRun, ofInterval] = [schema.properties.latency, schema.$defs.interval].map((part) => part.properties.stages);
+/** @param {string} text */
+const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
+for (const { name, definition } of STAGES) {
+  ofRun.properties[name] = { $ref: '#/$defs/distribution', description: sentence(definition) };
+  ofInterval.properties[name] = { $ref: '#/$defs/durationSum' };
+}
 
 const text = await format(JSON.stringify(schema, null, 2), { ...(await resolveConfig(FILE)), filepath: FILE });
 writeOrCheck('docs/run.schema.json', text, 'npm run run:schema');

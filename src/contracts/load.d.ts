@@ -539,8 +539,8 @@ export interface Distribution {
 
 /** A distribution as plain data, for another thread. */
 export type DistributionState = Pick<Distribution, 'count' | 'sumUs' | 'minUs' | 'maxUs'> & {
-  places: Uint32Array;
-  times: Float64Array;
+  buckets: Uint32Array;
+  counts: Float64Array;
 };
 
 /** of verified operations; censored: of operations without a good answer in time, the time waited */

@@ -174,7 +174,7 @@ export type EndpointFigures = {
   /** operations whose last submission went to this endpoint */
   group: GroupJson;
   tps: number | null;
-  left: number;
+  outages: number;
   awayMs: number;
 };
 

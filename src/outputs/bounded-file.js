@@ -34,10 +34,10 @@ export class BoundedFile {
   /** Why nothing more can be written. @type {OutputError | null} */
   #error = null;
 
-  /** @param {string} file @param {{isWhole?: boolean, boundBytes?: number, patienceMs?: number}} [limits] isWhole: a missing line is an error */
-  constructor(file, { isWhole = false, boundBytes = BOUND_BYTES, patienceMs = PATIENCE_MS } = {}) {
+  /** @param {string} file @param {{isLossAnError?: boolean, boundBytes?: number, patienceMs?: number}} [limits] isLossAnError: otherwise missing lines are counted */
+  constructor(file, { isLossAnError = false, boundBytes = BOUND_BYTES, patienceMs = PATIENCE_MS } = {}) {
     this.file = file;
-    this.isWhole = isWhole;
+    this.isLossAnError = isLossAnError;
     this.boundBytes = boundBytes;
     this.patienceMs = patienceMs;
   }
@@ -81,7 +81,7 @@ export class BoundedFile {
 
   /** Why it could not be written, or lines are missing in a file that must be whole. @returns {OutputError | null} */
   get error() {
-    if (this.#error !== null || !this.isWhole || this.dropped === 0) return this.#error;
+    if (this.#error !== null || !this.isLossAnError || this.dropped === 0) return this.#error;
     return new OutputError(`cannot write ${this.file}: some data was not accepted`);
   }
 
@@ -105,7 +105,7 @@ export class BoundedFile {
       interval: () => this.cut(),
       settle: async () => {
         await this.close();
-        return { ...(this.isWhole ? {} : { samplesDropped: this.dropped }), error: this.error };
+        return { ...(this.isLossAnError ? {} : { samplesDropped: this.dropped }), error: this.error };
       },
       /** @throws {OutputError} */
       finish: async () => {

@@ -1,6 +1,6 @@
 import * as hdr from 'hdr-histogram-js';
+import { STAGES } from '../stats/figures.js';
 import { recordedValues } from '../stats/histogram.js';
-import { STAGES } from '../stats/sample.js';
 import { BoundedFile } from './bounded-file.js';
 
 /**
@@ -19,7 +19,7 @@ const NS_PER_MS = 1e6;
  * @returns {Output}
  */
 export function createHlogOutput({ hlog }) {
-  const file = new BoundedFile(/** @type {string} */ (hlog), { isWhole: true });
+  const file = new BoundedFile(/** @type {string} */ (hlog), { isLossAnError: true });
   const writer = new hdr.HistogramLogWriter((text) => file.add(text));
   /** @param {IntervalRow} row @param {DistributionJson} distribution @param {string} tag */
   const line = ({ startMs, endMs }, distribution, tag) =>
@@ -36,7 +36,7 @@ export function createHlogOutput({ hlog }) {
     },
     interval: (row, { stages }) => {
       line(row, row.latency, '');
-      for (const stage of STAGES) line(row, stages[stage], stage);
+      for (const { name } of STAGES) line(row, stages[name], name);
       file.cut();
     },
   };

@@ -131,8 +131,8 @@ function valuesIn({ family, labels, value: read, isSum }, { name, sum, row }, gi
 /** @param {string} name @param {Labels} labels @param {Distribution} distribution @returns {Value[]} */
 function histogramValues(name, labels, distribution) {
   const below = Array.from(BUCKETS, () => 0);
-  // A bucket only grows, because the lowest value of a place never changes.
-  for (const [valueUs, count] of distribution.places()) {
+  // A bucket only grows, because the lowest value of a bucket never changes.
+  for (const [valueUs, count] of distribution.lowestValues()) {
     const bucket = BUCKETS.findIndex((le) => valueUs <= le * 1e6);
     if (bucket >= 0) below[bucket] += count;
   }

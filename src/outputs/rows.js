@@ -120,7 +120,7 @@ const BLOCK_COLUMNS = Object.freeze(
 
 /** A row per block of the load and the drain. @param {OutputOptions} options @returns {Output} */
 export function createBlocksOutput({ blocks }) {
-  const file = new RowFile(/** @type {string} */ (blocks), BLOCK_COLUMNS, { isWhole: true });
+  const file = new RowFile(/** @type {string} */ (blocks), BLOCK_COLUMNS, { isLossAnError: true });
   return {
     ...file.members,
     start: () => file.beginRows(),
@@ -140,7 +140,7 @@ const BOUND_CHARS = 1 << 24;
  */
 export function createIntervalsOutput({ intervals }, stream = stdout) {
   if (intervals !== '-') {
-    const file = new BoundedFile(/** @type {string} */ (intervals), { isWhole: true });
+    const file = new BoundedFile(/** @type {string} */ (intervals), { isLossAnError: true });
     const interval = (/** @type {IntervalRow} */ row) => {
       file.add(`${JSON.stringify(row)}\n`);
       file.cut();

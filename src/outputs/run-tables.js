@@ -1,9 +1,8 @@
 import { auditResult } from '../stats/audit-result.js';
-import { censoredOf, figureOf, spreadPerSecond } from '../stats/figures.js';
+import { LISTED_COUNTS, STAGES, censoredOf, figureOf, spreadPerSecond } from '../stats/figures.js';
 import { heldRate } from '../stats/growth.js';
-import { LISTED_COUNTS } from '../stats/metrics.js';
 import { endpointsOf } from '../stats/recorder.js';
-import { STAGES, countedWords, isPlain } from '../stats/sample.js';
+import { countedWords, isPlain } from '../stats/sample.js';
 import { byCode, count, digits, percent, seconds } from '../text.js';
 import { boundedMs, figure, megabytes } from './format.js';
 
@@ -98,7 +97,6 @@ export function latencyTable(run) {
   const { stages } = latency;
   const names = /** @type {const} */ (['avg', 'min', 'p50', 'p90', 'p99', 'p99.9', 'max']);
   const censored = censoredOf(run);
-  const shown = STAGES.filter((stage) => !isPlain(run) || stage === 'queued' || stage === 'submit');
   /** @type {Array<[string, DistributionJson, DistributionJson?]>} */
   const parts = [
     ['latency ms', latency.total, censored],
@@ -106,7 +104,8 @@ export function latencyTable(run) {
   ];
   // In a closed loop an operation is due when it starts.
   if (rates.askedPerSecond === null) parts.pop();
-  for (const stage of shown) parts.push([`  ${stageName(stage)}`, stages[stage]]);
+  for (const { name, label, isOfCalls } of STAGES)
+    if ((isOfCalls || !isPlain(run)) && stages[name] !== undefined) parts.push([`  ${label}`, stages[name]]);
   const words = `${count(censored.count)} of ${count(latency.total.count)} operations got no good answer in time`;
   return {
     id: 'where',
@@ -118,11 +117,6 @@ export function latencyTable(run) {
         ? undefined
         : `${words}: figures with >= are lower bounds; stages leave these operations out`,
   };
-}
-
-/** @param {Stage} stage */
-export function stageName(stage) {
-  return stage === 'readBack' ? 'read-back' : stage;
 }
 
 /** Figures by rung of the ladder, operation name, endpoint and load stage. @param {RunFile} run @returns {Table[]} those with rows */
@@ -180,10 +174,10 @@ function endedOf({ counts }) {
 /** By the endpoint that operations were sent to last. @param {RunFile} run @returns {Table} empty with one endpoint */
 function endpointsTable(run) {
   const words = countedWords(isPlain(run));
-  const rows = endpointsOf(run).map(({ display, group: { counts, latency, censored }, tps, left, awayMs }) => [
+  const rows = endpointsOf(run).map(({ display, group: { counts, latency, censored }, tps, outages, awayMs }) => [
     ...[display, count(counts.verified), count(counts.failed), count(counts.timedOut), figure(tps)],
     ...boundedMs(latency, censored, ['avg', 'p50', 'p99']),
-    ...[count(left), left === 0 ? '' : seconds(awayMs)],
+    ...[count(outages), outages === 0 ? '' : seconds(awayMs)],
   ]);
   const counted = ['endpoint', words.verified, 'failed', 'timed out', words.tps];
   return {

@@ -1,8 +1,7 @@
 import { auditGaps, auditResult } from '../stats/audit-result.js';
 import { blockIntervalMs } from '../stats/blocks.js';
-import { figureOf, nodeCpuPercent, socketWarnings } from '../stats/figures.js';
+import { LISTED_COUNTS, figureOf, nodeCpuPercent, socketWarnings } from '../stats/figures.js';
 import { cutShort, shortWindow } from '../stats/growth.js';
-import { LISTED_COUNTS } from '../stats/metrics.js';
 import { count, counted, digits, filled, hanging, printable, seconds } from '../text.js';
 import { amount, figure, megabytes } from './format.js';
 import {

@@ -1,8 +1,7 @@
 import { boundedMs } from '../outputs/format.js';
-import { stageName } from '../outputs/run-tables.js';
-import { censoredOf } from '../stats/figures.js';
+import { STAGES, censoredOf } from '../stats/figures.js';
 import { recordedValues } from '../stats/histogram.js';
-import { STAGES, countedWords, isPlain } from '../stats/sample.js';
+import { countedWords, isPlain } from '../stats/sample.js';
 import { Series } from '../stats/throughput.js';
 import { LOGARITHMIC, LOOKS, isSkewed, middle, rounded, sentence } from './charts.js';
 import { quantity } from './client/quantity.js';
@@ -163,7 +162,7 @@ function loadPlans(run) {
     slowest: (row) => ms(row.latency.maxUs),
   };
   /** @type {Array<[string, Reads[string]]>} */
-  const byStage = STAGES.map((stage) => [stageName(stage), (row) => meanMs(row.stages?.[stage])]);
+  const byStage = STAGES.map(({ name, label }) => [label, (row) => meanMs(row.stages?.[name])]);
   /** @type {Array<[string, Reads[string]]>} */
   const byCode = codes.map((code) => [code, (row) => failuresOf(row)[code] ?? 0]);
   const tps = { [words.verified]: tpsOf, ...(isOpenLoop ? { 'asked for': asked } : {}) };

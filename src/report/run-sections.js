@@ -1,9 +1,10 @@
-import { instancesTable, latencyTable, mergedOf, stageName } from '../outputs/run-tables.js';
+import { instancesTable, latencyTable, mergedOf } from '../outputs/run-tables.js';
 import { auditLines, consistencyLines, mergedLines } from '../outputs/summary.js';
 import { auditResult } from '../stats/audit-result.js';
 import { endpointsOf } from '../stats/recorder.js';
 import { reorgInWords } from '../stats/reorgs.js';
-import { STAGES, countedWords, isPlain } from '../stats/sample.js';
+import { STAGES } from '../stats/figures.js';
+import { countedWords, isPlain } from '../stats/sample.js';
 import { LOOKS, missingFigure, sentence } from './charts.js';
 import { digits, quantity } from './client/quantity.js';
 import { details, html, list, section } from './html.js';
@@ -82,13 +83,12 @@ export function stages(run) {
   const { stages: all } = run.latency;
   const { verified, one } = countedWords(isPlain(run));
   // Colours as in the chart of the stages.
-  const parts = STAGES.map((stage, i) => ({ stage, color: LOOKS[i].color, of: all[stage] })).filter(
-    ({ of }) => of.sumUs > 0,
+  const parts = STAGES.map(({ name, label }, i) => ({ label, color: LOOKS[i].color, of: all[name] })).filter(
+    ({ of }) => of?.sumUs > 0,
   );
   const allUs = parts.reduce((sum, { of }) => sum + of.sumUs, 0);
   const words = parts.map(
-    ({ stage, of }) =>
-      `${stageName(stage)} ${quantity(ms(of.meanUs), 'ms')} (${quantity((100 * of.sumUs) / allUs, '%')})`,
+    ({ label, of }) => `${label} ${quantity(ms(of.meanUs), 'ms')} (${quantity((100 * of.sumUs) / allUs, '%')})`,
   );
   return tableSection(
     latencyTable(run),

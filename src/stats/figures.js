@@ -1,82 +1,178 @@
 import { Distribution, STATISTICS, boundsOf, statisticOf } from './histogram.js';
-import { COUNTS, MEASURED } from './metrics.js';
 
 /**
- * The figures of a run that thresholds and studies can name, and how to read each of a run file.
+ * The table of figures: what thresholds and studies can name, what outputs show, and how each is read of a run file. A
+ * scalar is read of figures that stats/metrics.js merges; a count is a sum, and a distribution a histogram, everywhere.
  *
- * @import { CensoredBounds, Counts, DistributionJson, Figure, GroupJson, RunFile, SocketsReading, Unit } from '../contracts/run-file.d.ts'
+ * @import { Sample } from '../contracts/load.d.ts'
+ * @import { CensoredBounds, Counts, DistributionJson, Figure, GroupJson, RunFile, SocketsReading, Stage, Unit } from '../contracts/run-file.d.ts'
  * @import { Statistic } from './histogram.js'
+ *
+ * @typedef {Omit<Figure, 'read'> & {pointer: string, read?: Figure['read']}} ScalarRow pointer: the member that is the
+ *   figure, or that has the reason why it is null; read: if it is not that member
+ *
+ * @typedef {object} CountRow of operations
+ * @property {string} [label] in the summary and on the page, of counts that have no line of their own there
+ * @property {string} [help] of the count of the whole run
+ * @property {string} [words] of the figure; default: help
+ * @property {string} [name] of the figure, if not that of the count
+ * @property {string} [also] another name
+ * @property {string} [family] on the Prometheus page
+ * @property {string} [outcome] label of that family
+ * @property {'higher'} [better]
+ * @property {string} [whole] what a limit in percent refers to
+ * @property {(run: RunFile) => number} [read] default: of the whole run
+ *
+ * @typedef {object} DistributionRow it has the figures NAME.avg, min, max, stddev and any percentile
+ * @property {string} name
+ * @property {string} [also] another name
+ * @property {string} pointer
+ * @property {string} words
+ * @property {(run: RunFile) => DistributionJson | number} [censored] values: those in it, or how many more there are
+ * @property {boolean} [isOfVerified] whether censored operations count in thresholds only
+ *
+ * @typedef {object} StageRow from the end of the stage before it, at first from when the operation was due
+ * @property {Stage} name in run files
+ * @property {(sample: Sample) => number | null} until its end; null: it takes no time
+ * @property {string} label in tables and charts
+ * @property {string} words
+ * @property {string} definition of run files and their schema
+ * @property {string} work what the verdict calls it
+ * @property {boolean} [isOfCalls] whether plain calls have it
  */
 
-/**
- * Figures of the run file: name, unit, which is better, the member that is the figure or that has the reason why it is
- * null, label, words. Those of COMPUTED are no member themselves.
- */
-const TABLE = `
-  tps          | perSecond    | higher | /rates/verifiedPerSecond    | TPS                | verified operations per second of the window, spread over the time of their blocks
-  achieved     | perSecond    | higher | /rates/achievedPerSecond    | achieved per s     | of the operations due in the window those verified, per second of it
-  held         | percent      | higher | /rates/askedPerSecond       | rate held          | of the rate at which operations were due in the window, the share at which they were verified, with the growth of their queue
-  asked        | perSecond    | higher | /rates/askedPerSecond       | asked per s        | operations due per second of the window, where a rate was asked for
-  attempted    | perSecond    | higher | /rates/attemptedPerSecond   | attempted per s    | operations started per second of the window
-  accepted     | perSecond    | higher | /rates/acceptedPerSecond    | accepted per s     | hashes read back per second of the window
-  included     | perSecond    | higher | /rates/includedPerSecond    | included per s     | operations in blocks per second of the window
-  gas          | gasPerSecond | higher | /rates                      | gas per s          | gas per second of the window that the transactions of this run used
-  chain.gas    | gasPerSecond | higher | /rates                      | chain gas per s    | gas per second of the window that all transactions in its blocks used
-  gas.op       | gas          |        | /gas                        | gas per operation  | mean gas of an operation
-  fullness     | percent      | higher | /environment/blockGasLimit  | block fullness     | mean share of the gas limit that the blocks used
-  fullness.p50 | percent      | higher | /environment/blockGasLimit  | block fullness p50 | percentile 50 of the share of the gas limit that a block used
-  fullness.p90 | percent      | higher | /environment/blockGasLimit  | block fullness p90 | percentile 90 of the share of the gas limit that a block used
-  cpu          | us           |        | /generator/cpuUsPerVerified | generator CPU      | CPU time of this process for a verified operation
-  rss          | bytes        |        | /generator/peakRssBytes     | generator memory   | most resident memory of this process
-  timewait     | count        |        | /probes/sockets/timeWait    | TIME_WAIT          | most sockets of this machine in TIME_WAIT
-  ports_left   | count        | higher | /probes/sockets             | ports left         | fewest ephemeral ports left, if each socket of this machine had its own one
-  node.cpu     | percent      |        | /probes/node                | node CPU           | CPU time of the node's process, in percent of a core
-  node.rss     | bytes        |        | /probes/node/rssBytes       | node memory        | most resident memory of the node's process
-  violations   | count        |        | /consistency                | contradictions     | proven contradictions between answers of the endpoints (--check consistency)`;
+// prettier-ignore
+/** The stages of the latency, in their order; the last one ends with the operation. @type {readonly StageRow[]} */
+export const STAGES = Object.freeze([
+  { name: 'queued', label: 'queued', until: (sample) => sample.sentAtUs, isOfCalls: true, work: 'waiting in the generator',
+    words: 'from due to written to the socket', definition: 'due to written to the socket; signing is in it' },
+  { name: 'submit', label: 'submit', until: (sample) => sample.acceptedAtUs, isOfCalls: true, work: 'submission',
+    words: 'from there to the hash read',
+    definition: 'to the hash read back; with --inclusion sync to the receipt, once a block has it' },
+  { name: 'inclusion', label: 'inclusion', until: (sample) => sample.includedAtUs, work: 'waiting for a block',
+    words: 'from there to the block seen',
+    definition: 'to the block seen, with --confirmations to the last of those on top' },
+  { name: 'readBack', label: 'read-back', until: (sample) => sample.endedAtUs, work: 'read-back',
+    words: 'from there to the effect read back', definition: 'to the effect read back' },
+]);
 
-/** @type {Record<string, (run: RunFile) => number | null>} */
-const COMPUTED = {
-  gas: (run) => {
-    const [perOperation, { ours, transactions }] = [gasPerOperation(run), run.blocks];
-    if (perOperation === null) return null;
-    if (ours === transactions) return chainGas(run);
-    return run.rates.includedPerSecond === null ? null : run.rates.includedPerSecond * perOperation;
+// prettier-ignore
+/** @type {readonly DistributionRow[]} */
+export const DISTRIBUTIONS = Object.freeze([
+  { name: 'total', also: 'latency', pointer: '/latency/total', censored: censoredOf,
+    words: 'latency, from due to read back' },
+  { name: 'start', also: 'fromstart', pointer: '/latency/fromStart', censored: censoredFromStart,
+    words: 'latency seen from when it was begun' },
+  { name: 'lag', pointer: '/lag', words: 'from due to begun' },
+  // Censored operations have no known stages: they count as the longest values of each stage.
+  ...STAGES.map(({ name, words }) => ({ name: name.toLowerCase(), pointer: `/latency/stages/${name}`, words,
+    isOfVerified: true, censored: (/** @type {RunFile} */ run) => censoredOf(run).count })),
+]);
+
+/** Failures in the warm-up do not count. */
+const MEASURED = 'from the beginning of the window to the end of the drain';
+
+/** @type {Readonly<Record<string, CountRow>>} */
+export const COUNTS = Object.freeze({
+  scheduled: {
+    family: 'stress_operations_scheduled_total',
+    help: 'Operations that were due',
+    words: 'operations due in the window',
+    better: 'higher',
+    read: ({ window }) => window.counts.scheduled,
   },
-  held: heldPercent,
-  'chain.gas': chainGas,
-  'gas.op': gasPerOperation,
-  fullness: ({ blocks }) => {
-    const known = blocksOfKnownFullness(blocks);
-    return known === 0 || blocks.fullnessSum === undefined ? null : (100 * blocks.fullnessSum) / known;
+  dropped: {
+    family: 'stress_operations_dropped_total',
+    help: 'Operations that were due while no wallet was idle',
+    words: 'those of them for which no wallet was idle',
+    whole: 'scheduled',
+    read: ({ window }) => window.counts.dropped,
   },
-  'fullness.p50': ({ blocks }) => fullnessPercentile(blocks, 50),
-  'fullness.p90': ({ blocks }) => fullnessPercentile(blocks, 90),
-  ports_left: portsLeft,
-  'node.cpu': nodeCpuPercent,
-  violations: violationsIn,
-};
+  started: {
+    also: 'attempts',
+    family: 'stress_operations_started_total',
+    help: 'Operations started',
+    words: 'those of them that were started',
+    better: 'higher',
+    read: ({ window }) => window.counts.started,
+  },
+  verified: {
+    ...ofOutcome('verified', 'those of them that were verified, also in the drain'),
+    better: 'higher',
+    read: (run) => run.latency.total.count - censoredOf(run).count,
+  },
+  failed: { ...ofOutcome('failed', `operations that failed ${MEASURED}`), read: sinceWindow('counts', 'failed') },
+  timedOut: {
+    ...ofOutcome('timed_out', 'those of them that timed out, also in the drain'),
+    name: 'timed_out',
+    read: ({ latency }) => latency.timedOut.count,
+  },
+  abandoned: ofOutcome('abandoned', 'operations still open when the drain ended'),
+});
 
-/** How counts of operations due in the window are read. @type {Record<string, (run: RunFile) => number>} */
-const READ = {
-  verified: (run) => run.latency.total.count - censoredOf(run).count,
-  failed: sinceWindow('counts', 'failed'),
-  timedOut: ({ latency }) => latency.timedOut.count,
-};
+/** @param {string} outcome @param {string} words @returns {CountRow} */
+function ofOutcome(outcome, words) {
+  const help = 'Operations that ended, by outcome';
+  return { family: 'stress_operations_total', help, outcome, words, whole: 'started' };
+}
 
-/** @type {readonly Figure[]} */
+/** Counts that the summary and the page list by their labels. */
+export const LISTED_COUNTS = Object.freeze(
+  Object.entries(COUNTS).flatMap(([name, { label, help = '' }]) => (label === undefined ? [] : { name, label, help })),
+);
+
+// prettier-ignore
+/** @type {readonly ScalarRow[]} */
+const SCALARS = [
+  { name: 'tps', unit: 'perSecond', better: 'higher', label: 'TPS', pointer: '/rates/verifiedPerSecond',
+    words: 'verified operations per second of the window, spread over the time of their blocks' },
+  { name: 'achieved', unit: 'perSecond', better: 'higher', label: 'achieved per s', pointer: '/rates/achievedPerSecond',
+    words: 'of the operations due in the window those verified, per second of it' },
+  { name: 'held', unit: 'percent', better: 'higher', label: 'rate held', pointer: '/rates/askedPerSecond', read: heldPercent,
+    words: 'of the rate at which operations were due in the window, the share at which they were verified, with the growth of their queue' },
+  { name: 'asked', unit: 'perSecond', better: 'higher', label: 'asked per s', pointer: '/rates/askedPerSecond',
+    words: 'operations due per second of the window, where a rate was asked for' },
+  { name: 'attempted', unit: 'perSecond', better: 'higher', label: 'attempted per s', pointer: '/rates/attemptedPerSecond',
+    words: 'operations started per second of the window' },
+  { name: 'accepted', unit: 'perSecond', better: 'higher', label: 'accepted per s', pointer: '/rates/acceptedPerSecond',
+    words: 'hashes read back per second of the window' },
+  { name: 'included', unit: 'perSecond', better: 'higher', label: 'included per s', pointer: '/rates/includedPerSecond',
+    words: 'operations in blocks per second of the window' },
+  { name: 'gas', unit: 'gasPerSecond', better: 'higher', label: 'gas per s', pointer: '/rates', read: ownGas,
+    words: 'gas per second of the window that the transactions of this run used' },
+  { name: 'chain.gas', unit: 'gasPerSecond', better: 'higher', label: 'chain gas per s', pointer: '/rates', read: chainGas,
+    words: 'gas per second of the window that all transactions in its blocks used' },
+  { name: 'gas.op', unit: 'gas', label: 'gas per operation', pointer: '/gas', read: gasPerOperation,
+    words: 'mean gas of an operation' },
+  { name: 'fullness', unit: 'percent', better: 'higher', label: 'block fullness', pointer: '/environment/blockGasLimit', read: meanFullness,
+    words: 'mean share of the gas limit that the blocks used' },
+  { name: 'fullness.p50', unit: 'percent', better: 'higher', label: 'block fullness p50', pointer: '/environment/blockGasLimit', read: ({ blocks }) => fullnessPercentile(blocks, 50),
+    words: 'percentile 50 of the share of the gas limit that a block used' },
+  { name: 'fullness.p90', unit: 'percent', better: 'higher', label: 'block fullness p90', pointer: '/environment/blockGasLimit', read: ({ blocks }) => fullnessPercentile(blocks, 90),
+    words: 'percentile 90 of the share of the gas limit that a block used' },
+  { name: 'cpu', unit: 'us', label: 'generator CPU', pointer: '/generator/cpuUsPerVerified',
+    words: 'CPU time of this process for a verified operation' },
+  { name: 'rss', unit: 'bytes', label: 'generator memory', pointer: '/generator/peakRssBytes',
+    words: 'most resident memory of this process' },
+  { name: 'timewait', unit: 'count', label: 'TIME_WAIT', pointer: '/probes/sockets/timeWait',
+    words: 'most sockets of this machine in TIME_WAIT' },
+  { name: 'ports_left', unit: 'count', better: 'higher', label: 'ports left', pointer: '/probes/sockets', read: portsLeft,
+    words: 'fewest ephemeral ports left, if each socket of this machine had its own one' },
+  { name: 'node.cpu', unit: 'percent', label: 'node CPU', pointer: '/probes/node', read: nodeCpuPercent,
+    words: "CPU time of the node's process, in percent of a core" },
+  { name: 'node.rss', unit: 'bytes', label: 'node memory', pointer: '/probes/node/rssBytes',
+    words: "most resident memory of the node's process" },
+  { name: 'violations', unit: 'count', label: 'contradictions', pointer: '/consistency', read: violationsIn,
+    words: 'proven contradictions between answers of the endpoints (--check consistency)' },
+];
+
+/** @type {ReadonlyArray<Figure & {also?: string}>} */
 const FIGURES = Object.freeze([
-  ...TABLE.trim()
-    .split('\n')
-    .map((line) => {
-      const [name, unit, better, pointer, label, words] = line.split('|').map((cell) => cell.trim());
-      const read = COMPUTED[name] ?? ((/** @type {RunFile} */ run) => memberAt(run, pointer));
-      return /** @type {Figure} */ ({ name, unit, label, words, pointer, better: better || undefined, read });
-    }),
+  ...SCALARS.map((row) => ({ read: (/** @type {RunFile} */ run) => memberAt(run, row.pointer), ...row })),
   ...Object.entries(COUNTS).map(([key, row]) => {
-    const { name = key, help = '', words = help, label = name.replace('_', ' '), better, whole, isOfWindow } = row;
-    const read = (/** @type {RunFile} */ { counts, window }) =>
-      /** @type {Record<string, number>} */ (isOfWindow ? window.counts : counts)[key] ?? null;
-    return { ...countFigure(name, words, READ[key] ?? read, whole), label, better };
+    const { name = key, also, help = '', words = help, label = name.replace('_', ' '), better, whole } = row;
+    const { read = ({ counts }) => /** @type {Record<string, number>} */ (counts)[key] ?? null } = row;
+    return { ...countFigure(name, words, read, whole), also, label, better };
   }),
   {
     name: 'broken',
@@ -122,6 +218,14 @@ function perSecond({ window: { durationMs } }, value) {
 function chainGas(run) {
   const { chainGasPerSecond = perSecond(run, run.blocks.gasUsed) } = run.rates;
   return chainGasPerSecond;
+}
+
+/** @param {RunFile} run */
+function ownGas(run) {
+  const [perOperation, { ours, transactions }] = [gasPerOperation(run), run.blocks];
+  if (perOperation === null) return null;
+  if (ours === transactions) return chainGas(run);
+  return run.rates.includedPerSecond === null ? null : run.rates.includedPerSecond * perOperation;
 }
 
 /** Of what was spread over the window. @param {Pick<RunFile, 'window' | 'rates'>} run @param {number} amount @returns {number | null} */
@@ -208,6 +312,12 @@ function blocksOfKnownFullness({ gasLimit, fullness = {} }) {
   return gasLimit === 0 ? 0 : Object.values(fullness).reduce((sum, count) => sum + count, 0);
 }
 
+/** @param {RunFile} run */
+function meanFullness({ blocks }) {
+  const known = blocksOfKnownFullness(blocks);
+  return known === 0 || blocks.fullnessSum === undefined ? null : (100 * blocks.fullnessSum) / known;
+}
+
 /** The nearest rank. @param {RunFile['blocks']} blocks @param {number} p */
 function fullnessPercentile(blocks, p) {
   const { fullness: counts = {} } = blocks;
@@ -218,37 +328,14 @@ function fullnessPercentile(blocks, p) {
   return Number(shares.find((share) => (left -= counts[share]) <= 0) ?? shares.at(-1));
 }
 
-/**
- * Durations; each has the figures avg, min, max, stddev and any percentile.
- * @type {Record<string, {words: string, of: (run: RunFile) => DistributionJson, censored?: (run: RunFile) => DistributionJson | number, isOfVerified?: boolean}>}
- */
-export const DURATIONS = Object.freeze({
-  total: { words: 'latency, from due to read back', of: ({ latency }) => latency.total, censored: censoredOf },
-  start: {
-    words: 'latency seen from when it was begun',
-    of: ({ latency }) => latency.fromStart,
-    censored: (run) => run.latency.fromStartCensored ?? censoredOf(run),
-  },
-  lag: { words: 'from due to begun', of: ({ lag }) => lag },
-  queued: ofStage('queued', 'from due to written to the socket'),
-  submit: ofStage('submit', 'from there to the hash read'),
-  inclusion: ofStage('inclusion', 'from there to the block seen'),
-  readback: ofStage('readBack', 'from there to the effect read back'),
-});
-
-/** Censored operations have no known stages: they count as the longest values of each stage. @param {string} stage @param {string} words */
-function ofStage(stage, words) {
-  return {
-    words,
-    of: (/** @type {RunFile} */ { latency }) => latency.stages[stage] ?? new Distribution().toJSON(),
-    censored: (/** @type {RunFile} */ run) => censoredOf(run).count,
-    isOfVerified: true,
-  };
-}
-
 /** The censored operations; older run files only have those that timed out. @param {Pick<RunFile, 'latency'>} run */
 export function censoredOf({ latency }) {
   return latency.censored ?? latency.timedOut;
+}
+
+/** @param {RunFile} run */
+function censoredFromStart(run) {
+  return run.latency.fromStartCensored ?? censoredOf(run);
 }
 
 /** The codes of docs/measurement.md; codes of transports follow the errors of the operating system. */
@@ -260,9 +347,6 @@ export const FAILURE_CODES = Object.freeze(
   ].flatMap((line) => line.split(' ')),
 );
 
-/** Other names: those of the summary and of the run file. */
-const ALSO_CALLED = new Map(Object.entries({ attempts: 'started', latency: 'total', fromstart: 'start' }));
-
 /** Percentiles in lists and suggestions; any other one can be named as well. */
 const PERCENTILES = ['p50', 'p75', 'p90', 'p95', 'p99', 'p99.9'];
 
@@ -271,7 +355,7 @@ export function figureNames() {
   return [
     ...FIGURES.map(({ name }) => name),
     ...ofDuration,
-    ...Object.keys(DURATIONS).flatMap((duration) => ofDuration.map((name) => `${duration}.${name}`)),
+    ...DISTRIBUTIONS.flatMap(({ name }) => ofDuration.map((statistic) => `${name}.${statistic}`)),
     ...FAILURE_CODES.map((code) => `failed.${code}`),
   ];
 }
@@ -295,8 +379,7 @@ export function figureOf(text) {
     return isKnown ? countFigure(`failed.${code}`, words, sinceWindow('failures', code), 'started') : null;
   }
   const word = normalized(text);
-  const figure = FIGURES.find(({ name }) => normalized(name) === (ALSO_CALLED.get(word) ?? word));
-  return figure ?? durationFigure(word);
+  return FIGURES.find(({ name, also }) => normalized(name) === word || also === word) ?? durationFigure(word);
 }
 
 /** @param {string} text */
@@ -304,20 +387,22 @@ function normalized(text) {
   return text.toLowerCase().replace(/[_-]/g, '');
 }
 
-/** @type {Record<string, {unit: Unit, words: string, of: (group: GroupJson, run: RunFile) => number | null}>} */
-const OF_CALL = {
-  failed: { unit: 'count', words: 'those that failed', of: ({ counts }) => counts.failed },
-  tps: {
+/** Of the operations of one name, with their latency. @type {ReadonlyArray<{name: string, unit: Unit, words: string, read: (group: GroupJson, run: RunFile) => number | null}>} */
+const OF_NAMES = [
+  { name: 'failed', unit: 'count', words: 'those that failed', read: ({ counts }) => counts.failed },
+  {
+    name: 'tps',
     unit: 'perSecond',
     words: 'those verified per second of the window',
-    of: ({ windowVerified }, run) => spreadPerSecond(run, windowVerified),
+    read: ({ windowVerified }, run) => spreadPerSecond(run, windowVerified),
   },
-  gas: {
+  {
+    name: 'gas',
     unit: 'gas',
     words: 'mean gas by receipts',
-    of: ({ gas }) => (gas !== undefined && gas.operations > 0 ? gas.used / gas.operations : null),
+    read: ({ gas }) => (gas !== undefined && gas.operations > 0 ? gas.used / gas.operations : null),
   },
-};
+];
 
 /**
  * Figures of one operation name of the workload: calls.NAME.p99. Whether the name exists is known after the run only.
@@ -337,25 +422,27 @@ function callFigure(text, name, word) {
   const of = { name: text, ofCall: name, why };
   const statistic = statisticOf(word);
   if (statistic !== null) return { ...of, words: `latency of ${name}`, ...statisticFigure(groupOf, statistic) };
-  if (!Object.hasOwn(OF_CALL, word)) return null;
-  const { unit, words, of: read } = OF_CALL[word];
-  const readCall = (/** @type {RunFile} */ run) => {
+  const row = OF_NAMES.find((one) => one.name === word);
+  if (row === undefined) return null;
+  const read = (/** @type {RunFile} */ run) => {
     const group = groupOf(run);
-    return group === undefined ? null : read(group, run);
+    return group === undefined ? null : row.read(group, run);
   };
-  return { ...of, unit, words: `${words}, of ${name}`, read: readCall };
+  return { ...of, unit: row.unit, words: `${row.words}, of ${name}`, read };
 }
 
 /** @param {string} word @returns {Figure | null} */
 function durationFigure(word) {
-  const [, prefix, name] = /^(?:([a-z]+)\.)?([a-z]+|p\d+(?:\.\d+)?)$/.exec(word) ?? [];
-  const duration = ALSO_CALLED.get(prefix) ?? prefix ?? 'total';
-  const statistic = statisticOf(name ?? '');
-  if (statistic === null || !Object.hasOwn(DURATIONS, duration)) return null;
-  const { words, of, censored = () => 0, isOfVerified = false } = DURATIONS[duration];
+  const [, prefix, name = ''] = /^(?:([a-z]+)\.)?([a-z]+|p\d+(?:\.\d+)?)$/.exec(word) ?? [];
+  const row = DISTRIBUTIONS.find((one) => [one.name, one.also].includes(prefix ?? 'total'));
+  const statistic = statisticOf(name);
+  if (statistic === null || row === undefined) return null;
+  const { pointer, words, censored = () => 0, isOfVerified = false } = row;
   const shownName = typeof statistic === 'number' ? `p${statistic}` : statistic;
+  // Files of other versions may lack a stage.
+  const of = (/** @type {RunFile} */ run) => memberAt(run, pointer) ?? new Distribution().toJSON();
   return {
-    name: `${prefix === undefined ? '' : `${duration}.`}${shownName}`,
+    name: `${prefix === undefined ? '' : `${row.name}.`}${shownName}`,
     words,
     isOfVerified,
     ...statisticFigure((run) => ({ latency: of(run), censored: censored(run) }), statistic),
@@ -378,8 +465,8 @@ function statisticFigure(partOf, statistic) {
       const part = partOf(run);
       if (part === undefined) return { us: null, atMostUs: Infinity, censored: 0 };
       const { latency, censored = 0 } = part;
-      const times = typeof censored === 'number' ? censored : censored.count;
-      return { ...boundsOf(latency, censored, statistic), censored: times };
+      const count = typeof censored === 'number' ? censored : censored.count;
+      return { ...boundsOf(latency, censored, statistic), censored: count };
     },
   };
 }

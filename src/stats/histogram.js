@@ -10,21 +10,17 @@ import { InputError } from '../errors.js';
 
 /**
  * Distributions of durations, and the histograms of run files in HdrHistogram's V2 encoding. A run file can come from
- * anywhere, so reading a histogram takes bounded memory and time.
- *
- * A place is the index of a bucket: values whose first three digits differ have different places.
+ * anywhere, so reading a histogram takes bounded memory and time. Values whose first three digits differ are in different
+ * buckets.
  *
  * @typedef {Pick<DistributionJson, 'count' | 'sumUs' | 'maxUs' | 'hdr'>} Encoded
- * @callback Take
- * @param {number} place
- * @param {number} count how many values it has, above 0
  */
 
 const DIGITS = 3;
 /** Of each count: a merge may have more values than 32 bits can count. */
 const COUNT_BITS = 64;
 const HEADER_BYTES = 40;
-/** Places for all values that a double holds exactly, with nine bytes a count. */
+/** Buckets for all values that a double holds exactly, with nine bytes a count. */
 const MOST_BYTES = HEADER_BYTES + 9 * 44 * 1024;
 
 /**
@@ -117,11 +113,11 @@ export class Distribution {
     const histogram = (this.#histogram ??= emptyHistogram());
     // Allocates it once; growing it value by value takes five times as long.
     histogram.recordValueWithCount(maxUs, 0);
-    const take = (/** @type {number} */ place, /** @type {number} */ times) =>
-      histogram.addToCountAtIndex(place, times);
-    if (other instanceof Distribution) eachPlace(other.#histogram, take);
-    else if ('hdr' in other) eachPlace(decoded(other), take);
-    else if ('times' in other) other.places.forEach((place, i) => take(place, other.times[i]));
+    const add = (/** @type {number} */ bucket, /** @type {number} */ count) =>
+      histogram.addToCountAtIndex(bucket, count);
+    if (other instanceof Distribution) eachBucket(other.#histogram, add);
+    else if ('hdr' in other) eachBucket(decoded(other), add);
+    else if ('buckets' in other) other.buckets.forEach((bucket, i) => add(bucket, other.counts[i]));
     this.#isSettled = false;
     this.count += other.count;
     this.sumUs += other.sumUs;
@@ -155,23 +151,23 @@ export class Distribution {
   /**
    * The percentile with censored values as infinity.
    * @param {number} percentile from 0 to 100
-   * @param {Contract.Distribution | number} censored values: those in this distribution, or how many there are beside it
+   * @param {Contract.Distribution | number} censored values: those in this distribution, or how many more there are
    * @returns {number} in microseconds; Infinity where it is a censored one
    */
   percentileAtMostUs(percentile, censored) {
-    const isBeside = typeof censored === 'number';
-    const known = this.count - (isBeside ? 0 : censored.count);
-    const exactRank = (percentile / 100) * (isBeside ? this.count + censored : this.count);
+    const [known, all] =
+      typeof censored === 'number' ? [this.count, this.count + censored] : [this.count - censored.count, this.count];
+    const exactRank = (percentile / 100) * all;
     // A whole product may come out a little larger; the histogram allows for that as well.
     const rank = Math.max(1, Math.ceil(exactRank * (1 - Number.EPSILON)));
     if (rank > known) return Infinity;
     const histogram = this.#settled();
-    const others = isBeside ? null : /** @type {Distribution} */ (censored).#histogram;
-    for (let i = 0, seen = 0, all = 0; all < this.count; i += 1) {
+    const others = censored instanceof Distribution ? censored.#histogram : null;
+    for (let i = 0, knownBelow = 0, below = 0; below < this.count; i += 1) {
       const count = histogram.getCountAtIndex(i);
-      all += count;
-      seen += count - (others?.getCountAtIndex(i) || 0);
-      if (seen < rank) continue;
+      below += count;
+      knownBelow += count - (others?.getCountAtIndex(i) || 0);
+      if (knownBelow < rank) continue;
       const valueUs = histogram.highestEquivalentValue(histogram.valueFromIndex(i));
       return Math.min(Math.max(valueUs, this.minUs), this.maxUs);
     }
@@ -195,29 +191,28 @@ export class Distribution {
     };
   }
 
-  /** The lowest value of each place, ascending, with its count. @returns {Array<[number, number]>} */
-  places() {
+  /** The lowest value of each bucket, ascending, with its count. @returns {Array<[number, number]>} */
+  lowestValues() {
     /** @type {Array<[number, number]>} */
-    const places = [];
-    eachPlace(this.#histogram, (place, count) => {
-      places.push([/** @type {hdr.JsHistogram} */ (this.#histogram).valueFromIndex(place), count]);
+    const values = [];
+    eachBucket(this.#histogram, (bucket, count) => {
+      values.push([/** @type {hdr.JsHistogram} */ (this.#histogram).valueFromIndex(bucket), count]);
     });
-    return places;
+    return values;
   }
 
-  /** Plain data that costs less than JSON. */
+  /** Plain data that costs less than JSON. @returns {DistributionState} */
   toState() {
     /** @type {number[]} */
-    const places = [];
+    const buckets = [];
     /** @type {number[]} */
-    const times = [];
-    eachPlace(this.#histogram, (place, count) => {
-      places.push(place);
-      times.push(count);
+    const counts = [];
+    eachBucket(this.#histogram, (bucket, count) => {
+      buckets.push(bucket);
+      counts.push(count);
     });
     const { count, sumUs, minUs, maxUs } = this;
-    const values = { places: Uint32Array.from(places), times: Float64Array.from(times) };
-    return { count, sumUs, minUs, maxUs, ...values };
+    return { count, sumUs, minUs, maxUs, buckets: Uint32Array.from(buckets), counts: Float64Array.from(counts) };
   }
 
   /** @param {DistributionJson | DistributionState} data @throws {InputError} which says what is wrong with its histogram */
@@ -258,7 +253,7 @@ export function statisticOf(word) {
 /**
  * A figure of a distribution with its upper bound.
  * @param {DistributionJson} json
- * @param {DistributionJson | number | undefined} censored values: those in it, or how many there are beside it
+ * @param {DistributionJson | number | undefined} censored values: those in it, or how many more there are
  * @param {Statistic | number} statistic a number is a percentile
  * @returns {Bounds}
  */
@@ -289,11 +284,11 @@ function emptyHistogram() {
   );
 }
 
-/** @param {hdr.JsHistogram | null} histogram @param {Take} take */
-function eachPlace(histogram, take) {
-  for (let place = 0; place < (histogram?.countsArrayLength ?? 0); place += 1) {
-    const count = /** @type {hdr.JsHistogram} */ (histogram).getCountAtIndex(place);
-    if (count > 0) take(place, count);
+/** @param {hdr.JsHistogram | null} histogram @param {(bucket: number, count: number) => void} visit by index, those with values */
+function eachBucket(histogram, visit) {
+  for (let bucket = 0; bucket < (histogram?.countsArrayLength ?? 0); bucket += 1) {
+    const count = /** @type {hdr.JsHistogram} */ (histogram).getCountAtIndex(bucket);
+    if (count > 0) visit(bucket, count);
   }
 }
 
@@ -302,12 +297,12 @@ function eachPlace(histogram, take) {
  * @param {hdr.JsHistogram} histogram
  * @param {number} minUs
  * @param {number} maxUs
- * @param {(valueUs: number, count: number) => void} take
+ * @param {(valueUs: number, count: number) => void} visit
  */
-function eachValue(histogram, minUs, maxUs, take) {
-  eachPlace(histogram, (place, count) => {
-    const lowestUs = histogram.valueFromIndex(place);
+function eachValue(histogram, minUs, maxUs, visit) {
+  eachBucket(histogram, (bucket, count) => {
+    const lowestUs = histogram.valueFromIndex(bucket);
     const middleUs = lowestUs + Math.floor(histogram.sizeOfEquivalentValueRange(lowestUs) / 2);
-    take(Math.min(Math.max(middleUs, minUs), maxUs), count);
+    visit(Math.min(Math.max(middleUs, minUs), maxUs), count);
   });
 }

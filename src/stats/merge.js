@@ -66,36 +66,49 @@ function own(object, name) {
 }
 
 /** If one side is not known, the other one counts. @param {NonNullable<Rule['add']>} add @returns {Rule} */
-export function either(add) {
+export function knownOf(add) {
   return { add: (a, b, aShare) => ((a ?? null) === null ? b : (b ?? null) === null ? a : add(a, b, aShare)) };
 }
 
 /** If one side is not known, the sum is not known. @param {(a: any, b: any) => any} add @returns {Rule} */
-export function both(add) {
+export function unknownIfAny(add) {
   return { add: (a, b) => (a === undefined ? b : a === null || b === null ? null : add(a, b)) };
 }
 
+/**
+ * @param {(a: any, b: any, aShare: number) => any} ofIntervals of two intervals
+ * @param {(a: any, b: any) => any} ofSameTime of two threads or instances
+ */
+function eachWay(ofIntervals, ofSameTime) {
+  return knownOf((a, b, aShare) => (aShare === SAME_TIME ? ofSameTime(a, b) : ofIntervals(a, b, aShare)));
+}
+
+/** @type {(a: number, b: number) => number} */
+const total = (a, b) => a + b;
+/** @type {(a: number, b: number, aShare: number) => number} */
+const weighted = (a, b, aShare) => a * aShare + b * (1 - aShare);
+/** @type {(a: any, b: any) => any} */
+const left = (a) => a;
+/** @type {(a: any, b: any) => any} */
+const right = (_, b) => b;
+
 /** @type {Rule} */
-export const sum = { ...either((a, b) => a + b), zero: () => 0 };
-export const max = either((a, b) => Math.max(a, b));
-export const min = either((a, b) => Math.min(a, b));
-export const first = either((a) => a);
-/** Of two intervals the later one, of two instances the first. */
-export const last = either((a, b, aShare) => (aShare === SAME_TIME ? a : b));
-/** At the end of an interval: of two intervals the later one, of two threads the sum. */
-export const gauge = either((a, b, aShare) => (aShare === SAME_TIME ? a + b : b));
-/** A mean over time: of two threads the larger one. */
-export const mean = either((a, b, aShare) => (aShare === SAME_TIME ? Math.max(a, b) : a * aShare + b * (1 - aShare)));
-/** A rate that two threads or instances have together. */
-export const rate = either((a, b, aShare) => (aShare === SAME_TIME ? a + b : a * aShare + b * (1 - aShare)));
-/** A rate of the chain, which all of them see. */
-export const meanRate = either((a, b, aShare) => (aShare === SAME_TIME ? a : a * aShare + b * (1 - aShare)));
-/** Used by one thread: of two threads the larger one. */
-export const used = either((a, b, aShare) => (aShare === SAME_TIME ? Math.max(a, b) : a + b));
+export const sum = { ...knownOf(total), zero: () => 0 };
+export const max = knownOf((a, b) => Math.max(a, b));
+export const min = knownOf((a, b) => Math.min(a, b));
+export const first = knownOf(left);
+// Of two intervals and of the same time. A thread uses a loop, and has a mean, of its own: the busiest one counts.
+export const latestOrFirst = eachWay(right, left);
+export const latestOrSum = eachWay(right, total);
+export const sumOrMax = eachWay(total, Math.max);
+export const meanOrMax = eachWay(weighted, Math.max);
+export const meanOrSum = eachWay(weighted, total);
+/** What all threads and instances see of the chain. */
+export const meanOrFirst = eachWay(weighted, left);
 
 /** The first entries of both. @param {number} most */
 export function listed(most) {
-  return either((a, b) => [...a, ...b].slice(0, most));
+  return knownOf((a, b) => [...a, ...b].slice(0, most));
 }
 
 /** A list whose entries have a name. @param {string} name member @param {Rule} entry @returns {Rule} */
@@ -109,9 +122,9 @@ export function namedEntries(name, entry) {
   };
 }
 
-/** Lists with an entry for each of the same places. @param {Rule} entry @returns {Rule} */
-export function placed(entry) {
-  return either((a, b, aShare) =>
+/** Lists with an entry for each position. @param {Rule} entry @returns {Rule} */
+export function byPosition(entry) {
+  return knownOf((a, b, aShare) =>
     Array.from({ length: Math.max(a.length, b.length) }, (_, i) => merge(entry, a[i], b[i], aShare)),
   );
 }
@@ -127,9 +140,9 @@ export const histogram = {
 };
 
 /** A figure that the Prometheus page shows. @param {Rule} rule @param {string} family @param {string} help @param {Page['labels']} [labels] @param {Page['value']} [value] @returns {Rule} */
-export function shown(rule, family, help, labels = {}, value = undefined) {
+export function onPage(rule, family, help, labels = {}, value = undefined) {
   const type = rule === histogram ? 'histogram' : family.endsWith('_total') ? 'counter' : 'gauge';
-  return { ...rule, page: { family, type, help, labels, value, isSum: type !== 'gauge' || rule === last } };
+  return { ...rule, page: { family, type, help, labels, value, isSum: type !== 'gauge' || rule === latestOrFirst } };
 }
 
 /** Counts by name. @type {Rule} */

@@ -1,24 +1,25 @@
+import { COUNTS } from './figures.js';
 import {
   COUNTERS,
   SAME_TIME,
-  both,
-  either,
+  byPosition,
   first,
-  gauge,
   histogram,
-  last,
+  knownOf,
+  latestOrFirst,
+  latestOrSum,
   listed,
   max,
-  mean,
-  meanRate,
+  meanOrFirst,
+  meanOrMax,
+  meanOrSum,
   merge,
   min,
   namedEntries,
-  placed,
-  rate,
-  shown,
+  onPage,
   sum,
-  used,
+  sumOrMax,
+  unknownIfAny,
 } from './merge.js';
 import { TOUCHED } from './reorgs.js';
 
@@ -28,7 +29,7 @@ import { TOUCHED } from './reorgs.js';
  * @import { Rule } from './merge.js'
  */
 
-/** The figures of a run: how those of intervals, threads and instances are added, and what Prometheus shows of them. */
+/** How the figures of intervals, threads and instances are merged, and what the Prometheus page shows of them. */
 
 /** Bounds the memory if a workload uses unlimited names: further names go into one group. */
 export const MAX_GROUPS = 64;
@@ -36,71 +37,12 @@ export const MAX_GROUPS = 64;
 /** Lists of the run file are bounded. */
 const LISTED = Object.freeze({ reorgs: 100, endpointEvents: 200, audit: 100, resolutions: 1000, violations: 3 });
 
-/**
- * Counts of operations. A further one is a row here, with a label, and a line of stats/recorder.js that counts it: all
- * outputs, thresholds and studies have it then.
- *
- * @typedef {object} CountRow
- * @property {string} [label] in the summary and on the page, of counts that have no line of their own there
- * @property {string} [help] of the count of the whole run
- * @property {string} [words] of the figure; default: help
- * @property {string} [name] of the figure, if not that of the count
- * @property {string} [family] on the Prometheus page
- * @property {string} [outcome] label of that family
- * @property {'higher'} [better]
- * @property {string} [whole] what a limit in percent refers to
- * @property {boolean} [isOfWindow] whether thresholds see the count of the window, not of the whole run
- */
-
-/** Failures in the warm-up do not count. */
-export const MEASURED = 'from the beginning of the window to the end of the drain';
-
-/** @type {Readonly<Record<string, CountRow>>} */
-export const COUNTS = Object.freeze({
-  scheduled: {
-    family: 'stress_operations_scheduled_total',
-    help: 'Operations that were due',
-    words: 'operations due in the window',
-    better: 'higher',
-    isOfWindow: true,
-  },
-  dropped: {
-    family: 'stress_operations_dropped_total',
-    help: 'Operations that were due while no wallet was idle',
-    words: 'those of them for which no wallet was idle',
-    whole: 'scheduled',
-    isOfWindow: true,
-  },
-  started: {
-    family: 'stress_operations_started_total',
-    help: 'Operations started',
-    words: 'those of them that were started',
-    better: 'higher',
-    isOfWindow: true,
-  },
-  verified: { ...ofOutcome('verified', 'those of them that were verified, also in the drain'), better: 'higher' },
-  failed: ofOutcome('failed', `operations that failed ${MEASURED}`),
-  timedOut: { ...ofOutcome('timed_out', 'those of them that timed out, also in the drain'), name: 'timed_out' },
-  abandoned: ofOutcome('abandoned', 'operations still open when the drain ended'),
-});
-
-/** @param {string} outcome @param {string} words @returns {CountRow} */
-function ofOutcome(outcome, words) {
-  const help = 'Operations that ended, by outcome';
-  return { family: 'stress_operations_total', help, outcome, words, whole: 'started' };
-}
-
-/** Counts that the summary and the page list by their labels. */
-export const LISTED_COUNTS = Object.freeze(
-  Object.entries(COUNTS).flatMap(([name, { label, help = '' }]) => (label === undefined ? [] : { name, label, help })),
-);
-
 /** A count of a later version adds up as well. @type {Rule} */
 export const COUNTED = {
   each: sum,
   members: Object.fromEntries(
     Object.entries(COUNTS).map(([name, { family = `stress_${name}_total`, help = '', outcome }]) => {
-      return [name, shown(sum, family, help, outcome === undefined ? {} : { outcome })];
+      return [name, onPage(sum, family, help, outcome === undefined ? {} : { outcome })];
     }),
   ),
 };
@@ -109,20 +51,20 @@ export const COUNTED = {
 export const BLOCKS = {
   sameTime: (a, b) => ({ ...(a.count > 0 ? a : b), ours: a.ours + b.ours }),
   members: {
-    count: shown(sum, 'stress_blocks_total', 'Blocks seen'),
+    count: onPage(sum, 'stress_blocks_total', 'Blocks seen'),
     firstNumber: first,
-    lastNumber: shown(last, 'stress_block_number', 'Number of the last block'),
-    ours: shown(sum, ...ofSenders('true')),
-    transactions: shown(sum, ...ofSenders('false'), ({ transactions, ours }) => transactions - ours),
-    gasUsed: shown(sum, 'stress_block_gas_used_total', 'Gas used by these blocks'),
+    lastNumber: onPage(latestOrFirst, 'stress_block_number', 'Number of the last block'),
+    ours: onPage(sum, ...ofSenders('true')),
+    transactions: onPage(sum, ...ofSenders('false'), ({ transactions, ours }) => transactions - ours),
+    gasUsed: onPage(sum, 'stress_block_gas_used_total', 'Gas used by these blocks'),
     own: { members: { transactions: sum, gasUsed: sum } },
-    gasLimit: shown(last, 'stress_block_gas_limit', 'Gas limit of the last block'),
-    fullnessSum: shown(sum, 'stress_block_fullness_total', 'Shares of the gas limit used by these blocks, added up'),
+    gasLimit: onPage(latestOrFirst, 'stress_block_gas_limit', 'Gas limit of the last block'),
+    fullnessSum: onPage(sum, 'stress_block_fullness_total', 'Shares of the gas limit used by these blocks, added up'),
     fullness: COUNTERS,
     full: sum,
     gapMaxMs: { ...max, zero: () => 0 },
     skewMinMs: min,
-    skewMaxMs: shown(
+    skewMaxMs: onPage(
       max,
       'stress_block_skew_seconds',
       'Most by which a block was seen after its timestamp, in the last interval',
@@ -144,17 +86,17 @@ function loopDelay(statistic) {
 /** The event loop of a thread; the CPU times are known on Linux only. @type {Rule} */
 export const LOOP = {
   members: {
-    utilization: shown(
-      mean,
+    utilization: onPage(
+      meanOrMax,
       'stress_event_loop_utilization',
       'Share of the last interval in which the event loop was busy',
     ),
-    delayMeanUs: shown(mean, ...loopDelay('mean')),
-    delayP99Us: shown(max, ...loopDelay('p99')),
-    delayMaxUs: shown(max, ...loopDelay('max')),
-    gcUs: shown(sum, 'stress_gc_seconds_total', 'Time spent collecting garbage'),
-    cpuUs: used,
-    waitedUs: used,
+    delayMeanUs: onPage(meanOrMax, ...loopDelay('mean')),
+    delayP99Us: onPage(max, ...loopDelay('p99')),
+    delayMaxUs: onPage(max, ...loopDelay('max')),
+    gcUs: onPage(sum, 'stress_gc_seconds_total', 'Time spent collecting garbage'),
+    cpuUs: sumOrMax,
+    waitedUs: sumOrMax,
   },
 };
 
@@ -165,49 +107,49 @@ export const READINGS = {
   members: {
     self: {
       members: {
-        cpuUs: shown(sum, 'stress_process_cpu_seconds_total', 'CPU time of the generator'),
-        rssBytes: shown(max, 'stress_process_resident_memory_bytes', 'Resident memory of the generator'),
+        cpuUs: onPage(sum, 'stress_process_cpu_seconds_total', 'CPU time of the generator'),
+        rssBytes: onPage(max, 'stress_process_resident_memory_bytes', 'Resident memory of the generator'),
       },
     },
     loop: LOOP,
     connections: {
       members: {
-        opened: shown(sum, 'stress_connections_opened_total', 'Connections opened'),
-        reused: shown(sum, 'stress_connections_reused_total', 'Requests over a connection that was open already'),
+        opened: onPage(sum, 'stress_connections_opened_total', 'Connections opened'),
+        reused: onPage(sum, 'stress_connections_reused_total', 'Requests over a connection that was open already'),
       },
     },
     sockets: {
       members: {
-        timeWait: shown(max, 'stress_time_wait_sockets', 'Sockets of this machine in TIME_WAIT'),
-        range: last,
+        timeWait: onPage(max, 'stress_time_wait_sockets', 'Sockets of this machine in TIME_WAIT'),
+        range: latestOrFirst,
         endpoints: namedEntries('endpoint', {
           members: {
-            endpoint: last,
+            endpoint: latestOrFirst,
             timeWait: max,
-            portsInUse: shown(max, 'stress_ports_used', 'Ephemeral ports that the sockets of this machine may use'),
-            portsLeft: shown(min, 'stress_ports_left', 'Ephemeral ports still free'),
+            portsInUse: onPage(max, 'stress_ports_used', 'Ephemeral ports that the sockets of this machine may use'),
+            portsLeft: onPage(min, 'stress_ports_left', 'Ephemeral ports still free'),
           },
         }),
       },
     },
     pool: {
       members: {
-        pending: shown(max, POOL[0], POOL[1], { state: 'pending' }),
-        queued: shown(max, POOL[0], POOL[1], { state: 'queued' }),
+        pending: onPage(max, POOL[0], POOL[1], { state: 'pending' }),
+        queued: onPage(max, POOL[0], POOL[1], { state: 'queued' }),
       },
     },
     // All instances watch the same node.
     node: {
       sameTime: (a) => a,
       members: {
-        cpuUs: shown(sum, 'stress_node_cpu_seconds_total', 'CPU time of the node'),
-        rssBytes: shown(max, 'stress_node_resident_memory_bytes', 'Resident memory of the node'),
-        threads: shown(max, 'stress_node_threads', 'Threads of the node'),
+        cpuUs: onPage(sum, 'stress_node_cpu_seconds_total', 'CPU time of the node'),
+        rssBytes: onPage(max, 'stress_node_resident_memory_bytes', 'Resident memory of the node'),
+        threads: onPage(max, 'stress_node_threads', 'Threads of the node'),
       },
     },
     // A metrics page does not tell counters from gauges, so neither a sum nor a maximum is right for all.
-    metrics: last,
-    why: { each: either((a, b) => b) },
+    metrics: latestOrFirst,
+    why: { each: knownOf((a, b) => b) },
   },
   after: (readings) => {
     const why = Object.entries(readings.why ?? {}).filter(([name]) => (readings[name] ?? null) === null);
@@ -236,7 +178,7 @@ export const GROUP = {
 /** @type {Rule} */
 const GROUPS = { each: GROUP, most: MAX_GROUPS };
 
-const HALVES = placed(COUNTERS);
+const HALVES = byPosition(COUNTERS);
 
 /** Operations by a finality level; censored: those that did not reach it. */
 export const LEVEL = { members: { latency: histogram, censored: histogram, notMeasured: sum } };
@@ -267,23 +209,23 @@ export const STATS = {
 export const ROW = {
   members: {
     startMs: min,
-    endMs: shown(max, 'stress_load_elapsed_seconds', 'From the start of the load to the end of the last interval'),
-    tps: shown(rate, 'stress_tps', 'Verified operations per second of the last interval whose blocks are known'),
-    perSecond: { members: { blocks: meanRate, transactions: meanRate, ours: rate, gas: meanRate } },
+    endMs: onPage(max, 'stress_load_elapsed_seconds', 'From the start of the load to the end of the last interval'),
+    tps: onPage(meanOrSum, 'stress_tps', 'Verified operations per second of the last interval whose blocks are known'),
+    perSecond: { members: { blocks: meanOrFirst, transactions: meanOrFirst, ours: meanOrSum, gas: meanOrFirst } },
     counts: COUNTED,
-    failures: { each: shown(sum, 'stress_failures_total', 'Operations that failed, by code'), tag: 'code' },
-    inFlight: shown(gauge, 'stress_in_flight', 'Operations in flight at the end of the last interval'),
+    failures: { each: onPage(sum, 'stress_failures_total', 'Operations that failed, by code'), tag: 'code' },
+    inFlight: onPage(latestOrSum, 'stress_in_flight', 'Operations in flight at the end of the last interval'),
     byEndpoint: { each: COUNTERS },
-    latency: shown(histogram, 'stress_latency_seconds', 'From due to verified, of verified operations'),
-    lag: shown(histogram, 'stress_lag_seconds', 'From due to begun'),
+    latency: onPage(histogram, 'stress_latency_seconds', 'From due to verified, of verified operations'),
+    lag: onPage(histogram, 'stress_lag_seconds', 'From due to begun'),
     stages: { each: COUNTERS },
     blocks: BLOCKS,
     probes: READINGS,
     violations: {
-      each: shown(sum, 'stress_violations_total', 'Contradictions found by --check, by code'),
+      each: onPage(sum, 'stress_violations_total', 'Contradictions found by --check, by code'),
       tag: 'code',
     },
-    silence: last,
+    silence: latestOrFirst,
   },
 };
 
@@ -292,7 +234,7 @@ export const INTERVALS = {
   members: {
     ...ROW.members,
     stages: {
-      each: shown(histogram, 'stress_stage_seconds', 'The stages of the latency, which add up to it'),
+      each: onPage(histogram, 'stress_stage_seconds', 'The stages of the latency, which add up to it'),
       tag: 'stage',
     },
     facts: {
@@ -301,7 +243,7 @@ export const INTERVALS = {
           members: {
             levels: {
               each: {
-                members: { latency: shown(histogram, 'stress_promise_seconds', 'From due to each rung of --ladder') },
+                members: { latency: onPage(histogram, 'stress_promise_seconds', 'From due to each rung of --ladder') },
               },
               tag: 'rung',
             },
@@ -313,10 +255,10 @@ export const INTERVALS = {
 };
 
 const REORG = {
-  members: { atMs: min, depth: max, operations: sum, touched: listed(TOUCHED), isComplete: either((a, b) => a && b) },
+  members: { atMs: min, depth: max, operations: sum, touched: listed(TOUCHED), isComplete: knownOf((a, b) => a && b) },
 };
 /** Several threads or instances see the same reorg: it becomes one event with the operations of all. @type {Rule} */
-const SAME_REORGS = either((/** @type {ReorgEvent[]} */ a, /** @type {ReorgEvent[]} */ b) => {
+const SAME_REORGS = knownOf((/** @type {ReorgEvent[]} */ a, /** @type {ReorgEvent[]} */ b) => {
   const byBlock = (/** @type {ReorgEvent} */ event) => ({ [`${event.blockNumber}:${event.blockHash}`]: event });
   const events = [...a, ...b].map(byBlock).reduce((all, event) => merge({ each: REORG }, all, event), {});
   return Object.values(events).sort((one, other) => one.atMs - other.atMs);
@@ -336,13 +278,13 @@ export const REORGS = {
 };
 
 /** With several endpoints one thread may get responses while another does not: the shorter silence counts. @type {Rule} */
-const SILENCE = either((a, b) => {
+const SILENCE = knownOf((a, b) => {
   const { silentMs, words } = a.silentMs <= b.silentMs ? a : b;
   return { silentMs, stillMs: Math.min(a.stillMs, b.stillMs), words: words || a.words || b.words };
 });
 
 /** If one thread or instance polls, the resolution of polling applies. */
-const HEAD_SOURCE = either((a, b) => (a === 'poll' ? a : b === 'poll' ? b : a));
+const HEAD_SOURCE = knownOf((a, b) => (a === 'poll' ? a : b === 'poll' ? b : a));
 
 /** @type {Rule} */
 const BATCHES = { members: { limit: min, largest: max, refused: sum, why: first } };
@@ -357,7 +299,7 @@ export const GENERATOR = {
     pausedMs: sum,
     failedPolls: sum,
     retiredWallets: sum,
-    samplesDropped: both((a, b) => a + b),
+    samplesDropped: unknownIfAny((a, b) => a + b),
     inclusionResolutionMs: max,
     headSource: HEAD_SOURCE,
     presigned: COUNTERS,
@@ -367,17 +309,17 @@ export const GENERATOR = {
     transport: COUNTERS,
     batches: BATCHES,
     submissionBatches: BATCHES,
-    endpoints: placed({
+    endpoints: byPosition({
       members: { requests: sum, failures: sum, left: sum, awayMs: sum, events: listed(LISTED.endpointEvents) },
     }),
-    arrivalSeed: both((a, b) => (a === b ? a : null)),
+    arrivalSeed: unknownIfAny((a, b) => (a === b ? a : null)),
     reorgs: REORGS,
     failureWords: { members: {} },
   },
 };
 
 /** @type {Rule} */
-const ADDED_STATS = either((a, b) => a.add(b));
+const ADDED_STATS = knownOf((a, b) => a.add(b));
 
 /** An interval of several threads. */
 const ENGINE_REPORT = {
@@ -396,7 +338,7 @@ export const SNAPSHOT = {
   members: {
     atUs: min,
     counts: COUNTERS,
-    interval: either((a, b) => merge(ENGINE_REPORT, a, b, SAME_TIME)),
+    interval: knownOf((a, b) => merge(ENGINE_REPORT, a, b, SAME_TIME)),
     rest: ADDED_STATS,
     // The window ends with its last part.
     window: { members: { startUs: min, endUs: max } },
@@ -404,7 +346,7 @@ export const SNAPSHOT = {
     traffic: GENERATOR,
     violation: first,
     spread: {
-      members: { spans: either((a, b) => [...a, ...b]), settledUs: min, sightedUs: min, periodUs: max, spanUs: max },
+      members: { spans: knownOf((a, b) => [...a, ...b]), settledUs: min, sightedUs: min, periodUs: max, spanUs: max },
     },
   },
 };
@@ -414,18 +356,18 @@ const DISTINCT = 3;
 
 /** Amounts in wei and state of the chain are decimal integers in text. */
 const addText = (/** @type {string} */ a, /** @type {string} */ b) => String(BigInt(a) + BigInt(b));
-const text = either(addText);
-const wei = both(addText);
+const text = knownOf(addText);
+const wei = unknownIfAny(addText);
 
 /** @type {Rule} */
-const TEXTS = either((/** @type {string} */ a, /** @type {string} */ b) => {
+const TEXTS = knownOf((/** @type {string} */ a, /** @type {string} */ b) => {
   const all = a.split(' | ');
   if (all.includes(b) || all.includes('...')) return a;
   return [...all, all.length < DISTINCT ? b : '...'].join(' | ');
 });
 
 /** A failed check takes precedence over one that could not be made, and that over one that holds. */
-const CHECK = either((/** @type {Check} */ a, /** @type {Check} */ b) => {
+const CHECK = knownOf((/** @type {Check} */ a, /** @type {Check} */ b) => {
   const worse = [a, b].find(({ holds }) => holds === false) ?? [a, b].find(({ holds }) => holds === null);
   if (worse !== undefined && (a.holds !== b.holds || worse.holds === null)) return worse;
   const isNumeric = [a.expected, b.expected, a.found, b.found].every((one) => /^-?\d+$/.test(one ?? ''));
@@ -435,7 +377,7 @@ const CHECK = either((/** @type {Check} */ a, /** @type {Check} */ b) => {
 
 const AUDIT_MEMBERS = {
   // Counts are added; other members stay as they are.
-  each: either((a, b) => (typeof a === 'number' ? a + b : a)),
+  each: knownOf((a, b) => (typeof a === 'number' ? a + b : a)),
   members: {
     effectsOnChain: text,
     bounds: { each: text },
@@ -446,7 +388,7 @@ const AUDIT_MEMBERS = {
   },
 };
 /** Each audit covers its own wallets. */
-const AUDIT = either((/** @type {AuditReport} */ a, /** @type {AuditReport} */ b) => {
+const AUDIT = knownOf((/** @type {AuditReport} */ a, /** @type {AuditReport} */ b) => {
   const { blockNumber, blockHash } = b.blockNumber > a.blockNumber ? b : a;
   return { ...merge(AUDIT_MEMBERS, a, b), blockNumber, blockHash };
 });
@@ -472,14 +414,14 @@ const RATE_STAGE = {
     fromPerSecond: sum,
     toPerSecond: sum,
     counts: COUNTERS,
-    tps: both((a, b) => a + b),
+    tps: unknownIfAny((a, b) => a + b),
     latency: histogram,
     censored: histogram,
   },
 };
 
 /** Broken promises are not known of an instance without an audit. */
-const BROKEN = { broken: both((a, b) => merge(COUNTERS, a, b)), restored: both((a, b) => a + b) };
+const BROKEN = { broken: unknownIfAny((a, b) => merge(COUNTERS, a, b)), restored: unknownIfAny((a, b) => a + b) };
 
 const CONSISTENCY = {
   members: {
@@ -528,9 +470,9 @@ export const RUN = {
     probes: READINGS,
     generator: GENERATOR,
     audit: AUDIT,
-    consistency: both((a, b) => merge(CONSISTENCY, a, b)),
+    consistency: unknownIfAny((a, b) => merge(CONSISTENCY, a, b)),
     spending: {
-      members: { capWei: wei, setUpWei: wei, leftWei: wei, spentWei: wei, transactions: both((a, b) => a + b) },
+      members: { capWei: wei, setUpWei: wei, leftWei: wei, spentWei: wei, transactions: unknownIfAny((a, b) => a + b) },
     },
     environment: ENVIRONMENT,
     unmeasured: { members: {} },

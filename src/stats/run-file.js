@@ -1,6 +1,7 @@
 import { worstExit } from '../errors.js';
 import { cutShort, gasRateNotHeld, rateNotHeld, shortWindow } from './growth.js';
 import { addBlocks, noBlocks, statesGas } from './blocks.js';
+import { STAGES } from './figures.js';
 import { Distribution } from './histogram.js';
 import { groupJson, probesOf, stagesOf } from './stats.js';
 import { milliseconds } from '../text.js';
@@ -38,8 +39,7 @@ const DEFINITIONS = Object.freeze({
   fromStart:
     'The same from the moment an operation was really begun: it leaves out how late the generator was, so it is no measure of what users wait for.',
   lag: 'From the moment an operation was due to the moment it was begun, or found to have no idle wallet and dropped.',
-  stages:
-    'Latency of verified operations in parts that add up to it: queued (due to written to the socket; signing is in it), submit (to the hash read back; with --inclusion sync to the receipt, once a block has it), inclusion (to the block seen, with --confirmations to the last of those on top), read-back (to the effect read back).',
+  stages: `Latency of verified operations in parts that add up to it: ${STAGES.map(({ label, definition }) => `${label} (${definition})`).join(', ')}.`,
   resubmissions:
     'Transactions that were sent again: the same bytes because no answer came or the node was busy (repeated), or because they were accepted and in no block, or in one that left the chain (rebroadcast; lost: those that the node did not know any more), or with a higher fee (replaced). One operation is one sample, however often it was sent.',
   reorgs:

@@ -1,16 +1,6 @@
 /** @import { Sample } from '../contracts/load.d.ts' */
 
-/**
- * Samples: what is derived from the single, frozen record of an operation.
- *
- * @typedef {object} Stages durations that add up to the total, in microseconds
- * @property {number} queuedUs from due to sent
- * @property {number} submitUs from sent to accepted
- * @property {number} inclusionUs from accepted to seen in a block
- * @property {number} readBackUs from there until the effect is read back
- */
-
-export const STAGES = Object.freeze(/** @type {const} */ (['queued', 'submit', 'inclusion', 'readBack']));
+/** Samples: what is derived from the single, frozen record of an operation. */
 
 /** The finality levels of --ladder, in their order. */
 export const LEVELS = Object.freeze(
@@ -40,17 +30,4 @@ export function isCensored({ outcome, code }) {
 /** Measured from the scheduled time, so that a stall of the generator counts. @param {Pick<Sample, 'intendedAtUs' | 'endedAtUs'>} sample */
 export function totalUs(sample) {
   return sample.endedAtUs - sample.intendedAtUs;
-}
-
-/** @param {Sample} sample a verified one, whose instants are all set @returns {Stages} */
-export function stagesUs({ intendedAtUs, sentAtUs, acceptedAtUs, includedAtUs, endedAtUs }) {
-  const sent = sentAtUs ?? intendedAtUs;
-  const accepted = acceptedAtUs ?? sent;
-  const included = includedAtUs ?? accepted;
-  return {
-    queuedUs: sent - intendedAtUs,
-    submitUs: accepted - sent,
-    inclusionUs: included - accepted,
-    readBackUs: endedAtUs - included,
-  };
 }

@@ -1,7 +1,7 @@
+import { STAGES } from './figures.js';
 import { Distribution } from './histogram.js';
 import { addUp, asJson, mapDistributions, merge, zero } from './merge.js';
 import { COUNTED, GROUP, READINGS, ROW, STATS } from './metrics.js';
-import { STAGES } from './sample.js';
 import { shareIn } from './throughput.js';
 
 /**
@@ -22,8 +22,9 @@ function zeroWindowCounts() {
 
 /** @returns {Latencies} */
 function newLatencies() {
-  const names = ['lag', 'latency', 'fromStart', ...STAGES, 'censored', 'fromStartCensored', 'timedOut'];
-  return /** @type {any} */ (Object.fromEntries(names.map((name) => [name, new Distribution()])));
+  const others = /** @type {const} */ (['lag', 'latency', 'fromStart', 'censored', 'fromStartCensored', 'timedOut']);
+  const distributions = others.map((name) => [name, new Distribution()]);
+  return { ...Object.fromEntries(distributions), ...stagesOf(() => new Distribution()) };
 }
 
 /** What a generator used that did nothing yet. */
@@ -146,7 +147,7 @@ export function rowOf(stats, { phase, loadStartUs, inFlight, blocks, probes, isP
 
 /** @template T @param {(stage: Stage) => T} of @returns {Record<Stage, T>} */
 export function stagesOf(of) {
-  return /** @type {Record<Stage, T>} */ (Object.fromEntries(STAGES.map((stage) => [stage, of(stage)])));
+  return /** @type {Record<Stage, T>} */ (Object.fromEntries(STAGES.map(({ name }) => [name, of(name)])));
 }
 
 /**

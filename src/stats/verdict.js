@@ -2,7 +2,8 @@ import { backlog } from './growth.js';
 import { Distribution } from './histogram.js';
 import { blockIntervalMs } from './blocks.js';
 import { nodeCpuPercent } from './figures.js';
-import { STAGES, isPlain } from './sample.js';
+import { STAGES } from './figures.js';
+import { isPlain } from './sample.js';
 import { byCode, count as whole, counted, digits, milliseconds, percent, seconds, tenths } from '../text.js';
 
 /** @import { RunFile, Verdict, VerdictName } from '../contracts/run-file.d.ts' */
@@ -426,16 +427,9 @@ function seen({ run, noun, asked, achieved, pausedShare, fullness, loop, utiliza
   return words.filter((part) => typeof part === 'string');
 }
 
-const STAGE_WORDS = {
-  queued: 'waiting in the generator',
-  submit: 'submission',
-  inclusion: 'waiting for a block',
-  readBack: 'read-back',
-};
-
 /** @param {RunFile['latency']['stages']} stages */
 function sumUs(stages) {
-  return STAGES.reduce((sum, stage) => sum + (stages[stage]?.sumUs ?? 0), 0);
+  return STAGES.reduce((sum, { name }) => sum + (stages[name]?.sumUs ?? 0), 0);
 }
 
 /** @param {RunFile} run */
@@ -443,8 +437,8 @@ function longestStage(run) {
   const { stages } = run.latency;
   const allUs = sumUs(stages);
   if (allUs === 0) return 'latency is too small to be measured';
-  const usOf = (/** @type {typeof STAGES[number]} */ stage) => stages[stage]?.sumUs ?? 0;
+  const usOf = (/** @type {{name: string}} */ { name }) => stages[name]?.sumUs ?? 0;
   const longest = STAGES.reduce((a, b) => (usOf(b) > usOf(a) ? b : a));
-  const words = isPlain(run) && longest === 'submit' ? 'waiting for the answer' : STAGE_WORDS[longest];
+  const words = isPlain(run) && longest.name === 'submit' ? 'waiting for the answer' : longest.work;
   return `${percent(usOf(longest) / allUs)} of the latency is ${words}`;
 }

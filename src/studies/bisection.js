@@ -155,7 +155,7 @@ export class Bisection {
     }
     if (this.figures().none >= CONFIDENCE) return { reason: 'equal', ...range };
     const { from, to } = range;
-    if (range.probability >= CONFIDENCE && this.#isWhole(from, to)) {
+    if (range.probability >= CONFIDENCE && this.#areAllSkipped(from, to)) {
       const unsure = [from - 1, to].find((position) => position > 0 && (this.#pairs.get(position) ?? 0) < LEAST_PAIRS);
       if (unsure !== undefined) return { position: unsure };
       return { reason: from === to ? 'found' : 'range', ...range };
@@ -182,7 +182,7 @@ export class Bisection {
   }
 
   /** Nothing between them can be measured. @param {number} from @param {number} to */
-  #isWhole(from, to) {
+  #areAllSkipped(from, to) {
     for (let position = from; position < to; position += 1) if (!this.#skipped.has(position)) return false;
     return true;
   }

@@ -194,7 +194,7 @@ class Search {
     const measured = from === null || this.#capacity !== null ? yield* this.#pilot(from === null) : null;
     const guess = to !== null ? null : from !== null ? Number(from) : measured;
     if (to !== null) this.#scale = { lowest: Number(from), highest: Number(to) };
-    const estimate = new ThresholdEstimate({ ...this.#scale, guess, isWhole: this.#searched.name !== 'rate' });
+    const estimate = new ThresholdEstimate({ ...this.#scale, guess, isInteger: this.#searched.name !== 'rate' });
     this.#conclude(estimate);
     while (this.#end === null && this.#stopped === null) {
       this.#stopped = this.#capacity?.isOver ?? (yield* this.#try(estimate.next(), estimate));

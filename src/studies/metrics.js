@@ -1,6 +1,5 @@
 import { oneLine, withoutKeys } from '../errors.js';
-import { LISTED_COUNTS } from '../stats/metrics.js';
-import { censoredOf, figureOf, labelOf } from '../stats/figures.js';
+import { LISTED_COUNTS, STAGES, censoredOf, figureOf, labelOf } from '../stats/figures.js';
 import { parseThreshold } from '../stats/thresholds.js';
 import { digits } from '../text.js';
 
@@ -25,16 +24,18 @@ import { digits } from '../text.js';
 /** Metrics that every study reads. */
 export const METRICS = Object.freeze([
   ...'tps achieved held avg min p50 p90 p99 max'.split(' '),
-  ...['queued', 'submit', 'inclusion', 'readback'].flatMap((stage) => [`${stage}.avg`, `${stage}.p50`]),
+  ...ofStages('avg', 'p50'),
   ...'gas chain.gas gas.op fullness cpu rss failed timed_out dropped timewait node.cpu node.rss'.split(' '),
   ...LISTED_COUNTS.map(({ name }) => name),
 ]);
 
 /** Those that a sweep keeps of its runs. */
-export const KEPT = Object.freeze([
-  ...METRICS,
-  ...'scheduled verified queued.p90 submit.p90 inclusion.p90 readback.p90'.split(' '),
-]);
+export const KEPT = Object.freeze([...METRICS, ...['scheduled', 'verified', ...ofStages('p90')]]);
+
+/** @param {string[]} statistics */
+function ofStages(...statistics) {
+  return STAGES.flatMap(({ name }) => statistics.map((statistic) => `${name.toLowerCase()}.${statistic}`));
+}
 
 /** @param {string} name as a threshold would name it @returns {Metric} @throws {Error} whose message follows the name of an option */
 export function metricOf(name) {

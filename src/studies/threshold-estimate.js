@@ -11,7 +11,7 @@
  * @property {number} lowest
  * @property {number} highest
  * @property {number | null} guess the first value; null: the middle
- * @property {boolean} isWhole
+ * @property {boolean} isInteger
  *
  * @typedef {object} Figures
  * @property {number} estimate the median of the distribution; of whole numbers the last one that holds
@@ -111,9 +111,9 @@ export class ThresholdEstimate {
 
   /** The value whose answer gives most information. @returns {number} */
   next() {
-    const { lowest, highest, isWhole } = this.#scale;
+    const { lowest, highest, isInteger } = this.#scale;
     const values = this.#quantiles(CANDIDATES).flatMap((value) =>
-      isWhole ? [Math.floor(value), Math.floor(value) + 1] : [Number(value.toPrecision(3))],
+      isInteger ? [Math.floor(value), Math.floor(value) + 1] : [Number(value.toPrecision(3))],
     );
     const within = new Set(values.map((value) => Math.min(highest, Math.max(lowest, value))));
     const gains = [...within].map((value) => ({ value, gain: this.#gainOf(value) }));
@@ -124,7 +124,7 @@ export class ThresholdEstimate {
   figures() {
     const tail = (1 - CONFIDENCE) / 2;
     const values = this.#quantiles([tail, 0.5, 1 - tail]);
-    const [low, estimate, high] = this.#scale.isWhole ? values.map(Math.floor) : values;
+    const [low, estimate, high] = this.#scale.isInteger ? values.map(Math.floor) : values;
     return { low, estimate, high };
   }
 

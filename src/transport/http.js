@@ -321,13 +321,13 @@ export class ResponseParser {
    * @throws {TransportError} the parser must not be used after it
    */
   feed(bytes) {
-    if (!this.isInside && this.#isWhole(bytes)) return;
+    if (!this.isInside && this.#isReadAtOnce(bytes)) return;
     this.#unread = Buffer.concat([this.#unread, bytes]);
     this.#reading.next();
   }
 
   /** Most responses come in one piece, which is not copied. @param {Buffer} bytes */
-  #isWhole(bytes) {
+  #isReadAtOnce(bytes) {
     const end = bytes.indexOf(END_OF_HEAD);
     if (end === -1 || end > this.#maxHeadBytes) return false;
     const head = this.#parseHead(bytes.toString('latin1', 0, end));

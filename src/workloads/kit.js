@@ -154,7 +154,7 @@ export class WorkloadHost {
 
   /** Fills in what a call leaves out. In the object itself, because the same object is encoded once. @param {Call} given */
   filled(given) {
-    const call = Object.isExtensible(given) || isWhole(given) ? given : { ...given };
+    const call = Object.isExtensible(given) || isFilled(given) ? given : { ...given };
     call.data ??= '0x';
     call.value ??= 0n;
     call.gasLimit ??= this.#gasLimit;
@@ -320,7 +320,7 @@ function newTag() {
 }
 
 /** @param {Call} call */
-function isWhole({ data, value, gasLimit }) {
+function isFilled({ data, value, gasLimit }) {
   return data !== undefined && value !== undefined && gasLimit !== undefined;
 }
 

@@ -9,6 +9,7 @@ import { StressError } from '../../src/errors.js';
 import { OutputStream, stdout } from '../../src/outputs/streams.js';
 import { Distribution } from '../../src/stats/histogram.js';
 import { Recorder } from '../../src/stats/recorder.js';
+import { stagesOf } from '../../src/stats/stats.js';
 import { freePort } from '../helpers/anvil.js';
 import { caught } from '../helpers/caught.js';
 import { blockOf, exactAudit, rowOf, runFileOf, sampleOf } from '../helpers/samples.js';
@@ -50,7 +51,7 @@ function totalsOf(runTps) {
     attempts: 5,
     verified: 2,
     runTps,
-    stages: { queued: none(), submit: none(), inclusion: none(), readBack: none() },
+    stages: stagesOf(none),
   });
 }
 

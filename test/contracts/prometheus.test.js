@@ -8,7 +8,7 @@ import { UnavailableError } from '../../src/errors.js';
 import { isOwnHost } from '../../src/outputs/listen.js';
 import { createPrometheusOutput } from '../../src/outputs/prometheus.js';
 import { totalsOfBlock } from '../../src/stats/blocks.js';
-import { STAGES } from '../../src/stats/sample.js';
+import { STAGES } from '../../src/stats/figures.js';
 import { freePort } from '../helpers/anvil.js';
 import { caught } from '../helpers/caught.js';
 import { readPage, valueOf } from '../helpers/prometheus-page.js';
@@ -25,7 +25,7 @@ const INFO = Object.freeze({ version: '1.2.3', workload: 'counter', transport: '
 /** @param {number[]} [valuesUs] @param {number | null} [runTps] @returns {Totals} */
 function totalsOf(valuesUs = [], runTps = 0) {
   const stages = Object.fromEntries(
-    STAGES.map((stage, i) => [stage, distributionOf(...valuesUs.map((v) => v * (i + 1)))]),
+    STAGES.map(({ name }, i) => [name, distributionOf(...valuesUs.map((v) => v * (i + 1)))]),
   );
   return /** @type {Totals} */ ({ attempts: 0, verified: 0, runTps, stages });
 }
@@ -65,7 +65,8 @@ describe('output prometheus', () => {
     const values = await page();
     assert.equal(valueOf(values, 'stress_operations_total', { outcome: 'verified' }), 0);
     assert.equal(valueOf(values, 'stress_latency_seconds_count'), 0);
-    for (const stage of STAGES) assert.equal(valueOf(values, 'stress_stage_seconds_count', { stage }), 0, stage);
+    for (const { name: stage } of STAGES)
+      assert.equal(valueOf(values, 'stress_stage_seconds_count', { stage }), 0, stage);
     assert.equal(valueOf(values, 'stress_info', INFO), 1);
     for (const name of ['stress_in_flight', 'stress_tps', 'stress_gc_seconds_total', 'stress_load_start_time_seconds'])
       assert.equal(valueOf(values, name), null, name);
@@ -177,7 +178,7 @@ describe('output prometheus', () => {
     for (const [name, labels, factor] of /** @type {Array<[string, Record<string, string>, number]>} */ ([
       ['stress_latency_seconds', {}, 1],
       ['stress_lag_seconds', {}, 1],
-      ...STAGES.map((stage, i) => ['stress_stage_seconds', { stage }, i + 1]),
+      ...STAGES.map(({ name: stage }, i) => ['stress_stage_seconds', { stage }, i + 1]),
     ])) {
       const valuesUs = all.map((value) => value * factor);
       assert.equal(valueOf(values, `${name}_count`, labels), all.length);

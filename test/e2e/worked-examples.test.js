@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, it } from 'node:test';
 import { freePort } from '../helpers/anvil.js';
 import { ROOT, exited, runStress, startStress } from '../helpers/cli.js';
@@ -24,7 +24,7 @@ function copyWith(t, title) {
   const [, diff] = /```diff\n([\s\S]*?)```/.exec(section.split('\n## ')[0]) ?? [];
   assert.ok(diff !== undefined, `no diff below ${title}`);
   const copy = temporaryFolder(t);
-  for (const name of ['src', 'bin', 'docs', 'contracts', 'package.json'])
+  for (const name of ['src', 'bin', 'docs', 'contracts', 'scripts', '.prettierrc.json', 'package.json'])
     cpSync(join(ROOT, name), join(copy, name), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
   const { status, stderr } = spawnSync('git', ['apply', '-'], { cwd: copy, input: diff, encoding: 'utf8' });
@@ -83,5 +83,34 @@ describe('docs/contributing.md', () => {
     const sides = ['compare', file, '--with', join(folder, 'other.json')];
     const compared = await runStress([...sides, '--metric', 'late'], { script });
     assert.match(compared.stdout, /^ *late \* +\d/m, compared.stderr);
+  });
+
+  it('adds a distribution', async (t) => {
+    const script = copyWith(t, 'How to add a distribution');
+    const root = join(dirname(script), '..');
+    const written = spawnSync(process.execPath, [join(root, 'scripts/make-run-schema.js')], { encoding: 'utf8' });
+    assert.equal(written.status, 0, written.stderr);
+    const folder = temporaryFolder(t);
+    const [file, page, log] = ['run.json', 'run.html', 'run.hlog'].map((name) => join(folder, name));
+    const port = await freePort();
+    const load = ['-t', '4', '-d', '3s', '--interval', '500ms', '--workers', '2', '--threshold', 'asking.p99<=1m'];
+    const outputs = ['--out', file, '--html', page, '--hlog', log, '--prometheus', `127.0.0.1:${port}`, '--explain'];
+    const stress = startStress([...load, ...outputs], { script, timeoutMs: 60_000 });
+    await stress.waitFor(/^ +[1-9]\.\d s /m);
+    const prometheus = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    const { code, stdout, stderr } = await stress.done;
+    assert.equal(code, 0, stderr);
+    assert.match(prometheus, /^stress_stage_seconds_count\{stage="asking"\} [1-9]/m);
+    const run = JSON.parse(readFileSync(file, 'utf8'));
+    assert.deepEqual(schemaErrors(run, JSON.parse(readFileSync(join(root, 'docs/run.schema.json'), 'utf8'))), []);
+    const { total, censored, stages } = run.latency;
+    assert.equal(sumOf(Object.values(stages).map(({ sumUs }) => sumUs)), total.sumUs - censored.sumUs);
+    assert.deepEqual([stages.asking.count, run.thresholds[0].value], [stages.queued.count, stages.asking.p99Us]);
+    assert.match(stdout, /^ {4}asking +\d/m);
+    assert.match(stdout, /^stages: .* asking \(to the read sent that found the effect\), read-back /m);
+    assert.match(readFileSync(page, 'utf8'), /On average: .* asking [\d.,]+ ms/);
+    assert.match(readFileSync(log, 'utf8'), /^Tag=asking,/m);
+    const earlier = await exited(0, ['report', join(ROOT, 'test/fixtures/runs-0.1/closed-loop.json')], { script });
+    assert.doesNotMatch(earlier.stdout, /asking/);
   });
 });

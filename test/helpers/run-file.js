@@ -23,17 +23,21 @@ let validator;
 
 /** @returns {ValidateFunction} */
 export function runFileValidator() {
-  return (validator ??= new Ajv2020({ strict: true, allowUnionTypes: true, allErrors: true, formats: FORMATS }).compile(
-    SCHEMA,
-  ));
+  return (validator ??= validatorOf(SCHEMA));
+}
+
+/** @param {object} schema @returns {ValidateFunction} */
+function validatorOf(schema) {
+  return new Ajv2020({ strict: true, allowUnionTypes: true, allErrors: true, formats: FORMATS }).compile(schema);
 }
 
 /**
  * @param {unknown} json a run file
+ * @param {object} [schema] default: docs/run.schema.json
  * @returns {string[]} what the schema says against it
  */
-export function schemaErrors(json) {
-  const validate = runFileValidator();
+export function schemaErrors(json, schema) {
+  const validate = schema === undefined ? runFileValidator() : validatorOf(schema);
   validate(json);
   return (validate.errors ?? []).map(({ instancePath, message, params }) => {
     return `${instancePath} ${message} ${JSON.stringify(params)}`;

@@ -94,7 +94,7 @@ describe('BoundedFile', () => {
     execFileSync('mkfifo', [pipe]);
     const reader = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
     t.after(() => closeSync(reader));
-    const file = new BoundedFile(pipe, { isWhole: true, boundBytes: 200_000, patienceMs: 100 });
+    const file = new BoundedFile(pipe, { isLossAnError: true, boundBytes: 200_000, patienceMs: 100 });
     file.begin('');
     const lines = linesOf(0, 50_000);
     addAll(file, lines);

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import * as hdr from 'hdr-histogram-js';
 import { createHlogOutput } from '../../../src/outputs/hlog.js';
-import { STAGES } from '../../../src/stats/sample.js';
+import { STAGES } from '../../../src/stats/figures.js';
 import { assertNear } from '../../helpers/recompute.js';
 import { distributionOf, rowOf } from '../../helpers/samples.js';
 import { temporaryFolder } from '../../helpers/temporary.js';
@@ -18,7 +18,7 @@ async function write(file, intervals) {
   output.start?.({ startUs: 0, startedAtMs: Date.UTC(2026, 0, 1, 0, 0, 0, 123) });
   for (const { startMs, endMs, valuesUs } of intervals) {
     const stages = Object.fromEntries(
-      STAGES.map((stage, i) => [stage, distributionOf(...valuesUs.map((value) => Math.floor(value / (i + 2))))]),
+      STAGES.map(({ name }, i) => [name, distributionOf(...valuesUs.map((value) => Math.floor(value / (i + 2))))]),
     );
     const totals = /** @type {Totals} */ ({ attempts: 0, verified: 0, runTps: null, stages });
     output.interval?.(rowOf({ startMs, endMs, latency: distributionOf(...valuesUs) }), totals);
@@ -47,7 +47,7 @@ describe('output hlog', () => {
     assert.equal(lines[1], '#[StartTime: 1767225600.123 (seconds since epoch), 2026-01-01T00:00:00.123Z]');
     assert.equal(lines[2], '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"');
     const encoded = '[A-Za-z0-9+/]+=*';
-    const tags = ['', ...STAGES].map((tag) => (tag === '' ? '' : `Tag=${tag},`));
+    const tags = ['', ...STAGES.map(({ name }) => name)].map((tag) => (tag === '' ? '' : `Tag=${tag},`));
     const expected = [
       ...tags.map((tag) => new RegExp(`^${tag}0\\.000,5\\.000,\\d+\\.\\d{3},${encoded}$`)),
       ...tags.map((tag) => new RegExp(`^${tag}5\\.000,5\\.000,0\\.000,${encoded}$`)),
@@ -77,7 +77,7 @@ describe('output hlog', () => {
         assert.equal(histograms.length, intervals.length * 5);
         for (const [i, valuesUs] of intervals.entries()) {
           const [total, ...stages] = histograms.slice(i * 5, i * 5 + 5);
-          assert.deepEqual([total.tag, ...stages.map(({ tag }) => tag)], ['NO TAG', ...STAGES]);
+          assert.deepEqual([total.tag, ...stages.map(({ tag }) => tag)], ['NO TAG', ...STAGES.map(({ name }) => name)]);
           const all = [valuesUs, ...STAGES.map((_, k) => valuesUs.map((value) => Math.floor(value / (k + 2))))];
           for (const [k, histogram] of [total, ...stages].entries()) {
             const expected = distributionOf(...all[k]);

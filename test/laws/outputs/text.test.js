@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import { createProgress, createTextOutput } from '../../../src/outputs/console.js';
 import { OutputStream } from '../../../src/outputs/streams.js';
 import { paintOf, StatusLine } from '../../../src/outputs/terminal.js';
+import { stagesOf } from '../../../src/stats/stats.js';
 import { parseThreshold } from '../../../src/stats/thresholds.js';
 import { hanging } from '../../../src/text.js';
 import { assertGolden } from '../../golden/assert-golden.js';
@@ -21,7 +22,7 @@ function setEnvironment({ NO_COLOR = '', FORCE_COLOR }) {
 
 const EMPTY = distributionOf();
 /** Of all intervals. */
-const STAGES = Object.freeze({ queued: EMPTY, submit: EMPTY, inclusion: EMPTY, readBack: EMPTY });
+const STAGES = Object.freeze(stagesOf(() => EMPTY));
 
 /** @param {Partial<OutputOptions>} [given] */
 function textOutput(given = {}) {

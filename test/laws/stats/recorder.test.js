@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { InternalError } from '../../../src/errors.js';
+import { STAGES } from '../../../src/stats/figures.js';
 import { Recorder } from '../../../src/stats/recorder.js';
-import { STAGES, stagesUs, totalUs } from '../../../src/stats/sample.js';
 import { Stats } from '../../../src/stats/stats.js';
 import { caught } from '../../helpers/caught.js';
 import { figuresOf, runRecorder, sampleOf } from '../../helpers/samples.js';
@@ -18,22 +18,6 @@ function closedWindow() {
   recorder.closeWindow(END);
   return recorder;
 }
-
-describe('sample', () => {
-  it('the stages of a verified one add up to its total', () => {
-    const sample = sampleOf({ startUs: 77 });
-    assert.deepEqual(stagesUs(sample), { queuedUs: 100, submitUs: 200, inclusionUs: 300, readBackUs: 400 });
-    assert.equal(totalUs(sample), 1000);
-  });
-
-  it('without a send time from the transport the time is part of the next stage', () => {
-    const unsent = stagesUs(sampleOf({ sentAtUs: null }));
-    assert.deepEqual(unsent, { queuedUs: 0, submitUs: 300, inclusionUs: 300, readBackUs: 400 });
-    const open = sampleOf({ sentAtUs: null, acceptedAtUs: null, includedAtUs: null });
-    const { queuedUs, submitUs, inclusionUs, readBackUs } = stagesUs(open);
-    assert.equal(queuedUs + submitUs + inclusionUs + readBackUs, 1000);
-  });
-});
 
 describe('Recorder: names of operations', () => {
   it('may be those of members that every object has', () => {
@@ -121,6 +105,22 @@ describe('Recorder: the window', () => {
 });
 
 describe('Recorder: stages', () => {
+  it('without an instant of its own a stage takes no time, and the next one has it', () => {
+    for (const [given, expected] of /** @type {Array<[Partial<Sample>, number[]]>} */ ([
+      [{}, [100, 200, 300, 400]],
+      [{ sentAtUs: null }, [0, 300, 300, 400]],
+      [{ sentAtUs: null, acceptedAtUs: null, includedAtUs: null }, [0, 0, 0, 1000]],
+    ])) {
+      const recorder = new Recorder([0], 0);
+      recorder.add(sampleOf(given));
+      const { stages } = figuresOf(recorder);
+      assert.deepEqual(
+        STAGES.map(({ name }) => stages[name].sumUs),
+        expected,
+      );
+    }
+  });
+
   it('sum up to the latency exactly, over any verified samples', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.nat(1e6), fc.nat(1e6), fc.nat(1e6), fc.nat(1e6), fc.nat(1e6))), (list) => {
@@ -134,9 +134,9 @@ describe('Recorder: stages', () => {
         const { total, stages } = figuresOf(recorder);
         assert.equal(
           total.sumUs,
-          STAGES.reduce((sum, stage) => sum + stages[stage].sumUs, 0),
+          STAGES.reduce((sum, { name }) => sum + stages[name].sumUs, 0),
         );
-        for (const stage of STAGES) assert.equal(stages[stage].count, total.count);
+        for (const { name } of STAGES) assert.equal(stages[name].count, total.count);
       }),
       { seed: 7 },
     );

@@ -108,7 +108,7 @@ function searchOf(limit, seed, most) {
   const random = randomNumbers(seed);
   // A run without a rate has a hundred operations in flight, which wait for a block.
   const guess = Math.min(limit, 100);
-  const scale = { lowest: 1.25, highest: 1_000_000, guess, isWhole: false };
+  const scale = { lowest: 1.25, highest: 1_000_000, guess, isInteger: false };
   const estimate = new ThresholdEstimate(scale);
   /** @type {Trial[]} */
   const trials = [];

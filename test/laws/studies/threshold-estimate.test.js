@@ -8,7 +8,7 @@ import { MAX_TRIALS, SHARP, ThresholdEstimate } from '../../../src/studies/thres
  * @import { Scale } from '../../../src/studies/threshold-estimate.js'
  */
 
-const RANGE = Object.freeze({ lowest: 100, highest: 2000, guess: null, isWhole: false });
+const RANGE = Object.freeze({ lowest: 100, highest: 2000, guess: null, isInteger: false });
 
 /** Searches with runs that are made up. @param {Scale} scale @param {(value: number) => boolean} holds */
 function searched(scale, holds) {
@@ -91,7 +91,7 @@ describe('ThresholdEstimate', () => {
   });
 
   it('begins at a guess, and doubles or halves until it has seen both answers', () => {
-    const scale = { lowest: 1, highest: 1_000_000, guess: 300, isWhole: false };
+    const scale = { lowest: 1, highest: 1_000_000, guess: 300, isInteger: false };
     const up = searched(scale, (value) => value < 5000).values;
     assert.ok(Math.abs(up[0] / 300 - 1) < 0.35, `${up[0]}`);
     for (let i = 1; up[i - 1] < 5000; i += 1) assert.ok(up[i] / up[i - 1] < 4, `${up.slice(0, i + 1)}`);
@@ -111,7 +111,7 @@ describe('ThresholdEstimate', () => {
 
   it('finds the last whole number that holds', () => {
     for (const last of [1, 2, 3, 7, 10, 64, 200]) {
-      const scale = { lowest: 1, highest: 1000, guess: null, isWhole: true };
+      const scale = { lowest: 1, highest: 1000, guess: null, isInteger: true };
       const { estimate, low, high, end, values } = searched(scale, (value) => value <= last);
       assert.ok(values.every(Number.isInteger));
       assert.equal(end, 'sharp');
