@@ -2,11 +2,12 @@ import { WARMUP_BLOCKS, MIN_WARMUP_MS } from './costs.js';
 import { EXIT, InternalError, UnavailableError } from '../errors.js';
 import { endedOf } from '../stats/recorder.js';
 import { asJson } from '../stats/merge.js';
-import { reorgInWords } from '../stats/reorgs.js';
-import { IntervalLog, Stats, rowOf, zeroCounts } from '../stats/stats.js';
+import { noReorgs, reorgInWords } from '../stats/reorgs.js';
+import { IntervalLog, Stats, noneUsed, rowOf, zeroCounts } from '../stats/stats.js';
 import { Throughput } from '../stats/throughput.js';
 
 /**
+ * @import { ThreadStats } from '../contracts/chain.d.ts'
  * @import { Clock, Engine, EngineReport, Plan, Snapshot, Stop, Surroundings } from '../contracts/load.d.ts'
  * @import { Output, Totals } from '../contracts/output.d.ts'
  * @import { Counts, IntervalRow, Phase, Readings, RunFile } from '../contracts/run-file.d.ts'
@@ -42,6 +43,8 @@ import { Throughput } from '../stats/throughput.js';
  * @property {Surroundings['onProgress']} [onProgress] of the drain
  * @property {() => Promise<number>} begin waits for the common start; resolves with the start of the load
  *
+ * @typedef {Omit<Snapshot, 'interval' | 'violation' | 'spread'>} Known
+ *
  * @typedef {Awaited<ReturnType<Load['run']>>} Loaded
  * @typedef {Omit<Loaded, 'ledger'>} LoadSoFar
  */
@@ -62,6 +65,14 @@ const WAIT = 2;
 /** In place of the interval, when the load is over. */
 const DRAIN_WAIT_MS = 1000;
 
+/** @type {ThreadStats} */
+export const NO_TRAFFIC = Object.freeze({
+  rpcCalls: {},
+  transport: { requests: 0, connectionsOpened: 0, bytesReceived: 0 },
+  batches: { limit: 1, largest: 1, refused: 0, why: null },
+  endpoints: [],
+});
+
 /** The load from the first operation to the end of the drain, with a row for the outputs and the run file at every interval. */
 export class Load {
   #options;
@@ -74,8 +85,8 @@ export class Load {
   #unsettled = [];
   /** The sum of the intervals that have ended. @type {Stats | null} */
   #past = null;
-  /** @type {Snapshot | null} */
-  #latest = null;
+  /** @type {Known} */
+  #latest;
   /** CPU time of this process in the window. */
   #cpuUs = 0;
   /** Resolved when all rows so far are written. @type {Promise<void>} */
@@ -86,6 +97,12 @@ export class Load {
     this.#options = options;
     this.#throughput = options.throughput ?? new Throughput(new IntervalLog());
     this.#log = this.#throughput.log;
+    this.#latest = nothingKnown(options.clock.nowUs());
+  }
+
+  /** Of a load that does not begin. @param {Pick<LoadOptions, 'clock' | 'timeOfDayMs'>} options @returns {LoadSoFar} */
+  static none(options) {
+    return new Load(/** @type {LoadOptions} */ (options)).#soFar();
   }
 
   async run() {
@@ -204,7 +221,7 @@ export class Load {
   #showDrain() {
     const { onProgress } = this.#options;
     if (onProgress === undefined) return () => {};
-    const all = inFlightIn(this.#latest?.counts ?? zeroCounts());
+    const all = inFlightIn(this.#latest.counts);
     const label = 'waiting for operations in flight';
     onProgress(label, 0, all);
     const end = this.#repeat(({ counts }) => onProgress(label, all - inFlightIn(counts), all));
@@ -244,7 +261,7 @@ export class Load {
 
   /** The figures of the run so far. */
   #soFar() {
-    const { atUs, rest, window, generator, traffic } = /** @type {Snapshot} */ (this.#latest);
+    const { atUs, rest, window, generator, traffic } = this.#latest;
     const stats = new Stats((this.#past ?? rest).startUs);
     if (this.#past !== null) stats.add(this.#past);
     stats.add(rest);
@@ -287,7 +304,7 @@ export class Load {
     const isSet = new AbortController();
     const countsNow = async () => {
       await this.#take(clock.nowUs(), false);
-      return this.#latest?.counts ?? zeroCounts();
+      return this.#latest.counts;
     };
     const setting = warmUp
       .windowStartUs(loadStartUs, countsNow, stop.drain)
@@ -375,6 +392,13 @@ export class Load {
     this.#unsettled.push({ row, sums });
     this.#showSettled(stats.endUs);
   }
+}
+
+/** @param {number} atUs @returns {Known} */
+function nothingKnown(atUs) {
+  const generator = { ...noneUsed(), failureWords: {}, reorgs: noReorgs() };
+  const window = { startUs: atUs, endUs: atUs };
+  return { atUs, counts: zeroCounts(), rest: new Stats(atUs), window, generator, traffic: NO_TRAFFIC };
 }
 
 /** @param {IntervalRow} row */

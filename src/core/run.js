@@ -7,7 +7,7 @@ import { ConsistencyCheck } from '../consistency/index.js';
 import { EXIT, InternalError, ProtocolError, RpcError, StressError, UnavailableError, worstExit } from '../errors.js';
 import { auditWarning } from '../stats/audit-result.js';
 import { cutShort, shortWindow } from '../stats/growth.js';
-import { buildPartialRunFile, buildRunFile } from '../stats/run-file.js';
+import { STILL_RUNNING } from '../stats/run-file.js';
 import { IntervalLog } from '../stats/stats.js';
 import { Throughput } from '../stats/throughput.js';
 import { indexRanges, numbered } from '../text.js';
@@ -112,8 +112,9 @@ export async function run(config, surroundings) {
     const done = await loadAndAudit(config, surroundings, own, prepared).finally(() => prepared.engine.close());
     const { samplesDropped, errors } = await settleAll(outputs);
     for (const error of errors) stop.request('output_failed', error.exitCode, error);
-    const ended = { ...done, untilUs: clock.nowUs(), end: stop.reason ?? 'unknown', samplesDropped };
-    const runFile = buildRunFile(describeRun(config, surroundings, own, prepared, ended));
+    const end = /** @type {RunFile['end']} */ (stop.reason ?? 'internal');
+    const ended = { ...done, untilUs: clock.nowUs(), end, samplesDropped };
+    const runFile = describeRun(config, surroundings, own, prepared, ended);
     return await finish(runFile, surroundings, done);
   } catch (error) {
     // CI servers read the files of such a run as well.
@@ -314,10 +315,10 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
   const checkpoints = new Checkpoints({ ...surroundings, warn });
   /** @param {LoadSoFar} loaded */
   const describeSoFar = (loaded) => {
-    const unknown = { audited: { report: null, reason: '' }, decrease: STILL_RUNNING, promises: STILL_RUNNING };
-    const { untilUs } = loaded;
-    const soFar = { loaded, ...unknown, untilUs, end: 'running', samplesDropped: null, warnings };
-    return buildPartialRunFile(describeRun(config, surroundings, opened, prepared, soFar));
+    const [why, { untilUs }] = [STILL_RUNNING, loaded];
+    const unknown = { audited: { report: null, reason: why }, decrease: { why }, promises: { why } };
+    const known = { loaded, untilUs, samplesDropped: null, warnings };
+    return describeRun(config, surroundings, opened, prepared, { ...unknown, ...known, end: 'running' });
   };
   try {
     const loaded = await new Load({
@@ -356,8 +357,6 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
 }
 
 /** @typedef {Awaited<ReturnType<typeof loadAndAudit>>} Done */
-
-const STILL_RUNNING = Object.freeze({ why: 'the run was still running when this file was written' });
 
 /**
  * The decrease of the balance during the load.
@@ -439,7 +438,7 @@ async function settleAll(outputs) {
 }
 
 /**
- * @param {ReturnType<typeof buildRunFile>} runFile
+ * @param {RunFile} runFile
  * @param {Surroundings} surroundings
  * @param {Done} done
  * @returns {Promise<number>} the exit code
@@ -448,7 +447,7 @@ async function finish(runFile, { outputs, stop, log }, { loaded, warnings }) {
   const errors = await toOutputs(outputs, 'finish', runFile);
   for (const error of errors) stop.request('output_failed', error.exitCode, error);
   logProblems(log, stop, runFile, loaded.ledger, warnings);
-  return worstExit([runFile.exitCode, ...errors.map(({ exitCode }) => exitCode)]);
+  return worstExit([runFile.exitCode ?? EXIT.ok, ...errors.map(({ exitCode }) => exitCode)]);
 }
 
 /**

@@ -4,7 +4,7 @@ import { COUNTS, MEASURED } from './metrics.js';
 /**
  * The figures of a run that thresholds and studies can name, and how to read each of a run file.
  *
- * @import { CensoredBounds, Counts, DistributionJson, Figure, GroupJson, RunFile, SocketsReading, Unit } from '../contracts/run-file.d.ts'
+ * @import { CensoredBounds, Counts, DistributionJson, Figure, GroupJson, RunFile, SocketsReading, Stage, Unit } from '../contracts/run-file.d.ts'
  * @import { Statistic } from './histogram.js'
  */
 
@@ -236,7 +236,7 @@ export const DURATIONS = Object.freeze({
   readback: ofStage('readBack', 'from there to the effect read back'),
 });
 
-/** Censored operations have no known stages: they count as the longest values of each stage. @param {string} stage @param {string} words */
+/** Censored operations have no known stages: they count as the longest values of each stage. @param {Stage} stage @param {string} words */
 function ofStage(stage, words) {
   return {
     words,
