@@ -114,15 +114,12 @@ export class Load {
     };
     // The first checkpoint is the most expensive, so it is made before the load.
     await checkpoints.write(source);
-    const loadStartUs = await this.#options.begin().catch(async (error) => {
-      await checkpoints.discard();
-      throw error;
-    });
+    const loadStartUs = await this.#options.begin();
     const startUs =
       typeof times.warmupMs !== 'number' || warmUp !== null ? Infinity : loadStartUs + times.warmupMs * 1000;
     this.#setPlan({ loadStartUs, startUs, endUs: this.#endOf(startUs) });
     const startedAtMs = this.#options.timeOfDayMs(loadStartUs);
-    for (const output of outputs) output.start?.({ startUs: loadStartUs, startedAtMs, isPlain: this.#options.isPlain });
+    for (const output of outputs) output.begin?.({ startUs: loadStartUs, startedAtMs, isPlain: this.#options.isPlain });
     watch.begin();
     engine.start(this.#plan);
     checkpoints.begin(source);

@@ -30,7 +30,7 @@ import { createEngine } from './workers.js';
 /**
  * @import { DevChain, EngineConfig, Rpc, SeenBlock } from '../contracts/chain.d.ts'
  * @import { Clock, CommonStart, Config, Log, Stop, Surroundings, Workload } from '../contracts/load.d.ts'
- * @import { Output } from '../contracts/output.d.ts'
+ * @import { Closed, Output } from '../contracts/output.d.ts'
  * @import { AuditReport, BrokenPromises, RunFile, Rung } from '../contracts/run-file.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { GivenKeys } from './connect.js'
@@ -110,8 +110,9 @@ export async function run(config, surroundings) {
     const prepared = await prepare(config, surroundings, own);
     // Worker threads would keep the process alive.
     const done = await loadAndAudit(config, surroundings, own, prepared).finally(() => prepared.engine.close());
-    const { samplesDropped, errors } = await settleAll(outputs);
-    for (const error of errors) stop.request('output_failed', error.exitCode, error);
+    const closed = await closeAll(outputs.filter(({ finish: isGiven }) => isGiven === undefined));
+    for (const { error } of closed) if (error) stop.request('output_failed', error.exitCode, error);
+    const samplesDropped = closed.reduce((sum, one) => sum + (one.samplesDropped ?? 0), 0);
     const end = /** @type {RunFile['end']} */ (stop.reason ?? 'internal');
     const ended = { ...done, untilUs: clock.nowUs(), end, samplesDropped };
     const runFile = describeRun(config, surroundings, own, prepared, ended);
@@ -120,11 +121,7 @@ export async function run(config, surroundings) {
     // CI servers read the files of such a run as well.
     if (areOpen && !times.hasBegun() && error instanceof StressError && REPORTED_EXIT_CODES.includes(error.exitCode)) {
       const opened = { times, workers, common, isEmbedded, endpoints };
-      const unwritten = await toOutputs(
-        outputs,
-        'setUpFailed',
-        describeFailedSetUp(error, config, surroundings, opened),
-      );
+      const unwritten = await toOutputs(outputs, describeFailedSetUp(error, config, surroundings, opened));
       for (const { message } of unwritten) surroundings.log.error(message);
     }
     throw error;
@@ -133,7 +130,7 @@ export async function run(config, surroundings) {
     await threads?.close();
     await endpoints?.close();
     await devChain?.stop();
-    for (const output of outputs) await output.close?.();
+    await closeAll(outputs);
   }
 }
 
@@ -420,21 +417,12 @@ export async function auditUnlessAborted(parts, start, stop) {
   }
 }
 
-/**
- * Waits until the outputs have written their samples.
- * @param {Output[]} outputs
- * @returns {Promise<{samplesDropped: number, errors: StressError[]}>} samplesDropped: the disk was too slow for them
- */
-async function settleAll(outputs) {
-  let samplesDropped = 0;
-  /** @type {StressError[]} */
-  const errors = [];
-  for (const output of outputs) {
-    const settled = await output.settle?.();
-    samplesDropped += settled?.samplesDropped ?? 0;
-    if (settled?.error) errors.push(settled.error);
-  }
-  return { samplesDropped, errors };
+/** One after the other. @param {Output[]} outputs */
+async function closeAll(outputs) {
+  /** @type {Closed[]} */
+  const closed = [];
+  for (const output of outputs) closed.push((await output.close?.()) ?? {});
+  return closed;
 }
 
 /**
@@ -444,7 +432,7 @@ async function settleAll(outputs) {
  * @returns {Promise<number>} the exit code
  */
 async function finish(runFile, { outputs, stop, log }, { loaded, warnings }) {
-  const errors = await toOutputs(outputs, 'finish', runFile);
+  const errors = await toOutputs(outputs, runFile);
   for (const error of errors) stop.request('output_failed', error.exitCode, error);
   logProblems(log, stop, runFile, loaded.ledger, warnings);
   return worstExit([runFile.exitCode ?? EXIT.ok, ...errors.map(({ exitCode }) => exitCode)]);
@@ -453,15 +441,14 @@ async function finish(runFile, { outputs, stop, log }, { loaded, warnings }) {
 /**
  * Gives the run file to every output, even if one fails.
  * @param {Output[]} outputs
- * @param {'finish' | 'setUpFailed'} method
  * @param {RunFile} runFile
  */
-async function toOutputs(outputs, method, runFile) {
+async function toOutputs(outputs, runFile) {
   /** @type {StressError[]} */
   const errors = [];
   for (const output of outputs) {
     try {
-      await output[method]?.(runFile);
+      await output.finish?.(runFile);
     } catch (thrown) {
       errors.push(thrown instanceof StressError ? thrown : new InternalError(unexpected(thrown), thrown));
     }

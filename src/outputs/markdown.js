@@ -31,10 +31,7 @@ export async function writeMarkdown(target, text, env = process.env) {
 
 /** @param {OutputOptions} options @returns {Output} */
 export function createMarkdownOutput({ markdown }) {
-  const finish = async (/** @type {RunFile} */ run) => {
-    if (markdown !== null) await writeMarkdown(markdown, runMarkdown(run));
-  };
-  return { finish, setUpFailed: finish };
+  return { finish: async (run) => (markdown === null ? undefined : writeMarkdown(markdown, runMarkdown(run))) };
 }
 
 /** @param {RunFile} run @returns {string} */
