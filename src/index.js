@@ -32,9 +32,9 @@ export {
  *
  * @import { Config, Log } from './contracts/load.d.ts'
  * @import { Output } from './contracts/output.d.ts'
- * @import { RunFile } from './contracts/run-file.d.ts'
+ * @import { IntervalRow, RunFile } from './contracts/run-file.d.ts'
  * @import { Create, Workload } from './contracts/workload.d.ts'
- * @import { DefinedWorkload, IntervalRow as PublicRow, RunCallbacks, RunFile as PublicRunFile, RunOptions } from './index.d.ts'
+ * @import { DefinedWorkload, RunCallbacks, RunOptions } from './index.d.ts'
  */
 
 const OPTIONS = Object.freeze(optionsOf('run').filter((option) => !isOfCommandLine(option)));
@@ -62,7 +62,7 @@ export function defineWorkload(workload) {
 /**
  * @param {RunOptions} options
  * @param {RunCallbacks} [callbacks]
- * @returns {Promise<PublicRunFile>}
+ * @returns {Promise<RunFile>}
  * @throws {StressError} the load did not begin; otherwise the run file has what happened
  */
 export async function run(options, { onInterval, signal } = {}) {
@@ -104,10 +104,10 @@ async function carryOut(parsed, create, stop, onInterval) {
   const thrown = [];
   /** @type {Promise<void>[]} */
   const calls = [];
-  /** Calls it at once; it may be asynchronous. @param {unknown} row */
+  /** Calls it at once; it may be asynchronous. @param {IntervalRow} row */
   const callOnInterval = async (row) => {
     try {
-      await onInterval?.(/** @type {PublicRow} */ (row));
+      await onInterval?.(row);
     } catch (error) {
       thrown.push(error);
       stop.request('failed');

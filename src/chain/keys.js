@@ -20,7 +20,7 @@ import { encodeCall, signTransaction } from './transaction.js';
  * is implemented here because ethers needs 0.1 s for the first key.
  *
  * @typedef {object} Curve
- * @property {string} name the package, as the run file states it
+ * @property {Signer['name']} name the package, as the run file states it
  * @property {(digest: Uint8Array, privateKey: Uint8Array) => Signature} sign
  * @property {(privateKey: Uint8Array) => string} addressOf with its checksum (EIP-55)
  * @property {(parent: ExtendedKey) => (index: number) => ExtendedKey} childrenOf from index 2^31 on they are hardened

@@ -3,6 +3,7 @@
  * and fees, the transport, and the inclusion of transactions.
  */
 import type { Clock, Span, StressError } from './load.d.ts';
+import type { GeneratorFacts } from './run-schema.d.ts';
 import type { Call as OwnCall } from './workload.d.ts';
 
 /**
@@ -198,7 +199,7 @@ export type Rpc = {
   batchFacts: (of?: 'submissions') => BatchFacts;
 };
 
-export type BatchFacts = { limit: number; largest: number; refused: number; why: string | null };
+export type BatchFacts = GeneratorFacts['batches'];
 
 /** Purposes whose calls are retried, until a signal aborts or a time limit. */
 export type RetryOptions = {
@@ -235,11 +236,8 @@ export type Traffic = {
 export type ThreadStats = {
   rpcCalls: Record<string, number>;
   transport: TransportStats;
-  batches: BatchFacts;
-  /** with --batch */
-  submissionBatches?: BatchFacts;
   endpoints: Traffic[];
-};
+} & Pick<GeneratorFacts, 'batches' | 'submissionBatches'>;
 
 /** The embedded development chain: the anvil binary that npm ships, on a free loopback port, under a keeper. */
 export type DevChain = {
@@ -273,7 +271,7 @@ export type KeySource = { name: string; size: number; wallet: (index: number) =>
 
 /** A signer hashes (Keccak-256) and signs digests. */
 export type Signer = {
-  name: string;
+  name: 'secp256k1' | 'tiny-secp256k1';
   sign: (digest: Uint8Array, privateKey: Uint8Array) => Signature;
   keccak256: (bytes: Uint8Array) => Uint8Array;
   /** 64 hexadecimal digits */

@@ -579,7 +579,7 @@ export interface StatsFigures {
   endUs: number;
   counts: Counts;
   /** by instants inside the window */
-  window: WindowCounts;
+  window: Record<keyof WindowCounts, number>;
   /** of operations verified inside the window */
   gas: GasOfOperations;
   failures: Record<string, number>;

@@ -79,12 +79,12 @@ type OutputParts = {
 
 export type OutputOptions = OutputConfig & { results: string | null } & OutputParts;
 
-/** An output shows or keeps what a run reports. It decides nothing. */
+/**
+ * An output shows or keeps what a run reports, and decides nothing: four methods, and capabilities that it may have.
+ */
 export type Output = {
-  /** before the set-up: opens its port or checks its file; rejects with a StressError */
-  open?: () => Promise<void>;
   /** once, before the load */
-  start?: (begun: {
+  begin?: (begun: {
     /** start of the load on the run's clock */
     startUs: number;
     /** time of day then */
@@ -92,34 +92,48 @@ export type Output = {
     /** whether the operations are plain calls */
     isPlain?: boolean;
   }) => void;
-  notice?: (line: string) => void;
-  /** called for every operation: must be cheap; without it, samples are not sent to the main thread */
-  sample?: (sample: Sample) => void;
-  /** every new block, once and in order */
-  block?: (block: SeenBlock) => void;
   interval?: (row: IntervalRow, totals: Totals) => void;
-  /** the running interval, about twice a second during the load */
-  live?: (figures: LiveFigures) => void;
   /**
-   * now and then from the beginning of the load on, with what is known so far, in case that the run does not come to
-   * its end; a StressError if it cannot be kept
+   * the run file: after the last interval, or in place of a load (`end` is set_up_failed) because the endpoint or what is
+   * needed there was missing, or going on could have done harm; may throw a StressError
    */
-  checkpoint?: (run: RunFile) => void | Promise<void>;
-  /** no load took place: removes what a checkpoint wrote */
-  discard?: () => void;
-  /**
-   * after the last sample and the last interval, before the run file is made: writes what is left, waits no longer
-   * than 5 s for it, and says what was dropped; error: why not all could be written, which finish() throws again
-   */
-  settle?: () => Promise<{ samplesDropped?: number; error?: StressError | null }>;
   finish?: (run: RunFile) => void | Promise<void>;
   /**
-   * in place of finish where there was no load, because the endpoint or what is needed there was missing, or going on
-   * could have done harm
+   * closes ports and files, also after errors and a second time; never throws. Of an output without finish() it comes first
+   * and before the run file is made: it writes what is left, waits no longer than 5 s for it, and says what was dropped, and
+   * why not all could be written
    */
-  setUpFailed?: (run: RunFile) => void | Promise<void>;
-  /** at the end, also after errors: closes ports and files; never throws */
-  close?: () => Promise<void>;
+  close?: () => Promise<Closed | void>;
+} & Partial<Opening & LoadStreams & Showing & Keeping>;
+
+export type Closed = { samplesDropped?: number; error?: StressError | null };
+
+export type Opening = {
+  /** before the set-up: opens its port or checks its file; rejects with a StressError */
+  open: () => Promise<void>;
+};
+
+/** What happens in the load. */
+export type LoadStreams = {
+  /** called for every operation: must be cheap; without it, samples are not sent to the main thread */
+  sample: (sample: Sample) => void;
+  /** every new block, once and in order */
+  block: (block: SeenBlock) => void;
+};
+
+/** For people who watch the run. */
+export type Showing = {
+  notice: (line: string) => void;
+  /** the running interval, about twice a second during the load */
+  live: (figures: LiveFigures) => void;
+};
+
+export type Keeping = {
+  /**
+   * from just before begin() on, now and then, with what is known so far, in case that the run does not come to its end; a
+   * StressError if it cannot be kept
+   */
+  checkpoint: (run: RunFile) => void | Promise<void>;
 };
 
 /** The running interval. */

@@ -1,6 +1,6 @@
 /** What studies are given, and the files that they write (studies/): comparison, pairs, bisection, sweep and search. */
 import type { Clock, Log, Stop } from './load.d.ts';
-import type { DistributionJson, RunFile, Threshold, Unit } from './run-file.d.ts';
+import type { DistributionJson, RunEnvironment, RunFile, Threshold, Unit } from './run-file.d.ts';
 
 export type StudyConfig = StudyOptions & {
   thresholds: Threshold[];
@@ -270,14 +270,7 @@ export type Saturation = {
 };
 
 /** where the first run was made; node: version of Node.js */
-export type Environment = {
-  endpoint: string;
-  clientVersion: string | null;
-  chainId: number | null;
-  cpu: string;
-  cores: number;
-  node: string;
-};
+export type Environment = Pick<RunEnvironment, 'endpoint' | 'clientVersion' | 'chainId' | 'cpu' | 'cores' | 'node'>;
 
 // searches
 

@@ -8,7 +8,7 @@ import { operationsOf } from './pacer.js';
 /**
  * @import { ChainInfo, ChainReceipt, Fees, Header, Rpc, Wallet } from '../contracts/chain.d.ts'
  * @import { Gas, LoadSize, TransactionWorkload } from '../contracts/load.d.ts'
- * @import { AuditReport } from '../contracts/run-file.d.ts'
+ * @import { AuditReport, Spending } from '../contracts/run-file.d.ts'
  * @import { Ready } from './setup.js'
  */
 
@@ -291,7 +291,7 @@ function feesOf(spent, valueWei, audit) {
  */
 export function describeSpending(capWei, { sender, costs }, { decrease, valueWei, report }) {
   const fees = feesOf(decrease, valueWei, report);
-  /** @type {{capWei: string | null, setUpWei: string | null, leftWei?: string | null, spentWei: string | null}} */
+  /** @type {Spending} */
   const facts = {
     capWei: capWei === null ? null : String(capWei),
     setUpWei: sender === null ? null : String(costs.spentWei),

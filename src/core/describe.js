@@ -1,24 +1,22 @@
 /** A run in the words of its run file. */
 import { availableParallelism, cpus, hostname, release, totalmem } from 'node:os';
-import { Health } from '../chain/endpoint-health.js';
-import { EXIT, FundsError, TransportError, displayName } from '../errors.js';
+import { FundsError, TransportError, displayName } from '../errors.js';
 import { merge } from '../stats/merge.js';
 import { GENERATOR } from '../stats/metrics.js';
-import { noReorgs } from '../stats/reorgs.js';
 import { buildRunFile } from '../stats/run-file.js';
-import { Stats, noneUsed } from '../stats/stats.js';
-import { Series } from '../stats/throughput.js';
 import { transportsOf } from '../transport/choose.js';
 import { timeText } from '../text.js';
 import { MIX, isCallWorkload } from '../workloads/table.js';
 import { SetUpCosts, describeSpending } from './costs.js';
+import { Load, NO_TRAFFIC } from './load.js';
 
 /**
  * @import { Rpc, ThreadStats } from '../contracts/chain.d.ts'
  * @import { Config, Surroundings } from '../contracts/load.d.ts'
- * @import { AuditReport, InstanceFacts, RunFile, StartFacts, Verdict } from '../contracts/run-file.d.ts'
+ * @import { AuditReport, InstanceFacts, RunEnvironment, RunFile, RunParts, StartFacts, Verdict } from '../contracts/run-file.d.ts'
  * @import { StressError } from '../errors.js'
  * @import { Endpoints } from '../chain/endpoints.js'
+ * @import { Health } from '../chain/endpoint-health.js'
  * @import { Balance } from './costs.js'
  * @import { LoadSoFar } from './load.js'
  * @import { Opened, Prepared } from './run.js'
@@ -26,7 +24,7 @@ import { SetUpCosts, describeSpending } from './costs.js';
  */
 
 /**
- * @typedef {Pick<Opened, 'times' | 'common' | 'isEmbedded'> & {endpoints: Pick<Endpoints, 'sending' | 'health' | 'stats'> & {rpc: Pick<Rpc, 'display'>}}}
+ * @typedef {Pick<Opened, 'times' | 'common' | 'isEmbedded'> & {endpoints: Pick<Endpoints, 'sending' | 'stats'> & {rpc: Pick<Rpc, 'display'>, health: Pick<Health, 'facts' | 'outages'>}}}
  *   Site
  *
  * @typedef {Pick<Prepared, 'environment' | 'valueWei' | 'schedule'> & {ready: Described}} Parts
@@ -40,8 +38,9 @@ import { SetUpCosts, describeSpending } from './costs.js';
  * @property {{members: Partial<RunFile>, unmeasured: Record<string, string>}} observed
  * @property {string[]} warnings
  * @property {number} untilUs
- * @property {string} end
+ * @property {RunFile['end']} end
  * @property {number | null} samplesDropped
+ * @property {RunParts['setUpFailure']} [setUpFailure]
  */
 
 /**
@@ -50,6 +49,7 @@ import { SetUpCosts, describeSpending } from './costs.js';
  * @param {Site} site
  * @param {Parts} prepared
  * @param {Outcome} outcome
+ * @returns {RunFile}
  */
 export function describeRun(
   config,
@@ -77,17 +77,14 @@ export function describeRun(
     ...observed.unmeasured,
     ...spending.unmeasured,
   };
-  return {
+  return buildRunFile({
     id: times.id,
     startedAtMs: times.timeOfDayMs(times.startedUs),
     endedAtMs: times.timeOfDayMs(ended.untilUs),
     end: ended.end,
-    exitCodes: [
-      ...stop.exitCodes,
-      report?.result === 'not_exact' ? EXIT.notExact : EXIT.ok,
-      stats.counts.verified === 0 ? EXIT.nothingVerified : EXIT.ok,
-    ],
-    config: config.outputs.redacted,
+    exitCodes: stop.exitCodes,
+    setUpFailure: ended.setUpFailure,
+    config: /** @type {RunFile['config']} */ (config.outputs.redacted),
     instance: describeInstance(config, common?.facts()),
     environment,
     stats,
@@ -118,7 +115,7 @@ export function describeRun(
     audit: report,
     spending: spending.facts,
     unmeasured,
-  };
+  });
 }
 
 /** @param {Parts} prepared @returns {Record<string, string>} why figures are null, by JSON pointer */
@@ -148,7 +145,7 @@ function missingFacts({ environment, ready }) {
  * @param {Described} ready
  * @param {Array<{display: string, clientVersion: string | null}>} [endpoints] several endpoints only
  * @param {Record<string, unknown>} [facts] of the workload
- * @returns {Record<string, unknown>}
+ * @returns {RunEnvironment}
  */
 export function describeEnvironment(config, { version }, site, ready, endpoints = [], facts = {}) {
   const { rpc, sending } = site.endpoints;
@@ -177,7 +174,7 @@ export function describeEnvironment(config, { version }, site, ready, endpoints 
       connections: config.network.connections,
       keepAlive: !config.network.noKeepAlive,
     },
-    inclusion,
+    inclusion: /** @type {RunEnvironment['inclusion']} */ (inclusion),
     workload: facts,
   };
 }
@@ -193,64 +190,35 @@ function describeInstance(config, start = NO_COMMON_START) {
   return { runId, index, instances, attempt, scheduler, offset, threads, host: hostname(), start };
 }
 
-/** @type {ThreadStats} */
-const NO_TRAFFIC = Object.freeze({
-  rpcCalls: {},
-  transport: { requests: 0, connectionsOpened: 0, bytesReceived: 0 },
-  batches: { limit: 1, largest: 1, refused: 0, why: null },
-  endpoints: [],
+/** Of the embedded chain before it has begun. */
+const NO_NETWORK = Object.freeze({
+  rpc: { display: 'the embedded chain' },
+  sending: null,
+  health: { facts: () => [], outages: () => [] },
+  stats: () => NO_TRAFFIC,
 });
 
 /**
  * A run that ended before its load has an empty load, and nothing is known of the chain.
  * @param {StressError} error
  * @param {Config} config
- * @param {Pick<Surroundings, 'clock' | 'stop' | 'version'>} surroundings
+ * @param {Surroundings} surroundings
  * @param {Omit<Site, 'endpoints'> & {endpoints: Site['endpoints'] | null}} opened endpoints: null without a chain
  * @returns {RunFile}
  */
-export function describeFailedSetUp(error, config, surroundings, { endpoints, ...opened }) {
-  const { clock } = surroundings;
-  const untilUs = clock.nowUs();
+export function describeFailedSetUp(error, config, surroundings, opened) {
+  const site = { ...opened, endpoints: opened.endpoints ?? NO_NETWORK };
   const why = `the run ended before its load began: ${error.message}`;
-  const rpc = { display: 'the embedded chain' };
-  const none = { rpc, sending: null, health: new Health(0, clock), stats: () => NO_TRAFFIC };
-  const site = { ...opened, endpoints: endpoints ?? none };
   const ready = { chain: {}, sender: null, costs: new SetUpCosts(null), inclusion: null };
   const environment = describeEnvironment(config, surroundings, site, ready);
   const prepared = { ready, environment, valueWei: 0n, schedule: null };
-  const loaded = {
-    stats: new Stats(untilUs),
-    window: { startUs: untilUs, endUs: untilUs },
-    engineStats: { ...noneUsed(), failureWords: {}, reorgs: noReorgs() },
-    traffic: NO_TRAFFIC,
-    untilUs,
-    intervals: [],
-    throughput: {
-      series: new Series().toJSON(),
-      inWindow: { verified: 0, included: 0, gas: 0 },
-      endUs: untilUs,
-      periodUs: null,
-    },
-    generator: { cpuUs: 0, peakRssBytes: process.resourceUsage().maxRSS * 1024 },
-    loadStartUs: untilUs,
-    windowStartedAtMs: opened.times.timeOfDayMs(untilUs),
-  };
-  const about = { warnings: [error.message], untilUs, end: 'set_up_failed', samplesDropped: 0 };
-  const outcome = {
-    loaded,
-    audited: { report: null, reason: why },
-    decrease: { why },
+  const loaded = Load.none({ clock: surroundings.clock, timeOfDayMs: opened.times.timeOfDayMs });
+  return describeRun(config, surroundings, site, prepared, {
+    ...{ loaded, audited: { report: null, reason: why }, decrease: { why } },
     observed: { members: {}, unmeasured: {} },
-    ...about,
-  };
-  const run = buildRunFile(describeRun(config, surroundings, site, prepared, outcome));
-  const verdict = verdictOf(error);
-  const pointers = Object.keys(run.unmeasured).filter((pointer) => pointer !== '/verdict');
-  if (verdict === null) pointers.push('/verdict');
-  const unmeasured = Object.fromEntries(pointers.map((pointer) => [pointer, why]));
-  // Unmeasured thresholds do not change the exit code.
-  return { ...run, exitCode: error.exitCode, verdict, unmeasured };
+    ...{ warnings: [error.message], untilUs: loaded.untilUs, end: 'set_up_failed', samplesDropped: 0 },
+    setUpFailure: { verdict: verdictOf(error), exitCode: error.exitCode, why },
+  });
 }
 
 /** @param {StressError} error @returns {Verdict | null} */

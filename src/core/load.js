@@ -2,11 +2,12 @@ import { WARMUP_BLOCKS, MIN_WARMUP_MS } from './costs.js';
 import { EXIT, InternalError, UnavailableError } from '../errors.js';
 import { endedOf } from '../stats/recorder.js';
 import { asJson } from '../stats/merge.js';
-import { reorgInWords } from '../stats/reorgs.js';
-import { IntervalLog, Stats, rowOf, zeroCounts } from '../stats/stats.js';
+import { noReorgs, reorgInWords } from '../stats/reorgs.js';
+import { IntervalLog, Stats, noneUsed, rowOf, zeroCounts } from '../stats/stats.js';
 import { Throughput } from '../stats/throughput.js';
 
 /**
+ * @import { ThreadStats } from '../contracts/chain.d.ts'
  * @import { Clock, Engine, EngineReport, LoadConfig, Plan, Snapshot, Stop, Surroundings } from '../contracts/load.d.ts'
  * @import { Output, Totals } from '../contracts/output.d.ts'
  * @import { Counts, IntervalRow, Phase, Readings, RunFile } from '../contracts/run-file.d.ts'
@@ -35,7 +36,7 @@ import { Throughput } from '../stats/throughput.js';
  * @property {Surroundings['onProgress']} [onProgress] of the drain
  * @property {() => Promise<number>} begin waits for the common start; resolves with the start of the load
  *
- * @typedef {Snapshot & {rest: NonNullable<Snapshot['rest']>}} FullSnapshot
+ * @typedef {Omit<Snapshot, 'interval' | 'violation' | 'spread' | 'rest'> & {rest: NonNullable<Snapshot['rest']>}} Known
  *
  * @typedef {Awaited<ReturnType<Load['run']>>} Loaded
  * @typedef {Omit<Loaded, 'ledger'>} LoadSoFar
@@ -57,6 +58,14 @@ const WAIT = 2;
 /** In place of the interval, when the load is over. */
 const DRAIN_WAIT_MS = 1000;
 
+/** @type {ThreadStats} */
+export const NO_TRAFFIC = Object.freeze({
+  rpcCalls: {},
+  transport: { requests: 0, connectionsOpened: 0, bytesReceived: 0 },
+  batches: { limit: 1, largest: 1, refused: 0, why: null },
+  endpoints: [],
+});
+
 /** The load from the first operation to the end of the drain, with a row for the outputs and the run file at every interval. */
 export class Load {
   #options;
@@ -69,8 +78,8 @@ export class Load {
   #unsettled = [];
   /** The sum of the intervals that have ended. @type {Stats | null} */
   #past = null;
-  /** The latest one with figures. @type {FullSnapshot | null} */
-  #latest = null;
+  /** The latest one with figures. @type {Known} */
+  #latest;
   #counts = zeroCounts();
   /** CPU time of this process in the window. */
   #cpuUs = 0;
@@ -82,6 +91,12 @@ export class Load {
     this.#options = options;
     this.#throughput = options.throughput ?? new Throughput(new IntervalLog());
     this.#log = this.#throughput.log;
+    this.#latest = nothingKnown(options.clock.nowUs());
+  }
+
+  /** Of a load that does not begin. @param {Pick<LoadOptions, 'clock' | 'timeOfDayMs'>} options @returns {LoadSoFar} */
+  static none(options) {
+    return new Load(/** @type {LoadOptions} */ (options)).#soFar();
   }
 
   async run() {
@@ -93,15 +108,12 @@ export class Load {
     };
     // The first checkpoint is the most expensive, so it is made before the load.
     await checkpoints.write(source);
-    const loadStartUs = await this.#options.begin().catch(async (error) => {
-      await checkpoints.discard();
-      throw error;
-    });
+    const loadStartUs = await this.#options.begin();
     const startUs =
       typeof times.warmupMs !== 'number' || warmUp !== null ? Infinity : loadStartUs + times.warmupMs * 1000;
     this.#setPlan({ loadStartUs, startUs, endUs: this.#endOf(startUs) });
     const startedAtMs = this.#options.timeOfDayMs(loadStartUs);
-    for (const output of outputs) output.start?.({ startUs: loadStartUs, startedAtMs, isPlain: this.#options.isPlain });
+    for (const output of outputs) output.begin?.({ startUs: loadStartUs, startedAtMs, isPlain: this.#options.isPlain });
     watch.begin();
     engine.start(this.#plan);
     checkpoints.begin(source);
@@ -240,7 +252,7 @@ export class Load {
 
   /** The figures of the run so far. */
   #soFar() {
-    const { atUs, rest, window, generator, traffic } = /** @type {FullSnapshot} */ (this.#latest);
+    const { atUs, rest, window, generator, traffic } = this.#latest;
     const stats = new Stats((this.#past ?? rest).startUs);
     if (this.#past !== null) stats.add(this.#past);
     stats.add(rest);
@@ -372,6 +384,13 @@ export class Load {
     this.#unsettled.push({ row, sums });
     this.#showSettled(stats.endUs);
   }
+}
+
+/** @param {number} atUs @returns {Known} */
+function nothingKnown(atUs) {
+  const generator = { ...noneUsed(), failureWords: {}, reorgs: noReorgs() };
+  const window = { startUs: atUs, endUs: atUs };
+  return { atUs, counts: zeroCounts(), rest: new Stats(atUs), window, generator, traffic: NO_TRAFFIC };
 }
 
 /** @param {IntervalRow} row */

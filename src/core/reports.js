@@ -105,12 +105,6 @@ export class Checkpoints {
     await this.#writing;
   }
 
-  /** No load took place: removes the partial run file. */
-  async discard() {
-    await this.stop();
-    for (const output of this.#options.outputs) output.discard?.();
-  }
-
   /** @param {string} words */
   #warnOnce(words) {
     if (!this.#hasWarned) this.#options.warn(`${words}; the run continues without checkpoints`);

@@ -6,7 +6,7 @@ import { waitForEndpoints } from '../chain/wait-for.js';
 import { EXIT, InternalError, ProtocolError, RpcError, StressError, UnavailableError, worstExit } from '../errors.js';
 import { auditWarning } from '../stats/audit-result.js';
 import { cutShort, shortWindow } from '../stats/growth.js';
-import { buildPartialRunFile, buildRunFile } from '../stats/run-file.js';
+import { STILL_RUNNING } from '../stats/run-file.js';
 import { IntervalLog } from '../stats/stats.js';
 import { Throughput } from '../stats/throughput.js';
 import { indexRanges, numbered } from '../text.js';
@@ -28,7 +28,7 @@ import { createEngine } from './workers.js';
 /**
  * @import { DevChain, Rpc, SeenBlock } from '../contracts/chain.d.ts'
  * @import { Clock, CommonStart, Config, Log, Stop, Surroundings, Workload } from '../contracts/load.d.ts'
- * @import { Output } from '../contracts/output.d.ts'
+ * @import { Closed, Output } from '../contracts/output.d.ts'
  * @import { AuditReport, RunFile } from '../contracts/run-file.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { GivenKeys } from './connect.js'
@@ -107,20 +107,18 @@ export async function run(config, surroundings) {
     const prepared = await prepare(config, surroundings, own);
     // Worker threads would keep the process alive.
     const done = await loadAndAudit(config, surroundings, own, prepared).finally(() => prepared.engine.close());
-    const { samplesDropped, errors } = await settleAll(outputs);
-    for (const error of errors) stop.request('output_failed', error.exitCode, error);
-    const ended = { ...done, untilUs: clock.nowUs(), end: stop.reason ?? 'unknown', samplesDropped };
-    const runFile = buildRunFile(describeRun(config, surroundings, own, prepared, ended));
+    const closed = await closeAll(outputs.filter(({ finish: isGiven }) => isGiven === undefined));
+    for (const { error } of closed) if (error) stop.request('output_failed', error.exitCode, error);
+    const samplesDropped = closed.reduce((sum, one) => sum + (one.samplesDropped ?? 0), 0);
+    const end = /** @type {RunFile['end']} */ (stop.reason ?? 'internal');
+    const ended = { ...done, untilUs: clock.nowUs(), end, samplesDropped };
+    const runFile = describeRun(config, surroundings, own, prepared, ended);
     return await finish(runFile, surroundings, done);
   } catch (error) {
     // CI servers read the files of such a run as well.
     if (areOpen && !times.hasBegun() && error instanceof StressError && REPORTED_EXIT_CODES.includes(error.exitCode)) {
       const opened = { times, common, isEmbedded, endpoints };
-      const unwritten = await toOutputs(
-        outputs,
-        'setUpFailed',
-        describeFailedSetUp(error, config, surroundings, opened),
-      );
+      const unwritten = await toOutputs(outputs, describeFailedSetUp(error, config, surroundings, opened));
       for (const { message } of unwritten) surroundings.log.error(message);
     }
     throw error;
@@ -129,7 +127,7 @@ export async function run(config, surroundings) {
     await threads?.close();
     await endpoints?.close();
     await devChain?.stop();
-    for (const output of outputs) await output.close?.();
+    await closeAll(outputs);
   }
 }
 
@@ -316,11 +314,11 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
   const checkpoints = new Checkpoints({ ...surroundings, warn });
   /** @param {LoadSoFar} loaded */
   const describeSoFar = (loaded) => {
-    const unknown = { audited: { report: null, reason: '' }, decrease: STILL_RUNNING };
-    const { untilUs } = loaded;
+    const [why, { untilUs }] = [STILL_RUNNING, loaded];
     const observed = observers.describe(loaded.stats.facts);
-    const soFar = { loaded, observed, ...unknown, untilUs, end: 'running', samplesDropped: null, warnings };
-    return buildPartialRunFile(describeRun(config, surroundings, opened, prepared, soFar));
+    const unknown = { audited: { report: null, reason: why }, decrease: { why }, observed };
+    const known = { loaded, untilUs, samplesDropped: null, warnings };
+    return describeRun(config, surroundings, opened, prepared, { ...unknown, ...known, end: 'running' });
   };
   try {
     const loaded = await new Load({
@@ -361,8 +359,6 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
 }
 
 /** @typedef {Awaited<ReturnType<typeof loadAndAudit>>} Done */
-
-const STILL_RUNNING = Object.freeze({ why: 'the run was still running when this file was written' });
 
 /**
  * The decrease of the balance during the load.
@@ -410,48 +406,38 @@ export async function auditUnlessAborted(parts, start, stop) {
   }
 }
 
-/**
- * Waits until the outputs have written their samples.
- * @param {Output[]} outputs
- * @returns {Promise<{samplesDropped: number, errors: StressError[]}>} samplesDropped: the disk was too slow for them
- */
-async function settleAll(outputs) {
-  let samplesDropped = 0;
-  /** @type {StressError[]} */
-  const errors = [];
-  for (const output of outputs) {
-    const settled = await output.settle?.();
-    samplesDropped += settled?.samplesDropped ?? 0;
-    if (settled?.error) errors.push(settled.error);
-  }
-  return { samplesDropped, errors };
+/** One after the other. @param {Output[]} outputs */
+async function closeAll(outputs) {
+  /** @type {Closed[]} */
+  const closed = [];
+  for (const output of outputs) closed.push((await output.close?.()) ?? {});
+  return closed;
 }
 
 /**
- * @param {ReturnType<typeof buildRunFile>} runFile
+ * @param {RunFile} runFile
  * @param {Surroundings} surroundings
  * @param {Done} done
  * @returns {Promise<number>} the exit code
  */
 async function finish(runFile, { outputs, stop, log }, { loaded, warnings }) {
-  const errors = await toOutputs(outputs, 'finish', runFile);
+  const errors = await toOutputs(outputs, runFile);
   for (const error of errors) stop.request('output_failed', error.exitCode, error);
   logProblems(log, stop, runFile, loaded.ledger, warnings);
-  return worstExit([runFile.exitCode, ...errors.map(({ exitCode }) => exitCode)]);
+  return worstExit([runFile.exitCode ?? EXIT.ok, ...errors.map(({ exitCode }) => exitCode)]);
 }
 
 /**
  * Gives the run file to every output, even if one fails.
  * @param {Output[]} outputs
- * @param {'finish' | 'setUpFailed'} method
  * @param {RunFile} runFile
  */
-async function toOutputs(outputs, method, runFile) {
+async function toOutputs(outputs, runFile) {
   /** @type {StressError[]} */
   const errors = [];
   for (const output of outputs) {
     try {
-      await output[method]?.(runFile);
+      await output.finish?.(runFile);
     } catch (thrown) {
       errors.push(thrown instanceof StressError ? thrown : new InternalError(unexpected(thrown), thrown));
     }

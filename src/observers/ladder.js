@@ -4,6 +4,7 @@ import { RpcError, StressError } from '../errors.js';
 import { Distribution } from '../stats/histogram.js';
 import { merge, zero } from '../stats/merge.js';
 import { LEVEL, OBSERVED } from '../stats/metrics.js';
+import { STILL_RUNNING } from '../stats/run-file.js';
 import { LEVELS, isCensored } from '../stats/sample.js';
 
 /**
@@ -396,7 +397,7 @@ export class RunLadder {
   #options;
   #reached = new Reached();
   /** @type {BrokenPromises | {why: string}} */
-  #broken = { why: 'the run was still running when this file was written' };
+  #broken = { why: STILL_RUNNING };
 
   /** @param {{levels: Rung[], lacks: Record<string, string>, asked: readonly string[]}} options lacks: why other levels are off */
   constructor(options) {

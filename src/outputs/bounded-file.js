@@ -5,7 +5,10 @@ import { constants, createGzip } from 'node:zlib';
 import { OutputError } from '../errors.js';
 import { FILE_MODE, cannotWrite, checkWritable } from '../files.js';
 
-/** @import { Writable } from 'node:stream' */
+/**
+ * @import { Closed } from '../contracts/output.d.ts'
+ * @import { Writable } from 'node:stream'
+ */
 
 /** Characters of a piece that is written at once. */
 const PIECE_CHARS = 64 * 1024;
@@ -85,10 +88,11 @@ export class BoundedFile {
     return new OutputError(`cannot write ${this.file}: some data was not accepted`);
   }
 
-  /** Writes the rest, as long as its patience lasts, and never throws. */
-  close() {
+  /** Writes the rest, as long as its patience lasts, and never throws. @returns {Promise<Closed>} */
+  async close() {
     this.#closing ??= this.#end();
-    return this.#closing;
+    await this.#closing;
+    return { ...(this.isLossAnError ? {} : { samplesDropped: this.dropped }), error: this.error };
   }
 
   async #end() {
@@ -103,15 +107,6 @@ export class BoundedFile {
     return {
       open: () => checkWritable(this.file),
       interval: () => this.cut(),
-      settle: async () => {
-        await this.close();
-        return { ...(this.isLossAnError ? {} : { samplesDropped: this.dropped }), error: this.error };
-      },
-      /** @throws {OutputError} */
-      finish: async () => {
-        await this.close();
-        if (this.error !== null) throw this.error;
-      },
       close: () => this.close(),
     };
   }

@@ -28,7 +28,7 @@ export function createTextOutput({ stream, status, verbose, explain, wide }) {
   const line = (text) => stream.offer(text);
   return {
     notice: (text) => line(hanging(printable(text), columnsOf(screen))),
-    start: (begun) => {
+    begin: (begun) => {
       isPlain = begun.isPlain ?? false;
       if (columnsOf(screen) !== Infinity) line(paint('dim', CTRL_C));
     },
@@ -48,7 +48,9 @@ export function createTextOutput({ stream, status, verbose, explain, wide }) {
       line(hasRoom && troubles !== '' ? cells + paint('red', troubles) : cells);
       if (!hasRoom) line(paint('red', troubles.slice(0, room)));
     },
-    finish: (run) => stream.write(`${summaryText(run, explain, paint, columnsOf(screen))}\n`),
+    finish: (run) => {
+      if (run.end !== 'set_up_failed') stream.write(`${summaryText(run, explain, paint, columnsOf(screen))}\n`);
+    },
   };
 }
 

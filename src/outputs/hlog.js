@@ -26,7 +26,7 @@ export function createHlogOutput({ hlog }) {
     writer.outputIntervalHistogram(nanoseconds(distribution, tag), startMs / 1000, endMs / 1000, NS_PER_MS);
   return {
     ...file.members,
-    start: ({ startedAtMs }) => {
+    begin: ({ startedAtMs }) => {
       file.begin('');
       writer.outputLogFormatVersion();
       writer.outputComment(

@@ -15,14 +15,11 @@ import { stdout } from './streams.js';
 /**
  * The run file: the figures so far from time to time, and the whole run at the end, each time by rename.
  * @param {OutputOptions} options
+ * @returns {Output}
  */
 export function createJsonOutput({ out }) {
-  if (out === null || out === '-') {
-    const finish = (/** @type {RunFile} */ run) => stdout.write(textOf(run));
-    return { finish, setUpFailed: finish };
-  }
-  const members = isDevice(out) ? { finish: wholeInto(out) } : writingTo(out);
-  return { ...members, setUpFailed: members.finish };
+  if (out === null || out === '-') return { finish: (run) => stdout.write(textOf(run)) };
+  return isDevice(out) ? { finish: (run) => writeFileAtomically(out, textOf(run)) } : writingTo(out);
 }
 
 /**
@@ -38,8 +35,9 @@ export function createResultsOutput({ results, instance }) {
   const file = join(folder, name);
   const which = `${runId === null ? '' : `run ${runId}, `}index ${index}, attempt ${attempt}`;
   let release = () => {};
+  const { close, ...members } = writingTo(file);
   return {
-    ...writingTo(file),
+    ...members,
     open: async () => {
       proveWritable(folder);
       release = claimFile(
@@ -47,22 +45,34 @@ export function createResultsOutput({ results, instance }) {
         `${which} has a run file already in ${displayName(folder)}: another instance has this index, or it ran before: give another --run-id, or --attempt ${attempt + 1}`,
       );
     },
-    close: async () => release(),
+    close: async () => {
+      await close();
+      release();
+    },
   };
-}
-
-/** @param {string} file */
-function wholeInto(file) {
-  return (/** @type {RunFile} */ run) => writeFileAtomically(file, textOf(run));
 }
 
 /** The members of an output that keeps in a file how far the run has come. @param {string} file */
 function writingTo(file) {
+  /** Whether the file has a run whose load did not begin. */
+  let isEmpty = false;
+  let hasBegun = false;
   return {
-    // Not indented, because it is written during the load.
-    checkpoint: (/** @type {RunFile} */ run) => writeFileAtomically(file, `${JSON.stringify(run)}\n`),
-    discard: () => rmSync(file, { force: true }),
-    finish: wholeInto(file),
+    begin: () => {
+      [hasBegun, isEmpty] = [true, false];
+    },
+    checkpoint: async (/** @type {RunFile} */ run) => {
+      // Not indented, because it is written during the load.
+      await writeFileAtomically(file, `${JSON.stringify(run)}\n`);
+      isEmpty = !hasBegun;
+    },
+    finish: async (/** @type {RunFile} */ run) => {
+      await writeFileAtomically(file, textOf(run));
+      isEmpty = false;
+    },
+    close: async () => {
+      if (isEmpty) rmSync(file, { force: true });
+    },
   };
 }
 
@@ -97,5 +107,9 @@ export function resultLine(run) {
 export function createResultLineOutput({ stream }) {
   // A terminal keeps no log that a merge could read.
   if (columnsOf(stream.stream) !== Infinity) return {};
-  return { finish: (run) => stream.write(`${resultLine(run)}\n`) };
+  return {
+    finish: (run) => {
+      if (run.end !== 'set_up_failed') stream.write(`${resultLine(run)}\n`);
+    },
+  };
 }

@@ -20,13 +20,7 @@ const TYPES = Object.freeze({ failure: { type: 'failed' }, skipped: {} });
 
 /** @param {OutputOptions} options @returns {Output} */
 export function createJunitOutput({ junit }) {
-  const finish = async (/** @type {RunFile} */ run) => {
-    if (junit !== null) await writeFileAtomically(junit, junitText(run));
-  };
-  return {
-    finish,
-    setUpFailed: finish,
-  };
+  return { finish: async (run) => (junit === null ? undefined : writeFileAtomically(junit, junitText(run))) };
 }
 
 /** @param {RunFile} run */

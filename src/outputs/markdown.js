@@ -31,10 +31,7 @@ export async function writeMarkdown(target, text, env = process.env) {
 
 /** @param {OutputOptions} options @returns {Output} */
 export function createMarkdownOutput({ markdown }) {
-  const finish = async (/** @type {RunFile} */ run) => {
-    if (markdown !== null) await writeMarkdown(markdown, runMarkdown(run));
-  };
-  return { finish, setUpFailed: finish };
+  return { finish: async (run) => (markdown === null ? undefined : writeMarkdown(markdown, runMarkdown(run))) };
 }
 
 /** @param {RunFile} run @returns {string} */
@@ -42,8 +39,8 @@ export function runMarkdown(run) {
   const { window, thresholds, verdict, warnings, end, config, environment } = run;
   const title = bold(`stress ${resultWords(run)}`);
   if (end === 'set_up_failed') return markdownOf([title, ...warnings.map(escaped)]);
-  const { endpoint, clientVersion } = /** @type {any} */ (environment) ?? {};
-  const load = `${count(Number(config.threads))} wallets, ${seconds(window.durationMs)}, ${clientVersion ?? 'a node'}${endpoint === undefined ? '' : ` at ${endpoint}`}`;
+  const { endpoint, clientVersion } = environment;
+  const load = `${count(config.threads)} wallets, ${seconds(window.durationMs)}, ${clientVersion ?? 'a node'} at ${endpoint}`;
   return markdownOf([
     title,
     ...(verdict === null ? [] : [escaped(`${verdict.name}: ${verdict.evidence}`)]),

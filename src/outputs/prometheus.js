@@ -175,7 +175,7 @@ export function createPrometheusOutput({ prometheus, info, instance = null, quie
   });
   return {
     open: () => listen(server, { host, port }, { option: 'prometheus', path: '/metrics', quiet, stream }),
-    start: ({ startedAtMs }) => {
+    begin: ({ startedAtMs }) => {
       state.startedAtMs = startedAtMs;
     },
     interval: (row, totals) => state.add(row, totals),

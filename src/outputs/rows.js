@@ -98,7 +98,7 @@ export function createSamplesOutput({ samples }) {
   const since = (atUs) => (atUs === null ? null : atUs - startUs);
   return {
     ...file.members,
-    start: (clock) => {
+    begin: (clock) => {
       startUs = clock.startUs;
       file.beginRows();
     },
@@ -123,7 +123,7 @@ export function createBlocksOutput({ blocks }) {
   const file = new RowFile(/** @type {string} */ (blocks), BLOCK_COLUMNS, { isLossAnError: true });
   return {
     ...file.members,
-    start: () => file.beginRows(),
+    begin: () => file.beginRows(),
     block: ({ number, seenAtMs, timestampS, transactions, ours, gasUsed, gasLimit, hash }) =>
       file.addRow([number, seenAtMs, timestampS, transactions, ours, gasUsed, gasLimit, hash]),
   };
@@ -145,7 +145,7 @@ export function createIntervalsOutput({ intervals }, stream = stdout) {
       file.add(`${JSON.stringify(row)}\n`);
       file.cut();
     };
-    return { ...file.members, start: () => file.begin(''), interval };
+    return { ...file.members, begin: () => file.begin(''), interval };
   }
   /** @type {OutputError | null} */
   let error = null;
@@ -155,6 +155,6 @@ export function createIntervalsOutput({ intervals }, stream = stdout) {
       else
         error ??= new OutputError('cannot write --intervals to standard output: it was not read, and rows are missing');
     },
-    settle: async () => ({ error }),
+    close: async () => ({ error }),
   };
 }

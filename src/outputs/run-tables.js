@@ -9,23 +9,16 @@ import { boundedMs, figure, megabytes } from './format.js';
 /**
  * The figures of a run as tables, for the summary, Markdown and the pages.
  *
- * @import { DistributionJson, RunFile, Stage, ThresholdResult } from '../contracts/run-file.d.ts'
+ * @import { DistributionJson, Merged, MergedInstance, RunFile, Stage, ThresholdResult } from '../contracts/run-file.d.ts'
  * @import { Table } from './table.js'
- *
- * @typedef {any} Merged see docs/run.schema.json
  */
-
-/** @param {RunFile} run @returns {Merged | null} */
-export function mergedOf(run) {
-  return /** @type {any} */ (run).merged ?? null;
-}
 
 /** The main figures: each with its label, and what it is. @param {RunFile} run @returns {Table} */
 export function overviewTable(run) {
   const { counts, rates, generator } = run;
   const isOpenLoop = rates.askedPerSecond !== null;
   const words = countedWords(isPlain(run));
-  const hasCalls = /** @type {any} */ (run.environment.workload)?.calls !== undefined && !isPlain(run);
+  const hasCalls = run.environment.workload.calls !== undefined && !isPlain(run);
   const rows = [
     ...(isOpenLoop ? [rateRow(run)] : []),
     [
@@ -200,10 +193,9 @@ function loadStagesTable({ byStage = [] }) {
   return { id: 'by-stage', title: 'By load stage', head, rows };
 }
 
-/** The instances of a merge. @param {RunFile} run @param {number} most rows @returns {Table} */
-export function instancesTable(run, most) {
+/** The instances of a merge. @param {RunFile} run @param {Merged} merged @param {number} most rows @returns {Table} */
+export function instancesTable(run, { instances: all }, most) {
   const words = countedWords(isPlain(run));
-  const all = /** @type {any[]} */ (mergedOf(run).instances);
   const rows = all.slice(0, most).map((one) => {
     const { index, attempt, offset, threads, counts, partial, host } = one;
     return [
@@ -223,7 +215,7 @@ export function instancesTable(run, most) {
   };
 }
 
-/** @param {any} instance */
+/** @param {MergedInstance} instance */
 function instanceAudit({ auditExact, auditResult: result = null }) {
   if (result === 'incomplete') return 'INCOMPLETE';
   return auditExact === null ? 'none' : auditExact ? 'exact' : 'NOT EXACT';

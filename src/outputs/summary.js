@@ -4,15 +4,7 @@ import { LISTED_COUNTS, figureOf, nodeCpuPercent, socketWarnings } from '../stat
 import { cutShort, shortWindow } from '../stats/growth.js';
 import { count, counted, digits, filled, hanging, printable, seconds } from '../text.js';
 import { amount, figure, megabytes } from './format.js';
-import {
-  auditWord,
-  groupTables,
-  instancesTable,
-  latencyTable,
-  mergedOf,
-  overviewTable,
-  thresholdsTable,
-} from './run-tables.js';
+import { auditWord, groupTables, instancesTable, latencyTable, overviewTable, thresholdsTable } from './run-tables.js';
 import { tableText } from './table.js';
 import { noPaint } from './terminal.js';
 
@@ -20,8 +12,7 @@ import { noPaint } from './terminal.js';
  * The summary: what a run prints at its end, and `stress report` for run files.
  *
  * @import { Check } from '../contracts/load.d.ts'
- * @import { AuditReport, RunFile } from '../contracts/run-file.d.ts'
- * @import { Merged } from './run-tables.js'
+ * @import { AuditReport, Merged, RunFile } from '../contracts/run-file.d.ts'
  * @import { Paint, Style } from './terminal.js'
  *
  * @typedef {{text: string, style: Style, word?: string}} Highlight word: the first one is painted; without it, all of the text
@@ -32,14 +23,13 @@ const INSTANCES_SHOWN = 20;
 
 /** @param {RunFile} run @returns {string[]} empty for one instance */
 function mergedText(run) {
-  const merged = mergedOf(run);
+  const { merged = null } = run;
   if (merged === null) return [];
-  return [tableText(instancesTable(run, INSTANCES_SHOWN)), ...mergedLines(run).map((line) => `  ${line}`)];
+  return [tableText(instancesTable(run, merged, INSTANCES_SHOWN)), ...mergedLines(merged).map((line) => `  ${line}`)];
 }
 
-/** @param {RunFile} run @returns {string[]} lines on all instances */
-export function mergedLines(run) {
-  const merged = mergedOf(run);
+/** @param {Merged} merged @returns {string[]} lines on all instances */
+export function mergedLines(merged) {
   const { superseded, damaged, common } = merged;
   return [
     startText(merged),
@@ -49,35 +39,34 @@ export function mergedLines(run) {
     ...superseded
       .slice(0, INSTANCES_SHOWN)
       .map(
-        (/** @type {any} */ one) =>
+        (one) =>
           `superseded  instance ${one.index}, attempt ${one.attempt}: its ${count(one.verified)} verified operations are in no figure`,
       ),
-    ...damaged.slice(0, INSTANCES_SHOWN).map((/** @type {any} */ one) => `damaged     ${one.name}: ${one.why}`),
+    ...damaged.slice(0, INSTANCES_SHOWN).map((one) => `damaged     ${one.name}: ${one.why}`),
     ...unresolvedText(merged),
     'latency, and figures of the generator, cover the own window of each instance; rates the common window',
   ];
 }
 
 /** @param {Merged} merged */
-function startText({ instances, startSkewMs, rawStartSkewMs, clockSkewMs, clocksKnownToMs = null }) {
-  const began = instances.filter((/** @type {any} */ { durationMs }) => durationMs > 0);
+function startText({ instances, startSkewMs, rawStartSkewMs, clockSkewMs, clocksKnownToMs }) {
+  const began = instances.filter(({ durationMs }) => durationMs > 0);
   const some = `${count(began.length)} of ${counted(instances.length, 'instance')} began`;
   if (began.length < 2) return `start       ${some}`;
   const all = began.length === instances.length ? 'all' : `${some},`;
   const start = `start       ${all} within ${count(startSkewMs)} ms`;
   const [{ host }] = began;
-  if (host !== null && began.every((/** @type {any} */ one) => one.host === host))
-    return `${start}, by the clock of ${host}`;
+  if (host !== null && began.every((one) => one.host === host)) return `${start}, by the clock of ${host}`;
   const isRaw = Math.abs(rawStartSkewMs - startSkewMs) < 1;
   const raw = isRaw ? '' : ` (${seconds(rawStartSkewMs)} by their own clocks, which do not agree)`;
   if (clockSkewMs === null) return `${start}${raw}; nothing tells whether their clocks agree`;
-  const known = clocksKnownToMs === null ? '' : `, and may be ${count(clocksKnownToMs)} ms off that`;
+  const known = clocksKnownToMs === undefined ? '' : `, and may be ${count(clocksKnownToMs)} ms off that`;
   return `${start}${raw}; their clocks are ${count(clockSkewMs)} ms apart, as far as blocks tell${known}`;
 }
 
 /** @param {Merged} merged @returns {string[]} */
 function unresolvedText({ unresolved }) {
-  const lines = unresolved.slice(0, INSTANCES_SHOWN).map((/** @type {any} */ one) => {
+  const lines = unresolved.slice(0, INSTANCES_SHOWN).map((one) => {
     const who = one.index === null ? '' : `instance ${one.index}, `;
     const what =
       one.lastKnownAt === null
@@ -115,7 +104,7 @@ export function summaryText(run, explain, paint = noPaint, columns = Infinity) {
     '',
     `Summary: ${headline(run)}, window ${seconds(run.window.durationMs)}`,
     ...mergedText(run),
-    ...(run.end === 'running' && mergedOf(run) === null
+    ...(run.end === 'running' && !run.merged
       ? [`  partial: the generator ended before the run did; figures up to ${run.endedAt}`]
       : []),
     tableText(overviewTable(run)),
@@ -182,14 +171,15 @@ function consistencyHighlight(run) {
 
 /** How many instances there are, why they ended and the iterations made. @param {RunFile} run */
 function headline(run) {
-  const { end, verdict, config, counts, environment } = run;
-  const { instances = null, expected = null } = mergedOf(run) ?? {};
-  const of = expected === null || expected === instances.length ? '' : ` of ${count(expected)}`;
-  const words = `${instances === null ? '' : `${count(instances.length)}${of} instances as one, `}${endText(run)}`;
+  const { end, verdict, config, counts, environment, merged } = run;
+  const { length: present = 0 } = merged?.instances ?? [];
+  const expected = merged?.expected ?? null;
+  const of = expected === null || expected === present ? '' : ` of ${count(expected)}`;
+  const words = `${merged ? `${count(present)}${of} instances as one, ` : ''}${endText(run)}`;
   // A run may reach its end although the endpoint was down.
   const down = verdict?.name === 'endpoint-down' && end === 'duration' ? ', but the endpoint was down' : '';
   if (typeof config.iterations !== 'number') return words + down;
-  const perIteration = Number(/** @type {any} */ (environment.workload)?.callsPerIteration ?? 1);
+  const perIteration = Number(environment.workload.callsPerIteration ?? 1);
   const made = Math.floor((counts.started - counts.abandoned) / perIteration);
   return `${words}${down} (${count(made)} of ${count(config.iterations * Number(config.threads))})`;
 }
@@ -219,7 +209,7 @@ const END_WORDS = {
 /** Why a run ended; of a merge, the worst end, and how many instances have it. @param {RunFile} run */
 export function endText(run) {
   const words = /** @type {Record<string, string>} */ (END_WORDS)[run.end] ?? run.end;
-  const instances = /** @type {any[]} */ (mergedOf(run)?.instances ?? []);
+  const { instances } = run.merged ?? { instances: [] };
   const times = instances.filter(({ end }) => end === run.end).length;
   return times === 0 || times === instances.length ? words : `${count(times)} of ${count(instances.length)} ${words}`;
 }

@@ -108,7 +108,9 @@ export function createDashboardOutput({ dashboard, quiet, stream }) {
   return {
     open: () => listen(server, { host, port }, { option: 'dashboard', path: '/', quiet, stream }),
     checkpoint: (run) => pages.show(run, false),
-    finish: (run) => pages.show(run, true),
+    finish: (run) => {
+      if (run.end !== 'set_up_failed') pages.show(run, true);
+    },
     close: async () => {
       pages.close();
       const timer = setTimeout(() => server.closeAllConnections(), FLUSH_MS);

@@ -1,6 +1,6 @@
 import { writeFileAtomically } from '../files.js';
 import { boundedMs, figure } from '../outputs/format.js';
-import { groupTables, latencyTable, mergedOf, overviewTable, thresholdsTable } from '../outputs/run-tables.js';
+import { groupTables, latencyTable, overviewTable, thresholdsTable } from '../outputs/run-tables.js';
 import { endText } from '../outputs/summary.js';
 import { auditResult } from '../stats/audit-result.js';
 import { censoredOf, figureOf } from '../stats/figures.js';
@@ -47,7 +47,11 @@ export function runPage(run, live) {
 
 /** Writes the page to a file when the run is over. @param {OutputOptions} options @returns {Output} */
 export function createReportOutput({ html: file }) {
-  return { finish: (run) => writeFileAtomically(/** @type {string} */ (file), runPage(run)) };
+  return {
+    finish: async (run) => {
+      if (run.end !== 'set_up_failed') await writeFileAtomically(/** @type {string} */ (file), runPage(run));
+    },
+  };
 }
 
 /** The main figures, and the latencies that matter most. @param {RunFile} run @returns {string[][]} */
@@ -90,7 +94,7 @@ function configuration(run) {
     note([
       Object.values(config).includes('[redacted]') && 'Secrets are in no run file: set them as before. ',
       environment.embeddedChain === true && 'The chain was embedded: a new one is started each time. ',
-      isKnown && mergedOf(run) !== null && 'The command line is that of the first instance.',
+      isKnown && Boolean(run.merged) && 'The command line is that of the first instance.',
     ]),
     table('settings', 'Configuration', config),
     table('environment', 'Environment', facts),

@@ -1,4 +1,4 @@
-import { instancesTable, latencyTable, mergedOf } from '../outputs/run-tables.js';
+import { instancesTable, latencyTable } from '../outputs/run-tables.js';
 import { auditLines, consistencyLines, mergedLines } from '../outputs/summary.js';
 import { auditResult } from '../stats/audit-result.js';
 import { endpointsOf } from '../stats/recorder.js';
@@ -131,12 +131,13 @@ const MAX_INSTANCES = 200;
 
 /** The instances of a merged run. @param {RunFile} run */
 export function instances(run) {
-  if (mergedOf(run) === null) return '';
-  const table = instancesTable(run, MAX_INSTANCES);
+  const { merged } = run;
+  if (!merged) return '';
+  const table = instancesTable(run, merged, MAX_INSTANCES);
   return section(
     'instances',
     'Instances',
-    mergedLines(run).map((line) => note(line)),
+    mergedLines(merged).map((line) => note(line)),
     details('all-instances', table.title, [dataTable(table), table.note !== undefined && note(table.note)]),
   );
 }
@@ -152,12 +153,11 @@ export function nodeMetrics({ end, intervals, probes }) {
     return missingFigure('metrics', title, why);
   }
   const elapsed = (last.endMs - first.endMs) / 1000;
-  const change = (/** @type {string} */ name, /** @type {number} */ value) =>
-    name in first.series && elapsed > 0 ? (value - first.series[name]) / elapsed : null;
-  const rows = Object.entries(last.series).map(([name, value]) => [
-    ...[name, digits(first.series[name] ?? null), digits(value)],
-    quantity(change(name, value), '/s'),
-  ]);
+  const rows = Object.entries(last.series).map(([name, value]) => {
+    const { [name]: before = null } = first.series;
+    const change = before === null || value === null || elapsed <= 0 ? null : (value - before) / elapsed;
+    return [name, digits(before), digits(value), quantity(change, '/s')];
+  });
   const table = { title, head: ['series', 'first', 'last', 'change'], rows };
   return details('node-metrics', `${title} (${rows.length})`, dataTable(table));
 }

@@ -207,8 +207,8 @@ export function headerOf(run, source, mayDiffer) {
   const instance = /** @type {Partial<InstanceFacts>} */ (run.instance ?? {});
   const { runId = null, index = null, instances = null, attempt = 0, host = null } = instance;
   const windowStartMs = Date.parse(window.startedAt);
-  const [wallets, firstOffset] = [Number(config.threads), Number(config.offset)];
-  const { chainId, genesisHash, workload } = /** @type {any} */ (environment);
+  const { threads: wallets, offset: firstOffset } = config;
+  const { chainId, genesisHash, workload } = environment;
   return {
     source,
     // Its histograms would take memory.
@@ -230,7 +230,7 @@ export function headerOf(run, source, mayDiffer) {
       ...(index !== null && { '--threads': wallets, '--offset': firstOffset }),
       ...settingsOf(run, mayDiffer),
       // Calls files of one name may differ.
-      'what --calls says': workload?.callsHash,
+      'what --calls says': workload.callsHash,
     }),
     startedAtMs: Date.parse(run.startedAt),
     endedAtMs: Date.parse(run.endedAt),

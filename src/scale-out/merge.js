@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { EXIT, IncompleteError, InputError, worstExit } from '../errors.js';
+import { IncompleteError, InputError } from '../errors.js';
 import { auditGaps, auditResult } from '../stats/audit-result.js';
 import { addUp, asJson } from '../stats/merge.js';
+import { conclude } from '../stats/run-file.js';
 import { zeroCounts } from '../stats/stats.js';
-import { checkThresholds, thresholdExit } from '../stats/thresholds.js';
 import { VERDICTS } from '../stats/verdict.js';
 import { checker, legible } from '../studies/run-files.js';
 import { counted, percent } from '../text.js';
@@ -13,7 +13,7 @@ import { Total } from './totals.js';
 import { SAME_WINDOW, commonWindow, compareClocks, maxOf, minOf } from './window.js';
 
 /**
- * @import { IntervalRow, RunFile, Threshold, Verdict } from '../contracts/run-file.d.ts'
+ * @import { AuditReport, IntervalRow, MergedInstance, RunConfig, RunFile, Threshold, Verdict } from '../contracts/run-file.d.ts'
  * @import { Chosen, Damaged, RunHeader, Wanted as WantedFiles } from './choose.js'
  * @import { Source } from './sources.js'
  * @import { Clocks, Common } from './window.js'
@@ -60,8 +60,9 @@ export async function merge(names, wanted, stdin) {
     (a, b) => Number(headers[a].run.partial) - Number(headers[b].run.partial) || lengthMs(b) - lengthMs(a),
   );
   for (const i of order) addTo(total, i, headers[i]);
-  const run = mergedRun({ chosen, clocks, common, total }, wanted.options.ofOneInstance);
-  return { run: withThresholds(run, wanted.thresholds, headers), notes: [...others, ...chosen.notes] };
+  const run = mergedRun({ chosen, clocks, common, total }, wanted);
+  const exitCodes = headers.flatMap((header) => header.run.exitCode ?? []);
+  return { run: conclude(run, wanted.thresholds, exitCodes), notes: [...others, ...chosen.notes] };
 }
 
 /** @param {Source[]} sources @param {(json: any, name: string) => RunFile} checkRunFile @param {Wanted} wanted */
@@ -113,8 +114,8 @@ function addTo(total, i, { source: { name, read }, run: { id, endedAt } }) {
   legible(name, () => total.add(json, i));
 }
 
-/** @param {Parts} parts @param {ReadonlySet<string>} ofOneInstance */
-function mergedRun(parts, ofOneInstance) {
+/** @param {Parts} parts @param {Wanted} wanted @returns {RunFile} */
+function mergedRun(parts, { options: { ofOneInstance }, thresholds }) {
   const { chosen, clocks, total } = parts;
   const { headers, expected, missing, damaged, superseded } = chosen;
   const { environment, generator, audit, byStage, ...sum } = total.sum;
@@ -124,6 +125,7 @@ function mergedRun(parts, ofOneInstance) {
   const intervals = total.grid.rows();
   const { verified } = countsOf(intervals, 'load').counts;
   const { window, rates } = windowOf(parts);
+  /** @type {RunFile} */
   const run = asJson({
     ...sum,
     ...(headers.every((header) => header.run.byStage !== undefined) && { byStage }),
@@ -132,8 +134,11 @@ function mergedRun(parts, ofOneInstance) {
     endedAt: instant(maxOf(corrected('endedAtMs'))),
     end: endOf(headers),
     partial: !isWhole || headers.some((header) => header.run.partial),
-    exitCode: 0,
-    config: configOf(sum.config, headers, ofOneInstance),
+    exitCode: null,
+    config: {
+      ...configOf(sum.config, headers, ofOneInstance),
+      thresholds: thresholds.map(({ expression }) => expression),
+    },
     instance: null,
     environment: { ...environment, ...(total.endpoints.length > 0 && { endpoints: total.endpoints }) },
     warnings: warningsOf(parts),
@@ -184,8 +189,8 @@ function windowOf({ chosen: { headers }, common: { startMs, endMs, shares }, tot
   const isSame = shares.every((share) => share === 0 || share >= SAME_WINDOW);
   const scaled = (/** @type {(header: RunHeader) => number} */ of) =>
     isSame ? Math.round(headers.reduce((sum, header, i) => sum + shares[i] * of(header), 0)) : null;
-  const accepted = scaled(({ run }) => run.window.counts.accepted);
-  const included = scaled(({ run }) => run.window.counts.included);
+  const accepted = scaled(({ run }) => run.window.counts.accepted ?? 0);
+  const included = scaled(({ run }) => run.window.counts.included ?? 0);
   const rate = (/** @type {number | null} */ count) =>
     count === null || durationMs === 0 ? null : (1000 * count) / durationMs;
   const includedOf = (/** @type {RunHeader} */ { run: { rates, window } }) =>
@@ -237,7 +242,7 @@ function endOf(headers) {
 
 /**
  * The options that one instance with all wallets would have.
- * @param {Record<string, any>} config of one instance
+ * @param {RunConfig} config of one instance
  * @param {RunHeader[]} headers
  * @param {ReadonlySet<string>} ofOneInstance
  */
@@ -245,7 +250,7 @@ function configOf(config, headers, ofOneInstance) {
   const names = Object.keys(config).filter((name) => ofOneInstance.has(name));
   /** @param {'ratePerSecond' | 'gasPerSecond'} name */
   const added = (name) => {
-    const rates = headers.flatMap(({ run }) => /** @type {number | null} */ (run.config[name]) ?? []);
+    const rates = headers.flatMap(({ run }) => run.config[name] ?? []);
     return rates.length === 0 ? null : rates.reduce((a, b) => a + b);
   };
   return {
@@ -258,7 +263,7 @@ function configOf(config, headers, ofOneInstance) {
   };
 }
 
-/** What could not be checked: no audit of an instance that is missing or damaged, or gaps of others. @param {Chosen} chosen */
+/** What could not be checked: no audit of an instance that is missing or damaged, or gaps of others. @param {Chosen} chosen @returns {Pick<AuditReport, 'exact' | 'result' | 'incomplete'>} */
 function auditOf(chosen) {
   const { headers, missing, damaged } = chosen;
   const [{ firstOffset, wallets }] = headers;
@@ -299,7 +304,7 @@ export function commonVerdict(verdicts) {
   };
 }
 
-/** @param {RunHeader} header @param {number | null} clockOffsetMs */
+/** @param {RunHeader} header @param {number | null} clockOffsetMs @returns {MergedInstance} */
 function instanceOf({ run, ...header }, clockOffsetMs) {
   const { index, attempt, host, offset, wallets: threads, windowStartMs } = header;
   const { id, partial, end, exitCode, counts, audit } = run;
@@ -369,13 +374,13 @@ function warningsOf({ chosen, clocks, common: { shares }, total }) {
 
 /**
  * Reasons of null figures: those of the instances, and those of figures that are null only in the merged run.
- * @param {any} run
+ * @param {RunFile} run
  * @param {Record<string, string>} reasons of the instances
  * @param {Clocks} clocks
  */
 function unmeasuredOf(run, reasons, clocks) {
   const noCommon = 'the instances have no common window';
-  const isNone = run.merged.common === null;
+  const isNone = !run.merged?.common;
   const why = isNone
     ? noCommon
     : "known of whole windows only, and the common window is less than 99 % of an instance's own";
@@ -405,17 +410,4 @@ function at(json, pointer) {
 /** @param {any} value @returns {boolean} */
 function hasNull(value) {
   return value === null || (typeof value === 'object' && Object.values(value).some(hasNull));
-}
-
-/** @param {any} run @param {readonly Threshold[]} thresholds @param {RunHeader[]} headers @returns {RunFile & {exitCode: number}} */
-function withThresholds(run, thresholds, headers) {
-  const results = checkThresholds(thresholds, run);
-  const exitCode = worstExit([
-    ...headers.flatMap((header) => header.run.exitCode ?? []),
-    thresholdExit(results),
-    run.audit?.result === 'not_exact' ? EXIT.notExact : EXIT.ok,
-    run.counts.verified === 0 ? EXIT.nothingVerified : EXIT.ok,
-  ]);
-  const config = { ...run.config, thresholds: thresholds.map(({ expression }) => expression) };
-  return { ...run, exitCode, config, thresholds: results };
 }

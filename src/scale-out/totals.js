@@ -6,14 +6,14 @@ import { numbered } from '../text.js';
 import { Grid, SAME_WINDOW, maxOf, minOf, seriesOf } from './window.js';
 
 /**
- * @import { RunFile } from '../contracts/run-file.d.ts'
+ * @import { EndpointFacts, GroupJson, RunEnvironment, RunFile } from '../contracts/run-file.d.ts'
  * @import { RunHeader } from './choose.js'
  * @import { Clocks, Common } from './window.js'
  */
 
 /** The sum of the run files of all instances: a fold over them, one after the other. */
 
-/** @param {Record<string, any> | undefined} record @param {(key: string, value: any) => [string, any]} change */
+/** @template T @param {Record<string, T> | undefined} record @param {(key: string, value: T) => [string, T]} change */
 function mapped(record = {}, change) {
   return Object.fromEntries(Object.entries(record).map(([key, value]) => change(key, value)));
 }
@@ -25,15 +25,15 @@ function mapped(record = {}, change) {
  * @param {number} share of its window that is in the common window
  * @param {number} shiftMs
  * @param {(index: string) => string} endpointOf
- * @returns {any}
  */
 function asPart(run, share, shiftMs, endpointOf) {
-  const { latency, probes, generator, environment, reorgs } = /** @type {any} */ (run);
-  const later = (/** @type {any} */ event) => ({ ...event, atMs: event.atMs + shiftMs });
-  const scaled = (/** @type {any} */ group) => ({ ...group, windowVerified: share * group.windowVerified });
-  /** @type {any[]} */
+  const { latency, probes, generator, environment, reorgs } = run;
+  /** @template {{atMs: number}} T @param {T} event */
+  const later = (event) => ({ ...event, atMs: event.atMs + shiftMs });
+  const scaled = (/** @type {GroupJson} */ group) => ({ ...group, windowVerified: share * group.windowVerified });
+  /** @type {EndpointFacts[]} */
   const endpoints = [];
-  for (const [i, one] of Object.entries(generator.endpoints ?? []))
+  for (const [i, one] of Object.entries(generator.endpoints))
     endpoints[Number(endpointOf(i))] = { ...one, events: one.events.map(later) };
   return {
     ...run,
@@ -54,13 +54,13 @@ function asPart(run, share, shiftMs, endpointOf) {
 }
 
 export class Total {
-  /** Of all run files, without their intervals. @type {any} */
-  sum = {};
+  /** Of all run files, without their intervals. */
+  sum = /** @type {Omit<RunFile, 'intervals' | 'series'>} */ ({});
   /** Rows in the common window: an instance may have a little more or less than it, so that the mean length counts. */
   #window = { counts: zeroCounts(), lengthMs: 0, instances: 0 };
   /** Verified operations, as the throughput spreads them over the common window. */
   #spread = 0;
-  /** Endpoints of all instances by their names. @type {Map<string, {display: string}>} */
+  /** Endpoints of all instances by their names. @type {Map<string, NonNullable<RunEnvironment['endpoints']>[number]>} */
   #endpoints = new Map();
 
   /** @param {RunHeader[]} headers @param {Clocks['correctionsMs']} correctionsMs @param {Common} common */
@@ -104,9 +104,9 @@ export class Total {
     };
   }
 
-  /** @param {Record<string, any>} environment of one instance @returns {(index: string) => string} maps its index of an endpoint to the index in the merged run */
+  /** @param {RunEnvironment} environment of one instance @returns {(index: string) => string} maps its index of an endpoint to the index in the merged run */
   #addEndpoints({ endpoints = [] }) {
-    const names = numbered(endpoints.map((/** @type {{display: string}} */ { display }) => display));
+    const names = numbered(endpoints.map(({ display }) => display));
     names.forEach((name, i) => this.#endpoints.set(name, this.#endpoints.get(name) ?? endpoints[i]));
     const places = [...this.#endpoints.keys()];
     return (index) => (names[Number(index)] === undefined ? index : `${places.indexOf(names[Number(index)])}`);

@@ -1,13 +1,11 @@
 import { isPlain } from './sample.js';
 
 /**
- * @import { RunFile } from '../contracts/run-file.d.ts'
+ * @import { AuditResult, RunFile } from '../contracts/run-file.d.ts'
  */
 
 /**
  * The result of a run's audit, also for run files of versions that did not store it.
- *
- * @typedef {'exact' | 'incomplete' | 'not_exact'} AuditResult
  *
  * @typedef {Pick<RunFile, 'audit' | 'environment' | 'partial' | 'unmeasured'>} Audited
  */

@@ -1,4 +1,4 @@
-import { worstExit } from '../errors.js';
+import { EXIT, worstExit } from '../errors.js';
 import { cutShort, gasRateNotHeld, rateNotHeld, shortWindow } from './growth.js';
 import { addBlocks, noBlocks, statesGas } from './blocks.js';
 import { STAGES } from './figures.js';
@@ -13,7 +13,7 @@ import { judge } from './verdict.js';
  *
  * @import * as Contract from '../contracts/load.d.ts'
  * @import { GroupFigures, Stats } from '../contracts/load.d.ts'
- * @import { BlockTotals, Counts, Rates, RunFile, RunParts } from '../contracts/run-file.d.ts'
+ * @import { BlockTotals, Counts, Rates, RunFile, RunParts, Threshold } from '../contracts/run-file.d.ts'
  */
 
 /**
@@ -57,38 +57,47 @@ export const RUN_SCHEMA = 'evm-stress/run@1';
 
 const NOT_JUDGED = 'no operation was due in the window';
 
-const STILL_RUNNING = 'the run was still running when this file was written';
-
-/** @param {RunParts} parts @returns {RunFile & {exitCode: number}} */
-export function buildRunFile(parts) {
-  const measured = measuredRun(parts, false);
-  const verdict = judge(measured);
-  const thresholds = checkThresholds(parts.thresholds, measured);
-  const { unmeasured } = measured;
-  return {
-    ...measured,
-    warnings: warningsOf({ ...measured, verdict }),
-    exitCode: worstExit([...parts.exitCodes, thresholdExit(thresholds)]),
-    verdict,
-    thresholds,
-    unmeasured: verdict === null ? { ...unmeasured, '/verdict': NOT_JUDGED } : unmeasured,
-  };
-}
+export const STILL_RUNNING = 'the run was still running when this file was written';
 
 /**
- * The figures so far. There is no verdict, because it would cost time during the load.
+ * The run file of a run: while it goes on (`end` is running), when it is over, or if its set-up failed.
  * @param {RunParts} parts
  * @returns {RunFile}
  */
-export function buildPartialRunFile(parts) {
-  const measured = measuredRun(parts, true);
-  const notKnown = ['/exitCode', '/audit', '/verdict', '/generator/samplesDropped'];
-  return {
-    ...measured,
-    exitCode: null,
-    thresholds: checkThresholds(parts.thresholds, measured),
-    unmeasured: { ...measured.unmeasured, ...Object.fromEntries(notKnown.map((pointer) => [pointer, STILL_RUNNING])) },
-  };
+export function buildRunFile(parts) {
+  const run = measuredRun(parts);
+  // A verdict would cost time during the load.
+  if (run.partial) return { ...run, thresholds: checkThresholds(parts.thresholds, run) };
+  const verdict = judge(run);
+  if (verdict === null) run.unmeasured['/verdict'] = NOT_JUDGED;
+  const whole = { ...run, verdict, warnings: warningsOf({ ...run, verdict }) };
+  const concluded = conclude(whole, parts.thresholds, parts.exitCodes);
+  return parts.setUpFailure === undefined ? concluded : withoutLoad(concluded, parts.setUpFailure);
+}
+
+/**
+ * The end of a run, or of several that were merged.
+ * @param {RunFile} run
+ * @param {readonly Threshold[]} thresholds
+ * @param {readonly number[]} exitCodes
+ * @returns {RunFile & {exitCode: number}}
+ */
+export function conclude(run, thresholds, exitCodes) {
+  const results = checkThresholds(thresholds, run);
+  const exitCode = worstExit([
+    ...exitCodes,
+    thresholdExit(results),
+    run.audit?.result === 'not_exact' ? EXIT.notExact : EXIT.ok,
+    run.counts.verified === 0 ? EXIT.nothingVerified : EXIT.ok,
+  ]);
+  return { ...run, exitCode, thresholds: results };
+}
+
+/** Thresholds that are not measured do not change its exit code. @param {RunFile} run @param {NonNullable<RunParts['setUpFailure']>} failure @returns {RunFile} */
+function withoutLoad(run, { why, ...failure }) {
+  const isNull = (/** @type {string} */ pointer) => pointer !== '/verdict' || failure.verdict === null;
+  const pointers = Object.keys(run.unmeasured).filter(isNull);
+  return { ...run, ...failure, unmeasured: Object.fromEntries(pointers.map((pointer) => [pointer, why])) };
 }
 
 /** @param {RunFile} run */
@@ -107,10 +116,9 @@ function warningsOf(run) {
 /**
  * All measurements, without verdict, warnings and exit code.
  * @param {RunParts} parts
- * @param {boolean} partial
  * @returns {RunFile}
  */
-function measuredRun(parts, partial) {
+function measuredRun(parts) {
   const { stats, generator, durationUs } = parts;
   const seconds = durationUs / 1e6;
   const { latency, fromStart, timedOut, censored, fromStartCensored, lag } = stats.inside;
@@ -124,10 +132,10 @@ function measuredRun(parts, partial) {
     startedAt: new Date(parts.startedAtMs).toISOString(),
     endedAt: new Date(parts.endedAtMs).toISOString(),
     end: parts.end,
-    partial,
-    exitCode: 0,
+    partial: parts.end === 'running',
+    exitCode: null,
     config: parts.config,
-    instance: parts.instance ?? null,
+    instance: parts.instance,
     environment: parts.environment,
     definitions: DEFINITIONS,
     warnings: parts.warnings,
@@ -233,8 +241,8 @@ function groups(figures) {
  */
 function unmeasuredFigures(parts, { seconds, verified, blocks, isProbed }) {
   const { unmeasured, isOpenLoop, generator, environment, ratesUs, periodUs } = parts;
-  /** @type {Record<string, string>} */
-  const reasons = { ...unmeasured };
+  const unknown = parts.end === 'running' ? ['/exitCode', '/audit', '/verdict', '/generator/samplesDropped'] : [];
+  const reasons = { ...unmeasured, ...Object.fromEntries(unknown.map((pointer) => [pointer, STILL_RUNNING])) };
   for (const name of isOpenLoop ? [] : ['askedPerSecond', 'achievedPerSecond'])
     reasons[`/rates/${name}`] = 'no rate was asked for (--rate, --stages)';
   if (environment.inclusion === null) reasons['/rates/chainGasPerSecond'] = 'plain calls are in no block';

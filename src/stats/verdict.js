@@ -230,14 +230,14 @@ export function inFlightNeeded({ rates: { askedPerSecond: asked }, latency: { fr
 function factsOf(run) {
   const { blocks, config, counts, environment, failures, latency, probes, rates, window } = run;
   const { gasLimit } = blocks;
-  const inclusion = /** @type {{name?: string} | null} */ (environment.inclusion);
+  const { inclusion } = environment;
   const intervalUs = 1000 * blockIntervalMs(blocks, window.durationMs);
   const roundTripUs = 1000 * (Number(environment.roundTripMs) || 0);
   const [wallets, inFlight] = [Number(config.threads), Number(config.inFlight ?? 1)];
   const { limitAnswers = 0, limitedMs = 0 } = run.generator.pauses ?? {};
   const rows = run.intervals.filter(({ phase }) => phase !== 'drain');
   const allMs = rows.reduce((sum, { startMs, endMs }) => sum + endMs - startMs, 0) * wallets * inFlight;
-  const { callsPerIteration = 1, calls } = /** @type {any} */ (environment.workload) ?? {};
+  const { callsPerIteration = 1, calls } = environment.workload;
   const thinkUs = (1000 * Number(config.thinkTimeMs ?? 0)) / Number(callsPerIteration);
   const { askedPerSecond: asked, achievedPerSecond, verifiedPerSecond } = rates;
   const achieved = achievedPerSecond ?? 0;
@@ -437,7 +437,7 @@ function longestStage(run) {
   const { stages } = run.latency;
   const allUs = sumUs(stages);
   if (allUs === 0) return 'latency is too small to be measured';
-  const usOf = (/** @type {{name: string}} */ { name }) => stages[name]?.sumUs ?? 0;
+  const usOf = (/** @type {typeof STAGES[number]} */ { name }) => stages[name]?.sumUs ?? 0;
   const longest = STAGES.reduce((a, b) => (usOf(b) > usOf(a) ? b : a));
   const words = isPlain(run) && longest.name === 'submit' ? 'waiting for the answer' : longest.work;
   return `${percent(usOf(longest) / allUs)} of the latency is ${words}`;

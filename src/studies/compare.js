@@ -81,7 +81,7 @@ function differencesOf(entries, mayDiffer) {
   const hasLength = !entries.every(({ run }) => run.end === 'iterations');
   const window = (/** @type {Entry} */ { run, file }) => `${run.window.durationMs / 1000} s in ${displayName(file)}`;
   // Calls files of one name may differ.
-  const calls = differing(entries, ({ environment }) => /** @type {any} */ (environment).workload?.callsHash);
+  const calls = differing(entries, ({ environment }) => environment.workload.callsHash);
   return [
     ...entries
       .filter(({ run }) => run.partial)
@@ -139,7 +139,7 @@ function doubtsOf(base, candidate) {
       .sort((a, b) => a.blocks - b.blocks)
       .slice(0, 1)
       .map(({ words }) => words),
-    ...['stress', 'node', 'platform', 'cpu', 'cores'].flatMap((name) =>
+    .../** @type {const} */ (['stress', 'node', 'platform', 'cpu', 'cores']).flatMap((name) =>
       differenceWords(entries, name, ({ environment }) => String(environment[name] ?? 'not known')),
     ),
   ];
@@ -499,7 +499,7 @@ function side(side, role, { label, name }) {
 
 /** @param {RunFile} run */
 function loadWords({ config, window }) {
-  const { workload, mix = [], threads, inFlight = 1, stages, durationMs, ...rate } = /** @type {any} */ (config);
+  const { workload, mix = [], threads, inFlight = 1, stages, durationMs, ...rate } = config;
   const perSecond = rate.gasPerSecond ? `${digits(rate.gasPerSecond / 1e6)} Mgas` : rate.ratePerSecond;
   const openLoop = stages ? `stages ${stages}` : perSecond && `${perSecond} per second`;
   return [
@@ -514,7 +514,7 @@ function loadWords({ config, window }) {
 
 /** @param {RunFile} run */
 function machineWords({ environment }) {
-  const { cpu, cores, memoryBytes, node, platform, stress } = /** @type {any} */ (environment);
+  const { cpu, cores, memoryBytes, node, platform, stress } = environment;
   const parts = [cpu, `${cores} cores`, memoryBytes && `${digits(memoryBytes / 1e9)} GB`, platform];
   return [...parts, node && `Node ${node}`, `stress ${stress}`].filter(Boolean).join(', ');
 }

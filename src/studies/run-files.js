@@ -84,7 +84,7 @@ export function readIfAny(file, read) {
   }
 }
 
-/** Whether a run had its full length. @param {RunFile} run */
+/** Whether a run had its full length. @param {Pick<RunFile, 'partial' | 'end'>} run */
 export function isWhole({ partial, end }) {
   return !partial && ['duration', 'iterations', 'no_wallets'].includes(end);
 }
@@ -108,6 +108,6 @@ export function legible(name, read) {
 
 /** @param {RunFile} run @returns {Environment} */
 export function environmentOf({ environment }) {
-  const { endpoint, clientVersion, chainId, cpu, cores, node } = /** @type {any} */ (environment);
+  const { endpoint, clientVersion, chainId, cpu, cores, node } = environment;
   return { endpoint, clientVersion, chainId, cpu, cores, node };
 }

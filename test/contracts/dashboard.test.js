@@ -4,7 +4,7 @@ import { request } from 'node:http';
 import { describe, it } from 'node:test';
 import { stdout } from '../../src/outputs/streams.js';
 import { createDashboardOutput } from '../../src/report/live.js';
-import { buildPartialRunFile } from '../../src/stats/run-file.js';
+import { buildRunFile } from '../../src/stats/run-file.js';
 import { freePort } from '../helpers/anvil.js';
 import { caught } from '../helpers/caught.js';
 import { partsOf, rowOf, runFileOf } from '../helpers/samples.js';
@@ -18,7 +18,7 @@ import { partsOf, rowOf, runFileOf } from '../helpers/samples.js';
 const rowNumber = (i) => rowOf({ startMs: i * 1000, endMs: (i + 1) * 1000 });
 
 /** @param {IntervalRow[]} intervals */
-const soFar = (intervals) => buildPartialRunFile(partsOf({ end: 'running', intervals, durationUs: 1e6 }));
+const soFar = (intervals) => buildRunFile(partsOf({ end: 'running', intervals, durationUs: 1e6 }));
 
 /** @param {number} port */
 function optionsFor(port) {

@@ -96,7 +96,7 @@ async function outputTo(t, name, chatty = false) {
 async function drive(output) {
   await output.open?.();
   output.notice?.('a line worth knowing');
-  output.start?.({ startUs: 0, startedAtMs: Date.UTC(2026, 0, 1) });
+  output.begin?.({ startUs: 0, startedAtMs: Date.UTC(2026, 0, 1) });
   const outcomes = /** @type {const} */ (['verified', 'failed', 'timed_out', 'abandoned']);
   for (const outcome of outcomes)
     output.sample?.(sampleOf({ outcome, code: outcome === 'failed' ? 'reverted' : null }));
@@ -119,6 +119,13 @@ async function drive(output) {
   output.interval?.(rowOf({ phase: 'drain', tps: null }), totalsOf(null));
 }
 
+/** As a run ends. @param {Output} output @param {RunFile} run */
+async function end(output, run) {
+  if (output.finish === undefined) return await output.close?.();
+  await output.finish(run);
+  await output.close?.();
+}
+
 for (const name of Object.keys(outputs)) {
   describe(`output ${name}`, () => {
     for (const chatty of [false, true]) {
@@ -126,17 +133,22 @@ for (const name of Object.keys(outputs)) {
         it(`survives ${kind}${chatty ? ', with -v and --explain' : ''}`, async (t) => {
           const { output } = await outputTo(t, name, chatty);
           await drive(output);
-          await output.settle?.();
-          await output.finish?.(make());
-          await output.close?.();
+          await end(output, make());
         });
       }
     }
 
     it('survives an end without a beginning', async (t) => {
       const { output } = await outputTo(t, name);
-      await output.finish?.(emptyRun());
-      await output.close?.();
+      await end(output, emptyRun());
+    });
+
+    it('is given a run that failed in its set-up like any other, and decides whether it has something to say', async (t) => {
+      const { output, folder, text } = await outputTo(t, name);
+      await output.open?.();
+      await end(output, { ...emptyRun(), end: 'set_up_failed' });
+      const isSaid = ['out', 'results', 'junit', 'markdown'].includes(name);
+      assert.deepEqual([readdirSync(folder).length, text()], [Number(isSaid), '']);
     });
 
     it('survives a run that ends before the load, and leaves nothing', async (t) => {
@@ -154,7 +166,7 @@ for (const name of Object.keys(outputs)) {
     it('does not change what it is given', async (t) => {
       const { output } = await outputTo(t, name, true);
       await output.open?.();
-      output.start?.(Object.freeze({ startUs: 0, startedAtMs: 0 }));
+      output.begin?.(Object.freeze({ startUs: 0, startedAtMs: 0 }));
       const run = runFileOf();
       const row = rowOf({ failures: { reverted: 1 } });
       const [runBefore, rowBefore] = [structuredClone(run), structuredClone(row)];
@@ -169,9 +181,7 @@ for (const name of Object.keys(outputs)) {
       const { output, folder, out, text } = await outputTo(t, name, true);
       await drive(output);
       if (!EARLY.includes(name)) assert.deepEqual(readdirSync(folder), []);
-      await output.settle?.();
-      await output.finish?.(runFileOf());
-      await output.close?.();
+      await end(output, runFileOf());
       const isFile = text() === '';
       const written = isFile ? readFileSync(out, 'utf8') : text();
       assert.ok(written.endsWith('\n'));
@@ -187,8 +197,7 @@ for (const name of Object.keys(outputs)) {
         mkdirSync(out);
         const error = await caught(async () => {
           await drive(output);
-          await output.settle?.();
-          await output.finish?.(runFileOf());
+          await end(output, runFileOf());
         });
         assert.ok(error instanceof StressError, String(error));
         assert.deepEqual([error.exitCode, error.message], [73, `cannot write ${out}: it is a folder`]);
@@ -202,7 +211,7 @@ describe('what the outputs drop', () => {
   it('samples are counted, and 0 when there was room', async (t) => {
     const { output } = await outputTo(t, 'samples');
     await drive(output);
-    assert.deepEqual(await output.settle?.(), { samplesDropped: 0, error: null });
+    assert.deepEqual(await output.close?.(), { samplesDropped: 0, error: null });
   });
 
   for (const name of STREAMED) {
@@ -213,12 +222,9 @@ describe('what the outputs drop', () => {
       assert.equal(readdirSync(folder).length, 1);
       const output = outputs[name](/** @type {OutputOptions} */ (/** @type {unknown} */ ({ [name]: out })));
       await drive(output);
-      const settled = await output.settle?.();
-      if (name === 'samples') assert.equal(settled?.samplesDropped, 5);
-      assert.match(settled?.error?.message ?? '', /the disk is full/);
-      const error = await caught(() => output.finish?.(runFileOf()));
-      assert.deepEqual([error.exitCode, error.message], [73, `cannot write ${out}: the disk is full`]);
-      await output.close?.();
+      const { samplesDropped, error } = (await end(output, runFileOf())) ?? {};
+      if (name === 'samples') assert.equal(samplesDropped, 5);
+      assert.deepEqual([error?.exitCode, error?.message], [73, `cannot write ${out}: the disk is full`]);
     });
   }
 });
@@ -242,6 +248,13 @@ describe('output json', () => {
     await output.finish?.(runFileOf());
     assert.deepEqual(JSON.parse(readFileSync(out, 'utf8')), runFileOf());
     assert.deepEqual(readdirSync(folder), ['out.json']);
+  });
+
+  it('is not left behind by a run whose load does not begin', async (t) => {
+    const { output, folder } = await outputTo(t, 'out');
+    await output.checkpoint?.(runFileOf());
+    await output.close?.();
+    assert.deepEqual(readdirSync(folder), []);
   });
 
   it('standard output and devices, which keep nothing, get it at the end only', async () => {

@@ -109,7 +109,7 @@ describe('output prometheus', () => {
     assert.equal(valueOf(waiting, 'stress_info', { ...INFO, ...labels }), 1);
     assert.equal(valueOf(waiting, 'stress_instances', labels), 4);
     assert.equal(valueOf(waiting, 'stress_load_begun', labels), 0);
-    output.start?.({ startUs: 5, startedAtMs: 1_767_225_600_500 });
+    output.begin?.({ startUs: 5, startedAtMs: 1_767_225_600_500 });
     output.interval?.(rowOf({ probes: ALL_READINGS, failures: { lost: 1 } }), totalsOf([5]));
     const running = await page();
     assert.equal(valueOf(running, 'stress_load_begun', labels), 1);
@@ -120,7 +120,7 @@ describe('output prometheus', () => {
 
   it('counters are sums of all intervals, gauges those of the last', async (t) => {
     const { output, page } = await opened(t);
-    output.start?.({ startUs: 5, startedAtMs: 1_767_225_600_500 });
+    output.begin?.({ startUs: 5, startedAtMs: 1_767_225_600_500 });
     const counts = { scheduled: 10, dropped: 1, started: 9, verified: 5, failed: 2, timedOut: 1, abandoned: 0 };
     const blocks = totalsOfBlock(blockOf({ transactions: 8, ours: 5, gasUsed: 1000, gasLimit: 30_000 }));
     for (let k = 0; k < 3; k += 1) {

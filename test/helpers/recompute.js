@@ -53,7 +53,7 @@ export function assertAgrees(run, rows) {
   );
   const spread = ended('verified').reduce((sum, row) => sum + shareIn(spanOf(row), fromUs, toUs), 0);
   if (run.rates.verifiedPerSecond !== null)
-    assertNear(run.rates.verifiedPerSecond, (1000 * spread) / run.rates.spreadMs, 1e-9, 'TPS');
+    assertNear(run.rates.verifiedPerSecond, (1000 * spread) / Number(run.rates.spreadMs), 1e-9, 'TPS');
 
   const due = rows.filter((row) => inside(row.intended_at_us));
   const good = due.filter(({ outcome }) => outcome === 'verified');
@@ -63,17 +63,19 @@ export function assertAgrees(run, rows) {
   assertDistribution(latency.total, [...good, ...censored].map(totalUs), 'total');
   assertDistribution(latency.fromStart, [...good, ...censored].map(fromStart), 'from start');
   assertDistribution(latency.timedOut, late.map(totalUs), 'timed out');
+  assert(latency.censored);
   assertDistribution(latency.censored, censored.map(totalUs), 'censored');
+  assert(latency.fromStartCensored);
   assertDistribution(latency.fromStartCensored, censored.map(fromStart), 'censored from start');
   // What was dropped has no row, but was as late as it was.
   const lags = due.map((row) => row.started_at_us - row.intended_at_us);
   assert.equal(run.lag.count, lags.length + window.counts.dropped, 'count of lag');
   if (window.counts.dropped === 0) assertDistribution(run.lag, lags, 'lag');
   const stages = good.map(stagesUs);
-  for (const name of Object.keys(latency.stages)) {
+  for (const [name, distribution] of Object.entries(latency.stages)) {
     // A stage that an operation does not have is not one of no length.
     const ofStage = stages.flatMap((stage) => stage[/** @type {keyof typeof stage} */ (name)] ?? []);
-    assertDistribution(latency.stages[name], ofStage, name);
+    assertDistribution(distribution, ofStage, name);
   }
 }
 

@@ -11,7 +11,7 @@ import { Stats, rowOf as rowOfStats, noneUsed } from '../../src/stats/stats.js';
 /**
  * @import { SeenBlock } from '../../src/contracts/chain.d.ts'
  * @import { Sample } from '../../src/contracts/load.d.ts'
- * @import { AuditReport, IntervalRow, Readings, RunParts } from '../../src/contracts/run-file.d.ts'
+ * @import { AuditReport, IntervalRow, Readings, RunFile, RunParts } from '../../src/contracts/run-file.d.ts'
  */
 
 /** @param {number} index */
@@ -193,16 +193,20 @@ function tenBlocks() {
   };
 }
 
-/** @param {Partial<RunParts>} [given] */
+const ENVIRONMENT = { stress: '0.0.0', endpoint: 'http://127.0.0.1:8545', endpoints: [], workload: {} };
+
+/** @typedef {Partial<Omit<RunParts, 'config' | 'environment' | 'end'>> & {config?: object, environment?: object, end?: string}} Given */
+
+/** @param {Given} [given] @returns {RunFile & {exitCode: number}} */
 export function runFileOf(given = {}) {
-  return buildRunFile(partsOf(given));
+  return /** @type {RunFile & {exitCode: number}} */ (buildRunFile(partsOf(given)));
 }
 
 /**
- * @param {Partial<RunParts>} [given]
+ * @param {Given} [given]
  * @returns {RunParts}
  */
-export function partsOf(given = {}) {
+export function partsOf({ config, environment, ...given } = {}) {
   const stats = given.stats ?? runRecorder().rest();
   const { counts, failures, latency, lag } = rowOfStats(stats, {
     phase: 'load',
@@ -215,7 +219,6 @@ export function partsOf(given = {}) {
     id: '00000000-0000-4000-8000-000000000000',
     startedAtMs: Date.UTC(2026, 0, 1),
     endedAtMs: Date.UTC(2026, 0, 1, 0, 0, 5),
-    end: 'duration',
     exitCodes: [],
     instance: null,
     isOpenLoop: false,
@@ -223,8 +226,8 @@ export function partsOf(given = {}) {
     observed: {},
     thresholds: [],
     warnings: [],
-    config: { command: 'run', threads: 2 },
-    environment: { stress: '0.0.0' },
+    config: /** @type {any} */ ({ command: 'run', threads: 2, ...config }),
+    environment: /** @type {any} */ ({ ...ENVIRONMENT, ...environment }),
     stats,
     durationUs: 2_000_000,
     ratesUs: given.durationUs ?? 2_000_000,
@@ -254,5 +257,6 @@ export function partsOf(given = {}) {
     spending: { capWei: '1000', setUpWei: '10', spentWei: '900' },
     unmeasured: {},
     ...given,
+    end: /** @type {RunFile['end']} */ (given.end ?? 'duration'),
   };
 }

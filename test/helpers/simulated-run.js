@@ -77,7 +77,7 @@ async function runOnce(words, { clock, executed, env = {} }) {
   /** @type {Output} */
   const output = {
     notice: note,
-    start: () => void (seen.before = executed()),
+    begin: () => void (seen.before = executed()),
     finish: (file) => void (seen.run = file),
     close: async () => {},
   };

@@ -78,7 +78,7 @@ function anysIn(program) {
 
 /** An any that is written, one in a generic type, and a type that does not exist: where each is found. @type {[file: string, text: string, planted: string, path: string][]} */
 const PLANTED = [
-  ['run-file.d.ts', 'evidence: string }', 'evidence: any }', 'index.d.ts: run().verdict.evidence'],
+  ['run-schema.d.ts', 'evidence: string }', 'evidence: any }', 'index.d.ts: run().verdict.evidence'],
   [
     'workload.d.ts',
     '  state?: unknown;',

@@ -4,21 +4,10 @@ import { describe, it } from 'node:test';
 import * as library from '../../src/index.js';
 import { isOfCommandLine, optionsOf } from '../../src/cli/options.js';
 
-/** @import { IntervalRow, RunFile } from '../../src/index.d.ts' */
-/** @import * as Inside from '../../src/contracts/run-file.d.ts' */
-
 /** Names that are not those of the command line in camelCase. @type {Record<string, string>} */
 const NAMES = { threads: 'wallets' };
 
 const TYPES = readFileSync(new URL('../../src/index.d.ts', import.meta.url), 'utf8');
-
-/** The compiler refuses this where the types that are shipped differ from those inside. @param {Inside.RunFile} run @param {Inside.IntervalRow} row @returns {[Omit<RunFile, 'audit'>, IntervalRow]} */
-export const asShipped = (run, row) => [run, row];
-
-/** Members that are for merges and for some options only. @typedef {'gasRate' | 'byStage' | 'merged'} Rare */
-
-/** The compiler refuses this where a member of the run file has no type. @type {Exclude<keyof Inside.RunFile, keyof RunFile | Rare> extends never ? true : never} */
-export const HAS_ALL_MEMBERS = true;
 
 const NO_TEXT = Object.create(null);
 const OBJECT = library.defineWorkload({ kind: 'call', next: () => ({ method: 'eth_chainId' }) });

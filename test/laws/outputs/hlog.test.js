@@ -15,7 +15,7 @@ import { temporaryFolder } from '../../helpers/temporary.js';
 /** @param {string} file @param {Array<{startMs: number, endMs: number, valuesUs: number[]}>} intervals */
 async function write(file, intervals) {
   const output = createHlogOutput(/** @type {OutputOptions} */ ({ hlog: file }));
-  output.start?.({ startUs: 0, startedAtMs: Date.UTC(2026, 0, 1, 0, 0, 0, 123) });
+  output.begin?.({ startUs: 0, startedAtMs: Date.UTC(2026, 0, 1, 0, 0, 0, 123) });
   for (const { startMs, endMs, valuesUs } of intervals) {
     const stages = Object.fromEntries(
       STAGES.map(({ name }, i) => [name, distributionOf(...valuesUs.map((value) => Math.floor(value / (i + 2))))]),
@@ -23,7 +23,7 @@ async function write(file, intervals) {
     const totals = /** @type {Totals} */ ({ attempts: 0, verified: 0, runTps: null, stages });
     output.interval?.(rowOf({ startMs, endMs, latency: distributionOf(...valuesUs) }), totals);
   }
-  await output.finish?.(/** @type {any} */ (null));
+  await output.close?.();
   return readFileSync(file, 'utf8');
 }
 

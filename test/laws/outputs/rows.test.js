@@ -99,9 +99,7 @@ describe('a row that is missing', () => {
   for (const [name, create, option] of outputs)
     it(name, async (t) => {
       const output = create({ [option]: join(temporaryFolder(t), 'rows.csv') });
-      const settled = await output.settle();
-      assert.equal('samplesDropped' in settled, option === 'samples');
-      await output.close();
+      assert.equal('samplesDropped' in (await output.close()), option === 'samples');
     });
 });
 
@@ -114,10 +112,9 @@ describe('--intervals', () => {
       const intervals = join(temporaryFolder(t), name);
       const output = createIntervalsOutput({ intervals });
       await output.open?.();
-      output.start?.({ startUs: 0, startedAtMs: 0 });
+      output.begin?.({ startUs: 0, startedAtMs: 0 });
       for (const row of rows) output.interval?.(row, totals);
-      assert.deepEqual(await output.settle?.(), { error: null });
-      await output.finish?.(/** @type {any} */ ({}));
+      assert.deepEqual(await output.close?.(), { error: null });
       const bytes = readFileSync(intervals);
       const text = String(name.endsWith('.gz') ? gunzipSync(bytes) : bytes);
       const lines = text.trimEnd().split('\n');
@@ -131,12 +128,12 @@ describe('--intervals', () => {
     const output = createIntervalsOutput({ intervals: '-' }, new OutputStream(screen));
     for (const row of rows) output.interval?.(row, totals);
     assert.equal(text, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
-    assert.deepEqual(await output.settle?.(), { error: null });
+    assert.deepEqual(await output.close?.(), { error: null });
     const unread = new OutputStream(new Writable({ write: () => {}, highWaterMark: 1 }));
     const other = createIntervalsOutput({ intervals: '-' }, unread);
     unread.write('x'.repeat(1 << 24));
     other.interval?.(rows[0], totals);
-    assert.match(String((await other.settle?.())?.error), /cannot write --intervals to standard output/);
+    assert.match(String((await other.close?.())?.error), /cannot write --intervals to standard output/);
   });
 });
 
@@ -199,9 +196,9 @@ describe('output samples', () => {
           const samples = operations.map(sampleFrom);
           const file = join(folder, `${(number += 1)}.${extension}`);
           const output = outputTo(file);
-          output.start?.({ startUs: LOAD_US, startedAtMs: 0 });
+          output.begin?.({ startUs: LOAD_US, startedAtMs: 0 });
           for (const sample of samples) output.sample?.(sample);
-          assert.deepEqual(await output.settle?.(), { samplesDropped: 0, error: null });
+          assert.deepEqual(await output.close?.(), { samplesDropped: 0, error: null });
           await output.close?.();
           assertAgrees(runOf(samples), readRows(file));
         }),
@@ -213,7 +210,7 @@ describe('output samples', () => {
   it('has the columns of docs/outputs.md, and instants since the start of the load', async (t) => {
     const file = join(temporaryFolder(t), 'samples.csv');
     const output = outputTo(file);
-    output.start?.({ startUs: 1000, startedAtMs: 0 });
+    output.begin?.({ startUs: 1000, startedAtMs: 0 });
     const sighting = { fromUs: 4900, toUs: 5500 };
     const where = { name: 'eth_call', endpoint: 1, visibleAtUs: 5700, sighting };
     output.sample?.(
@@ -246,7 +243,7 @@ describe('output samples', () => {
   it('is on the disk after each interval', async (t) => {
     const file = join(temporaryFolder(t), 'samples.ndjson');
     const output = outputTo(file);
-    output.start?.({ startUs: 0, startedAtMs: 0 });
+    output.begin?.({ startUs: 0, startedAtMs: 0 });
     output.sample?.(sampleOf());
     output.interval?.(rowOf(), /** @type {any} */ ({}));
     // What it promises is that it was handed to the system, which takes its time.

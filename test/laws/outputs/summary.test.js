@@ -99,7 +99,7 @@ const GWEI = 10n ** 9n;
 const RUNS = {
   'at a glance': runFileOf(),
   iterations: runFileOf(PAGED),
-  'iterations of several calls': { ...runFileOf(PAGED), environment: { workload: { callsPerIteration: 3 } } },
+  'iterations of several calls': runFileOf({ ...PAGED, environment: { workload: { callsPerIteration: 3 } } }),
   'fees of set-up and load': withFees({
     setUpWei: String((10n ** 9n * GWEI) / 400n),
     leftWei: String(1_700_000n * GWEI),

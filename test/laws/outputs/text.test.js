@@ -47,7 +47,7 @@ describe('the text output: intervals', () => {
     const silence = { ms: 4000, words: 'http://127.0.0.1:1: connection refused' };
     const totals = { attempts: 1250, verified: 1234, runTps: 246.8, stages: STAGES };
     const [usual, plain] = [textOutput(), textOutput()];
-    plain.output.start?.({ startUs: 0, startedAtMs: 0, isPlain: true });
+    plain.output.begin?.({ startUs: 0, startedAtMs: 0, isPlain: true });
     for (const { output } of [usual, plain]) {
       output.interval?.(
         rowOf({
@@ -126,7 +126,7 @@ describe('the text output: a terminal', () => {
 
   it('says what Ctrl-C does; a pipe does not', () => {
     const [{ output, written }, pipe] = [onTerminal(), textOutput()];
-    for (const one of [output, pipe.output]) one.start?.({ startUs: 0, startedAtMs: 0 });
+    for (const one of [output, pipe.output]) one.begin?.({ startUs: 0, startedAtMs: 0 });
     assert.deepEqual(written, ['Ctrl-C ends the load and prints the summary; a second Ctrl-C ends at once\n']);
     assert.equal(pipe.text(), '');
   });

@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { runData } from '../../../src/report/run-charts.js';
 import { runPage } from '../../../src/report/run-page.js';
 import { Recorder } from '../../../src/stats/recorder.js';
-import { buildPartialRunFile } from '../../../src/stats/run-file.js';
+import { buildRunFile } from '../../../src/stats/run-file.js';
 import { assertGoldenPage } from '../../golden/assert-golden.js';
 import { longRun } from '../../helpers/long-run.js';
 import { exactAudit, partsOf, rowOf, runFileOf } from '../../helpers/samples.js';
@@ -73,7 +73,7 @@ describe('the page of a run', () => {
     });
     const page = runPage(run);
     assert.match(page, /<pre[^>]*>stress -t 3 --threshold &#39;p99&lt;2s&#39;<\/pre/);
-    assert.deepEqual(tableOf(page, 'Configuration'), [['threads', '3'], ['mnemonic', '[redacted]']]); // prettier-ignore
+    assert.deepEqual(tableOf(page, 'Configuration'), [['command', 'run'], ['threads', '3'], ['mnemonic', '[redacted]']]); // prettier-ignore
     assert.match(page, /Secrets are in no run file/);
     assert.doesNotMatch(runPage(runFileOf()), /<pre/);
   });
@@ -114,7 +114,7 @@ describe('the page of a run', () => {
   });
 
   it('is a good page of a run that has not ended', () => {
-    const page = runPage(buildPartialRunFile(partsOf({ end: 'running', audit: null, durationUs: 1e6 })));
+    const page = runPage(buildRunFile(partsOf({ end: 'running', audit: null, durationUs: 1e6 })));
     assert.match(page, /So far: /);
     assert.match(page, /The run has not ended/);
     assertWhole(page);

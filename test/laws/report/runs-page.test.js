@@ -80,7 +80,7 @@ describe('the page of several runs', () => {
           end: HOSTILE,
           exitCode: HOSTILE,
           partial: true,
-          environment: { clientVersion: HOSTILE + i, stress: HOSTILE + i },
+          environment: { ...run.environment, clientVersion: HOSTILE + i, stress: HOSTILE + i },
           verdict: { name: HOSTILE, evidence: HOSTILE },
           warnings: [HOSTILE],
         })

@@ -93,6 +93,10 @@ describe('cutShort()', () => {
     assert.ok(run.warnings.includes(words));
     assert.match(summaryText(run, false), /\n {2}warning {5}TPS is that of the first 1\.5 s of the window/);
     assert.equal(cutShort(buildRunFile(partsOf())), null);
-    assert.equal(cutShort({ ...run, merged: {} }), null, 'the common window of instances ends there');
+    assert.equal(
+      cutShort({ ...run, merged: /** @type {any} */ ({}) }),
+      null,
+      'the common window of instances ends there',
+    );
   });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { stageEndsUs } from '../../../src/core/pacer.js';
 import { Recorder } from '../../../src/stats/recorder.js';
-import { buildPartialRunFile } from '../../../src/stats/run-file.js';
+import { buildRunFile } from '../../../src/stats/run-file.js';
 import { partsOf, runFileOf, runRecorder, sampleOf } from '../../helpers/samples.js';
 
 describe('buildRunFile()', () => {
@@ -59,13 +59,13 @@ describe('buildRunFile()', () => {
   });
 });
 
-describe('buildPartialRunFile()', () => {
+describe('buildRunFile() of a run that goes on', () => {
   /** @param {number} durationUs */
   const soFar = (durationUs) => {
     const recorder = runRecorder();
     recorder.start(0, 0);
     recorder.start(1, 0);
-    return buildPartialRunFile(partsOf({ stats: recorder.rest(), durationUs, end: 'running', audit: null }));
+    return buildRunFile(partsOf({ stats: recorder.rest(), durationUs, end: 'running', audit: null }));
   };
 
   it('rates are those of the window so far', () => {

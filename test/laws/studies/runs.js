@@ -16,6 +16,7 @@ export const ENVIRONMENT = {
   ...{ blockGasLimit: 3e7, feeMode: 'eip1559', signer: 'secp256k1' },
   transport: { name: 'tcp', connections: 1, keepAlive: true },
   inclusion: { name: 'blocks', why: 'as asked' },
+  ...{ endpoints: [], workload: {} },
 };
 const { generator } = partsOf();
 /** What all of them have in common. */
