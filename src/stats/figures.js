@@ -58,7 +58,7 @@ export const STAGES = Object.freeze([
 
 // prettier-ignore
 /** @type {readonly DistributionRow[]} */
-export const DISTRIBUTIONS = Object.freeze([
+const DISTRIBUTIONS = Object.freeze([
   { name: 'total', also: 'latency', pointer: '/latency/total', censored: censoredOf,
     words: 'latency, from due to read back' },
   { name: 'start', also: 'fromstart', pointer: '/latency/fromStart', censored: censoredFromStart,
