@@ -78,7 +78,7 @@ async function runOnce(words, { clock, executed, env = {} }) {
   const output = {
     notice: note,
     begin: () => void (seen.before = executed()),
-    finish: (file) => void (seen.run = file),
+    finish: (file) => void (seen.run = file.end === 'set_up_failed' ? null : file),
     close: async () => {},
   };
   const surroundings = {
