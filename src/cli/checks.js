@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { UsageError, displayName, oneLine } from '../errors.js';
 import { claimFile, isDevice, isWorkloadFile } from '../files.js';
 import { figureOf } from '../stats/figures.js';
+import { OBSERVED_FIGURES } from '../stats/observed.js';
 import { transportsOf } from '../transport/choose.js';
 import { CALLS, WORKLOADS, isCallWorkload, labelOf, setOfMember, setProblem } from '../workloads/table.js';
 import { dashed } from './help.js';
@@ -60,10 +61,8 @@ function* problemsOf(command, config, { given, env, nowMs }) {
   yield* paceProblems(load);
   const isLimited = (/** @type {string} */ name) =>
     command !== 'merge' && study.thresholds.some(({ figure }) => figure === name);
-  if (network.check.length === 0 && isLimited('violations'))
-    yield '--threshold on violations needs the checks that find them: --check consistency';
-  if (network.ladder.length === 0 && isLimited('broken'))
-    yield '--threshold on broken needs the promises that are followed: --ladder auto';
+  for (const { name, option, needs } of OBSERVED_FIGURES)
+    if (isLimited(name) && !given.has(option)) yield `--threshold on ${name} needs ${needs}`;
   if (outputs.out === '-' && outputs.intervals === '-')
     yield '--out - and --intervals - both write to standard output: give one of them a file';
   yield* fundsProblems(command, load.threads * (config.instance.instances ?? 1));

@@ -3,9 +3,9 @@ import { isBusy } from '../chain/refusals.js';
 import { RpcError, StressError } from '../errors.js';
 import { Distribution } from '../stats/histogram.js';
 import { merge, zero } from '../stats/merge.js';
-import { LEVEL, OBSERVED } from '../stats/metrics.js';
+import { FACTS, LEVEL } from '../stats/observed.js';
 import { STILL_RUNNING } from '../stats/run-file.js';
-import { LEVELS, isCensored } from '../stats/sample.js';
+import { isCensored } from '../stats/sample.js';
 
 /**
  * The finality levels (--ladder): when each operation was accepted, listed in the pending block, in a block, safe and
@@ -29,6 +29,9 @@ import { LEVELS, isCensored } from '../stats/sample.js';
  *
  * @typedef {{levels: Record<string, LevelFigures>, kept?: Kept}} LadderFacts of a thread, or of all
  */
+
+/** The finality levels in their order. */
+const LEVELS = Object.freeze(/** @type {const} */ (['accepted', 'pending', 'sync', 'latest', 'safe', 'finalized']));
 
 /** Operations that wait for a tag, of all tags: 8 bytes each. */
 const MOST_WAITING = 1_000_000;
@@ -296,7 +299,7 @@ export class Ladder {
   /** @param {boolean} endsInterval @returns {LadderFacts} */
   interval(endsInterval) {
     const facts = { levels: this.#figures, ...(this.#kept && { kept: this.#kept }) };
-    if (!endsInterval) return merge(OBSERVED.members.ladder, {}, facts);
+    if (!endsInterval) return merge(FACTS.members.ladder, {}, facts);
     this.#figures = {};
     this.#kept = undefined;
     return facts;

@@ -1,3 +1,4 @@
+import { OBSERVED_FIGURES } from './observed.js';
 import { Distribution, STATISTICS, boundsOf, statisticOf } from './histogram.js';
 
 /**
@@ -162,29 +163,19 @@ const SCALARS = [
     words: "CPU time of the node's process, in percent of a core" },
   { name: 'node.rss', unit: 'bytes', label: 'node memory', pointer: '/probes/node/rssBytes',
     words: "most resident memory of the node's process" },
-  { name: 'violations', unit: 'count', label: 'contradictions', pointer: '/consistency', read: violationsIn,
-    words: 'proven contradictions between answers of the endpoints (--check consistency)' },
 ];
 
 /** @type {ReadonlyArray<Figure & {also?: string}>} */
 const FIGURES = Object.freeze([
-  ...SCALARS.map((row) => ({ read: (/** @type {RunFile} */ run) => memberAt(run, row.pointer), ...row })),
+  ...[...SCALARS, ...OBSERVED_FIGURES].map((row) => ({
+    read: (/** @type {RunFile} */ run) => memberAt(run, row.pointer),
+    ...row,
+  })),
   ...Object.entries(COUNTS).map(([key, row]) => {
     const { name = key, also, help = '', words = help, label = name.replace('_', ' '), better, whole } = row;
     const { read = ({ counts }) => /** @type {Record<string, number>} */ (counts)[key] ?? null } = row;
     return { ...countFigure(name, words, read, whole), also, label, better };
   }),
-  {
-    name: 'broken',
-    unit: 'count',
-    label: 'broken promises',
-    words:
-      'operations due in the window that are not in the chain at the end, although the node had promised it (--ladder)',
-    pointer: '/ladder/broken',
-    why: (/** @type {RunFile} */ { ladder }) => (ladder === undefined ? '--ladder was not given' : undefined),
-    read: (/** @type {RunFile} */ run) => brokenBounds(run).us,
-    bounds: brokenBounds,
-  },
 ]);
 
 /** @param {string} name @param {string} words @param {Figure['read']} read @param {string} [whole] @returns {Figure} */
@@ -267,24 +258,10 @@ function heldPercent({ rates, latency, window, blocks }) {
   return (100 * achieved) / asked / (1 + Math.max(0, grownUs - byChanceUs) / halfUs);
 }
 
-/** Unknown: of these operations nothing proves that the promise is broken. @param {RunFile} run @returns {CensoredBounds} */
-function brokenBounds({ ladder }) {
-  if (!ladder?.broken) return { us: null, atMostUs: Infinity, censored: 0 };
-  const { lost, replaced, reorged, unknown } = ladder.broken;
-  const proven = lost + replaced + reorged;
-  return { us: proven, atMostUs: proven + unknown, censored: unknown };
-}
-
 /** @param {RunFile} run */
 function portsLeft({ probes }) {
   const left = (probes?.sockets?.endpoints ?? []).map((endpoint) => endpoint.portsLeft);
   return left.length === 0 ? null : Math.min(...left);
-}
-
-/** Null if no check was made. @param {RunFile} run */
-function violationsIn({ consistency = null }) {
-  if (consistency === null || Object.keys(consistency.checks).length === 0) return null;
-  return Object.values(consistency.violations).reduce((sum, { count }) => sum + count, 0);
 }
 
 /** @param {RunFile} run */

@@ -21,6 +21,7 @@ import {
   sumOrMax,
   unknownIfAny,
 } from './merge.js';
+import { FACTS, OF_ROW, OF_RUN } from './observed.js';
 import { TOUCHED } from './reorgs.js';
 
 /**
@@ -35,7 +36,7 @@ import { TOUCHED } from './reorgs.js';
 export const MAX_GROUPS = 64;
 
 /** Lists of the run file are bounded. */
-const LISTED = Object.freeze({ reorgs: 100, endpointEvents: 200, audit: 100, resolutions: 1000, violations: 3 });
+const LISTED = Object.freeze({ reorgs: 100, endpointEvents: 200, audit: 100, resolutions: 1000 });
 
 /** A count of a later version adds up as well. @type {Rule} */
 export const COUNTED = {
@@ -180,12 +181,6 @@ const GROUPS = { each: GROUP, most: MAX_GROUPS };
 
 const HALVES = byPosition(COUNTERS);
 
-/** Operations by a finality level; censored: those that did not reach it. */
-export const LEVEL = { members: { latency: histogram, censored: histogram, notMeasured: sum } };
-const HANDED_OVER = { members: { reached: listed(Infinity), doubts: listed(Infinity), unchecked: sum } };
-/** The facts of observers, by name. */
-export const OBSERVED = { members: { ladder: { members: { levels: { each: LEVEL }, kept: HANDED_OVER } } } };
-
 /** Figures that are recorded operation by operation. @type {Rule} */
 export const STATS = {
   members: {
@@ -201,7 +196,7 @@ export const STATS = {
     byName: GROUPS,
     byEndpoint: { each: GROUP },
     byStage: { each: GROUP },
-    facts: OBSERVED,
+    facts: FACTS,
   },
 };
 
@@ -221,10 +216,7 @@ export const ROW = {
     stages: { each: COUNTERS },
     blocks: BLOCKS,
     probes: READINGS,
-    violations: {
-      each: onPage(sum, 'stress_violations_total', 'Contradictions found by --check, by code'),
-      tag: 'code',
-    },
+    ...OF_ROW,
     silence: latestOrFirst,
   },
 };
@@ -237,20 +229,7 @@ export const INTERVALS = {
       each: onPage(histogram, 'stress_stage_seconds', 'The stages of the latency, which add up to it'),
       tag: 'stage',
     },
-    facts: {
-      members: {
-        ladder: {
-          members: {
-            levels: {
-              each: {
-                members: { latency: onPage(histogram, 'stress_promise_seconds', 'From due to each rung of --ladder') },
-              },
-              tag: 'rung',
-            },
-          },
-        },
-      },
-    },
+    facts: FACTS,
   },
 };
 
@@ -420,20 +399,6 @@ const RATE_STAGE = {
   },
 };
 
-/** Broken promises are not known of an instance without an audit. */
-const BROKEN = { broken: unknownIfAny((a, b) => merge(COUNTERS, a, b)), restored: unknownIfAny((a, b) => a + b) };
-
-const CONSISTENCY = {
-  members: {
-    share: first,
-    requests: sum,
-    checks: COUNTERS,
-    off: { members: {} },
-    violations: { each: { members: { count: sum, examples: listed(LISTED.violations) } } },
-    lag: { each: { members: { blocks: max, ms: max } } },
-  },
-};
-
 /** A run file, without its intervals, and that of another instance. @type {Rule} */
 export const RUN = {
   members: {
@@ -454,14 +419,7 @@ export const RUN = {
         stages: { each: histogram },
       },
     },
-    ladder: {
-      members: {
-        ...BROKEN,
-        rungs: {
-          each: { members: { reached: sum, notReached: sum, ...LEVEL.members, ...BROKEN } },
-        },
-      },
-    },
+    ...OF_RUN,
     lag: histogram,
     byName: GROUPS,
     byEndpoint: GROUPS,
@@ -470,7 +428,6 @@ export const RUN = {
     probes: READINGS,
     generator: GENERATOR,
     audit: AUDIT,
-    consistency: unknownIfAny((a, b) => merge(CONSISTENCY, a, b)),
     spending: {
       members: { capWei: wei, setUpWei: wei, leftWei: wei, spentWei: wei, transactions: unknownIfAny((a, b) => a + b) },
     },

@@ -2,11 +2,6 @@
 
 /** Samples: what is derived from the single, frozen record of an operation. */
 
-/** The finality levels of --ladder, in their order. */
-export const LEVELS = Object.freeze(
-  /** @type {const} */ (['accepted', 'pending', 'sync', 'latest', 'safe', 'finalized']),
-);
-
 /** Whether the operations were plain calls, which no block includes. @param {{environment: Record<string, unknown>}} run */
 export function isPlain({ environment }) {
   return environment.inclusion === null;

@@ -1,0 +1,105 @@
+import { COUNTERS, first, histogram, listed, max, merge, onPage, sum, unknownIfAny } from './merge.js';
+
+/**
+ * The figures of observers: how the facts that threads hand over add up, how their members of run files are merged, and
+ * what thresholds and studies can name of them.
+ *
+ * @import { CensoredBounds, RunFile } from '../contracts/run-file.d.ts'
+ * @import { ScalarRow } from './figures.js'
+ * @import { Rule } from './merge.js'
+ */
+
+/** Operations by a finality level; censored: those that did not reach it. */
+export const LEVEL = {
+  members: {
+    latency: onPage(histogram, 'stress_promise_seconds', 'From due to each rung of --ladder'),
+    censored: histogram,
+    notMeasured: sum,
+  },
+};
+
+/** The facts of the threads, by observer. */
+export const FACTS = {
+  members: {
+    ladder: {
+      members: {
+        levels: { each: LEVEL, tag: 'rung' },
+        kept: { members: { reached: listed(Infinity), doubts: listed(Infinity), unchecked: sum } },
+      },
+    },
+  },
+};
+
+/** Their members of the row of an interval. */
+export const OF_ROW = {
+  violations: { each: onPage(sum, 'stress_violations_total', 'Contradictions found by --check, by code'), tag: 'code' },
+};
+
+/** Operations not in the chain are not known of an instance without an audit. */
+const BROKEN = { broken: unknownIfAny((a, b) => merge(COUNTERS, a, b)), restored: unknownIfAny((a, b) => a + b) };
+
+/** Examples of violations of each code in the run file. */
+const MOST_EXAMPLES = 3;
+
+const CONSISTENCY = {
+  members: {
+    share: first,
+    requests: sum,
+    checks: COUNTERS,
+    off: { members: {} },
+    violations: { each: { members: { count: sum, examples: listed(MOST_EXAMPLES) } } },
+    lag: { each: { members: { blocks: max, ms: max } } },
+  },
+};
+
+/** Their members of the run file. @type {Record<string, Rule>} */
+export const OF_RUN = {
+  ladder: {
+    members: {
+      ...BROKEN,
+      rungs: { each: { members: { reached: sum, notReached: sum, ...LEVEL.members, ...BROKEN } } },
+    },
+  },
+  consistency: unknownIfAny((a, b) => merge(CONSISTENCY, a, b)),
+};
+
+/** option: without it there is nothing of the figure; needs: in words. @type {ReadonlyArray<ScalarRow & {option: string, needs: string}>} */
+export const OBSERVED_FIGURES = Object.freeze([
+  {
+    name: 'violations',
+    unit: 'count',
+    label: 'contradictions',
+    words: 'proven contradictions between answers of the endpoints (--check consistency)',
+    pointer: '/consistency',
+    read: violationsIn,
+    option: 'check',
+    needs: 'the checks that find them: --check consistency',
+  },
+  {
+    name: 'broken',
+    unit: 'count',
+    label: 'broken promises',
+    words:
+      'operations due in the window that are not in the chain at the end, although the node had promised it (--ladder)',
+    pointer: '/ladder/broken',
+    why: ({ ladder }) => (ladder === undefined ? '--ladder was not given' : undefined),
+    read: (run) => brokenBounds(run).us,
+    bounds: brokenBounds,
+    option: 'ladder',
+    needs: 'the promises that are followed: --ladder auto',
+  },
+]);
+
+/** Null if no check was made. @param {RunFile} run */
+function violationsIn({ consistency = null }) {
+  if (consistency === null || Object.keys(consistency.checks).length === 0) return null;
+  return Object.values(consistency.violations).reduce((sum, { count }) => sum + count, 0);
+}
+
+/** Unknown: of these operations nothing proves that they are lost. @param {RunFile} run @returns {CensoredBounds} */
+function brokenBounds({ ladder }) {
+  if (!ladder?.broken) return { us: null, atMostUs: Infinity, censored: 0 };
+  const { lost, replaced, reorged, unknown } = ladder.broken;
+  const proven = lost + replaced + reorged;
+  return { us: proven, atMostUs: proven + unknown, censored: unknown };
+}
