@@ -56,6 +56,17 @@ describe('docs/contributing.md', () => {
     assert.match(readFileSync(file, 'utf8'), /^end_ms,tps\n([\d.]+,[\d.]*\n){4,}$/);
   });
 
+  it('adds an observer', async (t) => {
+    const script = copyWith(t, 'How to add an observer');
+    const file = join(temporaryFolder(t), 'run.json');
+    const load = ['-t', '4', '-d', '2s', '--workers', '2', '--out', file];
+    const { stderr } = await runStress([...load, '--threshold', 'resent<=0'], { script });
+    assert.match(stderr, /--threshold on resent needs the observer that counts them: --resent/);
+    await exited(0, [...load, '--resent', '--threshold', 'resent<=0'], { script });
+    const run = JSON.parse(readFileSync(file, 'utf8'));
+    assert.deepEqual([run.resent, run.thresholds[0].value], [{ operations: 0 }, 0]);
+  });
+
   it('adds a figure', async (t) => {
     const script = copyWith(t, 'How to add a figure');
     const folder = temporaryFolder(t);
