@@ -48,8 +48,9 @@ describe('a real Prometheus', { skip: noPrometheus() }, () => {
     // As of the last scrape: the intervals that were over by then, and so the very same figures.
     const elapsedMs = (await last('stress_load_elapsed_seconds')) * 1000;
     const seen = run.intervals.filter((/** @type {any} */ { endMs }) => endMs <= elapsedMs + 0.001);
+    // The last two intervals wait for their rates until the load has ended, like the drain: the port closes soon after.
     assert.ok(
-      seen.length >= run.intervals.length - 2,
+      seen.length >= run.intervals.length - 3,
       `${seen.length} of ${run.intervals.length} intervals were scraped`,
     );
     /** @param {(row: any) => number} of */
