@@ -19,7 +19,7 @@ import { COMMANDS, OF_THE_STUDY, OPTIONS, optionNamed, optionsOf } from './optio
 /**
  * What stands beside Config in the checks.
  *
- * @typedef {object} Surroundings
+ * @typedef {object} RunContext
  * @property {ReadonlySet<string>} given names of options with another value than the default
  * @property {NodeJS.ProcessEnv} env
  * @property {number} nowMs since 1970
@@ -29,7 +29,7 @@ import { COMMANDS, OF_THE_STUDY, OPTIONS, optionNamed, optionsOf } from './optio
  * Options that exclude or need each other. Each rule yields its message, and the first message ends the command.
  * @param {Command} command
  * @param {Config} config
- * @param {Surroundings} surroundings
+ * @param {RunContext} surroundings
  * @throws {UsageError}
  */
 export function checkTogether(command, config, surroundings) {
@@ -37,7 +37,7 @@ export function checkTogether(command, config, surroundings) {
   if (problem !== undefined) throw new UsageError(problem);
 }
 
-/** @param {Command} command @param {Config} config @param {Surroundings} surroundings */
+/** @param {Command} command @param {Config} config @param {RunContext} surroundings */
 function* problemsOf(command, config, { given, env, nowMs }) {
   yield* relationProblems(command, given);
   const { takes, usage } = COMMANDS[command];

@@ -35,7 +35,7 @@ import { OPTIONS } from './options.js';
 
 /**
  * @import { ChainInfo, Sender, Wallet } from '../contracts/chain.d.ts'
- * @import { BeforeLoad, Clock, Config, InstanceConfig, Surroundings as RunSurroundings } from '../contracts/load.d.ts'
+ * @import { BeforeLoad, Clock, Config, InstanceConfig, RunContext as RunSurroundings } from '../contracts/load.d.ts'
  * @import { OutputConfig } from '../contracts/output.d.ts'
  * @import { WorkCommand } from './options.js'
  */
@@ -46,7 +46,7 @@ const TEMPLATE = new URL('../workloads/template.js', import.meta.url);
 /**
  * What each command does with its Config.
  *
- * @typedef {Omit<RunSurroundings, 'outputs'>} Surroundings
+ * @typedef {Omit<RunSurroundings, 'outputs'>} RunContext
  */
 
 /** The port that tools look for a development chain on. */
@@ -55,25 +55,24 @@ const USUAL_PORT = 8545;
 /** What is paid beforehand, for each wei that a load is estimated to need. */
 const FUND_MARGIN = 2n;
 
-/** @type {Record<WorkCommand, (config: Config, surroundings: Surroundings) => Promise<number>>} */
+/** @type {Record<WorkCommand, (config: Config, context: RunContext) => Promise<number>>} */
 export const commands = {
-  run: async (config, surroundings) => {
+  run: async (config, context) => {
     const { calls, contracts, checkRpc, data, mix, workload } = config.workload;
     for (const { use, file } of filesNamed(config))
       if ((use === 'written' || use === 'kept') && file !== '-') await checkWritable(file);
     if (contracts !== null) readContractsFile(contracts);
     const plan = calls === null ? null : (await readCallSettings({ calls, data, checkRpc })).plan;
     // A workload of the user's own gives names as it goes.
-    for (const file of workloadFiles(config.workload))
-      await abandonable(surroundings.stop, () => loadWorkloadFile(file));
+    for (const file of workloadFiles(config.workload)) await abandonable(context.stop, () => loadWorkloadFile(file));
     const kinds = [...(plan?.kinds.map(({ name }) => name) ?? []), ...mix.map(({ name }) => labelOf(name))];
     if (!isWorkloadFile(workload)) checkCallNames(config.study.thresholds, workload, kinds);
     const giveBack = claimInstanceFiles(config);
     /** @type {number} */
     let exitCode = EXIT.cannotWrite;
     try {
-      const outputs = await wantedOutputs(config, surroundings.version);
-      exitCode = await run(config, { ...surroundings, outputs, beforeLoad: await commonStartOf(config.instance) });
+      const outputs = await wantedOutputs(config, context.version);
+      exitCode = await run(config, { ...context, outputs, beforeLoad: await commonStartOf(config.instance) });
     } finally {
       if (exitCode === EXIT.cannotWrite) giveBack();
     }
@@ -119,11 +118,11 @@ export const commands = {
     }
   },
 
-  fund: (config, surroundings) =>
-    connected(config, surroundings, async ({ wallets, funder, sender, chain }) => {
+  fund: (config, context) =>
+    connected(config, context, async ({ wallets, funder, sender, chain }) => {
       const { load, workload: settings } = splitLoad(config).own;
       const { fundAmountWei, maxSpendWei } = config.wallets;
-      const workload = await abandonable(surroundings.stop, () =>
+      const workload = await abandonable(context.stop, () =>
         createWorkload(settings.workload, { rpc: sender.rpc, settings, threads: load.threads }),
       );
       if (workload.kind === 'call')
@@ -143,7 +142,7 @@ export const commands = {
         return pay(sender, payments, (paid) => {
           const done = Math.min(paid, missing.length);
           onDone(done);
-          surroundings.onProgress('funding wallets', done, missing.length);
+          context.onProgress('funding wallets', done, missing.length);
         });
       });
       say(
@@ -152,13 +151,13 @@ export const commands = {
       );
     }),
 
-  reclaim: (config, surroundings) =>
-    connected(config, surroundings, async ({ wallets, funder, sender }) => {
+  reclaim: (config, context) =>
+    connected(config, context, async ({ wallets, funder, sender }) => {
       const to = config.wallets.to ?? present(funder).address;
       const back = await accounted(config.outputs, wallets.length, 'emptied', (onDone) =>
         reclaim(sender, wallets, to, (done) => {
           onDone(done);
-          surroundings.onProgress('reclaiming', done, wallets.length);
+          context.onProgress('reclaiming', done, wallets.length);
         }),
       );
       say(config.outputs, `${ether(back.returnedWei)} sent to ${to} from ${back.wallets} of ${wallets.length} wallets`);
@@ -177,12 +176,12 @@ export const commands = {
  * Most runs are part of no study and have no page: what these need is loaded when it is asked for, because each module
  * costs time at every start.
  * @param {'report' | 'find' | 'sweep' | 'compare' | 'bisect' | 'trend' | 'merge'} name
- * @returns {(config: Config, surroundings: Surroundings) => Promise<number>}
+ * @returns {(config: Config, context: RunContext) => Promise<number>}
  */
 function study(name) {
-  return async (config, surroundings) => {
+  return async (config, context) => {
     const { runStudyCommand } = await import('./study-commands.js');
-    const exitCode = await runStudyCommand(name, config, surroundings);
+    const exitCode = await runStudyCommand(name, config, context);
     sayWritten(config, exitCode);
     return exitCode;
   };
@@ -257,11 +256,11 @@ async function accounted(outputs, all, done, action) {
 /**
  * Connects, checks the chain, hands over the wallets of all instances, and cleans up.
  * @param {Config} config
- * @param {Surroundings} surroundings
+ * @param {RunContext} context
  * @param {(tools: {wallets: Wallet[], funder: Wallet | null, sender: Sender, chain: ChainInfo}) => Promise<void>} action
  */
-async function connected(config, surroundings, action) {
-  const { clock, stop, onProgress } = surroundings;
+async function connected(config, context, action) {
+  const { clock, stop, onProgress } = context;
   const url = present(config.chain.rpc[0] ?? null);
   const { hdPath, offset } = config.wallets;
   const all = { offset, threads: config.load.threads * (config.instance.instances ?? 1) };

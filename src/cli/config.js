@@ -41,16 +41,16 @@ import { StudyBuilder } from './study-config.js';
  * @typedef {Record<Group, Record<string, any>>} Groups of Config, while they are made
  *
  * @typedef {'flag' | 'environment' | 'file' | 'default'} Source
- * @typedef {{text: string, where: Source, label: string, parts: string[]}} Found parts: as they were given; text: all
+ * @typedef {{text: string, where: Source, label: string, parts: string[]}} OptionValue parts: as they were given; text: all
  *   of them
  */
 
-/** @param {Option} option @param {Sources} sources @returns {Found | null} */
+/** @param {Option} option @param {Sources} sources @returns {OptionValue | null} */
 function find(option, { parsed, env, fromFile }) {
   const { name, alias, variable, isFlag, isList, argument, fallback, separator } = option;
   const label = alias === undefined ? `--${name}` : `-${alias} (--${name})`;
   const fromEth = (/** @type {string} */ part) => (name === 'rpc' && part === 'env' ? endpointIn(env, label) : part);
-  /** @param {Source} where @param {unknown} values @param {string} [source] @returns {Found} */
+  /** @param {Source} where @param {unknown} values @param {string} [source] @returns {OptionValue} */
   const found = (where, values, source = label) => {
     const parts = [values].flat().map(String).map(fromEth);
     return { text: parts.join(separator === '\n' ? '\n' : ','), where, label: source, parts };
@@ -79,7 +79,7 @@ function endpointIn({ ETH_RPC_URL = '' }, label) {
   return ETH_RPC_URL;
 }
 
-/** @param {Option} option @param {Found} found */
+/** @param {Option} option @param {OptionValue} found */
 async function parseValue(option, { where, label, text, parts }) {
   try {
     if (where === 'flag') parts.forEach((part) => option.literal?.(part));
@@ -142,13 +142,13 @@ export async function readInvocation(argv, given, version, surroundings = {}) {
 /**
  * @typedef {{name: string, isFound: boolean}} ConfigFile isFound: without being asked for
  *
- * @typedef {object} Given
+ * @typedef {object} Inputs
  * @property {WorkCommand} command
  * @property {Record<string, unknown>} parsed text by name of option
  * @property {NodeJS.ProcessEnv} [env]
  * @property {ConfigFile | null} [file] with options
  *
- * @param {Given & {env: NodeJS.ProcessEnv, hasUsualConfig: boolean}} given
+ * @param {Inputs & {env: NodeJS.ProcessEnv, hasUsualConfig: boolean}} given
  * @returns {Promise<ConfigFile | null>}
  */
 async function configFileOf({ command, parsed, env, hasUsualConfig }) {
@@ -191,7 +191,7 @@ function readConfigFile(file, command) {
   return given;
 }
 
-/** Values of the options of a command, from all sources. @param {Given} given */
+/** Values of the options of a command, from all sources. @param {Inputs} given */
 async function collectOptions({ command, parsed, env = {}, file = null }) {
   const inFile = readConfigFile(file, command);
   // The runs of a study warm up until the pipeline is full.
@@ -244,7 +244,7 @@ async function collectOptions({ command, parsed, env = {}, file = null }) {
 /** Wallets of the first run of stress find, which raises them. */
 const FIRST_WALLETS = 100;
 
-/** @param {Given & {files?: readonly string[], nowMs?: number}} given files: named behind the command; nowMs: since 1970 @returns {Promise<{config: Config, warnings: string[]}>} */
+/** @param {Inputs & {files?: readonly string[], nowMs?: number}} given files: named behind the command; nowMs: since 1970 @returns {Promise<{config: Config, warnings: string[]}>} */
 export async function readOptions({ files = [], nowMs = Date.now(), ...sources }) {
   const { command, env = {}, file = null } = sources;
   const { config, redacted, given, study, warnings, commandLine } = await collectOptions(sources);
@@ -310,7 +310,7 @@ function placeInstance(command, { load, wallets, instance }, env) {
   wallets.offset += (own.index ?? 0) * load.threads;
 }
 
-/** Warns of secrets that other users of the machine can read: on the command line, or in a file by its mode. @param {Option} option @param {Found} found @returns {string[]} */
+/** Warns of secrets that other users of the machine can read: on the command line, or in a file by its mode. @param {Option} option @param {OptionValue} found @returns {string[]} */
 function warningsOf(option, { text, where }) {
   if (isSecretFile(option, text)) return exposureOf(text);
   if (!option.isSecret || option.literal !== undefined || where !== 'flag') return [];
@@ -336,7 +336,7 @@ function isSecretFile({ file }, text) {
   return file === 'secret' && (existsSync(text) || withoutKeys(text) === text);
 }
 
-/** The values of an option without passwords and private keys, which may be in a setting of the user's workload. @param {Option} option @param {unknown} value @param {Found} found @returns {string[]} */
+/** The values of an option without passwords and private keys, which may be in a setting of the user's workload. @param {Option} option @param {unknown} value @param {OptionValue} found @returns {string[]} */
 function shownTexts(option, value, { text, parts }) {
   const urls = [value].flat().filter((one) => one instanceof URL);
   if (urls.length > 0) return urls.map(displayUrl);
@@ -344,7 +344,7 @@ function shownTexts(option, value, { text, parts }) {
   return texts.map((one) => one.replace(/\b(0x)?[0-9a-f]{64}\b/gi, MASK));
 }
 
-/** An option of the command line, wherever it came from; nothing of a secret. @param {Option} option @param {unknown} value @param {Found} found */
+/** An option of the command line, wherever it came from; nothing of a secret. @param {Option} option @param {unknown} value @param {OptionValue} found */
 function typedWords(option, value, found) {
   const { name, alias, isFlag, isSecret: isHidden } = option;
   const dash = alias === undefined ? `--${name}` : `-${alias}`;

@@ -10,7 +10,7 @@ import { commands } from './commands.js';
 /**
  * @import { Clock } from '../contracts/load.d.ts'
  * @import { StressError } from '../errors.js'
- * @import { Surroundings } from './commands.js'
+ * @import { RunContext } from './commands.js'
  * @import { Invocation } from './config.js'
  */
 
@@ -20,7 +20,7 @@ const SERIOUS = Object.freeze([EXIT.cannotWrite, EXIT.internal]);
 /**
  * A command with everything around it: signals and progress.
  * @param {Extract<Invocation, {kind: 'command'}>} invocation
- * @param {Pick<Surroundings, 'log' | 'version'>} surroundings
+ * @param {Pick<RunContext, 'log' | 'version'>} context
  * @param {() => Promise<unknown>} allWritten waits for the readers of the output
  * @returns {Promise<{exitCode: number, errors: Error[]}>} errors: those that nothing has shown yet
  */

@@ -33,7 +33,7 @@ import { INSTANCES_MAY_DIFFER_IN, OF_ONE_INSTANCE, RUNS_MAY_DIFFER_IN, VARIABLES
  * @import { Config } from '../contracts/load.d.ts'
  * @import { OutputConfig } from '../contracts/output.d.ts'
  * @import { Both, Comparison, Parts, StudyConfig } from '../contracts/study.d.ts'
- * @import { Surroundings } from './commands.js'
+ * @import { RunContext } from './commands.js'
  */
 
 /**
@@ -94,12 +94,12 @@ async function write({ out, html, markdown, junit }, kind, content, file = '') {
 
 /** @typedef {keyof typeof studyCommands} StudyCommand */
 
-/** @param {StudyCommand} name @param {Config} config @param {Surroundings} surroundings @returns {Promise<number>} the exit code */
-export async function runStudyCommand(name, config, surroundings) {
+/** @param {StudyCommand} name @param {Config} config @param {RunContext} context @returns {Promise<number>} the exit code */
+export async function runStudyCommand(name, config, context) {
   const { out, html } = config.outputs;
   if (out !== null && out !== '-') await checkWritable(out);
   if (html !== null) await checkWritable(html);
-  return studyCommands[name](config, surroundings);
+  return studyCommands[name](config, context);
 }
 
 const studyCommands = {
@@ -126,28 +126,28 @@ const studyCommands = {
     return EXIT.ok;
   },
 
-  /** @param {Config} config @param {Surroundings} surroundings */
-  sweep: async (config, surroundings) => {
-    const parts = partsOf(config, surroundings);
+  /** @param {Config} config @param {RunContext} context */
+  sweep: async (config, context) => {
+    const parts = partsOf(config, context);
     const { exitCode, file } = await (config.study.find === null ? sweep(config.study, parts) : search(config, parts));
     await write(config.outputs, 'sweep', file, join(folderOf(config.study), 'sweep.json'));
     return exitCode;
   },
 
-  /** @param {Config} config @param {Surroundings} surroundings */
-  find: async (config, surroundings) => {
-    const { exitCode, file } = await search(config, partsOf(config, surroundings), { isCapacity: true });
+  /** @param {Config} config @param {RunContext} context */
+  find: async (config, context) => {
+    const { exitCode, file } = await search(config, partsOf(config, context), { isCapacity: true });
     await write(config.outputs, 'sweep', file, join(folderOf(config.study), 'sweep.json'));
     return exitCode;
   },
 
-  /** @param {Config} config @param {Surroundings} surroundings */
-  compare: async (config, surroundings) => {
-    const { stop, version } = surroundings;
+  /** @param {Config} config @param {RunContext} context */
+  compare: async (config, context) => {
+    const { stop, version } = context;
     const { outputs, study } = config;
     const { metrics, failIf, allowDifferent, labelA, labelB, rpcA, rpcB } = study;
     const isLive = rpcA !== null;
-    const both = isLive ? await runPairs(config, partsOf(config, surroundings)) : await runsOf(study);
+    const both = isLive ? await runPairs(config, partsOf(config, context)) : await runsOf(study);
     // Interrupted before there was anything to compare.
     if (isLive && both.base.length === 0) return worstExit(stop.exitCodes);
     const comparison = compare(both.base, both.candidate, {
@@ -173,9 +173,9 @@ const studyCommands = {
     return worstExit([compareExit(comparison), ...stop.exitCodes]);
   },
 
-  /** @param {Config} config @param {Surroundings} surroundings */
-  bisect: async (config, surroundings) => {
-    const { exitCode, file } = await bisect(config, partsOf(config, surroundings));
+  /** @param {Config} config @param {RunContext} context */
+  bisect: async (config, context) => {
+    const { exitCode, file } = await bisect(config, partsOf(config, context));
     if (file.result !== null) await write(config.outputs, 'bisect', file);
     return exitCode;
   },
@@ -188,8 +188,8 @@ const studyCommands = {
     return EXIT.ok;
   },
 
-  /** @param {Config} config @param {Surroundings} surroundings */
-  merge: async ({ outputs, study, instance }, surroundings) => {
+  /** @param {Config} config @param {RunContext} context */
+  merge: async ({ outputs, study, instance }, context) => {
     const { files, thresholds } = study;
     const { expect, runId, allowPartial } = instance;
     const options = { mayDiffer: INSTANCES_MAY_DIFFER_IN, ofOneInstance: OF_ONE_INSTANCE };
@@ -199,7 +199,7 @@ const studyCommands = {
     await write(outputs, 'run', run);
     say(outputs, RESULTS.run.text(run, outputs));
     const warning = auditWarning(run);
-    if (warning !== null) surroundings.log.error(printable(warning));
+    if (warning !== null) context.log.error(printable(warning));
     return run.exitCode;
   },
 };
@@ -241,7 +241,7 @@ function compareJunit({ failIf, verdict, startedAt, endedAt, leftOut = [] }) {
   return suiteText([...judged, { group: 'comparison', name: verdict.sentence, trouble }], { startedAt, seconds });
 }
 
-/** What a study that makes runs is given from outside. @param {Config} config @param {Surroundings} surroundings @returns {Parts} */
+/** What a study that makes runs is given from outside. @param {Config} config @param {RunContext} context @returns {Parts} */
 function partsOf({ outputs, study: { env: given } }, { clock, stop, log, version, onProgress }) {
   return {
     clock,

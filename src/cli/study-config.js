@@ -4,7 +4,7 @@ import { axisTexts, bracketTexts } from './parse.js';
 
 /**
  * @import { Axis, Searched, StudyOptions } from '../contracts/study.d.ts'
- * @import { Found } from './config.js'
+ * @import { OptionValue } from './config.js'
  * @import { Option } from './options.js'
  */
 
@@ -22,7 +22,7 @@ export class StudyBuilder {
     this.#study = { ...found, searched: searchedOf(searched), env: Object.fromEntries(others) };
   }
 
-  /** Settings of the workload: each with several values is an axis, and the others go with them. @param {Found} found @param {RegExp} separator */
+  /** Settings of the workload: each with several values is an axis, and the others go with them. @param {OptionValue} found @param {RegExp} separator */
   #settingTexts({ text, label, parts }, separator) {
     const axes = parts
       .flatMap((part) => part.split(separator))
@@ -36,7 +36,7 @@ export class StudyBuilder {
     return [axes.map(({ name, values }) => `${name.slice('set.'.length)}=${values[0]}`).join(',')];
   }
 
-  /** The values of an option, each as if it had been given alone. @param {Option} option @param {Found} found @param {string | null} searched */
+  /** The values of an option, each as if it had been given alone. @param {Option} option @param {OptionValue} found @param {string | null} searched */
   textsOf(option, found, searched) {
     const { text, label } = found;
     if (option.name === searched) {
@@ -66,7 +66,7 @@ export class StudyBuilder {
     return texts;
   }
 
-  /** @param {Option} option @param {Found} found @param {string} shown its text as it may be shown */
+  /** @param {Option} option @param {OptionValue} found @param {string} shown its text as it may be shown */
   add(option, { text, where }, shown) {
     if (where === 'flag') this.#study.flags.push(option.name);
     if (where === 'default' || !option.commands.includes('run') || OF_THE_STUDY.has(option.key)) return;

@@ -265,7 +265,7 @@ export type KitState = { tag: string; first: number; starts: bigint[][]; gasLimi
 
 // the run
 
-export type Surroundings = {
+export type RunContext = {
   clock: Clock;
   log: Log;
   outputs: Output[];
@@ -297,7 +297,7 @@ export type CommonStart = {
 };
 
 /** On the run's clock. */
-export type Plan = {
+export type LoadPlan = {
   /** the warm-up is before the window */
   loadStartUs: number;
   /** Infinity during an automatic warm-up */
@@ -312,9 +312,9 @@ export type Plan = {
 export type Engine<Ledger> = {
   /** before the load; the signal ends it early */
   prepare: (signal: AbortSignal) => Promise<void>;
-  start: (plan: Plan) => void;
+  start: (plan: LoadPlan) => void;
   /** the automatic warm-up finds the start of the window during the load */
-  setWindow: (plan: Plan) => void;
+  setWindow: (plan: LoadPlan) => void;
   /**
    * what was done since the last interval; nothing in it is proportional to the number of wallets. hasFigures: false:
    * counts and rates only, which cost little

@@ -14,7 +14,7 @@ import { sliceIndexes } from './nonces.js';
 
 /**
  * @import { AllowedChain, ChainConfig, ChainInfo, Headers, KeySource, NetworkConfig, Rpc, Transport, Wallet, WalletConfig } from '../contracts/chain.d.ts'
- * @import { Stop, Surroundings } from '../contracts/load.d.ts'
+ * @import { Stop, RunContext } from '../contracts/load.d.ts'
  * @import { Slice } from './nonces.js'
  * @import { Event, Health } from '../chain/endpoint-health.js'
  * @import { EndpointOptions, Endpoints } from '../chain/endpoints.js'
@@ -183,7 +183,7 @@ export async function readChainAndKeys({ sendRpc, ...allowed }, hdPath, { given,
 /**
  * What signs and sends the transactions of the set-up.
  * @param {Pick<WalletConfig, 'legacy' | 'gasPriceWei' | 'maxFeeWei' | 'maxSpendWei'>} wallets
- * @param {Pick<Surroundings, 'clock' | 'stop'> & {timeoutMs: number}} surroundings
+ * @param {Pick<RunContext, 'clock' | 'stop'> & {timeoutMs: number}} context
  * @param {Rpc} rpc
  * @param {ChainInfo} chain
  */

@@ -12,7 +12,7 @@ import { Load, NO_TRAFFIC } from './load.js';
 
 /**
  * @import { Rpc, ThreadStats } from '../contracts/chain.d.ts'
- * @import { Config, Surroundings } from '../contracts/load.d.ts'
+ * @import { Config, RunContext } from '../contracts/load.d.ts'
  * @import { AuditReport, InstanceFacts, RunEnvironment, RunFile, RunParts, StartFacts, Verdict } from '../contracts/run-file.d.ts'
  * @import { StressError } from '../errors.js'
  * @import { Endpoints } from '../chain/endpoints.js'
@@ -25,7 +25,7 @@ import { Load, NO_TRAFFIC } from './load.js';
 
 /**
  * @typedef {Pick<Opened, 'times' | 'common' | 'isEmbedded'> & {endpoints: Pick<Endpoints, 'sending' | 'stats'> & {rpc: Pick<Rpc, 'display'>, health: Pick<Health, 'facts' | 'outages'>}}}
- *   Site
+ *   OpenedParts
  *
  * @typedef {Pick<Prepared, 'environment' | 'valueWei' | 'schedule'> & {ready: Described}} Parts
  *
@@ -45,8 +45,8 @@ import { Load, NO_TRAFFIC } from './load.js';
 
 /**
  * @param {Config} config
- * @param {Pick<Surroundings, 'stop'>} surroundings
- * @param {Site} site
+ * @param {Pick<RunContext, 'stop'>} context
+ * @param {OpenedParts} site
  * @param {Parts} prepared
  * @param {Outcome} outcome
  * @returns {RunFile}
@@ -140,8 +140,8 @@ function missingFacts({ environment, ready }) {
 /**
  * The environment of a run, for the run file.
  * @param {Config} config
- * @param {Pick<Surroundings, 'version'>} surroundings
- * @param {Pick<Site, 'endpoints' | 'isEmbedded'>} site
+ * @param {Pick<RunContext, 'version'>} context
+ * @param {Pick<OpenedParts, 'endpoints' | 'isEmbedded'>} site
  * @param {Described} ready
  * @param {Array<{display: string, clientVersion: string | null}>} [endpoints] several endpoints only
  * @param {Record<string, unknown>} [facts] of the workload
@@ -202,18 +202,18 @@ const NO_NETWORK = Object.freeze({
  * A run that ended before its load has an empty load, and nothing is known of the chain.
  * @param {StressError} error
  * @param {Config} config
- * @param {Surroundings} surroundings
- * @param {Omit<Site, 'endpoints'> & {endpoints: Site['endpoints'] | null}} opened endpoints: null without a chain
+ * @param {RunContext} context
+ * @param {Omit<OpenedParts, 'endpoints'> & {endpoints: OpenedParts['endpoints'] | null}} opened endpoints: null without a chain
  * @returns {RunFile}
  */
-export function describeFailedSetUp(error, config, surroundings, opened) {
+export function describeFailedSetUp(error, config, context, opened) {
   const site = { ...opened, endpoints: opened.endpoints ?? NO_NETWORK };
   const why = `the run ended before its load began: ${error.message}`;
   const ready = { chain: {}, sender: null, costs: new SetUpCosts(null), inclusion: null };
-  const environment = describeEnvironment(config, surroundings, site, ready);
+  const environment = describeEnvironment(config, context, site, ready);
   const prepared = { ready, environment, valueWei: 0n, schedule: null };
-  const loaded = Load.none({ clock: surroundings.clock, timeOfDayMs: opened.times.timeOfDayMs });
-  return describeRun(config, surroundings, site, prepared, {
+  const loaded = Load.none({ clock: context.clock, timeOfDayMs: opened.times.timeOfDayMs });
+  return describeRun(config, context, site, prepared, {
     ...{ loaded, audited: { report: null, reason: why }, decrease: { why } },
     observed: { members: {}, unmeasured: {} },
     ...{ warnings: [error.message], untilUs: loaded.untilUs, end: 'set_up_failed', samplesDropped: 0 },

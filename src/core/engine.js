@@ -19,7 +19,7 @@ import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './su
 
 /**
  * @import { Block, Fee, Fees, InclusionDetector, Reorg, Rpc, SeenBlock, Sighting, Signer, ThreadStats } from '../contracts/chain.d.ts'
- * @import { Clock, Engine, EngineConfig, EngineReport, ObserverTools, Plan, Schedule, Snapshot, SpreadReport, TransactionWorkload, Workload } from '../contracts/load.d.ts'
+ * @import { Clock, Engine, EngineConfig, EngineReport, ObserverTools, LoadPlan, Schedule, Snapshot, SpreadReport, TransactionWorkload, Workload } from '../contracts/load.d.ts'
  * @import { EngineStats, ReorgEvent, Resubmissions } from '../contracts/run-file.d.ts'
  * @import { DetectorRow } from '../inclusion/index.js'
  * @import { DriverOptions } from './driver.js'
@@ -237,7 +237,7 @@ export class ThreadEngine {
     await this.#presigner?.signFirst(this.#options.accounts, signal);
   }
 
-  /** @param {Plan} plan */
+  /** @param {LoadPlan} plan */
   start({ loadStartUs, startUs, endUs }) {
     this.#loadStartUs = loadStartUs;
     this.#lastBlockAtUs = loadStartUs;
@@ -249,7 +249,7 @@ export class ThreadEngine {
     this.#observers.begin();
   }
 
-  /** After an automatic warm-up. @param {Plan} plan */
+  /** After an automatic warm-up. @param {LoadPlan} plan */
   setWindow({ loadStartUs, startUs, endUs, perSecond }) {
     const { schedule, share } = this.#options;
     this.#recorder.setWindow(startUs, endUs);

@@ -8,7 +8,7 @@ import { Throughput } from '../stats/throughput.js';
 
 /**
  * @import { ThreadStats } from '../contracts/chain.d.ts'
- * @import { Clock, Engine, EngineReport, LoadConfig, Plan, Snapshot, Stop, Surroundings } from '../contracts/load.d.ts'
+ * @import { Clock, Engine, EngineReport, LoadConfig, LoadPlan, Snapshot, Stop, RunContext } from '../contracts/load.d.ts'
  * @import { Output, Totals } from '../contracts/output.d.ts'
  * @import { Counts, IntervalRow, Phase, Readings, RunFile } from '../contracts/run-file.d.ts'
  * @import { RunObservers } from '../observers/index.js'
@@ -33,7 +33,7 @@ import { Throughput } from '../stats/throughput.js';
  * @property {(atUs: number) => number} timeOfDayMs time of day of an instant of the clock
  * @property {Throughput} [throughput] of the run; the caller gives it the blocks
  * @property {boolean} [isPlain] plain calls
- * @property {Surroundings['onProgress']} [onProgress] of the drain
+ * @property {RunContext['onProgress']} [onProgress] of the drain
  * @property {() => Promise<number>} begin waits for the common start; resolves with the start of the load
  *
  * @typedef {Omit<Snapshot, 'interval' | 'violation' | 'spread' | 'rest'> & {rest: NonNullable<Snapshot['rest']>}} Known
@@ -69,7 +69,7 @@ export const NO_TRAFFIC = Object.freeze({
 /** The load from the first operation to the end of the drain, with a row for the outputs and the run file at every interval. */
 export class Load {
   #options;
-  /** An automatic warm-up sets the window later. @type {Plan} */
+  /** An automatic warm-up sets the window later. @type {LoadPlan} */
   #plan = { loadStartUs: Infinity, startUs: Infinity, endUs: Infinity };
   #throughput;
   #log;
@@ -144,7 +144,7 @@ export class Load {
     return { ...loaded, ledger };
   }
 
-  /** @param {Plan} plan */
+  /** @param {LoadPlan} plan */
   #setPlan(plan) {
     this.#plan = plan;
     this.#throughput.plan(plan);

@@ -27,7 +27,7 @@ import { createEngine } from './workers.js';
 
 /**
  * @import { DevChain, Rpc, SeenBlock } from '../contracts/chain.d.ts'
- * @import { Clock, CommonStart, Config, Log, Stop, Surroundings, Workload } from '../contracts/load.d.ts'
+ * @import { Clock, CommonStart, Config, Log, Stop, RunContext, Workload } from '../contracts/load.d.ts'
  * @import { Closed, Output } from '../contracts/output.d.ts'
  * @import { AuditReport, RunFile } from '../contracts/run-file.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
@@ -66,16 +66,16 @@ const REPORTED_EXIT_CODES = Object.freeze([EXIT.unavailable, EXIT.refused]);
 
 const NOTHING_TO_AUDIT = 'plain calls leave nothing on the chain to audit';
 
-/** @param {Config} config @param {Surroundings} surroundings @returns {Promise<number>} the exit code */
-export async function run(config, surroundings) {
-  const { clock, stop, outputs } = surroundings;
+/** @param {Config} config @param {RunContext} context @returns {Promise<number>} the exit code */
+export async function run(config, context) {
+  const { clock, stop, outputs } = context;
   const { load, chain, network } = config;
   const given = readKeys(config.wallets, load.threads);
   const times = startOf(clock);
   const isEmbedded = chain.rpc.length === 0;
   const notice = (/** @type {string} */ line) => outputs.forEach((output) => output.notice?.(line));
   const starts = { ...config.instance, threads: load.threads };
-  const common = surroundings.beforeLoad?.({ id: times.id, config: starts, clock, stop, notice }) ?? null;
+  const common = context.beforeLoad?.({ id: times.id, config: starts, clock, stop, notice }) ?? null;
   const endpointsInUse = Math.max(1, chain.rpc.length) + (chain.sendRpc === null ? 0 : 1);
   checkDescriptors(network.connections * endpointsInUse, load.workers);
   /** @type {DevChain | null} */
@@ -104,22 +104,22 @@ export async function run(config, surroundings) {
     const nodePid = chain.nodePid ?? devChain?.chainPid() ?? null;
     const asked = { times, given, notice, common, isEmbedded };
     const own = { ...asked, urls, endpoints: opened, nodePid, threads };
-    const prepared = await prepare(config, surroundings, own);
+    const prepared = await prepare(config, context, own);
     // Worker threads would keep the process alive.
-    const done = await loadAndAudit(config, surroundings, own, prepared).finally(() => prepared.engine.close());
+    const done = await loadAndAudit(config, context, own, prepared).finally(() => prepared.engine.close());
     const closed = await closeAll(outputs.filter(({ finish: isGiven }) => isGiven === undefined));
     for (const { error } of closed) if (error) stop.request('output_failed', error.exitCode, error);
     const samplesDropped = closed.reduce((sum, one) => sum + (one.samplesDropped ?? 0), 0);
     const end = /** @type {RunFile['end']} */ (stop.reason ?? 'internal');
     const ended = { ...done, untilUs: clock.nowUs(), end, samplesDropped };
-    const runFile = describeRun(config, surroundings, own, prepared, ended);
-    return await finish(runFile, surroundings, done);
+    const runFile = describeRun(config, context, own, prepared, ended);
+    return await finish(runFile, context, done);
   } catch (error) {
     // CI servers read the files of such a run as well.
     if (areOpen && !times.hasBegun() && error instanceof StressError && REPORTED_EXIT_CODES.includes(error.exitCode)) {
       const opened = { times, common, isEmbedded, endpoints };
-      const unwritten = await toOutputs(outputs, describeFailedSetUp(error, config, surroundings, opened));
-      for (const { message } of unwritten) surroundings.log.error(message);
+      const unwritten = await toOutputs(outputs, describeFailedSetUp(error, config, context, opened));
+      for (const { message } of unwritten) context.log.error(message);
     }
     throw error;
   } finally {
@@ -156,11 +156,11 @@ function startOf(clock) {
 /**
  * From the identity of the chain to an engine that is ready.
  * @param {Config} config
- * @param {Surroundings} surroundings
+ * @param {RunContext} context
  * @param {Opened} opened
  */
-async function prepare(config, surroundings, opened) {
-  const { clock, outputs, stop, create } = surroundings;
+async function prepare(config, context, opened) {
+  const { clock, outputs, stop, create } = context;
   const { urls, endpoints } = opened;
   const { rpc, connect, identity, monitor } = endpoints;
   const { network } = config;
@@ -184,8 +184,8 @@ async function prepare(config, surroundings, opened) {
       monitor.begin();
     }
     return workload.kind === 'call'
-      ? setUpCalls(own, surroundings, opened, workload)
-      : setUp(own, surroundings, opened, workload);
+      ? setUpCalls(own, context, opened, workload)
+      : setUp(own, context, opened, workload);
   });
   const { wallets, sender } = ready;
   const addresses = async () => wallets.map(({ address }) => address);
@@ -204,11 +204,11 @@ async function prepare(config, surroundings, opened) {
   // Workers open their own connections.
   if (own.load.workers > 1) await endpoints.closeIdle();
   const listening = { rpc, ready, ratePerSecond, isOpenLoop: schedule !== null, openThread };
-  const { onBlock, ...listeners } = await listenersOf(config, surroundings, listening);
+  const { onBlock, ...listeners } = await listenersOf(config, context, listening);
   const { observers } = listeners;
   const names = numbered(identified.map(({ display }) => display));
   const facts = { ...workload.facts?.(), ...(beside !== null && { calls: beside.facts }) };
-  const environment = describeEnvironment(config, surroundings, opened, ready, identified, facts);
+  const environment = describeEnvironment(config, context, opened, ready, identified, facts);
   const heard = { onBlock, observers: observers.plans, onMessage: observers.message };
   const parts = { endpoints, urls, sendUrl: config.chain.sendRpc, clock, stop, outputs, ...heard };
   const engine = await createEngines(parts, {
@@ -235,7 +235,7 @@ async function prepare(config, surroundings, opened) {
 /**
  * What listens to the load in this thread.
  * @param {Config} config
- * @param {Pick<Surroundings, 'clock' | 'stop'>} surroundings
+ * @param {Pick<RunContext, 'clock' | 'stop'>} context
  * @param {{rpc: Rpc, ready: Ready, ratePerSecond: number | null, isOpenLoop: boolean, openThread: SideThreads['open']}} load
  */
 async function listenersOf(config, { clock, stop }, { ready, isOpenLoop, ...load }) {
@@ -291,9 +291,9 @@ function chainToolsOf({ sender, inclusion, costs }, start, confirmations) {
   return { chainId, fees, signer, inclusion: inclusion.name, ...start, confirmations, capWei: costs.leftWei };
 }
 
-/** @param {Config} config @param {Surroundings} surroundings @param {Opened} opened @param {Prepared} prepared */
-async function loadAndAudit(config, surroundings, opened, prepared) {
-  const { clock, stop, log, onProgress } = surroundings;
+/** @param {Config} config @param {RunContext} context @param {Opened} opened @param {Prepared} prepared */
+async function loadAndAudit(config, context, opened, prepared) {
+  const { clock, stop, log, onProgress } = context;
   const { ready, workload, observers, names } = prepared;
   const { rpc, identity, monitor, health } = opened.endpoints;
   const { nodeMetrics: metrics, nodeSeries: series } = config.chain;
@@ -311,18 +311,18 @@ async function loadAndAudit(config, surroundings, opened, prepared) {
     warnOf: (kind, words) => watch.warnOf(kind, words),
     warnOnce: (kind, words) => watch.warnOnce(kind, words),
   });
-  const checkpoints = new Checkpoints({ ...surroundings, warn });
+  const checkpoints = new Checkpoints({ ...context, warn });
   /** @param {LoadSoFar} loaded */
   const describeSoFar = (loaded) => {
     const [why, { untilUs }] = [STILL_RUNNING, loaded];
     const observed = observers.describe(loaded.stats.facts);
     const unknown = { audited: { report: null, reason: why }, decrease: { why }, observed };
     const known = { loaded, untilUs, samplesDropped: null, warnings };
-    return describeRun(config, surroundings, opened, prepared, { ...unknown, ...known, end: 'running' });
+    return describeRun(config, context, opened, prepared, { ...unknown, ...known, end: 'running' });
   };
   try {
     const loaded = await new Load({
-      ...surroundings,
+      ...context,
       ...prepared,
       times: { ...config.load, txTimeoutMs },
       watch,
@@ -416,7 +416,7 @@ async function closeAll(outputs) {
 
 /**
  * @param {RunFile} runFile
- * @param {Surroundings} surroundings
+ * @param {RunContext} context
  * @param {Done} done
  * @returns {Promise<number>} the exit code
  */

@@ -29,7 +29,7 @@ import { rateOf } from './pacer.js';
 
 /**
  * @import { ChainInfo, Chosen, Fees, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
- * @import { CallWorkload, Config, Gas, Surroundings, TransactionWorkload } from '../contracts/load.d.ts'
+ * @import { CallWorkload, Config, Gas, RunContext, TransactionWorkload } from '../contracts/load.d.ts'
  * @import { ForeignSenderError } from '../errors.js'
  * @import { Payments } from '../chain/funding.js'
  * @import { GivenKeys, Identity } from './connect.js'
@@ -59,14 +59,14 @@ const PROOF_TIMEOUT_MS = 10_000;
  *
  * @typedef {Pick<Config, 'load' | 'wallets' | 'chain' | 'network' | 'workload' | 'instance'>} Asked
  *
- * @typedef {Pick<Opened, 'given' | 'urls' | 'endpoints' | 'isEmbedded' | 'notice'>} Site
+ * @typedef {Pick<Opened, 'given' | 'urls' | 'endpoints' | 'isEmbedded' | 'notice'>} OpenedParts
  */
 
 /**
  * Plain calls need no funds, contracts or keys.
  * @param {Asked} asked
- * @param {Surroundings} surroundings
- * @param {Site} site
+ * @param {RunContext} context
+ * @param {OpenedParts} opened
  * @param {CallWorkload} workload
  * @returns {Promise<Ready>}
  */
@@ -90,13 +90,13 @@ export async function setUpCalls(asked, { onProgress, stop }, { given, urls, end
 
 /**
  * @param {Asked} asked
- * @param {Surroundings} surroundings
- * @param {Site} site
+ * @param {RunContext} context
+ * @param {OpenedParts} opened
  * @param {TransactionWorkload} workload
  * @returns {Promise<Ready>}
  */
-export async function setUp(asked, surroundings, { given, urls, endpoints, isEmbedded, notice }, workload) {
-  const { clock, onProgress, stop, log } = surroundings;
+export async function setUp(asked, context, { given, urls, endpoints, isEmbedded, notice }, workload) {
+  const { clock, onProgress, stop, log } = context;
   const { load, network } = asked;
   const { threads } = load;
   const { offset, hdPath, fundAmountWei, maxSpendWei } = asked.wallets;

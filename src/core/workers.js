@@ -24,7 +24,7 @@ import { requestStop } from './stop.js';
 
 /**
  * @import { SeenBlock } from '../contracts/chain.d.ts'
- * @import { Clock, Engine, EngineConfig, Plan, Sample, Schedule, Snapshot, SnapshotState, Stop, Workload } from '../contracts/load.d.ts'
+ * @import { Clock, Engine, EngineConfig, LoadPlan, Sample, Schedule, Snapshot, SnapshotState, Stop, Workload } from '../contracts/load.d.ts'
  * @import { Output } from '../contracts/output.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
  * @import { StressError } from '../errors.js'
@@ -232,7 +232,7 @@ class WorkerPool {
   #options;
   #handles;
   #blocks;
-  /** @type {Plan} */
+  /** @type {LoadPlan} */
   #plan = { loadStartUs: Infinity, startUs: Infinity, endUs: Infinity };
   #endUs = Infinity;
   #isDrained = false;
@@ -286,14 +286,14 @@ class WorkerPool {
     this.#handles.forEach((handle, i) => (handle.last = states[i]));
   }
 
-  /** @param {Plan} plan */
+  /** @param {LoadPlan} plan */
   start(plan) {
     this.#plan = { ...plan };
     for (const { last } of this.#handles) if (last !== null) last.atUs = plan.loadStartUs;
     void this.#askAll('start', plan);
   }
 
-  /** @param {Plan} plan */
+  /** @param {LoadPlan} plan */
   setWindow(plan) {
     this.#plan = { ...plan };
     void this.#askAll('setWindow', plan);

@@ -7,7 +7,7 @@ import { BlockNotServedError, HeadSource, PollPace, Sightings, describeBlock, fe
  * @import { Block, BlockWithHashes, InclusionDetector, Watcher } from '../contracts/chain.d.ts'
  * @import { InclusionOptions } from './index.js'
  *
- * @typedef {object} Found a watched transaction in a block
+ * @typedef {object} Match a watched transaction in a block
  * @property {string} hash of the transaction
  * @property {number} blockNumber
  * @property {string} blockHash
@@ -45,7 +45,7 @@ const BELOW_START_MS = 20_000;
 export class ChainFollower {
   /** By the hash of the transaction. @type {Map<string, Watcher>} */
   #watched = new Map();
-  /** Found, but with too few confirmations. @type {Found[]} */
+  /** Found, but with too few confirmations. @type {Match[]} */
   #unconfirmed = [];
   /** Hashes of the newest blocks that were read, in ascending order of numbers. @type {Map<number, string>} */
   #hashes = new Map();
@@ -336,7 +336,7 @@ export class ChainFollower {
 
   /** Removes the transactions of a block from the watched ones. @param {BlockWithHashes} block */
   #takeListed(block) {
-    /** @type {Found[]} */
+    /** @type {Match[]} */
     const found = [];
     for (const hash of block.transactions) {
       const watcher = this.#watched.get(hash);

@@ -21,10 +21,10 @@ import { counted, indexRanges } from '../text.js';
  *
  * @typedef {ReturnType<typeof choose>} Chosen
  * @typedef {ReturnType<typeof headerOf>} RunHeader
- * @typedef {{expect: number | null, runId: string | null, allowPartial: boolean}} Wanted
+ * @typedef {{expect: number | null, runId: string | null, allowPartial: boolean}} Selection
  */
 
-/** @param {RunHeader[]} found @param {Damaged[]} broken @param {Wanted} wanted */
+/** @param {RunHeader[]} found @param {Damaged[]} broken @param {Selection} wanted */
 export function choose(found, broken, wanted) {
   const { headers: ofRun, notes } = ofOneRun(found, wanted.runId);
   const each = withoutCopies(ofRun);

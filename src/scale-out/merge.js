@@ -14,7 +14,7 @@ import { SAME_WINDOW, commonWindow, compareClocks, maxOf, minOf } from './window
 
 /**
  * @import { AuditReport, IntervalRow, MergedInstance, RunConfig, RunFile, Threshold, Verdict } from '../contracts/run-file.d.ts'
- * @import { Chosen, Damaged, RunHeader, Wanted as WantedFiles } from './choose.js'
+ * @import { Chosen, Damaged, RunHeader, Selection } from './choose.js'
  * @import { Source } from './sources.js'
  * @import { Clocks, Common } from './window.js'
  */
@@ -25,7 +25,7 @@ import { SAME_WINDOW, commonWindow, compareClocks, maxOf, minOf } from './window
  *
  * @typedef {{mayDiffer: ReadonlySet<string>, ofOneInstance: ReadonlySet<string>}} OptionKeys keys of configurations: in
  *   which instances of one run may differ, and that only an instance has
- * @typedef {WantedFiles & {thresholds: readonly Threshold[], options: OptionKeys}} Wanted
+ * @typedef {Selection & {thresholds: readonly Threshold[], options: OptionKeys}} MergeRequest
  *
  * @typedef {object} Parts
  * @property {Chosen} chosen
@@ -39,7 +39,7 @@ const LISTED = Object.freeze({ warnings: 20, gaps: 100, clocks: 5, names: 3 });
 
 /**
  * @param {readonly string[]} names of folders, run files and logs; '-' for standard input
- * @param {Wanted} wanted
+ * @param {MergeRequest} wanted
  * @param {NodeJS.ReadableStream} stdin
  * @returns {Promise<{run: RunFile & {exitCode: number}, notes: string[]}>}
  * @throws {InputError | IncompleteError}
@@ -65,7 +65,7 @@ export async function merge(names, wanted, stdin) {
   return { run: conclude(run, wanted.thresholds, exitCodes), notes: [...others, ...chosen.notes] };
 }
 
-/** @param {Source[]} sources @param {(json: any, name: string) => RunFile} checkRunFile @param {Wanted} wanted */
+/** @param {Source[]} sources @param {(json: any, name: string) => RunFile} checkRunFile @param {MergeRequest} wanted */
 function readAll(sources, checkRunFile, { runId, options: { mayDiffer } }) {
   /** @type {RunHeader[]} */
   const headers = [];
@@ -96,7 +96,7 @@ function foreignKind(json) {
   return isMerged ? 'a merge itself: give the run files that it was made of' : undefined;
 }
 
-/** An error names the files that were left out: they may contain the missing instances. @param {RunHeader[]} found @param {Damaged[]} damaged @param {{wanted: Wanted, others: string[]}} given */
+/** An error names the files that were left out: they may contain the missing instances. @param {RunHeader[]} found @param {Damaged[]} damaged @param {{wanted: MergeRequest, others: string[]}} given */
 function chosenOf(found, damaged, { wanted, others }) {
   try {
     return choose(found, damaged, wanted);
@@ -114,7 +114,7 @@ function addTo(total, i, { source: { name, read }, run: { id, endedAt } }) {
   legible(name, () => total.add(json, i));
 }
 
-/** @param {Parts} parts @param {Wanted} wanted @returns {RunFile} */
+/** @param {Parts} parts @param {MergeRequest} wanted @returns {RunFile} */
 function mergedRun(parts, { options: { ofOneInstance }, thresholds }) {
   const { chosen, clocks, total } = parts;
   const { headers, expected, missing, damaged, superseded } = chosen;

@@ -6,7 +6,7 @@ import { UsageError, oneLine } from '../errors.js';
  * Which instance of a run this is: as --index says, or as the scheduler that started it numbers it. The variables of a
  * scheduler are read only for --index auto, because a plain batch script has them, too.
  *
- * @typedef {object} Given
+ * @typedef {object} InstanceOptions
  * @property {number | 'auto' | null} index
  * @property {number | null} instances
  * @property {number | null} attempt
@@ -33,7 +33,7 @@ const SCHEDULERS = Object.freeze([
 /** The other way, for messages. */
 const BY_HAND = 'or give --index I --instances N';
 
-/** @param {Given} given @param {NodeJS.ProcessEnv} env @returns {Instance} @throws {UsageError} */
+/** @param {InstanceOptions} given @param {NodeJS.ProcessEnv} env @returns {Instance} @throws {UsageError} */
 export function instanceOf({ index, instances, attempt, runId }, env) {
   if (index === null && instances === null) {
     if (attempt !== null)

@@ -8,7 +8,7 @@ import { InputError, displayName } from '../errors.js';
  * The sources of a merge: run files in folders, and result lines in logs of a cluster without shared storage. Logs may
  * have other lines in between and a prefix by kubectl, srun or a log collector, but no escaped lines.
  *
- * @typedef {object} Found one of its members
+ * @typedef {object} ReadFile one of its members
  * @property {any} [json] possibly a run file
  * @property {string} [damage] what is wrong with a run file
  * @property {string} [foreign] what the source is instead
@@ -19,7 +19,7 @@ import { InputError, displayName } from '../errors.js';
  * @property {number | null} index of the instance, if known without reading, as are the two below
  * @property {string | null} id of the run file
  * @property {string | null} runId
- * @property {() => Found} read can be repeated
+ * @property {() => ReadFile} read can be repeated
  */
 
 const MARKER = 'STRESS_RESULT ';
@@ -64,7 +64,7 @@ function unreadable(what, error) {
   return new InputError(`cannot read ${what}: ${/** @type {NodeJS.ErrnoException} */ (error).code}`, error);
 }
 
-/** @param {string} name @param {boolean} isGiven @param {() => Found} read @returns {Source} */
+/** @param {string} name @param {boolean} isGiven @param {() => ReadFile} read @returns {Source} */
 function sourceOf(name, isGiven, read) {
   return { name, isGiven, index: null, id: null, runId: null, read };
 }
@@ -83,7 +83,7 @@ function fileSource(file, isGiven) {
   });
 }
 
-/** @param {string} text @returns {Found} */
+/** @param {string} text @returns {ReadFile} */
 function parsed(text) {
   try {
     return { json: JSON.parse(text) };
@@ -160,7 +160,7 @@ function resultOf(text) {
   }
 }
 
-/** @param {Buffer} packed @param {unknown} sha256 @param {string | null} id @returns {Found} */
+/** @param {Buffer} packed @param {unknown} sha256 @param {string | null} id @returns {ReadFile} */
 function unpacked(packed, sha256, id) {
   let text;
   try {

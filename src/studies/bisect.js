@@ -23,7 +23,7 @@ import { runStudy } from './study.js';
  * @import { Config } from '../contracts/load.d.ts'
  * @import { BisectFile, BisectPair, Parts, StudyConfig } from '../contracts/study.d.ts'
  * @import { BisectionEnd } from './bisection.js'
- * @import { Made, TOOLS, Wanted } from './experiment.js'
+ * @import { Made, TOOLS, RunRequest } from './experiment.js'
  * @import { Commit, Range } from './git-range.js'
  * @import { Study } from './study.js'
  */
@@ -91,7 +91,7 @@ class BisectRun {
     this.#startedUs = parts.clock.nowUs();
   }
 
-  /** @returns {AsyncGenerator<Wanted, BisectFile['end'], Made>} */
+  /** @returns {AsyncGenerator<RunRequest, BisectFile['end'], Made>} */
   async *steps() {
     const { parts, file } = this.#study;
     const { commits, good, merges, isDirty } = this.#range;
@@ -140,7 +140,7 @@ class BisectRun {
     this.#study.file.commits = this.#range.commits.map((commit, i) => ({ ...commit, probability: probabilities[i] }));
   }
 
-  /** @param {number} position @returns {AsyncGenerator<Wanted, void, Made>} @throws {Untestable} */
+  /** @param {number} position @returns {AsyncGenerator<RunRequest, void, Made>} @throws {Untestable} */
   async *#pair(position) {
     const { file, keptRun } = this.#study;
     const [good] = this.#commits;
@@ -177,7 +177,7 @@ class BisectRun {
     this.#describe(pair);
   }
 
-  /** @param {Commit} commit @param {string} file @returns {Wanted} */
+  /** @param {Commit} commit @param {string} file @returns {RunRequest} */
   #wanted(commit, file) {
     const { config, file: bisectFile } = this.#study;
     const { pairs } = bisectFile;

@@ -24,7 +24,7 @@ import { runCommand, startNode } from './shell-commands.js';
  * @property {RunFile | null} run null: it left no run file
  * @property {string | null} complaint its error, or its last line on standard error
  *
- * @typedef {object} Wanted a run
+ * @typedef {object} RunRequest a run
  * @property {string} name of its settings, for messages and for --before-cell
  * @property {string} file its run file, relative to the folder
  * @property {string} label of the progress bar
@@ -144,7 +144,7 @@ export class Experiment {
     this.#tools = { ...TOOLS, ...tools };
   }
 
-  /** @param {Wanted} wanted @returns {Promise<Made | null>} null: interrupted @throws {UnavailableError} --before-cell failed */
+  /** @param {RunRequest} wanted @returns {Promise<Made | null>} null: interrupted @throws {UnavailableError} --before-cell failed */
   async run(wanted) {
     const { name, tries = 1, accepts = () => true } = wanted;
     for (let tried = 1; ; tried += 1) {
@@ -156,7 +156,7 @@ export class Experiment {
     }
   }
 
-  /** @param {Wanted} wanted @returns {Promise<Made | null>} */
+  /** @param {RunRequest} wanted @returns {Promise<Made | null>} */
   async #try(wanted) {
     const { clock, stop, onProgress } = this.#parts;
     const othersShare = this.#first === null ? null : await this.#rest();
@@ -197,7 +197,7 @@ export class Experiment {
     return restMs < SHORTEST_PAUSE_MS || allMs <= 0 ? null : (after.busyMs - before.busyMs) / allMs;
   }
 
-  /** Runs --before-cell. @param {Wanted} wanted */
+  /** Runs --before-cell. @param {RunRequest} wanted */
   async #prepare({ name, repeat = 1 }) {
     const { beforeCell: command } = this.#config;
     const { clock, stop } = this.#parts;
@@ -211,7 +211,7 @@ export class Experiment {
       throw new UnavailableError(`--before-cell ${oneLine(withoutKeys(command), 100)}, before ${which}: ${failed}`);
   }
 
-  /** @param {Wanted} wanted @returns {Promise<Finished>} */
+  /** @param {RunRequest} wanted @returns {Promise<Finished>} */
   async #runOn({ file, args = [], env = this.#config.env, node }) {
     const { clock, stop } = this.#parts;
     const out = join(this.#folder, file);
@@ -227,7 +227,7 @@ export class Experiment {
     }
   }
 
-  /** The time left, by the steps that were made since the start of this command. @param {Wanted} wanted */
+  /** The time left, by the steps that were made since the start of this command. @param {RunRequest} wanted */
   #leftText({ done, all, limitMs = Infinity }) {
     const { us = 0, done: before = 0 } = this.#first ?? {};
     if (done === before) return '';

@@ -20,7 +20,7 @@ import { CONFIDENCE, MAX_TRIALS, ThresholdEstimate } from './threshold-estimate.
  * @import { Config } from '../contracts/load.d.ts'
  * @import { RunFile, Threshold } from '../contracts/run-file.d.ts'
  * @import { Find, Parts, Searched, StudyConfig, SweepCell, SweepFile, Trial } from '../contracts/study.d.ts'
- * @import { Made, TOOLS, Wanted } from './experiment.js'
+ * @import { Made, TOOLS, RunRequest } from './experiment.js'
  * @import { Study } from './study.js'
  * @import { End } from './threshold-estimate.js'
  */
@@ -185,7 +185,7 @@ class Search {
     return this.#end === 'below' || (isOver && isWithoutAnswer) ? [EXIT.thresholdFailed] : [];
   }
 
-  /** @returns {AsyncGenerator<Wanted, SweepFile['end'], Made>} */
+  /** @returns {AsyncGenerator<RunRequest, SweepFile['end'], Made>} */
   async *steps() {
     const { config, parts } = this.#study;
     const { from = null, to = null } = config.bracket ?? {};
@@ -203,7 +203,7 @@ class Search {
     return 'complete';
   }
 
-  /** The throughput without a rate is the start of the search. @param {boolean} isStart @returns {AsyncGenerator<Wanted, number, Made>} */
+  /** The throughput without a rate is the start of the search. @param {boolean} isStart @returns {AsyncGenerator<RunRequest, number, Made>} */
   async *#pilot(isStart) {
     const { made } = yield* this.#measure({}, 'pilot', {
       name: 'without a rate',
@@ -252,7 +252,7 @@ class Search {
     return isDropping && needed > Number(config.threads) * Number(config.inFlight ?? 1);
   }
 
-  /** @param {number} value @param {ThresholdEstimate} estimate @returns {AsyncGenerator<Wanted, Find['stopped'], Made>} why the search cannot go on */
+  /** @param {number} value @param {ThresholdEstimate} estimate @returns {AsyncGenerator<RunRequest, Find['stopped'], Made>} why the search cannot go on */
   async *#try(value, estimate) {
     const { config, parts } = this.#study;
     const { trials } = this.#find;
@@ -312,8 +312,8 @@ class Search {
   /**
    * @param {Record<string, string>} settings
    * @param {number | string} number
-   * @param {Pick<Wanted, 'name' | 'label'>} words
-   * @returns {AsyncGenerator<Wanted, {made: Made, file: string}, Made>} without a run if it would cost too much
+   * @param {Pick<RunRequest, 'name' | 'label'>} words
+   * @returns {AsyncGenerator<RunRequest, {made: Made, file: string}, Made>} without a run if it would cost too much
    */
   async *#measure(settings, number, { name, label }) {
     const { parts, file: sweepFile } = this.#study;

@@ -17,7 +17,7 @@ import { runStudy } from './study.js';
  * @import { Config, LoadConfig } from '../contracts/load.d.ts'
  * @import { RunFile } from '../contracts/run-file.d.ts'
  * @import { Both, PairsFile, Parts, Sequential, StudyConfig } from '../contracts/study.d.ts'
- * @import { Made, TOOLS, Wanted } from './experiment.js'
+ * @import { Made, TOOLS, RunRequest } from './experiment.js'
  * @import { Study } from './study.js'
  */
 
@@ -137,7 +137,7 @@ class Pairs {
     return { ...pairs, sequential: { end, seed: file.seed, equivalent, timeLimitMs: this.#limitMs } };
   }
 
-  /** @returns {AsyncGenerator<Wanted, string, Made>} */
+  /** @returns {AsyncGenerator<RunRequest, string, Made>} */
   async *steps() {
     const { config, parts, file, keptRun } = this.#study;
     const { clock } = parts;
@@ -178,7 +178,7 @@ class Pairs {
     return this.#study.file.failures.filter((one) => one.pair === pair).length;
   }
 
-  /** @param {number} pair @param {Side[]} order @param {Wanted[]} wanted @returns {AsyncGenerator<Wanted, Record<Side, RunFile> | null, Made>} null: a run failed */
+  /** @param {number} pair @param {Side[]} order @param {RunRequest[]} wanted @returns {AsyncGenerator<RunRequest, Record<Side, RunFile> | null, Made>} null: a run failed */
   async *#pair(pair, order, wanted) {
     const { file, parts } = this.#study;
     const runs = /** @type {Record<Side, RunFile>} */ ({});
@@ -208,7 +208,7 @@ class Pairs {
     throw failure(side.toUpperCase(), { exitCode, complaint: reason });
   }
 
-  /** Before the first pair: a node that was just started is slower. @returns {AsyncGenerator<Wanted, number, Made>} how long a pair is expected to take */
+  /** Before the first pair: a node that was just started is slower. @returns {AsyncGenerator<RunRequest, number, Made>} how long a pair is expected to take */
   async *#firstRuns() {
     const { config, parts } = this.#study;
     const [a, b] = SIDES.map((side) => displayUrl(sideOf(config, side).url));
@@ -228,7 +228,7 @@ class Pairs {
     return parts.clock.nowUs() - startedUs + 2000 * moreMs;
   }
 
-  /** @param {Side} side @param {number} pair from 1 @param {number} all @returns {Wanted} */
+  /** @param {Side} side @param {number} pair from 1 @param {number} all @returns {RunRequest} */
   #wanted(side, pair, all) {
     const { config, parts, folder } = this.#study;
     const { url, command } = sideOf(config, side);
@@ -258,7 +258,7 @@ class Pairs {
     );
   }
 
-  /** @param {Wanted} wanted @param {Made} made @returns {RunFile} @throws {StressError | InputError} */
+  /** @param {RunRequest} wanted @param {Made} made @returns {RunFile} @throws {StressError | InputError} */
   #checked({ name, file }, made) {
     if (made.run === null || !isMeasured(made)) throw failure(name, made);
     for (const { metric } of this.#tested) {
@@ -271,7 +271,7 @@ class Pairs {
     return made.run;
   }
 
-  /** @param {Record<Side, RunFile>} runs @param {Side[]} order @param {Wanted[]} wanted */
+  /** @param {Record<Side, RunFile>} runs @param {Side[]} order @param {RunRequest[]} wanted */
   #add(runs, order, wanted) {
     for (const [i, side] of order.entries()) {
       this.#made[side].runs.push(runs[side]);

@@ -14,12 +14,12 @@ import { isWhole, readIfAny, reader, schemaOf } from './run-files.js';
  * makes the others.
  *
  * @import { Parts, StudyConfig, StudyFile } from '../contracts/study.d.ts'
- * @import { Made, TOOLS, Wanted } from './experiment.js'
+ * @import { Made, TOOLS, RunRequest } from './experiment.js'
  */
 
 /**
  * @template {StudyFile} F
- * @typedef {object} Plan
+ * @typedef {object} StudyPlan
  * @property {'sweep' | 'pairs' | 'bisect'} kind its file has this name
  * @property {string} folder
  * @property {string} [inner] folder of the run files
@@ -36,13 +36,13 @@ import { isWhole, readIfAny, reader, schemaOf } from './run-files.js';
  * @property {Parts} parts
  * @property {string} folder
  * @property {F} file
- * @property {(wanted: Wanted) => Made | null} keptRun the run, if it is in the folder
+ * @property {(wanted: RunRequest) => Made | null} keptRun the run, if it is in the folder
  */
 
 /**
  * @template {StudyFile} F
  * @typedef {object} Steps
- * @property {() => AsyncGenerator<Wanted, F['end'], Made>} steps
+ * @property {() => AsyncGenerator<RunRequest, F['end'], Made>} steps
  * @property {(end: F['end']) => unknown} report called at the end, also after an error
  * @property {readonly number[]} [exitCodes]
  */
@@ -52,7 +52,7 @@ import { isWhole, readIfAny, reader, schemaOf } from './run-files.js';
  * @template S
  * @param {StudyConfig} config
  * @param {Parts} parts
- * @param {Plan<F>} plan
+ * @param {StudyPlan<F>} plan
  * @param {(study: Study<F>) => S & Steps<F>} stepsOf
  * @returns {Promise<{exitCode: number, file: F, steps: S}>} also if it was interrupted (parts.stop)
  */
@@ -87,7 +87,7 @@ export function runStudy(config, parts, plan, stepsOf) {
  * The file of the same study in the folder, without what its runs say, or a new one.
  * @template {StudyFile} F
  * @param {string} name
- * @param {Plan<F>} plan
+ * @param {StudyPlan<F>} plan
  * @param {Parts} parts
  * @returns {Promise<{file: F, isNew: boolean}>}
  */
@@ -110,7 +110,7 @@ async function openFile(name, { kind, folder, outputs = [], begin, optionsOf }, 
   );
 }
 
-/** @param {string} folder @param {string} since runs that began before belong to another study @returns {Promise<(wanted: Wanted) => Made | null>} */
+/** @param {string} folder @param {string} since runs that began before belong to another study @returns {Promise<(wanted: RunRequest) => Made | null>} */
 async function keptRunsOf(folder, since) {
   const read = await reader('run');
   return ({ file, isMeasured = true, accepts = () => true }) => {
@@ -136,7 +136,7 @@ class Engine {
     this.#isOnDisk = isOnDisk;
   }
 
-  /** @template E @param {AsyncGenerator<Wanted, E, Made>} steps @returns {Promise<E | 'interrupted'>} */
+  /** @template E @param {AsyncGenerator<RunRequest, E, Made>} steps @returns {Promise<E | 'interrupted'>} */
   async run(steps) {
     const { parts, folder, keptRun } = this.#study;
     let kept = 0;
@@ -161,7 +161,7 @@ class Engine {
     return next.value;
   }
 
-  /** @param {Wanted} wanted */
+  /** @param {RunRequest} wanted */
   async #make(wanted) {
     const { file, parts } = this.#study;
     Object.assign(file, { end: 'running', endedAt: null, stress: parts.version });
@@ -181,7 +181,7 @@ class Engine {
     await this.#save();
   }
 
-  /** At most once: all windows have the same length. @param {Wanted} wanted @param {Made} made */
+  /** At most once: all windows have the same length. @param {RunRequest} wanted @param {Made} made */
   #warnOfWindow({ name, isMeasured = true, warns = isMeasured }, { run, isKept }) {
     const { file, parts } = this.#study;
     const short = warns && run !== null && file.warnings.length === 0 ? shortWindow(run) : null;

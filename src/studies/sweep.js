@@ -13,7 +13,7 @@ import { sweepCsv, sweepMarkdown, sweepResult } from './sweep-text.js';
 
 /**
  * @import { Find, Parts, StudyConfig, SweepCell, SweepFile } from '../contracts/study.d.ts'
- * @import { Made, TOOLS, Wanted } from './experiment.js'
+ * @import { Made, TOOLS, RunRequest } from './experiment.js'
  * @import { Cell } from './plan.js'
  * @import { Study } from './study.js'
  */
@@ -117,7 +117,7 @@ class Sweep {
     return this.#turns.length - this.#runs.filter(({ complaint }) => complaint === null).length;
   }
 
-  /** @returns {AsyncGenerator<Wanted, SweepFile['end'], Made>} */
+  /** @returns {AsyncGenerator<RunRequest, SweepFile['end'], Made>} */
   async *steps() {
     const { parts, file: sweepFile } = this.#study;
     const { cells, axes } = sweepFile;

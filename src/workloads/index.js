@@ -26,9 +26,9 @@ import { checkedWorkload, loadWorkloadFile } from './user-file.js';
  * @property {WorkloadState} [state] in a worker thread: the result of handOver() for its part
  * @property {readonly string[]} [addresses] in a worker thread: of its wallets
  *
- * @typedef {Pick<WorkloadOptions, 'rpc' | 'settings' | 'threads' | 'clock' | 'connect' | 'openThread'> & Given} BuiltInOptions
+ * @typedef {Pick<WorkloadOptions, 'rpc' | 'settings' | 'threads' | 'clock' | 'connect' | 'openThread'> & HostTools} BuiltInOptions
  *
- * @typedef {object} Given
+ * @typedef {object} HostTools
  * @property {Kit} kit
  * @property {Readonly<Record<string, number>>} set values of --set
  * @property {any} [state] as in the contract

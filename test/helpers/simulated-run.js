@@ -81,16 +81,16 @@ async function runOnce(words, { clock, executed, env = {} }) {
     finish: (file) => void (seen.run = file.end === 'set_up_failed' ? null : file),
     close: async () => {},
   };
-  const surroundings = {
+  const context = {
     ...{ clock, stop: new Stop(), outputs: [output], version: '0', onProgress: () => {} },
     log: { info: note, warn: note, error: note, fatal: note },
   };
   let isOver = false;
-  const code = run(invocation.config, surroundings)
+  const code = run(invocation.config, context)
     .catch((error) => {
       note(error.message);
       if (error.exitCode === undefined) note(error.stack);
-      surroundings.stop.abort();
+      context.stop.abort();
       return error.exitCode ?? 70;
     })
     .finally(() => (isOver = true));

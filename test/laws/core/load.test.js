@@ -12,7 +12,7 @@ import { createFakeClock } from '../../helpers/clock.js';
 import { readingsOf } from '../../helpers/samples.js';
 
 /**
- * @import { Clock, EngineReport, Plan, SpanCount } from '../../../src/contracts/load.d.ts'
+ * @import { Clock, EngineReport, LoadPlan, SpanCount } from '../../../src/contracts/load.d.ts'
  * @import { LiveFigures, Output } from '../../../src/contracts/output.d.ts'
  * @import { Counts, IntervalRow } from '../../../src/contracts/run-file.d.ts'
  * @import { WarmUpOptions } from '../../../src/core/load.js'
@@ -95,7 +95,7 @@ async function loadOf({
       violation: null,
       spread: { spans: spansAt(nowUs), settledUs: settledAt(nowUs), sightedUs: nowUs, periodUs, spanUs },
     }),
-    setWindow: (/** @type {Plan} */ { startUs, endUs }) => void intervals.setWindow(startUs, endUs),
+    setWindow: (/** @type {LoadPlan} */ { startUs, endUs }) => void intervals.setWindow(startUs, endUs),
   });
   const watch = /** @type {any} */ ({
     prepare: async () => {},

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { instanceOf } from '../../../src/scale-out/scheduler.js';
 
-/** @import { Given } from '../../../src/scale-out/scheduler.js' */
+/** @import { InstanceOptions } from '../../../src/scale-out/scheduler.js' */
 
 const NOTHING = Object.freeze({ index: null, instances: null, attempt: null, runId: null });
 
@@ -25,7 +25,7 @@ const POD_BESIDE_SLURM = { ...POD, SLURM_JOB_ID: '5', SLURM_RESTART_COUNT: '9' }
 const AUTO = Object.freeze({ index: /** @type {const} */ ('auto') });
 
 describe('instanceOf()', () => {
-  /** Index, instances, attempt, run id and scheduler. @type {Array<[string, Partial<Given>, NodeJS.ProcessEnv, unknown[]]>} */
+  /** Index, instances, attempt, run id and scheduler. @type {Array<[string, Partial<InstanceOptions>, NodeJS.ProcessEnv, unknown[]]>} */
   const table = [
     ['nothing given: none is asked', {}, { ...ARRAY, ...POD }, [null, null, 0, null, null]],
     ['a run id alone', { runId: 'a' }, ARRAY, [null, null, 0, 'a', null]],
@@ -56,7 +56,7 @@ describe('instanceOf()', () => {
   const uncounted = array({ SLURM_ARRAY_TASK_COUNT: undefined });
   const unsaid = /^Slurm does not say how many instances there are: give --instances N$/;
 
-  /** @type {Array<[string, Partial<Given>, NodeJS.ProcessEnv, RegExp]>} */
+  /** @type {Array<[string, Partial<InstanceOptions>, NodeJS.ProcessEnv, RegExp]>} */
   const refusals = [
     [
       'no scheduler',

@@ -10,7 +10,7 @@ import { temporaryFolder } from '../../helpers/temporary.js';
 import { runOf } from './runs.js';
 import { studied } from './study.js';
 
-/** @import { Made, Wanted } from '../../../src/studies/experiment.js' */
+/** @import { Made, RunRequest } from '../../../src/studies/experiment.js' */
 
 describe('inFolder()', () => {
   it('makes the folder, has the lock while it works, and removes it', async (t) => {
@@ -76,7 +76,7 @@ describe('runStudy()', () => {
           begin: () => ({ seed: 1, asked: {} }),
         };
         return runStudy(config.study, parts, plan, () => ({
-          /** @returns {AsyncGenerator<Wanted, string, Made>} */
+          /** @returns {AsyncGenerator<RunRequest, string, Made>} */
           async *steps() {
             for (const number of [1, 2]) {
               const wanted = { name: `${number}`, file: `${number}.json`, label: '', done: number - 1, all: 2 };
