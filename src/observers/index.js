@@ -88,7 +88,7 @@ export class Observers {
   #detach(name, { message }) {
     this.#all.delete(name);
     this.warnings[name] =
-      `--${name} ended during the load, its figures are incomplete: ${message}. This is a bug of stress`;
+      `the observer ${name} ended during the load, its figures are incomplete: ${message}. This is a bug of stress`;
   }
 }
 

@@ -325,7 +325,10 @@ describe('an observer that throws', () => {
     observers.operation?.(sampleOf());
     observers.operation?.(sampleOf());
     assert.equal(calls, 1);
-    assert.match(observers.warnings.ladder, /^--ladder ended during the load.*: no window. This is a bug of stress$/);
+    assert.match(
+      observers.warnings.ladder,
+      /^the observer ladder ended during the load.*: no window. This is a bug of stress$/,
+    );
     assert.equal(new Observers().operation, null);
   });
 });
