@@ -109,6 +109,8 @@ describe('the page of a run', { skip: NO_BROWSER }, () => {
         assert.ok(Math.abs(tps[i] - (expected ?? 0)) <= (0.001 + shift) * (expected ?? 0), `${tps[i]}, ${expected}`);
     });
     await page.click('#figure-tps details.numbers summary');
+    // The table is made when it is opened.
+    await page.waitForSelector('#numbers-tps tbody tr');
     const rows = await page.locator('#numbers-tps tbody tr').count();
     assert.equal(rows, made.run.intervals.length);
   });
