@@ -35,18 +35,25 @@ import { Queue } from './queue.js';
  *   StopReason
  */
 
-/**
- * What may be started with a wallet.
- *
- * @typedef {object} Seat
- * @property {number} left operations that may still be started (--iterations)
- * @property {number} submitting submissions in flight
- * @property {number} waitingStarts starts postponed because of too many of them
- * @property {number} recovering operations in recovery; meanwhile only operations that fill a nonce gap are started
- * @property {number} heldStarts starts postponed by recovery
- * @property {number} failuresInRow
- * @property {boolean} isRetired no more operations are started with it
- */
+/** What may be started with a wallet. */
+class Seat {
+  /** Submissions in flight. */
+  submitting = 0;
+  /** Starts postponed because of too many submissions in flight. */
+  waitingStarts = 0;
+  /** Operations in recovery; meanwhile only operations that fill a nonce gap are started. */
+  recovering = 0;
+  /** Starts postponed by recovery. */
+  heldStarts = 0;
+  failuresInRow = 0;
+  /** No more operations are started with it. */
+  isRetired = false;
+
+  /** @param {number} left operations that may still be started (--iterations) */
+  constructor(left) {
+    this.left = left;
+  }
+}
 
 /**
  * Submissions of one wallet at a time. They arrive in any order; a node queues nonces that come early and drops what
@@ -90,10 +97,7 @@ export class Driver {
   constructor(options) {
     this.options = options;
     const { accounts, operationsEach = Infinity } = options;
-    this.#seats = accounts.map(() => ({
-      ...{ left: operationsEach, submitting: 0, waitingStarts: 0 },
-      ...{ recovering: 0, heldStarts: 0, failuresInRow: 0, isRetired: false },
-    }));
+    this.#seats = accounts.map(() => new Seat(operationsEach));
     this.#left = accounts.length * operationsEach;
     // Every wallet in recovery adds a listener.
     setMaxListeners(0, this.halted, this.drained);

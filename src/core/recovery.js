@@ -241,8 +241,16 @@ export class TransactionRecovery extends Recovery {
   onVerified({ account, nonce, startedAtUs, hashes, raw, inclusion }) {
     const blockNumber = inclusion?.number ?? 0;
     const { recentInclusions } = this.#ledger;
-    const own = { account, nonce, startedAtUs, hashes, raw };
-    recentInclusions.add({ ...own, blockNumber, outcome: 'verified', isExecuted: true });
+    recentInclusions.add({
+      account,
+      nonce,
+      startedAtUs,
+      hashes,
+      raw,
+      blockNumber,
+      outcome: 'verified',
+      isExecuted: true,
+    });
   }
 
   /**

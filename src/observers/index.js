@@ -70,7 +70,7 @@ export class Observers {
   /** After the drain. */
   async finish() {
     for (const [name, observer] of this.#all)
-      await observer.finish?.().catch((error) => this.#detach(name, /** @type {Error} */ (error)));
+      await observer.finish?.().catch((error) => this.#warnOf(name, /** @type {Error} */ (error)));
   }
 
   /** @param {(observer: Observer, name: string) => void} action */
@@ -79,23 +79,31 @@ export class Observers {
       try {
         action(observer, name);
       } catch (error) {
-        this.#detach(name, /** @type {Error} */ (error));
+        this.#all.delete(name);
+        this.#warnOf(name, /** @type {Error} */ (error));
+        // Its timers would keep the process alive.
+        observer.finish?.().catch(() => {});
       }
     }
   }
 
   /** @param {string} name @param {Error} error */
-  #detach(name, { message }) {
-    this.#all.delete(name);
-    this.warnings[name] =
-      `the observer ${name} ended during the load, its figures are incomplete: ${message}. This is a bug of stress`;
+  #warnOf(name, error) {
+    this.warnings[name] = detachedWords(name, error);
   }
 }
 
-/** The observers of a run. */
+/** @param {string} name @param {Error} error */
+function detachedWords(name, { message }) {
+  return `the observer ${name} ended during the load, its figures are incomplete: ${message}. This is a bug of stress`;
+}
+
+/** The observers of a run. One that throws hears nothing more. */
 export class RunObservers {
   /** @type {Map<string, RunObserver>} */
   #all = new Map();
+  /** @type {(kind: string, words: string) => void} */
+  #warnOf = () => {};
 
   /** @param {Config} config @param {OpenOptions} options @returns {Promise<RunObservers>} */
   static async open(config, options) {
@@ -115,12 +123,13 @@ export class RunObservers {
 
   /** @param {Parameters<NonNullable<RunObserver['begin']>>[0]} watch */
   begin(watch) {
-    for (const observer of this.#all.values()) observer.begin?.(watch);
+    this.#warnOf = watch.warnOf;
+    this.#tell((observer) => observer.begin?.(watch));
   }
 
   /** @param {SeenBlock} block */
   block = (block) => {
-    for (const observer of this.#all.values()) observer.block?.(block);
+    this.#tell((observer) => observer.block?.(block));
   };
 
   /** From a thread. @param {string} name @param {unknown} message */
@@ -130,12 +139,12 @@ export class RunObservers {
 
   /** @param {OperationIdentity} operation @param {TransactionStatus} status as the audit finds it */
   status = (operation, status) => {
-    for (const observer of this.#all.values()) observer.status?.(operation, status);
+    this.#tell((observer) => observer.status?.(operation, status));
   };
 
   /** @param {Snapshot} snapshot */
   snapshot(snapshot) {
-    for (const observer of this.#all.values()) observer.snapshot?.(snapshot);
+    this.#tell((observer) => observer.snapshot?.(snapshot));
   }
 
   /** @param {string} name @returns {RunObserver | null} null: it does not observe this run */
@@ -145,7 +154,21 @@ export class RunObservers {
 
   /** Their members of the row of the interval that has ended. @returns {Partial<IntervalRow>} */
   row() {
-    return Object.assign({}, ...[...this.#all.values()].map((observer) => observer.row?.()));
+    const row = {};
+    this.#tell((observer) => void Object.assign(row, observer.row?.()));
+    return row;
+  }
+
+  /** @param {(observer: RunObserver) => void} action */
+  #tell(action) {
+    for (const [name, observer] of this.#all) {
+      try {
+        action(observer);
+      } catch (error) {
+        this.#all.delete(name);
+        this.#warnOf(name, detachedWords(name, /** @type {Error} */ (error)));
+      }
+    }
   }
 
   /** The load is over, the audit follows. @param {Record<string, unknown>} facts of the threads */

@@ -314,14 +314,18 @@ describe('the levels that a chain has', () => {
 });
 
 describe('an observer that throws', () => {
-  it('hears nothing more, and the run says so; without observers an operation costs no call', () => {
+  it('hears nothing more and asks no more, and the run says so; without observers an operation costs no call', async () => {
+    const clock = createFakeClock();
+    const rpc = fakeRpc({ eth_getBlockByNumber: () => ({ number: '0x1', hash: hash32(1), transactions: [] }) });
     let calls = 0;
     const isInWindow = () => {
       calls += 1;
       throw new Error('no window');
     };
-    const tools = /** @type {any} */ ({ isInWindow });
-    const observers = new Observers({ ladder: { levels: ['latest'] } }, () => tools);
+    const tools = { clock, rpc, isInWindow, isWatched: () => false, blockMs: () => 100, onBug: assert.fail };
+    const observers = new Observers({ ladder: { levels: ['pending'] } }, () => /** @type {any} */ (tools));
+    observers.begin();
+    await clock.advance(100);
     observers.operation?.(sampleOf());
     observers.operation?.(sampleOf());
     assert.equal(calls, 1);
@@ -329,6 +333,10 @@ describe('an observer that throws', () => {
       observers.warnings.ladder,
       /^the observer ladder ended during the load.*: no window. This is a bug of stress$/,
     );
+    const asked = rpc.calls.length;
+    await clock.advance(1000);
+    assert.equal(rpc.calls.length, asked);
+    assert.ok(asked > 1);
     assert.equal(new Observers().operation, null);
   });
 });
