@@ -302,7 +302,7 @@ export class ThreadEngine {
     /** @type {Record<string, string>} */
     const warnings = typeof detector?.warning === 'string' ? { inclusion: detector.warning } : {};
     if (detector?.note) warnings.chain = detector.note;
-    Object.assign(warnings, this.#observers.warnings);
+    Object.assign(warnings, this.#observers.detached);
     const { unreadBlock } = this.#retryPolicy;
     if (unreadBlock !== null)
       warnings.readback = `waiting for the receipts or the state of block ${unreadBlock}: ${this.#options.rpc.display} announces it and does not serve them`;

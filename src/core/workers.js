@@ -95,13 +95,13 @@ class WorkerHandle {
   /** @param {number} nowUs @param {boolean} endsInterval @param {boolean} [hasFigures] @returns {Promise<Snapshot>} */
   async snapshot(nowUs, endsInterval, hasFigures) {
     const given = [nowUs, endsInterval, hasFigures];
-    const state = (await this.ask('snapshot', given)) ?? this.#asReported(nowUs, endsInterval);
+    const state = (await this.ask('snapshot', given)) ?? this.#asReported(nowUs, endsInterval, hasFigures);
     if (endsInterval) this.last = state;
     return fromState(state);
   }
 
-  /** What it had in flight at its last report stays in flight. @param {number} nowUs @param {boolean} endsInterval @returns {SnapshotState} */
-  #asReported(nowUs, endsInterval) {
+  /** What it had in flight at its last report stays in flight. @param {number} nowUs @param {boolean} endsInterval @param {boolean} [hasFigures] @returns {SnapshotState} */
+  #asReported(nowUs, endsInterval, hasFigures = true) {
     const last = /** @type {SnapshotState} */ (this.last);
     const inFlight = last.counts.started - endedOf(last.counts);
     const nothing = { silence: null, warnings: {}, reorgs: [], loop: null, blocks: noBlocks() };
@@ -110,7 +110,7 @@ class WorkerHandle {
       ...last,
       atUs: nowUs,
       interval: endsInterval ? interval : null,
-      rest: new Stats(nowUs).toState(),
+      rest: hasFigures ? new Stats(nowUs).toState() : null,
       spread: { ...last.spread, spans: [] },
       window: { startUs: last.window.startUs, endUs: 0 },
     };
@@ -371,7 +371,14 @@ export async function createEngine(parts) {
   const { endpoints, stop, outputs } = parts;
   const listeners = [...outputs.flatMap((output) => output.block?.bind(output) ?? []), parts.onBlock ?? []].flat();
   /** @param {SeenBlock} block */
-  const onBlock = (block) => listeners.forEach((listener) => listener(block));
+  const onBlock = (block) => {
+    try {
+      listeners.forEach((listener) => listener(block));
+    } catch (error) {
+      // The detector would take it for a block that could not be read.
+      requestStop(stop, 'internal', /** @type {Error} */ (error));
+    }
+  };
   if (parts.config.load.workers > 1) return WorkerPool.start({ ...parts, tasks: tasksOf(parts), onBlock });
   const wanting = outputs.flatMap((output) => output.sample?.bind(output) ?? []);
   /** @param {Sample} sample */

@@ -18,20 +18,24 @@ import { ladder } from './ladder.js';
 /** @type {Readonly<Record<string, ObserverRow>>} */
 const OBSERVERS = Object.freeze({ ladder, consistency, gas });
 
-/** The observers of one thread. One that throws hears nothing more. */
+/** The observers of one thread. One that throws is detached: it hears nothing more, and its facts do not count. */
 export class Observers {
   /** @type {Map<string, Observer>} */
   #all = new Map();
-  /** Those that were detached, by name. @type {Record<string, string>} */
-  warnings = {};
+  /** Why, by name. @type {Record<string, string>} */
+  detached = {};
   /** Null: nobody listens, so that an operation costs no call. @type {((sample: Sample) => void) | null} */
   operation = null;
 
   /** @param {Readonly<Record<string, unknown>>} [plans] by name @param {(name: string) => ObserverTools} [toolsOf] */
   constructor(plans = {}, toolsOf) {
     for (const [name, plan] of Object.entries(plans)) {
-      const observer = toolsOf && OBSERVERS[name].observe?.(plan, toolsOf(name));
-      if (observer !== undefined) this.#all.set(name, observer);
+      try {
+        const observer = toolsOf && OBSERVERS[name].observe?.(plan, toolsOf(name));
+        if (observer !== undefined) this.#all.set(name, observer);
+      } catch (error) {
+        this.#detach(name, error);
+      }
     }
     if ([...this.#all.values()].some(({ operation }) => operation !== undefined))
       this.operation = (sample) => this.#tell((observer) => observer.operation?.(sample));
@@ -56,7 +60,7 @@ export class Observers {
     this.#tell((observer) => observer.status?.(operation, status));
   }
 
-  /** @param {boolean} endsInterval @returns {Record<string, unknown>} by name */
+  /** @param {boolean} endsInterval @returns {Record<string, unknown>} by name; `detached`: why some have none */
   facts(endsInterval) {
     /** @type {Record<string, unknown>} */
     const facts = {};
@@ -64,13 +68,20 @@ export class Observers {
       const own = observer.interval?.(endsInterval);
       if (own !== undefined) facts[name] = own;
     });
+    if (Object.keys(this.detached).length > 0) facts.detached = this.detached;
     return facts;
   }
 
   /** After the drain. */
   async finish() {
-    for (const [name, observer] of this.#all)
-      await observer.finish?.().catch((error) => this.#warnOf(name, /** @type {Error} */ (error)));
+    for (const [name, observer] of this.#all) {
+      try {
+        await observer.finish?.();
+      } catch (error) {
+        this.#all.delete(name);
+        this.#detach(name, error);
+      }
+    }
   }
 
   /** @param {(observer: Observer, name: string) => void} action */
@@ -80,28 +91,33 @@ export class Observers {
         action(observer, name);
       } catch (error) {
         this.#all.delete(name);
-        this.#warnOf(name, /** @type {Error} */ (error));
-        // Its timers would keep the process alive.
-        observer.finish?.().catch(() => {});
+        this.#detach(name, error);
+        // What it began would keep the process alive.
+        Promise.resolve()
+          .then(() => observer.finish?.())
+          .catch(() => {});
       }
     }
   }
 
-  /** @param {string} name @param {Error} error */
-  #warnOf(name, error) {
-    this.warnings[name] = detachedWords(name, error);
+  /** @param {string} name @param {unknown} error */
+  #detach(name, error) {
+    this.detached[name] = detachedWords(name, error);
   }
 }
 
-/** @param {string} name @param {Error} error */
-function detachedWords(name, { message }) {
-  return `the observer ${name} ended during the load, its figures are incomplete: ${message}. This is a bug of stress`;
+/** @param {string} name @param {unknown} error */
+function detachedWords(name, error) {
+  const { message } = /** @type {Error} */ (error);
+  return `the observer ${name} ended during the run, which has no figures of it: ${message}. This is a bug of stress`;
 }
 
-/** The observers of a run. One that throws hears nothing more. */
+/** The observers of a run. One that throws, here or in a thread, is detached: the run file has a reason in place of its members. */
 export class RunObservers {
   /** @type {Map<string, RunObserver>} */
   #all = new Map();
+  /** Why, by name. @type {Record<string, string>} */
+  #detached = {};
   /** @type {(kind: string, words: string) => void} */
   #warnOf = () => {};
 
@@ -132,9 +148,9 @@ export class RunObservers {
     this.#tell((observer) => observer.block?.(block));
   };
 
-  /** From a thread. @param {string} name @param {unknown} message */
-  message = (name, message) => {
-    this.#all.get(name)?.message?.(message);
+  /** From a thread. @param {string} to name @param {unknown} message */
+  message = (to, message) => {
+    this.#tell((observer, name) => name === to && observer.message?.(message));
   };
 
   /** @param {OperationIdentity} operation @param {TransactionStatus} status as the audit finds it */
@@ -155,38 +171,62 @@ export class RunObservers {
   /** Their members of the row of the interval that has ended. @returns {Partial<IntervalRow>} */
   row() {
     const row = {};
-    this.#tell((observer) => void Object.assign(row, observer.row?.()));
+    this.#tell((observer) => Object.assign(row, observer.row?.()));
     return row;
-  }
-
-  /** @param {(observer: RunObserver) => void} action */
-  #tell(action) {
-    for (const [name, observer] of this.#all) {
-      try {
-        action(observer);
-      } catch (error) {
-        this.#all.delete(name);
-        this.#warnOf(name, detachedWords(name, /** @type {Error} */ (error)));
-      }
-    }
   }
 
   /** The load is over, the audit follows. @param {Record<string, unknown>} facts of the threads */
   async drained(facts) {
-    for (const [name, observer] of this.#all) await observer.drained?.(facts[name]);
+    await this.#tellAll((observer, name) => observer.drained?.(facts[name]));
   }
 
   /** After the audit. @param {RunEnd} ended */
   async finish(ended) {
-    for (const observer of this.#all.values()) await observer.finish?.(ended);
+    await this.#tellAll((observer) => observer.finish?.(ended));
   }
 
   /** For the run file. @param {Record<string, unknown>} facts @returns {{members: Partial<RunFile>, unmeasured: Record<string, string>}} */
   describe(facts) {
-    const parts = [...this.#all].map(([name, observer]) => observer.describe(facts[name]));
-    return {
-      members: Object.assign({}, ...parts.map(({ members }) => members)),
-      unmeasured: Object.assign({}, ...parts.map(({ unmeasured }) => unmeasured)),
-    };
+    const members = {};
+    /** @type {Record<string, string>} */
+    const unmeasured = {};
+    const inThreads = /** @type {Record<string, string>} */ (facts.detached ?? {});
+    this.#tell((observer, name) => {
+      if (name in inThreads) return;
+      const own = observer.describe(facts[name]);
+      Object.assign(members, own.members);
+      Object.assign(unmeasured, own.unmeasured);
+    });
+    for (const [name, words] of Object.entries({ ...inThreads, ...this.#detached })) unmeasured[`/${name}`] = words;
+    return { members, unmeasured };
+  }
+
+  /** @param {(observer: RunObserver, name: string) => void} action */
+  #tell(action) {
+    for (const [name, observer] of this.#all) {
+      try {
+        action(observer, name);
+      } catch (error) {
+        this.#detach(name, error);
+      }
+    }
+  }
+
+  /** @param {(observer: RunObserver, name: string) => Promise<void> | void} action */
+  async #tellAll(action) {
+    for (const [name, observer] of [...this.#all]) {
+      try {
+        await action(observer, name);
+      } catch (error) {
+        this.#detach(name, error);
+      }
+    }
+  }
+
+  /** @param {string} name @param {unknown} error */
+  #detach(name, error) {
+    this.#all.delete(name);
+    this.#detached[name] = detachedWords(name, error);
+    this.#warnOf(name, this.#detached[name]);
   }
 }

@@ -157,8 +157,9 @@ class Reached {
    */
   decide(key, status, hashes, live) {
     const reached = this.#open.get(key) ?? this.#verified.get(key) ?? live ?? this.doubts.get(key)?.reached ?? 0;
-    if (status !== 'pending' && this.#open.delete(key)) this.add(key, reached, true);
-    if (reached === 0 || status === 'included' || status === 'reverted') return;
+    const isInBlock = status === 'included' || status === 'reverted';
+    if (status !== 'pending' && this.#open.delete(key) && isInBlock) this.add(key, reached, true);
+    if (reached === 0 || isInBlock) return;
     const { lostAfter = null } = this.doubts.get(key) ?? {};
     if (this.doubts.size >= MOST_DOUBTS && !this.doubts.has(key)) return void (this.unchecked += 1);
     this.doubts.set(key, {

@@ -18,9 +18,10 @@ export const LEVEL = {
   },
 };
 
-/** The facts of the threads, by observer. */
+/** The facts of the threads, by observer; detached: why one has none. */
 export const FACTS = {
   members: {
+    detached: { members: {} },
     ladder: {
       members: {
         levels: { each: LEVEL, tag: 'rung' },
@@ -82,7 +83,7 @@ export const OBSERVED_FIGURES = Object.freeze([
     words:
       'operations due in the window that are not in the chain at the end, although the node had promised it (--ladder)',
     pointer: '/ladder/broken',
-    why: ({ ladder }) => (ladder === undefined ? '--ladder was not given' : undefined),
+    why: ({ ladder, unmeasured }) => ((ladder ?? unmeasured['/ladder']) ? undefined : '--ladder was not given'),
     read: (run) => brokenBounds(run).us,
     bounds: brokenBounds,
     option: 'ladder',

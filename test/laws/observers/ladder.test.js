@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { toHex } from '../../../src/chain/answers.js';
-import { Observers } from '../../../src/observers/index.js';
+import { Observers, RunObservers } from '../../../src/observers/index.js';
 import { Ladder, RunLadder, chooseLevels } from '../../../src/observers/ladder.js';
 import { RpcError, TransportError } from '../../../src/errors.js';
 import { Distribution } from '../../../src/stats/histogram.js';
 import { asJson, merge } from '../../../src/stats/merge.js';
 import { RUN } from '../../../src/stats/metrics.js';
 import { noReorgs } from '../../../src/stats/reorgs.js';
+import { parseThreshold } from '../../../src/stats/thresholds.js';
 import { createFakeClock } from '../../helpers/clock.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
-import { hash32, sampleOf } from '../../helpers/samples.js';
+import { hash32, runFileOf, sampleOf } from '../../helpers/samples.js';
 import { simulate } from '../core/simulation.js';
 
 /**
@@ -330,13 +331,39 @@ describe('an observer that throws', () => {
     observers.operation?.(sampleOf());
     assert.equal(calls, 1);
     assert.match(
-      observers.warnings.ladder,
-      /^the observer ladder ended during the load.*: no window. This is a bug of stress$/,
+      observers.detached.ladder,
+      /^the observer ladder ended during the run.*: no window. This is a bug of stress$/,
     );
     const asked = rpc.calls.length;
     await clock.advance(1000);
     assert.equal(rpc.calls.length, asked);
     assert.ok(asked > 1);
     assert.equal(new Observers().operation, null);
+  });
+
+  it('on the side of the run or in a thread: the run file has the reason in place of its figures', async () => {
+    const rpc = fakeRpc({ eth_getBlockByNumber: () => ({ number: '0x1', hash: hash32(1), transactions: [] }) });
+    const config = /** @type {any} */ ({ load: {}, network: { ladder: ['safe'], check: [] } });
+    const open = () =>
+      RunObservers.open(config, /** @type {any} */ ({ rpc, wallets: [], inclusion: 'blocks', ratePerSecond: null }));
+    /** @type {string[]} */
+    const warnings = [];
+    const warnOf = (/** @type {string} */ _kind, /** @type {string} */ words) => void warnings.push(words);
+    const observers = await open();
+    observers.begin({ warnOf, warnOnce: warnOf });
+    assert.ok('ladder' in observers.describe({}).members);
+    Object.assign(observers.get('ladder') ?? {}, {
+      drained: async () => {
+        throw new Error('no facts');
+      },
+    });
+    await observers.drained({});
+    assert.match(warnings.join(), /^the observer ladder ended .*: no facts. This is a bug of stress$/);
+    assert.deepEqual(observers.describe({}), { members: {}, unmeasured: { '/ladder': warnings[0] } });
+    const facts = { detached: { ladder: 'it threw' } };
+    assert.deepEqual((await open()).describe(facts), { members: {}, unmeasured: { '/ladder': 'it threw' } });
+    const { members, unmeasured } = (await open()).describe(facts);
+    const run = runFileOf({ observed: members, unmeasured, thresholds: [parseThreshold('broken=0')] });
+    assert.deepEqual([run.thresholds[0].passed, run.thresholds[0].why], [false, 'it threw']);
   });
 });
