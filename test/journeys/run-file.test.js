@@ -5,8 +5,9 @@ import { linkSync, lstatSync, readFileSync, readdirSync, statSync, symlinkSync, 
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { anvilFor, pending, startMinedChain } from '../helpers/anvil.js';
-import { readJson } from '../helpers/cli.js';
+import { exited, readJson } from '../helpers/cli.js';
 import { DEV_MNEMONIC } from '../helpers/dev-wallets.js';
 import { serveBetween } from '../helpers/endpoint.js';
 import { assertRunFile, runFileValidator, schemaErrors } from '../helpers/run-file.js';
@@ -244,4 +245,13 @@ describe('the run file', { concurrency: 3 }, () => {
     assert.ok(code === 0 || code === 73, stderr);
     assert.ok(lstatSync(device).isCharacterDevice());
   });
+});
+
+test('a run file of release 0.2 is valid, and is read', async (t) => {
+  const file = fileURLToPath(new URL('../fixtures/runs-0.2/closed-loop.json', import.meta.url));
+  assert.deepEqual(schemaErrors(readJson(file)), []);
+  const page = join(temporaryFolder(t), 'page.html');
+  const { stdout } = await exited(0, ['report', file, '--html', page]);
+  assert.match(stdout, /^ {2}audit +exact: 4 counters grew by 84 = 84 verified/m);
+  assert.match(readFileSync(page, 'utf8'), /concurrency-bound/);
 });
