@@ -436,9 +436,9 @@ export type Observer = {
   reorg?: (blockNumber: number, removed: readonly RemovedOperation[]) => void;
   /** of an operation that was not verified, or whose transaction the node has lost */
   status?: (operation: OperationIdentity, status: TransactionStatus) => void;
-  /** its facts since the last interval ended, plain data and distributions; false: the interval goes on */
+  /** the facts since the last interval ended: plain data and distributions; endsInterval: false: they will be asked for again */
   interval?: (endsInterval: boolean) => unknown;
-  /** after the drain; facts that it has only now are part of the next interval */
+  /** after the drain, or when it is detached: ends what it began; its last facts are part of the next interval */
   finish?: () => Promise<void>;
 };
 
@@ -472,10 +472,10 @@ export type OpenOptions = {
   inclusion: string | null;
   /** of the load; null: closed loop */
   ratePerSecond: number | null;
-  /** highest rate that can be scheduled */
-  highest: number;
-  /** operations that begin at once */
-  first: number;
+  /** the highest rate that can be scheduled */
+  highestPerSecond: number;
+  /** number of operations that start at once */
+  firstOperations: number;
   isMix: boolean;
   /** a thread beside the load; its module, its task, and what it posts */
   openThread: (module: URL, task: object, onMessage: (message: unknown) => void) => SideThread;

@@ -99,9 +99,8 @@ export type Output = {
    */
   finish?: (run: RunFile) => void | Promise<void>;
   /**
-   * closes ports and files, also after errors and a second time; never throws. Of an output without finish() it comes first
-   * and before the run file is made: it writes what is left, waits no longer than 5 s for it, and says what was dropped, and
-   * why not all could be written
+   * writes what is left for at most 5 s, and closes ports and files; never throws. It may be called twice, and after errors.
+   * Outputs without finish() are closed before the run file is made: the result says what was dropped, and why
    */
   close?: () => Promise<Closed | void>;
 } & Partial<Opening & LoadStreams & Showing & Keeping>;
@@ -130,8 +129,8 @@ export type Showing = {
 
 export type Keeping = {
   /**
-   * from just before begin() on, now and then, with what is known so far, in case that the run does not come to its end; a
-   * StressError if it cannot be kept
+   * the run file so far, once before begin() and then now and then: it is left if the process dies; throws a StressError if it
+   * cannot be written
    */
   checkpoint: (run: RunFile) => void | Promise<void>;
 };

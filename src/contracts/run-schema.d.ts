@@ -8,13 +8,13 @@ export type RunFile = {
   id: string;
   /** When the set-up began, time of day in UTC. */
   startedAt: string;
-  /** When the audit had ended, time of day in UTC; while the run goes on, up to when its figures reach. */
+  /** Time of day in UTC when the audit ended. In the file of a running run: the instant of its figures. */
   endedAt: string;
   /** Why the load ended: the first reason there was; set_up_failed: there was none, and the warning says why. running: the file was written while the run went on. */
   end: RunEnd;
   /** True of a file that does not have the whole run: it was written while the run went on (end is running), and nothing was written after it. */
   partial: boolean;
-  /** What the process ended with; null while the run goes on. */
+  /** The exit code of the process; null: the run has not ended. */
   exitCode: number | null;
   config: RunConfig;
   /** Which of the instances of a run this is; null where no index, no name of a run and no common start was given. */
@@ -120,7 +120,7 @@ export type RunFile = {
   consistency?: Consistency | null;
   /** Fees, in wei; what moves between wallets of the run is not spent, and value that transactions of a workload send away is not counted. */
   spending: Spending;
-  /** What limited the run, as far as its figures tell; null when no operation was due in the window, or while the run goes on. */
+  /** What limited the run; null: no operation was due in the window, or the run has not ended. */
   verdict: Verdict | null;
   /** Each --threshold in the order given, and whether it held. */
   thresholds: Array<ThresholdResult>;
@@ -594,7 +594,7 @@ export type GeneratorFacts = {
     health?: number;
     inclusion?: number;
     readback?: number;
-    /** To learn what became of operations that were not verified. */
+    /** Requests for the status of operations that were not verified. */
     resolve?: number;
     /** To see what is in the transaction pool. */
     probe?: number;
@@ -618,7 +618,7 @@ export type GeneratorFacts = {
   batches: BatchFacts;
   /** JSON-RPC batches of submissions, with --batch. */
   submissionBatches?: BatchFacts;
-  /** Samples that the disk was too slow for (--samples); null while the run goes on. */
+  /** Number of samples of --samples that were dropped because the disk was too slow; null: the run has not ended. */
   samplesDropped: number | null;
   /** Seed of random arrivals; null where they are not random. */
   arrivalSeed: number | null;
@@ -833,7 +833,7 @@ export type Merged = {
     threads: number;
     /** Operations of which it is not known how they ended; null where nothing is known. */
     inFlight: number | null;
-    /** Up to when its figures reach, by its own clock. */
+    /** The instant of its figures, by the clock of the instance. */
     lastKnownAt: string | null;
   }>;
 };

@@ -46,7 +46,7 @@ import { Load, NO_TRAFFIC } from './load.js';
 /**
  * @param {Config} config
  * @param {Pick<RunContext, 'stop'>} context
- * @param {OpenedParts} site
+ * @param {OpenedParts} opened
  * @param {Parts} prepared
  * @param {Outcome} outcome
  * @returns {RunFile}
@@ -54,11 +54,11 @@ import { Load, NO_TRAFFIC } from './load.js';
 export function describeRun(
   config,
   { stop },
-  site,
+  opened,
   prepared,
   { loaded, audited, decrease, observed, warnings, ...ended },
 ) {
-  const { times, endpoints: network, common } = site;
+  const { times, endpoints: network, common } = opened;
   const { ready, environment, valueWei, schedule } = prepared;
   const { report } = audited;
   const { stats, window, intervals, windowStartedAtMs, loadStartUs, throughput } = loaded;
@@ -141,14 +141,14 @@ function missingFacts({ environment, ready }) {
  * The environment of a run, for the run file.
  * @param {Config} config
  * @param {Pick<RunContext, 'version'>} context
- * @param {Pick<OpenedParts, 'endpoints' | 'isEmbedded'>} site
+ * @param {Pick<OpenedParts, 'endpoints' | 'isEmbedded'>} opened
  * @param {Described} ready
  * @param {Array<{display: string, clientVersion: string | null}>} [endpoints] several endpoints only
  * @param {Record<string, unknown>} [facts] of the workload
  * @returns {RunEnvironment}
  */
-export function describeEnvironment(config, { version }, site, ready, endpoints = [], facts = {}) {
-  const { rpc, sending } = site.endpoints;
+export function describeEnvironment(config, { version }, opened, ready, endpoints = [], facts = {}) {
+  const { rpc, sending } = opened.endpoints;
   const { chain, sender, inclusion } = ready;
   return {
     commandLine: config.outputs.commandLine,
@@ -161,7 +161,7 @@ export function describeEnvironment(config, { version }, site, ready, endpoints 
     endpoint: endpoints[0]?.display ?? rpc.display,
     ...(sending ? { sendEndpoint: sending.display } : {}),
     endpoints,
-    embeddedChain: site.isEmbedded,
+    embeddedChain: opened.isEmbedded,
     clientVersion: chain.clientVersion ?? null,
     roundTripMs: chain.roundTripMs ?? null,
     chainId: chain.chainId ?? null,
@@ -207,13 +207,13 @@ const NO_NETWORK = Object.freeze({
  * @returns {RunFile}
  */
 export function describeFailedSetUp(error, config, context, opened) {
-  const site = { ...opened, endpoints: opened.endpoints ?? NO_NETWORK };
+  const parts = { ...opened, endpoints: opened.endpoints ?? NO_NETWORK };
   const why = `the run ended before its load began: ${error.message}`;
   const ready = { chain: {}, sender: null, costs: new SetUpCosts(null), inclusion: null };
-  const environment = describeEnvironment(config, context, site, ready);
+  const environment = describeEnvironment(config, context, parts, ready);
   const prepared = { ready, environment, valueWei: 0n, schedule: null };
   const loaded = Load.none({ clock: context.clock, timeOfDayMs: opened.times.timeOfDayMs });
-  return describeRun(config, context, site, prepared, {
+  return describeRun(config, context, parts, prepared, {
     ...{ loaded, audited: { report: null, reason: why }, decrease: { why } },
     observed: { members: {}, unmeasured: {} },
     ...{ warnings: [error.message], untilUs: loaded.untilUs, end: 'set_up_failed', samplesDropped: 0 },

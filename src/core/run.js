@@ -243,12 +243,12 @@ async function listenersOf(config, { clock, stop }, { ready, isOpenLoop, ...load
     ...load,
     wallets: ready.wallets,
     inclusion: ready.inclusion?.name ?? null,
-    highest: HIGHEST_RATE,
-    first: config.load.threads * config.load.inFlight,
+    highestPerSecond: HIGHEST_RATE,
+    firstOperations: config.load.threads * config.load.inFlight,
     isMix: config.workload.mix.length > 1,
     unlessStopped: (action) => abandonable(stop, action),
   });
-  const gas = /** @type {{rate: GasRate | null} | null} */ (observers.get('gas'))?.rate ?? null;
+  const gas = /** @type {{rate: GasRate | null} | null} */ (observers.all.get('gas') ?? null)?.rate ?? null;
   const warmUp = warmUpOf(config, { clock, isOpenLoop, hasBlocks: ready.inclusion !== null, gas });
   const throughput = new Throughput(new IntervalLog());
   const onBlock = (/** @type {SeenBlock} */ block) => {

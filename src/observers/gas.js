@@ -39,16 +39,16 @@ export class GasRate {
    * @param {number} perSecond operations, estimated
    * @param {Pick<Rpc, 'call'>} rpc
    * @param {readonly {address: string}[]} wallets
-   * @param {{first: number, isMix: boolean, highest: number}} load first: operations that are not measured: the first one
-   *   of a wallet often costs more, because it fills storage; highest: operations per second
+   * @param {{firstOperations: number, isMix: boolean, highestPerSecond: number}} load firstOperations: operations that are not measured: the first one
+   *   of a wallet often costs more, because it fills storage
    */
-  constructor(gasPerSecond, perSecond, rpc, wallets, { first, isMix, highest }) {
+  constructor(gasPerSecond, perSecond, rpc, wallets, { firstOperations, isMix, highestPerSecond }) {
     this.facts = { gasPerSecond, gasPerOperation: null, perSecond };
     this.#rpc = rpc;
     this.#wallets = wallets;
-    this.#first = first;
-    this.#highest = highest;
-    this.#wanted = isMix ? OPERATIONS : Math.min(first, OPERATIONS);
+    this.#first = firstOperations;
+    this.#highest = highestPerSecond;
+    this.#wanted = isMix ? OPERATIONS : Math.min(firstOperations, OPERATIONS);
   }
 
   /** @param {{number: number, ours: number}} block of the warm-up */

@@ -18,53 +18,92 @@ import { ladder } from './ladder.js';
 /** @type {Readonly<Record<string, ObserverRow>>} */
 const OBSERVERS = Object.freeze({ ladder, consistency, gas });
 
-/** The observers of one thread. One that throws is detached: it hears nothing more, and its facts do not count. */
-export class Observers {
-  /** @type {Map<string, Observer>} */
-  #all = new Map();
+/**
+ * Calls its observers one after the other. One that throws is detached: it hears nothing more, and the run file has a reason
+ * in place of its members.
+ * @template {Observer | RunObserver} T
+ */
+class Listeners {
+  /** @type {Map<string, T>} */
+  all = new Map();
   /** Why, by name. @type {Record<string, string>} */
   detached = {};
+
+  /** @param {(observer: T, name: string) => void} action */
+  tell(action) {
+    for (const [name, observer] of this.all) {
+      try {
+        action(observer, name);
+      } catch (error) {
+        this.detach(name, error);
+      }
+    }
+  }
+
+  /** @param {(observer: T, name: string) => Promise<void> | void} action */
+  async tellAll(action) {
+    for (const [name, observer] of [...this.all]) {
+      try {
+        await action(observer, name);
+      } catch (error) {
+        this.detach(name, error);
+      }
+    }
+  }
+
+  /** @param {string} name @param {unknown} error */
+  detach(name, error) {
+    this.all.delete(name);
+    const { message } = /** @type {Error} */ (error);
+    this.detached[name] =
+      `the observer ${name} ended during the run, which has no figures of it: ${message}. This is a bug of stress`;
+  }
+}
+
+/** The observers of one thread. @extends {Listeners<Observer>} */
+export class Observers extends Listeners {
   /** Null: nobody listens, so that an operation costs no call. @type {((sample: Sample) => void) | null} */
   operation = null;
 
   /** @param {Readonly<Record<string, unknown>>} [plans] by name @param {(name: string) => ObserverTools} [toolsOf] */
   constructor(plans = {}, toolsOf) {
+    super();
     for (const [name, plan] of Object.entries(plans)) {
       try {
         const observer = toolsOf && OBSERVERS[name].observe?.(plan, toolsOf(name));
-        if (observer !== undefined) this.#all.set(name, observer);
+        if (observer !== undefined) this.all.set(name, observer);
       } catch (error) {
-        this.#detach(name, error);
+        this.detach(name, error);
       }
     }
-    if ([...this.#all.values()].some(({ operation }) => operation !== undefined))
-      this.operation = (sample) => this.#tell((observer) => observer.operation?.(sample));
+    if ([...this.all.values()].some(({ operation }) => operation !== undefined))
+      this.operation = (sample) => this.tell((observer) => observer.operation?.(sample));
   }
 
   begin() {
-    this.#tell((observer) => observer.begin?.());
+    this.tell((observer) => observer.begin?.());
   }
 
   /** @param {SeenBlock} block */
   block(block) {
-    this.#tell((observer) => observer.block?.(block));
+    this.tell((observer) => observer.block?.(block));
   }
 
   /** @param {number} blockNumber @param {readonly RemovedOperation[]} removed */
   reorg(blockNumber, removed) {
-    this.#tell((observer) => observer.reorg?.(blockNumber, removed));
+    this.tell((observer) => observer.reorg?.(blockNumber, removed));
   }
 
   /** @param {OperationIdentity} operation @param {TransactionStatus} status */
   status(operation, status) {
-    this.#tell((observer) => observer.status?.(operation, status));
+    this.tell((observer) => observer.status?.(operation, status));
   }
 
   /** @param {boolean} endsInterval @returns {Record<string, unknown>} by name; `detached`: why some have none */
   facts(endsInterval) {
     /** @type {Record<string, unknown>} */
     const facts = {};
-    this.#tell((observer, name) => {
+    this.tell((observer, name) => {
       const own = observer.interval?.(endsInterval);
       if (own !== undefined) facts[name] = own;
     });
@@ -73,51 +112,23 @@ export class Observers {
   }
 
   /** After the drain. */
-  async finish() {
-    for (const [name, observer] of this.#all) {
-      try {
-        await observer.finish?.();
-      } catch (error) {
-        this.#all.delete(name);
-        this.#detach(name, error);
-      }
-    }
+  finish() {
+    return this.tellAll((observer) => observer.finish?.());
   }
 
-  /** @param {(observer: Observer, name: string) => void} action */
-  #tell(action) {
-    for (const [name, observer] of this.#all) {
-      try {
-        action(observer, name);
-      } catch (error) {
-        this.#all.delete(name);
-        this.#detach(name, error);
-        // What it began would keep the process alive.
-        Promise.resolve()
-          .then(() => observer.finish?.())
-          .catch(() => {});
-      }
-    }
-  }
-
-  /** @param {string} name @param {unknown} error */
-  #detach(name, error) {
-    this.detached[name] = detachedWords(name, error);
+  /** @override @param {string} name @param {unknown} error */
+  detach(name, error) {
+    const observer = this.all.get(name);
+    super.detach(name, error);
+    // What it began would keep the process alive.
+    Promise.resolve()
+      .then(() => observer?.finish?.())
+      .catch(() => {});
   }
 }
 
-/** @param {string} name @param {unknown} error */
-function detachedWords(name, error) {
-  const { message } = /** @type {Error} */ (error);
-  return `the observer ${name} ended during the run, which has no figures of it: ${message}. This is a bug of stress`;
-}
-
-/** The observers of a run. One that throws, here or in a thread, is detached: the run file has a reason in place of its members. */
-export class RunObservers {
-  /** @type {Map<string, RunObserver>} */
-  #all = new Map();
-  /** Why, by name. @type {Record<string, string>} */
-  #detached = {};
+/** The observers of a run, in the main thread. @extends {Listeners<RunObserver>} */
+export class RunObservers extends Listeners {
   /** @type {(kind: string, words: string) => void} */
   #warnOf = () => {};
 
@@ -126,63 +137,58 @@ export class RunObservers {
     const observers = new RunObservers();
     for (const [name, row] of Object.entries(OBSERVERS)) {
       const observer = await row.open(config, options);
-      if (observer !== null) observers.#all.set(name, observer);
+      if (observer !== null) observers.all.set(name, observer);
     }
     return observers;
   }
 
   /** For the threads: plain data by name. */
   get plans() {
-    const own = [...this.#all].filter(([, { plan }]) => plan !== undefined);
+    const own = [...this.all].filter(([, { plan }]) => plan !== undefined);
     return Object.fromEntries(own.map(([name, { plan }]) => [name, plan]));
   }
 
   /** @param {Parameters<NonNullable<RunObserver['begin']>>[0]} watch */
   begin(watch) {
     this.#warnOf = watch.warnOf;
-    this.#tell((observer) => observer.begin?.(watch));
+    this.tell((observer) => observer.begin?.(watch));
   }
 
   /** @param {SeenBlock} block */
   block = (block) => {
-    this.#tell((observer) => observer.block?.(block));
+    this.tell((observer) => observer.block?.(block));
   };
 
   /** From a thread. @param {string} to name @param {unknown} message */
   message = (to, message) => {
-    this.#tell((observer, name) => name === to && observer.message?.(message));
+    this.tell((observer, name) => name === to && observer.message?.(message));
   };
 
   /** @param {OperationIdentity} operation @param {TransactionStatus} status as the audit finds it */
   status = (operation, status) => {
-    this.#tell((observer) => observer.status?.(operation, status));
+    this.tell((observer) => observer.status?.(operation, status));
   };
 
   /** @param {Snapshot} snapshot */
   snapshot(snapshot) {
-    this.#tell((observer) => observer.snapshot?.(snapshot));
-  }
-
-  /** @param {string} name @returns {RunObserver | null} null: it does not observe this run */
-  get(name) {
-    return this.#all.get(name) ?? null;
+    this.tell((observer) => observer.snapshot?.(snapshot));
   }
 
   /** Their members of the row of the interval that has ended. @returns {Partial<IntervalRow>} */
   row() {
     const row = {};
-    this.#tell((observer) => Object.assign(row, observer.row?.()));
+    this.tell((observer) => Object.assign(row, observer.row?.()));
     return row;
   }
 
   /** The load is over, the audit follows. @param {Record<string, unknown>} facts of the threads */
-  async drained(facts) {
-    await this.#tellAll((observer, name) => observer.drained?.(facts[name]));
+  drained(facts) {
+    return this.tellAll((observer, name) => observer.drained?.(facts[name]));
   }
 
   /** After the audit. @param {RunEnd} ended */
-  async finish(ended) {
-    await this.#tellAll((observer) => observer.finish?.(ended));
+  finish(ended) {
+    return this.tellAll((observer) => observer.finish?.(ended));
   }
 
   /** For the run file. @param {Record<string, unknown>} facts @returns {{members: Partial<RunFile>, unmeasured: Record<string, string>}} */
@@ -191,42 +197,19 @@ export class RunObservers {
     /** @type {Record<string, string>} */
     const unmeasured = {};
     const inThreads = /** @type {Record<string, string>} */ (facts.detached ?? {});
-    this.#tell((observer, name) => {
+    this.tell((observer, name) => {
       if (name in inThreads) return;
       const own = observer.describe(facts[name]);
       Object.assign(members, own.members);
       Object.assign(unmeasured, own.unmeasured);
     });
-    for (const [name, words] of Object.entries({ ...inThreads, ...this.#detached })) unmeasured[`/${name}`] = words;
+    for (const [name, words] of Object.entries({ ...inThreads, ...this.detached })) unmeasured[`/${name}`] = words;
     return { members, unmeasured };
   }
 
-  /** @param {(observer: RunObserver, name: string) => void} action */
-  #tell(action) {
-    for (const [name, observer] of this.#all) {
-      try {
-        action(observer, name);
-      } catch (error) {
-        this.#detach(name, error);
-      }
-    }
-  }
-
-  /** @param {(observer: RunObserver, name: string) => Promise<void> | void} action */
-  async #tellAll(action) {
-    for (const [name, observer] of [...this.#all]) {
-      try {
-        await action(observer, name);
-      } catch (error) {
-        this.#detach(name, error);
-      }
-    }
-  }
-
-  /** @param {string} name @param {unknown} error */
-  #detach(name, error) {
-    this.#all.delete(name);
-    this.#detached[name] = detachedWords(name, error);
-    this.#warnOf(name, this.#detached[name]);
+  /** @override @param {string} name @param {unknown} error */
+  detach(name, error) {
+    super.detach(name, error);
+    this.#warnOf(name, this.detached[name]);
   }
 }

@@ -25,7 +25,7 @@ function gasRate(gasUsed, { first = 10, isMix = false } = {}) {
     };
     return [...gasUsed.map((gas) => receiptOf(WALLET.toLowerCase(), gas)), receiptOf(addressOf(0xbb), 0xffffff)];
   };
-  const load = { first, isMix, highest: 1_000_000 };
+  const load = { firstOperations: first, isMix, highestPerSecond: 1_000_000 };
   return { gas: new GasRate(3_000_000, 10, { call }, [{ address: WALLET }], load), asked };
 }
 

@@ -352,7 +352,7 @@ describe('an observer that throws', () => {
     const observers = await open();
     observers.begin({ warnOf, warnOnce: warnOf });
     assert.ok('ladder' in observers.describe({}).members);
-    Object.assign(observers.get('ladder') ?? {}, {
+    Object.assign(observers.all.get('ladder') ?? {}, {
       drained: async () => {
         throw new Error('no facts');
       },
