@@ -10,6 +10,9 @@ import { MAX_IN_FLIGHT } from './rpc.js';
  * @import { Asked, BlockWithHashes, BlockWithTransactions, ChainLog, ChainReceipt, ChainTransaction, Header, Purpose, Question, Rpc } from '../contracts/chain.d.ts'
  */
 
+/** 0x and 32 bytes. */
+const HASH_LENGTH = 66;
+
 const NEEDED = 'needed';
 const FIGURE = 'figure';
 
@@ -29,7 +32,10 @@ const BIG = {
   words: NUMBER.words,
   read: (value) => {
     if (Number.isSafeInteger(value) && value >= 0) return BigInt(value);
-    return isHex(value) ? BigInt(value) : undefined;
+    const number = isHex(value) ? Number(value) : NaN;
+    if (Number.isNaN(number)) return undefined;
+    // Most are small, and a small number is read in a third of the time.
+    return BigInt(Number.isSafeInteger(number) ? number : value);
   },
 };
 
@@ -132,14 +138,20 @@ function invalid({ display, secrets, method }, field, found, words) {
   return new ProtocolError(`${display}: ${method}: ${field} is ${is}; ${words} is expected`);
 }
 
-/** @param {unknown} value @returns {value is string} */
+/** Number() tells whether the digits are hexadecimal, but for white space. @param {unknown} value @returns {value is string} */
 function isHex(value) {
-  return typeof value === 'string' && /^0x[0-9a-f]{1,64}$/i.test(value);
+  return (
+    typeof value === 'string' && value.length <= HASH_LENGTH && value.startsWith('0x') && value.trimEnd() === value
+  );
 }
 
-/** @param {unknown} value @returns {value is string} */
+/**
+ * By its length: each operation has three, and a pattern of 64 digits takes 0.4 us.
+ * @param {unknown} value
+ * @returns {value is string}
+ */
 export function isHash(value) {
-  return typeof value === 'string' && /^0x[0-9a-f]{64}$/i.test(value);
+  return typeof value === 'string' && value.length === HASH_LENGTH && value.startsWith('0x');
 }
 
 /** For what is compared as the node printed it. @param {unknown} value @returns {number} */
@@ -235,7 +247,7 @@ export const CHAIN_ID = Object.freeze({
   method: 'eth_chainId',
   params: [],
   read: (answer, from) => {
-    if (isHex(answer) && NUMBER.read(answer) === undefined)
+    if (typeof BIG.read(answer) === 'bigint' && NUMBER.read(answer) === undefined)
       throw invalid(from, 'the chain id', answer, 'one below 2^53');
     return number(answer, from);
   },
