@@ -1,49 +1,47 @@
-/** Each step of action.yml, as a runner of GitHub Actions runs it: bash, inputs as environment, outputs in files. */
+/** action.yml, without its installation: test/e2e/recipes.test.js has that. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { load } from 'js-yaml';
-import { readJson } from '../helpers/cli.js';
-import { temporaryFolder } from '../helpers/temporary.js';
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const ACTION = /** @type {any} */ (load(readFileSync(join(ROOT, 'action.yml'), 'utf8')));
+import { ROOT, readJson } from '../helpers/cli.js';
+import { ACTION, Job } from '../helpers/workflow.js';
 
 /** Runs the last step. @param {import('node:test').TestContext} t @param {Record<string, string>} given inputs */
-function runAction(t, given) {
-  const folder = temporaryFolder(t);
-  const files = { GITHUB_OUTPUT: join(folder, 'output'), GITHUB_STEP_SUMMARY: join(folder, 'summary') };
-  for (const file of Object.values(files)) writeFileSync(file, '');
-  const step = ACTION.runs.steps.at(-1);
-  const expand = (/** @type {string} */ text) =>
-    text
-      .replaceAll('${{ github.action_path }}', ROOT)
-      .replaceAll(/\$\{\{ inputs\.([\w-]+) \}\}/g, (_, name) => given[name] ?? ACTION.inputs[name].default);
-  const env = Object.fromEntries(Object.entries(step.env).map(([name, text]) => [name, expand(String(text))]));
-  const script = join(folder, 'step.sh');
-  writeFileSync(script, step.run);
-  // The shell of `shell: bash`.
-  const { status, stdout, stderr } = spawnSync('bash', ['--noprofile', '--norc', '-eo', 'pipefail', script], {
-    env: { ...process.env, ...env, ...files, RUNNER_TEMP: folder },
-    encoding: 'utf8',
-  });
-  const lines = readFileSync(files.GITHUB_OUTPUT, 'utf8').trim().split('\n');
-  const outputs = Object.fromEntries(lines.map((line) => line.split(/=(.*)/s).slice(0, 2)));
-  return { status, stdout, stderr, outputs, summary: readFileSync(files.GITHUB_STEP_SUMMARY, 'utf8') };
+async function runAction(t, given) {
+  const job = new Job(t);
+  const outputs = await job.runAction(given, ACTION.runs.steps.slice(-1), { path: ROOT });
+  return { job, outputs };
 }
 
-test('action.yml: a run with thresholds, of which one fails', (t) => {
-  const given = { options: "-t 3 -d 2s --set 'note=a b'", thresholds: 'tps>0\ntps<0.1\n' };
-  assert.equal(runAction(t, given).status, 64, 'quotes as in a shell: the counter has no settings');
-  const { status, stderr, outputs, summary } = runAction(t, { ...given, options: '-t 3 -d 2s' });
-  assert.equal(status, 99, stderr);
+test('action.yml: a run with thresholds, of which one fails', async (t) => {
+  const given = { options: '-t 3\n-d 2s', thresholds: 'tps>0\ntps<0.1\n' };
+  const { job, outputs } = await runAction(t, given);
+  assert.match(job.output, /^stress: exit code 99|tps<0\.1/m);
+  assert.ok(job.hasFailed);
   assert.equal(outputs.verdict, 'stress failed (exit code 99): tps<0.1');
-  assert.match(summary, /^\*\*stress failed[^]*\| tps>0 \| passed \| [^]*\| tps\\<0\.1 \| FAILED \| /);
-  assert.equal(readFileSync(outputs.markdown, 'utf8'), summary);
-  assert.equal(readJson(outputs['run-file']).audit.exact, true);
-  assert.match(readFileSync(outputs.page, 'utf8'), /<title>/);
-  assert.deepEqual(Object.keys(outputs).sort(), Object.keys(ACTION.outputs).sort());
+  assert.match(job.summary, /^\*\*stress failed[^]*\| tps>0 \| passed \| [^]*\| tps\\<0\.1 \| FAILED \| /);
+  assert.equal(readFileSync(outputs.markdown, 'utf8'), job.summary);
+  const run = readJson(outputs['run-file']);
+  assert.equal(run.audit.exact, true);
+  assert.equal(Number(outputs.tps), run.rates.verifiedPerSecond);
+  assert.match(readFileSync(outputs.html, 'utf8'), /<title>/);
+  assert.match(
+    readFileSync(outputs.junit, 'utf8'),
+    /<testcase classname="stress.thresholds" name="tps&#62;0" time="0"\/>/,
+  );
+});
+
+test('action.yml: a run that cannot start', async (t) => {
+  const { job, outputs } = await runAction(t, { endpoint: 'http://127.0.0.1:9', options: '-t 3 -d 2s' });
+  assert.ok(job.hasFailed);
+  assert.equal(outputs.tps, '');
+  assert.match(outputs.verdict, /^stress failed \(exit code 69\)/);
+  assert.match(readFileSync(outputs.junit, 'utf8'), /connection refused/);
+});
+
+test('action.yml: options with quotes, as in a shell', async (t) => {
+  const words = await runAction(t, { options: "-t 3 -d 2s --set 'note=a b'" });
+  assert.match(words.job.output, /exit code 64|note/, 'the counter has no settings');
+  const open = await runAction(t, { options: "-t 3 -d 2s --set 'note" });
+  assert.ok(open.job.hasFailed);
+  assert.match(open.job.output, /quote/);
 });
