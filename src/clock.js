@@ -27,6 +27,21 @@ export function createClock() {
   };
 }
 
+/**
+ * What the work gives, or what `late` gives if the time is over first. The work is not stopped.
+ * @template T, L
+ * @param {Pick<Clock, 'after'>} clock
+ * @param {number} ms
+ * @param {Promise<T>} work
+ * @param {() => L} late may throw
+ * @returns {Promise<T | L>}
+ */
+export function within(clock, ms, work, late) {
+  let cancel = () => {};
+  const over = new Promise((resolve) => (cancel = clock.after(() => resolve(null), ms))).then(late);
+  return Promise.race([work, over]).finally(cancel);
+}
+
 /** Both clocks are read together, again if the thread was interrupted in between. */
 function monotonicOriginUs() {
   for (let tries = 0; ; tries += 1) {

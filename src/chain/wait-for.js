@@ -1,3 +1,4 @@
+import { within } from '../clock.js';
 import { RpcError, TransportError } from '../errors.js';
 import { CHAIN_ID, HEAD, ask } from './answers.js';
 import { faultOf, isDownError } from './endpoint-health.js';
@@ -55,16 +56,14 @@ export async function waitForEndpoints(config, { urls, endpoints, clock, signal,
   );
   const over = new AbortController();
   const wait = { clock, notice, signal: AbortSignal.any([signal, over.signal]) };
-  let cancelLimit = () => {};
-  const late = new Promise((_, reject) => {
-    const words = () => missing(all).map((one) => lateWords(one, limit));
-    cancelLimit = clock.after(() => reject(new TransportError(words().join('; '), 'timeout')), waitForMs);
-  });
+  const late = () => {
+    const words = missing(all).map((one) => lateWords(one, limit));
+    throw new TransportError(words.join('; '), 'timeout');
+  };
   try {
-    await Promise.race([late, Promise.all(all.map((one) => untilAnswer(one, config, wait)))]);
+    await within(clock, waitForMs, Promise.all(all.map((one) => untilAnswer(one, config, wait))), late);
   } finally {
     cancelNotice();
-    cancelLimit();
     over.abort();
   }
   const blockUntilUs = Math.min(untilUs, clock.nowUs() + BLOCK_MS * 1000);

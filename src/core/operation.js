@@ -2,6 +2,7 @@ import { Failed, pause, submit } from './submit.js';
 import { ask, gather, headerAt, receiptOf } from '../chain/answers.js';
 import { classOf, failureCodeOf, isBusy } from '../chain/refusals.js';
 import { backOffMs, isLimit } from '../chain/retries.js';
+import { within } from '../clock.js';
 import { ProtocolError, RpcError, StressError, TransportError } from '../errors.js';
 import { hasUnseenBefore, othersAsOf } from './nonces.js';
 import { transactionStatusOf } from './transaction-status.js';
@@ -400,8 +401,7 @@ async function timeOut({ rpc, clock, startBlock }, operation) {
       (decided) => decided.status,
       () => 'pending',
     );
-    const soon = clock.sleep(LOST_CHECK_MS).then(() => 'pending');
-    isLost = (await Promise.race([status, soon])) === 'never_sent';
+    isLost = (await within(clock, LOST_CHECK_MS, status, () => 'pending')) === 'never_sent';
   }
   if (isLost) operation.end('failed', 'lost', clock.nowUs());
   else operation.end('timed_out', null, clock.nowUs());

@@ -1,3 +1,4 @@
+import { within } from '../clock.js';
 import { EXIT, StressError } from '../errors.js';
 import { probes } from '../probes/index.js';
 import { socketWarnings } from '../stats/figures.js';
@@ -196,17 +197,9 @@ export class Watch {
 
   /** @param {Probe} probe */
   async #inTime(probe) {
-    const over = new AbortController();
-    const late = this.#clock.sleep(PROBE_TIMEOUT_MS, over.signal).then(() => {
+    return within(this.#clock, PROBE_TIMEOUT_MS, Promise.resolve(probe.sample()), () => {
       throw new Error(`no answer within ${PROBE_TIMEOUT_MS / 1000} s`);
     });
-    // The sleep is aborted when it is no longer needed.
-    late.catch(() => {});
-    try {
-      return await Promise.race([Promise.resolve(probe.sample()), late]);
-    } finally {
-      over.abort();
-    }
   }
 
   /** Warns once per kind. @param {string} kind @param {string} words */

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { displayUrl } from '../chain/rpc.js';
+import { within } from '../clock.js';
 
 /**
  * Threads beside the load that ask the endpoints over connections of their own: for checks that would cost the load
@@ -57,10 +58,8 @@ export class SideThread {
    */
   async finish(message, timeoutMs) {
     this.post(message);
-    const over = new AbortController();
-    const late = this.#clock.sleep(timeoutMs, over.signal).then(() => ({ why: 'its thread did not answer in time' }));
-    const result = await Promise.race([this.result, late]);
-    over.abort();
+    const why = 'its thread did not answer in time';
+    const result = await within(this.#clock, timeoutMs, this.result, () => ({ why }));
     await this.close();
     return result;
   }

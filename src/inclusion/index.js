@@ -1,5 +1,6 @@
 import { isBusy } from '../chain/refusals.js';
 import { retry } from '../chain/retries.js';
+import { within } from '../clock.js';
 import { RpcError, StressError, UnavailableError } from '../errors.js';
 import { numbered } from '../text.js';
 import { ChainFollower } from './follow.js';
@@ -91,13 +92,11 @@ export async function chooseInclusion(requested, rpcs, options) {
 
 /** @param {string} name @param {Rpc} rpc @param {{clock: Clock, signal: AbortSignal}} options */
 async function lackOf(name, rpc, { clock, signal }) {
-  const over = new AbortController();
-  const late = clock.sleep(PROBE_MS, over.signal).then(() => `no answer within ${PROBE_MS / 1000} s`);
   const answer = retry(() => detectors[name].lackOf(rpc), { clock, signal, forMs: PROBE_MS }).catch((error) => {
     if (!(error instanceof StressError)) throw error;
     return error.message;
   });
-  return Promise.race([answer, late]).finally(() => over.abort());
+  return within(clock, PROBE_MS, answer, () => `no answer within ${PROBE_MS / 1000} s`);
 }
 
 /**

@@ -1,5 +1,6 @@
 import { PENDING_BLOCK, ask, gather, headerAt, nullIfAbsent, receiptOf } from '../chain/answers.js';
 import { isBusy } from '../chain/refusals.js';
+import { within } from '../clock.js';
 import { RpcError, StressError } from '../errors.js';
 import { Distribution } from '../stats/histogram.js';
 import { merge, zero } from '../stats/merge.js';
@@ -310,8 +311,7 @@ export class Ladder {
   async finish() {
     const { clock } = this.#tools;
     this.#stopping.abort();
-    const over = new AbortController();
-    await Promise.race([this.#readLast(), clock.sleep(LAST_READ_MS, over.signal)]).finally(() => over.abort());
+    await within(clock, LAST_READ_MS, this.#readLast(), () => {});
     const atUs = clock.nowUs();
     for (const tag of this.#tags) this.#recordAll(tag, tag.goBack(0), { atUs, isReached: false });
     this.#kept = this.#reached.toState();
