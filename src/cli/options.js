@@ -193,7 +193,7 @@ const TABLE = {
     { name: 'threads', usual: true, synonyms: ['wallets', 'concurrency', 'users', 'vus', 'accounts'], alias: 't', isAxis: true, argument: 'N', integer: [1, 100_000], commands: ALL,
       mayDiffer: 'instances', neededBy: ALL.filter((command) => command !== 'find'),
       search: { noun: 'number of wallets', behind: '', short: ' threads' },
-      help: 'number of wallets, each with one contract and one increment in flight, or of users of plain calls; stress find begins with 100 and raises them' },
+      help: 'number of wallets, each with its own contract and one operation in flight; with plain calls, number of users; stress find starts with 100 and adds more' },
     { name: 'workers', isAxis: true, argument: 'N|auto', choices: ['auto'], integer: [1, 256], fallback: '1', commands: LOAD,
       mayDiffer: 'instances',
       help: 'number of threads that share the wallets; auto: one for every two cores' },

@@ -300,7 +300,7 @@ export function commonVerdict(verdicts) {
   const evidence = verdicts.find((one) => one?.name === most)?.evidence;
   return {
     name: most,
-    evidence: `so say ${timesOf(most)} of ${verdicts.length} instances of themselves${others.join('')}${without}; the first of them: ${evidence}`,
+    evidence: `reported by ${timesOf(most)} of ${verdicts.length} instances${others.join('')}${without}; the first: ${evidence}`,
   };
 }
 

@@ -41,7 +41,7 @@ const ROWS = Object.freeze([
       f.empty > 0 && (f.empty >= 0.25 * f.wallets || f.run.end === 'no_wallets' || f.run.counts.verified === 0),
     evidence: (f) =>
       `${whole(f.empty)} of ${whole(f.wallets)} wallets had too little left for a transaction (insufficient_funds ${whole(f.run.failures.insufficient_funds)})`,
-    advice: () => '--fund-amount sets what each must have',
+    advice: () => 'raise --fund-amount',
   },
   {
     name: 'port-bound',
@@ -53,7 +53,7 @@ const ROWS = Object.freeze([
     name: 'endpoint-limited',
     when: (f) => f.limitAnswers > 0 && f.limitedShare >= 0.25,
     evidence: (f) =>
-      `${percent(f.limitedShare)} of ${isPlain(f.run) ? 'the time of all users' : 'the latency'} is waiting because the endpoint asked for less: ${whole(f.limitAnswers)} answers were rate limits (429, Retry-After, or an error that says so)`,
+      `${percent(f.limitedShare)} of ${isPlain(f.run) ? 'the time of all users' : 'the latency'} is waiting after ${whole(f.limitAnswers)} rate limits of the endpoint (HTTP 429, Retry-After, or an error that says so)`,
   },
   // All that was asked for was done: generator, wallets and node can do at least that, however busy they were.
   {
@@ -61,7 +61,7 @@ const ROWS = Object.freeze([
     when: (f) => f.isHeld && f.pausedShare <= PAUSED,
     evidence: (f) =>
       `${digits(f.achieved)} of ${digits(f.asked ?? 0)} per second were achieved, ${whole(f.run.window.counts.dropped)} dropped`,
-    advice: () => 'a higher rate would tell what the node can do',
+    advice: () => 'try a higher rate to find the limit of the node',
   },
   // Transactions were left over: more wallets or a faster generator would only lengthen the queue.
   node(
@@ -74,18 +74,18 @@ const ROWS = Object.freeze([
     name: 'rate-bound',
     when: (f) => f.restShare > 0.5 && f.pausedShare <= PAUSED && !f.isSaturated,
     evidence: (f) => `users rested ${percent(f.restShare)} of the time (--think-time)`,
-    advice: () => 'more of them would tell what the node can do',
+    advice: () => 'try more users to find the limit of the node',
   },
   // The next block took each operation: no queue in the node, and what the generator waited was within the block.
   concurrency(
     (f) => !f.isEnough && isOneBlock(f),
     ({ p50Us, blockUs, fullness }) =>
-      `half of them took no more than ${tenths(p50Us / blockUs)} block intervals (${milliseconds(blockUs)})${fullness === null ? '' : `, ${percent(fullness)} of the gas limit was used`}`,
+      `${tenths(p50Us / blockUs)} block intervals of ${milliseconds(blockUs)}${fullness === null ? '' : `; blocks were ${percent(fullness)} full`}`,
   ),
   // A single operation waits for no other, and an event loop with time left is no limit.
   concurrency(
     (f) => f.slots === 1 && !f.isSaturated,
-    () => 'one at a time, none waits for another',
+    () => 'one operation at a time',
   ),
   // Answers wait in the kernel for a saturated loop: the rows below would take that for the node's time.
   generator(
@@ -112,7 +112,7 @@ const ROWS = Object.freeze([
   node(
     isIncludedLate,
     ({ inclusionUs, fastestUs, blockUs }) =>
-      `transactions that the node had taken waited ${tenths(inclusionUs / blockUs)} block intervals (${milliseconds(blockUs)}), and the fastest operation took ${tenths(fastestUs / blockUs)} in all`,
+      `transactions that the node had taken waited ${tenths(inclusionUs / blockUs)} block intervals (${milliseconds(blockUs)}), and the fastest operation took ${tenths(fastestUs / blockUs)}`,
   ),
   node(
     (f) => (f.cores ?? 0) >= BUSY_NODE && !isOneBlock(f),
@@ -122,31 +122,30 @@ const ROWS = Object.freeze([
   node(
     (f) => f.laterUs - f.waitUs >= 3 * f.firstUs + f.twoBlocksUs,
     (f) =>
-      `the first operations took from ${milliseconds(f.firstUs)} on, 99 % of the later ones ${milliseconds(f.laterUs)} or more: they wait for each other, ${seen(f).join(', ')}`,
+      `the first operations took ${milliseconds(f.firstUs)} or more, 99 % of the later ones ${milliseconds(f.laterUs)} or more: they wait for each other, ${seen(f).join(', ')}`,
   ),
   // There is no sign of a queue, and an operation takes as long as on an idle node.
   concurrency(
     (f) => f.p50Us <= 2 * f.roundTripUs,
-    (f) =>
-      `half of them took no more than ${milliseconds(f.p50Us)}, and an exchange without load took ${milliseconds(f.roundTripUs)}`,
+    (f) => `a request without load took ${milliseconds(f.roundTripUs)}`,
   ),
   concurrency(
     (f) => (f.cores ?? 1) <= 0.5 && f.p90Us <= 2 * f.fastestUs,
     (f) =>
-      `the node used ${percent(f.cores ?? 0)} of a core, and 90 % of them took no more than ${milliseconds(f.p90Us)}, the fastest ${milliseconds(f.fastestUs)}`,
+      `p90 ${milliseconds(f.p90Us)}, minimum ${milliseconds(f.fastestUs)}; the node used ${percent(f.cores ?? 0)} of a core`,
   ),
   // Operations found no idle wallet, and the node was about as fast as for the first one.
   concurrency(
     (f) => f.isDropping && f.p50Us - f.waitUs <= nearFastestUs(f),
     ({ run: { window }, fastestUs }) =>
-      `${whole(window.counts.dropped)} of ${whole(window.counts.scheduled)} operations were due while all were busy, and the fastest took ${milliseconds(fastestUs)}`,
+      `minimum ${milliseconds(fastestUs)}; ${whole(window.counts.dropped)} of ${whole(window.counts.scheduled)} operations were dropped because no wallet was idle`,
   ),
   {
     name: 'unknown',
     when: () => true,
     evidence: (f) => seen(f).join(', '),
     advice: ({ asked, cores, noun }) =>
-      `${cores === null ? 'the CPU time of the node (--node-pid) or ' : ''}${asked === null ? `a run with twice the ${noun} (-t)` : 'a run at a lower rate'} would tell more`,
+      `to find the limit, try ${asked === null ? `twice the ${noun} (-t)` : 'a lower rate'}${cores === null ? ', or give the process of the node (--node-pid)' : ''}`,
   },
 ]);
 
@@ -162,7 +161,7 @@ function node(when, words) {
 function generator(when, words) {
   // Late timers alone do not show the cause; the scheduler's figures do (Linux only).
   const noCpu = (/** @type {Facts} */ { waitedShare }) =>
-    waitedShare < NOTED ? '' : `: for ${percent(waitedShare)} of it other programs had the CPU`;
+    waitedShare < NOTED ? '' : `: it waited for a CPU ${percent(waitedShare)} of the time`;
   return { name: 'generator-bound', when, evidence: (f) => `${words(f)}${noCpu(f)}` };
 }
 
@@ -175,7 +174,7 @@ function concurrency(when, words) {
     name: 'concurrency-bound',
     when: (f) => isPossible(f) && isRoom(f) && when(f),
     evidence: (f) =>
-      `${counted(f.wallets, f.noun.slice(0, -1))} with ${whole(f.inFlight)} in flight each did ${digits(f.done)} per second, ${milliseconds(f.p50Us)} for the median operation: ${words(f)}`,
+      `${counted(f.wallets, f.noun.slice(0, -1))} with ${whole(f.inFlight)} in flight each did ${digits(f.done)} per second with a median latency of ${milliseconds(f.p50Us)}, ${words(f)}`,
     advice: moreAtOnce,
   };
 }
@@ -405,7 +404,7 @@ function moreAtOnce({ run, wallets, inFlight, slots, asked }) {
   const most = asked === null ? 2 * slots : Math.max(MARGIN * slots, inFlightNeeded(run) ?? 0);
   const perWallet = Math.ceil(most / wallets);
   const orInFlight = isPlain(run) || perWallet > 16 ? '' : ` or --in-flight ${perWallet}`;
-  return `-t ${Math.ceil(most / inFlight)}${orInFlight} would ask for ${asked === null ? 'more' : `${digits(asked)} per second`}`;
+  return `try -t ${Math.ceil(most / inFlight)}${orInFlight}${asked === null ? '' : ` for ${digits(asked)} per second`}`;
 }
 
 /** What was seen, in words. @param {Facts} facts @returns {string[]} */
@@ -418,11 +417,11 @@ function seen({ run, noun, asked, achieved, pausedShare, fullness, loop, utiliza
     failed + timedOut > RELEVANT * started && byCode(timedOut > 0 ? { ...failures, timed_out: timedOut } : failures),
     asked !== null && `${digits(achieved)} of ${digits(asked)} per second were achieved`,
     dropped > 0 && `${whole(dropped)} of ${whole(scheduled)} were dropped because all wallets were busy`,
-    fullness !== null && `${percent(fullness)} of the gas limit was used`,
-    utilization !== null && `${loop} busy ${percent(utilization)} of the time`,
+    fullness !== null && `blocks were ${percent(fullness)} full`,
+    utilization !== null && `${loop} was busy ${percent(utilization)} of the time`,
     cores !== null && `the node used ${percent(cores)} of a core`,
     pausedShare > RELEVANT &&
-      `${noun} were given a pause for ${percent(pausedShare)} of the time, because calls were not answered (${byCode(failures)})`,
+      `${noun} paused ${percent(pausedShare)} of the time after calls without an answer (${byCode(failures)})`,
   ];
   return words.filter((part) => typeof part === 'string');
 }

@@ -540,6 +540,6 @@ test('the merged verdict has the number of instances per verdict', () => {
   assert.deepEqual(commonVerdict([node, own, null, { ...node, evidence: 'another' }]), {
     name: 'node-bound',
     evidence:
-      'so say 2 of 4 instances of themselves, 1 generator-bound, 1 without a verdict; the first of them: the node',
+      'reported by 2 of 4 instances, 1 generator-bound, 1 without a verdict; the first: the node',
   });
 });
