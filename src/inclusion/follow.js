@@ -396,7 +396,7 @@ export class ChainFollower {
     else if (fork < this.#done) this.#rewind(fork);
     else if (this.#isOddForLong()) {
       this.#isParentless = true;
-      this.#note ??= `the parents in the blocks of ${this.#options.rpc.display} are not the hashes of the blocks before: that a block was replaced is found by its own hash`;
+      this.#note ??= `parent hashes in blocks of ${this.#options.rpc.display} do not match the preceding blocks: reorgs are detected by reading each block again`;
     }
   }
 

@@ -56,7 +56,7 @@ class Listeners {
     this.all.delete(name);
     const { message } = /** @type {Error} */ (error);
     this.detached[name] =
-      `the observer ${name} ended during the run, which has no figures of it: ${message}. This is a bug of stress`;
+      `the observer ${name} failed during the run and was detached; its figures are missing: ${message}. This is a bug of stress`;
   }
 }
 

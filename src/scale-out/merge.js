@@ -358,7 +358,7 @@ function warningsOf({ chosen, clocks, common: { shares }, total }) {
     return `the clock of ${nameOf(header)} is ${Math.round(Math.abs(offsetMs))} ms ${offsetMs > 0 ? 'ahead' : 'behind'}`;
   });
   if (wrong.length > 0)
-    warnings.push(`${listed(wrong, LISTED.clocks)}: by the blocks that all saw; its instants were corrected by that`);
+    warnings.push(`${listed(wrong, LISTED.clocks)}: measured by the blocks that all instances saw, and corrected`);
   const known = shares.filter((share) => share > 0);
   const without = headers.filter((_, i) => shares[i] === 0).map(({ name }) => name);
   if (total.window.durationMs === 0) warnings.push('the instances have no common window: there are no rates over it');
@@ -367,7 +367,7 @@ function warningsOf({ chosen, clocks, common: { shares }, total }) {
       warnings.push(
         `the common window is ${percent(minOf(known))} of the longest: figures by name and by endpoint in it are estimates`,
       );
-    if (without.length > 0) warnings.push(`without a window of their own: ${listed(without, LISTED.names)}`);
+    if (without.length > 0) warnings.push(`without a measured window: ${listed(without, LISTED.names)}`);
   }
   return [...warnings, ...missingWords(chosen)];
 }
@@ -391,10 +391,12 @@ function unmeasuredOf(run, reasons, clocks) {
     '/rates/includedPerSecond': why,
     '/rates/achievedPerSecond': why,
     '/window/counts': why,
-    ...(clocks.skewMs === null && { '/merged/clockSkewMs': 'no blocks that several instances saw tell their clocks' }),
-    '/generator/arrivalSeed': 'arrivals were not random, or instances have seeds of their own',
+    ...(clocks.skewMs === null && {
+      '/merged/clockSkewMs': 'no block was seen by several instances, so their clocks cannot be compared',
+    }),
+    '/generator/arrivalSeed': 'arrivals were not random, or each instance has its own seed',
     '/merged':
-      'not known, not given, or none: a run file without an index has no name of its host, a run that did not end has no exit code',
+      'not known or not given: a run file without an index has no host name, a run that did not end has no exit code',
   };
   return Object.fromEntries(
     Object.entries(all).filter(([pointer]) => !pointer.startsWith('/intervals/') && hasNull(at(run, pointer))),

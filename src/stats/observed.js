@@ -12,7 +12,7 @@ import { COUNTERS, first, histogram, listed, max, merge, onPage, sum, unknownIfA
 /** Operations by a finality level; censored: those that did not reach it. */
 export const LEVEL = {
   members: {
-    latency: onPage(histogram, 'stress_promise_seconds', 'From due to each rung of --ladder'),
+    latency: onPage(histogram, 'stress_promise_seconds', 'From due to each finality level of --ladder'),
     censored: histogram,
     notMeasured: sum,
   },
@@ -79,15 +79,14 @@ export const OBSERVED_FIGURES = Object.freeze([
   {
     name: 'broken',
     unit: 'count',
-    label: 'broken promises',
-    words:
-      'operations due in the window that are not in the chain at the end, although the node had promised it (--ladder)',
+    label: 'broken operations',
+    words: 'operations due in the window that reached a finality level and are not in the chain at the end (--ladder)',
     pointer: '/ladder/broken',
     why: ({ ladder, unmeasured }) => ((ladder ?? unmeasured['/ladder']) ? undefined : '--ladder was not given'),
     read: (run) => brokenBounds(run).us,
     bounds: brokenBounds,
     option: 'ladder',
-    needs: 'the promises that are followed: --ladder auto',
+    needs: 'finality levels: --ladder auto',
   },
 ]);
 

@@ -332,7 +332,7 @@ describe('an observer that throws', () => {
     assert.equal(calls, 1);
     assert.match(
       observers.detached.ladder,
-      /^the observer ladder ended during the run.*: no window. This is a bug of stress$/,
+      /^the observer ladder failed during the run.*: no window. This is a bug of stress$/,
     );
     const asked = rpc.calls.length;
     await clock.advance(1000);
@@ -358,7 +358,7 @@ describe('an observer that throws', () => {
       },
     });
     await observers.drained({});
-    assert.match(warnings.join(), /^the observer ladder ended .*: no facts. This is a bug of stress$/);
+    assert.match(warnings.join(), /^the observer ladder failed .*: no facts. This is a bug of stress$/);
     assert.deepEqual(observers.describe({}), { members: {}, unmeasured: { '/ladder': warnings[0] } });
     const facts = { detached: { ladder: 'it threw' } };
     assert.deepEqual((await open()).describe(facts), { members: {}, unmeasured: { '/ladder': 'it threw' } });
