@@ -5,6 +5,7 @@ import { EXIT, InputError, OutputError, UnavailableError, displayName, oneLine }
 import { makeFolder, writeFileAtomically } from '../files.js';
 import { percentText } from '../outputs/format.js';
 import { resultMarkdown } from '../outputs/markdown.js';
+import { tableOf } from '../outputs/table.js';
 import { randomNumbers } from '../random.js';
 import { counted, percent, printable } from '../text.js';
 import { Bisection, CONFIDENCE } from './bisection.js';
@@ -319,11 +320,11 @@ export function bisectMarkdown(file) {
     const ratios = file.pairs.filter(({ commit }) => commit === id).map(({ good, candidate }) => candidate / good - 1);
     return ratios.length === 0 ? [] : [[short(id), percentText(median(ratios)), String(ratios.length)]];
   });
-  const head = ['commit', `${file.asked['--metric']} against good`, 'pairs'];
+  const head = ['', `${file.asked['--metric']} against good`, 'pairs'];
   return resultMarkdown({
     title: '',
     verdict: bisectText(file),
-    tables: [{ title: 'Commits', head, rows }],
+    tables: [tableOf('commits', 'Commits', head, rows)],
     notes: [],
   });
 }

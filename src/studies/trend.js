@@ -1,6 +1,6 @@
 import { InputError, UsageError } from '../errors.js';
 import { pText, percentText } from '../outputs/format.js';
-import { tableText } from '../outputs/table.js';
+import { tableOf, tableText } from '../outputs/table.js';
 import { digits } from '../text.js';
 import { parallelShare, parallelText, slotsOfCell } from './contention.js';
 import { METRICS, lowerBounds, metricOf, readMetrics, settingsOf } from './metrics.js';
@@ -264,7 +264,7 @@ function lineTable(over, line, columns) {
   // Between the first and the last value, then what the verdict says.
   const middle = shown.slice(1, -1).map((_, i) => i + 2);
   const last = head.length - 1;
-  return tableText({ head, rows }, columns, [...middle, last - 1, last - 2, last - 3]);
+  return tableText(tableOf('', '', head, rows), columns, [...middle, last - 1, last - 2, last - 3]);
 }
 
 /** @param {Trend['lines'][number]} line */

@@ -35,10 +35,10 @@ describe('the page of a sweep in a browser', { skip: NO_BROWSER, timeout: 180_00
     const { page, requests, complaints } = await openPage(t, made.page);
     assert.deepEqual(requests, [made.page]);
     assert.deepEqual(complaints, []);
-    for (const { title, head, rows } of sweepResult(made.grid).tables)
+    for (const { title, columns, rows } of sweepResult(made.grid).tables)
       assert.deepEqual(
         await tableIn(page, title),
-        [head, ...rows].map((cells) => cells.map((text) => text.trim())),
+        [columns, ...rows].map((cells) => cells.map((text) => text.trim())),
       );
     await page.screenshot({ path: screenshots(t)('sweep-light'), fullPage: true });
   });
