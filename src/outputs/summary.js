@@ -109,7 +109,10 @@ export function summaryText(run, explain, paint = noPaint, columns = Infinity) {
       : []),
     tableText(overviewTable(run)),
     ...doubts.map((words) => highlight('yellow', wrapped('warning', words, columns))),
-    ...Object.entries(run.failureWords).map(([code, words]) => `  first ${code}: ${words}`),
+    // Commands of a shell have lines of their own.
+    ...Object.entries(run.failureWords).map(
+      ([code, words]) => `  first ${code}: ${words.replaceAll('; curl -s ', '\n    curl -s ')}`,
+    ),
     ...[latencyTable(run), ...groupTables(run)].map((table) => tableText(table)),
     ...surroundings(run, columns),
     ...thresholdLines(run),
@@ -239,13 +242,24 @@ function surroundings(run, columns) {
     lines.push(
       `  heads       polled every ${count(inclusionResolutionMs)} ms: inclusion times are up to ${count(inclusionResolutionMs)} ms late`,
     );
-  lines.push(...gasText(run), ...feesText(run), ...troubles(run));
+  lines.push(...replayText(run), ...gasText(run), ...feesText(run), ...troubles(run));
   const sockets = probes?.sockets ?? null;
   for (const words of sockets === null ? [] : socketWarnings(sockets)) lines.push(wrapped('machine', words, columns));
   const node = probes?.node ?? null;
   if (node !== null)
     lines.push(`  node        CPU ${count(nodeCpuPercent(run))} % of a core; peak memory ${megabytes(node.rssBytes)}`);
   return lines;
+}
+
+/** How often the recorded requests of --calls were started. @param {RunFile} run @returns {string[]} */
+function replayText(run) {
+  const { requests, order, calls } = /** @type {any} */ (run.environment.workload);
+  if (requests === undefined) return [];
+  const differences = figureOf('differences')?.read(run) ?? null;
+  const compared = differences === null ? '' : `; ${counted(differences, 'difference')} from --check-rpc`;
+  const passes = digits(run.counts.started / requests);
+  const noun = passes === '1' ? 'pass' : 'passes';
+  return [`  replay      ${counted(requests, 'request')} of ${calls} in ${order} order, ${passes} ${noun}${compared}`];
 }
 
 /** @param {RunFile} run @returns {string[]} */

@@ -24,7 +24,7 @@ export function failures({ failures: codes, failureWords, counts }) {
     .sort((a, b) => b[1] - a[1])
     .map(([code, times]) => [
       ...[code, quantity(times), quantity((100 * times) / Math.max(1, counts.started), '%')],
-      failureWords[code] ?? '',
+      failureWords[code] ?? Object.entries(failureWords).find(([key]) => key.startsWith(`${code} of `))?.[1] ?? '',
     ]);
   const head = ['code', 'operations', 'of those begun', 'words of the first'];
   const none = html`<p class="good">✓ No operation failed, timed out or was abandoned.</p>`;
