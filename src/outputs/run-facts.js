@@ -98,6 +98,7 @@ export function conditionsTable(run) {
   /** @type {Array<[label: string, words: string | false | null]>} */
   const rows = [
     ['heads', heads],
+    ['replay', replayText(run)],
     ['gas', gasText(run)],
     ['fees', feesText(run)],
     ...outages(run),
@@ -112,6 +113,30 @@ export function conditionsTable(run) {
   ];
   const said = rows.flatMap(([label, words]) => (words ? [[label, words]] : []));
   return tableOf('conditions', 'Conditions of the run', [], said);
+}
+
+/** How often the recorded requests of --calls were started. @param {RunFile} run */
+function replayText(run) {
+  const { requests, order, calls } = /** @type {any} */ (run.environment.workload);
+  if (requests === undefined) return null;
+  const differences = figureOf('differences')?.read(run) ?? null;
+  const compared = differences === null ? '' : `; ${counted(differences, 'difference')} from --check-rpc`;
+  const passes = digits(run.counts.started / requests);
+  const noun = passes === '1' ? 'pass' : 'passes';
+  return `${counted(requests, 'request')} of ${calls} in ${order} order, ${passes} ${noun}${compared}`;
+}
+
+/** Between a difference and the two commands that show it. */
+const COMMAND = /; (?=curl -s )/;
+
+/** The first difference from --check-rpc of each method. @param {RunFile} run @returns {Table} */
+export function differencesTable({ failureWords }) {
+  const prefix = 'answers_differ of ';
+  const found = Object.entries(failureWords).filter(([key]) => key.startsWith(prefix));
+  const all = found.map(([key, text]) => [key.slice(prefix.length), ...text.split(COMMAND)]);
+  const rows = all.map(([method, words]) => [method, words]);
+  const commands = all.flatMap(([, , ...lines]) => lines);
+  return tableOf('differences', 'Different answers', ['', 'the first of each method'], rows, commands);
 }
 
 const GAS_FIGURES = ['gas', 'chain.gas', 'gas.op', 'fullness', 'fullness.p50', 'fullness.p90'];

@@ -20,6 +20,7 @@ export function runTables(run) {
     figures.overviewTable(run),
     facts.doubtsTable(run),
     figures.failuresTable(run),
+    facts.differencesTable(run),
     figures.latencyTable(run),
     ...figures.groupTables(run),
     facts.conditionsTable(run),

@@ -108,7 +108,11 @@ export function tableText(table, width = Infinity, droppable = [], paint = noPai
   });
   const painted = lines.map((line, i) => paintedRow(printable(line), all[i], paint));
   const heading = columns[0] && title !== '' ? [printable(`${GAP}${title}`)] : [];
-  const below = notes.map((words) => hanging(printable(`${GAP}${GAP}${words}`), width));
+  const below = notes.map((words) => {
+    const line = printable(`${GAP}${GAP}${words}`);
+    // A command that is copied stays in one line.
+    return words.startsWith('curl ') ? line : hanging(line, width);
+  });
   return [...heading, ...painted, ...below].join('\n');
 }
 

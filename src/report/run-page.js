@@ -95,6 +95,7 @@ function sectionsOf(run, data) {
     ...['promises', 'by-name', 'by-endpoint', 'by-stage'].map((id) => table(id)),
     sections.endpointEvents(run),
     table('failed'),
+    table('differences'),
     sections.reorgs(run),
     blocks.length > 0 && section('blocks', 'Blocks', chartBox(blocks)),
     section('generator', 'The generator and its machine', chartBox(generator)),

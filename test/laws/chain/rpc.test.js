@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { toBigInt, toHex, toNumber } from '../../../src/chain/answers.js';
 import { isBusy } from '../../../src/chain/refusals.js';
-import { createRpc, displayUrl, secretsOf } from '../../../src/chain/rpc.js';
+import { BATCH, createRpc, displayUrl, secretsOf } from '../../../src/chain/rpc.js';
 import { ProtocolError, RpcError, TransportError, oneLine } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
 
@@ -587,4 +587,42 @@ describe('submissions in batches', () => {
     assert.equal(bodies.length, 3);
     assert.equal(rpc.batchFacts('submissions').limit, 1);
   });
+});
+
+describe('a batch that is sent as it is', () => {
+  /** @param {Parameters<typeof rpcOver>[0]} respond */
+  const sent = (respond) => {
+    const { rpc, bodies } = rpcOver(respond);
+    return { bodies, answer: rpc.call(BATCH, requests(3), 'load'), rpc };
+  };
+
+  it('gives the results in the order of the requests, in whichever order they come', async () => {
+    const { answer, bodies, rpc } = sent((asked) => honest(asked).reverse());
+    assert.deepEqual(await answer, [0, 1, 2]);
+    assert.deepEqual([bodies.length, bodies[0].length, rpc.callCounts().load], [1, 3, 3]);
+  });
+
+  /** @type {Array<[string, (asked: any) => unknown, Function, RegExp]>} */
+  const faults = [
+    ['an answer is missing', (asked) => honest(asked).slice(1), ProtocolError, /answered echo without JSON-RPC/],
+    [
+      'an answer is an error',
+      ([{ id }, ...rest]) => [...honest(rest), { id, error: { code: 3, message: 'no' } }],
+      RpcError,
+      /no/,
+    ],
+    [
+      'the batch is refused',
+      () => ({ jsonrpc: '2.0', id: null, error: { code: -32600, message: 'batch too large' } }),
+      RpcError,
+      /batch too large/,
+    ],
+    ['the answer is no list', ([first]) => right(first), ProtocolError, /foreign id/],
+  ];
+  for (const [name, respond, type, words] of faults)
+    it(`${name}: it fails as a whole`, async () => {
+      const error = await caught(() => sent(respond).answer);
+      assert.ok(error instanceof /** @type {any} */ (type));
+      assert.match(/** @type {Error} */ (error).message, words);
+    });
 });
