@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { renderSweep } from '../../src/report/sweep-page.js';
 import { sweepResult } from '../../src/studies/sweep-text.js';
 import { startAnvil } from '../helpers/anvil.js';
-import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
+import { NO_BROWSER, openPage, screenshots } from './browser.js';
 import { readJson, runStress } from '../helpers/cli.js';
 import { sweepOf } from '../helpers/sweep-file.js';
 import { LOOKS, assertReadable, dataOf, pageIn, suiteFolder, tableIn } from './pages.js';

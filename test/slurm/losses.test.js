@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { totalCount } from '../helpers/scale-out.js';
-import { eventually, instancesOf } from '../helpers/slurm.js';
+import { eventually, instancesOf } from './slurm.js';
 import { PATIENCE_MS, Site, THREADS, openLab } from './site.js';
 
 /** @import { TestContext } from 'node:test' */

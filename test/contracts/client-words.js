@@ -3,11 +3,11 @@
  * same load must come to the same end in the words of each. {tx} and {next} stand for nonces.
  */
 import { Transaction } from 'ethers';
-import { senderOf } from './memory-chain.js';
+import { senderOf } from '../helpers/memory-chain.js';
 
 /**
- * @import { Answer, Context, Dialect } from './dialect-node.js'
- * @import { RpcRequest } from './endpoint.js'
+ * @import { Answer, Context, Dialect } from '../helpers/dialect-node.js'
+ * @import { RpcRequest } from '../helpers/endpoint.js'
  *
  * @typedef {'known' | 'nonceLow' | 'replacement' | 'funds' | 'price' | 'full' | 'gap' | 'gas'} Reason
  * @typedef {[number, string]} Refusal code and message
