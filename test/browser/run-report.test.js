@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { latencyTable, overviewTable } from '../../src/outputs/run-tables.js';
 import { runPage } from '../../src/report/run-page.js';
 import { freePort } from '../helpers/anvil.js';
-import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
+import { NO_BROWSER, openPage, screenshots } from './browser.js';
 import { exited, readJson, spawnStress } from '../helpers/cli.js';
 import { longRun } from '../helpers/long-run.js';
 import { temporaryFolder } from '../helpers/temporary.js';

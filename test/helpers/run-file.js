@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as hdr from 'hdr-histogram-js';
+import { equalBy } from './equal-by.js';
 
 /**
  * @import { DistributionJson, Phase, Rates, RunFile as ReadRunFile, Series, WindowCounts } from '../../src/contracts/run-file.d.ts'
@@ -273,10 +274,7 @@ function assertPhases(run) {
   const warmup = rowsOf(run, 'warmup');
   if (run.end === 'set_up_failed') return assert.deepEqual(intervals, [], 'there was no load');
   const phases = [...warmup.map(() => 'warmup'), ...load.map(() => 'load'), 'drain'];
-  assert.deepEqual(
-    intervals.map(({ phase }) => phase),
-    phases,
-  );
+  equalBy(intervals, ({ phase }) => phase, phases);
   let endMs = 0;
   for (const row of intervals) {
     assert.equal(row.startMs, endMs, 'each begins where the one before it ended');

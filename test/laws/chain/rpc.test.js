@@ -6,6 +6,7 @@ import { isBusy } from '../../../src/chain/refusals.js';
 import { BATCH, createRpc, displayUrl, secretsOf } from '../../../src/chain/rpc.js';
 import { ProtocolError, RpcError, TransportError, oneLine } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
+import { equalBy } from '../../helpers/equal-by.js';
 
 /** @import { Purpose } from '../../../src/contracts/chain.d.ts' */
 
@@ -221,10 +222,7 @@ describe('batch()', () => {
       honest(asked).sort((/** @type {any} */ a, /** @type {any} */ b) => (a.result % 7) - (b.result % 7)),
     );
     assert.deepEqual(await rpc.batch(requests(250), 'audit'), numbers(250));
-    assert.deepEqual(
-      bodies.map(({ length }) => length),
-      [84, 84, 82],
-    );
+    equalBy(bodies, ({ length }) => length, [84, 84, 82]);
     assert.equal(new Set(bodies.flat().map(({ id }) => id)).size, 250);
     assert.deepEqual(rpc.callCounts(), { audit: 250 });
   });
@@ -328,10 +326,7 @@ describe('gather()', () => {
     );
     const ends = await Promise.allSettled(numbers(3).map((i) => rpc.gather('echo', [i], 'readback')));
     assert.equal(bodies.length, 1);
-    assert.deepEqual(
-      ends.map((end) => (end.status === 'fulfilled' ? end.value : end.reason.message)),
-      [0, 'echo: no (-1)', 4],
-    );
+    equalBy(ends, (end) => (end.status === 'fulfilled' ? end.value : end.reason.message), [0, 'echo: no (-1)', 4]);
     assert.equal(await rpc.gather('echo', [7], 'readback'), 7);
     assert.ok(!Array.isArray(bodies[1]));
     assert.deepEqual(rpc.callCounts(), { readback: 4 });
@@ -553,10 +548,7 @@ describe('submissions in batches', () => {
   it('of one turn travel together, at most so many', async () => {
     const { rpc, bodies, submit } = submitter(4, each);
     assert.deepEqual(await Promise.all(numbers(6).map((i) => submit(i))), Array(6).fill(HASH));
-    assert.deepEqual(
-      bodies.map(({ length }) => length),
-      [3, 3],
-    );
+    equalBy(bodies, ({ length }) => length, [3, 3]);
     assert.equal(rpc.batchFacts('submissions').largest, 3);
     assert.equal(rpc.batchFacts().largest, 1);
     assert.deepEqual(rpc.callCounts(), { submit: 6 });
@@ -565,14 +557,8 @@ describe('submissions in batches', () => {
   it('one that is no longer wanted is not written; the others are, later', async () => {
     const { bodies, submit } = submitter(4, each);
     const all = await Promise.allSettled([submit(0), submit(1, () => false), submit(2)]);
-    assert.deepEqual(
-      all.map(({ status }) => status),
-      ['fulfilled', 'rejected', 'fulfilled'],
-    );
-    assert.deepEqual(
-      bodies.map((asked) => asked.map((/** @type {Asked} */ { params }) => params[0])),
-      [['0x00', '0x02']],
-    );
+    equalBy(all, ({ status }) => status, ['fulfilled', 'rejected', 'fulfilled']);
+    equalBy(bodies, (asked) => asked.map((/** @type {Asked} */ { params }) => params[0]), [['0x00', '0x02']]);
   });
 
   it('refused: each is written again, alone', async () => {
