@@ -196,8 +196,7 @@ const CONCURRENCY =
   /^200 wallets with 1 in flight each did [\d.,]+ per second with a median latency of 100 ms, 1\.0 block intervals of 100 ms; blocks were 0\.86 % full; try -t 400 or --in-flight 2$/;
 const FEW_WALLETS =
   /minimum 150 ms; 20,000 of 40,000 operations were dropped because no wallet was idle; try -t 960 or --in-flight 5/;
-const FAST_CALLS =
-  /^10 users .*latency of 1\.6 ms, a request without load took 1\.0 ms; try -t 20$/;
+const FAST_CALLS = /^10 users .*latency of 1\.6 ms, a request without load took 1\.0 ms; try -t 20$/;
 const BACKLOG =
   /^latency grew from 2,000 ms in the first half .* to 6,000 ms in the second; 250 of 500 per second were verified/;
 const IN_TURN =
@@ -221,7 +220,11 @@ const CASES = {
     ['no gas limit', closedRun({ blocks: { full: 100, gasLimit: 0 } }), /intervals of 100 ms; try -t 400/],
     ['one at a time', closedRun({ latencyUs: 9e5, config: { threads: 1 } }), /, one operation at a time/],
     ['calls as fast as the way', callRun([1500, 1600, 1900, 2100]), FAST_CALLS],
-    ['slow calls, idle node', callRun([50_000, 51_000, 52_000], nodeOf(0.12)), /p90 52 ms, minimum 50 ms; the node used 12 %/],
+    [
+      'slow calls, idle node',
+      callRun([50_000, 51_000, 52_000], nodeOf(0.12)),
+      /p90 52 ms, minimum 50 ms; the node used 12 %/,
+    ],
     ['a full block now and then', closedRun({ blocks: { full: 40 } })],
     ['a generator just below its limit', closedRun(busy(0.89))],
     ['waiting for a CPU while timers fire on time', closedRun(crowded({ waitedUs: 3e6 }))],
@@ -285,7 +288,11 @@ const CASES = {
     ['more than a block', closedRun({ ...TWO_BLOCKS, ...busy(0.94) }), /^the generator's .* busy 94 % of the time$/],
     ['the busiest of several workers', closedRun({ ...TWO_BLOCKS, ...busy(0.95), ...WORKERS }), BUSIEST],
     ['at its limit', closedRun({ ...TWO_BLOCKS, ...busy(0.9) }), /90 %/],
-    ['crowded', closedRun({ ...TWO_BLOCKS, ...crowded({ utilization: 0.94, waitedUs: 6e6 }) }), /: it waited for a CPU 60 % of /],
+    [
+      'crowded',
+      closedRun({ ...TWO_BLOCKS, ...crowded({ utilization: 0.94, waitedUs: 6e6 }) }),
+      /: it waited for a CPU 60 % of /,
+    ],
     ['one at a time', closedRun({ ...TWO_BLOCKS, config: { threads: 1 }, ...busy(0.95) })],
     ['falling behind', openRun({ ...GROWING, ...busy(0.95) })],
     ['timers', closedRun({ latencyUs: 3e5, ...loopOf({ delayMeanUs: 52_000 }) }), /^52\.3 % .*\(busy 41 %.*, 156 ms/],
