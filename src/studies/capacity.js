@@ -47,8 +47,6 @@ export function neededInFlight(perSecond, latencyUs) {
 
 export class Capacity {
   #config;
-  #clock;
-  #startUs;
   /** Of blocks, in each run. @type {number[]} */
   #intervalsMs = [];
   /** A run was made again because it was too short. */
@@ -67,11 +65,9 @@ export class Capacity {
   /** Of the pilot run. */
   #first;
 
-  /** @param {Config} config @param {{nowUs: () => number}} clock */
-  constructor(config, clock) {
+  /** @param {Config} config */
+  constructor(config) {
     this.#config = config;
-    this.#clock = clock;
-    this.#startUs = clock.nowUs();
     const { load, study } = config;
     const { keys, offset } = config.wallets;
     this.#mostWallets = keys === null ? MOST_WALLETS : Math.min(MOST_WALLETS, keyFileSource(keys).size - offset);
@@ -109,14 +105,10 @@ export class Capacity {
     return this.#config.study.timeLimitMs ?? Math.max(SHORTEST_SEARCH_MS, BLOCKS_PER_SEARCH * (this.#intervalMs ?? 0));
   }
 
-  get leftMs() {
-    return this.limitMs - (this.#clock.nowUs() - this.#startUs) / 1000;
-  }
-
-  /** @returns {Find['stopped']} why no further run is made */
-  get isOver() {
+  /** @param {number} leftMs @returns {Find['stopped']} why no further run is made */
+  stopped(leftMs) {
     // One that was far above the limit, early in the search, took longer than the next ones will.
-    if (this.leftMs < Math.max(0, ...this.#tookMs)) return 'time';
+    if (leftMs < Math.max(0, ...this.#tookMs)) return 'time';
     return this.#leftWei === 0n ? 'fees' : null;
   }
 

@@ -28,7 +28,7 @@ import {
 
 /**
  * @import { DistributionJson, RunFile } from '../contracts/run-file.d.ts'
- * @import { ComparedMetric, ComparedSide, Comparison, Decision, FailIf, PairFailure, Sequential, SideFailure, SideSummary, Word } from '../contracts/study.d.ts'
+ * @import { ComparedMetric, ComparedSide, Comparison, Decision, FailIf, Sequential, SideFailure, SideSummary, Word } from '../contracts/study.d.ts'
  * @import { Tested } from './max-t.js'
  */
 
@@ -304,7 +304,7 @@ const APART =
  * @property {readonly string[]} [more] the next metrics
  * @property {Sequential} [sequential] the pairs were made in random order, until sure
  * @property {readonly FailIf[]} [failIf]
- * @property {readonly PairFailure[]} [failures] runs of live pairs that failed
+ * @property {readonly SideFailure[]} [failures] runs of live pairs that failed
  * @property {boolean} [allowDifferent]
  * @property {ReadonlySet<string>} mayDiffer keys of configurations in which comparable runs may differ
  * @property {string} stress its version
@@ -360,7 +360,7 @@ export function compare(baseRuns, candidateRuns, options) {
     distributions: distributions(base, candidate),
     failIf: failIf.map((condition) => judgeFailIf(condition, compared)),
     differences,
-    ...(failures.length === 0 ? {} : { failures: failures.map(withSide), leftOut: leftOutOf(failures) }),
+    ...(failures.length === 0 ? {} : { failures: [...failures], leftOut: leftOutOf(failures) }),
     warnings: [
       // In random order one side may run first in all pairs, by chance.
       ...(sequential === undefined ? warnings : []),
@@ -390,12 +390,7 @@ export function compareExit({ failIf, leftOut = [] }) {
   return failIf.every(({ passed }) => passed) && leftOut.length === 0 ? EXIT.ok : EXIT.thresholdFailed;
 }
 
-/** @param {PairFailure} failure @returns {SideFailure} */
-function withSide({ side, ...failure }) {
-  return { ...failure, side: side === 'a' ? 'base' : 'candidate' };
-}
-
-/** The pairs that were left out, because a run failed again. @param {readonly PairFailure[]} failures */
+/** The pairs that were left out, because a run failed again. @param {readonly SideFailure[]} failures */
 function leftOutOf(failures) {
   const pairs = failures.map(({ pair }) => pair);
   return pairs.filter((pair, i) => pairs.indexOf(pair) < i);
