@@ -9,7 +9,7 @@ import { isPlain } from '../stats/sample.js';
 import { digits, percent } from '../text.js';
 import { SEQUENTIAL_WORDS, judgeFailIf, methodWords, speedUps, verdictOf } from './compare-text.js';
 import { metricOf, settingsOf } from './metrics.js';
-import { pairedFigure, stepDownMaxT, unpairedFigure } from './max-t.js';
+import { stepDownMaxT } from './max-t.js';
 import { legible, safeName, schemaOf } from './run-files.js';
 import { PairedSequence } from './sequential.js';
 import {
@@ -178,15 +178,15 @@ const SEED = 20_250_107;
  * @returns {Decision[]}
  */
 export function decide([primary, ...secondaries], isPaired) {
-  const values = typicalValues(primary, isPaired);
-  const p = pValue(values);
-  const isEnough = rejects(smallestP(values), ALPHA);
+  const relabelled = relabelledOf(primary, isPaired);
+  const p = pValue(relabelled);
+  const isEnough = rejects(smallestP(relabelled), ALPHA);
   const others = stepDownMaxT(
-    secondaries.map((sides) => figureOf(sides, isPaired)),
+    secondaries.map((sides) => relabelledOf(sides, isPaired)),
     ALPHA,
   );
   return [
-    decision(primary, { p, adjusted: p, ...interval(values, ALPHA) }, isEnough),
+    decision(primary, { p, adjusted: p, ...interval(relabelled, ALPHA) }, isEnough),
     ...others.map((tested, i) => decision(secondaries[i], tested, isEnough)),
   ];
 }
@@ -196,23 +196,13 @@ function logsOf({ base, candidate, isRaw = false }) {
   return isRaw ? { base, candidate } : { base: base.map(Math.log), candidate: candidate.map(Math.log) };
 }
 
-/** @param {{base: readonly number[], candidate: readonly number[]}} pairs of logarithms, or of raw values */
-function ratiosOf({ base, candidate }) {
-  return candidate.map((value, i) => value - base[i]);
-}
-
-/** @param {Sides} sides @param {boolean} isPaired */
-function typicalValues(sides, isPaired) {
+/** With the same random numbers for each metric: all get the same relabellings. @param {Sides} sides @param {boolean} isPaired */
+function relabelledOf(sides, isPaired) {
   const { base, candidate } = logsOf(sides);
   const random = randomNumbers(SEED);
-  return isPaired ? signFlips(ratiosOf({ base, candidate }), random) : exchanges(base, candidate, random);
-}
-
-/** With the same random numbers for each figure: all get the same relabellings. @param {Sides} sides @param {boolean} isPaired */
-function figureOf(sides, isPaired) {
-  const { base, candidate } = logsOf(sides);
-  const random = randomNumbers(SEED);
-  return isPaired ? pairedFigure(ratiosOf({ base, candidate }), random) : unpairedFigure(base, candidate, random);
+  if (!isPaired) return exchanges(base, candidate, random);
+  const differences = candidate.map((value, i) => value - base[i]);
+  return signFlips(differences, random);
 }
 
 /** @param {Sides} sides @param {Tested} tested @param {boolean} isEnough whether any data of so many runs could be rejected @returns {Decision} */
@@ -397,7 +387,7 @@ function leftOutOf(failures) {
 }
 
 /** @param {Entry[]} base @param {Entry[]} candidate @param {Required<Pick<CompareOptions, 'primary' | 'more' | 'failIf'>> & {isPaired: boolean, sequential?: Sequential}} options @returns {{deciding: number, metrics: ComparedMetric[], raw: ComparedMetric[], zeros: string[], warnings: string[]}} */
-export function compareMetrics(base, candidate, { primary, more, failIf, isPaired, sequential }) {
+function compareMetrics(base, candidate, { primary, more, failIf, isPaired, sequential }) {
   const main = metricOf(primary);
   const conditions = new Set(failIf.map(({ metric }) => metric));
   const asked = new Set([main.name, ...more, ...conditions]);

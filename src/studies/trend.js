@@ -5,7 +5,7 @@ import { digits } from '../text.js';
 import { parallelShare, parallelText, slotsOfCell } from './contention.js';
 import { METRICS, lowerBounds, metricOf, readMetrics, settingsOf } from './metrics.js';
 import { safeName } from './run-files.js';
-import { fitLine, holm, median } from './statistics.js';
+import { fitLine, groupsOf, holm, median } from './statistics.js';
 
 /**
  * @import { RunFile } from '../contracts/run-file.d.ts'
@@ -34,14 +34,6 @@ const TREND_SCHEMA = 'evm-stress/trend@1';
 const ALPHA = 0.05;
 /** Two points always fit a line. */
 const FEWEST_VALUES = 3;
-
-const NO_LINES = Object.freeze({
-  schema: TREND_SCHEMA,
-  over: null,
-  confidence: 1 - ALPHA,
-  lines: /** @type {ReturnType<typeof lineOf>[]} */ ([]),
-  warnings: /** @type {string[]} */ ([]),
-});
 
 /** @param {{cells: {settings: Record<string, unknown>, metrics: Record<string, (number | null)[]>, atLeast?: string[]}[], options?: Record<string, unknown>}} sweep @returns {Point[]} */
 export function pointsOfSweep({ cells, options }) {
@@ -79,23 +71,16 @@ export function trend(points, { over: wanted = null } = {}) {
     (name) => new Set(points.map(({ settings }) => valueText(settings[name]))).size > 1,
   );
   const parallel = parallelShare(points);
-  const found = wanted ?? onlyNumeric(points, varied);
+  const over = wanted ?? onlyNumeric(points, varied);
   // A grid over the settings of contention has a result without lines.
-  if (typeof found !== 'string' && parallel !== null) return { ...NO_LINES, parallel };
-  if (typeof found !== 'string') throw found;
-  const over = found;
+  if (typeof over !== 'string' && parallel !== null) return trendOf(null, [], [], parallel);
+  if (typeof over !== 'string') throw over;
   if (!points.some(({ settings }) => settings[over] !== undefined))
     throw new InputError(`no run says what ${safeName(over)} was: ${namesOf(varied)} varied`);
   if (points.some(({ settings }) => numberOf(settings[over]) === null))
     throw new InputError(`${safeName(over)} is not a number in every run: a line needs numbers`);
   const others = varied.filter((name) => name !== over);
-  /** @type {Map<string, Point[]>} */
-  const byOthers = new Map();
-  for (const point of points) {
-    const key = others.map((name) => valueText(point.settings[name])).join();
-    byOthers.set(key, [...(byOthers.get(key) ?? []), point]);
-  }
-  const groups = [...byOthers.values()];
+  const groups = groupsOf(points, ({ settings }) => others.map((name) => valueText(settings[name])).join());
   const fewest = Math.max(...groups.map((group) => valuesOf(group, over).length));
   if (fewest < FEWEST_VALUES)
     throw new InputError(
@@ -104,14 +89,13 @@ export function trend(points, { over: wanted = null } = {}) {
   const fitting = groups.filter((group) => valuesOf(group, over).length >= FEWEST_VALUES);
   const left = groups.length - fitting.length;
   const words = `${left} of ${groups.length} lines have fewer than ${FEWEST_VALUES} values: left out`;
-  return {
-    schema: TREND_SCHEMA,
-    over,
-    confidence: 1 - ALPHA,
-    ...(parallel && { parallel }),
-    lines: fitting.map((group) => lineOf(group, over, others)),
-    warnings: left === 0 ? [] : [words],
-  };
+  const lines = fitting.map((group) => lineOf(group, over, others));
+  return trendOf(over, lines, left === 0 ? [] : [words], parallel);
+}
+
+/** @param {string | null} over @param {ReturnType<typeof lineOf>[]} lines @param {string[]} warnings @param {ReturnType<typeof parallelShare>} parallel */
+function trendOf(over, lines, warnings, parallel) {
+  return { schema: TREND_SCHEMA, over, confidence: 1 - ALPHA, ...(parallel && { parallel }), lines, warnings };
 }
 
 /** @typedef {ReturnType<typeof trend>} Trend */
