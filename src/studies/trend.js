@@ -20,15 +20,7 @@ import { fitLine, groupsOf, holm, median } from './statistics.js';
  * @property {Record<string, number | null>} metrics
  * @property {Slots | null} [contention] of the workload of that name
  * @property {readonly string[]} [atLeast] metrics that are lower bounds, because of censored operations
- *
- * @typedef {ReturnType<typeof fitOf>[number]} Fit
  */
-
-/** Interval of the slope for one step of the table. @param {Pick<Fit, 'name' | 'slopeLow' | 'slopeHigh'>} fit @param {{step: number | null}} line */
-function intervalText({ name, slopeLow, slopeHigh }, { step }) {
-  const [low, high] = [slopeLow, slopeHigh].map((value) => metricOf(name).show(value * (step ?? 1)));
-  return `${low} .. ${high}`;
-}
 
 const TREND_SCHEMA = 'evm-stress/trend@1';
 const ALPHA = 0.05;
@@ -234,15 +226,12 @@ function lineTable(over, line, columns) {
   // Metrics that are always 0 have no trend.
   const varying = metrics.filter(({ medians, slope }) => slope !== 0 || medians.some((value) => value !== 0));
   const rows = varying.map((fit) => {
-    const { name, label, medians, slope, r2, pAdjusted, growth, isGrowing } = fit;
+    const { name, label, medians, r2, pAdjusted, growth, isGrowing } = fit;
     const { show } = metricOf(name);
+    const [slope, low, high] = [fit.slope, fit.slopeLow, fit.slopeHigh].map((value) => show(value * (step ?? 1)));
     return [
-      ...[
-        `${label}${fit.atLeast ? ' >=' : ''}${isGrowing ? ' *' : ''}`,
-        ...shown.map((i) => show(medians[i])),
-        show(slope * (step ?? 1)),
-      ],
-      ...[intervalText(fit, line), r2 === null ? '-' : r2.toFixed(2), pText(pAdjusted), percentText(growth)],
+      ...[`${label}${fit.atLeast ? ' >=' : ''}${isGrowing ? ' *' : ''}`, ...shown.map((i) => show(medians[i])), slope],
+      ...[`${low} .. ${high}`, r2 === null ? '-' : r2.toFixed(2), pText(pAdjusted), percentText(growth)],
     ];
   });
   // Between the first and the last value, then what the verdict says.
