@@ -1,9 +1,11 @@
 import { auditGaps, auditResult } from '../stats/audit-result.js';
 import { blockIntervalMs } from '../stats/blocks.js';
-import { LISTED_COUNTS, figureOf, nodeCpuPercent, socketWarnings } from '../stats/figures.js';
+import { LISTED_COUNTS, censoredOf, figureOf, nodeCpuPercent, socketWarnings } from '../stats/figures.js';
 import { cutShort, shortWindow } from '../stats/growth.js';
+import { isPlain } from '../stats/sample.js';
+import { LIMIT_WORDS } from '../stats/verdict.js';
 import { count, counted, digits, quantity, seconds } from '../text.js';
-import { amount } from './format.js';
+import { amount, boundedMs } from './format.js';
 import { auditWord } from './run-tables.js';
 import { tableOf } from './table.js';
 
@@ -213,6 +215,32 @@ function reorgsText({ reorgs }) {
     times > 0 &&
     `${count(times)}, ${count(deepest)} blocks deep at most; ${count(operations)} operations were in these blocks`
   );
+}
+
+/** Throughput and latency, in one clause. @param {RunFile} run */
+export function speedText(run) {
+  const { rates, latency } = run;
+  const p99 = latency.total.count === 0 ? '' : `, p99 ${boundedMs(latency.total, censoredOf(run), ['p99'])} ms`;
+  const what = isPlain(run) ? 'calls' : 'operations verified';
+  const tps = rates.verifiedPerSecond;
+  return tps === null ? 'nothing was measured' : `${digits(tps)} ${what} per second${p99}`;
+}
+
+/** Verdicts after which a search for the limit of the node is the next step. */
+const BELOW_LIMIT = ['concurrency-bound', 'rate-bound', 'unknown'];
+
+/** The last lines on the terminal: the answer, and the command to try next. @param {RunFile} run @returns {Table} */
+export function answerTable(run) {
+  const { verdict, environment, config } = run;
+  const audit = auditResult(run)?.replace('_', ' ') ?? null;
+  const limit = verdict === null ? null : (LIMIT_WORDS[verdict.name] ?? verdict.name);
+  const words = [speedText(run), limit, audit && `audit ${audit}`].filter((part) => part !== null);
+  const rpc = environment.embeddedChain === true ? '' : ` --rpc ${environment.endpoint}`;
+  const workload = typeof config.workload === 'string' && config.workload !== 'counter' ? config.workload : null;
+  const more = workload === null ? '' : ` --workload ${workload}`;
+  const hasNext = BELOW_LIMIT.includes(verdict?.name ?? '') && !run.merged && run.end === 'duration';
+  const next = hasNext ? [['next', `stress find${rpc}${more} finds the highest rate`]] : [];
+  return tableOf('answer', 'Answer', [], [['result', words.join('; ')], ...next]);
 }
 
 /** @param {RunFile} run @returns {Table} */

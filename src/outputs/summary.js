@@ -46,6 +46,7 @@ export function summaryText(run, explain, paint = noPaint, width = Infinity) {
     hanging(printable(`Summary: ${headline(run)}, window ${seconds(run.window.durationMs)}`), width),
     ...(run.end === 'running' && !run.merged ? [hanging(printable(partial), width)] : []),
     ...runTables(run).map(text),
+    text(facts.answerTable(run)),
     ...(explain ? ['', text(facts.definitionsTable(run))] : []),
   ].join('\n');
 }

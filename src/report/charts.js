@@ -14,6 +14,7 @@ import { html } from './html.js';
  * @property {number[]} from of each interval
  * @property {number[]} to
  * @property {Array<{from: number, to: number, name: string}>} phases outside of the window
+ * @property {Array<{at: number, name: string}>} marks such as reorgs and outages
  *
  * @typedef {object} Series
  * @property {string} label

@@ -57,6 +57,14 @@ export function list(items) {
   </ul>`;
 }
 
+/** A section that is opened by its heading. @param {string} id @param {string} title @param {boolean} isOpen @param {...Content} content */
+export function folded(id, title, isOpen, ...content) {
+  return html`<details class="section" id="section-${id}" ${isOpen && html`open`}>
+    <summary><h2 id="${id}">${title}</h2></summary>
+    ${content.flat()}
+  </details>`;
+}
+
 /** @param {string} id @param {Content} summary @param {Content} content */
 export function details(id, summary, content) {
   return html`<details id="${id}">
@@ -137,6 +145,12 @@ function plain(file) {
 }
 
 /**
+ * @typedef {object} Tile one figure
+ * @property {string} label
+ * @property {string} value
+ * @property {string} [words] what it is
+ * @property {'good' | 'bad' | ''} [kind]
+ *
  * The data that the script draws.
  *
  * @typedef {object} PageData
@@ -146,26 +160,31 @@ function plain(file) {
  * @typedef {object} Page
  * @property {string} title
  * @property {Part} verdict
+ * @property {Part} [limit] what limited the run, and what to try
  * @property {readonly Part[]} [badges]
- * @property {ReadonlyArray<readonly string[]>} [figures] label, value and what it is
+ * @property {ReadonlyArray<readonly Tile[]>} [tiles] ranks: the large ones first
  * @property {Html} main
  * @property {readonly Chart[]} [charts]
  * @property {TimeAxis | null} [time]
  * @property {number} [live] version of the page of a run that goes on
  */
 
+/** @param {Tile} tile */
+function tileBox({ label, value, words = '', kind = '' }) {
+  return html`<div>
+    <dt>${label}</dt>
+    <dd class="${kind}">${value}</dd>
+    ${words !== '' && html`<dd>${words}</dd>`}
+  </div>`;
+}
+
 /** @param {Page} page @returns {string} the whole document */
-export function renderPage({ title, verdict, badges = [], figures = [], main, charts = [], time = null, live }) {
+export function renderPage({ title, verdict, limit, badges = [], tiles = [], main, charts = [], time = null, live }) {
   const { script, style, policy } = pageAssets();
   /** @type {PageData} */
   const data = { time, charts: charts.filter(({ why }) => why === undefined) };
-  const tiles = figures.map(
-    ([label, value, words]) =>
-      html`<div>
-        <dt>${label}</dt>
-        <dd>${value}</dd>
-        ${words !== '' && html`<dd>${words}</dd>`}
-      </div>`,
+  const ranks = tiles.map(
+    (rank, i) => html`<dl class="${i === 0 ? 'figures' : 'figures small'}">${rank.map(tileBox)}</dl>`,
   );
   return `${html`<!doctype html>
 <html lang="en">
@@ -186,13 +205,14 @@ export function renderPage({ title, verdict, badges = [], figures = [], main, ch
 ${live !== undefined && html`<span id="live" role="status">connecting</span>`}</div>
 <h1>${title}</h1>
 <div id="lead"><p class="verdict">${verdict}</p>
+${limit !== undefined && html`<p class="limit">${limit}</p>`}
 ${
   badges.length > 0 &&
   html`<ul class="badges">
     ${badges}
   </ul>`
 }
-${tiles.length > 0 && html`<dl class="figures">${tiles}</dl>`}</div>
+${ranks}</div>
 </header>
 <main id="main">
 <noscript><p class="note">The charts need scripts; all other figures are below.</p></noscript>

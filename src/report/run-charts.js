@@ -10,7 +10,7 @@ import { quantity } from '../text.js';
  * The charts over the time of a run, of run files and of the live page: which series they have, how each is read from an
  * interval, and the data of the page, without any HTML.
  *
- * @import { BlockRates, IntervalRow, RunFile } from '../contracts/run-file.d.ts'
+ * @import { BlockRates, EndpointFacts, IntervalRow, RunFile } from '../contracts/run-file.d.ts'
  * @import { Chart, TimeAxis } from './charts.js'
  *
  * @typedef {IntervalRow & {buckets?: Map<number, number>}} Row buckets: counts of its latencies, if computed before
@@ -22,13 +22,13 @@ import { quantity } from '../text.js';
  * @property {string} unit
  * @property {Reads} series
  * @property {Chart['kind']} [kind] default: lines
- * @property {boolean} [isWide]
  * @property {string} [note]
+ * @property {readonly string[]} [caption] series that the sentence is about; default: all
  * @property {'loop' | 'sockets' | 'pool' | 'node'} [probe] its source
  * @property {boolean} [isOptional] left out if it has no values
  * @property {boolean} [isOfSeries] drawn by the points of the throughput, where they are closer than the intervals
  *
- * @typedef {{time: TimeAxis, charts: Record<'load' | 'blocks' | 'generator' | 'node', Chart[]>}} RunData by section of the page
+ * @typedef {{time: TimeAxis, charts: Record<'answer' | 'load' | 'blocks' | 'generator' | 'node', Chart[]>}} RunData by section of the page
  */
 
 /** Run files count these apart from the failures by code. */
@@ -37,14 +37,15 @@ const TIMED_OUT = 'timed_out';
 /** @param {RunFile} run @returns {RunData} */
 export function runData(run) {
   const rows = /** @type {Row[]} */ (run.intervals);
-  const time = timeOf(rows);
+  const time = timeOf(rows, marksOf(run));
   const without = run.counts.verified === 0 ? 'nothing was verified' : 'there was no report of it';
   const of = (/** @type {ChartPlan[]} */ plans, why = without) => plans.flatMap((plan) => chartOf(run, plan, why));
   const [tps, latency, ...others] = of(loadPlans(run));
   return {
     time,
     charts: {
-      load: [tps, latency, heatOf(run), ...others],
+      answer: [tps, latency],
+      load: [heatOf(run), ...others],
       blocks: isPlain(run) ? [] : of(BLOCKS, 'no block was seen'),
       generator: of(GENERATOR),
       node: of(NODE),
@@ -54,10 +55,11 @@ export function runData(run) {
 
 /** @param {RunFile} run @param {ChartPlan} plan @param {string} without why it has no values, if nothing else is known @returns {Chart[]} one, or none */
 function chartOf(run, plan, without) {
-  const { id, title, kind = 'lines', unit, isWide, note, isOptional, isOfSeries } = plan;
+  const { id, title, kind = 'lines', unit, note, isOptional, isOfSeries } = plan;
+  const { caption = Object.keys(plan.series) } = plan;
   const points = isOfSeries ? pointsOf(run) : [];
   const rows = points.length > 0 ? points : /** @type {Row[]} */ (run.intervals);
-  const time = points.length > 0 ? { time: timeOf(points) } : {};
+  const time = points.length > 0 ? { time: timeOf(points, marksOf(run)) } : {};
   const series = Object.entries(plan.series).map(([label, read], i) => ({
     label,
     ...LOOKS[i % LOOKS.length],
@@ -66,8 +68,9 @@ function chartOf(run, plan, without) {
   const isEmpty = series.every(({ values }) => values.every((value) => value === null));
   if (isEmpty && isOptional) return [];
   const isLog = id === 'latency' && isSkewed(series);
-  const chart = { id, title, kind, unit, isWide, note, isLog, series, ...time };
-  return [{ ...chart, summary: summaryOf(rows, chart), why: isEmpty ? (whyMissing(run, plan) ?? without) : undefined }];
+  const chart = { id, title, kind, unit, note, isLog, series, ...time };
+  const said = { ...chart, series: series.filter(({ label }) => caption.includes(label)) };
+  return [{ ...chart, summary: summaryOf(rows, said), why: isEmpty ? (whyMissing(run, plan) ?? without) : undefined }];
 }
 
 /** One sentence on the values in the window. @param {Row[]} rows @param {Pick<Chart, 'series' | 'unit' | 'isLog'>} chart */
@@ -85,12 +88,24 @@ function summaryOf(rows, { series, unit, isLog }) {
   return isLog ? `${all}${LOGARITHMIC}` : all;
 }
 
-/** @param {Row[]} rows @returns {TimeAxis} */
-function timeOf(rows) {
+/** Reorgs, outages and restarts. @param {RunFile} run @returns {TimeAxis['marks']} */
+function marksOf({ reorgs, generator }) {
+  const endpoints = /** @type {EndpointFacts[]} */ (generator.endpoints ?? []);
+  const events = endpoints.flatMap(({ events: all = [] }) => all);
+  const marks = [
+    ...reorgs.events.map(({ atMs }) => ({ at: seconds(atMs), name: 'reorg' })),
+    ...events.map(({ atMs, isBack }) => ({ at: seconds(atMs), name: isBack ? 'back' : 'down' })),
+  ];
+  return marks.sort((a, b) => a.at - b.at);
+}
+
+/** @param {Row[]} rows @param {TimeAxis['marks']} marks @returns {TimeAxis} */
+function timeOf(rows, marks) {
   return {
     from: rows.map(({ startMs }) => seconds(startMs)),
     to: rows.map(({ endMs }) => seconds(endMs)),
     phases: phasesOf(rows),
+    marks,
   };
 }
 
@@ -167,18 +182,11 @@ function loadPlans(run) {
   const byCode = codes.map((code) => [code, (row) => failuresOf(row)[code] ?? 0]);
   const tps = { [words.verified]: tpsOf, ...(isOpenLoop ? { 'asked for': asked } : {}) };
   return [
-    plan('tps', isPlain(run) ? 'Calls per second' : 'Operations per second', '/s', tps, {
-      isWide: true,
-      isOfSeries: true,
-    }),
-    plan('latency', 'Latency', 'ms', latency, {
-      isWide: true,
-      note: `Of the ${words.many} that were ${words.verified} in each interval; those without a good answer are among the failures.`,
-    }),
+    plan('tps', isPlain(run) ? 'Calls per second' : 'Operations per second', '/s', tps, { isOfSeries: true }),
+    plan('latency', `Latency of ${words.verified} ${words.many}`, 'ms', latency, { caption: ['p50', 'p99'] }),
     plan('stages', 'Latency by stage, on average', 'ms', Object.fromEntries(byStage), {
       kind: 'stacked',
       isOptional: true,
-      isWide: true,
     }),
     plan('failures', 'Failures', '', Object.fromEntries(byCode), {
       kind: 'stacked',
@@ -378,7 +386,6 @@ function heatOf(run) {
     title: 'Every operation by its latency',
     kind: 'heat',
     summary: heatSummary(run),
-    isWide: true,
     series: [],
     heat: { perDecade, ...bounds, columns: columns.map(deltasOf) },
   };

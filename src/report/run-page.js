@@ -1,24 +1,32 @@
 import { writeFileAtomically } from '../files.js';
-import { boundedMs } from '../outputs/format.js';
-import { definitionsTable } from '../outputs/run-facts.js';
+import { definitionsTable, speedText } from '../outputs/run-facts.js';
 import { latencyTable, overviewTable } from '../outputs/run-tables.js';
 import { endText, runTables } from '../outputs/summary.js';
 import { tableOf } from '../outputs/table.js';
 import { auditResult } from '../stats/audit-result.js';
-import { censoredOf, figureOf } from '../stats/figures.js';
-import { isPlain } from '../stats/sample.js';
+import { figureOf } from '../stats/figures.js';
 import { LIMIT_WORDS } from '../stats/verdict.js';
-import { chartBox, sentence } from './charts.js';
-import { digits, quantity, seconds } from '../text.js';
-import { html, renderPage, section } from './html.js';
+import { capital, chartBox, sentence } from './charts.js';
+import { byCode, digits, quantity, seconds } from '../text.js';
+import { folded, html, renderPage, section } from './html.js';
 import { noIntervals, runData } from './run-charts.js';
 import * as sections from './run-sections.js';
-import { badBadge, badge, listSection, minuteOf, note, passedBadge, tableDetails, tableSection } from './sections.js';
+import {
+  badBadge,
+  badge,
+  dataTable,
+  listSection,
+  minuteOf,
+  note,
+  passedBadge,
+  tableDetails,
+  tableSection,
+} from './sections.js';
 
 /**
  * @import { Output, OutputOptions } from '../contracts/output.d.ts'
  * @import { RunFile } from '../contracts/run-file.d.ts'
- * @import { Part } from './html.js'
+ * @import { Part, Tile } from './html.js'
  * @import { RunData } from './run-charts.js'
  */
 
@@ -38,8 +46,9 @@ export function runPage(run, live) {
   return renderPage({
     title: `Run${where}, ${wallets}${minuteOf(startedAt)}`,
     verdict: verdict(run),
+    limit: limitOf(run),
     badges: badges(run),
-    figures: tiles(run),
+    tiles: tilesOf(run),
     main: html`${sectionsOf(run, data)}`,
     charts: Object.values(data.charts).flat(),
     time: data.time,
@@ -56,21 +65,68 @@ export function createReportOutput({ html: file }) {
   };
 }
 
-/** Figures that have no tile; the table has all. */
-const WITHOUT_TILE = ['attempts', 'abandoned', 'in flight'];
+/** Figures without a tile of their own: the table has all. */
+const WITHOUT_TILE = ['attempts', 'failed', 'timed out', 'abandoned', 'in flight'];
 
-/** The main figures, and the latencies that matter most. @param {RunFile} run @returns {Array<readonly string[]>} */
-function tiles(run) {
+/** What most readers come for, and below it the rest. @param {RunFile} run @returns {Tile[][]} */
+function tilesOf(run) {
   const { columns, rows } = latencyTable(run);
-  const latencies = ['p50', 'p99', 'max'].map((name) => [
-    `latency ${name}`,
-    `${rows[0][columns.indexOf(name)]} ms`,
-    '',
-  ]);
-  const all = overviewTable(run).rows.filter(([label]) => !WITHOUT_TILE.includes(label));
+  const [p50, p99, max] = ['p50', 'p99', 'max'].map((name) => ({
+    label: `latency ${name}`,
+    value: `${rows[0][columns.indexOf(name)]} ms`,
+  }));
+  const all = overviewTable(run).rows.map(([label, value, words]) => ({ label, value, words }));
   // In an open loop the rate that was held comes first.
-  const main = all.splice(0, run.rates.askedPerSecond === null ? 1 : 2);
-  return [...main, ...latencies, ...all, ['window', seconds(run.window.durationMs), '']];
+  const rates = all.splice(0, run.rates.askedPerSecond === null ? 1 : 2);
+  const others = all.filter(({ label }) => !WITHOUT_TILE.includes(label));
+  const window = { label: 'window', value: seconds(run.window.durationMs) };
+  return [
+    [...rates, p50, p99, ...gasTile(run), ...auditTile(run), ...liveTiles(run)],
+    [...failureTiles(run), max, ...others, window],
+  ];
+}
+
+/** @param {RunFile} run @returns {Tile[]} none without blocks */
+function gasTile(run) {
+  const [gas, fullness] = ['chain.gas', 'fullness'].map((name) => figureOf(name)?.read(run) ?? null);
+  if (gas === null) return [];
+  const words = fullness === null ? '' : `blocks ${digits(fullness)} % full`;
+  return [{ label: 'gas in all blocks', value: `${digits(gas / 1e6)} Mgas/s`, words }];
+}
+
+/** @param {RunFile} run @returns {Tile[]} */
+function auditTile(run) {
+  const result = auditResult(run);
+  if (result === null) return [];
+  return [{ label: 'audit', value: result.replace('_', ' '), kind: result === 'exact' ? 'good' : 'bad' }];
+}
+
+/** @param {RunFile} run @returns {Tile[]} */
+function failureTiles({ counts: { failed, timedOut, abandoned }, failures }) {
+  const all = [
+    { label: 'failed', times: failed, words: byCode(failures) },
+    { label: 'timed out', times: timedOut, words: '' },
+    { label: 'abandoned', times: abandoned, words: '' },
+  ].filter(({ times }) => times > 0);
+  if (all.length === 0) return [{ label: 'failed or timed out', value: '0' }];
+  return all.map(({ label, times, words }) => ({ label, value: quantity(times), words, kind: 'bad' }));
+}
+
+/** Of a run that goes on. @param {RunFile} run @returns {Tile[]} */
+function liveTiles({ end, config: { durationMs }, intervals }) {
+  const last = intervals.at(-1);
+  if (end !== 'running' || last === undefined) return [];
+  const startMs = intervals.find(({ phase }) => phase === 'load')?.startMs;
+  const isTimed = typeof durationMs === 'number' && startMs !== undefined;
+  const left = isTimed ? [{ label: 'time left', value: seconds(Math.max(0, startMs + durationMs - last.endMs)) }] : [];
+  return [{ label: 'last interval', value: last.tps === null ? '-' : `${digits(last.tps)} per second` }, ...left];
+}
+
+/** What limited the run, and what to try. @param {RunFile} run @returns {Part} */
+function limitOf({ verdict: found, end }) {
+  if (found === null) return end === 'running' ? 'The limit is judged when the run has ended.' : undefined;
+  const words = sentence(LIMIT_WORDS[found.name] ?? found.name);
+  return html`<strong>${words}</strong> ${sentence(found.evidence)}`;
 }
 
 /** All sections in their order. @param {RunFile} run @param {RunData} data @returns {Part[]} */
@@ -84,36 +140,43 @@ function sectionsOf(run, data) {
   };
   const doubts = tables.filter(({ id }) => id === 'doubts').flatMap(({ rows }) => rows.map(([, words]) => words));
   const others = run.warnings.filter((words) => !doubts.includes(words));
+  /** @param {string} id @param {string} title @param {string[]} verdicts for which it is open @param {...Part} content */
+  const foldedUnless = (id, title, verdicts, ...content) =>
+    folded(id, title, verdicts.includes(run.verdict?.name ?? ''), ...content);
   return [
     table('doubts'),
     listSection('warned', 'Warnings', others),
+    section('time', 'Throughput and latency', overTime(run, data)),
     table('instances'),
     table('all-instances'),
-    section('time', 'Over time', overTime(run, data)),
-    table('figures'),
+    table('conditions'),
     table('where', sections.shares(run)),
     ...['promises', 'by-name', 'by-endpoint', 'by-stage'].map((id) => table(id)),
     sections.endpointEvents(run),
     table('failed'),
     table('differences'),
     sections.reorgs(run),
-    blocks.length > 0 && section('blocks', 'Blocks', chartBox(blocks)),
-    section('generator', 'The generator and its machine', chartBox(generator)),
-    section('node', 'The node', chartBox(node), sections.nodeMetrics(run)),
-    table('conditions'),
     table('limits'),
     table('limit'),
     table('audited'),
     table('consistent', [], sections.contradictions(run)),
+    run.intervals.length > 0 && foldedUnless('more-time', 'More over time', [], chartBox(data.charts.load)),
+    blocks.length > 0 && foldedUnless('blocks', 'Blocks', ['node-bound'], chartBox(blocks)),
+    foldedUnless('generator', 'The generator and its machine', OF_MACHINE, chartBox(generator)),
+    foldedUnless('node', 'The node', ['node-bound'], chartBox(node), sections.nodeMetrics(run)),
+    foldedUnless('figures', 'All figures', [], dataTable(overviewTable(run))),
     configuration(run),
     meaning(run),
   ];
 }
 
+/** Verdicts that the charts of the generator explain. */
+const OF_MACHINE = ['generator-bound', 'port-bound'];
+
 /** @param {RunFile} run @param {RunData} data @returns {Part[]} */
 function overTime(run, data) {
   return run.intervals.length > 0
-    ? [timeNote(data), chartBox(data.charts.load)]
+    ? [chartBox(data.charts.answer), timeNote(data)]
     : [html`<p class="missing">${sentence(noIntervals(run))} There is nothing to draw over time.</p>`];
 }
 
@@ -122,9 +185,10 @@ function configuration(run) {
   const { config, environment } = run;
   const { commandLine, ...facts } = environment;
   const isKnown = typeof commandLine === 'string';
-  return section(
+  return folded(
     'repeat',
     'How to repeat it',
+    false,
     isKnown && html`<pre tabindex="0" role="group" aria-label="Command line">${commandLine}</pre>`,
     note([
       Object.values(config).includes('[redacted]') && 'Secrets are in no run file: set them as before. ',
@@ -149,9 +213,10 @@ function flat(object, prefix = '') {
 /** @param {RunFile} run */
 function meaning(run) {
   const { id, startedAt, endedAt, schema, unmeasured } = run;
-  return section(
+  return folded(
     'meaning',
     'What the figures mean',
+    false,
     tableDetails(definitionsTable(run)),
     tableDetails(tableOf('unmeasured', 'What was not measured, and why', [], Object.entries(unmeasured))),
     note(`Run ${id}, ${startedAt} to ${endedAt}, ${schema}.`),
@@ -160,20 +225,14 @@ function meaning(run) {
 
 /** @param {RunFile} run */
 function verdict(run) {
-  const tps = run.rates.verifiedPerSecond;
-  const { latency } = run;
-  const p99 = latency.total.count === 0 ? '' : `, p99 ${boundedMs(latency.total, censoredOf(run), ['p99'])} ms`;
-  const what = isPlain(run) ? 'calls' : 'operations verified';
-  const speed = tps === null ? 'Nothing was measured' : `${digits(tps)} ${what} per second${p99}`;
+  const speed = capital(speedText(run));
   if (run.end === 'running') return html`So far: ${speed}. The run has not ended.`;
-  const limit =
-    run.verdict === null ? 'there was nothing to judge' : (LIMIT_WORDS[run.verdict.name] ?? run.verdict.name);
   const result = auditResult(run);
   const audit =
     result === null
       ? 'no audit'
       : html`<span class="${result === 'exact' ? 'good' : 'bad'}">audit ${result.replace('_', ' ')}</span>`;
-  return html`${speed}; ${limit}; ${audit}.`;
+  return html`${speed}; ${audit}.`;
 }
 
 /** @param {RunFile} run */

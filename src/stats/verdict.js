@@ -191,7 +191,7 @@ export const LIMIT_WORDS = {
   'generator-bound': 'this generator was the limit',
   'rate-bound': 'the rate asked for was the limit',
   'node-bound': 'the node was the limit',
-  'concurrency-bound': 'the number of wallets was the limit, not the node',
+  'concurrency-bound': 'the number of wallets was the limit',
   unknown: 'the limit is unknown',
 };
 

@@ -36,7 +36,7 @@ export function figuresOf(page) {
 
 /** @param {Page} page @param {string} title @returns {Promise<string[][]>} the rows of a table, the head first */
 export function tableIn(page, title) {
-  const rows = page.getByRole('region', { name: `Table: ${title}`, exact: true }).locator('tr');
+  const rows = page.getByRole('region', { name: `Table: ${title}`, exact: true, includeHidden: true }).locator('tr');
   return rows.evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent?.trim() ?? '')));
 }
 

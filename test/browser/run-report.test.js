@@ -237,7 +237,7 @@ describe('the page of a run', { skip: NO_BROWSER }, () => {
       await page.keyboard.press('Tab');
       reached.add(await page.evaluate(() => document.activeElement?.id || document.activeElement?.tagName));
     }
-    for (const name of ['plot-tps', 'plot-heat', 'SUMMARY']) assert.ok(reached.has(name), name);
+    for (const name of ['plot-tps', 'plot-latency', 'SUMMARY']) assert.ok(reached.has(name), name);
   });
 
   it('is drawn in less than 2 s of CPU time with 3 million operations in 2,000 intervals', async (t) => {

@@ -182,7 +182,7 @@ calls
   -t 1 --fixed-id 1 -> 64 *--fixed-id *--workload rpc*
   -t 1 --workload rpc --method a --fixed-id 1 --rpc ws://a -> 64 --fixed-id needs an http:*
   -t 1 --workload rpc --method a --ladder auto -> 64 --ladder follows transactions, and --workload rpc sends none
-  -t 1 --threshold broken=0 -> 64 --threshold on broken needs the promises that are followed: --ladder auto
+  -t 1 --threshold broken=0 -> 64 --threshold on broken needs finality levels: --ladder auto
   -t 1 --workload rpc --method a --params [1 -> 64 *--params *
   -t 1 --workload rpc --method a --params {"a":1} -> 64 *--params *
   -t 1 --workload rpc --method a --fixed-id x -> 64 *--fixed-id *

@@ -12,6 +12,9 @@ import { offerNumbers } from './numbers.js';
 function drawPage(data) {
   const board = new Board(data);
   offerNumbers(board.plots);
+  // A chart in a section that is closed has no width.
+  for (const section of document.querySelectorAll('details.section'))
+    section.addEventListener('toggle', () => board.resize());
   // For tests and for the browser's developer tools.
   const charts = Object.fromEntries(board.plots.map(({ chart, uplot }) => [chart.id, uplot]));
   Object.assign(globalThis, { __board: board, __charts: charts });

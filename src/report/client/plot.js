@@ -3,7 +3,7 @@ import { color } from './colors.js';
 import { columnsOf, drawBand, drawOver, stack } from './shapes.js';
 import { bucketMs, heatTicks } from './buckets.js';
 import { drawHeat, drawHeatScale, heatWords } from './heat.js';
-import { intervalWords, shadePhases } from './time-marks.js';
+import { intervalWords, drawTimes } from './time-marks.js';
 import { clockTime, quantity } from '../../quantity.js';
 
 /**
@@ -77,7 +77,7 @@ export class Plot {
       series: [{ label: chart.xLabel ?? 'interval', value: shown((column) => this.at(column)) }, ...this.#series()],
       hooks: {
         drawClear: [
-          (/** @type {uPlot} */ u) => time !== null && shadePhases(u, time),
+          (/** @type {uPlot} */ u) => time !== null && drawTimes(u, time),
           (/** @type {uPlot} */ u) => chart.band !== undefined && drawBand(u, chart.band),
         ],
         draw: [(/** @type {uPlot} */ u) => this.#draw(u)],
@@ -120,7 +120,7 @@ export class Plot {
       size: 28,
       ...(this.time === null ? {} : { incrs: TIME_STEPS }),
       ...(xLabel === undefined ? {} : { label: xLabel, labelSize: 18, labelFont: '12px system-ui, sans-serif' }),
-      space: 70,
+      space: 56,
       values: (/** @type {uPlot} */ _, /** @type {number[]} */ splits) => splits.map((at) => show(at)),
       ...(ticks === null ? {} : named(ticks)),
     };

@@ -9,8 +9,8 @@ import { clockTime } from '../../quantity.js';
 
 /** The time axis of charts: the names of its intervals, and phases outside of the window. */
 
-/** Shades phases outside of the window. @param {uPlot} plot @param {TimeAxis} time */
-export function shadePhases(plot, { phases }) {
+/** Shades phases outside of the window, and marks events. @param {uPlot} plot @param {TimeAxis} time */
+export function drawTimes(plot, { phases, marks }) {
   const { ctx, bbox } = plot;
   ctx.save();
   ctx.beginPath();
@@ -27,6 +27,22 @@ export function shadePhases(plot, { phases }) {
     ctx.textBaseline = 'alphabetic';
     if (ctx.measureText(name).width + 8 < right - left)
       ctx.fillText(name, Math.max(left, bbox.left) + 4 * devicePixelRatio, bbox.top - 3 * devicePixelRatio);
+  }
+  ctx.strokeStyle = color('bad');
+  ctx.fillStyle = color('bad');
+  ctx.lineWidth = devicePixelRatio;
+  ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
+  let edge = -Infinity;
+  for (const { at, name } of marks) {
+    const x = plot.valToPos(at, 'x', true);
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+    // The lines of many events are enough where their names would overlap.
+    if (x < edge) continue;
+    ctx.fillText(name, x + 3 * devicePixelRatio, bbox.top - 3 * devicePixelRatio);
+    edge = x + ctx.measureText(name).width + 10 * devicePixelRatio;
   }
   ctx.restore();
 }

@@ -57,7 +57,7 @@ function tablesOfPage(page) {
     );
     // The picture of a comparison has no words.
     if (lines[0].at(-1) === 'picture') lines[0].pop();
-    const notes = [...rest.split('</section>')[0].matchAll(/<p class="note"[^>]*>([^]*?)<\/p>/g)];
+    const notes = [...rest.split(/<\/(?:section|details)>/)[0].matchAll(/<p class="note"[^>]*>([^]*?)<\/p>/g)];
     return { title, lines, notes: notes.map(([, words]) => plain(words)).filter((words) => !PICTURE.test(words)) };
   });
 }

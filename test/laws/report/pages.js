@@ -28,8 +28,8 @@ export function tableOf(page, title) {
 
 /** The figures at the top of a page, by their labels. @param {string} page @returns {Record<string, string>} */
 export function figuresOf(page) {
-  const [, list] = /<dl class="figures">([^]*?)<\/dl>/.exec(page) ?? [];
-  const tiles = list.matchAll(/<dt>([^<]*)<\/dt>\s*<dd>([^<]*)<\/dd>/g);
+  const lists = [...page.matchAll(/<dl class="figures[^"]*">([^]*?)<\/dl>/g)].map(([, list]) => list);
+  const tiles = lists.join('').matchAll(/<dt>([^<]*)<\/dt>\s*<dd[^>]*>([^<]*)<\/dd>/g);
   return Object.fromEntries([...tiles].map(([, label, value]) => [textOf(label), textOf(value)]));
 }
 

@@ -62,7 +62,7 @@ describe('the page of a run', () => {
     const { time, charts } = runData(runFileOf({ intervals: [rowOf({ startMs: 0, endMs: 6000 }), drain], series }));
     const ends = Object.values(charts).flatMap((list) => list.map((chart) => (chart.time ?? time).to.at(-1)));
     assert.deepEqual([...new Set(ends)], [6.048]);
-    const [tps] = charts.load;
+    const [tps] = charts.answer;
     assert.deepEqual(tps.series[0].values, [5, 5, 5, 5, 5, 4, null]);
   });
 
