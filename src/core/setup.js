@@ -12,6 +12,7 @@ import {
   pay,
   planPayments,
   readPool,
+  settleFunder,
   settleWallets,
   shortfalls,
 } from '../chain/funding.js';
@@ -23,13 +24,13 @@ import { chainReplaced } from '../inclusion/follow.js';
 import { chooseInclusion, warningOf } from '../inclusion/index.js';
 import { chooseKeys, deriveWallets, identify, openSender, readChainAndKeys } from './connect.js';
 import { loadText } from './describe.js';
-import { SetUpCosts, estimateRunCost, gasOnChain, secondsPerBlock, warmupSeconds } from './costs.js';
+import { SetUpCosts, checkRefill, estimateRunCost, gasOnChain, secondsPerBlock, warmupSeconds } from './costs.js';
 import { sliceIndexes } from './nonces.js';
 import { rateOf } from './pacer.js';
 
 /**
  * @import { ChainInfo, Chosen, Fees, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
- * @import { CallWorkload, Config, Gas, RunContext, TransactionWorkload } from '../contracts/load.d.ts'
+ * @import { CallWorkload, Config, Gas, RefillPlan, RunContext, TransactionWorkload } from '../contracts/load.d.ts'
  * @import { ForeignSenderError } from '../errors.js'
  * @import { Payments } from '../chain/funding.js'
  * @import { GivenKeys, Identity } from './connect.js'
@@ -56,6 +57,7 @@ const PROOF_TIMEOUT_MS = 10_000;
  * @property {SetUpCosts} costs
  * @property {Chosen | null} inclusion null: plain calls
  * @property {number} startS time of day when it began
+ * @property {RefillPlan | null} refill null: wallets are not paid during the load
  *
  * @typedef {Pick<Config, 'load' | 'wallets' | 'chain' | 'network' | 'workload' | 'instance'>} Asked
  *
@@ -85,7 +87,7 @@ export async function setUpCalls(asked, { onProgress, stop }, { given, urls, end
   };
   await workload.prepare?.({ chain, addresses, notice });
   const wallets = sliceIndexes(slice).map((index) => WalletClass.withoutKey(index));
-  return { chain, wallets, sender: null, costs: new SetUpCosts(null), inclusion: null, startS: 0 };
+  return { chain, wallets, sender: null, costs: new SetUpCosts(null), inclusion: null, startS: 0, refill: null };
 }
 
 /**
@@ -99,7 +101,7 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
   const { clock, onProgress, stop, log } = context;
   const { load, network } = asked;
   const { threads } = load;
-  const { offset, hdPath, fundAmountWei, maxSpendWei } = asked.wallets;
+  const { offset, hdPath, fundAmountWei, maxSpendWei, refillBelowWei } = asked.wallets;
   const startS = Math.floor(clock.wallMs() / 1000);
   const { rpc, rpcs } = endpoints;
   const { chain, source } = await readChainAndKeys(asked.chain, hdPath, { given, urls, endpoints });
@@ -113,6 +115,8 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
 
   const sender = await openSender(asked.wallets, { clock, stop, timeoutMs: network.txTimeoutMs }, rpc, chain);
   const { fees, costs } = sender;
+  /** @type {RefillPlan | null} */
+  let refill = null;
   try {
     if (isEmbedded) {
       onProgress('funding wallets', 0, threads);
@@ -126,6 +130,12 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
     await refuseLargeOperations(rpc, wallets[0], workload.gas, chain);
     const gas = await gasOnChain(rpc, given.funder ?? wallets[0], workload.gas);
     const needWei = walletNeedWei({ ...load, fundAmountWei }, gas, fees, chain);
+    const planned = { ...load, maxSpendWei, ratePerSecond: rateOf(load, workload) };
+    if (refillBelowWei !== null) {
+      checkRefill(refillBelowWei, needWei, planned, { gas, fees, blockSeconds: chain.blockSeconds });
+      const amounts = { belowWei: refillBelowWei, amountWei: needWei };
+      refill = await planRefills(given.funder, wallets, sender, { ...amounts, sendRpc: asked.chain.sendRpc, notice });
+    }
     onProgress('reading wallets until none has a pending transaction', 0, threads);
     const states = await settleWallets(sender, wallets);
     let missing = shortfalls(wallets, states, needWei, isEmbedded ? null : await readPool(rpc, wallets));
@@ -141,8 +151,9 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
     }
     const payments = await paymentsOf(given.funder, sender, wallets, missing);
     const paymentGas = payments?.gas ?? 0n;
-    const planned = { ...load, maxSpendWei, ratePerSecond: rateOf(load, workload) };
-    const parts = { chain, isEmbedded, fees, workload: { ...workload, gas }, wallets, paymentGas, notice };
+    const hadWei = states.reduce((sum, { balanceWei }) => sum + balanceWei, payments?.paidWei ?? 0n);
+    const fundsWei = refill === null && load.iterations === null ? hadWei : null;
+    const parts = { chain, isEmbedded, fees, workload: { ...workload, gas }, wallets, paymentGas, fundsWei, notice };
     await estimateRunCost(planned, parts);
     if (payments !== null) {
       const paid = await pay(sender, payments, (done) =>
@@ -157,7 +168,7 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
     const { wallet, nonce, hash, message: words } = error;
     throw await foreignSenderOf(sender, { used: [wallet], nonce, hash, words }, wallets, startS);
   }
-  return { chain, wallets, sender, costs, inclusion, startS };
+  return { chain, wallets, sender, costs, inclusion, startS, refill };
 }
 
 /** Operations of less gas fit into a transaction of any chain. */
@@ -203,6 +214,23 @@ async function refuseLargeOperations(rpc, { address }, { likely, perOperation },
  */
 function isTestChain({ source, funder }, { clientVersion }) {
   return source === null && funder === null && /^anvil\b/.test(clientVersion ?? '');
+}
+
+/**
+ * @param {Wallet | null} funder
+ * @param {Wallet[]} wallets
+ * @param {Sender} sender
+ * @param {{belowWei: bigint, amountWei: bigint, sendRpc: URL | null, notice: (line: string) => void}} asked
+ * @returns {Promise<RefillPlan | null>}
+ */
+async function planRefills(funder, wallets, sender, { sendRpc, notice, ...amounts }) {
+  if (funder === null) return null;
+  refuseOwnFunder(funder, wallets);
+  // A payment of an earlier run would arrive during the load.
+  await settleFunder(sender, funder, notice);
+  const { fees, chainId, blockGasLimit = null, timeoutMs } = sender;
+  const network = { chainId, blockGasLimit, timeoutMs, sendUrl: sendRpc === null ? null : String(sendRpc) };
+  return { ...amounts, ...network, funder: funder.toState(), addresses: addressesOf(wallets), fees: fees.state() };
 }
 
 /** @param {Wallet[]} wallets */
