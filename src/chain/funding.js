@@ -28,7 +28,7 @@ import {
 import { NonceTakenError, estimateGas, findMinedTransaction, sendAll } from './send.js';
 
 /**
- * @import { Order, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
+ * @import { Fee, Fees, Order, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
  * @import { Clock } from '../contracts/load.d.ts'
  * @import { Pooled } from './answers.js'
  */
@@ -65,8 +65,8 @@ const STUCK_MS = 1000;
 /** So many blocks without the next transaction of the funder are evidence that its fee is too low. */
 const SKIPPED_BLOCKS = 3;
 
-/** Each try raises the fee by an eighth: ten times in all. */
-const MAX_RAISES = 20;
+/** Each try doubles the fee: a million times in all, because the tip of what is replaced is not known. */
+const MAX_TRIES = 20;
 
 /** Most missing nonces of a wallet that are filled; geth keeps 64 queued transactions per account. */
 const MAX_FILLED = 64;
@@ -184,7 +184,7 @@ export function describeForeign(owner, { hash, walletIndex, nonce }) {
 /** @param {Wallet[]} wallets @param {number} timeoutMs */
 function stillInPool(wallets, timeoutMs) {
   return new UnavailableError(
-    `${listWallets(wallets)} still have transactions in the node's pool after ${timeoutMs / 1000} s: wait until they are mined, or use other wallets (-o)`,
+    `transactions of ${listWallets(wallets)} are still in the node's pool after ${timeoutMs / 1000} s: wait until they are mined, or use other wallets (-o)`,
   );
 }
 
@@ -221,7 +221,7 @@ export async function mineQueued(sender, wallets, notice) {
     if (orders.length > 0) {
       if (gas === 0n) {
         notice(
-          `${listWallets(stuck)} have transactions in the node's pool that wait for a missing nonce, such as those of a run that was killed: empty transactions fill the gaps, so that they are mined before the load`,
+          `transactions of ${listWallets(stuck)} in the node's pool wait for a missing nonce, such as those of a run that was killed: empty transactions fill the gaps, so that they are mined before the load`,
         );
         gas = await estimateGas(rpc, { from: stuck[0].address, to: stuck[0].address, data: '0x' });
       }
@@ -275,22 +275,32 @@ async function replacePooled(sender, funder, { latest, pending }) {
   const call = { to: funder.address, data: '0x', value: 0n };
   const gasLimit = await estimateGas(rpc, { from: funder.address, to: call.to, data: call.data });
   const orders = Array.from({ length: pending - latest }, () => ({ ...call, wallet: funder, gasLimit }));
-  let fee = fees.current();
+  /** @type {Fee} */
+  let offer = fees.current();
   for (let tries = 1; ; tries += 1) {
-    const raised = fees.raise(fee);
+    const raised = doubled(offer, fees);
     if (raised === null) throw stillInPool([funder], sender.timeoutMs);
-    fee = raised;
+    offer = raised;
     funder.nonce = latest;
-    const offer = { ...fees, current: () => raised, worstPriceWei: () => maxPriceWei(raised) };
+    const dear = { ...fees, current: () => raised, worstPriceWei: () => maxPriceWei(raised) };
     try {
-      await sendAll({ ...sender, fees: offer }, orders);
+      await sendAll({ ...sender, fees: dear }, orders);
       return;
     } catch (error) {
-      if (!(error instanceof NonceTakenError) || tries === MAX_RAISES) throw error;
+      if (!(error instanceof NonceTakenError) || tries === MAX_TRIES) throw error;
       const [now] = await readStates(rpc, [funder]);
       if (now.latest > latest) return;
     }
   }
+}
+
+/** @param {Fee} fee @param {Pick<Fees, 'raise'>} fees @returns {Fee | null} null above --max-fee */
+function doubled(fee, { raise }) {
+  /** @type {Fee | null} */
+  let raised = fee;
+  // A raise is an eighth.
+  for (let times = 0; times < 6 && raised !== null; times += 1) raised = raise(raised);
+  return raised;
 }
 
 /** @param {Wallet} wallet @param {number} first pooled nonce @returns {Order[]} */
@@ -539,5 +549,6 @@ export function ether(wei) {
 
 /** @param {Wallet[]} wallets */
 export function listWallets(wallets) {
+  if (wallets.some(({ index }) => index < 0)) return 'the funder';
   return `wallets ${indexRanges(wallets.map(({ index }) => index))}`;
 }

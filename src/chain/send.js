@@ -63,7 +63,7 @@ export async function revertReason(rpc, hash, purpose) {
 export class NonceTakenError extends UnavailableError {
   /** @param {Wallet} wallet @param {number} nonce @param {string} hash of our transaction @param {string} why */
   constructor(wallet, nonce, hash, why) {
-    super(`wallet ${wallet.index} (${wallet.address}): the node does not take nonce ${nonce}: ${why}`);
+    super(`${nameOf(wallet)}: the node does not take nonce ${nonce}: ${why}`);
     this.wallet = wallet;
     this.nonce = nonce;
     this.hash = hash;
@@ -132,9 +132,14 @@ async function send(sender, order) {
   }
 }
 
+/** @param {Pick<Wallet, 'index' | 'address'>} wallet */
+function nameOf({ index, address }) {
+  return `${index < 0 ? 'the funder' : `wallet ${index}`} (${address})`;
+}
+
 /** @param {Wallet} wallet @param {RpcError} error */
-function fundsRefused({ index, address }, { rpcMessage }) {
-  const words = `the node refuses a transaction of wallet ${index} (${address}): ${rpcMessage}`;
+function fundsRefused(wallet, { rpcMessage }) {
+  const words = `the node refuses a transaction of ${nameOf(wallet)}: ${rpcMessage}`;
   return new FundsError(
     `${words}; transactions that an earlier run left in the pool count as well: fund the wallet with more (--fund-amount), or use other wallets (-o)`,
   );

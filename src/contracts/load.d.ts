@@ -496,6 +496,8 @@ export type OpenOptions = {
 /** What pays wallets during the load, for a thread of its own: contains the funder's key. */
 export type RefillPlan = {
   funder: WalletState;
+  /** what it had before the load */
+  funderWei: bigint;
   /** of the wallets, by position */
   addresses: string[];
   belowWei: bigint;

@@ -43,7 +43,7 @@ const LONGEST_GAPS = 2;
  * @param {TransactionWorkload} parts.workload
  * @param {Wallet[]} parts.wallets
  * @param {bigint} parts.paymentGas of what the funder pays
- * @param {bigint | null} parts.fundsWei of all wallets; null: the load does not end when they are spent
+ * @param {bigint | null} parts.fundsWei what the load can spend; null: it ends before
  * @param {(line: string) => void} parts.notice
  */
 export async function estimateRunCost(load, parts) {

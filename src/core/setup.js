@@ -151,8 +151,9 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
     }
     const payments = await paymentsOf(given.funder, sender, wallets, missing);
     const paymentGas = payments?.gas ?? 0n;
-    const hadWei = states.reduce((sum, { balanceWei }) => sum + balanceWei, payments?.paidWei ?? 0n);
-    const fundsWei = refill === null && load.iterations === null ? hadWei : null;
+    const ofFunderWei = refill?.funderWei ?? payments?.paidWei ?? 0n;
+    const allWei = states.reduce((sum, { balanceWei }) => sum + balanceWei, ofFunderWei);
+    const fundsWei = load.iterations === null ? allWei : null;
     const parts = { chain, isEmbedded, fees, workload: { ...workload, gas }, wallets, paymentGas, fundsWei, notice };
     await estimateRunCost(planned, parts);
     if (payments !== null) {
@@ -227,10 +228,17 @@ async function planRefills(funder, wallets, sender, { sendRpc, notice, ...amount
   if (funder === null) return null;
   refuseOwnFunder(funder, wallets);
   // A payment of an earlier run would arrive during the load.
-  await settleFunder(sender, funder, notice);
+  const { balanceWei: funderWei } = await settleFunder(sender, funder, notice);
   const { fees, chainId, blockGasLimit = null, timeoutMs } = sender;
   const network = { chainId, blockGasLimit, timeoutMs, sendUrl: sendRpc === null ? null : String(sendRpc) };
-  return { ...amounts, ...network, funder: funder.toState(), addresses: addressesOf(wallets), fees: fees.state() };
+  return {
+    ...amounts,
+    ...network,
+    funderWei,
+    funder: funder.toState(),
+    addresses: addressesOf(wallets),
+    fees: fees.state(),
+  };
 }
 
 /** @param {Wallet[]} wallets */

@@ -227,7 +227,7 @@ function feesText(run) {
     const each = verified === 0 ? '' : `, ${amount(left / BigInt(verified))} an operation`;
     words.push(`${amount(left)} left the wallets in the load${each}${fees === null ? ', sent value included' : ''}`);
   }
-  if (refills !== undefined)
+  if (refills !== undefined && refills.transactions > 0)
     words.push(
       `${amount(BigInt(refills.gasWei))} for ${count(refills.payments)} refills (--refill-below), which paid ${amount(BigInt(refills.valueWei))} to the wallets`,
     );

@@ -154,7 +154,7 @@ describe('settleWallets()', () => {
       'what is never mined',
       [[[3, 4]], [[1, 1]]],
       1300,
-      /^69 wallets 0 still have transactions in the node's pool after 1 s/,
+      /^69 transactions of wallets 0 are still in the node's pool after 1 s/,
     ],
     [
       'another sender, who goes on for longer than an endpoint lags',
@@ -289,7 +289,7 @@ describe('mineQueued()', () => {
       if (queued.length === 0) assert.equal(rpc.count(), 1);
       assert.equal(notices.length, sent.length > 0 ? 1 : 0);
       for (const notice of notices)
-        assert.match(notice, /^wallets 0 have transactions in the node's pool that wait for a missing nonce/);
+        assert.match(notice, /^transactions of wallets 0 in the node's pool wait for a missing nonce/);
     });
 
   it('a gap that is too wide is refused', async () => {
