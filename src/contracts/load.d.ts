@@ -518,8 +518,7 @@ export type SideThread = {
   post: (message: object) => void;
   /** its result, or why there is none */
   result: Promise<unknown>;
-  /** the signal ends the wait */
-  finish: (message: object, timeoutMs: number, signal?: AbortSignal) => Promise<unknown>;
+  finish: (message: object, timeoutMs: number) => Promise<unknown>;
 };
 
 /** The side of the run of an observer, in the main thread. */

@@ -315,11 +315,7 @@ async function loadAndAudit(config, context, opened, prepared) {
   if (identity === null && workload.kind === 'transaction') monitor.begin();
   if (identity !== null && prepared.start.startHash !== null && prepared.start.startBlock === 0)
     watch.warnOf('unconfirmed', 'the endpoints have only block 0: whether they serve one chain is unknown');
-  observers.begin({
-    warnOf: (kind, words) => watch.warnOf(kind, words),
-    warnOnce: (kind, words) => watch.warnOnce(kind, words),
-    charge: (wei) => prepared.engine.charge(wei),
-  });
+  observers.begin(toolsOf(watch, prepared));
   const checkpoints = new Checkpoints({ ...context, warn });
   /** @param {LoadSoFar} loaded */
   const describeSoFar = (loaded) => {
@@ -378,6 +374,15 @@ async function loadAndAudit(config, context, opened, prepared) {
 }
 
 /** @typedef {Awaited<ReturnType<typeof loadAndAudit>>} Done */
+
+/** What the observers of a run can use. @param {Watch} watch @param {Pick<Prepared, 'engine'>} prepared */
+function toolsOf(watch, { engine }) {
+  return {
+    warnOf: (/** @type {string} */ kind, /** @type {string} */ words) => watch.warnOf(kind, words),
+    warnOnce: (/** @type {string} */ kind, /** @type {string} */ words) => watch.warnOnce(kind, words),
+    charge: (/** @type {bigint} */ wei) => engine.charge(wei),
+  };
+}
 
 /**
  * The decrease of the balance during the load.

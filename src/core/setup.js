@@ -30,9 +30,9 @@ import { rateOf } from './pacer.js';
 
 /**
  * @import { ChainInfo, Chosen, Fees, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
- * @import { CallWorkload, Config, Gas, RefillPlan, RunContext, TransactionWorkload } from '../contracts/load.d.ts'
+ * @import { CallWorkload, Config, Gas, LoadSize, RefillPlan, RunContext, TransactionWorkload } from '../contracts/load.d.ts'
  * @import { ForeignSenderError } from '../errors.js'
- * @import { Payments } from '../chain/funding.js'
+ * @import { Payments, WalletState } from '../chain/funding.js'
  * @import { GivenKeys, Identity } from './connect.js'
  * @import { Opened } from './run.js'
  */
@@ -101,7 +101,7 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
   const { clock, onProgress, stop, log } = context;
   const { load, network } = asked;
   const { threads } = load;
-  const { offset, hdPath, fundAmountWei, maxSpendWei, refillBelowWei } = asked.wallets;
+  const { offset, hdPath, fundAmountWei, maxSpendWei } = asked.wallets;
   const startS = Math.floor(clock.wallMs() / 1000);
   const { rpc, rpcs } = endpoints;
   const { chain, source } = await readChainAndKeys(asked.chain, hdPath, { given, urls, endpoints });
@@ -115,8 +115,6 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
 
   const sender = await openSender(asked.wallets, { clock, stop, timeoutMs: network.txTimeoutMs }, rpc, chain);
   const { fees, costs } = sender;
-  /** @type {RefillPlan | null} */
-  let refill = null;
   try {
     if (isEmbedded) {
       onProgress('funding wallets', 0, threads);
@@ -131,11 +129,8 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
     const gas = await gasOnChain(rpc, given.funder ?? wallets[0], workload.gas);
     const needWei = walletNeedWei({ ...load, fundAmountWei }, gas, fees, chain);
     const planned = { ...load, maxSpendWei, ratePerSecond: rateOf(load, workload) };
-    if (refillBelowWei !== null) {
-      checkRefill(refillBelowWei, needWei, planned, { gas, fees, blockSeconds: chain.blockSeconds });
-      const amounts = { belowWei: refillBelowWei, amountWei: needWei };
-      refill = await planRefills(given.funder, wallets, sender, { ...amounts, sendRpc: asked.chain.sendRpc, notice });
-    }
+    const known = { funder: given.funder, wallets, sender, gas, chain, notice };
+    const refill = await planRefills(asked, needWei, planned, known);
     onProgress('reading wallets until none has a pending transaction', 0, threads);
     const states = await settleWallets(sender, wallets);
     let missing = shortfalls(wallets, states, needWei, isEmbedded ? null : await readPool(rpc, wallets));
@@ -151,9 +146,7 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
     }
     const payments = await paymentsOf(given.funder, sender, wallets, missing);
     const paymentGas = payments?.gas ?? 0n;
-    const ofFunderWei = refill?.funderWei ?? payments?.paidWei ?? 0n;
-    const allWei = states.reduce((sum, { balanceWei }) => sum + balanceWei, ofFunderWei);
-    const fundsWei = load.iterations === null ? allWei : null;
+    const fundsWei = load.iterations === null ? fundsOf(states, refill?.funderWei ?? payments?.paidWei) : null;
     const parts = { chain, isEmbedded, fees, workload: { ...workload, gas }, wallets, paymentGas, fundsWei, notice };
     await estimateRunCost(planned, parts);
     if (payments !== null) {
@@ -164,12 +157,12 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
     }
     if (!isEmbedded) await mineQueued(sender, wallets, notice);
     await workload.prepare({ wallets, sender, chain, onProgress });
+    return { chain, wallets, sender, costs, inclusion, startS, refill };
   } catch (error) {
     if (!(error instanceof NonceTakenError)) throw error;
     const { wallet, nonce, hash, message: words } = error;
     throw await foreignSenderOf(sender, { used: [wallet], nonce, hash, words }, wallets, startS);
   }
-  return { chain, wallets, sender, costs, inclusion, startS, refill };
 }
 
 /** Operations of less gas fit into a transaction of any chain. */
@@ -217,28 +210,30 @@ function isTestChain({ source, funder }, { clientVersion }) {
   return source === null && funder === null && /^anvil\b/.test(clientVersion ?? '');
 }
 
+/** @param {WalletState[]} states of all wallets @param {bigint} [besideWei] of the funder */
+function fundsOf(states, besideWei = 0n) {
+  return states.reduce((sum, { balanceWei }) => sum + balanceWei, besideWei);
+}
+
 /**
- * @param {Wallet | null} funder
- * @param {Wallet[]} wallets
- * @param {Sender} sender
- * @param {{belowWei: bigint, amountWei: bigint, sendRpc: URL | null, notice: (line: string) => void}} asked
- * @returns {Promise<RefillPlan | null>}
+ * @param {Asked} asked
+ * @param {bigint} amountWei
+ * @param {LoadSize} load
+ * @param {{funder: Wallet | null, wallets: Wallet[], sender: Sender, gas: Gas, chain: ChainInfo, notice: (line: string) => void}} known
+ * @returns {Promise<RefillPlan | null>} null: not asked for
  */
-async function planRefills(funder, wallets, sender, { sendRpc, notice, ...amounts }) {
-  if (funder === null) return null;
+async function planRefills({ wallets: own, chain: endpoints }, amountWei, load, known) {
+  const { funder, wallets, sender, gas, chain, notice } = known;
+  const { refillBelowWei: belowWei } = own;
+  if (belowWei === null || funder === null) return null;
+  const { fees, chainId, blockGasLimit = null, timeoutMs } = sender;
   refuseOwnFunder(funder, wallets);
+  checkRefill(belowWei, amountWei, load, { gas, fees, blockSeconds: chain.blockSeconds });
   // A payment of an earlier run would arrive during the load.
   const { balanceWei: funderWei } = await settleFunder(sender, funder, notice);
-  const { fees, chainId, blockGasLimit = null, timeoutMs } = sender;
-  const network = { chainId, blockGasLimit, timeoutMs, sendUrl: sendRpc === null ? null : String(sendRpc) };
-  return {
-    ...amounts,
-    ...network,
-    funderWei,
-    funder: funder.toState(),
-    addresses: addressesOf(wallets),
-    fees: fees.state(),
-  };
+  const network = { chainId, blockGasLimit, timeoutMs, sendUrl: endpoints.sendRpc?.href ?? null };
+  const addresses = addressesOf(wallets);
+  return { ...network, belowWei, amountWei, funderWei, addresses, funder: funder.toState(), fees: fees.state() };
 }
 
 /** @param {Wallet[]} wallets */

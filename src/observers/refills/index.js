@@ -8,7 +8,7 @@ import { timeText } from '../../text.js';
  * @import { WalletPayments, OpenOptions, RunObserver, SideThread } from '../../contracts/load.d.ts'
  * @import { ObserverRow } from '../index.js'
  *
- * @typedef {{hasBegun?: boolean, isEnding?: boolean, isOver?: boolean, isGranted?: boolean}} RefillMessage isEnding: the load starts nothing more;
+ * @typedef {{hasBegun?: boolean, isEnding?: boolean, isOver?: boolean, isAborted?: boolean, isGranted?: boolean}} RefillMessage isEnding: the load starts nothing more;
  *   isGranted: answer of the budget
  * @typedef {{transactions: number, payments: number, valueWei: bigint, gasWei: bigint}} RefillFacts
  * @typedef {{facts: RefillFacts, paidWei: bigint[], open: number}} RefillResult open: transactions whose outcome is not known
@@ -44,6 +44,7 @@ export class Refills {
     this.#run = run;
     this.#thread.post({ hasBegun: true });
     this.#stop.drain.addEventListener('abort', () => this.#thread.post({ isEnding: true }));
+    this.#stop.now.addEventListener('abort', () => this.#thread.post({ isAborted: true }));
     void this.#thread.result.then((result) => {
       const { why } = /** @type {{why?: string}} */ (result);
       if (why !== undefined && !this.#stop.drain.aborted)
@@ -59,7 +60,7 @@ export class Refills {
 
   /** Waits for a payment under way. */
   async drained() {
-    const asked = await this.#thread.finish({ isOver: true }, FINISH_MS + ANSWER_MS, this.#stop.now);
+    const asked = await this.#thread.finish({ isOver: true }, FINISH_MS + ANSWER_MS);
     const result = /** @type {RefillResult | {why: string}} */ (asked);
     if ('why' in result) this.payments = { why: `what the funder has paid is not known: ${result.why}` };
     else {

@@ -24,11 +24,12 @@ export default async function refill({ finishMs, ...plan }, rpcs, onMessage, pos
       post({ wei });
     });
   };
-  onMessage(({ hasBegun, isEnding, isOver, isGranted }) => {
+  onMessage(({ hasBegun, isEnding, isOver, isAborted, isGranted }) => {
     if (isGranted !== undefined) answer(isGranted);
     if (hasBegun) begun.abort();
     if (isEnding || isOver) ending.abort();
     if (isOver) clock.after(() => over.abort(), finishMs);
+    if (isAborted) over.abort();
   });
   const network = { rpc: rpcs[0], clock, signal: over.signal, timeoutMs, chainId, blockGasLimit };
   const refiller = new Refiller({
