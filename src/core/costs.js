@@ -146,7 +146,9 @@ const LONG_LOAD_S = 7 * 24 * 3600;
 export function lastingText(fundsWei, perSecond, durationMs) {
   const seconds = Number(fundsWei) / perSecond;
   const isLong = seconds > (durationMs === null ? LONG_LOAD_S : (2 * durationMs) / 1000);
-  return isLong ? null : `${ether(fundsWei)} for the load last for about ${timeText(seconds)} (an estimate)`;
+  return isLong
+    ? null
+    : `the load can spend ${ether(fundsWei)}, which lasts for about ${timeText(seconds)} (an estimate)`;
 }
 
 /**

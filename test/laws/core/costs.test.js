@@ -106,7 +106,7 @@ describe('refills', () => {
   it('lastingText(): for a load that is longer than half of it', () => {
     assert.equal(
       lastingText(ETHER, Number(ETHER) / 3600, null),
-      '1.0 ether for the load last for about 1h00m (an estimate)',
+      'the load can spend 1.0 ether, which lasts for about 1h00m (an estimate)',
     );
     assert.equal(lastingText(ETHER, Number(ETHER) / 3600, 20 * 60_000), null);
     assert.equal(lastingText(ETHER, 1, null), null);
