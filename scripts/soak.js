@@ -17,7 +17,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { duration } from '../src/cli/parse.js';
-import { tableText } from '../src/outputs/table.js';
+import { tableOf, tableText } from '../src/outputs/table.js';
 
 /** @import { ChildProcess } from 'node:child_process' */
 
@@ -75,16 +75,18 @@ function mb(bytes) {
 /** @param {ChildProcess} child @param {{folder: string, durationMs: number, warmupMs: number}} plan @returns {Promise<number[]>} live bytes */
 async function watch(child, { folder, durationMs, warmupMs }) {
   const startMs = Date.now();
-  const table = { head: ['minute', 'RSS MB', 'descriptors', 'threads'], rows: /** @type {string[][]} */ ([]) };
+  /** @type {string[][]} */
+  const rows = [];
   const heaps = [];
   for (const untilMs of [warmupMs, (warmupMs + durationMs) / 2, durationMs]) {
     while (Date.now() - startMs < untilMs) {
       if (child.exitCode !== null) throw new Error(`stress ended with ${child.exitCode}`);
-      table.rows.push(look(child.pid ?? -1, Date.now() - startMs));
+      rows.push(look(child.pid ?? -1, Date.now() - startMs));
       await sleep(Math.min(durationMs / SAMPLES, Math.max(0, untilMs - (Date.now() - startMs))));
     }
     heaps.push(await liveBytes(child, folder));
   }
+  const table = tableOf('', '', ['minute', 'RSS MB', 'descriptors', 'threads'], rows);
   process.stdout.write(`${tableText(table)}\n\nlive heap: ${heaps.map((bytes) => `${mb(bytes)} MB`).join(', ')}\n`);
   return heaps;
 }

@@ -221,9 +221,14 @@ export class ProtocolError extends StressError {
 
 /** The answer differs from what a check expects. */
 export class CheckError extends StressError {
-  /** @param {string} message @param {'check_failed' | 'check_unavailable'} [code] the latter: the reference is missing */
-  constructor(message, code = 'check_failed') {
+  /**
+   * @param {string} message
+   * @param {'check_failed' | 'check_unavailable' | 'answers_differ'} [code] check_unavailable: the reference is missing
+   * @param {string | null} [method] the first of each one is shown
+   */
+  constructor(message, code = 'check_failed', method = null) {
     super(message, code, EXIT.nothingVerified);
+    this.method = method;
   }
 }
 

@@ -73,6 +73,9 @@ export interface RunOptions {
   method?: string;
   params?: readonly unknown[];
   calls?: string;
+  /** Of recorded requests. */
+  callsOrder?: 'file' | 'random';
+  allowWrites?: boolean;
   data?: string;
   checkRpc?: string | URL;
   fixedId?: number;

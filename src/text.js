@@ -1,10 +1,18 @@
-import { UNSEEN_CHARACTERS } from './errors.js';
+import { UNSEEN_CHARACTERS, oneLine, withoutKeys } from './errors.js';
+import { digits, quantity, threeDigits, whole } from './quantity.js';
+
+export { digits, quantity, threeDigits };
 
 /** Text that is printed. */
 
 /** Replaces control characters in text from outside, so that it cannot control the terminal. @param {string} text */
 export function printable(text) {
   return text.replace(/[^\P{Cc}\n]+/gu, ' ').replace(UNSEEN_CHARACTERS, ' ');
+}
+
+/** Text from outside in a message, without keys. @param {string} text @param {number} [limit] characters */
+export function quote(text, limit = 60) {
+  return JSON.stringify(oneLine(withoutKeys(text), limit));
 }
 
 /** Quoted if a POSIX shell would change it. @param {string} text */
@@ -22,7 +30,6 @@ export function numbered(displays) {
   return displays.map((display, i) => (isTwice(display) ? `${display} (${i + 1})` : display));
 }
 
-const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const oneDecimal = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
 /** An unmeasured figure is a dash, not a zero. @param {number | null} value */
@@ -33,13 +40,6 @@ export function count(value) {
 /** Such as "1 run" and "2 runs". @param {number} value @param {string} noun in the singular */
 export function counted(value, noun) {
   return `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
-}
-
-const threeDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
-
-/** A rate, a share or a mean: three digits, or all before the decimal point. @param {number} value */
-export function digits(value) {
-  return (Math.abs(value) < 100 ? threeDigits : whole).format(value);
 }
 
 /** @param {number} value */
@@ -59,7 +59,7 @@ export function milliseconds(us) {
 
 /** @param {number} part of 1 */
 export function percent(part) {
-  return `${digits(100 * part)} %`;
+  return quantity(100 * part, '%');
 }
 
 /** @param {Record<string, number>} failures by code */

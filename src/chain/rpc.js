@@ -16,6 +16,9 @@ import { classOf } from './refusals.js';
 /** Of the first request in a body. */
 const METHOD = /"method":"([^"]*)"/;
 
+/** In place of a method: the parameters are the requests of one batch. No method can have this name. */
+export const BATCH = '(batch)';
+
 /** Some gateways use it for rate limits as well as for credentials. */
 const FORBIDDEN = 403;
 
@@ -102,8 +105,11 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
     });
   }
 
+  const postBatch = createBatchSender({ post, encode, nextId, endpoint });
+
   /** @type {Rpc['call']} */
   function call(method, params, purpose, onSent) {
+    if (method === BATCH) return postBatch(/** @type {any[]} */ (params), purpose, onSent);
     const id = nextId();
     if (batch > 1 && isSubmission(method, purpose))
       return submissions.add({
@@ -162,6 +168,31 @@ export function createRpc(transport, display, { fixedId = null, secrets = [], ba
     subscribe: send === undefined ? null : (...args) => subscribe(send, prepareRequest, ...args),
     callCounts: () => ({ ...counts }),
     batchFacts: (of) => (of === 'submissions' ? submissions : reads).facts(),
+  };
+}
+
+/**
+ * Sends a batch of the user as it is. It succeeds if each request has a result.
+ * @param {object} tools
+ * @param {(body: string, exchange: {purpose: string, calls: number, tries: number, onSent?: () => unknown}, then: (reply: Reply) => unknown[]) => Promise<unknown[]>} tools.post
+ * @param {ReturnType<typeof createEncoder>} tools.encode
+ * @param {() => number} tools.nextId
+ * @param {Endpoint} tools.endpoint
+ */
+function createBatchSender({ post, encode, nextId, endpoint }) {
+  /** @param {{method: string, params: unknown[]}[]} requests @param {string} purpose @param {() => unknown} [onSent] */
+  return (requests, purpose, onSent) => {
+    const items = requests.map(({ method, params }) => {
+      const id = nextId();
+      return { id, method, text: encode(id, method, params, purpose) };
+    });
+    const body = `[${items.map(({ text }) => text).join(',')}]`;
+    return post(body, { purpose, calls: items.length, tries: 1, onSent }, (reply) => {
+      const answer = parseReply(reply, endpoint, { body });
+      const byId = Array.isArray(answer) ? new Map(answer.map((one) => [one?.id, one])) : null;
+      // A node that refuses the batch answers with one error.
+      return items.map((item) => resultOf(byId === null ? answer : byId.get(item.id), item, reply, endpoint));
+    });
   };
 }
 

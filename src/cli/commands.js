@@ -23,7 +23,7 @@ import { EXIT, InternalError, UnavailableError, UsageError, displayName, worstEx
 import { checkWritable, claimFile, isWorkloadFile, writeFileAtomically } from '../files.js';
 import { say, status, streamForPeople } from '../outputs/streams.js';
 import { transportsOf } from '../transport/choose.js';
-import { readCallSettings } from '../workloads/calls.js';
+import { checkCallSettings } from '../workloads/calls.js';
 import { readContractsFile } from '../workloads/counter.js';
 import { createWorkload } from '../workloads/index.js';
 import { labelOf } from '../workloads/table.js';
@@ -58,14 +58,14 @@ const FUND_MARGIN = 2n;
 /** @type {Record<WorkCommand, (config: Config, context: RunContext) => Promise<number>>} */
 export const commands = {
   run: async (config, context) => {
-    const { calls, contracts, checkRpc, data, mix, workload } = config.workload;
+    const { calls, contracts, mix, workload } = config.workload;
     for (const { use, file } of filesNamed(config))
       if ((use === 'written' || use === 'kept') && file !== '-') await checkWritable(file);
     if (contracts !== null) readContractsFile(contracts);
-    const plan = calls === null ? null : (await readCallSettings({ calls, data, checkRpc })).plan;
+    const names = calls === null ? [] : await checkCallSettings({ ...config.workload, calls });
     // A workload of the user's own gives names as it goes.
     for (const file of workloadFiles(config.workload)) await abandonable(context.stop, () => loadWorkloadFile(file));
-    const kinds = [...(plan?.kinds.map(({ name }) => name) ?? []), ...mix.map(({ name }) => labelOf(name))];
+    const kinds = [...names, ...mix.map(({ name }) => labelOf(name))];
     if (!isWorkloadFile(workload)) checkCallNames(config.study.thresholds, workload, kinds);
     const giveBack = claimInstanceFiles(config);
     /** @type {number} */

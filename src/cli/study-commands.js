@@ -24,7 +24,7 @@ import { search } from '../studies/find.js';
 import { runPairs } from '../studies/pairs.js';
 import { kindOf, legible, reader } from '../studies/run-files.js';
 import { sweepMarkdown, sweepResult } from '../studies/sweep-text.js';
-import { folderOf, sweep } from '../studies/sweep.js';
+import { sweep } from '../studies/sweep.js';
 import { pointsOfRuns, pointsOfSweep, trend, trendText } from '../studies/trend.js';
 import { readInvocation } from './config.js';
 import { INSTANCES_MAY_DIFFER_IN, OF_ONE_INSTANCE, RUNS_MAY_DIFFER_IN, VARIABLES } from './options.js';
@@ -129,15 +129,15 @@ const studyCommands = {
   /** @param {Config} config @param {RunContext} context */
   sweep: async (config, context) => {
     const parts = partsOf(config, context);
-    const { exitCode, file } = await (config.study.find === null ? sweep(config.study, parts) : search(config, parts));
-    await write(config.outputs, 'sweep', file, join(folderOf(config.study), 'sweep.json'));
-    return exitCode;
+    const swept = await (config.study.find === null ? sweep(config.study, parts) : search(config, parts));
+    await write(config.outputs, 'sweep', swept.file, swept.name);
+    return swept.exitCode;
   },
 
   /** @param {Config} config @param {RunContext} context */
   find: async (config, context) => {
-    const { exitCode, file } = await search(config, partsOf(config, context), { isCapacity: true });
-    await write(config.outputs, 'sweep', file, join(folderOf(config.study), 'sweep.json'));
+    const { exitCode, file, name } = await search(config, partsOf(config, context), { isCapacity: true });
+    await write(config.outputs, 'sweep', file, name);
     return exitCode;
   },
 

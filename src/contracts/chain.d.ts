@@ -173,7 +173,7 @@ export type Rpc = {
   secrets: readonly string[];
   /**
    * the `result` member; onSent is told which of several endpoints it goes to. Rejects with RpcError, ProtocolError or
-   * TransportError.
+   * TransportError. With BATCH of chain/rpc.js as method: the results of the requests that are the parameters.
    */
   call: (
     method: string,

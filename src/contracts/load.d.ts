@@ -110,6 +110,9 @@ export type WorkloadConfig = {
   method: string | null;
   params: unknown[] | null;
   calls: string | null;
+  /** null: in file order */
+  callsOrder: 'file' | 'random' | null;
+  allowWrites: boolean;
   data: string | null;
   /** a URL is no plain data */
   checkRpc: string | null;

@@ -54,7 +54,7 @@ export type RunFile = {
   gas?: GasOfOperations;
   /** Failed operations of the whole run, by code. */
   failures: Record<string, number>;
-  /** The words of the first failure of each code, where there are any. */
+  /** The words of the first failure of each code, where there are any; of answers_differ the first of each method (answers_differ of eth_call). */
   failureWords: Record<string, string>;
   /** Blocks that left the chain in mid-run. */
   reorgs: Reorgs;

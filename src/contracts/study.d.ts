@@ -227,7 +227,7 @@ export type Both = {
   /** of --until-sure */
   sequential?: Sequential;
   /** of live pairs */
-  failures?: PairFailure[];
+  failures?: SideFailure[];
 };
 
 export type SweepFile = StudyFile & {

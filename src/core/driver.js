@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { RefusedError } from '../errors.js';
+import { CheckError, RefusedError } from '../errors.js';
 import { Operation } from './operation.js';
 import { Queue } from './queue.js';
 
@@ -281,7 +281,7 @@ export class Driver {
         const slot = account.slotOf(nonce);
         if (slot !== null) slot.state = 'unresolved';
         const { message = '' } = operation.error ?? {};
-        if (message !== '') this.failureWords[sample.code ?? sample.outcome] ??= message;
+        if (message !== '') this.failureWords[wordsKey(operation, sample)] ??= message;
         // Operations of one wallet that fail together count once.
         const seat = this.seatOf(account);
         if (seat.recovering === 0) seat.failuresInRow += 1;
@@ -329,4 +329,10 @@ export class Driver {
     for (let i = 0; i < times; i += 1) this.#idle.push(account);
     this.#pumpSoon();
   }
+}
+
+/** What the words of a failure are known under. @param {Operation} operation @param {Sample} sample */
+function wordsKey({ error }, { code, outcome }) {
+  if (error instanceof CheckError && error.method !== null) return `${code} of ${error.method}`;
+  return code ?? outcome;
 }

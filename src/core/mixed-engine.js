@@ -56,7 +56,9 @@ export function splitLoad(config) {
 export async function openCalls(calls, network, preparation) {
   const { threads } = calls.load;
   preparation.notice(loadText(calls, `${threads} users`, network.rpc.display));
-  const workload = /** @type {CallWorkload} */ (await createWorkload('rpc', { ...network, settings: calls.workload }));
+  const workload = /** @type {CallWorkload} */ (
+    await createWorkload('rpc', { ...network, settings: calls.workload, threads })
+  );
   await workload.prepare?.(preparation);
   const accounts = sliceIndexes({ offset: calls.wallets.offset, threads }).map(
     (index, i) => new Account(i, Wallet.withoutKey(index)),

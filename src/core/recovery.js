@@ -117,8 +117,8 @@ export class Recovery {
   }
 }
 
-/** Failures with a response: the next call may follow at once. */
-const ANSWERED_FAILURES = Object.freeze(['rpc_error', 'check_failed']);
+/** Failures with a response that is no error: the next call may follow at once, as after an error. */
+const ANSWERED_FAILURES = Object.freeze(['check_failed', 'answers_differ']);
 
 /** Plain calls leave nothing behind. After a call without a valid response the wallet pauses, longer each time. */
 export class CallRecovery extends Recovery {
@@ -139,7 +139,8 @@ export class CallRecovery extends Recovery {
     const isLimited = isLimit(error);
     if (isLimited) this.#retryPolicy.pauses.limitAnswers += 1;
     account.settle(nonce, 'used');
-    if (ANSWERED_FAILURES.includes(code ?? '') && !isLimited) {
+    const isAnswered = error instanceof RpcError || ANSWERED_FAILURES.includes(code ?? '');
+    if (isAnswered && !isLimited) {
       this.#pauses.delete(account);
       return true;
     }

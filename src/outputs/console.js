@@ -1,8 +1,8 @@
 import { statesGas } from '../stats/blocks.js';
 import { Distribution } from '../stats/histogram.js';
 import { countedWords } from '../stats/sample.js';
-import { byCode, count, hanging, printable, seconds, timeText } from '../text.js';
-import { boundedMs, figure } from './format.js';
+import { byCode, count, digits, hanging, printable, seconds, timeText } from '../text.js';
+import { boundedMs } from './format.js';
 import { summaryText } from './summary.js';
 import { columnsOf, paintOf } from './terminal.js';
 
@@ -143,9 +143,9 @@ function figuresOf(row, totals) {
     elapsed: seconds(row.endMs),
     attempts: count(totals.attempts),
     verified: count(totals.verified),
-    tps: figure(row.tps),
-    runTps: figure(totals.runTps),
-    gas: figure(row.perSecond === undefined || !statesGas(row.blocks) ? null : row.perSecond.gas / 1e6),
+    tps: digits(row.tps),
+    runTps: digits(totals.runTps),
+    gas: digits(row.perSecond === undefined || !statesGas(row.blocks) ? null : row.perSecond.gas / 1e6),
     ...Object.fromEntries(LATENCIES.map((name, i) => [name, latencies[i]])),
     inFlight: count(row.inFlight),
     failed: count(row.counts.failed + row.counts.timedOut),
@@ -166,7 +166,7 @@ function liveText({ phase, elapsedMs, lengthMs, verified, inFlight, tps }, isPla
   const time = lengthMs === null ? timeText(elapsed) : `${timeText(elapsed)} of ${timeText(length)}`;
   const left = lengthMs === null ? '' : `, ${timeText(Math.max(0, length - elapsed))} left`;
   const figures = [
-    `${figure(tps)} ${words.tps}`,
+    `${digits(tps)} ${words.tps}`,
     `${count(verified)} ${words.verified}`,
     `${count(inFlight)} in flight`,
   ];

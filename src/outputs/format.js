@@ -1,24 +1,10 @@
 import { boundsOf, statisticOf } from '../stats/histogram.js';
 import { count, digits, percent } from '../text.js';
 
-export { byCode, count, seconds } from '../text.js';
-
 /**
  * @import { DistributionJson } from '../contracts/run-file.d.ts'
  * @import { Statistic } from '../stats/histogram.js'
  */
-
-/** Formats of figures in texts. An unmeasured figure is a dash, not a zero. */
-
-/** @param {number | null} value */
-export function figure(value) {
-  return value === null ? '-' : digits(value);
-}
-
-/** @param {number | null} us microseconds @returns {string} milliseconds, without the unit */
-export function ms(us) {
-  return us === null ? '-' : figure(us / 1000);
-}
 
 /**
  * Figures of a distribution in milliseconds, with >= for lower bounds because of censored operations.
@@ -28,15 +14,11 @@ export function ms(us) {
  * @returns {string[]}
  */
 export function boundedMs(json, censored, names) {
+  const ms = (/** @type {number | null} */ us) => digits(us === null ? null : us / 1000);
   return names.map((name) => {
     const { us, atMostUs } = boundsOf(json, censored, /** @type {Statistic | number} */ (statisticOf(name)));
-    return atLeast(ms(us), us === null ? '-' : ms(atMostUs));
+    return us === null || ms(us) === ms(atMostUs) ? ms(us) : `>= ${ms(us)}`;
   });
-}
-
-/** @param {string} text of a figure @param {string} atMost its upper bound as text, with the same digits */
-export function atLeast(text, atMost) {
-  return text === atMost ? text : `>= ${text}`;
 }
 
 const fourDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 4 });
@@ -46,11 +28,6 @@ export function amount(wei) {
   const value = Number(wei);
   if (value >= 1e14) return `${fourDigits.format(value / 1e18)} ether`;
   return value >= 1e6 ? `${fourDigits.format(value / 1e9)} gwei` : `${count(value)} wei`;
-}
-
-/** @param {number} bytes */
-export function megabytes(bytes) {
-  return `${count(bytes / 1e6)} MB`;
 }
 
 /** Changes below this are rounding errors. */

@@ -1,8 +1,8 @@
 import { EXIT } from '../errors.js';
 import { writeFileAtomically } from '../files.js';
 import { auditResult } from '../stats/audit-result.js';
+import { auditTable } from './run-facts.js';
 import { measuredText } from './run-tables.js';
-import { auditLines } from './summary.js';
 
 /**
  * @import { Output, OutputOptions } from '../contracts/output.d.ts'
@@ -75,7 +75,8 @@ function thresholdTrouble(result) {
 function auditTrouble(run) {
   const result = auditResult(run);
   if (result === 'exact') return null;
-  return { kind: result === 'not_exact' ? 'failure' : 'skipped', words: auditLines(run).join('; ') };
+  const { rows, notes } = auditTable(run);
+  return { kind: result === 'not_exact' ? 'failure' : 'skipped', words: [rows[0][1], ...notes].join('; ') };
 }
 
 /** Failures that the other cases do not cover. @param {RunFile} run @returns {Trouble} */

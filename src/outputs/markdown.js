@@ -2,12 +2,11 @@ import { appendFileSync } from 'node:fs';
 import { cannotWrite, writeFileAtomically } from '../files.js';
 import { auditResult } from '../stats/audit-result.js';
 import { count, printable, seconds } from '../text.js';
-import { latencyTable, overviewTable, thresholdsTable } from './run-tables.js';
-import { auditLines, consistencyLines, endText } from './summary.js';
-import { wordColumns } from './table.js';
+import { endText, runTables } from './summary.js';
+import { namedColumns, wordColumns } from './table.js';
 
 /**
- * Results as Markdown, for the summary of a CI job and for comments of pull requests: the verdict first, then tables.
+ * Results as Markdown, for the summary of a CI job and for comments of pull requests: the result first, then tables.
  *
  * @import { Output, OutputOptions } from '../contracts/output.d.ts'
  * @import { RunFile } from '../contracts/run-file.d.ts'
@@ -36,23 +35,14 @@ export function createMarkdownOutput({ markdown }) {
 
 /** @param {RunFile} run @returns {string} */
 export function runMarkdown(run) {
-  const { window, thresholds, verdict, warnings, end, config, environment } = run;
+  const { window, warnings, end, config, environment } = run;
   const title = bold(`stress ${resultWords(run)}`);
   if (end === 'set_up_failed') return markdownOf([title, ...warnings.map(escaped)]);
   const { endpoint, clientVersion } = environment;
   const load = `${count(config.threads)} wallets, ${seconds(window.durationMs)}, ${clientVersion ?? 'a node'} at ${endpoint}`;
-  return markdownOf([
-    title,
-    ...(verdict === null ? [] : [escaped(`${verdict.name}: ${verdict.evidence}`)]),
-    ...[overviewTable(run), latencyTable(run), ...(thresholds.length === 0 ? [] : [thresholdsTable(run)])].map(
-      markdownTable,
-    ),
-    escaped(`audit ${auditLines(run)[0]}`),
-    ...consistencyLines(run)
-      .slice(0, 1)
-      .map((line) => escaped(`consistency ${line}`)),
-    escaped(load),
-  ]);
+  const tables = runTables(run);
+  const limit = tables.filter(({ id }) => id === 'limit');
+  return markdownOf([title, ...[...new Set([...limit, ...tables])].map(markdownTable), escaped(load)]);
 }
 
 /** @param {RunFile} run */
@@ -65,37 +55,44 @@ function resultWords(run) {
   return `failed (exit code ${exitCode}): ${why}`;
 }
 
-/** Blocks of Markdown. @param {readonly string[]} blocks @returns {string} */
+/** @param {readonly string[]} blocks empty ones are left out @returns {string} */
+function blocksOf(blocks) {
+  return blocks.filter((block) => block !== '').join('\n\n');
+}
+
+/** @param {readonly string[]} blocks @returns {string} */
 function markdownOf(blocks) {
-  return `${printable(blocks.join('\n\n'))}\n`;
+  return `${printable(blocksOf(blocks))}\n`;
 }
 
 /** @param {string} text */
-export function bold(text) {
+function bold(text) {
   return `**${escaped(text)}**`;
 }
 
-/** @param {Table} table @returns {string} */
-function markdownTable({ head, rows, note }) {
+/** The title is in the head, or above it where the first column has a name. @param {Table} table @returns {string} */
+function markdownTable(table) {
+  const { title, columns, rows, notes } = table;
   const isWords = wordColumns(rows);
   const line = (/** @type {readonly string[]} */ cells) =>
     `| ${cells.map((cell) => escaped(cell.trim())).join(' | ')} |`;
-  const border = `|${(rows[0] ?? head).map((_, i) => (isWords[i] ? ' --- |' : ' ---: |')).join('')}`;
-  const heads = head.length === 0 ? (rows[0] ?? []).map(() => '') : head;
-  return [line(heads), border, ...rows.map(line), ...(note === undefined ? [] : ['', escaped(note)])].join('\n');
+  const border = `|${(rows[0] ?? columns).map((_, i) => (isWords[i] ? ' --- |' : ' ---: |')).join('')}`;
+  const names = columns.length === 0 ? [title, ...(rows[0] ?? []).slice(1).map(() => '')] : namedColumns(table);
+  const lines = [line(names), border, ...rows.map(line)].join('\n');
+  return blocksOf([columns[0] && title ? bold(title) : '', lines, ...notes.map(escaped)]);
+}
+
+/** @param {readonly string[]} lines */
+function list(lines) {
+  return lines.map((line) => `- ${escaped(line)}`).join('\n');
 }
 
 /** @param {Result} result @returns {string} */
 export function resultMarkdown({ title, verdict, reasons = [], tables, notes }) {
-  const list = (/** @type {readonly string[]} */ lines) => lines.map((line) => `- ${escaped(line)}`).join('\n');
-  return markdownOf(
-    [bold(verdict), list(reasons), ...tables.map(markdownTable), list(notes), escaped(title)].filter(
-      (block) => block !== '',
-    ),
-  );
+  return markdownOf([bold(verdict), list(reasons), ...tables.map(markdownTable), list(notes), escaped(title)]);
 }
 
 /** Escapes Markdown in texts of the user and of the endpoint. @param {string} text */
-export function escaped(text) {
+function escaped(text) {
   return text.replace(/[\n\r]+/g, ' ').replace(/[\\|*_`<[\]]/g, '\\$&');
 }

@@ -3,13 +3,14 @@ import { LISTED_COUNTS, STAGES, censoredOf, figureOf, spreadPerSecond } from '..
 import { heldRate } from '../stats/growth.js';
 import { endpointsOf } from '../stats/recorder.js';
 import { countedWords, isPlain } from '../stats/sample.js';
-import { byCode, count, digits, percent, seconds } from '../text.js';
-import { boundedMs, figure, megabytes } from './format.js';
+import { byCode, count, digits, percent, quantity, seconds } from '../text.js';
+import { boundedMs } from './format.js';
+import { tableOf } from './table.js';
 
 /**
- * The figures of a run as tables, for the summary, Markdown and the pages.
+ * The figures of a run as tables; run-facts.js has what is said in words, and summary.js the order.
  *
- * @import { DistributionJson, Merged, MergedInstance, RunFile, Stage, ThresholdResult } from '../contracts/run-file.d.ts'
+ * @import { DistributionJson, MergedInstance, RunFile, Stage, ThresholdResult } from '../contracts/run-file.d.ts'
  * @import { Table } from './table.js'
  */
 
@@ -23,7 +24,7 @@ export function overviewTable(run) {
     ...(isOpenLoop ? [rateRow(run)] : []),
     [
       words.tps,
-      figure(rates.verifiedPerSecond),
+      digits(rates.verifiedPerSecond),
       run.unmeasured['/rates/verifiedPerSecond'] ??
         `${words.verified} per second of the window${hasCalls ? ', calls included' : ''}`,
     ],
@@ -42,11 +43,19 @@ export function overviewTable(run) {
     ['abandoned', count(counts.abandoned), counts.abandoned > 0 ? 'still open when the drain ended' : ''],
     [
       'generator',
-      figure(generator.cpuUsPerVerified),
-      `us of CPU per ${words.verified} ${words.one}; peak memory ${megabytes(generator.peakRssBytes)}`,
+      digits(generator.cpuUsPerVerified),
+      `us of CPU per ${words.verified} ${words.one}; peak memory ${quantity(generator.peakRssBytes / 1e6, 'MB')}`,
     ],
   ];
-  return { title: 'Figures', head: [], rows };
+  return tableOf('figures', 'Figures', [], rows);
+}
+
+/** The most frequent first. @param {RunFile} run @returns {Table} */
+export function failuresTable({ failures, failureWords, counts }) {
+  const rows = Object.entries(failures)
+    .sort((a, b) => b[1] - a[1])
+    .map(([code, times]) => [code, count(times), percent(times / counts.started), failureWords[code] ?? '']);
+  return tableOf('failed', 'Failures', ['', 'operations', 'of those begun', 'words of the first'], rows);
 }
 
 /** @param {RunFile} run @returns {string[]} */
@@ -70,8 +79,8 @@ function gasRateRow(run) {
   const { gasPerSecond, gasPerOperation, perSecond } = gasRate;
   const own = figureOf('gas')?.read(run) ?? null;
   const per = gasPerOperation === null ? 'an estimated gas' : `${count(gasPerOperation)} gas`;
-  const asked = `of ${figure(gasPerSecond / 1e6)} asked for: ${figure(perSecond)} operations per second of ${per}`;
-  return [['Mgas/s', figure(own === null ? null : own / 1e6), asked]];
+  const asked = `of ${digits(gasPerSecond / 1e6)} asked for: ${digits(perSecond)} operations per second of ${per}`;
+  return [['Mgas/s', digits(own === null ? null : own / 1e6), asked]];
 }
 
 /** Drops in the window, as in thresholds and warnings. @param {RunFile} run @returns {string[]} */
@@ -100,23 +109,15 @@ export function latencyTable(run) {
   for (const { name, label, isOfCalls } of STAGES)
     if ((isOfCalls || !isPlain(run)) && stages[name] !== undefined) parts.push([`  ${label}`, stages[name]]);
   const words = `${count(censored.count)} of ${count(latency.total.count)} operations got no good answer in time`;
-  return {
-    id: 'where',
-    title: 'Where the time goes',
-    head: ['', ...names],
-    rows: parts.map(([name, json, others]) => [name, ...boundedMs(json, others, names)]),
-    note:
-      censored.count === 0
-        ? undefined
-        : `${words}: figures with >= are lower bounds; stages leave these operations out`,
-  };
+  const rows = parts.map(([name, json, others]) => [name, ...boundedMs(json, others, names)]);
+  const notes =
+    censored.count === 0 ? [] : [`${words}: figures with >= are lower bounds; stages leave these operations out`];
+  return tableOf('where', 'Where the time goes', ['', ...names], rows, notes);
 }
 
-/** Figures by rung of the ladder, operation name, endpoint and load stage. @param {RunFile} run @returns {Table[]} those with rows */
+/** Figures by rung of the ladder, operation name, endpoint and load stage; without rows where there is one group. @param {RunFile} run @returns {Table[]} */
 export function groupTables(run) {
-  return [promisesTable(run), namesTable(run), endpointsTable(run), loadStagesTable(run)].filter(
-    ({ rows }) => rows.length > 0,
-  );
+  return [promisesTable(run), namesTable(run), endpointsTable(run), loadStagesTable(run)];
 }
 
 /** @param {RunFile} run @returns {Table} empty without --ladder */
@@ -132,8 +133,8 @@ function promisesTable({ ladder, unmeasured }) {
     return [[rung, count(reached), count(notReached), ...times, brokenText, count(unknown), count(restored)]];
   });
   const off = all.filter(([, figures]) => figures === null).map(([rung]) => unmeasured[`/ladder/rungs/${rung}`]);
-  const head = ['promises', 'reached', 'not reached', 'p50 ms', 'p99', 'max', 'broken', 'unknown', 'restored'];
-  return { id: 'promises', title: 'Promises', head, rows, note: off.length > 0 ? off.join('; ') : undefined };
+  const columns = ['', 'reached', 'not reached', 'p50 ms', 'p99', 'max', 'broken', 'unknown', 'restored'];
+  return tableOf('promises', 'Promises', columns, rows, off);
 }
 
 /** @param {number[]} values */
@@ -149,14 +150,13 @@ function namesTable(run) {
   const rows = groups.map(([name, { counts, windowVerified, gas, latency, censored }]) => {
     const perSecond = spreadPerSecond(run, windowVerified);
     return [
-      ...[name, count(endedOf({ counts })), figure(perSecond), count(counts.failed)],
+      ...[name, count(endedOf({ counts })), digits(perSecond), count(counts.failed)],
       ...(isGasKnown ? [count(gas && gas.operations > 0 ? gas.used / gas.operations : null)] : []),
       ...boundedMs(latency, censored, ['avg', 'p50', 'p90', 'p95', 'p99', 'max']),
     ];
   });
-  const gasHead = isGasKnown ? ['gas'] : [];
-  const head = ['by name', 'count', 'per second', 'failed', ...gasHead, 'avg ms', 'p50', 'p90', 'p95', 'p99', 'max'];
-  return { id: 'by-name', title: 'By name', head, rows };
+  const counted = ['', 'count', 'per second', 'failed', ...(isGasKnown ? ['gas'] : [])];
+  return tableOf('by-name', 'By name', [...counted, 'avg ms', 'p50', 'p90', 'p95', 'p99', 'max'], rows);
 }
 
 /** Operations of the whole run that ended. @param {{counts: Record<string, number>}} group */
@@ -168,51 +168,47 @@ function endedOf({ counts }) {
 function endpointsTable(run) {
   const words = countedWords(isPlain(run));
   const rows = endpointsOf(run).map(({ display, group: { counts, latency, censored }, tps, outages, awayMs }) => [
-    ...[display, count(counts.verified), count(counts.failed), count(counts.timedOut), figure(tps)],
+    ...[display, count(counts.verified), count(counts.failed), count(counts.timedOut), digits(tps)],
     ...boundedMs(latency, censored, ['avg', 'p50', 'p99']),
     ...[count(outages), outages === 0 ? '' : seconds(awayMs)],
   ]);
-  const counted = ['endpoint', words.verified, 'failed', 'timed out', words.tps];
-  return {
-    id: 'by-endpoint',
-    title: 'By endpoint',
-    head: [...counted, 'avg ms', 'p50', 'p99', 'outages', 'down'],
-    rows,
-  };
+  const counted = ['', words.verified, 'failed', 'timed out', words.tps];
+  return tableOf('by-endpoint', 'By endpoint', [...counted, 'avg ms', 'p50', 'p99', 'outages', 'down'], rows);
 }
 
 /** Figures of the stages of --stages. @param {RunFile} run @returns {Table} empty without them */
 function loadStagesTable({ byStage = [] }) {
   const rows = byStage.map(({ stage, startMs, endMs, fromPerSecond: from, toPerSecond: to, counts, tps, ...group }) => [
     ...[`${stage}`, seconds(startMs), seconds(endMs)],
-    ...[from === to ? figure(to) : `${figure(from)}..${figure(to)}`, count(counts.scheduled)],
-    ...[count(counts.dropped), count(counts.verified), figure(tps)],
+    ...[from === to ? digits(to) : `${digits(from)}..${digits(to)}`, count(counts.scheduled)],
+    ...[count(counts.dropped), count(counts.verified), digits(tps)],
     ...boundedMs(group.latency, group.censored, ['avg', 'p50', 'p99']),
   ]);
-  const head = ['load stage', 'from', 'to', 'asked/s', 'due', 'dropped', 'verified', 'TPS', 'avg ms', 'p50', 'p99'];
-  return { id: 'by-stage', title: 'By load stage', head, rows };
+  const columns = ['', 'from', 'to', 'asked/s', 'due', 'dropped', 'verified', 'TPS', 'avg ms', 'p50', 'p99'];
+  return tableOf('by-stage', 'By load stage', columns, rows);
 }
 
-/** The instances of a merge. @param {RunFile} run @param {Merged} merged @param {number} most rows @returns {Table} */
-export function instancesTable(run, { instances: all }, most) {
+/** Instances with their own row. */
+const INSTANCES_SHOWN = 50;
+
+/** @param {RunFile} run @returns {Table} empty for one instance */
+export function instancesTable(run) {
+  const all = run.merged?.instances ?? [];
   const words = countedWords(isPlain(run));
-  const rows = all.slice(0, most).map((one) => {
+  const rows = all.slice(0, INSTANCES_SHOWN).map((one) => {
     const { index, attempt, offset, threads, counts, partial, host } = one;
     return [
       `${index ?? '-'}${attempt > 0 ? `, attempt ${attempt}` : ''}`,
       `${offset}..${offset + threads - 1}`,
       ...(one.durationMs > 0 ? [one.windowStartedAt.slice(11, 23), seconds(one.durationMs)] : ['-', '-']),
       ...[count(counts.verified), count(counts.failed + counts.timedOut + counts.abandoned)],
-      ...[figure(one.verifiedPerSecond), instanceAudit(one), partial ? 'PARTIAL' : (host ?? '')],
+      ...[digits(one.verifiedPerSecond), instanceAudit(one), partial ? 'PARTIAL' : (host ?? '')],
     ];
   });
-  return {
-    id: 'all-instances',
-    title: `${count(all.length)} instances`,
-    head: ['instance', 'wallets', 'began', 'window', words.verified, 'failed', words.tps, 'audit', 'host'],
-    rows,
-    note: all.length > most ? `... and ${count(all.length - most)} more instances` : undefined,
-  };
+  const columns = ['', 'wallets', 'began', 'window', words.verified, 'failed', words.tps, 'audit', 'host'];
+  const more = all.length - INSTANCES_SHOWN;
+  const notes = more > 0 ? [`... and ${count(more)} more instances`] : [];
+  return tableOf('all-instances', `${count(all.length)} instances`, columns, rows, notes);
 }
 
 /** @param {MergedInstance} instance */
@@ -229,16 +225,13 @@ export function auditWord(run) {
 
 /** @param {RunFile} run @returns {Table} empty without thresholds */
 export function thresholdsTable({ thresholds, end }) {
-  return {
-    id: 'limits',
-    title: `Thresholds${end === 'running' ? ' so far' : ''}`,
-    head: ['thresholds', 'result', 'measured'],
-    rows: thresholds.map((one) => [
-      one.expression.replace(/\s+/g, ' '),
-      one.passed ? 'passed' : 'FAILED',
-      measuredText(one),
-    ]),
-  };
+  const title = `Thresholds${end === 'running' ? ' so far' : ''}`;
+  const rows = thresholds.map((one) => [
+    one.expression.replace(/\s+/g, ' '),
+    one.passed ? 'passed' : 'FAILED',
+    measuredText(one),
+  ]);
+  return tableOf('limits', title, ['', 'result', 'measured'], rows);
 }
 
 /** @param {ThresholdResult} result */

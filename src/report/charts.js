@@ -1,6 +1,6 @@
 import { boundedMs } from '../outputs/format.js';
 import { Distribution, recordedValues } from '../stats/histogram.js';
-import { quantity } from './client/quantity.js';
+import { quantity } from '../text.js';
 import { html } from './html.js';
 
 /**

@@ -1,7 +1,7 @@
-import { compareResult, namesOf, sideWords } from '../studies/compare-text.js';
+import { compareResult, sideNames, sideWords } from '../studies/compare-text.js';
 import { metricOf } from '../studies/metrics.js';
 import { chartBox, latencyCharts, rounded, sentence } from './charts.js';
-import { quantity } from './client/quantity.js';
+import { quantity } from '../text.js';
 import { html, list, renderPage, section } from './html.js';
 import { badBadge, badge, listSection, minuteOf, note, passedBadge, tableSection } from './sections.js';
 
@@ -18,7 +18,7 @@ export function renderCompare(comparison) {
   const result = compareResult(comparison);
   const [sides, changes, ...tables] = result.tables;
   const charts = [...latencies(comparison), runsChart(comparison)];
-  const [base, candidate] = namesOf(comparison).map(sideWords);
+  const [base, candidate] = sideNames(comparison).map(sideWords);
   const kind = kindOf(verdict.word);
   const placeOf = placesOf(metrics);
   return renderPage({
@@ -35,12 +35,15 @@ export function renderCompare(comparison) {
     ${tableSection(
       {
         ...changes,
-        head: [...changes.head, 'picture'],
+        columns: [...changes.columns, 'picture'],
         rows: changes.rows.map((cells, i) => [...cells, picture(metrics[i], placeOf)]),
       },
-      note(
-        'In the picture right of the line is more in the candidate, left of it less. The point is the change, the bar its interval: where it reaches over the line, chance is enough to explain the change.',
-      ),
+      [],
+      [
+        note(
+          'In the picture right of the line is more in the candidate, left of it less. The point is the change, the bar its interval: where it reaches over the line, chance is enough to explain the change.',
+        ),
+      ],
     )}
     ${section('charts', 'Latencies, and run by run', chartBox(charts))} ${tables.map((table) => tableSection(table))}
     ${section('method', 'How it was tested', list(methodWords(comparison)))} ${tableSection(sides)}`,
@@ -84,7 +87,7 @@ function runsChart(comparison) {
     xLabel: 'run',
     x: runs.map((_, i) => i + 1),
     xTexts: runs.map((_, i) => String(i + 1)),
-    series: namesOf(comparison).map((label, side) => ({
+    series: sideNames(comparison).map((label, side) => ({
       label,
       color: side,
       values: runs.map((run) => (run.side === side ? rounded(scaled(run.value)) : null)),
@@ -127,7 +130,7 @@ function kindOf(word) {
 
 /** @param {Comparison} comparison */
 function latencies({ distributions: { base, candidate, censored }, ...both }) {
-  const names = namesOf(both);
+  const names = sideNames(both);
   const sides = [
     { label: names[0], json: base, censored: censored?.base },
     { label: names[1], json: candidate, censored: censored?.candidate },

@@ -95,8 +95,11 @@ export function scriptJson(value) {
  * one plain script, so their top-level names differ.
  */
 const SCRIPT = [
-  ...['quantity', 'colors', 'buckets', 'heat', 'shapes', 'time-marks', 'plot', 'numbers', 'board', 'live', 'main'],
-].map((name) => new URL(`./client/${name}.js`, import.meta.url));
+  '../quantity.js',
+  ...['colors', 'buckets', 'heat', 'shapes', 'time-marks', 'plot', 'numbers', 'board', 'live', 'main'].map(
+    (name) => `./client/${name}.js`,
+  ),
+].map((file) => new URL(file, import.meta.url));
 const STYLE = new URL('./client/page.css', import.meta.url);
 
 /** The package of uPlot exports only its main file, so the others are located beside it. @param {string} name */

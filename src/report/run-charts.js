@@ -4,7 +4,7 @@ import { recordedValues } from '../stats/histogram.js';
 import { countedWords, isPlain } from '../stats/sample.js';
 import { Series } from '../stats/throughput.js';
 import { LOGARITHMIC, LOOKS, isSkewed, middle, rounded, sentence } from './charts.js';
-import { quantity } from './client/quantity.js';
+import { quantity } from '../text.js';
 
 /**
  * The charts over the time of a run, of run files and of the live page: which series they have, how each is read from an
@@ -259,7 +259,7 @@ function tpsOf({ startMs, endMs, tps }) {
 const LOOP_DELAYS = {
   'on average': ({ probes }) => ms(probes.loop?.delayMeanUs),
   p99: ({ probes }) => ms(probes.loop?.delayP99Us),
-  most: ({ probes }) => ms(probes.loop?.delayMaxUs),
+  max: ({ probes }) => ms(probes.loop?.delayMaxUs),
 };
 
 /** @type {Reads} */

@@ -1,17 +1,19 @@
 import { writeFileAtomically } from '../files.js';
-import { boundedMs, figure } from '../outputs/format.js';
-import { groupTables, latencyTable, overviewTable, thresholdsTable } from '../outputs/run-tables.js';
-import { endText } from '../outputs/summary.js';
+import { boundedMs } from '../outputs/format.js';
+import { definitionsTable } from '../outputs/run-facts.js';
+import { latencyTable, overviewTable } from '../outputs/run-tables.js';
+import { endText, runTables } from '../outputs/summary.js';
+import { tableOf } from '../outputs/table.js';
 import { auditResult } from '../stats/audit-result.js';
 import { censoredOf, figureOf } from '../stats/figures.js';
 import { isPlain } from '../stats/sample.js';
 import { LIMIT_WORDS } from '../stats/verdict.js';
 import { chartBox, sentence } from './charts.js';
-import { quantity } from './client/quantity.js';
-import { details, html, renderPage, section } from './html.js';
+import { digits, quantity, seconds } from '../text.js';
+import { html, renderPage, section } from './html.js';
 import { noIntervals, runData } from './run-charts.js';
 import * as sections from './run-sections.js';
-import { badBadge, badge, dataTable, listSection, minuteOf, note, passedBadge, tableSection } from './sections.js';
+import { badBadge, badge, listSection, minuteOf, note, passedBadge, tableDetails, tableSection } from './sections.js';
 
 /**
  * @import { Output, OutputOptions } from '../contracts/output.d.ts'
@@ -37,8 +39,8 @@ export function runPage(run, live) {
     title: `Run${where}, ${wallets}${minuteOf(startedAt)}`,
     verdict: verdict(run),
     badges: badges(run),
-    figures: figures(run),
-    main: mainOf(run, data),
+    figures: tiles(run),
+    main: html`${sectionsOf(run, data)}`,
     charts: Object.values(data.charts).flat(),
     time: data.time,
     live,
@@ -54,38 +56,71 @@ export function createReportOutput({ html: file }) {
   };
 }
 
-/** The main figures, and the latencies that matter most. @param {RunFile} run @returns {string[][]} */
-function figures(run) {
-  const { head, rows } = latencyTable(run);
-  const latencies = ['p50', 'p99', 'max'].map((name) => [`latency ${name}`, `${rows[0][head.indexOf(name)]} ms`, '']);
-  const { rows: all } = overviewTable(run);
+/** Figures that have no tile; the table has all. */
+const WITHOUT_TILE = ['attempts', 'abandoned', 'in flight'];
+
+/** The main figures, and the latencies that matter most. @param {RunFile} run @returns {Array<readonly string[]>} */
+function tiles(run) {
+  const { columns, rows } = latencyTable(run);
+  const latencies = ['p50', 'p99', 'max'].map((name) => [
+    `latency ${name}`,
+    `${rows[0][columns.indexOf(name)]} ms`,
+    '',
+  ]);
+  const all = overviewTable(run).rows.filter(([label]) => !WITHOUT_TILE.includes(label));
   // In an open loop the rate that was held comes first.
   const main = all.splice(0, run.rates.askedPerSecond === null ? 1 : 2);
-  return [...main, ...latencies, ...all, ['window', quantity(run.window.durationMs / 1000, 's'), '']];
+  return [...main, ...latencies, ...all, ['window', seconds(run.window.durationMs), '']];
 }
 
-/** @param {RunFile} run @param {RunData} data */
-function mainOf(run, data) {
-  const { load, blocks, generator, node } = data.charts;
-  const time =
-    run.intervals.length > 0
-      ? [timeNote(data), chartBox(load)]
-      : [html`<p class="missing">${sentence(noIntervals(run))} There is nothing to draw over time.</p>`];
-  return html`${listSection('warned', 'Warnings', run.warnings)}${sections.instances(run)}
-  ${section('time', 'Over time', time)} ${sections.stages(run)}
-  ${groupTables(run).map((table) => tableSection(table))}${sections.endpointEvents(run)} ${sections.failures(run)}
-  ${sections.reorgs(run)} ${blocks.length > 0 && section('blocks', 'Blocks', chartBox(blocks))}
-  ${section('generator', 'The generator and its machine', chartBox(generator))}
-  ${section('node', 'The node', chartBox(node), sections.nodeMetrics(run))}
-  ${run.thresholds.length > 0 && tableSection(thresholdsTable(run))}${sections.audit(run)}${sections.consistency(run)}${configuration(run)}${definitions(run)}`;
+/** All sections in their order. @param {RunFile} run @param {RunData} data @returns {Part[]} */
+function sectionsOf(run, data) {
+  const { blocks, generator, node } = data.charts;
+  const tables = runTables(run);
+  /** @param {string} id @param {Part[]} [before] @param {Part[]} [after] */
+  const table = (id, before, after) => {
+    const found = tables.find((one) => one.id === id);
+    return found && tableSection(found, before, after);
+  };
+  const doubts = tables.filter(({ id }) => id === 'doubts').flatMap(({ rows }) => rows.map(([, words]) => words));
+  const others = run.warnings.filter((words) => !doubts.includes(words));
+  return [
+    table('doubts'),
+    listSection('warned', 'Warnings', others),
+    table('instances'),
+    table('all-instances'),
+    section('time', 'Over time', overTime(run, data)),
+    table('figures'),
+    table('where', sections.shares(run)),
+    ...['promises', 'by-name', 'by-endpoint', 'by-stage'].map((id) => table(id)),
+    sections.endpointEvents(run),
+    table('failed'),
+    table('differences'),
+    sections.reorgs(run),
+    blocks.length > 0 && section('blocks', 'Blocks', chartBox(blocks)),
+    section('generator', 'The generator and its machine', chartBox(generator)),
+    section('node', 'The node', chartBox(node), sections.nodeMetrics(run)),
+    table('conditions'),
+    table('limits'),
+    table('limit'),
+    table('audited'),
+    table('consistent', [], sections.contradictions(run)),
+    configuration(run),
+    meaning(run),
+  ];
+}
+
+/** @param {RunFile} run @param {RunData} data @returns {Part[]} */
+function overTime(run, data) {
+  return run.intervals.length > 0
+    ? [timeNote(data), chartBox(data.charts.load)]
+    : [html`<p class="missing">${sentence(noIntervals(run))} There is nothing to draw over time.</p>`];
 }
 
 /** @param {RunFile} run */
 function configuration(run) {
   const { config, environment } = run;
   const { commandLine, ...facts } = environment;
-  /** @param {string} id @param {string} title @param {Record<string, unknown>} all */
-  const table = (id, title, all) => details(id, title, dataTable({ title, head: [], rows: flat(all) }));
   const isKnown = typeof commandLine === 'string';
   return section(
     'repeat',
@@ -96,8 +131,8 @@ function configuration(run) {
       environment.embeddedChain === true && 'The chain was embedded: a new one is started each time. ',
       isKnown && Boolean(run.merged) && 'The command line is that of the first instance.',
     ]),
-    table('settings', 'Configuration', config),
-    table('environment', 'Environment', facts),
+    tableDetails(tableOf('settings', 'Configuration', [], flat(config))),
+    tableDetails(tableOf('environment', 'Environment', [], flat(facts))),
   );
 }
 
@@ -112,23 +147,13 @@ function flat(object, prefix = '') {
 }
 
 /** @param {RunFile} run */
-function definitions({ id, startedAt, endedAt, schema, definitions: words, unmeasured }) {
-  const pairs = (/** @type {Array<[Part, string]>} */ all) =>
-    html`<dl class="words">
-      ${all.map(
-        ([name, text]) =>
-          html`<dt>${name}</dt>
-            <dd>${text}</dd>`,
-      )}
-    </dl>`;
-  const missing = Object.entries(unmeasured).map(
-    ([name, why]) => /** @type {[Part, string]} */ ([html`<code>${name}</code>`, sentence(why)]),
-  );
+function meaning(run) {
+  const { id, startedAt, endedAt, schema, unmeasured } = run;
   return section(
     'meaning',
     'What the figures mean',
-    details('words', 'Definitions', pairs(Object.entries(words))),
-    missing.length > 0 && details('unmeasured', 'What was not measured, and why', pairs(missing)),
+    tableDetails(definitionsTable(run)),
+    tableDetails(tableOf('unmeasured', 'What was not measured, and why', [], Object.entries(unmeasured))),
     note(`Run ${id}, ${startedAt} to ${endedAt}, ${schema}.`),
   );
 }
@@ -139,7 +164,7 @@ function verdict(run) {
   const { latency } = run;
   const p99 = latency.total.count === 0 ? '' : `, p99 ${boundedMs(latency.total, censoredOf(run), ['p99'])} ms`;
   const what = isPlain(run) ? 'calls' : 'operations verified';
-  const speed = tps === null ? 'Nothing was measured' : `${figure(tps)} ${what} per second${p99}`;
+  const speed = tps === null ? 'Nothing was measured' : `${digits(tps)} ${what} per second${p99}`;
   if (run.end === 'running') return html`So far: ${speed}. The run has not ended.`;
   const limit =
     run.verdict === null ? 'there was nothing to judge' : (LIMIT_WORDS[run.verdict.name] ?? run.verdict.name);

@@ -1,16 +1,18 @@
 import { oneLine } from '../errors.js';
 import { auditWord, latencyTable, overviewTable } from '../outputs/run-tables.js';
+import { tableOf } from '../outputs/table.js';
 import { auditResult } from '../stats/audit-result.js';
 import { censoredOf } from '../stats/figures.js';
 import { countedWords, isPlain } from '../stats/sample.js';
 import { settingsOf } from '../studies/metrics.js';
+import { digits, numbered, seconds } from '../text.js';
 import { LOOKS, capital, chartBox, latencyCharts, middle, rounded } from './charts.js';
-import { digits, quantity } from './client/quantity.js';
 import { html, renderPage, section } from './html.js';
-import { badge, dataTable, note, tableSection } from './sections.js';
+import { badge, note, tableSection } from './sections.js';
 
 /**
  * @import { RunFile } from '../contracts/run-file.d.ts'
+ * @import { Table } from '../outputs/table.js'
  * @import { Chart } from './charts.js'
  *
  * @typedef {{name: string, file: string, run: RunFile}} NamedRun a run with a short unique name
@@ -22,7 +24,7 @@ import { badge, dataTable, note, tableSection } from './sections.js';
 const MAX_NAME = 28;
 
 /** Short unique names of runs, from their files. @param {readonly string[]} files @returns {string[]} */
-export function namesOf(files) {
+export function shortNames(files) {
   const short = files.map((file) =>
     shortened(
       file
@@ -31,7 +33,7 @@ export function namesOf(files) {
         .at(-1) || file,
     ),
   );
-  return short.map((name, i) => (short.indexOf(name) === short.lastIndexOf(name) ? name : `${name} (${i + 1})`));
+  return numbered(short);
 }
 
 /** Names differ more often at their ends. @param {string} name */
@@ -43,23 +45,24 @@ function shortened(name) {
 /** Figures for which the table of several runs has no space. */
 const LEFT_OUT = ['attempts', 'abandoned'];
 
-/** The figures of all runs, those that only some of them have as well. @param {NamedRun[]} runs */
+/** The figures of all runs, those that only some of them have as well. @param {NamedRun[]} runs @returns {Table} */
 function overview(runs) {
   const figures = runs.map(({ run }) => new Map(overviewTable(run).rows.map(([label, text]) => [label, text])));
   const labels = [...new Set(figures.flatMap((one) => [...one.keys()]))].filter((label) => !LEFT_OUT.includes(label));
   const rows = runs.map(({ name, file, run }, i) => {
-    const { head, rows: latencies } = latencyTable(run);
+    const { columns, rows: latencies } = latencyTable(run);
     return [
-      html`${name}${run.partial && html` <strong class="bad">partial</strong>`}`,
+      `${name}${run.partial ? ' (partial)' : ''}`,
       ...labels.map((label) => figures[i].get(label) ?? '-'),
-      ...['p50', 'p99', 'max'].map((one) => latencies[0][head.indexOf(one)]),
+      ...['p50', 'p99', 'max'].map((one) => latencies[0][columns.indexOf(one)]),
       ...[run.verdict?.name ?? '-', auditWord(run), String(run.exitCode ?? '-')],
-      ...[quantity(run.window.durationMs / 1000, 's'), run.startedAt.slice(0, 19).replace('T', ' '), file],
+      ...[seconds(run.window.durationMs), run.startedAt.slice(0, 19).replace('T', ' '), file],
     ];
   });
   const heads = labels.map((label) => (label === 'generator' ? 'CPU us' : label));
-  const head = ['run', ...heads, 'p50 ms', 'p99', 'max', 'verdict', 'audit', 'exit code', 'window', 'started (UTC)'];
-  return dataTable({ title: 'The runs and their figures', head: [...head, 'file'], rows });
+  const facts = ['verdict', 'audit', 'exit code', 'window', 'started (UTC)', 'file'];
+  const title = 'The runs and their figures';
+  return tableOf('runs', title, ['run', ...heads, 'p50 ms', 'p99', 'max', ...facts], rows);
 }
 
 /** Limit of option values in the table. */
@@ -82,10 +85,12 @@ function differencesSection(runs, mayDiffer) {
   const title = 'What differs in how they were made';
   return names.length === 0
     ? section('differences', title, html`<p>All of them were made in the same way.</p>`)
-    : tableSection({ id: 'differences', title, head: ['run', ...names], rows });
+    : tableSection(tableOf('differences', title, ['run', ...names], rows));
 }
 
 const MAX_RUNS = 50;
+
+const NOISE = ' says whether two of them differ by more than noise, given several runs of each.';
 
 /**
  * @param {ReadonlyArray<{file: string, run: RunFile}>} given
@@ -94,7 +99,7 @@ const MAX_RUNS = 50;
  */
 export function renderRuns(given, mayDiffer) {
   const shown = given.slice(0, MAX_RUNS);
-  const names = namesOf(shown.map(({ file }) => file));
+  const names = shortNames(shown.map(({ file }) => file));
   const runs = shown.map(({ file, run }, i) => ({ name: names[i], file, run }));
   const drawn = runs.slice(0, LOOKS.length);
   const charts = [tpsChart(drawn), ...latencies(drawn)];
@@ -103,15 +108,10 @@ export function renderRuns(given, mayDiffer) {
     title: `${runs.length} runs, ${[...new Set([minutes[0], minutes.at(-1)])].join(' to ')} UTC`,
     verdict: verdict(runs),
     badges: badges(runs),
-    main: html`${section(
-      'runs',
-      'The runs',
-      given.length > shown.length && note(`Of ${given.length} runs the first ${shown.length} are shown.`, 'left-out'),
+    main: html`${tableSection(
       overview(runs),
-      note([
-        html`<code>stress compare</code>`,
-        ' says whether two of them differ by more than noise, given several runs of each.',
-      ]),
+      [given.length > shown.length && note(`Of ${given.length} runs the first ${shown.length} are shown.`, 'left-out')],
+      [note([html`<code>stress compare</code>`, NOISE])],
     )}
     ${section(
       'charts',

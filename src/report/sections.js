@@ -1,6 +1,6 @@
-import { wordColumns } from '../outputs/table.js';
+import { markOf, wordColumns } from '../outputs/table.js';
 import { counted } from '../text.js';
-import { Html, html, list, section } from './html.js';
+import { Html, details, html, list, section } from './html.js';
 
 /**
  * The parts that all pages have: tables, badges and notes.
@@ -8,12 +8,14 @@ import { Html, html, list, section } from './html.js';
  * @import { Table } from '../outputs/table.js'
  * @import { Part } from './html.js'
  *
- * @typedef {{title: string, head: readonly Part[], rows: ReadonlyArray<readonly Part[]>}} Cells a table whose cells may have HTML
+ * @typedef {Omit<Table, 'rows'> & {rows: ReadonlyArray<readonly Part[]>}} Cells a table whose cells may have HTML
  */
 
-/** Words in cells that have a sign and a colour. */
-const GOOD = Object.freeze(['passed', 'exact', 'faster']);
-const BAD = Object.freeze(['FAILED', 'NOT EXACT', 'INCOMPLETE', 'PARTIAL', 'slower']);
+/** Before words that have a colour. */
+const SIGNS = Object.freeze({ good: '✓ ', doubt: '✗ ', bad: '✗ ', plain: '' });
+
+/** Classes of page.css. */
+const COLORS = Object.freeze({ good: 'good', doubt: 'bad', bad: 'bad', plain: '' });
 
 /** Columns with longer texts are broken into lines. */
 const LONG = 40;
@@ -23,18 +25,17 @@ const LONG = 40;
  * @param {Cells} table
  * @param {(row: number, column: number) => string} [classOf] of a cell
  */
-export function dataTable({ title, head, rows }, classOf = () => '') {
+export function dataTable({ title, columns, rows }, classOf = () => '') {
   const classes = wordColumns(rows).map((isWords, i) => {
     const isLong = rows.some((cells) => String(cells[i]).length > LONG && !(cells[i] instanceof Html));
     return `${isWords ? 'words' : ''} ${isLong ? 'long' : ''}`;
   });
-  const heads = head.map((text, i) =>
+  const heads = columns.map((text, i) =>
     text === '' ? html`<td></td>` : html`<th scope="col" class="${classes[i]}">${text}</th>`,
   );
   const cell = (/** @type {Part} */ content, /** @type {number} */ row, /** @type {number} */ i) => {
-    const word = String(content);
-    const [kind, sign] = GOOD.includes(word) ? ['good', '✓ '] : BAD.includes(word) ? ['bad', '✗ '] : ['', ''];
-    return html`<td class="${classes[i]} ${kind} ${classOf(row, i)}">${sign}${content}</td>`;
+    const { kind = 'plain' } = markOf(String(content)) ?? {};
+    return html`<td class="${classes[i]} ${COLORS[kind]} ${classOf(row, i)}">${SIGNS[kind]}${content}</td>`;
   };
   const lines = rows.map(
     ([first, ...rest], row) =>
@@ -46,7 +47,7 @@ export function dataTable({ title, head, rows }, classOf = () => '') {
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Table: ${title}">
     <table>
       ${
-        head.length > 0 &&
+        columns.length > 0 &&
         html`<thead>
           <tr>
             ${heads}
@@ -60,15 +61,20 @@ export function dataTable({ title, head, rows }, classOf = () => '') {
   </div>`;
 }
 
-/** @param {Cells & Pick<Table, 'id' | 'note'>} table @param {...Part} before above the table */
-export function tableSection({ id = '', note: words, ...table }, ...before) {
-  return section(id, table.title, ...before, dataTable(table), words !== undefined && note(words));
+/** @param {Cells} table @param {readonly Part[]} [before] above the table @param {readonly Part[]} [after] below its notes */
+export function tableSection(table, before = [], after = []) {
+  const { id, title, notes } = table;
+  return section(id, title, ...before, dataTable(table), ...notes.map((words) => note(words)), ...after);
+}
+
+/** A table that is opened by its title. @param {Cells} table */
+export function tableDetails(table) {
+  return table.rows.length > 0 && details(table.id, table.title, dataTable(table));
 }
 
 /** A word with a sign and a colour. @param {string} word @param {'good' | 'bad' | 'plain'} kind */
 export function badge(word, kind) {
-  const sign = { good: '✓ ', bad: '✗ ', plain: '' }[kind];
-  return html`<li class="${kind}">${sign}${word}</li>`;
+  return html`<li class="${kind}">${SIGNS[kind]}${word}</li>`;
 }
 
 /** @param {number} count @param {string} noun in the singular @param {string} [rest] */

@@ -3,7 +3,7 @@ import { cellName } from '../studies/plan.js';
 import { meanOf } from '../studies/statistics.js';
 import { bestOf, known } from '../studies/sweep-text.js';
 import { LOGARITHMIC, LOOKS, capital, isSkewed, rounded, sentence } from './charts.js';
-import { quantity } from './client/quantity.js';
+import { quantity } from '../text.js';
 
 /**
  * @import { Axis, Find, SweepCell, SweepFile } from '../contracts/study.d.ts'

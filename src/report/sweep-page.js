@@ -1,3 +1,4 @@
+import { tableOf } from '../outputs/table.js';
 import { meanOf } from '../studies/statistics.js';
 import { GRID_METRICS, howItWasMade, isComplete, sweepResult } from '../studies/sweep-text.js';
 import { digits } from '../text.js';
@@ -73,31 +74,23 @@ function gridSection({ axes: [down, right], cells }, tables) {
 
 /** @param {SweepFile} sweep @returns {Table} */
 function runsTable({ cells }) {
-  return {
-    id: 'runs',
-    title: 'Runs',
-    head: ['cell', 'run', 'exit code', 'complaint', 'file'],
-    rows: cells.flatMap(({ settings, runs }) =>
-      runs.map(({ repeat, exitCode, complaint, file }) => [
-        ...[cellName(settings), String(repeat), String(exitCode), complaint ?? ''],
-        file,
-      ]),
-    ),
-  };
+  const rows = cells.flatMap(({ settings, runs }) =>
+    runs.map(({ repeat, exitCode, complaint, file }) => [
+      ...[cellName(settings), String(repeat), String(exitCode), complaint ?? ''],
+      file,
+    ]),
+  );
+  return tableOf('runs', 'Runs', ['cell', 'run', 'exit code', 'complaint', 'file'], rows);
 }
 
 /** In the order in which they were made. @param {Find} find @returns {Table} */
 function trialsTable({ name, trials }) {
-  return {
-    id: 'runs',
-    title: 'Runs',
-    head: [name, 'result', 'file'],
-    rows: trials.map(({ value, holds, failed, file }) => [
-      digits(value),
-      holds ? 'holds' : `fails: ${failed.join(', ')}`,
-      file,
-    ]),
-  };
+  const rows = trials.map(({ value, holds, failed, file }) => [
+    digits(value),
+    holds ? 'holds' : `fails: ${failed.join(', ')}`,
+    file,
+  ]);
+  return tableOf('runs', 'Runs', [name, 'result', 'file'], rows);
 }
 
 /** The last column has files: each becomes a link. @param {Table} table @param {string} folder of the files, relative to the page */

@@ -151,6 +151,9 @@ const SCALARS = [
     words: 'percentile 50 of the share of the gas limit that a block used' },
   { name: 'fullness.p90', unit: 'percent', better: 'higher', label: 'block fullness p90', pointer: '/environment/blockGasLimit', read: ({ blocks }) => fullnessPercentile(blocks, 90),
     words: 'percentile 90 of the share of the gas limit that a block used' },
+  { name: 'differences', unit: 'count', label: 'differences', pointer: '/failures', read: differences,
+    why: () => 'no answers were compared: it needs recorded requests (--calls) and --check-rpc',
+    words: 'operations whose answer differs from that of --check-rpc' },
   { name: 'cpu', unit: 'us', label: 'generator CPU', pointer: '/generator/cpuUsPerVerified',
     words: 'CPU time of this process for a verified operation' },
   { name: 'rss', unit: 'bytes', label: 'generator memory', pointer: '/generator/peakRssBytes',
@@ -258,6 +261,15 @@ function heldPercent({ rates, latency, window, blocks }) {
   return (100 * achieved) / asked / (1 + Math.max(0, grownUs - byChanceUs) / halfUs);
 }
 
+/** Answers of recorded requests are compared only in checks. @param {RunFile} run */
+function differences(run) {
+  const { workload } = /** @type {any} */ (run.environment);
+  // Beside transactions the facts of calls are a member of their own.
+  const isReplay = (workload.calls?.requests ?? workload.requests) !== undefined;
+  const isCompared = isReplay && (run.generator.rpcCalls.check ?? 0) > 0;
+  return isCompared ? sinceWindow('failures', 'answers_differ')(run) : null;
+}
+
 /** @param {RunFile} run */
 function portsLeft({ probes }) {
   const left = (probes?.sockets?.endpoints ?? []).map((endpoint) => endpoint.portsLeft);
@@ -319,7 +331,7 @@ function censoredFromStart(run) {
 export const FAILURE_CODES = Object.freeze(
   [
     'reverted slippage wrong_count lost replaced nonce_too_low nonce_too_high nonce_in_use insufficient_funds underpriced pool_full',
-    'rejected hash_mismatch rpc_error protocol check_failed check_unavailable internal workload_error transport_timeout',
+    'rejected hash_mismatch rpc_error protocol check_failed check_unavailable answers_differ internal workload_error transport_timeout',
     'transport_refused transport_reset transport_no_ports',
   ].flatMap((line) => line.split(' ')),
 );

@@ -1,20 +1,20 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { randomInt } from 'node:crypto';
 import { EXIT, InputError, OutputError, UnavailableError, displayName, oneLine } from '../errors.js';
 import { makeFolder, writeFileAtomically } from '../files.js';
 import { percentText } from '../outputs/format.js';
 import { resultMarkdown } from '../outputs/markdown.js';
+import { tableOf } from '../outputs/table.js';
 import { randomNumbers } from '../random.js';
 import { counted, percent, printable } from '../text.js';
 import { Bisection, CONFIDENCE } from './bisection.js';
 import { FATAL, failure, isVerified } from './experiment.js';
 import { checkOut, readRange, short } from './git-range.js';
 import { metricOf } from './metrics.js';
-import { commandWords, fingerprint, optionTexts } from './plan.js';
+import { commandText, fingerprint, optionTexts } from './plan.js';
 import { runCommand } from './shell-commands.js';
 import { median } from './statistics.js';
-import { runStudy } from './study.js';
+import { runStudy, seedOf } from './study.js';
 
 /**
  * The bisection: finds the commit that made a metric worse. It makes pairs of runs, one at a commit and one at the good
@@ -31,9 +31,6 @@ import { runStudy } from './study.js';
 /** What compilers and make print, from the C library or from Go. */
 const NO_ROOM = /no space left on device/i;
 
-/** A commit cannot be built or started, or its run measures nothing. */
-class Untestable extends Error {}
-
 /** @param {Pick<Config, 'chain' | 'study'>} config @param {Parts} parts @param {Partial<typeof TOOLS>} [tools] */
 export async function bisect({ study, chain: { rpc } }, parts, tools) {
   const { good, bad, repository } = study;
@@ -44,11 +41,12 @@ export async function bisect({ study, chain: { rpc } }, parts, tools) {
     folder: study.dir ?? 'bisect',
     inner: 'runs',
     begin: (/** @type {BisectFile | null} */ before) => {
-      const seed = study.seed ?? before?.seed ?? randomInt(2 ** 32);
-      const asked = askedOf(study, range, seed);
-      return { asked, seed, skipped: before?.skipped ?? {}, pairs: [], commits: [], result: null };
+      const seed = seedOf(study, before);
+      const skipped = before?.skipped ?? {};
+      return { asked: askedOf(study, range, seed), seed, skipped, pairs: [], commits: [], result: null };
     },
     optionsOf: (/** @type {BisectFile} */ { asked }) => asked,
+    limitMs: () => study.timeLimitMs ?? Infinity,
     tools,
   };
   return runStudy(study, parts, plan, (begun) => new BisectRun(begun, range, rpc[0]));
@@ -56,11 +54,10 @@ export async function bisect({ study, chain: { rpc } }, parts, tools) {
 
 /** @param {StudyConfig} study @param {Range} range @param {number} seed */
 function askedOf({ build, start, metrics, equivalent, options }, { commits, good }, seed) {
-  const command = (/** @type {string} */ text) => commandWords(fingerprint(text));
   return {
     ...optionTexts(options),
-    ...{ '--good': good.id, '--bad': commits[commits.length - 1].id, '--start': command(String(start)) },
-    ...(build === null ? {} : { '--build': command(build) }),
+    ...{ '--good': good.id, '--bad': commits[commits.length - 1].id, '--start': commandText(String(start)) },
+    ...(build === null ? {} : { '--build': commandText(build) }),
     ...{ '--metric': metrics[0], '--equivalent': `${100 * equivalent}%`, '--seed': String(seed) },
   };
 }
@@ -73,7 +70,6 @@ class BisectRun {
   #bisection;
   /** The good commit, then those of the range: by position. @type {Commit[]} */
   #commits;
-  #startedUs;
   /** Pairs that this command made. */
   #made = 0;
   /** @type {number[]} */
@@ -81,14 +77,13 @@ class BisectRun {
 
   /** @param {Study<BisectFile>} study @param {Range} range @param {URL} url of the node */
   constructor(study, range, url) {
-    const { config, parts } = study;
+    const { config } = study;
     this.#study = study;
     this.#range = range;
     this.#url = url;
     this.#metric = metricOf(config.metrics[0]);
     this.#commits = [range.good, ...range.commits];
     this.#bisection = new Bisection(range.commits.length, config.equivalent);
-    this.#startedUs = parts.clock.nowUs();
   }
 
   /** @returns {AsyncGenerator<RunRequest, BisectFile['end'], Made>} */
@@ -107,31 +102,18 @@ class BisectRun {
         return 'complete';
       }
       const { id } = this.#commits[next.position];
-      try {
-        if (file.skipped[id] !== undefined) throw new Untestable(file.skipped[id]);
-        yield* this.#pair(next.position);
-      } catch (error) {
-        if (!(error instanceof Untestable)) throw error;
-        this.#bisection.skip(next.position);
-        if (file.skipped[id] === undefined) say(`skipped ${short(id)}: ${error.message}`);
-        file.skipped[id] = error.message;
-      }
+      const why = file.skipped[id] ?? (yield* this.#pair(next.position));
+      if (why === null) continue;
+      this.#bisection.skip(next.position);
+      if (file.skipped[id] === undefined) say(`skipped ${short(id)}: ${why}`);
+      file.skipped[id] = why;
     }
   }
 
-  /** Whether there is no time for another pair. */
+  /** Whether there is no time for another pair, which takes as long as those of this command with their builds. */
   #isOver() {
-    const { timeLimitMs } = this.#study.config;
-    return timeLimitMs !== null && this.#elapsedMs + this.#pairMs > timeLimitMs;
-  }
-
-  get #elapsedMs() {
-    return (this.#study.parts.clock.nowUs() - this.#startedUs) / 1000;
-  }
-
-  /** Mean time of a pair with its builds. @returns {number} 0: none was made yet */
-  get #pairMs() {
-    return this.#made === 0 ? 0 : this.#elapsedMs / this.#made;
+    const { leftMs, elapsedMs } = this.#study;
+    return leftMs < (this.#made === 0 ? 0 : elapsedMs / this.#made);
   }
 
   /** With what the pairs say now. */
@@ -140,9 +122,9 @@ class BisectRun {
     this.#study.file.commits = this.#range.commits.map((commit, i) => ({ ...commit, probability: probabilities[i] }));
   }
 
-  /** @param {number} position @returns {AsyncGenerator<RunRequest, void, Made>} @throws {Untestable} */
+  /** @param {number} position @returns {AsyncGenerator<RunRequest, string | null, Made>} why the commit cannot be tested; null: it was */
   async *#pair(position) {
-    const { file, keptRun } = this.#study;
+    const { file } = this.#study;
     const [good] = this.#commits;
     const commit = this.#commits[position];
     const isBad = position === this.#range.commits.length;
@@ -151,10 +133,11 @@ class BisectRun {
     const name = `runs/${String(number).padStart(3, '0')}-${short(commit.id)}`;
     const files = [`${name}-good.json`, `${name}.json`];
     const wanted = [this.#wanted(good, files[0]), this.#wanted(commit, files[1])];
-    const isNew = wanted.some((one) => keptRun(one) === null);
+    const isNew = this.#study.missing(wanted) > 0;
     // Builds come first, so that nothing but the start of a node lies between the runs of a pair.
     if (isNew) await this.#build(good, true);
-    if (isNew) await this.#build(commit, isBad);
+    const why = isNew ? await this.#build(commit, isBad) : null;
+    if (why !== null) return why;
     const values = [0, 0];
     let problem = '';
     for (const i of isGoodFirst ? [0, 1] : [1, 0]) {
@@ -167,14 +150,16 @@ class BisectRun {
         if (i === 0 || isBad) throw new UnavailableError(problem);
       }
     }
-    if (problem !== '') throw new Untestable(problem);
+    if (problem !== '') return problem;
     const pair = { commit: commit.id, good: values[0], candidate: values[1], isGoodFirst, files };
     file.pairs.push(pair);
     // Positive: worse.
     this.#bisection.add(position, Math.log(pair.candidate / pair.good) * (this.#metric.better === 'higher' ? -1 : 1));
-    if (!isNew) return;
-    this.#made += 1;
-    this.#describe(pair);
+    if (isNew) {
+      this.#made += 1;
+      this.#describe(pair);
+    }
+    return null;
   }
 
   /** @param {Commit} commit @param {string} file @returns {RunRequest} */
@@ -184,11 +169,9 @@ class BisectRun {
     const name = short(commit.id);
     const folder = this.#folderOf(commit);
     const node = { cwd: resolve(folder), log: `${folder}.node.log`, env: this.#environment(commit) };
-    const { timeLimitMs } = config;
     return {
       ...{ name, file, label: `pair ${pairs.length + 1}, ${name}` },
       ...{ done: pairs.length, all: pairs.length + this.#bisection.pairsLeft() },
-      limitMs: timeLimitMs === null ? undefined : timeLimitMs - this.#elapsedMs,
       node: { name: '--start', command: String(config.start), url: this.#url, ...node },
       ...{ tries: 2, accepts: isVerified },
     };
@@ -213,14 +196,15 @@ class BisectRun {
     return { ...this.#study.parts.env, STRESS_COMMIT: id };
   }
 
-  /** Once per commit; what is built is kept. @param {Commit} commit @param {boolean} isEnd good or bad, which must be built @throws {Untestable} */
+  /** Once per commit; what is built is kept. @param {Commit} commit @param {boolean} isEnd good or bad, which must be built @returns {Promise<string | null>} why it cannot be built */
   async #build(commit, isEnd) {
     const { config, parts } = this.#study;
+    const { build } = config;
     const { clock, stop } = parts;
     const folder = this.#folderOf(commit);
     const built = `${folder}.built`;
-    const by = config.build === null ? 'nothing' : fingerprint(config.build);
-    if (existsSync(built) && readFileSync(built, 'utf8') === by) return;
+    const by = build === null ? 'nothing' : fingerprint(build);
+    if (existsSync(built) && readFileSync(built, 'utf8') === by) return null;
     // A build that was interrupted may have left anything.
     rmSync(folder, { recursive: true, force: true });
     makeFolder(join(this.#study.folder, 'builds'));
@@ -228,15 +212,18 @@ class BisectRun {
     try {
       await checkOut(config.repository, commit.id, folder);
       const how = { cwd: folder, env: this.#environment(commit), log: `${folder}.log`, clock, stop };
-      const failed = config.build === null ? null : await runCommand({ command: config.build, ...how });
-      if (stop.drain.aborted) return;
-      const words = `does not build (--build): ${failed}`;
+      const failed = build === null ? null : await runCommand({ command: build, ...how });
+      if (stop.drain.aborted) return null;
+      if (failed === null) {
+        await writeFileAtomically(built, by);
+        return null;
+      }
       // Such a commit must not be skipped: it builds when there is room again.
-      if (failed !== null && NO_ROOM.test(readFileSync(how.log, 'utf8')))
+      if (NO_ROOM.test(readFileSync(how.log, 'utf8')))
         throw new OutputError(`cannot build commit ${short(commit.id)} in ${displayName(folder)}: the disk is full`);
-      if (failed !== null && isEnd) throw new InputError(`commit ${short(commit.id)} ${words}`);
-      if (failed !== null) throw new Untestable(words);
-      await writeFileAtomically(built, by);
+      const words = `does not build (--build): ${failed}`;
+      if (isEnd) throw new InputError(`commit ${short(commit.id)} ${words}`);
+      return words;
     } finally {
       parts.onProgress('', 1, 1);
     }
@@ -319,11 +306,11 @@ export function bisectMarkdown(file) {
     const ratios = file.pairs.filter(({ commit }) => commit === id).map(({ good, candidate }) => candidate / good - 1);
     return ratios.length === 0 ? [] : [[short(id), percentText(median(ratios)), String(ratios.length)]];
   });
-  const head = ['commit', `${file.asked['--metric']} against good`, 'pairs'];
+  const head = ['', `${file.asked['--metric']} against good`, 'pairs'];
   return resultMarkdown({
     title: '',
     verdict: bisectText(file),
-    tables: [{ title: 'Commits', head, rows }],
+    tables: [tableOf('commits', 'Commits', head, rows)],
     notes: [],
   });
 }

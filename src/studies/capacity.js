@@ -12,6 +12,8 @@ import { median } from './statistics.js';
  * @import { Config } from '../contracts/load.d.ts'
  * @import { RunFile } from '../contracts/run-file.d.ts'
  * @import { Find } from '../contracts/study.d.ts'
+ *
+ * @typedef {{wallets: number, inFlight: number}} Size of a run; inFlight: operations per wallet
  */
 
 /** geth keeps 16 transactions of an account in its pool for certain (--txpool.accountslots), other clients no fewer. */
@@ -47,8 +49,6 @@ export function neededInFlight(perSecond, latencyUs) {
 
 export class Capacity {
   #config;
-  #clock;
-  #startUs;
   /** Of blocks, in each run. @type {number[]} */
   #intervalsMs = [];
   /** A run was made again because it was too short. */
@@ -58,27 +58,26 @@ export class Capacity {
   #tookMs = [];
   /** Of the pilot run, 99 %. @type {number | null} */
   #latencyMs = null;
-  #wallets;
-  #mostWallets;
-  #inFlight;
-  #mostInFlight = MOST_IN_FLIGHT;
-  /** Before they were raised, until a run was made with the new ones. @type {[wallets: number, inFlight: number] | null} */
-  #before = null;
+  /** Of the next run. @type {Size} */
+  #size;
+  /** @type {Size} */
+  #most;
   /** Of the pilot run. */
   #first;
+  /** Before it was raised, until a run was made with the new one. @type {Size | null} */
+  #before = null;
 
-  /** @param {Config} config @param {{nowUs: () => number}} clock */
-  constructor(config, clock) {
+  /** @param {Config} config */
+  constructor(config) {
     this.#config = config;
-    this.#clock = clock;
-    this.#startUs = clock.nowUs();
     const { load, study } = config;
     const { keys, offset } = config.wallets;
-    this.#mostWallets = keys === null ? MOST_WALLETS : Math.min(MOST_WALLETS, keyFileSource(keys).size - offset);
-    this.#wallets =
-      study.options.threads === undefined ? Math.min(load.threads, Math.max(1, this.#mostWallets)) : load.threads;
-    this.#inFlight = load.inFlight;
-    this.#first = { threads: this.#wallets, inFlight: this.#inFlight };
+    const { threads, inFlight } = load;
+    const most = keys === null ? MOST_WALLETS : Math.min(MOST_WALLETS, keyFileSource(keys).size - offset);
+    const wallets = study.options.threads === undefined ? Math.min(threads, Math.max(1, most)) : threads;
+    this.#most = { wallets: most, inFlight: MOST_IN_FLIGHT };
+    this.#first = { wallets, inFlight };
+    this.#size = this.#first;
   }
 
   get runMs() {
@@ -109,14 +108,10 @@ export class Capacity {
     return this.#config.study.timeLimitMs ?? Math.max(SHORTEST_SEARCH_MS, BLOCKS_PER_SEARCH * (this.#intervalMs ?? 0));
   }
 
-  get leftMs() {
-    return this.limitMs - (this.#clock.nowUs() - this.#startUs) / 1000;
-  }
-
-  /** @returns {Find['stopped']} why no further run is made */
-  get isOver() {
+  /** @param {number} leftMs @returns {Find['stopped']} why no further run is made */
+  stopped(leftMs) {
     // One that was far above the limit, early in the search, took longer than the next ones will.
-    if (this.leftMs < Math.max(0, ...this.#tookMs)) return 'time';
+    if (leftMs < Math.max(0, ...this.#tookMs)) return 'time';
     return this.#leftWei === 0n ? 'fees' : null;
   }
 
@@ -129,7 +124,8 @@ export class Capacity {
 
   /** Options of the next run that the search raises. @returns {Record<string, string>} */
   get size() {
-    return { threads: String(this.#wallets), ...(!this.#isOfCalls && { 'in-flight': String(this.#inFlight) }) };
+    const { wallets, inFlight } = this.#size;
+    return { threads: String(wallets), ...(!this.#isOfCalls && { 'in-flight': String(inFlight) }) };
   }
 
   /** Options of the next run. @returns {string[]} */
@@ -155,16 +151,15 @@ export class Capacity {
     const { capWei, setUpWei, spentWei, leftWei = null } = spending;
     // Without an audit a run has spent its limit at most.
     this.#spentWei += BigInt(spentWei ?? 0) || BigInt(setUpWei ?? 0) + BigInt(leftWei ?? capWei ?? 0);
-    this.#wallets = Number(config.threads);
-    this.#inFlight = Number(config.inFlight ?? 1);
+    this.#size = { wallets: Number(config.threads), inFlight: Number(config.inFlight ?? 1) };
     this.#before = null;
   }
 
   /** After a run that failed. @returns {boolean} whether it failed after a raise, which is taken back: no later run gets more */
   undo() {
     if (this.#before === null) return false;
-    [this.#wallets, this.#inFlight] = this.#before;
-    [this.#mostWallets, this.#mostInFlight] = this.#before;
+    this.#size = this.#before;
+    this.#most = this.#before;
     this.#before = null;
     return true;
   }
@@ -185,20 +180,18 @@ export class Capacity {
    */
   fit(needed) {
     if (needed === null) return null;
-    const before = /** @type {[number, number]} */ ([this.#wallets, this.#inFlight]);
-    const { threads, inFlight } = this.#first;
-    const most = this.#config.study.options['in-flight'] === undefined && !this.#isOfCalls ? this.#mostInFlight : 0;
-    this.#inFlight = Math.max(inFlight, Math.min(most, Math.ceil(needed / threads)));
-    if (this.#config.study.options.threads === undefined)
-      this.#wallets = Math.max(threads, Math.min(this.#mostWallets, Math.ceil(needed / this.#inFlight)));
-    const wallets = this.#isOfCalls ? 'users' : 'wallets';
+    const [before, first, most] = [this.#size, this.#first, this.#most];
+    const { options } = this.#config.study;
+    const mostInFlight = options['in-flight'] === undefined && !this.#isOfCalls ? most.inFlight : 0;
+    const inFlight = Math.max(first.inFlight, Math.min(mostInFlight, Math.ceil(needed / first.wallets)));
+    const raised = Math.max(first.wallets, Math.min(most.wallets, Math.ceil(needed / inFlight)));
+    const wallets = options.threads === undefined ? raised : before.wallets;
+    this.#size = { wallets, inFlight };
     const changes = [
-      ...(this.#inFlight === before[1]
-        ? []
-        : [`${this.#inFlight} operations in flight per wallet instead of ${before[1]}`]),
-      ...(this.#wallets === before[0] ? [] : [`${this.#wallets} ${wallets} instead of ${before[0]}`]),
-    ];
-    if (this.#wallets > before[0] || this.#inFlight > before[1]) this.#before ??= before;
+      inFlight !== before.inFlight && `${inFlight} operations in flight per wallet instead of ${before.inFlight}`,
+      wallets !== before.wallets && `${wallets} ${this.#isOfCalls ? 'users' : 'wallets'} instead of ${before.wallets}`,
+    ].filter((change) => change !== false);
+    if (wallets > before.wallets || inFlight > before.inFlight) this.#before ??= before;
     return changes.length === 0 ? null : changes.join(', ');
   }
 

@@ -1,6 +1,6 @@
-import { oneLine, withoutKeys } from '../errors.js';
-import { counted, percent, timeText } from '../text.js';
 import { pText, percentText } from '../outputs/format.js';
+import { tableOf } from '../outputs/table.js';
+import { counted, percent, quote, timeText } from '../text.js';
 import { mean } from './statistics.js';
 import { metricOf } from './metrics.js';
 
@@ -93,7 +93,7 @@ function rangeText({ low, high, confidence }) {
 
 /** @param {Comparison} comparison @returns {Result} */
 export function compareResult(comparison) {
-  const { method, verdict, failIf, differences, warnings } = comparison;
+  const { method, verdict, differences, warnings } = comparison;
   const { pairs, runs } = method;
   const size =
     pairs === null
@@ -106,8 +106,8 @@ export function compareResult(comparison) {
       sidesTable(comparison),
       metricsTable(comparison),
       speedUpTable(comparison),
-      ...(failIf.length === 0 ? [] : [conditionsTable(comparison)]),
-    ],
+      conditionsTable(comparison),
+    ].filter(({ rows }) => rows.length > 0),
     notes: [
       ...differences.map((words) => `different: ${words}`),
       ...[...failureWords(comparison), ...warnings].map((words) => `warning: ${words}`),
@@ -116,13 +116,13 @@ export function compareResult(comparison) {
 }
 
 /** Files of version 0.2.0 may have no names. @param {Pick<Comparison, 'base' | 'candidate'>} comparison */
-export function namesOf({ base, candidate }) {
+export function sideNames({ base, candidate }) {
   return [base.name ?? 'baseline', candidate.name ?? 'candidate'];
 }
 
 /** Load and machine in one row if they are the same. @param {Comparison} comparison @returns {Table} */
 function sidesTable({ base, candidate }) {
-  const names = namesOf({ base, candidate });
+  const names = sideNames({ base, candidate });
   const sides = [base, candidate].map(({ label, clientVersion, files }, i) => {
     const where = ['baseline', 'candidate', names[i]].includes(label) ? '' : ` at ${label}`;
     return [names[i], `${clientVersion ?? 'a node'}${where}, ${counted(files.length, 'run')}: ${files.join(' ')}`];
@@ -131,7 +131,7 @@ function sidesTable({ base, candidate }) {
     const [first = '-', second = '-'] = [base[fact], candidate[fact]];
     return first === second ? [[fact, first]] : [[fact, `${first} (${names[0]})`], [fact, `${second} (${names[1]})`]]; // prettier-ignore
   });
-  return { id: 'sides', title: 'The two sides', head: [], rows: [...sides, ...facts] };
+  return tableOf('sides', 'The two sides', [], [...sides, ...facts]);
 }
 
 /** @param {Comparison} comparison @returns {Table} */
@@ -143,8 +143,8 @@ function metricsTable(comparison) {
       ...[percentText(change.estimate), boundsText(change), pText(pAdjusted), wordText(word, comparison.method)],
     ];
   });
-  const head = ['metric', ...namesOf(comparison), 'change', 'interval', 'p', 'result'];
-  return { id: 'changes', title: 'Changes', head, rows, note: footnote(comparison) };
+  const columns = ['', ...sideNames(comparison), 'change', 'interval', 'p', 'result'];
+  return tableOf('changes', 'Changes', columns, rows, [footnote(comparison)]);
 }
 
 /** @param {Pick<Change, 'low' | 'high'>} change */
@@ -167,14 +167,14 @@ function footnote({ method: { name, secondaries } }) {
   return `* decides. Means of the runs; changes and intervals of their geometric means${together}`;
 }
 
-/** @param {Comparison} comparison @returns {Table} */
+/** @param {Comparison} comparison @returns {Table} empty without --fail-if */
 function conditionsTable({ failIf }) {
   const rows = failIf.map(({ expression, passed, change, why }) => [
     expression.replace(/\s+/g, ' '),
     passed ? 'passed' : 'FAILED',
     change === null ? why : `${percentText(change)}: ${why}`,
   ]);
-  return { id: 'conditions', title: 'Conditions', head: ['fail if', 'result', 'because'], rows };
+  return tableOf('conditions', 'Conditions', ['', 'result', 'because'], rows);
 }
 
 /** @param {Comparison} comparison @returns {Table} */
@@ -183,17 +183,12 @@ function speedUpTable({ speedUps: { words, onAverage, onSlowest, onFastest } }) 
   const row = (label, value, { low = null, high = null, words: ratio }) => {
     return [label, percentText(value), boundsText({ low, high }), ratio];
   };
-  return {
-    id: 'speed-ups',
-    title: 'Speed-ups',
-    head: ['latency', 'change', 'interval', 'of'],
-    rows: [
-      row('speed-up on average', onAverage.speedUp, onAverage),
-      row('speed-up on the slowest', onSlowest.speedUp, onSlowest),
-      row('slow-down on the fastest', onFastest.slowDown, onFastest),
-    ],
-    note: words,
-  };
+  const rows = [
+    row('speed-up on average', onAverage.speedUp, onAverage),
+    row('speed-up on the slowest', onSlowest.speedUp, onSlowest),
+    row('slow-down on the fastest', onFastest.slowDown, onFastest),
+  ];
+  return tableOf('speed-ups', 'Speed-ups', ['', 'change', 'interval', 'of'], rows, [words]);
 }
 
 /**
@@ -231,12 +226,12 @@ export function parseFailIf(text) {
   const [, name, operator, number] = /^([^\s<>=!]+)\s*(<|>)\s*([+-]?\d+(?:\.\d+)?)\s*%$/.exec(expression) ?? [];
   if (name === undefined)
     throw new Error(
-      `must be a figure, < or >, and a change in percent, such as 'tps<-10%' or 'p99>+20%', not ${quote(expression)}`,
+      `must be a figure, < or >, and a change in percent, such as 'tps<-10%' or 'p99>+20%', not ${quote(expression, 40)}`,
     );
   const limitPercent = Number(number);
   if (operator === '<' ? limitPercent > 0 : limitPercent < 0)
     throw new Error(
-      `must not fail on no change at all, as ${quote(expression)} would: give ${operator} a limit of 0% or ${operator === '<' ? 'less' : 'more'}`,
+      `must not fail on no change at all, as ${quote(expression, 40)} would: give ${operator} a limit of 0% or ${operator === '<' ? 'less' : 'more'}`,
     );
   return Object.freeze({
     expression,
@@ -289,9 +284,4 @@ function rawWords({ name, base, candidate, pAdjusted }) {
   const { show } = metricOf(name);
   const from = base.max === 0 ? '0 in every run of the baseline' : `${show(base.mean)} a run in the baseline`;
   return `${from}, ${show(candidate.mean)} in the candidate, compared as they are (p ${pText(pAdjusted)})`;
-}
-
-/** @param {string} text */
-function quote(text) {
-  return JSON.stringify(oneLine(withoutKeys(text), 40));
 }

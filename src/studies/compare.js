@@ -9,7 +9,7 @@ import { isPlain } from '../stats/sample.js';
 import { digits, percent } from '../text.js';
 import { SEQUENTIAL_WORDS, judgeFailIf, methodWords, speedUps, verdictOf } from './compare-text.js';
 import { metricOf, settingsOf } from './metrics.js';
-import { pairedFigure, stepDownMaxT, unpairedFigure } from './max-t.js';
+import { stepDownMaxT } from './max-t.js';
 import { legible, safeName, schemaOf } from './run-files.js';
 import { PairedSequence } from './sequential.js';
 import {
@@ -28,7 +28,7 @@ import {
 
 /**
  * @import { DistributionJson, RunFile } from '../contracts/run-file.d.ts'
- * @import { ComparedMetric, ComparedSide, Comparison, Decision, FailIf, PairFailure, Sequential, SideFailure, SideSummary, Word } from '../contracts/study.d.ts'
+ * @import { ComparedMetric, ComparedSide, Comparison, Decision, FailIf, Sequential, SideFailure, SideSummary, Word } from '../contracts/study.d.ts'
  * @import { Tested } from './max-t.js'
  */
 
@@ -178,15 +178,15 @@ const SEED = 20_250_107;
  * @returns {Decision[]}
  */
 export function decide([primary, ...secondaries], isPaired) {
-  const values = typicalValues(primary, isPaired);
-  const p = pValue(values);
-  const isEnough = rejects(smallestP(values), ALPHA);
+  const relabelled = relabelledOf(primary, isPaired);
+  const p = pValue(relabelled);
+  const isEnough = rejects(smallestP(relabelled), ALPHA);
   const others = stepDownMaxT(
-    secondaries.map((sides) => figureOf(sides, isPaired)),
+    secondaries.map((sides) => relabelledOf(sides, isPaired)),
     ALPHA,
   );
   return [
-    decision(primary, { p, adjusted: p, ...interval(values, ALPHA) }, isEnough),
+    decision(primary, { p, adjusted: p, ...interval(relabelled, ALPHA) }, isEnough),
     ...others.map((tested, i) => decision(secondaries[i], tested, isEnough)),
   ];
 }
@@ -196,23 +196,13 @@ function logsOf({ base, candidate, isRaw = false }) {
   return isRaw ? { base, candidate } : { base: base.map(Math.log), candidate: candidate.map(Math.log) };
 }
 
-/** @param {{base: readonly number[], candidate: readonly number[]}} pairs of logarithms, or of raw values */
-function ratiosOf({ base, candidate }) {
-  return candidate.map((value, i) => value - base[i]);
-}
-
-/** @param {Sides} sides @param {boolean} isPaired */
-function typicalValues(sides, isPaired) {
+/** With the same random numbers for each metric: all get the same relabellings. @param {Sides} sides @param {boolean} isPaired */
+function relabelledOf(sides, isPaired) {
   const { base, candidate } = logsOf(sides);
   const random = randomNumbers(SEED);
-  return isPaired ? signFlips(ratiosOf({ base, candidate }), random) : exchanges(base, candidate, random);
-}
-
-/** With the same random numbers for each figure: all get the same relabellings. @param {Sides} sides @param {boolean} isPaired */
-function figureOf(sides, isPaired) {
-  const { base, candidate } = logsOf(sides);
-  const random = randomNumbers(SEED);
-  return isPaired ? pairedFigure(ratiosOf({ base, candidate }), random) : unpairedFigure(base, candidate, random);
+  if (!isPaired) return exchanges(base, candidate, random);
+  const differences = candidate.map((value, i) => value - base[i]);
+  return signFlips(differences, random);
 }
 
 /** @param {Sides} sides @param {Tested} tested @param {boolean} isEnough whether any data of so many runs could be rejected @returns {Decision} */
@@ -304,7 +294,7 @@ const APART =
  * @property {readonly string[]} [more] the next metrics
  * @property {Sequential} [sequential] the pairs were made in random order, until sure
  * @property {readonly FailIf[]} [failIf]
- * @property {readonly PairFailure[]} [failures] runs of live pairs that failed
+ * @property {readonly SideFailure[]} [failures] runs of live pairs that failed
  * @property {boolean} [allowDifferent]
  * @property {ReadonlySet<string>} mayDiffer keys of configurations in which comparable runs may differ
  * @property {string} stress its version
@@ -360,7 +350,7 @@ export function compare(baseRuns, candidateRuns, options) {
     distributions: distributions(base, candidate),
     failIf: failIf.map((condition) => judgeFailIf(condition, compared)),
     differences,
-    ...(failures.length === 0 ? {} : { failures: failures.map(withSide), leftOut: leftOutOf(failures) }),
+    ...(failures.length === 0 ? {} : { failures: [...failures], leftOut: leftOutOf(failures) }),
     warnings: [
       // In random order one side may run first in all pairs, by chance.
       ...(sequential === undefined ? warnings : []),
@@ -390,19 +380,14 @@ export function compareExit({ failIf, leftOut = [] }) {
   return failIf.every(({ passed }) => passed) && leftOut.length === 0 ? EXIT.ok : EXIT.thresholdFailed;
 }
 
-/** @param {PairFailure} failure @returns {SideFailure} */
-function withSide({ side, ...failure }) {
-  return { ...failure, side: side === 'a' ? 'base' : 'candidate' };
-}
-
-/** The pairs that were left out, because a run failed again. @param {readonly PairFailure[]} failures */
+/** The pairs that were left out, because a run failed again. @param {readonly SideFailure[]} failures */
 function leftOutOf(failures) {
   const pairs = failures.map(({ pair }) => pair);
   return pairs.filter((pair, i) => pairs.indexOf(pair) < i);
 }
 
 /** @param {Entry[]} base @param {Entry[]} candidate @param {Required<Pick<CompareOptions, 'primary' | 'more' | 'failIf'>> & {isPaired: boolean, sequential?: Sequential}} options @returns {{deciding: number, metrics: ComparedMetric[], raw: ComparedMetric[], zeros: string[], warnings: string[]}} */
-export function compareMetrics(base, candidate, { primary, more, failIf, isPaired, sequential }) {
+function compareMetrics(base, candidate, { primary, more, failIf, isPaired, sequential }) {
   const main = metricOf(primary);
   const conditions = new Set(failIf.map(({ metric }) => metric));
   const asked = new Set([main.name, ...more, ...conditions]);

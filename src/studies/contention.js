@@ -1,7 +1,7 @@
 import { randomNumbers } from '../random.js';
 import { percent } from '../text.js';
 import { firstSlotShare } from '../workloads/zipf.js';
-import { leastSquares } from './statistics.js';
+import { groupsOf, leastSquares, mean } from './statistics.js';
 
 /**
  * The share of the execution that runs in parallel, from runs of the workload `contention`. Writes of one slot are serial,
@@ -32,15 +32,12 @@ export function slotsOfCell(settings) {
  * @returns {Parallel | null} null: other workloads, or too few settings
  */
 export function parallelShare(points) {
-  /** @type {Map<number, Sample[]>} */
-  const cells = new Map();
-  for (const { contention = null, metrics } of points) {
-    if (contention === null) return null;
-    if (!metrics.tps) continue;
-    const h = firstSlotShare(contention.slots, contention.theta);
-    cells.set(h, [...(cells.get(h) ?? []), { h, t: 1 / metrics.tps }]);
-  }
-  const groups = [...cells.values()];
+  if (points.some(({ contention = null }) => contention === null)) return null;
+  const samples = points.flatMap(({ contention, metrics: { tps } }) => {
+    const { slots, theta } = /** @type {Slots} */ (contention);
+    return tps ? [{ h: firstSlotShare(slots, theta), t: 1 / tps }] : [];
+  });
+  const groups = groupsOf(samples, ({ h }) => h);
   const fit = fitOf(groups);
   if (fit === null) return null;
   const random = randomNumbers(1);
@@ -52,7 +49,7 @@ export function parallelShare(points) {
     .sort((a, b) => a - b);
   const at = (/** @type {number} */ p) => shares[Math.round(p * (shares.length - 1))] ?? fit.share;
   const [low, high] = [at((1 - CONFIDENCE) / 2), at((1 + CONFIDENCE) / 2)];
-  return { ...fit, low, high, isShown: low > LEAST_SHARE, runs: groups.flat().length, cells: groups.length };
+  return { ...fit, low, high, isShown: low > LEAST_SHARE, runs: samples.length, cells: groups.length };
 }
 
 /** Least squares over a, b and h0. @param {Sample[][]} groups @returns {{share: number, breakAt: number} | null} null: too few settings */
@@ -88,7 +85,7 @@ function crossing(samples, h) {
     above.map((one) => one.h),
     above.map(({ t }) => t),
   );
-  return (below.reduce((sum, { t }) => sum + t, 0) / below.length - intercept) / slope;
+  return (mean(below.map(({ t }) => t)) - intercept) / slope;
 }
 
 /** @param {Parallel} parallel */

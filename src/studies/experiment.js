@@ -11,8 +11,8 @@ import { runCommand, startNode } from './shell-commands.js';
 /**
  * @import { Stop } from '../contracts/load.d.ts'
  * @import { RunFile } from '../contracts/run-file.d.ts'
- * @import { Parts, StudyConfig } from '../contracts/study.d.ts'
  * @import { NodeCommand } from './shell-commands.js'
+ * @import { Study } from './study.js'
  */
 
 /**
@@ -30,13 +30,12 @@ import { runCommand, startNode } from './shell-commands.js';
  * @property {string} label of the progress bar
  * @property {number} done steps of the study before it
  * @property {number} all
- * @property {number} [limitMs] time that is left for the study
  * @property {readonly string[]} [args] of stress, beside those of the study
  * @property {NodeJS.ProcessEnv} [env] all of its environment
  * @property {Omit<NodeCommand, 'url'> & {url: URL}} [node] started for it, and ended after it
  * @property {number} [repeat] from 1
  * @property {number} [tries] until it is accepted; default: 1
- * @property {(made: Made) => boolean} [accepts] default: it measured something
+ * @property {(made: Made) => boolean} [accepts] whether it may stay; default: always
  * @property {boolean} [isMeasured] false: made again whenever the study goes on; default: true
  * @property {boolean} [warns] of a short window; default: true
  *
@@ -129,36 +128,33 @@ const BY_SIGNAL = [EXIT.interrupted, EXIT.terminated, EXIT.hangup];
 const LONGEST_MS = 300_000;
 
 export class Experiment {
-  #config;
-  #parts;
-  #folder;
+  #study;
   #tools;
   /** When the first run of this command began, and how many steps were done before it. @type {{us: number, done: number} | null} */
   #first = null;
 
-  /** @param {{config: StudyConfig, parts: Parts, folder: string, tools?: Partial<typeof TOOLS>}} given */
-  constructor({ config, parts, folder, tools }) {
-    this.#config = config;
-    this.#parts = parts;
-    this.#folder = folder;
+  /** @param {Pick<Study<any>, 'config' | 'parts' | 'folder' | 'leftMs'>} study @param {Partial<typeof TOOLS>} [tools] */
+  constructor(study, tools) {
+    this.#study = study;
     this.#tools = { ...TOOLS, ...tools };
   }
 
   /** @param {RunRequest} wanted @returns {Promise<Made | null>} null: interrupted @throws {UnavailableError} --before-cell failed */
   async run(wanted) {
     const { name, tries = 1, accepts = () => true } = wanted;
+    const { say, stop } = this.#study.parts;
     for (let tried = 1; ; tried += 1) {
       const made = await this.#try(wanted);
       // Interrupted in its audit, for example.
-      if (made !== null && this.#parts.stop.drain.aborted && !accepts(made)) return null;
+      if (made !== null && stop.drain.aborted && !accepts(made)) return null;
       if (made === null || tried === tries || accepts(made) || FATAL.includes(made.exitCode)) return made;
-      this.#parts.say(oneLine(`the run ${name} measured nothing: ${made.complaint}; once more`, 500));
+      say(oneLine(`the run ${name} measured nothing: ${made.complaint}; once more`, 500));
     }
   }
 
   /** @param {RunRequest} wanted @returns {Promise<Made | null>} */
   async #try(wanted) {
-    const { clock, stop, onProgress } = this.#parts;
+    const { clock, stop, onProgress } = this.#study.parts;
     const othersShare = this.#first === null ? null : await this.#rest();
     if (stop.drain.aborted) return null;
     this.#first ??= { us: clock.nowUs(), done: wanted.done };
@@ -173,14 +169,8 @@ export class Experiment {
       if (whole === null && stop.drain.aborted) return null;
       const end = run === null ? `it left no run file (exit code ${exitCode})` : `it ended early: ${run.end}`;
       const words = complaint ?? (whole === null ? end : `it ended with exit code ${exitCode}`);
-      return {
-        run: whole,
-        exitCode,
-        startedAt: whole?.startedAt ?? startedAt,
-        complaint: words,
-        isKept: false,
-        othersShare,
-      };
+      const made = { run: whole, exitCode, startedAt: whole?.startedAt ?? startedAt, complaint: words };
+      return { ...made, isKept: false, othersShare };
     } finally {
       // The progress bar is removed before a line is printed.
       onProgress('', 1, 1);
@@ -189,9 +179,10 @@ export class Experiment {
 
   /** The pause between two runs. @returns {Promise<number | null>} share of the CPU time that other programs used */
   async #rest() {
-    const { restMs } = this.#config;
+    const { config, parts } = this.#study;
+    const { restMs } = config;
     const before = cpuTime(this.#tools.cpus);
-    await this.#parts.clock.sleep(restMs, this.#parts.stop.drain);
+    await parts.clock.sleep(restMs, parts.stop.drain);
     const after = cpuTime(this.#tools.cpus);
     const allMs = after.allMs - before.allMs;
     return restMs < SHORTEST_PAUSE_MS || allMs <= 0 ? null : (after.busyMs - before.busyMs) / allMs;
@@ -199,11 +190,12 @@ export class Experiment {
 
   /** Runs --before-cell. @param {RunRequest} wanted */
   async #prepare({ name, repeat = 1 }) {
-    const { beforeCell: command } = this.#config;
-    const { clock, stop } = this.#parts;
+    const { config, parts, folder } = this.#study;
+    const { beforeCell: command } = config;
+    const { clock, stop } = parts;
     if (command === null) return;
-    const env = { ...this.#parts.env, STRESS_CELL: name, STRESS_REPEAT: String(repeat) };
-    const log = join(this.#folder, 'before-cell.log');
+    const env = { ...parts.env, STRESS_CELL: name, STRESS_REPEAT: String(repeat) };
+    const log = join(folder, 'before-cell.log');
     // A script that resets a node may leave it running.
     const failed = await runCommand({ command, env, log, clock, stop, leaves: true, timeLimitMs: LONGEST_MS });
     const which = repeat > 1 ? `${name} (repeat ${repeat})` : name;
@@ -212,9 +204,9 @@ export class Experiment {
   }
 
   /** @param {RunRequest} wanted @returns {Promise<Finished>} */
-  async #runOn({ file, args = [], env = this.#config.env, node }) {
-    const { clock, stop } = this.#parts;
-    const out = join(this.#folder, file);
+  async #runOn({ file, args = [], env = this.#study.config.env, node }) {
+    const { clock, stop } = this.#study.parts;
+    const out = join(this.#study.folder, file);
     const start = () => this.#tools.runChild({ args, env, out, stop });
     if (node === undefined) return start();
     try {
@@ -228,10 +220,11 @@ export class Experiment {
   }
 
   /** The time left, by the steps that were made since the start of this command. @param {RunRequest} wanted */
-  #leftText({ done, all, limitMs = Infinity }) {
+  #leftText({ done, all }) {
     const { us = 0, done: before = 0 } = this.#first ?? {};
     if (done === before) return '';
-    const leftMs = ((this.#parts.clock.nowUs() - us) / 1000 / (done - before)) * (all - done);
-    return `  about ${timeText(Math.min(leftMs, Math.max(0, limitMs)) / 1000)} left`;
+    const { parts, leftMs } = this.#study;
+    const neededMs = ((parts.clock.nowUs() - us) / 1000 / (done - before)) * (all - done);
+    return `  about ${timeText(Math.min(neededMs, Math.max(0, leftMs)) / 1000)} left`;
   }
 }

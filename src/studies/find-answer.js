@@ -80,7 +80,7 @@ export function valueText({ name }, value) {
 const threeDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
 
 /**
- * @typedef {object} Tried what a search knows
+ * @typedef {object} Knowledge what a search knows
  * @property {number} [mostPerSecond] throughput of the fastest run, whether it held or not
  * @property {Pick<Searched, 'name' | 'behind' | 'short' | 'unit'>} searched
  * @property {readonly Trial[]} trials
@@ -90,17 +90,22 @@ const threeDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3
  * @property {readonly string[]} conditions
  * @property {Find['stopped']} stopped
  * @property {number} heldShare the share of its rate that a run must hold, from 0 to 1
+ *
+ * @typedef {Knowledge & {held: Trial[], failed: Trial[]}} Tried with the runs by their result, each in ascending order
  */
 
 /**
- * @param {Tried} tried
+ * @param {Knowledge} knowledge
  * @returns {Pick<Find, 'estimate' | 'low' | 'high' | 'sharp' | 'limit' | 'words' | 'reasons'>}
  */
-export function answerOf(tried) {
-  const { trials, end, scale, heldShare } = tried;
-  const isEach = [true, false].every((holds) => trials.some((trial) => trial.holds === holds));
+export function answerOf(knowledge) {
+  const { trials, end, scale } = knowledge;
+  const ascending = trials.toSorted((a, b) => a.value - b.value);
+  const [held, failed] = [true, false].map((holds) => ascending.filter((trial) => trial.holds === holds));
+  const tried = { ...knowledge, held, failed };
+  const isEach = held.length > 0 && failed.length > 0;
   const isAnswer = end !== 'at least' && end !== 'below' && trials.length > 0 && (end !== null || isEach);
-  const figures = withinTried(tried.figures, trials, heldShare);
+  const figures = withinTried(tried);
   const limit = ourLimit(tried, isAnswer ? figures : null);
   const shown = limit !== null || !isAnswer ? null : figures;
   return {
@@ -116,14 +121,12 @@ export function answerOf(tried) {
 
 /**
  * The distribution has a long tail, because a run may fail by chance. The interval ends at rates that were tried.
- * @param {Figures} figures
- * @param {readonly Trial[]} trials
- * @param {number} heldShare
+ * @param {Tried} tried
  * @returns {Figures}
  */
-function withinTried({ estimate, low, high }, trials, heldShare) {
-  const lowest = heldOf(trials).find(({ value }) => value <= estimate)?.value ?? 0;
-  const highest = failedOf(trials).findLast(({ value }) => value >= estimate)?.value ?? Infinity;
+function withinTried({ figures: { estimate, low, high }, held, failed, heldShare }) {
+  const lowest = held.find(({ value }) => value <= estimate)?.value ?? 0;
+  const highest = failed.findLast(({ value }) => value >= estimate)?.value ?? Infinity;
   // A run may hold although the node did a little less than its rate.
   return { estimate, low: Math.max(low, lowest) * heldShare, high: Math.min(high, highest) };
 }
@@ -135,9 +138,8 @@ function withinTried({ estimate, low, high }, trials, heldShare) {
  * @param {Figures | null} figures null: no run held
  * @returns {string | null}
  */
-function ourLimit({ searched, trials }, figures) {
+function ourLimit({ searched, failed }, figures) {
   if (searched.name !== 'rate') return null;
-  const failed = failedOf(trials);
   const above = figures === null ? failed.at(-1) : failed.find(({ value }) => value > figures.high);
   const near = failed.filter(
     ({ value }) => value <= (above?.value ?? Infinity) && (figures === null || value >= figures.low),
@@ -148,33 +150,23 @@ function ourLimit({ searched, trials }, figures) {
   return ours.reduce((most, words) => (times(words) > times(most) ? words : most));
 }
 
-/** @param {readonly Trial[]} trials @returns {Trial[]} ascending */
-function failedOf(trials) {
-  return trials.filter(({ holds }) => !holds).sort((a, b) => a.value - b.value);
-}
-
-/** @param {readonly Trial[]} trials @returns {Trial[]} ascending */
-function heldOf(trials) {
-  return trials.filter(({ holds }) => holds).sort((a, b) => a.value - b.value);
-}
-
 /** @param {Tried} tried @param {string} limit */
-function notFound({ searched, trials, mostPerSecond = 0 }, limit) {
-  const most = heldOf(trials).at(-1)?.value ?? (searched.unit === undefined ? mostPerSecond : 0);
+function notFound({ searched, held, mostPerSecond = 0 }, limit) {
+  const most = held.at(-1)?.value ?? (searched.unit === undefined ? mostPerSecond : 0);
   const atLeast =
     most === 0 ? 'no run held its rate' : `the node took at least ${valueText(searched, most)}${searched.behind}`;
   return `not found: ${limit}; ${atLeast}`;
 }
 
 /** At most 25 words. @param {Tried} tried @param {Figures | null} figures null: no answer */
-function headline({ searched, trials, end, scale }, figures) {
+function headline(tried, figures) {
+  const { searched, trials, end, scale, held, failed } = tried;
   const unit = searched.short === '/s' ? ' op/s' : searched.short;
   const text = (/** @type {number} */ value) => `${valueText(searched, value)}${unit}`;
-  const [held, failed] = [heldOf(trials), failedOf(trials)];
   if (trials.length === 0) return 'not known yet: no run was made';
   if (figures !== null) {
     const [low, high] = [figures.low, figures.high].map((value) => valueText(searched, value));
-    const { limit = null, failed: [why] = [] } = nearestOf(trials, figures.estimate).failed ?? {};
+    const { limit = null, failed: [why] = [] } = nearestOf(tried, figures.estimate).failed ?? {};
     // A limit on our side that one run met says nothing about the answer.
     const words = limit !== null && !limit.isOurs ? `Limit: ${limit.words}` : why && `Above it ${why}`;
     const interval = `${Math.round(100 * CONFIDENCE)} % interval ${low} to ${high}`;
@@ -188,12 +180,11 @@ function headline({ searched, trials, end, scale }, figures) {
 
 /**
  * The runs on both sides of the answer.
- * @param {readonly Trial[]} trials
+ * @param {Pick<Tried, 'held' | 'failed'>} tried
  * @param {number | null} estimate null: no answer
  * @returns {{held: Trial | undefined, failed: Trial | undefined}}
  */
-function nearestOf(trials, estimate) {
-  const [held, failed] = [heldOf(trials), failedOf(trials)];
+function nearestOf({ held, failed }, estimate) {
   return {
     held: held.findLast(({ value }) => estimate === null || value <= estimate) ?? held[0],
     failed: failed.find(({ value }) => estimate === null || value > estimate) ?? failed.at(-1),
@@ -207,23 +198,20 @@ const STOPPED = Object.freeze({
 });
 
 /** @param {Tried} tried @param {number | null} estimate @param {string | null} limit @returns {string[]} */
-function reasonsOf({ searched, trials, conditions, end, stopped }, estimate, limit) {
-  const { held, failed } = nearestOf(trials, estimate);
+function reasonsOf(tried, estimate, limit) {
+  const { searched, trials, conditions, end, stopped } = tried;
+  const { held, failed } = nearestOf(tried, estimate);
   const at = (/** @type {Trial} */ { value }) => `${valueText(searched, value)}${searched.short}`;
-  const runs = heldOf(trials).length;
   const advice = LIMITS.find(({ words }) => words === limit)?.advice;
+  const all = `${counted(trials.length, 'run')}, ${tried.held.length} held, with ${conditions.join(' and ')}`;
   return [
-    ...(advice === undefined ? [] : [`to find it: ${advice}`]),
-    ...(held === undefined ? [] : [`nearest run that held, at ${at(held)}`]),
-    ...(failed === undefined ? [] : [`nearest run that failed, at ${at(failed)}: ${failureText(failed)}`]),
-    ...(end === 'noise' || end === 'trials'
-      ? ['runs near the answer hold and fail by turns: more runs add little']
-      : []),
-    ...(stopped == null ? [] : [STOPPED[stopped]]),
-    ...(trials.length === 0
-      ? []
-      : [`${counted(trials.length, 'run')}, ${runs} held, with ${conditions.join(' and ')}`]),
-  ];
+    advice && `to find it: ${advice}`,
+    held && `nearest run that held, at ${at(held)}`,
+    failed && `nearest run that failed, at ${at(failed)}: ${failureText(failed)}`,
+    (end === 'noise' || end === 'trials') && 'runs near the answer hold and fail by turns: more runs add little',
+    stopped && STOPPED[stopped],
+    trials.length > 0 && all,
+  ].filter((reason) => typeof reason === 'string');
 }
 
 /** A run that almost held its rate is rate-bound, and behind a slow node any number of wallets is too small. @type {readonly string[]} */

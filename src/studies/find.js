@@ -76,7 +76,7 @@ const MEASURED = Object.freeze([EXIT.ok, EXIT.nothingVerified]);
 export async function search(config, parts, { tools, isCapacity = false } = {}) {
   const { study } = config;
   const { env, searched, bracket } = study;
-  const capacity = isCapacity ? new Capacity(config, parts.clock) : null;
+  const capacity = isCapacity ? new Capacity(config) : null;
   if (study.repeat !== null) throw new UsageError('--find repeats runs where it needs to: leave --repeat out');
   const { name, lowest, unit = '' } = /** @type {Searched} */ (searched);
   const first = bracket?.from ?? String(lowest);
@@ -85,29 +85,13 @@ export async function search(config, parts, { tools, isCapacity = false } = {}) 
   const find = {
     name,
     until: study.until.map(({ expression }) => expression),
-    estimate: null,
-    low: null,
-    high: null,
-    confidence: CONFIDENCE,
+    ...{ estimate: null, low: null, high: null, confidence: CONFIDENCE },
     rateHeld: conditionsOf(study).includes(HELD),
     ...(isCapacity && { range: bracketText(study) }),
-    sharp: false,
-    words: '',
-    trials: [],
+    ...{ sharp: false, words: '', trials: [] },
   };
-  const plan = planOf(study, find);
-  /** @type {Find['trials']} */
-  let earlier = [];
-  const begin = (/** @type {SweepFile | null} */ before) => {
-    earlier = before?.find?.trials ?? [];
-    return plan.begin(before);
-  };
-  return runStudy(
-    study,
-    parts,
-    { ...plan, begin, inner: 'find', tools },
-    (begun) => new Search(begun, config, capacity, earlier),
-  );
+  const plan = { ...planOf(study, find), inner: 'find', limitMs: () => capacity?.limitMs ?? Infinity, tools };
+  return runStudy(study, parts, plan, (begun) => new Search(begun, config, capacity));
 }
 
 /** @param {StudyConfig} study @returns {string} the given range, with its unit */
@@ -148,8 +132,6 @@ class Search {
   /** Why the search cannot go on. @type {Find['stopped']} */
   #stopped = null;
   #capacity;
-  /** What runs of an earlier command met. */
-  #earlier;
   /** Throughput of the fastest run. */
   #mostPerSecond = 0;
   /** Runs by rate, with their median latency. @type {Array<{value: number, holds: boolean, latencyUs: number}>} */
@@ -161,13 +143,12 @@ class Search {
   /** Operations per unit of the value. @type {number | null} */
   #operations;
 
-  /** @param {Study<SweepFile>} study @param {Config} config @param {Capacity | null} capacity @param {Find['trials']} earlier */
-  constructor(study, config, capacity, earlier) {
+  /** @param {Study<SweepFile>} study @param {Config} config @param {Capacity | null} capacity */
+  constructor(study, config, capacity) {
     const durationMs = capacity?.runMs ?? config.load.durationMs;
     this.#study = study;
     this.#config = config;
     this.#capacity = capacity;
-    this.#earlier = new Map(earlier.map((trial) => [trial.file, trial.othersShare]));
     this.#find = /** @type {Find} */ (study.file.find);
     this.#searched = /** @type {Searched} */ (study.config.searched);
     const { name, lowest, highest, unit } = this.#searched;
@@ -197,7 +178,7 @@ class Search {
     const estimate = new ThresholdEstimate({ ...this.#scale, guess, isInteger: this.#searched.name !== 'rate' });
     this.#conclude(estimate);
     while (this.#end === null && this.#stopped === null) {
-      this.#stopped = this.#capacity?.isOver ?? (yield* this.#try(estimate.next(), estimate));
+      this.#stopped = this.#capacity?.stopped(this.#study.leftMs) ?? (yield* this.#try(estimate.next(), estimate));
       this.#conclude(estimate);
     }
     return 'complete';
@@ -205,10 +186,8 @@ class Search {
 
   /** The throughput without a rate is the start of the search. @param {boolean} isStart @returns {AsyncGenerator<RunRequest, number, Made>} */
   async *#pilot(isStart) {
-    const { made } = yield* this.#measure({}, 'pilot', {
-      name: 'without a rate',
-      label: 'a pilot run without a rate',
-    });
+    const words = { name: 'without a rate', label: 'a pilot run without a rate' };
+    const { made } = yield* this.#measure({}, 'pilot', words);
     const { run, isKept } = made;
     const perSecond = run?.rates.verifiedPerSecond ?? 0;
     const text = `${valueText({ name: 'rate' }, perSecond)}/s`.padEnd(18);
@@ -254,13 +233,13 @@ class Search {
 
   /** @param {number} value @param {ThresholdEstimate} estimate @returns {AsyncGenerator<RunRequest, Find['stopped'], Made>} why the search cannot go on */
   async *#try(value, estimate) {
-    const { config, parts } = this.#study;
+    const { config, parts, before: earlier } = this.#study;
     const { trials } = this.#find;
     const { name, short, unit = '' } = this.#searched;
     const shown = `${valueText(this.#searched, value)}${short}`.padEnd(18);
     const label = `run ${trials.length + 1}, of ${MAX_TRIALS} at most: ${shown.trimEnd()}`;
     const settings = { [name]: `${value}${unit}` };
-    const before = this.#capacity?.fit(this.#needed(value)) ?? null;
+    const fitted = this.#capacity?.fit(this.#needed(value)) ?? null;
     // A repeat has a file of its own: files in the folder are not made again.
     const number = `${trials.length + 1}${this.#repeats === 0 ? '' : `-${this.#repeats + 1}`}`;
     const { made, file } = yield* this.#measure(settings, number, { name: cellName(settings), label });
@@ -270,7 +249,9 @@ class Search {
     const { figures, ...judged } = judgeTrial(config, run);
     this.#learn(run, value, judged.holds);
     const isShort = this.#isShort(run, value);
-    const othersShare = (isKept ? this.#earlier.get(file) : made.othersShare) ?? null;
+    // Of a run that was kept, its file does not say this.
+    const met = isKept ? earlier?.find?.trials.find((trial) => trial.file === file) : made;
+    const othersShare = met?.othersShare ?? null;
     const limit = judged.holds ? null : limitOf({ run, isShort, othersShare });
     const again = this.#reasonToRepeat(run, value, { isShort, limit, holds: judged.holds });
     if (again !== null) {
@@ -282,7 +263,7 @@ class Search {
     trials.push({ value, ...judged, file, startedAt: run.startedAt, verdict: run.verdict, othersShare, limit });
     addRun(this.#cellOf(value), made, file);
     estimate.add(value, judged.holds);
-    const words = [...(judged.holds ? figures : judged.failed), ...(before === null ? [] : [`with ${before}`])];
+    const words = [...(judged.holds ? figures : judged.failed), ...(fitted === null ? [] : [`with ${fitted}`])];
     say(`${shown} ${judged.holds ? 'holds' : 'fails'}  ${words.join(', ')}`.trimEnd());
     return null;
   }
@@ -320,17 +301,17 @@ class Search {
     const { load, wallets } = this.#config;
     const done = this.#find.trials.length;
     for (;;) {
-      const startUs = parts.clock.nowUs();
+      const startMs = this.#study.elapsedMs;
       const file = fileOf('find', { ...settings, ...this.#capacity?.size }, number);
       const made = yield {
-        ...{ name, file, label, done, all: MAX_TRIALS, limitMs: this.#capacity?.leftMs },
+        ...{ name, file, label, done, all: MAX_TRIALS },
         args: [...argsOf({ settings }), ...(this.#capacity?.args ?? [])],
         accepts: ({ run, exitCode }) => run !== null && MEASURED.includes(exitCode),
         // A short window is a choice of this study.
         warns: this.#capacity === null || load.durationMs !== null,
       };
       const { run, exitCode, complaint, isKept } = made;
-      if (run !== null) this.#capacity?.learn(run, isKept ? 0 : (parts.clock.nowUs() - startUs) / 1000);
+      if (run !== null) this.#capacity?.learn(run, isKept ? 0 : this.#study.elapsedMs - startMs);
       if (run !== null && MEASURED.includes(exitCode)) {
         sweepFile.environment ??= environmentOf(run);
         return { made, file };

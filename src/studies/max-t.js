@@ -1,6 +1,6 @@
-import { mean, rejects, relabelPairs, relabelSamples, rounding } from './statistics.js';
+import { even, rejects } from './statistics.js';
 
-/** @import { Random } from '../random.js' */
+/** @import { Relabelled } from './statistics.js' */
 
 /**
  * Several figures of the same runs are tested together by step-down max-T: P. Westfall and S. Young, Resampling-based
@@ -29,37 +29,10 @@ import { mean, rejects, relabelPairs, relabelSamples, rounding } from './statist
  * @typedef {{p: number, adjusted: number, low: number, high: number}} Tested low and high may be infinite
  */
 
-/** @param {readonly number[]} differences @param {Random} random @returns {Figure} */
-export function pairedFigure(differences, random) {
-  const shift = mean(differences);
-  const { length } = differences;
-  const squares = differences.reduce((sum, value) => sum + (value - shift) ** 2, 0);
-  const relabelled = relabelPairs(differences, random);
-  return figureOf(relabelled, { shift, spread: Math.sqrt(squares / length), share: 2 / length }, differences);
-}
-
-/** @param {readonly number[]} base @param {readonly number[]} candidate @param {Random} random @returns {Figure} */
-export function unpairedFigure(base, candidate, random) {
-  const share = 1 / base.length + 1 / candidate.length;
-  const squares = [base, candidate].map((side) => {
-    const centre = mean(side);
-    return side.reduce((sum, value) => sum + (value - centre) ** 2, 0);
-  });
-  const shift = mean(candidate) - mean(base);
-  const spread = Math.sqrt(share * (squares[0] + squares[1]));
-  return figureOf(relabelSamples(base, candidate, random), { shift, spread, share }, [...base, ...candidate]);
-}
-
-/**
- * @param {ReturnType<typeof relabelPairs>} relabelled
- * @param {{shift: number, spread: number, share: number}} data share: by which each moved value lowers the shift
- * @param {readonly number[]} values
- * @returns {Figure}
- */
-function figureOf({ sums, moved }, { shift, spread, share }, values) {
+/** @param {Relabelled} relabelled @returns {Figure} */
+function figureOf({ sums, moved, shift, spread, share, nothing }) {
   const scale = Math.hypot(shift, spread) || 1;
   const extremes = sums.map((sum) => Math.abs(shift - share * sum) / scale);
-  const nothing = rounding(values);
   const ends = (/** @type {(a: number, b: number) => number} */ of, /** @type {number} */ infinite) =>
     sums.map((sum, i) => {
       // Without theta in the candidate, the data have shift - theta. The relabelled data have
@@ -71,17 +44,13 @@ function figureOf({ sums, moved }, { shift, spread, share }, values) {
   return { shift, spread, extremes, low: ends(Math.min, -Infinity), high: ends(Math.max, Infinity) };
 }
 
-/** @param {number} value @param {number} nothing */
-function even(value, nothing) {
-  return Math.abs(value) <= nothing ? 0 : value;
-}
-
 /**
- * @param {readonly Figure[]} figures of the same runs, with the same random numbers
+ * @param {readonly Relabelled[]} relabellings of figures of the same runs, with the same random numbers
  * @param {number} alpha accepted rate of false alarms in all figures together
  * @returns {Tested[]}
  */
-export function stepDownMaxT(figures, alpha) {
+export function stepDownMaxT(relabellings, alpha) {
+  const figures = relabellings.map(figureOf);
   const extremeness = figures.map(({ shift, spread }) => Math.abs(shift) / (Math.hypot(shift, spread) || 1));
   const order = figures.map((_, i) => i).sort((a, b) => extremeness[b] - extremeness[a]);
   const mostOf = (/** @type {readonly number[]} */ step, /** @type {number} */ index) =>

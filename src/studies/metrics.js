@@ -61,6 +61,12 @@ export function metricOf(name) {
   });
 }
 
+/** A figure of one run, with its unit. @param {string} name @param {RunFile} run */
+export function metricText(name, run) {
+  const { read, show, isAtLeast: isBound } = metricOf(name);
+  return show(read(run), isBound(run));
+}
+
 /** @param {RunFile} run @returns {Record<string, number | null>} by the names of METRICS */
 export function readMetrics(run) {
   return Object.fromEntries(METRICS.map((name) => [name, metricOf(name).read(run)]));

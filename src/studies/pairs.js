@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { displayUrl } from '../chain/rpc.js';
 import { EXIT, InputError, UsageError, oneLine } from '../errors.js';
@@ -7,11 +6,11 @@ import { randomNumbers } from '../random.js';
 import { timeText } from '../text.js';
 import { boundsText } from './compare-text.js';
 import { FATAL, failure, isVerified } from './experiment.js';
-import { metricOf } from './metrics.js';
-import { commandWords, fingerprint, optionTexts, restText } from './plan.js';
+import { metricOf, metricText } from './metrics.js';
+import { commandText, optionTexts, restText } from './plan.js';
 import { PairedSequence } from './sequential.js';
 import { MAX_FALSE_ALARMS } from './statistics.js';
-import { runStudy } from './study.js';
+import { runStudy, seedOf } from './study.js';
 
 /**
  * @import { Config, LoadConfig } from '../contracts/load.d.ts'
@@ -34,6 +33,8 @@ import { runStudy } from './study.js';
 
 /** @type {readonly Side[]} */
 const SIDES = Object.freeze(['a', 'b']);
+/** In a comparison. */
+const ROLES = /** @type {const} */ ({ a: 'base', b: 'candidate' });
 const PAIRS = 8;
 const MAX_PAIRS = 1000;
 /** How often a pair is made until it counts. */
@@ -58,10 +59,11 @@ export async function runPairs({ load, study }, parts, tools) {
     kind: /** @type {const} */ ('pairs'),
     folder: study.dir ?? 'compare',
     begin: (/** @type {PairsFile | null} */ before) => {
-      const seed = study.seed ?? before?.seed ?? randomInt(2 ** 32);
+      const seed = seedOf(study, before);
       return { seed, asked: askedOf(study, seed), failures: before?.failures ?? [] };
     },
     optionsOf: (/** @type {PairsFile} */ { asked }) => asked,
+    limitMs: () => (study.untilSure ? (study.timeLimitMs ?? TIME_LIMIT_MS) : Infinity),
     tools,
   };
   const { steps } = await runStudy(study, parts, plan, (begun) => new Pairs(begun, load));
@@ -73,7 +75,7 @@ function askedOf(config, seed) {
   const { options, restMs, untilSure, repeat, equivalent } = config;
   const sides = SIDES.flatMap((side) => {
     const { url, command } = sideOf(config, side);
-    const start = command === null ? [] : [[`--start-${side}`, commandWords(fingerprint(command))]];
+    const start = command === null ? [] : [[`--start-${side}`, commandText(command)]];
     return [[`--rpc-${side}`, displayUrl(url)], ...start];
   });
   return {
@@ -106,45 +108,40 @@ class Pairs {
   #load;
   /** The metrics that --until-sure tests: their intervals hold together (C. Bonferroni, 1936). */
   #tested;
-  #limitMs;
-  #deadlineUs;
-  /** @type {Record<Side, {runs: RunFile[], files: string[]}>} */
-  #made = { a: { runs: [], files: [] }, b: { runs: [], files: [] } };
+  /** @type {Both} */
+  #made = { base: [], candidate: [], files: { base: [], candidate: [] } };
 
   /** @param {Study<PairsFile>} study @param {LoadConfig} load */
   constructor(study, load) {
     this.#study = study;
     this.#load = load;
-    const { timeLimitMs, untilSure, equivalent, ...config } = study.config;
+    const { untilSure, equivalent, ...config } = study.config;
     const names = decidingMetrics(config);
     const alpha = MAX_FALSE_ALARMS / names.length;
     this.#tested = (untilSure ? names : []).map((name) => {
       return { metric: metricOf(name), sequence: new PairedSequence({ alpha, equivalent }) };
     });
-    this.#limitMs = untilSure ? (timeLimitMs ?? TIME_LIMIT_MS) : Infinity;
-    this.#deadlineUs = study.parts.clock.nowUs() + 1000 * this.#limitMs;
   }
 
   /** @returns {Both} */
   get both() {
-    const { config, file } = this.#study;
-    const { a, b } = this.#made;
-    const { failures } = file;
-    const pairs = { base: a.runs, candidate: b.runs, files: { base: a.files, candidate: b.files }, failures };
+    const { config, file, limitMs: timeLimitMs } = this.#study;
+    const { seed } = file;
+    const failures = file.failures.map((failure) => ({ ...failure, side: ROLES[failure.side] }));
+    const pairs = { ...this.#made, failures };
     if (!config.untilSure) return pairs;
     const end = /** @type {Sequential['end']} */ (file.end);
-    const { equivalent } = config;
-    return { ...pairs, sequential: { end, seed: file.seed, equivalent, timeLimitMs: this.#limitMs } };
+    return { ...pairs, sequential: { end, seed, equivalent: config.equivalent, timeLimitMs } };
   }
 
   /** @returns {AsyncGenerator<RunRequest, string, Made>} */
   async *steps() {
-    const { config, parts, file, keptRun } = this.#study;
-    const { clock } = parts;
+    const study = this.#study;
+    const { config, parts, file } = study;
     const coin = randomNumbers(file.seed);
     const most = config.untilSure ? MAX_PAIRS : (config.repeat ?? PAIRS);
-    let expectedUs = null;
-    let longestUs = 0;
+    let expectedMs = null;
+    let longestMs = 0;
     let leftOut = 0;
     for (let pair = 1; pair <= most; pair += 1) {
       const isAFirst = config.untilSure ? coin() < 0.5 : pair % 2 === 1;
@@ -153,15 +150,15 @@ class Pairs {
       let runs = null;
       while (runs === null && this.#failuresOf(pair) < TRIES) {
         const wanted = order.map((side) => this.#wanted(side, pair, most));
-        const missing = wanted.filter((one) => keptRun(one) === null).length;
+        const missing = study.missing(wanted);
         if (missing > 0) {
-          expectedUs ??= yield* this.#firstRuns();
-          if (!this.#hasTimeFor(longestUs || expectedUs)) return 'time_limit';
+          expectedMs ??= yield* this.#firstRuns();
+          if (!this.#hasTimeFor(longestMs || expectedMs)) return 'time_limit';
         }
-        const startedUs = clock.nowUs();
+        const startMs = study.elapsedMs;
         runs = yield* this.#pair(pair, order, wanted);
         if (runs === null) continue;
-        if (missing === 2) longestUs = Math.max(longestUs, clock.nowUs() - startedUs);
+        if (missing === 2) longestMs = Math.max(longestMs, study.elapsedMs - startMs);
         this.#add(runs, order, wanted);
         if (missing > 0) parts.say(this.#line(pair, order, runs));
       }
@@ -169,7 +166,7 @@ class Pairs {
       if (leftOut === MAX_LEFT_OUT) return this.#giveUp();
       if (config.untilSure && this.#tested.every(({ sequence }) => sequence.decision() !== null)) return 'decided';
     }
-    if (this.#made.a.runs.length === 0) return this.#giveUp();
+    if (this.#made.base.length === 0) return this.#giveUp();
     return config.untilSure ? 'time_limit' : 'complete';
   }
 
@@ -201,7 +198,7 @@ class Pairs {
   /** @returns {'failed'} @throws {StressError} nothing can be compared */
   #giveUp() {
     const { file } = this.#study;
-    if (this.#made.a.runs.length > 0) return 'failed';
+    if (this.#made.base.length > 0) return 'failed';
     const [{ side, exitCode, reason }] = file.failures.slice(-1);
     // The same command tries all pairs again.
     file.failures = [];
@@ -213,7 +210,7 @@ class Pairs {
     const { config, parts } = this.#study;
     const [a, b] = SIDES.map((side) => displayUrl(sideOf(config, side).url));
     parts.say(`A is ${a}, B is ${b}; a first run on each is not measured`);
-    const startedUs = parts.clock.nowUs();
+    const startMs = this.#study.elapsedMs;
     const { durationMs: givenMs, stages } = this.#load;
     const durationMs = givenMs ?? MAX_FIRST_MS;
     // With stages, the first run goes through all of them.
@@ -225,7 +222,7 @@ class Pairs {
       this.#checked(wanted, yield wanted);
     }
     const moreMs = stages === null ? Math.max(0, durationMs - MAX_FIRST_MS) : 0;
-    return parts.clock.nowUs() - startedUs + 2000 * moreMs;
+    return this.#study.elapsedMs - startMs + 2 * moreMs;
   }
 
   /** @param {Side} side @param {number} pair from 1 @param {number} all @returns {RunRequest} */
@@ -241,20 +238,20 @@ class Pairs {
       label: `pair ${pair}, on ${name}`,
       done: pair - 1,
       all,
-      limitMs: (this.#deadlineUs - parts.clock.nowUs()) / 1000,
       env: envOf(config, side),
       node: command === null ? undefined : { name: `--start-${side}`, command, url, log, env: parts.env },
       accepts: isMeasured,
     };
   }
 
-  /** @param {number} pairUs */
-  #hasTimeFor(pairUs) {
-    if (this.#deadlineUs - this.#study.parts.clock.nowUs() >= pairUs) return true;
-    if (this.#made.a.runs.length > 0) return false;
-    if (this.#study.file.failures.length > 0) this.#giveUp();
+  /** @param {number} pairMs */
+  #hasTimeFor(pairMs) {
+    const { file, leftMs, limitMs } = this.#study;
+    if (leftMs >= pairMs) return true;
+    if (this.#made.base.length > 0) return false;
+    if (file.failures.length > 0) this.#giveUp();
     throw new UsageError(
-      `--time-limit ${this.#limitMs / 1000}s is too short: one pair of runs takes about ${timeText(pairUs / 1e6)}, after the first runs; raise it, or lower --duration`,
+      `--time-limit ${limitMs / 1000}s is too short: one pair of runs takes about ${timeText(pairMs / 1000)}, after the first runs; raise it, or lower --duration`,
     );
   }
 
@@ -274,8 +271,8 @@ class Pairs {
   /** @param {Record<Side, RunFile>} runs @param {Side[]} order @param {RunRequest[]} wanted */
   #add(runs, order, wanted) {
     for (const [i, side] of order.entries()) {
-      this.#made[side].runs.push(runs[side]);
-      this.#made[side].files.push(join(this.#study.folder, wanted[i].file));
+      this.#made[ROLES[side]].push(runs[side]);
+      this.#made.files[ROLES[side]].push(join(this.#study.folder, wanted[i].file));
     }
     for (const { metric, sequence } of this.#tested)
       sequence.add(Math.log(Number(metric.read(runs.b)) / Number(metric.read(runs.a))));
@@ -288,8 +285,7 @@ class Pairs {
       return `${metric.label} ${percentText(change.estimate)} (${boundsText(change)})`;
     });
     const values = ['tps', 'avg', 'p99'].map((name) => {
-      const { label, show, read, isAtLeast } = metricOf(name);
-      return `${label} ${SIDES.map((side) => show(read(runs[side]), isAtLeast(runs[side]))).join(', ')}`;
+      return `${metricOf(name).label} ${SIDES.map((side) => metricText(name, runs[side])).join(', ')}`;
     });
     const figures = sequences.length > 0 ? sequences : values;
     return [`pair ${pair} (${order.join(' ').toUpperCase()})`, ...figures].join('  ');
@@ -297,11 +293,11 @@ class Pairs {
 
   /** @param {string} end */
   report(end) {
-    const pairs = `pairs made: ${this.#made.a.runs.length}`;
+    const pairs = `pairs made: ${this.#made.base.length}`;
     const { say } = this.#study.parts;
     if (end === 'interrupted') say(`interrupted: ${pairs}; the same command continues`);
     if (end === 'time_limit') say(`the time limit is over: ${pairs}; the same command continues`);
-    if (end === 'failed' && this.#made.a.runs.length > 0)
+    if (end === 'failed' && this.#made.base.length > 0)
       say(`${MAX_LEFT_OUT} pairs in a row failed: ${pairs}; to compare again, give --dir another folder`);
   }
 }

@@ -123,6 +123,11 @@ export function fingerprint(command) {
   return createHash('sha256').update(command).digest('hex').slice(0, 16);
 }
 
+/** @param {string} command */
+export function commandText(command) {
+  return commandWords(fingerprint(command));
+}
+
 /** @param {string} beforeCell the fingerprint of a command */
 export function commandWords(beforeCell) {
   return `a command with SHA-256 ${beforeCell}...`;

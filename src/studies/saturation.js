@@ -1,6 +1,6 @@
 import { digits, percent } from '../text.js';
 import { cellName } from './plan.js';
-import { meanOf } from './statistics.js';
+import { groupsOf, meanOf } from './statistics.js';
 
 /**
  * The analysis of saturation: from which load on more load only adds latency.
@@ -27,14 +27,8 @@ export function findSaturation(cells, axes) {
   const raising = measured.some(({ asked }) => asked !== null) ? ['rate'] : ['in-flight', 'threads'];
   const along = raising.find((name) => axes.some((axis) => axis.name === name));
   if (along === undefined) return [];
-  /** @type {Map<string, SweepCell[]>} */
-  const lines = new Map();
-  for (const cell of measured) {
-    const key = cellName(others(cell.settings, along));
-    lines.set(key, [...(lines.get(key) ?? []), cell]);
-  }
   const loadOf = (/** @type {SweepCell} */ { settings }) => Number(settings[along]);
-  return [...lines.values()].map((line) => {
+  return groupsOf(measured, ({ settings }) => cellName(others(settings, along))).map((line) => {
     line.sort((a, b) => loadOf(a) - loadOf(b));
     /** @type {SweepCell | null} */
     let best = null;

@@ -1,4 +1,4 @@
-import { mean, median } from './statistics.js';
+import { mean, median, squaresOf } from './statistics.js';
 
 /**
  * A comparison by pairs of runs that may be looked at, and ended, after any pair.
@@ -173,7 +173,7 @@ export class PairedSequence {
 /** The posterior predictive density of normal noise with a conjugate prior. @param {readonly number[]} past @returns {Expected} */
 function expectNormal(past) {
   const centre = past.length === 0 ? 0 : mean(past);
-  const squares = past.reduce((sum, x) => sum + (x - centre) ** 2, 0);
+  const squares = past.length === 0 ? 0 : squaresOf(past);
   const weight = PRIOR.pairs + past.length;
   const degrees = PRIOR.degrees + past.length;
   const surprise = ((PRIOR.pairs * past.length) / weight) * centre ** 2;

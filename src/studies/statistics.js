@@ -55,10 +55,23 @@ export function median(values) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
+/** Sum of the squared deviations from the mean. @param {readonly number[]} values at least one */
+export function squaresOf(values) {
+  const centre = mean(values);
+  return values.reduce((sum, value) => sum + (value - centre) ** 2, 0);
+}
+
 /** @param {readonly number[]} values at least two */
 export function standardDeviation(values) {
-  const centre = mean(values);
-  return Math.sqrt(values.reduce((sum, value) => sum + (value - centre) ** 2, 0) / (values.length - 1));
+  return Math.sqrt(squaresOf(values) / (values.length - 1));
+}
+
+/** @template T @param {readonly T[]} items @param {(item: T) => unknown} keyOf @returns {T[][]} items with the same key, in the order of their first */
+export function groupsOf(items, keyOf) {
+  /** @type {Map<unknown, T[]>} */
+  const groups = new Map();
+  for (const item of items) groups.set(keyOf(item), [...(groups.get(keyOf(item)) ?? []), item]);
+  return [...groups.values()];
 }
 
 /**
@@ -89,13 +102,12 @@ export function holm(ps, alpha) {
 /** @param {readonly number[]} xs not all equal @param {readonly number[]} ys */
 export function leastSquares(xs, ys) {
   const [meanX, meanY] = [mean(xs), mean(ys)];
-  const sumXX = xs.reduce((sum, x) => sum + (x - meanX) ** 2, 0);
+  const sumXX = squaresOf(xs);
   const sumXY = xs.reduce((sum, x, i) => sum + (x - meanX) * (ys[i] - meanY), 0);
-  const sumYY = ys.reduce((sum, y) => sum + (y - meanY) ** 2, 0);
   const slope = sumXY / sumXX;
   const intercept = meanY - slope * meanX;
   const residuals = xs.map((x, i) => ys[i] - (intercept + slope * x));
-  return { slope, intercept, residuals, sumXX, sumXY, sumYY };
+  return { slope, intercept, residuals, sumXX, sumXY, sumYY: squaresOf(ys) };
 }
 
 /**
@@ -130,50 +142,41 @@ export function fitLine(xs, ys, alpha) {
  * subsample values as typical values, 1969). The p value of a shift is therefore found by counting these values on both
  * sides of it, and the bounds of the interval are two of them: test and interval always agree.
  *
- * @typedef {object} TypicalValues
- * @property {Float64Array} values in ascending order, one for each relabelling but the identity
+ * @typedef {object} Relabelled all relabellings but the identity, or a sample of them, in an order that depends on the sizes
+ *   of the sides and on the random numbers only
+ * @property {Float64Array} sums of the moved data, of which the base's have the opposite sign
+ * @property {Uint32Array} moved the candidate's data among them; unpaired, as many of the base's move
+ * @property {Float64Array} values these values of the relabellings, in ascending order
+ * @property {number} shift the mean difference
+ * @property {number} spread its standard error, apart from a factor that all data of these sizes have
+ * @property {number} share by which each moved value lowers the shift
+ * @property {number} nothing rounding errors are at most so large
  */
 
 /** With more relabellings they are sampled: so many, including the identity. */
 const SAMPLED = 20_000;
 
-/**
- * Paired: without a difference, each sign could be the opposite.
- * @param {readonly number[]} differences
- * @param {Random} random
- * @returns {TypicalValues}
- */
+/** Paired: without a difference, each sign could be the opposite. @param {readonly number[]} differences @param {Random} random */
 export function signFlips(differences, random) {
-  return typical(relabelPairs(differences, random), differences);
-}
-
-/** @param {readonly number[]} differences @param {Random} random */
-export function relabelPairs(differences, random) {
   const { length: size } = differences;
-  return relabel(differences, { size, count: 2 ** size, random });
+  const data = { shift: mean(differences), spread: Math.sqrt(squaresOf(differences) / size), share: 2 / size };
+  return relabel(differences, data, { size, count: 2 ** size, random });
 }
 
-/**
- * Unpaired: without a difference, each value could be in the other sample.
- * @param {readonly number[]} base
- * @param {readonly number[]} candidate
- * @param {Random} random
- * @returns {TypicalValues}
- */
+/** Unpaired: without a difference, each value could be in the other sample. @param {readonly number[]} base @param {readonly number[]} candidate @param {Random} random */
 export function exchanges(base, candidate, random) {
-  return typical(relabelSamples(base, candidate, random), [...base, ...candidate]);
-}
-
-/** @param {readonly number[]} base @param {readonly number[]} candidate @param {Random} random */
-export function relabelSamples(base, candidate, random) {
+  const { length: size } = candidate;
   const all = [...candidate, ...base.map((value) => -value)];
-  return relabel(all, { size: candidate.length, count: combinations(all.length, candidate.length), random });
+  const share = 1 / base.length + 1 / size;
+  const spread = Math.sqrt(share * (squaresOf(base) + squaresOf(candidate)));
+  const data = { shift: mean(candidate) - mean(base), spread, share };
+  return relabel(all, data, { size, count: combinations(all.length, size), random });
 }
 
 /**
  * Two-sided p value of a shift: twice the smaller share of relabellings, including the identity, that are as far on one
  * side.
- * @param {TypicalValues} typical
+ * @param {Pick<Relabelled, 'values'>} relabelled
  * @param {number} [shift]
  */
 export function pValue({ values }, shift = 0) {
@@ -185,14 +188,14 @@ export function pValue({ values }, shift = 0) {
   return Math.min(1, (2 * (Math.min(below, above) + 1)) / (values.length + 1));
 }
 
-/** The smallest p value that any data can give. @param {TypicalValues} typical */
+/** The smallest p value that any data can give. @param {Pick<Relabelled, 'values'>} relabelled */
 export function smallestP({ values }) {
   return Math.min(1, 2 / (values.length + 1));
 }
 
 /**
  * All shifts that the test does not reject.
- * @param {TypicalValues} typical
+ * @param {Pick<Relabelled, 'values'>} relabelled
  * @param {number} alpha
  * @returns {{low: number, high: number}} infinite: too few relabellings to reject any
  */
@@ -208,35 +211,25 @@ export function rejects(p, alpha) {
   return p <= alpha * (1 + 1e-9);
 }
 
-/** @param {Relabelled} relabelled @param {readonly number[]} data @returns {TypicalValues} */
-function typical({ sums, moved }, data) {
-  const nothing = rounding(data);
-  const values = sums.map((sum, i) => sum / moved[i]);
-  return { values: values.map((value) => (Math.abs(value) <= nothing ? 0 : value)).sort() };
-}
-
-/** Rounding errors around zero, at most so large, would break ties. @param {readonly number[]} data */
-export function rounding(data) {
-  return 1e-12 * Math.max(...data.map(Math.abs));
+/** Rounding errors around zero would break ties. @param {number} value @param {number} nothing */
+export function even(value, nothing) {
+  return Math.abs(value) <= nothing ? 0 : value;
 }
 
 /**
- * All relabellings but the identity, or a sample of them. Each moves some of the data, of which the candidate's come
- * first and the base's have the opposite sign; unpaired, as many of the base's move as of the candidate's.
- *
- * @typedef {object} Relabelled in an order that depends on the sizes of the sides and on the random numbers only
- * @property {Float64Array} sums of the moved data
- * @property {Uint32Array} moved the candidate's data among them
- *
- * @param {readonly number[]} data
+ * @param {readonly number[]} data the candidate's first
+ * @param {Pick<Relabelled, 'shift' | 'spread' | 'share'>} of the data
  * @param {{size: number, count: number, random: Random}} how size: of the candidate's; count: of all relabellings
  * @returns {Relabelled}
  */
-function relabel(data, { size, count, random }) {
-  return count <= SAMPLED ? relabelAll(data, size, count) : relabelSample(data, size, random);
+function relabel(data, of, { size, count, random }) {
+  const nothing = 1e-12 * Math.max(...data.map(Math.abs));
+  const { sums, moved } = count <= SAMPLED ? relabelAll(data, size, count) : relabelSample(data, size, random);
+  const values = sums.map((sum, i) => even(sum / moved[i], nothing)).sort();
+  return { sums, moved, values, nothing, ...of };
 }
 
-/** @param {readonly number[]} data @param {number} size @param {number} count @returns {Relabelled} */
+/** @param {readonly number[]} data @param {number} size @param {number} count */
 function relabelAll(data, size, count) {
   const sums = new Float64Array(count - 1);
   const moved = new Uint32Array(count - 1);
@@ -259,7 +252,7 @@ function relabelAll(data, size, count) {
   return { sums, moved };
 }
 
-/** @param {readonly number[]} data @param {number} size @param {Random} random @returns {Relabelled} */
+/** @param {readonly number[]} data @param {number} size @param {Random} random */
 function relabelSample(data, size, random) {
   const order = data.map((_, i) => i);
   const isPaired = size === data.length;

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { accessSync, constants, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { InputError, OutputError, displayName, worstExit } from '../errors.js';
@@ -8,11 +9,12 @@ import { differenceOfParts } from './plan.js';
 import { isWhole, readIfAny, reader, schemaOf } from './run-files.js';
 
 /**
- * The engine of all studies. The steps of a study are an async generator: it yields the runs that it wants, and gets what
+ * The loop of all studies. The steps of a study are an async generator: it yields the runs that it wants, and gets what
  * each of them measured. What it decides depends only on its options, its seed and these runs. So the same command
- * continues a study after an interrupt, a kill -9 or a full disk: the engine gives it the runs that are in the folder, and
+ * continues a study after an interrupt, a kill -9 or a full disk: the loop gives it the runs that are in the folder, and
  * makes the others.
  *
+ * @import { RunFile } from '../contracts/run-file.d.ts'
  * @import { Parts, StudyConfig, StudyFile } from '../contracts/study.d.ts'
  * @import { Made, TOOLS, RunRequest } from './experiment.js'
  */
@@ -24,19 +26,10 @@ import { isWhole, readIfAny, reader, schemaOf } from './run-files.js';
  * @property {string} folder
  * @property {string} [inner] folder of the run files
  * @property {readonly string[]} [outputs] other files that it writes to the folder
+ * @property {() => number} [limitMs] its time limit; default: none
  * @property {(before: F | null) => Omit<F, keyof StudyFile>} begin the file before the first run; before: that in the folder
  * @property {(file: F) => Record<string, string>} optionsOf what must be the same to continue
  * @property {Partial<typeof TOOLS>} [tools]
- */
-
-/**
- * @template {StudyFile} F
- * @typedef {object} Study
- * @property {StudyConfig} config
- * @property {Parts} parts
- * @property {string} folder
- * @property {F} file
- * @property {(wanted: RunRequest) => Made | null} keptRun the run, if it is in the folder
  */
 
 /**
@@ -54,24 +47,19 @@ import { isWhole, readIfAny, reader, schemaOf } from './run-files.js';
  * @param {Parts} parts
  * @param {StudyPlan<F>} plan
  * @param {(study: Study<F>) => S & Steps<F>} stepsOf
- * @returns {Promise<{exitCode: number, file: F, steps: S}>} also if it was interrupted (parts.stop)
+ * @returns {Promise<{exitCode: number, name: string, file: F, steps: S}>} also if it was interrupted (parts.stop); name: of the file
  */
 export function runStudy(config, parts, plan, stepsOf) {
-  const { folder, inner = '', tools } = plan;
-  return inFolder(folder, inner, async () => {
-    const name = join(folder, `${plan.kind}.json`);
-    const { file, isNew } = await openFile(name, plan, parts);
-    const keptRun = await keptRunsOf(folder, file.startedAt);
-    const study = { config, parts, folder, file, keptRun };
+  return inFolder(plan.folder, plan.inner ?? '', async () => {
+    const study = await openStudy(config, parts, plan);
     const steps = stepsOf(study);
-    const engine = new Engine(study, new Experiment({ config, parts, folder, tools }), { name, isOnDisk: !isNew });
     /** @param {F['end']} end */
     const close = async (end) => {
-      await engine.close(end);
+      await study.close(end);
       await steps.report(end);
     };
     try {
-      await close(await engine.run(steps.steps()));
+      await close(await study.run(steps.steps()));
     } catch (error) {
       // An error of the clean-up must not hide the first one.
       await close('failed').catch(() => {});
@@ -79,23 +67,26 @@ export function runStudy(config, parts, plan, stepsOf) {
     }
     const { errors, exitCodes } = parts.stop;
     if (errors.length > 0) throw errors[0];
-    return { exitCode: worstExit([...(steps.exitCodes ?? []), ...exitCodes]), file, steps };
+    const { name, file } = study;
+    return { exitCode: worstExit([...(steps.exitCodes ?? []), ...exitCodes]), name, file, steps };
   });
 }
 
 /**
- * The file of the same study in the folder, without what its runs say, or a new one.
+ * With the file of the same study in the folder, without what its runs say, or with a new one.
  * @template {StudyFile} F
- * @param {string} name
- * @param {StudyPlan<F>} plan
+ * @param {StudyConfig} config
  * @param {Parts} parts
- * @returns {Promise<{file: F, isNew: boolean}>}
+ * @param {StudyPlan<F>} plan
+ * @returns {Promise<Study<F>>}
  */
-async function openFile(name, { kind, folder, outputs = [], begin, optionsOf }, { clock, version }) {
+async function openStudy(config, parts, plan) {
+  const { kind, folder, outputs = [], begin, optionsOf } = plan;
+  const name = join(folder, `${kind}.json`);
   for (const one of [name, ...outputs.map((output) => join(folder, output))]) await checkWritable(one);
   const before = existsSync(name) ? /** @type {F} */ (/** @type {unknown} */ ((await reader(kind))(name))) : null;
-  const startedAt = new Date(clock.wallMs()).toISOString();
-  const head = { startedAt, endedAt: null, end: 'running', stress: version };
+  const startedAt = new Date(parts.clock.wallMs()).toISOString();
+  const head = { startedAt, endedAt: null, end: 'running', stress: parts.version };
   const { endedAt, end, stress, startedAt: since } = before ?? head;
   const file = /** @type {F} */ (
     /** @type {unknown} */ ({
@@ -104,41 +95,72 @@ async function openFile(name, { kind, folder, outputs = [], begin, optionsOf }, 
     })
   );
   const difference = before === null ? null : differenceOfParts(optionsOf(before), optionsOf(file));
-  if (difference === null) return { file, isNew: before === null };
+  if (difference === null) return new Study({ config, parts, plan, name, before, file, read: await reader('run') });
   throw new InputError(
     `${displayName(folder)} holds another study: ${difference}; give --dir another folder, or remove this one`,
   );
 }
 
-/** @param {string} folder @param {string} since runs that began before belong to another study @returns {Promise<(wanted: RunRequest) => Made | null>} */
-async function keptRunsOf(folder, since) {
-  const read = await reader('run');
-  return ({ file, isMeasured = true, accepts = () => true }) => {
-    const run = isMeasured ? readIfAny(join(folder, file), read) : null;
-    if (run === null || !isWhole(run) || run.startedAt < since) return null;
-    const made = { run, exitCode: run.exitCode ?? 0, startedAt: run.startedAt, complaint: '', isKept: true };
-    return accepts(made) ? made : null;
-  };
-}
-
-class Engine {
-  #study;
+/**
+ * A study that is at work in its folder.
+ * @template {StudyFile} F
+ */
+export class Study {
+  #read;
+  #limitMs;
+  #startUs;
   #experiment;
-  #name;
   /** From the first measured run on. Before, the options may still be put right. */
   #isOnDisk;
 
-  /** @param {Study<any>} study @param {Experiment} experiment @param {{name: string, isOnDisk: boolean}} file */
-  constructor(study, experiment, { name, isOnDisk }) {
-    this.#study = study;
-    this.#experiment = experiment;
-    this.#name = name;
-    this.#isOnDisk = isOnDisk;
+  /** @param {{config: StudyConfig, parts: Parts, plan: StudyPlan<F>, name: string, before: F | null, file: F, read: (file: string) => RunFile}} given */
+  constructor({ config, parts, plan, name, before, file, read }) {
+    this.config = config;
+    this.parts = parts;
+    this.folder = plan.folder;
+    /** Of its file. */
+    this.name = name;
+    /** Its file as an earlier command left it. */
+    this.before = before;
+    this.file = file;
+    this.#read = read;
+    this.#limitMs = plan.limitMs ?? (() => Infinity);
+    this.#startUs = parts.clock.nowUs();
+    this.#experiment = new Experiment(this, plan.tools);
+    this.#isOnDisk = before !== null;
   }
 
-  /** @template E @param {AsyncGenerator<RunRequest, E, Made>} steps @returns {Promise<E | 'interrupted'>} */
+  /** Since this command began. */
+  get elapsedMs() {
+    return (this.parts.clock.nowUs() - this.#startUs) / 1000;
+  }
+
+  /** Its time limit. @returns {number} infinite: none */
+  get limitMs() {
+    return this.#limitMs();
+  }
+
+  get leftMs() {
+    return this.limitMs - this.elapsedMs;
+  }
+
+  /** The run, if it is in the folder. @param {RunRequest} wanted @returns {Made | null} */
+  keptRun({ file, isMeasured = true, accepts = () => true }) {
+    const run = isMeasured ? readIfAny(join(this.folder, file), this.#read) : null;
+    // Runs that began before it belong to another study.
+    if (run === null || !isWhole(run) || run.startedAt < this.file.startedAt) return null;
+    const made = { run, exitCode: run.exitCode ?? 0, startedAt: run.startedAt, complaint: '', isKept: true };
+    return accepts(made) ? made : null;
+  }
+
+  /** How many of the runs have to be made. @param {readonly RunRequest[]} wanted */
+  missing(wanted) {
+    return wanted.filter((one) => this.keptRun(one) === null).length;
+  }
+
+  /** @param {AsyncGenerator<RunRequest, F['end'], Made>} steps @returns {Promise<F['end']>} */
   async run(steps) {
-    const { parts, folder, keptRun } = this.#study;
+    const { parts, folder } = this;
     let kept = 0;
     const sayKept = () => {
       if (kept > 0) parts.say(`${kept} run${kept === 1 ? ' is' : 's are'} in ${displayName(folder)} already, and kept`);
@@ -147,11 +169,14 @@ class Engine {
     let next = await steps.next(/** @type {any} */ (undefined));
     while (!next.done) {
       const wanted = next.value;
-      let made = keptRun(wanted);
+      let made = this.keptRun(wanted);
       if (made !== null) kept += 1;
       else {
         sayKept();
-        made = await this.#make(wanted);
+        Object.assign(this.file, { end: 'running', endedAt: null, stress: parts.version });
+        this.#isOnDisk ||= wanted.isMeasured ?? true;
+        await this.#save();
+        made = await this.#experiment.run(wanted);
         if (made === null) return 'interrupted';
       }
       this.#warnOfWindow(wanted, made);
@@ -161,34 +186,30 @@ class Engine {
     return next.value;
   }
 
-  /** @param {RunRequest} wanted */
-  async #make(wanted) {
-    const { file, parts } = this.#study;
-    Object.assign(file, { end: 'running', endedAt: null, stress: parts.version });
-    this.#isOnDisk ||= wanted.isMeasured ?? true;
-    await this.#save();
-    return this.#experiment.run(wanted);
-  }
-
   async #save() {
-    if (this.#isOnDisk) await writeFileAtomically(this.#name, `${JSON.stringify(this.#study.file, null, 2)}\n`);
+    if (this.#isOnDisk) await writeFileAtomically(this.name, `${JSON.stringify(this.file, null, 2)}\n`);
   }
 
-  /** @param {string} end */
+  /** @param {F['end']} end */
   async close(end) {
-    const { file, parts } = this.#study;
+    const { file, parts } = this;
     if (end !== file.end) Object.assign(file, { end, endedAt: new Date(parts.clock.wallMs()).toISOString() });
     await this.#save();
   }
 
   /** At most once: all windows have the same length. @param {RunRequest} wanted @param {Made} made */
   #warnOfWindow({ name, isMeasured = true, warns = isMeasured }, { run, isKept }) {
-    const { file, parts } = this.#study;
-    const short = warns && run !== null && file.warnings.length === 0 ? shortWindow(run) : null;
+    const { warnings } = this.file;
+    const short = warns && run !== null && warnings.length === 0 ? shortWindow(run) : null;
     if (short === null) return;
-    file.warnings.push(`${name}: ${short.words}`);
-    if (!isKept) parts.say(`warning: ${file.warnings[0]}`);
+    warnings.push(`${name}: ${short.words}`);
+    if (!isKept) this.parts.say(`warning: ${warnings[0]}`);
   }
+}
+
+/** Of a random order: the same command goes on with the seed of its file. @param {StudyConfig} config @param {{seed: number} | null} before */
+export function seedOf({ seed }, before) {
+  return seed ?? before?.seed ?? randomInt(2 ** 32);
 }
 
 /** Lock file of a study's folder, with the process id of its owner. */
@@ -209,9 +230,8 @@ export async function inFolder(folder, inner, work) {
     writeFileSync(file, `${process.pid}\n`, { flag: 'wx' });
   } catch (error) {
     if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EEXIST') throw cannotWrite(file, error);
-    const owner = ownerOf(file);
-    // Containers reuse process ids: a file with the id of this process was left by another one.
-    if (owner !== null && owner !== process.pid && isRunning(owner))
+    const owner = otherOwnerOf(file);
+    if (owner > 0)
       throw new OutputError(
         `another stress (pid ${owner}) is at work in ${displayName(folder)}: give --dir another folder`,
       );
@@ -238,21 +258,15 @@ function makeWritable(folder, dir) {
   }
 }
 
-/** @param {string} file @returns {number | null} null: it is empty, or was removed meanwhile */
-function ownerOf(file) {
+/** The other process that has a lock. @param {string} file @returns {number} 0: it has ended, or has not written its id */
+function otherOwnerOf(file) {
+  let owner = 0;
   try {
-    return Number.parseInt(readFileSync(file, 'utf8'), 10) || null;
-  } catch {
-    return null;
-  }
-}
-
-/** @param {number} pid */
-function isRunning(pid) {
-  try {
-    return process.kill(pid, 0);
+    owner = Number.parseInt(readFileSync(file, 'utf8'), 10) || 0;
+    // Containers reuse process ids: a file with the id of this process was left by another one.
+    return owner > 0 && owner !== process.pid && process.kill(owner, 0) ? owner : 0;
   } catch (error) {
     // The process exists, with another user.
-    return /** @type {NodeJS.ErrnoException} */ (error).code === 'EPERM';
+    return /** @type {NodeJS.ErrnoException} */ (error).code === 'EPERM' ? owner : 0;
   }
 }

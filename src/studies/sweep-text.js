@@ -1,6 +1,7 @@
 import { resultMarkdown } from '../outputs/markdown.js';
 import { csvLine } from '../outputs/rows.js';
-import { counted, digits, shellWord } from '../text.js';
+import { tableOf } from '../outputs/table.js';
+import { counted, digits, shellWord, threeDigits } from '../text.js';
 import { KEPT, metricOf } from './metrics.js';
 import { cellName, commandWords, namedParts } from './plan.js';
 import { mean, meanOf, standardDeviation } from './statistics.js';
@@ -26,7 +27,7 @@ export const GRID_METRICS = Object.freeze(['tps', 'avg', 'p99']);
 function cellTables({ axes: swept, find, cells }) {
   const axes = find === null ? swept : [{ name: find.name, values: [] }];
   const isMarked = cells.some(({ saturated }) => saturated);
-  if (axes.length === 2) return GRID_METRICS.map((name) => gridTable(axes, cells, metricColumn(name), isMarked));
+  if (axes.length === 2) return GRID_METRICS.map((name) => gridTable(axes, cells, name, isMarked));
   const columns = [
     ...axes.map(({ name }) => ({ head: name, text: (/** @type {SweepCell} */ { settings }) => settings[name] })),
     ...(cells.some(({ asked, settings }) => asked !== null && (find === null || asked !== Number(settings.rate)))
@@ -39,7 +40,14 @@ function cellTables({ axes: swept, find, cells }) {
     ...(find === null ? [] : [heldColumn(find)]),
   ];
   const rows = cells.map((cell) => columns.map(({ text }) => text(cell)));
-  return [{ id: 'cells', title: 'All cells', head: columns.map(({ head }) => head), rows }];
+  return [
+    tableOf(
+      'cells',
+      'All cells',
+      columns.map(({ head }) => head),
+      rows,
+    ),
+  ];
 }
 
 /** @type {Column} */
@@ -62,25 +70,25 @@ function heldColumn({ name, trials }) {
   };
 }
 
-/** The first axis as rows, the second as columns. @param {readonly Axis[]} axes @param {SweepCell[]} cells @param {Column} column @param {boolean} isMarked @returns {Table} */
-function gridTable([down, right], cells, { head, text }, isMarked) {
+/** The first axis as rows, the second as columns. @param {readonly Axis[]} axes @param {SweepCell[]} cells @param {string} name of a metric @param {boolean} isMarked @returns {Table} */
+function gridTable([down, right], cells, name, isMarked) {
+  const { head, text } = metricColumn(name);
   /** @param {string} value @param {string} other */
   const textAt = (value, other) => {
     const cell = cells.find(({ settings }) => settings[down.name] === value && settings[right.name] === other);
     return cell === undefined ? '-' : `${text(cell)}${cell.saturated ? ` ${MARK}` : isMarked ? '  ' : ''}`;
   };
-  return {
-    title: head,
-    head: [head, ...right.values.map((value) => `${right.name}=${value}`)],
-    rows: down.values.map((value) => [`${down.name}=${value}`, ...right.values.map((other) => textAt(value, other))]),
-  };
+  const columns = ['', ...right.values.map((value) => `${right.name}=${value}`)];
+  const rows = down.values.map((value) => [
+    `${down.name}=${value}`,
+    ...right.values.map((other) => textAt(value, other)),
+  ]);
+  return tableOf(`grid-${name}`, head, columns, rows);
 }
-
-const threeDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
 
 /** The mean of a cell's runs, with their standard deviation. @param {string} name @param {boolean} [isShort] three digits, and no more before the decimal point @returns {Column} */
 function metricColumn(name, isShort = false) {
-  const format = isShort ? threeDigits.format : digits;
+  const format = isShort ? threeDigits : digits;
   const { label, suffix, scaled } = metricOf(name);
   return {
     head: `${label.replace(/^latency /, '').replace('generator ', '')} ${suffix}`.trimEnd(),

@@ -4,7 +4,7 @@ import { InputError, UnavailableError, UsageError, displayName } from '../errors
 import { writeFileAtomically } from '../files.js';
 import { resultText } from '../outputs/table.js';
 import { FATAL, failure } from './experiment.js';
-import { KEPT, lowerBounds, metricOf } from './metrics.js';
+import { KEPT, lowerBounds, metricOf, metricText } from './metrics.js';
 import { argsOf, cellName, checkSize, fingerprint, namedParts, planCells, turnsOf } from './plan.js';
 import { environmentOf } from './run-files.js';
 import { findSaturation } from './saturation.js';
@@ -44,39 +44,32 @@ const MAX_EMPTY_RUNS = 3;
 export async function sweep(study, parts, tools) {
   checkSize(study.axes, study.repeat ?? 1);
   const cells = planCells(study.axes, study.options);
-  for (const cell of cells) {
-    try {
-      await parts.checkCell(argsOf(cell), study.env);
-    } catch (error) {
-      if (!(error instanceof UsageError || error instanceof InputError)) throw error;
-      const words = `${cellName(cell.settings)}: ${error.message}`;
-      throw error instanceof UsageError ? new UsageError(words) : new InputError(words, error);
-    }
-  }
+  for (const cell of cells) await checkCell(cell, study, parts);
   const plan = { ...planOf(study, null), outputs: ['sweep.csv', 'sweep.md'], inner: 'cells', tools };
   return runStudy(study, parts, plan, (begun) => new Sweep(begun, cells));
 }
 
-/** @param {Pick<StudyConfig, 'dir' | 'find'>} study of a sweep or a search */
-export function folderOf({ dir, find }) {
-  return dir ?? (find === null ? 'sweep' : 'find');
+/** @param {Cell} cell @param {StudyConfig} study @param {Parts} parts @throws {UsageError | InputError} which names the cell */
+async function checkCell(cell, { env }, { checkCell: check }) {
+  try {
+    await check(argsOf(cell), env);
+  } catch (error) {
+    const words = `${cellName(cell.settings)}: ${/** @type {Error} */ (error).message}`;
+    if (error instanceof UsageError) throw new UsageError(words);
+    throw error instanceof InputError ? new InputError(words, error) : error;
+  }
 }
 
 /** What a sweep and a search have in common. @param {StudyConfig} study @param {Find | null} find */
-export function planOf(study, find) {
-  const { repeat, restMs, beforeCell } = study;
-  const asked = { axes: study.axes, repeat: repeat ?? 1, restMs, options: study.options };
+export function planOf({ dir, axes, repeat, restMs, options, beforeCell }, find) {
   return {
     kind: /** @type {const} */ ('sweep'),
-    folder: folderOf(study),
+    folder: dir ?? (find === null ? 'sweep' : 'find'),
     begin: (/** @type {SweepFile | null} */ before) => ({
       id: before?.id ?? randomUUID(),
-      ...asked,
+      ...{ axes, repeat: repeat ?? 1, restMs, options },
       beforeCell: beforeCell === null ? null : fingerprint(beforeCell),
-      environment: null,
-      cells: [],
-      saturation: [],
-      find,
+      ...{ environment: null, cells: [], saturation: [], find },
     }),
     optionsOf,
   };
@@ -156,9 +149,6 @@ class Sweep {
 /** @param {Made} made */
 function resultWords({ run, exitCode, complaint }) {
   if (run === null) return `measured nothing (exit code ${exitCode}): ${complaint}`;
-  const [tps, p99] = ['tps', 'p99'].map((name) => {
-    const { read, show, isAtLeast } = metricOf(name);
-    return show(read(run), isAtLeast(run));
-  });
+  const [tps, p99] = ['tps', 'p99'].map((name) => metricText(name, run));
   return `TPS ${tps}  p99 ${p99}${exitCode === 0 ? '' : `  exit code ${exitCode}`}`;
 }

@@ -1,11 +1,11 @@
 import { InputError, UsageError } from '../errors.js';
 import { pText, percentText } from '../outputs/format.js';
-import { tableText } from '../outputs/table.js';
+import { tableOf, tableText } from '../outputs/table.js';
 import { digits } from '../text.js';
 import { parallelShare, parallelText, slotsOfCell } from './contention.js';
 import { METRICS, lowerBounds, metricOf, readMetrics, settingsOf } from './metrics.js';
 import { safeName } from './run-files.js';
-import { fitLine, holm, median } from './statistics.js';
+import { fitLine, groupsOf, holm, median } from './statistics.js';
 
 /**
  * @import { RunFile } from '../contracts/run-file.d.ts'
@@ -20,28 +20,12 @@ import { fitLine, holm, median } from './statistics.js';
  * @property {Record<string, number | null>} metrics
  * @property {Slots | null} [contention] of the workload of that name
  * @property {readonly string[]} [atLeast] metrics that are lower bounds, because of censored operations
- *
- * @typedef {ReturnType<typeof fitOf>[number]} Fit
  */
-
-/** Interval of the slope for one step of the table. @param {Pick<Fit, 'name' | 'slopeLow' | 'slopeHigh'>} fit @param {{step: number | null}} line */
-function intervalText({ name, slopeLow, slopeHigh }, { step }) {
-  const [low, high] = [slopeLow, slopeHigh].map((value) => metricOf(name).show(value * (step ?? 1)));
-  return `${low} .. ${high}`;
-}
 
 const TREND_SCHEMA = 'evm-stress/trend@1';
 const ALPHA = 0.05;
 /** Two points always fit a line. */
 const FEWEST_VALUES = 3;
-
-const NO_LINES = Object.freeze({
-  schema: TREND_SCHEMA,
-  over: null,
-  confidence: 1 - ALPHA,
-  lines: /** @type {ReturnType<typeof lineOf>[]} */ ([]),
-  warnings: /** @type {string[]} */ ([]),
-});
 
 /** @param {{cells: {settings: Record<string, unknown>, metrics: Record<string, (number | null)[]>, atLeast?: string[]}[], options?: Record<string, unknown>}} sweep @returns {Point[]} */
 export function pointsOfSweep({ cells, options }) {
@@ -79,23 +63,16 @@ export function trend(points, { over: wanted = null } = {}) {
     (name) => new Set(points.map(({ settings }) => valueText(settings[name]))).size > 1,
   );
   const parallel = parallelShare(points);
-  const found = wanted ?? onlyNumeric(points, varied);
+  const over = wanted ?? onlyNumeric(points, varied);
   // A grid over the settings of contention has a result without lines.
-  if (typeof found !== 'string' && parallel !== null) return { ...NO_LINES, parallel };
-  if (typeof found !== 'string') throw found;
-  const over = found;
+  if (typeof over !== 'string' && parallel !== null) return trendOf(null, [], [], parallel);
+  if (typeof over !== 'string') throw over;
   if (!points.some(({ settings }) => settings[over] !== undefined))
     throw new InputError(`no run says what ${safeName(over)} was: ${namesOf(varied)} varied`);
   if (points.some(({ settings }) => numberOf(settings[over]) === null))
     throw new InputError(`${safeName(over)} is not a number in every run: a line needs numbers`);
   const others = varied.filter((name) => name !== over);
-  /** @type {Map<string, Point[]>} */
-  const byOthers = new Map();
-  for (const point of points) {
-    const key = others.map((name) => valueText(point.settings[name])).join();
-    byOthers.set(key, [...(byOthers.get(key) ?? []), point]);
-  }
-  const groups = [...byOthers.values()];
+  const groups = groupsOf(points, ({ settings }) => others.map((name) => valueText(settings[name])).join());
   const fewest = Math.max(...groups.map((group) => valuesOf(group, over).length));
   if (fewest < FEWEST_VALUES)
     throw new InputError(
@@ -104,14 +81,13 @@ export function trend(points, { over: wanted = null } = {}) {
   const fitting = groups.filter((group) => valuesOf(group, over).length >= FEWEST_VALUES);
   const left = groups.length - fitting.length;
   const words = `${left} of ${groups.length} lines have fewer than ${FEWEST_VALUES} values: left out`;
-  return {
-    schema: TREND_SCHEMA,
-    over,
-    confidence: 1 - ALPHA,
-    ...(parallel && { parallel }),
-    lines: fitting.map((group) => lineOf(group, over, others)),
-    warnings: left === 0 ? [] : [words],
-  };
+  const lines = fitting.map((group) => lineOf(group, over, others));
+  return trendOf(over, lines, left === 0 ? [] : [words], parallel);
+}
+
+/** @param {string | null} over @param {ReturnType<typeof lineOf>[]} lines @param {string[]} warnings @param {ReturnType<typeof parallelShare>} parallel */
+function trendOf(over, lines, warnings, parallel) {
+  return { schema: TREND_SCHEMA, over, confidence: 1 - ALPHA, ...(parallel && { parallel }), lines, warnings };
 }
 
 /** @typedef {ReturnType<typeof trend>} Trend */
@@ -250,21 +226,18 @@ function lineTable(over, line, columns) {
   // Metrics that are always 0 have no trend.
   const varying = metrics.filter(({ medians, slope }) => slope !== 0 || medians.some((value) => value !== 0));
   const rows = varying.map((fit) => {
-    const { name, label, medians, slope, r2, pAdjusted, growth, isGrowing } = fit;
+    const { name, label, medians, r2, pAdjusted, growth, isGrowing } = fit;
     const { show } = metricOf(name);
+    const [slope, low, high] = [fit.slope, fit.slopeLow, fit.slopeHigh].map((value) => show(value * (step ?? 1)));
     return [
-      ...[
-        `${label}${fit.atLeast ? ' >=' : ''}${isGrowing ? ' *' : ''}`,
-        ...shown.map((i) => show(medians[i])),
-        show(slope * (step ?? 1)),
-      ],
-      ...[intervalText(fit, line), r2 === null ? '-' : r2.toFixed(2), pText(pAdjusted), percentText(growth)],
+      ...[`${label}${fit.atLeast ? ' >=' : ''}${isGrowing ? ' *' : ''}`, ...shown.map((i) => show(medians[i])), slope],
+      ...[`${low} .. ${high}`, r2 === null ? '-' : r2.toFixed(2), pText(pAdjusted), percentText(growth)],
     ];
   });
   // Between the first and the last value, then what the verdict says.
   const middle = shown.slice(1, -1).map((_, i) => i + 2);
   const last = head.length - 1;
-  return tableText({ head, rows }, columns, [...middle, last - 1, last - 2, last - 3]);
+  return tableText(tableOf('', '', head, rows), columns, [...middle, last - 1, last - 2, last - 3]);
 }
 
 /** @param {Trend['lines'][number]} line */

@@ -222,9 +222,10 @@ export class Reference {
 /**
  * Makes a call of each kind before the load, to report errors early. A failure is a notice, because the user may intend
  * to measure it.
+ * @template {Pick<CallKind, 'where' | 'check'>} Kind
  * @param {Rpc} rpc
- * @param {readonly CallKind[]} kinds
- * @param {(kind: CallKind) => {method: string, params: unknown[], expected?: unknown}} make
+ * @param {readonly Kind[]} kinds
+ * @param {(kind: Kind) => {method: string, params: unknown[], expected?: unknown}} make
  * @param {(line: string) => void} notice
  * @throws {UnavailableError}
  */

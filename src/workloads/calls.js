@@ -1,26 +1,30 @@
 import { createHash } from 'node:crypto';
 import { assertOneChain, hashOf } from '../chain/chain-identity.js';
 import { nullIfRefused } from '../chain/answers.js';
-import { CheckError, UsageError } from '../errors.js';
+import { CheckError, UsageError, displayName } from '../errors.js';
 import { drawBits, randomNumbers } from '../random.js';
 import { Head, Reference, faultOf, tryCalls } from './call-checks.js';
-import { readCalls } from './calls-file.js';
+import { CALL_PRESETS, readCalls } from './calls-file.js';
 import { checkSameChain, readDataSet } from './logs.js';
+import { checkReplayFile, isReplayFile } from './replay-file.js';
+import { createReplay } from './replay.js';
 
 /**
- * The workload `rpc`: plain calls, either the same one each time (--method) or a mix of several kinds by weight
- * (--calls). An answer counts if it is JSON-RPC, has the id of its request, and a result.
+ * The workload `rpc`: plain calls, either the same one each time (--method), or a mix of several kinds by weight or
+ * recorded requests (--calls). An answer counts if it is JSON-RPC, has the id of its request, and a result.
  *
  * Random values come from the tag of the run, with a separate sequence for each user.
  *
  * @import { Rpc } from '../contracts/chain.d.ts'
  * @import { Clock, DataSet, Settings } from '../contracts/load.d.ts'
  * @import { CallWorkload } from '../contracts/workload.d.ts'
- * @import { InputError } from '../errors.js'
+ * @import { InputError, RefusedError } from '../errors.js'
  * @import { Random } from '../random.js'
  * @import { HeadState } from './call-checks.js'
  * @import { CallKind, CallPlan } from './calls-file.js'
  * @import { BuiltInOptions } from './index.js'
+ *
+ * @typedef {Pick<Settings, 'data' | 'checkRpc' | 'callsOrder' | 'allowWrites'> & {calls: string}} CallSettings
  *
  * @typedef {object} User
  * @property {number} index among all users
@@ -43,12 +47,37 @@ import { checkSameChain, readDataSet } from './logs.js';
  */
 
 /**
- * Reads and checks --calls, --data and --check-rpc before a run.
+ * Checks --calls and the options that depend on what is in its file, before a run.
+ * @param {CallSettings} settings
+ * @returns {Promise<readonly string[]>} names that the calls have figures under
+ * @throws {UsageError | InputError | RefusedError}
+ */
+export async function checkCallSettings(settings) {
+  const { calls, callsOrder = null, allowWrites = false, data = null } = settings;
+  if (!hasRecorded(calls)) {
+    if (callsOrder !== null || allowWrites)
+      throw new UsageError(
+        `--${allowWrites ? 'allow-writes' : 'calls-order'} is for recorded requests, one a line, and ${displayName(calls)} has none`,
+      );
+    return (await readCallSettings(settings)).plan.kinds.map(({ name }) => name);
+  }
+  if (data !== null)
+    throw new UsageError(`--data is for the templates of a calls file, and ${displayName(calls)} has none`);
+  return checkReplayFile(calls, allowWrites);
+}
+
+/** @param {string} calls */
+function hasRecorded(calls) {
+  return !CALL_PRESETS.includes(calls) && isReplayFile(calls);
+}
+
+/**
+ * Reads a calls file or a preset, --data and --check-rpc.
  * @param {Pick<Settings, 'data' | 'checkRpc'> & {calls: string}} settings
  * @returns {Promise<{plan: CallPlan, data: DataSet | null}>}
  * @throws {UsageError | InputError}
  */
-export async function readCallSettings({ calls, data = null, checkRpc = null }) {
+async function readCallSettings({ calls, data = null, checkRpc = null }) {
   const plan = await readCalls(calls);
   const { source, kinds, needs } = plan;
   if (needs.has('data') && data === null)
@@ -68,11 +97,20 @@ export async function readCallSettings({ calls, data = null, checkRpc = null }) 
 /** @param {BuiltInOptions} options @returns {Promise<CallWorkload>} @throws {InputError | UsageError} */
 export default async function create({ settings, state, ...options }) {
   const { calls, method, params, mix = [] } = settings;
+  if (calls && hasRecorded(calls)) return createReplay({ ...options, state, settings });
   if (calls) return createCalls({ ...options, state, settings }, await readCallSettings({ ...settings, calls }));
   // Beside transactions the calls have figures of their own.
   const name = mix.length > 0 ? String(method) : undefined;
   const request = { name, method: String(method), params: params ?? [] };
-  return { kind: 'call', next: () => request };
+  return {
+    kind: 'call',
+    prepare: async ({ notice }) => {
+      // Most methods need parameters.
+      const kind = { where: '--method without --params', check: null };
+      if (params === null) await tryCalls(options.rpc, [kind], () => request, notice);
+    },
+    next: () => request,
+  };
 }
 
 /** @param {BuiltInOptions} options @param {{plan: CallPlan, data: DataSet | null}} read @returns {CallWorkload} */

@@ -6,7 +6,7 @@ import { compareResult } from '../../src/studies/compare-text.js';
 import { compare } from '../../src/studies/compare.js';
 import { equalBy } from '../helpers/equal-by.js';
 import { startAnvil } from '../helpers/anvil.js';
-import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
+import { NO_BROWSER, openPage, screenshots } from './browser.js';
 import { exited, readJson, runStress } from '../helpers/cli.js';
 import { sidesOf } from '../laws/studies/runs.js';
 import { LOOKS, assertReadable, dataOf, pageIn, suiteFolder, tableIn } from './pages.js';

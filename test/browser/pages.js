@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { openPage, screenshots } from '../helpers/browser.js';
+import { openPage, screenshots } from './browser.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { rounded } from '../../src/report/charts.js';
 import { startAnvil } from '../helpers/anvil.js';
-import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
+import { NO_BROWSER, openPage, screenshots } from './browser.js';
 import { exited, readJson } from '../helpers/cli.js';
 import { dataOf, overflow, suiteFolder, tableIn } from './pages.js';
 

@@ -6,8 +6,9 @@ import { pathToFileURL } from 'node:url';
 import { renderSweep } from '../../src/report/sweep-page.js';
 import { sweepResult } from '../../src/studies/sweep-text.js';
 import { startAnvil } from '../helpers/anvil.js';
-import { NO_BROWSER, openPage, screenshots } from '../helpers/browser.js';
+import { NO_BROWSER, openPage, screenshots } from './browser.js';
 import { readJson, runStress } from '../helpers/cli.js';
+import { equalBy } from '../helpers/equal-by.js';
 import { sweepOf } from '../helpers/sweep-file.js';
 import { LOOKS, assertReadable, dataOf, pageIn, suiteFolder, tableIn } from './pages.js';
 
@@ -35,10 +36,10 @@ describe('the page of a sweep in a browser', { skip: NO_BROWSER, timeout: 180_00
     const { page, requests, complaints } = await openPage(t, made.page);
     assert.deepEqual(requests, [made.page]);
     assert.deepEqual(complaints, []);
-    for (const { title, head, rows } of sweepResult(made.grid).tables)
+    for (const { title, columns, rows } of sweepResult(made.grid).tables)
       assert.deepEqual(
         await tableIn(page, title),
-        [head, ...rows].map((cells) => cells.map((text) => text.trim())),
+        [columns, ...rows].map((cells) => cells.map((text) => text.trim())),
       );
     await page.screenshot({ path: screenshots(t)('sweep-light'), fullPage: true });
   });
@@ -141,10 +142,7 @@ describe('the page of a sweep in a browser', { skip: NO_BROWSER, timeout: 180_00
       [80, 95, 98, 105, 120].map((rate) => [rate, rate]),
     );
     const [, , , slow, slower] = await dataOf(page, 'find-latency');
-    assert.deepEqual(
-      [slow, slower].map((values) => at(values).length),
-      [3, 2],
-    );
+    equalBy([slow, slower], (values) => at(values).length, [3, 2]);
     // The band of the interval is behind the points.
     const band = await page.evaluate(() => /** @type {any} */ (globalThis).__board.plots[0].chart.band);
     assert.deepEqual(band, { low: 96, at: 101, high: 104 });

@@ -1,11 +1,11 @@
 /** The same load on the same chain, whose refusals are in the words of one client or another: the same end. */
 import assert from 'node:assert/strict';
 import { before, describe, it, mock } from 'node:test';
-import { CLIENTS, SITUATIONS, speaks } from '../helpers/client-words.js';
+import { CLIENTS, SITUATIONS, speaks } from './client-words.js';
 import { ACCUSATIONS } from '../helpers/dialects.js';
 import { simulatedRun } from '../helpers/simulated-run.js';
 
-/** @import { Situation, Words } from '../helpers/client-words.js' */
+/** @import { Situation, Words } from './client-words.js' */
 
 /** @param {Words} words @param {Situation} situation */
 async function endOf(words, situation) {

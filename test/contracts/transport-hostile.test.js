@@ -31,6 +31,11 @@ function repeat(socket, bytes, everyMs) {
 }
 
 const HEAD = 'HTTP/1.1 200 OK\r\n';
+const LENGTH = 'Content-Length: ';
+const LONG = 'x'.repeat(20_000);
+const EARLY_HINTS = 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(500);
+const ESCAPES = `${HEAD}X-A: \u001b[2J\u001b]0;title\u0007\r\n${LENGTH}2\r\n\r\n{}`;
+const TWO_LENGTHS = `${HEAD}${LENGTH}2\r\n${LENGTH}3\r\n\r\n{}`;
 const CHUNKED = `${HEAD}Transfer-Encoding: chunked\r\n\r\n`;
 
 /** What it sends at once, what again and again, and the codes of the faults that transports may call it. @type {Array<[string, string, [string, number] | null, RegExp | {undici: RegExp | null, tcp: RegExp}]>} */
@@ -39,43 +44,18 @@ const HOSTILE = [
   ['sends a byte of its head at a time', HEAD, ['x', 20], /timeout/],
   ['sends a byte of its body at a time', `${HEAD}Content-Length: 1000\r\n\r\n`, [' ', 20], /timeout/],
   ['sends chunks of a byte', CHUNKED, ['1\r\n \r\n', 20], /timeout/],
-  [
-    'sends interim responses without end',
-    '',
-    ['HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(500), 1],
-    { undici: /timeout/, tcp: /bad_response/ },
-  ],
+  ['sends interim responses without end', '', [EARLY_HINTS, 1], { undici: /timeout/, tcp: /bad_response/ }],
   ['sends a head without end', HEAD, [`X-A: ${'x'.repeat(2000)}\r\n`, 1], /bad_response/],
-  [
-    'sends a body without end, until it closes',
-    `${HEAD}\r\n`,
-    ['x'.repeat(20_000), 1],
-    { undici: /body_too_large/, tcp: /bad_response/ },
-  ],
-  ['sends a body without end, in chunks', CHUNKED, [`4e20\r\n${'x'.repeat(20_000)}\r\n`, 1], /body_too_large/],
-  [
-    'says that its body is larger than the limit, and sends none of it',
-    `${HEAD}Content-Length: 99999999999\r\n\r\n{`,
-    null,
-    /body_too_large/,
-  ],
+  ['sends a body without end', `${HEAD}\r\n`, [LONG, 1], { undici: /body_too_large/, tcp: /bad_response/ }],
+  ['sends a body without end, in chunks', CHUNKED, [`4e20\r\n${LONG}\r\n`, 1], /body_too_large/],
+  ['says a length above the limit, and sends none', `${HEAD}${LENGTH}99999999999\r\n\r\n{`, null, /body_too_large/],
   ['closes within its body', `${HEAD}Content-Length: 20\r\n\r\n{}`, ['', 0], /reset/],
   ['closes within its chunks', `${CHUNKED}2\r\n{}\r\n`, ['', 0], /reset/],
-  [
-    'puts escape sequences into its head',
-    `${HEAD}X-A: \u001b[2J\u001b]0;title\u0007\r\nContent-Length: 2\r\n\r\n{}`,
-    null,
-    /bad_response|httpparsererror/,
-  ],
+  ['puts escape sequences into its head', ESCAPES, null, /bad_response|httpparsererror/],
   ['switches protocols', 'HTTP/1.1 101 \r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n', null, /bad_response|reset/],
   ['speaks no HTTP', 'SSH-2.0-OpenSSH_9.6\r\n', null, /bad_response|httpparsererror/],
   ['speaks TLS', '\x15\x03\x01\x00\x02\x02\x46', null, /bad_response|httpparsererror/],
-  [
-    'says two lengths',
-    `${HEAD}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`,
-    null,
-    /bad_response|content_length_mismatch/,
-  ],
+  ['says two lengths', TWO_LENGTHS, null, /bad_response|content_length_mismatch/],
   ['says no number of its chunk', `${CHUNKED}x\r\n{}\r\n`, null, /bad_response|httpparsererror/],
   // Node.js' own parser, which undici has, is more lenient.
   ['folds a field', `${HEAD}A: b\r\n c\r\nContent-Length: 2\r\n\r\n{}`, null, { undici: null, tcp: /bad_response/ }],
@@ -155,24 +135,18 @@ for (const [name, scheme] of [
       });
     /** @param {number} description of a fatal alert (RFC 8446, section 6.2) */
     const alert = (description) => raw(Buffer.from([21, 3, 3, 0, 2, 2, description]));
+    const LATE = /^no answer within [\d.]+ s \(--request-timeout\)$/;
+    const OLD = /** @type {const} */ ({ minVersion: 'TLSv1', maxVersion: 'TLSv1.1' });
     /** @type {Array<[string, () => Server, RegExp]>} */
     const table = [
-      ['stalls in the handshake', () => createServer(() => {}), /^no answer within [\d.]+ s \(--request-timeout\)$/],
-      [
-        'stalls in the midst of it',
-        () => raw(Buffer.from([22, 3, 3, 0, 100, 2])),
-        /^no answer within [\d.]+ s \(--request-timeout\)$/,
-      ],
+      ['stalls in the handshake', () => createServer(() => {}), LATE],
+      ['stalls in the midst of it', () => raw(Buffer.from([22, 3, 3, 0, 100, 2])), LATE],
       ['hangs up', () => raw(null), /^connection lost$/],
       ['speaks HTTP', () => raw(Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')), /^it does not speak TLS: .*http:/],
       ['refuses the handshake', () => alert(40), /^no TLS connection: .*handshake failure$/],
       ['knows another host', () => alert(112), /^no TLS connection: .*unrecognized name$/],
       ['wants a certificate of ours', () => alert(116), /^no TLS connection: .*certificate required$/],
-      [
-        'speaks an old version',
-        () => createTlsServer({ ...identity, minVersion: 'TLSv1', maxVersion: 'TLSv1.1' }),
-        /^no TLS connection: .*version$/,
-      ],
+      ['speaks an old version', () => createTlsServer({ ...identity, ...OLD }), /^no TLS connection: .*version$/],
       ['has no certificate', () => createTlsServer({}), /^no TLS connection: .*handshake failure$/],
     ];
     for (const [what, createEndpoint, words] of table) {

@@ -8,6 +8,7 @@ import { runInNewContext } from 'node:vm';
 import { asTransportError } from '../../src/transport/http.js';
 import { transports } from '../../src/transport/index.js';
 import { caught } from '../helpers/caught.js';
+import { equalBy } from '../helpers/equal-by.js';
 import { HTTP_TRANSPORTS, closedPort, connectRaw, failure, response, until } from '../helpers/raw-server.js';
 
 /**
@@ -180,10 +181,7 @@ for (const [way, { name, keepAlive = true }] of Object.entries(HTTP_TRANSPORTS))
       const last = assertAnswered(transport, 'last');
       await Promise.all([first, last]);
       for (const { code } of await Promise.all(unwanted)) assert.equal(code, 'transport_not_sent');
-      assert.deepEqual(
-        server.asked.map(({ body }) => body),
-        ['first', 'last'],
-      );
+      equalBy(server.asked, ({ body }) => body, ['first', 'last']);
     });
 
     it('no listener on any address of the host: "refused"', async (t) => {

@@ -447,6 +447,7 @@ describe('workload transfer: receivers', LIMIT, () => {
     const { wallets, targets, checks, workload } = await paid(t, { receivers: null });
     const others = [1, 0, 1].map((i) => wallets[i].address);
     assert.deepEqual(targets, others);
+    assert.equal(workload.next(0, 9).gasLimit, 21_000n);
     assert.deepEqual(await checks(), { receipts: true, wallets: true });
     assert.equal(/** @type {any} */ (workload).facts().receivers, 'the wallets of the slice');
     const [{ address }] = wallets;
@@ -454,11 +455,6 @@ describe('workload transfer: receivers', LIMIT, () => {
     await anvil.rpc('anvil_setBalance', [address, toHex(balance - 1n)]);
     await anvil.rpc('evm_mine');
     assert.deepEqual(await checks(), { receipts: true, wallets: false });
-  });
-
-  it('a plain payment is given 21,000 gas, no more', async (t) => {
-    const { workload } = await paid(t, { receivers: COUNT });
-    assert.equal(workload.next(0, 9).gasLimit, 21_000n);
   });
 
   it('a wallet with code is refused before the load, and a single wallet has no receiver', async (t) => {

@@ -29,7 +29,7 @@ describe('--check consistency', { concurrency: true }, () => {
     assert.deepEqual(Object.keys(violations), ['unknown_block_list'], stdout);
     const { count, examples } = violations.unknown_block_list;
     assert.equal(run.thresholds[0].value, count);
-    const says = /consistency \d+ checks of \d+ kinds, \d+ CONTRADICTIONS?\n +unknown_block_list \d+, the first/;
+    const says = /consistency +\d+ checks of \d+ kinds, \d+ CONTRADICTIONS?\n +unknown_block_list \d+, the first/;
     assert.match(stdout, says);
     assert.match(stderr, /unknown_block_list: http:.*a block that does not exist has 0 logs/);
     for (const text of ['Consistency of the answers', `${examples[0].endpoint}, ${examples[0].at}`])

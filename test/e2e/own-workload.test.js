@@ -63,7 +63,7 @@ describe('what goes wrong in mid-run is counted, named and bounded', () => {
     const file = write(t, `next() { if (n++ > 20) throw new Error('tired'); return { to: null, data: '0x00' }; }`);
     const { stderr, stdout, run: result } = await run(t, file, '', 65);
     assert.match(stderr, /mine\.mjs: next\(\) threw: tired \(at .*mine\.mjs:6:\d+\)/);
-    assert.match(stdout, /first workload_error: .*mine\.mjs: next\(\) threw: tired/);
+    assert.match(stdout, /workload_error +[\d,]+ +[\d.]+ % +.*mine\.mjs: next\(\) threw: tired/);
     const { end, audit, failures, counts } = result;
     assert.deepEqual([end, audit.exact, failures.workload_error], ['workload_failed', true, counts.failed]);
   });

@@ -32,7 +32,7 @@ async function callsOf(t, chain, words, options = {}) {
 function assertCalls({ latency, generator, unmeasured, audit, environment }) {
   assert.equal(latency.stages.inclusion.maxUs ?? 0, 0, 'nothing is waited for');
   assert.equal(latency.stages.readBack.maxUs ?? 0, 0, 'nothing is read back');
-  for (const purpose of Object.keys(generator.rpcCalls)) assert.match(purpose, /^(setup|load)$/);
+  for (const purpose of Object.keys(generator.rpcCalls)) assert.match(purpose, /^(setup|check|load)$/);
   assert.equal(generator.presigned.used + generator.presigned.discarded, 0);
   assert.equal(audit, null);
   assert.match(unmeasured['/audit'], /plain calls/);
@@ -113,7 +113,9 @@ describe('--workload rpc', () => {
   });
 
   test('a method that does not exist, two workers: rpc_error, exit 1, without waiting', async (t) => {
-    const words = '--method eth_nonsense --iterations 50 -d 1h --workers 2';
+    const tried = await runOf(t, `${USERS} --method eth_nonsense -d 1h`, { chain: anvil, exit: 69 });
+    assert.match(tried.stderr, /has no method eth_nonsense \(--method without --params\)/);
+    const words = '--method eth_nonsense --params [] --iterations 50 -d 1h --workers 2';
     const { run, stdout } = await callsOf(t, anvil, words, { exit: 1 });
     const { counts, failures, end, generator } = run;
     assert.deepEqual([failures, counts.verified, counts.started], [{ rpc_error: 200 }, 0, 200]);

@@ -88,7 +88,7 @@ describe('docs/contributing.md', () => {
     assert.equal(sumOf(rows), run.counts.late);
     assert.equal(run.thresholds[0].value, run.counts.late);
     assert.match(stdout, new RegExp(`^  late +${run.counts.late} +${help}$`, 'm'));
-    assert.match(stdout, new RegExp(`^late: ${help}$`, 'm'));
+    assert.match(stdout, new RegExp(`^  late +${help}$`, 'm'));
     assert.match(readFileSync(page, 'utf8'), new RegExp(`<dt>late</dt>\\s*<dd>${run.counts.late}</dd>`));
     writeFileSync(join(folder, 'other.json'), JSON.stringify({ ...run, id: run.id.replace(/^.{8}/, '00000000') }));
     const sides = ['compare', file, '--with', join(folder, 'other.json')];
@@ -118,7 +118,10 @@ describe('docs/contributing.md', () => {
     assert.equal(sumOf(Object.values(stages).map(({ sumUs }) => sumUs)), total.sumUs - censored.sumUs);
     assert.deepEqual([stages.asking.count, run.thresholds[0].value], [stages.queued.count, stages.asking.p99Us]);
     assert.match(stdout, /^ {4}asking +\d/m);
-    assert.match(stdout, /^stages: .* asking \(to the read sent that found the effect\), read-back /m);
+    assert.match(
+      stdout.replace(/\n {14,}/g, ' '),
+      /^ {2}stages .* asking \(to the read sent that found the effect\), read-back /m,
+    );
     assert.match(readFileSync(page, 'utf8'), /On average: .* asking [\d.,]+ ms/);
     assert.match(readFileSync(log, 'utf8'), /^Tag=asking,/m);
     const earlier = await exited(0, ['report', join(ROOT, 'test/fixtures/runs-0.1/closed-loop.json')], { script });

@@ -1,7 +1,7 @@
 /** Gateways and nodes that answer, and do not answer what was asked. */
-import { byProxy, ofSubmissions, testRows } from '../helpers/fault-row.js';
+import { byProxy, ofSubmissions, testRows } from './row.js';
 
-/** @import { Scene } from '../helpers/fault-row.js' */
+/** @import { Scene } from './row.js' */
 
 /** What the set-up asks for and can do without. */
 const OPTIONAL = ['web3_clientVersion', 'txpool_status', 'eth_maxPriorityFeePerGas'];

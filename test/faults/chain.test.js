@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startAnvil, startMiner } from '../helpers/anvil.js';
-import { testRows } from '../helpers/fault-row.js';
+import { testRows } from './row.js';
 
 /**
- * @import { Scene } from '../helpers/fault-row.js'
+ * @import { Scene } from './row.js'
  * @import { TestContext } from 'node:test'
  */
 

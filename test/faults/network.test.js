@@ -1,5 +1,5 @@
 /** Networks that are slow, silent, or hand over something else than the node has said. */
-import { byProxy, ofSubmissions, testRows } from '../helpers/fault-row.js';
+import { byProxy, ofSubmissions, testRows } from './row.js';
 
 /** What waits for an answer that never comes must not wait longer than the fault lasts. */
 const IMPATIENT = ['--request-timeout', '3s'];

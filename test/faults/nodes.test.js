@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { exited } from '../helpers/cli.js';
-import { startMortalAnvil, startMortalGeth } from '../helpers/fault-nodes.js';
+import { startMortalAnvil, startMortalGeth } from './nodes.js';
 import { FUNDER_KEY } from '../../scripts/nodes/geth.js';
-import { testRows } from '../helpers/fault-row.js';
+import { testRows } from './row.js';
 
 /**
- * @import { Scene } from '../helpers/fault-row.js'
+ * @import { Scene } from './row.js'
  * @import { TestContext } from 'node:test'
  */
 

@@ -1,5 +1,5 @@
 /** Connections that are reset, at every point of an exchange. */
-import { byProxy, testRows } from '../helpers/fault-row.js';
+import { byProxy, testRows } from './row.js';
 
 const WHEN = /** @type {const} */ ({
   before: 'before the node has the request',

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { anvilFor, countersIn } from '../helpers/anvil.js';
 import { readJson, spawnStress } from '../helpers/cli.js';
-import { expectRows, keepResult } from '../helpers/fault-results.js';
+import { expectRows, keepResult } from './results.js';
 import { assertNothingLeft, endProcessesOf } from '../helpers/leftovers.js';
 import { assertRunFile, schemaErrors } from '../helpers/run-file.js';
 import { temporaryFolder } from '../helpers/temporary.js';

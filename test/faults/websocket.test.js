@@ -1,5 +1,5 @@
 /** WebSockets that break, and subscriptions that say nothing. */
-import { byProxy, testRows } from '../helpers/fault-row.js';
+import { byProxy, testRows } from './row.js';
 
 testRows(
   [

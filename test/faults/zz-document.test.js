@@ -7,8 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { format, resolveConfig } from 'prettier';
 import { equalBy } from '../helpers/equal-by.js';
 import { ROOT } from '../helpers/cli.js';
-import { documentOf } from '../helpers/fault-document.js';
-import { ROWS_FOLDER, allResults } from '../helpers/fault-results.js';
+import { documentOf } from './document.js';
+import { ROWS_FOLDER, allResults } from './results.js';
 
 const FILE = join(ROOT, 'docs', 'faults.md');
 

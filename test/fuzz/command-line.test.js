@@ -4,9 +4,9 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { readInvocation } from '../../src/cli/config.js';
 import { COMMANDS, OPTIONS } from '../../src/cli/options.js';
-import { assertHides, fuzz, key, mnemonic, nonsense, outcomeOf, secret, secretUrl } from '../helpers/fuzz.js';
+import { assertHides, fuzz, key, mnemonic, nonsense, outcomeOf, secret, secretUrl } from './inputs.js';
 
-/** @import { Secret } from '../helpers/fuzz.js' */
+/** @import { Secret } from './inputs.js' */
 
 const NAMES = OPTIONS.flatMap(({ name, alias }) => (alias === undefined ? [name] : [name, alias]));
 

@@ -10,7 +10,7 @@ import { funderWallet, keyFileSource, mnemonicSource } from '../../src/chain/key
 import { readInvocation } from '../../src/cli/config.js';
 import { OPTIONS } from '../../src/cli/options.js';
 import { readContractsFile } from '../../src/workloads/counter.js';
-import { anyJson, assertHides, fuzz, key, keyDigits, mnemonic, nonsense, outcomeOf, secret } from '../helpers/fuzz.js';
+import { anyJson, assertHides, fuzz, key, keyDigits, mnemonic, nonsense, outcomeOf, secret } from './inputs.js';
 
 /** @typedef {{content: string | Uint8Array, secrets: string[]}} Content */
 

@@ -21,7 +21,7 @@ import {
   nonsense,
   secret,
   secretUrl,
-} from '../helpers/fuzz.js';
+} from './inputs.js';
 
 /** Most of it is the start of a process on a busy machine, in milliseconds. */
 const LIMIT_MS = 15_000;

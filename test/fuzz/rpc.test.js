@@ -12,8 +12,8 @@ import { Stop } from '../../src/core/stop.js';
 import { setUp } from '../../src/core/setup.js';
 import { detectors } from '../../src/inclusion/index.js';
 import { createWorkload } from '../../src/workloads/index.js';
-import { anyJson, assertHides, fuzz, nonsense, outcomeOf, secretUrl } from '../helpers/fuzz.js';
-import { honestBlock, honestChain, rushingClock, transportTo } from '../helpers/hostile-chain.js';
+import { anyJson, assertHides, fuzz, nonsense, outcomeOf, secretUrl } from './inputs.js';
+import { honestBlock, honestChain, rushingClock, transportTo } from './hostile-chain.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /** @import { Block } from '../../src/contracts/chain.d.ts' */

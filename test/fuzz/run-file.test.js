@@ -8,7 +8,7 @@ import { printable } from '../../src/text.js';
 import { summaryText } from '../../src/outputs/summary.js';
 import { reader } from '../../src/studies/run-files.js';
 import { exited } from '../helpers/cli.js';
-import { anyJson, assertHides, fuzz, nonsense, outcomeOf, secret } from '../helpers/fuzz.js';
+import { anyJson, assertHides, fuzz, nonsense, outcomeOf, secret } from './inputs.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 const wrongValue = fc.oneof(

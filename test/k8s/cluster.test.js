@@ -13,13 +13,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Mnemonic } from 'ethers';
 import { startGeth } from '../../scripts/nodes/geth.js';
 import { STRESS, cleanEnvironment, exited, readJson, runStress } from '../helpers/cli.js';
-import { BASE, documented, kustomization, onVolume, processesOf, startCluster } from '../helpers/k8s.js';
+import { BASE, documented, kustomization, onVolume, processesOf, startCluster } from './cluster.js';
 import { readRows } from '../helpers/rows.js';
 import { schemaErrors } from '../helpers/run-file.js';
 import { assertScaledOut, assertUnseen, countersOf } from '../helpers/scale-out.js';
 
 /**
- * @import { Cluster } from '../helpers/k8s.js'
+ * @import { Cluster } from './cluster.js'
  * @import { TestContext } from 'node:test'
  */
 

@@ -13,9 +13,8 @@ describe('contracts/artifacts', () => {
     compiled = await makeArtifacts();
   });
 
-  it('has an artifact for each contract and nothing else', () => {
-    assert.deepEqual(readdirSync(FOLDER).sort(), Object.keys(compiled).sort());
-  });
+  it('has an artifact for each contract and nothing else', () =>
+    assert.deepEqual(readdirSync(FOLDER).sort(), Object.keys(compiled).sort()));
 
   for (const name of readdirSync(FOLDER)) {
     it(`${name} is what its source compiles to, byte for byte`, () => {

@@ -11,7 +11,7 @@ import { recordedValues } from '../../src/stats/histogram.js';
 import { freePort, startAnvil } from '../helpers/anvil.js';
 import { readJson, spawnStress } from '../helpers/cli.js';
 import { dashboardQueries, fillIn } from '../helpers/dashboard.js';
-import { noPrometheus, startPrometheus } from '../helpers/prometheus-server.js';
+import { noPrometheus, startPrometheus } from './server.js';
 import { serveBehind } from '../helpers/endpoint.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 

@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { dashboardQueries, fillIn } from '../helpers/dashboard.js';
-import { noPrometheus } from '../helpers/prometheus-server.js';
+import { noPrometheus } from './server.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 const QUERIES = dashboardQueries();

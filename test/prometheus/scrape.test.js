@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort, startAnvil } from '../helpers/anvil.js';
 import { readJson, spawnStress } from '../helpers/cli.js';
 import { dashboardQueries, fillIn } from '../helpers/dashboard.js';
-import { noPrometheus, startPrometheus } from '../helpers/prometheus-server.js';
+import { noPrometheus, startPrometheus } from './server.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /** What every run has, whatever is probed. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { createPacer } from '../../src/core/pacer.js';
-import { startKnownLatency } from '../helpers/known-latency.js';
+import { startKnownLatency } from './known-latency.js';
 import { assertAgrees, assertWholeRunAgrees } from '../helpers/recompute.js';
 import { readRows } from '../helpers/rows.js';
 import { killedBy, runOf, sumOf } from '../helpers/run-of.js';

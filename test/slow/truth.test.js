@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { exited, readJson, startStress } from '../helpers/cli.js';
-import { startKnownLatency, waitMs, waitedForCpuMs } from '../helpers/known-latency.js';
+import { startKnownLatency, waitMs, waitedForCpuMs } from './known-latency.js';
 import { assertAgrees, assertDistribution, percentileOf, stagesUs, totalUs, windowOf } from '../helpers/recompute.js';
 import { readRows } from '../helpers/rows.js';
 import { assertRunFile, sumOf } from '../helpers/run-file.js';
@@ -13,7 +13,7 @@ import { temporaryFolder } from '../helpers/temporary.js';
 /**
  * @import { DistributionJson } from '../../src/contracts/run-file.d.ts'
  * @import { StressProcess } from '../helpers/cli.js'
- * @import { Call, Plan } from '../helpers/known-latency.js'
+ * @import { Call, Plan } from './known-latency.js'
  * @import { Row } from '../helpers/recompute.js'
  * @import { RunFile } from '../helpers/run-file.js'
  * @import { TestContext } from 'node:test'

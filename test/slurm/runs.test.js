@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { exited, readJson } from '../helpers/cli.js';
 import { assertScaledOut, assertUnseen, filesWith } from '../helpers/scale-out.js';
-import { eventually, instancesOf } from '../helpers/slurm.js';
+import { eventually, instancesOf } from './slurm.js';
 import { PATIENCE_MS, Site, openLab } from './site.js';
 
 /** What may lie between the starts of instances that wait for each other, on a machine that is busy with all of them. */

@@ -10,11 +10,11 @@ import { equalBy } from '../helpers/equal-by.js';
 import { STRESS, readJson } from '../helpers/cli.js';
 import { readRows } from '../helpers/rows.js';
 import { countersOf } from '../helpers/scale-out.js';
-import { startSlurm } from '../helpers/slurm.js';
+import { startSlurm } from './slurm.js';
 import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { Job } from '../helpers/slurm.js'
+ * @import { Job } from './slurm.js'
  * @import { TestContext } from 'node:test'
  */
 

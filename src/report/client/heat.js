@@ -1,7 +1,7 @@
 /// <reference lib="dom" />
 import { bucketMs, countsOf } from './buckets.js';
 import { heatColors } from './colors.js';
-import { digits, quantity } from './quantity.js';
+import { digits, quantity } from '../../quantity.js';
 
 /**
  * @import { Heat, TimeAxis } from '../charts.js'

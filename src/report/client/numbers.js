@@ -1,6 +1,6 @@
 /// <reference lib="dom" />
 import { bucketMs, countsOf } from './buckets.js';
-import { quantity } from './quantity.js';
+import { quantity } from '../../quantity.js';
 import { intervalWords } from './time-marks.js';
 
 /**

@@ -4,7 +4,7 @@ import { columnsOf, drawBand, drawOver, stack } from './shapes.js';
 import { bucketMs, heatTicks } from './buckets.js';
 import { drawHeat, drawHeatScale, heatWords } from './heat.js';
 import { intervalWords, shadePhases } from './time-marks.js';
-import { clockTime, quantity } from './quantity.js';
+import { clockTime, quantity } from '../../quantity.js';
 
 /**
  * @import { Chart, Heat, Series, TimeAxis } from '../charts.js'

@@ -1,6 +1,6 @@
 /// <reference lib="dom" />
 import { color } from './colors.js';
-import { clockTime } from './quantity.js';
+import { clockTime } from '../../quantity.js';
 
 /**
  * @import { TimeAxis } from '../charts.js'

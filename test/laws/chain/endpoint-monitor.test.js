@@ -50,34 +50,20 @@ describe('Monitor', () => {
     b: () => assert.fail(nonsense(429)),
   };
 
+  const NO_JSON = 'it answered HTTP 500 without JSON-RPC';
+  const BEHIND = 'left: it is behind the others';
+  const REORG = [
+    ...[`1 ${BEHIND}`, '0 left: connection refused', '1 back: after 3.0 s', '0 back: after 2.0 s'],
+    ...[`1 ${BEHIND}`, '1 back: after 7.0 s', `0 ${BEHIND}`],
+  ];
   /** What each endpoint answers to the request of each second: its head, or one of WAYS; what is said. @type {Array<[string, string[], string[]]>} */
   const rows = [
     ['an outage and its length', ['555---55'], ['0 left: connection refused', '0 back: after 3.0 s']],
     ['nothing of a single response that is nonsense', ['555nn555'], []],
-    [
-      'repeated nonsense, until a valid response',
-      ['5nnnnb5'],
-      ['0 left: it answered HTTP 500 without JSON-RPC', '0 back: after 3.0 s'],
-    ],
+    ['nonsense until a valid response', ['5nnnnb5'], [`0 left: ${NO_JSON}`, '0 back: after 3.0 s']],
     ['nonsense does not end an outage', ['5-nbnb5'], ['0 left: connection refused', '0 back: after 5.0 s']],
-    [
-      'no response, and one that falls behind',
-      ['123456', '......', '111111'],
-      ['2 left: it is behind the others', '1 left: no answer within 5 s'],
-    ],
-    [
-      'one that falls behind, while the other answers; and a reorg',
-      ['9aaaaaa--aaaaaaa88', '999999999999999999'],
-      [
-        ...[
-          '1 left: it is behind the others',
-          '0 left: connection refused',
-          '1 back: after 3.0 s',
-          '0 back: after 2.0 s',
-        ],
-        ...['1 left: it is behind the others', '1 back: after 7.0 s', '0 left: it is behind the others'],
-      ],
-    ],
+    ['no response, falling behind', ['123456', '......', '111111'], [`2 ${BEHIND}`, '1 left: no answer within 5 s']],
+    ['one that falls behind, while the other answers; a reorg', ['9aaaaaa--aaaaaaa88', '999999999999999999'], REORG],
     ['nothing of one that is ahead for a moment', ['123456789', '012345678'], []],
   ];
   for (const [name, answers, expected] of rows)

@@ -10,6 +10,7 @@ import { readOptions } from '../../../src/cli/config.js';
 import { ProtocolError, RpcError, TransportError } from '../../../src/errors.js';
 import { asTransportError } from '../../../src/transport/http.js';
 import { createFakeClock } from '../../helpers/clock.js';
+import { equalBy } from '../../helpers/equal-by.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
 /**
@@ -73,9 +74,8 @@ describe('Router.route()', () => {
     assert.deepEqual(ways(routeOf('apart', [DOWN, UP], 1), 'submit', 'readback'), [1, 1]);
   });
 
-  it('if none is up, requests go to the preferred one', () => {
-    assert.deepEqual(ways(routeOf('sticky', [DOWN, DOWN], 1), 'submit', 'inclusion'), [1, 1]);
-  });
+  it('if none is up, requests go to the preferred one', () =>
+    assert.deepEqual(ways(routeOf('sticky', [DOWN, DOWN], 1), 'submit', 'inclusion'), [1, 1]));
 
   it('every endpoint has as many workers as the others', async () => {
     const of = async (/** @type {object} */ given) =>
@@ -119,18 +119,16 @@ describe('isDownError()', () => {
       assert.equal(isDownError(error), isLeft));
 });
 
-describe('mergeSilences()', () => {
-  it('uses the thread with the shortest silence', () => {
-    const [silent, lively] = [
-      { silentMs: 11_000, stillMs: 31_000, words: '' },
-      { silentMs: 0, stillMs: 200, words: 'connection lost' },
-    ];
-    const both = { silentMs: 0, stillMs: 200, words: 'connection lost' };
-    const silenceOf = (/** @type {object} */ a, /** @type {object} */ b) =>
-      merge(SNAPSHOT, { interval: { silence: a } }, { interval: { silence: b } }).interval.silence;
-    assert.deepEqual(silenceOf(silent, lively), both);
-    assert.deepEqual(silenceOf(lively, silent), both);
-  });
+it('mergeSilences(): uses the thread with the shortest silence', () => {
+  const [silent, lively] = [
+    { silentMs: 11_000, stillMs: 31_000, words: '' },
+    { silentMs: 0, stillMs: 200, words: 'connection lost' },
+  ];
+  const both = { silentMs: 0, stillMs: 200, words: 'connection lost' };
+  const silenceOf = (/** @type {object} */ a, /** @type {object} */ b) =>
+    merge(SNAPSHOT, { interval: { silence: a } }, { interval: { silence: b } }).interval.silence;
+  assert.deepEqual(silenceOf(silent, lively), both);
+  assert.deepEqual(silenceOf(lively, silent), both);
 });
 
 /** Endpoints that answer with their index, or with an error. @param {Array<Error | null>} errors by place */
@@ -161,10 +159,7 @@ describe('Router', () => {
     set(health, 0, UP);
     await assert.rejects(send());
     assert.deepEqual(sentTo, [0, 1, 0]);
-    assert.deepEqual(
-      router.traffic().map(({ failures }) => failures),
-      [2, 0],
-    );
+    equalBy(router.traffic(), ({ failures }) => failures, [2, 0]);
   });
 
   it('keeps an endpoint that only rejects transactions', async () => {

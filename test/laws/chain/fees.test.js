@@ -192,9 +192,8 @@ describe('fees.priceWei()', () => {
     assert.equal(feesOf(100n, 8n).priceWei(), 108n);
   });
 
-  it('a gas price is paid in full', () => {
-    assert.deepEqual([feesOf(100n, 8n, LEGACY).priceWei(), feesOf(null, 9n).priceWei()], [208n, 9n]);
-  });
+  it('a gas price is paid in full', () =>
+    assert.deepEqual([feesOf(100n, 8n, LEGACY).priceWei(), feesOf(null, 9n).priceWei()], [208n, 9n]));
 });
 
 describe('fees.state()', () => {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
 import { ether, fundsMissing, listWallets, mineQueued, settleWallets, shortfalls } from '../../../src/chain/funding.js';
 import { Wallet } from '../../../src/chain/keys.js';
 import { InterruptedError, RpcError, UnavailableError } from '../../../src/errors.js';
@@ -28,38 +27,17 @@ describe('indexRanges()', () => {
     it(`${indexes.slice(0, 12).join(',')}: ${expected}`, () => assert.equal(indexRanges(indexes), expected));
   }
 
-  it('names each index and no other, up to ten ranges', () => {
-    fc.assert(
-      fc.property(fc.array(fc.nat({ max: 12 })), (indexes) => {
-        const named = indexRanges(indexes)
-          .split(', ')
-          .filter((text) => text !== '')
-          .flatMap((text) => {
-            const [from, to = from] = text.split('..').map(Number);
-            return Array.from({ length: to - from + 1 }, (_, i) => from + i);
-          });
-        assert.deepEqual(
-          named,
-          [...new Set(indexes)].sort((a, b) => a - b),
-        );
-      }),
-      { seed: 1 },
-    );
-  });
-
   it('listWallets() says what they are', () => assert.equal(listWallets([wallet(4), wallet(3)]), 'wallets 3..4'));
 });
 
-describe('shortfalls()', () => {
-  it('is what each wallet has less than it needs, to the wei', () => {
-    const wallets = [wallet(0), wallet(1), wallet(2), wallet(3)];
-    const states = [0n, 9n, 10n, 11n].map((balanceWei) => ({ balanceWei, latest: 0, pending: 0 }));
-    assert.deepEqual(shortfalls(wallets, states, 10n), [
-      { wallet: wallets[0], missingWei: 10n },
-      { wallet: wallets[1], missingWei: 1n },
-    ]);
-    assert.deepEqual(shortfalls(wallets, states, 0n), []);
-  });
+it('shortfalls(): is what each wallet has less than it needs, to the wei', () => {
+  const wallets = [wallet(0), wallet(1), wallet(2), wallet(3)];
+  const states = [0n, 9n, 10n, 11n].map((balanceWei) => ({ balanceWei, latest: 0, pending: 0 }));
+  assert.deepEqual(shortfalls(wallets, states, 10n), [
+    { wallet: wallets[0], missingWei: 10n },
+    { wallet: wallets[1], missingWei: 1n },
+  ]);
+  assert.deepEqual(shortfalls(wallets, states, 0n), []);
 });
 
 describe('fundsMissing()', () => {
@@ -84,20 +62,17 @@ describe('fundsMissing()', () => {
   });
 });
 
-describe('ether()', () => {
-  it('shows every wei', () => {
-    assert.equal(ether(0n), '0.0 ether');
-    assert.equal(ether(1n), '0.000000001 gwei');
-    assert.equal(ether(10_000n * ETHER), '10000.0 ether');
-  });
+it('ether(): shows every wei', () => {
+  assert.equal(ether(0n), '0.0 ether');
+  assert.equal(ether(1n), '0.000000001 gwei');
+  assert.equal(ether(10_000n * ETHER), '10000.0 ether');
 });
 
 describe('settleWallets()', () => {
-  /**
-   * A node that tells of each wallet, each time it is asked, the next of its states; the last one stays.
-   * @param {Record<string, Array<[number, number]>>} states [latest, pending] by address
-   */
-  function node(states) {
+  /** A node that tells of each wallet, each time it is asked, the next of its states; the last one stays. @param {Record<string, string>} texts by address */
+  function node(texts) {
+    const statesOf = (/** @type {string} */ text) => text.split(' ').map((one) => one.split('/').map(Number));
+    const states = Object.fromEntries(Object.entries(texts).map(([address, text]) => [address, statesOf(text)]));
     /** @type {Record<string, number>} */
     const asked = {};
     const clock = createFakeClock();
@@ -120,48 +95,20 @@ describe('settleWallets()', () => {
     return { rpc, clock, controller, tools: { rpc, clock, signal: controller.signal, timeoutMs: 1000 } };
   }
 
-  const forEver = Array.from({ length: 60 }, (_, i) => /** @type {[number, number]} */ ([3 + i, 4 + i]));
-  /** States of wallets 0 and 1, milliseconds until the end, the nonces or the error, and requests. @type {Array<[string, Array<Array<[number, number]>>, number, number[] | RegExp, number?]>} */
+  const forEver = Array.from({ length: 60 }, (_, i) => `${3 + i}/${4 + i}`).join(' ');
+  const STRANGER = /^76 wallets 0 sent a transaction that is not of this run: 0x(f0){32} \(wallet 0, nonce 28\) was /;
+  /** States (latest/pending) of each wallet, milliseconds until the end, the nonces or the error, and requests. @type {Array<[string, string[], number, number[] | RegExp, number?]>} */
   const rows = [
-    ['wallets that are settled', [[[3, 3]], [[0, 0]]], 0, [3, 0], 6],
-    [
-      'what is pending, asked only for the wallets that are open',
-      [
-        [[3, 3]],
-        [
-          [5, 7],
-          [6, 7],
-          [7, 7],
-        ],
-      ],
-      400,
-      [3, 7],
-      12,
-    ],
-    [
-      'an endpoint that lags behind an earlier run, which is no other sender',
-      [
-        [
-          [3, 4],
-          [6, 7],
-          [8, 8],
-        ],
-      ],
-      400,
-      [8],
-    ],
+    ['wallets that are settled', ['3/3', '0/0'], 0, [3, 0], 6],
+    ['what is pending, asked only for the wallets that are open', ['3/3', '5/7 6/7 7/7'], 400, [3, 7], 12],
+    ['an endpoint that lags behind an earlier run, which is no other sender', ['3/4 6/7 8/8'], 400, [8]],
     [
       'what is never mined',
-      [[[3, 4]], [[1, 1]]],
+      ['3/4', '1/1'],
       1300,
       /^69 transactions of wallets 0 are still in the node's pool after 1 s/,
     ],
-    [
-      'another sender, who goes on for longer than an endpoint lags',
-      [forEver],
-      7000,
-      /^76 wallets 0 sent a transaction that is not of this run: 0x(f0){32} \(wallet 0, nonce 28\) was mined; /,
-    ],
+    ['another sender, who goes on for longer than an endpoint lags', [forEver], 7000, STRANGER],
   ];
   for (const [name, all, ms, expected, count] of rows)
     it(`waits for ${name}`, async () => {
@@ -185,7 +132,7 @@ describe('settleWallets()', () => {
     });
 
   it('ends when it is interrupted', async () => {
-    const { tools, clock, controller } = node({ '0xaddress0': [[3, 4]] });
+    const { tools, clock, controller } = node({ '0xaddress0': '3/4' });
     const failed = caught(() => settleWallets(tools, [wallet(0)]));
     await clock.settle();
     controller.abort();

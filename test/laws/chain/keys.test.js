@@ -24,14 +24,11 @@ const B = '2b'.repeat(32);
 const ORDER = 'fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141';
 const LAST = 'fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364140';
 
-describe('normalizeKey()', () => {
-  it('is 64 digits in lower case, with 0x, between zero and the order of the curve; or null', () => {
-    for (const key of [`0x${A}`, A, A.toUpperCase(), `0X${A}`]) assert.equal(normalizeKey(key), `0x${A}`);
-    for (const key of ['1'.padStart(64, '0'), LAST]) assert.equal(normalizeKey(key), `0x${key}`);
-    const others = ['0'.repeat(64), ORDER, 'f'.repeat(64), A.slice(1), `${A}0`, `g${A.slice(1)}`, `${A}\n`, ''];
-    for (const other of [...others, '0x', undefined, null, 5, { privateKey: A }])
-      assert.equal(normalizeKey(other), null);
-  });
+it('normalizeKey(): is 64 digits in lower case, with 0x, between zero and the order of the curve; or null', () => {
+  for (const key of [`0x${A}`, A, A.toUpperCase(), `0X${A}`]) assert.equal(normalizeKey(key), `0x${A}`);
+  for (const key of ['1'.padStart(64, '0'), LAST]) assert.equal(normalizeKey(key), `0x${key}`);
+  const others = ['0'.repeat(64), ORDER, 'f'.repeat(64), A.slice(1), `${A}0`, `g${A.slice(1)}`, `${A}\n`, ''];
+  for (const other of [...others, '0x', undefined, null, 5, { privateKey: A }]) assert.equal(normalizeKey(other), null);
 });
 
 describe('keyFileSource()', () => {
@@ -182,9 +179,8 @@ describe('Wallet', () => {
     assert.deepEqual(JSON.parse(JSON.stringify(wallet)), { index: 3, address: computeAddress(key), nonce: 0 });
   });
 
-  it('believes an address that is known already', () => {
-    assert.equal(new Wallet(0, `0x${A}`, '0xabc').address, '0xabc');
-  });
+  it('believes an address that is known already', () =>
+    assert.equal(new Wallet(0, `0x${A}`, '0xabc').address, '0xabc'));
 });
 
 /** @param {Error} error @param {string[]} secrets */

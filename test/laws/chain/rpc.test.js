@@ -3,9 +3,10 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { toBigInt, toHex, toNumber } from '../../../src/chain/answers.js';
 import { isBusy } from '../../../src/chain/refusals.js';
-import { createRpc, displayUrl, secretsOf } from '../../../src/chain/rpc.js';
+import { BATCH, createRpc, displayUrl, secretsOf } from '../../../src/chain/rpc.js';
 import { ProtocolError, RpcError, TransportError, oneLine } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
+import { equalBy } from '../../helpers/equal-by.js';
 
 /** @import { Purpose } from '../../../src/contracts/chain.d.ts' */
 
@@ -221,10 +222,7 @@ describe('batch()', () => {
       honest(asked).sort((/** @type {any} */ a, /** @type {any} */ b) => (a.result % 7) - (b.result % 7)),
     );
     assert.deepEqual(await rpc.batch(requests(250), 'audit'), numbers(250));
-    assert.deepEqual(
-      bodies.map(({ length }) => length),
-      [84, 84, 82],
-    );
+    equalBy(bodies, ({ length }) => length, [84, 84, 82]);
     assert.equal(new Set(bodies.flat().map(({ id }) => id)).size, 250);
     assert.deepEqual(rpc.callCounts(), { audit: 250 });
   });
@@ -328,10 +326,7 @@ describe('gather()', () => {
     );
     const ends = await Promise.allSettled(numbers(3).map((i) => rpc.gather('echo', [i], 'readback')));
     assert.equal(bodies.length, 1);
-    assert.deepEqual(
-      ends.map((end) => (end.status === 'fulfilled' ? end.value : end.reason.message)),
-      [0, 'echo: no (-1)', 4],
-    );
+    equalBy(ends, (end) => (end.status === 'fulfilled' ? end.value : end.reason.message), [0, 'echo: no (-1)', 4]);
     assert.equal(await rpc.gather('echo', [7], 'readback'), 7);
     assert.ok(!Array.isArray(bodies[1]));
     assert.deepEqual(rpc.callCounts(), { readback: 4 });
@@ -553,10 +548,7 @@ describe('submissions in batches', () => {
   it('of one turn travel together, at most so many', async () => {
     const { rpc, bodies, submit } = submitter(4, each);
     assert.deepEqual(await Promise.all(numbers(6).map((i) => submit(i))), Array(6).fill(HASH));
-    assert.deepEqual(
-      bodies.map(({ length }) => length),
-      [3, 3],
-    );
+    equalBy(bodies, ({ length }) => length, [3, 3]);
     assert.equal(rpc.batchFacts('submissions').largest, 3);
     assert.equal(rpc.batchFacts().largest, 1);
     assert.deepEqual(rpc.callCounts(), { submit: 6 });
@@ -565,14 +557,8 @@ describe('submissions in batches', () => {
   it('one that is no longer wanted is not written; the others are, later', async () => {
     const { bodies, submit } = submitter(4, each);
     const all = await Promise.allSettled([submit(0), submit(1, () => false), submit(2)]);
-    assert.deepEqual(
-      all.map(({ status }) => status),
-      ['fulfilled', 'rejected', 'fulfilled'],
-    );
-    assert.deepEqual(
-      bodies.map((asked) => asked.map((/** @type {Asked} */ { params }) => params[0])),
-      [['0x00', '0x02']],
-    );
+    equalBy(all, ({ status }) => status, ['fulfilled', 'rejected', 'fulfilled']);
+    equalBy(bodies, (asked) => asked.map((/** @type {Asked} */ { params }) => params[0]), [['0x00', '0x02']]);
   });
 
   it('refused: each is written again, alone', async () => {
@@ -587,4 +573,42 @@ describe('submissions in batches', () => {
     assert.equal(bodies.length, 3);
     assert.equal(rpc.batchFacts('submissions').limit, 1);
   });
+});
+
+describe('a batch that is sent as it is', () => {
+  /** @param {Parameters<typeof rpcOver>[0]} respond */
+  const sent = (respond) => {
+    const { rpc, bodies } = rpcOver(respond);
+    return { bodies, answer: rpc.call(BATCH, requests(3), 'load'), rpc };
+  };
+
+  it('gives the results in the order of the requests, in whichever order they come', async () => {
+    const { answer, bodies, rpc } = sent((asked) => honest(asked).reverse());
+    assert.deepEqual(await answer, [0, 1, 2]);
+    assert.deepEqual([bodies.length, bodies[0].length, rpc.callCounts().load], [1, 3, 3]);
+  });
+
+  /** @type {Array<[string, (asked: any) => unknown, Function, RegExp]>} */
+  const faults = [
+    ['an answer is missing', (asked) => honest(asked).slice(1), ProtocolError, /answered echo without JSON-RPC/],
+    [
+      'an answer is an error',
+      ([{ id }, ...rest]) => [...honest(rest), { id, error: { code: 3, message: 'no' } }],
+      RpcError,
+      /no/,
+    ],
+    [
+      'the batch is refused',
+      () => ({ jsonrpc: '2.0', id: null, error: { code: -32600, message: 'batch too large' } }),
+      RpcError,
+      /batch too large/,
+    ],
+    ['the answer is no list', ([first]) => right(first), ProtocolError, /foreign id/],
+  ];
+  for (const [name, respond, type, words] of faults)
+    it(`${name}: it fails as a whole`, async () => {
+      const error = await caught(() => sent(respond).answer);
+      assert.ok(error instanceof /** @type {any} */ (type));
+      assert.match(/** @type {Error} */ (error).message, words);
+    });
 });

@@ -8,6 +8,7 @@ import { NonceTakenError, estimateGas, findMinedTransaction, sendAll } from '../
 import { InterruptedError, ProtocolError, RpcError, TransportError, UnavailableError } from '../../../src/errors.js';
 import { caught } from '../../helpers/caught.js';
 import { createFakeClock } from '../../helpers/clock.js';
+import { equalBy } from '../../helpers/equal-by.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 import { hash32 } from '../../helpers/samples.js';
 
@@ -176,10 +177,7 @@ describe('sendAll()', () => {
     await clock.advance(100);
     const receipts = await sent;
     assert.equal(new Set(receipts.map(({ hash }) => hash)).size, 3);
-    assert.deepEqual(
-      wallets.map(({ nonce }) => nonce),
-      [9, 1],
-    );
+    equalBy(wallets, ({ nonce }) => nonce, [9, 1]);
     assert.deepEqual(progress, [0, 3]);
   });
 

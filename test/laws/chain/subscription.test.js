@@ -68,7 +68,6 @@ describe('Rpc.subscribe', () => {
     });
   }
 
-  it('is not there over a transport that has none', () => {
-    assert.equal(createRpc({ post: () => assert.fail() }, 'http://fake').subscribe, null);
-  });
+  it('is not there over a transport that has none', () =>
+    assert.equal(createRpc({ post: () => assert.fail() }, 'http://fake').subscribe, null));
 });

@@ -14,9 +14,8 @@ for (const [name, parse] of Object.entries(parsers)) {
       ...[MNEMONIC, `${MNEMONIC} `, MNEMONIC.toUpperCase(), `"${MNEMONIC}"`, MNEMONIC.replaceAll(' ', ',')],
       ...[`${MNEMONIC} ${MNEMONIC}`],
     ]) {
-      it(`refuses ${JSON.stringify(secret)}, and does not repeat it`, async () => {
-        await assert.rejects(async () => parse(secret), { message: SECRET });
-      });
+      it(`refuses ${JSON.stringify(secret)}, and does not repeat it`, () =>
+        assert.rejects(async () => parse(secret), { message: SECRET }));
     }
 
     for (const file of [

@@ -22,6 +22,8 @@ async function read(line, env = {}) {
 
 describe('readInvocation(): one of several instances', () => {
   const FUNDER = { STRESS_FUNDER_KEY: '1a'.repeat(32) };
+  const LONG = { ...FUNDER, STRESS_DURATION: '5m' };
+  const GIVEN = { STRESS_INSTANCES: '4', STRESS_INDEX: '2' };
   const STUDY = { ...POD, ...GANG, STRESS_INSTANCES: '4', STRESS_INDEX: 'auto' };
   const NAMES =
     '--out {index}.json --junit j{index} --samples {index}-{index}.csv --blocks b{index}.csv --hlog {index}';
@@ -34,21 +36,13 @@ describe('readInvocation(): one of several instances', () => {
     [`-t 50 ${URL_AND_CHAIN} -o 1 --index auto`, GANG, { offset: 51, index: 1, scheduler: 'slurm-gang' }],
     [`--users 50 --workload rpc --method eth_chainId ${URL_AND_CHAIN} --instances 4`, POD, { offset: 150, index: 3 }],
     [`-t 50 ${URL_AND_CHAIN}`, { ...POD, STRESS_INSTANCES: '4' }, { offset: 150, index: 3 }],
-    [
-      `-t 50 ${URL_AND_CHAIN} --index 1`,
-      { ...POD, STRESS_INSTANCES: '4', STRESS_INDEX: '2' },
-      { offset: 50, index: 1 },
-    ],
+    [`-t 50 ${URL_AND_CHAIN} --index 1`, { ...POD, ...GIVEN }, { offset: 50, index: 1 }],
     // {index} in the names of its files is its index, and in no other name; without an index it is a name.
     [`${ONE} ${NAMES}`, {}, { out: '2.json', junit: 'j2', samples: '2-2.csv', blocks: 'b2.csv', hlog: '2' }],
     [`${ONE} --html h{index} --log-file l{index} --out -`, {}, { html: 'h2', logFile: 'l{index}', out: '-' }],
     ['-t 50 --out {index}.json', {}, { out: '{index}.json' }],
     // stress fund is told how long the load will be; other commands ask no scheduler, and studies are not distributed.
-    [
-      `fund -t 5 ${URL_AND_CHAIN} --warmup 10s --in-flight 3`,
-      { ...FUNDER, STRESS_DURATION: '5m' },
-      { durationMs: 300_000, warmupMs: 10_000, inFlight: 3 },
-    ],
+    [`fund -t 5 ${URL_AND_CHAIN} --warmup 10s --in-flight 3`, LONG, { durationMs: 3e5, warmupMs: 1e4, inFlight: 3 }],
     [`fund -t 50 -o 100 ${URL_AND_CHAIN}`, { ...STUDY, ...FUNDER }, { offset: 100, index: null, instances: 4 }],
     ['sweep -t 5,10 -d 1s', STUDY, { offset: 0, index: null, instances: null }],
   ];
@@ -84,27 +78,17 @@ describe('readInvocation(): one of several instances', () => {
 
 describe('readInvocation(): what instances have to say together', () => {
   const later = (/** @type {number} */ s) => String(NOW_MS / 1000 + s);
+  const TWO_AT_A_URL = '-t 5 --index 0 --instances 2 --rpc http://127.0.0.1:1';
   /** @type {Array<[string, RegExp, NodeJS.ProcessEnv?]>} */
   const table = [
-    [
-      '-t 5 --index 0 --instances 2 --rpc http://127.0.0.1:1',
-      /^this is instance 0 of several, .*: --chain-id N, checked/,
-    ],
-    [
-      '-t 5 --index 0 --instances 1',
-      /^this is an instance of a distributed run, and instances need a chain that they share: --rpc URL$/,
-    ],
+    [TWO_AT_A_URL, /^this is instance 0 of several, .*: --chain-id N, checked/],
+    ['-t 5 --index 0 --instances 1', /^this is an instance .*, and instances need a chain that they share: --rpc URL$/],
     ['-t 5 --attempt 1', /^--attempt 1 says .*: give --index, too$/],
     [`${ONE} --barrier x`, /^--barrier needs a name that all .*: --run-id NAME$/],
-    [
-      `-t 5 --start-at ${later(3)} --start-timeout 2s`,
-      /^--start-at is 3 s from now, and --start-timeout waits for 2 s/,
-    ],
+    [`-t 5 --start-at ${later(3)} --start-timeout 2s`, /^--start-at is 3 s from now, and --start-timeout waits for 2/],
   ];
   for (const [line, message, env] of table) {
-    it(line, async () => {
-      await assert.rejects(async () => read(line, env), { name: 'UsageError', message });
-    });
+    it(line, () => assert.rejects(async () => read(line, env), { name: 'UsageError', message }));
   }
 
   /** @type {Array<[string, NodeJS.ProcessEnv?]>} */

@@ -55,18 +55,16 @@ describeTable('wholeNumber(1, 100_000) with a unit', wholeNumber(1, 100_000), [
   ['1.0005k', /^must be a whole number/],
 ]);
 
-describe('wholeNumber()', () => {
-  it('reads every whole number in its range, and no other', () => {
-    fc.assert(
-      fc.property(fc.maxSafeInteger(), fc.maxSafeInteger(), fc.maxSafeInteger(), (a, b, value) => {
-        const [min, max] = [Math.min(a, b), Math.max(a, b)];
-        const parse = wholeNumber(min, max);
-        if (value >= min && value <= max) assert.equal(parse(String(value)), value);
-        else assert.throws(() => parse(String(value)), /must be at (least|most)/);
-      }),
-      { seed: 8 },
-    );
-  });
+it('wholeNumber(): reads every whole number in its range, and no other', () => {
+  fc.assert(
+    fc.property(fc.maxSafeInteger(), fc.maxSafeInteger(), fc.maxSafeInteger(), (a, b, value) => {
+      const [min, max] = [Math.min(a, b), Math.max(a, b)];
+      const parse = wholeNumber(min, max);
+      if (value >= min && value <= max) assert.equal(parse(String(value)), value);
+      else assert.throws(() => parse(String(value)), /must be at (least|most)/);
+    }),
+    { seed: 8 },
+  );
 });
 
 const NO_DURATION = /^must be a duration with its unit such as 250ms, 30s, 1m30s or 1h, not "/;

@@ -165,15 +165,13 @@ describe('secondsPerBlock()', () => {
   });
 });
 
-describe('rounded()', () => {
-  it('keeps three significant digits and rounds up', () => {
-    const table = /** @type {Array<[bigint, string]>} */ ([
-      [0n, '0.0 ether'],
-      [parseEther('1.2340001'), '1.24 ether'],
-      [parseEther('0.000999001'), '0.001 ether'],
-      [parseEther('12345'), '12400.0 ether'],
-      [7n, '0.000000007 gwei'],
-    ]);
-    for (const [wei, text] of table) assert.equal(rounded(wei), text);
-  });
+it('rounded(): keeps three significant digits and rounds up', () => {
+  const table = /** @type {Array<[bigint, string]>} */ ([
+    [0n, '0.0 ether'],
+    [parseEther('1.2340001'), '1.24 ether'],
+    [parseEther('0.000999001'), '0.001 ether'],
+    [parseEther('12345'), '12400.0 ether'],
+    [7n, '0.000000007 gwei'],
+  ]);
+  for (const [wei, text] of table) assert.equal(rounded(wei), text);
 });

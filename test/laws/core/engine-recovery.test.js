@@ -20,37 +20,33 @@ async function begun(options) {
   return { ...run, sent, resubmitted, generator };
 }
 
-describe('the fee limit after a failure', () => {
-  it('released fees start another wallet, also if the wallet of the failure is retired', async () => {
-    // An operation reserves 50,000 wei and costs 30,000.
-    const run = await begun({
-      wallets: 2,
-      inFlight: 1,
-      capWei: 80_000n,
-      fees: { current: () => ({ gasPriceWei: 1n }) },
-    });
-    const number = run.mine();
-    run.meddle(0);
-    run.see(number);
-    await run.advance(1000);
-    assert.equal(run.sampleOf(0, 0)?.code, 'wrong_count');
-    equalBy(run.sent(), ({ position }) => position, [0, 1]);
-    assert.equal((await run.generator()).retiredWallets, 1);
-    assert.deepEqual(run.stops, []);
+it('the fee limit after a failure: released fees start another wallet, also if the wallet of the failure is retired', async () => {
+  // An operation reserves 50,000 wei and costs 30,000.
+  const run = await begun({
+    wallets: 2,
+    inFlight: 1,
+    capWei: 80_000n,
+    fees: { current: () => ({ gasPriceWei: 1n }) },
   });
+  const number = run.mine();
+  run.meddle(0);
+  run.see(number);
+  await run.advance(1000);
+  assert.equal(run.sampleOf(0, 0)?.code, 'wrong_count');
+  equalBy(run.sent(), ({ position }) => position, [0, 1]);
+  assert.equal((await run.generator()).retiredWallets, 1);
+  assert.deepEqual(run.stops, []);
 });
 
-describe('the fee limit', () => {
-  it('ends the run when nothing is in flight and the rest does not cover another operation', async () => {
-    const run = await begun({ inFlight: 1, capWei: 80_000n, fees: { current: () => ({ gasPriceWei: 1n }) } });
-    const words = /^the spend cap is reached: .* --max-spend; /;
-    for (const stops of [[], ['max_spend']]) {
-      await run.block();
-      equalBy(run.stops, ([reason]) => reason, stops);
-    }
-    assert.match(run.stops[0][1] ?? '', words);
-    assert.equal(run.sent().length, 2);
-  });
+it('the fee limit: ends the run when nothing is in flight and the rest does not cover another operation', async () => {
+  const run = await begun({ inFlight: 1, capWei: 80_000n, fees: { current: () => ({ gasPriceWei: 1n }) } });
+  const words = /^the spend cap is reached: .* --max-spend; /;
+  for (const stops of [[], ['max_spend']]) {
+    await run.block();
+    equalBy(run.stops, ([reason]) => reason, stops);
+  }
+  assert.match(run.stops[0][1] ?? '', words);
+  assert.equal(run.sent().length, 2);
 });
 
 describe('a wallet is retired', () => {

@@ -168,13 +168,11 @@ function settleIn(ledger, { operation, sample }, fate, blockNumber) {
   ledger.settle(operation, sample, { ...decision(fate), blockNumber });
 }
 
-describe('Ledger.reopen()', () => {
-  it('reports overwritten entries', () => {
-    const { ledger } = ledgerOf();
-    for (let i = 0; i < 16_384 + 1; i += 1) verify(ledger, 10 + i);
-    assert.equal(ledger.reopen(11).isComplete, true);
-    assert.equal(ledger.reopen(10).isComplete, false);
-  });
+it('Ledger.reopen(): reports overwritten entries', () => {
+  const { ledger } = ledgerOf();
+  for (let i = 0; i < 16_384 + 1; i += 1) verify(ledger, 10 + i);
+  assert.equal(ledger.reopen(11).isComplete, true);
+  assert.equal(ledger.reopen(10).isComplete, false);
 });
 
 describe('Ledger.settle() after a reorg', () => {

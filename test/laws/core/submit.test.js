@@ -116,66 +116,31 @@ describe('submit()', () => {
   const [ours, earlier] = [hash32('raw 0'), hash32('earlier')];
   const taken = refusal('replacement transaction underpriced');
   const many = (/** @type {Error} */ error) => Array(20).fill(error);
+  const ASKED = { sent: 2, lookups: 1, repeated: 1 };
+  const READ = { ...ASKED, receipts: 1 };
+  const GIVEN_UP = { end: UNDERPRICED };
+  const lowAfter = () => ({ answers: [noAnswer(), LOW] });
+  const OF_EARLIER = {
+    answers: [LOW],
+    earlier: [earlier],
+    mined: /** @type {[string, number]} */ ([earlier, READ_BLOCK]),
+  };
   /** @type {Array<[string, Parameters<typeof setUp>[0] & {inPool?: boolean, mined?: [string, number]}, Found]>} found: the hash that is included */
   const table = [
     ['accepted with one request', {}, { sent: 1 }],
     ['known to the node already', { answers: [refusal('already known')] }, { sent: 1 }],
     ['a wrong hash is a failure', { answers: [hash32('other')] }, { end: 'hash_mismatch', sent: 1 }],
-    [
-      'a used nonce after a lost response is ours if the node knows the transaction',
-      { answers: [noAnswer(), LOW, noAnswer()], inPool: true },
-      { sent: 2, lookups: 1, repeated: 1 },
-    ],
-    [
-      'so is a nonce that another transaction has',
-      { answers: [noAnswer(), taken, noAnswer()], inPool: true },
-      { sent: 2, lookups: 1, repeated: 1 },
-    ],
-    [
-      'a used nonce after a lost response: included in a block already read',
-      { answers: [noAnswer(), LOW], mined: [ours, READ_BLOCK] },
-      { sent: 2, lookups: 1, receipts: 1, repeated: 1, found: ours },
-    ],
-    [
-      'included in a later block: left to the detector',
-      { answers: [noAnswer(), LOW], mined: [ours, READ_BLOCK + 1] },
-      { sent: 2, lookups: 1, receipts: 1, repeated: 1 },
-    ],
-    [
-      'a used nonce is ours if an earlier operation used it',
-      { answers: [LOW], earlier: [earlier], mined: [earlier, READ_BLOCK] },
-      { sent: 1, lookups: 2, receipts: 1, found: earlier },
-    ],
-    [
-      'a refusal in any words of a transaction that the node has',
-      { answers: [refusal('not today')], inPool: true },
-      { sent: 1, lookups: 1 },
-    ],
-    [
-      'a refused connection sent nothing: the nonce is foreign',
-      { answers: [refused(), LOW, LOW] },
-      { end: LOW, sent: 2, lookups: 1, repeated: 1 },
-    ],
-    [
-      'a used nonce with an unknown transaction is looked up five more times, then foreign',
-      { answers: [noAnswer(), ...many(LOW)] },
-      { end: LOW, sent: 7, lookups: 6, repeated: 6 },
-    ],
-    [
-      'a fee that is too low is raised, and the earlier transaction may stay in the pool',
-      { answers: [UNDERPRICED, LOW], inPool: true },
-      { sent: 2, lookups: 2, replaced: 1 },
-    ],
-    [
-      'a fee is raised five times at most',
-      { answers: many(UNDERPRICED) },
-      { end: UNDERPRICED, sent: 6, lookups: 6, replaced: 5 },
-    ],
-    [
-      'a fee is not raised above the limit',
-      { answers: many(UNDERPRICED), mostRaises: 1 },
-      { end: UNDERPRICED, sent: 2, lookups: 2, replaced: 1 },
-    ],
+    ['a used nonce is ours if the node knows it', { answers: [noAnswer(), LOW, noAnswer()], inPool: true }, ASKED],
+    ['so is a nonce that another transaction has', { answers: [noAnswer(), taken, noAnswer()], inPool: true }, ASKED],
+    ['a used nonce, in a block already read', { ...lowAfter(), mined: [ours, READ_BLOCK] }, { ...READ, found: ours }],
+    ['included in a later block: left to the detector', { ...lowAfter(), mined: [ours, READ_BLOCK + 1] }, READ],
+    ['of an earlier operation', OF_EARLIER, { sent: 1, lookups: 2, receipts: 1, found: earlier }],
+    ['a refusal in any words, in the pool', { answers: [refusal('not today')], inPool: true }, { sent: 1, lookups: 1 }],
+    ['a refused connection sent nothing', { answers: [refused(), LOW, LOW] }, { ...ASKED, end: LOW }],
+    ['an unknown transaction', { answers: [noAnswer(), ...many(LOW)] }, { end: LOW, sent: 7, lookups: 6, repeated: 6 }],
+    ['a fee is raised', { answers: [UNDERPRICED, LOW], inPool: true }, { sent: 2, lookups: 2, replaced: 1 }],
+    ['raised five times at most', { answers: many(UNDERPRICED) }, { ...GIVEN_UP, sent: 6, lookups: 6, replaced: 5 }],
+    ['to the limit', { answers: many(UNDERPRICED), mostRaises: 1 }, { ...GIVEN_UP, sent: 2, lookups: 2, replaced: 1 }],
   ];
   for (const [name, { inPool, mined, ...given }, expected] of table)
     it(name, async () => {

@@ -124,15 +124,13 @@ describe('chooseInclusion()', () => {
   });
 });
 
-describe('warningOf()', () => {
-  it('sync over HTTP needs more connections than operations at once', () => {
-    const [http, ws] = [endpoint(null), endpoint(pushing)];
-    assert.match(
-      String(warningOf('sync', [ws, http], 200, 200)),
-      /200 operations at once leave none of 200 .*: give more --connections/,
-    );
-    assert.equal(warningOf('sync', [http], 201, 200), null);
-    assert.equal(warningOf('sync', [ws], 1, 200), null);
-    for (const name of ['heads', 'blocks']) assert.equal(warningOf(name, [http], 1, 200), null);
-  });
+it('warningOf(): sync over HTTP needs more connections than operations at once', () => {
+  const [http, ws] = [endpoint(null), endpoint(pushing)];
+  assert.match(
+    String(warningOf('sync', [ws, http], 200, 200)),
+    /200 operations at once leave none of 200 .*: give more --connections/,
+  );
+  assert.equal(warningOf('sync', [http], 201, 200), null);
+  assert.equal(warningOf('sync', [ws], 1, 200), null);
+  for (const name of ['heads', 'blocks']) assert.equal(warningOf(name, [http], 1, 200), null);
 });

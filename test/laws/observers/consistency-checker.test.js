@@ -204,10 +204,8 @@ describe('the operations that are checked', () => {
     return found;
   };
 
-  it('are at most 20 per second', () => {
-    assert.deepEqual(sampled(1, [0, 10, 40, 50, 60, 99, 100]), [OPERATION, OPERATION, OPERATION]);
-  });
-  it('are judged by their receipts where a count may contain later ones', () => {
-    assert.deepEqual(sampled(2, [0]), [{ ...OPERATION, read: null }]);
-  });
+  it('are at most 20 per second', () =>
+    assert.deepEqual(sampled(1, [0, 10, 40, 50, 60, 99, 100]), [OPERATION, OPERATION, OPERATION]));
+  it('are judged by their receipts where a count may contain later ones', () =>
+    assert.deepEqual(sampled(2, [0]), [{ ...OPERATION, read: null }]));
 });

@@ -1,8 +1,8 @@
 /** The result of the consistency checks in the run file, in thresholds, in merges and in what is printed. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { runMarkdown } from '../../../src/outputs/markdown.js';
-import { consistencyLines, summaryText } from '../../../src/outputs/summary.js';
+import { consistencyTable } from '../../../src/outputs/run-facts.js';
+import { summaryText } from '../../../src/outputs/summary.js';
 import { runPage } from '../../../src/report/run-page.js';
 import { merge } from '../../../src/stats/merge.js';
 import { RUN } from '../../../src/stats/metrics.js';
@@ -48,12 +48,12 @@ describe('the result of --check consistency', () => {
     const run = runOf(GOOD);
     assertSchema(run);
     equalBy(run.thresholds, ({ passed, value }) => [passed, value], [[true, 0]]);
-    assert.deepEqual(consistencyLines(run), [
-      '412 checks of 2 kinds, no contradiction',
+    const { rows, notes } = consistencyTable(run);
+    assert.deepEqual(rows, [['consistency', '412 checks of 2 kinds, no contradiction']]);
+    assert.deepEqual(notes, [
       'behind: http://a, by 2 blocks and 1.5 s at most',
       'not checked: subscription (it needs a ws:// URL)',
     ]);
-    assert.match(runMarkdown(run), /consistency 412 checks of 2 kinds, no contradiction/);
   });
 
   it('with contradictions fails, and shows the commands', () => {
@@ -62,7 +62,7 @@ describe('the result of --check consistency', () => {
     assert.deepEqual([run.exitCode, run.thresholds[0].value], [99, 3]);
     const red = (/** @type {string} */ style, /** @type {string} */ text) => (style === 'red' ? `[${text}]` : text);
     const says =
-      /consistency 412 checks of 2 kinds, \[3 CONTRADICTIONS\]\n +stale_read 3, the first at http:\/\/a: the count was <5>/;
+      /consistency {2}412 checks of 2 kinds, \[3 CONTRADICTIONS\]\n +stale_read 3, the first at http:\/\/a: the count was <5>/;
     assert.match(summaryText(run, false, red), says);
     const page = runPage(run);
     assert.ok(page.includes('the count was &lt;5&gt;') && page.includes('curl 1\ncurl 2'));
@@ -73,7 +73,7 @@ describe('the result of --check consistency', () => {
     const lost = runOf(null, { '/consistency': 'its thread ended' });
     assertSchema(lost);
     assert.deepEqual([lost.thresholds[0].passed, lost.thresholds[0].why], [false, 'its thread ended']);
-    assert.deepEqual(consistencyLines(lost), ['NOT CHECKED: its thread ended']);
+    assert.deepEqual(consistencyTable(lost).rows, [['consistency', 'NOT CHECKED: its thread ended']]);
     assert.equal(runOf({ ...GOOD, checks: {} }).thresholds[0].passed, false);
   });
 

@@ -1,71 +1,67 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { resultMarkdown, runMarkdown } from '../../../src/outputs/markdown.js';
-import { resultText, tableText } from '../../../src/outputs/table.js';
-import { dataTable } from '../../../src/report/sections.js';
-import { parseThreshold } from '../../../src/stats/thresholds.js';
-import { runFileOf } from '../../helpers/samples.js';
+import { resultText, tableOf, tableText } from '../../../src/outputs/table.js';
 
-const TABLE = {
-  title: 'Rates',
-  head: ['rate', 'TPS', 'interval', 'result'],
-  rows: [
-    ['20', '>= 1,550 ms', '-17.5 % .. +2 %', 'slower'],
-    ['a|b', '-', '-', 'too few runs'],
-  ],
-  note: 'means of *all* runs',
-};
+const ROWS = [
+  ['20', '>= 1,550 ms', '-17.5 % .. +2 %', 'slower'],
+  ['a|b', '-', '-', 'too few runs'],
+];
+const TABLE = tableOf('rates', 'Rates', ['', 'TPS', 'interval', 'result'], ROWS, ['means of *all* runs']);
 
-describe('a table', () => {
-  it('on the terminal has figures at the right of their columns, and loses the columns that do not fit', () => {
+describe('a table on the terminal', () => {
+  it('has figures at the right of their columns, and its title above the labels', () => {
     assert.equal(
       tableText(TABLE),
-      `  rate          TPS         interval  result
-  20    >= 1,550 ms  -17.5 % .. +2 %  slower
-  a|b             -                -  too few runs
+      `  Rates          TPS         interval  result
+  20     >= 1,550 ms  -17.5 % .. +2 %  slower
+  a|b              -                -  too few runs
     means of *all* runs`,
     );
-    assert.equal(
-      tableText(TABLE, 40, [2, 1]).split('\n')[1],
-      '  20    >= 1,550 ms  slower',
-      'only as many as necessary',
-    );
-    assert.equal(tableText({ head: [], rows: [['TPS', '8.5', 'in the window']] }), '  TPS  8.5  in the window');
+    const named = { ...TABLE, columns: ['rate', 'TPS', 'interval', 'result'] };
+    assert.match(tableText(named), /^ {2}Rates\n {2}rate +TPS/);
+    assert.equal(tableText(tableOf('', '', [], [['TPS', '8.5', 'in the window']])), '  TPS  8.5  in the window');
   });
 
-  it('in Markdown, behind the verdict, and on a page has the same cells, as text', () => {
-    assert.equal(
-      resultMarkdown({ title: 'Sweep: complete', verdict: 'the most was 9', tables: [TABLE], notes: ['be warned'] }),
-      String.raw`**the most was 9**
+  it('loses the columns that do not fit, only as many as necessary', () => {
+    assert.equal(tableText(TABLE, 40, [2, 1]).split('\n')[1], '  20     >= 1,550 ms  slower');
+  });
 
-| rate | TPS | interval | result |
-| --- | ---: | ---: | --- |
-| 20 | >= 1,550 ms | -17.5 % .. +2 % | slower |
-| a\|b | - | - | too few runs |
-
-means of \*all\* runs
-
-- be warned
-
-Sweep: complete
-`,
+  it('breaks the words of its last column, and keeps facts below each other', () => {
+    const facts = tableOf(
+      '',
+      '',
+      [],
+      [
+        ['gas', 'one two three four'],
+        ['verdict', 'five'],
+      ],
     );
-    const page = String(dataTable(TABLE));
-    assert.match(page, /<td class="words\s+bad\s*">✗ slower<\/td>/);
-    assert.match(page, /<td class="\s*">&gt;= 1,550 ms<\/td>/);
+    assert.equal(
+      tableText(facts, 30),
+      '  gas         one two three four\n  verdict     five'.replace(' four', `\n${' '.repeat(14)}four`),
+    );
+    assert.equal(
+      tableText({ ...facts, rows: [['gas', 'word '.repeat(60).trim()]] }).split('\n').length,
+      3,
+      'also in files',
+    );
+  });
+
+  it('has marked words in colour', () => {
+    const paint = (/** @type {string} */ style, /** @type {string} */ text) => `[${style} ${text}]`;
+    const rows = [
+      ['exact', 'NOT EXACT: no'],
+      ['audit', 'exact: yes'],
+      ['verdict', 'unknown'],
+    ];
+    assert.equal(
+      tableText(tableOf('', '', [], rows), Infinity, [], paint),
+      '  exact       [red NOT EXACT]: no\n  audit       [green exact]: yes\n[bold   verdict     unknown]',
+    );
   });
 });
 
 it('a result ends with its verdict on the terminal', () => {
   const result = { title: 'Sweep: complete', verdict: 'the most was 9', tables: [TABLE], notes: ['be warned'] };
-  assert.match(resultText(result), /^\nSweep: complete\n {2}rate [^]*\n {2}be warned\n {2}verdict {3}the most was 9$/);
-});
-
-it('a run in Markdown: the result, the figures, the latencies, the thresholds and the audit', () => {
-  const text = runMarkdown(runFileOf({ thresholds: ['tps>=5', 'p99<200ms'].map(parseThreshold) }));
-  assert.match(text, /^\*\*stress failed \(exit code 99\): p99\\<200ms\*\*\n\nunknown: /);
-  assert.match(text, /\n\| TPS \| 8\.5 \| verified per second/);
-  assert.match(text, /\n\| latency ms \| >= 188 \| 10 /);
-  assert.match(text, /\n\| p99\\<200ms \| FAILED \| >= 1,550 ms; 2 censored \|\n/);
-  assert.match(text, /\n\naudit exact: 2 counters grew by 18 = 17 verified/);
+  assert.match(resultText(result), /^\nSweep: complete\n {2}Rates [^]*\n {2}be warned\n {2}verdict {3}the most was 9$/);
 });

@@ -16,18 +16,16 @@ import { temporaryFolder } from '../../helpers/temporary.js';
 
 /** @import { TestContext } from 'node:test' */
 
-describe('createSelfProbe()', () => {
-  it('gives the CPU time since the last sample', () => {
-    const probe = createSelfProbe();
-    const startMs = performance.now();
-    const before = process.cpuUsage();
-    while (performance.now() - startMs < 60);
-    const used = process.cpuUsage(before);
-    const { cpuUs, rssBytes } = probe.sample();
-    assert.ok(cpuUs >= used.user + used.system, `${cpuUs}`);
-    assert.ok(rssBytes > 10_000_000 && rssBytes < 10_000_000_000);
-    assert.ok(probe.sample().cpuUs < cpuUs);
-  });
+it('createSelfProbe(): gives the CPU time since the last sample', () => {
+  const probe = createSelfProbe();
+  const startMs = performance.now();
+  const before = process.cpuUsage();
+  while (performance.now() - startMs < 60);
+  const used = process.cpuUsage(before);
+  const { cpuUs, rssBytes } = probe.sample();
+  assert.ok(cpuUs >= used.user + used.system, `${cpuUs}`);
+  assert.ok(rssBytes > 10_000_000 && rssBytes < 10_000_000_000);
+  assert.ok(probe.sample().cpuUs < cpuUs);
 });
 
 describe('createConnectionsProbe()', () => {
@@ -201,9 +199,8 @@ function procFor(t) {
 }
 
 describe('parseStat()', () => {
-  it('reads past a name with brackets and spaces', () => {
-    assert.deepEqual(parseStat(STAT), { isDead: false, cpuTicks: 755, startTicks: 2222842 });
-  });
+  it('reads past a name with brackets and spaces', () =>
+    assert.deepEqual(parseStat(STAT), { isDead: false, cpuTicks: 755, startTicks: 2222842 }));
 
   it('refuses what is none', () => {
     for (const text of ['', '1', '1 (a) S 1 2', '1 (a) S '.concat('x '.repeat(40))])

@@ -6,7 +6,7 @@ import { parseFailIf } from '../../../src/studies/compare-text.js';
 import { compare } from '../../../src/studies/compare.js';
 import { assertGoldenPage } from '../../golden/assert-golden.js';
 import { sidesOf } from '../studies/runs.js';
-import { HOSTILE, assertHarmless, assertWhole, chartsOf, tableOf } from './pages.js';
+import { HOSTILE, assertHarmless, assertWhole, chartsOf } from './pages.js';
 
 /** @import { Comparison } from '../../../src/contracts/study.d.ts' */
 
@@ -40,7 +40,6 @@ describe('the page of a comparison', () => {
     assert.equal(comparison.metrics[0].change.low, null);
     const page = renderCompare(comparison);
     assert.match(page, /<line\s+x1="0\.00%"\s+x2="100\.00%"\s+y1="11"/);
-    assert.deepEqual(tableOf(page, 'Changes')[1].slice(4, 7), ['-', '1.000', 'too few pairs: 6 needed']);
     assertWhole(page);
   });
 
@@ -48,10 +47,7 @@ describe('the page of a comparison', () => {
     const comparison = slower(ABBA, { failIf: [parseFailIf('tps<-10%'), parseFailIf('p99>+90%')] });
     const page = renderCompare({ ...comparison, differences: ['threads are 1 and 2'], warnings: ['be careful'] });
     assert.match(page, /1 of 2 conditions failed/);
-    assert.deepEqual(tableOf(page, 'Conditions').slice(1), [
-      ['tps<-10%', '✗ FAILED', '-16.3 %: beyond the limit'],
-      ['p99>+90%', '✓ passed', '+20.4 %: within the limit'],
-    ]);
+    assert.match(page, />✗ FAILED<[^]*>✓ passed</);
     assert.match(page, /threads are 1 and 2/);
     assert.match(page, /be careful/);
   });

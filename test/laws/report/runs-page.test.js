@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { RUNS_MAY_DIFFER_IN } from '../../../src/cli/options.js';
 import { latencyCharts } from '../../../src/report/charts.js';
-import { namesOf, renderRuns } from '../../../src/report/runs-page.js';
+import { shortNames, renderRuns } from '../../../src/report/runs-page.js';
 import { Distribution } from '../../../src/stats/histogram.js';
 import { assertGoldenPage } from '../../golden/assert-golden.js';
 import { longRun } from '../../helpers/long-run.js';
@@ -92,14 +92,14 @@ describe('the page of several runs', () => {
 
 describe('names of runs', () => {
   it('are their files, as short as tells them apart', () => {
-    assert.deepEqual(namesOf(['runs/a.json', 'b.JSON', '/x/y/c']), ['a', 'b', 'c']);
-    assert.deepEqual(namesOf(['x/run.json', 'a.json', 'y/run.json']), ['run (1)', 'a', 'run (3)']);
+    assert.deepEqual(shortNames(['runs/a.json', 'b.JSON', '/x/y/c']), ['a', 'b', 'c']);
+    assert.deepEqual(shortNames(['x/run.json', 'a.json', 'y/run.json']), ['run (1)', 'a', 'run (3)']);
     const long = ['2026-01-01', '2026-01-02'].map((day) => `a-name-that-says-all-there-is-to-say-of-${day}.json`);
-    const [first, second] = namesOf(long);
+    const [first, second] = shortNames(long);
     assert.notEqual(first, second);
     assert.match(first, /^a-name-th….*-2026-01-01$/);
     assert.equal(first.length, 28);
-    assert.equal(new Set(namesOf(['.json', '.json'])).size, 2);
+    assert.equal(new Set(shortNames(['.json', '.json'])).size, 2);
   });
 });
 

@@ -341,10 +341,7 @@ test('a rate that an instance does not know is not known of the sum', () => {
   const rowsOf = (/** @type {number | null} */ tps) =>
     [8, tps].map((rate, i) => rowOf({ startMs: 1000 * i, endMs: 1000 * (i + 1), tps: rate }));
   for (const tps of [8, null]) grid.add(/** @type {any} */ ({ intervals: rowsOf(tps) }), START_MS);
-  assert.deepEqual(
-    grid.rows().map(({ tps }) => tps === null),
-    [false, true],
-  );
+  equalBy(grid.rows(), ({ tps }) => tps === null, [false, true]);
 });
 
 describe('intervals on one grid', () => {

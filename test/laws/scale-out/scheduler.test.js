@@ -43,9 +43,9 @@ describe('instanceOf()', () => {
     ['empty variables are as good as none', AUTO, { ...GANG, ...EMPTY }, [1, 3, 0, 'slurm-20', 'slurm-gang']],
   ];
   for (const [name, given, env, [index, instances, attempt, runId, scheduler]] of table) {
-    it(name, () => {
-      assert.deepEqual(instanceOf({ ...NOTHING, ...given }, env), { index, instances, attempt, runId, scheduler });
-    });
+    it(name, () =>
+      assert.deepEqual(instanceOf({ ...NOTHING, ...given }, env), { index, instances, attempt, runId, scheduler }),
+    );
   }
 
   /** @param {Record<string, string | undefined>} given */
@@ -54,39 +54,20 @@ describe('instanceOf()', () => {
   const withStep = array({ SLURM_ARRAY_TASK_MAX: '6', SLURM_ARRAY_TASK_STEP: '2' });
   const withGap = array({ SLURM_ARRAY_TASK_ID: '1', SLURM_ARRAY_TASK_COUNT: '3' });
   const uncounted = array({ SLURM_ARRAY_TASK_COUNT: undefined });
+  const SALLOC = { SLURM_JOB_ID: '1', SLURM_NTASKS: '4' };
   const unsaid = /^Slurm does not say how many instances there are: give --instances N$/;
 
   /** @type {Array<[string, Partial<InstanceOptions>, NodeJS.ProcessEnv, RegExp]>} */
   const refusals = [
-    [
-      'no scheduler',
-      { instances: 4 },
-      {},
-      /^--index auto finds no index: there is no JOB_COMPLETION_INDEX .*--index I/,
-    ],
-    [
-      'salloc without srun',
-      AUTO,
-      { SLURM_JOB_ID: '1', SLURM_NTASKS: '4' },
-      /no index: .*no SLURM_PROCID \(sbatch --arr/,
-    ],
+    ['no scheduler', { instances: 4 }, {}, /^--index auto finds no index: there is no JOB_COMPLETION_INDEX .*--index/],
+    ['salloc without srun', AUTO, SALLOC, /no index: .*no SLURM_PROCID \(sbatch --arr/],
     ['an index of an unknown count', { index: 3 }, {}, /^--index 3 needs to know of how many: --instances N$/],
     ['an index out of range', { index: 4, instances: 4 }, {}, /^--index 4 is not below --instances 4: .* from 0 to 3$/],
     ['Kubernetes without a count', AUTO, POD, /^Kubernetes does not say how many .*: give --instances N/],
     ['an array without a count', AUTO, uncounted, unsaid],
-    [
-      'more completions than instances',
-      { instances: 3 },
-      POD,
-      /^JOB_COMPLETION_INDEX=3 is not below .*, 3: .* 0 to 2$/,
-    ],
+    ['more completions', { instances: 3 }, POD, /^JOB_COMPLETION_INDEX=3 is not below .*, 3: .* 0 to 2$/],
     ['both schedulers', { instances: 4 }, { ...POD, ...GANG }, /\(JOB_COMPLETION_INDEX\) .*\(SLURM_PROCID\)/],
-    [
-      'an array from 1 on',
-      AUTO,
-      fromOne,
-      /^the array has 4 tasks from 1 to 4, and .* begin at 0: sbatch --array=0-3, or /,
-    ],
+    ['an array from 1 on', AUTO, fromOne, /^the array has 4 tasks from 1 to 4, and .* at 0: sbatch --array=0-3, or /],
     ['an array with a step', AUTO, withStep, /^the array has 4 tasks from 0 to 6, /],
     ['an array with a gap', AUTO, withGap, /^the array has 3 tasks from 0 to 3, .*: sbatch --array=0-2, or /],
     ['a plain batch script', AUTO, { SLURM_JOB_ID: '9', SLURM_PROCID: '0' }, unsaid],
@@ -111,8 +92,7 @@ describe('instanceOf()', () => {
         new RegExp(`^${variable} must be a whole number, not "`),
       ]);
   for (const [name, given, env, message] of refusals) {
-    it(`refuses ${name}`, () => {
-      assert.throws(() => instanceOf({ ...NOTHING, ...given }, env), { name: 'UsageError', message });
-    });
+    it(`refuses ${name}`, () =>
+      assert.throws(() => instanceOf({ ...NOTHING, ...given }, env), { name: 'UsageError', message }));
   }
 });

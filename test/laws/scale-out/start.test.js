@@ -73,12 +73,10 @@ async function together({ common }, chain = CHAIN) {
   return common.begin();
 }
 
-describe('without a common start', () => {
-  it('does not wait', async () => {
-    const one = instanceOf({});
-    assert.equal(await together(one), null);
-    assert.deepEqual(one.common.facts(), { by: null, at: null, waitedMs: null, lateMs: null });
-  });
+it('without a common start: does not wait', async () => {
+  const one = instanceOf({});
+  assert.equal(await together(one), null);
+  assert.deepEqual(one.common.facts(), { by: null, at: null, waitedMs: null, lateMs: null });
 });
 
 describe('--start-at', () => {

@@ -61,51 +61,17 @@ describe('Distribution', () => {
     );
   });
 
-  it('merging equals recording all', () => {
-    fc.assert(
-      fc.property(lists, lists, (a, b) => {
-        const merged = distributionOf(a);
-        const other = distributionOf(b);
-        const before = JSON.stringify(other);
-        merged.add(other);
-        assert.deepEqual(contentsOf(merged), contentsOf(distributionOf([...a, ...b])));
-        assert.equal(JSON.stringify(other), before);
-      }),
-      { seed: SEED },
-    );
-  });
-
-  it('can be continued after a round trip through JSON', () => {
+  it('merging after a round trip through JSON equals recording all', () => {
     fc.assert(
       fc.property(lists, lists, (a, b) => {
         const read = Distribution.from(JSON.parse(JSON.stringify(distributionOf(a))));
         assert.deepEqual(contentsOf(read), contentsOf(distributionOf(a)));
-        for (const value of b) read.record(value);
-        assert.deepEqual(contentsOf(read), contentsOf(distributionOf([...a, ...b])));
+        const other = distributionOf(b);
+        const before = JSON.stringify(other);
+        assert.deepEqual(contentsOf(read.add(other)), contentsOf(distributionOf([...a, ...b])));
+        assert.equal(JSON.stringify(other), before);
       }),
       { seed: SEED },
-    );
-  });
-
-  it('percentiles are those of the sorted values, to three digits', () => {
-    fc.assert(
-      fc.property(
-        fc.array(durations, { minLength: 1, maxLength: 200 }),
-        fc.double({ min: 0.1, max: 100, noNaN: true }),
-        (values, percentile) => {
-          const sorted = values.toSorted((a, b) => a - b);
-          const distribution = distributionOf(values);
-          // Where the rank is a whole number but for the rounding of doubles, either neighbour is right.
-          const rank = (percentile / 100) * sorted.length;
-          const [low, high] = [rank - 1e-9, rank + 1e-9].map(
-            (at) => sorted[Math.min(Math.ceil(at), sorted.length) - 1],
-          );
-          const value = /** @type {number} */ (distribution.percentileUs(percentile));
-          assert.ok(value >= low && value <= high * 1.001 + 1, `${value} is not in ${low}..${high}`);
-          assert.ok(value >= sorted[0] && value <= sorted[sorted.length - 1], 'beyond what was recorded');
-        },
-      ),
-      { seed: SEED, numRuns: 300 },
     );
   });
 
@@ -143,17 +109,11 @@ describe('Distribution', () => {
     assert.deepEqual(boundsOf(json, json, 'min'), { us: 10, atMostUs: Infinity });
   });
 
-  it('refuses values that are not durations', () => {
-    assert.throws(() => new Distribution().record(-1));
-  });
+  it('refuses values that are not durations', () => assert.throws(() => new Distribution().record(-1)));
 });
 
 /** @param {number[]} values */
-function jsonOf(values) {
-  const distribution = new Distribution();
-  for (const value of values) distribution.record(value);
-  return distribution.toJSON();
-}
+const jsonOf = (values) => distributionOf(values).toJSON();
 
 /** @param {{payload?: Buffer, cookie?: number, digits?: number, length?: number}} [changes] */
 function encoded({ payload = Buffer.from([2]), cookie = 0x1c849303, digits = 3, length = payload.length } = {}) {

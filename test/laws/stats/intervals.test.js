@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
 import { Distribution } from '../../../src/stats/histogram.js';
 import { addBlocks, noBlocks, totalsOfBlock } from '../../../src/stats/blocks.js';
 import { IntervalLog } from '../../../src/stats/stats.js';
@@ -43,35 +42,6 @@ function row(i, { verified = 1, failed = 0, phase = 'load', latenciesUs = [] } =
   });
 }
 
-/** Everything in rows that must stay the same when they are merged. @param {Row[]} rows */
-function totals(rows) {
-  /** @param {(row: Row) => number} figure */
-  const sum = (figure) => rows.reduce((all, one) => all + figure(one), 0);
-  const failures = /** @type {Record<string, number>} */ ({});
-  for (const one of rows)
-    for (const [code, times] of Object.entries(one.failures)) failures[code] = (failures[code] ?? 0) + times;
-  return {
-    counts: Object.keys(rows[0].counts).map((key) =>
-      sum(({ counts }) => counts[/** @type {keyof Row['counts']} */ (key)]),
-    ),
-    failures,
-    verifiedByRate: sum(({ tps, startMs, endMs }) => Math.round((tps ?? 0) * ((endMs - startMs) / 1000))),
-    latencies: sum(({ latency }) => latency.count),
-    latencySum: sum(({ latency }) => latency.sumUs),
-    blocks: [
-      sum(({ blocks }) => blocks.count),
-      sum(({ blocks }) => blocks.transactions),
-      sum(({ blocks }) => blocks.ours),
-      sum(({ blocks }) => blocks.gasUsed),
-    ],
-    cpuUs: sum(({ probes }) => probes.self.cpuUs),
-    peakRss: Math.max(...rows.map(({ probes }) => probes.self.rssBytes)),
-    from: rows[0].startMs,
-    to: rows[rows.length - 1].endMs,
-    inFlight: rows[rows.length - 1].inFlight,
-  };
-}
-
 describe('IntervalLog', () => {
   it('above it merges neighbours, the odd one stays', () => {
     const log = new IntervalLog(4);
@@ -112,28 +82,6 @@ describe('IntervalLog', () => {
     const busy = { startMs: 6000, endMs: 9000, probes: readingsOf({ loop: { ...loop, utilization: 0.8 } }) };
     for (const given of [idle, busy]) log.add(rowOf(given));
     equalBy(log.rows, ({ probes }) => probes.loop?.utilization, [0.8 * 0.75]);
-  });
-
-  it('merging changes no total', () => {
-    const rows = fc.array(
-      fc.record({
-        verified: fc.nat({ max: 50 }),
-        failed: fc.nat({ max: 3 }),
-        latenciesUs: fc.array(fc.nat({ max: 1e6 }), { maxLength: 3 }),
-      }),
-      { minLength: 1, maxLength: 40 },
-    );
-    fc.assert(
-      fc.property(rows, fc.integer({ min: 1, max: 8 }), (list, limit) => {
-        const log = new IntervalLog(limit);
-        const all = list.map((given, i) => row(i, given));
-        for (const one of all) log.add(one);
-        assert.deepEqual(totals(log.rows), totals(all));
-        assert.ok(log.rows.length <= limit);
-        for (const [i, one] of log.rows.entries()) if (i > 0) assert.equal(one.startMs, log.rows[i - 1].endMs);
-      }),
-      { seed: 2, numRuns: 60 },
-    );
   });
 });
 

@@ -84,19 +84,17 @@ describe('shortWindow()', () => {
   });
 });
 
-describe('cutShort()', () => {
-  it('says until when TPS is known, in the warnings and in the summary', () => {
-    const words =
-      'TPS is that of the first 1.5 s of the window, up to its last block: the drain ended before the next one';
-    const run = buildRunFile(partsOf({ ratesUs: 1_500_000 }));
-    assert.equal(cutShort(run), words);
-    assert.ok(run.warnings.includes(words));
-    assert.match(summaryText(run, false), /\n {2}warning {5}TPS is that of the first 1\.5 s of the window/);
-    assert.equal(cutShort(buildRunFile(partsOf())), null);
-    assert.equal(
-      cutShort({ ...run, merged: /** @type {any} */ ({}) }),
-      null,
-      'the common window of instances ends there',
-    );
-  });
+it('cutShort(): says until when TPS is known, in the warnings and in the summary', () => {
+  const words =
+    'TPS is that of the first 1.5 s of the window, up to its last block: the drain ended before the next one';
+  const run = buildRunFile(partsOf({ ratesUs: 1_500_000 }));
+  assert.equal(cutShort(run), words);
+  assert.ok(run.warnings.includes(words));
+  assert.match(summaryText(run, false), /\n {2}warning {5}TPS is that of the first 1\.5 s of the window/);
+  assert.equal(cutShort(buildRunFile(partsOf())), null);
+  assert.equal(
+    cutShort({ ...run, merged: /** @type {any} */ ({}) }),
+    null,
+    'the common window of instances ends there',
+  );
 });

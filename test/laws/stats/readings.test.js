@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
 import { SAME_TIME, merge } from '../../../src/stats/merge.js';
 import { LOOP, READINGS } from '../../../src/stats/metrics.js';
 
@@ -102,74 +101,11 @@ describe('mergeReadings()', () => {
   });
 });
 
-const whole = fc.nat({ max: 1e9 });
-const loops = fc.record({
-  utilization: fc.integer({ min: 0, max: 100 }).map((percent) => percent / 100),
-  delayMeanUs: whole,
-  delayP99Us: whole,
-  delayMaxUs: whole,
-  gcUs: whole,
-});
-/** @type {fc.Arbitrary<Readings>} */
-const readings = fc
-  .record({
-    self: fc.record({ cpuUs: whole, rssBytes: whole }),
-    loop: fc.option(loops),
-    connections: fc.record({ opened: whole, reused: whole }),
-    sockets: fc.option(
-      fc.record({
-        timeWait: whole,
-        range: fc.constant({ from: 1, to: 100, ports: 100 }),
-        endpoints: fc
-          .uniqueArray(
-            fc.record({
-              endpoint: fc.constantFrom('a:1', 'b:1', 'c:1'),
-              timeWait: whole,
-              portsInUse: whole,
-              portsLeft: whole,
-            }),
-            { selector: ({ endpoint }) => endpoint },
-          )
-          .map((list) => list.sort((a, b) => (a.endpoint < b.endpoint ? -1 : 1))),
-      }),
-    ),
-    pool: fc.option(fc.record({ pending: whole, queued: whole })),
-    node: fc.option(fc.record({ cpuUs: whole, rssBytes: whole, threads: whole })),
-    metrics: fc.option(fc.record({ series: fc.dictionary(fc.constantFrom('a', 'b'), whole) })),
-  })
-  .map((made) => {
-    const missing = Object.entries(made).filter(([, value]) => value === null);
-    // The library makes objects without a prototype.
-    return structuredClone({ ...made, why: Object.fromEntries(missing.map(([name]) => [name, 'it is not there'])) });
-  });
-
-describe('mergeReadings() of random readings', () => {
-  const lengthMs = fc.integer({ min: 1, max: 10_000 });
-
-  it('has a reason for each null and for nothing else, and means between those of the two', () => {
-    fc.assert(
-      fc.property(readings, readings, lengthMs, lengthMs, (a, b, aMs, bMs) => {
-        const merged = mergeReadings(a, b, aMs, bMs);
-        const nulls = Object.entries(merged).filter(([, value]) => value === null);
-        assert.deepEqual(Object.keys(merged.why).sort(), nulls.map(([name]) => name).sort());
-        if (a.loop === null || b.loop === null || merged.loop === null) return;
-        for (const name of /** @type {const} */ (['utilization', 'delayMeanUs'])) {
-          const [low, high] = [a.loop[name], b.loop[name]].sort((x, y) => x - y);
-          assert.ok(merged.loop[name] >= low * (1 - 1e-9) && merged.loop[name] <= high * (1 + 1e-9));
-        }
-      }),
-      { seed: 3 },
-    );
-  });
-});
-
-describe('worstLoop()', () => {
-  it('CPU and waiting time: the maximum over threads, the sum over intervals', () => {
-    const loop = /** @type {LoopReading} */ (A.loop);
-    const other = { ...loop, cpuUs: 20, waitedUs: 40 };
-    const { cpuUs, waitedUs } = worstLoop(loop, other);
-    assert.deepEqual([cpuUs, waitedUs], [30, 40]);
-    const merged = mergeReadings(A, { ...A, loop: other }, 1000, 1000).loop;
-    assert.deepEqual([merged?.cpuUs, merged?.waitedUs], [50, 42]);
-  });
+it('worstLoop(): CPU and waiting time: the maximum over threads, the sum over intervals', () => {
+  const loop = /** @type {LoopReading} */ (A.loop);
+  const other = { ...loop, cpuUs: 20, waitedUs: 40 };
+  const { cpuUs, waitedUs } = worstLoop(loop, other);
+  assert.deepEqual([cpuUs, waitedUs], [30, 40]);
+  const merged = mergeReadings(A, { ...A, loop: other }, 1000, 1000).loop;
+  assert.deepEqual([merged?.cpuUs, merged?.waitedUs], [50, 42]);
 });

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import fc from 'fast-check';
 import { InternalError } from '../../../src/errors.js';
 import { STAGES } from '../../../src/stats/figures.js';
 import { Recorder } from '../../../src/stats/recorder.js';
 import { Stats } from '../../../src/stats/stats.js';
 import { caught } from '../../helpers/caught.js';
-import { figuresOf, runRecorder, sampleOf } from '../../helpers/samples.js';
+import { equalBy } from '../../helpers/equal-by.js';
+import { figuresOf, sampleOf } from '../../helpers/samples.js';
 
-/** @import { Outcome, Sample } from '../../../src/contracts/load.d.ts' */
+/** @import { Sample } from '../../../src/contracts/load.d.ts' */
 
 const START = 1000;
 const END = 5000;
@@ -46,22 +46,11 @@ describe('Recorder: names of operations', () => {
 });
 
 describe('Recorder: the window', () => {
-  it('a timed out one counts in the latency with the time it was waited for, and in no stage', () => {
-    const recorder = closedWindow();
-    recorder.add(sampleOf({ startUs: START, outcome: 'timed_out', endedAtUs: START + 60_000, includedAtUs: null }));
-    assert.equal(figuresOf(recorder).total.maxUs, 60_000);
-    assert.equal(figuresOf(recorder).timedOut.count, 1);
-    assert.equal(figuresOf(recorder).stages.queued.count, 0);
-    assert.equal(figuresOf(recorder).window.timedOut, 0); // it ended in the drain
-    assert.equal(figuresOf(recorder).window.accepted, 1);
-    assert.equal(figuresOf(recorder).window.included, 0);
-  });
-
-  it('so do lost and abandoned operations and calls without an answer: all are censored', () => {
+  it('timed out, lost and abandoned operations and calls without an answer are censored', () => {
     const recorder = closedWindow();
     /** @type {Array<Partial<Sample>>} */
     const ended = [
-      { outcome: 'timed_out' },
+      { outcome: 'timed_out', includedAtUs: null },
       { outcome: 'abandoned' },
       { outcome: 'failed', code: 'lost' },
       { outcome: 'failed', code: 'transport_timeout' },
@@ -74,12 +63,14 @@ describe('Recorder: the window', () => {
     for (const code of ['transport_refused', 'rpc_error', 'replaced'])
       recorder.add(sampleOf({ startUs: START, outcome: 'failed', code }));
     recorder.add(sampleOf({ startUs: START }));
-    const { total, fromStart, censored, fromStartCensored, timedOut, stages, halves, outside } = figuresOf(recorder);
+    const figures = figuresOf(recorder);
+    const { total, fromStart, censored, fromStartCensored, timedOut, stages, halves, outside } = figures;
     assert.deepEqual([total.count, fromStart.count, stages.queued.count], [5, 5, 1]);
     assert.deepEqual([censored.count, censored.sumUs, censored.minUs, censored.maxUs], [4, 10_000, 1000, 4000]);
     assert.equal(fromStartCensored.sumUs, 10_000 - 4 * 10);
     assert.deepEqual([timedOut.count, timedOut.sumUs], [1, 1000]);
     assert.equal(total.sumUs, 11_000);
+    assert.deepEqual([figures.window.accepted, figures.window.timedOut], [12, 2]);
     assert.equal(halves[0].count + halves[1].count, 5);
     assert.equal(outside.censored.count, 4, 'those of the warm-up are kept apart');
   });
@@ -114,32 +105,8 @@ describe('Recorder: stages', () => {
       const recorder = new Recorder([0], 0);
       recorder.add(sampleOf(given));
       const { stages } = figuresOf(recorder);
-      assert.deepEqual(
-        STAGES.map(({ name }) => stages[name].sumUs),
-        expected,
-      );
+      equalBy(STAGES, ({ name }) => stages[name].sumUs, expected);
     }
-  });
-
-  it('sum up to the latency exactly, over any verified samples', () => {
-    fc.assert(
-      fc.property(fc.array(fc.tuple(fc.nat(1e6), fc.nat(1e6), fc.nat(1e6), fc.nat(1e6), fc.nat(1e6))), (list) => {
-        const recorder = new Recorder([0], 0);
-        for (const [startUs, ...durations] of list) {
-          const [sentAtUs, acceptedAtUs, includedAtUs, endedAtUs] = durations.map((_, i) =>
-            durations.slice(0, i + 1).reduce((sum, duration) => sum + duration, startUs),
-          );
-          recorder.add(sampleOf({ startUs, sentAtUs, acceptedAtUs, includedAtUs, endedAtUs }));
-        }
-        const { total, stages } = figuresOf(recorder);
-        assert.equal(
-          total.sumUs,
-          STAGES.reduce((sum, { name }) => sum + stages[name].sumUs, 0),
-        );
-        for (const { name } of STAGES) assert.equal(stages[name].count, total.count);
-      }),
-      { seed: 7 },
-    );
   });
 
   it('that do not, or of negative length, are a bug, and it names the operation', async () => {
@@ -168,10 +135,6 @@ describe('Recorder: conservation', () => {
     return error.message;
   }
 
-  it('holds for a whole run, at each step', () => {
-    assert.doesNotThrow(runRecorder);
-  });
-
   it('a sample of one wallet that was counted for another: the totals are right, the wallets are not', async () => {
     const message = await violation((recorder) => {
       recorder.start(0, 0);
@@ -195,79 +158,23 @@ describe('Recorder: conservation', () => {
   });
 });
 
-describe('Recorders of parts of the wallets', () => {
-  const WALLETS = 8;
-  const WINDOW = { startUs: 1000, endUs: 2_000_000 };
-  const OUTCOMES = /** @type {const} */ (['verified', 'failed', 'timed_out', 'abandoned']);
-  const CODES = ['reverted', 'wrong_count', 'transport_timeout'];
+describe('Recorder: intervals', () => {
+  const [LOAD, FIRST, LAST] = [1000, 5000, 9000];
 
-  const events = fc.array(
-    fc.record({
-      position: fc.nat(WALLETS - 1),
-      outcome: fc.constantFrom(...OUTCOMES),
-      code: fc.constantFrom(...CODES),
-      startUs: fc.nat(2_500_000),
-      // Long ones, so that squares go beyond what a double holds.
-      durations: fc.tuple(fc.nat(1e4), fc.nat(1e5), fc.nat(1e6), fc.nat(1e9)),
-      reached: fc.nat(2),
-    }),
-    { maxLength: 60 },
-  );
-  /** Where the parts after the first begin. */
-  const borders = fc.uniqueArray(fc.integer({ min: 1, max: WALLETS - 1 }), { minLength: 1, maxLength: 3 });
-
-  /** @typedef {{position: number, outcome: Outcome, code: string, startUs: number, durations: number[], reached: number}} Event */
-
-  /** @param {Recorder} recorder @param {Event} event @param {number} first position of the recorder's first wallet */
-  function enter(recorder, { position, outcome, code, startUs, durations, reached }, first) {
-    const [sentAtUs, acceptedAtUs, includedAtUs, endedAtUs] = durations.map((_, i) =>
-      durations.slice(0, i + 1).reduce((sum, duration) => sum + duration, startUs),
-    );
-    const isWhole = outcome === 'verified';
-    recorder.start(position - first, startUs);
-    recorder.add(
-      sampleOf({
-        position: position - first,
-        walletIndex: 100 + position,
-        startUs,
-        outcome,
-        endedAtUs,
-        sentAtUs,
-        code: outcome === 'failed' ? code : null,
-        acceptedAtUs: isWhole || reached > 0 ? acceptedAtUs : null,
-        includedAtUs: isWhole || reached > 1 ? includedAtUs : null,
-      }),
-    );
-  }
-
-  /** @param {number} first @param {number} count */
-  function recorderOf(first, count) {
-    const recorder = new Recorder(
-      Array.from({ length: count }, (_, i) => 100 + first + i),
-      WINDOW.startUs,
-    );
-    recorder.closeWindow(WINDOW.endUs);
-    return recorder;
-  }
-
-  it('what parts of the wallets recorded adds up to what one would have recorded, exactly', () => {
-    fc.assert(
-      fc.property(events, borders, (list, starts) => {
-        const one = recorderOf(0, WALLETS);
-        for (const event of list) enter(one, event, 0);
-
-        const firsts = [0, ...starts.toSorted((a, b) => a - b)];
-        const whole = new Stats(WINDOW.startUs);
-        for (const [i, first] of firsts.entries()) {
-          const end = firsts[i + 1] ?? WALLETS;
-          const part = recorderOf(first, end - first);
-          for (const event of list) if (event.position >= first && event.position < end) enter(part, event, first);
-          part.assertConservation(new Map());
-          whole.add(Stats.fromState(structuredClone(part.rest().toState())));
-        }
-        assert.deepEqual(whole.toState(), one.rest().toState());
-      }),
-      { seed: 21, numRuns: 40 },
-    );
+  it('in flight at the end of an interval: what happened after it is taken off again', () => {
+    const intervals = new Recorder([0], LOAD);
+    intervals.open(LOAD, FIRST, LAST);
+    const end = (/** @type {number} */ endedAtUs) =>
+      intervals.add(sampleOf({ outcome: 'failed', code: 'x', endedAtUs }));
+    for (let i = 0; i < 5; i += 1) intervals.start(0, LOAD);
+    end(LOAD);
+    assert.equal(intervals.inFlightAtEnd(4), 4);
+    for (let i = 0; i < 3; i += 1) intervals.start(0, FIRST);
+    for (const us of [FIRST + 1, FIRST + 1, LAST + 1, LAST + 2]) end(us);
+    assert.equal(intervals.inFlightAtEnd(3), 4, 'of 4 + 3, 4 ended since');
+    intervals.take(FIRST);
+    assert.equal(intervals.inFlightAtEnd(3), 5);
+    intervals.take(LAST);
+    assert.equal(intervals.inFlightAtEnd(3), 3);
   });
 });

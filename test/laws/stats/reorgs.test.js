@@ -81,12 +81,10 @@ describe('reorgs of several threads', () => {
   });
 });
 
-describe('reorgInWords()', () => {
-  it('has depth, first block, number of own operations and completeness', () => {
-    assert.equal(reorgInWords(eventOf()), 'reorg: 1 block from 7 on left the chain, with 2 of our operations');
-    assert.equal(
-      reorgInWords(eventOf({ depth: 3, isComplete: false })),
-      'reorg: 3 blocks from 7 on left the chain, with 2 of our operations, and older ones that are not remembered',
-    );
-  });
+it('reorgInWords(): has depth, first block, number of own operations and completeness', () => {
+  assert.equal(reorgInWords(eventOf()), 'reorg: 1 block from 7 on left the chain, with 2 of our operations');
+  assert.equal(
+    reorgInWords(eventOf({ depth: 3, isComplete: false })),
+    'reorg: 3 blocks from 7 on left the chain, with 2 of our operations, and older ones that are not remembered',
+  );
 });

@@ -353,12 +353,10 @@ describe('checkThresholds()', () => {
   });
 });
 
-describe('thresholdExit()', () => {
-  it('is the exit code of the run, unless there is a worse one', () => {
-    const thresholds = [parseThreshold('tps>1000')];
-    assert.equal(runFileOf({ thresholds }).exitCode, 99);
-    assert.equal(runFileOf({ thresholds, exitCodes: [130] }).exitCode, 99);
-    assert.equal(runFileOf({ thresholds, exitCodes: [76] }).exitCode, 76);
-    assert.equal(runFileOf({ thresholds: [parseThreshold('tps>1')] }).exitCode, 0);
-  });
+it('thresholdExit(): is the exit code of the run, unless there is a worse one', () => {
+  const thresholds = [parseThreshold('tps>1000')];
+  assert.equal(runFileOf({ thresholds }).exitCode, 99);
+  assert.equal(runFileOf({ thresholds, exitCodes: [130] }).exitCode, 99);
+  assert.equal(runFileOf({ thresholds, exitCodes: [76] }).exitCode, 76);
+  assert.equal(runFileOf({ thresholds: [parseThreshold('tps>1')] }).exitCode, 0);
 });

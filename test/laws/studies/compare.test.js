@@ -393,7 +393,7 @@ test('the sides have the names that are given, and state their load and their ma
   assert.match(comparison.verdict.sentence, /^geth 1\.17 is slower than geth 1\.16: TPS /);
   const text = compareText(comparison);
   assert.match(text, /\n {2}geth 1\.16 +node\/v1, .*\n {2}geth 1\.17 +node\/v1, /);
-  assert.match(text, /\n {2}metric +geth 1\.16 +geth 1\.17 +change /);
+  assert.match(text, /\n {2}Changes +geth 1\.16 +geth 1\.17 +change /);
   assert.match(text, /\n {2}load +counter, 20 wallets, 1 in flight each, closed loop, window \d+ s\n/);
   assert.match(text, /\n {2}machine +a cpu, 2 cores, 8 GB, linux-x64, Node v20, stress 1\.0\.0\n/);
   assert.ok(new Ajv2020({ strict: false }).validate(SCHEMA, JSON.parse(JSON.stringify(comparison))));

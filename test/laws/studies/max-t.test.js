@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { randomNumbers } from '../../../src/random.js';
-import { pairedFigure, stepDownMaxT, unpairedFigure } from '../../../src/studies/max-t.js';
-import { mean, pValue, signFlips } from '../../../src/studies/statistics.js';
+import { stepDownMaxT } from '../../../src/studies/max-t.js';
+import { exchanges, mean, pValue, signFlips } from '../../../src/studies/statistics.js';
 
 /** @typedef {{base: number[], candidate: number[]}} Sides */
 
@@ -63,11 +63,11 @@ function tested(figures, isPaired) {
   return stepDownMaxT(
     figures.map(({ base, candidate }) =>
       isPaired
-        ? pairedFigure(
+        ? signFlips(
             candidate.map((value, i) => value - base[i]),
             random(),
           )
-        : unpairedFigure(base, candidate, random()),
+        : exchanges(base, candidate, random()),
     ),
     ALPHA,
   );
@@ -103,8 +103,9 @@ test('a single figure of pairs has the p value of the sign flips', () => {
     [1, 2, 3, 4, 5, 6, -0.5],
     [1, -1, 1, -1, 1, -1],
   ]) {
-    const [{ adjusted }] = stepDownMaxT([pairedFigure(differences, randomNumbers(1))], ALPHA);
-    assert.equal(adjusted, pValue(signFlips(differences, randomNumbers(1))));
+    const relabelled = signFlips(differences, randomNumbers(1));
+    const [{ adjusted }] = stepDownMaxT([relabelled], ALPHA);
+    assert.equal(adjusted, pValue(relabelled));
   }
 });
 
@@ -139,7 +140,7 @@ test('six pairs show six changes beside noise, of any size, also without varianc
   const clear = noise.map((value, i) => 100 + value * (i % 2 === 0 ? 1 : -1));
   const figures = [noise, clear, clear.map((value) => value / 1e9), Array(6).fill(5), Array(6).fill(0)];
   const results = stepDownMaxT(
-    figures.map((values) => pairedFigure(values, randomNumbers(1))),
+    figures.map((values) => signFlips(values, randomNumbers(1))),
     ALPHA,
   );
   const least = 2 / 64;

@@ -248,7 +248,7 @@ describe('the texts of a sweep', () => {
     const text = sweepMarkdown(three);
     assert.match(
       text,
-      /^\*\*the most was 1\.5 verified per second, at a=1 b=2 c=3\*\*\n\n\| a \| b \| c \| TPS \|.*CPU us/,
+      /^\*\*the most was 1\.5 verified per second, at a=1 b=2 c=3\*\*\n\n\*\*All cells\*\*\n\n\| a \| b \| c \| TPS \|.*CPU us/,
     );
     assert.match(text, /\n\| 1 \| 2 \| 3 \| 1\.5 \| - \|/);
     assert.ok(text.includes(String.raw`http://a\|b, x\`\<b> # y, chain 1`), text);

@@ -52,21 +52,19 @@ describe('the kit: verifyByReceipt', () => {
   });
 });
 
-describe('the kit: audits', () => {
-  it('by call: a number as it was before the load and at the block, by hash, or by number where hashes are not taken', async () => {
-    /** @param {any} block */
-    const at = (block) => {
-      if (typeof block === 'object') throw new RpcError('eth_call', -32602, 'invalid argument');
-      return block === 'latest' ? '0x3' : '0x9';
-    };
-    const { kit, begin, finish, rpc } = host({ eth_call: (_, block) => at(block) });
-    const audit = kit.auditByCall((position) => ({ to: TO, data: `0x0${position}` }));
-    begin(preparation([0, 0]));
-    await finish();
-    const reading = { start: 3n, now: 9n, target: TO };
-    assert.deepEqual(await audit(HASH, 5), [reading, reading]);
-    assert.deepEqual(rpc.calls.at(-1)?.params, [{ to: TO, data: '0x01' }, '0x5']);
-  });
+it('the kit: audits: by call: a number as it was before the load and at the block, by hash, or by number where hashes are not taken', async () => {
+  /** @param {any} block */
+  const at = (block) => {
+    if (typeof block === 'object') throw new RpcError('eth_call', -32602, 'invalid argument');
+    return block === 'latest' ? '0x3' : '0x9';
+  };
+  const { kit, begin, finish, rpc } = host({ eth_call: (_, block) => at(block) });
+  const audit = kit.auditByCall((position) => ({ to: TO, data: `0x0${position}` }));
+  begin(preparation([0, 0]));
+  await finish();
+  const reading = { start: 3n, now: 9n, target: TO };
+  assert.deepEqual(await audit(HASH, 5), [reading, reading]);
+  assert.deepEqual(rpc.calls.at(-1)?.params, [{ to: TO, data: '0x01' }, '0x5']);
 });
 
 describe('the kit: what it is asked with', () => {
@@ -110,13 +108,11 @@ describe('the kit: what it is asked with', () => {
   });
 });
 
-describe('the kit: wallets', () => {
-  it('have positions in a thread, and the same draws as in the main thread', () => {
-    const [main, thread] = [hostOf('12345678').kit, hostOf('12345678', { first: 40, addresses: [TO] }).kit];
-    assert.deepEqual([thread.indexOf(2), thread.addresses()], [42, [TO]]);
-    assert.deepEqual([main.seed, thread.seed], [0x12345678, 0x12345678]);
-    for (const nonce of [0, 1, 2 ** 31]) assert.equal(thread.draw(2, nonce), main.draw(42, nonce));
-  });
+it('the kit: wallets: have positions in a thread, and the same draws as in the main thread', () => {
+  const [main, thread] = [hostOf('12345678').kit, hostOf('12345678', { first: 40, addresses: [TO] }).kit];
+  assert.deepEqual([thread.indexOf(2), thread.addresses()], [42, [TO]]);
+  assert.deepEqual([main.seed, thread.seed], [0x12345678, 0x12345678]);
+  for (const nonce of [0, 1, 2 ** 31]) assert.equal(thread.draw(2, nonce), main.draw(42, nonce));
 });
 
 describe('the kit: comparing values with what follows from receipts', () => {
@@ -179,9 +175,8 @@ describe('the kit: what it is for', () => {
     assert.equal((await tried()).code, 'workload_error');
   });
 
-  it('wrong() is a failure of the endpoint, not of the workload', () => {
-    assert.equal(/** @type {any} */ (host({}).kit.wrong('odd')).code, 'check_failed');
-  });
+  it('wrong() is a failure of the endpoint, not of the workload', () =>
+    assert.equal(/** @type {any} */ (host({}).kit.wrong('odd')).code, 'check_failed'));
 
   it('what the compiler says is shown as it says it, and which contract is meant has to be clear', async () => {
     const listeners = process.listenerCount('unhandledRejection');

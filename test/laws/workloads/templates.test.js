@@ -84,8 +84,6 @@ describe('templates', () => {
     ['{{block.recent 0}}', /is no template/],
     ['a}} {{block.latest}}', /braces that do not close/],
   ])) {
-    it(`${text} is refused`, () => {
-      assert.throws(() => compile([{ deep: text }]), { message: words });
-    });
+    it(`${text} is refused`, () => assert.throws(() => compile([{ deep: text }]), { message: words }));
   }
 });

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from './anvil.js';
+import { freePort } from '../helpers/anvil.js';
 
 const START_TIMEOUT_MS = 30_000;
 

@@ -1,4 +1,4 @@
-/** @import { RunFile } from './run-file.js' */
+/** @import { RunFile } from '../helpers/run-file.js' */
 
 /**
  * How fast a run was before, during and after a fault.

@@ -1,8 +1,8 @@
 /** docs/faults.md, from the rows of the fault matrix. */
-import { SHARE, WITHIN_MS } from './fault-pace.js';
-import { SUBMISSIONS } from './fault-row.js';
+import { SHARE, WITHIN_MS } from './pace.js';
+import { SUBMISSIONS } from './row.js';
 
-/** @import { RowResult } from './fault-results.js' */
+/** @import { RowResult } from './results.js' */
 
 const INTRO = `# Fault injection results
 

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { ROOT, cleanEnvironment } from './cli.js';
+import { ROOT, cleanEnvironment } from '../helpers/cli.js';
 
 /** Beside the checkout, unless the environment names another place. */
 const LAB = resolve(ROOT, process.env.STRESS_LAB || '../shared/lab', 'slurm');

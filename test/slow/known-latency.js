@@ -2,7 +2,7 @@
  * A JSON-RPC server whose latencies are known: it delays each answer by a plan, and notes when each call arrived and
  * when it was answered. It is a process of its own, so that its event loop shares nothing with that of a test.
  *
- *     node test/helpers/known-latency.js '{"delayMs":5}'
+ *     node test/slow/known-latency.js '{"delayMs":5}'
  */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 
 /**
- * @import { Pace } from './fault-pace.js'
+ * @import { Pace } from './pace.js'
  * @import { TestContext } from 'node:test'
  */
 

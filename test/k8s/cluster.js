@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { ROOT } from './cli.js';
+import { ROOT } from '../helpers/cli.js';
 
 /** @import { TestContext } from 'node:test' */
 

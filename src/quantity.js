@@ -1,17 +1,22 @@
-/** Numbers with units, for the HTML and for the script of the page. */
+/** Figures as texts: for the terminal, for files, for pages, and for the script of a page. What was not measured is a dash, not a zero. */
 
-const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+export const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const three = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
 
-/** Three digits, or all before the point; null is a dash. @param {number | null | undefined} value */
+/** Also before the decimal point, as rates that were estimated are known no better. @param {number} value */
+export function threeDigits(value) {
+  return three.format(value);
+}
+
+/** A rate, a share or a mean: three digits, or all before the decimal point. @param {number | null | undefined} value */
 export function digits(value) {
-  if (value === null || value === undefined) return '–';
-  return Math.abs(value) >= 100 ? whole.format(value) : three.format(value);
+  if (value === null || value === undefined) return '-';
+  return (Math.abs(value) < 100 ? three : whole).format(value);
 }
 
 /** @param {number | null | undefined} value @param {string} [unit] */
 export function quantity(value, unit = '') {
-  if (value === null || value === undefined) return digits(value);
+  if (value === null || value === undefined) return '-';
   if (unit === 'ms' && Math.abs(value) >= 10_000) return quantity(value / 1000, 's');
   return `${digits(value)}${unit === '' || unit.startsWith('/') ? '' : ' '}${unit}`;
 }

@@ -1,13 +1,14 @@
 /**
- * How eleven clients refuse the same transactions, from their public sources, and the situations in which they do: the
- * same load must come to the same end in the words of each. {tx} and {next} stand for nonces.
+ * How clients with three ways to say it refuse the same transactions, from their public sources, and the situations in which
+ * they do: the same load must come to the same end in the words of each. {tx} and {next} stand for nonces. Words of all others
+ * are in test/laws/chain/refusals.test.js: only their class makes a difference.
  */
 import { Transaction } from 'ethers';
-import { senderOf } from './memory-chain.js';
+import { senderOf } from '../helpers/memory-chain.js';
 
 /**
- * @import { Answer, Context, Dialect } from './dialect-node.js'
- * @import { RpcRequest } from './endpoint.js'
+ * @import { Answer, Context, Dialect } from '../helpers/dialect-node.js'
+ * @import { RpcRequest } from '../helpers/endpoint.js'
  *
  * @typedef {'known' | 'nonceLow' | 'replacement' | 'funds' | 'price' | 'full' | 'gap' | 'gas'} Reason
  * @typedef {[number, string]} Refusal code and message
@@ -26,15 +27,6 @@ geth
   gap -32000 nonce too high: tx nonce {tx}, state nonce {next}
   gas -32000 exceeds block gas limit
 
-Besu
-  known -32000 Known transaction
-  nonceLow -32001 Nonce too low
-  replacement -32000 Replacement transaction underpriced
-  funds -32004 Upfront cost exceeds account balance
-  price -32009 Gas price below current base fee
-  gap -32000 Transaction nonce is too distant from current sender nonce
-  gas -32005 Transaction gas limit exceeds block gas limit
-
 Nethermind
   known -32010 AlreadyKnown
   nonceLow -32010 OldNonce, Current nonce: {next}, nonce of rejected tx: {tx}
@@ -44,34 +36,6 @@ Nethermind
   gap -32010 NonceGap, Future nonce. Expected nonce: {next}
   gas -32010 GasLimitExceeded, Gas limit: 100, gas limit of rejected tx: 150
 
-Erigon
-  known -32000 INTERNAL_ERROR: existing tx with same hash
-  nonceLow -32000 INTERNAL_ERROR: nonce too low
-  replacement -32000 INTERNAL_ERROR: could not replace existing tx
-  funds -32000 INTERNAL_ERROR: insufficient funds
-  price -32000 INTERNAL_ERROR: fee too low
-  full -32000 INTERNAL_ERROR: queued sub-pool is full
-  gas -32000 gas limit too high. Max: 100, got: 150
-
-reth
-  known -32000 already known
-  nonceLow -32003 nonce too low: next nonce {next}, tx nonce {tx}
-  replacement -32000 replacement transaction underpriced
-  funds -32003 insufficient funds for gas * price + value: have 10 want 20
-  price -32003 max fee per gas less than block base fee
-  full -32003 txpool is full
-  gap -32003 nonce too high
-  gas -32003 transaction gas limit (150) is greater than the block gas limit (100)
-
-Cosmos EVM
-  known -32000 tx already exists in cache
-  nonceLow -32000 invalid nonce; got {tx}, expected {next}: invalid sequence: invalid sequence
-  funds -32000 failed to check sender balance: sender balance < tx cost (10 < 20): insufficient funds
-  price -32000 provided fee < minimum global fee (1atest < 2atest). Please increase the gas price: insufficient fee
-  full -32000 mempool is full: number of txs 5000 (max: 5000), total txs bytes 100 (max: 1000)
-  gap -32000 invalid nonce; got {tx}, expected {next}: invalid sequence: invalid sequence
-  gas -32000 tx gas (150) exceeds block gas limit (100): out of gas
-
 Filecoin
   known 1 mpool push: message with nonce {tx} already exists
   nonceLow 1 mpool push: minimum expected nonce is {next}: message nonce too low
@@ -80,39 +44,6 @@ Filecoin
   price 1 mpool push: gas fee cap too low
   full 1 mpool push: too many pending messages for actor
   gap 1 message nonce has too big a gap from expected nonce (Nonce: {tx}, nextNonce: {next}): unfulfilled nonce gap
-
-Hedera
-  nonceLow 32001 [Request ID: 2e95] Nonce too low. Provided nonce: {tx}, current nonce: {next}
-  funds -32000 [Request ID: 2e95] Insufficient funds for transfer
-  price -32009 [Request ID: 2e95] Gas price '218' is below configured minimum gas price '1140'
-  gap 32002 [Request ID: 2e95] Nonce too high. Provided nonce: {tx}, current nonce: {next}
-  gas -32005 [Request ID: 2e95] Transaction gas limit '150' exceeds max gas per sec limit '100'
-
-hardhat
-  known -32000 Known transaction: 0x7f657507aee0511e36d2d1972a6b22e917cc89f92b6c12c4dbd57eaabb236960
-  nonceLow -32000 Nonce too low. Expected nonce to be {next} but got {tx}.
-  replacement -32000 Replacement transaction underpriced. A gasPrice of at least 2 is necessary to replace the existing transaction.
-  funds -32000 Sender doesn't have enough funds to send tx. The max upfront cost is: 20 and the sender's balance is: 10.
-  price -32000 Transaction maxFeePerGas (1) is too low for the next block, which has a baseFeePerGas of 7
-  gap -32000 Nonce too high. Expected nonce to be {next} but got {tx}. Note that transactions can't be queued when automining.
-  gas -32000 Transaction gas limit is 150 and exceeds block gas limit of 100
-
-Moonbeam
-  known -32603 already known
-  nonceLow -32603 nonce too low
-  replacement -32000 submit transaction to pool failed: Pool(TooLowPriority { old: 2, new: 1 })
-  funds -32603 insufficient funds for gas * price + value
-  price -32603 gas price less than block base fee
-  full -32000 submit transaction to pool failed: Pool(ImmediatelyDropped)
-  gas -32603 exceeds block gas limit
-
-Arbitrum
-  nonceLow -32000 nonce too low: address 0x0499BEA33347cb62D79A9C0b1EDA01d8d329894c, tx: {tx} state: {next}
-  funds -32000 insufficient funds for gas * price + value: address 0x0499BEA33347cb62D79A9C0b1EDA01d8d329894c have 10 want 20
-  price -32000 max fee per gas less than block base fee: address 0x0499BEA33347cb62D79A9C0b1EDA01d8d329894c, maxFeePerGas: 1, baseFee: 7
-  full -32000 queue full
-  gap -32000 nonce too high: address 0x0499BEA33347cb62D79A9C0b1EDA01d8d329894c, tx: {tx} state: {next}
-  gas -32000 intrinsic gas too low
 `;
 
 /** @type {Record<string, Words>} */

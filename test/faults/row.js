@@ -7,19 +7,19 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { countersIn, rpcCall, startAnvil } from './anvil.js';
-import { readJson, spawnStress } from './cli.js';
-import { SHARE, WITHIN_MS, paceOf } from './fault-pace.js';
-import { startFaultProxy } from './fault-proxy.js';
-import { Problems, auditOf, brokenRow, expectRows, keepResult } from './fault-results.js';
-import { assertRunFile } from './run-file.js';
-import { temporaryFolder } from './temporary.js';
+import { countersIn, rpcCall, startAnvil } from '../helpers/anvil.js';
+import { readJson, spawnStress } from '../helpers/cli.js';
+import { SHARE, WITHIN_MS, paceOf } from './pace.js';
+import { startFaultProxy } from '../helpers/fault-proxy.js';
+import { Problems, auditOf, brokenRow, expectRows, keepResult } from './results.js';
+import { assertRunFile } from '../helpers/run-file.js';
+import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
- * @import { StressResult } from './cli.js'
- * @import { Pace } from './fault-pace.js'
- * @import { Fault, FaultProxy } from './fault-proxy.js'
- * @import { RowResult } from './fault-results.js'
+ * @import { StressResult } from '../helpers/cli.js'
+ * @import { Pace } from './pace.js'
+ * @import { Fault, FaultProxy } from '../helpers/fault-proxy.js'
+ * @import { RowResult } from './results.js'
  * @import { TestContext } from 'node:test'
  */
 

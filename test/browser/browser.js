@@ -3,7 +3,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { chromium } from 'playwright-core';
-import { temporaryFolder } from './temporary.js';
+import { temporaryFolder } from '../helpers/temporary.js';
 
 /**
  * @import { TestContext } from 'node:test'

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ensureBuilt } from '../../scripts/nodes/build.js';
 import { GETH } from '../../scripts/nodes/geth.js';
-import { freePort, rpcCall, startAnvil } from './anvil.js';
+import { freePort, rpcCall, startAnvil } from '../helpers/anvil.js';
 
 /**
  * @import { ChildProcess } from 'node:child_process'

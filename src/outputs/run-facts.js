@@ -1,0 +1,314 @@
+import { auditGaps, auditResult } from '../stats/audit-result.js';
+import { blockIntervalMs } from '../stats/blocks.js';
+import { LISTED_COUNTS, figureOf, nodeCpuPercent, socketWarnings } from '../stats/figures.js';
+import { cutShort, shortWindow } from '../stats/growth.js';
+import { count, counted, digits, quantity, seconds } from '../text.js';
+import { amount } from './format.js';
+import { auditWord } from './run-tables.js';
+import { tableOf } from './table.js';
+
+/**
+ * What is said of a run in words, as tables of labels and words; without rows where there is nothing to say.
+ *
+ * @import { Check } from '../contracts/load.d.ts'
+ * @import { AuditReport, Merged, RunFile } from '../contracts/run-file.d.ts'
+ * @import { Table } from './table.js'
+ */
+
+/** Limit of each list. */
+const LISTED = 10;
+
+/** @template T @param {readonly T[]} items @param {(item: T) => string} text @param {number} [all] where not all of them are in the run file */
+function listed(items, text, all = items.length) {
+  const more = all > LISTED ? [`... ${count(all)} in all; the run file (--out) lists more`] : [];
+  return [...items.slice(0, LISTED).map(text), ...more];
+}
+
+/** @param {string} label @param {string[]} lines @returns {Array<[string, string]>} */
+function labelled(label, lines) {
+  return lines.map((words) => [label, words]);
+}
+
+/** What concerns all instances of a merge. @param {RunFile} run @returns {Table} */
+export function mergeTable({ merged }) {
+  if (!merged) return tableOf('instances', 'Instances', [], []);
+  const { superseded, damaged, unresolved, common } = merged;
+  const rows = [
+    ['start', startText(merged)],
+    ['common', common === null ? NEVER_TOGETHER : `${seconds(common.durationMs)} from ${common.startedAt} on`],
+    ...labelled(
+      'superseded',
+      listed(superseded, ({ index, attempt, verified }) => {
+        return `instance ${index}, attempt ${attempt}: its ${count(verified)} verified operations are in no figure`;
+      }),
+    ),
+    ...labelled(
+      'damaged',
+      listed(damaged, ({ name, why }) => `${name}: ${why}`),
+    ),
+    ...labelled('unresolved', listed(unresolved, unresolvedText)),
+  ];
+  const covers =
+    'latency, and figures of the generator, cover the own window of each instance; rates the common window';
+  return tableOf('instances', 'Instances', [], rows, [covers]);
+}
+
+const NEVER_TOGETHER = 'NONE: at no time were all of them in their windows';
+
+/** @param {Merged} merged */
+function startText({ instances, startSkewMs, rawStartSkewMs, clockSkewMs, clocksKnownToMs }) {
+  const began = instances.filter(({ durationMs }) => durationMs > 0);
+  const some = `${count(began.length)} of ${counted(instances.length, 'instance')} began`;
+  if (began.length < 2) return some;
+  const start = `${began.length === instances.length ? 'all' : `${some},`} within ${count(startSkewMs)} ms`;
+  const [{ host }] = began;
+  if (host !== null && began.every((one) => one.host === host)) return `${start}, by the clock of ${host}`;
+  const isRaw = Math.abs(rawStartSkewMs - startSkewMs) < 1;
+  const raw = isRaw ? '' : ` (${seconds(rawStartSkewMs)} by their own clocks, which do not agree)`;
+  if (clockSkewMs === null) return `${start}${raw}; nothing tells whether their clocks agree`;
+  const known = clocksKnownToMs === undefined ? '' : `, and may be ${count(clocksKnownToMs)} ms off that`;
+  return `${start}${raw}; their clocks are ${count(clockSkewMs)} ms apart, as far as blocks tell${known}`;
+}
+
+/** @param {Merged['unresolved'][number]} one */
+function unresolvedText({ index, offset, threads, inFlight, lastKnownAt }) {
+  const who = index === null ? '' : `instance ${index}, `;
+  const what =
+    lastKnownAt === null
+      ? 'MISSING: nothing is known of it'
+      : `PARTIAL: ${count(inFlight)} operations in flight at ${lastKnownAt}; the outcome of these and of later ones is unknown`;
+  return `${who}wallets ${offset}..${offset + threads - 1}: ${what}`;
+}
+
+/** Why the figures may not be those of the whole window. @param {RunFile} run @returns {Table} */
+export function doubtsTable(run) {
+  const words = [shortWindow(run)?.words ?? null, cutShort(run)].filter((one) => one !== null);
+  return tableOf('doubts', 'Limits of the figures', [], labelled('warning', words));
+}
+
+/** Blocks, fees, problems, machine and node. @param {RunFile} run @returns {Table} */
+export function conditionsTable(run) {
+  const { probes, generator } = run;
+  const { headSource, inclusionResolutionMs: pollMs } = generator;
+  const { sockets = null, node = null } = probes ?? {};
+  const heads =
+    headSource === 'subscription'
+      ? 'pushed by the node'
+      : pollMs !== null && `polled every ${count(pollMs)} ms: inclusion times are up to ${count(pollMs)} ms late`;
+  /** @type {Array<[label: string, words: string | false | null]>} */
+  const rows = [
+    ['heads', heads],
+    ['replay', replayText(run)],
+    ['gas', gasText(run)],
+    ['fees', feesText(run)],
+    ...outages(run),
+    ['stall', stallText(run)],
+    ['sent again', sentAgainText(run)],
+    ['reorgs', reorgsText(run)],
+    ...labelled('machine', sockets === null ? [] : socketWarnings(sockets)),
+    [
+      'node',
+      node && `CPU ${quantity(nodeCpuPercent(run), '%')} of a core; peak memory ${quantity(node.rssBytes / 1e6, 'MB')}`,
+    ],
+  ];
+  const said = rows.flatMap(([label, words]) => (words ? [[label, words]] : []));
+  return tableOf('conditions', 'Conditions of the run', [], said);
+}
+
+/** How often the recorded requests of --calls were started. @param {RunFile} run */
+function replayText(run) {
+  const { requests, order, calls } = /** @type {any} */ (run.environment.workload);
+  if (requests === undefined) return null;
+  const differences = figureOf('differences')?.read(run) ?? null;
+  const compared = differences === null ? '' : `; ${counted(differences, 'difference')} from --check-rpc`;
+  const passes = digits(run.counts.started / requests);
+  const noun = passes === '1' ? 'pass' : 'passes';
+  return `${counted(requests, 'request')} of ${calls} in ${order} order, ${passes} ${noun}${compared}`;
+}
+
+/** Between a difference and the two commands that show it. */
+const COMMAND = /; (?=curl -s )/;
+
+/** The first difference from --check-rpc of each method. @param {RunFile} run @returns {Table} */
+export function differencesTable({ failureWords }) {
+  const prefix = 'answers_differ of ';
+  const found = Object.entries(failureWords).filter(([key]) => key.startsWith(prefix));
+  const all = found.map(([key, text]) => [key.slice(prefix.length), ...text.split(COMMAND)]);
+  const rows = all.map(([method, words]) => [method, words]);
+  const commands = all.flatMap(([, , ...lines]) => lines);
+  return tableOf('differences', 'Different answers', ['', 'the first of each method'], rows, commands);
+}
+
+const GAS_FIGURES = ['gas', 'chain.gas', 'gas.op', 'fullness', 'fullness.p50', 'fullness.p90'];
+
+/** @param {RunFile} run */
+function gasText(run) {
+  const [own, chain, perOperation, mean, p50, p90] = GAS_FIGURES.map((name) => figureOf(name)?.read(run) ?? null);
+  if (run.blocks.count === 0 || chain === null) return null;
+  const ours =
+    own === null ? '' : `${quantity(own / 1e6, 'Mgas/s')} by this run, ${count(perOperation)} an operation; `;
+  const full =
+    mean === null
+      ? ''
+      : `; blocks ${digits(mean)} % full on average, p50 ${digits(p50 ?? 0)} %, p90 ${digits(p90 ?? 0)} %`;
+  return `${ours}${quantity(chain / 1e6, 'Mgas/s')} in all blocks${full}`;
+}
+
+/** @param {RunFile} run */
+function feesText(run) {
+  const { setUpWei, spentWei, leftWei = null, capWei } = run.spending;
+  const [setUp, left, fees] = [setUpWei, leftWei, spentWei].map((wei) => (wei === null ? null : BigInt(wei)));
+  if ((fees ?? (setUp ?? 0n) + (left ?? 0n)) === 0n) return null;
+  const { refills } = run;
+  const words = capWei === null ? [] : [`the limit is ${amount(BigInt(capWei))} (--max-spend)`];
+  if (setUp !== null && setUp > 0n) words.push(`${amount(setUp)} for the set-up`);
+  if (left !== null) {
+    const { verified } = run.counts;
+    const each = verified === 0 ? '' : `, ${amount(left / BigInt(verified))} an operation`;
+    words.push(`${amount(left)} left the wallets in the load${each}${fees === null ? ', sent value included' : ''}`);
+  }
+  if (refills !== undefined && refills.transactions > 0)
+    words.push(
+      `${amount(BigInt(refills.gasWei))} for ${count(refills.payments)} refills (--refill-below), which paid ${amount(BigInt(refills.valueWei))} to the wallets`,
+    );
+  return `${fees === null ? 'total not known' : amount(fees)}: ${words.join('; ')}`;
+}
+
+const LISTED_OUTAGES = 3;
+
+/** @param {RunFile} run */
+function outages({ generator: { outages: all = [] } }) {
+  const lines = all.slice(0, LISTED_OUTAGES).map(({ fromMs, toMs, words }) => {
+    const until = toMs === undefined ? 'to the end' : `for ${seconds(toMs - fromMs)}`;
+    return `no answer ${until}, from ${seconds(fromMs)} after the load began on: ${words}`;
+  });
+  if (all.length > LISTED_OUTAGES) lines.push(`and ${count(all.length - LISTED_OUTAGES)} more`);
+  return labelled('outage', lines);
+}
+
+/** A stall is longer than STALL_MS and than STALL block intervals. */
+const STALL_MS = 2000;
+const STALL = 5;
+
+/** @param {RunFile} run */
+function stallText({ blocks, window }) {
+  const gapMs = blocks.gapMaxMs ?? 0;
+  const usualMs = blockIntervalMs(blocks, window.durationMs);
+  const isStall = blocks.count > 1 && gapMs >= Math.max(STALL_MS, STALL * usualMs);
+  return isStall && `no new block was seen for ${seconds(gapMs)}; ${seconds(usualMs)} is usual`;
+}
+
+/** @param {RunFile} run */
+function sentAgainText({ generator }) {
+  const { repeated, rebroadcast, lost = 0, replaced } = generator.resubmissions;
+  /** @type {Array<[number, string]>} */
+  const sentAgain = [
+    [repeated, 'without an answer, or while the node was busy'],
+    [lost, 'lost by the node'],
+    [rebroadcast - lost, lost > 0 ? 'rebroadcast for other reasons' : 'rebroadcast'],
+    [replaced, 'with a higher fee'],
+  ];
+  return sentAgain.flatMap(([times, words]) => (times > 0 ? `${count(times)} ${words}` : [])).join(', ');
+}
+
+/** @param {RunFile} run */
+function reorgsText({ reorgs }) {
+  const { count: times, deepest, operations } = reorgs;
+  return (
+    times > 0 &&
+    `${count(times)}, ${count(deepest)} blocks deep at most; ${count(operations)} operations were in these blocks`
+  );
+}
+
+/** @param {RunFile} run @returns {Table} */
+export function limitTable({ verdict }) {
+  const rows = verdict === null ? [] : [['verdict', `${verdict.name}: ${verdict.evidence}`]];
+  return tableOf('limit', 'What limited the run', [], rows);
+}
+
+/** The result of the audit, and what belongs to it. @param {RunFile} run @returns {Table} */
+export function auditTable(run) {
+  const result = auditResult(run);
+  const gaps = auditGaps(run);
+  /** @param {string} words @param {string[]} [notes] */
+  const table = (words, notes) => tableOf('audited', 'Audit on the chain', [], [['audit', words]], notes);
+  const { audit } = run;
+  if (audit === null) return table(result === null ? `none: ${run.unmeasured['/audit']}` : `INCOMPLETE: ${gaps[0]}`);
+  const { includedLate, reorgedOut, bounds, checks = [], subject = 'counters grew by' } = audit;
+  const gone = reorgedOut === 0 ? '' : ` - ${count(reorgedOut)} reorged out`;
+  const ours = `${count(audit.verified)} verified + ${count(includedLate)} included late${gone}`;
+  const grew = `${count(audit.wallets)} ${subject} ${count(Number(audit.effectsOnChain))}`;
+  const range = [...new Set([bounds.atLeast, bounds.atMost])].join(' to ');
+  const equation = result === 'exact' ? ` = ${ours}` : `; ours are ${range}: ${ours}`;
+  // Of an exact audit these are replacements of the run itself.
+  const open = audit.resolutions.filter(({ fate }) => result !== 'exact' && /pending|replaced/.test(fate));
+  const made = checks.filter(({ holds }) => holds !== null);
+  return table(`${auditWord(run)}: ${grew}${equation}, at block ${count(audit.blockNumber)}`, [
+    ...listed(gaps, (words) => `not checked: ${words}`),
+    ...listed(made, checkText),
+    ...listed(audit.mismatches, walletText, audit.mismatchCount),
+    ...listed(
+      audit.foreign,
+      (f) => `not ours: ${f.hash} (wallet ${f.walletIndex}, nonce ${f.nonce}, block ${f.blockNumber})`,
+    ),
+    ...listed(
+      open,
+      (r) => `${r.fate}: ${r.hash} (wallet ${r.walletIndex}, nonce ${r.nonce})`,
+      audit.pending + audit.replaced,
+    ),
+  ]);
+}
+
+/** @param {AuditReport['mismatches'][number]} mismatch */
+function walletText({ walletIndex, address, effect, expectedEffect, nonce, expectedNonce, pendingNonce }) {
+  return `wallet ${walletIndex} (${address}): effect ${effect}, expected ${expectedEffect}; nonce ${nonce}, expected ${expectedNonce}; pending ${pendingNonce - nonce}`;
+}
+
+/** @param {Check} check that was made */
+function checkText({ words, expected, found, holds }) {
+  return `${words}: ${found}, ${holds ? 'as it must be' : `and it must be ${expected}`}`;
+}
+
+/** The result of --check consistency. @param {RunFile} run @returns {Table} */
+export function consistencyTable({ consistency, unmeasured }) {
+  /** @param {string[][]} rows @param {string[]} [notes] */
+  const table = (rows, notes) => tableOf('consistent', 'Consistency of the answers', [], rows, notes);
+  if (consistency === undefined) return table([]);
+  const made = Object.values(consistency?.checks ?? {});
+  if (consistency === null || made.length === 0) {
+    const why = unmeasured['/consistency'] ?? 'the run ended before the first check';
+    return table([['consistency', `NOT CHECKED: ${why}`]]);
+  }
+  const { off, violations, lag } = consistency;
+  const found = Object.entries(violations);
+  const all = found.reduce((sum, [, { count: times }]) => sum + times, 0);
+  const result = all === 0 ? 'no contradiction' : `${count(all)} CONTRADICTION${all === 1 ? '' : 'S'}`;
+  const checks = made.reduce((sum, times) => sum + times, 0);
+  const behind = Object.entries(lag).filter(([, { blocks }]) => blocks > 0);
+  return table(
+    [['consistency', `${count(checks)} checks of ${made.length} kinds, ${result}`]],
+    [
+      ...found.map(
+        ([
+          code,
+          {
+            count: times,
+            examples: [{ endpoint, words }],
+          },
+        ]) => {
+          return `${code} ${count(times)}, the first at ${endpoint}: ${words}`;
+        },
+      ),
+      ...behind.map(([endpoint, { blocks, ms }]) => {
+        return `behind: ${endpoint}, by ${count(blocks)} blocks and ${seconds(ms)} at most`;
+      }),
+      ...Object.entries(off).map(([kind, why]) => `not checked: ${kind} (${why})`),
+    ],
+  );
+}
+
+/** @param {RunFile} run @returns {Table} */
+export function definitionsTable({ definitions }) {
+  const listedCounts = LISTED_COUNTS.map(({ name, help }) => [name, help]);
+  return tableOf('words', 'Definitions', [], [...Object.entries(definitions), ...listedCounts]);
+}

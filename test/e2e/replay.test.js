@@ -1,0 +1,155 @@
+/** `--calls` with recorded requests: order, passes, differences of two endpoints, and what is refused before the load. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { promisify } from 'node:util';
+import { anvilFor } from '../helpers/anvil.js';
+import { exited } from '../helpers/cli.js';
+import { passOn, serve, serveBetween } from '../helpers/endpoint.js';
+import { runOf, sumOf } from '../helpers/run-of.js';
+import { temporaryFolder } from '../helpers/temporary.js';
+import { writeTraffic } from '../helpers/traffic.js';
+
+/** @import { TestContext } from 'node:test' */
+
+const anvil = anvilFor();
+
+/** @param {TestContext} t @param {string} [text] default: 400 lines of wallets */
+function fileOf(t, text) {
+  const file = join(temporaryFolder(t), 'traffic.ndjson');
+  if (text === undefined) return { file, lines: writeTraffic(file, 400) };
+  writeFileSync(file, text);
+  return { file, lines: [] };
+}
+
+/** @param {any} run */
+const countsByName = ({ byName }) =>
+  Object.fromEntries(Object.entries(byName).map(([name, { counts }]) => [name, counts.verified + counts.failed]));
+
+/** @param {string[]} lines */
+function namesOf(lines) {
+  /** @type {Record<string, number>} */
+  const counts = {};
+  for (const line of lines) {
+    const { method = 'batch' } = JSON.parse(line);
+    counts[method] = (counts[method] ?? 0) + 1;
+  }
+  return counts;
+}
+
+describe('recorded requests', () => {
+  test('one user sends them in their order; the summary says how often', async (t) => {
+    const { file, lines } = fileOf(t);
+    /** @type {string[]} */
+    const seen = [];
+    const { url } = await serve((body) => {
+      seen.push(body);
+      return passOn(anvil.url, body);
+    });
+    const words = `-t 1 --iterations 600 --workload rpc --calls ${file}`;
+    const { run, stdout } = await runOf(t, words, { chain: anvil, rpc: url });
+    assert.deepEqual([run.counts.verified, run.failures], [600, {}]);
+    assert.match(stdout, /^ {2}replay {6}400 requests of \S+ in file order, 1\.50? passes$/m);
+    const methods = (/** @type {string} */ text) => [JSON.parse(text)].flat().map(({ method }) => method);
+    const asked = seen.map(methods).slice(-600);
+    assert.deepEqual(asked.slice(0, 400), lines.map(methods));
+    assert.deepEqual(asked.slice(400), lines.slice(0, 200).map(methods));
+  });
+
+  for (const more of ['', '--calls-order random --workers 3', '--workers 2 --transport tcp', '--workers 2 --rate 400'])
+    test(`each is sent once in a pass: ${more}`, async (t) => {
+      const { file, lines } = fileOf(t);
+      const words = `-t 8 --iterations 50 --workload rpc --calls ${file} ${more}`;
+      const { run } = await runOf(t, words, { chain: anvil });
+      assert.deepEqual(countsByName(run), namesOf(lines));
+      assert.equal(run.counts.verified, 400);
+      // Each request of a batch is counted.
+      assert.equal(run.generator.rpcCalls.load, sumOf(lines.map((line) => [JSON.parse(line)].flat().length)));
+    });
+
+  test('beside transactions', async (t) => {
+    const { file } = fileOf(t, '{"method":"eth_chainId"}\n{"method":"eth_blockNumber"}\n');
+    const { run } = await runOf(t, `-d 2s --mix counter:50,calls:50 --calls ${file}`, { chain: anvil, threads: 4 });
+    assert.equal(run.audit.exact, true);
+    assert.equal(run.environment.workload.calls.requests, 2);
+  });
+});
+
+describe('two endpoints', () => {
+  test('the one answer that differs is found, and both commands show it', async (t) => {
+    const { file, lines } = fileOf(t);
+    const balance = lines.find((line) => line.includes('eth_getBalance')) ?? '';
+    const [address] = JSON.parse(balance).params;
+    const times = lines.filter((line) => line.includes('eth_getBalance') && line.includes(address)).length;
+    const { url } = await serveBetween(anvil.url, ({ method, params }) =>
+      method === 'eth_getBalance' && params[0] === address ? { result: '0xdead' } : null,
+    );
+    const words = `-t 4 --iterations 100 --workload rpc --calls ${file} --threshold differences=0 --check-rpc`;
+    const { run, stdout } = await runOf(t, `${words} ${url}`, { chain: anvil, exit: 99 });
+    assert.deepEqual([run.failures, run.thresholds[0].value], [{ answers_differ: times }, times]);
+    assert.match(stdout, new RegExp(`400 requests of \\S+ in file order, 1 pass; ${times} difference`));
+    const [, place, ...commands] =
+      /\n {2}eth_getBalance +(line \d+: [^]*"0xdead")\n {4}(curl .*)\n {4}(curl .*)\n/.exec(stdout) ?? [];
+    assert.match(place, /answers differently: \$ is "0x0", and it must be "0xdead"/);
+    const printed = await Promise.all(commands.map((command) => promisify(execFile)('sh', ['-c', command])));
+    const answers = printed.map((one) => JSON.parse(one.stdout).result);
+    assert.deepEqual(answers, ['0x0', '0xdead']);
+    const same = await runOf(t, `${words} ${anvil.url}`, { chain: anvil });
+    assert.deepEqual([same.run.failures, same.run.thresholds[0].value], [{}, 0]);
+    assert.ok(same.run.generator.rpcCalls.check > 200);
+  });
+
+  test('without a comparison there is no number of differences', async (t) => {
+    const { file } = fileOf(t);
+    const words = `-t 1 --iterations 1 --workload rpc --calls ${file} --threshold differences=0`;
+    const { run } = await runOf(t, words, { chain: anvil, exit: 99 });
+    assert.match(run.thresholds[0].why, /no answers were compared/);
+  });
+});
+
+for (const [name, text, more, exit, says] of /** @type {Array<[string, string, string, number, RegExp]>} */ ([
+  [
+    'no JSON',
+    '{"method":"eth_chainId"}\n{"meth',
+    '',
+    65,
+    /^stress: \S+traffic\.ndjson, line 2: it is not valid JSON; .*\n$/,
+  ],
+  [
+    'a method that writes',
+    '{"method":"evm_mine"}',
+    '',
+    77,
+    /^stress: \S+traffic\.ndjson, line 1: evm_mine may change .*--allow-writes\n$/,
+  ],
+  ['an empty file', '', '', 65, /^stress: \S+traffic\.ndjson has no request: .*\n$/],
+  [
+    'a name without a call',
+    '{"method":"eth_chainId"}',
+    '--threshold calls.x.p99<1s',
+    64,
+    /there is no operation "x"; there are eth_chainId\n$/,
+  ],
+  ['a data set', '{"method":"eth_chainId"}', '--data x.json', 64, /--data is for the templates of a calls file/],
+  ['a preset in random order', '', '--calls light --calls-order random', 64, /--calls-order is for recorded requests/],
+]))
+  test(`${name}: exit ${exit}, one line, nothing is sent`, async (t) => {
+    const { url, methods } = await serve((body) => passOn(anvil.url, body));
+    const { file } = fileOf(t, text);
+    const calls = more.includes('--calls ') ? more : `--calls ${file} ${more}`;
+    const args = ['-t', '1', '-d', '300ms', '--rpc', url, '--workload', 'rpc', ...calls.split(' ').filter(Boolean)];
+    const { stderr } = await exited(exit, args);
+    assert.match(stderr, says);
+    assert.deepEqual(methods, []);
+  });
+
+test('with the permission the chain is changed', async (t) => {
+  const { file } = fileOf(
+    t,
+    '{"method":"anvil_setBalance","params":["0x00000000000000000000000000000000000000aa","0x7"]}',
+  );
+  await runOf(t, `-t 1 --iterations 1 --workload rpc --calls ${file} --allow-writes`, { chain: anvil });
+  assert.equal(await anvil.rpc('eth_getBalance', ['0x00000000000000000000000000000000000000aa', 'latest']), '0x7');
+});
