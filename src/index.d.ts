@@ -47,6 +47,7 @@ export interface RunOptions {
   hdPath?: string;
   fundFrom?: string;
   fundAmount?: number | string;
+  refillBelow?: number | string;
   maxSpend?: number | string;
   legacy?: boolean;
   gasPrice?: number | string;

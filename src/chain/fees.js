@@ -106,6 +106,6 @@ function replacementFee(earlier, current) {
 }
 
 /** @param {Fee} fee @returns {bigint} the most that one gas can cost */
-function maxPriceWei(fee) {
+export function maxPriceWei(fee) {
   return fee.gasPriceWei ?? fee.maxFeePerGasWei ?? 0n;
 }

@@ -10,7 +10,9 @@ import {
   UnavailableError,
 } from '../errors.js';
 import { indexRanges } from '../text.js';
+import { maxPriceWei } from './fees.js';
 import {
+  HEAD,
   POOL,
   POOL_STATUS,
   ask,
@@ -23,10 +25,10 @@ import {
   pooledOf,
   toHex,
 } from './answers.js';
-import { estimateGas, findMinedTransaction, sendAll } from './send.js';
+import { NonceTakenError, estimateGas, findMinedTransaction, sendAll } from './send.js';
 
 /**
- * @import { Order, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
+ * @import { Fee, Fees, Order, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
  * @import { Clock } from '../contracts/load.d.ts'
  * @import { Pooled } from './answers.js'
  */
@@ -59,6 +61,12 @@ const FOREIGN_WATCH_MS = 1000;
 
 /** A pooled transaction whose nonce does not become the next one within this time waits for a missing nonce. */
 const STUCK_MS = 1000;
+
+/** So many blocks without the next transaction of the funder are evidence that its fee is too low. */
+const SKIPPED_BLOCKS = 3;
+
+/** Each try doubles the fee: a million times in all, because the tip of what is replaced is not known. */
+const MAX_TRIES = 20;
 
 /** Most missing nonces of a wallet that are filled; geth keeps 64 queued transactions per account. */
 const MAX_FILLED = 64;
@@ -176,7 +184,7 @@ export function describeForeign(owner, { hash, walletIndex, nonce }) {
 /** @param {Wallet[]} wallets @param {number} timeoutMs */
 function stillInPool(wallets, timeoutMs) {
   return new UnavailableError(
-    `${listWallets(wallets)} still have transactions in the node's pool after ${timeoutMs / 1000} s: wait until they are mined, or use other wallets (-o)`,
+    `transactions of ${listWallets(wallets)} are still in the node's pool after ${timeoutMs / 1000} s: wait until they are mined, or use other wallets (-o)`,
   );
 }
 
@@ -213,7 +221,7 @@ export async function mineQueued(sender, wallets, notice) {
     if (orders.length > 0) {
       if (gas === 0n) {
         notice(
-          `${listWallets(stuck)} have transactions in the node's pool that wait for a missing nonce, such as those of a run that was killed: empty transactions fill the gaps, so that they are mined before the load`,
+          `transactions of ${listWallets(stuck)} in the node's pool wait for a missing nonce, such as those of a run that was killed: empty transactions fill the gaps, so that they are mined before the load`,
         );
         gas = await estimateGas(rpc, { from: stuck[0].address, to: stuck[0].address, data: '0x' });
       }
@@ -226,6 +234,73 @@ export async function mineQueued(sender, wallets, notice) {
     before = pooled;
     await clock.sleep(STUCK_MS, signal);
   }
+}
+
+/**
+ * Waits until the funder has no transaction in the pool. Those that an earlier run has left there, and that blocks skip
+ * because the base fee has risen since, would hold up all others: empty transactions with a higher fee replace them.
+ * @param {Sender} sender
+ * @param {Wallet} funder
+ * @param {(line: string) => void} [notice]
+ * @returns {Promise<WalletState>}
+ */
+export async function settleFunder(sender, funder, notice = () => {}) {
+  const { rpc, clock, signal, timeoutMs } = sender;
+  const endUs = clock.nowUs() + timeoutMs * 1000;
+  const [before] = await readStates(rpc, [funder]);
+  let { latest } = before;
+  let since = null;
+  while (latest < before.pending && clock.nowUs() < endUs && !signal.aborted) {
+    const head = await ask(rpc, HEAD, 'setup');
+    since ??= head;
+    if (head - since >= SKIPPED_BLOCKS) {
+      notice(
+        `${before.pending - latest} transactions of the funder are in the node's pool, and ${SKIPPED_BLOCKS} blocks have skipped them: empty ones with a higher fee replace them`,
+      );
+      await replacePooled(sender, funder, { latest, pending: before.pending });
+    } else await clock.sleep(200, signal);
+    const [now] = await readStates(rpc, [funder]);
+    if (now.latest > latest) since = null;
+    latest = now.latest;
+  }
+  const [state] = await settleWallets(sender, [funder]);
+  await mineQueued(sender, [funder], notice);
+  return { ...state, latest: funder.nonce };
+}
+
+/** The fees of what is replaced are not known. @param {Sender} sender @param {Wallet} funder @param {{latest: number, pending: number}} nonces */
+async function replacePooled(sender, funder, { latest, pending }) {
+  await followFees(sender);
+  const { rpc, fees } = sender;
+  const call = { to: funder.address, data: '0x', value: 0n };
+  const gasLimit = await estimateGas(rpc, { from: funder.address, to: call.to, data: call.data });
+  const orders = Array.from({ length: pending - latest }, () => ({ ...call, wallet: funder, gasLimit }));
+  /** @type {Fee} */
+  let offer = fees.current();
+  for (let tries = 1; ; tries += 1) {
+    const raised = doubled(offer, fees);
+    if (raised === null) throw stillInPool([funder], sender.timeoutMs);
+    offer = raised;
+    funder.nonce = latest;
+    const dear = { ...fees, current: () => raised, worstPriceWei: () => maxPriceWei(raised) };
+    try {
+      await sendAll({ ...sender, fees: dear }, orders);
+      return;
+    } catch (error) {
+      if (!(error instanceof NonceTakenError) || tries === MAX_TRIES) throw error;
+      const [now] = await readStates(rpc, [funder]);
+      if (now.latest > latest) return;
+    }
+  }
+}
+
+/** @param {Fee} fee @param {Pick<Fees, 'raise'>} fees @returns {Fee | null} null above --max-fee */
+function doubled(fee, { raise }) {
+  /** @type {Fee | null} */
+  let raised = fee;
+  // A raise is an eighth.
+  for (let times = 0; times < 6 && raised !== null; times += 1) raised = raise(raised);
+  return raised;
 }
 
 /** @param {Wallet} wallet @param {number} first pooled nonce @returns {Order[]} */
@@ -332,10 +407,11 @@ export function fundsMissing(missing, needWei, remedy = "fund them with --fund-f
  * @param {Wallet} funder
  * @param {Array<{wallet: {address: string}, missingWei: bigint}>} missing
  * @returns {Promise<Payments>}
- * @throws {UnavailableError} the funder has too little, or the chain allows no payment
+ * @throws {FundsError} the funder has too little
+ * @throws {UnavailableError} the chain allows no payment
  */
 export async function planPayments(sender, funder, missing) {
-  const [{ balanceWei }] = await settleWallets(sender, [funder]);
+  const { balanceWei } = await settleFunder(sender, funder);
   const sumOf = (/** @type {typeof missing} */ part) => part.reduce((sum, { missingWei }) => sum + missingWei, 0n);
   const paidWei = sumOf(missing);
   if (balanceWei < paidWei) throw funderTooPoor(funder, balanceWei, paidWei);
@@ -462,9 +538,7 @@ export function disperseData(part) {
 
 /** @param {Wallet} funder @param {bigint} balanceWei @param {bigint} costWei */
 function funderTooPoor(funder, balanceWei, costWei) {
-  return new UnavailableError(
-    `the funder ${funder.address} has ${ether(balanceWei)}, the payments need ${ether(costWei)}`,
-  );
+  return new FundsError(`the funder ${funder.address} has ${ether(balanceWei)}, the payments need ${ether(costWei)}`);
 }
 
 /** @param {bigint} wei */
@@ -475,5 +549,6 @@ export function ether(wei) {
 
 /** @param {Wallet[]} wallets */
 export function listWallets(wallets) {
+  if (wallets.some(({ index }) => index < 0)) return 'the funder';
   return `wallets ${indexRanges(wallets.map(({ index }) => index))}`;
 }

@@ -153,6 +153,9 @@ export function extendedKeyOf(curve, seed, path) {
 /** The public mnemonic of hardhat and anvil, for development chains only. */
 export const DEV_MNEMONIC = 'test test test test test test test test test test test junk';
 
+/** The index of the funder, which is no wallet of the load. */
+const FUNDER = -1;
+
 /** BIP-44 with Ethereum's coin type; the wallet's index is appended. */
 export const DEFAULT_HD_PATH = "m/44'/60'/0'/0";
 
@@ -320,7 +323,7 @@ export function normalizeKey(value) {
 /** @param {string} value a key, or the name of a file with exactly one @returns {Contract.Wallet} */
 export function funderWallet(value) {
   const key = normalizeKey(value.trim());
-  if (key !== null) return new Wallet(0, key);
+  if (key !== null) return new Wallet(FUNDER, key);
   // The value is not shown: it may be a key with a mistake in it.
   if (displayName(value) !== value || (!/[/.\\]/.test(value) && !existsSync(value)))
     throw new UsageError(
@@ -328,7 +331,7 @@ export function funderWallet(value) {
     );
   const source = keyFileSource(value);
   if (source.size !== 1) throw new InputError(`${source.name} has ${source.size} keys: give a file with one key`);
-  return source.wallet(0);
+  return Wallet.fromState({ ...source.wallet(0).toState(), index: FUNDER });
 }
 
 /** @param {Uint8Array} privateKey */

@@ -20,9 +20,7 @@ import { backOffMs, isRetryable, retryAfterMs } from './retries.js';
  * @import { ChainReceipt, Order, Purpose, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
  */
 
-/**
- * Sends the transactions of the set-up in waves and waits for their receipts. The load does not use this file.
- */
+/** Sends the transactions of the set-up, and the payments of a funder, in waves and waits for their receipts. */
 
 /** Transactions of a wave. */
 const WAVE = 500;
@@ -65,7 +63,7 @@ export async function revertReason(rpc, hash, purpose) {
 export class NonceTakenError extends UnavailableError {
   /** @param {Wallet} wallet @param {number} nonce @param {string} hash of our transaction @param {string} why */
   constructor(wallet, nonce, hash, why) {
-    super(`wallet ${wallet.index} (${wallet.address}): the node does not take nonce ${nonce}: ${why}`);
+    super(`${nameOf(wallet)}: the node does not take nonce ${nonce}: ${why}`);
     this.wallet = wallet;
     this.nonce = nonce;
     this.hash = hash;
@@ -86,7 +84,7 @@ export async function sendAll(sender, orders, onProgress) {
     const at = receipts.length;
     const next = orders.slice(at, at + WAVE);
     const priceWei = sender.fees.worstPriceWei();
-    const wave = costs === undefined ? next : next.slice(0, costs.reserve(next, priceWei));
+    const wave = costs === undefined ? next : next.slice(0, await costs.reserve(next, priceWei));
     const sent = await Promise.all(wave.map((order) => send(sender, order)));
     const mined = await waitForReceipts(sender, sent, (done) => onProgress?.(at + done));
     costs?.spend(wave, mined, priceWei);
@@ -98,11 +96,13 @@ export async function sendAll(sender, orders, onProgress) {
 /** @typedef {{raw: string, hash: string, wallet: Wallet, nonce: number}} Sent */
 
 /** @param {Sender} sender @param {Order} order @returns {Promise<Sent>} */
-async function send(sender, { wallet, ...call }) {
+async function send(sender, order) {
+  const { wallet, ...call } = order;
   const { rpc, clock, signal, signer, fees, chainId } = sender;
   const nonce = wallet.nonce;
   wallet.nonce += 1;
   const sent = { ...wallet.signOnce({ chainId, nonce, fee: fees.current(), call }, signer), wallet, nonce };
+  sender.onSigned?.(sent, order, fees.worstPriceWei());
   const startUs = clock.nowUs();
   const endUs = startUs + Math.min(sender.timeoutMs, RETRY_MS) * 1000;
   let mayHaveArrived = false;
@@ -132,9 +132,14 @@ async function send(sender, { wallet, ...call }) {
   }
 }
 
+/** @param {Pick<Wallet, 'index' | 'address'>} wallet */
+function nameOf({ index, address }) {
+  return `${index < 0 ? 'the funder' : `wallet ${index}`} (${address})`;
+}
+
 /** @param {Wallet} wallet @param {RpcError} error */
-function fundsRefused({ index, address }, { rpcMessage }) {
-  const words = `the node refuses a set-up transaction of wallet ${index} (${address}): ${rpcMessage}`;
+function fundsRefused(wallet, { rpcMessage }) {
+  const words = `the node refuses a transaction of ${nameOf(wallet)}: ${rpcMessage}`;
   return new FundsError(
     `${words}; transactions that an earlier run left in the pool count as well: fund the wallet with more (--fund-amount), or use other wallets (-o)`,
   );
@@ -159,7 +164,7 @@ async function waitForReceipts(sender, sent, onProgress) {
     if (clock.nowUs() > deadlineUs) {
       await resendLost(rpc, missing, null);
       throw new UnavailableError(
-        `${sent.length - receipts.size} of ${sent.length} set-up transactions are in no block after ${timeoutMs / 1000} s (the first: ${missing[0].hash}): does the chain make blocks?`,
+        `${sent.length - receipts.size} of ${sent.length} transactions are in no block after ${timeoutMs / 1000} s (the first: ${missing[0].hash}): does the chain make blocks?`,
       );
     }
     if (clock.nowUs() - checkedAtUs > LOST_AFTER_MS * 1000) {

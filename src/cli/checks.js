@@ -65,7 +65,7 @@ function* problemsOf(command, config, { given, env, nowMs }) {
     if (isLimited(name) && !given.has(option)) yield `--threshold on ${name} needs ${needs}`;
   if (outputs.out === '-' && outputs.intervals === '-')
     yield '--out - and --intervals - both write to standard output: give one of them a file';
-  yield* fundsProblems(command, load.threads * (config.instance.instances ?? 1));
+  yield* fundsProblems(command, config);
   const isEndless = load.durationMs === null && load.iterations === null;
   if ((command === 'sweep' || command === 'compare' || command === 'bisect') && isEndless)
     yield `stress ${command} needs the length of a run: --duration, such as -d 30s`;
@@ -242,10 +242,19 @@ function* connectionProblems(command, { load: { threads }, chain: { rpc, sendRpc
 /** All of them are in memory. */
 const MOST_FUNDED = 200_000;
 
-/** @param {Command} command @param {number} wallets of all instances */
-function* fundsProblems(command, wallets) {
+/** @param {Command} command @param {Config} config */
+function* fundsProblems(command, { load, wallets: funds, chain, workload, instance }) {
+  const wallets = load.threads * (instance.instances ?? 1);
   if ((command === 'fund' || command === 'reclaim') && wallets > MOST_FUNDED)
     yield `stress ${command} takes at most ${MOST_FUNDED} wallets at a time, not ${wallets}: use -t and -o, or fewer --instances, in several commands`;
+  const { refillBelowWei = null, fundAmountWei } = funds;
+  if (refillBelowWei === null) return;
+  if (chain.rpc.length === 0 && command === 'run')
+    yield '--refill-below needs a chain with a funder: give --rpc; the wallets of the embedded chain have enough';
+  if (isCallWorkload(workload.workload))
+    yield `--workload ${workload.workload} sends no transactions: leave out --refill-below`;
+  if (fundAmountWei !== null && refillBelowWei >= fundAmountWei)
+    yield '--refill-below must be less than --fund-amount, which wallets are topped up to';
 }
 
 /**

@@ -111,6 +111,8 @@ export type WalletConfig = {
   hdPath: string;
   fundFrom: string | null;
   fundAmountWei: bigint | null;
+  /** wallets with less are paid during the load; null: they are not */
+  refillBelowWei: bigint | null;
   maxSpendWei: bigint | null;
   to: string | null;
   legacy: boolean;
@@ -340,6 +342,8 @@ export type Sender = {
   timeoutMs: number;
   signal: AbortSignal;
   costs?: Costs;
+  /** a transaction is about to be sent */
+  onSigned?: (transaction: { hash: string; nonce: number }, order: Order, priceWei: bigint) => void;
 };
 
 /** A transaction with its wallet's next nonce. */
@@ -348,7 +352,7 @@ export type Order = Call & { wallet: Wallet };
 /** The limit of what the set-up spends. */
 export type Costs = {
   /** how many of the orders, from the first on, may be sent now */
-  reserve: (orders: Order[], priceWei: bigint) => number;
+  reserve: (orders: Order[], priceWei: bigint) => number | Promise<number>;
   spend: (orders: Order[], receipts: ChainReceipt[], priceWei: bigint) => void;
 };
 

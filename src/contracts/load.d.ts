@@ -5,6 +5,7 @@
 import type {
   Call,
   ChainConfig,
+  FeeState,
   NetworkConfig,
   Request,
   Rpc,
@@ -13,6 +14,7 @@ import type {
   ThreadStats,
   Wallet,
   WalletConfig,
+  WalletState,
 } from './chain.d.ts';
 import type { Output, OutputConfig } from './output.d.ts';
 import type {
@@ -323,6 +325,8 @@ export type Engine<Ledger> = {
    * counts and rates only, which cost little
    */
   snapshot: (nowUs: number, endsInterval: boolean, hasFigures?: boolean) => Promise<Snapshot>;
+  /** takes gas that is not of an operation from the budget (--max-spend); negative: gives it back; false: there is too little */
+  charge: (wei: bigint) => Promise<boolean>;
   /** starts no more operations; the window ends at nowUs */
   stop: (nowUs: number) => void;
   /** waits for the operations in flight, and abandons the rest after the time limit or on abort */
@@ -484,7 +488,33 @@ export type OpenOptions = {
   openThread: (module: URL, task: object, onMessage: (message: unknown) => void) => SideThread;
   /** ends early with the run */
   unlessStopped: <T>(action: () => Promise<T>) => Promise<T>;
+  clock: Clock;
+  stop: Stop;
+  /** null: wallets are not paid during the load */
+  refill: RefillPlan | null;
+  /** the balances of the wallets before the load, or why they are not known */
+  before: { wei: bigint } | { why: string };
 };
+
+/** What pays wallets during the load, for a thread of its own: contains the funder's key. */
+export type RefillPlan = {
+  funder: WalletState;
+  /** what it had before the load */
+  funderWei: bigint;
+  /** of the wallets, by position */
+  addresses: string[];
+  belowWei: bigint;
+  /** what a wallet has afterwards */
+  amountWei: bigint;
+  fees: FeeState;
+  chainId: number;
+  blockGasLimit: number | null;
+  timeoutMs: number;
+  sendUrl: string | null;
+};
+
+/** What the wallets were paid during the load, by position, or why it is not known. */
+export type WalletPayments = { wei: readonly bigint[] } | { why: string };
 
 /** A thread beside the load. */
 export type SideThread = {
@@ -498,7 +528,8 @@ export type SideThread = {
 export type RunObserver = Pick<Observer, 'block' | 'status'> & {
   /** of its sides in the threads: plain data; absent: it has none there */
   plan?: unknown;
-  begin?: (watch: { warnOf: Warn; warnOnce: Warn }) => void;
+  /** charge: of the engine */
+  begin?: (run: { warnOf: Warn; warnOnce: Warn; charge: (wei: bigint) => Promise<boolean> }) => void;
   /** from its side in a thread */
   message?(message: unknown): void;
   snapshot?: (snapshot: Snapshot) => void;

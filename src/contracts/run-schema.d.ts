@@ -118,6 +118,8 @@ export type RunFile = {
   audit: AuditReport | null;
   /** With --check consistency: what comparing answers of the endpoints found; null when there is no result. */
   consistency?: Consistency | null;
+  /** With --refill-below: what the funder paid to wallets during the load, by receipts. */
+  refills?: { transactions: number; payments: number; valueWei: string; gasWei: string };
   /** Fees, in wei; what moves between wallets of the run is not spent, and value that transactions of a workload send away is not counted. */
   spending: Spending;
   /** What limited the run; null: no operation was due in the window, or the run has not ended. */
@@ -758,9 +760,9 @@ export type Spending = {
   capWei: string | null;
   /** Payments to the wallets and deployments, as their receipts say. */
   setUpWei: string | null;
-  /** By how much less the wallets have at the block of the audit than before the load: fees, with those of a rollup for data, and value that was sent to others. */
+  /** By how much less the wallets have at the block of the audit than before the load, plus what refills paid them: fees, with those of a rollup for data, and value that was sent to others. */
   leftWei?: string | null;
-  /** All fees, set-up included: from the balances (leftWei), less value that was sent to others. */
+  /** All fees, set-up and refills included: from the balances (leftWei), less value that was sent to others. */
   spentWei: string | null;
   /** In files of earlier versions. */
   transactions?: number | null;

@@ -170,6 +170,8 @@ export interface AuditSnapshot {
   signal: AbortSignal;
   /** Where prices of transactions are taken from; receipts unless given. */
   pricesFrom?: 'receipts' | 'blocks';
+  /** What a funder has paid the wallets during the load, by position, or why it is not known (--refill-below). */
+  paid?: { wei: readonly bigint[] } | { why: string };
 }
 
 export interface Receipt {

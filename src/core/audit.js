@@ -7,7 +7,7 @@ import { transactionStatusOf } from './transaction-status.js';
 
 /**
  * @import { Rpc } from '../contracts/chain.d.ts'
- * @import { Check, Clock, TransactionWorkload } from '../contracts/load.d.ts'
+ * @import { Check, Clock, TransactionWorkload, WalletPayments } from '../contracts/load.d.ts'
  * @import { AuditReport, Mismatch } from '../contracts/run-file.d.ts'
  * @import { Ledger } from './ledger.js'
  * @import { Account } from './nonces.js'
@@ -23,6 +23,7 @@ import { transactionStatusOf } from './transaction-status.js';
  * @property {number} startBlock latest block when the load began
  * @property {number} timeoutMs longest wait for unresolved operations
  * @property {AbortSignal} signal ends the wait
+ * @property {WalletPayments | null} [paid] to the wallets during the load; null: nothing
  *
  * @typedef {Awaited<ReturnType<Audit['readAll']>>} Reading
  */
@@ -213,7 +214,7 @@ class Audit {
 
   /** @param {Reading} reading @param {Mismatch[]} mismatches @returns {Promise<Check[]>} */
   async #reconcile({ hash, number, nonces }, mismatches) {
-    const { workload, startBlock, signal } = this.#options;
+    const { workload, startBlock, signal, paid } = this.#options;
     const [accounts, ledger] = [this.#accounts, this.#ledger];
     if (workload.reconcile === undefined) return [];
     const isOurs = ledger.counts.every(({ reverted }) => reverted === 0);
@@ -223,6 +224,7 @@ class Audit {
       startBlock,
       nonces,
       signal,
+      ...(paid && { paid }),
       startNonces: accounts.map(({ startNonce }) => startNonce),
       executed: accounts.map((_, i) => this.#claimed(i)),
       reverted: ledger.counts.map(({ reverted }) => reverted),

@@ -95,6 +95,17 @@ export class FeeBudget {
     else this.#usedWei -= fullWei - this.#costOf(reservation, inclusion?.hash ?? '');
   }
 
+  /**
+   * For gas that is not of an operation.
+   * @param {bigint} wei negative: given back
+   * @returns {boolean} false: the limit would be exceeded
+   */
+  charge(wei) {
+    if (wei > 0n && this.#usedWei + wei > this.#capWei) return false;
+    this.#usedWei += wei;
+    return true;
+  }
+
   /** @param {Reservation} held @param {Fee[]} offers */
   #increase(held, offers) {
     let { priceWei, tipWei } = held;

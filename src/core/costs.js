@@ -2,12 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { ask, askAll, balanceOf as balanceAt, gasOf, headerAt, nullIfOdd } from '../chain/answers.js';
 import { PAYMENT_GAS, ether } from '../chain/funding.js';
 import { DEV_CHAIN_IDS } from '../chain/networks.js';
-import { RefusedError, StressError } from '../errors.js';
+import { RefusedError, StressError, UsageError } from '../errors.js';
+import { timeText } from '../text.js';
 import { operationsOf } from './pacer.js';
 
 /**
  * @import { ChainInfo, ChainReceipt, Fees, Header, Rpc, Wallet } from '../contracts/chain.d.ts'
- * @import { Gas, LoadSize, TransactionWorkload } from '../contracts/load.d.ts'
+ * @import { Gas, LoadSize, TransactionWorkload, WalletPayments } from '../contracts/load.d.ts'
  * @import { AuditReport, Spending } from '../contracts/run-file.d.ts'
  * @import { Ready } from './setup.js'
  */
@@ -32,7 +33,8 @@ const LATE_GAPS = 10;
 const LONGEST_GAPS = 2;
 
 /**
- * Prints the estimated cost where fees are real money, and checks it against --max-spend.
+ * Prints the estimated cost where fees are real money, and checks it against --max-spend. Before a long load it prints how
+ * long the funds last.
  * @param {LoadSize & {maxSpendWei: bigint | null}} load
  * @param {object} parts
  * @param {ChainInfo} parts.chain
@@ -41,10 +43,14 @@ const LONGEST_GAPS = 2;
  * @param {TransactionWorkload} parts.workload
  * @param {Wallet[]} parts.wallets
  * @param {bigint} parts.paymentGas of what the funder pays
+ * @param {bigint | null} parts.fundsWei what the load can spend; null: it ends before
  * @param {(line: string) => void} parts.notice
  */
 export async function estimateRunCost(load, parts) {
-  const { chain, workload, wallets, paymentGas } = parts;
+  const { chain, workload, wallets, paymentGas, fundsWei } = parts;
+  const perSecond = weiPerSecond(load, workload.gas, parts.fees, chain.blockSeconds);
+  const lasting = fundsWei === null || parts.isEmbedded ? null : lastingText(fundsWei, perSecond, load.durationMs);
+  if (lasting !== null) parts.notice(lasting);
   const isFree = parts.isEmbedded || DEV_CHAIN_IDS.has(chain.chainId);
   if (isFree && load.maxSpendWei === null) return;
   const deployments = await workload.unprepared({ wallets, chain });
@@ -118,6 +124,62 @@ export function estimatePayments({ capWei, chain, fees, wallets, payments }) {
     );
   if (DEV_CHAIN_IDS.has(chain.chainId) || payments === null) return null;
   return `${ether(payments.paidWei)} will be paid to ${wallets} wallets, for about ${rounded(wei)} in fees (an estimate, at ${gwei(fees.priceWei())} gwei a gas)`;
+}
+
+/**
+ * What the load is expected to spend per second, in wei, value included; of stages the highest rate.
+ * @param {LoadSize} load
+ * @param {Gas} gas
+ * @param {Fees} fees
+ * @param {number} blockSeconds
+ */
+export function weiPerSecond({ threads, inFlight, ratePerSecond, stages }, gas, fees, blockSeconds) {
+  const steady = ratePerSecond ?? (threads * inFlight) / blockSeconds;
+  const rates = stages?.flatMap(({ fromPerSecond, toPerSecond }) => [fromPerSecond, toPerSecond]) ?? [steady];
+  return Math.max(...rates) * Number(gas.likely.perOperation * fees.priceWei() + (gas.value?.perOperation ?? 0n));
+}
+
+/** How long funds last that are not enough for this long are told before a load without an end. */
+const LONG_LOAD_S = 7 * 24 * 3600;
+
+/** @param {bigint} fundsWei @param {number} perSecond wei @param {number | null} durationMs @returns {string | null} null: for long */
+export function lastingText(fundsWei, perSecond, durationMs) {
+  const seconds = Number(fundsWei) / perSecond;
+  const isLong = seconds > (durationMs === null ? LONG_LOAD_S : (2 * durationMs) / 1000);
+  return isLong
+    ? null
+    : `the load can spend ${ether(fundsWei)}, which lasts for about ${timeText(seconds)} (an estimate)`;
+}
+
+/**
+ * A wallet is paid at least this long after it has fallen below the threshold: a reading of all balances, which takes longer
+ * for many wallets, and the blocks until the payment is in one.
+ */
+const REFILL_S = 5;
+const WALLETS_PER_SECOND = 1000;
+const REFILL_BLOCKS = 3;
+
+/**
+ * The threshold and the amount of --refill-below.
+ * @param {bigint} belowWei
+ * @param {bigint} amountWei
+ * @param {LoadSize} load
+ * @param {{gas: Gas, fees: Fees, blockSeconds: number}} chain
+ * @throws {UsageError} wallets would run dry
+ */
+export function checkRefill(belowWei, amountWei, load, { gas, fees, blockSeconds }) {
+  if (belowWei >= amountWei)
+    throw new UsageError(
+      `--refill-below ${ether(belowWei)} is not less than the ${ether(amountWei)} that wallets are topped up to: give a higher --fund-amount`,
+    );
+  const seconds = REFILL_S + load.threads / WALLETS_PER_SECOND + REFILL_BLOCKS * blockSeconds;
+  const inFlightWei = gas.perOperation * fees.worstPriceWei() + (gas.value?.perOperation ?? 0n);
+  const likelyWei = Math.ceil((seconds * weiPerSecond(load, gas, fees, blockSeconds)) / load.threads);
+  const leastWei = BigInt(load.inFlight) * inFlightWei + BigInt(likelyWei);
+  if (belowWei < leastWei)
+    throw new UsageError(
+      `--refill-below ${ether(belowWei)} is too low: a wallet may spend ${rounded(leastWei)} in the ${Math.ceil(seconds)} s until a payment arrives; give that much`,
+    );
 }
 
 /** @param {LoadSize} load @param {number} blockSeconds */
@@ -260,13 +322,17 @@ export const NOT_PAID = Object.freeze({ why: 'plain calls are not paid for' });
  * The decrease of the balance: fees and transferred value.
  * @param {Balance} before
  * @param {Balance} after
+ * @param {WalletPayments | null} [paid] by the funder in between; null: nothing
  * @returns {Balance}
  */
-export function decreaseBetween(before, after) {
+export function decreaseBetween(before, after, paid) {
+  const payments = paid ?? { wei: [] };
   if ('why' in before) return before;
   if ('why' in after) return after;
-  if (after.wei > before.wei) return { why: 'the wallets have more than before the load: others have paid them' };
-  return { wei: before.wei - after.wei };
+  if ('why' in payments) return payments;
+  const had = payments.wei.reduce((sum, wei) => sum + wei, before.wei);
+  if (after.wei > had) return { why: 'the wallets have more than before the load: others have paid them' };
+  return { wei: had - after.wei };
 }
 
 /**
@@ -287,16 +353,16 @@ function feesOf(spent, valueWei, audit) {
  * For the run file.
  * @param {bigint | null} capWei
  * @param {Pick<Ready, 'sender' | 'costs'>} ready
- * @param {{decrease: Balance, valueWei: bigint | undefined, report: AuditReport | null}} found
+ * @param {{decrease: Balance, valueWei: bigint | undefined, report: AuditReport | null, refillGasWei?: bigint}} found
  */
-export function describeSpending(capWei, { sender, costs }, { decrease, valueWei, report }) {
+export function describeSpending(capWei, { sender, costs }, { decrease, valueWei, report, refillGasWei = 0n }) {
   const fees = feesOf(decrease, valueWei, report);
   /** @type {Spending} */
   const facts = {
     capWei: capWei === null ? null : String(capWei),
     setUpWei: sender === null ? null : String(costs.spentWei),
     leftWei: 'why' in decrease ? null : String(decrease.wei),
-    spentWei: 'why' in fees ? null : String(costs.spentWei + fees.wei),
+    spentWei: 'why' in fees ? null : String(costs.spentWei + fees.wei + refillGasWei),
   };
   /** @type {Record<string, string>} */
   const unmeasured = {};

@@ -64,7 +64,8 @@ export function describeRun(
   const { stats, window, intervals, windowStartedAtMs, loadStartUs, throughput } = loaded;
   const windowEndUs = Math.min(window.endUs, ended.untilUs);
   const { failureWords, reorgs, ...engineStats } = loaded.engineStats;
-  const spending = describeSpending(config.wallets.maxSpendWei, ready, { decrease, valueWei, report });
+  const refillGasWei = BigInt(observed.members.refills?.gasWei ?? 0);
+  const spending = describeSpending(config.wallets.maxSpendWei, ready, { decrease, valueWei, report, refillGasWei });
   const own = network.stats();
   /** Workers have connections of their own. @type {ThreadStats} */
   const { endpoints, ...traffic } = config.load.workers > 1 ? merge(GENERATOR, own, loaded.traffic) : own;

@@ -61,6 +61,7 @@ import { Lookups, MAX_SUBMISSIONS, RetryPolicy, Submissions, lookUp } from './su
  * @property {string} inclusion name of the detector
  * @property {bigint | null} capWei limit of fees; null: none
  * @property {number} confirmations blocks required on top before an operation counts as included
+ * @property {bigint | null} [refillBelowWei] wallets with less are paid during the load; null: they are not
  */
 
 /** @implements {Engine<Ledger>} */
@@ -187,6 +188,7 @@ export class ThreadEngine {
       random: this.#random,
       resubmissions: this.#resubmissions,
       txTimeoutMs: config.network.txTimeoutMs,
+      refillBelowWei: about.refillBelowWei ?? null,
     };
     return {
       run: (operation) => runTransaction(tools, operation),
@@ -256,6 +258,11 @@ export class ThreadEngine {
     this.#driver.endAt(endUs);
     if (perSecond !== undefined && schedule !== null)
       this.#driver.setPacer(createPacer(changedAt(schedule, startUs - loadStartUs, perSecond), share));
+  }
+
+  /** @param {bigint} wei */
+  async charge(wei) {
+    return this.#budget === null || this.#budget.charge(wei);
   }
 
   /** @param {number} nowUs @param {boolean} endsInterval @param {boolean} [hasFigures] @returns {Promise<Snapshot>} */

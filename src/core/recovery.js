@@ -1,4 +1,4 @@
-import { askAll, gather, nonceOf, nullIfRefused, transactionOf } from '../chain/answers.js';
+import { askAll, balanceOf, gather, nonceOf, nullIfRefused, transactionOf } from '../chain/answers.js';
 import { classOf } from '../chain/refusals.js';
 import { isLimit } from '../chain/retries.js';
 import { revertReason } from '../chain/send.js';
@@ -27,6 +27,9 @@ const PAUSE_MS = Object.freeze([50, 5000]);
 
 /** Errors of a user's workload in a row before the wallet is retired. */
 const WORKLOAD_FAILURES = 5;
+
+/** First and longest pause between two looks at the balance of a wallet that waits for a refill. */
+const REFILL_PAUSE_MS = Object.freeze([2000, 60_000]);
 
 /** Wallets that resubmit at a time. */
 const MAX_RESUBMITTING = 32;
@@ -227,7 +230,22 @@ export class TransactionRecovery extends Recovery {
       if (decision.status === 'reverted') void this.#explain(operation, sample);
       return true;
     });
-    return isResolved && isUsableAfter(operation, sample);
+    const isRefilled = sample.code === 'insufficient_funds' && this.#tools.refillBelowWei !== null;
+    if (!isResolved || !isUsableAfter(operation, isRefilled ? null : sample.code)) return false;
+    if (isRefilled) await this.#untilRefilled(account);
+    return true;
+  }
+
+  /** No operation of the wallet waits meanwhile, so this is in no latency. @param {Account} account */
+  async #untilRefilled({ wallet }) {
+    const { clock, rpc, refillBelowWei } = this.#tools;
+    const [leastMs, mostMs] = REFILL_PAUSE_MS;
+    for (let pauseMs = leastMs; ; pauseMs = Math.min(2 * pauseMs, mostMs)) {
+      await clock.sleep(pauseMs, this.driver.halted);
+      if (this.driver.halted.aborted) return;
+      const balanceWei = await gather(rpc, balanceOf(wallet.address, 'latest'), 'resolve').catch(() => 0n);
+      if (balanceWei >= /** @type {bigint} */ (refillBelowWei)) return;
+    }
   }
 
   /** Adds the reason to the words of the first revert of each code. @param {Operation} operation @param {Sample} sample */
@@ -576,8 +594,8 @@ export class TransactionRecovery extends Recovery {
   }
 }
 
-/** @param {Operation} operation @param {Sample} sample */
-function isUsableAfter({ account, nonce }, { code }) {
+/** @param {Operation} operation @param {string | null} code of its failure */
+function isUsableAfter({ account, nonce }, code) {
   if (code === 'insufficient_funds' || code === 'wrong_count') return false;
   return (account.slotOf(nonce)?.undecided?.operation.hashes.length ?? 0) < MAX_HASHES;
 }

@@ -27,7 +27,7 @@ import { createEngine } from './workers.js';
 
 /**
  * @import { DevChain, Rpc, SeenBlock } from '../contracts/chain.d.ts'
- * @import { Clock, CommonStart, Config, Log, Stop, RunContext, Workload } from '../contracts/load.d.ts'
+ * @import { Clock, CommonStart, Config, Log, Stop, RunContext, WalletPayments, Workload } from '../contracts/load.d.ts'
  * @import { Closed, Output } from '../contracts/output.d.ts'
  * @import { AuditReport, RunFile } from '../contracts/run-file.d.ts'
  * @import { Endpoints } from '../chain/endpoints.js'
@@ -203,9 +203,11 @@ async function prepare(config, context, opened) {
 
   // Workers open their own connections.
   if (own.load.workers > 1) await endpoints.closeIdle();
-  const listening = { rpc, ready, ratePerSecond, isOpenLoop: schedule !== null, openThread };
+  const listening = { rpc, ready, ratePerSecond, isOpenLoop: schedule !== null, openThread, before };
   const { onBlock, ...listeners } = await listenersOf(config, context, listening);
   const { observers } = listeners;
+  // From now on only the thread that refills has the key.
+  opened.given.funder = ready.refill = null;
   const names = numbered(identified.map(({ display }) => display));
   const facts = { ...workload.facts?.(), ...(beside !== null && { calls: beside.facts }) };
   const environment = describeEnvironment(config, context, opened, ready, identified, facts);
@@ -217,7 +219,7 @@ async function prepare(config, context, opened) {
       schedule: scheduleOf({ ...own.load, ratePerSecond }, schedule?.seed),
       accounts,
       workload,
-      chain: chainToolsOf(ready, start, confirmations),
+      chain: chainToolsOf(ready, start, { confirmations, refillBelowWei: config.wallets.refillBelowWei }),
     },
     calls: calls && {
       config: calls,
@@ -236,11 +238,12 @@ async function prepare(config, context, opened) {
  * What listens to the load in this thread.
  * @param {Config} config
  * @param {Pick<RunContext, 'clock' | 'stop'>} context
- * @param {{rpc: Rpc, ready: Ready, ratePerSecond: number | null, isOpenLoop: boolean, openThread: SideThreads['open']}} load
+ * @param {{rpc: Rpc, ready: Ready, ratePerSecond: number | null, isOpenLoop: boolean, openThread: SideThreads['open'], before: Balance}} load
  */
 async function listenersOf(config, { clock, stop }, { ready, isOpenLoop, ...load }) {
   const observers = await RunObservers.open(config, {
     ...load,
+    ...{ clock, stop, refill: ready.refill },
     wallets: ready.wallets,
     inclusion: ready.inclusion?.name ?? null,
     highestPerSecond: HIGHEST_RATE,
@@ -284,11 +287,16 @@ function warmUpOf({ load: { warmupMs, threads, inFlight }, network }, known) {
   return warmupMs === 'auto' ? new WarmUp({ ...known, operations, mostMs: network.txTimeoutMs }) : null;
 }
 
-/** @param {Ready} ready @param {StartBlock} start @param {number} confirmations @returns {ChainTools | null} */
-function chainToolsOf({ sender, inclusion, costs }, start, confirmations) {
+/**
+ * @param {Ready} ready
+ * @param {StartBlock} start
+ * @param {Pick<ChainTools, 'confirmations' | 'refillBelowWei'>} asked
+ * @returns {ChainTools | null}
+ */
+function chainToolsOf({ sender, inclusion, costs }, start, asked) {
   if (sender === null || inclusion === null) return null;
   const { chainId, fees, signer } = sender;
-  return { chainId, fees, signer, inclusion: inclusion.name, ...start, confirmations, capWei: costs.leftWei };
+  return { chainId, fees, signer, inclusion: inclusion.name, ...start, ...asked, capWei: costs.leftWei };
 }
 
 /** @param {Config} config @param {RunContext} context @param {Opened} opened @param {Prepared} prepared */
@@ -307,10 +315,7 @@ async function loadAndAudit(config, context, opened, prepared) {
   if (identity === null && workload.kind === 'transaction') monitor.begin();
   if (identity !== null && prepared.start.startHash !== null && prepared.start.startBlock === 0)
     watch.warnOf('unconfirmed', 'the endpoints have only block 0: whether they serve one chain is unknown');
-  observers.begin({
-    warnOf: (kind, words) => watch.warnOf(kind, words),
-    warnOnce: (kind, words) => watch.warnOnce(kind, words),
-  });
+  observers.begin(toolsOf(watch, prepared));
   const checkpoints = new Checkpoints({ ...context, warn });
   /** @param {LoadSoFar} loaded */
   const describeSoFar = (loaded) => {
@@ -334,13 +339,23 @@ async function loadAndAudit(config, context, opened, prepared) {
     }).run();
     await observers.drained(loaded.stats.facts);
     loaded.ledger.onStatus = observers.status;
+    const paid = paymentsIn(config, observers);
     let audited = { report: /** @type {AuditReport | null} */ (null), reason: NOTHING_TO_AUDIT };
     if (workload.kind === 'transaction') {
       await monitor.waitUntilSynced(stop.now);
       const { accounts, start } = prepared;
       // A request that timed out may still arrive within its time limit.
       const timeoutMs = Math.max(config.load.drainTimeoutMs, requestTimeoutMs);
-      const parts = { rpc, clock, accounts, ledger: loaded.ledger, startBlock: start.startBlock, workload, timeoutMs };
+      const parts = {
+        rpc,
+        clock,
+        accounts,
+        ledger: loaded.ledger,
+        startBlock: start.startBlock,
+        workload,
+        timeoutMs,
+        paid,
+      };
       onProgress('auditing wallets', 0, accounts.length);
       audited = await auditUnlessAborted(parts, start, stop);
     }
@@ -348,7 +363,7 @@ async function loadAndAudit(config, context, opened, prepared) {
     const noAudit = audited.report === null ? audited.reason : null;
     const load = { gas: stats.gas, intervals, reorgs: engineStats.reorgs };
     await observers.finish({ rpc, noAudit, isAborted: stop.now.aborted, ...load });
-    const decrease = await decreaseAfter(rpc, prepared, audited);
+    const decrease = await decreaseAfter(rpc, prepared, audited, paid);
     return { loaded, audited, observed: observers.describe(stats.facts), decrease, warnings };
   } finally {
     onProgress('', 1, 1);
@@ -360,17 +375,34 @@ async function loadAndAudit(config, context, opened, prepared) {
 
 /** @typedef {Awaited<ReturnType<typeof loadAndAudit>>} Done */
 
+/** What the observers of a run can use. @param {Watch} watch @param {Pick<Prepared, 'engine'>} prepared */
+function toolsOf(watch, { engine }) {
+  return {
+    warnOf: (/** @type {string} */ kind, /** @type {string} */ words) => watch.warnOf(kind, words),
+    warnOnce: (/** @type {string} */ kind, /** @type {string} */ words) => watch.warnOnce(kind, words),
+    charge: (/** @type {bigint} */ wei) => engine.charge(wei),
+  };
+}
+
 /**
  * The decrease of the balance during the load.
  * @param {Rpc} rpc
  * @param {Prepared} prepared
  * @param {{report: AuditReport | null, reason: string}} audited
+ * @param {WalletPayments | null} paid
  * @returns {Promise<Balance>}
  */
-async function decreaseAfter(rpc, { ready, before }, { report, reason }) {
+async function decreaseAfter(rpc, { ready, before }, { report, reason }, paid) {
   if ('why' in before) return before;
   if (report === null) return { why: `there is no audit: ${reason}` };
-  return decreaseBetween(before, await balanceOf(rpc, ready.wallets, report.blockNumber, 'audit'));
+  return decreaseBetween(before, await balanceOf(rpc, ready.wallets, report.blockNumber, 'audit'), paid);
+}
+
+/** What the wallets were paid during the load. @param {Config} config @param {RunObservers} observers @returns {WalletPayments | null} null: nothing */
+function paymentsIn({ wallets }, observers) {
+  if (wallets.refillBelowWei === null) return null;
+  const refills = /** @type {{payments?: WalletPayments} | undefined} */ (observers.all.get('refills'));
+  return refills?.payments ?? { why: 'what the funder has paid is not known' };
 }
 
 /** @param {Opened} opened @param {Clock} clock @param {Watch} watch @returns {Promise<number>} start of the load */

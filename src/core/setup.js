@@ -12,6 +12,7 @@ import {
   pay,
   planPayments,
   readPool,
+  settleFunder,
   settleWallets,
   shortfalls,
 } from '../chain/funding.js';
@@ -23,15 +24,15 @@ import { chainReplaced } from '../inclusion/follow.js';
 import { chooseInclusion, warningOf } from '../inclusion/index.js';
 import { chooseKeys, deriveWallets, identify, openSender, readChainAndKeys } from './connect.js';
 import { loadText } from './describe.js';
-import { SetUpCosts, estimateRunCost, gasOnChain, secondsPerBlock, warmupSeconds } from './costs.js';
+import { SetUpCosts, checkRefill, estimateRunCost, gasOnChain, secondsPerBlock, warmupSeconds } from './costs.js';
 import { sliceIndexes } from './nonces.js';
 import { rateOf } from './pacer.js';
 
 /**
  * @import { ChainInfo, Chosen, Fees, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
- * @import { CallWorkload, Config, Gas, RunContext, TransactionWorkload } from '../contracts/load.d.ts'
+ * @import { CallWorkload, Config, Gas, LoadSize, RefillPlan, RunContext, TransactionWorkload } from '../contracts/load.d.ts'
  * @import { ForeignSenderError } from '../errors.js'
- * @import { Payments } from '../chain/funding.js'
+ * @import { Payments, WalletState } from '../chain/funding.js'
  * @import { GivenKeys, Identity } from './connect.js'
  * @import { Opened } from './run.js'
  */
@@ -56,6 +57,7 @@ const PROOF_TIMEOUT_MS = 10_000;
  * @property {SetUpCosts} costs
  * @property {Chosen | null} inclusion null: plain calls
  * @property {number} startS time of day when it began
+ * @property {RefillPlan | null} refill null: wallets are not paid during the load
  *
  * @typedef {Pick<Config, 'load' | 'wallets' | 'chain' | 'network' | 'workload' | 'instance'>} Asked
  *
@@ -85,7 +87,7 @@ export async function setUpCalls(asked, { onProgress, stop }, { given, urls, end
   };
   await workload.prepare?.({ chain, addresses, notice });
   const wallets = sliceIndexes(slice).map((index) => WalletClass.withoutKey(index));
-  return { chain, wallets, sender: null, costs: new SetUpCosts(null), inclusion: null, startS: 0 };
+  return { chain, wallets, sender: null, costs: new SetUpCosts(null), inclusion: null, startS: 0, refill: null };
 }
 
 /**
@@ -126,6 +128,9 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
     await refuseLargeOperations(rpc, wallets[0], workload.gas, chain);
     const gas = await gasOnChain(rpc, given.funder ?? wallets[0], workload.gas);
     const needWei = walletNeedWei({ ...load, fundAmountWei }, gas, fees, chain);
+    const planned = { ...load, maxSpendWei, ratePerSecond: rateOf(load, workload) };
+    const known = { funder: given.funder, wallets, sender, gas, chain, notice };
+    const refill = await planRefills(asked, needWei, planned, known);
     onProgress('reading wallets until none has a pending transaction', 0, threads);
     const states = await settleWallets(sender, wallets);
     let missing = shortfalls(wallets, states, needWei, isEmbedded ? null : await readPool(rpc, wallets));
@@ -141,8 +146,8 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
     }
     const payments = await paymentsOf(given.funder, sender, wallets, missing);
     const paymentGas = payments?.gas ?? 0n;
-    const planned = { ...load, maxSpendWei, ratePerSecond: rateOf(load, workload) };
-    const parts = { chain, isEmbedded, fees, workload: { ...workload, gas }, wallets, paymentGas, notice };
+    const fundsWei = load.iterations === null ? fundsOf(states, refill?.funderWei ?? payments?.paidWei) : null;
+    const parts = { chain, isEmbedded, fees, workload: { ...workload, gas }, wallets, paymentGas, fundsWei, notice };
     await estimateRunCost(planned, parts);
     if (payments !== null) {
       const paid = await pay(sender, payments, (done) =>
@@ -152,12 +157,12 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
     }
     if (!isEmbedded) await mineQueued(sender, wallets, notice);
     await workload.prepare({ wallets, sender, chain, onProgress });
+    return { chain, wallets, sender, costs, inclusion, startS, refill };
   } catch (error) {
     if (!(error instanceof NonceTakenError)) throw error;
     const { wallet, nonce, hash, message: words } = error;
     throw await foreignSenderOf(sender, { used: [wallet], nonce, hash, words }, wallets, startS);
   }
-  return { chain, wallets, sender, costs, inclusion, startS };
 }
 
 /** Operations of less gas fit into a transaction of any chain. */
@@ -203,6 +208,32 @@ async function refuseLargeOperations(rpc, { address }, { likely, perOperation },
  */
 function isTestChain({ source, funder }, { clientVersion }) {
   return source === null && funder === null && /^anvil\b/.test(clientVersion ?? '');
+}
+
+/** @param {WalletState[]} states of all wallets @param {bigint} [besideWei] of the funder */
+function fundsOf(states, besideWei = 0n) {
+  return states.reduce((sum, { balanceWei }) => sum + balanceWei, besideWei);
+}
+
+/**
+ * @param {Asked} asked
+ * @param {bigint} amountWei
+ * @param {LoadSize} load
+ * @param {{funder: Wallet | null, wallets: Wallet[], sender: Sender, gas: Gas, chain: ChainInfo, notice: (line: string) => void}} known
+ * @returns {Promise<RefillPlan | null>} null: not asked for
+ */
+async function planRefills({ wallets: own, chain: endpoints }, amountWei, load, known) {
+  const { funder, wallets, sender, gas, chain, notice } = known;
+  const { refillBelowWei: belowWei } = own;
+  if (belowWei === null || funder === null) return null;
+  const { fees, chainId, blockGasLimit = null, timeoutMs } = sender;
+  refuseOwnFunder(funder, wallets);
+  checkRefill(belowWei, amountWei, load, { gas, fees, blockSeconds: chain.blockSeconds });
+  // A payment of an earlier run would arrive during the load.
+  const { balanceWei: funderWei } = await settleFunder(sender, funder, notice);
+  const network = { chainId, blockGasLimit, timeoutMs, sendUrl: endpoints.sendRpc?.href ?? null };
+  const addresses = addressesOf(wallets);
+  return { ...network, belowWei, amountWei, funderWei, addresses, funder: funder.toState(), fees: fees.state() };
 }
 
 /** @param {Wallet[]} wallets */

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { createRpc, secretsOf } from '../chain/rpc.js';
+import { createRpc, displayUrl, secretsOf } from '../chain/rpc.js';
 import { chooseTransport } from '../transport/choose.js';
 import { transports } from '../transport/index.js';
 
@@ -15,17 +15,26 @@ const port = /** @type {MessagePort} */ (parentPort);
 /** @type {SideTask} */
 const { module, task, urls, names, network } = workerData;
 const { headers, insecure, requestTimeoutMs: timeoutMs } = network;
-const { connections = 1 } = task;
-const rpcs = urls.map((text, i) => {
+const { connections = 1, sendUrl = null } = task;
+/** @param {string} text @param {string} name @returns {Rpc} */
+const openRpc = (text, name) => {
   const url = new URL(text);
   const open = transports[chooseTransport('auto', url)];
   const all = Array.from({ length: connections }, () => {
     const transport = open({ url, connections: 1, timeoutMs, headers, insecure });
-    return createRpc(transport, names[i], { secrets: secretsOf(url, headers) });
+    return createRpc(transport, name, { secrets: secretsOf(url, headers) });
   });
   /** @type {Rpc['call']} */
   const call = (...request) => all[Math.floor(Math.random() * connections)].call(...request);
   return { ...all[0], call };
+};
+const sending = sendUrl === null ? null : openRpc(sendUrl, displayUrl(new URL(sendUrl)));
+const rpcs = urls.map((text, i) => {
+  const rpc = openRpc(text, names[i]);
+  /** @type {Rpc['call']} */
+  const call = (method, ...rest) =>
+    (method === 'eth_sendRawTransaction' ? (sending ?? rpc) : rpc).call(method, ...rest);
+  return { ...rpc, call };
 });
 const { default: work } = await import(module);
 const onMessage = (/** @type {(message: any) => void} */ listener) => port.on('message', listener);

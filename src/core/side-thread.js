@@ -11,7 +11,8 @@ import { within } from '../clock.js';
  *
  * @typedef {object} SideTask plain data
  * @property {string} module exports a SideWork as its default
- * @property {{connections?: number}} task connections: to each endpoint, one at random for each call; 1 by default
+ * @property {{connections?: number, sendUrl?: string | null}} task connections: to each endpoint, one at random for each
+ *   call; 1 by default; sendUrl: of submissions, where that is another endpoint
  * @property {string[]} urls
  * @property {string[]} names of the endpoints in messages, without credentials
  * @property {NetworkConfig} network

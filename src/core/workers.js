@@ -309,6 +309,12 @@ class WorkerPool {
     return sum;
   }
 
+  /** Each has a part of the budget: the first one that has enough. @param {bigint} wei */
+  async charge(wei) {
+    for (const handle of this.#handles) if ((await handle.ask('charge', [wei])) === true) return true;
+    return false;
+  }
+
   /** @param {number} nowUs */
   stop(nowUs) {
     this.#endUs = nowUs;

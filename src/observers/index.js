@@ -1,6 +1,7 @@
 import { consistency } from './consistency/index.js';
 import { gas } from './gas.js';
 import { ladder } from './ladder.js';
+import { refills } from './refills/index.js';
 
 /**
  * The table of observers. An observer listens to the load and hands facts to the run file. What needs every operation
@@ -16,7 +17,7 @@ import { ladder } from './ladder.js';
  */
 
 /** @type {Readonly<Record<string, ObserverRow>>} */
-const OBSERVERS = Object.freeze({ ladder, consistency, gas });
+const OBSERVERS = Object.freeze({ ladder, consistency, gas, refills });
 
 /**
  * Calls its observers one after the other. One that throws is detached: it hears nothing more, and the run file has a reason
@@ -148,10 +149,10 @@ export class RunObservers extends Listeners {
     return Object.fromEntries(own.map(([name, { plan }]) => [name, plan]));
   }
 
-  /** @param {Parameters<NonNullable<RunObserver['begin']>>[0]} watch */
-  begin(watch) {
-    this.#warnOf = watch.warnOf;
-    this.tell((observer) => observer.begin?.(watch));
+  /** @param {Parameters<NonNullable<RunObserver['begin']>>[0]} run */
+  begin(run) {
+    this.#warnOf = run.warnOf;
+    this.tell((observer) => observer.begin?.(run));
   }
 
   /** @param {SeenBlock} block */

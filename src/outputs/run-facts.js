@@ -161,6 +161,7 @@ function feesText(run) {
   const { setUpWei, spentWei, leftWei = null, capWei } = run.spending;
   const [setUp, left, fees] = [setUpWei, leftWei, spentWei].map((wei) => (wei === null ? null : BigInt(wei)));
   if ((fees ?? (setUp ?? 0n) + (left ?? 0n)) === 0n) return null;
+  const { refills } = run;
   const words = capWei === null ? [] : [`the limit is ${amount(BigInt(capWei))} (--max-spend)`];
   if (setUp !== null && setUp > 0n) words.push(`${amount(setUp)} for the set-up`);
   if (left !== null) {
@@ -168,6 +169,10 @@ function feesText(run) {
     const each = verified === 0 ? '' : `, ${amount(left / BigInt(verified))} an operation`;
     words.push(`${amount(left)} left the wallets in the load${each}${fees === null ? ', sent value included' : ''}`);
   }
+  if (refills !== undefined && refills.transactions > 0)
+    words.push(
+      `${amount(BigInt(refills.gasWei))} for ${count(refills.payments)} refills (--refill-below), which paid ${amount(BigInt(refills.valueWei))} to the wallets`,
+    );
   return `${fees === null ? 'total not known' : amount(fees)}: ${words.join('; ')}`;
 }
 

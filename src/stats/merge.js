@@ -94,6 +94,9 @@ const right = (_, b) => b;
 
 /** @type {Rule} */
 export const sum = { ...knownOf(total), zero: () => 0 };
+/** Amounts in wei and state of the chain are decimal integers in text. @param {string} a @param {string} b */
+export const addText = (a, b) => String(BigInt(a) + BigInt(b));
+export const sumText = knownOf(addText);
 export const max = knownOf((a, b) => Math.max(a, b));
 export const min = knownOf((a, b) => Math.min(a, b));
 export const first = knownOf(left);

@@ -2,6 +2,7 @@ import { COUNTS } from './figures.js';
 import {
   COUNTERS,
   SAME_TIME,
+  addText,
   byPosition,
   first,
   histogram,
@@ -18,6 +19,7 @@ import {
   namedEntries,
   onPage,
   sum,
+  sumText,
   sumOrMax,
   unknownIfAny,
 } from './merge.js';
@@ -333,9 +335,6 @@ export const SNAPSHOT = {
 /** Different texts of the environments that are listed. */
 const DISTINCT = 3;
 
-/** Amounts in wei and state of the chain are decimal integers in text. */
-const addText = (/** @type {string} */ a, /** @type {string} */ b) => String(BigInt(a) + BigInt(b));
-const text = knownOf(addText);
 const wei = unknownIfAny(addText);
 
 /** @type {Rule} */
@@ -358,8 +357,8 @@ const AUDIT_MEMBERS = {
   // Counts are added; other members stay as they are.
   each: knownOf((a, b) => (typeof a === 'number' ? a + b : a)),
   members: {
-    effectsOnChain: text,
-    bounds: { each: text },
+    effectsOnChain: sumText,
+    bounds: { each: sumText },
     mismatches: listed(LISTED.audit),
     foreign: listed(LISTED.audit),
     resolutions: listed(LISTED.resolutions),

@@ -1,4 +1,4 @@
-import { COUNTERS, first, histogram, listed, max, merge, onPage, sum, unknownIfAny } from './merge.js';
+import { COUNTERS, first, histogram, listed, max, merge, onPage, sum, sumText, unknownIfAny } from './merge.js';
 
 /**
  * The figures of observers: how the facts that threads hand over add up, how their members of run files are merged, and
@@ -62,6 +62,7 @@ export const OF_RUN = {
     },
   },
   consistency: unknownIfAny((a, b) => merge(CONSISTENCY, a, b)),
+  refills: { members: { transactions: sum, payments: sum, valueWei: sumText, gasWei: sumText } },
 };
 
 /** option: without it there is nothing of the figure; needs: in words. @type {ReadonlyArray<ScalarRow & {option: string, needs: string}>} */

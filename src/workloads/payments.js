@@ -119,6 +119,8 @@ async function valuesAfter(kit, { value, arePayers, count, addressOf, indexFor, 
   /** Fees in wei, and in a mix what other members sent. */
   const costs = payers.map(() => 0n);
   let unknownFees = 0;
+  const { paid = { wei: [] } } = paysFees ? snapshot : {};
+  const paidTo = (/** @type {number} */ i) => ('wei' in paid ? (paid.wei[i] ?? 0n) : 0n);
   const feeOf = (/** @type {{feeWei?: bigint | null}} */ { feeWei = null }) => {
     if (feeWei === null) unknownFees += 1;
     return feeWei ?? 0n;
@@ -148,9 +150,10 @@ async function valuesAfter(kit, { value, arePayers, count, addressOf, indexFor, 
     count: payers.length,
     entryOf: (i) => {
       const received = arePayers ? to[i] : 0;
-      return entry(payers[i], balances[i] + value * BigInt(received - sent[i]) - costs[i]);
+      return entry(payers[i], balances[i] + paidTo(i) + value * BigInt(received - sent[i]) - costs[i]);
     },
     show,
+    ...('why' in paid && { why: paid.why }),
     ...(unknownFees > 0 && { why: `the receipts of ${unknownFees} transactions state no gasUsed or no price` }),
   };
   /** @type {Values} */

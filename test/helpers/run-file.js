@@ -429,13 +429,14 @@ function assertAudit({ audit, counts, config, exitCode, generator }) {
 }
 
 /** @param {RunFile} run */
-function assertSpending({ spending, config, end }) {
+function assertSpending({ spending, config, end, refills }) {
   const { capWei, setUpWei, leftWei = null, spentWei } = spending;
   assert.equal(capWei, config.maxSpendWei ?? null);
   if (end === 'max_spend') assert.ok(capWei !== null && spentWei !== null);
   if (spentWei === null) return;
-  assert.ok(BigInt(setUpWei ?? 0) <= BigInt(spentWei));
-  if (leftWei !== null) assert.ok(BigInt(spentWei) - BigInt(setUpWei ?? 0) <= BigInt(leftWei));
+  const besideWei = BigInt(setUpWei ?? 0) + BigInt(refills?.gasWei ?? 0);
+  assert.ok(besideWei <= BigInt(spentWei));
+  if (leftWei !== null) assert.ok(BigInt(spentWei) - besideWei <= BigInt(leftWei));
   if (capWei !== null) assert.ok(BigInt(spentWei) <= BigInt(capWei), `${spentWei} of ${capWei} wei`);
 }
 

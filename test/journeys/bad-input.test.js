@@ -238,6 +238,11 @@ chains
 funders
   -t 1 --rpc http://127.0.0.1:1 --fund-from DIR/none -> 65 cannot read the key file */none: no such file
   -t 1 --rpc http://127.0.0.1:1 --fund-from DIR/two -> 65 *two has 2 keys: give a file with one key
+  -t 1 --rpc http://127.0.0.1:1 --refill-below 1 -> 64 --refill-below needs --fund-from FILE
+  ${FUNDER} -t 1 --rpc http://127.0.0.1:1 --refill-below 1 --fund-amount 1 -> 64 --refill-below must be less than --fund-amount, which wallets are topped up to
+  ${FUNDER} -t 1 --refill-below 1 -> 64 --refill-below needs a chain with a funder: give --rpc; *
+  ${FUNDER} -t 1 --rpc http://127.0.0.1:1 --workload rpc --method eth_chainId --refill-below 1 -> 64 --workload rpc sends no transactions: leave out --refill-below
+  ${FUNDER} ${MNEMONIC} -t 1 --rpc http://127.0.0.1:1 --refill-below 1 --instances 2 --index 0 --chain-id 5 -> 64 this is instance 0 of several, and all would use the same nonces of the funder: *
 
 files
   -t 1 --out DIR/none/run.json -> 73 cannot write */none/run.json: its folder does not exist

@@ -102,7 +102,12 @@ describe('settleWallets()', () => {
     ['wallets that are settled', ['3/3', '0/0'], 0, [3, 0], 6],
     ['what is pending, asked only for the wallets that are open', ['3/3', '5/7 6/7 7/7'], 400, [3, 7], 12],
     ['an endpoint that lags behind an earlier run, which is no other sender', ['3/4 6/7 8/8'], 400, [8]],
-    ['what is never mined', ['3/4', '1/1'], 1300, /^69 wallets 0 still have transactions in the node's pool after 1 s/],
+    [
+      'what is never mined',
+      ['3/4', '1/1'],
+      1300,
+      /^69 transactions of wallets 0 are still in the node's pool after 1 s/,
+    ],
     ['another sender, who goes on for longer than an endpoint lags', [forEver], 7000, STRANGER],
   ];
   for (const [name, all, ms, expected, count] of rows)
@@ -231,7 +236,7 @@ describe('mineQueued()', () => {
       if (queued.length === 0) assert.equal(rpc.count(), 1);
       assert.equal(notices.length, sent.length > 0 ? 1 : 0);
       for (const notice of notices)
-        assert.match(notice, /^wallets 0 have transactions in the node's pool that wait for a missing nonce/);
+        assert.match(notice, /^transactions of wallets 0 in the node's pool wait for a missing nonce/);
     });
 
   it('a gap that is too wide is refused', async () => {

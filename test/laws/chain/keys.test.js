@@ -142,7 +142,8 @@ describe('funderWallet()', () => {
     const file = join(temporaryFolder(t), 'key');
     writeFileSync(file, `# the funder\n${A}\n`);
     for (const value of [A, `0x${A}`, ` ${A}\n`, file]) {
-      assert.equal(funderWallet(value).address, computeAddress(`0x${A}`));
+      const { index, address } = funderWallet(value);
+      assert.deepEqual([index, address], [-1, computeAddress(`0x${A}`)]);
     }
   });
 

@@ -60,7 +60,16 @@ describe('what the table repeats, because its modules are too large to load for 
 const KEY = '1a'.repeat(32);
 /** Values that options take, by what --help calls them or by their names. @type {Record<string, string>} */
 const VALUES = {
-  ...{ N: '2', TIME: '30s', URL: 'http://127.0.0.1:1', PERCENT: '5%', EXPR: 'tps>1', PRICE: '1', LIST: '1/1s' },
+  ...{
+    N: '2',
+    TIME: '30s',
+    URL: 'http://127.0.0.1:1',
+    PERCENT: '5%',
+    EXPR: 'tps>1',
+    PRICE: '1',
+    AMOUNT: '1',
+    LIST: '1/1s',
+  },
   ...{ OPTION: 'rate', 'NAME:WEIGHT': 'counter:1', 'NAME|FILE': 'deploy', 'start-at': '2030-01-01T00:00:00Z' },
   ...{ params: '[]', mnemonic: 'legal winner thank year wave sausage worth useful legal winner thank yellow' },
 };

@@ -108,6 +108,15 @@ describe('FeeBudget', () => {
     assert.equal(used(), 1500n);
   });
 
+  it('is charged for gas that is not of an operation, and gets back what is not used', () => {
+    const { budget, begin, used } = budgetOf(2500n);
+    assert.deepEqual([budget.charge(1600n), budget.charge(901n)], [true, false]);
+    assert.equal(begin(), null, 'an operation needs 1000');
+    assert.equal(budget.charge(-600n), true);
+    assert.ok(begin() !== null);
+    assert.deepEqual([used(), budget.charge(501n), budget.charge(500n)], [2000n, false, true]);
+  });
+
   it('reserves for a transaction signed ahead of time', () => {
     const { begin, used } = budgetOf(10_000n);
     begin([offerOf(30n)]);
@@ -175,6 +184,13 @@ describe('the cost of a load', () => {
     const unknown = await balanceOf(/** @type {any} */ (missing), wallets, 16, 'audit');
     assert.match('why' in unknown ? unknown.why : '', /^the balances of the wallets could not be read: .*pruned/);
     assert.deepEqual([decreaseBetween(unknown, before), decreaseBetween(before, unknown)], [unknown, unknown]);
+  });
+
+  it('is more than the decrease by what a funder has paid in the meantime', () => {
+    const [before, after] = [{ wei: 200n }, { wei: 230n }];
+    assert.deepEqual(decreaseBetween(before, after, { wei: [0n, 100n] }), { wei: 70n });
+    assert.deepEqual(decreaseBetween(before, after, { why: 'not known' }), { why: 'not known' });
+    assert.equal(describeWith({ refillGasWei: 7n }).facts.spentWei, '112');
   });
 
   it('the fees are known if no value, or a known value, was sent', () => {

@@ -2,11 +2,21 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { parseEther } from 'ethers';
 import { createFees } from '../../../src/chain/fees.js';
-import { checkCost, costLine, estimateCost, rounded, secondsPerBlock } from '../../../src/core/costs.js';
-import { RefusedError } from '../../../src/errors.js';
+import {
+  checkCost,
+  checkRefill,
+  costLine,
+  estimateCost,
+  lastingText,
+  rounded,
+  secondsPerBlock,
+  weiPerSecond,
+} from '../../../src/core/costs.js';
+import { RefusedError, UsageError } from '../../../src/errors.js';
 import { fakeRpc } from '../../helpers/fake-rpc.js';
 
 const GWEI = 10n ** 9n;
+const ETHER = 10n ** 18n;
 /** 2 gwei per gas now, at most 6. */
 const FEES = createFees({ baseFeeWei: GWEI, tipWei: GWEI, legacy: false, maxFeeWei: null });
 const GAS = Object.freeze({
@@ -72,6 +82,49 @@ describe('checkCost()', () => {
     const unbounded = estimateCost({ ...PARTS, deployments: 10, load: { ...LOAD, durationMs: null } });
     checkCost(unbounded, parseEther('0.003'));
     assert.throws(() => checkCost(unbounded, parseEther('0.0029')), RefusedError);
+  });
+});
+
+describe('refills', () => {
+  const ONE = 25_000n * 2n * GWEI;
+  const chain = { gas: GAS, fees: FEES, blockSeconds: 2 };
+
+  it('weiPerSecond(): what operations likely cost, of stages at the highest rate', () => {
+    /** @type {Array<[object, number]>} */
+    const rows = [
+      [{}, 5],
+      [{ inFlight: 3 }, 15],
+      [{ ratePerSecond: 7 }, 7],
+      [{ stages: [{ fromPerSecond: 1, toPerSecond: 9, durationUs: 1 }] }, 9],
+    ];
+    for (const [load, perSecond] of rows)
+      assert.equal(weiPerSecond({ ...LOAD, ...load }, GAS, FEES, 2), perSecond * Number(ONE));
+    const value = { perWallet: 0n, perOperation: ONE };
+    assert.equal(weiPerSecond(LOAD, { ...GAS, value }, FEES, 2), 10 * Number(ONE));
+  });
+
+  it('lastingText(): for a load that is longer than half of it', () => {
+    assert.equal(
+      lastingText(ETHER, Number(ETHER) / 3600, null),
+      'the load can spend 1.0 ether, which lasts for about 1h00m (an estimate)',
+    );
+    assert.equal(lastingText(ETHER, Number(ETHER) / 3600, 20 * 60_000), null);
+    assert.equal(lastingText(ETHER, 1, null), null);
+  });
+
+  it('checkRefill(): the threshold covers what a wallet spends until it is paid, and is below the amount', () => {
+    // Three blocks and five seconds, and what is in flight at the highest price.
+    const leastWei = (ONE * 1101n) / 200n + 50_000n * 6n * GWEI;
+    checkRefill(leastWei, ETHER, LOAD, chain);
+    assert.throws(() => checkRefill(leastWei - 1n, ETHER, LOAD, chain), UsageError);
+    assert.throws(
+      () => checkRefill(1n, ETHER, LOAD, chain),
+      /is too low: a wallet may spend 0\.000\d+ ether in the 12 s until/,
+    );
+    assert.throws(
+      () => checkRefill(ETHER, ETHER, LOAD, chain),
+      /is not less than the 1\.0 ether that wallets are topped up to/,
+    );
   });
 });
 

@@ -91,6 +91,31 @@ describe('a wallet is retired', () => {
   });
 });
 
+it('a wallet without funds waits for a refill, and its next operation starts after it', async () => {
+  let isPoor = true;
+  const run = await begun({
+    inFlight: 1,
+    refillBelowWei: 10n,
+    fault: () => {
+      if (!isPoor) return 'pass';
+      throw new RpcError('eth_sendRawTransaction', -32000, 'insufficient funds for gas * price + value');
+    },
+  });
+  let balance = '0x9';
+  run.handlers.eth_getBalance = () => balance;
+  await run.advance(100_000);
+  assert.equal(run.sent('submit').length, 1);
+  isPoor = false;
+  balance = '0xa';
+  const refilledUs = run.clock.nowUs();
+  await run.advance(60_000);
+  await run.block();
+  const sample = run.sampleOf(0, 0);
+  assert.equal(sample?.outcome, 'verified');
+  assert.ok((sample?.intendedAtUs ?? 0) >= refilledUs, 'the wait is not in its latency');
+  assert.deepEqual([(await run.generator()).retiredWallets, run.stops], [0, []]);
+});
+
 describe('the transactions of a wallet after a reorg', () => {
   it('those in flight are sent again when the ones before them are included again', async () => {
     const run = await begun({ inFlight: 3 });

@@ -45,6 +45,7 @@ import { addressOf, hash32 } from '../../helpers/samples.js';
  * @property {number} [blockMs] between two blocks, as the detector says
  * @property {Partial<Fees>} [fees] default: they never change
  * @property {bigint | null} [capWei] limit of fees; default: none
+ * @property {bigint | null} [refillBelowWei] default: wallets are not paid during the load
  * @property {Record<string, unknown>} [observers] plans by name; default: none
  * @property {Submit} [submit] in place of eth_sendRawTransaction
  * @property {(wallet: number, nonce: number) => Fault} [fault] of each submission
@@ -66,6 +67,7 @@ export function simulate({
   blockMs = 600,
   fees = {},
   capWei = null,
+  refillBelowWei = null,
   observers = {},
   submit,
   fault = () => 'pass',
@@ -215,6 +217,7 @@ export function simulate({
       startHash: hash32(START_BLOCK),
       inclusion: '',
       capWei,
+      refillBelowWei,
       confirmations: 0,
     },
     observers,

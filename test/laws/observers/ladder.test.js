@@ -342,13 +342,13 @@ describe('an observer that throws', () => {
   it('on the side of the run or in a thread: the run file has the reason in place of its figures', async () => {
     const rpc = fakeRpc({ eth_getBlockByNumber: () => ({ number: '0x1', hash: hash32(1), transactions: [] }) });
     const config = /** @type {any} */ ({ load: {}, network: { ladder: ['safe'], check: [] } });
-    const open = () =>
-      RunObservers.open(config, /** @type {any} */ ({ rpc, wallets: [], inclusion: 'blocks', ratePerSecond: null }));
+    const given = { rpc, wallets: [], inclusion: 'blocks', ratePerSecond: null, refill: null, before: { why: '' } };
+    const open = () => RunObservers.open(config, /** @type {any} */ (given));
     /** @type {string[]} */
     const warnings = [];
     const warnOf = (/** @type {string} */ _kind, /** @type {string} */ words) => void warnings.push(words);
     const observers = await open();
-    observers.begin({ warnOf, warnOnce: warnOf });
+    observers.begin({ warnOf, warnOnce: warnOf, charge: async () => true });
     assert.ok('ladder' in observers.describe({}).members);
     Object.assign(observers.all.get('ladder') ?? {}, {
       drained: async () => {

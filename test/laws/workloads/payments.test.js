@@ -149,6 +149,15 @@ describe('payments to receivers that were made', () => {
     assert.deepEqual(held(await checksOf(receivers)), { wallets: true, receivers: true });
   });
 
+  it('what a funder paid the wallets is theirs; while that is not known, nothing is said of their balances', async () => {
+    add(PAYERS[1], 500n);
+    assert.deepEqual(held(await checksOf(receivers)), { wallets: false, receivers: true });
+    const paid = { wei: [0n, 500n, 0n] };
+    assert.deepEqual(held(await checksOf(receivers, { snapshot: { paid } })), { wallets: true, receivers: true });
+    const { wallets } = await checksOf(receivers, { snapshot: { paid: { why: 'unknown' } } });
+    assert.deepEqual([wallets.holds, wallets.why], [null, 'unknown']);
+  });
+
   it('a node whose receipts state another price: what was paid follows from the blocks', async () => {
     for (const receipt of receipts.flat()) receipt.effectiveGasPrice = '0x1';
     const checks = await checksOf(receivers);

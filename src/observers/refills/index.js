@@ -1,0 +1,137 @@
+import { askAll, balanceOf } from '../../chain/answers.js';
+import { timeText } from '../../text.js';
+
+/**
+ * --refill-below: a thread pays wallets from the funder during the load; this is the side of the load, which owns the
+ * budget. Without the option it is said when the wallets have little left.
+ *
+ * @import { WalletPayments, OpenOptions, RunObserver, SideThread } from '../../contracts/load.d.ts'
+ * @import { ObserverRow } from '../index.js'
+ *
+ * @typedef {{hasBegun?: boolean, isEnding?: boolean, isOver?: boolean, isAborted?: boolean, isGranted?: boolean}} RefillMessage isEnding: the load starts nothing more;
+ *   isGranted: answer of the budget
+ * @typedef {{transactions: number, payments: number, valueWei: bigint, gasWei: bigint}} RefillFacts
+ * @typedef {{facts: RefillFacts, paidWei: bigint[], open: number}} RefillResult open: transactions whose outcome is not known
+ */
+
+/** How long the end of the load waits for a payment under way, and for the thread. */
+const FINISH_MS = 30_000;
+const ANSWER_MS = 5000;
+
+/** The run's side. @implements {RunObserver} */
+export class Refills {
+  /** @type {WalletPayments} */
+  payments = { why: 'the load has not ended' };
+  /** @type {RefillFacts} */
+  #facts = { transactions: 0, payments: 0, valueWei: 0n, gasWei: 0n };
+  #stop;
+  #thread;
+  /** @type {Parameters<NonNullable<RunObserver['begin']>>[0] | null} */
+  #run = null;
+
+  /** @param {OpenOptions['stop']} stop @param {(onMessage: (message: any) => void) => SideThread} openThread */
+  constructor(stop, openThread) {
+    this.#stop = stop;
+    this.#thread = openThread(({ wei, facts, warning }) => {
+      if (facts !== undefined) this.#facts = facts;
+      if (warning !== undefined) this.#run?.warnOf(warning[0], warning[1]);
+      if (wei !== undefined) void this.#charge(wei);
+    });
+  }
+
+  /** @type {NonNullable<RunObserver['begin']>} */
+  begin(run) {
+    this.#run = run;
+    this.#thread.post({ hasBegun: true });
+    this.#stop.drain.addEventListener('abort', () => this.#thread.post({ isEnding: true }));
+    this.#stop.now.addEventListener('abort', () => this.#thread.post({ isAborted: true }));
+    void this.#thread.result.then((result) => {
+      const { why } = /** @type {{why?: string}} */ (result);
+      if (why !== undefined && !this.#stop.drain.aborted)
+        run.warnOf('refill', `wallets are not refilled any more: ${why}`);
+    });
+  }
+
+  /** @param {bigint} wei */
+  async #charge(wei) {
+    const isGranted = await this.#run?.charge(wei).catch(() => false);
+    this.#thread.post({ isGranted: isGranted === true });
+  }
+
+  /** Waits for a payment under way. */
+  async drained() {
+    const asked = await this.#thread.finish({ isOver: true }, FINISH_MS + ANSWER_MS);
+    const result = /** @type {RefillResult | {why: string}} */ (asked);
+    if ('why' in result) this.payments = { why: `what the funder has paid is not known: ${result.why}` };
+    else {
+      this.#facts = result.facts;
+      const why = 'payments of the funder were in no block when the load had ended';
+      this.payments = result.open === 0 ? { wei: result.paidWei } : { why };
+    }
+  }
+
+  describe() {
+    const { valueWei, gasWei, ...counts } = this.#facts;
+    return { members: { refills: { ...counts, valueWei: String(valueWei), gasWei: String(gasWei) } } };
+  }
+}
+
+/** Few calls, so that nothing on the thread of the load grows with the number of wallets. */
+const SAMPLED = 20;
+const PERIOD_MS = 60_000;
+
+/** Says when a tenth of the balances is left, by some of the wallets. @implements {RunObserver} */
+export class BalanceWatch {
+  #options;
+  #sampled;
+
+  /** @param {Pick<OpenOptions, 'rpc' | 'wallets' | 'clock' | 'stop'> & {beforeWei: bigint}} options beforeWei: of all wallets */
+  constructor(options) {
+    const { wallets } = options;
+    this.#options = options;
+    this.#sampled = wallets.filter((_, i) => i % Math.ceil(wallets.length / SAMPLED) === 0);
+  }
+
+  /** @type {NonNullable<RunObserver['begin']>} */
+  begin({ warnOnce }) {
+    void this.#watch(warnOnce);
+  }
+
+  /** @param {(kind: string, words: string) => void} warnOnce */
+  async #watch(warnOnce) {
+    const { rpc, wallets, clock, stop, beforeWei } = this.#options;
+    const before = Number(beforeWei) / wallets.length;
+    const startUs = clock.nowUs();
+    for (;;) {
+      await clock.sleep(PERIOD_MS, stop.drain);
+      if (stop.drain.aborted) return;
+      const questions = this.#sampled.map(({ address }) => balanceOf(address, 'latest'));
+      const balances = await askAll(rpc, questions, 'probe').catch(() => null);
+      if (balances === null) continue;
+      const left = balances.reduce((sum, wei) => sum + Number(wei), 0) / balances.length;
+      if (10 * left > before) continue;
+      const seconds = (left / (before - left)) * ((clock.nowUs() - startUs) / 1e6);
+      const words = `a tenth of the funds of the wallets is left, which lasts for about ${timeText(seconds)}`;
+      return warnOnce(
+        'funds',
+        `${words}: a longer load needs --fund-from and --refill-below, or a higher --fund-amount`,
+      );
+    }
+  }
+
+  describe() {
+    return { members: {} };
+  }
+}
+
+/** @type {ObserverRow} */
+export const refills = {
+  open: async (_, { refill, before, openThread, ...given }) => {
+    if (refill !== null) {
+      const task = { ...refill, finishMs: FINISH_MS };
+      return new Refills(given.stop, (onMessage) => openThread(new URL('thread.js', import.meta.url), task, onMessage));
+    }
+    if (given.inclusion === null || !('wei' in before)) return null;
+    return new BalanceWatch({ ...given, beforeWei: before.wei });
+  },
+};

@@ -1,0 +1,367 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { AbiCoder } from 'ethers';
+import { toHex } from '../../../src/chain/answers.js';
+import { createFees, maxPriceWei } from '../../../src/chain/fees.js';
+import { settleFunder } from '../../../src/chain/funding.js';
+import { Wallet } from '../../../src/chain/keys.js';
+import { RpcError } from '../../../src/errors.js';
+import { BalanceWatch, Refills } from '../../../src/observers/refills/index.js';
+import { Refiller } from '../../../src/observers/refills/refiller.js';
+import { createFakeClock } from '../../helpers/clock.js';
+import { fakeRpc } from '../../helpers/fake-rpc.js';
+import { hash32 } from '../../helpers/samples.js';
+
+/** @import { Fee } from '../../../src/contracts/chain.d.ts' */
+
+const ETHER = 10n ** 18n;
+const GWEI = 10n ** 9n;
+const FUNDER = `0x${'f'.repeat(40)}`;
+const { bytecode } = JSON.parse(
+  readFileSync(new URL('../../../contracts/artifacts/Disperse.json', import.meta.url), 'utf8'),
+);
+const GAS_PER_PAYMENT = 40_000;
+
+/** @param {number} i */
+const addressOf = (i) => `0x${(i + 1).toString(16).padStart(40, '0')}`;
+
+/**
+ * A chain with a block a second, which executes what the funder sends if its offer reaches the base fee.
+ * @param {{balances: bigint[], funderWei?: bigint, capWei?: bigint, blockGasLimit?: number}} options capWei: what the load grants
+ */
+function world({ balances: given, funderWei = 1000n * ETHER, capWei = ETHER, blockGasLimit = 30_000_000 }) {
+  const clock = createFakeClock();
+  const balances = new Map(given.map((wei, i) => [addressOf(i), wei]));
+  balances.set(FUNDER, funderWei);
+  const state = { baseFeeWei: 1n * GWEI, head: 1, nonce: 0, chargedWei: 0n, isMining: true };
+  /** By nonce. @type {Map<number, any>} */
+  const pool = new Map();
+  /** @type {Map<string, any>} */
+  const receipts = new Map();
+  /** @type {any[]} */
+  const sent = [];
+  const move = (/** @type {string} */ address, /** @type {bigint} */ wei) =>
+    balances.set(address, (balances.get(address) ?? 0n) + wei);
+  /** @param {any} call @returns {[string[], bigint[]]} */
+  const paymentsIn = ({ data }) => {
+    if (!data.startsWith(bytecode)) return [[], []];
+    const [to, wei] = AbiCoder.defaultAbiCoder().decode(['address[]', 'uint256[]'], `0x${data.slice(bytecode.length)}`);
+    return [to.map((/** @type {string} */ one) => one.toLowerCase()), [...wei]];
+  };
+  const gasOf = (/** @type {any} */ call) => 21_000 + GAS_PER_PAYMENT * paymentsIn(call)[0].length;
+  const mine = () => {
+    state.head += 1;
+    for (let next = pool.get(state.nonce); next !== undefined; next = pool.get(state.nonce)) {
+      if (next.priceWei < state.baseFeeWei) return;
+      pool.delete(state.nonce);
+      state.nonce += 1;
+      const [to, wei] = paymentsIn(next.call);
+      to.forEach((address, i) => move(address, wei[i]));
+      const gasUsed = gasOf(next.call);
+      move(FUNDER, 0n - (next.call.value + BigInt(gasUsed) * state.baseFeeWei));
+      receipts.set(next.hash, {
+        ...{ transactionHash: next.hash, blockNumber: toHex(state.head), status: '0x1' },
+        ...{ gasUsed: toHex(gasUsed), effectiveGasPrice: toHex(state.baseFeeWei) },
+      });
+    }
+  };
+  const tick = () => {
+    if (state.isMining) mine();
+    clock.after(tick, 1000);
+  };
+  clock.after(tick, 1000);
+  const pendingNonce = () => {
+    let next = state.nonce;
+    while (pool.has(next)) next += 1;
+    return next;
+  };
+  const rpc = fakeRpc({
+    eth_blockNumber: () => toHex(state.head),
+    eth_getBlockByNumber: () => ({
+      ...{ number: toHex(state.head), hash: hash32(state.head), transactions: [] },
+      ...{ baseFeePerGas: toHex(state.baseFeeWei), timestamp: '0x1' },
+    }),
+    eth_getBalance: (address) => toHex(balances.get(address.toLowerCase()) ?? 0n),
+    eth_getTransactionCount: (_, tag) => toHex(tag === 'pending' ? pendingNonce() : state.nonce),
+    eth_estimateGas: (call) => {
+      const gas = gasOf(call);
+      if (gas > blockGasLimit) throw new RpcError('eth_estimateGas', -32000, 'gas required exceeds allowance');
+      return toHex(gas);
+    },
+    eth_sendRawTransaction: (raw) => {
+      const one = sent[Number(raw)];
+      const other = pool.get(one.nonce);
+      if (other !== undefined && one.priceWei * 10n < other.priceWei * 11n)
+        throw new RpcError('eth_sendRawTransaction', -32000, 'replacement transaction underpriced');
+      pool.set(one.nonce, one);
+      return one.hash;
+    },
+    eth_getTransactionByHash: (hash) => {
+      const one = [...pool.values()].find((pooled) => pooled.hash === hash);
+      return one === undefined ? null : { hash, nonce: toHex(one.nonce), from: FUNDER, blockNumber: null };
+    },
+    eth_getTransactionReceipt: (hash) => receipts.get(hash) ?? null,
+    txpool_status: () => ({ pending: '0x0', queued: '0x0' }),
+  });
+  const funder = new Wallet(0, `0x${'1'.repeat(64)}`, FUNDER);
+  funder.signOnce = ({ nonce, fee, call }) => {
+    const hash = hash32(1000 + sent.length);
+    sent.push({ hash, nonce, call, priceWei: maxPriceWei(/** @type {Fee} */ (fee)) });
+    return { raw: String(sent.length - 1), hash };
+  };
+  /** @type {string[]} */
+  const warnings = [];
+  const over = new AbortController();
+  const fees = createFees({ baseFeeWei: GWEI, tipWei: 1n, legacy: false, maxFeeWei: null });
+  const sender = /** @type {any} */ ({
+    ...{ rpc, clock, fees, chainId: 1, signer: {}, blockGasLimit, timeoutMs: 20_000, signal: over.signal },
+  });
+  const refiller = new Refiller({
+    ...{ sender, rpcs: [rpc], funder, addresses: given.map((_, i) => addressOf(i)) },
+    ...{ belowWei: ETHER, amountWei: 3n * ETHER, warn: (kind, words) => warnings.push(`${kind}: ${words}`) },
+    charge: async (wei) => {
+      if (wei > 0n && state.chargedWei + wei > capWei) return false;
+      state.chargedWei += wei;
+      return true;
+    },
+  });
+  /** @template T @param {Promise<T>} action @param {number} [ms] */
+  const during = async (action, ms = 60_000) => {
+    let isOver = false;
+    const done = action.finally(() => (isOver = true));
+    for (let past = 0; past < ms && !isOver; past += 100) await clock.advance(100);
+    return done;
+  };
+  return {
+    refiller,
+    during,
+    round: () => during(refiller.round()),
+    clock,
+    rpc,
+    state,
+    sent,
+    pool,
+    funder,
+    sender,
+    warnings,
+    over,
+    balances,
+  };
+}
+
+describe('a refill', () => {
+  it('tops up the wallets below the threshold, and no others', async () => {
+    const { refiller, round, balances, state, warnings } = world({ balances: [ETHER - 1n, ETHER, 0n, 5n * ETHER] });
+    assert.equal(await round(), 5000);
+    assert.deepEqual(
+      [0, 1, 2, 3].map((i) => balances.get(addressOf(i))),
+      [3n, 1n, 3n, 5n].map((ether) => ether * ETHER),
+    );
+    const gasWei = BigInt(21_000 + 2 * GAS_PER_PAYMENT) * GWEI;
+    assert.deepEqual(refiller.facts, { transactions: 1, payments: 2, valueWei: 5n * ETHER + 1n, gasWei });
+    assert.deepEqual(refiller.paidWei, [2n * ETHER + 1n, 0n, 3n * ETHER, 0n]);
+    assert.equal(state.chargedWei, gasWei, 'what was reserved and not used is given back');
+    assert.deepEqual(warnings, []);
+    await round();
+    assert.equal(refiller.facts.transactions, 1, 'nothing more is paid');
+  });
+
+  it('is not made if the budget refuses its gas, and nothing is signed', async () => {
+    const { refiller, round, sent, state, warnings } = world({ balances: [0n], capWei: 1n });
+    await round();
+    assert.deepEqual([sent, refiller.facts.payments, state.chargedWei], [[], 0, 0n]);
+    assert.deepEqual(warnings, ['refill: wallets were not refilled: its gas might exceed --max-spend']);
+  });
+
+  it('pays the poorest wallets if the funder has too little for all', async () => {
+    const balances = [ETHER - 1n, 0n, ETHER - 2n, 1n];
+    const { refiller, round } = world({ balances, funderWei: 7n * ETHER });
+    await round();
+    assert.deepEqual(refiller.paidWei, [0n, 3n * ETHER, 0n, 3n * ETHER - 1n]);
+  });
+
+  it('says that the funder has too little for any', async () => {
+    const { round, sent, warnings } = world({ balances: [0n, 0n], funderWei: ETHER });
+    await round();
+    assert.deepEqual(sent, []);
+    assert.match(
+      warnings[0],
+      /^refill: wallets were not refilled: the funder 0xf{40} has 1\.0 ether, the payments need 3\.0 ether$/,
+    );
+  });
+
+  it('keeps its transactions below the gas limits', async () => {
+    for (const blockGasLimit of [1_000_000, 30_000_000]) {
+      const { refiller, round, sent } = world({
+        balances: Array.from({ length: 450 }, () => 0n),
+        funderWei: 10_000n * ETHER,
+        blockGasLimit,
+      });
+      await round();
+      assert.equal(refiller.facts.payments, 450);
+      for (const { call } of sent)
+        assert.ok(call.gasLimit <= BigInt(Math.min(blockGasLimit, 2 ** 24)), `${call.gasLimit}`);
+    }
+  });
+
+  it('that is in no block in time counts once it is, and its gas stays reserved until then', async () => {
+    const { refiller, round, state, warnings, balances } = world({ balances: [0n] });
+    state.isMining = false;
+    await round();
+    assert.match(warnings[0], /^refill: wallets were not refilled: 1 of 1 transactions are in no block after 20 s/);
+    assert.deepEqual([refiller.open, refiller.facts.payments], [1, 0]);
+    assert.ok(state.chargedWei > 0n);
+    state.isMining = true;
+    await round();
+    assert.deepEqual([refiller.open, refiller.facts.payments, balances.get(addressOf(0))], [0, 1, 3n * ETHER]);
+    assert.equal(state.chargedWei, refiller.facts.gasWei);
+  });
+
+  it('below a base fee that has risen is replaced, and made again', async () => {
+    const { refiller, round, state, sent, balances } = world({ balances: [0n] });
+    state.isMining = false;
+    await round();
+    [state.baseFeeWei, state.isMining] = [20n * GWEI, true];
+    await round();
+    assert.deepEqual(
+      sent.map(({ nonce }) => nonce),
+      [0, 0, 1],
+    );
+    assert.equal(balances.get(addressOf(0)), 3n * ETHER);
+    await round();
+    await round();
+    assert.deepEqual([refiller.open, refiller.facts.payments, refiller.facts.valueWei], [0, 1, 3n * ETHER]);
+    assert.equal(state.chargedWei, refiller.facts.gasWei, 'what the replaced one had reserved is given back');
+  });
+
+  it('is waited for at the end of the load', async () => {
+    const { refiller, round, during, state } = world({ balances: [0n] });
+    state.isMining = false;
+    await round();
+    const finished = during(refiller.finish(), 20_000);
+    state.isMining = true;
+    await finished;
+    assert.deepEqual([refiller.open, refiller.facts.payments], [0, 1]);
+  });
+
+  it('is said to end ten minutes before the funder runs dry, once', async () => {
+    const { round, warnings, clock, balances } = world({ balances: [100n * ETHER], funderWei: 8n * ETHER });
+    for (let i = 0; i < 30; i += 1) {
+      balances.set(addressOf(0), (balances.get(addressOf(0)) ?? 0n) - ETHER / 20n);
+      await round();
+      await clock.advance(5000);
+      if (i === 1) assert.deepEqual(warnings, [], 'the rate is not known yet');
+    }
+    assert.equal(warnings.length, 0, 'a hundredth of an ether per second: 800 s');
+    balances.set(FUNDER, 5n * ETHER);
+    for (let i = 0; i < 5; i += 1) {
+      balances.set(addressOf(0), (balances.get(addressOf(0)) ?? 0n) - ETHER / 20n);
+      await round();
+      await clock.advance(5000);
+    }
+    assert.equal(warnings.length, 1);
+    assert.match(warnings[0], /^funder: the funder 0xf{40} has 5\.0 ether, which lasts for about 8m\d\ds: /);
+  });
+});
+
+it('settleFunder() replaces what a killed run has left below the base fee', async () => {
+  const { sender, funder, during, pool, sent, state } = world({ balances: [] });
+  const call = { to: addressOf(0), data: '0x', value: 0n, gasLimit: 21_000n };
+  for (const nonce of [0, 1]) pool.set(nonce, { nonce, call, hash: hash32(nonce), priceWei: 5n * GWEI });
+  state.baseFeeWei = 6n * GWEI;
+  /** @type {string[]} */
+  const notices = [];
+  const { latest } = await during(settleFunder(sender, funder, (line) => notices.push(line)));
+  assert.deepEqual([latest, funder.nonce, pool.size], [2, 2, 0]);
+  assert.ok(sent.every(({ call: { to, value } }) => to === FUNDER && value === 0n));
+  assert.match(
+    notices.join('\n'),
+    /^2 transactions of the funder are in the node's pool, and 3 blocks have skipped them: /,
+  );
+});
+
+describe('the side of the load', () => {
+  /** @param {{result?: Promise<any>, granted?: boolean}} [options] */
+  function open({ result = new Promise(() => {}), granted = true } = {}) {
+    /** @type {any[]} */
+    const posted = [];
+    /** @type {string[]} */
+    const warnings = [];
+    const drain = new AbortController();
+    /** @type {(message: any) => void} */
+    let post = () => {};
+    const stop = /** @type {any} */ ({ drain: drain.signal, now: new AbortController().signal });
+    const refills = new Refills(stop, (onMessage) => {
+      post = onMessage;
+      return { post: (message) => void posted.push(message), result, finish: () => result };
+    });
+    const warnOf = (/** @type {string} */ kind, /** @type {string} */ words) => void warnings.push(`${kind}: ${words}`);
+    refills.begin({ warnOf, warnOnce: warnOf, charge: async () => granted });
+    return { refills, posted, warnings, drain, post: (/** @type {any} */ message) => post(message) };
+  }
+
+  it('asks the budget, and tells the thread when the load ends', async () => {
+    for (const granted of [true, false]) {
+      const { posted, post, drain } = open({ granted });
+      post({ wei: 5n });
+      await new Promise((resolve) => setImmediate(resolve));
+      drain.abort();
+      assert.deepEqual(posted, [{ hasBegun: true }, { isGranted: granted }, { isEnding: true }]);
+    }
+  });
+
+  it('has the facts for the run file, and the payments for the audit', async () => {
+    const facts = { transactions: 1, payments: 2, valueWei: 3n, gasWei: 4n };
+    const { refills, post } = open({ result: Promise.resolve({ facts, paidWei: [1n, 2n], open: 0 }) });
+    post({ facts });
+    const described = { members: { refills: { transactions: 1, payments: 2, valueWei: '3', gasWei: '4' } } };
+    assert.deepEqual(refills.describe(), described);
+    await refills.drained();
+    assert.deepEqual([refills.describe(), refills.payments], [described, { wei: [1n, 2n] }]);
+  });
+
+  it('does not know the payments if the thread failed, or one is in no block', async () => {
+    const facts = { transactions: 0, payments: 0, valueWei: 0n, gasWei: 0n };
+    for (const [result, why] of /** @type {Array<[any, RegExp]>} */ ([
+      [{ why: 'its thread ended' }, /^what the funder has paid is not known: its thread ended$/],
+      [{ facts, paidWei: [0n], open: 1 }, /^payments of the funder were in no block/],
+    ])) {
+      const { refills, warnings } = open({ result: Promise.resolve(result) });
+      await refills.drained();
+      assert.match(String(/** @type {any} */ (refills.payments).why), why);
+      assert.equal(warnings.length, 'why' in result ? 1 : 0);
+    }
+  });
+});
+
+it('without refills it is said when a tenth of the funds is left', async () => {
+  const clock = createFakeClock();
+  const drain = new AbortController();
+  let balance = 100n;
+  const rpc = fakeRpc({ eth_getBalance: () => toHex(balance) });
+  const wallets = /** @type {any[]} */ (Array.from({ length: 1000 }, (_, i) => ({ address: addressOf(i) })));
+  const stop = /** @type {any} */ ({ drain: drain.signal });
+  /** @type {string[]} */
+  const warnings = [];
+  new BalanceWatch({ rpc, wallets, clock, stop, beforeWei: 100_000n }).begin({
+    warnOf: () => {},
+    warnOnce: (kind, words) => void warnings.push(`${kind}: ${words}`),
+    charge: async () => true,
+  });
+  for (const [wei, count] of /** @type {Array<[bigint, number]>} */ ([
+    [90n, 0],
+    [11n, 0],
+    [10n, 1],
+    [5n, 1],
+  ])) {
+    balance = wei;
+    await clock.advance(60_000);
+    assert.equal(warnings.length, count, `${wei}`);
+  }
+  assert.match(warnings[0], /^funds: a tenth of the funds of the wallets is left, which lasts for about 20s: /);
+  assert.equal(rpc.count(), 3 * 20, 'few calls for many wallets');
+  drain.abort();
+  await clock.settle();
+  assert.ok(clock.pending() <= 1);
+});
