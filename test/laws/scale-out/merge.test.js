@@ -536,7 +536,6 @@ test('the merged verdict has the number of instances per verdict', () => {
   const own = { name: /** @type {const} */ ('generator-bound'), evidence: 'the generator' };
   assert.deepEqual(commonVerdict([node, own, null, { ...node, evidence: 'another' }]), {
     name: 'node-bound',
-    evidence:
-      'reported by 2 of 4 instances, 1 generator-bound, 1 without a verdict; the first: the node',
+    evidence: 'reported by 2 of 4 instances, 1 generator-bound, 1 without a verdict; the first: the node',
   });
 });
