@@ -313,7 +313,10 @@ const CASES = {
     ['gone with an end of its own', { ...ONE, end: 'endpoint_lost' }, /^the endpoint stopped/],
     ['the embedded chain ended', { ...ONE, end: 'chain_ended' }, /^the embedded chain ended/],
   ],
-  funds: [['dry', { ...ONE, failures: { insufficient_funds: 200 }, end: 'no_wallets' }, /^200 of 200 .*too little/]],
+  funds: [
+    ['dry', { ...ONE, failures: { insufficient_funds: 200 }, end: 'no_wallets' }, /^200 of 200 .*too little/],
+    ['a dry funder', { ...ONE, failures: { insufficient_funds: 200 }, refills: {} }, /; pay the funder more, or raise/],
+  ],
 };
 
 describe('judge()', () => {
