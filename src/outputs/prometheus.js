@@ -19,7 +19,7 @@ export const BUCKETS = Object.freeze([
 ]);
 
 /** Totals since the start, and the last interval. */
-class PrometheusState {
+export class PrometheusState {
   sum = {
     counts: zeroCounts(),
     blocks: noBlocks(),
@@ -191,7 +191,7 @@ export function createPrometheusOutput({ prometheus, info, instance = null, quie
  * @param {OutputOptions['instance']} [instance]
  * @returns {Record<string, string>}
  */
-function labelsOf(instance) {
+export function labelsOf(instance) {
   const { runId = null, index = null } = instance ?? {};
   return { ...(runId !== null && { run_id: runId }), ...(index !== null && { index: `${index}` }) };
 }
