@@ -1,7 +1,7 @@
 import { Agent, request } from 'undici';
 import { displayUrl, secretsOf } from '../chain/rpc.js';
 import { createClock, within } from '../clock.js';
-import { UsageError, errnoWords, oneLine, withoutKeys } from '../errors.js';
+import { UsageError, oneLine, withoutKeys } from '../errors.js';
 import { createLog } from './log.js';
 import { BUCKETS, FAMILIES, PrometheusState, labelsOf } from './prometheus.js';
 
@@ -193,11 +193,16 @@ class Sender {
       return { ...answer, why: problemOf(answer, wordsOf) };
     } catch (error) {
       const words = `no answer within ${REQUEST_TIMEOUT_MS / 1000} s`;
-      return { why: late.signal.aborted ? words : wordsOf(errnoWords(error)) };
+      return { why: late.signal.aborted ? words : wordsOf(reasonOf(/** @type {any} */ (error))) };
     } finally {
       cancel();
     }
   }
+}
+
+/** @param {NodeJS.ErrnoException} error */
+function reasonOf({ code = '', message, name }) {
+  return { ECONNREFUSED: 'connection refused', ENOTFOUND: 'unknown host' }[code] ?? (message || code || name);
 }
 
 /** @param {Answer} answer @param {(text: unknown) => string} wordsOf @returns {string | null} */

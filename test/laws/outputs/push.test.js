@@ -263,6 +263,12 @@ describe('the pushes of --push', () => {
     }
   });
 
+  it('says why there was no answer', async () => {
+    const given = pushTo(() => 'refused');
+    await drive(given, 0);
+    assert.match(given.warnings.join(), /missing there: connection refused$/);
+  });
+
   it('the last push does not wait for repeated ones', async () => {
     let isUp = false;
     const given = pushTo(() => (isUp ? { status: 200 } : { status: 503, retryAfter: '30' }));
