@@ -1,5 +1,5 @@
 /** What outputs are given, and what they promise (outputs/). */
-import type { SeenBlock } from './chain.d.ts';
+import type { HeaderField, SeenBlock } from './chain.d.ts';
 import type { Sample, StressError } from './load.d.ts';
 import type { DistributionJson, IntervalRow, Phase, RunFile, Stage } from './run-file.d.ts';
 
@@ -12,6 +12,10 @@ export type OutputConfig = {
   hlog: string | null;
   intervals: string | null;
   prometheus: { host: string; port: number } | null;
+  push: URL | null;
+  pushHeader: readonly HeaderField[];
+  pushHeaderFile: string | null;
+  label: ReadonlyArray<readonly [name: string, value: string]>;
   verbose: boolean;
   wide: boolean;
   quiet: boolean;
@@ -99,7 +103,7 @@ export type Output = {
    */
   finish?: (run: RunFile) => void | Promise<void>;
   /**
-   * writes what is left for at most 5 s, and closes ports and files; never throws. It may be called twice, and after errors.
+   * writes what is left for at most 5 s (--push: 10 s), and closes ports and files; never throws. It may be called twice, and after errors.
    * Outputs without finish() are closed before the run file is made: the result says what was dropped, and why
    */
   close?: () => Promise<Closed | void>;

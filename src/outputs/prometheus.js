@@ -19,7 +19,7 @@ export const BUCKETS = Object.freeze([
 ]);
 
 /** Totals since the start, and the last interval. */
-class PrometheusState {
+export class PrometheusState {
   sum = {
     counts: zeroCounts(),
     blocks: noBlocks(),
@@ -131,10 +131,11 @@ function valuesIn({ family, labels, value: read, isSum }, { name, sum, row }, gi
 /** @param {string} name @param {Labels} labels @param {Distribution} distribution @returns {Value[]} */
 function histogramValues(name, labels, distribution) {
   const below = Array.from(BUCKETS, () => 0);
-  // A bucket only grows, because the lowest value of a bucket never changes.
+  // A bucket only grows, because the lowest value of a bucket never changes. They ascend.
+  let bucket = 0;
   for (const [valueUs, count] of distribution.lowestValues()) {
-    const bucket = BUCKETS.findIndex((le) => valueUs <= le * 1e6);
-    if (bucket >= 0) below[bucket] += count;
+    while (valueUs > BUCKETS[bucket] * 1e6) bucket += 1;
+    if (bucket < BUCKETS.length) below[bucket] += count;
   }
   let sum = 0;
   const buckets = BUCKETS.map((le, i) => ({
@@ -191,7 +192,7 @@ export function createPrometheusOutput({ prometheus, info, instance = null, quie
  * @param {OutputOptions['instance']} [instance]
  * @returns {Record<string, string>}
  */
-function labelsOf(instance) {
+export function labelsOf(instance) {
   const { runId = null, index = null } = instance ?? {};
   return { ...(runId !== null && { run_id: runId }), ...(index !== null && { index: `${index}` }) };
 }

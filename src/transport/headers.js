@@ -28,12 +28,21 @@ export function header(text) {
   return Object.freeze(/** @type {const} */ ([name, value]));
 }
 
-/** The command line is visible to all users of the machine. @param {string} text */
-export function literalHeader(text) {
+/** The command line is visible to all users of the machine. @param {string} text @param {string} [places] for secrets */
+export function literalHeader(text, places = 'STRESS_HEADER or --header-file') {
   const [name, value] = header(text);
   if (SECRET_NAMES.test(name) || SECRET_VALUES.test(value))
     throw new Error(
-      `must not have the secret header ${name}, because every user of this machine can read the command line: give it in STRESS_HEADER or --header-file`,
+      `must not have the secret header ${name}, because every user of this machine can read the command line: give it in ${places}`,
+    );
+}
+
+/** The same for user and password in a URL. @param {string} text @param {string} places for secrets */
+export function literalUrl(text, places) {
+  const { username, password } = URL.canParse(text) ? new URL(text) : { username: '', password: '' };
+  if (username + password !== '')
+    throw new Error(
+      `must not have a user or a password in it, because every user of this machine can read the command line: give it in ${places}`,
     );
 }
 

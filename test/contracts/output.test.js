@@ -1,6 +1,8 @@
 /** What every output must survive: a run, whatever it is like. It decides nothing, and never throws over one. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { describe, it } from 'node:test';
@@ -18,6 +20,7 @@ import { temporaryFolder } from '../helpers/temporary.js';
 /**
  * @import { Output, OutputOptions, Totals } from '../../src/contracts/output.d.ts'
  * @import { RunFile } from '../../src/contracts/run-file.d.ts'
+ * @import { AddressInfo } from 'node:net'
  * @import { TestContext } from 'node:test'
  */
 
@@ -75,6 +78,13 @@ const RUNS = [
   ['a run whose audit is not exact', () => runFileOf({ audit: { ...exactAudit(), exact: false, mismatchCount: 3 } })],
 ];
 
+/** A receiver that takes every push, also after the test. @returns {Promise<URL>} */
+async function receiver() {
+  const server = createServer((request, response) => void request.resume().on('end', () => response.end()));
+  await once(server.listen(0, '127.0.0.1').unref(), 'listening');
+  return new URL(`http://127.0.0.1:${/** @type {AddressInfo} */ (server.address()).port}/v1/metrics`);
+}
+
 /** @param {TestContext} t @param {string} name @param {boolean} [chatty] */
 async function outputTo(t, name, chatty = false) {
   const folder = temporaryFolder(t);
@@ -82,11 +92,13 @@ async function outputTo(t, name, chatty = false) {
   const stream = new OutputStream(new Writable({ write: (chunk, _, done) => ((text += chunk), done()) }));
   const out = join(folder, name === 'results' ? OWN_NAME : `out${FILES[name] ?? ''}`);
   const [prometheus, dashboard] = [await freePort(), await freePort()].map((port) => ({ host: '127.0.0.1', port }));
+  const push = name === 'push' ? await receiver() : null;
   const files = Object.fromEntries(Object.keys(FILES).map((key) => [key, out]));
   const info = { version: '0.0.0', workload: 'counter' };
   const instance = { runId: 'r', index: 2, instances: 3, attempt: 0 };
   const ways = { stream, verbose: chatty, explain: chatty, prometheus, dashboard, quiet: true };
-  const options = { ...ways, info, ...files, results: folder, instance };
+  const pushed = { push, pushHeader: [], pushHeaderFile: null, label: [['branch', 'main']] };
+  const options = { ...ways, ...pushed, info, ...files, results: folder, instance };
   const output = outputs[name](/** @type {any} */ (options));
   t.after(() => output.close?.());
   return { output, folder, out, prometheus, text: () => text };
@@ -178,6 +190,7 @@ for (const name of Object.keys(outputs)) {
 
     it('writes lines, to the stream that it is given or to its file, and nothing half', async (t) => {
       if (name === 'prometheus' || name === 'dashboard') return t.skip('its page is only there while it runs');
+      if (name === 'push') return t.skip('it writes to a receiver');
       const { output, folder, out, text } = await outputTo(t, name, true);
       await drive(output);
       if (!EARLY.includes(name)) assert.deepEqual(readdirSync(folder), []);

@@ -36,8 +36,8 @@ describe('docs/contributing.md', () => {
   it('adds an option', async (t) => {
     const script = copyWith(t, 'How to add an option');
     const { stdout: help } = await runStress(['--help-all'], { script });
-    assert.match(help, /^ +--label TEXT +a name for the run, which is printed first$/m);
-    const { stdout } = await exited(0, ['-t', '2', '-d', '500ms', '--label', 'nightly'], { script });
+    assert.match(help, /^ +--title TEXT +a name for the run, which is printed first$/m);
+    const { stdout } = await exited(0, ['-t', '2', '-d', '500ms', '--title', 'nightly'], { script });
     assert.match(stdout, /^run nightly\n/);
   });
 

@@ -36,7 +36,7 @@ describe('OPTIONS', () => {
 
   it('keys, mnemonics and headers are marked as secrets', () => {
     const secrets = OPTIONS.filter(({ isSecret }) => isSecret).map(({ key }) => key);
-    assert.deepEqual(secrets.sort(), ['fundFrom', 'header', 'mnemonic']);
+    assert.deepEqual(secrets.sort(), ['fundFrom', 'header', 'mnemonic', 'pushHeader']);
   });
 });
 
@@ -71,6 +71,7 @@ const VALUES = {
     LIST: '1/1s',
   },
   ...{ OPTION: 'rate', 'NAME:WEIGHT': 'counter:1', 'NAME|FILE': 'deploy', 'start-at': '2030-01-01T00:00:00Z' },
+  ...{ 'push-header': 'X-Team: load', label: 'branch=main' },
   ...{ params: '[]', mnemonic: 'legal winner thank year wave sausage worth useful legal winner thank yellow' },
 };
 
