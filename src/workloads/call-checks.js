@@ -85,7 +85,7 @@ export function differenceOf(found, expected, where = '$', depth = 0) {
   if (depth > MAX_DEPTH) return `${shortPath(where)} is nested too deeply to be compared`;
   const areObjects = [found, expected].every((value) => value !== null && typeof value === 'object');
   if (!areObjects || Array.isArray(found) !== Array.isArray(expected))
-    return `${shortPath(where)} is ${shown(found)} instead of ${shown(expected)}`;
+    return `${shortPath(where)} is ${shown(found)} ${expected === undefined ? 'and should be missing' : `instead of ${shown(expected)}`}`;
   const [a, b] = /** @type {any[]} */ ([found, expected]);
   if (Array.isArray(a) && a.length !== b.length)
     return `${shortPath(where)} has ${counted(a.length, 'element')} instead of ${b.length}`;
