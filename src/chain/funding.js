@@ -11,6 +11,7 @@ import {
 } from '../errors.js';
 import { indexRanges } from '../text.js';
 import { maxPriceWei } from './fees.js';
+import { isFunder } from './keys.js';
 import {
   HEAD,
   POOL,
@@ -25,7 +26,7 @@ import {
   pooledOf,
   toHex,
 } from './answers.js';
-import { NonceTakenError, estimateGas, findMinedTransaction, sendAll } from './send.js';
+import { NonceTakenError, estimateGas, findMinedTransaction, nameOf, sendAll } from './send.js';
 
 /**
  * @import { Fee, Fees, Order, Rpc, Sender, Wallet } from '../contracts/chain.d.ts'
@@ -161,31 +162,33 @@ export async function minedSince(rpc, { address }, nonce, fromS) {
  * The error for wallets that have mined transactions which are not of this run.
  * @param {Wallet[]} used
  * @param {{hash: string, nonce: number}} proof a transaction of the first one
- * @param {Wallet[]} [wallets] of the slice; the funder is none of them
  */
-export function foreignSender(used, { hash, nonce }, wallets = used) {
-  const isOwn = wallets.includes(used[0]);
-  const walletIndex = isOwn ? used[0].index : null;
-  return new ForeignSenderError(
-    describeForeign(isOwn ? listWallets(used) : 'the funder', { hash, walletIndex, nonce }),
-  );
+export function foreignSender(used, { hash, nonce }) {
+  const walletIndex = isFunder(used[0]) ? null : used[0].index;
+  return new ForeignSenderError(describeForeign(listWallets(used), { hash, walletIndex, nonce }));
 }
 
 /**
  * The other run may have ended, and its transaction may have waited in a pool since.
  * @param {string} owner the wallets
- * @param {{hash: string, walletIndex: number | null, nonce: number}} transaction
+ * @param {{hash: string, walletIndex: number | null, nonce: number}} transaction walletIndex: null: of the funder
  */
 export function describeForeign(owner, { hash, walletIndex, nonce }) {
-  const place = walletIndex === null ? `nonce ${nonce}` : `wallet ${walletIndex}, nonce ${nonce}`;
-  return `${owner} sent a transaction that is not of this run: ${hash} (${place}) was mined; another run uses the same wallets, or left it in a pool before: give each run its own wallets (-o)`;
+  const [place, shared, option] =
+    walletIndex === null ? ['', 'funder', ''] : [`wallet ${walletIndex}, `, 'wallets', ' (-o)'];
+  return `${owner} sent a transaction that is not of this run: ${hash} (${place}nonce ${nonce}) was mined; another run uses the same ${shared}, or left it in a pool before: give each run its own ${shared}${option}`;
 }
 
 /** @param {Wallet[]} wallets @param {number} timeoutMs */
 function stillInPool(wallets, timeoutMs) {
   return new UnavailableError(
-    `transactions of ${listWallets(wallets)} are still in the node's pool after ${timeoutMs / 1000} s: wait until they are mined, or use other wallets (-o)`,
+    `transactions of ${listWallets(wallets)} are still in the node's pool after ${timeoutMs / 1000} s: wait until they are mined, or ${othersOf(wallets[0])}`,
   );
+}
+
+/** What can be used instead. @param {Wallet} wallet */
+function othersOf(wallet) {
+  return isFunder(wallet) ? 'use another funder' : 'use other wallets (-o)';
 }
 
 /**
@@ -308,7 +311,7 @@ function fillersOf(wallet, first) {
   const missing = first - wallet.nonce;
   if (missing > MAX_FILLED)
     throw new UnavailableError(
-      `wallet ${wallet.index} has a transaction with nonce ${first} in the node's pool, and its next nonce is ${wallet.nonce}: the load would run into it; use other wallets (-o), or have the node drop it`,
+      `${nameOf(wallet)} has a transaction with nonce ${first} in the node's pool, and its next nonce is ${wallet.nonce}: the load would run into it; ${othersOf(wallet)}, or have the node drop it`,
     );
   return Array.from({ length: missing }, () => ({ wallet, to: wallet.address, data: '0x', value: 0n, gasLimit: 0n }));
 }
@@ -406,12 +409,13 @@ export function fundsMissing(missing, needWei, remedy = "fund them with --fund-f
  * @param {Sender} sender
  * @param {Wallet} funder
  * @param {Array<{wallet: {address: string}, missingWei: bigint}>} missing
+ * @param {(line: string) => void} [notice]
  * @returns {Promise<Payments>}
  * @throws {FundsError} the funder has too little
  * @throws {UnavailableError} the chain allows no payment
  */
-export async function planPayments(sender, funder, missing) {
-  const { balanceWei } = await settleFunder(sender, funder);
+export async function planPayments(sender, funder, missing, notice) {
+  const { balanceWei } = await settleFunder(sender, funder, notice);
   const sumOf = (/** @type {typeof missing} */ part) => part.reduce((sum, { missingWei }) => sum + missingWei, 0n);
   const paidWei = sumOf(missing);
   if (balanceWei < paidWei) throw funderTooPoor(funder, balanceWei, paidWei);
@@ -549,6 +553,6 @@ export function ether(wei) {
 
 /** @param {Wallet[]} wallets */
 export function listWallets(wallets) {
-  if (wallets.some(({ index }) => index < 0)) return 'the funder';
+  if (wallets.some(isFunder)) return 'the funder';
   return `wallets ${indexRanges(wallets.map(({ index }) => index))}`;
 }

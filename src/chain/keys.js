@@ -156,6 +156,11 @@ export const DEV_MNEMONIC = 'test test test test test test test test test test t
 /** The index of the funder, which is no wallet of the load. */
 const FUNDER = -1;
 
+/** @param {Pick<Contract.Wallet, 'index'>} wallet */
+export function isFunder({ index }) {
+  return index === FUNDER;
+}
+
 /** BIP-44 with Ethereum's coin type; the wallet's index is appended. */
 export const DEFAULT_HD_PATH = "m/44'/60'/0'/0";
 

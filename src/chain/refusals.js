@@ -37,8 +37,9 @@ const ROWS = Object.freeze([
   },
   {
     is: 'replacement',
-    words: [/another (tx|transaction).{0,20}same nonce/i],
-    clients: 'Klaytn, Parity, also if the other transaction is pending',
+    words: [/another (tx|transaction).{0,20}same nonce|replace by fee/i],
+    clients:
+      'Klaytn, Parity, also if the other transaction is pending; Lotus, which says of the other one that it is in its pool',
   },
   {
     is: 'known',

@@ -13,6 +13,7 @@ import {
   resultOf,
   transactionOf,
 } from './answers.js';
+import { isFunder } from './keys.js';
 import { PASSING, classOf } from './refusals.js';
 import { backOffMs, isRetryable, retryAfterMs } from './retries.js';
 
@@ -133,16 +134,17 @@ async function send(sender, order) {
 }
 
 /** @param {Pick<Wallet, 'index' | 'address'>} wallet */
-function nameOf({ index, address }) {
-  return `${index < 0 ? 'the funder' : `wallet ${index}`} (${address})`;
+export function nameOf(wallet) {
+  return `${isFunder(wallet) ? 'the funder' : `wallet ${wallet.index}`} (${wallet.address})`;
 }
 
 /** @param {Wallet} wallet @param {RpcError} error */
 function fundsRefused(wallet, { rpcMessage }) {
   const words = `the node refuses a transaction of ${nameOf(wallet)}: ${rpcMessage}`;
-  return new FundsError(
-    `${words}; transactions that an earlier run left in the pool count as well: fund the wallet with more (--fund-amount), or use other wallets (-o)`,
-  );
+  const remedy = isFunder(wallet)
+    ? 'pay it more'
+    : 'fund the wallet with more (--fund-amount), or use other wallets (-o)';
+  return new FundsError(`${words}; transactions that an earlier run left in the pool count as well: ${remedy}`);
 }
 
 /** @param {Sender} sender @param {Sent[]} sent @param {(done: number) => void} onProgress @returns {Promise<ChainReceipt[]>} */

@@ -133,7 +133,8 @@ export const commands = {
       const needWei = fundAmountWei ?? FUND_MARGIN * estimateWei;
       const words = fundAmountWei === null ? ' (twice the estimated need)' : '';
       const missing = shortfalls(wallets, await settleWallets(sender, wallets), needWei);
-      const payments = await paymentsOf(present(funder), sender, wallets, missing);
+      const notice = (/** @type {string} */ line) => say(config.outputs, line);
+      const payments = await paymentsOf(present(funder), sender, wallets, missing, notice);
       const about = { chain, fees: sender.fees, wallets: missing.length, payments };
       const foreseen = estimatePayments({ capWei: maxSpendWei, ...about });
       if (foreseen !== null) say(config.outputs, foreseen);

@@ -144,7 +144,8 @@ const LONG_LOAD_S = 7 * 24 * 3600;
 
 /** @param {bigint} fundsWei @param {number} perSecond wei @param {number | null} durationMs @returns {string | null} null: for long */
 export function lastingText(fundsWei, perSecond, durationMs) {
-  const seconds = Number(fundsWei) / perSecond;
+  // Gas is free on some private networks.
+  const seconds = perSecond === 0 ? Infinity : Number(fundsWei) / perSecond;
   const isLong = seconds > (durationMs === null ? LONG_LOAD_S : (2 * durationMs) / 1000);
   return isLong
     ? null

@@ -144,7 +144,7 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
       const ofAll = `fund the wallets of all instances before, with 'stress fund --instances ${instances}' and the options of the run`;
       throw fundsMissing(missing, needWei, index === null || instances === 1 ? undefined : ofAll);
     }
-    const payments = await paymentsOf(given.funder, sender, wallets, missing);
+    const payments = await paymentsOf(given.funder, sender, wallets, missing, notice);
     const paymentGas = payments?.gas ?? 0n;
     const fundsWei = load.iterations === null ? fundsOf(states, refill?.funderWei ?? payments?.paidWei) : null;
     const parts = { chain, isEmbedded, fees, workload: { ...workload, gas }, wallets, paymentGas, fundsWei, notice };
@@ -161,7 +161,7 @@ export async function setUp(asked, context, { given, urls, endpoints, isEmbedded
   } catch (error) {
     if (!(error instanceof NonceTakenError)) throw error;
     const { wallet, nonce, hash, message: words } = error;
-    throw await foreignSenderOf(sender, { used: [wallet], nonce, hash, words }, wallets, startS);
+    throw await foreignSenderOf(sender, { used: [wallet], nonce, hash, words }, startS);
   }
 }
 
@@ -275,12 +275,13 @@ function leastPriceWei({ mode, state }) {
  * @param {Sender} sender
  * @param {Wallet[]} wallets
  * @param {Array<{wallet: Wallet, missingWei: bigint}>} missing
+ * @param {(line: string) => void} notice
  * @returns {Promise<Payments | null>} null: none
  */
-export async function paymentsOf(funder, sender, wallets, missing) {
+export async function paymentsOf(funder, sender, wallets, missing, notice) {
   if (funder === null || missing.length === 0) return null;
   refuseOwnFunder(funder, wallets);
-  return planPayments(sender, funder, missing);
+  return planPayments(sender, funder, missing, notice);
 }
 
 /** @param {Wallet} funder @param {Wallet[]} wallets */
@@ -305,18 +306,17 @@ function refuseOwnFunder(funder, wallets) {
  * an older block may be of a run before, which an endpoint that lags had not told yet.
  * @param {Pick<Sender, 'rpc' | 'clock' | 'signal'>} sender
  * @param {Taken} taken
- * @param {Wallet[]} wallets of the slice
  * @param {number} startS time of day when the set-up began
  * @returns {Promise<ForeignSenderError | InterruptedError | UnavailableError>}
  */
-export async function foreignSenderOf({ rpc, clock, signal }, { used, nonce, hash, words }, wallets, startS) {
+export async function foreignSenderOf({ rpc, clock, signal }, { used, nonce, hash, words }, startS) {
   const deadlineUs = clock.nowUs() + PROOF_TIMEOUT_MS * 1000;
   let before = await nextNonces(rpc, used);
   while (clock.nowUs() < deadlineUs && !signal.aborted) {
     const mined = await minedSince(rpc, used[0], nonce, startS);
     // The answer to our own was lost.
     if (mined !== null && mined.hash === hash) break;
-    if (mined !== null) return foreignSender(used, mined, wallets);
+    if (mined !== null) return foreignSender(used, mined);
     await clock.sleep(PAUSE_MS, signal);
     // An endpoint that does not answer proves nothing.
     const nonces = await nextNonces(rpc, used).catch(() => before);
@@ -325,7 +325,7 @@ export async function foreignSenderOf({ rpc, clock, signal }, { used, nonce, has
     if (grown.length === 0) continue;
     const last = nonces[used.indexOf(grown[0])] - 1;
     const next = await minedSince(rpc, grown[0], last, startS);
-    if (next !== null) return foreignSender(grown, next, wallets);
+    if (next !== null) return foreignSender(grown, next);
   }
   if (signal.aborted) return new InterruptedError('interrupted during set-up');
   return new UnavailableError(`${words}; a run that ended just before may have sent it: start the run again`);
@@ -422,7 +422,7 @@ async function waitForNonces({ sender, wallets, startS }, endUs) {
     const used = wallets.filter(({ nonce }, i) => nonces[i] > nonce);
     if (used.length > 0) {
       const words = `${listWallets(used)} have sent transactions that are not of this run`;
-      throw await foreignSenderOf(sender, { used, nonce: used[0].nonce, words }, wallets, startS);
+      throw await foreignSenderOf(sender, { used, nonce: used[0].nonce, words }, startS);
     }
     if (wallets.every(({ nonce }, i) => nonces[i] >= nonce)) return;
     if (clock.nowUs() > endUs || signal.aborted) {

@@ -1,5 +1,5 @@
 import { boundsOf, statisticOf } from '../stats/histogram.js';
-import { count, digits, percent } from '../text.js';
+import { digits, percent } from '../text.js';
 
 /**
  * @import { DistributionJson } from '../contracts/run-file.d.ts'
@@ -21,13 +21,9 @@ export function boundedMs(json, censored, names) {
   });
 }
 
-const fourDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 4 });
-
-/** An amount in a readable unit, with four digits. @param {bigint} wei */
+/** An amount in ether, with three digits, or all before the decimal point. @param {bigint} wei */
 export function amount(wei) {
-  const value = Number(wei);
-  if (value >= 1e14) return `${fourDigits.format(value / 1e18)} ether`;
-  return value >= 1e6 ? `${fourDigits.format(value / 1e9)} gwei` : `${count(value)} wei`;
+  return `${digits(Number(wei) / 1e18)} ether`;
 }
 
 /** Changes below this are rounding errors. */

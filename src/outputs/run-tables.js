@@ -117,11 +117,11 @@ export function latencyTable(run) {
 
 /** Figures by rung of the ladder, operation name, endpoint and load stage; without rows where there is one group. @param {RunFile} run @returns {Table[]} */
 export function groupTables(run) {
-  return [promisesTable(run), namesTable(run), endpointsTable(run), loadStagesTable(run)];
+  return [levelsTable(run), namesTable(run), endpointsTable(run), loadStagesTable(run)];
 }
 
 /** @param {RunFile} run @returns {Table} empty without --ladder */
-function promisesTable({ ladder, unmeasured }) {
+function levelsTable({ ladder, unmeasured }) {
   const all = Object.entries(ladder?.rungs ?? {});
   const rows = all.flatMap(([rung, figures]) => {
     if (figures === null) return [];
@@ -134,7 +134,7 @@ function promisesTable({ ladder, unmeasured }) {
   });
   const off = all.filter(([, figures]) => figures === null).map(([rung]) => unmeasured[`/ladder/rungs/${rung}`]);
   const columns = ['', 'reached', 'not reached', 'p50 ms', 'p99', 'max', 'broken', 'unknown', 'restored'];
-  return tableOf('promises', 'Finality levels', columns, rows, off);
+  return tableOf('levels', 'Finality levels', columns, rows, off);
 }
 
 /** @param {number[]} values */

@@ -173,7 +173,7 @@ function plain(file) {
 function tileBox({ label, value, words = '', kind = '' }) {
   return html`<div>
     <dt>${label}</dt>
-    <dd class="${kind}">${value}</dd>
+    <dd${kind !== '' && html` class="${kind}"`}>${value}</dd>
     ${words !== '' && html`<dd>${words}</dd>`}
   </div>`;
 }

@@ -154,7 +154,7 @@ function sectionsOf(run, data) {
     table('all-instances'),
     table('conditions'),
     table('where', sections.shares(run)),
-    ...['promises', 'by-name', 'by-endpoint', 'by-stage'].map((id) => table(id)),
+    ...['levels', 'by-name', 'by-endpoint', 'by-stage'].map((id) => table(id)),
     sections.endpointEvents(run),
     table('failed'),
     table('differences'),

@@ -41,7 +41,8 @@ const ROWS = Object.freeze([
       f.empty > 0 && (f.empty >= 0.25 * f.wallets || f.run.end === 'no_wallets' || f.run.counts.verified === 0),
     evidence: (f) =>
       `${whole(f.empty)} of ${whole(f.wallets)} wallets had too little left for a transaction (insufficient_funds ${whole(f.run.failures.insufficient_funds)})`,
-    advice: () => 'raise --fund-amount',
+    advice: ({ run }) =>
+      run.refills === undefined ? 'raise --fund-amount' : 'pay the funder more, or raise --refill-below',
   },
   {
     name: 'port-bound',

@@ -1,5 +1,5 @@
 import { isLoopback } from '../chain/networks.js';
-import { count, counted } from '../text.js';
+import { count, counted, threeDigits } from '../text.js';
 import { CONFIDENCE } from './threshold-estimate.js';
 
 /**
@@ -74,10 +74,8 @@ export function limitOf(failure) {
 
 /** Three digits, as rates are known no better; other options are whole numbers. @param {Pick<Searched, 'name'>} searched @param {number} value */
 export function valueText({ name }, value) {
-  return name === 'rate' ? threeDigits.format(value) : count(value);
+  return name === 'rate' ? threeDigits(value) : count(value);
 }
-
-const threeDigits = new Intl.NumberFormat('en-US', { maximumSignificantDigits: 3 });
 
 /**
  * @typedef {object} Tried what a search knows

@@ -161,10 +161,10 @@ describe('stress report', () => {
 
     await t.test('control characters in a file do not reach the terminal', async () => {
       const json = readJson(out);
-      json.verdict = { name: 'unknown', evidence: 'red \u001b[31m, \u009b2J and \u0007\r' };
+      json.unmeasured['/audit'] = 'red \u001b[31m, \u009b2J and \u0007\r';
       writeFileSync(out, JSON.stringify(json));
       const { stdout: shown } = await runStress(['report', out]);
-      assert.match(shown, /unknown: red +\[31m,/);
+      assert.match(shown, /none: red +\[31m,/);
       assert.doesNotMatch(shown, /[^\P{Cc}\n]/u);
     });
   });

@@ -94,7 +94,7 @@ describe('several endpoints', { concurrency: false }, () => {
     assert.equal(sumOf(atBByInterval), atB);
     // A busy machine may answer late at the other one, too.
     if (ofB.left === 0) assert.deepEqual([ofB.awayMs, ofB.events], [0, []]);
-    assert.match(stdout, /^ {2}endpoint +verified/m);
+    assert.match(stdout, /^ {2}By endpoint +verified/m);
   });
 
   test('one that hangs is left, and nothing that waits at it is lost', async (t) => {

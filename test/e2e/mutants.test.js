@@ -186,7 +186,7 @@ test('transactions of before that wait for a missing nonce are mined before the 
   const { anvil } = await startMinedChain(t);
   await leaveQueued(anvil);
   const { stdout } = await exited(0, ['--rpc', anvil.url, '-t', '3', '-d', '1s']);
-  assert.match(stdout, /^wallets 0, 2 have .* in the node's pool that wait for a missing nonce, .* are mined/m);
+  assert.match(stdout, /^transactions of wallets 0, 2 in the node's pool wait for a missing nonce, .* are mined/m);
   assert.match(stdout, /^ {2}audit +exact: 3 counters/m);
   assert.equal(Number((await anvil.rpc('txpool_status')).queued), 0);
 });

@@ -82,7 +82,7 @@ test('a pipe that is not read: the run goes to its end, and the summary arrives 
   assert.equal(child.exitCode, null, 'it waits for its reader');
   read();
   assert.deepEqual(await closed, [0, null], text.stderr);
-  assert.match(text.stdout, /^Summary: [^]*\n {2}audit +exact: .*\nwritten: \S+\n$/m);
+  assert.match(text.stdout, /^Summary: [^]*\n {2}result +[^]*audit exact\n[^]*written: \S+\n$/m);
   const verified = text.stdout.match(/^\d+ 0x\w{40} \d+$/gm)?.length ?? 0;
   const dropped = Number(/(\S+) lines dropped/.exec(text.stdout)?.[1].replaceAll(',', '') ?? 0);
   assert.ok(verified > 0 && verified <= run.counts.verified);

@@ -7,11 +7,11 @@ import { timeText } from '../../text.js';
  * Pays wallets with less than a threshold, from the funder, during the load. Balances are read from the chain: that costs
  * the load nothing, and counts whatever a workload pays.
  *
- * @import { Order, Sender, Wallet } from '../../contracts/chain.d.ts'
+ * @import { Order, Rpc, Sender, Wallet } from '../../contracts/chain.d.ts'
  *
  * @typedef {object} RefillOptions
- * @property {Sender} sender its rpc is not used
- * @property {Sender['rpc'][]} rpcs the next one is used after a failure
+ * @property {Omit<Sender, 'rpc'>} sender
+ * @property {Rpc[]} rpcs the next one is used after a failure
  * @property {Wallet} funder
  * @property {readonly string[]} addresses of the wallets, by position
  * @property {bigint} belowWei
@@ -21,7 +21,7 @@ import { timeText } from '../../text.js';
  *
  * @typedef {{address: string, position: number}} Receiver
  * @typedef {{wallet: Receiver, missingWei: bigint}} Payment
- * @typedef {{nonce: number, reservedWei: bigint, payments: Payment[], isPassed: boolean}} Open
+ * @typedef {{nonce: number, reservedWei: bigint, payments: Payment[], passedAtUs: number | null}} Open passedAtUs: when its nonce was first seen used
  */
 
 /** The threshold covers what a wallet spends in the meantime. */
@@ -30,12 +30,14 @@ const PERIOD_MS = 5000;
 /** Readings take at most a tenth of the time: with many wallets they are a load of their own. */
 const PAUSE_PER_READING = 9;
 
-/** How much of the past tells how fast the funds are spent, and from how much on it is trusted. */
-const WINDOW_US = 60e6;
-const MIN_WINDOW_US = 30e6;
+/** How often it is computed how fast the funds are spent. */
+const WINDOW_S = 60;
 
-/** The user is told so long before the funder runs dry. */
-const WARN_S = 600;
+/** The user is told ten minutes before the funder runs dry. */
+const WARN_S = 600 + WINDOW_S;
+
+/** An endpoint may serve a receipt so long after the nonce. */
+const LAG_US = 5e6;
 
 /** A payment that ends the load is waited for. */
 const POLL_MS = 500;
@@ -50,10 +52,8 @@ export class Refiller {
   #isLow = false;
   /** Transactions by hash whose outcome is not known. @type {Map<string, Open>} */
   #open = new Map();
-  /** @type {Map<Order, Payment[]>} */
-  #paymentsOf = new Map();
-  /** What was spent until then, but for a constant. @type {Array<{atUs: number, spentWei: bigint}>} */
-  #marks = [];
+  /** What was spent until then, but for a constant. @type {{atUs: number, spentWei: bigint} | null} */
+  #mark = null;
 
   /** @param {RefillOptions} options */
   constructor(options) {
@@ -78,16 +78,13 @@ export class Refiller {
     let readingMs = 0;
     try {
       // What may still arrive would be paid twice.
-      if (this.#open.size > 0) await settleFunder(this.#sender, this.#options.funder);
+      if (this.#open.size > 0) await settleFunder(this.#senderOf(), this.#options.funder);
       await this.#settle();
       const startUs = clock.nowUs();
-      const balances = await askAll(
-        this.#rpc,
-        this.#wallets.map(({ address }) => balanceOf(address, 'latest')),
-        'setup',
-      );
+      const questions = [this.#options.funder, ...this.#wallets].map(({ address }) => balanceOf(address, 'latest'));
+      const [funderWei, ...balances] = await askAll(this.#rpc, questions, 'setup');
       readingMs = (clock.nowUs() - startUs) / 1000;
-      await this.#foretell(balances);
+      this.#foretell(funderWei, balances);
       const poor = this.#wallets.filter(({ position }) => balances[position] < this.#options.belowWei);
       const missing = poor.map((wallet) => {
         return { wallet, missingWei: this.#options.amountWei - balances[wallet.position] };
@@ -105,14 +102,17 @@ export class Refiller {
   async finish() {
     const { clock, signal } = this.#options.sender;
     for (;;) {
-      await this.#settle().catch(() => (this.#failures += 1));
+      await this.#settle().catch((error) => {
+        if (!(error instanceof StressError)) throw error;
+        this.#failures += 1;
+      });
       if (this.#open.size === 0 || signal.aborted) return;
       await clock.sleep(POLL_MS, signal);
     }
   }
 
-  /** Asks the load before it signs. @returns {Sender} */
-  get #sender() {
+  /** Asks the load before it signs. @param {(order: Order) => Payment[]} [paymentsIn] @returns {Sender} */
+  #senderOf(paymentsIn = () => []) {
     const { charge, sender } = this.#options;
     return {
       ...sender,
@@ -121,41 +121,35 @@ export class Refiller {
         reserve: async (orders, priceWei) => {
           const gas = orders.reduce((sum, { gasLimit }) => sum + gasLimit, 0n);
           if (await charge(gas * priceWei)) return orders.length;
-          throw new RefusedError('its gas might exceed --max-spend');
+          throw new RefusedError('the gas of the payments might exceed --max-spend');
         },
         spend: () => {},
       },
       onSigned: ({ hash, nonce }, order, priceWei) => {
-        const payments = this.#paymentsOf.get(order) ?? [];
-        this.#open.set(hash, { nonce, reservedWei: order.gasLimit * priceWei, payments, isPassed: false });
+        const reservedWei = order.gasLimit * priceWei;
+        this.#open.set(hash, { nonce, reservedWei, payments: paymentsIn(order), passedAtUs: null });
       },
     };
   }
 
   /** @param {Payment[]} missing */
   async #pay(missing) {
-    const sender = this.#sender;
     missing.sort((a, b) => (a.missingWei > b.missingWei ? -1 : 1));
-    try {
-      const { part, plan } = await this.#planWithin(sender, missing);
-      for (const [i, order] of plan.orders.entries())
-        this.#paymentsOf.set(order, part.slice(i * plan.perOrder, (i + 1) * plan.perOrder));
-      await pay(sender, plan);
-    } finally {
-      this.#paymentsOf.clear();
-      await this.#settle().catch(() => {});
-    }
+    const { part, plan } = await this.#planWithin(missing);
+    const { orders, perOrder } = plan;
+    const paymentsIn = (/** @type {Order} */ order) => {
+      const i = orders.findIndex((one) => one === order);
+      return part.slice(i * perOrder, (i + 1) * perOrder);
+    };
+    await pay(this.#senderOf(paymentsIn), plan);
+    await this.#settle();
   }
 
-  /**
-   * For as many of the poorest wallets as the funder can pay.
-   * @param {Sender} sender
-   * @param {Payment[]} missing
-   */
-  async #planWithin(sender, missing) {
+  /** For as many of the poorest wallets as the funder can pay. @param {Payment[]} missing */
+  async #planWithin(missing) {
     for (let part = missing; ; part = part.slice(0, part.length / 2)) {
       try {
-        return { part, plan: await planPayments(sender, this.#options.funder, part) };
+        return { part, plan: await planPayments(this.#senderOf(), this.#options.funder, part) };
       } catch (error) {
         if (!(error instanceof FundsError) || part.length === 1) throw error;
       }
@@ -165,14 +159,14 @@ export class Refiller {
   /** Looks for what was sent. */
   async #settle() {
     if (this.#open.size === 0) return;
-    const { funder, charge } = this.#options;
+    const { funder, charge, sender } = this.#options;
     const next = await ask(this.#rpc, nonceOf(funder.address, 'latest'), 'setup');
     for (const [hash, sent] of this.#open) {
       const receipt = await nullIfAbsent(gather(this.#rpc, receiptOf(hash), 'setup'));
-      const wasPassed = sent.isPassed;
-      sent.isPassed = sent.nonce < next;
+      const nowUs = sender.clock.nowUs();
+      sent.passedAtUs = sent.nonce < next ? (sent.passedAtUs ?? nowUs) : null;
       // Another transaction has its nonce, unless an endpoint serves the receipt late.
-      if (receipt === null && !(wasPassed && sent.isPassed)) continue;
+      if (receipt === null && nowUs - (sent.passedAtUs ?? nowUs) < LAG_US) continue;
       this.#open.delete(hash);
       // What a receipt does not state stays charged.
       const { gasUsed = 0, priceWei = 0n, l1FeeWei = 0n } = receipt ?? {};
@@ -192,24 +186,23 @@ export class Refiller {
     this.paidWei[wallet.position] += missingWei;
   }
 
-  /** Says when the funder will soon have too little. @param {bigint[]} balances */
-  async #foretell(balances) {
+  /** Says when the funder will soon have too little. @param {bigint} funderWei @param {bigint[]} balances of the wallets */
+  #foretell(funderWei, balances) {
     const { funder, sender, warn } = this.#options;
-    const funderWei = await ask(this.#rpc, balanceOf(funder.address, 'latest'), 'setup');
-    const atUs = sender.clock.nowUs();
     const leftWei = balances.reduce((sum, wei) => sum + wei, 0n);
-    this.#marks.push({ atUs, spentWei: this.facts.valueWei + this.facts.gasWei - leftWei });
-    while (this.#marks.length > 2 && this.#marks[1].atUs <= atUs - WINDOW_US) this.#marks.shift();
-    const [first, last] = [this.#marks[0], this.#marks[this.#marks.length - 1]];
-    const lengthUs = last.atUs - first.atUs;
-    if (lengthUs < MIN_WINDOW_US) return;
-    const perSecond = Number(last.spentWei - first.spentWei) / (lengthUs / 1e6);
+    const now = { atUs: sender.clock.nowUs(), spentWei: this.facts.valueWei + this.facts.gasWei - leftWei };
+    const before = (this.#mark ??= now);
+    const windowS = (now.atUs - before.atUs) / 1e6;
+    if (windowS < WINDOW_S) return;
+    this.#mark = now;
+    const perSecond = Number(now.spentWei - before.spentWei) / windowS;
     const seconds = perSecond > 0 ? Number(funderWei) / perSecond : Infinity;
-    if (seconds < WARN_S && !this.#isLow)
+    const isLow = seconds < WARN_S;
+    if (isLow && !this.#isLow)
       warn(
         'funder',
         `the funder ${funder.address} has ${ether(funderWei)}, which lasts for about ${timeText(seconds)}: pay it more, or wallets run dry`,
       );
-    this.#isLow = seconds < (this.#isLow ? 1.5 : 1) * WARN_S;
+    this.#isLow = isLow;
   }
 }

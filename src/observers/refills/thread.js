@@ -31,7 +31,7 @@ export default async function refill({ finishMs, ...plan }, rpcs, onMessage, pos
     if (isOver) clock.after(() => over.abort(), finishMs);
     if (isAborted) over.abort();
   });
-  const network = { rpc: rpcs[0], clock, signal: over.signal, timeoutMs, chainId, blockGasLimit };
+  const network = { clock, signal: over.signal, timeoutMs, chainId, blockGasLimit };
   const refiller = new Refiller({
     sender: { ...network, fees: createFees(plan.fees), signer: await createSigner() },
     ...{ rpcs, addresses, belowWei, amountWei, charge },

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ether, fundsMissing, listWallets, mineQueued, settleWallets, shortfalls } from '../../../src/chain/funding.js';
+import {
+  ether,
+  foreignSender,
+  fundsMissing,
+  listWallets,
+  mineQueued,
+  settleWallets,
+  shortfalls,
+} from '../../../src/chain/funding.js';
 import { Wallet } from '../../../src/chain/keys.js';
 import { InterruptedError, RpcError, UnavailableError } from '../../../src/errors.js';
 import { indexRanges } from '../../../src/text.js';
@@ -131,6 +139,15 @@ describe('settleWallets()', () => {
       assert.equal(rpc.count(), count ?? rpc.count());
     });
 
+  it('names the funder, which has no number, and another one as the remedy', async () => {
+    const { tools, clock } = node({ '0xaddress-1': '3/4' });
+    const failed = caught(() => settleWallets({ ...tools, timeoutMs: 1000 }, [wallet(-1)]));
+    await clock.advance(2000);
+    assert.match((await failed).message, /^transactions of the funder are still .*, or use another funder$/);
+    const { message } = foreignSender([wallet(-1)], { hash: '0x1', nonce: 5 });
+    assert.match(message, /^the funder sent .*: 0x1 \(nonce 5\) was mined; .*: give each run its own funder$/);
+  });
+
   it('ends when it is interrupted', async () => {
     const { tools, clock, controller } = node({ '0xaddress0': '3/4' });
     const failed = caught(() => settleWallets(tools, [wallet(0)]));
@@ -245,7 +262,7 @@ describe('mineQueued()', () => {
     assert.ok(error instanceof UnavailableError);
     assert.match(
       error.message,
-      /^wallet 0 has a transaction with nonce 70 in the node's pool, and its next nonce is 5: /,
+      /^wallet 0 \(0xaddress0\) has a transaction with nonce 70 in the node's pool, and its next nonce is 5: /,
     );
     assert.deepEqual(sent, []);
   });

@@ -52,6 +52,7 @@ const MESSAGES = {
     'Pool(TooLowPriority { old: 1, new: 2 })',
     'INTERNAL_ERROR: could not replace existing tx',
     ['ReplacementNotAllowed', -32010],
+    ['mpool push: message from f1 with nonce 3 already in mpool: replace by fee has too low GasPremium', 1],
     'Transaction gas price 100wei is too low. There is another transaction with same nonce in the queue with gas price 150wei. Try increasing the gas price or incrementing the nonce.',
   ],
   funds: [

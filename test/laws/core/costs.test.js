@@ -110,6 +110,7 @@ describe('refills', () => {
     );
     assert.equal(lastingText(ETHER, Number(ETHER) / 3600, 20 * 60_000), null);
     assert.equal(lastingText(ETHER, 1, null), null);
+    assert.equal(lastingText(0n, 0, null), null, 'gas is free');
   });
 
   it('checkRefill(): the threshold covers what a wallet spends until it is paid, and is below the amount', () => {

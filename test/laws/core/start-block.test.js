@@ -112,19 +112,18 @@ describe('nonces that the set-up did not use', () => {
         return { number: toHex(number), hash: hash32(number), timestamp, transactions: [transaction] };
       },
     });
-    const wallet = /** @type {any} */ ({ index: 21, address: ADDRESS, nonce: 28 });
+    const wallet = /** @type {any} */ ({ index: isFunder ? -1 : 21, address: ADDRESS, nonce: 28 });
     const { signal } = new AbortController();
-    const wallets = isFunder ? [] : [wallet];
     const taken = { used: [wallet], nonce: 27, hash, words: 'the node does not take nonce 27' };
-    const judging = foreignSenderOf({ rpc, clock, signal }, taken, wallets, Math.floor(clock.wallMs() / 1000));
+    const judging = foreignSenderOf({ rpc, clock, signal }, taken, Math.floor(clock.wallMs() / 1000));
     await clock.advance(16_000);
     return judging;
   };
 
   it('another sender is proved by its next transaction, if the node has dropped the states of the first', async () => {
-    for (const [options, who, place] of /** @type {const} */ ([
-      [{}, 'wallets 21', 'wallet 21, nonce 130'],
-      [{ isFunder: true }, 'the funder', 'nonce 130'],
+    for (const [options, who, place, remedy] of /** @type {const} */ ([
+      [{}, 'wallets 21', 'wallet 21, nonce 130', 'wallets (-o)'],
+      [{ isFunder: true }, 'the funder', 'nonce 130', 'funder'],
     ])) {
       const error = await judge((block) => block - 270, options);
       assert.ok(error instanceof ForeignSenderError);
@@ -133,6 +132,7 @@ describe('nonces that the set-up did not use', () => {
         start,
         `${who} sent a transaction that is not of this run: 0x${'f0'.repeat(32)} (${place}) was mined`,
       );
+      assert.ok(error.message.endsWith(`: give each run its own ${remedy}`), error.message);
     }
   });
 

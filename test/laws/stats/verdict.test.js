@@ -205,6 +205,8 @@ const NOT_WATCHED =
   /^96 % of the latency is waiting for a block, blocks were 0\.86 % full, the generator's event loop was busy 41 % of the time; to find the limit, try twice the wallets \(-t\), or give the process of the node \(--node-pid\)$/;
 const BUSIEST = /^the event loop of the busiest worker was busy 95 % of the time$/;
 
+const REFILLS = { transactions: 1, payments: 1, valueWei: '1', gasWei: '1' };
+
 /** Name, run, and evidence. @type {Record<string, Array<[string, RunFile, RegExp?]>>} */
 const CASES = {
   'concurrency-bound': [
@@ -313,7 +315,14 @@ const CASES = {
     ['gone with an end of its own', { ...ONE, end: 'endpoint_lost' }, /^the endpoint stopped/],
     ['the embedded chain ended', { ...ONE, end: 'chain_ended' }, /^the embedded chain ended/],
   ],
-  funds: [['dry', { ...ONE, failures: { insufficient_funds: 200 }, end: 'no_wallets' }, /^200 of 200 .*too little/]],
+  funds: [
+    ['dry', { ...ONE, failures: { insufficient_funds: 200 }, end: 'no_wallets' }, /^200 of 200 .*too little/],
+    [
+      'a dry funder',
+      { ...ONE, failures: { insufficient_funds: 200 }, refills: REFILLS },
+      /; pay the funder more, or raise/,
+    ],
+  ],
 };
 
 describe('judge()', () => {
